@@ -1,0 +1,2 @@
+//! The `chromaflow` command.
+fn main() {}

@@ -1,0 +1,12 @@
+//! The device layer: where memory lives and who computes.
+//!
+//! * [`Team`]: pinned threads with barriers that cost well under a microsecond. A multicolor sweep has one
+//!   barrier per color, so the general thread pools (20 microseconds and more per parallel region) do not serve.
+//! * [`Buffer`]: 64-byte aligned memory with a readable tail, whose pages are placed by their first writer.
+#![deny(unsafe_code)]
+
+mod buffer;
+mod team;
+
+pub use buffer::Buffer;
+pub use team::{Member, Team, split};

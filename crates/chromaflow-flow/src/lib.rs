@@ -1,0 +1,4 @@
+//! Implicit flow solvers on Chromaflow.
+#![deny(unsafe_code)]
+
+pub mod mesh;

@@ -1,0 +1,22 @@
+//! Block-sparse linear solvers for implicit flow codes.
+//!
+//! The words: a *row* is a block row, `nb` the block size, `nnzb` the number of stored blocks; a *pattern* says where
+//! blocks are, *values* what is in them; a *sweep* is one pass over all batches, a *batch* a set of rows that do not
+//! depend on one another (a color, a level); a *policy* says which array has which precision.
+//!
+//! Blocks are **column-major** everywhere: element (r, c) of a block lies at `c * nb + r`, as Fortran codes have it
+//! and as one SIMD load per column wants it. Shapes are written slowest index first: off-diagonal blocks are
+//! `[nnzb, nb (column), nb (row)]`.
+#![deny(unsafe_code)]
+
+pub mod files;
+pub mod order;
+pub mod policy;
+pub mod sparse;
+
+pub use order::{Permutation, RowBatches};
+pub use policy::Policy;
+pub use sparse::{BlockCsr, BlockPattern, Jacobian, OffDiagonal};
+
+/// The largest block size.
+pub const MAX_NB: usize = 128;

@@ -1,0 +1,63 @@
+//! Batches of rows that do not depend on one another.
+
+use std::ops::Range;
+
+/// Contiguous ranges of rows, one after the other: the colors of a coloring or the levels of a triangular factor.
+/// Within a batch rows may be updated in any order and all at once; batches follow one another.
+///
+/// **Shapes**: `offsets [len + 1]`, from 0 to the number of rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowBatches {
+    offsets: Vec<u32>,
+}
+
+impl RowBatches {
+    /// Batches from their offsets.
+    ///
+    /// # Panics
+    /// When `offsets` is empty, does not start at 0 or decreases.
+    #[must_use]
+    pub fn new(offsets: Vec<u32>) -> Self {
+        assert!(
+            offsets.first() == Some(&0) && offsets.windows(2).all(|w| w[0] <= w[1]),
+            "offsets must ascend from 0"
+        );
+        Self { offsets }
+    }
+
+    /// All rows in one batch, as Jacobi relaxation has it.
+    #[must_use]
+    pub fn single(rows: usize) -> Self {
+        Self::new(vec![0, u32::try_from(rows).expect("32-bit row numbers")])
+    }
+
+    /// Number of batches.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there is no batch.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of rows in all batches.
+    pub fn rows(&self) -> usize {
+        self.offsets[self.offsets.len() - 1] as usize
+    }
+
+    /// The rows of batch `i`.
+    pub fn range(&self, i: usize) -> Range<usize> {
+        self.offsets[i] as usize..self.offsets[i + 1] as usize
+    }
+
+    /// The batches in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range<usize>> + ExactSizeIterator + '_ {
+        (0..self.len()).map(|i| self.range(i))
+    }
+
+    /// Offsets, `[len + 1]`.
+    pub fn offsets(&self) -> &[u32] {
+        &self.offsets
+    }
+}

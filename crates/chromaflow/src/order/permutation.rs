@@ -1,0 +1,111 @@
+//! Renumberings and their inverses.
+
+/// A renumbering of rows: `new_of_old` and its inverse `old_of_new`.
+///
+/// ```
+/// use chromaflow::Permutation;
+/// let p = Permutation::from_old_of_new(vec![2, 0, 1])?; // new row 0 is old row 2
+/// assert_eq!(p.new_of_old(), [1, 2, 0]);
+/// let (mut moved, mut back) = ([0.0; 6], [0.0; 6]);
+/// p.gather(2, &[0., 1., 10., 11., 20., 21.], &mut moved);
+/// assert_eq!(moved, [20., 21., 0., 1., 10., 11.]);
+/// p.scatter(2, &moved, &mut back);
+/// assert_eq!(back, [0., 1., 10., 11., 20., 21.]);
+/// # Ok::<(), chromaflow::order::NotAPermutation>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permutation {
+    new_of_old: Vec<u32>,
+    old_of_new: Vec<u32>,
+}
+
+/// A list of rows in which one is missing, out of range or named twice.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("not a permutation: entry {at} names row {row}, which is out of range or named before")]
+pub struct NotAPermutation {
+    /// Position in the list.
+    pub at: usize,
+    /// The row it names.
+    pub row: u32,
+}
+
+impl Permutation {
+    /// The permutation that leaves all as it is.
+    #[must_use]
+    pub fn identity(rows: usize) -> Self {
+        let all: Vec<u32> = (0..u32::try_from(rows).expect("32-bit row numbers")).collect();
+        Self { new_of_old: all.clone(), old_of_new: all }
+    }
+
+    /// From the list of old rows in their new order.
+    ///
+    /// # Errors
+    /// [`NotAPermutation`] when a row is out of range or named twice.
+    pub fn from_old_of_new(old_of_new: Vec<u32>) -> Result<Self, NotAPermutation> {
+        let mut new_of_old = vec![u32::MAX; old_of_new.len()];
+        for (at, &row) in old_of_new.iter().enumerate() {
+            match new_of_old.get_mut(row as usize) {
+                Some(slot) if *slot == u32::MAX => *slot = at as u32,
+                _ => return Err(NotAPermutation { at, row }),
+            }
+        }
+        Ok(Self { new_of_old, old_of_new })
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.old_of_new.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.old_of_new.is_empty()
+    }
+
+    /// Where each old row has gone.
+    pub fn new_of_old(&self) -> &[u32] {
+        &self.new_of_old
+    }
+
+    /// Where each new row comes from.
+    pub fn old_of_new(&self) -> &[u32] {
+        &self.old_of_new
+    }
+
+    /// `self` first, then `next`.
+    ///
+    /// # Panics
+    /// When the lengths differ.
+    pub fn then(&self, next: &Permutation) -> Permutation {
+        assert_eq!(self.len(), next.len());
+        let old_of_new: Vec<u32> = next.old_of_new.iter().map(|&mid| self.old_of_new[mid as usize]).collect();
+        Self::from_old_of_new(old_of_new).expect("two permutations make one")
+    }
+
+    /// The way back.
+    pub fn inverse(&self) -> Permutation {
+        Self { new_of_old: self.old_of_new.clone(), old_of_new: self.new_of_old.clone() }
+    }
+
+    /// Old order to new order, `width` values a row.
+    ///
+    /// # Panics
+    /// When a slice has not `len() * width` values.
+    pub fn gather<T: Copy>(&self, width: usize, old: &[T], new: &mut [T]) {
+        assert_eq!((old.len(), new.len()), (self.len() * width, self.len() * width));
+        for (to, &from) in new.chunks_exact_mut(width).zip(&self.old_of_new) {
+            to.copy_from_slice(&old[from as usize * width..][..width]);
+        }
+    }
+
+    /// New order back to old order, `width` values a row.
+    ///
+    /// # Panics
+    /// When a slice has not `len() * width` values.
+    pub fn scatter<T: Copy>(&self, width: usize, new: &[T], old: &mut [T]) {
+        assert_eq!((old.len(), new.len()), (self.len() * width, self.len() * width));
+        for (from, &to) in new.chunks_exact(width).zip(&self.old_of_new) {
+            old[to as usize * width..][..width].copy_from_slice(from);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Block-sparse matrices: where blocks are, and what is in them.
+
+mod csr;
+mod jacobian;
+mod pattern;
+
+pub use csr::BlockCsr;
+pub use jacobian::{Jacobian, OffDiagonal};
+pub use pattern::{BlockPattern, PatternError};
+
+/// Values that do not fit their pattern.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ShapeError {
+    /// A block size outside 1..=128.
+    #[error("block size {0} is not supported: it must lie between 1 and 128")]
+    BlockSize(usize),
+    /// An array of the wrong length.
+    #[error("{what} has {found} values, expected {expected} ({shape})")]
+    Length {
+        /// Which array.
+        what: &'static str,
+        /// Its length.
+        found: usize,
+        /// The length it should have.
+        expected: usize,
+        /// Where the expected length comes from.
+        shape: String,
+    },
+    /// A relaxation or factorization needs a block on the diagonal of every row.
+    #[error("row {row} has no diagonal block; every row needs one")]
+    MissingDiagonal {
+        /// The row.
+        row: usize,
+    },
+    /// A square matrix was expected.
+    #[error("the matrix has {rows} rows and {cols} columns of blocks; a square one is needed")]
+    NotSquare {
+        /// Block rows.
+        rows: usize,
+        /// Block columns.
+        cols: usize,
+    },
+}
+
+pub(crate) fn check_nb(nb: usize) -> Result<(), ShapeError> {
+    if (1..=crate::MAX_NB).contains(&nb) { Ok(()) } else { Err(ShapeError::BlockSize(nb)) }
+}
+
+pub(crate) fn check_len(
+    what: &'static str,
+    found: usize,
+    expected: usize,
+    shape: impl FnOnce() -> String,
+) -> Result<(), ShapeError> {
+    if found == expected { Ok(()) } else { Err(ShapeError::Length { what, found, expected, shape: shape() }) }
+}

@@ -1,0 +1,151 @@
+//! Where the blocks of a sparse matrix are.
+
+use std::ops::Range;
+
+/// The positions of the stored blocks of a block-sparse matrix, row by row.
+///
+/// **Shapes**: `row_ptr [rows + 1]`, `col_idx [nnzb]`; columns ascend strictly within a row.
+///
+/// ```
+/// use chromaflow::BlockPattern;
+/// let p = BlockPattern::new(3, vec![0, 2, 3, 5], vec![0, 1, 1, 0, 2])?;
+/// assert_eq!((p.rows(), p.nnzb()), (3, 5));
+/// assert_eq!(p.columns(2), [0, 2]);
+/// assert_eq!(p.find(2, 2), Some(4));
+/// # Ok::<(), chromaflow::sparse::PatternError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockPattern {
+    cols: usize,
+    row_ptr: Vec<u32>,
+    col_idx: Vec<u32>,
+}
+
+/// Row pointers and column indices that do not make a pattern.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PatternError {
+    /// `row_ptr` is empty or does not start at zero.
+    #[error("row_ptr must have one entry more than there are rows and start with 0")]
+    Start,
+    /// `row_ptr` decreases.
+    #[error("row_ptr decreases after row {row}")]
+    Decreasing {
+        /// The row whose end lies before its start.
+        row: usize,
+    },
+    /// `row_ptr` and `col_idx` disagree.
+    #[error("row_ptr ends at {end}, but col_idx has {len} entries")]
+    End {
+        /// Last entry of `row_ptr`.
+        end: usize,
+        /// Length of `col_idx`.
+        len: usize,
+    },
+    /// A column index that is too large.
+    #[error("row {row}: column {col} is outside the matrix of {cols} columns (indices start at 0)")]
+    Column {
+        /// The row.
+        row: usize,
+        /// The column index.
+        col: u32,
+        /// Number of columns.
+        cols: usize,
+    },
+    /// Columns that do not ascend.
+    #[error("row {row}: column {col} is out of order or stored twice (columns must ascend)")]
+    Order {
+        /// The row.
+        row: usize,
+        /// The offending column.
+        col: u32,
+    },
+    /// More blocks, rows or columns than 32-bit indices hold.
+    #[error("{count} {what} are more than 32-bit indices hold")]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many.
+        count: usize,
+    },
+}
+
+impl BlockPattern {
+    /// A pattern with `cols` columns from row pointers and column indices.
+    ///
+    /// # Errors
+    /// [`PatternError`] names the first row and column that are wrong.
+    pub fn new(cols: usize, row_ptr: Vec<u32>, col_idx: Vec<u32>) -> Result<Self, PatternError> {
+        if row_ptr.first() != Some(&0) {
+            return Err(PatternError::Start);
+        }
+        for (what, count) in [("columns", cols), ("rows", row_ptr.len()), ("blocks", col_idx.len())] {
+            if u32::try_from(count).is_err() {
+                return Err(PatternError::TooLarge { what, count });
+            }
+        }
+        if let Some(row) = row_ptr.windows(2).position(|w| w[1] < w[0]) {
+            return Err(PatternError::Decreasing { row });
+        }
+        let end = row_ptr[row_ptr.len() - 1] as usize;
+        if end != col_idx.len() {
+            return Err(PatternError::End { end, len: col_idx.len() });
+        }
+        let pattern = Self { cols, row_ptr, col_idx };
+        for row in 0..pattern.rows() {
+            let columns = pattern.columns(row);
+            if let Some(&col) = columns.iter().find(|&&c| c as usize >= cols) {
+                return Err(PatternError::Column { row, col, cols });
+            }
+            if let Some(w) = columns.windows(2).find(|w| w[1] <= w[0]) {
+                return Err(PatternError::Order { row, col: w[1] });
+            }
+        }
+        Ok(pattern)
+    }
+
+    /// Number of block rows.
+    pub fn rows(&self) -> usize {
+        self.row_ptr.len() - 1
+    }
+
+    /// Number of block columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Number of stored blocks.
+    pub fn nnzb(&self) -> usize {
+        self.col_idx.len()
+    }
+
+    /// Row pointers, `[rows + 1]`.
+    pub fn row_ptr(&self) -> &[u32] {
+        &self.row_ptr
+    }
+
+    /// Column indices, `[nnzb]`.
+    pub fn col_idx(&self) -> &[u32] {
+        &self.col_idx
+    }
+
+    /// Positions of the blocks of `row`.
+    pub fn range(&self, row: usize) -> Range<usize> {
+        self.row_ptr[row] as usize..self.row_ptr[row + 1] as usize
+    }
+
+    /// Columns of the blocks of `row`.
+    pub fn columns(&self, row: usize) -> &[u32] {
+        &self.col_idx[self.range(row)]
+    }
+
+    /// Position of block (`row`, `col`), if it is stored.
+    pub fn find(&self, row: usize, col: usize) -> Option<usize> {
+        let at = self.columns(row).binary_search(&u32::try_from(col).ok()?).ok()?;
+        Some(self.row_ptr[row] as usize + at)
+    }
+
+    /// Bytes of the two index arrays.
+    pub fn bytes(&self) -> usize {
+        4 * (self.row_ptr.len() + self.col_idx.len())
+    }
+}
