@@ -11,10 +11,12 @@
 
 pub mod files;
 pub mod order;
+mod outcome;
 pub mod policy;
 pub mod sparse;
 
 pub use order::{Permutation, RowBatches};
+pub use outcome::Outcome;
 pub use policy::Policy;
 pub use sparse::{BlockCsr, BlockPattern, Jacobian, OffDiagonal};
 
