@@ -1,4 +1,7 @@
 //! Implicit flow solvers on Chromaflow.
 #![deny(unsafe_code)]
 
+pub mod config;
 pub mod mesh;
+
+pub use config::FlowConfig;

@@ -1,0 +1,325 @@
+//! What the flow solver needs to know besides the mesh: plain structs, every field with a default.
+//!
+//! **Units**: nondimensional by the free stream: density by rho_inf, velocity by the speed of sound a_inf, pressure by
+//! rho_inf a_inf^2 (so that p_inf = 1/gamma), temperature by T_inf; lengths in the mesh's own unit; time by mesh unit
+//! over a_inf. Boundary pressures and temperatures are given as ratios to the static free stream values.
+
+use chromaflow::Policy;
+use std::collections::BTreeMap;
+
+/// The whole set-up of a flow solution.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowConfig {
+    /// The gas.
+    pub gas: GasConfig,
+    /// Conditions far away, which scale everything else.
+    pub freestream: Freestream,
+    /// Which equations are solved.
+    pub equations: Equations,
+    /// Discretization in space.
+    pub space: Space,
+    /// Boundary condition of each marker by its name. The two planes of a planar mesh need none: they are symmetry.
+    pub boundaries: BTreeMap<String, Boundary>,
+    /// The implicit step.
+    pub implicit: Implicit,
+    /// March to a steady state, or follow the flow in time.
+    pub time: Time,
+    /// How forces are made into coefficients.
+    pub reference: Reference,
+}
+
+/// A calorically perfect gas.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GasConfig {
+    /// Ratio of specific heats.
+    pub gamma: f64,
+    /// Prandtl number.
+    pub prandtl: f64,
+    /// Sutherland's constant over T_inf is `sutherland_k / freestream.temperature_k`.
+    pub sutherland_k: f64,
+    /// Whether viscosity follows Sutherland's law; else it is constant.
+    pub sutherland: bool,
+}
+
+impl Default for GasConfig {
+    fn default() -> Self {
+        Self { gamma: 1.4, prandtl: 0.72, sutherland_k: 110.4, sutherland: true }
+    }
+}
+
+/// Conditions far away.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Freestream {
+    /// Mach number.
+    pub mach: f64,
+    /// Angle of attack in degrees: in the x-z plane (x-y where [`Reference::lift_axis`] says y, as on planar meshes).
+    pub alpha_deg: f64,
+    /// Sideslip angle in degrees.
+    pub beta_deg: f64,
+    /// Reynolds number per mesh length unit; needed for laminar flow.
+    pub reynolds: f64,
+    /// Static temperature in kelvin; only Sutherland's law needs it.
+    pub temperature_k: f64,
+}
+
+impl Default for Freestream {
+    fn default() -> Self {
+        Self { mach: 0.5, alpha_deg: 0.0, beta_deg: 0.0, reynolds: 0.0, temperature_k: 288.15 }
+    }
+}
+
+/// Which equations are solved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Equations {
+    /// Inviscid.
+    #[default]
+    Euler,
+    /// Viscous, laminar.
+    Laminar,
+}
+
+/// Discretization in space.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Space {
+    /// Inviscid flux.
+    pub flux: FluxScheme,
+    /// Entropy fix of Roe's flux: eigenvalues below this fraction of the spectral radius are rounded off.
+    pub entropy_fix: f64,
+    /// Second order by reconstruction, or first order.
+    pub second_order: bool,
+    /// UMUSCL kappa: weight of the edge difference against the gradient. 0 is the gradient alone, 1/3 the
+    /// third-order formula in one dimension, 1 a central average.
+    pub kappa: f64,
+    /// Limiter of the reconstruction.
+    pub limiter: Limiter,
+    /// Size of smooth oscillations that limiters leave alone: their eps^2 is (k h)^3 of the scaled variables, h the
+    /// local mesh width over `reference.length`.
+    pub limiter_k: f64,
+    /// Weights of the least squares gradients.
+    pub gradient: GradientWeights,
+}
+
+impl Default for Space {
+    fn default() -> Self {
+        Self {
+            flux: FluxScheme::Roe,
+            entropy_fix: 0.05,
+            second_order: true,
+            kappa: 0.0,
+            limiter: Limiter::VanAlbada,
+            limiter_k: 5.0,
+            gradient: GradientWeights::Unweighted,
+        }
+    }
+}
+
+/// Inviscid flux of the residual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FluxScheme {
+    /// Roe (1981) with an entropy fix.
+    #[default]
+    Roe,
+    /// HLLC of Toro, Spruce and Speares (1994).
+    Hllc,
+    /// Flux vector splitting of van Leer (1982).
+    VanLeer,
+}
+
+/// Limiter of the reconstruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Limiter {
+    /// None: for smooth flow.
+    None,
+    /// Edge-wise van Albada, differentiable everywhere.
+    #[default]
+    VanAlbada,
+    /// Venkatakrishnan (1995), node-wise.
+    Venkatakrishnan,
+    /// Barth and Jespersen (1989), node-wise. Not differentiable: does not converge to round-off.
+    Barth,
+}
+
+/// Weights of the least squares gradients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GradientWeights {
+    /// All neighbors alike: robust on curved, stretched meshes.
+    #[default]
+    Unweighted,
+    /// By the inverse distance.
+    InverseDistance,
+}
+
+/// A boundary condition.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Boundary {
+    /// Far field by characteristics (Riemann invariants).
+    Farfield,
+    /// Inviscid wall.
+    SlipWall,
+    /// Plane of symmetry.
+    Symmetry,
+    /// Wall at rest without heat flux.
+    NoSlipAdiabatic,
+    /// Wall at rest of given temperature.
+    NoSlipIsothermal {
+        /// Wall temperature over T_inf.
+        temperature: f64,
+    },
+    /// Subsonic inflow of given total state.
+    Inlet {
+        /// Total pressure over static p_inf.
+        total_pressure: f64,
+        /// Total temperature over static T_inf.
+        total_temperature: f64,
+        /// Direction of the flow (any length).
+        direction: [f64; 3],
+    },
+    /// Outflow against a back pressure; supersonic outflow is extrapolated.
+    Outlet {
+        /// Static pressure over p_inf.
+        pressure: f64,
+    },
+    /// Everything from inside.
+    Extrapolation,
+}
+
+impl Boundary {
+    /// Whether forces are summed on it.
+    pub fn is_wall(&self) -> bool {
+        matches!(self, Self::SlipWall | Self::NoSlipAdiabatic | Self::NoSlipIsothermal { .. })
+    }
+
+    /// Whether the velocity of its nodes is held at zero.
+    pub fn is_no_slip(&self) -> bool {
+        matches!(self, Self::NoSlipAdiabatic | Self::NoSlipIsothermal { .. })
+    }
+}
+
+/// The implicit step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Implicit {
+    /// Precision of the Jacobian.
+    pub policy: Policy,
+    /// Multicolor sweeps a step.
+    pub sweeps: usize,
+    /// Linearization of the inviscid flux.
+    pub jacobian: JacobianScheme,
+    /// The CFL number from step to step.
+    pub cfl: Cfl,
+    /// First-order steps before the second-order ones.
+    pub first_order_steps: usize,
+    /// Largest relative change of density and pressure of a node in one step; larger updates are scaled down.
+    pub max_change: f64,
+}
+
+impl Default for Implicit {
+    fn default() -> Self {
+        Self {
+            policy: Policy::Ds,
+            sweeps: 15,
+            jacobian: JacobianScheme::Roe,
+            cfl: Cfl::default(),
+            first_order_steps: 0,
+            max_change: 0.2,
+        }
+    }
+}
+
+/// Linearization of the inviscid flux, first order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JacobianScheme {
+    /// 1/2 (A(q_j) - |A_roe|): the matrix of Roe's flux with its dissipation frozen.
+    #[default]
+    Roe,
+    /// Exact derivative of van Leer's split fluxes.
+    VanLeer,
+}
+
+/// The CFL number from step to step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cfl {
+    /// First step.
+    pub start: f64,
+    /// Smallest that back-offs may reach before the run is given up.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+    /// Growth a step while all goes well.
+    pub growth: f64,
+    /// Whether it backs off when residuals grow or updates are cut, and recovers; else it is a plain ramp.
+    pub adaptive: bool,
+}
+
+impl Default for Cfl {
+    fn default() -> Self {
+        Self { start: 5.0, min: 0.01, max: 200.0, growth: 1.2, adaptive: true }
+    }
+}
+
+/// March to a steady state, or follow the flow in time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Time {
+    /// Pseudo-time with local steps.
+    Steady(Steady),
+    /// Second-order backward differences with subiterations; the first step is first order.
+    Unsteady(Unsteady),
+}
+
+impl Default for Time {
+    fn default() -> Self {
+        Self::Steady(Steady::default())
+    }
+}
+
+/// When a steady run ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Steady {
+    /// Most iterations.
+    pub iterations: usize,
+    /// Orders of magnitude that the density residual is to fall by (or to round-off).
+    pub orders: f64,
+}
+
+impl Default for Steady {
+    fn default() -> Self {
+        Self { iterations: 2000, orders: 10.0 }
+    }
+}
+
+/// Time-accurate runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unsteady {
+    /// Physical time step, in mesh length units over a_inf.
+    pub dt: f64,
+    /// Physical steps.
+    pub steps: usize,
+    /// Most subiterations a step.
+    pub subiterations: usize,
+    /// Orders of magnitude that the residual is to fall by in a step.
+    pub orders: f64,
+}
+
+impl Default for Unsteady {
+    fn default() -> Self {
+        Self { dt: 0.1, steps: 100, subiterations: 20, orders: 2.0 }
+    }
+}
+
+/// How forces are made into coefficients.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reference {
+    /// Area, in squared mesh units; on planar meshes the length per unit depth.
+    pub area: f64,
+    /// Length of the pitching moment.
+    pub length: f64,
+    /// Point about which moments are taken.
+    pub moment_center: [f64; 3],
+    /// Axis along which lift points at zero incidence: 1 (y) or 2 (z); `None` is y on planar meshes, z on others.
+    pub lift_axis: Option<usize>,
+}
+
+impl Default for Reference {
+    fn default() -> Self {
+        Self { area: 1.0, length: 1.0, moment_center: [0.0; 3], lift_axis: None }
+    }
+}
