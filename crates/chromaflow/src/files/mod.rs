@@ -1,35 +1,63 @@
 //! Files: compressed or plain to read, whole or not at all to write.
 
-use flate2::read::MultiGzDecoder;
+mod compress;
+mod decompress;
+#[cfg(test)]
+mod tests;
+
+use compress::Encoder;
+pub use decompress::{DecompressError, decompress};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+/// How the bytes of a file are packed, told by the end of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// `.gz` (RFC 1952); several members may follow one another.
+    Gzip,
+    /// `.xz` (LZMA2 with a checksum); several streams may follow one another.
+    Xz,
+    /// `.zst` (RFC 8878); several frames may follow one another.
+    Zstd,
+}
+
+impl Compression {
+    /// What the name of a file promises.
+    pub fn of(path: &Path) -> Self {
+        match path.extension().and_then(|e| e.to_str()) {
+            Some("gz") => Self::Gzip,
+            Some("xz") => Self::Xz,
+            Some("zst") => Self::Zstd,
+            _ => Self::None,
+        }
+    }
+}
+
 /// Opens a file for reading; names that end in `.gz`, `.xz` or `.zst` are decompressed on the way.
 ///
 /// # Errors
-/// What the system says, with the path.
+/// What the system says, with the path. Reading may fail later: a truncated or corrupt stream gives an
+/// [`io::Error`] that carries a [`DecompressError`].
 pub fn open(path: &Path) -> Result<Box<dyn Read>, FileError> {
     let file = File::open(path).map_err(|source| FileError::new("cannot open", path, source))?;
     let file = BufReader::with_capacity(1 << 20, file);
-    Ok(match extension(path) {
-        "gz" => Box::new(MultiGzDecoder::new(file)),
-        _ => Box::new(file),
+    Ok(match Compression::of(path) {
+        Compression::None => Box::new(file),
+        packed => Box::new(decompress(file, packed)),
     })
 }
 
 /// The name without a trailing `.gz`, `.xz` or `.zst`: what tells the format.
 pub fn without_compression(path: &Path) -> PathBuf {
-    if matches!(extension(path), "gz" | "xz" | "zst") { path.with_extension("") } else { path.to_owned() }
-}
-
-fn extension(path: &Path) -> &str {
-    path.extension().and_then(|e| e.to_str()).unwrap_or("")
+    if Compression::of(path) == Compression::None { path.to_owned() } else { path.with_extension("") }
 }
 
 /// A file operation that failed.
 #[derive(Debug, thiserror::Error)]
-#[error("{action} {path}: {source}")]
+#[error("{action} {}: {source}", path.display())]
 pub struct FileError {
     /// What was tried.
     pub action: &'static str,
@@ -47,9 +75,25 @@ impl FileError {
 }
 
 /// A file that appears under its name only when it is complete: written under a temporary name beside it, flushed to
-/// the disk, then renamed by [`AtomicFile::commit`]. Dropped before that, it leaves nothing behind.
+/// the disk, then renamed by [`AtomicFile::commit`]. Dropped before that, it leaves nothing behind. A name that ends
+/// in `.gz`, `.xz` or `.zst` is compressed on the way.
+///
+/// ```
+/// use chromaflow::files::{AtomicFile, open};
+/// use std::io::{Read, Write};
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("history.csv.gz");
+/// let mut file = AtomicFile::create(&path)?;
+/// writeln!(file, "iteration,residual")?;
+/// assert!(!path.exists());
+/// file.commit()?;
+/// let mut text = String::new();
+/// open(&path)?.read_to_string(&mut text)?;
+/// assert_eq!(text, "iteration,residual\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct AtomicFile {
-    out: Option<BufWriter<File>>,
+    out: Option<Encoder<BufWriter<File>>>,
     temporary: PathBuf,
     path: PathBuf,
 }
@@ -60,11 +104,13 @@ impl AtomicFile {
     /// # Errors
     /// When the folder is missing or not writable.
     pub fn create(path: &Path) -> Result<Self, FileError> {
+        let fail = |e| FileError::new("cannot create", path, e);
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.tmp", std::process::id()));
         let temporary = path.with_file_name(name);
-        let file = File::create(&temporary).map_err(|e| FileError::new("cannot create", path, e))?;
-        Ok(Self { out: Some(BufWriter::with_capacity(1 << 20, file)), temporary, path: path.to_owned() })
+        let file = BufWriter::with_capacity(1 << 20, File::create(&temporary).map_err(fail)?);
+        let out = Some(Encoder::new(file, Compression::of(path)).map_err(fail)?);
+        Ok(Self { out, temporary, path: path.to_owned() })
     }
 
     /// Makes the file appear under its name.
@@ -73,7 +119,7 @@ impl AtomicFile {
     /// When the rest cannot be written (disk full) or renamed; nothing is left behind then.
     pub fn commit(mut self) -> Result<(), FileError> {
         let fail = |e| FileError::new("cannot write", &self.path, e);
-        let out = self.out.take().expect("committed once");
+        let out = self.out.take().expect("committed once").finish().map_err(fail)?;
         let file = out.into_inner().map_err(|e| fail(e.into_error()))?;
         file.sync_all().map_err(fail)?;
         std::fs::rename(&self.temporary, &self.path).map_err(fail)
