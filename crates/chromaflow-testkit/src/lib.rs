@@ -2,6 +2,9 @@
 //!
 //! Problems come as plain arrays, so that every crate of the workspace can use them in its own unit tests.
 
+mod cases;
+
+pub use cases::{BadCase, BlockTridiagonal, Case, CasePattern, Kind};
 use std::path::{Path, PathBuf};
 
 /// A file of the large data set (meshes, matrices, reference results), which does not lie in the repository: looked up
