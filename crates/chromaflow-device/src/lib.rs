@@ -2,11 +2,14 @@
 //!
 //! * [`Team`]: pinned threads with barriers that cost well under a microsecond. A multicolor sweep has one
 //!   barrier per color, so the general thread pools (20 microseconds and more per parallel region) do not serve.
+//! * [`Isa`]: which vector instructions the machine has, found once.
 //! * [`Buffer`]: 64-byte aligned memory with a readable tail, whose pages are placed by their first writer.
 #![deny(unsafe_code)]
 
 mod buffer;
+mod isa;
 mod team;
 
 pub use buffer::Buffer;
+pub use isa::Isa;
 pub use team::{Member, Team, split};
