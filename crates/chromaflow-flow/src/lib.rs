@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 pub mod config;
+pub mod dual;
 pub mod mesh;
 
 pub use config::FlowConfig;

@@ -1,0 +1,107 @@
+use super::*;
+use crate::mesh::Marker;
+
+/// One element with all its faces on one marker.
+fn lone(kind: ElementKind, nodes: Vec<[f64; 3]>) -> Mesh {
+    let mut mesh = Mesh { nodes, ..Mesh::default() };
+    match kind {
+        ElementKind::Tetrahedron => mesh.tets.push([0, 1, 2, 3]),
+        ElementKind::Pyramid => mesh.pyramids.push([0, 1, 2, 3, 4]),
+        ElementKind::Prism => mesh.prisms.push([0, 1, 2, 3, 4, 5]),
+        ElementKind::Hexahedron => mesh.hexes.push([0, 1, 2, 3, 4, 5, 6, 7]),
+    }
+    let mut marker = Marker { name: "all".into(), ..Marker::default() };
+    for face in topology::element_faces(kind) {
+        let f: Vec<u32> = face.iter().map(|&i| i as u32).collect();
+        if let Ok(t) = <[u32; 3]>::try_from(&f[..]) {
+            marker.triangles.push(t);
+        } else {
+            marker.quads.push([f[0], f[1], f[2], f[3]]);
+        }
+    }
+    mesh.markers.push(marker);
+    mesh
+}
+
+const CUBE: [[f64; 3]; 8] = [
+    [0., 0., 0.],
+    [1., 0., 0.],
+    [1., 1., 0.],
+    [0., 1., 0.],
+    [0., 0., 1.],
+    [1., 0., 1.],
+    [1., 1., 1.],
+    [0., 1., 1.],
+];
+
+fn all_kinds() -> Vec<(Mesh, f64)> {
+    let pick = |list: &[usize]| list.iter().map(|&i| CUBE[i]).collect::<Vec<_>>();
+    vec![
+        (lone(ElementKind::Tetrahedron, pick(&[0, 1, 3, 4])), 1.0 / 6.0),
+        (lone(ElementKind::Pyramid, pick(&[0, 1, 2, 3, 4])), 1.0 / 3.0),
+        (lone(ElementKind::Prism, pick(&[0, 1, 3, 4, 5, 7])), 0.5),
+        (lone(ElementKind::Hexahedron, CUBE.to_vec()), 1.0),
+    ]
+}
+
+#[test]
+fn volumes_add_up_and_cells_close() {
+    for (mesh, volume) in all_kinds() {
+        let dual = Dual::new(&mesh);
+        assert!((dual.volumes.iter().sum::<f64>() - volume).abs() < 1e-14);
+        assert!(dual.volumes.iter().all(|&v| v > 0.0));
+        assert!(dual.closure_error() < 1e-14, "{}", dual.closure_error());
+        // Areas point from the lower to the higher node.
+        for ([a, b], area) in dual.edges.iter().zip(&dual.areas) {
+            assert!(dot(*area, sub(mesh.nodes[*b as usize], mesh.nodes[*a as usize])) > 0.0);
+        }
+    }
+    let cube = Dual::new(&all_kinds()[3].0);
+    assert!(cube.volumes.iter().all(|v| (v - 0.125).abs() < 1e-15));
+    assert!(cube.areas.iter().all(|a| (norm(*a) - 0.25).abs() < 1e-15));
+}
+
+#[test]
+fn twisted_elements_close_as_well() {
+    let mut state = 1_u64;
+    let mut random = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
+    };
+    for (mut mesh, _) in all_kinds() {
+        for x in &mut mesh.nodes {
+            for d in 0..3 {
+                x[d] += 0.4 * random();
+            }
+        }
+        let dual = Dual::new(&mesh);
+        assert!(dual.closure_error() < 1e-14);
+        // Divergence theorem on the element's surface, cut through the face centroids as the dual cuts it.
+        let mut volume = 0.0;
+        for face in topology::element_faces(topology::elements(&mesh).next().unwrap().0) {
+            let nodes: Vec<u32> = face.iter().map(|&i| i as u32).collect();
+            let c = topology::centroid(&mesh, &nodes);
+            for i in 0..nodes.len() {
+                let (p, q) =
+                    (mesh.nodes[nodes[i] as usize], mesh.nodes[nodes[(i + 1) % nodes.len()] as usize]);
+                volume += dot(p, cross(q, c)) / 6.0;
+            }
+        }
+        assert!((dual.volumes.iter().sum::<f64>() - volume).abs() < 1e-14);
+    }
+}
+
+#[test]
+fn edges_are_the_upper_triangle_of_the_pattern() {
+    for (mesh, _) in all_kinds() {
+        let dual = Dual::new(&mesh);
+        assert!(dual.edges.is_sorted());
+        for row in 0..dual.nodes() {
+            for k in dual.pattern.range(row) {
+                let col = dual.pattern.col_idx()[k];
+                let [a, b] = dual.edges[dual.edge_of[k] as usize];
+                assert_eq!([a, b], [col.min(row as u32), col.max(row as u32)]);
+            }
+        }
+    }
+}
