@@ -1,21 +1,35 @@
 #![allow(unsafe_code)]
 //! Aligned host memory.
 
-use bytemuck::Zeroable;
+use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 /// A fixed-length array in host memory: 64-byte aligned, zeroed, and readable for [`Buffer::TAIL`] bytes past its
 /// end, so that SIMD kernels may load whole vectors at the last block.
 ///
-/// Large buffers come from the system as untouched zero pages: the thread that first *writes* a page decides on
-/// which memory node it lies (first touch), so let the owner of a range fill it.
+/// Large buffers come from the system as untouched zero pages, huge ones where the system offers them (Linux): the
+/// thread that first *writes* a page decides on which memory node it lies (first touch), so let the owner of a range
+/// fill it.
 pub struct Buffer<T> {
     ptr: NonNull<T>,
     len: usize,
+    memory: Memory,
 }
+
+/// What the system gave; the elements start somewhere inside.
+struct Memory {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+/// One cache line, one AVX-512 vector.
+const ALIGN: usize = 64;
+const TAIL: usize = 64;
+const HUGE_PAGE: usize = 2 << 20;
 
 // SAFETY: a Buffer owns its allocation like a Vec<T> does; sharing and sending follow T.
 unsafe impl<T: Send> Send for Buffer<T> {}
@@ -23,19 +37,36 @@ unsafe impl<T: Send> Send for Buffer<T> {}
 unsafe impl<T: Sync> Sync for Buffer<T> {}
 
 impl<T: Zeroable + Copy> Buffer<T> {
-    /// Alignment of the first element, in bytes (one cache line, one AVX-512 vector).
-    pub const ALIGN: usize = 64;
+    /// Alignment of the first element, in bytes.
+    pub const ALIGN: usize = ALIGN;
     /// Bytes past the end that may be read (their value is unspecified).
-    pub const TAIL: usize = 64;
+    pub const TAIL: usize = TAIL;
 
     /// `len` zeros.
+    ///
+    /// # Panics
+    /// When the size overflows the address space.
     #[must_use]
     pub fn zeroed(len: usize) -> Self {
-        let layout = Self::layout(len);
-        // SAFETY: the layout is never of size zero (TAIL bytes at least).
-        let raw = unsafe { alloc_zeroed(layout) };
-        let Some(ptr) = NonNull::new(raw.cast::<T>()) else { handle_alloc_error(layout) };
-        Self { ptr, len }
+        const { assert!(align_of::<T>() <= ALIGN) };
+        let bytes = len.checked_mul(size_of::<T>()).expect("buffer size overflows");
+        let align = if bytes >= 2 * HUGE_PAGE { HUGE_PAGE } else { ALIGN };
+        // Asked for with little alignment, memory comes as untouched zero pages; with more, the allocator would write
+        // the zeros itself, here and now.
+        let layout = bytes
+            .checked_add(TAIL + align)
+            .and_then(|total| Layout::from_size_align(total, 16).ok())
+            .expect("buffer size overflows");
+        // SAFETY: the layout is not of size zero.
+        let start = unsafe { alloc_zeroed(layout) };
+        let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
+        let skip = start.align_offset(align);
+        // SAFETY: skip < align, so that skip + bytes + TAIL lies within the layout.
+        let ptr = unsafe { start.add(skip) };
+        if align == HUGE_PAGE {
+            advise_huge_pages(ptr, bytes + TAIL);
+        }
+        Self { ptr: ptr.cast(), len, memory: Memory { start, layout } }
     }
 
     /// A copy of `values`.
@@ -45,25 +76,55 @@ impl<T: Zeroable + Copy> Buffer<T> {
         buffer.copy_from_slice(values);
         buffer
     }
+
+    /// The same memory seen as `len` values of another type, which keep the bytes that are there.
+    ///
+    /// # Panics
+    /// When `len` values do not fit into the allocation this buffer was made with.
+    #[must_use]
+    pub fn reinterpret<U: AnyBitPattern>(self, len: usize) -> Buffer<U>
+    where
+        T: NoUninit,
+    {
+        const { assert!(align_of::<U>() <= ALIGN) };
+        let skip = self.ptr.as_ptr() as usize - self.memory.start.as_ptr() as usize;
+        let room = self.memory.layout.size() - skip - TAIL;
+        assert!(
+            len.checked_mul(size_of::<U>()).is_some_and(|bytes| bytes <= room),
+            "no room for {len} values"
+        );
+        let this = ManuallyDrop::new(self);
+        // SAFETY: `this` is not dropped, so that its memory has one owner again.
+        let memory = unsafe { std::ptr::read(&raw const this.memory) };
+        Buffer { ptr: this.ptr.cast(), len, memory }
+    }
 }
 
-impl<T> Buffer<T> {
-    fn layout(len: usize) -> Layout {
-        let bytes =
-            len.checked_mul(size_of::<T>()).and_then(|b| b.checked_add(64)).expect("buffer size overflows");
-        Layout::from_size_align(bytes, 64).expect("buffer size overflows")
+#[cfg(target_os = "linux")]
+fn advise_huge_pages(ptr: NonNull<u8>, bytes: usize) {
+    unsafe extern "C" {
+        fn madvise(address: *mut std::ffi::c_void, length: usize, advice: i32) -> i32;
     }
+    const MADV_HUGEPAGE: i32 = 14;
+    // SAFETY: the range is whole pages of our own allocation and the advice changes no content. A refusal costs speed
+    // at most.
+    unsafe { madvise(ptr.as_ptr().cast(), bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE) };
+}
 
+#[cfg(not(target_os = "linux"))]
+fn advise_huge_pages(_: NonNull<u8>, _: usize) {}
+
+impl<T> Buffer<T> {
     /// Bytes of the elements (the tail not counted).
     pub fn bytes(&self) -> usize {
         self.len * size_of::<T>()
     }
 }
 
-impl<T> Drop for Buffer<T> {
+impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: allocated in `zeroed` with this very layout; T: Copy there, so nothing needs dropping.
-        unsafe { dealloc(self.ptr.as_ptr().cast(), Self::layout(self.len)) }
+        // SAFETY: allocated in `Buffer::zeroed` with this very layout; elements are Copy, so nothing needs dropping.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
     }
 }
 
@@ -122,5 +183,28 @@ mod tests {
             assert_eq!(&*b.clone(), &*b);
             assert_eq!(b.bytes(), 8 * len);
         }
+    }
+
+    #[test]
+    fn large_ones_are_zeroed_too() {
+        let mut b = Buffer::<u8>::zeroed(5 << 20);
+        assert_eq!(b.as_ptr() as usize % HUGE_PAGE, 0);
+        assert!(b.iter().all(|&v| v == 0));
+        b[(5 << 20) - 1] = 1;
+    }
+
+    #[test]
+    fn another_type_sees_the_same_bytes() {
+        let b = Buffer::from_slice(&[1.0_f32, 2.0, 3.0]);
+        let bits = b.reinterpret::<u32>(2);
+        assert_eq!(&*bits, [1.0_f32.to_bits(), 2.0_f32.to_bits()]);
+        let back = bits.reinterpret::<f32>(3);
+        assert_eq!(&*back, [1.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    #[should_panic(expected = "no room")]
+    fn another_type_must_fit() {
+        let _ = Buffer::<u8>::zeroed(8).reinterpret::<f64>(1000);
     }
 }
