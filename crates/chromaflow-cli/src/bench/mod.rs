@@ -1,0 +1,29 @@
+//! `chromaflow bench`: measurements on this machine. One file per benchmark.
+
+pub mod multicolor;
+
+use crate::context::Context;
+use crate::error::CliResult;
+
+/// Arguments of `chromaflow bench`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Multicolor point-implicit sweeps on generated problems
+    Multicolor(multicolor::Args),
+}
+
+/// Runs one benchmark.
+///
+/// # Errors
+/// Bad usage or an unwritable result.
+pub fn run(args: &Args, ctx: &Context) -> CliResult {
+    match &args.command {
+        Command::Multicolor(args) => multicolor::run(args, ctx),
+    }
+}

@@ -1,0 +1,100 @@
+//! What all subcommands share: the global options, the thread team, the JSON result.
+
+use crate::error::{CliError, CliResult};
+use chromaflow::files::AtomicFile;
+use chromaflow_device::Team;
+use clap::{Args, ValueEnum};
+use std::io::{IsTerminal, Write};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+/// Options of every subcommand.
+#[derive(Args, Clone, Debug)]
+pub struct GlobalArgs {
+    /// Threads [default: one per core this process may use]
+    #[arg(long, global = true, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// Where to compute
+    #[arg(long, global = true, value_enum, default_value = "cpu")]
+    pub backend: Backend,
+    /// Write the results as JSON to FILE
+    #[arg(long, global = true, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Print nothing but errors (and what was asked for by name)
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+}
+
+/// Where to compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    /// Threads of this machine
+    Cpu,
+    /// An NVIDIA GPU
+    Cuda,
+}
+
+/// What a subcommand gets beside its own arguments.
+pub struct Context {
+    /// The global options.
+    pub global: GlobalArgs,
+    team: std::sync::OnceLock<Team>,
+}
+
+impl Context {
+    /// Checks the global options: the backend is there, the JSON file can be written.
+    ///
+    /// # Errors
+    /// Status 3 where the backend or the JSON file's folder is not usable.
+    pub fn new(global: GlobalArgs) -> CliResult<Self> {
+        if global.backend == Backend::Cuda {
+            return Err(CliError::environment(
+                "the CUDA backend is not built into this chromaflow; use --backend cpu",
+            ));
+        }
+        if let Some(path) = &global.json {
+            ensure_writable(path)?;
+        }
+        Ok(Self { global, team: std::sync::OnceLock::new() })
+    }
+
+    /// The threads, started at first use: `--threads`, or one per core this process may use.
+    pub fn team(&self) -> &Team {
+        self.team.get_or_init(|| self.global.threads.map_or_else(Team::all_cores, |n| Team::new(n.get())))
+    }
+
+    /// Whether to print progress and tables.
+    pub fn talk(&self) -> bool {
+        !self.global.quiet
+    }
+
+    /// Whether a person watches: progress lines may be rewritten in place.
+    pub fn interactive(&self) -> bool {
+        self.talk() && std::io::stderr().is_terminal()
+    }
+
+    /// Writes `value` to the `--json` file, if there is one.
+    ///
+    /// # Errors
+    /// Status 3 when it cannot be written; an older file of that name is untouched then.
+    pub fn write_json(&self, value: &serde_json::Value) -> CliResult<()> {
+        let Some(path) = &self.global.json else { return Ok(()) };
+        let mut file = AtomicFile::create(path)?;
+        let text = serde_json::to_string_pretty(value).expect("a JSON value has only text keys");
+        writeln!(file, "{text}")
+            .map_err(|e| CliError::environment(format!("cannot write {}: {e}", path.display())))?;
+        Ok(file.commit()?)
+    }
+}
+
+/// Fails early where `path` could not be written at the end of a long computation.
+///
+/// # Errors
+/// Status 3 with the path and the reason.
+pub fn ensure_writable(path: &Path) -> CliResult<()> {
+    if path.is_dir() {
+        return Err(CliError::environment(format!("cannot write {}: it is a folder", path.display())));
+    }
+    drop(AtomicFile::create(path)?); // makes and removes a temporary file beside it
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! The `chromaflow` command: flow cases, matrices, meshes, benchmarks and plots from one binary.
+//!
+//! Each subcommand is one file (or folder) with an `Args` struct and `fn run(args: &Args, ctx: &Context) -> CliResult`.
+//! A subcommand returns [`Done`]; the exit status follows from that or from the [`CliError`].
+#![deny(unsafe_code)]
+
+pub mod bench;
+pub mod context;
+pub mod doctor;
+pub mod error;
+pub mod mesh;
+pub mod solve;
+
+use clap::{Parser, Subcommand};
+use context::{Context, GlobalArgs};
+use error::{CliResult, Done};
+use std::process::ExitCode;
+
+/// Implicit computational fluid dynamics: multicolor block solvers and the flow solvers around them.
+#[derive(Parser)]
+#[command(
+    name = "chromaflow",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    max_term_width = 110
+)]
+#[command(
+    after_help = "Exit status: 0 done; 1 a numerical outcome short of what was asked; 2 bad usage or input; \
+                        3 the environment (disk, memory, device)."
+)]
+struct Cli {
+    #[command(flatten)]
+    global: GlobalArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Solve a linear system read from a matrix file
+    Solve(solve::Args),
+    /// Look at, convert, refine, check or make meshes
+    Mesh(mesh::Args),
+    /// Measure the solvers on this machine
+    Bench(bench::Args),
+    /// Say what this machine offers: cores, SIMD, bandwidth, memory, GPU
+    Doctor(doctor::Args),
+}
+
+/// Parses the process's arguments, does what they ask, and returns the exit status.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse(); // exits with status 2 on bad usage
+    match dispatch(cli) {
+        Ok(Done::AsAsked) => ExitCode::SUCCESS,
+        Ok(Done::Short) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.status())
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> CliResult {
+    let ctx = Context::new(cli.global)?;
+    match &cli.command {
+        Command::Solve(args) => solve::run(args, &ctx),
+        Command::Mesh(args) => mesh::run(args, &ctx),
+        Command::Bench(args) => bench::run(args, &ctx),
+        Command::Doctor(args) => doctor::run(args, &ctx),
+    }
+}
