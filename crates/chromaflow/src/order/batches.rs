@@ -1,5 +1,6 @@
 //! Batches of rows that do not depend on one another.
 
+use crate::BlockPattern;
 use std::ops::Range;
 
 /// Contiguous ranges of rows, one after the other: the colors of a coloring or the levels of a triangular factor.
@@ -59,5 +60,50 @@ impl RowBatches {
     /// Offsets, `[len + 1]`.
     pub fn offsets(&self) -> &[u32] {
         &self.offsets
+    }
+}
+
+/// Batches that do not fit a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BatchError {
+    /// A row reads another row of its own batch.
+    #[error("row {row} depends on row {column} of its own batch {batch}: color the pattern first")]
+    Dependent {
+        /// The row.
+        row: usize,
+        /// The row it reads.
+        column: usize,
+        /// The batch of both.
+        batch: usize,
+    },
+    /// The batches do not cover the rows.
+    #[error("the batches hold {found} rows, the pattern has {rows}")]
+    Rows {
+        /// Rows in all batches.
+        found: usize,
+        /// Rows of the pattern.
+        rows: usize,
+    },
+}
+
+impl RowBatches {
+    /// Whether no row reads another row of its own batch, so that each batch may be updated all at once. The diagonal
+    /// does not count.
+    ///
+    /// # Errors
+    /// [`BatchError`] names the two rows.
+    pub fn check(&self, pattern: &BlockPattern) -> Result<(), BatchError> {
+        if self.rows() != pattern.rows() {
+            return Err(BatchError::Rows { found: self.rows(), rows: pattern.rows() });
+        }
+        for (batch, rows) in self.iter().enumerate() {
+            for row in rows.clone() {
+                let reads = |&&c: &&u32| rows.contains(&(c as usize)) && c as usize != row;
+                if let Some(&c) = pattern.columns(row).iter().find(reads) {
+                    return Err(BatchError::Dependent { row, column: c as usize, batch });
+                }
+            }
+        }
+        Ok(())
     }
 }

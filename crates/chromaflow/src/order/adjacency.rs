@@ -1,0 +1,120 @@
+//! The graph of a pattern.
+
+use super::Permutation;
+use crate::BlockPattern;
+use crate::sparse::ShapeError;
+
+/// Which rows are coupled: rows i and j are neighbors when block (i, j) or block (j, i) is stored. No row is its own
+/// neighbor, and neighbors ascend.
+///
+/// ```
+/// use chromaflow::{BlockPattern, order::Adjacency};
+/// // Row 0 reads column 2, row 2 does not read column 0: neighbors all the same.
+/// let pattern = BlockPattern::new(3, vec![0, 2, 3, 4], vec![0, 2, 1, 2])?;
+/// let graph = Adjacency::of(&pattern)?;
+/// assert_eq!(graph.neighbors(2), [0]);
+/// assert_eq!(graph.degree(1), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adjacency {
+    ptr: Vec<usize>,
+    idx: Vec<u32>,
+}
+
+impl Adjacency {
+    /// The graph of a square pattern, made symmetric where the pattern is not.
+    ///
+    /// # Errors
+    /// [`ShapeError::NotSquare`].
+    pub fn of(pattern: &BlockPattern) -> Result<Self, ShapeError> {
+        let rows = pattern.rows();
+        if rows != pattern.cols() {
+            return Err(ShapeError::NotSquare { rows, cols: pattern.cols() });
+        }
+        // The transposed pattern, its rows ascending because they are filled by ascending columns.
+        let mut start = vec![0_usize; rows + 1];
+        for &c in pattern.col_idx() {
+            start[c as usize + 1] += 1;
+        }
+        for row in 0..rows {
+            start[row + 1] += start[row];
+        }
+        let mut next = start.clone();
+        let mut transposed = vec![0_u32; pattern.nnzb()];
+        for row in 0..rows {
+            for &c in pattern.columns(row) {
+                transposed[next[c as usize]] = row as u32;
+                next[c as usize] += 1;
+            }
+        }
+        let mut ptr = Vec::with_capacity(rows + 1);
+        let mut idx = Vec::with_capacity(pattern.nnzb());
+        ptr.push(0);
+        for row in 0..rows {
+            let (a, b) = (pattern.columns(row), &transposed[start[row]..start[row + 1]]);
+            merge(a, b, |c| {
+                if c as usize != row {
+                    idx.push(c);
+                }
+            });
+            ptr.push(idx.len());
+        }
+        Ok(Self { ptr, idx })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.ptr.len() - 1
+    }
+
+    /// Number of pairs of neighbors.
+    pub fn edges(&self) -> usize {
+        self.idx.len() / 2
+    }
+
+    /// Neighbors of `row`, ascending.
+    pub fn neighbors(&self, row: usize) -> &[u32] {
+        &self.idx[self.ptr[row]..self.ptr[row + 1]]
+    }
+
+    /// Number of neighbors of `row`.
+    pub fn degree(&self, row: usize) -> usize {
+        self.ptr[row + 1] - self.ptr[row]
+    }
+
+    /// The most neighbors any row has.
+    pub fn max_degree(&self) -> usize {
+        (0..self.rows()).map(|row| self.degree(row)).max().unwrap_or(0)
+    }
+
+    /// The same graph with its rows renumbered.
+    ///
+    /// # Panics
+    /// When the permutation has another length.
+    pub fn permuted(&self, permutation: &Permutation) -> Self {
+        assert_eq!(self.rows(), permutation.len());
+        let mut ptr = Vec::with_capacity(self.ptr.len());
+        let mut idx = Vec::with_capacity(self.idx.len());
+        ptr.push(0);
+        for &old in permutation.old_of_new() {
+            let at = idx.len();
+            idx.extend(self.neighbors(old as usize).iter().map(|&c| permutation.new_of_old()[c as usize]));
+            idx[at..].sort_unstable();
+            ptr.push(idx.len());
+        }
+        Self { ptr, idx }
+    }
+}
+
+/// The union of two ascending lists.
+fn merge(a: &[u32], b: &[u32], mut push: impl FnMut(u32)) {
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() || j < b.len() {
+        let left = a.get(i).copied().unwrap_or(u32::MAX);
+        let right = b.get(j).copied().unwrap_or(u32::MAX);
+        push(left.min(right));
+        i += usize::from(left <= right);
+        j += usize::from(right <= left);
+    }
+}

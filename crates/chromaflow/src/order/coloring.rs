@@ -1,0 +1,286 @@
+//! Distance-1 colorings: rows of one color do not depend on one another.
+
+use super::{Adjacency, Permutation, RowBatches};
+use chromaflow_device::Team;
+use std::cmp::Reverse;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Release};
+
+/// In which order a greedy coloring visits the rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum VertexOrder {
+    /// As the rows stand.
+    #[default]
+    Natural,
+    /// Rows with many neighbors first (Welsh and Powell 1967).
+    LargestFirst,
+    /// Rows with few neighbors last, their neighbors not counted once they are taken away: needs at most one color
+    /// more than the graph's degeneracy (Matula and Beck 1983).
+    SmallestLast,
+}
+
+impl VertexOrder {
+    /// All orders.
+    pub const ALL: [VertexOrder; 3] =
+        [VertexOrder::Natural, VertexOrder::LargestFirst, VertexOrder::SmallestLast];
+
+    /// The name used in case files, on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            VertexOrder::Natural => "natural",
+            VertexOrder::LargestFirst => "largest-first",
+            VertexOrder::SmallestLast => "smallest-last",
+        }
+    }
+
+    fn rows(self, graph: &Adjacency) -> Vec<u32> {
+        let mut rows: Vec<u32> = (0..graph.rows() as u32).collect();
+        match self {
+            VertexOrder::Natural => {}
+            VertexOrder::LargestFirst => rows.sort_by_key(|&r| Reverse(graph.degree(r as usize))),
+            VertexOrder::SmallestLast => rows = smallest_last(graph),
+        }
+        rows
+    }
+}
+
+impl fmt::Display for VertexOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for VertexOrder {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        VertexOrder::ALL.into_iter().find(|o| o.name() == s).ok_or_else(|| {
+            format!("unknown vertex order `{s}`: expected natural, largest-first or smallest-last")
+        })
+    }
+}
+
+/// Rows by repeatedly taking away one with the fewest remaining neighbors, in reverse; linear in the edges.
+fn smallest_last(graph: &Adjacency) -> Vec<u32> {
+    let rows = graph.rows();
+    let mut degree: Vec<usize> = (0..rows).map(|r| graph.degree(r)).collect();
+    // Buckets of rows by degree; an entry whose degree has fallen since is stale and skipped.
+    let mut buckets: Vec<Vec<u32>> = vec![Vec::new(); graph.max_degree() + 1];
+    for row in (0..rows).rev() {
+        buckets[degree[row]].push(row as u32);
+    }
+    let mut taken = vec![false; rows];
+    let mut order = Vec::with_capacity(rows);
+    let mut least = 0;
+    while order.len() < rows {
+        let Some(row) = buckets[least].pop() else {
+            least += 1;
+            continue;
+        };
+        if taken[row as usize] || degree[row as usize] != least {
+            continue;
+        }
+        taken[row as usize] = true;
+        order.push(row);
+        for &n in graph.neighbors(row as usize) {
+            if !taken[n as usize] {
+                degree[n as usize] -= 1;
+                buckets[degree[n as usize]].push(n);
+            }
+        }
+        least = least.saturating_sub(1);
+    }
+    order.reverse();
+    order
+}
+
+/// A color for every row, no two neighbors alike. Colors count from 0 and none is empty.
+///
+/// ```
+/// use chromaflow::{BlockPattern, order::{Adjacency, Coloring, VertexOrder}};
+/// // A ring of four rows needs two colors.
+/// let ring = BlockPattern::new(4, vec![0, 2, 4, 6, 8], vec![1, 3, 0, 2, 1, 3, 0, 2])?;
+/// let coloring = Coloring::greedy(&Adjacency::of(&ring)?, VertexOrder::Natural);
+/// assert_eq!(coloring.colors(), [0, 1, 0, 1]);
+/// let (permutation, batches) = coloring.renumber();
+/// assert_eq!(permutation.old_of_new(), [0, 2, 1, 3]);
+/// assert_eq!(batches.offsets(), [0, 2, 4]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coloring {
+    pub(super) colors: Vec<u32>,
+    pub(super) count: usize,
+}
+
+/// A coloring that is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ColoringError {
+    /// Two neighbors have one color.
+    #[error("rows {row} and {neighbor} depend on one another but both have color {color}")]
+    Conflict {
+        /// A row.
+        row: usize,
+        /// Its neighbor.
+        neighbor: usize,
+        /// The color of both.
+        color: u32,
+    },
+    /// Not one color a row.
+    #[error("{found} colors are given for {rows} rows")]
+    Length {
+        /// Entries of the coloring.
+        found: usize,
+        /// Rows of the graph.
+        rows: usize,
+    },
+}
+
+impl Coloring {
+    /// Takes the rows in the given order and gives each the lowest color that no neighbor has.
+    pub fn greedy(graph: &Adjacency, order: VertexOrder) -> Self {
+        let mut colors = vec![u32::MAX; graph.rows()];
+        let mut palette = Palette::new(graph);
+        for row in order.rows(graph) {
+            let row = row as usize;
+            colors[row] = palette.lowest_free(row, graph, |n| colors[n]);
+        }
+        Self::from_dense(colors)
+    }
+
+    /// The same on all members of a team, rows with many neighbors first and ties broken by a hash of the row number:
+    /// a row takes the lowest free color as soon as all neighbors that come before it have theirs. The result is that
+    /// of the sequential loop in this order, hence the same for every number of threads.
+    ///
+    /// **Source**: Jones and Plassmann (1993); order by the logarithm of the degree: Hasenplaugh et al. (2014).
+    pub fn parallel(graph: &Adjacency, team: &Team) -> Self {
+        let colors: Vec<AtomicU32> = (0..graph.rows()).map(|_| AtomicU32::new(u32::MAX)).collect();
+        team.run(|member| {
+            let mut palette = Palette::new(graph);
+            let mut waiting: Vec<usize> = member.share(graph.rows()).collect();
+            while !waiting.is_empty() {
+                let before = waiting.len();
+                waiting.retain(|&row| {
+                    let mine = priority(graph, row);
+                    let ready = graph.neighbors(row).iter().all(|&n| {
+                        colors[n as usize].load(Acquire) != u32::MAX || priority(graph, n as usize) < mine
+                    });
+                    if ready {
+                        // Later neighbors have no color yet and get none before this row has.
+                        let color = palette.lowest_free(row, graph, |n| colors[n].load(Acquire));
+                        colors[row].store(color, Release);
+                    }
+                    !ready
+                });
+                if waiting.len() == before {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        Self::from_dense(colors.into_iter().map(AtomicU32::into_inner).collect())
+    }
+
+    /// From a color per row; unused color numbers are closed up.
+    pub fn new(mut colors: Vec<u32>) -> Self {
+        let mut used: Vec<u32> = colors.clone();
+        used.sort_unstable();
+        used.dedup();
+        for c in &mut colors {
+            *c = used.binary_search(c).expect("taken from this list") as u32;
+        }
+        Self { colors, count: used.len() }
+    }
+
+    fn from_dense(colors: Vec<u32>) -> Self {
+        let count = colors.iter().max().map_or(0, |&c| c as usize + 1);
+        Self { colors, count }
+    }
+
+    /// The color of every row.
+    pub fn colors(&self) -> &[u32] {
+        &self.colors
+    }
+
+    /// Number of colors.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Number of rows of each color.
+    pub fn sizes(&self) -> Vec<usize> {
+        let mut sizes = vec![0; self.count];
+        for &c in &self.colors {
+            sizes[c as usize] += 1;
+        }
+        sizes
+    }
+
+    /// Whether no two neighbors have one color.
+    ///
+    /// # Errors
+    /// [`ColoringError`] names the two rows.
+    pub fn check(&self, graph: &Adjacency) -> Result<(), ColoringError> {
+        if self.colors.len() != graph.rows() {
+            return Err(ColoringError::Length { found: self.colors.len(), rows: graph.rows() });
+        }
+        for row in 0..graph.rows() {
+            for &n in graph.neighbors(row) {
+                if self.colors[n as usize] == self.colors[row] {
+                    return Err(ColoringError::Conflict {
+                        row,
+                        neighbor: n as usize,
+                        color: self.colors[row],
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Renumbers the rows color by color; within a color they keep their order.
+    pub fn renumber(&self) -> (Permutation, RowBatches) {
+        let mut offsets = vec![0_u32; self.count + 1];
+        for &c in &self.colors {
+            offsets[c as usize + 1] += 1;
+        }
+        for c in 0..self.count {
+            offsets[c + 1] += offsets[c];
+        }
+        let mut next = offsets.clone();
+        let mut old_of_new = vec![0; self.colors.len()];
+        for (row, &c) in self.colors.iter().enumerate() {
+            old_of_new[next[c as usize] as usize] = row as u32;
+            next[c as usize] += 1;
+        }
+        let permutation = Permutation::from_old_of_new(old_of_new).expect("every row has one color");
+        (permutation, RowBatches::new(offsets))
+    }
+}
+
+/// Many neighbors first (by powers of two), then a hash, then the row number: no two rows are alike.
+fn priority(graph: &Adjacency, row: usize) -> (u32, u32, usize) {
+    let mut z = (row as u64).wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (usize::BITS - graph.degree(row).leading_zeros(), (z >> 32) as u32, row)
+}
+
+/// Finds free colors: `stamp[c] == row` marks color c as taken by a neighbor of `row`.
+struct Palette {
+    stamp: Vec<usize>,
+}
+
+impl Palette {
+    fn new(graph: &Adjacency) -> Self {
+        Self { stamp: vec![usize::MAX; graph.max_degree() + 1] }
+    }
+
+    fn lowest_free(&mut self, row: usize, graph: &Adjacency, color: impl Fn(usize) -> u32) -> u32 {
+        for &n in graph.neighbors(row) {
+            if let Some(slot) = self.stamp.get_mut(color(n as usize) as usize) {
+                *slot = row;
+            }
+        }
+        self.stamp.iter().position(|&s| s != row).expect("one color more than neighbors") as u32
+    }
+}

@@ -1,0 +1,127 @@
+//! From a pattern to the order in which its rows are swept.
+
+use super::{Adjacency, Coloring, Permutation, RowBatches, Spread, VertexOrder, reverse_cuthill_mckee};
+use crate::BlockPattern;
+use crate::sparse::ShapeError;
+use chromaflow_device::Team;
+
+/// How rows get their colors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColoringMethod {
+    /// No colors: one batch in the order of the rows (for Jacobi relaxation and plain products).
+    None,
+    /// [`Coloring::greedy`].
+    Greedy(VertexOrder),
+    /// [`Coloring::parallel`].
+    Parallel,
+}
+
+/// What [`Plan::new`] shall do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanOptions {
+    /// Reverse Cuthill-McKee before coloring, so that rows of one color stand in the order of the band.
+    pub rcm: bool,
+    /// How rows get their colors.
+    pub coloring: ColoringMethod,
+    /// Whether colors are made nearly equal in size ([`Coloring::balanced`]).
+    pub balance: bool,
+}
+
+impl Default for PlanOptions {
+    /// Reverse Cuthill-McKee, greedy coloring in that order, sizes as they fall.
+    fn default() -> Self {
+        Self { rcm: true, coloring: ColoringMethod::Greedy(VertexOrder::Natural), balance: false }
+    }
+}
+
+/// What [`Plan::new`] found and made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanReport {
+    /// Rows of the pattern.
+    pub rows: usize,
+    /// Pairs of neighbors.
+    pub edges: usize,
+    /// Most neighbors of a row.
+    pub max_degree: usize,
+    /// Bandwidth and profile in the given order.
+    pub before: Spread,
+    /// Bandwidth and profile after reverse Cuthill-McKee, before coloring (as before where it is off).
+    pub after: Spread,
+    /// Number of colors.
+    pub colors: usize,
+    /// Rows of the smallest color.
+    pub smallest: usize,
+    /// Rows of the largest color.
+    pub largest: usize,
+}
+
+/// The order in which rows are swept: a permutation from the given order, and batches of the permuted rows.
+///
+/// ```
+/// use chromaflow::{BlockPattern, order::{Plan, PlanOptions}};
+/// // A chain 0 - 2 - 1 - 3, badly numbered.
+/// let chain = BlockPattern::new(4, vec![0, 2, 5, 8, 10], vec![0, 2, 1, 2, 3, 0, 1, 2, 1, 3])?;
+/// let plan = Plan::new(&chain, &PlanOptions::default())?;
+/// assert_eq!((plan.report.before.bandwidth, plan.report.after.bandwidth), (2, 1));
+/// assert_eq!(plan.batches.offsets(), [0, 2, 4]);
+/// let (pattern, _) = chain.permuted(&plan.permutation);
+/// plan.batches.check(&pattern)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// From the given order to that of the sweeps.
+    pub permutation: Permutation,
+    /// Colors, in the order of the sweeps.
+    pub batches: RowBatches,
+    /// What was found and made.
+    pub report: PlanReport,
+}
+
+impl Plan {
+    /// Orders the rows of a square pattern (with or without its diagonal, symmetric or not) on one thread.
+    ///
+    /// # Errors
+    /// [`ShapeError::NotSquare`].
+    pub fn new(pattern: &BlockPattern, options: &PlanOptions) -> Result<Self, ShapeError> {
+        Self::with_team(pattern, options, &Team::new(1))
+    }
+
+    /// The same, a parallel coloring on all members of `team`. The plan does not depend on their number.
+    ///
+    /// # Errors
+    /// [`ShapeError::NotSquare`].
+    pub fn with_team(pattern: &BlockPattern, options: &PlanOptions, team: &Team) -> Result<Self, ShapeError> {
+        let given = Adjacency::of(pattern)?;
+        let before = Spread::of(&given);
+        let (band, graph) = if options.rcm {
+            let permutation = reverse_cuthill_mckee(&given);
+            let graph = given.permuted(&permutation);
+            (permutation, graph)
+        } else {
+            (Permutation::identity(given.rows()), given)
+        };
+        let after = if options.rcm { Spread::of(&graph) } else { before };
+        let coloring = match options.coloring {
+            ColoringMethod::None => Coloring::new(vec![0; graph.rows()]),
+            ColoringMethod::Greedy(order) => Coloring::greedy(&graph, order),
+            ColoringMethod::Parallel => Coloring::parallel(&graph, team),
+        };
+        let uncolored = options.coloring == ColoringMethod::None;
+        let coloring = if options.balance && !uncolored { coloring.balanced(&graph) } else { coloring };
+        debug_assert!(uncolored || coloring.check(&graph).is_ok());
+        let sizes = coloring.sizes();
+        let (colors, batches) = coloring.renumber();
+        let report = PlanReport {
+            rows: graph.rows(),
+            edges: graph.edges(),
+            max_degree: graph.max_degree(),
+            before,
+            after,
+            colors: coloring.count(),
+            smallest: sizes.iter().copied().min().unwrap_or(0),
+            largest: sizes.iter().copied().max().unwrap_or(0),
+        };
+        Ok(Self { permutation: band.then(&colors), batches, report })
+    }
+}

@@ -1,0 +1,215 @@
+use super::*;
+use crate::sparse::ShapeError;
+use crate::{BlockCsr, BlockPattern, Jacobian, OffDiagonal, Policy};
+use chromaflow_device::Team;
+use proptest::prelude::*;
+
+/// A pattern with diagonal from its undirected edges, or from arcs when `symmetric` is false.
+fn pattern(rows: usize, edges: &[(usize, usize)], symmetric: bool) -> BlockPattern {
+    let mut sets: Vec<Vec<u32>> = (0..rows as u32).map(|r| vec![r]).collect();
+    for &(a, b) in edges {
+        sets[a].push(b as u32);
+        if symmetric {
+            sets[b].push(a as u32);
+        }
+    }
+    let mut row_ptr = vec![0];
+    let mut col_idx = Vec::new();
+    for mut set in sets {
+        set.sort_unstable();
+        set.dedup();
+        col_idx.extend(set);
+        row_ptr.push(col_idx.len() as u32);
+    }
+    BlockPattern::new(rows, row_ptr, col_idx).unwrap()
+}
+
+fn graph(rows: usize, edges: &[(usize, usize)]) -> Adjacency {
+    Adjacency::of(&pattern(rows, edges, true)).unwrap()
+}
+
+#[test]
+fn one_sided_entries_are_neighbors_both_ways() {
+    let one_sided = Adjacency::of(&pattern(4, &[(0, 3), (2, 1)], false)).unwrap();
+    assert_eq!(one_sided, graph(4, &[(0, 3), (1, 2)]));
+    assert_eq!(one_sided.edges(), 2);
+    let wide = BlockPattern::new(5, vec![0, 1], vec![4]).unwrap();
+    assert_eq!(Adjacency::of(&wide), Err(ShapeError::NotSquare { rows: 1, cols: 5 }));
+}
+
+#[test]
+fn cuthill_mckee_numbers_a_path_end_to_end() {
+    // The path 3 - 0 - 4 - 1 - 5 - 2.
+    let path = graph(6, &[(3, 0), (0, 4), (4, 1), (1, 5), (5, 2)]);
+    let order = reverse_cuthill_mckee(&path);
+    assert_eq!(Spread::of(&path.permuted(&order)), Spread { bandwidth: 1, profile: 5 });
+    assert_eq!(Spread::of(&path), Spread { bandwidth: 4, profile: 3 + 4 + 4 });
+    assert!(
+        [[3, 0, 4, 1, 5, 2], [2, 5, 1, 4, 0, 3]].contains(&<[u32; 6]>::try_from(order.old_of_new()).unwrap())
+    );
+}
+
+#[test]
+fn cuthill_mckee_finds_the_band_of_a_shuffled_grid() {
+    // An 8 x 30 grid in random order: the best bandwidth is the short side, 8.
+    let (nx, ny) = (8, 30);
+    let shuffle = |k: usize| (k * 97 + 13) % (nx * ny);
+    let mut edges = Vec::new();
+    for j in 0..ny {
+        for i in 0..nx {
+            let at = i + nx * j;
+            if i + 1 < nx {
+                edges.push((shuffle(at), shuffle(at + 1)));
+            }
+            if j + 1 < ny {
+                edges.push((shuffle(at), shuffle(at + nx)));
+            }
+        }
+    }
+    let plan = Plan::new(&pattern(nx * ny, &edges, true), &PlanOptions::default()).unwrap();
+    assert!(plan.report.before.bandwidth > 100);
+    assert!(plan.report.after.bandwidth <= 9, "{:?}", plan.report);
+    assert!(plan.report.after.profile <= 9 * 240, "{:?}", plan.report);
+    assert_eq!(plan.report.colors, 2, "level by level a grid takes two colors");
+    assert_eq!((plan.report.smallest, plan.report.largest), (120, 120));
+}
+
+#[test]
+fn all_components_and_lone_rows_are_numbered() {
+    let islands = graph(7, &[(0, 5), (5, 2), (3, 6)]);
+    let order = reverse_cuthill_mckee(&islands);
+    assert_eq!(order.len(), 7);
+    assert_eq!(Spread::of(&islands.permuted(&order)).bandwidth, 1);
+    assert_eq!(reverse_cuthill_mckee(&graph(0, &[])).len(), 0);
+}
+
+#[test]
+fn vertex_orders_differ_where_they_should() {
+    // The crown: complete bipartite less a matching, the two sides interleaved; natural order is the bad one.
+    let crown: Vec<_> =
+        (0..5).flat_map(|i| (0..5).filter(move |&j| i != j).map(move |j| (2 * i, 2 * j + 1))).collect();
+    let crown = graph(10, &crown);
+    assert_eq!(Coloring::greedy(&crown, VertexOrder::Natural).count(), 5);
+    // A wheel: its hub comes last by number, first by degree; smallest-last colors it with 3 as well.
+    let wheel: Vec<_> = (0..6).flat_map(|i| [(i, (i + 1) % 6), (i, 6)]).collect();
+    let wheel = graph(7, &wheel);
+    assert_eq!(Coloring::greedy(&wheel, VertexOrder::LargestFirst).colors()[6], 0);
+    for order in VertexOrder::ALL {
+        assert_eq!(Coloring::greedy(&wheel, order).count(), 3, "{order}");
+        assert_eq!(order.name().parse::<VertexOrder>(), Ok(order));
+    }
+    assert!("random".parse::<VertexOrder>().is_err());
+}
+
+#[test]
+fn a_conflict_names_both_rows() {
+    let chain = graph(3, &[(0, 1), (1, 2)]);
+    let bad = Coloring::new(vec![0, 1, 1]);
+    assert_eq!(bad.check(&chain), Err(ColoringError::Conflict { row: 1, neighbor: 2, color: 1 }));
+    assert_eq!(Coloring::new(vec![0]).check(&chain), Err(ColoringError::Length { found: 1, rows: 3 }));
+    assert_eq!(Coloring::new(vec![7, 3, 7]).colors(), [1, 0, 1]);
+    let batches = RowBatches::new(vec![0, 2, 3]);
+    let p = pattern(3, &[(0, 1), (1, 2)], true);
+    assert_eq!(batches.check(&p), Err(BatchError::Dependent { row: 0, column: 1, batch: 0 }));
+    assert_eq!(RowBatches::single(2).check(&p), Err(BatchError::Rows { found: 2, rows: 3 }));
+}
+
+#[test]
+fn matrices_move_with_their_rows() {
+    let p = pattern(4, &[(0, 2), (2, 1), (1, 3)], false);
+    let values: Vec<f64> = (0..p.nnzb() * 4).map(|i| i as f64).collect();
+    let a = BlockCsr::new(p.clone(), 2, values).unwrap();
+    let permutation = Permutation::from_old_of_new(vec![2, 0, 3, 1]).unwrap();
+    let moved = a.permuted(&permutation);
+    for row in 0..4 {
+        for &col in p.columns(row) {
+            let to = |r: usize| permutation.new_of_old()[r] as usize;
+            let (from, at) = (p.find(row, col as usize), moved.pattern().find(to(row), to(col as usize)));
+            assert_eq!(a.block(from.unwrap()), moved.block(at.unwrap()));
+        }
+    }
+    for policy in Policy::ALL {
+        let split_then_move = Jacobian::from_csr(&a, policy).unwrap().permuted(&permutation);
+        let move_then_split = Jacobian::from_csr(&moved, policy).unwrap();
+        assert_eq!(split_then_move.pattern(), move_then_split.pattern());
+        assert_eq!(&*split_then_move.diag, &*move_then_split.diag);
+        match (&split_then_move.off, &move_then_split.off) {
+            (OffDiagonal::F64(x), OffDiagonal::F64(y)) => assert_eq!(&**x, &**y),
+            (OffDiagonal::F32(x), OffDiagonal::F32(y)) => assert_eq!(&**x, &**y),
+            _ => panic!("precision changed"),
+        }
+    }
+}
+
+fn random_graph() -> impl Strategy<Value = (usize, Vec<(usize, usize)>)> {
+    (1..60_usize).prop_flat_map(|rows| (Just(rows), proptest::collection::vec((0..rows, 0..rows), 0..200)))
+}
+
+proptest! {
+    #[test]
+    fn every_plan_is_a_coloring((rows, edges) in random_graph(), choice in 0..4_usize, rcm: bool, balance: bool) {
+        let p = pattern(rows, &edges, false);
+        let coloring = if choice < 3 {
+            ColoringMethod::Greedy(VertexOrder::ALL[choice])
+        } else {
+            ColoringMethod::Parallel
+        };
+        let plan = Plan::new(&p, &PlanOptions { rcm, coloring, balance }).unwrap();
+        let (moved, source) = p.permuted(&plan.permutation);
+        plan.batches.check(&moved).unwrap();
+        // One-sided entries: no row of a batch is read by another one either.
+        for row in 0..rows {
+            for &c in moved.columns(row) {
+                let batch = plan.batches.iter().position(|b| b.contains(&row)).unwrap();
+                prop_assert!(c as usize == row || !plan.batches.range(batch).contains(&(c as usize)));
+            }
+        }
+        prop_assert!(plan.batches.iter().all(|b| !b.is_empty()));
+        prop_assert!(plan.report.colors <= plan.report.max_degree + 1);
+        let mut seen = source.clone();
+        seen.sort_unstable();
+        prop_assert!(seen.iter().enumerate().all(|(i, &k)| i == k as usize));
+    }
+
+    #[test]
+    fn a_color_keeps_the_order_of_its_rows((rows, edges) in random_graph()) {
+        let (permutation, batches) = Coloring::greedy(&graph(rows, &edges), VertexOrder::SmallestLast).renumber();
+        for batch in batches.iter() {
+            prop_assert!(permutation.old_of_new()[batch].windows(2).all(|w| w[0] < w[1]));
+        }
+    }
+
+    #[test]
+    fn parallel_coloring_does_not_see_the_threads((rows, edges) in random_graph()) {
+        let g = graph(rows, &edges);
+        let one = Coloring::parallel(&g, &Team::new(1));
+        one.check(&g).unwrap();
+        prop_assert_eq!(&one, &Coloring::parallel(&g, &Team::new(3)));
+    }
+
+    #[test]
+    fn balancing_never_adds_colors_nor_spread((rows, edges) in random_graph()) {
+        let g = graph(rows, &edges);
+        let plain = Coloring::greedy(&g, VertexOrder::Natural);
+        let even = plain.clone().balanced(&g);
+        even.check(&g).unwrap();
+        prop_assert_eq!(plain.count(), even.count());
+        prop_assert!(even.sizes().iter().max() <= plain.sizes().iter().max());
+        prop_assert!(even.sizes().iter().min() >= plain.sizes().iter().min());
+    }
+
+    #[test]
+    fn smallest_last_needs_no_more_than_the_degeneracy((rows, edges) in random_graph()) {
+        let g = graph(rows, &edges);
+        // Degeneracy by its definition: take away a row of least degree until none is left.
+        let mut left: Vec<usize> = (0..rows).collect();
+        let mut degeneracy = 0;
+        while !left.is_empty() {
+            let degree = |r: usize| g.neighbors(r).iter().filter(|&&n| left.contains(&(n as usize))).count();
+            let least = left.iter().copied().min_by_key(|&r| degree(r)).unwrap();
+            degeneracy = degeneracy.max(degree(least));
+            left.retain(|&r| r != least);
+        }
+        prop_assert!(Coloring::greedy(&g, VertexOrder::SmallestLast).count() <= degeneracy + 1);
+    }
+}
