@@ -7,6 +7,8 @@
 #![deny(unsafe_code)]
 
 mod buffer;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod isa;
 mod team;
 

@@ -1,0 +1,279 @@
+#![allow(unsafe_code)]
+//! A device, its context and its compiled kernels.
+
+use super::error::check;
+use super::{CudaError, DeviceBuffer, Event, KernelSource, Module, Stream, compile};
+use bytemuck::Pod;
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// What is known about a device.
+#[derive(Clone, Debug)]
+pub struct GpuFacts {
+    /// The device's number.
+    pub ordinal: usize,
+    /// Its name.
+    pub name: String,
+    /// Compute capability, major and minor.
+    pub capability: (u32, u32),
+    /// Streaming multiprocessors.
+    pub multiprocessors: usize,
+    /// Bytes of the last-level cache.
+    pub l2_bytes: usize,
+    /// The most shared memory a block may ask for, in bytes.
+    pub shared_bytes: usize,
+    /// Bytes of memory.
+    pub memory_bytes: usize,
+    /// The driver's CUDA version, major and minor.
+    pub driver: (u32, u32),
+}
+
+/// One GPU: the device's primary context (the one that CuPy, PyTorch and the CUDA runtime use too), so that pointers
+/// and streams of other libraries in this process can be used with it.
+///
+/// Clones share the context and the compiled kernels.
+#[derive(Clone)]
+pub struct Gpu(Arc<Inner>);
+
+struct Inner {
+    device: sys::CUdevice,
+    context: sys::CUcontext,
+    facts: GpuFacts,
+    modules: Mutex<HashMap<u64, Arc<Module>>>,
+}
+
+// SAFETY: a context may be current in any number of threads, and the driver's calls are thread-safe.
+unsafe impl Send for Inner {}
+// SAFETY: as above; the only mutable state is behind a Mutex.
+unsafe impl Sync for Inner {}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Modules are unloaded while the context is still retained.
+        if let Ok(mut modules) = self.modules.lock() {
+            modules.clear();
+        }
+        // SAFETY: retained once in `open`.
+        unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.device) };
+    }
+}
+
+const DRIVER_REMEDY: &str =
+    "install the NVIDIA driver of this GPU (libcuda.so.1 comes with it), or run on the CPU";
+
+/// The driver is loaded and initialized at most once; an absent one is an error each time.
+fn driver() -> Result<(), CudaError> {
+    // SAFETY: only looks whether the library can be opened.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(CudaError::NoLibrary { library: "the NVIDIA driver (libcuda)", remedy: DRIVER_REMEDY });
+    }
+    for symbol in ["cuLaunchKernelEx", "cuMemAllocAsync", "cuEventElapsedTime_v2"] {
+        // SAFETY: the library is there (checked above); the symbol is only looked up, not called.
+        if unsafe { sys::culib().get::<*const ()>(symbol.as_bytes()) }.is_err() {
+            return Err(CudaError::NoSymbol {
+                library: "NVIDIA driver",
+                symbol,
+                remedy: "update to a driver for CUDA 12.8 or later (570 or newer)",
+            });
+        }
+    }
+    static INIT: OnceLock<sys::CUresult> = OnceLock::new();
+    // SAFETY: cuInit may be called at any time.
+    check("cuInit", *INIT.get_or_init(|| unsafe { sys::cuInit(0) }))
+}
+
+impl Gpu {
+    /// Number of devices the driver shows.
+    ///
+    /// # Errors
+    /// [`CudaError::NoLibrary`] without a driver, [`CudaError::Driver`] when it does not answer.
+    pub fn count() -> Result<usize, CudaError> {
+        driver()?;
+        let mut count = 0;
+        // SAFETY: writes one integer.
+        check("cuDeviceGetCount", unsafe { sys::cuDeviceGetCount(&raw mut count) })?;
+        Ok(count.max(0) as usize)
+    }
+
+    /// Device number `ordinal` with its primary context.
+    ///
+    /// # Errors
+    /// [`CudaError`]: no driver, a driver too old, no such device, or the driver's own error.
+    pub fn open(ordinal: usize) -> Result<Self, CudaError> {
+        let count = Self::count()?;
+        if ordinal >= count {
+            return Err(CudaError::NoDevice { ordinal, count });
+        }
+        let (mut device, mut context, mut version, mut memory) = (0, std::ptr::null_mut(), 0, 0usize);
+        let mut name = [0 as core::ffi::c_char; 256];
+        // SAFETY: `ordinal` < count; each call writes to the one variable given, the name to 256 bytes.
+        unsafe {
+            check("cuDeviceGet", sys::cuDeviceGet(&raw mut device, ordinal as i32))?;
+            check("cuDeviceGetName", sys::cuDeviceGetName(name.as_mut_ptr(), 256, device))?;
+            check("cuDeviceTotalMem", sys::cuDeviceTotalMem_v2(&raw mut memory, device))?;
+            check("cuDriverGetVersion", sys::cuDriverGetVersion(&raw mut version))?;
+        }
+        let attribute = |which: Attribute| -> Result<usize, CudaError> {
+            let mut value = 0;
+            // SAFETY: writes one integer; `device` came from cuDeviceGet.
+            check("cuDeviceGetAttribute", unsafe {
+                sys::cuDeviceGetAttribute(&raw mut value, which, device)
+            })?;
+            Ok(value.max(0) as usize)
+        };
+        let facts = GpuFacts {
+            ordinal,
+            // SAFETY: the driver ends the name with a zero byte within the 256 bytes given.
+            name: unsafe { std::ffi::CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned(),
+            capability: (
+                attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? as u32,
+                attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)? as u32,
+            ),
+            multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            l2_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?,
+            shared_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            memory_bytes: memory,
+            driver: ((version / 1000) as u32, (version % 1000 / 10) as u32),
+        };
+        // SAFETY: released once in Drop of Inner.
+        check("cuDevicePrimaryCtxRetain", unsafe {
+            sys::cuDevicePrimaryCtxRetain(&raw mut context, device)
+        })?;
+        let gpu = Self(Arc::new(Inner { device, context, facts, modules: Mutex::new(HashMap::new()) }));
+        gpu.bind()?;
+        let (mut pool, mut keep) = (std::ptr::null_mut(), u64::MAX);
+        // SAFETY: the pool belongs to the device; the attribute takes a u64. Freed memory stays with the pool, so
+        // that allocating again costs no call to the system.
+        unsafe {
+            check("cuDeviceGetDefaultMemPool", sys::cuDeviceGetDefaultMemPool(&raw mut pool, device))?;
+            check(
+                "cuMemPoolSetAttribute",
+                sys::cuMemPoolSetAttribute(
+                    pool,
+                    sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                    (&raw mut keep).cast(),
+                ),
+            )?;
+        }
+        Ok(gpu)
+    }
+
+    /// What is known about the device.
+    pub fn facts(&self) -> &GpuFacts {
+        &self.0.facts
+    }
+
+    /// Makes the context current in this thread; every entry of this module does.
+    pub(super) fn bind(&self) -> Result<(), CudaError> {
+        // SAFETY: the context lives as long as `self`.
+        check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(self.0.context) })
+    }
+
+    /// Bytes free and bytes in all.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    pub fn memory(&self) -> Result<(usize, usize), CudaError> {
+        self.bind()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: writes two integers.
+        check("cuMemGetInfo", unsafe { sys::cuMemGetInfo_v2(&raw mut free, &raw mut total) })?;
+        Ok((free, total))
+    }
+
+    /// A new stream.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    pub fn stream(&self) -> Result<Stream, CudaError> {
+        Stream::new(self)
+    }
+
+    /// The machine code of `source` for this device: from this process, from the cache on disk, or compiled now.
+    ///
+    /// # Errors
+    /// [`CudaError::NoLibrary`] when it has to be compiled and NVRTC is missing, [`CudaError::Compile`] with the
+    /// compiler's messages, [`CudaError::Driver`] when the driver refuses the code.
+    pub fn module(&self, source: &KernelSource) -> Result<Arc<Module>, CudaError> {
+        let key = source.key();
+        let known = |map: &HashMap<u64, Arc<Module>>| map.get(&key).cloned();
+        if let Some(found) = known(&self.0.modules.lock().expect("no panic while locked")) {
+            return Ok(found);
+        }
+        let arch = compile::arch_name(self.facts().capability);
+        let module = match compile::cached(source, &arch) {
+            Some(image) => match Module::load(self, &image) {
+                Ok(module) => module,
+                // A file that passes the checksum but that the driver refuses: compile afresh and write it again.
+                Err(_) => Module::load(self, &compile::compile_and_store(source, &arch)?.image)?,
+            },
+            None => Module::load(self, &compile::compile_and_store(source, &arch)?.image)?,
+        };
+        let module = Arc::new(module);
+        self.0.modules.lock().expect("no panic while locked").insert(key, module.clone());
+        Ok(module)
+    }
+
+    /// The bandwidth of a copy within the device's memory, counting bytes read and bytes written, in GB/s: median of
+    /// `repeats` copies of `bytes` bytes.
+    ///
+    /// # Errors
+    /// [`CudaError::OutOfMemory`], [`CudaError::Driver`].
+    pub fn copy_bandwidth(&self, bytes: usize, repeats: usize) -> Result<f64, CudaError> {
+        let stream = self.stream()?;
+        let from = DeviceBuffer::<u8>::zeroed(&stream, bytes)?;
+        let mut to = DeviceBuffer::<u8>::zeroed(&stream, bytes)?;
+        let times = time_repeats(&stream, repeats, || to.copy_from(&from.slice()))?;
+        Ok(2.0 * bytes as f64 / times * 1e-6)
+    }
+}
+
+/// The median time in milliseconds of `repeats` runs of `work` on `stream`, by device events, after one run to warm up.
+pub(super) fn time_repeats(
+    stream: &Stream,
+    repeats: usize,
+    mut work: impl FnMut() -> Result<(), CudaError>,
+) -> Result<f64, CudaError> {
+    work()?;
+    let mut times = Vec::with_capacity(repeats);
+    for _ in 0..repeats.max(1) {
+        let (start, end) = (Event::new(stream.gpu())?, Event::new(stream.gpu())?);
+        start.record(stream)?;
+        work()?;
+        end.record(stream)?;
+        times.push(end.milliseconds_since(&start)?);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
+
+impl Stream {
+    /// The median time in milliseconds of `repeats` runs of `work` enqueued on this stream, by device events, after
+    /// one run to warm up.
+    ///
+    /// # Errors
+    /// What `work` returns, and [`CudaError::Driver`].
+    pub fn time(
+        &self,
+        repeats: usize,
+        work: impl FnMut() -> Result<(), CudaError>,
+    ) -> Result<f64, CudaError> {
+        time_repeats(self, repeats, work)
+    }
+
+    /// A copy of `values` on the device.
+    ///
+    /// # Errors
+    /// [`CudaError::OutOfMemory`], [`CudaError::Driver`].
+    pub fn upload<T: Pod>(&self, values: &[T]) -> Result<DeviceBuffer<T>, CudaError> {
+        DeviceBuffer::from_slice(self, values)
+    }
+}
+
+impl fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Gpu").field(&self.0.facts).finish()
+    }
+}

@@ -1,0 +1,289 @@
+#![allow(unsafe_code)]
+//! Machine code, entries and launches.
+
+use super::error::check;
+use super::{CudaError, DeviceBuffer, DeviceSlice, Gpu, Stream};
+use bytemuck::Pod;
+use cudarc::driver::sys;
+use std::ffi::CString;
+use std::fmt;
+use std::sync::Arc;
+
+/// Machine code on the device.
+pub struct Module {
+    raw: sys::CUmodule,
+    // A plain handle: the Gpu holds its modules, so a strong reference here would keep both forever.
+    context: usize,
+}
+
+// SAFETY: module handles may be used from any thread.
+unsafe impl Send for Module {}
+// SAFETY: as above.
+unsafe impl Sync for Module {}
+
+impl Module {
+    /// Loads a cubin, fatbin or PTX.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`] when the image is not for this device.
+    pub fn load(gpu: &Gpu, image: &[u8]) -> Result<Self, CudaError> {
+        gpu.bind()?;
+        let (mut raw, mut context) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // PTX must end with a zero byte; cubins and fatbins carry their length.
+        let image = CString::new(image).map_or_else(|e| e.into_vec(), CString::into_bytes_with_nul);
+        // SAFETY: `image` is a whole image (checksummed by the cache, or fresh from the compiler).
+        unsafe {
+            check("cuModuleLoadData", sys::cuModuleLoadData(&raw mut raw, image.as_ptr().cast()))?;
+            check("cuCtxGetCurrent", sys::cuCtxGetCurrent(&raw mut context))?;
+        }
+        Ok(Self { raw, context: context as usize })
+    }
+
+    /// The entry `name`.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`] when there is no such entry.
+    pub fn kernel(self: &Arc<Self>, name: &str) -> Result<Kernel, CudaError> {
+        let entry = CString::new(name).unwrap_or_default();
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: the module lives as long as the kernel holds it.
+        check("cuModuleGetFunction", unsafe {
+            sys::cuModuleGetFunction(&raw mut raw, self.raw, entry.as_ptr())
+        })?;
+        Ok(Kernel { raw, _module: self.clone(), name: name.into() })
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        // SAFETY: dropped by the Gpu that retained the context, or by the last kernel; a context that is gone makes
+        // both calls fail without harm.
+        unsafe {
+            if sys::cuCtxSetCurrent(self.context as sys::CUcontext) == sys::CUresult::CUDA_SUCCESS {
+                sys::cuModuleUnload(self.raw);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Module").finish_non_exhaustive()
+    }
+}
+
+/// One entry of a [`Module`].
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    raw: sys::CUfunction,
+    /// Held, not read: the code stays loaded as long as an entry of it is known.
+    _module: Arc<Module>,
+    name: Arc<str>,
+}
+
+// SAFETY: function handles may be used from any thread.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+impl Kernel {
+    /// The entry's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn attribute(&self, which: sys::CUfunction_attribute) -> Result<usize, CudaError> {
+        let mut value = 0;
+        // SAFETY: writes one integer; the function lives with its module.
+        check("cuFuncGetAttribute", unsafe { sys::cuFuncGetAttribute(&raw mut value, which, self.raw) })?;
+        Ok(value.max(0) as usize)
+    }
+
+    /// Registers a thread uses.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    pub fn registers(&self) -> Result<usize, CudaError> {
+        self.attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)
+    }
+
+    /// Bytes of local memory a thread uses (spilled registers among them).
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    pub fn local_bytes(&self) -> Result<usize, CudaError> {
+        self.attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)
+    }
+
+    /// Lets blocks of this kernel ask for up to `bytes` of dynamic shared memory (48 KiB without this).
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`] when the device has less.
+    pub fn allow_shared(&self, bytes: usize) -> Result<(), CudaError> {
+        // SAFETY: the function lives with its module.
+        check("cuFuncSetAttribute", unsafe {
+            sys::cuFuncSetAttribute(
+                self.raw,
+                sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                bytes as i32,
+            )
+        })
+    }
+
+    /// Blocks of `threads` threads and `shared` bytes that fit a multiprocessor at once.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    pub fn blocks_per_multiprocessor(&self, threads: usize, shared: usize) -> Result<usize, CudaError> {
+        let mut blocks = 0;
+        // SAFETY: writes one integer; the function lives with its module.
+        check("cuOccupancyMaxActiveBlocksPerMultiprocessor", unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &raw mut blocks,
+                self.raw,
+                threads as i32,
+                shared,
+            )
+        })?;
+        Ok(blocks.max(0) as usize)
+    }
+
+    /// A launch of `blocks` blocks of `threads` threads.
+    pub fn launch(&self, blocks: usize, threads: usize) -> Launch<'_> {
+        Launch {
+            kernel: self,
+            blocks,
+            threads,
+            shared: 0,
+            dependent: false,
+            cooperative: false,
+            args: [0; Launch::MAX_ARGS],
+            count: 0,
+        }
+    }
+}
+
+/// A value that a kernel takes.
+pub trait Arg: Copy {
+    /// Its bytes, at the low end of eight.
+    fn bits(&self) -> u64;
+}
+
+macro_rules! arg {
+    ($($t:ty => $f:expr),*) => { $(impl Arg for $t { fn bits(&self) -> u64 { let f: fn(&$t) -> u64 = $f; f(self) } })* };
+}
+arg!(u64 => |v| *v, i64 => |v| *v as u64, u32 => |v| u64::from(*v), i32 => |v| u64::from(*v as u32),
+    f32 => |v| u64::from(v.to_bits()), f64 => |v| v.to_bits());
+impl<T: Pod> Arg for &DeviceBuffer<T> {
+    fn bits(&self) -> u64 {
+        self.ptr()
+    }
+}
+impl<T: Pod> Arg for DeviceSlice<'_, T> {
+    fn bits(&self) -> u64 {
+        self.ptr()
+    }
+}
+
+/// A launch being put together.
+#[derive(Clone, Debug)]
+pub struct Launch<'a> {
+    kernel: &'a Kernel,
+    blocks: usize,
+    threads: usize,
+    shared: usize,
+    dependent: bool,
+    cooperative: bool,
+    args: [u64; Launch::MAX_ARGS],
+    count: usize,
+}
+
+impl Launch<'_> {
+    /// The most arguments a kernel may take.
+    pub const MAX_ARGS: usize = 20;
+
+    /// The next argument, in the order of the kernel's parameters.
+    ///
+    /// # Panics
+    /// Beyond [`Self::MAX_ARGS`].
+    #[must_use]
+    pub fn arg(mut self, value: impl Arg) -> Self {
+        self.args[self.count] = value.bits();
+        self.count += 1;
+        self
+    }
+
+    /// Dynamic shared memory, in bytes.
+    #[must_use]
+    pub fn shared(mut self, bytes: usize) -> Self {
+        self.shared = bytes;
+        self
+    }
+
+    /// Programmatic dependent launch: the kernel may start before its predecessor in the stream ends, and must itself
+    /// wait (`griddepcontrol.wait`) before it touches what the predecessor writes.
+    #[must_use]
+    pub fn dependent(mut self, yes: bool) -> Self {
+        self.dependent = yes;
+        self
+    }
+
+    /// Cooperative launch: all blocks are resident at once, so that they may wait for one another.
+    #[must_use]
+    pub fn cooperative(mut self, yes: bool) -> Self {
+        self.cooperative = yes;
+        self
+    }
+
+    /// Enqueues the launch. A launch of no blocks is nothing.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    ///
+    /// # Safety
+    /// The arguments are those the kernel declares, in number and type, and what it reads and writes through them lies
+    /// in live device memory that nothing else uses without ordering.
+    pub unsafe fn enqueue(mut self, stream: &Stream) -> Result<(), CudaError> {
+        if self.blocks == 0 || self.threads == 0 {
+            return Ok(());
+        }
+        stream.gpu().bind()?;
+        let mut pointers = [std::ptr::null_mut(); Launch::MAX_ARGS];
+        for (p, a) in pointers.iter_mut().zip(&mut self.args) {
+            *p = std::ptr::from_mut(a).cast();
+        }
+        let attribute = |id, set: fn(&mut sys::CUlaunchAttributeValue)| {
+            let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+            set(&mut value);
+            sys::CUlaunchAttribute_st { id, pad: [0; 4], value }
+        };
+        let mut attributes = [
+            attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, |v| {
+                v.programmaticStreamSerializationAllowed = 1;
+            }),
+            attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, |v| v.cooperative = 1),
+        ];
+        let from = usize::from(!self.dependent);
+        let config = sys::CUlaunchConfig {
+            gridDimX: self.blocks as u32,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: self.threads as u32,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: self.shared as u32,
+            hStream: stream.raw(),
+            attrs: attributes[from..].as_mut_ptr(),
+            numAttrs: u32::from(self.dependent) + u32::from(self.cooperative),
+        };
+        // SAFETY: the configuration and the argument pointers outlive the call; the rest is the caller's promise.
+        check("cuLaunchKernelEx", unsafe {
+            sys::cuLaunchKernelEx(
+                &raw const config,
+                self.kernel.raw,
+                pointers.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        })
+    }
+}

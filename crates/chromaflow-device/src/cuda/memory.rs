@@ -1,0 +1,333 @@
+#![allow(unsafe_code)]
+//! Memory on the device, and page-locked memory on the host.
+
+use super::error::check;
+use super::{CudaError, Gpu, Stream};
+use bytemuck::{Pod, Zeroable};
+use cudarc::driver::sys::{self, CUresult};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Range};
+
+/// An array in device memory, allocated and freed in the order of a stream.
+pub struct DeviceBuffer<T> {
+    ptr: u64,
+    len: usize,
+    stream: Stream,
+    owned: bool,
+    of: PhantomData<T>,
+}
+
+/// A part of a [`DeviceBuffer`].
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceSlice<'a, T> {
+    ptr: u64,
+    len: usize,
+    of: PhantomData<&'a T>,
+}
+
+impl<T: Pod> DeviceSlice<'_, T> {
+    /// The device address.
+    pub fn ptr(&self) -> u64 {
+        self.ptr
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl<T: Pod> DeviceBuffer<T> {
+    /// `len` values, not set.
+    ///
+    /// # Errors
+    /// [`CudaError::OutOfMemory`] with what was asked and what is free, [`CudaError::Driver`].
+    pub fn uninitialized(stream: &Stream, len: usize) -> Result<Self, CudaError> {
+        stream.gpu().bind()?;
+        let bytes = len.saturating_mul(size_of::<T>());
+        let mut ptr = 0;
+        // The driver refuses empty allocations.
+        // SAFETY: writes one address; freed once, in Drop.
+        let status = unsafe { sys::cuMemAllocAsync(&raw mut ptr, bytes.max(1), stream.raw()) };
+        if status == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+            let (free, total) = stream.gpu().memory()?;
+            return Err(CudaError::OutOfMemory { asked: bytes, free, total });
+        }
+        check("cuMemAllocAsync", status)?;
+        Ok(Self { ptr, len, stream: stream.clone(), owned: true, of: PhantomData })
+    }
+
+    /// `len` values whose bytes are all zero.
+    ///
+    /// # Errors
+    /// As [`Self::uninitialized`].
+    pub fn zeroed(stream: &Stream, len: usize) -> Result<Self, CudaError> {
+        let mut buffer = Self::uninitialized(stream, len)?;
+        buffer.fill_bytes(0)?;
+        Ok(buffer)
+    }
+
+    /// A copy of `values`.
+    ///
+    /// # Errors
+    /// As [`Self::uninitialized`].
+    pub fn from_slice(stream: &Stream, values: &[T]) -> Result<Self, CudaError> {
+        let mut buffer = Self::uninitialized(stream, values.len())?;
+        buffer.upload(values)?;
+        Ok(buffer)
+    }
+
+    /// Another library's array, which stays its own: it is not freed here.
+    ///
+    /// # Safety
+    /// `ptr` points to `len` values of type `T` in memory that the device of `stream` can reach, aligned for `T`, which
+    /// stay valid, and are used by nobody else without ordering, as long as what is returned lives.
+    pub unsafe fn adopt(stream: &Stream, ptr: u64, len: usize) -> Self {
+        Self { ptr, len, stream: stream.clone(), owned: false, of: PhantomData }
+    }
+
+    /// The device address.
+    pub fn ptr(&self) -> u64 {
+        self.ptr
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes.
+    pub fn bytes(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
+    /// The stream in whose order this memory lives.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The whole.
+    pub fn slice(&self) -> DeviceSlice<'_, T> {
+        DeviceSlice { ptr: self.ptr, len: self.len, of: PhantomData }
+    }
+
+    /// A part.
+    ///
+    /// # Panics
+    /// When `range` lies outside.
+    pub fn part(&self, range: Range<usize>) -> DeviceSlice<'_, T> {
+        assert!(
+            range.start <= range.end && range.end <= self.len,
+            "{range:?} outside of {} values",
+            self.len
+        );
+        let ptr = self.ptr + (range.start * size_of::<T>()) as u64;
+        DeviceSlice { ptr, len: range.len(), of: PhantomData }
+    }
+
+    /// Sets every byte.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    pub fn fill_bytes(&mut self, byte: u8) -> Result<(), CudaError> {
+        self.stream.gpu().bind()?;
+        // SAFETY: the range is this buffer's own.
+        check("cuMemsetD8Async", unsafe {
+            sys::cuMemsetD8Async(self.ptr, byte, self.bytes(), self.stream.raw())
+        })
+    }
+
+    /// Copies `values` from the host. Returns when `values` may be changed again.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`], [`CudaError::Driver`].
+    pub fn upload(&mut self, values: &[T]) -> Result<(), CudaError> {
+        same_len("host array to upload", values.len(), self.len)?;
+        self.stream.gpu().bind()?;
+        // SAFETY: both ranges hold `bytes` bytes; the host's is kept until the copy is done.
+        unsafe {
+            check(
+                "cuMemcpyHtoD",
+                sys::cuMemcpyHtoDAsync_v2(self.ptr, values.as_ptr().cast(), self.bytes(), self.stream.raw()),
+            )?;
+        }
+        self.stream.synchronize()
+    }
+
+    /// Copies to the host.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`], [`CudaError::Driver`].
+    pub fn download_into(&self, values: &mut [T]) -> Result<(), CudaError> {
+        same_len("host array to download into", values.len(), self.len)?;
+        self.stream.gpu().bind()?;
+        // SAFETY: both ranges hold `bytes` bytes; the host's is kept until the copy is done.
+        unsafe {
+            check(
+                "cuMemcpyDtoH",
+                sys::cuMemcpyDtoHAsync_v2(
+                    values.as_mut_ptr().cast(),
+                    self.ptr,
+                    self.bytes(),
+                    self.stream.raw(),
+                ),
+            )?;
+        }
+        self.stream.synchronize()
+    }
+
+    /// The values on the host.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    pub fn download(&self) -> Result<Vec<T>, CudaError> {
+        let mut values = vec![T::zeroed(); self.len];
+        self.download_into(&mut values)?;
+        Ok(values)
+    }
+
+    /// Copies from another part of device memory, in the order of this buffer's stream.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`], [`CudaError::Driver`].
+    pub fn copy_from(&mut self, from: &DeviceSlice<'_, T>) -> Result<(), CudaError> {
+        same_len("device array to copy", from.len, self.len)?;
+        self.stream.gpu().bind()?;
+        // SAFETY: both ranges hold `bytes` bytes; `&mut self` and the slice's borrow keep them apart.
+        check("cuMemcpyDtoD", unsafe {
+            sys::cuMemcpyDtoDAsync_v2(self.ptr, from.ptr, self.bytes(), self.stream.raw())
+        })
+    }
+
+    /// Copies to page-locked memory without waiting: the values are there when the stream has come so far.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`], [`CudaError::Driver`].
+    pub fn download_later(&self, to: &mut Pinned<T>) -> Result<(), CudaError> {
+        same_len("pinned array to download into", to.len, self.len)?;
+        self.stream.gpu().bind()?;
+        // SAFETY: both ranges hold `bytes` bytes; pinned memory is waited for before it is freed.
+        check("cuMemcpyDtoH", unsafe {
+            sys::cuMemcpyDtoHAsync_v2(to.ptr.cast(), self.ptr, self.bytes(), self.stream.raw())
+        })
+    }
+
+    /// The same bytes as values of another type: how f32 blocks become f16 blocks in place.
+    ///
+    /// # Panics
+    /// When the bytes do not divide into values of `U`.
+    #[must_use]
+    pub fn cast<U: Pod>(self) -> DeviceBuffer<U> {
+        assert!(self.bytes().is_multiple_of(size_of::<U>()), "{} bytes do not divide", self.bytes());
+        let this = std::mem::ManuallyDrop::new(self);
+        DeviceBuffer {
+            ptr: this.ptr,
+            len: this.len * size_of::<T>() / size_of::<U>(),
+            // SAFETY: `this` is never dropped or used again, so the stream moves out once.
+            stream: unsafe { std::ptr::read(&raw const this.stream) },
+            owned: this.owned,
+            of: PhantomData,
+        }
+    }
+
+    /// The first `len` values as a buffer; the rest stays allocated until this is dropped.
+    ///
+    /// # Panics
+    /// When `len` is more than there are.
+    #[must_use]
+    pub fn shortened(mut self, len: usize) -> Self {
+        assert!(len <= self.len);
+        self.len = len;
+        self
+    }
+}
+
+fn same_len(what: &'static str, found: usize, expected: usize) -> Result<(), CudaError> {
+    if found == expected { Ok(()) } else { Err(CudaError::Length { what, found, expected }) }
+}
+
+impl<T> Drop for DeviceBuffer<T> {
+    fn drop(&mut self) {
+        if self.owned && self.stream.gpu().bind().is_ok() {
+            // SAFETY: allocated by cuMemAllocAsync, freed once, after all work enqueued on its stream.
+            unsafe { sys::cuMemFreeAsync(self.ptr, self.stream.raw()) };
+        }
+    }
+}
+
+impl<T> fmt::Debug for DeviceBuffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceBuffer({} x {}, {:#x})", self.len, std::any::type_name::<T>(), self.ptr)
+    }
+}
+
+/// Page-locked host memory: copies to and from the device run at full speed and without waiting.
+pub struct Pinned<T> {
+    ptr: *mut T,
+    len: usize,
+    gpu: Gpu,
+}
+
+// SAFETY: plain memory, owned.
+unsafe impl<T: Send> Send for Pinned<T> {}
+// SAFETY: `&Pinned` gives only `&[T]`.
+unsafe impl<T: Sync> Sync for Pinned<T> {}
+
+impl<T: Zeroable + Copy> Pinned<T> {
+    /// `len` zeros.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`] when the system gives no more page-locked memory.
+    pub fn zeroed(gpu: &Gpu, len: usize) -> Result<Self, CudaError> {
+        gpu.bind()?;
+        let mut ptr = std::ptr::null_mut();
+        let bytes = (len * size_of::<T>()).max(1);
+        // SAFETY: writes one address; freed once, in Drop. The bytes are set, and all-zero is a value of T.
+        unsafe {
+            check("cuMemAllocHost", sys::cuMemAllocHost_v2(&raw mut ptr, bytes))?;
+            std::ptr::write_bytes(ptr.cast::<u8>(), 0, bytes);
+        }
+        Ok(Self { ptr: ptr.cast(), len, gpu: gpu.clone() })
+    }
+}
+
+impl<T> Drop for Pinned<T> {
+    fn drop(&mut self) {
+        if self.gpu.bind().is_ok() {
+            // SAFETY: allocated by cuMemAllocHost, freed once; the driver waits for copies under way.
+            unsafe { sys::cuMemFreeHost(self.ptr.cast()) };
+        }
+    }
+}
+
+impl<T> Deref for Pinned<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        // SAFETY: `len` initialized values.
+        unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
+    }
+}
+
+impl<T> DerefMut for Pinned<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`, and `&mut self` is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr, self.len) }
+    }
+}
+
+impl<T> fmt::Debug for Pinned<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pinned({} x {})", self.len, std::any::type_name::<T>())
+    }
+}

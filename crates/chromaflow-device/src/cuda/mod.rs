@@ -1,0 +1,28 @@
+//! NVIDIA GPUs, reached through the driver at run time.
+//!
+//! Nothing of CUDA is needed to build this crate. At run time [`Gpu::open`] looks for the driver, [`Gpu::module`] for
+//! NVRTC (only when a kernel is not in the cache on disk yet); each absence is a [`CudaError`] that says what is
+//! missing and what to do about it. No function here panics because of the machine it runs on.
+//!
+//! * [`Gpu`]: one device with its context and its compiled kernels.
+//! * [`Stream`], [`Event`], [`Graph`]: order and time of work.
+//! * [`DeviceBuffer`], [`Pinned`]: memory on the device and page-locked memory on the host.
+//! * [`KernelSource`], [`Module`], [`Kernel`], [`Launch`]: CUDA C++ text, its machine code, one entry, one launch.
+//!
+//! **Threads**: everything is `Send` and `Sync` but the work of one [`Stream`] should be enqueued by one thread.
+
+mod compile;
+mod error;
+mod gpu;
+mod launch;
+mod memory;
+mod stream;
+
+pub use compile::{Compiled, KernelSource, arch_name, compile, folder as kernel_cache_folder, nvrtc_version};
+pub use error::CudaError;
+pub use gpu::{Gpu, GpuFacts};
+pub use launch::{Arg, Kernel, Launch, Module};
+pub use memory::{DeviceBuffer, DeviceSlice, Pinned};
+pub use stream::{Event, Graph, Stream};
+
+pub use cudarc::{cublas::sys as cublas_sys, cusparse::sys as cusparse_sys, driver::sys as driver_sys};
