@@ -3,6 +3,7 @@
 //! * [`Team`]: pinned threads with barriers that cost well under a microsecond. A multicolor sweep has one
 //!   barrier per color, so the general thread pools (20 microseconds and more per parallel region) do not serve.
 //! * [`Isa`]: which vector instructions the machine has, found once.
+//! * [`SharedSlice`]: an output that members write in disjoint parts, in the order of a schedule.
 //! * [`Buffer`]: 64-byte aligned memory with a readable tail, whose pages are placed by their first writer.
 #![deny(unsafe_code)]
 
@@ -10,8 +11,10 @@ mod buffer;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod isa;
+mod shared;
 mod team;
 
 pub use buffer::Buffer;
 pub use isa::Isa;
+pub use shared::SharedSlice;
 pub use team::{Member, Team, split};
