@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 pub mod bench;
+pub mod case;
 pub mod context;
 pub mod doctor;
 pub mod error;

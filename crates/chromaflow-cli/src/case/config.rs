@@ -1,0 +1,231 @@
+//! From the case file to the solver's configuration, with checks that name the key.
+
+use super::{CaseFile, LiftAxis, Mode, Source, Viscosity, nearest};
+use crate::error::CliResult;
+use chromaflow_flow::config as flow;
+use std::path::{Path, PathBuf};
+
+impl CaseFile {
+    /// The solver's configuration for a mesh with these markers. `known` says what the mesh file itself knows about a
+    /// marker's condition; `planar` whether it is a two-dimensional mesh.
+    ///
+    /// # Errors
+    /// A value out of range, a `[boundary]` entry for a marker that the mesh does not have, a marker without one.
+    pub fn config(
+        &self,
+        source: &Source,
+        markers: &[(String, Option<flow::Boundary>)],
+        planar: bool,
+    ) -> CliResult<flow::FlowConfig> {
+        self.check(source)?;
+        let (f, n, m, l) = (&self.flow, &self.numerics, &self.march, &self.linear);
+        let mut config = flow::FlowConfig {
+            gas: flow::GasConfig {
+                gamma: f.gamma,
+                prandtl: f.prandtl,
+                sutherland_k: f.sutherland,
+                sutherland: f.viscosity == Viscosity::Sutherland,
+            },
+            freestream: flow::Freestream {
+                mach: f.mach,
+                alpha_deg: f.alpha,
+                beta_deg: f.beta,
+                reynolds: f.reynolds / f.reynolds_length,
+                temperature_k: f.temperature,
+            },
+            equations: f.equations.config(),
+            space: flow::Space {
+                flux: n.flux.config(),
+                entropy_fix: n.entropy_fix,
+                second_order: n.order == 2,
+                kappa: n.kappa,
+                limiter: n.limiter.config(),
+                limiter_k: n.limiter_k,
+                gradient: n.gradient.config(),
+            },
+            implicit: flow::Implicit {
+                policy: l.policy.config(),
+                sweeps: l.sweeps,
+                jacobian: l.jacobian.config(),
+                cfl: flow::Cfl {
+                    start: m.cfl_start,
+                    min: m.cfl_min,
+                    max: m.cfl_max,
+                    growth: m.cfl_growth,
+                    adaptive: m.cfl_adaptive,
+                },
+                first_order_steps: m.first_order_iterations,
+                max_change: m.max_change,
+            },
+            time: match m.mode {
+                Mode::Steady => {
+                    flow::Time::Steady(flow::Steady { iterations: m.iterations, orders: m.residual_drop })
+                }
+                Mode::Unsteady => flow::Time::Unsteady(flow::Unsteady {
+                    dt: m.dt,
+                    steps: m.steps,
+                    subiterations: m.subiterations,
+                    orders: m.subiteration_drop,
+                }),
+            },
+            reference: flow::Reference {
+                area: self.reference.area,
+                length: self.reference.length,
+                moment_center: self.reference.moment_center,
+                lift_axis: match self.reference.lift_axis {
+                    LiftAxis::Auto => None,
+                    LiftAxis::Y => Some(1),
+                    LiftAxis::Z => Some(2),
+                },
+            },
+            ..flow::FlowConfig::default()
+        };
+        let lift_axis = config.reference.lift_axis.unwrap_or(if planar { 1 } else { 2 });
+        let along = direction(f.alpha, f.beta, lift_axis);
+        self.boundaries(source, markers, along, &mut config)?;
+        Ok(config)
+    }
+
+    fn boundaries(
+        &self,
+        source: &Source,
+        markers: &[(String, Option<flow::Boundary>)],
+        along: [f64; 3],
+        config: &mut flow::FlowConfig,
+    ) -> CliResult<()> {
+        let names = || markers.iter().map(|(name, _)| name.as_str());
+        for (name, spec) in &self.boundary {
+            let at = ["boundary", name.as_str()];
+            if !names().any(|n| n == name) {
+                let hint = nearest(name, names()).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+                let list = names().collect::<Vec<_>>().join(", ");
+                return Err(source
+                    .error(&at, &format!("the mesh has no marker `{name}`{hint} (its markers: {list})")));
+            }
+            let boundary = spec.config(along).map_err(|e| source.error(&at, &e))?;
+            config.boundaries.insert(name.clone(), boundary);
+        }
+        for (name, known) in markers {
+            if config.boundaries.contains_key(name) {
+                continue;
+            }
+            let Some(boundary) = known else {
+                let list = names().collect::<Vec<_>>().join(", ");
+                return Err(source.error(
+                    &["boundary"],
+                    &format!(
+                        "no condition for the mesh's marker `{name}`; add for example {name} = \"farfield\" \
+                         (the mesh's markers: {list})"
+                    ),
+                ));
+            };
+            config.boundaries.insert(name.clone(), *boundary);
+        }
+        Ok(())
+    }
+
+    /// Checks the values that need no mesh.
+    ///
+    /// # Errors
+    /// The first value out of its range, with its key.
+    pub fn check(&self, source: &Source) -> CliResult<()> {
+        let (f, n, m, r) = (&self.flow, &self.numerics, &self.march, &self.reference);
+        let fail = |keys: &[&str], value: f64, expected: &str| {
+            Err(source.error(keys, &format!("{} is {value}: expected {expected}", keys[1])))
+        };
+        if self.mesh.file.as_os_str().is_empty() {
+            return Err(source.error(&["mesh"], "`file` is missing: which mesh?"));
+        }
+        let positive = [
+            ("mesh", "scale", self.mesh.scale.0),
+            ("flow", "mach", f.mach),
+            ("flow", "reynolds_length", f.reynolds_length),
+            ("flow", "temperature", f.temperature),
+            ("flow", "prandtl", f.prandtl),
+            ("reference", "area", r.area),
+            ("reference", "length", r.length),
+            ("march", "dt", m.dt),
+            ("march", "cfl_start", m.cfl_start),
+            ("march", "cfl_min", m.cfl_min),
+            ("march", "cfl_max", m.cfl_max),
+            ("march", "max_change", m.max_change),
+            ("march", "residual_drop", m.residual_drop),
+            ("march", "subiteration_drop", m.subiteration_drop),
+        ];
+        for (section, key, value) in positive {
+            if !(value > 0.0 && value.is_finite()) {
+                return fail(&[section, key], value, "a positive number");
+            }
+        }
+        if !(f.gamma > 1.0 && f.gamma < 2.0) {
+            return fail(&["flow", "gamma"], f.gamma, "between 1 and 2");
+        }
+        if f.equations == super::Equations::Laminar && !(f.reynolds > 0.0 && f.reynolds.is_finite()) {
+            return fail(&["flow", "reynolds"], f.reynolds, "a positive number, since the flow is laminar");
+        }
+        if !(1..=2).contains(&n.order) {
+            return fail(&["numerics", "order"], n.order.into(), "1 or 2");
+        }
+        if !(-1.0..=1.0).contains(&n.kappa) {
+            return fail(&["numerics", "kappa"], n.kappa, "between -1 and 1");
+        }
+        if !(m.cfl_growth >= 1.0 && m.cfl_growth.is_finite()) {
+            return fail(&["march", "cfl_growth"], m.cfl_growth, "1 or more");
+        }
+        if m.cfl_start > m.cfl_max {
+            return fail(&["march", "cfl_start"], m.cfl_start, "at most cfl_max");
+        }
+        if self.mesh.refine > 5 {
+            return fail(
+                &["mesh", "refine"],
+                self.mesh.refine.into(),
+                "at most 5 (each step is eight times the cells)",
+            );
+        }
+        if self.linear.sweeps == 0 {
+            return fail(&["linear", "sweeps"], 0.0, "1 or more");
+        }
+        Ok(())
+    }
+
+    /// Where the mesh file is: beside the case file, or in the data folder.
+    ///
+    /// # Errors
+    /// Not there, with the places that were tried.
+    pub fn mesh_path(&self, source: &Source) -> CliResult<PathBuf> {
+        let file = &self.mesh.file;
+        let beside = source.path.parent().unwrap_or(Path::new("")).join(file);
+        if beside.exists() {
+            return Ok(beside);
+        }
+        let mut tried = beside.display().to_string();
+        if let Some(folder) = std::env::var_os("CHROMAFLOW_DATA") {
+            let in_data = Path::new(&folder).join(file);
+            if in_data.exists() {
+                return Ok(in_data);
+            }
+            tried = format!("{tried}, {}", in_data.display());
+        } else {
+            tried.push_str("; set CHROMAFLOW_DATA to a folder of meshes to have that searched, too");
+        }
+        Err(source.error(&["mesh", "file"], &format!("no such mesh file (tried {tried})")))
+    }
+
+    /// Where results go.
+    pub fn folder(&self, source: &Source) -> PathBuf {
+        if self.output.folder.as_os_str().is_empty() {
+            Path::new("out").join(source.path.file_stem().unwrap_or_default())
+        } else {
+            self.output.folder.clone()
+        }
+    }
+}
+
+/// Unit vector of the free stream.
+fn direction(alpha: f64, beta: f64, lift_axis: usize) -> [f64; 3] {
+    let ((sa, ca), (sb, cb)) = (alpha.to_radians().sin_cos(), beta.to_radians().sin_cos());
+    let mut d = [ca * cb, 0.0, 0.0];
+    d[lift_axis] = sa * cb;
+    d[3 - lift_axis] = sb;
+    d
+}

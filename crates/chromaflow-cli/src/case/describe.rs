@@ -1,0 +1,163 @@
+//! The case file's keys for people and programs: commented defaults, JSON schema, the book's reference.
+//! All are made from the structs and their doc comments.
+
+use super::CaseFile;
+use serde_json::Value;
+use std::fmt::Write;
+
+/// The JSON schema of the case file.
+pub fn schema() -> Value {
+    schemars::schema_for!(CaseFile).to_value()
+}
+
+/// One key of a section.
+struct Key {
+    name: String,
+    default: Option<Value>,
+    text: String,
+    /// The words that it takes, with what they mean.
+    words: Vec<(String, String)>,
+    kind: String,
+}
+
+struct Section {
+    name: String,
+    text: String,
+    keys: Vec<Key>,
+}
+
+fn text_of(node: &Value) -> String {
+    node["description"].as_str().unwrap_or("").replace('\n', " ")
+}
+
+fn resolve<'a>(root: &'a Value, node: &'a Value) -> &'a Value {
+    let target = node.get("$ref").or_else(|| node.pointer("/allOf/0/$ref")).and_then(Value::as_str);
+    match target {
+        Some(path) => root.pointer(path.trim_start_matches('#')).unwrap_or(node),
+        None => node,
+    }
+}
+
+/// Sections and keys in the order of the structs (the schema's own maps are sorted by name).
+fn sections() -> Vec<Section> {
+    let root = schema();
+    let order = toml::to_string(&CaseFile::default()).expect("the defaults are plain values");
+    let position = |needle: &str| order.find(needle).unwrap_or(usize::MAX);
+    let defaults = serde_json::to_value(CaseFile::default()).expect("the defaults are plain values");
+    let mut out = Vec::new();
+    for (name, node) in root["properties"].as_object().into_iter().flatten() {
+        let target = resolve(&root, node);
+        let text = if node["description"].is_string() { text_of(node) } else { text_of(target) };
+        let mut keys = Vec::new();
+        for (key, spec) in target["properties"].as_object().into_iter().flatten() {
+            let kind = resolve(&root, spec);
+            let words = kind["oneOf"].as_array().into_iter().flatten();
+            let words = words.filter_map(|w| Some((w["const"].as_str()?.to_owned(), text_of(w)))).collect();
+            keys.push(Key {
+                name: key.clone(),
+                default: defaults[name].get(key).filter(|v| !v.is_null()).cloned(),
+                text: if spec["description"].is_string() { text_of(spec) } else { text_of(kind) },
+                words,
+                kind: kind_name(kind),
+            });
+        }
+        let section_at = position(&format!("[{name}]"));
+        keys.sort_by_key(|k| {
+            let from = section_at.min(order.len());
+            order[from..].find(&format!("\n{} = ", k.name)).unwrap_or(usize::MAX)
+        });
+        out.push(Section { name: name.clone(), text, keys });
+    }
+    out.sort_by_key(|s| position(&format!("[{}]", s.name)));
+    out
+}
+
+fn kind_name(node: &Value) -> String {
+    let of = |v: &Value| match v.as_str() {
+        Some("number") => "number",
+        Some("integer") => "integer",
+        Some("boolean") => "true or false",
+        Some("string") => "text",
+        Some("array") => "list",
+        _ => "",
+    };
+    match &node["type"] {
+        Value::Array(all) => all.iter().map(of).find(|t| !t.is_empty()).unwrap_or("").to_owned(),
+        one => of(one).to_owned(),
+    }
+}
+
+fn toml_value(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("[{}]", items.iter().map(toml_value).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(), // JSON's numbers, booleans and plain strings are TOML's, too
+    }
+}
+
+/// A case file with every key at its default, each explained.
+pub fn defaults() -> String {
+    let mut out = String::from("# Every key of a case file at its default. Only [mesh] file is needed.\n");
+    for section in sections() {
+        let _ = writeln!(out, "\n# {}\n[{}]", section.text, section.name);
+        for key in section.keys {
+            let _ = writeln!(out, "# {}", key.text);
+            if !key.words.is_empty() {
+                let words: Vec<_> = key.words.iter().map(|(w, _)| w.as_str()).collect();
+                let _ = writeln!(out, "#   one of: {}", words.join(", "));
+            }
+            match key.default {
+                Some(value) => _ = writeln!(out, "{} = {}", key.name, toml_value(&value)),
+                None => _ = writeln!(out, "# {} =", key.name),
+            }
+        }
+    }
+    out
+}
+
+/// The book's reference of the case file, in Markdown.
+pub fn reference() -> String {
+    let mut out = String::from(
+        "# Case file reference\n\nMade from the program's own documentation (`chromaflow run --print-schema` has the \
+         same for programs,\n`chromaflow run --print-defaults` a commented file to start from). A test keeps this page \
+         up to date.\n",
+    );
+    for section in sections() {
+        let _ = writeln!(out, "\n## [{}]\n\n{}", section.name, section.text);
+        if section.keys.is_empty() {
+            if section.name == "boundary" {
+                let root = schema();
+                let _ = writeln!(out, "\n| condition | |\n|---|---|");
+                for w in root["$defs"]["BoundaryKind"]["oneOf"].as_array().into_iter().flatten() {
+                    let _ = writeln!(out, "| `{}` | {} |", w["const"].as_str().unwrap_or(""), text_of(w));
+                }
+                let _ = writeln!(out, "\n| parameter | |\n|---|---|");
+                let table = &root["$defs"]["BoundaryTable"]["properties"];
+                for (name, spec) in table.as_object().into_iter().flatten().filter(|(n, _)| *n != "kind") {
+                    let _ = writeln!(out, "| `{name}` | {} |", text_of(spec));
+                }
+            }
+            continue;
+        }
+        let _ = writeln!(out, "\n| key | default | meaning |\n|---|---|---|");
+        for key in section.keys {
+            let default =
+                key.default.as_ref().map_or(String::from("none"), |v| format!("`{}`", toml_value(v)));
+            let mut text = key.text.clone();
+            for (i, (word, meaning)) in key.words.iter().enumerate() {
+                let _ = write!(
+                    text,
+                    "{}`{word}`: {}",
+                    if i == 0 { " " } else { "; " },
+                    meaning.trim_end_matches('.')
+                );
+            }
+            let _ = writeln!(
+                out,
+                "| `{}` | {default} | {text} ({}) |",
+                key.name,
+                if key.words.is_empty() { &key.kind } else { "word" }
+            );
+        }
+    }
+    out
+}

@@ -1,0 +1,475 @@
+//! The case file: what `chromaflow run` reads. Every key has a default (see `run --print-defaults`) but the mesh file.
+//!
+//! The doc comments below are the reference: the JSON schema, the printed defaults and the book's table of keys are
+//! made from them.
+
+mod boundary;
+mod config;
+mod describe;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+pub use boundary::{BoundaryKind, BoundarySpec};
+pub use describe::{defaults, reference, schema};
+pub use parse::{Source, nearest};
+
+use chromaflow_flow::config as flow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A flow case.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CaseFile {
+    /// What the case is.
+    pub case: CaseSection,
+    /// Where the mesh comes from.
+    pub mesh: MeshSection,
+    /// The gas, the free stream and the equations.
+    pub flow: FlowSection,
+    /// How forces are made into coefficients.
+    pub reference: ReferenceSection,
+    /// Boundary condition of each marker of the mesh: `wing = "slip_wall"`, or a table where the condition has
+    /// parameters: `inlet = { kind = "inlet", total_pressure = 1.02, total_temperature = 1.005 }`. Markers whose
+    /// condition the mesh file knows itself (FUN3D codes of a .mapbc file, the two planes of a planar mesh) need none.
+    pub boundary: BTreeMap<String, BoundarySpec>,
+    /// Discretization in space.
+    pub numerics: NumericsSection,
+    /// The march to a steady state, or in time.
+    pub march: MarchSection,
+    /// The linear system of each step.
+    pub linear: LinearSection,
+    /// What is written, and where.
+    pub output: OutputSection,
+    /// Stored results that `run --verify` compares with.
+    pub expect: ExpectSection,
+}
+
+/// What the case is.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CaseSection {
+    /// One line for the screen and the files.
+    pub title: String,
+    /// What it shows, where its conditions and reference values come from.
+    pub description: String,
+}
+
+/// Where the mesh comes from.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MeshSection {
+    /// Mesh file (SU2, UGRID, Gmsh; plain, .gz, .xz or .zst), relative to the case file; where it is not there, it is
+    /// looked for in the folder that the environment variable CHROMAFLOW_DATA names.
+    pub file: PathBuf,
+    /// Uniform refinements after reading: each multiplies the cells by eight (by four on planar meshes).
+    pub refine: u32,
+    /// Factor applied to all coordinates; everything below is in the scaled unit.
+    pub scale: Scale,
+}
+
+/// A factor that defaults to one.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Scale(pub f64);
+
+impl Default for Scale {
+    fn default() -> Self {
+        Self(1.0)
+    }
+}
+
+/// The gas, the free stream and the equations.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FlowSection {
+    /// Which equations are solved.
+    pub equations: Equations,
+    /// Mach number of the free stream.
+    pub mach: f64,
+    /// Angle of attack, degrees: from x towards the lift axis.
+    pub alpha: f64,
+    /// Sideslip angle, degrees.
+    pub beta: f64,
+    /// Reynolds number based on `reynolds_length`; needed for laminar flow.
+    pub reynolds: f64,
+    /// Length of the Reynolds number, mesh units.
+    pub reynolds_length: f64,
+    /// Static temperature of the free stream, kelvin; only Sutherland's law needs it.
+    pub temperature: f64,
+    /// Ratio of specific heats.
+    pub gamma: f64,
+    /// Prandtl number.
+    pub prandtl: f64,
+    /// How viscosity depends on temperature.
+    pub viscosity: Viscosity,
+    /// Sutherland's constant, kelvin.
+    pub sutherland: f64,
+}
+
+impl Default for FlowSection {
+    fn default() -> Self {
+        let (gas, free) = (flow::GasConfig::default(), flow::Freestream::default());
+        Self {
+            equations: Equations::default(),
+            mach: free.mach,
+            alpha: free.alpha_deg,
+            beta: free.beta_deg,
+            reynolds: free.reynolds,
+            reynolds_length: 1.0,
+            temperature: free.temperature_k,
+            gamma: gas.gamma,
+            prandtl: gas.prandtl,
+            viscosity: if gas.sutherland { Viscosity::Sutherland } else { Viscosity::Constant },
+            sutherland: gas.sutherland_k,
+        }
+    }
+}
+
+/// Declares an enum of the case file, the library's enum it stands for, and the two mappings.
+macro_rules! choice {
+    ($(#[$meta:meta])* $name:ident => $target:ty { $($(#[$vmeta:meta])* $variant:ident => $value:expr),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $name { $($(#[$vmeta])* $variant),+ }
+
+        impl $name {
+            /// What the library calls it.
+            pub fn config(self) -> $target {
+                match self { $(Self::$variant => $value),+ }
+            }
+            fn of(config: $target) -> Self {
+                $(if config == $value { return Self::$variant; })+
+                unreachable!("the case file has a word for each choice")
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::of(Default::default())
+            }
+        }
+    };
+}
+
+choice! {
+    /// Which equations are solved.
+    Equations => flow::Equations {
+        /// Inviscid.
+        Euler => flow::Equations::Euler,
+        /// Viscous, laminar.
+        Laminar => flow::Equations::Laminar,
+    }
+}
+choice! {
+    /// Inviscid flux.
+    Flux => flow::FluxScheme {
+        /// Roe with an entropy fix.
+        Roe => flow::FluxScheme::Roe,
+        /// HLLC of Toro, Spruce and Speares.
+        Hllc => flow::FluxScheme::Hllc,
+        /// Flux vector splitting of van Leer.
+        VanLeer => flow::FluxScheme::VanLeer,
+    }
+}
+choice! {
+    /// Limiter of the reconstruction.
+    Limiter => flow::Limiter {
+        /// None: for smooth flow.
+        None => flow::Limiter::None,
+        /// Edge by edge, differentiable.
+        VanAlbada => flow::Limiter::VanAlbada,
+        /// Node by node, differentiable.
+        Venkatakrishnan => flow::Limiter::Venkatakrishnan,
+        /// Node by node, strict; does not converge to round-off.
+        Barth => flow::Limiter::Barth,
+    }
+}
+choice! {
+    /// Weights of the least-squares gradients.
+    Gradient => flow::GradientWeights {
+        /// All neighbors alike.
+        Unweighted => flow::GradientWeights::Unweighted,
+        /// By the inverse distance.
+        InverseDistance => flow::GradientWeights::InverseDistance,
+    }
+}
+choice! {
+    /// First-order linearization of the inviscid flux.
+    JacobianKind => flow::JacobianScheme {
+        /// Roe's matrix with frozen dissipation.
+        Roe => flow::JacobianScheme::Roe,
+        /// Derivatives of van Leer's split fluxes.
+        VanLeer => flow::JacobianScheme::VanLeer,
+    }
+}
+choice! {
+    /// Precision policy of the linear system.
+    PolicyName => chromaflow::Policy {
+        /// All f64.
+        D => chromaflow::Policy::D,
+        /// Off-diagonal blocks and correction f32.
+        Ds => chromaflow::Policy::Ds,
+        /// Off-diagonal blocks scaled f16, correction f32.
+        Dsh => chromaflow::Policy::Dsh,
+    }
+}
+
+/// How viscosity depends on temperature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Viscosity {
+    /// Sutherland's law.
+    Sutherland,
+    /// Not at all.
+    Constant,
+}
+
+/// How forces are made into coefficients.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReferenceSection {
+    /// Area, squared mesh units; on planar meshes the length per unit depth.
+    pub area: f64,
+    /// Length of the pitching moment, mesh units.
+    pub length: f64,
+    /// Point about which moments are taken, mesh units.
+    pub moment_center: [f64; 3],
+    /// Axis along which lift points at zero incidence.
+    pub lift_axis: LiftAxis,
+}
+
+impl Default for ReferenceSection {
+    fn default() -> Self {
+        let d = flow::Reference::default();
+        Self { area: d.area, length: d.length, moment_center: d.moment_center, lift_axis: LiftAxis::Auto }
+    }
+}
+
+/// Axis along which lift points at zero incidence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LiftAxis {
+    /// y on planar meshes, z on others.
+    #[default]
+    Auto,
+    /// y.
+    Y,
+    /// z.
+    Z,
+}
+
+/// Discretization in space.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NumericsSection {
+    /// Order of the inviscid discretization, 1 or 2.
+    pub order: u8,
+    /// Inviscid flux.
+    pub flux: Flux,
+    /// Entropy fix of Roe's flux: eigenvalues below this fraction of the spectral radius are rounded off.
+    pub entropy_fix: f64,
+    /// UMUSCL kappa: 0 the gradient alone, 1 a central average.
+    pub kappa: f64,
+    /// Limiter of the reconstruction.
+    pub limiter: Limiter,
+    /// Size of the smooth oscillations that limiters leave alone.
+    pub limiter_k: f64,
+    /// Weights of the least-squares gradients.
+    pub gradient: Gradient,
+}
+
+impl Default for NumericsSection {
+    fn default() -> Self {
+        let d = flow::Space::default();
+        Self {
+            order: if d.second_order { 2 } else { 1 },
+            flux: Flux::of(d.flux),
+            entropy_fix: d.entropy_fix,
+            kappa: d.kappa,
+            limiter: Limiter::of(d.limiter),
+            limiter_k: d.limiter_k,
+            gradient: Gradient::of(d.gradient),
+        }
+    }
+}
+
+/// The march to a steady state, or in time.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MarchSection {
+    /// Steady or unsteady.
+    pub mode: Mode,
+    /// Most iterations of a steady run.
+    pub iterations: usize,
+    /// Orders of magnitude by which the density residual of a steady run is to fall (or to round-off).
+    pub residual_drop: f64,
+    /// Physical time step of an unsteady run, mesh units over the speed of sound of the free stream.
+    pub dt: f64,
+    /// Physical steps of an unsteady run.
+    pub steps: usize,
+    /// Most subiterations of a physical step.
+    pub subiterations: usize,
+    /// Orders of magnitude by which the residual is to fall in each physical step.
+    pub subiteration_drop: f64,
+    /// CFL number of the first iteration.
+    pub cfl_start: f64,
+    /// Smallest CFL number that back-offs may reach before the run is given up.
+    pub cfl_min: f64,
+    /// Largest CFL number.
+    pub cfl_max: f64,
+    /// Growth of the CFL number per iteration while all goes well.
+    pub cfl_growth: f64,
+    /// Whether the CFL number backs off when residuals grow; else it is a plain ramp.
+    pub cfl_adaptive: bool,
+    /// First-order iterations before the second-order ones.
+    pub first_order_iterations: usize,
+    /// Largest relative change of density and pressure of a node in one iteration.
+    pub max_change: f64,
+}
+
+/// Steady or unsteady.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Pseudo-time with local steps.
+    #[default]
+    Steady,
+    /// Second-order backward differences with subiterations.
+    Unsteady,
+}
+
+impl Default for MarchSection {
+    fn default() -> Self {
+        let (s, u, i) = (flow::Steady::default(), flow::Unsteady::default(), flow::Implicit::default());
+        Self {
+            mode: Mode::Steady,
+            iterations: s.iterations,
+            residual_drop: s.orders,
+            dt: u.dt,
+            steps: u.steps,
+            subiterations: u.subiterations,
+            subiteration_drop: u.orders,
+            cfl_start: i.cfl.start,
+            cfl_min: i.cfl.min,
+            cfl_max: i.cfl.max,
+            cfl_growth: i.cfl.growth,
+            cfl_adaptive: i.cfl.adaptive,
+            first_order_iterations: i.first_order_steps,
+            max_change: i.max_change,
+        }
+    }
+}
+
+/// The linear system of each step.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LinearSection {
+    /// Precision policy.
+    pub policy: PolicyName,
+    /// Multicolor sweeps per iteration.
+    pub sweeps: usize,
+    /// First-order linearization of the inviscid flux.
+    pub jacobian: JacobianKind,
+}
+
+impl Default for LinearSection {
+    fn default() -> Self {
+        let d = flow::Implicit::default();
+        Self { policy: PolicyName::of(d.policy), sweeps: d.sweeps, jacobian: JacobianKind::of(d.jacobian) }
+    }
+}
+
+/// What is written, and where.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutputSection {
+    /// Folder, relative to the working directory; empty: `out/` and the name of the case file.
+    pub folder: PathBuf,
+    /// Write the whole field as volume.vtu.
+    pub volume: bool,
+    /// Write the boundary as surface.vtu.
+    pub surface: bool,
+    /// Compress the .vtu files with zlib.
+    pub compress: bool,
+    /// Iterations (physical steps of an unsteady run) between restart files; 0: at the end only. Ctrl-C and
+    /// divergence leave one, too.
+    pub restart_every: usize,
+    /// Physical steps between snapshots of the fields of an unsteady run; 0: at the end only.
+    pub fields_every: usize,
+    /// Draw the convergence and the cuts as SVG and PNG.
+    pub plots: bool,
+    /// Planes through the walls along which Cp is written and drawn, for example `{ axis = "y", at = 0.96 }`.
+    pub cuts: Vec<Cut>,
+}
+
+impl Default for OutputSection {
+    fn default() -> Self {
+        Self {
+            folder: PathBuf::new(),
+            volume: true,
+            surface: true,
+            compress: true,
+            restart_every: 100,
+            fields_every: 0,
+            plots: true,
+            cuts: Vec::new(),
+        }
+    }
+}
+
+/// A plane through the walls.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cut {
+    /// Axis that the plane is normal to.
+    pub axis: Axis,
+    /// Where it cuts that axis, mesh units.
+    pub at: f64,
+}
+
+/// An axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Axis {
+    /// x.
+    X,
+    /// y.
+    Y,
+    /// z.
+    Z,
+}
+
+impl Axis {
+    /// 0, 1 or 2.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Its letter.
+    pub fn letter(self) -> char {
+        ['x', 'y', 'z'][self.index()]
+    }
+}
+
+/// Stored results that `run --verify` compares with.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExpectSection {
+    /// Lift coefficient.
+    pub cl: Option<f64>,
+    /// Drag coefficient.
+    pub cd: Option<f64>,
+    /// Largest difference of the coefficients.
+    pub tolerance: f64,
+    /// Most iterations to the end.
+    pub iterations_at_most: Option<usize>,
+    /// Fewest orders of magnitude by which the density residual falls.
+    pub residual_orders_at_least: Option<f64>,
+    /// Slow cases are left out of the tests.
+    pub slow: bool,
+}

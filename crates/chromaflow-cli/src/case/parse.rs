@@ -1,0 +1,137 @@
+//! Reading a case file, with errors that point at the line and suggest the nearest key.
+
+use super::CaseFile;
+use crate::error::{CliError, CliResult};
+use std::fmt::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// The text of a case file: what errors point into.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The case file.
+    pub path: PathBuf,
+    text: String,
+}
+
+impl Source {
+    /// Reads a case file.
+    ///
+    /// # Errors
+    /// Status 2 with file, line, column, what is wrong there and the nearest known key.
+    pub fn read(path: &Path) -> CliResult<(Self, CaseFile)> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| CliError::input(format!("cannot read case file {}: {e}", path.display())))?;
+        Self { path: path.to_owned(), text }.parse()
+    }
+
+    /// Parses `text` as if it came from `path`.
+    ///
+    /// # Errors
+    /// As [`Source::read`].
+    pub fn from_text(path: &Path, text: &str) -> CliResult<(Self, CaseFile)> {
+        Self { path: path.to_owned(), text: text.to_owned() }.parse()
+    }
+
+    fn parse(self) -> CliResult<(Self, CaseFile)> {
+        match toml::from_str(&self.text) {
+            Ok(case) => Ok((self, case)),
+            Err(error) => {
+                let span = error.span().unwrap_or(0..0);
+                Err(self.error_at(span, &explain(error.message())))
+            }
+        }
+    }
+
+    /// An error at a key, for example `&["flow", "mach"]`; at the file where the key is not written there.
+    pub fn error(&self, keys: &[&str], message: &str) -> CliError {
+        match self.find(keys) {
+            Some(span) => self.error_at(span, message),
+            None => CliError::input(format!("{}: [{}]: {message}", self.path.display(), keys.join("."))),
+        }
+    }
+
+    fn find(&self, keys: &[&str]) -> Option<Range<usize>> {
+        let document = toml::de::DeTable::parse(&self.text).ok()?;
+        let (last, tables) = keys.split_last()?;
+        let mut table = document.get_ref();
+        for key in tables {
+            table = table.get(*key)?.get_ref().as_table()?;
+        }
+        table.get_key_value(*last).map(|(key, _)| key.span())
+    }
+
+    fn error_at(&self, span: Range<usize>, message: &str) -> CliError {
+        let start = span.start.min(self.text.len());
+        let before = &self.text[..start];
+        let line = before.matches('\n').count() + 1;
+        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+        let column = before[line_start..].chars().count() + 1;
+        let shown = self.text[line_start..].lines().next().unwrap_or("");
+        let marks = self.text[start..span.end.clamp(start, line_start + shown.len().max(start - line_start))]
+            .chars()
+            .count()
+            .max(1);
+        let gutter = line.to_string().len();
+        let mut out = format!("{}:{line}:{column}: {message}", self.path.display());
+        let _ = write!(
+            out,
+            "\n{:gutter$} |\n{line} | {shown}\n{:gutter$} | {:indent$}{}",
+            "",
+            "",
+            "",
+            "^".repeat(marks),
+            indent = column - 1
+        );
+        CliError::input(out)
+    }
+}
+
+/// Serde's message in our words: what is unknown, what is nearest, what there is.
+fn explain(message: &str) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let kind = if message.starts_with("unknown field") {
+        "key"
+    } else if message.starts_with("unknown variant") {
+        "value"
+    } else {
+        return message.trim_end().to_owned();
+    };
+    let Some(found) = quoted.next() else { return message.to_owned() };
+    let known: Vec<&str> = quoted.collect();
+    let list = known.join(", ");
+    match nearest(found, known.iter().copied()) {
+        Some(best) => format!("unknown {kind} `{found}`; did you mean `{best}`? (known here: {list})"),
+        None => format!("unknown {kind} `{found}`; known here: {list}"),
+    }
+}
+
+/// The candidate that `word` was most likely meant to be, if any is near.
+pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .map(|c| (distance(&word.to_lowercase(), &c.to_lowercase()), c))
+        .filter(|(d, c)| *d <= 1 + word.len().max(c.len()) / 3)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, c)| c)
+}
+
+/// Edits (insert, delete, replace, swap of neighbors) between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                let mut best = replace.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    best = best.min(rows[i - 2][j - 2] + 1);
+                }
+                best
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}

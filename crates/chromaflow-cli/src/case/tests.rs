@@ -1,0 +1,95 @@
+use super::*;
+use std::path::Path;
+
+fn parse(text: &str) -> Result<(Source, CaseFile), String> {
+    Source::from_text(Path::new("a.toml"), text).map_err(|e| e.to_string())
+}
+
+#[test]
+fn an_empty_file_has_the_solvers_defaults() {
+    let (source, case) = parse("[mesh]\nfile = \"wing.su2\"\n").unwrap();
+    let config = case.config(&source, &[], false).unwrap();
+    assert_eq!(config, chromaflow_flow::FlowConfig { reference: config.reference, ..Default::default() });
+}
+
+#[test]
+fn printed_defaults_read_back_as_the_defaults() {
+    let (_, case) = parse(&defaults()).unwrap();
+    assert_eq!(case, CaseFile::default());
+    assert!(defaults().contains("# Angle of attack, degrees"));
+}
+
+#[test]
+fn an_unknown_key_points_at_the_line_and_suggests() {
+    let error = parse("[mesh]\nfile = \"w.su2\"\n[flow]\n  amch = 0.5\n").unwrap_err();
+    assert!(error.starts_with("a.toml:4:3: unknown key `amch`; did you mean `mach`?"), "{error}");
+    assert!(error.contains("4 |   amch = 0.5\n  |   ^^^^"), "{error}");
+    let error = parse("[numerics]\nlimiter = \"venkat\"\n").unwrap_err();
+    assert!(error.contains("unknown value `venkat`"), "{error}");
+    assert!(error.contains("a.toml:2:11"), "{error}");
+    let error = parse("[boundary]\nwing = \"slip_wal\"\n").unwrap_err();
+    assert!(error.contains("did you mean `slip_wall`?") && error.contains("a.toml:2:8"), "{error}");
+    let error = parse("[boundary]\nin = { kind = \"inlet\", total_presure = 1.1 }\n").unwrap_err();
+    assert!(error.contains("did you mean `total_pressure`?") && error.contains("a.toml:2:"), "{error}");
+}
+
+#[test]
+fn a_wrong_type_or_broken_syntax_points_at_the_line() {
+    let error = parse("[flow]\nmach = \"fast\"\n").unwrap_err();
+    assert!(error.starts_with("a.toml:2:8: invalid type"), "{error}");
+    let error = parse("[flow]\nmach = = 2\n").unwrap_err();
+    assert!(error.starts_with("a.toml:2:8: "), "{error}");
+}
+
+#[test]
+fn values_out_of_range_name_the_key() {
+    for (text, expect) in [
+        ("[flow]\nmach = -1.0", "mach is -1: expected a positive number"),
+        ("[flow]\nequations = \"laminar\"", "reynolds is 0"),
+        ("[numerics]\norder = 3", "order is 3: expected 1 or 2"),
+        ("[linear]\nsweeps = 0", "sweeps is 0"),
+    ] {
+        let (source, case) = parse(&format!("[mesh]\nfile = \"w\"\n{text}\n")).unwrap();
+        let error = case.check(&source).unwrap_err();
+        assert!(error.to_string().contains(expect), "{error}");
+        assert_eq!(error.status(), 2);
+    }
+}
+
+#[test]
+fn markers_are_matched_with_the_mesh() {
+    let markers = [("wing".to_owned(), None), ("far".to_owned(), None)];
+    let of = |text: &str| {
+        let (source, case) = parse(&format!("[mesh]\nfile = \"w\"\n[boundary]\n{text}\n")).unwrap();
+        case.config(&source, &markers, false).map_err(|e| e.to_string())
+    };
+    let good = of("wing = \"slip_wall\"\nfar = \"farfield\"").unwrap();
+    assert_eq!(good.boundaries["wing"], flow::Boundary::SlipWall);
+    let error = of("wign = \"slip_wall\"").unwrap_err();
+    assert!(error.contains("no marker `wign`; did you mean `wing`? (its markers: wing, far)"), "{error}");
+    let error = of("wing = \"slip_wall\"").unwrap_err();
+    assert!(error.contains("no condition for the mesh's marker `far`"), "{error}");
+    let error = of("wing = \"inlet\"\nfar = \"farfield\"").unwrap_err();
+    assert!(error.contains("`inlet` needs `total_pressure`"), "{error}");
+    let error = of("wing = { kind = \"symmetry\", pressure = 1.0 }").unwrap_err();
+    assert!(error.contains("`symmetry` has no parameter `pressure`"), "{error}");
+}
+
+#[test]
+fn the_schema_names_every_section() {
+    let schema = schema();
+    for section in ["mesh", "flow", "boundary", "numerics", "march", "linear", "output"] {
+        assert!(schema["properties"].get(section).is_some(), "{section}");
+    }
+}
+
+/// Remake the page with `CHROMAFLOW_UPDATE=1 cargo test -p chromaflow-cli the_book`.
+#[test]
+fn the_book_has_the_reference() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/case-reference.md");
+    if std::env::var_os("CHROMAFLOW_UPDATE").is_some() {
+        std::fs::write(&path, reference()).unwrap();
+    }
+    let page = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(page == reference(), "docs/src/case-reference.md is out of date; see this test's comment");
+}
