@@ -1,8 +1,11 @@
 //! Implicit flow solvers on Chromaflow.
 #![deny(unsafe_code)]
 
+pub mod bc;
 pub mod config;
-pub mod dual;
+pub mod flux;
+pub mod gas;
 pub mod mesh;
+pub mod real;
 
 pub use config::FlowConfig;

@@ -1,0 +1,41 @@
+//! Boundary conditions as pointwise functions.
+//!
+//! Most give a boundary state `wb` from the interior state `w`, the outward area `n` and data; the boundary flux is
+//! then F(wb) . n, see [`flux_through`]. Each `bc_x` has a `bc_x_jacobian`, dwb/dw (primitive by primitive,
+//! column-major), from which [`flux_through_jacobian`] makes the block of the residual's Jacobian. Walls have fluxes of
+//! their own.
+
+mod farfield;
+mod wall;
+
+#[cfg(test)]
+mod tests;
+
+pub use farfield::{bc_farfield, bc_farfield_jacobian};
+pub use wall::{flux_slip_wall, flux_slip_wall_jacobian};
+
+use crate::flux::{flux, flux_jacobian};
+use crate::gas::{Gas, by_conserved, from_primitive_block, multiply};
+use crate::real::Real;
+
+/// Flux F(wb) . n out of the domain at the boundary state `wb`.
+#[inline(always)]
+pub fn flux_through<T: Real>(gas: Gas<T>, wb: &[T; 5], n: &[T; 3]) -> [T; 5] {
+    flux(gas, wb, n)
+}
+
+/// Derivative of [`flux_through`] by the interior conserved state: A(wb) dqb/dwb (dwb/dw) dw/dq.
+///
+/// **Shapes**: `dwb_dw` and the result column-major 5 x 5.
+#[inline(always)]
+pub fn flux_through_jacobian<T: Real>(
+    gas: Gas<T>,
+    w: &[T; 5],
+    wb: &[T; 5],
+    dwb_dw: &[T; 25],
+    n: &[T; 3],
+) -> [T; 25] {
+    let dqb_dw = from_primitive_block(gas, wb, dwb_dw);
+    let df_dw = multiply(&flux_jacobian(gas, wb, n), &dqb_dw);
+    by_conserved(gas, w, &df_dw)
+}

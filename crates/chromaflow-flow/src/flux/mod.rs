@@ -1,0 +1,16 @@
+//! Inviscid fluxes through a directed area.
+//!
+//! `n` is an area vector (unit normal times area) pointing from the left state to the right one; a flux is per time
+//! through that whole area. States are primitive, blocks are derivatives by *conserved* variables, column-major, see
+//! [`crate::gas`].
+//!
+//! Every flux F(wl, wr, n) is consistent, F(w, w, n) = F(w) . n, and conservative, F(wl, wr, n) = -F(wr, wl, -n).
+
+mod euler;
+mod roe;
+
+#[cfg(test)]
+mod tests;
+
+pub use euler::{flux, flux_jacobian, spectral_radius};
+pub use roe::{EntropyFix, flux_roe, flux_roe_jacobians, roe_absolute};

@@ -1,0 +1,206 @@
+//! States of a calorically perfect gas and the linear maps between them.
+
+use crate::real::Real;
+
+/// A calorically perfect gas.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gas<T> {
+    /// Ratio of the specific heats.
+    pub gamma: T,
+}
+
+impl Gas<f64> {
+    /// Air: gamma = 1.4.
+    pub const AIR: Self = Self { gamma: 1.4 };
+
+    /// The same in another scalar.
+    #[inline(always)]
+    pub fn lift<T: Real>(&self) -> Gas<T> {
+        Gas { gamma: T::c(self.gamma) }
+    }
+}
+
+/// How viscosity depends on temperature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ViscosityLaw {
+    /// Not at all.
+    Constant,
+    /// By Sutherland's law.
+    Sutherland,
+}
+
+/// How the gas carries momentum and heat.
+///
+/// Viscous fluxes are `scale * mu(T) * ...`, with `scale` = Mach / Re; heat goes with mu / Pr.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Transport<T> {
+    /// Mach / Re, Re per mesh unit: turns mu'/mu'inf into the nondimensional viscosity.
+    pub scale: T,
+    /// Prandtl number.
+    pub prandtl: T,
+    /// How viscosity depends on temperature.
+    pub law: ViscosityLaw,
+    /// Sutherland's temperature over the free stream's.
+    pub sutherland: T,
+}
+
+impl Transport<f64> {
+    /// The same in another scalar.
+    #[inline(always)]
+    pub fn lift<T: Real>(&self) -> Transport<T> {
+        Transport {
+            scale: T::c(self.scale),
+            prandtl: T::c(self.prandtl),
+            law: self.law,
+            sutherland: T::c(self.sutherland),
+        }
+    }
+}
+
+/// Conserved variables of a primitive state: q = (rho, rho u, p/(gamma - 1) + rho |u|^2 / 2).
+///
+/// ```
+/// use chromaflow_flow::gas::{Gas, conserved, primitive};
+/// let w = [1.2, 0.5, -0.1, 0.2, 0.7];
+/// let q = conserved(Gas::AIR, &w);
+/// assert!((q[4] - (0.7 / 0.4 + 0.6 * 0.30)).abs() < 1e-15);
+/// assert!((primitive(Gas::AIR, &q)[4] - 0.7).abs() < 1e-15);
+/// ```
+#[inline(always)]
+pub fn conserved<T: Real>(gas: Gas<T>, w: &[T; 5]) -> [T; 5] {
+    let [rho, u, v, s, p] = *w;
+    let kinetic = T::c(0.5) * rho * (u * u + v * v + s * s);
+    [rho, rho * u, rho * v, rho * s, p / (gas.gamma - T::c(1.0)) + kinetic]
+}
+
+/// Primitive variables of a conserved state.
+#[inline(always)]
+pub fn primitive<T: Real>(gas: Gas<T>, q: &[T; 5]) -> [T; 5] {
+    let r = T::c(1.0) / q[0];
+    let u = q[1] * r;
+    let v = q[2] * r;
+    let s = q[3] * r;
+    let kinetic = T::c(0.5) * (q[1] * u + q[2] * v + q[3] * s);
+    [q[0], u, v, s, (gas.gamma - T::c(1.0)) * (q[4] - kinetic)]
+}
+
+/// Speed of sound, sqrt(gamma p / rho).
+#[inline(always)]
+pub fn sound_speed<T: Real>(gas: Gas<T>, w: &[T; 5]) -> T {
+    (gas.gamma * w[4] / w[0]).sqrt()
+}
+
+/// Total enthalpy per mass, H = gamma/(gamma - 1) p/rho + |u|^2 / 2.
+#[inline(always)]
+pub fn total_enthalpy<T: Real>(gas: Gas<T>, w: &[T; 5]) -> T {
+    let speed2 = w[1] * w[1] + w[2] * w[2] + w[3] * w[3];
+    gas.gamma * w[4] / ((gas.gamma - T::c(1.0)) * w[0]) + T::c(0.5) * speed2
+}
+
+/// Temperature over the free stream's, gamma p / rho.
+#[inline(always)]
+pub fn temperature<T: Real>(gas: Gas<T>, w: &[T; 5]) -> T {
+    gas.gamma * w[4] / w[0]
+}
+
+/// Entropy function over the free stream's, gamma p / rho^gamma: 1 in the free stream and wherever no shock, heat or
+/// friction changed it.
+#[inline(always)]
+pub fn entropy<T: Real>(gas: Gas<T>, w: &[T; 5]) -> T {
+    gas.gamma * w[4] / w[0].powf(gas.gamma)
+}
+
+/// Viscosity over the free stream's at the temperature `t` (over the free stream's): 1, or Sutherland's law
+/// t^(3/2) (1 + S) / (t + S).
+///
+/// **Source**: Sutherland 1893; White, Viscous Fluid Flow, eq. 1-36.
+#[inline(always)]
+pub fn viscosity<T: Real>(transport: Transport<T>, t: T) -> T {
+    if transport.law == ViscosityLaw::Constant {
+        return T::c(1.0);
+    }
+    t * t.sqrt() * (T::c(1.0) + transport.sutherland) / (t + transport.sutherland)
+}
+
+/// Turns derivatives by the primitive variables into derivatives by the conserved: `block * dw/dq`, at the state `w`.
+///
+/// **Shapes**: column-major 5 x 5.
+#[inline(always)]
+pub fn by_conserved<T: Real>(gas: Gas<T>, w: &[T; 5], block: &[T; 25]) -> [T; 25] {
+    let [rho, u, v, s, _] = *w;
+    let g1 = gas.gamma - T::c(1.0);
+    let r = T::c(1.0) / rho;
+    let phi = T::c(0.5) * g1 * (u * u + v * v + s * s);
+    let mut out = [T::c(0.0); 25];
+    for i in 0..5 {
+        let by_p = block[20 + i];
+        let by_u = block[5 + i] * r;
+        let by_v = block[10 + i] * r;
+        let by_s = block[15 + i] * r;
+        let g1_p = g1 * by_p;
+        out[i] = block[i] - (u * by_u + v * by_v + s * by_s) + phi * by_p;
+        out[5 + i] = by_u - u * g1_p;
+        out[10 + i] = by_v - v * g1_p;
+        out[15 + i] = by_s - s * g1_p;
+        out[20 + i] = g1_p;
+    }
+    out
+}
+
+/// dw/dq at the primitive state `w`.
+#[inline(always)]
+pub fn primitive_by_conserved<T: Real>(gas: Gas<T>, w: &[T; 5]) -> [T; 25] {
+    let mut identity = [T::c(0.0); 25];
+    for i in 0..5 {
+        identity[i * 6] = T::c(1.0);
+    }
+    by_conserved(gas, w, &identity)
+}
+
+/// Turns derivatives of primitive variables into derivatives of the conserved ones: `dq/dw * block`, at the state
+/// `w` to which the rows of `block` belong.
+#[inline(always)]
+pub fn from_primitive_block<T: Real>(gas: Gas<T>, w: &[T; 5], block: &[T; 25]) -> [T; 25] {
+    let [rho, u, v, s, _] = *w;
+    let r = T::c(1.0) / (gas.gamma - T::c(1.0));
+    let kinetic = T::c(0.5) * (u * u + v * v + s * s);
+    let mut out = [T::c(0.0); 25];
+    for c in 0..5 {
+        let d_rho = block[c * 5];
+        let d_u = rho * block[c * 5 + 1];
+        let d_v = rho * block[c * 5 + 2];
+        let d_s = rho * block[c * 5 + 3];
+        out[c * 5] = d_rho;
+        out[c * 5 + 1] = u * d_rho + d_u;
+        out[c * 5 + 2] = v * d_rho + d_v;
+        out[c * 5 + 3] = s * d_rho + d_s;
+        out[c * 5 + 4] = kinetic * d_rho + u * d_u + v * d_v + s * d_s + r * block[c * 5 + 4];
+    }
+    out
+}
+
+/// dq/dw at the primitive state `w`.
+#[inline(always)]
+pub fn conserved_by_primitive<T: Real>(gas: Gas<T>, w: &[T; 5]) -> [T; 25] {
+    let mut identity = [T::c(0.0); 25];
+    for i in 0..5 {
+        identity[i * 6] = T::c(1.0);
+    }
+    from_primitive_block(gas, w, &identity)
+}
+
+/// The product a b of two column-major blocks.
+#[inline(always)]
+pub fn multiply<T: Real>(a: &[T; 25], b: &[T; 25]) -> [T; 25] {
+    let mut out = [T::c(0.0); 25];
+    for c in 0..5 {
+        for r in 0..5 {
+            let mut sum = a[r] * b[c * 5];
+            for k in 1..5 {
+                sum += a[k * 5 + r] * b[c * 5 + k];
+            }
+            out[c * 5 + r] = sum;
+        }
+    }
+    out
+}
