@@ -14,7 +14,9 @@ pub mod order;
 mod outcome;
 pub mod policy;
 pub mod sparse;
+pub mod vector;
 
+pub use chromaflow_device::Team;
 pub use order::{Permutation, RowBatches};
 pub use outcome::Outcome;
 pub use policy::Policy;

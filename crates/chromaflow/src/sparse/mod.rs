@@ -2,6 +2,7 @@
 
 mod csr;
 mod jacobian;
+mod multiply;
 mod pattern;
 
 pub use csr::BlockCsr;
