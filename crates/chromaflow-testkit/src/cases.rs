@@ -263,11 +263,11 @@ fn splitmix(z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-fn base(stream: u64) -> u64 {
+pub(crate) fn base(stream: u64) -> u64 {
     splitmix(0x0134_D8DF ^ stream.wrapping_mul(0xD134_2543_DE82_EF95))
 }
 
-fn value(base: u64, i: usize) -> f64 {
+pub(crate) fn value(base: u64, i: usize) -> f64 {
     (splitmix(base.wrapping_add(i as u64)) >> 40) as f64 / 16_777_216.0 - 0.5
 }
 

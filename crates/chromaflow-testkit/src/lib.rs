@@ -3,9 +3,13 @@
 //! Problems come as plain arrays, so that every crate of the workspace can use them in its own unit tests.
 
 mod cases;
+mod dense;
+mod tetrahedral;
 
 pub use cases::{BadCase, BlockTridiagonal, Case, CasePattern, Kind};
+pub use dense::{dense_multiply, dense_of_blocks, dense_solve};
 use std::path::{Path, PathBuf};
+pub use tetrahedral::{PaperMatrix, TABLE_II, tetrahedral};
 
 /// A file of the large data set (meshes, matrices, reference results), which does not lie in the repository: looked up
 /// in the folder `CHROMAFLOW_DATA`, or else in `../shared/data` beside the repository. Where it is absent, says so on

@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 
 pub mod files;
+pub mod krylov;
 pub mod order;
 mod outcome;
 pub mod policy;

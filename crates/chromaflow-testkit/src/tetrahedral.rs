@@ -1,0 +1,119 @@
+//! Patterns like those of tetrahedral meshes: irregular rows, about 13.6 neighbors each.
+
+/// A test matrix of Zubair, Nielsen, Luitjens and Hammond (2016), *An Optimized Multicolor Point-Implicit Solver for
+/// Unstructured Grid Applications on Graphics Processing Units*, Table II.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PaperMatrix {
+    /// Block rows.
+    pub rows: usize,
+    /// Off-diagonal blocks.
+    pub nnzb: usize,
+    /// Colors.
+    pub colors: usize,
+    /// Rows of the largest color.
+    pub largest: usize,
+    /// Rows of the smallest color.
+    pub smallest: usize,
+}
+
+const fn row(rows: usize, nnzb: usize, colors: usize, largest: usize, smallest: usize) -> PaperMatrix {
+    PaperMatrix { rows, nnzb, colors, largest, smallest }
+}
+
+/// The table.
+pub const TABLE_II: [PaperMatrix; 6] = [
+    row(6_309, 85_768, 10, 1_076, 5),
+    row(103_178, 1_370_396, 10, 17_826, 15),
+    row(204_983, 2_740_266, 10, 35_218, 42),
+    row(394_745, 5_309_536, 10, 67_748, 96),
+    row(800_322, 10_823_162, 11, 138_080, 1),
+    row(983_633, 13_567_574, 11, 166_800, 3),
+];
+
+impl PaperMatrix {
+    /// A pattern with this many rows and off-diagonal blocks, both times `scale`: see [`tetrahedral`].
+    pub fn pattern(&self, scale: f64, seed: u64) -> (Vec<u32>, Vec<u32>) {
+        let rows = ((self.rows as f64 * scale) as usize).max(2);
+        tetrahedral(rows, (self.nnzb as f64 * scale) as usize / 2, seed)
+    }
+}
+
+/// `(row_ptr, col_idx)` of a symmetric pattern without diagonal in which `edges` pairs of `rows` scattered points are
+/// neighbors (fewer where there are not that many close pairs, about 13 a row). Points lie at random near the places
+/// of a cubic lattice, the closest pairs become neighbors, and the rows are numbered at random, so that there is
+/// something to order.
+pub fn tetrahedral(rows: usize, edges: usize, seed: u64) -> (Vec<u32>, Vec<u32>) {
+    let side = (1..=rows).find(|s| s.pow(3) >= rows).expect("rows > 0");
+    let bases = [0, 1, 2, 3].map(|s| crate::cases::base(seed.wrapping_mul(8).wrapping_add(100 + s)));
+    let random = |stream: usize, i: usize| crate::cases::value(bases[stream], i);
+    let place = |p: usize| [p % side, p / side % side, p / (side * side)];
+    let point = |p: usize| {
+        let lattice = place(p);
+        [0, 1, 2].map(|d| lattice[d] as f64 + 0.7 * random(d, p))
+    };
+    let mut pairs: Vec<(u64, u32, u32)> = Vec::new();
+    for p in 0..rows {
+        let ([i, j, k], from) = (place(p), point(p));
+        for step in 14..27_usize {
+            // The later half of the 26 lattice neighbors, so that each pair comes up once.
+            let to = [i + step % 3, j + step / 3 % 3, k + step / 9];
+            if to.iter().any(|&t| t == 0 || t > side) {
+                continue;
+            }
+            let q = to[0] - 1 + side * (to[1] - 1 + side * (to[2] - 1));
+            if q < rows {
+                let length: f64 = from.iter().zip(point(q)).map(|(a, b)| (a - b) * (a - b)).sum();
+                pairs.push((length.to_bits(), p as u32, q as u32)); // bits of positive numbers ascend like them
+            }
+        }
+    }
+    let edges = edges.min(pairs.len());
+    if edges < pairs.len() {
+        pairs.select_nth_unstable(edges);
+    }
+    let mut number: Vec<u32> = (0..rows as u32).collect();
+    number.sort_by_key(|&p| ((random(3, p as usize) + 1.0).to_bits(), p));
+    let mut neighbors: Vec<Vec<u32>> = vec![Vec::new(); rows];
+    for &(_, p, q) in &pairs[..edges] {
+        let (p, q) = (number[p as usize], number[q as usize]);
+        neighbors[p as usize].push(q);
+        neighbors[q as usize].push(p);
+    }
+    let mut row_ptr = vec![0];
+    let mut col_idx = Vec::with_capacity(2 * edges);
+    for mut list in neighbors {
+        list.sort_unstable();
+        col_idx.extend(list);
+        row_ptr.push(col_idx.len() as u32);
+    }
+    (row_ptr, col_idx)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_comes_out_to_the_last_block() {
+        for matrix in &TABLE_II[..2] {
+            let (row_ptr, col_idx) = matrix.pattern(1.0, 1);
+            assert_eq!((row_ptr.len() - 1, col_idx.len()), (matrix.rows, matrix.nnzb));
+            let degree = |r: usize| row_ptr[r + 1] - row_ptr[r];
+            let (least, most) =
+                (0..matrix.rows).fold((99, 0), |(l, m), r| (degree(r).min(l), degree(r).max(m)));
+            assert!(least < 8 && most > 18 && most < 27, "irregular rows: {least} to {most}");
+        }
+    }
+
+    #[test]
+    fn patterns_are_symmetric_without_diagonal() {
+        let (row_ptr, col_idx) = tetrahedral(200, 1300, 7);
+        let columns = |r: usize| &col_idx[row_ptr[r] as usize..row_ptr[r + 1] as usize];
+        for r in 0..200 {
+            assert!(columns(r).windows(2).all(|w| w[0] < w[1]));
+            for &c in columns(r) {
+                assert!(c as usize != r && columns(c as usize).contains(&(r as u32)));
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Krylov methods and what they iterate with.
+//!
+//! All methods are preconditioned from the right, so that the residual they watch is that of the given system:
+//! [`Gmres`] (flexible: the preconditioner may change from one iteration to the next), [`BiCgStab`], [`Richardson`].
+//! They share one interface: an operator, a preconditioner, a right-hand side and a first guess in, a [`Solve`] out.
+
+mod bicgstab;
+mod gmres;
+mod monitor;
+mod operator;
+mod richardson;
+#[cfg(test)]
+mod tests;
+
+pub use bicgstab::BiCgStab;
+pub use gmres::Gmres;
+pub use monitor::{Control, Solve};
+pub use operator::{Identity, LinearOperator, Preconditioner};
+pub use richardson::Richardson;

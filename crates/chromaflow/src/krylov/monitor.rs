@@ -1,0 +1,107 @@
+//! When to stop, and what is told in the end.
+
+use crate::Outcome;
+
+/// When an iteration stops.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Control {
+    /// Converged when ||b - A x|| <= tolerance ||b||; 0 does all iterations.
+    pub tolerance: f64,
+    /// Most applications of the preconditioner.
+    pub max_iterations: usize,
+}
+
+impl Default for Control {
+    /// Ten orders, a thousand iterations.
+    fn default() -> Self {
+        Self { tolerance: 1e-10, max_iterations: 1000 }
+    }
+}
+
+/// How a solve went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solve {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Iterations done: applications of the preconditioner (two in each step of [`BiCgStab`](super::BiCgStab)).
+    pub iterations: usize,
+    /// ||b - A x|| / ||b|| of the solution handed back, computed from it and not from a recurrence; ||b - A x|| where
+    /// b = 0.
+    pub relative_residual: f64,
+    /// The relative residual before the first iteration and after each one, as the method sees it.
+    pub history: Vec<f64>,
+}
+
+/// A residual that has grown by this factor over the first one will not come back.
+const GROWTH: f64 = 1e10;
+/// A cycle or window that lowers the residual by less than this factor is idle.
+const IDLE: f64 = 0.999;
+/// Idle windows in a row that make a stagnation.
+const IDLE_WINDOWS: usize = 3;
+
+/// Watches the residual of a running iteration.
+pub(super) struct Monitor {
+    control: Control,
+    scale: f64,
+    history: Vec<f64>,
+    window_start: f64,
+    idle: usize,
+}
+
+impl Monitor {
+    /// `b_norm` scales all residuals, `first` is the norm of the first one.
+    pub(super) fn new(control: Control, b_norm: f64, first: f64) -> Self {
+        let scale = if b_norm > 0.0 { b_norm } else { 1.0 };
+        let first = first / scale;
+        Self { control, scale, history: vec![first], window_start: first, idle: 0 }
+    }
+
+    pub(super) fn iterations(&self) -> usize {
+        self.history.len() - 1
+    }
+
+    pub(super) fn limit_reached(&self) -> bool {
+        self.iterations() >= self.control.max_iterations
+    }
+
+    /// Iterations that are left.
+    pub(super) fn left(&self) -> usize {
+        self.control.max_iterations - self.iterations()
+    }
+
+    pub(super) fn converged(&self, norm: f64) -> bool {
+        norm <= self.control.tolerance * self.scale
+    }
+
+    /// Notes the residual after an iteration.
+    pub(super) fn push(&mut self, norm: f64) {
+        self.history.push(norm / self.scale);
+    }
+
+    /// Replaces the last residual by a better known one.
+    pub(super) fn correct(&mut self, norm: f64) {
+        *self.history.last_mut().expect("starts with the first residual") = norm / self.scale;
+    }
+
+    /// Whether the residual has grown without bound or is no number.
+    pub(super) fn diverged(&self, norm: f64) -> bool {
+        !norm.is_finite() || norm / self.scale > GROWTH * self.history[0]
+    }
+
+    /// Whether the residual has hardly fallen in this window and the ones before.
+    pub(super) fn stagnated(&mut self, norm: f64) -> bool {
+        let now = norm / self.scale;
+        self.idle = if now > IDLE * self.window_start { self.idle + 1 } else { 0 };
+        self.window_start = self.window_start.min(now);
+        self.idle >= IDLE_WINDOWS
+    }
+
+    pub(super) fn finish(self, outcome: Outcome, norm: f64) -> Solve {
+        Solve {
+            outcome,
+            iterations: self.history.len() - 1,
+            relative_residual: norm / self.scale,
+            history: self.history,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What Krylov methods iterate with.
+
+use crate::BlockCsr;
+use chromaflow_device::Team;
+
+/// A square linear map x -> A x: a matrix, or the directional derivative of a residual.
+pub trait LinearOperator {
+    /// Number of unknowns.
+    fn len(&self) -> usize;
+
+    /// Whether there are no unknowns.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// `y = A x`
+    fn apply(&self, team: &Team, x: &[f64], y: &mut [f64]);
+
+    /// `r = b - A x`
+    fn residual(&self, team: &Team, b: &[f64], x: &[f64], r: &mut [f64]) {
+        self.apply(team, x, r);
+        crate::vector::xpay(team, b, -1.0, r);
+    }
+}
+
+impl LinearOperator for BlockCsr {
+    fn len(&self) -> usize {
+        self.pattern().rows() * self.nb()
+    }
+
+    fn apply(&self, team: &Team, x: &[f64], y: &mut [f64]) {
+        self.multiply(team, x, y);
+    }
+
+    fn residual(&self, team: &Team, b: &[f64], x: &[f64], r: &mut [f64]) {
+        BlockCsr::residual(self, team, b, x, r);
+    }
+}
+
+/// An approximate inverse M: z = M r.
+pub trait Preconditioner {
+    /// `z = M r`; what `z` holds before is ignored.
+    fn apply(&mut self, team: &Team, r: &[f64], z: &mut [f64]);
+}
+
+/// No preconditioner: z = r.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Identity;
+
+impl Preconditioner for Identity {
+    fn apply(&mut self, _team: &Team, r: &[f64], z: &mut [f64]) {
+        z.copy_from_slice(r);
+    }
+}
