@@ -9,6 +9,7 @@
 //! `[nnzb, nb (column), nb (row)]`.
 #![deny(unsafe_code)]
 
+pub mod factor;
 pub mod files;
 pub mod krylov;
 pub mod order;

@@ -1,0 +1,3 @@
+//! Incomplete factorizations.
+
+pub mod block_ilu;
