@@ -3,9 +3,11 @@
 
 pub mod bc;
 pub mod config;
+pub mod dual;
 pub mod flux;
 pub mod gas;
 pub mod mesh;
+pub mod output;
 pub mod real;
 
 pub use config::FlowConfig;
