@@ -18,6 +18,7 @@ pub(super) enum Inverted {
 /// `guard` is set and a pivot is small against its column, starts again with partial pivoting.
 ///
 /// **Source**: Luo, Edwards, Luo, Mueller (2015), Alg. 5; the guard is ours.
+#[inline(always)]
 pub(super) fn invert(a: &mut [f64], n: usize, ld: usize, guard: bool, copy: &mut Vec<f64>) -> Inverted {
     if guard {
         copy.clear();
@@ -44,7 +45,8 @@ fn step(a: &mut [f64], n: usize, ld: usize, p: usize) {
     for column in before.chunks_exact_mut(ld).chain(after.chunks_exact_mut(ld)).take(n - 1) {
         let x = column[p] * scale;
         column[p] = 0.0;
-        for (to, from) in column[..n].iter_mut().zip(&pivot[..n]) {
+        // Padding lanes go along: a whole vector costs no more than a part of one.
+        for (to, from) in column.iter_mut().zip(pivot.iter()) {
             *to -= from * x;
         }
         column[p] = x;
@@ -70,6 +72,8 @@ fn eliminate(a: &mut [f64], n: usize, ld: usize, guard: bool) -> bool {
     true
 }
 
+#[cold]
+#[inline(never)]
 fn eliminate_pivoted(a: &mut [f64], n: usize, ld: usize) -> bool {
     let mut swaps = Vec::with_capacity(n);
     for p in 0..n {
