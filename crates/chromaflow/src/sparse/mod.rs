@@ -1,6 +1,7 @@
 //! Block-sparse matrices: where blocks are, and what is in them.
 
 mod csr;
+pub mod io;
 mod jacobian;
 mod multiply;
 mod pattern;

@@ -1,0 +1,217 @@
+use super::*;
+use proptest::prelude::*;
+use std::io::Cursor;
+
+fn market(text: &str) -> Result<(ScalarCsr, Option<usize>), Located> {
+    matrix_market::read_matrix(&mut Cursor::new(text.as_bytes()))
+}
+
+fn message(text: &str) -> String {
+    market(text).expect_err("faulty").in_file(Path::new("a.mtx")).to_string()
+}
+
+/// Dense rows of a scalar matrix.
+fn dense(m: &ScalarCsr) -> Vec<Vec<f64>> {
+    let a = m.to_blocks(1).unwrap();
+    let mut rows = vec![vec![0.0; m.cols()]; m.rows()];
+    for (r, row) in rows.iter_mut().enumerate() {
+        for k in a.pattern().range(r) {
+            row[a.pattern().col_idx()[k] as usize] = a.values()[k];
+        }
+    }
+    rows
+}
+
+#[test]
+fn symmetries_and_fields() {
+    let head = "%%MatrixMarket matrix coordinate";
+    let general = format!("{head} real general\n% a comment\n\n2 3 3\n1 1 1.5\n2 3 -2e1\n1 2 3.5D+00\n");
+    assert_eq!(dense(&market(&general).unwrap().0), [[1.5, 3.5, 0.0], [0.0, 0.0, -20.0]]);
+    let symmetric = format!("{head} integer symmetric\n2 2 2\n1 1 4\n2 1 7\n");
+    assert_eq!(dense(&market(&symmetric).unwrap().0), [[4.0, 7.0], [7.0, 0.0]]);
+    let skew = format!("{head} real skew-symmetric\n2 2 1\n2 1 7\n");
+    assert_eq!(dense(&market(&skew).unwrap().0), [[0.0, -7.0], [7.0, 0.0]]);
+    let pattern = format!("{head} PATTERN general\n1 2 1\n1 2\n");
+    assert_eq!(dense(&market(&pattern).unwrap().0), [[0.0, 1.0]]);
+}
+
+#[test]
+fn faults_name_place_and_remedy() {
+    let head = "%%MatrixMarket matrix coordinate real general\n";
+    let said = |body: &str, what: &str| {
+        let text = message(&format!("{head}{body}"));
+        assert!(text.contains(what), "{text}");
+    };
+    said("2 2 2\n1 1 1\n", "line 4: the file ends after 1 of 2 entries");
+    said("2 2 1\n1 1 1\n2 2 1\n", "line 4: the header promises 1 entries, but more follow");
+    said("2 2 1\n3 1 1\n", "line 3: entry (3, 1) lies outside the matrix of 2 rows and 2 columns");
+    said("2 2 1\n0 1 1\n", "entry (0, 1) lies outside");
+    said("2 2 1\n1 2 nan\n", "line 3: the entry in row 1, column 2 is NaN");
+    said("2 2 1\n1 2 1e999\n", "row 1, column 2 is inf");
+    said("2 2 1\n1 2 zero\n", "expected a number, found `zero`");
+    said("2 2 2\n1 2 1\n1 2 1\n", "entry (1, 2) is given twice");
+    said("4000000000 4000000000 1\n1 1 1\n", "most rows would be empty");
+    said("9000000000 1 1\n1 1 1\n", "more than 32-bit indices hold");
+    said("two by two\n", "line 2: expected rows, columns and entries");
+    assert!(message("%%MatrixMarket matrix coordinate complex general\n").contains("complex"));
+    assert!(message("%%MatrixMarket matrix array real general\n2 2\n").contains("coordinate form"));
+    assert!(message("%%MatrixMarket vector\n").contains("line 1: expected %%MatrixMarket matrix"));
+    let (matrix, _) = market(&format!("{head}6 6 1\n1 1 1\n")).unwrap();
+    let text = matrix.to_blocks(4).unwrap_err().to_string();
+    assert!(text.contains("does not divide a matrix of 6 rows") && text.ends_with("1, 2, 3, 6"), "{text}");
+}
+
+#[test]
+fn petsc_faults_name_the_byte() {
+    let a = market("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 3\n2 2 4\n").unwrap().0;
+    let mut bytes = Vec::new();
+    petsc::write_matrix(&mut bytes, &a.to_blocks(1).unwrap()).unwrap();
+    petsc::write_vector(&mut bytes, &[1.0, 2.0]).unwrap();
+    // id, rows, cols, nnz | lengths 16 | columns 24 | values 32 | id, length 48 | values 56..72
+    assert_eq!(bytes.len(), 72);
+    let said = |change: &dyn Fn(&mut Vec<u8>), what: &str| {
+        let mut bad = bytes.clone();
+        change(&mut bad);
+        let error = petsc::read_matrix(&mut Cursor::new(bad)).expect_err("faulty");
+        let text = error.in_file(Path::new("a.petsc")).to_string();
+        assert!(text.contains(what), "{text}");
+    };
+    assert!(petsc::read_matrix(&mut Cursor::new(bytes.clone())).is_ok());
+    said(&|b| b.truncate(60), "byte 56: the file ends after 0 of 2 values");
+    said(&|b| b.truncate(28), "byte 28: the file ends after 1 of 2 columns");
+    said(&|b| b[27] = 9, "byte 24: entry (1, 10) lies outside");
+    said(
+        &|b| b[40..48].copy_from_slice(&f64::NAN.to_be_bytes()),
+        "byte 40: the entry in row 2, column 2 is NaN",
+    );
+    said(&|b| b[19] = 2, "the row lengths add up to 3, but the header says 2");
+    said(&|b| b[..4].reverse(), "little-endian");
+    said(&|b| b[12..16].fill(255), "dense PETSc matrix");
+    said(&|b| b[4] = 255, "expected a count");
+    said(&|b| b[51] = 1, "expected the end, or a vector");
+}
+
+#[test]
+fn petsc_with_64_bit_indices() {
+    let mut bytes = Vec::new();
+    for n in [1_211_216_i64, 1, 1, 1, 1, 0] {
+        bytes.extend(n.to_be_bytes());
+    }
+    bytes.extend(5.0_f64.to_be_bytes());
+    for n in [1_211_214_i64, 1] {
+        bytes.extend(n.to_be_bytes());
+    }
+    bytes.extend(6.0_f64.to_be_bytes());
+    let (matrix, rhs) = petsc::read_matrix(&mut Cursor::new(bytes)).unwrap();
+    assert_eq!((dense(&matrix), rhs), (vec![vec![5.0]], Some(vec![6.0])));
+}
+
+#[test]
+fn block_sizes_are_found_where_blocks_are() {
+    // Tridiagonal blocks with holes in them; a scalar band has no block size.
+    for nb in [2_usize, 3, 4, 5, 7] {
+        let n = 40 * nb;
+        let mut entries = Vec::new();
+        for i in 0..n {
+            for j in 0..n {
+                if (i / nb).abs_diff(j / nb) <= 1 && (i == j || !(i * 5 + j * 3).is_multiple_of(4)) {
+                    entries.push((i as u32, j as u32, 1.0));
+                }
+            }
+        }
+        assert_eq!(detect_block_size(&ScalarCsr::from_entries(n, n, &entries).unwrap()), nb);
+    }
+    let band: Vec<_> =
+        (0..64_u32).flat_map(|i| (i.saturating_sub(2)..64.min(i + 3)).map(move |j| (i, j, 1.0))).collect();
+    assert_eq!(detect_block_size(&ScalarCsr::from_entries(64, 64, &band).unwrap()), 1);
+}
+
+#[test]
+fn names_of_companions() {
+    let name = |p: &str| sibling(Path::new(p), "_b").to_string_lossy().into_owned();
+    assert_eq!(name("d/a.x.mtx.xz"), "d/a.x_b.mtx.xz");
+    assert_eq!(name("a.mtx"), "a_b.mtx");
+    assert_eq!(info_path(Path::new("a.petsc.gz")), Path::new("a.petsc.info"));
+}
+
+fn random_matrix() -> impl Strategy<Value = BlockCsr> {
+    let value = prop_oneof![Just(0.0), -1e3..1e3, any::<f64>().prop_filter("finite", |v| v.is_finite())];
+    (1..7_usize, 1..5_usize, proptest::collection::btree_set((0..7_usize, 0..7_usize), 1..20)).prop_flat_map(
+        move |(n, nb, blocks)| {
+            let mut row_ptr = vec![0];
+            let mut col_idx = Vec::new();
+            for row in 0..n {
+                let columns: std::collections::BTreeSet<u32> =
+                    blocks.iter().filter(|b| b.0 % n == row).map(|b| (b.1 % n) as u32).collect();
+                col_idx.extend(columns);
+                row_ptr.push(col_idx.len() as u32);
+            }
+            let pattern = crate::BlockPattern::new(n, row_ptr, col_idx).unwrap();
+            let values = proptest::collection::vec(value.clone(), pattern.nnzb() * nb * nb);
+            values.prop_map(move |values| BlockCsr::new(pattern.clone(), nb, values).unwrap())
+        },
+    )
+}
+
+fn bytes_of(a: &BlockCsr, format: Format, rhs: &[f64]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match format {
+        Format::MatrixMarket => matrix_market::write_matrix(&mut bytes, a).unwrap(),
+        Format::Petsc => {
+            petsc::write_matrix(&mut bytes, a).unwrap();
+            petsc::write_vector(&mut bytes, rhs).unwrap();
+        }
+    }
+    bytes
+}
+
+fn read_bytes(bytes: &[u8], format: Format, nb: usize) -> Result<BlockCsr, Fault> {
+    let mut input = Cursor::new(bytes);
+    let scalar = match format {
+        Format::MatrixMarket => matrix_market::read_matrix(&mut input).map_err(|e| e.fault)?.0,
+        Format::Petsc => petsc::read_matrix(&mut input).map_err(|e| e.fault)?.0,
+    };
+    scalar.to_blocks(nb)
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_comes_back(a in random_matrix(), petsc: bool) {
+        let format = if petsc { Format::Petsc } else { Format::MatrixMarket };
+        let rhs = vec![1.0; a.pattern().rows() * a.nb()];
+        let back = read_bytes(&bytes_of(&a, format, &rhs), format, a.nb()).unwrap();
+        prop_assert_eq!(a.pattern(), back.pattern());
+        prop_assert_eq!(a.values(), back.values());
+    }
+
+    #[test]
+    fn truncated_files_are_refused(a in random_matrix(), petsc: bool, at: proptest::sample::Index) {
+        let format = if petsc { Format::Petsc } else { Format::MatrixMarket };
+        let rhs = vec![1.0; a.pattern().rows() * a.nb()];
+        let bytes = bytes_of(&a, format, &rhs);
+        let cut = at.index(bytes.len());
+        let read = read_bytes(&bytes[..cut], format, 1);
+        // Three cuts leave a whole file: after the last digit, inside the last number, before the vector.
+        let last_line = bytes[..bytes.len() - 1].iter().rposition(|&b| b == b'\n').unwrap_or(0);
+        let whole = if petsc { bytes.len() - 8 - 8 * rhs.len() == cut } else { cut > last_line };
+        prop_assert!(read.is_err() || whole);
+    }
+
+    #[test]
+    fn corrupt_files_never_panic(
+        a in random_matrix(),
+        petsc: bool,
+        changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let format = if petsc { Format::Petsc } else { Format::MatrixMarket };
+        let rhs = vec![1.0; a.pattern().rows() * a.nb()];
+        let mut bytes = bytes_of(&a, format, &rhs);
+        for (at, byte) in changes {
+            let at = at.index(bytes.len().min(200));
+            bytes[at] = byte;
+        }
+        let _ = read_bytes(&bytes, format, 1);
+        let _ = petsc::read_vector(&mut Cursor::new(&bytes));
+        let _ = matrix_market::read_vector(&mut Cursor::new(&bytes));
+    }
+}
