@@ -1,2 +1,49 @@
-//! The project's own commands: `cargo xtask test | check | kernels | bench | gpu-bundle`.
-fn main() {}
+//! The project's own commands: `cargo xtask test | check | bench | ...`; `cargo xtask` lists them.
+
+mod run;
+mod test;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test [FILTER...]   format, lints, licences, documentation, all tests; arguments narrow the tests
+  check              format and lints only: what to run before a commit
+  bench [ARGS...]    release build of the command, then `chromaflow bench ARGS`
+  docs               the API documentation, and the book where mdbook is installed";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let rest = args.get(1..).unwrap_or_default();
+    let result = match args.first().map(String::as_str) {
+        Some("test") => test::test(rest),
+        Some("check") => test::check(),
+        Some("bench") => bench(rest),
+        Some("docs") => docs(),
+        _ => Err(USAGE.to_owned()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn bench(args: &[String]) -> Result<(), String> {
+    let mut words = vec!["run", "--release", "--quiet", "--package", "chromaflow-cli", "--", "bench"];
+    words.extend(args.iter().map(String::as_str));
+    run::cargo(&words)
+}
+
+fn docs() -> Result<(), String> {
+    run::cargo(&["doc", "--workspace", "--no-deps"])?;
+    if run::there("mdbook") {
+        run::program("mdbook", &["build", "docs"])
+    } else {
+        println!("mdbook is not installed (cargo install mdbook); the book's pages are docs/src/*.md");
+        Ok(())
+    }
+}
