@@ -7,10 +7,14 @@
 //! Every flux F(wl, wr, n) is consistent, F(w, w, n) = F(w) . n, and conservative, F(wl, wr, n) = -F(wr, wl, -n).
 
 mod euler;
+mod hllc;
 mod roe;
+mod van_leer;
 
 #[cfg(test)]
 mod tests;
 
 pub use euler::{flux, flux_jacobian, spectral_radius};
+pub use hllc::{flux_hllc, flux_hllc_jacobians};
 pub use roe::{EntropyFix, flux_roe, flux_roe_jacobians, roe_absolute};
+pub use van_leer::{flux_van_leer, flux_van_leer_jacobians, van_leer_split, van_leer_split_jacobian};
