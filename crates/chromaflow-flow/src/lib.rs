@@ -6,6 +6,7 @@ pub mod config;
 pub mod dual;
 pub mod flux;
 pub mod gas;
+pub mod limiter;
 pub mod mesh;
 pub mod output;
 pub mod real;

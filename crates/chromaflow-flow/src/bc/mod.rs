@@ -3,16 +3,21 @@
 //! Most give a boundary state `wb` from the interior state `w`, the outward area `n` and data; the boundary flux is
 //! then F(wb) . n, see [`flux_through`]. Each `bc_x` has a `bc_x_jacobian`, dwb/dw (primitive by primitive,
 //! column-major), from which [`flux_through_jacobian`] makes the block of the residual's Jacobian. Walls have fluxes of
-//! their own.
+//! their own. Extrapolation needs no function: wb = w, and the block is the flux Jacobian.
 
 mod farfield;
+mod open;
 mod wall;
 
 #[cfg(test)]
 mod tests;
 
 pub use farfield::{bc_farfield, bc_farfield_jacobian};
-pub use wall::{flux_slip_wall, flux_slip_wall_jacobian};
+pub use open::{Inlet, bc_inlet, bc_inlet_jacobian, bc_outlet, bc_outlet_jacobian};
+pub use wall::{
+    WallHeat, flux_slip_wall, flux_slip_wall_jacobian, strong_wall_diagonal, strong_wall_off_diagonal,
+    strong_wall_residual, strong_wall_state,
+};
 
 use crate::flux::{flux, flux_jacobian};
 use crate::gas::{Gas, by_conserved, from_primitive_block, multiply};

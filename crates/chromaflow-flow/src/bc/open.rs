@@ -1,0 +1,172 @@
+//! Inlets and outlets.
+
+use crate::gas::{Gas, sound_speed};
+use crate::real::Real;
+
+/// What an inlet holds, nondimensional.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Inlet<T> {
+    /// Total pressure (the free stream's static one is 1/gamma).
+    pub total_pressure: T,
+    /// Total temperature over the free stream's static one.
+    pub total_temperature: T,
+    /// Unit vector of the flow.
+    pub direction: [T; 3],
+}
+
+impl Inlet<f64> {
+    /// From ratios to the free stream's static pressure and temperature, and a direction of any length but zero.
+    pub fn new(gas: Gas<f64>, pressure_ratio: f64, temperature_ratio: f64, direction: [f64; 3]) -> Self {
+        let length = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+        Self {
+            total_pressure: pressure_ratio / gas.gamma,
+            total_temperature: temperature_ratio,
+            direction: direction.map(|x| x / length),
+        }
+    }
+
+    /// The same in another scalar.
+    #[inline(always)]
+    pub fn lift<T: Real>(&self) -> Inlet<T> {
+        let [x, y, z] = self.direction;
+        Inlet {
+            total_pressure: T::c(self.total_pressure),
+            total_temperature: T::c(self.total_temperature),
+            direction: [T::c(x), T::c(y), T::c(z)],
+        }
+    }
+}
+
+/// An inlet's state as a function of the one number that comes from inside, the outgoing invariant.
+#[derive(Clone, Copy, Debug)]
+struct InletState<T> {
+    w: [T; 5],
+    /// Derivative of `w` by the invariant.
+    slope: [T; 5],
+}
+
+/// Speed of sound at the inlet from R = V + 2c/(gamma-1), V = U m, c^2 = c0^2 - (gamma-1)/2 U^2, where m is the cosine
+/// between flow and outward normal: a quadratic in c. `m` is kept below -0.1.
+#[inline(always)]
+fn inlet_state<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) -> InletState<T> {
+    let zero = T::c(0.0);
+    let one = T::c(1.0);
+    let two = T::c(2.0);
+    let inverse = one / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
+    let g1 = gas.gamma - one;
+    let k = two / g1;
+    let d = inlet.direction;
+    let m = ((d[0] * n[0] + d[1] * n[1] + d[2] * n[2]) * inverse).min(T::c(-0.1));
+    let v = (w[1] * n[0] + w[2] * n[1] + w[3] * n[2]) * inverse;
+    let invariant = v + k * sound_speed(gas, w);
+    let c02 = inlet.total_temperature;
+    let a = m * m + k;
+    let rest = invariant * invariant / k - c02 * m * m;
+    let root = (invariant * invariant - a * rest).max(T::c(1e-12)).sqrt();
+    let c = (invariant + root) / a;
+    let c_slope = (one + (invariant - a * invariant / k) / root) / a;
+    // No outflow: the gas stands still where the invariant asks for it.
+    let inflow = (invariant - k * c).lt(zero);
+    let speed = T::select(inflow, (invariant - k * c) / m, zero);
+    let speed_slope = T::select(inflow, (one - k * c_slope) / m, zero);
+    let c = T::select(inflow, c, c02.sqrt());
+    let c_slope = T::select(inflow, c_slope, zero);
+    let c2 = c * c;
+    let p = inlet.total_pressure * (c2 / c02).powf(gas.gamma / g1);
+    let rho = gas.gamma * p / c2;
+    let log_c = two * c_slope / c;
+    let p_slope = p * gas.gamma / g1 * log_c;
+    InletState {
+        w: [rho, speed * d[0], speed * d[1], speed * d[2], p],
+        slope: [
+            rho * (p_slope / p - log_c),
+            speed_slope * d[0],
+            speed_slope * d[1],
+            speed_slope * d[2],
+            p_slope,
+        ],
+    }
+}
+
+/// Subsonic inflow of given total pressure, total temperature and direction; the outgoing invariant V + 2c/(gamma-1)
+/// comes from inside. Where the interior pushes outward the state is the total one at rest.
+///
+/// **Source**: Blazek, CFD: Principles and Applications, 8.4, with the energy equation for the invariant's speed of
+/// sound.
+#[inline(always)]
+pub fn bc_inlet<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) -> [T; 5] {
+    inlet_state(gas, w, inlet, n).w
+}
+
+/// d(boundary state)/d(interior state) of [`bc_inlet`], primitive by primitive, column-major 5 x 5, of rank one.
+#[inline(always)]
+pub fn bc_inlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) -> [T; 25] {
+    let slope = inlet_state(gas, w, inlet, n).slope;
+    let inverse = T::c(1.0) / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
+    // k dc with dc = c/2 (dp/p - drho/rho).
+    let kc = sound_speed(gas, w) / (gas.gamma - T::c(1.0));
+    let invariant = [-kc / w[0], n[0] * inverse, n[1] * inverse, n[2] * inverse, kc / w[4]];
+    let mut block = [T::c(0.0); 25];
+    for c in 0..5 {
+        for r in 0..5 {
+            block[c * 5 + r] = slope[r] * invariant[c];
+        }
+    }
+    block
+}
+
+/// Outflow against the static pressure `back` (the free stream's is 1/gamma): entropy, tangential velocity and the
+/// outgoing invariant V + 2c/(gamma-1) come from inside; everything does where the flow leaves at supersonic speed.
+///
+/// **Source**: Blazek, CFD: Principles and Applications, 8.4 (its linear relations replaced by the invariants).
+#[inline(always)]
+pub fn bc_outlet<T: Real>(gas: Gas<T>, w: &[T; 5], back: T, n: &[T; 3]) -> [T; 5] {
+    let one = T::c(1.0);
+    let inverse = one / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
+    let normal = [n[0] * inverse, n[1] * inverse, n[2] * inverse];
+    let v = w[1] * normal[0] + w[2] * normal[1] + w[3] * normal[2];
+    let c = sound_speed(gas, w);
+    let rho = w[0] * (back / w[4]).powf(one / gas.gamma);
+    let cb = (gas.gamma * back / rho).sqrt();
+    let change = T::c(2.0) / (gas.gamma - one) * (c - cb);
+    let subsonic =
+        [rho, w[1] + change * normal[0], w[2] + change * normal[1], w[3] + change * normal[2], back];
+    let leaves = v.ge(c);
+    let mut wb = [T::c(0.0); 5];
+    for i in 0..5 {
+        wb[i] = T::select(leaves, w[i], subsonic[i]);
+    }
+    wb
+}
+
+/// d(boundary state)/d(interior state) of [`bc_outlet`], primitive by primitive, column-major 5 x 5.
+#[inline(always)]
+pub fn bc_outlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], back: T, n: &[T; 3]) -> [T; 25] {
+    let zero = T::c(0.0);
+    let one = T::c(1.0);
+    let inverse = one / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
+    let normal = [n[0] * inverse, n[1] * inverse, n[2] * inverse];
+    let v = w[1] * normal[0] + w[2] * normal[1] + w[3] * normal[2];
+    let c = sound_speed(gas, w);
+    let x = (back / w[4]).powf(one / gas.gamma);
+    let rho = w[0] * x;
+    let cb = (gas.gamma * back / rho).sqrt();
+    let k = one / (gas.gamma - one);
+    // dc/c = (dp/p - drho/rho)/2 inside; at the boundary -drhob/(2 rhob), drhob/rhob = drho/rho - dp/(gamma p).
+    let change_by_rho = k * (cb - c) / w[0];
+    let change_by_p = k * (c - cb / gas.gamma) / w[4];
+    let mut block = [zero; 25];
+    block[0] = x;
+    block[20] = -rho / (gas.gamma * w[4]);
+    for i in 0..3 {
+        block[1 + i] = change_by_rho * normal[i];
+        block[21 + i] = change_by_p * normal[i];
+        block[6 * i + 6] = one;
+    }
+    let leaves = v.ge(c);
+    for i in 0..25 {
+        let identity = if i % 6 == 0 { one } else { zero };
+        block[i] = T::select(leaves, identity, block[i]);
+    }
+    block
+}
