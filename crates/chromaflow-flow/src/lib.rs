@@ -10,5 +10,6 @@ pub mod limiter;
 pub mod mesh;
 pub mod output;
 pub mod real;
+pub mod viscous;
 
 pub use config::FlowConfig;

@@ -58,10 +58,7 @@ pub fn strong_wall_residual<T: Real>(
     temperature: T,
     residual: &[T; 5],
 ) -> [T; 5] {
-    let mut out = *residual;
-    for k in 1..4 {
-        out[k] = q[k];
-    }
+    let mut out = [residual[0], q[1], q[2], q[3], residual[4]];
     if heat == WallHeat::Isothermal {
         out[4] = q[4] - q[0] * temperature / (gas.gamma * (gas.gamma - T::c(1.0)));
     }

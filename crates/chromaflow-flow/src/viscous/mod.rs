@@ -1,0 +1,17 @@
+//! Viscous terms: stresses and heat flux from gradients, cells' gradients from their nodes, and Jacobian blocks.
+//!
+//! Gradients are of (u, v, w, T), row by row: `[[T; 3]; 4]`. Viscous fluxes through a directed area count as the
+//! inviscid ones with the opposite sign: the residual takes F_inviscid - F_viscous.
+
+mod green_gauss;
+mod stress;
+
+#[cfg(test)]
+mod tests;
+
+pub use green_gauss::{
+    CellWeights, edge_augmented, hex_weights, prism_weights, pyramid_weights, tet_weights,
+};
+pub use stress::{
+    flux_viscous, flux_viscous_block, spectral_radius_viscous, traction, velocity_and_temperature,
+};

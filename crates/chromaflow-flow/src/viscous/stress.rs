@@ -1,0 +1,117 @@
+//! The viscous flux and its blocks.
+
+use crate::gas::{Gas, Transport, by_conserved, temperature, viscosity};
+use crate::real::Real;
+
+/// (u, v, w, T): what viscous terms take gradients of.
+#[inline(always)]
+pub fn velocity_and_temperature<T: Real>(gas: Gas<T>, w: &[T; 5]) -> [T; 4] {
+    [w[1], w[2], w[3], temperature(gas, w)]
+}
+
+/// Traction tau . n with tau = mu (grad u + grad u^T - 2/3 div u I): force of the fluid on the side that n points
+/// to, per viscosity `mu` as given.
+///
+/// **Shapes**: `gradient[i][k]` = d(u, v, w, T)_i / dx_k.
+#[inline(always)]
+pub fn traction<T: Real>(mu: T, gradient: &[[T; 3]; 4], n: &[T; 3]) -> [T; 3] {
+    let bulk = T::c(-2.0 / 3.0) * (gradient[0][0] + gradient[1][1] + gradient[2][2]);
+    let mut out = [T::c(0.0); 3];
+    for i in 0..3 {
+        let mut sum = bulk * n[i];
+        for k in 0..3 {
+            sum += (gradient[i][k] + gradient[k][i]) * n[k];
+        }
+        out[i] = mu * sum;
+    }
+    out
+}
+
+/// Viscous flux through the area n: (0, tau . n, u . tau . n + k grad T . n), with mu = scale mu(T) and the
+/// conductivity k = mu / (Pr (gamma - 1)) of the scaling in [`crate::gas`].
+///
+/// `face` is (u, v, w, T) at the face, of which T gives the viscosity.
+///
+/// ```
+/// use chromaflow_flow::gas::{Gas, Transport, ViscosityLaw};
+/// use chromaflow_flow::viscous::flux_viscous;
+/// let water = Transport { scale: 0.01, prandtl: 0.72, law: ViscosityLaw::Constant, sutherland: 0.0 };
+/// // Couette flow, u = y, at y = 2: shear mu on the area across y, and its work.
+/// let gradient = [[0.0, 1.0, 0.0], [0.0; 3], [0.0; 3], [0.0; 3]];
+/// let f = flux_viscous(Gas::AIR, water, &[2.0, 0.0, 0.0, 1.0], &gradient, &[0.0, 1.0, 0.0]);
+/// assert_eq!(f, [0.0, 0.01, 0.0, 0.0, 0.02]);
+/// ```
+#[inline(always)]
+pub fn flux_viscous<T: Real>(
+    gas: Gas<T>,
+    transport: Transport<T>,
+    face: &[T; 4],
+    gradient: &[[T; 3]; 4],
+    n: &[T; 3],
+) -> [T; 5] {
+    let mu = transport.scale * viscosity(transport, face[3]);
+    let conductivity = mu / (transport.prandtl * (gas.gamma - T::c(1.0)));
+    let force = traction(mu, gradient, n);
+    let heat = conductivity * (gradient[3][0] * n[0] + gradient[3][1] * n[1] + gradient[3][2] * n[2]);
+    let work = face[0] * force[0] + face[1] * force[1] + face[2] * force[2];
+    [T::c(0.0), force[0], force[1], force[2], work + heat]
+}
+
+/// Derivative of [`flux_viscous`] by the conserved state of one node, column-major 5 x 5, with the viscosity held fixed.
+///
+/// The node enters the gradient with the weight `weight` (grad f = sum of weight_i f_i) and the face's velocity
+/// with the factor `share`. `w` is the node's primitive state; `face` and `force` = tau . n as in the flux.
+/// * Exact on tetrahedra (but for the viscosity): the node's shape function gradient from
+///   [`tet_weights`](super::tet_weights).
+/// * Edge-augmented elements: [`edge_augmented`](super::edge_augmented) of weight and -1, 1 or 0.
+/// * Thin-layer approximation by edges: -dx/|dx|^2 for the edge's first node, dx/|dx|^2 for its second.
+#[inline(always)]
+pub fn flux_viscous_block<T: Real>(
+    gas: Gas<T>,
+    transport: Transport<T>,
+    w: &[T; 5],
+    face: &[T; 4],
+    force: &[T; 3],
+    weight: &[T; 3],
+    share: T,
+    n: &[T; 3],
+) -> [T; 25] {
+    let zero = T::c(0.0);
+    let mu = transport.scale * viscosity(transport, face[3]);
+    let conductivity = mu / (transport.prandtl * (gas.gamma - T::c(1.0)));
+    let across = weight[0] * n[0] + weight[1] * n[1] + weight[2] * n[2];
+    let mut block = [zero; 25];
+    for j in 0..3 {
+        let mut work = share * force[j];
+        for i in 0..3 {
+            let own = if i == j { across } else { zero };
+            let by = mu * (own + weight[i] * n[j] - T::c(2.0 / 3.0) * n[i] * weight[j]);
+            block[5 * j + 6 + i] = by;
+            work += face[i] * by;
+        }
+        block[5 * j + 9] = work;
+    }
+    // T = gamma p / rho.
+    let by_temperature = conductivity * across;
+    let t_by_p = gas.gamma / w[0];
+    block[4] = -by_temperature * t_by_p * w[4] / w[0];
+    block[24] = by_temperature * t_by_p;
+    by_conserved(gas, w, &block)
+}
+
+/// Spectral radius of the viscous terms through the area n of a control volume, for local time steps:
+/// max(4/3, gamma/Pr) mu/rho |n|^2 / volume.
+///
+/// **Source**: Blazek, CFD: Principles and Applications, eq. 6.21.
+#[inline(always)]
+pub fn spectral_radius_viscous<T: Real>(
+    gas: Gas<T>,
+    transport: Transport<T>,
+    w: &[T; 5],
+    n: &[T; 3],
+    volume: T,
+) -> T {
+    let mu = transport.scale * viscosity(transport, temperature(gas, w));
+    let factor = (gas.gamma / transport.prandtl).max(T::c(4.0 / 3.0));
+    factor * mu / w[0] * (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]) / volume
+}

@@ -1,0 +1,128 @@
+use super::*;
+use crate::gas::tests::{D5, GAS, areas, assert_close, dual_block, states};
+use crate::gas::{Transport, ViscosityLaw, conserved, primitive};
+use crate::real::Real;
+use proptest::prelude::*;
+
+const AIR: Transport<f64> =
+    Transport { scale: 0.02, prandtl: 0.72, law: ViscosityLaw::Sutherland, sutherland: 0.4 };
+const CONSTANT: Transport<f64> = Transport { law: ViscosityLaw::Constant, ..AIR };
+
+const TET: [[f64; 3]; 4] = [[0.0, 0.0, 0.0], [1.0, 0.1, 0.0], [0.2, 0.9, -0.1], [0.3, 0.2, 0.8]];
+const PYRAMID: [[f64; 3]; 5] =
+    [[0.0, 0.0, 0.0], [1.0, 0.1, 0.1], [1.1, 1.2, -0.1], [-0.1, 0.9, 0.0], [0.5, 0.4, 0.9]];
+const PRISM: [[f64; 3]; 6] =
+    [[0.0, 0.0, 0.0], [1.0, 0.0, 0.1], [0.1, 1.0, -0.1], [0.0, 0.1, 1.0], [1.1, 0.0, 1.2], [0.0, 0.9, 0.8]];
+const HEX: [[f64; 3]; 8] = [
+    [0.0, 0.0, 0.0],
+    [1.0, 0.1, -0.1],
+    [1.2, 1.0, 0.1],
+    [-0.1, 0.9, 0.0],
+    [0.1, 0.0, 1.1],
+    [0.9, -0.1, 0.9],
+    [1.0, 1.1, 1.3],
+    [0.0, 1.0, 0.8],
+];
+
+/// Linear functions have exact gradients, constants none, on warped cells of every type.
+#[test]
+fn cell_gradients_are_exact_for_linear_functions() {
+    fn check<const N: usize>(x: &[[f64; 3]; N], cell: &CellWeights<f64, N>) {
+        assert!(cell.volume > 0.0);
+        let slope = [0.3, -1.2, 0.7];
+        for k in 0..3 {
+            let gradient: f64 = (0..N)
+                .map(|i| cell.weight[i][k] * (2.0 + (0..3).map(|d| slope[d] * x[i][d]).sum::<f64>()))
+                .sum();
+            assert!((gradient - slope[k]).abs() < 1e-13, "{N} nodes, direction {k}: {gradient}");
+            assert!(cell.weight.iter().map(|w| w[k]).sum::<f64>().abs() < 1e-13);
+        }
+    }
+    check(&TET, &tet_weights(&TET));
+    check(&PYRAMID, &pyramid_weights(&PYRAMID));
+    check(&PRISM, &prism_weights(&PRISM));
+    check(&HEX, &hex_weights(&HEX));
+    // Volumes by hand: a corner of the unit cube, and a unit pyramid.
+    let corner = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    assert!((tet_weights(&corner).volume - 1.0 / 6.0).abs() < 1e-15);
+    let pyramid = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    assert!((pyramid_weights(&pyramid).volume - 1.0 / 3.0).abs() < 1e-15);
+    let prism = [
+        [0.0, 0.0, 0.0],
+        [1.0, 0.0, 0.0],
+        [0.0, 1.0, 0.0],
+        [0.0, 0.0, 1.0],
+        [1.0, 0.0, 1.0],
+        [0.0, 1.0, 1.0],
+    ];
+    assert!((prism_weights(&prism).volume - 0.5).abs() < 1e-15);
+}
+
+/// Gradient of (u, v, w, T) in the tetrahedron, of four node states.
+fn tet_gradient<T: Real>(weights: &CellWeights<f64, 4>, nodes: &[[T; 4]; 4]) -> [[T; 3]; 4] {
+    std::array::from_fn(|i| {
+        std::array::from_fn(|k| {
+            (0..4).fold(T::c(0.0), |sum, node| sum + T::c(weights.weight[node][k]) * nodes[node][i])
+        })
+    })
+}
+
+proptest! {
+    /// Exact on tetrahedra at constant viscosity, by every node.
+    #[test]
+    fn blocks_are_exact_on_tetrahedra(a in states(), b in states(), c in states(), d in states(), n in areas()) {
+        let w = [a, b, c, d];
+        let weights = tet_weights(&TET);
+        let nodes = w.map(|w| velocity_and_temperature(GAS, &w));
+        let gradient = tet_gradient(&weights, &nodes);
+        let face: [f64; 4] = std::array::from_fn(|i| nodes.iter().map(|n| 0.25 * n[i]).sum());
+        let force = traction(CONSTANT.scale, &gradient, &n);
+        for node in 0..4 {
+            let analytic = flux_viscous_block(
+                GAS, CONSTANT, &w[node], &face, &force, &weights.weight[node], 0.25, &n,
+            );
+            let exact = dual_block(&conserved(GAS, &w[node]), |q| {
+                let gas = GAS.lift::<D5>();
+                let mut nodes = nodes.map(|n| n.map(D5::c));
+                nodes[node] = velocity_and_temperature(gas, &primitive(gas, &q));
+                let face: [D5; 4] = std::array::from_fn(|i| {
+                    nodes.iter().fold(D5::c(0.0), |sum, n| sum + D5::c(0.25) * n[i])
+                });
+                let gradient = tet_gradient(&weights, &nodes);
+                flux_viscous(gas, CONSTANT.lift(), &face, &gradient, &n.map(D5::c))
+            });
+            assert_close(&analytic, &exact, 1e-11);
+        }
+    }
+
+    #[test]
+    fn rigid_rotation_has_no_stress(x in -1.0..1.0f64, y in -1.0..1.0f64, z in -1.0..1.0f64, n in areas()) {
+        let rotation = [[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0], [0.0; 3]];
+        assert_close(&traction(1.0, &rotation, &n), &[0.0; 3], 1e-14);
+        // Nor has uniform expansion, by Stokes' hypothesis.
+        let expansion = [[x, 0.0, 0.0], [0.0, x, 0.0], [0.0, 0.0, x], [0.0; 3]];
+        assert_close(&traction(1.0, &expansion, &n), &[0.0; 3], 1e-14);
+    }
+
+    #[test]
+    fn augmented_gradient_has_the_edge_difference(g in areas(), dx in areas(), difference in -1.0..1.0f64) {
+        let out = edge_augmented(&g, difference, &dx);
+        let dot = |a: &[f64; 3]| a[0] * dx[0] + a[1] * dx[1] + a[2] * dx[2];
+        prop_assert!((dot(&out) - difference).abs() < 1e-12);
+        assert_close(&edge_augmented(&g, dot(&g), &dx), &g, 1e-13);
+    }
+}
+
+/// Heat alone: k grad T . n with k = mu / (Pr (gamma - 1)).
+#[test]
+fn heat_goes_down_the_gradient() {
+    let gradient = [[0.0; 3], [0.0; 3], [0.0; 3], [2.0, 0.0, 0.0]];
+    let f = flux_viscous(GAS, AIR, &[0.0, 0.0, 0.0, 1.0], &gradient, &[1.0, 0.0, 0.0]);
+    assert_close(&f, &[0.0, 0.0, 0.0, 0.0, 2.0 * 0.02 / (0.72 * 0.4)], 1e-14);
+}
+
+#[test]
+fn viscous_radius_of_a_unit_cube() {
+    let radius = spectral_radius_viscous(GAS, CONSTANT, &[2.0, 0.0, 0.0, 0.0, 1.0], &[0.0, 1.0, 0.0], 1.0);
+    assert!((radius - 1.4 / 0.72 * 0.02 / 2.0).abs() < 1e-15);
+}
