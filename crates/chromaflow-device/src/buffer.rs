@@ -87,12 +87,7 @@ impl<T: Zeroable + Copy> Buffer<T> {
         T: NoUninit,
     {
         const { assert!(align_of::<U>() <= ALIGN) };
-        let skip = self.ptr.as_ptr() as usize - self.memory.start.as_ptr() as usize;
-        let room = self.memory.layout.size() - skip - TAIL;
-        assert!(
-            len.checked_mul(size_of::<U>()).is_some_and(|bytes| bytes <= room),
-            "no room for {len} values"
-        );
+        assert!(len <= self.capacity::<U>(), "no room for {len} values");
         let this = ManuallyDrop::new(self);
         // SAFETY: `this` is not dropped, so that its memory has one owner again.
         let memory = unsafe { std::ptr::read(&raw const this.memory) };
@@ -115,6 +110,12 @@ fn advise_huge_pages(ptr: NonNull<u8>, bytes: usize) {
 fn advise_huge_pages(_: NonNull<u8>, _: usize) {}
 
 impl<T> Buffer<T> {
+    /// How many values of another type the memory has room for.
+    pub fn capacity<U>(&self) -> usize {
+        let skip = self.ptr.as_ptr() as usize - self.memory.start.as_ptr() as usize;
+        (self.memory.layout.size() - skip - TAIL) / size_of::<U>()
+    }
+
     /// Bytes of the elements (the tail not counted).
     pub fn bytes(&self) -> usize {
         self.len * size_of::<T>()

@@ -9,12 +9,16 @@
 //! `[nnzb, nb (column), nb (row)]`.
 #![deny(unsafe_code)]
 
+pub mod block;
 pub mod factor;
 pub mod files;
 pub mod krylov;
 pub mod order;
 mod outcome;
 pub mod policy;
+pub mod relax;
+mod rim;
+mod simd;
 pub mod sparse;
 pub mod vector;
 

@@ -1,11 +1,14 @@
 //! Block-sparse matrices: where blocks are, and what is in them.
 
 mod csr;
+mod half;
 pub mod io;
 mod jacobian;
 mod multiply;
 mod pattern;
+mod product;
 
+pub use self::half::{HalfReport, HalfScale, NotSingle};
 pub use csr::BlockCsr;
 pub use jacobian::{Jacobian, OffDiagonal};
 pub use pattern::{BlockPattern, PatternError};

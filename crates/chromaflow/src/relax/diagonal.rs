@@ -1,0 +1,198 @@
+#![allow(unsafe_code)]
+//! Factoring the diagonal blocks, all rows at once.
+
+use super::kernel::{Diagonal, Pivots};
+use super::schedule::Schedule;
+use crate::block::{BlockHealth, Workspace, factor_guarded, invert_guarded};
+use crate::rim::{Size, with_size};
+use crate::simd::{Kernel, Simd, dispatch};
+use chromaflow_device::{Buffer, Isa, Team};
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// How the diagonal blocks are kept for the solves with them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DiagonalForm {
+    /// Inverted, in f64: a sweep multiplies with the inverse, which suits vector units better.
+    #[default]
+    Inverse,
+    /// LU factors, in f64.
+    Lu,
+}
+
+/// What factoring the diagonal blocks found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FactorReport {
+    /// Number of blocks that needed pivoting.
+    pub pivoted: usize,
+    /// The first of them, at most [`FactorReport::LISTED`].
+    pub pivoted_rows: Vec<u32>,
+    /// Number of blocks that have no inverse (zero rows, dependent rows, NaN or infinity).
+    pub singular: usize,
+    /// The first of them, at most [`FactorReport::LISTED`].
+    pub singular_rows: Vec<u32>,
+}
+
+impl FactorReport {
+    /// The most rows that are named.
+    pub const LISTED: usize = 16;
+}
+
+/// Diagonal blocks, factored.
+pub(super) struct Factors {
+    /// None where they have replaced the blocks in the Jacobian.
+    own: Option<Buffer<f64>>,
+    form: DiagonalForm,
+    pivots: Pivots,
+    singular: Option<u32>,
+}
+
+impl Factors {
+    /// For the sweeps; `jac_diag` is what the Jacobian holds.
+    pub(super) fn view<'a>(&'a self, jac_diag: &'a [f64]) -> Diagonal<'a> {
+        let blocks = self.own.as_ref().map_or(jac_diag.as_ptr(), |own| own.as_ptr());
+        match self.form {
+            DiagonalForm::Inverse => Diagonal::Inverse(blocks),
+            DiagonalForm::Lu => Diagonal::Lu(blocks, &self.pivots),
+        }
+    }
+
+    /// For products with D, where that is still possible.
+    pub(super) fn original<'a>(&'a self, jac_diag: &'a [f64]) -> Option<Diagonal<'a>> {
+        match (&self.own, self.form) {
+            (Some(_), _) => Some(Diagonal::Plain(jac_diag.as_ptr())),
+            (None, DiagonalForm::Lu) => Some(Diagonal::Lu(jac_diag.as_ptr(), &self.pivots)),
+            (None, DiagonalForm::Inverse) => None,
+        }
+    }
+
+    /// The first row whose block has no inverse.
+    pub(super) fn singular(&self) -> Option<usize> {
+        self.singular.map(|row| row as usize)
+    }
+
+    /// Gives the memory of earlier factors back for the next ones.
+    pub(super) fn into_buffer(self) -> Option<Buffer<f64>> {
+        self.own
+    }
+}
+
+/// Where factors go.
+pub(super) enum Target<'a> {
+    /// Over the blocks.
+    InPlace(&'a mut [f64]),
+    /// From the blocks into other memory.
+    Apart(&'a [f64], Buffer<f64>),
+}
+
+/// Factors all diagonal blocks, each row by its owner.
+pub(super) fn factor(
+    team: &Team,
+    schedule: &Schedule,
+    isa: Isa,
+    nb: usize,
+    form: DiagonalForm,
+    target: Target<'_>,
+) -> (Factors, FactorReport) {
+    let (from, to, own) = match target {
+        Target::InPlace(blocks) => (None, blocks.as_mut_ptr(), None),
+        Target::Apart(blocks, mut own) => (Some(blocks), own.as_mut_ptr(), Some(own)),
+    };
+    let to = SharedMut(to);
+    let found = Mutex::new(Vec::new());
+    team.run(|member| {
+        let mut work = Workspace::new(nb);
+        let mut mine = Vec::new();
+        for rows in schedule.owned(member.rank()) {
+            let task =
+                FactorRows { to: to.get(), from, size: (), rows, form, work: &mut work, bad: &mut mine };
+            // SAFETY: `to` has room for all rows (checked by the callers), each row has one owner, and the instruction
+            // set is there (checked when the relaxation was made).
+            unsafe { with_size!(nb, size => dispatch(isa, task.sized(size))) };
+        }
+        found.lock().expect("no member panics with the list locked").append(&mut mine);
+    });
+    let mut found = found.into_inner().expect("no member panics with the list locked");
+    found.sort_unstable_by_key(|bad: &Bad| bad.row);
+    let mut report = FactorReport::default();
+    let mut pivots = Pivots::new();
+    for bad in found {
+        let (count, rows) = match bad.health {
+            BlockHealth::Singular => (&mut report.singular, &mut report.singular_rows),
+            _ => (&mut report.pivoted, &mut report.pivoted_rows),
+        };
+        *count += 1;
+        if rows.len() < FactorReport::LISTED {
+            rows.push(bad.row);
+        }
+        if form == DiagonalForm::Lu {
+            pivots.insert(bad.row, bad.pivots);
+        }
+    }
+    let singular = report.singular_rows.first().copied();
+    (Factors { own, form, pivots, singular }, report)
+}
+
+/// A pointer that the members of a team share; each writes only what is its own.
+#[derive(Clone, Copy)]
+pub(crate) struct SharedMut<T>(pub *mut T);
+
+// SAFETY: whoever dereferences it says why no two threads write one place.
+unsafe impl<T: Send> Send for SharedMut<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for SharedMut<T> {}
+
+impl<T> SharedMut<T> {
+    /// The pointer (a method, so that closures capture the whole).
+    pub(crate) fn get(&self) -> *mut T {
+        self.0
+    }
+}
+
+struct Bad {
+    row: u32,
+    health: BlockHealth,
+    pivots: Box<[u8]>,
+}
+
+struct FactorRows<'a, Z> {
+    to: *mut f64,
+    from: Option<&'a [f64]>,
+    size: Z,
+    rows: Range<usize>,
+    form: DiagonalForm,
+    work: &'a mut Workspace,
+    bad: &'a mut Vec<Bad>,
+}
+
+impl<'a> FactorRows<'a, ()> {
+    fn sized<Z: Size>(self, size: Z) -> FactorRows<'a, Z> {
+        let Self { to, from, rows, form, work, bad, .. } = self;
+        FactorRows { to, from, size, rows, form, work, bad }
+    }
+}
+
+impl<Z: Size> Kernel for FactorRows<'_, Z> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Self { to, from, size, rows, form, work, bad } = self;
+        let nb = size.get();
+        let q = nb * nb;
+        for row in rows {
+            // SAFETY: `to` holds q values for every row, and this row is the caller's alone.
+            let block = unsafe { std::slice::from_raw_parts_mut(to.add(row * q), q) };
+            if let Some(from) = from {
+                block.copy_from_slice(&from[row * q..(row + 1) * q]);
+            }
+            let health = match form {
+                DiagonalForm::Lu => factor_guarded(nb, block, work),
+                DiagonalForm::Inverse => invert_guarded(nb, block, work),
+            };
+            if health != BlockHealth::Sound {
+                bad.push(Bad { row: row as u32, health, pivots: work.pivots().into() });
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Relaxations of A x = (D + O) x = b: point-implicit sweeps in batches of independent rows.
+//!
+//! * [`Multicolor`]: block Gauss-Seidel, `x_c <- D_c^-1 (b_c - O_c x)` for one batch c after the other.
+//! * [`Jacobi`]: the same for all rows at once.
+//!
+//! Both take the matrix in any [`Policy`](crate::Policy), fixed numbers of sweeps or a tolerance, damping, and
+//! restarts, in which low-precision sweeps correct a solution kept in f64.
+
+mod diagonal;
+mod jacobi;
+mod kernel;
+mod multicolor;
+mod schedule;
+mod solve;
+
+use crate::Outcome;
+use crate::sparse::ShapeError;
+
+pub(crate) use diagonal::SharedMut;
+pub use diagonal::{DiagonalForm, FactorReport};
+pub use jacobi::Jacobi;
+pub(crate) use kernel::Diagonal;
+pub use multicolor::Multicolor;
+pub use schedule::Schedule;
+pub(crate) use solve::product_rows;
+
+/// The order in which a sweep goes through the batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// First batch to last.
+    #[default]
+    Forward,
+    /// Last batch to first.
+    Backward,
+    /// Forward, then backward; both together count as one sweep.
+    Symmetric,
+}
+
+/// Where a solve starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Guess {
+    /// From zero; what the solution vector holds is ignored.
+    #[default]
+    Zero,
+    /// From what the solution vector holds.
+    Given,
+}
+
+/// How to set up a relaxation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RelaxOptions {
+    /// How the diagonal blocks are kept.
+    pub diagonal: DiagonalForm,
+    /// Vector instructions; the widest there are when absent.
+    pub isa: Option<chromaflow_device::Isa>,
+}
+
+/// How to solve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SolveOptions {
+    /// The most sweeps to do: exactly as many when there is no tolerance.
+    pub sweeps: usize,
+    /// Stop when |b - A x| <= tolerance |b|. Looked at after every sweep, which costs about one more sweep each time.
+    pub tolerance: Option<f64>,
+    /// The order of the batches.
+    pub direction: Direction,
+    /// `x <- x + damping (x_new - x)`.
+    pub damping: f64,
+    /// Where to start.
+    pub guess: Guess,
+    /// Whether to record the relative residual before the first and after every sweep.
+    pub history: bool,
+    /// Add the correction to a solution in f64 every so many sweeps, form its residual in f64 and go on from a zero
+    /// correction: low-precision sweeps then reach the accuracy of f64.
+    pub restart: Option<usize>,
+}
+
+impl Default for SolveOptions {
+    /// 15 forward sweeps from zero, undamped, as FUN3D does in a nonlinear iteration.
+    fn default() -> Self {
+        Self {
+            sweeps: 15,
+            tolerance: None,
+            direction: Direction::Forward,
+            damping: 1.0,
+            guess: Guess::Zero,
+            history: false,
+            restart: None,
+        }
+    }
+}
+
+impl SolveOptions {
+    /// A fixed number of forward sweeps from zero.
+    #[must_use]
+    pub fn sweeps(sweeps: usize) -> Self {
+        Self { sweeps, ..Self::default() }
+    }
+
+    /// Sweeps until the relative residual is below `tolerance`, at most `sweeps`.
+    #[must_use]
+    pub fn tolerance(tolerance: f64, sweeps: usize) -> Self {
+        Self { sweeps, tolerance: Some(tolerance), ..Self::default() }
+    }
+}
+
+/// What a solve did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SolveReport {
+    /// How it ended: `IterationLimit` also when fixed sweeps were asked for and are done.
+    pub outcome: Outcome,
+    /// Sweeps done.
+    pub sweeps: usize,
+    /// Last known |b - A x| / |b|; none when neither a tolerance nor a history was asked for.
+    pub relative_residual: Option<f64>,
+    /// Relative residuals, the first before any sweep; empty unless asked for.
+    pub history: Vec<f64>,
+}
+
+/// Misuse of a relaxation.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum RelaxError {
+    /// Arrays or matrices of the wrong shape.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// Batches that do not cover the rows.
+    #[error("the batches cover {found} rows, the matrix has {rows}")]
+    Rows {
+        /// Rows in all batches.
+        found: usize,
+        /// Rows of the matrix.
+        rows: usize,
+    },
+    /// A block that joins two rows of one batch, or lies on the diagonal.
+    #[error(
+        "row {row} has a block in column {col}, which is in the same batch {batch}: color the rows first"
+    )]
+    Dependent {
+        /// The row.
+        row: usize,
+        /// The column.
+        col: usize,
+        /// The batch of both.
+        batch: usize,
+    },
+    /// A matrix on another pattern, or of another block size, than the relaxation was set up for.
+    #[error("the matrix has another pattern or block size than this relaxation was set up for")]
+    OtherMatrix,
+    /// The diagonal has not been factored.
+    #[error(
+        "the diagonal blocks are not factored: call factor() or factor_in_place() after every change of the matrix"
+    )]
+    NotFactored,
+    /// A residual needs diagonal blocks that inverses have replaced.
+    #[error(
+        "the inverses have replaced the diagonal blocks, so that no residual can be formed: use factor() instead of \
+         factor_in_place(), DiagonalForm::Lu, or neither tolerance, history nor restart"
+    )]
+    DiagonalGone,
+    /// An instruction set that this machine lacks.
+    #[error("this machine has no {0} instructions")]
+    NoIsa(&'static str),
+}

@@ -1,0 +1,521 @@
+#![allow(unsafe_code)]
+//! The driver of all relaxations: sweeps, residuals, restarts, on a team of threads.
+
+use super::diagonal::{DiagonalForm, FactorReport, Factors, SharedMut, Target, factor};
+use super::kernel::{
+    Diagonal, Double, Half, Off, Precision, ProductData, Real, Single, Stored, SweepData, Unscale,
+    multiply_rows, sweep_rows,
+};
+use super::schedule::Schedule;
+use super::{Direction, Guess, RelaxError, RelaxOptions, SolveOptions, SolveReport};
+use crate::Outcome;
+use crate::order::RowBatches;
+use crate::sparse::{BlockPattern, Jacobian, OffDiagonal, check_len, check_nb};
+use chromaflow_device::{Buffer, Isa, Member, Team};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Rows whose squares are summed together; sums over them follow in order, so that norms do not depend on the number
+/// of threads.
+const CHUNK: usize = 512;
+/// A residual that has grown by this factor will not come back.
+const DIVERGED: f64 = 1e6;
+/// Sweeps within which the residual must fall by a hundredth.
+const STAGNATION_SWEEPS: usize = 20;
+
+/// Whether rows of a batch see one another's new values: a batch of independent rows cannot tell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Update {
+    /// New values take the place of the old ones.
+    InPlace,
+    /// All new values come from old ones.
+    Simultaneous,
+}
+
+/// A relaxation set up for a pattern, a block size and a team.
+pub(super) struct Engine {
+    team: Arc<Team>,
+    pattern: Arc<BlockPattern>,
+    nb: usize,
+    schedule: Schedule,
+    update: Update,
+    isa: Isa,
+    form: DiagonalForm,
+    factors: Option<Factors>,
+    work: Work,
+}
+
+/// Vectors kept from solve to solve.
+#[derive(Default)]
+pub(super) struct Work {
+    single: [Buffer<f32>; 2],
+    double: [Buffer<f64>; 2],
+    trial: Buffer<f64>,
+    rhs: Buffer<f64>,
+    residual: Buffer<f64>,
+    partial: Buffer<f64>,
+}
+
+/// The work vectors of a precision.
+pub(super) trait Vectors: Precision {
+    fn x(work: &mut Work) -> &mut [Buffer<Self::X>; 2];
+}
+impl Vectors for Double {
+    fn x(work: &mut Work) -> &mut [Buffer<f64>; 2] {
+        &mut work.double
+    }
+}
+impl Vectors for Single {
+    fn x(work: &mut Work) -> &mut [Buffer<f32>; 2] {
+        &mut work.single
+    }
+}
+impl Vectors for Half {
+    fn x(work: &mut Work) -> &mut [Buffer<f32>; 2] {
+        &mut work.single
+    }
+}
+
+impl Engine {
+    pub(super) fn new(
+        team: Arc<Team>,
+        pattern: Arc<BlockPattern>,
+        nb: usize,
+        batches: &RowBatches,
+        update: Update,
+        options: RelaxOptions,
+    ) -> Result<Self, RelaxError> {
+        check_nb(nb)?;
+        if batches.rows() != pattern.rows() {
+            return Err(RelaxError::Rows { found: batches.rows(), rows: pattern.rows() });
+        }
+        let isa = options.isa.unwrap_or_else(Isa::detect);
+        if !Isa::available().contains(&isa) {
+            return Err(RelaxError::NoIsa(isa.name()));
+        }
+        let schedule = Schedule::for_team(&pattern, nb, batches, &team);
+        let (form, work) = (options.diagonal, Work::default());
+        Ok(Self { team, pattern, nb, schedule, update, isa, form, factors: None, work })
+    }
+
+    pub(super) fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    pub(super) fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    fn check(&self, jac: &Jacobian) -> Result<(), RelaxError> {
+        let same = Arc::ptr_eq(&self.pattern, jac.pattern()) || self.pattern == *jac.pattern();
+        if same && self.nb == jac.nb() && jac.diag.len() == jac.rows() * jac.nb() * jac.nb() {
+            Ok(())
+        } else {
+            Err(RelaxError::OtherMatrix)
+        }
+    }
+
+    pub(super) fn factor(&mut self, jac: &Jacobian) -> Result<FactorReport, RelaxError> {
+        self.check(jac)?;
+        let memory = self.factors.take().and_then(Factors::into_buffer);
+        let memory = memory.unwrap_or_else(|| Buffer::zeroed(jac.diag.len()));
+        Ok(self.factor_into(Target::Apart(&jac.diag, memory)))
+    }
+
+    pub(super) fn factor_in_place(&mut self, jac: &mut Jacobian) -> Result<FactorReport, RelaxError> {
+        self.check(jac)?;
+        Ok(self.factor_into(Target::InPlace(&mut jac.diag)))
+    }
+
+    fn factor_into(&mut self, target: Target<'_>) -> FactorReport {
+        let (factors, report) = factor(&self.team, &self.schedule, self.isa, self.nb, self.form, target);
+        self.factors = Some(factors);
+        report
+    }
+
+    /// Solves with `jac`; residuals are those of `outer` where it is given.
+    pub(super) fn solve(
+        &mut self,
+        jac: &Jacobian,
+        outer: Option<&Jacobian>,
+        b: &[f64],
+        x: &mut [f64],
+        options: &SolveOptions,
+    ) -> Result<SolveReport, RelaxError> {
+        self.check(jac)?;
+        if let Some(outer) = outer {
+            self.check(outer)?;
+        }
+        let (rows, nb) = (self.pattern.rows(), self.nb);
+        check_len("b", b.len(), rows * nb, || format!("{rows} rows of {nb}"))?;
+        check_len("x", x.len(), rows * nb, || format!("{rows} rows of {nb}"))?;
+        let factors = self.factors.take().ok_or(RelaxError::NotFactored)?;
+        let result = self.solve_factored(&factors, jac, outer, b, x, options);
+        self.factors = Some(factors);
+        result
+    }
+
+    fn solve_factored(
+        &mut self,
+        factors: &Factors,
+        jac: &Jacobian,
+        outer: Option<&Jacobian>,
+        b: &[f64],
+        x: &mut [f64],
+        options: &SolveOptions,
+    ) -> Result<SolveReport, RelaxError> {
+        if let Some(row) = factors.singular() {
+            let outcome = Outcome::Breakdown { row };
+            return Ok(SolveReport { outcome, sweeps: 0, relative_residual: None, history: Vec::new() });
+        }
+        let watched = options.tolerance.is_some() || options.history;
+        let residual_diag = match outer {
+            Some(outer) => Some(Diagonal::Plain(outer.diag.as_ptr())),
+            None => factors.original(&jac.diag),
+        };
+        let residual_diag = match residual_diag {
+            None if watched || options.restart.is_some() => return Err(RelaxError::DiagonalGone),
+            diag => diag.unwrap_or(Diagonal::Plain(std::ptr::null())),
+        };
+        let problem = Problem {
+            b,
+            x: SharedMut(x.as_mut_ptr()),
+            outer: outer.unwrap_or(jac),
+            residual_diag,
+            options,
+            watched,
+        };
+        let pattern = Arc::clone(&self.pattern);
+        let diag = factors.view(&jac.diag);
+        Ok(match &jac.off {
+            OffDiagonal::F64(v) => self.run::<Double>(&problem, off(&pattern, v, None), diag),
+            OffDiagonal::F32(v) => self.run::<Single>(&problem, off(&pattern, v, None), diag),
+            OffDiagonal::F16 { values, unscale } => {
+                self.run::<Half>(&problem, off(&pattern, values, Some(unscale)), diag)
+            }
+        })
+    }
+
+    fn run<P: Vectors>(
+        &mut self,
+        problem: &Problem<'_>,
+        off: Off<'_, P::Off>,
+        diag: Diagonal<'_>,
+    ) -> SolveReport {
+        let (n, rows) = (problem.b.len(), self.pattern.rows());
+        let restart = problem.options.restart.is_some();
+        let grow = |buffer: &mut Buffer<f64>, len: usize| {
+            if buffer.len() != len {
+                *buffer = Buffer::zeroed(len);
+            }
+            SharedMut(buffer.as_mut_ptr())
+        };
+        let length = |needed: bool| if needed { n } else { 0 };
+        let trial = grow(&mut self.work.trial, length(restart));
+        let rhs = grow(&mut self.work.rhs, length(restart));
+        let residual = grow(&mut self.work.residual, length(problem.watched || restart));
+        let partial = grow(&mut self.work.partial, rows.div_ceil(CHUNK));
+        let two = self.update == Update::Simultaneous;
+        let x = P::x(&mut self.work);
+        for (i, buffer) in x.iter_mut().enumerate() {
+            let len = length(i == 0 || two);
+            if buffer.len() != len {
+                *buffer = Buffer::zeroed(len);
+            }
+        }
+        let [x0, x1] = x;
+        let x0 = SharedMut(x0.as_mut_ptr());
+        let x1 = if two { SharedMut(x1.as_mut_ptr()) } else { x0 };
+        let finite = AtomicBool::new(true);
+        let report = Mutex::new(None);
+        let shared = Run::<P> {
+            engine: self,
+            problem,
+            off: SharedRef(&off),
+            diag: SharedRef(&diag),
+            x: [x0, x1],
+            trial,
+            rhs,
+            residual,
+            partial,
+            finite: &finite,
+        };
+        self.team.run(|member| {
+            let mine = shared.member(member);
+            if member.rank() == 0 {
+                *report.lock().expect("one writer") = Some(mine);
+            }
+        });
+        report.into_inner().expect("one writer").expect("the first member reports")
+    }
+}
+
+fn off<'a, T>(pattern: &'a BlockPattern, values: &'a Buffer<T>, unscale: Option<&'a [f32]>) -> Off<'a, T> {
+    let unscale = match unscale {
+        None => Unscale::One,
+        Some(&[factor]) => Unscale::All(factor.into()),
+        Some(factors) => Unscale::Rows(factors),
+    };
+    Off { row_ptr: pattern.row_ptr(), col_idx: pattern.col_idx(), values: values.as_ptr(), unscale }
+}
+
+/// `rows` of `A x`, or of `b - A x`, with sums in f64.
+///
+/// # Safety
+/// See [`multiply_rows`].
+pub(crate) unsafe fn product_rows(
+    isa: Isa,
+    jac: &Jacobian,
+    diag: Diagonal<'_>,
+    b: Option<*const f64>,
+    x: *const f64,
+    y: *mut f64,
+    rows: Range<usize>,
+) {
+    unsafe fn go<T: Stored>(isa: Isa, nb: usize, data: &ProductData<'_, T>, rows: Range<usize>) {
+        // SAFETY: forwarded.
+        unsafe { multiply_rows(isa, nb, data, rows) }
+    }
+    let (pattern, nb) = (jac.pattern(), jac.nb());
+    // SAFETY: forwarded; the Jacobian's arrays fit its pattern.
+    unsafe {
+        match &jac.off {
+            OffDiagonal::F64(v) => {
+                go(isa, nb, &ProductData { off: off(pattern, v, None), diag, b, x, y }, rows);
+            }
+            OffDiagonal::F32(v) => {
+                go(isa, nb, &ProductData { off: off(pattern, v, None), diag, b, x, y }, rows);
+            }
+            OffDiagonal::F16 { values, unscale } => {
+                go(isa, nb, &ProductData { off: off(pattern, values, Some(unscale)), diag, b, x, y }, rows);
+            }
+        }
+    }
+}
+
+/// What is solved.
+struct Problem<'a> {
+    b: &'a [f64],
+    x: SharedMut<f64>,
+    outer: &'a Jacobian,
+    residual_diag: Diagonal<'a>,
+    options: &'a SolveOptions,
+    watched: bool,
+}
+
+// SAFETY: the pointers in it are read by all members; `x` is written row by row by its owners.
+unsafe impl Sync for Problem<'_> {}
+
+/// A reference to data with pointers that members only read through, except for x, which its owners write.
+struct SharedRef<'a, T>(&'a T);
+
+// SAFETY: see the type; the sweep's barriers order reads and writes of x.
+unsafe impl<T> Sync for SharedRef<'_, T> {}
+
+/// What the members of a team share during a solve.
+struct Run<'a, P: Precision> {
+    engine: &'a Engine,
+    problem: &'a Problem<'a>,
+    off: SharedRef<'a, Off<'a, P::Off>>,
+    diag: SharedRef<'a, Diagonal<'a>>,
+    /// The correction; both the same unless updates are simultaneous.
+    x: [SharedMut<P::X>; 2],
+    trial: SharedMut<f64>,
+    rhs: SharedMut<f64>,
+    residual: SharedMut<f64>,
+    partial: SharedMut<f64>,
+    finite: &'a AtomicBool,
+}
+
+impl<P: Precision> Run<'_, P> {
+    /// The program of every member. All take the same decisions, because all see the same norms.
+    fn member(&self, member: &Member<'_>) -> SolveReport {
+        let (options, problem) = (self.problem.options, self.problem);
+        let restarted = options.restart.is_some();
+        let solution = problem.x.get();
+        let mut current = 0; // which of the two x holds the correction
+        let zero = options.guess == Guess::Zero;
+        self.each(member, |i| {
+            // SAFETY: entries of owned rows (here and below), within the lengths checked before.
+            unsafe {
+                if zero {
+                    *solution.add(i) = 0.0;
+                }
+                let start = if restarted { 0.0 } else { *solution.add(i) };
+                *self.x[0].get().add(i) = P::X::of(start);
+            }
+        });
+        member.barrier();
+
+        let mut rhs = problem.b.as_ptr();
+        let mut history = Vec::new();
+        let norm_b = if problem.watched { self.norm(member, |rows| square(&problem.b[rows])) } else { 0.0 };
+        let relative = |norm: f64| if norm_b > 0.0 { norm / norm_b } else { norm };
+        if restarted && !zero {
+            let norm = self.residual(member, solution, self.rhs.get());
+            rhs = self.rhs.get();
+            history.push(relative(norm));
+        } else if problem.watched {
+            history.push(if zero {
+                relative(norm_b)
+            } else {
+                relative(self.residual(member, solution, self.residual.get()))
+            });
+        }
+        let mut outcome = Outcome::IterationLimit;
+        if let (Some(tolerance), Some(&first)) = (options.tolerance, history.first())
+            && first <= tolerance
+        {
+            outcome = Outcome::Converged;
+        }
+        let mut sweep = 0;
+        while sweep < options.sweeps && outcome == Outcome::IterationLimit {
+            sweep += 1;
+            if options.direction != Direction::Backward {
+                self.sweep(member, &mut current, rhs, false);
+            }
+            if options.direction != Direction::Forward {
+                self.sweep(member, &mut current, rhs, true);
+            }
+            let correct = options.restart.is_some_and(|every| sweep.is_multiple_of(every.max(1)));
+            if !(problem.watched || correct) {
+                continue;
+            }
+            // The solution as it stands, in f64.
+            let total = if restarted { self.trial.get() } else { solution };
+            let x = self.x[current].get();
+            self.each(member, |i| unsafe {
+                // SAFETY: as above.
+                let correction: f64 = (*x.add(i)).into();
+                *total.add(i) = if restarted { *solution.add(i) + correction } else { correction };
+            });
+            member.barrier();
+            let norm = self.residual(member, total, self.residual.get());
+            if problem.watched {
+                history.push(relative(norm));
+                outcome = judge(&history, options);
+            }
+            if correct {
+                let (residual, new_rhs) = (self.residual.get(), self.rhs.get());
+                self.each(member, |i| unsafe {
+                    // SAFETY: as above.
+                    *solution.add(i) = *total.add(i);
+                    *x.add(i) = P::X::of(0.0);
+                    *new_rhs.add(i) = *residual.add(i);
+                });
+                rhs = new_rhs;
+                member.barrier();
+            }
+        }
+        let x = self.x[current].get();
+        let mut finite = true;
+        self.each(member, |i| unsafe {
+            // SAFETY: as above.
+            let correction: f64 = (*x.add(i)).into();
+            let value = if restarted { *solution.add(i) + correction } else { correction };
+            *solution.add(i) = value;
+            finite &= value.is_finite();
+        });
+        if !finite {
+            self.finite.store(false, Ordering::Relaxed);
+        }
+        member.barrier();
+        if !self.finite.load(Ordering::Relaxed) {
+            outcome = Outcome::Diverged { iteration: sweep };
+        }
+        let relative_residual = if problem.watched { history.last().copied() } else { None };
+        if !options.history {
+            history.clear();
+        }
+        SolveReport { outcome, sweeps: sweep, relative_residual, history }
+    }
+
+    /// Every entry of the member's own rows.
+    fn each(&self, member: &Member<'_>, mut entry: impl FnMut(usize)) {
+        let nb = self.engine.nb;
+        for rows in self.engine.schedule.owned(member.rank()) {
+            (rows.start * nb..rows.end * nb).for_each(&mut entry);
+        }
+    }
+
+    /// One pass over all batches.
+    fn sweep(&self, member: &Member<'_>, current: &mut usize, b: *const f64, backward: bool) {
+        let engine = self.engine;
+        let other = if engine.update == Update::Simultaneous { 1 - *current } else { *current };
+        let data = SweepData::<P> {
+            off: *self.off.0,
+            diag: *self.diag.0,
+            b,
+            x_in: self.x[*current].get(),
+            x_out: self.x[other].get(),
+            damping: self.problem.options.damping,
+        };
+        let steps = engine.schedule.steps();
+        for step in 0..steps {
+            let step = if backward { steps - 1 - step } else { step };
+            let rows = engine.schedule.rows(step, member.rank());
+            // SAFETY: lengths were checked, the instruction set too; a member writes only its rows of a batch, whose
+            // rows do not read one another (checked when the relaxation was made), and barriers part the batches.
+            unsafe { sweep_rows(engine.isa, engine.nb, &data, rows, backward) };
+            member.barrier();
+        }
+        *current = other;
+    }
+
+    /// `r = b - A x`; its norm.
+    fn residual(&self, member: &Member<'_>, x: *const f64, r: *mut f64) -> f64 {
+        let (problem, nb) = (self.problem, self.engine.nb);
+        self.norm(member, |entries| {
+            let rows = entries.start / nb..entries.end / nb;
+            // SAFETY: lengths were checked, the instruction set too; x is complete (a barrier came before) and each
+            // chunk of r has one writer.
+            unsafe {
+                let (diag, b) = (problem.residual_diag, Some(problem.b.as_ptr()));
+                product_rows(self.engine.isa, problem.outer, diag, b, x, r, rows);
+                square(std::slice::from_raw_parts(r.add(entries.start), entries.len()))
+            }
+        })
+    }
+
+    /// The root of a sum over all rows, taken chunk by chunk; ends with a barrier.
+    fn norm(&self, member: &Member<'_>, squares: impl Fn(Range<usize>) -> f64) -> f64 {
+        let (rows, nb) = (self.engine.pattern.rows(), self.engine.nb);
+        let chunks = rows.div_ceil(CHUNK);
+        for chunk in member.share(chunks) {
+            let sum = squares(chunk * CHUNK * nb..((chunk + 1) * CHUNK).min(rows) * nb);
+            // SAFETY: `partial` has one entry a chunk, and each chunk one member.
+            unsafe { *self.partial.get().add(chunk) = sum };
+        }
+        member.barrier();
+        // SAFETY: complete since the barrier.
+        let total: f64 = (0..chunks).map(|chunk| unsafe { *self.partial.get().add(chunk) }).sum();
+        member.barrier();
+        total.sqrt()
+    }
+}
+
+fn square(values: &[f64]) -> f64 {
+    values.iter().map(|v| v * v).sum()
+}
+
+/// Whether to go on.
+fn judge(history: &[f64], options: &SolveOptions) -> Outcome {
+    let (first, last) = (history[0], history[history.len() - 1]);
+    let iteration = history.len() - 1;
+    if !last.is_finite() || last > DIVERGED * first.max(1.0) {
+        return Outcome::Diverged { iteration };
+    }
+    let Some(tolerance) = options.tolerance else { return Outcome::IterationLimit };
+    if last <= tolerance {
+        return Outcome::Converged;
+    }
+    let window = STAGNATION_SWEEPS.max(2 * options.restart.unwrap_or(0));
+    if let Some(split) = history.len().checked_sub(window).filter(|&split| split > 0) {
+        let least = |part: &[f64]| part.iter().copied().fold(f64::INFINITY, f64::min);
+        if least(&history[split..]) > 0.99 * least(&history[..split]) {
+            return Outcome::Stagnated;
+        }
+    }
+    Outcome::IterationLimit
+}

@@ -1,0 +1,254 @@
+#![allow(unsafe_code, unsafe_op_in_unsafe_fn)]
+//! AVX-512 and AVX2 vectors.
+//!
+//! SAFETY: intrinsics need their instruction set, which [`Vector`] demands of its callers and `run_*` get from
+//! [`dispatch`](super::dispatch); pointers are accessed within the bounds that [`Vector`] asks for.
+
+use super::{Kernel, Load, Narrow, Simd, Vector};
+use half::f16;
+#[allow(clippy::wildcard_imports)] // intrinsics by the dozen
+use std::arch::x86_64::*;
+use std::array::from_fn;
+
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512;
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2;
+
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,f16c")]
+pub(super) unsafe fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<Avx512>()
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) unsafe fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<Avx2>()
+}
+
+impl Simd for Avx512 {
+    type F32 = __m512;
+    type F64 = __m512d;
+}
+
+impl Simd for Avx2 {
+    type F32 = __m256;
+    type F64 = __m256d;
+}
+
+macro_rules! vector_512 {
+    ($vector:ty, $elem:ty, $lanes:literal, $mask:ty, $int:ty, $zero:ident $splat:ident $permute:ident $add:ident
+     $fma:ident $fma_mask:ident $load_mask:ident $store:ident) => {
+        impl Vector for $vector {
+            type Elem = $elem;
+            type Index = __m512i;
+            type Mask = $mask;
+            const LANES: usize = $lanes;
+
+            #[inline(always)]
+            unsafe fn prefetch<T>(at: *const T) {
+                _mm_prefetch::<_MM_HINT_T0>(at.cast());
+            }
+            #[inline(always)]
+            unsafe fn zero() -> Self {
+                $zero()
+            }
+            #[inline(always)]
+            unsafe fn splat(value: $elem) -> Self {
+                $splat(value)
+            }
+            #[inline(always)]
+            unsafe fn first(n: usize) -> $mask {
+                ((1_u32 << n) - 1) as $mask
+            }
+            #[inline(always)]
+            unsafe fn index(from: impl Fn(usize) -> usize) -> __m512i {
+                let lanes: [$int; $lanes] = from_fn(|l| from(l) as $int);
+                _mm512_loadu_si512(lanes.as_ptr().cast())
+            }
+            #[inline(always)]
+            unsafe fn permute(self, index: __m512i) -> Self {
+                $permute(index, self)
+            }
+            #[inline(always)]
+            unsafe fn add(self, other: Self) -> Self {
+                $add(self, other)
+            }
+            #[inline(always)]
+            unsafe fn mul_add(self, factor: Self, sum: Self) -> Self {
+                $fma(self, factor, sum)
+            }
+            #[inline(always)]
+            unsafe fn mul_add_first(self, factor: Self, sum: Self, mask: $mask) -> Self {
+                $fma_mask(self, factor, sum, mask)
+            }
+            #[inline(always)]
+            unsafe fn load_first(from: *const $elem, mask: $mask) -> Self {
+                $load_mask(mask, from)
+            }
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $elem) {
+                $store(to, self);
+            }
+        }
+    };
+}
+vector_512!(__m512, f32, 16, __mmask16, u32, _mm512_setzero_ps _mm512_set1_ps _mm512_permutexvar_ps _mm512_add_ps
+    _mm512_fmadd_ps _mm512_mask3_fmadd_ps _mm512_maskz_loadu_ps _mm512_storeu_ps);
+vector_512!(__m512d, f64, 8, __mmask8, u64, _mm512_setzero_pd _mm512_set1_pd _mm512_permutexvar_pd _mm512_add_pd
+    _mm512_fmadd_pd _mm512_mask3_fmadd_pd _mm512_maskz_loadu_pd _mm512_storeu_pd);
+
+macro_rules! vector_256 {
+    ($vector:ty, $elem:ty, $lanes:literal, $int:ty, $zero:ident $splat:ident $add:ident
+     $fma:ident $and:ident $cast:ident $load_mask:ident $store:ident, $index:expr, $permute:expr) => {
+        impl Vector for $vector {
+            type Elem = $elem;
+            type Index = __m256i;
+            type Mask = __m256i;
+            const LANES: usize = $lanes;
+
+            #[inline(always)]
+            unsafe fn prefetch<T>(at: *const T) {
+                _mm_prefetch::<_MM_HINT_T0>(at.cast());
+            }
+            #[inline(always)]
+            unsafe fn zero() -> Self {
+                $zero()
+            }
+            #[inline(always)]
+            unsafe fn splat(value: $elem) -> Self {
+                $splat(value)
+            }
+            #[inline(always)]
+            unsafe fn first(n: usize) -> __m256i {
+                let lanes: [$int; $lanes] = from_fn(|l| if l < n { -1 } else { 0 });
+                _mm256_loadu_si256(lanes.as_ptr().cast())
+            }
+            #[inline(always)]
+            unsafe fn index(from: impl Fn(usize) -> usize) -> __m256i {
+                let lanes: [u32; 8] = from_fn(|l| $index(&from, l) as u32);
+                _mm256_loadu_si256(lanes.as_ptr().cast())
+            }
+            #[inline(always)]
+            unsafe fn permute(self, index: __m256i) -> Self {
+                $permute(self, index)
+            }
+            #[inline(always)]
+            unsafe fn add(self, other: Self) -> Self {
+                $add(self, other)
+            }
+            #[inline(always)]
+            unsafe fn mul_add(self, factor: Self, sum: Self) -> Self {
+                $fma(self, factor, sum)
+            }
+            #[inline(always)]
+            unsafe fn mul_add_first(self, factor: Self, sum: Self, mask: __m256i) -> Self {
+                $fma($and(self, $cast(mask)), $and(factor, $cast(mask)), sum)
+            }
+            #[inline(always)]
+            unsafe fn load_first(from: *const $elem, mask: __m256i) -> Self {
+                $load_mask(from, mask)
+            }
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $elem) {
+                $store(to, self);
+            }
+        }
+    };
+}
+vector_256!(__m256, f32, 8, i32, _mm256_setzero_ps _mm256_set1_ps _mm256_add_ps
+    _mm256_fmadd_ps _mm256_and_ps _mm256_castsi256_ps _mm256_maskload_ps _mm256_storeu_ps,
+    |from: &dyn Fn(usize) -> usize, l| from(l),
+    |v, index| _mm256_permutevar8x32_ps(v, index));
+// Lanes of f64 move as pairs of 32-bit lanes.
+vector_256!(__m256d, f64, 4, i64, _mm256_setzero_pd _mm256_set1_pd _mm256_add_pd
+    _mm256_fmadd_pd _mm256_and_pd _mm256_castsi256_pd _mm256_maskload_pd _mm256_storeu_pd,
+    |from: &dyn Fn(usize) -> usize, l| 2 * from(l / 2) + l % 2,
+    |v, index| _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(v), index)));
+
+macro_rules! load {
+    ($vector:ty, $stored:ty, $from:ident => $value:expr) => {
+        impl Load<$stored> for $vector {
+            #[inline(always)]
+            unsafe fn load($from: *const $stored) -> Self {
+                $value
+            }
+        }
+    };
+}
+load!(__m512, f32, p => _mm512_loadu_ps(p));
+load!(__m512, f16, p => _mm512_cvtph_ps(_mm256_loadu_si256(p.cast())));
+load!(__m512d, f64, p => _mm512_loadu_pd(p));
+load!(__m512d, f32, p => _mm512_cvtps_pd(_mm256_loadu_ps(p)));
+load!(__m512d, f16, p => _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128(p.cast()))));
+load!(__m256, f32, p => _mm256_loadu_ps(p));
+load!(__m256, f16, p => _mm256_cvtph_ps(_mm_loadu_si128(p.cast())));
+load!(__m256d, f64, p => _mm256_loadu_pd(p));
+load!(__m256d, f32, p => _mm256_cvtps_pd(_mm_loadu_ps(p)));
+load!(__m256d, f16, p => _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64(p.cast()))));
+
+impl Narrow for __m512 {
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        _mm512_sub_ps(self, other)
+    }
+    #[inline(always)]
+    unsafe fn div(self, other: Self) -> Self {
+        _mm512_div_ps(self, other)
+    }
+    #[inline(always)]
+    unsafe fn abs(self) -> Self {
+        _mm512_abs_ps(self)
+    }
+    #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        _mm512_max_ps(self, other)
+    }
+    #[inline(always)]
+    unsafe fn where_between(self, magnitude: Self, low: f32, high: f32) -> Self {
+        let mask = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(magnitude, _mm512_set1_ps(low));
+        let mask = _mm512_mask_cmp_ps_mask::<_CMP_LE_OQ>(mask, magnitude, _mm512_set1_ps(high));
+        _mm512_maskz_mov_ps(mask, self)
+    }
+    #[inline(always)]
+    unsafe fn count_at_most(self, limit: f32) -> usize {
+        _mm512_cmp_ps_mask::<_CMP_LE_OQ>(self, _mm512_set1_ps(limit)).count_ones() as usize
+    }
+    #[inline(always)]
+    unsafe fn store_f16(self, to: *mut f16) {
+        _mm256_storeu_si256(to.cast(), _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(self));
+    }
+}
+
+impl Narrow for __m256 {
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        _mm256_sub_ps(self, other)
+    }
+    #[inline(always)]
+    unsafe fn div(self, other: Self) -> Self {
+        _mm256_div_ps(self, other)
+    }
+    #[inline(always)]
+    unsafe fn abs(self) -> Self {
+        _mm256_andnot_ps(_mm256_set1_ps(-0.0), self)
+    }
+    #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        _mm256_max_ps(self, other)
+    }
+    #[inline(always)]
+    unsafe fn where_between(self, magnitude: Self, low: f32, high: f32) -> Self {
+        let above = _mm256_cmp_ps::<_CMP_GE_OQ>(magnitude, _mm256_set1_ps(low));
+        let below = _mm256_cmp_ps::<_CMP_LE_OQ>(magnitude, _mm256_set1_ps(high));
+        _mm256_and_ps(self, _mm256_and_ps(above, below))
+    }
+    #[inline(always)]
+    unsafe fn count_at_most(self, limit: f32) -> usize {
+        let mask = _mm256_cmp_ps::<_CMP_LE_OQ>(self, _mm256_set1_ps(limit));
+        _mm256_movemask_ps(mask).count_ones() as usize
+    }
+    #[inline(always)]
+    unsafe fn store_f16(self, to: *mut f16) {
+        _mm_storeu_si128(to.cast(), _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(self));
+    }
+}
