@@ -6,7 +6,7 @@
 //!
 //! **Source**: Barth and Jespersen (1989); Haselbacher and Blazek (2000) for mixed elements.
 
-mod topology;
+pub(crate) mod topology;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,9 @@
 //! Unstructured meshes of tetrahedra, pyramids, prisms and hexahedra.
 
+mod refine;
+
+pub use refine::{TooLarge, refine};
+
 /// A 3-D unstructured mesh. Two-dimensional meshes are read as one layer of prisms and hexahedra between two
 /// symmetry planes, see [`Mesh::planar`].
 ///
