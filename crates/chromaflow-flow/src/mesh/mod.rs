@@ -1,4 +1,27 @@
-//! Unstructured meshes of tetrahedra, pyramids, prisms and hexahedra.
+//! Unstructured meshes of tetrahedra, pyramids, prisms and hexahedra: readers, writers, checks, refinement, generators.
+//!
+//! [`read`] takes any format and gives a mesh that keeps this library's conventions, whatever the file's: every element
+//! has a positive volume, every boundary face turns counterclockwise seen from outside, every face belongs to two
+//! elements or to one element and one boundary face. Files hold elements of either sign, mixed even within one type; an
+//! element given as its mirror image is turned over and counted, one that really overlaps its neighbors is an error.
+
+mod check;
+mod error;
+mod faces;
+mod io;
+mod kind;
+mod places;
+mod raw;
+#[cfg(test)]
+mod tests;
+
+pub use check::check;
+pub use error::{Defect, Finding, MeshError, Place, Report, Subject};
+pub use io::load;
+pub use io::{Format, read};
+pub use kind::{Kind, volume};
+pub use places::{MarkerPlaces, Places, Provenance};
+pub use raw::{Flipped, Loaded, ReadOptions};
 
 mod refine;
 
@@ -63,4 +86,98 @@ impl Planar {
     pub const FRONT: &str = "symmetry_front";
     /// Marker of the plane z = depth.
     pub const BACK: &str = "symmetry_back";
+}
+
+impl Mesh {
+    /// Number of elements of all types.
+    pub fn elements(&self) -> usize {
+        self.tets.len() + self.pyramids.len() + self.prisms.len() + self.hexes.len()
+    }
+
+    /// Number of elements of one type.
+    pub fn count(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::Tetrahedron => self.tets.len(),
+            Kind::Pyramid => self.pyramids.len(),
+            Kind::Prism => self.prisms.len(),
+            Kind::Hexahedron => self.hexes.len(),
+        }
+    }
+
+    /// Nodes of element `i` of one type.
+    pub fn nodes_of(&self, kind: Kind, i: usize) -> &[u32] {
+        match kind {
+            Kind::Tetrahedron => &self.tets[i],
+            Kind::Pyramid => &self.pyramids[i],
+            Kind::Prism => &self.prisms[i],
+            Kind::Hexahedron => &self.hexes[i],
+        }
+    }
+
+    /// The element of the number `e`, counted over all types in the order of [`Kind::ALL`]: its type, its number within
+    /// the type, its nodes.
+    pub fn element(&self, e: usize) -> (Kind, usize, &[u32]) {
+        let mut i = e;
+        for kind in Kind::ALL {
+            if i < self.count(kind) {
+                return (kind, i, self.nodes_of(kind, i));
+            }
+            i -= self.count(kind);
+        }
+        panic!("element {e} of {}", self.elements());
+    }
+
+    /// Calls `visit` with the type, the number within the type and the nodes of every element.
+    pub fn each_element<'a>(&'a self, mut visit: impl FnMut(Kind, usize, &'a [u32])) {
+        for kind in Kind::ALL {
+            self.each_of(kind, |i, nodes| visit(kind, i, nodes));
+        }
+    }
+
+    /// Calls `visit` with the number and the nodes of every element of one type.
+    pub fn each_of<'a>(&'a self, kind: Kind, mut visit: impl FnMut(usize, &'a [u32])) {
+        match kind {
+            Kind::Tetrahedron => self.tets.iter().enumerate().for_each(|(i, e)| visit(i, e)),
+            Kind::Pyramid => self.pyramids.iter().enumerate().for_each(|(i, e)| visit(i, e)),
+            Kind::Prism => self.prisms.iter().enumerate().for_each(|(i, e)| visit(i, e)),
+            Kind::Hexahedron => self.hexes.iter().enumerate().for_each(|(i, e)| visit(i, e)),
+        }
+    }
+
+    /// Nodes of every element of one type, to be changed.
+    pub(crate) fn each_of_mut(&mut self, kind: Kind, mut visit: impl FnMut(usize, &mut [u32])) {
+        match kind {
+            Kind::Tetrahedron => self.tets.iter_mut().enumerate().for_each(|(i, e)| visit(i, e)),
+            Kind::Pyramid => self.pyramids.iter_mut().enumerate().for_each(|(i, e)| visit(i, e)),
+            Kind::Prism => self.prisms.iter_mut().enumerate().for_each(|(i, e)| visit(i, e)),
+            Kind::Hexahedron => self.hexes.iter_mut().enumerate().for_each(|(i, e)| visit(i, e)),
+        }
+    }
+
+    /// Number of boundary faces of all markers.
+    pub fn boundary_faces(&self) -> usize {
+        self.markers.iter().map(|m| m.triangles.len() + m.quads.len()).sum()
+    }
+
+    /// The boundary face of the number `f`, counted marker by marker, triangles first: its marker, its number of corners,
+    /// its number within the marker's list, its nodes (the last one meaningless for a triangle).
+    pub(crate) fn boundary_face(&self, f: usize) -> (usize, usize, usize, [u32; 4]) {
+        let mut i = f;
+        for (k, m) in self.markers.iter().enumerate() {
+            if let Some(&[a, b, c]) = m.triangles.get(i) {
+                return (k, 3, i, [a, b, c, a]);
+            }
+            i -= m.triangles.len();
+            if let Some(&q) = m.quads.get(i) {
+                return (k, 4, i, q);
+            }
+            i -= m.quads.len();
+        }
+        panic!("boundary face {f} of {}", self.boundary_faces());
+    }
+
+    /// The marker of this name.
+    pub fn marker(&self, name: &str) -> Option<&Marker> {
+        self.markers.iter().find(|m| m.name == name)
+    }
 }

@@ -1,0 +1,400 @@
+//! Whether a mesh is one that a solver can use.
+
+use super::faces::{self, HalfFace, face_nodes, same_turn};
+use super::kind::{mean, norm, sub};
+use super::{Defect, Finding, Kind, Mesh, Provenance, Report, Subject, volume};
+
+/// Checks everything that [`Report`] knows: node numbers, volumes, faces, duplicates, unused nodes, markers. Linear in the
+/// size of the mesh. `places` (from [`super::load`]) lets findings say where the file has them.
+///
+/// Every face of an element must belong to a second element or to one boundary face.
+pub fn check(mesh: &Mesh, places: Option<&Provenance>) -> Report {
+    let mut checker = Checker { mesh, places, report: Report::default() };
+    checker.markers();
+    if checker.indices() {
+        checker.volumes();
+        checker.duplicates();
+        let faces = checker.faces();
+        for f in &faces.turned {
+            checker.boundary(Defect::InwardBoundary, f.face, "its normal points into the domain");
+        }
+    }
+    checker.report
+}
+
+/// A boundary face whose order of nodes differs from its element's.
+pub(crate) struct Turned {
+    pub(crate) face: u32,
+    pub(crate) nodes: [u32; 4],
+}
+
+#[derive(Default)]
+pub(crate) struct FacePass {
+    pub(crate) turned: Vec<Turned>,
+    /// Boundary faces that lie between two elements.
+    pub(crate) interior: Vec<u32>,
+    /// Elements that lie inside out, numbered over all types.
+    pub(crate) tangled: Vec<u32>,
+}
+
+pub(crate) struct Checker<'a> {
+    pub(crate) mesh: &'a Mesh,
+    pub(crate) places: Option<&'a Provenance>,
+    pub(crate) report: Report,
+}
+
+impl Checker<'_> {
+    fn middle(&self, nodes: &[u32]) -> Option<[f64; 3]> {
+        let points: Option<Vec<_>> =
+            nodes.iter().map(|&i| self.mesh.nodes.get(i as usize).copied()).collect();
+        points.filter(|p| !p.is_empty()).map(|p| mean(&p))
+    }
+
+    fn element(
+        &mut self,
+        defect: Defect,
+        kind: Kind,
+        i: usize,
+        nodes: &[u32],
+        what: impl FnOnce() -> String,
+    ) {
+        let at = self.middle(nodes);
+        let place = self.places.and_then(|p| p.element(kind, i));
+        let subject = Subject::Element(kind, i);
+        self.report.add(defect, || Finding {
+            defect,
+            subject,
+            nodes: nodes.to_vec(),
+            at,
+            place,
+            what: what(),
+        });
+    }
+
+    fn node(&mut self, defect: Defect, i: usize, what: String) {
+        let place = self.places.and_then(|p| p.node(i));
+        let at = Some(self.mesh.nodes[i]);
+        self.report.add(defect, || Finding {
+            defect,
+            subject: Subject::Node(i),
+            nodes: vec![i as u32],
+            at,
+            place,
+            what,
+        });
+    }
+
+    fn boundary(&mut self, defect: Defect, face: u32, what: &str) {
+        let (marker, corners, i, nodes) = self.mesh.boundary_face(face as usize);
+        let nodes = nodes[..corners].to_vec();
+        let at = self.middle(&nodes);
+        let place = self.places.and_then(|p| p.face(marker, corners, i));
+        let subject = Subject::Face(self.mesh.markers[marker].name.clone(), corners, i);
+        self.report.add(defect, || Finding { defect, subject, nodes, at, place, what: what.to_owned() });
+    }
+
+    pub(crate) fn markers(&mut self) {
+        let markers = &self.mesh.markers;
+        for (i, m) in markers.iter().enumerate() {
+            let mut add = |defect: Defect, what: &str| {
+                let subject = Subject::Marker(m.name.clone());
+                let what = what.to_owned();
+                self.report.add(defect, || Finding {
+                    defect,
+                    subject,
+                    nodes: vec![],
+                    at: None,
+                    place: None,
+                    what,
+                });
+            };
+            if m.triangles.is_empty() && m.quads.is_empty() {
+                add(Defect::EmptyMarker, "it has no faces");
+            }
+            if markers[..i].iter().any(|o| o.name == m.name) {
+                add(Defect::DuplicateMarker, "an earlier marker has the same name");
+            }
+        }
+    }
+
+    /// Node numbers and coordinates; false if the rest cannot be looked at.
+    pub(crate) fn indices(&mut self) -> bool {
+        let mesh = self.mesh;
+        let n = mesh.nodes.len() as u32;
+        let outside = move |nodes: &[u32]| nodes.iter().copied().find(|&i| i >= n);
+        mesh.each_element(|kind, i, nodes| {
+            if let Some(bad) = outside(nodes) {
+                self.element(Defect::WrongIndex, kind, i, nodes, || {
+                    format!("node {bad} of {n} (they count from 0)")
+                });
+            } else if let Some(&twice) =
+                (1..nodes.len()).find(|&k| nodes[..k].contains(&nodes[k])).map(|k| &nodes[k])
+            {
+                self.element(Defect::RepeatedNode, kind, i, nodes, || {
+                    format!("node {twice} stands in it twice")
+                });
+            }
+        });
+        for face in 0..mesh.boundary_faces() {
+            let (_, corners, _, nodes) = mesh.boundary_face(face);
+            if let Some(bad) = outside(&nodes[..corners]) {
+                self.boundary(
+                    Defect::WrongIndex,
+                    face as u32,
+                    &format!("node {bad} of {n} (they count from 0)"),
+                );
+            }
+        }
+        for (i, x) in mesh.nodes.iter().enumerate() {
+            if x.iter().any(|c| !c.is_finite()) {
+                self.node(Defect::NotFinite, i, format!("coordinates {} {} {}", x[0], x[1], x[2]));
+            }
+        }
+        let bad = [Defect::WrongIndex, Defect::NotFinite, Defect::RepeatedNode];
+        bad.iter().all(|&d| self.report.count(d) == 0)
+    }
+
+    pub(crate) fn volumes(&mut self) {
+        let mesh = self.mesh;
+        let mut used = vec![false; mesh.nodes.len()];
+        let mut p = Vec::with_capacity(8);
+        mesh.each_element(|kind, i, nodes| {
+            p.clear();
+            for &n in nodes {
+                used[n as usize] = true;
+                p.push(mesh.nodes[n as usize]);
+            }
+            let v = volume(kind, &p);
+            if is_flat(v, &p) {
+                self.element(Defect::ZeroVolume, kind, i, nodes, || format!("its volume is {v:.3e}"));
+            } else if v < 0.0 {
+                self.element(Defect::NegativeVolume, kind, i, nodes, || format!("its volume is {v:.6e}"));
+            }
+        });
+        for i in (0..used.len()).filter(|&i| !used[i]) {
+            self.node(Defect::UnusedNode, i, "no element has it".to_owned());
+        }
+    }
+
+    pub(crate) fn duplicates(&mut self) {
+        let mesh = self.mesh;
+        let n = mesh.nodes.len();
+        let sorted = |nodes: &[u32]| {
+            let mut k = [u32::MAX; 8];
+            k[..nodes.len()].copy_from_slice(nodes);
+            k.sort_unstable();
+            k
+        };
+        for kind in Kind::ALL {
+            // Buckets by the smallest node; within one, equal sets of nodes are neighbors after sorting.
+            let mut start = vec![0u32; n + 1];
+            mesh.each_of(kind, |_, nodes| start[*nodes.iter().min().unwrap_or(&0) as usize + 1] += 1);
+            for i in 0..n {
+                start[i + 1] += start[i];
+            }
+            let mut at = start.clone();
+            let mut order = vec![0u32; start[n] as usize];
+            mesh.each_of(kind, |i, nodes| {
+                let slot = &mut at[*nodes.iter().min().unwrap_or(&0) as usize];
+                order[*slot as usize] = i as u32;
+                *slot += 1;
+            });
+            let mut bucket = Vec::new();
+            for i in 0..n {
+                bucket.clear();
+                let members = &order[start[i] as usize..start[i + 1] as usize];
+                bucket.extend(members.iter().map(|&e| (sorted(mesh.nodes_of(kind, e as usize)), e)));
+                bucket.sort_unstable();
+                for pair in bucket.windows(2).filter(|w| w[0].0 == w[1].0) {
+                    let (first, e) = (pair[0].1, pair[1].1 as usize);
+                    self.element(Defect::DuplicateElement, kind, e, mesh.nodes_of(kind, e), || {
+                        format!("{kind} {first} has the same nodes")
+                    });
+                }
+            }
+        }
+    }
+
+    /// Matches all faces. Elements that overlap their neighbors, as one whose node was moved through its own face does,
+    /// are reported as negative.
+    pub(crate) fn faces(&mut self) -> FacePass {
+        let mesh = self.mesh;
+        let mut pass = FacePass::default();
+        let mut conflicts = false;
+        faces::groups(mesh, |group| {
+            let elements = group.iter().take_while(|h| !h.is_boundary()).count();
+            let (inside, outside) = group.split_at(elements);
+            match (inside, outside) {
+                ([a, b], []) => match turns(mesh, *a, *b) {
+                    Some(false) => {}
+                    Some(true) => conflicts = true,
+                    None => {
+                        self.half(
+                            Defect::NonManifold,
+                            *a,
+                            "a neighbor has this quadrilateral in another order",
+                        );
+                    }
+                },
+                ([a], [b]) => pass.turned.extend(differs(mesh, *a, *b)),
+                ([a], []) => {
+                    self.half(Defect::MissingBoundary, *a, "no neighbor and no boundary face on this face");
+                }
+                ([], loose) => {
+                    for b in loose {
+                        self.boundary(Defect::LooseBoundary, b.owner, "no element has this face");
+                    }
+                }
+                ([_], doubled) => {
+                    for b in &doubled[1..] {
+                        self.boundary(
+                            Defect::DoubleBoundary,
+                            b.owner,
+                            "another boundary face has the same nodes",
+                        );
+                    }
+                }
+                ([_, _], between) => {
+                    for b in between {
+                        self.boundary(Defect::InteriorBoundary, b.owner, "it lies between two elements");
+                        pass.interior.push(b.owner);
+                    }
+                }
+                (many, _) => {
+                    let text = format!("{} elements share this face", many.len());
+                    self.half(Defect::NonManifold, many[0], &text);
+                }
+            }
+        });
+        if conflicts {
+            pass.tangled = self.tangled();
+        }
+        pass
+    }
+
+    fn half(&mut self, defect: Defect, h: HalfFace, what: &str) {
+        let (kind, i, nodes) = self.mesh.element(h.owner as usize);
+        let (face, corners) = face_nodes(kind, nodes, h.local);
+        self.element(defect, kind, i, &face[..corners], || what.to_owned());
+    }
+
+    /// Elements of positive volume whose faces turn the same way as their neighbors': one of the two lies inside out. Splits
+    /// the elements into two classes (agreeing neighbors in the same, disagreeing ones in the other) and reports the smaller.
+    fn tangled(&mut self) -> Vec<u32> {
+        let mut found = Vec::new();
+        let mesh = self.mesh;
+        let mut classes = Parity::new(mesh.elements());
+        faces::groups(mesh, |group| {
+            if let [a, b] = group
+                && !b.is_boundary()
+                && let Some(same) = turns(mesh, *a, *b)
+            {
+                classes.join(a.owner, b.owner, same);
+            }
+        });
+        let mut size = vec![[0u32; 2]; mesh.elements()];
+        for e in 0..mesh.elements() {
+            let (root, side) = classes.find(e as u32);
+            size[root as usize][usize::from(side)] += 1;
+        }
+        for e in 0..mesh.elements() {
+            let (root, side) = classes.find(e as u32);
+            let [zero, one] = size[root as usize];
+            let (mine, other) = if side { (one, zero) } else { (zero, one) };
+            if mine < other || (mine == other && side) {
+                found.push(e as u32);
+                let (kind, i, nodes) = mesh.element(e);
+                self.element(Defect::NegativeVolume, kind, i, nodes, || {
+                    let p: Vec<_> = nodes.iter().map(|&n| mesh.nodes[n as usize]).collect();
+                    let v = volume(kind, &p);
+                    format!("inside out: seen with its neighbors' orientation its volume is {:.6e}", -v.abs())
+                });
+            }
+        }
+        found
+    }
+
+    /// Looks at the faces again after tangled elements were turned to their neighbors' orientation: which boundary faces turn
+    /// the other way than their element, and, where folds are `allowed`, which faces of many elements do not cancel in pairs.
+    pub(crate) fn second_look(&mut self, allowed: bool) -> Vec<Turned> {
+        let mesh = self.mesh;
+        let mut turned = Vec::new();
+        if allowed {
+            self.report.forgive(Defect::NonManifold);
+        }
+        faces::groups(mesh, |group| {
+            let elements = group.iter().take_while(|h| !h.is_boundary()).count();
+            if let ([a], [b]) = group.split_at(elements) {
+                turned.extend(differs(mesh, *a, *b));
+            } else if allowed && elements > 2 {
+                let same =
+                    group[..elements].iter().filter(|&&h| turns(mesh, group[0], h) == Some(true)).count();
+                if 2 * same != elements {
+                    self.half(Defect::NonManifold, group[0], &format!("{elements} elements share this face"));
+                }
+            }
+        });
+        turned
+    }
+}
+
+/// The boundary face `b`, if it turns another way than the face `a` of its element.
+fn differs(mesh: &Mesh, a: HalfFace, b: HalfFace) -> Option<Turned> {
+    let (kind, _, nodes) = mesh.element(a.owner as usize);
+    let (face, corners) = face_nodes(kind, nodes, a.local);
+    let (_, _, _, have) = mesh.boundary_face(b.owner as usize);
+    let same = same_turn(&face[..corners], &have[..corners]) == Some(true);
+    (!same).then_some(Turned { face: b.owner, nodes: face })
+}
+
+fn turns(mesh: &Mesh, a: HalfFace, b: HalfFace) -> Option<bool> {
+    let nodes = |h: HalfFace| {
+        let (kind, _, nodes) = mesh.element(h.owner as usize);
+        face_nodes(kind, nodes, h.local)
+    };
+    let ((fa, n), (fb, _)) = (nodes(a), nodes(b));
+    same_turn(&fa[..n], &fb[..n])
+}
+
+/// Whether a volume is nothing but rounding, for an element with the corners `p`.
+pub(crate) fn is_flat(volume: f64, p: &[[f64; 3]]) -> bool {
+    let length = p.iter().map(|x| norm(sub(*x, p[0]))).fold(0.0, f64::max);
+    volume.abs() <= 1e-15 * length.powi(3)
+}
+
+/// Union-find with a parity: which of two classes each member is in, relative to its root.
+struct Parity {
+    parent: Vec<u32>,
+    flip: Vec<bool>,
+}
+
+impl Parity {
+    fn new(n: usize) -> Self {
+        Self { parent: (0..n as u32).collect(), flip: vec![false; n] }
+    }
+
+    fn find(&mut self, e: u32) -> (u32, bool) {
+        let (mut root, mut side) = (e, false);
+        while self.parent[root as usize] != root {
+            side ^= self.flip[root as usize];
+            root = self.parent[root as usize];
+        }
+        let (mut at, mut rest) = (e, side);
+        while self.parent[at as usize] != at {
+            let (next, flip) = (self.parent[at as usize], self.flip[at as usize]);
+            (self.parent[at as usize], self.flip[at as usize]) = (root, rest);
+            rest ^= flip;
+            at = next;
+        }
+        (root, side)
+    }
+
+    fn join(&mut self, a: u32, b: u32, differ: bool) {
+        let ((ra, sa), (rb, sb)) = (self.find(a), self.find(b));
+        if ra != rb {
+            let (low, high) = (ra.min(rb), ra.max(rb));
+            self.parent[high as usize] = low;
+            self.flip[high as usize] = sa ^ sb ^ differ;
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! What can be wrong with a mesh or its file.
+
+use super::Kind;
+use chromaflow::files::FileError;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Where in a file something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Line of a text file, from 1.
+    Line(u64),
+    /// Offset of the first byte in a binary file (after decompression), from 0.
+    Byte(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(n) => write!(f, "line {n}"),
+            Self::Byte(n) => write!(f, "byte {n}"),
+        }
+    }
+}
+
+/// A mesh that cannot be read, written or used.
+#[derive(Debug, thiserror::Error)]
+pub enum MeshError {
+    /// The system refused.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The file does not follow its format.
+    #[error("{}: {place}: {what}", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Where in it.
+        place: Place,
+        /// What was expected, what was found.
+        what: String,
+    },
+    /// A file that is well formed, perhaps, but not for us.
+    #[error("{}: {what}", path.display())]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// What is not supported, and the remedy.
+        what: String,
+    },
+    /// The mesh itself is broken.
+    #[error("{}: {report}", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// Everything that was found.
+        report: Box<Report>,
+    },
+    /// A request that makes no sense, with the remedy.
+    #[error("{0}")]
+    Request(String),
+}
+
+impl MeshError {
+    pub(crate) fn unsupported(path: &Path, what: impl Into<String>) -> Self {
+        Self::Unsupported { path: path.to_owned(), what: what.into() }
+    }
+}
+
+/// Kinds of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Defect {
+    /// A node number outside the list of nodes.
+    WrongIndex,
+    /// A coordinate that is not a finite number.
+    NotFinite,
+    /// An element that names one node twice.
+    RepeatedNode,
+    /// An element of no volume.
+    ZeroVolume,
+    /// An element with a negative volume: tangled with its neighbors, not just numbered the other way round.
+    NegativeVolume,
+    /// The face of an element has neither a neighbor nor a boundary face.
+    MissingBoundary,
+    /// A boundary face that is the face of no element.
+    LooseBoundary,
+    /// A boundary face between two elements.
+    InteriorBoundary,
+    /// Two boundary faces on the same nodes.
+    DoubleBoundary,
+    /// A boundary face whose normal points into the domain.
+    InwardBoundary,
+    /// A face of three or more elements, or two that see its quadrilateral in different orders.
+    NonManifold,
+    /// Two elements of the same nodes.
+    DuplicateElement,
+    /// A node of no element.
+    UnusedNode,
+    /// A marker without faces.
+    EmptyMarker,
+    /// Two markers of the same name.
+    DuplicateMarker,
+}
+
+impl Defect {
+    /// All kinds.
+    pub const ALL: [Self; 15] = [
+        Self::WrongIndex,
+        Self::NotFinite,
+        Self::RepeatedNode,
+        Self::ZeroVolume,
+        Self::NegativeVolume,
+        Self::MissingBoundary,
+        Self::LooseBoundary,
+        Self::InteriorBoundary,
+        Self::DoubleBoundary,
+        Self::InwardBoundary,
+        Self::NonManifold,
+        Self::DuplicateElement,
+        Self::UnusedNode,
+        Self::EmptyMarker,
+        Self::DuplicateMarker,
+    ];
+
+    /// Whether a flow solver can live with it.
+    pub const fn is_warning(self) -> bool {
+        matches!(self, Self::EmptyMarker)
+    }
+
+    /// A name for scripts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WrongIndex => "wrong_index",
+            Self::NotFinite => "not_finite",
+            Self::RepeatedNode => "repeated_node",
+            Self::ZeroVolume => "zero_volume",
+            Self::NegativeVolume => "negative_volume",
+            Self::MissingBoundary => "missing_boundary",
+            Self::LooseBoundary => "loose_boundary",
+            Self::InteriorBoundary => "interior_boundary",
+            Self::DoubleBoundary => "double_boundary",
+            Self::InwardBoundary => "inward_boundary",
+            Self::NonManifold => "non_manifold",
+            Self::DuplicateElement => "duplicate_element",
+            Self::UnusedNode => "unused_node",
+            Self::EmptyMarker => "empty_marker",
+            Self::DuplicateMarker => "duplicate_marker",
+        }
+    }
+
+    /// What the user can do about it.
+    const fn remedy(self) -> &'static str {
+        match self {
+            Self::WrongIndex => "the file is damaged or counts nodes from another base",
+            Self::NotFinite => "the file is damaged",
+            Self::RepeatedNode => "collapsed elements must be written as the type that they are",
+            Self::ZeroVolume | Self::NegativeVolume => "smooth or remesh around it",
+            Self::MissingBoundary => "give every outer face a marker",
+            Self::LooseBoundary => "remove the face, or add the element it belongs to",
+            Self::InteriorBoundary | Self::DoubleBoundary => "remove the extra face",
+            Self::InwardBoundary => "reverse the order of its nodes",
+            Self::NonManifold | Self::DuplicateElement => "remove the extra element",
+            Self::UnusedNode => "drop them with `chromaflow mesh convert --drop-unused`",
+            Self::EmptyMarker => "remove the marker",
+            Self::DuplicateMarker => "rename one",
+        }
+    }
+}
+
+/// What a finding is about; numbers count from 0 within their list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// An element.
+    Element(Kind, usize),
+    /// A node.
+    Node(usize),
+    /// A face of the marker of this name: its number in the list of triangles (3) or quadrilaterals (4).
+    Face(String, usize, usize),
+    /// A marker as a whole.
+    Marker(String),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Element(kind, i) => write!(f, "{kind} {i}"),
+            Self::Node(i) => write!(f, "node {i}"),
+            Self::Face(name, 3, i) => write!(f, "marker {name:?}, triangle {i}"),
+            Self::Face(name, _, i) => write!(f, "marker {name:?}, quadrilateral {i}"),
+            Self::Marker(name) => write!(f, "marker {name:?}"),
+        }
+    }
+}
+
+/// One thing wrong with a mesh.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// Which kind.
+    pub defect: Defect,
+    /// What it is about.
+    pub subject: Subject,
+    /// The nodes concerned, from 0.
+    pub nodes: Vec<u32>,
+    /// A point in space, where there is one: the mean of the nodes.
+    pub at: Option<[f64; 3]>,
+    /// Where the file says it.
+    pub place: Option<Place>,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = self.place {
+            write!(f, "{place}: ")?;
+        }
+        write!(f, "{}", self.subject)?;
+        if !self.nodes.is_empty() {
+            write!(f, " (nodes")?;
+            for n in &self.nodes {
+                write!(f, " {n}")?;
+            }
+            if let Some([x, y, z]) = self.at {
+                write!(f, " at {x:.6} {y:.6} {z:.6}")?;
+            }
+            write!(f, ")")?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+/// All findings: every one counted, the first [`Report::KEPT`] of each kind kept.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// The first of each kind.
+    pub findings: Vec<Finding>,
+    counts: [usize; Defect::ALL.len()],
+}
+
+impl Report {
+    /// How many findings of one kind are kept.
+    pub const KEPT: usize = 10;
+
+    /// Number of findings of one kind.
+    pub fn count(&self, defect: Defect) -> usize {
+        self.counts[defect as usize]
+    }
+
+    /// Number of findings that a solver cannot live with.
+    pub fn errors(&self) -> usize {
+        Defect::ALL.iter().filter(|d| !d.is_warning()).map(|&d| self.count(d)).sum()
+    }
+
+    /// Number of findings that a solver can live with.
+    pub fn warnings(&self) -> usize {
+        Defect::ALL.iter().filter(|d| d.is_warning()).map(|&d| self.count(d)).sum()
+    }
+
+    /// Whether there is nothing to report.
+    pub fn is_clean(&self) -> bool {
+        self.counts.iter().all(|&c| c == 0)
+    }
+
+    /// Counts a finding, and keeps it (made only then) if it is among the first of its kind.
+    pub(crate) fn add(&mut self, defect: Defect, make: impl FnOnce() -> Finding) {
+        self.counts[defect as usize] += 1;
+        if self.counts[defect as usize] <= Self::KEPT {
+            self.findings.push(make());
+        }
+    }
+
+    /// Forgets the findings of one kind.
+    pub(crate) fn forgive(&mut self, defect: Defect) {
+        self.counts[defect as usize] = 0;
+        self.findings.retain(|f| f.defect != defect);
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_clean() {
+            return write!(f, "no defects");
+        }
+        write!(f, "the mesh has {} errors and {} warnings", self.errors(), self.warnings())?;
+        for defect in Defect::ALL {
+            let count = self.count(defect);
+            if count == 0 {
+                continue;
+            }
+            write!(f, "\n  {} x {} ({})", count, defect.name(), defect.remedy())?;
+            for finding in self.findings.iter().filter(|x| x.defect == defect) {
+                write!(f, "\n    {finding}")?;
+            }
+            if count > Self::KEPT {
+                write!(f, "\n    and {} more", count - Self::KEPT)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,320 @@
+//! What the readers collect, and how it becomes a mesh that keeps the conventions.
+
+use super::check::{Checker, Turned, is_flat};
+use super::places::{MarkerPlaces, Provenance};
+use super::{Defect, Format, Kind, Marker, Mesh, MeshError, Planar, Report, volume};
+use std::path::{Path, PathBuf};
+
+/// How to read a mesh.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadOptions {
+    /// The format, where the name does not tell.
+    pub format: Option<Format>,
+    /// Names and codes of the markers of a format that has only numbers; looked for beside the mesh otherwise.
+    pub mapbc: Option<PathBuf>,
+    /// Thickness that a two-dimensional mesh is given, in the mesh's length unit; 1 otherwise.
+    pub depth: Option<f64>,
+    /// Drop nodes that no element has, rather than complain.
+    pub drop_unused: bool,
+    /// Accept elements that lie inside out among their neighbors (a folded mesh). They keep their neighbors' orientation and
+    /// so a negative volume, which leaves the mesh closed: control volumes and face areas still sum up as they must.
+    pub allow_tangled: bool,
+}
+
+/// How many elements and faces stood the other way round and were turned over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flipped {
+    /// Elements, in the order of [`Kind::ALL`].
+    pub elements: [usize; 4],
+    /// Boundary faces.
+    pub faces: usize,
+}
+
+/// A mesh with what its file had to say.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The mesh.
+    pub mesh: Mesh,
+    /// The format of the file.
+    pub format: Format,
+    /// What was turned over.
+    pub flipped: Flipped,
+    /// What is wrong with the mesh.
+    pub report: Report,
+    /// Where everything stood.
+    pub places: Provenance,
+    /// What was left out or assumed.
+    pub notes: Vec<String>,
+}
+
+/// A mesh as it stands in a file: two-dimensional or three-dimensional, in any orientation.
+#[derive(Debug, Default)]
+pub(crate) struct Raw {
+    /// Nodes, elements and markers; for a two-dimensional file the triangles and quadrilaterals are in `flat`.
+    pub(crate) mesh: Mesh,
+    pub(crate) flat: Option<Flat>,
+    pub(crate) places: Provenance,
+    pub(crate) notes: Vec<String>,
+    /// The format numbers its nodes by tags: unused ones are ordinary and dropped.
+    pub(crate) drop_unused: bool,
+}
+
+/// A two-dimensional mesh; its places are those of the prisms and hexahedra that it becomes.
+#[derive(Debug, Default)]
+pub(crate) struct Flat {
+    pub(crate) triangles: Vec<[u32; 3]>,
+    pub(crate) quads: Vec<[u32; 4]>,
+    /// Boundary edges of each marker; their places are those of the marker's quadrilaterals.
+    pub(crate) edges: Vec<Vec<[u32; 2]>>,
+}
+
+impl Raw {
+    /// Adds an element.
+    pub(crate) fn push(&mut self, kind: Kind, nodes: &[u32], place: u64) {
+        let m = &mut self.mesh;
+        match kind {
+            Kind::Tetrahedron => m.tets.push(std::array::from_fn(|i| nodes[i])),
+            Kind::Pyramid => m.pyramids.push(std::array::from_fn(|i| nodes[i])),
+            Kind::Prism => m.prisms.push(std::array::from_fn(|i| nodes[i])),
+            Kind::Hexahedron => m.hexes.push(std::array::from_fn(|i| nodes[i])),
+        }
+        self.places.elements[kind as usize].push(place);
+    }
+
+    /// Starts a marker and gives its number.
+    pub(crate) fn marker(&mut self, name: String, code: Option<i32>) -> usize {
+        self.mesh.markers.push(Marker { name, code, ..Marker::default() });
+        self.places.markers.push(MarkerPlaces::default());
+        if let Some(flat) = &mut self.flat {
+            flat.edges.push(Vec::new());
+        }
+        self.mesh.markers.len() - 1
+    }
+
+    /// Adds a boundary face of three or four nodes.
+    pub(crate) fn face(&mut self, marker: usize, nodes: &[u32], place: u64) {
+        let (m, p) = (&mut self.mesh.markers[marker], &mut self.places.markers[marker]);
+        if let [a, b, c] = *nodes {
+            m.triangles.push([a, b, c]);
+            p.triangles.push(place);
+        } else {
+            m.quads.push([nodes[0], nodes[1], nodes[2], nodes[3]]);
+            p.quads.push(place);
+        }
+    }
+
+    /// Makes the mesh: third dimension, orientation, checks.
+    pub(crate) fn finish(
+        mut self,
+        path: &Path,
+        format: Format,
+        options: &ReadOptions,
+    ) -> Result<Loaded, MeshError> {
+        if let Some(flat) = self.flat.take() {
+            self.places.nodes_2d = self.mesh.nodes.len();
+            let depth = options.depth.unwrap_or(1.0);
+            if !(depth.is_finite() && depth > 0.0) {
+                return Err(MeshError::Request(format!(
+                    "the depth of a layer must be positive, not {depth}"
+                )));
+            }
+            extrude(&mut self.mesh, &flat, depth);
+        }
+        let mut report = Report::default();
+        if self.mesh.elements() == 0 {
+            return Err(MeshError::unsupported(
+                path,
+                "no elements that fill a volume or a plane (a surface mesh?)".to_owned(),
+            ));
+        }
+        let mut checker =
+            Checker { mesh: &self.mesh, places: Some(&self.places), report: std::mem::take(&mut report) };
+        if !checker.indices() {
+            return Err(MeshError::Broken { path: path.to_owned(), report: Box::new(checker.report) });
+        }
+        if self.drop_unused || options.drop_unused {
+            let dropped = drop_unused(&mut self.mesh, &mut self.places);
+            if dropped > 0 {
+                self.notes.push(format!("{dropped} nodes that no element has were dropped"));
+            }
+        }
+        let mut flipped = Flipped::default();
+        orient_elements(&mut self.mesh, &mut flipped);
+        let mut checker = Checker { mesh: &self.mesh, places: Some(&self.places), report };
+        checker.markers();
+        checker.volumes();
+        checker.duplicates();
+        let pass = checker.faces();
+        report = checker.report;
+        turn_over(&mut self.mesh, &pass.tangled);
+        let mut turned = pass.turned;
+        if !pass.tangled.is_empty() {
+            let mut checker = Checker { mesh: &self.mesh, places: Some(&self.places), report };
+            turned = checker.second_look(options.allow_tangled);
+            report = checker.report;
+        }
+        if options.allow_tangled && !pass.tangled.is_empty() {
+            let n = pass.tangled.len();
+            self.notes.push(format!("{n} elements lie inside out and keep a negative volume"));
+            report.forgive(Defect::NegativeVolume);
+            report.forgive(Defect::DuplicateElement);
+        }
+        flipped.faces = turned.len();
+        orient_faces(&mut self.mesh, turned);
+        drop_interior(&mut self, &pass.interior, &mut report);
+        let Self { mesh, places, notes, .. } = self;
+        Ok(Loaded { mesh, format, flipped, report, places, notes })
+    }
+}
+
+fn orient_elements(mesh: &mut Mesh, flipped: &mut Flipped) {
+    let nodes = std::mem::take(&mut mesh.nodes);
+    let mut p = Vec::with_capacity(8);
+    for kind in Kind::ALL {
+        let mut count = 0;
+        mesh.each_of_mut(kind, |_, e| {
+            p.clear();
+            p.extend(e.iter().map(|&i| nodes[i as usize]));
+            let v = volume(kind, &p);
+            if v < 0.0 && !is_flat(v, &p) {
+                mirror(kind, e);
+                count += 1;
+            }
+        });
+        flipped.elements[kind as usize] = count;
+    }
+    mesh.nodes = nodes;
+}
+
+/// Turns elements (numbered over all types) inside out.
+fn turn_over(mesh: &mut Mesh, elements: &[u32]) {
+    let mut first = 0;
+    for kind in Kind::ALL {
+        let count = mesh.count(kind);
+        let inside = |e: u32| (e as usize).checked_sub(first).filter(|&i| i < count);
+        let mine: std::collections::HashSet<usize> = elements.iter().filter_map(|&e| inside(e)).collect();
+        if !mine.is_empty() {
+            mesh.each_of_mut(kind, |i, e| {
+                if mine.contains(&i) {
+                    mirror(kind, e);
+                }
+            });
+        }
+        first += count;
+    }
+}
+
+fn mirror(kind: Kind, e: &mut [u32]) {
+    let mut old = [0; 8];
+    old[..e.len()].copy_from_slice(e);
+    for (slot, &from) in e.iter_mut().zip(kind.mirror()) {
+        *slot = old[from as usize];
+    }
+}
+
+/// Turned faces come in no special order; each is found by its number over all markers.
+fn orient_faces(mesh: &mut Mesh, turned: Vec<Turned>) {
+    for t in turned {
+        let (marker, corners, i, _) = mesh.boundary_face(t.face as usize);
+        let m = &mut mesh.markers[marker];
+        if corners == 3 {
+            m.triangles[i] = [t.nodes[0], t.nodes[1], t.nodes[2]];
+        } else {
+            m.quads[i] = t.nodes;
+        }
+    }
+}
+
+/// Markers that lie wholly inside the domain (a named interface) are no boundary: left out with a note.
+fn drop_interior(raw: &mut Raw, interior: &[u32], report: &mut Report) {
+    let mut inside = vec![0; raw.mesh.markers.len()];
+    for &f in interior {
+        inside[raw.mesh.boundary_face(f as usize).0] += 1;
+    }
+    let whole: Vec<bool> = raw
+        .mesh
+        .markers
+        .iter()
+        .zip(&inside)
+        .map(|(m, &n)| n > 0 && n == m.triangles.len() + m.quads.len())
+        .collect();
+    if !whole.contains(&true) {
+        return;
+    }
+    for (m, _) in raw.mesh.markers.iter().zip(&whole).filter(|(_, w)| **w) {
+        raw.notes.push(format!("marker {:?} lies inside the domain and was left out", m.name));
+    }
+    if (0..inside.len()).all(|k| inside[k] == 0 || whole[k]) {
+        report.forgive(Defect::InteriorBoundary);
+    }
+    let mut keep = whole.iter();
+    raw.mesh.markers.retain(|_| !keep.next().expect("one per marker"));
+    let mut keep = whole.iter();
+    raw.places.markers.retain(|_| !keep.next().expect("one per marker"));
+}
+
+fn drop_unused(mesh: &mut Mesh, places: &mut Provenance) -> usize {
+    let n = mesh.nodes.len();
+    let mut new = vec![u32::MAX; n];
+    mesh.each_element(|_, _, e| e.iter().for_each(|&i| new[i as usize] = 0));
+    let mut next = 0;
+    for slot in new.iter_mut().filter(|s| **s == 0) {
+        *slot = next;
+        next += 1;
+    }
+    let dropped = n - next as usize;
+    if dropped == 0 {
+        return 0;
+    }
+    // A boundary face on a dropped node is no face of any element: it goes too.
+    for kind in Kind::ALL {
+        mesh.each_of_mut(kind, |_, e| e.iter_mut().for_each(|i| *i = new[*i as usize]));
+    }
+    for m in &mut mesh.markers {
+        m.triangles.retain(|f| f.iter().all(|&i| new[i as usize] != u32::MAX));
+        m.quads.retain(|f| f.iter().all(|&i| new[i as usize] != u32::MAX));
+        m.triangles.iter_mut().flatten().for_each(|i| *i = new[*i as usize]);
+        m.quads.iter_mut().flatten().for_each(|i| *i = new[*i as usize]);
+    }
+    let mut kept = super::Places::default();
+    let old = places.nodes_2d.max(1);
+    let flat = places.nodes_2d > 0;
+    for i in (0..n).filter(|&i| new[i] != u32::MAX && (!flat || i < old)) {
+        kept.push(places.nodes.get(i).unwrap_or(0));
+    }
+    let mut slot = 0;
+    mesh.nodes.retain(|_| {
+        slot += 1;
+        new[slot - 1] != u32::MAX
+    });
+    places.nodes = kept;
+    if let Some(planar) = &mut mesh.planar {
+        planar.nodes_2d = mesh.nodes.len() / 2;
+        places.nodes_2d = planar.nodes_2d;
+    }
+    dropped
+}
+
+/// Gives a two-dimensional mesh its third dimension, see [`Planar`].
+pub(crate) fn extrude(mesh: &mut Mesh, flat: &Flat, depth: f64) {
+    let n = mesh.nodes.len();
+    let up = |i: u32| i.saturating_add(n as u32);
+    mesh.nodes.iter_mut().for_each(|x| x[2] = 0.0);
+    mesh.nodes.extend_from_within(..);
+    mesh.nodes[n..].iter_mut().for_each(|x| x[2] = depth);
+    mesh.prisms.extend(flat.triangles.iter().map(|&[a, b, c]| [a, b, c, up(a), up(b), up(c)]));
+    mesh.hexes.extend(flat.quads.iter().map(|&[a, b, c, d]| [a, b, c, d, up(a), up(b), up(c), up(d)]));
+    for (m, edges) in mesh.markers.iter_mut().zip(&flat.edges) {
+        m.quads.extend(edges.iter().map(|&[a, b]| [a, b, up(b), up(a)]));
+    }
+    let plane =
+        |name: &str, triangles, quads| Marker { name: name.to_owned(), triangles, quads, code: Some(6663) };
+    // The plane z = 0 is seen from below: the other way round.
+    let front3 = flat.triangles.iter().map(|&[a, b, c]| [a, c, b]).collect();
+    let front4 = flat.quads.iter().map(|&[a, b, c, d]| [a, d, c, b]).collect();
+    mesh.markers.push(plane(Planar::FRONT, front3, front4));
+    let back3 = flat.triangles.iter().map(|t| t.map(up)).collect();
+    let back4 = flat.quads.iter().map(|q| q.map(up)).collect();
+    mesh.markers.push(plane(Planar::BACK, back3, back4));
+    mesh.planar = Some(Planar { nodes_2d: n, depth });
+}
