@@ -23,6 +23,7 @@ pub use kind::{Kind, volume};
 pub use places::{MarkerPlaces, Places, Provenance};
 pub use raw::{Flipped, Loaded, ReadOptions};
 
+pub mod generate;
 mod refine;
 
 pub use refine::{TooLarge, refine};
