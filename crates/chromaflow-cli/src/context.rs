@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use std::io::{IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// Options of every subcommand.
 #[derive(Args, Clone, Debug)]
@@ -38,7 +39,7 @@ pub enum Backend {
 pub struct Context {
     /// The global options.
     pub global: GlobalArgs,
-    team: std::sync::OnceLock<Team>,
+    team: OnceLock<Arc<Team>>,
 }
 
 impl Context {
@@ -55,12 +56,13 @@ impl Context {
         if let Some(path) = &global.json {
             ensure_writable(path)?;
         }
-        Ok(Self { global, team: std::sync::OnceLock::new() })
+        Ok(Self { global, team: OnceLock::new() })
     }
 
     /// The threads, started at first use: `--threads`, or one per core this process may use.
-    pub fn team(&self) -> &Team {
-        self.team.get_or_init(|| self.global.threads.map_or_else(Team::all_cores, |n| Team::new(n.get())))
+    pub fn team(&self) -> &Arc<Team> {
+        let start = || self.global.threads.map_or_else(Team::all_cores, |n| Team::new(n.get()));
+        self.team.get_or_init(|| Arc::new(start()))
     }
 
     /// Whether to print progress and tables.

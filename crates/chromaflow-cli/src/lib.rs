@@ -6,10 +6,13 @@
 
 pub mod bench;
 pub mod case;
+pub mod cite;
 pub mod context;
 pub mod doctor;
 pub mod error;
 pub mod mesh;
+pub mod plot;
+pub mod run;
 pub mod solve;
 
 use clap::{Parser, Subcommand};
@@ -45,8 +48,12 @@ enum Command {
     Mesh(mesh::Args),
     /// Measure the solvers on this machine
     Bench(bench::Args),
+    /// Draw convergence, forces and pressure from the files of a run
+    Plot(plot::Args),
     /// Say what this machine offers: cores, SIMD, bandwidth, memory, GPU
     Doctor(doctor::Args),
+    /// Print the references of what a case uses
+    Cite(cite::Args),
 }
 
 /// Parses the process's arguments, does what they ask, and returns the exit status.
@@ -68,6 +75,8 @@ fn dispatch(cli: Cli) -> CliResult {
         Command::Solve(args) => solve::run(args, &ctx),
         Command::Mesh(args) => mesh::run(args, &ctx),
         Command::Bench(args) => bench::run(args, &ctx),
+        Command::Plot(args) => plot::run(args, &ctx),
         Command::Doctor(args) => doctor::run(args, &ctx),
+        Command::Cite(args) => cite::run(args, &ctx),
     }
 }

@@ -1,0 +1,189 @@
+//! `chromaflow cite`: the references of what a run used.
+
+use crate::case::{CaseFile, Equations, Flux, Limiter, Mode, PolicyName, Source, Viscosity};
+use crate::context::Context;
+use crate::error::{CliResult, Done};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Arguments of `chromaflow cite`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A case file: the references of what it uses; without one, all
+    case: Option<PathBuf>,
+    /// As BibTeX
+    #[arg(long)]
+    bibtex: bool,
+}
+
+struct Reference {
+    key: &'static str,
+    kind: &'static str,
+    what: &'static str,
+    authors: &'static str,
+    title: &'static str,
+    place: &'static str,
+    year: u16,
+    /// Whether a case uses it.
+    used: fn(&CaseFile) -> bool,
+}
+
+const REFERENCES: &[Reference] = &[
+    Reference {
+        key: "zubair2016",
+        kind: "inproceedings",
+        what: "multicolor point-implicit relaxation",
+        authors: "M. Zubair and E. Nielsen and J. Luitjens and D. Hammond",
+        title: "An Optimized Multicolor Point-Implicit Solver for Unstructured Grid Applications on Graphics Processing Units",
+        place: "6th Workshop on Irregular Applications: Architecture and Algorithms (IA3)",
+        year: 2016,
+        used: |_| true,
+    },
+    Reference {
+        key: "walden2019",
+        kind: "inproceedings",
+        what: "precision policies ds and dsh",
+        authors: "A. Walden and E. Nielsen and B. Diskin and M. Zubair",
+        title: "A Mixed Precision Multicolor Point-Implicit Solver for Unstructured Grids on GPUs",
+        place: "IEEE/ACM 9th Workshop on Irregular Applications: Architectures and Algorithms (IA3)",
+        year: 2019,
+        used: |c| c.linear.policy != PolicyName::D,
+    },
+    Reference {
+        key: "cuthill1969",
+        kind: "inproceedings",
+        what: "order of the rows",
+        authors: "E. Cuthill and J. McKee",
+        title: "Reducing the bandwidth of sparse symmetric matrices",
+        place: "Proceedings of the 24th National Conference of the ACM",
+        year: 1969,
+        used: |_| true,
+    },
+    Reference {
+        key: "roe1981",
+        kind: "article",
+        what: "Roe's flux",
+        authors: "P. L. Roe",
+        title: "Approximate Riemann solvers, parameter vectors, and difference schemes",
+        place: "Journal of Computational Physics 43",
+        year: 1981,
+        used: |c| c.numerics.flux == Flux::Roe,
+    },
+    Reference {
+        key: "toro1994",
+        kind: "article",
+        what: "HLLC flux",
+        authors: "E. F. Toro and M. Spruce and W. Speares",
+        title: "Restoration of the contact surface in the HLL-Riemann solver",
+        place: "Shock Waves 4",
+        year: 1994,
+        used: |c| c.numerics.flux == Flux::Hllc,
+    },
+    Reference {
+        key: "vanleer1982",
+        kind: "inproceedings",
+        what: "van Leer's flux",
+        authors: "B. van Leer",
+        title: "Flux-vector splitting for the Euler equations",
+        place: "Eighth International Conference on Numerical Methods in Fluid Dynamics",
+        year: 1982,
+        used: |c| c.numerics.flux == Flux::VanLeer,
+    },
+    Reference {
+        key: "burg2005",
+        kind: "inproceedings",
+        what: "second-order reconstruction",
+        authors: "C. Burg",
+        title: "Higher Order Variable Extrapolation for Unstructured Finite Volume RANS Flow Solvers",
+        place: "17th AIAA Computational Fluid Dynamics Conference, AIAA 2005-4999",
+        year: 2005,
+        used: |c| c.numerics.order == 2,
+    },
+    Reference {
+        key: "vanalbada1982",
+        kind: "article",
+        what: "van Albada's limiter",
+        authors: "G. D. van Albada and B. van Leer and W. W. Roberts",
+        title: "A comparative study of computational methods in cosmic gas dynamics",
+        place: "Astronomy and Astrophysics 108",
+        year: 1982,
+        used: |c| c.numerics.order == 2 && c.numerics.limiter == Limiter::VanAlbada,
+    },
+    Reference {
+        key: "venkatakrishnan1995",
+        kind: "article",
+        what: "Venkatakrishnan's limiter",
+        authors: "V. Venkatakrishnan",
+        title: "Convergence to steady state solutions of the Euler equations on unstructured grids with limiters",
+        place: "Journal of Computational Physics 118",
+        year: 1995,
+        used: |c| c.numerics.order == 2 && c.numerics.limiter == Limiter::Venkatakrishnan,
+    },
+    Reference {
+        key: "barth1989",
+        kind: "inproceedings",
+        what: "Barth and Jespersen's limiter",
+        authors: "T. J. Barth and D. C. Jespersen",
+        title: "The design and application of upwind schemes on unstructured meshes",
+        place: "27th AIAA Aerospace Sciences Meeting, AIAA 89-0366",
+        year: 1989,
+        used: |c| c.numerics.order == 2 && c.numerics.limiter == Limiter::Barth,
+    },
+    Reference {
+        key: "sutherland1893",
+        kind: "article",
+        what: "viscosity",
+        authors: "W. Sutherland",
+        title: "The viscosity of gases and molecular force",
+        place: "Philosophical Magazine 36",
+        year: 1893,
+        used: |c| c.flow.equations == Equations::Laminar && c.flow.viscosity == Viscosity::Sutherland,
+    },
+    Reference {
+        key: "curtiss1952",
+        kind: "article",
+        what: "backward differences in time",
+        authors: "C. F. Curtiss and J. O. Hirschfelder",
+        title: "Integration of stiff equations",
+        place: "Proceedings of the National Academy of Sciences 38",
+        year: 1952,
+        used: |c| c.march.mode == Mode::Unsteady,
+    },
+];
+
+/// The references of a case as JSON: key, what for, and one line of text.
+pub fn of_case(case: &CaseFile) -> serde_json::Value {
+    let used = REFERENCES.iter().filter(|r| (r.used)(case));
+    used.map(|r| json!({ "key": r.key, "for": r.what, "text": text(r) })).collect()
+}
+
+fn text(r: &Reference) -> String {
+    format!("{}. {}. {}, {}.", r.authors.replace(" and ", ", "), r.title, r.place, r.year)
+}
+
+fn bibtex(r: &Reference) -> String {
+    let place = if r.kind == "article" { "journal" } else { "booktitle" };
+    format!(
+        "@{}{{{},\n  author = {{{}}},\n  title = {{{}}},\n  {place} = {{{}}},\n  year = {{{}}}\n}}",
+        r.kind, r.key, r.authors, r.title, r.place, r.year
+    )
+}
+
+/// Prints the references.
+///
+/// # Errors
+/// A case file that cannot be read.
+pub fn run(args: &Args, ctx: &Context) -> CliResult {
+    let case = args.case.as_deref().map(Source::read).transpose()?.map(|(_, case)| case);
+    let used: Vec<_> = REFERENCES.iter().filter(|r| case.as_ref().is_none_or(|c| (r.used)(c))).collect();
+    for r in &used {
+        if args.bibtex {
+            println!("{}\n", bibtex(r));
+        } else {
+            println!("{}: {}", r.what, text(r));
+        }
+    }
+    let list: Vec<_> = used.iter().map(|r| json!({ "key": r.key, "for": r.what, "text": text(r) })).collect();
+    ctx.write_json(&json!({ "references": list }))?;
+    Ok(Done::AsAsked)
+}

@@ -1,0 +1,53 @@
+//! What the pictures of a run show.
+
+use super::Picture;
+use crate::run::history::Row;
+use chromaflow_flow::output::CutPoint;
+
+/// A line or a set of points.
+pub struct Series {
+    /// Its name in the legend.
+    pub name: &'static str,
+    /// Where it goes.
+    pub points: Vec<(f64, f64)>,
+    /// Joined by a line, or dots.
+    pub line: bool,
+}
+
+/// Residuals over iterations.
+pub fn convergence(rows: &[Row]) -> Picture {
+    let series = |name, value: &dyn Fn(&Row) -> f64| {
+        let points = rows.iter().map(|r| (r.iteration as f64, value(r)));
+        Series { name, points: points.filter(|p| p.1 > 0.0 && p.1.is_finite()).collect(), line: true }
+    };
+    let mut all = vec![
+        series("density", &|r| r.residual[0]),
+        series("momentum", &|r| r.residual[1..4].iter().map(|v| v * v).sum::<f64>().sqrt()),
+        series("energy", &|r| r.residual[4]),
+        series("linear reduction", &|r| r.linear),
+    ];
+    all.retain(|s| !s.points.is_empty());
+    Picture { title: "Convergence".into(), x: "iteration", y: "residual (rms)", log: true, series: all }
+}
+
+/// Lift and drag over iterations.
+pub fn forces(rows: &[Row]) -> Picture {
+    let series = |name, k: usize| {
+        let points = rows.iter().map(|r| (r.iteration as f64, r.forces[k]));
+        Series { name, points: points.filter(|p| p.1.is_finite()).collect(), line: true }
+    };
+    let series = vec![series("CL", 0), series("CD", 1)];
+    Picture { title: "Forces".into(), x: "iteration", y: "coefficient", log: false, series }
+}
+
+/// -Cp along a cut.
+pub fn pressure(name: &str, points: &[CutPoint]) -> Picture {
+    let side = |name, side: i8| {
+        let points = points.iter().filter(|p| p.side == side);
+        Series { name, points: points.map(|p| (p.position[0], -p.value)).collect(), line: false }
+    };
+    let mut series = vec![side("upper side", 1), side("lower side", -1)];
+    series.retain(|s| !s.points.is_empty());
+    let place = name.trim_start_matches("cut_").replacen('_', " = ", 1);
+    Picture { title: format!("Pressure coefficient, {place}"), x: "x", y: "-Cp", log: false, series }
+}

@@ -1,0 +1,183 @@
+//! What a run says while it runs: one line that is rewritten where a person watches, plain lines where not.
+
+use super::history::Row;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::time::Instant;
+
+/// When a run will be over.
+#[derive(Clone, Copy, Debug)]
+pub enum Goal {
+    /// Orders of magnitude of the density residual, or iterations.
+    Steady {
+        /// Orders.
+        orders: f64,
+        /// Most iterations.
+        iterations: usize,
+    },
+    /// Physical steps.
+    Unsteady {
+        /// How many.
+        steps: usize,
+    },
+}
+
+/// Prints progress to standard error.
+pub struct Screen {
+    interactive: bool,
+    quiet: bool,
+    goal: Goal,
+    start: Instant,
+    /// Iteration and orders at some earlier rows, for the estimate of the time that is left.
+    trail: Vec<(usize, f64)>,
+    lines: usize,
+    rewriting: bool,
+}
+
+const COLUMNS: &str = "    iter    density   momentum     energy           CL           CD       CFL   linear   ms/it      left";
+/// Plain lines between two column headers.
+const PAGE: usize = 40;
+
+impl Screen {
+    /// A screen that is rewritten (`interactive`), or gets plain lines, or nothing.
+    pub fn new(goal: Goal, interactive: bool, quiet: bool) -> Self {
+        Self {
+            interactive,
+            quiet,
+            goal,
+            start: Instant::now(),
+            trail: Vec::new(),
+            lines: 0,
+            rewriting: false,
+        }
+    }
+
+    /// Shows an iteration; `orders` is how far the density residual has fallen, `last` whether this is the end.
+    pub fn row(&mut self, row: &Row, orders: f64, last: bool) {
+        if self.quiet {
+            return;
+        }
+        self.trail.push((row.iteration, orders));
+        if self.trail.len() > 50 {
+            self.trail.remove(0);
+        }
+        let keep = last || row.iteration <= 5 || row.iteration.is_multiple_of(10);
+        if !keep && !self.interactive {
+            return;
+        }
+        let mut out = String::new();
+        if self.rewriting {
+            out.push_str("\r\x1b[2K");
+        }
+        if self.lines == 0 || (keep && self.lines.is_multiple_of(PAGE)) {
+            let _ = writeln!(out, "{COLUMNS}");
+        }
+        out.push_str(&self.line(row, orders));
+        if keep {
+            self.lines += 1;
+            out.push('\n');
+        }
+        self.rewriting = !keep;
+        eprint!("{out}");
+        let _ = std::io::stderr().flush();
+    }
+
+    fn line(&self, row: &Row, orders: f64) -> String {
+        let momentum = row.residual[1..4].iter().map(|v| v * v).sum::<f64>().sqrt();
+        let linear =
+            if row.linear.is_finite() { format!("{:8.1e}", row.linear) } else { format!("{:>8}", "-") };
+        let left = self.left(row, orders).map_or_else(|| "-".into(), duration);
+        format!(
+            "{:8} {:10.3e} {momentum:10.3e} {:10.3e} {:12.7} {:12.7} {:9.3} {linear} {:7.1} {left:>9}",
+            row.iteration,
+            row.residual[0],
+            row.residual[4],
+            row.forces[0],
+            row.forces[1],
+            row.cfl,
+            1e3 * row.seconds
+        )
+    }
+
+    /// Seconds to the goal, as the last iterations went.
+    fn left(&self, row: &Row, orders: f64) -> Option<f64> {
+        let elapsed = self.start.elapsed().as_secs_f64();
+        let first = self.trail.first()?;
+        match self.goal {
+            Goal::Unsteady { steps } => {
+                let done = row.time_step.max(1);
+                Some(elapsed / done as f64 * steps.saturating_sub(done) as f64)
+            }
+            Goal::Steady { orders: target, iterations } => {
+                let most = iterations.saturating_sub(row.iteration) as f64;
+                let rate = (orders - first.1) / (row.iteration - first.0).max(1) as f64;
+                let need = if rate > 1e-6 { ((target - orders) / rate).clamp(0.0, most) } else { most };
+                (self.trail.len() > 5).then(|| need * elapsed / row.iteration.max(1) as f64)
+            }
+        }
+    }
+
+    /// Says something between two rows.
+    pub fn note(&mut self, text: &str) {
+        if self.quiet {
+            return;
+        }
+        if self.rewriting {
+            eprintln!();
+            self.rewriting = false;
+        }
+        eprintln!("{text}");
+    }
+}
+
+/// Seconds for people: `850 ms`, `12.3 s`, `4:05`, `1:02:03`.
+pub fn duration(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match seconds {
+        s if s < 1.0 => format!("{:.0} ms", 1e3 * s),
+        s if s < 60.0 => format!("{s:.1} s"),
+        s if s < 3600.0 => format!("{}:{:02}", whole / 60, whole % 60),
+        _ => format!("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60),
+    }
+}
+
+/// Bytes for people.
+pub fn bytes(n: usize) -> String {
+    let n = n as f64;
+    match n {
+        n if n < 1e3 => format!("{n} B"),
+        n if n < 1e6 => format!("{:.1} kB", n / 1e3),
+        n if n < 1e9 => format!("{:.1} MB", n / 1e6),
+        n => format!("{:.2} GB", n / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_can_read_it() {
+        assert_eq!(
+            [0.85, 12.34, 245.2, 3723.0].map(duration),
+            ["850 ms", "12.3 s", "4:05", "1:02:03"].map(String::from)
+        );
+        assert_eq!([12, 1500, 2_500_000, 3_000_000_000].map(bytes), ["12 B", "1.5 kB", "2.5 MB", "3.00 GB"]);
+    }
+
+    #[test]
+    fn lines_stand_under_their_columns() {
+        let screen = Screen::new(Goal::Steady { orders: 10.0, iterations: 100 }, false, false);
+        let row = Row {
+            iteration: 123,
+            residual: [1.5e-3; 5],
+            forces: [-0.281, 0.0144, 0.0],
+            cfl: 200.0,
+            linear: 0.05,
+            seconds: 0.0831,
+            ..Row::default()
+        };
+        assert_eq!(screen.line(&row, 1.0).len(), COLUMNS.len());
+        assert_eq!(screen.line(&Row { linear: f64::NAN, ..row }, 1.0).len(), COLUMNS.len());
+    }
+}
