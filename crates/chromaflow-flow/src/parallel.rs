@@ -1,0 +1,158 @@
+//! Loops over rows on a team, each member writing its own contiguous part of the output. Nothing here depends on the
+//! number of members but who computes what.
+
+use chromaflow_device::{Team, split};
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// Calls `f(rows, part)` on every member: `part` holds the `width` values of each of its `rows` of `out`.
+pub fn rows<T: Send>(
+    team: &Team,
+    n: usize,
+    width: usize,
+    out: &mut [T],
+    f: impl Fn(Range<usize>, &mut [T]) + Sync,
+) {
+    assert_eq!(out.len(), n * width);
+    if team.size() == 1 {
+        return f(0..n, out);
+    }
+    let parts = cut(team.size(), out, |p| (split(n, team.size(), p), split(n, team.size(), p).len() * width));
+    team.run(|m| {
+        let mut part = parts[m.rank()].lock().expect("each member locks its own part once");
+        let (range, values) = &mut *part;
+        f(range.clone(), values);
+    });
+}
+
+/// As [`rows`], with two outputs.
+pub fn rows2<T: Send, U: Send>(
+    team: &Team,
+    n: usize,
+    (width1, out1): (usize, &mut [T]),
+    (width2, out2): (usize, &mut [U]),
+    f: impl Fn(Range<usize>, &mut [T], &mut [U]) + Sync,
+) {
+    assert_eq!((out1.len(), out2.len()), (n * width1, n * width2));
+    if team.size() == 1 {
+        return f(0..n, out1, out2);
+    }
+    let range = |p| split(n, team.size(), p);
+    let first = cut(team.size(), out1, |p| (range(p), range(p).len() * width1));
+    let second = cut(team.size(), out2, |p| (range(p), range(p).len() * width2));
+    team.run(|m| {
+        let mut one = first[m.rank()].lock().expect("each member locks its own part once");
+        let mut two = second[m.rank()].lock().expect("each member locks its own part once");
+        f(one.0.clone(), one.1, two.1);
+    });
+}
+
+/// As [`rows`], over the positions of a pattern: rows are cut so that each member gets about as many positions as the
+/// others; `width` values a position.
+pub fn positions<T: Send>(
+    team: &Team,
+    row_ptr: &[u32],
+    width: usize,
+    out: &mut [T],
+    f: impl Fn(Range<usize>, &mut [T]) + Sync,
+) {
+    let (n, size) = (row_ptr.len() - 1, team.size());
+    assert_eq!(out.len(), row_ptr[n] as usize * width);
+    let bound = |p: usize| {
+        if p == size { n } else { row_ptr.partition_point(|&k| (k as usize) < row_ptr[n] as usize * p / size) }
+    };
+    let parts = cut(size, out, |p| {
+        let rows = bound(p)..bound(p + 1);
+        let count = row_ptr[rows.end] - row_ptr[rows.start];
+        (rows, count as usize * width)
+    });
+    team.run(|m| {
+        let mut part = parts[m.rank()].lock().expect("each member locks its own part once");
+        let (range, values) = &mut *part;
+        f(range.clone(), values);
+    });
+}
+
+type Part<'a, T> = Mutex<(Range<usize>, &'a mut [T])>;
+
+fn cut<'a, T>(
+    size: usize,
+    mut rest: &'a mut [T],
+    part: impl Fn(usize) -> (Range<usize>, usize),
+) -> Vec<Part<'a, T>> {
+    (0..size)
+        .map(|p| {
+            let (range, len) = part(p);
+            let (head, tail) = std::mem::take(&mut rest).split_at_mut(len);
+            rest = tail;
+            Mutex::new((range, head))
+        })
+        .collect()
+}
+
+/// Rows that one partial sum covers.
+const CHUNK: usize = 2048;
+
+/// Combines `f(rows)` over fixed chunks of `0..n` in their order, so that the result does not depend on the team.
+pub fn reduce<A: Send + Default + Clone>(
+    team: &Team,
+    n: usize,
+    f: impl Fn(Range<usize>) -> A + Sync,
+    combine: impl Fn(&mut A, A),
+) -> A {
+    let chunks = n.div_ceil(CHUNK);
+    let mut partial = vec![A::default(); chunks];
+    rows(team, chunks, 1, &mut partial, |range, out| {
+        for (chunk, slot) in range.zip(out) {
+            *slot = f(chunk * CHUNK..((chunk + 1) * CHUNK).min(n));
+        }
+    });
+    let mut all = A::default();
+    for part in partial {
+        combine(&mut all, part);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_written_once_by_any_team() {
+        let row_ptr = [0, 3, 3, 4, 9, 10];
+        for size in [1, 2, 3, 7] {
+            let team = Team::new(size);
+            let mut out = vec![0; 5 * 2];
+            rows(&team, 5, 2, &mut out, |range, part| {
+                for (row, values) in range.zip(part.chunks_mut(2)) {
+                    values.fill(row + 1);
+                }
+            });
+            assert_eq!(out, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
+            let mut marks = vec![0; 10];
+            positions(&team, &row_ptr, 1, &mut marks, |range, part| {
+                let base = row_ptr[range.start];
+                for row in range {
+                    for k in row_ptr[row]..row_ptr[row + 1] {
+                        part[(k - base) as usize] += row + 1;
+                    }
+                }
+            });
+            assert_eq!(marks, [1, 1, 1, 3, 4, 4, 4, 4, 4, 5]);
+            let sum = reduce(
+                &team,
+                10_000,
+                |r| r.map(|i| 1.0 / (1.0 + i as f64)).sum::<f64>(),
+                |all, part| *all += part,
+            );
+            let one = reduce(
+                &Team::new(1),
+                10_000,
+                |r| r.map(|i| 1.0 / (1.0 + i as f64)).sum::<f64>(),
+                |all, part| *all += part,
+            );
+            assert_eq!(sum, one);
+        }
+    }
+}
