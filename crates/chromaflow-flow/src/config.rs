@@ -202,6 +202,8 @@ pub struct Implicit {
     pub policy: Policy,
     /// Multicolor sweeps a step.
     pub sweeps: usize,
+    /// The residual of the linear system is looked at every so many steps (0: never).
+    pub linear_report: usize,
     /// Linearization of the inviscid flux.
     pub jacobian: JacobianScheme,
     /// The CFL number from step to step.
@@ -217,6 +219,7 @@ impl Default for Implicit {
         Self {
             policy: Policy::Ds,
             sweeps: 15,
+            linear_report: 10,
             jacobian: JacobianScheme::Roe,
             cfl: Cfl::default(),
             first_order_steps: 0,

@@ -6,10 +6,19 @@ pub mod config;
 pub mod dual;
 pub mod flux;
 pub mod gas;
+pub mod gradient;
+pub mod jacobian;
 pub mod limiter;
+pub mod march;
 pub mod mesh;
+mod numbering;
 pub mod output;
+mod parallel;
 pub mod real;
+pub mod residual;
+#[cfg(test)]
+mod testmesh;
 pub mod viscous;
 
 pub use config::FlowConfig;
+pub use march::{FlowSolver, StepReport};

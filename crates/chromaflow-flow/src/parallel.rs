@@ -59,7 +59,11 @@ pub fn positions<T: Send>(
     let (n, size) = (row_ptr.len() - 1, team.size());
     assert_eq!(out.len(), row_ptr[n] as usize * width);
     let bound = |p: usize| {
-        if p == size { n } else { row_ptr.partition_point(|&k| (k as usize) < row_ptr[n] as usize * p / size) }
+        if p == size {
+            n
+        } else {
+            row_ptr.partition_point(|&k| (k as usize) < row_ptr[n] as usize * p / size)
+        }
     };
     let parts = cut(size, out, |p| {
         let rows = bound(p)..bound(p + 1);
@@ -75,11 +79,11 @@ pub fn positions<T: Send>(
 
 type Part<'a, T> = Mutex<(Range<usize>, &'a mut [T])>;
 
-fn cut<'a, T>(
+fn cut<T>(
     size: usize,
-    mut rest: &'a mut [T],
+    mut rest: &mut [T],
     part: impl Fn(usize) -> (Range<usize>, usize),
-) -> Vec<Part<'a, T>> {
+) -> Vec<Part<'_, T>> {
     (0..size)
         .map(|p| {
             let (range, len) = part(p);

@@ -46,6 +46,7 @@ impl CaseFile {
             implicit: flow::Implicit {
                 policy: l.policy.config(),
                 sweeps: l.sweeps,
+                linear_report: flow::Implicit::default().linear_report,
                 jacobian: l.jacobian.config(),
                 cfl: flow::Cfl {
                     start: m.cfl_start,

@@ -12,8 +12,10 @@ pub(crate) mod topology;
 mod tests;
 
 pub use topology::{ElementKind, element_edges};
+#[cfg(test)]
+pub(crate) use topology::{element_faces, elements};
 
-use crate::mesh::Mesh;
+use crate::mesh::{Mesh, Planar};
 use chromaflow::BlockPattern;
 use std::sync::Arc;
 
@@ -75,6 +77,58 @@ impl Dual {
         dual
     }
 
+    /// The dual of a layer of prisms and hexahedra (see [`Planar`]) seen as two-dimensional: every node stands for itself
+    /// and for the one above it, so `nodes_2d` remain; edges across the layer and its two planes are gone, what lies
+    /// along the layer is added up. Nothing is lost where both planes carry the same state and nothing moves across.
+    ///
+    /// A flow solver gains more than half the work: where cells are much wider than the layer is deep, coupling across
+    /// the layer would swamp every other one in its linear systems.
+    #[must_use]
+    pub fn collapsed(&self, nodes_2d: usize) -> Self {
+        let n = nodes_2d as u32;
+        let flat = |[a, b]: [u32; 2]| [(a % n).min(b % n), (a % n).max(b % n)];
+        let front = |[a, b]: &[u32; 2]| a % n != b % n && *a < n && *b < n;
+        let pattern = front_pattern(&self.pattern, nodes_2d);
+        let edges: Vec<[u32; 2]> = self.edges.iter().copied().filter(front).collect();
+        let edge_of = edge_of(&pattern, &edges);
+        let mut out = Self {
+            areas: vec![[0.0; 3]; edges.len()],
+            volumes: vec![0.0; nodes_2d],
+            patches: Vec::new(),
+            pattern: Arc::new(pattern),
+            edges,
+            edge_of,
+        };
+        for ([a, b], area) in self.edges.iter().zip(&self.areas).filter(|([a, b], _)| a % n != b % n) {
+            let [low, high] = flat([*a, *b]);
+            let edge = out.edge(low, high).expect("both planes have the same edges");
+            let sign = if a % n == low { 1.0 } else { -1.0 };
+            for d in 0..2 {
+                out.areas[edge][d] += sign * area[d];
+            }
+        }
+        for (i, volume) in self.volumes.iter().enumerate() {
+            out.volumes[i % nodes_2d] += volume;
+        }
+        for patch in &self.patches {
+            if patch.name == Planar::FRONT || patch.name == Planar::BACK {
+                continue;
+            }
+            let mut nodes: Vec<u32> = patch.nodes.iter().map(|i| i % n).collect();
+            nodes.sort_unstable();
+            nodes.dedup();
+            let mut areas = vec![[0.0; 3]; nodes.len()];
+            for (i, area) in patch.nodes.iter().zip(&patch.areas) {
+                let at = nodes.binary_search(&(i % n)).expect("the node was put there above");
+                for d in 0..2 {
+                    areas[at][d] += area[d];
+                }
+            }
+            out.patches.push(Patch { name: patch.name.clone(), nodes, areas });
+        }
+        out
+    }
+
     /// Number of nodes.
     pub fn nodes(&self) -> usize {
         self.volumes.len()
@@ -132,8 +186,9 @@ impl Dual {
     }
 }
 
-/// The neighbors of every node along element edges.
-fn neighbors(mesh: &Mesh) -> BlockPattern {
+/// The neighbors of every node along element edges: the off-diagonal pattern of a Jacobian in the mesh's order.
+#[must_use]
+pub fn neighbors(mesh: &Mesh) -> BlockPattern {
     let n = mesh.nodes.len();
     let mut start = vec![0_u32; n + 1];
     let mut count = |a: u32| start[a as usize + 1] += 1;
@@ -175,6 +230,17 @@ fn neighbors(mesh: &Mesh) -> BlockPattern {
     all.truncate(kept);
     all.shrink_to_fit();
     BlockPattern::new(n, row_ptr, all).expect("sorted and unique by construction")
+}
+
+/// The part of the pattern of a layer (see [`Planar`]) that belongs to its front plane.
+pub(crate) fn front_pattern(pattern: &BlockPattern, nodes_2d: usize) -> BlockPattern {
+    let mut row_ptr = vec![0];
+    let mut col_idx = Vec::new();
+    for row in 0..nodes_2d {
+        col_idx.extend(pattern.columns(row).iter().filter(|&&c| (c as usize) < nodes_2d));
+        row_ptr.push(col_idx.len() as u32);
+    }
+    BlockPattern::new(nodes_2d, row_ptr, col_idx).expect("a part of a pattern is a pattern")
 }
 
 fn edge_of(pattern: &BlockPattern, edges: &[[u32; 2]]) -> Vec<u32> {

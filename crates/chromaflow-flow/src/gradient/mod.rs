@@ -1,0 +1,18 @@
+//! Least squares gradients at the nodes.
+//!
+//! The gradient g of node i minimizes the sum over its neighbors j of `w_ij (u_j - u_i - g . (x_j - x_i))^2`; it is
+//! exact for linear fields on any mesh. **Source**: Anderson and Bonhaus (1994); weights after Mavriplis (2003).
+
+mod cpu;
+#[cfg(test)]
+mod reference;
+#[cfg(test)]
+mod tests;
+
+pub use cpu::least_squares;
+
+/// What is known at a node, in one cache line: rho, u, v, w, p, x, y, z.
+pub type NodeRecord = [f64; 8];
+
+/// The gradients of rho, u, v, w, p: derivative of variable `v` along axis `d` at `d * 5 + v`.
+pub type Gradient = [f64; 15];

@@ -1,0 +1,145 @@
+//! The nearest-neighbor Jacobian: first-order inviscid linearization, boundary terms, V/dt.
+//!
+//! Block (i, j) off the diagonal is the derivative of the flux from i to j by the state of j; the flux leaves i and
+//! enters j, so the diagonal block of i is minus the sum of the off-diagonal blocks in *column* i. Off-diagonal blocks
+//! are computed position by position, diagonal blocks gathered row by row: no two threads ever write to one block.
+
+mod positions;
+#[cfg(test)]
+mod tests;
+
+use positions::{DiagonalBlocks, OffDiagonalBlocks};
+
+use crate::config::JacobianScheme;
+use crate::dual::Dual;
+use crate::flux::EntropyFix;
+use crate::gas::Gas;
+use crate::gradient::NodeRecord;
+use crate::parallel;
+use crate::real::dispatch;
+use crate::residual::{BoundaryData, primitive_of};
+use chromaflow::{Jacobian, OffDiagonal};
+use chromaflow_device::{Isa, Team};
+
+/// A number that off-diagonal blocks are stored in.
+pub trait Stored: Copy + Send + Sync + Default {
+    /// Rounds.
+    fn from_f64(value: f64) -> Self;
+    /// Widens.
+    fn to_f64(self) -> f64;
+}
+
+impl Stored for f64 {
+    #[inline(always)]
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self
+    }
+}
+
+impl Stored for f32 {
+    #[inline(always)]
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+/// What a Jacobian is assembled from.
+pub struct Assembly<'a> {
+    /// Who computes.
+    pub team: &'a Team,
+    /// The mesh's metrics.
+    pub dual: &'a Dual,
+    /// Position of block (j, i) for the position of block (i, j).
+    pub transpose: &'a [u32],
+    /// Boundary conditions of the dual's patches.
+    pub boundaries: &'a [BoundaryData],
+    /// Linearization of the flux.
+    pub scheme: JacobianScheme,
+    /// Entropy fix of the linearization.
+    pub entropy_fix: f64,
+    /// The gas.
+    pub gas: Gas<f64>,
+}
+
+impl Assembly<'_> {
+    /// Writes D and O at the state `nodes`; V/dt is 1/`cfl` times the sum of spectral radii over the faces.
+    ///
+    /// # Panics
+    /// When the off-diagonal blocks are in f16: assemble in f32, then convert.
+    pub fn assemble(&self, nodes: &[NodeRecord], cfl: f64, jac: &mut Jacobian) {
+        match &mut jac.off {
+            OffDiagonal::F64(off) => self.assemble_into(nodes, cfl, off, &mut jac.diag),
+            OffDiagonal::F32(off) => self.assemble_into(nodes, cfl, off, &mut jac.diag),
+            OffDiagonal::F16 { .. } => unreachable!("a Jacobian is assembled in f32 before its conversion"),
+        }
+        self.add_boundaries(nodes, &mut jac.diag);
+    }
+
+    fn assemble_into<T: Stored>(&self, nodes: &[NodeRecord], cfl: f64, off: &mut [T], diag: &mut [f64]) {
+        let row_ptr = self.dual.pattern.row_ptr();
+        parallel::positions(self.team, row_ptr, 25, off, |rows, out| {
+            let kernel = OffDiagonalBlocks {
+                rows,
+                dual: self.dual,
+                nodes,
+                scheme: self.scheme,
+                fix: EntropyFix { acoustic: self.entropy_fix, convective: self.entropy_fix },
+                gas: self.gas,
+                out,
+            };
+            dispatch(Isa::detect(), kernel);
+        });
+        let off = &*off;
+        parallel::rows(self.team, self.dual.nodes(), 25, diag, |rows, out| {
+            let kernel = DiagonalBlocks {
+                rows,
+                dual: self.dual,
+                transpose: self.transpose,
+                off,
+                nodes,
+                gas: self.gas,
+                cfl,
+                out,
+            };
+            dispatch(Isa::detect(), kernel);
+        });
+    }
+
+    fn add_boundaries(&self, nodes: &[NodeRecord], diag: &mut [f64]) {
+        let blocks = diag.as_chunks_mut::<25>().0;
+        for (patch, data) in self.dual.patches.iter().zip(self.boundaries) {
+            for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
+                let add = data.flux_jacobian(self.gas, &primitive_of(&nodes[i as usize]), n);
+                for (d, a) in blocks[i as usize].iter_mut().zip(add) {
+                    *d += a;
+                }
+            }
+        }
+    }
+}
+
+/// Position of block (j, i) for the position of each block (i, j) of a symmetric pattern.
+pub fn transpose_positions(dual: &Dual) -> Vec<u32> {
+    let mut upper = vec![0_u32; dual.edges.len()];
+    let mut lower = vec![0_u32; dual.edges.len()];
+    for i in 0..dual.nodes() {
+        for k in dual.pattern.range(i) {
+            let e = dual.edge_of[k] as usize;
+            if dual.pattern.col_idx()[k] as usize > i { upper[e] = k as u32 } else { lower[e] = k as u32 }
+        }
+    }
+    let mut out = vec![0; dual.edge_of.len()];
+    for (&u, &l) in upper.iter().zip(&lower) {
+        out[u as usize] = l;
+        out[l as usize] = u;
+    }
+    out
+}

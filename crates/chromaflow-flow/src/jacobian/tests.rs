@@ -1,0 +1,163 @@
+use super::*;
+use crate::config::{Boundary, FluxScheme, Space};
+use crate::gas::{conserved, primitive};
+use crate::residual::Inviscid;
+use crate::testmesh::mixed_cube;
+use chromaflow::Policy;
+
+const FREE: [f64; 5] = [1.0, 0.4, 0.3, -0.2, 1.0 / 1.4];
+
+fn boundaries() -> Vec<BoundaryData> {
+    let kinds = [
+        Boundary::Inlet { total_pressure: 1.25, total_temperature: 1.05, direction: [1.0, 0.1, 0.0] },
+        Boundary::Outlet { pressure: 0.98 },
+        Boundary::SlipWall,
+        Boundary::Farfield,
+        Boundary::Symmetry,
+        Boundary::Extrapolation,
+    ];
+    kinds.map(|kind| BoundaryData { kind, free: FREE }).to_vec()
+}
+
+/// A smooth subsonic flow on a mixed mesh.
+fn flow() -> (Dual, Vec<NodeRecord>, Vec<[f64; 5]>) {
+    let mesh = mixed_cube(4, 0.2);
+    let q: Vec<[f64; 5]> = mesh
+        .nodes
+        .iter()
+        .map(|x| {
+            let s = (2.0 * x[0] - x[1] + 3.0 * x[2]).sin();
+            conserved(Gas::AIR, &[1.0 + 0.1 * s, 0.4 + 0.1 * s, 0.3 * s, -0.2, 0.7 - 0.1 * s])
+        })
+        .collect();
+    let nodes = records(&mesh.nodes, &q);
+    (Dual::new(&mesh), nodes, q)
+}
+
+fn records(x: &[[f64; 3]], q: &[[f64; 5]]) -> Vec<NodeRecord> {
+    x.iter()
+        .zip(q)
+        .map(|(x, q)| {
+            let w = primitive(Gas::AIR, q);
+            [w[0], w[1], w[2], w[3], w[4], x[0], x[1], x[2]]
+        })
+        .collect()
+}
+
+fn assembled(
+    dual: &Dual,
+    nodes: &[NodeRecord],
+    scheme: JacobianScheme,
+    policy: Policy,
+    threads: usize,
+) -> Jacobian {
+    let team = Team::new(threads);
+    let transpose = transpose_positions(dual);
+    let boundaries = boundaries();
+    let assembly = Assembly {
+        team: &team,
+        dual,
+        transpose: &transpose,
+        boundaries: &boundaries,
+        scheme,
+        entropy_fix: 0.1,
+        gas: Gas::AIR,
+    };
+    let mut jac = Jacobian::zeroed(dual.pattern.clone(), 5, policy).unwrap();
+    assembly.assemble(nodes, f64::INFINITY, &mut jac);
+    jac
+}
+
+#[test]
+fn van_leers_matrix_is_the_derivative_of_its_residual() {
+    let (dual, nodes, q) = flow();
+    let x: Vec<[f64; 3]> = nodes.iter().map(|n| [n[5], n[6], n[7]]).collect();
+    let jac = assembled(&dual, &nodes, JacobianScheme::VanLeer, Policy::D, 2);
+    let OffDiagonal::F64(off) = &jac.off else { panic!("policy d") };
+    let (team, boundaries) = (Team::new(1), boundaries());
+    let space = Space { flux: FluxScheme::VanLeer, second_order: false, ..Space::default() };
+    let inviscid = Inviscid {
+        team: &team,
+        dual: &dual,
+        boundaries: &boundaries,
+        space: &space,
+        gas: Gas::AIR,
+        length: 1.0,
+    };
+    let residual = |q: &[[f64; 5]]| {
+        let nodes = records(&x, q);
+        let mut fluxes = vec![[0.0; 5]; dual.edges.len()];
+        let mut out = vec![[0.0; 5]; q.len()];
+        inviscid.edge_fluxes(&nodes, &[], &[], &mut fluxes);
+        inviscid.gather(&fluxes, &mut out);
+        inviscid.add_boundaries(&nodes, &mut out);
+        out
+    };
+    let step = 1e-6;
+    for j in (0..q.len()).step_by(3) {
+        for c in 0..5 {
+            let (mut more, mut less) = (q.clone(), q.clone());
+            more[j][c] += step;
+            less[j][c] -= step;
+            let (more, less) = (residual(&more), residual(&less));
+            for i in 0..q.len() {
+                for r in 0..5 {
+                    let expected = (more[i][r] - less[i][r]) / (2.0 * step);
+                    let found = if i == j {
+                        jac.diag[i * 25 + c * 5 + r]
+                    } else {
+                        dual.pattern.find(i, j).map_or(0.0, |k| off[k * 25 + c * 5 + r])
+                    };
+                    assert!((found - expected).abs() < 1e-8, "({i}, {j}) [{r}, {c}]: {found} {expected}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn roes_matrix_is_exact_in_uniform_flow() {
+    // There the frozen |A| costs nothing: compare with finite differences at one state.
+    let (dual, mut nodes, _) = flow();
+    for node in &mut nodes {
+        node[..5].copy_from_slice(&FREE);
+    }
+    let roe = assembled(&dual, &nodes, JacobianScheme::Roe, Policy::D, 1);
+    let OffDiagonal::F64(off) = &roe.off else { panic!("policy d") };
+    let fix = EntropyFix { acoustic: 0.1, convective: 0.1 };
+    let q = conserved(Gas::AIR, &FREE);
+    for (e, [a, b]) in dual.edges.iter().enumerate() {
+        let k = dual.pattern.find(*a as usize, *b as usize).unwrap();
+        for c in 0..5 {
+            let step = 1e-6;
+            let shifted = |s: f64| {
+                let mut other = q;
+                other[c] += s;
+                crate::flux::flux_roe(Gas::AIR, &FREE, &primitive(Gas::AIR, &other), &dual.areas[e], fix)
+            };
+            let (more, less) = (shifted(step), shifted(-step));
+            for r in 0..5 {
+                let expected = (more[r] - less[r]) / (2.0 * step);
+                assert!((off[k * 25 + c * 5 + r] - expected).abs() < 1e-8);
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_change_nothing_and_ds_rounds_d() {
+    let (dual, nodes, _) = flow();
+    for scheme in [JacobianScheme::Roe, JacobianScheme::VanLeer] {
+        let d = assembled(&dual, &nodes, scheme, Policy::D, 1);
+        let ds = assembled(&dual, &nodes, scheme, Policy::Ds, 3);
+        let (OffDiagonal::F64(wide), OffDiagonal::F32(narrow)) = (&d.off, &ds.off) else {
+            panic!("policies")
+        };
+        assert!(wide.iter().zip(narrow.iter()).all(|(w, n)| *w as f32 == *n));
+        for (w, n) in d.diag.iter().zip(ds.diag.iter()) {
+            assert!((w - n).abs() < 1e-7);
+        }
+        let three = assembled(&dual, &nodes, scheme, Policy::D, 3);
+        assert_eq!(&*d.diag, &*three.diag);
+    }
+}

@@ -1,0 +1,148 @@
+//! The state seen from outside: fields, restarts, memory, facts. Everything is in the mesh's own order of nodes.
+
+use super::{FlowError, FlowSolver};
+use crate::gas::{entropy, primitive, sound_speed, temperature};
+use crate::gradient::NodeRecord;
+use crate::output::{Field, Restart};
+use crate::residual::primitive_of;
+use chromaflow::order::PlanReport;
+
+const CONSERVED: &str = "conserved";
+
+/// Bytes that a solver holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Blocks and pattern of the Jacobian; its diagonal is inverted in place.
+    pub jacobian: usize,
+    /// Dual metrics and node coordinates.
+    pub mesh: usize,
+    /// Conserved and primitive state, and earlier time levels.
+    pub state: usize,
+    /// Gradients, fluxes, residual, update and the like.
+    pub work: usize,
+}
+
+impl Memory {
+    /// All of it.
+    pub fn total(&self) -> usize {
+        self.jacobian + self.mesh + self.state + self.work
+    }
+}
+
+impl FlowSolver {
+    /// Fields to look at: density, velocity, pressure, mach, temperature, cp, entropy.
+    pub fn fields(&self) -> Vec<Field> {
+        let free = self.scale.pressure;
+        let dynamic = 0.5 * self.config.freestream.mach.powi(2);
+        let gas = self.gas;
+        let scalar = |name: &str, f: &dyn Fn(&[f64; 5]) -> f64| {
+            Field::scalar(name, self.in_file_order(1, |node, out| out.push(f(&primitive_of(node)))))
+        };
+        vec![
+            scalar("density", &|w| w[0]),
+            Field::vector("velocity", 3, self.in_file_order(3, |node, out| out.extend(&node[1..4]))),
+            scalar("pressure", &|w| w[4]),
+            scalar("mach", &|w| (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]).sqrt() / sound_speed(gas, w)),
+            scalar("temperature", &|w| temperature(gas, w)),
+            scalar("cp", &|w| (w[4] - free) / dynamic),
+            scalar("entropy", &|w| entropy(gas, w)),
+        ]
+    }
+
+    /// Everything that a run needs to go on.
+    pub fn restart(&self) -> Restart {
+        let mut restart = Restart::default();
+        let mut fact = |name: &str, value: f64| restart.facts.insert(name.to_owned(), value);
+        fact("iteration", self.iteration as f64);
+        fact("cfl", self.control.value);
+        if let Some(first) = self.first_residual {
+            fact("first_residual", first);
+        }
+        let rows = self.plan.permutation.new_of_old();
+        let mut values = Vec::with_capacity(5 * self.file_nodes());
+        for i in 0..self.file_nodes() {
+            values.extend(self.q[rows[i % rows.len()] as usize]);
+        }
+        restart.fields.push(Field::vector(CONSERVED, 5, values));
+        restart
+    }
+
+    /// Goes on from a restart of the same mesh.
+    ///
+    /// # Errors
+    /// [`FlowError::Restart`] when a field is missing, has the wrong length or is not a physical state.
+    pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
+        let fault = |problem: String| FlowError::Restart { field: CONSERVED.to_owned(), problem };
+        let field = restart.field(CONSERVED).ok_or_else(|| fault("is missing".to_owned()))?;
+        let expected = 5 * self.file_nodes();
+        if field.components != 5 || field.values.len() != expected {
+            return Err(fault(format!("has {} values, {expected} expected", field.values.len())));
+        }
+        let rows = self.plan.permutation.new_of_old();
+        for (i, &row) in rows.iter().enumerate() {
+            let q: [f64; 5] = field.values[5 * i..5 * i + 5].try_into().expect("five components a node");
+            let w = primitive(self.gas, &q);
+            if !(q.iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0) {
+                return Err(fault(format!("has no physical state at node {i}: {q:?}")));
+            }
+            self.q[row as usize] = q;
+        }
+        self.last_good.copy_from_slice(&self.q);
+        self.refresh_nodes();
+        let fact = |name: &str| restart.facts.get(name).copied().filter(|v| v.is_finite() && *v > 0.0);
+        self.iteration = fact("iteration").unwrap_or(0.0) as usize;
+        self.first_residual = fact("first_residual");
+        if let Some(cfl) = fact("cfl") {
+            self.control.value = cfl.clamp(self.config.implicit.cfl.min, self.config.implicit.cfl.max);
+        }
+        Ok(())
+    }
+
+    /// Bytes held, by purpose.
+    pub fn memory(&self) -> Memory {
+        let n = self.q.len();
+        Memory {
+            jacobian: self.jacobian.bytes(),
+            mesh: self.dual.bytes() + size_of_val(&*self.transpose) + 24 * n,
+            state: size_of_val(&*self.q) + size_of_val(&*self.last_good) + 40 * n,
+            work: size_of_val(&*self.gradients)
+                + size_of_val(&*self.fluxes)
+                + size_of_val(&*self.residual)
+                + size_of_val(&*self.update),
+        }
+    }
+
+    /// How the nodes were ordered: bandwidth, colors.
+    pub fn order(&self) -> &PlanReport {
+        &self.plan.report
+    }
+
+    /// Iterations done.
+    pub fn iteration(&self) -> usize {
+        self.iteration
+    }
+
+    /// The Jacobian of the last step (in `dsh` with its off-diagonal blocks converted; its diagonal blocks are inverted), its rows in the solver's order.
+    pub fn jacobian(&self) -> &chromaflow::Jacobian {
+        &self.jacobian
+    }
+
+    /// The residual at the last step, in the solver's order.
+    pub fn residual(&self) -> &[[f64; 5]] {
+        &self.residual
+    }
+
+    /// Nodes of the mesh as given (both planes of a planar one).
+    fn file_nodes(&self) -> usize {
+        self.q.len() * if self.planar { 2 } else { 1 }
+    }
+
+    fn in_file_order(&self, width: usize, f: impl Fn(&NodeRecord, &mut Vec<f64>)) -> Vec<f64> {
+        let rows = self.plan.permutation.new_of_old();
+        let mut out = Vec::with_capacity(width * self.file_nodes());
+        for i in 0..self.file_nodes() {
+            f(&self.nodes[rows[i % rows.len()] as usize], &mut out);
+        }
+        out
+    }
+}

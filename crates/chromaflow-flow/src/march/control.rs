@@ -1,0 +1,79 @@
+//! The CFL number from step to step.
+
+use crate::config::Cfl;
+
+/// Watches residuals and updates, and sets the CFL number.
+#[derive(Clone, Debug)]
+pub struct CflControl {
+    config: Cfl,
+    /// The CFL number of the next step.
+    pub value: f64,
+    /// Growth is suspended for so many steps after a back-off.
+    hold: usize,
+    last: Option<f64>,
+}
+
+/// Residual growth in one step that makes the CFL number fall.
+const GROWTH_LIMIT: f64 = 1.5;
+/// Fraction of nodes with cut updates that makes the CFL number stay.
+const LIMITED_FRACTION: f64 = 1e-3;
+
+impl CflControl {
+    /// Starts at the configured CFL number.
+    pub fn new(config: Cfl) -> Self {
+        Self { config, value: config.start, hold: 0, last: None }
+    }
+
+    /// After a step from a state of this residual, `limited` of its updates cut (a fraction of the nodes).
+    pub fn accept(&mut self, residual: f64, limited: f64) {
+        let ratio = self.last.map_or(1.0, |last| residual / last);
+        self.last = Some(residual);
+        if self.config.adaptive && ratio > GROWTH_LIMIT {
+            self.value *= 0.5;
+            self.hold = 3;
+        } else if self.config.adaptive && (self.hold > 0 || limited > LIMITED_FRACTION) {
+            self.hold = self.hold.saturating_sub(1);
+        } else {
+            self.value *= self.config.growth;
+        }
+        self.value = self.value.clamp(self.config.min, self.config.max);
+    }
+
+    /// After a step that had to be taken back. Returns whether it is worth another try.
+    pub fn reject(&mut self) -> bool {
+        let possible = self.value > self.config.min;
+        self.value = (0.2 * self.value).max(self.config.min);
+        self.hold = 10;
+        self.last = None;
+        possible
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grows_holds_and_backs_off() {
+        let cfl = Cfl { start: 10.0, min: 1.0, max: 30.0, growth: 2.0, adaptive: true };
+        let mut control = CflControl::new(cfl);
+        control.accept(1.0, 0.0);
+        assert_eq!(control.value, 20.0);
+        control.accept(1.0, 0.5);
+        assert_eq!(control.value, 20.0, "updates were cut");
+        control.accept(2.0, 0.0);
+        assert_eq!(control.value, 10.0, "the residual doubled");
+        for _ in 0..3 {
+            control.accept(1.0, 0.0);
+            assert_eq!(control.value, 10.0, "on hold");
+        }
+        for _ in 0..5 {
+            control.accept(1.0, 0.0);
+        }
+        assert_eq!(control.value, 30.0, "recovered");
+        assert!(control.reject());
+        assert_eq!(control.value, 6.0);
+        while control.reject() {}
+        assert_eq!(control.value, 1.0);
+    }
+}

@@ -1,0 +1,55 @@
+//! A set-up that cannot be run.
+
+/// Why a flow solver could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum FlowError {
+    /// A marker of the mesh without a boundary condition.
+    #[error("marker `{marker}` has no boundary condition; give it one (the mesh's markers are {all})")]
+    MissingBoundary {
+        /// Its name.
+        marker: String,
+        /// All markers of the mesh.
+        all: String,
+    },
+    /// A boundary condition for a marker that the mesh does not have.
+    #[error(
+        "there is a boundary condition for marker `{marker}`, which the mesh does not have (its markers are {all})"
+    )]
+    UnknownMarker {
+        /// Its name.
+        marker: String,
+        /// All markers of the mesh.
+        all: String,
+    },
+    /// A number out of its range.
+    #[error("{name} = {value}: {expected}")]
+    Value {
+        /// Which number.
+        name: &'static str,
+        /// What it is.
+        value: f64,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// A control volume that is not positive.
+    #[error("the control volume of node {node} at {at:?} is {volume:e}: an element there is inside out")]
+    Volume {
+        /// Node in the file's order.
+        node: usize,
+        /// Its coordinates.
+        at: [f64; 3],
+        /// The volume.
+        volume: f64,
+    },
+    /// A restart field that is missing or has the wrong length.
+    #[error("restart field `{field}` {problem}")]
+    Restart {
+        /// Its name.
+        field: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A matrix that the linear solver refuses.
+    #[error("linear solver: {0}")]
+    Linear(String),
+}

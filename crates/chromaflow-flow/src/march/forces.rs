@@ -1,0 +1,120 @@
+//! Forces on walls and their coefficients.
+
+use crate::config::FlowConfig;
+use crate::dual::{Dual, cross, dot, sub};
+use crate::gradient::NodeRecord;
+
+/// Force and moment coefficients, in body axes and along the stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Coefficients {
+    /// Force over dynamic pressure and reference area, in the mesh's axes.
+    pub force: [f64; 3],
+    /// Moment about the reference point, over dynamic pressure, reference area and length.
+    pub moment: [f64; 3],
+    /// Lift.
+    pub cl: f64,
+    /// Drag.
+    pub cd: f64,
+    /// Pitching moment: about y, or about -z where lift points along y (nose up is positive).
+    pub cm: f64,
+}
+
+/// Coefficients of one marker, or of all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MarkerForces {
+    /// Name of the marker.
+    pub name: String,
+    /// From pressure.
+    pub pressure: Coefficients,
+    /// From friction.
+    pub viscous: Coefficients,
+}
+
+/// Forces of all walls.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Forces {
+    /// Pressure and friction together.
+    pub total: Coefficients,
+    /// All walls, from pressure.
+    pub pressure: Coefficients,
+    /// All walls, from friction.
+    pub viscous: Coefficients,
+    /// Wall by wall.
+    pub markers: Vec<MarkerForces>,
+}
+
+/// Axes and scales of coefficients.
+#[derive(Clone, Copy, Debug)]
+pub struct ForceScale {
+    /// Unit vector of drag.
+    pub drag: [f64; 3],
+    /// Unit vector of lift.
+    pub lift: [f64; 3],
+    /// Dynamic pressure times reference area.
+    pub force: f64,
+    /// Reference length.
+    pub length: f64,
+    /// Reference point.
+    pub center: [f64; 3],
+    /// Whether lift points along y at zero incidence.
+    pub lift_y: bool,
+    /// Static pressure of the free stream.
+    pub pressure: f64,
+}
+
+impl Coefficients {
+    /// Adds a force (dimensions of pressure times area) that acts at `x`.
+    pub fn add(&mut self, scale: &ForceScale, x: [f64; 3], force: [f64; 3]) {
+        let f = force.map(|v| v / scale.force);
+        let m = cross(sub(x, scale.center), f).map(|v| v / scale.length);
+        for d in 0..3 {
+            self.force[d] += f[d];
+            self.moment[d] += m[d];
+        }
+        self.finish(scale);
+    }
+
+    /// Adds other coefficients of the same scale.
+    pub fn merge(&mut self, scale: &ForceScale, other: &Self) {
+        for d in 0..3 {
+            self.force[d] += other.force[d];
+            self.moment[d] += other.moment[d];
+        }
+        self.finish(scale);
+    }
+
+    fn finish(&mut self, scale: &ForceScale) {
+        self.cl = dot(self.force, scale.lift);
+        self.cd = dot(self.force, scale.drag);
+        self.cm = if scale.lift_y { -self.moment[2] } else { self.moment[1] };
+    }
+}
+
+/// Forces on the walls of `config`. `friction(patch, i)` is the viscous force on the `i`-th node of a patch.
+pub fn forces(
+    config: &FlowConfig,
+    scale: &ForceScale,
+    dual: &Dual,
+    nodes: &[NodeRecord],
+    friction: impl Fn(usize, usize) -> [f64; 3],
+) -> Forces {
+    let mut all = Forces::default();
+    for (p, patch) in dual.patches.iter().enumerate() {
+        if !config.boundaries.get(&patch.name).is_some_and(|b| b.is_wall()) {
+            continue;
+        }
+        let mut marker = MarkerForces { name: patch.name.clone(), ..MarkerForces::default() };
+        for (i, (&node, n)) in patch.nodes.iter().zip(&patch.areas).enumerate() {
+            let record = &nodes[node as usize];
+            let x = [record[5], record[6], record[7]];
+            marker.pressure.add(scale, x, n.map(|v| (record[4] - scale.pressure) * v));
+            marker.viscous.add(scale, x, friction(p, i));
+        }
+        all.pressure.merge(scale, &marker.pressure);
+        all.viscous.merge(scale, &marker.viscous);
+        all.markers.push(marker);
+    }
+    all.total.merge(scale, &all.pressure.clone());
+    all.total.merge(scale, &all.viscous.clone());
+    all
+}

@@ -1,0 +1,342 @@
+//! The flow solver: backward Euler in pseudo-time with the multicolor relaxation inside.
+
+mod access;
+mod control;
+mod error;
+mod forces;
+mod linear;
+mod report;
+mod setup;
+#[cfg(test)]
+mod tests;
+
+pub use access::Memory;
+pub use error::FlowError;
+pub use forces::{Coefficients, Forces, MarkerForces};
+pub use report::{BadNode, StepReport, Times};
+
+use crate::config::{FlowConfig, Time};
+use crate::dual::Dual;
+use crate::gas::{Gas, primitive};
+use crate::gradient::{Gradient, NodeRecord, least_squares};
+use crate::jacobian::Assembly;
+use crate::parallel;
+use crate::residual::{BoundaryData, Inviscid};
+use chromaflow::order::Plan;
+use chromaflow::{Jacobian, Outcome};
+use chromaflow_device::Team;
+use control::CflControl;
+use forces::ForceScale;
+use linear::LinearSolver;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// An implicit solver for one mesh and one set-up, with its state.
+pub struct FlowSolver {
+    team: Arc<Team>,
+    config: FlowConfig,
+    gas: Gas<f64>,
+    plan: Plan,
+    dual: Dual,
+    transpose: Vec<u32>,
+    boundaries: Vec<BoundaryData>,
+    /// Nodes on walls without slip, ascending, with the wall's temperature where it has one.
+    fixed: Vec<(u32, Option<f64>)>,
+    scale: ForceScale,
+    planar: bool,
+    /// Volume of the domain.
+    volume: f64,
+    /// Conserved state, and the last one known to be good.
+    q: Vec<[f64; 5]>,
+    last_good: Vec<[f64; 5]>,
+    nodes: Vec<NodeRecord>,
+    gradients: Vec<Gradient>,
+    fluxes: Vec<[f64; 5]>,
+    residual: Vec<[f64; 5]>,
+    update: Vec<f64>,
+    jacobian: Jacobian,
+    linear: LinearSolver,
+    control: CflControl,
+    iteration: usize,
+    first_residual: Option<f64>,
+    times: Times,
+}
+
+impl FlowSolver {
+    /// One iteration: residual, Jacobian, sweeps, update.
+    pub fn step(&mut self) -> StepReport {
+        let start = Instant::now();
+        let mut times = Times::default();
+        self.iteration += 1;
+        timed(&mut times.rhs, || self.compute_residual());
+        let mut report =
+            StepReport { iteration: self.iteration, cfl: self.control.value, ..StepReport::default() };
+        timed(&mut times.misc, || {
+            report.residual = self.norms();
+            report.forces = self.forces();
+        });
+        if report.residual.iter().all(|r| r.is_finite()) {
+            self.advance(&mut report, &mut times);
+        } else {
+            report.bad = self.first_bad(&self.residual);
+            self.take_back(&mut report);
+        }
+        times.total = start.elapsed().as_secs_f64();
+        report.times = times;
+        self.times.add(&times);
+        report
+    }
+
+    fn advance(&mut self, report: &mut StepReport, times: &mut Times) {
+        let density = report.residual[0];
+        let first = *self.first_residual.get_or_insert(density);
+        report.orders = if density > 0.0 { (first / density).log10() } else { f64::INFINITY };
+        if let Time::Steady(steady) = self.config.time {
+            if report.orders >= steady.orders || density == 0.0 {
+                report.outcome = Some(Outcome::Converged);
+                return;
+            }
+            if self.iteration >= steady.iterations {
+                report.outcome = Some(Outcome::IterationLimit);
+            }
+        }
+        timed(&mut times.lhs, || self.assemble());
+        timed(&mut times.pipsr, || self.linear.convert(&mut self.jacobian));
+        let measure = self.iteration.is_multiple_of(self.config.implicit.linear_report);
+        let solved = timed(&mut times.linear_solver, || {
+            let b = self.residual.as_flattened();
+            self.linear.solve(&mut self.jacobian, b, &mut self.update, measure)
+        });
+        match solved {
+            Ok(reduction) => report.linear_reduction = reduction,
+            Err(row) => {
+                report.bad = Some(self.bad_node(row));
+                return self.take_back(report);
+            }
+        }
+        timed(&mut times.misc, || {
+            self.last_good.copy_from_slice(&self.q);
+            report.limited = self.apply_update();
+            report.bad = self.first_bad(&self.q);
+        });
+        if report.bad.is_some() {
+            self.take_back(report);
+            return;
+        }
+        self.control.accept(density, report.limited as f64 / self.q.len() as f64);
+    }
+
+    fn take_back(&mut self, report: &mut StepReport) {
+        report.rejected = true;
+        self.q.copy_from_slice(&self.last_good);
+        self.refresh_nodes();
+        if !self.control.reject() {
+            report.outcome = Some(Outcome::Diverged { iteration: self.iteration });
+        }
+    }
+
+    /// Runs until an outcome; `watch` sees every report and may end the run by returning false.
+    pub fn run(&mut self, mut watch: impl FnMut(&StepReport) -> bool) -> Outcome {
+        loop {
+            let report = self.step();
+            let go_on = watch(&report);
+            if let Some(outcome) = report.outcome {
+                return outcome;
+            }
+            if !go_on {
+                return Outcome::IterationLimit;
+            }
+        }
+    }
+
+    fn second_order(&self) -> bool {
+        self.config.space.second_order && self.iteration > self.config.implicit.first_order_steps
+    }
+
+    fn inviscid(&self) -> Inviscid<'_> {
+        Inviscid {
+            team: &self.team,
+            dual: &self.dual,
+            boundaries: &self.boundaries,
+            space: &self.config.space,
+            gas: self.gas,
+            length: self.config.reference.length,
+        }
+    }
+
+    fn compute_residual(&mut self) {
+        let second_order = self.second_order();
+        let mut gradients = std::mem::take(&mut self.gradients);
+        let mut fluxes = std::mem::take(&mut self.fluxes);
+        let mut residual = std::mem::take(&mut self.residual);
+        if second_order {
+            let weights = self.config.space.gradient;
+            least_squares(&self.team, &self.dual.pattern, &self.nodes, weights, &mut gradients);
+        }
+        let used: &[Gradient] = if second_order { &gradients } else { &[] };
+        let inviscid = self.inviscid();
+        inviscid.edge_fluxes(&self.nodes, used, &[], &mut fluxes);
+        inviscid.gather(&fluxes, &mut residual);
+        inviscid.add_boundaries(&self.nodes, &mut residual);
+        self.hold_walls(&mut residual);
+        (self.gradients, self.fluxes, self.residual) = (gradients, fluxes, residual);
+    }
+
+    /// Momentum (and energy, where the temperature is given) of nodes on walls without slip is not solved for; nor is
+    /// momentum across the layer of a planar mesh.
+    fn hold_walls(&self, residual: &mut [[f64; 5]]) {
+        for &(i, temperature) in &self.fixed {
+            let r = &mut residual[i as usize];
+            r[1..4].fill(0.0);
+            if temperature.is_some() {
+                r[4] = 0.0;
+            }
+        }
+        if self.planar {
+            for r in residual {
+                r[3] = 0.0;
+            }
+        }
+    }
+
+    fn assemble(&mut self) {
+        self.linear.prepare(&mut self.jacobian);
+        let assembly = Assembly {
+            team: &self.team,
+            dual: &self.dual,
+            transpose: &self.transpose,
+            boundaries: &self.boundaries,
+            scheme: self.config.implicit.jacobian,
+            entropy_fix: self.config.space.entropy_fix.max(0.1),
+            gas: self.gas,
+        };
+        assembly.assemble(&self.nodes, self.control.value, &mut self.jacobian);
+    }
+
+    /// Norms of dq/dt over the domain: sqrt(sum of R^2/V over the whole volume).
+    fn norms(&self) -> [f64; 5] {
+        let sum: [f64; 5] = parallel::reduce(
+            &self.team,
+            self.residual.len(),
+            |rows| {
+                let mut sum = [0.0; 5];
+                for (r, volume) in self.residual[rows.clone()].iter().zip(&self.dual.volumes[rows]) {
+                    for v in 0..5 {
+                        sum[v] += r[v] * r[v] / volume;
+                    }
+                }
+                sum
+            },
+            |all, part| {
+                for v in 0..5 {
+                    all[v] += part[v];
+                }
+            },
+        );
+        sum.map(|s| (s / self.volume).sqrt())
+    }
+
+    /// q <- q - x, each node's update cut so that density and pressure change by `max_change` at most. Returns the
+    /// number of nodes cut.
+    fn apply_update(&mut self) -> usize {
+        let most = self.config.implicit.max_change;
+        let (gas, update) = (self.gas, &self.update);
+        let n = self.q.len();
+        let planar = self.planar;
+        parallel::rows2(&self.team, n, (1, &mut self.q), (1, &mut self.nodes), |rows, qs, nodes| {
+            for ((i, q), node) in rows.zip(qs).zip(nodes) {
+                let x: &[f64; 5] = update[5 * i..5 * i + 5].try_into().expect("five components a node");
+                let share = update_share(gas, q, node, x, most);
+                for v in 0..5 {
+                    q[v] -= share * x[v];
+                }
+                if planar {
+                    q[3] = 0.0;
+                }
+                let w = primitive(gas, q);
+                node[..5].copy_from_slice(&w);
+            }
+        });
+        // Counted again here, so that the count needs no array of its own.
+        let (q, old) = (&self.q, &self.last_good);
+        parallel::reduce(
+            &self.team,
+            n,
+            |rows| {
+                rows.filter(|&i| {
+                    let (full, taken) = (self.update[5 * i].abs(), (old[i][0] - q[i][0]).abs());
+                    full > 1e-6 * old[i][0] && taken < 0.999 * full
+                })
+                .count()
+            },
+            |all, part| *all += part,
+        )
+    }
+
+    fn refresh_nodes(&mut self) {
+        let (gas, q) = (self.gas, &self.q);
+        parallel::rows(&self.team, q.len(), 1, &mut self.nodes, |rows, nodes| {
+            for (i, node) in rows.zip(nodes) {
+                node[..5].copy_from_slice(&primitive(gas, &q[i]));
+            }
+        });
+    }
+
+    /// The first node where a state or residual is not finite, or a density or pressure not positive.
+    fn first_bad(&self, values: &[[f64; 5]]) -> Option<BadNode> {
+        let bad = |i: usize| {
+            let w = &self.nodes[i];
+            !(values[i].iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0)
+        };
+        (0..values.len()).find(|&i| bad(i)).map(|i| self.bad_node(i))
+    }
+
+    fn bad_node(&self, i: usize) -> BadNode {
+        let w = &self.nodes[i];
+        let marker = self.dual.patches.iter().find(|p| p.nodes.binary_search(&(i as u32)).is_ok());
+        BadNode {
+            node: self.plan.permutation.old_of_new()[i] as usize,
+            at: [w[5], w[6], w[7]],
+            marker: marker.map(|p| p.name.clone()),
+            state: self.q[i],
+        }
+    }
+
+    /// Force and moment coefficients of the present state.
+    pub fn forces(&self) -> Forces {
+        forces::forces(&self.config, &self.scale, &self.dual, &self.nodes, |_, _| [0.0; 3])
+    }
+
+    /// Times of all steps so far.
+    pub fn times(&self) -> Times {
+        self.times
+    }
+}
+
+/// The share of the update `x` that a node can take: changes of density and pressure stay below `most`.
+fn update_share(gas: Gas<f64>, q: &[f64; 5], node: &NodeRecord, x: &[f64; 5], most: f64) -> f64 {
+    let [rho, u, v, s, p] = [node[0], node[1], node[2], node[3], node[4]];
+    let d_rho = x[0].abs() / rho;
+    let kinetic = 0.5 * (u * u + v * v + s * s);
+    let d_p = (gas.gamma - 1.0) * (kinetic * x[0] - u * x[1] - v * x[2] - s * x[3] + x[4]);
+    let mut share = 1.0_f64.min(most / d_rho.max(1e-30)).min(most * p / d_p.abs().max(1e-30));
+    // The pressure is not linear in q: check, and halve while it would fall too far.
+    for _ in 0..20 {
+        let mut new = *q;
+        for k in 0..5 {
+            new[k] -= share * x[k];
+        }
+        if primitive(gas, &new)[4] > (1.0 - 2.0 * most).max(0.05) * p {
+            break;
+        }
+        share *= 0.5;
+    }
+    share
+}
+
+fn timed<T>(sum: &mut f64, f: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let out = f();
+    *sum += start.elapsed().as_secs_f64();
+    out
+}

@@ -1,0 +1,137 @@
+//! From a mesh and a set-up to a solver at free stream.
+
+use super::control::CflControl;
+use super::forces::ForceScale;
+use super::linear::LinearSolver;
+use super::{FlowError, FlowSolver, Times};
+use crate::config::{Boundary, FlowConfig};
+use crate::dual::Dual;
+use crate::gas::conserved;
+use crate::gradient::NodeRecord;
+use crate::jacobian::transpose_positions;
+use crate::mesh::{Mesh, Planar};
+use crate::numbering::renumber;
+use crate::residual::BoundaryData;
+use chromaflow::Jacobian;
+use chromaflow_device::Team;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl FlowSolver {
+    /// A solver at rest in the free stream everywhere.
+    ///
+    /// # Errors
+    /// [`FlowError`] names the marker, the number or the node that is wrong.
+    pub fn new(mesh: &Mesh, config: FlowConfig, team: Arc<Team>) -> Result<Self, FlowError> {
+        let mut config = config;
+        if mesh.planar.is_some() {
+            for side in [Planar::FRONT, Planar::BACK] {
+                config.boundaries.entry(side.to_owned()).or_insert(Boundary::Symmetry);
+            }
+        }
+        check(mesh, &config)?;
+        let gas = config.gas.gas();
+        let planar = mesh.planar.is_some();
+        let lift_y = config.reference.lift_axis.map_or(planar, |axis| axis == 1);
+        let axis = if lift_y { 1 } else { 2 };
+        let stream = config.freestream;
+        let free = stream.primitive(gas, axis);
+        let depth = mesh.planar.map_or(1.0, |p| p.depth);
+        let scale = ForceScale {
+            drag: stream.direction(axis),
+            lift: stream.lift_direction(axis),
+            force: stream.dynamic_pressure() * config.reference.area * depth,
+            length: config.reference.length,
+            center: config.reference.moment_center,
+            lift_y,
+            pressure: free[4],
+        };
+        let (mesh, plan) = renumber(mesh, &team);
+        let dual = Dual::new(&mesh);
+        let dual = mesh.planar.map_or_else(|| dual.clone(), |p| dual.collapsed(p.nodes_2d));
+        if let Some(i) = dual.volumes.iter().position(|&v| v <= 0.0 || v.is_nan()) {
+            let node = plan.permutation.old_of_new()[i] as usize;
+            return Err(FlowError::Volume { node, at: mesh.nodes[i], volume: dual.volumes[i] });
+        }
+        let boundaries: Vec<BoundaryData> =
+            dual.patches.iter().map(|p| BoundaryData { kind: config.boundaries[&p.name], free }).collect();
+        let mut fixed = BTreeMap::new();
+        for (patch, data) in dual.patches.iter().zip(&boundaries) {
+            let temperature = match data.kind {
+                Boundary::NoSlipAdiabatic => None,
+                Boundary::NoSlipIsothermal { temperature } => Some(temperature),
+                _ => continue,
+            };
+            for &i in &patch.nodes {
+                let known = fixed.entry(i).or_insert(None);
+                *known = known.or(temperature);
+            }
+        }
+        let n = dual.nodes();
+        let nodes: Vec<NodeRecord> = mesh.nodes[..n]
+            .iter()
+            .map(|x| [free[0], free[1], free[2], free[3], free[4], x[0], x[1], x[2]])
+            .collect();
+        let q = vec![conserved(gas, &free); n];
+        let jacobian = Jacobian::zeroed(dual.pattern.clone(), 5, config.implicit.policy)
+            .map_err(|e| FlowError::Linear(e.to_string()))?;
+        let linear = LinearSolver::new(&team, &plan.batches, &jacobian, &config.implicit)?;
+        Ok(Self {
+            team,
+            gas,
+            transpose: transpose_positions(&dual),
+            boundaries,
+            fixed: fixed.into_iter().collect(),
+            scale,
+            planar,
+            volume: dual.volumes.iter().sum(),
+            last_good: q.clone(),
+            q,
+            nodes,
+            gradients: if config.space.second_order { vec![[0.0; 15]; n] } else { Vec::new() },
+            fluxes: vec![[0.0; 5]; dual.edges.len()],
+            residual: vec![[0.0; 5]; n],
+            update: vec![0.0; 5 * n],
+            jacobian,
+            linear,
+            control: CflControl::new(config.implicit.cfl),
+            iteration: 0,
+            first_residual: None,
+            times: Times::default(),
+            plan,
+            dual,
+            config,
+        })
+    }
+}
+
+fn check(mesh: &Mesh, config: &FlowConfig) -> Result<(), FlowError> {
+    let all = || mesh.markers.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
+    for marker in &mesh.markers {
+        if !config.boundaries.contains_key(&marker.name) {
+            return Err(FlowError::MissingBoundary { marker: marker.name.clone(), all: all() });
+        }
+    }
+    for name in config.boundaries.keys() {
+        if !mesh.markers.iter().any(|m| m.name == *name) {
+            return Err(FlowError::UnknownMarker { marker: name.clone(), all: all() });
+        }
+    }
+    let positive = [
+        ("mach", config.freestream.mach),
+        ("reference.area", config.reference.area),
+        ("reference.length", config.reference.length),
+        ("cfl.start", config.implicit.cfl.start),
+        ("cfl.min", config.implicit.cfl.min),
+        ("max_change", config.implicit.max_change),
+    ];
+    for (name, value) in positive {
+        if !(value > 0.0 && value.is_finite()) {
+            return Err(FlowError::Value { name, value, expected: "must be positive" });
+        }
+    }
+    if config.gas.gamma <= 1.0 || config.gas.gamma.is_nan() {
+        return Err(FlowError::Value { name: "gamma", value: config.gas.gamma, expected: "must exceed 1" });
+    }
+    Ok(())
+}

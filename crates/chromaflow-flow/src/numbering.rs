@@ -1,0 +1,31 @@
+//! The order of nodes inside the solver: node i is row i of the Jacobian.
+
+use crate::dual::{front_pattern, neighbors};
+use crate::mesh::Mesh;
+use chromaflow::order::{Plan, PlanOptions};
+use chromaflow_device::Team;
+
+/// Orders the nodes for the sweeps (reverse Cuthill-McKee, then color by color) and gives the mesh in that order. Of a
+/// planar mesh the plan orders the front plane; the back plane follows it in the same order.
+pub fn renumber(mesh: &Mesh, team: &Team) -> (Mesh, Plan) {
+    let pattern = neighbors(mesh);
+    let pattern = mesh.planar.map_or_else(|| pattern.clone(), |p| front_pattern(&pattern, p.nodes_2d));
+    let plan = Plan::with_team(&pattern, &PlanOptions::default(), team)
+        .expect("the pattern of a mesh is square and symmetric");
+    let mut out = mesh.clone();
+    let n = plan.permutation.len();
+    for (from, to) in mesh.nodes.chunks(n).zip(out.nodes.chunks_mut(n)) {
+        plan.permutation.gather(1, from, to);
+    }
+    let new = |i: u32| plan.permutation.new_of_old()[i as usize % n] + (i as usize / n * n) as u32;
+    let renumber = |list: &mut [u32]| list.iter_mut().for_each(|i| *i = new(*i));
+    renumber(out.tets.as_flattened_mut());
+    renumber(out.pyramids.as_flattened_mut());
+    renumber(out.prisms.as_flattened_mut());
+    renumber(out.hexes.as_flattened_mut());
+    for marker in &mut out.markers {
+        renumber(marker.triangles.as_flattened_mut());
+        renumber(marker.quads.as_flattened_mut());
+    }
+    (out, plan)
+}

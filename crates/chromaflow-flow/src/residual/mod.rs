@@ -1,0 +1,98 @@
+//! The residual R(q): what flows out of every control volume.
+//!
+//! Fluxes are computed once an edge and then gathered node by node in the order of the edges, so that nothing races and
+//! no sum depends on the number of threads.
+
+mod boundary;
+mod edges;
+#[cfg(test)]
+mod tests;
+
+pub use boundary::BoundaryData;
+pub use edges::EdgeFluxes;
+
+use crate::config::Space;
+use crate::dual::Dual;
+use crate::gas::Gas;
+use crate::gradient::{Gradient, NodeRecord};
+use crate::parallel;
+use crate::real::dispatch;
+use chromaflow_device::{Isa, Team};
+
+/// What an inviscid residual is made from.
+pub struct Inviscid<'a> {
+    /// Who computes.
+    pub team: &'a Team,
+    /// The mesh's metrics.
+    pub dual: &'a Dual,
+    /// Boundary conditions of the dual's patches.
+    pub boundaries: &'a [BoundaryData],
+    /// The scheme.
+    pub space: &'a Space,
+    /// The gas.
+    pub gas: Gas<f64>,
+    /// Length that `limiter_k` refers to.
+    pub length: f64,
+}
+
+impl Inviscid<'_> {
+    /// Fluxes from a to b of all edges, `[edges]`. Second order where `gradients` is not empty; `limits` is empty where
+    /// no node-wise limiter is used.
+    pub fn edge_fluxes(
+        &self,
+        nodes: &[NodeRecord],
+        gradients: &[Gradient],
+        limits: &[[f64; 5]],
+        out: &mut [[f64; 5]],
+    ) {
+        parallel::rows(self.team, self.dual.edges.len(), 1, out, |range, out| {
+            let kernel = EdgeFluxes {
+                range,
+                edges: &self.dual.edges,
+                areas: &self.dual.areas,
+                nodes,
+                gradients,
+                limits,
+                space: self.space,
+                gas: self.gas,
+                length: self.length,
+                out,
+            };
+            dispatch(Isa::detect(), kernel);
+        });
+    }
+
+    /// Sums of the edges' fluxes out of each control volume, `[nodes]`.
+    pub fn gather(&self, fluxes: &[[f64; 5]], out: &mut [[f64; 5]]) {
+        let dual = self.dual;
+        parallel::rows(self.team, dual.nodes(), 1, out, |rows, out| {
+            for (i, sum) in rows.zip(out) {
+                *sum = [0.0; 5];
+                for k in dual.pattern.range(i) {
+                    let sign = if (dual.pattern.col_idx()[k] as usize) > i { 1.0 } else { -1.0 };
+                    let flux = &fluxes[dual.edge_of[k] as usize];
+                    for v in 0..5 {
+                        sum[v] += sign * flux[v];
+                    }
+                }
+            }
+        });
+    }
+
+    /// Adds the fluxes through the boundary.
+    pub fn add_boundaries(&self, nodes: &[NodeRecord], out: &mut [[f64; 5]]) {
+        for (patch, data) in self.dual.patches.iter().zip(self.boundaries) {
+            for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
+                let flux = data.flux(self.gas, &primitive_of(&nodes[i as usize]), n);
+                for v in 0..5 {
+                    out[i as usize][v] += flux[v];
+                }
+            }
+        }
+    }
+}
+
+/// The primitive state in a node record.
+pub fn primitive_of(node: &NodeRecord) -> [f64; 5] {
+    [node[0], node[1], node[2], node[3], node[4]]
+}

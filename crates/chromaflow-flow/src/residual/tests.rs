@@ -1,0 +1,70 @@
+use super::*;
+use crate::config::{Boundary, FluxScheme, Limiter};
+use crate::gradient::least_squares;
+use crate::testmesh::mixed_cube;
+
+const FREE: [f64; 5] = [1.0, 0.4, 0.3, -0.2, 1.0 / 1.4];
+
+fn residual(
+    dual: &Dual,
+    nodes: &[NodeRecord],
+    space: &Space,
+    kind: Boundary,
+    threads: usize,
+) -> Vec<[f64; 5]> {
+    let team = Team::new(threads);
+    let boundaries = vec![BoundaryData { kind, free: FREE }; dual.patches.len()];
+    let inviscid = Inviscid { team: &team, dual, boundaries: &boundaries, space, gas: Gas::AIR, length: 1.0 };
+    let mut gradients = vec![[0.0; 15]; nodes.len()];
+    least_squares(&team, &dual.pattern, nodes, space.gradient, &mut gradients);
+    let mut fluxes = vec![[0.0; 5]; dual.edges.len()];
+    let mut out = vec![[0.0; 5]; nodes.len()];
+    inviscid.edge_fluxes(nodes, if space.second_order { &gradients } else { &[] }, &[], &mut fluxes);
+    inviscid.gather(&fluxes, &mut out);
+    inviscid.add_boundaries(nodes, &mut out);
+    out
+}
+
+fn largest(r: &[[f64; 5]]) -> f64 {
+    r.as_flattened().iter().fold(0.0, |m, v| m.max(v.abs()))
+}
+
+#[test]
+fn the_free_stream_stays_on_mixed_meshes() {
+    let mesh = mixed_cube(6, 0.25);
+    let dual = Dual::new(&mesh);
+    assert!(dual.closure_error() < 1e-13);
+    let nodes: Vec<NodeRecord> =
+        mesh.nodes.iter().map(|x| [FREE[0], FREE[1], FREE[2], FREE[3], FREE[4], x[0], x[1], x[2]]).collect();
+    for flux in [FluxScheme::Roe, FluxScheme::Hllc, FluxScheme::VanLeer] {
+        for limiter in [Limiter::None, Limiter::VanAlbada] {
+            let space = Space { flux, limiter, ..Space::default() };
+            let r = residual(&dual, &nodes, &space, Boundary::Farfield, 2);
+            assert!(largest(&r) < 1e-14, "{flux:?} {}", largest(&r));
+        }
+    }
+}
+
+#[test]
+fn mass_is_conserved_and_threads_change_nothing() {
+    let mesh = mixed_cube(5, 0.2);
+    let dual = Dual::new(&mesh);
+    let nodes: Vec<NodeRecord> = mesh
+        .nodes
+        .iter()
+        .map(|x| {
+            let s = (3.0 * x[0] + 2.0 * x[1] - x[2]).sin();
+            [1.0 + 0.2 * s, 0.3, 0.2 * s, -0.1, 0.7 + 0.1 * s, x[0], x[1], x[2]]
+        })
+        .collect();
+    let one = residual(&dual, &nodes, &Space::default(), Boundary::SlipWall, 1);
+    // Nothing passes walls: mass and energy stay inside.
+    for v in [0, 4] {
+        let sum: f64 = one.iter().map(|r| r[v]).sum();
+        assert!(sum.abs() < 1e-13, "{sum}");
+    }
+    assert!(largest(&one) > 1e-3);
+    for threads in [2, 3, 5] {
+        assert_eq!(one, residual(&dual, &nodes, &Space::default(), Boundary::SlipWall, threads));
+    }
+}
