@@ -14,6 +14,7 @@ pub mod mesh;
 mod numbering;
 pub mod output;
 mod parallel;
+pub mod pointwise;
 pub mod real;
 pub mod residual;
 #[cfg(test)]

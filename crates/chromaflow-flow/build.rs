@@ -1,0 +1,45 @@
+//! Emits the pointwise physics as CUDA C++, see the crate's module `pointwise`.
+
+use chromaflow_pointwise::{Source, emit};
+use std::{env, fs, path::Path, process::exit};
+
+/// The files that keep to the subset, and the modules through which their public functions are reached.
+const FILES: [(&str, &str); 13] = [
+    ("src/gas/state.rs", "crate::gas"),
+    ("src/flux/euler.rs", "crate::flux"),
+    ("src/flux/roe.rs", "crate::flux"),
+    ("src/flux/hllc.rs", "crate::flux"),
+    ("src/flux/van_leer.rs", "crate::flux"),
+    ("src/bc/mod.rs", "crate::bc"),
+    ("src/bc/farfield.rs", "crate::bc"),
+    ("src/bc/open.rs", "crate::bc"),
+    ("src/bc/wall.rs", "crate::bc"),
+    ("src/limiter/limiters.rs", "crate::limiter"),
+    ("src/limiter/umuscl.rs", "crate::limiter"),
+    ("src/viscous/stress.rs", "crate::viscous"),
+    ("src/viscous/green_gauss.rs", "crate::viscous"),
+];
+
+fn main() {
+    let texts: Vec<String> = FILES
+        .iter()
+        .map(|(path, _)| {
+            println!("cargo::rerun-if-changed={path}");
+            fs::read_to_string(path).unwrap_or_else(|e| panic!("{path}: {e}"))
+        })
+        .collect();
+    let sources: Vec<Source<'_>> =
+        FILES.iter().zip(&texts).map(|(&(path, module), text)| Source { path, module, text }).collect();
+    let output = emit(&sources).unwrap_or_else(|e| {
+        println!("cargo::error=outside the pointwise subset: crates/chromaflow-flow/{e}");
+        exit(1)
+    });
+    let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
+    for (name, text) in [
+        ("pointwise.cuh", &output.cuda),
+        ("pointwise_tests.cu", &output.test_kernels),
+        ("pointwise_entries.rs", &output.rust_entries),
+    ] {
+        fs::write(Path::new(&out).join(name), text).unwrap_or_else(|e| panic!("{out}/{name}: {e}"));
+    }
+}
