@@ -69,7 +69,7 @@ impl Reader<'_> {
                 if self.rust {
                     format!("[{parts}]")
                 } else {
-                    format!("{}{{{{{parts}}}}}", cpp(self.program, ty, constants))
+                    format!("{}{{{{{parts}}}}}", cpp(ty, constants))
                 }
             }
             Type::Tuple(elements) => {
@@ -77,7 +77,7 @@ impl Reader<'_> {
                 if self.rust {
                     format!("({})", parts.join(", "))
                 } else {
-                    format!("{}{{{}}}", cpp(self.program, ty, constants), parts.join(", "))
+                    format!("{}{{{}}}", cpp(ty, constants), parts.join(", "))
                 }
             }
             Type::Struct(name, given) => {
@@ -93,12 +93,13 @@ impl Reader<'_> {
                 if self.rust {
                     format!("{}::{name} {{ {} }}", self.program.modules[name], parts.join(", "))
                 } else {
-                    format!("{}{{{}}}", cpp(self.program, ty, constants), parts.join(", "))
+                    format!("{}{{{}}}", cpp(ty, constants), parts.join(", "))
                 }
             }
             Type::Enum(name) => {
                 let variants = &self.program.enums[name];
-                let pick = format!("choice / {} % {}", self.choices, variants.len());
+                let rest = if self.choices == 1 { String::new() } else { format!(" / {}", self.choices) };
+                let pick = format!("choice{rest} % {}", variants.len());
                 self.choices *= variants.len();
                 if self.rust {
                     let module = &self.program.modules[name];
@@ -115,14 +116,14 @@ impl Reader<'_> {
 }
 
 /// C++ name of a type with T = double and constants put in.
-fn cpp(program: &Program, ty: &Type, constants: &Constants) -> String {
+fn cpp(ty: &Type, constants: &Constants) -> String {
     match ty {
         Type::Scalar => "double".to_owned(),
         Type::Array(element, n) => {
-            format!("Array<{}, {}>", cpp(program, element, constants), number(n, constants))
+            format!("Array<{}, {}>", cpp(element, constants), number(n, constants))
         }
         Type::Tuple(elements) => {
-            let names: Vec<String> = elements.iter().map(|e| cpp(program, e, constants)).collect();
+            let names: Vec<String> = elements.iter().map(|e| cpp(e, constants)).collect();
             format!("Tuple{}<{}>", names.len(), names.join(", "))
         }
         Type::Struct(name, given) => {
