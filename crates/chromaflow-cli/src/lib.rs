@@ -42,6 +42,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run a flow case: from a mesh to forces and fields
+    Run(Box<run::Args>),
     /// Solve a linear system read from a matrix file
     Solve(solve::Args),
     /// Look at, convert, refine, check or make meshes
@@ -72,6 +74,7 @@ pub fn main() -> ExitCode {
 fn dispatch(cli: Cli) -> CliResult {
     let ctx = Context::new(cli.global)?;
     match &cli.command {
+        Command::Run(args) => run::run(args, &ctx),
         Command::Solve(args) => solve::run(args, &ctx),
         Command::Mesh(args) => mesh::run(args, &ctx),
         Command::Bench(args) => bench::run(args, &ctx),

@@ -25,6 +25,35 @@ impl Source {
         Self { path: path.to_owned(), text }.parse()
     }
 
+    /// Reads a case file and changes keys of it: each of `sets` is `section.key=value`, the value in TOML's syntax or a
+    /// plain word.
+    ///
+    /// # Errors
+    /// As [`Source::read`]; and a change that names no key.
+    pub fn read_with(path: &Path, sets: &[String]) -> CliResult<(Self, CaseFile)> {
+        let (source, case) = Self::read(path)?;
+        if sets.is_empty() {
+            return Ok((source, case));
+        }
+        let bad = |set: &str, why: &str| CliError::input(format!("--set {set}: {why}"));
+        let mut table: toml::Table = toml::from_str(&source.text).expect("it was parsed above");
+        for set in sets {
+            let split = set.split_once('=').and_then(|(key, value)| Some((key.split_once('.')?, value)));
+            let ((section, key), value) = split.ok_or_else(|| bad(set, "expected section.key=value"))?;
+            let parsed = toml::from_str::<toml::Table>(&format!("v = {value}"));
+            let value = parsed.ok().and_then(|mut t| t.remove("v")).unwrap_or_else(|| value.into());
+            let slot = table.entry(section).or_insert_with(|| toml::Table::new().into());
+            let slot = slot.as_table_mut().ok_or_else(|| bad(set, "that section is no table"))?;
+            slot.insert(key.to_owned(), value);
+            // one at a time, so that an error names the change that made it
+            if let Err(error) = table.clone().try_into::<CaseFile>() {
+                return Err(bad(set, &explain(error.message())));
+            }
+        }
+        let case = table.try_into().expect("tried after the last change");
+        Ok((source, case))
+    }
+
     /// Parses `text` as if it came from `path`.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use chromaflow::files::{AtomicFile, FileError};
 use kuva::prelude::{Layout, LinePlot, Plot, ScatterPlot, SvgBackend};
 use kuva::render::render::render_multiple;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Okabe and Ito's colors, which the color-blind can tell apart.
 const COLORS: [&str; 4] = ["#0072b2", "#d55e00", "#009e73", "#999999"];
@@ -46,8 +46,15 @@ pub fn draw(stem: &Path, picture: &Picture) -> CliResult<()> {
         .with_scale(2.0)
         .render_scene(&scene)
         .map_err(|e| CliError::environment(format!("cannot draw {}: {e}", stem.display())))?;
-    write(&stem.with_extension("svg"), SvgBackend::default().render_scene(&scene).as_bytes())?;
-    write(&stem.with_extension("png"), &png)
+    write(&named(stem, "svg"), SvgBackend::default().render_scene(&scene).as_bytes())?;
+    write(&named(stem, "png"), &png)
+}
+
+/// Adds an ending; `Path::with_extension` would cut the stem at a point inside it.
+fn named(stem: &Path, ending: &str) -> PathBuf {
+    let mut name = stem.as_os_str().to_owned();
+    name.push(format!(".{ending}"));
+    name.into()
 }
 
 fn write(path: &Path, bytes: &[u8]) -> CliResult<()> {

@@ -1,0 +1,131 @@
+//! The files of a run, all in one folder.
+
+use super::{Prepared, cuts, history};
+use crate::context::ensure_writable;
+use crate::error::{CliError, CliResult};
+use crate::plot;
+use chromaflow::files::{AtomicFile, FileError};
+use chromaflow_flow::FlowSolver;
+use chromaflow_flow::output::{CutPoint, VtuOptions, wall_cut, wall_points, write_surface, write_volume};
+use history::Row;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Where a run writes.
+pub struct Files {
+    folder: PathBuf,
+}
+
+impl Files {
+    /// Makes the folder and sees that it can be written to, before any work is done.
+    ///
+    /// # Errors
+    /// Status 3 with the folder and the reason.
+    pub fn new(folder: PathBuf, prepared: &Prepared) -> CliResult<Self> {
+        std::fs::create_dir_all(&folder).map_err(|e| {
+            CliError::environment(format!("cannot make the output folder {}: {e}", folder.display()))
+        })?;
+        let files = Self { folder };
+        ensure_writable(&files.history())?;
+        if prepared.case.output.plots && !plot::AVAILABLE {
+            eprintln!(
+                "note: this chromaflow is built without plots; set output.plots = false to leave them out"
+            );
+        }
+        Ok(files)
+    }
+
+    /// The history.
+    pub fn history(&self) -> PathBuf {
+        self.folder.join("history.csv")
+    }
+
+    /// The restart.
+    pub fn restart(&self) -> PathBuf {
+        self.folder.join("restart.safetensors")
+    }
+
+    /// Writes the restart; the one before stays until it is complete.
+    pub fn write_restart(&self, prepared: &Prepared, solver: &FlowSolver) -> CliResult<()> {
+        Ok(solver.restart().write(&self.restart(), &prepared.mesh)?)
+    }
+
+    /// Writes the fields of a physical step.
+    pub fn write_snapshot(&self, prepared: &Prepared, solver: &FlowSolver, step: usize) -> CliResult<()> {
+        let path = self.folder.join(format!("volume_{step:06}.vtu"));
+        Ok(write_volume(&path, &prepared.mesh, &solver.fields(), vtu(prepared))?)
+    }
+
+    /// Writes everything that the case asks for; the names of what was written.
+    pub fn write_all(
+        &self,
+        prepared: &Prepared,
+        solver: &FlowSolver,
+        rows: &[Row],
+    ) -> CliResult<Vec<PathBuf>> {
+        let output = &prepared.case.output;
+        self.write_restart(prepared, solver)?;
+        history::write(&self.history(), rows)?;
+        let mut written = vec![self.restart(), self.history()];
+        let fields = solver.fields();
+        if output.volume {
+            written.push(self.folder.join("volume.vtu"));
+            write_volume(&written[written.len() - 1], &prepared.mesh, &fields, vtu(prepared))?;
+        }
+        if output.surface {
+            written.push(self.folder.join("surface.vtu"));
+            write_surface(&written[written.len() - 1], &prepared.mesh, &fields, vtu(prepared))?;
+        }
+        let mut pictures = vec![
+            ("convergence".to_owned(), plot::convergence(rows)),
+            ("forces".to_owned(), plot::forces(rows)),
+        ];
+        let cp = fields.iter().find(|f| f.name == "cp").map_or(&[][..], |f| &f.values);
+        for (name, points) in cuts_of(prepared, cp) {
+            written.push(self.folder.join(format!("{name}.csv")));
+            cuts::write(&written[written.len() - 1], &points)?;
+            pictures.push((name.clone(), plot::pressure(&name, &points)));
+        }
+        if output.plots && plot::AVAILABLE {
+            for (name, picture) in pictures {
+                plot::draw(&self.folder.join(&name), &picture)?;
+                written.push(self.folder.join(format!("{name}.svg")));
+            }
+        }
+        Ok(written)
+    }
+
+    /// Writes the summary beside the fields.
+    pub fn write_summary(&self, summary: &serde_json::Value) -> CliResult<()> {
+        let path = self.folder.join("summary.json");
+        let mut file = AtomicFile::create(&path)?;
+        writeln!(file, "{summary:#}").map_err(|e| FileError::new("cannot write", &path, e))?;
+        Ok(file.commit()?)
+    }
+}
+
+fn vtu(prepared: &Prepared) -> VtuOptions {
+    VtuOptions { compress: prepared.case.output.compress }
+}
+
+/// The cuts that the case asks for; on planar meshes all wall nodes, too.
+fn cuts_of(prepared: &Prepared, cp: &[f64]) -> Vec<(String, Vec<CutPoint>)> {
+    let (mesh, config) = (&prepared.mesh, &prepared.config);
+    let is_wall = |name: &str| config.boundaries.get(name).is_some_and(|b| b.is_wall());
+    let up = config.reference.lift_axis.unwrap_or(if mesh.planar.is_some() { 1 } else { 2 });
+    let mut cuts: Vec<_> = prepared
+        .case
+        .output
+        .cuts
+        .iter()
+        .map(|cut| {
+            let name = format!("cut_{}_{}", cut.axis.letter(), cut.at);
+            (name, wall_cut(mesh, is_wall, cp, (cut.axis.index(), cut.at), up))
+        })
+        .collect();
+    if mesh.planar.is_some() {
+        cuts.push(("cut_wall".to_owned(), wall_points(mesh, is_wall, cp, up)));
+    }
+    cuts.retain(|(_, points)| !points.is_empty());
+    cuts
+}

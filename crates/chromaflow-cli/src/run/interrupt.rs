@@ -1,0 +1,22 @@
+//! Ctrl-C: the first one ends the run after its iteration, with all files written; the second one ends the process.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Starts to listen.
+pub fn watch() {
+    let handler = || {
+        if ASKED.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        eprintln!("\nending after this iteration (Ctrl-C again to end at once)");
+    };
+    // A second listener is refused: then the first one serves.
+    let _ = ctrlc::set_handler(handler);
+}
+
+/// Whether the run is to end.
+pub fn asked() -> bool {
+    ASKED.load(Ordering::Relaxed)
+}

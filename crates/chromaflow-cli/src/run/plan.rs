@@ -1,0 +1,116 @@
+//! What is going to be done: the headline of a run, and the whole plan of `run --check`.
+
+use super::{Prepared, bytes};
+use crate::context::Context;
+use crate::error::{CliResult, Done};
+use chromaflow_flow::FlowSolver;
+use chromaflow_flow::config::Equations;
+use chromaflow_flow::mesh::Mesh;
+use serde_json::json;
+
+/// Two lines before the first iteration.
+pub fn headline(prepared: &Prepared, solver: &FlowSolver, ctx: &Context) {
+    let case = &prepared.case;
+    let name = prepared.source.path.file_stem().and_then(|n| n.to_str()).unwrap_or("case");
+    eprintln!("{}", if case.case.title.is_empty() { name } else { &case.case.title });
+    eprintln!(
+        "{}: {} nodes, {} cells; {} colors, policy {}, {} thread{}",
+        prepared.mesh_path.display(),
+        prepared.mesh.nodes.len(),
+        prepared.mesh.elements(),
+        solver.order().colors,
+        prepared.config.implicit.policy,
+        ctx.team().size(),
+        if ctx.team().size() == 1 { "" } else { "s" },
+    );
+}
+
+/// Prints the plan and ends.
+pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context) -> CliResult {
+    let memory = solver.memory();
+    let parts = [
+        ("Jacobian", memory.jacobian),
+        ("dual mesh", memory.mesh),
+        ("state", memory.state),
+        ("work arrays", memory.work),
+        ("mesh as read", mesh_bytes(&prepared.mesh)),
+    ];
+    let total: usize = parts.iter().map(|p| p.1).sum();
+    let order = solver.order();
+    let y_plus = y_plus(prepared);
+    if ctx.talk() {
+        println!("\nmemory");
+        for (name, n) in parts {
+            println!("  {name:14} {:>10}", bytes(n));
+        }
+        println!("  {:14} {:>10}", "total", bytes(total));
+        println!("\norder of the rows");
+        println!("  bandwidth {} -> {}", order.before.bandwidth, order.after.bandwidth);
+        println!("  {} colors of {} to {} rows", order.colors, order.smallest, order.largest);
+        println!("\nmarkers");
+        for marker in &prepared.mesh.markers {
+            let faces = marker.triangles.len() + marker.quads.len();
+            let condition = &prepared.config.boundaries[&marker.name];
+            println!("  {:20} {faces:8} faces   {condition:?}", marker.name);
+        }
+        match y_plus {
+            Some((low, high)) => {
+                println!("\ny+ of the first nodes off the wall, as on a flat plate: {low:.2} to {high:.2}");
+            }
+            None => println!("\nno viscous walls: no y+"),
+        }
+        println!("\nthe case can be run");
+    }
+    let memory: serde_json::Map<_, _> =
+        parts.iter().map(|(name, n)| ((*name).to_owned(), json!(n))).collect();
+    ctx.write_json(&json!({
+        "mesh": { "nodes": prepared.mesh.nodes.len(), "cells": prepared.mesh.elements() },
+        "colors": order.colors,
+        "memory": { "parts": memory, "total_bytes": total },
+        "y_plus": y_plus.map(|(low, high)| [low, high]),
+    }))?;
+    Ok(Done::AsAsked)
+}
+
+fn mesh_bytes(mesh: &Mesh) -> usize {
+    let faces: usize = mesh.markers.iter().map(|m| size_of_val(&*m.triangles) + size_of_val(&*m.quads)).sum();
+    size_of_val(&*mesh.nodes)
+        + size_of_val(&*mesh.tets)
+        + size_of_val(&*mesh.pyramids)
+        + size_of_val(&*mesh.prisms)
+        + size_of_val(&*mesh.hexes)
+        + faces
+}
+
+/// Smallest and largest y+ of the first nodes off viscous walls: their distance times the friction velocity of a
+/// laminar flat plate (Blasius: Cf = 0.664 / sqrt(Re)) at the Reynolds number of the reference length.
+fn y_plus(prepared: &Prepared) -> Option<(f64, f64)> {
+    let (mesh, config) = (&prepared.mesh, &prepared.config);
+    if config.equations == Equations::Euler {
+        return None;
+    }
+    let mut on_wall = vec![false; mesh.nodes.len()];
+    for marker in &mesh.markers {
+        if config.boundaries.get(&marker.name).is_some_and(|b| b.is_no_slip()) {
+            let nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
+            nodes.for_each(|&n| on_wall[n as usize] = true);
+        }
+    }
+    // The nearest node off the wall, among those that share a cell with a wall node.
+    let mut nearest = vec![f64::INFINITY; mesh.nodes.len()];
+    mesh.each_element(|_, _, nodes| {
+        for &a in nodes.iter().filter(|a| on_wall[**a as usize]) {
+            for &b in nodes.iter().filter(|b| !on_wall[**b as usize]) {
+                let (p, q) = (mesh.nodes[a as usize], mesh.nodes[b as usize]);
+                let d = (0..3).map(|k| (p[k] - q[k]).powi(2)).sum::<f64>().sqrt();
+                nearest[a as usize] = nearest[a as usize].min(d);
+            }
+        }
+    });
+    let unit = config.freestream.reynolds;
+    let friction = 0.664 / (unit * config.reference.length).sqrt();
+    let scale = unit * (friction / 2.0).sqrt();
+    let distances = nearest.into_iter().filter(|d| d.is_finite());
+    let (low, high) = distances.fold((f64::INFINITY, 0.0_f64), |(l, h), d| (l.min(d), h.max(d)));
+    low.is_finite().then_some((low * scale, high * scale))
+}

@@ -1,0 +1,72 @@
+//! From a case file to a mesh and a checked configuration.
+
+use crate::case::{CaseFile, Source};
+use crate::error::{CliError, CliResult};
+use chromaflow_flow::FlowConfig;
+use chromaflow_flow::config::Boundary;
+use chromaflow_flow::mesh::{self, Mesh, MeshError, Planar, ReadOptions};
+use std::path::{Path, PathBuf};
+
+/// A case that can be run.
+pub struct Prepared {
+    /// The text, for errors.
+    pub source: Source,
+    /// The case file.
+    pub case: CaseFile,
+    /// Where the mesh was found.
+    pub mesh_path: PathBuf,
+    /// The mesh, scaled and refined.
+    pub mesh: Mesh,
+    /// The solver's configuration.
+    pub config: FlowConfig,
+}
+
+/// Reads a case file, applies `sets` (`section.key=value`), reads its mesh, checks everything.
+///
+/// # Errors
+/// Status 2 with the place of what is wrong.
+pub fn prepare(path: &Path, sets: &[String]) -> CliResult<Prepared> {
+    let (source, case) = Source::read_with(path, sets)?;
+    case.check(&source)?;
+    let mesh_path = case.mesh_path(&source)?;
+    let mut mesh = mesh::read(&mesh_path, &ReadOptions::default())?;
+    for _ in 0..case.mesh.refine {
+        mesh = mesh::refine(&mesh).map_err(|e| source.error(&["mesh", "refine"], &e.to_string()))?;
+    }
+    let scale = case.mesh.scale.0;
+    if scale != 1.0 {
+        for x in mesh.nodes.iter_mut().flatten() {
+            *x *= scale;
+        }
+        if let Some(planar) = &mut mesh.planar {
+            planar.depth *= scale;
+        }
+    }
+    let markers: Vec<_> = mesh.markers.iter().map(|m| (m.name.clone(), known(m))).collect();
+    let config = case.config(&source, &markers, mesh.planar.is_some())?;
+    Ok(Prepared { source, case, mesh_path, mesh, config })
+}
+
+/// The condition that a mesh file itself gives: the planes of a planar mesh, FUN3D's codes of a `.mapbc` file.
+fn known(marker: &mesh::Marker) -> Option<Boundary> {
+    if [Planar::FRONT, Planar::BACK].contains(&marker.name.as_str()) {
+        return Some(Boundary::Symmetry);
+    }
+    match marker.code? {
+        3000 => Some(Boundary::SlipWall),
+        4000 => Some(Boundary::NoSlipAdiabatic),
+        5000 | 5050 => Some(Boundary::Farfield),
+        5005 | 5026 => Some(Boundary::Extrapolation),
+        6661..=6663 => Some(Boundary::Symmetry),
+        _ => None, // inlets and outlets need values
+    }
+}
+
+impl From<MeshError> for CliError {
+    fn from(error: MeshError) -> Self {
+        match error {
+            MeshError::File(file) => file.into(),
+            other => CliError::input(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The results of a run: as JSON, and as tables on the screen.
+
+use super::{Finished, Prepared, bytes, duration};
+use crate::cite;
+use crate::context::Context;
+use chromaflow_flow::FlowSolver;
+use chromaflow_flow::march::{BadNode, Coefficients, Forces};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Everything that scripts may want.
+pub fn json(prepared: &Prepared, solver: &FlowSolver, finished: &Finished, ctx: &Context) -> Value {
+    let (mesh, last) = (&prepared.mesh, &finished.last);
+    let memory = solver.memory();
+    let order = solver.order();
+    let components: serde_json::Map<String, Value> =
+        solver.times().components().into_iter().map(|(name, s)| (name.to_owned(), json!(s))).collect();
+    json!({
+        "case": prepared.source.path,
+        "title": prepared.case.case.title,
+        "outcome": finished.outcome.name(),
+        "interrupted": finished.interrupted,
+        "iterations": last.iteration,
+        "time_steps": last.time_step,
+        "residual_orders": last.orders,
+        "residual": last.residual,
+        "forces": forces(&last.forces),
+        "time": {
+            "total_s": finished.seconds,
+            "march_s": solver.times().total,
+            "per_iteration_s": solver.times().total / finished.rows.len().max(1) as f64,
+            "components": components,
+        },
+        "memory": {
+            "peak_bytes": peak_bytes(),
+            "jacobian_bytes": memory.jacobian,
+            "mesh_bytes": memory.mesh,
+            "state_bytes": memory.state,
+            "work_bytes": memory.work,
+        },
+        "mesh": {
+            "file": prepared.mesh_path,
+            "nodes": mesh.nodes.len(),
+            "tets": mesh.tets.len(),
+            "pyramids": mesh.pyramids.len(),
+            "prisms": mesh.prisms.len(),
+            "hexes": mesh.hexes.len(),
+            "planar": mesh.planar.is_some(),
+            "markers": mesh.markers.iter().map(|m| &m.name).collect::<Vec<_>>(),
+        },
+        "solver": {
+            "policy": prepared.config.implicit.policy.name(),
+            "sweeps": prepared.config.implicit.sweeps,
+            "colors": order.colors,
+            "threads": ctx.team().size(),
+            "backend": "cpu",
+        },
+        "bad_node": last.bad.as_ref().map(bad_node),
+        "versions": { "chromaflow": env!("CARGO_PKG_VERSION") },
+        "references": cite::of_case(&prepared.case),
+    })
+}
+
+fn forces(f: &Forces) -> Value {
+    let part = |c: &Coefficients| json!({ "cl": c.cl, "cd": c.cd, "cm": c.cm, "force": c.force, "moment": c.moment });
+    let markers: serde_json::Map<String, Value> = f
+        .markers
+        .iter()
+        .map(|m| (m.name.clone(), json!({ "pressure": part(&m.pressure), "viscous": part(&m.viscous) })))
+        .collect();
+    json!({
+        "cl": f.total.cl,
+        "cd": f.total.cd,
+        "cm": f.total.cm,
+        "pressure": part(&f.pressure),
+        "viscous": part(&f.viscous),
+        "markers": markers,
+    })
+}
+
+/// Where a flow stopped being one.
+pub fn bad_node(bad: &BadNode) -> String {
+    let [x, y, z] = bad.at;
+    let [rho, u, v, w, e] = bad.state;
+    let marker = bad.marker.as_ref().map_or(String::new(), |m| format!(" on marker `{m}`"));
+    format!(
+        "no physical state at node {} ({x}, {y}, {z}){marker}: density {rho}, momentum ({u}, {v}, {w}), energy {e}",
+        bad.node
+    )
+}
+
+/// Prints how the run ended, the forces, where the time went, what was written.
+pub fn print(solver: &FlowSolver, finished: &Finished, written: &[PathBuf]) {
+    let last = &finished.last;
+    let outcome = if finished.interrupted { "interrupted".to_owned() } else { finished.outcome.to_string() };
+    println!(
+        "\n{outcome} after {} iterations: density residual down {:.1} orders, {}, {} at the peak",
+        last.iteration,
+        last.orders,
+        duration(finished.seconds),
+        peak_bytes().map_or_else(|| "memory unknown".to_owned(), bytes)
+    );
+    println!("\n{:20} {:>12} {:>12} {:>12}", "", "CL", "CD", "CM");
+    let line = |name: &str, c: &Coefficients| println!("{name:20} {:12.7} {:12.7} {:12.7}", c.cl, c.cd, c.cm);
+    let f = &last.forces;
+    for m in &f.markers {
+        line(&format!("{} pressure", m.name), &m.pressure);
+        if m.viscous.force != [0.0; 3] {
+            line(&format!("{} viscous", m.name), &m.viscous);
+        }
+    }
+    line("total", &f.total);
+    let times = solver.times();
+    println!("\n{:14} {:>10} {:>7}", "component", "seconds", "share");
+    for (name, seconds) in times.components() {
+        println!("{name:14} {seconds:10.3} {:6.1}%", 100.0 * seconds / times.total.max(1e-9));
+    }
+    println!("{:14} {:10.3}", "march", times.total);
+    let files: Vec<_> = written.iter().filter_map(|p| p.file_name()?.to_str()).collect();
+    if let Some(folder) = written.first().and_then(|p| p.parent()) {
+        println!("\n{}: {}", folder.display(), files.join(", "));
+    }
+}
+
+/// The most memory that this process held, where the system tells.
+pub fn peak_bytes() -> Option<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<usize>().ok()? * 1024)
+}
