@@ -124,6 +124,18 @@ fn block_sizes_are_found_where_blocks_are() {
     let band: Vec<_> =
         (0..64_u32).flat_map(|i| (i.saturating_sub(2)..64.min(i + 3)).map(move |j| (i, j, 1.0))).collect();
     assert_eq!(detect_block_size(&ScalarCsr::from_entries(64, 64, &band).unwrap()), 1);
+    // A scalar five-point stencil with lines of eight has none either.
+    let near = |i: u32, j: u32| i.abs_diff(j) == 8 || (i.abs_diff(j) <= 1 && i / 8 == j / 8);
+    let grid: Vec<_> = (0..256 * 256).map(|k| (k / 256, k % 256, 1.0)).filter(|e| near(e.0, e.1)).collect();
+    assert_eq!(detect_block_size(&ScalarCsr::from_entries(256, 256, &grid).unwrap()), 1);
+    // The same holes in every block, and far more holes than entries: found by its period.
+    let hole = |i: u32, j: u32| i % 7 != j % 7 && !(i % 7 + 2 * (j % 7)).is_multiple_of(5);
+    let near = |i: u32, j: u32| (i / 7).abs_diff(j / 7) <= 2 && !hole(i, j);
+    let holes: Vec<_> = (0..280 * 280).map(|k| (k / 280, k % 280, 1.0)).filter(|e| near(e.0, e.1)).collect();
+    assert_eq!(detect_block_size(&ScalarCsr::from_entries(280, 280, &holes).unwrap()), 7);
+    if let Some(path) = chromaflow_testkit::data("matrices/DK01R.mtx.xz") {
+        assert_eq!(read_matrix(&path, None).unwrap().matrix.nb(), 7);
+    }
 }
 
 #[test]
