@@ -45,7 +45,7 @@ enum Command {
     /// Run a flow case: from a mesh to forces and fields
     Run(Box<run::Args>),
     /// Solve a linear system read from a matrix file
-    Solve(solve::Args),
+    Solve(Box<solve::Args>),
     /// Look at, convert, refine, check or make meshes
     Mesh(mesh::Args),
     /// Measure the solvers on this machine

@@ -1,20 +1,339 @@
 //! `chromaflow solve`: a linear system from a matrix file.
 
-use crate::context::Context;
-use crate::error::{CliError, CliResult};
-use std::path::PathBuf;
+use crate::context::{Context, ensure_writable};
+use crate::error::{CliError, CliResult, Done};
+use chromaflow::files::{AtomicFile, FileError};
+use chromaflow::krylov::Solve;
+use chromaflow::order::{ColoringMethod, VertexOrder};
+use chromaflow::relax::Direction;
+use chromaflow::solver::{BlockLayout, Method, PreconditionerKind, SetReport, SolverError};
+use chromaflow::sparse::io::{
+    BlockSizeFrom, MatrixFile, MatrixFileError, read_matrix, read_vector, write_vector,
+};
+use chromaflow::{Policy, Solver, SolverOptions, Team, vector};
+use serde_json::json;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// Arguments of `chromaflow solve`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Matrix file: Matrix Market or PETSc binary, plain or compressed
+    /// Matrix: Matrix Market or PETSc binary, plain or compressed (.gz, .xz, .zst)
     matrix: PathBuf,
+    /// Size of the blocks [default: as the file says, or found from the pattern]
+    #[arg(long, value_name = "N")]
+    block_size: Option<usize>,
+    /// Right-hand side: a FILE, `ones`, `embedded` (the vector after a PETSc matrix, or NAME_b.mtx beside NAME.mtx), or
+    /// `known` (A times a known solution, whose error is reported) [default: embedded, or ones where there is none]
+    #[arg(long, value_name = "FILE|ones|embedded|known")]
+    rhs: Option<String>,
+    /// The known solution of `--rhs known` [default: 1 + sin(i) / 2]
+    #[arg(long, value_name = "FILE")]
+    known_solution: Option<PathBuf>,
+    /// How to solve: multicolor, jacobi, gmres or bicgstab
+    #[arg(long, default_value = "gmres", value_parser = Method::from_str)]
+    method: Method,
+    /// Preconditioner of gmres and bicgstab: multicolor, jacobi, ilu or none
+    #[arg(long, default_value = "multicolor", value_parser = PreconditionerKind::from_str)]
+    precond: PreconditionerKind,
+    /// Precision of the sweeps: d, ds or dsh
+    #[arg(long, default_value = "ds", value_parser = Policy::from_str)]
+    policy: Policy,
+    /// Sweeps of a relaxation without tolerance [default: 15], or of the preconditioner [default: 1]
+    #[arg(long, value_name = "K")]
+    sweeps: Option<usize>,
+    /// Stop when ||b - A x|| <= T ||b||; 0 does all iterations [default: 1e-10; none for multicolor and jacobi]
+    #[arg(long, value_name = "T")]
+    tol: Option<f64>,
+    /// Most iterations: preconditioner applications, or sweeps
+    #[arg(long, value_name = "M", default_value_t = 1000)]
+    max_iterations: usize,
+    /// Iterations of gmres between restarts
+    #[arg(long, value_name = "N", default_value_t = SolverOptions::default().restart)]
+    restart: usize,
+    /// Sweeps of a relaxation between corrections in f64; 0: never [default: 1 with a tolerance, 0 without]
+    #[arg(long, value_name = "N")]
+    correction_sweeps: Option<usize>,
+    /// Order of the colors: forward, backward or symmetric (both, as one sweep)
+    #[arg(long, default_value = "forward", value_parser = parse_direction)]
+    direction: Direction,
+    /// Factor on every change within a sweep
+    #[arg(long, default_value_t = 1.0)]
+    damping: f64,
+    /// Order of the rows before coloring: rcm (reverse Cuthill-McKee) or natural (as in the file)
+    #[arg(long, default_value = "rcm", value_parser = ["rcm", "natural"])]
+    order: String,
+    /// Order of the coloring: natural, largest-first, smallest-last, or parallel
+    #[arg(long, value_name = "ORDER", default_value = "natural", value_parser = parse_coloring)]
+    coloring: ColoringMethod,
+    /// Make the colors nearly equal in size
+    #[arg(long)]
+    balance: bool,
+    /// Write the solution to FILE (.mtx or .petsc, .gz, .xz and .zst too)
+    #[arg(long, value_name = "FILE")]
+    solution: Option<PathBuf>,
+    /// Write the relative residual of every iteration to FILE (CSV)
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
+}
+
+fn parse_direction(s: &str) -> Result<Direction, String> {
+    match s {
+        "forward" => Ok(Direction::Forward),
+        "backward" => Ok(Direction::Backward),
+        "symmetric" => Ok(Direction::Symmetric),
+        _ => Err("expected forward, backward or symmetric".into()),
+    }
+}
+
+fn parse_coloring(s: &str) -> Result<ColoringMethod, String> {
+    if s == "parallel" {
+        return Ok(ColoringMethod::Parallel);
+    }
+    s.parse::<VertexOrder>().map(ColoringMethod::Greedy)
 }
 
 /// Reads, solves, reports.
 ///
 /// # Errors
-/// Bad input or an unwritable result.
-pub fn run(args: &Args, _ctx: &Context) -> CliResult {
-    Err(CliError::input(format!("{}: solve is not wired yet", args.matrix.display())))
+/// Bad input (status 2) or an unwritable result (status 3).
+pub fn run(args: &Args, ctx: &Context) -> CliResult {
+    for path in [&args.solution, &args.history].into_iter().flatten() {
+        ensure_writable(path)?;
+    }
+    let start = Instant::now();
+    let file = read_matrix(&args.matrix, args.block_size).map_err(file_error)?;
+    let read_s = start.elapsed().as_secs_f64();
+    let (rows, cols) = (file.matrix.pattern().rows(), file.matrix.pattern().cols());
+    let nb = file.matrix.nb();
+    if rows != cols {
+        let (r, c) = (rows * nb, cols * nb);
+        let what = format!(
+            "{}: the matrix has {r} rows and {c} columns; solve needs a square one",
+            args.matrix.display()
+        );
+        return Err(CliError::input(what));
+    }
+    if ctx.talk() {
+        say_matrix(args, &file);
+    }
+    let (b, known) = right_hand_side(args, &file, ctx)?;
+    let options = args.options();
+    let start = Instant::now();
+    let team = Arc::clone(ctx.team());
+    let in_file = |e: SolverError| CliError::input(format!("{}: {e}", args.matrix.display()));
+    let mut solver =
+        Solver::with_pattern(Arc::clone(&team), file.matrix.pattern(), nb, options).map_err(in_file)?;
+    let symbolic_s = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let set = solver.set_values(file.matrix.values(), BlockLayout::ColumnMajor).map_err(in_file)?;
+    let numeric_s = start.elapsed().as_secs_f64();
+    if ctx.talk() {
+        say_setup(&solver, &set);
+    }
+    let start = Instant::now();
+    let mut x = vec![0.0; b.len()];
+    let solve = solver.solve(&b, &mut x).map_err(in_file)?;
+    let solve_s = start.elapsed().as_secs_f64();
+    let norm = |v: &[f64]| vector::norm2(&team, v);
+    let error = known.as_ref().map(|known| {
+        let difference: Vec<f64> = x.iter().zip(known).map(|(x, k)| x - k).collect();
+        norm(&difference) / norm(known)
+    });
+    let times = Times { read: read_s, symbolic: symbolic_s, numeric: numeric_s, solve: solve_s };
+    if ctx.talk() {
+        say_result(&solve, norm(&x), error, &times);
+    }
+    if let Some(path) = &args.solution {
+        write_vector(path, &x)?;
+    }
+    if let Some(path) = &args.history {
+        write_history(path, &solve.history)?;
+    }
+    let order = solver.order();
+    ctx.write_json(&json!({
+        "outcome": solve.outcome.name(),
+        "iterations": solve.iterations,
+        "relative_residual": finite(solve.relative_residual),
+        "solution_norm": finite(norm(&x)),
+        "solution_error": error.and_then(finite),
+        "rhs_norm": norm(&b),
+        "rows": rows,
+        "block_size": nb,
+        "blocks": file.matrix.pattern().nnzb(),
+        "entries": file.entries,
+        "format": file.format.name(),
+        "method": options.method.name(),
+        "preconditioner": options.preconditioner.name(),
+        "policy": options.policy.name(),
+        "sweeps": options.sweeps,
+        "tolerance": options.tolerance,
+        "colors": order.colors,
+        "largest_color": order.largest,
+        "smallest_color": order.smallest,
+        "bandwidth": [order.before.bandwidth, order.after.bandwidth],
+        "profile": [order.before.profile, order.after.profile],
+        "pivoted_blocks": set.pivoted,
+        "threads": team.size(),
+        "memory_bytes": solver.bytes(),
+        "time_s": times.symbolic + times.numeric + times.solve,
+        "time": { "read_s": read_s, "symbolic_s": symbolic_s, "numeric_s": numeric_s, "solve_s": solve_s },
+        "history": solve.history.iter().copied().map(finite).collect::<Vec<_>>(),
+        "version": env!("CARGO_PKG_VERSION"),
+    }))?;
+    Ok(Done::of(solve.outcome, options.tolerance > 0.0))
+}
+
+impl Args {
+    fn options(&self) -> SolverOptions {
+        let default = SolverOptions::default();
+        let alone = matches!(self.method, Method::Multicolor | Method::Jacobi);
+        let tolerance = self.tol.unwrap_or(if alone { 0.0 } else { default.tolerance });
+        let mut plan = default.plan;
+        plan.rcm = self.order == "rcm";
+        plan.coloring = self.coloring;
+        plan.balance = self.balance;
+        SolverOptions {
+            method: self.method,
+            preconditioner: self.precond,
+            policy: self.policy,
+            plan,
+            sweeps: self.sweeps.unwrap_or(if alone { 15 } else { default.sweeps }),
+            direction: self.direction,
+            damping: self.damping,
+            tolerance,
+            max_iterations: self.max_iterations,
+            restart: self.restart,
+            correction_sweeps: self.correction_sweeps.unwrap_or(usize::from(tolerance > 0.0)),
+            history: true,
+            ..default
+        }
+    }
+}
+
+struct Times {
+    read: f64,
+    symbolic: f64,
+    numeric: f64,
+    solve: f64,
+}
+
+/// JSON has no NaN and no infinity.
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+fn file_error(error: MatrixFileError) -> CliError {
+    match error {
+        MatrixFileError::File(e) => e.into(),
+        content @ MatrixFileError::Content { .. } => CliError::input(content.to_string()),
+    }
+}
+
+/// The right-hand side, and the solution where it is known.
+fn right_hand_side(args: &Args, file: &MatrixFile, ctx: &Context) -> CliResult<(Vec<f64>, Option<Vec<f64>>)> {
+    let n = file.matrix.pattern().rows() * file.matrix.nb();
+    let checked = |path: &Path, v: Vec<f64>| {
+        if v.len() == n {
+            return Ok(v);
+        }
+        let found = v.len();
+        Err(CliError::input(format!("{}: {found} entries, but the matrix has {n} rows", path.display())))
+    };
+    match (args.rhs.as_deref(), &file.rhs) {
+        (Some("embedded") | None, Some(b)) => Ok((b.clone(), None)),
+        (Some("embedded"), None) => Err(CliError::input(format!(
+            "{}: no right-hand side in the file or beside it (NAME_b.mtx); use --rhs FILE or --rhs ones",
+            args.matrix.display()
+        ))),
+        (None, None) => {
+            if ctx.talk() {
+                println!("right-hand side: none in the file, so all ones");
+            }
+            Ok((vec![1.0; n], None))
+        }
+        (Some("ones"), _) => Ok((vec![1.0; n], None)),
+        (Some("known"), _) => {
+            let known = match &args.known_solution {
+                Some(path) => checked(path, read_vector(path).map_err(file_error)?)?,
+                None => (0..n).map(|i| 1.0 + 0.5 * (i as f64).sin()).collect(),
+            };
+            let mut b = vec![0.0; n];
+            file.matrix.multiply(&Team::new(1), &known, &mut b);
+            Ok((b, Some(known)))
+        }
+        (Some(path), _) => {
+            let path = Path::new(path);
+            Ok((checked(path, read_vector(path).map_err(file_error)?)?, None))
+        }
+    }
+}
+
+fn write_history(path: &Path, history: &[f64]) -> Result<(), FileError> {
+    let mut file = AtomicFile::create(path)?;
+    let mut write = || -> std::io::Result<()> {
+        writeln!(file, "iteration,relative_residual")?;
+        history.iter().enumerate().try_for_each(|(i, r)| writeln!(file, "{i},{r:e}"))
+    };
+    write().map_err(|e| FileError::new("cannot write", path, e))?;
+    file.commit()
+}
+
+fn say_matrix(args: &Args, file: &MatrixFile) {
+    let (pattern, nb) = (file.matrix.pattern(), file.matrix.nb());
+    let from = match file.block_size_from {
+        BlockSizeFrom::Given => "given",
+        BlockSizeFrom::File => "from the file",
+        BlockSizeFrom::Pattern => "found from the pattern",
+    };
+    println!("matrix:      {} ({})", args.matrix.display(), file.format.name());
+    println!(
+        "             {} rows of {nb} x {nb} blocks ({from}), {} blocks, {:.2} a row",
+        pattern.rows(),
+        pattern.nnzb(),
+        pattern.nnzb() as f64 / pattern.rows().max(1) as f64
+    );
+}
+
+fn say_setup(solver: &Solver, set: &SetReport) {
+    let (order, options) = (solver.order(), solver.options());
+    let (before, after) = (order.before, order.after);
+    println!(
+        "order:       bandwidth {} -> {}, profile {} -> {}",
+        before.bandwidth, after.bandwidth, before.profile, after.profile
+    );
+    if order.colors > 1 {
+        println!("             {} colors of {} to {} rows", order.colors, order.smallest, order.largest);
+    }
+    let sweeps = match (options.method, options.preconditioner) {
+        (Method::Multicolor | Method::Jacobi, _) => String::new(),
+        (_, PreconditionerKind::None) => ", no preconditioner".to_owned(),
+        (_, PreconditionerKind::Ilu) => ", block ILU(0)".to_owned(),
+        (_, kind) => format!(", {} {kind} sweeps ({})", options.sweeps, options.policy),
+    };
+    println!("method:      {}{sweeps}", options.method);
+    if set.pivoted > 0 {
+        println!("             {} diagonal blocks needed pivoting, rows {:?}", set.pivoted, set.pivoted_rows);
+    }
+    if set.underflowed > 0 {
+        println!("             {} off-diagonal values became zero in f16", set.underflowed);
+    }
+}
+
+fn say_result(solve: &Solve, norm: f64, error: Option<f64>, times: &Times) {
+    println!(
+        "result:      {} after {} iterations, ||b - A x|| / ||b|| = {:.3e}",
+        solve.outcome, solve.iterations, solve.relative_residual
+    );
+    println!("             ||x|| = {norm:.10e}");
+    if let Some(error) = error {
+        println!("             ||x - known|| / ||known|| = {error:.3e}");
+    }
+    println!(
+        "time:        read {:.3} s, order {:.3} s, factor {:.3} s, solve {:.3} s",
+        times.read, times.symbolic, times.numeric, times.solve
+    );
 }

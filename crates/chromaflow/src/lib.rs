@@ -19,6 +19,7 @@ pub mod policy;
 pub mod relax;
 mod rim;
 mod simd;
+pub mod solver;
 pub mod sparse;
 pub mod vector;
 
@@ -26,6 +27,7 @@ pub use chromaflow_device::Team;
 pub use order::{Permutation, RowBatches};
 pub use outcome::Outcome;
 pub use policy::Policy;
+pub use solver::{Solver, SolverOptions};
 pub use sparse::{BlockCsr, BlockPattern, Jacobian, OffDiagonal};
 
 /// The largest block size.

@@ -96,6 +96,14 @@ pub fn scale(team: &Team, a: f64, x: &mut [f64]) {
     for_shares(team, x, |_, x| x.iter_mut().for_each(|x| *x *= a));
 }
 
+/// Position of the first entry that is NaN or infinite.
+pub fn first_not_finite(team: &Team, x: &[f64]) -> Option<usize> {
+    // Zero times a number is zero, unlike zero times NaN or infinity; the search itself is the exception.
+    let mut sum = [0.0];
+    chunked_sums(team, x.len(), &mut sum, |r, sums| sums[0] = x[r].iter().map(|v| v * 0.0).sum());
+    if sum[0] == 0.0 { None } else { x.iter().position(|v| !v.is_finite()) }
+}
+
 /// Calls `job` with each member's share of `y` (which range, and the entries); on the caller alone when `y` is short.
 pub fn for_shares<T: Send>(team: &Team, y: &mut [T], job: impl Fn(Range<usize>, &mut [T]) + Sync) {
     let n = y.len();

@@ -8,6 +8,7 @@ mod bicgstab;
 mod gmres;
 mod monitor;
 mod operator;
+mod preconditioners;
 mod richardson;
 #[cfg(test)]
 mod tests;
@@ -16,4 +17,5 @@ pub use bicgstab::BiCgStab;
 pub use gmres::Gmres;
 pub use monitor::{Control, Solve};
 pub use operator::{Identity, LinearOperator, Preconditioner};
+pub use preconditioners::{Relaxation, Smoother};
 pub use richardson::Richardson;

@@ -120,7 +120,7 @@ impl Jacobian {
     /// [`ShapeError`] when the matrix is not square or a row has no diagonal block.
     pub fn from_csr(a: &BlockCsr, policy: Policy) -> Result<Self, ShapeError> {
         let (p, nb) = (a.pattern(), a.nb());
-        let (rows, q) = (p.rows(), nb * nb);
+        let rows = p.rows();
         if rows != p.cols() {
             return Err(ShapeError::NotSquare { rows, cols: p.cols() });
         }
@@ -134,27 +134,44 @@ impl Jacobian {
         }
         let pattern = BlockPattern::new(rows, row_ptr, col_idx).expect("a part of a pattern is a pattern");
         let mut jac = Self::zeroed(pattern, nb, policy)?;
+        jac.copy_from(a)?;
+        Ok(jac)
+    }
+
+    /// Takes the values of a matrix with diagonal blocks on the same pattern, off-diagonal blocks into the precision
+    /// they have here.
+    ///
+    /// # Errors
+    /// [`ShapeError`] when the block size, the rows or the number of blocks differ.
+    ///
+    /// # Panics
+    /// When the off-diagonal blocks are in f16: `restore_f32` first.
+    pub fn copy_from(&mut self, a: &BlockCsr) -> Result<(), ShapeError> {
+        let (p, q) = (a.pattern(), self.nb * self.nb);
+        check_len("values", a.values().len(), (self.pattern.nnzb() + self.rows()) * q, || {
+            "the blocks of this matrix".to_owned()
+        })?;
         let mut at = 0;
-        for row in 0..rows {
+        for row in 0..p.rows() {
             for k in p.range(row) {
                 let block = a.block(k);
                 if p.col_idx()[k] as usize == row {
-                    jac.diag[row * q..(row + 1) * q].copy_from_slice(block);
+                    self.diag[row * q..(row + 1) * q].copy_from_slice(block);
                     continue;
                 }
-                match &mut jac.off {
+                match &mut self.off {
                     OffDiagonal::F64(v) => v[at..at + q].copy_from_slice(block),
                     OffDiagonal::F32(v) => {
                         for (to, &from) in v[at..at + q].iter_mut().zip(block) {
                             *to = from as f32;
                         }
                     }
-                    OffDiagonal::F16 { .. } => unreachable!("zeroed() starts wider"),
+                    OffDiagonal::F16 { .. } => panic!("restore_f32 comes before new values"),
                 }
                 at += q;
             }
         }
-        Ok(jac)
+        Ok(())
     }
 
     /// Where the off-diagonal blocks are.

@@ -1,0 +1,94 @@
+//! Relaxations and factorizations as preconditioners.
+
+use super::Preconditioner;
+use crate::factor::block_ilu::BlockIlu;
+use crate::relax::{FactorReport, Jacobi, Multicolor, RelaxError, SolveOptions, SolveReport};
+use crate::{Jacobian, Outcome};
+use chromaflow_device::Team;
+
+/// z = U^-1 L^-1 r with the factors of the matrix last factored.
+impl Preconditioner for BlockIlu {
+    fn apply(&mut self, team: &Team, r: &[f64], z: &mut [f64]) {
+        self.solve(team, r, z);
+    }
+}
+
+/// A point-implicit relaxation, of whichever kind.
+pub enum Smoother {
+    /// Block Gauss-Seidel by colors.
+    Multicolor(Multicolor),
+    /// Block Jacobi.
+    Jacobi(Jacobi),
+}
+
+impl Smoother {
+    /// Factors the diagonal blocks: after every change of the matrix.
+    ///
+    /// # Errors
+    /// [`RelaxError::OtherMatrix`] when the matrix does not fit.
+    pub fn factor(&mut self, a: &Jacobian) -> Result<FactorReport, RelaxError> {
+        match self {
+            Smoother::Multicolor(s) => s.factor(a),
+            Smoother::Jacobi(s) => s.factor(a),
+        }
+    }
+
+    /// Relaxes A x = b.
+    ///
+    /// # Errors
+    /// [`RelaxError`] on misuse.
+    pub fn solve(
+        &mut self,
+        a: &Jacobian,
+        b: &[f64],
+        x: &mut [f64],
+        options: &SolveOptions,
+    ) -> Result<SolveReport, RelaxError> {
+        match self {
+            Smoother::Multicolor(s) => s.solve(a, b, x, options),
+            Smoother::Jacobi(s) => s.solve(a, b, x, options),
+        }
+    }
+}
+
+/// z from sweeps on A z = r, starting from zero: a relaxation as preconditioner.
+///
+/// ```
+/// use chromaflow::krylov::{Control, Gmres, Relaxation, Smoother};
+/// use chromaflow::relax::{Jacobi, SolveOptions};
+/// use chromaflow::{BlockCsr, BlockPattern, Jacobian, Outcome, Policy, Team};
+/// use std::sync::Arc;
+/// let pattern = BlockPattern::new(2, vec![0, 2, 4], vec![0, 1, 0, 1])?;
+/// let a = BlockCsr::new(pattern, 1, vec![4.0, 1.0, 2.0, 3.0])?;
+/// let team = Arc::new(Team::new(1));
+/// let jacobian = Jacobian::from_csr(&a, Policy::Ds)?; // sweeps in f32, the Krylov method in f64
+/// let mut smoother =
+///     Smoother::Jacobi(Jacobi::new(Arc::clone(&team), jacobian.pattern().clone(), 1, Default::default())?);
+/// smoother.factor(&jacobian)?;
+/// let mut m = Relaxation { smoother: &mut smoother, matrix: &jacobian, options: SolveOptions::sweeps(2) };
+/// let mut x = [0.0; 2];
+/// let solve = Gmres::new(10).solve(&team, &a, &mut m, &[6.0, 8.0], &mut x, &Control::default());
+/// assert_eq!(solve.outcome, Outcome::Converged);
+/// assert!((x[0] - 1.0).abs() < 1e-9);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Relaxation<'a> {
+    /// Set up for the pattern of `matrix` and factored.
+    pub smoother: &'a mut Smoother,
+    /// The matrix in the precision of a policy.
+    pub matrix: &'a Jacobian,
+    /// Sweeps, direction, damping; from zero and without a tolerance.
+    pub options: SolveOptions,
+}
+
+impl Preconditioner for Relaxation<'_> {
+    /// # Panics
+    /// When the smoother was set up for another matrix or not factored.
+    fn apply(&mut self, _team: &Team, r: &[f64], z: &mut [f64]) {
+        let report = self.smoother.solve(self.matrix, r, z, &self.options);
+        let report = report.expect("the smoother is set up for this matrix and factored");
+        if let Outcome::Diverged { .. } | Outcome::Breakdown { .. } = report.outcome {
+            z.fill(f64::NAN); // whoever iterates ends with an outcome
+        }
+    }
+}
