@@ -49,11 +49,14 @@ pub struct Args {
     #[arg(long, value_name = "T")]
     tol: Option<f64>,
     /// Most iterations: preconditioner applications, or sweeps
-    #[arg(long, value_name = "M", default_value_t = 1000)]
+    #[arg(long, value_name = "M", default_value_t = SolverOptions::default().max_iterations)]
     max_iterations: usize,
     /// Iterations of gmres between restarts
     #[arg(long, value_name = "N", default_value_t = SolverOptions::default().restart)]
     restart: usize,
+    /// Iterations up to which cycles of gmres may grow when they do not halve the residual
+    #[arg(long, value_name = "N", default_value_t = SolverOptions::default().longest_restart)]
+    longest_restart: usize,
     /// Sweeps of a relaxation between corrections in f64; 0: never [default: 1 with a tolerance, 0 without]
     #[arg(long, value_name = "N")]
     correction_sweeps: Option<usize>,
@@ -207,6 +210,7 @@ impl Args {
             tolerance,
             max_iterations: self.max_iterations,
             restart: self.restart,
+            longest_restart: self.longest_restart,
             correction_sweeps: self.correction_sweeps.unwrap_or(usize::from(tolerance > 0.0)),
             history: true,
             ..default

@@ -35,6 +35,7 @@ use chromaflow_device::Team;
 #[derive(Clone, Debug)]
 pub struct Gmres {
     restart: usize,
+    longest: usize,
     v: Vec<Vec<f64>>,
     z: Vec<Vec<f64>>,
 }
@@ -90,7 +91,16 @@ impl Gmres {
     /// GMRES that restarts after `restart` iterations (at least one).
     #[must_use]
     pub fn new(restart: usize) -> Self {
-        Self { restart: restart.max(1), v: Vec::new(), z: Vec::new() }
+        Self { restart: restart.max(1), longest: restart.max(1), v: Vec::new(), z: Vec::new() }
+    }
+
+    /// Lets cycles become longer, up to `longest` iterations: four times as long after each cycle that has not halved
+    /// the residual. Hard systems then end where a fixed restart stagnates, at the price of memory; easy ones see no
+    /// difference. Each solve starts with the given restart.
+    #[must_use]
+    pub fn growing(mut self, longest: usize) -> Self {
+        self.longest = longest.max(self.restart);
+        self
     }
 
     /// Iterations between restarts.
@@ -119,6 +129,8 @@ impl Gmres {
         a.residual(team, b, x, &mut r);
         let mut norm = norm2(team, &r);
         let mut monitor = Monitor::new(*control, norm2(team, b), norm);
+        let mut length = self.restart;
+        let mut aim = 1.0; // estimates must reach this part of the tolerance
         let outcome = loop {
             if monitor.converged(norm) {
                 break Outcome::Converged;
@@ -129,7 +141,7 @@ impl Gmres {
             if monitor.limit_reached() {
                 break Outcome::IterationLimit;
             }
-            let (y, end) = self.cycle(team, a, m, &r, norm, &mut monitor);
+            let (y, end) = self.cycle(team, a, m, &r, norm, (length, aim), &mut monitor);
             combine(team, &y, &self.z[..y.len()], x);
             a.residual(team, b, x, &mut r);
             let now = norm2(team, &r);
@@ -142,11 +154,16 @@ impl Gmres {
                     norm = now;
                     break Outcome::Breakdown { row: 0 };
                 }
+                // Rounding has parted the estimate from the residual.
+                CycleEnd::Estimate if !monitor.converged(now) => aim *= 0.1,
                 _ => {}
             }
+            let slow = now > 0.5 * norm;
             norm = now;
             monitor.correct(norm);
-            if !monitor.converged(norm) && monitor.stagnated(norm) {
+            if slow && length < self.longest {
+                length = (4 * length).min(self.longest);
+            } else if !monitor.converged(norm) && monitor.stagnated(norm) {
                 break Outcome::Stagnated;
             }
         };
@@ -161,10 +178,11 @@ impl Gmres {
         m: &mut dyn Preconditioner,
         r: &[f64],
         beta: f64,
+        (length, aim): (usize, f64),
         monitor: &mut Monitor,
     ) -> (Vec<f64>, CycleEnd) {
         let n = r.len();
-        let steps = self.restart.min(monitor.left());
+        let steps = length.min(monitor.left());
         let mut problem = LeastSquares::new(beta);
         vector_at(&mut self.v, 0, n).copy_from_slice(r);
         scale(team, 1.0 / beta, &mut self.v[0]);
@@ -199,8 +217,8 @@ impl Gmres {
             if ends {
                 return (problem.solve(), CycleEnd::SpaceEnds);
             }
-            if monitor.converged(estimate) {
-                break;
+            if monitor.converged(estimate / aim) {
+                return (problem.solve(), CycleEnd::Estimate);
             }
             scale(team, 1.0 / length, w);
         }
@@ -210,8 +228,10 @@ impl Gmres {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CycleEnd {
-    /// All iterations of the cycle, or the tolerance.
+    /// All iterations of the cycle.
     Full,
+    /// The estimate of the residual has reached the tolerance.
+    Estimate,
     /// The next Krylov vector depends on the ones before: the solution is found, or the matrix is singular.
     SpaceEnds,
     /// The operator or the preconditioner gave NaN or infinity.

@@ -260,3 +260,22 @@ fn bicgstab_stops_where_it_breaks_down() {
     );
     assert_eq!((solve.outcome, solve.iterations), (Outcome::Converged, 2));
 }
+
+#[test]
+fn growing_cycles_end_where_fixed_ones_stagnate() {
+    // A cyclic shift: the residual does not fall before all unknowns have been visited.
+    let n = 40;
+    let shift: Vec<_> = (0..n).map(|i| (i, (i + 1) % n, 1.0)).collect();
+    let a = scalar(n, &shift);
+    let mut b = vec![0.0; n];
+    b[0] = 1.0;
+    let control = Control { tolerance: 1e-12, max_iterations: 500 };
+    let team = Team::new(1);
+    let mut x = vec![0.0; n];
+    let solve = Gmres::new(10).solve(&team, &a, &mut Identity, &b, &mut x, &control);
+    assert_eq!(solve.outcome, Outcome::Stagnated);
+    let mut x = vec![0.0; n];
+    let solve = Gmres::new(10).growing(40).solve(&team, &a, &mut Identity, &b, &mut x, &control);
+    assert_eq!((solve.outcome, solve.iterations), (Outcome::Converged, 10 + 40));
+    assert!((x[1] - 1.0).abs() < 1e-12);
+}

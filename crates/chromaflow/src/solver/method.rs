@@ -23,7 +23,17 @@ enum Inverse {
 pub(super) struct Machine {
     inverse: Inverse,
     gmres: Gmres,
+    unknowns: usize,
 }
+
+/// GMRES whose cycles may grow as long as their vectors stay within bounds.
+fn gmres(options: &SolverOptions, unknowns: usize) -> Gmres {
+    let affordable = BASIS_BYTES / (16 * unknowns.max(1));
+    Gmres::new(options.restart).growing(options.longest_restart.min(affordable))
+}
+
+/// Most memory for vectors of cycles longer than the restart asked for.
+const BASIS_BYTES: usize = 1 << 30;
 
 /// What taking over new values found. Rows are those inside.
 #[derive(Default)]
@@ -78,14 +88,13 @@ impl Machine {
                 Inverse::Ilu { ilu: BlockIlu::new(matrix.pattern(), nb, setup, team)?, matrix }
             }
         };
-        Ok(Self { inverse, gmres: Gmres::new(options.restart) })
+        let unknowns = matrix.pattern().rows() * nb;
+        Ok(Self { inverse, unknowns, gmres: gmres(options, unknowns) })
     }
 
     /// Takes over the restart.
     pub(super) fn retune(&mut self, options: &SolverOptions) {
-        if self.gmres.restart() != options.restart {
-            self.gmres = Gmres::new(options.restart);
-        }
+        self.gmres = gmres(options, self.unknowns);
     }
 
     pub(super) fn bytes(&self) -> usize {

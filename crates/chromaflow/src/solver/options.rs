@@ -98,6 +98,9 @@ pub struct SolverOptions {
     pub max_iterations: usize,
     /// Iterations of GMRES between restarts.
     pub restart: usize,
+    /// Cycles of GMRES that do not halve the residual are followed by longer ones, up to this many iterations or 1 GiB
+    /// of vectors; no more than `restart` keeps them as they are.
+    pub longest_restart: usize,
     /// Of a relaxation alone: sweeps after which the correction is added to the solution in f64 and the residual formed
     /// anew in f64, so that low precision inside does not limit the accuracy; 0 never does. With a tolerance and 0
     /// the residual is looked at after every sweep, but x keeps the policy's precision.
@@ -108,7 +111,7 @@ pub struct SolverOptions {
 }
 
 impl Default for SolverOptions {
-    /// Flexible GMRES(50) to ten orders around one forward multicolor sweep in `ds`, colors found after reverse
+    /// Flexible GMRES(50, growing) to ten orders around one forward multicolor sweep in `ds`, colors found after reverse
     /// Cuthill-McKee. More sweeps an application save iterations where sweeps alone converge, and harm where they
     /// do not.
     fn default() -> Self {
@@ -123,8 +126,9 @@ impl Default for SolverOptions {
             direction: Direction::Forward,
             damping: 1.0,
             tolerance: 1e-10,
-            max_iterations: 1000,
+            max_iterations: 2000,
             restart: 50,
+            longest_restart: 1000,
             correction_sweeps: 1,
             history: false,
         }
