@@ -17,8 +17,8 @@ mod tests;
 
 pub use check::check;
 pub use error::{Defect, Finding, MeshError, Place, Report, Subject};
-pub use io::load;
-pub use io::{Format, read};
+
+pub use io::{Format, Layout, load, read, write};
 pub use kind::{Kind, volume};
 pub use places::{MarkerPlaces, Places, Provenance};
 pub use raw::{Flipped, Loaded, ReadOptions};
@@ -87,6 +87,20 @@ impl Planar {
     pub const FRONT: &str = "symmetry_front";
     /// Marker of the plane z = depth.
     pub const BACK: &str = "symmetry_back";
+
+    /// The two nodes in the plane z = 0 of a boundary face between the planes, in the order of the face.
+    pub(crate) fn edge(self, face: [u32; 4]) -> [u32; 2] {
+        let low = |i: u32| (i as usize) < self.nodes_2d;
+        let start = (0..4).find(|&k| low(face[k]) && low(face[(k + 1) % 4])).unwrap_or(0);
+        [face[start], face[(start + 1) % 4]]
+    }
+}
+
+impl Marker {
+    /// Whether this is one of the two planes of a mesh made from a two-dimensional one.
+    pub fn is_plane(&self) -> bool {
+        self.name == Planar::FRONT || self.name == Planar::BACK
+    }
 }
 
 impl Mesh {

@@ -1,7 +1,16 @@
 //! Mesh files.
 
+mod binary;
+mod gmf;
+mod mapbc;
+mod patches;
 mod su2;
 mod text;
+mod ugrid;
+mod write;
+
+pub use ugrid::Layout;
+pub use write::write;
 
 use super::{Loaded, Mesh, MeshError, ReadOptions};
 use chromaflow::files;
@@ -12,6 +21,12 @@ use std::path::Path;
 pub enum Format {
     /// SU2, text (`.su2`).
     Su2,
+    /// AFLR3 UGRID, text (`.ugrid`).
+    Ugrid,
+    /// AFLR3 UGRID, binary (`.b8.ugrid`, `.lb8.ugrid` and so on).
+    UgridBinary(Layout),
+    /// GMF, binary (`.meshb`).
+    Gmf,
 }
 
 impl Format {
@@ -21,11 +36,22 @@ impl Format {
     /// When it tells none, with the list of endings.
     pub fn of(path: &Path) -> Result<Self, MeshError> {
         let plain = files::without_compression(path);
-        let ending = plain.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-        if ending == "su2" {
-            return Ok(Self::Su2);
+        let name = plain.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+        let mut parts = name.rsplit('.');
+        let (last, before) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let wide = last == "ugrid64" || before == "ugrid64";
+        match last {
+            "su2" => Ok(Self::Su2),
+            "meshb" => Ok(Self::Gmf),
+            "ugrid" | "ugrid64" => Ok(Layout::of(before, wide).map_or(Self::Ugrid, Self::UgridBinary)),
+            _ => Layout::of(last, wide).map(Self::UgridBinary).ok_or_else(|| {
+                MeshError::unsupported(
+                    path,
+                    "this name tells no mesh format that is known: .su2, .ugrid, .b8.ugrid, \
+                     .lb8.ugrid (and .r8, .lr8, .b4, .lb4), .meshb, each also with .gz, .xz or .zst after it",
+                )
+            }),
         }
-        Err(MeshError::unsupported(path, "this name tells no mesh format"))
     }
 }
 
@@ -49,6 +75,9 @@ pub fn load(path: &Path, options: &ReadOptions) -> Result<Loaded, MeshError> {
     let format = options.format.map_or_else(|| Format::of(path), Ok)?;
     let raw = match format {
         Format::Su2 => su2::read(path)?,
+        Format::Ugrid => ugrid::read_text(path, options)?,
+        Format::UgridBinary(layout) => ugrid::read_binary(path, layout, options)?,
+        Format::Gmf => gmf::read(path, options)?,
     };
     raw.finish(path, format, options)
 }

@@ -122,6 +122,14 @@ impl Words<'_> {
         let word = self.next().ok_or_else(|| format!("{name} is missing"))?;
         real(word).ok_or_else(|| format!("{name} must be a number, found {:?}", show(word)))
     }
+
+    /// The next word as a whole number.
+    pub(crate) fn whole(&mut self, name: &str) -> Result<i64, String> {
+        let word = self.next().ok_or_else(|| format!("{name} is missing"))?;
+        let text = std::str::from_utf8(word).ok();
+        text.and_then(|t| t.parse().ok())
+            .ok_or_else(|| format!("{name} must be a whole number, found {:?}", show(word)))
+    }
 }
 
 fn gap(b: u8) -> bool {
