@@ -8,6 +8,7 @@
 mod check;
 mod error;
 mod faces;
+mod info;
 mod io;
 mod kind;
 mod places;
@@ -18,6 +19,7 @@ mod tests;
 pub use check::check;
 pub use error::{Defect, Finding, MeshError, Place, Report, Subject};
 
+pub use info::{Info, KindInfo, MarkerInfo, Range, info, scaled_jacobian};
 pub use io::{Format, Layout, load, read, write};
 pub use kind::{Kind, volume};
 pub use places::{MarkerPlaces, Places, Provenance};

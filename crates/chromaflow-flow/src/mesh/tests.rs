@@ -117,3 +117,124 @@ fn round_trips() {
         }
     }
 }
+
+#[test]
+fn info_of_known_meshes() {
+    use super::generate::{Cells, box_mesh};
+    let cube = box_mesh([3, 4, 5], [1.0, 2.0, 3.0], Cells::Hexes, 0.0);
+    let i = info(&cube);
+    assert_eq!((i.nodes, i.edges), (120, 3 * 5 * 6 + 4 * 4 * 6 + 4 * 5 * 5));
+    assert!((i.volume - 6.0).abs() < 1e-13 && (i.kinds[0].scaled_jacobian.min - 1.0).abs() < 1e-13);
+    assert_eq!((i.neighbors.min, i.neighbors.max), (3.0, 6.0));
+    assert!((i.markers.iter().map(|m| m.area).sum::<f64>() - 22.0).abs() < 1e-12);
+    // A regular tetrahedron on four corners of a cube.
+    let p = [[0.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 1.0]];
+    let best = scaled_jacobian(Kind::Tetrahedron, &p).abs();
+    assert!((best - 1.0).abs() < 1e-14, "{best}");
+    // Average neighbors as they are known for meshes of the data set.
+    for (name, average) in [("mesh3d/brick_pyra.su2.xz", 12.88), ("mesh3d/brick_prism.su2.xz", 7.61)] {
+        let Some(path) = data(name) else { continue };
+        let i = info(&read(&path, &ReadOptions::default()).unwrap());
+        assert!((i.neighbors.mean - average).abs() < 0.006, "{name}: {}", i.neighbors.mean);
+    }
+}
+
+/// Two tetrahedra on a triangle, as a file.
+const PAIR: &str = "NDIME= 3
+NELEM= 2
+10 0 1 2 3
+10 0 1 2 4
+NPOIN= 5
+0 0 0
+1 0 0
+0 1 0
+0.3 0.3 1
+0.3 0.3 -1
+NMARK= 1
+MARKER_TAG= all
+MARKER_ELEMS= 6
+5 0 1 3
+5 1 2 3
+5 2 0 3
+5 0 1 4
+5 1 2 4
+5 2 0 4
+";
+
+fn parse(text: &str) -> Result<Mesh, MeshError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.su2");
+    std::fs::write(&path, text).unwrap();
+    read(&path, &ReadOptions::default())
+}
+
+#[test]
+fn defects_are_named_with_their_line() {
+    let mesh = parse(PAIR).unwrap();
+    assert!(check(&mesh, None).is_clean());
+    let says = |from: &str, to: &str, words: &[&str]| {
+        let error = parse(&PAIR.replacen(from, to, 1)).expect_err(to).to_string();
+        for word in words {
+            assert!(error.contains(word), "{to:?} gives {error}");
+        }
+    };
+    says("0.3 0.3 -1", "0.3 0.3 0.5", &["negative_volume", "inside out"]);
+    says("0.3 0.3 -1", "0.3 0.3 0", &["zero_volume", "line 4", "tetrahedron 1"]);
+    says("0.3 0.3 -1", "0.3 nan -1", &["not_finite", "line 10", "node 4"]);
+    says("10 0 1 2 4", "10 0 1 2 7", &["wrong_index", "line 4", "node 7 of 5"]);
+    says("10 0 1 2 4", "10 0 1 2 2", &["repeated_node", "line 4"]);
+    says("10 0 1 2 4", "11 0 1 2 4", &["line 4", "element type 11"]);
+    says("10 0 1 2 4", "10 0 1 2", &["line 4", "missing"]);
+    says("10 0 1 2 4\n", "", &["line 4", "1 of the 2 lines"]);
+    says("NPOIN= 5\n0 0 0", "NPOIN= 6\n9 9 9\n0 0 0", &["unused_node"]);
+    says("MARKER_ELEMS= 6\n5 0 1 3", "MARKER_ELEMS= 5", &["missing_boundary", "0 1 3"]);
+    says("5 0 1 3", "5 0 1 2", &["interior_boundary", "line 14", "\"all\""]);
+    says("5 0 1 3", "5 3 4 0", &["loose_boundary", "line 14"]);
+    says("5 0 1 4", "5 0 1 3", &["double_boundary", "missing_boundary"]);
+    says("NELEM= 2\n", "NELEM= 3\n10 2 1 0 3\n", &["duplicate_element"]);
+    says("NMARK= 1", "NMARK= 2", &["NMARK= 2", "1 markers"]);
+    says("NPOIN", "NPIONS", &["without NPOIN=", "misspelt: NPIONS= in line 5"]);
+    says("NDIME= 3", "NDIME= 4", &["line 1", "2 or 3"]);
+    says("NDIME= 3", "NZONE= 2\nNDIME= 3", &["zones"]);
+    says("5 2 0 4\n", "", &["ends after 5 of the 6"]);
+}
+
+#[test]
+fn mirrored_elements_are_turned_over() {
+    let mirrored = PAIR.replace("10 0 1 2 4", "10 1 0 2 4").replace("10 0 1 2 3", "10 1 0 2 3");
+    assert_eq!(info(&parse(&mirrored).unwrap()).volume, info(&parse(PAIR).unwrap()).volume);
+}
+
+/// Files of every format, cut and changed: an error or a mesh, never a panic and never much memory.
+#[test]
+fn damaged_files_are_survived() {
+    use super::generate::{Cells, box_mesh};
+    let folder = tempfile::tempdir().unwrap();
+    let mesh = box_mesh([2, 2, 2], [1.0; 3], Cells::Mixed, 0.2);
+    for ending in ["su2", "ugrid", "b8.ugrid", "lb8.ugrid", "lr8.ugrid", "b8.ugrid64"] {
+        let path = folder.path().join(format!("m.{ending}"));
+        write(&path, &mesh).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let mut seed = 1u64;
+        let mut random = |n: usize| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) as usize % n
+        };
+        for round in 0..150 {
+            let mut bytes = whole.clone();
+            if round % 2 == 0 {
+                bytes.truncate(random(whole.len()));
+            } else {
+                for _ in 0..=random(3) {
+                    let near = if round % 3 == 0 { 64 } else { bytes.len() };
+                    bytes[random(near.min(whole.len()))] = random(256) as u8;
+                }
+            }
+            std::fs::write(&path, &bytes).unwrap();
+            let result = load(&path, &ReadOptions::default());
+            if round % 2 == 0 && ending != "su2" && bytes.len() + 8 < whole.len() {
+                assert!(result.is_err(), "{ending}: {} of {} bytes", bytes.len(), whole.len());
+            }
+        }
+    }
+}

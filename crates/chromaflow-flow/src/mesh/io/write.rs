@@ -6,13 +6,16 @@ use chromaflow::files::{self, AtomicFile, FileError};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes a mesh in the format that the name tells; a UGRID file gets its `.mapbc` beside it.
+/// Writes a mesh in the format that the name tells; a UGRID file gets its `.mapbc` beside it; `.vtu` is for looking at.
 ///
 /// A mesh made from a two-dimensional one is written as two-dimensional to SU2 files and as one layer to others.
 ///
 /// # Errors
 /// When the name tells no format that is written, or the file cannot be written; nothing is left behind then.
 pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
+    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("vtu")) {
+        return Ok(crate::output::write_volume(path, mesh, &[], crate::output::VtuOptions::default())?);
+    }
     let format = Format::of(path)?;
     if matches!(format, Format::Gmf) {
         return Err(MeshError::unsupported(path, "GMF files are read only; write .su2 or .lb8.ugrid"));

@@ -1,0 +1,239 @@
+//! What a mesh is like: counts, sizes, quality, neighbors.
+
+use super::kind::{cross, dot, mean, norm, sub};
+use super::{Kind, Mesh, volume};
+
+/// Smallest, mean and largest of something.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// Smallest.
+    pub min: f64,
+    /// Mean.
+    pub mean: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// Gathers a [`Range`].
+struct Gather {
+    min: f64,
+    sum: f64,
+    max: f64,
+    count: usize,
+}
+
+impl Gather {
+    const NEW: Self = Self { min: f64::INFINITY, sum: 0.0, max: f64::NEG_INFINITY, count: 0 };
+
+    fn add(&mut self, x: f64) {
+        self.min = self.min.min(x);
+        self.max = self.max.max(x);
+        self.sum += x;
+        self.count += 1;
+    }
+
+    fn range(&self) -> Option<Range> {
+        (self.count > 0).then(|| Range { min: self.min, mean: self.sum / self.count as f64, max: self.max })
+    }
+}
+
+/// Elements of one type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KindInfo {
+    /// The type.
+    pub kind: Kind,
+    /// How many.
+    pub count: usize,
+    /// Volumes, in the cube of the mesh's length unit.
+    pub volume: Range,
+    /// Scaled Jacobian: over an element's corners the smallest volume spanned by the three unit edges, divided by that of
+    /// the regular element; 1 is best, 0 is flat, negative folded. **Source**: Knupp (2000), for hexahedra.
+    pub scaled_jacobian: Range,
+    /// Longest edge over shortest edge.
+    pub aspect_ratio: Range,
+}
+
+/// One marker.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MarkerInfo {
+    /// Its name.
+    pub name: String,
+    /// Its boundary condition code.
+    pub code: Option<i32>,
+    /// Number of triangles.
+    pub triangles: usize,
+    /// Number of quadrilaterals.
+    pub quads: usize,
+    /// Sum of the areas, in the square of the mesh's length unit.
+    pub area: f64,
+}
+
+/// What a mesh is like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Info {
+    /// Number of nodes.
+    pub nodes: usize,
+    /// Number of edges.
+    pub edges: usize,
+    /// The types that occur.
+    pub kinds: Vec<KindInfo>,
+    /// Markers in the mesh's order.
+    pub markers: Vec<MarkerInfo>,
+    /// Smallest and largest coordinates.
+    pub bounds: [[f64; 3]; 2],
+    /// Sum of the volumes.
+    pub volume: f64,
+    /// Neighbors of a node over edges.
+    pub neighbors: Range,
+    /// Largest angle between the two halves of a quadrilateral, in degrees.
+    pub warp: Option<f64>,
+}
+
+/// Corners of an element, each with its three edges in a right-handed order, and the volume that unit edges span in the
+/// regular element. A pyramid's apex has four edges and is left out.
+const fn corners(kind: Kind) -> (&'static [[usize; 4]], f64) {
+    use std::f64::consts::FRAC_1_SQRT_2;
+    match kind {
+        Kind::Tetrahedron => (&[[0, 1, 2, 3], [1, 2, 0, 3], [2, 0, 1, 3], [3, 0, 2, 1]], FRAC_1_SQRT_2),
+        Kind::Pyramid => (&[[0, 1, 3, 4], [1, 2, 0, 4], [2, 3, 1, 4], [3, 0, 2, 4]], FRAC_1_SQRT_2),
+        Kind::Prism => (
+            &[[0, 1, 2, 3], [1, 2, 0, 4], [2, 0, 1, 5], [3, 5, 4, 0], [4, 3, 5, 1], [5, 4, 3, 2]],
+            0.866_025_403_784_438_6,
+        ),
+        Kind::Hexahedron => (
+            &[
+                [0, 1, 3, 4],
+                [1, 2, 0, 5],
+                [2, 3, 1, 6],
+                [3, 0, 2, 7],
+                [4, 7, 5, 0],
+                [5, 4, 6, 1],
+                [6, 5, 7, 2],
+                [7, 6, 4, 3],
+            ],
+            1.0,
+        ),
+    }
+}
+
+/// Scaled Jacobian of an element with the corners `p`, see [`KindInfo::scaled_jacobian`].
+pub fn scaled_jacobian(kind: Kind, p: &[[f64; 3]]) -> f64 {
+    let (corners, ideal) = corners(kind);
+    let at = |&[o, a, b, c]: &[usize; 4]| {
+        let [a, b, c] = [a, b, c].map(|k| sub(p[k], p[o]));
+        let lengths = norm(a) * norm(b) * norm(c);
+        if lengths > 0.0 { dot(cross(a, b), c) / lengths } else { 0.0 }
+    };
+    corners.iter().map(at).fold(f64::INFINITY, f64::min) / ideal
+}
+
+/// Looks at a sound mesh (see [`super::check()`]); linear in its size.
+pub fn info(mesh: &Mesh) -> Info {
+    let mut kinds = Vec::new();
+    let (mut total, mut warp) = (0.0, None);
+    let mut p = Vec::with_capacity(8);
+    for kind in Kind::ALL {
+        let (mut volumes, mut jacobians, mut aspects) = (Gather::NEW, Gather::NEW, Gather::NEW);
+        mesh.each_of(kind, |_, e| {
+            p.clear();
+            p.extend(e.iter().map(|&i| mesh.nodes[i as usize]));
+            volumes.add(volume(kind, &p));
+            jacobians.add(scaled_jacobian(kind, &p));
+            let mut lengths = Gather::NEW;
+            for &[a, b] in kind.edges() {
+                lengths.add(norm(sub(p[a as usize], p[b as usize])));
+            }
+            aspects.add(lengths.max / lengths.min);
+            for face in kind.faces().iter().filter(|f| f.len() == 4) {
+                let angle = fold([0, 1, 2, 3].map(|i| p[face[i] as usize]));
+                warp = Some(warp.map_or(angle, |w: f64| w.max(angle)));
+            }
+        });
+        if let (Some(volume), Some(scaled_jacobian), Some(aspect_ratio)) =
+            (volumes.range(), jacobians.range(), aspects.range())
+        {
+            total += volumes.sum;
+            kinds.push(KindInfo { kind, count: volumes.count, volume, scaled_jacobian, aspect_ratio });
+        }
+    }
+    let mut bounds = [[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]];
+    for x in &mesh.nodes {
+        for d in 0..3 {
+            bounds[0][d] = bounds[0][d].min(x[d]);
+            bounds[1][d] = bounds[1][d].max(x[d]);
+        }
+    }
+    let (edges, degrees) = degrees(mesh);
+    let mut neighbors = Gather::NEW;
+    for d in degrees {
+        neighbors.add(f64::from(d));
+    }
+    Info {
+        nodes: mesh.nodes.len(),
+        edges,
+        kinds,
+        markers: mesh.markers.iter().map(|m| marker(mesh, m)).collect(),
+        bounds,
+        volume: total,
+        neighbors: neighbors.range().unwrap_or(Range { min: 0.0, mean: 0.0, max: 0.0 }),
+        warp,
+    }
+}
+
+fn marker(mesh: &Mesh, m: &super::Marker) -> MarkerInfo {
+    let at = |i: u32| mesh.nodes[i as usize];
+    let triangle = |a, b, c| 0.5 * norm(cross(sub(b, a), sub(c, a)));
+    let mut area = m.triangles.iter().map(|t| triangle(at(t[0]), at(t[1]), at(t[2]))).sum::<f64>();
+    for q in &m.quads {
+        let q = q.map(at);
+        let g = mean(&q);
+        area += (0..4).map(|i| triangle(q[i], q[(i + 1) % 4], g)).sum::<f64>();
+    }
+    let (triangles, quads) = (m.triangles.len(), m.quads.len());
+    MarkerInfo { name: m.name.clone(), code: m.code, triangles, quads, area }
+}
+
+/// Angle between the two triangles of a quadrilateral, over the diagonal where it is larger, in degrees.
+fn fold(q: [[f64; 3]; 4]) -> f64 {
+    let angle = |[a, b, c, d]: [[f64; 3]; 4]| {
+        let (m, n) = (cross(sub(b, a), sub(c, a)), cross(sub(c, a), sub(d, a)));
+        norm(cross(m, n)).atan2(dot(m, n)).to_degrees()
+    };
+    angle(q).max(angle([q[1], q[2], q[3], q[0]]))
+}
+
+/// Number of edges, and of neighbors over edges of each node.
+fn degrees(mesh: &Mesh) -> (usize, Vec<u32>) {
+    let n = mesh.nodes.len();
+    let each = |visit: &mut dyn FnMut(u32, u32)| {
+        mesh.each_element(|kind, _, e| {
+            for &[a, b] in kind.edges() {
+                let (a, b) = (e[a as usize], e[b as usize]);
+                visit(a.min(b), a.max(b));
+            }
+        });
+    };
+    // Buckets by the smaller node, once per element; then each edge once.
+    let mut start = vec![0usize; n + 1];
+    each(&mut |a, _| start[a as usize + 1] += 1);
+    for i in 0..n {
+        start[i + 1] += start[i];
+    }
+    let mut at = start.clone();
+    let mut other = vec![0u32; start[n]];
+    each(&mut |a, b| {
+        other[at[a as usize]] = b;
+        at[a as usize] += 1;
+    });
+    let (mut edges, mut degree) = (0, vec![0u32; n]);
+    for a in 0..n {
+        let bucket = &mut other[start[a]..start[a + 1]];
+        bucket.sort_unstable();
+        for same in bucket.chunk_by(|x, y| x == y) {
+            edges += 1;
+            degree[a] += 1;
+            degree[same[0] as usize] += 1;
+        }
+    }
+    (edges, degree)
+}
