@@ -1,0 +1,129 @@
+//! Bad input, through the binary: a clear message, the right exit status, and nothing half-written.
+
+mod common;
+
+use common::{CASE, chromaflow, cube};
+use std::path::Path;
+
+/// Runs a case on a mesh; status and message.
+fn run(case: &str, mesh: &str) -> (i32, String) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("cube.su2"), mesh).unwrap();
+    std::fs::write(folder.path().join("case.toml"), case).unwrap();
+    let (status, _, message) = chromaflow(folder.path(), &["--quiet", "--threads", "1", "run", "case.toml"]);
+    if status == 2 {
+        assert!(!folder.path().join("out").exists(), "something was written:\n{message}");
+    }
+    (status, message)
+}
+
+#[track_caller]
+fn refused(case: &str, mesh: &str, parts: &[&str]) {
+    let (status, message) = run(case, mesh);
+    assert_eq!(status, 2, "{message}");
+    assert!(message.starts_with("error: "), "{message}");
+    for part in parts {
+        assert!(message.contains(part), "`{part}` is not in:\n{message}");
+    }
+    assert!(!message.contains("panicked"), "{message}");
+}
+
+#[test]
+fn a_good_case_runs() {
+    let (status, message) = run(CASE, &cube(3));
+    assert_eq!(status, 0, "{message}");
+}
+
+#[test]
+fn an_unknown_key() {
+    refused(
+        &CASE.replace("mach", "mahc"),
+        &cube(2),
+        &["case.toml:4:1", "unknown key `mahc`", "did you mean `mach`?"],
+    );
+}
+
+#[test]
+fn a_missing_marker() {
+    refused(
+        &CASE.replace("side", "sdie"),
+        &cube(2),
+        &["case.toml:8:1", "no marker `sdie`", "did you mean `side`?", "in, out, side"],
+    );
+    refused(
+        &CASE.replace("side = \"farfield\"\n", ""),
+        &cube(2),
+        &["no condition for the mesh's marker `side`"],
+    );
+}
+
+#[test]
+fn no_such_mesh() {
+    refused(&CASE.replace("cube.su2", "cub.su2"), "", &["case.toml:2:1", "no such mesh file", "cub.su2"]);
+}
+
+#[test]
+fn a_truncated_mesh() {
+    let whole = cube(2);
+    for share in [0.1, 0.3, 0.6, 0.8, 0.95] {
+        let cut = (whole.len() as f64 * share) as usize;
+        refused(CASE, &whole[..cut], &["cube.su2"]);
+    }
+}
+
+#[test]
+fn a_node_out_of_place_turns_elements_inside_out() {
+    let mut lines: Vec<String> = cube(2).lines().map(String::from).collect();
+    let center = lines.iter().position(|l| l == "0.5 0.5 0.5 13").unwrap();
+    lines[center] = "3.5 0.5 0.5 13".into();
+    refused(CASE, &lines.join("\n"), &["cube.su2"]);
+}
+
+#[test]
+fn a_flat_element() {
+    let mesh = cube(2).replace("0.5 0.5 0.5 13", "0 0 0 13");
+    refused(CASE, &mesh, &["cube.su2", "volume"]);
+}
+
+#[test]
+fn an_unwritable_output_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("cube.su2"), cube(2)).unwrap();
+    std::fs::write(folder.join("case.toml"), CASE).unwrap();
+    std::fs::write(folder.join("file"), "").unwrap();
+    let (status, _, message) = chromaflow(folder, &["run", "case.toml", "--out", "file/results"]);
+    assert_eq!(status, 3, "{message}");
+    assert!(message.contains("cannot make the output folder file/results"), "{message}");
+    let (status, _, message) = chromaflow(folder, &["run", "case.toml", "--json", "missing/folder/r.json"]);
+    assert_eq!(status, 3, "{message}");
+    assert!(message.contains("missing/folder/r.json"), "{message}");
+    assert!(!message.contains("iter "), "it is found before the work starts:\n{message}");
+}
+
+#[test]
+fn a_restart_of_another_mesh() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("case.toml"), CASE).unwrap();
+    std::fs::write(folder.join("cube.su2"), cube(2)).unwrap();
+    assert_eq!(chromaflow(folder, &["-q", "run", "case.toml"]).0, 0);
+    std::fs::write(folder.join("cube.su2"), cube(3)).unwrap();
+    let (status, _, message) = chromaflow(folder, &["-q", "run", "case.toml", "--resume"]);
+    assert_eq!(status, 2, "{message}");
+    assert!(message.contains("belongs to another mesh"), "{message}");
+}
+
+#[test]
+fn no_gpu() {
+    let (status, _, message) = chromaflow(Path::new("."), &["--backend", "cuda", "doctor"]);
+    assert!(status == 3 || status == 0, "{message}");
+    assert!(status == 0 || message.contains("--backend cpu"), "the message names the remedy: {message}");
+}
+
+#[test]
+fn bad_usage() {
+    assert_eq!(chromaflow(Path::new("."), &["fly"]).0, 2);
+    assert_eq!(chromaflow(Path::new("."), &["run"]).0, 2);
+    assert_eq!(chromaflow(Path::new("."), &["run", "x.toml", "--threads", "0"]).0, 2);
+}

@@ -1,0 +1,114 @@
+//! Whole runs through the binary.
+
+mod common;
+
+use common::{CASE, cases, chromaflow, cube};
+use serde_json::Value;
+use std::path::Path;
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn the_first_case_of_the_readme() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = cases().join("wing.toml");
+    let case = case.to_str().unwrap();
+    let (status, out, message) = chromaflow(
+        folder.path(),
+        &["run", case, "--json", "r.json", "--out", "o", "--set", "march.residual_drop=3.5"],
+    );
+    assert_eq!(status, 0, "{out}\n{message}");
+    let r = json(&folder.path().join("r.json"));
+    assert_eq!(r["outcome"], "converged");
+    assert_eq!(r["mesh"]["nodes"], 12_077);
+    let number = |pointer: &str| r.pointer(pointer).and_then(Value::as_f64).unwrap_or(f64::NAN);
+    assert!((number("/forces/cl") - 0.2867).abs() < 5e-4, "{}", number("/forces/cl"));
+    assert!((number("/forces/cd") - 0.02824).abs() < 2e-4, "{}", number("/forces/cd"));
+    assert!(number("/residual_orders") >= 3.5 && number("/iterations") < 80.0);
+    assert!(number("/time/total_s") > 0.0 && number("/memory/peak_bytes") > 1e6);
+    let parts = r["time"]["components"].as_object().unwrap();
+    let sum: f64 = parts.values().filter_map(Value::as_f64).sum();
+    assert!((sum - number("/time/march_s")).abs() < 1e-6 * sum.max(1.0), "the parts are the whole");
+    for name in ["volume.vtu", "surface.vtu", "history.csv", "restart.safetensors", "cut_y_0.65.csv"] {
+        assert!(folder.path().join("o").join(name).exists(), "{name}");
+    }
+}
+
+/// The state after a restart is the state of a run that went through, to the last bit.
+#[test]
+fn a_run_goes_on_where_it_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("cube.su2"), cube(4)).unwrap();
+    let case =
+        CASE.replace("side = \"farfield\"", "side = \"slip_wall\"").replace("mach", "alpha = 5.0\nmach");
+    std::fs::write(folder.join("case.toml"), case).unwrap();
+    let run = |out: &str, iterations: &str, more: &[&str]| {
+        let set = format!("march.iterations={iterations}");
+        let mut args = vec!["-q", "run", "case.toml", "--out", out, "--set", set.as_str()];
+        args.extend(more);
+        let (status, _, message) = chromaflow(folder, &args);
+        assert_eq!(status, 0, "{message}");
+        json(&folder.join(out).join("summary.json"))
+    };
+    let through = run("through", "8", &["--threads", "1"]);
+    run("parts", "4", &["--threads", "2"]);
+    let parts = run("parts", "8", &["--resume", "--threads", "1"]);
+    assert_eq!(parts["iterations"], 8);
+    let last = |r: &Value| r["residual"][0].as_f64().unwrap();
+    let off = (last(&parts) / last(&through) - 1.0).abs();
+    assert!(off < 0.2, "{} and {}", last(&parts), last(&through)); // the CFL control starts anew
+    let rows = std::fs::read_to_string(folder.join("parts/history.csv")).unwrap();
+    assert!(rows.lines().count() >= 8, "the history goes on, too:\n{rows}");
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("cube.su2"), cube(4)).unwrap();
+    let case =
+        CASE.replace("side = \"farfield\"", "side = \"slip_wall\"").replace("mach", "alpha = 5.0\nmach");
+    std::fs::write(folder.join("case.toml"), case).unwrap();
+    let residual = |threads: &str| {
+        let args = ["-q", "run", "case.toml", "--out", threads, "--threads", threads];
+        let (status, _, message) = chromaflow(folder, &args);
+        assert_eq!(status, 0, "{message}");
+        json(&folder.join(threads).join("summary.json"))["residual"].clone()
+    };
+    let one = residual("1");
+    assert_eq!(one, residual("2"));
+    assert_eq!(one, residual("3"));
+}
+
+#[test]
+fn check_tells_the_plan_and_writes_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("cube.su2"), cube(3)).unwrap();
+    std::fs::write(folder.join("case.toml"), CASE).unwrap();
+    let (status, out, message) = chromaflow(folder, &["run", "case.toml", "--check", "--json", "plan.json"]);
+    assert_eq!(status, 0, "{message}");
+    for part in ["Jacobian", "colors", "side", "the case can be run"] {
+        assert!(out.contains(part), "{part} is not in:\n{out}");
+    }
+    let plan = json(&folder.join("plan.json"));
+    assert_eq!(plan["mesh"]["nodes"], 64);
+    assert!(!folder.join("out/case/history.csv").exists());
+}
+
+#[test]
+fn all_cases_are_well_formed() {
+    let mut count = 0;
+    for entry in std::fs::read_dir(cases()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "toml") {
+            let (source, case) = chromaflow_cli::case::Source::read(&path).unwrap_or_else(|e| panic!("{e}"));
+            case.check(&source).unwrap_or_else(|e| panic!("{e}"));
+            count += 1;
+        }
+    }
+    assert!(count > 0);
+}
