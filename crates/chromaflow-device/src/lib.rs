@@ -8,13 +8,16 @@
 #![deny(unsafe_code)]
 
 mod buffer;
+mod clock;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod isa;
 mod shared;
+pub mod stream;
 mod team;
 
 pub use buffer::Buffer;
+pub use clock::cpu_time;
 pub use isa::Isa;
 pub use shared::SharedSlice;
 pub use team::{Member, Team, split};

@@ -7,8 +7,8 @@
 
 /// A block size: a constant of the type, or a value.
 pub(crate) trait Size: Copy + Sync {
-    /// Whether the compiler knows the size.
-    const FIXED: bool;
+    /// The size, if the compiler knows it, else 0.
+    const KNOWN: usize;
     /// The size.
     fn get(self) -> usize;
 }
@@ -22,7 +22,7 @@ pub(crate) struct Fixed<const NB: usize>;
 pub(crate) struct Dynamic(pub usize);
 
 impl<const NB: usize> Size for Fixed<NB> {
-    const FIXED: bool = true;
+    const KNOWN: usize = NB;
     #[inline(always)]
     fn get(self) -> usize {
         NB
@@ -30,7 +30,7 @@ impl<const NB: usize> Size for Fixed<NB> {
 }
 
 impl Size for Dynamic {
-    const FIXED: bool = false;
+    const KNOWN: usize = 0;
     #[inline(always)]
     fn get(self) -> usize {
         self.0

@@ -1,6 +1,7 @@
 //! `chromaflow bench`: measurements on this machine. One file per benchmark.
 
 pub mod multicolor;
+pub mod timing;
 
 use crate::context::Context;
 use crate::error::CliResult;

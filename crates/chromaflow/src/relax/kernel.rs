@@ -8,6 +8,7 @@
 use crate::block::{multiply_factored, solve_factored};
 use crate::rim::{Size, with_size};
 use crate::simd::{Kernel, Load, Simd, Vector, dispatch};
+use bytemuck::Zeroable;
 use chromaflow_device::Isa;
 use half::f16;
 use std::mem::MaybeUninit;
@@ -47,7 +48,7 @@ impl Precision for Half {
 }
 
 /// f32 or f64.
-pub(crate) trait Real: Copy + Into<f64> + bytemuck::Zeroable + Send + Sync + 'static {
+pub(crate) trait Real: Stored + Copy + Into<f64> + bytemuck::Zeroable + Send + Sync + 'static {
     /// The nearest value.
     fn of(value: f64) -> Self;
 }
@@ -128,7 +129,8 @@ pub(crate) struct ProductData<'a, T> {
     pub y: *mut f64,
 }
 
-/// Updates `rows`, last to first if `backward`.
+/// Updates `rows`, last to first if `backward`. `chained` says that a row may need the one just updated: x is then
+/// read entry by entry, which the processor can forward from the stores of that row.
 ///
 /// # Safety
 /// The pointers of `data` must be valid for all rows and all stored blocks, no other thread may write x of these rows
@@ -139,8 +141,9 @@ pub(crate) unsafe fn sweep_rows<P: Precision>(
     data: &SweepData<'_, P>,
     rows: Range<usize>,
     backward: bool,
+    chained: bool,
 ) {
-    with_size!(nb, size => dispatch(isa, SweepRows { data, size, rows, backward }));
+    with_size!(nb, size => dispatch(isa, SweepRows { data, size, rows, backward, chained }));
 }
 
 /// Multiplies `rows`.
@@ -172,6 +175,29 @@ macro_rules! stored {
 }
 stored!(f64 f32 f16);
 
+/// How stored values become vectors; a type, so that it is inlined wherever it is used.
+trait Loader<V, T> {
+    /// # Safety
+    /// As [`Load::load`].
+    unsafe fn load(from: *const T) -> V;
+}
+/// By the vector's own conversion.
+struct Direct;
+impl<V: Load<T>, T> Loader<V, T> for Direct {
+    #[inline(always)]
+    unsafe fn load(from: *const T) -> V {
+        V::load(from)
+    }
+}
+/// To f64.
+struct ToDouble<S>(std::marker::PhantomData<S>);
+impl<S: Simd, T: Stored> Loader<S::F64, T> for ToDouble<S> {
+    #[inline(always)]
+    unsafe fn load(from: *const T) -> S::F64 {
+        T::load::<S>(from)
+    }
+}
+
 /// Room for one block row of a vector and whole vectors past its end.
 type Scratch<T> = MaybeUninit<[T; crate::MAX_NB + 16]>;
 
@@ -180,6 +206,7 @@ struct SweepRows<'a, P: Precision, Z> {
     size: Z,
     rows: Range<usize>,
     backward: bool,
+    chained: bool,
 }
 
 impl<P: Precision, Z: Size> Kernel for SweepRows<'_, P, Z> {
@@ -187,17 +214,30 @@ impl<P: Precision, Z: Size> Kernel for SweepRows<'_, P, Z> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Self { data, size, rows, backward } = self;
-        let count = rows.len();
+        let Self { data, size, rows, backward, chained } = self;
+        let (nb, count) = (size.get(), rows.len());
+        let ahead = if backward { -BYTES_AHEAD } else { BYTES_AHEAD };
         for step in 0..count {
             let row = if backward { rows.end - 1 - step } else { rows.start + step };
-            update_row::<S, P, Z>(data, size, row);
+            if Z::KNOWN != 1 && step + ROWS_AHEAD < count {
+                let (Diagonal::Inverse(diag) | Diagonal::Lu(diag, _) | Diagonal::Plain(diag)) = data.diag;
+                let next = if backward { row - ROWS_AHEAD } else { row + ROWS_AHEAD };
+                prefetch_block::<S::F64, f64>(nb, diag.add(next * nb * nb), 0);
+                S::F64::prefetch(data.b.add(next * nb));
+            }
+            update_row::<S, P, Z>(data, size, row, ahead, chained);
         }
     }
 }
 
 #[inline(always)]
-unsafe fn update_row<S: Simd, P: Precision, Z: Size>(data: &SweepData<'_, P>, size: Z, row: usize) {
+unsafe fn update_row<S: Simd, P: Precision, Z: Size>(
+    data: &SweepData<'_, P>,
+    size: Z,
+    row: usize,
+    ahead: isize,
+    chained: bool,
+) {
     let nb = size.get();
     let mut sum: Scratch<P::X> = MaybeUninit::uninit();
     let mut rest: Scratch<f64> = MaybeUninit::uninit();
@@ -205,12 +245,20 @@ unsafe fn update_row<S: Simd, P: Precision, Z: Size>(data: &SweepData<'_, P>, si
     let (sum, rest, new) =
         (sum.as_mut_ptr().cast::<P::X>(), rest.as_mut_ptr().cast::<f64>(), new.as_mut_ptr().cast::<f64>());
 
-    row_product::<P::Sum<S>, P::Off, Z>(&data.off, size, row, data.x_in, sum, |from| {
-        <P::Sum<S> as Load<P::Off>>::load(from)
-    });
-    let unscale = data.off.unscale.of(row);
-    for r in 0..nb {
-        *rest.add(r) = *data.b.add(row * nb + r) - unscale * (*sum.add(r)).into();
+    row_product::<P::Sum<S>, P::Off, Z, Direct>(&data.off, size, row, data.x_in, sum, ahead, chained);
+    if let (1, Diagonal::Inverse(inverse)) = (Z::KNOWN, data.diag) {
+        let rest = *data.b.add(row) - data.off.unscale.of(row) * (*sum).into();
+        let old: f64 = (*data.x_in.add(row)).into();
+        let new = *inverse.add(row) * rest;
+        *data.x_out.add(row) =
+            P::X::of(if data.damping == 1.0 { new } else { old + data.damping * (new - old) });
+        return;
+    }
+    let unscale = S::F64::splat(-data.off.unscale.of(row));
+    for first in (0..nb).step_by(S::F64::LANES) {
+        let lanes = S::F64::first((nb - first).min(S::F64::LANES));
+        let b = S::F64::load_first(data.b.add(row * nb + first), lanes);
+        P::X::load::<S>(sum.add(first)).mul_add(unscale, b).store(rest.add(first));
     }
     let new = match data.diag {
         Diagonal::Inverse(blocks) => {
@@ -255,7 +303,7 @@ impl<T: Stored, Z: Size> Kernel for MultiplyRows<'_, T, Z> {
         let mut own: Scratch<f64> = MaybeUninit::uninit();
         let (sum, own) = (sum.as_mut_ptr().cast::<f64>(), own.as_mut_ptr().cast::<f64>());
         for row in rows {
-            row_product::<S::F64, T, Z>(&data.off, size, row, data.x, sum, |from| T::load::<S>(from));
+            row_product::<S::F64, T, Z, ToDouble<S>>(&data.off, size, row, data.x, sum, BYTES_AHEAD, false);
             let (x, unscale) = (data.x.add(row * nb), data.off.unscale.of(row));
             match data.diag {
                 Diagonal::Plain(blocks) => block_product::<S, Z>(size, blocks.add(row * nb * nb), x, own),
@@ -282,118 +330,209 @@ impl<T: Stored, Z: Size> Kernel for MultiplyRows<'_, T, Z> {
 
 /// `out = sum over the blocks of a row of O_ij x_j`, whole vectors of it.
 #[inline(always)]
-unsafe fn row_product<V: Vector, T, Z: Size>(
+unsafe fn row_product<V: Vector, T, Z: Size, L: Loader<V, T>>(
     off: &Off<'_, T>,
     size: Z,
     row: usize,
     x: *const V::Elem,
     out: *mut V::Elem,
-    load: impl Fn(*const T) -> V + Copy,
+    ahead: isize,
+    chained: bool,
 ) {
     let nb = size.get();
     let range = *off.row_ptr.get_unchecked(row) as usize..*off.row_ptr.get_unchecked(row + 1) as usize;
     let blocks = off.values.add(range.start * nb * nb);
     let cols = off.col_idx.get_unchecked(range);
-    if Z::FIXED && nb >= 2 && V::LANES >= 2 * nb {
-        packed::<V, T>(nb, blocks, cols, x, out, load);
+    if Z::KNOWN == 1 {
+        scalars::<V, T, L>(blocks, cols, x, out, ahead);
+    } else if Packed::<V, Z>::USEFUL && !chained {
+        packed::<V, T, Z, L>(blocks, cols, x, out, ahead);
     } else {
-        columns::<V, T>(nb, blocks, cols, x, out, load);
+        columns::<V, T, L>(nb, blocks, cols, x, out, ahead);
     }
 }
 
 /// `out = A x` for one diagonal block.
 #[inline(always)]
 unsafe fn block_product<S: Simd, Z: Size>(size: Z, block: *const f64, x: *const f64, out: *mut f64) {
-    columns::<S::F64, f64>(size.get(), block, &[0], x, out, |from| <S::F64 as Load<f64>>::load(from));
+    columns::<S::F64, f64, Direct>(size.get(), block, &[0], x, out, 0);
 }
+
+/// Blocks of one value: scalar products, for a gather into a vector costs more; only conversions are done in vectors.
+#[inline(always)]
+unsafe fn scalars<V: Vector, T, L: Loader<V, T>>(
+    mut values: *const T,
+    cols: &[u32],
+    x: *const V::Elem,
+    out: *mut V::Elem,
+    ahead: isize,
+) {
+    let mut sum = [V::Elem::zeroed(); 4];
+    let mut converted: MaybeUninit<[V::Elem; 16]> = MaybeUninit::uninit();
+    let converted = converted.as_mut_ptr().cast::<V::Elem>();
+    for cols in cols.chunks(V::LANES) {
+        V::prefetch(values.cast::<u8>().wrapping_offset(ahead));
+        L::load(values).store(converted);
+        let (fours, rest) = cols.as_chunks::<4>();
+        let mut at = converted;
+        for four in fours {
+            for i in 0..4 {
+                sum[i] = sum[i] + *at.add(i) * *x.add(four[i] as usize);
+            }
+            at = at.add(4);
+        }
+        for (i, &col) in rest.iter().enumerate() {
+            sum[i] = sum[i] + *at.add(i) * *x.add(col as usize);
+        }
+        values = values.add(V::LANES);
+    }
+    *out = sum[0] + sum[1] + (sum[2] + sum[3]);
+}
+
+/// How a small block of a known size lies in vectors: as many whole columns in each as fit.
+struct Packed<V, Z>(std::marker::PhantomData<(V, Z)>);
+
+impl<V: Vector, Z: Size> Packed<V, Z> {
+    const NB: usize = Z::KNOWN;
+    /// Columns in a vector.
+    const COLUMNS: usize = V::LANES / if Self::NB == 0 { V::LANES } else { Self::NB };
+    /// Whether there are several; otherwise a block is better taken column by column.
+    const USEFUL: bool = Self::NB >= 2 && Self::COLUMNS >= 2;
+    const VECTORS: usize = if Self::USEFUL { Self::NB.div_ceil(Self::COLUMNS) } else { 1 };
+    /// Columns in the last vector.
+    const LAST: usize = Self::NB.saturating_sub((Self::VECTORS - 1) * Self::COLUMNS);
+    /// For each vector the entry of x that each lane is multiplied with.
+    const SPREAD: [[u8; 16]; MOST] = {
+        let mut from = [[0; 16]; MOST];
+        let mut v = 0;
+        while Self::USEFUL && v < Self::VECTORS {
+            let mut lane = 0;
+            while lane < V::LANES {
+                let column = v * Self::COLUMNS + lane / Self::NB;
+                from[v][lane] = if column < Self::NB { column } else { Self::NB - 1 } as u8;
+                lane += 1;
+            }
+            v += 1;
+        }
+        from
+    };
+    /// For each column but the first of a vector, where its rows lie.
+    const FOLD: [[u8; 16]; MOST] = {
+        let mut from = [[0; 16]; MOST];
+        let mut c = 1;
+        while Self::USEFUL && c < Self::COLUMNS && c < Self::NB {
+            let mut lane = 0;
+            while lane < V::LANES {
+                from[c][lane] = ((lane + c * Self::NB) % V::LANES) as u8;
+                lane += 1;
+            }
+            c += 1;
+        }
+        from
+    };
+}
+
+/// The most vectors of a packed block, and columns to fold.
+const MOST: usize = 4;
 
 /// Small blocks: several columns lie in one vector, and x is spread over them by a permutation.
 #[inline(always)]
-unsafe fn packed<V: Vector, T>(
-    nb: usize,
+unsafe fn packed<V: Vector, T, Z: Size, L: Loader<V, T>>(
     mut block: *const T,
     cols: &[u32],
     x: *const V::Elem,
     out: *mut V::Elem,
-    load: impl Fn(*const T) -> V + Copy,
+    ahead: isize,
 ) {
-    const MOST: usize = 4;
-    let in_vector = V::LANES / nb; // columns in a vector
-    let vectors = nb.div_ceil(in_vector);
-    let in_last = nb - (vectors - 1) * in_vector;
-    let x_mask = V::first(nb);
-    let last_mask = V::first(in_last * nb);
-    let spread: [V::Index; MOST] =
-        std::array::from_fn(|v| V::index(|lane| (v * in_vector + lane / nb).min(nb - 1)));
-    let mut sum = [[V::zero(); MOST]; 2];
-    for (k, &col) in cols.iter().enumerate() {
-        let xj = V::load_first(x.add(col as usize * nb), x_mask);
-        let sum = &mut sum[k % 2];
-        prefetch_block::<V, T>(nb, block);
-        for v in 0..vectors {
-            let a = load(block.add(v * in_vector * nb));
-            let xj = xj.permute(spread[v]);
-            sum[v] = if v + 1 < vectors || in_last == in_vector {
-                a.mul_add(xj, sum[v])
-            } else {
-                a.mul_add_first(xj, sum[v], last_mask)
-            };
-        }
-        block = block.add(nb * nb);
+    let (nb, vectors) = (Packed::<V, Z>::NB, Packed::<V, Z>::VECTORS);
+    // Two sets of sums, for alternate blocks: additions to one need not wait for those to the other.
+    let mut even = [V::zero(); MOST];
+    let mut odd = [V::zero(); MOST];
+    let (pairs, last) = cols.as_chunks::<2>();
+    for &[first, second] in pairs {
+        add_packed::<V, T, Z, L>(block, x.add(first as usize * nb), &mut even, ahead);
+        add_packed::<V, T, Z, L>(block.add(nb * nb), x.add(second as usize * nb), &mut odd, ahead);
+        block = block.add(2 * nb * nb);
     }
-    let mut total = sum[0][0].add(sum[1][0]);
+    if let &[col] = last {
+        add_packed::<V, T, Z, L>(block, x.add(col as usize * nb), &mut even, ahead);
+    }
+    let mut total = even[0].add(odd[0]);
     for v in 1..vectors {
-        total = total.add(sum[0][v].add(sum[1][v]));
+        total = total.add(even[v].add(odd[v]));
     }
     // Lane c * nb + r holds a part of row r.
     let mut folded = total;
-    for c in 1..in_vector.min(nb) {
-        folded = folded.add(total.permute(V::index(|lane| (lane + c * nb) % V::LANES)));
+    for c in 1..Packed::<V, Z>::COLUMNS.min(nb) {
+        folded = folded.add(total.permute(V::index(&Packed::<V, Z>::FOLD[c])));
     }
     folded.store(out);
 }
 
+/// `sum += O_ij x_j`, every lane for itself.
+#[inline(always)]
+unsafe fn add_packed<V: Vector, T, Z: Size, L: Loader<V, T>>(
+    block: *const T,
+    xj: *const V::Elem,
+    sum: &mut [V; MOST],
+    ahead: isize,
+) {
+    let (nb, vectors, columns) = (Packed::<V, Z>::NB, Packed::<V, Z>::VECTORS, Packed::<V, Z>::COLUMNS);
+    let last = Packed::<V, Z>::LAST;
+    let xj = V::load_first(xj, V::first(nb));
+    prefetch_block::<V, T>(nb, block, ahead);
+    for v in 0..vectors {
+        let a = L::load(block.add(v * columns * nb));
+        let xj = xj.permute(V::index(&Packed::<V, Z>::SPREAD[v]));
+        sum[v] = if v + 1 < vectors || last == columns {
+            a.mul_add(xj, sum[v])
+        } else {
+            a.mul_add_first(xj, sum[v], V::first(last * nb))
+        };
+    }
+}
+
 /// Blocks of any size, column by column: x is broadcast.
 #[inline(always)]
-unsafe fn columns<V: Vector, T>(
+unsafe fn columns<V: Vector, T, L: Loader<V, T>>(
     nb: usize,
     block: *const T,
     cols: &[u32],
     x: *const V::Elem,
     out: *mut V::Elem,
-    load: impl Fn(*const T) -> V + Copy,
+    ahead: isize,
 ) {
     let vectors = nb.div_ceil(V::LANES);
     let mut first = 0;
     while first < vectors {
         let (block, out) = (block.add(first * V::LANES), out.add(first * V::LANES));
         first += match vectors - first {
-            1 => panel::<V, T, 1>(nb, block, cols, x, out, load),
-            2 => panel::<V, T, 2>(nb, block, cols, x, out, load),
-            3 => panel::<V, T, 3>(nb, block, cols, x, out, load),
-            _ => panel::<V, T, 4>(nb, block, cols, x, out, load),
+            1 => panel::<V, T, L, 1>(nb, block, cols, x, out, ahead),
+            2 => panel::<V, T, L, 2>(nb, block, cols, x, out, ahead),
+            3 => panel::<V, T, L, 3>(nb, block, cols, x, out, ahead),
+            _ => panel::<V, T, L, 4>(nb, block, cols, x, out, ahead),
         };
     }
 }
 
 /// C vectors of rows of each block; returns C.
 #[inline(always)]
-unsafe fn panel<V: Vector, T, const C: usize>(
+unsafe fn panel<V: Vector, T, L: Loader<V, T>, const C: usize>(
     nb: usize,
     mut block: *const T,
     cols: &[u32],
     x: *const V::Elem,
     out: *mut V::Elem,
-    load: impl Fn(*const T) -> V + Copy,
+    ahead: isize,
 ) -> usize {
     let mut sum = [[V::zero(); C]; 2];
     for &col in cols {
         let xj = x.add(col as usize * nb);
-        prefetch_block::<V, T>(nb, block);
+        prefetch_block::<V, T>(nb, block, ahead);
         for c in 0..nb {
             let value = V::splat(*xj.add(c));
             for v in 0..C {
-                sum[c % 2][v] = load(block.add(c * nb + v * V::LANES)).mul_add(value, sum[c % 2][v]);
+                sum[c % 2][v] = L::load(block.add(c * nb + v * V::LANES)).mul_add(value, sum[c % 2][v]);
             }
         }
         block = block.add(nb * nb);
@@ -404,16 +543,20 @@ unsafe fn panel<V: Vector, T, const C: usize>(
     C
 }
 
-/// How far ahead of their use blocks are asked for.
-const AHEAD: usize = 1024;
+/// How far ahead of their use, in bytes, off-diagonal blocks are asked for.
+const BYTES_AHEAD: isize = 2048;
+/// How many rows ahead of their use diagonal blocks and right-hand sides are asked for.
+const ROWS_AHEAD: usize = 4;
+/// Larger blocks are long enough streams for the processor to see.
+const MOST_ASKED: usize = 1024;
 
-/// Asks for as many bytes as a block has, [`AHEAD`] of it.
+/// Asks for as many bytes as a block has, `ahead` of it.
 #[inline(always)]
-unsafe fn prefetch_block<V: Vector, T>(nb: usize, block: *const T) {
+unsafe fn prefetch_block<V: Vector, T>(nb: usize, block: *const T, ahead: isize) {
     let bytes = nb * nb * size_of::<T>();
-    if bytes <= 1024 {
-        for line in 0..bytes.div_ceil(64) {
-            V::prefetch(block.cast::<u8>().wrapping_add(AHEAD + 64 * line));
+    if bytes <= MOST_ASKED {
+        for line in (0..bytes).step_by(64) {
+            V::prefetch(block.cast::<u8>().wrapping_offset(ahead).wrapping_add(line));
         }
     }
 }

@@ -9,6 +9,9 @@ use std::ops::Range;
 /// for one another.
 const VALUES_WORTH_SHARING: usize = 1500;
 
+/// Rows that a processor works on at once: in smaller batches a row may wait for the one before it.
+const ROWS_IN_FLIGHT: usize = 8;
+
 /// The work of one sweep, divided among the members of a team: each batch is cut so that every member gets about the
 /// same number of blocks, and batches too small for that follow one another on one member. The first touch of a row's
 /// data belongs to its owner.
@@ -24,8 +27,9 @@ pub struct Schedule {
 enum Step {
     /// One batch; member m has the rows between cuts m and m + 1.
     Shared(Vec<u32>),
-    /// Successive batches, all done by the first member in order.
-    Alone(Range<u32>),
+    /// Successive batches, all done by the first member in order; `chained` when they are so small that a row may need
+    /// one that was updated just before it.
+    Alone { rows: Range<u32>, chained: bool },
 }
 
 impl Schedule {
@@ -41,10 +45,13 @@ impl Schedule {
             let cost = |row: usize| pattern.row_ptr()[row] as usize + 2 * row;
             let (first, total) = (cost(batch.start), cost(batch.end) - cost(batch.start));
             if members == 1 || total * nb * nb < members * VALUES_WORTH_SHARING {
-                let (start, end) = (batch.start as u32, batch.end as u32);
+                let small = batch.len() < ROWS_IN_FLIGHT;
                 match steps.last_mut() {
-                    Some(Step::Alone(rows)) => rows.end = end,
-                    _ => steps.push(Step::Alone(start..end)),
+                    Some(Step::Alone { rows, chained }) if *chained == small => rows.end = batch.end as u32,
+                    _ => {
+                        let rows = batch.start as u32..batch.end as u32;
+                        steps.push(Step::Alone { rows, chained: small });
+                    }
                 }
                 continue;
             }
@@ -82,10 +89,15 @@ impl Schedule {
     pub fn rows(&self, step: usize, member: usize) -> Range<usize> {
         let range = match &self.steps[step] {
             Step::Shared(cuts) => cuts[member]..cuts[member + 1],
-            Step::Alone(rows) if member == 0 => rows.clone(),
-            Step::Alone(rows) => rows.end..rows.end,
+            Step::Alone { rows, .. } if member == 0 => rows.clone(),
+            Step::Alone { rows, .. } => rows.end..rows.end,
         };
         range.start as usize..range.end as usize
+    }
+
+    /// Whether rows of a step may need the row updated just before them.
+    pub(super) fn chained(&self, step: usize) -> bool {
+        matches!(self.steps[step], Step::Alone { chained: true, .. })
     }
 
     /// All rows of `member`: those whose data it should write first.

@@ -457,7 +457,9 @@ impl<P: Precision> Run<'_, P> {
             let rows = engine.schedule.rows(step, member.rank());
             // SAFETY: lengths were checked, the instruction set too; a member writes only its rows of a batch, whose
             // rows do not read one another (checked when the relaxation was made), and barriers part the batches.
-            unsafe { sweep_rows(engine.isa, engine.nb, &data, rows, backward) };
+            unsafe {
+                sweep_rows(engine.isa, engine.nb, &data, rows, backward, engine.schedule.chained(step));
+            };
             member.barrier();
         }
         *current = other;

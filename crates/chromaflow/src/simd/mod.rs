@@ -8,7 +8,9 @@ mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use bytemuck::Zeroable;
 use chromaflow_device::Isa;
+use std::ops::{Add, Mul};
 
 /// One vector of `LANES` values.
 ///
@@ -17,7 +19,7 @@ use chromaflow_device::Isa;
 /// `LANES` values at the pointer, the masked ones only the lanes of their mask.
 pub(crate) trait Vector: Copy {
     /// A lane.
-    type Elem: Copy + Into<f64>;
+    type Elem: Copy + Into<f64> + Add<Output = Self::Elem> + Mul<Output = Self::Elem> + Zeroable;
     /// Where each lane of a permutation comes from.
     type Index: Copy;
     /// A choice of lanes.
@@ -30,8 +32,8 @@ pub(crate) trait Vector: Copy {
     unsafe fn splat(value: Self::Elem) -> Self;
     /// The first `n` lanes.
     unsafe fn first(n: usize) -> Self::Mask;
-    /// Lane `l` from lane `from(l)`.
-    unsafe fn index(from: impl Fn(usize) -> usize) -> Self::Index;
+    /// Lane `l` from lane `from[l]`.
+    unsafe fn index(from: &[u8; 16]) -> Self::Index;
     unsafe fn permute(self, index: Self::Index) -> Self;
     unsafe fn add(self, other: Self) -> Self;
     /// `self * factor + sum`.

@@ -36,12 +36,12 @@ macro_rules! lanes {
                 n
             }
             #[inline(always)]
-            unsafe fn index(from: impl Fn(usize) -> usize) -> Self::Index {
-                from_fn(|l| (from(l) % $lanes) as u8)
+            unsafe fn index(from: &[u8; 16]) -> Self::Index {
+                from_fn(|l| from[l])
             }
             #[inline(always)]
             unsafe fn permute(self, index: Self::Index) -> Self {
-                Self(from_fn(|l| self.0[index[l] as usize]))
+                Self(from_fn(|l| self.0[index[l] as usize % $lanes]))
             }
             #[inline(always)]
             unsafe fn add(self, other: Self) -> Self {

@@ -8,7 +8,6 @@ use super::{Kernel, Load, Narrow, Simd, Vector};
 use half::f16;
 #[allow(clippy::wildcard_imports)] // intrinsics by the dozen
 use std::arch::x86_64::*;
-use std::array::from_fn;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512;
@@ -36,7 +35,7 @@ impl Simd for Avx2 {
 }
 
 macro_rules! vector_512 {
-    ($vector:ty, $elem:ty, $lanes:literal, $mask:ty, $int:ty, $zero:ident $splat:ident $permute:ident $add:ident
+    ($vector:ty, $elem:ty, $lanes:literal, $mask:ty, $widen:ident, $zero:ident $splat:ident $permute:ident $add:ident
      $fma:ident $fma_mask:ident $load_mask:ident $store:ident) => {
         impl Vector for $vector {
             type Elem = $elem;
@@ -61,9 +60,8 @@ macro_rules! vector_512 {
                 ((1_u32 << n) - 1) as $mask
             }
             #[inline(always)]
-            unsafe fn index(from: impl Fn(usize) -> usize) -> __m512i {
-                let lanes: [$int; $lanes] = from_fn(|l| from(l) as $int);
-                _mm512_loadu_si512(lanes.as_ptr().cast())
+            unsafe fn index(from: &[u8; 16]) -> __m512i {
+                $widen(_mm_loadu_si128(from.as_ptr().cast()))
             }
             #[inline(always)]
             unsafe fn permute(self, index: __m512i) -> Self {
@@ -92,14 +90,32 @@ macro_rules! vector_512 {
         }
     };
 }
-vector_512!(__m512, f32, 16, __mmask16, u32, _mm512_setzero_ps _mm512_set1_ps _mm512_permutexvar_ps _mm512_add_ps
+vector_512!(__m512, f32, 16, __mmask16, _mm512_cvtepu8_epi32, _mm512_setzero_ps _mm512_set1_ps _mm512_permutexvar_ps _mm512_add_ps
     _mm512_fmadd_ps _mm512_mask3_fmadd_ps _mm512_maskz_loadu_ps _mm512_storeu_ps);
-vector_512!(__m512d, f64, 8, __mmask8, u64, _mm512_setzero_pd _mm512_set1_pd _mm512_permutexvar_pd _mm512_add_pd
+vector_512!(__m512d, f64, 8, __mmask8, _mm512_cvtepu8_epi64, _mm512_setzero_pd _mm512_set1_pd _mm512_permutexvar_pd _mm512_add_pd
     _mm512_fmadd_pd _mm512_mask3_fmadd_pd _mm512_maskz_loadu_pd _mm512_storeu_pd);
+
+#[inline(always)]
+unsafe fn index_of_8(from: __m128i) -> __m256i {
+    _mm256_cvtepu8_epi32(from)
+}
+
+/// Lanes of f64 move as pairs of 32-bit lanes.
+#[inline(always)]
+unsafe fn index_of_4(from: __m128i) -> __m256i {
+    let low = _mm256_slli_epi64::<1>(_mm256_cvtepu8_epi64(from));
+    let high = _mm256_add_epi64(_mm256_slli_epi64::<32>(low), _mm256_set1_epi64x(1 << 32));
+    _mm256_or_si256(low, high)
+}
+
+#[inline(always)]
+unsafe fn permute_4(v: __m256d, index: __m256i) -> __m256d {
+    _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(v), index))
+}
 
 macro_rules! vector_256 {
     ($vector:ty, $elem:ty, $lanes:literal, $int:ty, $zero:ident $splat:ident $add:ident
-     $fma:ident $and:ident $cast:ident $load_mask:ident $store:ident, $index:expr, $permute:expr) => {
+     $fma:ident $and:ident $cast:ident $load_mask:ident $store:ident, $index:ident, $permute:ident) => {
         impl Vector for $vector {
             type Elem = $elem;
             type Index = __m256i;
@@ -120,13 +136,20 @@ macro_rules! vector_256 {
             }
             #[inline(always)]
             unsafe fn first(n: usize) -> __m256i {
-                let lanes: [$int; $lanes] = from_fn(|l| if l < n { -1 } else { 0 });
-                _mm256_loadu_si256(lanes.as_ptr().cast())
+                const LANES: [$int; 2 * $lanes] = {
+                    let mut lanes = [0; 2 * $lanes];
+                    let mut l = 0;
+                    while l < $lanes {
+                        lanes[l] = -1;
+                        l += 1;
+                    }
+                    lanes
+                };
+                _mm256_loadu_si256(LANES.as_ptr().add($lanes - n).cast())
             }
             #[inline(always)]
-            unsafe fn index(from: impl Fn(usize) -> usize) -> __m256i {
-                let lanes: [u32; 8] = from_fn(|l| $index(&from, l) as u32);
-                _mm256_loadu_si256(lanes.as_ptr().cast())
+            unsafe fn index(from: &[u8; 16]) -> __m256i {
+                $index(_mm_loadu_si128(from.as_ptr().cast()))
             }
             #[inline(always)]
             unsafe fn permute(self, index: __m256i) -> Self {
@@ -157,13 +180,12 @@ macro_rules! vector_256 {
 }
 vector_256!(__m256, f32, 8, i32, _mm256_setzero_ps _mm256_set1_ps _mm256_add_ps
     _mm256_fmadd_ps _mm256_and_ps _mm256_castsi256_ps _mm256_maskload_ps _mm256_storeu_ps,
-    |from: &dyn Fn(usize) -> usize, l| from(l),
-    |v, index| _mm256_permutevar8x32_ps(v, index));
-// Lanes of f64 move as pairs of 32-bit lanes.
+    index_of_8,
+    _mm256_permutevar8x32_ps);
 vector_256!(__m256d, f64, 4, i64, _mm256_setzero_pd _mm256_set1_pd _mm256_add_pd
     _mm256_fmadd_pd _mm256_and_pd _mm256_castsi256_pd _mm256_maskload_pd _mm256_storeu_pd,
-    |from: &dyn Fn(usize) -> usize, l| 2 * from(l / 2) + l % 2,
-    |v, index| _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(v), index)));
+    index_of_4,
+    permute_4);
 
 macro_rules! load {
     ($vector:ty, $stored:ty, $from:ident => $value:expr) => {

@@ -1,5 +1,6 @@
 //! Block-sparse matrices: where blocks are, and what is in them.
 
+mod assemble;
 mod csr;
 mod half;
 pub mod io;
@@ -9,6 +10,7 @@ mod pattern;
 mod product;
 
 pub use self::half::{HalfReport, HalfScale, NotSingle};
+pub use assemble::OffRow;
 pub use csr::BlockCsr;
 pub use jacobian::{Jacobian, OffDiagonal};
 pub use pattern::{BlockPattern, PatternError};
