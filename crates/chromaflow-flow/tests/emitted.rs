@@ -46,7 +46,7 @@ fn main_function() -> String {
 fn the_emitted_text_computes_the_same_bits() {
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
     if Command::new(&compiler).arg("--version").output().is_err() {
-        println!("skipped: no C++ compiler (`{compiler}`) is there");
+        chromaflow_testkit::skip("cxx", &format!("no C++ compiler (`{compiler}`) is there"));
         return;
     }
     let folder = tempfile::tempdir().unwrap();
