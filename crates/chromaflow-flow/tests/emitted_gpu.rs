@@ -1,4 +1,3 @@
-#![cfg(feature = "cuda")]
 #![allow(unsafe_code)]
 //! The emitted CUDA C++: it compiles without spills, which needs NVRTC alone, and computes on a GPU what the Rust
 //! functions compute.
