@@ -86,6 +86,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         return Ok(Done::AsAsked);
     }
     let start = Instant::now();
+    let program = summary::peak_bytes().unwrap_or(0);
     let path = args.case.as_deref().expect("clap asks for it");
     let prepared = prepare(path, &args.sets)?;
     let out = args.out.clone().unwrap_or_else(|| prepared.case.folder(&prepared.source));
@@ -96,7 +97,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         plan::headline(&prepared, &solver, ctx);
     }
     if args.check {
-        return plan::check(&prepared, &solver, ctx);
+        return plan::check(&prepared, &solver, ctx, program);
     }
     let mut rows = resume(args, &prepared, &files, &mut solver)?;
     let finished = march(&prepared, &files, &mut solver, ctx, &mut rows, start)?;

@@ -25,15 +25,22 @@ pub fn headline(prepared: &Prepared, solver: &FlowSolver, ctx: &Context) {
     );
 }
 
-/// Prints the plan and ends.
-pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context) -> CliResult {
+/// What drawing pictures takes at the end, whatever the mesh: two bitmaps of the larger ones.
+const PLOTS: usize = 24_000_000;
+
+/// Prints the plan and ends. `program` is what the process held before it read anything.
+pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: usize) -> CliResult {
     let memory = solver.memory();
+    let output = &prepared.case.output;
     let parts = [
+        ("program", program),
         ("Jacobian", memory.jacobian),
         ("dual mesh", memory.mesh),
         ("state", memory.state),
         ("work arrays", memory.work),
         ("mesh as read", mesh_bytes(&prepared.mesh)),
+        ("fields to write", if output.volume { file_bytes(&prepared.mesh) } else { 0 }),
+        ("plots", if output.plots { PLOTS } else { 0 }),
     ];
     let total: usize = parts.iter().map(|p| p.1).sum();
     let order = solver.order();
@@ -41,9 +48,9 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context) -> CliResu
     if ctx.talk() {
         println!("\nmemory");
         for (name, n) in parts {
-            println!("  {name:14} {:>10}", bytes(n));
+            println!("  {name:15} {:>10}", bytes(n));
         }
-        println!("  {:14} {:>10}", "total", bytes(total));
+        println!("  {:15} {:>10}", "total", bytes(total));
         println!("\norder of the rows");
         println!("  bandwidth {} -> {}", order.before.bandwidth, order.after.bandwidth);
         println!("  {} colors of {} to {} rows", order.colors, order.smallest, order.largest);
@@ -70,6 +77,13 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context) -> CliResu
         "y_plus": y_plus.map(|(low, high)| [low, high]),
     }))?;
     Ok(Done::AsAsked)
+}
+
+/// Nine values a node in f64, and the cells' nodes in 64 bits.
+fn file_bytes(mesh: &Mesh) -> usize {
+    let corners =
+        4 * mesh.tets.len() + 5 * mesh.pyramids.len() + 6 * mesh.prisms.len() + 8 * mesh.hexes.len();
+    72 * mesh.nodes.len() + 8 * corners
 }
 
 fn mesh_bytes(mesh: &Mesh) -> usize {

@@ -1,0 +1,71 @@
+//! Bad matrices, through the binary: a clear message, the right exit status, no solution half-written.
+
+mod common;
+
+use common::chromaflow;
+
+const GOOD: &str = "%%MatrixMarket matrix coordinate real general\n4 4 8\n\
+                    1 1 4\n2 2 4\n3 3 4\n4 4 4\n1 3 -1\n3 1 -1\n2 4 -1\n4 2 -1\n";
+
+/// Solves with a matrix and more arguments; status and message.
+fn solve(matrix: &str, more: &[&str]) -> (i32, String) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.mtx"), matrix).unwrap();
+    let mut args = vec!["-q", "--threads", "1", "solve", "a.mtx", "--solution", "x.mtx"];
+    args.extend(more);
+    let (status, _, message) = chromaflow(folder.path(), &args);
+    assert!(status == 0 || !folder.path().join("x.mtx").exists(), "something was written:\n{message}");
+    (status, message)
+}
+
+#[track_caller]
+fn refused(matrix: &str, more: &[&str], parts: &[&str]) {
+    let (status, message) = solve(matrix, more);
+    assert_eq!(status, 2, "{message}");
+    assert!(message.starts_with("error: "), "{message}");
+    for part in parts {
+        assert!(message.contains(part), "`{part}` is not in:\n{message}");
+    }
+}
+
+#[test]
+fn a_good_one_is_solved() {
+    let (status, message) = solve(GOOD, &["--block-size", "2", "--rhs", "ones"]);
+    assert_eq!(status, 0, "{message}");
+}
+
+#[test]
+fn nan() {
+    refused(&GOOD.replace("1 3 -1", "1 3 nan"), &["--block-size", "2"], &["a.mtx", "line 7", "NaN"]);
+}
+
+#[test]
+fn a_zero_diagonal_block() {
+    let matrix = GOOD.replace("3 3 4", "3 3 0").replace("4 4 4", "4 4 0");
+    refused(&matrix, &["--block-size", "2", "--rhs", "ones"], &["diagonal", "row 1"]);
+}
+
+#[test]
+fn not_square() {
+    refused(&GOOD.replace("4 4 8", "4 6 8"), &["--block-size", "2"], &["square"]);
+}
+
+#[test]
+fn a_block_size_that_does_not_divide() {
+    refused(GOOD, &["--block-size", "3"], &["3", "4"]);
+}
+
+#[test]
+fn a_truncated_file() {
+    refused(&GOOD[..GOOD.len() - 10], &["--block-size", "2"], &["a.mtx"]);
+}
+
+#[test]
+fn an_unwritable_solution() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.mtx"), GOOD).unwrap();
+    let args = ["-q", "solve", "a.mtx", "--block-size", "2", "--rhs", "ones", "--solution", "no/x.mtx"];
+    let (status, _, message) = chromaflow(folder.path(), &args);
+    assert_eq!(status, 3, "{message}");
+    assert!(message.contains("no/x.mtx"), "{message}");
+}
