@@ -22,6 +22,7 @@ mod simd;
 pub mod solver;
 pub mod sparse;
 pub mod vector;
+pub mod tridiag;
 
 pub use chromaflow_device::Team;
 pub use order::{Permutation, RowBatches};

@@ -1,0 +1,199 @@
+#![allow(unsafe_code)]
+//! Vectors of neighbouring systems: where their rows are read and written, and the work space of a thread.
+
+use super::lanes::{Lane, LaneIo};
+use super::precision::Precision;
+use super::{Layout, Shape};
+use chromaflow_device::Buffer;
+use std::ops::Range;
+
+/// Work space of one thread; it grows and stays.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    bytes: Buffer<[u64; 8]>,
+}
+
+impl Scratch {
+    /// Room for `lanes` vectors `L` (unspecified values) and, behind them, `stores` values `S`.
+    pub(crate) fn take<L: Lane, S: Copy>(&mut self, lanes: usize, stores: usize) -> (&mut [L], &mut [S]) {
+        let front = (lanes * size_of::<L>()).div_ceil(64);
+        let back = (stores * size_of::<S>()).div_ceil(64);
+        if self.bytes.len() < front + back {
+            self.bytes = Buffer::zeroed(front + back);
+        }
+        let start = self.bytes.as_mut_ptr();
+        // SAFETY: the buffer is 64-byte aligned and has `front` units for the vectors, then `back` for the values; the
+        // two do not overlap, and any bits are a valid vector or float.
+        unsafe {
+            (
+                std::slice::from_raw_parts_mut(start.cast::<L>(), lanes),
+                std::slice::from_raw_parts_mut(start.add(front).cast::<S>(), stores),
+            )
+        }
+    }
+}
+
+/// Rows of vectors of systems, interleaved by the vector's lanes: entry e of row i of vector v at
+/// `ptr + v vector + ((i - first) width + e) lanes`.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<S> {
+    ptr: *const S,
+    vector: usize,
+    first: usize,
+}
+
+impl<S: Copy> Rows<S> {
+    /// Row `i` of vector `v`, for [`LaneIo::load`] at multiples of the lanes.
+    #[inline(always)]
+    pub(crate) fn row<L: LaneIo<S>>(&self, v: usize, i: usize, width: usize) -> *const S {
+        self.ptr.wrapping_add(v * self.vector).wrapping_add((i - self.first) * width * L::W)
+    }
+}
+
+/// One array of a batch.
+#[derive(Clone, Copy)]
+pub(crate) struct Array<'a, S> {
+    pub values: &'a [S],
+    pub layout: Layout,
+    pub shape: Shape,
+    pub width: usize,
+}
+
+/// True if vectors of `lanes` systems are read and written as they lie.
+#[inline(always)]
+pub(crate) fn in_place(layout: Layout, shape: Shape, system: usize, lanes: usize) -> bool {
+    layout == Layout::Interleaved { lanes } && system + lanes <= shape.systems
+}
+
+impl<S: Copy> Array<'_, S> {
+    /// Rows `rows` of `count` vectors of systems from `system` on (beyond the last system: the last one again), in
+    /// place where they lie interleaved by `L::W`, otherwise rearranged into `room` (`[count, rows, width, W]`).
+    pub(crate) fn rows<L: LaneIo<S>>(
+        &self,
+        system: usize,
+        count: usize,
+        rows: Range<usize>,
+        room: &mut [S],
+    ) -> Rows<S> {
+        let (shape, width) = (self.shape, self.width);
+        let place = self.layout.place(shape, width, system);
+        let whole = system + count * L::W <= shape.systems;
+        if whole && self.layout == (Layout::Interleaved { lanes: L::W }) {
+            let ptr = self.values[place.base + rows.start * place.row..].as_ptr();
+            return Rows { ptr, vector: shape.rows * width * L::W, first: rows.start };
+        }
+        let vector = rows.len() * width * L::W;
+        assert!(room.len() >= count * vector, "room for the rows of {count} vectors");
+        let result = Rows { ptr: room.as_ptr(), vector, first: rows.start };
+        match self.layout {
+            Layout::Aos if whole => {
+                for v in 0..count {
+                    let from = &self.values[place.base + v * L::W * place.system + rows.start * width..];
+                    let len = rows.len() * width;
+                    assert!(
+                        from.len() >= (L::W - 1) * place.system + len,
+                        "the last system's rows are there"
+                    );
+                    let to = room[v * vector..].as_mut_ptr();
+                    // SAFETY: the two assertions above are the bounds that `interleave` asks for.
+                    unsafe { L::interleave(from.as_ptr(), place.system, len, to) };
+                }
+            }
+            Layout::Soa if whole => {
+                for (k, entry) in (rows.start * width..rows.end * width).enumerate() {
+                    let from = &self.values[place.base + entry * place.entry..][..count * L::W];
+                    for (v, lanes) in from.chunks_exact(L::W).enumerate() {
+                        room[v * vector + k * L::W..][..L::W].copy_from_slice(lanes);
+                    }
+                }
+            }
+            _ => self.gather::<L>(system, rows, vector, &mut room[..count * vector]),
+        }
+        result
+    }
+
+    /// Any layout, any number of systems left.
+    fn gather<L: LaneIo<S>>(&self, system: usize, rows: Range<usize>, vector: usize, room: &mut [S]) {
+        for (v, room) in room.chunks_exact_mut(vector).enumerate() {
+            for lane in 0..L::W {
+                let system = (system + v * L::W + lane).min(self.shape.systems - 1);
+                let place = self.layout.place(self.shape, self.width, system);
+                for (k, i) in rows.clone().enumerate() {
+                    for e in 0..self.width {
+                        room[(k * self.width + e) * L::W + lane] =
+                            self.values[place.base + i * place.row + e * place.entry];
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The array of solutions, shared by threads that write their own systems.
+pub(crate) struct Target<'a, P: Precision> {
+    pub values: super::Shared<'a, P::Store>,
+    pub layout: Layout,
+    pub shape: Shape,
+}
+
+impl<P: Precision> Target<'_, P> {
+    /// Where `rows` of a vector of systems are written, interleaved: straight into the array, or into `room` first.
+    #[inline(always)]
+    pub(crate) fn rows<L: LaneIo<P::Store>>(
+        &self,
+        system: usize,
+        rows: &Range<usize>,
+        room: &mut [P::Store],
+    ) -> RowsMut<P::Store> {
+        let m = self.shape.rank;
+        if in_place(self.layout, self.shape, system, L::W) {
+            let place = self.layout.place(self.shape, m, system);
+            let ptr = self.values.ptr().wrapping_add(place.base + rows.start * place.row);
+            return RowsMut { ptr, first: rows.start };
+        }
+        assert!(room.len() >= rows.len() * m * L::W, "room for the rows of one vector");
+        RowsMut { ptr: room.as_mut_ptr(), first: rows.start }
+    }
+
+    /// Moves `rows` written into `room` to where they belong.
+    pub(crate) fn finish<L: LaneIo<P::Store>>(&self, system: usize, rows: Range<usize>, room: &[P::Store]) {
+        let (shape, m) = (self.shape, self.shape.rank);
+        if in_place(self.layout, shape, system, L::W) {
+            return;
+        }
+        let place = self.layout.place(shape, m, system);
+        if self.layout == Layout::Aos && system + L::W <= shape.systems {
+            let to = self.values.ptr().wrapping_add(place.base + rows.start * m);
+            let len = rows.len() * m;
+            assert!(room.len() >= len * L::W, "the rows of one vector");
+            // SAFETY: the systems system .. system + W are all there (checked above), each with `len` entries from
+            // row `rows.start` on, and belong to this thread.
+            unsafe { L::deinterleave(room.as_ptr(), len, to, place.system) };
+            return;
+        }
+        let live = L::W.min(shape.systems - system);
+        for (k, i) in rows.enumerate() {
+            for e in 0..m {
+                let lanes = &room[(k * m + e) * L::W..][..live];
+                for (lane, &value) in lanes.iter().enumerate() {
+                    self.values.set(self.layout.index(shape, m, system + lane, i, e), value);
+                }
+            }
+        }
+    }
+}
+
+/// Rows of a vector of systems, to be written.
+#[derive(Clone, Copy)]
+pub(crate) struct RowsMut<S> {
+    ptr: *mut S,
+    first: usize,
+}
+
+impl<S: Copy> RowsMut<S> {
+    /// Row `i`, for [`LaneIo::store`] at multiples of the lanes.
+    #[inline(always)]
+    pub(crate) fn row<L: LaneIo<S>>(&self, i: usize, rank: usize) -> *mut S {
+        self.ptr.wrapping_add((i - self.first) * rank * L::W)
+    }
+}
