@@ -21,8 +21,8 @@ mod rim;
 mod simd;
 pub mod solver;
 pub mod sparse;
-pub mod vector;
 pub mod tridiag;
+pub mod vector;
 
 pub use chromaflow_device::Team;
 pub use order::{Permutation, RowBatches};

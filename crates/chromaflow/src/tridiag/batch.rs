@@ -21,7 +21,8 @@ impl<'a, S: Real> Batch<'a, S> {
     /// Systems whose ends are free: A of the first row and C of the last are not used (they must be finite numbers or
     /// zero nonetheless where a method multiplies by them).
     ///
-    /// **Errors**: [`TridiagError`] when an array does not fit.
+    /// # Errors
+    /// [`TridiagError`] when an array does not fit.
     pub fn new(
         shape: Shape,
         layout: Layout,
@@ -60,7 +61,8 @@ impl<'a, S: Real> Batch<'a, S> {
 
     /// Largest |f - (A, B, C) x| over all equations, in f64: what a benchmark or a test checks.
     ///
-    /// **Errors**: [`TridiagError::Length`].
+    /// # Errors
+    /// [`TridiagError::Length`].
     pub fn residual(&self, rhs: &[S], x: &[S]) -> Result<f64, TridiagError> {
         let (shape, m, n) = (self.shape, self.shape.rank, self.shape.rows);
         let len = self.layout.len(shape, m)?;

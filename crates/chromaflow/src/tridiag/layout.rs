@@ -59,7 +59,8 @@ impl fmt::Display for Layout {
 impl Layout {
     /// Length of an array with `width` entries a row.
     ///
-    /// **Errors**: [`TridiagError::TooLarge`] when that overflows, [`TridiagError::NoLanes`] for groups of none.
+    /// # Errors
+    /// [`TridiagError::TooLarge`] when that overflows, [`TridiagError::NoLanes`] for groups of none.
     pub fn len(self, shape: Shape, width: usize) -> Result<usize, TridiagError> {
         let systems = match self {
             Layout::Interleaved { lanes: 0 } => return Err(TridiagError::NoLanes),
@@ -112,7 +113,10 @@ const TILE: usize = 16;
 
 /// Copies an array with `width` entries a row from one layout into another; padding in the new one is zero.
 ///
-/// **Shapes**: as [`Layout`] has them. **Errors**: [`TridiagError::Length`] when an array does not fit the shape.
+/// **Shapes**: as [`Layout`] has them.
+///
+/// # Errors
+/// [`TridiagError::Length`] when an array does not fit the shape.
 ///
 /// ```
 /// use chromaflow::tridiag::{Layout, Shape, convert};
@@ -134,7 +138,7 @@ pub fn convert<T: Copy + Default + Send + Sync>(
     TridiagError::check_len("values", values.len(), from.len(shape, width)?)?;
     TridiagError::check_len("out", out.len(), to.len(shape, width)?)?;
     if let Layout::Interleaved { lanes } = to
-        && shape.systems % lanes != 0
+        && !shape.systems.is_multiple_of(lanes)
     {
         let last = shape.systems / lanes * lanes * shape.rows * width;
         out[last..].fill(T::default());

@@ -147,7 +147,9 @@ impl<P: Precision> Solver<P> {
     /// Solves every system of `batch` for its right-hand side; the inputs are kept.
     ///
     /// **Shapes**: `rhs`, `x` in the batch's layout with rank entries a row. **Outcome**: a zero pivot, or numbers that
-    /// overflow, are a [`LineOutcome::Breakdown`] that names the first such system and its row. **Errors**:
+    /// overflow, are a [`LineOutcome::Breakdown`] that names the first such system and its row.
+    ///
+    /// # Errors
     /// [`TridiagError::Length`], [`TridiagError::Unsupported`].
     pub fn solve(
         &mut self,
@@ -169,7 +171,7 @@ impl<P: Precision> Solver<P> {
                 let method = self.options.method.name();
                 return Err(TridiagError::Unsupported { method, what: "pivoting", remedy: "thomas" });
             }
-            return Ok(self.one_by_one(team, batch, rhs, x));
+            return Ok(one_by_one::<P>(team, batch, rhs, x));
         }
         self.scratch.resize_with(self.scratch.len().max(team.size()), Mutex::default);
         let (scratch, isa) = (&self.scratch, self.options.isa);
@@ -196,36 +198,35 @@ impl<P: Precision> Solver<P> {
             vector => Ok(diagnose::<P>(batch, rhs, x, vector * self.lanes())),
         }
     }
+}
 
-    /// Each system by the reference, with pivoting.
-    fn one_by_one(
-        &self,
-        team: &Team,
-        batch: &Batch<'_, P::Store>,
-        rhs: &[P::Store],
-        x: &mut [P::Store],
-    ) -> LineOutcome {
-        let (shape, layout, m) = (batch.shape, batch.layout, batch.shape.rank);
-        let out = Shared::new(x);
-        let worst = Mutex::new(None::<(usize, usize)>);
-        team.run(|member| {
-            for s in member.share(shape.systems) {
-                let line = line_of::<P>(batch, s);
-                let solved = line.solve(&batch.gather::<P::Sum>(rhs, m, s), true);
-                for k in 0..shape.rows * m {
-                    let value = solved.as_ref().map_or(f64::NAN, |x| x[k].to_f64());
-                    out.set(layout.index(shape, m, s, k / m, k % m), P::Store::from_f64(value));
-                }
-                if let Err(row) = solved {
-                    let mut worst = worst.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    *worst = Some(worst.map_or((s, row), |w| w.min((s, row))));
-                }
+/// Each system by the reference, with pivoting.
+fn one_by_one<P: Precision>(
+    team: &Team,
+    batch: &Batch<'_, P::Store>,
+    rhs: &[P::Store],
+    x: &mut [P::Store],
+) -> LineOutcome {
+    let (shape, layout, m) = (batch.shape, batch.layout, batch.shape.rank);
+    let out = Shared::new(x);
+    let worst = Mutex::new(None::<(usize, usize)>);
+    team.run(|member| {
+        for s in member.share(shape.systems) {
+            let line = line_of::<P>(batch, s);
+            let solved = line.solve(&batch.gather::<P::Sum>(rhs, m, s), true);
+            for k in 0..shape.rows * m {
+                let value = solved.as_ref().map_or(f64::NAN, |x| x[k].to_f64());
+                out.set(layout.index(shape, m, s, k / m, k % m), P::Store::from_f64(value));
             }
-        });
-        match worst.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-            None => LineOutcome::Solved,
-            Some((system, row)) => LineOutcome::Breakdown { system, row },
+            if let Err(row) = solved {
+                let mut worst = worst.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                *worst = Some(worst.map_or((s, row), |w| w.min((s, row))));
+            }
         }
+    });
+    match worst.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        None => LineOutcome::Solved,
+        Some((system, row)) => LineOutcome::Breakdown { system, row },
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::{Lane, LaneIo};
 use crate::tridiag::whole::{Engine, Line};
+#[allow(clippy::wildcard_imports)] // the list of names would be longer than the file's other code
 use core::arch::x86_64::*;
 
 macro_rules! lane {

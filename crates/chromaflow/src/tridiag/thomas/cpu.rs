@@ -154,46 +154,42 @@ unsafe fn eliminate<Z: Rank, S: Copy, L: LaneIo<S>>(
     let (b, work) = work.split_at_mut(if Z::FIXED == 0 { q } else { SMALL });
     let (a, w) = work.split_at_mut(if Z::FIXED == 0 { q } else { SMALL });
     for i in rows {
-        {
-            let (ra, rb) = (streams.a.row::<L>(v, i, q), streams.b.row::<L>(v, i, q));
-            let (rc, rf) = (streams.c.row::<L>(v, i, q), streams.f.row::<L>(v, i, m));
-            // SAFETY: `i` is one of the rows held, the entries are below q and m; cp and fp have n rows (checked above),
-            // and the blocks of rows i - 1 and i do not overlap.
-            unsafe {
-                for r in 0..m {
-                    w[r] = L::load(rf.add(r * L::W));
+        let (ra, rb) = (streams.a.row::<L>(v, i, q), streams.b.row::<L>(v, i, q));
+        let (rc, rf) = (streams.c.row::<L>(v, i, q), streams.f.row::<L>(v, i, m));
+        // SAFETY: `i` is one of the rows held, the entries are below q and m; cp and fp have n rows (checked above),
+        // and the blocks of rows i - 1 and i do not overlap.
+        unsafe {
+            for r in 0..m {
+                w[r] = L::load(rf.add(r * L::W));
+            }
+            if i > 0 {
+                for e in 0..q {
+                    a[e] = L::load(ra.add(e * L::W));
+                }
+                block::sub_mul_vec(z, a, fp.get_unchecked((i - 1) * m..i * m), w);
+            }
+            for j in 0..m {
+                for r in j * m..(j + 1) * m {
+                    b[r] = L::load(rb.add(r * L::W));
                 }
                 if i > 0 {
-                    for e in 0..q {
-                        a[e] = L::load(ra.add(e * L::W));
-                    }
-                    block::sub_mul_vec(z, a, fp.get_unchecked((i - 1) * m..i * m), w);
+                    let above = cp.get_unchecked((i - 1) * q + j * m..(i - 1) * q + (j + 1) * m);
+                    block::sub_mul_vec(z, a, above, &mut b[j * m..(j + 1) * m]);
                 }
+            }
+            block::factor(z, b);
+            block::solve(z, b, w);
+            let fp = fp.get_unchecked_mut(i * m..(i + 1) * m);
+            fp.copy_from_slice(&w[..m]);
+            if i + 1 < n {
+                let cp = cp.get_unchecked_mut(i * q..(i + 1) * q);
                 for j in 0..m {
-                    for r in j * m..(j + 1) * m {
-                        b[r] = L::load(rb.add(r * L::W));
+                    for r in 0..m {
+                        w[r] = L::load(rc.add((j * m + r) * L::W));
                     }
-                    if i > 0 {
-                        let above = cp.get_unchecked((i - 1) * q + j * m..(i - 1) * q + (j + 1) * m);
-                        block::sub_mul_vec(z, a, above, &mut b[j * m..(j + 1) * m]);
-                    }
-                }
-                block::factor(z, b);
-                block::solve(z, b, w);
-                let fp = fp.get_unchecked_mut(i * m..(i + 1) * m);
-                for r in 0..m {
-                    fp[r] = w[r];
-                }
-                if i + 1 < n {
-                    let cp = cp.get_unchecked_mut(i * q..(i + 1) * q);
-                    for j in 0..m {
-                        for r in 0..m {
-                            w[r] = L::load(rc.add((j * m + r) * L::W));
-                        }
-                        block::solve(z, b, w);
-                        for r in 0..m {
-                            cp[j * m + r] = w[r];
-                        }
+                    block::solve(z, b, w);
+                    for r in 0..m {
+                        cp[j * m + r] = w[r];
                     }
                 }
             }

@@ -6,7 +6,7 @@ use crate::tridiag::Real;
 #[derive(Clone, Debug)]
 pub struct Lu<T> {
     m: usize,
-    lu: Vec<T>,
+    factors: Vec<T>,
     rows: Vec<usize>,
 }
 
@@ -34,7 +34,7 @@ impl<T: Real> Lu<T> {
                 }
             }
         }
-        Some(Self { m, lu: block, rows })
+        Some(Self { m, factors: block, rows })
     }
 
     /// `v <- block^-1 v`.
@@ -44,13 +44,13 @@ impl<T: Real> Lu<T> {
         v.copy_from_slice(&permuted);
         for k in 0..m {
             for r in k + 1..m {
-                v[r] = v[r] - self.lu[k * m + r] * v[k];
+                v[r] = v[r] - self.factors[k * m + r] * v[k];
             }
         }
         for k in (0..m).rev() {
-            v[k] = v[k] / self.lu[k * m + k];
+            v[k] = v[k] / self.factors[k * m + k];
             for r in 0..k {
-                v[r] = v[r] - self.lu[k * m + r] * v[k];
+                v[r] = v[r] - self.factors[k * m + r] * v[k];
             }
         }
     }
@@ -83,7 +83,8 @@ fn sub_mul<T: Real>(m: usize, block: &[T], w: &[T], v: &mut [T]) {
 impl<T: Real> Line<T> {
     /// Solves for one right-hand side `[rows, rank]`.
     ///
-    /// **Errors**: the row whose block is singular.
+    /// # Errors
+    /// The row whose block is singular.
     pub fn solve(&self, rhs: &[T], pivoting: bool) -> Result<Vec<T>, usize> {
         let (m, q) = (self.rank, self.rank * self.rank);
         let n = rhs.len() / m;
