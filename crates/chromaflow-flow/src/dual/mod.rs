@@ -11,9 +11,10 @@ pub(crate) mod topology;
 #[cfg(test)]
 mod tests;
 
-pub use topology::{ElementKind, element_edges};
+pub(crate) use topology::element_faces;
 #[cfg(test)]
-pub(crate) use topology::{element_faces, elements};
+pub(crate) use topology::elements;
+pub use topology::{ElementKind, element_edges};
 
 use crate::mesh::{Mesh, Planar};
 use chromaflow::BlockPattern;

@@ -10,10 +10,11 @@ mod tests;
 
 use positions::{DiagonalBlocks, OffDiagonalBlocks};
 
+use crate::bc::{WallHeat, strong_wall_diagonal};
 use crate::config::JacobianScheme;
 use crate::dual::Dual;
 use crate::flux::EntropyFix;
-use crate::gas::Gas;
+use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
 use crate::parallel;
 use crate::real::dispatch;
@@ -67,23 +68,36 @@ pub struct Assembly<'a> {
     pub entropy_fix: f64,
     /// The gas.
     pub gas: Gas<f64>,
+    /// Viscosity, where there is any.
+    pub transport: Option<Transport<f64>>,
+    /// CFL number of the pseudo-time step: V/dt is the sum of spectral radii over the faces, divided by it.
+    pub cfl: f64,
+    /// Factor of V q in the physical time derivative, 0 in steady flow.
+    pub shift: f64,
+    /// Nodes on walls without slip, with the wall's temperature where it has one.
+    pub fixed: &'a [(u32, Option<f64>)],
 }
 
 impl Assembly<'_> {
-    /// Writes D and O at the state `nodes`; V/dt is 1/`cfl` times the sum of spectral radii over the faces.
+    /// Writes D and O at the state `nodes`.
     ///
     /// # Panics
     /// When the off-diagonal blocks are in f16: assemble in f32, then convert.
-    pub fn assemble(&self, nodes: &[NodeRecord], cfl: f64, jac: &mut Jacobian) {
+    pub fn assemble(&self, nodes: &[NodeRecord], jac: &mut Jacobian) {
         match &mut jac.off {
-            OffDiagonal::F64(off) => self.assemble_into(nodes, cfl, off, &mut jac.diag),
-            OffDiagonal::F32(off) => self.assemble_into(nodes, cfl, off, &mut jac.diag),
+            OffDiagonal::F64(off) => self.assemble_into(nodes, off, &mut jac.diag),
+            OffDiagonal::F32(off) => self.assemble_into(nodes, off, &mut jac.diag),
             OffDiagonal::F16 { .. } => unreachable!("a Jacobian is assembled in f32 before its conversion"),
         }
         self.add_boundaries(nodes, &mut jac.diag);
+        match &mut jac.off {
+            OffDiagonal::F64(off) => self.hold_walls(off, &mut jac.diag),
+            OffDiagonal::F32(off) => self.hold_walls(off, &mut jac.diag),
+            OffDiagonal::F16 { .. } => {}
+        }
     }
 
-    fn assemble_into<T: Stored>(&self, nodes: &[NodeRecord], cfl: f64, off: &mut [T], diag: &mut [f64]) {
+    fn assemble_into<T: Stored>(&self, nodes: &[NodeRecord], off: &mut [T], diag: &mut [f64]) {
         let row_ptr = self.dual.pattern.row_ptr();
         parallel::positions(self.team, row_ptr, 25, off, |rows, out| {
             let kernel = OffDiagonalBlocks {
@@ -93,6 +107,7 @@ impl Assembly<'_> {
                 scheme: self.scheme,
                 fix: EntropyFix { acoustic: self.entropy_fix, convective: self.entropy_fix },
                 gas: self.gas,
+                transport: self.transport,
                 out,
             };
             dispatch(Isa::detect(), kernel);
@@ -106,11 +121,29 @@ impl Assembly<'_> {
                 off,
                 nodes,
                 gas: self.gas,
-                cfl,
+                transport: self.transport,
+                cfl: self.cfl,
+                shift: self.shift,
                 out,
             };
             dispatch(Isa::detect(), kernel);
         });
+    }
+
+    /// Rows of nodes on walls without slip: the momentum (and, at a given temperature, the internal energy) stays.
+    fn hold_walls<T: Stored>(&self, off: &mut [T], diag: &mut [f64]) {
+        let (off, diag) = (off.as_chunks_mut::<25>().0, diag.as_chunks_mut::<25>().0);
+        for &(i, temperature) in self.fixed {
+            let heat = if temperature.is_some() { WallHeat::Isothermal } else { WallHeat::Adiabatic };
+            let last = if temperature.is_some() { 5 } else { 4 };
+            for block in &mut off[self.dual.pattern.range(i as usize)] {
+                for column in block.as_chunks_mut::<5>().0 {
+                    column[1..last].fill(T::default());
+                }
+            }
+            let block = &mut diag[i as usize];
+            *block = strong_wall_diagonal(self.gas, heat, temperature.unwrap_or(0.0), block);
+        }
     }
 
     fn add_boundaries(&self, nodes: &[NodeRecord], diag: &mut [f64]) {

@@ -4,9 +4,10 @@ use super::Stored;
 use crate::config::JacobianScheme;
 use crate::dual::Dual;
 use crate::flux::{EntropyFix, flux_jacobian, flux_van_leer_jacobians, roe_absolute};
-use crate::gas::{Gas, sound_speed};
+use crate::gas::{Gas, Transport, sound_speed};
 use crate::gradient::NodeRecord;
-use crate::real::{LANES, LaneKernel, Lanes};
+use crate::real::{LANES, LaneKernel, Lanes, Real};
+use crate::viscous::{flux_viscous_block, spectral_radius_viscous, velocity_and_temperature};
 use std::ops::Range;
 
 /// Blocks (i, j) = dF_ij / dq_j of some rows.
@@ -23,6 +24,8 @@ pub struct OffDiagonalBlocks<'a, T> {
     pub fix: EntropyFix<f64>,
     /// The gas.
     pub gas: Gas<f64>,
+    /// Viscosity, where there is any.
+    pub transport: Option<Transport<f64>>,
     /// Blocks of these rows, column-major.
     pub out: &'a mut [T],
 }
@@ -61,7 +64,7 @@ impl<T: Stored> LaneKernel for OffDiagonalBlocks<'_, T> {
             let right = V::gather(self.nodes, &other);
             let wl = [left[0], left[1], left[2], left[3], left[4]];
             let wr = [right[0], right[1], right[2], right[3], right[4]];
-            let block = match self.scheme {
+            let mut block = match self.scheme {
                 JacobianScheme::Roe => {
                     let absolute = roe_absolute(gas, &wl, &wr, &n, fix);
                     let mut block = flux_jacobian(gas, &wr, &n);
@@ -72,10 +75,42 @@ impl<T: Stored> LaneKernel for OffDiagonalBlocks<'_, T> {
                 }
                 JacobianScheme::VanLeer => flux_van_leer_jacobians(gas, &wl, &wr, &n).1,
             };
+            if let Some(transport) = self.transport {
+                subtract_viscous(gas, transport.lift::<V>(), &left, &right, &n, &mut block);
+            }
             let count = LANES.min(last - at);
             store_blocks(&block, &mut self.out[(at - first) * 25..][..count * 25]);
             at += LANES;
         }
+    }
+}
+
+/// The thin-layer part of the viscous flux from `left` to `right`: differences along the edge taken across the face.
+#[inline(always)]
+fn subtract_viscous<V: Real>(
+    gas: Gas<V>,
+    transport: Transport<V>,
+    left: &[V; 8],
+    right: &[V; 8],
+    n: &[V; 3],
+    block: &mut [V; 25],
+) {
+    let dx = [right[5] - left[5], right[6] - left[6], right[7] - left[7]];
+    let length = (dx[0] * dx[0] + dx[1] * dx[1] + dx[2] * dx[2]).sqrt();
+    let area = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(V::c(1e-300));
+    let inverse = V::c(1.0) / (length * area);
+    let weight = [n[0] * inverse, n[1] * inverse, n[2] * inverse];
+    let wl = [left[0], left[1], left[2], left[3], left[4]];
+    let wr = [right[0], right[1], right[2], right[3], right[4]];
+    let (fl, fr) = (velocity_and_temperature(gas, &wl), velocity_and_temperature(gas, &wr));
+    let mut face = fl;
+    for v in 0..4 {
+        face[v] = V::c(0.5) * (fl[v] + fr[v]);
+    }
+    let still = [V::c(0.0); 3];
+    let viscous = flux_viscous_block(gas, transport, &wr, &face, &still, &weight, V::c(0.5), n);
+    for i in 0..25 {
+        block[i] -= viscous[i];
     }
 }
 
@@ -110,8 +145,12 @@ pub struct DiagonalBlocks<'a, T> {
     pub nodes: &'a [NodeRecord],
     /// The gas.
     pub gas: Gas<f64>,
+    /// Viscosity, where there is any.
+    pub transport: Option<Transport<f64>>,
     /// The CFL number.
     pub cfl: f64,
+    /// Added to every diagonal entry, times the control volume: the physical time derivative.
+    pub shift: f64,
     /// Blocks of these rows.
     pub out: &'a mut [f64],
 }
@@ -127,6 +166,7 @@ impl<T: Stored> LaneKernel for DiagonalBlocks<'_, T> {
             let node = &self.nodes[i];
             let w = [node[0], node[1], node[2], node[3], node[4]];
             let sound = sound_speed(self.gas, &w);
+            let volume = self.dual.volumes[i];
             let mut radius = 0.0;
             for k in self.dual.pattern.range(i) {
                 let other = &blocks[self.transpose[k] as usize];
@@ -136,9 +176,12 @@ impl<T: Stored> LaneKernel for DiagonalBlocks<'_, T> {
                 let n = &self.dual.areas[self.dual.edge_of[k] as usize];
                 let area = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt();
                 radius += (w[1] * n[0] + w[2] * n[1] + w[3] * n[2]).abs() + sound * area;
+                if let Some(transport) = self.transport {
+                    radius += spectral_radius_viscous(self.gas, transport, &w, n, volume);
+                }
             }
             for c in 0..5 {
-                sum[c * 6] += radius / self.cfl;
+                sum[c * 6] += radius / self.cfl + self.shift * volume;
             }
             *out = sum;
         }

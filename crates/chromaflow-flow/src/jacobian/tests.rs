@@ -62,9 +62,13 @@ fn assembled(
         scheme,
         entropy_fix: 0.1,
         gas: Gas::AIR,
+        transport: None,
+        cfl: f64::INFINITY,
+        shift: 0.0,
+        fixed: &[],
     };
     let mut jac = Jacobian::zeroed(dual.pattern.clone(), 5, policy).unwrap();
-    assembly.assemble(nodes, f64::INFINITY, &mut jac);
+    assembly.assemble(nodes, &mut jac);
     jac
 }
 

@@ -103,8 +103,15 @@ impl FlowSolver {
         let n = self.q.len();
         Memory {
             jacobian: self.jacobian.bytes(),
-            mesh: self.dual.bytes() + size_of_val(&*self.transpose) + 24 * n,
-            state: size_of_val(&*self.q) + size_of_val(&*self.last_good) + 40 * n,
+            mesh: self.dual.bytes()
+                + size_of_val(&*self.transpose)
+                + self.viscous.as_ref().map_or(0, |(_, elements)| elements.bytes())
+                + 24 * n,
+            state: size_of_val(&*self.q)
+                + size_of_val(&*self.last_good)
+                + size_of_val(&*self.levels.last)
+                + size_of_val(&*self.levels.before)
+                + 40 * n,
             work: size_of_val(&*self.gradients)
                 + size_of_val(&*self.fluxes)
                 + size_of_val(&*self.residual)

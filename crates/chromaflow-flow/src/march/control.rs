@@ -39,6 +39,11 @@ impl CflControl {
         self.value = self.value.clamp(self.config.min, self.config.max);
     }
 
+    /// The next residual is of another problem: not to be compared with the last one.
+    pub fn forget(&mut self) {
+        self.last = None;
+    }
+
     /// After a step that had to be taken back. Returns whether it is worth another try.
     pub fn reject(&mut self) -> bool {
         let possible = self.value > self.config.min;

@@ -7,8 +7,10 @@ mod forces;
 mod linear;
 mod report;
 mod setup;
+mod space;
 #[cfg(test)]
 mod tests;
+mod unsteady;
 
 pub use access::Memory;
 pub use error::FlowError;
@@ -17,11 +19,10 @@ pub use report::{BadNode, StepReport, Times};
 
 use crate::config::{FlowConfig, Time};
 use crate::dual::Dual;
-use crate::gas::{Gas, primitive};
-use crate::gradient::{Gradient, NodeRecord, least_squares};
-use crate::jacobian::Assembly;
+use crate::gas::{Gas, Transport, primitive};
+use crate::gradient::{Gradient, NodeRecord};
 use crate::parallel;
-use crate::residual::{BoundaryData, Inviscid};
+use crate::residual::{BoundaryData, ViscousElements};
 use chromaflow::order::Plan;
 use chromaflow::{Jacobian, Outcome};
 use chromaflow_device::Team;
@@ -30,6 +31,10 @@ use forces::ForceScale;
 use linear::LinearSolver;
 use std::sync::Arc;
 use std::time::Instant;
+use unsteady::TimeLevels;
+
+/// A source term per volume at a place: what manufactured solutions need. It leaves each control volume, as fluxes do.
+pub type Source = Box<dyn Fn([f64; 3]) -> [f64; 5] + Send + Sync>;
 
 /// An implicit solver for one mesh and one set-up, with its state.
 pub struct FlowSolver {
@@ -56,6 +61,13 @@ pub struct FlowSolver {
     update: Vec<f64>,
     jacobian: Jacobian,
     linear: LinearSolver,
+    /// Viscosity and the elements of viscous flow.
+    viscous: Option<(Transport<f64>, ViscousElements)>,
+    /// Force of the fluid on each of `fixed`, friction only.
+    friction: Vec<[f64; 3]>,
+    /// Earlier time levels, in unsteady runs.
+    levels: TimeLevels,
+    source: Option<Source>,
     control: CflControl,
     iteration: usize,
     first_residual: Option<f64>,
@@ -98,6 +110,18 @@ impl FlowSolver {
             }
             if self.iteration >= steady.iterations {
                 report.outcome = Some(Outcome::IterationLimit);
+            }
+        }
+        if let Time::Unsteady(unsteady) = self.config.time {
+            report.time_step = self.levels.step + 1;
+            self.levels.subiteration += 1;
+            let done = report.orders >= unsteady.orders || self.levels.subiteration > unsteady.subiterations;
+            if done {
+                self.next_time_level();
+                if self.levels.step >= unsteady.steps {
+                    report.outcome = Some(Outcome::IterationLimit);
+                }
+                return;
             }
         }
         timed(&mut times.lhs, || self.assemble());
@@ -147,70 +171,6 @@ impl FlowSolver {
                 return Outcome::IterationLimit;
             }
         }
-    }
-
-    fn second_order(&self) -> bool {
-        self.config.space.second_order && self.iteration > self.config.implicit.first_order_steps
-    }
-
-    fn inviscid(&self) -> Inviscid<'_> {
-        Inviscid {
-            team: &self.team,
-            dual: &self.dual,
-            boundaries: &self.boundaries,
-            space: &self.config.space,
-            gas: self.gas,
-            length: self.config.reference.length,
-        }
-    }
-
-    fn compute_residual(&mut self) {
-        let second_order = self.second_order();
-        let mut gradients = std::mem::take(&mut self.gradients);
-        let mut fluxes = std::mem::take(&mut self.fluxes);
-        let mut residual = std::mem::take(&mut self.residual);
-        if second_order {
-            let weights = self.config.space.gradient;
-            least_squares(&self.team, &self.dual.pattern, &self.nodes, weights, &mut gradients);
-        }
-        let used: &[Gradient] = if second_order { &gradients } else { &[] };
-        let inviscid = self.inviscid();
-        inviscid.edge_fluxes(&self.nodes, used, &[], &mut fluxes);
-        inviscid.gather(&fluxes, &mut residual);
-        inviscid.add_boundaries(&self.nodes, &mut residual);
-        self.hold_walls(&mut residual);
-        (self.gradients, self.fluxes, self.residual) = (gradients, fluxes, residual);
-    }
-
-    /// Momentum (and energy, where the temperature is given) of nodes on walls without slip is not solved for; nor is
-    /// momentum across the layer of a planar mesh.
-    fn hold_walls(&self, residual: &mut [[f64; 5]]) {
-        for &(i, temperature) in &self.fixed {
-            let r = &mut residual[i as usize];
-            r[1..4].fill(0.0);
-            if temperature.is_some() {
-                r[4] = 0.0;
-            }
-        }
-        if self.planar {
-            for r in residual {
-                r[3] = 0.0;
-            }
-        }
-    }
-
-    fn assemble(&mut self) {
-        self.linear.prepare(&mut self.jacobian);
-        let assembly = Assembly {
-            team: &self.team,
-            dual: &self.dual,
-            transpose: &self.transpose,
-            boundaries: &self.boundaries,
-            scheme: self.config.implicit.jacobian,
-            entropy_fix: self.config.space.entropy_fix.max(0.1),
-            gas: self.gas,
-        };
-        assembly.assemble(&self.nodes, self.control.value, &mut self.jacobian);
     }
 
     /// Norms of dq/dt over the domain: sqrt(sum of R^2/V over the whole volume).
@@ -304,7 +264,9 @@ impl FlowSolver {
 
     /// Force and moment coefficients of the present state.
     pub fn forces(&self) -> Forces {
-        forces::forces(&self.config, &self.scale, &self.dual, &self.nodes, |_, _| [0.0; 3])
+        forces::forces(&self.config, &self.scale, &self.dual, &self.nodes, |patch, i| {
+            self.friction_on(patch, i)
+        })
     }
 
     /// Times of all steps so far.

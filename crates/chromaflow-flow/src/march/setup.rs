@@ -3,15 +3,16 @@
 use super::control::CflControl;
 use super::forces::ForceScale;
 use super::linear::LinearSolver;
+use super::unsteady::TimeLevels;
 use super::{FlowError, FlowSolver, Times};
-use crate::config::{Boundary, FlowConfig};
+use crate::config::{Boundary, Equations, FlowConfig, Time};
 use crate::dual::Dual;
 use crate::gas::conserved;
 use crate::gradient::NodeRecord;
 use crate::jacobian::transpose_positions;
 use crate::mesh::{Mesh, Planar};
 use crate::numbering::renumber;
-use crate::residual::BoundaryData;
+use crate::residual::{BoundaryData, ViscousElements, primitive_of};
 use chromaflow::Jacobian;
 use chromaflow_device::Team;
 use std::collections::BTreeMap;
@@ -68,11 +69,22 @@ impl FlowSolver {
             }
         }
         let n = dual.nodes();
-        let nodes: Vec<NodeRecord> = mesh.nodes[..n]
+        let mut nodes: Vec<NodeRecord> = mesh.nodes[..n]
             .iter()
             .map(|x| [free[0], free[1], free[2], free[3], free[4], x[0], x[1], x[2]])
             .collect();
-        let q = vec![conserved(gas, &free); n];
+        for (&i, temperature) in &fixed {
+            let node = &mut nodes[i as usize];
+            node[1..4].fill(0.0);
+            node[0] = temperature.map_or(node[0], |t| gas.gamma * node[4] / t);
+        }
+        let q: Vec<[f64; 5]> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();
+        let viscous = (config.equations == Equations::Laminar)
+            .then(|| (config.gas.transport(&config.freestream), ViscousElements::new(&mesh, &dual)));
+        let levels = match config.time {
+            Time::Steady(_) => TimeLevels::default(),
+            Time::Unsteady(_) => TimeLevels { last: q.clone(), before: q.clone(), ..TimeLevels::default() },
+        };
         let jacobian = Jacobian::zeroed(dual.pattern.clone(), 5, config.implicit.policy)
             .map_err(|e| FlowError::Linear(e.to_string()))?;
         let linear = LinearSolver::new(&team, &plan.batches, &jacobian, &config.implicit)?;
@@ -81,6 +93,10 @@ impl FlowSolver {
             gas,
             transpose: transpose_positions(&dual),
             boundaries,
+            friction: vec![[0.0; 3]; fixed.len()],
+            viscous,
+            levels,
+            source: None,
             fixed: fixed.into_iter().collect(),
             scale,
             planar,
@@ -105,6 +121,30 @@ impl FlowSolver {
     }
 }
 
+impl FlowSolver {
+    /// Adds a source term: what a manufactured solution needs.
+    pub fn set_source(&mut self, source: super::Source) {
+        self.source = Some(source);
+    }
+
+    /// Sets the state at each node from its place: primitive variables rho, u, v, w, p. Walls keep their own.
+    pub fn set_state(&mut self, state: impl Fn([f64; 3]) -> [f64; 5]) {
+        for (node, q) in self.nodes.iter_mut().zip(&mut self.q) {
+            let w = state([node[5], node[6], node[7]]);
+            node[..5].copy_from_slice(&w);
+            *q = conserved(self.gas, &w);
+        }
+        for &(i, _) in &self.fixed {
+            let node = &mut self.nodes[i as usize];
+            node[1..4].fill(0.0);
+            self.q[i as usize] = conserved(self.gas, &primitive_of(node));
+        }
+        self.last_good.copy_from_slice(&self.q);
+        self.levels.last.clone_from(&self.q);
+        self.levels.before.clone_from(&self.q);
+    }
+}
+
 fn check(mesh: &Mesh, config: &FlowConfig) -> Result<(), FlowError> {
     let all = || mesh.markers.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
     for marker in &mesh.markers {
@@ -125,7 +165,9 @@ fn check(mesh: &Mesh, config: &FlowConfig) -> Result<(), FlowError> {
         ("cfl.min", config.implicit.cfl.min),
         ("max_change", config.implicit.max_change),
     ];
-    for (name, value) in positive {
+    let laminar = config.equations == Equations::Laminar;
+    let viscous = laminar.then_some(("reynolds", config.freestream.reynolds));
+    for (name, value) in positive.into_iter().chain(viscous) {
         if !(value > 0.0 && value.is_finite()) {
             return Err(FlowError::Value { name, value, expected: "must be positive" });
         }

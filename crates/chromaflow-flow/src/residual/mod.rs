@@ -7,9 +7,11 @@ mod boundary;
 mod edges;
 #[cfg(test)]
 mod tests;
+mod viscous;
 
 pub use boundary::BoundaryData;
 pub use edges::EdgeFluxes;
+pub use viscous::ViscousElements;
 
 use crate::config::Space;
 use crate::dual::Dual;

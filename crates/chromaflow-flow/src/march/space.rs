@@ -1,0 +1,108 @@
+//! The residual and the Jacobian of the present state.
+
+use super::FlowSolver;
+use crate::gradient::{Gradient, least_squares};
+use crate::jacobian::Assembly;
+use crate::residual::Inviscid;
+
+impl FlowSolver {
+    fn second_order(&self) -> bool {
+        self.config.space.second_order && self.iteration > self.config.implicit.first_order_steps
+    }
+
+    pub(super) fn compute_residual(&mut self) {
+        let second_order = self.second_order();
+        let mut gradients = std::mem::take(&mut self.gradients);
+        let mut fluxes = std::mem::take(&mut self.fluxes);
+        let mut residual = std::mem::take(&mut self.residual);
+        if second_order {
+            let weights = self.config.space.gradient;
+            least_squares(&self.team, &self.dual.pattern, &self.nodes, weights, &mut gradients);
+        }
+        let used: &[Gradient] = if second_order { &gradients } else { &[] };
+        let inviscid = Inviscid {
+            team: &self.team,
+            dual: &self.dual,
+            boundaries: &self.boundaries,
+            space: &self.config.space,
+            gas: self.gas,
+            length: self.config.reference.length,
+        };
+        inviscid.edge_fluxes(&self.nodes, used, &[], &mut fluxes);
+        if let Some((transport, elements)) = &self.viscous {
+            elements.subtract(&self.team, self.gas, *transport, &self.nodes, &mut fluxes);
+        }
+        inviscid.gather(&fluxes, &mut residual);
+        inviscid.add_boundaries(&self.nodes, &mut residual);
+        self.add_time_derivative(&mut residual);
+        self.add_source(&mut residual);
+        self.hold_walls(&mut residual);
+        (self.gradients, self.fluxes, self.residual) = (gradients, fluxes, residual);
+    }
+
+    fn add_source(&self, residual: &mut [[f64; 5]]) {
+        let Some(source) = &self.source else { return };
+        for ((r, node), volume) in residual.iter_mut().zip(&self.nodes).zip(&self.dual.volumes) {
+            let s = source([node[5], node[6], node[7]]);
+            for v in 0..5 {
+                r[v] -= volume * s[v];
+            }
+        }
+    }
+
+    /// Momentum (and energy, where the temperature is given) of nodes on walls without slip is not solved for. What
+    /// remains of their momentum balance is the friction that the wall takes up.
+    fn hold_walls(&mut self, residual: &mut [[f64; 5]]) {
+        for (&(i, temperature), friction) in self.fixed.iter().zip(&mut self.friction) {
+            let r = &mut residual[i as usize];
+            *friction = [-r[1], -r[2], -r[3]];
+            r[1..4].fill(0.0);
+            if temperature.is_some() {
+                r[4] = 0.0;
+            }
+        }
+        if self.planar {
+            for r in residual {
+                r[3] = 0.0;
+            }
+        }
+    }
+
+    /// Friction on the `i`-th node of a patch; where several walls without slip meet, each takes its share by area.
+    pub(super) fn friction_on(&self, patch: usize, i: usize) -> [f64; 3] {
+        if !self.boundaries[patch].kind.is_no_slip() {
+            return [0.0; 3];
+        }
+        let node = self.dual.patches[patch].nodes[i];
+        let Ok(at) = self.fixed.binary_search_by_key(&node, |f| f.0) else { return [0.0; 3] };
+        let size = |n: &[f64; 3]| (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt();
+        let whole: f64 = self
+            .dual
+            .patches
+            .iter()
+            .zip(&self.boundaries)
+            .filter(|(_, data)| data.kind.is_no_slip())
+            .filter_map(|(p, _)| p.nodes.binary_search(&node).ok().map(|k| size(&p.areas[k])))
+            .sum();
+        let share = size(&self.dual.patches[patch].areas[i]) / whole;
+        self.friction[at].map(|f| share * f)
+    }
+
+    pub(super) fn assemble(&mut self) {
+        self.linear.prepare(&mut self.jacobian);
+        let assembly = Assembly {
+            team: &self.team,
+            dual: &self.dual,
+            transpose: &self.transpose,
+            boundaries: &self.boundaries,
+            scheme: self.config.implicit.jacobian,
+            entropy_fix: self.config.space.entropy_fix.max(0.1),
+            gas: self.gas,
+            transport: self.viscous.as_ref().map(|(transport, _)| *transport),
+            cfl: self.control.value,
+            shift: self.time_factors().map_or(0.0, |f| f[0]),
+            fixed: &self.fixed,
+        };
+        assembly.assemble(&self.nodes, &mut self.jacobian);
+    }
+}

@@ -1,0 +1,60 @@
+//! Second-order backward differences in time.
+
+use super::FlowSolver;
+use crate::config::Time;
+use crate::parallel;
+
+/// Earlier time levels of the conserved state. Empty in steady runs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TimeLevels {
+    /// Finished steps.
+    pub step: usize,
+    /// Subiterations of the present step.
+    pub subiteration: usize,
+    /// State at the last time level.
+    pub last: Vec<[f64; 5]>,
+    /// State at the one before.
+    pub before: Vec<[f64; 5]>,
+}
+
+impl FlowSolver {
+    /// Factors of q, of the last level and of the one before in dq/dt; `None` in steady runs.
+    ///
+    /// BDF1 in the first step, (1, -1, 0)/dt, then BDF2, (3/2, -2, 1/2)/dt.
+    pub(super) fn time_factors(&self) -> Option<[f64; 3]> {
+        let Time::Unsteady(unsteady) = self.config.time else { return None };
+        let factors = if self.levels.step == 0 { [1.0, -1.0, 0.0] } else { [1.5, -2.0, 0.5] };
+        Some(factors.map(|f| f / unsteady.dt))
+    }
+
+    /// Physical time of the last finished step.
+    pub fn time(&self) -> f64 {
+        match self.config.time {
+            Time::Steady(_) => 0.0,
+            Time::Unsteady(unsteady) => self.levels.step as f64 * unsteady.dt,
+        }
+    }
+
+    pub(super) fn add_time_derivative(&self, residual: &mut [[f64; 5]]) {
+        let Some([now, last, before]) = self.time_factors() else { return };
+        let levels = &self.levels;
+        parallel::rows(&self.team, self.q.len(), 1, residual, |rows, residual| {
+            for (i, r) in rows.zip(residual) {
+                for v in 0..5 {
+                    let rate = now * self.q[i][v] + last * levels.last[i][v] + before * levels.before[i][v];
+                    r[v] += self.dual.volumes[i] * rate;
+                }
+            }
+        });
+    }
+
+    /// The present state is the solution of its time step.
+    pub(super) fn next_time_level(&mut self) {
+        std::mem::swap(&mut self.levels.last, &mut self.levels.before);
+        self.levels.last.copy_from_slice(&self.q);
+        self.levels.step += 1;
+        self.levels.subiteration = 0;
+        self.first_residual = None;
+        self.control.forget();
+    }
+}

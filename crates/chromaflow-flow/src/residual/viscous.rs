@@ -1,0 +1,282 @@
+#![allow(unsafe_code)]
+//! Viscous fluxes: gradients in elements by Green-Gauss, made consistent with the edge's own difference off
+//! tetrahedra, through the element's part of each dual face.
+//!
+//! Elements are colored so that no two of a color share an edge: they add to the edges' fluxes color by color, eight
+//! elements at a time, without races and in an order that no team changes.
+
+use crate::dual::{Dual, ElementKind, element_edges, element_faces};
+use crate::gas::{Gas, Transport};
+use crate::gradient::NodeRecord;
+use crate::mesh::{Mesh, Planar};
+use crate::real::{LANES, LaneKernel, Lanes, Real, dispatch};
+use crate::viscous::{
+    CellWeights, edge_augmented, flux_viscous, hex_weights, prism_weights, pyramid_weights, tet_weights,
+    velocity_and_temperature,
+};
+use chromaflow_device::{Isa, SharedSlice, Team, split};
+use std::ops::Range;
+
+/// Elements of one type with N nodes and E edges, color by color.
+struct Group<const N: usize, const E: usize> {
+    kind: ElementKind,
+    nodes: Vec<[u32; N]>,
+    /// Edge of each local edge; [`NONE`] for edges across the layer of a planar mesh.
+    edges: Vec<[u32; E]>,
+    colors: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// The elements of a mesh, ready for viscous fluxes.
+pub struct ViscousElements {
+    tets: Group<4, 6>,
+    pyramids: Group<5, 8>,
+    prisms: Group<6, 9>,
+    hexes: Group<8, 12>,
+    /// Nodes of one plane and depth of the layer, where the mesh is planar.
+    planar: Option<Planar>,
+}
+
+impl ViscousElements {
+    /// The elements of `mesh`, whose dual (collapsed, where the mesh is planar) is `dual`.
+    pub fn new(mesh: &Mesh, dual: &Dual) -> Self {
+        let planar = mesh.planar;
+        Self {
+            tets: Group::new(ElementKind::Tetrahedron, &mesh.tets, dual, planar),
+            pyramids: Group::new(ElementKind::Pyramid, &mesh.pyramids, dual, planar),
+            prisms: Group::new(ElementKind::Prism, &mesh.prisms, dual, planar),
+            hexes: Group::new(ElementKind::Hexahedron, &mesh.hexes, dual, planar),
+            planar,
+        }
+    }
+
+    /// Bytes of the lists.
+    pub fn bytes(&self) -> usize {
+        self.tets.bytes() + self.pyramids.bytes() + self.prisms.bytes() + self.hexes.bytes()
+    }
+
+    /// Subtracts the viscous fluxes from the edges' fluxes, `[edges]`.
+    pub fn subtract(
+        &self,
+        team: &Team,
+        gas: Gas<f64>,
+        transport: Transport<f64>,
+        nodes: &[NodeRecord],
+        fluxes: &mut [[f64; 5]],
+    ) {
+        let field = Field { gas, transport, nodes, planar: self.planar, fluxes: &SharedSlice::new(fluxes) };
+        self.tets.run(team, &field);
+        self.pyramids.run(team, &field);
+        self.prisms.run(team, &field);
+        self.hexes.run(team, &field);
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Field<'a> {
+    gas: Gas<f64>,
+    transport: Transport<f64>,
+    nodes: &'a [NodeRecord],
+    planar: Option<Planar>,
+    fluxes: &'a SharedSlice<'a, [f64; 5]>,
+}
+
+impl<const N: usize, const E: usize> Group<N, E> {
+    fn new(kind: ElementKind, elements: &[[u32; N]], dual: &Dual, planar: Option<Planar>) -> Self {
+        let local = element_edges(kind);
+        assert_eq!(local.len(), E);
+        let plane = planar.map_or(u32::MAX, |p| p.nodes_2d as u32);
+        let edges_of = |nodes: &[u32; N]| -> [u32; E] {
+            std::array::from_fn(|e| {
+                let (a, b) = (nodes[local[e][0]] % plane, nodes[local[e][1]] % plane);
+                dual.edge(a, b).map_or(NONE, |edge| edge as u32)
+            })
+        };
+        let mut order: Vec<u32> = (0..elements.len() as u32).collect();
+        order.sort_by_key(|&i| elements[i as usize].iter().min().copied());
+        // Greedy: the lowest color that none of the element's edges has seen.
+        let mut seen = vec![0_u128; dual.edges.len()];
+        let mut color = vec![0_u32; elements.len()];
+        for &i in &order {
+            let edges = edges_of(&elements[i as usize]).into_iter().filter(|&e| e != NONE);
+            let taken = edges.clone().fold(0, |all, e| all | seen[e as usize]);
+            let lowest = taken.trailing_ones();
+            assert!(lowest < 128, "more than 128 elements share an edge");
+            color[i as usize] = lowest;
+            for e in edges {
+                seen[e as usize] |= 1 << lowest;
+            }
+        }
+        order.sort_by_key(|&i| color[i as usize]);
+        let count = color.iter().max().map_or(0, |&c| c + 1);
+        let colors = (0..=count).map(|c| order.partition_point(|&i| color[i as usize] < c) as u32).collect();
+        let nodes: Vec<[u32; N]> = order.iter().map(|&i| elements[i as usize]).collect();
+        let edges = nodes.iter().map(edges_of).collect();
+        Self { kind, nodes, edges, colors }
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.nodes) + size_of_val(&*self.edges)
+    }
+
+    fn run(&self, team: &Team, field: &Field<'_>)
+    where
+        Cell<N>: Shape<N>,
+    {
+        if self.nodes.is_empty() {
+            return;
+        }
+        team.run(|member| {
+            for color in self.colors.windows(2) {
+                let (first, len) = (color[0] as usize, (color[1] - color[0]) as usize);
+                let part = split(len, member.size(), member.rank());
+                let range = first + part.start..first + part.end;
+                dispatch(Isa::detect(), ElementFluxes { group: self, field: *field, range });
+                member.barrier();
+            }
+        });
+    }
+}
+
+/// A cell with N nodes.
+struct Cell<const N: usize>;
+
+/// Green-Gauss weights of a type of cell.
+trait Shape<const N: usize> {
+    fn weights<T: Real>(x: &[[T; 3]; N]) -> CellWeights<T, N>;
+}
+
+macro_rules! shape {
+    ($n:literal, $weights:ident) => {
+        impl Shape<$n> for Cell<$n> {
+            #[inline(always)]
+            fn weights<T: Real>(x: &[[T; 3]; $n]) -> CellWeights<T, $n> {
+                $weights(x)
+            }
+        }
+    };
+}
+shape!(4, tet_weights);
+shape!(5, pyramid_weights);
+shape!(6, prism_weights);
+shape!(8, hex_weights);
+
+/// Viscous fluxes of a range of elements of one color.
+struct ElementFluxes<'a, const N: usize, const E: usize> {
+    group: &'a Group<N, E>,
+    field: Field<'a>,
+    range: Range<usize>,
+}
+
+impl<const N: usize, const E: usize> LaneKernel for ElementFluxes<'_, N, E>
+where
+    Cell<N>: Shape<N>,
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let gas = self.field.gas.lift::<V>();
+        let transport = self.field.transport.lift::<V>();
+        let local = element_edges(self.group.kind);
+        let plane = self.field.planar.map_or(u32::MAX, |p| p.nodes_2d as u32);
+        let depth = self.field.planar.map_or(0.0, |p| p.depth);
+        let zero = V::c(0.0);
+        let mut at = self.range.start;
+        while at < self.range.end {
+            let count = LANES.min(self.range.end - at);
+            let mut x = [[zero; 3]; N];
+            let mut f = [[zero; 4]; N];
+            for p in 0..N {
+                let mut index = [0; LANES];
+                let mut lift = [0.0; LANES];
+                for l in 0..LANES {
+                    let node = self.group.nodes[at + l.min(count - 1)][p];
+                    index[l] = node % plane;
+                    lift[l] = if node >= plane { depth } else { 0.0 };
+                }
+                let record = V::gather(self.field.nodes, &index);
+                x[p] = [record[5], record[6], record[7] + V::from_array(&lift)];
+                let w = [record[0], record[1], record[2], record[3], record[4]];
+                f[p] = velocity_and_temperature(gas, &w);
+            }
+            let cell = <Cell<N> as Shape<N>>::weights(&x);
+            let mut gradient = [[zero; 3]; 4];
+            for p in 0..N {
+                for v in 0..4 {
+                    for d in 0..3 {
+                        gradient[v][d] += cell.weight[p][d] * f[p][v];
+                    }
+                }
+            }
+            let areas: [[V; 3]; E] = dual_areas(self.group.kind, &x);
+            for e in 0..E {
+                let [p, q] = local[e];
+                let dx = [x[q][0] - x[p][0], x[q][1] - x[p][1], x[q][2] - x[p][2]];
+                let mut face = [zero; 4];
+                let mut own = gradient;
+                for v in 0..4 {
+                    face[v] = V::c(0.5) * (f[p][v] + f[q][v]);
+                    if N != 4 {
+                        own[v] = edge_augmented(&gradient[v], f[q][v] - f[p][v], &dx);
+                    }
+                }
+                let flux = flux_viscous(gas, transport, &face, &own, &areas[e]);
+                let flux: [[f64; LANES]; 5] = std::array::from_fn(|v| flux[v].to_array());
+                for l in 0..count {
+                    let edge = self.group.edges[at + l][e];
+                    if edge == NONE {
+                        continue;
+                    }
+                    let nodes = &self.group.nodes[at + l];
+                    let sign = if nodes[p] % plane < nodes[q] % plane { 1.0 } else { -1.0 };
+                    // SAFETY: no other element of this color has this edge, so no other thread touches it before the
+                    // barrier.
+                    let out = unsafe { self.field.fluxes.write(edge as usize..edge as usize + 1) };
+                    for v in 0..5 {
+                        out[0][v] -= sign * flux[v][l];
+                    }
+                }
+            }
+            at += LANES;
+        }
+    }
+}
+
+/// The element's part of the dual face of each of its edges, from its first node to its second.
+#[inline(always)]
+fn dual_areas<V: Real, const N: usize, const E: usize>(kind: ElementKind, x: &[[V; 3]; N]) -> [[V; 3]; E] {
+    let local = element_edges(kind);
+    let zero = V::c(0.0);
+    let mut center = [zero; 3];
+    for p in x {
+        for d in 0..3 {
+            center[d] += V::c(1.0 / N as f64) * p[d];
+        }
+    }
+    let mut out = [[zero; 3]; E];
+    for face in element_faces(kind) {
+        let mut middle = [zero; 3];
+        for &p in *face {
+            for d in 0..3 {
+                middle[d] += V::c(1.0 / face.len() as f64) * x[p][d];
+            }
+        }
+        for i in 0..face.len() {
+            let (p, q) = (face[i], face[(i + 1) % face.len()]);
+            let (mut a, mut b) = ([zero; 3], [zero; 3]);
+            for d in 0..3 {
+                let mid = V::c(0.5) * (x[p][d] + x[q][d]);
+                a[d] = center[d] - mid;
+                b[d] = middle[d] - mid;
+            }
+            let e = local.iter().position(|&[r, s]| (r, s) == (p, q) || (s, r) == (p, q)).unwrap_or(0);
+            let half = V::c(if local[e][0] == p { 0.5 } else { -0.5 });
+            out[e][0] += half * (a[1] * b[2] - a[2] * b[1]);
+            out[e][1] += half * (a[2] * b[0] - a[0] * b[2]);
+            out[e][2] += half * (a[0] * b[1] - a[1] * b[0]);
+        }
+    }
+    out
+}
