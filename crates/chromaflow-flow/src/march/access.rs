@@ -30,7 +30,8 @@ impl Memory {
 }
 
 impl FlowSolver {
-    /// Fields to look at: density, velocity, pressure, mach, temperature, cp, entropy.
+    /// Fields to look at: density, velocity, pressure, mach, temperature, cp, entropy; with viscosity also skin_friction,
+    /// friction per area over the dynamic pressure, zero off walls without slip.
     pub fn fields(&self) -> Vec<Field> {
         let free = self.scale.pressure;
         let dynamic = 0.5 * self.config.freestream.mach.powi(2);
@@ -38,7 +39,7 @@ impl FlowSolver {
         let scalar = |name: &str, f: &dyn Fn(&[f64; 5]) -> f64| {
             Field::scalar(name, self.in_file_order(1, |node, out| out.push(f(&primitive_of(node)))))
         };
-        vec![
+        let mut fields = vec![
             scalar("density", &|w| w[0]),
             Field::vector("velocity", 3, self.in_file_order(3, |node, out| out.extend(&node[1..4]))),
             scalar("pressure", &|w| w[4]),
@@ -46,7 +47,27 @@ impl FlowSolver {
             scalar("temperature", &|w| temperature(gas, w)),
             scalar("cp", &|w| (w[4] - free) / dynamic),
             scalar("entropy", &|w| entropy(gas, w)),
-        ]
+        ];
+        if self.viscous.is_some() {
+            fields.push(Field::vector("skin_friction", 3, self.skin_friction(dynamic)));
+        }
+        fields
+    }
+
+    fn skin_friction(&self, dynamic: f64) -> Vec<f64> {
+        let mut rows = vec![[0.0; 3]; self.q.len()];
+        for (patch, data) in self.dual.patches.iter().zip(&self.boundaries) {
+            if !data.kind.is_no_slip() {
+                continue;
+            }
+            for (node, n) in patch.nodes.iter().zip(&patch.areas) {
+                let Ok(at) = self.fixed.binary_search_by_key(node, |f| f.0) else { continue };
+                let area = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt();
+                rows[*node as usize] = self.friction[at].map(|f| f / (area * dynamic));
+            }
+        }
+        let new = self.plan.permutation.new_of_old();
+        (0..self.file_nodes()).flat_map(|i| rows[new[i % new.len()] as usize]).collect()
     }
 
     /// Everything that a run needs to go on.
@@ -113,6 +134,7 @@ impl FlowSolver {
                 + size_of_val(&*self.levels.before)
                 + 40 * n,
             work: size_of_val(&*self.gradients)
+                + size_of_val(&*self.limits)
                 + size_of_val(&*self.fluxes)
                 + size_of_val(&*self.residual)
                 + size_of_val(&*self.update),

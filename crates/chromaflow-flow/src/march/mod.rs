@@ -56,6 +56,8 @@ pub struct FlowSolver {
     last_good: Vec<[f64; 5]>,
     nodes: Vec<NodeRecord>,
     gradients: Vec<Gradient>,
+    /// Factors of node-wise limiters; empty where there are none.
+    limits: Vec<[f64; 5]>,
     fluxes: Vec<[f64; 5]>,
     residual: Vec<[f64; 5]>,
     update: Vec<f64>,

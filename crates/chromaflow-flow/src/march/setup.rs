@@ -12,7 +12,7 @@ use crate::gradient::NodeRecord;
 use crate::jacobian::transpose_positions;
 use crate::mesh::{Mesh, Planar};
 use crate::numbering::renumber;
-use crate::residual::{BoundaryData, ViscousElements, primitive_of};
+use crate::residual::{BoundaryData, ViscousElements, is_node_wise, primitive_of};
 use chromaflow::Jacobian;
 use chromaflow_device::Team;
 use std::collections::BTreeMap;
@@ -105,6 +105,11 @@ impl FlowSolver {
             q,
             nodes,
             gradients: if config.space.second_order { vec![[0.0; 15]; n] } else { Vec::new() },
+            limits: if config.space.second_order && is_node_wise(config.space.limiter) {
+                vec![[1.0; 5]; n]
+            } else {
+                Vec::new()
+            },
             fluxes: vec![[0.0; 5]; dual.edges.len()],
             residual: vec![[0.0; 5]; n],
             update: vec![0.0; 5 * n],

@@ -3,7 +3,7 @@
 use super::FlowSolver;
 use crate::gradient::{Gradient, least_squares};
 use crate::jacobian::Assembly;
-use crate::residual::Inviscid;
+use crate::residual::{Inviscid, node_limits};
 
 impl FlowSolver {
     fn second_order(&self) -> bool {
@@ -15,9 +15,13 @@ impl FlowSolver {
         let mut gradients = std::mem::take(&mut self.gradients);
         let mut fluxes = std::mem::take(&mut self.fluxes);
         let mut residual = std::mem::take(&mut self.residual);
+        let mut limits = std::mem::take(&mut self.limits);
         if second_order {
             let weights = self.config.space.gradient;
             least_squares(&self.team, &self.dual.pattern, &self.nodes, weights, &mut gradients);
+            let (limiter, k) =
+                (self.config.space.limiter, self.config.space.limiter_k / self.config.reference.length);
+            node_limits(&self.team, &self.dual, &self.nodes, &gradients, limiter, k, &mut limits);
         }
         let used: &[Gradient] = if second_order { &gradients } else { &[] };
         let inviscid = Inviscid {
@@ -28,7 +32,8 @@ impl FlowSolver {
             gas: self.gas,
             length: self.config.reference.length,
         };
-        inviscid.edge_fluxes(&self.nodes, used, &[], &mut fluxes);
+        let used_limits: &[[f64; 5]] = if second_order { &limits } else { &[] };
+        inviscid.edge_fluxes(&self.nodes, used, used_limits, &mut fluxes);
         if let Some((transport, elements)) = &self.viscous {
             elements.subtract(&self.team, self.gas, *transport, &self.nodes, &mut fluxes);
         }
@@ -37,7 +42,8 @@ impl FlowSolver {
         self.add_time_derivative(&mut residual);
         self.add_source(&mut residual);
         self.hold_walls(&mut residual);
-        (self.gradients, self.fluxes, self.residual) = (gradients, fluxes, residual);
+        (self.gradients, self.limits) = (gradients, limits);
+        (self.fluxes, self.residual) = (fluxes, residual);
     }
 
     fn add_source(&self, residual: &mut [[f64; 5]]) {

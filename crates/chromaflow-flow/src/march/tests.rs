@@ -1,1 +1,139 @@
+use super::*;
+use crate::config::{Boundary, Equations, Steady};
+use crate::testmesh::mixed_cube;
+use chromaflow::Policy;
 
+fn config(boundary: impl Fn(&str) -> Boundary) -> FlowConfig {
+    let mut config = FlowConfig::default();
+    config.freestream.mach = 0.4;
+    config.freestream.alpha_deg = 5.0;
+    for name in ["x0", "x1", "y0", "y1", "z0", "z1"] {
+        config.boundaries.insert(name.to_owned(), boundary(name));
+    }
+    config
+}
+
+fn solver(config: FlowConfig, threads: usize) -> FlowSolver {
+    FlowSolver::new(&mixed_cube(6, 0.2), config, Arc::new(Team::new(threads))).unwrap()
+}
+
+fn bump(x: [f64; 3]) -> [f64; 5] {
+    let s = (-30.0 * x.iter().map(|x| (x - 0.5).powi(2)).sum::<f64>()).exp();
+    [1.0 + 0.1 * s, 0.4, 0.1 * s, 0.0, (1.0 + 0.2 * s) / 1.4]
+}
+
+#[test]
+fn a_disturbance_leaves_through_the_far_field_by_ten_orders() {
+    let mut histories = Vec::new();
+    for (policy, threads) in [(Policy::D, 1), (Policy::Ds, 1), (Policy::Ds, 3), (Policy::Dsh, 2)] {
+        let mut config = config(|_| Boundary::Farfield);
+        config.implicit.policy = policy;
+        let mut solver = solver(config, threads);
+        solver.set_state(bump);
+        let mut history = Vec::new();
+        let outcome = solver.run(|r| {
+            history.push(r.residual[0]);
+            true
+        });
+        assert_eq!(outcome, Outcome::Converged, "{policy:?} {:?}", history.last());
+        assert!(history.len() < 100, "{}", history.len());
+        let w = &solver.fields()[0].values;
+        assert!(w.iter().all(|rho| (rho - 1.0).abs() < 1e-9));
+        histories.push(history);
+    }
+    assert_eq!(histories[1], histories[2], "threads change nothing");
+    for other in [&histories[1], &histories[3]] {
+        for (a, b) in histories[0].iter().zip(other).take(10) {
+            assert!((a / b).log10().abs() < 0.05, "policies differ: {a} {b}");
+        }
+    }
+}
+
+#[test]
+fn restarts_go_on_where_they_left() {
+    let run = |split: bool| {
+        let mut config = config(|_| Boundary::Farfield);
+        config.time = Time::Steady(Steady { iterations: 6, orders: 20.0 });
+        let mut one = solver(config.clone(), 1);
+        one.set_state(bump);
+        if split {
+            for _ in 0..3 {
+                one.step();
+            }
+            let restart = one.restart();
+            one = solver(config, 2);
+            one.resume(&restart).unwrap();
+        }
+        one.run(|_| true);
+        one.restart().fields[0].values.clone()
+    };
+    // The CFL ramp's memory of the last residual is not kept: equal to a few digits below the residual.
+    for (a, b) in run(false).iter().zip(run(true)) {
+        assert!((a - b).abs() < 1e-6, "{a} {b}");
+    }
+}
+
+#[test]
+fn a_channel_with_friction_slows_down_at_the_wall() {
+    let mut config = config(|name| match name {
+        "x0" => {
+            Boundary::Inlet { total_pressure: 1.117, total_temperature: 1.032, direction: [1.0, 0.0, 0.0] }
+        }
+        "x1" => Boundary::Outlet { pressure: 1.0 },
+        "z0" => Boundary::NoSlipAdiabatic,
+        "z1" => Boundary::NoSlipIsothermal { temperature: 1.0 },
+        _ => Boundary::Symmetry,
+    });
+    config.freestream.alpha_deg = 0.0;
+    config.equations = Equations::Laminar;
+    config.freestream.reynolds = 50.0;
+    let mut solver = solver(config, 2);
+    assert_eq!(solver.run(|_| true), Outcome::Converged);
+    let forces = solver.forces();
+    // Friction pulls both walls along the flow; pressure does not.
+    assert!(forces.viscous.force[0] > 0.1 && forces.pressure.force[0].abs() < 1e-12);
+    for marker in &forces.markers {
+        assert!(marker.viscous.force[0] > 0.05, "{}", marker.name);
+    }
+    let mesh = mixed_cube(6, 0.2);
+    let fields = solver.fields();
+    for (i, x) in mesh.nodes.iter().enumerate() {
+        if x[2] == 0.0 || x[2] == 1.0 {
+            assert_eq!(fields[1].values[3 * i..3 * i + 3], [0.0; 3], "no slip");
+        }
+        if x[2] == 1.0 {
+            assert!((fields[4].values[i] - 1.0).abs() < 1e-12, "wall temperature");
+        }
+    }
+}
+
+#[test]
+fn faults_of_the_set_up_are_named() {
+    let mesh = mixed_cube(3, 0.0);
+    let team = Arc::new(Team::new(1));
+    let mut missing = config(|_| Boundary::Farfield);
+    missing.boundaries.remove("y1");
+    let fault = |c| FlowSolver::new(&mesh, c, Arc::clone(&team)).err().unwrap().to_string();
+    assert!(fault(missing).contains("`y1`"));
+    let mut extra = config(|_| Boundary::Farfield);
+    extra.boundaries.insert("wing".into(), Boundary::SlipWall);
+    assert!(fault(extra).contains("`wing`"));
+    let mut laminar = config(|_| Boundary::Farfield);
+    laminar.equations = Equations::Laminar;
+    assert!(fault(laminar).contains("reynolds"));
+}
+
+#[test]
+fn a_state_that_is_none_is_an_outcome_that_names_the_node() {
+    let mut solver = solver(config(|_| Boundary::Farfield), 1);
+    solver.q[5][0] = f64::NAN;
+    solver.refresh_nodes();
+    solver.last_good.copy_from_slice(&solver.q);
+    let mut bad = None;
+    let outcome = solver.run(|r| {
+        bad = r.bad.clone().or(bad.take());
+        true
+    });
+    assert!(matches!(outcome, Outcome::Diverged { .. }));
+    assert!(bad.is_some());
+}

@@ -5,12 +5,14 @@
 
 mod boundary;
 mod edges;
+mod limits;
 #[cfg(test)]
 mod tests;
 mod viscous;
 
 pub use boundary::BoundaryData;
 pub use edges::EdgeFluxes;
+pub use limits::{is_node_wise, node_limits};
 pub use viscous::ViscousElements;
 
 use crate::config::Space;

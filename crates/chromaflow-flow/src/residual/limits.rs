@@ -1,0 +1,86 @@
+//! Node-wise limiters: one factor per node and variable, the smallest of those of its edges.
+
+use crate::config::Limiter;
+use crate::dual::Dual;
+use crate::gradient::{Gradient, NodeRecord};
+use crate::limiter::{limiter_barth, limiter_venkatakrishnan, rise};
+use crate::parallel;
+use crate::real::{LaneKernel, Lanes, dispatch};
+use chromaflow_device::{Isa, Team};
+use std::ops::Range;
+
+/// Computes the factors of Barth's or Venkatakrishnan's limiter, `[nodes]`; other limiters work along edges and leave
+/// `out` as it is. `k` is `limiter_k` over the reference length, an inverse length.
+pub fn node_limits(
+    team: &Team,
+    dual: &Dual,
+    nodes: &[NodeRecord],
+    gradients: &[Gradient],
+    limiter: Limiter,
+    k: f64,
+    out: &mut [[f64; 5]],
+) {
+    if !is_node_wise(limiter) {
+        return;
+    }
+    parallel::rows(team, dual.nodes(), 1, out, |rows, out| {
+        dispatch(Isa::detect(), Kernel { rows, dual, nodes, gradients, limiter, k, out });
+    });
+}
+
+/// Whether a limiter works node by node.
+pub fn is_node_wise(limiter: Limiter) -> bool {
+    matches!(limiter, Limiter::Venkatakrishnan | Limiter::Barth)
+}
+
+struct Kernel<'a> {
+    rows: Range<usize>,
+    dual: &'a Dual,
+    nodes: &'a [NodeRecord],
+    gradients: &'a [Gradient],
+    limiter: Limiter,
+    k: f64,
+    out: &'a mut [[f64; 5]],
+}
+
+impl LaneKernel for Kernel<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        // The lanes are the variables of one node.
+        for (i, out) in self.rows.zip(self.out) {
+            let own = &self.nodes[i];
+            let value = V::from_array(own);
+            let (mut smallest, mut largest) = (value, value);
+            let neighbors = self.dual.pattern.columns(i);
+            for &j in neighbors {
+                let other = V::from_array(&self.nodes[j as usize]);
+                smallest = smallest.min(other);
+                largest = largest.max(other);
+            }
+            let mut slopes = [[0.0; 8]; 3];
+            for d in 0..3 {
+                slopes[d][..5].copy_from_slice(&self.gradients[i][5 * d..5 * d + 5]);
+            }
+            let g = [V::from_array(&slopes[0]), V::from_array(&slopes[1]), V::from_array(&slopes[2])];
+            let scale = self.k * self.k * self.k;
+            let mut phi = V::c(1.0);
+            for &j in neighbors {
+                let other = &self.nodes[j as usize];
+                let half = [0.5 * (other[5] - own[5]), 0.5 * (other[6] - own[6]), 0.5 * (other[7] - own[7])];
+                let slope = V::c(half[0]) * g[0] + V::c(half[1]) * g[1] + V::c(half[2]) * g[2];
+                let allowed = rise(value, smallest, largest, slope);
+                let edge = match self.limiter {
+                    Limiter::Barth => limiter_barth(allowed, slope),
+                    _ => {
+                        let h2 = half[0] * half[0] + half[1] * half[1] + half[2] * half[2];
+                        limiter_venkatakrishnan(allowed, slope, V::c(8.0 * scale * h2 * h2.sqrt()))
+                    }
+                };
+                phi = phi.min(edge);
+            }
+            out.copy_from_slice(&phi.to_array()[..5]);
+        }
+    }
+}
