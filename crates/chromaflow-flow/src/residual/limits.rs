@@ -71,12 +71,11 @@ impl LaneKernel for Kernel<'_> {
                 let half = [0.5 * (other[5] - own[5]), 0.5 * (other[6] - own[6]), 0.5 * (other[7] - own[7])];
                 let slope = V::c(half[0]) * g[0] + V::c(half[1]) * g[1] + V::c(half[2]) * g[2];
                 let allowed = rise(value, smallest, largest, slope);
-                let edge = match self.limiter {
-                    Limiter::Barth => limiter_barth(allowed, slope),
-                    _ => {
-                        let h2 = half[0] * half[0] + half[1] * half[1] + half[2] * half[2];
-                        limiter_venkatakrishnan(allowed, slope, V::c(8.0 * scale * h2 * h2.sqrt()))
-                    }
+                let edge = if self.limiter == Limiter::Barth {
+                    limiter_barth(allowed, slope)
+                } else {
+                    let h2 = half[0] * half[0] + half[1] * half[1] + half[2] * half[2];
+                    limiter_venkatakrishnan(allowed, slope, V::c(8.0 * scale * h2 * h2.sqrt()))
                 };
                 phi = phi.min(edge);
             }
