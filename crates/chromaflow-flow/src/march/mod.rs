@@ -219,6 +219,15 @@ impl FlowSolver {
                 node[..5].copy_from_slice(&w);
             }
         });
+        // Corrections in f32 would let the walls drift off their conditions.
+        for &(i, temperature) in &self.fixed {
+            let (q, node) = (&mut self.q[i as usize], &mut self.nodes[i as usize]);
+            q[1..4].fill(0.0);
+            if let Some(t) = temperature {
+                q[4] = q[0] * t / (gas.gamma * (gas.gamma - 1.0));
+            }
+            node[..5].copy_from_slice(&primitive(gas, q));
+        }
         // Counted again here, so that the count needs no array of its own.
         let (q, old) = (&self.q, &self.last_good);
         parallel::reduce(
