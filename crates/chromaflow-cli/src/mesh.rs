@@ -3,7 +3,7 @@
 use crate::context::{Context, ensure_writable};
 use crate::error::{CliError, CliResult, Done};
 use chromaflow_flow::mesh::{
-    self, Defect, Info, Kind, Loaded, Mesh, MeshError, Range, ReadOptions, Report,
+    self, Defect, Format, Info, Kind, Loaded, Mesh, MeshError, Range, ReadOptions, Report,
     generate::{Airfoil, Cells, Channel, Cylinder, FlatPlate, box_mesh},
 };
 use clap::ValueEnum;
@@ -33,8 +33,11 @@ enum Command {
     Convert {
         #[command(flatten)]
         input: Input,
-        /// File to write (.su2, .ugrid, .b8.ugrid, .lb8.ugrid, .vtu)
+        /// File to write (.su2, .ugrid, .b8.ugrid, .lb8.ugrid, .msh, .vtu)
         output: PathBuf,
+        /// Version and form of a .msh file [default: msh41]
+        #[arg(long, value_enum)]
+        msh: Option<Msh>,
     },
     /// Split every element into eight (a pyramid into ten)
     Refine {
@@ -65,7 +68,7 @@ enum Command {
 /// A mesh to read.
 #[derive(clap::Args)]
 struct Input {
-    /// Mesh file (.su2, .ugrid, .b8.ugrid, .lb8.ugrid, .meshb; .gz, .xz, .zst of these)
+    /// Mesh file (.su2, .ugrid, .b8.ugrid, .lb8.ugrid, .msh, .meshb; .gz, .xz, .zst of these)
     mesh: PathBuf,
     /// Names and codes of numbered markers, where the file beside the mesh has another name
     #[arg(long, value_name = "FILE")]
@@ -79,6 +82,25 @@ struct Input {
     /// Accept elements that are folded over their neighbors
     #[arg(long)]
     allow_tangled: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Msh {
+    /// Version 2.2, text
+    Msh22,
+    /// Version 2.2, binary
+    Msh22Binary,
+    /// Version 4.1, text
+    Msh41,
+    /// Version 4.1, binary
+    Msh41Binary,
+}
+
+impl Msh {
+    fn format(self) -> Format {
+        let legacy = matches!(self, Self::Msh22 | Self::Msh22Binary);
+        Format::Gmsh { legacy, binary: matches!(self, Self::Msh22Binary | Self::Msh41Binary) }
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -117,9 +139,20 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
             Ok(Done::AsAsked)
         }
         Command::Check { input } => check(input, ctx),
-        Command::Convert { input, output } => {
+        Command::Convert { input, output, msh } => {
             ensure_writable(output)?;
             let loaded = input.sound()?;
+            if let Some(msh) = msh {
+                let format = msh.format();
+                if Format::of(output).map_err(cli)? != (Format::Gmsh { legacy: false, binary: false }) {
+                    return Err(CliError::input(format!(
+                        "--msh is for .msh files, not {}",
+                        output.display()
+                    )));
+                }
+                mesh::write_as(output, &loaded.mesh, format).map_err(cli)?;
+                return said(output, &loaded.mesh, ctx);
+            }
             save(output, &loaded.mesh, ctx)
         }
         Command::Refine { input, output, times } => {
@@ -190,6 +223,11 @@ fn check(input: &Input, ctx: &Context) -> CliResult {
 
 fn save(output: &Path, mesh: &Mesh, ctx: &Context) -> CliResult {
     mesh::write(output, mesh).map_err(cli)?;
+    said(output, mesh, ctx)
+}
+
+/// Says what was written.
+fn said(output: &Path, mesh: &Mesh, ctx: &Context) -> CliResult {
     let (nodes, elements) = (mesh.nodes.len(), mesh.elements());
     if ctx.talk() {
         println!("{}: {nodes} nodes, {elements} elements, {} markers", output.display(), mesh.markers.len());

@@ -20,7 +20,7 @@ pub use check::check;
 pub use error::{Defect, Finding, MeshError, Place, Report, Subject};
 
 pub use info::{Info, KindInfo, MarkerInfo, Range, info, scaled_jacobian};
-pub use io::{Format, Layout, load, read, write};
+pub use io::{Format, Layout, load, read, write, write_as};
 pub use kind::{Kind, volume};
 pub use places::{MarkerPlaces, Places, Provenance};
 pub use raw::{Flipped, Loaded, ReadOptions};

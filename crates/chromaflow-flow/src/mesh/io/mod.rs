@@ -2,15 +2,18 @@
 
 mod binary;
 mod gmf;
+mod gmsh;
+mod gmsh_write;
 mod mapbc;
 mod patches;
+mod scan;
 mod su2;
 mod text;
 mod ugrid;
 mod write;
 
 pub use ugrid::Layout;
-pub use write::write;
+pub use write::{write, write_as};
 
 use super::{Loaded, Mesh, MeshError, ReadOptions};
 use chromaflow::files;
@@ -27,6 +30,13 @@ pub enum Format {
     UgridBinary(Layout),
     /// GMF, binary (`.meshb`).
     Gmf,
+    /// Gmsh (`.msh`); a reader takes version and form from the file.
+    Gmsh {
+        /// Version 2.2; 4.1 otherwise.
+        legacy: bool,
+        /// Binary; text otherwise.
+        binary: bool,
+    },
 }
 
 impl Format {
@@ -43,12 +53,13 @@ impl Format {
         match last {
             "su2" => Ok(Self::Su2),
             "meshb" => Ok(Self::Gmf),
+            "msh" => Ok(Self::Gmsh { legacy: false, binary: false }),
             "ugrid" | "ugrid64" => Ok(Layout::of(before, wide).map_or(Self::Ugrid, Self::UgridBinary)),
             _ => Layout::of(last, wide).map(Self::UgridBinary).ok_or_else(|| {
                 MeshError::unsupported(
                     path,
                     "this name tells no mesh format that is known: .su2, .ugrid, .b8.ugrid, \
-                     .lb8.ugrid (and .r8, .lr8, .b4, .lb4), .meshb, each also with .gz, .xz or .zst after it",
+                     .lb8.ugrid (and .r8, .lr8, .b4, .lb4), .msh, .meshb, each also with .gz, .xz or .zst after it",
                 )
             }),
         }
@@ -78,6 +89,7 @@ pub fn load(path: &Path, options: &ReadOptions) -> Result<Loaded, MeshError> {
         Format::Ugrid => ugrid::read_text(path, options)?,
         Format::UgridBinary(layout) => ugrid::read_binary(path, layout, options)?,
         Format::Gmf => gmf::read(path, options)?,
+        Format::Gmsh { .. } => gmsh::read(path)?,
     };
     raw.finish(path, format, options)
 }

@@ -1,6 +1,6 @@
 //! Mesh files, written whole or not at all.
 
-use super::{Format, Layout};
+use super::{Format, Layout, gmsh_write};
 use crate::mesh::{Kind, Marker, Mesh, MeshError, Planar};
 use chromaflow::files::{self, AtomicFile, FileError};
 use std::io::{self, Write};
@@ -16,16 +16,24 @@ pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
     if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("vtu")) {
         return Ok(crate::output::write_volume(path, mesh, &[], crate::output::VtuOptions::default())?);
     }
-    let format = Format::of(path)?;
+    write_as(path, mesh, Format::of(path)?)
+}
+
+/// Writes a mesh in this format, whatever its name.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_as(path: &Path, mesh: &Mesh, format: Format) -> Result<(), MeshError> {
     if matches!(format, Format::Gmf) {
-        return Err(MeshError::unsupported(path, "GMF files are read only; write .su2 or .lb8.ugrid"));
+        return Err(MeshError::unsupported(path, "GMF files are read only; write .su2, .msh or .lb8.ugrid"));
     }
     let fail = |e| MeshError::from(FileError::new("cannot write", path, e));
     let mut out = AtomicFile::create(path)?;
     match format {
         Format::Ugrid => ugrid_text(&mut out, mesh),
         Format::UgridBinary(layout) => ugrid_binary(&mut out, mesh, layout),
-        _ => su2(&mut out, mesh),
+        Format::Gmsh { legacy, binary } => gmsh_write::write(&mut out, mesh, legacy, binary),
+        Format::Su2 | Format::Gmf => su2(&mut out, mesh),
     }
     .map_err(fail)?;
     out.commit()?;
