@@ -1,1 +1,270 @@
+use super::*;
+use crate::order::{ColoringMethod, PlanOptions, VertexOrder};
+use crate::relax::{DiagonalForm, Direction};
+use chromaflow_testkit as testkit;
 
+/// Index arrays from 1 with the diagonal block first in each row, and column-major blocks in that order.
+fn sample(rows: usize, nb: usize) -> (Vec<i32>, Vec<i32>, Vec<f64>) {
+    let (ptr, idx) = testkit::tetrahedral(rows, rows * 6, 11);
+    let (mut row_ptr, mut col_idx, mut values) = (vec![1], Vec::new(), Vec::new());
+    for row in 0..rows {
+        let columns = &idx[ptr[row] as usize..ptr[row + 1] as usize];
+        for (i, &col) in [row as u32].iter().chain(columns.iter().rev()).enumerate() {
+            col_idx.push(col as i32 + 1);
+            for e in 0..nb * nb {
+                let noise = ((row * 31 + col as usize * 17 + e * 7) % 101) as f64 / 101.0 - 0.5;
+                let diagonal = i == 0 && e % (nb + 1) == 0;
+                values.push(noise + if diagonal { 0.3 * (nb * (columns.len() + 1)) as f64 } else { 0.0 });
+            }
+        }
+        row_ptr.push(col_idx.len() as i32 + 1);
+    }
+    (row_ptr, col_idx, values)
+}
+
+fn transposed_blocks(values: &[f64], nb: usize) -> Vec<f64> {
+    let block = |b: &[f64]| (0..nb * nb).map(|e| b[e % nb * nb + e / nb]).collect::<Vec<_>>();
+    values.chunks(nb * nb).flat_map(block).collect()
+}
+
+fn dense(row_ptr: &[i32], col_idx: &[i32], nb: usize, values: &[f64]) -> Vec<f64> {
+    let zero = |v: &[i32]| v.iter().map(|&i| i as u32 - 1).collect::<Vec<_>>();
+    testkit::dense_of_blocks(row_ptr.len() - 1, &zero(row_ptr), &zero(col_idx), nb, values)
+}
+
+fn wave(n: usize) -> Vec<f64> {
+    (0..n).map(|i| (i as f64 * 0.61).cos()).collect()
+}
+
+fn largest_error(x: &[f64], exact: &[f64]) -> f64 {
+    x.iter().zip(exact).fold(0.0, |m: f64, (x, e)| m.max((x - e).abs()))
+}
+
+#[test]
+fn every_choice_finds_the_dense_solution_in_the_callers_order() {
+    let (rows, nb) = (60, 3);
+    let (row_ptr, col_idx, values) = sample(rows, nb);
+    let b = wave(rows * nb);
+    let exact = testkit::dense_solve(&dense(&row_ptr, &col_idx, nb, &values), &b).unwrap();
+    let by_rows = transposed_blocks(&values, nb);
+    let team = Arc::new(Team::new(2));
+    for &method in Method::ALL {
+        for &preconditioner in PreconditionerKind::ALL {
+            for policy in Policy::ALL {
+                let plan = PlanOptions {
+                    rcm: policy != Policy::Ds,
+                    coloring: ColoringMethod::Greedy(VertexOrder::SmallestLast),
+                    balance: policy == Policy::D,
+                };
+                let options =
+                    SolverOptions { method, preconditioner, policy, plan, ..SolverOptions::default() };
+                let mut solver =
+                    Solver::new(Arc::clone(&team), IndexBase::One, &row_ptr, &col_idx, nb, options).unwrap();
+                // The second set of values replaces the first.
+                solver.set_values(&by_rows, BlockLayout::ColumnMajor).unwrap();
+                for (given, layout) in
+                    [(&values, BlockLayout::ColumnMajor), (&by_rows, BlockLayout::RowMajor)]
+                {
+                    solver.set_values(given, layout).unwrap();
+                    let mut x = vec![0.0; b.len()];
+                    let solve = solver.solve(&b, &mut x).unwrap();
+                    let what = format!("{method} {preconditioner} {policy}");
+                    assert_eq!(solve.outcome, Outcome::Converged, "{what}");
+                    assert!(solve.relative_residual <= 1e-10, "{what}");
+                    assert!(largest_error(&x, &exact) < 1e-9, "{what}: {}", largest_error(&x, &exact));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn fixed_sweeps_are_those_of_the_relaxation() {
+    let (rows, nb) = (40, 4);
+    let (row_ptr, col_idx, values) = sample(rows, nb);
+    let b = wave(rows * nb);
+    let run = |options: SolverOptions| {
+        let mut solver =
+            Solver::new(Arc::new(Team::new(1)), IndexBase::One, &row_ptr, &col_idx, nb, options).unwrap();
+        solver.set_values(&values, BlockLayout::ColumnMajor).unwrap();
+        let mut x = vec![0.0; b.len()];
+        (solver.solve(&b, &mut x).unwrap(), x)
+    };
+    let (quick, x) = run(SolverOptions::sweeps(6));
+    assert_eq!((quick.outcome, quick.iterations, quick.history.len()), (Outcome::IterationLimit, 6, 2));
+    let (watched, y) = run(SolverOptions { history: true, ..SolverOptions::sweeps(6) });
+    assert_eq!((watched.iterations, watched.history.len()), (6, 7));
+    assert_eq!(watched.history.last(), quick.history.last());
+    assert_eq!(x, y, "watching changes nothing");
+    // In f64, corrections every two sweeps are the same sweeps again.
+    let d = SolverOptions { policy: Policy::D, ..SolverOptions::sweeps(6) };
+    let (_, plain) = run(d);
+    let (corrected, z) = run(SolverOptions { correction_sweeps: 2, ..d });
+    assert_eq!(corrected.iterations, 6);
+    assert!(largest_error(&plain, &z) < 1e-14);
+}
+
+#[test]
+fn low_precision_alone_stalls_and_corrections_lift_it() {
+    let (rows, nb) = (40, 4);
+    let (row_ptr, col_idx, values) = sample(rows, nb);
+    let b = wave(rows * nb);
+    for policy in [Policy::Ds, Policy::Dsh] {
+        let mut options = SolverOptions {
+            method: Method::Multicolor,
+            policy,
+            tolerance: 1e-12,
+            correction_sweeps: 0,
+            ..SolverOptions::default()
+        };
+        let mut solver =
+            Solver::new(Arc::new(Team::new(1)), IndexBase::One, &row_ptr, &col_idx, nb, options).unwrap();
+        solver.set_values(&values, BlockLayout::ColumnMajor).unwrap();
+        let mut x = vec![0.0; b.len()];
+        let stalled = solver.solve(&b, &mut x).unwrap();
+        assert_eq!(stalled.outcome, Outcome::Stagnated, "{policy}");
+        assert!(stalled.relative_residual > 1e-9);
+        options.correction_sweeps = 3;
+        solver.set_options(options).unwrap();
+        assert_eq!(solver.solve(&b, &mut x).unwrap().outcome, Outcome::Converged, "{policy}");
+    }
+}
+
+#[test]
+fn misuse_names_the_callers_rows() {
+    let (row_ptr, col_idx, values) = sample(30, 2);
+    let team = Arc::new(Team::new(1));
+    let new = |row_ptr: &[i32], col_idx: &[i32], nb, options| {
+        Solver::new(Arc::clone(&team), IndexBase::One, row_ptr, col_idx, nb, options)
+    };
+    let default = SolverOptions::default;
+    let said = |result: Result<Solver, SolverError>| result.err().expect("misuse").to_string();
+    let mut solver = new(&row_ptr, &col_idx, 2, default()).unwrap();
+    assert!(matches!(solver.solve(&[0.0; 60], &mut [0.0; 60]), Err(SolverError::NoValues)));
+
+    let k = row_ptr[7] as usize - 1 + 1; // the second block of row 7
+    let mut bad = values.clone();
+    bad[k * 4 + 2] = f64::NAN;
+    let column = col_idx[k] as usize - 1;
+    for (layout, place) in [(BlockLayout::ColumnMajor, (0, 1)), (BlockLayout::RowMajor, (1, 0))] {
+        match solver.set_values(&bad, layout) {
+            Err(SolverError::NotFinite { row: 7, col, r, c, value }) => {
+                assert!(value.is_nan());
+                assert_eq!((col, (r, c)), (column, place));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let diagonal = (row_ptr[7] as usize - 1) * 4;
+    let mut zero = values.clone();
+    zero[diagonal..diagonal + 4].fill(0.0);
+    let refused = solver.set_values(&zero, BlockLayout::ColumnMajor);
+    assert!(matches!(refused, Err(SolverError::SingularDiagonal { count: 1, row: 7 })), "{refused:?}");
+    assert!(matches!(solver.solve(&[0.0; 60], &mut [0.0; 60]), Err(SolverError::NoValues)));
+    // [0 1; 1 0] on the diagonal: pivoted, and reported.
+    zero[diagonal + 1] = 9.0;
+    zero[diagonal + 2] = 9.0;
+    assert_eq!(solver.set_values(&zero, BlockLayout::ColumnMajor).unwrap().pivoted_rows, [7]);
+    let mut infinite = vec![0.0; 60];
+    infinite[59] = f64::INFINITY;
+    let refused = solver.solve(&infinite, &mut [0.0; 60]).unwrap_err().to_string();
+    assert_eq!(refused, "b[59] is inf");
+    assert!(solver.solve(&[0.0; 59], &mut [0.0; 60]).is_err());
+    assert!(solver.set_values(&values[1..], BlockLayout::ColumnMajor).is_err());
+
+    assert_eq!(said(new(&[1, 2, 2], &[1], 2, default())), "row 1 has no diagonal block; every row needs one");
+    assert!(said(new(&[1, 2], &[0], 2, default())).contains("col_idx[0] is 0: indices count from 1"));
+    assert!(said(new(&[1, 3], &[1, 1], 2, default())).contains("stored twice"));
+    assert!(said(new(&[1, 3], &[1, 5], 2, default())).contains("outside"));
+    assert!(said(new(&[1, 3, 2], &[1, 2], 2, default())).contains("decreases"));
+    assert!(said(new(&row_ptr, &col_idx, 129, default())).contains("129"));
+    let uncolored = PlanOptions { coloring: ColoringMethod::None, ..PlanOptions::default() };
+    assert!(
+        said(new(&row_ptr, &col_idx, 2, SolverOptions { plan: uncolored, ..default() })).contains("coloring")
+    );
+    assert!(
+        said(new(&row_ptr, &col_idx, 2, SolverOptions { damping: f64::NAN, ..default() }))
+            .contains("damping")
+    );
+    assert!(
+        said(new(&row_ptr, &col_idx, 2, SolverOptions { tolerance: -1.0, ..default() }))
+            .contains("tolerance")
+    );
+    let other = SolverOptions { diagonal: DiagonalForm::Lu, ..default() };
+    assert!(matches!(solver.set_options(other), Err(SolverError::Options(_))));
+    let tuned = SolverOptions { direction: Direction::Symmetric, sweeps: 3, ..default() };
+    solver.set_options(tuned).unwrap();
+}
+
+/// (file, rows, block size, norm of the exact solution, sweeps alone diverge)
+const MANIFEST: [(&str, usize, usize, f64, bool); 8] = [
+    ("kfun3d_m6A_step0_bs4.mtx.xz", 2800, 4, 1.0611134845e1, false),
+    ("kfun3d_m6A_step5_bs4.petsc.xz", 2800, 4, 4.3577754021e-5, false),
+    ("su2_naca0012_euler_jst_it50_bs4.petsc.xz", 5233, 4, 1.0067636792, true),
+    ("su2_flatplate_lam_it200_bs4.petsc.xz", 4225, 4, 3.5643433979e2, false),
+    ("su2_flatplate_sa_it100_flow_bs4.petsc.xz", 13289, 4, 6.3412328941e3, false),
+    ("su2_flatplate_sa_it100_nut_bs1.petsc.xz", 13289, 1, 4.7010139484e-6, false),
+    ("su2_om6ste01_euler_roe1_it10_bs5.petsc.xz", 5474, 5, 1.0587743534e-2, false),
+    // No right-hand side in the file: ones; the norm is that of a sparse direct solver (SciPy).
+    ("DK01R.mtx.xz", 129, 7, 6.137041295e1, true),
+];
+
+#[test]
+fn matrices_of_other_flow_codes() {
+    reach_the_manifest(&MANIFEST[..4]);
+}
+
+#[test]
+fn matrices_of_other_flow_codes_the_rest() {
+    reach_the_manifest(&MANIFEST[4..]);
+}
+
+fn reach_the_manifest(part: &[(&str, usize, usize, f64, bool)]) {
+    let team = Arc::new(Team::new(1));
+    for &(name, rows, nb, norm, diverges) in part {
+        let Some(path) = testkit::data(&format!("matrices/{name}")) else { continue };
+        let file = crate::sparse::io::read_matrix(&path, None).unwrap();
+        assert_eq!((file.matrix.pattern().rows(), file.matrix.nb()), (rows, nb), "{name}");
+        let b = file.rhs.unwrap_or_else(|| vec![1.0; rows * nb]);
+        let solve = |options| {
+            let team = Arc::clone(&team);
+            let mut solver = Solver::with_pattern(team, file.matrix.pattern(), nb, options).unwrap();
+            solver.set_values(file.matrix.values(), BlockLayout::ColumnMajor).unwrap();
+            let mut x = vec![0.0; b.len()];
+            (solver.solve(&b, &mut x).unwrap(), vector::norm2(&Team::new(1), &x))
+        };
+        for preconditioner in [PreconditionerKind::Multicolor, PreconditionerKind::Ilu] {
+            let (report, found) = solve(SolverOptions { preconditioner, ..SolverOptions::default() });
+            assert_eq!(report.outcome, Outcome::Converged, "{name} {preconditioner}");
+            assert!(report.relative_residual <= 1e-10, "{name} {preconditioner}");
+            assert!((found - norm).abs() < 1e-8 * norm, "{name} {preconditioner}: {found} for {norm}");
+        }
+        if diverges {
+            let jacobi = SolverOptions { method: Method::Jacobi, ..SolverOptions::sweeps(500) };
+            let (report, _) = solve(SolverOptions { history: true, ..jacobi });
+            assert!(matches!(report.outcome, Outcome::Diverged { .. }), "{name}: {:?}", report.outcome);
+        }
+    }
+}
+
+#[test]
+fn block_jacobi_residuals_are_those_of_the_manifest() {
+    let Some(path) = testkit::data("matrices/su2_flatplate_lam_it200_bs4.petsc.xz") else { return };
+    let file = crate::sparse::io::read_matrix(&path, None).unwrap();
+    let options = SolverOptions {
+        method: Method::Jacobi,
+        policy: Policy::D,
+        history: true,
+        ..SolverOptions::sweeps(50)
+    };
+    let mut solver =
+        Solver::with_pattern(Arc::new(Team::new(1)), file.matrix.pattern(), file.matrix.nb(), options)
+            .unwrap();
+    solver.set_values(file.matrix.values(), BlockLayout::ColumnMajor).unwrap();
+    let b = file.rhs.unwrap();
+    let solve = solver.solve(&b, &mut vec![0.0; b.len()]).unwrap();
+    for (sweep, expected) in [(1, 7.6e-1), (5, 4.8e-1), (10, 2.8e-1), (50, 5.3e-3)] {
+        let found = solve.history[sweep];
+        assert!((found - expected).abs() < 0.02 * expected, "after {sweep}: {found}");
+    }
+}
