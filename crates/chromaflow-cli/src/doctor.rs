@@ -4,14 +4,18 @@ use crate::context::Context;
 use crate::error::{CliResult, Done};
 use crate::plot;
 use crate::run::bytes;
-use chromaflow_device::{Buffer, Isa, Team};
+use chromaflow_device::stream::{self, Bandwidth};
+use chromaflow_device::{Isa, Team};
 use serde_json::json;
-use std::sync::Mutex;
-use std::time::Instant;
+use std::time::Duration;
 
 /// Arguments of `chromaflow doctor`.
 #[derive(clap::Args)]
 pub struct Args {}
+
+/// More than caches hold.
+const BYTES: usize = 768 << 20;
+const BUDGET: Duration = Duration::from_millis(500);
 
 /// Prints the report.
 ///
@@ -24,14 +28,24 @@ pub fn run(_args: &Args, ctx: &Context) -> CliResult {
     let memory = memory.map(|kb: usize| kb * 1024);
     let isa = Isa::detect();
     let team = ctx.team();
-    let (one, all) = (read_bandwidth(&Team::new(1)), read_bandwidth(team));
+    let measure = |team: &Team| {
+        let found = stream::measure(team, BYTES, BUDGET);
+        Bandwidth { read: found.read / 1e9, triad: found.triad / 1e9 }
+    };
+    let (one, all) = (measure(&Team::new(1)), measure(team));
     let gpu = "not built into this chromaflow: runs on the CPU";
     if ctx.talk() {
         println!("chromaflow      {}", env!("CARGO_PKG_VERSION"));
         println!("processor       {model}");
         println!("threads         {} (cores that this process may use; --threads changes it)", team.size());
         println!("instructions    {}", isa.name());
-        println!("read bandwidth  {one:.1} GB/s on one core, {all:.1} GB/s on {} threads", team.size());
+        println!("bandwidth       {:.1} GB/s read, {:.1} GB/s triad on one core", one.read, one.triad);
+        println!(
+            "                {:.1} GB/s read, {:.1} GB/s triad on {} threads",
+            all.read,
+            all.triad,
+            team.size()
+        );
         println!("memory          {}", memory.map_or_else(|| "unknown".to_owned(), bytes));
         println!("GPU             {gpu}");
         println!(
@@ -44,7 +58,8 @@ pub fn run(_args: &Args, ctx: &Context) -> CliResult {
         "processor": model,
         "threads": team.size(),
         "instructions": isa.name(),
-        "read_gb_per_s": { "one_core": one, "all": all },
+        "read_gb_per_s": { "one_core": one.read, "all": all.read },
+        "triad_gb_per_s": { "one_core": one.triad, "all": all.triad },
         "memory_bytes": memory,
         "gpu": gpu,
         "plots": plot::AVAILABLE,
@@ -57,30 +72,4 @@ fn proc_field(path: &str, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     let (_, value) = text.lines().find_map(|l| l.split_once(':').filter(|(key, _)| key.trim() == name))?;
     Some(value.trim().to_owned())
-}
-
-/// GB/s at which a team sums an array that no cache holds: the best of five passes.
-fn read_bandwidth(team: &Team) -> f64 {
-    const N: usize = 1 << 25; // 256 MiB
-    let mut data: Buffer<f64> = Buffer::zeroed(N);
-    data.fill(1.0); // pages that were never written are all one page of zeros, in cache
-    let sum = Mutex::new(0.0);
-    let pass = || {
-        let start = Instant::now();
-        team.run(|m| {
-            let mine = &data[m.share(N)];
-            let mut lanes = [0.0; 32];
-            for chunk in mine.chunks_exact(32) {
-                for (lane, v) in lanes.iter_mut().zip(chunk) {
-                    *lane += v;
-                }
-            }
-            *sum.lock().expect("no member panics here") += lanes.iter().sum::<f64>();
-        });
-        start.elapsed().as_secs_f64()
-    };
-    let best = (0..5).map(|_| pass()).fold(f64::INFINITY, f64::min);
-    let sum = sum.into_inner().expect("no member panics here");
-    assert_eq!(sum, 5.0 * N as f64); // and so the reads cannot be left out
-    8.0 * N as f64 / best / 1e9
 }
