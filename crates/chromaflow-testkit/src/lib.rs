@@ -10,4 +10,4 @@ mod tetrahedral;
 pub use cases::{BadCase, BlockTridiagonal, Case, CasePattern, Kind};
 pub use dense::{dense_multiply, dense_of_blocks, dense_solve};
 pub use skip::{data, skip};
-pub use tetrahedral::{PaperMatrix, TABLE_II, tetrahedral};
+pub use tetrahedral::{PaperMatrix, TABLE_II, banded_lattice, tetrahedral};

@@ -12,6 +12,8 @@
 pub mod block;
 pub mod factor;
 pub mod files;
+#[cfg(feature = "cuda")]
+pub mod gpu;
 pub mod krylov;
 pub mod order;
 mod outcome;

@@ -1,6 +1,7 @@
 //! `chromaflow bench`: measurements on this machine. One file per benchmark.
 
 pub mod multicolor;
+pub mod paper;
 pub mod timing;
 
 use crate::context::Context;
@@ -17,6 +18,8 @@ pub struct Args {
 enum Command {
     /// Multicolor point-implicit sweeps on generated problems
     Multicolor(multicolor::Args),
+    /// The tables and figures of the papers on this machine's GPU, beside library calls and the papers' own numbers
+    Paper(paper::Args),
 }
 
 /// Runs one benchmark.
@@ -26,5 +29,6 @@ enum Command {
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
     match &args.command {
         Command::Multicolor(args) => multicolor::run(args, ctx),
+        Command::Paper(args) => paper::run(args, ctx),
     }
 }

@@ -212,6 +212,19 @@ fn read_checked(path: &Path) -> Option<Vec<u8>> {
     whole.then(|| image.to_vec())
 }
 
+/// Compiles `source` for `arch` into the cache on disk, whole entries left as they are: for machines that are to run
+/// without a compiler. Needs no GPU.
+///
+/// # Errors
+/// As [`compile`]; [`CudaError::Cache`] when the cache cannot be written.
+pub fn build_ahead(source: &KernelSource, arch: &str) -> Result<Compiled, CudaError> {
+    let compiled = compile(source, arch)?;
+    if let Some(path) = file(source, arch, nvrtc_version()?) {
+        store(&path, &compiled.image).map_err(|source| CudaError::Cache { path, source })?;
+    }
+    Ok(compiled)
+}
+
 /// Compiles and writes to the cache. A cache that cannot be written costs a compilation in every process and nothing
 /// else; it is said once on standard error.
 pub(super) fn compile_and_store(source: &KernelSource, arch: &str) -> Result<Compiled, CudaError> {

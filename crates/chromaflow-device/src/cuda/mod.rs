@@ -18,7 +18,9 @@ mod launch;
 mod memory;
 mod stream;
 
-pub use compile::{Compiled, KernelSource, arch_name, compile, folder as kernel_cache_folder, nvrtc_version};
+pub use compile::{
+    Compiled, KernelSource, arch_name, build_ahead, compile, folder as kernel_cache_folder, nvrtc_version,
+};
 pub use error::CudaError;
 pub use gpu::{Gpu, GpuFacts};
 pub use launch::{Arg, Kernel, Launch, Module};

@@ -21,11 +21,15 @@ pub use diagonal::{DiagonalForm, FactorReport};
 pub use jacobi::Jacobi;
 pub(crate) use kernel::Diagonal;
 pub use multicolor::Multicolor;
+#[cfg(feature = "cuda")]
+pub(crate) use multicolor::cuda::invert_shape;
+#[cfg(feature = "cuda")]
+pub use multicolor::cuda::{MulticolorCuda, Tile};
 pub use schedule::Schedule;
 pub(crate) use solve::product_rows;
 
 /// The order in which a sweep goes through the batches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// First batch to last.
     #[default]

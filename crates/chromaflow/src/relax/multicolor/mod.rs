@@ -1,5 +1,7 @@
 //! Multicolor point-implicit relaxation: block Gauss-Seidel, color by color.
 
+#[cfg(feature = "cuda")]
+pub(super) mod cuda;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]

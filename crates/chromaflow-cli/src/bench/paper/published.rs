@@ -1,0 +1,73 @@
+//! The papers' own numbers.
+
+/// A row of Table III or IV of Zubair, Nielsen, Luitjens and Hammond (2016): milliseconds of one traversal of the matrix on a
+/// K40, with library calls and optimized.
+pub struct Published {
+    pub library_ms: f64,
+    pub optimized_ms: f64,
+}
+
+/// The rows of these matrices, block sizes from 1.
+const TABLES: [(usize, &[(f64, f64)]); 5] = [
+    (
+        103_178,
+        &[
+            (9.3, 1.5),
+            (11.8, 1.6),
+            (14.7, 1.9),
+            (16.2, 2.2),
+            (19.6, 2.9),
+            (27.1, 4.8),
+            (28.5, 5.0),
+            (30.3, 5.1),
+            (42.8, 8.4),
+            (45.7, 9.0),
+        ],
+    ),
+    (
+        204_983,
+        &[
+            (17.2, 2.7),
+            (20.5, 3.0),
+            (24.4, 3.6),
+            (27.7, 4.3),
+            (35.3, 5.5),
+            (49.9, 9.3),
+            (55.1, 9.7),
+            (57.3, 10.0),
+            (81.7, 16.5),
+            (85.8, 17.8),
+        ],
+    ),
+    (
+        394_745,
+        &[
+            (31.4, 5.1),
+            (39.1, 5.6),
+            (47.5, 6.8),
+            (52.5, 8.1),
+            (66.5, 10.4),
+            (96.5, 17.8),
+            (104.7, 18.7),
+            (107.9, 19.2),
+            (155.9, 31.8),
+            (165.9, 34.3),
+        ],
+    ),
+    (800_322, &[(61.9, 10.1), (78.2, 11.1), (93.0, 13.7), (104.6, 16.3), (126.8, 21.1), (188.7, 36.1)]),
+    (983_633, &[(74.9, 12.5), (92.7, 13.8), (112.1, 16.9), (130.0, 20.0), (164.9, 25.7), (236.0, 44.2)]),
+];
+
+/// What the paper has for a matrix and a block size, where it has numbers (its Figure 14, for 6,309 rows, is a plot only).
+pub fn published(rows: usize, nb: usize) -> Option<Published> {
+    let (_, table) = TABLES.iter().find(|(n, _)| *n == rows)?;
+    let &(library_ms, optimized_ms) = table.get(nb.checked_sub(1)?)?;
+    Some(Published { library_ms, optimized_ms })
+}
+
+/// The speedup of `dsh` over `ds` that the bytes promise (Walden, Nielsen, Diskin and Zubair, 2019, section on theory): bytes
+/// of a row with `nnzr` off-diagonal blocks, D and b in f64, x in f32, indices of 4 bytes.
+pub fn theory(nb: f64, nnzr: f64) -> f64 {
+    let row = |off: f64| nnzr * (nb * nb * off + 4.0) + 8.0 * nb * nb + 8.0 * nb + 4.0 + 8.0 * nb;
+    row(4.0) / row(2.0)
+}

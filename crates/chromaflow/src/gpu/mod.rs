@@ -1,0 +1,138 @@
+//! What device algorithms share: types of storage, the assembled matrix on the device, vectors.
+//!
+//! Kernels are CUDA C++ text without headers: [`common.cuh`](self) and the kernel's own file, compiled by NVRTC with
+//! block size, storage and tile as constants.
+
+mod jacobian;
+mod plain;
+mod vectors;
+
+pub(crate) use jacobian::global_scale;
+pub use jacobian::{DeviceJacobian, DeviceOff, NarrowReport, Scaling};
+pub use plain::PlainSweep;
+pub use vectors::Vectors;
+
+use crate::Policy;
+use crate::relax::{RelaxError, Tile};
+use crate::sparse::ShapeError;
+use chromaflow_device::cuda::{CudaError, KernelSource};
+
+/// Why a device algorithm could not be set up or run.
+#[derive(Debug, thiserror::Error)]
+pub enum GpuError {
+    /// The device or one of its libraries.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+    /// Arrays of the wrong shape.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// Misuse of a relaxation.
+    #[error(transparent)]
+    Relax(#[from] RelaxError),
+    /// A combination there is no kernel for.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+/// How off-diagonal blocks are stored on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Storage {
+    /// Policy `d`: x and sums of O x in f64 too.
+    F64,
+    /// Policy `ds`.
+    F32,
+    /// Policy `dsh`: scaled f16.
+    F16,
+    /// bfloat16, unscaled: for research.
+    Bf16,
+}
+
+impl Storage {
+    /// All of them.
+    pub const ALL: [Storage; 4] = [Storage::F64, Storage::F32, Storage::F16, Storage::Bf16];
+
+    /// Its number in the kernels.
+    pub fn code(self) -> u32 {
+        self as u32
+    }
+
+    /// Bytes of a value.
+    pub fn bytes(self) -> usize {
+        match self {
+            Storage::F64 => 8,
+            Storage::F32 => 4,
+            Storage::F16 | Storage::Bf16 => 2,
+        }
+    }
+
+    /// Bytes of a value of x.
+    pub fn x_bytes(self) -> usize {
+        if self == Storage::F64 { 8 } else { 4 }
+    }
+
+    /// The name used in results: that of the policy, or `bf16`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Storage::F64 => "d",
+            Storage::F32 => "ds",
+            Storage::F16 => "dsh",
+            Storage::Bf16 => "bf16",
+        }
+    }
+}
+
+impl From<Policy> for Storage {
+    fn from(policy: Policy) -> Self {
+        match policy {
+            Policy::D => Storage::F64,
+            Policy::Ds => Storage::F32,
+            Policy::Dsh => Storage::F16,
+        }
+    }
+}
+
+const COMMON: &str = include_str!("common.cuh");
+
+/// A kernel file behind what all of them share.
+pub(crate) fn source(name: &'static str, text: &str, storage: Storage) -> KernelSource {
+    KernelSource::new(name, format!("{COMMON}\n#line 1 \"{name}.cu\"\n{text}"))
+        .define("STORAGE", storage.code())
+}
+
+/// Sources of the kernels of the relaxations for a block size, those that are chosen or (`candidates`) all that tuning
+/// tries, for building ahead.
+pub fn kernel_sources(nb: usize, storage: Storage, candidates: bool) -> Vec<KernelSource> {
+    let tiles = if candidates {
+        [1, 40, 1000].into_iter().flat_map(|rows| Tile::candidates(nb, storage, rows)).collect()
+    } else {
+        Tile::all(nb, storage)
+    };
+    let mut sources: Vec<KernelSource> = Vec::new();
+    let all = tiles.iter().flat_map(|tile| tile.sources(nb, storage)).chain([plain::plain_source(nb)]);
+    for source in all {
+        if !sources.iter().any(|s| s.name == source.name && s.options == source.options) {
+            sources.push(source);
+        }
+    }
+    sources
+}
+
+/// Sources of the kernels that know no block size, for building ahead.
+pub fn vector_sources() -> Vec<KernelSource> {
+    [Storage::F64, Storage::F32].into_iter().map(vectors::vector_source).collect()
+}
+
+/// A device for a test, or why it is skipped; with `CHROMAFLOW_REQUIRE=gpu` the absence of one is a failure.
+#[cfg(test)]
+pub(crate) fn test_stream() -> Option<chromaflow_device::cuda::Stream> {
+    let stream = chromaflow_device::cuda::Gpu::open(0).and_then(|gpu| gpu.stream());
+    match stream {
+        Ok(stream) => Some(stream),
+        Err(reason) => {
+            let required = std::env::var("CHROMAFLOW_REQUIRE").unwrap_or_default();
+            assert!(!required.split(',').any(|r| r == "gpu"), "a GPU is required: {reason}");
+            eprintln!("skipped: {reason}");
+            None
+        }
+    }
+}

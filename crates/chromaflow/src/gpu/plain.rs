@@ -1,0 +1,122 @@
+#![allow(unsafe_code)]
+//! The sweep as the paper writes it, on the device: the reference for sizes at which a CPU would be slow.
+
+use super::{DeviceJacobian, DeviceOff, GpuError, Storage, Vectors};
+use crate::order::RowBatches;
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource};
+
+const CONVERT: &str = include_str!("../relax/multicolor/cuda/convert.cu");
+
+/// Forward sweeps on the assembled matrix, a thread per scalar row, everything in f64: first r = b - O x of a batch, then
+/// x = D^-1 r. Slow and obvious; tested against the CPU, and the check of the tuned kernels at full size.
+pub struct PlainSweep<'a> {
+    jac: &'a DeviceJacobian,
+    vectors: Vectors,
+    inverse: DeviceBuffer<f64>,
+}
+
+impl<'a> PlainSweep<'a> {
+    /// For the values `jac` has now.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn new(jac: &'a DeviceJacobian) -> Result<Self, GpuError> {
+        let (stream, nb, rows) = (jac.stream(), jac.nb(), jac.pattern().rows());
+        let stride = nb * nb + (nb * nb) % 2;
+        let inverse = DeviceBuffer::zeroed(stream, rows * stride)?;
+        let told = stream.upload(&[0u32, 0, u32::MAX])?;
+        let kernel = stream.gpu().module(&plain_source(nb))?.kernel("invert")?;
+        let (blocks, threads, shared) = crate::relax::invert_shape(nb, rows);
+        kernel.allow_shared(shared)?;
+        // SAFETY: `inverse` has `stride` values a row, `told` three words; the panel form reads neither chunks nor order.
+        unsafe {
+            kernel
+                .launch(blocks, threads)
+                .shared(shared)
+                .arg(rows as u32)
+                .arg(0u64)
+                .arg(0u64)
+                .arg(&jac.diag)
+                .arg(&inverse)
+                .arg(&told)
+                .enqueue(stream)?;
+        }
+        Ok(Self { jac, vectors: Vectors::new(stream, Storage::F64)?, inverse })
+    }
+
+    /// One forward sweep over `batches`.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn sweep(
+        &self,
+        batches: &RowBatches,
+        b: &DeviceBuffer<f64>,
+        x: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let (nb, stream) = (self.jac.nb(), self.jac.stream());
+        let r = DeviceBuffer::<f64>::uninitialized(stream, b.len())?;
+        let storage: u32 = match self.jac.off {
+            DeviceOff::F64(_) => 0,
+            DeviceOff::F32(_) => 1,
+            DeviceOff::F16 { .. } => 2,
+        };
+        let (unscale, stride) = self.jac.off.unscale();
+        let (residual, solve) = (self.vectors.kernel("plain_residual")?, self.vectors.kernel("plain_solve")?);
+        for batch in batches.iter() {
+            let blocks = (batch.len() * nb).div_ceil(128);
+            // SAFETY: rows and columns lie within the matrix that `jac` holds; vectors have rows * nb values.
+            unsafe {
+                residual
+                    .launch(blocks, 128)
+                    .arg(batch.start as u32)
+                    .arg(batch.len() as u32)
+                    .arg(nb as u32)
+                    .arg(&*self.jac.row_ptr)
+                    .arg(&*self.jac.col_idx)
+                    .arg(self.jac.off.ptr())
+                    .arg(storage)
+                    .arg(unscale)
+                    .arg(stride)
+                    .arg(b)
+                    .arg(&*x)
+                    .arg(&r)
+                    .enqueue(stream)?;
+                solve
+                    .launch(blocks, 128)
+                    .arg(batch.start as u32)
+                    .arg(batch.len() as u32)
+                    .arg(nb as u32)
+                    .arg(&self.inverse)
+                    .arg((nb * nb + (nb * nb) % 2) as u32)
+                    .arg(&r)
+                    .arg(&*x)
+                    .enqueue(stream)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// |x - y| / |y|.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn relative_difference(&self, x: &DeviceBuffer<f64>, y: &DeviceBuffer<f64>) -> Result<f64, GpuError> {
+        let stream = self.jac.stream();
+        let mut work = DeviceBuffer::zeroed(stream, self.vectors.partials() + 1)?;
+        let norm = self.vectors.dot(y, y, &mut work)?;
+        let mut d = DeviceBuffer::uninitialized(stream, x.len())?;
+        d.copy_from(&x.slice())?;
+        self.vectors.axpby(-1.0, y, 1.0, &mut d)?;
+        Ok((self.vectors.dot(&d, &d, &mut work)? / norm).sqrt())
+    }
+}
+
+/// Inverses of rows in their own order.
+pub(super) fn plain_source(nb: usize) -> KernelSource {
+    super::source("convert", CONVERT, Storage::F32)
+        .define("NB", nb)
+        .define("IN", 1)
+        .define("C", 1)
+        .define("SLICED", 0)
+}

@@ -1,0 +1,189 @@
+// Multicolor sweep over sliced blocks: the rows of a color stand in chunks of C rows, padded to their longest row.
+//
+// Constants: NB block size; C rows a chunk; UB pairs of slots a thread has in flight; SP lane groups that share the
+// slots of a row; CH chunks a thread block; MINB thread blocks a multiprocessor must hold; DEARLY loads the inverse
+// diagonal before the predecessors are waited for, ONE the odd last slot with the first pairs; MODE 0 sweep, 1 residual.
+//
+// Lane L = row * NB + column owns one column of its row's blocks: one value of x feeds NB products. Slots come in
+// pairs, so that a lane's 2 NB values split into vectors of 16, 8 and 4 bytes, stored vector by vector over the lanes:
+// every request of a warp is whole lines. An odd last slot is stored alone.
+//   values  per chunk: pair by pair [vector][lane]; index [slot][row]; inverse diagonal [column][lane]
+// Twin: ../reference.rs.
+struct Chunk {
+    u32 slot;   // slots before this chunk
+    u32 slots;  // slots of this chunk
+    u32 row;    // first row
+    u32 rows;   // rows, at most C
+};
+
+#define LANES (C * NB)
+#define GROUP (LANES * SP)
+#define THREADS (GROUP * CH)
+#define SLOT_BYTES ((u64)LANES * NB * STORED)
+#define PAIR_WORDS (2 * NB * STORED / 4)
+#define ONE_WORDS ((NB * STORED + 3) / 4)
+#define PAD (NB | 1)
+
+// A lane's WORDS words (and, when REST, two more bytes) of a run that starts at `base`.
+template <int WORDS, bool REST>
+__device__ __forceinline__ void load_lane(u32* w, const char* base, u32 lane) {
+    constexpr int V4 = WORDS / 4, V2 = WORDS % 4 / 2, V1 = WORDS % 2;
+#pragma unroll
+    for (int v = 0; v < V4; v++) load16(w + 4 * v, base + ((u32)v * LANES + lane) * 16);
+    base += V4 * LANES * 16;
+    if (V2) load8(w + 4 * V4, base + lane * 8);
+    base += V2 * LANES * 8;
+    if (V1) load4(w + 4 * V4 + 2 * V2, base + lane * 4);
+    base += V1 * LANES * 4;
+    if (REST) load2(w + WORDS, base + lane * 2);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, MINB)
+sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restrict__ values, const u32* __restrict__ index,
+       const double* __restrict__ dinv, const double* __restrict__ b, const Sum* x, Sum* x_out, const float* __restrict__ unscale,
+       u32 unscale_stride, double omega, const int* stop
+#if MODE == 1
+       , const double* __restrict__ diag, const u32* __restrict__ perm, double* r_out, double* partials
+#endif
+) {
+    __shared__ Sum part[CH][SP][LANES * PAD];
+    __shared__ double rs[CH][LANES];
+    launch_dependents();
+    const u32 t = threadIdx.x, in_cta = t / GROUP, sp = t % GROUP / LANES, lane = t % LANES;
+    const u32 r = lane / NB, c = lane % NB;
+    const u32 id = first + blockIdx.x * CH + in_cta;
+    Chunk k = {0, 0, 0, 0};
+    if (CH == 1 || id < end) {
+        const uint4 raw = *reinterpret_cast<const uint4*>(chunks + id);
+        k.slot = raw.x, k.slots = raw.y, k.row = raw.z, k.rows = raw.w;
+    }
+    const u32 pairs = k.slots / 2;
+    const char* v = values + k.slot * SLOT_BYTES;
+    const u32* ix = index + (u64)k.slot * C + r;
+    const bool owner = sp == 0 && r < k.rows;  // one thread per scalar row of the chunk
+
+    Sum acc[NB];
+#pragma unroll
+    for (int i = 0; i < NB; i++) acc[i] = 0;
+    u32 w[UB][PAIR_WORDS], col[UB][2], one[ONE_WORDS], one_col = 0;
+
+    u32 p = sp;
+#pragma unroll
+    for (int u = 0; u < UB; u++)
+        if (p + u * SP < pairs) {
+            const u32* at = ix + (p + u * SP) * 2 * C;
+            col[u][0] = load_index(at), col[u][1] = load_index(at + C);
+        }
+#pragma unroll
+    for (int u = 0; u < UB; u++)
+        if (p + u * SP < pairs) load_lane<PAIR_WORDS, false>(w[u], v + (p + u * SP) * 2 * SLOT_BYTES, lane);
+    const bool has_one = (k.slots & 1) && sp == pairs % SP;
+#define LOAD_ONE \
+    if (has_one) { \
+        one_col = load_index(ix + pairs * 2 * C); \
+        load_lane<NB * STORED / 4, (NB * STORED) % 4 != 0>(one, v + pairs * 2 * SLOT_BYTES, lane); \
+    }
+    if (ONE) { LOAD_ONE }
+    double d[NB], bi = 0;
+    const u64 d_at = (u64)id * (LANES * NB) + lane;
+    if (MODE == 0 && DEARLY && owner) {
+#pragma unroll
+        for (int l = 0; l < NB; l++) d[l] = load_f64(dinv + d_at + l * LANES);
+        bi = load_f64(b + (u64)k.row * NB + lane);
+    }
+    wait_for_predecessors();
+    if (stop && *(volatile const int*)stop) return;
+
+    Sum one_x = 0;
+    if (ONE && has_one) one_x = load_x(x + (u64)one_col * NB + c);
+    do {
+        Sum xv[UB][2];
+#pragma unroll
+        for (int u = 0; u < UB; u++)
+            if (p + u * SP < pairs) {
+                xv[u][0] = load_x(x + (u64)col[u][0] * NB + c);
+                xv[u][1] = load_x(x + (u64)col[u][1] * NB + c);
+            }
+        const u32 next = p + UB * SP;
+#pragma unroll
+        for (int u = 0; u < UB; u++)
+            if (next + u * SP < pairs) {
+                const u32* at = ix + (next + u * SP) * 2 * C;
+                col[u][0] = load_index(at), col[u][1] = load_index(at + C);
+            }
+#pragma unroll
+        for (int u = 0; u < UB; u++)
+            if (p + u * SP < pairs) {
+#pragma unroll
+                for (int s = 0; s < 2; s++)
+#pragma unroll
+                    for (int i = 0; i < NB; i++) acc[i] += element(w[u], s * NB + i) * xv[u][s];
+            }
+        p = next;
+#pragma unroll
+        for (int u = 0; u < UB; u++)
+            if (p + u * SP < pairs) load_lane<PAIR_WORDS, false>(w[u], v + (p + u * SP) * 2 * SLOT_BYTES, lane);
+    } while (p < pairs);
+    if (!ONE) {
+        LOAD_ONE
+        if (has_one) one_x = load_x(x + (u64)one_col * NB + c);
+    }
+    if (has_one) {
+#pragma unroll
+        for (int i = 0; i < NB; i++) acc[i] += element(one, i) * one_x;
+    }
+    if (MODE == 0 && !DEARLY && owner) {
+#pragma unroll
+        for (int l = 0; l < NB; l++) d[l] = load_f64(dinv + d_at + l * LANES);
+        bi = load_f64(b + (u64)k.row * NB + lane);
+    }
+
+#pragma unroll
+    for (int i = 0; i < NB; i++) part[in_cta][sp][lane * PAD + i] = acc[i];
+    __syncthreads();
+    Sum sum = 0;
+#if SP > 1
+    // Each group adds its own partial sums, then the first adds the groups'.
+#pragma unroll
+    for (int l = 0; l < NB; l++) sum += part[in_cta][sp][(r * NB + l) * PAD + c];
+    __syncthreads();
+    part[in_cta][sp][lane] = sum;
+    __syncthreads();
+    sum = 0;
+    if (sp == 0) {
+#pragma unroll
+        for (int g = 0; g < SP; g++) sum += part[in_cta][g][lane];
+    }
+#else
+#pragma unroll
+    for (int l = 0; l < NB; l++) sum += part[in_cta][0][(r * NB + l) * PAD + c];
+#endif
+    const double back = unscale ? unscale[(u64)(k.row + r < k.row + k.rows ? k.row + r : 0) * unscale_stride] : 1.0;
+#if MODE == 0
+    if (sp == 0) rs[in_cta][lane] = bi - back * (double)sum;
+    __syncthreads();
+    if (owner) {
+        double xi = 0;
+#pragma unroll
+        for (int l = 0; l < NB; l++) xi += d[l] * rs[in_cta][r * NB + l];
+        const u64 at = (u64)k.row * NB + lane;
+        if (omega != 1.0) {
+            const double old = load_x(x + at);
+            xi = old + omega * (xi - old);
+        }
+        x_out[at] = (Sum)xi;
+    }
+#else
+    // r = b - O x - D x, rows of D as assembled; without b the product A x.
+    double res = 0;
+    if (owner) {
+        const u64 row = k.row + r;
+        const double* block = diag + (u64)perm[row] * (NB * NB) + c;
+        double ax = back * (double)sum;
+        for (int l = 0; l < NB; l++) ax += block[l * NB] * (double)load_x(x + row * NB + l);
+        res = b ? b[row * NB + c] - ax : ax;
+        if (r_out) r_out[row * NB + c] = res;
+    }
+    if (partials) block_sum_to(res * res, partials + blockIdx.x);
+#endif
+}

@@ -1,0 +1,302 @@
+//! Which kernel with which tile: one table.
+
+use crate::gpu::{Storage, source};
+use chromaflow_device::cuda::KernelSource;
+
+const SLICED: &str = include_str!("sliced.cu");
+const PANEL: &str = include_str!("panel.cu");
+const CONVERT: &str = include_str!("convert.cu");
+
+/// A kernel design with its tile parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tile {
+    /// Sliced blocks (sliced.cu): for small blocks.
+    Sliced {
+        /// Rows a chunk.
+        chunk: usize,
+        /// Pairs of slots in flight.
+        pairs: usize,
+        /// Lane groups that share a row's slots.
+        split: usize,
+        /// Chunks a thread block.
+        per_block: usize,
+        /// Thread blocks a multiprocessor must hold.
+        resident: usize,
+        /// Whether the inverse diagonal is loaded before the predecessor is waited for.
+        early: bool,
+        /// Whether an odd last slot is loaded with the first pairs.
+        odd_first: bool,
+        /// Cache hint of the matrix loads (common.cuh).
+        hint: u32,
+        /// Rows among which those of like length are brought together.
+        window: usize,
+    },
+    /// A thread block a row (panel.cu): for large blocks.
+    Panel {
+        /// Threads.
+        threads: usize,
+        /// Loads in flight a thread.
+        loads: usize,
+        /// Thread blocks a multiprocessor must hold.
+        resident: usize,
+        /// Whether the inverse diagonal is loaded before the predecessor is waited for.
+        early: bool,
+        /// Cache hint of the matrix loads (common.cuh).
+        hint: u32,
+    },
+}
+
+/// What a kernel of the sweep computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Mode {
+    Sweep = 0,
+    Residual = 1,
+}
+
+impl Tile {
+    /// Sliced blocks with the parameters most sizes share.
+    pub const fn sliced(chunk: usize, pairs: usize, split: usize, resident: usize) -> Self {
+        let early = split > 1;
+        let window = if split > 1 { 128 } else { 1024 };
+        let (per_block, hint) = (1, if split > 1 { 1 } else { 2 });
+        Tile::Sliced { chunk, pairs, split, per_block, resident, early, odd_first: early, hint, window }
+    }
+
+    /// The same with the odd last slot loaded first.
+    const fn odd_first(self) -> Self {
+        match self {
+            Tile::Sliced { chunk, pairs, split, per_block, resident, early, hint, window, .. } => {
+                Tile::Sliced {
+                    chunk,
+                    pairs,
+                    split,
+                    per_block,
+                    resident,
+                    early,
+                    odd_first: true,
+                    hint,
+                    window,
+                }
+            }
+            panel @ Tile::Panel { .. } => panel,
+        }
+    }
+
+    /// A thread block of about `threads` threads a row: the nearest number that block size `nb` admits.
+    pub fn panel(nb: usize, threads: usize, loads: usize, early: bool) -> Self {
+        let unit = if nb.is_multiple_of(2) { nb / 2 } else { nb };
+        let least = nb.div_ceil(unit);
+        // Rounded to the multiple of `unit` that wastes the fewest lanes of its last warp, near the wish.
+        let waste = |n: usize| (n * unit).div_ceil(32) * 32 - n * unit;
+        let wish = (threads / unit).max(least);
+        let lowest = (wish * 3 / 4).max(least);
+        let n =
+            (lowest..=wish).min_by_key(|&n| (waste(n) * 100 / (n * unit).max(1), wish - n)).unwrap_or(wish);
+        // About 800 threads a multiprocessor leave 80 registers each, which hold the loads in flight.
+        let resident = (800 / (n * unit).next_multiple_of(32)).clamp(1, 16);
+        Tile::Panel { threads: n * unit, loads, resident, early, hint: 2 }
+    }
+
+    /// The tile for block size `nb`, chosen by the number of rows of the largest batch and of multiprocessors.
+    ///
+    /// Measured on an H200 (see `bench/`); the switch points follow from how many rows it takes to fill the chip.
+    pub fn choose(nb: usize, storage: Storage, largest_batch: usize, multiprocessors: usize) -> Self {
+        let rows_each = largest_batch / multiprocessors.max(1);
+        let (wide, half) = (storage == Storage::F64, storage.bytes() == 2);
+        if nb >= 11 {
+            let threads = match nb {
+                11..=15 => 64,
+                16 => {
+                    if rows_each < 16 {
+                        128
+                    } else {
+                        64
+                    }
+                }
+                17..=23 => 96,
+                24..=31 => 128,
+                _ => 256,
+            };
+            // As many as 80 registers hold.
+            let loads = if wide {
+                4
+            } else if half {
+                5
+            } else {
+                6
+            };
+            let threads = if half && nb > 16 { threads / 2 } else { threads }.max(nb);
+            return Self::panel(nb, threads, loads, false);
+        }
+        if rows_each < 16 {
+            return Self::sliced(8, if wide { 1 } else { 2 }, if nb <= 6 { 8 } else { 4 }, 1);
+        }
+        if rows_each < 64 {
+            return Self::sliced(16, if wide { 1 } else { 2 }, if nb <= 2 { 4 } else { 2 }, 1);
+        }
+        if rows_each < 256 && !wide && nb <= 6 {
+            return Self::sliced(16, 3, 2, 1);
+        }
+        match (nb, wide) {
+            (1 | 2, _) => Self::sliced(32, if wide { 2 } else { 4 }, 2, 1),
+            (3, false) => Self::sliced(32, 4, 1, 6),
+            (4, false) => Self::sliced(32, 4, 1, if half { 6 } else { 5 }),
+            (5, false) if half => Self::sliced(32, 3, 1, 6).odd_first(),
+            (5, false) => Self::sliced(32, 3, 1, 5),
+            (3..=5, true) => Self::sliced(32, 2, 1, 3),
+            (6..=8, _) => Self::sliced(16, if wide { 1 } else { 3 }, 1, if wide { 3 } else { 5 }),
+            _ => Self::sliced(16, if wide { 1 } else { 2 }, 1, 3),
+        }
+    }
+
+    /// Everything [`Self::choose`] can answer for a block size and a storage.
+    pub fn all(nb: usize, storage: Storage) -> Vec<Self> {
+        let mut tiles: Vec<Self> = Vec::new();
+        for largest in [1, 20, 100, 1000] {
+            let tile = Self::choose(nb, storage, largest, 1);
+            if !tiles.contains(&tile) {
+                tiles.push(tile);
+            }
+        }
+        tiles
+    }
+
+    /// Tiles worth trying for block size `nb`; `rows_each` rows of the largest batch for each multiprocessor.
+    pub fn candidates(nb: usize, storage: Storage, rows_each: usize) -> Vec<Self> {
+        let mut tiles = vec![Self::choose(nb, storage, rows_each, 1)];
+        let (wide, half) = (storage == Storage::F64, storage.bytes() == 2);
+        let mut add = |tile: Self| {
+            let threads = tile.threads(nb);
+            let fits = match tile {
+                Tile::Sliced { chunk, pairs, split, resident, .. } => {
+                    let sum = if wide { 8 } else { 4 };
+                    let shared = split * chunk * nb * (nb | 1) * sum + chunk * nb * 8;
+                    let words = pairs * 2 * nb * storage.bytes() / 4 + 24 + nb * sum / 4;
+                    let registers = 65536 / (resident * threads.next_multiple_of(32));
+                    shared <= 48 << 10 && (resident == 1 || (words..=128).contains(&registers))
+                }
+                Tile::Panel { .. } => threads >= nb,
+            };
+            if fits && (32..=1024).contains(&threads) && !tiles.contains(&tile) {
+                tiles.push(tile);
+            }
+        };
+        let (chunks, splits, residents): ([usize; 2], &[usize], &[usize]) = if rows_each >= 256 {
+            ([16, 32], &[1, 2], &[1, 3, 4, 5, 6, 8])
+        } else {
+            ([8, 16], &[1, 2, 4, 8], &[1])
+        };
+        if nb <= 15 {
+            for (chunk, &split) in chunks.into_iter().flat_map(|c| splits.iter().map(move |s| (c, s))) {
+                for pairs in 1..=4 {
+                    for &resident in residents {
+                        add(Self::sliced(chunk, pairs, split, resident));
+                        add(Self::sliced(chunk, pairs, split, resident).odd_first());
+                    }
+                }
+            }
+        }
+        if nb >= 8 {
+            for threads in [32, 64, 96, 128, 192, 256, 384, 512] {
+                for loads in [4, if half { 5 } else { 6 }] {
+                    add(Self::panel(nb, threads, loads, false));
+                }
+            }
+        }
+        tiles
+    }
+
+    /// Whether rows are brought together in chunks.
+    pub(super) fn is_sliced(&self) -> bool {
+        matches!(self, Tile::Sliced { .. })
+    }
+
+    /// Rows a chunk (1 for panels).
+    pub(super) fn chunk(&self) -> usize {
+        if let Tile::Sliced { chunk, .. } = self { *chunk } else { 1 }
+    }
+
+    /// Threads a thread block.
+    pub fn threads(&self, nb: usize) -> usize {
+        match *self {
+            Tile::Sliced { chunk, split, per_block, .. } => chunk * nb * split * per_block,
+            Tile::Panel { threads, .. } => threads,
+        }
+    }
+
+    /// Whether rows may lie where the assembled matrix has them: blocks are whole vectors of 16 bytes.
+    pub(super) fn natural(&self, nb: usize, storage: Storage) -> bool {
+        !self.is_sliced() && (nb * nb * storage.bytes()).is_multiple_of(16)
+    }
+
+    pub(super) fn sweep_source(&self, nb: usize, storage: Storage, mode: Mode) -> KernelSource {
+        let flag = u32::from;
+        match *self {
+            Tile::Sliced { chunk, pairs, split, per_block, resident, early, odd_first, hint, .. } => {
+                source("sliced", SLICED, storage)
+                    .define("NB", nb)
+                    .define("C", chunk)
+                    .define("UB", pairs)
+                    .define("SP", split)
+                    .define("CH", per_block)
+                    // The residual keeps more values at hand; it must not spill for the sake of company.
+                    .define("MINB", if mode == Mode::Sweep { resident } else { 1 })
+                    .define("DEARLY", flag(early))
+                    .define("ONE", flag(odd_first))
+                    .define("HINT", hint)
+                    .define("MODE", mode as u32)
+            }
+            Tile::Panel { threads, loads, resident, early, hint } => source("panel", PANEL, storage)
+                .define("NB", nb)
+                .define("THREADS", threads)
+                .define("UB", loads)
+                .define("MINB", if mode == Mode::Sweep { resident } else { 1 })
+                .define("DEARLY", flag(early))
+                .define("NATURAL", flag(self.natural(nb, storage)))
+                .define("HINT", hint)
+                .define("MODE", mode as u32),
+        }
+    }
+
+    pub(super) fn convert_source(&self, nb: usize, storage: Storage, from: Storage) -> KernelSource {
+        source("convert", CONVERT, storage)
+            .define("NB", nb)
+            .define("IN", from.code())
+            .define("C", self.chunk())
+            .define("SLICED", u32::from(self.is_sliced()))
+    }
+
+    /// The kernels of this tile, for building ahead: sweep, residual, conversion.
+    pub fn sources(&self, nb: usize, storage: Storage) -> Vec<KernelSource> {
+        let from = if storage == Storage::F64 { Storage::F64 } else { Storage::F32 };
+        let mut sources = vec![
+            self.sweep_source(nb, storage, Mode::Sweep),
+            self.sweep_source(nb, storage, Mode::Residual),
+            self.convert_source(nb, storage, from),
+        ];
+        if storage == Storage::F16 {
+            sources.push(self.convert_source(nb, storage, Storage::F16));
+        }
+        sources
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_size_has_a_tile_that_fits() {
+        for nb in 1..=crate::MAX_NB {
+            for storage in Storage::ALL {
+                for tile in Tile::all(nb, storage) {
+                    let threads = tile.threads(nb);
+                    assert!(threads <= 1024, "nb {nb} {storage:?}: {threads} threads");
+                    if let Tile::Panel { threads, .. } = tile {
+                        assert!(threads >= nb && (2 * threads).is_multiple_of(nb), "nb {nb}: {threads}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `cargo xtask kernels`: every GPU kernel compiled without a GPU, for several architectures; spills are failures.
+
+use chromaflow::gpu::{Storage, kernel_sources};
+use chromaflow_device::cuda::{build_ahead, compile};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Block sizes up to which no kernel may spill registers.
+const NO_SPILLS: usize = 32;
+
+/// Compiles for `--arch sm_80,sm_90,sm_100` (all three unless given), `--nb 1-64` and, with `--store`, keeps the results in
+/// the cache of kernels.
+pub fn kernels(args: &[String]) -> Result<(), String> {
+    let option = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
+    let architectures = option("--arch").unwrap_or_else(|| "sm_80,sm_90,sm_100".to_owned());
+    let sizes = option("--nb").unwrap_or_else(|| "1-64".to_owned());
+    let (first, last) = sizes.split_once('-').unwrap_or((&sizes, &sizes));
+    let number =
+        |s: &str| s.parse::<usize>().map_err(|_| format!("--nb {sizes}: expected a range such as 1-64"));
+    let store = args.iter().any(|a| a == "--store");
+    let candidates = args.iter().any(|a| a == "--candidates");
+    let mut work = Vec::new();
+    for arch in architectures.split(',') {
+        for nb in number(first)?..=number(last)? {
+            for storage in Storage::ALL {
+                for source in kernel_sources(nb, storage, candidates) {
+                    work.push((arch.to_owned(), nb, storage, source));
+                }
+            }
+        }
+        for source in chromaflow::gpu::vector_sources() {
+            work.push((arch.to_owned(), 0, Storage::F32, source));
+        }
+    }
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
+    let most = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some((arch, nb, storage, source)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let made = if store { build_ahead(source, arch) } else { compile(source, arch) };
+                    let what = format!("{arch} nb {nb} {} {}", storage.name(), source.options.join(" "));
+                    match made {
+                        Err(error) => failures.lock().expect("no panic").push(format!("{what}: {error}")),
+                        Ok(compiled) => {
+                            most.fetch_max(compiled.registers(), Ordering::Relaxed);
+                            let spilled = compiled.spill_bytes();
+                            if spilled > 0 && *nb <= NO_SPILLS && !candidates {
+                                let text = format!("{what}: {spilled} bytes of registers spilled");
+                                failures.lock().expect("no panic").push(text);
+                            }
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().expect("no panic");
+    println!("{} kernels compiled, at most {} registers", work.len(), most.into_inner());
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+}
