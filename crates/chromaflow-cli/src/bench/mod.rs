@@ -3,6 +3,7 @@
 pub mod multicolor;
 pub mod paper;
 pub mod timing;
+pub mod tridiag;
 
 use crate::context::Context;
 use crate::error::CliResult;
@@ -20,6 +21,8 @@ enum Command {
     Multicolor(multicolor::Args),
     /// The tables and figures of the papers on this machine's GPU, beside library calls and the papers' own numbers
     Paper(paper::Args),
+    /// Batches of block tridiagonal systems, factored and solved
+    Tridiag(tridiag::Args),
 }
 
 /// Runs one benchmark.
@@ -30,5 +33,6 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     match &args.command {
         Command::Multicolor(args) => multicolor::run(args, ctx),
         Command::Paper(args) => paper::run(args, ctx),
+        Command::Tridiag(args) => tridiag::run(args, ctx),
     }
 }

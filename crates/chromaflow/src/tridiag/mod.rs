@@ -30,11 +30,15 @@
 //! | [`parallel_cyclic_reduction`] | log2 n | about 2.7 log2 n | every row stays busy |
 //! | [`hybrid`] | between | between | CR, then PCR; or PCR, then Thomas |
 //!
+//! With the feature `cuda`, `cuda::GpuSolver` solves batches that lie on a GPU.
+//!
 //! **Source**: Stone, Duque, Zhang, Car, Owens, Davis, *GPGPU parallel algorithms for structured-grid CFD codes* (2011),
 //! section III.
 
 mod batch;
 mod block;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod cyclic_reduction;
 mod error;
 mod groups;

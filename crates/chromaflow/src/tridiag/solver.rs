@@ -243,7 +243,7 @@ fn line_of<P: Precision>(batch: &Batch<'_, P::Store>, s: usize) -> Line<P::Sum> 
 }
 
 /// Finds the first system from `start` on whose solution is not finite, and its row, by solving it once more.
-fn diagnose<P: Precision>(
+pub(super) fn diagnose<P: Precision>(
     batch: &Batch<'_, P::Store>,
     rhs: &[P::Store],
     x: &[P::Store],
