@@ -33,7 +33,7 @@ pub fn run(_args: &Args, ctx: &Context) -> CliResult {
         Bandwidth { read: found.read / 1e9, triad: found.triad / 1e9 }
     };
     let (one, all) = (measure(&Team::new(1)), measure(team));
-    let gpu = "not built into this chromaflow: runs on the CPU";
+    let gpu = gpu();
     if ctx.talk() {
         println!("chromaflow      {}", env!("CARGO_PKG_VERSION"));
         println!("processor       {model}");
@@ -47,7 +47,9 @@ pub fn run(_args: &Args, ctx: &Context) -> CliResult {
             team.size()
         );
         println!("memory          {}", memory.map_or_else(|| "unknown".to_owned(), bytes));
-        println!("GPU             {gpu}");
+        for line in &gpu {
+            println!("GPU             {line}");
+        }
         println!(
             "plots           {}",
             if plot::AVAILABLE { "built in" } else { "build with --features plots" }
@@ -65,6 +67,49 @@ pub fn run(_args: &Args, ctx: &Context) -> CliResult {
         "plots": plot::AVAILABLE,
     }))?;
     Ok(Done::AsAsked)
+}
+
+/// What there is to compute on besides the processor, or what is missing and how to get it.
+fn gpu() -> Vec<String> {
+    use chromaflow_device::cuda::{Gpu, kernel_cache_folder, nvrtc_version};
+    let count = match Gpu::count() {
+        Ok(count) => count,
+        Err(missing) => return vec![missing.to_string()],
+    };
+    let mut lines: Vec<String> = (0..count)
+        .map(|ordinal| {
+            let told = Gpu::open(ordinal).and_then(|gpu| {
+                let ((free, total), f) = (gpu.memory()?, gpu.facts());
+                let copy = gpu.copy_bandwidth(free.min(2 << 30) / 4, 5)?;
+                Ok(format!(
+                    "{}: capability {}.{}, {} multiprocessors, {} of {} free, {copy:.0} GB/s copied, driver for CUDA {}.{}",
+                    f.name,
+                    f.capability.0,
+                    f.capability.1,
+                    f.multiprocessors,
+                    bytes(free),
+                    bytes(total),
+                    f.driver.0,
+                    f.driver.1
+                ))
+            });
+            told.unwrap_or_else(|error| format!("number {ordinal}: {error}"))
+        })
+        .collect();
+    if count == 0 {
+        lines.push(
+            "the driver shows no device (see `nvidia-smi`; CUDA_VISIBLE_DEVICES hides devices)".to_owned(),
+        );
+    }
+    lines.push(match nvrtc_version() {
+        Ok((major, minor)) => format!("NVRTC {major}.{minor} compiles the kernels"),
+        Err(missing) => missing.to_string(),
+    });
+    lines.push(kernel_cache_folder().map_or_else(
+        || "kernels are not kept on disk: set CHROMAFLOW_CACHE or HOME".to_owned(),
+        |folder| format!("kernels are kept in {}", folder.display()),
+    ));
+    lines
 }
 
 /// The first value of a `name : value` line of a file of the system.

@@ -99,7 +99,7 @@ impl Report {
         let mut text = format!(
             "# Multicolor sweeps on {}\n\nDriver for CUDA {}.{}, {} multiprocessors. Copy bandwidth {:.0} GB/s (read + write), read \
              bandwidth {:.0} GB/s, both measured in this run. Random matrices with the rows and blocks of the paper's Table II, \
-             reverse Cuthill-McKee, greedy colors; times are medians by device events of graphs of 15 sweeps, per sweep; every \
+             banded order, greedy colors; times are medians by device events of graphs of 15 sweeps, per sweep; every \
              kernel was compared with an f64 reference on the device first. GB/s and % of copy over the least bytes a sweep must \
              move. Library: cusparseSbsrmv + cublasStrsmBatched per color, all f32 (CSR SpMV at nb 1), on a stream and as a graph; \
              the ratio is to the better of the two.\n",

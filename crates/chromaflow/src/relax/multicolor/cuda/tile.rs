@@ -115,7 +115,8 @@ impl Tile {
                 }
                 17..=23 => 96,
                 24..=31 => 128,
-                _ => 256,
+                32..=47 => 256,
+                _ => 384,
             };
             // As many as 80 registers hold.
             let loads = if wide {
@@ -125,7 +126,7 @@ impl Tile {
             } else {
                 6
             };
-            let threads = if half && nb > 16 { threads / 2 } else { threads }.max(nb);
+            let threads = if half && (17..=31).contains(&nb) { threads / 2 } else { threads }.max(nb);
             return Self::panel(nb, threads, loads, false);
         }
         if rows_each < 16 {
@@ -139,7 +140,7 @@ impl Tile {
         }
         match (nb, wide) {
             (1 | 2, _) => Self::sliced(32, if wide { 2 } else { 4 }, 2, 1),
-            (3, false) => Self::sliced(32, 4, 1, 6),
+            (3, false) => Self::sliced(32, 4, 1, 6).odd_first(),
             (4, false) => Self::sliced(32, 4, 1, if half { 6 } else { 5 }),
             (5, false) if half => Self::sliced(32, 3, 1, 6).odd_first(),
             (5, false) => Self::sliced(32, 3, 1, 5),
