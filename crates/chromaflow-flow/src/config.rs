@@ -249,7 +249,8 @@ pub struct Cfl {
     pub max: f64,
     /// Growth a step while all goes well.
     pub growth: f64,
-    /// Whether it backs off when residuals grow or updates are cut, and recovers; else it is a plain ramp.
+    /// Whether it backs off when residuals grow or updates are cut, and recovers, and halves `max` (not below `start`)
+    /// when residuals stall there; else it is a plain ramp.
     pub adaptive: bool,
 }
 

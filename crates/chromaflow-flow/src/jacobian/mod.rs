@@ -76,6 +76,8 @@ pub struct Assembly<'a> {
     pub shift: f64,
     /// Nodes on walls without slip, with the wall's temperature where it has one.
     pub fixed: &'a [(u32, Option<f64>)],
+    /// Nodes whose whole state is given.
+    pub held: &'a [u32],
 }
 
 impl Assembly<'_> {
@@ -91,8 +93,8 @@ impl Assembly<'_> {
         }
         self.add_boundaries(nodes, &mut jac.diag);
         match &mut jac.off {
-            OffDiagonal::F64(off) => self.hold_walls(off, &mut jac.diag),
-            OffDiagonal::F32(off) => self.hold_walls(off, &mut jac.diag),
+            OffDiagonal::F64(off) => self.hold_nodes(off, &mut jac.diag),
+            OffDiagonal::F32(off) => self.hold_nodes(off, &mut jac.diag),
             OffDiagonal::F16 { .. } => {}
         }
     }
@@ -130,8 +132,9 @@ impl Assembly<'_> {
         });
     }
 
-    /// Rows of nodes on walls without slip: the momentum (and, at a given temperature, the internal energy) stays.
-    fn hold_walls<T: Stored>(&self, off: &mut [T], diag: &mut [f64]) {
+    /// Rows of nodes on walls without slip: the momentum (and, at a given temperature, the internal energy) stays; rows
+    /// of nodes of given state: all of it does.
+    fn hold_nodes<T: Stored>(&self, off: &mut [T], diag: &mut [f64]) {
         let (off, diag) = (off.as_chunks_mut::<25>().0, diag.as_chunks_mut::<25>().0);
         for &(i, temperature) in self.fixed {
             let heat = if temperature.is_some() { WallHeat::Isothermal } else { WallHeat::Adiabatic };
@@ -143,6 +146,9 @@ impl Assembly<'_> {
             }
             let block = &mut diag[i as usize];
             *block = strong_wall_diagonal(self.gas, heat, temperature.unwrap_or(0.0), block);
+        }
+        for &i in self.held {
+            off[self.dual.pattern.range(i as usize)].fill([T::default(); 25]);
         }
     }
 

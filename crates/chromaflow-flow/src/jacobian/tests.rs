@@ -66,6 +66,7 @@ fn assembled(
         cfl: f64::INFINITY,
         shift: 0.0,
         fixed: &[],
+        held: &[],
     };
     let mut jac = Jacobian::zeroed(dual.pattern.clone(), 5, policy).unwrap();
     assembly.assemble(nodes, &mut jac);

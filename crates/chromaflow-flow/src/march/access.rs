@@ -1,13 +1,18 @@
 //! The state seen from outside: fields, restarts, memory, facts. Everything is in the mesh's own order of nodes.
 
+use super::unsteady::TimeLevels;
 use super::{FlowError, FlowSolver};
+use crate::config::Time;
 use crate::gas::{entropy, primitive, sound_speed, temperature};
 use crate::gradient::NodeRecord;
 use crate::output::{Field, Restart};
 use crate::residual::primitive_of;
 use chromaflow::order::PlanReport;
 
+/// The present state; the last finished time level; the one before.
 const CONSERVED: &str = "conserved";
+const LAST_LEVEL: &str = "conserved_last";
+const LEVEL_BEFORE: &str = "conserved_before";
 
 /// Bytes that a solver holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,45 +81,77 @@ impl FlowSolver {
         let mut fact = |name: &str, value: f64| restart.facts.insert(name.to_owned(), value);
         fact("iteration", self.iteration as f64);
         fact("cfl", self.control.value);
+        fact("cfl_ceiling", self.control.ceiling);
         if let Some(first) = self.first_residual {
             fact("first_residual", first);
         }
-        let rows = self.plan.permutation.new_of_old();
-        let mut values = Vec::with_capacity(5 * self.file_nodes());
-        for i in 0..self.file_nodes() {
-            values.extend(self.q[rows[i % rows.len()] as usize]);
+        if let Some(last) = self.control.last {
+            fact("last_residual", last);
         }
-        restart.fields.push(Field::vector(CONSERVED, 5, values));
+        fact("cfl_hold", self.control.hold as f64);
+        let mut levels = vec![(CONSERVED, &self.q)];
+        if matches!(self.config.time, Time::Unsteady(_)) {
+            fact("time_step", self.levels.step as f64);
+            fact("subiteration", self.levels.subiteration as f64);
+            levels.extend([(LAST_LEVEL, &self.levels.last), (LEVEL_BEFORE, &self.levels.before)]);
+        }
+        let rows = self.plan.permutation.new_of_old();
+        for (name, q) in levels {
+            let values = (0..self.file_nodes()).flat_map(|i| q[rows[i % rows.len()] as usize]).collect();
+            restart.fields.push(Field::vector(name, 5, values));
+        }
         restart
     }
 
-    /// Goes on from a restart of the same mesh.
+    /// Goes on from a restart of the same mesh, in the very state it was written in: a run that was interrupted and one
+    /// that was not are the same. An unsteady run that starts from a steady one takes its state as the first time level.
     ///
     /// # Errors
     /// [`FlowError::Restart`] when a field is missing, has the wrong length or is not a physical state.
     pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
-        let fault = |problem: String| FlowError::Restart { field: CONSERVED.to_owned(), problem };
-        let field = restart.field(CONSERVED).ok_or_else(|| fault("is missing".to_owned()))?;
+        let n = self.q.len();
+        let mut q = vec![[0.0; 5]; n];
+        self.read_level(restart, CONSERVED, &mut q)?;
+        let fact = |name: &str| restart.facts.get(name).copied().filter(|v| v.is_finite() && *v > 0.0);
+        let count = |name: &str| fact(name).unwrap_or(0.0) as usize;
+        if matches!(self.config.time, Time::Unsteady(_)) {
+            let mut levels = TimeLevels { last: q.clone(), before: q.clone(), ..TimeLevels::default() };
+            if restart.field(LAST_LEVEL).is_some() {
+                self.read_level(restart, LAST_LEVEL, &mut levels.last)?;
+                self.read_level(restart, LEVEL_BEFORE, &mut levels.before)?;
+                (levels.step, levels.subiteration) = (count("time_step"), count("subiteration"));
+            }
+            self.levels = levels;
+        }
+        self.q = q;
+        self.last_good.copy_from_slice(&self.q);
+        self.refresh_nodes();
+        self.iteration = count("iteration");
+        self.first_residual = fact("first_residual");
+        self.control.last = fact("last_residual");
+        self.control.hold = count("cfl_hold");
+        if let Some(cfl) = fact("cfl") {
+            self.control.value = cfl.clamp(self.config.implicit.cfl.min, self.config.implicit.cfl.max);
+        }
+        self.control.ceiling = fact("cfl_ceiling").unwrap_or(f64::INFINITY).min(self.config.implicit.cfl.max);
+        Ok(())
+    }
+
+    /// One field of conserved states, checked, in the solver's order.
+    fn read_level(&self, restart: &Restart, name: &str, out: &mut [[f64; 5]]) -> Result<(), FlowError> {
+        let fault = |problem: String| FlowError::Restart { field: name.to_owned(), problem };
+        let field = restart.field(name).ok_or_else(|| fault("is missing".to_owned()))?;
         let expected = 5 * self.file_nodes();
         if field.components != 5 || field.values.len() != expected {
             return Err(fault(format!("has {} values, {expected} expected", field.values.len())));
         }
-        let rows = self.plan.permutation.new_of_old();
-        for (i, &row) in rows.iter().enumerate() {
+        for (i, &row) in self.plan.permutation.new_of_old().iter().enumerate() {
             let q: [f64; 5] = field.values[5 * i..5 * i + 5].try_into().expect("five components a node");
             let w = primitive(self.gas, &q);
             if !(q.iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0) {
                 return Err(fault(format!("has no physical state at node {i}: {q:?}")));
             }
-            self.q[row as usize] = q;
-        }
-        self.last_good.copy_from_slice(&self.q);
-        self.refresh_nodes();
-        let fact = |name: &str| restart.facts.get(name).copied().filter(|v| v.is_finite() && *v > 0.0);
-        self.iteration = fact("iteration").unwrap_or(0.0) as usize;
-        self.first_residual = fact("first_residual");
-        if let Some(cfl) = fact("cfl") {
-            self.control.value = cfl.clamp(self.config.implicit.cfl.min, self.config.implicit.cfl.max);
+            out[row as usize] = q;
         }
         Ok(())
     }

@@ -9,19 +9,27 @@ pub struct CflControl {
     /// The CFL number of the next step.
     pub value: f64,
     /// Growth is suspended for so many steps after a back-off.
-    hold: usize,
-    last: Option<f64>,
+    pub hold: usize,
+    /// Residual of the last step, `None` where the next one has nothing to be compared with.
+    pub last: Option<f64>,
+    /// Largest CFL number: the configured one until residuals stall there.
+    pub ceiling: f64,
+    /// Smallest residual since the ceiling was set, and the steps since then.
+    best: Option<(f64, usize)>,
 }
 
 /// Residual growth in one step that makes the CFL number fall.
 const GROWTH_LIMIT: f64 = 1.5;
 /// Fraction of nodes with cut updates that makes the CFL number stay.
 const LIMITED_FRACTION: f64 = 1e-3;
+/// Steps at the largest CFL number without a new smallest residual after which that CFL number is halved: the residual's
+/// second order and the Jacobian's first have run into a cycle, which smaller steps damp.
+const STALLED: usize = 25;
 
 impl CflControl {
     /// Starts at the configured CFL number.
     pub fn new(config: Cfl) -> Self {
-        Self { config, value: config.start, hold: 0, last: None }
+        Self { config, value: config.start, hold: 0, last: None, ceiling: config.max, best: None }
     }
 
     /// After a step from a state of this residual, `limited` of its updates cut (a fraction of the nodes).
@@ -36,12 +44,24 @@ impl CflControl {
         } else {
             self.value *= self.config.growth;
         }
-        self.value = self.value.clamp(self.config.min, self.config.max);
+        if self.config.adaptive {
+            self.lower_ceiling(residual);
+        }
+        self.value = self.value.clamp(self.config.min, self.ceiling);
+    }
+
+    fn lower_ceiling(&mut self, residual: f64) {
+        let (best, waited) = self.best.unwrap_or((residual, 0));
+        self.best = Some(if residual < 0.95 * best { (residual, 0) } else { (best, waited + 1) });
+        if waited >= STALLED && self.value >= self.ceiling {
+            self.ceiling = (0.5 * self.ceiling).max(self.config.start);
+            self.best = None;
+        }
     }
 
     /// The next residual is of another problem: not to be compared with the last one.
     pub fn forget(&mut self) {
-        self.last = None;
+        (self.last, self.best) = (None, None);
     }
 
     /// After a step that had to be taken back. Returns whether it is worth another try.
@@ -57,6 +77,24 @@ impl CflControl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stall_lowers_the_ceiling() {
+        let cfl = Cfl { start: 10.0, min: 1.0, max: 40.0, growth: 2.0, adaptive: true };
+        let mut control = CflControl::new(cfl);
+        for i in 0..100 {
+            control.accept(0.9_f64.powi(i), 0.0);
+        }
+        assert_eq!(control.value, 40.0, "residuals fell");
+        for _ in 0..STALLED + 2 {
+            control.accept(1e-4, 0.0);
+        }
+        assert_eq!(control.value, 20.0, "residuals stalled");
+        for _ in 0..10 * STALLED {
+            control.accept(1e-4, 0.0);
+        }
+        assert_eq!(control.value, 10.0, "never below the first");
+    }
 
     #[test]
     fn grows_holds_and_backs_off() {

@@ -47,6 +47,8 @@ pub struct FlowSolver {
     boundaries: Vec<BoundaryData>,
     /// Nodes on walls without slip, ascending, with the wall's temperature where it has one.
     fixed: Vec<(u32, Option<f64>)>,
+    /// Nodes whose whole state is given, ascending.
+    held: Vec<u32>,
     scale: ForceScale,
     planar: bool,
     /// Volume of the domain.

@@ -98,6 +98,7 @@ impl FlowSolver {
             levels,
             source: None,
             fixed: fixed.into_iter().collect(),
+            held: Vec::new(),
             scale,
             planar,
             volume: dual.volumes.iter().sum(),
@@ -145,8 +146,42 @@ impl FlowSolver {
             self.q[i as usize] = conserved(self.gas, &primitive_of(node));
         }
         self.last_good.copy_from_slice(&self.q);
-        self.levels.last.clone_from(&self.q);
-        self.levels.before.clone_from(&self.q);
+        if matches!(self.config.time, Time::Unsteady(_)) {
+            self.levels.last.copy_from_slice(&self.q);
+            self.levels.before.copy_from_slice(&self.q);
+        }
+    }
+
+    /// Holds the nodes of these markers at a given state, whatever their boundary condition, and sets it: primitive
+    /// variables rho, u, v, w, p from the place. What an exact or manufactured solution needs; in unsteady runs, call it
+    /// for the time of each step. Replaces what was held before.
+    ///
+    /// # Errors
+    /// [`FlowError::UnknownMarker`].
+    pub fn hold_state(
+        &mut self,
+        markers: &[&str],
+        state: impl Fn([f64; 3]) -> [f64; 5],
+    ) -> Result<(), FlowError> {
+        let mut held = Vec::new();
+        for &marker in markers {
+            let patch = self.dual.patches.iter().find(|p| p.name == marker).ok_or_else(|| {
+                let all: Vec<&str> = self.dual.patches.iter().map(|p| p.name.as_str()).collect();
+                FlowError::UnknownMarker { marker: marker.to_owned(), all: all.join(", ") }
+            })?;
+            held.extend(&patch.nodes);
+        }
+        held.sort_unstable();
+        held.dedup();
+        for &i in &held {
+            let node = &mut self.nodes[i as usize];
+            let w = state([node[5], node[6], node[7]]);
+            node[..5].copy_from_slice(&w);
+            self.q[i as usize] = conserved(self.gas, &w);
+            self.last_good[i as usize] = self.q[i as usize];
+        }
+        self.held = held;
+        Ok(())
     }
 }
 

@@ -41,7 +41,7 @@ impl FlowSolver {
         inviscid.add_boundaries(&self.nodes, &mut residual);
         self.add_time_derivative(&mut residual);
         self.add_source(&mut residual);
-        self.hold_walls(&mut residual);
+        self.hold_nodes(&mut residual);
         (self.gradients, self.limits) = (gradients, limits);
         (self.fluxes, self.residual) = (fluxes, residual);
     }
@@ -57,8 +57,8 @@ impl FlowSolver {
     }
 
     /// Momentum (and energy, where the temperature is given) of nodes on walls without slip is not solved for. What
-    /// remains of their momentum balance is the friction that the wall takes up.
-    fn hold_walls(&mut self, residual: &mut [[f64; 5]]) {
+    /// remains of their momentum balance is the friction that the wall takes up. Nor is anything at nodes of given state.
+    fn hold_nodes(&mut self, residual: &mut [[f64; 5]]) {
         for (&(i, temperature), friction) in self.fixed.iter().zip(&mut self.friction) {
             let r = &mut residual[i as usize];
             *friction = [-r[1], -r[2], -r[3]];
@@ -66,6 +66,9 @@ impl FlowSolver {
             if temperature.is_some() {
                 r[4] = 0.0;
             }
+        }
+        for &i in &self.held {
+            residual[i as usize] = [0.0; 5];
         }
         if self.planar {
             for r in residual {
@@ -108,6 +111,7 @@ impl FlowSolver {
             cfl: self.control.value,
             shift: self.time_factors().map_or(0.0, |f| f[0]),
             fixed: &self.fixed,
+            held: &self.held,
         };
         assembly.assemble(&self.nodes, &mut self.jacobian);
     }

@@ -67,9 +67,8 @@ fn restarts_go_on_where_they_left() {
         one.run(|_| true);
         one.restart().fields[0].values.clone()
     };
-    // The CFL ramp's memory of the last residual is not kept: equal to a few digits below the residual.
     for (a, b) in run(false).iter().zip(run(true)) {
-        assert!((a - b).abs() < 1e-6, "{a} {b}");
+        assert!((a - b).abs() < 1e-14, "{a} {b}");
     }
 }
 

@@ -1,0 +1,6 @@
+//! Whole flows: accuracy, free stream, time steps, airfoils.
+
+mod accuracy;
+mod airfoil;
+mod free_stream;
+mod unsteady;
