@@ -47,17 +47,17 @@ pub fn rows2<T: Send, U: Send>(
     });
 }
 
-/// As [`rows`], over the positions of a pattern: rows are cut so that each member gets about as many positions as the
-/// others; `width` values a position.
-pub fn positions<T: Send>(
+/// As [`rows2`], the first output with values for the positions of a pattern, the second with values for its rows; rows
+/// are cut so that each member gets about as many positions as the others.
+pub fn positions<T: Send, U: Send>(
     team: &Team,
     row_ptr: &[u32],
-    width: usize,
-    out: &mut [T],
-    f: impl Fn(Range<usize>, &mut [T]) + Sync,
+    (width1, out1): (usize, &mut [T]),
+    (width2, out2): (usize, &mut [U]),
+    f: impl Fn(Range<usize>, &mut [T], &mut [U]) + Sync,
 ) {
     let (n, size) = (row_ptr.len() - 1, team.size());
-    assert_eq!(out.len(), row_ptr[n] as usize * width);
+    assert_eq!((out1.len(), out2.len()), (row_ptr[n] as usize * width1, n * width2));
     let bound = |p: usize| {
         if p == size {
             n
@@ -65,15 +65,16 @@ pub fn positions<T: Send>(
             row_ptr.partition_point(|&k| (k as usize) < row_ptr[n] as usize * p / size)
         }
     };
-    let parts = cut(size, out, |p| {
-        let rows = bound(p)..bound(p + 1);
-        let count = row_ptr[rows.end] - row_ptr[rows.start];
-        (rows, count as usize * width)
+    let range = |p| bound(p)..bound(p + 1);
+    let first = cut(size, out1, |p| {
+        let count = row_ptr[range(p).end] - row_ptr[range(p).start];
+        (range(p), count as usize * width1)
     });
+    let second = cut(size, out2, |p| (range(p), range(p).len() * width2));
     team.run(|m| {
-        let mut part = parts[m.rank()].lock().expect("each member locks its own part once");
-        let (range, values) = &mut *part;
-        f(range.clone(), values);
+        let mut one = first[m.rank()].lock().expect("each member locks its own part once");
+        let mut two = second[m.rank()].lock().expect("each member locks its own part once");
+        f(one.0.clone(), one.1, two.1);
     });
 }
 
@@ -134,15 +135,17 @@ mod tests {
                 }
             });
             assert_eq!(out, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
-            let mut marks = vec![0; 10];
-            positions(&team, &row_ptr, 1, &mut marks, |range, part| {
+            let (mut marks, mut rows) = (vec![0; 10], vec![0; 5]);
+            positions(&team, &row_ptr, (1, &mut marks), (1, &mut rows), |range, part, rows| {
                 let base = row_ptr[range.start];
-                for row in range {
+                for (row, slot) in range.zip(rows) {
+                    *slot = row;
                     for k in row_ptr[row]..row_ptr[row + 1] {
                         part[(k - base) as usize] += row + 1;
                     }
                 }
             });
+            assert_eq!(rows, [0, 1, 2, 3, 4]);
             assert_eq!(marks, [1, 1, 1, 3, 4, 4, 4, 4, 4, 5]);
             let sum = reduce(
                 &team,

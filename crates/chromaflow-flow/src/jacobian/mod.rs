@@ -1,14 +1,15 @@
 //! The nearest-neighbor Jacobian: first-order inviscid linearization, boundary terms, V/dt.
 //!
-//! Block (i, j) off the diagonal is the derivative of the flux from i to j by the state of j; the flux leaves i and
-//! enters j, so the diagonal block of i is minus the sum of the off-diagonal blocks in *column* i. Off-diagonal blocks
-//! are computed position by position, diagonal blocks gathered row by row: no two threads ever write to one block.
+//! Block (i, j) off the diagonal is the derivative of the flux from i to j by the state of j; the diagonal block of i is
+//! the sum of the derivatives of the same fluxes by the state of i. Both come row by row, eight neighbors at a time: each
+//! flux is linearized once from either side, which costs less than to move blocks between rows, and no two threads ever
+//! write to one block.
 
 mod positions;
 #[cfg(test)]
 mod tests;
 
-use positions::{DiagonalBlocks, OffDiagonalBlocks};
+use positions::RowBlocks;
 
 use crate::bc::{WallHeat, strong_wall_diagonal};
 use crate::config::JacobianScheme;
@@ -26,8 +27,6 @@ use chromaflow_device::{Isa, Team};
 pub trait Stored: Copy + Send + Sync + Default {
     /// Rounds.
     fn from_f64(value: f64) -> Self;
-    /// Widens.
-    fn to_f64(self) -> f64;
 }
 
 impl Stored for f64 {
@@ -35,20 +34,12 @@ impl Stored for f64 {
     fn from_f64(value: f64) -> Self {
         value
     }
-    #[inline(always)]
-    fn to_f64(self) -> f64 {
-        self
-    }
 }
 
 impl Stored for f32 {
     #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value as f32
-    }
-    #[inline(always)]
-    fn to_f64(self) -> f64 {
-        f64::from(self)
     }
 }
 
@@ -58,8 +49,6 @@ pub struct Assembly<'a> {
     pub team: &'a Team,
     /// The mesh's metrics.
     pub dual: &'a Dual,
-    /// Position of block (j, i) for the position of block (i, j).
-    pub transpose: &'a [u32],
     /// Boundary conditions of the dual's patches.
     pub boundaries: &'a [BoundaryData],
     /// Linearization of the flux.
@@ -101,8 +90,8 @@ impl Assembly<'_> {
 
     fn assemble_into<T: Stored>(&self, nodes: &[NodeRecord], off: &mut [T], diag: &mut [f64]) {
         let row_ptr = self.dual.pattern.row_ptr();
-        parallel::positions(self.team, row_ptr, 25, off, |rows, out| {
-            let kernel = OffDiagonalBlocks {
+        parallel::positions(self.team, row_ptr, (25, off), (25, diag), |rows, off, diag| {
+            let kernel = RowBlocks {
                 rows,
                 dual: self.dual,
                 nodes,
@@ -110,23 +99,10 @@ impl Assembly<'_> {
                 fix: EntropyFix { acoustic: self.entropy_fix, convective: self.entropy_fix },
                 gas: self.gas,
                 transport: self.transport,
-                out,
-            };
-            dispatch(Isa::detect(), kernel);
-        });
-        let off = &*off;
-        parallel::rows(self.team, self.dual.nodes(), 25, diag, |rows, out| {
-            let kernel = DiagonalBlocks {
-                rows,
-                dual: self.dual,
-                transpose: self.transpose,
-                off,
-                nodes,
-                gas: self.gas,
-                transport: self.transport,
                 cfl: self.cfl,
                 shift: self.shift,
-                out,
+                off,
+                diag,
             };
             dispatch(Isa::detect(), kernel);
         });
@@ -163,22 +139,4 @@ impl Assembly<'_> {
             }
         }
     }
-}
-
-/// Position of block (j, i) for the position of each block (i, j) of a symmetric pattern.
-pub fn transpose_positions(dual: &Dual) -> Vec<u32> {
-    let mut upper = vec![0_u32; dual.edges.len()];
-    let mut lower = vec![0_u32; dual.edges.len()];
-    for i in 0..dual.nodes() {
-        for k in dual.pattern.range(i) {
-            let e = dual.edge_of[k] as usize;
-            if dual.pattern.col_idx()[k] as usize > i { upper[e] = k as u32 } else { lower[e] = k as u32 }
-        }
-    }
-    let mut out = vec![0; dual.edge_of.len()];
-    for (&u, &l) in upper.iter().zip(&lower) {
-        out[u as usize] = l;
-        out[l as usize] = u;
-    }
-    out
 }

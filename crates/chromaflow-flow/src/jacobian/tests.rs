@@ -52,12 +52,10 @@ fn assembled(
     threads: usize,
 ) -> Jacobian {
     let team = Team::new(threads);
-    let transpose = transpose_positions(dual);
     let boundaries = boundaries();
     let assembly = Assembly {
         team: &team,
         dual,
-        transpose: &transpose,
         boundaries: &boundaries,
         scheme,
         entropy_fix: 0.1,

@@ -162,7 +162,6 @@ impl FlowSolver {
         Memory {
             jacobian: self.jacobian.bytes(),
             mesh: self.dual.bytes()
-                + size_of_val(&*self.transpose)
                 + self.viscous.as_ref().map_or(0, |(_, elements)| elements.bytes())
                 + 24 * n,
             state: size_of_val(&*self.q)

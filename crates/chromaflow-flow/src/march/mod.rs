@@ -43,7 +43,6 @@ pub struct FlowSolver {
     gas: Gas<f64>,
     plan: Plan,
     dual: Dual,
-    transpose: Vec<u32>,
     boundaries: Vec<BoundaryData>,
     /// Nodes on walls without slip, ascending, with the wall's temperature where it has one.
     fixed: Vec<(u32, Option<f64>)>,

@@ -9,7 +9,6 @@ use crate::config::{Boundary, Equations, FlowConfig, Time};
 use crate::dual::Dual;
 use crate::gas::conserved;
 use crate::gradient::NodeRecord;
-use crate::jacobian::transpose_positions;
 use crate::mesh::{Mesh, Planar};
 use crate::numbering::renumber;
 use crate::residual::{BoundaryData, ViscousElements, is_node_wise, primitive_of};
@@ -91,7 +90,6 @@ impl FlowSolver {
         Ok(Self {
             team,
             gas,
-            transpose: transpose_positions(&dual),
             boundaries,
             friction: vec![[0.0; 3]; fixed.len()],
             viscous,

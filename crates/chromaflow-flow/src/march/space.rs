@@ -102,7 +102,6 @@ impl FlowSolver {
         let assembly = Assembly {
             team: &self.team,
             dual: &self.dual,
-            transpose: &self.transpose,
             boundaries: &self.boundaries,
             scheme: self.config.implicit.jacobian,
             entropy_fix: self.config.space.entropy_fix.max(0.1),
