@@ -5,8 +5,10 @@ use chromaflow_device::cuda::{build_ahead, compile};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Block sizes up to which no kernel may spill registers.
+/// Block sizes up to which no kernel of a sweep may spill registers.
 const NO_SPILLS: usize = 32;
+/// What the kernels that run once a solve may spill (the compiler keeps a predicate or two in memory at some sizes).
+const ONCE: usize = 16;
 
 /// Compiles for `--arch sm_80,sm_90,sm_100` (all three unless given), `--nb 1-64` and, with `--store`, keeps the results in
 /// the cache of kernels.
@@ -46,7 +48,8 @@ pub fn kernels(args: &[String]) -> Result<(), String> {
                         Ok(compiled) => {
                             most.fetch_max(compiled.registers(), Ordering::Relaxed);
                             let spilled = compiled.spill_bytes();
-                            if spilled > 0 && *nb <= NO_SPILLS && !candidates {
+                            let allowed = if source.name == "convert" { ONCE } else { 0 };
+                            if spilled > allowed && *nb <= NO_SPILLS && !candidates {
                                 let text = format!("{what}: {spilled} bytes of registers spilled");
                                 failures.lock().expect("no panic").push(text);
                             }
