@@ -97,6 +97,8 @@ pub struct Space {
     pub limiter_k: f64,
     /// Weights of the least squares gradients.
     pub gradient: GradientWeights,
+    /// Where fluxes between control volumes are integrated.
+    pub quadrature: Quadrature,
 }
 
 impl Default for Space {
@@ -109,6 +111,7 @@ impl Default for Space {
             limiter: Limiter::VanAlbada,
             limiter_k: 5.0,
             gradient: GradientWeights::Unweighted,
+            quadrature: Quadrature::EdgeMidpoint,
         }
     }
 }
@@ -147,6 +150,19 @@ pub enum GradientWeights {
     Unweighted,
     /// By the inverse distance.
     InverseDistance,
+}
+
+/// Where fluxes between control volumes are integrated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quadrature {
+    /// One flux at the middle of each edge, times the directed area of its whole face. Of second order on triangles and
+    /// tetrahedra of any shape and on other elements of smoothly varying shape; towards first order on irregular
+    /// quadrilaterals, pyramids, prisms and hexahedra.
+    #[default]
+    EdgeMidpoint,
+    /// Adds what a flux that varies linearly over the face's true shape carries besides: of second order on all
+    /// elements of any shape. For smooth flow: the gradients in it are not limited.
+    Linear,
 }
 
 /// A boundary condition.

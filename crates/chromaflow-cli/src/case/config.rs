@@ -42,6 +42,7 @@ impl CaseFile {
                 limiter: n.limiter.config(),
                 limiter_k: n.limiter_k,
                 gradient: n.gradient.config(),
+                quadrature: n.quadrature.config(),
             },
             implicit: flow::Implicit {
                 policy: l.policy.config(),

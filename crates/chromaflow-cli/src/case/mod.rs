@@ -199,6 +199,15 @@ choice! {
     }
 }
 choice! {
+    /// Where fluxes between control volumes are integrated.
+    Quadrature => flow::Quadrature {
+        /// At the middle of each edge.
+        EdgeMidpoint => flow::Quadrature::EdgeMidpoint,
+        /// Exact for fluxes that vary linearly, on cells of any shape; for smooth flow.
+        Linear => flow::Quadrature::Linear,
+    }
+}
+choice! {
     /// First-order linearization of the inviscid flux.
     JacobianKind => flow::JacobianScheme {
         /// Roe's matrix with frozen dissipation.
@@ -281,6 +290,8 @@ pub struct NumericsSection {
     pub limiter_k: f64,
     /// Weights of the least-squares gradients.
     pub gradient: Gradient,
+    /// Where fluxes between control volumes are integrated.
+    pub quadrature: Quadrature,
 }
 
 impl Default for NumericsSection {
@@ -294,6 +305,7 @@ impl Default for NumericsSection {
             limiter: Limiter::of(d.limiter),
             limiter_k: d.limiter_k,
             gradient: Gradient::of(d.gradient),
+            quadrature: Quadrature::of(d.quadrature),
         }
     }
 }

@@ -55,6 +55,8 @@ pub(crate) struct Piece {
     pub nodes: [u32; 2],
     /// Its area vector, from a to b.
     pub area: [f64; 3],
+    /// From the middle of the edge to its centroid.
+    pub offset: [f64; 3],
 }
 
 /// The dual's triangles inside one element, two for each of its edges.
@@ -74,7 +76,12 @@ pub(crate) fn pieces<'a>(
             let (a, b) = (nodes[face[i]], nodes[face[(i + 1) % face.len()]]);
             let mid = scale(0.5, add3(mesh.nodes[a as usize], mesh.nodes[b as usize]));
             // Seen from outside the face lies to the left of a -> b, the element behind it.
-            Piece { nodes: [a, b], area: scale(0.5, cross(sub(center, mid), sub(face_center, mid))) }
+            let (to_center, to_face) = (sub(center, mid), sub(face_center, mid));
+            Piece {
+                nodes: [a, b],
+                area: scale(0.5, cross(to_center, to_face)),
+                offset: scale(1.0 / 3.0, add3(to_center, to_face)),
+            }
         })
     })
 }

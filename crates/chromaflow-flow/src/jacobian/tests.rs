@@ -86,6 +86,7 @@ fn van_leers_matrix_is_the_derivative_of_its_residual() {
         space: &space,
         gas: Gas::AIR,
         length: 1.0,
+        moments: &[],
     };
     let residual = |q: &[[f64; 5]]| {
         let nodes = records(&x, q);

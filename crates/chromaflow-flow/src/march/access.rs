@@ -162,6 +162,7 @@ impl FlowSolver {
         Memory {
             jacobian: self.jacobian.bytes(),
             mesh: self.dual.bytes()
+                + size_of_val(&*self.moments)
                 + self.viscous.as_ref().map_or(0, |(_, elements)| elements.bytes())
                 + 24 * n,
             state: size_of_val(&*self.q)

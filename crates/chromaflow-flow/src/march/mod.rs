@@ -43,6 +43,8 @@ pub struct FlowSolver {
     gas: Gas<f64>,
     plan: Plan,
     dual: Dual,
+    /// First moments of the faces, where fluxes vary over them.
+    moments: Vec<[[f64; 3]; 3]>,
     boundaries: Vec<BoundaryData>,
     /// Nodes on walls without slip, ascending, with the wall's temperature where it has one.
     fixed: Vec<(u32, Option<f64>)>,

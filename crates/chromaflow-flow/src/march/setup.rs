@@ -5,7 +5,7 @@ use super::forces::ForceScale;
 use super::linear::LinearSolver;
 use super::unsteady::TimeLevels;
 use super::{FlowError, FlowSolver, Times};
-use crate::config::{Boundary, Equations, FlowConfig, Time};
+use crate::config::{Boundary, Equations, FlowConfig, Quadrature, Time};
 use crate::dual::Dual;
 use crate::gas::conserved;
 use crate::gradient::NodeRecord;
@@ -80,6 +80,11 @@ impl FlowSolver {
         let q: Vec<[f64; 5]> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();
         let viscous = (config.equations == Equations::Laminar)
             .then(|| (config.gas.transport(&config.freestream), ViscousElements::new(&mesh, &dual)));
+        let moments = if config.space.second_order && config.space.quadrature == Quadrature::Linear {
+            dual.moments(&mesh)
+        } else {
+            Vec::new()
+        };
         let levels = match config.time {
             Time::Steady(_) => TimeLevels::default(),
             Time::Unsteady(_) => TimeLevels { last: q.clone(), before: q.clone(), ..TimeLevels::default() },
@@ -93,6 +98,7 @@ impl FlowSolver {
             boundaries,
             friction: vec![[0.0; 3]; fixed.len()],
             viscous,
+            moments,
             levels,
             source: None,
             fixed: fixed.into_iter().collect(),

@@ -31,6 +31,7 @@ impl FlowSolver {
             space: &self.config.space,
             gas: self.gas,
             length: self.config.reference.length,
+            moments: &self.moments,
         };
         let used_limits: &[[f64; 5]] = if second_order { &limits } else { &[] };
         inviscid.edge_fluxes(&self.nodes, used, used_limits, &mut fluxes);

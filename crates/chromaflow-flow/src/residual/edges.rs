@@ -1,11 +1,11 @@
 //! Inviscid fluxes through the faces between control volumes, eight edges at a time.
 
 use crate::config::{FluxScheme, Limiter, Space};
-use crate::flux::{EntropyFix, flux_hllc, flux_roe, flux_van_leer};
+use crate::flux::{EntropyFix, flux, flux_hllc, flux_roe, flux_van_leer};
 use crate::gas::Gas;
 use crate::gradient::{Gradient, NodeRecord};
 use crate::limiter::{extrapolate, extrapolate_van_albada, keep_positive};
-use crate::real::{LANES, LaneKernel, Lanes, Real};
+use crate::real::{Dual, LANES, LaneKernel, Lanes, Real};
 use std::ops::Range;
 
 /// Fluxes from a to b of a range of edges.
@@ -20,6 +20,9 @@ pub struct EdgeFluxes<'a> {
     pub nodes: &'a [NodeRecord],
     /// Gradients for second order; empty for first order.
     pub gradients: &'a [Gradient],
+    /// First moments of the faces where fluxes vary over them, see [`Dual::moments`](crate::dual::Dual::moments); else
+    /// empty.
+    pub moments: &'a [[[f64; 3]; 3]],
     /// Node-wise limiter values, empty where none are used.
     pub limits: &'a [[f64; 5]],
     /// The scheme.
@@ -61,6 +64,7 @@ impl LaneKernel for EdgeFluxes<'_> {
             let right = V::gather(self.nodes, &b);
             let mut wl = [left[0], left[1], left[2], left[3], left[4]];
             let mut wr = [right[0], right[1], right[2], right[3], right[4]];
+            let mut besides = [V::c(0.0); 5];
             if !self.gradients.is_empty() {
                 let dx = [right[5] - left[5], right[6] - left[6], right[7] - left[7]];
                 let gl = V::gather(self.gradients, &a);
@@ -71,13 +75,16 @@ impl LaneKernel for EdgeFluxes<'_> {
                     (V::gather(self.limits, &a), V::gather(self.limits, &b))
                 };
                 (wl, wr) = recipe.faces(&wl, &wr, &dx, (&gl, &pl), (&gr, &pr));
+                if !self.moments.is_empty() {
+                    besides = first_moment(gas, (&wl, &wr), (&gl, &gr), &self.moments_of::<V>(at));
+                }
             }
             let f = match self.space.flux {
                 FluxScheme::Roe => flux_roe(gas, &wl, &wr, &n, fix),
                 FluxScheme::Hllc => flux_hllc(gas, &wl, &wr, &n),
                 FluxScheme::VanLeer => flux_van_leer(gas, &wl, &wr, &n),
             };
-            let f: [[f64; LANES]; 5] = std::array::from_fn(|v| f[v].to_array());
+            let f: [[f64; LANES]; 5] = std::array::from_fn(|v| (f[v] + besides[v]).to_array());
             let count = LANES.min(self.range.end - at);
             let base = at - self.range.start;
             for l in 0..count {
@@ -88,6 +95,41 @@ impl LaneKernel for EdgeFluxes<'_> {
             at += LANES;
         }
     }
+}
+
+impl EdgeFluxes<'_> {
+    #[inline(always)]
+    fn moments_of<V: Lanes>(&self, at: usize) -> [[V; 3]; 3] {
+        let lane = |l: usize| &self.moments[(at + l).min(self.range.end - 1)];
+        std::array::from_fn(|d| {
+            std::array::from_fn(|k| V::from_array(&std::array::from_fn(|l| lane(l)[d][k])))
+        })
+    }
+}
+
+/// What a flux that varies linearly over a face carries besides its value in the middle of the edge: the sum over axes d
+/// of (dF/dx_d) . moment[d], at the mean of both sides and of their gradients.
+#[inline(always)]
+fn first_moment<V: Real>(
+    gas: Gas<V>,
+    (wl, wr): (&[V; 5], &[V; 5]),
+    (gl, gr): (&[V; 15], &[V; 15]),
+    moment: &[[V; 3]; 3],
+) -> [V; 5] {
+    let half = V::c(0.5);
+    let gas = Gas { gamma: Dual::<V, 1>::constant(gas.gamma) };
+    let mut sum = [V::c(0.0); 5];
+    for d in 0..3 {
+        let mut w = [Dual::constant(V::c(0.0)); 5];
+        for v in 0..5 {
+            w[v] = Dual { v: half * (wl[v] + wr[v]), d: [half * (gl[d * 5 + v] + gr[d * 5 + v])] };
+        }
+        let f = flux(gas, &w, &Dual::constants(&moment[d]));
+        for v in 0..5 {
+            sum[v] += f[v].d[0];
+        }
+    }
+    sum
 }
 
 /// From node values to the two sides of a face.

@@ -37,6 +37,8 @@ pub struct Inviscid<'a> {
     pub gas: Gas<f64>,
     /// Length that `limiter_k` refers to.
     pub length: f64,
+    /// First moments of the faces, `[edges]`, for [`Quadrature::Linear`](crate::config::Quadrature::Linear); else empty.
+    pub moments: &'a [[[f64; 3]; 3]],
 }
 
 impl Inviscid<'_> {
@@ -57,6 +59,7 @@ impl Inviscid<'_> {
                 nodes,
                 gradients,
                 limits,
+                moments: self.moments,
                 space: self.space,
                 gas: self.gas,
                 length: self.length,

@@ -14,7 +14,15 @@ fn residual(
 ) -> Vec<[f64; 5]> {
     let team = Team::new(threads);
     let boundaries = vec![BoundaryData { kind, free: FREE }; dual.patches.len()];
-    let inviscid = Inviscid { team: &team, dual, boundaries: &boundaries, space, gas: Gas::AIR, length: 1.0 };
+    let inviscid = Inviscid {
+        team: &team,
+        dual,
+        boundaries: &boundaries,
+        space,
+        gas: Gas::AIR,
+        length: 1.0,
+        moments: &[],
+    };
     let mut gradients = vec![[0.0; 15]; nodes.len()];
     least_squares(&team, &dual.pattern, nodes, space.gradient, &mut gradients);
     let mut fluxes = vec![[0.0; 5]; dual.edges.len()];

@@ -2,7 +2,7 @@
 
 use chromaflow_device::Team;
 use chromaflow_flow::FlowSolver;
-use chromaflow_flow::config::{Boundary, FlowConfig, Limiter, Steady, Time};
+use chromaflow_flow::config::{Boundary, FlowConfig, Limiter, Quadrature, Steady, Time};
 use chromaflow_flow::flux::flux;
 use chromaflow_flow::gas::Gas;
 use chromaflow_flow::mesh::Mesh;
@@ -52,10 +52,11 @@ fn source(x: [f64; 3], planar: bool) -> [f64; 5] {
 }
 
 /// Means over the nodes that are not held of |error| and, rooted, of its square, all variables together.
-fn errors(mesh: &Mesh) -> [f64; 2] {
+fn errors(mesh: &Mesh, quadrature: Quadrature) -> [f64; 2] {
     let planar = mesh.planar.is_some();
     let mut config = FlowConfig::default();
     config.space.limiter = Limiter::None;
+    config.space.quadrature = quadrature;
     config.implicit.cfl.start = 50.0;
     config.time = Time::Steady(Steady { iterations: 200, orders: 5.0 });
     for marker in mesh.markers.iter().filter(|m| !m.is_plane()) {
@@ -93,16 +94,16 @@ fn errors(mesh: &Mesh) -> [f64; 2] {
     [one / count, (two / count).sqrt()]
 }
 
-/// Observed orders in L1 and L2 between each mesh and the next, of cells half as wide.
-fn orders(name: &str, meshes: impl Iterator<Item = (usize, Mesh)>) -> Vec<[f64; 2]> {
-    let found: Vec<(usize, [f64; 2])> = meshes.map(|(n, mesh)| (n, errors(&mesh))).collect();
+/// Observed orders in L1 and L2 between each mesh of n cells each way and the next.
+fn orders(name: &str, quadrature: Quadrature, meshes: impl Iterator<Item = (usize, Mesh)>) -> Vec<[f64; 2]> {
+    let found: Vec<(usize, [f64; 2])> = meshes.map(|(n, mesh)| (n, errors(&mesh, quadrature))).collect();
     let mut out = Vec::new();
-    println!("{name:>20} {:4} L1 {:.3e} L2 {:.3e}", found[0].0, found[0].1[0], found[0].1[1]);
+    println!("{name:>32} {:4} L1 {:.3e} L2 {:.3e}", found[0].0, found[0].1[0], found[0].1[1]);
     for pair in found.windows(2) {
         let ratio = (pair[1].0 as f64 / pair[0].0 as f64).ln();
         let order: [f64; 2] = std::array::from_fn(|k| (pair[0].1[k] / pair[1].1[k]).ln() / ratio);
         let [one, two] = pair[1].1;
-        println!("{name:>20} {:4} L1 {one:.3e} {:.2} L2 {two:.3e} {:.2}", pair[1].0, order[0], order[1]);
+        println!("{name:>32} {:4} L1 {one:.3e} {:.2} L2 {two:.3e} {:.2}", pair[1].0, order[0], order[1]);
         out.push(order);
     }
     out
@@ -124,33 +125,38 @@ fn square(n: usize, triangles: bool, jitter: f64) -> Mesh {
     )
 }
 
+/// Regular and irregular meshes of all elements.
 #[test]
 fn second_order_in_the_plane() {
-    for (triangles, jitter) in [(false, 0.0), (true, 0.0), (true, 0.4)] {
-        let name = format!("{} {jitter}", if triangles { "triangles" } else { "quadrilaterals" });
-        let meshes = [16, 32, 64].map(|n| (n, square(n, triangles, jitter)));
-        check(&name, meshes.into_iter());
+    use Quadrature::{EdgeMidpoint, Linear};
+    for (triangles, jitter, quadrature) in
+        [(false, 0.0, EdgeMidpoint), (false, 0.4, Linear), (true, 0.4, EdgeMidpoint), (true, 0.4, Linear)]
+    {
+        let name = if triangles { "triangles" } else { "quadrilaterals" };
+        let meshes = [16, 64].map(|n| (n, square(n, triangles, jitter)));
+        check(&format!("{name} {jitter} {quadrature:?}"), quadrature, meshes.into_iter());
     }
 }
 
 #[test]
 fn second_order_in_space() {
-    for (cells, jitter) in [
-        (Cells::Hexes, 0.0),
-        (Cells::Prisms, 0.0),
-        (Cells::Prisms, 0.3),
-        (Cells::Tets, 0.0),
-        (Cells::Tets, 0.3),
+    use Quadrature::{EdgeMidpoint, Linear};
+    for (cells, jitter, quadrature) in [
+        (Cells::Hexes, 0.0, EdgeMidpoint),
+        (Cells::Hexes, 0.3, Linear),
+        (Cells::Prisms, 0.3, Linear),
+        (Cells::Tets, 0.3, EdgeMidpoint),
+        (Cells::Tets, 0.3, Linear),
+        (Cells::Mixed, 0.0, Linear),
+        (Cells::Mixed, 0.3, Linear),
     ] {
-        check(
-            &format!("{cells:?} {jitter}"),
-            [8, 16].map(|n| (n, box_mesh([n; 3], [1.0; 3], cells, jitter))).into_iter(),
-        );
+        let meshes = [8, 16].map(|n| (n, box_mesh([n; 3], [1.0; 3], cells, jitter)));
+        check(&format!("{cells:?} {jitter} {quadrature:?}"), quadrature, meshes.into_iter());
     }
 }
 
-fn check(name: &str, meshes: impl Iterator<Item = (usize, Mesh)>) {
-    for order in orders(name, meshes).as_flattened() {
+fn check(name: &str, quadrature: Quadrature, meshes: impl Iterator<Item = (usize, Mesh)>) {
+    for order in orders(name, quadrature, meshes).as_flattened() {
         assert!(*order > 1.9, "{name}: {order}");
     }
 }

@@ -51,6 +51,7 @@ fn unrest(mesh: &Mesh, flux: FluxScheme) -> f64 {
         space: &space,
         gas: Gas::AIR,
         length: 1.0,
+        moments: &[],
     };
     let mut gradients = vec![[0.0; 15]; nodes.len()];
     least_squares(&team, &dual.pattern, &nodes, space.gradient, &mut gradients);
