@@ -49,9 +49,12 @@ impl Context {
     /// Status 3 where the backend or the JSON file's folder is not usable.
     pub fn new(global: GlobalArgs) -> CliResult<Self> {
         if global.backend == Backend::Cuda {
-            return Err(CliError::environment(
-                "the CUDA backend is not built into this chromaflow; use --backend cpu",
-            ));
+            // The sweeps of the linear library run on GPUs (`bench paper`); the flow solver and `solve` do not yet.
+            let why = match chromaflow_device::cuda::Gpu::open(0) {
+                Ok(_) => "flow solutions and `solve` run on the CPU only so far".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            return Err(CliError::environment(format!("--backend cuda: {why}; use --backend cpu")));
         }
         if let Some(path) = &global.json {
             ensure_writable(path)?;
