@@ -33,11 +33,11 @@ pub struct Args {
     /// The known solution of `--rhs known` [default: 1 + sin(i) / 2]
     #[arg(long, value_name = "FILE")]
     known_solution: Option<PathBuf>,
-    /// How to solve: multicolor, jacobi, gmres or bicgstab
+    /// How to solve: multicolor, jacobi, ilu0, gmres or bicgstab
     #[arg(long, default_value = "gmres", value_parser = Method::from_str)]
     method: Method,
-    /// Preconditioner of gmres and bicgstab: multicolor, jacobi, ilu or none
-    #[arg(long, default_value = "multicolor", value_parser = PreconditionerKind::from_str)]
+    /// Preconditioner of gmres and bicgstab: multicolor, jacobi, ilu0 or none
+    #[arg(long, default_value = "multicolor", value_parser = parse_preconditioner)]
     precond: PreconditionerKind,
     /// Precision of the sweeps: d, ds or dsh
     #[arg(long, default_value = "ds", value_parser = Policy::from_str)]
@@ -81,6 +81,10 @@ pub struct Args {
     /// Write the relative residual of every iteration to FILE (CSV)
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
+}
+
+fn parse_preconditioner(s: &str) -> Result<PreconditionerKind, String> {
+    if s == "ilu" { Ok(PreconditionerKind::Ilu) } else { s.parse() }
 }
 
 fn parse_direction(s: &str) -> Result<Direction, String> {
@@ -193,7 +197,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
 impl Args {
     fn options(&self) -> SolverOptions {
         let default = SolverOptions::default();
-        let alone = matches!(self.method, Method::Multicolor | Method::Jacobi);
+        let alone = matches!(self.method, Method::Multicolor | Method::Jacobi | Method::Ilu0);
         let tolerance = self.tol.unwrap_or(if alone { 0.0 } else { default.tolerance });
         let mut plan = default.plan;
         plan.rcm = self.order == "rcm";
@@ -313,7 +317,7 @@ fn say_setup(solver: &Solver, set: &SetReport) {
         println!("             {} colors of {} to {} rows", order.colors, order.smallest, order.largest);
     }
     let sweeps = match (options.method, options.preconditioner) {
-        (Method::Multicolor | Method::Jacobi, _) => String::new(),
+        (Method::Multicolor | Method::Jacobi | Method::Ilu0, _) => String::new(),
         (_, PreconditionerKind::None) => ", no preconditioner".to_owned(),
         (_, PreconditionerKind::Ilu) => ", block ILU(0)".to_owned(),
         (_, kind) => format!(", {} {kind} sweeps ({})", options.sweeps, options.policy),

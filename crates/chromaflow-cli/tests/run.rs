@@ -112,3 +112,29 @@ fn all_cases_are_well_formed() {
     }
     assert!(count > 0);
 }
+
+/// The system that a run writes is one that `solve` reads and solves.
+#[test]
+fn a_runs_linear_system_can_be_solved() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("cube.su2"), cube(4)).unwrap();
+    let case =
+        CASE.replace("side = \"farfield\"", "side = \"slip_wall\"").replace("mach", "alpha = 5.0\nmach");
+    std::fs::write(folder.join("case.toml"), case).unwrap();
+    for name in ["a.petsc.gz", "a.mtx"] {
+        let file = format!("output.matrix_file=\"{name}\"");
+        let args =
+            ["-q", "run", "case.toml", "--out", "o", "--set", "output.matrix=3", "--set", file.as_str()];
+        let (status, _, message) = chromaflow(folder, &args);
+        assert_eq!(status, 0, "{message}");
+        let path = format!("o/{name}");
+        let args = ["-q", "solve", path.as_str(), "--rhs", "embedded", "--tol", "1e-10", "--json", "s.json"];
+        let (status, _, message) = chromaflow(folder, &args);
+        assert_eq!(status, 0, "{name}: {message}");
+        let solved = json(&folder.join("s.json"));
+        assert_eq!((&solved["rows"], &solved["block_size"]), (&125.into(), &5.into()));
+        assert_eq!(solved["outcome"], "converged");
+        assert!(solved["rhs_norm"].as_f64().unwrap() > 1e-8, "the flow is not converged yet");
+    }
+}

@@ -3,6 +3,7 @@
 use super::{CaseFile, LiftAxis, Mode, Source, Viscosity, nearest};
 use crate::error::CliResult;
 use chromaflow_flow::config as flow;
+use chromaflow_flow::mesh::ReadOptions;
 use std::path::{Path, PathBuf};
 
 impl CaseFile {
@@ -195,22 +196,21 @@ impl CaseFile {
     /// # Errors
     /// Not there, with the places that were tried.
     pub fn mesh_path(&self, source: &Source) -> CliResult<PathBuf> {
-        let file = &self.mesh.file;
-        let beside = source.path.parent().unwrap_or(Path::new("")).join(file);
-        if beside.exists() {
-            return Ok(beside);
-        }
-        let mut tried = beside.display().to_string();
-        if let Some(folder) = std::env::var_os("CHROMAFLOW_DATA") {
-            let in_data = Path::new(&folder).join(file);
-            if in_data.exists() {
-                return Ok(in_data);
-            }
-            tried = format!("{tried}, {}", in_data.display());
-        } else {
-            tried.push_str("; set CHROMAFLOW_DATA to a folder of meshes to have that searched, too");
-        }
-        Err(source.error(&["mesh", "file"], &format!("no such mesh file (tried {tried})")))
+        find(source, "file", &self.mesh.file)
+    }
+
+    /// How the mesh file is to be read.
+    ///
+    /// # Errors
+    /// The .mapbc file that the case names is not there.
+    pub fn read_options(&self, source: &Source) -> CliResult<ReadOptions> {
+        let mapbc = &self.mesh.mapbc;
+        let named = !mapbc.as_os_str().is_empty();
+        Ok(ReadOptions {
+            mapbc: if named { Some(find(source, "mapbc", mapbc)?) } else { None },
+            allow_tangled: self.mesh.allow_tangled,
+            ..ReadOptions::default()
+        })
     }
 
     /// Where results go.
@@ -221,6 +221,25 @@ impl CaseFile {
             self.output.folder.clone()
         }
     }
+}
+
+/// A file that `[mesh]` names: beside the case file, or in the data folder.
+fn find(source: &Source, key: &str, file: &Path) -> CliResult<PathBuf> {
+    let beside = source.path.parent().unwrap_or(Path::new("")).join(file);
+    if beside.exists() {
+        return Ok(beside);
+    }
+    let mut tried = beside.display().to_string();
+    if let Some(folder) = std::env::var_os("CHROMAFLOW_DATA") {
+        let in_data = Path::new(&folder).join(file);
+        if in_data.exists() {
+            return Ok(in_data);
+        }
+        tried = format!("{tried}, {}", in_data.display());
+    } else {
+        tried.push_str("; set CHROMAFLOW_DATA to a folder of meshes to have that searched, too");
+    }
+    Err(source.error(&["mesh", key], &format!("no such file (tried {tried})")))
 }
 
 /// Unit vector of the free stream.

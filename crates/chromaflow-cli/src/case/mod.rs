@@ -65,6 +65,12 @@ pub struct MeshSection {
     /// Mesh file (SU2, UGRID, Gmsh; plain, .gz, .xz or .zst), relative to the case file; where it is not there, it is
     /// looked for in the folder that the environment variable CHROMAFLOW_DATA names.
     pub file: PathBuf,
+    /// Names and conditions of numbered markers (.mapbc), found as the mesh file is; empty: the file beside the mesh
+    /// that has its name, if there is one.
+    pub mapbc: PathBuf,
+    /// Take elements that are folded over their neighbors, with the negative volume that they have among them, rather
+    /// than refuse the mesh. Control volumes must be positive all the same.
+    pub allow_tangled: bool,
     /// Uniform refinements after reading: each multiplies the cells by eight (by four on planar meshes).
     pub refine: u32,
     /// Factor applied to all coordinates; everything below is in the scaled unit.
@@ -413,6 +419,11 @@ pub struct OutputSection {
     pub restart_every: usize,
     /// Physical steps between snapshots of the fields of an unsteady run; 0: at the end only.
     pub fields_every: usize,
+    /// Iteration after which the linear system of the next one is written, for `chromaflow solve`; 0: never.
+    pub matrix: usize,
+    /// File of that system in the output folder: .petsc (PETSc binary, right-hand side included) or .mtx (Matrix
+    /// Market, right-hand side in NAME_b.mtx), compressed with .gz, .xz or .zst.
+    pub matrix_file: PathBuf,
     /// Draw the convergence and the cuts as SVG and PNG.
     pub plots: bool,
     /// Planes through the walls along which Cp is written and drawn, for example `{ axis = "y", at = 0.96 }`.
@@ -428,6 +439,8 @@ impl Default for OutputSection {
             compress: true,
             restart_every: 100,
             fields_every: 0,
+            matrix: 0,
+            matrix_file: PathBuf::from("system.petsc"),
             plots: true,
             cuts: Vec::new(),
         }

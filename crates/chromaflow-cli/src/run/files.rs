@@ -5,6 +5,7 @@ use crate::context::ensure_writable;
 use crate::error::{CliError, CliResult};
 use crate::plot;
 use chromaflow::files::{AtomicFile, FileError};
+use chromaflow::sparse::io::write_matrix;
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::output::{CutPoint, VtuOptions, wall_cut, wall_points, write_surface, write_volume};
 use history::Row;
@@ -48,6 +49,14 @@ impl Files {
     /// Writes the restart; the one before stays until it is complete.
     pub fn write_restart(&self, prepared: &Prepared, solver: &FlowSolver) -> CliResult<()> {
         Ok(solver.restart().write(&self.restart(), &prepared.mesh)?)
+    }
+
+    /// Writes the linear system of the next iteration.
+    pub fn write_system(&self, prepared: &Prepared, solver: &mut FlowSolver) -> CliResult<PathBuf> {
+        let path = self.folder.join(&prepared.case.output.matrix_file);
+        let (matrix, rhs) = solver.linear_system();
+        write_matrix(&path, &matrix, Some(&rhs))?;
+        Ok(path)
     }
 
     /// Writes the fields of a physical step.

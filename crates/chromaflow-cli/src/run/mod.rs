@@ -171,6 +171,10 @@ fn march(
         if report.rejected {
             screen.note(&format!("iteration {}: step taken back, CFL lowered", report.iteration));
         }
+        if prepared.case.output.matrix == report.iteration {
+            let path = files.write_system(prepared, solver)?;
+            screen.note(&format!("iteration {}: linear system in {}", report.iteration, path.display()));
+        }
         if report.outcome.is_some() || interrupted {
             if interrupted {
                 screen.note("interrupted: writing restart and fields");

@@ -4,7 +4,7 @@ use crate::case::{CaseFile, Source};
 use crate::error::{CliError, CliResult};
 use chromaflow_flow::FlowConfig;
 use chromaflow_flow::config::Boundary;
-use chromaflow_flow::mesh::{self, Mesh, MeshError, Planar, ReadOptions};
+use chromaflow_flow::mesh::{self, Mesh, MeshError, Planar};
 use std::path::{Path, PathBuf};
 
 /// A case that can be run.
@@ -29,7 +29,7 @@ pub fn prepare(path: &Path, sets: &[String]) -> CliResult<Prepared> {
     let (source, case) = Source::read_with(path, sets)?;
     case.check(&source)?;
     let mesh_path = case.mesh_path(&source)?;
-    let mut mesh = mesh::read(&mesh_path, &ReadOptions::default())?;
+    let mut mesh = mesh::read(&mesh_path, &case.read_options(&source)?)?;
     for _ in 0..case.mesh.refine {
         mesh = mesh::refine(&mesh).map_err(|e| source.error(&["mesh", "refine"], &e.to_string()))?;
     }

@@ -7,6 +7,7 @@ use crate::gas::{entropy, primitive, sound_speed, temperature};
 use crate::gradient::NodeRecord;
 use crate::output::{Field, Restart};
 use crate::residual::primitive_of;
+use chromaflow::BlockCsr;
 use chromaflow::order::PlanReport;
 
 /// The present state; the last finished time level; the one before.
@@ -191,6 +192,24 @@ impl FlowSolver {
     /// The Jacobian of the last step (in `dsh` with its off-diagonal blocks converted; its diagonal blocks are inverted), its rows in the solver's order.
     pub fn jacobian(&self) -> &chromaflow::Jacobian {
         &self.jacobian
+    }
+
+    /// The linear system A dq = b that the next step would solve: the Jacobian at the present state and CFL number, its
+    /// diagonal not yet inverted, and the residual (the step subtracts dq). Off-diagonal blocks have f32 values under
+    /// the policies `ds` and `dsh`.
+    ///
+    /// **Shapes**: one row a node, in the mesh's own order (the first plane's of a planar mesh), blocks of 5 x 5,
+    /// variables density, momentum and energy.
+    pub fn linear_system(&mut self) -> (BlockCsr, Vec<f64>) {
+        self.iteration += 1; // the order in space may depend on it
+        self.compute_residual();
+        self.iteration -= 1;
+        self.assemble();
+        let permutation = &self.plan.permutation;
+        let matrix = self.jacobian.to_csr().permuted(&permutation.inverse());
+        let mut rhs = vec![0.0; 5 * self.q.len()];
+        permutation.scatter(5, self.residual.as_flattened(), &mut rhs);
+        (matrix, rhs)
     }
 
     /// The residual at the last step, in the solver's order.

@@ -157,7 +157,15 @@ impl Machine {
                 relaxation = Relaxation { smoother, matrix, options: sweeps(options) };
                 &mut relaxation
             }
-            Inverse::Ilu { ilu, .. } => ilu,
+            Inverse::Ilu { ilu, .. } => {
+                if options.method == Method::Ilu0 {
+                    let fixed = options.tolerance == 0.0;
+                    let total = if fixed { options.sweeps } else { options.max_iterations };
+                    let control = Control { max_iterations: total, ..control };
+                    return Ok(Richardson::default().solve(team, a, ilu, b, x, &control));
+                }
+                ilu
+            }
             Inverse::None => {
                 identity = Identity;
                 &mut identity

@@ -43,13 +43,15 @@ pub enum Method {
     Multicolor,
     /// Block Jacobi sweeps alone.
     Jacobi,
+    /// Corrections by block ILU(0) alone, x <- x + M (b - A x).
+    Ilu0,
     /// Restarted flexible GMRES around a preconditioner.
     #[default]
     Gmres,
     /// BiCGStab around a preconditioner.
     BiCgStab,
 }
-named!(Method, "method": Multicolor = "multicolor", Jacobi = "jacobi", Gmres = "gmres", BiCgStab = "bicgstab");
+named!(Method, "method": Multicolor = "multicolor", Jacobi = "jacobi", Ilu0 = "ilu0", Gmres = "gmres", BiCgStab = "bicgstab");
 
 /// What a Krylov method is preconditioned with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -67,7 +69,7 @@ pub enum PreconditionerKind {
 }
 named!(
     PreconditionerKind,
-    "preconditioner": Multicolor = "multicolor", Jacobi = "jacobi", Ilu = "ilu", None = "none"
+    "preconditioner": Multicolor = "multicolor", Jacobi = "jacobi", Ilu = "ilu0", None = "none"
 );
 
 /// Everything about a solve that is chosen at run time.
@@ -147,6 +149,7 @@ impl SolverOptions {
         match self.method {
             Method::Multicolor => PreconditionerKind::Multicolor,
             Method::Jacobi => PreconditionerKind::Jacobi,
+            Method::Ilu0 => PreconditionerKind::Ilu,
             Method::Gmres | Method::BiCgStab => self.preconditioner,
         }
     }

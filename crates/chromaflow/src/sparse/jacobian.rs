@@ -174,6 +174,46 @@ impl Jacobian {
         Ok(())
     }
 
+    /// The whole matrix in f64, diagonal blocks in their places; the inverse of [`from_csr`](Self::from_csr) where the
+    /// off-diagonal blocks are in f64.
+    pub fn to_csr(&self) -> BlockCsr {
+        let (p, q, rows) = (&self.pattern, self.nb * self.nb, self.rows());
+        let mut row_ptr = Vec::with_capacity(rows + 1);
+        let mut col_idx = Vec::with_capacity(p.nnzb() + rows);
+        let mut values = Vec::with_capacity((p.nnzb() + rows) * q);
+        row_ptr.push(0);
+        for row in 0..rows {
+            let before = p.columns(row).partition_point(|&c| (c as usize) < row);
+            let (range, mid) = (p.range(row), p.range(row).start + before);
+            for k in range.start..mid {
+                self.push_off(row, k, &mut values);
+            }
+            values.extend_from_slice(&self.diag[row * q..(row + 1) * q]);
+            for k in mid..range.end {
+                self.push_off(row, k, &mut values);
+            }
+            col_idx.extend_from_slice(&p.columns(row)[..before]);
+            col_idx.push(row as u32);
+            col_idx.extend_from_slice(&p.columns(row)[before..]);
+            row_ptr.push(col_idx.len() as u32);
+        }
+        let pattern =
+            BlockPattern::new(rows, row_ptr, col_idx).expect("columns ascend, the diagonal among them");
+        BlockCsr::new(pattern, self.nb, values).expect("one block an entry")
+    }
+
+    fn push_off(&self, row: usize, k: usize, out: &mut Vec<f64>) {
+        let at = k * self.nb * self.nb..(k + 1) * self.nb * self.nb;
+        match &self.off {
+            OffDiagonal::F64(v) => out.extend_from_slice(&v[at]),
+            OffDiagonal::F32(v) => out.extend(v[at].iter().map(|&x| f64::from(x))),
+            OffDiagonal::F16 { values, unscale } => {
+                let unscale = f64::from(unscale[if unscale.len() == 1 { 0 } else { row }]);
+                out.extend(values[at].iter().map(|&x| f64::from(x) * unscale));
+            }
+        }
+    }
+
     /// Where the off-diagonal blocks are.
     pub fn pattern(&self) -> &Arc<BlockPattern> {
         &self.pattern

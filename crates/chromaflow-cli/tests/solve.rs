@@ -1,0 +1,143 @@
+//! `chromaflow solve` from the outside: exit statuses, JSON, files.
+
+use chromaflow::sparse::io::{read_vector, write_matrix};
+use chromaflow::{BlockCsr, BlockPattern};
+use std::path::Path;
+use std::process::Command;
+
+struct Run {
+    status: i32,
+    error: String,
+    json: serde_json::Value,
+}
+
+fn solve(folder: &Path, args: &str) -> Run {
+    let json = folder.join("out.json");
+    let _ = std::fs::remove_file(&json);
+    let output = Command::new(env!("CARGO_BIN_EXE_chromaflow"))
+        .current_dir(folder)
+        .args(["solve", "--threads", "2", "--quiet", "--json", "out.json"])
+        .args(args.split_whitespace())
+        .output()
+        .expect("the binary runs");
+    assert!(output.stdout.is_empty(), "--quiet prints nothing");
+    let text = std::fs::read_to_string(&json).unwrap_or_else(|_| "null".into());
+    Run {
+        status: output.status.code().expect("no signal"),
+        error: String::from_utf8_lossy(&output.stderr).into_owned(),
+        json: serde_json::from_str(&text).expect("valid JSON"),
+    }
+}
+
+/// A chain of 50 rows of 2 x 2 blocks; `diagonal` decides whether sweeps converge.
+fn chain(diagonal: f64) -> BlockCsr {
+    let mut row_ptr = vec![0];
+    let mut col_idx = Vec::new();
+    for row in 0..50_u32 {
+        col_idx.extend(row.saturating_sub(1)..(row + 2).min(50));
+        row_ptr.push(col_idx.len() as u32);
+    }
+    let pattern = BlockPattern::new(50, row_ptr, col_idx).unwrap();
+    let mut values = Vec::new();
+    for row in 0..50 {
+        for &col in pattern.columns(row) {
+            let d = if col as usize == row { diagonal } else { -1.0 };
+            values.extend([d, 0.25, 0.0, d]);
+        }
+    }
+    BlockCsr::new(pattern, 2, values).unwrap()
+}
+
+#[test]
+fn a_solve_reports_and_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    write_matrix(&at.join("a.petsc.gz"), &chain(4.0), Some(&[1.0; 100])).unwrap();
+    let run = solve(at, "a.petsc.gz --solution x.mtx.xz --history h.csv --tol 1e-12");
+    assert_eq!((run.status, run.error.as_str()), (0, ""));
+    for key in [
+        "outcome",
+        "iterations",
+        "relative_residual",
+        "solution_norm",
+        "rows",
+        "block_size",
+        "colors",
+        "time_s",
+    ] {
+        assert!(!run.json[key].is_null(), "{key}");
+    }
+    assert_eq!(run.json["outcome"], "converged");
+    assert_eq!(
+        (&run.json["rows"], &run.json["block_size"], &run.json["colors"]),
+        (&50.into(), &2.into(), &2.into())
+    );
+    let x = read_vector(&at.join("x.mtx.xz")).unwrap();
+    let norm = x.iter().map(|v| v * v).sum::<f64>().sqrt();
+    assert!((norm - run.json["solution_norm"].as_f64().unwrap()).abs() < 1e-12 * norm);
+    let history = std::fs::read_to_string(at.join("h.csv")).unwrap();
+    let iterations = run.json["iterations"].as_u64().unwrap() as usize;
+    assert_eq!(
+        history.lines().count(),
+        iterations + 2,
+        "a header, the first residual, one line an iteration"
+    );
+    for method in ["multicolor", "jacobi", "ilu0", "bicgstab", "gmres --precond ilu0"] {
+        for policy in ["d", "ds", "dsh"] {
+            let run =
+                solve(at, &format!("a.petsc.gz --rhs known --method {method} --policy {policy} --tol 1e-11"));
+            assert_eq!((run.status, &run.json["outcome"]), (0, &"converged".into()), "{method} {policy}");
+            assert!(run.json["solution_error"].as_f64().unwrap() < 1e-9, "{method} {policy}");
+        }
+    }
+}
+
+#[test]
+fn short_outcomes_are_status_1() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    write_matrix(&at.join("a.mtx"), &chain(4.0), None).unwrap();
+    write_matrix(&at.join("bad.mtx"), &chain(0.4), None).unwrap();
+    let fixed = solve(at, "a.mtx --method multicolor --sweeps 3");
+    assert_eq!((fixed.status, &fixed.json["iterations"]), (0, &3.into()), "all sweeps that were asked for");
+    let short = solve(at, "a.mtx --method multicolor --tol 1e-12 --max-iterations 3");
+    assert_eq!((short.status, &short.json["outcome"]), (1, &"iteration_limit".into()));
+    let diverged = solve(at, "bad.mtx --method jacobi --sweeps 200");
+    assert_eq!((diverged.status, &diverged.json["outcome"]), (1, &"diverged".into()));
+}
+
+#[test]
+fn bad_input_is_status_2_and_an_unwritable_folder_3() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let market = |name: &str, body: &str| {
+        let text = format!("%%MatrixMarket matrix coordinate real general\n{body}");
+        std::fs::write(at.join(name), text).unwrap();
+    };
+    market("nan.mtx", "2 2 2\n1 1 1\n2 2 nan\n");
+    market("wide.mtx", "1 2 2\n1 1 1\n1 2 1\n");
+    market("zero.mtx", "2 2 3\n1 1 1\n1 2 5\n2 2 0\n");
+    market("hole.mtx", "2 2 2\n1 1 1\n1 2 1\n");
+    market("cut.mtx", "2 2 2\n1 1 1\n");
+    market("fine.mtx", "3 3 3\n1 1 1\n2 2 1\n3 3 1\n");
+    for (args, words) in [
+        ("nan.mtx", "row 2, column 2 is NaN"),
+        ("wide.mtx", "square"),
+        ("zero.mtx --block-size 1", "first in row 1"),
+        ("hole.mtx --block-size 1", "row 1 has no diagonal block"),
+        ("cut.mtx", "1 of 2 entries"),
+        ("fine.mtx --block-size 2", "sizes that do: 1, 3"),
+        ("fine.mtx --rhs embedded", "--rhs ones"),
+        ("fine.mtx --rhs missing.mtx", "missing.mtx"),
+        ("missing.mtx", "missing.mtx"),
+        ("fine.mtx --method magic", "multicolor, jacobi, ilu0, gmres, bicgstab"),
+        ("fine.mtx --damping 3", "damping is 3"),
+    ] {
+        let run = solve(at, args);
+        assert_eq!(run.status, 2, "{args}: {}", run.error);
+        assert!(run.error.contains(words), "{args}: {}", run.error);
+        assert!(run.json.is_null(), "{args}: nothing is written");
+    }
+    let run = solve(at, "fine.mtx --solution nowhere/x.mtx");
+    assert_eq!(run.status, 3, "{}", run.error);
+}
