@@ -217,7 +217,7 @@ fn row_scale(nb: usize, a: &[f64], scale: &mut [f64]) {
 fn test_rhs(nb: usize, a: &[f64], rhs: &mut [f64]) {
     row_scale(nb, a, rhs);
     for r in 0..nb {
-        rhs[r] *= 1.0 + (r as f64 * 0.618_033_988_749_895).fract();
+        rhs[r] *= 1.0 + (r as f64 * super::GOLDEN).fract();
     }
 }
 

@@ -6,13 +6,17 @@
 //! fails is factored again with partial pivoting, and the row that holds it is reported.
 
 mod dense;
+mod lanes;
 #[cfg(test)]
 mod tests;
 
 #[cfg(test)]
 use dense::add_product;
 pub(crate) use dense::{Workspace, factor_guarded, invert_guarded, multiply_factored, solve_factored};
+pub(crate) use lanes::{MOST as MOST_IN_LANES, Task as LaneTask, run as run_in_lanes};
 
+/// Makes the guard's right-hand side irregular: the golden ratio less one.
+const GOLDEN: f64 = 0.618_033_988_749_895;
 /// Largest residual of the guard's solve, against the sum of its terms: about 1e4 roundings.
 const GUARD: f64 = 2e-12;
 /// Largest sum of terms, against the right-hand side: larger ones cancel, the block is close to singular.
@@ -68,6 +72,11 @@ impl Lu {
     /// What became of the block.
     pub fn health(&self) -> BlockHealth {
         self.health
+    }
+
+    /// The values, as they lie.
+    pub fn factors(&self) -> &[f64] {
+        &self.factors
     }
 
     /// x <- A^-1 x.

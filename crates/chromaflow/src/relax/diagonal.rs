@@ -3,7 +3,9 @@
 
 use super::kernel::{Diagonal, Pivots};
 use super::schedule::Schedule;
-use crate::block::{BlockHealth, Workspace, factor_guarded, invert_guarded};
+use crate::block::{
+    BlockHealth, LaneTask, MOST_IN_LANES, Workspace, factor_guarded, invert_guarded, run_in_lanes,
+};
 use crate::rim::{Size, with_size};
 use crate::simd::{Kernel, Simd, dispatch};
 use chromaflow_device::{Buffer, Isa, Team};
@@ -180,7 +182,7 @@ impl<Z: Size> Kernel for FactorRows<'_, Z> {
         let Self { to, from, size, rows, form, work, bad } = self;
         let nb = size.get();
         let q = nb * nb;
-        for row in rows {
+        let mut one = |row: usize| {
             // SAFETY: `to` holds q values for every row, and this row is the caller's alone.
             let block = unsafe { std::slice::from_raw_parts_mut(to.add(row * q), q) };
             if let Some(from) = from {
@@ -192,6 +194,110 @@ impl<Z: Size> Kernel for FactorRows<'_, Z> {
             };
             if health != BlockHealth::Sound {
                 bad.push(Bad { row: row as u32, health, pivots: work.pivots().into() });
+            }
+        };
+        if (1..=MOST_IN_LANES).contains(&Z::KNOWN) {
+            let task = match form {
+                DiagonalForm::Lu => LaneTask::Factor,
+                DiagonalForm::Inverse => LaneTask::Invert,
+            };
+            let from = from.map_or(to.cast_const(), |from| from[..rows.end * q].as_ptr());
+            // SAFETY: as above; `from` was just seen to hold these rows, and the instruction set is there.
+            unsafe { run_in_lanes::<S::F64>(nb, task, from, to, rows, one) };
+        } else {
+            rows.for_each(&mut one);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Lu, inverse};
+    use crate::{BlockPattern, RowBatches};
+
+    const ROWS: usize = 83;
+    const EXCHANGE: [usize; 3] = [0, 21, 82];
+    const SINGULAR: [usize; 2] = [22, 40];
+
+    /// Diagonal blocks in rows of different units, some of which need exchanges or have no inverse.
+    fn blocks(nb: usize) -> Vec<f64> {
+        let mut state = 1_u64;
+        let mut blocks = vec![0.0; ROWS * nb * nb];
+        for (row, block) in blocks.chunks_exact_mut(nb * nb).enumerate() {
+            for (i, v) in block.iter_mut().enumerate() {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let dominant = if i % (nb + 1) == 0 { nb as f64 } else { 0.0 };
+                let unit = 10.0_f64.powi(3 * (i % nb) as i32 - 6);
+                *v = unit * ((state >> 40) as f64 / 16777216.0 - 0.5 + dominant);
+            }
+            if EXCHANGE.contains(&row) && nb > 1 {
+                block[0] = 0.0;
+                block[1] = 2.0 * nb as f64;
+                block[nb] = 3.0 * nb as f64;
+            }
+            match SINGULAR.iter().position(|&r| r == row) {
+                Some(0) => block.fill(0.0),
+                Some(_) => block[nb * nb - 1] = f64::NAN,
+                None => {}
+            }
+        }
+        blocks
+    }
+
+    fn factored(nb: usize, form: DiagonalForm, isa: Isa, threads: usize) -> (Vec<f64>, FactorReport) {
+        let team = Team::new(threads);
+        let pattern = BlockPattern::new(ROWS, vec![0; ROWS + 1], vec![]).unwrap();
+        let batches = RowBatches::new(vec![0, 30, ROWS as u32]);
+        let schedule = Schedule::for_team(&pattern, 128, &batches, &team);
+        let mut blocks = blocks(nb);
+        let (_, report) = factor(&team, &schedule, isa, nb, form, Target::InPlace(&mut blocks));
+        (blocks, report)
+    }
+
+    #[test]
+    fn every_instruction_set_and_grouping_gives_the_factors_of_single_blocks() {
+        for nb in 1..=10 {
+            for isa in Isa::available() {
+                for form in [DiagonalForm::Inverse, DiagonalForm::Lu] {
+                    let what = format!("nb {nb} {} {form:?}", isa.name());
+                    let (found, report) = factored(nb, form, isa, 1);
+                    assert_eq!(report.singular_rows, [22, 40], "{what}");
+                    let exchanged: &[u32] = if nb == 1 { &[] } else { &[0, 21, 82] };
+                    assert_eq!(report.pivoted_rows, exchanged, "{what}");
+                    for (row, original) in blocks(nb).chunks_exact(nb * nb).enumerate() {
+                        if SINGULAR.contains(&row) {
+                            continue;
+                        }
+                        let expected = match form {
+                            DiagonalForm::Inverse => inverse(nb, original).0,
+                            DiagonalForm::Lu => Lu::factor(nb, original).factors().to_vec(),
+                        };
+                        for (i, (f, e)) in found[row * nb * nb..].iter().zip(&expected).enumerate() {
+                            // Columns of the inverse have units, as rows of U have.
+                            let scale = (0..nb).map(|k| {
+                                let k = if form == DiagonalForm::Inverse {
+                                    i / nb * nb + k
+                                } else {
+                                    k * nb + i % nb
+                                };
+                                expected[k].abs()
+                            });
+                            let scale = scale.fold(0.0, f64::max);
+                            assert!((f - e).abs() <= 1e-12 * scale, "{what} row {row}: {f} for {e}");
+                        }
+                    }
+                    for threads in [2, 3, 5] {
+                        let (other, same) = factored(nb, form, isa, threads);
+                        assert!(same == report, "{what} on {threads} threads");
+                        let equal = |row: &usize| {
+                            let values = row * nb * nb..(row + 1) * nb * nb;
+                            other[values.clone()] == found[values]
+                        };
+                        let sound = (0..ROWS).filter(|row| !SINGULAR.contains(row));
+                        assert!(sound.clone().filter(equal).eq(sound), "{what} on {threads} threads");
+                    }
+                }
             }
         }
     }

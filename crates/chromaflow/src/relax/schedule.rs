@@ -28,8 +28,8 @@ enum Step {
     /// One batch; member m has the rows between cuts m and m + 1.
     Shared(Vec<u32>),
     /// Successive batches, all done by the first member in order; `chained` when they are so small that a row may need
-    /// one that was updated just before it.
-    Alone { rows: Range<u32>, chained: bool },
+    /// one that was updated just before it, `single` when it is but one.
+    Alone { rows: Range<u32>, chained: bool, single: bool },
 }
 
 impl Schedule {
@@ -46,11 +46,16 @@ impl Schedule {
             let (first, total) = (cost(batch.start), cost(batch.end) - cost(batch.start));
             if members == 1 || total * nb * nb < members * VALUES_WORTH_SHARING {
                 let small = batch.len() < ROWS_IN_FLIGHT;
+                // A member on its own has no barriers to save.
+                let join = small || members > 1;
                 match steps.last_mut() {
-                    Some(Step::Alone { rows, chained }) if *chained == small => rows.end = batch.end as u32,
+                    Some(Step::Alone { rows, chained, single }) if join && *chained == small => {
+                        rows.end = batch.end as u32;
+                        *single = false;
+                    }
                     _ => {
                         let rows = batch.start as u32..batch.end as u32;
-                        steps.push(Step::Alone { rows, chained: small });
+                        steps.push(Step::Alone { rows, chained: small, single: true });
                     }
                 }
                 continue;
@@ -98,6 +103,11 @@ impl Schedule {
     /// Whether rows of a step may need the row updated just before them.
     pub(super) fn chained(&self, step: usize) -> bool {
         matches!(self.steps[step], Step::Alone { chained: true, .. })
+    }
+
+    /// Whether the rows of a step are independent of one another, so that any order gives the same.
+    pub(super) fn independent(&self, step: usize) -> bool {
+        !matches!(self.steps[step], Step::Alone { single: false, .. })
     }
 
     /// All rows of `member`: those whose data it should write first.

@@ -455,10 +455,13 @@ impl<P: Precision> Run<'_, P> {
         for step in 0..steps {
             let step = if backward { steps - 1 - step } else { step };
             let rows = engine.schedule.rows(step, member.rank());
+            // Memory is read faster upwards, so rows go backward only where that matters.
+            let backward = backward && !engine.schedule.independent(step);
             // SAFETY: lengths were checked, the instruction set too; a member writes only its rows of a batch, whose
             // rows do not read one another (checked when the relaxation was made), and barriers part the batches.
             unsafe {
-                sweep_rows(engine.isa, engine.nb, &data, rows, backward, engine.schedule.chained(step));
+                let chained = engine.schedule.chained(step);
+                sweep_rows(engine.isa, engine.nb, &data, rows, backward, chained);
             };
             member.barrier();
         }

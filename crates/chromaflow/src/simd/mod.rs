@@ -68,10 +68,24 @@ pub(crate) trait Narrow: Vector<Elem = f32> {
     unsafe fn store_f16(self, to: *mut half::f16);
 }
 
+/// What eliminating several blocks at a time needs beyond [`Vector`].
+///
+/// # Safety
+/// As [`Vector`].
+pub(crate) trait Wide: Vector<Elem = f64> + Load<f64> {
+    unsafe fn mul(self, other: Self) -> Self;
+    unsafe fn recip(self) -> Self;
+    unsafe fn abs(self) -> Self;
+    /// The larger of both, `other` where `self` is NaN.
+    unsafe fn max(self, other: Self) -> Self;
+    /// One bit for each lane: `self <= other`, not where one is NaN.
+    unsafe fn at_most(self, other: Self) -> u32;
+}
+
 /// The vector types of an instruction set.
 pub(crate) trait Simd: Copy {
     type F32: Narrow + Load<f32> + Load<half::f16>;
-    type F64: Vector<Elem = f64> + Load<f64> + Load<f32> + Load<half::f16>;
+    type F64: Wide + Load<f32> + Load<half::f16>;
 }
 
 /// Code to be compiled for every instruction set. Implementations of `run` are `#[inline(always)]`, as is everything

@@ -3,7 +3,7 @@
 //!
 //! SAFETY: the only unsafe operations are accesses through pointers, within the bounds that [`Vector`] asks for.
 
-use super::{Load, Narrow, Simd, Vector};
+use super::{Load, Narrow, Simd, Vector, Wide};
 use half::f16;
 use std::array::from_fn;
 
@@ -161,6 +161,29 @@ impl Narrow for Lanes<f32, 8> {
     #[inline(always)]
     unsafe fn store_f16(self, to: *mut f16) {
         to.cast::<[u16; 8]>().write_unaligned(from_fn(|l| narrow(self.0[l])));
+    }
+}
+
+impl Wide for Lanes<f64, 8> {
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        Self(from_fn(|l| self.0[l] * other.0[l]))
+    }
+    #[inline(always)]
+    unsafe fn recip(self) -> Self {
+        Self(self.0.map(|v| 1.0 / v))
+    }
+    #[inline(always)]
+    unsafe fn abs(self) -> Self {
+        Self(self.0.map(f64::abs))
+    }
+    #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        Self(from_fn(|l| if self.0[l] > other.0[l] { self.0[l] } else { other.0[l] }))
+    }
+    #[inline(always)]
+    unsafe fn at_most(self, other: Self) -> u32 {
+        (0..8).map(|l| u32::from(self.0[l] <= other.0[l]) << l).sum()
     }
 }
 

@@ -4,7 +4,7 @@
 //! SAFETY: intrinsics need their instruction set, which [`Vector`] demands of its callers and `run_*` get from
 //! [`dispatch`](super::dispatch); pointers are accessed within the bounds that [`Vector`] asks for.
 
-use super::{Kernel, Load, Narrow, Simd, Vector};
+use super::{Kernel, Load, Narrow, Simd, Vector, Wide};
 use half::f16;
 #[allow(clippy::wildcard_imports)] // intrinsics by the dozen
 use std::arch::x86_64::*;
@@ -272,5 +272,51 @@ impl Narrow for __m256 {
     #[inline(always)]
     unsafe fn store_f16(self, to: *mut f16) {
         _mm_storeu_si128(to.cast(), _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(self));
+    }
+}
+
+impl Wide for __m512d {
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        _mm512_mul_pd(self, other)
+    }
+    #[inline(always)]
+    unsafe fn recip(self) -> Self {
+        _mm512_div_pd(_mm512_set1_pd(1.0), self)
+    }
+    #[inline(always)]
+    unsafe fn abs(self) -> Self {
+        _mm512_abs_pd(self)
+    }
+    #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        _mm512_max_pd(self, other)
+    }
+    #[inline(always)]
+    unsafe fn at_most(self, other: Self) -> u32 {
+        _mm512_cmp_pd_mask::<_CMP_LE_OQ>(self, other).into()
+    }
+}
+
+impl Wide for __m256d {
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        _mm256_mul_pd(self, other)
+    }
+    #[inline(always)]
+    unsafe fn recip(self) -> Self {
+        _mm256_div_pd(_mm256_set1_pd(1.0), self)
+    }
+    #[inline(always)]
+    unsafe fn abs(self) -> Self {
+        _mm256_andnot_pd(_mm256_set1_pd(-0.0), self)
+    }
+    #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        _mm256_max_pd(self, other)
+    }
+    #[inline(always)]
+    unsafe fn at_most(self, other: Self) -> u32 {
+        _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_LE_OQ>(self, other)) as u32
     }
 }
