@@ -291,10 +291,18 @@ impl Kernel for Round<'_> {
         unsafe {
             let unscale = S::F32::splat(unscale);
             let mut loss = S::F32::zero();
-            let mut step = |v: S::F32, to: *mut f16| {
+            // One place for the body: a closure called from two would be compiled without the vector instructions.
+            for i in (0..len).step_by(lanes) {
+                let mut last = [f16::ZERO; 16];
+                let whole = len - i >= lanes;
+                let (v, to_v) = if whole {
+                    (<S::F32 as Load<f32>>::load(from.add(i)), to.add(i))
+                } else {
+                    (S::F32::load_first(from.add(i), S::F32::first(len - i)), last.as_mut_ptr())
+                };
                 let scaled = v.div(unscale);
-                scaled.store_f16(to);
-                let back = <S::F32 as Load<f16>>::load(to);
+                scaled.store_f16(to_v);
+                let back = <S::F32 as Load<f16>>::load(to_v);
                 let (size, kept) = (scaled.abs(), back.abs());
                 in_zero += size.count_at_most(0.0);
                 out_zero += kept.count_at_most(0.0);
@@ -303,16 +311,9 @@ impl Kernel for Round<'_> {
                 vectors += 1;
                 let part = back.sub(scaled).abs().div(size);
                 loss = part.where_between(kept, f32::MIN_POSITIVE, LARGEST).max(loss);
-            };
-            let whole = len / lanes * lanes;
-            for i in (0..whole).step_by(lanes) {
-                step(<S::F32 as Load<f32>>::load(from.add(i)), to.add(i));
-            }
-            if whole < len {
-                let mut last = [f16::ZERO; 16];
-                let mask = S::F32::first(len - whole);
-                step(S::F32::load_first(from.add(whole), mask), last.as_mut_ptr());
-                std::ptr::copy_nonoverlapping(last.as_ptr(), to.add(whole), len - whole);
+                if !whole {
+                    std::ptr::copy_nonoverlapping(last.as_ptr(), to.add(i), len - i);
+                }
             }
             loss.store(lane_loss.as_mut_ptr());
         }
