@@ -59,7 +59,7 @@ fn a_missing_marker() {
 
 #[test]
 fn no_such_mesh() {
-    refused(&CASE.replace("cube.su2", "cub.su2"), "", &["case.toml:2:1", "no such mesh file", "cub.su2"]);
+    refused(&CASE.replace("cube.su2", "cub.su2"), "", &["case.toml:2:1", "no such file", "cub.su2"]);
 }
 
 #[test]

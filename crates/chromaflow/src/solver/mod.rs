@@ -46,7 +46,7 @@ use std::sync::Arc;
 ///
 /// let (diagonal, neighbor) = ([4.0, 1.0, 0.0, 4.0], [-1.0, 0.0, 0.0, -1.0]);
 /// let blocks = [diagonal, neighbor, diagonal, neighbor, neighbor, diagonal, neighbor];
-/// solver.set_values(&blocks.concat(), BlockLayout::RowMajor)?;
+/// solver.set_values(&blocks.concat(), BlockLayout::ColumnMajor)?;
 ///
 /// let mut x = [0.0; 6];
 /// let report = solver.solve(&[3.0, 4.0, 2.0, 3.0, 3.0, 4.0], &mut x)?;
