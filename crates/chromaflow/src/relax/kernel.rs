@@ -246,7 +246,11 @@ unsafe fn update_row<S: Simd, P: Precision, Z: Size>(
         (sum.as_mut_ptr().cast::<P::X>(), rest.as_mut_ptr().cast::<f64>(), new.as_mut_ptr().cast::<f64>());
 
     row_product::<P::Sum<S>, P::Off, Z, Direct>(&data.off, size, row, data.x_in, sum, ahead, chained);
-    if let (1, Diagonal::Inverse(inverse)) = (Z::KNOWN, data.diag) {
+    if Z::KNOWN == 1 {
+        // Only one entry of `sum` was written, so no vector may be read. The factor of one value is its reciprocal.
+        let (Diagonal::Inverse(inverse) | Diagonal::Lu(inverse, _)) = data.diag else {
+            unreachable!("sweeps need a factored diagonal")
+        };
         let rest = *data.b.add(row) - data.off.unscale.of(row) * (*sum).into();
         let old: f64 = (*data.x_in.add(row)).into();
         let new = *inverse.add(row) * rest;
