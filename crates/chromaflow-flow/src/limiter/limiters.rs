@@ -33,7 +33,7 @@ pub fn limiter_barth<T: Real>(allowed: T, slope: T) -> T {
 ///
 /// ```
 /// use chromaflow_flow::limiter::limiter_venkatakrishnan;
-/// assert_eq!(limiter_venkatakrishnan(0.0, 1.0, 0.0), 0.0);
+/// assert!(limiter_venkatakrishnan(0.0, 1.0, 0.0) < 1e-29);
 /// assert!(limiter_venkatakrishnan(0.0, 1e-4, 1e-2) > 0.999_99);
 /// ```
 #[inline(always)]
