@@ -7,6 +7,7 @@ pub mod dual;
 pub mod flux;
 pub mod gas;
 pub mod gradient;
+pub mod grid;
 pub mod jacobian;
 pub mod limiter;
 pub mod march;

@@ -9,7 +9,7 @@ mod check;
 mod error;
 mod faces;
 mod info;
-mod io;
+pub(crate) mod io;
 mod kind;
 mod places;
 mod raw;

@@ -6,6 +6,7 @@ mod planar;
 mod tests;
 
 pub use boxes::{Cells, box_mesh};
+pub(crate) use planar::graded;
 pub use planar::{Airfoil, Channel, Cylinder, FlatPlate, Plane};
 
 /// Pseudo-random number in [-1, 1) from a counter (SplitMix64): the same on every machine.

@@ -86,7 +86,7 @@ impl Plane {
 }
 
 /// Share of the way after `i` of `n` steps, each `growth` times as long as the one before.
-fn graded(i: usize, n: usize, growth: f64) -> f64 {
+pub(crate) fn graded(i: usize, n: usize, growth: f64) -> f64 {
     if (growth - 1.0).abs() < 1e-12 {
         return i as f64 / n as f64;
     }
@@ -110,24 +110,22 @@ pub struct Channel {
 impl Channel {
     /// The mesh.
     pub fn mesh(&self) -> Mesh {
+        Plane { cells: self.cells, periodic: false, triangles: self.triangles }
+            .mesh(|i, j| self.point(i, j), |side, _| ["inlet", "outlet", "lower", "upper"][side])
+    }
+
+    pub(crate) fn point(&self, i: usize, j: usize) -> [f64; 2] {
         let [ni, nj] = self.cells;
         // A circle through (1, 0), (1.5, thickness), (2, 0).
         let radius = (0.25 + self.thickness * self.thickness) / (2.0 * self.thickness);
-        let floor = |x: f64| {
-            let off = x - 1.5;
-            if off.abs() >= 0.5 {
-                0.0
-            } else {
-                (radius * radius - off * off).sqrt() - radius + self.thickness
-            }
+        let (x, t) = (3.0 * i as f64 / ni as f64, j as f64 / nj as f64);
+        let off = x - 1.5;
+        let floor = if off.abs() >= 0.5 {
+            0.0
+        } else {
+            (radius * radius - off * off).sqrt() - radius + self.thickness
         };
-        Plane { cells: self.cells, periodic: false, triangles: self.triangles }.mesh(
-            |i, j| {
-                let (x, t) = (3.0 * i as f64 / ni as f64, j as f64 / nj as f64);
-                [x, floor(x) * (1.0 - t) + t]
-            },
-            |side, _| ["inlet", "outlet", "lower", "upper"][side],
-        )
+        [x, floor * (1.0 - t) + t]
     }
 }
 
@@ -148,12 +146,8 @@ impl FlatPlate {
     /// The mesh.
     pub fn mesh(&self) -> Mesh {
         let [before, on, away] = self.cells;
-        // Cells grow away from the leading edge on both sides.
-        let x = |i: usize| {
-            if i < before { -0.5 * graded(before - i, before, 1.1) } else { graded(i - before, on, 1.02) }
-        };
         Plane { cells: [before + on, away], periodic: false, triangles: false }.mesh(
-            |i, j| [x(i), self.height * graded(j, away, self.growth)],
+            |i, j| self.point(i, j),
             |side, i| match side {
                 0 => "inlet",
                 1 => "outlet",
@@ -162,6 +156,14 @@ impl FlatPlate {
                 _ => "top",
             },
         )
+    }
+
+    pub(crate) fn point(&self, i: usize, j: usize) -> [f64; 2] {
+        let [before, on, away] = self.cells;
+        // Cells grow away from the leading edge on both sides.
+        let x =
+            if i < before { -0.5 * graded(before - i, before, 1.1) } else { graded(i - before, on, 1.02) };
+        [x, self.height * graded(j, away, self.growth)]
     }
 }
 
@@ -181,16 +183,16 @@ pub struct Cylinder {
 impl Cylinder {
     /// The mesh.
     pub fn mesh(&self) -> Mesh {
+        Plane { cells: self.cells, periodic: true, triangles: self.triangles }
+            .mesh(|i, j| self.point(i, j), |side, _| if side == 2 { "cylinder" } else { "farfield" })
+    }
+
+    pub(crate) fn point(&self, i: usize, j: usize) -> [f64; 2] {
         let [ni, nj] = self.cells;
-        Plane { cells: self.cells, periodic: true, triangles: self.triangles }.mesh(
-            |i, j| {
-                // Clockwise, so that (along, away) is a right-handed pair.
-                let angle = -std::f64::consts::TAU * i as f64 / ni as f64;
-                let r = 0.5 + (self.radius - 0.5) * graded(j, nj, self.growth);
-                [r * angle.cos(), r * angle.sin()]
-            },
-            |side, _| if side == 2 { "cylinder" } else { "farfield" },
-        )
+        // Clockwise, so that (along, away) is a right-handed pair.
+        let angle = -std::f64::consts::TAU * (i % ni) as f64 / ni as f64;
+        let r = 0.5 + (self.radius - 0.5) * graded(j, nj, self.growth);
+        [r * angle.cos(), r * angle.sin()]
     }
 }
 
@@ -221,18 +223,19 @@ impl Airfoil {
 
     /// The mesh.
     pub fn mesh(&self) -> Mesh {
+        Plane { cells: self.cells, periodic: true, triangles: self.triangles }
+            .mesh(|i, j| self.point(i, j), |side, _| if side == 2 { "airfoil" } else { "farfield" })
+    }
+
+    pub(crate) fn point(&self, i: usize, j: usize) -> [f64; 2] {
         let [ni, nj] = self.cells;
-        Plane { cells: self.cells, periodic: true, triangles: self.triangles }.mesh(
-            |i, j| {
-                // From the trailing edge along the lower side, clockwise.
-                let angle = -std::f64::consts::TAU * i as f64 / ni as f64;
-                let x = 0.5 * (1.0 + angle.cos());
-                let y = Self::half_thickness(x) * angle.sin().signum();
-                let t = graded(j, nj, self.growth);
-                let far = [0.5 + self.radius * angle.cos(), self.radius * angle.sin()];
-                [x + t * (far[0] - x), if i == 0 { 0.0 } else { y + t * (far[1] - y) }]
-            },
-            |side, _| if side == 2 { "airfoil" } else { "farfield" },
-        )
+        // From the trailing edge along the lower side, clockwise.
+        let i = i % ni;
+        let angle = -std::f64::consts::TAU * i as f64 / ni as f64;
+        let x = 0.5 * (1.0 + angle.cos());
+        let y = Self::half_thickness(x) * angle.sin().signum();
+        let t = graded(j, nj, self.growth);
+        let far = [0.5 + self.radius * angle.cos(), self.radius * angle.sin()];
+        [x + t * (far[0] - x), if i == 0 { 0.0 } else { y + t * (far[1] - y) }]
     }
 }

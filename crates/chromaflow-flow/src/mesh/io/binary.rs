@@ -40,6 +40,14 @@ impl Bytes {
         Ok(())
     }
 
+    /// Everything up to the end of the file; memory grows as data arrive.
+    pub(crate) fn rest(&mut self) -> Result<Vec<u8>, MeshError> {
+        let mut all = Vec::new();
+        let n = self.input.read_to_end(&mut all).map_err(|e| FileError::new("cannot read", &self.path, e))?;
+        self.offset += n as u64;
+        Ok(all)
+    }
+
     /// Passes over `n` bytes.
     pub(crate) fn skip(&mut self, mut n: u64, what: &str) -> Result<(), MeshError> {
         let mut trash = vec![0; CHUNK];

@@ -1,6 +1,6 @@
 //! Mesh files.
 
-mod binary;
+pub(crate) mod binary;
 mod gmf;
 mod gmsh;
 mod gmsh_write;
@@ -8,7 +8,7 @@ mod mapbc;
 mod patches;
 mod scan;
 mod su2;
-mod text;
+pub(crate) mod text;
 mod ugrid;
 mod write;
 

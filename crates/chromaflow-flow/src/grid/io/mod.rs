@@ -1,0 +1,46 @@
+//! Files of structured grids.
+
+mod header;
+mod nmf;
+mod plot3d;
+mod plot3d_binary;
+mod plot3d_text;
+
+pub use header::{Form, Plot3d, Plot3dOptions};
+pub use nmf::{read_nmf, write_nmf};
+pub use plot3d::{read_plot3d, write_plot3d};
+
+use super::{Grid, GridError};
+use std::path::Path;
+
+/// Reads the points of a grid from a PLOT3D file and its connectivity from a neutral map file; checks the whole.
+///
+/// # Errors
+/// When a file is damaged, the two do not belong together, or the grid is not sound: with file and line, or block and
+/// index.
+pub fn read(points: &Path, map: &Path, options: &Plot3dOptions) -> Result<Grid, GridError> {
+    let blocks = read_plot3d(points, options)?;
+    let (dimensions, mut grid) = read_nmf(map)?;
+    let found: Vec<[usize; 3]> = blocks.iter().map(|b| b.points).collect();
+    if dimensions != found {
+        return Err(GridError::Mismatch(format!(
+            "{} is for blocks of {dimensions:?} points, {} has {found:?}",
+            map.display(),
+            points.display()
+        )));
+    }
+    grid.blocks = blocks;
+    grid.check_points()?;
+    grid.find_translations();
+    grid.check()?;
+    Ok(grid)
+}
+
+/// Writes both files.
+///
+/// # Errors
+/// When one cannot be written.
+pub fn write(points: &Path, map: &Path, grid: &Grid, format: Plot3d) -> Result<(), GridError> {
+    write_plot3d(points, &grid.blocks, format)?;
+    write_nmf(map, grid)
+}
