@@ -18,6 +18,7 @@ pub use topology::{ElementKind, element_edges};
 
 use crate::mesh::{Mesh, Planar};
 use chromaflow::BlockPattern;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Edges, directed areas, control volumes and boundary areas of a mesh.
@@ -51,6 +52,15 @@ pub struct Patch {
     pub nodes: Vec<u32>,
     /// Area vector that points out of the domain, for each of `nodes`.
     pub areas: Vec<[f64; 3]>,
+}
+
+impl Patch {
+    /// Those of its nodes that lie in a range of rows, and their areas.
+    pub fn within(&self, rows: &Range<usize>) -> (&[u32], &[[f64; 3]]) {
+        let bound = |row: usize| self.nodes.partition_point(|&i| (i as usize) < row);
+        let part = bound(rows.start)..bound(rows.end);
+        (&self.nodes[part.clone()], &self.areas[part])
+    }
 }
 
 impl Dual {

@@ -4,6 +4,9 @@
 //! the sum of the derivatives of the same fluxes by the state of i. Both come row by row, eight neighbors at a time: each
 //! flux is linearized once from either side, which costs less than to move blocks between rows, and no two threads ever
 //! write to one block.
+//!
+//! Of Roe's matrix the own side's part needs no block of its own per neighbor: A(q_i, n) is linear in n, so that the sum
+//! over the neighbors is A(q_i) of the summed faces, and |A| is what the other side's block has taken already.
 
 mod positions;
 #[cfg(test)]
@@ -18,28 +21,28 @@ use crate::flux::EntropyFix;
 use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
 use crate::parallel;
-use crate::real::dispatch;
+use crate::real::{Lanes, dispatch};
 use crate::residual::{BoundaryData, primitive_of};
 use chromaflow::{Jacobian, OffDiagonal};
 use chromaflow_device::{Isa, Team};
 
 /// A number that off-diagonal blocks are stored in.
 pub trait Stored: Copy + Send + Sync + Default {
-    /// Rounds.
-    fn from_f64(value: f64) -> Self;
+    /// Rounds the blocks in the lanes to this type and writes as many of them as `out` has room for.
+    fn store<V: Lanes>(blocks: &[V; 25], out: &mut [[Self; 25]]);
 }
 
 impl Stored for f64 {
     #[inline(always)]
-    fn from_f64(value: f64) -> Self {
-        value
+    fn store<V: Lanes>(blocks: &[V; 25], out: &mut [[Self; 25]]) {
+        V::scatter(blocks, out);
     }
 }
 
 impl Stored for f32 {
     #[inline(always)]
-    fn from_f64(value: f64) -> Self {
-        value as f32
+    fn store<V: Lanes>(blocks: &[V; 25], out: &mut [[Self; 25]]) {
+        V::scatter_single(blocks, out);
     }
 }
 
@@ -129,14 +132,17 @@ impl Assembly<'_> {
     }
 
     fn add_boundaries(&self, nodes: &[NodeRecord], diag: &mut [f64]) {
-        let blocks = diag.as_chunks_mut::<25>().0;
-        for (patch, data) in self.dual.patches.iter().zip(self.boundaries) {
-            for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
-                let add = data.flux_jacobian(self.gas, &primitive_of(&nodes[i as usize]), n);
-                for (d, a) in blocks[i as usize].iter_mut().zip(add) {
-                    *d += a;
+        parallel::rows(self.team, self.dual.nodes(), 25, diag, |rows, diag| {
+            let blocks = diag.as_chunks_mut::<25>().0;
+            for (patch, data) in self.dual.patches.iter().zip(self.boundaries) {
+                let (of_rows, areas) = patch.within(&rows);
+                for (&i, n) in of_rows.iter().zip(areas) {
+                    let add = data.flux_jacobian(self.gas, &primitive_of(&nodes[i as usize]), n);
+                    for (d, a) in blocks[i as usize - rows.start].iter_mut().zip(add) {
+                        *d += a;
+                    }
                 }
             }
-        }
+        });
     }
 }

@@ -6,7 +6,7 @@ use crate::dual::Dual;
 use crate::flux::{EntropyFix, flux_jacobian, flux_van_leer_jacobians, roe_absolute};
 use crate::gas::{Gas, Transport, sound_speed};
 use crate::gradient::NodeRecord;
-use crate::real::{LANES, LaneKernel, Lanes, Real};
+use crate::real::{LANES, LaneKernel, Lanes, Real, prefetch};
 use crate::viscous::{flux_viscous_block, spectral_radius_viscous, velocity_and_temperature};
 use std::ops::Range;
 
@@ -42,71 +42,139 @@ impl<T: Stored> LaneKernel for RowBlocks<'_, T> {
 
     #[inline(always)]
     fn run<V: Lanes>(self) {
+        // One loop for each case: what a case does not need takes no registers.
+        match (self.scheme, self.transport) {
+            (JacobianScheme::Roe, None) => self.fill::<V, true, false>(),
+            (JacobianScheme::Roe, Some(_)) => self.fill::<V, true, true>(),
+            (JacobianScheme::VanLeer, None) => self.fill::<V, false, false>(),
+            (JacobianScheme::VanLeer, Some(_)) => self.fill::<V, false, true>(),
+        }
+    }
+}
+
+impl<T: Stored> RowBlocks<'_, T> {
+    #[inline(always)]
+    fn fill<V: Lanes, const ROE: bool, const VISCOUS: bool>(self) {
         let gas = self.gas.lift::<V>();
         let fix = self.fix.lift::<V>();
         let pattern = &self.dual.pattern;
         let first = pattern.row_ptr()[self.rows.start] as usize;
+        let off = self.off.as_chunks_mut::<25>().0;
         for (row, diag) in self.rows.zip(self.diag.as_chunks_mut::<25>().0) {
             let positions = pattern.range(row);
             let left = broadcast::<V>(&self.nodes[row]);
             let wl = [left[0], left[1], left[2], left[3], left[4]];
             let sound = sound_speed(gas, &wl);
             let volume = self.dual.volumes[row];
-            let mut sum = [V::c(0.0); 25];
-            let mut radius = V::c(0.0);
+            // The diagonal block, and half the sum of spectral radii.
+            let mut sum = [V::c(0.0); 26];
+            let mut faces = [V::c(0.0); 3];
             let mut at = positions.start;
             while at < positions.end {
-                let count = LANES.min(positions.end - at);
-                let mut other = [0; LANES];
-                let (mut area, mut used) = ([[0.0; LANES]; 3], [0.0; LANES]);
-                for l in 0..LANES {
-                    // Lanes past the row's end repeat its last position and are left out of the sums.
-                    let k = (at + l).min(positions.end - 1);
-                    used[l] = if l < count { 1.0 } else { 0.0 };
-                    other[l] = pattern.col_idx()[k];
-                    let sign = if other[l] as usize > row { 1.0 } else { -1.0 };
-                    let n = &self.dual.areas[self.dual.edge_of[k] as usize];
-                    for d in 0..3 {
-                        area[d][l] = sign * n[d];
-                    }
-                }
-                let used = V::from_array(&used);
-                let n = [V::from_array(&area[0]), V::from_array(&area[1]), V::from_array(&area[2])];
+                prefetch_faces(self.dual, self.nodes, at + AHEAD);
+                let (other, half) = half_faces::<V>(self.dual, row, at..positions.end);
                 let right = V::gather(self.nodes, &other);
                 let wr = [right[0], right[1], right[2], right[3], right[4]];
-                let (mut own, mut block) = match self.scheme {
-                    JacobianScheme::Roe => {
-                        let absolute = roe_absolute(gas, &wl, &wr, &n, fix);
-                        let mut own = flux_jacobian(gas, &wl, &n);
-                        let mut block = flux_jacobian(gas, &wr, &n);
-                        for i in 0..25 {
-                            own[i] = V::c(0.5) * (own[i] + absolute[i]);
-                            block[i] = V::c(0.5) * (block[i] - absolute[i]);
+                let area = (half[0] * half[0] + half[1] * half[1] + half[2] * half[2]).sqrt();
+                sum[25] += (wl[1] * half[0] + wl[2] * half[1] + wl[3] * half[2]).abs() + sound * area;
+                let mut block = if ROE {
+                    let absolute = roe_absolute(gas, &wl, &wr, &half, fix);
+                    let mut block = flux_jacobian(gas, &wr, &half);
+                    // Short loops: arrays stay in registers where the compiler unrolls all that run over them.
+                    for c in 0..5 {
+                        for r in 0..5 {
+                            sum[c * 5 + r] += absolute[c * 5 + r];
+                            block[c * 5 + r] -= absolute[c * 5 + r];
                         }
-                        (own, block)
                     }
-                    JacobianScheme::VanLeer => flux_van_leer_jacobians(gas, &wl, &wr, &n),
+                    for d in 0..3 {
+                        faces[d] += half[d];
+                    }
+                    block
+                } else {
+                    let (own, block) = flux_van_leer_jacobians(gas, &wl, &wr, &twice(&half));
+                    for c in 0..5 {
+                        for r in 0..5 {
+                            sum[c * 5 + r] += own[c * 5 + r];
+                        }
+                    }
+                    block
                 };
-                let area = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt();
-                let mut speed = (wl[1] * n[0] + wl[2] * n[1] + wl[3] * n[2]).abs() + sound * area;
-                if let Some(transport) = self.transport {
+                if VISCOUS && let Some(transport) = self.transport {
                     let transport = transport.lift::<V>();
-                    speed += spectral_radius_viscous(gas, transport, &wl, &n, V::c(volume));
-                    subtract_viscous(gas, transport, &left, &right, &n, &mut own, &mut block);
+                    let n = twice(&half);
+                    sum[25] += V::c(0.5) * spectral_radius_viscous(gas, transport, &wl, &n, V::c(volume));
+                    subtract_viscous(gas, transport, &left, &right, &n, &mut sum, &mut block);
                 }
-                for i in 0..25 {
-                    sum[i] += used * own[i];
-                }
-                radius += used * speed;
-                store_blocks(&block, &mut self.off[(at - first) * 25..][..count * 25]);
-                at += count;
+                let end = (at + LANES).min(positions.end);
+                T::store(&block, &mut off[at - first..end - first]);
+                at = end;
             }
-            let time = total(radius) / self.cfl + self.shift * volume;
-            for i in 0..25 {
-                diag[i] = total(sum[i]) + if i % 6 == 0 { time } else { 0.0 };
+            if ROE {
+                let own = flux_jacobian(gas, &wl, &faces);
+                for c in 0..5 {
+                    for r in 0..5 {
+                        sum[c * 5 + r] += own[c * 5 + r];
+                    }
+                }
+            }
+            let totals = V::totals(&sum);
+            let time = 2.0 * totals[25] / self.cfl + self.shift * volume;
+            diag.copy_from_slice(&totals[..25]);
+            for c in 0..5 {
+                diag[c * 6] += time;
             }
         }
     }
+}
+
+/// So many positions before their use, nodes and areas are asked for.
+const AHEAD: usize = 4 * LANES;
+
+/// Asks for what eight positions will need.
+#[inline(always)]
+fn prefetch_faces(dual: &Dual, nodes: &[NodeRecord], at: usize) {
+    let (columns, edge_of) = (dual.pattern.col_idx(), &dual.edge_of);
+    if at + LANES <= edge_of.len() {
+        for k in at..at + LANES {
+            prefetch(nodes, columns[k]);
+            prefetch(&dual.areas, edge_of[k]);
+        }
+    }
+}
+
+/// Nodes across the next faces of a row and half the areas that point to them; lanes past the row's end repeat its last
+/// node, with no area.
+#[inline(always)]
+fn half_faces<V: Lanes>(dual: &Dual, row: usize, positions: Range<usize>) -> ([u32; LANES], [V; 3]) {
+    let (columns, edges) = (&dual.pattern.col_idx()[positions.clone()], &dual.edge_of[positions]);
+    let mut other = [columns[columns.len() - 1]; LANES];
+    let mut edge = [edges[edges.len() - 1]; LANES];
+    if let (Some(columns), Some(edges)) = (columns.first_chunk(), edges.first_chunk()) {
+        (other, edge) = (*columns, *edges);
+    } else {
+        for l in 0..LANES {
+            if l < columns.len() && l < edges.len() {
+                (other[l], edge[l]) = (columns[l], edges[l]);
+            }
+        }
+    }
+    let mut node = [0.0; LANES];
+    for l in 0..LANES {
+        node[l] = other[l] as f64;
+    }
+    let forth = V::from_array(&node).gt(V::c(row as f64));
+    let there = V::from_array(&LANE_NUMBERS).lt(V::c(columns.len() as f64));
+    let half = V::select(there, V::select(forth, V::c(0.5), V::c(-0.5)), V::c(0.0));
+    let [x, y, z] = V::gather(&dual.areas, &edge);
+    (other, [half * x, half * y, half * z])
+}
+
+const LANE_NUMBERS: [f64; LANES] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
+
+#[inline(always)]
+fn twice<V: Real>(half: &[V; 3]) -> [V; 3] {
+    [half[0] + half[0], half[1] + half[1], half[2] + half[2]]
 }
 
 #[inline(always)]
@@ -118,13 +186,8 @@ fn broadcast<V: Lanes>(node: &NodeRecord) -> [V; 8] {
     out
 }
 
-#[inline(always)]
-fn total<V: Lanes>(lanes: V) -> f64 {
-    let l = lanes.to_array();
-    ((l[0] + l[1]) + (l[2] + l[3])) + ((l[4] + l[5]) + (l[6] + l[7]))
-}
-
 /// The thin-layer part of the viscous flux from `left` to `right`: differences along the edge taken across the face.
+/// Its derivatives are subtracted from the first 25 of `own` and from `other`; all are zero where there is no area.
 #[inline(always)]
 fn subtract_viscous<V: Real>(
     gas: Gas<V>,
@@ -132,12 +195,12 @@ fn subtract_viscous<V: Real>(
     left: &[V; 8],
     right: &[V; 8],
     n: &[V; 3],
-    own: &mut [V; 25],
+    own: &mut [V; 26],
     other: &mut [V; 25],
 ) {
     let dx = [right[5] - left[5], right[6] - left[6], right[7] - left[7]];
     let length = (dx[0] * dx[0] + dx[1] * dx[1] + dx[2] * dx[2]).sqrt();
-    let area = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(V::c(1e-300));
+    let area = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(V::c(1e-200));
     let inverse = V::c(1.0) / (length * area);
     let weight = [n[0] * inverse, n[1] * inverse, n[2] * inverse];
     let wl = [left[0], left[1], left[2], left[3], left[4]];
@@ -154,22 +217,5 @@ fn subtract_viscous<V: Real>(
     for i in 0..25 {
         own[i] -= by_left[i];
         other[i] -= by_right[i];
-    }
-}
-
-/// Lanes to blocks: rounds whole vectors first, then turns lanes into rows of 25.
-#[inline(always)]
-fn store_blocks<V: Lanes, T: Stored>(block: &[V; 25], out: &mut [T]) {
-    let mut rounded = [[T::default(); LANES]; 25];
-    for (r, lanes) in rounded.iter_mut().zip(block) {
-        let lanes = lanes.to_array();
-        for l in 0..LANES {
-            r[l] = T::from_f64(lanes[l]);
-        }
-    }
-    for (l, out) in out.as_chunks_mut::<25>().0.iter_mut().enumerate() {
-        for i in 0..25 {
-            out[i] = rounded[i][l];
-        }
     }
 }

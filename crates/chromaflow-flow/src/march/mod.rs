@@ -25,7 +25,7 @@ use crate::parallel;
 use crate::residual::{BoundaryData, ViscousElements};
 use chromaflow::order::Plan;
 use chromaflow::{Jacobian, Outcome};
-use chromaflow_device::Team;
+use chromaflow_device::{Buffer, Team};
 use control::CflControl;
 use forces::ForceScale;
 use linear::LinearSolver;
@@ -57,11 +57,12 @@ pub struct FlowSolver {
     /// Conserved state, and the last one known to be good.
     q: Vec<[f64; 5]>,
     last_good: Vec<[f64; 5]>,
-    nodes: Vec<NodeRecord>,
-    gradients: Vec<Gradient>,
+    /// One cache line each.
+    nodes: Buffer<NodeRecord>,
+    gradients: Buffer<Gradient>,
     /// Factors of node-wise limiters; empty where there are none.
     limits: Vec<[f64; 5]>,
-    fluxes: Vec<[f64; 5]>,
+    fluxes: Buffer<[f64; 5]>,
     residual: Vec<[f64; 5]>,
     update: Vec<f64>,
     jacobian: Jacobian,

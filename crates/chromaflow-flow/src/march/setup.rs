@@ -13,7 +13,7 @@ use crate::mesh::{Mesh, Planar};
 use crate::numbering::renumber;
 use crate::residual::{BoundaryData, ViscousElements, is_node_wise, primitive_of};
 use chromaflow::Jacobian;
-use chromaflow_device::Team;
+use chromaflow_device::{Buffer, Team};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -68,10 +68,10 @@ impl FlowSolver {
             }
         }
         let n = dual.nodes();
-        let mut nodes: Vec<NodeRecord> = mesh.nodes[..n]
-            .iter()
-            .map(|x| [free[0], free[1], free[2], free[3], free[4], x[0], x[1], x[2]])
-            .collect();
+        let mut nodes = Buffer::<NodeRecord>::zeroed(n);
+        for (node, x) in nodes.iter_mut().zip(&mesh.nodes) {
+            *node = [free[0], free[1], free[2], free[3], free[4], x[0], x[1], x[2]];
+        }
         for (&i, temperature) in &fixed {
             let node = &mut nodes[i as usize];
             node[1..4].fill(0.0);
@@ -109,13 +109,13 @@ impl FlowSolver {
             last_good: q.clone(),
             q,
             nodes,
-            gradients: if config.space.second_order { vec![[0.0; 15]; n] } else { Vec::new() },
+            gradients: Buffer::zeroed(if config.space.second_order { n } else { 0 }),
             limits: if config.space.second_order && is_node_wise(config.space.limiter) {
                 vec![[1.0; 5]; n]
             } else {
                 Vec::new()
             },
-            fluxes: vec![[0.0; 5]; dual.edges.len()],
+            fluxes: Buffer::zeroed(dual.edges.len()),
             residual: vec![[0.0; 5]; n],
             update: vec![0.0; 5 * n],
             jacobian,

@@ -49,7 +49,7 @@ impl FlowSolver {
 
     fn add_source(&self, residual: &mut [[f64; 5]]) {
         let Some(source) = &self.source else { return };
-        for ((r, node), volume) in residual.iter_mut().zip(&self.nodes).zip(&self.dual.volumes) {
+        for ((r, node), volume) in residual.iter_mut().zip(&*self.nodes).zip(&self.dual.volumes) {
             let s = source([node[5], node[6], node[7]]);
             for v in 0..5 {
                 r[v] -= volume * s[v];

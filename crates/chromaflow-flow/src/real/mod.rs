@@ -20,7 +20,10 @@
 mod dispatch;
 mod dual;
 mod portable;
+mod prefetch;
 mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -29,6 +32,7 @@ mod tests;
 
 pub use dispatch::{LaneKernel, dispatch};
 pub use dual::Dual;
+pub use prefetch::prefetch;
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -142,6 +146,37 @@ pub trait Lanes: Real {
                 packet.0[l] = records[index[l] as usize][k];
             }
             out[k] = Self::load(&packet);
+        }
+        out
+    }
+
+    /// The way back: lane `l` of `lanes[k]` goes to `out[l][k]`, for as many lanes as `out` has records.
+    #[inline(always)]
+    fn scatter<const N: usize>(lanes: &[Self; N], out: &mut [[f64; N]]) {
+        for k in 0..N {
+            for (record, value) in out.iter_mut().zip(lanes[k].to_array()) {
+                record[k] = value;
+            }
+        }
+    }
+
+    /// As [`Lanes::scatter`], rounded to f32.
+    #[inline(always)]
+    fn scatter_single<const N: usize>(lanes: &[Self; N], out: &mut [[f32; N]]) {
+        for k in 0..N {
+            for (record, value) in out.iter_mut().zip(lanes[k].to_array()) {
+                record[k] = value as f32;
+            }
+        }
+    }
+
+    /// Sums over the lanes of each of `N` numbers: `((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7))`.
+    #[inline(always)]
+    fn totals<const N: usize>(lanes: &[Self; N]) -> [f64; N] {
+        let mut out = [0.0; N];
+        for k in 0..N {
+            let l = lanes[k].to_array();
+            out[k] = ((l[0] + l[1]) + (l[2] + l[3])) + ((l[4] + l[5]) + (l[6] + l[7]));
         }
         out
     }

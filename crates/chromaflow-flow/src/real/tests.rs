@@ -50,24 +50,12 @@ fn lanes_hold_the_bits_of_the_scalar() {
     }
 }
 
-struct Records<'a>(&'a [[f64; 3]], [u32; LANES]);
-impl LaneKernel for Records<'_> {
-    type Output = [[f64; LANES]; 3];
+struct Records<'a, const N: usize>(&'a [[f64; N]], [u32; LANES]);
+impl<const N: usize> LaneKernel for Records<'_, N> {
+    type Output = [[f64; LANES]; N];
     #[inline(always)]
     fn run<V: Lanes>(self) -> Self::Output {
         V::gather(self.0, &self.1).map(|v| v.to_array())
-    }
-}
-
-#[test]
-fn gather_turns_records_into_lanes() {
-    let records: Vec<[f64; 3]> = (0..20).map(|i| [f64::from(i), 0.5 * f64::from(i), -1.0]).collect();
-    let index = [3, 1, 4, 1, 5, 9, 19, 0];
-    for isa in Isa::available() {
-        let out = dispatch(isa, Records(&records, index));
-        assert_eq!(out[0], index.map(f64::from));
-        assert_eq!(out[1], index.map(|i| 0.5 * f64::from(i)));
-        assert_eq!(out[2], [-1.0; 8]);
     }
 }
 
@@ -93,4 +81,57 @@ fn duals_against_finite_differences() {
             assert!((dual[k].d[i] - fd[i]).abs() < 1e-8, "operation {k} by {i}: {} {}", dual[k].d[i], fd[i]);
         }
     }
+}
+
+struct Turned<const N: usize>(usize);
+impl<const N: usize> LaneKernel for Turned<N> {
+    type Output = (Vec<[f64; N]>, Vec<[f32; N]>, [f64; N]);
+    #[inline(always)]
+    fn run<V: Lanes>(self) -> Self::Output {
+        let mut lanes = [V::c(0.0); N];
+        for k in 0..N {
+            lanes[k] = V::from_array(&std::array::from_fn(|l| value(l, k)));
+        }
+        let (mut wide, mut narrow) = (vec![[-1.0; N]; self.0], vec![[-1.0; N]; self.0]);
+        V::scatter(&lanes, &mut wide);
+        V::scatter_single(&lanes, &mut narrow);
+        (wide, narrow, V::totals(&lanes))
+    }
+}
+
+fn value(lane: usize, k: usize) -> f64 {
+    (1 + lane) as f64 / (3 + 7 * k) as f64
+}
+
+/// Records of every length around those of whole registers, fewer records than lanes among them.
+fn lanes_and_records<const N: usize>() {
+    let records: Vec<[f64; N]> = (0..40).map(|i| std::array::from_fn(|k| value(i, k))).collect();
+    let index = [39, 1, 4, 1, 5, 9, 19, 0];
+    for isa in Isa::available() {
+        let gathered = dispatch(isa, Records(&records, index));
+        for k in 0..N {
+            assert_eq!(gathered[k], index.map(|i| value(i as usize, k)), "{isa:?} {N}");
+        }
+        for count in 0..=LANES {
+            let (wide, narrow, totals) = dispatch(isa, Turned::<N>(count));
+            for (l, (wide, narrow)) in wide.iter().zip(&narrow).enumerate() {
+                assert!((0..N).all(|k| wide[k] == value(l, k) && narrow[k] == value(l, k) as f32));
+            }
+            for k in 0..N {
+                let s = |l: usize| value(l, k) + value(l + 1, k);
+                assert_eq!(totals[k], (s(0) + s(2)) + (s(4) + s(6)), "{isa:?} {N}");
+            }
+        }
+    }
+}
+
+#[test]
+fn records_become_lanes_and_lanes_records() {
+    lanes_and_records::<1>();
+    lanes_and_records::<3>();
+    lanes_and_records::<5>();
+    lanes_and_records::<8>();
+    lanes_and_records::<15>();
+    lanes_and_records::<25>();
+    lanes_and_records::<26>();
 }

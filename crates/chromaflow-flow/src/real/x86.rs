@@ -4,7 +4,7 @@
 //! The types stay inside this crate: only [`dispatch`](super::dispatch()) makes them, after the machine was asked for
 //! the instructions. Every `unsafe` below rests on that.
 
-use super::{LANES, Lanes, Mask, Packet, Real};
+use super::{LANES, Lanes, Mask, Packet, Real, transpose};
 use std::arch::x86_64::{
     __m256d, __m512d, __mmask8, _CMP_GE_OQ, _CMP_GT_OQ, _CMP_LE_OQ, _CMP_LT_OQ, _mm256_add_pd, _mm256_and_pd,
     _mm256_andnot_pd, _mm256_blendv_pd, _mm256_castsi256_pd, _mm256_cmp_pd, _mm256_div_pd, _mm256_loadu_pd,
@@ -17,11 +17,11 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssi
 
 /// Eight lanes in one register.
 #[derive(Clone, Copy, Debug)]
-pub struct Avx512(__m512d);
+pub struct Avx512(pub(super) __m512d);
 
 /// Eight lanes in two registers.
 #[derive(Clone, Copy, Debug)]
-pub struct Avx2(__m256d, __m256d);
+pub struct Avx2(pub(super) __m256d, pub(super) __m256d);
 
 /// One bit per lane.
 #[derive(Clone, Copy, Debug)]
@@ -217,6 +217,32 @@ impl Lanes for Avx512 {
         self.store(&mut out);
         out.0
     }
+    #[inline(always)]
+    fn gather<const N: usize>(records: &[[f64; N]], index: &[u32; LANES]) -> [Self; N] {
+        transpose::gather8(&chosen(records, index))
+    }
+    #[inline(always)]
+    fn scatter<const N: usize>(lanes: &[Self; N], out: &mut [[f64; N]]) {
+        transpose::scatter8(lanes, out);
+    }
+    #[inline(always)]
+    fn scatter_single<const N: usize>(lanes: &[Self; N], out: &mut [[f32; N]]) {
+        transpose::scatter8_single(lanes, out);
+    }
+    #[inline(always)]
+    fn totals<const N: usize>(lanes: &[Self; N]) -> [f64; N] {
+        transpose::totals8(lanes)
+    }
+}
+
+/// The records of these numbers.
+#[inline(always)]
+fn chosen<'a, const N: usize>(records: &'a [[f64; N]], index: &[u32; LANES]) -> [&'a [f64; N]; LANES] {
+    let mut out = [&records[index[0] as usize]; LANES];
+    for l in 1..LANES {
+        out[l] = &records[index[l] as usize];
+    }
+    out
 }
 
 macro_rules! compare_halves {
@@ -300,5 +326,21 @@ impl Lanes for Avx2 {
         let mut out = Packet::ZERO;
         self.store(&mut out);
         out.0
+    }
+    #[inline(always)]
+    fn gather<const N: usize>(records: &[[f64; N]], index: &[u32; LANES]) -> [Self; N] {
+        transpose::gather4(&chosen(records, index))
+    }
+    #[inline(always)]
+    fn scatter<const N: usize>(lanes: &[Self; N], out: &mut [[f64; N]]) {
+        transpose::scatter4(lanes, out);
+    }
+    #[inline(always)]
+    fn scatter_single<const N: usize>(lanes: &[Self; N], out: &mut [[f32; N]]) {
+        transpose::scatter4_single(lanes, out);
+    }
+    #[inline(always)]
+    fn totals<const N: usize>(lanes: &[Self; N]) -> [f64; N] {
+        transpose::totals4(lanes)
     }
 }

@@ -50,16 +50,14 @@ impl LaneKernel for EdgeFluxes<'_> {
         };
         let mut at = self.range.start;
         while at < self.range.end {
-            let (mut a, mut b) = ([0; LANES], [0; LANES]);
-            let mut area = [[0.0; LANES]; 3];
+            let (mut a, mut b, mut edge) = ([0; LANES], [0; LANES], [0; LANES]);
             for l in 0..LANES {
+                // Lanes past the end repeat the last edge.
                 let e = (at + l).min(self.range.end - 1);
+                edge[l] = e as u32;
                 [a[l], b[l]] = self.edges[e];
-                for d in 0..3 {
-                    area[d][l] = self.areas[e][d];
-                }
             }
-            let n = [V::from_array(&area[0]), V::from_array(&area[1]), V::from_array(&area[2])];
+            let n = V::gather(self.areas, &edge);
             let left = V::gather(self.nodes, &a);
             let right = V::gather(self.nodes, &b);
             let mut wl = [left[0], left[1], left[2], left[3], left[4]];
@@ -84,14 +82,13 @@ impl LaneKernel for EdgeFluxes<'_> {
                 FluxScheme::Hllc => flux_hllc(gas, &wl, &wr, &n),
                 FluxScheme::VanLeer => flux_van_leer(gas, &wl, &wr, &n),
             };
-            let f: [[f64; LANES]; 5] = std::array::from_fn(|v| (f[v] + besides[v]).to_array());
-            let count = LANES.min(self.range.end - at);
-            let base = at - self.range.start;
-            for l in 0..count {
-                for v in 0..5 {
-                    self.out[base + l][v] = f[v][l];
-                }
+            let mut whole = f;
+            for v in 0..5 {
+                whole[v] += besides[v];
             }
+            let from = at - self.range.start;
+            let to = (from + LANES).min(self.out.len());
+            V::scatter(&whole, &mut self.out[from..to]);
             at += LANES;
         }
     }

@@ -88,14 +88,18 @@ impl Inviscid<'_> {
 
     /// Adds the fluxes through the boundary.
     pub fn add_boundaries(&self, nodes: &[NodeRecord], out: &mut [[f64; 5]]) {
-        for (patch, data) in self.dual.patches.iter().zip(self.boundaries) {
-            for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
-                let flux = data.flux(self.gas, &primitive_of(&nodes[i as usize]), n);
-                for v in 0..5 {
-                    out[i as usize][v] += flux[v];
+        parallel::rows(self.team, self.dual.nodes(), 1, out, |rows, out| {
+            for (patch, data) in self.dual.patches.iter().zip(self.boundaries) {
+                let (of_rows, areas) = patch.within(&rows);
+                for (&i, n) in of_rows.iter().zip(areas) {
+                    let flux = data.flux(self.gas, &primitive_of(&nodes[i as usize]), n);
+                    let sum = &mut out[i as usize - rows.start];
+                    for v in 0..5 {
+                        sum[v] += flux[v];
+                    }
                 }
             }
-        }
+        });
     }
 }
 
