@@ -7,30 +7,31 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Block sizes up to which no kernel of a sweep may spill registers.
 const NO_SPILLS: usize = 32;
-/// What the kernels that run once a solve may spill (the compiler keeps a predicate or two in memory at some sizes).
-const ONCE: usize = 16;
+/// Kernels that may spill, with the most bytes: the conversions and inversions, which run once a solve, keep a predicate or
+/// two in memory at some sizes; the gradients of hexahedra need more than 255 registers.
+const MAY_SPILL: [(&str, usize); 2] = [("convert", 16), ("viscous", 128)];
 
-/// Compiles for `--arch sm_80,sm_90,sm_100` (all three unless given), `--nb 1-64` and, with `--store`, keeps the results in
-/// the cache of kernels.
+/// Compiles for `--arch sm_80,sm_90,sm_100` (all three unless given), `--nb 1-64` (ranges and numbers, separated by commas)
+/// and, with `--store`, keeps the results in the cache of kernels.
 pub fn kernels(args: &[String]) -> Result<(), String> {
     let option = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
     let architectures = option("--arch").unwrap_or_else(|| "sm_80,sm_90,sm_100".to_owned());
     let sizes = option("--nb").unwrap_or_else(|| "1-64".to_owned());
-    let (first, last) = sizes.split_once('-').unwrap_or((&sizes, &sizes));
-    let number =
-        |s: &str| s.parse::<usize>().map_err(|_| format!("--nb {sizes}: expected a range such as 1-64"));
+    let sizes = ranges(&sizes).ok_or_else(|| format!("--nb {sizes}: expected ranges such as 1-8,16"))?;
     let store = args.iter().any(|a| a == "--store");
     let candidates = args.iter().any(|a| a == "--candidates");
     let mut work = Vec::new();
     for arch in architectures.split(',') {
-        for nb in number(first)?..=number(last)? {
+        for &nb in &sizes {
             for storage in Storage::ALL {
                 for source in kernel_sources(nb, storage, candidates) {
                     work.push((arch.to_owned(), nb, storage, source));
                 }
             }
         }
-        for source in chromaflow::gpu::vector_sources() {
+        let others =
+            chromaflow::gpu::vector_sources().into_iter().chain(chromaflow_flow::gpu::kernel_sources());
+        for source in others {
             work.push((arch.to_owned(), 0, Storage::F32, source));
         }
     }
@@ -48,7 +49,7 @@ pub fn kernels(args: &[String]) -> Result<(), String> {
                         Ok(compiled) => {
                             most.fetch_max(compiled.registers(), Ordering::Relaxed);
                             let spilled = compiled.spill_bytes();
-                            let allowed = if source.name == "convert" { ONCE } else { 0 };
+                            let allowed = MAY_SPILL.iter().find(|m| m.0 == source.name).map_or(0, |m| m.1);
                             if spilled > allowed && *nb <= NO_SPILLS && !candidates {
                                 let text = format!("{what}: {spilled} bytes of registers spilled");
                                 failures.lock().expect("no panic").push(text);
@@ -62,4 +63,14 @@ pub fn kernels(args: &[String]) -> Result<(), String> {
     let failures = failures.into_inner().expect("no panic");
     println!("{} kernels compiled, at most {} registers", work.len(), most.into_inner());
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+}
+
+/// The numbers of `1-3,7`.
+fn ranges(text: &str) -> Option<Vec<usize>> {
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        all.extend(first.parse().ok()?..=last.parse::<usize>().ok()?);
+    }
+    Some(all)
 }

@@ -3,6 +3,7 @@
 use crate::error::{CliError, CliResult};
 use chromaflow::files::AtomicFile;
 use chromaflow_device::Team;
+use chromaflow_device::cuda::Gpu;
 use clap::{Args, ValueEnum};
 use std::io::{IsTerminal, Write};
 use std::num::NonZeroUsize;
@@ -39,6 +40,7 @@ pub enum Backend {
 pub struct Context {
     /// The global options.
     pub global: GlobalArgs,
+    gpu: Option<Gpu>,
     team: OnceLock<Arc<Team>>,
 }
 
@@ -48,24 +50,28 @@ impl Context {
     /// # Errors
     /// Status 3 where the backend or the JSON file's folder is not usable.
     pub fn new(global: GlobalArgs) -> CliResult<Self> {
-        if global.backend == Backend::Cuda {
-            // The sweeps of the linear library run on GPUs (`bench paper`); the flow solver and `solve` do not yet.
-            let why = match chromaflow_device::cuda::Gpu::open(0) {
-                Ok(_) => "flow solutions and `solve` run on the CPU only so far".to_owned(),
-                Err(error) => error.to_string(),
-            };
-            return Err(CliError::environment(format!("--backend cuda: {why}; use --backend cpu")));
-        }
+        let gpu = match global.backend {
+            Backend::Cpu => None,
+            Backend::Cuda => Some(
+                Gpu::open(0)
+                    .map_err(|e| CliError::environment(format!("--backend cuda: {e}; use --backend cpu")))?,
+            ),
+        };
         if let Some(path) = &global.json {
             ensure_writable(path)?;
         }
-        Ok(Self { global, team: OnceLock::new() })
+        Ok(Self { global, gpu, team: OnceLock::new() })
     }
 
     /// The threads, started at first use: `--threads`, or one per core this process may use.
     pub fn team(&self) -> &Arc<Team> {
         let start = || self.global.threads.map_or_else(Team::all_cores, |n| Team::new(n.get()));
         self.team.get_or_init(|| Arc::new(start()))
+    }
+
+    /// The GPU that `--backend cuda` asks for.
+    pub fn gpu(&self) -> Option<&Gpu> {
+        self.gpu.as_ref()
     }
 
     /// Whether to print progress and tables.

@@ -108,6 +108,10 @@ fn parse_coloring(s: &str) -> Result<ColoringMethod, String> {
 /// # Errors
 /// Bad input (status 2) or an unwritable result (status 3).
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
+    if ctx.gpu().is_some() {
+        let text = "--backend cuda: `solve` runs on the CPU only so far; use --backend cpu";
+        return Err(CliError::environment(text.to_owned()));
+    }
     for path in [&args.solution, &args.history].into_iter().flatten() {
         ensure_writable(path)?;
     }

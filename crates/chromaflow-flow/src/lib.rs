@@ -6,6 +6,8 @@ pub mod config;
 pub mod dual;
 pub mod flux;
 pub mod gas;
+#[cfg(feature = "cuda")]
+pub mod gpu;
 pub mod gradient;
 pub mod grid;
 pub mod jacobian;

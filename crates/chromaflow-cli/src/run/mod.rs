@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
 use chromaflow::Outcome;
 use chromaflow_flow::config::Time;
+use chromaflow_flow::march::FlowError;
 use chromaflow_flow::output::Restart;
 use chromaflow_flow::{FlowSolver, StepReport};
 use files::Files;
@@ -93,6 +94,9 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let files = Files::new(out, &prepared)?;
     let mut solver = FlowSolver::new(&prepared.mesh, prepared.config.clone(), Arc::clone(ctx.team()))
         .map_err(|e| CliError::input(format!("{}: {e}", path.display())))?;
+    if let Some(gpu) = ctx.gpu() {
+        solver.use_gpu(gpu).map_err(|e| CliError::environment(e.to_string()))?;
+    }
     if ctx.talk() {
         plan::headline(&prepared, &solver, ctx);
     }
@@ -104,6 +108,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     if let Some(bad) = &finished.last.bad {
         eprintln!("{}", summary::bad_node(bad));
     }
+    synced(&files, &mut solver)?;
     let written = files.write_all(&prepared, &solver, &finished.rows)?;
     let summary = summary::json(&prepared, &solver, &finished, ctx);
     files.write_summary(&summary)?;
@@ -137,6 +142,22 @@ fn resume(args: &Args, prepared: &Prepared, files: &Files, solver: &mut FlowSolv
     Ok(rows)
 }
 
+/// The state on the host, wherever it is computed.
+fn synced(files: &Files, solver: &mut FlowSolver) -> CliResult<()> {
+    solver.sync().map_err(|e| lost(files, &e))
+}
+
+/// A device that failed takes the state with it; what is on disk stays.
+fn lost(files: &Files, error: &FlowError) -> CliError {
+    let restart = files.restart();
+    let remedy = if restart.exists() {
+        format!("go on from {} with --resume", restart.display())
+    } else {
+        "no restart had been written yet".to_owned()
+    };
+    CliError::environment(format!("{error}; {remedy}"))
+}
+
 fn march(
     prepared: &Prepared,
     files: &Files,
@@ -155,7 +176,7 @@ fn march(
     let mut step_done = 0;
     interrupt::watch();
     loop {
-        let report = solver.step();
+        let report = solver.try_step().map_err(|e| lost(files, &e))?;
         let row = Row {
             iteration: report.iteration,
             time_step: report.time_step,
@@ -172,6 +193,7 @@ fn march(
             screen.note(&format!("iteration {}: step taken back, CFL lowered", report.iteration));
         }
         if prepared.case.output.matrix == report.iteration {
+            synced(files, solver)?;
             let path = files.write_system(prepared, solver)?;
             screen.note(&format!("iteration {}: linear system in {}", report.iteration, path.display()));
         }
@@ -197,6 +219,7 @@ fn march(
             }
         };
         if every > 0 && whole && count > 0 && count.is_multiple_of(every) {
+            synced(files, solver)?;
             files.write_restart(prepared, solver)?;
             history::write(&files.history(), rows)?;
         }
@@ -206,6 +229,7 @@ fn march(
             && count > 0
             && count.is_multiple_of(fields_every)
         {
+            synced(files, solver)?;
             files.write_snapshot(prepared, solver, count)?;
         }
     }

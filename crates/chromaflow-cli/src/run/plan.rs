@@ -13,15 +13,18 @@ pub fn headline(prepared: &Prepared, solver: &FlowSolver, ctx: &Context) {
     let case = &prepared.case;
     let name = prepared.source.path.file_stem().and_then(|n| n.to_str()).unwrap_or("case");
     eprintln!("{}", if case.case.title.is_empty() { name } else { &case.case.title });
+    let size = ctx.team().size();
+    let who = ctx.gpu().map_or_else(
+        || format!("{size} thread{}", if size == 1 { "" } else { "s" }),
+        |gpu| gpu.facts().name.clone(),
+    );
     eprintln!(
-        "{}: {} nodes, {} cells; {} colors, policy {}, {} thread{}",
+        "{}: {} nodes, {} cells; {} colors, policy {}, {who}",
         prepared.mesh_path.display(),
         prepared.mesh.nodes.len(),
         prepared.mesh.elements(),
         solver.order().colors,
         prepared.config.implicit.policy,
-        ctx.team().size(),
-        if ctx.team().size() == 1 { "" } else { "s" },
     );
 }
 
@@ -51,6 +54,9 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: u
             println!("  {name:15} {:>10}", bytes(n));
         }
         println!("  {:15} {:>10}", "total", bytes(total));
+        if memory.device > 0 {
+            println!("  {:15} {:>10}", "on the GPU", bytes(memory.device));
+        }
         println!("\norder of the rows");
         println!("  bandwidth {} -> {}", order.before.bandwidth, order.after.bandwidth);
         println!("  {} colors of {} to {} rows", order.colors, order.smallest, order.largest);

@@ -37,6 +37,7 @@ pub fn json(prepared: &Prepared, solver: &FlowSolver, finished: &Finished, ctx: 
             "mesh_bytes": memory.mesh,
             "state_bytes": memory.state,
             "work_bytes": memory.work,
+            "device_bytes": memory.device,
         },
         "mesh": {
             "file": prepared.mesh_path,
@@ -53,7 +54,8 @@ pub fn json(prepared: &Prepared, solver: &FlowSolver, finished: &Finished, ctx: 
             "sweeps": prepared.config.implicit.sweeps,
             "colors": order.colors,
             "threads": ctx.team().size(),
-            "backend": "cpu",
+            "backend": if ctx.gpu().is_some() { "cuda" } else { "cpu" },
+            "gpu": ctx.gpu().map(|gpu| gpu.facts().name.clone()),
         },
         "bad_node": last.bad.as_ref().map(bad_node),
         "versions": { "chromaflow": env!("CARGO_PKG_VERSION") },

@@ -141,6 +141,9 @@ impl<T: Pod> DeviceBuffer<T> {
     /// # Errors
     /// [`CudaError::Driver`].
     pub fn fill_bytes(&mut self, byte: u8) -> Result<(), CudaError> {
+        if self.is_empty() {
+            return Ok(());
+        }
         self.stream.gpu().bind()?;
         // SAFETY: the range is this buffer's own.
         check("cuMemsetD8Async", unsafe {
@@ -154,6 +157,9 @@ impl<T: Pod> DeviceBuffer<T> {
     /// [`CudaError::Length`], [`CudaError::Driver`].
     pub fn upload(&mut self, values: &[T]) -> Result<(), CudaError> {
         same_len("host array to upload", values.len(), self.len)?;
+        if self.is_empty() {
+            return Ok(());
+        }
         self.stream.gpu().bind()?;
         // SAFETY: both ranges hold `bytes` bytes; the host's is kept until the copy is done.
         unsafe {
@@ -171,6 +177,9 @@ impl<T: Pod> DeviceBuffer<T> {
     /// [`CudaError::Length`], [`CudaError::Driver`].
     pub fn download_into(&self, values: &mut [T]) -> Result<(), CudaError> {
         same_len("host array to download into", values.len(), self.len)?;
+        if self.is_empty() {
+            return Ok(());
+        }
         self.stream.gpu().bind()?;
         // SAFETY: both ranges hold `bytes` bytes; the host's is kept until the copy is done.
         unsafe {
@@ -203,6 +212,9 @@ impl<T: Pod> DeviceBuffer<T> {
     /// [`CudaError::Length`], [`CudaError::Driver`].
     pub fn copy_from(&mut self, from: &DeviceSlice<'_, T>) -> Result<(), CudaError> {
         same_len("device array to copy", from.len, self.len)?;
+        if self.is_empty() {
+            return Ok(());
+        }
         self.stream.gpu().bind()?;
         // SAFETY: both ranges hold `bytes` bytes; `&mut self` and the slice's borrow keep them apart.
         check("cuMemcpyDtoD", unsafe {

@@ -127,16 +127,17 @@ pub struct Graph {
     gpu: Gpu,
 }
 
-// SAFETY: an executable graph may be launched from any thread, one launch at a time (`&mut self` not needed: the
-// driver orders launches of one graph).
+// SAFETY: an executable graph may be launched from any thread.
 unsafe impl Send for Graph {}
+// SAFETY: launches, which the driver does not order among threads, need `&mut self`.
+unsafe impl Sync for Graph {}
 
 impl Graph {
     /// Enqueues the recorded work.
     ///
     /// # Errors
     /// [`CudaError::Driver`].
-    pub fn launch(&self, stream: &Stream) -> Result<(), CudaError> {
+    pub fn launch(&mut self, stream: &Stream) -> Result<(), CudaError> {
         self.gpu.bind()?;
         // SAFETY: both handles live. The memory the graph names is kept by the owner of the graph.
         check("cuGraphLaunch", unsafe { sys::cuGraphLaunch(self.exec, stream.raw()) })

@@ -4,6 +4,8 @@
 //! exact for linear fields on any mesh. **Source**: Anderson and Bonhaus (1994); weights after Mavriplis (2003).
 
 mod cpu;
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]

@@ -8,6 +8,8 @@
 //! Of Roe's matrix the own side's part needs no block of its own per neighbor: A(q_i, n) is linear in n, so that the sum
 //! over the neighbors is A(q_i) of the summed faces, and |A| is what the other side's block has taken already.
 
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
 mod positions;
 #[cfg(test)]
 mod tests;

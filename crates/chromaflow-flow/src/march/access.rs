@@ -26,10 +26,12 @@ pub struct Memory {
     pub state: usize,
     /// Gradients, fluxes, residual, update and the like.
     pub work: usize,
+    /// Everything on a device that computes; the others are then there but hardly touched.
+    pub device: usize,
 }
 
 impl Memory {
-    /// All of it.
+    /// All of the host's.
     pub fn total(&self) -> usize {
         self.jacobian + self.mesh + self.state + self.work
     }
@@ -38,7 +40,11 @@ impl Memory {
 impl FlowSolver {
     /// Fields to look at: density, velocity, pressure, mach, temperature, cp, entropy; with viscosity also skin_friction,
     /// friction per area over the dynamic pressure, zero off walls without slip.
+    ///
+    /// # Panics
+    /// When a device computes and [`Self::sync`] was not called since.
     pub fn fields(&self) -> Vec<Field> {
+        self.assert_synced();
         let free = self.scale.pressure;
         let dynamic = 0.5 * self.config.freestream.mach.powi(2);
         let gas = self.gas;
@@ -77,7 +83,11 @@ impl FlowSolver {
     }
 
     /// Everything that a run needs to go on.
+    ///
+    /// # Panics
+    /// When a device computes and [`Self::sync`] was not called since.
     pub fn restart(&self) -> Restart {
+        self.assert_synced();
         let mut restart = Restart::default();
         let mut fact = |name: &str, value: f64| restart.facts.insert(name.to_owned(), value);
         fact("iteration", self.iteration as f64);
@@ -124,6 +134,7 @@ impl FlowSolver {
             }
             self.levels = levels;
         }
+        self.host_changes();
         self.q = q;
         self.last_good.copy_from_slice(&self.q);
         self.refresh_nodes();
@@ -176,6 +187,7 @@ impl FlowSolver {
                 + size_of_val(&*self.fluxes)
                 + size_of_val(&*self.residual)
                 + size_of_val(&*self.update),
+            device: self.accelerator.as_ref().map_or(0, |device| device.bytes()),
         }
     }
 
@@ -200,7 +212,11 @@ impl FlowSolver {
     ///
     /// **Shapes**: one row a node, in the mesh's own order (the first plane's of a planar mesh), blocks of 5 x 5,
     /// variables density, momentum and energy.
+    ///
+    /// # Panics
+    /// When a device computes and [`Self::sync`] was not called since.
     pub fn linear_system(&mut self) -> (BlockCsr, Vec<f64>) {
+        self.assert_synced();
         self.iteration += 1; // the order in space may depend on it
         self.compute_residual();
         self.iteration -= 1;

@@ -49,7 +49,18 @@ pub enum FlowError {
         /// What is wrong.
         problem: String,
     },
+    /// The GPU or one of its libraries.
+    #[cfg(feature = "cuda")]
+    #[error(transparent)]
+    Gpu(#[from] chromaflow::gpu::GpuError),
     /// A matrix that the linear solver refuses.
     #[error("linear solver: {0}")]
     Linear(String),
+}
+
+#[cfg(feature = "cuda")]
+impl From<chromaflow_device::cuda::CudaError> for FlowError {
+    fn from(error: chromaflow_device::cuda::CudaError) -> Self {
+        Self::Gpu(error.into())
+    }
 }

@@ -1,7 +1,8 @@
 //! Forces on walls and their coefficients.
 
+use super::accelerator::WallSums;
 use crate::config::FlowConfig;
-use crate::dual::{Dual, cross, dot, sub};
+use crate::dual::{Dual, Patch, cross, dot, sub};
 use crate::gradient::NodeRecord;
 
 /// Force and moment coefficients, in body axes and along the stream.
@@ -88,6 +89,31 @@ impl Coefficients {
         self.cd = dot(self.force, scale.drag);
         self.cm = if scale.lift_y { -self.moment[2] } else { self.moment[1] };
     }
+}
+
+/// Forces from the walls' sums, in the order of the patches.
+pub fn from_sums(config: &FlowConfig, scale: &ForceScale, dual: &Dual, walls: &[WallSums]) -> Forces {
+    let mut all = Forces::default();
+    let is_wall = |p: &&Patch| config.boundaries.get(&p.name).is_some_and(|b| b.is_wall());
+    for (patch, sums) in dual.patches.iter().filter(is_wall).zip(walls) {
+        let part = |force: [f64; 3], moment: [f64; 3]| {
+            let mut part = Coefficients {
+                force: force.map(|f| f / scale.force),
+                moment: moment.map(|m| m / scale.force / scale.length),
+                ..Coefficients::default()
+            };
+            part.finish(scale);
+            part
+        };
+        let name = patch.name.clone();
+        let marker = MarkerForces { name, pressure: part(sums[0], sums[1]), viscous: part(sums[2], sums[3]) };
+        all.pressure.merge(scale, &marker.pressure);
+        all.viscous.merge(scale, &marker.viscous);
+        all.markers.push(marker);
+    }
+    all.total.merge(scale, &all.pressure.clone());
+    all.total.merge(scale, &all.viscous.clone());
+    all
 }
 
 /// Forces on the walls of `config`. `friction(patch, i)` is the viscous force on the `i`-th node of a patch.

@@ -1,7 +1,10 @@
 //! The flow solver: backward Euler in pseudo-time with the multicolor relaxation inside.
 
+mod accelerator;
 mod access;
 mod control;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod error;
 mod forces;
 mod linear;
@@ -13,6 +16,8 @@ mod tests;
 mod unsteady;
 
 pub use access::Memory;
+#[cfg(feature = "cuda")]
+pub(crate) use cuda::kernel_source as step_kernel_source;
 pub use error::FlowError;
 pub use forces::{Coefficients, Forces, MarkerForces};
 pub use report::{BadNode, StepReport, Times};
@@ -23,6 +28,7 @@ use crate::gas::{Gas, Transport, primitive};
 use crate::gradient::{Gradient, NodeRecord};
 use crate::parallel;
 use crate::residual::{BoundaryData, ViscousElements};
+use accelerator::{Accelerator, Advanced, HostSetting, HostState};
 use chromaflow::order::Plan;
 use chromaflow::{Jacobian, Outcome};
 use chromaflow_device::{Buffer, Team};
@@ -78,41 +84,83 @@ pub struct FlowSolver {
     iteration: usize,
     first_residual: Option<f64>,
     times: Times,
+    /// A device that computes in place of the team.
+    accelerator: Option<Box<dyn Accelerator>>,
+    newest: Newest,
+}
+
+/// Who has the newest state, where a device computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Newest {
+    Both,
+    Host,
+    Device,
 }
 
 impl FlowSolver {
     /// One iteration: residual, Jacobian, sweeps, update.
+    ///
+    /// # Panics
+    /// When a device that computes fails; see [`Self::try_step`].
     pub fn step(&mut self) -> StepReport {
+        self.try_step().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// As [`Self::step`], for solvers that compute on a device.
+    ///
+    /// # Errors
+    /// The device's, such as [`FlowError::Gpu`]. The state is lost then, but for what was written to disk.
+    pub fn try_step(&mut self) -> Result<StepReport, FlowError> {
         let start = Instant::now();
         let mut times = Times::default();
         self.iteration += 1;
-        timed(&mut times.rhs, || self.compute_residual());
+        self.push()?;
         let mut report =
             StepReport { iteration: self.iteration, cfl: self.control.value, ..StepReport::default() };
-        timed(&mut times.misc, || {
-            report.residual = self.norms();
-            report.forces = self.forces();
-        });
+        let bad = self.look(&mut report, &mut times)?;
         if report.residual.iter().all(|r| r.is_finite()) {
-            self.advance(&mut report, &mut times);
+            self.advance(&mut report, &mut times)?;
         } else {
-            report.bad = self.first_bad(&self.residual);
-            self.take_back(&mut report);
+            self.sync()?;
+            report.bad = bad.map(|i| self.bad_node(i));
+            self.take_back(&mut report)?;
+        }
+        if let Some(device) = &mut self.accelerator {
+            times = device.times()?;
         }
         times.total = start.elapsed().as_secs_f64();
         report.times = times;
         self.times.add(&times);
-        report
+        Ok(report)
     }
 
-    fn advance(&mut self, report: &mut StepReport, times: &mut Times) {
+    /// The residual of the present state, its norms, the forces; the first node where they are not finite.
+    fn look(&mut self, report: &mut StepReport, times: &mut Times) -> Result<Option<usize>, FlowError> {
+        let (second_order, factors) = (self.second_order(), self.time_factors());
+        if let Some(device) = &mut self.accelerator {
+            self.newest = Newest::Device;
+            let found = device.residual(second_order, factors)?;
+            report.residual = found.squares.map(|s| (s / self.volume).sqrt());
+            report.forces = forces::from_sums(&self.config, &self.scale, &self.dual, &found.walls);
+            return Ok(found.bad);
+        }
+        timed(&mut times.rhs, || self.compute_residual());
+        timed(&mut times.misc, || {
+            report.residual = self.norms();
+            report.forces = self.forces();
+        });
+        let finite = report.residual.iter().all(|r| r.is_finite());
+        Ok(if finite { None } else { self.first_bad(&self.residual) })
+    }
+
+    fn advance(&mut self, report: &mut StepReport, times: &mut Times) -> Result<(), FlowError> {
         let density = report.residual[0];
         let first = *self.first_residual.get_or_insert(density);
         report.orders = if density > 0.0 { (first / density).log10() } else { f64::INFINITY };
         if let Time::Steady(steady) = self.config.time {
             if report.orders >= steady.orders || density == 0.0 {
                 report.outcome = Some(Outcome::Converged);
-                return;
+                return Ok(());
             }
             if self.iteration >= steady.iterations {
                 report.outcome = Some(Outcome::IterationLimit);
@@ -123,46 +171,111 @@ impl FlowSolver {
             self.levels.subiteration += 1;
             let done = report.orders >= unsteady.orders || self.levels.subiteration > unsteady.subiterations;
             if done {
-                self.next_time_level();
+                self.next_time_level()?;
                 if self.levels.step >= unsteady.steps {
                     report.outcome = Some(Outcome::IterationLimit);
                 }
-                return;
+                return Ok(());
             }
         }
+        let measure = self.iteration.is_multiple_of(self.config.implicit.linear_report);
+        let shift = self.time_factors().map_or(0.0, |f| f[0]);
+        let done = match &mut self.accelerator {
+            Some(device) => device.advance(self.control.value, shift, measure)?,
+            None => self.advance_here(times, measure),
+        };
+        (report.linear_reduction, report.limited) = (done.reduction, done.limited);
+        if let Some(i) = done.singular.or(done.bad) {
+            self.sync()?;
+            report.bad = Some(self.bad_node(i));
+            return self.take_back(report);
+        }
+        self.control.accept(density, report.limited as f64 / self.q.len() as f64);
+        Ok(())
+    }
+
+    /// The implicit part of a step on this process's threads.
+    fn advance_here(&mut self, times: &mut Times, measure: bool) -> Advanced {
         timed(&mut times.lhs, || self.assemble());
         timed(&mut times.pipsr, || self.linear.convert(&mut self.jacobian));
-        let measure = self.iteration.is_multiple_of(self.config.implicit.linear_report);
         let solved = timed(&mut times.linear_solver, || {
             let b = self.residual.as_flattened();
             self.linear.solve(&mut self.jacobian, b, &mut self.update, measure)
         });
-        match solved {
-            Ok(reduction) => report.linear_reduction = reduction,
-            Err(row) => {
-                report.bad = Some(self.bad_node(row));
-                return self.take_back(report);
-            }
-        }
+        let reduction = match solved {
+            Ok(reduction) => reduction,
+            Err(row) => return Advanced { singular: Some(row), ..Advanced::default() },
+        };
         timed(&mut times.misc, || {
             self.last_good.copy_from_slice(&self.q);
-            report.limited = self.apply_update();
-            report.bad = self.first_bad(&self.q);
-        });
-        if report.bad.is_some() {
-            self.take_back(report);
-            return;
-        }
-        self.control.accept(density, report.limited as f64 / self.q.len() as f64);
+            let limited = self.apply_update();
+            Advanced { singular: None, reduction, limited, bad: self.first_bad(&self.q) }
+        })
     }
 
-    fn take_back(&mut self, report: &mut StepReport) {
+    fn take_back(&mut self, report: &mut StepReport) -> Result<(), FlowError> {
         report.rejected = true;
-        self.q.copy_from_slice(&self.last_good);
-        self.refresh_nodes();
+        if let Some(device) = &mut self.accelerator {
+            self.newest = Newest::Device;
+            device.take_back()?;
+        } else {
+            self.q.copy_from_slice(&self.last_good);
+            self.refresh_nodes();
+        }
         if !self.control.reject() {
             report.outcome = Some(Outcome::Diverged { iteration: self.iteration });
         }
+        Ok(())
+    }
+
+    /// Brings what the host has changed to the device.
+    fn push(&mut self) -> Result<(), FlowError> {
+        let Some(device) = self.accelerator.as_mut().filter(|_| self.newest == Newest::Host) else {
+            return Ok(());
+        };
+        let state = HostState {
+            q: &mut self.q,
+            levels: &mut self.levels,
+            friction: &mut self.friction,
+            residual: &mut self.residual,
+        };
+        let setting = HostSetting { held: &self.held, source: self.source.as_ref() };
+        device.take_state(&state, &setting)?;
+        self.newest = Newest::Both;
+        Ok(())
+    }
+
+    /// Brings the state from a device that computes to the host, where [`Self::fields`], [`Self::restart`] and
+    /// [`Self::forces`] look at it. Nothing to do where no device computes.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn sync(&mut self) -> Result<(), FlowError> {
+        let Some(device) = self.accelerator.as_ref().filter(|_| self.newest == Newest::Device) else {
+            return Ok(());
+        };
+        device.give_state(&mut HostState {
+            q: &mut self.q,
+            levels: &mut self.levels,
+            friction: &mut self.friction,
+            residual: &mut self.residual,
+        })?;
+        self.newest = Newest::Both;
+        self.refresh_nodes();
+        Ok(())
+    }
+
+    /// The host is about to change the state, which the device then has to take.
+    fn host_changes(&mut self) {
+        if self.accelerator.is_some() {
+            self.newest = Newest::Host;
+        }
+    }
+
+    /// # Panics
+    /// When only the device has the present state.
+    fn assert_synced(&self) {
+        assert!(self.newest != Newest::Device, "the state is on the device: call FlowSolver::sync first");
     }
 
     /// Runs until an outcome; `watch` sees every report and may end the run by returning false.
@@ -258,12 +371,12 @@ impl FlowSolver {
     }
 
     /// The first node where a state or residual is not finite, or a density or pressure not positive.
-    fn first_bad(&self, values: &[[f64; 5]]) -> Option<BadNode> {
+    fn first_bad(&self, values: &[[f64; 5]]) -> Option<usize> {
         let bad = |i: usize| {
             let w = &self.nodes[i];
             !(values[i].iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0)
         };
-        (0..values.len()).find(|&i| bad(i)).map(|i| self.bad_node(i))
+        (0..values.len()).find(|&i| bad(i))
     }
 
     fn bad_node(&self, i: usize) -> BadNode {
@@ -278,7 +391,11 @@ impl FlowSolver {
     }
 
     /// Force and moment coefficients of the present state.
+    ///
+    /// # Panics
+    /// When a device computes and [`Self::sync`] was not called since.
     pub fn forces(&self) -> Forces {
+        self.assert_synced();
         forces::forces(&self.config, &self.scale, &self.dual, &self.nodes, |patch, i| {
             self.friction_on(patch, i)
         })

@@ -4,7 +4,7 @@ use super::control::CflControl;
 use super::forces::ForceScale;
 use super::linear::LinearSolver;
 use super::unsteady::TimeLevels;
-use super::{FlowError, FlowSolver, Times};
+use super::{FlowError, FlowSolver, Newest, Times};
 use crate::config::{Boundary, Equations, FlowConfig, Quadrature, Time};
 use crate::dual::Dual;
 use crate::gas::conserved;
@@ -124,6 +124,8 @@ impl FlowSolver {
             iteration: 0,
             first_residual: None,
             times: Times::default(),
+            accelerator: None,
+            newest: Newest::Both,
             plan,
             dual,
             config,
@@ -135,10 +137,12 @@ impl FlowSolver {
     /// Adds a source term: what a manufactured solution needs.
     pub fn set_source(&mut self, source: super::Source) {
         self.source = Some(source);
+        self.host_changes();
     }
 
     /// Sets the state at each node from its place: primitive variables rho, u, v, w, p. Walls keep their own.
     pub fn set_state(&mut self, state: impl Fn([f64; 3]) -> [f64; 5]) {
+        self.host_changes();
         for (node, q) in self.nodes.iter_mut().zip(&mut self.q) {
             let w = state([node[5], node[6], node[7]]);
             node[..5].copy_from_slice(&w);
@@ -161,12 +165,13 @@ impl FlowSolver {
     /// for the time of each step. Replaces what was held before.
     ///
     /// # Errors
-    /// [`FlowError::UnknownMarker`].
+    /// [`FlowError::UnknownMarker`]; a device's, where one computes.
     pub fn hold_state(
         &mut self,
         markers: &[&str],
         state: impl Fn([f64; 3]) -> [f64; 5],
     ) -> Result<(), FlowError> {
+        self.sync()?;
         let mut held = Vec::new();
         for &marker in markers {
             let patch = self.dual.patches.iter().find(|p| p.name == marker).ok_or_else(|| {
@@ -185,6 +190,7 @@ impl FlowSolver {
             self.last_good[i as usize] = self.q[i as usize];
         }
         self.held = held;
+        self.host_changes();
         Ok(())
     }
 }

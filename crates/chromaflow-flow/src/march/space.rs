@@ -6,7 +6,7 @@ use crate::jacobian::Assembly;
 use crate::residual::{Inviscid, node_limits};
 
 impl FlowSolver {
-    fn second_order(&self) -> bool {
+    pub(super) fn second_order(&self) -> bool {
         self.config.space.second_order && self.iteration > self.config.implicit.first_order_steps
     }
 
@@ -80,11 +80,16 @@ impl FlowSolver {
 
     /// Friction on the `i`-th node of a patch; where several walls without slip meet, each takes its share by area.
     pub(super) fn friction_on(&self, patch: usize, i: usize) -> [f64; 3] {
+        self.friction_share(patch, i).map_or([0.0; 3], |(at, share)| self.friction[at].map(|f| share * f))
+    }
+
+    /// Which of `fixed` the `i`-th node of a patch is, and the patch's share of the friction there.
+    pub(super) fn friction_share(&self, patch: usize, i: usize) -> Option<(usize, f64)> {
         if !self.boundaries[patch].kind.is_no_slip() {
-            return [0.0; 3];
+            return None;
         }
         let node = self.dual.patches[patch].nodes[i];
-        let Ok(at) = self.fixed.binary_search_by_key(&node, |f| f.0) else { return [0.0; 3] };
+        let at = self.fixed.binary_search_by_key(&node, |f| f.0).ok()?;
         let size = |n: &[f64; 3]| (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt();
         let whole: f64 = self
             .dual
@@ -94,8 +99,7 @@ impl FlowSolver {
             .filter(|(_, data)| data.kind.is_no_slip())
             .filter_map(|(p, _)| p.nodes.binary_search(&node).ok().map(|k| size(&p.areas[k])))
             .sum();
-        let share = size(&self.dual.patches[patch].areas[i]) / whole;
-        self.friction[at].map(|f| share * f)
+        Some((at, size(&self.dual.patches[patch].areas[i]) / whole))
     }
 
     pub(super) fn assemble(&mut self) {

@@ -1,12 +1,12 @@
 //! Second-order backward differences in time.
 
-use super::FlowSolver;
+use super::{FlowError, FlowSolver};
 use crate::config::Time;
 use crate::parallel;
 
 /// Earlier time levels of the conserved state. Empty in steady runs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct TimeLevels {
+pub struct TimeLevels {
     /// Finished steps.
     pub step: usize,
     /// Subiterations of the present step.
@@ -49,12 +49,17 @@ impl FlowSolver {
     }
 
     /// The present state is the solution of its time step.
-    pub(super) fn next_time_level(&mut self) {
-        std::mem::swap(&mut self.levels.last, &mut self.levels.before);
-        self.levels.last.copy_from_slice(&self.q);
+    pub(super) fn next_time_level(&mut self) -> Result<(), FlowError> {
+        if let Some(device) = &mut self.accelerator {
+            device.next_time_level()?;
+        } else {
+            std::mem::swap(&mut self.levels.last, &mut self.levels.before);
+            self.levels.last.copy_from_slice(&self.q);
+        }
         self.levels.step += 1;
         self.levels.subiteration = 0;
         self.first_residual = None;
         self.control.forget();
+        Ok(())
     }
 }

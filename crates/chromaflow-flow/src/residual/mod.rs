@@ -4,6 +4,8 @@
 //! no sum depends on the number of threads.
 
 mod boundary;
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
 mod edges;
 mod limits;
 #[cfg(test)]

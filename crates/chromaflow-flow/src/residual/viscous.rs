@@ -5,6 +5,8 @@
 //! Elements are colored so that no two of a color share an edge: they add to the edges' fluxes color by color, eight
 //! elements at a time, without races and in an order that no team changes.
 
+#[cfg(feature = "cuda")]
+use super::cuda::ElementsCuda;
 use crate::dual::{Dual, ElementKind, element_edges, element_faces};
 use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
@@ -14,6 +16,8 @@ use crate::viscous::{
     CellWeights, edge_augmented, flux_viscous, hex_weights, prism_weights, pyramid_weights, tet_weights,
     velocity_and_temperature,
 };
+#[cfg(feature = "cuda")]
+use chromaflow_device::cuda::{CudaError, Stream};
 use chromaflow_device::{Isa, SharedSlice, Team, split};
 use std::ops::Range;
 
@@ -54,6 +58,29 @@ impl ViscousElements {
     /// Bytes of the lists.
     pub fn bytes(&self) -> usize {
         self.tets.bytes() + self.pyramids.bytes() + self.prisms.bytes() + self.hexes.bytes()
+    }
+
+    /// Copies of all groups on the device.
+    #[cfg(feature = "cuda")]
+    pub(super) fn upload(&self, stream: &Stream) -> Result<[ElementsCuda; 4], CudaError> {
+        Ok([
+            self.tets.upload(stream, "viscous_tets")?,
+            self.pyramids.upload(stream, "viscous_pyramids")?,
+            self.prisms.upload(stream, "viscous_prisms")?,
+            self.hexes.upload(stream, "viscous_hexes")?,
+        ])
+    }
+
+    /// Nodes of the front plane of a planar mesh; else more than there are.
+    #[cfg(feature = "cuda")]
+    pub(super) fn plane(&self) -> u32 {
+        self.planar.map_or(u32::MAX, |p| p.nodes_2d as u32)
+    }
+
+    /// Depth of the layer of a planar mesh; else zero.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn depth(&self) -> f64 {
+        self.planar.map_or(0.0, |p| p.depth)
     }
 
     /// Subtracts the viscous fluxes from the edges' fluxes, `[edges]`.
@@ -114,6 +141,13 @@ impl<const N: usize, const E: usize> Group<N, E> {
         let nodes: Vec<[u32; N]> = order.iter().map(|&i| elements[i as usize]).collect();
         let edges = nodes.iter().map(edges_of).collect();
         Self { kind, nodes, edges, colors }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn upload(&self, stream: &Stream, kernel: &'static str) -> Result<ElementsCuda, CudaError> {
+        let (nodes, edges) =
+            (stream.upload(self.nodes.as_flattened())?, stream.upload(self.edges.as_flattened())?);
+        Ok(ElementsCuda { kernel, nodes, edges, colors: self.colors.clone() })
     }
 
     fn bytes(&self) -> usize {

@@ -325,7 +325,7 @@ impl LibraryEngine {
         let stream_ms = self.stream.time(repeats, sweeps).map_err(internal)? / SWEEPS as f64;
         let graph = self.stream.capture(sweeps).ok();
         let graph_ms = graph
-            .map(|g| self.stream.time(repeats, || g.launch(&self.stream)).map(|ms| ms / SWEEPS as f64))
+            .map(|mut g| self.stream.time(repeats, || g.launch(&self.stream)).map(|ms| ms / SWEEPS as f64))
             .transpose()
             .map_err(internal)?;
         Ok((stream_ms, graph_ms))

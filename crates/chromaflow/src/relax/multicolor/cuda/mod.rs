@@ -51,13 +51,20 @@ pub struct MulticolorCuda {
     vectors: Vectors,
     sweep: Kernel,
     residual: Kernel,
+    /// Brings assembled blocks of a storage into the layout.
+    converts: HashMap<Storage, Kernel>,
+    invert: Kernel,
     matrix: Matrix,
+    /// Rows whose pivots were exchanged, singular rows, the first of these; and what these words start from.
+    told: [DeviceBuffer<u32>; 2],
     b: DeviceBuffer<f64>,
     x: [DeviceBuffer<u32>; 2],
     norms: Norms,
     graphs: HashMap<Plan, Graph>,
     factored: bool,
     singular: Option<usize>,
+    /// beta and 1 / beta for the next conversion, where they were searched for ahead of it.
+    scale: Option<(DeviceBuffer<f32>, DeviceBuffer<f32>)>,
 }
 
 /// The matrix in the kernels' layout.
@@ -147,9 +154,15 @@ impl MulticolorCuda {
             history: DeviceBuffer::zeroed(stream, HISTORY + 3)?,
             stop: DeviceBuffer::zeroed(stream, 1)?,
         };
+        let from = if storage == Storage::F64 { Storage::F64 } else { Storage::F32 };
+        let invert = gpu.module(&tile.convert_source(nb, storage, from))?.kernel("invert")?;
+        let told = || stream.upload(&[0u32, 0, u32::MAX]);
         Ok(Self {
             sweep: kernel(Mode::Sweep, name)?,
             residual: kernel(Mode::Residual, name)?,
+            converts: HashMap::new(),
+            invert,
+            told: [told()?, told()?],
             vectors: Vectors::new(stream, storage)?,
             b: DeviceBuffer::zeroed(stream, rows * nb)?,
             x: [x()?, x()?],
@@ -164,6 +177,7 @@ impl MulticolorCuda {
             graphs: HashMap::new(),
             factored: false,
             singular: None,
+            scale: None,
         })
     }
 
@@ -199,6 +213,18 @@ impl MulticolorCuda {
         Ok(report)
     }
 
+    /// Policy `dsh`: searches the f32 blocks of `jac` for the scale of the conversion that follows, which otherwise does it
+    /// itself; for timing it apart.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn find_scale(&mut self, jac: &DeviceJacobian) -> Result<(), GpuError> {
+        if let (DeviceOff::F32(values), Storage::F16) = (&jac.off, self.storage) {
+            self.scale = Some(crate::gpu::global_scale(&self.vectors, values)?);
+        }
+        Ok(())
+    }
+
     /// The first half of [`Self::factor`]: off-diagonal blocks into the kernels' layout.
     ///
     /// # Errors
@@ -228,7 +254,10 @@ impl MulticolorCuda {
         match &jac.off {
             DeviceOff::F16 { unscale, .. } => m.take_unscale(&self.vectors, unscale)?,
             DeviceOff::F32(values) if self.storage == Storage::F16 => {
-                made = crate::gpu::global_scale(&self.vectors, values)?;
+                made = match self.scale.take() {
+                    Some(found) => found,
+                    None => crate::gpu::global_scale(&self.vectors, values)?,
+                };
                 scale = made.0.ptr();
                 m.take_unscale(&self.vectors, &made.1)?;
             }
@@ -238,12 +267,16 @@ impl MulticolorCuda {
             self.graphs.clear(); // they name the old memory
         }
         m.diag.copy_from(&jac.diag.slice())?;
-        let module = stream.gpu().module(&tile.convert_source(nb, self.storage, from))?;
+        if !self.converts.contains_key(&from) {
+            let module = stream.gpu().module(&tile.convert_source(nb, self.storage, from))?;
+            let name = if tile.is_sliced() { "to_sliced" } else { "to_panel" };
+            self.converts.insert(from, module.kernel(name)?);
+        }
+        let kernel = &self.converts[&from];
         // SAFETY: the layout was made for this pattern and block size: every chunk or row has its place in `values`.
         unsafe {
             if tile.is_sliced() {
-                module
-                    .kernel("to_sliced")?
+                kernel
                     .launch(m.chunk_count, tile.chunk() * nb)
                     .arg(&m.chunks)
                     .arg(m.perm_ptr())
@@ -254,8 +287,7 @@ impl MulticolorCuda {
                     .arg(&m.values)
                     .enqueue(stream)?;
             } else {
-                module
-                    .kernel("to_panel")?
+                kernel
                     .launch(self.pattern.rows(), 128)
                     .arg(&*m.row_ptr)
                     .arg(&m.start)
@@ -274,9 +306,8 @@ impl MulticolorCuda {
     /// # Errors
     /// [`GpuError::Cuda`].
     pub fn invert(&mut self) -> Result<FactorReport, GpuError> {
-        let mut told = self.stream.upload(&[0u32, 0, u32::MAX])?;
-        self.invert_launch(&mut told)?;
-        let told = told.download()?;
+        self.invert_launch()?;
+        let told = self.told[0].download()?;
         self.singular = (told[1] > 0).then_some(told[2] as usize);
         Ok(FactorReport {
             pivoted: told[0] as usize,
@@ -286,32 +317,31 @@ impl MulticolorCuda {
         })
     }
 
-    fn invert_launch(&mut self, told: &mut DeviceBuffer<u32>) -> Result<(), GpuError> {
+    /// [`Self::factor`] without waiting for its report: the inverses of singular blocks are zero, and what was found
+    /// stands on the device when the stream has come so far, as three words: rows whose pivots were exchanged, singular
+    /// rows, the first of these.
+    ///
+    /// # Errors
+    /// As [`Self::factor`].
+    pub fn factor_later(&mut self, jac: &DeviceJacobian) -> Result<&DeviceBuffer<u32>, GpuError> {
+        self.convert(jac)?;
+        self.invert_launch()?;
+        (self.factored, self.singular) = (true, None);
+        Ok(&self.told[0])
+    }
+
+    fn invert_launch(&mut self) -> Result<(), GpuError> {
+        let [told, start] = &mut self.told;
+        told.copy_from(&start.slice())?;
         let (nb, tile, m) = (self.nb, self.tile, &self.matrix);
-        let from = if self.storage == Storage::F64 { Storage::F64 } else { Storage::F32 };
-        let kernel =
-            self.stream.gpu().module(&tile.convert_source(nb, self.storage, from))?.kernel("invert")?;
         let places = if tile.is_sliced() { m.chunk_count * tile.chunk() } else { self.pattern.rows() };
-        let (blocks, threads, shared) = if nb <= 8 {
-            (places.div_ceil(4 * (32 / nb)), 128, 0)
-        } else {
-            let shared = nb * (nb | 1) * 8;
-            kernel.allow_shared(shared)?;
-            (
-                places,
-                if nb <= 16 {
-                    64
-                } else if nb <= 32 {
-                    128
-                } else {
-                    256
-                },
-                shared,
-            )
-        };
+        let (blocks, threads, shared) = invert_shape(nb, places);
+        if shared > 0 {
+            self.invert.allow_shared(shared)?;
+        }
         // SAFETY: `inverse` has room for the blocks of all chunks or rows, `told` for three words.
         unsafe {
-            kernel
+            self.invert
                 .launch(blocks, threads)
                 .shared(shared)
                 .arg(places as u32)
@@ -440,7 +470,8 @@ impl MulticolorCuda {
             }
             self.graphs.insert(plan, graph?);
         }
-        Ok(self.graphs[&plan].launch(&self.stream)?)
+        let graph = self.graphs.get_mut(&plan).expect("it was put there above");
+        Ok(graph.launch(&self.stream)?)
     }
 
     fn record(&self, plan: Plan) -> Result<(), GpuError> {

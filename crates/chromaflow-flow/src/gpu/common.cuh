@@ -1,0 +1,65 @@
+// What the flow solver's kernels share, behind the emitted pointwise physics. Compiled by NVRTC with no header.
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef pointwise::Array<double, 3> Vec3;
+typedef pointwise::Array<double, 5> State;
+typedef pointwise::Array<double, 15> Gradient;
+typedef pointwise::Array<double, 25> Block;
+#define NONE 0xffffffffu
+
+// Numbers of the set-up, in the order of `Params` in mod.rs.
+struct Params {
+    double gamma, kappa, eps, entropy_fix, jacobian_fix;
+    double viscosity, prandtl, law, sutherland;
+    double max_change, depth;
+    __device__ pointwise::Gas<double> gas() const { return {gamma}; }
+    __device__ pointwise::Transport<double> transport() const {
+        return {viscosity, prandtl, law != 0 ? pointwise::ViscosityLaw::Sutherland : pointwise::ViscosityLaw::Constant, sutherland};
+    }
+};
+
+// Node records are [rho u v w p x y z], 64 bytes.
+struct Node {
+    State w;
+    Vec3 x;
+};
+__device__ __forceinline__ Node load_node(const double* __restrict__ nodes, u32 i) {
+    const double2* p = reinterpret_cast<const double2*>(nodes + (u64)i * 8);
+    const double2 a = p[0], b = p[1], c = p[2], d = p[3];
+    return {{a.x, a.y, b.x, b.y, c.x}, {c.y, d.x, d.y}};
+}
+__device__ __forceinline__ Vec3 load_vec3(const double* __restrict__ from, u32 i) {
+    const double* p = from + (u64)i * 3;
+    return {p[0], p[1], p[2]};
+}
+__device__ __forceinline__ double dot(const Vec3& a, const Vec3& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+// Sums of K values over a thread block of whole warps, in an order that never changes; valid in thread 0.
+template <int K> __device__ __forceinline__ void block_sums(double (&value)[K]) {
+    __shared__ double warp_sums[32][K];
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        for (int s = 16; s; s >>= 1) value[k] += __shfl_down_sync(0xffffffffu, value[k], s);
+        if (lane == 0) warp_sums[warp][k] = value[k];
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            value[k] = warp_sums[0][k];
+            for (u32 i = 1; i < blockDim.x / 32; i++) value[k] += warp_sums[i][k];
+        }
+    }
+}
+
+// A boundary condition, in the order of `patch_record` in residual/cuda.rs.
+struct Patch {
+    double kind;  // 0 far field, 1 wall or symmetry, 2 inlet, 3 outlet, 4 extrapolation
+    double free[5];
+    double pressure;  // of an inlet its total pressure
+    double temperature;
+    double direction[3];
+    __device__ State stream() const { return {free[0], free[1], free[2], free[3], free[4]}; }
+    __device__ pointwise::Inlet<double> inlet() const { return {pressure, temperature, {direction[0], direction[1], direction[2]}}; }
+};

@@ -1,0 +1,134 @@
+//! The flow solver's data and kernels on a GPU.
+//!
+//! Kernels are CUDA C++ text: the pointwise physics as emitted from this crate's Rust functions
+//! ([`crate::pointwise`]), `common.cuh`, and the file of the algorithm, which stands beside its Rust twin: gradients in
+//! `gradient/`, fluxes in `residual/`, the Jacobian in `jacobian/`, the rest of a step in `march/cuda/`. NVRTC compiles
+//! them for the scheme of the case at first use.
+//!
+//! Nothing races and every sum has a fixed order: a case gives the same bits on every run.
+
+use crate::config::FlowConfig;
+use crate::dual::Dual;
+use crate::gas::{Gas, Transport, ViscosityLaw};
+use crate::pointwise;
+use chromaflow::gpu::GpuError;
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream};
+
+pub use crate::gradient::cuda::LeastSquaresCuda;
+pub use crate::jacobian::cuda::JacobianCuda;
+pub use crate::residual::cuda::{BoundaryCuda, ResidualCuda, ViscousCuda};
+
+const COMMON: &str = include_str!("common.cuh");
+
+/// A kernel file behind the emitted physics and what all of them share; `tables` comes before the file.
+pub(crate) fn source(name: &'static str, tables: &str, text: &str) -> KernelSource {
+    let physics = pointwise::cuda_source();
+    KernelSource::new(
+        name,
+        format!("{physics}\n#line 1 \"common.cuh\"\n{COMMON}{tables}\n#line 1 \"{name}.cu\"\n{text}"),
+    )
+}
+
+/// The flow solver's kernels with every branch of every scheme at least once, for checks without a GPU.
+pub fn kernel_sources() -> Vec<KernelSource> {
+    let mut all = vec![crate::gradient::cuda::kernel_source(), crate::march::step_kernel_source()];
+    all.extend(crate::residual::cuda::kernel_sources());
+    all.extend(crate::jacobian::cuda::kernel_sources());
+    all
+}
+
+/// The mesh's metrics on the device.
+pub struct MeshCuda {
+    pub(crate) rows: usize,
+    pub(crate) edges: usize,
+    pub(crate) row_ptr: DeviceBuffer<u32>,
+    pub(crate) col_idx: DeviceBuffer<u32>,
+    /// Row of each position.
+    pub(crate) row_of: DeviceBuffer<u32>,
+    /// Edge of each position; the highest bit is set where the edge points towards the row.
+    pub(crate) signed_edge: DeviceBuffer<u32>,
+    /// Nodes a < b of each edge.
+    pub(crate) ends: DeviceBuffer<u32>,
+    pub(crate) areas: DeviceBuffer<f64>,
+    /// First moments of the faces; empty where they are not used.
+    pub(crate) moments: DeviceBuffer<f64>,
+    pub(crate) volumes: DeviceBuffer<f64>,
+}
+
+impl MeshCuda {
+    /// A copy of `dual` and of its faces' first moments.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`]: out of memory among others.
+    pub fn new(stream: &Stream, dual: &Dual, moments: &[[[f64; 3]; 3]]) -> Result<Self, GpuError> {
+        let (pattern, rows) = (&dual.pattern, dual.nodes());
+        let row_of: Vec<u32> =
+            (0..rows).flat_map(|i| std::iter::repeat_n(i as u32, pattern.columns(i).len())).collect();
+        let signed: Vec<u32> = (dual.edge_of.iter().zip(pattern.col_idx()).zip(&row_of))
+            .map(|((&edge, &column), &row)| edge | if column > row { 0 } else { 1 << 31 })
+            .collect();
+        Ok(Self {
+            rows,
+            edges: dual.edges.len(),
+            row_ptr: stream.upload(pattern.row_ptr())?,
+            col_idx: stream.upload(pattern.col_idx())?,
+            row_of: stream.upload(&row_of)?,
+            signed_edge: stream.upload(&signed)?,
+            ends: stream.upload(dual.edges.as_flattened())?,
+            areas: stream.upload(dual.areas.as_flattened())?,
+            moments: stream.upload(moments.as_flattened().as_flattened())?,
+            volumes: stream.upload(&dual.volumes)?,
+        })
+    }
+
+    /// Bytes of all arrays.
+    pub fn bytes(&self) -> usize {
+        let words = [&self.row_ptr, &self.col_idx, &self.row_of, &self.signed_edge, &self.ends];
+        let numbers = [&self.areas, &self.moments, &self.volumes];
+        words.iter().map(|b| b.bytes()).sum::<usize>() + numbers.iter().map(|b| b.bytes()).sum::<usize>()
+    }
+}
+
+/// The numbers of a set-up that kernels read (`Params` in common.cuh).
+pub struct Params {
+    pub(crate) values: DeviceBuffer<f64>,
+}
+
+impl Params {
+    /// Uploads them. `depth` is that of the layer of a planar mesh.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn new(
+        stream: &Stream,
+        config: &FlowConfig,
+        gas: Gas<f64>,
+        transport: Option<Transport<f64>>,
+        depth: f64,
+    ) -> Result<Self, GpuError> {
+        let (space, implicit) = (&config.space, &config.implicit);
+        let [scale, prandtl, law, sutherland] = transport.map_or([0.0, 1.0, 0.0, 0.0], |t| {
+            let law = if t.law == ViscosityLaw::Sutherland { 1.0 } else { 0.0 };
+            [t.scale, t.prandtl, law, t.sutherland]
+        });
+        let values = stream.upload(&[
+            gas.gamma,
+            space.kappa,
+            space.limiter_k / config.reference.length,
+            space.entropy_fix,
+            space.entropy_fix.max(0.1),
+            scale,
+            prandtl,
+            law,
+            sutherland,
+            implicit.max_change,
+            depth,
+        ])?;
+        Ok(Self { values })
+    }
+}
+
+/// Thread blocks of `threads` that cover `n` items.
+pub(crate) fn blocks(n: usize, threads: usize) -> usize {
+    n.div_ceil(threads)
+}

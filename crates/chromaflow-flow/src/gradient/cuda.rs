@@ -1,0 +1,49 @@
+#![allow(unsafe_code)]
+//! Launch of gradient.cu.
+
+use crate::config::GradientWeights;
+use crate::gpu::{MeshCuda, blocks, source};
+use chromaflow::gpu::GpuError;
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+
+pub(crate) fn kernel_source() -> KernelSource {
+    source("gradient", "", include_str!("gradient.cu"))
+}
+
+/// Gradients of all nodes on the device.
+///
+/// **Shapes**: `nodes [rows, 8]`, gradients `[rows, 16]`: those of the twin and one value of padding.
+/// **Launch shape**: eight lanes a row. **Twin**: [`least_squares`](super::least_squares).
+pub struct LeastSquaresCuda {
+    kernel: Kernel,
+    by_distance: u32,
+}
+
+impl LeastSquaresCuda {
+    /// Compiles or loads the kernel.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn new(stream: &Stream, weights: GradientWeights) -> Result<Self, GpuError> {
+        let kernel = stream.gpu().module(&kernel_source())?.kernel("least_squares")?;
+        Ok(Self { kernel, by_distance: u32::from(weights == GradientWeights::InverseDistance) })
+    }
+
+    /// Enqueues the computation.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn enqueue(
+        &self,
+        stream: &Stream,
+        mesh: &MeshCuda,
+        nodes: &DeviceBuffer<f64>,
+        gradients: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        assert!(nodes.len() == 8 * mesh.rows && gradients.len() == 16 * mesh.rows);
+        let launch = self.kernel.launch(blocks(mesh.rows, 16), 128).arg(mesh.rows as u32);
+        let launch = launch.arg(&mesh.row_ptr).arg(&mesh.col_idx).arg(nodes).arg(self.by_distance);
+        // SAFETY: columns are rows of the mesh; the arrays have the lengths checked above.
+        Ok(unsafe { launch.arg(&*gradients).enqueue(stream) }?)
+    }
+}

@@ -1,0 +1,173 @@
+// What a step does besides residual and Jacobian: time derivative, held nodes, norms, forces, update.
+// Twins: march/mod.rs, march/space.rs, march/unsteady.rs, march/forces.rs.
+
+// rho u v w p of node records from conserved states.
+__device__ __forceinline__ State load_state(const double* q, u64 i) { return {q[i * 5], q[i * 5 + 1], q[i * 5 + 2], q[i * 5 + 3], q[i * 5 + 4]}; }
+__device__ __forceinline__ void store_primitive(pointwise::Gas<double> gas, const State& q, double* nodes, u64 i) {
+    const State w = pointwise::primitive(gas, q);
+#pragma unroll
+    for (int v = 0; v < 5; v++) nodes[i * 8 + v] = w[v];
+}
+extern "C" __global__ void __launch_bounds__(128) refresh_nodes(u32 rows, const double* __restrict__ q, const Params* __restrict__ params, double* nodes) {
+    const u64 i = blockIdx.x * 128 + threadIdx.x;
+    if (i < rows) store_primitive(params->gas(), load_state(q, i), nodes, i);
+}
+
+// r += V (now q + last q_last + before q_before) - V source; the third momentum of planar flows is not solved for.
+extern "C" __global__ void __launch_bounds__(256)
+complete_residual(u32 rows, const double* __restrict__ volumes, double now, double last, double before, const double* __restrict__ q,
+                  const double* __restrict__ q_last, const double* __restrict__ q_before, const double* __restrict__ source, u32 planar,
+                  double* __restrict__ residual) {
+    const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
+    if (at >= (u64)rows * 5) return;
+    double r = residual[at];
+    if (q_last) r += volumes[at / 5] * (now * q[at] + last * q_last[at] + before * q_before[at]);
+    if (source) r -= volumes[at / 5] * source[at];
+    if (planar && at % 5 == 3) r = 0;
+    residual[at] = r;
+}
+
+// What remains of the momentum balance of nodes on walls without slip is the friction that the wall takes up.
+extern "C" __global__ void __launch_bounds__(128)
+wall_residual(u32 count, const u32* __restrict__ node_of, const double* __restrict__ temperature, double* __restrict__ friction, double* residual) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    double* r = residual + (u64)node_of[at] * 5;
+    for (int d = 0; d < 3; d++) friction[(u64)at * 3 + d] = -r[1 + d], r[1 + d] = 0;
+    if (temperature[at] == temperature[at]) r[4] = 0;
+}
+extern "C" __global__ void __launch_bounds__(128) held_residual(u32 count, const u32* __restrict__ node_of, double* residual) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at < count)
+        for (int v = 0; v < 5; v++) residual[(u64)node_of[at] * 5 + v] = 0;
+}
+
+__device__ __forceinline__ bool is_bad(const double* values, const double* nodes, u64 i) {
+    bool good = nodes[i * 8] > 0 && nodes[i * 8 + 4] > 0;
+    for (int v = 0; v < 5; v++) good = good && fabs(values[i * 5 + v]) <= 1.7976931348623157e308;
+    return !good;
+}
+__device__ __forceinline__ void tell_first(bool bad, u32 i, u32* first) {
+    const u32 lowest = __reduce_min_sync(0xffffffffu, bad ? i : NONE);
+    if (threadIdx.x % 32 == 0 && lowest != NONE) atomicMin(first, lowest);
+}
+
+// Partial sums of R^2 / V, five a thread block, and the first node with a residual or a state that is none.
+extern "C" __global__ void __launch_bounds__(256)
+residual_norms(u32 rows, const double* __restrict__ residual, const double* __restrict__ volumes, const double* __restrict__ nodes,
+               double* __restrict__ partials, u32* __restrict__ first_bad) {
+    double sum[5] = {0, 0, 0, 0, 0};
+    const u32 step = gridDim.x * 256;
+    for (u64 base = (u64)blockIdx.x * 256; base < rows; base += step) {
+        const u64 i = base + threadIdx.x;
+        bool bad = false;
+        if (i < rows) {
+            const double inverse = 1.0 / volumes[i];
+#pragma unroll
+            for (int v = 0; v < 5; v++) sum[v] += residual[i * 5 + v] * residual[i * 5 + v] * inverse;
+            bad = is_bad(residual, nodes, i);
+        }
+        tell_first(bad, (u32)i, first_bad);
+    }
+    block_sums(sum);
+    if (threadIdx.x == 0)
+        for (int v = 0; v < 5; v++) partials[blockIdx.x * 5 + v] = sum[v];
+}
+// Sums of partials [parts][width] from ptr[blockIdx.x] to ptr[blockIdx.x + 1]; a warp a component.
+extern "C" __global__ void add_parts(const u32* __restrict__ ptr, u32 width, const double* __restrict__ partials, double* __restrict__ to) {
+    const u32 component = threadIdx.x / 32;
+    double sum = 0;
+    for (u32 part = ptr[blockIdx.x] + threadIdx.x % 32; part < ptr[blockIdx.x + 1]; part += 32) sum += partials[(u64)part * width + component];
+    for (int s = 16; s; s >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, s);
+    if (threadIdx.x % 32 == 0) to[blockIdx.x * width + component] = sum;
+}
+
+// Forces on walls: partial sums of pressure force, its moment, friction, its moment (12 numbers), a thread block a part of
+// one patch. `faces` {node, place among the walls without slip or NONE}; `areas` [faces][4] with the share of friction last.
+extern "C" __global__ void __launch_bounds__(256)
+wall_forces(const uint2* __restrict__ parts, const uint2* __restrict__ faces, const double* __restrict__ areas, const double* __restrict__ nodes,
+            const double* __restrict__ friction, double free_pressure, double cx, double cy, double cz, double* __restrict__ partials) {
+    double sum[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    const uint2 part = parts[blockIdx.x];
+    if (threadIdx.x < part.y) {
+        const u64 at = part.x + threadIdx.x;
+        const uint2 face = faces[at];
+        const Node node = load_node(nodes, face.x);
+        const Vec3 arm = {node.x[0] - cx, node.x[1] - cy, node.x[2] - cz};
+        Vec3 f[2];
+#pragma unroll
+        for (int d = 0; d < 3; d++) {
+            f[0][d] = (node.w[4] - free_pressure) * areas[at * 4 + d];
+            f[1][d] = face.y == NONE ? 0.0 : areas[at * 4 + 3] * friction[(u64)face.y * 3 + d];
+        }
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+#pragma unroll
+            for (int d = 0; d < 3; d++) {
+                sum[6 * k + d] = f[k][d];
+                sum[6 * k + 3 + d] = arm[(d + 1) % 3] * f[k][(d + 2) % 3] - arm[(d + 2) % 3] * f[k][(d + 1) % 3];
+            }
+        }
+    }
+    block_sums(sum);
+    if (threadIdx.x == 0)
+        for (int k = 0; k < 12; k++) partials[blockIdx.x * 12 + k] = sum[k];
+}
+
+// The share of an update that a node can take: changes of density and pressure stay below `most`.
+__device__ __forceinline__ double update_share(pointwise::Gas<double> gas, const State& q, const State& w, const State& x, double most) {
+    const double kinetic = 0.5 * (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]);
+    const double d_p = (gas.gamma - 1.0) * (kinetic * x[0] - w[1] * x[1] - w[2] * x[2] - w[3] * x[3] + x[4]);
+    double share = fmin(fmin(1.0, most / fmax(fabs(x[0]) / w[0], 1e-30)), most * w[4] / fmax(fabs(d_p), 1e-30));
+    // The pressure is not linear in q: check, and halve while it would fall too far.
+    for (int turn = 0; turn < 20; turn++) {
+        State next;
+#pragma unroll
+        for (int v = 0; v < 5; v++) next[v] = q[v] - share * x[v];
+        if (pointwise::primitive(gas, next)[4] > fmax(1.0 - 2.0 * most, 0.05) * w[4]) break;
+        share *= 0.5;
+    }
+    return share;
+}
+
+// q <- q - share x; the old state is kept, nodes whose update was cut are counted.
+extern "C" __global__ void __launch_bounds__(128)
+apply_update(u32 rows, const double* __restrict__ x, const Params* __restrict__ params, u32 planar, double* __restrict__ q, double* __restrict__ last_good,
+             double* __restrict__ nodes, u32* __restrict__ limited) {
+    const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;
+    bool cut = false;
+    if (i < rows) {
+        const pointwise::Gas<double> gas = params->gas();
+        State state = load_state(q, i);
+        const State old = state, dq = load_state(x, i);
+        const double share = update_share(gas, state, load_node(nodes, (u32)i).w, dq, params->max_change);
+#pragma unroll
+        for (int v = 0; v < 5; v++) state[v] -= share * dq[v];
+        if (planar) state[3] = 0;
+        cut = fabs(dq[0]) > 1e-6 * old[0] && fabs(old[0] - state[0]) < 0.999 * fabs(dq[0]);
+#pragma unroll
+        for (int v = 0; v < 5; v++) last_good[i * 5 + v] = old[v], q[i * 5 + v] = state[v];
+        store_primitive(gas, state, nodes, i);
+    }
+    const u32 count = __popc(__ballot_sync(0xffffffffu, cut));
+    if (threadIdx.x % 32 == 0 && count) atomicAdd(limited, count);
+}
+// Corrections in f32 would let the walls drift off their conditions.
+extern "C" __global__ void __launch_bounds__(128)
+hold_walls(u32 count, const u32* __restrict__ node_of, const double* __restrict__ temperature, const Params* __restrict__ params, double* q, double* nodes) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    const u64 i = node_of[at];
+    const pointwise::Gas<double> gas = params->gas();
+    State state = load_state(q, i);
+    state[1] = state[2] = state[3] = 0;
+    if (temperature[at] == temperature[at]) state[4] = state[0] * temperature[at] / (gas.gamma * (gas.gamma - 1.0));
+#pragma unroll
+    for (int v = 1; v < 5; v++) q[i * 5 + v] = state[v];
+    store_primitive(gas, state, nodes, i);
+}
+// The first node whose state is none.
+extern "C" __global__ void __launch_bounds__(128) check_state(u32 rows, const double* __restrict__ q, const double* __restrict__ nodes, u32* first_bad) {
+    const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;
+    tell_first(i < rows && is_bad(q, nodes, i), (u32)i, first_bad);
+}

@@ -1,0 +1,495 @@
+#![allow(unsafe_code)]
+//! A flow solver's march on a GPU: everything of a step but the decisions, which need a few numbers of it.
+//!
+//! A step has two meetings of host and device: after norms and forces, and after the update. What they exchange are
+//! scalars, in page-locked memory.
+
+mod clock;
+#[cfg(test)]
+mod tests;
+
+use super::accelerator::{Accelerator, Advanced, HostSetting, HostState, Measured, WallSums};
+use super::{FlowError, FlowSolver, Times};
+use crate::config::Time;
+use crate::gpu::{
+    BoundaryCuda, JacobianCuda, LeastSquaresCuda, MeshCuda, Params, ResidualCuda, ViscousCuda, blocks, source,
+};
+use crate::jacobian::cuda::ReplacedRows;
+use crate::residual::is_node_wise;
+use bytemuck::cast_slice;
+use chromaflow::gpu::{DeviceJacobian, GpuError, Storage, Vectors};
+use chromaflow::relax::{Direction, MulticolorCuda};
+use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
+use clock::{Clock, Part};
+
+/// The kernels of march.cu.
+pub(crate) fn kernel_source() -> KernelSource {
+    source("march", "", include_str!("march.cu"))
+}
+
+/// Threads of `wall_forces`: faces that one thread block adds up.
+const FACES: usize = 256;
+/// Numbers that `wall_forces` adds up.
+const SUMS: usize = 12;
+
+struct Kernels {
+    refresh_nodes: Kernel,
+    complete_residual: Kernel,
+    wall_residual: Kernel,
+    held_residual: Kernel,
+    residual_norms: Kernel,
+    add_parts: Kernel,
+    wall_forces: Kernel,
+    apply_update: Kernel,
+    hold_walls: Kernel,
+    check_state: Kernel,
+}
+
+impl Kernels {
+    fn new(stream: &Stream) -> Result<Self, GpuError> {
+        let module = stream.gpu().module(&kernel_source())?;
+        Ok(Self {
+            refresh_nodes: module.kernel("refresh_nodes")?,
+            complete_residual: module.kernel("complete_residual")?,
+            wall_residual: module.kernel("wall_residual")?,
+            held_residual: module.kernel("held_residual")?,
+            residual_norms: module.kernel("residual_norms")?,
+            add_parts: module.kernel("add_parts")?,
+            wall_forces: module.kernel("wall_forces")?,
+            apply_update: module.kernel("apply_update")?,
+            hold_walls: module.kernel("hold_walls")?,
+            check_state: module.kernel("check_state")?,
+        })
+    }
+}
+
+/// The walls' faces, patch by patch, cut into parts for `wall_forces`.
+struct Walls {
+    count: usize,
+    faces: DeviceBuffer<u32>,
+    areas: DeviceBuffer<f64>,
+    /// First face and number of faces of each part.
+    parts: DeviceBuffer<u32>,
+    /// Parts of each wall.
+    ptr: DeviceBuffer<u32>,
+    partials: DeviceBuffer<f64>,
+    free_pressure: f64,
+    center: [f64; 3],
+}
+
+impl Walls {
+    fn new(stream: &Stream, solver: &FlowSolver) -> Result<Self, GpuError> {
+        let (mut faces, mut areas, mut parts, mut ptr) = (Vec::new(), Vec::new(), Vec::new(), vec![0]);
+        for (p, patch) in solver.dual.patches.iter().enumerate() {
+            if !solver.boundaries[p].kind.is_wall() {
+                continue;
+            }
+            let first = faces.len() / 2;
+            for (i, (&node, area)) in patch.nodes.iter().zip(&patch.areas).enumerate() {
+                let (at, share) = solver.friction_share(p, i).map_or((u32::MAX, 0.0), |(a, s)| (a as u32, s));
+                faces.extend([node, at]);
+                areas.extend([area[0], area[1], area[2], share]);
+            }
+            for start in (first..faces.len() / 2).step_by(FACES) {
+                parts.extend([start as u32, (faces.len() / 2 - start).min(FACES) as u32]);
+            }
+            ptr.push((parts.len() / 2) as u32);
+        }
+        Ok(Self {
+            count: ptr.len() - 1,
+            partials: DeviceBuffer::uninitialized(stream, parts.len() / 2 * SUMS)?,
+            faces: stream.upload(&faces)?,
+            areas: stream.upload(&areas)?,
+            parts: stream.upload(&parts)?,
+            ptr: stream.upload(&ptr)?,
+            free_pressure: solver.scale.pressure,
+            center: solver.scale.center,
+        })
+    }
+}
+
+/// Where the counters stand.
+#[derive(Clone, Copy)]
+enum Count {
+    BadResidual,
+    BadState,
+    Limited,
+    Number,
+}
+
+/// The state of a flow solver on a GPU and all that a step needs.
+struct FlowCuda {
+    stream: Stream,
+    mesh: MeshCuda,
+    boundary: BoundaryCuda,
+    params: Params,
+    gradient: LeastSquaresCuda,
+    residual_kernels: ResidualCuda,
+    viscous: Option<ViscousCuda>,
+    assembly: JacobianCuda,
+    kernels: Kernels,
+    vectors: Vectors,
+    walls: Walls,
+    planar: bool,
+    sweeps: usize,
+    // State.
+    q: DeviceBuffer<f64>,
+    last_good: DeviceBuffer<f64>,
+    nodes: DeviceBuffer<f64>,
+    /// Two earlier time levels; none in steady runs.
+    levels: Option<[DeviceBuffer<f64>; 2]>,
+    source: Option<DeviceBuffer<f64>>,
+    /// Nodes on walls without slip, and the walls' temperatures.
+    fixed: DeviceBuffer<u32>,
+    temperatures: DeviceBuffer<f64>,
+    held: DeviceBuffer<u32>,
+    // Work.
+    gradients: DeviceBuffer<f64>,
+    limits: DeviceBuffer<f64>,
+    fluxes: DeviceBuffer<f64>,
+    residual: DeviceBuffer<f64>,
+    friction: DeviceBuffer<f64>,
+    update: DeviceBuffer<f64>,
+    jacobian: DeviceJacobian,
+    relaxation: MulticolorCuda,
+    // Numbers for the host.
+    norm_ptr: DeviceBuffer<u32>,
+    norm_partials: DeviceBuffer<f64>,
+    scalars: DeviceBuffer<f64>,
+    counts: DeviceBuffer<u32>,
+    no_counts: DeviceBuffer<u32>,
+    host_scalars: Pinned<f64>,
+    host_counts: Pinned<u32>,
+    host_told: Pinned<u32>,
+    clock: Clock,
+}
+
+impl FlowSolver {
+    /// Moves the computation to a GPU: from now on every step runs there, and only scalars come back. Call
+    /// [`Self::sync`] before looking at the state.
+    ///
+    /// The same case gives the same results as on the CPU, to the rounding of sums in another order.
+    ///
+    /// # Errors
+    /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors.
+    pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
+        self.sync()?;
+        self.accelerator = Some(Box::new(FlowCuda::new(&gpu.stream()?, self)?));
+        self.host_changes();
+        self.push()
+    }
+}
+
+impl FlowCuda {
+    fn new(stream: &Stream, solver: &FlowSolver) -> Result<Self, FlowError> {
+        let (config, dual) = (&solver.config, &solver.dual);
+        let (n, edges) = (dual.nodes(), dual.edges.len());
+        let storage = Storage::from(config.implicit.policy);
+        let second_order = config.space.second_order;
+        let viscous = solver.viscous.as_ref();
+        let depth = viscous.map_or(0.0, |(_, elements)| elements.depth());
+        let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
+        let records: Vec<f64> = solver.nodes.as_flattened().to_vec();
+        let temperatures: Vec<f64> = solver.fixed.iter().map(|f| f.1.unwrap_or(f64::NAN)).collect();
+        let walls = Walls::new(stream, solver)?;
+        let norm_blocks = blocks(n, 256).min(4 * stream.gpu().facts().multiprocessors);
+        let scalars = 5 + SUMS * walls.count;
+        let mut counts = [0; Count::Number as usize];
+        counts[Count::BadResidual as usize] = u32::MAX;
+        counts[Count::BadState as usize] = u32::MAX;
+        // What is largest comes first: a device that is too small says so at once.
+        let jacobian = DeviceJacobian::uninitialized(stream, &dual.pattern, 5, storage)?;
+        let relaxation = MulticolorCuda::new(stream, &dual.pattern, 5, &solver.plan.batches, storage)?;
+        Ok(Self {
+            mesh: MeshCuda::new(stream, dual, &solver.moments)?,
+            boundary: BoundaryCuda::new(stream, solver.gas, dual, &solver.boundaries)?,
+            params: Params::new(stream, config, solver.gas, viscous.map(|v| v.0), depth)?,
+            gradient: LeastSquaresCuda::new(stream, config.space.gradient)?,
+            residual_kernels: ResidualCuda::new(stream, &config.space)?,
+            viscous: viscous.map(|(_, elements)| ViscousCuda::new(stream, elements)).transpose()?,
+            assembly: JacobianCuda::new(
+                stream,
+                &dual.pattern,
+                config.implicit.jacobian,
+                viscous.is_some(),
+                storage,
+            )?,
+            kernels: Kernels::new(stream)?,
+            vectors: Vectors::new(stream, Storage::F64)?,
+            planar: solver.planar,
+            sweeps: config.implicit.sweeps,
+            q: buffer(5 * n)?,
+            last_good: buffer(5 * n)?,
+            nodes: stream.upload(&records)?,
+            levels: match config.time {
+                Time::Steady(_) => None,
+                Time::Unsteady(_) => Some([buffer(5 * n)?, buffer(5 * n)?]),
+            },
+            source: None,
+            fixed: stream.upload(&solver.fixed.iter().map(|f| f.0).collect::<Vec<_>>())?,
+            temperatures: stream.upload(&temperatures)?,
+            held: stream.upload(&[])?,
+            gradients: buffer(if second_order { 16 * n } else { 0 })?,
+            limits: buffer(if second_order && is_node_wise(config.space.limiter) { 5 * n } else { 0 })?,
+            fluxes: buffer(5 * edges)?,
+            residual: buffer(5 * n)?,
+            friction: buffer(3 * solver.fixed.len())?,
+            update: buffer(5 * n)?,
+            jacobian,
+            relaxation,
+            norm_ptr: stream.upload(&[0, norm_blocks as u32])?,
+            norm_partials: buffer(5 * norm_blocks)?,
+            scalars: buffer(scalars)?,
+            counts: stream.upload(&counts)?,
+            no_counts: stream.upload(&counts)?,
+            host_scalars: Pinned::zeroed(stream.gpu(), scalars)?,
+            host_counts: Pinned::zeroed(stream.gpu(), counts.len())?,
+            host_told: Pinned::zeroed(stream.gpu(), 3)?,
+            clock: Clock::new(stream.gpu())?,
+            walls,
+            stream: stream.clone(),
+        })
+    }
+
+    fn compute_residual(&mut self, second_order: bool, time: Option<[f64; 3]>) -> Result<(), GpuError> {
+        let (stream, mesh, params) = (&self.stream, &self.mesh, &self.params);
+        let mut second = None;
+        if second_order {
+            self.gradient.enqueue(stream, mesh, &self.nodes, &mut self.gradients)?;
+            let kernels = &self.residual_kernels;
+            kernels.limits(stream, mesh, params, &self.nodes, &self.gradients, &mut self.limits)?;
+            second = Some((&self.gradients, &self.limits));
+        }
+        let kernels = &self.residual_kernels;
+        kernels.fluxes(stream, mesh, params, &self.nodes, second, &mut self.fluxes)?;
+        if let Some(viscous) = &self.viscous {
+            viscous.subtract(stream, params, &self.nodes, &mut self.fluxes)?;
+        }
+        kernels.gather(stream, mesh, &self.fluxes, &mut self.residual)?;
+        kernels.add_boundaries(stream, &self.boundary, params, &self.nodes, &mut self.residual)?;
+        self.complete_residual(time)
+    }
+
+    /// Time derivative, source, nodes that are held.
+    fn complete_residual(&mut self, time: Option<[f64; 3]>) -> Result<(), GpuError> {
+        let (k, n, stream) = (&self.kernels, self.mesh.rows, &self.stream);
+        let levels = self.levels.as_ref().filter(|_| time.is_some());
+        let [now, last, before] = time.unwrap_or([0.0; 3]);
+        // SAFETY: vectors have five values a row; the nodes of lists are rows.
+        unsafe {
+            if levels.is_some() || self.source.is_some() || self.planar {
+                let launch = k.complete_residual.launch(blocks(5 * n, 256), 256).arg(n as u32);
+                let launch = launch.arg(&self.mesh.volumes).arg(now).arg(last).arg(before).arg(&self.q);
+                let launch =
+                    launch.arg(levels.map_or(0, |l| l[0].ptr())).arg(levels.map_or(0, |l| l[1].ptr()));
+                let launch = launch.arg(self.source.as_ref().map_or(0, DeviceBuffer::ptr));
+                launch.arg(u32::from(self.planar)).arg(&self.residual).enqueue(stream)?;
+            }
+            let walls = k.wall_residual.launch(blocks(self.fixed.len(), 128), 128);
+            let walls = walls.arg(self.fixed.len() as u32).arg(&self.fixed).arg(&self.temperatures);
+            walls.arg(&self.friction).arg(&self.residual).enqueue(stream)?;
+            let held = k.held_residual.launch(blocks(self.held.len(), 128), 128);
+            held.arg(self.held.len() as u32).arg(&self.held).arg(&self.residual).enqueue(stream)?;
+        }
+        Ok(())
+    }
+
+    /// Norms and forces into `scalars`.
+    fn measure(&mut self) -> Result<(), GpuError> {
+        let (k, n, stream, walls) = (&self.kernels, self.mesh.rows, &self.stream, &self.walls);
+        let parts = self.norm_partials.len() / 5;
+        let [cx, cy, cz] = walls.center;
+        // SAFETY: partial sums have room for five (twelve) numbers a thread block, `scalars` for their sums.
+        unsafe {
+            let norms = k.residual_norms.launch(parts, 256).arg(n as u32).arg(&self.residual);
+            let norms = norms.arg(&self.mesh.volumes).arg(&self.nodes).arg(&self.norm_partials);
+            norms.arg(self.count(Count::BadResidual)).enqueue(stream)?;
+            let add = k.add_parts.launch(1, 5 * 32).arg(&self.norm_ptr).arg(5u32).arg(&self.norm_partials);
+            add.arg(self.scalars.part(0..5)).enqueue(stream)?;
+            let forces = k.wall_forces.launch(walls.parts.len() / 2, FACES).arg(&walls.parts);
+            let forces = forces.arg(&walls.faces).arg(&walls.areas).arg(&self.nodes).arg(&self.friction);
+            let forces = forces.arg(walls.free_pressure).arg(cx).arg(cy).arg(cz);
+            forces.arg(&walls.partials).enqueue(stream)?;
+            let add = k.add_parts.launch(walls.count, SUMS * 32).arg(&walls.ptr).arg(SUMS as u32);
+            let add = add.arg(&walls.partials).arg(self.scalars.part(5..self.scalars.len()));
+            add.enqueue(stream)?;
+        }
+        Ok(())
+    }
+
+    fn assemble(&mut self, cfl: f64, shift: f64) -> Result<(), GpuError> {
+        let replaced =
+            ReplacedRows { walls: &self.fixed, temperatures: &self.temperatures, held: &self.held };
+        self.assembly.assemble(
+            &self.stream,
+            &self.mesh,
+            &self.boundary,
+            &self.params,
+            &self.nodes,
+            (cfl, shift),
+            &replaced,
+            &mut self.jacobian,
+        )
+    }
+
+    /// Factors and sweeps from zero; the reduction where it is asked for, as the twin in march/linear.rs has it.
+    fn solve(&mut self, measure: bool) -> Result<Option<f64>, GpuError> {
+        self.relaxation.factor_later(&self.jacobian)?.download_later(&mut self.host_told)?;
+        let relaxation = &mut self.relaxation;
+        relaxation.set_rhs(&self.residual)?;
+        relaxation.clear()?;
+        if !(measure && self.sweeps > 2) {
+            relaxation.sweeps(Direction::Forward, self.sweeps, 1.0)?;
+            relaxation.get_x(&mut self.update)?;
+            return Ok(None);
+        }
+        let mut work = DeviceBuffer::zeroed(&self.stream, self.vectors.partials() + 1)?;
+        let mut before = DeviceBuffer::uninitialized(&self.stream, self.update.len())?;
+        relaxation.sweeps(Direction::Forward, 1, 1.0)?;
+        relaxation.get_x(&mut before)?;
+        let first = self.vectors.dot(&before, &before, &mut work)?.sqrt();
+        relaxation.sweeps(Direction::Forward, self.sweeps - 2, 1.0)?;
+        relaxation.get_x(&mut before)?;
+        relaxation.sweeps(Direction::Forward, 1, 1.0)?;
+        relaxation.get_x(&mut self.update)?;
+        self.vectors.axpby(1.0, &self.update, -1.0, &mut before)?;
+        let last = self.vectors.dot(&before, &before, &mut work)?.sqrt();
+        Ok((first > 0.0).then_some(last / first))
+    }
+
+    fn apply_update(&mut self) -> Result<(), GpuError> {
+        let (k, n, stream) = (&self.kernels, self.mesh.rows, &self.stream);
+        // SAFETY: vectors have five values a row, nodes eight; the nodes of lists are rows.
+        unsafe {
+            let update = k.apply_update.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.update);
+            let update = update.arg(&self.params.values).arg(u32::from(self.planar)).arg(&self.q);
+            update.arg(&self.last_good).arg(&self.nodes).arg(self.count(Count::Limited)).enqueue(stream)?;
+            let walls = k.hold_walls.launch(blocks(self.fixed.len(), 128), 128);
+            let walls = walls.arg(self.fixed.len() as u32).arg(&self.fixed).arg(&self.temperatures);
+            walls.arg(&self.params.values).arg(&self.q).arg(&self.nodes).enqueue(stream)?;
+            let check = k.check_state.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.q);
+            check.arg(&self.nodes).arg(self.count(Count::BadState)).enqueue(stream)?;
+        }
+        Ok(())
+    }
+
+    fn refresh_nodes(&mut self) -> Result<(), GpuError> {
+        let n = self.mesh.rows;
+        let launch = self.kernels.refresh_nodes.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.q);
+        // SAFETY: five values and a record of eight a row.
+        Ok(unsafe { launch.arg(&self.params.values).arg(&self.nodes).enqueue(&self.stream) }?)
+    }
+
+    /// A counter on the device.
+    fn count(&self, which: Count) -> DeviceSlice<'_, u32> {
+        self.counts.part(which as usize..which as usize + 1)
+    }
+
+    fn first(&self, which: Count) -> Option<usize> {
+        let found = self.host_counts[which as usize];
+        (found != u32::MAX).then_some(found as usize)
+    }
+}
+
+impl Accelerator for FlowCuda {
+    fn take_state(&mut self, state: &HostState<'_>, setting: &HostSetting<'_>) -> Result<(), FlowError> {
+        self.q.upload(state.q.as_flattened())?;
+        self.last_good.copy_from(&self.q.slice())?;
+        if let Some([last, before]) = &mut self.levels {
+            last.upload(state.levels.last.as_flattened())?;
+            before.upload(state.levels.before.as_flattened())?;
+        }
+        self.held = self.stream.upload(setting.held)?;
+        self.source = match setting.source {
+            None => None,
+            Some(source) => {
+                let records = self.nodes.download()?;
+                let values: Vec<f64> = records.chunks(8).flat_map(|r| source([r[5], r[6], r[7]])).collect();
+                Some(self.stream.upload(&values)?)
+            }
+        };
+        Ok(self.refresh_nodes()?)
+    }
+
+    fn give_state(&self, state: &mut HostState<'_>) -> Result<(), FlowError> {
+        self.q.download_into(state.q.as_flattened_mut())?;
+        self.friction.download_into(state.friction.as_flattened_mut())?;
+        self.residual.download_into(state.residual.as_flattened_mut())?;
+        if let Some([last, before]) = &self.levels {
+            last.download_into(state.levels.last.as_flattened_mut())?;
+            before.download_into(state.levels.before.as_flattened_mut())?;
+        }
+        Ok(())
+    }
+
+    fn residual(&mut self, second_order: bool, time: Option<[f64; 3]>) -> Result<Measured, FlowError> {
+        self.counts.copy_from(&self.no_counts.slice())?;
+        self.clock.start(&self.stream)?;
+        self.compute_residual(second_order, time)?;
+        self.clock.done(Part::Rhs, &self.stream)?;
+        self.measure()?;
+        self.scalars.download_later(&mut self.host_scalars)?;
+        self.counts.download_later(&mut self.host_counts)?;
+        self.clock.done(Part::Misc, &self.stream)?;
+        self.stream.synchronize()?;
+        let squares = self.host_scalars[..5].try_into().expect("five numbers");
+        let walls: &[WallSums] = cast_slice(&self.host_scalars[5..]);
+        Ok(Measured { squares, walls: walls.to_vec(), bad: self.first(Count::BadResidual) })
+    }
+
+    fn advance(&mut self, cfl: f64, shift: f64, measure: bool) -> Result<Advanced, FlowError> {
+        self.clock.start(&self.stream)?;
+        self.assemble(cfl, shift)?;
+        self.clock.done(Part::Lhs, &self.stream)?;
+        self.relaxation.find_scale(&self.jacobian)?;
+        self.clock.done(Part::Pipsr, &self.stream)?;
+        let reduction = self.solve(measure)?;
+        self.clock.done(Part::LinearSolver, &self.stream)?;
+        self.apply_update()?;
+        self.counts.download_later(&mut self.host_counts)?;
+        self.clock.done(Part::Misc, &self.stream)?;
+        self.stream.synchronize()?;
+        Ok(Advanced {
+            singular: (self.host_told[1] > 0).then_some(self.host_told[2] as usize),
+            reduction,
+            limited: self.host_counts[Count::Limited as usize] as usize,
+            bad: self.first(Count::BadState),
+        })
+    }
+
+    fn take_back(&mut self) -> Result<(), FlowError> {
+        self.q.copy_from(&self.last_good.slice())?;
+        Ok(self.refresh_nodes()?)
+    }
+
+    fn next_time_level(&mut self) -> Result<(), FlowError> {
+        if let Some(levels) = &mut self.levels {
+            levels.swap(0, 1);
+            levels[0].copy_from(&self.q.slice())?;
+        }
+        Ok(())
+    }
+
+    fn times(&mut self) -> Result<Times, FlowError> {
+        Ok(self.clock.take()?)
+    }
+
+    fn bytes(&self) -> usize {
+        let vectors = [
+            &self.q,
+            &self.last_good,
+            &self.nodes,
+            &self.gradients,
+            &self.limits,
+            &self.fluxes,
+            &self.residual,
+            &self.update,
+        ];
+        let off = self.jacobian.pattern().nnzb() * 25 * self.relaxation.storage().bytes().max(4);
+        vectors.iter().map(|b| b.bytes()).sum::<usize>()
+            + self.mesh.bytes()
+            + self.relaxation.bytes()
+            + self.jacobian.diag.bytes()
+            + off
+    }
+}

@@ -1,0 +1,248 @@
+use super::super::FlowSolver;
+use crate::config::{
+    Boundary, Equations, FlowConfig, FluxScheme, GradientWeights, JacobianScheme, Limiter, Quadrature,
+    Steady, Time, Unsteady,
+};
+use crate::testmesh::mixed_cube;
+use chromaflow::{Outcome, Policy};
+use chromaflow_device::Team;
+use chromaflow_device::cuda::Gpu;
+use std::sync::Arc;
+
+fn gpu() -> Option<Gpu> {
+    match Gpu::open(0) {
+        Ok(gpu) => Some(gpu),
+        Err(reason) => {
+            chromaflow_testkit::skip("gpu", &reason.to_string());
+            None
+        }
+    }
+}
+
+fn config(boundary: impl Fn(&str) -> Boundary) -> FlowConfig {
+    let mut config = FlowConfig::default();
+    config.freestream.mach = 0.4;
+    config.freestream.alpha_deg = 5.0;
+    config.implicit.policy = Policy::D;
+    config.time = Time::Steady(Steady { iterations: 12, orders: 14.0 });
+    for name in ["x0", "x1", "y0", "y1", "z0", "z1"] {
+        config.boundaries.insert(name.to_owned(), boundary(name));
+    }
+    config
+}
+
+fn bump(x: [f64; 3]) -> [f64; 5] {
+    let s = (-30.0 * x.iter().map(|x| (x - 0.5).powi(2)).sum::<f64>()).exp();
+    [1.0 + 0.1 * s, 0.4, 0.1 * s, 0.0, (1.0 + 0.2 * s) / 1.4]
+}
+
+fn solver(config: &FlowConfig) -> FlowSolver {
+    let mut solver = FlowSolver::new(&mixed_cube(6, 0.2), config.clone(), Arc::new(Team::new(2))).unwrap();
+    solver.set_state(bump);
+    solver
+}
+
+fn in_tunnel(name: &str) -> Boundary {
+    match name {
+        "x0" => {
+            Boundary::Inlet { total_pressure: 1.117, total_temperature: 1.032, direction: [1.0, 0.1, 0.0] }
+        }
+        "x1" => Boundary::Outlet { pressure: 1.0 },
+        "y0" => Boundary::Symmetry,
+        "y1" => Boundary::Extrapolation,
+        "z0" => Boundary::SlipWall,
+        _ => Boundary::Farfield,
+    }
+}
+
+fn between_walls(name: &str) -> Boundary {
+    match name {
+        "z0" => Boundary::NoSlipAdiabatic,
+        "z1" => Boundary::NoSlipIsothermal { temperature: 1.1 },
+        "y0" | "y1" => Boundary::Symmetry,
+        _ => Boundary::Farfield,
+    }
+}
+
+/// Every scheme and boundary condition, a few each.
+fn cases() -> Vec<(&'static str, FlowConfig)> {
+    let mut cases = Vec::new();
+    let mut add = |name, boundary: fn(&str) -> Boundary, change: fn(&mut FlowConfig)| {
+        let mut c = config(boundary);
+        change(&mut c);
+        cases.push((name, c));
+    };
+    let laminar = |c: &mut FlowConfig| {
+        c.equations = Equations::Laminar;
+        c.freestream.reynolds = 200.0;
+    };
+    add("Roe, van Albada", in_tunnel, |_| {});
+    add("first order, van Leer's Jacobian", in_tunnel, |c| {
+        c.space.second_order = false;
+        c.implicit.jacobian = JacobianScheme::VanLeer;
+    });
+    add("HLLC, Venkatakrishnan, first-order start", in_tunnel, |c| {
+        c.space.flux = FluxScheme::Hllc;
+        c.space.limiter = Limiter::Venkatakrishnan;
+        c.implicit.first_order_steps = 4;
+    });
+    add("van Leer, Barth, inverse distance", in_tunnel, |c| {
+        c.space.flux = FluxScheme::VanLeer;
+        c.space.limiter = Limiter::Barth;
+        c.space.gradient = GradientWeights::InverseDistance;
+    });
+    add(
+        "unlimited, kappa 1/3, linear quadrature",
+        |_| Boundary::Farfield,
+        |c| {
+            c.space.limiter = Limiter::None;
+            c.space.kappa = 1.0 / 3.0;
+            c.space.quadrature = Quadrature::Linear;
+        },
+    );
+    add("laminar", between_walls, laminar);
+    add("laminar, van Leer's Jacobian, constant viscosity", between_walls, |c| {
+        c.equations = Equations::Laminar;
+        c.freestream.reynolds = 50.0;
+        c.gas.sutherland = false;
+        c.implicit.jacobian = JacobianScheme::VanLeer;
+    });
+    add("unsteady", between_walls, |c| {
+        c.equations = Equations::Laminar;
+        c.freestream.reynolds = 200.0;
+        c.time = Time::Unsteady(Unsteady { dt: 0.05, steps: 3, subiterations: 3, orders: 10.0 });
+    });
+    cases
+}
+
+fn close(found: f64, expected: f64, relative: f64, floor: f64, what: &str) {
+    let off = (found - expected).abs();
+    assert!(off <= relative * expected.abs() + floor, "{what}: {found:e}, expected {expected:e}");
+}
+
+/// Residuals, forces, CFL numbers and limited nodes of every step are the CPU's.
+#[test]
+fn cuda_histories_are_the_cpus() {
+    let Some(gpu) = gpu() else { return };
+    for (name, config) in cases() {
+        let (mut here, mut there) = (solver(&config), solver(&config));
+        there.use_gpu(&gpu).unwrap();
+        loop {
+            let (a, b) = (here.step(), there.try_step().unwrap());
+            let what = format!("{name}, iteration {}", a.iteration);
+            let largest = a.residual.iter().copied().fold(0.0, f64::max);
+            for v in 0..5 {
+                close(b.residual[v], a.residual[v], 1e-10, 1e-10 * largest, &format!("{what}, residual {v}"));
+            }
+            let (fa, fb) = (&a.forces, &b.forces);
+            assert_eq!(fa.markers.len(), fb.markers.len(), "{what}");
+            for (x, y) in [(&fa.pressure, &fb.pressure), (&fa.viscous, &fb.viscous)] {
+                for (p, q) in [(x.cl, y.cl), (x.cd, y.cd), (x.cm, y.cm)] {
+                    close(q, p, 1e-9, 1e-10, &format!("{what}, forces"));
+                }
+            }
+            assert_eq!(
+                (a.limited, a.rejected, a.outcome, a.time_step),
+                (b.limited, b.rejected, b.outcome, b.time_step)
+            );
+            close(b.cfl, a.cfl, 1e-12, 0.0, &what);
+            if let Some(reduction) = a.linear_reduction {
+                close(
+                    b.linear_reduction.unwrap(),
+                    reduction,
+                    1e-6,
+                    1e-9,
+                    &format!("{what}, linear reduction"),
+                );
+            }
+            if a.outcome.is_some() {
+                break;
+            }
+        }
+        there.sync().unwrap();
+        for (a, b) in here.fields().iter().zip(&there.fields()) {
+            for (x, y) in a.values.iter().zip(&b.values) {
+                close(*y, *x, 1e-9, 1e-9, &format!("{name}, field {}", a.name));
+            }
+        }
+    }
+}
+
+#[test]
+fn cuda_converges_with_every_policy_and_gives_the_same_bits_twice() {
+    let Some(gpu) = gpu() else { return };
+    for policy in [Policy::D, Policy::Ds, Policy::Dsh] {
+        let mut config = config(|_| Boundary::Farfield);
+        config.implicit.policy = policy;
+        config.time = Time::Steady(Steady { iterations: 100, orders: 10.0 });
+        let history = || {
+            let mut solver = solver(&config);
+            solver.use_gpu(&gpu).unwrap();
+            let mut history = Vec::new();
+            let outcome = solver.run(|r| {
+                history.push(r.residual);
+                true
+            });
+            assert_eq!(outcome, Outcome::Converged, "{policy:?} {:?}", history.last());
+            solver.sync().unwrap();
+            assert!(solver.fields()[0].values.iter().all(|rho| (rho - 1.0).abs() < 1e-9));
+            history
+        };
+        assert_eq!(history(), history(), "{policy:?}");
+    }
+}
+
+/// A restart written from the device goes on on either side as one run would.
+#[test]
+fn cuda_restarts_go_on_on_either_side() {
+    let Some(gpu) = gpu() else { return };
+    let mut config = config(between_walls);
+    config.equations = Equations::Laminar;
+    config.freestream.reynolds = 200.0;
+    config.time = Time::Steady(Steady { iterations: 8, orders: 20.0 });
+    let mut first = solver(&config);
+    first.use_gpu(&gpu).unwrap();
+    for _ in 0..4 {
+        first.try_step().unwrap();
+    }
+    first.sync().unwrap();
+    let restart = first.restart();
+    let last = |on_gpu: bool| {
+        let mut solver = solver(&config);
+        if on_gpu {
+            solver.use_gpu(&gpu).unwrap();
+        }
+        solver.resume(&restart).unwrap();
+        let mut last = [0.0; 5];
+        solver.run(|r| {
+            last = r.residual;
+            true
+        });
+        last
+    };
+    let mut whole = [0.0; 5];
+    first.run(|r| {
+        whole = r.residual;
+        true
+    });
+    assert_eq!(last(true), whole, "the same bits");
+    for (a, b) in last(false).iter().zip(whole) {
+        close(b, *a, 1e-10, 1e-12, "on the CPU");
+    }
+}
+
+#[test]
+fn cuda_names_the_node_whose_state_is_none() {
+    let Some(gpu) = gpu() else { return };
+    let mut solver = solver(&config(|_| Boundary::Farfield));
+    solver.use_gpu(&gpu).unwrap();
+    solver.host_changes();
+    solver.q[5][0] = f64::NAN;
+    let mut bad = None;
+    let outcome = solver.run(|r| {
+        bad = r.bad.clone().or(bad.take());
+        true
+    });
+    assert!(matches!(outcome, Outcome::Diverged { .. }));
+    assert!(bad.is_some());
+}

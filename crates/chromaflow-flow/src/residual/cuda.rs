@@ -1,0 +1,341 @@
+#![allow(unsafe_code)]
+//! Launches of residual.cu and viscous.cu.
+
+use super::BoundaryData;
+use crate::bc::Inlet;
+use crate::config::{Boundary, FluxScheme, Limiter, Quadrature, Space};
+use crate::dual::{Dual, ElementKind, element_edges, element_faces};
+use crate::gas::Gas;
+use crate::gpu::{MeshCuda, Params, blocks, source};
+use chromaflow::gpu::GpuError;
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+fn inviscid_source(flux: u32, limiter: u32, moments: bool) -> KernelSource {
+    let text = source("residual", "", include_str!("residual.cu"));
+    text.define("FLUX", flux).define("LIMITER", limiter).define("MOMENTS", u32::from(moments))
+}
+
+fn viscous_source() -> KernelSource {
+    source("viscous", &cell_tables(), include_str!("viscous.cu"))
+}
+
+/// Every flux, every limiter and the moments once; all combinations are made of these.
+pub(crate) fn kernel_sources() -> Vec<KernelSource> {
+    let inviscid = [(0, 1, false), (1, 0, false), (2, 2, false), (0, 3, true)];
+    let inviscid = inviscid.map(|(flux, limiter, moments)| inviscid_source(flux, limiter, moments));
+    inviscid.into_iter().chain([viscous_source()]).collect()
+}
+
+/// `Cell<N>` for viscous.cu: ends of each edge, the two faces beside it in ascending order, whether each runs from the
+/// edge's first node to its second, and the corners of each face (-1 where there is no fourth).
+fn cell_tables() -> String {
+    let mut text = String::from("\ntemplate <int N> struct Cell;\n");
+    let kinds = [
+        (4, ElementKind::Tetrahedron),
+        (5, ElementKind::Pyramid),
+        (6, ElementKind::Prism),
+        (8, ElementKind::Hexahedron),
+    ];
+    for (nodes, kind) in kinds {
+        let (edges, faces) = (element_edges(kind), element_faces(kind));
+        let sides = |&[p, q]: &[usize; 2]| -> Vec<(usize, bool)> {
+            let follows = |face: &[usize], a, b| {
+                (0..face.len()).any(|i| (face[i], face[(i + 1) % face.len()]) == (a, b))
+            };
+            let one = |(f, face): (usize, &&[usize])| match (follows(face, p, q), follows(face, q, p)) {
+                (true, _) => Some((f, true)),
+                (_, true) => Some((f, false)),
+                _ => None,
+            };
+            faces.iter().enumerate().filter_map(one).collect()
+        };
+        let table = |name: &str, rows: Vec<Vec<i64>>| {
+            let width = rows[0].len();
+            let rows: Vec<String> = rows
+                .iter()
+                .map(|r| format!("{{{}}}", r.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")))
+                .collect();
+            let (count, rows) = (rows.len(), rows.join(", "));
+            format!(
+                "    static constexpr int {name}(int i, int j) {{ constexpr int t[{count}][{width}] = {{{rows}}}; return t[i][j]; }}\n"
+            )
+        };
+        let _ = writeln!(
+            text,
+            "template <> struct Cell<{nodes}> {{\n    static constexpr int EDGES = {};",
+            edges.len()
+        );
+        let each = |f: &dyn Fn(&[usize; 2]) -> Vec<i64>| edges.iter().map(f).collect::<Vec<_>>();
+        text += &table("end", each(&|e| e.iter().map(|&p| p as i64).collect()));
+        text += &table("face", each(&|e| sides(e).iter().map(|s| s.0 as i64).collect()));
+        text += &table("forward", each(&|e| sides(e).iter().map(|s| i64::from(s.1)).collect()));
+        let corner = |face: &&[usize], c: usize| face.get(c).map_or(-1, |&p| p as i64);
+        text += &table("corner", faces.iter().map(|f| (0..4).map(|c| corner(f, c)).collect()).collect());
+        text += "};\n";
+    }
+    text
+}
+
+/// Boundary conditions on the device: for each node on a boundary its parts of it, in the order of the patches.
+pub struct BoundaryCuda {
+    pub(crate) count: usize,
+    pub(crate) node_of: DeviceBuffer<u32>,
+    pub(crate) ptr: DeviceBuffer<u32>,
+    pub(crate) patch_of: DeviceBuffer<u32>,
+    pub(crate) areas: DeviceBuffer<f64>,
+    pub(crate) patches: DeviceBuffer<f64>,
+}
+
+/// Numbers of a boundary condition (`Patch` in common.cuh).
+fn patch_record(gas: Gas<f64>, data: &BoundaryData) -> [f64; 11] {
+    let mut out = [0.0; 11];
+    out[1..6].copy_from_slice(&data.free);
+    out[0] = match data.kind {
+        Boundary::Farfield => 0.0,
+        Boundary::SlipWall
+        | Boundary::Symmetry
+        | Boundary::NoSlipAdiabatic
+        | Boundary::NoSlipIsothermal { .. } => 1.0,
+        Boundary::Inlet { total_pressure, total_temperature, direction } => {
+            let inlet = Inlet::new(gas, total_pressure, total_temperature, direction);
+            (out[6], out[7]) = (inlet.total_pressure, inlet.total_temperature);
+            out[8..11].copy_from_slice(&inlet.direction);
+            2.0
+        }
+        Boundary::Outlet { pressure } => {
+            out[6] = pressure / gas.gamma;
+            3.0
+        }
+        Boundary::Extrapolation => 4.0,
+    };
+    out
+}
+
+impl BoundaryCuda {
+    /// The patches of `dual` with their conditions.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn new(
+        stream: &Stream,
+        gas: Gas<f64>,
+        dual: &Dual,
+        boundaries: &[BoundaryData],
+    ) -> Result<Self, GpuError> {
+        let mut parts: BTreeMap<u32, Vec<(u32, [f64; 3])>> = BTreeMap::new();
+        for (p, patch) in dual.patches.iter().enumerate() {
+            for (&node, &area) in patch.nodes.iter().zip(&patch.areas) {
+                parts.entry(node).or_default().push((p as u32, area));
+            }
+        }
+        let mut ptr = vec![0];
+        for list in parts.values() {
+            ptr.push(ptr[ptr.len() - 1] + list.len() as u32);
+        }
+        let all = || parts.values().flatten();
+        let records: Vec<f64> = boundaries.iter().flat_map(|b| patch_record(gas, b)).collect();
+        Ok(Self {
+            count: parts.len(),
+            node_of: stream.upload(&parts.keys().copied().collect::<Vec<_>>())?,
+            ptr: stream.upload(&ptr)?,
+            patch_of: stream.upload(&all().map(|p| p.0).collect::<Vec<_>>())?,
+            areas: stream.upload(&all().flat_map(|p| p.1).collect::<Vec<_>>())?,
+            patches: stream.upload(&records)?,
+        })
+    }
+}
+
+/// The steps of an inviscid residual on the device, in the order of their names: limits, fluxes, sums, boundary.
+///
+/// **Twin**: [`Inviscid`](super::Inviscid), [`node_limits`](super::node_limits). **Launch shapes**: eight lanes a row; a
+/// thread an edge; five lanes a row; a thread a node of the boundary.
+pub struct ResidualCuda {
+    limits: Option<Kernel>,
+    edges: [Kernel; 2],
+    gather: Kernel,
+    boundary: Kernel,
+}
+
+impl ResidualCuda {
+    /// Compiles or loads the kernels of a scheme.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn new(stream: &Stream, space: &Space) -> Result<Self, GpuError> {
+        let flux = match space.flux {
+            FluxScheme::Roe => 0,
+            FluxScheme::Hllc => 1,
+            FluxScheme::VanLeer => 2,
+        };
+        let limiter = match space.limiter {
+            Limiter::None => 0,
+            Limiter::VanAlbada => 1,
+            Limiter::Venkatakrishnan => 2,
+            Limiter::Barth => 3,
+        };
+        let moments = space.second_order && space.quadrature == Quadrature::Linear;
+        let module = stream.gpu().module(&inviscid_source(flux, limiter, moments))?;
+        Ok(Self {
+            limits: if limiter >= 2 { Some(module.kernel("node_limits")?) } else { None },
+            edges: [module.kernel("edge_fluxes_1")?, module.kernel("edge_fluxes_2")?],
+            gather: module.kernel("gather_fluxes")?,
+            boundary: module.kernel("boundary_fluxes")?,
+        })
+    }
+
+    /// Factors of node-wise limiters, `[rows, 5]`; nothing for other limiters.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn limits(
+        &self,
+        stream: &Stream,
+        mesh: &MeshCuda,
+        params: &Params,
+        nodes: &DeviceBuffer<f64>,
+        gradients: &DeviceBuffer<f64>,
+        limits: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let Some(kernel) = &self.limits else { return Ok(()) };
+        assert!(
+            nodes.len() == 8 * mesh.rows
+                && gradients.len() == 16 * mesh.rows
+                && limits.len() == 5 * mesh.rows
+        );
+        let launch = kernel.launch(blocks(mesh.rows, 16), 128).arg(mesh.rows as u32);
+        let launch = launch.arg(&mesh.row_ptr).arg(&mesh.col_idx).arg(nodes).arg(gradients);
+        // SAFETY: columns are rows of the mesh; the arrays have the lengths checked above.
+        Ok(unsafe { launch.arg(&params.values).arg(&*limits).enqueue(stream) }?)
+    }
+
+    /// Fluxes from a to b of all edges, `[edges, 5]`; of second order with `gradients` and limits.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn fluxes(
+        &self,
+        stream: &Stream,
+        mesh: &MeshCuda,
+        params: &Params,
+        nodes: &DeviceBuffer<f64>,
+        second: Option<(&DeviceBuffer<f64>, &DeviceBuffer<f64>)>,
+        fluxes: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        assert!(nodes.len() == 8 * mesh.rows && fluxes.len() == 5 * mesh.edges);
+        let kernel = &self.edges[usize::from(second.is_some())];
+        let (gradients, limits) = second.map_or((0, 0), |(g, l)| {
+            assert!(g.len() == 16 * mesh.rows && (self.limits.is_none() || l.len() == 5 * mesh.rows));
+            (g.ptr(), l.ptr())
+        });
+        let launch = kernel.launch(blocks(mesh.edges, 128), 128).arg(mesh.edges as u32);
+        let launch = launch.arg(&mesh.ends).arg(&mesh.areas).arg(nodes).arg(gradients).arg(limits);
+        // SAFETY: the ends of edges are rows of the mesh; the arrays have the lengths checked above; moments are there
+        // where the kernel was made to read them.
+        Ok(unsafe { launch.arg(&mesh.moments).arg(&params.values).arg(&*fluxes).enqueue(stream) }?)
+    }
+
+    /// Sums of the edges' fluxes out of each control volume, `[rows, 5]`.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn gather(
+        &self,
+        stream: &Stream,
+        mesh: &MeshCuda,
+        fluxes: &DeviceBuffer<f64>,
+        residual: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        assert!(residual.len() == 5 * mesh.rows && fluxes.len() == 5 * mesh.edges);
+        let launch = self.gather.launch(blocks(mesh.rows, 24), 128).arg(mesh.rows as u32);
+        let launch = launch.arg(&mesh.row_ptr).arg(&mesh.signed_edge).arg(fluxes).arg(&*residual);
+        // SAFETY: every position names an edge of the mesh; the arrays have the lengths checked above.
+        Ok(unsafe { launch.enqueue(stream) }?)
+    }
+
+    /// Adds the fluxes through the boundary.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn add_boundaries(
+        &self,
+        stream: &Stream,
+        boundary: &BoundaryCuda,
+        params: &Params,
+        nodes: &DeviceBuffer<f64>,
+        residual: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        assert!(nodes.len() / 8 == residual.len() / 5);
+        let launch = boundary.launch(&self.boundary, params, nodes).arg(&*residual);
+        // SAFETY: nodes of the boundary are nodes of the mesh, each once.
+        Ok(unsafe { launch.enqueue(stream) }?)
+    }
+}
+
+impl BoundaryCuda {
+    /// A launch of one of the kernels that go over the boundary's nodes, but for its result.
+    pub(crate) fn launch<'k>(
+        &self,
+        kernel: &'k Kernel,
+        params: &Params,
+        nodes: &DeviceBuffer<f64>,
+    ) -> chromaflow_device::cuda::Launch<'k> {
+        let launch = kernel.launch(blocks(self.count, 128), 128).arg(self.count as u32);
+        let launch = launch.arg(&self.node_of).arg(&self.ptr).arg(&self.patch_of).arg(&self.areas);
+        launch.arg(&self.patches).arg(nodes).arg(&params.values)
+    }
+}
+
+/// Elements of one type on the device, color by color.
+pub struct ElementsCuda {
+    pub(crate) kernel: &'static str,
+    pub(crate) nodes: DeviceBuffer<u32>,
+    pub(crate) edges: DeviceBuffer<u32>,
+    pub(crate) colors: Vec<u32>,
+}
+
+/// Viscous fluxes on the device.
+///
+/// **Twin**: [`ViscousElements`](super::ViscousElements). **Launch shape**: a launch a color, a thread an element.
+pub struct ViscousCuda {
+    groups: Vec<(Kernel, ElementsCuda)>,
+    plane: u32,
+}
+
+impl ViscousCuda {
+    /// The elements of `viscous`.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn new(stream: &Stream, viscous: &super::ViscousElements) -> Result<Self, GpuError> {
+        let module = stream.gpu().module(&viscous_source())?;
+        let groups = viscous.upload(stream)?.into_iter().filter(|g| !g.nodes.is_empty());
+        let groups = groups.map(|g| Ok((module.kernel(g.kernel)?, g))).collect::<Result<_, GpuError>>()?;
+        Ok(Self { groups, plane: viscous.plane() })
+    }
+
+    /// Subtracts the viscous fluxes from the edges' fluxes, `[edges, 5]`.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn subtract(
+        &self,
+        stream: &Stream,
+        params: &Params,
+        nodes: &DeviceBuffer<f64>,
+        fluxes: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        for (kernel, group) in &self.groups {
+            for color in group.colors.windows(2) {
+                let count = color[1] - color[0];
+                let launch = kernel.launch(blocks(count as usize, 128), 128).arg(color[0]).arg(count);
+                let launch = launch.arg(&group.nodes).arg(&group.edges).arg(nodes).arg(self.plane);
+                // SAFETY: the elements' nodes and edges are those of the mesh; no two of a color share an edge, and
+                // colors follow one another in the stream.
+                unsafe { launch.arg(&params.values).arg(&*fluxes).enqueue(stream)? };
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,212 @@
+// The inviscid residual: node-wise limiters, fluxes through the faces between control volumes, their sums, boundaries.
+// Twins: limits.rs, edges.rs, mod.rs, boundary.rs.
+//
+// Constants: FLUX 0 Roe, 1 HLLC, 2 van Leer; LIMITER 0 none, 1 van Albada, 2 Venkatakrishnan, 3 Barth; MOMENTS fluxes that
+// vary over faces.
+
+#if LIMITER >= 2
+// Factors of node-wise limiters, [row][5]. Eight lanes a row; threads: 128.
+extern "C" __global__ void __launch_bounds__(128)
+node_limits(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ col_idx, const double* __restrict__ nodes,
+            const double* __restrict__ gradients, const Params* __restrict__ params, double* __restrict__ out) {
+    const u32 lane = threadIdx.x % 8, row = (blockIdx.x * 128 + threadIdx.x) / 8;
+    const u32 mask = 0xffu << (threadIdx.x & 24);
+    if (row >= rows) return;
+    const double own = nodes[(u64)row * 8 + lane];
+    double smallest = own, largest = own;
+    const u32 first = row_ptr[row], end = row_ptr[row + 1];
+    for (u32 k = first; k < end; k++) {
+        const double other = nodes[(u64)col_idx[k] * 8 + lane];
+        smallest = other < smallest ? other : smallest, largest = other > largest ? other : largest;
+    }
+    const u32 v = lane < 5 ? lane : 0;
+    const double* g = gradients + (u64)row * 16 + v;
+    const double gx = g[0], gy = g[5], gz = g[10];
+    double phi = 1;
+    for (u32 k = first; k < end; k++) {
+        const double half = 0.5 * (nodes[(u64)col_idx[k] * 8 + lane] - own);
+        const double x = __shfl_sync(mask, half, 5, 8), y = __shfl_sync(mask, half, 6, 8), z = __shfl_sync(mask, half, 7, 8);
+        const double slope = x * gx + y * gy + z * gz;
+        const double allowed = pointwise::rise(own, smallest, largest, slope);
+#if LIMITER == 3
+        const double edge = pointwise::limiter_barth(allowed, slope);
+#else
+        const double scale = params->eps * params->eps * params->eps, h2 = x * x + y * y + z * z;
+        const double edge = pointwise::limiter_venkatakrishnan(allowed, slope, 8.0 * scale * h2 * sqrt(h2));
+#endif
+        phi = edge < phi ? edge : phi;
+    }
+    if (lane < 5) out[(u64)row * 5 + lane] = phi;
+}
+#endif
+
+__device__ __forceinline__ Gradient load_gradient(const double* __restrict__ gradients, u32 i) {
+    const double2* p = reinterpret_cast<const double2*>(gradients + (u64)i * 16);
+    Gradient g;
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        const double2 two = p[k];
+        g[2 * k] = two.x;
+        if (k < 7) g[2 * k + 1] = two.y;
+    }
+    return g;
+}
+
+#if MOMENTS
+// A number with its derivative along one direction: what `flux` takes to tell how it varies over a face.
+struct Rate {
+    double v, d;
+    Rate() = default;
+    __device__ Rate(double v, double d = 0) : v(v), d(d) {}
+};
+__device__ __forceinline__ Rate operator+(Rate a, Rate b) { return {a.v + b.v, a.d + b.d}; }
+__device__ __forceinline__ Rate operator-(Rate a, Rate b) { return {a.v - b.v, a.d - b.d}; }
+__device__ __forceinline__ Rate operator*(Rate a, Rate b) { return {a.v * b.v, a.v * b.d + a.d * b.v}; }
+__device__ __forceinline__ Rate operator/(Rate a, Rate b) {
+    const double q = a.v / b.v;
+    return {q, (a.d - q * b.d) / b.v};
+}
+
+// The sum over axes of (dF/dx_d) . moment[d], at the mean of both sides and of their gradients.
+__device__ __forceinline__ State first_moment(pointwise::Gas<double> gas, const State& wl, const State& wr, const Gradient& gl, const Gradient& gr,
+                                              const double* __restrict__ moment) {
+    const pointwise::Gas<Rate> rate_gas = {Rate(gas.gamma)};
+    State sum = {0, 0, 0, 0, 0};
+#pragma unroll
+    for (int d = 0; d < 3; d++) {
+        pointwise::Array<Rate, 5> w;
+        pointwise::Array<Rate, 3> n;
+#pragma unroll
+        for (int v = 0; v < 5; v++) w[v] = Rate(0.5 * (wl[v] + wr[v]), 0.5 * (gl[d * 5 + v] + gr[d * 5 + v]));
+#pragma unroll
+        for (int k = 0; k < 3; k++) n[k] = Rate(moment[3 * d + k]);
+        const auto f = pointwise::flux(rate_gas, w, n);
+#pragma unroll
+        for (int v = 0; v < 5; v++) sum[v] += f[v].d;
+    }
+    return sum;
+}
+#endif
+
+// Fluxes from a to b of all edges, [edges][5]. They leave through shared memory, so that stores are whole lines.
+template <bool SECOND>
+__device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__ ends, const double* __restrict__ areas,
+                                            const double* __restrict__ nodes, const double* __restrict__ gradients,
+                                            const double* __restrict__ limits, const double* __restrict__ moments,
+                                            const Params* __restrict__ params, double* __restrict__ out) {
+    __shared__ double shared[128 * 5];
+    const u32 base = blockIdx.x * 128, e = base + threadIdx.x;
+    if (e < edges) {
+        const uint2 ab = ends[e];
+        const Vec3 n = load_vec3(areas, e);
+        const Node a = load_node(nodes, ab.x), b = load_node(nodes, ab.y);
+        const pointwise::Gas<double> gas = params->gas();
+        State wl = a.w, wr = b.w, besides = {0, 0, 0, 0, 0};
+        if (SECOND) {
+            const Gradient gl = load_gradient(gradients, ab.x), gr = load_gradient(gradients, ab.y);
+            const Vec3 dx = {b.x[0] - a.x[0], b.x[1] - a.x[1], b.x[2] - a.x[2]};
+            const double kappa = params->kappa;
+#if LIMITER == 1
+            const double length = sqrt(dot(dx, dx)) * params->eps, eps2 = length * length * length;
+#endif
+#pragma unroll
+            for (int v = 0; v < 5; v++) {
+                const double along_l = gl[v] * dx[0] + gl[5 + v] * dx[1] + gl[10 + v] * dx[2];
+                const double along_r = -(gr[v] * dx[0] + gr[5 + v] * dx[1] + gr[10 + v] * dx[2]);
+#if LIMITER == 1
+                wl[v] = pointwise::extrapolate_van_albada(a.w[v], b.w[v], along_l, kappa, eps2);
+                wr[v] = pointwise::extrapolate_van_albada(b.w[v], a.w[v], along_r, kappa, eps2);
+#else
+                const double pl = LIMITER ? limits[(u64)ab.x * 5 + v] : 1.0, pr = LIMITER ? limits[(u64)ab.y * 5 + v] : 1.0;
+                wl[v] = pointwise::extrapolate(a.w[v], b.w[v], along_l, kappa, pl);
+                wr[v] = pointwise::extrapolate(b.w[v], a.w[v], along_r, kappa, pr);
+#endif
+            }
+#pragma unroll
+            for (int v = 0; v < 5; v += 4) {
+                wl[v] = pointwise::keep_positive(wl[v], a.w[v]);
+                wr[v] = pointwise::keep_positive(wr[v], b.w[v]);
+            }
+#if MOMENTS
+            besides = first_moment(gas, wl, wr, gl, gr, moments + (u64)e * 9);
+#endif
+        }
+#if FLUX == 0
+        const pointwise::EntropyFix<double> fix = {params->entropy_fix, params->entropy_fix};
+        const State f = pointwise::flux_roe(gas, wl, wr, n, fix);
+#elif FLUX == 1
+        const State f = pointwise::flux_hllc(gas, wl, wr, n);
+#else
+        const State f = pointwise::flux_van_leer(gas, wl, wr, n);
+#endif
+#pragma unroll
+        for (int v = 0; v < 5; v++) shared[threadIdx.x * 5 + v] = f[v] + besides[v];
+    }
+    __syncthreads();
+    const u32 count = min(128u, edges - base) * 5;
+    for (u32 at = threadIdx.x; at < count; at += 128) out[(u64)base * 5 + at] = shared[at];
+}
+#define EDGE_ARGUMENTS u32 edges, const uint2* __restrict__ ends, const double* __restrict__ areas, const double* __restrict__ nodes, \
+    const double* __restrict__ gradients, const double* __restrict__ limits, const double* __restrict__ moments, \
+    const Params* __restrict__ params, double* __restrict__ out
+extern "C" __global__ void __launch_bounds__(128) edge_fluxes_1(EDGE_ARGUMENTS) {
+    edge_fluxes<false>(edges, ends, areas, nodes, gradients, limits, moments, params, out);
+}
+extern "C" __global__ void __launch_bounds__(128) edge_fluxes_2(EDGE_ARGUMENTS) {
+    edge_fluxes<true>(edges, ends, areas, nodes, gradients, limits, moments, params, out);
+}
+
+// Sums of the edges' fluxes out of each control volume, [row][5], in the order of the row. `signed_edge` has the edge of
+// each position of the pattern, with the highest bit set where its flux flows in. Five lanes a row, six rows a warp.
+extern "C" __global__ void __launch_bounds__(128)
+gather_fluxes(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const double* __restrict__ fluxes,
+              double* __restrict__ out) {
+    constexpr int FLIGHT = 4;
+    const u32 lane = threadIdx.x % 32, v = lane % 5, row = (blockIdx.x * 4 + threadIdx.x / 32) * 6 + lane / 5;
+    if (lane >= 30 || row >= rows) return;
+    double sum = 0;
+    const u32 end = row_ptr[row + 1];
+    for (u32 k = row_ptr[row]; k < end; k += FLIGHT) {
+        double flux[FLIGHT];
+        u32 edge[FLIGHT];
+#pragma unroll
+        for (int f = 0; f < FLIGHT; f++) edge[f] = signed_edge[min(k + f, end - 1)];
+#pragma unroll
+        for (int f = 0; f < FLIGHT; f++) flux[f] = fluxes[(u64)(edge[f] & 0x7fffffffu) * 5 + v];
+#pragma unroll
+        for (int f = 0; f < FLIGHT; f++)
+            if (k + f < end) sum += edge[f] >> 31 ? -flux[f] : flux[f];
+    }
+    out[(u64)row * 5 + v] = sum;
+}
+
+// Adds the fluxes through the boundary: a thread a node, its parts of the boundary in the order of the patches.
+extern "C" __global__ void __launch_bounds__(128)
+boundary_fluxes(u32 count, const u32* __restrict__ node_of, const u32* __restrict__ ptr, const u32* __restrict__ patch_of,
+                const double* __restrict__ areas, const Patch* __restrict__ patches, const double* __restrict__ nodes,
+                const Params* __restrict__ params, double* __restrict__ out) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    const u32 i = node_of[at];
+    const State w = load_node(nodes, i).w;
+    const pointwise::Gas<double> gas = params->gas();
+    State sum;
+#pragma unroll
+    for (int v = 0; v < 5; v++) sum[v] = out[(u64)i * 5 + v];
+    for (u32 k = ptr[at]; k < ptr[at + 1]; k++) {
+        const Vec3 n = load_vec3(areas, k);
+        const Patch& patch = patches[patch_of[k]];
+        State f;
+        switch ((int)patch.kind) {
+            case 0: f = pointwise::flux_through(gas, pointwise::bc_farfield(gas, w, patch.stream(), n), n); break;
+            case 1: f = pointwise::flux_slip_wall(w, n); break;
+            case 2: f = pointwise::flux_through(gas, pointwise::bc_inlet(gas, w, patch.inlet(), n), n); break;
+            case 3: f = pointwise::flux_through(gas, pointwise::bc_outlet(gas, w, patch.pressure, n), n); break;
+            default: f = pointwise::flux_through(gas, w, n);
+        }
+#pragma unroll
+        for (int v = 0; v < 5; v++) sum[v] += f[v];
+    }
+#pragma unroll
+    for (int v = 0; v < 5; v++) out[(u64)i * 5 + v] = sum[v];
+}

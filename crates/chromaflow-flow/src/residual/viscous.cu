@@ -1,0 +1,104 @@
+// Viscous fluxes: gradients in elements by Green-Gauss, consistent with the edge's own difference off tetrahedra, through
+// the element's part of each dual face. Twin: viscous.rs. `Cell<N>` (edges and faces of an element) is put before this
+// text by cuda.rs, from the tables that the twin uses.
+//
+// A thread an element of one color: no two of a color share an edge.
+
+__device__ __forceinline__ auto cell_weights(const pointwise::Array<Vec3, 4>& x) { return pointwise::tet_weights(x); }
+__device__ __forceinline__ auto cell_weights(const pointwise::Array<Vec3, 5>& x) { return pointwise::pyramid_weights(x); }
+__device__ __forceinline__ auto cell_weights(const pointwise::Array<Vec3, 6>& x) { return pointwise::prism_weights(x); }
+__device__ __forceinline__ auto cell_weights(const pointwise::Array<Vec3, 8>& x) { return pointwise::hex_weights(x); }
+
+template <int N>
+__device__ __forceinline__ Vec3 face_middle(const pointwise::Array<Vec3, N>& x, int face) {
+    Vec3 middle = {0, 0, 0};
+    const int corners = Cell<N>::corner(face, 3) < 0 ? 3 : 4;
+#pragma unroll
+    for (int c = 0; c < 4; c++)
+        if (c < corners) {
+#pragma unroll
+            for (int d = 0; d < 3; d++) middle[d] += 1.0 / corners * x[Cell<N>::corner(face, c)][d];
+        }
+    return middle;
+}
+
+template <int N>
+__device__ __forceinline__ void element_fluxes(u32 first, u32 count, const u32* __restrict__ element_nodes, const u32* __restrict__ element_edges,
+                                               const double* __restrict__ nodes, u32 plane, const Params* __restrict__ params,
+                                               double* fluxes) {
+    constexpr int E = Cell<N>::EDGES;
+    if (blockIdx.x * blockDim.x + threadIdx.x >= count) return;
+    const u64 at = first + blockIdx.x * blockDim.x + threadIdx.x;
+    const pointwise::Gas<double> gas = params->gas();
+    const pointwise::Transport<double> transport = params->transport();
+    pointwise::Array<Vec3, N> x;
+    pointwise::Array<double, 4> f[N];
+    u32 index[N];
+    Vec3 center = {0, 0, 0};
+#pragma unroll
+    for (int p = 0; p < N; p++) {
+        const u32 node = element_nodes[at * N + p];
+        index[p] = node % plane;
+        const Node record = load_node(nodes, index[p]);
+        x[p] = record.x;
+        if (node >= plane) x[p][2] += params->depth;
+        f[p] = pointwise::velocity_and_temperature(gas, record.w);
+#pragma unroll
+        for (int d = 0; d < 3; d++) center[d] += 1.0 / N * x[p][d];
+    }
+    const auto cell = cell_weights(x);
+    pointwise::Array<Vec3, 4> gradient;
+#pragma unroll
+    for (int v = 0; v < 4; v++)
+#pragma unroll
+        for (int d = 0; d < 3; d++) {
+            double sum = 0;
+#pragma unroll
+            for (int p = 0; p < N; p++) sum += cell.weight[p][d] * f[p][v];
+            gradient[v][d] = sum;
+        }
+#pragma unroll
+    for (int e = 0; e < E; e++) {
+        const int p = Cell<N>::end(e, 0), q = Cell<N>::end(e, 1);
+        const u32 edge = element_edges[at * E + e];
+        if (edge == NONE) continue;
+        Vec3 area = {0, 0, 0}, dx;
+#pragma unroll
+        for (int d = 0; d < 3; d++) dx[d] = x[q][d] - x[p][d];
+#pragma unroll
+        for (int side = 0; side < 2; side++) {
+            const Vec3 middle = face_middle<N>(x, Cell<N>::face(e, side));
+            const double half = Cell<N>::forward(e, side) ? 0.5 : -0.5;
+            Vec3 a, b;
+#pragma unroll
+            for (int d = 0; d < 3; d++) {
+                const double mid = 0.5 * (x[p][d] + x[q][d]);
+                a[d] = center[d] - mid, b[d] = middle[d] - mid;
+            }
+            area[0] += half * (a[1] * b[2] - a[2] * b[1]);
+            area[1] += half * (a[2] * b[0] - a[0] * b[2]);
+            area[2] += half * (a[0] * b[1] - a[1] * b[0]);
+        }
+        pointwise::Array<double, 4> face;
+        pointwise::Array<Vec3, 4> own = gradient;
+#pragma unroll
+        for (int v = 0; v < 4; v++) {
+            face[v] = 0.5 * (f[p][v] + f[q][v]);
+            if (N != 4) own[v] = pointwise::edge_augmented(gradient[v], f[q][v] - f[p][v], dx);
+        }
+        const State flux = pointwise::flux_viscous(gas, transport, face, own, area);
+        const double sign = index[p] < index[q] ? 1.0 : -1.0;
+#pragma unroll
+        for (int v = 1; v < 5; v++) fluxes[(u64)edge * 5 + v] -= sign * flux[v];
+    }
+}
+#define ELEMENT(N, name) \
+    extern "C" __global__ void __launch_bounds__(128) \
+    name(u32 first, u32 count, const u32* __restrict__ element_nodes, const u32* __restrict__ element_edges, \
+         const double* __restrict__ nodes, u32 plane, const Params* __restrict__ params, double* fluxes) { \
+        element_fluxes<N>(first, count, element_nodes, element_edges, nodes, plane, params, fluxes); \
+    }
+ELEMENT(4, viscous_tets)
+ELEMENT(5, viscous_pyramids)
+ELEMENT(6, viscous_prisms)
+ELEMENT(8, viscous_hexes)
