@@ -1,7 +1,9 @@
 //! `chromaflow bench`: measurements on this machine. One file per benchmark.
 
+pub mod ilu;
 pub mod multicolor;
 pub mod paper;
+mod problem;
 pub mod timing;
 pub mod tridiag;
 
@@ -17,6 +19,8 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    /// Block ILU(0) on generated problems, factored and applied
+    Ilu(ilu::Args),
     /// Multicolor point-implicit sweeps on generated problems
     Multicolor(multicolor::Args),
     /// The tables and figures of the papers on this machine's GPU, beside library calls and the papers' own numbers
@@ -31,6 +35,7 @@ enum Command {
 /// Bad usage or an unwritable result.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
     match &args.command {
+        Command::Ilu(args) => ilu::run(args, ctx),
         Command::Multicolor(args) => multicolor::run(args, ctx),
         Command::Paper(args) => paper::run(args, ctx),
         Command::Tridiag(args) => tridiag::run(args, ctx),

@@ -1,12 +1,11 @@
 //! `chromaflow bench multicolor`: sweeps on generated problems.
 
+use super::problem::{Problem, RowOrder};
 use super::timing::{Record, Timing};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
-use chromaflow::order::{ColoringMethod, Plan, PlanOptions, VertexOrder};
-use chromaflow::relax::{DiagonalForm, Direction, Guess, Multicolor, RelaxOptions, Schedule, SolveOptions};
-use chromaflow::sparse::{HalfScale, OffRow};
-use chromaflow::{BlockPattern, Jacobian, Policy, RowBatches};
+use chromaflow::Policy;
+use chromaflow::relax::{DiagonalForm, Direction, Guess, Multicolor, RelaxOptions, SolveOptions};
 use chromaflow_device::Team;
 use chromaflow_testkit::{Case, Kind};
 use std::sync::Arc;
@@ -47,13 +46,13 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     if case.kind == Kind::BlockTridiagonal {
         return Err(CliError::input(format!("{case}: block tridiagonal systems have no multicolor sweep")));
     }
-    let budget = std::env::var("PEER_BUDGET_S").ok().and_then(|s| s.parse().ok()).unwrap_or(args.budget);
+    let budget = super::timing::budget(args.budget);
     let form = if args.lu { DiagonalForm::Lu } else { DiagonalForm::Inverse };
     let policies = args.policy.map_or(Policy::ALL.to_vec(), |p| vec![p]);
     let mut records = Vec::new();
     for policy in policies {
         let color = args.color || ctx.team().size() > 1;
-        let mut bench = Bench::new(case, policy, form, color, ctx.team(), budget);
+        let bench = Bench::new(case, policy, form, color, ctx.team(), budget);
         bench.all(|record| {
             println!("{record}");
             records.push(record.json());
@@ -71,10 +70,7 @@ struct Bench {
     policy: Policy,
     form: DiagonalForm,
     budget: f64,
-    jac: Jacobian,
-    batches: RowBatches,
-    b: Vec<f64>,
-    guess: Vec<f64>,
+    problem: Problem,
 }
 
 impl Bench {
@@ -86,58 +82,18 @@ impl Bench {
         team: &Arc<Team>,
         budget: f64,
     ) -> Self {
-        let generated = case.pattern();
-        let (n, nb) = (case.rows(), case.nb);
-        let given = BlockPattern::new(n, generated.row_ptr, generated.col_idx).expect("generated in order");
-        let in_row_order = RowBatches::new((0..=n as u32).collect());
-        // Rows of the matrix as it is swept, and the rows of the case that they are.
-        let mut old_of_new: Vec<u32> = (0..n as u32).collect();
-        let mut old_positions: Vec<u32> = (0..given.nnzb() as u32).collect();
-        let (mut pattern, mut colored) = (given.clone(), false);
-        let batches = match generated.colors {
-            Some(colors) => RowBatches::new(colors),
-            None if color => {
-                let coloring = ColoringMethod::Greedy(VertexOrder::Natural);
-                let options = PlanOptions { rcm: false, coloring, ..PlanOptions::default() };
-                let plan = Plan::with_team(&given, &options, team).expect("a square pattern");
-                (pattern, old_positions) = given.permuted(&plan.permutation);
-                old_of_new = plan.permutation.old_of_new().to_vec();
-                colored = true;
-                plan.batches
-            }
-            None => in_row_order,
-        };
-        let schedule = Schedule::for_team(&pattern, nb, &batches, team);
-        let mut jac = Jacobian::zeroed(pattern, nb, policy).expect("a square pattern");
-        let stored = Arc::clone(jac.pattern());
-        let q = nb * nb;
-        jac.assemble(team, &schedule, |row, diag, mut off| {
-            let (old, positions) = (old_of_new[row] as usize, stored.range(row));
-            case.fill_diag(old, positions.len(), diag);
-            let mut block = vec![0.0; q];
-            for (k, position) in positions.enumerate() {
-                case.fill_off(old_positions[position] as usize, &mut block);
-                match &mut off {
-                    OffRow::F64(v) => v[k * q..].iter_mut().zip(&block).for_each(|(to, &v)| *to = v.into()),
-                    OffRow::F32(v) => v[k * q..(k + 1) * q].copy_from_slice(&block),
-                }
-            }
-        });
-        if policy == Policy::Dsh {
-            jac.convert_to_f16(team, HalfScale::Global).expect("assembled in f32");
-        }
-        let vector = |f: &dyn Fn(usize) -> f64| {
-            old_of_new.iter().flat_map(|&old| (0..nb).map(move |r| old as usize * nb + r)).map(f).collect()
-        };
-        let (b, guess) = (vector(&|i| case.rhs(i)), vector(&|i| case.guess(i)));
+        let order =
+            if color && case.kind != Kind::Kuhn(true) { RowOrder::Multicolor } else { RowOrder::Natural };
+        let problem = Problem::new(case, policy, order, team);
+        let colored = order == RowOrder::Multicolor;
         let peer = format!("chromaflow-{policy}{}", if colored { "-colored" } else { "" });
-        let (name, team) = (case.to_string(), Arc::clone(team));
-        Self { peer, name, team, policy, form, budget, jac, batches, b, guess }
+        Self { peer, name: case.to_string(), team: Arc::clone(team), policy, form, budget, problem }
     }
 
-    fn all(&mut self, mut done: impl FnMut(&Record)) {
-        let pattern = Arc::clone(self.jac.pattern());
-        let (n, nnzb, nb) = (pattern.rows() as f64, pattern.nnzb() as f64, self.jac.nb() as f64);
+    fn all(&self, mut done: impl FnMut(&Record)) {
+        let Problem { jac, batches, b, guess } = &self.problem;
+        let pattern = Arc::clone(jac.pattern());
+        let (n, nnzb, nb) = (pattern.rows() as f64, pattern.nnzb() as f64, jac.nb() as f64);
         let q = nb * nb;
         let record = |op: &str, timing: Timing, bytes: f64, flops: f64, check: f64| Record {
             peer: self.peer.clone(),
@@ -153,30 +109,30 @@ impl Bench {
         let diag_bytes = n * q * 8.0;
 
         let options = RelaxOptions { diagonal: self.form, isa: None };
-        let mut mc = Multicolor::new(Arc::clone(&self.team), pattern, self.jac.nb(), &self.batches, options)
+        let mut mc = Multicolor::new(Arc::clone(&self.team), pattern, jac.nb(), batches, options)
             .expect("the case's colors part neighbors");
         let (op, flops) = match self.form {
             DiagonalForm::Lu => ("diag_lu", 2.0 / 3.0 * q * nb * n),
             DiagonalForm::Inverse => ("diag_invert", 2.0 * q * nb * n),
         };
         let timing = Timing::of(self.budget, 5, || {
-            mc.factor(&self.jac).expect("set up for this matrix");
+            mc.factor(jac).expect("set up for this matrix");
         });
         done(&record(op, timing, 2.0 * diag_bytes, flops, 0.0));
 
-        let mut x = self.guess.clone();
+        let mut x = guess.clone();
         let x_bytes = self.policy.x_bytes() as f64;
         let sweep_bytes = off_bytes + diag_bytes + n * nb * (8.0 + 2.0 * x_bytes);
         for (op, direction, passes) in
             [("gs_fwd", Direction::Forward, 1.0), ("gs_sym", Direction::Symmetric, 2.0)]
         {
-            x.copy_from_slice(&self.guess);
+            x.copy_from_slice(guess);
             let options =
                 SolveOptions { guess: Guess::Given, history: true, direction, ..SolveOptions::sweeps(1) };
-            let check = mc.solve(&self.jac, &self.b, &mut x, &options).expect("set up for this matrix");
+            let check = mc.solve(jac, b, &mut x, &options).expect("set up for this matrix");
             let options = SolveOptions { history: false, sweeps: SWEEPS, ..options };
             let timing = Timing::of(self.budget, 3, || {
-                mc.solve(&self.jac, &self.b, &mut x, &options).expect("set up for this matrix");
+                mc.solve(jac, b, &mut x, &options).expect("set up for this matrix");
             });
             let timing = timing.divided(SWEEPS);
             let check = check.relative_residual.expect("a history was asked for");
@@ -184,7 +140,7 @@ impl Bench {
         }
 
         let mut y = vec![0.0; x.len()];
-        let timing = Timing::of(self.budget, 5, || self.jac.multiply(&self.team, &x, &mut y));
+        let timing = Timing::of(self.budget, 5, || jac.multiply(&self.team, &x, &mut y));
         let bytes = off_bytes + diag_bytes + 16.0 * n * nb;
         done(&record("spmv", timing, bytes, 2.0 * q * (nnzb + n), 0.0));
     }

@@ -18,6 +18,11 @@ pub struct Timing {
     pub repeats: usize,
 }
 
+/// Seconds for each measurement: what the harness of the peers asks for, or `given`.
+pub fn budget(given: f64) -> f64 {
+    std::env::var("PEER_BUDGET_S").ok().and_then(|s| s.parse().ok()).unwrap_or(given)
+}
+
 impl Timing {
     /// One warm-up, then repeats for `budget` seconds, at least `fewest` and at most 400.
     pub fn of(budget: f64, fewest: usize, mut work: impl FnMut()) -> Self {

@@ -8,10 +8,16 @@
 
 use super::{CANCELLATION, GUARD};
 use crate::simd::Wide;
+use std::hint::black_box;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// The largest block that is worth it: beyond, the lanes of a block no longer fit the first-level cache.
-pub(crate) const MOST: usize = 8;
+pub(crate) const MOST: usize = 16;
+
+/// The most values of a block that the compiler may try to keep in registers; with more it moves them to and fro,
+/// unless it does not know what they are ([`black_box`]).
+const REGISTERS: usize = 25;
 
 /// A block in every lane.
 type Block<V> = [V; MOST * MOST];
@@ -26,7 +32,7 @@ pub(crate) enum Task {
 }
 
 /// Factors or inverts the blocks of `rows` without pivoting, from `from` to `to`, which may be the same. Rows that the
-/// guard rejects are left as they are in `to` and handed to `rejected`.
+/// guard rejects, or that are better taken one by one, are left as they are in `to` and handed to `rejected`.
 ///
 /// # Safety
 /// Both pointers must hold `nb * nb` values for each of `rows`, those at `to` owned by the caller, `nb` must not
@@ -40,133 +46,194 @@ pub(crate) unsafe fn run<V: Wide>(
     rows: Range<usize>,
     mut rejected: impl FnMut(usize),
 ) {
+    if nb == 1 {
+        return reciprocals::<V>(from, to, rows, rejected);
+    }
     let q = nb * nb;
+    let (mut original, mut block) = (MaybeUninit::<Block<V>>::uninit(), MaybeUninit::<Block<V>>::uninit());
+    let (original, mut block) =
+        (black_box(original.as_mut_ptr().cast::<V>()), block.as_mut_ptr().cast::<V>());
+    if q > REGISTERS {
+        block = black_box(block);
+    }
+    let mut room = MaybeUninit::<[f64; 8 * MOST * MOST]>::uninit();
+    let room = room.as_mut_ptr().cast::<f64>();
     let mut first = rows.start;
     while first < rows.end {
         let count = (rows.end - first).min(V::LANES);
-        // Lanes beyond the last row repeat it.
-        let at = std::array::from_fn(|lane| (first + lane.min(count - 1)) * q);
-        let mut original: Block<V> = [V::zero(); MOST * MOST];
-        for e in 0..q {
-            original[e] = gather(from.add(e), &at);
+        let (mut source, mut target) = (from.add(first * q), to.add(first * q));
+        if count < V::LANES {
+            // Lanes beyond the last row repeat it.
+            for lane in 0..V::LANES {
+                room.add(lane * q).copy_from(source.add(lane.min(count - 1) * q), q);
+            }
+            (source, target) = (room, room);
         }
-        let mut block = original;
+        gather(q, source, original, block);
+        prefetch::<V>(source.wrapping_add(V::LANES * q), V::LANES * q);
+        prefetch::<V>(target.wrapping_add(V::LANES * q), V::LANES * q);
         let sound = match task {
-            Task::Factor => factor(nb, &original, &mut block),
-            Task::Invert => invert(nb, &original, &mut block),
+            Task::Factor => factor(nb, original, block),
+            Task::Invert => invert(nb, original, block),
         };
-        let all = (1_u32 << count) - 1;
-        if sound & all == all && count == V::LANES {
-            for e in 0..q {
-                let values = spread(block[e]);
-                for lane in 0..V::LANES {
-                    *to.add(at[lane] + e) = values[lane];
-                }
-            }
+        let all = (1_u32 << V::LANES) - 1;
+        if sound & all == all {
+            scatter(q, block, target);
         } else {
-            for e in 0..q {
-                let values = spread(block[e]);
-                for lane in (0..count).filter(|lane| sound >> lane & 1 == 1) {
-                    *to.add(at[lane] + e) = values[lane];
+            let values = block.cast::<f64>();
+            for lane in (0..count).filter(|lane| sound >> lane & 1 == 1) {
+                for e in 0..q {
+                    *target.add(lane * q + e) = *values.add(e * V::LANES + lane);
                 }
-            }
-            for lane in (0..count).filter(|lane| sound >> lane & 1 == 0) {
-                rejected(first + lane);
             }
         }
+        if count < V::LANES {
+            for lane in (0..count).filter(|lane| sound >> lane & 1 == 1) {
+                to.add((first + lane) * q).copy_from(room.add(lane * q), q);
+            }
+        }
+        (0..count).filter(|lane| sound >> lane & 1 == 0).for_each(|lane| rejected(first + lane));
         first += count;
     }
 }
 
-/// One value from each block.
+/// Asks for `values` at `at`.
 #[inline(always)]
-unsafe fn gather<V: Wide>(from: *const f64, at: &[usize; 8]) -> V {
-    let mut values = [0.0; 8];
-    for lane in 0..V::LANES {
-        values[lane] = *from.add(at[lane]);
+unsafe fn prefetch<V: Wide>(at: *const f64, values: usize) {
+    for line in (0..values).step_by(8) {
+        V::prefetch(at.wrapping_add(line));
     }
-    V::load(values.as_ptr())
 }
 
-/// The lanes of a vector.
+/// Blocks of one value.
 #[inline(always)]
-unsafe fn spread<V: Wide>(v: V) -> [f64; 8] {
-    let mut values = [0.0; 8];
-    v.store(values.as_mut_ptr());
-    values
+unsafe fn reciprocals<V: Wide>(
+    from: *const f64,
+    to: *mut f64,
+    rows: Range<usize>,
+    mut rejected: impl FnMut(usize),
+) {
+    let whole = rows.start..rows.end - rows.len() % V::LANES;
+    for first in whole.clone().step_by(V::LANES) {
+        let values = V::load(from.add(first));
+        let magnitude = values.abs();
+        let sound = V::splat(1e-300).at_most(magnitude) & magnitude.at_most(V::splat(1e300));
+        if sound & ((1 << V::LANES) - 1) == (1 << V::LANES) - 1 {
+            values.recip().store(to.add(first));
+        } else {
+            (first..first + V::LANES).for_each(&mut rejected);
+        }
+    }
+    (whole.end..rows.end).for_each(rejected);
+}
+
+/// Reads a block of `q` values into each lane, twice.
+#[inline(always)]
+unsafe fn gather<V: Wide>(q: usize, from: *const f64, once: *mut V, twice: *mut V) {
+    let mut square = [V::zero(); 8];
+    for e in (0..q).step_by(V::LANES) {
+        let lanes = (q - e).min(V::LANES);
+        for lane in 0..V::LANES {
+            let from = from.add(lane * q + e);
+            square[lane] =
+                if lanes == V::LANES { V::load(from) } else { V::load_first(from, V::first(lanes)) };
+        }
+        V::transpose(&mut square);
+        for i in 0..lanes {
+            *once.add(e + i) = square[i];
+            *twice.add(e + i) = square[i];
+        }
+    }
+}
+
+/// Writes the block of every lane.
+#[inline(always)]
+unsafe fn scatter<V: Wide>(q: usize, block: *const V, to: *mut f64) {
+    let mut square = [V::zero(); 8];
+    for e in (0..q).step_by(V::LANES) {
+        let lanes = (q - e).min(V::LANES);
+        for i in 0..lanes {
+            square[i] = *block.add(e + i);
+        }
+        V::transpose(&mut square);
+        for lane in 0..V::LANES {
+            let to = to.add(lane * q + e);
+            if lanes == V::LANES {
+                square[lane].store(to);
+            } else {
+                square[lane].store_first(to, V::first(lanes));
+            }
+        }
+    }
+}
+
+/// `y[r] += x[r] * factor` for some rows.
+#[inline(always)]
+unsafe fn add_multiple<V: Wide>(rows: Range<usize>, x: *const V, factor: V, y: *mut V) {
+    for r in rows {
+        *y.add(r) = (*x.add(r)).mul_add(factor, *y.add(r));
+    }
 }
 
 #[inline(always)]
-unsafe fn invert<V: Wide>(nb: usize, original: &Block<V>, a: &mut Block<V>) -> u32 {
+unsafe fn invert<V: Wide>(nb: usize, original: *const V, a: *mut V) -> u32 {
     for k in 0..nb {
-        let reciprocal = a[k * nb + k].recip();
+        let pivot = a.add(k * nb);
+        let reciprocal = (*pivot.add(k)).recip();
         let negative = reciprocal.mul(V::splat(-1.0));
         for r in 0..nb {
-            a[k * nb + r] = a[k * nb + r].mul(negative);
+            *pivot.add(r) = (*pivot.add(r)).mul(negative);
         }
-        a[k * nb + k] = reciprocal;
-        for c in 0..nb {
-            if c == k {
-                continue;
-            }
-            let factor = a[c * nb + k];
-            a[c * nb + k] = V::zero();
-            for r in 0..nb {
-                a[c * nb + r] = a[k * nb + r].mul_add(factor, a[c * nb + r]);
-            }
+        *pivot.add(k) = reciprocal;
+        for c in (0..nb).filter(|&c| c != k) {
+            let column = a.add(c * nb);
+            let factor = *column.add(k);
+            *column.add(k) = V::zero();
+            add_multiple(0..nb, pivot, factor, column);
         }
     }
     let b = test_rhs(nb, original);
     let mut y = [V::zero(); MOST];
     for c in 0..nb {
-        for r in 0..nb {
-            y[r] = a[c * nb + r].mul_add(b[c], y[r]);
-        }
+        add_multiple(0..nb, a.add(c * nb), b[c], y.as_mut_ptr());
     }
     solves(nb, original, &y, &b)
 }
 
 #[inline(always)]
-unsafe fn factor<V: Wide>(nb: usize, original: &Block<V>, a: &mut Block<V>) -> u32 {
+unsafe fn factor<V: Wide>(nb: usize, original: *const V, a: *mut V) -> u32 {
     let minus = V::splat(-1.0);
     for k in 0..nb {
-        let reciprocal = a[k * nb + k].recip();
-        a[k * nb + k] = reciprocal;
+        let pivot = a.add(k * nb);
+        let reciprocal = (*pivot.add(k)).recip();
+        *pivot.add(k) = reciprocal;
         for r in k + 1..nb {
-            a[k * nb + r] = a[k * nb + r].mul(reciprocal);
+            *pivot.add(r) = (*pivot.add(r)).mul(reciprocal);
         }
         for c in k + 1..nb {
-            let factor = a[c * nb + k].mul(minus);
-            for r in k + 1..nb {
-                a[c * nb + r] = a[k * nb + r].mul_add(factor, a[c * nb + r]);
-            }
+            let column = a.add(c * nb);
+            add_multiple(k + 1..nb, pivot, (*column.add(k)).mul(minus), column);
         }
     }
     let b = test_rhs(nb, original);
     let mut y = b;
     for k in 0..nb {
-        let known = y[k].mul(minus);
-        for r in k + 1..nb {
-            y[r] = a[k * nb + r].mul_add(known, y[r]);
-        }
+        add_multiple(k + 1..nb, a.add(k * nb), y[k].mul(minus), y.as_mut_ptr());
     }
     for k in (0..nb).rev() {
-        y[k] = y[k].mul(a[k * nb + k]);
-        let known = y[k].mul(minus);
-        for r in 0..k {
-            y[r] = a[k * nb + r].mul_add(known, y[r]);
-        }
+        y[k] = y[k].mul(*a.add(k * nb + k));
+        add_multiple(0..k, a.add(k * nb), y[k].mul(minus), y.as_mut_ptr());
     }
     solves(nb, original, &y, &b)
 }
 
 /// A right-hand side of the size of each row, that is no combination of the rows but by chance.
 #[inline(always)]
-unsafe fn test_rhs<V: Wide>(nb: usize, a: &Block<V>) -> [V; MOST] {
+unsafe fn test_rhs<V: Wide>(nb: usize, a: *const V) -> [V; MOST] {
     let mut b = [V::zero(); MOST];
     for r in 0..nb {
         for c in 0..nb {
-            b[r] = a[c * nb + r].abs().max(b[r]);
+            b[r] = (*a.add(c * nb + r)).abs().max(b[r]);
         }
         b[r] = b[r].mul(V::splat(1.0 + (r as f64 * super::GOLDEN).fract()));
     }
@@ -175,12 +242,12 @@ unsafe fn test_rhs<V: Wide>(nb: usize, a: &Block<V>) -> [V; MOST] {
 
 /// The lanes in which y solves A y = b up to rounding, row by row.
 #[inline(always)]
-unsafe fn solves<V: Wide>(nb: usize, a: &Block<V>, y: &[V; MOST], b: &[V; MOST]) -> u32 {
+unsafe fn solves<V: Wide>(nb: usize, a: *const V, y: &[V; MOST], b: &[V; MOST]) -> u32 {
     let mut good = u32::MAX;
     for r in 0..nb {
         let (mut residual, mut terms) = (b[r].mul(V::splat(-1.0)), b[r]);
         for c in 0..nb {
-            let term = a[c * nb + r].mul(y[c]);
+            let term = (*a.add(c * nb + r)).mul(y[c]);
             residual = residual.add(term);
             terms = terms.add(term.abs());
         }

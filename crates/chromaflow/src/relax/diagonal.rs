@@ -110,7 +110,7 @@ pub(super) fn factor(
                 FactorRows { to: to.get(), from, size: (), rows, form, work: &mut work, bad: &mut mine };
             // SAFETY: `to` has room for all rows (checked by the callers), each row has one owner, and the instruction
             // set is there (checked when the relaxation was made).
-            unsafe { with_size!(nb, size => dispatch(isa, task.sized(size))) };
+            unsafe { with_size!(few: isa, nb, size => dispatch(isa, task.sized(size))) };
         }
         found.lock().expect("no member panics with the list locked").append(&mut mine);
     });
@@ -175,6 +175,7 @@ impl<'a> FactorRows<'a, ()> {
 }
 
 impl<Z: Size> Kernel for FactorRows<'_, Z> {
+    const PORTABLE: bool = Z::PORTABLE;
     type Output = ();
 
     #[inline(always)]
@@ -196,7 +197,7 @@ impl<Z: Size> Kernel for FactorRows<'_, Z> {
                 bad.push(Bad { row: row as u32, health, pivots: work.pivots().into() });
             }
         };
-        if (1..=MOST_IN_LANES).contains(&Z::KNOWN) {
+        if nb <= MOST_IN_LANES {
             let task = match form {
                 DiagonalForm::Lu => LaneTask::Factor,
                 DiagonalForm::Inverse => LaneTask::Invert,
@@ -257,7 +258,7 @@ mod tests {
 
     #[test]
     fn every_instruction_set_and_grouping_gives_the_factors_of_single_blocks() {
-        for nb in 1..=10 {
+        for nb in (1..=10).chain([13, 16, 17]) {
             for isa in Isa::available() {
                 for form in [DiagonalForm::Inverse, DiagonalForm::Lu] {
                     let what = format!("nb {nb} {} {form:?}", isa.name());

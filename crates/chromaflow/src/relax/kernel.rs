@@ -7,8 +7,7 @@
 
 use crate::block::{multiply_factored, solve_factored};
 use crate::rim::{Size, with_size};
-use crate::simd::{Kernel, Load, Simd, Vector, dispatch};
-use bytemuck::Zeroable;
+use crate::simd::{Four, Kernel, Load, Simd, Vector, dispatch};
 use chromaflow_device::Isa;
 use half::f16;
 use std::mem::MaybeUninit;
@@ -77,6 +76,8 @@ pub(crate) enum Diagonal<'a> {
     Inverse(*const f64),
     /// LU factors.
     Lu(*const f64, &'a Pivots),
+    /// Among the off-diagonal ones.
+    Within,
 }
 
 /// What the stored off-diagonal values are multiplied by.
@@ -143,7 +144,14 @@ pub(crate) unsafe fn sweep_rows<P: Precision>(
     backward: bool,
     chained: bool,
 ) {
-    with_size!(nb, size => dispatch(isa, SweepRows { data, size, rows, backward, chained }));
+    if nb > 1 {
+        with_size!(isa, nb, size => dispatch(isa, SweepRows { data, size, rows, backward, chained }));
+    } else if chained && std::ptr::eq(data.x_in, data.x_out) {
+        dispatch(isa, SweepScalars::<P, true> { data, rows, backward });
+    } else {
+        // Simultaneous updates read old values only.
+        dispatch(isa, SweepScalars::<P, false> { data, rows, backward });
+    }
 }
 
 /// Multiplies `rows`.
@@ -156,7 +164,7 @@ where
     T: 'static,
     T: Stored,
 {
-    with_size!(nb, size => dispatch(isa, MultiplyRows { data, size, rows }));
+    with_size!(isa, nb, size => dispatch(isa, MultiplyRows { data, size, rows }));
 }
 
 /// A type of stored values; says that f64 vectors can be loaded from it.
@@ -164,6 +172,9 @@ pub(crate) trait Stored: Sized + 'static {
     /// # Safety
     /// As [`Load::load`].
     unsafe fn load<S: Simd>(from: *const Self) -> S::F64;
+    /// # Safety
+    /// As [`Load::load_four`].
+    unsafe fn load_four<S: Simd>(from: *const Self) -> <S::F64 as Vector>::Four;
 }
 macro_rules! stored {
     ($($t:ty)*) => { $(impl Stored for $t {
@@ -171,15 +182,22 @@ macro_rules! stored {
         unsafe fn load<S: Simd>(from: *const Self) -> S::F64 {
             <S::F64 as Load<$t>>::load(from)
         }
+        #[inline(always)]
+        unsafe fn load_four<S: Simd>(from: *const Self) -> <S::F64 as Vector>::Four {
+            <S::F64 as Load<$t>>::load_four(from)
+        }
     })* };
 }
 stored!(f64 f32 f16);
 
 /// How stored values become vectors; a type, so that it is inlined wherever it is used.
-trait Loader<V, T> {
+trait Loader<V: Vector, T> {
     /// # Safety
     /// As [`Load::load`].
     unsafe fn load(from: *const T) -> V;
+    /// # Safety
+    /// As [`Load::load_four`].
+    unsafe fn load_four(from: *const T) -> V::Four;
 }
 /// By the vector's own conversion.
 struct Direct;
@@ -188,6 +206,10 @@ impl<V: Load<T>, T> Loader<V, T> for Direct {
     unsafe fn load(from: *const T) -> V {
         V::load(from)
     }
+    #[inline(always)]
+    unsafe fn load_four(from: *const T) -> V::Four {
+        V::load_four(from)
+    }
 }
 /// To f64.
 struct ToDouble<S>(std::marker::PhantomData<S>);
@@ -195,6 +217,10 @@ impl<S: Simd, T: Stored> Loader<S::F64, T> for ToDouble<S> {
     #[inline(always)]
     unsafe fn load(from: *const T) -> S::F64 {
         T::load::<S>(from)
+    }
+    #[inline(always)]
+    unsafe fn load_four(from: *const T) -> <S::F64 as Vector>::Four {
+        T::load_four::<S>(from)
     }
 }
 
@@ -210,6 +236,7 @@ struct SweepRows<'a, P: Precision, Z> {
 }
 
 impl<P: Precision, Z: Size> Kernel for SweepRows<'_, P, Z> {
+    const PORTABLE: bool = Z::PORTABLE;
     type Output = ();
 
     #[inline(always)]
@@ -219,13 +246,90 @@ impl<P: Precision, Z: Size> Kernel for SweepRows<'_, P, Z> {
         let ahead = if backward { -BYTES_AHEAD } else { BYTES_AHEAD };
         for step in 0..count {
             let row = if backward { rows.end - 1 - step } else { rows.start + step };
-            if Z::KNOWN != 1 && step + ROWS_AHEAD < count {
-                let (Diagonal::Inverse(diag) | Diagonal::Lu(diag, _) | Diagonal::Plain(diag)) = data.diag;
+            if step + ROWS_AHEAD < count {
+                let (Diagonal::Inverse(diag) | Diagonal::Lu(diag, _)) = data.diag else {
+                    unreachable!("sweeps need a factored diagonal")
+                };
                 let next = if backward { row - ROWS_AHEAD } else { row + ROWS_AHEAD };
                 prefetch_block::<S::F64, f64>(nb, diag.add(next * nb * nb), 0);
                 S::F64::prefetch(data.b.add(next * nb));
             }
             update_row::<S, P, Z>(data, size, row, ahead, chained);
+        }
+    }
+}
+
+/// Blocks of one value, whose factors are their reciprocals.
+///
+/// Where rows are chained, each new value is held back until the next row has read the old one, and the next row's new
+/// value is corrected with the change: what the row before still computes is then needed last instead of first.
+struct SweepScalars<'a, P: Precision, const CHAINED: bool> {
+    data: &'a SweepData<'a, P>,
+    rows: Range<usize>,
+    backward: bool,
+}
+
+impl<P: Precision, const CHAINED: bool> Kernel for SweepScalars<'_, P, CHAINED> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Self { data, rows, backward } = self;
+        let (Diagonal::Inverse(inverse) | Diagonal::Lu(inverse, _)) = data.diag else {
+            unreachable!("sweeps need a factored diagonal")
+        };
+        // Copies, which the compiler knows not to change when x does.
+        let &SweepData { off, b, x_in, x_out, damping, .. } = data;
+        let row_ptr = off.row_ptr.as_ptr();
+        let ahead = if backward { -BYTES_AHEAD } else { BYTES_AHEAD };
+        let mut held: Option<(usize, P::X, f64)> = None; // row, new value, change
+        let mut below = 0; // columns below the row, about the same from row to row
+        let (everywhere, of_row) = match off.unscale {
+            Unscale::One => (1.0, None),
+            Unscale::All(factor) => (factor, None),
+            Unscale::Rows(factors) => (1.0, Some(factors)),
+        };
+        let (mut next, stride) = if backward { (rows.end.wrapping_sub(1), -1) } else { (rows.start, 1) };
+        for _ in rows {
+            let row = next;
+            next = next.wrapping_add_signed(stride);
+            let range = *row_ptr.add(row) as usize..*row_ptr.add(row + 1) as usize;
+            let blocks = off.values.add(range.start);
+            let cols = off.col_idx.get_unchecked(range);
+            let sum: f64 = scalars::<P::Sum<S>, P::Off, Direct>(blocks, cols, x_in, ahead).into();
+            let unscale = of_row.map_or(everywhere, |factors| f64::from(*factors.get_unchecked(row)));
+            let inverse = *inverse.add(row);
+            let mut new = inverse * (*b.add(row) - unscale * sum);
+            if CHAINED {
+                while below < cols.len() && (cols[below] as usize) < row {
+                    below += 1;
+                }
+                while below > 0 && (below > cols.len() || cols[below - 1] as usize > row) {
+                    below -= 1;
+                }
+                if let Some((before, value, change)) = held {
+                    // Forward, the row before can only be the last column below this one; backward, the first above it.
+                    let at = if backward { below } else { below.wrapping_sub(1) };
+                    if cols.get(at).is_some_and(|&col| col as usize == before) {
+                        let four = <P::Sum<S> as Load<P::Off>>::load_four(blocks.add(at));
+                        new -= change * (inverse * unscale * four.first().into());
+                    }
+                    *x_out.add(before) = value;
+                }
+            }
+            if damping != 1.0 {
+                let old: f64 = (*x_in.add(row)).into();
+                new = old + damping * (new - old);
+            }
+            let new = P::X::of(new);
+            if CHAINED {
+                held = Some((row, new, new.into() - (*x_in.add(row)).into()));
+            } else {
+                *x_out.add(row) = new;
+            }
+        }
+        if let Some((row, new, _)) = held {
+            *x_out.add(row) = new;
         }
     }
 }
@@ -246,18 +350,6 @@ unsafe fn update_row<S: Simd, P: Precision, Z: Size>(
         (sum.as_mut_ptr().cast::<P::X>(), rest.as_mut_ptr().cast::<f64>(), new.as_mut_ptr().cast::<f64>());
 
     row_product::<P::Sum<S>, P::Off, Z, Direct>(&data.off, size, row, data.x_in, sum, ahead, chained);
-    if Z::KNOWN == 1 {
-        // Only one entry of `sum` was written, so no vector may be read. The factor of one value is its reciprocal.
-        let (Diagonal::Inverse(inverse) | Diagonal::Lu(inverse, _)) = data.diag else {
-            unreachable!("sweeps need a factored diagonal")
-        };
-        let rest = *data.b.add(row) - data.off.unscale.of(row) * (*sum).into();
-        let old: f64 = (*data.x_in.add(row)).into();
-        let new = *inverse.add(row) * rest;
-        *data.x_out.add(row) =
-            P::X::of(if data.damping == 1.0 { new } else { old + data.damping * (new - old) });
-        return;
-    }
     let unscale = S::F64::splat(-data.off.unscale.of(row));
     for first in (0..nb).step_by(S::F64::LANES) {
         let lanes = S::F64::first((nb - first).min(S::F64::LANES));
@@ -275,7 +367,7 @@ unsafe fn update_row<S: Simd, P: Precision, Z: Size>(
             solve_factored(nb, lu, pivots, std::slice::from_raw_parts_mut(rest, nb));
             rest
         }
-        Diagonal::Plain(_) => unreachable!("sweeps need a factored diagonal"),
+        Diagonal::Plain(_) | Diagonal::Within => unreachable!("sweeps need a factored diagonal"),
     };
     let to = data.x_out.add(row * nb);
     if data.damping == 1.0 {
@@ -297,6 +389,7 @@ struct MultiplyRows<'a, T, Z> {
 }
 
 impl<T: Stored, Z: Size> Kernel for MultiplyRows<'_, T, Z> {
+    const PORTABLE: bool = Z::PORTABLE;
     type Output = ();
 
     #[inline(always)]
@@ -308,8 +401,10 @@ impl<T: Stored, Z: Size> Kernel for MultiplyRows<'_, T, Z> {
         let (sum, own) = (sum.as_mut_ptr().cast::<f64>(), own.as_mut_ptr().cast::<f64>());
         for row in rows {
             row_product::<S::F64, T, Z, ToDouble<S>>(&data.off, size, row, data.x, sum, BYTES_AHEAD, false);
-            let (x, unscale) = (data.x.add(row * nb), data.off.unscale.of(row));
+            let unscale = data.off.unscale.of(row);
+            let x = data.x.wrapping_add(row * nb);
             match data.diag {
+                Diagonal::Within => std::slice::from_raw_parts_mut(own, nb).fill(0.0),
                 Diagonal::Plain(blocks) => block_product::<S, Z>(size, blocks.add(row * nb * nb), x, own),
                 Diagonal::Lu(blocks, pivots) => multiply_factored(
                     nb,
@@ -348,7 +443,7 @@ unsafe fn row_product<V: Vector, T, Z: Size, L: Loader<V, T>>(
     let blocks = off.values.add(range.start * nb * nb);
     let cols = off.col_idx.get_unchecked(range);
     if Z::KNOWN == 1 {
-        scalars::<V, T, L>(blocks, cols, x, out, ahead);
+        *out = scalars::<V, T, L>(blocks, cols, x, ahead);
     } else if Packed::<V, Z>::USEFUL && !chained {
         packed::<V, T, Z, L>(blocks, cols, x, out, ahead);
     } else {
@@ -362,35 +457,43 @@ unsafe fn block_product<S: Simd, Z: Size>(size: Z, block: *const f64, x: *const 
     columns::<S::F64, f64, Direct>(size.get(), block, &[0], x, out, 0);
 }
 
-/// Blocks of one value: scalar products, for a gather into a vector costs more; only conversions are done in vectors.
+/// Blocks of one value: x is put together entry by entry, four at a time, in two sets of sums that need not wait for
+/// each other. Gathers by one instruction cost more, even of 16 entries.
 #[inline(always)]
 unsafe fn scalars<V: Vector, T, L: Loader<V, T>>(
     mut values: *const T,
     cols: &[u32],
     x: *const V::Elem,
-    out: *mut V::Elem,
     ahead: isize,
-) {
-    let mut sum = [V::Elem::zeroed(); 4];
-    let mut converted: MaybeUninit<[V::Elem; 16]> = MaybeUninit::uninit();
-    let converted = converted.as_mut_ptr().cast::<V::Elem>();
-    for cols in cols.chunks(V::LANES) {
-        V::prefetch(values.cast::<u8>().wrapping_offset(ahead));
-        L::load(values).store(converted);
-        let (fours, rest) = cols.as_chunks::<4>();
-        let mut at = converted;
-        for four in fours {
-            for i in 0..4 {
-                sum[i] = sum[i] + *at.add(i) * *x.add(four[i] as usize);
-            }
-            at = at.add(4);
+) -> V::Elem {
+    let (mut even, mut odd) = (V::Four::zero(), V::Four::zero());
+    let (eights, rest) = cols.as_chunks::<8>();
+    V::prefetch(cols.as_ptr().wrapping_byte_offset(ahead));
+    V::prefetch(values.wrapping_byte_offset(ahead));
+    for eight in eights {
+        if size_of::<T>() == 8 {
+            V::prefetch(values.wrapping_add(8).wrapping_byte_offset(ahead));
         }
-        for (i, &col) in rest.iter().enumerate() {
-            sum[i] = sum[i] + *at.add(i) * *x.add(col as usize);
-        }
-        values = values.add(V::LANES);
+        let at = eight.as_ptr();
+        even = L::load_four(values).mul_add(V::Four::gather::<4>(x, at), even);
+        odd = L::load_four(values.add(4)).mul_add(V::Four::gather::<4>(x, at.add(4)), odd);
+        values = values.add(8);
     }
-    *out = sum[0] + sum[1] + (sum[2] + sum[3]);
+    let (four, rest) = rest.as_chunks::<4>();
+    if let [four] = four {
+        even = L::load_four(values).mul_add(V::Four::gather::<4>(x, four.as_ptr()), even);
+        values = values.add(4);
+    }
+    // Lanes past the row hold other rows' values or none at all.
+    let (two, one) = rest.as_chunks::<2>();
+    if let [two] = two {
+        odd = L::load_four(values).keep::<2>().mul_add(V::Four::gather::<2>(x, two.as_ptr()), odd);
+        values = values.add(2);
+    }
+    if let [one] = one {
+        even = L::load_four(values).keep::<1>().mul_add(V::Four::gather::<1>(x, one), even);
+    }
+    even.add(odd).total()
 }
 
 /// How a small block of a known size lies in vectors: as many whole columns in each as fit.

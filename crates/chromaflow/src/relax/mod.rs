@@ -19,7 +19,7 @@ use crate::sparse::ShapeError;
 pub(crate) use diagonal::SharedMut;
 pub use diagonal::{DiagonalForm, FactorReport};
 pub use jacobi::Jacobi;
-pub(crate) use kernel::Diagonal;
+pub(crate) use kernel::{Diagonal, Off, ProductData, Unscale, multiply_rows};
 pub use multicolor::Multicolor;
 #[cfg(feature = "cuda")]
 pub(crate) use multicolor::cuda::invert_shape;

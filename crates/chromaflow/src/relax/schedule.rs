@@ -44,8 +44,10 @@ impl Schedule {
             // A row costs its blocks and about two more for its diagonal and its vectors.
             let cost = |row: usize| pattern.row_ptr()[row] as usize + 2 * row;
             let (first, total) = (cost(batch.start), cost(batch.end) - cost(batch.start));
-            if members == 1 || total * nb * nb < members * VALUES_WORTH_SHARING {
-                let small = batch.len() < ROWS_IN_FLIGHT;
+            let values = total * nb * nb;
+            // Whatever the number of members, so that rows are computed in the same way.
+            let small = batch.len() < ROWS_IN_FLIGHT && values < ROWS_IN_FLIGHT * VALUES_WORTH_SHARING;
+            if members == 1 || small || values < members * VALUES_WORTH_SHARING {
                 // A member on its own has no barriers to save.
                 let join = small || members > 1;
                 match steps.last_mut() {

@@ -24,6 +24,8 @@ pub(crate) trait Vector: Copy {
     type Index: Copy;
     /// A choice of lanes.
     type Mask: Copy;
+    /// Four lanes of the same kind.
+    type Four: Four<Elem = Self::Elem>;
     const LANES: usize;
 
     /// Asks for the cache line at `at`, which may lie anywhere.
@@ -45,9 +47,30 @@ pub(crate) trait Vector: Copy {
     unsafe fn store(self, to: *mut Self::Elem);
 }
 
-/// Loads `LANES` values stored as `T`, converted to lanes.
+/// Loads `LANES` values, or four, stored as `T`, converted to lanes.
 pub(crate) trait Load<T>: Vector {
     unsafe fn load(from: *const T) -> Self;
+    unsafe fn load_four(from: *const T) -> Self::Four;
+}
+
+/// Four lanes that are put together entry by entry: on many processors faster than an instruction that gathers.
+///
+/// # Safety
+/// As [`Vector`]; gathers read `N` indices, at most four, and the entries that they name.
+pub(crate) trait Four: Copy {
+    /// A lane.
+    type Elem;
+    unsafe fn zero() -> Self;
+    /// The entries of `from` at the first `N` indices, zero in the other lanes.
+    unsafe fn gather<const N: usize>(from: *const Self::Elem, at: *const u32) -> Self;
+    /// The first `N` lanes, zero in the others.
+    unsafe fn keep<const N: usize>(self) -> Self;
+    unsafe fn add(self, other: Self) -> Self;
+    /// `self * factor + sum`.
+    unsafe fn mul_add(self, factor: Self, sum: Self) -> Self;
+    unsafe fn first(self) -> Self::Elem;
+    /// The sum of all lanes.
+    unsafe fn total(self) -> Self::Elem;
 }
 
 /// What rounding f32 to f16 needs beyond [`Vector`].
@@ -80,6 +103,10 @@ pub(crate) trait Wide: Vector<Elem = f64> + Load<f64> {
     unsafe fn max(self, other: Self) -> Self;
     /// One bit for each lane: `self <= other`, not where one is NaN.
     unsafe fn at_most(self, other: Self) -> u32;
+    /// Stores the lanes of `mask`; no other memory is touched.
+    unsafe fn store_first(self, to: *mut f64, mask: Self::Mask);
+    /// Exchanges rows and columns of the square that the first `LANES` of `rows` are.
+    unsafe fn transpose(rows: &mut [Self; 8]);
 }
 
 /// The vector types of an instruction set.
@@ -91,6 +118,8 @@ pub(crate) trait Simd: Copy {
 /// Code to be compiled for every instruction set. Implementations of `run` are `#[inline(always)]`, as is everything
 /// they call.
 pub(crate) trait Kernel {
+    /// Whether it is compiled for machines without vector instructions; nobody may ask for it there otherwise.
+    const PORTABLE: bool = true;
     type Output;
     /// # Safety
     /// The instruction set of `S` must be there; beyond that, what the implementation says.
@@ -109,7 +138,8 @@ pub(crate) unsafe fn dispatch<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
             Isa::Avx512 => x86::run_avx512(kernel),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => x86::run_avx2(kernel),
-            _ => kernel.run::<portable::Portable>(),
+            _ if K::PORTABLE => kernel.run::<portable::Portable>(),
+            _ => unreachable!("the rim gives other sizes to machines without vector instructions"),
         }
     }
 }

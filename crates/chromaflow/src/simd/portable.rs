@@ -3,7 +3,7 @@
 //!
 //! SAFETY: the only unsafe operations are accesses through pointers, within the bounds that [`Vector`] asks for.
 
-use super::{Load, Narrow, Simd, Vector, Wide};
+use super::{Four, Load, Narrow, Simd, Vector, Wide};
 use half::f16;
 use std::array::from_fn;
 
@@ -19,6 +19,7 @@ macro_rules! lanes {
             type Elem = $elem;
             type Index = [u8; $lanes];
             type Mask = usize;
+            type Four = Lanes<$elem, 4>;
             const LANES: usize = $lanes;
 
             #[inline(always)]
@@ -64,48 +65,62 @@ macro_rules! lanes {
                 to.cast::<[$elem; $lanes]>().write_unaligned(self.0);
             }
         }
+
+        impl Four for Lanes<$elem, 4> {
+            type Elem = $elem;
+            #[inline(always)]
+            unsafe fn zero() -> Self {
+                Self([0.0; 4])
+            }
+            #[inline(always)]
+            unsafe fn gather<const N: usize>(from: *const $elem, at: *const u32) -> Self {
+                Self(from_fn(|l| if l < N { *from.add(*at.add(l) as usize) } else { 0.0 }))
+            }
+            #[inline(always)]
+            unsafe fn keep<const N: usize>(self) -> Self {
+                Self(from_fn(|l| if l < N { self.0[l] } else { 0.0 }))
+            }
+            #[inline(always)]
+            unsafe fn add(self, other: Self) -> Self {
+                Self(from_fn(|l| self.0[l] + other.0[l]))
+            }
+            #[inline(always)]
+            unsafe fn mul_add(self, factor: Self, sum: Self) -> Self {
+                Self(from_fn(|l| self.0[l] * factor.0[l] + sum.0[l]))
+            }
+            #[inline(always)]
+            unsafe fn first(self) -> $elem {
+                self.0[0]
+            }
+            #[inline(always)]
+            unsafe fn total(self) -> $elem {
+                (self.0[0] + self.0[2]) + (self.0[1] + self.0[3])
+            }
+        }
     };
 }
 lanes!(f32, 8);
 lanes!(f64, 8);
 
-impl Load<f32> for Lanes<f32, 8> {
-    #[inline(always)]
-    unsafe fn load(from: *const f32) -> Self {
-        Self(from.cast::<[f32; 8]>().read_unaligned())
-    }
+macro_rules! load {
+    ($elem:ty, $stored:ty as $bits:ty, $value:ident => $lane:expr) => {
+        impl Load<$stored> for Lanes<$elem, 8> {
+            #[inline(always)]
+            unsafe fn load(from: *const $stored) -> Self {
+                Self(from.cast::<[$bits; 8]>().read_unaligned().map(|$value| $lane))
+            }
+            #[inline(always)]
+            unsafe fn load_four(from: *const $stored) -> Lanes<$elem, 4> {
+                Lanes(from.cast::<[$bits; 4]>().read_unaligned().map(|$value| $lane))
+            }
+        }
+    };
 }
-
-impl Load<f16> for Lanes<f32, 8> {
-    #[inline(always)]
-    unsafe fn load(from: *const f16) -> Self {
-        let bits = from.cast::<[u16; 8]>().read_unaligned();
-        Self(from_fn(|l| widen(bits[l])))
-    }
-}
-
-impl Load<f64> for Lanes<f64, 8> {
-    #[inline(always)]
-    unsafe fn load(from: *const f64) -> Self {
-        Self(from.cast::<[f64; 8]>().read_unaligned())
-    }
-}
-
-impl Load<f32> for Lanes<f64, 8> {
-    #[inline(always)]
-    unsafe fn load(from: *const f32) -> Self {
-        let values = from.cast::<[f32; 8]>().read_unaligned();
-        Self(from_fn(|l| values[l].into()))
-    }
-}
-
-impl Load<f16> for Lanes<f64, 8> {
-    #[inline(always)]
-    unsafe fn load(from: *const f16) -> Self {
-        let bits = from.cast::<[u16; 8]>().read_unaligned();
-        Self(from_fn(|l| widen(bits[l]).into()))
-    }
-}
+load!(f32, f32 as f32, v => v);
+load!(f32, f16 as u16, bits => widen(bits));
+load!(f64, f64 as f64, v => v);
+load!(f64, f32 as f32, v => v.into());
+load!(f64, f16 as u16, bits => widen(bits).into());
 
 /// f16 to f32 without branches: the exponent is moved by a multiplication, which also normalizes subnormals.
 #[inline(always)]
@@ -184,6 +199,17 @@ impl Wide for Lanes<f64, 8> {
     #[inline(always)]
     unsafe fn at_most(self, other: Self) -> u32 {
         (0..8).map(|l| u32::from(self.0[l] <= other.0[l]) << l).sum()
+    }
+    #[inline(always)]
+    unsafe fn store_first(self, to: *mut f64, mask: usize) {
+        for l in 0..mask {
+            *to.add(l) = self.0[l];
+        }
+    }
+    #[inline(always)]
+    unsafe fn transpose(rows: &mut [Self; 8]) {
+        let from = *rows;
+        *rows = from_fn(|r| Self(from_fn(|c| from[c].0[r])));
     }
 }
 

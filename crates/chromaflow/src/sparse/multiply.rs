@@ -2,6 +2,7 @@
 //! Products with a block-sparse matrix.
 
 use super::BlockCsr;
+use crate::relax::{Diagonal, Off, ProductData, Unscale, multiply_rows};
 use crate::vector::{PARALLEL_FROM, shares};
 use chromaflow_device::{Isa, Team};
 use std::ops::Range;
@@ -45,99 +46,44 @@ impl BlockCsr {
         let (rows, nb) = (self.pattern().rows(), self.nb());
         assert_eq!(x.len(), self.pattern().cols() * nb, "x has one value a column");
         assert_eq!(y.len(), rows * nb, "y has one value a row");
-        let kernel = kernel(nb);
         if team.size() == 1 || self.values().len() < PARALLEL_FROM {
-            kernel(self, b, x, 0..rows, y);
+            self.product_rows(Isa::detect(), b, x, 0..rows, y);
         } else {
-            shares(team, y, rows, nb, |r, y| kernel(self, b, x, r, y));
+            shares(team, y, rows, nb, |rows, y| self.product_rows(Isa::detect(), b, x, rows, y));
         }
     }
-}
 
-type Kernel = fn(&BlockCsr, Option<&[f64]>, &[f64], Range<usize>, &mut [f64]);
-
-/// The product for one block size, compiled for one instruction set.
-fn kernel(nb: usize) -> Kernel {
-    macro_rules! sized {
-        ($($n:literal)*) => {
-            match nb { $($n => by_isa::<$n>(),)* _ => any_size }
+    /// The product of some rows; `y` has theirs only.
+    fn product_rows(&self, isa: Isa, b: Option<&[f64]>, x: &[f64], rows: Range<usize>, y: &mut [f64]) {
+        let (pattern, nb) = (self.pattern(), self.nb());
+        let (row_ptr, col_idx) = (pattern.row_ptr(), pattern.col_idx());
+        let (q, len) = (nb * nb, self.values().len());
+        let unscale = Unscale::One;
+        let y = y.as_mut_ptr().wrapping_sub(rows.start * nb);
+        let b = b.map(<[f64]>::as_ptr);
+        let go = |values, rows| {
+            let off = Off { row_ptr, col_idx, values, unscale };
+            let data = ProductData { off, diag: Diagonal::Within, b, x: x.as_ptr(), y };
+            // SAFETY: x, b and y have values for these columns and rows, `values` has their blocks and a vector after
+            // them (below), and the machine has this instruction set.
+            unsafe { multiply_rows(isa, nb, &data, rows) };
         };
-    }
-    sized!(1 2 3 4 5 6 7 8 10 12 16 20 24 32)
-}
-
-fn by_isa<const NB: usize>() -> Kernel {
-    #[cfg(target_arch = "x86_64")]
-    match Isa::detect() {
-        // SAFETY: the machine has these instructions: `Isa::detect` says so.
-        Isa::Avx512 => return |a, b, x, r, y| unsafe { avx512::<NB>(a, b, x, r, y) },
-        // SAFETY: as above.
-        Isa::Avx2 => return |a, b, x, r, y| unsafe { avx2::<NB>(a, b, x, r, y) },
-        Isa::Portable => {}
-    }
-    body::<NB, false>
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,fma")]
-fn avx512<const NB: usize>(a: &BlockCsr, b: Option<&[f64]>, x: &[f64], rows: Range<usize>, y: &mut [f64]) {
-    body::<NB, true>(a, b, x, rows, y);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn avx2<const NB: usize>(a: &BlockCsr, b: Option<&[f64]>, x: &[f64], rows: Range<usize>, y: &mut [f64]) {
-    body::<NB, true>(a, b, x, rows, y);
-}
-
-/// Column by column: one entry of x times one contiguous column of the block.
-#[inline(always)]
-fn body<const NB: usize, const FMA: bool>(
-    a: &BlockCsr,
-    b: Option<&[f64]>,
-    x: &[f64],
-    rows: Range<usize>,
-    y: &mut [f64],
-) {
-    let (pattern, values) = (a.pattern(), a.values());
-    let sign = if b.is_some() { -1.0 } else { 1.0 };
-    for (row, y) in rows.zip(y.chunks_exact_mut(NB)) {
-        let mut sum = [0.0; NB];
-        let positions = pattern.range(row);
-        let blocks = values[positions.start * NB * NB..positions.end * NB * NB].chunks_exact(NB * NB);
-        for (block, &col) in blocks.zip(pattern.columns(row)) {
-            let x: &[f64; NB] = x[col as usize * NB..][..NB].try_into().expect("NB values");
-            for (c, column) in block.chunks_exact(NB).enumerate() {
-                for r in 0..NB {
-                    sum[r] = if FMA { column[r].mul_add(x[c], sum[r]) } else { sum[r] + column[r] * x[c] };
-                }
-            }
-        }
-        for r in 0..NB {
-            y[r] = b.map_or(0.0, |b| b[row * NB + r]) + sign * sum[r];
+        // Vectors may be read past the end of a block: the last rows are done on a copy that has room after them.
+        let fits = |row: &usize| row_ptr[row + 1] as usize * q + TAIL <= len;
+        let safe = rows.clone().rev().find(fits).map_or(rows.start, |row| row + 1);
+        go(self.values().as_ptr(), rows.start..safe);
+        if safe < rows.end {
+            let (start, end) = (row_ptr[safe] as usize * q, row_ptr[rows.end] as usize * q);
+            let mut copy = Vec::with_capacity(end - start + TAIL);
+            copy.extend_from_slice(&self.values()[start..end]);
+            copy.resize(end - start + TAIL, 0.0);
+            go(copy.as_ptr().wrapping_sub(start), safe..rows.end);
         }
     }
 }
 
-/// For the block sizes without a kernel of their own.
-fn any_size(a: &BlockCsr, b: Option<&[f64]>, x: &[f64], rows: Range<usize>, y: &mut [f64]) {
-    let nb = a.nb();
-    let sign = if b.is_some() { -1.0 } else { 1.0 };
-    for (row, y) in rows.zip(y.chunks_exact_mut(nb)) {
-        y.fill(0.0);
-        for k in a.pattern().range(row) {
-            let col = a.pattern().col_idx()[k] as usize;
-            for (column, &x) in a.block(k).chunks_exact(nb).zip(&x[col * nb..]) {
-                for (y, &v) in y.iter_mut().zip(column) {
-                    *y += sign * v * x;
-                }
-            }
-        }
-        if let Some(b) = b {
-            y.iter_mut().zip(&b[row * nb..]).for_each(|(y, b)| *y += b);
-        }
-    }
-}
+/// The most lanes of a vector.
+const TAIL: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -190,11 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn both_instruction_paths_agree() {
+    fn all_instruction_sets_agree() {
         let (a, x, _) = sample(17, 11, 5);
-        let (mut portable, mut here) = (vec![0.0; 85], vec![0.0; 85]);
-        body::<5, false>(&a, None, &x, 0..17, &mut portable);
-        kernel(5)(&a, None, &x, 0..17, &mut here);
-        assert_eq!(portable, here);
+        let [mut here, mut there] = [[0.0; 85]; 2];
+        a.product_rows(Isa::detect(), None, &x, 0..17, &mut here);
+        for isa in Isa::available() {
+            a.product_rows(isa, None, &x, 0..17, &mut there);
+            assert_eq!(here, there, "{}", isa.name());
+        }
     }
 }

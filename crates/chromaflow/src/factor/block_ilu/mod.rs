@@ -15,8 +15,7 @@
 
 mod gauss_jordan;
 mod kernels;
-#[cfg(test)]
-mod reference;
+pub mod reference;
 #[cfg(test)]
 mod tests;
 

@@ -6,7 +6,7 @@ use crate::sparse::{Jacobian, OffDiagonal};
 
 /// The factors of M = L U on the pattern of A: strictly lower blocks of L (its diagonal is one), strictly upper
 /// blocks of U, inverted diagonal blocks of U.
-pub(super) struct Factors {
+pub struct Factors {
     /// `[nnzb, nb, nb]`, position by position of A's off-diagonal pattern.
     pub off: Vec<f64>,
     /// `[rows, nb, nb]`.
@@ -45,7 +45,7 @@ fn multiply_add(nb: usize, alpha: f64, a: &[f64], b: &[f64], c: &mut [f64]) {
 ///
 /// # Errors
 /// The row whose diagonal block is singular.
-pub(super) fn factor(a: &Jacobian, fill: Fill, shift: f64) -> Result<Factors, usize> {
+pub fn factor(a: &Jacobian, fill: Fill, shift: f64) -> Result<Factors, usize> {
     let (p, nb) = (a.pattern(), a.nb());
     let q = nb * nb;
     let mut off = off_f64(a);
@@ -85,7 +85,8 @@ pub(super) fn factor(a: &Jacobian, fill: Fill, shift: f64) -> Result<Factors, us
 }
 
 /// x = U^-1 L^-1 b: first row first, then last row first.
-pub(super) fn solve(a: &Jacobian, f: &Factors, b: &[f64]) -> Vec<f64> {
+#[must_use]
+pub fn solve(a: &Jacobian, f: &Factors, b: &[f64]) -> Vec<f64> {
     let (p, nb) = (a.pattern(), a.nb());
     let q = nb * nb;
     let mut x = b.to_vec();

@@ -1,0 +1,161 @@
+//! `chromaflow bench ilu`: block ILU(0) on generated problems.
+
+use super::problem::{Problem, RowOrder};
+use super::timing::{Record, Timing};
+use crate::context::Context;
+use crate::error::{CliError, CliResult, Done};
+use chromaflow::factor::block_ilu::{BlockIlu, BlockIluOptions, FactorStorage, Fill, reference};
+use chromaflow::{Jacobian, Policy};
+use chromaflow_testkit::{Case, Kind};
+
+/// Arguments of `chromaflow bench ilu`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Problem: grid7:I,J,K:NB, kuhn:NX,NY,NZ:NB or kuhn:NX,NY,NZ:NB:mc4 (renumbered by color)
+    #[arg(long, value_name = "CASE")]
+    case: Option<Case>,
+    /// The same, as a plain argument
+    #[arg(value_name = "CASE", conflicts_with = "case", required_unless_present = "case")]
+    positional: Option<Case>,
+    /// Which implementation
+    #[arg(long, value_enum, default_value_t = Engine::Cpu)]
+    engine: Engine,
+    /// Precision of off-diagonal blocks and factors: d, ds or dsh
+    #[arg(long, value_name = "POLICY", default_value = "d")]
+    policy: Policy,
+    /// Order of the rows
+    #[arg(long, value_enum, default_value_t = RowOrder::Natural)]
+    order: RowOrder,
+    /// Seconds for each measurement
+    #[arg(long, value_name = "S", default_value_t = 0.25)]
+    budget: f64,
+}
+
+/// Who factors and applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Engine {
+    /// As the textbook has it: sequential, f64
+    Reference,
+    /// Tuned, on all threads
+    Cpu,
+}
+
+/// Measures and prints the RES lines of `ilu0_factor` (the numeric phase) and `ilu0_apply` (forward and backward
+/// solve): `RES,peer,"case",op,cores,median_ms,min_ms,p90_ms,repeats,bytes,flops,check,cpu_ms`.
+///
+/// # Errors
+/// Bad usage.
+pub fn run(args: &Args, ctx: &Context) -> CliResult {
+    let case = args.case.as_ref().or(args.positional.as_ref()).expect("clap asks for one");
+    if case.kind == Kind::BlockTridiagonal {
+        return Err(CliError::input(format!(
+            "{case}: an ILU(0) of block tridiagonal systems is exact; see bench tridiag"
+        )));
+    }
+    let bench = Bench {
+        case,
+        cores: if args.engine == Engine::Reference { 1 } else { ctx.team().size() },
+        policy: args.policy,
+        order: args.order,
+        budget: super::timing::budget(args.budget),
+        problem: Problem::new(case, args.policy, args.order, ctx.team()),
+    };
+    let records = match args.engine {
+        Engine::Reference => bench.reference(),
+        Engine::Cpu => bench.general(ctx),
+    };
+    for record in &records {
+        println!("{record}");
+    }
+    let records: Vec<_> = records.iter().map(Record::json).collect();
+    ctx.write_json(&serde_json::json!({ "records": records }))?;
+    Ok(Done::AsAsked)
+}
+
+struct Bench<'a> {
+    case: &'a Case,
+    cores: usize,
+    policy: Policy,
+    order: RowOrder,
+    budget: f64,
+    problem: Problem,
+}
+
+/// Bytes and operations of both phases.
+struct Work {
+    factor: [f64; 2],
+    apply: [f64; 2],
+}
+
+impl Bench<'_> {
+    fn records(&self, engine: &str, work: &Work, factor: Timing, apply: Timing, x: &[f64]) -> [Record; 2] {
+        let order = match self.order {
+            RowOrder::Natural => "",
+            RowOrder::Rcm => "-rcm",
+            RowOrder::Multicolor => "-multicolor",
+        };
+        let norm = x.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let record = |op: &str, timing, [bytes, flops]: [f64; 2], check| Record {
+            peer: format!("chromaflow-{engine}-{}{order}", self.policy),
+            case: self.case.to_string(),
+            op: op.to_owned(),
+            cores: self.cores,
+            timing,
+            bytes,
+            flops,
+            check,
+        };
+        [record("ilu0_factor", factor, work.factor, 0.0), record("ilu0_apply", apply, work.apply, norm)]
+    }
+
+    /// Products of blocks in the factorization: one for each lower block, and one for each block that it changes.
+    fn products(&self) -> f64 {
+        let pattern = self.problem.jac.pattern();
+        let changed = |i: usize, k: usize| {
+            let above =
+                |&&j: &&u32| j as usize > k && (j as usize == i || pattern.find(i, j as usize).is_some());
+            1 + pattern.columns(k).iter().filter(above).count()
+        };
+        let lower = |i: usize| pattern.columns(i).iter().map(|&k| k as usize).filter(move |&k| k < i);
+        (0..pattern.rows()).map(|i| lower(i).map(|k| changed(i, k)).sum::<usize>() as f64).sum()
+    }
+
+    fn work(&self, off_bytes: f64) -> Work {
+        let (jac, pattern) = (&self.problem.jac, self.problem.jac.pattern());
+        let (n, nnz, nb) = (pattern.rows() as f64, pattern.nnzb() as f64, jac.nb() as f64);
+        let (q, index) = (nb * nb, 4.0 * (nnz + n));
+        let read = nnz * q * self.policy.off_bytes() as f64 + n * q * 8.0;
+        let written = nnz * q * off_bytes + n * q * 8.0;
+        Work {
+            factor: [read + written + index, 2.0 * q * nb * (self.products() + n)],
+            apply: [written + 2.0 * index + 16.0 * n * nb, 2.0 * q * (nnz + n)],
+        }
+    }
+
+    fn reference(&self) -> [Record; 2] {
+        let Problem { jac, b, .. } = &self.problem;
+        let factored = || reference::factor(jac, Fill::Zero, 0.0).expect("diagonally dominant");
+        let mut factors = factored();
+        let factor = Timing::of(self.budget, 3, || factors = factored());
+        let mut x = Vec::new();
+        let apply = Timing::of(self.budget, 3, || x = reference::solve(jac, &factors, b));
+        self.records("reference", &self.work(8.0), factor, apply, &x)
+    }
+
+    fn general(&self, ctx: &Context) -> [Record; 2] {
+        let Problem { jac, b, .. } = &self.problem;
+        let (storage, bytes) = match self.policy {
+            Policy::D => (FactorStorage::F64, 8.0),
+            _ => (FactorStorage::F32, 4.0),
+        };
+        let options = BlockIluOptions { storage, ..BlockIluOptions::default() };
+        let make = |jac: &Jacobian| BlockIlu::new(jac.pattern(), jac.nb(), options, ctx.team());
+        let mut ilu = make(jac).expect("a square pattern");
+        let factor = Timing::of(self.budget, 3, || {
+            ilu.factor(jac, ctx.team()).expect("diagonally dominant");
+        });
+        let mut x = vec![0.0; b.len()];
+        let apply = Timing::of(self.budget, 3, || ilu.solve(ctx.team(), b, &mut x));
+        self.records("cpu", &self.work(bytes), factor, apply, &x)
+    }
+}

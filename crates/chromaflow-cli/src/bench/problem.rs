@@ -1,0 +1,88 @@
+//! The linear systems of the benchmarks.
+
+use chromaflow::order::{ColoringMethod, Plan, PlanOptions, VertexOrder};
+use chromaflow::relax::Schedule;
+use chromaflow::sparse::{HalfScale, OffRow};
+use chromaflow::{BlockPattern, Jacobian, Policy, RowBatches};
+use chromaflow_device::Team;
+use chromaflow_testkit::Case;
+use std::sync::Arc;
+
+/// In which order the rows of a case are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum RowOrder {
+    /// As the case has them.
+    Natural,
+    /// By reverse Cuthill-McKee.
+    Rcm,
+    /// By color.
+    Multicolor,
+}
+
+/// A case with its values in a policy.
+pub struct Problem {
+    /// The matrix.
+    pub jac: Jacobian,
+    /// Colors, or single rows where there are none.
+    pub batches: RowBatches,
+    /// Right-hand side.
+    pub b: Vec<f64>,
+    /// First guess.
+    pub guess: Vec<f64>,
+}
+
+impl Problem {
+    /// Builds it, each row where its owner in `team` will use it.
+    pub fn new(case: &Case, policy: Policy, order: RowOrder, team: &Arc<Team>) -> Self {
+        let generated = case.pattern();
+        let (n, nb) = (case.rows(), case.nb);
+        let given = BlockPattern::new(n, generated.row_ptr, generated.col_idx).expect("generated in order");
+        let single_rows = || RowBatches::new((0..=n as u32).collect());
+        let planned = |rcm, coloring| {
+            let options = PlanOptions { rcm, coloring, ..PlanOptions::default() };
+            Plan::with_team(&given, &options, team).expect("a square pattern")
+        };
+        // Rows of the matrix as it is used, and the rows of the case that they are.
+        let (permutation, batches) = match order {
+            RowOrder::Natural => (None, generated.colors.map_or_else(single_rows, RowBatches::new)),
+            RowOrder::Rcm => (Some(planned(true, ColoringMethod::None).permutation), single_rows()),
+            RowOrder::Multicolor => {
+                let plan = planned(false, ColoringMethod::Greedy(VertexOrder::Natural));
+                (Some(plan.permutation), plan.batches)
+            }
+        };
+        let (pattern, old_positions, old_of_new) = match &permutation {
+            None => (given.clone(), (0..given.nnzb() as u32).collect(), (0..n as u32).collect()),
+            Some(permutation) => {
+                let (pattern, positions) = given.permuted(permutation);
+                (pattern, positions, permutation.old_of_new().to_vec())
+            }
+        };
+        let schedule = Schedule::for_team(&pattern, nb, &batches, team);
+        let mut jac = Jacobian::zeroed(pattern, nb, policy).expect("a square pattern");
+        let stored = Arc::clone(jac.pattern());
+        let q = nb * nb;
+        jac.assemble(team, &schedule, |row, diag, mut off| {
+            let (old, positions) = (old_of_new[row] as usize, stored.range(row));
+            case.fill_diag(old, positions.len(), diag);
+            let mut block = vec![0.0; q];
+            for (k, position) in positions.enumerate() {
+                let position: u32 = old_positions[position];
+                case.fill_off(position as usize, &mut block);
+                match &mut off {
+                    OffRow::F64(v) => v[k * q..].iter_mut().zip(&block).for_each(|(to, &v)| *to = v.into()),
+                    OffRow::F32(v) => v[k * q..(k + 1) * q].copy_from_slice(&block),
+                }
+            }
+        });
+        if policy == Policy::Dsh {
+            jac.convert_to_f16(team, HalfScale::Global).expect("assembled in f32");
+        }
+        let vector = |f: &dyn Fn(usize) -> f64| {
+            let entries = |&old: &u32| (0..nb).map(move |r| old as usize * nb + r);
+            old_of_new.iter().flat_map(entries).map(f).collect()
+        };
+        let (b, guess) = (vector(&|i| case.rhs(i)), vector(&|i| case.guess(i)));
+        Self { jac, batches, b, guess }
+    }
+}
