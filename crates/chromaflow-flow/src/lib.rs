@@ -10,6 +10,7 @@ pub mod gas;
 pub mod gpu;
 pub mod gradient;
 pub mod grid;
+pub mod incompressible;
 pub mod jacobian;
 pub mod limiter;
 pub mod march;

@@ -2,11 +2,11 @@
 
 mod accelerator;
 mod access;
-mod control;
+pub(crate) mod control;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod error;
-mod forces;
+pub(crate) mod forces;
 mod linear;
 mod report;
 mod setup;

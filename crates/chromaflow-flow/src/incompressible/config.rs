@@ -1,0 +1,192 @@
+//! What the solver needs to know besides the grid.
+//!
+//! **Units**: density is 1, so that pressure is pressure over density; lengths in the grid's unit, velocities in whatever
+//! unit the boundary conditions and the viscosity share.
+
+use crate::config::{Cfl, Time};
+use chromaflow::factor::block_ilu::BlockIluOptions;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// The whole set-up.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// The fluid, and what it carries.
+    pub fluid: Fluid,
+    /// Boundary condition of each marker by its name. The two planes of a planar grid need none: they are symmetry.
+    pub boundaries: BTreeMap<String, Boundary>,
+    /// Initial state (p, u, v, w, scalars); scalars that are missing start at their reference.
+    pub initial: Vec<f64>,
+    /// Discretization in space.
+    pub space: Space,
+    /// The implicit step.
+    pub implicit: Implicit,
+    /// March to a steady state, or follow the flow in time.
+    pub time: Time,
+    /// How forces are made into coefficients.
+    pub reference: Reference,
+}
+
+/// The fluid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fluid {
+    /// Kinematic viscosity; 0 for none.
+    pub viscosity: f64,
+    /// Artificial compressibility beta: the square of the pseudo-sound speed in fluid at rest. About the square of the
+    /// largest velocity, or a few times that.
+    pub compressibility: f64,
+    /// What the flow carries: n = 4 + their number unknowns a cell.
+    pub scalars: Vec<Scalar>,
+}
+
+impl Default for Fluid {
+    fn default() -> Self {
+        Self { viscosity: 0.0, compressibility: 1.0, scalars: Vec::new() }
+    }
+}
+
+/// A scalar s that is carried, spreads, and may drive the flow (Boussinesq).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scalar {
+    /// Its name in files, `temperature` for instance.
+    pub name: String,
+    /// Diffusivity.
+    pub diffusivity: f64,
+    /// Force per volume for each unit of s - reference: -(thermal expansion) x gravity for a temperature.
+    pub buoyancy: [f64; 3],
+    /// Where it drives nothing, and starts.
+    pub reference: f64,
+}
+
+/// Values over places and times.
+pub type Function = Arc<dyn Fn([f64; 3], f64) -> Vec<f64> + Send + Sync>;
+
+/// What a boundary gives: the same everywhere, or by place and time.
+#[derive(Clone)]
+pub enum Given {
+    /// The same everywhere.
+    Same(Vec<f64>),
+    /// By place and time.
+    By(Function),
+}
+
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Same(values) => values.fmt(f),
+            Self::By(_) => f.write_str("by place and time"),
+        }
+    }
+}
+
+/// Condition of a scalar on a wall.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum WallScalar {
+    /// No flux through the wall (adiabatic).
+    #[default]
+    NoFlux,
+    /// A value on the wall (isothermal).
+    Value(f64),
+}
+
+/// A boundary condition.
+#[derive(Clone, Debug)]
+pub enum Boundary {
+    /// A wall without slip, at rest or moving along itself; scalars that are missing have no flux.
+    Wall {
+        /// Its velocity.
+        velocity: [f64; 3],
+        /// Each scalar.
+        scalars: Vec<WallScalar>,
+    },
+    /// Velocity and scalars given: three values and one a scalar. The pressure comes from inside.
+    Inflow(Given),
+    /// Pressure given; velocity and scalars from inside.
+    Outflow {
+        /// The pressure.
+        pressure: f64,
+    },
+    /// A plane of symmetry, or a wall with slip.
+    Symmetry,
+    /// Far away: the state (p, u, v, w, scalars) there, taken or not as characteristics say.
+    Farfield(Vec<f64>),
+}
+
+impl Boundary {
+    /// A wall at rest, without fluxes of scalars.
+    pub const WALL: Self = Self::Wall { velocity: [0.0; 3], scalars: Vec::new() };
+
+    /// Whether forces are summed on it.
+    pub fn is_wall(&self) -> bool {
+        matches!(self, Self::Wall { .. })
+    }
+}
+
+/// Discretization in space.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Space {
+    /// Second order by reconstruction, or first order.
+    pub second_order: bool,
+    /// Weight of the central difference in the reconstruction: 1/3 is of third order on even grids, -1 is one-sided, 1
+    /// central.
+    pub kappa: f64,
+    /// Van Albada's limiter, for scalars with fronts; smooth flow needs none.
+    pub limited: bool,
+}
+
+impl Default for Space {
+    fn default() -> Self {
+        Self { second_order: true, kappa: 1.0 / 3.0, limited: false }
+    }
+}
+
+/// The implicit step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Implicit {
+    /// CFL number of the local pseudo-time steps.
+    pub cfl: Cfl,
+    /// The factorization.
+    pub ilu: BlockIluOptions,
+    /// Most correction steps M xi = b - A x after the first solve.
+    pub corrections: usize,
+    /// They end when the linear residual has fallen by this factor.
+    pub reduction: f64,
+}
+
+impl Default for Implicit {
+    fn default() -> Self {
+        let cfl = Cfl { start: 5.0, min: 0.01, max: 100.0, growth: 1.2, adaptive: true };
+        Self { cfl, ilu: BlockIluOptions::default(), corrections: 3, reduction: 1e-2 }
+    }
+}
+
+/// How forces are made into coefficients: over velocity^2 area / 2.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reference {
+    /// Velocity.
+    pub velocity: f64,
+    /// Area; on planar grids the length times the grid's depth.
+    pub area: f64,
+    /// Length of moments.
+    pub length: f64,
+    /// Point about which moments are taken.
+    pub center: [f64; 3],
+    /// Unit vector of drag.
+    pub drag: [f64; 3],
+    /// Unit vector of lift.
+    pub lift: [f64; 3],
+}
+
+impl Default for Reference {
+    fn default() -> Self {
+        Self {
+            velocity: 1.0,
+            area: 1.0,
+            length: 1.0,
+            center: [0.0; 3],
+            drag: [1.0, 0.0, 0.0],
+            lift: [0.0, 1.0, 0.0],
+        }
+    }
+}

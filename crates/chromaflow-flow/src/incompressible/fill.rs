@@ -1,0 +1,252 @@
+//! The implicit matrix: first-order inviscid fluxes with frozen dissipation, the viscous terms between neighbors, the
+//! boundary; then time steps and sources on the diagonal.
+//!
+//! Fine-grained: every row fills its own blocks from its six faces, eight rows of a grid line at once, so that no two rows
+//! write one block and no face waits for another.
+//!
+//! **Source**: Luo, Edwards, Luo, Mueller 2015, whose AFILL and TSD work by faces and by cells with many unknowns each.
+
+use super::config::Fluid;
+use super::flux::{
+    flux_incompressible, flux_incompressible_jacobian, flux_incompressible_roe,
+    flux_incompressible_roe_jacobians, spectral_radius_incompressible,
+};
+use super::ghost::ghost_incompressible_jacobian;
+use super::ghosts::{ghost_of, given, scalar_ghost};
+use super::residual::{Line, load, next_line};
+use super::space::{NONE, Patch, SELF, Space};
+use crate::parallel;
+use crate::real::{LaneKernel, Lanes, dispatch};
+use chromaflow::{Jacobian, OffDiagonal};
+use chromaflow_device::{Isa, Team};
+use std::ops::Range;
+
+struct FillTask<'a> {
+    space: &'a Space,
+    fields: &'a [Vec<f64>],
+    fluid: &'a Fluid,
+    rows: Range<usize>,
+    /// Blocks of these rows.
+    off: &'a mut [f64],
+    diag: &'a mut [f64],
+    /// Number of the first of `off`.
+    base: usize,
+}
+
+impl LaneKernel for FillTask<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let fluid = self.fluid;
+        let (beta, viscosity) = (V::c(fluid.compressibility), V::c(fluid.viscosity));
+        let zero = V::c(0.0);
+        let n = 4 + fluid.scalars.len();
+        let q = n * n;
+        self.off.fill(0.0);
+        self.diag.fill(0.0);
+        let (mut row, mut number) = (self.rows.start, 0);
+        while row < self.rows.end {
+            let Line { block, number: b, at, count, .. } =
+                next_line(self.space, &mut number, row, self.rows.end);
+            let (len, field) = (block.cells.len(), &self.fields[b]);
+            let mut own = [zero; 16];
+            for &d in &self.space.axes {
+                let step = block.cells.stride[d];
+                for side in 0..2 {
+                    let face = at + side * step;
+                    let open = load::<V>(&block.open[d], face);
+                    let mut area = [zero; 3];
+                    for c in 0..3 {
+                        area[c] = open * load::<V>(&block.metrics.area[d][c], face);
+                    }
+                    let (mut ql, mut qr) = ([zero; 4], [zero; 4]);
+                    for c in 0..4 {
+                        ql[c] = load::<V>(&field[c * len..], face - step);
+                        qr[c] = load::<V>(&field[c * len..], face);
+                    }
+                    let (left, right) = flux_incompressible_roe_jacobians(beta, &ql, &qr, &area);
+                    let metric = load::<V>(&block.slopes[d][0], face);
+                    let friction = viscosity * metric;
+                    // The cell is on the left of its upper faces, on the right of its lower ones, where the flux enters.
+                    let mut here = [zero; 16];
+                    let mut there = [zero; 16];
+                    for k in 0..16 {
+                        if side == 1 {
+                            (here[k], there[k]) = (left[k], right[k]);
+                        } else {
+                            (here[k], there[k]) = (-right[k], -left[k]);
+                        }
+                    }
+                    for c in 1..4 {
+                        here[5 * c] += friction;
+                        there[5 * c] -= friction;
+                    }
+                    for k in 0..16 {
+                        own[k] += here[k];
+                    }
+                    let slot = |l: usize| block.positions[row - block.first_row + l][2 * d + side];
+                    for k in 0..16 {
+                        let values = there[k].to_array();
+                        for l in 0..count {
+                            let entry = n * (k / 4) + k % 4;
+                            match slot(l) {
+                                NONE => {}
+                                SELF => self.diag[(row + l - self.rows.start) * q + entry] += values[l],
+                                p => self.off[(p as usize - self.base) * q + entry] += values[l],
+                            }
+                        }
+                    }
+                    if n == 4 {
+                        continue;
+                    }
+                    let flux = flux_incompressible_roe(beta, &ql, &qr, &area);
+                    let inverse = V::c(1.0) / beta;
+                    let volume = flux[0] * inverse;
+                    let outwards = if side == 1 { volume } else { -volume };
+                    let half = V::c(0.5);
+                    let leaves = half * (outwards + outwards.abs());
+                    let enters = half * (outwards - outwards.abs());
+                    for (m, scalar) in fluid.scalars.iter().enumerate() {
+                        let r = 4 + m;
+                        let field = &field[r * len..];
+                        let from = V::select(
+                            volume.ge(zero),
+                            load::<V>(field, face - step),
+                            load::<V>(field, face),
+                        ) * inverse;
+                        let spread = V::c(scalar.diffusivity) * metric;
+                        let mut mine = [zero; 5];
+                        let mut others = [zero; 5];
+                        for c in 0..4 {
+                            mine[c] = from * here[4 * c];
+                            others[c] = from * there[4 * c];
+                        }
+                        (mine[4], others[4]) = (leaves + spread, enters - spread);
+                        for c in 0..5 {
+                            let entry = n * (if c == 4 { r } else { c }) + r;
+                            let (mine, others) = (mine[c].to_array(), others[c].to_array());
+                            for l in 0..count {
+                                let local = (row + l - self.rows.start) * q + entry;
+                                self.diag[local] += mine[l];
+                                match slot(l) {
+                                    NONE => {}
+                                    SELF => self.diag[local] += others[l],
+                                    p => self.off[(p as usize - self.base) * q + entry] += others[l],
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            for k in 0..16 {
+                let values = own[k].to_array();
+                for l in 0..count {
+                    self.diag[(row + l - self.rows.start) * q + n * (k / 4) + k % 4] += values[l];
+                }
+            }
+            row += count;
+        }
+    }
+}
+
+/// Adds a patch's derivatives to the diagonal.
+fn add_boundary(space: &Space, fluid: &Fluid, patch: &Patch, fields: &[Vec<f64>], diag: &mut [f64]) {
+    let n = 4 + fluid.scalars.len();
+    let beta = fluid.compressibility;
+    let (block, field) = (&space.blocks[patch.block], &fields[patch.block]);
+    let len = block.cells.len();
+    for (number, face) in patch.faces.iter().enumerate() {
+        let (q, ghost) = ghost_of(patch, beta, field, len, number, n);
+        let mean: [f64; 4] = std::array::from_fn(|c| 0.5 * (q[c] + ghost[c]));
+        let follows =
+            ghost_incompressible_jacobian(patch.kind, beta, &q, &given(patch, number, n), &face.n);
+        let unit = |r: usize, c: usize| f64::from(u8::from(r == c));
+        let by_face = flux_incompressible_jacobian(beta, &mean, &face.n);
+        let diag = &mut diag[face.row * n * n..(face.row + 1) * n * n];
+        let mut by_cell = [0.0; 16];
+        for c in 0..4 {
+            for r in 0..4 {
+                let product = |k: usize| by_face[4 * k + r] * 0.5 * (unit(k, c) + follows[4 * c + k]);
+                by_cell[4 * c + r] = (0..4).map(product).sum();
+                diag[n * c + r] += by_cell[4 * c + r];
+                if r > 0 {
+                    diag[n * c + r] += fluid.viscosity * face.slope[0] * (unit(r, c) - follows[4 * c + r]);
+                }
+            }
+        }
+        let leaving = flux_incompressible(beta, &mean, &face.n)[0] / beta;
+        for (m, scalar) in fluid.scalars.iter().enumerate() {
+            let (slope, rest) = scalar_ghost(patch, m, number, n, leaving);
+            let inside = field[(4 + m) * len + face.cell];
+            let value = 0.5 * (inside + slope * inside + rest);
+            let r = 4 + m;
+            for c in 0..4 {
+                diag[n * c + r] += value * by_cell[4 * c] / beta;
+            }
+            diag[n * r + r] +=
+                leaving * 0.5 * (1.0 + slope) + scalar.diffusivity * face.slope[0] * (1.0 - slope);
+        }
+    }
+}
+
+/// Fills the matrix of the steady residual (AFILL).
+pub(super) fn fill(team: &Team, space: &Space, fluid: &Fluid, fields: &[Vec<f64>], jacobian: &mut Jacobian) {
+    let n = 4 + fluid.scalars.len();
+    let isa = Isa::detect();
+    let OffDiagonal::F64(off) = &mut jacobian.off else { unreachable!("assembled in f64") };
+    let row_ptr = space.pattern.row_ptr();
+    let (off, diag) = ((n * n, &mut off[..]), (n * n, &mut jacobian.diag[..]));
+    parallel::positions(team, row_ptr, off, diag, |rows, off, diag| {
+        let base = row_ptr[rows.start] as usize;
+        dispatch(isa, FillTask { space, fields, fluid, rows, off, diag, base });
+    });
+    for patch in &space.patches {
+        add_boundary(space, fluid, patch, fields, &mut jacobian.diag);
+    }
+}
+
+/// Adds time steps and sources to the diagonal (TSD): the volume over the local pseudo-time step, which is the volume over
+/// the largest of the three directions' spectral radii times `cfl`; `rate` times the volume but in the pressure's row,
+/// the factor of the new level in the physical time derivative; buoyancy.
+pub(super) fn add_time_step(
+    team: &Team,
+    space: &Space,
+    fluid: &Fluid,
+    fields: &[Vec<f64>],
+    (cfl, rate): (f64, f64),
+    diag: &mut [f64],
+) {
+    let n = 4 + fluid.scalars.len();
+    parallel::rows(team, space.rows, n * n, diag, |rows, diag| {
+        let (mut row, mut number) = (rows.start, 0);
+        while row < rows.end {
+            let Line { block, number: b, at, count, .. } = next_line(space, &mut number, row, rows.end);
+            let (len, field, metrics) = (block.cells.len(), &fields[b], &block.metrics);
+            for l in 0..count {
+                let at = at + l;
+                let volume = metrics.volume[at];
+                let q = std::array::from_fn(|c| field[c * len + at]);
+                let spread = fluid.scalars.iter().fold(fluid.viscosity, |m, s| m.max(s.diffusivity));
+                let mut radius = 0.0_f64;
+                for &d in &space.axes {
+                    let (low, high) = (metrics.face(d, at), metrics.face(d, at + block.cells.stride[d]));
+                    let area: [f64; 3] = std::array::from_fn(|c| 0.5 * (low[c] + high[c]));
+                    let area2: f64 = area.iter().map(|a| a * a).sum();
+                    let waves = spectral_radius_incompressible(fluid.compressibility, &q, &area);
+                    radius = radius.max(waves + 2.0 * spread * area2 / volume);
+                }
+                let block = &mut diag[(row + l - rows.start) * n * n..][..n * n];
+                for c in 0..n {
+                    block[c * n + c] += radius / cfl + if c > 0 { volume * rate } else { 0.0 };
+                }
+                for (m, scalar) in fluid.scalars.iter().enumerate() {
+                    for c in 0..3 {
+                        block[(4 + m) * n + 1 + c] -= volume * scalar.buoyancy[c];
+                    }
+                }
+            }
+            row += count;
+        }
+    });
+}

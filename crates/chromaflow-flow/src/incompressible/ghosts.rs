@@ -1,0 +1,75 @@
+//! Ghost cells: conditions at the boundary, neighbors across interfaces, corners.
+
+use super::config::Fluid;
+use super::ghost::{GhostKind, ghost_incompressible};
+use super::space::{Patch, ScalarKind, Space};
+
+/// The cell's (p, u, v, w), and the ghost's as a patch's condition has it.
+pub(super) fn ghost_of(
+    patch: &Patch,
+    beta: f64,
+    field: &[f64],
+    len: usize,
+    number: usize,
+    n: usize,
+) -> ([f64; 4], [f64; 4]) {
+    let face = &patch.faces[number];
+    let q = std::array::from_fn(|c| field[c * len + face.cell]);
+    (q, ghost_incompressible(patch.kind, beta, &q, field[face.next], &given(patch, number, n), &face.n))
+}
+
+/// The flow state given at a face.
+pub(super) fn given(patch: &Patch, number: usize, n: usize) -> [f64; 4] {
+    patch.given[number * n..number * n + 4].try_into().expect("four values")
+}
+
+/// d(ghost)/d(cell) of scalar `m`, and twice the part of the ghost that does not depend on the cell.
+pub(super) fn scalar_ghost(patch: &Patch, m: usize, number: usize, n: usize, leaving: f64) -> (f64, f64) {
+    let fixed = match patch.scalars[m] {
+        ScalarKind::NoFlux => false,
+        ScalarKind::Value => true,
+        ScalarKind::Far => leaving < 0.0,
+    };
+    if fixed { (-1.0, 2.0 * patch.given[number * n + 4 + m]) } else { (1.0, 0.0) }
+}
+
+fn fill_patch(space: &Space, fluid: &Fluid, patch: &Patch, field: &mut [f64]) {
+    let (len, n) = (space.blocks[patch.block].cells.len(), 4 + fluid.scalars.len());
+    for (number, face) in patch.faces.iter().enumerate() {
+        let (q, ghost) = ghost_of(patch, fluid.compressibility, field, len, number, n);
+        for c in 0..4 {
+            field[c * len + face.ghost] = ghost[c];
+        }
+        let leaving: f64 = (0..3).map(|c| 0.5 * (q[1 + c] + ghost[1 + c]) * face.n[c]).sum();
+        for m in 0..n - 4 {
+            let (slope, rest) = scalar_ghost(patch, m, number, n, leaving);
+            let at = (4 + m) * len;
+            field[at + face.ghost] = slope * field[at + face.cell] + rest;
+        }
+    }
+    debug_assert!(patch.kind != GhostKind::Far || patch.given.len() >= n);
+}
+
+/// Ghost cells beyond the boundary.
+pub(super) fn fill_boundary(space: &Space, fluid: &Fluid, fields: &mut [Vec<f64>]) {
+    for patch in &space.patches {
+        fill_patch(space, fluid, patch, &mut fields[patch.block]);
+    }
+}
+
+/// Ghost cells beyond interfaces, and on edges between two boundaries. Edges are needed on skewed grids only.
+pub(super) fn exchange(space: &Space, n: usize, fields: &mut [Vec<f64>]) {
+    let skewed = space.blocks.iter().any(|b| b.skewed);
+    for _ in 0..if skewed { 2 } else { 1 } {
+        space.exchange.fill(fields, n);
+    }
+    if skewed {
+        for (block, field) in space.blocks.iter().zip(fields) {
+            for component in field.chunks_mut(block.cells.len()) {
+                for &[corner, a, b, inside] in &block.corners {
+                    component[corner] = component[a] + component[b] - component[inside];
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Incompressible flow on structured grids: artificial compressibility, implicit in (pseudo-)time, block ILU(0).
+//!
+//! Unknowns of each cell are (p, u, v, w) and any number of scalars s that the flow carries, among them a temperature that
+//! drives it by buoyancy (Boussinesq): n = 4 + their number. With density 1,
+//!
+//! ```text
+//! dp/dtau / beta + div u = 0
+//! du/dtau + du/dt + div(u u) + grad p = nu div grad u + sum of buoyancy (s - reference)
+//! ds/dtau + ds/dt + div(u s)          = kappa div grad s
+//! ```
+//!
+//! and tau, the pseudo-time, runs to where nothing changes any more: once in steady runs, in each physical step of unsteady
+//! ones (second-order backward differences).
+//!
+//! | | |
+//! |---|---|
+//! | `flux.rs`, `ghost.rs` | the pointwise functions: Roe's flux, states beyond the boundary, their Jacobians |
+//! | `space.rs` | a grid's rows, areas and products of areas, boundary faces |
+//! | `residual.rs` (RHS) | reconstruction, fluxes, full viscous terms on curvilinear grids |
+//! | `fill.rs` (AFILL, TSD) | the matrix, row by row |
+//! | `linear.rs` (BILU) | factorization, solves, corrections |
+//! | [`Solver`] | the march |
+//!
+//! **Source**: Chorin 1967; Rogers & Kwak, *Upwind differencing scheme for the time-accurate incompressible Navier-Stokes
+//! equations* (1990); Luo, Edwards, Luo, Mueller, *A fine-grained block ILU scheme on regular structures for GPGPUs* (2015)
+//! for the matrix and its solver.
+//!
+//! ```
+//! use chromaflow_device::Team;
+//! use chromaflow_flow::grid::generate::Cavity;
+//! use chromaflow_flow::incompressible::{Boundary, Config, Solver};
+//! use std::sync::Arc;
+//!
+//! let grid = Cavity { cells: [16, 16], clustering: 0.0 }.grid();
+//! let mut config = Config::default();
+//! config.fluid.viscosity = 0.01;
+//! let lid = Boundary::Wall { velocity: [1.0, 0.0, 0.0], scalars: vec![] };
+//! config.boundaries = [("wall".into(), Boundary::WALL), ("lid".into(), lid)].into();
+//! let mut solver = Solver::new(&grid, config, Arc::new(Team::new(1)))?;
+//! let mut last = Default::default();
+//! while solver.iteration() < 60 {
+//!     last = solver.step();
+//! }
+//! assert!(last.orders > 2.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod config;
+mod fill;
+mod flux;
+mod ghost;
+mod ghosts;
+mod linear;
+mod march;
+mod output;
+mod report;
+mod residual;
+mod space;
+#[cfg(test)]
+mod tests;
+
+pub use config::{Boundary, Config, Function, Given, Scalar, WallScalar};
+pub use flux::{
+    flux_incompressible, flux_incompressible_jacobian, flux_incompressible_roe,
+    flux_incompressible_roe_jacobians, flux_scalar, normal_slope, spectral_radius_incompressible,
+};
+pub use ghost::{GhostKind, ghost_incompressible, ghost_incompressible_jacobian};
+pub use march::Solver;
+pub use output::Memory;
+pub use report::{BadCell, StepReport, Times};
+
+use crate::grid::GridError;
+
+/// Why a solver cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The grid.
+    #[error(transparent)]
+    Grid(#[from] GridError),
+    /// A marker of the grid has no boundary condition.
+    #[error("marker `{0}` of the grid has no boundary condition: give it one")]
+    NoCondition(String),
+    /// A condition names a marker that the grid does not have.
+    #[error("the grid has no marker `{name}`; it has {known:?}")]
+    NoMarker {
+        /// The name.
+        name: String,
+        /// The grid's markers.
+        known: Vec<String>,
+    },
+    /// A condition gives too few or too many values.
+    #[error("marker `{name}`: {found} values are given, expected {expected} (the velocity, or the whole state, and one for each scalar)")]
+    Values {
+        /// The marker.
+        name: String,
+        /// How many there should be.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// A number that makes no sense.
+    #[error("{what} is {found}, expected {expected}")]
+    Number {
+        /// What it is.
+        what: String,
+        /// Its value.
+        found: f64,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// Unknowns that the linear solver cannot take.
+    #[error(transparent)]
+    Linear(#[from] chromaflow::sparse::ShapeError),
+    /// A restart that does not fit.
+    #[error("the restart has no field `{0}` of the right size: it belongs to another kind of run")]
+    Restart(String),
+}

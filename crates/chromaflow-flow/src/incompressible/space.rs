@@ -1,0 +1,393 @@
+//! The grid as the solver uses it: rows, faces with coefficients, boundary faces, corners.
+
+use super::config::{Boundary, Config, WallScalar};
+use super::ghost::GhostKind;
+use super::{Given, SetupError};
+use crate::grid::{Cells, Exchange, Grid, Metrics, Window};
+use crate::mesh::Planar;
+use chromaflow::BlockPattern;
+use std::ops::Range;
+
+/// No off-diagonal block: the boundary is there.
+pub(super) const NONE: u32 = u32::MAX;
+/// The neighbor is the cell itself, through a periodic interface of a single cell.
+pub(super) const SELF: u32 = u32::MAX - 1;
+
+/// A block as the solver uses it.
+pub(super) struct Block {
+    pub cells: Cells,
+    /// Number of its first cell among the rows of all blocks, which count i fastest.
+    pub first_row: usize,
+    pub metrics: Metrics,
+    /// 1 on faces between cells, 0 on the boundary, whose fluxes are added apart: factors of the areas.
+    pub open: [Vec<f64>; 3],
+    /// Products of each face's area with the areas of its own direction and the next two in cyclic order, over the
+    /// volume of the face; 0 on the boundary.
+    pub slopes: [[Vec<f64>; 3]; 3],
+    /// Whether any of them but the first is not zero: whether the grid is not orthogonal.
+    pub skewed: bool,
+    /// Position of the off-diagonal block of each cell's six neighbors (i-, i+, j-, ...), or [`NONE`], [`SELF`].
+    pub positions: Vec<[u32; 6]>,
+    /// Ghost cells on edges of the block beyond two boundaries, each with the two ghosts beside it and the cell opposite.
+    pub corners: Vec<[usize; 4]>,
+}
+
+impl Block {
+    pub fn rows(&self) -> Range<usize> {
+        self.first_row..self.first_row + self.cells.interior()
+    }
+
+    /// Place in the arrays of a row of this block.
+    #[inline(always)]
+    pub fn at(&self, row: usize) -> usize {
+        let [ni, nj, _] = self.cells.count;
+        let local = row - self.first_row;
+        self.cells.inside([local % ni, local / ni % nj, local / (ni * nj)])
+    }
+}
+
+/// A face on the boundary.
+#[derive(Clone, Copy)]
+pub(super) struct Face {
+    pub row: usize,
+    /// The cell, its ghost, and the next cell inside (the cell itself where there is only one).
+    pub cell: usize,
+    pub ghost: usize,
+    pub next: usize,
+    /// Area out of the domain.
+    pub n: [f64; 3],
+    /// As [`Block::slopes`], with the sign that makes the slope one along `n` of differences ghost minus cell and along
+    /// the grid.
+    pub slope: [f64; 3],
+    /// Strides of the two directions along the face.
+    pub along: [usize; 2],
+    pub center: [f64; 3],
+}
+
+/// Condition of a scalar on a boundary.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum ScalarKind {
+    NoFlux,
+    Value,
+    /// Given where the flow comes in.
+    Far,
+}
+
+/// A patch of the boundary.
+pub(super) struct Patch {
+    pub name: String,
+    pub block: usize,
+    pub kind: GhostKind,
+    pub scalars: Vec<ScalarKind>,
+    pub wall: bool,
+    pub faces: Vec<Face>,
+    /// (p, u, v, w, scalars) of each face as far as given, `[faces, n]`.
+    pub given: Vec<f64>,
+    /// Where `given` comes from, if it changes in time.
+    pub function: Option<super::Function>,
+}
+
+/// Everything of the grid.
+pub(super) struct Space {
+    pub blocks: Vec<Block>,
+    pub patches: Vec<Patch>,
+    pub exchange: Exchange,
+    pub pattern: BlockPattern,
+    /// Axes along which anything can happen.
+    pub axes: Vec<usize>,
+    pub rows: usize,
+    pub volume: f64,
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+impl Space {
+    pub fn new(grid: &Grid, config: &Config) -> Result<Self, SetupError> {
+        grid.check()?;
+        let metrics = Metrics::of_grid(grid);
+        let exchange = Exchange::new(grid);
+        let condition = |name: &str| -> Result<Boundary, SetupError> {
+            match config.boundaries.get(name) {
+                Some(boundary) => Ok(boundary.clone()),
+                None if [Planar::FRONT, Planar::BACK].contains(&name) => Ok(Boundary::Symmetry),
+                None => Err(SetupError::NoCondition(name.to_owned())),
+            }
+        };
+        if let Some(name) = config.boundaries.keys().find(|name| !grid.markers().contains(&name.as_str())) {
+            return Err(SetupError::NoMarker {
+                name: name.clone(),
+                known: grid.markers().iter().map(|m| (*m).to_owned()).collect(),
+            });
+        }
+        let planar = grid.planar_axis().filter(|&axis| {
+            grid.interfaces.iter().all(|i| i.a.side.axis != axis)
+                && grid
+                    .patches
+                    .iter()
+                    .filter(|p| p.window.side.axis == axis)
+                    .all(|p| matches!(condition(&p.name), Ok(Boundary::Symmetry)))
+        });
+        let axes: Vec<usize> = (0..3).filter(|d| planar != Some(*d)).collect();
+        let mut first_row = 0;
+        let mut blocks: Vec<Block> = metrics
+            .into_iter()
+            .map(|metrics| {
+                let block = block(metrics, first_row);
+                first_row += block.cells.interior();
+                block
+            })
+            .collect();
+        let mut patches = Vec::new();
+        for p in &grid.patches {
+            let made = patch(p, &condition(&p.name)?, &mut blocks[p.window.block], config)?;
+            // The two planes of a planar grid balance each other.
+            if axes.contains(&p.window.side.axis) {
+                patches.push(made);
+            }
+        }
+        corners(&mut blocks, &exchange, &axes);
+        for block in &mut blocks {
+            let slopes = &block.slopes;
+            block.skewed = axes.iter().any(|&d| {
+                (1..3).any(|e| {
+                    axes.contains(&((d + e) % 3))
+                        && slopes[d][e].iter().zip(&slopes[d][0]).any(|(s, own)| s.abs() > 1e-14 * own.abs())
+                })
+            });
+        }
+        let pattern = connect(&mut blocks, &exchange, &axes, first_row);
+        let volume = blocks.iter().map(|b| b.metrics.total_volume()).sum();
+        Ok(Self { blocks, patches, exchange, pattern, axes, rows: first_row, volume })
+    }
+}
+
+fn block(metrics: Metrics, first_row: usize) -> Block {
+    let cells = metrics.cells;
+    let len = cells.len();
+    let open = std::array::from_fn(|_| vec![1.0; len]);
+    let mut slopes: [[Vec<f64>; 3]; 3] =
+        std::array::from_fn(|_| std::array::from_fn(|_| vec![0.0; len]));
+    for d in 0..3 {
+        // Faces of the block's cells only: beyond, neighbors are missing.
+        let mut high = cells.count;
+        high[d] += 1;
+        for k in 0..high[2] {
+            for j in 0..high[1] {
+                for i in 0..high[0] {
+                    let at = cells.inside([i, j, k]);
+                    let below = at - cells.stride[d];
+                    let own = metrics.face(d, at);
+                    let over = 2.0 / (metrics.volume[at] + metrics.volume[below]);
+                    slopes[d][0][at] = dot(own, own) * over;
+                    for e in 1..3 {
+                        let (axis, step) = ((d + e) % 3, cells.stride[(d + e) % 3]);
+                        let faces = [at, at + step, below, below + step].map(|f| metrics.face(axis, f));
+                        let mean = std::array::from_fn(|c| 0.25 * faces.iter().map(|s| s[c]).sum::<f64>());
+                        let product = dot(own, mean);
+                        // What rounding leaves of orthogonal directions is nothing.
+                        let size = (dot(own, own) * dot(mean, mean)).sqrt();
+                        slopes[d][e][at] = if product.abs() < 1e-13 * size { 0.0 } else { product * over };
+                    }
+                }
+            }
+        }
+    }
+    Block {
+        cells,
+        first_row,
+        metrics,
+        open,
+        slopes,
+        skewed: false,
+        positions: Vec::new(),
+        corners: Vec::new(),
+    }
+}
+
+fn patch(
+    patch: &crate::grid::Patch,
+    boundary: &Boundary,
+    block: &mut Block,
+    config: &Config,
+) -> Result<Patch, SetupError> {
+    let s = config.fluid.scalars.len();
+    let (kind, values, scalars) = match boundary {
+        Boundary::Wall { velocity, scalars } => {
+            let of = |m: usize| scalars.get(m).copied().unwrap_or_default();
+            let mut values = velocity.to_vec();
+            values.extend((0..s).map(|m| if let WallScalar::Value(v) = of(m) { v } else { 0.0 }));
+            let kinds = (0..s).map(|m| match of(m) {
+                WallScalar::NoFlux => ScalarKind::NoFlux,
+                WallScalar::Value(_) => ScalarKind::Value,
+            });
+            (GhostKind::Velocity, Given::Same(values), kinds.collect())
+        }
+        Boundary::Inflow(given) => (GhostKind::Velocity, given.clone(), vec![ScalarKind::Value; s]),
+        Boundary::Outflow { pressure } => {
+            let mut values = vec![0.0; 4 + s];
+            values[0] = *pressure;
+            (GhostKind::Pressure, Given::Same(values), vec![ScalarKind::NoFlux; s])
+        }
+        Boundary::Symmetry => (GhostKind::Mirror, Given::Same(vec![0.0; 4 + s]), vec![ScalarKind::NoFlux; s]),
+        Boundary::Farfield(state) => (GhostKind::Far, Given::Same(state.clone()), vec![ScalarKind::Far; s]),
+    };
+    let faces = faces(&patch.window, block);
+    let mut made = Patch {
+        name: patch.name.clone(),
+        block: patch.window.block,
+        kind,
+        scalars,
+        wall: boundary.is_wall(),
+        given: vec![0.0; faces.len() * (4 + s)],
+        faces,
+        function: None,
+    };
+    match values {
+        Given::Same(values) => {
+            let expected = if kind == GhostKind::Velocity { 3 + s } else { 4 + s };
+            made.set_given(|_| values.clone(), expected)?;
+        }
+        Given::By(function) => {
+            made.set_given(|x| function(x, 0.0), 3 + s)?;
+            made.function = Some(function);
+        }
+    }
+    Ok(made)
+}
+
+impl Patch {
+    /// Sets what is given at each face; the velocity condition's values leave the pressure out.
+    pub fn set_given(
+        &mut self,
+        value: impl Fn([f64; 3]) -> Vec<f64>,
+        expected: usize,
+    ) -> Result<(), SetupError> {
+        let n = 4 + self.scalars.len();
+        for (face, given) in self.faces.iter().zip(self.given.chunks_mut(n)) {
+            let values = value(face.center);
+            if values.len() != expected {
+                return Err(SetupError::Values { name: self.name.clone(), expected, found: values.len() });
+            }
+            given[n - expected..].copy_from_slice(&values);
+        }
+        Ok(())
+    }
+}
+
+/// The faces of a window, which become part of the boundary.
+fn faces(window: &Window, block: &mut Block) -> Vec<Face> {
+    let (cells, side) = (block.cells, window.side);
+    let d = side.axis;
+    let step = cells.stride[d];
+    window
+        .cells()
+        .map(|[i, j, k]| {
+            let cell = cells.inside([i, j, k]);
+            let (ghost, next, face) =
+                if side.high { (cell + step, cell - step, cell + step) } else { (cell - step, cell + step, cell) };
+            let sign = if side.high { 1.0 } else { -1.0 };
+            let slope: [f64; 3] = std::array::from_fn(|e| block.slopes[d][e][face]);
+            block.open[d][face] = 0.0;
+            for e in 0..3 {
+                block.slopes[d][e][face] = 0.0;
+            }
+            let center = |c: usize| {
+                0.5 * (block.metrics.center[c][cell] + block.metrics.center[c][ghost])
+            };
+            Face {
+                row: block.first_row + i + cells.count[0] * (j + cells.count[1] * k),
+                cell,
+                ghost,
+                next: if cells.count[d] > 1 { next } else { cell },
+                n: block.metrics.face(d, face).map(|c| sign * c),
+                slope: [slope[0], sign * slope[1], sign * slope[2]],
+                along: [cells.stride[(d + 1) % 3], cells.stride[(d + 2) % 3]],
+                center: std::array::from_fn(center),
+            }
+        })
+        .collect()
+}
+
+/// Edges of blocks between two boundaries.
+fn corners(blocks: &mut [Block], exchange: &Exchange, axes: &[usize]) {
+    // 1 in cells, and after an exchange in ghost cells beyond interfaces.
+    let mut known: Vec<Vec<u8>> = blocks
+        .iter()
+        .map(|b| {
+            let mut known = vec![0; b.cells.len()];
+            for row in b.cells.rows() {
+                known[row..row + b.cells.count[0]].fill(1);
+            }
+            known
+        })
+        .collect();
+    exchange.fill(&mut known, 1);
+    for (block, known) in blocks.iter_mut().zip(&known) {
+        let cells = block.cells;
+        for d in 0..3 {
+            let (u, v) = ((d + 1) % 3, (d + 2) % 3);
+            if !(axes.contains(&u) && axes.contains(&v)) {
+                continue;
+            }
+            for (hu, hv) in [(false, false), (true, false), (false, true), (true, true)] {
+                for n in 0..cells.count[d] as isize {
+                    let mut inside = [n; 3];
+                    inside[u] = if hu { cells.count[u] as isize - 1 } else { 0 };
+                    inside[v] = if hv { cells.count[v] as isize - 1 } else { 0 };
+                    let (mut a, mut b) = (inside, inside);
+                    a[u] += if hu { 1 } else { -1 };
+                    b[v] += if hv { 1 } else { -1 };
+                    let mut both = a;
+                    both[v] = b[v];
+                    let [inside, a, b, both] = [inside, a, b, both].map(|c| cells.at(c));
+                    if known[a] == 0 && known[b] == 0 {
+                        block.corners.push([both, a, b, inside]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The pattern of neighbors, and where each neighbor's block lies.
+fn connect(blocks: &mut [Block], exchange: &Exchange, axes: &[usize], rows: usize) -> BlockPattern {
+    let mut numbers: Vec<Vec<u32>> = blocks
+        .iter()
+        .map(|b| {
+            let mut numbers = vec![NONE; b.cells.len()];
+            for row in b.rows() {
+                numbers[b.at(row)] = row as u32;
+            }
+            numbers
+        })
+        .collect();
+    exchange.fill(&mut numbers, 1);
+    let (mut row_ptr, mut col_idx) = (vec![0_u32], Vec::new());
+    for (block, numbers) in blocks.iter_mut().zip(&numbers) {
+        for row in block.rows() {
+            let at = block.at(row);
+            let mut neighbors = [NONE; 6];
+            for &d in axes {
+                let s = block.cells.stride[d];
+                // An interface hides what a patch on the same face would say: both are checked to exclude each other.
+                (neighbors[2 * d], neighbors[2 * d + 1]) = (numbers[at - s], numbers[at + s]);
+            }
+            let mut columns: Vec<u32> =
+                neighbors.into_iter().filter(|&c| c != NONE && c as usize != row).collect();
+            columns.sort_unstable();
+            columns.dedup();
+            let first = col_idx.len() as u32;
+            let position = |c: u32| match columns.binary_search(&c) {
+                Ok(k) => first + k as u32,
+                Err(_) if c == NONE => NONE,
+                Err(_) => SELF,
+            };
+            block.positions.push(neighbors.map(position));
+            col_idx.extend(&columns);
+            row_ptr.push(col_idx.len() as u32);
+        }
+    }
+    BlockPattern::new(rows, row_ptr, col_idx).expect("columns are sorted, each once")
+}
