@@ -110,11 +110,9 @@ impl LaneKernel for FillTask<'_> {
                     for (m, scalar) in fluid.scalars.iter().enumerate() {
                         let r = 4 + m;
                         let field = &field[r * len..];
-                        let from = V::select(
-                            volume.ge(zero),
-                            load::<V>(field, face - step),
-                            load::<V>(field, face),
-                        ) * inverse;
+                        let from =
+                            V::select(volume.ge(zero), load::<V>(field, face - step), load::<V>(field, face))
+                                * inverse;
                         let spread = V::c(scalar.diffusivity) * metric;
                         let mut mine = [zero; 5];
                         let mut others = [zero; 5];
@@ -159,8 +157,7 @@ fn add_boundary(space: &Space, fluid: &Fluid, patch: &Patch, fields: &[Vec<f64>]
     for (number, face) in patch.faces.iter().enumerate() {
         let (q, ghost) = ghost_of(patch, beta, field, len, number, n);
         let mean: [f64; 4] = std::array::from_fn(|c| 0.5 * (q[c] + ghost[c]));
-        let follows =
-            ghost_incompressible_jacobian(patch.kind, beta, &q, &given(patch, number, n), &face.n);
+        let follows = ghost_incompressible_jacobian(patch.kind, beta, &q, &given(patch, number, n), &face.n);
         let unit = |r: usize, c: usize| f64::from(u8::from(r == c));
         let by_face = flux_incompressible_jacobian(beta, &mean, &face.n);
         let diag = &mut diag[face.row * n * n..(face.row + 1) * n * n];

@@ -108,10 +108,7 @@ pub fn ghost_incompressible_jacobian<T: Real>(
         }
         GhostKind::Far => {
             let x = pseudo_waves(beta, &mean_state(q, given), n);
-            let matrix = pseudo_wave_matrix(&x, &pseudo_wave_signs(x.lambda[1]));
-            for i in 0..16 {
-                a[i] = matrix[i];
-            }
+            a = pseudo_wave_matrix(&x, &pseudo_wave_signs(x.lambda[1]));
         }
     }
     a

@@ -496,8 +496,7 @@ impl Solver {
                     residual::boundary_flux(fluid, block, field, face).inviscid[0] / fluid.compressibility;
                 sum[0] += volume;
                 for (m, scalar) in fluid.scalars.iter().enumerate() {
-                    let (mean, slope) =
-                        residual::at_face(block, &field[(4 + m) * len..(5 + m) * len], face);
+                    let (mean, slope) = residual::at_face(block, &field[(4 + m) * len..(5 + m) * len], face);
                     sum[1 + m] += volume * mean - scalar.diffusivity * slope;
                 }
             }

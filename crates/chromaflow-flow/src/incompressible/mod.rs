@@ -89,7 +89,9 @@ pub enum SetupError {
         known: Vec<String>,
     },
     /// A condition gives too few or too many values.
-    #[error("marker `{name}`: {found} values are given, expected {expected} (the velocity, or the whole state, and one for each scalar)")]
+    #[error(
+        "marker `{name}`: {found} values are given, expected {expected} (the velocity, or the whole state, and one for each scalar)"
+    )]
     Values {
         /// The marker.
         name: String,

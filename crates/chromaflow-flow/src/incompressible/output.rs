@@ -93,7 +93,7 @@ impl Solver {
             blocks
                 .flat_map(|(b, field)| {
                     let len = b.cells.len();
-                    point_values(b, &field[c * len..(c + 1) * len])
+                    point_values(b, &self.space.axes, &field[c * len..(c + 1) * len])
                 })
                 .collect()
         };
@@ -193,14 +193,14 @@ impl Solver {
 }
 
 /// Values on a block's points, i fastest. Ghost cells beyond two or three faces are continued linearly from those beyond
-/// one.
-fn point_values(block: &Block, field: &[f64]) -> Vec<f64> {
+/// one; along the axis of a planar grid nothing changes.
+fn point_values(block: &Block, axes: &[usize], field: &[f64]) -> Vec<f64> {
     let (cells, [ni, nj, nk]) = (block.cells, block.cells.count.map(|n| n as isize));
     let value = |cell: [isize; 3]| {
         let inside: [isize; 3] = std::array::from_fn(|d| cell[d].clamp(0, cells.count[d] as isize - 1));
         let center = field[cells.at(inside)];
         let mut sum = center;
-        for d in (0..3).filter(|&d| cell[d] != inside[d]) {
+        for &d in axes.iter().filter(|&&d| cell[d] != inside[d]) {
             let mut beyond = inside;
             beyond[d] = cell[d];
             sum += field[cells.at(beyond)] - center;

@@ -40,9 +40,7 @@ impl Times {
             ("misc", self.misc),
         ];
         let known: f64 = parts.iter().map(|p| p.1).sum();
-        std::array::from_fn(|i| {
-            if i < 8 { parts[i] } else { ("overhead", (self.total - known).max(0.0)) }
-        })
+        std::array::from_fn(|i| if i < 8 { parts[i] } else { ("overhead", (self.total - known).max(0.0)) })
     }
 
     /// Adds another step's times.

@@ -134,7 +134,7 @@ impl LaneKernel for ResidualTask<'_> {
                     if fluid.viscosity > 0.0 {
                         for c in 1..4 {
                             let field = &field[c * len..(c + 1) * len];
-                            flux[c] = flux[c] - viscosity * slope::<V>(block, field, d, face);
+                            flux[c] -= viscosity * slope::<V>(block, field, d, face);
                         }
                     }
                     for c in 0..4 {

@@ -167,8 +167,7 @@ fn block(metrics: Metrics, first_row: usize) -> Block {
     let cells = metrics.cells;
     let len = cells.len();
     let open = std::array::from_fn(|_| vec![1.0; len]);
-    let mut slopes: [[Vec<f64>; 3]; 3] =
-        std::array::from_fn(|_| std::array::from_fn(|_| vec![0.0; len]));
+    let mut slopes: [[Vec<f64>; 3]; 3] = std::array::from_fn(|_| std::array::from_fn(|_| vec![0.0; len]));
     for d in 0..3 {
         // Faces of the block's cells only: beyond, neighbors are missing.
         let mut high = cells.count;
@@ -285,17 +284,18 @@ fn faces(window: &Window, block: &mut Block) -> Vec<Face> {
         .cells()
         .map(|[i, j, k]| {
             let cell = cells.inside([i, j, k]);
-            let (ghost, next, face) =
-                if side.high { (cell + step, cell - step, cell + step) } else { (cell - step, cell + step, cell) };
+            let (ghost, next, face) = if side.high {
+                (cell + step, cell - step, cell + step)
+            } else {
+                (cell - step, cell + step, cell)
+            };
             let sign = if side.high { 1.0 } else { -1.0 };
             let slope: [f64; 3] = std::array::from_fn(|e| block.slopes[d][e][face]);
             block.open[d][face] = 0.0;
             for e in 0..3 {
                 block.slopes[d][e][face] = 0.0;
             }
-            let center = |c: usize| {
-                0.5 * (block.metrics.center[c][cell] + block.metrics.center[c][ghost])
-            };
+            let center = |c: usize| 0.5 * (block.metrics.center[c][cell] + block.metrics.center[c][ghost]);
             Face {
                 row: block.first_row + i + cells.count[0] * (j + cells.count[1] * k),
                 cell,

@@ -16,7 +16,11 @@ fn samples() -> Vec<([f64; 4], [f64; 4], [f64; 3])> {
     };
     (0..50)
         .map(|_| {
-            (std::array::from_fn(|_| unit()), std::array::from_fn(|_| unit()), std::array::from_fn(|_| unit()))
+            (
+                std::array::from_fn(|_| unit()),
+                std::array::from_fn(|_| unit()),
+                std::array::from_fn(|_| unit()),
+            )
         })
         .collect()
 }
@@ -163,7 +167,8 @@ fn the_matrix_is_the_residuals_derivative() {
         let (matrix, _) = solver.linear_system();
         let base = solver.state();
         let n = solver.unknowns();
-        let direction: Vec<f64> = (0..base.len()).map(|i| ((7 * i * i + 3 * i) % 23) as f64 / 11.0 - 1.0).collect();
+        let direction: Vec<f64> =
+            (0..base.len()).map(|i| ((7 * i * i + 3 * i) % 23) as f64 / 11.0 - 1.0).collect();
         // Walls and inflow continue the pressure over two cells, the matrix from one: leave it as it is at the boundary.
         let inside = |x: [f64; 3]| {
             (0..3).all(|c| {
@@ -190,7 +195,11 @@ fn the_matrix_is_the_residuals_derivative() {
         let (up, down) = (at(1e-5), at(-1e-5));
         for i in 0..product.len() {
             let difference = (up[i] - down[i]) / 2e-5;
-            assert!((product[i] - difference).abs() < 2e-7, "{scalars} scalars, {i}: {} {difference}", product[i]);
+            assert!(
+                (product[i] - difference).abs() < 2e-7,
+                "{scalars} scalars, {i}: {} {difference}",
+                product[i]
+            );
         }
     }
 }
@@ -227,7 +236,8 @@ fn restarts_and_threads_change_nothing() {
     let make = |threads: usize| {
         let (grid, mut config) = passed([1.0, 0.4, 0.0], 1);
         config.fluid.viscosity = 0.01;
-        config.time = Time::Unsteady(crate::config::Unsteady { dt: 0.1, steps: 4, subiterations: 3, orders: 9.0 });
+        config.time =
+            Time::Unsteady(crate::config::Unsteady { dt: 0.1, steps: 4, subiterations: 3, orders: 9.0 });
         let mut solver = Solver::new(&grid, config, Arc::new(Team::new(threads))).unwrap();
         solver.set_state(|x| vec![0.2, 1.0, 0.4 + 0.3 * x[0] * x[2], 0.1 * x[1], x[0]]);
         solver

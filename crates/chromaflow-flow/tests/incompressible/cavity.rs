@@ -1,0 +1,120 @@
+//! The lid-driven cavity of Ghia, Ghia & Shin (1982) and the heated one of de Vahl Davis (1983).
+
+use super::{converged, interpolate};
+use chromaflow_flow::grid::generate::Cavity;
+use chromaflow_flow::incompressible::{Boundary, Config, Scalar, Solver, WallScalar};
+
+/// The velocity on the two center lines: y and u at x = 1/2, x and v at y = 1/2, walls included, where u is `walls`. The
+/// number of cells is odd, so that cells lie on the lines.
+fn center_lines(solver: &Solver, cells: usize, walls: [f64; 2]) -> [(Vec<f64>, Vec<f64>); 2] {
+    let (state, centers, n) = (solver.state(), solver.centers(), solver.unknowns());
+    [(1, 1, walls), (0, 2, [0.0; 2])].map(|(axis, component, [first, last])| {
+        let (mut points, mut values) = (vec![0.0], vec![first]);
+        for m in 0..cells {
+            let cell = if axis == 1 { cells / 2 + cells * m } else { m + cells * (cells / 2) };
+            assert!((centers[cell][1 - axis] - 0.5).abs() < 1e-12);
+            points.push(centers[cell][axis]);
+            values.push(state[n * cell + component]);
+        }
+        points.push(1.0);
+        values.push(last);
+        (points, values)
+    })
+}
+
+const Y: [f64; 15] = [
+    0.0547, 0.0625, 0.0703, 0.1016, 0.1719, 0.2813, 0.4531, 0.5, 0.6172, 0.7344, 0.8516, 0.9531, 0.9609,
+    0.9688, 0.9766,
+];
+const U: [f64; 15] = [
+    -0.03717, -0.04192, -0.04775, -0.06434, -0.10150, -0.15662, -0.21090, -0.20581, -0.13641, 0.00332,
+    0.23151, 0.68717, 0.73722, 0.78871, 0.84123,
+];
+const X: [f64; 15] = [
+    0.0625, 0.0703, 0.0781, 0.0938, 0.1563, 0.2266, 0.2344, 0.5, 0.8047, 0.8594, 0.9063, 0.9453, 0.9531,
+    0.9609, 0.9688,
+];
+const V: [f64; 15] = [
+    0.09233, 0.10091, 0.10890, 0.12317, 0.16077, 0.17507, 0.17527, 0.05454, -0.24533, -0.22445, -0.16914,
+    -0.10313, -0.08864, -0.07391, -0.05906,
+];
+
+/// Ghia's v is up to 0.009 from what converged solutions agree on, whose extremes on the center lines are u -0.21404,
+/// v 0.17957 and -0.25380 (Marchi, Suero & Araki 2009).
+#[test]
+fn lid_driven_cavity_at_reynolds_100() {
+    let cells = 41;
+    let grid = Cavity { cells: [cells; 2], clustering: 1.2 }.grid();
+    let mut config = Config::default();
+    config.fluid.viscosity = 0.01;
+    let lid = Boundary::Wall { velocity: [1.0, 0.0, 0.0], scalars: vec![] };
+    config.boundaries = [("wall".into(), Boundary::WALL), ("lid".into(), lid)].into();
+    let solver = converged(&grid, config, 6.0);
+    let [(y, u), (x, v)] = center_lines(&solver, cells, [0.0, 1.0]);
+    let worst = |table: &[f64], points: &[f64], line: &[f64], at: &[f64]| {
+        table.iter().zip(at).map(|(t, &a)| (interpolate(points, line, a) - t).abs()).fold(0.0, f64::max)
+    };
+    let (off_u, off_v) = (worst(&U, &y, &u, &Y), worst(&V, &x, &v, &X));
+    println!("largest differences from Ghia et al.: u {off_u:.5}, v {off_v:.5}");
+    assert!(off_u < 0.005 && off_v < 0.0095, "as far as the table is from converged solutions");
+    let extreme = |points: &[f64], line: &[f64], sign: f64| {
+        (0..=1000).map(|i| sign * interpolate(points, line, f64::from(i) / 1000.0)).fold(f64::MIN, f64::max)
+            * sign
+    };
+    let found = [extreme(&y, &u, -1.0), extreme(&x, &v, 1.0), extreme(&x, &v, -1.0)];
+    println!("smallest u, largest and smallest v: {found:?}");
+    for (f, e) in found.iter().zip([-0.21404, 0.17957, -0.25380]) {
+        assert!((f / e - 1.0).abs() < 0.008, "{found:?}");
+    }
+}
+
+/// Nusselt number of the hot wall, largest u on the vertical center line, largest v on the horizontal one, in units of
+/// diffusivity over height.
+fn heated(rayleigh: f64, cells: usize) -> [f64; 3] {
+    let grid = Cavity { cells: [cells; 2], clustering: 1.0 }.grid();
+    let mut grid = grid;
+    for patch in &mut grid.patches {
+        match (patch.window.side.axis, patch.window.side.high) {
+            (0, false) => patch.name = "hot".into(),
+            (0, true) => patch.name = "cold".into(),
+            (1, _) => patch.name = "insulated".into(),
+            _ => {}
+        }
+    }
+    // Velocities over those of free fall.
+    let prandtl = 0.71_f64;
+    let unit = (rayleigh * prandtl).sqrt();
+    let mut config = Config::default();
+    config.fluid.viscosity = prandtl / unit;
+    config.fluid.scalars = vec![Scalar {
+        name: "temperature".into(),
+        diffusivity: 1.0 / unit,
+        buoyancy: [0.0, 1.0, 0.0],
+        reference: 0.0,
+    }];
+    let wall = |t| Boundary::Wall { velocity: [0.0; 3], scalars: vec![WallScalar::Value(t)] };
+    config.boundaries =
+        [("hot".into(), wall(0.5)), ("cold".into(), wall(-0.5)), ("insulated".into(), Boundary::WALL)].into();
+    let solver = converged(&grid, config, 6.0);
+    let [hot, cold] = ["hot", "cold"].map(|wall| solver.outflow(wall)[1] * unit);
+    assert!((hot + cold).abs() < 1e-4 * cold, "what enters leaves: {hot} {cold}");
+    assert!(solver.outflow("insulated")[1].abs() < 1e-14);
+    let lines = center_lines(&solver, cells, [0.0; 2]);
+    let largest = lines.map(|(points, values)| {
+        // Between points, too.
+        (0..=1000).map(|i| interpolate(&points, &values, f64::from(i) / 1000.0)).fold(0.0, f64::max) * unit
+    });
+    println!("Ra {rayleigh}: Nu {cold:.4}, u {:.4}, v {:.4}", largest[0], largest[1]);
+    [cold, largest[0], largest[1]]
+}
+
+#[test]
+fn heated_cavity_at_rayleigh_1000_and_10000() {
+    for (rayleigh, cells, expected) in [(1e3, 21, [1.118, 3.649, 3.697]), (1e4, 33, [2.243, 16.178, 19.617])]
+    {
+        let found = heated(rayleigh, cells);
+        for (f, e) in found.iter().zip(expected) {
+            assert!((f / e - 1.0).abs() < 0.008, "{found:?}, expected {expected:?}");
+        }
+    }
+}
