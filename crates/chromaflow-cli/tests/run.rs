@@ -138,3 +138,39 @@ fn a_runs_linear_system_can_be_solved() {
         assert!(solved["rhs_norm"].as_f64().unwrap() > 1e-8, "the flow is not converged yet");
     }
 }
+
+/// Every method for the linear systems leads to the same flow.
+#[test]
+fn linear_methods_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("cube.su2"), cube(5)).unwrap();
+    let case =
+        CASE.replace("side = \"farfield\"", "side = \"slip_wall\"").replace("mach", "alpha = 5.0\nmach");
+    std::fs::write(folder.join("case.toml"), case).unwrap();
+    let run = |linear: &[&str], threads: &str| {
+        let mut args = vec!["-q", "run", "case.toml", "--out", "o", "--threads", threads];
+        args.extend(["--set", "march.residual_drop=8.0", "--set", "march.iterations=300"]);
+        args.extend(linear.iter().flat_map(|key| ["--set", key]));
+        let (status, _, message) = chromaflow(folder, &args);
+        assert_eq!(status, 0, "{linear:?}: {message}");
+        let r = json(&folder.join("o/summary.json"));
+        assert_eq!(r["outcome"], "converged", "{linear:?}");
+        [r["forces"]["cl"].as_f64().unwrap(), r["forces"]["cd"].as_f64().unwrap()]
+    };
+    let sweeps = run(&[], "2");
+    for linear in [
+        &["linear.method=\"jacobi\"", "linear.sweeps=40"][..],
+        &["linear.method=\"ilu0\"", "linear.sweeps=3"],
+        &["linear.method=\"gmres\"", "linear.precond=\"ilu0\""],
+        &["linear.method=\"gmres\"", "linear.precond=\"multicolor\"", "linear.policy=\"dsh\""],
+        &["linear.method=\"bicgstab\"", "linear.precond=\"jacobi\"", "linear.precond_sweeps=2"],
+        &["linear.method=\"gmres\"", "linear.precond=\"none\"", "linear.max_iterations=60"],
+    ] {
+        let forces = run(linear, "2");
+        for (a, b) in forces.iter().zip(sweeps) {
+            assert!((a - b).abs() < 1e-6, "{linear:?}: {forces:?} and {sweeps:?}");
+        }
+        assert_eq!(run(linear, "1"), forces, "{linear:?}: the number of threads changes nothing");
+    }
+}

@@ -5,6 +5,7 @@
 //! over a_inf. Boundary pressures and temperatures are given as ratios to the static free stream values.
 
 use chromaflow::Policy;
+use chromaflow::solver::{Method, PreconditionerKind};
 use std::collections::BTreeMap;
 
 /// The whole set-up of a flow solution.
@@ -216,8 +217,18 @@ impl Boundary {
 pub struct Implicit {
     /// Precision of the Jacobian.
     pub policy: Policy,
-    /// Multicolor sweeps a step.
+    /// How the linear system of a step is solved.
+    pub method: Method,
+    /// What Krylov methods are preconditioned with.
+    pub preconditioner: PreconditionerKind,
+    /// Sweeps (of `ilu0` alone: corrections) a step, without a Krylov method.
     pub sweeps: usize,
+    /// Sweeps of each application of a relaxation as preconditioner.
+    pub preconditioner_sweeps: usize,
+    /// Krylov methods end where the residual of the linear system has fallen to this part,
+    pub krylov_tolerance: f64,
+    /// or after so many iterations; GMRES keeps twice as many vectors.
+    pub krylov_iterations: usize,
     /// The residual of the linear system is looked at every so many steps (0: never).
     pub linear_report: usize,
     /// Linearization of the inviscid flux.
@@ -234,7 +245,12 @@ impl Default for Implicit {
     fn default() -> Self {
         Self {
             policy: Policy::Ds,
+            method: Method::Multicolor,
+            preconditioner: PreconditionerKind::Multicolor,
             sweeps: 15,
+            preconditioner_sweeps: 1,
+            krylov_tolerance: 0.01,
+            krylov_iterations: 20,
             linear_report: 10,
             jacobian: JacobianScheme::Roe,
             cfl: Cfl::default(),

@@ -47,7 +47,12 @@ impl CaseFile {
             },
             implicit: flow::Implicit {
                 policy: l.policy.config(),
+                method: l.method.config(),
+                preconditioner: l.precond.config(),
                 sweeps: l.sweeps,
+                preconditioner_sweeps: l.precond_sweeps,
+                krylov_tolerance: l.tolerance,
+                krylov_iterations: l.max_iterations,
                 linear_report: flow::Implicit::default().linear_report,
                 jacobian: l.jacobian.config(),
                 cfl: flow::Cfl {
@@ -185,8 +190,17 @@ impl CaseFile {
                 "at most 5 (each step is eight times the cells)",
             );
         }
-        if self.linear.sweeps == 0 {
-            return fail(&["linear", "sweeps"], 0.0, "1 or more");
+        let l = &self.linear;
+        let counts = [
+            ("sweeps", l.sweeps),
+            ("precond_sweeps", l.precond_sweeps),
+            ("max_iterations", l.max_iterations),
+        ];
+        if let Some((key, _)) = counts.into_iter().find(|c| c.1 == 0) {
+            return fail(&["linear", key], 0.0, "1 or more");
+        }
+        if !(0.0..1.0).contains(&l.tolerance) {
+            return fail(&["linear", "tolerance"], l.tolerance, "from 0 to below 1");
         }
         Ok(())
     }

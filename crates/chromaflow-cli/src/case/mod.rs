@@ -234,6 +234,36 @@ choice! {
     }
 }
 
+choice! {
+    /// Method for the linear system.
+    MethodName => chromaflow::solver::Method {
+        /// Multicolor point-implicit sweeps.
+        Multicolor => chromaflow::solver::Method::Multicolor,
+        /// Block Jacobi sweeps.
+        Jacobi => chromaflow::solver::Method::Jacobi,
+        /// Corrections by block ILU(0).
+        Ilu0 => chromaflow::solver::Method::Ilu0,
+        /// Flexible GMRES around `precond`.
+        Gmres => chromaflow::solver::Method::Gmres,
+        /// BiCGStab around `precond`.
+        #[serde(rename = "bicgstab")]
+        BiCgStab => chromaflow::solver::Method::BiCgStab,
+    }
+}
+choice! {
+    /// Preconditioner of Krylov methods.
+    PrecondName => chromaflow::solver::PreconditionerKind {
+        /// Multicolor sweeps.
+        Multicolor => chromaflow::solver::PreconditionerKind::Multicolor,
+        /// Block Jacobi sweeps.
+        Jacobi => chromaflow::solver::PreconditionerKind::Jacobi,
+        /// Block ILU(0).
+        Ilu0 => chromaflow::solver::PreconditionerKind::Ilu,
+        /// None.
+        None => chromaflow::solver::PreconditionerKind::None,
+    }
+}
+
 /// How viscosity depends on temperature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -389,8 +419,18 @@ impl Default for MarchSection {
 pub struct LinearSection {
     /// Precision policy.
     pub policy: PolicyName,
-    /// Multicolor sweeps per iteration.
+    /// How the system is solved: sweeps alone, or a Krylov method.
+    pub method: MethodName,
+    /// What gmres and bicgstab are preconditioned with.
+    pub precond: PrecondName,
+    /// Sweeps (of ilu0 alone: corrections) per iteration; gmres and bicgstab have `max_iterations` instead.
     pub sweeps: usize,
+    /// Sweeps of each application of multicolor or jacobi as preconditioner.
+    pub precond_sweeps: usize,
+    /// gmres and bicgstab end where the residual of the system has fallen to this part.
+    pub tolerance: f64,
+    /// Most iterations of gmres (which keeps twice as many vectors) and bicgstab.
+    pub max_iterations: usize,
     /// First-order linearization of the inviscid flux.
     pub jacobian: JacobianKind,
 }
@@ -398,7 +438,16 @@ pub struct LinearSection {
 impl Default for LinearSection {
     fn default() -> Self {
         let d = flow::Implicit::default();
-        Self { policy: PolicyName::of(d.policy), sweeps: d.sweeps, jacobian: JacobianKind::of(d.jacobian) }
+        Self {
+            policy: PolicyName::of(d.policy),
+            method: MethodName::of(d.method),
+            precond: PrecondName::of(d.preconditioner),
+            sweeps: d.sweeps,
+            precond_sweeps: d.preconditioner_sweeps,
+            tolerance: d.krylov_tolerance,
+            max_iterations: d.krylov_iterations,
+            jacobian: JacobianKind::of(d.jacobian),
+        }
     }
 }
 

@@ -18,7 +18,8 @@ const LEVEL_BEFORE: &str = "conserved_before";
 /// Bytes that a solver holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Blocks and pattern of the Jacobian; its diagonal is inverted in place.
+    /// Blocks and pattern of the Jacobian, whose diagonal sweeps invert in place; what Krylov methods and incomplete
+    /// factors need besides.
     pub jacobian: usize,
     /// Dual metrics and node coordinates.
     pub mesh: usize,
@@ -172,7 +173,7 @@ impl FlowSolver {
     pub fn memory(&self) -> Memory {
         let n = self.q.len();
         Memory {
-            jacobian: self.jacobian.bytes(),
+            jacobian: self.jacobian.bytes() + self.linear.bytes(),
             mesh: self.dual.bytes()
                 + size_of_val(&*self.moments)
                 + self.viscous.as_ref().map_or(0, |(_, elements)| elements.bytes())
@@ -201,7 +202,7 @@ impl FlowSolver {
         self.iteration
     }
 
-    /// The Jacobian of the last step (in `dsh` with its off-diagonal blocks converted; its diagonal blocks are inverted), its rows in the solver's order.
+    /// The Jacobian of the last step (in `dsh` with its off-diagonal blocks converted; after sweeps its diagonal blocks are inverted), its rows in the solver's order.
     pub fn jacobian(&self) -> &chromaflow::Jacobian {
         &self.jacobian
     }

@@ -14,8 +14,16 @@ pub struct CflControl {
     pub last: Option<f64>,
     /// Largest CFL number: the configured one until residuals stall there.
     pub ceiling: f64,
-    /// Smallest residual since the ceiling was set, and the steps since then.
-    best: Option<(f64, usize)>,
+    /// How residuals have gone since the ceiling was set.
+    trend: Option<Trend>,
+}
+
+/// The smallest residual so far, and since then the steps, and those of them that raised the residual.
+#[derive(Clone, Copy, Debug)]
+struct Trend {
+    best: f64,
+    steps: usize,
+    rises: usize,
 }
 
 /// Residual growth in one step that makes the CFL number fall.
@@ -25,11 +33,13 @@ const LIMITED_FRACTION: f64 = 1e-3;
 /// Steps at the largest CFL number without a new smallest residual after which that CFL number is halved: the residual's
 /// second order and the Jacobian's first have run into a cycle, which smaller steps damp.
 const STALLED: usize = 25;
+/// So many of those steps must have raised the residual: one that falls without turning is slow, but in no cycle.
+const RISES: usize = 5;
 
 impl CflControl {
     /// Starts at the configured CFL number.
     pub fn new(config: Cfl) -> Self {
-        Self { config, value: config.start, hold: 0, last: None, ceiling: config.max, best: None }
+        Self { config, value: config.start, hold: 0, last: None, ceiling: config.max, trend: None }
     }
 
     /// After a step from a state of this residual, `limited` of its updates cut (a fraction of the nodes).
@@ -45,23 +55,29 @@ impl CflControl {
             self.value *= self.config.growth;
         }
         if self.config.adaptive {
-            self.lower_ceiling(residual);
+            self.lower_ceiling(residual, ratio > 1.0);
         }
         self.value = self.value.clamp(self.config.min, self.ceiling);
     }
 
-    fn lower_ceiling(&mut self, residual: f64) {
-        let (best, waited) = self.best.unwrap_or((residual, 0));
-        self.best = Some(if residual < 0.95 * best { (residual, 0) } else { (best, waited + 1) });
-        if waited >= STALLED && self.value >= self.ceiling {
+    fn lower_ceiling(&mut self, residual: f64, rose: bool) {
+        let fresh = Trend { best: residual, steps: 0, rises: 0 };
+        let trend = self.trend.get_or_insert(fresh);
+        if residual < 0.95 * trend.best {
+            *trend = fresh;
+        } else {
+            trend.steps += 1;
+            trend.rises += usize::from(rose);
+        }
+        if trend.steps > STALLED && trend.rises >= RISES && self.value >= self.ceiling {
             self.ceiling = (0.5 * self.ceiling).max(self.config.start);
-            self.best = None;
+            self.trend = None;
         }
     }
 
     /// The next residual is of another problem: not to be compared with the last one.
     pub fn forget(&mut self) {
-        (self.last, self.best) = (None, None);
+        (self.last, self.trend) = (None, None);
     }
 
     /// After a step that had to be taken back. Returns whether it is worth another try.
@@ -86,12 +102,17 @@ mod tests {
             control.accept(0.9_f64.powi(i), 0.0);
         }
         assert_eq!(control.value, 40.0, "residuals fell");
-        for _ in 0..STALLED + 2 {
-            control.accept(1e-4, 0.0);
+        for i in 0..200 {
+            control.accept(2e-5 * 0.999_f64.powi(i), 0.0);
         }
-        assert_eq!(control.value, 20.0, "residuals stalled");
-        for _ in 0..10 * STALLED {
-            control.accept(1e-4, 0.0);
+        assert_eq!(control.value, 40.0, "residuals fell slowly");
+        let cycle = |i: i32| 1e-5 * (1.0 + 0.1 * f64::from(i).sin());
+        for i in 0..40 {
+            control.accept(cycle(i), 0.0);
+        }
+        assert_eq!(control.value, 20.0, "residuals went in a cycle");
+        for i in 0..300 {
+            control.accept(cycle(i), 0.0);
         }
         assert_eq!(control.value, 10.0, "never below the first");
     }

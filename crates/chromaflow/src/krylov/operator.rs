@@ -1,6 +1,6 @@
 //! What Krylov methods iterate with.
 
-use crate::BlockCsr;
+use crate::{BlockCsr, Jacobian};
 use chromaflow_device::Team;
 
 /// A square linear map x -> A x: a matrix, or the directional derivative of a residual.
@@ -34,6 +34,21 @@ impl LinearOperator for BlockCsr {
 
     fn residual(&self, team: &Team, b: &[f64], x: &[f64], r: &mut [f64]) {
         BlockCsr::residual(self, team, b, x, r);
+    }
+}
+
+/// The matrix as its policy stores it, its diagonal blocks not factored.
+impl LinearOperator for Jacobian {
+    fn len(&self) -> usize {
+        self.rows() * self.nb()
+    }
+
+    fn apply(&self, team: &Team, x: &[f64], y: &mut [f64]) {
+        self.multiply(team, x, y);
+    }
+
+    fn residual(&self, team: &Team, b: &[f64], x: &[f64], r: &mut [f64]) {
+        Jacobian::residual(self, team, b, x, r);
     }
 }
 

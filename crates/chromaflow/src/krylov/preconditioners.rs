@@ -33,6 +33,18 @@ impl Smoother {
         }
     }
 
+    /// Inverts the diagonal blocks where they are, which takes no memory of its own: `a` can then be relaxed with, but no
+    /// longer multiplied with.
+    ///
+    /// # Errors
+    /// [`RelaxError::OtherMatrix`] when the matrix does not fit.
+    pub fn factor_in_place(&mut self, a: &mut Jacobian) -> Result<FactorReport, RelaxError> {
+        match self {
+            Smoother::Multicolor(s) => s.factor_in_place(a),
+            Smoother::Jacobi(s) => s.factor_in_place(a),
+        }
+    }
+
     /// Relaxes A x = b.
     ///
     /// # Errors
