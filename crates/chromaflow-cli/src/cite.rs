@@ -1,6 +1,8 @@
 //! `chromaflow cite`: the references of what a run used.
 
-use crate::case::{CaseFile, Equations, Flux, Limiter, Mode, PolicyName, Source, Viscosity};
+use crate::case::{
+    CaseFile, Equations, Flux, Limiter, MethodName, Mode, PolicyName, PrecondName, Source, Viscosity,
+};
 use crate::context::Context;
 use crate::error::{CliResult, Done};
 use serde_json::json;
@@ -37,7 +39,7 @@ const REFERENCES: &[Reference] = &[
         title: "An Optimized Multicolor Point-Implicit Solver for Unstructured Grid Applications on Graphics Processing Units",
         place: "6th Workshop on Irregular Applications: Architecture and Algorithms (IA3)",
         year: 2016,
-        used: |_| true,
+        used: |c| relaxation(c) == PrecondName::Multicolor,
     },
     Reference {
         key: "walden2019",
@@ -48,6 +50,36 @@ const REFERENCES: &[Reference] = &[
         place: "IEEE/ACM 9th Workshop on Irregular Applications: Architectures and Algorithms (IA3)",
         year: 2019,
         used: |c| c.linear.policy != PolicyName::D,
+    },
+    Reference {
+        key: "luo2015",
+        kind: "article",
+        what: "block ILU(0)",
+        authors: "L. Luo and J. R. Edwards and H. Luo and F. Mueller",
+        title: "A fine-grained block ILU scheme on regular structures for GPGPUs",
+        place: "Computers and Fluids 119",
+        year: 2015,
+        used: |c| relaxation(c) == PrecondName::Ilu0,
+    },
+    Reference {
+        key: "saad1993",
+        kind: "article",
+        what: "flexible GMRES",
+        authors: "Y. Saad",
+        title: "A flexible inner-outer preconditioned GMRES algorithm",
+        place: "SIAM Journal on Scientific Computing 14",
+        year: 1993,
+        used: |c| c.linear.method == MethodName::Gmres,
+    },
+    Reference {
+        key: "vandervorst1992",
+        kind: "article",
+        what: "BiCGStab",
+        authors: "H. A. van der Vorst",
+        title: "Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of nonsymmetric linear systems",
+        place: "SIAM Journal on Scientific and Statistical Computing 13",
+        year: 1992,
+        used: |c| c.linear.method == MethodName::BiCgStab,
     },
     Reference {
         key: "cuthill1969",
@@ -68,6 +100,16 @@ const REFERENCES: &[Reference] = &[
         place: "Journal of Computational Physics 43",
         year: 1981,
         used: |c| c.numerics.flux == Flux::Roe,
+    },
+    Reference {
+        key: "harten1983",
+        kind: "article",
+        what: "entropy fix of Roe's flux",
+        authors: "A. Harten",
+        title: "High resolution schemes for hyperbolic conservation laws",
+        place: "Journal of Computational Physics 49",
+        year: 1983,
+        used: |c| c.numerics.flux == Flux::Roe && c.numerics.entropy_fix > 0.0,
     },
     Reference {
         key: "toro1994",
@@ -150,6 +192,16 @@ const REFERENCES: &[Reference] = &[
         used: |c| c.march.mode == Mode::Unsteady,
     },
 ];
+
+/// The relaxation or factorization that a case's linear method works with.
+fn relaxation(case: &CaseFile) -> PrecondName {
+    match case.linear.method {
+        MethodName::Multicolor => PrecondName::Multicolor,
+        MethodName::Jacobi => PrecondName::Jacobi,
+        MethodName::Ilu0 => PrecondName::Ilu0,
+        MethodName::Gmres | MethodName::BiCgStab => case.linear.precond,
+    }
+}
 
 /// The references of a case as JSON: key, what for, and one line of text.
 pub fn of_case(case: &CaseFile) -> serde_json::Value {

@@ -260,14 +260,16 @@ fn generate(shape: Shape, cells: &[usize], jitter: f64) -> CliResult<Mesh> {
         Shape::BoxTets => cube(Cells::Tets),
         Shape::BoxMixed => cube(Cells::Mixed),
         Shape::Channel => Channel { cells: plane(), thickness: 0.1, triangles: false }.mesh(),
-        Shape::Plate => FlatPlate { cells: [cells[0], cells[1], cells[2]], height: 0.5, growth: 1.1 }.mesh(),
+        Shape::Plate => {
+            FlatPlate { cells: [cells[0], cells[1], cells[2]], height: 2.0, growth: 1.125 }.mesh()
+        }
         Shape::Cylinder => Cylinder { cells: plane(), radius: 20.0, growth: 1.1, triangles: false }.mesh(),
         Shape::Airfoil => Airfoil { cells: plane(), radius: 20.0, growth: 1.15, triangles: false }.mesh(),
     })
 }
 
 fn print_info(loaded: &Loaded, info: &Info) {
-    println!("format     {:?}", loaded.format);
+    println!("format     {}", loaded.format);
     println!("nodes      {}", info.nodes);
     println!("edges      {}", info.edges);
     let n = info.neighbors;
@@ -318,7 +320,7 @@ fn json_info(loaded: &Loaded, info: &Info) -> Value {
     let flipped: Vec<_> =
         Kind::ALL.iter().zip(loaded.flipped.elements).map(|(k, n)| (k.to_string(), n)).collect();
     json!({
-        "format": format!("{:?}", loaded.format),
+        "format": loaded.format.to_string(),
         "nodes": info.nodes,
         "edges": info.edges,
         "neighbors": range(info.neighbors),

@@ -84,7 +84,8 @@ pub enum Equations {
 pub struct Space {
     /// Inviscid flux.
     pub flux: FluxScheme,
-    /// Entropy fix of Roe's flux: eigenvalues below this fraction of the spectral radius are rounded off.
+    /// Entropy fix of Roe's flux: eigenvalues below this fraction of the spectral radius are rounded off. Of the
+    /// convective ones, too: larger than a hundredth, it thickens boundary layers.
     pub entropy_fix: f64,
     /// Second order by reconstruction, or first order.
     pub second_order: bool,
@@ -106,7 +107,7 @@ impl Default for Space {
     fn default() -> Self {
         Self {
             flux: FluxScheme::Roe,
-            entropy_fix: 0.05,
+            entropy_fix: 0.005,
             second_order: true,
             kappa: 0.0,
             limiter: Limiter::VanAlbada,

@@ -35,3 +35,8 @@ pub use sparse::{BlockCsr, BlockPattern, Jacobian, OffDiagonal};
 
 /// The largest block size.
 pub const MAX_NB: usize = 128;
+
+/// The examples of the project's front page compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct FrontPage;

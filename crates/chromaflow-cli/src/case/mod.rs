@@ -316,7 +316,8 @@ pub struct NumericsSection {
     pub order: u8,
     /// Inviscid flux.
     pub flux: Flux,
-    /// Entropy fix of Roe's flux: eigenvalues below this fraction of the spectral radius are rounded off.
+    /// Entropy fix of Roe's flux: eigenvalues below this fraction of the spectral radius are rounded off. Larger than a
+    /// hundredth, it thickens boundary layers.
     pub entropy_fix: f64,
     /// UMUSCL kappa: 0 the gradient alone, 1 a central average.
     pub kappa: f64,
@@ -538,7 +539,15 @@ pub struct ExpectSection {
     pub cl: Option<f64>,
     /// Drag coefficient.
     pub cd: Option<f64>,
-    /// Largest difference of the coefficients.
+    /// Mean lift coefficient, over whole periods of the last third of an unsteady run.
+    pub mean_cl: Option<f64>,
+    /// Mean drag coefficient, over whole periods of the last third of an unsteady run.
+    pub mean_cd: Option<f64>,
+    /// Amplitude of the lift coefficient in the last third of an unsteady run.
+    pub cl_amplitude: Option<f64>,
+    /// Strouhal number of the lift in the last third of an unsteady run, with the length of `[reference]`.
+    pub strouhal: Option<f64>,
+    /// Largest difference of the coefficients and of the Strouhal number.
     pub tolerance: f64,
     /// Most iterations to the end.
     pub iterations_at_most: Option<usize>,

@@ -4,6 +4,7 @@ pub mod cuts;
 mod files;
 pub mod history;
 mod interrupt;
+mod oscillation;
 mod plan;
 mod prepare;
 mod screen;
@@ -114,7 +115,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     files.write_summary(&summary)?;
     ctx.write_json(&summary)?;
     if ctx.talk() {
-        summary::print(&solver, &finished, &written);
+        summary::print(&prepared, &solver, &finished, &written);
     }
     if args.verify {
         verify::verify(&prepared, &finished, ctx)?;

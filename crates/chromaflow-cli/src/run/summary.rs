@@ -1,9 +1,11 @@
 //! The results of a run: as JSON, and as tables on the screen.
 
+use super::oscillation::Oscillation;
 use super::{Finished, Prepared, bytes, duration};
 use crate::cite;
 use crate::context::Context;
 use chromaflow_flow::FlowSolver;
+use chromaflow_flow::config::Time;
 use chromaflow_flow::march::{BadNode, Coefficients, Forces};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -25,6 +27,10 @@ pub fn json(prepared: &Prepared, solver: &FlowSolver, finished: &Finished, ctx: 
         "residual_orders": last.orders,
         "residual": last.residual,
         "forces": forces(&last.forces),
+        "oscillation": oscillation(prepared, finished).map(|(o, strouhal)| json!({
+            "mean_cl": o.mean_cl, "mean_cd": o.mean_cd, "cl_amplitude": o.cl_amplitude,
+            "strouhal": strouhal, "periods": o.periods,
+        })),
         "time": {
             "total_s": finished.seconds,
             "march_s": solver.times().total,
@@ -51,6 +57,8 @@ pub fn json(prepared: &Prepared, solver: &FlowSolver, finished: &Finished, ctx: 
         },
         "solver": {
             "policy": prepared.config.implicit.policy.name(),
+            "method": prepared.config.implicit.method.name(),
+            "preconditioner": prepared.config.implicit.preconditioner.name(),
             "sweeps": prepared.config.implicit.sweeps,
             "colors": order.colors,
             "threads": ctx.team().size(),
@@ -61,6 +69,14 @@ pub fn json(prepared: &Prepared, solver: &FlowSolver, finished: &Finished, ctx: 
         "versions": { "chromaflow": env!("CARGO_PKG_VERSION") },
         "references": cite::of_case(&prepared.case),
     })
+}
+
+/// What an unsteady run settles to, with its Strouhal number.
+pub fn oscillation(prepared: &Prepared, finished: &Finished) -> Option<(Oscillation, f64)> {
+    let Time::Unsteady(unsteady) = prepared.config.time else { return None };
+    let found = Oscillation::of(&finished.rows)?;
+    let config = &prepared.config;
+    Some((found, found.strouhal(unsteady.dt, config.reference.length, config.freestream.mach)))
 }
 
 fn forces(f: &Forces) -> Value {
@@ -92,7 +108,7 @@ pub fn bad_node(bad: &BadNode) -> String {
 }
 
 /// Prints how the run ended, the forces, where the time went, what was written.
-pub fn print(solver: &FlowSolver, finished: &Finished, written: &[PathBuf]) {
+pub fn print(prepared: &Prepared, solver: &FlowSolver, finished: &Finished, written: &[PathBuf]) {
     let last = &finished.last;
     let outcome = if finished.interrupted { "interrupted".to_owned() } else { finished.outcome.to_string() };
     println!(
@@ -112,6 +128,12 @@ pub fn print(solver: &FlowSolver, finished: &Finished, written: &[PathBuf]) {
         }
     }
     line("total", &f.total);
+    if let Some((o, strouhal)) = oscillation(prepared, finished) {
+        println!(
+            "\nover the last {} periods: mean CL {:.5}, mean CD {:.5}, amplitude of CL {:.5}, Strouhal number {strouhal:.4}",
+            o.periods, o.mean_cl, o.mean_cd, o.cl_amplitude
+        );
+    }
     let times = solver.times();
     println!("\n{:14} {:>10} {:>7}", "component", "seconds", "share");
     for (name, seconds) in times.components() {

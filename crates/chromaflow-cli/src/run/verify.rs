@@ -1,6 +1,6 @@
 //! `run --verify`: the results against the case file's stored ones.
 
-use super::{Finished, Prepared};
+use super::{Finished, Prepared, summary};
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
 
@@ -20,6 +20,14 @@ pub fn verify(prepared: &Prepared, finished: &Finished, ctx: &Context) -> CliRes
             println!("{name} is {found:.7}, expected {expected} +- {}: good", expect.tolerance);
         }
     };
+    let settled = summary::oscillation(prepared, finished);
+    let of_settled = |value: fn(&super::oscillation::Oscillation) -> f64| {
+        settled.as_ref().map_or(f64::NAN, |(o, _)| value(o))
+    };
+    near("mean cl", expect.mean_cl, of_settled(|o| o.mean_cl));
+    near("mean cd", expect.mean_cd, of_settled(|o| o.mean_cd));
+    near("amplitude of cl", expect.cl_amplitude, of_settled(|o| o.cl_amplitude));
+    near("strouhal", expect.strouhal, settled.as_ref().map_or(f64::NAN, |(_, strouhal)| *strouhal));
     near("cl", expect.cl, last.forces.total.cl);
     near("cd", expect.cd, last.forces.total.cd);
     if let Some(most) = expect.iterations_at_most

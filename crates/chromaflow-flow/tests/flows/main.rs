@@ -3,4 +3,5 @@
 mod accuracy;
 mod airfoil;
 mod free_stream;
+mod plate;
 mod unsteady;

@@ -162,7 +162,7 @@ impl FlatPlate {
         let [before, on, away] = self.cells;
         // Cells grow away from the leading edge on both sides.
         let x =
-            if i < before { -0.5 * graded(before - i, before, 1.1) } else { graded(i - before, on, 1.02) };
+            if i < before { -0.5 * graded(before - i, before, 1.25) } else { graded(i - before, on, 1.1) };
         [x, self.height * graded(j, away, self.growth)]
     }
 }

@@ -17,6 +17,7 @@ pub use write::{write, write_as};
 
 use super::{Loaded, Mesh, MeshError, ReadOptions};
 use chromaflow::files;
+use std::fmt;
 use std::path::Path;
 
 /// File formats.
@@ -37,6 +38,18 @@ pub enum Format {
         /// Binary; text otherwise.
         binary: bool,
     },
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Su2 => "SU2",
+            Self::Ugrid => "UGRID",
+            Self::UgridBinary(_) => "UGRID binary",
+            Self::Gmf => "GMF binary",
+            Self::Gmsh { .. } => "Gmsh",
+        })
+    }
 }
 
 impl Format {

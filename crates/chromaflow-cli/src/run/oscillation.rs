@@ -1,0 +1,95 @@
+//! What an unsteady run settles to: mean forces, amplitude and frequency of the lift.
+
+use super::history::Row;
+
+/// Over whole periods of the last third of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Oscillation {
+    /// Mean lift coefficient.
+    pub mean_cl: f64,
+    /// Mean drag coefficient.
+    pub mean_cd: f64,
+    /// Half the distance between the largest and the smallest lift coefficient.
+    pub cl_amplitude: f64,
+    /// Physical steps a period of the lift.
+    pub steps_per_period: f64,
+    /// Whole periods seen.
+    pub periods: usize,
+}
+
+impl Oscillation {
+    /// From a history; `None` where the lift does not pass through its mean upwards at least three times.
+    pub fn of(rows: &[Row]) -> Option<Self> {
+        // The last row of a step has what the step converged to.
+        let last = rows.last()?.time_step;
+        let mut steps: Vec<&Row> = Vec::new();
+        for row in rows.iter().filter(|r| r.time_step > last / 3 * 2) {
+            match steps.last_mut() {
+                Some(at) if at.time_step == row.time_step => *at = row,
+                _ => steps.push(row),
+            }
+        }
+        let cl = |r: &Row| r.forces[0];
+        let mean = |of: &[&Row], value: &dyn Fn(&Row) -> f64| {
+            of.iter().map(|r| value(r)).sum::<f64>() / of.len().max(1) as f64
+        };
+        let about = mean(&steps, &cl);
+        let ups: Vec<usize> =
+            (1..steps.len()).filter(|&i| cl(steps[i - 1]) < about && cl(steps[i]) >= about).collect();
+        let &[first, .., end] = ups.as_slice() else { return None };
+        if ups.len() < 3 {
+            return None;
+        }
+        let at = |i: usize| {
+            let (low, high) = (cl(steps[i - 1]) - about, cl(steps[i]) - about);
+            steps[i - 1].time_step as f64 - low / (high - low)
+        };
+        let whole = &steps[first..end];
+        let (least, most) = whole.iter().fold((f64::MAX, f64::MIN), |(l, m), r| (l.min(cl(r)), m.max(cl(r))));
+        let periods = ups.len() - 1;
+        Some(Self {
+            mean_cl: mean(whole, &cl),
+            mean_cd: mean(whole, &|r| r.forces[1]),
+            cl_amplitude: 0.5 * (most - least),
+            steps_per_period: (at(end) - at(first)) / periods as f64,
+            periods,
+        })
+    }
+
+    /// Strouhal number f L / U of steps of `dt` (lengths over the speed of sound).
+    pub fn strouhal(&self, dt: f64, length: f64, mach: f64) -> f64 {
+        length / (self.steps_per_period * dt * mach)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(steps: usize, lift: impl Fn(f64) -> f64) -> Vec<Row> {
+        let row = |step: usize, cl: f64| Row {
+            time_step: step,
+            forces: [cl, 1.3 + 0.1 * cl, 0.0],
+            ..Row::default()
+        };
+        (1..=steps).flat_map(|s| [row(s, 9.0), row(s, lift(s as f64))]).collect()
+    }
+
+    #[test]
+    fn of_a_sine() {
+        let found = Oscillation::of(&rows(1000, |s| 0.05 + 0.3 * (s / 9.7).sin())).unwrap();
+        let period = std::f64::consts::TAU * 9.7;
+        assert!((found.steps_per_period / period - 1.0).abs() < 1e-3, "{found:?}");
+        assert!((found.mean_cl - 0.05).abs() < 1e-3 && (found.mean_cd - 1.305).abs() < 1e-3, "{found:?}");
+        assert!((found.cl_amplitude - 0.3).abs() < 1e-3, "{found:?}");
+        assert!(found.periods >= 4, "{found:?}");
+        assert!((found.strouhal(0.5, 1.0, 0.2) - 1.0 / (0.1 * period)).abs() < 1e-3);
+    }
+
+    #[test]
+    fn of_what_does_not_oscillate() {
+        assert_eq!(Oscillation::of(&[]), None);
+        assert_eq!(Oscillation::of(&rows(50, |s| 1.0 / s)), None);
+        assert_eq!(Oscillation::of(&rows(50, |_| 0.2)), None);
+    }
+}
