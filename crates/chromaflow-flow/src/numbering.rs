@@ -7,11 +7,11 @@ use chromaflow_device::Team;
 
 /// Orders the nodes for the sweeps (by default reverse Cuthill-McKee, then color by color) and gives the mesh in that
 /// order. Of a planar mesh the plan orders the front plane; the back plane follows it in the same order.
-pub fn renumber(mesh: &Mesh, options: &PlanOptions, team: &Team) -> (Mesh, Plan) {
+pub fn renumber(mesh: &Mesh, options: PlanOptions, team: &Team) -> (Mesh, Plan) {
     let pattern = neighbors(mesh);
     let pattern = mesh.planar.map_or_else(|| pattern.clone(), |p| front_pattern(&pattern, p.nodes_2d));
     let plan =
-        Plan::with_team(&pattern, options, team).expect("the pattern of a mesh is square and symmetric");
+        Plan::with_team(&pattern, &options, team).expect("the pattern of a mesh is square and symmetric");
     let mut out = mesh.clone();
     let n = plan.permutation.len();
     for (from, to) in mesh.nodes.chunks(n).zip(out.nodes.chunks_mut(n)) {

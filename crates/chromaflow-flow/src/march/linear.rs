@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// What stands for an approximate inverse of the matrix.
 enum Inverse {
     None,
-    Relaxation(Smoother),
+    Relaxation(Box<Smoother>),
     Ilu(Box<BlockIlu>),
 }
 
@@ -65,11 +65,11 @@ impl LinearSolver {
             PreconditionerKind::None => Inverse::None,
             PreconditionerKind::Multicolor => {
                 let multicolor = Multicolor::new(Arc::clone(team), pattern, nb, batches, setup);
-                Inverse::Relaxation(Smoother::Multicolor(multicolor.map_err(|e| fault(&e))?))
+                Inverse::Relaxation(Box::new(Smoother::Multicolor(multicolor.map_err(|e| fault(&e))?)))
             }
             PreconditionerKind::Jacobi => {
                 let jacobi = Jacobi::new(Arc::clone(team), pattern, nb, setup);
-                Inverse::Relaxation(Smoother::Jacobi(jacobi.map_err(|e| fault(&e))?))
+                Inverse::Relaxation(Box::new(Smoother::Jacobi(jacobi.map_err(|e| fault(&e))?)))
             }
             PreconditionerKind::Ilu => {
                 let storage =

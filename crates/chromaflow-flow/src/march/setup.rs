@@ -46,7 +46,7 @@ impl FlowSolver {
             lift_y,
             pressure: free[4],
         };
-        let (mesh, plan) = renumber(mesh, &plan_options(&config.implicit), &team);
+        let (mesh, plan) = renumber(mesh, plan_options(&config.implicit), &team);
         let dual = Dual::new(&mesh);
         let dual = mesh.planar.map_or_else(|| dual.clone(), |p| dual.collapsed(p.nodes_2d));
         if let Some(i) = dual.volumes.iter().position(|&v| v <= 0.0 || v.is_nan()) {

@@ -30,8 +30,7 @@ fn blasius(eta: f64) -> f64 {
 #[test]
 fn a_plates_boundary_layer_is_that_of_blasius() {
     let mesh = FlatPlate { cells: [16, 40, 48], height: 2.0, growth: 1.17 }.mesh();
-    let mut config = FlowConfig::default();
-    config.equations = Equations::Laminar;
+    let mut config = FlowConfig { equations: Equations::Laminar, ..FlowConfig::default() };
     config.freestream.mach = MACH;
     config.freestream.reynolds = REYNOLDS;
     config.space.limiter = Limiter::None;
