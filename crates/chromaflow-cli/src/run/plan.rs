@@ -3,6 +3,7 @@
 use super::{Prepared, bytes};
 use crate::context::Context;
 use crate::error::{CliResult, Done};
+use chromaflow::solver::Method;
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::config::Equations;
 use chromaflow_flow::mesh::Mesh;
@@ -18,13 +19,18 @@ pub fn headline(prepared: &Prepared, solver: &FlowSolver, ctx: &Context) {
         || format!("{size} thread{}", if size == 1 { "" } else { "s" }),
         |gpu| gpu.facts().name.clone(),
     );
+    let implicit = &prepared.config.implicit;
+    let method = match implicit.method {
+        Method::Multicolor => format!("{} colors", solver.order().colors),
+        Method::Gmres | Method::BiCgStab => format!("{} around {}", implicit.method, implicit.preconditioner),
+        method => method.to_string(),
+    };
     eprintln!(
-        "{}: {} nodes, {} cells; {} colors, policy {}, {who}",
+        "{}: {} nodes, {} cells; {method}, policy {}, {who}",
         prepared.mesh_path.display(),
         prepared.mesh.nodes.len(),
         prepared.mesh.elements(),
-        solver.order().colors,
-        prepared.config.implicit.policy,
+        implicit.policy,
     );
 }
 

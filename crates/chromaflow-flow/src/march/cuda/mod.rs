@@ -19,6 +19,7 @@ use crate::residual::is_node_wise;
 use bytemuck::cast_slice;
 use chromaflow::gpu::{DeviceJacobian, GpuError, Storage, Vectors};
 use chromaflow::relax::{Direction, MulticolorCuda};
+use chromaflow::solver::Method;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
 use clock::{Clock, Part};
 
@@ -171,8 +172,14 @@ impl FlowSolver {
     /// The same case gives the same results as on the CPU, to the rounding of sums in another order.
     ///
     /// # Errors
-    /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors.
+    /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors. [`FlowError::Linear`]: a linear method that runs on
+    /// the CPU only.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
+        let method = self.config.implicit.method;
+        if method != Method::Multicolor {
+            let what = format!("`{method}` runs on the CPU only; on a GPU choose `multicolor`");
+            return Err(FlowError::Linear(what));
+        }
         self.sync()?;
         self.accelerator = Some(Box::new(FlowCuda::new(&gpu.stream()?, self)?));
         self.host_changes();
