@@ -5,6 +5,7 @@ use super::timing::{Record, Timing};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
 use chromaflow::factor::block_ilu::{BlockIlu, BlockIluOptions, FactorStorage, Fill, reference};
+use chromaflow::factor::structured_ilu::{self, StencilMatrix, StructuredIlu, StructuredIluOptions};
 use chromaflow::{Jacobian, Policy};
 use chromaflow_testkit::{Case, Kind};
 
@@ -36,8 +37,10 @@ pub struct Args {
 enum Engine {
     /// As the textbook has it: sequential, f64
     Reference,
-    /// Tuned, on all threads
+    /// Tuned, on all threads: the structured form for grid7 in natural order, the general one for all else
     Cpu,
+    /// The form for any pattern, also where the pattern is a structured grid's
+    General,
 }
 
 /// Measures and prints the RES lines of `ilu0_factor` (the numeric phase) and `ilu0_apply` (forward and backward
@@ -60,9 +63,12 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         budget: super::timing::budget(args.budget),
         problem: Problem::new(case, args.policy, args.order, ctx.team()),
     };
+    let structured = case.kind == Kind::Grid7 && args.order == RowOrder::Natural;
     let records = match args.engine {
+        Engine::Reference if structured => bench.structured_reference(),
         Engine::Reference => bench.reference(),
-        Engine::Cpu => bench.general(ctx),
+        Engine::Cpu if structured => bench.structured(ctx),
+        Engine::Cpu | Engine::General => bench.general(ctx),
     };
     for record in &records {
         println!("{record}");
@@ -142,6 +148,45 @@ impl Bench<'_> {
         self.records("reference", &self.work(8.0), factor, apply, &x)
     }
 
+    /// The matrix as the structured form keeps it.
+    fn stencil(&self) -> StencilMatrix {
+        StencilMatrix::from_jacobian(self.case.dims, &self.problem.jac).expect("a 7-point pattern")
+    }
+
+    /// Of the structured form: off-diagonal blocks are read as they are, diagonal ones once to factor and twice to apply.
+    fn structured_work(&self) -> Work {
+        let pattern = self.problem.jac.pattern();
+        let (n, nnz, nb) = (pattern.rows() as f64, pattern.nnzb() as f64, self.case.nb as f64);
+        let (q, blocks) = (nb * nb, nnz + 2.0 * n);
+        Work {
+            factor: [blocks * q * 8.0, 2.0 * q * nb * (nnz + n)],
+            apply: [blocks * q * 8.0 + 32.0 * n * nb, 2.0 * q * blocks],
+        }
+    }
+
+    fn structured_reference(&self) -> [Record; 2] {
+        let a = self.stencil();
+        let factored = || structured_ilu::reference::factor(&a, 0.0).expect("diagonally dominant");
+        let mut inverse = Vec::new();
+        let factor = Timing::of(self.budget, 3, || inverse = factored());
+        let mut x = Vec::new();
+        let b = &self.problem.b;
+        let apply = Timing::of(self.budget, 3, || x = structured_ilu::reference::solve(&a, &inverse, b));
+        self.records("reference", &self.structured_work(), factor, apply, &x)
+    }
+
+    fn structured(&self, ctx: &Context) -> [Record; 2] {
+        let (a, team, options) = (self.stencil(), ctx.team(), StructuredIluOptions::default());
+        let mut ilu = StructuredIlu::new(&[a.dims()], a.nb(), options, team).expect("a block size in range");
+        let factor = Timing::of(self.budget, 3, || {
+            ilu.factor(team, &[&a]).expect("diagonally dominant");
+        });
+        let b = &self.problem.b;
+        let mut x = vec![vec![0.0; b.len()]];
+        let apply = Timing::of(self.budget, 3, || ilu.solve(team, &[&a], &[b], &mut x));
+        self.records("cpu", &self.structured_work(), factor, apply, &x[0])
+    }
+
     fn general(&self, ctx: &Context) -> [Record; 2] {
         let Problem { jac, b, .. } = &self.problem;
         let (storage, bytes) = match self.policy {
@@ -156,6 +201,6 @@ impl Bench<'_> {
         });
         let mut x = vec![0.0; b.len()];
         let apply = Timing::of(self.budget, 3, || ilu.solve(ctx.team(), b, &mut x));
-        self.records("cpu", &self.work(bytes), factor, apply, &x)
+        self.records("general", &self.work(bytes), factor, apply, &x)
     }
 }

@@ -1,3 +1,4 @@
 //! Incomplete factorizations.
 
 pub mod block_ilu;
+pub mod structured_ilu;

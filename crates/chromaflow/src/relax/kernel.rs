@@ -191,7 +191,7 @@ macro_rules! stored {
 stored!(f64 f32 f16);
 
 /// How stored values become vectors; a type, so that it is inlined wherever it is used.
-trait Loader<V: Vector, T> {
+pub(crate) trait Loader<V: Vector, T> {
     /// # Safety
     /// As [`Load::load`].
     unsafe fn load(from: *const T) -> V;
@@ -200,7 +200,7 @@ trait Loader<V: Vector, T> {
     unsafe fn load_four(from: *const T) -> V::Four;
 }
 /// By the vector's own conversion.
-struct Direct;
+pub(crate) struct Direct;
 impl<V: Load<T>, T> Loader<V, T> for Direct {
     #[inline(always)]
     unsafe fn load(from: *const T) -> V {
@@ -601,7 +601,7 @@ unsafe fn add_packed<V: Vector, T, Z: Size, L: Loader<V, T>>(
 
 /// Blocks of any size, column by column: x is broadcast.
 #[inline(always)]
-unsafe fn columns<V: Vector, T, L: Loader<V, T>>(
+pub(crate) unsafe fn columns<V: Vector, T, L: Loader<V, T>>(
     nb: usize,
     block: *const T,
     cols: &[u32],
@@ -659,7 +659,7 @@ const MOST_ASKED: usize = 1024;
 
 /// Asks for as many bytes as a block has, `ahead` of it.
 #[inline(always)]
-unsafe fn prefetch_block<V: Vector, T>(nb: usize, block: *const T, ahead: isize) {
+pub(crate) unsafe fn prefetch_block<V: Vector, T>(nb: usize, block: *const T, ahead: isize) {
     let bytes = nb * nb * size_of::<T>();
     if bytes <= MOST_ASKED {
         for line in (0..bytes).step_by(64) {

@@ -19,7 +19,9 @@ use crate::sparse::ShapeError;
 pub(crate) use diagonal::SharedMut;
 pub use diagonal::{DiagonalForm, FactorReport};
 pub use jacobi::Jacobi;
-pub(crate) use kernel::{Diagonal, Off, ProductData, Unscale, multiply_rows};
+pub(crate) use kernel::{
+    Diagonal, Direct, Off, ProductData, Unscale, columns, multiply_rows, prefetch_block,
+};
 pub use multicolor::Multicolor;
 #[cfg(feature = "cuda")]
 pub(crate) use multicolor::cuda::invert_shape;

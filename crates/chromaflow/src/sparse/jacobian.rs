@@ -174,6 +174,25 @@ impl Jacobian {
         Ok(())
     }
 
+    /// All off-diagonal values in f64, without scaling, `[nnzb, nb, nb]`.
+    #[must_use]
+    pub fn off_f64(&self) -> Vec<f64> {
+        match &self.off {
+            OffDiagonal::F64(v) => v.to_vec(),
+            OffDiagonal::F32(v) => v.iter().map(|&x| f64::from(x)).collect(),
+            OffDiagonal::F16 { values, unscale } => {
+                let q = self.nb * self.nb;
+                let scale =
+                    |row: usize| f64::from(if unscale.len() == 1 { unscale[0] } else { unscale[row] });
+                let row_of = (0..self.rows()).flat_map(|row| self.pattern.range(row).map(move |_| row));
+                row_of
+                    .zip(values.chunks_exact(q))
+                    .flat_map(|(row, block)| block.iter().map(move |v| v.to_f64() * scale(row)))
+                    .collect()
+            }
+        }
+    }
+
     /// The whole matrix in f64, diagonal blocks in their places; the inverse of [`from_csr`](Self::from_csr) where the
     /// off-diagonal blocks are in f64.
     pub fn to_csr(&self) -> BlockCsr {

@@ -5,7 +5,7 @@ const GUARD: f64 = 1e-8;
 
 /// How a block was inverted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Inverted {
+pub(in crate::factor) enum Inverted {
     /// In place, without pivoting.
     Plain,
     /// With partial pivoting, because a pivot was too small.
@@ -19,7 +19,13 @@ pub(super) enum Inverted {
 ///
 /// **Source**: Luo, Edwards, Luo, Mueller (2015), Alg. 5; the guard is ours.
 #[inline(always)]
-pub(super) fn invert(a: &mut [f64], n: usize, ld: usize, guard: bool, copy: &mut Vec<f64>) -> Inverted {
+pub(in crate::factor) fn invert(
+    a: &mut [f64],
+    n: usize,
+    ld: usize,
+    guard: bool,
+    copy: &mut Vec<f64>,
+) -> Inverted {
     if guard {
         copy.clear();
         copy.extend_from_slice(&a[..n * ld]);

@@ -13,7 +13,7 @@
 //! Mueller, *A fine-grained block ILU scheme on regular structures for GPGPUs* (2015), whose Eq. 1 takes the upper
 //! blocks from the wrong cell: they come from the neighbor, as its Alg. 4 has it.
 
-mod gauss_jordan;
+pub(super) mod gauss_jordan;
 mod kernels;
 pub mod reference;
 #[cfg(test)]
@@ -165,7 +165,7 @@ impl<T: Stored> Triangle<T> {
 }
 
 /// Adds `shift * max |block|` to the diagonal of a block and returns what it added.
-fn add_shift(block: &mut [f64], nb: usize, ld: usize, shift: f64) -> f64 {
+pub(super) fn add_shift(block: &mut [f64], nb: usize, ld: usize, shift: f64) -> f64 {
     if shift == 0.0 {
         return 0.0;
     }

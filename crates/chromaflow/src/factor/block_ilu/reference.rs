@@ -2,7 +2,7 @@
 
 use super::Fill;
 use super::gauss_jordan::{Inverted, invert};
-use crate::sparse::{Jacobian, OffDiagonal};
+use crate::sparse::Jacobian;
 
 /// The factors of M = L U on the pattern of A: strictly lower blocks of L (its diagonal is one), strictly upper
 /// blocks of U, inverted diagonal blocks of U.
@@ -11,22 +11,6 @@ pub struct Factors {
     pub off: Vec<f64>,
     /// `[rows, nb, nb]`.
     pub inv_diag: Vec<f64>,
-}
-
-fn off_f64(a: &Jacobian) -> Vec<f64> {
-    match &a.off {
-        OffDiagonal::F64(v) => v.to_vec(),
-        OffDiagonal::F32(v) => v.iter().map(|&x| f64::from(x)).collect(),
-        OffDiagonal::F16 { values, unscale } => {
-            let (p, q) = (a.pattern(), a.nb() * a.nb());
-            let scale = |row: usize| f64::from(if unscale.len() == 1 { unscale[0] } else { unscale[row] });
-            let row_of = (0..a.rows()).flat_map(|row| p.range(row).map(move |_| row));
-            row_of
-                .zip(values.chunks_exact(q))
-                .flat_map(|(row, block)| block.iter().map(move |v| v.to_f64() * scale(row)))
-                .collect()
-        }
-    }
 }
 
 /// C += alpha A B for column-major blocks.
@@ -48,7 +32,7 @@ fn multiply_add(nb: usize, alpha: f64, a: &[f64], b: &[f64], c: &mut [f64]) {
 pub fn factor(a: &Jacobian, fill: Fill, shift: f64) -> Result<Factors, usize> {
     let (p, nb) = (a.pattern(), a.nb());
     let q = nb * nb;
-    let mut off = off_f64(a);
+    let mut off = a.off_f64();
     let mut inv_diag = a.diag.to_vec();
     for i in 0..a.rows() {
         let mut diag = inv_diag[i * q..(i + 1) * q].to_vec();

@@ -1,0 +1,479 @@
+#![allow(unsafe_code, unsafe_op_in_unsafe_fn)]
+//! The tuned loops over lines of cells.
+//!
+//! SAFETY of this file: the callers checked all shapes and that the machine has the instruction set; neighbors are
+//! looked up only inside the block of cells. Blocks lie in [`Buffer`](chromaflow_device::Buffer)s, which may be read
+//! one vector past their end.
+
+use super::{CellAt, Line, StencilMatrix, StructuredIluOptions};
+use crate::factor::block_ilu::add_shift;
+use crate::factor::block_ilu::gauss_jordan::{Inverted, invert};
+use crate::relax::{Direct, SharedMut, columns, prefetch_block};
+use crate::rim::{Size, with_size};
+use crate::simd::{Kernel, Simd, Vector, Wide, dispatch};
+use chromaflow_device::Isa;
+use std::marker::PhantomData;
+
+/// Where the blocks of a matrix and its factorization lie.
+#[derive(Clone, Copy)]
+pub(super) struct Cells<'a> {
+    dims: [usize; 3],
+    nb: usize,
+    diag: *const f64,
+    lower: *const f64,
+    upper: *const f64,
+    inverse: *const f64,
+    life: PhantomData<&'a f64>,
+}
+
+// SAFETY: only read through.
+unsafe impl Sync for Cells<'_> {}
+
+impl<'a> Cells<'a> {
+    pub(super) fn new(a: &'a StencilMatrix, inverse: &'a [f64]) -> Self {
+        let (diag, lower, upper) = (a.diag.as_ptr(), a.lower.as_ptr(), a.upper.as_ptr());
+        Self { dims: a.dims, nb: a.nb, diag, lower, upper, inverse: inverse.as_ptr(), life: PhantomData }
+    }
+
+    /// First cell of a line, and the distances to its neighbors in k and j, zero where there are none.
+    #[inline(always)]
+    fn line(&self, line: Line, upper: bool) -> (usize, [usize; 2]) {
+        let [ni, nj, nk] = self.dims;
+        let (j, k) = (line.j as usize, line.k as usize);
+        let (in_k, in_j) = if upper { (k + 1 < nk, j + 1 < nj) } else { (k > 0, j > 0) };
+        (ni * (j + nj * k), [if in_k { ni * nj } else { 0 }, if in_j { ni } else { 0 }])
+    }
+}
+
+/// A member's own memory and findings.
+pub(super) struct Scratch {
+    options: StructuredIluOptions,
+    /// A block whose columns are padded to whole vectors, and room for a product and two copies of it.
+    block: Vec<f64>,
+    product: Vec<f64>,
+    copy: Vec<f64>,
+    pub(super) pivoted: Vec<CellAt>,
+    pub(super) shifted: f64,
+    pub(super) singular: Option<CellAt>,
+}
+
+/// Columns of a block in [`Scratch`] are this far apart.
+fn padded(nb: usize) -> usize {
+    nb.next_multiple_of(8)
+}
+
+impl Scratch {
+    pub(super) fn new(nb: usize, options: StructuredIluOptions) -> Self {
+        let room = || vec![0.0; nb * padded(nb)];
+        let (block, product) = (room(), room());
+        Self { options, block, product, copy: Vec::new(), pivoted: Vec::new(), shifted: 0.0, singular: None }
+    }
+}
+
+/// Bytes ahead of their use at which blocks are asked for.
+const BYTES_AHEAD: isize = 2048;
+
+/// Factors lines of cells.
+///
+/// # Safety
+/// `inverses` has room for every block of cells; nobody else writes the cells of `lines` or of their lower neighbors;
+/// the machine has `isa`.
+pub(super) unsafe fn factor(
+    isa: Isa,
+    cells: &[Cells<'_>],
+    lines: &[Line],
+    inverses: &[SharedMut<f64>],
+    scratch: &mut Scratch,
+) {
+    let Some(nb) = cells.first().map(|cells| cells.nb) else { return };
+    with_size!(few: isa, nb, size => dispatch(isa, Factor { size, cells, lines, inverses, scratch }));
+}
+
+struct Factor<'a, Z> {
+    size: Z,
+    cells: &'a [Cells<'a>],
+    lines: &'a [Line],
+    inverses: &'a [SharedMut<f64>],
+    scratch: &'a mut Scratch,
+}
+
+impl<Z: Size> Kernel for Factor<'_, Z> {
+    const PORTABLE: bool = Z::PORTABLE;
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Self { size, cells, lines, inverses, scratch } = self;
+        let q = size.get() * size.get();
+        for &line in lines {
+            let a = &cells[line.block as usize];
+            let inverse = inverses[line.block as usize].get();
+            let (first, [down_k, down_j]) = a.line(line, false);
+            for i in 0..a.dims[0] {
+                let cell = first + i;
+                // The neighbor in i comes last: it is still being computed.
+                let steps = [down_k, down_j, usize::from(i > 0)];
+                for (s, step) in steps.into_iter().enumerate() {
+                    let ahead = cell + 2;
+                    prefetch_block::<S::F64, f64>(size.get(), a.lower.wrapping_add((3 * ahead + s) * q), 0);
+                    let neighbor = a.upper.wrapping_add((3 * (ahead - step) + 2 - s) * q);
+                    prefetch_block::<S::F64, f64>(size.get(), neighbor, 0);
+                }
+                prefetch_block::<S::F64, f64>(size.get(), a.diag.wrapping_add((cell + 2) * q), 0);
+                let at = CellAt { block: line.block as usize, cell };
+                if Z::KNOWN != 0 && Z::KNOWN <= S::F64::LANES {
+                    small::<S::F64, Z>(a, inverse, at, steps, scratch);
+                } else {
+                    large::<S::F64>(size.get(), a, inverse, at, steps, scratch);
+                }
+            }
+        }
+    }
+}
+
+/// The most columns that are kept in registers.
+const COLUMNS: usize = 8;
+
+/// Rows of the unit matrix, and one less them.
+const UNIT: [[[f64; 8]; 2]; COLUMNS] = {
+    let mut rows = [[[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], [1.0; 8]]; COLUMNS];
+    let mut p = 0;
+    while p < COLUMNS {
+        rows[p][0][p] = 1.0;
+        rows[p][1][p] = 0.0;
+        p += 1;
+    }
+    rows
+};
+
+/// How far the inverse times the block's row sums may be from one before the guard steps in.
+const GUARD: f64 = 1e-6;
+
+/// One cell with every column of a block in one vector; lanes past the block hold what nobody uses.
+#[inline(always)]
+unsafe fn small<V: Wide, Z: Size>(
+    a: &Cells<'_>,
+    inverse: *mut f64,
+    at: CellAt,
+    steps: [usize; 3],
+    scratch: &mut Scratch,
+) {
+    let (nb, q, cell) = (Z::KNOWN, Z::KNOWN * Z::KNOWN, at.cell);
+    let mut t = [V::zero(); COLUMNS];
+    for c in 0..nb {
+        t[c] = V::load(a.diag.add(cell * q + c * nb));
+    }
+    if scratch.options.shift != 0.0 {
+        let diag = std::slice::from_raw_parts(a.diag.add(cell * q), q);
+        scratch.block[..q].copy_from_slice(diag);
+        let added = add_shift(&mut scratch.block[..q], nb, nb, scratch.options.shift);
+        scratch.shifted = scratch.shifted.max(added);
+        for c in 0..nb {
+            t[c] = V::load(UNIT[c][0].as_ptr()).mul_add(V::splat(added), t[c]);
+        }
+    }
+    for (s, step) in steps.into_iter().enumerate().filter(|&(_, step)| step > 0) {
+        let (lower, other) = (a.lower.add((3 * cell + s) * q), inverse.cast_const().add((cell - step) * q));
+        let upper = a.upper.add((3 * (cell - step) + 2 - s) * q);
+        let mut l = [V::zero(); COLUMNS];
+        for k in 0..nb {
+            l[k] = V::load(lower.add(k * nb)).mul(V::splat(-1.0));
+        }
+        let mut w = [V::zero(); COLUMNS];
+        for c in 0..nb {
+            w[c] = l[0].mul(V::splat(*other.add(c * nb)));
+            for k in 1..nb {
+                w[c] = l[k].mul_add(V::splat(*other.add(c * nb + k)), w[c]);
+            }
+        }
+        for c in 0..nb {
+            for k in 0..nb {
+                t[c] = w[k].mul_add(V::splat(*upper.add(c * nb + k)), t[c]);
+            }
+        }
+    }
+    let block = t;
+    let mut sums = t[0];
+    for c in 1..nb {
+        sums = sums.add(t[c]);
+    }
+    for p in 0..nb {
+        let lane = V::index(&[p as u8; 16]);
+        let (unit, others) = (V::load(UNIT[p][0].as_ptr()), V::load(UNIT[p][1].as_ptr()));
+        let scale = t[p].permute(lane).recip();
+        // One in lane p, the pivot's column with the other sign elsewhere.
+        let column = t[p].mul(others).mul_add(V::splat(-1.0), unit);
+        for c in 0..nb {
+            if c != p {
+                let x = t[c].permute(lane).mul(scale);
+                t[c] = column.mul_add(x, t[c].mul(others));
+            }
+        }
+        t[p] = column.mul(scale);
+    }
+    let mut ones = V::splat(-1.0);
+    for c in 0..nb {
+        ones = t[c].mul_add(sums.permute(V::index(&[c as u8; 16])), ones);
+    }
+    let to = inverse.add(cell * q);
+    let rows = (1_u32 << nb) - 1;
+    if ones.abs().at_most(V::splat(GUARD)) & rows == rows {
+        for c in 0..nb {
+            if c * nb + V::LANES <= q {
+                t[c].store(to.add(c * nb));
+            } else {
+                t[c].store_first(to.add(c * nb), V::first(nb));
+            }
+        }
+        return;
+    }
+    let ld = padded(nb);
+    for c in 0..nb {
+        block[c].store_first(scratch.block.as_mut_ptr().add(c * ld), V::first(nb));
+    }
+    invert_guarded(nb, at, to, scratch);
+}
+
+/// Inverts the block in `scratch` into `to`, and takes notes.
+#[inline(always)]
+unsafe fn invert_guarded(nb: usize, at: CellAt, to: *mut f64, scratch: &mut Scratch) {
+    let ld = padded(nb);
+    match invert(&mut scratch.block, nb, ld, scratch.options.pivot_guard, &mut scratch.copy) {
+        Inverted::Plain => {}
+        Inverted::Pivoted => scratch.pivoted.push(at),
+        Inverted::Singular => scratch.singular = scratch.singular.or(Some(at)).min(Some(at)),
+    }
+    for (c, column) in scratch.block.chunks_exact(ld).take(nb).enumerate() {
+        to.add(c * nb).copy_from(column.as_ptr(), nb);
+    }
+}
+
+/// One cell with a block of any size, in memory.
+#[inline(always)]
+unsafe fn large<V: Wide>(
+    nb: usize,
+    a: &Cells<'_>,
+    inverse: *mut f64,
+    at: CellAt,
+    steps: [usize; 3],
+    scratch: &mut Scratch,
+) {
+    let (q, ld, cell) = (nb * nb, padded(nb), at.cell);
+    let (block, product) = (scratch.block.as_mut_ptr(), scratch.product.as_mut_ptr());
+    for c in 0..nb {
+        block.add(c * ld).copy_from(a.diag.add(cell * q + c * nb), nb);
+    }
+    let added = add_shift(&mut scratch.block, nb, ld, scratch.options.shift);
+    scratch.shifted = scratch.shifted.max(added);
+    for (s, step) in steps.into_iter().enumerate().filter(|&(_, step)| step > 0) {
+        let (lower, other) = (a.lower.add((3 * cell + s) * q), inverse.cast_const().add((cell - step) * q));
+        let upper = a.upper.add((3 * (cell - step) + 2 - s) * q);
+        scratch.product.fill(0.0);
+        add_product::<V>(nb, (lower, nb), 1.0, other, product);
+        add_product::<V>(nb, (product, ld), -1.0, upper, block);
+    }
+    invert_guarded(nb, at, inverse.add(cell * q), scratch);
+}
+
+/// `C += sign A B`: C is padded, the columns of A are `stride` apart.
+#[inline(always)]
+unsafe fn add_product<V: Wide>(
+    nb: usize,
+    (a, stride): (*const f64, usize),
+    sign: f64,
+    b: *const f64,
+    c: *mut f64,
+) {
+    for col in 0..nb {
+        for row in (0..nb).step_by(V::LANES) {
+            let to = c.add(col * padded(nb) + row);
+            let mut sum = V::load(to);
+            for k in 0..nb {
+                let factor = V::splat(sign * *b.add(col * nb + k));
+                sum = V::load(a.add(k * stride + row)).mul_add(factor, sum);
+            }
+            sum.store(to);
+        }
+    }
+}
+
+/// Room for one block row of a vector and whole vectors past its end.
+type Row = [f64; crate::MAX_NB + 8];
+
+/// `y_i = D_i^-1 (b_i - sum A_im y_m)` over lines of cells.
+///
+/// # Safety
+/// `b` and `x` have values for all cells; nobody else writes x of the lines or of their lower neighbors; the machine
+/// has `isa`.
+pub(super) unsafe fn forward(
+    isa: Isa,
+    cells: &[Cells<'_>],
+    lines: &[Line],
+    b: &[&[f64]],
+    x: &[SharedMut<f64>],
+) {
+    let Some(nb) = cells.first().map(|cells| cells.nb) else { return };
+    with_size!(few: isa, nb, size => dispatch(isa, Pass { size, cells, lines, b: Some(b), x }));
+}
+
+/// `x_i = y_i - D_i^-1 sum A_ip x_p` over lines of cells, last cell first.
+///
+/// # Safety
+/// As [`forward`], with upper neighbors.
+pub(super) unsafe fn backward(isa: Isa, cells: &[Cells<'_>], lines: &[Line], x: &[SharedMut<f64>]) {
+    let Some(nb) = cells.first().map(|cells| cells.nb) else { return };
+    with_size!(few: isa, nb, size => dispatch(isa, Pass { size, cells, lines, b: None, x }));
+}
+
+/// A forward pass where there is a right-hand side, else a backward one.
+struct Pass<'a, Z> {
+    size: Z,
+    cells: &'a [Cells<'a>],
+    lines: &'a [Line],
+    b: Option<&'a [&'a [f64]]>,
+    x: &'a [SharedMut<f64>],
+}
+
+impl<Z: Size> Kernel for Pass<'_, Z> {
+    const PORTABLE: bool = Z::PORTABLE;
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Self { size, cells, lines, b, x } = self;
+        let (nb, q) = (size.get(), size.get() * size.get());
+        let backward = b.is_none();
+        let (mut sum, mut right): (Row, Row) = ([0.0; _], [0.0; _]);
+        for n in 0..lines.len() {
+            let line = lines[if backward { lines.len() - 1 - n } else { n }];
+            let a = &cells[line.block as usize];
+            let x = x[line.block as usize].get();
+            let (first, [step_k, step_j]) = a.line(line, backward);
+            let ni = a.dims[0];
+            for n in 0..ni {
+                let i = if backward { ni - 1 - n } else { n };
+                let cell = first + i;
+                let own = x.add(cell * nb);
+                if backward {
+                    let blocks = a.upper.add(3 * cell * q);
+                    let near = (i + 1 < ni).then_some(cell + 1);
+                    let far = [(1, step_j), (2, step_k)].map(|(s, step)| (s, cell + step, step > 0));
+                    couplings::<S::F64>(nb, blocks, (0, near), far, x, &mut sum, -BYTES_AHEAD);
+                    prefetch_block::<S::F64, f64>(
+                        nb,
+                        a.inverse.wrapping_add(cell.wrapping_sub(4).wrapping_mul(q)),
+                        0,
+                    );
+                    product::<S::F64>(nb, a.inverse.add(cell * q), sum.as_ptr(), right.as_mut_ptr());
+                    for r in 0..nb {
+                        *own.add(r) -= right[r];
+                    }
+                } else {
+                    let blocks = a.lower.add(3 * cell * q);
+                    let near = (i > 0).then(|| cell - 1);
+                    let far = [(0, step_k), (1, step_j)].map(|(s, step)| (s, cell - step, step > 0));
+                    couplings::<S::F64>(nb, blocks, (2, near), far, x, &mut sum, BYTES_AHEAD);
+                    prefetch_block::<S::F64, f64>(nb, a.inverse.wrapping_add((cell + 4) * q), 0);
+                    let b = b.map_or(std::ptr::null(), |b| b[line.block as usize].as_ptr()).add(cell * nb);
+                    for r in 0..nb {
+                        sum[r] = *b.add(r) - sum[r];
+                    }
+                    product::<S::F64>(nb, a.inverse.add(cell * q), sum.as_ptr(), right.as_mut_ptr());
+                    own.copy_from(right.as_ptr(), nb);
+                }
+            }
+        }
+    }
+}
+
+/// `out = A x` for one block, whole vectors of it.
+#[inline(always)]
+unsafe fn product<V: Wide>(nb: usize, block: *const f64, x: *const f64, out: *mut f64) {
+    columns::<V, f64, Direct>(nb, block, &[0], x, out, 0);
+}
+
+/// `out = sum of A x` over the couplings of a cell; the neighbor in i, which may still be computed, comes last.
+#[inline(always)]
+unsafe fn couplings<V: Wide>(
+    nb: usize,
+    blocks: *const f64,
+    (near, neighbor): (usize, Option<usize>),
+    far: [(usize, usize, bool); 2],
+    x: *const f64,
+    out: &mut Row,
+    ahead: isize,
+) {
+    let q = nb * nb;
+    for first in (0..nb).step_by(V::LANES) {
+        let mut sum = [V::zero(); 2];
+        let mut add = |s: usize, other: usize| {
+            let (block, x) = (blocks.add(s * q + first), x.add(other * nb));
+            prefetch_block::<V, f64>(nb, block, ahead);
+            for c in 0..nb {
+                sum[c % 2] = V::load(block.add(c * nb)).mul_add(V::splat(*x.add(c)), sum[c % 2]);
+            }
+        };
+        for (s, other, _) in far.into_iter().filter(|&(_, _, inside)| inside) {
+            add(s, other);
+        }
+        if let Some(other) = neighbor {
+            add(near, other);
+        }
+        sum[0].add(sum[1]).store(out.as_mut_ptr().add(first));
+    }
+}
+
+/// `r = b - A x` over lines of cells of one block.
+///
+/// # Safety
+/// `b`, `x` and `r` have values for all cells; nobody else writes r of the lines; the machine has `isa`.
+pub(super) unsafe fn residual(
+    isa: Isa,
+    cells: &Cells<'_>,
+    lines: &[Line],
+    b: &[f64],
+    x: &[f64],
+    r: *mut f64,
+) {
+    with_size!(few: isa, cells.nb, size => dispatch(isa, Residual { size, cells, lines, b, x, r }));
+}
+
+struct Residual<'a, Z> {
+    size: Z,
+    cells: &'a Cells<'a>,
+    lines: &'a [Line],
+    b: &'a [f64],
+    x: &'a [f64],
+    r: *mut f64,
+}
+
+impl<Z: Size> Kernel for Residual<'_, Z> {
+    const PORTABLE: bool = Z::PORTABLE;
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Self { size, cells: a, lines, b, x, r } = self;
+        let (nb, q) = (size.get(), size.get() * size.get());
+        let x = x.as_ptr();
+        let (mut lower, mut upper, mut own): (Row, Row, Row) = ([0.0; _], [0.0; _], [0.0; _]);
+        for &line in lines {
+            let (first, [down_k, down_j]) = a.line(line, false);
+            let (_, [up_k, up_j]) = a.line(line, true);
+            let ni = a.dims[0];
+            for i in 0..ni {
+                let cell = first + i;
+                let far = [(0, cell - down_k, down_k > 0), (1, cell - down_j, down_j > 0)];
+                let near = (2, (i > 0).then(|| cell - 1));
+                couplings::<S::F64>(nb, a.lower.add(3 * cell * q), near, far, x, &mut lower, BYTES_AHEAD);
+                let far = [(1, cell + up_j, up_j > 0), (2, cell + up_k, up_k > 0)];
+                let near = (0, (i + 1 < ni).then_some(cell + 1));
+                couplings::<S::F64>(nb, a.upper.add(3 * cell * q), near, far, x, &mut upper, BYTES_AHEAD);
+                product::<S::F64>(nb, a.diag.add(cell * q), x.add(cell * nb), own.as_mut_ptr());
+                for row in 0..nb {
+                    *r.add(cell * nb + row) = b[cell * nb + row] - (own[row] + lower[row] + upper[row]);
+                }
+            }
+        }
+    }
+}
