@@ -34,35 +34,36 @@ fn a_run_that_was_interrupted_goes_on_to_the_same_forces() {
         assert_eq!(status, 0, "{message}");
     };
     run(&["--out", "through"]);
-    let mut child = Command::new(env!("CARGO_BIN_EXE_chromaflow"))
-        .args(["-q", "--threads", "1", "run", "case.toml", "--out", "parts"])
-        .args(["--set", "output.restart_every=10"])
-        .current_dir(folder)
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let restart = folder.join("parts/restart.safetensors");
-    let start = Instant::now();
-    while !restart.exists() && child.try_wait().unwrap().is_none() {
-        assert!(start.elapsed() < Duration::from_secs(60), "no restart was written");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(kill.success(), "the run was over already");
-    let status = child.wait().unwrap();
-    assert_eq!(status.code(), Some(1), "interrupted: short of what was asked");
-    for name in ["history.csv", "summary.json", "volume.vtu", "surface.vtu"] {
-        assert!(folder.join("parts").join(name).exists(), "{name}");
-    }
-    let [through, part] = ["through", "parts"].map(|out| summary(&folder.join(out)));
-    let (all, done) = (through["iterations"].as_u64().unwrap(), part["iterations"].as_u64().unwrap());
-    assert!((10..all).contains(&done), "{done} of {all}");
-    run(&["--out", "parts", "--resume"]);
-    let whole = summary(&folder.join("parts"));
-    assert_eq!(whole["iterations"], through["iterations"]);
-    for name in ["cl", "cd", "cm"] {
-        let [a, b] = [&whole, &through].map(|r| r["forces"][name].as_f64().unwrap());
-        assert!((a - b).abs() < 1e-9, "{name} {a} {b}");
+    let through = summary(&folder.join("through"));
+    for signal in ["-INT", "-TERM"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_chromaflow"))
+            .args(["-q", "--threads", "1", "run", "case.toml", &format!("--out={signal}")])
+            .args(["--set", "output.restart_every=10"])
+            .current_dir(folder)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let out = folder.join(signal);
+        let start = Instant::now();
+        while !out.join("restart.safetensors").exists() && child.try_wait().unwrap().is_none() {
+            assert!(start.elapsed() < Duration::from_secs(60), "no restart was written");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let kill = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(kill.success(), "the run was over already");
+        assert_eq!(child.wait().unwrap().code(), Some(1), "interrupted: short of what was asked");
+        for name in ["history.csv", "summary.json", "volume.vtu", "surface.vtu"] {
+            assert!(out.join(name).exists(), "{name}");
+        }
+        let (all, done) = (&through["iterations"], &summary(&out)["iterations"]);
+        assert!((10..all.as_u64().unwrap()).contains(&done.as_u64().unwrap()), "{done} of {all}");
+        run(&[&format!("--out={signal}"), "--resume"]);
+        let whole = summary(&out);
+        assert_eq!(whole["iterations"], through["iterations"]);
+        for name in ["cl", "cd", "cm"] {
+            let [a, b] = [&whole, &through].map(|r| r["forces"][name].as_f64().unwrap());
+            assert!((a - b).abs() < 1e-9, "{name} {a} {b}");
+        }
     }
 }
 

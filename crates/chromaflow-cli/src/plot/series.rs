@@ -1,7 +1,7 @@
 //! What the pictures of a run show.
 
 use super::Picture;
-use crate::run::history::Row;
+use crate::run::history::{Row, ends_of_steps};
 use chromaflow_flow::output::CutPoint;
 
 /// A line or a set of points.
@@ -14,10 +14,19 @@ pub struct Series {
     pub line: bool,
 }
 
-/// Residuals over iterations.
+/// The rows to draw and where they go: the ends of the physical steps of an unsteady run, else all iterations.
+fn abscissa(rows: &[Row]) -> (Vec<(f64, &Row)>, &'static str) {
+    let unsteady = rows.iter().any(|r| r.time_step > 0);
+    let at = |r: &Row| if unsteady { r.time_step } else { r.iteration } as f64;
+    let rows = ends_of_steps(rows).into_iter().map(|r| (at(r), r)).collect();
+    (rows, if unsteady { "time step" } else { "iteration" })
+}
+
+/// Residuals over iterations, or at the ends of time steps.
 pub fn convergence(rows: &[Row]) -> Picture {
+    let (rows, x) = abscissa(rows);
     let series = |name, value: &dyn Fn(&Row) -> f64| {
-        let points = rows.iter().map(|r| (r.iteration as f64, value(r)));
+        let points = rows.iter().map(|(x, r)| (*x, value(r)));
         Series { name, points: points.filter(|p| p.1 > 0.0 && p.1.is_finite()).collect(), line: true }
     };
     let mut all = vec![
@@ -27,17 +36,18 @@ pub fn convergence(rows: &[Row]) -> Picture {
         series("linear reduction", &|r| r.linear),
     ];
     all.retain(|s| !s.points.is_empty());
-    Picture { title: "Convergence".into(), x: "iteration", y: "residual (rms)", log: true, series: all }
+    Picture { title: "Convergence".into(), x, y: "residual (rms)", log: true, series: all }
 }
 
-/// Lift and drag over iterations.
+/// Lift and drag over iterations or time steps.
 pub fn forces(rows: &[Row]) -> Picture {
+    let (rows, x) = abscissa(rows);
     let series = |name, k: usize| {
-        let points = rows.iter().map(|r| (r.iteration as f64, r.forces[k]));
+        let points = rows.iter().map(|(x, r)| (*x, r.forces[k]));
         Series { name, points: points.filter(|p| p.1.is_finite()).collect(), line: true }
     };
     let series = vec![series("CL", 0), series("CD", 1)];
-    Picture { title: "Forces".into(), x: "iteration", y: "coefficient", log: false, series }
+    Picture { title: "Forces".into(), x, y: "coefficient", log: false, series }
 }
 
 /// -Cp along a cut.

@@ -25,6 +25,18 @@ pub struct Row {
     pub seconds: f64,
 }
 
+/// What each physical step ended with, or every row of a steady run.
+pub fn ends_of_steps(rows: &[Row]) -> Vec<&Row> {
+    let mut ends: Vec<&Row> = Vec::new();
+    for row in rows {
+        match ends.last_mut() {
+            Some(last) if row.time_step > 0 && last.time_step == row.time_step => *last = row,
+            _ => ends.push(row),
+        }
+    }
+    ends
+}
+
 const HEADER: &str = "iteration,time_step,residual_density,residual_momentum_x,residual_momentum_y,\
                       residual_momentum_z,residual_energy,cl,cd,cm,cfl,linear_reduction,seconds";
 

@@ -1,4 +1,4 @@
-//! Ctrl-C: the first one ends the run after its iteration, with all files written; the second one ends the process.
+//! Ctrl-C, or SIGTERM as batch systems send it: the first one ends the run after its iteration, with all files written; the second one ends the process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,7 +10,7 @@ pub fn watch() {
         if ASKED.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        eprintln!("\nending after this iteration (Ctrl-C again to end at once)");
+        eprintln!("\nending after this iteration (once more to end at once)");
     };
     // A second listener is refused: then the first one serves.
     let _ = ctrlc::set_handler(handler);

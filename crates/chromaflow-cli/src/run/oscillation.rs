@@ -1,6 +1,6 @@
 //! What an unsteady run settles to: mean forces, amplitude and frequency of the lift.
 
-use super::history::Row;
+use super::history::{Row, ends_of_steps};
 
 /// Over whole periods of the last third of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,15 +20,9 @@ pub struct Oscillation {
 impl Oscillation {
     /// From a history; `None` where the lift does not pass through its mean upwards at least three times.
     pub fn of(rows: &[Row]) -> Option<Self> {
-        // The last row of a step has what the step converged to.
         let last = rows.last()?.time_step;
-        let mut steps: Vec<&Row> = Vec::new();
-        for row in rows.iter().filter(|r| r.time_step > last / 3 * 2) {
-            match steps.last_mut() {
-                Some(at) if at.time_step == row.time_step => *at = row,
-                _ => steps.push(row),
-            }
-        }
+        let mut steps = ends_of_steps(rows);
+        steps.retain(|r| r.time_step > last / 3 * 2);
         let cl = |r: &Row| r.forces[0];
         let mean = |of: &[&Row], value: &dyn Fn(&Row) -> f64| {
             of.iter().map(|r| value(r)).sum::<f64>() / of.len().max(1) as f64
