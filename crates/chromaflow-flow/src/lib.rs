@@ -21,6 +21,7 @@ mod parallel;
 pub mod pointwise;
 pub mod real;
 pub mod residual;
+pub mod structured;
 #[cfg(test)]
 mod testmesh;
 pub mod viscous;

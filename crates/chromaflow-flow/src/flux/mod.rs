@@ -6,6 +6,7 @@
 //!
 //! Every flux F(wl, wr, n) is consistent, F(w, w, n) = F(w) . n, and conservative, F(wl, wr, n) = -F(wr, wl, -n).
 
+mod central;
 mod euler;
 mod hllc;
 mod roe;
@@ -14,6 +15,10 @@ mod van_leer;
 #[cfg(test)]
 mod tests;
 
+pub use central::{
+    Dissipation, extrapolate_muscl, flux_matrix_dissipation, flux_roe_muscl, flux_scalar_dissipation,
+    pressure_switch,
+};
 pub use euler::{flux, flux_jacobian, spectral_radius};
 pub use hllc::{flux_hllc, flux_hllc_jacobians};
 pub use roe::{EntropyFix, flux_roe, flux_roe_jacobians, roe_absolute};

@@ -66,6 +66,30 @@ impl Cavity {
     }
 }
 
+/// A channel from x = -1.5 to 1.5 and 0.8 high with a smooth bump on its floor, y = 0.0625 exp(-25 x^2). Without corners,
+/// unlike Ni's arc: entropy errors show a scheme's order. Markers as [`Channel`].
+///
+/// **Source**: International Workshop on High-Order CFD Methods, case C1.1; Wang et al. 2013.
+#[derive(Clone, Copy, Debug)]
+pub struct SmoothChannel {
+    /// Cells along and across.
+    pub cells: [usize; 2],
+}
+
+impl SmoothChannel {
+    /// The grid, one block.
+    pub fn grid(&self) -> Grid {
+        let [ni, nj] = self.cells;
+        let block = layer(self.cells, |i, j| {
+            let (x, t) = (3.0 * i as f64 / ni as f64 - 1.5, j as f64 / nj as f64);
+            let floor = 0.0625 * (-25.0 * x * x).exp();
+            [x, floor + t * (0.8 - floor)]
+        });
+        let names = [Some("inlet"), Some("outlet"), Some("lower"), Some("upper"), PLANES[0], PLANES[1]];
+        Grid::one_block(block, names)
+    }
+}
+
 /// A C-grid around the NACA 0012 airfoil of chord 1, its leading edge at the origin, cut along the wake: i runs from the far
 /// end of the wake along its lower side, around the airfoil and back. Markers: `airfoil`, `farfield`.
 #[derive(Clone, Copy, Debug)]

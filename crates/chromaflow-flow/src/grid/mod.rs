@@ -33,6 +33,7 @@ mod error;
 mod exchange;
 pub mod generate;
 mod io;
+mod mesh;
 mod metrics;
 mod reorient;
 mod split;
@@ -152,6 +153,39 @@ impl Grid {
     /// The axis along which every block has one cell, if there is one: the grid is two-dimensional then.
     pub fn planar_axis(&self) -> Option<usize> {
         (0..3).find(|&d| !self.blocks.is_empty() && self.blocks.iter().all(|b| b.points[d] == 2))
+    }
+
+    /// Joins the markers `low` and `high`, each one patch on opposite sides of a block: points of the first are those of the
+    /// second moved by a translation.
+    ///
+    /// # Errors
+    /// When there are no two such patches.
+    pub fn periodic(mut self, low: &str, high: &str) -> Result<Self, GridError> {
+        let find = |name: &str| {
+            let mut all = self.patches.iter().filter(|p| p.name == name);
+            all.next().filter(|_| all.next().is_none()).map(|p| p.window)
+        };
+        let opposite = |a: &Window, b: &Window| {
+            let tangential = a.side.tangential();
+            a.block == b.block
+                && a.side.axis == b.side.axis
+                && a.side.high != b.side.high
+                && tangential.iter().all(|&t| (a.low[t], a.high[t]) == (b.low[t], b.high[t]))
+        };
+        let pair = find(low).zip(find(high)).filter(|(a, b)| opposite(a, b));
+        let Some((a, b)) = pair else {
+            return Err(GridError::Mismatch(format!(
+                "the markers {low:?} and {high:?} are not one patch each on opposite sides of a block"
+            )));
+        };
+        let to = a.side.tangential().map(|t| (t, b.low[t], b.high[t]));
+        let map = IndexMap::between(&a, &b, to);
+        let block = &self.blocks[a.block];
+        let (x, y) = (block.node(a.low), block.node(b.low));
+        let translation = std::array::from_fn(|c| x[c] - y[c]);
+        self.patches.retain(|p| p.window != a && p.window != b);
+        self.interfaces.push(Interface { a, b, map, translation });
+        Ok(self)
     }
 
     /// A grid of one block with the named patches, each given by its side of the block.

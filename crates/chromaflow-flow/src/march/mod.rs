@@ -27,7 +27,7 @@ use crate::dual::Dual;
 use crate::gas::{Gas, Transport, primitive};
 use crate::gradient::{Gradient, NodeRecord};
 use crate::parallel;
-use crate::residual::{BoundaryData, ViscousElements};
+use crate::residual::{BoundaryData, ViscousElements, primitive_of};
 use accelerator::{Accelerator, Advanced, HostSetting, HostState};
 use chromaflow::order::Plan;
 use chromaflow::{Jacobian, Outcome};
@@ -325,7 +325,7 @@ impl FlowSolver {
         parallel::rows2(&self.team, n, (1, &mut self.q), (1, &mut self.nodes), |rows, qs, nodes| {
             for ((i, q), node) in rows.zip(qs).zip(nodes) {
                 let x: &[f64; 5] = update[5 * i..5 * i + 5].try_into().expect("five components a node");
-                let share = update_share(gas, q, node, x, most);
+                let share = update_share(gas, q, &primitive_of(node), x, most);
                 for v in 0..5 {
                     q[v] -= share * x[v];
                 }
@@ -407,9 +407,9 @@ impl FlowSolver {
     }
 }
 
-/// The share of the update `x` that a node can take: changes of density and pressure stay below `most`.
-fn update_share(gas: Gas<f64>, q: &[f64; 5], node: &NodeRecord, x: &[f64; 5], most: f64) -> f64 {
-    let [rho, u, v, s, p] = [node[0], node[1], node[2], node[3], node[4]];
+/// The share of the update `x` (subtracted from q, whose primitive variables are `w`) that a node can take: changes of density and pressure stay below `most`.
+pub(crate) fn update_share(gas: Gas<f64>, q: &[f64; 5], w: &[f64; 5], x: &[f64; 5], most: f64) -> f64 {
+    let [rho, u, v, s, p] = *w;
     let d_rho = x[0].abs() / rho;
     let kinetic = 0.5 * (u * u + v * v + s * s);
     let d_p = (gas.gamma - 1.0) * (kinetic * x[0] - u * x[1] - v * x[2] - s * x[3] + x[4]);
@@ -428,7 +428,7 @@ fn update_share(gas: Gas<f64>, q: &[f64; 5], node: &NodeRecord, x: &[f64; 5], mo
     share
 }
 
-fn timed<T>(sum: &mut f64, f: impl FnOnce() -> T) -> T {
+pub(crate) fn timed<T>(sum: &mut f64, f: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let out = f();
     *sum += start.elapsed().as_secs_f64();

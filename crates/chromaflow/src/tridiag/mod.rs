@@ -30,6 +30,8 @@
 //! | [`parallel_cyclic_reduction`] | log2 n | about 2.7 log2 n | every row stays busy |
 //! | [`hybrid`] | between | between | CR, then PCR; or PCR, then Thomas |
 //!
+//! Scalar pentadiagonal systems have a solver of their own, [`PentaSolver`].
+//!
 //! With the feature `cuda`, `cuda::GpuSolver` solves batches that lie on a GPU.
 //!
 //! **Source**: Stone, Duque, Zhang, Car, Owens, Davis, *GPGPU parallel algorithms for structured-grid CFD codes* (2011),
@@ -46,6 +48,7 @@ pub mod hybrid;
 mod lanes;
 mod layout;
 pub mod parallel_cyclic_reduction;
+pub mod pentadiagonal;
 mod precision;
 mod shared;
 mod solver;
@@ -57,6 +60,7 @@ mod whole;
 pub use batch::Batch;
 pub use error::{LineOutcome, TridiagError};
 pub use layout::{Layout, Shape, convert};
+pub use pentadiagonal::{PentaBatch, PentaSolver};
 pub use precision::{Double, Mixed, Precision, Real, Single};
 pub(crate) use shared::Shared;
 pub use solver::{Method, Options, Pivoting, Solver, UnknownMethod};

@@ -2,6 +2,7 @@
 
 use super::block::with_rank;
 use super::lanes::{LaneIo, Portable, dispatch};
+use super::pentadiagonal;
 use super::thomas::cpu::{Thomas, Work};
 use super::whole::{Engine, Whole};
 use bytemuck::Zeroable;
@@ -71,6 +72,8 @@ pub trait Precision: Sized + Copy + Send + Sync + 'static {
     type Portable: LaneIo<Self::Store>;
     #[doc(hidden)]
     fn run(isa: Isa, engine: Option<Engine>, work: Work<'_, '_, Self>) -> Option<usize>;
+    #[doc(hidden)]
+    fn run_penta(isa: Isa, work: pentadiagonal::cpu::Work<'_, '_, Self>) -> Option<usize>;
     /// `f32`, `f64` or `mixed`.
     const NAME: &'static str;
 }
@@ -106,6 +109,9 @@ macro_rules! precision {
                     Some(engine) => dispatch::<Self, _>(isa, Whole { engine, work }),
                     None => with_rank!(isa, work.x.shape.rank, rank => dispatch::<Self, _>(isa, Thomas { rank, work })),
                 }
+            }
+            fn run_penta(isa: Isa, work: pentadiagonal::cpu::Work<'_, '_, Self>) -> Option<usize> {
+                dispatch::<Self, _>(isa, pentadiagonal::cpu::Penta(work))
             }
         }
     };

@@ -1,0 +1,110 @@
+//! What the structured solver needs to know besides the grid.
+
+use crate::config::{Boundary, Cfl, Equations, Freestream, GasConfig, Reference, Steady, Time, Unsteady};
+use crate::flux::Dissipation;
+use std::collections::BTreeMap;
+
+/// The whole set-up. Units are those of [`crate::config`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StructuredConfig {
+    /// The gas.
+    pub gas: GasConfig,
+    /// Conditions far away, which scale everything else.
+    pub freestream: Freestream,
+    /// Which equations are solved.
+    pub equations: Equations,
+    /// Inviscid fluxes.
+    pub scheme: Scheme,
+    /// Viscous fluxes of laminar flow.
+    pub viscous: ViscousTerms,
+    /// Boundary condition of each marker by its name.
+    pub boundaries: BTreeMap<String, Boundary>,
+    /// The implicit step.
+    pub implicit: LineImplicit,
+    /// March to a steady state, or follow the flow in time.
+    pub time: Time,
+    /// How forces are made into coefficients.
+    pub reference: Reference,
+}
+
+/// Inviscid fluxes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scheme {
+    /// Central differences with scalar dissipation (Jameson, Schmidt & Turkel).
+    Scalar(Dissipation<f64>),
+    /// Central differences with matrix dissipation (Swanson & Turkel): sharper shocks and boundary layers.
+    Matrix(Dissipation<f64>),
+    /// Roe's flux between extrapolations from both sides.
+    Roe {
+        /// Weight of the formula: 1/3 is of third order in one dimension.
+        kappa: f64,
+        /// Whether van Albada's limiter acts.
+        limited: bool,
+    },
+}
+
+impl Default for Scheme {
+    fn default() -> Self {
+        Self::Scalar(Dissipation::DEFAULT)
+    }
+}
+
+/// Viscous fluxes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ViscousTerms {
+    /// All derivatives at each face.
+    #[default]
+    Full,
+    /// Only the derivatives across each face: the thin-layer approximation in all directions.
+    ThinLayer,
+}
+
+/// The implicit step by approximate factorization.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LineImplicit {
+    /// The CFL number from step to step.
+    pub cfl: Cfl,
+    /// Second-difference dissipation of the implicit operator over the spectral radius; 1/2 is first-order upwinding.
+    /// Central schemes only: with [`Scheme::Roe`] the operator has Roe's own |A|.
+    pub dissipation: f64,
+    /// How local time steps follow the shape of cells.
+    pub local_step: LocalStep,
+    /// Largest relative change of density and pressure of a cell in one step; larger updates are scaled down.
+    pub max_change: f64,
+}
+
+impl Default for LineImplicit {
+    fn default() -> Self {
+        let cfl = Cfl { start: 2.0, min: 0.01, max: 20.0, growth: 1.1, adaptive: true };
+        Self { cfl, dissipation: 0.5, local_step: LocalStep::Mean, max_change: 0.2 }
+    }
+}
+
+/// The wave speed that local time steps are made of: dt = CFL V / radius.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LocalStep {
+    /// The largest of the spectral radii along the axes.
+    Largest,
+    /// The geometric mean of the largest and the smallest: in stretched cells the implicit step across them may be as much
+    /// too long as it is too short along them. The same in cells of equal sides.
+    #[default]
+    Mean,
+}
+
+impl StructuredConfig {
+    /// The steady goal, if it is one.
+    pub(super) fn steady(&self) -> Option<Steady> {
+        match self.time {
+            Time::Steady(steady) => Some(steady),
+            Time::Unsteady(_) => None,
+        }
+    }
+
+    /// The time steps, if the flow is followed in time.
+    pub(super) fn unsteady(&self) -> Option<Unsteady> {
+        match self.time {
+            Time::Steady(_) => None,
+            Time::Unsteady(unsteady) => Some(unsteady),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Whole flows: order of accuracy, exact solutions, the other solver.
+
+use super::*;
+use crate::FlowConfig;
+use crate::FlowSolver;
+use crate::config::{Boundary, Cfl, Equations, Freestream, Steady, Time, Unsteady};
+use crate::flux::Dissipation;
+use crate::gas::Gas;
+use crate::grid::generate::{BoxGrid, Channel, SmoothChannel};
+use crate::grid::{Block, Side};
+use crate::mesh::Planar;
+use crate::mesh::generate::graded;
+
+const SCALAR: Scheme = Scheme::Scalar(Dissipation::DEFAULT);
+const MATRIX: Scheme = Scheme::Matrix(Dissipation::DEFAULT);
+const ROE: Scheme = Scheme::Roe { kappa: 1.0 / 3.0, limited: true };
+
+fn total_state(mach: f64) -> Boundary {
+    let total = 1.0 + 0.2 * mach * mach;
+    Boundary::Inlet { total_pressure: total.powf(3.5), total_temperature: total, direction: [1.0, 0.0, 0.0] }
+}
+
+fn steady(mach: f64, scheme: Scheme, cfl: f64, orders: f64, names: &[(&str, Boundary)]) -> StructuredConfig {
+    StructuredConfig {
+        freestream: Freestream { mach, ..Freestream::default() },
+        scheme,
+        boundaries: names.iter().map(|(n, b)| ((*n).to_owned(), *b)).collect(),
+        implicit: LineImplicit {
+            cfl: Cfl { start: 2.0, min: 0.01, max: cfl, growth: 1.1, adaptive: true },
+            ..LineImplicit::default()
+        },
+        time: Time::Steady(Steady { iterations: 3000, orders }),
+        ..StructuredConfig::default()
+    }
+}
+
+fn channel_sides(mach: f64) -> [(&'static str, Boundary); 4] {
+    let (inlet, outlet) = if mach > 1.0 {
+        (Boundary::Farfield, Boundary::Extrapolation)
+    } else {
+        (total_state(mach), Boundary::Outlet { pressure: 1.0 })
+    };
+    [("inlet", inlet), ("outlet", outlet), ("lower", Boundary::SlipWall), ("upper", Boundary::SlipWall)]
+}
+
+fn solve(grid: Grid, config: StructuredConfig) -> StructuredSolver {
+    let mut solver = StructuredSolver::new(grid, config, Arc::new(Team::new(1))).unwrap();
+    let outcome = solver.run(|_| true);
+    assert_eq!(outcome, Outcome::Converged, "after {}", solver.iteration());
+    solver
+}
+
+/// Smooth subsonic flow makes no entropy: what there is falls with the square of the spacing. The flow is the same fore and
+/// aft of the bump, to the same order.
+#[test]
+fn smooth_bump_of_second_order() {
+    for (scheme, least) in [(SCALAR, 1.9), (MATRIX, 1.8), (ROE, 1.9)] {
+        let mut entropy = Vec::new();
+        let mut skew = Vec::new();
+        for n in [1, 2] {
+            let grid = SmoothChannel { cells: [48 * n, 16 * n] }.grid();
+            let solver = solve(grid, steady(0.5, scheme, 10.0, 5.0, &channel_sides(0.5)));
+            entropy.push(solver.entropy_error());
+            let p = solver.wall_cp("lower");
+            let mirror = p.iter().zip(p.iter().rev());
+            skew.push(mirror.map(|(a, b)| (a.1 - b.1).abs()).fold(0.0, f64::max));
+        }
+        let order = |e: &[f64]| (e[0] / e[1]).log2();
+        assert!(order(&entropy) > least, "{scheme:?}: {entropy:?}");
+        assert!(order(&skew) > 1.4 && skew[1] < 0.12, "{scheme:?}: {skew:?}");
+    }
+}
+
+/// Ni's channel: subsonic, transonic and supersonic flow against the unstructured solver on the same points: pressures on
+/// the floor agree but for the arc's corners and the shocks, where both are of first order.
+#[test]
+fn channels_as_the_unstructured_solver_has_them() {
+    for mach in [0.5, 0.675, 1.4] {
+        let thickness = if mach > 1.0 { 0.04 } else { 0.1 };
+        let shape = Channel { cells: [72, 24], thickness, triangles: false };
+        let solver = solve(shape.grid(), steady(mach, ROE, 10.0, 4.0, &channel_sides(mach)));
+        let config = FlowConfig {
+            freestream: Freestream { mach, ..Freestream::default() },
+            boundaries: channel_sides(mach).into_iter().map(|(n, b)| (n.to_owned(), b)).collect(),
+            time: Time::Steady(Steady { iterations: 600, orders: 4.0 }),
+            ..FlowConfig::default()
+        };
+        let mut other = FlowSolver::new(&shape.mesh(), config, Arc::new(Team::new(1))).unwrap();
+        other.run(|_| true);
+        // Both at the middles of the floor's faces: nodes 0..=72 are the floor.
+        let cp = other.fields().into_iter().find(|f| f.name == "cp").unwrap();
+        let floor = solver.wall_cp("lower");
+        let mut off: Vec<f64> = floor
+            .iter()
+            .enumerate()
+            .map(|(i, (_, here))| (here - 0.5 * (cp.values[i] + cp.values[i + 1])).abs())
+            .collect();
+        off.sort_by(f64::total_cmp);
+        let (median, most) = (off[off.len() / 2], off[off.len() * 9 / 10]);
+        let lift = [solver.forces().total.cl, other.forces().total.cl];
+        eprintln!("M {mach}: cp differs by {median:.4}, in nine of ten by less than {most:.4}; cl {lift:?}");
+        assert!(median < 0.02 && most < 0.1, "M {mach}: cp differs by {median}, {most}");
+    }
+}
+
+/// A plate of length 1 behind half a length of symmetry: 32 x 24 cells.
+fn plate() -> Grid {
+    let x = |i| if i < 8 { -0.5 * graded(8 - i, 8, 1.1) } else { graded(i - 8, 24, 1.02) };
+    let block = Block::new([33, 25, 2], |[i, j, k]| [x(i), 0.3 * graded(j, 24, 1.2), k as f64]);
+    let planes = [Some(Planar::FRONT), Some(Planar::BACK)];
+    let sides = [Some("inlet"), Some("outlet"), None, Some("top"), planes[0], planes[1]];
+    let mut grid = Grid::one_block(block, sides);
+    grid.add_patch("symmetry", Side::ALL[2], [0, 0, 0], [8, 0, 1]);
+    grid.add_patch("wall", Side::ALL[2], [8, 0, 0], [32, 0, 1]);
+    grid
+}
+
+/// Friction of the flat plate within 1 % of Blasius' from a fifth of the plate on.
+#[test]
+fn blasius() {
+    let (mach, reynolds) = (0.4, 1e5);
+    let grid = plate();
+    let out = Boundary::Outlet { pressure: 1.0 };
+    let sides = [
+        ("inlet", total_state(mach)),
+        ("outlet", out),
+        ("top", out),
+        ("symmetry", Boundary::Symmetry),
+        ("wall", Boundary::NoSlipAdiabatic),
+    ];
+    let mut config = steady(mach, MATRIX, 20.0, 4.5, &sides);
+    config.equations = Equations::Laminar;
+    config.freestream.reynolds = reynolds;
+    let solver = solve(grid, config);
+    for (x, cf) in solver.skin_friction("wall") {
+        let exact = 0.664_114_7 / (reynolds * x[0]).sqrt();
+        if x[0] > 0.18 {
+            assert!((cf[0] / exact - 1.0).abs() < 0.01, "x = {}: {} of Blasius'", x[0], cf[0] / exact);
+        }
+    }
+}
+
+/// An isentropic vortex that drifts through a periodic box: exact but for the discretization, of second order in space and
+/// time together.
+#[test]
+fn vortex_transport() {
+    let (mach, beta, radius) = (0.5, 0.2, 0.12);
+    let exact = |x: [f64; 3], t: f64| {
+        let wrap = |d: f64| d - d.round();
+        let (dx, dy) = (wrap(x[0] - 0.5 - mach * t) / radius, wrap(x[1] - 0.5) / radius);
+        let bell = (-0.5 * (dx * dx + dy * dy)).exp();
+        let temperature: f64 = 1.0 - 0.5 * 0.4 * (mach * beta * bell).powi(2);
+        let rho = temperature.powf(2.5);
+        let w = [rho, mach * (1.0 - beta * dy * bell), mach * beta * dx * bell, 0.0, rho * temperature / 1.4];
+        conserved(Gas::AIR, &w)
+    };
+    let mut errors = Vec::new();
+    let time = 0.5;
+    for n in [24, 48] {
+        let grid = BoxGrid { cells: [n, n, 1], size: [1.0, 1.0, 1.0], wave: 0.0 }.grid();
+        let grid = grid.periodic("xmin", "xmax").unwrap().periodic("ymin", "ymax").unwrap();
+        grid.check().unwrap();
+        let dt = time / n as f64;
+        let config = StructuredConfig {
+            freestream: Freestream { mach, ..Freestream::default() },
+            scheme: Scheme::Roe { kappa: 0.0, limited: false },
+            boundaries: ["zmin", "zmax"].map(|m| (m.to_owned(), Boundary::Symmetry)).into(),
+            implicit: LineImplicit {
+                cfl: Cfl { start: 20.0, min: 20.0, max: 20.0, growth: 1.0, adaptive: false },
+                ..LineImplicit::default()
+            },
+            time: Time::Unsteady(Unsteady { dt, steps: n, subiterations: 12, orders: 4.0 }),
+            ..StructuredConfig::default()
+        };
+        let mut solver = StructuredSolver::new(grid, config, Arc::new(Team::new(1))).unwrap();
+        solver.set_state(|x| exact(x, 0.0));
+        solver.run(|_| true);
+        let sum: f64 = solver
+            .state()
+            .iter()
+            .zip(solver.cells())
+            .map(|(q, (x, v))| (q[2] - exact(x, time)[2]).powi(2) * v)
+            .sum();
+        errors.push(sum.sqrt());
+    }
+    let order = (errors[0] / errors[1]).log2();
+    assert!(order > 1.9, "{errors:?}: order {order}");
+}
+
+/// A restart goes on as if nothing had been.
+#[test]
+fn restarts() {
+    let make = || {
+        let grid =
+            Channel { cells: [24, 8], thickness: 0.1, triangles: false }.grid().split(0, 0, 11).unwrap();
+        StructuredSolver::new(
+            grid,
+            steady(0.5, SCALAR, 10.0, 8.0, &channel_sides(0.5)),
+            Arc::new(Team::new(1)),
+        )
+        .unwrap()
+    };
+    let (mut one, mut two) = (make(), make());
+    for _ in 0..6 {
+        one.step();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.safetensors");
+    one.restart().write(&path, &one.restart_places()).unwrap();
+    let restart = crate::output::Restart::read(&path, &two.restart_places()).unwrap();
+    two.resume(&restart).unwrap();
+    for _ in 0..4 {
+        let (a, b) = (one.step(), two.step());
+        assert_eq!((a.iteration, a.cfl), (b.iteration, b.cfl));
+        for c in 0..5 {
+            assert!((a.residual[c] - b.residual[c]).abs() < 1e-12, "{a:?}\n{b:?}");
+        }
+    }
+    let bad = crate::output::Restart::default();
+    assert!(two.resume(&bad).unwrap_err().to_string().contains("conserved"));
+}
+
+/// Files for ParaView: the mesh is sound, the fields are on its points.
+#[test]
+fn fields_on_points() {
+    let grid = Channel { cells: [24, 8], thickness: 0.1, triangles: false }.grid().split(0, 1, 3).unwrap();
+    let config = steady(0.5, SCALAR, 10.0, 8.0, &channel_sides(0.5));
+    let mut solver = StructuredSolver::new(grid, config, Arc::new(Team::new(1))).unwrap();
+    solver.step();
+    let mesh = solver.grid().to_mesh();
+    assert_eq!(mesh.planar.map(|p| p.nodes_2d), Some(25 * 4 + 25 * 6));
+    for field in solver.fields() {
+        assert_eq!(field.values.len(), mesh.nodes.len() * field.components, "{}", field.name);
+        assert!(field.values.iter().all(|v| v.is_finite()));
+    }
+    let box_grid =
+        BoxGrid { cells: [3, 4, 2], size: [1.0; 3], wave: 0.05 }.grid().reorient(0, [1, 0, 2], [false; 3]);
+    let mesh = box_grid.to_mesh();
+    let report = crate::mesh::check(&mesh, None);
+    assert_eq!(report.errors(), 0, "{report}");
+}

@@ -1,0 +1,162 @@
+//! What goes into files: fields on the grid's points, restarts.
+
+use super::StructuredSolver;
+use crate::gas::{conserved, entropy, primitive, sound_speed, temperature};
+use crate::march::FlowError;
+use crate::mesh::Mesh;
+use crate::output::{Field, Restart};
+
+/// The present state; the last finished time level; the one before.
+const LEVELS: [&str; 3] = ["conserved", "conserved_last", "conserved_before"];
+
+impl StructuredSolver {
+    /// Density, velocity, pressure, mach, temperature, cp, entropy on the points of [`Grid::to_mesh`](crate::grid::Grid::to_mesh),
+    /// each the mean of the cells around it: on the boundary with those beyond it, which makes it the boundary's value.
+    pub fn fields(&mut self) -> Vec<Field> {
+        // Edges and corners too.
+        self.fill_ghosts();
+        self.fill_ghosts();
+        let points = self.point_states();
+        let (gas, free) = (self.physics.gas, self.free[4]);
+        let dynamic = 0.5 * self.config.freestream.mach.powi(2);
+        let scalar =
+            |name: &str, f: &dyn Fn(&[f64; 5]) -> f64| Field::scalar(name, points.iter().map(f).collect());
+        let velocity = points.iter().flat_map(|w| [w[1], w[2], w[3]]).collect();
+        vec![
+            scalar("density", &|w| w[0]),
+            Field::vector("velocity", 3, velocity),
+            scalar("pressure", &|w| w[4]),
+            scalar("mach", &|w| (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]).sqrt() / sound_speed(gas, w)),
+            scalar("temperature", &|w| temperature(gas, w)),
+            scalar("cp", &|w| (w[4] - free) / dynamic),
+            scalar("entropy", &|w| entropy(gas, w)),
+        ]
+    }
+
+    /// Primitive states on points, in the order of [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
+    fn point_states(&self) -> Vec<[f64; 5]> {
+        let mesh = self.grid.to_mesh();
+        let block_points = |b: usize| {
+            let (block, points) = (&self.blocks[b], self.grid.blocks[b].points);
+            let [ni, nj, nk] = points;
+            let s = block.cells.stride;
+            (0..ni * nj * nk).map(move |n| {
+                let at = block.cells.inside([n % ni, n / ni % nj, n / (ni * nj)]);
+                let mut sum = [0.0; 5];
+                for corner in 0..8 {
+                    let below: usize = (0..3).map(|d| (corner >> d & 1) * s[d]).sum();
+                    let w = block.state(at - below);
+                    sum = std::array::from_fn(|c| sum[c] + 0.125 * w[c]);
+                }
+                sum
+            })
+        };
+        if mesh.planar.is_none() {
+            return (0..self.blocks.len()).flat_map(block_points).collect();
+        }
+        let layer = |k: usize| {
+            (0..self.blocks.len()).flat_map(move |b| {
+                let [ni, nj, _] = self.grid.blocks[b].points;
+                block_points(b).skip(k * ni * nj).take(ni * nj)
+            })
+        };
+        layer(0).chain(layer(1)).collect()
+    }
+
+    /// The centers of cells as the nodes of a mesh without elements: the places that restarts are written for.
+    pub fn restart_places(&self) -> Mesh {
+        Mesh { nodes: self.cells().into_iter().map(|(x, _)| x).collect(), ..Mesh::default() }
+    }
+
+    /// Everything that a run needs to go on, on [`StructuredSolver::restart_places`].
+    pub fn restart(&self) -> Restart {
+        let mut restart = Restart::default();
+        let mut fact = |name: &str, value: f64| restart.facts.insert(name.to_owned(), value);
+        fact("iteration", self.iteration as f64);
+        fact("cfl", self.control.value);
+        fact("cfl_hold", self.control.hold as f64);
+        if let Some(first) = self.first_residual {
+            fact("first_residual", first);
+        }
+        if let Some(last) = self.control.last {
+            fact("last_residual", last);
+        }
+        let unsteady = self.config.unsteady().is_some();
+        if unsteady {
+            fact("time_step", self.step as f64);
+            fact("subiteration", self.subiteration as f64);
+        }
+        for (n, name) in LEVELS.iter().enumerate().take(if unsteady { 3 } else { 1 }) {
+            let mut values = Vec::with_capacity(5 * self.grid.cells());
+            for block in &self.blocks {
+                let (w, len) = (if n == 0 { &block.w } else { &block.levels[n - 1] }, block.cells.len());
+                for at in block.cells.rows().flat_map(|row| row..row + block.cells.count[0]) {
+                    let state = std::array::from_fn(|c| w[c * len + at]);
+                    values.extend(conserved(self.physics.gas, &state));
+                }
+            }
+            restart.fields.push(Field::vector(name, 5, values));
+        }
+        restart
+    }
+
+    /// Goes on from a restart.
+    ///
+    /// # Errors
+    /// [`FlowError::Restart`] when a field is missing, has another length or no physical states.
+    pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
+        let unsteady = self.config.unsteady().is_some();
+        let count = if unsteady && restart.field(LEVELS[1]).is_some() { 3 } else { 1 };
+        let mut states = Vec::new();
+        for name in &LEVELS[..count] {
+            states.push(self.checked(restart, name)?);
+        }
+        let mut at_cell = 0;
+        for block in &mut self.blocks {
+            let (cells, len) = (block.cells, block.cells.len());
+            for at in cells.rows().flat_map(|row| row..row + cells.count[0]) {
+                block.set(at, states[0][at_cell]);
+                for (n, level) in block.levels.iter_mut().enumerate().filter(|(_, l)| !l.is_empty()) {
+                    let w = states.get(n + 1).unwrap_or(&states[0])[at_cell];
+                    for c in 0..5 {
+                        level[c * len + at] = w[c];
+                    }
+                }
+                at_cell += 1;
+            }
+            block.last_good.copy_from_slice(&block.w);
+        }
+        let fact = |name: &str| restart.facts.get(name).copied().filter(|v| v.is_finite() && *v > 0.0);
+        let number = |name: &str| fact(name).unwrap_or(0.0) as usize;
+        self.iteration = number("iteration");
+        self.first_residual = fact("first_residual");
+        self.control.last = fact("last_residual");
+        self.control.hold = number("cfl_hold");
+        if let Some(cfl) = fact("cfl") {
+            let limits = self.config.implicit.cfl;
+            self.control.value = cfl.max(limits.min).min(limits.max);
+        }
+        if count == 3 {
+            (self.step, self.subiteration) = (number("time_step"), number("subiteration"));
+        }
+        Ok(())
+    }
+
+    /// Primitive states from a field of conserved ones.
+    fn checked(&self, restart: &Restart, name: &str) -> Result<Vec<[f64; 5]>, FlowError> {
+        let fault = |problem: String| FlowError::Restart { field: name.to_owned(), problem };
+        let field = restart.field(name).ok_or_else(|| fault("is missing".to_owned()))?;
+        let expected = 5 * self.grid.cells();
+        if field.components != 5 || field.values.len() != expected {
+            return Err(fault(format!("has {} values, {expected} expected", field.values.len())));
+        }
+        let states = field.values.as_chunks::<5>().0.iter().enumerate();
+        states
+            .map(|(cell, q)| {
+                let w = primitive(self.physics.gas, q);
+                let sound = w.iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0;
+                if sound { Ok(w) } else { Err(fault(format!("has no physical state at cell {cell}: {q:?}"))) }
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,297 @@
+//! Flux differences of all cells, eight neighbors along i at a time.
+
+use super::block::{BlockState, load, load_state};
+use super::config::{LocalStep, Scheme, ViscousTerms};
+use crate::flux::{
+    Dissipation, EntropyFix, flux_matrix_dissipation, flux_roe_muscl, flux_scalar_dissipation,
+    spectral_radius,
+};
+use crate::gas::{Gas, Transport};
+use crate::parallel;
+use crate::real::{LANES, LaneKernel, Lanes, dispatch};
+use crate::viscous::{flux_viscous, spectral_radius_viscous, velocity_and_temperature};
+use chromaflow_device::{Isa, Team};
+use std::ops::Range;
+
+/// What fluxes depend on besides the state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Physics {
+    pub gas: Gas<f64>,
+    pub scheme: Scheme,
+    pub transport: Option<Transport<f64>>,
+    pub terms: ViscousTerms,
+    pub fix: EntropyFix<f64>,
+}
+
+/// The sum of the fluxes out of each cell, without those through boundary faces, into `block.r`.
+pub(super) fn residual(team: &Team, physics: &Physics, block: &mut BlockState) {
+    let mut r = std::mem::take(&mut block.r);
+    let (rows, width) = (block.rows(), 5 * block.cells.count[0]);
+    let shared = &*block;
+    parallel::rows(team, rows, width, &mut r, |rows, out| {
+        dispatch(Isa::detect(), Fluxes { block: shared, physics: *physics, rows, out });
+    });
+    block.r = r;
+}
+
+/// The local time step of each cell, `cfl` times the volume over a spectral radius made from those along the axes, into
+/// `block.dt`.
+///
+/// **Source**: Stone, Duque, Zhang, Car, Owens & Davis 2011, eq. 11, which has the smallest radius where the largest limits
+/// the step.
+pub(super) fn time_steps(team: &Team, physics: &Physics, cfl: f64, local: LocalStep, block: &mut BlockState) {
+    let mut dt = std::mem::take(&mut block.dt);
+    let (rows, width) = (block.rows(), block.cells.count[0]);
+    let shared = &*block;
+    parallel::rows(team, rows, width, &mut dt, |rows, out| {
+        dispatch(Isa::detect(), Steps { block: shared, physics: *physics, cfl, local, rows, out });
+    });
+    block.dt = dt;
+}
+
+struct Fluxes<'a> {
+    block: &'a BlockState,
+    physics: Physics,
+    rows: Range<usize>,
+    out: &'a mut [f64],
+}
+
+impl LaneKernel for Fluxes<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let Self { block, physics, rows, out } = self;
+        let face = Face::<V>::new(block, &physics);
+        let [ni, nj, _] = block.cells.count;
+        let wide = (ni + 1).next_multiple_of(LANES) + LANES;
+        // Fluxes just computed; those through the faces above the last row and the last plane.
+        let mut fresh = vec![0.0; 5 * wide];
+        let mut above = vec![0.0; 5 * wide];
+        let mut behind = vec![0.0; if block.active[2] { 5 * wide * nj } else { 0 }];
+        let first = rows.start;
+        for (row, out) in rows.zip(out.chunks_exact_mut(5 * ni)) {
+            let at = block.row(row);
+            out.fill(0.0);
+            // Along the row; below it where nothing is stored yet, above; in front of it likewise, behind.
+            let steps = [
+                (0, block.active[0]),
+                (1, block.active[1] && (row == first || row % nj == 0)),
+                (1, block.active[1]),
+                (2, block.active[2] && row < first + nj),
+                (2, block.active[2]),
+            ];
+            for (n, &(axis, wanted)) in steps.iter().enumerate() {
+                if !wanted {
+                    continue;
+                }
+                let entry = n == 1 || n == 3;
+                let shift = if n == 0 || entry { 0 } else { block.cells.stride[axis] };
+                // The one call, since all of it is inlined for every instruction set.
+                face.row(axis, at + shift, if n == 0 { ni + 1 } else { ni }, &mut fresh, wide);
+                if n == 0 {
+                    for c in 0..5 {
+                        for i in 0..ni {
+                            out[c * ni + i] += fresh[c * wide + i + 1] - fresh[c * wide + i];
+                        }
+                    }
+                    continue;
+                }
+                let j = row % nj;
+                let stored =
+                    if axis == 1 { &mut above[..] } else { &mut behind[5 * wide * j..5 * wide * (j + 1)] };
+                if !entry {
+                    for c in 0..5 {
+                        for i in 0..ni {
+                            out[c * ni + i] += fresh[c * wide + i] - stored[c * wide + i];
+                        }
+                    }
+                }
+                stored.copy_from_slice(&fresh);
+            }
+        }
+    }
+}
+
+/// Fluxes through faces between cells.
+struct Face<'a, V> {
+    block: &'a BlockState,
+    scheme: Scheme,
+    gas: Gas<V>,
+    dissipation: Dissipation<V>,
+    fix: EntropyFix<V>,
+    transport: Option<Transport<V>>,
+    terms: ViscousTerms,
+}
+
+impl<'a, V: Lanes> Face<'a, V> {
+    #[inline(always)]
+    fn new(block: &'a BlockState, physics: &Physics) -> Self {
+        let dissipation = match physics.scheme {
+            Scheme::Scalar(d) | Scheme::Matrix(d) => d,
+            Scheme::Roe { .. } => Dissipation::DEFAULT,
+        };
+        // No closure: it would not be compiled for the instructions at hand.
+        let mut transport = None;
+        if let Some(of_numbers) = &physics.transport {
+            transport = Some(of_numbers.lift());
+        }
+        Self {
+            block,
+            scheme: physics.scheme,
+            gas: physics.gas.lift(),
+            dissipation: dissipation.lift(),
+            fix: physics.fix.lift(),
+            transport,
+            terms: physics.terms,
+        }
+    }
+
+    /// Fluxes through the lower faces along `axis` of `count` cells from `at` on, `[5, wide]`.
+    #[inline(always)]
+    fn row(&self, axis: usize, at: usize, count: usize, out: &mut [f64], wide: usize) {
+        let mut i = 0;
+        while i < count {
+            let flux = self.flux(axis, at + i);
+            for c in 0..5 {
+                out[c * wide + i..][..LANES].copy_from_slice(&flux[c].to_array());
+            }
+            i += LANES;
+        }
+    }
+
+    /// Flux through the lower faces of eight cells.
+    #[inline(always)]
+    fn flux(&self, axis: usize, at: usize) -> [V; 5] {
+        let (w, len, step) = (&self.block.w, self.block.cells.len(), self.block.cells.stride[axis]);
+        let n = area::<V>(&self.block.open[axis], at);
+        let wa = load_state(w, len, at - 2 * step);
+        let wb = load_state(w, len, at - step);
+        let wc = load_state(w, len, at);
+        let wd = load_state(w, len, at + step);
+        let mut flux = match self.scheme {
+            Scheme::Scalar(_) => flux_scalar_dissipation(self.gas, &wa, &wb, &wc, &wd, &n, self.dissipation),
+            Scheme::Matrix(_) => flux_matrix_dissipation(self.gas, &wa, &wb, &wc, &wd, &n, self.dissipation),
+            Scheme::Roe { kappa, limited } => {
+                let limited = V::c(if limited { 1.0 } else { 0.0 });
+                flux_roe_muscl(self.gas, &wa, &wb, &wc, &wd, &n, V::c(kappa), limited, self.fix)
+            }
+        };
+        if let Some(transport) = self.transport {
+            let viscous = self.viscous(transport, axis, at, &wb, &wc, &n);
+            for c in 0..5 {
+                flux[c] -= viscous[c];
+            }
+        }
+        flux
+    }
+
+    /// Viscous flux: derivatives along the three index directions, turned into gradients by the areas over the mean volume.
+    #[inline(always)]
+    fn viscous(
+        &self,
+        transport: Transport<V>,
+        axis: usize,
+        at: usize,
+        wb: &[V; 5],
+        wc: &[V; 5],
+        n: &[V; 3],
+    ) -> [V; 5] {
+        let m = &self.block.metrics;
+        let (b, c) = (at - self.block.cells.stride[axis], at);
+        let inverse = V::c(2.0) / (load::<V>(&m.volume, b) + load::<V>(&m.volume, c));
+        let before = velocity_and_temperature(self.gas, wb);
+        let after = velocity_and_temperature(self.gas, wc);
+        let mut gradient = [[V::c(0.0); 3]; 4];
+        let mut middle = [V::c(0.0); 4];
+        for i in 0..4 {
+            middle[i] = V::c(0.5) * (before[i] + after[i]);
+            for k in 0..3 {
+                gradient[i][k] = (after[i] - before[i]) * n[k] * inverse;
+            }
+        }
+        if self.terms == ViscousTerms::Full {
+            let quarter = V::c(0.25) * inverse;
+            for other in [(axis + 1) % 3, (axis + 2) % 3] {
+                if !self.block.active[other] {
+                    continue;
+                }
+                let s = self.block.cells.stride[other];
+                let areas = [b, b + s, c, c + s].map(|place| area::<V>(&m.area[other], place));
+                let ends = [b + s, c + s, b - s, c - s].map(|place| self.thermal(place));
+                for i in 0..4 {
+                    let change = quarter * (ends[0][i] + ends[1][i] - ends[2][i] - ends[3][i]);
+                    for k in 0..3 {
+                        let mean = V::c(0.25) * (areas[0][k] + areas[1][k] + areas[2][k] + areas[3][k]);
+                        gradient[i][k] += change * mean;
+                    }
+                }
+            }
+        }
+        flux_viscous(self.gas, transport, &middle, &gradient, n)
+    }
+
+    #[inline(always)]
+    fn thermal(&self, at: usize) -> [V; 4] {
+        let w = load_state(&self.block.w, self.block.cells.len(), at);
+        velocity_and_temperature(self.gas, &w)
+    }
+}
+
+#[inline(always)]
+fn area<V: Lanes>(area: &[Vec<f64>; 3], at: usize) -> [V; 3] {
+    [load(&area[0], at), load(&area[1], at), load(&area[2], at)]
+}
+
+struct Steps<'a> {
+    block: &'a BlockState,
+    physics: Physics,
+    cfl: f64,
+    local: LocalStep,
+    rows: Range<usize>,
+    out: &'a mut [f64],
+}
+
+impl LaneKernel for Steps<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let Self { block, physics, cfl, local, rows, out } = self;
+        let gas = physics.gas.lift::<V>();
+        let ni = block.cells.count[0];
+        for (row, out) in rows.zip(out.chunks_exact_mut(ni)) {
+            let start = block.row(row);
+            let mut i = 0;
+            while i < ni {
+                let at = start + i;
+                let w = load_state::<V>(&block.w, block.cells.len(), at);
+                let volume = load::<V>(&block.metrics.volume, at);
+                let (mut largest, mut smallest) = (V::c(1e-300), V::c(1e300));
+                for d in 0..3 {
+                    if !block.active[d] {
+                        continue;
+                    }
+                    let low = area::<V>(&block.metrics.area[d], at);
+                    let high = area::<V>(&block.metrics.area[d], at + block.cells.stride[d]);
+                    let mut n = [V::c(0.0); 3];
+                    for k in 0..3 {
+                        n[k] = V::c(0.5) * (low[k] + high[k]);
+                    }
+                    let mut radius = spectral_radius(gas, &w, &n);
+                    if let Some(transport) = &physics.transport {
+                        let viscous = spectral_radius_viscous(gas, transport.lift(), &w, &n, volume);
+                        radius += V::c(2.0) * viscous;
+                    }
+                    largest = largest.max(radius);
+                    smallest = smallest.min(radius);
+                }
+                if local == LocalStep::Mean {
+                    largest = (largest * smallest).sqrt();
+                }
+                let steps = (V::c(cfl) * volume / largest).to_array();
+                let count = (ni - i).min(LANES);
+                out[i..i + count].copy_from_slice(&steps[..count]);
+                i += LANES;
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! From a grid and a set-up to a solver at free stream.
+
+use super::StructuredSolver;
+use super::block::BlockState;
+use super::boundary::PatchState;
+use super::config::{Scheme, StructuredConfig};
+use super::lines::LineSolver;
+use super::residual::Physics;
+use crate::config::{Boundary, Equations};
+use crate::flux::EntropyFix;
+use crate::grid::{Cells, Exchange, Grid, Interface, Metrics, Side};
+use crate::march::control::CflControl;
+use crate::march::forces::ForceScale;
+use crate::march::{FlowError, Forces, Times};
+use crate::mesh::Planar;
+use chromaflow_device::Team;
+use std::sync::Arc;
+
+impl StructuredSolver {
+    /// A solver at rest in the free stream everywhere. The grid must have passed [`Grid::check`].
+    ///
+    /// The two planes of a two-dimensional grid are symmetry planes unless the set-up says otherwise.
+    ///
+    /// # Errors
+    /// [`FlowError`] names the marker or the number that is wrong.
+    pub fn new(grid: Grid, config: StructuredConfig, team: Arc<Team>) -> Result<Self, FlowError> {
+        let mut config = config;
+        for side in [Planar::FRONT, Planar::BACK] {
+            if grid.markers().contains(&side) {
+                config.boundaries.entry(side.to_owned()).or_insert(Boundary::Symmetry);
+            }
+        }
+        check(&grid, &config)?;
+        let grid = grid.thin_axis_last();
+        let metrics = Metrics::of_grid(&grid);
+        let gas = config.gas.gas();
+        let plane = plane_of(&grid, &metrics);
+        // Two-dimensional grids lift along y, unless y is what they lack.
+        let planar_lift = plane.is_some_and(|(normal, _)| normal != 1);
+        let lift_y = config.reference.lift_axis.map_or(planar_lift, |axis| axis == 1);
+        let axis = if lift_y { 1 } else { 2 };
+        let stream = config.freestream;
+        let free = stream.primitive(gas, axis);
+        let scale = ForceScale {
+            drag: stream.direction(axis),
+            lift: stream.lift_direction(axis),
+            force: stream.dynamic_pressure() * config.reference.area * plane.map_or(1.0, |(_, depth)| depth),
+            length: config.reference.length,
+            center: config.reference.moment_center,
+            lift_y,
+            pressure: free[4],
+        };
+        let fix = match config.scheme {
+            Scheme::Roe { .. } => EntropyFix { acoustic: 0.05, convective: 0.0 },
+            _ => EntropyFix::DEFAULT,
+        };
+        let physics = Physics {
+            gas,
+            scheme: config.scheme,
+            transport: (config.equations == Equations::Laminar)
+                .then(|| config.gas.transport(&config.freestream)),
+            terms: config.viscous,
+            fix,
+        };
+        let unsteady = config.unsteady().is_some();
+        let mut blocks: Vec<BlockState> =
+            metrics.into_iter().enumerate().map(|(b, m)| block_of(&grid, b, m, free, unsteady)).collect();
+        let mut patches = Vec::new();
+        for patch in &grid.patches {
+            let condition = config.boundaries[&patch.name];
+            let block = &mut blocks[patch.window.block];
+            close(block, patch.window, patches.len() as u32);
+            patches.push(PatchState::new(&grid, &patch.name, patch.window, condition, free, block));
+        }
+        let volume = blocks.iter().map(|b| b.metrics.total_volume()).sum();
+        Ok(Self {
+            exchange: Exchange::new(&grid),
+            lines: LineSolver::new(team.size()),
+            control: CflControl::new(config.implicit.cfl),
+            team,
+            config,
+            grid,
+            physics,
+            blocks,
+            patches,
+            scale,
+            free,
+            volume,
+            forces: Forces::default(),
+            iteration: 0,
+            first_residual: None,
+            step: 0,
+            subiteration: 0,
+            times: Times::default(),
+        })
+    }
+}
+
+/// The coordinate axis that a two-dimensional grid lacks, and its depth.
+fn plane_of(grid: &Grid, metrics: &[Metrics]) -> Option<(usize, f64)> {
+    let axis = grid.planar_axis()?;
+    let m = metrics.first()?;
+    let at = m.cells.inside([0; 3]);
+    let n = m.face(axis, at);
+    let normal = (0..3).max_by(|&a, &b| n[a].abs().total_cmp(&n[b].abs()))?;
+    let block = &grid.blocks[0];
+    let mut other = [0; 3];
+    other[axis] = 1;
+    Some((normal, (block.node(other)[normal] - block.node([0; 3])[normal]).abs()))
+}
+
+fn block_of(grid: &Grid, number: usize, metrics: Metrics, free: [f64; 5], unsteady: bool) -> BlockState {
+    let cells: Cells = metrics.cells;
+    // Room behind the last ghost for vectors that begin in a row's last cells.
+    let w: Vec<f64> = (0..5).flat_map(|c| std::iter::repeat_n(free[c], cells.len())).collect();
+    let closes = |d: usize| {
+        grid.interfaces.iter().any(|i: &Interface| {
+            let whole = |w: &crate::grid::Window| {
+                w.block == number
+                    && w.side.axis == d
+                    && w.side.tangential().iter().all(|&t| w.low[t] == 0 && w.high[t] == cells.count[t])
+            };
+            let straight = i.map.axis == [0, 1, 2]
+                && i.map.sign == [1; 3]
+                && (0..3).all(|t| t == d || i.map.offset[t] == 0);
+            whole(&i.a) && whole(&i.b) && i.a.side.high != i.b.side.high && straight
+        })
+    };
+    let neighbor = |d: usize| {
+        grid.interfaces.iter().flat_map(|i| [&i.a, &i.b]).any(|w| w.block == number && w.side.axis == d)
+    };
+    let [ni, nj, nk] = cells.count;
+    let patch_of = std::array::from_fn(|side| {
+        let [u, v] = Side::ALL[side].tangential();
+        vec![u32::MAX; cells.count[u] * cells.count[v]]
+    });
+    BlockState {
+        cells,
+        open: metrics.area.clone(),
+        metrics,
+        active: [0, 1, 2].map(|d| cells.count[d] > 1 || neighbor(d)),
+        closed: [0, 1, 2].map(closes),
+        last_good: w.clone(),
+        levels: if unsteady { [w.clone(), w.clone()] } else { [Vec::new(), Vec::new()] },
+        w,
+        r: vec![0.0; 5 * ni * nj * nk],
+        dt: vec![0.0; ni * nj * nk],
+        patch_of,
+    }
+}
+
+/// Takes a patch's faces from the flux loops between cells.
+fn close(block: &mut BlockState, window: crate::grid::Window, number: u32) {
+    let Side { axis, high } = window.side;
+    let [u, v] = window.side.tangential();
+    for cell in window.cells() {
+        let at = block.cells.inside(cell) + if high { block.cells.stride[axis] } else { 0 };
+        for c in 0..3 {
+            block.open[axis][c][at] = 0.0;
+        }
+        let place = cell[u] + block.cells.count[u] * cell[v];
+        block.patch_of[2 * axis + usize::from(high)][place] = number;
+    }
+}
+
+fn check(grid: &Grid, config: &StructuredConfig) -> Result<(), FlowError> {
+    let markers = grid.markers();
+    let all = || markers.join(", ");
+    for &marker in &markers {
+        if !config.boundaries.contains_key(marker) {
+            return Err(FlowError::MissingBoundary { marker: marker.to_owned(), all: all() });
+        }
+    }
+    for marker in config.boundaries.keys() {
+        if !markers.contains(&marker.as_str()) {
+            return Err(FlowError::UnknownMarker { marker: marker.clone(), all: all() });
+        }
+    }
+    let (free, implicit) = (&config.freestream, &config.implicit);
+    let laminar = config.equations == Equations::Laminar;
+    let positive = "expected a positive number";
+    for (name, value, good, expected) in [
+        ("mach", free.mach, free.mach > 0.0, positive),
+        (
+            "reynolds",
+            free.reynolds,
+            !laminar || free.reynolds > 0.0,
+            "expected a positive number for laminar flow",
+        ),
+        ("gamma", config.gas.gamma, config.gas.gamma > 1.0, "expected more than 1"),
+        ("cfl.start", implicit.cfl.start, implicit.cfl.start > 0.0, positive),
+        ("max_change", implicit.max_change, implicit.max_change > 0.0, positive),
+        ("dissipation", implicit.dissipation, implicit.dissipation >= 0.0, "expected zero or more"),
+    ] {
+        if !good || !value.is_finite() {
+            return Err(FlowError::Value { name, value, expected });
+        }
+    }
+    Ok(())
+}

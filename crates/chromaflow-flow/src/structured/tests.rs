@@ -1,0 +1,150 @@
+use super::*;
+use crate::config::{Boundary, Equations, Freestream, GasConfig};
+use crate::flux::Dissipation;
+use crate::grid::generate::BoxGrid;
+use std::collections::BTreeMap;
+
+fn team(n: usize) -> Arc<Team> {
+    Arc::new(Team::new(n))
+}
+
+const SCHEMES: [Scheme; 3] = [
+    Scheme::Scalar(Dissipation::DEFAULT),
+    Scheme::Matrix(Dissipation::DEFAULT),
+    Scheme::Roe { kappa: 1.0 / 3.0, limited: true },
+];
+
+fn farfield(grid: &Grid) -> BTreeMap<String, Boundary> {
+    grid.markers().iter().map(|m| ((*m).to_owned(), Boundary::Farfield)).collect()
+}
+
+fn wavy(cells: [usize; 3]) -> Grid {
+    BoxGrid { cells, size: [2.0, 1.0, 0.8], wave: 0.06 }.grid()
+}
+
+/// Blocks of several orientations, one of them left-handed.
+fn blocks(grid: Grid) -> Grid {
+    let grid = grid.split(0, 0, 4).unwrap().split(1, 1, 3).unwrap().split(0, 2, 3).unwrap();
+    let grid = grid.reorient(1, [1, 2, 0], [true, false, false]).reorient(2, [0, 2, 1], [false, false, true]);
+    grid.check().unwrap();
+    grid
+}
+
+fn config(grid: &Grid, scheme: Scheme, equations: Equations) -> StructuredConfig {
+    StructuredConfig {
+        freestream: Freestream {
+            mach: 0.5,
+            alpha_deg: 20.0,
+            beta_deg: -10.0,
+            reynolds: 100.0,
+            ..Freestream::default()
+        },
+        equations,
+        scheme,
+        boundaries: farfield(grid),
+        ..StructuredConfig::default()
+    }
+}
+
+#[test]
+fn a_uniform_flow_stays_uniform() {
+    for scheme in SCHEMES {
+        for equations in [Equations::Euler, Equations::Laminar] {
+            let grid = blocks(wavy([9, 7, 6]));
+            let config = config(&grid, scheme, equations);
+            let mut solver = StructuredSolver::new(grid, config, team(2)).unwrap();
+            let worst = |rates: &[[f64; 5]]| rates.as_flattened().iter().fold(0.0f64, |m, r| m.max(r.abs()));
+            let before = solver.state();
+            assert!(
+                worst(&solver.rates()) < 1e-12,
+                "{scheme:?}, {equations:?}: {:e}",
+                worst(&solver.rates())
+            );
+            for _ in 0..5 {
+                solver.step();
+            }
+            let change = solver
+                .state()
+                .as_flattened()
+                .iter()
+                .zip(before.as_flattened())
+                .fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+            assert!(change < 1e-12, "{scheme:?}, {equations:?}: {change:e}");
+        }
+    }
+}
+
+/// A smooth state that is no solution.
+fn smooth(x: [f64; 3]) -> [f64; 5] {
+    let s = (2.0 * x[0] + 0.3).sin() * (1.5 * x[1]).cos() + 0.5 * (3.0 * x[2]).sin();
+    let w = [1.0 + 0.1 * s, 0.4 + 0.05 * s, 0.1 * s, -0.2 + 0.1 * (x[0] * x[1]).cos(), 0.7 + 0.07 * s];
+    conserved(crate::gas::Gas::AIR, &w)
+}
+
+/// Rates of change by the place of the cell.
+fn rates_by_place(
+    grid: Grid,
+    scheme: Scheme,
+    equations: Equations,
+    threads: usize,
+) -> Vec<([i64; 3], [f64; 5])> {
+    let config = config(&grid, scheme, equations);
+    let mut solver = StructuredSolver::new(grid, config, team(threads)).unwrap();
+    solver.set_state(smooth);
+    let rates = solver.rates();
+    let mut all: Vec<_> = solver
+        .cells()
+        .iter()
+        .zip(rates)
+        .map(|((x, _), r)| (x.map(|v| (v * 1e8).round() as i64), r))
+        .collect();
+    all.sort_by_key(|(x, _)| *x);
+    all
+}
+
+#[test]
+fn many_blocks_are_one_block() {
+    for scheme in SCHEMES {
+        for equations in [Equations::Euler, Equations::Laminar] {
+            let one = rates_by_place(wavy([9, 7, 6]), scheme, equations, 1);
+            let many = rates_by_place(blocks(wavy([9, 7, 6])), scheme, equations, 3);
+            assert_eq!(one.len(), many.len());
+            for ((x, a), (y, b)) in one.iter().zip(&many) {
+                assert_eq!(x, y);
+                for c in 0..5 {
+                    assert!((a[c] - b[c]).abs() < 1e-10, "{scheme:?}, {equations:?} at {x:?}: {a:?} {b:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let run = |threads| {
+        let grid = blocks(wavy([9, 7, 6]));
+        let config = config(&grid, SCHEMES[0], Equations::Laminar);
+        let mut solver = StructuredSolver::new(grid, config, team(threads)).unwrap();
+        solver.set_state(smooth);
+        let reports: Vec<_> = (0..3).map(|_| solver.step().residual).collect();
+        (reports, solver.state())
+    };
+    let one = run(1);
+    assert_eq!(one, run(2));
+    assert_eq!(one, run(5));
+}
+
+#[test]
+fn mistakes_are_told() {
+    let grid = || wavy([4, 4, 4]);
+    let mut missing = config(&grid(), SCHEMES[0], Equations::Euler);
+    missing.boundaries.remove("xmin");
+    let text = StructuredSolver::new(grid(), missing, team(1)).err().unwrap().to_string();
+    assert!(text.contains("xmin"), "{text}");
+    let mut extra = config(&grid(), SCHEMES[0], Equations::Euler);
+    extra.boundaries.insert("wing".into(), Boundary::SlipWall);
+    assert!(StructuredSolver::new(grid(), extra, team(1)).err().unwrap().to_string().contains("wing"));
+    let mut gas = config(&grid(), SCHEMES[0], Equations::Euler);
+    gas.gas = GasConfig { gamma: 1.0, ..GasConfig::default() };
+    assert!(StructuredSolver::new(grid(), gas, team(1)).err().unwrap().to_string().contains("gamma"));
+}
