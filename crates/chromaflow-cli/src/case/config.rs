@@ -1,6 +1,6 @@
 //! From the case file to the solver's configuration, with checks that name the key.
 
-use super::{CaseFile, LiftAxis, Mode, Source, Viscosity, nearest};
+use super::{CaseFile, LiftAxis, Mode, OutputSection, Source, Viscosity, nearest};
 use crate::error::CliResult;
 use chromaflow_flow::config as flow;
 use chromaflow_flow::mesh::ReadOptions;
@@ -210,7 +210,7 @@ impl CaseFile {
     /// # Errors
     /// Not there, with the places that were tried.
     pub fn mesh_path(&self, source: &Source) -> CliResult<PathBuf> {
-        find(source, "file", &self.mesh.file)
+        find(source, ["mesh", "file"], &self.mesh.file)
     }
 
     /// How the mesh file is to be read.
@@ -221,7 +221,7 @@ impl CaseFile {
         let mapbc = &self.mesh.mapbc;
         let named = !mapbc.as_os_str().is_empty();
         Ok(ReadOptions {
-            mapbc: if named { Some(find(source, "mapbc", mapbc)?) } else { None },
+            mapbc: if named { Some(find(source, ["mesh", "mapbc"], mapbc)?) } else { None },
             allow_tangled: self.mesh.allow_tangled,
             ..ReadOptions::default()
         })
@@ -229,16 +229,26 @@ impl CaseFile {
 
     /// Where results go.
     pub fn folder(&self, source: &Source) -> PathBuf {
-        if self.output.folder.as_os_str().is_empty() {
+        self.output.folder_of(source)
+    }
+}
+
+impl OutputSection {
+    /// Where results go.
+    pub fn folder_of(&self, source: &Source) -> PathBuf {
+        if self.folder.as_os_str().is_empty() {
             Path::new("out").join(source.path.file_stem().unwrap_or_default())
         } else {
-            self.output.folder.clone()
+            self.folder.clone()
         }
     }
 }
 
-/// A file that `[mesh]` names: beside the case file, or in the data folder.
-fn find(source: &Source, key: &str, file: &Path) -> CliResult<PathBuf> {
+/// A file that a key names: beside the case file, or in the data folder.
+///
+/// # Errors
+/// Not there, with the places that were tried.
+pub fn find(source: &Source, key: [&str; 2], file: &Path) -> CliResult<PathBuf> {
     let beside = source.path.parent().unwrap_or(Path::new("")).join(file);
     if beside.exists() {
         return Ok(beside);
@@ -253,7 +263,7 @@ fn find(source: &Source, key: &str, file: &Path) -> CliResult<PathBuf> {
     } else {
         tried.push_str("; set CHROMAFLOW_DATA to a folder of meshes to have that searched, too");
     }
-    Err(source.error(&["mesh", key], &format!("no such file (tried {tried})")))
+    Err(source.error(&key, &format!("no such file (tried {tried})")))
 }
 
 /// Unit vector of the free stream.

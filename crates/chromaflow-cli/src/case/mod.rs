@@ -11,6 +11,7 @@ mod parse;
 mod tests;
 
 pub use boundary::{BoundaryKind, BoundarySpec};
+pub use config::find;
 pub use describe::{defaults, reference, schema};
 pub use parse::{Source, nearest};
 

@@ -2,6 +2,7 @@
 
 use super::CaseFile;
 use crate::error::{CliError, CliResult};
+use serde::de::DeserializeOwned;
 use std::fmt::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,14 @@ impl Source {
     /// # Errors
     /// Status 2 with file, line, column, what is wrong there and the nearest known key.
     pub fn read(path: &Path) -> CliResult<(Self, CaseFile)> {
+        Self::read_as(path)
+    }
+
+    /// As [`Source::read`], for another kind of case.
+    ///
+    /// # Errors
+    /// As [`Source::read`].
+    pub fn read_as<T: DeserializeOwned>(path: &Path) -> CliResult<(Self, T)> {
         let text = std::fs::read_to_string(path)
             .map_err(|e| CliError::input(format!("cannot read case file {}: {e}", path.display())))?;
         Self { path: path.to_owned(), text }.parse()
@@ -30,8 +39,8 @@ impl Source {
     ///
     /// # Errors
     /// As [`Source::read`]; and a change that names no key.
-    pub fn read_with(path: &Path, sets: &[String]) -> CliResult<(Self, CaseFile)> {
-        let (source, case) = Self::read(path)?;
+    pub fn read_with<T: DeserializeOwned>(path: &Path, sets: &[String]) -> CliResult<(Self, T)> {
+        let (source, case) = Self::read_as(path)?;
         if sets.is_empty() {
             return Ok((source, case));
         }
@@ -46,7 +55,7 @@ impl Source {
             let slot = slot.as_table_mut().ok_or_else(|| bad(set, "that section is no table"))?;
             slot.insert(key.to_owned(), value);
             // one at a time, so that an error names the change that made it
-            if let Err(error) = table.clone().try_into::<CaseFile>() {
+            if let Err(error) = table.clone().try_into::<T>() {
                 return Err(bad(set, &explain(error.message())));
             }
         }
@@ -62,7 +71,7 @@ impl Source {
         Self { path: path.to_owned(), text: text.to_owned() }.parse()
     }
 
-    fn parse(self) -> CliResult<(Self, CaseFile)> {
+    fn parse<T: DeserializeOwned>(self) -> CliResult<(Self, T)> {
         match toml::from_str(&self.text) {
             Ok(case) => Ok((self, case)),
             Err(error) => {

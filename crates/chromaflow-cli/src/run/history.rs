@@ -45,7 +45,15 @@ const HEADER: &str = "iteration,time_step,residual_density,residual_momentum_x,r
 /// # Errors
 /// When the file cannot be written; an older one is untouched then.
 pub fn write(path: &Path, rows: &[Row]) -> CliResult<()> {
-    let mut text = String::from(HEADER);
+    write_as(path, HEADER, rows)
+}
+
+/// As [`write`], under another header with as many columns.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_as(path: &Path, header: &str, rows: &[Row]) -> CliResult<()> {
+    let mut text = String::from(header);
     for r in rows {
         let _ = write!(text, "\n{},{}", r.iteration, r.time_step);
         let _ = r.residual.iter().try_for_each(|v| write!(text, ",{v:e}"));
@@ -67,9 +75,17 @@ pub fn write(path: &Path, rows: &[Row]) -> CliResult<()> {
 /// # Errors
 /// Status 2 with the line that is not one of a history.
 pub fn read(path: &Path) -> CliResult<Vec<Row>> {
+    read_as(path, HEADER)
+}
+
+/// As [`read`], of a history with another header.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_as(path: &Path, header: &str) -> CliResult<Vec<Row>> {
     let text = std::fs::read_to_string(path).map_err(|e| FileError::new("cannot read", path, e))?;
     let mut lines = text.lines();
-    if lines.next() != Some(HEADER) {
+    if lines.next() != Some(header) {
         return Err(CliError::input(format!("{} is not the history of a run", path.display())));
     }
     let parse = |line: &str| -> Option<Row> {

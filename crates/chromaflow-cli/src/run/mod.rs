@@ -3,6 +3,7 @@
 pub mod cuts;
 mod files;
 pub mod history;
+pub mod incompressible;
 mod interrupt;
 mod oscillation;
 mod plan;
@@ -90,6 +91,9 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let start = Instant::now();
     let program = summary::peak_bytes().unwrap_or(0);
     let path = args.case.as_deref().expect("clap asks for it");
+    if incompressible::is_one(path) {
+        return incompressible::run(path, args, ctx, start);
+    }
     let prepared = prepare(path, &args.sets)?;
     let out = args.out.clone().unwrap_or_else(|| prepared.case.folder(&prepared.source));
     let files = Files::new(out, &prepared)?;
@@ -118,7 +122,9 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         summary::print(&prepared, &solver, &finished, &written);
     }
     if args.verify {
-        verify::verify(&prepared, &finished, ctx)?;
+        let last = finished.rows.last().expect("at least one iteration");
+        let settled = summary::oscillation(&prepared, &finished);
+        verify::verify(&prepared.case.expect, last, finished.last.orders, settled, ctx)?;
     }
     if finished.interrupted {
         return Ok(Done::Short);

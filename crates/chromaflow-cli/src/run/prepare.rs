@@ -26,7 +26,7 @@ pub struct Prepared {
 /// # Errors
 /// Status 2 with the place of what is wrong.
 pub fn prepare(path: &Path, sets: &[String]) -> CliResult<Prepared> {
-    let (source, case) = Source::read_with(path, sets)?;
+    let (source, case): (_, CaseFile) = Source::read_with(path, sets)?;
     case.check(&source)?;
     let mesh_path = case.mesh_path(&source)?;
     let mut mesh = mesh::read(&mesh_path, &case.read_options(&source)?)?;

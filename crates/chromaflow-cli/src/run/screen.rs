@@ -24,6 +24,7 @@ pub enum Goal {
 
 /// Prints progress to standard error.
 pub struct Screen {
+    columns: &'static str,
     interactive: bool,
     quiet: bool,
     goal: Goal,
@@ -34,7 +35,8 @@ pub struct Screen {
     rewriting: bool,
 }
 
-const COLUMNS: &str = "    iter    density   momentum     energy           CL           CD       CFL   linear   ms/it      left";
+/// The names of the columns.
+pub const COLUMNS: &str = "    iter    density   momentum     energy           CL           CD       CFL   linear   ms/it      left";
 /// Plain lines between two column headers.
 const PAGE: usize = 40;
 
@@ -42,6 +44,7 @@ impl Screen {
     /// A screen that is rewritten (`interactive`), or gets plain lines, or nothing.
     pub fn new(goal: Goal, interactive: bool, quiet: bool) -> Self {
         Self {
+            columns: COLUMNS,
             interactive,
             quiet,
             goal,
@@ -50,6 +53,11 @@ impl Screen {
             lines: 0,
             rewriting: false,
         }
+    }
+
+    /// With other names of the first three residuals, each ten characters wide.
+    pub fn with_columns(self, columns: &'static str) -> Self {
+        Self { columns, ..self }
     }
 
     /// Shows an iteration; `orders` is how far the density residual has fallen, `last` whether this is the end.
@@ -70,7 +78,7 @@ impl Screen {
             out.push_str("\r\x1b[2K");
         }
         if self.lines == 0 || (keep && self.lines.is_multiple_of(PAGE)) {
-            let _ = writeln!(out, "{COLUMNS}");
+            let _ = writeln!(out, "{}", self.columns);
         }
         out.push_str(&self.line(row, orders));
         if keep {

@@ -79,7 +79,8 @@ pub fn oscillation(prepared: &Prepared, finished: &Finished) -> Option<(Oscillat
     Some((found, found.strouhal(unsteady.dt, config.reference.length, config.freestream.mach)))
 }
 
-fn forces(f: &Forces) -> Value {
+/// Forces by marker, split into pressure and friction.
+pub fn forces(f: &Forces) -> Value {
     let part = |c: &Coefficients| json!({ "cl": c.cl, "cd": c.cd, "cm": c.cm, "force": c.force, "moment": c.moment });
     let markers: serde_json::Map<String, Value> = f
         .markers
@@ -118,9 +119,21 @@ pub fn print(prepared: &Prepared, solver: &FlowSolver, finished: &Finished, writ
         duration(finished.seconds),
         peak_bytes().map_or_else(|| "memory unknown".to_owned(), bytes)
     );
+    let times = solver.times();
+    let settled = oscillation(prepared, finished);
+    print_tables(&last.forces, settled, &times.components(), times.total, written);
+}
+
+/// Prints the forces of every wall, what an unsteady run settled to, where the time went, what was written.
+pub fn print_tables(
+    f: &Forces,
+    settled: Option<(Oscillation, f64)>,
+    components: &[(&str, f64)],
+    total: f64,
+    written: &[PathBuf],
+) {
     println!("\n{:20} {:>12} {:>12} {:>12}", "", "CL", "CD", "CM");
     let line = |name: &str, c: &Coefficients| println!("{name:20} {:12.7} {:12.7} {:12.7}", c.cl, c.cd, c.cm);
-    let f = &last.forces;
     for m in &f.markers {
         line(&format!("{} pressure", m.name), &m.pressure);
         if m.viscous.force != [0.0; 3] {
@@ -128,18 +141,17 @@ pub fn print(prepared: &Prepared, solver: &FlowSolver, finished: &Finished, writ
         }
     }
     line("total", &f.total);
-    if let Some((o, strouhal)) = oscillation(prepared, finished) {
+    if let Some((o, strouhal)) = settled {
         println!(
             "\nover the last {} periods: mean CL {:.5}, mean CD {:.5}, amplitude of CL {:.5}, Strouhal number {strouhal:.4}",
             o.periods, o.mean_cl, o.mean_cd, o.cl_amplitude
         );
     }
-    let times = solver.times();
     println!("\n{:14} {:>10} {:>7}", "component", "seconds", "share");
-    for (name, seconds) in times.components() {
-        println!("{name:14} {seconds:10.3} {:6.1}%", 100.0 * seconds / times.total.max(1e-9));
+    for (name, seconds) in components {
+        println!("{name:14} {seconds:10.3} {:6.1}%", 100.0 * seconds / total.max(1e-9));
     }
-    println!("{:14} {:10.3}", "march", times.total);
+    println!("{:14} {total:10.3}", "march");
     let files: Vec<_> = written.iter().filter_map(|p| p.file_name()?.to_str()).collect();
     if let Some(folder) = written.first().and_then(|p| p.parent()) {
         println!("\n{}: {}", folder.display(), files.join(", "));

@@ -1,0 +1,497 @@
+//! Case files of incompressible flow: those with a section `[incompressible]`. Sections that both kinds of case have are
+//! written alike.
+
+use crate::case::{CaseSection, ExpectSection, LiftAxis, MarchSection, Mode, OutputSection, Source};
+use crate::error::CliResult;
+use chromaflow::factor::block_ilu::{BlockIluOptions, FactorStorage};
+use chromaflow_flow::config as flow;
+use chromaflow_flow::incompressible::config::{Fluid, Implicit, Reference, Space};
+use chromaflow_flow::incompressible::{Boundary, Config, Given, Scalar, WallScalar};
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A case of incompressible flow.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct IncompressibleCase {
+    /// What the case is.
+    pub case: CaseSection,
+    /// The structured grid.
+    pub grid: GridSection,
+    /// The fluid and what it carries.
+    pub incompressible: FluidSection,
+    /// How forces are made into coefficients.
+    pub reference: ReferenceSection,
+    /// Boundary condition of each marker.
+    pub boundary: BTreeMap<String, BoundarySpec>,
+    /// Discretization in space.
+    pub numerics: NumericsSection,
+    /// The march, as in other cases.
+    pub march: MarchSection,
+    /// Block ILU(0).
+    pub linear: LinearSection,
+    /// What is written, as in other cases.
+    pub output: OutputSection,
+    /// Stored results.
+    pub expect: ExpectSection,
+}
+
+/// Where the grid comes from: a PLOT3D file with its neutral map file, or a generator; then cuts and periodic sides.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GridSection {
+    /// PLOT3D file, relative to the case file or in the data folder.
+    pub file: PathBuf,
+    /// Neutral map file; empty: the PLOT3D file's name with `.nmf`.
+    pub nmf: PathBuf,
+    /// A built-in grid.
+    pub generate: Option<Generate>,
+    /// Cuts, one after another: block, axis (0 to 2), node.
+    pub split: Vec<[usize; 3]>,
+}
+
+/// A built-in grid.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, tag = "kind", rename_all = "snake_case")]
+pub enum Generate {
+    /// A square cavity: `wall` (three sides), `lid`.
+    Cavity {
+        /// Cells along x and y.
+        cells: [usize; 2],
+        /// How strongly points are drawn to the walls.
+        #[serde(default)]
+        clustering: f64,
+    },
+    /// A box: `xmin`, `xmax`, `ymin`, `ymax`, `zmin`, `zmax`.
+    Box {
+        /// Cells along x, y, z.
+        cells: [usize; 3],
+        /// Lengths.
+        size: [f64; 3],
+        /// Displacement of the points inside over the lengths.
+        #[serde(default)]
+        wave: f64,
+    },
+    /// An O-grid around a cylinder of diameter 1: `cylinder`, `farfield`.
+    Cylinder {
+        /// Cells around and away.
+        cells: [usize; 2],
+        /// Distance of the outer boundary, in diameters.
+        radius: f64,
+        /// Ratio of neighboring cell heights.
+        growth: f64,
+    },
+}
+
+/// The fluid and what it carries.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FluidSection {
+    /// Kinematic viscosity.
+    pub viscosity: f64,
+    /// Artificial compressibility.
+    pub compressibility: f64,
+    /// Initial velocity.
+    pub velocity: [f64; 3],
+    /// Initial pressure.
+    pub pressure: f64,
+    /// What the flow carries.
+    pub scalars: Vec<ScalarSection>,
+}
+
+impl Default for FluidSection {
+    fn default() -> Self {
+        let d = Fluid::default();
+        Self {
+            viscosity: d.viscosity,
+            compressibility: d.compressibility,
+            velocity: [0.0; 3],
+            pressure: 0.0,
+            scalars: Vec::new(),
+        }
+    }
+}
+
+/// A scalar that the flow carries.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScalarSection {
+    /// Its name.
+    pub name: String,
+    /// Diffusivity.
+    pub diffusivity: f64,
+    /// Force per volume and unit of the scalar over its reference.
+    pub buoyancy: [f64; 3],
+    /// Where it drives nothing, and starts.
+    pub reference: f64,
+}
+
+/// How forces are made into coefficients.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReferenceSection {
+    /// Velocity.
+    pub velocity: f64,
+    /// Area.
+    pub area: f64,
+    /// Length of moments.
+    pub length: f64,
+    /// Point about which moments are taken.
+    pub moment_center: [f64; 3],
+    /// Axis along which lift points; drag points along x.
+    pub lift_axis: LiftAxis,
+}
+
+impl Default for ReferenceSection {
+    fn default() -> Self {
+        let d = Reference::default();
+        Self {
+            velocity: d.velocity,
+            area: d.area,
+            length: d.length,
+            moment_center: d.center,
+            lift_axis: LiftAxis::Auto,
+        }
+    }
+}
+
+/// Discretization in space.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NumericsSection {
+    /// 1 or 2.
+    pub order: u8,
+    /// Weight of the central difference in the reconstruction.
+    pub kappa: f64,
+    /// Van Albada's limiter.
+    pub limited: bool,
+}
+
+impl Default for NumericsSection {
+    fn default() -> Self {
+        let d = Space::default();
+        Self { order: 2, kappa: d.kappa, limited: d.limited }
+    }
+}
+
+/// Block ILU(0).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LinearSection {
+    /// Most correction steps.
+    pub corrections: usize,
+    /// They end when the linear residual has fallen by this factor.
+    pub reduction: f64,
+    /// How the factors' off-diagonal blocks are stored.
+    pub factors: Factors,
+}
+
+/// How the factors' off-diagonal blocks are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Factors {
+    /// Single precision.
+    #[default]
+    F32,
+    /// Double precision.
+    F64,
+}
+
+impl Default for LinearSection {
+    fn default() -> Self {
+        let d = Implicit::default();
+        Self { corrections: d.corrections, reduction: d.reduction, factors: Factors::F32 }
+    }
+}
+
+/// A boundary condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// No slip, at rest or moving.
+    Wall,
+    /// Velocity given.
+    Inflow,
+    /// Pressure given.
+    Outflow,
+    /// A plane of symmetry, or a wall with slip.
+    Symmetry,
+    /// A state far away, by characteristics.
+    Farfield,
+}
+
+/// How an inflow's velocity varies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// Not at all.
+    #[default]
+    Uniform,
+    /// A parabola along each direction in which the marker extends, with the given velocity at its middle.
+    Parabolic,
+}
+
+/// A boundary condition with its parameters; a word alone stands for one without.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoundarySpec(Table);
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    kind: Kind,
+    velocity: Option<[f64; 3]>,
+    profile: Option<Profile>,
+    pressure: Option<f64>,
+    #[serde(default)]
+    scalars: BTreeMap<String, f64>,
+}
+
+impl<'de> Deserialize<'de> for BoundarySpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct WordOrTable;
+        impl<'de> Visitor<'de> for WordOrTable {
+            type Value = Table;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a boundary condition: a word such as \"wall\", or a table with `kind`")
+            }
+            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Table, E> {
+                let kind = Kind::deserialize(StrDeserializer::new(word))?;
+                let scalars = BTreeMap::new();
+                Ok(Table { kind, velocity: None, profile: None, pressure: None, scalars })
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Table, A::Error> {
+                Table::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+        deserializer.deserialize_any(WordOrTable).map(Self)
+    }
+}
+
+/// Where a marker is: lowest and highest coordinates.
+pub type Extent = [[f64; 3]; 2];
+
+impl BoundarySpec {
+    /// The solver's condition. `extent` is the marker's; `planar` the axis along which nothing happens.
+    fn boundary(
+        &self,
+        fluid: &FluidSection,
+        extent: Extent,
+        planar: Option<usize>,
+    ) -> Result<Boundary, String> {
+        let Table { kind, velocity, profile, pressure, scalars } = &self.0;
+        if let Some(name) = scalars.keys().find(|name| !fluid.scalars.iter().any(|s| s.name == **name)) {
+            return Err(format!("`{name}` is none of the scalars of [incompressible]"));
+        }
+        let takes = |name: &str, there: bool, kinds: &[Kind]| {
+            if there && !kinds.contains(kind) {
+                Err(format!("this condition has no parameter `{name}`"))
+            } else {
+                Ok(())
+            }
+        };
+        takes("velocity", velocity.is_some(), &[Kind::Wall, Kind::Inflow, Kind::Farfield])?;
+        takes("profile", profile.is_some(), &[Kind::Inflow])?;
+        takes("pressure", pressure.is_some(), &[Kind::Outflow, Kind::Farfield])?;
+        takes("scalars", !scalars.is_empty(), &[Kind::Wall, Kind::Inflow, Kind::Farfield])?;
+        let value = |s: &ScalarSection| scalars.get(&s.name).copied();
+        let carried = || fluid.scalars.iter().map(|s| value(s).unwrap_or(s.reference));
+        let need = |name: &str| format!("`{name}` is missing: this condition needs it");
+        Ok(match kind {
+            Kind::Wall => Boundary::Wall {
+                velocity: velocity.unwrap_or_default(),
+                scalars: fluid
+                    .scalars
+                    .iter()
+                    .map(|s| value(s).map_or(WallScalar::NoFlux, WallScalar::Value))
+                    .collect(),
+            },
+            Kind::Inflow => {
+                let velocity = velocity.ok_or_else(|| need("velocity"))?;
+                let carried: Vec<f64> = carried().collect();
+                match profile.unwrap_or_default() {
+                    Profile::Uniform => {
+                        Boundary::Inflow(Given::Same(velocity.into_iter().chain(carried).collect()))
+                    }
+                    Profile::Parabolic => Boundary::Inflow(Given::By(Arc::new(move |x, _| {
+                        let factor = parabola(x, extent, planar);
+                        velocity.into_iter().map(|v| v * factor).chain(carried.iter().copied()).collect()
+                    }))),
+                }
+            }
+            Kind::Outflow => Boundary::Outflow { pressure: pressure.unwrap_or(fluid.pressure) },
+            Kind::Symmetry => Boundary::Symmetry,
+            Kind::Farfield => {
+                let velocity = velocity.unwrap_or(fluid.velocity);
+                let state = [pressure.unwrap_or(fluid.pressure)].into_iter().chain(velocity);
+                Boundary::Farfield(state.chain(carried()).collect())
+            }
+        })
+    }
+}
+
+/// 4 s (1 - s) along each direction in which the marker extends, s from 0 to 1.
+fn parabola(x: [f64; 3], [low, high]: Extent, planar: Option<usize>) -> f64 {
+    let largest = (0..3).map(|d| high[d] - low[d]).fold(0.0, f64::max);
+    (0..3)
+        .filter(|&d| Some(d) != planar && high[d] - low[d] > 1e-6 * largest)
+        .map(|d| (x[d] - low[d]) * (high[d] - x[d]) * 4.0 / (high[d] - low[d]).powi(2))
+        .product()
+}
+
+impl IncompressibleCase {
+    /// The solver's configuration for a grid with these markers.
+    ///
+    /// # Errors
+    /// A value that makes no sense, with its key.
+    pub fn config(
+        &self,
+        source: &Source,
+        markers: &[(String, Extent)],
+        planar: Option<usize>,
+    ) -> CliResult<Config> {
+        self.check(source)?;
+        let (f, m, r) = (&self.incompressible, &self.march, &self.reference);
+        let mut boundaries = BTreeMap::new();
+        for (name, spec) in &self.boundary {
+            let at = ["boundary", name.as_str()];
+            let Some((_, extent)) = markers.iter().find(|m| m.0 == *name) else {
+                let list = markers.iter().map(|m| m.0.as_str()).collect::<Vec<_>>().join(", ");
+                return Err(
+                    source.error(&at, &format!("the grid has no marker `{name}` (its markers: {list})"))
+                );
+            };
+            let boundary = spec.boundary(f, *extent, planar).map_err(|e| source.error(&at, &e))?;
+            boundaries.insert(name.clone(), boundary);
+        }
+        let lift = match r.lift_axis {
+            LiftAxis::Z => [0.0, 0.0, 1.0],
+            LiftAxis::Auto if planar.is_none() => [0.0, 0.0, 1.0],
+            _ => [0.0, 1.0, 0.0],
+        };
+        let scalar = |s: &ScalarSection| Scalar {
+            name: s.name.clone(),
+            diffusivity: s.diffusivity,
+            buoyancy: s.buoyancy,
+            reference: s.reference,
+        };
+        Ok(Config {
+            fluid: Fluid {
+                viscosity: f.viscosity,
+                compressibility: f.compressibility,
+                scalars: f.scalars.iter().map(scalar).collect(),
+            },
+            boundaries,
+            initial: [f.pressure].into_iter().chain(f.velocity).collect(),
+            space: Space {
+                second_order: self.numerics.order == 2,
+                kappa: self.numerics.kappa,
+                limited: self.numerics.limited,
+            },
+            implicit: Implicit {
+                cfl: flow::Cfl {
+                    start: m.cfl_start,
+                    min: m.cfl_min,
+                    max: m.cfl_max,
+                    growth: m.cfl_growth,
+                    adaptive: m.cfl_adaptive,
+                },
+                ilu: BlockIluOptions {
+                    storage: match self.linear.factors {
+                        Factors::F32 => FactorStorage::F32,
+                        Factors::F64 => FactorStorage::F64,
+                    },
+                    ..BlockIluOptions::default()
+                },
+                corrections: self.linear.corrections,
+                reduction: self.linear.reduction,
+            },
+            time: match m.mode {
+                Mode::Steady => {
+                    flow::Time::Steady(flow::Steady { iterations: m.iterations, orders: m.residual_drop })
+                }
+                Mode::Unsteady => flow::Time::Unsteady(flow::Unsteady {
+                    dt: m.dt,
+                    steps: m.steps,
+                    subiterations: m.subiterations,
+                    orders: m.subiteration_drop,
+                }),
+            },
+            reference: Reference {
+                velocity: r.velocity,
+                area: r.area,
+                length: r.length,
+                center: r.moment_center,
+                drag: [1.0, 0.0, 0.0],
+                lift,
+            },
+        })
+    }
+
+    fn check(&self, source: &Source) -> CliResult<()> {
+        let (m, r) = (&self.march, &self.reference);
+        let fail = |keys: &[&str], value: f64, expected: &str| {
+            Err(source.error(keys, &format!("{} is {value}: expected {expected}", keys[1])))
+        };
+        let positive = [
+            ("reference", "velocity", r.velocity),
+            ("reference", "area", r.area),
+            ("reference", "length", r.length),
+            ("incompressible", "compressibility", self.incompressible.compressibility),
+            ("march", "dt", m.dt),
+            ("march", "cfl_start", m.cfl_start),
+            ("march", "cfl_min", m.cfl_min),
+            ("march", "cfl_max", m.cfl_max),
+            ("march", "residual_drop", m.residual_drop),
+            ("march", "subiteration_drop", m.subiteration_drop),
+        ];
+        for (section, key, value) in positive {
+            if !(value > 0.0 && value.is_finite()) {
+                return fail(&[section, key], value, "a positive number");
+            }
+        }
+        let n = self.numerics;
+        if !(1..=2).contains(&n.order) {
+            return fail(&["numerics", "order"], n.order.into(), "1 or 2");
+        }
+        if !(-1.0..=1.0).contains(&n.kappa) {
+            return fail(&["numerics", "kappa"], n.kappa, "between -1 and 1");
+        }
+        if !(m.cfl_growth >= 1.0 && m.cfl_growth.is_finite()) {
+            return fail(&["march", "cfl_growth"], m.cfl_growth, "1 or more");
+        }
+        if m.cfl_start > m.cfl_max {
+            return fail(&["march", "cfl_start"], m.cfl_start, "at most cfl_max");
+        }
+        // Keys that other cases have, and that mean nothing here, are not passed over in silence.
+        let d = MarchSection::default();
+        let idle = [
+            ("march", "first_order_iterations", m.first_order_iterations != d.first_order_iterations),
+            ("march", "max_change", m.max_change != d.max_change),
+            ("output", "cuts", !self.output.cuts.is_empty()),
+        ];
+        for (section, key, used) in idle {
+            if used {
+                return Err(source.error(&[section, key], "incompressible cases have no use for this key"));
+            }
+        }
+        let mut names: Vec<&str> = Vec::new();
+        for s in &self.incompressible.scalars {
+            if s.name.is_empty()
+                || ["pressure", "velocity"].contains(&s.name.as_str())
+                || names.contains(&&*s.name)
+            {
+                return Err(source.error(
+                    &["incompressible", "scalars"],
+                    &format!("a scalar is called `{}`: expected a name of its own", s.name),
+                ));
+            }
+            names.push(&s.name);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! What case files say, and what is wrong with them.
+
+use super::case::IncompressibleCase;
+use super::*;
+use chromaflow_flow::incompressible::Boundary;
+use chromaflow_flow::incompressible::{Given, WallScalar};
+
+const CASE: &str = r#"
+[grid]
+generate = { kind = "box", cells = [6, 5, 1], size = [2.0, 1.0, 1.0] }
+split = [[0, 0, 2]]
+[incompressible]
+viscosity = 0.1
+scalars = [{ name = "temperature", diffusivity = 0.2, buoyancy = [0.0, 1.0, 0.0], reference = 0.5 }]
+[boundary]
+xmin = { kind = "inflow", velocity = [2.0, 0.0, 0.0], profile = "parabolic" }
+xmax = "outflow"
+ymin = { kind = "wall", scalars = { temperature = 1.0 } }
+ymax = { kind = "wall", velocity = [0.5, 0.0, 0.0] }
+zmin = "symmetry"
+zmax = "symmetry"
+"#;
+
+fn read(text: &str) -> Result<Config, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.toml");
+    std::fs::write(&path, text).unwrap();
+    assert!(is_one(&path));
+    let read = || {
+        let (source, case): (_, IncompressibleCase) = Source::read_with(&path, &[])?;
+        let grid = grid::make(&source, &case.grid)?;
+        case.config(&source, &grid::markers(&grid), grid.planar_axis())
+    };
+    read().map_err(|e: CliError| e.to_string())
+}
+
+#[test]
+fn a_case_file_is_the_solvers_configuration() {
+    let config = read(CASE).unwrap();
+    assert_eq!((config.fluid.viscosity, config.fluid.scalars[0].diffusivity), (0.1, 0.2));
+    let Boundary::Inflow(Given::By(inflow)) = &config.boundaries["xmin"] else { panic!("a profile") };
+    assert_eq!(inflow([0.0, 0.5, 0.3], 0.0), [2.0, 0.0, 0.0, 0.5], "the peak, the reference");
+    assert_eq!(inflow([0.0, 0.25, 0.3], 0.0)[0], 1.5, "3/4 of the peak");
+    let Boundary::Wall { velocity, scalars } = &config.boundaries["ymax"] else { panic!("a wall") };
+    assert_eq!((velocity[0], scalars[0]), (0.5, WallScalar::NoFlux));
+    let Boundary::Wall { scalars, .. } = &config.boundaries["ymin"] else { panic!("a wall") };
+    assert_eq!(scalars[0], WallScalar::Value(1.0));
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    for (from, to, expect) in [
+        ("viscosity", "viscosty", "did you mean `viscosity`?"),
+        ("\"outflow\"", "\"outflw\"", "did you mean `outflow`?"),
+        ("velocity = [2.0, 0.0, 0.0], ", "", "`velocity` is missing"),
+        ("{ temperature = 1.0 }", "{ heat = 1.0 }", "`heat` is none of the scalars"),
+        ("xmax =", "outlet =", "the grid has no marker `outlet`"),
+        ("[0, 0, 2]", "[0, 0, 6]", "cannot cut block 0"),
+        ("cells = [6, 5, 1]", "cells = [6, 0, 1]", "one or more along each axis"),
+        ("[boundary]", "[march]\nmax_change = 0.5\n[boundary]", "no use for this key"),
+        ("[boundary]", "[numerics]\norder = 3\n[boundary]", "order is 3: expected 1 or 2"),
+        ("name = \"temperature\"", "name = \"pressure\"", "expected a name of its own"),
+    ] {
+        assert!(CASE.contains(from), "{from}");
+        let error = read(&CASE.replacen(from, to, 1)).unwrap_err();
+        assert!(error.contains(expect), "{error}");
+        assert!(error.contains("a.toml"), "{error}");
+    }
+}
+
+#[test]
+fn columns_are_as_wide_as_their_numbers() {
+    assert_eq!(COLUMNS.len(), super::super::screen::COLUMNS.len());
+}
