@@ -5,6 +5,7 @@ use crate::case::{
 };
 use crate::context::Context;
 use crate::error::{CliResult, Done};
+use crate::run::incompressible;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -191,7 +192,36 @@ const REFERENCES: &[Reference] = &[
         year: 1952,
         used: |c| c.march.mode == Mode::Unsteady,
     },
+    Reference {
+        key: "chorin1967",
+        kind: "article",
+        what: "artificial compressibility",
+        authors: "A. J. Chorin",
+        title: "A numerical method for solving incompressible viscous flow problems",
+        place: "Journal of Computational Physics 2",
+        year: 1967,
+        used: |_| false,
+    },
+    Reference {
+        key: "rogers1990",
+        kind: "article",
+        what: "upwind fluxes and subiterations of incompressible flow",
+        authors: "S. E. Rogers and D. Kwak",
+        title: "Upwind differencing scheme for the time-accurate incompressible Navier-Stokes equations",
+        place: "AIAA Journal 28",
+        year: 1990,
+        used: |_| false,
+    },
 ];
+
+/// What every case of incompressible flow uses.
+const INCOMPRESSIBLE: [&str; 3] = ["chorin1967", "rogers1990", "luo2015"];
+
+/// [`of_case`] for a case of incompressible flow.
+pub fn of_incompressible() -> serde_json::Value {
+    let used = REFERENCES.iter().filter(|r| INCOMPRESSIBLE.contains(&r.key));
+    used.map(|r| json!({ "key": r.key, "for": r.what, "text": text(r) })).collect()
+}
 
 /// The relaxation or factorization that a case's linear method works with.
 fn relaxation(case: &CaseFile) -> PrecondName {
@@ -226,8 +256,16 @@ fn bibtex(r: &Reference) -> String {
 /// # Errors
 /// A case file that cannot be read.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
-    let case = args.case.as_deref().map(Source::read).transpose()?.map(|(_, case)| case);
-    let used: Vec<_> = REFERENCES.iter().filter(|r| case.as_ref().is_none_or(|c| (r.used)(c))).collect();
+    let path = args.case.as_deref();
+    let incompressible = path.is_some_and(incompressible::is_one);
+    let other = path.filter(|_| !incompressible);
+    let case = other.map(Source::read).transpose()?.map(|(_, case)| case);
+    let is_used = |r: &&Reference| match &case {
+        _ if incompressible => INCOMPRESSIBLE.contains(&r.key),
+        Some(case) => (r.used)(case),
+        None => true,
+    };
+    let used: Vec<_> = REFERENCES.iter().filter(is_used).collect();
     for r in &used {
         if args.bibtex {
             println!("{}\n", bibtex(r));

@@ -40,6 +40,14 @@ pub fn is_one(path: &Path) -> bool {
     })
 }
 
+/// Reads a case file, makes its grid, checks everything but the solver's own set-up.
+///
+/// # Errors
+/// Status 2 with the place of what is wrong.
+pub fn check(path: &Path) -> CliResult<()> {
+    prepare(path, &[], None).map(|_| ())
+}
+
 /// The history of a run of this kind; nothing where the file is of another.
 ///
 /// # Errors
@@ -86,12 +94,12 @@ struct Finished {
     seconds: f64,
 }
 
-fn prepare(path: &Path, args: &Args) -> CliResult<Prepared> {
-    let (source, case): (_, IncompressibleCase) = Source::read_with(path, &args.sets)?;
+fn prepare(path: &Path, sets: &[String], out: Option<&Path>) -> CliResult<Prepared> {
+    let (source, case): (_, IncompressibleCase) = Source::read_with(path, sets)?;
     let grid = grid::make(&source, &case.grid)?;
     let planar = grid.planar_axis();
     let config = case.config(&source, &grid::markers(&grid), planar)?;
-    let folder = args.out.clone().unwrap_or_else(|| case.output.folder_of(&source));
+    let folder = out.map_or_else(|| case.output.folder_of(&source), Path::to_path_buf);
     let mesh = grid.to_mesh();
     Ok(Prepared { source, case, grid, config, mesh, centers: Mesh::default(), folder })
 }
@@ -174,7 +182,7 @@ pub fn run(path: &Path, args: &Args, ctx: &Context, start: Instant) -> CliResult
             "--backend cuda: incompressible flow runs on the CPU only so far; use --backend cpu",
         ));
     }
-    let mut prepared = prepare(path, args)?;
+    let mut prepared = prepare(path, &args.sets, args.out.as_deref())?;
     std::fs::create_dir_all(&prepared.folder).map_err(|e| {
         let folder = prepared.folder.display();
         CliError::environment(format!("cannot make the output folder {folder}: {e}"))

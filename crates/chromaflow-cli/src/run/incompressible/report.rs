@@ -3,6 +3,7 @@
 use super::super::summary::{forces, peak_bytes, print_tables};
 use super::super::{bytes, duration};
 use super::{Finished, Prepared};
+use crate::cite;
 use crate::context::Context;
 use crate::error::{CliResult, Done};
 use chromaflow_flow::incompressible::{BadCell, Solver};
@@ -109,7 +110,12 @@ pub fn json(prepared: &Prepared, solver: &Solver, finished: &Finished, ctx: &Con
             "backend": "cpu",
         },
         "bad_cell": last.bad.as_ref().map(bad_cell),
+        "oscillation": prepared.settled(&finished.rows).map(|(o, strouhal)| json!({
+            "mean_cl": o.mean_cl, "mean_cd": o.mean_cd, "cl_amplitude": o.cl_amplitude,
+            "strouhal": strouhal, "periods": o.periods,
+        })),
         "versions": { "chromaflow": env!("CARGO_PKG_VERSION") },
+        "references": cite::of_incompressible(),
     })
 }
 
