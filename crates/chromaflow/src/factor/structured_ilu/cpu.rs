@@ -350,6 +350,15 @@ impl<Z: Size> Kernel for Pass<'_, Z> {
             let x = x[line.block as usize].get();
             let (first, [step_k, step_j]) = a.line(line, backward);
             let ni = a.dims[0];
+            if Z::KNOWN != 0 && Z::KNOWN <= S::F64::LANES {
+                match b {
+                    Some(b) => {
+                        small_forward::<S::F64, Z>(a, first, [step_k, step_j], b[line.block as usize], x);
+                    }
+                    None => small_backward::<S::F64, Z>(a, first, [step_k, step_j], x),
+                }
+                continue;
+            }
             for n in 0..ni {
                 let i = if backward { ni - 1 - n } else { n };
                 let cell = first + i;
@@ -383,6 +392,98 @@ impl<Z: Size> Kernel for Pass<'_, Z> {
                 }
             }
         }
+    }
+}
+
+/// How many cells ahead of their use blocks are asked for in the passes.
+const CELLS_AHEAD: usize = 6;
+
+/// Asks for `count` values.
+#[inline(always)]
+unsafe fn prefetch_blocks<V: Vector>(at: *const f64, count: usize) {
+    for line in (0..count).step_by(8) {
+        V::prefetch(at.wrapping_add(line));
+    }
+}
+
+/// `sum += A x`, columns taken in turn to two sums; `entry` gives an entry of x in all lanes.
+#[inline(always)]
+unsafe fn add_columns<V: Wide, Z: Size>(block: *const f64, sum: &mut [V; 2], entry: impl Fn(usize) -> V) {
+    for c in 0..Z::KNOWN {
+        sum[c % 2] = V::load(block.add(c * Z::KNOWN)).mul_add(entry(c), sum[c % 2]);
+    }
+}
+
+/// An entry of a vector in all lanes.
+#[inline(always)]
+unsafe fn entry_of<V: Wide>(v: V, c: usize) -> V {
+    v.permute(V::index(&[c as u8; 16]))
+}
+
+/// [`Pass`] over one line where a block row fits a vector: what a cell needs of the one before stays in registers.
+#[inline(always)]
+unsafe fn small_forward<V: Wide, Z: Size>(
+    a: &Cells<'_>,
+    first: usize,
+    steps: [usize; 2],
+    b: &[f64],
+    x: *mut f64,
+) {
+    let (nb, q, rows) = (Z::KNOWN, Z::KNOWN * Z::KNOWN, V::first(Z::KNOWN));
+    let mut before = V::zero();
+    for cell in first..first + a.dims[0] {
+        let (blocks, inverse) = (a.lower.add(3 * cell * q), a.inverse.add(cell * q));
+        prefetch_blocks::<V>(blocks.wrapping_add(3 * CELLS_AHEAD * q), 3 * q);
+        prefetch_blocks::<V>(inverse.wrapping_add(CELLS_AHEAD * q), q);
+        let mut sum = [V::zero(); 2];
+        for (s, step) in steps.into_iter().enumerate() {
+            if step > 0 {
+                let other = x.cast_const().add((cell - step) * nb);
+                add_columns::<V, Z>(blocks.add(s * q), &mut sum, |c| V::splat(*other.add(c)));
+            }
+        }
+        if cell > first {
+            add_columns::<V, Z>(blocks.add(2 * q), &mut sum, |c| entry_of(before, c));
+        }
+        let b = V::load_first(b.as_ptr().add(cell * nb), rows);
+        let right = sum[0].add(sum[1]).mul_add(V::splat(-1.0), b);
+        let mut sum = [V::zero(); 2];
+        add_columns::<V, Z>(inverse, &mut sum, |c| entry_of(right, c));
+        before = sum[0].add(sum[1]);
+        before.store_first(x.add(cell * nb), rows);
+    }
+}
+
+/// The same backward.
+#[inline(always)]
+unsafe fn small_backward<V: Wide, Z: Size>(
+    a: &Cells<'_>,
+    first: usize,
+    [step_k, step_j]: [usize; 2],
+    x: *mut f64,
+) {
+    let (nb, q, rows) = (Z::KNOWN, Z::KNOWN * Z::KNOWN, V::first(Z::KNOWN));
+    let mut before = V::zero();
+    for cell in (first..first + a.dims[0]).rev() {
+        let (blocks, inverse) = (a.upper.add(3 * cell * q), a.inverse.add(cell * q));
+        prefetch_blocks::<V>(blocks.wrapping_sub(3 * CELLS_AHEAD * q), 3 * q);
+        prefetch_blocks::<V>(inverse.wrapping_sub(CELLS_AHEAD * q), q);
+        let mut sum = [V::zero(); 2];
+        for (s, step) in [(2, step_k), (1, step_j)] {
+            if step > 0 {
+                let other = x.cast_const().add((cell + step) * nb);
+                add_columns::<V, Z>(blocks.add(s * q), &mut sum, |c| V::splat(*other.add(c)));
+            }
+        }
+        if cell + 1 < first + a.dims[0] {
+            add_columns::<V, Z>(blocks, &mut sum, |c| entry_of(before, c));
+        }
+        let right = sum[0].add(sum[1]);
+        let mut sum = [V::zero(); 2];
+        add_columns::<V, Z>(inverse, &mut sum, |c| entry_of(right, c));
+        let own = V::load_first(x.add(cell * nb), rows);
+        before = sum[0].add(sum[1]).mul_add(V::splat(-1.0), own);
+        before.store_first(x.add(cell * nb), rows);
     }
 }
 
