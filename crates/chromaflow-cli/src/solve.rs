@@ -3,14 +3,16 @@
 use crate::context::{Context, ensure_writable};
 use crate::error::{CliError, CliResult, Done};
 use chromaflow::files::{AtomicFile, FileError};
+use chromaflow::gpu::GpuError;
 use chromaflow::krylov::Solve;
-use chromaflow::order::{ColoringMethod, VertexOrder};
+use chromaflow::order::{ColoringMethod, PlanReport, VertexOrder};
 use chromaflow::relax::Direction;
-use chromaflow::solver::{BlockLayout, Method, PreconditionerKind, SetReport, SolverError};
+use chromaflow::solver::{BlockLayout, Method, PreconditionerKind, SetReport, SolverCuda, SolverError};
 use chromaflow::sparse::io::{
     BlockSizeFrom, MatrixFile, MatrixFileError, read_matrix, read_vector, write_vector,
 };
 use chromaflow::{Policy, Solver, SolverOptions, Team, vector};
+use chromaflow_device::cuda::Gpu;
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -108,10 +110,6 @@ fn parse_coloring(s: &str) -> Result<ColoringMethod, String> {
 /// # Errors
 /// Bad input (status 2) or an unwritable result (status 3).
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
-    if ctx.gpu().is_some() {
-        let text = "--backend cuda: `solve` runs on the CPU only so far; use --backend cpu";
-        return Err(CliError::environment(text.to_owned()));
-    }
     for path in [&args.solution, &args.history].into_iter().flatten() {
         ensure_writable(path)?;
     }
@@ -133,22 +131,13 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     }
     let (b, known) = right_hand_side(args, &file, ctx)?;
     let options = args.options();
-    let start = Instant::now();
     let team = Arc::clone(ctx.team());
-    let in_file = |e: SolverError| CliError::input(format!("{}: {e}", args.matrix.display()));
-    let mut solver =
-        Solver::with_pattern(Arc::clone(&team), file.matrix.pattern(), nb, options).map_err(in_file)?;
-    let symbolic_s = start.elapsed().as_secs_f64();
-    let start = Instant::now();
-    let set = solver.set_values(file.matrix.values(), BlockLayout::ColumnMajor).map_err(in_file)?;
-    let numeric_s = start.elapsed().as_secs_f64();
-    if ctx.talk() {
-        say_setup(&solver, &set);
-    }
-    let start = Instant::now();
     let mut x = vec![0.0; b.len()];
-    let solve = solver.solve(&b, &mut x).map_err(in_file)?;
-    let solve_s = start.elapsed().as_secs_f64();
+    let done = match ctx.gpu() {
+        None => on_cpu(args, &file, &team, (&b, &mut x), ctx)?,
+        Some(gpu) => on_gpu(args, &file, &team, gpu, (&b, &mut x), ctx)?,
+    };
+    let Solved { solve, order, pivoted, bytes, symbolic_s, numeric_s, solve_s } = done;
     let norm = |v: &[f64]| vector::norm2(&team, v);
     let error = known.as_ref().map(|known| {
         let difference: Vec<f64> = x.iter().zip(known).map(|(x, k)| x - k).collect();
@@ -164,7 +153,6 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     if let Some(path) = &args.history {
         write_history(path, &solve.history)?;
     }
-    let order = solver.order();
     ctx.write_json(&json!({
         "outcome": solve.outcome.name(),
         "iterations": solve.iterations,
@@ -187,15 +175,81 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         "smallest_color": order.smallest,
         "bandwidth": [order.before.bandwidth, order.after.bandwidth],
         "profile": [order.before.profile, order.after.profile],
-        "pivoted_blocks": set.pivoted,
+        "pivoted_blocks": pivoted,
         "threads": team.size(),
-        "memory_bytes": solver.bytes(),
+        "memory_bytes": bytes,
+        "gpu": ctx.gpu().map(|gpu| gpu.facts().name.clone()),
         "time_s": times.symbolic + times.numeric + times.solve,
         "time": { "read_s": read_s, "symbolic_s": symbolic_s, "numeric_s": numeric_s, "solve_s": solve_s },
         "history": solve.history.iter().copied().map(finite).collect::<Vec<_>>(),
         "version": env!("CARGO_PKG_VERSION"),
     }))?;
     Ok(Done::of(solve.outcome, options.tolerance > 0.0))
+}
+
+/// A solve with what it took.
+struct Solved {
+    solve: Solve,
+    order: PlanReport,
+    pivoted: usize,
+    bytes: usize,
+    symbolic_s: f64,
+    numeric_s: f64,
+    solve_s: f64,
+}
+
+fn on_cpu(
+    args: &Args,
+    file: &MatrixFile,
+    team: &Arc<Team>,
+    (b, x): (&[f64], &mut [f64]),
+    ctx: &Context,
+) -> CliResult<Solved> {
+    let in_file = |e: SolverError| CliError::input(format!("{}: {e}", args.matrix.display()));
+    let start = Instant::now();
+    let (pattern, nb) = (file.matrix.pattern(), file.matrix.nb());
+    let mut solver = Solver::with_pattern(Arc::clone(team), pattern, nb, args.options()).map_err(in_file)?;
+    let symbolic_s = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let set = solver.set_values(file.matrix.values(), BlockLayout::ColumnMajor).map_err(in_file)?;
+    let numeric_s = start.elapsed().as_secs_f64();
+    if ctx.talk() {
+        say_setup(solver.order(), solver.options(), &set);
+    }
+    let start = Instant::now();
+    let solve = solver.solve(b, x).map_err(in_file)?;
+    let solve_s = start.elapsed().as_secs_f64();
+    let (order, bytes) = (*solver.order(), solver.bytes());
+    Ok(Solved { solve, order, pivoted: set.pivoted, bytes, symbolic_s, numeric_s, solve_s })
+}
+
+fn on_gpu(
+    args: &Args,
+    file: &MatrixFile,
+    team: &Arc<Team>,
+    gpu: &Gpu,
+    (b, x): (&[f64], &mut [f64]),
+    ctx: &Context,
+) -> CliResult<Solved> {
+    let failed = |e: GpuError| match e {
+        GpuError::Cuda(e) => CliError::environment(e.to_string()),
+        other => CliError::input(format!("{}: {other}", args.matrix.display())),
+    };
+    let start = Instant::now();
+    let stream = gpu.stream().map_err(|e| failed(e.into()))?;
+    let options = args.options();
+    let mut solver = SolverCuda::new(&stream, team, &file.matrix, options).map_err(failed)?;
+    let symbolic_s = start.elapsed().as_secs_f64();
+    let pivoted = solver.factors().pivoted;
+    if ctx.talk() {
+        say_setup(solver.order(), &options, &SetReport { pivoted, ..SetReport::default() });
+        println!("             on {}", gpu.facts().name);
+    }
+    let start = Instant::now();
+    let solve = solver.solve(b, x).map_err(failed)?;
+    let solve_s = start.elapsed().as_secs_f64();
+    let order = *solver.order();
+    Ok(Solved { solve, order, pivoted, bytes: 0, symbolic_s, numeric_s: 0.0, solve_s })
 }
 
 impl Args {
@@ -310,8 +364,7 @@ fn say_matrix(args: &Args, file: &MatrixFile) {
     );
 }
 
-fn say_setup(solver: &Solver, set: &SetReport) {
-    let (order, options) = (solver.order(), solver.options());
+fn say_setup(order: &PlanReport, options: &SolverOptions, set: &SetReport) {
     let (before, after) = (order.before, order.after);
     println!(
         "order:       bandwidth {} -> {}, profile {} -> {}",

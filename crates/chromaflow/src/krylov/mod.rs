@@ -15,6 +15,8 @@ mod tests;
 
 pub use bicgstab::BiCgStab;
 pub use gmres::Gmres;
+#[cfg(feature = "cuda")]
+pub(crate) use gmres::LeastSquares;
 pub use monitor::{Control, Solve};
 pub use operator::{Identity, LinearOperator, Preconditioner};
 pub use preconditioners::{Relaxation, Smoother};

@@ -1,11 +1,15 @@
 //! The drop-in solver for a flow code: pattern once, values often, method and precision chosen at run time.
 
+#[cfg(feature = "cuda")]
+mod cuda;
 mod layout;
 mod method;
 mod options;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "cuda")]
+pub use cuda::SolverCuda;
 pub use layout::{BlockLayout, IndexBase};
 pub use options::{Method, PreconditionerKind, SolverOptions};
 

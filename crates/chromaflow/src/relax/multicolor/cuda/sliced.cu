@@ -47,6 +47,9 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restr
 #endif
 ) {
     __shared__ Sum part[CH][SP][LANES * PAD];
+#if SP > 1
+    __shared__ Sum group_sums[CH][SP][LANES];
+#endif
     __shared__ double rs[CH][LANES];
     launch_dependents();
     const u32 t = threadIdx.x, in_cta = t / GROUP, sp = t % GROUP / LANES, lane = t % LANES;
@@ -91,6 +94,7 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restr
         for (int l = 0; l < NB; l++) d[l] = load_f64(dinv + d_at + l * LANES);
         bi = load_f64(b + (u64)k.row * NB + lane);
     }
+    const double back = unscale ? unscale[(u64)(r < k.rows ? k.row + r : 0) * unscale_stride] : 1.0;
     wait_for_predecessors();
     if (stop && *(volatile const int*)stop) return;
 
@@ -146,19 +150,17 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restr
     // Each group adds its own partial sums, then the first adds the groups'.
 #pragma unroll
     for (int l = 0; l < NB; l++) sum += part[in_cta][sp][(r * NB + l) * PAD + c];
-    __syncthreads();
-    part[in_cta][sp][lane] = sum;
+    group_sums[in_cta][sp][lane] = sum;
     __syncthreads();
     sum = 0;
     if (sp == 0) {
 #pragma unroll
-        for (int g = 0; g < SP; g++) sum += part[in_cta][g][lane];
+        for (int g = 0; g < SP; g++) sum += group_sums[in_cta][g][lane];
     }
 #else
 #pragma unroll
     for (int l = 0; l < NB; l++) sum += part[in_cta][0][(r * NB + l) * PAD + c];
 #endif
-    const double back = unscale ? unscale[(u64)(k.row + r < k.row + k.rows ? k.row + r : 0) * unscale_stride] : 1.0;
 #if MODE == 0
     if (sp == 0) rs[in_cta][lane] = bi - back * (double)sum;
     __syncthreads();

@@ -130,12 +130,16 @@ impl Tile {
             return Self::panel(nb, threads, loads, false);
         }
         if rows_each < 16 {
-            return Self::sliced(8, if wide { 1 } else { 2 }, if nb <= 6 { 8 } else { 4 }, 1);
+            return match (nb, wide) {
+                (4..=6, false) => Self::sliced(8, 3, 4, 1),
+                (..=6, _) => Self::sliced(8, if wide { 1 } else { 2 }, 8, 1),
+                _ => Self::sliced(8, if wide { 1 } else { 2 }, 4, 1),
+            };
         }
         if rows_each < 64 {
             return Self::sliced(16, if wide { 1 } else { 2 }, if nb <= 2 { 4 } else { 2 }, 1);
         }
-        if rows_each < 256 && !wide && nb <= 6 {
+        if rows_each < 96 && !wide && nb <= 6 {
             return Self::sliced(16, 3, 2, 1);
         }
         match (nb, wide) {
@@ -182,13 +186,15 @@ impl Tile {
                 tiles.push(tile);
             }
         };
-        let (chunks, splits, residents): ([usize; 2], &[usize], &[usize]) = if rows_each >= 256 {
-            ([16, 32], &[1, 2], &[1, 3, 4, 5, 6, 8])
+        let (chunks, splits, residents): (&[usize], &[usize], &[usize]) = if rows_each >= 256 {
+            (&[16, 32][..], &[1, 2], &[1, 3, 4, 5, 6, 8])
+        } else if rows_each >= 48 {
+            (&[8, 16, 32][..], &[1, 2, 4], &[1, 5])
         } else {
-            ([8, 16], &[1, 2, 4, 8], &[1])
+            (&[8, 16][..], &[1, 2, 4, 8], &[1, 2])
         };
         if nb <= 15 {
-            for (chunk, &split) in chunks.into_iter().flat_map(|c| splits.iter().map(move |s| (c, s))) {
+            for (&chunk, &split) in chunks.iter().flat_map(|c| splits.iter().map(move |s| (c, s))) {
                 for pairs in 1..=4 {
                     for &resident in residents {
                         add(Self::sliced(chunk, pairs, split, resident));
