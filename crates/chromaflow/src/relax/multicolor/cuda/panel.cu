@@ -50,7 +50,6 @@ panel(u32 first, const u32* __restrict__ row_ptr, const u32* __restrict__ start,
     __shared__ Sum part[VEC * THREADS];
     __shared__ double part_d[2 * THREADS];
     __shared__ double rs[NB];
-    launch_dependents();
     const u32 t = threadIdx.x, row = first + blockIdx.x;
     const u32 lo = row_ptr[row], blocks = row_ptr[row + 1] - lo;
     const u32 total = blocks * (NB * NB), vectors = (total + VEC - 1) / VEC, columns = blocks * NB;
@@ -90,6 +89,7 @@ panel(u32 first, const u32* __restrict__ row_ptr, const u32* __restrict__ start,
                 }
             }
         if (!waited) {
+            launch_dependents();
             wait_for_predecessors();
             if (stop && *(volatile const int*)stop) return;
             waited = true;

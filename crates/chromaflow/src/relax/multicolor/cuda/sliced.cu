@@ -51,7 +51,6 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restr
     __shared__ Sum group_sums[CH][SP][LANES];
 #endif
     __shared__ double rs[CH][LANES];
-    launch_dependents();
     const u32 t = threadIdx.x, in_cta = t / GROUP, sp = t % GROUP / LANES, lane = t % LANES;
     const u32 r = lane / NB, c = lane % NB;
     const u32 id = first + blockIdx.x * CH + in_cta;
@@ -95,6 +94,8 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restr
         bi = load_f64(b + (u64)k.row * NB + lane);
     }
     const double back = unscale ? unscale[(u64)(r < k.rows ? k.row + r : 0) * unscale_stride] : 1.0;
+    // Not earlier: what the successor loads ahead of its turn would take the memory's time from these loads.
+    launch_dependents();
     wait_for_predecessors();
     if (stop && *(volatile const int*)stop) return;
 

@@ -57,8 +57,7 @@ impl Tile {
     /// Sliced blocks with the parameters most sizes share.
     pub const fn sliced(chunk: usize, pairs: usize, split: usize, resident: usize) -> Self {
         let early = split > 1;
-        let window = if split > 1 { 128 } else { 1024 };
-        let (per_block, hint) = (1, if split > 1 { 1 } else { 2 });
+        let (per_block, hint, window) = (1, if split > 1 { 1 } else { 2 }, 1024);
         Tile::Sliced { chunk, pairs, split, per_block, resident, early, odd_first: early, hint, window }
     }
 
@@ -136,10 +135,13 @@ impl Tile {
                 _ => Self::sliced(8, if wide { 1 } else { 2 }, 4, 1),
             };
         }
+        if rows_each < 256 && !wide && (4..=6).contains(&nb) {
+            return Self::sliced(16, 3, 2, 1);
+        }
         if rows_each < 64 {
             return Self::sliced(16, if wide { 1 } else { 2 }, if nb <= 2 { 4 } else { 2 }, 1);
         }
-        if rows_each < 96 && !wide && nb <= 6 {
+        if rows_each < 256 && !wide && nb <= 3 {
             return Self::sliced(16, 3, 2, 1);
         }
         match (nb, wide) {
