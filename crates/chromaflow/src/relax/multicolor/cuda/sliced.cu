@@ -93,7 +93,10 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restr
         for (int l = 0; l < NB; l++) d[l] = load_f64(dinv + d_at + l * LANES);
         bi = load_f64(b + (u64)k.row * NB + lane);
     }
-    const double back = unscale ? unscale[(u64)(r < k.rows ? k.row + r : 0) * unscale_stride] : 1.0;
+#define BACK const double back = unscale ? unscale[(u64)(r < k.rows ? k.row + r : 0) * unscale_stride] : 1.0;
+#if SP > 1
+    BACK  // small systems wait for every load; large ones have no register to spare for it
+#endif
     // Not earlier: what the successor loads ahead of its turn would take the memory's time from these loads.
     launch_dependents();
     wait_for_predecessors();
@@ -161,6 +164,9 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restr
 #else
 #pragma unroll
     for (int l = 0; l < NB; l++) sum += part[in_cta][0][(r * NB + l) * PAD + c];
+#endif
+#if SP == 1
+    BACK
 #endif
 #if MODE == 0
     if (sp == 0) rs[in_cta][lane] = bi - back * (double)sum;
