@@ -95,6 +95,19 @@ impl<T: Zeroable + Copy> Buffer<T> {
     }
 }
 
+/// Gives memory that was freed, but kept by the allocator, back to the system, where that can be asked for (glibc): after
+/// a phase that needed much for a short time.
+pub fn give_back_freed() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        unsafe extern "C" {
+            fn malloc_trim(pad: usize) -> i32;
+        }
+        // SAFETY: touches free memory of the allocator only.
+        unsafe { malloc_trim(0) };
+    }
+}
+
 #[cfg(target_os = "linux")]
 fn advise_huge_pages(ptr: NonNull<u8>, bytes: usize) {
     unsafe extern "C" {

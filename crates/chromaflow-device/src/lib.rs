@@ -16,7 +16,7 @@ mod shared;
 pub mod stream;
 mod team;
 
-pub use buffer::Buffer;
+pub use buffer::{Buffer, give_back_freed};
 pub use clock::cpu_time;
 pub use isa::Isa;
 pub use shared::SharedSlice;

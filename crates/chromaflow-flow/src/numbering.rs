@@ -9,7 +9,10 @@ use chromaflow_device::Team;
 /// order. Of a planar mesh the plan orders the front plane; the back plane follows it in the same order.
 pub fn renumber(mesh: &Mesh, options: PlanOptions, team: &Team) -> (Mesh, Plan) {
     let pattern = neighbors(mesh);
-    let pattern = mesh.planar.map_or_else(|| pattern.clone(), |p| front_pattern(&pattern, p.nodes_2d));
+    let pattern = match mesh.planar {
+        Some(planar) => front_pattern(&pattern, planar.nodes_2d),
+        None => pattern,
+    };
     let plan =
         Plan::with_team(&pattern, &options, team).expect("the pattern of a mesh is square and symmetric");
     let mut out = mesh.clone();

@@ -94,7 +94,7 @@ pub fn mixed_cube(n: usize, jitter: f64) -> Mesh {
 fn boundary(mesh: &Mesh) -> Vec<Marker> {
     let mut faces: HashMap<Vec<u32>, Option<Vec<u32>>> = HashMap::new();
     for (kind, nodes) in crate::dual::elements(mesh) {
-        for face in crate::dual::element_faces(kind) {
+        for face in kind.faces() {
             let face: Vec<u32> = face.iter().map(|&i| nodes[i]).collect();
             let mut key = face.clone();
             key.sort_unstable();

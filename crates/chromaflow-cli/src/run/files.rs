@@ -6,6 +6,7 @@ use crate::error::{CliError, CliResult};
 use crate::plot;
 use chromaflow::files::{AtomicFile, FileError};
 use chromaflow::sparse::io::write_matrix;
+use chromaflow_device::give_back_freed;
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::output::{CutPoint, VtuOptions, wall_cut, wall_points, write_surface, write_volume};
 use history::Row;
@@ -85,6 +86,7 @@ impl Files {
             written.push(self.folder.join("surface.vtu"));
             write_surface(&written[written.len() - 1], &prepared.mesh, &fields, vtu(prepared))?;
         }
+        give_back_freed();
         let mut pictures = vec![
             ("convergence".to_owned(), plot::convergence(rows)),
             ("forces".to_owned(), plot::forces(rows)),

@@ -19,6 +19,7 @@ use crate::case;
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
 use chromaflow::Outcome;
+use chromaflow_device::give_back_freed;
 use chromaflow_flow::config::Time;
 use chromaflow_flow::march::FlowError;
 use chromaflow_flow::output::Restart;
@@ -95,10 +96,12 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         return incompressible::run(path, args, ctx, start);
     }
     let prepared = prepare(path, &args.sets)?;
+    give_back_freed();
     let out = args.out.clone().unwrap_or_else(|| prepared.case.folder(&prepared.source));
     let files = Files::new(out, &prepared)?;
     let mut solver = FlowSolver::new(&prepared.mesh, prepared.config.clone(), Arc::clone(ctx.team()))
         .map_err(|e| CliError::input(format!("{}: {e}", path.display())))?;
+    give_back_freed();
     if let Some(gpu) = ctx.gpu() {
         solver.use_gpu(gpu).map_err(|e| CliError::environment(e.to_string()))?;
     }
@@ -114,8 +117,10 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         eprintln!("{}", summary::bad_node(bad));
     }
     synced(&files, &mut solver)?;
+    let memory = solver.memory();
+    solver.release();
     let written = files.write_all(&prepared, &solver, &finished.rows)?;
-    let summary = summary::json(&prepared, &solver, &finished, ctx);
+    let summary = summary::json(&prepared, &solver, &finished, memory, ctx);
     files.write_summary(&summary)?;
     ctx.write_json(&summary)?;
     if ctx.talk() {

@@ -6,14 +6,19 @@ use crate::cite;
 use crate::context::Context;
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::config::Time;
-use chromaflow_flow::march::{BadNode, Coefficients, Forces};
+use chromaflow_flow::march::{BadNode, Coefficients, Forces, Memory};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Everything that scripts may want.
-pub fn json(prepared: &Prepared, solver: &FlowSolver, finished: &Finished, ctx: &Context) -> Value {
+/// Everything that scripts may want. `memory` is what the solver held while it marched.
+pub fn json(
+    prepared: &Prepared,
+    solver: &FlowSolver,
+    finished: &Finished,
+    memory: Memory,
+    ctx: &Context,
+) -> Value {
     let (mesh, last) = (&prepared.mesh, &finished.last);
-    let memory = solver.memory();
     let order = solver.order();
     let components: serde_json::Map<String, Value> =
         solver.times().components().into_iter().map(|(name, s)| (name.to_owned(), json!(s))).collect();

@@ -11,12 +11,10 @@ pub(crate) mod topology;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use topology::element_faces;
 #[cfg(test)]
 pub(crate) use topology::elements;
-pub use topology::{ElementKind, element_edges};
 
-use crate::mesh::{Mesh, Planar};
+use crate::mesh::{Kind, Mesh, Planar};
 use chromaflow::BlockPattern;
 use std::ops::Range;
 use std::sync::Arc;
@@ -206,7 +204,7 @@ impl Dual {
         sum.iter().zip(&size).map(|(s, &a)| norm(*s) / a).fold(0.0, f64::max)
     }
 
-    fn add_element(&mut self, mesh: &Mesh, kind: ElementKind, nodes: &[u32]) {
+    fn add_element(&mut self, mesh: &Mesh, kind: Kind, nodes: &[u32]) {
         for piece in topology::pieces(mesh, kind, nodes) {
             let [a, b] = piece.nodes;
             let volume = dot(piece.area, sub(mesh.nodes[b as usize], mesh.nodes[a as usize])) / 6.0;
@@ -228,7 +226,7 @@ pub fn neighbors(mesh: &Mesh) -> BlockPattern {
     let mut start = vec![0_u32; n + 1];
     let mut count = |a: u32| start[a as usize + 1] += 1;
     for (kind, nodes) in topology::elements(mesh) {
-        for [p, q] in element_edges(kind) {
+        for [p, q] in kind.edges() {
             count(nodes[*p]);
             count(nodes[*q]);
         }
@@ -243,7 +241,7 @@ pub fn neighbors(mesh: &Mesh) -> BlockPattern {
         fill[a as usize] += 1;
     };
     for (kind, nodes) in topology::elements(mesh) {
-        for [p, q] in element_edges(kind) {
+        for [p, q] in kind.edges() {
             put(nodes[*p], nodes[*q]);
             put(nodes[*q], nodes[*p]);
         }

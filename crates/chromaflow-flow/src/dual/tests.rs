@@ -2,16 +2,16 @@ use super::*;
 use crate::mesh::Marker;
 
 /// One element with all its faces on one marker.
-fn lone(kind: ElementKind, nodes: Vec<[f64; 3]>) -> Mesh {
+fn lone(kind: Kind, nodes: Vec<[f64; 3]>) -> Mesh {
     let mut mesh = Mesh { nodes, ..Mesh::default() };
     match kind {
-        ElementKind::Tetrahedron => mesh.tets.push([0, 1, 2, 3]),
-        ElementKind::Pyramid => mesh.pyramids.push([0, 1, 2, 3, 4]),
-        ElementKind::Prism => mesh.prisms.push([0, 1, 2, 3, 4, 5]),
-        ElementKind::Hexahedron => mesh.hexes.push([0, 1, 2, 3, 4, 5, 6, 7]),
+        Kind::Tetrahedron => mesh.tets.push([0, 1, 2, 3]),
+        Kind::Pyramid => mesh.pyramids.push([0, 1, 2, 3, 4]),
+        Kind::Prism => mesh.prisms.push([0, 1, 2, 3, 4, 5]),
+        Kind::Hexahedron => mesh.hexes.push([0, 1, 2, 3, 4, 5, 6, 7]),
     }
     let mut marker = Marker { name: "all".into(), ..Marker::default() };
-    for face in topology::element_faces(kind) {
+    for face in kind.faces() {
         let f: Vec<u32> = face.iter().map(|&i| i as u32).collect();
         if let Ok(t) = <[u32; 3]>::try_from(&f[..]) {
             marker.triangles.push(t);
@@ -37,10 +37,10 @@ const CUBE: [[f64; 3]; 8] = [
 fn all_kinds() -> Vec<(Mesh, f64)> {
     let pick = |list: &[usize]| list.iter().map(|&i| CUBE[i]).collect::<Vec<_>>();
     vec![
-        (lone(ElementKind::Tetrahedron, pick(&[0, 1, 3, 4])), 1.0 / 6.0),
-        (lone(ElementKind::Pyramid, pick(&[0, 1, 2, 3, 4])), 1.0 / 3.0),
-        (lone(ElementKind::Prism, pick(&[0, 1, 3, 4, 5, 7])), 0.5),
-        (lone(ElementKind::Hexahedron, CUBE.to_vec()), 1.0),
+        (lone(Kind::Tetrahedron, pick(&[0, 1, 3, 4])), 1.0 / 6.0),
+        (lone(Kind::Pyramid, pick(&[0, 1, 2, 3, 4])), 1.0 / 3.0),
+        (lone(Kind::Prism, pick(&[0, 1, 3, 4, 5, 7])), 0.5),
+        (lone(Kind::Hexahedron, CUBE.to_vec()), 1.0),
     ]
 }
 
@@ -78,7 +78,7 @@ fn twisted_elements_close_as_well() {
         assert!(dual.closure_error() < 1e-14);
         // Divergence theorem on the element's surface, cut through the face centroids as the dual cuts it.
         let mut volume = 0.0;
-        for face in topology::element_faces(topology::elements(&mesh).next().unwrap().0) {
+        for face in topology::elements(&mesh).next().unwrap().0.faces() {
             let nodes: Vec<u32> = face.iter().map(|&i| i as u32).collect();
             let c = topology::centroid(&mesh, &nodes);
             for i in 0..nodes.len() {

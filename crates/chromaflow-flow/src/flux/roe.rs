@@ -41,12 +41,11 @@ struct RoeAverage<T> {
     lambda: [T; 3],
 }
 
-/// |x|, or (x^2 + d^2)/(2d) where |x| < d.
+/// |x|, or (x^2 + d^2)/(2d) where |x| < d; `inverse` is 1/d.
 #[inline(always)]
-fn rounded_abs<T: Real>(x: T, d: T) -> T {
+fn rounded_abs<T: Real>(x: T, d: T, inverse: T) -> T {
     let a = x.abs();
-    let d = d.max(T::c(1e-30));
-    T::select(a.lt(d), T::c(0.5) * (x * x / d + d), a)
+    T::select(a.lt(d), T::c(0.5) * (x * x * inverse + d), a)
 }
 
 #[inline(always)]
@@ -71,7 +70,9 @@ fn roe_average<T: Real>(
     let sound = sound2.sqrt();
     let normal_velocity = u * normal[0] + v * normal[1] + s * normal[2];
     let radius = normal_velocity.abs() + sound;
-    let acoustic = fix.acoustic * radius;
+    let acoustic = (fix.acoustic * radius).max(T::c(1e-30));
+    let convective = (fix.convective * radius).max(T::c(1e-30));
+    let by_acoustic = T::c(1.0) / acoustic;
     RoeAverage {
         velocity: [u, v, s],
         enthalpy,
@@ -80,9 +81,9 @@ fn roe_average<T: Real>(
         area,
         normal_velocity,
         lambda: [
-            rounded_abs(normal_velocity - sound, acoustic),
-            rounded_abs(normal_velocity, fix.convective * radius),
-            rounded_abs(normal_velocity + sound, acoustic),
+            rounded_abs(normal_velocity - sound, acoustic, by_acoustic),
+            rounded_abs(normal_velocity, convective, T::c(1.0) / convective),
+            rounded_abs(normal_velocity + sound, acoustic, by_acoustic),
         ],
     }
 }

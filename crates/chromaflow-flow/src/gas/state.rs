@@ -70,7 +70,9 @@ impl Transport<f64> {
 pub fn conserved<T: Real>(gas: Gas<T>, w: &[T; 5]) -> [T; 5] {
     let [rho, u, v, s, p] = *w;
     let kinetic = T::c(0.5) * rho * (u * u + v * v + s * s);
-    [rho, rho * u, rho * v, rho * s, p / (gas.gamma - T::c(1.0)) + kinetic]
+    // The reciprocal is the same for all nodes of a loop.
+    let by_g1 = T::c(1.0) / (gas.gamma - T::c(1.0));
+    [rho, rho * u, rho * v, rho * s, p * by_g1 + kinetic]
 }
 
 /// Primitive variables of a conserved state.

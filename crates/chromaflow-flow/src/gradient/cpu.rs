@@ -4,7 +4,7 @@
 use super::{Gradient, NodeRecord};
 use crate::config::GradientWeights;
 use crate::parallel;
-use crate::real::{LaneKernel, Lanes, dispatch};
+use crate::real::{LaneKernel, Lanes, dispatch, prefetch};
 use chromaflow::BlockPattern;
 use chromaflow_device::{Isa, Team};
 use std::ops::Range;
@@ -26,6 +26,9 @@ pub fn least_squares(
     });
 }
 
+/// So many neighbors before their use, nodes are asked for.
+const AHEAD: usize = 32;
+
 struct Kernel<'a> {
     rows: Range<usize>,
     pattern: &'a BlockPattern,
@@ -39,11 +42,16 @@ impl LaneKernel for Kernel<'_> {
 
     #[inline(always)]
     fn run<V: Lanes>(self) {
+        let columns = self.pattern.col_idx();
         for (i, out) in self.rows.zip(self.out) {
             let own = &self.nodes[i];
             let here = V::from_array(own);
             let mut sum = [V::c(0.0); 3];
-            for &j in self.pattern.columns(i) {
+            for k in self.pattern.range(i) {
+                if let Some(&later) = columns.get(k + AHEAD) {
+                    prefetch(self.nodes, later);
+                }
+                let j = columns[k];
                 let other = &self.nodes[j as usize];
                 let diff = V::from_array(other) - here;
                 let d = [other[5] - own[5], other[6] - own[6], other[7] - own[7]];

@@ -134,11 +134,12 @@ const AHEAD: usize = 4 * LANES;
 /// Asks for what eight positions will need.
 #[inline(always)]
 fn prefetch_faces(dual: &Dual, nodes: &[NodeRecord], at: usize) {
-    let (columns, edge_of) = (dual.pattern.col_idx(), &dual.edge_of);
-    if at + LANES <= edge_of.len() {
-        for k in at..at + LANES {
-            prefetch(nodes, columns[k]);
-            prefetch(&dual.areas, edge_of[k]);
+    let range = at..at + LANES;
+    if let (Some(columns), Some(edges)) = (dual.pattern.col_idx().get(range.clone()), dual.edge_of.get(range))
+    {
+        for l in 0..LANES {
+            prefetch(nodes, columns[l]);
+            prefetch(&dual.areas, edges[l]);
         }
     }
 }

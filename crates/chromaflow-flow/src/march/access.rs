@@ -7,8 +7,9 @@ use crate::gas::{entropy, primitive, sound_speed, temperature};
 use crate::gradient::NodeRecord;
 use crate::output::{Field, Restart};
 use crate::residual::primitive_of;
-use chromaflow::BlockCsr;
 use chromaflow::order::PlanReport;
+use chromaflow::{BlockCsr, BlockPattern, Jacobian, Policy};
+use chromaflow_device::Buffer;
 
 /// The present state; the last finished time level; the one before.
 const CONSERVED: &str = "conserved";
@@ -21,11 +22,11 @@ pub struct Memory {
     /// Blocks and pattern of the Jacobian, whose diagonal sweeps invert in place; what Krylov methods and incomplete
     /// factors need besides.
     pub jacobian: usize,
-    /// Dual metrics and node coordinates.
+    /// Dual metrics (without the pattern, which they share with the Jacobian) and node coordinates.
     pub mesh: usize,
     /// Conserved and primitive state, and earlier time levels.
     pub state: usize,
-    /// Gradients, fluxes, residual, update and the like.
+    /// Gradients, fluxes, residual, update, the sweeps' vector and the like.
     pub work: usize,
     /// Everything on a device that computes; the others are then there but hardly touched.
     pub device: usize,
@@ -174,7 +175,7 @@ impl FlowSolver {
         let n = self.q.len();
         Memory {
             jacobian: self.jacobian.bytes() + self.linear.bytes(),
-            mesh: self.dual.bytes()
+            mesh: self.dual.bytes() - self.dual.pattern.bytes()
                 + size_of_val(&*self.moments)
                 + self.viscous.as_ref().map_or(0, |(_, elements)| elements.bytes())
                 + 24 * n,
@@ -187,9 +188,23 @@ impl FlowSolver {
                 + size_of_val(&*self.limits)
                 + size_of_val(&*self.fluxes)
                 + size_of_val(&*self.residual)
-                + size_of_val(&*self.update),
+                + size_of_val(&*self.update)
+                + self.linear.work_bytes(),
             device: self.accelerator.as_ref().map_or(0, |device| device.bytes()),
         }
+    }
+
+    /// Gives back the memory of the linear system, the gradients and the fluxes, most of what a solver holds, when fields
+    /// are to be written and no further step is planned. A later step takes it again.
+    pub fn release(&mut self) {
+        let empty = BlockPattern::new(0, vec![0], Vec::new()).expect("no rows, no blocks");
+        self.jacobian = Jacobian::zeroed(empty, 5, Policy::D).expect("a matrix without rows is square");
+        (self.gradients, self.fluxes) = (Buffer::default(), Buffer::default());
+    }
+
+    /// Bytes that [`FlowSolver::release`] would give back.
+    pub fn releasable(&self) -> usize {
+        self.jacobian.bytes() - self.dual.pattern.bytes() + self.gradients.bytes() + self.fluxes.bytes()
     }
 
     /// How the nodes were ordered: bandwidth, colors.

@@ -106,6 +106,14 @@ impl LinearSolver {
         inverse + 8 * vectors * self.unknowns
     }
 
+    /// Bytes of the vector that sweeps work on.
+    pub fn work_bytes(&self) -> usize {
+        match &self.inverse {
+            Inverse::Relaxation(_) => self.unknowns * if self.options.policy == Policy::D { 8 } else { 4 },
+            Inverse::Ilu(_) | Inverse::None => 0,
+        }
+    }
+
     /// Makes the memory ready for assembly in f32 again.
     pub fn prepare(&self, jac: &mut Jacobian) {
         if self.options.policy == Policy::Dsh {
@@ -116,7 +124,7 @@ impl LinearSolver {
     /// Converts the off-diagonal blocks to f16 in place, in policy `dsh`.
     pub fn convert(&self, jac: &mut Jacobian) {
         if self.options.policy == Policy::Dsh {
-            jac.convert_to_f16(&self.team, HalfScale::Global).expect("the blocks were assembled in f32");
+            jac.narrow_to_f16(&self.team, HalfScale::Global).expect("the blocks were assembled in f32");
         }
     }
 

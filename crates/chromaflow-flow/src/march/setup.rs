@@ -48,7 +48,10 @@ impl FlowSolver {
         };
         let (mesh, plan) = renumber(mesh, plan_options(&config.implicit), &team);
         let dual = Dual::new(&mesh);
-        let dual = mesh.planar.map_or_else(|| dual.clone(), |p| dual.collapsed(p.nodes_2d));
+        let dual = match mesh.planar {
+            Some(planar) => dual.collapsed(planar.nodes_2d),
+            None => dual,
+        };
         if let Some(i) = dual.volumes.iter().position(|&v| v <= 0.0 || v.is_nan()) {
             let node = plan.permutation.old_of_new()[i] as usize;
             return Err(FlowError::Volume { node, at: mesh.nodes[i], volume: dual.volumes[i] });

@@ -4,6 +4,9 @@ use super::FlowSolver;
 use crate::gradient::{Gradient, least_squares};
 use crate::jacobian::Assembly;
 use crate::residual::{Inviscid, node_limits};
+use chromaflow::Jacobian;
+use chromaflow_device::Buffer;
+use std::sync::Arc;
 
 impl FlowSolver {
     pub(super) fn second_order(&self) -> bool {
@@ -16,6 +19,12 @@ impl FlowSolver {
         let mut fluxes = std::mem::take(&mut self.fluxes);
         let mut residual = std::mem::take(&mut self.residual);
         let mut limits = std::mem::take(&mut self.limits);
+        if fluxes.len() != self.dual.edges.len() {
+            fluxes = Buffer::zeroed(self.dual.edges.len());
+        }
+        if second_order && gradients.len() != self.dual.nodes() {
+            gradients = Buffer::zeroed(self.dual.nodes());
+        }
         if second_order {
             let weights = self.config.space.gradient;
             least_squares(&self.team, &self.dual.pattern, &self.nodes, weights, &mut gradients);
@@ -103,6 +112,11 @@ impl FlowSolver {
     }
 
     pub(super) fn assemble(&mut self) {
+        if self.jacobian.rows() != self.q.len() {
+            let pattern = Arc::clone(&self.dual.pattern);
+            self.jacobian = Jacobian::zeroed(pattern, 5, self.config.implicit.policy)
+                .expect("the solver was made with this pattern");
+        }
         self.linear.prepare(&mut self.jacobian);
         let assembly = Assembly {
             team: &self.team,

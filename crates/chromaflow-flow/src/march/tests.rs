@@ -73,6 +73,25 @@ fn restarts_go_on_where_they_left() {
 }
 
 #[test]
+fn released_memory_is_taken_again() {
+    let run = |release: bool| {
+        let mut solver = solver(config(|_| Boundary::Farfield), 1);
+        solver.set_state(bump);
+        for _ in 0..4 {
+            if release {
+                let held = solver.memory().total();
+                let most = solver.releasable();
+                solver.release();
+                assert!(2 * most > held && held - solver.memory().total() >= most);
+            }
+            solver.step();
+        }
+        solver.restart().fields[0].values.clone()
+    };
+    assert_eq!(run(false), run(true));
+}
+
+#[test]
 fn a_channel_with_friction_slows_down_at_the_wall() {
     let mut config = config(|name| match name {
         "x0" => {

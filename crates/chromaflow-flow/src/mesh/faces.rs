@@ -35,7 +35,7 @@ fn each(mesh: &Mesh, mut visit: impl FnMut(&[u32], u32, u8)) {
     let mut owner = 0;
     mesh.each_element(|kind, _, nodes| {
         for (local, face) in kind.faces().iter().enumerate() {
-            let q: [u32; 4] = std::array::from_fn(|i| nodes[face[i % face.len()] as usize]);
+            let q: [u32; 4] = std::array::from_fn(|i| nodes[face[i % face.len()]]);
             visit(&q[..face.len()], owner, local as u8);
         }
         owner += 1;
@@ -110,5 +110,5 @@ pub(crate) fn same_turn(a: &[u32], b: &[u32]) -> Option<bool> {
 /// Nodes of a face of an element.
 pub(crate) fn face_nodes(kind: Kind, nodes: &[u32], local: u8) -> ([u32; 4], usize) {
     let face = kind.faces()[local as usize];
-    (std::array::from_fn(|i| nodes[face[i % face.len()] as usize]), face.len())
+    (std::array::from_fn(|i| nodes[face[i % face.len()]]), face.len())
 }

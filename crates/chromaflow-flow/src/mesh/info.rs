@@ -141,11 +141,11 @@ pub fn info(mesh: &Mesh) -> Info {
             jacobians.add(scaled_jacobian(kind, &p));
             let mut lengths = Gather::NEW;
             for &[a, b] in kind.edges() {
-                lengths.add(norm(sub(p[a as usize], p[b as usize])));
+                lengths.add(norm(sub(p[a], p[b])));
             }
             aspects.add(lengths.max / lengths.min);
             for face in kind.faces().iter().filter(|f| f.len() == 4) {
-                let angle = fold([0, 1, 2, 3].map(|i| p[face[i] as usize]));
+                let angle = fold([0, 1, 2, 3].map(|i| p[face[i]]));
                 warp = Some(warp.map_or(angle, |w: f64| w.max(angle)));
             }
         });
@@ -208,7 +208,7 @@ fn degrees(mesh: &Mesh) -> (usize, Vec<u32>) {
     let each = |visit: &mut dyn FnMut(u32, u32)| {
         mesh.each_element(|kind, _, e| {
             for &[a, b] in kind.edges() {
-                let (a, b) = (e[a as usize], e[b as usize]);
+                let (a, b) = (e[a], e[b]);
                 visit(a.min(b), a.max(b));
             }
         });

@@ -30,7 +30,7 @@ impl Kind {
     }
 
     /// Faces, three or four local nodes each, counterclockwise seen from outside.
-    pub const fn faces(self) -> &'static [&'static [u8]] {
+    pub const fn faces(self) -> &'static [&'static [usize]] {
         match self {
             Self::Tetrahedron => &[&[0, 2, 1], &[0, 1, 3], &[1, 2, 3], &[0, 3, 2]],
             Self::Pyramid => &[&[0, 3, 2, 1], &[0, 1, 4], &[1, 2, 4], &[2, 3, 4], &[3, 0, 4]],
@@ -42,7 +42,7 @@ impl Kind {
     }
 
     /// Edges, two local nodes each.
-    pub const fn edges(self) -> &'static [[u8; 2]] {
+    pub const fn edges(self) -> &'static [[usize; 2]] {
         match self {
             Self::Tetrahedron => &[[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]],
             Self::Pyramid => &[[0, 1], [1, 2], [2, 3], [3, 0], [0, 4], [1, 4], [2, 4], [3, 4]],
@@ -136,7 +136,7 @@ pub fn volume(kind: Kind, p: &[[f64; 3]]) -> f64 {
     }
     let mut six = 0.0;
     for face in kind.faces() {
-        let q: [[f64; 3]; 4] = std::array::from_fn(|i| sub(p[face[i % face.len()] as usize], o));
+        let q: [[f64; 3]; 4] = std::array::from_fn(|i| sub(p[face[i % face.len()]], o));
         if face.len() == 3 {
             six += dot(cross(q[0], q[1]), q[2]);
         } else {

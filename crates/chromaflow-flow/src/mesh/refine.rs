@@ -1,7 +1,7 @@
 //! Uniform refinement.
 
-use super::{Marker, Mesh, Planar};
-use crate::dual::topology::{ElementKind, element_edges, element_faces, elements};
+use super::{Kind, Marker, Mesh, Planar};
+use crate::dual::topology::elements;
 
 /// Splits every element into eight (pyramids into six pyramids and four tetrahedra), every boundary triangle and
 /// quadrilateral into four. A planar mesh is refined in its plane only and stays one layer.
@@ -116,15 +116,15 @@ fn mean(mesh: &Mesh, nodes: &[u32]) -> [f64; 3] {
 }
 
 /// The faces of an element that are quadrilaterals, as its own corners.
-fn quads(kind: ElementKind, corners: &[u32]) -> impl Iterator<Item = [u32; 4]> + '_ {
-    element_faces(kind).iter().filter(|f| f.len() == 4).map(move |f| std::array::from_fn(|i| corners[f[i]]))
+fn quads(kind: Kind, corners: &[u32]) -> impl Iterator<Item = [u32; 4]> + '_ {
+    kind.faces().iter().filter(|f| f.len() == 4).map(move |f| std::array::from_fn(|i| corners[f[i]]))
 }
 
 fn refine_solid(mesh: &Mesh) -> Result<Mesh, TooLarge> {
     let n = mesh.nodes.len();
     let edges = Pairs::new(n, |pair| {
         for (kind, e) in elements(mesh) {
-            for &[a, b] in element_edges(kind) {
+            for &[a, b] in kind.edges() {
                 pair(e[a], e[b]);
             }
         }
@@ -334,14 +334,14 @@ mod tests {
     use std::collections::HashMap;
 
     /// Divergence theorem, quadrilaterals cut into four triangles at the mean of their corners.
-    fn element_volume(kind: ElementKind, points: &[[f64; 3]]) -> f64 {
+    fn element_volume(kind: Kind, points: &[[f64; 3]]) -> f64 {
         let det = |[a, b, c]: [[f64; 3]; 3]| {
             a[0] * (b[1] * c[2] - b[2] * c[1])
                 + a[1] * (b[2] * c[0] - b[0] * c[2])
                 + a[2] * (b[0] * c[1] - b[1] * c[0])
         };
         let mut six = 0.0;
-        for face in element_faces(kind) {
+        for face in kind.faces() {
             let p: Vec<_> = face.iter().map(|&i| points[i]).collect();
             let o: [f64; 3] = std::array::from_fn(|d| p.iter().map(|p| p[d]).sum::<f64>() / p.len() as f64);
             six += (0..p.len()).map(|i| det([p[i], p[(i + 1) % p.len()], o])).sum::<f64>();
@@ -368,7 +368,7 @@ mod tests {
             let v = element_volume(kind, &points);
             assert!(v > 0.0, "{kind:?} {e:?} has volume {v}");
             total += v;
-            for f in element_faces(kind) {
+            for f in kind.faces() {
                 count(f.iter().map(|&i| e[i]).collect(), 1);
             }
         }
@@ -384,7 +384,7 @@ mod tests {
         // Faces of one element only are its boundary.
         let mut seen: HashMap<Vec<u32>, Vec<u32>> = HashMap::new();
         for (kind, e) in elements(&mesh) {
-            for f in element_faces(kind) {
+            for f in kind.faces() {
                 let corners: Vec<u32> = f.iter().map(|&i| e[i]).collect();
                 let mut key = corners.clone();
                 key.sort_unstable();

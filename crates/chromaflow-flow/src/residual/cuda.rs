@@ -4,9 +4,10 @@
 use super::BoundaryData;
 use crate::bc::Inlet;
 use crate::config::{Boundary, FluxScheme, Limiter, Quadrature, Space};
-use crate::dual::{Dual, ElementKind, element_edges, element_faces};
+use crate::dual::Dual;
 use crate::gas::Gas;
 use crate::gpu::{MeshCuda, Params, blocks, source};
+use crate::mesh::Kind;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 use std::collections::BTreeMap;
@@ -32,14 +33,9 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
 /// edge's first node to its second, and the corners of each face (-1 where there is no fourth).
 fn cell_tables() -> String {
     let mut text = String::from("\ntemplate <int N> struct Cell;\n");
-    let kinds = [
-        (4, ElementKind::Tetrahedron),
-        (5, ElementKind::Pyramid),
-        (6, ElementKind::Prism),
-        (8, ElementKind::Hexahedron),
-    ];
+    let kinds = [(4, Kind::Tetrahedron), (5, Kind::Pyramid), (6, Kind::Prism), (8, Kind::Hexahedron)];
     for (nodes, kind) in kinds {
-        let (edges, faces) = (element_edges(kind), element_faces(kind));
+        let (edges, faces) = (kind.edges(), kind.faces());
         let sides = |&[p, q]: &[usize; 2]| -> Vec<(usize, bool)> {
             let follows = |face: &[usize], a, b| {
                 (0..face.len()).any(|i| (face[i], face[(i + 1) % face.len()]) == (a, b))

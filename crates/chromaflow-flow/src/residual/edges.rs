@@ -5,7 +5,7 @@ use crate::flux::{EntropyFix, flux, flux_hllc, flux_roe, flux_van_leer};
 use crate::gas::Gas;
 use crate::gradient::{Gradient, NodeRecord};
 use crate::limiter::{extrapolate, extrapolate_van_albada, keep_positive};
-use crate::real::{Dual, LANES, LaneKernel, Lanes, Real};
+use crate::real::{Dual, LANES, LaneKernel, Lanes, Real, prefetch};
 use std::ops::Range;
 
 /// Fluxes from a to b of a range of edges.
@@ -57,6 +57,7 @@ impl LaneKernel for EdgeFluxes<'_> {
                 edge[l] = e as u32;
                 [a[l], b[l]] = self.edges[e];
             }
+            self.prefetch_upper(at + AHEAD);
             let n = V::gather(self.areas, &edge);
             let left = V::gather(self.nodes, &a);
             let right = V::gather(self.nodes, &b);
@@ -94,7 +95,22 @@ impl LaneKernel for EdgeFluxes<'_> {
     }
 }
 
+/// So many edges before their use, the data of their upper nodes are asked for; lower nodes come in order.
+const AHEAD: usize = 4 * LANES;
+
 impl EdgeFluxes<'_> {
+    #[inline(always)]
+    fn prefetch_upper(&self, at: usize) {
+        let Some(edges) = self.edges.get(at..at + LANES) else { return };
+        for l in 0..LANES {
+            let b = edges[l][1];
+            prefetch(self.nodes, b);
+            prefetch(self.gradients, b);
+            // The second half of the gradients lies on another cache line.
+            prefetch(self.gradients.as_flattened(), b * 15 + 8);
+        }
+    }
+
     #[inline(always)]
     fn moments_of<V: Lanes>(&self, at: usize) -> [[V; 3]; 3] {
         let lane = |l: usize| &self.moments[(at + l).min(self.range.end - 1)];

@@ -22,7 +22,7 @@ use crate::dual::Dual;
 use crate::gas::Gas;
 use crate::gradient::{Gradient, NodeRecord};
 use crate::parallel;
-use crate::real::dispatch;
+use crate::real::{dispatch, prefetch};
 use chromaflow_device::{Isa, Team};
 
 /// What an inviscid residual is made from.
@@ -78,6 +78,9 @@ impl Inviscid<'_> {
             for (i, sum) in rows.zip(out) {
                 *sum = [0.0; 5];
                 for k in dual.pattern.range(i) {
+                    if let Some(&edge) = dual.edge_of.get(k + AHEAD) {
+                        prefetch(fluxes, edge);
+                    }
                     let sign = if (dual.pattern.col_idx()[k] as usize) > i { 1.0 } else { -1.0 };
                     let flux = &fluxes[dual.edge_of[k] as usize];
                     for v in 0..5 {
@@ -104,6 +107,9 @@ impl Inviscid<'_> {
         });
     }
 }
+
+/// So many positions before their use, fluxes are asked for.
+const AHEAD: usize = 32;
 
 /// The primitive state in a node record.
 pub fn primitive_of(node: &NodeRecord) -> [f64; 5] {

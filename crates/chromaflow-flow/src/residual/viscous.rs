@@ -7,10 +7,10 @@
 
 #[cfg(feature = "cuda")]
 use super::cuda::ElementsCuda;
-use crate::dual::{Dual, ElementKind, element_edges, element_faces};
+use crate::dual::Dual;
 use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
-use crate::mesh::{Mesh, Planar};
+use crate::mesh::{Kind, Mesh, Planar};
 use crate::real::{LANES, LaneKernel, Lanes, Real, dispatch};
 use crate::viscous::{
     CellWeights, edge_augmented, flux_viscous, hex_weights, prism_weights, pyramid_weights, tet_weights,
@@ -23,7 +23,7 @@ use std::ops::Range;
 
 /// Elements of one type with N nodes and E edges, color by color.
 struct Group<const N: usize, const E: usize> {
-    kind: ElementKind,
+    kind: Kind,
     nodes: Vec<[u32; N]>,
     /// Edge of each local edge; [`NONE`] for edges across the layer of a planar mesh.
     edges: Vec<[u32; E]>,
@@ -47,10 +47,10 @@ impl ViscousElements {
     pub fn new(mesh: &Mesh, dual: &Dual) -> Self {
         let planar = mesh.planar;
         Self {
-            tets: Group::new(ElementKind::Tetrahedron, &mesh.tets, dual, planar),
-            pyramids: Group::new(ElementKind::Pyramid, &mesh.pyramids, dual, planar),
-            prisms: Group::new(ElementKind::Prism, &mesh.prisms, dual, planar),
-            hexes: Group::new(ElementKind::Hexahedron, &mesh.hexes, dual, planar),
+            tets: Group::new(Kind::Tetrahedron, &mesh.tets, dual, planar),
+            pyramids: Group::new(Kind::Pyramid, &mesh.pyramids, dual, planar),
+            prisms: Group::new(Kind::Prism, &mesh.prisms, dual, planar),
+            hexes: Group::new(Kind::Hexahedron, &mesh.hexes, dual, planar),
             planar,
         }
     }
@@ -110,8 +110,8 @@ struct Field<'a> {
 }
 
 impl<const N: usize, const E: usize> Group<N, E> {
-    fn new(kind: ElementKind, elements: &[[u32; N]], dual: &Dual, planar: Option<Planar>) -> Self {
-        let local = element_edges(kind);
+    fn new(kind: Kind, elements: &[[u32; N]], dual: &Dual, planar: Option<Planar>) -> Self {
+        let local = kind.edges();
         assert_eq!(local.len(), E);
         let plane = planar.map_or(u32::MAX, |p| p.nodes_2d as u32);
         let edges_of = |nodes: &[u32; N]| -> [u32; E] {
@@ -213,7 +213,7 @@ where
     fn run<V: Lanes>(self) {
         let gas = self.field.gas.lift::<V>();
         let transport = self.field.transport.lift::<V>();
-        let local = element_edges(self.group.kind);
+        let local = self.group.kind.edges();
         let plane = self.field.planar.map_or(u32::MAX, |p| p.nodes_2d as u32);
         let depth = self.field.planar.map_or(0.0, |p| p.depth);
         let zero = V::c(0.0);
@@ -280,8 +280,8 @@ where
 
 /// The element's part of the dual face of each of its edges, from its first node to its second.
 #[inline(always)]
-fn dual_areas<V: Real, const N: usize, const E: usize>(kind: ElementKind, x: &[[V; 3]; N]) -> [[V; 3]; E] {
-    let local = element_edges(kind);
+fn dual_areas<V: Real, const N: usize, const E: usize>(kind: Kind, x: &[[V; 3]; N]) -> [[V; 3]; E] {
+    let local = kind.edges();
     let zero = V::c(0.0);
     let mut center = [zero; 3];
     for p in x {
@@ -290,7 +290,7 @@ fn dual_areas<V: Real, const N: usize, const E: usize>(kind: ElementKind, x: &[[
         }
     }
     let mut out = [[zero; 3]; E];
-    for face in element_faces(kind) {
+    for face in kind.faces() {
         let mut middle = [zero; 3];
         for &p in *face {
             for d in 0..3 {

@@ -32,7 +32,7 @@ pub enum HalfScale {
 }
 
 /// What a conversion to f16 lost. A scale cannot overflow finite values; infinities and NaN of the matrix stay.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HalfReport {
     /// Number of values.
     pub values: usize,
@@ -63,6 +63,26 @@ impl Jacobian {
     /// # Errors
     /// [`NotSingle`] when the blocks are not in f32.
     pub fn convert_to_f16(&mut self, team: &Team, scale: HalfScale) -> Result<HalfReport, NotSingle> {
+        let mut report = HalfReport::default();
+        self.convert_in_place(team, scale, Some(&mut report))?;
+        Ok(report)
+    }
+
+    /// As [`Jacobian::convert_to_f16`] without counting what is lost, which would take longer than the conversion: two
+    /// reads and one write of the values as fast as memory goes, one of these reads for their largest magnitude.
+    ///
+    /// # Errors
+    /// [`NotSingle`] when the blocks are not in f32.
+    pub fn narrow_to_f16(&mut self, team: &Team, scale: HalfScale) -> Result<(), NotSingle> {
+        self.convert_in_place(team, scale, None)
+    }
+
+    fn convert_in_place(
+        &mut self,
+        team: &Team,
+        scale: HalfScale,
+        report: Option<&mut HalfReport>,
+    ) -> Result<(), NotSingle> {
         let off = std::mem::replace(&mut self.off, OffDiagonal::F32(Buffer::default()));
         let mut values = match off {
             OffDiagonal::F32(values) => values,
@@ -75,10 +95,10 @@ impl Jacobian {
         let len = values.len();
         let from = SharedMut(values.as_mut_ptr());
         // SAFETY: f16 values go over the f32 values they come from, in the order said above.
-        let (unscale, report) =
-            unsafe { self.convert(team, scale, from, SharedMut(from.get().cast()), len, true) };
+        let unscale =
+            unsafe { self.convert(team, scale, from, SharedMut(from.get().cast()), len, true, report) };
         self.off = OffDiagonal::F16 { values: values.reinterpret(len), unscale };
-        Ok(report)
+        Ok(())
     }
 
     /// The off-diagonal blocks converted from f32 to scaled f16 in memory of their own.
@@ -89,8 +109,9 @@ impl Jacobian {
         let OffDiagonal::F32(off) = &self.off else { return Err(NotSingle(self.off.policy())) };
         let mut values = Buffer::<f16>::zeroed(off.len());
         let (from, to) = (SharedMut(off.as_ptr().cast_mut()), SharedMut(values.as_mut_ptr()));
+        let mut report = HalfReport::default();
         // SAFETY: `from` is only read, and `to` is other memory of the same length.
-        let (unscale, report) = unsafe { self.convert(team, scale, from, to, off.len(), false) };
+        let unscale = unsafe { self.convert(team, scale, from, to, off.len(), false, Some(&mut report)) };
         Ok((OffDiagonal::F16 { values, unscale }, report))
     }
 
@@ -119,7 +140,8 @@ impl Jacobian {
         to: SharedMut<f16>,
         len: usize,
         in_place: bool,
-    ) -> (Vec<f32>, HalfReport) {
+        report: Option<&mut HalfReport>,
+    ) -> Vec<f32> {
         let isa = Isa::detect();
         let (rows, q) = (self.rows(), self.nb() * self.nb());
         let row_ptr = self.pattern().row_ptr();
@@ -127,6 +149,7 @@ impl Jacobian {
         let largest = |values: Range<usize>| unsafe {
             dispatch(isa, Largest { from: from.get().add(values.start), len: values.len() })
         };
+        let counted = report.is_some();
         let found = Mutex::new((0.0_f32, Tally::default()));
         let mut unscale = vec![1.0_f32; if scale == HalfScale::Rows { rows } else { 1 }];
         let shared_unscale = SharedMut(unscale.as_mut_ptr());
@@ -146,7 +169,8 @@ impl Jacobian {
             if scale != HalfScale::Rows && member.rank() == 0 {
                 let largest = found.lock().expect("no member panics with it locked").0;
                 let factor = match scale {
-                    HalfScale::Global if largest > 0.0 => largest / LARGEST,
+                    // Kept where its reciprocal is finite.
+                    HalfScale::Global if largest > 0.0 => (largest / LARGEST).max(f32::MIN_POSITIVE),
                     HalfScale::PowerOfTwo => power_of_two(largest),
                     _ => 1.0,
                 };
@@ -157,8 +181,9 @@ impl Jacobian {
             let mut tally = Tally::default();
             let mut round = |values: Range<usize>, unscale: f32| {
                 let (from, to) = (from.get().wrapping_add(values.start), to.get().wrapping_add(values.start));
+                let tally = counted.then_some(&mut tally);
                 // SAFETY: within `len`; in place, these values' new places were read before.
-                unsafe { dispatch(isa, Round { from, to, len: values.len(), unscale, tally: &mut tally }) };
+                unsafe { dispatch(isa, Round { from, to, len: values.len(), beta: 1.0 / unscale, tally }) };
             };
             let mut range = |values: Range<usize>| {
                 if scale != HalfScale::Rows {
@@ -187,14 +212,16 @@ impl Jacobian {
             found.lock().expect("no member panics with it locked").1.add(tally);
         });
         let tally = found.into_inner().expect("no member panics with it locked").1;
-        let report = HalfReport {
-            values: len,
-            overflowed: tally.overflowed,
-            underflowed: tally.underflowed,
-            subnormal: tally.subnormal,
-            max_relative_loss: tally.loss,
-        };
-        (unscale, report)
+        if let Some(report) = report {
+            *report = HalfReport {
+                values: len,
+                overflowed: tally.overflowed,
+                underflowed: tally.underflowed,
+                subnormal: tally.subnormal,
+                max_relative_loss: tally.loss,
+            };
+        }
+        unscale
     }
 }
 
@@ -269,13 +296,13 @@ impl Kernel for Largest {
     }
 }
 
-/// Divides by `unscale` and rounds to f16.
+/// Multiplies with `beta`, rounds to f16 and counts, if asked to, what that loses.
 struct Round<'a> {
     from: *const f32,
     to: *mut f16,
     len: usize,
-    unscale: f32,
-    tally: &'a mut Tally,
+    beta: f32,
+    tally: Option<&'a mut Tally>,
 }
 
 impl Kernel for Round<'_> {
@@ -283,14 +310,29 @@ impl Kernel for Round<'_> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Self { from, to, len, unscale, tally } = self;
+        let Self { from, to, len, beta, tally } = self;
         let lanes = S::F32::LANES;
+        let Some(tally) = tally else {
+            // SAFETY: whole vectors lie within `len` values; the last part goes through an array of a vector's length.
+            unsafe {
+                let (beta, zero) = (S::F32::splat(beta), S::F32::zero());
+                for i in (0..len - len % lanes).step_by(lanes) {
+                    <S::F32 as Load<f32>>::load(from.add(i)).mul_add(beta, zero).store_f16(to.add(i));
+                }
+                let (i, rest) = (len - len % lanes, len % lanes);
+                let mut last = [f16::ZERO; 16];
+                let v = S::F32::load_first(from.add(i), S::F32::first(rest));
+                v.mul_add(beta, zero).store_f16(last.as_mut_ptr());
+                std::ptr::copy_nonoverlapping(last.as_ptr(), to.add(i), rest);
+            }
+            return;
+        };
         let (mut in_zero, mut out_zero, mut small, mut fit, mut vectors) = (0, 0, 0, 0, 0);
         let mut lane_loss = [0.0_f32; 16];
         // SAFETY: whole vectors lie within `len` values; the last part goes through arrays of a vector's length.
         unsafe {
-            let unscale = S::F32::splat(unscale);
-            let mut loss = S::F32::zero();
+            let (beta, zero) = (S::F32::splat(beta), S::F32::zero());
+            let mut loss = zero;
             // One place for the body: a closure called from two would be compiled without the vector instructions.
             for i in (0..len).step_by(lanes) {
                 let mut last = [f16::ZERO; 16];
@@ -300,7 +342,7 @@ impl Kernel for Round<'_> {
                 } else {
                     (S::F32::load_first(from.add(i), S::F32::first(len - i)), last.as_mut_ptr())
                 };
-                let scaled = v.div(unscale);
+                let scaled = v.mul_add(beta, zero);
                 scaled.store_f16(to_v);
                 let back = <S::F32 as Load<f16>>::load(to_v);
                 let (size, kept) = (scaled.abs(), back.abs());
@@ -377,6 +419,12 @@ mod tests {
                         panic!("not converted")
                     };
                     assert_eq!((&**a, ua), (&**b, ub));
+                    let mut quiet = sample(values.clone(), rows, nb);
+                    quiet.narrow_to_f16(&team, scale).unwrap();
+                    let OffDiagonal::F16 { values: c, unscale: uc } = &quiet.off else {
+                        panic!("not converted")
+                    };
+                    assert_eq!((&**a, ua), (&**c, uc));
                     assert_eq!(report.values, values.len());
                     let first = expected.get_or_insert((a.to_vec(), ua.clone(), report));
                     assert_eq!((&**a, ua, &report), (&first.0[..], &first.1, &first.2));

@@ -1,7 +1,7 @@
 //! Boxes of any element type.
 
 use super::noise;
-use crate::dual::topology::{element_faces, elements};
+use crate::dual::topology::elements;
 use crate::mesh::{Marker, Mesh};
 use std::collections::BTreeMap;
 
@@ -112,7 +112,7 @@ fn pyramids(mesh: &mut Mesh, hex: [u32; 8], floor: bool) {
 fn sides(mesh: &Mesh, on_side: &[[u8; 3]]) -> Vec<Marker> {
     let mut open: BTreeMap<[u32; 4], Vec<u32>> = BTreeMap::new();
     for (kind, e) in elements(mesh) {
-        for face in element_faces(kind) {
+        for face in kind.faces() {
             let corners: Vec<u32> = face.iter().map(|&i| e[i]).collect();
             let mut key = [u32::MAX; 4];
             key[..corners.len()].copy_from_slice(&corners);
