@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const NO_SPILLS: usize = 32;
 /// Kernels that may spill, with the most bytes: the conversions and inversions, which run once a solve, keep a predicate or
 /// two in memory at some sizes; the gradients of hexahedra need more than 255 registers.
-const MAY_SPILL: [(&str, usize); 2] = [("convert", 16), ("viscous", 128)];
+const MAY_SPILL: [(&str, usize); 2] = [("convert", 16), ("viscous", 256)];
 
 /// Compiles for `--arch sm_80,sm_90,sm_100` (all three unless given), `--nb 1-64` (ranges and numbers, separated by commas)
 /// and, with `--store`, keeps the results in the cache of kernels.
