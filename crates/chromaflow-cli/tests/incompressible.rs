@@ -77,7 +77,13 @@ fn the_plan_runs_nothing() {
 
 #[test]
 fn the_cases_of_the_repository_can_be_run() {
-    for name in ["cavity_re100", "heated_cavity", "duct"] {
+    for name in [
+        "cavity_re100",
+        "heated_cavity",
+        "duct",
+        "cylinder_re40_incompressible",
+        "cylinder_re100_incompressible",
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let path = common::cases().join(format!("{name}.toml"));
         let (status, out, err) = chromaflow(folder.path(), &["run", path.to_str().unwrap(), "--check"]);
