@@ -1,7 +1,8 @@
 //! `chromaflow cite`: the references of what a run used.
 
 use crate::case::{
-    CaseFile, Equations, Flux, Limiter, MethodName, Mode, PolicyName, PrecondName, Source, Viscosity,
+    CaseFile, Equations, Flux, Limiter, MethodName, Mode, PolicyName, PrecondName, SchemeName, Source,
+    Viscosity,
 };
 use crate::context::Context;
 use crate::error::{CliResult, Done};
@@ -223,6 +224,57 @@ pub fn of_incompressible() -> serde_json::Value {
     used.map(|r| json!({ "key": r.key, "for": r.what, "text": text(r) })).collect()
 }
 
+/// What cases of structured grids use.
+const STRUCTURED: &[Reference] = &[
+    Reference {
+        key: "beam1978",
+        kind: "article",
+        what: "approximate factorization",
+        authors: "R. M. Beam and R. F. Warming",
+        title: "An Implicit Factored Scheme for the Compressible {Navier-Stokes} Equations",
+        place: "AIAA Journal",
+        year: 1978,
+        used: |_| true,
+    },
+    Reference {
+        key: "stone2011",
+        kind: "inproceedings",
+        what: "batches of block-tridiagonal systems",
+        authors: "C. P. Stone and E. P. N. Duque and Y. Zhang and D. Car and J. D. Owens and R. L. Davis",
+        title: "{GPGPU} Parallel Algorithms for Structured-Grid {CFD} Codes",
+        place: "20th AIAA Computational Fluid Dynamics Conference",
+        year: 2011,
+        used: |_| true,
+    },
+    Reference {
+        key: "jameson1981",
+        kind: "inproceedings",
+        what: "scalar dissipation",
+        authors: "A. Jameson and W. Schmidt and E. Turkel",
+        title: "Numerical Solution of the {Euler} Equations by Finite Volume Methods Using {Runge-Kutta} Time-Stepping Schemes",
+        place: "AIAA 14th Fluid and Plasma Dynamics Conference",
+        year: 1981,
+        used: |c| c.structured.scheme != SchemeName::Roe,
+    },
+    Reference {
+        key: "swanson1992",
+        kind: "article",
+        what: "matrix dissipation",
+        authors: "R. C. Swanson and E. Turkel",
+        title: "On Central-Difference and Upwind Schemes",
+        place: "Journal of Computational Physics",
+        year: 1992,
+        used: |c| c.structured.scheme == SchemeName::Matrix,
+    },
+];
+
+/// The references of a case, or all.
+fn used(case: Option<&CaseFile>) -> Vec<&'static Reference> {
+    let Some(case) = case else { return REFERENCES.iter().chain(STRUCTURED).collect() };
+    let list = if case.grid.is_used() { STRUCTURED } else { REFERENCES };
+    list.iter().filter(|r| (r.used)(case)).collect()
+}
+
 /// The relaxation or factorization that a case's linear method works with.
 fn relaxation(case: &CaseFile) -> PrecondName {
     match case.linear.method {
@@ -235,8 +287,7 @@ fn relaxation(case: &CaseFile) -> PrecondName {
 
 /// The references of a case as JSON: key, what for, and one line of text.
 pub fn of_case(case: &CaseFile) -> serde_json::Value {
-    let used = REFERENCES.iter().filter(|r| (r.used)(case));
-    used.map(|r| json!({ "key": r.key, "for": r.what, "text": text(r) })).collect()
+    used(Some(case)).iter().map(|r| json!({ "key": r.key, "for": r.what, "text": text(r) })).collect()
 }
 
 fn text(r: &Reference) -> String {
@@ -257,15 +308,11 @@ fn bibtex(r: &Reference) -> String {
 /// A case file that cannot be read.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let path = args.case.as_deref();
-    let incompressible = path.is_some_and(incompressible::is_one);
-    let other = path.filter(|_| !incompressible);
-    let case = other.map(Source::read).transpose()?.map(|(_, case)| case);
-    let is_used = |r: &&Reference| match &case {
-        _ if incompressible => INCOMPRESSIBLE.contains(&r.key),
-        Some(case) => (r.used)(case),
-        None => true,
+    let used = if path.is_some_and(incompressible::is_one) {
+        REFERENCES.iter().filter(|r| INCOMPRESSIBLE.contains(&r.key)).collect()
+    } else {
+        used(path.map(Source::read).transpose()?.map(|(_, case)| case).as_ref())
     };
-    let used: Vec<_> = REFERENCES.iter().filter(is_used).collect();
     for r in &used {
         if args.bibtex {
             println!("{}\n", bibtex(r));

@@ -141,7 +141,7 @@ impl CaseFile {
         let fail = |keys: &[&str], value: f64, expected: &str| {
             Err(source.error(keys, &format!("{} is {value}: expected {expected}", keys[1])))
         };
-        if self.mesh.file.as_os_str().is_empty() {
+        if self.mesh.file.as_os_str().is_empty() && !self.grid.is_used() {
             return Err(source.error(&["mesh"], "`file` is missing: which mesh?"));
         }
         let positive = [

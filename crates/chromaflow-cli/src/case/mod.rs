@@ -6,14 +6,18 @@
 mod boundary;
 mod config;
 mod describe;
+mod grid;
 mod parse;
+mod structured;
 #[cfg(test)]
 mod tests;
 
 pub use boundary::{BoundaryKind, BoundarySpec};
 pub use config::find;
 pub use describe::{defaults, reference, schema};
+pub use grid::{Generate, GridSection};
 pub use parse::{Source, nearest};
+pub use structured::{SchemeName, StructuredSection};
 
 use chromaflow_flow::config as flow;
 use schemars::JsonSchema;
@@ -43,6 +47,10 @@ pub struct CaseFile {
     pub march: MarchSection,
     /// The linear system of each step.
     pub linear: LinearSection,
+    /// A structured grid in the place of a mesh.
+    pub grid: GridSection,
+    /// The solver of structured grids.
+    pub structured: StructuredSection,
     /// What is written, and where.
     pub output: OutputSection,
     /// Stored results that `run --verify` compares with.

@@ -9,6 +9,7 @@ mod oscillation;
 mod plan;
 mod prepare;
 mod screen;
+mod structured;
 mod summary;
 mod verify;
 
@@ -94,6 +95,10 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let path = args.case.as_deref().expect("clap asks for it");
     if incompressible::is_one(path) {
         return incompressible::run(path, args, ctx, start);
+    }
+    let (source, file) = case::Source::read_with::<case::CaseFile>(path, &args.sets)?;
+    if file.grid.is_used() {
+        return structured::run(args, ctx, &source, &file, start);
     }
     let prepared = prepare(path, &args.sets)?;
     give_back_freed();

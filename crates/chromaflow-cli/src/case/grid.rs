@@ -1,0 +1,186 @@
+//! `[grid]`: structured grids, from files or built in.
+
+use super::{Source, config};
+use crate::error::CliResult;
+use chromaflow_flow::grid::generate::{
+    Airfoil, AirfoilC, BoxGrid, Cavity, Channel, Cylinder, FlatPlate, SmoothChannel,
+};
+use chromaflow_flow::grid::{Grid, Plot3dOptions, read};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// A grid of blocks of hexahedra in the place of a mesh: a PLOT3D file with its neutral map file, or a built-in one. Cases
+/// that name one are solved by approximate factorization (see `[structured]`); `[mesh]`, `[numerics]` and `[linear]` do not
+/// hold for them.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GridSection {
+    /// PLOT3D file of the points (.xyz, .p3dfmt and others, plain or compressed), found as mesh files are.
+    pub file: PathBuf,
+    /// Neutral map file that says what is boundary and which blocks meet; its types of boundary are the markers. Empty: the
+    /// name of the points with .nmf at its end.
+    pub nmf: PathBuf,
+    /// A built-in grid in the place of the files, for example `{ kind = "channel", cells = [96, 32], thickness = 0.1 }`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generate: Option<Generate>,
+    /// Cuts of blocks in two, one after another: block, axis (0 to 2), node.
+    pub split: Vec<[usize; 3]>,
+}
+
+/// A built-in grid.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, tag = "kind", rename_all = "snake_case")]
+pub enum Generate {
+    /// Ni's channel with a circular arc: `inlet`, `outlet`, `lower`, `upper`.
+    Channel {
+        /// Cells along and across.
+        cells: [usize; 2],
+        /// Height of the arc.
+        thickness: f64,
+    },
+    /// A channel with a smooth bump: `inlet`, `outlet`, `lower`, `upper`.
+    SmoothChannel {
+        /// Cells along and across.
+        cells: [usize; 2],
+    },
+    /// A plate of length 1 behind half a length of symmetry: `inlet`, `outlet`, `symmetry`, `wall`, `top`.
+    FlatPlate {
+        /// Cells before the plate, on it, away from it.
+        cells: [usize; 3],
+        /// Height of the domain.
+        height: f64,
+        /// Ratio of neighboring cell heights.
+        growth: f64,
+    },
+    /// A ring around a circle of diameter 1: `cylinder`, `farfield`.
+    Cylinder {
+        /// Cells around and away.
+        cells: [usize; 2],
+        /// Radius of the outer boundary.
+        radius: f64,
+        /// Ratio of neighboring cell heights.
+        growth: f64,
+    },
+    /// An O-grid around the NACA 0012: `airfoil`, `farfield`.
+    AirfoilO {
+        /// Cells around and away.
+        cells: [usize; 2],
+        /// Radius of the outer boundary, in chords.
+        radius: f64,
+        /// Ratio of neighboring cell heights.
+        growth: f64,
+    },
+    /// A C-grid around the NACA 0012: `airfoil`, `farfield`.
+    AirfoilC {
+        /// Cells on one side of the wake, around the airfoil, away.
+        cells: [usize; 3],
+        /// Distance of the outer boundary, in chords.
+        radius: f64,
+        /// Ratio of neighboring cell heights.
+        growth: f64,
+    },
+    /// A square cavity: `wall` (three sides), `lid`.
+    Cavity {
+        /// Cells along x and y.
+        cells: [usize; 2],
+        /// How strongly points are drawn to the walls.
+        #[serde(default)]
+        clustering: f64,
+    },
+    /// A box: `xmin`, `xmax`, `ymin`, `ymax`, `zmin`, `zmax`.
+    Box {
+        /// Cells along x, y, z.
+        cells: [usize; 3],
+        /// Lengths.
+        size: [f64; 3],
+        /// Displacement of the points inside over the lengths.
+        #[serde(default)]
+        wave: f64,
+    },
+}
+
+impl GridSection {
+    /// Whether the case is one of a structured grid.
+    pub fn is_used(&self) -> bool {
+        self.generate.is_some() || !self.file.as_os_str().is_empty()
+    }
+
+    /// Reads or makes the grid.
+    ///
+    /// # Errors
+    /// Status 2 with the key or the place in the file that is wrong.
+    pub fn load(&self, source: &Source) -> CliResult<Grid> {
+        let mut grid = match self.generate {
+            Some(generate) => {
+                generate.check().map_err(|what| source.error(&["grid", "generate"], &what))?;
+                generate.grid()
+            }
+            None => self.read(source)?,
+        };
+        for &[block, axis, node] in &self.split {
+            grid = grid
+                .split(block, axis, node)
+                .map_err(|e| source.error(&["grid", "split"], &e.to_string()))?;
+        }
+        grid.check().map_err(|e| source.error(&["grid"], &e.to_string()))?;
+        Ok(grid)
+    }
+
+    fn read(&self, source: &Source) -> CliResult<Grid> {
+        let points = config::find(source, ["grid", "file"], &self.file)?;
+        let map = if self.nmf.as_os_str().is_empty() {
+            chromaflow::files::without_compression(&self.file).with_extension("nmf")
+        } else {
+            self.nmf.clone()
+        };
+        let map = config::find(source, ["grid", "nmf"], &map)?;
+        Ok(read(&points, &map, &Plot3dOptions::default())?)
+    }
+}
+
+impl Generate {
+    /// Cells and sizes that make a grid.
+    fn check(self) -> Result<(), String> {
+        let (cells, numbers): (Vec<usize>, Vec<(&str, f64, f64)>) = match self {
+            Self::Channel { cells, thickness } => (cells.into(), vec![("thickness", thickness, 1e-6)]),
+            Self::SmoothChannel { cells } => (cells.into(), vec![]),
+            Self::FlatPlate { cells, height, growth } => {
+                (cells.into(), vec![("height", height, 1e-6), ("growth", growth, 1.0)])
+            }
+            Self::Cylinder { cells, radius, growth } | Self::AirfoilO { cells, radius, growth } => {
+                (cells.into(), vec![("radius", radius, 1.0), ("growth", growth, 1.0)])
+            }
+            Self::AirfoilC { cells, radius, growth } => {
+                (cells.into(), vec![("radius", radius, 1.0), ("growth", growth, 1.0)])
+            }
+            Self::Cavity { cells, clustering } => (cells.into(), vec![("clustering", clustering, 0.0)]),
+            Self::Box { cells, size, wave } => {
+                let mut numbers: Vec<_> = size.iter().map(|&s| ("size", s, 1e-12)).collect();
+                numbers.push(("wave", wave, 0.0));
+                (cells.into(), numbers)
+            }
+        };
+        if let Some(n) = cells.iter().find(|n| !(1..=1 << 16).contains(*n)) {
+            return Err(format!("`cells` has {n}: expected 1 to 65536"));
+        }
+        match numbers.iter().find(|(_, value, least)| !(*value >= *least && value.is_finite())) {
+            Some((name, value, least)) => Err(format!("`{name}` is {value}: expected {least} or more")),
+            None => Ok(()),
+        }
+    }
+
+    fn grid(self) -> Grid {
+        let triangles = false;
+        match self {
+            Self::Channel { cells, thickness } => Channel { cells, thickness, triangles }.grid(),
+            Self::SmoothChannel { cells } => SmoothChannel { cells }.grid(),
+            Self::FlatPlate { cells, height, growth } => FlatPlate { cells, height, growth }.grid(),
+            Self::Cylinder { cells, radius, growth } => Cylinder { cells, radius, growth, triangles }.grid(),
+            Self::AirfoilO { cells, radius, growth } => Airfoil { cells, radius, growth, triangles }.grid(),
+            Self::AirfoilC { cells, radius, growth } => AirfoilC { cells, radius, growth }.grid(),
+            Self::Cavity { cells, clustering } => Cavity { cells, clustering }.grid(),
+            Self::Box { cells, size, wave } => BoxGrid { cells, size, wave }.grid(),
+        }
+    }
+}

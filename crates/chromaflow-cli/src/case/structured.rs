@@ -1,0 +1,125 @@
+//! `[structured]`: how flows on structured grids are solved.
+
+use chromaflow_flow::FlowConfig;
+use chromaflow_flow::flux::Dissipation;
+use chromaflow_flow::structured::{LineImplicit, LocalStep, Scheme, StructuredConfig, ViscousTerms};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How flows on structured grids are solved, see `[grid]`. `[flow]`, `[reference]`, `[boundary]`, `[march]`, `[output]` and
+/// `[expect]` hold as for meshes. A largest CFL number of 10 to 20 converges best.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StructuredSection {
+    /// Inviscid fluxes.
+    pub scheme: SchemeName,
+    /// scalar, matrix: coefficient of the second differences.
+    pub second: f64,
+    /// scalar, matrix: coefficient of the fourth differences.
+    pub fourth: f64,
+    /// matrix: smallest |V - c| and |V + c| over the spectral radius.
+    pub acoustic: f64,
+    /// matrix: smallest |V| over the spectral radius.
+    pub convective: f64,
+    /// roe: weight of the extrapolation; 1/3 is of third order in one dimension.
+    pub kappa: f64,
+    /// roe: whether van Albada's limiter acts.
+    pub limited: bool,
+    /// Viscous terms of laminar flow.
+    pub viscous: ViscousName,
+    /// scalar, matrix: second differences of the implicit operator over the spectral radius; 0.5 is upwinding.
+    pub implicit_dissipation: f64,
+    /// How local time steps follow the shape of cells.
+    pub local_step: LocalStepName,
+}
+
+/// Inviscid fluxes of structured grids.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SchemeName {
+    /// Central differences with scalar dissipation of Jameson, Schmidt and Turkel.
+    #[default]
+    Scalar,
+    /// Central differences with matrix dissipation of Swanson and Turkel: sharper, not for low Mach numbers.
+    Matrix,
+    /// Roe's flux between extrapolations.
+    Roe,
+}
+
+/// Viscous terms of structured grids.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ViscousName {
+    /// All of them.
+    #[default]
+    Full,
+    /// Derivatives across faces only.
+    ThinLayer,
+}
+
+/// The wave speed that local time steps are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LocalStepName {
+    /// The geometric mean of the largest and the smallest of the axes' spectral radii.
+    #[default]
+    Mean,
+    /// The largest.
+    Largest,
+}
+
+impl Default for StructuredSection {
+    fn default() -> Self {
+        let d = Dissipation::DEFAULT;
+        Self {
+            scheme: SchemeName::Scalar,
+            second: d.second,
+            fourth: d.fourth,
+            acoustic: d.acoustic,
+            convective: d.convective,
+            kappa: 1.0 / 3.0,
+            limited: true,
+            viscous: ViscousName::Full,
+            implicit_dissipation: LineImplicit::default().dissipation,
+            local_step: LocalStepName::Mean,
+        }
+    }
+}
+
+impl StructuredSection {
+    /// The solver's configuration, from that of the sections that meshes share.
+    pub fn config(&self, shared: FlowConfig) -> StructuredConfig {
+        let dissipation = Dissipation {
+            second: self.second,
+            fourth: self.fourth,
+            acoustic: self.acoustic,
+            convective: self.convective,
+        };
+        StructuredConfig {
+            gas: shared.gas,
+            freestream: shared.freestream,
+            equations: shared.equations,
+            scheme: match self.scheme {
+                SchemeName::Scalar => Scheme::Scalar(dissipation),
+                SchemeName::Matrix => Scheme::Matrix(dissipation),
+                SchemeName::Roe => Scheme::Roe { kappa: self.kappa, limited: self.limited },
+            },
+            viscous: match self.viscous {
+                ViscousName::Full => ViscousTerms::Full,
+                ViscousName::ThinLayer => ViscousTerms::ThinLayer,
+            },
+            boundaries: shared.boundaries,
+            implicit: LineImplicit {
+                cfl: shared.implicit.cfl,
+                dissipation: self.implicit_dissipation,
+                local_step: match self.local_step {
+                    LocalStepName::Mean => LocalStep::Mean,
+                    LocalStepName::Largest => LocalStep::Largest,
+                },
+                max_change: shared.implicit.max_change,
+            },
+            time: shared.time,
+            reference: shared.reference,
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Runs of structured grids: as runs of meshes, from the same case file to the same files.
+
+use super::history::{self, Row};
+use super::{Args, Goal, Screen, duration, interrupt, summary};
+use crate::case::{CaseFile, Source};
+use crate::cite;
+use crate::context::{Context, ensure_writable};
+use crate::error::{CliError, CliResult, Done};
+use chromaflow::Outcome;
+use chromaflow::files::{AtomicFile, FileError};
+use chromaflow_flow::StepReport;
+use chromaflow_flow::config::{Boundary, Time};
+use chromaflow_flow::grid::{Grid, GridError};
+use chromaflow_flow::mesh::Planar;
+use chromaflow_flow::output::{Restart, VtuOptions, wall_points, write_surface, write_volume};
+use chromaflow_flow::structured::{StructuredConfig, StructuredSolver};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+impl From<GridError> for CliError {
+    fn from(error: GridError) -> Self {
+        match error {
+            GridError::File(file) => file.into(),
+            GridError::Read(mesh) => mesh.into(),
+            other => CliError::input(other.to_string()),
+        }
+    }
+}
+
+/// A structured case under way.
+struct Run<'a> {
+    source: &'a Source,
+    case: &'a CaseFile,
+    config: StructuredConfig,
+    solver: StructuredSolver,
+    folder: PathBuf,
+}
+
+/// Runs a case of a structured grid.
+///
+/// # Errors
+/// As runs of meshes.
+pub fn run(args: &Args, ctx: &Context, source: &Source, case: &CaseFile, start: Instant) -> CliResult {
+    case.check(source)?;
+    if ctx.gpu().is_some() {
+        return Err(CliError::environment(
+            "--backend cuda: structured grids are solved on the CPU only so far; use --backend cpu",
+        ));
+    }
+    let grid = case.grid.load(source)?;
+    let markers: Vec<_> = grid.markers().iter().map(|m| ((*m).to_owned(), known(m))).collect();
+    let flat = planar(&grid);
+    let config = case.structured.config(case.config(source, &markers, flat)?);
+    let folder = args.out.clone().unwrap_or_else(|| case.folder(source));
+    std::fs::create_dir_all(&folder).map_err(|e| {
+        CliError::environment(format!("cannot make the output folder {}: {e}", folder.display()))
+    })?;
+    ensure_writable(&folder.join("history.csv"))?;
+    let (blocks, cells) = (grid.blocks.len(), grid.cells());
+    let solver = StructuredSolver::new(grid, config.clone(), Arc::clone(ctx.team()))
+        .map_err(|e| CliError::input(format!("{}: {e}", source.path.display())))?;
+    if ctx.talk() {
+        let threads = ctx.team().size();
+        eprintln!("{}", case.case.title);
+        eprintln!(
+            "structured grid: {blocks} blocks, {cells} cells; approximate factorization, {threads} threads"
+        );
+    }
+    if args.check {
+        for (name, _) in &markers {
+            println!("  {name:20} {:?}", config.boundaries[name]);
+        }
+        println!("the case can be run");
+        return Ok(Done::AsAsked);
+    }
+    let mut run = Run { source, case, config, solver, folder };
+    let mut rows = run.resume(args)?;
+    let (last, interrupted) = run.march(ctx, &mut rows)?;
+    let seconds = start.elapsed().as_secs_f64();
+    if let Some(bad) = &last.bad {
+        eprintln!("{}", summary::bad_node(bad).replace("at node", "at cell"));
+    }
+    run.write_files(&rows)?;
+    let outcome = last.outcome.unwrap_or(Outcome::IterationLimit);
+    let summary = run.summary(&last, &outcome, interrupted, seconds, ctx);
+    let path = run.folder.join("summary.json");
+    let mut file = AtomicFile::create(&path)?;
+    writeln!(file, "{summary:#}").map_err(|e| FileError::new("cannot write", &path, e))?;
+    file.commit()?;
+    ctx.write_json(&summary)?;
+    if ctx.talk() {
+        run.print(&last, &outcome, interrupted, seconds);
+    }
+    if args.verify {
+        let row = rows.last().copied().unwrap_or_default();
+        super::verify::verify(&case.expect, &row, last.orders, None, ctx)?;
+    }
+    if interrupted {
+        return Ok(Done::Short);
+    }
+    let drop_asked = matches!(run.config.time, Time::Steady(_)) && !case.expect.iterations_suffice;
+    Ok(Done::of(outcome, drop_asked))
+}
+
+/// Whether the grid is two-dimensional with its lift along y.
+fn planar(grid: &Grid) -> bool {
+    let markers = grid.markers();
+    grid.planar_axis().is_some() && [Planar::FRONT, Planar::BACK].iter().all(|m| markers.contains(m))
+}
+
+/// The condition that a neutral map file's type of boundary stands for, where it needs no values.
+fn known(marker: &str) -> Option<Boundary> {
+    match marker.to_ascii_lowercase().as_str() {
+        Planar::FRONT | Planar::BACK => Some(Boundary::Symmetry),
+        "viscous_solid" | "viscous_weak" => Some(Boundary::NoSlipAdiabatic),
+        "tangency" | "tangency_strong" => Some(Boundary::SlipWall),
+        "farfield_riem" | "farfield_roe" | "farfield" => Some(Boundary::Farfield),
+        "extrapolate" | "extrapolation" => Some(Boundary::Extrapolation),
+        name if name.starts_with("symmetry_") => Some(Boundary::Symmetry),
+        _ => None,
+    }
+}
+
+impl Run<'_> {
+    fn resume(&mut self, args: &Args) -> CliResult<Vec<Row>> {
+        let own = self.folder.join("restart.safetensors");
+        let path = match &args.restart {
+            Some(path) => path.clone(),
+            None if args.resume && own.exists() => own,
+            None => return Ok(Vec::new()),
+        };
+        let restart = Restart::read(&path, &self.solver.restart_places())
+            .map_err(|e| CliError::input(e.to_string()))?;
+        self.solver.resume(&restart).map_err(|e| CliError::input(format!("{}: {e}", path.display())))?;
+        let history = self.folder.join("history.csv");
+        let mut rows = if history.exists() { history::read(&history)? } else { Vec::new() };
+        rows.retain(|r| r.iteration <= self.solver.iteration());
+        Ok(rows)
+    }
+
+    fn march(&mut self, ctx: &Context, rows: &mut Vec<Row>) -> CliResult<(StepReport, bool)> {
+        let goal = match self.config.time {
+            Time::Steady(s) => Goal::Steady { orders: s.orders, iterations: s.iterations },
+            Time::Unsteady(u) => Goal::Unsteady { steps: u.steps },
+        };
+        let mut screen = Screen::new(goal, ctx.interactive(), !ctx.talk());
+        let every = self.case.output.restart_every;
+        interrupt::watch();
+        loop {
+            let report = self.solver.step();
+            let row = Row {
+                iteration: report.iteration,
+                time_step: report.time_step,
+                residual: report.residual,
+                forces: [report.forces.total.cl, report.forces.total.cd, report.forces.total.cm],
+                cfl: report.cfl,
+                linear: f64::NAN,
+                seconds: report.times.total,
+            };
+            rows.push(row);
+            let interrupted = interrupt::asked();
+            screen.row(&row, report.orders, report.outcome.is_some() || interrupted);
+            if report.rejected {
+                screen.note(&format!("iteration {}: step taken back, CFL lowered", report.iteration));
+            }
+            if report.outcome.is_some() || interrupted {
+                let interrupted = interrupted && report.outcome.is_none();
+                return Ok((report, interrupted));
+            }
+            if every > 0 && report.iteration.is_multiple_of(every) {
+                self.write_restart()?;
+                history::write(&self.folder.join("history.csv"), rows)?;
+            }
+        }
+    }
+
+    fn write_restart(&self) -> CliResult<()> {
+        let path = self.folder.join("restart.safetensors");
+        Ok(self.solver.restart().write(&path, &self.solver.restart_places())?)
+    }
+
+    fn write_files(&mut self, rows: &[Row]) -> CliResult<()> {
+        self.write_restart()?;
+        history::write(&self.folder.join("history.csv"), rows)?;
+        let output = &self.case.output;
+        let options = VtuOptions { compress: output.compress };
+        let (mesh, fields) = (self.solver.grid().to_mesh(), self.solver.fields());
+        if output.volume {
+            write_volume(&self.folder.join("volume.vtu"), &mesh, &fields, options)?;
+        }
+        if output.surface {
+            write_surface(&self.folder.join("surface.vtu"), &mesh, &fields, options)?;
+        }
+        let mut pictures = vec![
+            ("convergence".to_owned(), crate::plot::convergence(rows)),
+            ("forces".to_owned(), crate::plot::forces(rows)),
+        ];
+        if mesh.planar.is_some() {
+            let is_wall = |name: &str| self.config.boundaries.get(name).is_some_and(Boundary::is_wall);
+            let cp = fields.iter().find(|f| f.name == "cp").map_or(&[][..], |f| &f.values);
+            let points = wall_points(&mesh, is_wall, cp, self.config.reference.lift_axis.unwrap_or(1));
+            if !points.is_empty() {
+                super::cuts::write(&self.folder.join("cut_wall.csv"), &points)?;
+                pictures.push(("cut_wall".to_owned(), crate::plot::pressure("cut_wall", &points)));
+            }
+        }
+        if output.plots && crate::plot::AVAILABLE {
+            for (name, picture) in pictures {
+                crate::plot::draw(&self.folder.join(&name), &picture)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn summary(
+        &self,
+        last: &StepReport,
+        outcome: &Outcome,
+        interrupted: bool,
+        seconds: f64,
+        ctx: &Context,
+    ) -> Value {
+        let times = self.solver.times();
+        let grid = self.solver.grid();
+        let components: serde_json::Map<String, Value> =
+            times.components().into_iter().map(|(name, s)| (name.to_owned(), json!(s))).collect();
+        json!({
+            "case": self.source.path,
+            "title": self.case.case.title,
+            "outcome": outcome.name(),
+            "interrupted": interrupted,
+            "iterations": last.iteration,
+            "time_steps": last.time_step,
+            "residual_orders": last.orders,
+            "residual": last.residual,
+            "forces": summary::forces(&last.forces),
+            "entropy_error": self.solver.entropy_error(),
+            "time": {
+                "total_s": seconds,
+                "march_s": times.total,
+                "per_iteration_s": times.total / last.iteration.max(1) as f64,
+                "components": components,
+            },
+            "memory": { "peak_bytes": summary::peak_bytes() },
+            "mesh": {
+                "file": self.case.grid.file,
+                "blocks": grid.blocks.len(),
+                "cells": grid.cells(),
+                "nodes": grid.blocks.iter().map(|b| b.nodes.len()).sum::<usize>(),
+                "markers": grid.markers(),
+            },
+            "solver": {
+                "method": "approximate factorization",
+                "threads": ctx.team().size(),
+                "backend": "cpu",
+            },
+            "bad_cell": last.bad.as_ref().map(summary::bad_node),
+            "versions": { "chromaflow": env!("CARGO_PKG_VERSION") },
+            "references": cite::of_case(self.case),
+        })
+    }
+
+    fn print(&self, last: &StepReport, outcome: &Outcome, interrupted: bool, seconds: f64) {
+        let outcome = if interrupted { "interrupted".to_owned() } else { outcome.to_string() };
+        println!(
+            "\n{outcome} after {} iterations: density residual down {:.1} orders, {}",
+            last.iteration,
+            last.orders,
+            duration(seconds)
+        );
+        let total = &last.forces.total;
+        println!("CL {:.7}  CD {:.7}  CM {:.7}", total.cl, total.cd, total.cm);
+        let times = self.solver.times();
+        println!("\n{:14} {:>10} {:>7}", "component", "seconds", "share");
+        for (name, seconds) in times.components().into_iter().filter(|(_, s)| *s > 0.0) {
+            println!("{name:14} {seconds:10.3} {:6.1}%", 100.0 * seconds / times.total.max(1e-9));
+        }
+        println!("{:14} {:10.3}\n\n{}", "march", times.total, self.folder.display());
+    }
+}

@@ -1,0 +1,100 @@
+//! Cases of structured grids through the binary.
+
+mod common;
+
+use chromaflow_flow::grid::{self, Plot3d, generate::Channel};
+use common::chromaflow;
+use serde_json::Value;
+use std::path::Path;
+
+const CASE: &str = r#"
+[grid]
+generate = { kind = "channel", cells = [24, 8], thickness = 0.1 }
+split = [[0, 0, 9]]
+[flow]
+mach = 0.5
+[boundary]
+inlet = { kind = "inlet", total_pressure = 1.186212638, total_temperature = 1.05 }
+outlet = { kind = "outlet", pressure = 1.0 }
+lower = "slip_wall"
+upper = "slip_wall"
+[march]
+cfl_start = 2.0
+cfl_max = 10.0
+residual_drop = 3.0
+[output]
+plots = false
+"#;
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_case_from_start_to_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("case.toml"), CASE).unwrap();
+    let (status, out, message) = chromaflow(folder, &["run", "case.toml", "--out", "o"]);
+    assert_eq!(status, 0, "{out}\n{message}");
+    let r = json(&folder.join("o/summary.json"));
+    assert_eq!(r["outcome"], "converged");
+    assert_eq!((&r["mesh"]["blocks"], &r["mesh"]["cells"]), (&2.into(), &192.into()));
+    assert!(r["residual_orders"].as_f64().unwrap() >= 3.0);
+    for name in ["volume.vtu", "surface.vtu", "history.csv", "restart.safetensors", "cut_wall.csv"] {
+        assert!(folder.join("o").join(name).exists(), "{name}");
+    }
+    // Goes on from there, to a smaller residual.
+    let args = ["-q", "run", "case.toml", "--out", "o", "--resume", "--set", "march.residual_drop=4.0"];
+    let (status, _, message) = chromaflow(folder, &args);
+    assert_eq!(status, 0, "{message}");
+    let more = json(&folder.join("o/summary.json"));
+    assert!(more["iterations"].as_f64() > r["iterations"].as_f64());
+    assert!(more["residual_orders"].as_f64().unwrap() >= 4.0);
+}
+
+#[test]
+fn a_grid_from_files_is_the_same_grid() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let made = Channel { cells: [24, 8], thickness: 0.1, triangles: false }.grid().split(0, 0, 9).unwrap();
+    grid::write(&folder.join("a.xyz.gz"), &folder.join("a.nmf"), &made, Plot3d::default()).unwrap();
+    std::fs::write(folder.join("made.toml"), CASE).unwrap();
+    let from_file = CASE
+        .lines()
+        .filter(|l| !l.starts_with("split"))
+        .map(|l| if l.starts_with("generate") { "file = \"a.xyz.gz\"" } else { l });
+    std::fs::write(folder.join("file.toml"), from_file.collect::<Vec<_>>().join("\n")).unwrap();
+    let residual = |case: &str| {
+        let (status, _, message) = chromaflow(folder, &["-q", "run", &format!("{case}.toml"), "--out", case]);
+        assert_eq!(status, 0, "{message}");
+        json(&folder.join(case).join("summary.json"))["residual"].clone()
+    };
+    assert_eq!(residual("made"), residual("file"));
+}
+
+#[test]
+fn mistakes_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for (from, to, part) in [
+        ("cells = [24, 8]", "cells = [24, 0]", "`cells` has 0"),
+        ("kind = \"channel\"", "kind = \"chanel\"", "unknown v"),
+        ("split = [[0, 0, 9]]", "split = [[0, 0, 24]]", "cannot cut block 0"),
+        ("lower = ", "lowest = ", "no marker `lowest`; did you mean `lower`?"),
+        ("upper = \"slip_wall\"", "", "no condition for the mesh's marker `upper`"),
+    ] {
+        std::fs::write(folder.join("case.toml"), CASE.replace(from, to)).unwrap();
+        let (status, _, message) = chromaflow(folder, &["run", "case.toml"]);
+        assert_eq!(status, 2, "{to}: {message}");
+        assert!(message.contains(part), "{to}: {message}");
+    }
+    std::fs::write(folder.join("a.nmf"), "1\n1 3 3 3\n").unwrap();
+    std::fs::write(folder.join("a.fmt"), "1\n3 3 3\n0 1 2").unwrap();
+    let case = CASE
+        .replace("generate = { kind = \"channel\", cells = [24, 8], thickness = 0.1 }", "file = \"a.fmt\"");
+    std::fs::write(folder.join("case.toml"), case).unwrap();
+    let (status, _, message) = chromaflow(folder, &["run", "case.toml"]);
+    assert_eq!(status, 2, "{message}");
+    assert!(message.contains("a.fmt: line 3") && message.contains("cut short"), "{message}");
+}
