@@ -321,8 +321,11 @@ proptest! {
         let end = (cut * data.len() as f64) as usize;
         std::fs::write(&path, &data[..end]).unwrap();
         let result = read_plot3d(&path, &Plot3dOptions::default());
-        // Text that loses its last digits, or just its blanks, can still be a grid.
-        if form != Form::Text {
+        // Text that loses its last digits, or just its blanks, can still be a grid. A stream has no marks: one that ends where
+        // a file in single precision or without blanks would end is such a file.
+        let points: usize = grid.blocks.iter().map(|b| b.nodes.len()).sum();
+        let whole = [12, 16, 24, 28].map(|bytes| 4 + 12 * grid.blocks.len() + bytes * points);
+        if form != Form::Text && !(form == Form::Stream && whole.contains(&end)) {
             prop_assert!(result.is_err(), "{end} of {} bytes", data.len());
         }
         let mut changed = data.clone();

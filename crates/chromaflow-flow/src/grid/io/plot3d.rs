@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Reads the blocks of a PLOT3D file, plain or compressed. Form, byte order, precision, IBLANK and the line that counts
-/// blocks are found out from the file.
+/// blocks are found out from the file; of a stream, which has no marks, from its length.
 ///
 /// # Errors
 /// When the file is cut short or its numbers make no sense, with the line or byte.
