@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// A grid of blocks of hexahedra in the place of a mesh: a PLOT3D file with its neutral map file, or a built-in one. Cases
-/// that name one are solved by approximate factorization (see `[structured]`); `[mesh]`, `[numerics]` and `[linear]` do not
-/// hold for them.
+/// that name one are solved by approximate factorization (see `[structured]`), or as incompressible flow where they have
+/// `[incompressible]`. The compressible ones have no `[mesh]`, `[numerics]` or `[linear]`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GridSection {
@@ -111,12 +111,13 @@ impl GridSection {
     /// # Errors
     /// Status 2 with the key or the place in the file that is wrong.
     pub fn load(&self, source: &Source) -> CliResult<Grid> {
-        let mut grid = match self.generate {
-            Some(generate) => {
+        let mut grid = match (self.file.as_os_str().is_empty(), self.generate) {
+            (true, Some(generate)) => {
                 generate.check().map_err(|what| source.error(&["grid", "generate"], &what))?;
                 generate.grid()
             }
-            None => self.read(source)?,
+            (false, None) => self.read(source)?,
+            _ => return Err(source.error(&["grid"], "expected either `file` or `generate`")),
         };
         for &[block, axis, node] in &self.split {
             grid = grid
@@ -142,30 +143,44 @@ impl GridSection {
 impl Generate {
     /// Cells and sizes that make a grid.
     fn check(self) -> Result<(), String> {
-        let (cells, numbers): (Vec<usize>, Vec<(&str, f64, f64)>) = match self {
-            Self::Channel { cells, thickness } => (cells.into(), vec![("thickness", thickness, 1e-6)]),
+        // Name, value, least, most.
+        type Number = (&'static str, f64, f64, f64);
+        const ANY: f64 = f64::MAX;
+        let (cells, numbers): (Vec<usize>, Vec<Number>) = match self {
+            Self::Channel { cells, thickness } => (cells.into(), vec![("thickness", thickness, 1e-6, ANY)]),
             Self::SmoothChannel { cells } => (cells.into(), vec![]),
             Self::FlatPlate { cells, height, growth } => {
-                (cells.into(), vec![("height", height, 1e-6), ("growth", growth, 1.0)])
+                (cells.into(), vec![("height", height, 1e-6, ANY), ("growth", growth, 1.0, ANY)])
             }
-            Self::Cylinder { cells, radius, growth } | Self::AirfoilO { cells, radius, growth } => {
-                (cells.into(), vec![("radius", radius, 1.0), ("growth", growth, 1.0)])
+            // The circle's own radius is one half.
+            Self::Cylinder { cells, radius, growth } => {
+                (cells.into(), vec![("radius", radius, 0.5 + 1e-6, ANY), ("growth", growth, 1.0, ANY)])
+            }
+            Self::AirfoilO { cells, radius, growth } => {
+                (cells.into(), vec![("radius", radius, 1.0, ANY), ("growth", growth, 1.0, ANY)])
             }
             Self::AirfoilC { cells, radius, growth } => {
-                (cells.into(), vec![("radius", radius, 1.0), ("growth", growth, 1.0)])
+                (cells.into(), vec![("radius", radius, 1.0, ANY), ("growth", growth, 1.0, ANY)])
             }
-            Self::Cavity { cells, clustering } => (cells.into(), vec![("clustering", clustering, 0.0)]),
+            Self::Cavity { cells, clustering } => (cells.into(), vec![("clustering", clustering, 0.0, ANY)]),
             Self::Box { cells, size, wave } => {
-                let mut numbers: Vec<_> = size.iter().map(|&s| ("size", s, 1e-12)).collect();
-                numbers.push(("wave", wave, 0.0));
+                let mut numbers: Vec<_> = size.iter().map(|&s| ("size", s, 1e-12, ANY)).collect();
+                // Larger waves fold cells over.
+                numbers.push(("wave", wave, 0.0, 0.08));
                 (cells.into(), numbers)
             }
         };
         if let Some(n) = cells.iter().find(|n| !(1..=1 << 16).contains(*n)) {
-            return Err(format!("`cells` has {n}: expected 1 to 65536"));
+            return Err(format!("`cells` has {n}: expected one or more along each axis, 65536 at most"));
         }
-        match numbers.iter().find(|(_, value, least)| !(*value >= *least && value.is_finite())) {
-            Some((name, value, least)) => Err(format!("`{name}` is {value}: expected {least} or more")),
+        if cells.iter().product::<usize>() > 1 << 31 {
+            return Err(format!("{cells:?} cells: expected a grid of at most 2^31"));
+        }
+        match numbers.iter().find(|(_, value, least, most)| !(least..=most).contains(&value)) {
+            Some((name, value, least, ANY)) => Err(format!("`{name}` is {value}: expected {least} or more")),
+            Some((name, value, least, most)) => {
+                Err(format!("`{name}` is {value}: expected {least} to {most}"))
+            }
             None => Ok(()),
         }
     }

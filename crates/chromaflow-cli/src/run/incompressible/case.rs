@@ -1,7 +1,9 @@
 //! Case files of incompressible flow: those with a section `[incompressible]`. Sections that both kinds of case have are
 //! written alike.
 
-use crate::case::{CaseSection, ExpectSection, LiftAxis, MarchSection, Mode, OutputSection, Source};
+use crate::case::{
+    CaseSection, ExpectSection, GridSection, LiftAxis, MarchSection, Mode, OutputSection, Source,
+};
 use crate::error::CliResult;
 use chromaflow::factor::block_ilu::{BlockIluOptions, FactorStorage};
 use chromaflow_flow::config as flow;
@@ -12,7 +14,6 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A case of incompressible flow.
@@ -21,7 +22,7 @@ use std::sync::Arc;
 pub struct IncompressibleCase {
     /// What the case is.
     pub case: CaseSection,
-    /// The structured grid.
+    /// The structured grid, as in cases of compressible flow.
     pub grid: GridSection,
     /// The fluid and what it carries.
     pub incompressible: FluidSection,
@@ -39,53 +40,6 @@ pub struct IncompressibleCase {
     pub output: OutputSection,
     /// Stored results.
     pub expect: ExpectSection,
-}
-
-/// Where the grid comes from: a PLOT3D file with its neutral map file, or a generator; then cuts and periodic sides.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct GridSection {
-    /// PLOT3D file, relative to the case file or in the data folder.
-    pub file: PathBuf,
-    /// Neutral map file; empty: the PLOT3D file's name with `.nmf`.
-    pub nmf: PathBuf,
-    /// A built-in grid.
-    pub generate: Option<Generate>,
-    /// Cuts, one after another: block, axis (0 to 2), node.
-    pub split: Vec<[usize; 3]>,
-}
-
-/// A built-in grid.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, tag = "kind", rename_all = "snake_case")]
-pub enum Generate {
-    /// A square cavity: `wall` (three sides), `lid`.
-    Cavity {
-        /// Cells along x and y.
-        cells: [usize; 2],
-        /// How strongly points are drawn to the walls.
-        #[serde(default)]
-        clustering: f64,
-    },
-    /// A box: `xmin`, `xmax`, `ymin`, `ymax`, `zmin`, `zmax`.
-    Box {
-        /// Cells along x, y, z.
-        cells: [usize; 3],
-        /// Lengths.
-        size: [f64; 3],
-        /// Displacement of the points inside over the lengths.
-        #[serde(default)]
-        wave: f64,
-    },
-    /// An O-grid around a cylinder of diameter 1: `cylinder`, `farfield`.
-    Cylinder {
-        /// Cells around and away.
-        cells: [usize; 2],
-        /// Distance of the outer boundary, in diameters.
-        radius: f64,
-        /// Ratio of neighboring cell heights.
-        growth: f64,
-    },
 }
 
 /// The fluid and what it carries.

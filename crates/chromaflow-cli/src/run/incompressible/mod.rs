@@ -96,7 +96,7 @@ struct Finished {
 
 fn prepare(path: &Path, sets: &[String], out: Option<&Path>) -> CliResult<Prepared> {
     let (source, case): (_, IncompressibleCase) = Source::read_with(path, sets)?;
-    let grid = grid::make(&source, &case.grid)?;
+    let grid = case.grid.load(&source)?;
     let planar = grid.planar_axis();
     let config = case.config(&source, &grid::markers(&grid), planar)?;
     let folder = out.map_or_else(|| case.output.folder_of(&source), Path::to_path_buf);

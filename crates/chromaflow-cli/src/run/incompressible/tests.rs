@@ -28,7 +28,7 @@ fn read(text: &str) -> Result<Config, String> {
     assert!(is_one(&path));
     let read = || {
         let (source, case): (_, IncompressibleCase) = Source::read_with(&path, &[])?;
-        let grid = grid::make(&source, &case.grid)?;
+        let grid = case.grid.load(&source)?;
         case.config(&source, &grid::markers(&grid), grid.planar_axis())
     };
     read().map_err(|e: CliError| e.to_string())
