@@ -104,10 +104,14 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-impl Words<'_> {
+impl<'a> Words<'a> {
+    fn required(&mut self, name: &str) -> Result<&'a [u8], String> {
+        self.next().ok_or_else(|| format!("{name} is missing: is the line, or the file, cut short?"))
+    }
+
     /// The next word as a natural number; `name` is for the message.
     pub(crate) fn natural(&mut self, name: &str) -> Result<u64, String> {
-        let word = self.next().ok_or_else(|| format!("{name} is missing"))?;
+        let word = self.required(name)?;
         natural(word).ok_or_else(|| format!("{name} must be a natural number, found {:?}", show(word)))
     }
 
@@ -119,13 +123,13 @@ impl Words<'_> {
 
     /// The next word as a number.
     pub(crate) fn real(&mut self, name: &str) -> Result<f64, String> {
-        let word = self.next().ok_or_else(|| format!("{name} is missing"))?;
+        let word = self.required(name)?;
         real(word).ok_or_else(|| format!("{name} must be a number, found {:?}", show(word)))
     }
 
     /// The next word as a whole number.
     pub(crate) fn whole(&mut self, name: &str) -> Result<i64, String> {
-        let word = self.next().ok_or_else(|| format!("{name} is missing"))?;
+        let word = self.required(name)?;
         let text = std::str::from_utf8(word).ok();
         text.and_then(|t| t.parse().ok())
             .ok_or_else(|| format!("{name} must be a whole number, found {:?}", show(word)))
