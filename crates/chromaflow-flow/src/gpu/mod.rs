@@ -31,7 +31,11 @@ pub(crate) fn source(name: &'static str, tables: &str, text: &str) -> KernelSour
 
 /// The flow solver's kernels with every branch of every scheme at least once, for checks without a GPU.
 pub fn kernel_sources() -> Vec<KernelSource> {
-    let mut all = vec![crate::gradient::cuda::kernel_source(), crate::march::step_kernel_source()];
+    let mut all = vec![
+        crate::gradient::cuda::kernel_source(),
+        crate::march::step_kernel_source(),
+        crate::grid::cuda::kernel_source(),
+    ];
     all.extend(crate::residual::cuda::kernel_sources());
     all.extend(crate::jacobian::cuda::kernel_sources());
     all

@@ -4,9 +4,12 @@ use super::metrics::beyond;
 use super::{Cells, Grid};
 
 /// Which ghost cells take which cells: made once for a grid, used for any number of arrays.
+///
+/// A ghost cell beyond two interfaces, on an edge or a corner of a block, continues to where the neighbor's ghost cell has
+/// its value from: one pass fills all of them, and no copy reads what another writes.
 #[derive(Clone, Debug, Default)]
 pub struct Exchange {
-    /// Every direction of every interface.
+    /// By blocks.
     copies: Vec<Copies>,
     /// Length of an array of one component, of each block.
     lengths: Vec<usize>,
@@ -20,43 +23,91 @@ struct Copies {
     pairs: Vec<[u32; 2]>,
 }
 
+/// Most interfaces that a ghost cell may lie beyond; more is a circle.
+const HOPS: usize = 8;
+
 impl Exchange {
     /// For all interfaces of a grid.
     ///
     /// # Panics
-    /// When a block has 2^32 cells or more. Interfaces that do not fit their blocks may panic, too: see
+    /// When the grid has 2^32 cells or more, ghosts included. Interfaces that do not fit their blocks may panic, too: see
     /// [`Grid::check`].
     pub fn new(grid: &Grid) -> Self {
+        const NONE: u32 = u32::MAX;
         let cells: Vec<Cells> = grid.blocks.iter().map(|b| Cells::new(b.cells())).collect();
-        let both = grid.interfaces.iter().flat_map(|i| [i.clone(), i.reversed()]);
-        let copies = both.map(|interface| {
+        let lengths: Vec<usize> = cells.iter().map(Cells::len).collect();
+        let first = first_cells(&lengths);
+        let all = lengths.iter().sum::<usize>();
+        let number = |n: usize| u32::try_from(n).expect("fewer than 2^32 cells");
+        number(all);
+        // Where each cell of all blocks takes its value from.
+        let mut source = vec![NONE; all];
+        for interface in grid.interfaces.iter().flat_map(|i| [i.clone(), i.reversed()]) {
             let (to, from) = (interface.a.block, interface.b.block);
             let (low, high) = beyond(&interface.a, grid.blocks[to].points, 0);
-            let mut pairs = Vec::new();
-            let number = |n: usize| u32::try_from(n).expect("a block of fewer than 2^32 cells");
             for k in low[2]..high[2] {
                 for j in low[1]..high[1] {
                     for i in low[0]..high[0] {
-                        let ghost = cells[to].at([i, j, k]);
-                        let source = cells[from].at(interface.map.cell([i, j, k]));
-                        pairs.push([number(ghost), number(source)]);
+                        let cell = cells[from].at(interface.map.cell([i, j, k]));
+                        source[first[to] + cells[to].at([i, j, k])] = number(first[from] + cell);
                     }
                 }
             }
-            Copies { to, from, pairs }
-        });
-        Self { copies: copies.collect(), lengths: cells.iter().map(Cells::len).collect() }
+        }
+        let end = |mut cell: u32| {
+            for _ in 0..HOPS {
+                match source[cell as usize] {
+                    NONE => return Some(cell),
+                    next => cell = next,
+                }
+            }
+            None
+        };
+        let mut copies: Vec<Copies> = Vec::new();
+        for (to, &start) in first.iter().enumerate() {
+            let own = copies.len();
+            for ghost in 0..lengths[to] {
+                let found = source[start + ghost];
+                if found == NONE {
+                    continue;
+                }
+                let Some(cell) = end(found).map(|c| c as usize) else { continue };
+                let from = first.partition_point(|&f| f <= cell) - 1;
+                let pair = [number(ghost), number(cell - first[from])];
+                match copies[own..].iter_mut().find(|c| c.from == from) {
+                    Some(copies) => copies.pairs.push(pair),
+                    None => copies.push(Copies { to, from, pairs: vec![pair] }),
+                }
+            }
+        }
+        Self { copies, lengths }
     }
 
-    /// Whether there is anything to copy.
+    /// Whether there is nothing to copy.
     pub fn is_empty(&self) -> bool {
         self.copies.is_empty()
     }
 
-    /// Fills ghost cells beyond interfaces. `fields[b]` has `components` arrays of block b one after another.
-    ///
-    /// Everything is read before anything is written, so that the order of interfaces does not matter. Edges and corners
-    /// where interfaces meet take the neighbors' ghosts: they are right after a second call.
+    /// Where each block's cells begin when the arrays of all blocks lie one after another.
+    pub fn first_cells(&self) -> Vec<usize> {
+        first_cells(&self.lengths)
+    }
+
+    /// Cells of all blocks, ghosts included.
+    pub fn cells(&self) -> usize {
+        self.lengths.iter().sum()
+    }
+
+    /// Ghost cell and the cell whose value it takes, numbered through all blocks, see [`Exchange::first_cells`].
+    pub fn pairs(&self) -> impl Iterator<Item = [u32; 2]> + '_ {
+        let first = self.first_cells();
+        self.copies.iter().flat_map(move |c| {
+            let (to, from) = (first[c.to] as u32, first[c.from] as u32);
+            c.pairs.iter().map(move |[ghost, cell]| [to + ghost, from + cell])
+        })
+    }
+
+    /// Fills the ghost cells beyond interfaces. `fields[b]` has `components` arrays of block b one after another.
     ///
     /// **Shapes**: `[blocks][components, nk + 4, nj + 4, ni + 4]`, see [`Cells`].
     ///
@@ -66,22 +117,31 @@ impl Exchange {
         for (field, n) in fields.iter().zip(&self.lengths) {
             assert_eq!(field.as_ref().len(), n * components, "components of all cells and ghosts");
         }
-        let mut values =
-            Vec::with_capacity(self.copies.iter().map(|c| c.pairs.len()).sum::<usize>() * components);
+        let mut values = Vec::new();
         for copies in &self.copies {
-            let (field, n) = (fields[copies.from].as_ref(), self.lengths[copies.from]);
-            for c in 0..components {
-                values.extend(copies.pairs.iter().map(|&[_, from]| field[c * n + from as usize]));
-            }
-        }
-        let mut values = values.into_iter();
-        for copies in &self.copies {
-            let (field, n) = (fields[copies.to].as_mut(), self.lengths[copies.to]);
-            for c in 0..components {
-                for (&[to, _], value) in copies.pairs.iter().zip(&mut values) {
-                    field[c * n + to as usize] = value;
+            let pairs = &copies.pairs;
+            let (from, to) = (self.lengths[copies.from], self.lengths[copies.to]);
+            values.clear();
+            let field = fields[copies.from].as_ref();
+            values.extend(
+                (0..components).flat_map(|c| pairs.iter().map(move |p| field[c * from + p[1] as usize])),
+            );
+            let field = fields[copies.to].as_mut();
+            for (c, values) in values.chunks(pairs.len()).enumerate() {
+                for (&[ghost, _], &value) in pairs.iter().zip(values) {
+                    field[c * to + ghost as usize] = value;
                 }
             }
         }
     }
+}
+
+fn first_cells(lengths: &[usize]) -> Vec<usize> {
+    lengths
+        .iter()
+        .scan(0, |next, n| {
+            *next += n;
+            Some(*next - n)
+        })
+        .collect()
 }

@@ -29,6 +29,8 @@
 
 mod cells;
 mod check;
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
 mod error;
 mod exchange;
 pub mod generate;
@@ -42,6 +44,8 @@ mod tests;
 mod window;
 
 pub use cells::{Cells, GHOSTS};
+#[cfg(feature = "cuda")]
+pub use cuda::{ExchangeCuda, FieldLayout};
 pub use error::GridError;
 pub use exchange::Exchange;
 pub use io::{Form, Plot3d, Plot3dOptions, read, read_nmf, read_plot3d, write, write_nmf, write_plot3d};

@@ -60,9 +60,7 @@ pub(super) fn fill_boundary(space: &Space, fluid: &Fluid, fields: &mut [Vec<f64>
 /// Ghost cells beyond interfaces, and on edges between two boundaries. Edges are needed on skewed grids only.
 pub(super) fn exchange(space: &Space, n: usize, fields: &mut [Vec<f64>]) {
     let skewed = space.blocks.iter().any(|b| b.skewed);
-    for _ in 0..if skewed { 2 } else { 1 } {
-        space.exchange.fill(fields, n);
-    }
+    space.exchange.fill(fields, n);
     if skewed {
         for (block, field) in space.blocks.iter().zip(fields) {
             for component in field.chunks_mut(block.cells.len()) {
