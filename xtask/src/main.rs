@@ -1,5 +1,6 @@
 //! The project's own commands: `cargo xtask test | check | bench | ...`; `cargo xtask` lists them.
 
+mod bundle;
 mod kernels;
 mod run;
 mod test;
@@ -12,6 +13,7 @@ usage: cargo xtask COMMAND
   test [FILTER...]   format, lints, licences, documentation, all tests; arguments narrow the tests
   check              format and lints only: what to run before a commit
   bench [ARGS...]    release build of the command, then `chromaflow bench ARGS`
+  bundle [DIR]       release programs and GPU tests with a script that runs them on a machine with a GPU
   kernels [--arch A] every GPU kernel compiled by NVRTC without a GPU; register spills are failures
   docs               the API documentation, and the book where mdbook is installed";
 
@@ -22,6 +24,7 @@ fn main() -> ExitCode {
         Some("test") => test::test(rest),
         Some("check") => test::check(),
         Some("bench") => bench(rest),
+        Some("bundle") => bundle::bundle(rest),
         Some("kernels") => kernels::kernels(rest),
         Some("docs") => docs(),
         _ => Err(USAGE.to_owned()),

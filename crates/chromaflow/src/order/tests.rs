@@ -199,6 +199,16 @@ proptest! {
     }
 
     #[test]
+    fn greedy_passes_over_colors_never_add_one((rows, edges) in random_graph(), passes in 1usize..6) {
+        let g = graph(rows, &edges);
+        let plain = Coloring::greedy(&g, VertexOrder::SmallestLast);
+        let fewer = plain.clone().reduced(&g, passes);
+        fewer.check(&g).unwrap();
+        prop_assert!(fewer.count() <= plain.count());
+        prop_assert_eq!(fewer.sizes().iter().sum::<usize>(), rows);
+    }
+
+    #[test]
     fn smallest_last_needs_no_more_than_the_degeneracy((rows, edges) in random_graph()) {
         let g = graph(rows, &edges);
         // Degeneracy by its definition: take away a row of least degree until none is left.

@@ -194,7 +194,7 @@ fn cuda_converges_with_every_policy_and_gives_the_same_bits_twice() {
 
 /// A restart written from the device goes on on either side as one run would.
 #[test]
-fn cuda_restarts_go_on_on_either_side() {
+fn cuda_small_case_restarts_on_either_side() {
     let Some(gpu) = gpu() else { return };
     let mut config = config(between_walls);
     config.equations = Equations::Laminar;
