@@ -1,5 +1,6 @@
 //! `cargo xtask kernels`: every GPU kernel compiled without a GPU, for several architectures; spills are failures.
 
+use chromaflow::factor::structured_ilu;
 use chromaflow::gpu::{Storage, kernel_sources};
 use chromaflow_device::cuda::{build_ahead, compile};
 use std::sync::Mutex;
@@ -8,8 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Block sizes up to which no kernel of a sweep may spill registers.
 const NO_SPILLS: usize = 32;
 /// Kernels that may spill, with the most bytes: the conversions and inversions, which run once a solve, keep a predicate or
-/// two in memory at some sizes; the gradients of hexahedra need more than 255 registers.
-const MAY_SPILL: [(&str, usize); 2] = [("convert", 16), ("viscous", 256)];
+/// two in memory at some sizes, as does the factorization of a hyperplane with 1024 threads; the gradients of hexahedra need
+/// more than 255 registers.
+const MAY_SPILL: [(&str, usize); 3] = [("convert", 16), ("viscous", 256), ("wavefront", 16)];
 
 /// Compiles for `--arch sm_80,sm_90,sm_100` (all three unless given), `--nb 1-64` (ranges and numbers, separated by commas)
 /// and, with `--store`, keeps the results in the cache of kernels.
@@ -27,6 +29,11 @@ pub fn kernels(args: &[String]) -> Result<(), String> {
                 for source in kernel_sources(nb, storage, candidates) {
                     work.push((arch.to_owned(), nb, storage, source));
                 }
+            }
+        }
+        for &nb in &sizes {
+            for source in structured_ilu::cuda::kernel_sources(nb) {
+                work.push((arch.to_owned(), nb, Storage::F64, source));
             }
         }
         let others =

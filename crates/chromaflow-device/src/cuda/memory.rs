@@ -141,13 +141,25 @@ impl<T: Pod> DeviceBuffer<T> {
     /// # Errors
     /// [`CudaError::Driver`].
     pub fn fill_bytes(&mut self, byte: u8) -> Result<(), CudaError> {
-        if self.is_empty() {
+        self.fill_bytes_of(0..self.len, byte)
+    }
+
+    /// Sets every byte of a part.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    ///
+    /// # Panics
+    /// When `range` lies outside.
+    pub fn fill_bytes_of(&mut self, range: Range<usize>, byte: u8) -> Result<(), CudaError> {
+        let part = self.part(range);
+        if part.is_empty() {
             return Ok(());
         }
         self.stream.gpu().bind()?;
         // SAFETY: the range is this buffer's own.
         check("cuMemsetD8Async", unsafe {
-            sys::cuMemsetD8Async(self.ptr, byte, self.bytes(), self.stream.raw())
+            sys::cuMemsetD8Async(part.ptr, byte, part.len * size_of::<T>(), self.stream.raw())
         })
     }
 
@@ -156,16 +168,29 @@ impl<T: Pod> DeviceBuffer<T> {
     /// # Errors
     /// [`CudaError::Length`], [`CudaError::Driver`].
     pub fn upload(&mut self, values: &[T]) -> Result<(), CudaError> {
-        same_len("host array to upload", values.len(), self.len)?;
-        if self.is_empty() {
+        self.upload_part(0..self.len, values)
+    }
+
+    /// Copies `values` from the host to a part of this buffer. Returns when `values` may be changed again.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`], [`CudaError::Driver`].
+    ///
+    /// # Panics
+    /// When `range` lies outside.
+    pub fn upload_part(&mut self, range: Range<usize>, values: &[T]) -> Result<(), CudaError> {
+        let part = self.part(range);
+        same_len("host array to upload", values.len(), part.len)?;
+        if part.is_empty() {
             return Ok(());
         }
         self.stream.gpu().bind()?;
-        // SAFETY: both ranges hold `bytes` bytes; the host's is kept until the copy is done.
+        // SAFETY: both ranges hold the bytes of `values`; the host's is kept until the copy is done.
         unsafe {
+            let bytes = size_of_val(values);
             check(
                 "cuMemcpyHtoD",
-                sys::cuMemcpyHtoDAsync_v2(self.ptr, values.as_ptr().cast(), self.bytes(), self.stream.raw()),
+                sys::cuMemcpyHtoDAsync_v2(part.ptr, values.as_ptr().cast(), bytes, self.stream.raw()),
             )?;
         }
         self.stream.synchronize()

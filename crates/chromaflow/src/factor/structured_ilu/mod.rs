@@ -15,11 +15,15 @@
 //!   order; several share out lines of cells along i, of which all with the same j + k are independent (a wavefront of
 //!   lines). Every cell is computed in the same way by all, so that the result does not depend on the number of threads.
 //!
+//! * `cuda/` (feature `cuda`): three engines on a GPU, the paper's two styles among them.
+//!
 //! Many grid blocks are factored and applied together: a wavefront holds the lines of all of them.
 //!
 //! **Source**: Luo, Edwards, Luo, Mueller, *A fine-grained block ILU scheme on regular structures for GPGPUs* (2015).
 
 mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod reference;
 #[cfg(test)]
 mod tests;

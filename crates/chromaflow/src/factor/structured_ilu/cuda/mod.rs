@@ -1,0 +1,379 @@
+#![allow(unsafe_code)]
+//! Block ILU(0) of 7-point stencils on a GPU: many grid blocks in one go, vectors and factors stay on the device.
+//!
+//! | [`GpuIluEngine`] | a kernel is | a thread owns |
+//! |---|---|---|
+//! | `acc` | one stage of one hyperplane (Alg. 4, 6) | an element of a block, or of a vector |
+//! | `cl` | one hyperplane (Alg. 8 to 10), nb up to 32 | an element of a block |
+//! | `cuda` | a whole pass | a row of a cell's blocks; cells wait for their own neighbors |
+//!
+//! The residual (Alg. 7) has no order and is one kernel for all of them.
+//!
+//! **Source**: Luo, Edwards, Luo, Mueller, *A fine-grained block ILU scheme on regular structures for GPGPUs* (2015).
+
+mod stencil;
+#[cfg(test)]
+mod tests;
+mod wavefront;
+
+pub use stencil::DeviceStencil;
+
+use super::{
+    CellAt, CorrectionReport, CorrectionSteps, SingularCell, StructuredIluOptions, StructuredIluReport,
+};
+use crate::Outcome;
+use crate::gpu::{GpuError, Storage, Vectors, source};
+use crate::sparse::{ShapeError, check_len};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use std::str::FromStr;
+use std::sync::Arc;
+use stencil::Grids;
+use wavefront::Wavefront;
+
+/// The largest block size of the kernels.
+pub const MAX_GPU_NB: usize = 64;
+
+/// Who schedules, and how fine the work of a kernel is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum GpuIluEngine {
+    /// The fastest that takes the block size.
+    #[default]
+    Auto,
+    /// A kernel a stage and hyperplane.
+    Acc,
+    /// A kernel a hyperplane.
+    Cl,
+}
+
+impl GpuIluEngine {
+    /// The engines by name.
+    pub const ALL: [GpuIluEngine; 3] = [GpuIluEngine::Auto, GpuIluEngine::Acc, GpuIluEngine::Cl];
+
+    /// The name on command lines and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            GpuIluEngine::Auto => "auto",
+            GpuIluEngine::Acc => "acc",
+            GpuIluEngine::Cl => "cl",
+        }
+    }
+
+    /// The largest block size it takes.
+    pub fn largest_nb(self) -> usize {
+        match self {
+            GpuIluEngine::Auto | GpuIluEngine::Acc => MAX_GPU_NB,
+            GpuIluEngine::Cl => 32,
+        }
+    }
+
+    fn choose(self, nb: usize) -> Self {
+        match self {
+            GpuIluEngine::Auto if nb <= 32 => GpuIluEngine::Cl,
+            GpuIluEngine::Auto => GpuIluEngine::Acc,
+            other => other,
+        }
+    }
+}
+
+impl FromStr for GpuIluEngine {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        let found = GpuIluEngine::ALL.into_iter().find(|e| e.name() == s);
+        found.ok_or_else(|| format!("engine {s}: expected auto, acc, cl or cuda"))
+    }
+}
+
+/// A factorization on the device of one or many 7-point matrices of one block size.
+///
+/// Work is enqueued on the stream; nothing waits but [`Self::report`] and [`Self::correct`], so that a factorization and a
+/// solve can be captured in a graph.
+///
+/// **Shapes**: vectors are `[cells, nb]`, the cells of all grid blocks one behind the other as in [`DeviceStencil`].
+///
+/// **Precision**: f64. **Twin**: [`StructuredIlu`](super::StructuredIlu).
+pub struct DeviceStructuredIlu {
+    grids: Arc<Grids>,
+    nb: usize,
+    options: StructuredIluOptions,
+    engine: GpuIluEngine,
+    stream: Stream,
+    vectors: Vectors,
+    /// Inverted diagonal blocks, `[cells, nb, nb]`.
+    inverse: DeviceBuffer<f64>,
+    findings: DeviceBuffer<u32>,
+    wavefront: Wavefront,
+    residual: Kernel,
+    grid_table: DeviceBuffer<u32>,
+    /// Partial sums, and the norms of correction steps behind them.
+    sums: DeviceBuffer<f64>,
+    steps: Option<[DeviceBuffer<f64>; 2]>,
+}
+
+/// Words of `findings`: the first singular cell, the number of pivoted cells, the bits of the largest shift, then pivoted
+/// cells.
+const FINDINGS: usize = 4 + PIVOTED;
+/// How many pivoted cells are remembered by number.
+const PIVOTED: usize = 1020;
+/// Norms that correction steps keep on the device before they are fetched.
+const NORMS: usize = 256;
+
+/// Source of a kernel file for a block size.
+fn kernel_source(name: &'static str, text: &str, nb: usize) -> KernelSource {
+    source(name, text, Storage::F64).define("NB", nb)
+}
+
+const RESIDUAL: &str = include_str!("residual.cu");
+
+/// Sources of the kernels for a block size, for building ahead.
+pub fn kernel_sources(nb: usize) -> Vec<KernelSource> {
+    if nb > MAX_GPU_NB {
+        return Vec::new();
+    }
+    vec![kernel_source("stencil_residual", RESIDUAL, nb), wavefront::wavefront_source(nb)]
+}
+
+impl DeviceStructuredIlu {
+    /// Storage and schedule for grid blocks of `dims` cells.
+    ///
+    /// # Errors
+    /// [`GpuError::Shape`] for a block size outside 1..=128, [`GpuError::Unsupported`] for one that the engine has no
+    /// kernels for, [`GpuError::Cuda`].
+    pub fn new(
+        stream: &Stream,
+        dims: &[[usize; 3]],
+        nb: usize,
+        options: StructuredIluOptions,
+        engine: GpuIluEngine,
+    ) -> Result<Self, GpuError> {
+        crate::sparse::check_nb(nb)?;
+        if nb > engine.largest_nb() {
+            return Err(GpuError::Unsupported(format!(
+                "engine {} takes blocks up to {}, not {nb}: take acc (up to {MAX_GPU_NB}) or the CPU",
+                engine.name(),
+                engine.largest_nb()
+            )));
+        }
+        let grids = Arc::new(Grids::new(dims)?);
+        let vectors = Vectors::new(stream, Storage::F64)?;
+        let table: Vec<u32> = dims
+            .iter()
+            .zip(&grids.first)
+            .flat_map(|(d, &first)| [first as u32, d[0] as u32, d[1] as u32, d[2] as u32])
+            .collect();
+        let residual = kernel_source("stencil_residual", RESIDUAL, nb);
+        Ok(Self {
+            nb,
+            options,
+            engine: engine.choose(nb),
+            inverse: DeviceBuffer::uninitialized(stream, grids.cells() * nb * nb)?,
+            findings: DeviceBuffer::zeroed(stream, FINDINGS)?,
+            wavefront: Wavefront::new(stream, &grids, nb)?,
+            residual: stream.gpu().module(&residual)?.kernel("stencil_residual")?,
+            grid_table: stream.upload(&table)?,
+            sums: DeviceBuffer::zeroed(stream, vectors.partials() + NORMS)?,
+            steps: None,
+            stream: stream.clone(),
+            vectors,
+            grids,
+        })
+    }
+
+    /// The engine in use.
+    pub fn engine(&self) -> GpuIluEngine {
+        self.engine
+    }
+
+    /// Inverted diagonal blocks, `[cells, nb, nb]`, column-major.
+    pub fn inverse(&self) -> &DeviceBuffer<f64> {
+        &self.inverse
+    }
+
+    /// Bytes of device memory, the matrix's own not counted.
+    pub fn bytes(&self) -> usize {
+        let steps = self.steps.iter().flatten().map(DeviceBuffer::bytes).sum::<usize>();
+        self.inverse.bytes() + self.wavefront.bytes() + self.sums.bytes() + steps
+    }
+
+    fn check(&self, a: &DeviceStencil) -> Result<(), ShapeError> {
+        check_len("block size", a.nb(), self.nb, || "that of the factorization".to_owned())?;
+        let same = usize::from(a.grids().dims == self.grids.dims);
+        check_len("matrix", same * a.cells(), self.grids.cells(), || {
+            format!("cells of grid blocks of {:?}", self.grids.dims)
+        })
+    }
+
+    fn check_vector(&self, what: &'static str, v: &DeviceBuffer<f64>) -> Result<(), ShapeError> {
+        check_len(what, v.len(), self.grids.cells() * self.nb, || "cells * nb".to_owned())
+    }
+
+    /// Enqueues the numeric phase.
+    ///
+    /// # Errors
+    /// [`GpuError::Shape`] when the matrix has other grid blocks, [`GpuError::Cuda`]. What the factorization found is said
+    /// by [`Self::report`].
+    pub fn factor(&mut self, a: &DeviceStencil) -> Result<(), GpuError> {
+        self.check(a)?;
+        self.findings.fill_bytes_of(0..1, 0xff)?;
+        self.findings.fill_bytes_of(1..4, 0)?;
+        self.wavefront.factor(self.engine, a, self.options.shift, &self.inverse, &self.findings)
+    }
+
+    /// Waits for the factorization and says what it had to do, or which cell has a singular block (the factors are not usable
+    /// then).
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn report(&self) -> Result<Result<StructuredIluReport, SingularCell>, GpuError> {
+        let found = self.findings.download()?;
+        let place = |cell: u32| {
+            let block = self.grids.first.partition_point(|&first| first <= cell as usize) - 1;
+            CellAt { block, cell: cell as usize - self.grids.first[block] }
+        };
+        if found[0] != u32::MAX {
+            return Ok(Err(SingularCell { at: place(found[0]) }));
+        }
+        let shifted = f64::from_bits(u64::from(found[2]) | u64::from(found[3]) << 32);
+        let count = (found[1] as usize).min(PIVOTED);
+        let mut pivoted: Vec<CellAt> = found[4..4 + count].iter().map(|&cell| place(cell)).collect();
+        pivoted.sort_unstable();
+        Ok(Ok(StructuredIluReport { pivoted, shifted }))
+    }
+
+    /// Enqueues x = M^-1 b.
+    ///
+    /// # Errors
+    /// [`GpuError::Shape`], [`GpuError::Cuda`].
+    pub fn solve(
+        &mut self,
+        a: &DeviceStencil,
+        b: &DeviceBuffer<f64>,
+        x: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        self.check(a)?;
+        self.check_vector("b", b)?;
+        self.check_vector("x", x)?;
+        self.wavefront.solve(self.engine, a, &self.inverse, b, x)
+    }
+
+    /// Enqueues r = b - A x.
+    ///
+    /// # Errors
+    /// [`GpuError::Shape`], [`GpuError::Cuda`].
+    pub fn residual(
+        &self,
+        a: &DeviceStencil,
+        b: &DeviceBuffer<f64>,
+        x: &DeviceBuffer<f64>,
+        r: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        self.check(a)?;
+        self.check_vector("b", b)?;
+        self.check_vector("x", x)?;
+        self.check_vector("r", r)?;
+        let rows = if self.nb.is_multiple_of(2) { self.nb / 2 } else { self.nb };
+        let columns = if rows * self.nb <= 512 { self.nb } else { 512 / rows };
+        let cells = if rows * columns > 128 { 1 } else { 256 / (rows * columns) };
+        // SAFETY: the launch shape is the kernel's own; all arrays have the blocks or rows of all cells (checked above).
+        unsafe {
+            self.residual
+                .launch(self.grids.cells().div_ceil(cells), cells * rows * columns)
+                .arg(self.grids.cells() as u32)
+                .arg(self.grids.dims.len() as u32)
+                .arg(&self.grid_table)
+                .arg(&a.diag)
+                .arg(&a.lower)
+                .arg(&a.upper)
+                .arg(b)
+                .arg(x)
+                .arg(&*r)
+                .enqueue(&self.stream)?;
+        }
+        Ok(())
+    }
+
+    /// Enqueues the sum of squares of `v` into norm number `slot`.
+    fn square(&mut self, v: &DeviceBuffer<f64>, slot: usize) -> Result<(), GpuError> {
+        let partials = self.vectors.partials();
+        let blocks = v.len().div_ceil(256).clamp(1, partials);
+        // SAFETY: `sums` holds the partial sums of all blocks, and the norms behind them.
+        unsafe {
+            let n = v.len() as u64;
+            let dot = self.vectors.kernel("dot")?;
+            dot.launch(blocks, 256).arg(n).arg(v).arg(v).arg(&self.sums).enqueue(&self.stream)?;
+            self.vectors
+                .kernel("add_partials")?
+                .launch(1, 256)
+                .arg(blocks as u32)
+                .arg(&self.sums)
+                .arg(self.sums.part(partials + slot..partials + slot + 1))
+                .enqueue(&self.stream)?;
+        }
+        Ok(())
+    }
+
+    fn norms(&self) -> Result<Vec<f64>, GpuError> {
+        let all = self.sums.download()?;
+        Ok(all[self.vectors.partials()..].iter().map(|v| v.sqrt()).collect())
+    }
+
+    /// Correction steps `x <- x + M^-1 (b - A x)` from the given x. `exchange` sees x and the residuals of all grid blocks
+    /// before each step, and may enqueue what blocks have from one another.
+    ///
+    /// Without a tolerance nothing waits before the last step.
+    ///
+    /// # Errors
+    /// [`GpuError::Shape`], [`GpuError::Cuda`], what `exchange` returns.
+    pub fn correct(
+        &mut self,
+        a: &DeviceStencil,
+        b: &DeviceBuffer<f64>,
+        x: &mut DeviceBuffer<f64>,
+        until: CorrectionSteps,
+        mut exchange: impl FnMut(&DeviceBuffer<f64>, &mut DeviceBuffer<f64>) -> Result<(), GpuError>,
+    ) -> Result<CorrectionReport, GpuError> {
+        self.check_vector("b", b)?;
+        self.check_vector("x", x)?;
+        let [mut residual, mut update] = if let Some(work) = self.steps.take() {
+            work
+        } else {
+            let room = || DeviceBuffer::uninitialized(&self.stream, b.len());
+            [room()?, room()?]
+        };
+        // Norm 0 is that of b, those of the residuals follow.
+        self.square(b, 0)?;
+        let (mut history, mut waiting) = (Vec::new(), 0);
+        let mut outcome = Outcome::IterationLimit;
+        let mut steps = 0;
+        loop {
+            let last = steps == until.steps;
+            if !(last && until.tolerance.is_none()) {
+                self.residual(a, b, x, &mut residual)?;
+                exchange(x, &mut residual)?;
+                waiting += 1;
+                self.square(&residual, waiting)?;
+            }
+            if last || until.tolerance.is_some() || waiting + 1 == NORMS {
+                let norms = self.norms()?;
+                let scale = if norms[0] > 0.0 { norms[0] } else { 1.0 };
+                history.extend(norms[1..=waiting].iter().map(|n| n / scale));
+                waiting = 0;
+            }
+            if let Some(iteration) = history.iter().position(|r| !r.is_finite()) {
+                outcome = Outcome::Diverged { iteration };
+                break;
+            }
+            if until.tolerance.is_some_and(|tolerance| history.last().is_some_and(|&r| r <= tolerance)) {
+                outcome = Outcome::Converged;
+                break;
+            }
+            if last {
+                break;
+            }
+            self.solve(a, &residual, &mut update)?;
+            self.vectors.axpby(1.0, &update, 1.0, x)?;
+            steps += 1;
+        }
+        self.steps = Some([residual, update]);
+        Ok(CorrectionReport { outcome, steps, history })
+    }
+}

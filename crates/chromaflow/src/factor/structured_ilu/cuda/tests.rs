@@ -1,0 +1,161 @@
+//! The engines against the sequential reference.
+
+use super::super::tests::system;
+use super::super::{StencilMatrix, reference};
+use super::*;
+use crate::gpu::test_stream;
+
+#[test]
+fn hyperplanes_hold_every_cell_once_behind_its_lower_neighbors() {
+    let grids = Grids::new(&[[3, 2, 4], [1, 1, 1], [1, 5, 2]]).unwrap();
+    let (levels, down, up) = wavefront::hyperplanes(&grids);
+    let mut level_of = vec![usize::MAX; grids.cells()];
+    for (number, level) in levels.iter().enumerate() {
+        for point in &down[level.clone()] {
+            assert_eq!(std::mem::replace(&mut level_of[point[0] as usize], number), usize::MAX);
+        }
+    }
+    let mut links = 0;
+    for (down, up) in down.iter().zip(&up) {
+        assert_eq!(down[0], up[0]);
+        let cell = down[0] as usize;
+        for &step in down[1..].iter().filter(|&&step| step > 0) {
+            assert!(level_of[cell - step as usize] + 1 == level_of[cell]);
+            links += 1;
+        }
+        for &step in up[1..].iter().filter(|&&step| step > 0) {
+            assert!(level_of[cell + step as usize] == level_of[cell] + 1);
+            links -= 1;
+        }
+    }
+    assert_eq!((links, levels.len()), (0, 7));
+}
+
+/// Engines that take a block size.
+fn engines(nb: usize) -> impl Iterator<Item = GpuIluEngine> {
+    GpuIluEngine::ALL.into_iter().filter(move |e| *e != GpuIluEngine::Auto && nb <= e.largest_nb())
+}
+
+fn distance(x: &[f64], y: &[f64]) -> f64 {
+    let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|v| v * v).sum::<f64>().sqrt();
+    norm(&mut x.iter().zip(y).map(|(x, y)| x - y)) / norm(&mut y.iter().copied())
+}
+
+/// Every engine on several grid blocks at once; outputs start as NaN.
+fn compare(stream: &Stream, cases: &[&str], shift: f64) {
+    let systems: Vec<(StencilMatrix, Vec<f64>)> = cases.iter().map(|case| system(case)).collect();
+    let matrices: Vec<&StencilMatrix> = systems.iter().map(|s| &s.0).collect();
+    let a = DeviceStencil::upload(stream, &matrices).unwrap();
+    let nb = a.nb();
+    let right: Vec<f64> = systems.iter().flat_map(|s| s.1.iter().copied()).collect();
+    let (mut inverse, mut x, mut r) = (Vec::new(), Vec::new(), Vec::new());
+    for (a, b) in &systems {
+        let factors = reference::factor(a, shift).unwrap();
+        let solution = reference::solve(a, &factors, b);
+        r.extend(reference::residual(a, b, &solution));
+        x.extend(solution);
+        inverse.extend(factors);
+    }
+    let options = StructuredIluOptions { shift, ..Default::default() };
+    let nan = vec![f64::NAN; right.len()];
+    let b = stream.upload(&right).unwrap();
+    for engine in engines(nb) {
+        let what = format!("{} {cases:?}", engine.name());
+        let mut ilu = DeviceStructuredIlu::new(stream, a.dims(), nb, options, engine).unwrap();
+        // Twice: nothing of the first run may help the second.
+        for _ in 0..2 {
+            ilu.factor(&a).unwrap();
+            let report = ilu.report().unwrap().unwrap();
+            assert_eq!(report.shifted > 0.0, shift > 0.0, "{what}");
+            assert!(report.pivoted.is_empty(), "{what}");
+            assert!(distance(&ilu.inverse().download().unwrap(), &inverse) < 1e-12, "{what}: factors");
+            for _ in 0..2 {
+                let mut found = stream.upload(&nan).unwrap();
+                ilu.solve(&a, &b, &mut found).unwrap();
+                let found = found.download().unwrap();
+                assert!(distance(&found, &x) < 1e-12, "{what}: solution {}", distance(&found, &x));
+            }
+        }
+        let (exact, mut found) = (stream.upload(&x).unwrap(), stream.upload(&nan).unwrap());
+        ilu.residual(&a, &b, &exact, &mut found).unwrap();
+        assert!(distance(&found.download().unwrap(), &r) < 1e-11, "{what}: residual");
+    }
+}
+
+#[test]
+fn cuda_engines_are_the_reference_for_every_block_size() {
+    let Some(stream) = test_stream() else { return };
+    for nb in (1..=17).chain([24, 31, 32, 33, 48, 64]) {
+        let case = |dims: &str| format!("grid7:{dims}:{nb}");
+        compare(&stream, &[&case("5,4,3")], 0.0);
+        compare(&stream, &[&case("3,2,2"), &case("1,1,1"), &case("4,1,3")], 0.01);
+    }
+}
+
+#[test]
+fn cuda_engines_take_thin_ragged_and_many_grid_blocks() {
+    let Some(stream) = test_stream() else { return };
+    for nb in [1, 4, 5, 6] {
+        let case = |dims: &str| format!("grid7:{dims}:{nb}");
+        for dims in
+            ["1,1,1", "40,1,1", "1,40,1", "1,1,40", "1,19,23", "19,1,23", "19,23,1", "13,14,15", "7,31,8"]
+        {
+            compare(&stream, &[&case(dims)], 0.0);
+        }
+        let many: Vec<String> =
+            (0..40).map(|n| case(&format!("{},{},{}", 1 + n % 7, 1 + n % 13, 1 + n * 5 % 9))).collect();
+        compare(&stream, &many.iter().map(String::as_str).collect::<Vec<_>>(), 0.0);
+    }
+}
+
+#[test]
+fn cuda_corrections_converge_as_on_the_cpu() {
+    let Some(stream) = test_stream() else { return };
+    let (a, b) = system("grid7:9,11,10:6");
+    let team = chromaflow_device::Team::new(1);
+    let mut cpu =
+        super::super::StructuredIlu::new(&[a.dims()], 6, StructuredIluOptions::default(), &team).unwrap();
+    cpu.factor(&team, &[&a]).unwrap();
+    let device = DeviceStencil::upload(&stream, &[&a]).unwrap();
+    let right = stream.upload(&b).unwrap();
+    for engine in engines(6) {
+        let mut ilu =
+            DeviceStructuredIlu::new(&stream, device.dims(), 6, StructuredIluOptions::default(), engine);
+        let ilu = ilu.as_mut().unwrap();
+        ilu.factor(&device).unwrap();
+        for tolerance in [None, Some(1e-9)] {
+            let until = CorrectionSteps { steps: 8, tolerance };
+            let mut x = vec![vec![0.0; b.len()]];
+            let expected = cpu.correct(&team, &[&a], &[&b], &mut x, until, |_, _| {});
+            let mut found = DeviceBuffer::zeroed(&stream, b.len()).unwrap();
+            let report = ilu.correct(&device, &right, &mut found, until, |_, _| Ok(())).unwrap();
+            assert_eq!(
+                (report.outcome, report.steps),
+                (expected.outcome, expected.steps),
+                "{}",
+                engine.name()
+            );
+            assert_eq!(report.history.len(), expected.history.len());
+            for (found, expected) in report.history.iter().zip(&expected.history) {
+                assert!((found - expected).abs() < 1e-13 + 1e-10 * expected, "{}", engine.name());
+            }
+            assert!(distance(&found.download().unwrap(), &x[0]) < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn a_singular_cell_is_named_on_the_device() {
+    let Some(stream) = test_stream() else { return };
+    let (good, _) = system("grid7:3,3,3:4");
+    let (mut bad, _) = system("grid7:3,4,3:4");
+    bad.diag[5 * 16] = f64::NAN;
+    let a = DeviceStencil::upload(&stream, &[&good, &bad]).unwrap();
+    for engine in engines(4) {
+        let mut ilu =
+            DeviceStructuredIlu::new(&stream, a.dims(), 4, StructuredIluOptions::default(), engine).unwrap();
+        ilu.factor(&a).unwrap();
+        let singular = SingularCell { at: CellAt { block: 1, cell: 5 } };
+        assert_eq!(ilu.report().unwrap(), Err(singular), "{}", engine.name());
+    }
+}
