@@ -2,7 +2,7 @@
 
 use crate::case::{
     CaseFile, Equations, Flux, Limiter, MethodName, Mode, PolicyName, PrecondName, SchemeName, Source,
-    Viscosity,
+    StepName, Viscosity,
 };
 use crate::context::Context;
 use crate::error::{CliResult, Done};
@@ -234,7 +234,37 @@ const STRUCTURED: &[Reference] = &[
         title: "An Implicit Factored Scheme for the Compressible {Navier-Stokes} Equations",
         place: "AIAA Journal",
         year: 1978,
-        used: |_| true,
+        used: |c| matches!(c.structured.method, StepName::BeamWarming | StepName::Diagonal),
+    },
+    Reference {
+        key: "pulliam1981",
+        kind: "article",
+        what: "diagonalized factors",
+        authors: "T. H. Pulliam and D. S. Chaussee",
+        title: "A Diagonal Form of an Implicit Approximate-Factorization Algorithm",
+        place: "Journal of Computational Physics",
+        year: 1981,
+        used: |c| c.structured.method == StepName::Diagonal,
+    },
+    Reference {
+        key: "yoon1988",
+        kind: "article",
+        what: "symmetric sweeps of the unfactored operator",
+        authors: "S. Yoon and A. Jameson",
+        title: "Lower-Upper Symmetric-{Gauss-Seidel} Method for the {Euler} and {Navier-Stokes} Equations",
+        place: "AIAA Journal",
+        year: 1988,
+        used: |c| c.structured.method == StepName::Ssor,
+    },
+    Reference {
+        key: "nichols2006",
+        kind: "inproceedings",
+        what: "several sweeps a step",
+        authors: "R. H. Nichols and R. W. Tramel and P. G. Buning",
+        title: "Solver and Turbulence Model Upgrades to {OVERFLOW} 2 for Unsteady and High-Speed Applications",
+        place: "24th AIAA Applied Aerodynamics Conference",
+        year: 2006,
+        used: |c| c.structured.method == StepName::Ssor,
     },
     Reference {
         key: "stone2011",

@@ -17,7 +17,7 @@ pub use config::find;
 pub use describe::{defaults, reference, schema};
 pub use grid::{Generate, GridSection};
 pub use parse::{Source, nearest};
-pub use structured::{SchemeName, StructuredSection};
+pub use structured::{SchemeName, StepName, StructuredSection};
 
 use chromaflow_flow::config as flow;
 use schemars::JsonSchema;

@@ -2,7 +2,9 @@
 
 use chromaflow_flow::FlowConfig;
 use chromaflow_flow::flux::Dissipation;
-use chromaflow_flow::structured::{LineImplicit, LocalStep, Scheme, StructuredConfig, ViscousTerms};
+use chromaflow_flow::structured::{
+    LineImplicit, LocalStep, Scheme, StepMethod, StructuredConfig, ViscousTerms,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +13,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StructuredSection {
+    /// How a step is taken.
+    pub method: StepName,
+    /// diagonal: dissipation of the scalar systems.
+    pub diagonal_dissipation: DiagonalDissipation,
+    /// ssor: symmetric sweeps a step.
+    pub sweeps: usize,
+    /// ssor: factor of each cell's change, 1 for Gauss-Seidel.
+    pub relaxation: f64,
     /// Inviscid fluxes.
     pub scheme: SchemeName,
     /// scalar, matrix: coefficient of the second differences.
@@ -27,10 +37,47 @@ pub struct StructuredSection {
     pub limited: bool,
     /// Viscous terms of laminar flow.
     pub viscous: ViscousName,
-    /// scalar, matrix: second differences of the implicit operator over the spectral radius; 0.5 is upwinding.
+    /// Second differences of the implicit operator over the spectral radius; 0.5 is upwinding. Not with `roe` in block
+    /// systems, which have Roe's own.
     pub implicit_dissipation: f64,
     /// How local time steps follow the shape of cells.
     pub local_step: LocalStepName,
+}
+
+/// Steps on structured grids.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StepName {
+    /// Approximate factorization into block tridiagonal systems of Beam and Warming.
+    #[default]
+    #[serde(alias = "beam-warming")]
+    BeamWarming,
+    /// Its diagonalized form of Pulliam and Chaussee: scalar systems.
+    Diagonal,
+    /// Symmetric successive over-relaxation of the unfactored operator.
+    Ssor,
+}
+
+impl StepName {
+    /// As reports have it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::BeamWarming => "approximate factorization",
+            Self::Diagonal => "diagonalized approximate factorization",
+            Self::Ssor => "symmetric successive over-relaxation",
+        }
+    }
+}
+
+/// Dissipation of the diagonalized operator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DiagonalDissipation {
+    /// Second and fourth differences, twice those of the residual (scalar, matrix): pentadiagonal systems.
+    #[default]
+    Fourth,
+    /// Second differences: tridiagonal systems.
+    Second,
 }
 
 /// Inviscid fluxes of structured grids.
@@ -72,6 +119,10 @@ impl Default for StructuredSection {
     fn default() -> Self {
         let d = Dissipation::DEFAULT;
         Self {
+            method: StepName::BeamWarming,
+            diagonal_dissipation: DiagonalDissipation::Fourth,
+            sweeps: 2,
+            relaxation: 1.0,
             scheme: SchemeName::Scalar,
             second: d.second,
             fourth: d.fourth,
@@ -110,6 +161,13 @@ impl StructuredSection {
             },
             boundaries: shared.boundaries,
             implicit: LineImplicit {
+                method: match self.method {
+                    StepName::BeamWarming => StepMethod::BeamWarming,
+                    StepName::Diagonal => StepMethod::Diagonal {
+                        fourth: self.diagonal_dissipation == DiagonalDissipation::Fourth,
+                    },
+                    StepName::Ssor => StepMethod::Ssor { sweeps: self.sweeps, relaxation: self.relaxation },
+                },
                 cfl: shared.implicit.cfl,
                 dissipation: self.implicit_dissipation,
                 local_step: match self.local_step {

@@ -66,7 +66,8 @@ pub fn run(args: &Args, ctx: &Context, source: &Source, case: &CaseFile, start: 
         let threads = ctx.team().size();
         eprintln!("{}", case.case.title);
         eprintln!(
-            "structured grid: {blocks} blocks, {cells} cells; approximate factorization, {threads} threads"
+            "structured grid: {blocks} blocks, {cells} cells; {}, {threads} threads",
+            case.structured.method.title()
         );
     }
     if args.check {
@@ -253,7 +254,7 @@ impl Run<'_> {
                 "markers": grid.markers(),
             },
             "solver": {
-                "method": "approximate factorization",
+                "method": self.case.structured.method.title(),
                 "threads": ctx.team().size(),
                 "backend": "cpu",
             },

@@ -36,6 +36,23 @@ pub fn flux_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 25] {
     wave_matrix(gas, &velocity, total_enthalpy(gas, w), n, normal_velocity, factors)
 }
 
+/// A x for a change `x` of the conserved variables, A = d(F . n)/dq, without the matrix: see [`flux_jacobian`].
+#[inline(always)]
+pub fn flux_change<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3], x: &[T; 5]) -> [T; 5] {
+    let [_, u, v, s, _] = *w;
+    let normal_velocity = u * n[0] + v * n[1] + s * n[2];
+    let kinetic = T::c(0.5) * (u * u + v * v + s * s);
+    let pressure = (gas.gamma - T::c(1.0)) * (kinetic * x[0] - u * x[1] - v * x[2] - s * x[3] + x[4]);
+    let mass = n[0] * x[1] + n[1] * x[2] + n[2] * x[3] - normal_velocity * x[0];
+    [
+        normal_velocity * x[0] + mass,
+        normal_velocity * x[1] + u * mass + n[0] * pressure,
+        normal_velocity * x[2] + v * mass + n[1] * pressure,
+        normal_velocity * x[3] + s * mass + n[2] * pressure,
+        normal_velocity * x[4] + total_enthalpy(gas, w) * mass + normal_velocity * pressure,
+    ]
+}
+
 /// Factors of the matrices that share the shape of the flux Jacobian, see [`wave_matrix`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WaveFactors<T> {

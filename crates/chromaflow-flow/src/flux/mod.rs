@@ -19,7 +19,7 @@ pub use central::{
     Dissipation, extrapolate_muscl, flux_matrix_dissipation, flux_roe_muscl, flux_scalar_dissipation,
     pressure_switch,
 };
-pub use euler::{flux, flux_jacobian, spectral_radius};
+pub use euler::{flux, flux_change, flux_jacobian, spectral_radius};
 pub use hllc::{flux_hllc, flux_hllc_jacobians};
 pub use roe::{EntropyFix, flux_roe, flux_roe_jacobians, roe_absolute};
 pub use van_leer::{flux_van_leer, flux_van_leer_jacobians, van_leer_split, van_leer_split_jacobian};

@@ -59,9 +59,33 @@ pub enum ViscousTerms {
     ThinLayer,
 }
 
-/// The implicit step by approximate factorization.
+/// How the implicit step is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum StepMethod {
+    /// Approximate factorization into block tridiagonal systems (Beam & Warming).
+    #[default]
+    BeamWarming,
+    /// The same with each factor's blocks diagonalized, frozen eigenvectors beside them: scalar systems (Pulliam &
+    /// Chaussee). Cheaper by a factor; of first order in time where a flow is followed, until subiterations converge.
+    Diagonal {
+        /// Second and fourth differences in the implicit operator, twice those of the central schemes' residual:
+        /// pentadiagonal systems. Else, and with [`Scheme::Roe`], second differences: tridiagonal ones.
+        fourth: bool,
+    },
+    /// Symmetric successive over-relaxation of the unfactored operator, cell by cell (LU-SGS for one sweep).
+    Ssor {
+        /// Symmetric sweeps a step.
+        sweeps: usize,
+        /// Factor of each cell's change, 1 for Gauss-Seidel.
+        relaxation: f64,
+    },
+}
+
+/// The implicit step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LineImplicit {
+    /// Its method.
+    pub method: StepMethod,
     /// The CFL number from step to step.
     pub cfl: Cfl,
     /// Second-difference dissipation of the implicit operator over the spectral radius; 1/2 is first-order upwinding.
@@ -76,7 +100,13 @@ pub struct LineImplicit {
 impl Default for LineImplicit {
     fn default() -> Self {
         let cfl = Cfl { start: 2.0, min: 0.01, max: 20.0, growth: 1.1, adaptive: true };
-        Self { cfl, dissipation: 0.5, local_step: LocalStep::Mean, max_change: 0.2 }
+        Self {
+            method: StepMethod::default(),
+            cfl,
+            dissipation: 0.5,
+            local_step: LocalStep::Mean,
+            max_change: 0.2,
+        }
     }
 }
 

@@ -1,17 +1,18 @@
 #![allow(unsafe_code)]
-//! Approximate factorization: one block-tridiagonal system a grid line, axis after axis, eight lines at a time.
+//! Approximate factorization: one block-tridiagonal system a grid line, axis after axis, eight lines at a time. (Its
+//! diagonalized form is in [`super::diagonal`].)
 //!
 //! Jacobian blocks are made where they are used, in the buffers of the eight lines at hand.
 
 use super::block::{BlockState, SharedLines};
 use super::boundary::PatchState;
-use super::config::Scheme;
+use super::config::{Scheme, StepMethod};
 use super::residual::Physics;
 use crate::flux::{flux_jacobian, roe_absolute, spectral_radius};
 use crate::gas::Gas;
 use crate::real::{LANES, LaneKernel, Lanes, dispatch};
 use crate::viscous::spectral_radius_viscous;
-use chromaflow::tridiag::{Batch, Double, Layout, LineOutcome, Options, Shape, Solver};
+use chromaflow::tridiag::{Batch, Double, Layout, LineOutcome, Options, PentaSolver, Shape, Solver};
 use chromaflow_device::{Isa, Team, split};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,15 +22,18 @@ pub(super) struct LineSolver {
     members: Vec<Mutex<Workspace>>,
 }
 
-struct Workspace {
+pub(super) struct Workspace {
     solver: Solver<Double>,
+    pub scalars: PentaSolver<Double>,
     /// A team of the member alone, inside its lines.
-    alone: Team,
+    pub alone: Team,
     lower: Vec<f64>,
     diagonal: Vec<f64>,
     upper: Vec<f64>,
-    rhs: Vec<f64>,
-    x: Vec<f64>,
+    /// Coefficients of scalar systems.
+    pub bands: [Vec<f64>; 5],
+    pub rhs: Vec<f64>,
+    pub x: Vec<f64>,
 }
 
 impl LineSolver {
@@ -37,10 +41,12 @@ impl LineSolver {
         let workspace = || {
             Mutex::new(Workspace {
                 solver: Solver::new(Options::default()),
+                scalars: PentaSolver::new(),
                 alone: Team::new(1),
                 lower: Vec::new(),
                 diagonal: Vec::new(),
                 upper: Vec::new(),
+                bands: Default::default(),
                 rhs: Vec::new(),
                 x: Vec::new(),
             })
@@ -57,7 +63,7 @@ impl LineSolver {
         &self,
         team: &Team,
         physics: &Physics,
-        dissipation: f64,
+        (method, dissipation): (StepMethod, f64),
         patches: &[PatchState],
         block: &mut BlockState,
     ) -> Result<(), usize> {
@@ -92,7 +98,13 @@ impl LineSolver {
                         scaled,
                     };
                     // The groups' lines are different cells, so no two members touch the same entries of r.
-                    if let Err(at) = lines.solve(&mut workspace, &shared) {
+                    let solved = match method {
+                        StepMethod::Diagonal { fourth } => {
+                            lines.solve_diagonal(&mut workspace, &shared, fourth)
+                        }
+                        _ => lines.solve(&mut workspace, &shared),
+                    };
+                    if let Err(at) = solved {
                         bad.fetch_min(at, Ordering::Relaxed);
                     }
                 }
@@ -108,17 +120,17 @@ impl LineSolver {
 }
 
 /// Eight neighboring lines (or fewer at a block's end).
-struct Lines<'a> {
-    block: &'a BlockState,
-    physics: &'a Physics,
+pub(super) struct Lines<'a> {
+    pub block: &'a BlockState,
+    pub physics: &'a Physics,
     patches: &'a [PatchState],
-    dissipation: f64,
-    axis: usize,
+    pub dissipation: f64,
+    pub axis: usize,
     /// The axis along which the lines lie side by side.
     across: usize,
     /// First cell of the first line.
     first: [usize; 3],
-    lanes: usize,
+    pub lanes: usize,
     /// Whether the right-hand side is already an update rather than the residual.
     scaled: bool,
 }
@@ -145,15 +157,11 @@ impl Lines<'_> {
             .solver
             .solve(&work.alone, &batch, &work.rhs, &mut work.x)
             .expect("buffers of the batch's shape");
-        let ni = self.block.cells.count[0];
         for c in 0..n {
-            for l in 0..self.lanes {
-                let at = self.block.residual_at(self.cell(c, l));
-                for v in 0..5 {
-                    // SAFETY: this cell belongs to one of this group's lines, and the group to one member.
-                    unsafe { r.set(at + v * ni, work.x[(c * 5 + v) * LANES + l]) };
-                }
-            }
+            let x: [[f64; LANES]; 5] =
+                std::array::from_fn(|v| *work.x[(c * 5 + v) * LANES..].first_chunk().expect("eight lines"));
+            // SAFETY: the cells of this group's lines belong to one member.
+            unsafe { self.put(r, c, &x) };
         }
         match outcome {
             LineOutcome::Breakdown { system, row } if system < self.lanes => {
@@ -165,11 +173,81 @@ impl Lines<'_> {
 
     /// Cell `c` of line `l`.
     #[inline(always)]
-    fn cell(&self, c: usize, l: usize) -> [usize; 3] {
+    pub(super) fn cell(&self, c: usize, l: usize) -> [usize; 3] {
         let mut cell = self.first;
         cell[self.axis] = c;
         cell[self.across] += l;
         cell
+    }
+
+    /// Values of the cells of all lines, from that of the first line's at `at`.
+    #[inline(always)]
+    pub(super) fn gather<V: Lanes>(&self, values: &[f64], at: usize) -> V {
+        let apart = self.block.cells.stride[self.across];
+        if apart == 1 && self.lanes == LANES {
+            return V::from_array(values[at..].first_chunk::<LANES>().expect("eight cells of a row"));
+        }
+        let mut out = [0.0; LANES];
+        for l in 0..LANES {
+            out[l] = values[at + l.min(self.lanes - 1) * apart];
+        }
+        V::from_array(&out)
+    }
+
+    /// Time steps of the lines' cells, from the first line's `cell`.
+    #[inline(always)]
+    pub(super) fn steps<V: Lanes>(&self, cell: [usize; 3]) -> V {
+        let [ni, nj, _] = self.block.cells.count;
+        let first = (cell[2] * nj + cell[1]) * ni + cell[0];
+        let apart = if self.across == 0 { 1 } else { ni };
+        let mut out = [0.0; LANES];
+        for l in 0..LANES {
+            out[l] = self.block.dt[first + l.min(self.lanes - 1) * apart];
+        }
+        V::from_array(&out)
+    }
+
+    /// Right-hand sides of the lines' cells: the update so far, or -`tau` R in the first factor.
+    ///
+    /// # Safety
+    /// Nobody writes these cells' entries of `r` meanwhile.
+    #[inline(always)]
+    pub(super) unsafe fn right_side<V: Lanes>(
+        &self,
+        r: &SharedLines<'_>,
+        cell: [usize; 3],
+        tau: V,
+    ) -> [V; 5] {
+        let ni = self.block.cells.count[0];
+        let first = self.block.residual_at(cell);
+        let apart = if self.across == 0 { 1 } else { 5 * ni };
+        let mut out = [V::c(0.0); 5];
+        for v in 0..5 {
+            let mut values = [0.0; LANES];
+            for l in 0..LANES {
+                // SAFETY: the caller's promise.
+                values[l] = unsafe { r.get(first + v * ni + l.min(self.lanes - 1) * apart) };
+            }
+            let value = V::from_array(&values);
+            out[v] = if self.scaled { value } else { -(tau * value) };
+        }
+        out
+    }
+
+    /// The solution of cell `c` of each line, five components of eight lines.
+    ///
+    /// # Safety
+    /// Nobody else reads or writes these cells' entries of `r` meanwhile.
+    #[inline(always)]
+    pub(super) unsafe fn put(&self, r: &SharedLines<'_>, c: usize, x: &[[f64; LANES]; 5]) {
+        let ni = self.block.cells.count[0];
+        for l in 0..self.lanes {
+            let at = self.block.residual_at(self.cell(c, l));
+            for v in 0..5 {
+                // SAFETY: the caller's promise.
+                unsafe { r.set(at + v * ni, x[v][l]) };
+            }
+        }
     }
 
     /// Adds the derivatives of boundary fluxes to the first and last cells' diagonal blocks.
@@ -212,16 +290,9 @@ impl LaneKernel for Assemble<'_, '_> {
         let n = block.cells.count[axis];
         let gas: Gas<V> = lines.physics.gas.lift();
         let len = block.cells.len();
-        let [ni, nj, _] = block.cells.count;
         let step = block.cells.stride[axis];
         let start = block.cells.inside(lines.cell(0, 0));
-        let apart = block.cells.stride[lines.across];
-        let gather = |values: &[f64], at: usize| -> V {
-            if apart == 1 && lines.lanes == LANES {
-                return V::from_array(values[at..].first_chunk::<LANES>().expect("eight cells of a row"));
-            }
-            V::from_array(&std::array::from_fn(|l| values[at + l.min(lines.lanes - 1) * apart]))
-        };
+        let gather = |values: &[f64], at: usize| -> V { lines.gather(values, at) };
         let half = V::c(0.5);
         // Of the face below the cell: half its Jacobians at the cells on both sides, its dissipation.
         let mut below_outer = [V::c(0.0); 25];
@@ -258,12 +329,7 @@ impl LaneKernel for Assemble<'_, '_> {
                 let row = c - 1;
                 let cell = lines.cell(row, 0);
                 let own = at - step;
-                let steps = {
-                    let row0 = (cell[2] * nj + cell[1]) * ni + cell[0];
-                    let apart = if lines.across == 0 { 1 } else { ni };
-                    V::from_array(&std::array::from_fn(|l| block.dt[row0 + l.min(lines.lanes - 1) * apart]))
-                };
-                let tau = steps / gather(&block.metrics.volume, own);
+                let tau = lines.steps::<V>(cell) / gather(&block.metrics.volume, own);
                 for e in 0..25 {
                     let identity = if e % 6 == 0 { V::c(1.0) } else { V::c(0.0) };
                     let lower = -(tau * (below_outer[e] + below_damping[e]));
@@ -274,19 +340,10 @@ impl LaneKernel for Assemble<'_, '_> {
                     store(&mut work.upper, place, upper);
                     store(&mut work.diagonal, place, identity + tau * own);
                 }
-                let first = block.residual_at(cell);
-                let apart = if lines.across == 0 { 1 } else { 5 * ni };
+                // SAFETY: the cells of this group's lines belong to one member.
+                let rhs = unsafe { lines.right_side::<V>(r, cell, tau) };
                 for v in 0..5 {
-                    let values = std::array::from_fn(|l| {
-                        let at = first + v * ni + l.min(lines.lanes - 1) * apart;
-                        // SAFETY: the cells of this group's lines belong to one member.
-                        unsafe { r.get(at) }
-                    });
-                    let mut value = V::from_array(&values);
-                    if !lines.scaled {
-                        value = -(tau * value);
-                    }
-                    store(&mut work.rhs, (row * 5 + v) * LANES, value);
+                    store(&mut work.rhs, (row * 5 + v) * LANES, rhs[v]);
                 }
             }
             (below_outer, below_inner, below_damping) = (outer, inner, damping);
@@ -295,7 +352,7 @@ impl LaneKernel for Assemble<'_, '_> {
 }
 
 #[inline(always)]
-fn store<V: Lanes>(to: &mut [f64], at: usize, value: V) {
+pub(super) fn store<V: Lanes>(to: &mut [f64], at: usize, value: V) {
     to[at..at + LANES].copy_from_slice(&value.to_array());
 }
 

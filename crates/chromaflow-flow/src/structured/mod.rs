@@ -19,16 +19,20 @@ mod access;
 mod block;
 mod boundary;
 mod config;
+mod diagonal;
 #[cfg(test)]
 mod flows;
 mod lines;
+#[cfg(test)]
+mod methods;
 mod output;
 mod residual;
 mod setup;
+mod ssor;
 #[cfg(test)]
 mod tests;
 
-pub use config::{LineImplicit, LocalStep, Scheme, StructuredConfig, ViscousTerms};
+pub use config::{LineImplicit, LocalStep, Scheme, StepMethod, StructuredConfig, ViscousTerms};
 
 use crate::gas::{conserved, primitive};
 use crate::grid::{Exchange, Grid};
@@ -41,6 +45,7 @@ use chromaflow::Outcome;
 use chromaflow_device::Team;
 use lines::LineSolver;
 use residual::Physics;
+use ssor::Ssor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -55,6 +60,7 @@ pub struct StructuredSolver {
     patches: Vec<PatchState>,
     exchange: Exchange,
     lines: LineSolver,
+    ssor: Ssor,
     scale: ForceScale,
     free: [f64; 5],
     /// Volume of the domain.
@@ -118,7 +124,7 @@ impl StructuredSolver {
                 return;
             }
         }
-        let broken = timed(&mut times.linear_solver, || self.solve_lines());
+        let broken = timed(&mut times.linear_solver, || self.solve_update());
         if let Err((block, at)) = broken {
             report.bad = Some(self.bad_cell(block, at));
             return self.take_back(report);
@@ -257,13 +263,13 @@ impl StructuredSolver {
         self.control.forget();
     }
 
-    /// Local time steps and the line systems of all blocks: the residual becomes the update.
-    fn solve_lines(&mut self) -> Result<(), (usize, usize)> {
+    /// Local time steps and the implicit step of all blocks: the residual becomes the update.
+    fn solve_update(&mut self) -> Result<(), (usize, usize)> {
         let weight = self.time_weights()[0];
         let unsteady = self.config.unsteady();
-        let mut result = Ok(());
-        for (b, block) in self.blocks.iter_mut().enumerate() {
-            let local = self.config.implicit.local_step;
+        let implicit = self.config.implicit;
+        for block in &mut self.blocks {
+            let local = implicit.local_step;
             residual::time_steps(&self.team, &self.physics, self.control.value, local, block);
             if let Some(unsteady) = unsteady {
                 // (1 + weight dt / DT) I in each factor's place, divided out.
@@ -271,9 +277,28 @@ impl StructuredSolver {
                     *dt /= 1.0 + weight * *dt / unsteady.dt;
                 }
             }
-            let implicit = &self.config.implicit;
-            let solved =
-                self.lines.factors(&self.team, &self.physics, implicit.dissipation, &self.patches, block);
+        }
+        if let StepMethod::Ssor { sweeps, relaxation } = implicit.method {
+            self.ssor.solve(
+                &self.team,
+                &self.physics,
+                implicit.dissipation,
+                (sweeps, relaxation),
+                &self.patches,
+                &mut self.blocks,
+                &self.exchange,
+            );
+            return Ok(());
+        }
+        let mut result = Ok(());
+        for (b, block) in self.blocks.iter_mut().enumerate() {
+            let solved = self.lines.factors(
+                &self.team,
+                &self.physics,
+                (implicit.method, implicit.dissipation),
+                &self.patches,
+                block,
+            );
             result = result.and(solved.map_err(|at| (b, at)));
         }
         result

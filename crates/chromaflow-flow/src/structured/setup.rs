@@ -3,9 +3,10 @@
 use super::StructuredSolver;
 use super::block::BlockState;
 use super::boundary::PatchState;
-use super::config::{Scheme, StructuredConfig};
+use super::config::{Scheme, StepMethod, StructuredConfig};
 use super::lines::LineSolver;
 use super::residual::Physics;
+use super::ssor::Ssor;
 use crate::config::{Boundary, Equations};
 use crate::flux::EntropyFix;
 use crate::grid::{Cells, Exchange, Grid, Interface, Metrics, Side};
@@ -76,6 +77,10 @@ impl StructuredSolver {
         Ok(Self {
             exchange: Exchange::new(&grid),
             lines: LineSolver::new(team.size()),
+            ssor: match config.implicit.method {
+                StepMethod::Ssor { .. } => Ssor::new(&blocks),
+                _ => Ssor::default(),
+            },
             control: CflControl::new(config.implicit.cfl),
             team,
             config,
@@ -179,6 +184,10 @@ fn check(grid: &Grid, config: &StructuredConfig) -> Result<(), FlowError> {
     let (free, implicit) = (&config.freestream, &config.implicit);
     let laminar = config.equations == Equations::Laminar;
     let positive = "expected a positive number";
+    let (sweeps, relaxation) = match implicit.method {
+        StepMethod::Ssor { sweeps, relaxation } => (sweeps, relaxation),
+        _ => (1, 1.0),
+    };
     for (name, value, good, expected) in [
         ("mach", free.mach, free.mach > 0.0, positive),
         (
@@ -191,6 +200,8 @@ fn check(grid: &Grid, config: &StructuredConfig) -> Result<(), FlowError> {
         ("cfl.start", implicit.cfl.start, implicit.cfl.start > 0.0, positive),
         ("max_change", implicit.max_change, implicit.max_change > 0.0, positive),
         ("dissipation", implicit.dissipation, implicit.dissipation >= 0.0, "expected zero or more"),
+        ("sweeps", sweeps as f64, sweeps > 0, "expected one or more"),
+        ("relaxation", relaxation, relaxation > 0.0 && relaxation < 2.0, "expected a number between 0 and 2"),
     ] {
         if !good || !value.is_finite() {
             return Err(FlowError::Value { name, value, expected });
