@@ -44,22 +44,11 @@ impl BiCgStab {
         x: &mut [f64],
         control: &Control,
     ) -> Solve {
-        let n = a.len();
-        assert_eq!((b.len(), x.len()), (n, n), "b and x have one entry an unknown");
-        let mut r = vec![0.0; n];
-        a.residual(team, b, x, &mut r);
-        let mut norm = norm2(team, &r);
-        let mut monitor = Monitor::new(*control, norm2(team, b), norm);
-        let mut work = Work::new(n);
+        let (mut monitor, mut r, mut norm) = Monitor::start(team, a, b, x, *control);
+        let mut work = Work::new(r.len());
         let outcome = loop {
-            if monitor.converged(norm) {
-                break Outcome::Converged;
-            }
-            if monitor.diverged(norm) {
-                break Outcome::Diverged { iteration: monitor.iterations() };
-            }
-            if monitor.limit_reached() {
-                break Outcome::IterationLimit;
+            if let Some(outcome) = monitor.stop(norm) {
+                break outcome;
             }
             let (before, at) = (norm, monitor.iterations());
             let end = work.run(team, a, m, &mut r, x, &mut monitor);

@@ -121,25 +121,14 @@ impl Gmres {
         x: &mut [f64],
         control: &Control,
     ) -> Solve {
-        let n = a.len();
-        assert_eq!((b.len(), x.len()), (n, n), "b and x have one entry an unknown");
-        self.v.retain(|v| v.len() == n);
-        self.z.retain(|z| z.len() == n);
-        let mut r = vec![0.0; n];
-        a.residual(team, b, x, &mut r);
-        let mut norm = norm2(team, &r);
-        let mut monitor = Monitor::new(*control, norm2(team, b), norm);
+        let (mut monitor, mut r, mut norm) = Monitor::start(team, a, b, x, *control);
+        self.v.retain(|v| v.len() == r.len());
+        self.z.retain(|z| z.len() == r.len());
         let mut length = self.restart;
         let mut aim = 1.0; // estimates must reach this part of the tolerance
         let outcome = loop {
-            if monitor.converged(norm) {
-                break Outcome::Converged;
-            }
-            if monitor.diverged(norm) {
-                break Outcome::Diverged { iteration: monitor.iterations() };
-            }
-            if monitor.limit_reached() {
-                break Outcome::IterationLimit;
+            if let Some(outcome) = monitor.stop(norm) {
+                break outcome;
             }
             let (y, end) = self.cycle(team, a, m, &r, norm, (length, aim), &mut monitor);
             combine(team, &y, &self.z[..y.len()], x);

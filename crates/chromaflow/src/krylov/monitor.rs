@@ -1,6 +1,9 @@
 //! When to stop, and what is told in the end.
 
+use super::LinearOperator;
 use crate::Outcome;
+use crate::vector::norm2;
+use chromaflow_device::Team;
 
 /// When an iteration stops.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,11 +52,25 @@ pub(super) struct Monitor {
 }
 
 impl Monitor {
-    /// `b_norm` scales all residuals, `first` is the norm of the first one.
-    pub(super) fn new(control: Control, b_norm: f64, first: f64) -> Self {
-        let scale = if b_norm > 0.0 { b_norm } else { 1.0 };
-        let first = first / scale;
-        Self { control, scale, history: vec![first], window_start: first, idle: 0 }
+    /// Begins with the first residual: `r = b - A x` and its norm. The norm of b scales all residuals.
+    ///
+    /// # Panics
+    /// When `b` or `x` has not `a.len()` entries.
+    pub(super) fn start(
+        team: &Team,
+        a: &dyn LinearOperator,
+        b: &[f64],
+        x: &[f64],
+        control: Control,
+    ) -> (Self, Vec<f64>, f64) {
+        let n = a.len();
+        assert_eq!((b.len(), x.len()), (n, n), "b and x have one entry an unknown");
+        let mut r = vec![0.0; n];
+        a.residual(team, b, x, &mut r);
+        let (size, norm) = (norm2(team, b), norm2(team, &r));
+        let scale = if size > 0.0 { size } else { 1.0 };
+        let first = norm / scale;
+        (Self { control, scale, history: vec![first], window_start: first, idle: 0 }, r, norm)
     }
 
     pub(super) fn iterations(&self) -> usize {
@@ -81,6 +98,19 @@ impl Monitor {
     /// Replaces the last residual by a better known one.
     pub(super) fn correct(&mut self, norm: f64) {
         *self.history.last_mut().expect("starts with the first residual") = norm / self.scale;
+    }
+
+    /// Why to stop before another iteration from a residual of this norm.
+    pub(super) fn stop(&self, norm: f64) -> Option<Outcome> {
+        if self.converged(norm) {
+            Some(Outcome::Converged)
+        } else if self.diverged(norm) {
+            Some(Outcome::Diverged { iteration: self.iterations() })
+        } else if self.limit_reached() {
+            Some(Outcome::IterationLimit)
+        } else {
+            None
+        }
     }
 
     /// Whether the residual has grown without bound or is no number.

@@ -41,28 +41,18 @@ impl Richardson {
         x: &mut [f64],
         control: &Control,
     ) -> Solve {
-        let n = a.len();
-        assert_eq!((b.len(), x.len()), (n, n), "b and x have one entry an unknown");
-        let (mut r, mut z) = (vec![0.0; n], vec![0.0; n]);
-        a.residual(team, b, x, &mut r);
-        let mut norm = norm2(team, &r);
-        let mut monitor = Monitor::new(*control, norm2(team, b), norm);
+        let (mut monitor, mut r, mut norm) = Monitor::start(team, a, b, x, *control);
+        let mut z = vec![0.0; r.len()];
         let mut best = f64::INFINITY;
         let outcome = loop {
-            if monitor.converged(norm) {
-                break Outcome::Converged;
-            }
-            if monitor.diverged(norm) {
-                break Outcome::Diverged { iteration: monitor.iterations() };
+            if let Some(outcome) = monitor.stop(norm) {
+                break outcome;
             }
             best = best.min(norm);
             if monitor.iterations() % WINDOW == WINDOW - 1
                 && monitor.stagnated(std::mem::replace(&mut best, f64::INFINITY))
             {
                 break Outcome::Stagnated;
-            }
-            if monitor.limit_reached() {
-                break Outcome::IterationLimit;
             }
             m.apply(team, &r, &mut z);
             axpy(team, self.damping, &z, x);
