@@ -85,19 +85,39 @@ pub fn flux_scalar_dissipation<T: Real>(
     n: &[T; 3],
     dissipation: Dissipation<T>,
 ) -> [T; 5] {
-    let [second, fourth] = weights(wa, wb, wc, wd, dissipation);
-    let radius = T::c(0.5) * (spectral_radius(gas, wb, n) + spectral_radius(gas, wc, n));
+    let weights = weights(wa, wb, wc, wd, dissipation);
     let qa = with_enthalpy(gas, wa);
     let qb = with_enthalpy(gas, wb);
     let qc = with_enthalpy(gas, wc);
     let qd = with_enthalpy(gas, wd);
+    let mut damping = differences(&qa, &qb, &qc, &qd, weights);
+    let radius = T::c(0.5) * (spectral_radius(gas, wb, n) + spectral_radius(gas, wc, n));
+    for i in 0..5 {
+        damping[i] = radius * damping[i];
+    }
+    damped_mean(gas, wb, wc, n, &damping)
+}
+
+/// e2 (c - b) - e4 (d - 3c + 3b - a).
+#[inline(always)]
+fn differences<T: Real>(qa: &[T; 5], qb: &[T; 5], qc: &[T; 5], qd: &[T; 5], weights: [T; 2]) -> [T; 5] {
+    let [second, fourth] = weights;
+    let mut out = [T::c(0.0); 5];
+    for i in 0..5 {
+        let step = qc[i] - qb[i];
+        out[i] = second * step - fourth * (qd[i] - qa[i] - T::c(3.0) * step);
+    }
+    out
+}
+
+/// (F(wb) + F(wc)) . n / 2 - damping.
+#[inline(always)]
+fn damped_mean<T: Real>(gas: Gas<T>, wb: &[T; 5], wc: &[T; 5], n: &[T; 3], damping: &[T; 5]) -> [T; 5] {
     let fb = flux(gas, wb, n);
     let fc = flux(gas, wc, n);
     let mut out = [T::c(0.0); 5];
     for i in 0..5 {
-        let step = qc[i] - qb[i];
-        let third = qd[i] - qa[i] - T::c(3.0) * step;
-        out[i] = T::c(0.5) * (fb[i] + fc[i]) - radius * (second * step - fourth * third);
+        out[i] = T::c(0.5) * (fb[i] + fc[i]) - damping[i];
     }
     out
 }
@@ -122,26 +142,18 @@ pub fn flux_matrix_dissipation<T: Real>(
     n: &[T; 3],
     dissipation: Dissipation<T>,
 ) -> [T; 5] {
-    let [second, fourth] = weights(wa, wb, wc, wd, dissipation);
+    let weights = weights(wa, wb, wc, wd, dissipation);
     let qa = conserved(gas, wa);
     let qb = conserved(gas, wb);
     let qc = conserved(gas, wc);
     let qd = conserved(gas, wd);
+    let difference = differences(&qa, &qb, &qc, &qd, weights);
     let mut mean = [T::c(0.0); 5];
-    let mut difference = [T::c(0.0); 5];
     for i in 0..5 {
-        let step = qc[i] - qb[i];
         mean[i] = T::c(0.5) * (wb[i] + wc[i]);
-        difference[i] = second * step - fourth * (qd[i] - qa[i] - T::c(3.0) * step);
     }
     let damping = absolute_times(gas, &mean, n, dissipation, &difference);
-    let fb = flux(gas, wb, n);
-    let fc = flux(gas, wc, n);
-    let mut out = [T::c(0.0); 5];
-    for i in 0..5 {
-        out[i] = T::c(0.5) * (fb[i] + fc[i]) - damping[i];
-    }
-    out
+    damped_mean(gas, wb, wc, n, &damping)
 }
 
 /// |A| x at the state `w`, times the area, with eigenvalues of at least the given parts of the spectral radius.
