@@ -47,6 +47,26 @@ pub fn rows2<T: Send, U: Send>(
     });
 }
 
+/// As [`rows2`], with three outputs.
+pub fn rows3<T: Send>(
+    team: &Team,
+    n: usize,
+    (width1, out1): (usize, &mut [T]),
+    (width2, out2): (usize, &mut [T]),
+    (width3, out3): (usize, &mut [T]),
+    f: impl Fn(Range<usize>, &mut [T], &mut [T], &mut [T]) + Sync,
+) {
+    assert_eq!((out1.len(), out2.len(), out3.len()), (n * width1, n * width2, n * width3));
+    let range = |p| split(n, team.size(), p);
+    let parts = |width: usize, out| cut(team.size(), out, |p| (range(p), range(p).len() * width));
+    let all = [parts(width1, out1), parts(width2, out2), parts(width3, out3)];
+    team.run(|m| {
+        let [mut one, mut two, mut three] =
+            all.each_ref().map(|parts| parts[m.rank()].lock().expect("each member locks its own part once"));
+        f(one.0.clone(), one.1, two.1, three.1);
+    });
+}
+
 /// As [`rows2`], the first output with values for the positions of a pattern, the second with values for its rows; rows
 /// are cut so that each member gets about as many positions as the others.
 pub fn positions<T: Send, U: Send>(

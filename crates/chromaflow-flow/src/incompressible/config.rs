@@ -4,7 +4,7 @@
 //! unit the boundary conditions and the viscosity share.
 
 use crate::config::{Cfl, Time};
-use chromaflow::factor::block_ilu::BlockIluOptions;
+use chromaflow::factor::structured_ilu::StructuredIluOptions;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -147,7 +147,7 @@ pub struct Implicit {
     /// CFL number of the local pseudo-time steps.
     pub cfl: Cfl,
     /// The factorization.
-    pub ilu: BlockIluOptions,
+    pub ilu: StructuredIluOptions,
     /// Most correction steps M xi = b - A x after the first solve.
     pub corrections: usize,
     /// They end when the linear residual has fallen by this factor.
@@ -157,7 +157,7 @@ pub struct Implicit {
 impl Default for Implicit {
     fn default() -> Self {
         let cfl = Cfl { start: 5.0, min: 0.01, max: 100.0, growth: 1.2, adaptive: true };
-        Self { cfl, ilu: BlockIluOptions::default(), corrections: 3, reduction: 1e-2 }
+        Self { cfl, ilu: StructuredIluOptions::default(), corrections: 3, reduction: 1e-2 }
     }
 }
 

@@ -14,10 +14,10 @@ use super::flux::{
 use super::ghost::ghost_incompressible_jacobian;
 use super::ghosts::{ghost_of, given, scalar_ghost};
 use super::residual::{Line, load, next_line};
-use super::space::{NONE, Patch, SELF, Space};
+use super::space::{Patch, Space};
+use super::system::System;
 use crate::parallel;
 use crate::real::{LaneKernel, Lanes, dispatch};
-use chromaflow::{Jacobian, OffDiagonal};
 use chromaflow_device::{Isa, Team};
 use std::ops::Range;
 
@@ -25,12 +25,12 @@ struct FillTask<'a> {
     space: &'a Space,
     fields: &'a [Vec<f64>],
     fluid: &'a Fluid,
+    /// Rows of one block.
     rows: Range<usize>,
-    /// Blocks of these rows.
-    off: &'a mut [f64],
+    /// Blocks of these rows, as [`chromaflow::factor::structured_ilu::StencilMatrix`] has them.
     diag: &'a mut [f64],
-    /// Number of the first of `off`.
-    base: usize,
+    lower: &'a mut [f64],
+    upper: &'a mut [f64],
 }
 
 impl LaneKernel for FillTask<'_> {
@@ -43,7 +43,6 @@ impl LaneKernel for FillTask<'_> {
         let zero = V::c(0.0);
         let n = 4 + fluid.scalars.len();
         let q = n * n;
-        self.off.fill(0.0);
         self.diag.fill(0.0);
         let (mut row, mut number) = (self.rows.start, 0);
         while row < self.rows.end {
@@ -85,16 +84,16 @@ impl LaneKernel for FillTask<'_> {
                     for k in 0..16 {
                         own[k] += here[k];
                     }
-                    let slot = |l: usize| block.positions[row - block.first_row + l][2 * d + side];
+                    // Beyond the boundary there is nothing: areas are zero there.
+                    let off = if side == 1 {
+                        &mut self.upper[(3 * (row - self.rows.start) + d) * q..]
+                    } else {
+                        &mut self.lower[(3 * (row - self.rows.start) + 2 - d) * q..]
+                    };
                     for k in 0..16 {
                         let values = there[k].to_array();
                         for l in 0..count {
-                            let entry = n * (k / 4) + k % 4;
-                            match slot(l) {
-                                NONE => {}
-                                SELF => self.diag[(row + l - self.rows.start) * q + entry] += values[l],
-                                p => self.off[(p as usize - self.base) * q + entry] += values[l],
-                            }
+                            off[3 * l * q + n * (k / 4) + k % 4] = values[l];
                         }
                     }
                     if n == 4 {
@@ -125,13 +124,8 @@ impl LaneKernel for FillTask<'_> {
                             let entry = n * (if c == 4 { r } else { c }) + r;
                             let (mine, others) = (mine[c].to_array(), others[c].to_array());
                             for l in 0..count {
-                                let local = (row + l - self.rows.start) * q + entry;
-                                self.diag[local] += mine[l];
-                                match slot(l) {
-                                    NONE => {}
-                                    SELF => self.diag[local] += others[l],
-                                    p => self.off[(p as usize - self.base) * q + entry] += others[l],
-                                }
+                                self.diag[(row + l - self.rows.start) * q + entry] += mine[l];
+                                off[3 * l * q + entry] = others[l];
                             }
                         }
                     }
@@ -148,7 +142,7 @@ impl LaneKernel for FillTask<'_> {
     }
 }
 
-/// Adds a patch's derivatives to the diagonal.
+/// Adds a patch's derivatives to the diagonal of its block.
 fn add_boundary(space: &Space, fluid: &Fluid, patch: &Patch, fields: &[Vec<f64>], diag: &mut [f64]) {
     let n = 4 + fluid.scalars.len();
     let beta = fluid.compressibility;
@@ -160,7 +154,7 @@ fn add_boundary(space: &Space, fluid: &Fluid, patch: &Patch, fields: &[Vec<f64>]
         let follows = ghost_incompressible_jacobian(patch.kind, beta, &q, &given(patch, number, n), &face.n);
         let unit = |r: usize, c: usize| f64::from(u8::from(r == c));
         let by_face = flux_incompressible_jacobian(beta, &mean, &face.n);
-        let diag = &mut diag[face.row * n * n..(face.row + 1) * n * n];
+        let diag = &mut diag[(face.row - block.first_row) * n * n..][..n * n];
         let mut by_cell = [0.0; 16];
         for c in 0..4 {
             for r in 0..4 {
@@ -188,18 +182,20 @@ fn add_boundary(space: &Space, fluid: &Fluid, patch: &Patch, fields: &[Vec<f64>]
 }
 
 /// Fills the matrix of the steady residual (AFILL).
-pub(super) fn fill(team: &Team, space: &Space, fluid: &Fluid, fields: &[Vec<f64>], jacobian: &mut Jacobian) {
+pub(super) fn fill(team: &Team, space: &Space, fluid: &Fluid, fields: &[Vec<f64>], system: &mut System) {
     let n = 4 + fluid.scalars.len();
-    let isa = Isa::detect();
-    let OffDiagonal::F64(off) = &mut jacobian.off else { unreachable!("assembled in f64") };
-    let row_ptr = space.pattern.row_ptr();
-    let (off, diag) = ((n * n, &mut off[..]), (n * n, &mut jacobian.diag[..]));
-    parallel::positions(team, row_ptr, off, diag, |rows, off, diag| {
-        let base = row_ptr[rows.start] as usize;
-        dispatch(isa, FillTask { space, fields, fluid, rows, off, diag, base });
-    });
+    let (q, isa) = (n * n, Isa::detect());
+    for (block, a) in space.blocks.iter().zip(&mut system.blocks) {
+        let (diag, lower, upper) =
+            ((q, &mut a.diag[..]), (3 * q, &mut a.lower[..]), (3 * q, &mut a.upper[..]));
+        parallel::rows3(team, block.cells.interior(), diag, lower, upper, |rows, diag, lower, upper| {
+            let rows = block.first_row + rows.start..block.first_row + rows.end;
+            dispatch(isa, FillTask { space, fields, fluid, rows, diag, lower, upper });
+        });
+    }
+    system.fold();
     for patch in &space.patches {
-        add_boundary(space, fluid, patch, fields, &mut jacobian.diag);
+        add_boundary(space, fluid, patch, fields, &mut system.blocks[patch.block].diag);
     }
 }
 
@@ -212,38 +208,53 @@ pub(super) fn add_time_step(
     fluid: &Fluid,
     fields: &[Vec<f64>],
     (cfl, rate): (f64, f64),
+    system: &mut System,
+) {
+    let n = 4 + fluid.scalars.len();
+    for (block, a) in space.blocks.iter().zip(&mut system.blocks) {
+        parallel::rows(team, block.cells.interior(), n * n, &mut a.diag, |rows, diag| {
+            let rows = block.first_row + rows.start..block.first_row + rows.end;
+            time_step_rows(space, fluid, fields, (cfl, rate), rows, diag);
+        });
+    }
+}
+
+fn time_step_rows(
+    space: &Space,
+    fluid: &Fluid,
+    fields: &[Vec<f64>],
+    (cfl, rate): (f64, f64),
+    rows: Range<usize>,
     diag: &mut [f64],
 ) {
     let n = 4 + fluid.scalars.len();
-    parallel::rows(team, space.rows, n * n, diag, |rows, diag| {
-        let (mut row, mut number) = (rows.start, 0);
-        while row < rows.end {
-            let Line { block, number: b, at, count, .. } = next_line(space, &mut number, row, rows.end);
-            let (len, field, metrics) = (block.cells.len(), &fields[b], &block.metrics);
-            for l in 0..count {
-                let at = at + l;
-                let volume = metrics.volume[at];
-                let q = std::array::from_fn(|c| field[c * len + at]);
-                let spread = fluid.scalars.iter().fold(fluid.viscosity, |m, s| m.max(s.diffusivity));
-                let mut radius = 0.0_f64;
-                for &d in &space.axes {
-                    let (low, high) = (metrics.face(d, at), metrics.face(d, at + block.cells.stride[d]));
-                    let area: [f64; 3] = std::array::from_fn(|c| 0.5 * (low[c] + high[c]));
-                    let area2: f64 = area.iter().map(|a| a * a).sum();
-                    let waves = spectral_radius_incompressible(fluid.compressibility, &q, &area);
-                    radius = radius.max(waves + 2.0 * spread * area2 / volume);
-                }
-                let block = &mut diag[(row + l - rows.start) * n * n..][..n * n];
-                for c in 0..n {
-                    block[c * n + c] += radius / cfl + if c > 0 { volume * rate } else { 0.0 };
-                }
-                for (m, scalar) in fluid.scalars.iter().enumerate() {
-                    for c in 0..3 {
-                        block[(4 + m) * n + 1 + c] -= volume * scalar.buoyancy[c];
-                    }
+    let (mut row, mut number) = (rows.start, 0);
+    while row < rows.end {
+        let Line { block, number: b, at, count, .. } = next_line(space, &mut number, row, rows.end);
+        let (len, field, metrics) = (block.cells.len(), &fields[b], &block.metrics);
+        for l in 0..count {
+            let at = at + l;
+            let volume = metrics.volume[at];
+            let q = std::array::from_fn(|c| field[c * len + at]);
+            let spread = fluid.scalars.iter().fold(fluid.viscosity, |m, s| m.max(s.diffusivity));
+            let mut radius = 0.0_f64;
+            for &d in &space.axes {
+                let (low, high) = (metrics.face(d, at), metrics.face(d, at + block.cells.stride[d]));
+                let area: [f64; 3] = std::array::from_fn(|c| 0.5 * (low[c] + high[c]));
+                let area2: f64 = area.iter().map(|a| a * a).sum();
+                let waves = spectral_radius_incompressible(fluid.compressibility, &q, &area);
+                radius = radius.max(waves + 2.0 * spread * area2 / volume);
+            }
+            let block = &mut diag[(row + l - rows.start) * n * n..][..n * n];
+            for c in 0..n {
+                block[c * n + c] += radius / cfl + if c > 0 { volume * rate } else { 0.0 };
+            }
+            for (m, scalar) in fluid.scalars.iter().enumerate() {
+                for c in 0..3 {
+                    block[(4 + m) * n + 1 + c] -= volume * scalar.buoyancy[c];
                 }
             }
-            row += count;
         }
-    });
+        row += count;
+    }
 }

@@ -1,21 +1,23 @@
-//! The linear system of a step: block ILU(0) with correction steps.
+//! The linear system of a step: block ILU(0) of each grid block, correction steps over all of them.
 
 use super::config::Implicit;
-use chromaflow::Jacobian;
-use chromaflow::factor::block_ilu::{BlockIlu, SingularRow};
+use super::system::System;
+use crate::parallel;
+use chromaflow::factor::structured_ilu::{SingularCell, StencilMatrix, StructuredIlu};
 use chromaflow::sparse::ShapeError;
 use chromaflow_device::Team;
-use std::sync::Arc;
 use std::time::Instant;
 
-/// M = L U of the matrix over the rows of all blocks, neighbors across interfaces included: more blocks do not weaken it.
+/// M = L U of each block's own cells, all blocks in one wavefront.
 ///
-/// Correction steps M xi = b - A x, x += xi follow the first solve M x = b until the residual has fallen far enough.
+/// Correction steps M xi = b - A x, x += xi follow the first solve M x = b until the residual has fallen far enough. The residual
+/// takes in the neighbors across interfaces, so that blocks see one another from the first correction on, as in the paper.
 pub(super) struct Linear {
-    ilu: BlockIlu,
+    ilu: StructuredIlu,
     implicit: Implicit,
-    rest: Vec<f64>,
-    correction: Vec<f64>,
+    first: Vec<usize>,
+    rest: Vec<Vec<f64>>,
+    correction: Vec<Vec<f64>>,
 }
 
 /// Seconds of a solve, and what it reached.
@@ -27,40 +29,72 @@ pub(super) struct Solved {
     pub reduction: f64,
 }
 
-fn norm(values: &[f64]) -> f64 {
-    values.iter().map(|v| v * v).sum::<f64>().sqrt()
+fn norm<'a>(team: &Team, parts: impl Iterator<Item = &'a [f64]>) -> f64 {
+    let square = |part: &[f64]| {
+        parallel::reduce(
+            team,
+            part.len(),
+            |range| part[range].iter().map(|v| v * v).sum::<f64>(),
+            |all, part| *all += part,
+        )
+    };
+    parts.map(square).sum::<f64>().sqrt()
 }
 
 impl Linear {
-    pub fn new(jacobian: &Jacobian, implicit: Implicit, team: &Team) -> Result<Self, ShapeError> {
-        let ilu = BlockIlu::new(&Arc::clone(jacobian.pattern()), jacobian.nb(), implicit.ilu, team)?;
-        let n = jacobian.rows() * jacobian.nb();
-        Ok(Self { ilu, implicit, rest: vec![0.0; n], correction: vec![0.0; n] })
+    pub fn new(system: &System, implicit: Implicit, team: &Team) -> Result<Self, ShapeError> {
+        let dims: Vec<[usize; 3]> = system.blocks.iter().map(StencilMatrix::dims).collect();
+        let n = system.blocks.first().map_or(1, StencilMatrix::nb);
+        let vectors = || system.blocks.iter().map(|a| vec![0.0; a.cells() * n]).collect();
+        Ok(Self {
+            ilu: StructuredIlu::new(&dims, n, implicit.ilu, team)?,
+            implicit,
+            first: system
+                .blocks
+                .iter()
+                .scan(0, |next, a| Some(std::mem::replace(next, *next + a.cells() * n)))
+                .collect(),
+            rest: vectors(),
+            correction: vectors(),
+        })
     }
 
     pub fn bytes(&self) -> usize {
-        self.ilu.bytes() + 16 * self.rest.len()
+        self.ilu.bytes() + 16 * self.rest.iter().map(Vec::len).sum::<usize>()
     }
 
-    pub fn factor(&mut self, jacobian: &Jacobian, team: &Team) -> Result<(), SingularRow> {
-        self.ilu.factor(jacobian, team).map(|_| ())
+    pub fn factor(&mut self, system: &System, team: &Team) -> Result<(), SingularCell> {
+        let blocks: Vec<&StencilMatrix> = system.blocks.iter().collect();
+        self.ilu.factor(team, &blocks).map(|_| ())
     }
 
     /// x = A^-1 b, nearly.
-    pub fn solve(&mut self, jacobian: &Jacobian, team: &Team, b: &[f64], x: &mut [f64]) -> Solved {
+    ///
+    /// **Shapes**: `b` `[rows, n]`; `x` `[cells, n]` of each block.
+    pub fn solve(&mut self, system: &System, team: &Team, b: &[f64], x: &mut [Vec<f64>]) -> Solved {
         let mut solved = Solved::default();
-        let size = norm(b);
-        timed(&mut solved.solves, || self.ilu.solve(team, b, x));
+        let blocks: Vec<&StencilMatrix> = system.blocks.iter().collect();
+        let size = norm(team, [b].into_iter());
+        let parts: Vec<&[f64]> = self.first.iter().zip(&*x).map(|(&at, x)| &b[at..at + x.len()]).collect();
+        timed(&mut solved.solves, || self.ilu.solve(team, &blocks, &parts, x));
         for correction in 0..=self.implicit.corrections {
-            timed(&mut solved.residuals, || jacobian.residual(team, b, x, &mut self.rest));
-            solved.reduction = if size > 0.0 { norm(&self.rest) / size } else { 0.0 };
+            timed(&mut solved.residuals, || {
+                system.residual(team, b, x, &mut self.rest);
+                let rest = norm(team, self.rest.iter().map(Vec::as_slice));
+                solved.reduction = if size > 0.0 { rest / size } else { 0.0 };
+            });
             if correction == self.implicit.corrections || solved.reduction <= self.implicit.reduction {
                 break;
             }
-            timed(&mut solved.solves, || self.ilu.solve(team, &self.rest, &mut self.correction));
+            let parts: Vec<&[f64]> = self.rest.iter().map(Vec::as_slice).collect();
+            timed(&mut solved.solves, || self.ilu.solve(team, &blocks, &parts, &mut self.correction));
             timed(&mut solved.residuals, || {
                 for (x, xi) in x.iter_mut().zip(&self.correction) {
-                    *x += xi;
+                    parallel::rows(team, xi.len(), 1, x, |range, x| {
+                        for (x, xi) in x.iter_mut().zip(&xi[range]) {
+                            *x += xi;
+                        }
+                    });
                 }
             });
         }

@@ -4,6 +4,7 @@ use super::config::{Config, Function};
 use super::linear::{Linear, Solved, timed};
 use super::report::{BadCell, StepReport, Times};
 use super::space::Space;
+use super::system::System;
 use super::{SetupError, fill, ghosts, residual};
 use crate::config::Time;
 use crate::grid::Grid;
@@ -11,7 +12,7 @@ use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
 use crate::march::{Coefficients, Forces, MarkerForces};
 use crate::parallel;
-use chromaflow::{Jacobian, Outcome, Policy};
+use chromaflow::Outcome;
 use chromaflow_device::Team;
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,8 +35,9 @@ pub struct Solver {
     /// What is added to each row per volume and time, see [`Solver::set_source`].
     source: Option<(Function, Vec<f64>)>,
     residual: Vec<f64>,
-    update: Vec<f64>,
-    pub(super) jacobian: Jacobian,
+    /// Of each block, `[cells, n]`.
+    update: Vec<Vec<f64>>,
+    pub(super) system: System,
     pub(super) linear: Linear,
     pub(super) control: CflControl,
     pub(super) iteration: usize,
@@ -77,8 +79,8 @@ impl Solver {
             .iter()
             .map(|b| initial.iter().flat_map(|&v| std::iter::repeat_n(v, b.cells.len())).collect())
             .collect();
-        let jacobian = Jacobian::zeroed(space.pattern.clone(), n, Policy::D)?;
-        let linear = Linear::new(&jacobian, config.implicit, &team)?;
+        let system = System::new(&space, n)?;
+        let linear = Linear::new(&system, config.implicit, &team)?;
         let rows = space.rows;
         let mut solver = Self {
             team,
@@ -90,8 +92,8 @@ impl Solver {
             subiteration: 0,
             source: None,
             residual: vec![0.0; rows * n],
-            update: vec![0.0; rows * n],
-            jacobian,
+            update: space.blocks.iter().map(|b| vec![0.0; b.cells.interior() * n]).collect(),
+            system,
             linear,
             control: CflControl::new(config.implicit.cfl),
             iteration: 0,
@@ -300,13 +302,14 @@ impl Solver {
             }
         }
         self.assemble(times);
-        let factored = timed(&mut times.factor, || self.linear.factor(&self.jacobian, &self.team));
+        let factored = timed(&mut times.factor, || self.linear.factor(&self.system, &self.team));
         if let Err(singular) = factored {
-            report.bad = Some(self.bad_cell(singular.row));
+            let row = self.space.blocks[singular.at.block].first_row + singular.at.cell;
+            report.bad = Some(self.bad_cell(row));
             return self.take_back(report);
         }
         let Solved { solves, residuals, reduction } =
-            self.linear.solve(&self.jacobian, &self.team, &self.residual, &mut self.update);
+            self.linear.solve(&self.system, &self.team, &self.residual, &mut self.update);
         times.solve += solves;
         times.correction += residuals;
         report.linear_reduction = Some(reduction);
@@ -314,7 +317,7 @@ impl Solver {
             self.keep_good();
             self.apply_update();
         });
-        if self.update.iter().any(|v| !v.is_finite()) {
+        if self.update.iter().flatten().any(|v| !v.is_finite()) {
             report.bad = self.first_bad();
             return self.take_back(report);
         }
@@ -324,11 +327,11 @@ impl Solver {
     /// The matrix at the present state; ghost cells must be filled.
     fn assemble(&mut self, times: &mut Times) {
         let (team, space, fluid) = (&self.team, &self.space, &self.config.fluid);
-        timed(&mut times.fill, || fill::fill(team, space, fluid, &self.fields, &mut self.jacobian));
+        timed(&mut times.fill, || fill::fill(team, space, fluid, &self.fields, &mut self.system));
         let rate = self.time_factors().map_or(0.0, |f| f[0]);
         timed(&mut times.time_step, || {
             let steps = (self.control.value, rate);
-            fill::add_time_step(team, space, fluid, &self.fields, steps, &mut self.jacobian.diag);
+            fill::add_time_step(team, space, fluid, &self.fields, steps, &mut self.system);
         });
     }
 
@@ -345,12 +348,12 @@ impl Solver {
 
     /// q -= A^-1 R
     fn apply_update(&mut self) {
-        for (block, field) in self.space.blocks.iter().zip(&mut self.fields) {
+        for ((block, field), update) in self.space.blocks.iter().zip(&mut self.fields).zip(&self.update) {
             let len = block.cells.len();
             for row in block.rows() {
                 let at = block.at(row);
                 for c in 0..self.n {
-                    field[c * len + at] -= self.update[row * self.n + c];
+                    field[c * len + at] -= update[(row - block.first_row) * self.n + c];
                 }
             }
         }
@@ -427,8 +430,9 @@ impl Solver {
     fn first_bad(&self) -> Option<BadCell> {
         let n = self.n;
         let good = |row: usize| {
-            let range = row * n..(row + 1) * n;
-            self.residual[range.clone()].iter().chain(&self.update[range]).all(|v| v.is_finite())
+            let (block, cell) = self.system.place(row);
+            let (residual, update) = (&self.residual[row * n..][..n], &self.update[block][cell * n..][..n]);
+            residual.iter().chain(update).all(|v| v.is_finite())
         };
         (0..self.space.rows).find(|&row| !good(row)).map(|row| self.bad_cell(row))
     }

@@ -18,7 +18,7 @@
 //! | `space.rs` | a grid's rows, areas and products of areas, boundary faces |
 //! | `residual.rs` (RHS) | reconstruction, fluxes, full viscous terms on curvilinear grids |
 //! | `fill.rs` (AFILL, TSD) | the matrix, row by row |
-//! | `linear.rs` (BILU) | factorization, solves, corrections |
+//! | `system.rs`, `linear.rs` (BILU) | the matrix of all blocks; factorization, solves, corrections |
 //! | [`Solver`] | the march |
 //!
 //! **Source**: Chorin 1967; Rogers & Kwak, *Upwind differencing scheme for the time-accurate incompressible Navier-Stokes
@@ -56,6 +56,7 @@ mod output;
 mod report;
 mod residual;
 mod space;
+mod system;
 #[cfg(test)]
 mod tests;
 

@@ -13,11 +13,11 @@ const LEVEL_BEFORE: &str = "incompressible_before";
 /// Bytes that a solver holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Blocks and pattern of the matrix.
+    /// Blocks of the matrix.
     pub jacobian: usize,
     /// Factors, and vectors of the linear solver.
     pub factors: usize,
-    /// Metrics, coefficients, positions.
+    /// Metrics, coefficients.
     pub grid: usize,
     /// State, earlier states, residual, update.
     pub state: usize,
@@ -80,7 +80,7 @@ impl Solver {
     /// The linear system of the next iteration: the matrix and its right-hand side.
     pub fn linear_system(&mut self) -> (BlockCsr, Vec<f64>) {
         self.prepare_system();
-        (self.jacobian.to_csr(), self.right_hand_side().to_vec())
+        (self.system.to_csr(), self.right_hand_side().to_vec())
     }
 
     /// Fields on the points of every block, block after block, i fastest: pressure, velocity, scalars. A point's value is
@@ -113,12 +113,12 @@ impl Solver {
         let grid = |b: &Block| {
             let len = b.cells.len();
             // 9 components of areas, volumes, 3 of centers, 3 masks, 9 products
-            8 * 25 * len + size_of_val(&*b.positions) + size_of_val(&*b.corners)
+            8 * 25 * len + size_of_val(&*b.corners)
         };
         let state: usize = self.fields.iter().map(|f| floats(f)).sum();
         let rows = 8 * self.space.rows * self.n;
         Memory {
-            jacobian: self.jacobian.bytes(),
+            jacobian: self.system.bytes(),
             factors: self.linear.bytes(),
             grid: self.space.blocks.iter().map(grid).sum(),
             state: 2 * state + 2 * rows + floats(&self.levels[0]) + floats(&self.levels[1]),

@@ -2,16 +2,11 @@
 
 use super::config::{Boundary, Config, WallScalar};
 use super::ghost::GhostKind;
+use super::system::Link;
 use super::{Given, SetupError};
 use crate::grid::{Cells, Exchange, Grid, Metrics, Window};
 use crate::mesh::Planar;
-use chromaflow::BlockPattern;
 use std::ops::Range;
-
-/// No off-diagonal block: the boundary is there.
-pub(super) const NONE: u32 = u32::MAX;
-/// The neighbor is the cell itself, through a periodic interface of a single cell.
-pub(super) const SELF: u32 = u32::MAX - 1;
 
 /// A block as the solver uses it.
 pub(super) struct Block {
@@ -26,8 +21,6 @@ pub(super) struct Block {
     pub slopes: [[Vec<f64>; 3]; 3],
     /// Whether any of them but the first is not zero: whether the grid is not orthogonal.
     pub skewed: bool,
-    /// Position of the off-diagonal block of each cell's six neighbors (i-, i+, j-, ...), or [`NONE`], [`SELF`].
-    pub positions: Vec<[u32; 6]>,
     /// Ghost cells on edges of the block beyond two boundaries, each with the two ghosts beside it and the cell opposite.
     pub corners: Vec<[usize; 4]>,
 }
@@ -92,7 +85,8 @@ pub(super) struct Space {
     pub blocks: Vec<Block>,
     pub patches: Vec<Patch>,
     pub exchange: Exchange,
-    pub pattern: BlockPattern,
+    /// Neighbors across interfaces, by rows.
+    pub links: Vec<Link>,
     /// Axes along which anything can happen.
     pub axes: Vec<usize>,
     pub rows: usize,
@@ -157,9 +151,9 @@ impl Space {
                 })
             });
         }
-        let pattern = connect(&mut blocks, &exchange, &axes, first_row);
+        let links = links(&blocks, &exchange, &axes);
         let volume = blocks.iter().map(|b| b.metrics.total_volume()).sum();
-        Ok(Self { blocks, patches, exchange, pattern, axes, rows: first_row, volume })
+        Ok(Self { blocks, patches, exchange, links, axes, rows: first_row, volume })
     }
 }
 
@@ -193,16 +187,7 @@ fn block(metrics: Metrics, first_row: usize) -> Block {
             }
         }
     }
-    Block {
-        cells,
-        first_row,
-        metrics,
-        open,
-        slopes,
-        skewed: false,
-        positions: Vec::new(),
-        corners: Vec::new(),
-    }
+    Block { cells, first_row, metrics, open, slopes, skewed: false, corners: Vec::new() }
 }
 
 fn patch(
@@ -351,43 +336,37 @@ fn corners(blocks: &mut [Block], exchange: &Exchange, axes: &[usize]) {
     }
 }
 
-/// The pattern of neighbors, and where each neighbor's block lies.
-fn connect(blocks: &mut [Block], exchange: &Exchange, axes: &[usize], rows: usize) -> BlockPattern {
-    let mut numbers: Vec<Vec<u32>> = blocks
+/// Neighbors across interfaces.
+fn links(blocks: &[Block], exchange: &Exchange, axes: &[usize]) -> Vec<Link> {
+    const NONE: u32 = u32::MAX;
+    // The row of each cell inside; beyond interfaces those of the neighbors.
+    let mut rows: Vec<Vec<u32>> = blocks
         .iter()
         .map(|b| {
-            let mut numbers = vec![NONE; b.cells.len()];
+            let mut rows = vec![NONE; b.cells.len()];
             for row in b.rows() {
-                numbers[b.at(row)] = row as u32;
+                rows[b.at(row)] = row as u32;
             }
-            numbers
+            rows
         })
         .collect();
-    exchange.fill(&mut numbers, 1);
-    let (mut row_ptr, mut col_idx) = (vec![0_u32], Vec::new());
-    for (block, numbers) in blocks.iter_mut().zip(&numbers) {
+    exchange.fill(&mut rows, 1);
+    let mut links = Vec::new();
+    for (block, rows) in blocks.iter().zip(&rows) {
+        let count = block.cells.count.map(|n| n as isize);
         for row in block.rows() {
             let at = block.at(row);
-            let mut neighbors = [NONE; 6];
+            let cell = block.cells.cell(at);
             for &d in axes {
-                let s = block.cells.stride[d];
-                // An interface hides what a patch on the same face would say: both are checked to exclude each other.
-                (neighbors[2 * d], neighbors[2 * d + 1]) = (numbers[at - s], numbers[at + s]);
+                let step = block.cells.stride[d];
+                for (side, outermost, neighbor) in [(0, 0, at - step), (1, count[d] - 1, at + step)] {
+                    if cell[d] == outermost && rows[neighbor] != NONE {
+                        let (row, face) = (row as u32, (2 * d + side) as u8);
+                        links.push(Link { row, face, other: rows[neighbor] });
+                    }
+                }
             }
-            let mut columns: Vec<u32> =
-                neighbors.into_iter().filter(|&c| c != NONE && c as usize != row).collect();
-            columns.sort_unstable();
-            columns.dedup();
-            let first = col_idx.len() as u32;
-            let position = |c: u32| match columns.binary_search(&c) {
-                Ok(k) => first + k as u32,
-                Err(_) if c == NONE => NONE,
-                Err(_) => SELF,
-            };
-            block.positions.push(neighbors.map(position));
-            col_idx.extend(&columns);
-            row_ptr.push(col_idx.len() as u32);
         }
     }
-    BlockPattern::new(rows, row_ptr, col_idx).expect("columns are sorted, each once")
+    links
 }
