@@ -3,7 +3,7 @@
 use super::{Source, config};
 use crate::error::CliResult;
 use chromaflow_flow::grid::generate::{
-    Airfoil, AirfoilC, BoxGrid, Cavity, Channel, Cylinder, FlatPlate, SmoothChannel,
+    Airfoil, AirfoilC, BoxGrid, Cavity, Channel, ChannelCylinder, Cylinder, FlatPlate, SmoothChannel,
 };
 use chromaflow_flow::grid::{Grid, Plot3dOptions, read};
 use schemars::JsonSchema;
@@ -24,6 +24,8 @@ pub struct GridSection {
     /// A built-in grid in the place of the files, for example `{ kind = "channel", cells = [96, 32], thickness = 0.1 }`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generate: Option<Generate>,
+    /// Pairs of markers that are joined, each one side of a block: what leaves through one comes in through the other.
+    pub periodic: Vec<[String; 2]>,
     /// Cuts of blocks in two, one after another: block, axis (0 to 2), node.
     pub split: Vec<[usize; 3]>,
 }
@@ -80,6 +82,13 @@ pub enum Generate {
         /// Ratio of neighboring cell heights.
         growth: f64,
     },
+    /// The DFG benchmark's channel with a cylinder: `cylinder`, `inlet`, `outlet`, `wall`.
+    ChannelCylinder {
+        /// Cells around the cylinder (a multiple of four), away from it, along the channel behind it.
+        cells: [usize; 3],
+        /// Ratio of neighboring cell heights.
+        growth: f64,
+    },
     /// A square cavity: `wall` (three sides), `lid`.
     Cavity {
         /// Cells along x and y.
@@ -119,6 +128,10 @@ impl GridSection {
             (false, None) => self.read(source)?,
             _ => return Err(source.error(&["grid"], "expected either `file` or `generate`")),
         };
+        for [low, high] in &self.periodic {
+            grid =
+                grid.periodic(low, high).map_err(|e| source.error(&["grid", "periodic"], &e.to_string()))?;
+        }
         for &[block, axis, node] in &self.split {
             grid = grid
                 .split(block, axis, node)
@@ -162,6 +175,15 @@ impl Generate {
             Self::AirfoilC { cells, radius, growth } => {
                 (cells.into(), vec![("radius", radius, 1.0, ANY), ("growth", growth, 1.0, ANY)])
             }
+            Self::ChannelCylinder { cells, growth } => {
+                if cells[0] % 4 != 0 {
+                    return Err(format!(
+                        "{} cells around the cylinder: expected a multiple of four",
+                        cells[0]
+                    ));
+                }
+                (cells.into(), vec![("growth", growth, 1.0, ANY)])
+            }
             Self::Cavity { cells, clustering } => (cells.into(), vec![("clustering", clustering, 0.0, ANY)]),
             Self::Box { cells, size, wave } => {
                 let mut numbers: Vec<_> = size.iter().map(|&s| ("size", s, 1e-12, ANY)).collect();
@@ -194,6 +216,7 @@ impl Generate {
             Self::Cylinder { cells, radius, growth } => Cylinder { cells, radius, growth, triangles }.grid(),
             Self::AirfoilO { cells, radius, growth } => Airfoil { cells, radius, growth, triangles }.grid(),
             Self::AirfoilC { cells, radius, growth } => AirfoilC { cells, radius, growth }.grid(),
+            Self::ChannelCylinder { cells, growth } => ChannelCylinder { cells, growth }.grid(),
             Self::Cavity { cells, clustering } => Cavity { cells, clustering }.grid(),
             Self::Box { cells, size, wave } => BoxGrid { cells, size, wave }.grid(),
         }

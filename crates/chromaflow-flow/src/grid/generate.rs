@@ -143,6 +143,76 @@ impl AirfoilC {
     }
 }
 
+/// The channel with a cylinder of the DFG benchmark: 2.2 long and 0.41 high, a circle of diameter 0.1 around (0.2, 0.2). An
+/// O-shaped block goes from the circle to the square that the channel begins with, a second block on to the outlet. Markers:
+/// `cylinder`, `inlet`, `outlet`, `wall` (both sides).
+///
+/// **Source**: Schaefer & Turek, *Benchmark computations of laminar flow around a cylinder* (1996).
+#[derive(Clone, Copy, Debug)]
+pub struct ChannelCylinder {
+    /// Cells around the cylinder (a multiple of four), from it to the square, and along the channel behind the square.
+    pub cells: [usize; 3],
+    /// Ratio of neighboring cell heights away from the cylinder.
+    pub growth: f64,
+}
+
+impl ChannelCylinder {
+    /// Height of the channel, its length, radius of the cylinder, both coordinates of its center.
+    const HEIGHT: f64 = 0.41;
+    const LENGTH: f64 = 2.2;
+    const RADIUS: f64 = 0.05;
+    const CENTER: f64 = 0.2;
+
+    /// Rings are circles at the cylinder, and become the square as they grow; i goes round clockwise from the square's corner
+    /// at the origin, along the inlet first.
+    fn point(&self, i: usize, j: usize) -> [f64; 2] {
+        let [around, away, _] = self.cells;
+        let i = i % around;
+        let (side, along) = (4 * i / around % 4, (4 * i % around) as f64 / around as f64);
+        let corner = |s: usize| [[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]][s % 4];
+        let (from, to) = (corner(side), corner(side + 1));
+        let angle = -TAU * (i as f64 / around as f64) - 0.75 * PI;
+        let circle = [angle.cos(), angle.sin()];
+        let t = graded(j, away, self.growth);
+        let full = 0.5 * Self::HEIGHT;
+        let size = Self::RADIUS / full + t * (1.0 - Self::RADIUS / full);
+        std::array::from_fn(|c| {
+            let square = Self::HEIGHT * (from[c] + along * (to[c] - from[c])) - Self::CENTER;
+            Self::CENTER + size * (t * t * square + (1.0 - t * t) * full * circle[c])
+        })
+    }
+
+    /// The grid, two blocks.
+    pub fn grid(&self) -> Grid {
+        let [around, away, behind] = self.cells;
+        let quarter = around / 4;
+        let mut grid = ring([around, away], "cylinder", |i, j| self.point(i, j));
+        grid.patches.retain(|p| p.name != "farfield");
+        for (side, name) in [(0, "inlet"), (1, "wall"), (3, "wall")] {
+            grid.add_patch(name, SIDES[3], [side * quarter, away, 0], [(side + 1) * quarter, away, 1]);
+        }
+        let length = Self::LENGTH - Self::HEIGHT;
+        // The cells go on from those before them, as long as there are enough to fill the channel at that.
+        let last = Self::HEIGHT - self.point(2 * quarter + quarter / 2, away - 1)[0];
+        let growth = growth_of((last / length).min(1.0 / behind as f64), behind);
+        let rear = layer([behind, quarter], |i, j| {
+            [Self::HEIGHT + length * graded(i, behind, growth), Self::HEIGHT * j as f64 / quarter as f64]
+        });
+        let names = [None, Some("outlet"), Some("wall"), Some("wall"), PLANES[0], PLANES[1]];
+        for mut patch in Grid::one_block(rear.clone(), names).patches {
+            patch.window.block = 1;
+            grid.patches.push(patch);
+        }
+        let mut a = Window::whole(0, SIDES[3], grid.blocks[0].points);
+        (a.low[0], a.high[0]) = (2 * quarter, 3 * quarter);
+        let b = Window::whole(1, SIDES[0], rear.points);
+        let map = IndexMap::between(&a, &b, [(2, 0, 1), (1, quarter, 0)]);
+        grid.blocks.push(rear);
+        grid.interfaces.push(Interface { a, b, map, translation: [0.0; 3] });
+        grid
+    }
+}
+
 /// The growth with which `n` steps whose first is `first` make up 1, at least 1.
 fn growth_of(first: f64, n: usize) -> f64 {
     let (mut low, mut high) = (1.0, 4.0);

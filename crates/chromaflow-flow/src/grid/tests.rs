@@ -1,4 +1,4 @@
-use super::generate::{Airfoil, AirfoilC, BoxGrid, Cavity, Channel, Cylinder, FlatPlate};
+use super::generate::{Airfoil, AirfoilC, BoxGrid, Cavity, Channel, ChannelCylinder, Cylinder, FlatPlate};
 use super::*;
 use crate::mesh::MeshError;
 use proptest::prelude::*;
@@ -98,7 +98,8 @@ fn generators_are_sound() {
     let c = AirfoilC { cells: [16, 60, 24], radius: 20.0, growth: 1.25 }.grid();
     let channel = Channel { cells: [30, 10], thickness: 0.1, triangles: false }.grid();
     let cavity = Cavity { cells: [16, 16], clustering: 1.5 }.grid();
-    for grid in [&plates, &ring, &airfoil, &c, &channel, &cavity, &wavy()] {
+    let benchmark = ChannelCylinder { cells: [64, 20, 30], growth: 1.06 }.grid();
+    for grid in [&plates, &ring, &airfoil, &c, &channel, &cavity, &benchmark, &wavy()] {
         grid.check().unwrap_or_else(|e| panic!("{e}"));
         assert_exchange(grid);
         assert!(Metrics::of_grid(grid).iter().all(|m| m.right_handed && m.closure_error() < 1e-13));
@@ -108,6 +109,10 @@ fn generators_are_sound() {
         ["inlet", "outlet", "top", "symmetry_front", "symmetry_back", "symmetry", "wall"]
     );
     assert_eq!(ring.planar_axis(), Some(2));
+    // The channel without the polygon of 64 corners.
+    let hole = 0.5 * 64.0 * (std::f64::consts::TAU / 64.0).sin() * 0.05_f64.powi(2);
+    let volume: f64 = Metrics::of_grid(&benchmark).iter().map(Metrics::total_volume).sum();
+    assert!((volume - (2.2 * 0.41 - hole)).abs() < 1e-12);
     // The ring's chords enclose a polygon.
     let sides = 60.0;
     let area = 0.5 * sides * (std::f64::consts::TAU / sides).sin() * (100.0 - 0.25);

@@ -133,11 +133,28 @@ pub struct Space {
     pub kappa: f64,
     /// Van Albada's limiter, for scalars with fronts; smooth flow needs none.
     pub limited: bool,
+    /// Flux of pressure and momentum.
+    pub flux: Flux,
+}
+
+/// Flux of pressure and momentum through faces between cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Flux {
+    /// Roe's flux between the extrapolated states.
+    #[default]
+    Roe,
+    /// Central, with matrix dissipation.
+    Central {
+        /// Factor of the third differences.
+        fourth: f64,
+        /// Smallest |V| over |V| + c.
+        convective: f64,
+    },
 }
 
 impl Default for Space {
     fn default() -> Self {
-        Self { second_order: true, kappa: 1.0 / 3.0, limited: false }
+        Self { second_order: true, kappa: 1.0 / 3.0, limited: false, flux: Flux::Roe }
     }
 }
 
@@ -162,7 +179,7 @@ impl Default for Implicit {
 }
 
 /// How forces are made into coefficients: over velocity^2 area / 2.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
     /// Velocity.
     pub velocity: f64,
@@ -176,6 +193,8 @@ pub struct Reference {
     pub drag: [f64; 3],
     /// Unit vector of lift.
     pub lift: [f64; 3],
+    /// Markers of walls that the totals are of; empty: all walls.
+    pub markers: Vec<String>,
 }
 
 impl Default for Reference {
@@ -187,6 +206,7 @@ impl Default for Reference {
             center: [0.0; 3],
             drag: [1.0, 0.0, 0.0],
             lift: [0.0, 1.0, 0.0],
+            markers: Vec::new(),
         }
     }
 }

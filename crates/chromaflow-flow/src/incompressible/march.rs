@@ -68,6 +68,10 @@ impl Solver {
         }
         let n = 4 + fluid.scalars.len();
         let space = Space::new(grid, &config)?;
+        let walls = || space.patches.iter().filter(|p| p.wall).map(|p| &p.name);
+        if let Some(name) = config.reference.markers.iter().find(|name| !walls().any(|w| w == *name)) {
+            return Err(SetupError::NoMarker { name: name.clone(), known: walls().cloned().collect() });
+        }
         let initial: Vec<f64> = (0..n)
             .map(|c| {
                 let default = if c < 4 { 0.0 } else { fluid.scalars[c - 4].reference };
@@ -452,19 +456,8 @@ impl Solver {
     /// Force and moment coefficients of the present state on all walls; ghost cells must be filled, as they are after a
     /// step.
     pub fn forces(&self) -> Forces {
-        let reference = self.config.reference;
-        let lift_y = reference.lift[1].abs() > reference.lift[2].abs();
-        let scale = ForceScale {
-            drag: reference.drag,
-            lift: reference.lift,
-            force: 0.5 * reference.velocity.powi(2) * reference.area,
-            length: reference.length,
-            center: reference.center,
-            lift_y,
-            pressure: 0.0,
-        };
-        let mut all = Forces::default();
-        for patch in self.space.patches.iter().filter(|p| p.wall) {
+        let scale = self.force_scale();
+        let walls = self.space.patches.iter().filter(|p| p.wall).map(|patch| {
             let (mut pressure, mut viscous) = (Coefficients::default(), Coefficients::default());
             let (block, field) = (&self.space.blocks[patch.block], &self.fields[patch.block]);
             for face in &patch.faces {
@@ -473,18 +466,47 @@ impl Solver {
                 pressure.add(&scale, face.center, face.n.map(|n| p * n));
                 viscous.add(&scale, face.center, flux.friction);
             }
-            all.pressure.merge(&scale, &pressure);
-            all.viscous.merge(&scale, &viscous);
+            (pressure, viscous)
+        });
+        self.forces_of(&scale, walls)
+    }
+
+    fn force_scale(&self) -> ForceScale {
+        let reference = &self.config.reference;
+        ForceScale {
+            drag: reference.drag,
+            lift: reference.lift,
+            force: 0.5 * reference.velocity.powi(2) * reference.area,
+            length: reference.length,
+            center: reference.center,
+            lift_y: reference.lift[1].abs() > reference.lift[2].abs(),
+            pressure: 0.0,
+        }
+    }
+
+    /// Markers and totals from pressure and friction of each patch of the walls.
+    fn forces_of(
+        &self,
+        scale: &ForceScale,
+        walls: impl Iterator<Item = (Coefficients, Coefficients)>,
+    ) -> Forces {
+        let counted = &self.config.reference.markers;
+        let mut all = Forces::default();
+        for (patch, (pressure, viscous)) in self.space.patches.iter().filter(|p| p.wall).zip(walls) {
+            if counted.is_empty() || counted.contains(&patch.name) {
+                all.pressure.merge(scale, &pressure);
+                all.viscous.merge(scale, &viscous);
+            }
             match all.markers.iter_mut().find(|m| m.name == patch.name) {
                 Some(marker) => {
-                    marker.pressure.merge(&scale, &pressure);
-                    marker.viscous.merge(&scale, &viscous);
+                    marker.pressure.merge(scale, &pressure);
+                    marker.viscous.merge(scale, &viscous);
                 }
                 None => all.markers.push(MarkerForces { name: patch.name.clone(), pressure, viscous }),
             }
         }
-        all.total.merge(&scale, &all.pressure.clone());
-        all.total.merge(&scale, &all.viscous.clone());
+        all.total.merge(scale, &all.pressure.clone());
+        all.total.merge(scale, &all.viscous.clone());
         all
     }
 

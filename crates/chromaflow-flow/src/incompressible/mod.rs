@@ -62,7 +62,8 @@ mod tests;
 
 pub use config::{Boundary, Config, Function, Given, Scalar, WallScalar};
 pub use flux::{
-    flux_incompressible, flux_incompressible_jacobian, flux_incompressible_roe,
+    flux_incompressible, flux_incompressible_central, flux_incompressible_derivative,
+    flux_incompressible_jacobian, flux_incompressible_roe, flux_incompressible_roe_derivatives,
     flux_incompressible_roe_jacobians, flux_scalar, normal_slope, spectral_radius_incompressible,
 };
 pub use ghost::{GhostKind, ghost_incompressible, ghost_incompressible_jacobian};
@@ -81,8 +82,8 @@ pub enum SetupError {
     /// A marker of the grid has no boundary condition.
     #[error("marker `{0}` of the grid has no boundary condition: give it one")]
     NoCondition(String),
-    /// A condition names a marker that the grid does not have.
-    #[error("the grid has no marker `{name}`; it has {known:?}")]
+    /// A condition or a force is asked for on a marker that the grid does not have.
+    #[error("the grid has no marker `{name}` of this kind; it has {known:?}")]
     NoMarker {
         /// The name.
         name: String,
@@ -100,6 +101,19 @@ pub enum SetupError {
         expected: usize,
         /// How many there are.
         found: usize,
+    },
+    /// Blanked points.
+    #[error(
+        "block {block}, point {at:?}: IBLANK is {value}; this solver computes every cell of its blocks: cut blanked regions out into \
+         blocks of their own, with walls around them"
+    )]
+    Blanked {
+        /// The block.
+        block: usize,
+        /// The first such point.
+        at: [usize; 3],
+        /// What is there.
+        value: i32,
     },
     /// A number that makes no sense.
     #[error("{what} is {found}, expected {expected}")]

@@ -3,8 +3,10 @@
 //! Every cell sums its own six faces. The flux of a face is computed from both sides, with the same numbers and so the same
 //! bits, instead of being stored: cells do not wait for one another, and nothing is written twice.
 
-use super::config::{self, Fluid};
-use super::flux::{flux_incompressible, flux_incompressible_roe, flux_scalar, normal_slope};
+use super::config::{self, Fluid, Flux};
+use super::flux::{
+    flux_incompressible, flux_incompressible_central, flux_incompressible_roe, flux_scalar, normal_slope,
+};
 use super::space::{Block, Face, Patch, Space};
 use crate::limiter::{extrapolate, extrapolate_van_albada};
 use crate::parallel;
@@ -118,18 +120,26 @@ impl LaneKernel for ResidualTask<'_> {
                     for c in 0..3 {
                         area[c] = open * load::<V>(&block.metrics.area[d][c], face);
                     }
-                    let (mut ql, mut qr) = ([V::c(0.0); 4], [V::c(0.0); 4]);
-                    for c in 0..4 {
-                        let field = &field[c * len..(c + 1) * len];
-                        let q = [
-                            load::<V>(field, face - 2 * step),
-                            load::<V>(field, face - step),
-                            load::<V>(field, face),
-                            load::<V>(field, face + step),
-                        ];
-                        (ql[c], qr[c]) = reconstruct(q, kappa, scheme);
-                    }
-                    let mut flux = flux_incompressible_roe(beta, &ql, &qr, &area);
+                    let states: [[V; 4]; 4] = std::array::from_fn(|m| {
+                        std::array::from_fn(|c| load::<V>(&field[c * len..], face + m * step - 2 * step))
+                    });
+                    let [before, left, right, after] = &states;
+                    let mut flux = match scheme.flux {
+                        Flux::Central { fourth, convective } if scheme.second_order => {
+                            let (fourth, convective) = (V::c(fourth), V::c(convective));
+                            flux_incompressible_central(
+                                beta, before, left, right, after, &area, fourth, convective,
+                            )
+                        }
+                        _ => {
+                            let (mut ql, mut qr) = ([V::c(0.0); 4], [V::c(0.0); 4]);
+                            for c in 0..4 {
+                                let q = [before[c], left[c], right[c], after[c]];
+                                (ql[c], qr[c]) = reconstruct(q, kappa, scheme);
+                            }
+                            flux_incompressible_roe(beta, &ql, &qr, &area)
+                        }
+                    };
                     volumes[2 * d + side] = flux[0] / beta;
                     if fluid.viscosity > 0.0 {
                         for c in 1..4 {

@@ -100,6 +100,16 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
 impl Space {
     pub fn new(grid: &Grid, config: &Config) -> Result<Self, SetupError> {
         grid.check()?;
+        for (number, block) in grid.blocks.iter().enumerate() {
+            if let Some(n) = block.blank.iter().position(|&blank| blank != 1) {
+                let ([ni, nj, _], value) = (block.points, block.blank[n]);
+                return Err(SetupError::Blanked {
+                    block: number,
+                    at: [n % ni, n / ni % nj, n / (ni * nj)],
+                    value,
+                });
+            }
+        }
         let metrics = Metrics::of_grid(grid);
         let exchange = Exchange::new(grid);
         let condition = |name: &str| -> Result<Boundary, SetupError> {

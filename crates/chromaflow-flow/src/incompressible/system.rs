@@ -50,7 +50,7 @@ impl System {
     /// The coupling of a cell through a face, its block and its cell given.
     fn coupling(&self, (block, cell): (usize, usize), face: u8) -> &[f64] {
         let (q, a, d) = (self.n * self.n, &self.blocks[block], usize::from(face) / 2);
-        if face % 2 == 0 {
+        if face.is_multiple_of(2) {
             &a.lower[(3 * cell + 2 - d) * q..][..q]
         } else {
             &a.upper[(3 * cell + d) * q..][..q]

@@ -69,6 +69,28 @@ fn roes_matrix_has_its_properties() {
     }
 }
 
+/// Central differences leave a parabola's third difference out; without a bound on |V| their dissipation is Roe's.
+#[test]
+fn the_central_flux_is_roes_with_another_weight() {
+    let beta = 1.7;
+    for (q, d, n) in samples() {
+        let at = |s: f64| -> [f64; 4] { std::array::from_fn(|c| q[c] + d[c] * s * s * s) };
+        let (before, left, right, after) = (at(-1.5), at(-0.5), at(0.5), at(1.5));
+        let central = flux_incompressible_central(beta, &before, &left, &right, &after, &n, 1.0 / 12.0, 0.0);
+        let sides = |a: &[f64; 4], b: &[f64; 4], c: &[f64; 4]| -> [f64; 4] {
+            std::array::from_fn(|i| b[i] + (c[i] - b[i]) / 3.0 + (b[i] - a[i]) / 6.0)
+        };
+        let (ql, qr) = (sides(&before, &left, &right), sides(&after, &right, &left));
+        let mean: [f64; 4] = std::array::from_fn(|c| 0.5 * (left[c] + right[c]));
+        let (a, b) = flux_incompressible_roe_jacobians(beta, &mean, &mean, &n);
+        let size: [f64; 16] = std::array::from_fn(|k| a[k] - b[k]);
+        let jump: [f64; 4] = std::array::from_fn(|c| qr[c] - ql[c]);
+        let (plain, damped) = (flux_incompressible(beta, &mean, &n), times(&size, &jump));
+        let expected: [f64; 4] = std::array::from_fn(|c| plain[c] - 0.5 * damped[c]);
+        close(&central, &expected, 1e-13);
+    }
+}
+
 /// With |A| held fixed the Jacobians are exact where the two states agree.
 #[test]
 fn roe_jacobians_at_equal_states_are_the_duals() {
@@ -84,6 +106,19 @@ fn roe_jacobians_at_equal_states_are_the_duals() {
         let exact = |first: usize| -> Vec<f64> { (0..16).map(|k| f[k % 4].d[first + k / 4]).collect() };
         close(&left, &exact(0), 1e-14);
         close(&right, &exact(4), 1e-14);
+    }
+}
+
+#[test]
+fn derivatives_along_unit_vectors_are_columns() {
+    for (ql, qr, n) in samples() {
+        let (left, right) = flux_incompressible_roe_jacobians(1.7, &ql, &qr, &n);
+        for c in 0..4 {
+            let unit = std::array::from_fn(|i| if i == c { 1.0 } else { 0.0 });
+            let (l, r) = flux_incompressible_roe_derivatives(1.7, &ql, &qr, &n, &unit);
+            close(&l, &left[4 * c..4 * c + 4], 1e-15);
+            close(&r, &right[4 * c..4 * c + 4], 1e-15);
+        }
     }
 }
 
@@ -225,8 +260,42 @@ fn wrong_cases_are_refused() {
         c.boundaries.insert("xmin".into(), Boundary::Inflow(Given::Same(vec![1.0, 0.0, 0.0])));
     });
     assert!(few.contains("expected 4"), "{few}");
+    let mut blanked = grid.clone();
+    blanked.blocks[1].blank = vec![1; blanked.blocks[1].nodes.len()];
+    blanked.blocks[1].blank[7] = 0;
+    let refused = Solver::new(&blanked, config.clone(), team()).err().expect("refused").to_string();
+    assert!(refused.contains("block 1") && refused.contains("IBLANK is 0"), "{refused}");
     assert!(message(&|c| c.fluid.viscosity = -1.0).contains("viscosity"));
     assert!(message(&|c| c.fluid.compressibility = 0.0).contains("compressibility"));
+}
+
+/// The matrix in its stencils, with what couples blocks apart, is the matrix as one.
+#[test]
+fn couplings_of_blocks_are_part_of_the_system() {
+    let grid = BoxGrid { cells: [2, 5, 1], size: [1.0; 3], wave: 0.0 }.grid();
+    // Two cells wide along x and one along z, periodic along both: neighbors that come twice, and the cell itself.
+    let grid = grid.periodic("xmin", "xmax").unwrap().periodic("zmin", "zmax").unwrap();
+    let grid = grid.split(0, 1, 2).unwrap().reorient(1, [1, 0, 2], [true, false, false]);
+    let mut config = Config::default();
+    config.fluid.viscosity = 0.1;
+    config.fluid.scalars.push(Scalar { diffusivity: 0.2, ..Scalar::default() });
+    config.boundaries = ["ymin", "ymax"].map(|name| (name.to_owned(), Boundary::WALL)).into();
+    let mut solver = Solver::new(&grid, config, Arc::new(Team::new(2))).unwrap();
+    solver.set_state(|x| vec![x[0], x[1], (7.0 * x[0]).sin(), x[2], x[0] * x[1]]);
+    let (matrix, b) = solver.linear_system();
+    let x: Vec<f64> = (0..b.len()).map(|i| ((7 * i * i + 3 * i) % 23) as f64 / 11.0 - 1.0).collect();
+    let mut whole = vec![0.0; b.len()];
+    matrix.residual(&Team::new(1), &b, &x, &mut whole);
+    let mut parts = Vec::new();
+    let mut rest = &x[..];
+    for cells in [4, 6] {
+        let (head, tail) = rest.split_at(5 * cells);
+        parts.push(head.to_vec());
+        rest = tail;
+    }
+    let mut residual = parts.clone();
+    solver.system.residual(&Team::new(1), &b, &parts, &mut residual);
+    close(&residual.concat(), &whole, 1e-13);
 }
 
 /// A run that was interrupted and one that was not are the same, also in the middle of a physical step; the number of

@@ -5,9 +5,9 @@ use crate::case::{
     CaseSection, ExpectSection, GridSection, LiftAxis, MarchSection, Mode, OutputSection, Source,
 };
 use crate::error::CliResult;
-use chromaflow::factor::block_ilu::{BlockIluOptions, FactorStorage};
+use chromaflow::factor::structured_ilu::StructuredIluOptions;
 use chromaflow_flow::config as flow;
-use chromaflow_flow::incompressible::config::{Fluid, Implicit, Reference, Space};
+use chromaflow_flow::incompressible::config::{Fluid, Flux, Implicit, Reference, Space};
 use chromaflow_flow::incompressible::{Boundary, Config, Given, Scalar, WallScalar};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
@@ -99,6 +99,8 @@ pub struct ReferenceSection {
     pub moment_center: [f64; 3],
     /// Axis along which lift points; drag points along x.
     pub lift_axis: LiftAxis,
+    /// Walls that the totals are of; empty: all walls.
+    pub markers: Vec<String>,
 }
 
 impl Default for ReferenceSection {
@@ -110,6 +112,7 @@ impl Default for ReferenceSection {
             length: d.length,
             moment_center: d.center,
             lift_axis: LiftAxis::Auto,
+            markers: Vec::new(),
         }
     }
 }
@@ -124,12 +127,36 @@ pub struct NumericsSection {
     pub kappa: f64,
     /// Van Albada's limiter.
     pub limited: bool,
+    /// Flux of pressure and momentum.
+    pub flux: FluxName,
+    /// central: factor of the third differences.
+    pub fourth: f64,
+    /// central: smallest |V| over |V| + c.
+    pub convective: f64,
+}
+
+/// Flux of pressure and momentum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FluxName {
+    /// Roe's, between extrapolated states.
+    #[default]
+    Roe,
+    /// Central differences with matrix dissipation.
+    Central,
 }
 
 impl Default for NumericsSection {
     fn default() -> Self {
         let d = Space::default();
-        Self { order: 2, kappa: d.kappa, limited: d.limited }
+        Self {
+            order: 2,
+            kappa: d.kappa,
+            limited: d.limited,
+            flux: FluxName::Roe,
+            fourth: 1.0 / 32.0,
+            convective: 0.1,
+        }
     }
 }
 
@@ -141,25 +168,12 @@ pub struct LinearSection {
     pub corrections: usize,
     /// They end when the linear residual has fallen by this factor.
     pub reduction: f64,
-    /// How the factors' off-diagonal blocks are stored.
-    pub factors: Factors,
-}
-
-/// How the factors' off-diagonal blocks are stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Factors {
-    /// Single precision.
-    #[default]
-    F32,
-    /// Double precision.
-    F64,
 }
 
 impl Default for LinearSection {
     fn default() -> Self {
         let d = Implicit::default();
-        Self { corrections: d.corrections, reduction: d.reduction, factors: Factors::F32 }
+        Self { corrections: d.corrections, reduction: d.reduction }
     }
 }
 
@@ -345,6 +359,13 @@ impl IncompressibleCase {
                 second_order: self.numerics.order == 2,
                 kappa: self.numerics.kappa,
                 limited: self.numerics.limited,
+                flux: match self.numerics.flux {
+                    FluxName::Roe => Flux::Roe,
+                    FluxName::Central => {
+                        let NumericsSection { fourth, convective, .. } = self.numerics;
+                        Flux::Central { fourth, convective }
+                    }
+                },
             },
             implicit: Implicit {
                 cfl: flow::Cfl {
@@ -354,13 +375,7 @@ impl IncompressibleCase {
                     growth: m.cfl_growth,
                     adaptive: m.cfl_adaptive,
                 },
-                ilu: BlockIluOptions {
-                    storage: match self.linear.factors {
-                        Factors::F32 => FactorStorage::F32,
-                        Factors::F64 => FactorStorage::F64,
-                    },
-                    ..BlockIluOptions::default()
-                },
+                ilu: StructuredIluOptions::default(),
                 corrections: self.linear.corrections,
                 reduction: self.linear.reduction,
             },
@@ -382,6 +397,7 @@ impl IncompressibleCase {
                 center: r.moment_center,
                 drag: [1.0, 0.0, 0.0],
                 lift,
+                markers: r.markers.clone(),
             },
         })
     }
@@ -414,6 +430,11 @@ impl IncompressibleCase {
         }
         if !(-1.0..=1.0).contains(&n.kappa) {
             return fail(&["numerics", "kappa"], n.kappa, "between -1 and 1");
+        }
+        for (key, value) in [("fourth", n.fourth), ("convective", n.convective)] {
+            if !(0.0..=1.0).contains(&value) {
+                return fail(&["numerics", key], value, "between 0 and 1");
+            }
         }
         if !(m.cfl_growth >= 1.0 && m.cfl_growth.is_finite()) {
             return fail(&["march", "cfl_growth"], m.cfl_growth, "1 or more");

@@ -113,7 +113,7 @@ impl Prepared {
     fn settled(&self, rows: &[Row]) -> Option<(Oscillation, f64)> {
         let Time::Unsteady(unsteady) = self.config.time else { return None };
         let found = Oscillation::of(rows)?;
-        let reference = self.config.reference;
+        let reference = &self.config.reference;
         Some((found, found.strouhal(unsteady.dt, reference.length, reference.velocity)))
     }
 
