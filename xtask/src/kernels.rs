@@ -10,8 +10,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const NO_SPILLS: usize = 32;
 /// Kernels that may spill, with the most bytes: the conversions and inversions, which run once a solve, keep a predicate or
 /// two in memory at some sizes, as does the factorization of a hyperplane with 1024 threads; the gradients of hexahedra need
-/// more than 255 registers.
-const MAY_SPILL: [(&str, usize); 3] = [("convert", 16), ("viscous", 256), ("wavefront", 16)];
+/// more than 255 registers; fluxes of structured grids keep to 128 for the sake of more threads; lines with Roe's |A|, and
+/// those that close on themselves, have four blocks of 25 numbers at hand.
+const MAY_SPILL: [(&str, usize); 7] = [
+    ("convert", 16),
+    ("viscous", 256),
+    ("wavefront", 16),
+    ("structured_fluxes", 400),
+    ("structured_step", 8),
+    ("structured_lines_roe", 1024),
+    ("structured_closed_lines", 1400),
+];
 
 /// Compiles for `--arch sm_80,sm_90,sm_100` (all three unless given), `--nb 1-64` (ranges and numbers, separated by commas)
 /// and, with `--store`, keeps the results in the cache of kernels.

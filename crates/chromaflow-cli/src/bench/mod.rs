@@ -1,5 +1,6 @@
 //! `chromaflow bench`: measurements on this machine. One file per benchmark.
 
+pub mod grid;
 pub mod ilu;
 pub mod multicolor;
 pub mod paper;
@@ -19,6 +20,8 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    /// The parts of a step on a structured grid: time step, fluxes, line systems
+    Grid(grid::Args),
     /// Block ILU(0) on generated problems, factored and applied
     Ilu(ilu::Args),
     /// Multicolor point-implicit sweeps on generated problems
@@ -35,6 +38,7 @@ enum Command {
 /// Bad usage or an unwritable result.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
     match &args.command {
+        Command::Grid(args) => grid::run(args, ctx),
         Command::Ilu(args) => ilu::run(args, ctx),
         Command::Multicolor(args) => multicolor::run(args, ctx),
         Command::Paper(args) => paper::run(args, ctx),

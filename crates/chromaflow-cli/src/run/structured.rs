@@ -11,6 +11,7 @@ use chromaflow::files::{AtomicFile, FileError};
 use chromaflow_flow::StepReport;
 use chromaflow_flow::config::{Boundary, Time};
 use chromaflow_flow::grid::{Grid, GridError};
+use chromaflow_flow::march::FlowError;
 use chromaflow_flow::mesh::Planar;
 use chromaflow_flow::output::{Restart, VtuOptions, wall_points, write_surface, write_volume};
 use chromaflow_flow::structured::{StructuredConfig, StructuredSolver};
@@ -45,11 +46,6 @@ struct Run<'a> {
 /// As runs of meshes.
 pub fn run(args: &Args, ctx: &Context, source: &Source, case: &CaseFile, start: Instant) -> CliResult {
     case.check(source)?;
-    if ctx.gpu().is_some() {
-        return Err(CliError::environment(
-            "--backend cuda: structured grids are solved on the CPU only so far; use --backend cpu",
-        ));
-    }
     let grid = case.grid.load(source)?;
     let markers: Vec<_> = grid.markers().iter().map(|m| ((*m).to_owned(), known(m))).collect();
     let flat = planar(&grid);
@@ -60,13 +56,21 @@ pub fn run(args: &Args, ctx: &Context, source: &Source, case: &CaseFile, start: 
     })?;
     ensure_writable(&folder.join("history.csv"))?;
     let (blocks, cells) = (grid.blocks.len(), grid.cells());
-    let solver = StructuredSolver::new(grid, config.clone(), Arc::clone(ctx.team()))
+    let mut solver = StructuredSolver::new(grid, config.clone(), Arc::clone(ctx.team()))
         .map_err(|e| CliError::input(format!("{}: {e}", source.path.display())))?;
+    if let Some(gpu) = ctx.gpu() {
+        solver.use_gpu(gpu).map_err(|e| match e {
+            FlowError::Linear(what) => source.error(&["structured", "method"], &what),
+            other => CliError::environment(other.to_string()),
+        })?;
+    }
     if ctx.talk() {
-        let threads = ctx.team().size();
+        let who = ctx
+            .gpu()
+            .map_or_else(|| format!("{} threads", ctx.team().size()), |gpu| gpu.facts().name.clone());
         eprintln!("{}", case.case.title);
         eprintln!(
-            "structured grid: {blocks} blocks, {cells} cells; {}, {threads} threads",
+            "structured grid: {blocks} blocks, {cells} cells; {}, {who}",
             case.structured.method.title()
         );
     }
@@ -151,7 +155,7 @@ impl Run<'_> {
         let every = self.case.output.restart_every;
         interrupt::watch();
         loop {
-            let report = self.solver.step();
+            let report = self.solver.try_step().map_err(|e| self.lost(&e))?;
             let row = Row {
                 iteration: report.iteration,
                 time_step: report.time_step,
@@ -178,7 +182,15 @@ impl Run<'_> {
         }
     }
 
-    fn write_restart(&self) -> CliResult<()> {
+    /// A device that failed takes the state with it; what is on disk stays.
+    fn lost(&self, error: &FlowError) -> CliError {
+        let restart = self.folder.join("restart.safetensors");
+        let remedy = if restart.exists() { "; go on from the last restart with --resume" } else { "" };
+        CliError::environment(format!("{error}{remedy}"))
+    }
+
+    fn write_restart(&mut self) -> CliResult<()> {
+        self.solver.sync().map_err(|e| self.lost(&e))?;
         let path = self.folder.join("restart.safetensors");
         Ok(self.solver.restart().write(&path, &self.solver.restart_places())?)
     }
@@ -245,7 +257,7 @@ impl Run<'_> {
                 "per_iteration_s": times.total / last.iteration.max(1) as f64,
                 "components": components,
             },
-            "memory": { "peak_bytes": summary::peak_bytes() },
+            "memory": { "peak_bytes": summary::peak_bytes(), "device_bytes": self.solver.device_bytes() },
             "mesh": {
                 "file": self.case.grid.file,
                 "blocks": grid.blocks.len(),
@@ -256,7 +268,8 @@ impl Run<'_> {
             "solver": {
                 "method": self.case.structured.method.title(),
                 "threads": ctx.team().size(),
-                "backend": "cpu",
+                "backend": if ctx.gpu().is_some() { "cuda" } else { "cpu" },
+                "gpu": ctx.gpu().map(|gpu| gpu.facts().name.clone()),
             },
             "bad_cell": last.bad.as_ref().map(summary::bad_node),
             "versions": { "chromaflow": env!("CARGO_PKG_VERSION") },

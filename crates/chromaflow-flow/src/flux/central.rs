@@ -1,7 +1,7 @@
 //! Fluxes of structured grids, from the two cells on each side of a face: central differences with second and fourth
 //! difference dissipation, and Roe's flux between limited extrapolations.
 
-use super::euler::{flux, spectral_radius};
+use super::euler::{flux, flux_of_enthalpy};
 use super::roe::{EntropyFix, flux_roe};
 use crate::gas::{Gas, conserved, sound_speed, total_enthalpy};
 use crate::real::Real;
@@ -85,17 +85,40 @@ pub fn flux_scalar_dissipation<T: Real>(
     n: &[T; 3],
     dissipation: Dissipation<T>,
 ) -> [T; 5] {
+    let enthalpy =
+        [total_enthalpy(gas, wa), total_enthalpy(gas, wb), total_enthalpy(gas, wc), total_enthalpy(gas, wd)];
+    let sound = [sound_speed(gas, wb), sound_speed(gas, wc)];
+    scalar_dissipation_of(wa, wb, wc, wd, &enthalpy, &sound, n, dissipation)
+}
+
+/// As [`flux_scalar_dissipation`], of cells whose total enthalpy per mass is known, and the speed of sound of b and c.
+#[inline(always)]
+pub fn scalar_dissipation_of<T: Real>(
+    wa: &[T; 5],
+    wb: &[T; 5],
+    wc: &[T; 5],
+    wd: &[T; 5],
+    enthalpy: &[T; 4],
+    sound: &[T; 2],
+    n: &[T; 3],
+    dissipation: Dissipation<T>,
+) -> [T; 5] {
     let weights = weights(wa, wb, wc, wd, dissipation);
-    let qa = with_enthalpy(gas, wa);
-    let qb = with_enthalpy(gas, wb);
-    let qc = with_enthalpy(gas, wc);
-    let qd = with_enthalpy(gas, wd);
+    let qa = with_enthalpy(wa, enthalpy[0]);
+    let qb = with_enthalpy(wb, enthalpy[1]);
+    let qc = with_enthalpy(wc, enthalpy[2]);
+    let qd = with_enthalpy(wd, enthalpy[3]);
     let mut damping = differences(&qa, &qb, &qc, &qd, weights);
-    let radius = T::c(0.5) * (spectral_radius(gas, wb, n) + spectral_radius(gas, wc, n));
+    let area = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt();
+    let vb = wb[1] * n[0] + wb[2] * n[1] + wb[3] * n[2];
+    let vc = wc[1] * n[0] + wc[2] * n[1] + wc[3] * n[2];
+    let radius = T::c(0.5) * ((vb.abs() + sound[0] * area) + (vc.abs() + sound[1] * area));
     for i in 0..5 {
         damping[i] = radius * damping[i];
     }
-    damped_mean(gas, wb, wc, n, &damping)
+    let fb = flux_of_enthalpy(wb, enthalpy[1], n);
+    let fc = flux_of_enthalpy(wc, enthalpy[2], n);
+    damped_mean(&fb, &fc, &damping)
 }
 
 /// e2 (c - b) - e4 (d - 3c + 3b - a).
@@ -110,11 +133,9 @@ fn differences<T: Real>(qa: &[T; 5], qb: &[T; 5], qc: &[T; 5], qd: &[T; 5], weig
     out
 }
 
-/// (F(wb) + F(wc)) . n / 2 - damping.
+/// (fb + fc) / 2 - damping.
 #[inline(always)]
-fn damped_mean<T: Real>(gas: Gas<T>, wb: &[T; 5], wc: &[T; 5], n: &[T; 3], damping: &[T; 5]) -> [T; 5] {
-    let fb = flux(gas, wb, n);
-    let fc = flux(gas, wc, n);
+fn damped_mean<T: Real>(fb: &[T; 5], fc: &[T; 5], damping: &[T; 5]) -> [T; 5] {
     let mut out = [T::c(0.0); 5];
     for i in 0..5 {
         out[i] = T::c(0.5) * (fb[i] + fc[i]) - damping[i];
@@ -124,8 +145,8 @@ fn damped_mean<T: Real>(gas: Gas<T>, wb: &[T; 5], wc: &[T; 5], n: &[T; 3], dampi
 
 /// (rho, rho u, rho H).
 #[inline(always)]
-fn with_enthalpy<T: Real>(gas: Gas<T>, w: &[T; 5]) -> [T; 5] {
-    [w[0], w[0] * w[1], w[0] * w[2], w[0] * w[3], w[0] * total_enthalpy(gas, w)]
+fn with_enthalpy<T: Real>(w: &[T; 5], enthalpy: T) -> [T; 5] {
+    [w[0], w[0] * w[1], w[0] * w[2], w[0] * w[3], w[0] * enthalpy]
 }
 
 /// Central flux with matrix dissipation: as [`flux_scalar_dissipation`], with |A| at the mean of b and c in the place of
@@ -153,7 +174,9 @@ pub fn flux_matrix_dissipation<T: Real>(
         mean[i] = T::c(0.5) * (wb[i] + wc[i]);
     }
     let damping = absolute_times(gas, &mean, n, dissipation, &difference);
-    damped_mean(gas, wb, wc, n, &damping)
+    let fb = flux(gas, wb, n);
+    let fc = flux(gas, wc, n);
+    damped_mean(&fb, &fc, &damping)
 }
 
 /// |A| x at the state `w`, times the area, with eigenvalues of at least the given parts of the spectral radius.

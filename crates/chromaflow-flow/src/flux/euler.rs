@@ -13,9 +13,15 @@ use crate::real::Real;
 /// ```
 #[inline(always)]
 pub fn flux<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
+    flux_of_enthalpy(w, total_enthalpy(gas, w), n)
+}
+
+/// As [`flux`], of a state whose total enthalpy per mass is known.
+#[inline(always)]
+pub fn flux_of_enthalpy<T: Real>(w: &[T; 5], enthalpy: T, n: &[T; 3]) -> [T; 5] {
     let [rho, u, v, s, p] = *w;
     let mass = rho * (u * n[0] + v * n[1] + s * n[2]);
-    [mass, mass * u + p * n[0], mass * v + p * n[1], mass * s + p * n[2], mass * total_enthalpy(gas, w)]
+    [mass, mass * u + p * n[0], mass * v + p * n[1], mass * s + p * n[2], mass * enthalpy]
 }
 
 /// The Jacobian A = d(F . n)/dq, column-major 5 x 5.

@@ -17,9 +17,9 @@ mod tests;
 
 pub use central::{
     Dissipation, extrapolate_muscl, flux_matrix_dissipation, flux_roe_muscl, flux_scalar_dissipation,
-    pressure_switch,
+    pressure_switch, scalar_dissipation_of,
 };
-pub use euler::{flux, flux_change, flux_jacobian, spectral_radius};
+pub use euler::{flux, flux_change, flux_jacobian, flux_of_enthalpy, spectral_radius};
 pub use hllc::{flux_hllc, flux_hllc_jacobians};
 pub use roe::{EntropyFix, flux_roe, flux_roe_jacobians, roe_absolute};
 pub use van_leer::{flux_van_leer, flux_van_leer_jacobians, van_leer_split, van_leer_split_jacobian};

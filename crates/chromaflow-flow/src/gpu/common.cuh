@@ -53,6 +53,37 @@ template <int K> __device__ __forceinline__ void block_sums(double (&value)[K]) 
     }
 }
 
+// The least of the numbers `i` of threads that found something bad, over all of them.
+__device__ __forceinline__ void tell_first(bool bad, u32 i, u32* first) {
+    const u32 lowest = __reduce_min_sync(0xffffffffu, bad ? i : NONE);
+    if (threadIdx.x % 32 == 0 && lowest != NONE) atomicMin(first, lowest);
+}
+
+// Sums of partials [parts][width] from ptr[blockIdx.x] to ptr[blockIdx.x + 1]; a warp a component.
+__device__ __forceinline__ void sum_parts(const u32* __restrict__ ptr, u32 width, const double* __restrict__ partials, double* __restrict__ to) {
+    const u32 component = threadIdx.x / 32;
+    double sum = 0;
+    for (u32 part = ptr[blockIdx.x] + threadIdx.x % 32; part < ptr[blockIdx.x + 1]; part += 32) sum += partials[(u64)part * width + component];
+    for (int s = 16; s; s >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, s);
+    if (threadIdx.x % 32 == 0) to[blockIdx.x * width + component] = sum;
+}
+
+// The share of an update that a node can take: changes of density and pressure stay below `most`.
+__device__ __forceinline__ double update_share(pointwise::Gas<double> gas, const State& q, const State& w, const State& x, double most) {
+    const double kinetic = 0.5 * (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]);
+    const double d_p = (gas.gamma - 1.0) * (kinetic * x[0] - w[1] * x[1] - w[2] * x[2] - w[3] * x[3] + x[4]);
+    double share = fmin(fmin(1.0, most / fmax(fabs(x[0]) / w[0], 1e-30)), most * w[4] / fmax(fabs(d_p), 1e-30));
+    // The pressure is not linear in q: check, and halve while it would fall too far.
+    for (int turn = 0; turn < 20; turn++) {
+        State next;
+#pragma unroll
+        for (int v = 0; v < 5; v++) next[v] = q[v] - share * x[v];
+        if (pointwise::primitive(gas, next)[4] > fmax(1.0 - 2.0 * most, 0.05) * w[4]) break;
+        share *= 0.5;
+    }
+    return share;
+}
+
 // A boundary condition, in the order of `patch_record` in residual/cuda.rs.
 struct Patch {
     double kind;  // 0 far field, 1 wall or symmetry, 2 inlet, 3 outlet, 4 extrapolation

@@ -35,9 +35,11 @@ pub fn kernel_sources() -> Vec<KernelSource> {
         crate::gradient::cuda::kernel_source(),
         crate::march::step_kernel_source(),
         crate::grid::cuda::kernel_source(),
+        crate::grid::device::kernel_source(),
     ];
     all.extend(crate::residual::cuda::kernel_sources());
     all.extend(crate::jacobian::cuda::kernel_sources());
+    all.extend(crate::structured::cuda::kernel_sources());
     all
 }
 

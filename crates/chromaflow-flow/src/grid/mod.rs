@@ -12,6 +12,7 @@
 //! | [`Cells`] | a block's cells and two layers of ghost cells around them as one array |
 //! | [`Metrics`] | face areas and volumes that keep a uniform flow uniform to round-off |
 //! | [`Exchange`] | copies cells across interfaces into ghost cells |
+//! | `GridCuda`, `ExchangeCuda` | all blocks in arrays on a GPU, reductions over their cells; the same copies |
 //!
 //! ```
 //! use chromaflow_flow::grid::{Exchange, Metrics, generate};
@@ -31,6 +32,8 @@ mod cells;
 mod check;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
+#[cfg(feature = "cuda")]
+pub(crate) mod device;
 mod error;
 mod exchange;
 pub mod generate;
@@ -46,6 +49,8 @@ mod window;
 pub use cells::{Cells, GHOSTS};
 #[cfg(feature = "cuda")]
 pub use cuda::{ExchangeCuda, FieldLayout};
+#[cfg(feature = "cuda")]
+pub use device::{CHUNK, GridCuda, Reduction};
 pub use error::GridError;
 pub use exchange::Exchange;
 pub use io::{Form, Plot3d, Plot3dOptions, read, read_nmf, read_plot3d, write, write_nmf, write_plot3d};

@@ -64,6 +64,17 @@ pub struct ForceScale {
 }
 
 impl Coefficients {
+    /// Of a force and its moment about the reference point.
+    pub(crate) fn from_sums(scale: &ForceScale, force: [f64; 3], moment: [f64; 3]) -> Self {
+        let mut sums = Self {
+            force: force.map(|f| f / scale.force),
+            moment: moment.map(|m| m / scale.force / scale.length),
+            ..Self::default()
+        };
+        sums.finish(scale);
+        sums
+    }
+
     /// Adds a force (dimensions of pressure times area) that acts at `x`.
     pub fn add(&mut self, scale: &ForceScale, x: [f64; 3], force: [f64; 3]) {
         let f = force.map(|v| v / scale.force);
@@ -96,15 +107,7 @@ pub fn from_sums(config: &FlowConfig, scale: &ForceScale, dual: &Dual, walls: &[
     let mut all = Forces::default();
     let is_wall = |p: &&Patch| config.boundaries.get(&p.name).is_some_and(|b| b.is_wall());
     for (patch, sums) in dual.patches.iter().filter(is_wall).zip(walls) {
-        let part = |force: [f64; 3], moment: [f64; 3]| {
-            let mut part = Coefficients {
-                force: force.map(|f| f / scale.force),
-                moment: moment.map(|m| m / scale.force / scale.length),
-                ..Coefficients::default()
-            };
-            part.finish(scale);
-            part
-        };
+        let part = |force, moment| Coefficients::from_sums(scale, force, moment);
         let name = patch.name.clone();
         let marker = MarkerForces { name, pressure: part(sums[0], sums[1]), viscous: part(sums[2], sums[3]) };
         all.pressure.merge(scale, &marker.pressure);

@@ -1,6 +1,6 @@
 //! The flow solver: backward Euler in pseudo-time with the multicolor relaxation inside.
 
-mod accelerator;
+pub(crate) mod accelerator;
 mod access;
 pub(crate) mod control;
 #[cfg(feature = "cuda")]
@@ -17,7 +17,7 @@ mod unsteady;
 
 pub use access::Memory;
 #[cfg(feature = "cuda")]
-pub(crate) use cuda::kernel_source as step_kernel_source;
+pub(crate) use cuda::{clock, kernel_source as step_kernel_source};
 pub use error::FlowError;
 pub use forces::{Coefficients, Forces, MarkerForces};
 pub use report::{BadNode, StepReport, Times};

@@ -27,7 +27,11 @@ impl StructuredSolver {
     }
 
     /// Conserved variables of all cells: block by block, i fastest.
+    ///
+    /// # Panics
+    /// When a device computes and [`Self::sync`] was not called since.
     pub fn state(&self) -> Vec<[f64; 5]> {
+        self.assert_synced();
         let mut out = Vec::with_capacity(self.grid.cells());
         for block in &self.blocks {
             for at in block.cells.rows().flat_map(|row| row..row + block.cells.count[0]) {
@@ -39,6 +43,7 @@ impl StructuredSolver {
 
     /// Sets all cells from their centers' coordinates, as conserved variables; also the earlier time levels.
     pub fn set_state(&mut self, q: impl Fn([f64; 3]) -> [f64; 5]) {
+        self.host_changes();
         for block in &mut self.blocks {
             let cells = block.cells;
             for at in cells.rows().flat_map(|row| row..row + cells.count[0]) {

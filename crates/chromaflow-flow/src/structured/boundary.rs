@@ -1,14 +1,17 @@
 //! The boundary: states beyond it, fluxes through it, and their derivatives.
 
+use super::beyond::{
+    continued_state, ghost_isothermal, ghost_no_slip, mirrored_state, wall_gradient, wall_pressure,
+};
 use super::block::BlockState;
 use super::residual::Physics;
 use crate::bc::{
-    Inlet, bc_farfield, bc_farfield_jacobian, bc_inlet, bc_inlet_jacobian, bc_outlet, bc_outlet_jacobian,
-    flux_slip_wall, flux_slip_wall_jacobian, flux_through, flux_through_jacobian,
+    Inlet, WallHeat, bc_farfield, bc_farfield_jacobian, bc_inlet, bc_inlet_jacobian, bc_outlet,
+    bc_outlet_jacobian, flux_slip_wall, flux_slip_wall_jacobian, flux_through, flux_through_jacobian,
 };
 use crate::config::Boundary;
 use crate::flux::flux_jacobian;
-use crate::gas::{Gas, temperature};
+use crate::gas::Gas;
 use crate::grid::{GHOSTS, Grid, Side, Window};
 use crate::viscous::{flux_viscous, traction};
 
@@ -105,7 +108,7 @@ impl PatchState {
     /// The state at the face itself.
     fn face_state(&self, physics: &Physics, view: &View) -> [f64; 5] {
         let gas = physics.gas;
-        let inside = continued(&view.w, 0.5);
+        let inside = continued_state(&view.w[0], &view.w[1], 0.5);
         match self.condition {
             Boundary::Farfield => bc_farfield(gas, &inside, &self.free, &view.n),
             Boundary::Inlet { total_pressure, total_temperature, direction } => {
@@ -121,21 +124,19 @@ impl PatchState {
     pub fn ghosts(&self, physics: &Physics, view: &View) -> [[f64; 5]; 2] {
         let [w1, w2] = view.w;
         match self.condition {
-            Boundary::Symmetry => [mirrored(&w1, &view.n), mirrored(&w2, &view.n)],
+            Boundary::Symmetry => [w1, w2].map(|w| mirrored_state(&w, &view.n)),
             Boundary::SlipWall => {
-                let first = continued(&view.w, 1.0);
-                [first, continued(&[first, w1], 1.0)]
+                let first = continued_state(&w1, &w2, 1.0);
+                [first, continued_state(&first, &w1, 1.0)]
             }
-            Boundary::NoSlipAdiabatic => [w1, w2].map(|w| [w[0], -w[1], -w[2], -w[3], w[4]]),
-            Boundary::NoSlipIsothermal { temperature: wall } => [w1, w2].map(|w| {
-                let t = temperature(physics.gas, &w);
-                let ghost = (2.0 * wall - t).max(0.5 * t).min(2.0 * t);
-                [physics.gas.gamma * w[4] / ghost, -w[1], -w[2], -w[3], w[4]]
-            }),
+            Boundary::NoSlipAdiabatic => [w1, w2].map(|w| ghost_no_slip(&w)),
+            Boundary::NoSlipIsothermal { temperature } => {
+                [w1, w2].map(|w| ghost_isothermal(physics.gas, &w, temperature))
+            }
             _ => {
                 let face = self.face_state(physics, view);
-                let first = continued(&[face, w1], 1.0);
-                [first, continued(&[first, face], 1.0)]
+                let first = continued_state(&face, &w1, 1.0);
+                [first, continued_state(&first, &face, 1.0)]
             }
         }
     }
@@ -167,38 +168,18 @@ impl PatchState {
 
     /// Pressure at the face: continued from the two cells at slip walls; even across symmetry planes and no-slip walls.
     pub fn wall_pressure(&self, view: &View) -> f64 {
-        let [p1, p2] = [view.w[0][4], view.w[1][4]];
         let share = if self.condition == Boundary::SlipWall { 0.5 } else { 0.125 };
-        (p1 + share * (p1 - p2)).max(0.5 * p1).min(2.0 * p1)
+        wall_pressure(view.w[0][4], view.w[1][4], share)
     }
 
-    /// (u, v, w, T) at a no-slip wall and their gradient there, from differences of second order across the wall.
+    /// (u, v, w, T) at a no-slip wall and their gradient there.
     fn wall_gradient(&self, gas: Gas<f64>, view: &View) -> ([f64; 4], [[f64; 3]; 4]) {
-        let [t1, t2] = view.w.map(|w| temperature(gas, &w));
-        let wall = match self.condition {
-            Boundary::NoSlipIsothermal { temperature } => temperature,
-            // No slope at the wall.
-            _ if view.deep => (9.0 * t1 - t2) / 8.0,
-            _ => t1,
+        let (heat, wall) = match self.condition {
+            Boundary::NoSlipIsothermal { temperature } => (WallHeat::Isothermal, temperature),
+            _ => (WallHeat::Adiabatic, 0.0),
         };
-        let at_wall = [0.0, 0.0, 0.0, wall];
-        let cells = view.w.map(|w| [w[1], w[2], w[3], temperature(gas, &w)]);
-        let mut gradient = [[0.0; 3]; 4];
-        for i in 0..4 {
-            // Inward derivative by the index at 0 from values at 0, 1/2 and 3/2.
-            let slope = if view.deep {
-                (9.0 * cells[0][i] - cells[1][i] - 8.0 * at_wall[i]) / 3.0
-            } else {
-                2.0 * (cells[0][i] - at_wall[i])
-            };
-            for k in 0..3 {
-                gradient[i][k] = -slope * view.n[k] / view.volume;
-            }
-        }
-        if self.condition == Boundary::NoSlipAdiabatic {
-            gradient[3] = [0.0; 3];
-        }
-        (at_wall, gradient)
+        let deep = if view.deep { 1.0 } else { 0.0 };
+        wall_gradient(gas, heat, &view.w[0], &view.w[1], wall, &view.n, view.volume, deep)
     }
 
     /// Derivative of the flux out by the cell's conserved variables, column-major.
@@ -235,22 +216,6 @@ impl PatchState {
             Boundary::Extrapolation => flux_jacobian(gas, w, n),
         }
     }
-}
-
-/// w1 + share (w1 - w2), density and pressure kept within a factor of two.
-fn continued([w1, w2]: &[[f64; 5]; 2], share: f64) -> [f64; 5] {
-    let mut w: [f64; 5] = std::array::from_fn(|c| w1[c] + share * (w1[c] - w2[c]));
-    for c in [0, 4] {
-        w[c] = w[c].max(0.5 * w1[c]).min(2.0 * w1[c]);
-    }
-    w
-}
-
-/// The state's mirror image in a plane of this normal.
-fn mirrored(w: &[f64; 5], n: &[f64; 3]) -> [f64; 5] {
-    let area2 = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).max(1e-300);
-    let twice = 2.0 * (w[1] * n[0] + w[2] * n[1] + w[3] * n[2]) / area2;
-    [w[0], w[1] - twice * n[0], w[2] - twice * n[1], w[3] - twice * n[2], w[4]]
 }
 
 /// Fills the ghosts of a patch.

@@ -15,14 +15,19 @@
 //! Steger, *Implicit finite-difference simulations of three-dimensional compressible flow* (1980); Stone, Duque, Zhang,
 //! Car, Owens & Davis, *GPGPU parallel algorithms for structured-grid CFD codes* (2011), section IV.
 
+mod accelerator;
 mod access;
+mod beyond;
 mod block;
 mod boundary;
 mod config;
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
 mod diagonal;
 #[cfg(test)]
 mod flows;
 mod lines;
+mod measure;
 #[cfg(test)]
 mod methods;
 mod output;
@@ -32,13 +37,18 @@ mod ssor;
 #[cfg(test)]
 mod tests;
 
+pub use beyond::{
+    continued_state, ghost_isothermal, ghost_no_slip, mirrored_state, wall_gradient, wall_pressure,
+};
 pub use config::{LineImplicit, LocalStep, Scheme, StepMethod, StructuredConfig, ViscousTerms};
+pub use measure::PartTime;
 
 use crate::gas::{conserved, primitive};
 use crate::grid::{Exchange, Grid};
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
-use crate::march::{Coefficients, Forces, MarkerForces, StepReport, Times, timed, update_share};
+use crate::march::{Coefficients, FlowError, Forces, MarkerForces, StepReport, Times, timed, update_share};
+use accelerator::{Accelerator, Newest};
 use block::{BlockState, each_row};
 use boundary::PatchState;
 use chromaflow::Outcome;
@@ -73,41 +83,87 @@ pub struct StructuredSolver {
     step: usize,
     subiteration: usize,
     times: Times,
+    /// A device that computes in place of the team.
+    accelerator: Option<Box<dyn Accelerator>>,
+    newest: Newest,
 }
 
 impl StructuredSolver {
     /// One iteration: residual, line systems, update.
+    ///
+    /// # Panics
+    /// When a device that computes fails; see [`Self::try_step`].
     pub fn step(&mut self) -> StepReport {
+        self.try_step().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// As [`Self::step`], for solvers that compute on a device.
+    ///
+    /// # Errors
+    /// The device's, such as [`FlowError::Gpu`]. The state is lost then, but for what was written to disk.
+    pub fn try_step(&mut self) -> Result<StepReport, FlowError> {
         let start = Instant::now();
         let mut times = Times::default();
         self.iteration += 1;
+        self.push()?;
         let mut report =
             StepReport { iteration: self.iteration, cfl: self.control.value, ..StepReport::default() };
+        let bad = self.look(&mut report, &mut times)?;
+        if report.residual.iter().all(|r| r.is_finite()) {
+            self.advance(&mut report, &mut times)?;
+        } else {
+            self.sync()?;
+            report.bad = bad.map(|(block, at)| self.bad_cell(block, at)).or_else(|| self.first_bad());
+            self.take_back(&mut report)?;
+        }
+        if let Some(device) = &mut self.accelerator {
+            times = device.times()?;
+        }
+        times.total = start.elapsed().as_secs_f64();
+        report.times = times;
+        self.times.add(&times);
+        Ok(report)
+    }
+
+    /// The residual of the present state, its norms, the forces; on a device the first cell where they are not finite.
+    fn look(
+        &mut self,
+        report: &mut StepReport,
+        times: &mut Times,
+    ) -> Result<Option<(usize, usize)>, FlowError> {
+        let change = self.config.unsteady().map(|unsteady| (self.time_weights(), unsteady.dt));
+        if let Some(device) = &mut self.accelerator {
+            self.newest = Newest::Device;
+            let found = device.residual(change)?;
+            report.residual = found.squares.map(|s| (s / self.volume).sqrt());
+            let walls = self.patches.iter().filter(|p| p.condition.is_wall()).zip(&found.walls);
+            let scale = self.scale;
+            self.forces = forces_of(
+                &scale,
+                walls.map(|(patch, [pressure, moment, friction, turning])| {
+                    let of = |force, moment| Coefficients::from_sums(&scale, force, moment);
+                    (patch.name.as_str(), of(*pressure, *moment), of(*friction, *turning))
+                }),
+            );
+            report.forces = self.forces.clone();
+            return Ok(found.bad.map(|number| self.locate(number)));
+        }
         timed(&mut times.rhs, || self.compute_residual());
         timed(&mut times.misc, || {
             report.residual = self.norms();
             report.forces = self.forces.clone();
         });
-        if report.residual.iter().all(|r| r.is_finite()) {
-            self.advance(&mut report, &mut times);
-        } else {
-            report.bad = self.first_bad();
-            self.take_back(&mut report);
-        }
-        times.total = start.elapsed().as_secs_f64();
-        report.times = times;
-        self.times.add(&times);
-        report
+        Ok(None)
     }
 
-    fn advance(&mut self, report: &mut StepReport, times: &mut Times) {
+    fn advance(&mut self, report: &mut StepReport, times: &mut Times) -> Result<(), FlowError> {
         let density = report.residual[0];
         let first = *self.first_residual.get_or_insert(density);
         report.orders = if density > 0.0 { (first / density).log10() } else { f64::INFINITY };
         if let Some(steady) = self.config.steady() {
             if report.orders >= steady.orders || density == 0.0 {
                 report.outcome = Some(Outcome::Converged);
-                return;
+                return Ok(());
             }
             if self.iteration >= steady.iterations {
                 report.outcome = Some(Outcome::IterationLimit);
@@ -117,17 +173,41 @@ impl StructuredSolver {
             report.time_step = self.step + 1;
             self.subiteration += 1;
             if report.orders >= unsteady.orders || self.subiteration > unsteady.subiterations {
-                self.next_time_level();
+                self.next_time_level()?;
                 if self.step >= unsteady.steps {
                     report.outcome = Some(Outcome::IterationLimit);
                 }
-                return;
+                return Ok(());
             }
+        }
+        self.update(report, times)?;
+        if report.bad.is_some() {
+            return self.take_back(report);
+        }
+        let cells = self.grid.cells();
+        self.control.accept(density, report.limited as f64 / cells as f64);
+        // Residuals fall slowly here as a rule: that is no stall.
+        self.control.ceiling = self.config.implicit.cfl.max;
+        Ok(())
+    }
+
+    /// The implicit part of a step; sets `report.bad` where it left no state.
+    fn update(&mut self, report: &mut StepReport, times: &mut Times) -> Result<(), FlowError> {
+        let rate = self.config.unsteady().map_or(0.0, |unsteady| self.time_weights()[0] / unsteady.dt);
+        if let Some(device) = &mut self.accelerator {
+            let done = device.advance(self.control.value, rate)?;
+            report.limited = done.limited;
+            if let Some(number) = done.singular.or(done.bad) {
+                self.sync()?;
+                let (block, at) = self.locate(number);
+                report.bad = Some(self.bad_cell(block, at));
+            }
+            return Ok(());
         }
         let broken = timed(&mut times.linear_solver, || self.solve_update());
         if let Err((block, at)) = broken {
             report.bad = Some(self.bad_cell(block, at));
-            return self.take_back(report);
+            return Ok(());
         }
         timed(&mut times.misc, || {
             let unphysical;
@@ -136,23 +216,23 @@ impl StructuredSolver {
                 report.bad = self.first_bad();
             }
         });
-        if report.bad.is_some() {
-            return self.take_back(report);
-        }
-        let cells = self.grid.cells();
-        self.control.accept(density, report.limited as f64 / cells as f64);
-        // Residuals fall slowly here as a rule: that is no stall.
-        self.control.ceiling = self.config.implicit.cfl.max;
+        Ok(())
     }
 
-    fn take_back(&mut self, report: &mut StepReport) {
+    fn take_back(&mut self, report: &mut StepReport) -> Result<(), FlowError> {
         report.rejected = true;
-        for block in &mut self.blocks {
-            block.w.copy_from_slice(&block.last_good);
+        if let Some(device) = &mut self.accelerator {
+            self.newest = Newest::Device;
+            device.take_back()?;
+        } else {
+            for block in &mut self.blocks {
+                block.w.copy_from_slice(&block.last_good);
+            }
         }
         if !self.control.reject() {
             report.outcome = Some(Outcome::Diverged { iteration: self.iteration });
         }
+        Ok(())
     }
 
     /// Runs until an outcome; `watch` sees every report and may end the run by returning false.
@@ -189,11 +269,11 @@ impl StructuredSolver {
         for block in &mut self.blocks {
             residual::residual(&self.team, &self.physics, block);
         }
-        let mut forces = Forces::default();
+        let mut walls = Vec::new();
+        let scale = &self.scale;
         for patch in &self.patches {
             let mut pressure = Coefficients::default();
             let mut viscous = Coefficients::default();
-            let scale = &self.scale;
             boundary::add_fluxes(
                 &self.physics,
                 patch,
@@ -203,21 +283,11 @@ impl StructuredSolver {
                     viscous.add(scale, x, friction);
                 },
             );
-            if !patch.condition.is_wall() {
-                continue;
+            if patch.condition.is_wall() {
+                walls.push((patch.name.as_str(), pressure, viscous));
             }
-            let place = forces.markers.iter().position(|m| m.name == patch.name).unwrap_or_else(|| {
-                forces.markers.push(MarkerForces { name: patch.name.clone(), ..MarkerForces::default() });
-                forces.markers.len() - 1
-            });
-            forces.markers[place].pressure.merge(scale, &pressure);
-            forces.markers[place].viscous.merge(scale, &viscous);
-            forces.pressure.merge(scale, &pressure);
-            forces.viscous.merge(scale, &viscous);
         }
-        forces.total.merge(&self.scale, &forces.pressure.clone());
-        forces.total.merge(&self.scale, &forces.viscous.clone());
-        self.forces = forces;
+        self.forces = forces_of(scale, walls);
         if let Some(unsteady) = self.config.unsteady() {
             self.add_time_derivative(unsteady.dt);
         }
@@ -252,15 +322,20 @@ impl StructuredSolver {
         if self.step == 0 { [1.0, -1.0, 0.0] } else { [1.5, -2.0, 0.5] }
     }
 
-    fn next_time_level(&mut self) {
-        for block in &mut self.blocks {
-            block.levels.swap(0, 1);
-            block.levels[0].copy_from_slice(&block.w);
+    fn next_time_level(&mut self) -> Result<(), FlowError> {
+        if let Some(device) = &mut self.accelerator {
+            device.next_time_level()?;
+        } else {
+            for block in &mut self.blocks {
+                block.levels.swap(0, 1);
+                block.levels[0].copy_from_slice(&block.w);
+            }
         }
         self.step += 1;
         self.subiteration = 0;
         self.first_residual = None;
         self.control.forget();
+        Ok(())
     }
 
     /// Local time steps and the implicit step of all blocks: the residual becomes the update.
@@ -359,4 +434,25 @@ impl StructuredSolver {
         }
         all.map(|s: f64| (s / self.volume).sqrt())
     }
+}
+
+/// The forces of walls (name, pressure, friction); walls of one name are one marker.
+fn forces_of<'a>(
+    scale: &ForceScale,
+    walls: impl IntoIterator<Item = (&'a str, Coefficients, Coefficients)>,
+) -> Forces {
+    let mut forces = Forces::default();
+    for (name, pressure, viscous) in walls {
+        let place = forces.markers.iter().position(|m| m.name == name).unwrap_or_else(|| {
+            forces.markers.push(MarkerForces { name: name.to_owned(), ..MarkerForces::default() });
+            forces.markers.len() - 1
+        });
+        forces.markers[place].pressure.merge(scale, &pressure);
+        forces.markers[place].viscous.merge(scale, &viscous);
+        forces.pressure.merge(scale, &pressure);
+        forces.viscous.merge(scale, &viscous);
+    }
+    forces.total.merge(scale, &forces.pressure.clone());
+    forces.total.merge(scale, &forces.viscous.clone());
+    forces
 }

@@ -1,6 +1,7 @@
 //! From a grid and a set-up to a solver at free stream.
 
 use super::StructuredSolver;
+use super::accelerator::Newest;
 use super::block::BlockState;
 use super::boundary::PatchState;
 use super::config::{Scheme, StepMethod, StructuredConfig};
@@ -97,6 +98,8 @@ impl StructuredSolver {
             step: 0,
             subiteration: 0,
             times: Times::default(),
+            accelerator: None,
+            newest: Newest::Both,
         })
     }
 }

@@ -47,11 +47,6 @@ __device__ __forceinline__ bool is_bad(const double* values, const double* nodes
     for (int v = 0; v < 5; v++) good = good && fabs(values[i * 5 + v]) <= 1.7976931348623157e308;
     return !good;
 }
-__device__ __forceinline__ void tell_first(bool bad, u32 i, u32* first) {
-    const u32 lowest = __reduce_min_sync(0xffffffffu, bad ? i : NONE);
-    if (threadIdx.x % 32 == 0 && lowest != NONE) atomicMin(first, lowest);
-}
-
 // Partial sums of R^2 / V, five a thread block, and the first node with a residual or a state that is none.
 extern "C" __global__ void __launch_bounds__(256)
 residual_norms(u32 rows, const double* __restrict__ residual, const double* __restrict__ volumes, const double* __restrict__ nodes,
@@ -73,13 +68,8 @@ residual_norms(u32 rows, const double* __restrict__ residual, const double* __re
     if (threadIdx.x == 0)
         for (int v = 0; v < 5; v++) partials[blockIdx.x * 5 + v] = sum[v];
 }
-// Sums of partials [parts][width] from ptr[blockIdx.x] to ptr[blockIdx.x + 1]; a warp a component.
 extern "C" __global__ void add_parts(const u32* __restrict__ ptr, u32 width, const double* __restrict__ partials, double* __restrict__ to) {
-    const u32 component = threadIdx.x / 32;
-    double sum = 0;
-    for (u32 part = ptr[blockIdx.x] + threadIdx.x % 32; part < ptr[blockIdx.x + 1]; part += 32) sum += partials[(u64)part * width + component];
-    for (int s = 16; s; s >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, s);
-    if (threadIdx.x % 32 == 0) to[blockIdx.x * width + component] = sum;
+    sum_parts(ptr, width, partials, to);
 }
 
 // Forces on walls: partial sums of pressure force, its moment, friction, its moment (12 numbers), a thread block a part of
@@ -112,22 +102,6 @@ wall_forces(const uint2* __restrict__ parts, const uint2* __restrict__ faces, co
     block_sums(sum);
     if (threadIdx.x == 0)
         for (int k = 0; k < 12; k++) partials[blockIdx.x * 12 + k] = sum[k];
-}
-
-// The share of an update that a node can take: changes of density and pressure stay below `most`.
-__device__ __forceinline__ double update_share(pointwise::Gas<double> gas, const State& q, const State& w, const State& x, double most) {
-    const double kinetic = 0.5 * (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]);
-    const double d_p = (gas.gamma - 1.0) * (kinetic * x[0] - w[1] * x[1] - w[2] * x[2] - w[3] * x[3] + x[4]);
-    double share = fmin(fmin(1.0, most / fmax(fabs(x[0]) / w[0], 1e-30)), most * w[4] / fmax(fabs(d_p), 1e-30));
-    // The pressure is not linear in q: check, and halve while it would fall too far.
-    for (int turn = 0; turn < 20; turn++) {
-        State next;
-#pragma unroll
-        for (int v = 0; v < 5; v++) next[v] = q[v] - share * x[v];
-        if (pointwise::primitive(gas, next)[4] > fmax(1.0 - 2.0 * most, 0.05) * w[4]) break;
-        share *= 0.5;
-    }
-    return share;
 }
 
 // q <- q - share x; the old state is kept, nodes whose update was cut are counted.

@@ -4,7 +4,7 @@
 //! A step has two meetings of host and device: after norms and forces, and after the update. What they exchange are
 //! scalars, in page-locked memory.
 
-mod clock;
+pub(crate) mod clock;
 #[cfg(test)]
 mod tests;
 

@@ -1,0 +1,180 @@
+//! `chromaflow bench grid`: the parts of a step on a structured grid.
+
+use super::timing::{Record, Timing};
+use crate::context::Context;
+use crate::error::{CliError, CliResult, Done};
+use chromaflow_flow::config::{Boundary, Cfl, Equations, Freestream, Steady, Time};
+use chromaflow_flow::flux::Dissipation;
+use chromaflow_flow::grid::generate::BoxGrid;
+use chromaflow_flow::structured::{
+    LineImplicit, PartTime, Scheme, StructuredConfig, StructuredSolver, ViscousTerms,
+};
+use clap::ValueEnum;
+use serde_json::json;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Arguments of `chromaflow bench grid`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Cells along i, j, k: box:NX,NY,NZ
+    #[arg(long, value_name = "CASE", default_value = "box:128,128,128")]
+    case: BoxCase,
+    /// Inviscid fluxes
+    #[arg(long, value_enum, default_value = "scalar")]
+    scheme: SchemeName,
+    /// Viscous terms
+    #[arg(long, value_enum, default_value = "full")]
+    viscous: ViscousName,
+    /// Repeats of each part
+    #[arg(long, default_value_t = 15)]
+    repeats: usize,
+    /// Also write a table for documents
+    #[arg(long)]
+    table: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SchemeName {
+    Scalar,
+    Matrix,
+    Roe,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ViscousName {
+    None,
+    ThinLayer,
+    Full,
+}
+
+/// A box of cells.
+#[derive(Clone, Copy, Debug)]
+struct BoxCase([usize; 3]);
+
+impl FromStr for BoxCase {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let cells = || {
+            let sizes: Option<Vec<usize>> =
+                text.strip_prefix("box:")?.split(',').map(|n| n.parse().ok()).collect();
+            let cells: [usize; 3] = sizes?.try_into().ok()?;
+            let all = cells.iter().try_fold(1_usize, |all, &n| all.checked_mul(n))?;
+            (1..=1 << 28).contains(&all).then_some(Self(cells))
+        };
+        cells().ok_or_else(|| format!("{text:?} is no box: expected box:NX,NY,NZ with at most 2^28 cells"))
+    }
+}
+
+/// Laminar flow over the floor of a wavy box: a plate between side planes.
+fn solver(args: &Args, ctx: &Context) -> CliResult<StructuredSolver> {
+    let grid = BoxGrid { cells: args.case.0, size: [1.0, 0.5, 0.5], wave: 0.02 }.grid();
+    let sides = [
+        ("xmin", Boundary::Farfield),
+        ("xmax", Boundary::Outlet { pressure: 1.0 }),
+        ("ymin", Boundary::NoSlipAdiabatic),
+        ("ymax", Boundary::Farfield),
+        ("zmin", Boundary::Symmetry),
+        ("zmax", Boundary::Symmetry),
+    ];
+    let viscous = args.viscous != ViscousName::None;
+    let config = StructuredConfig {
+        freestream: Freestream { mach: 0.4, reynolds: 1e4, ..Freestream::default() },
+        equations: if viscous { Equations::Laminar } else { Equations::Euler },
+        scheme: match args.scheme {
+            SchemeName::Scalar => Scheme::Scalar(Dissipation::DEFAULT),
+            SchemeName::Matrix => Scheme::Matrix(Dissipation::DEFAULT),
+            SchemeName::Roe => Scheme::Roe { kappa: 1.0 / 3.0, limited: true },
+        },
+        viscous: match args.viscous {
+            ViscousName::ThinLayer => ViscousTerms::ThinLayer,
+            _ => ViscousTerms::Full,
+        },
+        boundaries: sides.map(|(name, condition)| (name.to_owned(), condition)).into(),
+        implicit: LineImplicit {
+            cfl: Cfl { start: 5.0, min: 0.01, max: 5.0, growth: 1.0, adaptive: false },
+            ..LineImplicit::default()
+        },
+        time: Time::Steady(Steady { iterations: usize::MAX, orders: 30.0 }),
+        ..StructuredConfig::default()
+    };
+    let mut solver = StructuredSolver::new(grid, config, Arc::clone(ctx.team()))
+        .map_err(|e| CliError::input(e.to_string()))?;
+    if let Some(gpu) = ctx.gpu() {
+        solver.use_gpu(gpu).map_err(|e| CliError::environment(e.to_string()))?;
+    }
+    Ok(solver)
+}
+
+fn timing(part: &PartTime) -> Timing {
+    let mut seconds = part.seconds.clone();
+    seconds.sort_unstable_by(f64::total_cmp);
+    let at = |share: f64| seconds[((share * seconds.len() as f64) as usize).min(seconds.len() - 1)];
+    Timing { median: at(0.5), least: seconds[0], p90: at(0.9), cpu: seconds[0], repeats: seconds.len() }
+}
+
+/// Prints a RES line for each part of a step; on a GPU also its bandwidth beside that of a copy, and time step and fluxes
+/// with transfers as in Figures 4 and 5 of Stone et al. (2011).
+///
+/// # Errors
+/// Bad usage, a GPU that fails, an unwritable result.
+pub fn run(args: &Args, ctx: &Context) -> CliResult {
+    let mut solver = solver(args, ctx)?;
+    let parts = solver.measure(args.repeats.max(1)).map_err(|e| CliError::environment(e.to_string()))?;
+    let cells: usize = args.case.0.iter().product();
+    let case = format!("box:{},{},{}", args.case.0[0], args.case.0[1], args.case.0[2]);
+    let backend = if ctx.gpu().is_some() { "cuda" } else { "cpu" };
+    let copy = match ctx.gpu() {
+        Some(gpu) => gpu.copy_bandwidth(1 << 30, 9).map_err(|e| CliError::environment(e.to_string()))?,
+        None => 0.0,
+    };
+    let mut records = Vec::new();
+    for part in &parts {
+        records.push(Record {
+            peer: format!("chromaflow-{backend}"),
+            case: case.clone(),
+            op: part.name.to_owned(),
+            cores: if ctx.gpu().is_some() { 0 } else { ctx.team().size() },
+            timing: timing(part),
+            bytes: part.bytes,
+            flops: 0.0,
+            check: 0.0,
+        });
+    }
+    for record in &records {
+        println!("{record}");
+    }
+    if args.table {
+        table(&records, cells, copy);
+    }
+    let all: Vec<_> = records.iter().map(Record::json).collect();
+    ctx.write_json(&json!({ "records": all, "copy_gb_per_s": copy }))?;
+    Ok(Done::AsAsked)
+}
+
+fn table(records: &[Record], cells: usize, copy: f64) {
+    println!(
+        "\ncopy of 1 GiB: {copy:.0} GB/s\n\n| part | ms | bytes a cell | GB/s | of the copy |\n|---|---|---|---|---|"
+    );
+    for record in records {
+        let (ms, rate) = (1e3 * record.timing.median, 1e-9 * record.bytes / record.timing.median);
+        let share = if copy > 0.0 { format!("{:.0} %", 100.0 * rate / copy) } else { String::new() };
+        let bytes = record.bytes / cells as f64;
+        println!("| {} | {ms:.4} | {bytes:.0} | {rate:.0} | {share} |", record.op);
+    }
+    let find = |op: &str| records.iter().find(|r| r.op == op).map(|r| r.timing.median);
+    for (figure, kernel, paper) in [
+        ("Figure 4", "grid_time_step", "63 % for transfers"),
+        ("Figure 5", "grid_flux", "32 % (smallest grid) to 26 % (largest) for transfers"),
+    ] {
+        let [whole, moved] = ["with_transfers", "transfers_only"].map(|s| find(&format!("{kernel}_{s}")));
+        if let (Some(resident), Some(whole), Some(moved)) = (find(kernel), whole, moved) {
+            let share = 100.0 * moved / whole;
+            let (resident, whole) = (1e3 * resident, 1e3 * whole);
+            println!(
+                "{figure}: resident {resident:.3} ms, with transfers {whole:.3} ms ({share:.0} % for them; paper: {paper})"
+            );
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! States beyond boundaries of structured grids and values on their walls, from the two cells inside: pointwise.
+
+use crate::bc::WallHeat;
+use crate::gas::{Gas, temperature};
+use crate::real::Real;
+
+/// w1 + share (w1 - w2), density and pressure kept within a factor of two of w1.
+#[inline(always)]
+pub fn continued_state<T: Real>(w1: &[T; 5], w2: &[T; 5], share: T) -> [T; 5] {
+    let mut w = [T::c(0.0); 5];
+    for c in 0..5 {
+        w[c] = w1[c] + share * (w1[c] - w2[c]);
+    }
+    w[0] = w[0].max(T::c(0.5) * w1[0]).min(T::c(2.0) * w1[0]);
+    w[4] = w[4].max(T::c(0.5) * w1[4]).min(T::c(2.0) * w1[4]);
+    w
+}
+
+/// The state's mirror image in a plane of this normal.
+#[inline(always)]
+pub fn mirrored_state<T: Real>(w: &[T; 5], n: &[T; 3]) -> [T; 5] {
+    let area2 = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).max(T::c(1e-300));
+    let twice = T::c(2.0) * (w[1] * n[0] + w[2] * n[1] + w[3] * n[2]) / area2;
+    [w[0], w[1] - twice * n[0], w[2] - twice * n[1], w[3] - twice * n[2], w[4]]
+}
+
+/// Beyond an adiabatic wall without slip.
+#[inline(always)]
+pub fn ghost_no_slip<T: Real>(w: &[T; 5]) -> [T; 5] {
+    [w[0], -w[1], -w[2], -w[3], w[4]]
+}
+
+/// Beyond a wall of temperature `wall` (over the free stream's) without slip: the mean temperature is the wall's, as far as
+/// a factor of two goes.
+#[inline(always)]
+pub fn ghost_isothermal<T: Real>(gas: Gas<T>, w: &[T; 5], wall: T) -> [T; 5] {
+    let t = temperature(gas, w);
+    let ghost = (T::c(2.0) * wall - t).max(T::c(0.5) * t).min(T::c(2.0) * t);
+    [gas.gamma * w[4] / ghost, -w[1], -w[2], -w[3], w[4]]
+}
+
+/// Pressure at the face from those of the two cells inside: `share` is 1/2 for a straight line, 1/8 for a parabola that is
+/// level at the wall.
+#[inline(always)]
+pub fn wall_pressure<T: Real>(p1: T, p2: T, share: T) -> T {
+    (p1 + share * (p1 - p2)).max(T::c(0.5) * p1).min(T::c(2.0) * p1)
+}
+
+/// (u, v, w, T) at a wall without slip and their gradient there, from differences of second order across the wall.
+///
+/// `deep` is 1 where there is a second cell and 0 where `w2` is `w1` again; `wall` the temperature of isothermal walls;
+/// `volume` that of a cell at the wall.
+#[inline(always)]
+pub fn wall_gradient<T: Real>(
+    gas: Gas<T>,
+    heat: WallHeat,
+    w1: &[T; 5],
+    w2: &[T; 5],
+    wall: T,
+    n: &[T; 3],
+    volume: T,
+    deep: T,
+) -> ([T; 4], [[T; 3]; 4]) {
+    let two_cells = deep.gt(T::c(0.5));
+    let t1 = temperature(gas, w1);
+    let t2 = temperature(gas, w2);
+    let mut at_wall = [T::c(0.0); 4];
+    // No slope at an adiabatic wall.
+    at_wall[3] = T::select(two_cells, (T::c(9.0) * t1 - t2) / T::c(8.0), t1);
+    if heat == WallHeat::Isothermal {
+        at_wall[3] = wall;
+    }
+    let first = [w1[1], w1[2], w1[3], t1];
+    let second = [w2[1], w2[2], w2[3], t2];
+    let mut gradient = [[T::c(0.0); 3]; 4];
+    for i in 0..4 {
+        // Inward derivative by the index at 0 from values at 0, 1/2 and 3/2.
+        let far = (T::c(9.0) * first[i] - second[i] - T::c(8.0) * at_wall[i]) / T::c(3.0);
+        let near = T::c(2.0) * (first[i] - at_wall[i]);
+        let slope = T::select(two_cells, far, near);
+        for k in 0..3 {
+            gradient[i][k] = -slope * n[k] / volume;
+        }
+    }
+    if heat == WallHeat::Adiabatic {
+        for k in 0..3 {
+            gradient[3][k] = T::c(0.0);
+        }
+    }
+    (at_wall, gradient)
+}

@@ -1,0 +1,498 @@
+#![allow(unsafe_code)]
+//! The solver of structured grids on a GPU: everything of a step but the decisions, which need a few numbers of it.
+//!
+//! | file | kernels | twin |
+//! |---|---|---|
+//! | `boundary.cu` | ghost cells, fluxes, forces and Jacobians of the boundary | `structured/boundary.rs` |
+//! | `fluxes.cu` | sums of inviscid and of viscous fluxes, tile by tile | `structured/residual.rs` |
+//! | `lines.cu` | Jacobian blocks and their elimination along lines, axis after axis | `structured/lines.rs` |
+//! | `step.cu` | time steps, norms, update | `structured/mod.rs` |
+//!
+//! State, areas and residual are structures of arrays over all blocks ([`GridCuda`]). A step has two meetings of host and
+//! device: after norms and forces, and after the update. What they exchange are scalars, in page-locked memory. Nothing
+//! races and every sum has a fixed order: a case gives the same bits on every run.
+
+mod measure;
+mod setup;
+#[cfg(test)]
+mod tests;
+
+use super::accelerator::{Accelerator, Change};
+use super::block::BlockState;
+use super::config::{LocalStep, StepMethod};
+use super::measure::PartTime;
+use super::{StructuredSolver, ViscousTerms};
+use crate::config::Time;
+use crate::gpu::{blocks, source};
+use crate::grid::device::GRID_CUH;
+use crate::grid::{ExchangeCuda, FieldLayout, GridCuda};
+use crate::march::accelerator::{Advanced, Measured, WallSums};
+use crate::march::clock::{Clock, Part};
+use crate::march::{FlowError, Times};
+use bytemuck::cast_slice;
+use chromaflow::gpu::GpuError;
+use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
+use setup::{FACES, LINES, PLANES, Tables, constants, setup_record};
+
+/// Thread blocks of the pass over residuals: as many on every device, so that sums have one order.
+const PARTS: usize = 1024;
+/// Numbers that `wall_forces` adds up.
+const SUMS: usize = 12;
+/// Threads of `lines`, two to a line, and bytes of its dynamic shared memory: the larger of AHEAD x ROW and BEHIND x 30.
+const LINE_THREADS: usize = 2 * LINES;
+const LINE_SHARED: usize = 90 * LINE_THREADS * 8;
+
+fn kernel(name: &'static str, text: &str, [scheme, viscous]: [u32; 2]) -> KernelSource {
+    let shared = include_str!("structured.cuh");
+    let tables = format!("\n#line 1 \"grid.cuh\"\n{GRID_CUH}\n#line 1 \"structured.cuh\"\n{shared}");
+    let source = source(name, &tables, text);
+    source.define("SCHEME", scheme).define("VISCOUS", viscous).define("PLANES", PLANES)
+}
+
+fn sources(constants: [u32; 2]) -> [KernelSource; 5] {
+    let lines = include_str!("lines.cu");
+    // With Roe's |A| rows do not fit the registers: a name of its own where spills are looked for.
+    let open = if constants[0] == 2 { "structured_lines_roe" } else { "structured_lines" };
+    [
+        kernel("structured_boundary", include_str!("boundary.cu"), constants),
+        kernel("structured_fluxes", include_str!("fluxes.cu"), constants),
+        kernel(open, lines, constants).define("CLOSED", 0),
+        kernel("structured_closed_lines", lines, constants).define("CLOSED", 1),
+        kernel("structured_step", include_str!("step.cu"), constants),
+    ]
+}
+
+/// Every scheme and all viscous terms once; all combinations are made of these.
+pub(crate) fn kernel_sources() -> Vec<KernelSource> {
+    [[0, 0], [0, 2], [1, 1], [2, 2]].into_iter().flat_map(sources).collect()
+}
+
+struct Kernels {
+    fill_ghosts: Kernel,
+    boundary_fluxes: Kernel,
+    boundary_jacobians: Kernel,
+    wall_forces: Kernel,
+    fluxes: Kernel,
+    viscous_fluxes: Option<Kernel>,
+    lines: Kernel,
+    closed_lines: Kernel,
+    time_steps: Kernel,
+    finish_residual: Kernel,
+    add_parts: Kernel,
+    apply_update: Kernel,
+}
+
+impl Kernels {
+    fn new(stream: &Stream, solver: &StructuredSolver) -> Result<Self, GpuError> {
+        let terms: Option<ViscousTerms> = solver.physics.transport.is_some().then_some(solver.physics.terms);
+        let all = sources(constants(solver.physics.scheme, terms));
+        let [boundary, fluxes, open, closed, step] = [0, 1, 2, 3, 4].map(|n| stream.gpu().module(&all[n]));
+        let (boundary, fluxes, step) = (boundary?, fluxes?, step?);
+        Ok(Self {
+            fill_ghosts: boundary.kernel("fill_ghosts")?,
+            boundary_fluxes: boundary.kernel("boundary_fluxes")?,
+            boundary_jacobians: boundary.kernel("boundary_jacobians")?,
+            wall_forces: boundary.kernel("wall_forces")?,
+            fluxes: fluxes.kernel("fluxes")?,
+            viscous_fluxes: terms.map(|_| fluxes.kernel("viscous_fluxes")).transpose()?,
+            lines: open?.kernel("lines")?,
+            closed_lines: closed?.kernel("closed_lines")?,
+            time_steps: step.kernel("time_steps")?,
+            finish_residual: step.kernel("finish_residual")?,
+            add_parts: step.kernel("add_parts")?,
+            apply_update: step.kernel("apply_update")?,
+        })
+    }
+}
+
+/// Where the counters stand.
+#[derive(Clone, Copy)]
+enum Count {
+    BadResidual,
+    BadLine,
+    BadState,
+    Limited,
+    Number,
+}
+
+/// The state of a solver on a GPU and all that a step needs.
+struct StructuredCuda {
+    stream: Stream,
+    grid: GridCuda,
+    tables: Tables,
+    exchange: ExchangeCuda,
+    kernels: Kernels,
+    setup: DeviceBuffer<f64>,
+    free_pressure: f64,
+    center: [f64; 3],
+    mean_step: bool,
+    // Metrics and state, see structured.cuh.
+    area: DeviceBuffer<f64>,
+    volume: DeviceBuffer<f64>,
+    w: DeviceBuffer<f64>,
+    /// The last good state; the next one is made in it.
+    other: DeviceBuffer<f64>,
+    /// Two earlier time levels; none in steady runs.
+    levels: Option<[DeviceBuffer<f64>; 2]>,
+    // Work.
+    r: DeviceBuffer<f64>,
+    tau: DeviceBuffer<f64>,
+    least: DeviceBuffer<f64>,
+    boundary_fluxes: DeviceBuffer<f64>,
+    loads: DeviceBuffer<f64>,
+    jacobians: DeviceBuffer<f64>,
+    factors: DeviceBuffer<f64>,
+    values: DeviceBuffer<f64>,
+    loops: DeviceBuffer<f64>,
+    // Numbers for the host.
+    norm_ptr: DeviceBuffer<u32>,
+    norm_partials: DeviceBuffer<f64>,
+    force_partials: DeviceBuffer<f64>,
+    scalars: DeviceBuffer<f64>,
+    counts: DeviceBuffer<u32>,
+    no_counts: DeviceBuffer<u32>,
+    host_scalars: Pinned<f64>,
+    host_counts: Pinned<u32>,
+    clock: Clock,
+}
+
+impl StructuredSolver {
+    /// Moves the computation to a GPU: from now on every step runs there, and only scalars come back. Call
+    /// [`Self::sync`] before looking at the state.
+    ///
+    /// The same case gives the same results as on the CPU, to the rounding of sums in another order.
+    ///
+    /// # Errors
+    /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors. [`FlowError::Linear`]: a method that runs on the CPU
+    /// only.
+    pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
+        let name = match self.config.implicit.method {
+            StepMethod::BeamWarming => None,
+            StepMethod::Diagonal { .. } => Some("the diagonalized factorization"),
+            StepMethod::Ssor { .. } => Some("SSOR"),
+        };
+        if let Some(name) = name {
+            let what = format!("{name} runs on the CPU only; on a GPU choose `beam_warming`");
+            return Err(FlowError::Linear(what));
+        }
+        self.sync()?;
+        self.accelerator = Some(Box::new(StructuredCuda::new(&gpu.stream()?, self)?));
+        self.host_changes();
+        self.push()
+    }
+}
+
+impl StructuredCuda {
+    fn new(stream: &Stream, solver: &StructuredSolver) -> Result<Self, GpuError> {
+        let grid = GridCuda::new(stream, &solver.grid)?;
+        let (len, cells) = (grid.len(), grid.interior());
+        // What is largest comes first: a device that is too small says so at once.
+        let factors = DeviceBuffer::uninitialized(stream, 25 * cells)?;
+        let values = DeviceBuffer::uninitialized(stream, 5 * cells)?;
+        let tables = Tables::new(stream, solver, &grid)?;
+        let loops = DeviceBuffer::uninitialized(stream, if tables.has_closed { 25 * cells } else { 0 })?;
+        let kernels = Kernels::new(stream, solver)?;
+        kernels.lines.allow_shared(LINE_SHARED)?;
+        let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
+        let faces = tables.faces.len() / 2;
+        let areas: Vec<Vec<f64>> =
+            solver.blocks.iter().map(|b| b.metrics.area.as_flattened().concat()).collect();
+        let volumes: Vec<&[f64]> = solver.blocks.iter().map(|b| &b.metrics.volume[..]).collect();
+        let scalars = 5 + SUMS * tables.walls;
+        let mut counts = [u32::MAX; Count::Number as usize];
+        counts[Count::Limited as usize] = 0;
+        let chunks = grid.chunks().len() / 2;
+        let parts = chunks.min(PARTS);
+        Ok(Self {
+            exchange: ExchangeCuda::new(stream, &solver.exchange)?,
+            kernels,
+            setup: stream.upload(&setup_record(solver))?,
+            free_pressure: solver.scale.pressure,
+            center: solver.scale.center,
+            mean_step: solver.config.implicit.local_step == LocalStep::Mean,
+            area: grid.upload(&areas, 9)?,
+            volume: grid.upload(&volumes, 1)?,
+            w: buffer(5 * len)?,
+            other: buffer(5 * len)?,
+            levels: match solver.config.time {
+                Time::Steady(_) => None,
+                Time::Unsteady(_) => Some([buffer(5 * len)?, buffer(5 * len)?]),
+            },
+            r: buffer(5 * len)?,
+            tau: buffer(len)?,
+            least: buffer(chunks)?,
+            boundary_fluxes: buffer(5 * faces)?,
+            loads: buffer(6 * faces)?,
+            jacobians: buffer(25 * faces)?,
+            factors,
+            values,
+            loops,
+            norm_ptr: stream.upload(&[0, parts as u32])?,
+            norm_partials: buffer(5 * parts)?,
+            force_partials: buffer(SUMS * tables.parts.len() / 2)?,
+            scalars: buffer(scalars)?,
+            counts: stream.upload(&counts)?,
+            no_counts: stream.upload(&counts)?,
+            host_scalars: Pinned::zeroed(stream.gpu(), scalars)?,
+            host_counts: Pinned::zeroed(stream.gpu(), counts.len())?,
+            clock: Clock::new(stream.gpu())?,
+            tables,
+            grid,
+            stream: stream.clone(),
+        })
+    }
+
+    fn total(&self) -> u64 {
+        self.grid.len() as u64
+    }
+
+    fn face_count(&self) -> usize {
+        self.tables.faces.len() / 2
+    }
+
+    /// States beyond boundaries and interfaces; twice in viscous flow, for those beyond edges.
+    fn fill_ghosts(&mut self) -> Result<(), GpuError> {
+        let (t, total) = (&self.tables, self.total());
+        let rounds = if self.kernels.viscous_fluxes.is_some() { 2 } else { 1 };
+        for _ in 0..rounds {
+            for stage in &t.stages {
+                let count = stage.len() / 2;
+                let launch = self.kernels.fill_ghosts.launch(blocks(count, 128), 128).arg(count as u32);
+                let launch = launch.arg(total).arg(t.columns.part(stage.clone())).arg(&t.patches);
+                let launch = launch.arg(&t.sides).arg(&self.area).arg(&self.setup).arg(&self.w);
+                // SAFETY: columns are cells with two ghosts above them; no column of a stage reads another's ghosts.
+                unsafe { launch.enqueue(&self.stream)? };
+            }
+            self.exchange.fill(&self.stream, &mut self.w, 5, FieldLayout::Components)?;
+        }
+        Ok(())
+    }
+
+    /// Fluxes through the boundary, and the forces there.
+    fn boundary_fluxes(&self) -> Result<(), GpuError> {
+        let (t, faces) = (&self.tables, self.face_count());
+        let launch = self.kernels.boundary_fluxes.launch(blocks(faces, 128), 128).arg(faces as u32);
+        let launch = launch.arg(self.total()).arg(&t.faces).arg(&t.patches).arg(&t.sides).arg(&self.w);
+        let launch = launch.arg(&self.area).arg(&self.volume).arg(&self.setup).arg(self.free_pressure);
+        // SAFETY: faces name cells and patches; results have five and six numbers a face.
+        Ok(unsafe { launch.arg(&self.boundary_fluxes).arg(&self.loads).enqueue(&self.stream) }?)
+    }
+
+    /// r: the sum of inviscid fluxes out of each cell, those through the boundary among them.
+    fn fluxes(&self) -> Result<(), GpuError> {
+        let t = &self.tables;
+        let launch = self.kernels.fluxes.launch(t.tiles.len() / 4, 256).arg(self.total());
+        let launch = launch.arg(self.grid.records()).arg(&t.tiles).arg(&t.side_ptr).arg(&t.face_of);
+        let launch = launch.arg(self.face_count() as u64).arg(&self.boundary_fluxes).arg(&self.w);
+        // SAFETY: tiles begin at cells of their blocks; what threads beyond a block's cells read is cut off at its ghosts,
+        // and they write nothing.
+        Ok(unsafe { launch.arg(&self.area).arg(&self.setup).arg(&self.r).enqueue(&self.stream) }?)
+    }
+
+    /// Subtracts the viscous fluxes between cells.
+    fn viscous_fluxes(&self) -> Result<(), GpuError> {
+        let Some(kernel) = &self.kernels.viscous_fluxes else { return Ok(()) };
+        let t = &self.tables;
+        let launch = kernel.launch(t.tiles.len() / 4, 256).arg(self.total()).arg(self.grid.records());
+        let launch = launch.arg(&t.tiles).arg(&t.actives).arg(&t.side_ptr).arg(&t.face_of).arg(&self.w);
+        let launch = launch.arg(&self.area).arg(&self.volume).arg(&self.setup);
+        // SAFETY: as in `fluxes`; the cells on both sides of a face and their neighbors are cells or ghosts.
+        Ok(unsafe { launch.arg(&self.r).enqueue(&self.stream) }?)
+    }
+
+    /// The change in time, and partial sums of norms.
+    fn finish_residual(&self, change: Option<Change>) -> Result<(), GpuError> {
+        let chunks = self.grid.chunks().len() / 2;
+        let levels = self.levels.as_ref().filter(|_| change.is_some());
+        let [last, before] = [0, 1].map(|n| levels.map_or(0, |l| l[n].ptr()));
+        let (now, early) = change.map_or((0.0, 0.0), |(weights, dt)| (weights[0] / dt, weights[2] / dt));
+        let launch = self.kernels.finish_residual.launch(self.norm_partials.len() / 5, 256);
+        let launch = launch.arg(self.grid.records()).arg(self.grid.chunks()).arg(chunks as u32);
+        let launch = launch.arg(self.total()).arg(&self.w).arg(&self.volume).arg(last).arg(before);
+        let launch = launch.arg(now).arg(early).arg(&self.setup).arg(&self.r).arg(&self.norm_partials);
+        // SAFETY: arrays of the grid; five partial sums a thread block.
+        Ok(unsafe { launch.arg(self.count(Count::BadResidual)).enqueue(&self.stream) }?)
+    }
+
+    /// Norms and forces into `scalars`.
+    fn add_up(&self) -> Result<(), GpuError> {
+        let (k, t) = (&self.kernels, &self.tables);
+        let [cx, cy, cz] = self.center;
+        // SAFETY: partial sums have five (twelve) numbers a part, `scalars` room for their sums.
+        unsafe {
+            let add = k.add_parts.launch(1, 5 * 32).arg(&self.norm_ptr).arg(5u32).arg(&self.norm_partials);
+            add.arg(self.scalars.part(0..5)).enqueue(&self.stream)?;
+            let forces = k.wall_forces.launch(t.parts.len() / 2, FACES).arg(self.face_count() as u32);
+            let forces = forces.arg(&t.parts).arg(&t.middles).arg(&self.loads).arg(cx).arg(cy).arg(cz);
+            forces.arg(&self.force_partials).enqueue(&self.stream)?;
+            let add = k.add_parts.launch(t.walls, SUMS * 32).arg(&t.part_ptr).arg(SUMS as u32);
+            let add = add.arg(&self.force_partials).arg(self.scalars.part(5..self.scalars.len()));
+            add.enqueue(&self.stream)?;
+        }
+        Ok(())
+    }
+
+    /// tau = dt / V, and the least dt of each chunk.
+    fn time_steps(&self, cfl: f64, rate: f64) -> Result<(), GpuError> {
+        let launch = self.grid.launch(&self.kernels.time_steps).arg(self.total()).arg(&self.tables.actives);
+        let launch = launch.arg(&self.w).arg(&self.area).arg(&self.volume).arg(&self.setup).arg(cfl);
+        let launch = launch.arg(u32::from(self.mean_step)).arg(rate).arg(&self.tau).arg(&self.least);
+        // SAFETY: arrays of the grid; a number a chunk.
+        Ok(unsafe { launch.enqueue(&self.stream) }?)
+    }
+
+    fn boundary_jacobians(&self) -> Result<(), GpuError> {
+        let (t, faces) = (&self.tables, self.face_count());
+        let launch = self.kernels.boundary_jacobians.launch(blocks(faces, 128), 128).arg(faces as u32);
+        let launch = launch.arg(self.total()).arg(&t.faces).arg(&t.patches).arg(&t.sides).arg(&self.w);
+        let launch = launch.arg(&self.area).arg(&self.volume).arg(&self.setup).arg(&self.jacobians);
+        // SAFETY: faces name cells and patches; 25 numbers a face.
+        Ok(unsafe { launch.enqueue(&self.stream) }?)
+    }
+
+    /// Solves the systems of all lines along an axis in place of r.
+    fn lines(&self, axis: usize) -> Result<(), GpuError> {
+        let (k, t, total) = (&self.kernels, &self.tables, self.grid.len());
+        let area = self.area.part(3 * axis * total..3 * (axis + 1) * total);
+        let groups = &t.lines[axis];
+        // SAFETY: groups begin at lines of their blocks; scratch has the numbers of each cell; lines are different cells.
+        unsafe {
+            let open = k.lines.launch(groups.open.len() / 2, LINE_THREADS).shared(LINE_SHARED);
+            let open = open.arg(total as u64).arg(axis as u32).arg(self.grid.records()).arg(&groups.open);
+            let open = open.arg(&t.side_ptr).arg(&t.face_of).arg(self.face_count() as u64);
+            let open = open.arg(&self.jacobians).arg(&self.w).arg(area).arg(&self.tau).arg(&self.volume);
+            let open = open.arg(&self.setup).arg(&self.r).arg(&self.factors).arg(&self.values);
+            open.arg(self.count(Count::BadLine)).enqueue(&self.stream)?;
+            let closed = k.closed_lines.launch(groups.closed.len() / 2, LINES);
+            let closed = closed.arg(total as u64).arg(axis as u32).arg(self.grid.records());
+            let closed = closed.arg(&groups.closed).arg(&self.w).arg(area).arg(&self.tau);
+            let closed = closed.arg(&self.volume).arg(&self.setup).arg(&self.r).arg(&self.factors);
+            let closed = closed.arg(&self.values).arg(&self.loops);
+            closed.arg(self.count(Count::BadLine)).enqueue(&self.stream)?;
+        }
+        Ok(())
+    }
+
+    /// The next state in `other`.
+    fn apply_update(&self) -> Result<(), GpuError> {
+        let launch = self.grid.launch(&self.kernels.apply_update).arg(self.total()).arg(&self.w);
+        let launch = launch.arg(&self.r).arg(&self.setup).arg(&self.other);
+        let launch = launch.arg(self.count(Count::Limited)).arg(self.count(Count::BadState));
+        // SAFETY: arrays of the grid.
+        Ok(unsafe { launch.enqueue(&self.stream) }?)
+    }
+
+    /// A counter on the device.
+    fn count(&self, which: Count) -> DeviceSlice<'_, u32> {
+        self.counts.part(which as usize..which as usize + 1)
+    }
+
+    fn first(&self, which: Count) -> Option<usize> {
+        let found = self.host_counts[which as usize];
+        (found != u32::MAX).then_some(found as usize)
+    }
+}
+
+impl Accelerator for StructuredCuda {
+    fn take_state(&mut self, blocks: &[BlockState]) -> Result<(), FlowError> {
+        let states: Vec<&[f64]> = blocks.iter().map(|b| &b.w[..]).collect();
+        self.w = self.grid.upload(&states, 5)?;
+        self.other.copy_from(&self.w.slice())?;
+        if let Some(levels) = &mut self.levels {
+            for (n, level) in levels.iter_mut().enumerate() {
+                let states: Vec<&[f64]> = blocks.iter().map(|b| &b.levels[n][..]).collect();
+                *level = self.grid.upload(&states, 5)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn give_state(&self, blocks: &mut [BlockState]) -> Result<(), FlowError> {
+        let mut states: Vec<&mut [f64]> = blocks.iter_mut().map(|b| &mut b.w[..]).collect();
+        self.grid.download(&self.w, &mut states)?;
+        if let Some(levels) = &self.levels {
+            for (n, level) in levels.iter().enumerate() {
+                let mut states: Vec<&mut [f64]> = blocks.iter_mut().map(|b| &mut b.levels[n][..]).collect();
+                self.grid.download(level, &mut states)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn residual(&mut self, change: Option<Change>) -> Result<Measured, FlowError> {
+        self.counts.copy_from(&self.no_counts.slice())?;
+        self.clock.start(&self.stream)?;
+        self.fill_ghosts()?;
+        self.boundary_fluxes()?;
+        self.fluxes()?;
+        self.viscous_fluxes()?;
+        self.clock.done(Part::Rhs, &self.stream)?;
+        self.finish_residual(change)?;
+        self.add_up()?;
+        self.scalars.download_later(&mut self.host_scalars)?;
+        self.counts.download_later(&mut self.host_counts)?;
+        self.clock.done(Part::Misc, &self.stream)?;
+        self.stream.synchronize()?;
+        let squares = self.host_scalars[..5].try_into().expect("five numbers");
+        let walls: &[WallSums] = cast_slice(&self.host_scalars[5..]);
+        Ok(Measured { squares, walls: walls.to_vec(), bad: self.first(Count::BadResidual) })
+    }
+
+    fn advance(&mut self, cfl: f64, rate: f64) -> Result<Advanced, FlowError> {
+        self.clock.start(&self.stream)?;
+        self.time_steps(cfl, rate)?;
+        self.boundary_jacobians()?;
+        for axis in 0..3 {
+            self.lines(axis)?;
+        }
+        self.clock.done(Part::LinearSolver, &self.stream)?;
+        self.apply_update()?;
+        self.counts.download_later(&mut self.host_counts)?;
+        self.clock.done(Part::Misc, &self.stream)?;
+        self.stream.synchronize()?;
+        std::mem::swap(&mut self.w, &mut self.other);
+        Ok(Advanced {
+            singular: self.first(Count::BadLine),
+            reduction: None,
+            limited: self.host_counts[Count::Limited as usize] as usize,
+            bad: self.first(Count::BadState),
+        })
+    }
+
+    fn take_back(&mut self) -> Result<(), FlowError> {
+        Ok(self.w.copy_from(&self.other.slice())?)
+    }
+
+    fn next_time_level(&mut self) -> Result<(), FlowError> {
+        if let Some(levels) = &mut self.levels {
+            levels.swap(0, 1);
+            levels[0].copy_from(&self.w.slice())?;
+        }
+        Ok(())
+    }
+
+    fn times(&mut self) -> Result<Times, FlowError> {
+        Ok(self.clock.take()?)
+    }
+
+    fn measure(&mut self, repeats: usize) -> Result<Vec<PartTime>, FlowError> {
+        Ok(self.measure_parts(repeats)?)
+    }
+
+    fn bytes(&self) -> usize {
+        let arrays = [
+            &self.area,
+            &self.volume,
+            &self.w,
+            &self.other,
+            &self.r,
+            &self.tau,
+            &self.jacobians,
+            &self.factors,
+            &self.values,
+            &self.loops,
+        ];
+        let levels = self.levels.iter().flatten().map(DeviceBuffer::bytes).sum::<usize>();
+        arrays.iter().map(|b| b.bytes()).sum::<usize>() + levels + self.exchange.bytes()
+    }
+}

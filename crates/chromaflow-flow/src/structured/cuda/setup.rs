@@ -1,0 +1,300 @@
+//! Tables of a solver on the device: the boundary's faces and ghosts, tiles, lines.
+
+use super::super::config::Scheme;
+use super::super::{StructuredSolver, ViscousTerms};
+use crate::bc::Inlet;
+use crate::config::Boundary;
+use crate::gas::ViscosityLaw;
+use crate::grid::{GridCuda, Side};
+use chromaflow::gpu::GpuError;
+use chromaflow_device::cuda::{DeviceBuffer, Stream};
+use std::ops::Range;
+
+/// Cells of a tile along i and j (`TI`, `TJ` of fluxes.cu) and planes that a thread block marches through.
+pub(super) const TILE: [usize; 2] = [32, 8];
+pub(super) const PLANES: usize = 8;
+/// Lines of a thread block (`LINES` of lines.cu).
+pub(super) const LINES: usize = 32;
+/// Faces that one thread block of `wall_forces` adds up.
+pub(super) const FACES: usize = 256;
+
+/// The constants of a set-up's kernels: SCHEME, VISCOUS.
+pub(super) fn constants(scheme: Scheme, viscous: Option<ViscousTerms>) -> [u32; 2] {
+    let scheme = match scheme {
+        Scheme::Scalar(_) => 0,
+        Scheme::Matrix(_) => 1,
+        Scheme::Roe { .. } => 2,
+    };
+    let viscous = match viscous {
+        None => 0,
+        Some(ViscousTerms::ThinLayer) => 1,
+        Some(ViscousTerms::Full) => 2,
+    };
+    [scheme, viscous]
+}
+
+/// Numbers of the set-up (`Setup` in structured.cuh).
+pub(super) fn setup_record(solver: &StructuredSolver) -> [f64; 15] {
+    let (physics, implicit) = (&solver.physics, &solver.config.implicit);
+    let mut out = [0.0; 15];
+    out[0] = physics.gas.gamma;
+    match physics.scheme {
+        Scheme::Scalar(d) | Scheme::Matrix(d) => {
+            out[1..5].copy_from_slice(&[d.second, d.fourth, d.acoustic, d.convective]);
+        }
+        Scheme::Roe { kappa, limited } => {
+            (out[5], out[6]) = (kappa, if limited { 1.0 } else { 0.0 });
+        }
+    }
+    (out[7], out[8]) = (physics.fix.acoustic, physics.fix.convective);
+    if let Some(t) = physics.transport {
+        let law = if t.law == ViscosityLaw::Sutherland { 1.0 } else { 0.0 };
+        out[9..13].copy_from_slice(&[t.scale, t.prandtl, law, t.sutherland]);
+    }
+    (out[13], out[14]) = (implicit.dissipation, implicit.max_change);
+    out
+}
+
+/// Groups of lines along an axis: those that end, and those that close on themselves.
+pub(super) struct LineGroups {
+    pub open: DeviceBuffer<u32>,
+    pub closed: DeviceBuffer<u32>,
+}
+
+/// Everything about a grid and its boundary that kernels look up.
+pub(super) struct Tables {
+    /// One bit an axis, a word a block.
+    pub actives: DeviceBuffer<u32>,
+    pub tiles: DeviceBuffer<u32>,
+    pub lines: [LineGroups; 3],
+    pub has_closed: bool,
+    /// Conditions and places of the patches.
+    pub patches: DeviceBuffer<f64>,
+    pub sides: DeviceBuffer<u32>,
+    /// Cell and patch of each of the boundary's faces, patch by patch; their middles, `[3, faces]`.
+    pub faces: DeviceBuffer<u32>,
+    pub middles: DeviceBuffer<f64>,
+    /// Number of the face at each place of each side of each block.
+    pub side_ptr: DeviceBuffer<u32>,
+    pub face_of: DeviceBuffer<u32>,
+    /// Columns of ghosts in the order in which they are filled: those of one stage do not read each other.
+    pub columns: DeviceBuffer<u32>,
+    pub stages: Vec<Range<usize>>,
+    /// Parts of walls for `wall_forces`, and those of each wall.
+    pub parts: DeviceBuffer<u32>,
+    pub part_ptr: DeviceBuffer<u32>,
+    pub walls: usize,
+}
+
+impl Tables {
+    pub(super) fn new(stream: &Stream, solver: &StructuredSolver, grid: &GridCuda) -> Result<Self, GpuError> {
+        let actives: Vec<u32> =
+            solver.blocks.iter().map(|b| (0..3).map(|d| u32::from(b.active[d]) << d).sum()).collect();
+        let (faces, middles) = faces(solver, grid);
+        let (side_ptr, face_of) = face_numbers(solver, &faces);
+        let (columns, stages) = columns(solver, grid);
+        let (parts, part_ptr) = wall_parts(solver);
+        let lines = [0, 1, 2].map(|axis| line_groups(solver, axis));
+        let has_closed = lines.iter().any(|[_, closed]| !closed.is_empty());
+        let [i, j, k] = lines;
+        let upload = |[open, closed]: [Vec<u32>; 2]| -> Result<LineGroups, GpuError> {
+            Ok(LineGroups { open: stream.upload(&open)?, closed: stream.upload(&closed)? })
+        };
+        let patches: Vec<f64> = solver.patches.iter().flat_map(|p| patch_record(solver, p)).collect();
+        let sides = solver.patches.iter().flat_map(|p| side_record(solver, p)).collect::<Vec<u32>>();
+        Ok(Self {
+            actives: stream.upload(&actives)?,
+            tiles: stream.upload(&tiles(solver))?,
+            lines: [upload(i)?, upload(j)?, upload(k)?],
+            has_closed,
+            patches: stream.upload(&patches)?,
+            sides: stream.upload(&sides)?,
+            faces: stream.upload(&faces)?,
+            middles: stream.upload(&middles)?,
+            side_ptr: stream.upload(&side_ptr)?,
+            face_of: stream.upload(&face_of)?,
+            columns: stream.upload(&columns)?,
+            stages,
+            parts: stream.upload(&parts)?,
+            walls: part_ptr.len() - 1,
+            part_ptr: stream.upload(&part_ptr)?,
+        })
+    }
+}
+
+/// Numbers of a boundary condition (`Patch` in common.cuh, kinds of boundary.cu).
+fn patch_record(solver: &StructuredSolver, patch: &super::super::boundary::PatchState) -> [f64; 11] {
+    let gas = solver.physics.gas;
+    let mut out = [0.0; 11];
+    out[1..6].copy_from_slice(&patch.free);
+    out[0] = match patch.condition {
+        Boundary::Farfield => 0.0,
+        Boundary::SlipWall => 1.0,
+        Boundary::Inlet { total_pressure, total_temperature, direction } => {
+            let inlet = Inlet::new(gas, total_pressure, total_temperature, direction);
+            (out[6], out[7]) = (inlet.total_pressure, inlet.total_temperature);
+            out[8..11].copy_from_slice(&inlet.direction);
+            2.0
+        }
+        Boundary::Outlet { pressure } => {
+            out[6] = pressure / gas.gamma;
+            3.0
+        }
+        Boundary::Extrapolation => 4.0,
+        Boundary::Symmetry => 5.0,
+        Boundary::NoSlipAdiabatic => 6.0,
+        Boundary::NoSlipIsothermal { temperature } => {
+            out[7] = temperature;
+            7.0
+        }
+    };
+    out
+}
+
+/// `Side` of boundary.cu.
+fn side_record(solver: &StructuredSolver, patch: &super::super::boundary::PatchState) -> [u32; 4] {
+    let Side { axis, high } = patch.window.side;
+    let cells = solver.blocks[patch.window.block].cells;
+    [axis as u32, u32::from(high), cells.stride[axis] as u32, u32::from(cells.count[axis] > 1)]
+}
+
+/// Cell and patch of each face; middles component by component.
+fn faces(solver: &StructuredSolver, grid: &GridCuda) -> (Vec<u32>, Vec<f64>) {
+    let (mut faces, mut middles) = (Vec::new(), [const { Vec::new() }; 3]);
+    for (p, patch) in solver.patches.iter().enumerate() {
+        let (cells, offset) = (solver.blocks[patch.window.block].cells, grid.offsets()[patch.window.block]);
+        for (cell, middle) in &patch.faces {
+            faces.extend([(offset + cells.inside(*cell)) as u32, p as u32]);
+            for c in 0..3 {
+                middles[c].push(middle[c]);
+            }
+        }
+    }
+    (faces, middles.concat())
+}
+
+/// Where each side of each block begins in the second array, which has the faces' numbers.
+fn face_numbers(solver: &StructuredSolver, faces: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    // Faces come patch by patch, in the order of the window's cells.
+    let mut first = Vec::new();
+    let mut count = 0;
+    for patch in &solver.patches {
+        first.push(count);
+        count += patch.faces.len();
+    }
+    debug_assert_eq!(2 * count, faces.len());
+    let (mut ptr, mut numbers) = (Vec::new(), Vec::new());
+    for (b, block) in solver.blocks.iter().enumerate() {
+        for side in Side::ALL {
+            ptr.push(numbers.len() as u32);
+            let [u, v] = side.tangential();
+            let start = numbers.len();
+            numbers.resize(start + block.cells.count[u] * block.cells.count[v], u32::MAX);
+            for (p, patch) in solver.patches.iter().enumerate() {
+                if patch.window.block != b || patch.window.side != side {
+                    continue;
+                }
+                for (n, (cell, _)) in patch.faces.iter().enumerate() {
+                    numbers[start + cell[u] + block.cells.count[u] * cell[v]] = (first[p] + n) as u32;
+                }
+            }
+        }
+    }
+    (ptr, numbers)
+}
+
+/// Columns of ghosts {cell, patch}, stage by stage: a column comes after those whose ghosts it reads or replaces, as on the
+/// host, where patches are filled one after another. Only viscous terms read ghosts beyond the edges of blocks.
+fn columns(solver: &StructuredSolver, grid: &GridCuda) -> (Vec<u32>, Vec<Range<usize>>) {
+    let edges = solver.physics.transport.is_some();
+    let (mut written, mut read) = (vec![0usize; grid.len()], vec![0usize; grid.len()]);
+    let mut stages: Vec<Vec<u32>> = Vec::new();
+    for (p, patch) in solver.patches.iter().enumerate() {
+        let Side { axis, high } = patch.window.side;
+        let (cells, offset) = (solver.blocks[patch.window.block].cells, grid.offsets()[patch.window.block]);
+        let (s, deep) = (cells.stride[axis], cells.count[axis] > 1);
+        let places: Vec<usize> = if edges {
+            patch.wide.iter().map(|at| offset + at).collect()
+        } else {
+            patch.faces.iter().map(|(cell, _)| offset + cells.inside(*cell)).collect()
+        };
+        let inner = |at: usize| match (deep, high) {
+            (false, _) => at,
+            (true, true) => at - s,
+            (true, false) => at + s,
+        };
+        let ghosts = |at: usize| if high { [at + s, at + 2 * s] } else { [at - s, at - 2 * s] };
+        let stage = places
+            .iter()
+            .flat_map(|&at| {
+                let [one, two] = ghosts(at);
+                [written[at], written[inner(at)], written[one], written[two], read[one], read[two]]
+            })
+            .max()
+            .unwrap_or(0);
+        stages.resize_with(stages.len().max(stage + 1), Vec::new);
+        for &at in &places {
+            stages[stage].extend([at as u32, p as u32]);
+            for ghost in ghosts(at) {
+                written[ghost] = stage + 1;
+            }
+            for source in [at, inner(at)] {
+                read[source] = read[source].max(stage + 1);
+            }
+        }
+    }
+    let ends: Vec<usize> = stages
+        .iter()
+        .scan(0, |sum, stage| {
+            *sum += stage.len();
+            Some(*sum)
+        })
+        .collect();
+    let ranges = ends.iter().zip(&stages).map(|(&end, stage)| end - stage.len()..end).collect();
+    (stages.concat(), ranges)
+}
+
+/// Parts {first face, faces} of walls, and where those of each wall begin.
+fn wall_parts(solver: &StructuredSolver) -> (Vec<u32>, Vec<u32>) {
+    let (mut parts, mut ptr, mut first) = (Vec::new(), vec![0], 0);
+    for patch in &solver.patches {
+        let count = patch.faces.len();
+        if patch.condition.is_wall() {
+            for start in (0..count).step_by(FACES) {
+                parts.extend([(first + start) as u32, (count - start).min(FACES) as u32]);
+            }
+            ptr.push((parts.len() / 2) as u32);
+        }
+        first += count;
+    }
+    (parts, ptr)
+}
+
+/// Tiles {block, i, j, k} of fluxes.cu.
+fn tiles(solver: &StructuredSolver) -> Vec<u32> {
+    let mut tiles = Vec::new();
+    for (b, block) in solver.blocks.iter().enumerate() {
+        let [ni, nj, nk] = block.cells.count;
+        for k in (0..nk).step_by(PLANES) {
+            for j in (0..nj).step_by(TILE[1]) {
+                for i in (0..ni).step_by(TILE[0]) {
+                    tiles.extend([b, i, j, k].map(|n| n as u32));
+                }
+            }
+        }
+    }
+    tiles
+}
+
+/// Groups {block, first line} along an axis, open and closed; the highest bit tells that an axis came before.
+fn line_groups(solver: &StructuredSolver, axis: usize) -> [Vec<u32>; 2] {
+    let mut groups = [Vec::new(), Vec::new()];
+    for (b, block) in solver.blocks.iter().enumerate().filter(|(_, block)| block.active[axis]) {
+        let lines = block.cells.interior() / block.cells.count[axis];
+        let scaled = u32::from(block.active[..axis].contains(&true)) << 31;
+        for first in (0..lines).step_by(LINES) {
+            groups[usize::from(block.closed[axis])].extend([b as u32 | scaled, first as u32]);
+        }
+    }
+    groups
+}

@@ -1,0 +1,39 @@
+// What the kernels of structured grids share, behind common.cuh and grid.cuh.
+//
+// Arrays of all blocks with ghosts, see grid.cuh, `total` entries a component: w [5], area [3 axes][3], volume, tau, r [5].
+// Constants: SCHEME 0 central with scalar dissipation, 1 with matrix dissipation, 2 Roe; VISCOUS 0 no, 1 thin-layer, 2 full.
+
+// Numbers of the set-up, in the order of `setup_record` in setup.rs.
+struct Setup {
+    double gamma;
+    double second, fourth, acoustic, convective;
+    double kappa, limited, fix_acoustic, fix_convective;
+    double viscosity, prandtl, law, sutherland;
+    double implicit_dissipation, max_change;
+    __device__ pointwise::Gas<double> gas() const { return {gamma}; }
+    __device__ pointwise::Dissipation<double> dissipation() const { return {second, fourth, acoustic, convective}; }
+    __device__ pointwise::EntropyFix<double> fix() const { return {fix_acoustic, fix_convective}; }
+    __device__ pointwise::Transport<double> transport() const {
+        return {viscosity, prandtl, law != 0 ? pointwise::ViscosityLaw::Sutherland : pointwise::ViscosityLaw::Constant, sutherland};
+    }
+};
+
+__device__ __forceinline__ State state_at(const double* __restrict__ w, u64 total, u64 at) {
+    return {w[at], w[total + at], w[2 * total + at], w[3 * total + at], w[4 * total + at]};
+}
+// `area` begins with the first component of an axis.
+__device__ __forceinline__ Vec3 area_at(const double* __restrict__ area, u64 total, u64 at) { return {area[at], area[total + at], area[2 * total + at]}; }
+
+// a[axis] of an array in registers.
+__device__ __forceinline__ u32 pick(const u32* a, u32 axis) { return axis == 0 ? a[0] : axis == 1 ? a[1] : a[2]; }
+
+// Number of the boundary's face at an end of an axis, or NONE. `face_of` has the faces of each side of each block from
+// `side_ptr` on, the first tangential axis fastest.
+struct Sides {
+    const u32* ptr;
+    const u32* face_of;
+    __device__ u32 face(u32 block, const u32* count, u32 axis, u32 high, const u32* cell) const {
+        const u32 u = axis == 2 ? 0 : axis + 1, v = axis == 0 ? 2 : axis - 1;
+        return face_of[ptr[6 * block + 2 * axis + high] + pick(cell, u) + pick(count, u) * pick(cell, v)];
+    }
+};

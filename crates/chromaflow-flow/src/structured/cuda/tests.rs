@@ -1,0 +1,230 @@
+use super::super::{LineImplicit, Scheme, StructuredConfig, StructuredSolver, ViscousTerms};
+use crate::config::{Boundary, Cfl, Equations, Freestream, Steady, Time, Unsteady};
+use crate::flux::Dissipation;
+use crate::gas::Gas;
+use crate::grid::Grid;
+use crate::grid::generate::BoxGrid;
+use chromaflow_device::Team;
+use chromaflow_device::cuda::Gpu;
+use std::sync::Arc;
+
+fn gpu() -> Option<Gpu> {
+    match Gpu::open(0) {
+        Ok(gpu) => Some(gpu),
+        Err(reason) => {
+            chromaflow_testkit::skip("gpu", &reason.to_string());
+            None
+        }
+    }
+}
+
+/// A wavy box of blocks of several orientations, one of them left-handed; sizes that fill no tile.
+fn blocks() -> Grid {
+    let grid = BoxGrid { cells: [37, 19, 11], size: [2.0, 1.0, 0.8], wave: 0.06 }.grid();
+    let grid = grid.split(0, 0, 14).unwrap().split(1, 1, 9).unwrap().split(0, 2, 3).unwrap();
+    let grid = grid.reorient(1, [1, 2, 0], [true, false, false]).reorient(2, [0, 2, 1], [false, false, true]);
+    grid.check().unwrap();
+    grid
+}
+
+/// One block that closes on itself along y.
+fn ring() -> Grid {
+    let grid = BoxGrid { cells: [9, 13, 6], size: [1.0, 1.0, 0.7], wave: 0.0 }.grid();
+    grid.periodic("ymin", "ymax").unwrap()
+}
+
+fn plane() -> Grid {
+    BoxGrid { cells: [21, 13, 1], size: [1.0, 1.0, 0.1], wave: 0.05 }.grid()
+}
+
+fn in_tunnel(name: &str) -> Boundary {
+    match name {
+        "xmin" => {
+            Boundary::Inlet { total_pressure: 1.117, total_temperature: 1.032, direction: [1.0, 0.1, 0.0] }
+        }
+        "xmax" => Boundary::Outlet { pressure: 1.0 },
+        "ymin" => Boundary::Symmetry,
+        "ymax" => Boundary::Extrapolation,
+        "zmin" => Boundary::SlipWall,
+        _ => Boundary::Farfield,
+    }
+}
+
+fn between_walls(name: &str) -> Boundary {
+    match name {
+        "zmin" => Boundary::NoSlipAdiabatic,
+        "zmax" => Boundary::NoSlipIsothermal { temperature: 1.1 },
+        "ymin" | "ymax" => Boundary::Symmetry,
+        _ => Boundary::Farfield,
+    }
+}
+
+fn config(grid: &Grid, boundary: fn(&str) -> Boundary, scheme: Scheme) -> StructuredConfig {
+    StructuredConfig {
+        freestream: Freestream { mach: 0.4, alpha_deg: 5.0, reynolds: 200.0, ..Freestream::default() },
+        scheme,
+        boundaries: grid.markers().iter().map(|m| ((*m).to_owned(), boundary(m))).collect(),
+        implicit: LineImplicit {
+            cfl: Cfl { start: 4.0, min: 0.01, max: 10.0, growth: 1.1, adaptive: true },
+            ..LineImplicit::default()
+        },
+        time: Time::Steady(Steady { iterations: 10, orders: 14.0 }),
+        ..StructuredConfig::default()
+    }
+}
+
+fn bump(x: [f64; 3]) -> [f64; 5] {
+    let s = (-20.0 * x.iter().map(|x| (x - 0.5).powi(2)).sum::<f64>()).exp();
+    let w = [1.0 + 0.1 * s, 0.4, 0.1 * s, 0.05 * s, (1.0 + 0.2 * s) / 1.4];
+    crate::gas::conserved(Gas::AIR, &w)
+}
+
+fn solver(grid: Grid, config: &StructuredConfig) -> StructuredSolver {
+    let mut solver = StructuredSolver::new(grid, config.clone(), Arc::new(Team::new(2))).unwrap();
+    solver.set_state(bump);
+    solver
+}
+
+const SCALAR: Scheme = Scheme::Scalar(Dissipation::DEFAULT);
+const MATRIX: Scheme = Scheme::Matrix(Dissipation::DEFAULT);
+const ROE: Scheme = Scheme::Roe { kappa: 1.0 / 3.0, limited: true };
+
+/// Every scheme, boundary condition and kind of line, a few each.
+fn cases() -> Vec<(&'static str, Grid, StructuredConfig)> {
+    let mut cases = Vec::new();
+    let mut add = |name, grid: Grid, boundary, scheme, change: fn(&mut StructuredConfig)| {
+        let mut config = config(&grid, boundary, scheme);
+        change(&mut config);
+        cases.push((name, grid, config));
+    };
+    let laminar = |c: &mut StructuredConfig| c.equations = Equations::Laminar;
+    add("scalar dissipation", blocks(), in_tunnel, SCALAR, |_| {});
+    add("matrix dissipation", blocks(), in_tunnel, MATRIX, |_| {});
+    add("Roe", blocks(), in_tunnel, ROE, |_| {});
+    add("laminar", blocks(), between_walls, SCALAR, laminar);
+    add("laminar, thin-layer, Roe", blocks(), between_walls, ROE, |c| {
+        c.equations = Equations::Laminar;
+        c.viscous = ViscousTerms::ThinLayer;
+        c.gas.sutherland = false;
+    });
+    add("closed lines", ring(), between_walls, SCALAR, laminar);
+    add("closed lines, Roe", ring(), in_tunnel, ROE, |_| {});
+    add("a plane", plane(), between_walls, MATRIX, laminar);
+    add("unsteady", blocks(), between_walls, SCALAR, |c| {
+        c.equations = Equations::Laminar;
+        c.time = Time::Unsteady(Unsteady { dt: 0.05, steps: 3, subiterations: 3, orders: 10.0 });
+    });
+    cases
+}
+
+fn close(found: f64, expected: f64, relative: f64, floor: f64, what: &str) {
+    let off = (found - expected).abs();
+    assert!(off <= relative * expected.abs() + floor, "{what}: {found:e}, expected {expected:e}");
+}
+
+/// Residuals, forces, CFL numbers and limited cells of every step are the CPU's.
+#[test]
+fn cuda_histories_are_the_cpus() {
+    let Some(gpu) = gpu() else { return };
+    for (name, grid, config) in cases() {
+        let (mut here, mut there) = (solver(grid.clone(), &config), solver(grid, &config));
+        there.use_gpu(&gpu).unwrap();
+        loop {
+            let (a, b) = (here.step(), there.try_step().unwrap());
+            let what = format!("{name}, iteration {}", a.iteration);
+            let largest = a.residual.iter().copied().fold(0.0, f64::max);
+            for v in 0..5 {
+                close(b.residual[v], a.residual[v], 1e-10, 1e-10 * largest, &format!("{what}, residual {v}"));
+            }
+            let (fa, fb) = (&a.forces, &b.forces);
+            assert_eq!(fa.markers.len(), fb.markers.len(), "{what}");
+            for (x, y) in [(&fa.pressure, &fb.pressure), (&fa.viscous, &fb.viscous)] {
+                for (p, q) in [(x.cl, y.cl), (x.cd, y.cd), (x.cm, y.cm)] {
+                    close(q, p, 1e-9, 1e-10, &format!("{what}, forces"));
+                }
+            }
+            assert_eq!(
+                (a.limited, a.rejected, a.outcome, a.time_step),
+                (b.limited, b.rejected, b.outcome, b.time_step),
+                "{what}"
+            );
+            close(b.cfl, a.cfl, 1e-12, 0.0, &what);
+            if a.outcome.is_some() {
+                break;
+            }
+        }
+        there.sync().unwrap();
+        for (a, b) in here.fields().iter().zip(&there.fields()) {
+            for (x, y) in a.values.iter().zip(&b.values) {
+                close(*y, *x, 1e-9, 1e-9, &format!("{name}, field {}", a.name));
+            }
+        }
+    }
+}
+
+/// For the memory checkers: a few steps of each kind of line, with ghosts in all stages.
+#[test]
+fn cuda_small_case_of_open_and_closed_lines() {
+    let Some(gpu) = gpu() else { return };
+    let cube = BoxGrid { cells: [9, 5, 3], size: [1.0; 3], wave: 0.05 }.grid().split(0, 0, 4).unwrap();
+    for grid in [cube, ring()] {
+        let mut config = config(&grid, between_walls, SCALAR);
+        config.equations = Equations::Laminar;
+        let mut solver = solver(grid, &config);
+        solver.use_gpu(&gpu).unwrap();
+        for _ in 0..2 {
+            assert!(solver.try_step().unwrap().bad.is_none());
+        }
+    }
+}
+
+/// A restart written from the device goes on on either side as one run would, and twice with the same bits.
+#[test]
+fn cuda_restarts_go_on_on_either_side() {
+    let Some(gpu) = gpu() else { return };
+    let grid = blocks();
+    let mut config = config(&grid, between_walls, SCALAR);
+    config.equations = Equations::Laminar;
+    let mut first = solver(grid.clone(), &config);
+    first.use_gpu(&gpu).unwrap();
+    for _ in 0..4 {
+        first.try_step().unwrap();
+    }
+    first.sync().unwrap();
+    let restart = first.restart();
+    let go_on = |on_gpu: bool| {
+        let mut solver = solver(grid.clone(), &config);
+        if on_gpu {
+            solver.use_gpu(&gpu).unwrap();
+        }
+        solver.resume(&restart).unwrap();
+        let mut last = [0.0; 5];
+        solver.run(|r| {
+            last = r.residual;
+            true
+        });
+        last
+    };
+    let mut whole = [0.0; 5];
+    first.run(|r| {
+        whole = r.residual;
+        true
+    });
+    assert_eq!(go_on(true), go_on(true), "the same bits");
+    for (a, (b, c)) in whole.iter().zip(go_on(true).into_iter().zip(go_on(false))) {
+        close(b, *a, 1e-10, 1e-12, "on the GPU");
+        close(c, *a, 1e-10, 1e-12, "on the CPU");
+    }
+}
+
+#[test]
+fn cuda_names_the_cell_whose_state_is_none() {
+    let Some(gpu) = gpu() else { return };
+    let grid = blocks();
+    let config = config(&grid, |_| Boundary::Farfield, SCALAR);
+    let mut solver = solver(grid, &config);
+    solver.use_gpu(&gpu).unwrap();
+    solver.set_state(|x| if x[0] > 1.9 { [f64::NAN; 5] } else { bump(x) });
+    let report = solver.try_step().unwrap();
+    assert!(report.rejected && report.bad.is_some_and(|bad| bad.at[0] > 1.5));
+}

@@ -1,0 +1,91 @@
+//! Times of the parts of a step, for benchmarks.
+
+use super::StructuredSolver;
+use super::residual;
+use crate::march::FlowError;
+use std::time::Instant;
+
+/// Times of one part of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartTime {
+    /// Which part.
+    pub name: &'static str,
+    /// Bytes that it must move: each input read once, each output written once; for lines also the factors of the
+    /// elimination, which go out and come back.
+    pub bytes: f64,
+    /// Seconds of each repeat.
+    pub seconds: Vec<f64>,
+}
+
+/// Doubles a cell that the parts of a step move: states and residuals have 5, areas 9 (3 along one axis), volumes and time
+/// steps 1, factors and right-hand sides of lines 30 out and 30 back.
+pub(super) const TIME_STEP: f64 = 5.0 + 9.0 + 1.0 + 1.0;
+pub(super) const FLUX: f64 = 5.0 + 9.0 + 5.0;
+pub(super) const VISCOUS: f64 = 5.0 + 9.0 + 1.0 + 10.0;
+pub(super) const LINES: f64 = 5.0 + 3.0 + 1.0 + 10.0 + 60.0;
+pub(super) const UPDATE: f64 = 15.0;
+pub(super) const NORMS: f64 = 5.0 + 1.0 + 2.0;
+
+impl StructuredSolver {
+    /// Runs each part of a step `repeats` times and at last whole steps; by the device's clock where one computes. The
+    /// state is that of the first steps afterwards.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn measure(&mut self, repeats: usize) -> Result<Vec<PartTime>, FlowError> {
+        // A residual and time steps that belong to the state.
+        self.try_step()?;
+        let cells = self.grid.cells() as f64;
+        let mut parts = match &mut self.accelerator {
+            Some(device) => device.measure(repeats)?,
+            None => self.measure_here(repeats),
+        };
+        let mut seconds = Vec::new();
+        for _ in 0..repeats {
+            seconds.push(self.try_step()?.times.total);
+        }
+        let viscous = if self.physics.transport.is_some() { VISCOUS } else { 0.0 };
+        let step = FLUX + viscous + NORMS + TIME_STEP + 3.0 * LINES + UPDATE;
+        parts.push(PartTime { name: "grid_step", bytes: 8.0 * cells * step, seconds });
+        Ok(parts)
+    }
+
+    fn measure_here(&mut self, repeats: usize) -> Vec<PartTime> {
+        let cells = self.grid.cells() as f64;
+        let mut parts = Vec::new();
+        let mut part = |name, doubles: f64, work: &mut dyn FnMut()| {
+            let mut seconds = Vec::new();
+            for _ in 0..repeats {
+                let start = Instant::now();
+                work();
+                seconds.push(start.elapsed().as_secs_f64());
+            }
+            parts.push(PartTime { name, bytes: 8.0 * cells * doubles, seconds });
+        };
+        let implicit = self.config.implicit;
+        let (cfl, local) = (self.control.value, implicit.local_step);
+        let fluxes = if self.physics.transport.is_some() { "grid_flux_viscous" } else { "grid_flux" };
+        part("grid_time_step", TIME_STEP, &mut || {
+            for block in &mut self.blocks {
+                residual::time_steps(&self.team, &self.physics, cfl, local, block);
+            }
+        });
+        part("grid_norms", NORMS, &mut || {
+            std::hint::black_box(self.norms());
+        });
+        part("grid_lines", 3.0 * LINES, &mut || {
+            for block in &mut self.blocks {
+                let method = (implicit.method, implicit.dissipation);
+                // An outcome matters to steps only.
+                let _ = self.lines.factors(&self.team, &self.physics, method, &self.patches, block);
+            }
+        });
+        part("grid_ghosts", 0.0, &mut || self.fill_ghosts());
+        part(fluxes, FLUX, &mut || {
+            for block in &mut self.blocks {
+                residual::residual(&self.team, &self.physics, block);
+            }
+        });
+        parts
+    }
+}
