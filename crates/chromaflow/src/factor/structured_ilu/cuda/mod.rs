@@ -7,15 +7,19 @@
 //! | `cl` | one hyperplane (Alg. 8 to 10), nb up to 32 | an element of a block |
 //! | `cuda` | a whole pass | a row of a cell's blocks; cells wait for their own neighbors |
 //!
+//! Only `cuda` has the pivot guard; the others eliminate without pivoting and report blocks whose inverse is not finite.
+//!
 //! The residual (Alg. 7) has no order and is one kernel for all of them.
 //!
 //! **Source**: Luo, Edwards, Luo, Mueller, *A fine-grained block ILU scheme on regular structures for GPGPUs* (2015).
 
+mod pencil;
 mod stencil;
 #[cfg(test)]
 mod tests;
 mod wavefront;
 
+pub use pencil::Pencil;
 pub use stencil::DeviceStencil;
 
 use super::{
@@ -25,6 +29,7 @@ use crate::Outcome;
 use crate::gpu::{GpuError, Storage, Vectors, source};
 use crate::sparse::{ShapeError, check_len};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use pencil::Pencils;
 use std::str::FromStr;
 use std::sync::Arc;
 use stencil::Grids;
@@ -43,11 +48,14 @@ pub enum GpuIluEngine {
     Acc,
     /// A kernel a hyperplane.
     Cl,
+    /// A kernel a pass, the schedule on the device.
+    Cuda,
 }
 
 impl GpuIluEngine {
     /// The engines by name.
-    pub const ALL: [GpuIluEngine; 3] = [GpuIluEngine::Auto, GpuIluEngine::Acc, GpuIluEngine::Cl];
+    pub const ALL: [GpuIluEngine; 4] =
+        [GpuIluEngine::Auto, GpuIluEngine::Acc, GpuIluEngine::Cl, GpuIluEngine::Cuda];
 
     /// The name on command lines and in results.
     pub fn name(self) -> &'static str {
@@ -55,6 +63,7 @@ impl GpuIluEngine {
             GpuIluEngine::Auto => "auto",
             GpuIluEngine::Acc => "acc",
             GpuIluEngine::Cl => "cl",
+            GpuIluEngine::Cuda => "cuda",
         }
     }
 
@@ -62,13 +71,13 @@ impl GpuIluEngine {
     pub fn largest_nb(self) -> usize {
         match self {
             GpuIluEngine::Auto | GpuIluEngine::Acc => MAX_GPU_NB,
-            GpuIluEngine::Cl => 32,
+            GpuIluEngine::Cl | GpuIluEngine::Cuda => 32,
         }
     }
 
     fn choose(self, nb: usize) -> Self {
         match self {
-            GpuIluEngine::Auto if nb <= 32 => GpuIluEngine::Cl,
+            GpuIluEngine::Auto if nb <= 32 => GpuIluEngine::Cuda,
             GpuIluEngine::Auto => GpuIluEngine::Acc,
             other => other,
         }
@@ -101,12 +110,17 @@ pub struct DeviceStructuredIlu {
     /// Inverted diagonal blocks, `[cells, nb, nb]`.
     inverse: DeviceBuffer<f64>,
     findings: DeviceBuffer<u32>,
-    wavefront: Wavefront,
+    schedule: Schedule,
     residual: Kernel,
     grid_table: DeviceBuffer<u32>,
     /// Partial sums, and the norms of correction steps behind them.
     sums: DeviceBuffer<f64>,
     steps: Option<[DeviceBuffer<f64>; 2]>,
+}
+
+enum Schedule {
+    Wavefront(Wavefront),
+    Pencils(Box<Pencils>),
 }
 
 /// Words of `findings`: the first singular cell, the number of pivoted cells, the bits of the largest shift, then pivoted
@@ -129,7 +143,11 @@ pub fn kernel_sources(nb: usize) -> Vec<KernelSource> {
     if nb > MAX_GPU_NB {
         return Vec::new();
     }
-    vec![kernel_source("stencil_residual", RESIDUAL, nb), wavefront::wavefront_source(nb)]
+    let mut all = vec![kernel_source("stencil_residual", RESIDUAL, nb), wavefront::wavefront_source(nb)];
+    if nb <= GpuIluEngine::Cuda.largest_nb() {
+        all.extend(pencil::pencil_sources(nb));
+    }
+    all
 }
 
 impl DeviceStructuredIlu {
@@ -145,6 +163,21 @@ impl DeviceStructuredIlu {
         options: StructuredIluOptions,
         engine: GpuIluEngine,
     ) -> Result<Self, GpuError> {
+        Self::with_pencils(stream, dims, nb, options, engine, None)
+    }
+
+    /// The same with given tiles of the factorization and of the passes, for engine `cuda`: what tuning needs.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_pencils(
+        stream: &Stream,
+        dims: &[[usize; 3]],
+        nb: usize,
+        options: StructuredIluOptions,
+        engine: GpuIluEngine,
+        pencils: Option<[Pencil; 2]>,
+    ) -> Result<Self, GpuError> {
         crate::sparse::check_nb(nb)?;
         if nb > engine.largest_nb() {
             return Err(GpuError::Unsupported(format!(
@@ -154,6 +187,12 @@ impl DeviceStructuredIlu {
             )));
         }
         let grids = Arc::new(Grids::new(dims)?);
+        let engine = engine.choose(nb);
+        let schedule = if engine == GpuIluEngine::Cuda {
+            Schedule::Pencils(Box::new(Pencils::new(stream, &grids, nb, pencils)?))
+        } else {
+            Schedule::Wavefront(Wavefront::new(stream, &grids, nb)?)
+        };
         let vectors = Vectors::new(stream, Storage::F64)?;
         let table: Vec<u32> = dims
             .iter()
@@ -164,10 +203,10 @@ impl DeviceStructuredIlu {
         Ok(Self {
             nb,
             options,
-            engine: engine.choose(nb),
+            engine,
+            schedule,
             inverse: DeviceBuffer::uninitialized(stream, grids.cells() * nb * nb)?,
             findings: DeviceBuffer::zeroed(stream, FINDINGS)?,
-            wavefront: Wavefront::new(stream, &grids, nb)?,
             residual: stream.gpu().module(&residual)?.kernel("stencil_residual")?,
             grid_table: stream.upload(&table)?,
             sums: DeviceBuffer::zeroed(stream, vectors.partials() + NORMS)?,
@@ -191,7 +230,19 @@ impl DeviceStructuredIlu {
     /// Bytes of device memory, the matrix's own not counted.
     pub fn bytes(&self) -> usize {
         let steps = self.steps.iter().flatten().map(DeviceBuffer::bytes).sum::<usize>();
-        self.inverse.bytes() + self.wavefront.bytes() + self.sums.bytes() + steps
+        let schedule = match &self.schedule {
+            Schedule::Wavefront(w) => w.bytes(),
+            Schedule::Pencils(p) => p.bytes(),
+        };
+        self.inverse.bytes() + schedule + self.sums.bytes() + steps
+    }
+
+    /// The tiles of the factorization and of the passes, for engine `cuda`.
+    pub fn pencils(&self) -> Option<[Pencil; 2]> {
+        match &self.schedule {
+            Schedule::Wavefront(_) => None,
+            Schedule::Pencils(p) => Some(p.pencils()),
+        }
     }
 
     fn check(&self, a: &DeviceStencil) -> Result<(), ShapeError> {
@@ -215,7 +266,12 @@ impl DeviceStructuredIlu {
         self.check(a)?;
         self.findings.fill_bytes_of(0..1, 0xff)?;
         self.findings.fill_bytes_of(1..4, 0)?;
-        self.wavefront.factor(self.engine, a, self.options.shift, &self.inverse, &self.findings)
+        match &self.schedule {
+            Schedule::Wavefront(w) => {
+                w.factor(self.engine, a, self.options.shift, &self.inverse, &self.findings)
+            }
+            Schedule::Pencils(p) => p.factor(a, self.options, &self.inverse, &self.findings),
+        }
     }
 
     /// Waits for the factorization and says what it had to do, or which cell has a singular block (the factors are not usable
@@ -252,7 +308,10 @@ impl DeviceStructuredIlu {
         self.check(a)?;
         self.check_vector("b", b)?;
         self.check_vector("x", x)?;
-        self.wavefront.solve(self.engine, a, &self.inverse, b, x)
+        match &self.schedule {
+            Schedule::Wavefront(w) => w.solve(self.engine, a, &self.inverse, b, x),
+            Schedule::Pencils(p) => p.solve(a, &self.inverse, b, x),
+        }
     }
 
     /// Enqueues r = b - A x.

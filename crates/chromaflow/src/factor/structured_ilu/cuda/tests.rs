@@ -159,3 +159,70 @@ fn a_singular_cell_is_named_on_the_device() {
         assert_eq!(ilu.report().unwrap(), Err(singular), "{}", engine.name());
     }
 }
+
+/// The tiles hold every column once, each behind the tiles of its lower neighbors; and in the order of steps of the kernel a
+/// cell's neighbors within the tile are a step old.
+#[test]
+fn tiles_come_behind_those_they_wait_for() {
+    let grids = Grids::new(&[[5, 13, 9], [1, 1, 1], [3, 4, 20], [0, 5, 5]]).unwrap();
+    for (j, k) in [(4, 3), (1, 1), (6, 6)] {
+        let pencil = Pencil { j, k, stages: 2 };
+        let mut done = std::collections::HashMap::new();
+        for (number, [first, _, nj, nk, j0, k0, ..]) in pencil::tiles(&grids, pencil).into_iter().enumerate()
+        {
+            for column_k in k0..nk.min(k0 + k as u32) {
+                for column_j in j0..nj.min(j0 + j as u32) {
+                    for (other_j, other_k) in
+                        [(column_j.wrapping_sub(1), column_k), (column_j, column_k.wrapping_sub(1))]
+                    {
+                        let inside = other_j >= j0 && other_j < nj && other_k >= k0 && other_k < nk;
+                        if !inside && other_j < nj && other_k < nk {
+                            assert!(done.get(&(first, other_j, other_k)).is_some_and(|&n| n < number));
+                        }
+                    }
+                    assert!(done.insert((first, column_j, column_k), number).is_none());
+                }
+            }
+        }
+        assert_eq!(done.len(), 13 * 9 + 1 + 4 * 20);
+    }
+}
+
+#[test]
+fn a_zero_pivot_is_inverted_with_pivoting_on_the_device() {
+    let Some(stream) = test_stream() else { return };
+    for nb in [2, 4, 5, 9] {
+        let (mut bad, b) = system(&format!("grid7:3,3,3:{nb}"));
+        let (good, _) = system(&format!("grid7:2,1,3:{nb}"));
+        bad.diag[..nb * nb].fill(0.0);
+        for c in 0..nb {
+            bad.diag[c * nb + (c + 1) % nb] = 1.0;
+        }
+        let a = DeviceStencil::upload(&stream, &[&good, &bad]).unwrap();
+        let right = stream.upload(&[vec![1.0; 6 * nb], b.clone()].concat()).unwrap();
+        let mut x = DeviceBuffer::zeroed(&stream, right.len()).unwrap();
+        let mut ilu = DeviceStructuredIlu::new(
+            &stream,
+            a.dims(),
+            nb,
+            StructuredIluOptions::default(),
+            GpuIluEngine::Cuda,
+        )
+        .unwrap();
+        ilu.factor(&a).unwrap();
+        assert_eq!(ilu.report().unwrap().unwrap().pivoted, [CellAt { block: 1, cell: 0 }]);
+        ilu.solve(&a, &right, &mut x).unwrap();
+        let expected = reference::solve(&bad, &reference::factor(&bad, 0.0).unwrap(), &b);
+        assert!(distance(&x.download().unwrap()[6 * nb..], &expected) < 1e-12);
+    }
+}
+
+/// Few cells, for compute-sanitizer.
+#[test]
+fn cuda_small_case() {
+    let Some(stream) = test_stream() else { return };
+    for nb in [4, 5] {
+        let case = |dims: &str| format!("grid7:{dims}:{nb}");
+        compare(&stream, &[&case("3,9,8"), &case("2,1,3")], 0.0);
+    }
+}

@@ -1,10 +1,13 @@
 //! `chromaflow bench ilu`: block ILU(0) on generated problems.
 
+mod gpu;
+
 use super::problem::{Problem, RowOrder};
 use super::timing::{Record, Timing};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
 use chromaflow::factor::block_ilu::{BlockIlu, BlockIluOptions, FactorStorage, Fill, reference};
+use chromaflow::factor::structured_ilu::cuda::GpuIluEngine;
 use chromaflow::factor::structured_ilu::{self, StencilMatrix, StructuredIlu, StructuredIluOptions};
 use chromaflow::{Jacobian, Policy};
 use chromaflow_testkit::{Case, Kind};
@@ -30,6 +33,16 @@ pub struct Args {
     /// Seconds for each measurement
     #[arg(long, value_name = "S", default_value_t = 0.25)]
     budget: f64,
+    /// Copies of the grid block that are factored and applied together (acc, cl, cuda)
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    copies: usize,
+    /// Tries the tiles of engine cuda instead, and prints their times
+    #[arg(long)]
+    tune: bool,
+    /// Prints the sums of squares of the residual over N correction steps instead: the sequential reference's, then the
+    /// engine's
+    #[arg(long, value_name = "N")]
+    steps: Option<usize>,
 }
 
 /// Who factors and applies.
@@ -42,6 +55,12 @@ enum Engine {
     Cpu,
     /// The form for any pattern, also where the pattern is a structured grid's
     General,
+    /// On the GPU, a kernel for every stage of every hyperplane (grid7, natural order, policy d)
+    Acc,
+    /// On the GPU, a kernel for every hyperplane (likewise, blocks up to 32)
+    Cl,
+    /// On the GPU, a kernel a pass, which keeps its order by itself (likewise)
+    Cuda,
 }
 
 /// Measures and prints the RES lines of `ilu0_factor` (the numeric phase) and `ilu0_apply` (forward and backward
@@ -65,11 +84,19 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         problem: Problem::new(case, args.policy, args.order, ctx.team()),
     };
     let structured = case.kind == Kind::Grid7 && args.order == RowOrder::Natural && args.policy == Policy::D;
-    let records = match args.engine {
-        Engine::Reference if structured => bench.structured_reference(),
-        Engine::Reference => bench.reference(),
-        Engine::Cpu if structured => bench.structured(ctx),
-        Engine::Cpu | Engine::General => bench.general(ctx),
+    let records: Vec<Record> = match args.engine {
+        Engine::Acc | Engine::Cl | Engine::Cuda if !structured => {
+            return Err(CliError::input(
+                "engines acc, cl and cuda take grid7 cases in natural order under policy d: take engine cpu",
+            ));
+        }
+        Engine::Acc => bench.on_gpu(args, GpuIluEngine::Acc, ctx)?,
+        Engine::Cl => bench.on_gpu(args, GpuIluEngine::Cl, ctx)?,
+        Engine::Cuda => bench.on_gpu(args, GpuIluEngine::Cuda, ctx)?,
+        Engine::Reference if structured => bench.structured_reference().into(),
+        Engine::Reference => bench.reference().into(),
+        Engine::Cpu if structured => bench.structured(ctx).into(),
+        Engine::Cpu | Engine::General => bench.general(ctx).into(),
     };
     for record in &records {
         println!("{record}");
@@ -186,6 +213,47 @@ impl Bench<'_> {
         let mut x = vec![vec![0.0; b.len()]];
         let apply = Timing::of(self.budget, 3, || ilu.solve(team, &[&a], &[b], &mut x));
         self.records("cpu", &self.structured_work(), factor, apply, &x[0])
+    }
+
+    fn on_gpu(&self, args: &Args, engine: GpuIluEngine, ctx: &Context) -> Result<Vec<Record>, CliError> {
+        let a = self.stencil();
+        let b = &self.problem.b;
+        let opened;
+        let gpu = if let Some(gpu) = ctx.gpu() {
+            gpu
+        } else {
+            opened = chromaflow_device::cuda::Gpu::open(0).map_err(gpu::internal)?;
+            &opened
+        };
+        let mut system = gpu::OnDevice::new(gpu, &a, b, args.copies)?;
+        if args.tune {
+            system.tune(self.budget)?;
+            return Ok(Vec::new());
+        }
+        if let Some(steps) = args.steps {
+            let expected = gpu::reference_squares(&a, b, steps)?;
+            let found = system.squares(engine, steps)?;
+            for (step, (expected, found)) in expected.iter().zip(&found).enumerate() {
+                println!(
+                    "{step:3}  {expected:.12e}  {found:.12e}  {:.1e}",
+                    (found - expected).abs() / expected
+                );
+            }
+            return Ok(Vec::new());
+        }
+        let parts = system.measure(engine, self.budget)?;
+        let copies = args.copies as f64;
+        let work = self.structured_work();
+        let work = [work.factor, work.apply].map(|w| w.map(|v| v * copies));
+        let case =
+            if args.copies == 1 { self.case.to_string() } else { format!("{} x {}", self.case, args.copies) };
+        let mut all = gpu::records(&format!("chromaflow-{}-d", engine.name()), &case, work, &parts);
+        if let Some([factor, apply]) = system.measure_graphs(engine, self.budget)? {
+            let parts = gpu::Parts { factor, apply, ..parts };
+            let graphs = gpu::records(&format!("chromaflow-{}-d-graph", engine.name()), &case, work, &parts);
+            all.extend(graphs.into_iter().take(2));
+        }
+        Ok(all)
     }
 
     fn general(&self, ctx: &Context) -> [Record; 2] {

@@ -1,0 +1,193 @@
+//! The GPU's engines for 7-point stencils: times by device events, tiles tried, correction steps beside the sequential ones.
+
+use super::super::timing::{Record, Timing};
+use crate::error::{CliError, CliResult};
+use chromaflow::factor::structured_ilu::cuda::{DeviceStencil, DeviceStructuredIlu, GpuIluEngine, Pencil};
+use chromaflow::factor::structured_ilu::{StencilMatrix, StructuredIluOptions, reference};
+use chromaflow::gpu::GpuError;
+use chromaflow_device::cuda::{DeviceBuffer, Event, Gpu, Stream};
+use std::time::Instant;
+
+/// Errors of the device end a benchmark.
+pub fn internal(error: impl std::fmt::Display) -> CliError {
+    CliError::environment(error.to_string())
+}
+
+/// Seconds by device events: one run to warm up, then repeats for `budget` seconds, 3 to 400.
+pub fn time(
+    stream: &Stream,
+    budget: f64,
+    mut work: impl FnMut() -> Result<(), GpuError>,
+) -> CliResult<Timing> {
+    work().map_err(internal)?;
+    stream.synchronize().map_err(internal)?;
+    let (mut all, begin) = (Vec::new(), Instant::now());
+    while all.len() < 3 || (begin.elapsed().as_secs_f64() < budget && all.len() < 400) {
+        let gpu = stream.gpu();
+        let (start, end) = (Event::new(gpu).map_err(internal)?, Event::new(gpu).map_err(internal)?);
+        start.record(stream).map_err(internal)?;
+        work().map_err(internal)?;
+        end.record(stream).map_err(internal)?;
+        all.push(1e-3 * end.milliseconds_since(&start).map_err(internal)?);
+    }
+    all.sort_unstable_by(f64::total_cmp);
+    let at = |part: f64| all[((part * all.len() as f64) as usize).min(all.len() - 1)];
+    Ok(Timing { median: at(0.5), least: all[0], p90: at(0.9), cpu: all[0], repeats: all.len() })
+}
+
+/// A system with copies of one grid block on a device.
+pub struct OnDevice {
+    pub stream: Stream,
+    pub a: DeviceStencil,
+    pub b: DeviceBuffer<f64>,
+    x: DeviceBuffer<f64>,
+    r: DeviceBuffer<f64>,
+}
+
+/// Times of the three parts.
+pub struct Parts {
+    pub factor: Timing,
+    pub apply: Timing,
+    pub residual: Timing,
+    /// |x| of the applied right-hand side.
+    pub norm: f64,
+}
+
+impl OnDevice {
+    pub fn new(gpu: &Gpu, a: &StencilMatrix, b: &[f64], copies: usize) -> CliResult<Self> {
+        let stream = gpu.stream().map_err(internal)?;
+        let a = DeviceStencil::upload(&stream, &vec![a; copies]).map_err(internal)?;
+        let b = stream.upload(&b.repeat(copies)).map_err(internal)?;
+        let vector = || DeviceBuffer::zeroed(&stream, b.len()).map_err(internal);
+        Ok(Self { x: vector()?, r: vector()?, a, b, stream })
+    }
+
+    fn ilu(&self, engine: GpuIluEngine, pencils: Option<[Pencil; 2]>) -> CliResult<DeviceStructuredIlu> {
+        let (dims, nb, options) = (self.a.dims(), self.a.nb(), StructuredIluOptions::default());
+        DeviceStructuredIlu::with_pencils(&self.stream, dims, nb, options, engine, pencils).map_err(internal)
+    }
+
+    /// Factors, applies and forms the residual.
+    pub fn measure(&mut self, engine: GpuIluEngine, budget: f64) -> CliResult<Parts> {
+        let mut ilu = self.ilu(engine, None)?;
+        let stream = self.stream.clone();
+        let factor = time(&stream, budget, || ilu.factor(&self.a))?;
+        ilu.report().map_err(internal)?.map_err(internal)?;
+        let apply = time(&stream, budget, || ilu.solve(&self.a, &self.b, &mut self.x))?;
+        let residual = time(&stream, budget, || ilu.residual(&self.a, &self.b, &self.x, &mut self.r))?;
+        let x = self.x.download().map_err(internal)?;
+        Ok(Parts { factor, apply, residual, norm: x.iter().map(|v| v * v).sum::<f64>().sqrt() })
+    }
+
+    /// Factors and applies as graphs; `None` where the engine's launches cannot be recorded.
+    pub fn measure_graphs(&mut self, engine: GpuIluEngine, budget: f64) -> CliResult<Option<[Timing; 2]>> {
+        let mut ilu = self.ilu(engine, None)?;
+        let stream = self.stream.clone();
+        let device = |e: GpuError| match e {
+            GpuError::Cuda(e) => e,
+            other => chromaflow_device::cuda::CudaError::Library { call: "graph", status: other.to_string() },
+        };
+        ilu.factor(&self.a).map_err(internal)?;
+        let Ok(mut factor) = stream.capture(|| ilu.factor(&self.a).map_err(device)) else { return Ok(None) };
+        let apply = stream.capture(|| ilu.solve(&self.a, &self.b, &mut self.x).map_err(device));
+        let Ok(mut apply) = apply else { return Ok(None) };
+        let factor = time(&stream, budget, || Ok(factor.launch(&stream)?))?;
+        Ok(Some([factor, time(&stream, budget, || Ok(apply.launch(&stream)?))?]))
+    }
+
+    /// Tries tiles of the factorization, then of the passes; prints the times.
+    pub fn tune(&mut self, budget: f64) -> CliResult<()> {
+        let (nb, stream, points) = (self.a.nb(), self.stream.clone(), self.a.cells() as f64);
+        let factor = Pencil::candidates(nb, true);
+        let passes = Pencil::candidates(nb, false);
+        for &pencil in &factor {
+            let mut ilu = self.ilu(GpuIluEngine::Cuda, Some([pencil, passes[0]]))?;
+            let t = time(&stream, budget, || ilu.factor(&self.a))?;
+            println!(
+                "factor {:2} x {:2}: {:8.1} us, {:.3} ns a point",
+                pencil.j,
+                pencil.k,
+                1e6 * t.median,
+                1e9 * t.median / points
+            );
+        }
+        for &pencil in &passes {
+            let mut ilu = self.ilu(GpuIluEngine::Cuda, Some([factor[0], pencil]))?;
+            ilu.factor(&self.a).map_err(internal)?;
+            let t = time(&stream, budget, || ilu.solve(&self.a, &self.b, &mut self.x))?;
+            let Pencil { j, k, stages } = pencil;
+            println!(
+                "apply  {j:2} x {k:2}, {stages} stages: {:8.1} us, {:.3} ns a point",
+                1e6 * t.median,
+                1e9 * t.median / points
+            );
+        }
+        Ok(())
+    }
+
+    /// Sums of squares of the residual before each of `steps` correction steps from zero.
+    pub fn squares(&mut self, engine: GpuIluEngine, steps: usize) -> CliResult<Vec<f64>> {
+        let mut ilu = self.ilu(engine, None)?;
+        ilu.factor(&self.a).map_err(internal)?;
+        self.x.fill_bytes(0).map_err(internal)?;
+        let mut all = Vec::with_capacity(steps);
+        for _ in 0..steps {
+            ilu.residual(&self.a, &self.b, &self.x, &mut self.r).map_err(internal)?;
+            let r = self.r.download().map_err(internal)?;
+            all.push(sum_of_squares(&r));
+            let mut x = self.x.download().map_err(internal)?;
+            ilu.solve(&self.a, &self.r, &mut self.x).map_err(internal)?;
+            let update = self.x.download().map_err(internal)?;
+            x.iter_mut().zip(&update).for_each(|(x, u)| *x += u);
+            self.x.upload(&x).map_err(internal)?;
+        }
+        Ok(all)
+    }
+}
+
+/// With the rounding errors of the sum kept out of it: what is compared to eleven digits is the residual.
+fn sum_of_squares(r: &[f64]) -> f64 {
+    let (mut sum, mut lost) = (0.0f64, 0.0f64);
+    for v in r {
+        let next = v * v - lost;
+        let total = sum + next;
+        lost = (total - sum) - next;
+        sum = total;
+    }
+    sum
+}
+
+/// The same by the definition, cell by cell.
+pub fn reference_squares(a: &StencilMatrix, b: &[f64], steps: usize) -> CliResult<Vec<f64>> {
+    let factors =
+        reference::factor(a, 0.0).map_err(|cell| CliError::input(format!("cell {cell} is singular")))?;
+    let mut x = vec![0.0; b.len()];
+    let mut all = Vec::with_capacity(steps);
+    for _ in 0..steps {
+        let r = reference::residual(a, b, &x);
+        all.push(sum_of_squares(&r));
+        x.iter_mut().zip(reference::solve(a, &factors, &r)).for_each(|(x, u)| *x += u);
+    }
+    Ok(all)
+}
+
+/// RES lines of the three parts.
+pub fn records(peer: &str, case: &str, [factor, apply]: [[f64; 2]; 2], parts: &Parts) -> Vec<Record> {
+    let record = |op: &str, timing, [bytes, flops]: [f64; 2], check| Record {
+        peer: peer.to_owned(),
+        case: case.to_owned(),
+        op: op.to_owned(),
+        cores: 1,
+        timing,
+        bytes,
+        flops,
+        check,
+    };
+    // The residual reads seven blocks where a pass reads eight.
+    let residual = [apply[0] * 7.0 / 8.0, apply[1] * 7.0 / 8.0];
+    vec![
+        record("ilu0_factor", parts.factor, factor, 0.0),
+        record("ilu0_apply", parts.apply, apply, parts.norm),
+        record("ilu0_residual", parts.residual, residual, 0.0),
+    ]
+}
