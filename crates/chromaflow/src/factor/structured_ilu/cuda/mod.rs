@@ -26,6 +26,7 @@ use super::{
     CellAt, CorrectionReport, CorrectionSteps, SingularCell, StructuredIluOptions, StructuredIluReport,
 };
 use crate::Outcome;
+use crate::factor::{FINDINGS, PIVOTED};
 use crate::gpu::{GpuError, Storage, Vectors, source};
 use crate::sparse::{ShapeError, check_len};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
@@ -123,11 +124,6 @@ enum Schedule {
     Pencils(Box<Pencils>),
 }
 
-/// Words of `findings`: the first singular cell, the number of pivoted cells, the bits of the largest shift, then pivoted
-/// cells.
-const FINDINGS: usize = 4 + PIVOTED;
-/// How many pivoted cells are remembered by number.
-const PIVOTED: usize = 1020;
 /// Norms that correction steps keep on the device before they are fetched.
 const NORMS: usize = 256;
 

@@ -1,11 +1,8 @@
 // Block ILU(0) of 7-point stencils with the schedule on the device.
 //
-// A tile is TJ x TK columns of cells along i. A thread block takes tiles in an order in which none comes before one that it
-// needs, by tickets, so that it never waits for work that nobody has begun. Within a tile the columns advance together, one
-// hyperplane a step: column (lj, lk) stands lj + lk cells behind column (0, 0), and what it needs of its neighbors is in
-// shared memory since the step before. Between tiles a value is its own flag: results are written over POISON, and whoever
-// needs one reads it until it is something else. Single values of eight bytes are written and read whole, so nothing else
-// has to be ordered.
+// A tile is TJ x TK columns of cells along i; a thread block takes tiles by tickets. Within a tile the columns advance
+// together, one hyperplane a step: column (lj, lk) stands lj + lk cells behind column (0, 0), and what it needs of its
+// neighbors is in shared memory since the step before. Between tiles a value is its own flag (device.cuh).
 //
 // A cell has NB lanes of one warp, lane r its row r. Blocks come into shared memory by asynchronous copies, steps ahead.
 //
@@ -27,7 +24,7 @@
 
 extern __shared__ double2 shared_memory[];
 
-// ---- asynchronous copies, values that are their own flags
+// ---- asynchronous copies
 
 __device__ __forceinline__ void copy_async(double* to, const double* from) {
 #if VEC == 2
@@ -44,29 +41,7 @@ template <int pending>
 __device__ __forceinline__ void wait_for_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 }
-__device__ __forceinline__ double peek(const double* p) {
-    double v;
-    asm volatile("ld.relaxed.gpu.global.f64 %0, [%1];" : "=d"(v) : "l"(p));
-    return v;
-}
-__device__ __forceinline__ void post(double* p, double v) { asm volatile("st.relaxed.gpu.global.f64 [%0], %1;" ::"l"(p), "d"(v)); }
-// 1 / x to the last bit or two; zero, infinite and tiny x give NaN or infinity, which the check of the inverse finds.
-__device__ __forceinline__ double reciprocal(double x) {
-    double y;
-    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    y = fma(fma(-x, y, 1.0), y, y);
-    return fma(fma(-x, y, 1.0), y, y);
-}
 // ---- end of machine instructions
-
-#define POISON __longlong_as_double(-1ll)
-__device__ __forceinline__ bool arrived(double v) { return __double_as_longlong(v) != -1ll; }
-// No result is POISON, not even one that is not a number.
-__device__ __forceinline__ double result(double v) { return arrived(v) ? v : __longlong_as_double(0x7ff8000000000000ll); }
-__device__ __forceinline__ double await(double v, const double* p) {
-    while (!arrived(v)) v = peek(p);
-    return v;
-}
 
 // Tiles in the order of tickets: first cell and cells of the grid block, and the first column. For the backward pass all
 // places count from the other end.
@@ -96,11 +71,6 @@ __device__ __forceinline__ u32 next_tile(u32* tickets) {
     __syncthreads();
     return ticket;
 }
-// The last thread block sets the tickets back for the next launch.
-__device__ __forceinline__ void return_tickets(u32* tickets) {
-    if (threadIdx.x == 0 && atomicAdd(tickets + 1, 1u) == gridDim.x - 1) tickets[0] = tickets[1] = 0;
-}
-
 __device__ __forceinline__ void load_row(const double* from, double* v) {
 #pragma unroll
     for (int c = 0; c + 1 < NB; c += 2) {
@@ -251,7 +221,7 @@ __device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, 
             if (s + 1 < steps) step(s + 1, j1, k1);
         }
     }
-    return_tickets(tickets);
+    return_tickets(tickets, gridDim.x);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
@@ -269,48 +239,9 @@ pencil_backward(u32 tiles, const Tile* __restrict__ table, u32* tickets, const d
 #define STAGED_7 APART(7 * Q)  // couplings with k-1, j-1, i-1, the diagonal block, and the neighbors' couplings with the cell
 #define BLOCK APART(Q)
 
-// Inverts by elimination with partial pivoting, one lane alone; `swaps` holds NB values. 0: the block is singular, 1: no rows
-// were swapped, 2: some were.
-__device__ __noinline__ int invert_pivoted(double* a, double* swaps, bool pivoting) {
-    int outcome = 1;
-    for (int p = 0; p < NB; p++) {
-        int best = p;
-        for (int r = p + 1; r < NB && pivoting; r++)
-            if (fabs(a[p * NB + r]) > fabs(a[p * NB + best])) best = r;
-        const double pivot = a[p * NB + best];
-        if (!(fabs(pivot) > 0 && fabs(pivot) < 1e300)) return 0;
-        swaps[p] = best;
-        if (best != p) {
-            outcome = 2;
-            for (int c = 0; c < NB; c++) {
-                const double v = a[c * NB + p];
-                a[c * NB + p] = a[c * NB + best], a[c * NB + best] = v;
-            }
-        }
-        const double scale = 1.0 / pivot;
-        a[p * NB + p] = 1;
-        for (int c = 0; c < NB; c++) a[c * NB + p] *= scale;
-        for (int r = 0; r < NB; r++) {
-            if (r == p) continue;
-            const double f = a[p * NB + r];
-            a[p * NB + r] = 0;
-            for (int c = 0; c < NB; c++) a[c * NB + r] -= f * a[c * NB + p];
-        }
-    }
-    for (int p = NB - 1; p >= 0; p--) {  // swapped rows of A are swapped columns of the inverse
-        const int best = (int)swaps[p];
-        for (int r = 0; r < NB && best != p; r++) {
-            const double v = a[p * NB + r];
-            a[p * NB + r] = a[best * NB + r], a[best * NB + r] = v;
-        }
-    }
-    return outcome;
-}
-
-// findings: [0] first singular cell, [1] number of pivoted cells, [2..4] bits of the largest shift, [4..] pivoted cells.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const double* __restrict__ lower, const double* __restrict__ diag,
-              const double* __restrict__ upper, double* inverse, double shift, int guard, u32* findings, u32 most_findings) {
+              const double* __restrict__ upper, double* inverse, double shift, int guard, u32* findings) {
     double* const stages = (double*)shared_memory;           // [2][COLUMNS][STAGED_7]
     double* const blocks = stages + 2 * COLUMNS * STAGED_7;  // [2][COLUMNS][BLOCK]
     double* const halo = blocks + 2 * COLUMNS * BLOCK;       // [TJ + TK][BLOCK]
@@ -480,16 +411,11 @@ pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const dou
             sum = -1;
 #pragma unroll
             for (int c = 0; c < NB; c++) sum += a[c] * row_sums[p.column * ROW + c];
-            const u32 bad = __ballot_sync(0xffffffffu, active && !(fabs(sum) <= 1e-6));
+            const u32 bad = __ballot_sync(0xffffffffu, active && !(fabs(sum) <= GUARD));
             const bool again = (bad >> (threadIdx.x % 32 / NB * NB) & (NB == 32 ? 0xffffffffu : (1u << NB % 32) - 1)) != 0 && p.mine;
             if (bad) {
                 if (again && r == 0) {
-                    const int outcome = invert_pivoted(block, pivots + p.column * ROW, guard);
-                    if (outcome == 0) atomicMin(findings, (u32)cell);
-                    if (outcome == 2) {
-                        const u32 at = atomicAdd(findings + 1, 1u);
-                        if (at < most_findings) findings[4 + at] = (u32)cell;
-                    }
+                    note(findings, invert_pivoted(block, pivots + p.column * ROW, guard), (u32)cell);
                 }
                 __syncwarp();
 #pragma unroll
@@ -506,7 +432,7 @@ pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const dou
             }
         }
     }
-    return_tickets(tickets);
+    return_tickets(tickets, gridDim.x);
 }
 
 // Poisons what tiles will wait for; a thread block a tile.

@@ -1,7 +1,8 @@
 //! Tiles of columns whose order a persistent kernel keeps by itself.
 
+use super::StructuredIluOptions;
 use super::stencil::{DeviceStencil, Grids};
-use super::{FINDINGS, PIVOTED, StructuredIluOptions, kernel_source};
+use crate::factor::{FINDINGS, device_source};
 use crate::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Module, Stream};
 use std::sync::Arc;
@@ -88,7 +89,7 @@ impl Pencil {
     }
 
     fn source(self, nb: usize) -> KernelSource {
-        let source = kernel_source("pencil", TEXT, nb);
+        let source = device_source("pencil", TEXT, nb);
         source.define("TJ", self.j).define("TK", self.k).define("STAGES", self.stages)
     }
 }
@@ -238,7 +239,6 @@ impl Pencils {
                 .arg(options.shift)
                 .arg(i32::from(options.pivot_guard))
                 .arg(findings)
-                .arg(PIVOTED as u32)
                 .enqueue(&self.stream)?;
         }
         Ok(())
