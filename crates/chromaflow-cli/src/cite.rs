@@ -267,6 +267,16 @@ const STRUCTURED: &[Reference] = &[
         used: |c| c.structured.method == StepName::Ssor,
     },
     Reference {
+        key: "ni1982",
+        kind: "article",
+        what: "distribution of the Lax-Wendroff scheme and its coarse grids",
+        authors: "R.-H. Ni",
+        title: "A Multiple-Grid Scheme for Solving the {Euler} Equations",
+        place: "AIAA Journal",
+        year: 1982,
+        used: |c| c.structured.method == StepName::LaxWendroff,
+    },
+    Reference {
         key: "stone2011",
         kind: "inproceedings",
         what: "batches of block-tridiagonal systems",

@@ -2,6 +2,7 @@
 
 use chromaflow_flow::FlowConfig;
 use chromaflow_flow::flux::Dissipation;
+use chromaflow_flow::structured::lax_wendroff::LaxWendroff;
 use chromaflow_flow::structured::{
     LineImplicit, LocalStep, Scheme, StepMethod, StructuredConfig, ViscousTerms,
 };
@@ -21,6 +22,12 @@ pub struct StructuredSection {
     pub sweeps: usize,
     /// ssor: factor of each cell's change, 1 for Gauss-Seidel.
     pub relaxation: f64,
+    /// lax_wendroff: the local step over that in which the fastest wave crosses a cell, in the place of the CFL numbers of
+    /// `[march]`.
+    pub courant: f64,
+    /// lax_wendroff: coarse grids that speed up steady runs, where the numbers of cells can be halved. One as a rule: more
+    /// may not converge.
+    pub coarse_grids: usize,
     /// Inviscid fluxes.
     pub scheme: SchemeName,
     /// scalar, matrix: coefficient of the second differences.
@@ -56,6 +63,9 @@ pub enum StepName {
     Diagonal,
     /// Symmetric successive over-relaxation of the unfactored operator.
     Ssor,
+    /// Ni's form of the explicit Lax-Wendroff scheme, unknowns in the nodes; inviscid flow.
+    #[serde(alias = "lax-wendroff")]
+    LaxWendroff,
 }
 
 impl StepName {
@@ -65,6 +75,7 @@ impl StepName {
             Self::BeamWarming => "approximate factorization",
             Self::Diagonal => "diagonalized approximate factorization",
             Self::Ssor => "symmetric successive over-relaxation",
+            Self::LaxWendroff => "Lax-Wendroff",
         }
     }
 }
@@ -123,6 +134,8 @@ impl Default for StructuredSection {
             diagonal_dissipation: DiagonalDissipation::Fourth,
             sweeps: 2,
             relaxation: 1.0,
+            courant: LaxWendroff::default().courant,
+            coarse_grids: 1,
             scheme: SchemeName::Scalar,
             second: d.second,
             fourth: d.fourth,
@@ -138,6 +151,11 @@ impl Default for StructuredSection {
 }
 
 impl StructuredSection {
+    /// Steps of the Lax-Wendroff scheme.
+    pub fn lax_wendroff(&self) -> LaxWendroff {
+        LaxWendroff { courant: self.courant, coarse_grids: self.coarse_grids }
+    }
+
     /// The solver's configuration, from that of the sections that meshes share.
     pub fn config(&self, shared: FlowConfig) -> StructuredConfig {
         let dissipation = Dissipation {
@@ -162,7 +180,7 @@ impl StructuredSection {
             boundaries: shared.boundaries,
             implicit: LineImplicit {
                 method: match self.method {
-                    StepName::BeamWarming => StepMethod::BeamWarming,
+                    StepName::BeamWarming | StepName::LaxWendroff => StepMethod::BeamWarming,
                     StepName::Diagonal => StepMethod::Diagonal {
                         fourth: self.diagonal_dissipation == DiagonalDissipation::Fourth,
                     },

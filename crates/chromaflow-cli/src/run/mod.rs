@@ -2,6 +2,7 @@
 
 pub mod cuts;
 mod files;
+mod grid_solver;
 pub mod history;
 pub mod incompressible;
 mod interrupt;

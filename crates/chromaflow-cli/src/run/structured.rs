@@ -1,5 +1,6 @@
 //! Runs of structured grids: as runs of meshes, from the same case file to the same files.
 
+use super::grid_solver::GridSolver;
 use super::history::{self, Row};
 use super::{Args, Goal, Screen, duration, interrupt, summary};
 use crate::case::{CaseFile, Source};
@@ -14,11 +15,10 @@ use chromaflow_flow::grid::{Grid, GridError};
 use chromaflow_flow::march::FlowError;
 use chromaflow_flow::mesh::Planar;
 use chromaflow_flow::output::{Restart, VtuOptions, wall_points, write_surface, write_volume};
-use chromaflow_flow::structured::{StructuredConfig, StructuredSolver};
+use chromaflow_flow::structured::StructuredConfig;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
 impl From<GridError> for CliError {
@@ -36,7 +36,7 @@ struct Run<'a> {
     source: &'a Source,
     case: &'a CaseFile,
     config: StructuredConfig,
-    solver: StructuredSolver,
+    solver: GridSolver,
     folder: PathBuf,
 }
 
@@ -56,7 +56,7 @@ pub fn run(args: &Args, ctx: &Context, source: &Source, case: &CaseFile, start: 
     })?;
     ensure_writable(&folder.join("history.csv"))?;
     let (blocks, cells) = (grid.blocks.len(), grid.cells());
-    let mut solver = StructuredSolver::new(grid, config.clone(), Arc::clone(ctx.team()))
+    let mut solver = GridSolver::new(grid, &config, &case.structured, ctx.team())
         .map_err(|e| CliError::input(format!("{}: {e}", source.path.display())))?;
     if let Some(gpu) = ctx.gpu() {
         solver.use_gpu(gpu).map_err(|e| match e {

@@ -26,6 +26,7 @@ pub(crate) mod cuda;
 mod diagonal;
 #[cfg(test)]
 mod flows;
+pub mod lax_wendroff;
 mod lines;
 mod measure;
 #[cfg(test)]

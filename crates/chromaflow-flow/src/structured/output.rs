@@ -1,13 +1,30 @@
 //! What goes into files: fields on the grid's points, restarts.
 
 use super::StructuredSolver;
-use crate::gas::{conserved, entropy, primitive, sound_speed, temperature};
+use crate::gas::{Gas, conserved, entropy, primitive, sound_speed, temperature};
 use crate::march::FlowError;
 use crate::mesh::Mesh;
 use crate::output::{Field, Restart};
 
 /// The present state; the last finished time level; the one before.
 const LEVELS: [&str; 3] = ["conserved", "conserved_last", "conserved_before"];
+
+/// Density, velocity, pressure, mach, temperature, cp, entropy from primitive states; `free` is the free stream's pressure.
+pub(super) fn fields(gas: Gas<f64>, free: f64, mach: f64, points: &[[f64; 5]]) -> Vec<Field> {
+    let dynamic = 0.5 * mach.powi(2);
+    let scalar =
+        |name: &str, f: &dyn Fn(&[f64; 5]) -> f64| Field::scalar(name, points.iter().map(f).collect());
+    let velocity = points.iter().flat_map(|w| [w[1], w[2], w[3]]).collect();
+    vec![
+        scalar("density", &|w| w[0]),
+        Field::vector("velocity", 3, velocity),
+        scalar("pressure", &|w| w[4]),
+        scalar("mach", &|w| (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]).sqrt() / sound_speed(gas, w)),
+        scalar("temperature", &|w| temperature(gas, w)),
+        scalar("cp", &|w| (w[4] - free) / dynamic),
+        scalar("entropy", &|w| entropy(gas, w)),
+    ]
+}
 
 impl StructuredSolver {
     /// Density, velocity, pressure, mach, temperature, cp, entropy on the points of [`Grid::to_mesh`](crate::grid::Grid::to_mesh),
@@ -18,20 +35,7 @@ impl StructuredSolver {
         self.fill_ghosts();
         self.fill_ghosts();
         let points = self.point_states();
-        let (gas, free) = (self.physics.gas, self.free[4]);
-        let dynamic = 0.5 * self.config.freestream.mach.powi(2);
-        let scalar =
-            |name: &str, f: &dyn Fn(&[f64; 5]) -> f64| Field::scalar(name, points.iter().map(f).collect());
-        let velocity = points.iter().flat_map(|w| [w[1], w[2], w[3]]).collect();
-        vec![
-            scalar("density", &|w| w[0]),
-            Field::vector("velocity", 3, velocity),
-            scalar("pressure", &|w| w[4]),
-            scalar("mach", &|w| (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]).sqrt() / sound_speed(gas, w)),
-            scalar("temperature", &|w| temperature(gas, w)),
-            scalar("cp", &|w| (w[4] - free) / dynamic),
-            scalar("entropy", &|w| entropy(gas, w)),
-        ]
+        fields(self.physics.gas, self.free[4], self.config.freestream.mach, &points)
     }
 
     /// Primitive states on points, in the order of [`Grid::to_mesh`](crate::grid::Grid::to_mesh).

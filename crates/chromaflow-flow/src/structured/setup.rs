@@ -10,6 +10,7 @@ use super::residual::Physics;
 use super::ssor::Ssor;
 use crate::config::{Boundary, Equations};
 use crate::flux::EntropyFix;
+use crate::gas::Gas;
 use crate::grid::{Cells, Exchange, Grid, Interface, Metrics, Side};
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
@@ -26,32 +27,7 @@ impl StructuredSolver {
     /// # Errors
     /// [`FlowError`] names the marker or the number that is wrong.
     pub fn new(grid: Grid, config: StructuredConfig, team: Arc<Team>) -> Result<Self, FlowError> {
-        let mut config = config;
-        for side in [Planar::FRONT, Planar::BACK] {
-            if grid.markers().contains(&side) {
-                config.boundaries.entry(side.to_owned()).or_insert(Boundary::Symmetry);
-            }
-        }
-        check(&grid, &config)?;
-        let grid = grid.thin_axis_last();
-        let metrics = Metrics::of_grid(&grid);
-        let gas = config.gas.gas();
-        let plane = plane_of(&grid, &metrics);
-        // Two-dimensional grids lift along y, unless y is what they lack.
-        let planar_lift = plane.is_some_and(|(normal, _)| normal != 1);
-        let lift_y = config.reference.lift_axis.map_or(planar_lift, |axis| axis == 1);
-        let axis = if lift_y { 1 } else { 2 };
-        let stream = config.freestream;
-        let free = stream.primitive(gas, axis);
-        let scale = ForceScale {
-            drag: stream.direction(axis),
-            lift: stream.lift_direction(axis),
-            force: stream.dynamic_pressure() * config.reference.area * plane.map_or(1.0, |(_, depth)| depth),
-            length: config.reference.length,
-            center: config.reference.moment_center,
-            lift_y,
-            pressure: free[4],
-        };
+        let Start { grid, config, metrics, gas, free, scale } = start(grid, config)?;
         let fix = match config.scheme {
             Scheme::Roe { .. } => EntropyFix { acoustic: 0.05, convective: 0.0 },
             _ => EntropyFix::DEFAULT,
@@ -102,6 +78,47 @@ impl StructuredSolver {
             newest: Newest::Both,
         })
     }
+}
+
+/// What every solver begins with.
+pub(super) struct Start {
+    pub grid: Grid,
+    pub config: StructuredConfig,
+    pub metrics: Vec<Metrics>,
+    pub gas: Gas<f64>,
+    /// The free stream.
+    pub free: [f64; 5],
+    pub scale: ForceScale,
+}
+
+/// Checks and completes the set-up, turns the grid.
+pub(super) fn start(grid: Grid, mut config: StructuredConfig) -> Result<Start, FlowError> {
+    for side in [Planar::FRONT, Planar::BACK] {
+        if grid.markers().contains(&side) {
+            config.boundaries.entry(side.to_owned()).or_insert(Boundary::Symmetry);
+        }
+    }
+    check(&grid, &config)?;
+    let grid = grid.thin_axis_last();
+    let metrics = Metrics::of_grid(&grid);
+    let gas = config.gas.gas();
+    let plane = plane_of(&grid, &metrics);
+    // Two-dimensional grids lift along y, unless y is what they lack.
+    let planar_lift = plane.is_some_and(|(normal, _)| normal != 1);
+    let lift_y = config.reference.lift_axis.map_or(planar_lift, |axis| axis == 1);
+    let axis = if lift_y { 1 } else { 2 };
+    let stream = config.freestream;
+    let free = stream.primitive(gas, axis);
+    let scale = ForceScale {
+        drag: stream.direction(axis),
+        lift: stream.lift_direction(axis),
+        force: stream.dynamic_pressure() * config.reference.area * plane.map_or(1.0, |(_, depth)| depth),
+        length: config.reference.length,
+        center: config.reference.moment_center,
+        lift_y,
+        pressure: free[4],
+    };
+    Ok(Start { grid, config, metrics, gas, free, scale })
 }
 
 /// The coordinate axis that a two-dimensional grid lacks, and its depth.

@@ -1,0 +1,105 @@
+//! A block's nodes and cells.
+
+use super::cells::KEPT;
+use super::nodes::SUMS;
+use crate::grid::{Cells, Grid, Metrics, Side};
+use crate::real::LANES;
+
+/// A block with everything that is computed on it.
+#[derive(Clone, Debug)]
+pub(super) struct NodeBlock {
+    /// Nodes, with two layers of ghosts.
+    pub nodes: Cells,
+    pub cells: Cells,
+    pub metrics: Metrics,
+    /// Face areas with zeros on the boundary.
+    pub open: [[Vec<f64>; 3]; 3],
+    /// Axes with more than one cell, or with a neighbor along them.
+    pub active: [bool; 3],
+    /// Conserved variables and pressure, `[6, nodes]` with ghosts.
+    pub q: Vec<f64>,
+    pub last_good: Vec<f64>,
+    /// Of cells, `[nk nj, KEPT, wide]`, each row behind one zero and before others.
+    pub kept: Vec<f64>,
+    /// Of nodes, `[points_k points_j, SUMS, points_i]`.
+    pub sums: Vec<f64>,
+    /// Control volumes of nodes, `[points_k, points_j, points_i]`, those of shared nodes whole.
+    pub volume: Vec<f64>,
+    /// The part of a node's control volume that this copy of it counts.
+    pub own_volume: Vec<f64>,
+}
+
+impl NodeBlock {
+    pub(super) fn new(grid: &Grid, number: usize, metrics: Metrics) -> Self {
+        let cells = metrics.cells;
+        let nodes = Cells::new(grid.blocks[number].points);
+        let neighbor = |d: usize| {
+            let windows = grid.interfaces.iter().flat_map(|i| [&i.a, &i.b]);
+            windows.into_iter().any(|w| w.block == number && w.side.axis == d)
+        };
+        let mut open = metrics.area.clone();
+        for patch in grid.patches.iter().filter(|p| p.window.block == number) {
+            let Side { axis, high } = patch.window.side;
+            for cell in patch.window.cells() {
+                let at = cells.inside(cell) + if high { cells.stride[axis] } else { 0 };
+                for area in &mut open[axis] {
+                    area[at] = 0.0;
+                }
+            }
+        }
+        let [pi, pj, pk] = nodes.count;
+        let (points, rows) = (pi * pj * pk, cells.count[1] * cells.count[2]);
+        let mut block = Self {
+            nodes,
+            cells,
+            open,
+            active: [0, 1, 2].map(|d| cells.count[d] > 1 || neighbor(d)),
+            q: vec![1.0; 6 * nodes.len() + 2 * LANES],
+            last_good: Vec::new(),
+            kept: Vec::new(),
+            sums: vec![0.0; points * SUMS],
+            volume: vec![0.0; points],
+            own_volume: Vec::new(),
+            metrics,
+        };
+        block.kept = vec![0.0; rows * KEPT * block.wide() + LANES];
+        for n in 0..points {
+            let node = [n % pi, n / pi % pj, n / (pi * pj)];
+            for corner in 0..8 {
+                let cell: [isize; 3] = std::array::from_fn(|d| node[d] as isize - (corner >> d & 1) as isize);
+                if (0..3).all(|d| (0..cells.count[d] as isize).contains(&cell[d])) {
+                    block.volume[n] += 0.125 * block.metrics.volume[cells.at(cell)];
+                }
+            }
+        }
+        block
+    }
+
+    /// Length of a row of kept values.
+    pub(super) fn wide(&self) -> usize {
+        self.cells.count[0] + 2 + LANES
+    }
+
+    /// Where a node's component lies in `q`, and its number without ghosts.
+    pub(super) fn number(&self, [i, j, k]: [usize; 3]) -> usize {
+        let [pi, pj, _] = self.nodes.count;
+        i + pi * (j + pj * k)
+    }
+
+    /// Conserved variables of the node at `at`.
+    pub(super) fn state(&self, at: usize) -> [f64; 5] {
+        let n = self.nodes.len();
+        std::array::from_fn(|c| self.q[c * n + at])
+    }
+
+    /// Where the first sum of a node lies; the others follow `points_i` apart.
+    pub(super) fn sum_at(&self, [i, j, k]: [usize; 3]) -> usize {
+        let [pi, pj, _] = self.nodes.count;
+        (k * pj + j) * SUMS * pi + i
+    }
+
+    /// Values kept of a cell, `wide` apart.
+    pub(super) fn kept_at(&self, [i, j, k]: [usize; 3]) -> usize {
+        (k * self.cells.count[1] + j) * KEPT * self.wide() + 1 + i
+    }
+}

@@ -1,0 +1,465 @@
+//! Inviscid flow by Ni's form of the Lax-Wendroff scheme: explicit, of second order in space and time, unknowns in the
+//! nodes.
+//!
+//! The balance of fluxes through a cell's faces, their states the means of four nodes, gives its change
+//! dU = -dt/V sum F . S. Each corner takes an eighth of the second-order expansion in time,
+//! ```text
+//! dU_node V_node = sum over cells of 1/8 (V dU + dt A dU . (+- S_i +- S_j +- S_k)),
+//! ```
+//! S the cell's mean areas with the sign of the corner; where cells have unlike steps this is Ni's distribution weighted with
+//! their volumes, so that what a cell loses its neighbors get. Smoothing: second differences at shocks and fourth ones
+//! elsewhere along grid lines, each cell giving a quarter to each of its edges. Boundary nodes get what their cells give them,
+//! then the boundary's characteristics. Nodes of interfaces add up what comes from all sides.
+//!
+//! **Source**: Ni, *A multiple-grid scheme for solving the Euler equations* (1982); Davis, Ni & Carter, *Cascade viscous flow
+//! analysis using the Navier-Stokes equations* (1987), as in MBFLO3; Stone et al. 2011, section IV.B. Differs in the weights by
+//! volume and in the dissipation, which is that of Jameson, Schmidt & Turkel 1981.
+
+mod block;
+mod boundary;
+mod cells;
+mod joints;
+mod multigrid;
+mod nodes;
+mod output;
+#[cfg(test)]
+mod tests;
+
+use super::config::{Scheme, StructuredConfig};
+use super::setup;
+use crate::config::{Boundary, Equations};
+use crate::flux::Dissipation;
+use crate::gas::{Gas, primitive};
+use crate::grid::Grid;
+use crate::march::forces::ForceScale;
+use crate::march::{BadNode, Coefficients, FlowError, Forces, MarkerForces, StepReport, Times, timed};
+use crate::parallel;
+use crate::real::dispatch;
+use block::NodeBlock;
+use boundary::{NodePatch, Point};
+use cells::{Balance, Changes, KEPT, STEP};
+use chromaflow::Outcome;
+use chromaflow_device::{Isa, Team};
+use joints::Joints;
+use multigrid::Level;
+use nodes::{Gather, SUMS};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Steps of the scheme.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LaxWendroff {
+    /// The local step over that in which the fastest wave crosses a cell; stable up to about 0.9.
+    pub courant: f64,
+    /// Coarse grids below the grid, in steady runs; fewer where blocks, patches or interfaces do not go into halves.
+    pub coarse_grids: usize,
+}
+
+impl Default for LaxWendroff {
+    fn default() -> Self {
+        Self { courant: 0.8, coarse_grids: 0 }
+    }
+}
+
+/// A solver for one grid and one set-up, with its state. Inviscid, with the conditions of [`Boundary`] but for no-slip walls.
+pub struct LaxWendroffSolver {
+    team: Arc<Team>,
+    config: StructuredConfig,
+    grid: Grid,
+    gas: Gas<f64>,
+    dissipation: Dissipation<f64>,
+    blocks: Vec<NodeBlock>,
+    patches: Vec<NodePatch>,
+    points: Vec<Point>,
+    joints: Joints,
+    levels: Vec<Level>,
+    scale: ForceScale,
+    free: [f64; 5],
+    volume: f64,
+    /// Courant number of the next step, and that asked for.
+    courant: f64,
+    asked: f64,
+    forces: Forces,
+    iteration: usize,
+    first_residual: Option<f64>,
+    /// Finished physical steps.
+    step: usize,
+    rejected: usize,
+    times: Times,
+}
+
+impl LaxWendroffSolver {
+    /// A solver at rest in the free stream everywhere. The grid must have passed [`Grid::check`]. Of the configuration's implicit
+    /// step nothing is used; the dissipation is that of [`Scheme::Scalar`].
+    ///
+    /// # Errors
+    /// [`FlowError`] names the marker or the number that is wrong.
+    pub fn new(
+        grid: Grid,
+        config: StructuredConfig,
+        scheme: LaxWendroff,
+        team: Arc<Team>,
+    ) -> Result<Self, FlowError> {
+        let courant = scheme.courant;
+        let setup::Start { grid, config, metrics, gas, free, scale } = setup::start(grid, config)?;
+        let viscous =
+            config.equations == Equations::Laminar || config.boundaries.values().any(|b| b.is_no_slip());
+        for (name, value, good, expected) in [
+            ("courant", courant, courant > 0.0 && courant <= 1.0, "expected more than 0, at most 1"),
+            (
+                "reynolds",
+                config.freestream.reynolds,
+                !viscous,
+                "the Lax-Wendroff scheme is for inviscid flow",
+            ),
+        ] {
+            if !good {
+                return Err(FlowError::Value { name, value, expected });
+            }
+        }
+        let dissipation = match config.scheme {
+            Scheme::Scalar(d) | Scheme::Matrix(d) => d,
+            Scheme::Roe { .. } => Dissipation::DEFAULT,
+        };
+        let mut blocks: Vec<NodeBlock> =
+            metrics.into_iter().enumerate().map(|(b, m)| NodeBlock::new(&grid, b, m)).collect();
+        let joints = Joints::new(&grid, &blocks);
+        for block in &mut blocks {
+            block.own_volume = block.volume.clone();
+        }
+        joints.add_up(&mut blocks, |b| &mut b.volume, NodeBlock::number);
+        let patches: Vec<NodePatch> = grid
+            .patches
+            .iter()
+            .map(|p| NodePatch {
+                name: p.name.clone(),
+                condition: config.boundaries[&p.name],
+                window: p.window,
+            })
+            .collect();
+        let levels = match config.steady() {
+            Some(_) => Level::below(&grid, &patches, scheme.coarse_grids),
+            None => Vec::new(),
+        };
+        let points = boundary::points(&grid, &blocks, &patches, &joints.shared);
+        let volume = blocks.iter().map(|b| b.metrics.total_volume()).sum();
+        let mut solver = Self {
+            team,
+            config,
+            grid,
+            gas,
+            dissipation,
+            blocks,
+            patches,
+            points,
+            joints,
+            levels,
+            scale,
+            free,
+            volume,
+            courant,
+            asked: courant,
+            forces: Forces::default(),
+            iteration: 0,
+            first_residual: None,
+            step: 0,
+            rejected: 0,
+            times: Times::default(),
+        };
+        let q = crate::gas::conserved(gas, &free);
+        solver.set_state(|_| q);
+        Ok(solver)
+    }
+
+    /// One iteration; in unsteady runs one physical step, in as many equal parts as stability asks for.
+    pub fn step(&mut self) -> StepReport {
+        let start = Instant::now();
+        let mut times = Times::default();
+        self.iteration += 1;
+        let mut report = StepReport { iteration: self.iteration, cfl: self.courant, ..StepReport::default() };
+        for block in &mut self.blocks {
+            block.last_good.clone_from(&block.q);
+        }
+        if let Some(unsteady) = self.config.unsteady() {
+            timed(&mut times.rhs, || self.balance());
+            let parts = (unsteady.dt / self.smallest_step()).ceil().clamp(1.0, 1e6);
+            for part in 0..parts as usize {
+                self.advance(Some(unsteady.dt / parts), part == 0, &mut times);
+            }
+            self.step += 1;
+            report.time_step = self.step;
+        } else {
+            self.advance(None, false, &mut times);
+        }
+        timed(&mut times.misc, || self.judge(&mut report));
+        times.total = start.elapsed().as_secs_f64();
+        report.times = times;
+        self.times.add(&times);
+        report
+    }
+
+    /// Runs until an outcome; `watch` sees every report and may end the run by returning false.
+    pub fn run(&mut self, mut watch: impl FnMut(&StepReport) -> bool) -> Outcome {
+        loop {
+            let report = self.step();
+            let go_on = watch(&report);
+            if let Some(outcome) = report.outcome {
+                return outcome;
+            }
+            if !go_on {
+                return Outcome::IterationLimit;
+            }
+        }
+    }
+
+    /// One explicit step, with local time steps or the given one.
+    fn advance(&mut self, dt: Option<f64>, balanced: bool, times: &mut Times) {
+        timed(&mut times.rhs, || {
+            if !balanced {
+                self.balance();
+            }
+            self.distribute(dt);
+        });
+        timed(&mut times.misc, || self.update());
+        if !self.levels.is_empty() {
+            timed(&mut times.lhs, || self.carry_on());
+        }
+    }
+
+    /// The changes of the fine grid on the coarse ones.
+    fn carry_on(&mut self) {
+        let change = |block: &NodeBlock| {
+            let n = 5 * block.nodes.len();
+            block.q[..n].iter().zip(&block.last_good[..n]).map(|(new, old)| new - old).collect::<Vec<f64>>()
+        };
+        let mut changes: Vec<Vec<f64>> = self.blocks.iter().map(change).collect();
+        let mut shapes: Vec<_> = self.blocks.iter().map(|b| b.nodes).collect();
+        for level in &mut self.levels {
+            let what = (self.gas, self.courant);
+            changes = level.carry(&self.team, what, &changes, &shapes, &mut self.blocks);
+            shapes = level.shapes();
+        }
+        self.close_boundary();
+    }
+
+    /// Ghosts, balances and time steps of all cells; forces on the walls.
+    fn balance(&mut self) {
+        for patch in &self.patches {
+            boundary::continue_beyond(patch, &mut self.blocks[patch.window.block]);
+        }
+        self.joints.fill(&mut self.blocks);
+        let (gas, courant) = (self.gas, self.courant);
+        for block in &mut self.blocks {
+            let mut kept = std::mem::take(&mut block.kept);
+            let (rows, width) = (block.cells.count[1] * block.cells.count[2], KEPT * block.wide());
+            let me = &*block;
+            parallel::rows(&self.team, rows, width, &mut kept[..rows * width], |rows, out| {
+                dispatch(Isa::detect(), Balance { block: me, gas, courant, rows, out });
+            });
+            block.kept = kept;
+        }
+        let mut forces = Forces::default();
+        for patch in &self.patches {
+            let block = &mut self.blocks[patch.window.block];
+            if !patch.counts(block) {
+                continue;
+            }
+            let wide = block.wide();
+            let mut pressure = Coefficients::default();
+            let faces: Vec<_> = patch.faces(&self.grid, block).collect();
+            for face in faces {
+                let (w, flux) = patch.flux(gas, block, &face);
+                let at = block.kept_at(face.cell);
+                for c in 0..5 {
+                    block.kept[at + c * wide] += flux[c];
+                }
+                let push = w[4] - self.scale.pressure;
+                pressure.add(&self.scale, face.middle, face.area.map(|v| push * v));
+            }
+            if patch.condition != Boundary::SlipWall {
+                continue;
+            }
+            let place = forces.markers.iter().position(|m| m.name == patch.name).unwrap_or_else(|| {
+                forces.markers.push(MarkerForces { name: patch.name.clone(), ..MarkerForces::default() });
+                forces.markers.len() - 1
+            });
+            forces.markers[place].pressure.merge(&self.scale, &pressure);
+            forces.pressure.merge(&self.scale, &pressure);
+        }
+        forces.total.merge(&self.scale, &forces.pressure.clone());
+        self.forces = forces;
+    }
+
+    /// The smallest local time step.
+    fn smallest_step(&self) -> f64 {
+        let mut least = f64::INFINITY;
+        for block in &self.blocks {
+            let (ni, wide) = (block.cells.count[0], block.wide());
+            for row in block.kept.chunks_exact(KEPT * wide) {
+                least = row[STEP * wide + 1..][..ni].iter().fold(least, |m, &v| m.min(v));
+            }
+        }
+        least
+    }
+
+    /// Changes of the cells, given to their corners, with smoothing.
+    fn distribute(&mut self, step: Option<f64>) {
+        let (gas, dissipation) = (self.gas, self.dissipation);
+        for block in &mut self.blocks {
+            let mut kept = std::mem::take(&mut block.kept);
+            let (rows, width) = (block.cells.count[1] * block.cells.count[2], KEPT * block.wide());
+            let me = &*block;
+            parallel::rows(&self.team, rows, width, &mut kept[..rows * width], |rows, kept| {
+                dispatch(Isa::detect(), Changes { block: me, gas, step, rows, kept });
+            });
+            block.kept = kept;
+            let mut sums = std::mem::take(&mut block.sums);
+            let [pi, pj, pk] = block.nodes.count;
+            let me = &*block;
+            parallel::rows(&self.team, pj * pk, SUMS * pi, &mut sums, |rows, out| {
+                dispatch(Isa::detect(), Gather { block: me, dissipation, rows, out });
+            });
+            block.sums = sums;
+        }
+        for patch in &self.patches {
+            let block = &mut self.blocks[patch.window.block];
+            if patch.counts(block) {
+                patch.drop_second_order(&self.grid, block);
+            }
+        }
+        self.joints.add_up_sums(&mut self.blocks);
+    }
+
+    /// New states of all nodes, then of those on the boundary.
+    fn update(&mut self) {
+        for block in &mut self.blocks {
+            let [pi, pj, pk] = block.nodes.count;
+            let len = block.nodes.len();
+            for row in 0..pj * pk {
+                let place = [0, row % pj, row / pj];
+                let (at, from, number) =
+                    (block.nodes.inside(place), block.sum_at(place), block.number(place));
+                for c in 0..5 {
+                    let q = &mut block.q[c * len + at..][..pi];
+                    let sums = &block.sums[from + c * pi..][..pi];
+                    for ((q, sum), volume) in q.iter_mut().zip(sums).zip(&block.volume[number..]) {
+                        *q += sum / volume;
+                    }
+                }
+            }
+        }
+        self.close_boundary();
+    }
+
+    /// States of the nodes on the boundary, pressures of all.
+    fn close_boundary(&mut self) {
+        for point in &self.points {
+            let (b, at) = point.copies[0];
+            let q = point.state(self.gas, &self.free, &self.blocks[b].state(at));
+            for &(b, at) in &point.copies {
+                let block = &mut self.blocks[b];
+                let len = block.nodes.len();
+                for c in 0..5 {
+                    block.q[c * len + at] = q[c];
+                }
+            }
+        }
+        self.pressures();
+    }
+
+    /// The sixth component.
+    fn pressures(&mut self) {
+        let gas = self.gas;
+        for block in &mut self.blocks {
+            let len = block.nodes.len();
+            for at in block.nodes.rows().flat_map(|row| row..row + block.nodes.count[0]) {
+                block.q[5 * len + at] = primitive(gas, &block.state(at))[4];
+            }
+        }
+    }
+
+    /// Residuals, what they mean for the run, and whether the new state is one.
+    fn judge(&mut self, report: &mut StepReport) {
+        report.residual = self.rates();
+        report.forces = self.forces.clone();
+        report.bad = self.first_bad();
+        if report.bad.is_some() {
+            report.rejected = true;
+            for block in &mut self.blocks {
+                block.q.clone_from(&block.last_good);
+            }
+            self.rejected += 1;
+            self.courant *= 0.5;
+            if self.config.unsteady().is_some() {
+                self.step -= 1;
+                report.time_step = self.step;
+            }
+            if self.rejected > 6 {
+                report.outcome = Some(Outcome::Diverged { iteration: self.iteration });
+            }
+            return;
+        }
+        self.courant = (self.courant * 1.01).min(self.asked);
+        let density = report.residual[0];
+        let first = *self.first_residual.get_or_insert(density);
+        report.orders = if density > 0.0 { (first / density).log10() } else { f64::INFINITY };
+        if let Some(steady) = self.config.steady() {
+            if report.orders >= steady.orders || density == 0.0 {
+                report.outcome = Some(Outcome::Converged);
+            } else if self.iteration >= steady.iterations {
+                report.outcome = Some(Outcome::IterationLimit);
+            }
+        }
+        if self.config.unsteady().is_some_and(|unsteady| self.step >= unsteady.steps) {
+            report.outcome = Some(Outcome::IterationLimit);
+        }
+    }
+
+    /// Norms over the domain of what the last step changed over its time step, boundary conditions included.
+    fn rates(&self) -> [f64; 5] {
+        let mut all = [0.0; 5];
+        for block in &self.blocks {
+            let [pi, pj, pk] = block.nodes.count;
+            let len = block.nodes.len();
+            for row in 0..pj * pk {
+                let place = [0, row % pj, row / pj];
+                let (at, from, number) =
+                    (block.nodes.inside(place), block.sum_at(place), block.number(place));
+                for i in 0..pi {
+                    let time = block.sums[from + 5 * pi + i] / block.volume[number + i];
+                    for (c, sum) in all.iter_mut().enumerate() {
+                        let place = c * len + at + i;
+                        let rate = (block.q[place] - block.last_good[place]) / time;
+                        *sum += rate * rate * block.own_volume[number + i];
+                    }
+                }
+            }
+        }
+        all.map(|s: f64| (s / self.volume).sqrt())
+    }
+
+    fn first_bad(&self) -> Option<BadNode> {
+        for (b, block) in self.blocks.iter().enumerate() {
+            let len = block.nodes.len();
+            for at in block.nodes.rows().flat_map(|row| row..row + block.nodes.count[0]) {
+                let q = block.state(at);
+                if q.iter().all(|v| v.is_finite()) && q[0] > 0.0 && block.q[5 * len + at] > 0.0 {
+                    continue;
+                }
+                let node = block.nodes.cell(at).map(|n| n.max(0) as usize);
+                let before: usize = self.grid.blocks[..b].iter().map(|b| b.nodes.len()).sum();
+                let touching = self
+                    .patches
+                    .iter()
+                    .find(|p| p.window.block == b && p.window.nodes().any(|other| other == node));
+                return Some(BadNode {
+                    node: before + block.number(node),
+                    at: self.grid.blocks[b].node(node),
+                    marker: touching.map(|p| p.name.clone()),
+                    state: q,
+                });
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,164 @@
+//! The state seen from outside, and files.
+
+use super::LaxWendroffSolver;
+use crate::gas::{entropy, primitive};
+use crate::grid::Grid;
+use crate::march::{FlowError, Forces, Times};
+use crate::mesh::Mesh;
+use crate::output::{Field, Restart};
+
+impl LaxWendroffSolver {
+    /// The grid, its blocks' axes turned as the solver has them.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// Iterations done so far.
+    pub fn iteration(&self) -> usize {
+        self.iteration
+    }
+
+    /// Times of all steps so far.
+    pub fn times(&self) -> Times {
+        self.times
+    }
+
+    /// Forces of the state before the last update.
+    pub fn forces(&self) -> &Forces {
+        &self.forces
+    }
+
+    /// Block and place of each point of [`Grid::to_mesh`](crate::grid::Grid::to_mesh), in its order.
+    fn places(&self, planar: bool) -> Vec<(usize, usize)> {
+        let block = |b: usize| {
+            let nodes = self.blocks[b].nodes;
+            let [ni, nj, nk] = nodes.count;
+            (0..ni * nj * nk).map(move |n| (b, nodes.inside([n % ni, n / ni % nj, n / (ni * nj)])))
+        };
+        if !planar {
+            return (0..self.blocks.len()).flat_map(block).collect();
+        }
+        let layer = |k: usize| {
+            (0..self.blocks.len()).flat_map(move |b| {
+                let [ni, nj, _] = self.blocks[b].nodes.count;
+                block(b).skip(k * ni * nj).take(ni * nj)
+            })
+        };
+        layer(0).chain(layer(1)).collect()
+    }
+
+    /// Conserved variables on the points of [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
+    pub fn state(&self) -> Vec<[f64; 5]> {
+        let planar = self.grid.to_mesh().planar.is_some();
+        self.places(planar).into_iter().map(|(b, at)| self.blocks[b].state(at)).collect()
+    }
+
+    /// Sets all nodes from their coordinates, as conserved variables.
+    pub fn set_state(&mut self, q: impl Fn([f64; 3]) -> [f64; 5]) {
+        for (b, block) in self.blocks.iter_mut().enumerate() {
+            let len = block.nodes.len();
+            for at in block.nodes.rows().flat_map(|row| row..row + block.nodes.count[0]) {
+                let node = block.nodes.cell(at).map(|n| n as usize);
+                let values = q(self.grid.blocks[b].node(node));
+                for c in 0..5 {
+                    block.q[c * len + at] = values[c];
+                }
+            }
+        }
+        self.pressures();
+        for block in &mut self.blocks {
+            block.last_good.clone_from(&block.q);
+        }
+    }
+
+    /// Coordinates and control volume of each copy of a node, in the order of blocks, i fastest; volumes of copies add up.
+    pub fn nodes(&self) -> Vec<([f64; 3], f64)> {
+        let blocks = self.blocks.iter().zip(&self.grid.blocks);
+        blocks
+            .flat_map(|(b, points)| points.nodes.iter().copied().zip(b.own_volume.iter().copied()))
+            .collect()
+    }
+
+    /// Volume-weighted root mean square of the entropy's deviation from the free stream's.
+    pub fn entropy_error(&self) -> f64 {
+        let states = self.places(false).into_iter().map(|(b, at)| self.blocks[b].state(at));
+        let off = |q: [f64; 5]| (entropy(self.gas, &primitive(self.gas, &q)) - 1.0).powi(2);
+        let sum: f64 = states.zip(self.nodes()).map(|(q, (_, volume))| off(q) * volume).sum();
+        (sum / self.volume).sqrt()
+    }
+
+    /// Pressure coefficient on each face of a marker, with the face's middle.
+    pub fn wall_cp(&self, marker: &str) -> Vec<([f64; 3], f64)> {
+        let dynamic = 0.5 * self.config.freestream.mach.powi(2);
+        let mut out = Vec::new();
+        for patch in self.patches.iter().filter(|p| p.name == marker) {
+            let block = &self.blocks[patch.window.block];
+            for face in patch.faces(&self.grid, block) {
+                let (w, _) = patch.flux(self.gas, block, &face);
+                out.push((face.middle, (w[4] - self.free[4]) / dynamic));
+            }
+        }
+        out
+    }
+
+    /// Density, velocity, pressure, mach, temperature, cp, entropy on the points of
+    /// [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
+    pub fn fields(&self) -> Vec<Field> {
+        let points: Vec<[f64; 5]> = self.state().iter().map(|q| primitive(self.gas, q)).collect();
+        crate::structured::output::fields(self.gas, self.free[4], self.config.freestream.mach, &points)
+    }
+
+    /// The places that restarts are written for: the points of the grid.
+    pub fn restart_places(&self) -> Mesh {
+        let mesh = self.grid.to_mesh();
+        Mesh { nodes: mesh.nodes, ..Mesh::default() }
+    }
+
+    /// Everything that a run needs to go on, on [`LaxWendroffSolver::restart_places`].
+    pub fn restart(&self) -> Restart {
+        let mut restart = Restart::default();
+        let mut fact = |name: &str, value: f64| restart.facts.insert(name.to_owned(), value);
+        fact("iteration", self.iteration as f64);
+        fact("cfl", self.courant);
+        fact("time_step", self.step as f64);
+        if let Some(first) = self.first_residual {
+            fact("first_residual", first);
+        }
+        restart.fields.push(Field::vector("conserved", 5, self.state().into_flattened()));
+        restart
+    }
+
+    /// Goes on from a restart.
+    ///
+    /// # Errors
+    /// [`FlowError::Restart`] when a field is missing, has another length or no physical states.
+    pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
+        let fault = |problem: String| FlowError::Restart { field: "conserved".to_owned(), problem };
+        let field = restart.field("conserved").ok_or_else(|| fault("is missing".to_owned()))?;
+        let planar = self.grid.to_mesh().planar.is_some();
+        let places = self.places(planar);
+        if field.components != 5 || field.values.len() != 5 * places.len() {
+            return Err(fault(format!("has {} values, {} expected", field.values.len(), 5 * places.len())));
+        }
+        let states = field.values.as_chunks::<5>().0;
+        for (node, q) in states.iter().enumerate() {
+            let w = primitive(self.gas, q);
+            if !(w.iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0) {
+                return Err(fault(format!("has no physical state at node {node}: {q:?}")));
+            }
+        }
+        for (&(b, at), q) in places.iter().zip(states) {
+            let len = self.blocks[b].nodes.len();
+            for c in 0..5 {
+                self.blocks[b].q[c * len + at] = q[c];
+            }
+        }
+        self.pressures();
+        let fact = |name: &str| restart.facts.get(name).copied().filter(|v| v.is_finite() && *v > 0.0);
+        self.iteration = fact("iteration").unwrap_or(0.0) as usize;
+        self.step = fact("time_step").unwrap_or(0.0) as usize;
+        self.first_residual = fact("first_residual");
+        self.courant = fact("cfl").map_or(self.asked, |c| c.min(self.asked));
+        Ok(())
+    }
+}

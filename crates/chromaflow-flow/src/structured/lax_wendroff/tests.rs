@@ -1,0 +1,257 @@
+use super::*;
+use crate::config::{Freestream, Steady, Time, Unsteady};
+use crate::gas::conserved;
+use crate::grid::generate::{BoxGrid, Channel, SmoothChannel};
+use crate::structured::StructuredSolver;
+
+const FINE: LaxWendroff = LaxWendroff { courant: 0.8, coarse_grids: 0 };
+
+fn coarse(coarse_grids: usize) -> LaxWendroff {
+    LaxWendroff { coarse_grids, ..FINE }
+}
+
+fn team(n: usize) -> Arc<Team> {
+    Arc::new(Team::new(n))
+}
+
+/// Blocks of several orientations, one of them left-handed.
+fn wavy_blocks() -> Grid {
+    let grid = BoxGrid { cells: [9, 7, 6], size: [2.0, 1.0, 0.8], wave: 0.06 }.grid();
+    let grid = grid.split(0, 0, 4).unwrap().split(1, 1, 3).unwrap().split(0, 2, 3).unwrap();
+    grid.reorient(1, [1, 2, 0], [true, false, false]).reorient(2, [0, 2, 1], [false, false, true])
+}
+
+fn box_config(grid: &Grid) -> StructuredConfig {
+    StructuredConfig {
+        freestream: Freestream { mach: 0.5, alpha_deg: 20.0, beta_deg: -10.0, ..Freestream::default() },
+        boundaries: grid.markers().iter().map(|m| ((*m).to_owned(), Boundary::Farfield)).collect(),
+        ..StructuredConfig::default()
+    }
+}
+
+#[test]
+fn a_uniform_flow_stays_uniform() {
+    let grid = wavy_blocks();
+    let config = box_config(&grid);
+    let mut solver = LaxWendroffSolver::new(grid, config, FINE, team(2)).unwrap();
+    let before = solver.state();
+    for _ in 0..10 {
+        solver.step();
+    }
+    let state = solver.state();
+    let change = state.as_flattened().iter().zip(before.as_flattened());
+    let most = change.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(most < 1e-12, "{most:e}");
+}
+
+/// A smooth state that is no solution.
+fn smooth(x: [f64; 3]) -> [f64; 5] {
+    let s = (2.0 * x[0] + 0.3).sin() * (1.5 * x[1]).cos() + 0.5 * (3.0 * x[2]).sin();
+    let w = [1.0 + 0.1 * s, 0.4 + 0.05 * s, 0.1 * s, -0.2 + 0.1 * (x[0] * x[1]).cos(), 0.7 + 0.07 * s];
+    conserved(Gas::AIR, &w)
+}
+
+/// States after three steps by the place of the node.
+fn by_place(grid: Grid, threads: usize) -> Vec<([i64; 3], [f64; 5])> {
+    let config = box_config(&grid);
+    let mut solver = LaxWendroffSolver::new(grid, config, FINE, team(threads)).unwrap();
+    solver.set_state(smooth);
+    for _ in 0..3 {
+        assert!(!solver.step().rejected);
+    }
+    let places = solver.nodes().into_iter().map(|(x, _)| x.map(|v| (v * 1e8).round() as i64));
+    let mut all: Vec<_> = places.zip(solver.state()).collect();
+    all.sort_by_key(|(x, _)| *x);
+    all.dedup_by(|a, b| a.0 == b.0);
+    all
+}
+
+#[test]
+fn many_blocks_are_one_block() {
+    let one = by_place(BoxGrid { cells: [9, 7, 6], size: [2.0, 1.0, 0.8], wave: 0.06 }.grid(), 1);
+    let many = by_place(wavy_blocks(), 3);
+    assert_eq!(one.len(), many.len());
+    for ((x, a), (y, b)) in one.iter().zip(&many) {
+        assert_eq!(x, y);
+        for c in 0..5 {
+            assert!((a[c] - b[c]).abs() < 1e-12, "at {x:?}: {a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let one = by_place(wavy_blocks(), 1);
+    assert_eq!(one, by_place(wavy_blocks(), 2));
+    assert_eq!(one, by_place(wavy_blocks(), 5));
+}
+
+/// What cells lose their neighbors get: in a periodic box the sums of mass, momentum and energy stay, with equal time steps.
+#[test]
+fn conservation() {
+    let grid = BoxGrid { cells: [8, 6, 5], size: [1.0; 3], wave: 0.0 }.grid();
+    let grid = grid.periodic("xmin", "xmax").unwrap().periodic("ymin", "ymax").unwrap();
+    let grid = grid.periodic("zmin", "zmax").unwrap();
+    let mut config = box_config(&grid);
+    config.time = Time::Unsteady(Unsteady { dt: 0.05, steps: 5, subiterations: 1, orders: 1.0 });
+    let mut solver = LaxWendroffSolver::new(grid, config, FINE, team(1)).unwrap();
+    let wave = |x: f64| 0.1 * (std::f64::consts::TAU * x).sin();
+    let start = |x: [f64; 3]| {
+        let (a, b) = (wave(x[0] + 0.1), wave(x[1] + 2.0 * x[2]));
+        conserved(Gas::AIR, &[1.0 + a + b, 0.3 + b, a, 0.1 - a, 0.7 + 0.5 * b])
+    };
+    solver.set_state(start);
+    let sums = |s: &LaxWendroffSolver| {
+        let mut sum = [0.0; 5];
+        for (q, (_, v)) in s.state().iter().zip(s.nodes()) {
+            sum = std::array::from_fn(|c| sum[c] + q[c] * v);
+        }
+        sum
+    };
+    let before = sums(&solver);
+    solver.run(|_| true);
+    let after = sums(&solver);
+    for c in 0..5 {
+        assert!((before[c] - after[c]).abs() < 1e-13, "{before:?} {after:?}");
+    }
+}
+
+fn channel_sides(mach: f64) -> [(&'static str, Boundary); 4] {
+    let total = 1.0 + 0.2 * mach * mach;
+    let inlet = Boundary::Inlet {
+        total_pressure: total.powf(3.5),
+        total_temperature: total,
+        direction: [1.0, 0.0, 0.0],
+    };
+    let (inlet, outlet) = if mach > 1.0 {
+        (Boundary::Farfield, Boundary::Extrapolation)
+    } else {
+        (inlet, Boundary::Outlet { pressure: 1.0 })
+    };
+    [("inlet", inlet), ("outlet", outlet), ("lower", Boundary::SlipWall), ("upper", Boundary::SlipWall)]
+}
+
+fn channel(mach: f64, orders: f64) -> StructuredConfig {
+    StructuredConfig {
+        freestream: Freestream { mach, ..Freestream::default() },
+        boundaries: channel_sides(mach).into_iter().map(|(n, b)| (n.to_owned(), b)).collect(),
+        time: Time::Steady(Steady { iterations: 2500, orders }),
+        ..StructuredConfig::default()
+    }
+}
+
+/// Smooth subsonic flow makes no entropy: what there is falls with the square of the spacing, as do differences fore and aft.
+#[test]
+fn smooth_bump_of_second_order() {
+    let (mut entropy, mut skew) = (Vec::new(), Vec::new());
+    for n in [1, 2] {
+        let grid = SmoothChannel { cells: [36 * n, 12 * n] }.grid();
+        let mut solver = LaxWendroffSolver::new(grid, channel(0.5, 3.0), coarse(1), team(1)).unwrap();
+        solver.run(|_| true);
+        entropy.push(solver.entropy_error());
+        let p = solver.wall_cp("lower");
+        skew.push(p.iter().zip(p.iter().rev()).map(|(a, b)| (a.1 - b.1).abs()).fold(0.0, f64::max));
+    }
+    let order = |e: &[f64]| (e[0] / e[1]).log2();
+    eprintln!("entropy {entropy:?}, fore against aft {skew:?}");
+    assert!(order(&entropy) > 1.8, "{entropy:?}");
+    assert!(order(&skew) > 1.4, "{skew:?}");
+}
+
+/// Ni's channel by both structured solvers: pressures on the floor agree but for corners and shocks.
+#[test]
+fn channels_as_approximate_factorization_has_them() {
+    for mach in [0.5, 0.675, 1.4] {
+        let thickness = if mach > 1.0 { 0.04 } else { 0.1 };
+        let shape = Channel { cells: [72, 24], thickness, triangles: false };
+        let grid = shape.grid().split(0, 0, 32).unwrap();
+        let mut solver = LaxWendroffSolver::new(grid, channel(mach, 3.0), coarse(1), team(1)).unwrap();
+        let mut orders = 0.0;
+        solver.run(|report| {
+            orders = report.orders;
+            true
+        });
+        let mut config = channel(mach, 3.0);
+        config.implicit.cfl.max = 10.0;
+        config.scheme = Scheme::Roe { kappa: 1.0 / 3.0, limited: true };
+        let mut other = StructuredSolver::new(shape.grid(), config, team(1)).unwrap();
+        other.run(|_| true);
+        let (a, b) = (solver.wall_cp("lower"), other.wall_cp("lower"));
+        let mut off: Vec<f64> = a.iter().zip(&b).map(|(a, b)| (a.1 - b.1).abs()).collect();
+        off.sort_by(f64::total_cmp);
+        let (median, most) = (off[off.len() / 2], off[off.len() * 9 / 10]);
+        let lift = [solver.forces().total.cl, other.forces().total.cl];
+        eprintln!(
+            "M {mach}: {orders:.1} orders; cp differs by {median:.4}, nine of ten by less than {most:.4}; {lift:?}"
+        );
+        assert!(orders > 1.2, "M {mach}: {orders} orders");
+        assert!(median < 0.02 && most < 0.1, "M {mach}: cp differs by {median}, {most}");
+    }
+}
+
+/// An isentropic vortex that drifts through a periodic box: of second order in space and time together.
+#[test]
+fn vortex_transport() {
+    let (mach, beta, radius, time) = (0.5, 0.2, 0.12, 0.5);
+    let exact = |x: [f64; 3], t: f64| {
+        let wrap = |d: f64| d - d.round();
+        let (dx, dy) = (wrap(x[0] - 0.5 - mach * t) / radius, wrap(x[1] - 0.5) / radius);
+        let bell = (-0.5 * (dx * dx + dy * dy)).exp();
+        let temperature: f64 = 1.0 - 0.5 * 0.4 * (mach * beta * bell).powi(2);
+        let rho = temperature.powf(2.5);
+        let w = [rho, mach * (1.0 - beta * dy * bell), mach * beta * dx * bell, 0.0, rho * temperature / 1.4];
+        conserved(Gas::AIR, &w)
+    };
+    let mut errors = Vec::new();
+    for n in [32, 64] {
+        let grid = BoxGrid { cells: [n, n, 1], size: [1.0, 1.0, 1.0], wave: 0.0 }.grid();
+        let grid = grid.periodic("xmin", "xmax").unwrap().periodic("ymin", "ymax").unwrap();
+        let config = StructuredConfig {
+            freestream: Freestream { mach, ..Freestream::default() },
+            boundaries: ["zmin", "zmax"].map(|m| (m.to_owned(), Boundary::Symmetry)).into(),
+            time: Time::Unsteady(Unsteady { dt: time / n as f64, steps: n, subiterations: 1, orders: 1.0 }),
+            ..StructuredConfig::default()
+        };
+        let mut solver = LaxWendroffSolver::new(grid, config, FINE, team(1)).unwrap();
+        solver.set_state(|x| exact(x, 0.0));
+        solver.run(|_| true);
+        let pairs = solver.state().into_iter().zip(solver.nodes());
+        let sum: f64 = pairs.map(|(q, (x, v))| (q[2] - exact(x, time)[2]).powi(2) * v).sum();
+        errors.push(sum.sqrt());
+    }
+    let order = (errors[0] / errors[1]).log2();
+    eprintln!("{errors:?} {order}");
+    assert!(order > 1.9, "{errors:?}: order {order}");
+}
+
+/// A restart goes on as if nothing had been.
+#[test]
+fn restarts() {
+    let make = || {
+        let grid = SmoothChannel { cells: [24, 8] }.grid().split(0, 0, 10).unwrap();
+        LaxWendroffSolver::new(grid, channel(0.5, 6.0), coarse(1), team(1)).unwrap()
+    };
+    let (mut one, mut two) = (make(), make());
+    for _ in 0..6 {
+        one.step();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.safetensors");
+    one.restart().write(&path, &one.restart_places()).unwrap();
+    two.resume(&crate::output::Restart::read(&path, &two.restart_places()).unwrap()).unwrap();
+    for _ in 0..3 {
+        let (a, b) = (one.step(), two.step());
+        assert_eq!((a.iteration, a.residual), (b.iteration, b.residual));
+    }
+    let bad = crate::output::Restart::default();
+    assert!(two.resume(&bad).unwrap_err().to_string().contains("conserved"));
+}
+
+#[test]
+fn viscous_flow_is_refused() {
+    let grid = SmoothChannel { cells: [8, 4] }.grid();
+    let mut config = channel(0.5, 6.0);
+    config.boundaries.insert("lower".to_owned(), Boundary::NoSlipAdiabatic);
+    let error = LaxWendroffSolver::new(grid, config, FINE, team(1)).err().unwrap();
+    assert!(error.to_string().contains("inviscid"), "{error}");
+}
