@@ -71,7 +71,7 @@ pub struct Args {
     /// Order of the rows before coloring: rcm (reverse Cuthill-McKee) or natural (as in the file)
     #[arg(long, default_value = "rcm", value_parser = ["rcm", "natural"])]
     order: String,
-    /// Order of the coloring: natural, largest-first, smallest-last, fewest (colors) or parallel
+    /// Order of the coloring: natural, largest-first, smallest-last, or parallel
     #[arg(long, value_name = "ORDER", default_value = "natural", value_parser = parse_coloring)]
     coloring: ColoringMethod,
     /// Make the colors nearly equal in size
@@ -101,9 +101,6 @@ fn parse_direction(s: &str) -> Result<Direction, String> {
 fn parse_coloring(s: &str) -> Result<ColoringMethod, String> {
     if s == "parallel" {
         return Ok(ColoringMethod::Parallel);
-    }
-    if s == "fewest" {
-        return Ok(ColoringMethod::Fewest);
     }
     s.parse::<VertexOrder>().map(ColoringMethod::Greedy)
 }

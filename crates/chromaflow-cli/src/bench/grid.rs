@@ -154,9 +154,10 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
 }
 
 fn table(records: &[Record], cells: usize, copy: f64) {
-    println!(
-        "\ncopy of 1 GiB: {copy:.0} GB/s\n\n| part | ms | bytes a cell | GB/s | of the copy |\n|---|---|---|---|---|"
-    );
+    if copy > 0.0 {
+        println!("\ncopy of 1 GiB: {copy:.0} GB/s");
+    }
+    println!("\n| part | ms | bytes a cell | GB/s | of the copy |\n|---|---|---|---|---|");
     for record in records {
         let (ms, rate) = (1e3 * record.timing.median, 1e-9 * record.bytes / record.timing.median);
         let share = if copy > 0.0 { format!("{:.0} %", 100.0 * rate / copy) } else { String::new() };

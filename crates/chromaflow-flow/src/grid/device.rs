@@ -60,7 +60,7 @@ impl GridCuda {
         let (mut records, mut chunks) = (Vec::new(), Vec::new());
         for (block, c) in cells.iter().enumerate() {
             offsets.push(len);
-            records.extend(record(c, len, first));
+            records.extend(record(c, c.stride, len, first));
             let [last, begin] = [c.count.map(|n| n - 1), [0; 3]].map(|cell| c.inside(cell));
             chunks.extend((begin..=last).step_by(CHUNK).flat_map(|start| [block as u32, start as u32]));
             len += c.len();
@@ -122,6 +122,17 @@ impl GridCuda {
     /// Records of the blocks (`GridBlock` of grid.cuh).
     pub fn records(&self) -> &DeviceBuffer<u32> {
         &self.records
+    }
+
+    /// Records of the blocks with other strides, for arrays that have been rearranged.
+    pub(crate) fn records_with(&self, stride: impl Fn(&Cells) -> [usize; 3]) -> Vec<u32> {
+        let mut first = 0;
+        let mut records = Vec::new();
+        for (c, &offset) in self.cells.iter().zip(&self.offsets) {
+            records.extend(record(c, stride(c), offset, first));
+            first += c.interior();
+        }
+        records
     }
 
     /// Block and first entry of each chunk.
@@ -226,9 +237,9 @@ impl GridCuda {
 }
 
 /// A block's record, `GridBlock` of grid.cuh.
-fn record(cells: &Cells, offset: usize, first: usize) -> [u32; 8] {
+fn record(cells: &Cells, stride: [usize; 3], offset: usize, first: usize) -> [u32; 8] {
     let [ni, nj, nk] = cells.count.map(|n| n as u32);
-    let [si, sj, sk] = cells.stride.map(|n| n as u32);
+    let [si, sj, sk] = stride.map(|n| n as u32);
     [offset as u32, first as u32, ni, nj, nk, si, sj, sk]
 }
 

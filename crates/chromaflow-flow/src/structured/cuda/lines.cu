@@ -140,7 +140,7 @@ struct Line {
         cell[0] = axis == 0 ? 0 : x;
         cell[1] = axis == 0 ? x : axis == 1 ? 0 : y;
         cell[2] = axis == 2 ? 0 : y;
-        first = b.offset + (u64)(cell[0] + 2) + (u64)(cell[1] + 2) * b.stride[1] + (u64)(cell[2] + 2) * b.stride[2];
+        first = b.offset + (u64)(cell[0] + 2) * b.stride[0] + (u64)(cell[1] + 2) * b.stride[1] + (u64)(cell[2] + 2) * b.stride[2];
     }
     __device__ u32 number(u32 axis, u32 row) const {
         const u32 i = axis == 0 ? row : cell[0], j = axis == 1 ? row : cell[1], k = axis == 2 ? row : cell[2];

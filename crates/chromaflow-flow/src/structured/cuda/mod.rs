@@ -19,7 +19,7 @@ mod tests;
 
 use super::accelerator::{Accelerator, Change};
 use super::block::BlockState;
-use super::config::{LocalStep, StepMethod};
+use super::config::{LocalStep, Scheme, StepMethod};
 use super::measure::PartTime;
 use super::{StructuredSolver, ViscousTerms};
 use crate::config::Time;
@@ -32,7 +32,7 @@ use crate::march::{FlowError, Times};
 use bytemuck::cast_slice;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
-use setup::{FACES, LINES, PLANES, Tables, constants, setup_record};
+use setup::{FACES, LINES, PLANES, TILE, Tables, constants, setup_record};
 
 /// Thread blocks of the pass over residuals: as many on every device, so that sums have one order.
 const PARTS: usize = 1024;
@@ -41,12 +41,22 @@ const SUMS: usize = 12;
 /// Threads of `lines`, two to a line, and bytes of its dynamic shared memory: the larger of AHEAD x ROW and BEHIND x 30.
 const LINE_THREADS: usize = 2 * LINES;
 const LINE_SHARED: usize = 90 * LINE_THREADS * 8;
+/// Bytes of dynamic shared memory of `fluxes` and `viscous_fluxes`: FluxMemory and ViscousTiles of fluxes.cu.
+fn flux_shared(parts: usize) -> usize {
+    let [i, j] = TILE;
+    let fluxes = 5 * (j * (i + 1) + (j + 1) * i);
+    8 * (parts * (i + 4) * (j + 4) + fluxes + 14 * i * j + 5 * 4 * (i + j) + 3 * (i + j))
+}
+const VISCOUS_SHARED: usize =
+    8 * (16 * (TILE[0] + 2) * (TILE[1] + 2) + 4 * (TILE[1] * (TILE[0] + 1) + (TILE[1] + 1) * TILE[0]));
 
 fn kernel(name: &'static str, text: &str, [scheme, viscous]: [u32; 2]) -> KernelSource {
     let shared = include_str!("structured.cuh");
     let tables = format!("\n#line 1 \"grid.cuh\"\n{GRID_CUH}\n#line 1 \"structured.cuh\"\n{shared}");
     let source = source(name, &tables, text);
-    source.define("SCHEME", scheme).define("VISCOUS", viscous).define("PLANES", PLANES)
+    let source = source.define("SCHEME", scheme).define("VISCOUS", viscous).define("PLANES", PLANES);
+    // The compiler's own quotients have branches, which cost fluxes a quarter of their time.
+    source.define("QUICK", 1)
 }
 
 fn sources(constants: [u32; 2]) -> [KernelSource; 5] {
@@ -80,6 +90,7 @@ struct Kernels {
     finish_residual: Kernel,
     add_parts: Kernel,
     apply_update: Kernel,
+    transpose: Kernel,
 }
 
 impl Kernels {
@@ -101,6 +112,7 @@ impl Kernels {
             finish_residual: step.kernel("finish_residual")?,
             add_parts: step.kernel("add_parts")?,
             apply_update: step.kernel("apply_update")?,
+            transpose: step.kernel("transpose")?,
         })
     }
 }
@@ -144,6 +156,10 @@ struct StructuredCuda {
     factors: DeviceBuffer<f64>,
     values: DeviceBuffer<f64>,
     loops: DeviceBuffer<f64>,
+    /// For lines along i, turned over so that they lie side by side: w, r, tau; areas along i and volumes.
+    turned: DeviceBuffer<f64>,
+    turned_metrics: DeviceBuffer<f64>,
+    flux_shared: usize,
     // Numbers for the host.
     norm_ptr: DeviceBuffer<u32>,
     norm_partials: DeviceBuffer<f64>,
@@ -193,6 +209,11 @@ impl StructuredCuda {
         let loops = DeviceBuffer::uninitialized(stream, if tables.has_closed { 25 * cells } else { 0 })?;
         let kernels = Kernels::new(stream, solver)?;
         kernels.lines.allow_shared(LINE_SHARED)?;
+        let flux_shared = flux_shared(if let Scheme::Scalar(_) = solver.physics.scheme { 7 } else { 5 });
+        kernels.fluxes.allow_shared(flux_shared)?;
+        if let Some(kernel) = &kernels.viscous_fluxes {
+            kernel.allow_shared(VISCOUS_SHARED)?;
+        }
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         let faces = tables.faces.len() / 2;
         let areas: Vec<Vec<f64>> =
@@ -203,7 +224,8 @@ impl StructuredCuda {
         counts[Count::Limited as usize] = 0;
         let chunks = grid.chunks().len() / 2;
         let parts = chunks.min(PARTS);
-        Ok(Self {
+        let turned = if tables.turns.is_empty() { 0 } else { len };
+        let this = Self {
             exchange: ExchangeCuda::new(stream, &solver.exchange)?,
             kernels,
             setup: stream.upload(&setup_record(solver))?,
@@ -227,6 +249,9 @@ impl StructuredCuda {
             factors,
             values,
             loops,
+            turned: buffer(11 * turned)?,
+            turned_metrics: buffer(4 * turned)?,
+            flux_shared,
             norm_ptr: stream.upload(&[0, parts as u32])?,
             norm_partials: buffer(5 * parts)?,
             force_partials: buffer(SUMS * tables.parts.len() / 2)?,
@@ -239,7 +264,31 @@ impl StructuredCuda {
             tables,
             grid,
             stream: stream.clone(),
-        })
+        };
+        this.turn([(&this.area, 3), (&this.volume, 1), (&this.tau, 0)], &this.turned_metrics.slice(), false)?;
+        Ok(this)
+    }
+
+    /// Turns the planes of i and j of some components over into `to`, or back from there.
+    fn turn(
+        &self,
+        plain: [(&DeviceBuffer<f64>, u32); 3],
+        to: &DeviceSlice<'_, f64>,
+        back: bool,
+    ) -> Result<(), GpuError> {
+        let components: u32 = plain.iter().map(|p| p.1).sum();
+        let tiles = self.tables.turns.len() / 4;
+        let launch = self.kernels.transpose.launch(tiles * components as usize, 256).arg(self.total());
+        let mut launch = launch.arg(self.grid.records()).arg(&self.tables.turns);
+        for (_, count) in plain {
+            launch = launch.arg(count);
+        }
+        launch = launch.arg(u32::from(back));
+        for (array, _) in plain {
+            launch = launch.arg(array);
+        }
+        // SAFETY: tiles lie in the blocks with their ghosts; each array has the components named.
+        Ok(unsafe { launch.arg(*to).enqueue(&self.stream) }?)
     }
 
     fn total(&self) -> u64 {
@@ -281,7 +330,8 @@ impl StructuredCuda {
     /// r: the sum of inviscid fluxes out of each cell, those through the boundary among them.
     fn fluxes(&self) -> Result<(), GpuError> {
         let t = &self.tables;
-        let launch = self.kernels.fluxes.launch(t.tiles.len() / 4, 256).arg(self.total());
+        let launch =
+            self.kernels.fluxes.launch(t.tiles.len() / 4, 256).shared(self.flux_shared).arg(self.total());
         let launch = launch.arg(self.grid.records()).arg(&t.tiles).arg(&t.side_ptr).arg(&t.face_of);
         let launch = launch.arg(self.face_count() as u64).arg(&self.boundary_fluxes).arg(&self.w);
         // SAFETY: tiles begin at cells of their blocks; what threads beyond a block's cells read is cut off at its ghosts,
@@ -293,8 +343,14 @@ impl StructuredCuda {
     fn viscous_fluxes(&self) -> Result<(), GpuError> {
         let Some(kernel) = &self.kernels.viscous_fluxes else { return Ok(()) };
         let t = &self.tables;
-        let launch = kernel.launch(t.tiles.len() / 4, 256).arg(self.total()).arg(self.grid.records());
-        let launch = launch.arg(&t.tiles).arg(&t.actives).arg(&t.side_ptr).arg(&t.face_of).arg(&self.w);
+        let launch = kernel.launch(t.tiles.len() / 4, 256).shared(VISCOUS_SHARED).arg(self.total());
+        let launch = launch
+            .arg(self.grid.records())
+            .arg(&t.tiles)
+            .arg(&t.actives)
+            .arg(&t.side_ptr)
+            .arg(&t.face_of)
+            .arg(&self.w);
         let launch = launch.arg(&self.area).arg(&self.volume).arg(&self.setup);
         // SAFETY: as in `fluxes`; the cells on both sides of a face and their neighbors are cells or ghosts.
         Ok(unsafe { launch.arg(&self.r).enqueue(&self.stream) }?)
@@ -350,24 +406,47 @@ impl StructuredCuda {
         Ok(unsafe { launch.enqueue(&self.stream) }?)
     }
 
-    /// Solves the systems of all lines along an axis in place of r.
+    /// Solves the systems of all lines along an axis in place of r. Lines along i are turned over before and after: a warp
+    /// reads the same row of 32 lines.
     fn lines(&self, axis: usize) -> Result<(), GpuError> {
-        let (k, t, total) = (&self.kernels, &self.tables, self.grid.len());
-        let area = self.area.part(3 * axis * total..3 * (axis + 1) * total);
+        let total = self.grid.len();
+        if axis > 0 {
+            let area = self.area.part(3 * axis * total..3 * (axis + 1) * total);
+            let arrays = [self.w.slice(), area, self.tau.slice(), self.volume.slice(), self.r.slice()];
+            return self.solve_lines(axis, self.grid.records(), arrays);
+        }
+        if self.tables.turns.is_empty() {
+            return Ok(());
+        }
+        self.turn([(&self.w, 5), (&self.r, 5), (&self.tau, 1)], &self.turned.slice(), false)?;
+        let part = |from: usize, to: usize| self.turned.part(from * total..to * total);
+        let metrics = [0..3 * total, 3 * total..4 * total].map(|range| self.turned_metrics.part(range));
+        let arrays = [part(0, 5), metrics[0], part(10, 11), metrics[1], part(5, 10)];
+        self.solve_lines(axis, &self.tables.turned_records, arrays)?;
+        self.turn([(&self.r, 5), (&self.w, 0), (&self.tau, 0)], &part(5, 10), true)
+    }
+
+    /// The systems along an axis: state, areas along it, tau, volume, right-hand sides and solutions.
+    fn solve_lines(
+        &self,
+        axis: usize,
+        records: &DeviceBuffer<u32>,
+        [w, area, tau, volume, r]: [DeviceSlice<'_, f64>; 5],
+    ) -> Result<(), GpuError> {
+        let (k, t, total) = (&self.kernels, &self.tables, self.total());
         let groups = &t.lines[axis];
         // SAFETY: groups begin at lines of their blocks; scratch has the numbers of each cell; lines are different cells.
         unsafe {
             let open = k.lines.launch(groups.open.len() / 2, LINE_THREADS).shared(LINE_SHARED);
-            let open = open.arg(total as u64).arg(axis as u32).arg(self.grid.records()).arg(&groups.open);
+            let open = open.arg(total).arg(axis as u32).arg(records).arg(&groups.open);
             let open = open.arg(&t.side_ptr).arg(&t.face_of).arg(self.face_count() as u64);
-            let open = open.arg(&self.jacobians).arg(&self.w).arg(area).arg(&self.tau).arg(&self.volume);
-            let open = open.arg(&self.setup).arg(&self.r).arg(&self.factors).arg(&self.values);
+            let open = open.arg(&self.jacobians).arg(w).arg(area).arg(tau).arg(volume);
+            let open = open.arg(&self.setup).arg(r).arg(&self.factors).arg(&self.values);
             open.arg(self.count(Count::BadLine)).enqueue(&self.stream)?;
             let closed = k.closed_lines.launch(groups.closed.len() / 2, LINES);
-            let closed = closed.arg(total as u64).arg(axis as u32).arg(self.grid.records());
-            let closed = closed.arg(&groups.closed).arg(&self.w).arg(area).arg(&self.tau);
-            let closed = closed.arg(&self.volume).arg(&self.setup).arg(&self.r).arg(&self.factors);
-            let closed = closed.arg(&self.values).arg(&self.loops);
+            let closed = closed.arg(total).arg(axis as u32).arg(records).arg(&groups.closed).arg(w);
+            let closed = closed.arg(area).arg(tau).arg(volume).arg(&self.setup).arg(r);
+            let closed = closed.arg(&self.factors).arg(&self.values).arg(&self.loops);
             closed.arg(self.count(Count::BadLine)).enqueue(&self.stream)?;
         }
         Ok(())
@@ -491,6 +570,8 @@ impl Accelerator for StructuredCuda {
             &self.factors,
             &self.values,
             &self.loops,
+            &self.turned,
+            &self.turned_metrics,
         ];
         let levels = self.levels.iter().flatten().map(DeviceBuffer::bytes).sum::<usize>();
         arrays.iter().map(|b| b.bytes()).sum::<usize>() + levels + self.exchange.bytes()

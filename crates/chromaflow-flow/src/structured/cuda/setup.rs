@@ -5,7 +5,7 @@ use super::super::{StructuredSolver, ViscousTerms};
 use crate::bc::Inlet;
 use crate::config::Boundary;
 use crate::gas::ViscosityLaw;
-use crate::grid::{GridCuda, Side};
+use crate::grid::{GHOSTS, GridCuda, Side};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
 use std::ops::Range;
@@ -67,6 +67,9 @@ pub(super) struct Tables {
     pub actives: DeviceBuffer<u32>,
     pub tiles: DeviceBuffer<u32>,
     pub lines: [LineGroups; 3],
+    /// Tiles of planes that are turned over for lines along i, and the blocks with their strides turned.
+    pub turns: DeviceBuffer<u32>,
+    pub turned_records: DeviceBuffer<u32>,
     pub has_closed: bool,
     /// Conditions and places of the patches.
     pub patches: DeviceBuffer<f64>,
@@ -106,6 +109,9 @@ impl Tables {
             actives: stream.upload(&actives)?,
             tiles: stream.upload(&tiles(solver))?,
             lines: [upload(i)?, upload(j)?, upload(k)?],
+            turns: stream.upload(&turns(solver))?,
+            turned_records: stream
+                .upload(&grid.records_with(|c| [c.count[1] + 2 * GHOSTS, 1, c.stride[2]]))?,
             has_closed,
             patches: stream.upload(&patches)?,
             sides: stream.upload(&sides)?,
@@ -278,6 +284,22 @@ fn tiles(solver: &StructuredSolver) -> Vec<u32> {
         for k in (0..nk).step_by(PLANES) {
             for j in (0..nj).step_by(TILE[1]) {
                 for i in (0..ni).step_by(TILE[0]) {
+                    tiles.extend([b, i, j, k].map(|n| n as u32));
+                }
+            }
+        }
+    }
+    tiles
+}
+
+/// Tiles {block, i, j, plane} of planes to be turned over, counted with ghosts.
+fn turns(solver: &StructuredSolver) -> Vec<u32> {
+    let mut tiles = Vec::new();
+    for (b, block) in solver.blocks.iter().enumerate().filter(|(_, block)| block.active[0]) {
+        let [ni, nj, nk] = block.cells.count;
+        for k in GHOSTS..nk + GHOSTS {
+            for j in (0..nj + 2 * GHOSTS).step_by(32) {
+                for i in (0..ni + 2 * GHOSTS).step_by(32) {
                     tiles.extend([b, i, j, k].map(|n| n as u32));
                 }
             }

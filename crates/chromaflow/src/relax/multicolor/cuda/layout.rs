@@ -8,7 +8,7 @@ use std::ops::Range;
 /// A chunk of rows that are stored together, padded to the longest of them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-pub struct Chunk {
+pub(super) struct Chunk {
     /// Slots of all chunks before this one.
     pub slot: u32,
     /// Slots: blocks of the longest row.
