@@ -2,6 +2,7 @@
 
 use crate::context::{Context, ensure_writable};
 use crate::error::{CliError, CliResult, Done};
+use chromaflow::factor::block_ilu::Fill;
 use chromaflow::files::{AtomicFile, FileError};
 use chromaflow::gpu::GpuError;
 use chromaflow::krylov::Solve;
@@ -36,7 +37,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     known_solution: Option<PathBuf>,
     /// How to solve: multicolor, jacobi, ilu0, gmres or bicgstab
-    #[arg(long, default_value = "gmres", value_parser = Method::from_str)]
+    #[arg(long, default_value = "gmres", value_parser = parse_method)]
     method: Method,
     /// Preconditioner of gmres and bicgstab: multicolor, jacobi, ilu0 or none
     #[arg(long, default_value = "multicolor", value_parser = parse_preconditioner)]
@@ -68,9 +69,14 @@ pub struct Args {
     /// Factor on every change within a sweep
     #[arg(long, default_value_t = 1.0)]
     damping: f64,
-    /// Order of the rows before coloring: rcm (reverse Cuthill-McKee) or natural (as in the file)
-    #[arg(long, default_value = "rcm", value_parser = ["rcm", "natural"])]
+    /// Order of the rows before coloring: rcm (reverse Cuthill-McKee) or natural (as in the file); multicolor: block ILU,
+    /// too, takes the rows color by color (after rcm)
+    #[arg(long, default_value = "rcm", value_parser = ["rcm", "natural", "multicolor"])]
     order: String,
+    /// Blocks that the factors of block ILU have: level of fill 0 (those of the matrix), 1, 2, ..., or diagonal (those of
+    /// the matrix, only diagonal ones change: DILU)
+    #[arg(long, value_name = "K|diagonal", default_value = "0", value_parser = Fill::from_str)]
+    fill: Fill,
     /// Order of the coloring: natural, largest-first, smallest-last, or parallel
     #[arg(long, value_name = "ORDER", default_value = "natural", value_parser = parse_coloring)]
     coloring: ColoringMethod,
@@ -83,6 +89,10 @@ pub struct Args {
     /// Write the relative residual of every iteration to FILE (CSV)
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
+}
+
+fn parse_method(s: &str) -> Result<Method, String> {
+    if s == "ilu" { Ok(Method::Ilu0) } else { s.parse() }
 }
 
 fn parse_preconditioner(s: &str) -> Result<PreconditionerKind, String> {
@@ -168,6 +178,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         "method": options.method.name(),
         "preconditioner": options.preconditioner.name(),
         "policy": options.policy.name(),
+        "fill": options.fill.to_string(),
         "sweeps": options.sweeps,
         "tolerance": options.tolerance,
         "colors": order.colors,
@@ -258,7 +269,7 @@ impl Args {
         let alone = matches!(self.method, Method::Multicolor | Method::Jacobi | Method::Ilu0);
         let tolerance = self.tol.unwrap_or(if alone { 0.0 } else { default.tolerance });
         let mut plan = default.plan;
-        plan.rcm = self.order == "rcm";
+        plan.rcm = self.order != "natural";
         plan.coloring = self.coloring;
         plan.balance = self.balance;
         SolverOptions {
@@ -266,6 +277,8 @@ impl Args {
             preconditioner: self.precond,
             policy: self.policy,
             plan,
+            fill: self.fill,
+            colored: self.order == "multicolor",
             sweeps: self.sweeps.unwrap_or(if alone { 15 } else { default.sweeps }),
             direction: self.direction,
             damping: self.damping,
@@ -373,10 +386,14 @@ fn say_setup(order: &PlanReport, options: &SolverOptions, set: &SetReport) {
     if order.colors > 1 {
         println!("             {} colors of {} to {} rows", order.colors, order.smallest, order.largest);
     }
+    let ilu = match options.fill {
+        Fill::Level(k) => format!(", block ILU({k})"),
+        Fill::DiagonalOnly => ", block DILU".to_owned(),
+    };
     let sweeps = match (options.method, options.preconditioner) {
-        (Method::Multicolor | Method::Jacobi | Method::Ilu0, _) => String::new(),
+        (Method::Multicolor | Method::Jacobi, _) => String::new(),
+        (Method::Ilu0, _) | (_, PreconditionerKind::Ilu) => format!("{ilu} ({})", options.policy),
         (_, PreconditionerKind::None) => ", no preconditioner".to_owned(),
-        (_, PreconditionerKind::Ilu) => ", block ILU(0)".to_owned(),
         (_, kind) => format!(", {} {kind} sweeps ({})", options.sweeps, options.policy),
     };
     println!("method:      {}{sweeps}", options.method);

@@ -93,6 +93,56 @@ fn a_solve_reports_and_writes() {
 }
 
 #[test]
+fn block_ilu_in_every_order_with_every_fill() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let team = chromaflow::Team::new(1);
+    let (mut x, n) = (Vec::new(), 400_usize);
+    // A grid of 20 x 20 cells, each coupled to its four neighbors.
+    let (mut row_ptr, mut col_idx, mut values) = (vec![0], Vec::new(), Vec::new());
+    for i in 0..n {
+        let (r, c) = (i / 20, i % 20);
+        let neighbors = [
+            (r > 0, i.wrapping_sub(20)),
+            (c > 0, i.wrapping_sub(1)),
+            (true, i),
+            (c < 19, i + 1),
+            (r < 19, i + 20),
+        ];
+        for (_, j) in neighbors.into_iter().filter(|&(inside, _)| inside) {
+            col_idx.push(j as u32);
+            values.push(if i == j { 4.0 + (i as f64).sin() / 2.0 } else { -1.0 });
+        }
+        row_ptr.push(col_idx.len() as u32);
+        x.push(1.0);
+    }
+    let pattern = chromaflow::BlockPattern::new(n, row_ptr, col_idx).unwrap();
+    let a = chromaflow::BlockCsr::new(pattern, 1, values).unwrap();
+    let mut b = vec![0.0; n];
+    a.multiply(&team, &x, &mut b);
+    write_matrix(&at.join("a.petsc"), &a, Some(&b)).unwrap();
+    let count = |args: &str| {
+        let run = solve(at, &format!("a.petsc --policy d --tol 1e-10 {args}"));
+        assert_eq!((run.status, &run.json["outcome"]), (0, &"converged".into()), "{args}: {}", run.error);
+        assert!((run.json["solution_norm"].as_f64().unwrap() - 20.0).abs() < 1e-7, "{args}");
+        run.json["iterations"].as_u64().unwrap()
+    };
+    for order in ["natural", "rcm", "multicolor"] {
+        let fill = |fill: &str| count(&format!("--precond ilu0 --order {order} --fill {fill}"));
+        let counts = [fill("diagonal"), fill("0"), fill("1"), fill("4"), fill("400")];
+        assert!(counts.is_sorted_by(|a, b| a >= b), "{order}: {counts:?}");
+        assert_eq!(counts[4], 1, "{order}: with all its fill it is LU");
+        assert!(
+            count(&format!("--method ilu0 --order {order}"))
+                > count(&format!("--method ilu0 --order {order} --fill 2"))
+        );
+        let fixed = solve(at, &format!("a.petsc --method ilu0 --sweeps 3 --order {order}"));
+        assert_eq!((fixed.status, &fixed.json["iterations"]), (0, &3.into()), "{order}");
+    }
+    assert!(count("--precond ilu0 --order multicolor") > count("--precond ilu0 --order natural"));
+}
+
+#[test]
 fn short_outcomes_are_status_1() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
@@ -132,6 +182,7 @@ fn bad_input_is_status_2_and_an_unwritable_folder_3() {
         ("missing.mtx", "missing.mtx"),
         ("fine.mtx --method magic", "multicolor, jacobi, ilu0, gmres, bicgstab"),
         ("fine.mtx --damping 3", "damping is 3"),
+        ("fine.mtx --fill much", "a level (0, 1, 2, ...) or diagonal"),
     ] {
         let run = solve(at, args);
         assert_eq!(run.status, 2, "{args}: {}", run.error);

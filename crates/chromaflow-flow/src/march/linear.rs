@@ -72,8 +72,7 @@ impl LinearSolver {
                 Inverse::Relaxation(Box::new(Smoother::Jacobi(jacobi.map_err(|e| fault(&e))?)))
             }
             PreconditionerKind::Ilu => {
-                let storage =
-                    if implicit.policy == Policy::D { FactorStorage::F64 } else { FactorStorage::F32 };
+                let storage = FactorStorage::of(implicit.policy);
                 let options = BlockIluOptions { storage, ..Default::default() };
                 let ilu = BlockIlu::new(&pattern, nb, options, team).map_err(|e| fault(&e))?;
                 Inverse::Ilu(Box::new(ilu))

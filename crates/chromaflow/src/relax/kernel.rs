@@ -93,7 +93,7 @@ pub(crate) enum Unscale<'a> {
 
 impl Unscale<'_> {
     #[inline(always)]
-    fn of(self, row: usize) -> f64 {
+    pub(crate) fn of(self, row: usize) -> f64 {
         match self {
             Unscale::One => 1.0,
             Unscale::All(factor) => factor,
@@ -212,7 +212,7 @@ impl<V: Load<T>, T> Loader<V, T> for Direct {
     }
 }
 /// To f64.
-struct ToDouble<S>(std::marker::PhantomData<S>);
+pub(crate) struct ToDouble<S>(std::marker::PhantomData<S>);
 impl<S: Simd, T: Stored> Loader<S::F64, T> for ToDouble<S> {
     #[inline(always)]
     unsafe fn load(from: *const T) -> S::F64 {
@@ -429,7 +429,7 @@ impl<T: Stored, Z: Size> Kernel for MultiplyRows<'_, T, Z> {
 
 /// `out = sum over the blocks of a row of O_ij x_j`, whole vectors of it.
 #[inline(always)]
-unsafe fn row_product<V: Vector, T, Z: Size, L: Loader<V, T>>(
+pub(crate) unsafe fn row_product<V: Vector, T, Z: Size, L: Loader<V, T>>(
     off: &Off<'_, T>,
     size: Z,
     row: usize,
@@ -453,7 +453,12 @@ unsafe fn row_product<V: Vector, T, Z: Size, L: Loader<V, T>>(
 
 /// `out = A x` for one diagonal block.
 #[inline(always)]
-unsafe fn block_product<S: Simd, Z: Size>(size: Z, block: *const f64, x: *const f64, out: *mut f64) {
+pub(crate) unsafe fn block_product<S: Simd, Z: Size>(
+    size: Z,
+    block: *const f64,
+    x: *const f64,
+    out: *mut f64,
+) {
     columns::<S::F64, f64, Direct>(size.get(), block, &[0], x, out, 0);
 }
 

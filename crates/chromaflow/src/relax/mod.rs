@@ -20,7 +20,8 @@ pub(crate) use diagonal::SharedMut;
 pub use diagonal::{DiagonalForm, FactorReport};
 pub use jacobi::Jacobi;
 pub(crate) use kernel::{
-    Diagonal, Direct, Off, ProductData, Unscale, columns, multiply_rows, prefetch_block,
+    Diagonal, Direct, Off, ProductData, Stored, ToDouble, Unscale, block_product, columns, multiply_rows,
+    prefetch_block, row_product,
 };
 pub use multicolor::Multicolor;
 #[cfg(feature = "cuda")]

@@ -8,6 +8,8 @@ mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub(crate) use portable::narrow as narrow_to_f16;
+
 use bytemuck::Zeroable;
 use chromaflow_device::Isa;
 use std::ops::{Add, Mul};

@@ -82,9 +82,8 @@ impl Machine {
             PreconditionerKind::Ilu => {
                 // Factoring starts from f64 values; the policy decides how factors are stored.
                 let matrix = Jacobian::from_csr(matrix, Policy::D)?;
-                let storage =
-                    if options.policy == Policy::D { FactorStorage::F64 } else { FactorStorage::F32 };
-                let setup = BlockIluOptions { storage, ..Default::default() };
+                let storage = FactorStorage::of(options.policy);
+                let setup = BlockIluOptions { fill: options.fill, storage, ..Default::default() };
                 Inverse::Ilu { ilu: BlockIlu::new(matrix.pattern(), nb, setup, team)?, matrix }
             }
         };

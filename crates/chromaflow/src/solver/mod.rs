@@ -270,8 +270,7 @@ impl Solver {
     pub fn set_options(&mut self, options: SolverOptions) -> Result<(), SolverError> {
         options.check().map_err(SolverError::Options)?;
         if !options.same_setup(&self.options) {
-            let what =
-                "method, preconditioner, policy, diagonal form and order are fixed when a Solver is made";
+            let what = "method, preconditioner, policy, diagonal form, fill and order are fixed when a Solver is made";
             return Err(SolverError::Options(what.to_owned()));
         }
         self.machine.retune(&options);

@@ -1,6 +1,7 @@
 //! Choices made at run time.
 
 use crate::Policy;
+use crate::factor::block_ilu::Fill;
 use crate::order::{ColoringMethod, PlanOptions};
 use crate::relax::{DiagonalForm, Direction};
 use crate::sparse::HalfScale;
@@ -43,7 +44,7 @@ pub enum Method {
     Multicolor,
     /// Block Jacobi sweeps alone.
     Jacobi,
-    /// Corrections by block ILU(0) alone, x <- x + M (b - A x).
+    /// Corrections by block ILU alone, x <- x + M (b - A x).
     Ilu0,
     /// Restarted flexible GMRES around a preconditioner.
     #[default]
@@ -61,8 +62,8 @@ pub enum PreconditionerKind {
     Multicolor,
     /// Block Jacobi sweeps from zero.
     Jacobi,
-    /// Block ILU(0): for matrices whose couplings are too strong for point-implicit sweeps. Best without multicolor
-    /// order, which the solver then leaves out. Policy `d` keeps its factors in f64, the others in f32.
+    /// Block ILU, of [`SolverOptions::fill`]: for matrices whose couplings are too strong for point-implicit sweeps. Policy
+    /// `d` keeps its factors in f64, `ds` in f32, `dsh` in scaled f16.
     Ilu,
     /// Nothing.
     None,
@@ -85,8 +86,13 @@ pub struct SolverOptions {
     pub half_scale: HalfScale,
     /// How diagonal blocks are kept.
     pub diagonal: DiagonalForm,
-    /// The order of the rows. Methods without multicolor sweeps do not color.
+    /// The order of the rows. Methods without multicolor sweeps do not color; block ILU does where `colored` says so.
     pub plan: PlanOptions,
+    /// Which blocks the factors of block ILU have.
+    pub fill: Fill,
+    /// Whether block ILU takes the rows color by color: as few levels as there are colors, at the price of more
+    /// iterations.
+    pub colored: bool,
     /// Sweeps of each application of the preconditioner; of a relaxation alone, the sweeps to do where there is no
     /// tolerance.
     pub sweeps: usize,
@@ -124,6 +130,8 @@ impl Default for SolverOptions {
             half_scale: HalfScale::Global,
             diagonal: DiagonalForm::Inverse,
             plan: PlanOptions::default(),
+            fill: Fill::default(),
+            colored: false,
             sweeps: 1,
             direction: Direction::Forward,
             damping: 1.0,
@@ -154,18 +162,28 @@ impl SolverOptions {
         }
     }
 
-    /// Colors only where they are swept.
+    /// Whether the rows are taken color by color.
+    fn in_colors(&self) -> bool {
+        match self.relaxation() {
+            PreconditionerKind::Multicolor => true,
+            PreconditionerKind::Ilu => self.colored,
+            PreconditionerKind::Jacobi | PreconditionerKind::None => false,
+        }
+    }
+
+    /// Colors only where they are used.
     pub(super) fn effective_plan(&self) -> PlanOptions {
-        if self.relaxation() == PreconditionerKind::Multicolor {
+        if self.in_colors() {
             return self.plan;
         }
         PlanOptions { coloring: ColoringMethod::None, ..self.plan }
     }
 
     pub(super) fn check(&self) -> Result<(), String> {
-        let multicolor = self.relaxation() == PreconditionerKind::Multicolor;
-        if multicolor && self.plan.coloring == ColoringMethod::None {
-            return Err("multicolor sweeps need a coloring: choose one, or the jacobi method".into());
+        if self.in_colors() && self.plan.coloring == ColoringMethod::None {
+            return Err(
+                "rows in the order of colors need a coloring: choose one, or the jacobi method".into()
+            );
         }
         if !(self.damping > 0.0 && self.damping <= 2.0) {
             return Err(format!("damping is {}: expected a value above 0 and up to 2", self.damping));
@@ -180,14 +198,9 @@ impl SolverOptions {
     }
 
     pub(super) fn same_setup(&self, other: &Self) -> bool {
-        (self.method, self.preconditioner, self.policy, self.half_scale, self.diagonal, self.plan)
-            == (
-                other.method,
-                other.preconditioner,
-                other.policy,
-                other.half_scale,
-                other.diagonal,
-                other.plan,
-            )
+        let setup = |o: &Self| {
+            (o.method, o.preconditioner, o.policy, o.half_scale, o.diagonal, o.plan, o.fill, o.colored)
+        };
+        setup(self) == setup(other)
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::factor::block_ilu::Fill;
 use crate::order::{ColoringMethod, PlanOptions, VertexOrder};
 use crate::relax::{DiagonalForm, Direction};
 use chromaflow_testkit as testkit;
@@ -75,6 +76,48 @@ fn every_choice_finds_the_dense_solution_in_the_callers_order() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn block_ilu_solves_with_any_fill_in_any_order_of_the_rows() {
+    let (rows, nb) = (200, 3);
+    let (row_ptr, col_idx, values) = sample(rows, nb);
+    let b = wave(rows * nb);
+    let exact = testkit::dense_solve(&dense(&row_ptr, &col_idx, nb, &values), &b).unwrap();
+    let team = Arc::new(Team::new(2));
+    for (rcm, colored) in [(false, false), (true, false), (true, true)] {
+        let mut most = usize::MAX;
+        for fill in
+            [Fill::DiagonalOnly, Fill::Level(0), Fill::Level(1), Fill::Level(2), Fill::Level(rows as u32)]
+        {
+            for method in [Method::Gmres, Method::Ilu0] {
+                let options = SolverOptions {
+                    method,
+                    preconditioner: PreconditionerKind::Ilu,
+                    policy: Policy::D,
+                    plan: PlanOptions { rcm, ..PlanOptions::default() },
+                    fill,
+                    colored,
+                    tolerance: 1e-12,
+                    ..SolverOptions::default()
+                };
+                let mut solver =
+                    Solver::new(Arc::clone(&team), IndexBase::One, &row_ptr, &col_idx, nb, options).unwrap();
+                assert_eq!(solver.order().colors > 1, colored);
+                solver.set_values(&values, BlockLayout::ColumnMajor).unwrap();
+                let mut x = vec![0.0; b.len()];
+                let solve = solver.solve(&b, &mut x).unwrap();
+                let what = format!("{method}, fill {fill}, rcm {rcm}, colored {colored}");
+                assert_eq!(solve.outcome, Outcome::Converged, "{what}");
+                assert!(largest_error(&x, &exact) < 1e-10, "{what}: {}", largest_error(&x, &exact));
+                if method == Method::Gmres {
+                    assert!(solve.iterations <= most, "{what}: {} after {most}", solve.iterations);
+                    most = solve.iterations;
+                }
+            }
+        }
+        assert!(most <= 2, "a factorization with all its fill is exact, but took {most} iterations");
     }
 }
 

@@ -243,7 +243,7 @@ fn in_ranges(member: &Member<'_>, len: usize, range: &mut impl FnMut(Range<usize
 }
 
 /// The smallest power of two that brings `largest` into the range of f16 when divided by it.
-fn power_of_two(largest: f32) -> f32 {
+pub(crate) fn power_of_two(largest: f32) -> f32 {
     if largest == 0.0 {
         return 1.0;
     }

@@ -9,6 +9,7 @@ mod multiply;
 mod pattern;
 mod product;
 
+pub(crate) use self::half::power_of_two;
 pub use self::half::{HalfReport, HalfScale, NotSingle};
 pub use assemble::OffRow;
 pub use csr::BlockCsr;

@@ -168,7 +168,7 @@ impl Bench<'_> {
 
     fn reference(&self) -> [Record; 2] {
         let Problem { jac, b, .. } = &self.problem;
-        let factored = || reference::factor(jac, Fill::Zero, 0.0).expect("diagonally dominant");
+        let factored = || reference::factor(jac, Fill::Level(0), 0.0).expect("diagonally dominant");
         let mut factors = factored();
         let factor = Timing::of(self.budget, 3, || factors = factored());
         let mut x = Vec::new();
@@ -258,10 +258,8 @@ impl Bench<'_> {
 
     fn general(&self, ctx: &Context) -> [Record; 2] {
         let Problem { jac, b, .. } = &self.problem;
-        let (storage, bytes) = match self.policy {
-            Policy::D => (FactorStorage::F64, 8.0),
-            _ => (FactorStorage::F32, 4.0),
-        };
+        let storage = FactorStorage::of(self.policy);
+        let bytes = self.policy.off_bytes() as f64;
         let options = BlockIluOptions { storage, ..BlockIluOptions::default() };
         let make = |jac: &Jacobian| BlockIlu::new(jac.pattern(), jac.nb(), options, ctx.team());
         let mut ilu = make(jac).expect("a square pattern");

@@ -1,139 +1,55 @@
-#![allow(unsafe_code)]
+#![allow(unsafe_code, unsafe_op_in_unsafe_fn)]
 //! The tuned loops: rows in the order of a schedule, block columns in SIMD lanes.
 //!
-//! A column of `nb` values is worked on as `ld` lanes, `ld` the next vector width: scratch blocks are padded to `ld`,
-//! stored blocks are not, so their loads run over into the next column (the last one into the buffer's tail) and the
-//! lanes past `nb` hold values that nobody uses.
+//! The row at hand is kept with its columns padded to whole vectors. Stored blocks are not padded: loads of their
+//! columns run over into the next column (the last one into the buffer's tail), and the lanes past a block hold values
+//! that nobody uses. Blocks whose columns fit a vector stay in registers; larger ones are multiplied in tiles of up to
+//! two vectors by four columns.
+//!
+//! SAFETY of this file: the callers promise that the machine has the instruction set, that the rows at the positions
+//! given are this thread's alone, and that rows they depend on are finished. All blocks lie in
+//! [`Buffer`](chromaflow_device::Buffer)s, which may be read one vector past their end.
 
 use super::gauss_jordan::{Inverted, invert};
-use super::{Fill, Triangle};
-use crate::sparse::BlockPattern;
-use chromaflow_device::{Isa, SharedSlice};
+use super::registers::{COLUMNS, invert_columns};
+use super::triangle::{Triangle, ValuesMut};
+use crate::relax::{Off, SharedMut, Stored, ToDouble, Unscale, block_product, prefetch_block, row_product};
+use crate::rim::{Size, with_size};
+use crate::simd::{Kernel, Simd, Vector, Wide, dispatch};
+use crate::sparse::{BlockPattern, OffDiagonal};
+use chromaflow_device::{Buffer, Isa};
 use std::ops::Range;
-
-/// A precision in which factors are stored; sums are f64.
-pub(super) trait Stored: bytemuck::Pod + Send + Sync {
-    fn wide(self) -> f64;
-    fn narrow(x: f64) -> Self;
-}
-
-impl Stored for f64 {
-    #[inline(always)]
-    fn wide(self) -> f64 {
-        self
-    }
-    #[inline(always)]
-    fn narrow(x: f64) -> Self {
-        x
-    }
-}
-
-impl Stored for f32 {
-    #[inline(always)]
-    fn wide(self) -> f64 {
-        f64::from(self)
-    }
-    #[inline(always)]
-    fn narrow(x: f64) -> Self {
-        x as f32
-    }
-}
-
-#[inline(always)]
-fn fma<const FMA: bool>(a: f64, b: f64, c: f64) -> f64 {
-    if FMA { a.mul_add(b, c) } else { a * b + c }
-}
-
-/// A block size, known to the compiler or not.
-trait Size: Copy {
-    type Lanes: AsRef<[f64]> + AsMut<[f64]> + Copy;
-    fn nb(self) -> usize;
-    fn ld(self) -> usize;
-    fn zero(self) -> Self::Lanes;
-    /// acc += column * x over all `ld` lanes.
-    ///
-    /// # Safety
-    /// `column` is readable for `ld` values.
-    unsafe fn add_column<T: Stored, const FMA: bool>(self, acc: &mut Self::Lanes, column: *const T, x: f64);
-}
-
-#[derive(Clone, Copy)]
-struct Fixed<const NB: usize, const LD: usize>;
-
-impl<const NB: usize, const LD: usize> Size for Fixed<NB, LD> {
-    type Lanes = [f64; LD];
-    #[inline(always)]
-    fn nb(self) -> usize {
-        NB
-    }
-    #[inline(always)]
-    fn ld(self) -> usize {
-        LD
-    }
-    #[inline(always)]
-    fn zero(self) -> [f64; LD] {
-        [0.0; LD]
-    }
-    #[inline(always)]
-    unsafe fn add_column<T: Stored, const FMA: bool>(self, acc: &mut [f64; LD], column: *const T, x: f64) {
-        // SAFETY: readable for LD values (the caller's promise).
-        let column = unsafe { column.cast::<[T; LD]>().read_unaligned() };
-        for (a, v) in acc.iter_mut().zip(column) {
-            *a = fma::<FMA>(v.wide(), x, *a);
-        }
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Dynamic(usize);
-
-impl Size for Dynamic {
-    type Lanes = [f64; crate::MAX_NB];
-    #[inline(always)]
-    fn nb(self) -> usize {
-        self.0
-    }
-    #[inline(always)]
-    fn ld(self) -> usize {
-        self.0.next_multiple_of(8)
-    }
-    #[inline(always)]
-    fn zero(self) -> Self::Lanes {
-        [0.0; crate::MAX_NB]
-    }
-    #[inline(always)]
-    unsafe fn add_column<T: Stored, const FMA: bool>(self, acc: &mut Self::Lanes, column: *const T, x: f64) {
-        for (i, part) in acc[..self.ld()].chunks_exact_mut(8).enumerate() {
-            // SAFETY: readable for ld values (the caller's promise), 8 i + 8 <= ld.
-            let values = unsafe { column.add(8 * i).cast::<[T; 8]>().read_unaligned() };
-            for (a, v) in part.iter_mut().zip(values) {
-                *a = fma::<FMA>(v.wide(), x, *a);
-            }
-        }
-    }
-}
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What a factorization reads and writes. A row is written by one thread; rows of an earlier level are read by all.
-pub(super) struct FactorTask<'a, S, T> {
+pub(super) struct FactorTask<'a> {
+    /// Of the matrix.
     pub pattern: &'a BlockPattern,
-    pub off: &'a [S],
-    pub diag: &'a [f64],
-    pub lower: &'a Triangle<T>,
-    pub upper: &'a Triangle<T>,
-    pub lower_values: SharedSlice<'a, T>,
-    pub upper_values: SharedSlice<'a, T>,
-    pub inv_diag: SharedSlice<'a, f64>,
-    pub fill: Fill,
+    pub off: &'a OffDiagonal,
+    pub diag: &'a Buffer<f64>,
+    /// Of the factors.
+    pub filled: &'a BlockPattern,
+    pub lower: &'a Triangle,
+    pub upper: &'a Triangle,
+    pub lower_values: ValuesMut,
+    pub upper_values: ValuesMut,
+    pub inv_diag: SharedMut<f64>,
+    pub diagonal_only: bool,
     pub guard: bool,
     pub shift: f64,
+    /// The first row whose diagonal block is singular. Rows after it are left out: which one is found does not depend on
+    /// who comes first.
+    pub singular: AtomicU32,
 }
 
 /// A thread's own memory.
 pub(super) struct Scratch {
     /// The row being factored: its off-diagonal blocks, then its diagonal block, padded.
-    row: Vec<f64>,
-    /// A_ik D_k^-1, padded.
-    product: Vec<f64>,
+    row: Buffer<f64>,
+    /// - A_ik D_k^-1, padded.
+    product: Buffer<f64>,
+    /// U_kj in f64, where it is stored in less.
+    wide: Buffer<f64>,
     copy: Vec<f64>,
     /// Where each column stands in `row`; `NONE` elsewhere.
     slot: Vec<u32>,
@@ -145,15 +61,21 @@ pub(super) struct Scratch {
 
 const NONE: u32 = u32::MAX;
 
+/// Columns of a block in [`Scratch`] are this far apart.
+fn padded(nb: usize) -> usize {
+    nb.next_multiple_of(8)
+}
+
 impl Scratch {
-    pub fn new(pattern: &BlockPattern, nb: usize) -> Self {
-        let longest = (0..pattern.rows()).map(|i| pattern.range(i).len()).max().unwrap_or(0);
-        let padded = nb * nb.next_multiple_of(8); // no size has more lanes
+    pub fn new(filled: &BlockPattern, nb: usize) -> Self {
+        let longest = (0..filled.rows()).map(|i| filled.range(i).len()).max().unwrap_or(0);
+        let block = nb * padded(nb);
         Self {
-            row: vec![0.0; (longest + 1) * padded],
-            product: vec![0.0; padded],
-            copy: Vec::with_capacity(padded),
-            slot: vec![NONE; pattern.rows()],
+            row: Buffer::zeroed((longest + 1) * block),
+            product: Buffer::zeroed(block),
+            wide: Buffer::zeroed(block),
+            copy: Vec::with_capacity(block),
+            slot: vec![NONE; filled.rows()],
             pivoted: Vec::new(),
             shifted: 0.0,
         }
@@ -162,262 +84,389 @@ impl Scratch {
 
 /// Factors the rows at `positions` of the lower schedule, one after the other.
 ///
-/// # Errors
-/// The first row whose diagonal block is singular.
-#[inline(always)]
-fn factor_rows<Z: Size, S: Stored, T: Stored, const FMA: bool>(
-    z: Z,
-    task: &FactorTask<'_, S, T>,
+/// # Safety
+/// As this file says.
+pub(super) unsafe fn factor(
+    isa: Isa,
+    nb: usize,
+    task: &FactorTask<'_>,
     positions: Range<usize>,
     scratch: &mut Scratch,
-) -> Result<(), u32> {
-    let (nb, ld) = (z.nb(), z.ld());
-    let (q, padded) = (nb * nb, nb * ld);
-    let p = task.pattern;
-    for position in positions {
-        let i = task.lower.rows[position] as usize;
-        let columns = p.columns(i);
-        let count = columns.len();
-        let row = &mut scratch.row[..(count + 1) * padded];
-        let unpack = |to: &mut [f64], from: &[S]| {
-            for (to, from) in to.chunks_exact_mut(ld).zip(from.chunks_exact(nb)) {
-                for (to, from) in to.iter_mut().zip(from) {
-                    *to = from.wide();
-                }
-            }
-        };
-        let start = p.range(i).start;
-        for (s, block) in row.chunks_exact_mut(padded).take(count).enumerate() {
-            unpack(block, &task.off[(start + s) * q..(start + s + 1) * q]);
-            scratch.slot[columns[s] as usize] = s as u32;
-        }
-        scratch.slot[i] = count as u32;
-        let diag = &mut row[count * padded..];
-        for (to, from) in diag.chunks_exact_mut(ld).zip(task.diag[i * q..(i + 1) * q].chunks_exact(nb)) {
-            to[..nb].copy_from_slice(from);
-        }
-        scratch.shifted = scratch.shifted.max(super::add_shift(diag, nb, ld, task.shift));
+) {
+    with_size!(few: isa, nb, size => dispatch(isa, FactorRows { size, task, positions, scratch }));
+}
 
-        let below = columns.partition_point(|&c| (c as usize) < i);
-        for (s, &k) in columns[..below].iter().enumerate() {
-            let k = k as usize;
-            // SAFETY: row k is of an earlier level (or position): written before, by nobody now.
-            let inv = unsafe { task.inv_diag.read(k * q..(k + 1) * q) };
-            let block = &mut row[s * padded..(s + 1) * padded];
-            for (product, inv) in scratch.product.chunks_exact_mut(ld).zip(inv.chunks_exact(nb)) {
-                let mut acc = z.zero();
-                for (column, &x) in block.chunks_exact(ld).zip(inv) {
-                    // SAFETY: a padded column has ld values.
-                    unsafe { z.add_column::<f64, FMA>(&mut acc, column.as_ptr(), x) };
-                }
-                product.copy_from_slice(&acc.as_ref()[..ld]);
+struct FactorRows<'a, Z> {
+    size: Z,
+    task: &'a FactorTask<'a>,
+    positions: Range<usize>,
+    scratch: &'a mut Scratch,
+}
+
+impl<Z: Size> Kernel for FactorRows<'_, Z> {
+    const PORTABLE: bool = Z::PORTABLE;
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Self { size, task, positions, scratch } = self;
+        let nb = size.get();
+        let (ld, q) = (padded(nb), nb * nb);
+        for position in positions {
+            let i = task.lower.rows[position] as usize;
+            if i as u32 > task.singular.load(Ordering::Relaxed) {
+                continue;
             }
-            block.copy_from_slice(&scratch.product[..padded]);
-            let at = task.upper.position[k] as usize;
-            for e in task.upper.range(at) {
-                let j = task.upper.cols[e];
-                let slot = scratch.slot[j as usize];
-                if slot == NONE || (task.fill == Fill::DiagonalOnly && j as usize != i) {
-                    continue;
+            let columns = task.filled.columns(i);
+            let count = columns.len();
+            load_row::<S>(nb, task, i, scratch);
+
+            let below = columns.partition_point(|&c| (c as usize) < i);
+            for s in 0..below {
+                if let Some(&next) = columns[..below].get(s + 1) {
+                    prefetch_row::<S::F64>(nb, task, next as usize);
                 }
-                // SAFETY: as for `inv` above.
-                let upper = unsafe { task.upper_values.read(e * q..(e + 1) * q) };
-                let target = &mut row[slot as usize * padded..][..padded];
-                for (to, from) in target.chunks_exact_mut(ld).zip(upper.chunks_exact(nb)) {
-                    let mut acc = z.zero();
-                    acc.as_mut()[..ld].copy_from_slice(to);
-                    for (column, x) in scratch.product.chunks_exact(ld).zip(from) {
-                        // SAFETY: a padded column has ld values.
-                        unsafe { z.add_column::<f64, FMA>(&mut acc, column.as_ptr(), -x.wide()) };
+                if Z::KNOWN != 0 && Z::KNOWN <= S::F64::LANES {
+                    eliminate_small::<S, Z>(task, i, s, columns[s] as usize, scratch);
+                } else {
+                    eliminate_large::<S>(nb, task, i, s, columns[s] as usize, scratch);
+                }
+            }
+
+            let own = scratch.row.as_mut_ptr().add(count * nb * ld);
+            let inverse = task.inv_diag.get().add(i * q);
+            if !(Z::KNOWN != 0 && Z::KNOWN <= S::F64::LANES && invert_small::<S, Z>(own, inverse)) {
+                let block = &mut scratch.row[count * nb * ld..(count + 1) * nb * ld];
+                match invert(block, nb, ld, task.guard, &mut scratch.copy) {
+                    Inverted::Plain => {}
+                    Inverted::Pivoted => scratch.pivoted.push(i as u32),
+                    Inverted::Singular => {
+                        task.singular.fetch_min(i as u32, Ordering::Relaxed);
                     }
-                    to.copy_from_slice(&acc.as_ref()[..ld]);
+                }
+                for c in 0..nb {
+                    inverse.add(c * nb).copy_from(own.add(c * ld), nb);
                 }
             }
-        }
-
-        match invert(&mut row[count * padded..], nb, ld, task.guard, &mut scratch.copy) {
-            Inverted::Plain => {}
-            Inverted::Pivoted => scratch.pivoted.push(i as u32),
-            Inverted::Singular => return Err(i as u32),
-        }
-        // SAFETY: this thread owns row i: its diagonal block and its blocks of both triangles.
-        let (inv, lower, upper) = unsafe {
-            (
-                task.inv_diag.write(i * q..(i + 1) * q),
-                task.lower_values.write(task.lower.values_of(position, q)),
-                task.upper_values.write(task.upper.values_of(task.upper.position[i] as usize, q)),
-            )
-        };
-        for (to, from) in inv.chunks_exact_mut(nb).zip(row[count * padded..].chunks_exact(ld)) {
-            to.copy_from_slice(&from[..nb]);
-        }
-        let packed = lower.chunks_exact_mut(nb).chain(upper.chunks_exact_mut(nb));
-        for (to, from) in packed.zip(row.chunks_exact(ld)) {
-            for (to, &from) in to.iter_mut().zip(from) {
-                *to = T::narrow(from);
+            let (lower, upper) = scratch.row[..count * nb * ld].split_at(below * nb * ld);
+            let (at, to) = (task.lower.ptr[position] as usize, &task.lower_values);
+            to.store(nb, ld, position, at, lower);
+            let position = task.upper.position[i] as usize;
+            let (at, to) = (task.upper.ptr[position] as usize, &task.upper_values);
+            to.store(nb, ld, position, at, upper);
+            for &c in columns {
+                scratch.slot[c as usize] = NONE;
             }
+            scratch.slot[i] = NONE;
         }
-        for &c in columns {
-            scratch.slot[c as usize] = NONE;
-        }
-        scratch.slot[i] = NONE;
     }
-    Ok(())
 }
 
-/// One triangular solve over the rows at `positions`: `x_i <- b_i - sum T_ij x_j`, then `x_i <- D_i^-1 x_i` where
-/// `inv_diag` is given. `b` and `x` may be the same array (`b` none).
+/// Brings row `i` of the matrix into the scratch row and notes where its columns stand.
 #[inline(always)]
-fn solve_rows<Z: Size, T: Stored, const FMA: bool>(
-    z: Z,
-    t: &Triangle<T>,
-    inv_diag: Option<&[f64]>,
-    b: Option<&[f64]>,
-    x: &SharedSlice<'_, f64>,
-    positions: Range<usize>,
-) {
-    let nb = z.nb();
+unsafe fn load_row<S: Simd>(nb: usize, task: &FactorTask<'_>, i: usize, scratch: &mut Scratch) {
+    let (ld, q, columns) = (padded(nb), nb * nb, task.filled.columns(i));
+    for (s, &c) in columns.iter().enumerate() {
+        scratch.slot[c as usize] = s as u32;
+    }
+    scratch.slot[i] = columns.len() as u32;
+    let range = task.pattern.range(i);
+    if range.len() < columns.len() {
+        scratch.row[..columns.len() * nb * ld].fill(0.0);
+    }
+    let row = scratch.row.as_mut_ptr();
+    for k in range {
+        let to = row.add(scratch.slot[task.pattern.col_idx()[k] as usize] as usize * nb * ld);
+        match task.off {
+            OffDiagonal::F64(v) => unpack::<S, f64>(nb, v.as_ptr().add(k * q), 1.0, to),
+            OffDiagonal::F32(v) => unpack::<S, f32>(nb, v.as_ptr().add(k * q), 1.0, to),
+            OffDiagonal::F16 { values, unscale } => {
+                let unscale = f64::from(unscale[if unscale.len() == 1 { 0 } else { i }]);
+                unpack::<S, half::f16>(nb, values.as_ptr().add(k * q), unscale, to);
+            }
+        }
+    }
+    let own = columns.len() * nb * ld;
+    unpack::<S, f64>(nb, task.diag.as_ptr().add(i * q), 1.0, row.add(own));
+    let added = super::add_shift(&mut scratch.row[own..own + nb * ld], nb, ld, task.shift);
+    scratch.shifted = scratch.shifted.max(added);
+}
+
+/// A stored block with its columns padded, times a factor.
+#[inline(always)]
+unsafe fn unpack<S: Simd, T: Stored>(nb: usize, from: *const T, factor: f64, to: *mut f64) {
+    for c in 0..nb {
+        for r in (0..nb).step_by(S::F64::LANES) {
+            let v = T::load::<S>(from.add(c * nb + r));
+            v.mul(S::F64::splat(factor)).store(to.add(c * padded(nb) + r));
+        }
+    }
+}
+
+/// The first blocks of a row that is eliminated with next: they come from a cache far away, and not in a stream.
+const BLOCKS_ASKED: usize = 8;
+
+#[inline(always)]
+unsafe fn prefetch_row<V: Vector>(nb: usize, task: &FactorTask<'_>, k: usize) {
     let q = nb * nb;
-    let values = t.values.as_ptr();
-    for position in positions {
-        let i = t.rows[position] as usize;
-        let range = t.range(position);
-        let (mut even, mut odd) = (z.zero(), z.zero());
-        for e in range {
-            let j = t.cols[e] as usize;
-            // SAFETY: row j is of an earlier level (or position): written before, by nobody now.
-            let xj = unsafe { x.read(j * nb..(j + 1) * nb) };
-            for (c, &x) in xj.iter().enumerate() {
-                let acc = if c % 2 == 0 { &mut even } else { &mut odd };
-                // SAFETY: column c of block e lies inside `values`; lanes past it lie there or in the buffer's tail
-                // (ld - nb < 8 values of at most 8 bytes).
-                unsafe { z.add_column::<T, FMA>(acc, values.add(e * q + c * nb), x) };
+    prefetch_block::<V, f64>(nb, task.inv_diag.get().cast_const().wrapping_add(k * q), 0);
+    let blocks = task.upper.range(task.upper.position[k] as usize);
+    for e in blocks.take(BLOCKS_ASKED) {
+        match &task.upper_values {
+            ValuesMut::F64(v) => prefetch_block::<V, f64>(nb, v.get().cast_const().wrapping_add(e * q), 0),
+            ValuesMut::F32(v) => prefetch_block::<V, f32>(nb, v.get().cast_const().wrapping_add(e * q), 0),
+            ValuesMut::F16(v, _) => {
+                prefetch_block::<V, half::f16>(nb, v.get().cast_const().wrapping_add(e * q), 0);
             }
-        }
-        // SAFETY: row i belongs to this thread.
-        let xi = unsafe { x.write(i * nb..(i + 1) * nb) };
-        let sum = even.as_ref().iter().zip(odd.as_ref()).map(|(a, b)| a + b);
-        if let Some(b) = b {
-            for ((to, from), sum) in xi.iter_mut().zip(&b[i * nb..(i + 1) * nb]).zip(sum) {
-                *to = from - sum;
-            }
-        } else {
-            for (to, sum) in xi.iter_mut().zip(sum) {
-                *to -= sum;
-            }
-        }
-        if let Some(inv_diag) = inv_diag {
-            let mut acc = z.zero();
-            let inv = inv_diag[i * q..].as_ptr();
-            for (c, &x) in xi.iter().enumerate() {
-                // SAFETY: as above: `inv_diag` is a Buffer with a readable tail.
-                unsafe { z.add_column::<f64, FMA>(&mut acc, inv.add(c * nb), x) };
-            }
-            xi.copy_from_slice(&acc.as_ref()[..nb]);
         }
     }
 }
 
-/// Work that is compiled for each block size and instruction set.
-trait Kernel {
-    type Out;
-    fn run<Z: Size, const FMA: bool>(self, z: Z) -> Self::Out;
-}
-
-/// The rim of this folder: run-time block size and instruction set become types here.
-fn dispatch<K: Kernel>(isa: Isa, nb: usize, kernel: K) -> K::Out {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-        fn avx512<K: Kernel>(nb: usize, kernel: K) -> K::Out {
-            by_size::<K, true>(nb, kernel)
-        }
-        #[target_feature(enable = "avx2,fma")]
-        fn avx2<K: Kernel>(nb: usize, kernel: K) -> K::Out {
-            by_size::<K, true>(nb, kernel)
-        }
-        match isa {
-            // SAFETY: an Isa above what the machine has is never detected or listed as available.
-            Isa::Avx512 => return unsafe { avx512(nb, kernel) },
-            // SAFETY: as above.
-            Isa::Avx2 => return unsafe { avx2(nb, kernel) },
-            Isa::Portable => {}
-        }
+/// Block `e` of the upper factor in f64, without its scale.
+#[inline(always)]
+unsafe fn upper_block<S: Simd>(
+    nb: usize,
+    task: &FactorTask<'_>,
+    e: usize,
+    wide: &mut Buffer<f64>,
+) -> *const f64 {
+    let (at, to) = (e * nb * nb, wide.as_mut_ptr());
+    match &task.upper_values {
+        ValuesMut::F64(v) => return v.get().cast_const().add(at),
+        ValuesMut::F32(v) => widen::<S, f32>(nb, v.get().cast_const().add(at), to),
+        ValuesMut::F16(v, _) => widen::<S, half::f16>(nb, v.get().cast_const().add(at), to),
     }
-    let _ = isa;
-    by_size::<K, false>(nb, kernel)
+    to
 }
 
 #[inline(always)]
-fn by_size<K: Kernel, const FMA: bool>(nb: usize, kernel: K) -> K::Out {
-    match nb {
-        1 => kernel.run::<_, FMA>(Fixed::<1, 1>),
-        4 => kernel.run::<_, FMA>(Fixed::<4, 4>),
-        5 => kernel.run::<_, FMA>(Fixed::<5, 8>),
-        // Builds with debug assertions know few sizes, to build quickly; the rest runs with the size as a variable.
-        #[cfg(not(debug_assertions))]
-        2 => kernel.run::<_, FMA>(Fixed::<2, 2>),
-        #[cfg(not(debug_assertions))]
-        3 => kernel.run::<_, FMA>(Fixed::<3, 4>),
-        #[cfg(not(debug_assertions))]
-        6 => kernel.run::<_, FMA>(Fixed::<6, 8>),
-        #[cfg(not(debug_assertions))]
-        7 => kernel.run::<_, FMA>(Fixed::<7, 8>),
-        #[cfg(not(debug_assertions))]
-        8 => kernel.run::<_, FMA>(Fixed::<8, 8>),
-        #[cfg(not(debug_assertions))]
-        10 => kernel.run::<_, FMA>(Fixed::<10, 16>),
-        #[cfg(not(debug_assertions))]
-        16 => kernel.run::<_, FMA>(Fixed::<16, 16>),
-        _ => kernel.run::<_, FMA>(Dynamic(nb)),
+unsafe fn widen<S: Simd, T: Stored>(nb: usize, from: *const T, to: *mut f64) {
+    // The last vector runs over into the padding of `wide`.
+    for first in (0..nb * nb).step_by(S::F64::LANES) {
+        T::load::<S>(from.add(first)).store(to.add(first));
     }
 }
 
-/// [`factor_rows`] for the machine at hand.
-///
-/// # Errors
-/// The first row whose diagonal block is singular.
-pub(super) fn factor<S: Stored, T: Stored>(
-    isa: Isa,
-    nb: usize,
-    task: &FactorTask<'_, S, T>,
-    positions: Range<usize>,
+/// Eliminates block `s` of row `i` with row `k`: `L = A_ik D_k^-1`, `A_ij -= L U_kj`.
+#[inline(always)]
+unsafe fn eliminate_small<S: Simd, Z: Size>(
+    task: &FactorTask<'_>,
+    i: usize,
+    s: usize,
+    k: usize,
     scratch: &mut Scratch,
-) -> Result<(), u32> {
-    struct Run<'a, S, T>(&'a FactorTask<'a, S, T>, Range<usize>, &'a mut Scratch);
-    impl<S: Stored, T: Stored> Kernel for Run<'_, S, T> {
-        type Out = Result<(), u32>;
-        #[inline(always)]
-        fn run<Z: Size, const FMA: bool>(self, z: Z) -> Self::Out {
-            factor_rows::<Z, S, T, FMA>(z, self.0, self.1, self.2)
+) {
+    let (nb, q, ld) = (Z::KNOWN, Z::KNOWN * Z::KNOWN, padded(Z::KNOWN));
+    let row = scratch.row.as_mut_ptr();
+    let (block, inverse) = (row.add(s * nb * ld), task.inv_diag.get().cast_const().add(k * q));
+    let at = task.upper.position[k] as usize;
+    let sign = S::F64::splat(-task.upper_values.unscale(at));
+    let mut a = [S::F64::zero(); COLUMNS];
+    for c in 0..nb {
+        a[c] = load::<S>(block.add(c * ld));
+    }
+    let mut minus = [S::F64::zero(); COLUMNS];
+    for c in 0..nb {
+        let mut sum = a[0].mul(S::F64::splat(*inverse.add(c * nb)));
+        for r in 1..nb {
+            sum = a[r].mul_add(S::F64::splat(*inverse.add(c * nb + r)), sum);
+        }
+        sum.store(block.add(c * ld));
+        minus[c] = sum.mul(sign);
+    }
+    for e in task.upper.range(at) {
+        let j = *task.upper.cols.get_unchecked(e) as usize;
+        let slot = *scratch.slot.get_unchecked(j);
+        if slot == NONE || (task.diagonal_only && j != i) {
+            continue;
+        }
+        let upper = upper_block::<S>(nb, task, e, &mut scratch.wide);
+        let target = row.add(slot as usize * nb * ld);
+        for c in 0..nb {
+            let mut sum = load::<S>(target.add(c * ld));
+            for r in 0..nb {
+                sum = minus[r].mul_add(S::F64::splat(*upper.add(c * nb + r)), sum);
+            }
+            sum.store(target.add(c * ld));
         }
     }
-    dispatch(isa, nb, Run(task, positions, scratch))
 }
 
-/// [`solve_rows`] for the machine at hand.
-pub(super) fn solve<T: Stored>(
-    isa: Isa,
+#[inline(always)]
+unsafe fn load<S: Simd>(from: *const f64) -> S::F64 {
+    <f64 as Stored>::load::<S>(from)
+}
+
+/// The same for blocks of any size.
+#[inline(always)]
+unsafe fn eliminate_large<S: Simd>(
     nb: usize,
-    triangle: &Triangle<T>,
-    inv_diag: Option<&[f64]>,
-    b: Option<&[f64]>,
-    x: &SharedSlice<'_, f64>,
-    positions: Range<usize>,
+    task: &FactorTask<'_>,
+    i: usize,
+    s: usize,
+    k: usize,
+    scratch: &mut Scratch,
 ) {
-    struct Run<'a, T>(
-        &'a Triangle<T>,
-        Option<&'a [f64]>,
-        Option<&'a [f64]>,
-        &'a SharedSlice<'a, f64>,
-        Range<usize>,
-    );
-    impl<T: Stored> Kernel for Run<'_, T> {
-        type Out = ();
-        #[inline(always)]
-        fn run<Z: Size, const FMA: bool>(self, z: Z) {
-            solve_rows::<Z, T, FMA>(z, self.0, self.1, self.2, self.3, self.4);
+    let (ld, q) = (padded(nb), nb * nb);
+    let (row, product) = (scratch.row.as_mut_ptr(), scratch.product.as_mut_ptr());
+    let block = row.add(s * nb * ld);
+    scratch.product.fill(0.0);
+    add_product::<S>(nb, block, task.inv_diag.get().cast_const().add(k * q), product);
+    block.copy_from(product, nb * ld);
+    let at = task.upper.position[k] as usize;
+    let sign = -task.upper_values.unscale(at);
+    scratch.product.iter_mut().for_each(|v| *v *= sign);
+    for e in task.upper.range(at) {
+        let j = task.upper.cols[e] as usize;
+        let slot = scratch.slot[j];
+        if slot == NONE || (task.diagonal_only && j != i) {
+            continue;
+        }
+        let upper = upper_block::<S>(nb, task, e, &mut scratch.wide);
+        add_product::<S>(nb, product, upper, row.add(slot as usize * nb * ld));
+    }
+}
+
+/// `C += A B` with padded A and C.
+#[inline(always)]
+unsafe fn add_product<S: Simd>(nb: usize, a: *const f64, b: *const f64, c: *mut f64) {
+    let vectors = nb.div_ceil(S::F64::LANES);
+    let mut first = 0;
+    while first < vectors {
+        let (a, c) = (a.add(first * S::F64::LANES), c.add(first * S::F64::LANES));
+        if vectors - first == 1 {
+            add_panel::<S, 1>(nb, a, b, c);
+        } else {
+            add_panel::<S, 2>(nb, a, b, c);
+        }
+        first += 2;
+    }
+}
+
+/// R vectors of rows of the product, four columns at a time.
+#[inline(always)]
+unsafe fn add_panel<S: Simd, const R: usize>(nb: usize, a: *const f64, b: *const f64, c: *mut f64) {
+    let fours = nb - nb % 4;
+    for first in (0..fours).step_by(4) {
+        add_tile::<S, R, 4>(nb, a, b.add(first * nb), c.add(first * padded(nb)));
+    }
+    for first in fours..nb {
+        add_tile::<S, R, 1>(nb, a, b.add(first * nb), c.add(first * padded(nb)));
+    }
+}
+
+#[inline(always)]
+unsafe fn add_tile<S: Simd, const R: usize, const C: usize>(
+    nb: usize,
+    a: *const f64,
+    b: *const f64,
+    c: *mut f64,
+) {
+    let ld = padded(nb);
+    let mut sum = [[S::F64::zero(); R]; C];
+    for col in 0..C {
+        for v in 0..R {
+            sum[col][v] = load::<S>(c.add(col * ld + v * S::F64::LANES));
         }
     }
-    dispatch(isa, nb, Run(triangle, inv_diag, b, x, positions));
+    for k in 0..nb {
+        for col in 0..C {
+            let factor = S::F64::splat(*b.add(col * nb + k));
+            for v in 0..R {
+                let column = load::<S>(a.add(k * ld + v * S::F64::LANES));
+                sum[col][v] = column.mul_add(factor, sum[col][v]);
+            }
+        }
+    }
+    for col in 0..C {
+        for v in 0..R {
+            sum[col][v].store(c.add(col * ld + v * S::F64::LANES));
+        }
+    }
+}
+
+/// Inverts a padded block into `inverse`; false, and nothing written, where it needs a closer look.
+#[inline(always)]
+unsafe fn invert_small<S: Simd, Z: Size>(block: *const f64, inverse: *mut f64) -> bool {
+    let (nb, ld) = (Z::KNOWN, padded(Z::KNOWN));
+    let mut t = [S::F64::zero(); COLUMNS];
+    for c in 0..nb {
+        t[c] = load::<S>(block.add(c * ld));
+    }
+    let sound = invert_columns::<S::F64, Z>(&mut t);
+    if sound {
+        for c in 0..nb {
+            t[c].store_first(inverse.add(c * nb), S::F64::first(nb));
+        }
+    }
+    sound
+}
+
+/// What one triangular solve reads and writes: `x_i <- b_i - sum T_ij x_j`, then `x_i <- D_i^-1 x_i` where there is an
+/// inverse. Without b, x holds the right-hand side.
+pub(super) struct SolveTask<'a, T> {
+    pub rows: &'a [u32],
+    pub ptr: &'a [u32],
+    pub cols: &'a [u32],
+    pub values: *const T,
+    pub unscale: Unscale<'a>,
+    pub inverse: Option<*const f64>,
+    pub b: Option<*const f64>,
+    pub x: *mut f64,
+}
+
+/// Solves for the rows at `positions`, one after the other.
+///
+/// # Safety
+/// As this file says; b and x have values for all rows.
+pub(super) unsafe fn solve<T: Stored>(isa: Isa, nb: usize, task: &SolveTask<'_, T>, positions: Range<usize>) {
+    with_size!(few: isa, nb, size => dispatch(isa, SolveRows { size, task, positions }));
+}
+
+/// How far ahead of their use, in bytes, blocks are asked for, and how many rows ahead the inverses.
+const BYTES_AHEAD: isize = 2048;
+const ROWS_AHEAD: usize = 3;
+
+struct SolveRows<'a, T, Z> {
+    size: Z,
+    task: &'a SolveTask<'a, T>,
+    positions: Range<usize>,
+}
+
+impl<T: Stored, Z: Size> Kernel for SolveRows<'_, T, Z> {
+    const PORTABLE: bool = Z::PORTABLE;
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Self { size, task, positions } = self;
+        let nb = size.get();
+        let off = Off { row_ptr: task.ptr, col_idx: task.cols, values: task.values, unscale: task.unscale };
+        // Room for one block row and whole vectors past its end.
+        let (mut sum, mut own) = ([0.0_f64; crate::MAX_NB + 16], [0.0_f64; crate::MAX_NB + 16]);
+        for position in positions {
+            let i = *task.rows.get_unchecked(position) as usize;
+            if let (Some(inverse), Some(&next)) = (task.inverse, task.rows.get(position + ROWS_AHEAD)) {
+                prefetch_block::<S::F64, f64>(nb, inverse.wrapping_add(next as usize * nb * nb), 0);
+            }
+            // A row may need the one just solved, whoever solved it: x is read entry by entry.
+            let (x, out) = (task.x.cast_const(), sum.as_mut_ptr());
+            row_product::<S::F64, T, Z, ToDouble<S>>(&off, size, position, x, out, BYTES_AHEAD, true);
+            let to = task.x.add(i * nb);
+            let from = task.b.map_or(to.cast_const(), |b| b.add(i * nb));
+            let factor = S::F64::splat(-task.unscale.of(position));
+            for first in (0..nb).step_by(S::F64::LANES) {
+                let lanes = S::F64::first((nb - first).min(S::F64::LANES));
+                let right = S::F64::load_first(from.add(first), lanes);
+                load::<S>(sum.as_ptr().add(first)).mul_add(factor, right).store(own.as_mut_ptr().add(first));
+            }
+            let result = if let Some(inverse) = task.inverse {
+                block_product::<S, Z>(size, inverse.add(i * nb * nb), own.as_ptr(), sum.as_mut_ptr());
+                &sum
+            } else {
+                &own
+            };
+            to.copy_from(result.as_ptr(), nb);
+        }
+    }
 }

@@ -1,11 +1,14 @@
-//! Block incomplete LU factorization without fill, on any pattern.
+//! Block incomplete LU factorization on any pattern.
 //!
-//! M = L U with the pattern of A: row by row, `L_ik = A_ik U_kk^-1` and `A_ij -= L_ik U_kj` wherever block (i, j) is
-//! stored. [`Fill::DiagonalOnly`] changes the diagonal blocks alone (DILU); on a 7-point stencil, where no two
-//! neighbors of a cell are neighbors, both are the same.
+//! M = L U: row by row, `L_ik = A_ik U_kk^-1` and `A_ij -= L_ik U_kj` wherever the factors have block (i, j): with
+//! [`Fill::Level`] 0 where the matrix has one, with higher levels also where fill is worth keeping.
+//! [`Fill::DiagonalOnly`] changes the diagonal blocks alone (DILU); on a 7-point stencil, where no two neighbors of a
+//! cell are neighbors, it is ILU(0).
 //!
 //! * `reference.rs`: the textbook.
-//! * `kernels.rs`: block columns in SIMD lanes, the size and the instruction set chosen at run time.
+//! * `fill.rs`: the pattern of the factors.
+//! * `cpu.rs`, `kernels.rs`: threads level by level; block columns in SIMD lanes, the size and the instruction set
+//!   chosen at run time.
 //! * Parallel by level sets ([`LevelSchedule`]): one thread goes through the rows as they stand; several go level by
 //!   level, and the blocks of each triangle lie in the order in which they are read.
 //!
@@ -13,28 +16,25 @@
 //! Mueller, *A fine-grained block ILU scheme on regular structures for GPGPUs* (2015), whose Eq. 1 takes the upper
 //! blocks from the wrong cell: they come from the neighbor, as its Alg. 4 has it.
 
+mod cpu;
+mod fill;
 pub(super) mod gauss_jordan;
 mod kernels;
 pub mod reference;
+pub(super) mod registers;
 #[cfg(test)]
 mod tests;
+mod triangle;
 
+pub use fill::Fill;
+
+use crate::Policy;
 use crate::order::LevelSchedule;
-use crate::sparse::{BlockPattern, Jacobian, OffDiagonal, ShapeError};
-use chromaflow_device::{Buffer, Isa, SharedSlice, Team};
-use kernels::{FactorTask, Scratch, Stored};
+use crate::sparse::{BlockPattern, ShapeError};
+use chromaflow_device::{Buffer, Isa, Team};
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
-
-/// Which blocks the factorization changes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fill {
-    /// All stored blocks: block ILU(0).
-    #[default]
-    Zero,
-    /// Diagonal blocks only: block DILU.
-    DiagonalOnly,
-}
+use std::sync::Arc;
+use triangle::Triangle;
 
 /// How the factors are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,12 +44,27 @@ pub enum FactorStorage {
     /// Off-diagonal factors in f32: half the bytes of an apply; sums and diagonal blocks stay f64.
     #[default]
     F32,
+    /// Off-diagonal factors in f16, each row of a triangle divided by a power of two that brings it into range: a
+    /// quarter of the bytes. Three digits, and entries nine orders below the largest of their row are lost.
+    F16,
+}
+
+impl FactorStorage {
+    /// The one that goes with a policy: `d` f64, `ds` f32, `dsh` f16.
+    #[must_use]
+    pub fn of(policy: Policy) -> Self {
+        match policy {
+            Policy::D => FactorStorage::F64,
+            Policy::Ds => FactorStorage::F32,
+            Policy::Dsh => FactorStorage::F16,
+        }
+    }
 }
 
 /// How to factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlockIluOptions {
-    /// Which blocks change.
+    /// Which blocks the factors have.
     pub fill: Fill,
     /// How factors are stored.
     pub storage: FactorStorage,
@@ -61,7 +76,7 @@ pub struct BlockIluOptions {
 
 impl Default for BlockIluOptions {
     fn default() -> Self {
-        Self { fill: Fill::Zero, storage: FactorStorage::F32, pivot_guard: true, shift: 0.0 }
+        Self { fill: Fill::Level(0), storage: FactorStorage::F32, pivot_guard: true, shift: 0.0 }
     }
 }
 
@@ -107,61 +122,19 @@ pub struct SingularRow {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct BlockIlu {
+    /// Of the matrix.
     pattern: Arc<BlockPattern>,
+    /// Of the factors.
+    filled: Arc<BlockPattern>,
     nb: usize,
     options: BlockIluOptions,
     isa: Isa,
-    factors: Factors,
+    lower: Triangle,
+    upper: Triangle,
     inv_diag: Buffer<f64>,
-    /// Levels of the lower and the upper triangle; one level stands for "as the rows stand" on a single thread.
-    levels: [Vec<Range<usize>>; 2],
+    /// Levels of the lower and the upper triangle; none where one thread goes through the rows as they stand.
+    levels: Option<[Vec<Range<usize>>; 2]>,
     depth: [usize; 2],
-}
-
-enum Factors {
-    F64([Triangle<f64>; 2]),
-    F32([Triangle<f32>; 2]),
-}
-
-/// One triangle's blocks in the order in which a solve reads them.
-struct Triangle<T> {
-    /// Row at each position.
-    rows: Vec<u32>,
-    /// Position of each row.
-    position: Vec<u32>,
-    /// First block of each position, `[rows + 1]`.
-    ptr: Vec<u32>,
-    /// Column of each block.
-    cols: Vec<u32>,
-    values: Buffer<T>,
-}
-
-impl<T: Stored> Triangle<T> {
-    fn new(pattern: &BlockPattern, q: usize, rows: Vec<u32>, part: impl Fn(usize, usize) -> bool) -> Self {
-        let mut position = vec![0; rows.len()];
-        let (mut ptr, mut cols) = (Vec::with_capacity(rows.len() + 1), Vec::new());
-        ptr.push(0);
-        for (at, &row) in rows.iter().enumerate() {
-            position[row as usize] = at as u32;
-            cols.extend(pattern.columns(row as usize).iter().filter(|&&c| part(row as usize, c as usize)));
-            ptr.push(cols.len() as u32);
-        }
-        let values = Buffer::zeroed(cols.len() * q);
-        Self { rows, position, ptr, cols, values }
-    }
-
-    fn range(&self, position: usize) -> Range<usize> {
-        self.ptr[position] as usize..self.ptr[position + 1] as usize
-    }
-
-    fn values_of(&self, position: usize, q: usize) -> Range<usize> {
-        let blocks = self.range(position);
-        blocks.start * q..blocks.end * q
-    }
-
-    fn bytes(&self) -> usize {
-        self.values.bytes() + 4 * (self.rows.len() + self.position.len() + self.ptr.len() + self.cols.len())
-    }
 }
 
 /// Adds `shift * max |block|` to the diagonal of a block and returns what it added.
@@ -190,30 +163,24 @@ impl BlockIlu {
             return Err(ShapeError::NotSquare { rows: pattern.rows(), cols: pattern.cols() });
         }
         let (n, q) = (pattern.rows(), nb * nb);
-        let schedules = [LevelSchedule::lower(pattern), LevelSchedule::upper(pattern)];
+        let filled = match options.fill {
+            Fill::Level(0) | Fill::DiagonalOnly => Arc::clone(pattern),
+            Fill::Level(k) => Arc::new(fill::fill_pattern(pattern, k)),
+        };
+        let schedules = [LevelSchedule::lower(&filled), LevelSchedule::upper(&filled)];
         let depth = [schedules[0].batches().len(), schedules[1].batches().len()];
-        let whole = std::iter::once(0..n).collect::<Vec<_>>();
-        let (orders, levels) = if team.size() == 1 {
+        let ([ahead, back], levels) = if team.size() == 1 {
             let ahead: Vec<u32> = (0..n as u32).collect();
             let back = ahead.iter().rev().copied().collect();
-            ([ahead, back], [whole.clone(), whole])
+            ([ahead, back], None)
         } else {
             let levels = [0, 1].map(|t| schedules[t].batches().iter().collect());
-            (schedules.map(|s| s.rows().to_vec()), levels)
+            (schedules.map(|s| s.rows().to_vec()), Some(levels))
         };
-        let [ahead, back] = orders;
-        let factors = match options.storage {
-            FactorStorage::F64 => Factors::F64([
-                Triangle::new(pattern, q, ahead, |row, col| col < row),
-                Triangle::new(pattern, q, back, |row, col| col > row),
-            ]),
-            FactorStorage::F32 => Factors::F32([
-                Triangle::new(pattern, q, ahead, |row, col| col < row),
-                Triangle::new(pattern, q, back, |row, col| col > row),
-            ]),
-        };
-        let (pattern, isa) = (Arc::clone(pattern), Isa::detect());
-        Ok(Self { pattern, nb, options, isa, factors, inv_diag: Buffer::zeroed(n * q), levels, depth })
+        let lower = Triangle::new(&filled, q, ahead, options.storage, |row, col| col < row);
+        let upper = Triangle::new(&filled, q, back, options.storage, |row, col| col > row);
+        let (pattern, inv_diag) = (Arc::clone(pattern), Buffer::zeroed(n * q));
+        Ok(Self { pattern, filled, nb, options, isa: Isa::detect(), lower, upper, inv_diag, levels, depth })
     }
 
     /// Number of levels of the lower and of the upper triangle: how many steps a fully parallel solve takes.
@@ -221,159 +188,13 @@ impl BlockIlu {
         self.depth
     }
 
+    /// Off-diagonal blocks of the factors over those of the matrix: what fill costs in memory and in an apply.
+    pub fn growth(&self) -> f64 {
+        self.filled.nnzb() as f64 / self.pattern.nnzb().max(1) as f64
+    }
+
     /// Bytes of the factors and their indices.
     pub fn bytes(&self) -> usize {
-        let triangles = match &self.factors {
-            Factors::F64(t) => t[0].bytes() + t[1].bytes(),
-            Factors::F32(t) => t[0].bytes() + t[1].bytes(),
-        };
-        triangles + self.inv_diag.bytes()
+        self.lower.bytes() + self.upper.bytes() + self.inv_diag.bytes()
     }
-
-    /// The numeric phase: factors the values of `a`.
-    ///
-    /// # Errors
-    /// [`SingularRow`] for the first row (by number) of the first level whose diagonal block cannot be inverted; the
-    /// factors are not usable then.
-    ///
-    /// # Panics
-    /// When `a` has another pattern or block size than this was made for.
-    pub fn factor(&mut self, a: &Jacobian, team: &Team) -> Result<BlockIluReport, SingularRow> {
-        assert!(
-            a.nb() == self.nb && **a.pattern() == *self.pattern,
-            "another pattern than the symbolic phase's"
-        );
-        match &a.off {
-            OffDiagonal::F64(off) => self.factor_from(off, &a.diag, team),
-            OffDiagonal::F32(off) => self.factor_from(off, &a.diag, team),
-            OffDiagonal::F16 { values, unscale } => {
-                let q = self.nb * self.nb;
-                let mut wide = Buffer::<f32>::zeroed(values.len());
-                for row in 0..self.pattern.rows() {
-                    let scale = unscale[if unscale.len() == 1 { 0 } else { row }];
-                    let range = self.pattern.range(row);
-                    let (from, to) = (range.start * q, range.end * q);
-                    for (to, from) in wide[from..to].iter_mut().zip(&values[from..to]) {
-                        *to = from.to_f32() * scale;
-                    }
-                }
-                self.factor_from(&wide, &a.diag, team)
-            }
-        }
-    }
-
-    fn factor_from<S: Stored>(
-        &mut self,
-        off: &[S],
-        diag: &[f64],
-        team: &Team,
-    ) -> Result<BlockIluReport, SingularRow> {
-        let (nb, isa, options) = (self.nb, self.isa, self.options);
-        let (pattern, levels) = (&*self.pattern, &self.levels[0]);
-        match &mut self.factors {
-            Factors::F64(t) => {
-                numeric(isa, nb, options, pattern, levels, (off, diag), t, &mut self.inv_diag, team)
-            }
-            Factors::F32(t) => {
-                numeric(isa, nb, options, pattern, levels, (off, diag), t, &mut self.inv_diag, team)
-            }
-        }
-    }
-
-    /// x = M^-1 b: a forward solve with L, a backward solve with U.
-    ///
-    /// **Shapes**: `b`, `x` `[rows, nb]`.
-    ///
-    /// # Panics
-    /// When a length is wrong.
-    pub fn solve(&self, team: &Team, b: &[f64], x: &mut [f64]) {
-        let n = self.pattern.rows() * self.nb;
-        assert_eq!((b.len(), x.len()), (n, n), "b and x have rows * nb values");
-        match &self.factors {
-            Factors::F64(t) => self.solve_with(t, team, b, x),
-            Factors::F32(t) => self.solve_with(t, team, b, x),
-        }
-    }
-
-    fn solve_with<T: Stored>(
-        &self,
-        [lower, upper]: &[Triangle<T>; 2],
-        team: &Team,
-        b: &[f64],
-        x: &mut [f64],
-    ) {
-        let x = SharedSlice::new(x);
-        team.run(|m| {
-            let share = |level: &Range<usize>| {
-                let part = m.share(level.len());
-                level.start + part.start..level.start + part.end
-            };
-            for level in &self.levels[0] {
-                kernels::solve(self.isa, self.nb, lower, None, Some(b), &x, share(level));
-                m.barrier();
-            }
-            for level in &self.levels[1] {
-                kernels::solve(self.isa, self.nb, upper, Some(&self.inv_diag), None, &x, share(level));
-                m.barrier();
-            }
-        });
-    }
-}
-
-fn numeric<S: Stored, T: Stored>(
-    isa: Isa,
-    nb: usize,
-    options: BlockIluOptions,
-    pattern: &BlockPattern,
-    levels: &[Range<usize>],
-    (off, diag): (&[S], &[f64]),
-    [lower, upper]: &mut [Triangle<T>; 2],
-    inv_diag: &mut [f64],
-    team: &Team,
-) -> Result<BlockIluReport, SingularRow> {
-    let mut lower_values = std::mem::take(&mut lower.values);
-    let mut upper_values = std::mem::take(&mut upper.values);
-    let task = FactorTask {
-        pattern,
-        off,
-        diag,
-        lower,
-        upper,
-        lower_values: SharedSlice::new(&mut lower_values),
-        upper_values: SharedSlice::new(&mut upper_values),
-        inv_diag: SharedSlice::new(inv_diag),
-        fill: options.fill,
-        guard: options.pivot_guard,
-        shift: options.shift,
-    };
-    let report = Mutex::new(BlockIluReport::default());
-    let singular = Mutex::new(None::<u32>);
-    team.run(|m| {
-        let mut scratch = Scratch::new(pattern, nb);
-        for level in levels {
-            let part = m.share(level.len());
-            let positions = level.start + part.start..level.start + part.end;
-            if let Err(row) = kernels::factor(isa, nb, &task, positions, &mut scratch) {
-                let mut first = singular.lock().expect("nobody panics with this locked");
-                *first = Some(first.map_or(row, |f| f.min(row)));
-            }
-            m.barrier();
-            // All see the same: nobody writes it again before the second barrier.
-            let stop = singular.lock().expect("nobody panics with this locked").is_some();
-            m.barrier();
-            if stop {
-                return;
-            }
-        }
-        let mut all = report.lock().expect("nobody panics with this locked");
-        all.pivoted.append(&mut scratch.pivoted);
-        all.shifted = all.shifted.max(scratch.shifted);
-    });
-    (lower.values, upper.values) = (lower_values, upper_values);
-    if let Some(row) = singular.into_inner().expect("nobody panics with this locked") {
-        return Err(SingularRow { row: row as usize });
-    }
-    let mut report = report.into_inner().expect("nobody panics with this locked");
-    report.pivoted.sort_unstable();
-    Ok(report)
 }

@@ -1,13 +1,16 @@
 //! Block ILU as the textbooks write it: sequential, in place, f64.
 
 use super::Fill;
+use super::fill::fill_pattern;
 use super::gauss_jordan::{Inverted, invert};
-use crate::sparse::Jacobian;
+use crate::sparse::{BlockPattern, Jacobian};
 
-/// The factors of M = L U on the pattern of A: strictly lower blocks of L (its diagonal is one), strictly upper
+/// The factors of M = L U: strictly lower blocks of L (its diagonal is one), strictly upper
 /// blocks of U, inverted diagonal blocks of U.
 pub struct Factors {
-    /// `[nnzb, nb, nb]`, position by position of A's off-diagonal pattern.
+    /// Where they have off-diagonal blocks.
+    pub pattern: BlockPattern,
+    /// `[nnzb, nb, nb]`, position by position of that pattern.
     pub off: Vec<f64>,
     /// `[rows, nb, nb]`.
     pub inv_diag: Vec<f64>,
@@ -24,15 +27,25 @@ fn multiply_add(nb: usize, alpha: f64, a: &[f64], b: &[f64], c: &mut [f64]) {
     }
 }
 
-/// Row by row (IKJ): for each lower neighbor k, `L_ik = A_ik D_k^-1`, then `A_ij -= L_ik U_kj` wherever (i, j) is
-/// stored (ILU(0)) or for j = i only (DILU).
+/// Row by row (IKJ): for each lower neighbor k, `L_ik = A_ik D_k^-1`, then `A_ij -= L_ik U_kj` wherever the factors
+/// have (i, j) (ILU) or for j = i only (DILU).
 ///
 /// # Errors
 /// The row whose diagonal block is singular.
 pub fn factor(a: &Jacobian, fill: Fill, shift: f64) -> Result<Factors, usize> {
-    let (p, nb) = (a.pattern(), a.nb());
+    let nb = a.nb();
     let q = nb * nb;
-    let mut off = a.off_f64();
+    let p = match fill {
+        Fill::Level(k) => fill_pattern(a.pattern(), k),
+        Fill::DiagonalOnly => (**a.pattern()).clone(),
+    };
+    let given = a.off_f64();
+    let mut off = vec![0.0; p.nnzb() * q];
+    for (i, k) in (0..a.rows()).flat_map(|i| a.pattern().range(i).map(move |k| (i, k))) {
+        let at =
+            p.find(i, a.pattern().col_idx()[k] as usize).expect("the factors have every block of the matrix");
+        off[at * q..(at + 1) * q].copy_from_slice(&given[k * q..(k + 1) * q]);
+    }
     let mut inv_diag = a.diag.to_vec();
     for i in 0..a.rows() {
         let mut diag = inv_diag[i * q..(i + 1) * q].to_vec();
@@ -53,7 +66,7 @@ pub fn factor(a: &Jacobian, fill: Fill, shift: f64) -> Result<Factors, usize> {
                 if j == i {
                     multiply_add(nb, -1.0, &lower, &upper, &mut diag);
                 } else if let Some(ij) = p.find(i, j)
-                    && fill == Fill::Zero
+                    && fill != Fill::DiagonalOnly
                 {
                     multiply_add(nb, -1.0, &lower, &upper, &mut off[ij * q..(ij + 1) * q]);
                 }
@@ -65,13 +78,13 @@ pub fn factor(a: &Jacobian, fill: Fill, shift: f64) -> Result<Factors, usize> {
         }
         inv_diag[i * q..(i + 1) * q].copy_from_slice(&diag);
     }
-    Ok(Factors { off, inv_diag })
+    Ok(Factors { pattern: p, off, inv_diag })
 }
 
 /// x = U^-1 L^-1 b: first row first, then last row first.
 #[must_use]
 pub fn solve(a: &Jacobian, f: &Factors, b: &[f64]) -> Vec<f64> {
-    let (p, nb) = (a.pattern(), a.nb());
+    let (p, nb) = (&f.pattern, a.nb());
     let q = nb * nb;
     let mut x = b.to_vec();
     let subtract = |x: &mut [f64], i: usize, ij: usize| {

@@ -1,7 +1,7 @@
 //! The tuned factorization against the textbook, the textbook against its definition.
 
 use super::*;
-use crate::Policy;
+use crate::{Jacobian, OffDiagonal, Policy};
 use chromaflow_testkit::Case;
 
 fn jacobian(case: &str, policy: Policy) -> (Jacobian, Vec<f64>) {
@@ -37,7 +37,7 @@ fn distance(x: &[f64], y: &[f64]) -> f64 {
 fn the_reference_reproduces_the_matrix_on_its_pattern() {
     for case in ["kuhn:4,3,3:3", "grid7:3,4,3:2", "kuhn:3,3,3:1"] {
         let (a, _) = jacobian(case, Policy::D);
-        let f = reference::factor(&a, Fill::Zero, 0.0).unwrap();
+        let f = reference::factor(&a, Fill::Level(0), 0.0).unwrap();
         let (p, nb) = (a.pattern(), a.nb());
         let (n, q) = (a.rows() * nb, nb * nb);
         let (mut lower, mut upper) = (vec![vec![0.0; n]; n], vec![vec![0.0; n]; n]);
@@ -91,15 +91,14 @@ fn applied_to_the_known_problems_it_gives_the_known_norms() {
 fn tuned_is_reference_for_every_size_set_and_team() {
     for nb in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 16, 33] {
         let size = if nb > 8 { "3,3,2" } else { "5,4,3" };
-        for fill in [Fill::Zero, Fill::DiagonalOnly] {
+        for fill in [Fill::Level(0), Fill::DiagonalOnly, Fill::Level(1)] {
             let (a, b) = jacobian(&format!("kuhn:{size}:{nb}"), Policy::D);
             let exact = reference::factor(&a, fill, 0.01).unwrap();
             let expected = reference::solve(&a, &exact, &b);
-            let mut first: Option<Vec<f64>> = None;
             for isa in Isa::available() {
-                for (threads, storage) in
-                    [(1, FactorStorage::F64), (3, FactorStorage::F64), (2, FactorStorage::F32)]
-                {
+                let mut first: Option<Vec<f64>> = None;
+                let (wide, single, half) = (FactorStorage::F64, FactorStorage::F32, FactorStorage::F16);
+                for (threads, storage) in [(1, wide), (3, wide), (2, single), (2, half)] {
                     let team = Team::new(threads);
                     let options = BlockIluOptions { fill, storage, shift: 0.01, ..Default::default() };
                     let mut ilu = BlockIlu::new(a.pattern(), nb, options, &team).unwrap();
@@ -108,10 +107,14 @@ fn tuned_is_reference_for_every_size_set_and_team() {
                     assert!(report.pivoted.is_empty() && report.shifted > 0.0);
                     let mut x = vec![f64::NAN; b.len()];
                     ilu.solve(&team, &b, &mut x);
-                    let bound = if storage == FactorStorage::F64 { 1e-14 } else { 1e-6 };
+                    let bound = match storage {
+                        FactorStorage::F64 => 2e-14,
+                        FactorStorage::F32 => 1e-6,
+                        FactorStorage::F16 => 5e-3,
+                    };
                     let off = distance(&x, &expected);
                     assert!(off < bound, "nb {nb}, {fill:?}, {isa:?}, {storage:?}: {off:e}");
-                    if isa == Isa::Portable && storage == FactorStorage::F64 {
+                    if storage == FactorStorage::F64 && nb > 1 {
                         let same = first.get_or_insert_with(|| x.clone());
                         assert_eq!(*same, x, "the number of threads shows");
                     }
@@ -124,7 +127,7 @@ fn tuned_is_reference_for_every_size_set_and_team() {
 #[test]
 fn on_a_seven_point_stencil_only_diagonals_change() {
     let (a, b) = jacobian("grid7:5,4,6:3", Policy::D);
-    let full = reference::factor(&a, Fill::Zero, 0.0).unwrap();
+    let full = reference::factor(&a, Fill::Level(0), 0.0).unwrap();
     let diagonal = reference::factor(&a, Fill::DiagonalOnly, 0.0).unwrap();
     assert_eq!(reference::solve(&a, &full, &b), reference::solve(&a, &diagonal, &b));
 }
@@ -161,5 +164,129 @@ fn levels_of_a_box_are_its_hyperplanes() {
         for &row in &levels.rows()[range] {
             assert_eq!((row % 4 + row / 4 % 3 + row / 12) as usize, level);
         }
+    }
+}
+
+/// ILU(k) as the textbook has it, with the level of every entry of a dense array of blocks beside it.
+fn dense_ilu(a: &Jacobian, k: u32) -> (Vec<Vec<Option<u32>>>, Vec<f64>) {
+    let (n, nb) = (a.rows(), a.nb());
+    let (p, off, q) = (a.pattern(), a.off_f64(), nb * nb);
+    let mut level = vec![vec![None; n]; n];
+    let mut block = vec![vec![vec![0.0; q]; n]; n];
+    for i in 0..n {
+        level[i][i] = Some(0);
+        block[i][i].copy_from_slice(&a.diag[i * q..(i + 1) * q]);
+        for e in p.range(i) {
+            let j = p.col_idx()[e] as usize;
+            level[i][j] = Some(0);
+            block[i][j].copy_from_slice(&off[e * q..(e + 1) * q]);
+        }
+    }
+    let product = |x: &[f64], y: &[f64]| -> Vec<f64> {
+        let entry = |e: usize| (0..nb).map(|m| x[m * nb + e % nb] * y[e / nb * nb + m]).sum();
+        (0..q).map(entry).collect()
+    };
+    for i in 0..n {
+        for m in 0..i {
+            let Some(im) = level[i][m].filter(|&l| l <= k) else { continue };
+            block[i][m] = product(&block[i][m], &crate::block::inverse(nb, &block[m][m]).0);
+            for j in m + 1..n {
+                let Some(mj) = level[m][j] else { continue };
+                let new = im + mj + 1;
+                level[i][j] = Some(level[i][j].map_or(new, |l| l.min(new)));
+                let change = product(&block[i][m], &block[m][j]);
+                block[i][j].iter_mut().zip(change).for_each(|(v, c)| *v -= c);
+            }
+        }
+        for j in 0..n {
+            level[i][j] = level[i][j].filter(|&l| l <= k);
+            if level[i][j].is_none() {
+                block[i][j].fill(0.0);
+            }
+        }
+    }
+    // L U as one dense matrix, for a solve that has nothing to do with the ones tested.
+    let side = n * nb;
+    let mut whole = vec![0.0; side * side];
+    let identity: Vec<f64> = (0..q).map(|e| f64::from(u8::from(e % (nb + 1) == 0))).collect();
+    for i in 0..n {
+        for j in 0..n {
+            let mut sum = vec![0.0; q];
+            for m in 0..=i.min(j) {
+                let left = if m == i { &identity } else { &block[i][m] };
+                product(left, &block[m][j]).iter().zip(&mut sum).for_each(|(v, s)| *s += v);
+            }
+            for e in 0..q {
+                whole[(j * nb + e / nb) * side + i * nb + e % nb] = sum[e];
+            }
+        }
+    }
+    (level, whole)
+}
+
+#[test]
+fn levels_of_fill_are_those_of_the_dense_algorithm_and_end_in_lu() {
+    for case in ["kuhn:4,3,3:2", "grid7:4,3,4:3", "kuhn:3,3,2:1"] {
+        let (a, b) = jacobian(case, Policy::D);
+        let mut blocks = a.pattern().nnzb();
+        for k in [0, 1, 2, 3, 100] {
+            let (level, whole) = dense_ilu(&a, k);
+            let filled = fill::fill_pattern(a.pattern(), k);
+            for i in 0..a.rows() {
+                let columns = |j: &usize| level[i][*j].is_some() && *j != i;
+                let expected: Vec<u32> = (0..a.rows()).filter(columns).map(|j| j as u32).collect();
+                assert_eq!(filled.columns(i), expected, "{case}, level {k}, row {i}");
+            }
+            assert!(filled.nnzb() >= blocks);
+            blocks = filled.nnzb();
+            let expected = chromaflow_testkit::dense_solve(&whole, &b).unwrap();
+            for threads in [1, 2] {
+                let team = Team::new(threads);
+                let options = BlockIluOptions {
+                    fill: Fill::Level(k),
+                    storage: FactorStorage::F64,
+                    ..Default::default()
+                };
+                let mut ilu = BlockIlu::new(a.pattern(), a.nb(), options, &team).unwrap();
+                ilu.factor(&a, &team).unwrap();
+                let mut x = vec![f64::NAN; b.len()];
+                ilu.solve(&team, &b, &mut x);
+                assert!(distance(&x, &expected) < 1e-13, "{case}, level {k}: {:e}", distance(&x, &expected));
+                if k == 100 {
+                    let mut r = vec![0.0; b.len()];
+                    a.to_csr().residual(&team, &b, &x, &mut r);
+                    assert!(norm(&r) < 1e-13 * norm(&b), "{case}: the full factorization solves");
+                }
+            }
+        }
+    }
+}
+
+/// What a team of one size set up, a team of another size uses.
+#[test]
+fn the_team_may_change_after_the_symbolic_phase() {
+    let (a, b) = jacobian("kuhn:6,5,4:5", Policy::D);
+    let mut first: Option<Vec<f64>> = None;
+    for (made_for, used_by) in [(1, 1), (1, 3), (2, 1), (2, 3)] {
+        let mut ilu =
+            BlockIlu::new(a.pattern(), 5, BlockIluOptions::default(), &Team::new(made_for)).unwrap();
+        let team = Team::new(used_by);
+        ilu.factor(&a, &team).unwrap();
+        let mut x = vec![f64::NAN; b.len()];
+        ilu.solve(&team, &b, &mut x);
+        assert_eq!(*first.get_or_insert_with(|| x.clone()), x, "made for {made_for}, used by {used_by}");
+    }
+}
+
+#[test]
+fn the_first_singular_row_is_told_whoever_finds_it() {
+    let (mut a, _) = jacobian("kuhn:6,5,4:2", Policy::D);
+    for row in [87, 33, 60, 34] {
+        a.diag[row * 4..(row + 1) * 4].fill(f64::NAN);
+    }
+    for threads in [1, 2, 4] {
+        let team = Team::new(threads);
+        let mut ilu = BlockIlu::new(a.pattern(), 2, BlockIluOptions::default(), &team).unwrap();
+        assert_eq!(ilu.factor(&a, &team), Err(SingularRow { row: 33 }));
     }
 }

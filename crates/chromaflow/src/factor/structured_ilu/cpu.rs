@@ -8,6 +8,7 @@
 use super::{CellAt, Line, StencilMatrix, StructuredIluOptions};
 use crate::factor::block_ilu::add_shift;
 use crate::factor::block_ilu::gauss_jordan::{Inverted, invert};
+use crate::factor::block_ilu::registers::{COLUMNS, UNIT, invert_columns};
 use crate::relax::{Direct, SharedMut, columns, prefetch_block};
 use crate::rim::{Size, with_size};
 use crate::simd::{Kernel, Simd, Vector, Wide, dispatch};
@@ -131,24 +132,6 @@ impl<Z: Size> Kernel for Factor<'_, Z> {
     }
 }
 
-/// The most columns that are kept in registers.
-const COLUMNS: usize = 8;
-
-/// Rows of the unit matrix, and one less them.
-const UNIT: [[[f64; 8]; 2]; COLUMNS] = {
-    let mut rows = [[[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], [1.0; 8]]; COLUMNS];
-    let mut p = 0;
-    while p < COLUMNS {
-        rows[p][0][p] = 1.0;
-        rows[p][1][p] = 0.0;
-        p += 1;
-    }
-    rows
-};
-
-/// How far the inverse times the block's row sums may be from one before the guard steps in.
-const GUARD: f64 = 1e-6;
-
 /// One cell with every column of a block in one vector; lanes past the block hold what nobody uses.
 #[inline(always)]
 unsafe fn small<V: Wide, Z: Size>(
@@ -193,31 +176,9 @@ unsafe fn small<V: Wide, Z: Size>(
         }
     }
     let block = t;
-    let mut sums = t[0];
-    for c in 1..nb {
-        sums = sums.add(t[c]);
-    }
-    for p in 0..nb {
-        let lane = V::index(&[p as u8; 16]);
-        let (unit, others) = (V::load(UNIT[p][0].as_ptr()), V::load(UNIT[p][1].as_ptr()));
-        let scale = t[p].permute(lane).recip();
-        // One in lane p, the pivot's column with the other sign elsewhere.
-        let column = t[p].mul(others).mul_add(V::splat(-1.0), unit);
-        for c in 0..nb {
-            if c != p {
-                let x = t[c].permute(lane).mul(scale);
-                t[c] = column.mul_add(x, t[c].mul(others));
-            }
-        }
-        t[p] = column.mul(scale);
-    }
-    let mut ones = V::splat(-1.0);
-    for c in 0..nb {
-        ones = t[c].mul_add(sums.permute(V::index(&[c as u8; 16])), ones);
-    }
+    let sound = invert_columns::<V, Z>(&mut t);
     let to = inverse.add(cell * q);
-    let rows = (1_u32 << nb) - 1;
-    if ones.abs().at_most(V::splat(GUARD)) & rows == rows {
+    if sound {
         for c in 0..nb {
             if c * nb + V::LANES <= q {
                 t[c].store(to.add(c * nb));

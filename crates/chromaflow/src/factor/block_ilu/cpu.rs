@@ -1,0 +1,119 @@
+#![allow(unsafe_code)]
+//! The numeric phase and the apply on the members of a team.
+
+use super::kernels::{self, FactorTask, Scratch, SolveTask};
+use super::triangle::Values;
+use super::{BlockIlu, BlockIluReport, Fill, SingularRow};
+use crate::relax::{SharedMut, Stored};
+use crate::sparse::Jacobian;
+use chromaflow_device::{Member, Team};
+use half::f16;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
+
+impl BlockIlu {
+    /// The numeric phase: factors the values of `a`.
+    ///
+    /// # Errors
+    /// [`SingularRow`] for the first row whose diagonal block cannot be inverted; the factors are not usable then.
+    ///
+    /// # Panics
+    /// When `a` has another pattern or block size than this was made for.
+    pub fn factor(&mut self, a: &Jacobian, team: &Team) -> Result<BlockIluReport, SingularRow> {
+        assert!(
+            a.nb() == self.nb && **a.pattern() == *self.pattern,
+            "another pattern than the symbolic phase's"
+        );
+        let (lower_values, upper_values) = (self.lower.values.shared(), self.upper.values.shared());
+        let task = FactorTask {
+            pattern: &self.pattern,
+            off: &a.off,
+            diag: &a.diag,
+            filled: &self.filled,
+            lower: &self.lower,
+            upper: &self.upper,
+            lower_values,
+            upper_values,
+            inv_diag: SharedMut(self.inv_diag.as_mut_ptr()),
+            diagonal_only: self.options.fill == Fill::DiagonalOnly,
+            guard: self.options.pivot_guard,
+            shift: self.options.shift,
+            singular: AtomicU32::new(u32::MAX),
+        };
+        let report = Mutex::new(BlockIluReport::default());
+        team.run(|m| {
+            let mut scratch = Scratch::new(&self.filled, self.nb);
+            self.walk(0, m, |positions| {
+                // SAFETY: shapes were checked; members have disjoint rows, and rows of earlier levels are finished.
+                unsafe { kernels::factor(self.isa, self.nb, &task, positions, &mut scratch) }
+            });
+            let mut all = report.lock().expect("nobody panics with this locked");
+            all.pivoted.append(&mut scratch.pivoted);
+            all.shifted = all.shifted.max(scratch.shifted);
+        });
+        let singular = task.singular.into_inner();
+        if singular != u32::MAX {
+            return Err(SingularRow { row: singular as usize });
+        }
+        let mut report = report.into_inner().expect("nobody panics with this locked");
+        report.pivoted.sort_unstable();
+        Ok(report)
+    }
+
+    /// Has a member do its part of the rows of one triangle: level by level, or the first member all of them in order.
+    fn walk(&self, triangle: usize, m: &Member<'_>, mut work: impl FnMut(Range<usize>)) {
+        let Some(levels) = &self.levels else {
+            if m.rank() == 0 {
+                work(0..self.pattern.rows());
+            }
+            return m.barrier();
+        };
+        for level in &levels[triangle] {
+            let part = m.share(level.len());
+            work(level.start + part.start..level.start + part.end);
+            m.barrier();
+        }
+    }
+
+    /// x = M^-1 b: a forward solve with L, a backward solve with U.
+    ///
+    /// **Shapes**: `b`, `x` `[rows, nb]`.
+    ///
+    /// # Panics
+    /// When a length is wrong.
+    pub fn solve(&self, team: &Team, b: &[f64], x: &mut [f64]) {
+        let n = self.pattern.rows() * self.nb;
+        assert_eq!((b.len(), x.len()), (n, n), "b and x have rows * nb values");
+        match (&self.lower.values, &self.upper.values) {
+            (Values::F64(l), Values::F64(u)) => self.solve_with::<f64>([l, u], team, b, x),
+            (Values::F32(l), Values::F32(u)) => self.solve_with::<f32>([l, u], team, b, x),
+            (Values::F16 { values: l, .. }, Values::F16 { values: u, .. }) => {
+                self.solve_with::<f16>([l, u], team, b, x);
+            }
+            _ => unreachable!("both triangles are stored alike"),
+        }
+    }
+
+    fn solve_with<T: Stored + Sync>(&self, values: [&[T]; 2], team: &Team, b: &[f64], x: &mut [f64]) {
+        let x = SharedMut(x.as_mut_ptr());
+        team.run(|m| {
+            for (t, triangle) in [&self.lower, &self.upper].into_iter().enumerate() {
+                let task = SolveTask {
+                    rows: &triangle.rows,
+                    ptr: &triangle.ptr,
+                    cols: &triangle.cols,
+                    values: values[t].as_ptr(),
+                    unscale: triangle.values.unscale(),
+                    inverse: (t == 1).then(|| self.inv_diag.as_ptr()),
+                    b: (t == 0).then_some(b.as_ptr()),
+                    x: x.get(),
+                };
+                self.walk(t, m, |positions| {
+                    // SAFETY: as in `factor`; the values are those of this triangle.
+                    unsafe { kernels::solve(self.isa, self.nb, &task, positions) }
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,154 @@
+#![allow(unsafe_code)]
+//! The strictly triangular factors as they are stored.
+
+use super::FactorStorage;
+use crate::relax::{SharedMut, Unscale};
+use crate::simd::narrow_to_f16;
+use crate::sparse::{BlockPattern, power_of_two};
+use chromaflow_device::Buffer;
+use half::f16;
+use std::ops::Range;
+
+/// One triangle's blocks in the order in which a solve reads them.
+pub(super) struct Triangle {
+    /// Row at each position.
+    pub rows: Vec<u32>,
+    /// Position of each row.
+    pub position: Vec<u32>,
+    /// First block of each position, `[rows + 1]`.
+    pub ptr: Vec<u32>,
+    /// Column of each block.
+    pub cols: Vec<u32>,
+    pub values: Values,
+}
+
+/// Stored values; f16 ones are divided by a power of two for each position.
+pub(super) enum Values {
+    F64(Buffer<f64>),
+    F32(Buffer<f32>),
+    F16 { values: Buffer<f16>, unscale: Vec<f32> },
+}
+
+impl Triangle {
+    /// Zeros at the positions of `pattern` that `part` (row, column) chooses, rows in the order of `rows`.
+    pub fn new(
+        pattern: &BlockPattern,
+        q: usize,
+        rows: Vec<u32>,
+        storage: FactorStorage,
+        part: impl Fn(usize, usize) -> bool,
+    ) -> Self {
+        let mut position = vec![0; rows.len()];
+        let (mut ptr, mut cols) = (Vec::with_capacity(rows.len() + 1), Vec::new());
+        ptr.push(0);
+        for (at, &row) in rows.iter().enumerate() {
+            position[row as usize] = at as u32;
+            cols.extend(pattern.columns(row as usize).iter().filter(|&&c| part(row as usize, c as usize)));
+            ptr.push(cols.len() as u32);
+        }
+        let count = cols.len() * q;
+        let values = match storage {
+            FactorStorage::F64 => Values::F64(Buffer::zeroed(count)),
+            FactorStorage::F32 => Values::F32(Buffer::zeroed(count)),
+            FactorStorage::F16 => {
+                Values::F16 { values: Buffer::zeroed(count), unscale: vec![1.0; rows.len()] }
+            }
+        };
+        Self { rows, position, ptr, cols, values }
+    }
+
+    pub fn range(&self, position: usize) -> Range<usize> {
+        self.ptr[position] as usize..self.ptr[position + 1] as usize
+    }
+
+    pub fn bytes(&self) -> usize {
+        let values = match &self.values {
+            Values::F64(v) => v.bytes(),
+            Values::F32(v) => v.bytes(),
+            Values::F16 { values, unscale } => values.bytes() + 4 * unscale.len(),
+        };
+        values + 4 * (self.rows.len() + self.position.len() + self.ptr.len() + self.cols.len())
+    }
+}
+
+/// Values that the members of a team write, each the rows that it owns.
+pub(super) enum ValuesMut {
+    F64(SharedMut<f64>),
+    F32(SharedMut<f32>),
+    F16(SharedMut<f16>, SharedMut<f32>),
+}
+
+impl Values {
+    pub fn shared(&mut self) -> ValuesMut {
+        match self {
+            Values::F64(v) => ValuesMut::F64(SharedMut(v.as_mut_ptr())),
+            Values::F32(v) => ValuesMut::F32(SharedMut(v.as_mut_ptr())),
+            Values::F16 { values, unscale } => {
+                ValuesMut::F16(SharedMut(values.as_mut_ptr()), SharedMut(unscale.as_mut_ptr()))
+            }
+        }
+    }
+
+    /// What stored values are multiplied by.
+    pub fn unscale(&self) -> Unscale<'_> {
+        match self {
+            Values::F16 { unscale, .. } => Unscale::Rows(unscale),
+            _ => Unscale::One,
+        }
+    }
+}
+
+impl ValuesMut {
+    /// What the values at `position` are multiplied by.
+    ///
+    /// # Safety
+    /// There is such a position, and nobody writes it.
+    #[inline(always)]
+    pub unsafe fn unscale(&self, position: usize) -> f64 {
+        match self {
+            // SAFETY: the caller's promise.
+            ValuesMut::F16(_, unscale) => unsafe { f64::from(*unscale.get().add(position)) },
+            _ => 1.0,
+        }
+    }
+
+    /// Stores padded blocks (columns `ld` apart, `nb` of them in each) as the ones of `position`, the first of which is
+    /// block `first`.
+    ///
+    /// # Safety
+    /// There are such blocks and such a position, and nobody else reads or writes them.
+    #[inline(always)]
+    pub unsafe fn store(&self, nb: usize, ld: usize, position: usize, first: usize, padded: &[f64]) {
+        let at = first * nb * nb;
+        match self {
+            // SAFETY: the blocks from `first` on are this thread's.
+            ValuesMut::F64(to) => unsafe { pack(nb, ld, padded, to.get().add(at), |v| v) },
+            // SAFETY: as above.
+            ValuesMut::F32(to) => unsafe { pack(nb, ld, padded, to.get().add(at), |v| v as f32) },
+            ValuesMut::F16(to, unscale) => {
+                let columns = padded.chunks_exact(ld).flat_map(|column| &column[..nb]);
+                let largest = columns.fold(0.0_f32, |m, &v| m.max((v as f32).abs()));
+                let factor = power_of_two(largest);
+                let scale = 1.0 / f64::from(factor);
+                // SAFETY: as above.
+                unsafe {
+                    *unscale.get().add(position) = factor;
+                    let round = |v: f64| f16::from_bits(narrow_to_f16((v * scale) as f32));
+                    pack(nb, ld, padded, to.get().add(at), round);
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As many values as the blocks have can be written.
+#[inline(always)]
+unsafe fn pack<T>(nb: usize, ld: usize, padded: &[f64], to: *mut T, round: impl Fn(f64) -> T) {
+    for (c, column) in padded.chunks_exact(ld).enumerate() {
+        for (r, &v) in column[..nb].iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { to.add(c * nb + r).write(round(v)) };
+        }
+    }
+}
