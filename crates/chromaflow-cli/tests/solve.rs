@@ -111,7 +111,7 @@ fn block_ilu_in_every_order_with_every_fill() {
         ];
         for (_, j) in neighbors.into_iter().filter(|&(inside, _)| inside) {
             col_idx.push(j as u32);
-            values.push(if i == j { 4.0 + (i as f64).sin() / 2.0 } else { -1.0 });
+            values.push(if i == j { 4.2 + (i as f64).sin() / 8.0 } else { -1.0 });
         }
         row_ptr.push(col_idx.len() as u32);
         x.push(1.0);

@@ -63,15 +63,16 @@ impl BlockIlu {
 
     /// Has a member do its part of the rows of one triangle: level by level, or the first member all of them in order.
     fn walk(&self, triangle: usize, m: &Member<'_>, mut work: impl FnMut(Range<usize>)) {
-        let Some(levels) = &self.levels else {
+        let Some(waves) = &self.waves else {
             if m.rank() == 0 {
                 work(0..self.pattern.rows());
             }
             return m.barrier();
         };
-        for level in &levels[triangle] {
-            let part = m.share(level.len());
-            work(level.start + part.start..level.start + part.end);
+        let wave = &waves[triangle];
+        for tiles in wave.levels() {
+            let part = m.share(tiles.len());
+            work(wave.positions(tiles.start + part.start..tiles.start + part.end));
             m.barrier();
         }
     }

@@ -9,8 +9,8 @@
 //! * `fill.rs`: the pattern of the factors.
 //! * `cpu.rs`, `kernels.rs`: threads level by level; block columns in SIMD lanes, the size and the instruction set
 //!   chosen at run time.
-//! * Parallel by level sets ([`LevelSchedule`]): one thread goes through the rows as they stand; several go level by
-//!   level, and the blocks of each triangle lie in the order in which they are read.
+//! * `wavefront.rs`: one thread goes through the rows as they stand; several go level by level through tiles of rows, and the
+//!   blocks of each triangle lie in the order in which they are read. Results are the same bits.
 //!
 //! **Source**: Saad, *Iterative Methods for Sparse Linear Systems* (2003), Alg. 10.4 by blocks; Luo, Edwards, Luo,
 //! Mueller, *A fine-grained block ILU scheme on regular structures for GPGPUs* (2015), whose Eq. 1 takes the upper
@@ -25,6 +25,7 @@ pub(super) mod registers;
 #[cfg(test)]
 mod tests;
 mod triangle;
+mod wavefront;
 
 pub use fill::Fill;
 
@@ -32,9 +33,9 @@ use crate::Policy;
 use crate::order::LevelSchedule;
 use crate::sparse::{BlockPattern, ShapeError};
 use chromaflow_device::{Buffer, Isa, Team};
-use std::ops::Range;
 use std::sync::Arc;
 use triangle::Triangle;
+use wavefront::Wavefront;
 
 /// How the factors are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -132,8 +133,8 @@ pub struct BlockIlu {
     lower: Triangle,
     upper: Triangle,
     inv_diag: Buffer<f64>,
-    /// Levels of the lower and the upper triangle; none where one thread goes through the rows as they stand.
-    levels: Option<[Vec<Range<usize>>; 2]>,
+    /// Of the lower and the upper triangle; none where one thread goes through the rows as they stand.
+    waves: Option<[Wavefront; 2]>,
     depth: [usize; 2],
 }
 
@@ -167,20 +168,17 @@ impl BlockIlu {
             Fill::Level(0) | Fill::DiagonalOnly => Arc::clone(pattern),
             Fill::Level(k) => Arc::new(fill::fill_pattern(pattern, k)),
         };
-        let schedules = [LevelSchedule::lower(&filled), LevelSchedule::upper(&filled)];
-        let depth = [schedules[0].batches().len(), schedules[1].batches().len()];
-        let ([ahead, back], levels) = if team.size() == 1 {
-            let ahead: Vec<u32> = (0..n as u32).collect();
-            let back = ahead.iter().rev().copied().collect();
-            ([ahead, back], None)
-        } else {
-            let levels = [0, 1].map(|t| schedules[t].batches().iter().collect());
-            (schedules.map(|s| s.rows().to_vec()), Some(levels))
+        let depth = [LevelSchedule::lower(&filled), LevelSchedule::upper(&filled)].map(|l| l.batches().len());
+        let waves =
+            (team.size() > 1).then(|| [false, true].map(|upper| Wavefront::new(&filled, upper, team.size())));
+        let [ahead, back] = match &waves {
+            Some(waves) => waves.each_ref().map(|wave| wave.rows.clone()),
+            None => [(0..n as u32).collect(), (0..n as u32).rev().collect()],
         };
         let lower = Triangle::new(&filled, q, ahead, options.storage, |row, col| col < row);
         let upper = Triangle::new(&filled, q, back, options.storage, |row, col| col > row);
         let (pattern, inv_diag) = (Arc::clone(pattern), Buffer::zeroed(n * q));
-        Ok(Self { pattern, filled, nb, options, isa: Isa::detect(), lower, upper, inv_diag, levels, depth })
+        Ok(Self { pattern, filled, nb, options, isa: Isa::detect(), lower, upper, inv_diag, waves, depth })
     }
 
     /// Number of levels of the lower and of the upper triangle: how many steps a fully parallel solve takes.

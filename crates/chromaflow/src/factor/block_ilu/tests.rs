@@ -290,3 +290,34 @@ fn the_first_singular_row_is_told_whoever_finds_it() {
         assert_eq!(ilu.factor(&a, &team), Err(SingularRow { row: 33 }));
     }
 }
+
+#[test]
+fn tiles_of_a_level_need_earlier_levels_only() {
+    for (case, threads) in
+        [("kuhn:40,6,5:1", 2), ("kuhn:4,3,30:1", 8), ("grid7:140,3,2:1", 2), ("grid7:1,1,1:1", 2)]
+    {
+        let (a, _) = jacobian(case, Policy::D);
+        for pattern in [(**a.pattern()).clone(), fill::fill_pattern(a.pattern(), 2)] {
+            for upper in [false, true] {
+                let wave = Wavefront::new(&pattern, upper, threads);
+                let mut place = vec![None; a.rows()]; // level, tile, position
+                for (level, tiles) in wave.levels().enumerate() {
+                    for tile in tiles {
+                        for position in wave.positions(tile..tile + 1) {
+                            let old = place[wave.rows[position] as usize].replace((level, tile, position));
+                            assert_eq!(old, None, "every row once");
+                        }
+                    }
+                }
+                for row in 0..a.rows() {
+                    let (level, tile, position) = place[row].expect("every row");
+                    for &c in pattern.columns(row).iter().filter(|&&c| (c as usize > row) == upper) {
+                        let (other_level, other_tile, other) = place[c as usize].unwrap();
+                        let before = other_level < level || (other_tile == tile && other < position);
+                        assert!(before, "{case}, upper {upper}: row {row} needs row {c}");
+                    }
+                }
+            }
+        }
+    }
+}
