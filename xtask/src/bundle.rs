@@ -8,6 +8,7 @@ use std::process::Command;
 
 /// Tests whose names contain one of these need a GPU (as in `on-gpu.sh`).
 const TESTS: [&str; 2] = ["cuda", "gpu"];
+const FEATURES: &str = "chromaflow/cuda,chromaflow-device/cuda,chromaflow-flow/cuda";
 /// The largest data file that travels: larger meshes would fill the bundle.
 const DATA_BYTES: u64 = 12 << 20;
 
@@ -17,9 +18,12 @@ pub fn bundle(args: &[String]) -> Result<(), String> {
     let root = run::root();
     let to = args.first().map_or_else(|| root.join("target/bundle"), PathBuf::from);
     run::cargo(&["build", "--release", "--package", "chromaflow-cli", "--package", "xtask"])?;
-    // Tests that start the command do so where cargo built it, and cannot travel: of the tests beside a library only those
-    // in files named for the GPU do.
-    let words = ["test", "--release", "--no-run", "--workspace", "--lib", "--test", "*gpu*"];
+    // The command's own tests start it where cargo built it, and cannot travel; of the tests beside the other libraries those do
+    // whose files are named for the GPU.
+    let mut words = vec!["test", "--release", "--no-run", "--lib", "--test", "*gpu*", "--features", FEATURES];
+    for package in ["chromaflow", "chromaflow-device", "chromaflow-flow"] {
+        words.extend(["--package", package]);
+    }
     let mut tests: BTreeSet<String> = BTreeSet::new();
     let good = run::watch(&words, &[], |line| {
         if let Some((_, rest)) = line.rsplit_once("Executable ").filter(|l| l.1.ends_with(')')) {

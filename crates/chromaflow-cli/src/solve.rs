@@ -77,7 +77,7 @@ pub struct Args {
     /// the matrix, only diagonal ones change: DILU)
     #[arg(long, value_name = "K|diagonal", default_value = "0", value_parser = Fill::from_str)]
     fill: Fill,
-    /// Order of the coloring: natural, largest-first, smallest-last, or parallel
+    /// Order of the coloring: natural, largest-first, smallest-last, fewest (colors) or parallel
     #[arg(long, value_name = "ORDER", default_value = "natural", value_parser = parse_coloring)]
     coloring: ColoringMethod,
     /// Make the colors nearly equal in size
@@ -111,6 +111,9 @@ fn parse_direction(s: &str) -> Result<Direction, String> {
 fn parse_coloring(s: &str) -> Result<ColoringMethod, String> {
     if s == "parallel" {
         return Ok(ColoringMethod::Parallel);
+    }
+    if s == "fewest" {
+        return Ok(ColoringMethod::Fewest);
     }
     s.parse::<VertexOrder>().map(ColoringMethod::Greedy)
 }

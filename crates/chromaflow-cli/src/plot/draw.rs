@@ -38,7 +38,10 @@ pub fn draw(stem: &Path, picture: &Picture) -> CliResult<()> {
         .with_title(&picture.title)
         .with_x_label(picture.x)
         .with_y_label(picture.y);
-    if picture.log {
+    if picture.log[0] {
+        layout = layout.with_log_x();
+    }
+    if picture.log[1] {
         layout = layout.with_log_y();
     }
     let scene = render_multiple(plots, layout);

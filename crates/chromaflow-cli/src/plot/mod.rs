@@ -30,8 +30,8 @@ pub struct Picture {
     pub x: &'static str,
     /// Label of the vertical axis.
     pub y: &'static str,
-    /// Whether the vertical axis is logarithmic.
-    pub log: bool,
+    /// Whether the horizontal and the vertical axis are logarithmic.
+    pub log: [bool; 2],
     /// What is drawn.
     pub series: Vec<Series>,
 }

@@ -36,7 +36,7 @@ pub fn convergence(rows: &[Row]) -> Picture {
         series("linear reduction", &|r| r.linear),
     ];
     all.retain(|s| !s.points.is_empty());
-    Picture { title: "Convergence".into(), x, y: "residual (rms)", log: true, series: all }
+    Picture { title: "Convergence".into(), x, y: "residual (rms)", log: [false, true], series: all }
 }
 
 /// Lift and drag over iterations or time steps.
@@ -47,7 +47,7 @@ pub fn forces(rows: &[Row]) -> Picture {
         Series { name, points: points.filter(|p| p.1.is_finite()).collect(), line: true }
     };
     let series = vec![series("CL", 0), series("CD", 1)];
-    Picture { title: "Forces".into(), x, y: "coefficient", log: false, series }
+    Picture { title: "Forces".into(), x, y: "coefficient", log: [false, false], series }
 }
 
 /// -Cp along a cut.
@@ -59,5 +59,5 @@ pub fn pressure(name: &str, points: &[CutPoint]) -> Picture {
     let mut series = vec![side("upper side", 1), side("lower side", -1)];
     series.retain(|s| !s.points.is_empty());
     let place = name.trim_start_matches("cut_").replacen('_', " = ", 1);
-    Picture { title: format!("Pressure coefficient, {place}"), x: "x", y: "-Cp", log: false, series }
+    Picture { title: format!("Pressure coefficient, {place}"), x: "x", y: "-Cp", log: [false, false], series }
 }

@@ -5,27 +5,35 @@ use crate::config::JacobianScheme;
 use crate::gpu::{BoundaryCuda, MeshCuda, Params, blocks, source};
 use chromaflow::BlockPattern;
 use chromaflow::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage};
+use chromaflow::relax::InPlace;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 
-/// Threads of `assemble`: as many positions as two blocks each of shared memory allow.
-fn threads(stored: usize) -> usize {
-    if stored == 8 { 96 } else { 128 }
+/// Threads of an assembly: as many positions as two blocks each of shared memory allow; in chunks, whole pairs of slots.
+fn threads(stored: usize, chunk: usize) -> usize {
+    match (stored, chunk) {
+        (8, 0) => 96,
+        (8, _) => 64,
+        _ => 128,
+    }
 }
 
-fn kernel_source(stored: usize, scheme: JacobianScheme, viscous: bool) -> KernelSource {
+fn kernel_source(stored: usize, scheme: JacobianScheme, viscous: bool, chunk: usize) -> KernelSource {
     source("jacobian", "", include_str!("jacobian.cu"))
         .define("STORED", stored)
         .define("SCHEME", u32::from(scheme == JacobianScheme::VanLeer))
         .define("VISCOUS", u32::from(viscous))
-        .define("THREADS", threads(stored))
+        .define("CHUNK", chunk)
+        .define("THREADS", threads(stored, chunk))
 }
 
-/// All variants.
+/// All variants, in chunks of the usual number of rows.
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
     let mut all = Vec::new();
     for stored in [4, 8] {
         for scheme in [JacobianScheme::Roe, JacobianScheme::VanLeer] {
-            all.extend([false, true].map(|viscous| kernel_source(stored, scheme, viscous)));
+            for chunk in [0, 32] {
+                all.extend([false, true].map(|viscous| kernel_source(stored, scheme, viscous, chunk)));
+            }
         }
     }
     all
@@ -33,8 +41,9 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
 
 /// Assembly of the Jacobian on the device.
 ///
-/// **Twin**: [`Assembly`](super::Assembly). **Launch shape**: a thread block a tile of rows, a thread a position;
-/// `threads (25 x 8 + 8 + 25 x stored)` bytes of shared memory.
+/// **Twin**: [`Assembly`](super::Assembly). **Launch shape**: a thread block a tile of rows, a thread a position, or a thread
+/// block a chunk of the sweeps' layout, a thread a row and a slot; `threads (25 x 8 + 8 + 25 x stored)` bytes of shared memory
+/// and more.
 pub struct JacobianCuda {
     assemble: Kernel,
     boundary: Kernel,
@@ -42,6 +51,18 @@ pub struct JacobianCuda {
     held: Kernel,
     tiles: DeviceBuffer<u32>,
     threads: usize,
+    /// Rows a chunk of the layout that blocks are written to; 0: in the order of the pattern.
+    chunk: usize,
+    /// Where each row sits among the chunks.
+    seats: DeviceBuffer<u32>,
+}
+
+/// Where blocks go.
+pub enum Target<'a> {
+    /// In the order of the pattern; the bits of the largest magnitude of the off-diagonal values are found on the way.
+    Rows(&'a DeviceJacobian, Option<&'a DeviceBuffer<u32>>),
+    /// Where the sweeps read them.
+    InPlace(InPlace<'a>),
 }
 
 /// Rows whose equations are replaced.
@@ -55,7 +76,8 @@ pub struct ReplacedRows<'a> {
 }
 
 impl JacobianCuda {
-    /// Compiles or loads the kernels of a linearization and cuts the rows into tiles.
+    /// Compiles or loads the kernels of a linearization and cuts the rows into tiles, for assembly in the order of the
+    /// pattern or in the given place.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
@@ -65,23 +87,43 @@ impl JacobianCuda {
         scheme: JacobianScheme,
         viscous: bool,
         storage: Storage,
+        place: Option<InPlace<'_>>,
     ) -> Result<Self, GpuError> {
         let stored = if storage == Storage::F64 { 8 } else { 4 };
-        let module = stream.gpu().module(&kernel_source(stored, scheme, viscous))?;
+        let chunk = place.as_ref().map_or(0, |p| p.rows);
+        let threads = threads(stored, chunk);
+        assert!(chunk == 0 || (threads / chunk).is_multiple_of(2), "whole pairs of slots");
+        let module = stream.gpu().module(&kernel_source(stored, scheme, viscous, chunk))?;
+        let mut seats = Vec::new();
+        let mut starts = Vec::new();
+        if let Some(place) = place {
+            let perm = place.perm.download()?;
+            seats = vec![0; pattern.rows()];
+            for (i, chunk) in place.chunks.download()?.iter().enumerate() {
+                for r in 0..chunk.rows {
+                    seats[perm[(chunk.row + r) as usize] as usize] = i as u32 * place.rows as u32 + r;
+                }
+            }
+        } else {
+            starts = tiles(pattern, threads);
+        }
         Ok(Self {
-            assemble: module.kernel("assemble")?,
+            assemble: module.kernel(if chunk == 0 { "assemble" } else { "assemble_sliced" })?,
             boundary: module.kernel("boundary_jacobians")?,
             walls: module.kernel("wall_rows")?,
             held: module.kernel("held_rows")?,
-            tiles: stream.upload(&tiles(pattern, threads(stored)))?,
-            threads: threads(stored),
+            tiles: stream.upload(&starts)?,
+            seats: stream.upload(&seats)?,
+            threads,
+            chunk,
         })
     }
 
     /// Writes D and O at the state `nodes`. `shift` is the factor of V q in the physical time derivative.
     ///
     /// # Errors
-    /// [`GpuError::Unsupported`] when the off-diagonal blocks are in f16, [`GpuError::Cuda`].
+    /// [`GpuError::Unsupported`] when the off-diagonal blocks are in f16 or in another place than this was set up for,
+    /// [`GpuError::Cuda`].
     pub fn assemble(
         &self,
         stream: &Stream,
@@ -91,33 +133,55 @@ impl JacobianCuda {
         nodes: &DeviceBuffer<f64>,
         (cfl, shift): (f64, f64),
         replaced: &ReplacedRows<'_>,
-        jac: &mut DeviceJacobian,
+        target: &Target<'_>,
     ) -> Result<(), GpuError> {
-        let off = match &jac.off {
-            DeviceOff::F64(values) => values.ptr(),
-            DeviceOff::F32(values) => values.ptr(),
-            DeviceOff::F16 { .. } => {
-                return Err(GpuError::Unsupported(
-                    "a Jacobian is assembled in f32 before its conversion".into(),
-                ));
-            }
-        };
-        assert!(nodes.len() == 8 * mesh.rows && jac.pattern().rows() == mesh.rows && jac.nb() == 5);
+        assert!(nodes.len() == 8 * mesh.rows);
         assert_eq!(replaced.walls.len(), replaced.temperatures.len());
-        let launch = self.assemble.launch(self.tiles.len() - 1, self.threads).arg(&self.tiles);
-        let launch = launch.arg(&mesh.row_ptr).arg(&mesh.row_of).arg(&mesh.col_idx).arg(&mesh.signed_edge);
-        let launch = launch.arg(&mesh.areas).arg(nodes).arg(&mesh.volumes).arg(&params.values);
-        // SAFETY: tiles cover the rows of the pattern that mesh and matrix share; nodes of the boundary and replaced rows
-        // are rows of it.
+        let unsupported = |what: &str| Err(GpuError::Unsupported(what.to_owned()));
+        let walls = self.walls.launch(blocks(replaced.walls.len(), 4), 128);
+        let walls = walls.arg(replaced.walls.len() as u32).arg(replaced.walls).arg(replaced.temperatures);
+        let held = self.held.launch(blocks(replaced.held.len(), 4), 128);
+        let held = held.arg(replaced.held.len() as u32).arg(replaced.held).arg(&mesh.row_ptr);
+        let (off, diag, chunks): (u64, u64, u64);
+        match (target, self.chunk) {
+            (Target::Rows(jac, largest), 0) => {
+                assert!(jac.pattern().rows() == mesh.rows && jac.nb() == 5);
+                off = match &jac.off {
+                    DeviceOff::F64(values) => values.ptr(),
+                    DeviceOff::F32(values) => values.ptr(),
+                    DeviceOff::F16 { .. } => {
+                        return unsupported("a Jacobian is assembled in f32 before its conversion");
+                    }
+                };
+                diag = jac.diag.ptr();
+                chunks = 0;
+                let launch = self.assemble.launch(self.tiles.len() - 1, self.threads).arg(&self.tiles);
+                let launch =
+                    launch.arg(&mesh.row_ptr).arg(&mesh.row_of).arg(&mesh.col_idx).arg(&mesh.signed_edge);
+                let launch = launch.arg(&mesh.areas).arg(nodes).arg(&mesh.volumes).arg(&params.values);
+                let launch = launch.arg(cfl).arg(shift).arg(off).arg(diag);
+                let largest = largest.as_ref().map_or(0, |l| l.ptr());
+                // SAFETY: tiles cover the rows of the pattern that mesh and matrix share.
+                unsafe { launch.arg(largest).enqueue(stream)? };
+            }
+            (Target::InPlace(place), rows) if rows == place.rows => {
+                assert!(place.diag.len() == 25 * mesh.rows);
+                (off, diag, chunks) = (place.values.ptr(), place.diag.ptr(), place.chunks.ptr());
+                let launch = self.assemble.launch(place.chunks.len(), self.threads);
+                let launch = launch.arg(place.chunks).arg(place.perm).arg(&mesh.row_ptr).arg(&mesh.col_idx);
+                let launch = launch.arg(&mesh.signed_edge).arg(&mesh.areas).arg(nodes).arg(&mesh.volumes);
+                let launch = launch.arg(&params.values).arg(cfl).arg(shift).arg(off).arg(diag);
+                // SAFETY: the chunks hold the rows of the pattern that mesh and matrix share, each as long as its longest.
+                unsafe { launch.enqueue(stream)? };
+            }
+            _ => return unsupported("the assembly was set up for blocks in another place"),
+        }
+        // SAFETY: nodes of the boundary and replaced rows are rows of the matrix; there is a seat for every row.
         unsafe {
-            launch.arg(cfl).arg(shift).arg(off).arg(&jac.diag).enqueue(stream)?;
-            boundary.launch(&self.boundary, params, nodes).arg(&jac.diag).enqueue(stream)?;
-            let walls = self.walls.launch(blocks(replaced.walls.len(), 4), 128);
-            let walls = walls.arg(replaced.walls.len() as u32).arg(replaced.walls).arg(replaced.temperatures);
-            walls.arg(&mesh.row_ptr).arg(&params.values).arg(off).arg(&jac.diag).enqueue(stream)?;
-            let held = self.held.launch(blocks(replaced.held.len(), 4), 128);
-            let held = held.arg(replaced.held.len() as u32).arg(replaced.held).arg(&mesh.row_ptr);
-            held.arg(off).enqueue(stream)?;
+            boundary.launch(&self.boundary, params, nodes).arg(diag).enqueue(stream)?;
+            let walls = walls.arg(&mesh.row_ptr).arg(chunks).arg(&self.seats).arg(&params.values);
+            walls.arg(off).arg(diag).enqueue(stream)?;
+            held.arg(chunks).arg(&self.seats).arg(off).enqueue(stream)?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::gradient::NodeRecord;
 use crate::output::{Field, Restart};
 use crate::residual::primitive_of;
 use chromaflow::order::PlanReport;
-use chromaflow::{BlockCsr, BlockPattern, Jacobian, Policy};
+use chromaflow::{BlockCsr, BlockPattern, Jacobian, Policy, RowBatches};
 use chromaflow_device::Buffer;
 
 /// The present state; the last finished time level; the one before.
@@ -232,16 +232,25 @@ impl FlowSolver {
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn linear_system(&mut self) -> (BlockCsr, Vec<f64>) {
-        self.assert_synced();
-        self.iteration += 1; // the order in space may depend on it
-        self.compute_residual();
-        self.iteration -= 1;
-        self.assemble();
+        self.assembled();
         let permutation = &self.plan.permutation;
         let matrix = self.jacobian.to_csr().permuted(&permutation.inverse());
         let mut rhs = vec![0.0; 5 * self.q.len()];
         permutation.scatter(5, self.residual.as_flattened(), &mut rhs);
         (matrix, rhs)
+    }
+
+    /// The same system without a copy, its rows in the solver's order: D and O as assembled, the colors, b.
+    ///
+    /// # Panics
+    /// When a device computes and [`Self::sync`] was not called since.
+    pub fn assembled(&mut self) -> (&chromaflow::Jacobian, &RowBatches, &[f64]) {
+        self.assert_synced();
+        self.iteration += 1; // the order in space may depend on it
+        self.compute_residual();
+        self.iteration -= 1;
+        self.assemble();
+        (&self.jacobian, &self.plan.batches, self.residual.as_flattened())
     }
 
     /// The residual at the last step, in the solver's order.

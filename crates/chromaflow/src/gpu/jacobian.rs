@@ -220,16 +220,26 @@ pub(crate) fn global_scale(
 ) -> Result<(DeviceBuffer<f32>, DeviceBuffer<f32>), GpuError> {
     let stream = vectors.stream();
     let bits = DeviceBuffer::<u32>::zeroed(stream, 1)?;
-    let scale = DeviceBuffer::<f32>::uninitialized(stream, 1)?;
-    let unscale = DeviceBuffer::<f32>::uninitialized(stream, 1)?;
     let blocks = 4 * stream.gpu().facts().multiprocessors;
-    // SAFETY: reads `len` values; the results are single words.
+    // SAFETY: reads `len` values; the result is a single word.
     unsafe {
         let n = values.len() as u64;
         vectors.kernel("largest")?.launch(blocks, 512).arg(n).arg(values).arg(&bits).enqueue(stream)?;
-        let launch = |k| -> Result<_, GpuError> { vectors.kernel(k) };
-        launch("global_scale")?.launch(1, 1).arg(&bits).arg(&scale).arg(&unscale).enqueue(stream)?;
     }
+    scale_of(vectors, &bits)
+}
+
+/// beta and 1 / beta for a largest magnitude, the bits of an f32.
+pub(crate) fn scale_of(
+    vectors: &Vectors,
+    bits: &DeviceBuffer<u32>,
+) -> Result<(DeviceBuffer<f32>, DeviceBuffer<f32>), GpuError> {
+    let stream = vectors.stream();
+    let scale = DeviceBuffer::<f32>::uninitialized(stream, 1)?;
+    let unscale = DeviceBuffer::<f32>::uninitialized(stream, 1)?;
+    let kernel = vectors.kernel("global_scale")?;
+    // SAFETY: one thread, single words.
+    unsafe { kernel.launch(1, 1).arg(bits).arg(&scale).arg(&unscale).enqueue(stream)? };
     Ok((scale, unscale))
 }
 

@@ -7,8 +7,8 @@ mod jacobian;
 mod plain;
 mod vectors;
 
-pub(crate) use jacobian::global_scale;
 pub use jacobian::{DeviceJacobian, DeviceOff, NarrowReport, Scaling};
+pub(crate) use jacobian::{global_scale, scale_of};
 pub use plain::PlainSweep;
 pub use vectors::Vectors;
 

@@ -22,13 +22,12 @@ impl<'a> PlainSweep<'a> {
     /// [`GpuError::Cuda`].
     pub fn new(jac: &'a DeviceJacobian) -> Result<Self, GpuError> {
         let (stream, nb, rows) = (jac.stream(), jac.nb(), jac.pattern().rows());
-        let stride = nb * nb + (nb * nb) % 2;
-        let inverse = DeviceBuffer::zeroed(stream, rows * stride)?;
+        let inverse = DeviceBuffer::zeroed(stream, rows * nb * nb)?;
         let told = stream.upload(&[0u32, 0, u32::MAX])?;
         let kernel = stream.gpu().module(&plain_source(nb))?.kernel("invert")?;
         let (blocks, threads, shared) = crate::relax::invert_shape(nb, rows);
         kernel.allow_shared(shared)?;
-        // SAFETY: `inverse` has `stride` values a row, `told` three words; the panel form reads neither chunks nor order.
+        // SAFETY: `inverse` has a block a row, `told` three words; the panel form reads neither chunks nor order.
         unsafe {
             kernel
                 .launch(blocks, threads)
@@ -88,7 +87,7 @@ impl<'a> PlainSweep<'a> {
                     .arg(batch.len() as u32)
                     .arg(nb as u32)
                     .arg(&self.inverse)
-                    .arg((nb * nb + (nb * nb) % 2) as u32)
+                    .arg((nb * nb) as u32)
                     .arg(&r)
                     .arg(&*x)
                     .enqueue(stream)?;
@@ -117,6 +116,7 @@ pub(super) fn plain_source(nb: usize) -> KernelSource {
     super::source("convert", CONVERT, Storage::F32)
         .define("NB", nb)
         .define("IN", 1)
+        .define("LD", nb)
         .define("C", 1)
         .define("SLICED", 0)
 }

@@ -41,7 +41,7 @@ pub struct Gmres {
 }
 
 /// The least-squares problem of one cycle: a Hessenberg matrix made upper triangular by Givens rotations.
-pub(crate) struct LeastSquares {
+pub(super) struct LeastSquares {
     /// Columns of R.
     r: Vec<Vec<f64>>,
     rotations: Vec<(f64, f64)>,
@@ -50,12 +50,12 @@ pub(crate) struct LeastSquares {
 }
 
 impl LeastSquares {
-    pub(crate) fn new(beta: f64) -> Self {
+    pub(super) fn new(beta: f64) -> Self {
         Self { r: Vec::new(), rotations: Vec::new(), g: vec![beta] }
     }
 
     /// Takes a column `h` of j + 2 entries; the residual norm after it.
-    pub(crate) fn push(&mut self, mut h: Vec<f64>) -> f64 {
+    pub(super) fn push(&mut self, mut h: Vec<f64>) -> f64 {
         for (i, &(c, s)) in self.rotations.iter().enumerate() {
             (h[i], h[i + 1]) = (c * h[i] + s * h[i + 1], c * h[i + 1] - s * h[i]);
         }
@@ -73,7 +73,7 @@ impl LeastSquares {
     }
 
     /// The minimizer; directions that A and M take to zero get no weight.
-    pub(crate) fn solve(&self) -> Vec<f64> {
+    pub(super) fn solve(&self) -> Vec<f64> {
         let n = self.r.len();
         let mut y = self.g[..n].to_vec();
         for j in (0..n).rev() {

@@ -5,6 +5,8 @@
 //! They share one interface: an operator, a preconditioner, a right-hand side and a first guess in, a [`Solve`] out.
 
 mod bicgstab;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod gmres;
 mod monitor;
 mod operator;
@@ -14,9 +16,9 @@ mod richardson;
 mod tests;
 
 pub use bicgstab::BiCgStab;
-pub use gmres::Gmres;
 #[cfg(feature = "cuda")]
-pub(crate) use gmres::LeastSquares;
+pub use cuda::{KrylovCuda, PreconditionerCuda};
+pub use gmres::Gmres;
 pub use monitor::{Control, Solve};
 pub use operator::{Identity, LinearOperator, Preconditioner};
 pub use preconditioners::{Relaxation, Smoother};

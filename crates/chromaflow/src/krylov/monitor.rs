@@ -67,10 +67,15 @@ impl Monitor {
         assert_eq!((b.len(), x.len()), (n, n), "b and x have one entry an unknown");
         let mut r = vec![0.0; n];
         a.residual(team, b, x, &mut r);
-        let (size, norm) = (norm2(team, b), norm2(team, &r));
+        let norm = norm2(team, &r);
+        (Self::new(control, norm2(team, b), norm), r, norm)
+    }
+
+    /// Begins with a residual of norm `first`; `size` is the norm of b.
+    pub(super) fn new(control: Control, size: f64, first: f64) -> Self {
         let scale = if size > 0.0 { size } else { 1.0 };
-        let first = norm / scale;
-        (Self { control, scale, history: vec![first], window_start: first, idle: 0 }, r, norm)
+        let first = first / scale;
+        Self { control, scale, history: vec![first], window_start: first, idle: 0 }
     }
 
     pub(super) fn iterations(&self) -> usize {
@@ -88,6 +93,12 @@ impl Monitor {
 
     pub(super) fn converged(&self, norm: f64) -> bool {
         norm <= self.control.tolerance * self.scale
+    }
+
+    /// Whether the last residual noted is below this part of the tolerance.
+    #[cfg(feature = "cuda")]
+    pub(super) fn reached(&self, part: f64) -> bool {
+        self.history.last().is_some_and(|&r| r <= part * self.control.tolerance)
     }
 
     /// Notes the residual after an iteration.

@@ -12,6 +12,9 @@ pub enum ColoringMethod {
     None,
     /// [`Coloring::greedy`].
     Greedy(VertexOrder),
+    /// As few as a greedy coloring, smallest last, and a [`Coloring::reduced`] pass over it find: fewer synchronizations of a
+    /// sweep, which decide on a GPU.
+    Fewest,
     /// [`Coloring::parallel`].
     Parallel,
 }
@@ -105,6 +108,7 @@ impl Plan {
         let coloring = match options.coloring {
             ColoringMethod::None => Coloring::new(vec![0; graph.rows()]),
             ColoringMethod::Greedy(order) => Coloring::greedy(&graph, order),
+            ColoringMethod::Fewest => Coloring::greedy(&graph, VertexOrder::SmallestLast).reduced(&graph, 1),
             ColoringMethod::Parallel => Coloring::parallel(&graph, team),
         };
         let uncolored = options.coloring == ColoringMethod::None;

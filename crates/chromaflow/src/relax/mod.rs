@@ -27,7 +27,7 @@ pub use multicolor::Multicolor;
 #[cfg(feature = "cuda")]
 pub(crate) use multicolor::cuda::invert_shape;
 #[cfg(feature = "cuda")]
-pub use multicolor::cuda::{MulticolorCuda, Tile};
+pub use multicolor::cuda::{Chunk, InPlace, MulticolorCuda, Panel, Sliced, Tile};
 pub use schedule::Schedule;
 pub(crate) use solve::product_rows;
 

@@ -2,7 +2,7 @@
 
 use super::{Method, PreconditionerKind, SolverOptions};
 use crate::gpu::{DeviceJacobian, GpuError, Storage, Vectors};
-use crate::krylov::{LeastSquares, Solve};
+use crate::krylov::{Control, KrylovCuda, PreconditionerCuda, Solve};
 use crate::order::{Plan, PlanReport};
 use crate::relax::{FactorReport, Guess, MulticolorCuda, SolveOptions};
 use crate::sparse::check_len;
@@ -10,14 +10,13 @@ use crate::{BlockCsr, Jacobian, Outcome, Policy};
 use chromaflow_device::Team;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
 
-/// Multicolor sweeps, alone or inside flexible GMRES, on a GPU: b goes there, x comes back, and between them only norms and
-/// inner products do.
+/// Multicolor or Jacobi sweeps, alone or inside flexible GMRES and BiCGStab, on a GPU: b goes there, x comes back, and between
+/// them only norms and inner products do.
 ///
-/// **Precision**: sweeps by the policy; residuals and the products of GMRES with the matrix in f64, which is kept beside the
-/// one of the sweeps. **Results** are the same bits on every run. **Twin**: [`Solver`](super::Solver).
+/// **Precision**: sweeps by the policy; residuals and the products of Krylov methods with the matrix in f64, which is kept beside
+/// the one of the sweeps. **Results** are the same bits on every run. **Twin**: [`Solver`](super::Solver).
 ///
-/// **Source**: as [`MulticolorCuda`] and [`Gmres`](crate::krylov::Gmres); here GMRES orthogonalizes once and again in the
-/// same way, vector by vector.
+/// **Source**: as [`MulticolorCuda`] and [`KrylovCuda`].
 pub struct SolverCuda {
     options: SolverOptions,
     plan: Plan,
@@ -26,10 +25,8 @@ pub struct SolverCuda {
     /// The matrix in f64, for residuals.
     exact: MulticolorCuda,
     vectors: Vectors,
-    work: DeviceBuffer<f64>,
+    krylov: KrylovCuda,
     factors: FactorReport,
-    basis: Vec<DeviceBuffer<f64>>,
-    directions: Vec<DeviceBuffer<f64>>,
 }
 
 impl SolverCuda {
@@ -45,20 +42,18 @@ impl SolverCuda {
         options: SolverOptions,
     ) -> Result<Self, GpuError> {
         options.check().map_err(GpuError::Unsupported)?;
-        let sweeping =
-            matches!(options.preconditioner, PreconditionerKind::Multicolor | PreconditionerKind::None);
-        let known = match options.method {
-            Method::Multicolor => true,
-            Method::Gmres => sweeping,
-            _ => false,
+        let jacobi = match options.relaxation() {
+            PreconditionerKind::Multicolor | PreconditionerKind::None => false,
+            PreconditionerKind::Jacobi => true,
+            PreconditionerKind::Ilu => {
+                return Err(GpuError::Unsupported(
+                    "incomplete factors of general patterns run on the CPU only: take multicolor or jacobi, alone or as \
+                     preconditioner of gmres or bicgstab"
+                        .to_owned(),
+                ));
+            }
         };
-        if !known {
-            return Err(GpuError::Unsupported(format!(
-                "method {} with preconditioner {} runs on the CPU only: take multicolor, or gmres with multicolor or none",
-                options.method, options.preconditioner
-            )));
-        }
-        let plan = Plan::with_team(matrix.pattern(), &options.plan, team)?;
+        let plan = Plan::with_team(matrix.pattern(), &options.effective_plan(), team)?;
         let matrix = matrix.permuted(&plan.permutation);
         let nb = matrix.nb();
         let upload = |policy| -> Result<DeviceJacobian, GpuError> {
@@ -67,17 +62,19 @@ impl SolverCuda {
         // Sweeps of policy dsh round f32 values themselves.
         let assembled = if options.policy == Policy::D { Policy::D } else { Policy::Ds };
         let relaxation = |policy: Policy, jac: &DeviceJacobian| -> Result<_, GpuError> {
-            let mut relaxation =
-                MulticolorCuda::new(stream, jac.pattern(), nb, &plan.batches, Storage::from(policy))?;
+            let (pattern, storage) = (jac.pattern(), Storage::from(policy));
+            let mut relaxation = if jacobi || options.relaxation() == PreconditionerKind::None {
+                MulticolorCuda::jacobi(stream, pattern, nb, storage)?
+            } else {
+                MulticolorCuda::new(stream, pattern, nb, &plan.batches, storage)?
+            };
             let report = relaxation.factor(jac)?;
             Ok((relaxation, report))
         };
         let (sweeps, factors) = relaxation(options.policy, &upload(assembled)?)?;
         let (exact, _) = relaxation(Policy::D, &upload(Policy::D)?)?;
-        let vectors = Vectors::new(stream, Storage::F64)?;
-        let work = DeviceBuffer::zeroed(stream, vectors.partials() + 1)?;
-        let (basis, directions) = (Vec::new(), Vec::new());
-        Ok(Self { options, plan, nb, sweeps, exact, vectors, work, factors, basis, directions })
+        let (vectors, krylov) = (Vectors::new(stream, Storage::F64)?, KrylovCuda::new(stream)?);
+        Ok(Self { options, plan, nb, sweeps, exact, vectors, krylov, factors })
     }
 
     /// Bandwidth, profile, colors.
@@ -107,8 +104,8 @@ impl SolverCuda {
         let mut solve = if let Some(&row) = self.factors.singular_rows.first() {
             let outcome = Outcome::Breakdown { row: row as usize };
             Solve { outcome, iterations: 0, relative_residual: 1.0, history: vec![1.0] }
-        } else if self.options.method == Method::Gmres {
-            self.gmres(&b, &mut found)?
+        } else if matches!(self.options.method, Method::Gmres | Method::BiCgStab) {
+            self.iterate(&b, &mut found)?
         } else {
             self.relax(&b, &mut found)?
         };
@@ -118,10 +115,6 @@ impl SolverCuda {
         found.download_into(&mut ordered)?;
         self.plan.permutation.scatter(self.nb, &ordered, x);
         Ok(solve)
-    }
-
-    fn norm(&mut self, v: &DeviceBuffer<f64>) -> Result<f64, GpuError> {
-        Ok(self.vectors.dot(v, v, &mut self.work)?.sqrt())
     }
 
     /// Sweeps alone: corrections to the f64 solution every `correction_sweeps`, or all in the policy's precision.
@@ -138,13 +131,13 @@ impl SolverCuda {
             history: o.history || !fixed,
             restart: None,
         };
-        let scale = self.norm(b)?;
+        let scale = self.krylov.norm(b)?;
         let scale = if scale > 0.0 { scale } else { 1.0 };
         let mut r = DeviceBuffer::uninitialized(self.vectors.stream(), b.len())?;
         if o.correction_sweeps == 0 {
             let report = self.sweeps.solve(b, x, &options)?;
             self.exact.residual_of(x, Some(b), &mut r)?;
-            let relative_residual = self.norm(&r)? / scale;
+            let relative_residual = self.krylov.norm(&r)? / scale;
             let (outcome, iterations, history) = (report.outcome, report.sweeps, report.history);
             return Ok(Solve { outcome, iterations, relative_residual, history });
         }
@@ -152,7 +145,7 @@ impl SolverCuda {
         let (mut iterations, mut history) = (0, Vec::new());
         loop {
             self.exact.residual_of(x, Some(b), &mut r)?;
-            let relative_residual = self.norm(&r)? / scale;
+            let relative_residual = self.krylov.norm(&r)? / scale;
             history.push(relative_residual);
             let outcome = if !relative_residual.is_finite() || relative_residual > 1e10 * history[0] {
                 Some(Outcome::Diverged { iteration: iterations })
@@ -172,123 +165,26 @@ impl SolverCuda {
         }
     }
 
-    /// Flexible GMRES. Cycles that do not halve the residual are followed by longer ones, as on the CPU.
-    fn gmres(&mut self, b: &DeviceBuffer<f64>, x: &mut DeviceBuffer<f64>) -> Result<Solve, GpuError> {
+    /// Krylov methods, with sweeps from zero as preconditioner.
+    fn iterate(&mut self, b: &DeviceBuffer<f64>, x: &mut DeviceBuffer<f64>) -> Result<Solve, GpuError> {
         let o = self.options;
-        let scale = self.norm(b)?;
-        let scale = if scale > 0.0 { scale } else { 1.0 };
-        let (mut iterations, mut history) = (0, Vec::new());
-        let mut length = o.restart.max(1);
-        let mut last = f64::INFINITY;
-        loop {
-            self.grow(0, b.len())?;
-            let mut v = std::mem::take(&mut self.basis);
-            self.exact.residual_of(x, Some(b), &mut v[0])?;
-            let beta = self.norm(&v[0])?;
-            let relative_residual = beta / scale;
-            if history.is_empty() {
-                history.push(relative_residual);
-            }
-            let outcome = if !relative_residual.is_finite() {
-                Some(Outcome::Diverged { iteration: iterations })
-            } else if relative_residual <= o.tolerance {
-                Some(Outcome::Converged)
-            } else if iterations >= o.max_iterations {
-                Some(Outcome::IterationLimit)
-            } else {
-                (relative_residual > 0.999 * last).then_some(Outcome::Stagnated)
-            };
-            self.basis = v;
-            if let Some(outcome) = outcome {
-                return Ok(Solve { outcome, iterations, relative_residual, history });
-            }
-            if relative_residual > 0.5 * last {
-                length = (2 * length).min(o.longest_restart.max(o.restart));
-            }
-            last = relative_residual;
-            let before = iterations;
-            let y = self.cycle(beta, scale, length, &mut iterations, &mut history)?;
-            for (z, y) in self.directions.iter().zip(&y) {
-                self.vectors.axpby(*y, z, 1.0, x)?;
-            }
-            if iterations == before {
-                return Ok(Solve {
-                    outcome: Outcome::Breakdown { row: 0 },
-                    iterations,
-                    relative_residual,
-                    history,
-                });
-            }
-        }
-    }
-
-    /// One cycle from the residual in the first basis vector, of norm `beta`; the weights of the directions.
-    fn cycle(
-        &mut self,
-        beta: f64,
-        scale: f64,
-        length: usize,
-        iterations: &mut usize,
-        history: &mut Vec<f64>,
-    ) -> Result<Vec<f64>, GpuError> {
-        let o = self.options;
-        let n = self.basis[0].len();
-        let inner = SolveOptions {
+        let sweeps = SolveOptions {
             sweeps: o.sweeps,
             direction: o.direction,
             damping: o.damping,
             ..SolveOptions::default()
         };
-        let mut problem = LeastSquares::new(beta);
-        let first = self.basis[0].slice();
-        let mut copy = DeviceBuffer::uninitialized(self.vectors.stream(), n)?;
-        copy.copy_from(&first)?;
-        self.vectors.axpby(1.0 / beta, &copy, 0.0, &mut self.basis[0])?;
-        for j in 0..length.min(o.max_iterations - *iterations) {
-            self.grow(j + 1, n)?;
-            let (v, z) = (std::mem::take(&mut self.basis), &mut self.directions[j]);
-            if o.preconditioner == PreconditionerKind::None {
-                z.copy_from(&v[j].slice())?;
-            } else {
-                self.sweeps.solve(&v[j], z, &inner)?;
-            }
-            self.basis = v;
-            let (known, new) = self.basis.split_at_mut(j + 1);
-            self.exact.residual_of(&self.directions[j], None, &mut new[0])?;
-            let mut h = vec![0.0; j + 2];
-            for _ in 0..2 {
-                for (i, v) in known.iter().enumerate() {
-                    let dot = self.vectors.dot(v, &new[0], &mut self.work)?;
-                    self.vectors.axpby(-dot, v, 1.0, &mut new[0])?;
-                    h[i] += dot;
-                }
-            }
-            h[j + 1] = self.vectors.dot(&new[0], &new[0], &mut self.work)?.sqrt();
-            let norm = h[j + 1];
-            copy.copy_from(&new[0].slice())?;
-            if norm > 0.0 {
-                self.vectors.axpby(1.0 / norm, &copy, 0.0, &mut new[0])?;
-            }
-            *iterations += 1;
-            let relative = problem.push(h) / scale;
-            history.push(relative);
-            if !relative.is_finite() || relative <= o.tolerance || norm == 0.0 {
-                break;
-            }
+        let mut m = match o.preconditioner {
+            PreconditionerKind::None => PreconditionerCuda::Identity,
+            _ => PreconditionerCuda::Relaxation(&mut self.sweeps, sweeps),
+        };
+        let control = Control { tolerance: o.tolerance, max_iterations: o.max_iterations };
+        let (krylov, a) = (&mut self.krylov, &mut self.exact);
+        if o.method == Method::BiCgStab {
+            krylov.bicgstab(a, &mut m, b, x, &control)
+        } else {
+            krylov.gmres(a, &mut m, b, x, &control, (o.restart, o.longest_restart.max(o.restart)))
         }
-        Ok(problem.solve())
-    }
-
-    /// Room for basis vectors up to number `j` and the directions before it.
-    fn grow(&mut self, j: usize, n: usize) -> Result<(), GpuError> {
-        let stream = self.vectors.stream().clone();
-        while self.basis.len() <= j {
-            self.basis.push(DeviceBuffer::uninitialized(&stream, n)?);
-        }
-        while self.directions.len() < j {
-            self.directions.push(DeviceBuffer::uninitialized(&stream, n)?);
-        }
-        Ok(())
     }
 }
 
@@ -336,8 +232,11 @@ mod tests {
                 (Method::Multicolor, Policy::D, 0.0, 0),
                 (Method::Multicolor, Policy::Ds, 1e-10, 1),
                 (Method::Multicolor, Policy::Dsh, 1e-10, 2),
+                (Method::Jacobi, Policy::D, 0.0, 0),
+                (Method::Jacobi, Policy::Ds, 1e-10, 1),
                 (Method::Gmres, Policy::D, 1e-10, 0),
                 (Method::Gmres, Policy::Dsh, 1e-10, 0),
+                (Method::BiCgStab, Policy::D, 1e-10, 0),
             ] {
                 let options = SolverOptions {
                     method,

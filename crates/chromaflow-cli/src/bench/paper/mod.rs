@@ -1,19 +1,24 @@
 //! `chromaflow bench paper`: the tables and figures of the papers, measured on this machine.
 
+mod figures;
 mod library;
 mod measure;
 mod published;
+mod real;
 mod report;
 
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
+use crate::plot;
 use chromaflow::gpu::{Storage, Vectors};
+use chromaflow::order::{ColoringMethod, VertexOrder};
 use chromaflow::relax::Tile;
 use chromaflow_device::cuda::{DeviceBuffer, Gpu, Stream};
 use chromaflow_testkit::TABLE_II;
 use measure::{Bench, Problem, internal};
+use real::{Figure5, Figure7, Flow};
 use report::{Ceilings, Entry, Report};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Arguments of `chromaflow bench paper`.
@@ -25,6 +30,19 @@ pub struct Args {
     /// Figure 14 of the multicolor paper: 6,309 rows, block sizes 1 to 64
     #[arg(long, value_name = "N")]
     figure: Vec<u32>,
+    /// Figure 3 of the mixed-precision paper: speedup of dsh over ds by block size; with --case also 5: residuals of one
+    /// linear system by policy, and 7: where the time of a run goes
+    #[arg(long, value_name = "N")]
+    dsh_figure: Vec<u32>,
+    /// The Jacobian of this flow case, marched on the device (and its refinements, --refine)
+    #[arg(long, value_name = "CASE")]
+    case: Option<PathBuf>,
+    /// Times that the case's mesh is refined: 0 or 0,1
+    #[arg(long, value_name = "LIST", default_value = "0")]
+    refine: String,
+    /// Iterations of the case before its Jacobian is taken
+    #[arg(long, default_value_t = 50)]
+    iterations: usize,
     /// Rows of a matrix of Table II, instead of a table
     #[arg(long, value_name = "ROWS")]
     rows: Vec<usize>,
@@ -34,12 +52,15 @@ pub struct Args {
     /// Kind of matrix
     #[arg(long, value_enum, default_value = "lattice")]
     matrix: Matrix,
+    /// Colors of the rows
+    #[arg(long, value_enum, default_value = "greedy")]
+    coloring: Colors,
     /// Policies
     #[arg(long, value_name = "LIST", default_value = "ds,dsh")]
     policies: String,
-    /// Leave the library engine out
-    #[arg(long)]
-    no_library: bool,
+    /// What to measure: our kernels, the paper's baseline of library calls, or both side by side
+    #[arg(long, value_enum, default_value = "both")]
+    engine: Engine,
     /// Try all tiles instead of the chosen one, and print them by time
     #[arg(long)]
     tune: bool,
@@ -58,6 +79,20 @@ pub struct Args {
     /// Write the tables as Markdown to FILE
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+    /// Draw time over block size, rooflines and figures into this folder, as SVG and PNG
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
+}
+
+/// Whose kernels are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Engine {
+    /// Both
+    Both,
+    /// Ours
+    Ours,
+    /// cuSPARSE's and cuBLAS's, color by color
+    Library,
 }
 
 /// Where the matrices of Table II come from: same rows and blocks, other neighbors.
@@ -67,6 +102,15 @@ enum Matrix {
     Lattice,
     /// Scattered points with their nearest neighbors, ordered by reverse Cuthill-McKee
     Scattered,
+}
+
+/// How rows get their colors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Colors {
+    /// Greedy in the order of the rows, as the flow solver has it
+    Greedy,
+    /// Fewer: smallest last, and one pass over the colors
+    Fewest,
 }
 
 /// `1-4,8` as numbers.
@@ -109,11 +153,26 @@ fn points(args: &Args) -> CliResult<Vec<(usize, Vec<usize>)>> {
         }
         points.push((6_309, sizes((1..=64).collect())?));
     }
+    for figure in &args.dsh_figure {
+        match figure {
+            3 => points.push((394_745, sizes((1..=10).collect())?)),
+            5 | 7 if args.case.is_some() => {}
+            5 | 7 => {
+                return Err(CliError::input(format!("--dsh-figure {figure} needs a flow: give --case CASE")));
+            }
+            other => {
+                return Err(CliError::input(format!("there is no --dsh-figure {other}: expected 3, 5 or 7")));
+            }
+        }
+    }
     for &rows in &args.rows {
         points.push((rows, sizes(vec![5])?));
     }
-    if points.is_empty() {
-        return Err(CliError::input("nothing to do: give --table 3, --table 4, --figure 14 or --rows N"));
+    points.dedup();
+    if points.is_empty() && args.case.is_none() {
+        return Err(CliError::input(
+            "nothing to do: give --table 3, --table 4, --figure 14, --dsh-figure 3, --rows N or --case CASE",
+        ));
     }
     Ok(points)
 }
@@ -140,33 +199,13 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let stream = Gpu::open(0).and_then(|gpu| gpu.stream()).map_err(internal)?;
     let mut report = Report::new(stream.gpu().facts().clone(), ceilings(&stream)?);
     for (rows, sizes) in points {
-        let Some(paper) = TABLE_II.iter().find(|m| m.rows == rows) else {
-            let known: Vec<String> = TABLE_II.iter().map(|m| m.rows.to_string()).collect();
-            return Err(CliError::input(format!(
-                "Table II has no matrix of {rows} rows: expected {}",
-                known.join(", ")
-            )));
-        };
-        let start = Instant::now();
-        let lattice = args.matrix == Matrix::Lattice;
-        let (row_ptr, col_idx) = if lattice {
-            chromaflow_testkit::banded_lattice(rows, paper.nnzb / 2, args.seed)
-        } else {
-            paper.pattern(1.0, args.seed)
-        };
-        let problem = Problem::new(row_ptr, col_idx, lattice)?;
-        if ctx.talk() {
-            let (blocks, colors) = (problem.pattern.nnzb(), problem.batches.len());
-            println!(
-                "{rows} rows, {blocks} blocks, {colors} colors ({:.1} s)",
-                start.elapsed().as_secs_f64()
-            );
-        }
+        let (name, problem) = generated(args, rows, ctx)?;
         for nb in sizes {
+            let bench = || Bench::new(&stream, &problem, nb, args.seed * 100 + nb as u64, args.repeats);
             if args.tune {
-                tune(args, &stream, &problem, nb, &storages)?;
+                tune(args, bench()?, &problem, &storages)?;
             } else {
-                let entry = measure(args, &stream, &problem, nb, &storages)?;
+                let entry = measure(args, &name, bench()?, &problem, &storages)?;
                 if ctx.talk() {
                     println!("{}", entry.line());
                 }
@@ -174,12 +213,120 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
             }
         }
     }
+    if let Some(case) = &args.case {
+        for refine in levels(&args.refine)? {
+            flow(args, case, refine, &stream, &storages, &mut report, ctx)?;
+        }
+    }
+    if args.dsh_figure.contains(&3) {
+        let figure = serde_json::json!({ "see": "entries of 394745 rows" });
+        report.figures.push(("dsh_figure_3", String::new(), figure));
+    }
     if let Some(path) = &args.markdown {
         std::fs::write(path, report.markdown())
             .map_err(|e| CliError::environment(format!("cannot write {}: {e}", path.display())))?;
     }
+    if let Some(folder) = &args.plots {
+        draw(folder, &report)?;
+    }
     ctx.write_json(&report.json())?;
     Ok(Done::AsAsked)
+}
+
+/// A matrix of Table II.
+fn generated(args: &Args, rows: usize, ctx: &Context) -> CliResult<(String, Problem)> {
+    let Some(paper) = TABLE_II.iter().find(|m| m.rows == rows) else {
+        let known: Vec<String> = TABLE_II.iter().map(|m| m.rows.to_string()).collect();
+        let known = known.join(", ");
+        return Err(CliError::input(format!("Table II has no matrix of {rows} rows: expected {known}")));
+    };
+    let start = Instant::now();
+    let lattice = args.matrix == Matrix::Lattice;
+    let (row_ptr, col_idx) = if lattice {
+        chromaflow_testkit::banded_lattice(rows, paper.nnzb / 2, args.seed)
+    } else {
+        paper.pattern(1.0, args.seed)
+    };
+    let coloring = match args.coloring {
+        Colors::Greedy => ColoringMethod::Greedy(VertexOrder::Natural),
+        Colors::Fewest => ColoringMethod::Fewest,
+    };
+    let problem = Problem::new(row_ptr, col_idx, lattice, coloring)?;
+    let name = if lattice { "random lattice" } else { "scattered points" };
+    if ctx.talk() {
+        let (blocks, colors) = (problem.pattern.nnzb(), problem.batches.len());
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{name}: {rows} rows, {blocks} blocks, {colors} colors ({seconds:.1} s)");
+    }
+    Ok((format!("{name} of {rows} rows"), problem))
+}
+
+/// The matrix of a flow, and the figures that need one.
+fn flow(
+    args: &Args,
+    case: &Path,
+    refine: usize,
+    stream: &Stream,
+    storages: &[Storage],
+    report: &mut Report,
+    ctx: &Context,
+) -> CliResult<()> {
+    let mut flow = Flow::new(case, refine, "ds", stream, ctx)?;
+    let ds = flow.march(args.iterations)?;
+    let (problem, bench) = flow.system(stream, args.repeats)?;
+    let name = flow.name.clone();
+    drop(flow);
+    if args.tune {
+        return tune(args, bench, &problem, storages);
+    }
+    if args.dsh_figure.contains(&5) {
+        let figure = Figure5::new(name.clone(), &problem, &bench, args.engine != Engine::Ours)?;
+        report.add("dsh_figure_5", figure.markdown(), figure.json(), figure.picture());
+    }
+    let entry = measure(args, &name, bench, &problem, storages)?;
+    if ctx.talk() {
+        println!("{}", entry.line());
+    }
+    let library = entry.library_ms();
+    report.entries.push(entry);
+    if args.dsh_figure.contains(&7) {
+        let mut flow = Flow::new(case, refine, "dsh", stream, ctx)?;
+        let figure = Figure7::new(name, ds, flow.march(args.iterations)?, library);
+        report.add("dsh_figure_7", figure.markdown(), figure.json(), figure.picture());
+    }
+    Ok(())
+}
+
+/// `0,1` as levels of refinement.
+fn levels(text: &str) -> CliResult<Vec<usize>> {
+    let bad = || CliError::input(format!("--refine {text}: expected levels from 0 to 4 such as 0 or 0,1"));
+    let level = |t: &str| t.trim().parse().ok().filter(|&l: &usize| l <= 4).ok_or_else(bad);
+    text.split(',').map(level).collect()
+}
+
+/// All pictures of a report.
+fn draw(folder: &Path, report: &Report) -> CliResult<()> {
+    std::fs::create_dir_all(folder)
+        .map_err(|e| CliError::environment(format!("cannot make {}: {e}", folder.display())))?;
+    let mut matrices: Vec<&str> = report.entries.iter().map(|e| e.matrix.as_str()).collect();
+    matrices.dedup();
+    for matrix in matrices {
+        let entries: Vec<&Entry> = report.entries.iter().filter(|e| e.matrix == matrix).collect();
+        let rows = entries[0].rows;
+        if entries.len() > 1 {
+            plot::draw(&folder.join(format!("time_{rows}")), &figures::time(&entries, &report.ceilings))?;
+        }
+        plot::draw(&folder.join(format!("roofline_{rows}")), &figures::roofline(&entries, &report.ceilings))?;
+        if report.figures.iter().any(|f| f.0 == "dsh_figure_3") && rows == 394_745 {
+            plot::draw(&folder.join("dsh_figure_3"), &figures::speedup(&entries))?;
+        }
+    }
+    for (i, (name, picture)) in report.pictures.iter().enumerate() {
+        let again = report.pictures[..i].iter().filter(|p| p.0 == *name).count();
+        let stem = if again == 0 { (*name).to_owned() } else { format!("{name}_{}", again + 1) };
+        plot::draw(&folder.join(stem), picture)?;
+    }
+    Ok(())
 }
 
 /// Copy and read bandwidth of this device, now.
@@ -193,15 +340,18 @@ fn ceilings(stream: &Stream) -> CliResult<Ceilings> {
 
 fn measure(
     args: &Args,
-    stream: &Stream,
+    name: &str,
+    mut bench: Bench,
     problem: &Problem,
-    nb: usize,
     storages: &[Storage],
 ) -> CliResult<Entry> {
-    let mut bench = Bench::new(stream, problem, nb, args.seed * 100 + nb as u64, args.repeats)?;
+    let nb = bench.jac.nb();
     let mut reference = bench.reference()?;
-    let library = if args.no_library { None } else { Some(bench.library(&reference)?) };
+    let library = if args.engine == Engine::Ours { None } else { Some(bench.library(&reference)?) };
     let mut ours = Vec::new();
+    if args.engine == Engine::Library {
+        return Ok(Entry::new(name, problem, nb, library, ours));
+    }
     let (wide, half): (Vec<Storage>, Vec<Storage>) = storages.iter().partition(|s| **s != Storage::F16);
     for storage in wide {
         ours.push(bench.ours(storage, None, &reference)?);
@@ -212,12 +362,13 @@ fn measure(
         reference = bench.reference()?;
         ours.push(bench.ours(storage, None, &reference)?);
     }
-    Ok(Entry::new(problem, nb, library, ours))
+    Ok(Entry::new(name, problem, nb, library, ours))
 }
 
 /// Every candidate tile, best first.
-fn tune(args: &Args, stream: &Stream, problem: &Problem, nb: usize, storages: &[Storage]) -> CliResult<()> {
-    let mut bench = Bench::new(stream, problem, nb, args.seed * 100 + nb as u64, args.repeats)?;
+fn tune(args: &Args, mut bench: Bench, problem: &Problem, storages: &[Storage]) -> CliResult<()> {
+    let nb = bench.jac.nb();
+    let multiprocessors = bench.jac.stream().gpu().facts().multiprocessors;
     let mut reference = bench.reference()?;
     let largest = problem.batches.iter().map(|b| b.len()).max().unwrap_or(0);
     for &storage in storages {
@@ -227,7 +378,7 @@ fn tune(args: &Args, stream: &Stream, problem: &Problem, nb: usize, storages: &[
         }
         let start = Instant::now();
         let mut found = Vec::new();
-        let candidates = Tile::candidates(nb, storage, largest / stream.gpu().facts().multiprocessors);
+        let candidates = Tile::candidates(nb, storage, largest / multiprocessors);
         let total = candidates.len();
         for tile in candidates {
             if start.elapsed().as_secs_f64() > args.tune_seconds {

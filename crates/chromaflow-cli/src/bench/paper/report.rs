@@ -1,7 +1,8 @@
 //! Tables of measurements.
 
 use super::measure::{Measured, Problem};
-use super::published::{Published, published, theory};
+use super::published::{Published, published, theory, theory_of_the_paper};
+use crate::plot::Picture;
 use chromaflow::gpu::Storage;
 use chromaflow_device::cuda::GpuFacts;
 use serde_json::{Value, json};
@@ -18,10 +19,12 @@ pub struct Ceilings {
 
 /// One matrix and block size.
 pub struct Entry {
-    rows: usize,
+    /// What the matrix is.
+    pub matrix: String,
+    pub rows: usize,
     blocks: usize,
     colors: usize,
-    nb: usize,
+    pub nb: usize,
     /// Milliseconds a sweep of the library engine: on a stream, as a graph; its difference from the reference.
     library: Option<(f64, Option<f64>, f64)>,
     ours: Vec<Measured>,
@@ -30,6 +33,7 @@ pub struct Entry {
 
 impl Entry {
     pub fn new(
+        matrix: &str,
         problem: &Problem,
         nb: usize,
         library: Option<(f64, Option<f64>, f64)>,
@@ -37,6 +41,7 @@ impl Entry {
     ) -> Self {
         let rows = problem.pattern.rows();
         Self {
+            matrix: matrix.to_owned(),
             rows,
             blocks: problem.pattern.nnzb(),
             colors: problem.batches.len(),
@@ -47,12 +52,12 @@ impl Entry {
         }
     }
 
-    fn of(&self, storage: Storage) -> Option<&Measured> {
+    pub fn of(&self, storage: Storage) -> Option<&Measured> {
         self.ours.iter().find(|m| m.storage == storage)
     }
 
     /// The library's better time.
-    fn library_ms(&self) -> Option<f64> {
+    pub fn library_ms(&self) -> Option<f64> {
         self.library.map(|(stream, graph, _)| graph.map_or(stream, |g| g.min(stream)))
     }
 
@@ -84,13 +89,23 @@ impl Entry {
 /// All measurements of a run.
 pub struct Report {
     facts: GpuFacts,
-    ceilings: Ceilings,
+    pub ceilings: Ceilings,
     pub entries: Vec<Entry>,
+    /// Figures of the mixed-precision paper: their names, tables and numbers.
+    pub figures: Vec<(&'static str, String, Value)>,
+    /// And what they look like.
+    pub pictures: Vec<(&'static str, Picture)>,
 }
 
 impl Report {
     pub fn new(facts: GpuFacts, ceilings: Ceilings) -> Self {
-        Self { facts, ceilings, entries: Vec::new() }
+        Self { facts, ceilings, entries: Vec::new(), figures: Vec::new(), pictures: Vec::new() }
+    }
+
+    /// Adds a figure.
+    pub fn add(&mut self, name: &'static str, table: String, numbers: Value, picture: Picture) {
+        self.figures.push((name, table, numbers));
+        self.pictures.push((name, picture));
     }
 
     /// The tables.
@@ -98,26 +113,28 @@ impl Report {
         let (f, c) = (&self.facts, &self.ceilings);
         let mut text = format!(
             "# Multicolor sweeps on {}\n\nDriver for CUDA {}.{}, {} multiprocessors. Copy bandwidth {:.0} GB/s (read + write), read \
-             bandwidth {:.0} GB/s, both measured in this run. Random matrices with the rows and blocks of the paper's Table II, \
-             banded order, greedy colors; times are medians by device events of graphs of 15 sweeps, per sweep; every \
+             bandwidth {:.0} GB/s, both measured in this run. Times are medians by device events of graphs of 15 sweeps, per sweep; every \
              kernel was compared with an f64 reference on the device first. GB/s and % of copy over the least bytes a sweep must \
              move. Library: cusparseSbsrmv + cublasStrsmBatched per color, all f32 (CSR SpMV at nb 1), on a stream and as a graph; \
              the ratio is to the better of the two.\n",
             f.name, f.driver.0, f.driver.1, f.multiprocessors, c.copy, c.read
         );
-        let mut last = 0;
+        let mut last = "";
         for e in &self.entries {
-            if e.rows != last {
+            if e.matrix != last {
                 let _ = write!(
                     text,
-                    "\n## n = {}, {} off-diagonal blocks, {} colors\n\n| nb | library ms | as graph | ds us | GB/s | % copy | \
-                     library / ds | dsh us | GB/s | % copy | ds / dsh | theory | paper library ms | paper optimized ms (K40) |\n\
-                     |---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
-                    e.rows, e.blocks, e.colors
+                    "\n## {}: n = {}, {} off-diagonal blocks, {} colors\n\n| nb | library ms | as graph | ds us | GB/s | % copy | \
+                     library / ds | dsh us | GB/s | % copy | ds / dsh | by bytes | paper's theory | paper library ms | paper optimized ms (K40) |\n\
+                     |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+                    e.matrix, e.rows, e.blocks, e.colors
                 );
-                last = e.rows;
+                last = &e.matrix;
             }
             let _ = writeln!(text, "{}", self.row(e));
+        }
+        for (_, table, _) in &self.figures {
+            text.push_str(table);
         }
         text
     }
@@ -142,6 +159,7 @@ impl Report {
             number(percent(dsh), 0),
             number(ratio(ds_ms, dsh_ms), 2),
             format!("{:.2}", theory(e.nb as f64, e.blocks as f64 / e.rows as f64)),
+            format!("{:.2}", theory_of_the_paper(e.nb as f64, e.blocks as f64 / e.rows as f64)),
             number(e.paper.as_ref().map(|p| p.library_ms), 1),
             number(e.paper.as_ref().map(|p| p.optimized_ms), 1),
         ];
@@ -157,14 +175,14 @@ impl Report {
                 .map(|m| {
                     json!({
                         "policy": m.storage.name(), "sweep_ms": m.sweep_ms, "gb_per_s": m.rate(), "bytes": m.bytes,
-                        "percent_of_copy": 100.0 * m.rate() / self.ceilings.copy, "relative_error": m.error,
+                        "flops": m.flops, "percent_of_copy": 100.0 * m.rate() / self.ceilings.copy, "relative_error": m.error,
                         "solve_ms_per_sweep": m.solve_ms, "convert_ms": m.convert_ms, "invert_ms": m.invert_ms,
                         "tile": format!("{:?}", m.tile),
                     })
                 })
                 .collect();
             json!({
-                "rows": e.rows, "blocks": e.blocks, "colors": e.colors, "nb": e.nb, "ours": ours,
+                "matrix": e.matrix, "rows": e.rows, "blocks": e.blocks, "colors": e.colors, "nb": e.nb, "ours": ours,
                 "library_ms": e.library.map(|l| l.0), "library_graph_ms": e.library.and_then(|l| l.1),
                 "library_relative_error": e.library.map(|l| l.2),
                 "paper_library_ms": e.paper.as_ref().map(|p| p.library_ms),
@@ -176,6 +194,7 @@ impl Report {
             "driver": format!("{}.{}", self.facts.driver.0, self.facts.driver.1),
             "copy_gb_per_s": self.ceilings.copy, "read_gb_per_s": self.ceilings.read,
             "entries": self.entries.iter().map(entry).collect::<Vec<_>>(),
+            "figures": self.figures.iter().map(|(n, _, v)| ((*n).to_owned(), v.clone())).collect::<serde_json::Map<_, _>>(),
         })
     }
 }

@@ -70,7 +70,13 @@ pub fn convergence(rows: &[Row]) -> Picture {
         series("linear reduction", &|r| r.linear),
     ];
     all.retain(|s| !s.points.is_empty());
-    Picture { title: "Convergence".into(), x: "iteration", y: "residual (rms)", log: true, series: all }
+    Picture {
+        title: "Convergence".into(),
+        x: "iteration",
+        y: "residual (rms)",
+        log: [false, true],
+        series: all,
+    }
 }
 
 /// A case that can be run.

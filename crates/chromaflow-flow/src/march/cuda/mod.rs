@@ -5,6 +5,7 @@
 //! scalars, in page-locked memory.
 
 pub(crate) mod clock;
+mod linear;
 #[cfg(test)]
 mod tests;
 
@@ -17,11 +18,10 @@ use crate::gpu::{
 use crate::jacobian::cuda::ReplacedRows;
 use crate::residual::is_node_wise;
 use bytemuck::cast_slice;
-use chromaflow::gpu::{DeviceJacobian, GpuError, Storage, Vectors};
-use chromaflow::relax::{Direction, MulticolorCuda};
-use chromaflow::solver::Method;
+use chromaflow::gpu::{GpuError, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
 use clock::{Clock, Part};
+use linear::LinearCuda;
 
 /// The kernels of march.cu.
 pub(crate) fn kernel_source() -> KernelSource {
@@ -129,10 +129,8 @@ struct FlowCuda {
     viscous: Option<ViscousCuda>,
     assembly: JacobianCuda,
     kernels: Kernels,
-    vectors: Vectors,
     walls: Walls,
     planar: bool,
-    sweeps: usize,
     // State.
     q: DeviceBuffer<f64>,
     last_good: DeviceBuffer<f64>,
@@ -151,8 +149,7 @@ struct FlowCuda {
     residual: DeviceBuffer<f64>,
     friction: DeviceBuffer<f64>,
     update: DeviceBuffer<f64>,
-    jacobian: DeviceJacobian,
-    relaxation: MulticolorCuda,
+    linear: LinearCuda,
     // Numbers for the host.
     norm_ptr: DeviceBuffer<u32>,
     norm_partials: DeviceBuffer<f64>,
@@ -175,11 +172,6 @@ impl FlowSolver {
     /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors. [`FlowError::Linear`]: a linear method that runs on
     /// the CPU only.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
-        let method = self.config.implicit.method;
-        if method != Method::Multicolor {
-            let what = format!("`{method}` runs on the CPU only; on a GPU choose `multicolor`");
-            return Err(FlowError::Linear(what));
-        }
         self.sync()?;
         self.accelerator = Some(Box::new(FlowCuda::new(&gpu.stream()?, self)?));
         self.host_changes();
@@ -205,8 +197,7 @@ impl FlowCuda {
         counts[Count::BadResidual as usize] = u32::MAX;
         counts[Count::BadState as usize] = u32::MAX;
         // What is largest comes first: a device that is too small says so at once.
-        let jacobian = DeviceJacobian::uninitialized(stream, &dual.pattern, 5, storage)?;
-        let relaxation = MulticolorCuda::new(stream, &dual.pattern, 5, &solver.plan.batches, storage)?;
+        let linear = LinearCuda::new(stream, &dual.pattern, &solver.plan.batches, &config.implicit)?;
         Ok(Self {
             mesh: MeshCuda::new(stream, dual, &solver.moments)?,
             boundary: BoundaryCuda::new(stream, solver.gas, dual, &solver.boundaries)?,
@@ -220,11 +211,10 @@ impl FlowCuda {
                 config.implicit.jacobian,
                 viscous.is_some(),
                 storage,
+                linear.in_place(),
             )?,
             kernels: Kernels::new(stream)?,
-            vectors: Vectors::new(stream, Storage::F64)?,
             planar: solver.planar,
-            sweeps: config.implicit.sweeps,
             q: buffer(5 * n)?,
             last_good: buffer(5 * n)?,
             nodes: stream.upload(&records)?,
@@ -242,8 +232,7 @@ impl FlowCuda {
             residual: buffer(5 * n)?,
             friction: buffer(3 * solver.fixed.len())?,
             update: buffer(5 * n)?,
-            jacobian,
-            relaxation,
+            linear,
             norm_ptr: stream.upload(&[0, norm_blocks as u32])?,
             norm_partials: buffer(5 * norm_blocks)?,
             scalars: buffer(scalars)?,
@@ -327,6 +316,8 @@ impl FlowCuda {
     fn assemble(&mut self, cfl: f64, shift: f64) -> Result<(), GpuError> {
         let replaced =
             ReplacedRows { walls: &self.fixed, temperatures: &self.temperatures, held: &self.held };
+        // Rows that are replaced later lose values that the search must not see.
+        let target = self.linear.target(self.fixed.len() + self.held.len() == 0)?;
         self.assembly.assemble(
             &self.stream,
             &self.mesh,
@@ -335,33 +326,8 @@ impl FlowCuda {
             &self.nodes,
             (cfl, shift),
             &replaced,
-            &mut self.jacobian,
+            &target,
         )
-    }
-
-    /// Factors and sweeps from zero; the reduction where it is asked for, as the twin in march/linear.rs has it.
-    fn solve(&mut self, measure: bool) -> Result<Option<f64>, GpuError> {
-        self.relaxation.factor_later(&self.jacobian)?.download_later(&mut self.host_told)?;
-        let relaxation = &mut self.relaxation;
-        relaxation.set_rhs(&self.residual)?;
-        relaxation.clear()?;
-        if !(measure && self.sweeps > 2) {
-            relaxation.sweeps(Direction::Forward, self.sweeps, 1.0)?;
-            relaxation.get_x(&mut self.update)?;
-            return Ok(None);
-        }
-        let mut work = DeviceBuffer::zeroed(&self.stream, self.vectors.partials() + 1)?;
-        let mut before = DeviceBuffer::uninitialized(&self.stream, self.update.len())?;
-        relaxation.sweeps(Direction::Forward, 1, 1.0)?;
-        relaxation.get_x(&mut before)?;
-        let first = self.vectors.dot(&before, &before, &mut work)?.sqrt();
-        relaxation.sweeps(Direction::Forward, self.sweeps - 2, 1.0)?;
-        relaxation.get_x(&mut before)?;
-        relaxation.sweeps(Direction::Forward, 1, 1.0)?;
-        relaxation.get_x(&mut self.update)?;
-        self.vectors.axpby(1.0, &self.update, -1.0, &mut before)?;
-        let last = self.vectors.dot(&before, &before, &mut work)?.sqrt();
-        Ok((first > 0.0).then_some(last / first))
     }
 
     fn apply_update(&mut self) -> Result<(), GpuError> {
@@ -448,9 +414,9 @@ impl Accelerator for FlowCuda {
         self.clock.start(&self.stream)?;
         self.assemble(cfl, shift)?;
         self.clock.done(Part::Lhs, &self.stream)?;
-        self.relaxation.find_scale(&self.jacobian)?;
+        self.linear.find_scale()?;
         self.clock.done(Part::Pipsr, &self.stream)?;
-        let reduction = self.solve(measure)?;
+        let reduction = self.linear.solve(&self.residual, &mut self.update, measure, &mut self.host_told)?;
         self.clock.done(Part::LinearSolver, &self.stream)?;
         self.apply_update()?;
         self.counts.download_later(&mut self.host_counts)?;
@@ -492,11 +458,6 @@ impl Accelerator for FlowCuda {
             &self.residual,
             &self.update,
         ];
-        let off = self.jacobian.pattern().nnzb() * 25 * self.relaxation.storage().bytes().max(4);
-        vectors.iter().map(|b| b.bytes()).sum::<usize>()
-            + self.mesh.bytes()
-            + self.relaxation.bytes()
-            + self.jacobian.diag.bytes()
-            + off
+        vectors.iter().map(|b| b.bytes()).sum::<usize>() + self.mesh.bytes() + self.linear.bytes()
     }
 }

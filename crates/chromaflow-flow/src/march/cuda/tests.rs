@@ -4,6 +4,7 @@ use crate::config::{
     Steady, Time, Unsteady,
 };
 use crate::testmesh::mixed_cube;
+use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow::{Outcome, Policy};
 use chromaflow_device::Team;
 use chromaflow_device::cuda::Gpu;
@@ -106,6 +107,17 @@ fn cases() -> Vec<(&'static str, FlowConfig)> {
         c.freestream.reynolds = 50.0;
         c.gas.sutherland = false;
         c.implicit.jacobian = JacobianScheme::VanLeer;
+    });
+    add("Jacobi", in_tunnel, |c| c.implicit.method = Method::Jacobi);
+    add("flexible GMRES around multicolor sweeps", between_walls, |c| {
+        c.implicit.method = Method::Gmres;
+        c.equations = Equations::Laminar;
+        c.freestream.reynolds = 200.0;
+    });
+    add("BiCGStab around Jacobi sweeps", in_tunnel, |c| {
+        c.implicit.method = Method::BiCgStab;
+        c.implicit.preconditioner = PreconditionerKind::Jacobi;
+        c.implicit.krylov_tolerance = 1e-6;
     });
     add("unsteady", between_walls, |c| {
         c.equations = Equations::Laminar;

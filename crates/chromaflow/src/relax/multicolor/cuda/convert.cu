@@ -1,7 +1,8 @@
 // From the assembled matrix to the layouts of sliced.cu (SLICED 1, chunks of C rows) and panel.cu (SLICED 0), and the
 // inverse of the diagonal blocks.
 //
-// Constants: NB; STORAGE of the result; IN storage of the assembled off-diagonal blocks (2: scaled already).
+// Constants: NB; LD rows of a stored column of panel.cu; STORAGE of the result; IN storage of the assembled off-diagonal blocks
+// (2: scaled already).
 #if IN == 0
 typedef double In;
 #elif IN == 1
@@ -17,7 +18,7 @@ struct Chunk {
 #define SLOT_BYTES ((u64)LANES * NB * STORED)
 #define PAIR_WORDS (2 * NB * STORED / 4)
 #define ONE_WORDS ((NB * STORED + 3) / 4)
-#define DSTRIDE (NB * NB + (NB * NB) % 2)
+#define DSTRIDE (NB * LD)
 
 // The bits of a stored value.
 __device__ __forceinline__ u64 stored(In value, float scale) {
@@ -113,21 +114,19 @@ extern "C" __global__ void sliced_index(const Chunk* __restrict__ chunks, const 
     }
 }
 #else
-// Grid: a thread block per row. Rows start at multiples of 16 bytes and end with zeros.
-extern "C" __global__ void to_panel(const u32* __restrict__ row_ptr, const u32* __restrict__ start, const In* __restrict__ in,
-                                    const float* __restrict__ scale, u32 scale_stride, char* __restrict__ values) {
-    const u32 row = blockIdx.x, lo = row_ptr[row];
-    const u32 total = (row_ptr[row + 1] - lo) * (NB * NB), vectors = (total * STORED + 15) / 16;
+// Grid: a thread block per row. Columns of LD values, zeros behind the first NB; LD STORED is a multiple of 16.
+extern "C" __global__ void to_panel(const u32* __restrict__ row_ptr, const In* __restrict__ in, const float* __restrict__ scale,
+                                    u32 scale_stride, char* __restrict__ values) {
+    constexpr int VEC = 16 / STORED;
+    const u32 row = blockIdx.x, lo = row_ptr[row], vectors = (row_ptr[row + 1] - lo) * (NB * LD / VEC);
     const In* from = in + (u64)lo * (NB * NB);
-    char* to = values + (u64)start[row] * 16;
+    char* to = values + (u64)lo * (NB * LD * STORED);
     const float s = scale ? scale[(u64)row * scale_stride] : 1;
     for (u32 at = threadIdx.x; at < vectors; at += blockDim.x) {
+        const u32 column = at / (LD / VEC), top = at % (LD / VEC) * VEC;
         u32 w[4];
 #pragma unroll
-        for (int e = 0; e < 16 / STORED; e++) {
-            const u32 i = at * (16 / STORED) + e;
-            put(w, e, i < total ? stored(from[i], s) : 0);
-        }
+        for (int e = 0; e < VEC; e++) put(w, e, top + e < NB ? stored(from[(u64)column * NB + top + e], s) : 0);
         *(uint4*)(to + (u64)at * 16) = make_uint4(w[0], w[1], w[2], w[3]);
     }
 }
@@ -151,7 +150,7 @@ __device__ __forceinline__ Place place_of(u32 q, u32 count, const Chunk* chunks,
     p.to = dinv + (u64)(q / C) * (LANES * NB) + r * NB;
     p.column = LANES;
 #else
-    p.live = true, p.row = q, p.to = dinv + (u64)q * DSTRIDE, p.column = NB;
+    p.live = true, p.row = q, p.to = dinv + (u64)q * DSTRIDE, p.column = LD;
 #endif
     return p;
 }
@@ -225,14 +224,14 @@ invert(u32 count, const Chunk* __restrict__ chunks, const u32* __restrict__ perm
 extern "C" __global__ void __launch_bounds__(256)
 invert(u32 count, const Chunk* __restrict__ chunks, const u32* __restrict__ perm, const double* __restrict__ diag,
        double* __restrict__ dinv, u32* __restrict__ report) {
-    extern __shared__ double a[];  // (row i, column j) at j * LD + i
-    constexpr int LD = NB | 1;
+    extern __shared__ double a[];  // (row i, column j) at j * PITCH + i
+    constexpr int PITCH = NB | 1;
     __shared__ double f[NB];
     __shared__ u32 pivot, order[NB], from[NB];
     const Place at = place_of(blockIdx.x, count, chunks, perm, dinv);
     if (!at.live) return;
     const u32 t = threadIdx.x;
-    for (u32 e = t; e < NB * NB; e += blockDim.x) a[e / NB * LD + e % NB] = diag[(u64)at.row * (NB * NB) + e];
+    for (u32 e = t; e < NB * NB; e += blockDim.x) a[e / NB * PITCH + e % NB] = diag[(u64)at.row * (NB * NB) + e];
     bool singular = false, exchanged = false;
     __syncthreads();
     for (u32 k = 0; k < NB; k++) {
@@ -240,31 +239,31 @@ invert(u32 count, const Chunk* __restrict__ chunks, const u32* __restrict__ perm
             double largest = -1;
             u32 p = k;
             for (u32 i = k + t; i < NB; i += 32)
-                if (fabs(a[k * LD + i]) > largest) largest = fabs(a[k * LD + i]), p = i;
+                if (fabs(a[k * PITCH + i]) > largest) largest = fabs(a[k * PITCH + i]), p = i;
             for (int s = 16; s; s >>= 1) {
                 const double other = __shfl_xor_sync(0xffffffffu, largest, s);
                 const u32 other_p = __shfl_xor_sync(0xffffffffu, p, s);
                 if (other > largest || (other == largest && other_p < p)) largest = other, p = other_p;
             }
-            if (t == 0) pivot = from[k] = fabs(a[k * LD + k]) >= KEEP_PIVOT * largest ? k : p;
+            if (t == 0) pivot = from[k] = fabs(a[k * PITCH + k]) >= KEEP_PIVOT * largest ? k : p;
         }
         __syncthreads();
         const u32 p = pivot;
         exchanged |= p != k;
         for (u32 j = t; j < NB; j += blockDim.x) {
-            const double s = a[j * LD + p];
-            a[j * LD + p] = a[j * LD + k], a[j * LD + k] = s;
+            const double s = a[j * PITCH + p];
+            a[j * PITCH + p] = a[j * PITCH + k], a[j * PITCH + k] = s;
         }
         __syncthreads();
-        for (u32 i = t; i < NB; i += blockDim.x) f[i] = a[k * LD + i];
+        for (u32 i = t; i < NB; i += blockDim.x) f[i] = a[k * PITCH + i];
         __syncthreads();
         const double fk = f[k], inverse = 1.0 / fk;
         singular |= !(fabs(fk) > 0) || !(fabs(fk) < 1e300);
-        for (u32 j = t; j < NB; j += blockDim.x) a[j * LD + k] = (j == k ? 1.0 : a[j * LD + k]) * inverse;
+        for (u32 j = t; j < NB; j += blockDim.x) a[j * PITCH + k] = (j == k ? 1.0 : a[j * PITCH + k]) * inverse;
         __syncthreads();
         for (u32 e = t; e < NB * NB; e += blockDim.x) {
             const u32 i = e % NB, j = e / NB;
-            if (i != k) a[j * LD + i] = (j == k ? 0.0 : a[j * LD + i]) - f[i] * a[j * LD + k];
+            if (i != k) a[j * PITCH + i] = (j == k ? 0.0 : a[j * PITCH + i]) - f[i] * a[j * PITCH + k];
         }
         __syncthreads();
     }
@@ -279,7 +278,7 @@ invert(u32 count, const Chunk* __restrict__ chunks, const u32* __restrict__ perm
     __syncthreads();
     for (u32 e = t; e < NB * NB; e += blockDim.x) {
         const u32 i = e % NB, j = e / NB;
-        at.to[(u64)j * at.column + i] = singular ? 0.0 : a[order[j] * LD + i];
+        at.to[(u64)j * at.column + i] = singular ? 0.0 : a[order[j] * PITCH + i];
     }
 }
 #endif

@@ -8,7 +8,7 @@ use std::ops::Range;
 /// A chunk of rows that are stored together, padded to the longest of them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-pub(super) struct Chunk {
+pub struct Chunk {
     /// Slots of all chunks before this one.
     pub slot: u32,
     /// Slots: blocks of the longest row.

@@ -1,48 +1,47 @@
 // Multicolor sweep with one thread block per row: for block sizes at which one row fills a thread block.
 //
-// Constants: NB block size; THREADS, at least NB and such that 2 THREADS is a multiple of NB; UB loads a thread has in flight; MINB;
-// DEARLY; NATURAL rows start where the assembled matrix has them (16-byte aligned blocks), otherwise at `start`;
-// MODE 0 sweep, 1 residual.
+// Constants: NB block size; LD rows of a stored column, NB rounded up to whole vectors of 16 bytes; THREADS, a
+// multiple of LD / 2; UB loads a thread has in flight; MINB; DEARLY; MODE 0 sweep, 1 residual.
 //
-// A row's blocks are one run of columns of NB values, streamed as 16-byte vectors of VEC values. As VEC THREADS is a multiple of
-// NB, a thread meets the same VEC block rows at every step, VEC THREADS / NB columns further on; where NB is no multiple of VEC a
-// vector may end one column and begin the next, at the same place every time.
+// A row's blocks are one run of columns of LD values (zeros behind the first NB), streamed as vectors of VEC values. As VEC THREADS
+// is a multiple of LD, a thread meets the same VEC block rows at every step, VEC THREADS / LD columns further on. The inverse
+// diagonal lies alike, as pairs of doubles.
 // Twin: ../reference.rs.
 #define VEC (16 / STORED)
-#define STEP (VEC * THREADS / NB)              // columns a step
-#define DSTRIDE (NB * NB + (NB * NB) % 2)  // doubles between inverse diagonals
-#define KD ((NB * NB / 2 + (NB * NB) % 2 + THREADS - 1) / THREADS)
+#define STEP (VEC * THREADS / LD)  // columns a step
+#define DSTRIDE (NB * LD)          // doubles between inverse diagonals
+#define KD ((DSTRIDE / 2 + THREADS - 1) / THREADS)
 #define KEEP_D (KD <= 8)
 
-// The sum over g of part[g * NB + i] for thread i < NB, G terms, in a fixed order; all threads call it.
+// The sum over g of part[g * LD + i] for thread i < LD, G terms, in a fixed order; all threads call it.
 template <int G, typename A>
 __device__ __forceinline__ A sum_columns(A* part) {
-    constexpr int H = THREADS / NB;
+    constexpr int H = THREADS / LD;
     const int t = threadIdx.x;
     __syncthreads();
     A sum = 0;
     if (G > 8 && H > 1) {
-        if (t < H * NB) {
-            for (int g = t / NB; g < G; g += H) sum += part[g * NB + t % NB];
+        if (t < H * LD) {
+            for (int g = t / LD; g < G; g += H) sum += part[g * LD + t % LD];
         }
         __syncthreads();
-        if (t < H * NB) part[t] = sum;
+        if (t < H * LD) part[t] = sum;
         __syncthreads();
         sum = 0;
         if (t < NB) {
 #pragma unroll
-            for (int h = 0; h < (H > 1 ? H : 1); h++) sum += part[h * NB + t];
+            for (int h = 0; h < (H > 1 ? H : 1); h++) sum += part[h * LD + t];
         }
     } else if (t < NB) {
-        for (int g = 0; g < G; g++) sum += part[g * NB + t];
+        for (int g = 0; g < G; g++) sum += part[g * LD + t];
     }
     return sum;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MINB)
-panel(u32 first, const u32* __restrict__ row_ptr, const u32* __restrict__ start, const char* __restrict__ values,
-      const u32* __restrict__ index, const double* __restrict__ dinv, const double* __restrict__ b, const Sum* x, Sum* x_out,
-      const float* __restrict__ unscale, u32 unscale_stride, double omega, const int* stop
+panel(u32 first, const u32* __restrict__ row_ptr, const char* __restrict__ values, const u32* __restrict__ index,
+      const double* __restrict__ dinv, const double* __restrict__ b, const Sum* x, Sum* x_out, const float* __restrict__ unscale,
+      u32 unscale_stride, double omega, const int* stop
 #if MODE == 1
       , const double* __restrict__ diag, double* r_out, double* partials
 #endif
@@ -52,12 +51,9 @@ panel(u32 first, const u32* __restrict__ row_ptr, const u32* __restrict__ start,
     __shared__ double rs[NB];
     const u32 t = threadIdx.x, row = first + blockIdx.x;
     const u32 lo = row_ptr[row], blocks = row_ptr[row + 1] - lo;
-    const u32 total = blocks * (NB * NB), vectors = (total + VEC - 1) / VEC, columns = blocks * NB;
-    const char* v = values + (NATURAL ? (u64)lo * (NB * NB * STORED) : (u64)start[row] * 16);
+    const u32 vectors = blocks * (NB * LD / VEC);
+    const char* v = values + (u64)lo * (NB * LD * STORED);
     const u32* ix = index + lo;
-
-    const u32 top = t * VEC % NB;                 // block row of this thread's first value
-    const bool wraps = NB % VEC != 0 && top + VEC > NB;
     const double* di = dinv + (u64)row * DSTRIDE;
     double d[KEEP_D ? KD : 1][2];
 #define LOAD_D \
@@ -71,9 +67,9 @@ panel(u32 first, const u32* __restrict__ row_ptr, const u32* __restrict__ start,
     if (DEARLY) { LOAD_D }
 
     bool waited = false;
-    u32 column = t * VEC / NB;
+    u32 column = t * VEC / LD;
     for (u32 at = t; at < vectors || !waited;) {
-        u32 w[UB][4], col0[UB], col1[UB];
+        u32 w[UB][4], col[UB];
 #pragma unroll
         for (int u = 0; u < UB; u++)
             if (at + u * THREADS < vectors) load16(w[u], v + (u64)(at + u * THREADS) * 16);
@@ -81,12 +77,7 @@ panel(u32 first, const u32* __restrict__ row_ptr, const u32* __restrict__ start,
         for (int u = 0; u < UB; u++)
             if (at + u * THREADS < vectors) {
                 const u32 j = column + u * STEP, kb = j / NB;
-                col0[u] = load_index(ix + kb) * NB + (j - kb * NB);
-                if (wraps) {
-                    // The last vector of a row may end behind its last column, with zeros.
-                    const u32 j1 = j + 1 < columns ? j + 1 : j, kb1 = j1 / NB;
-                    col1[u] = load_index(ix + kb1) * NB + (j1 - kb1 * NB);
-                }
+                col[u] = load_index(ix + kb) * NB + (j - kb * NB);
             }
         if (!waited) {
             launch_dependents();
@@ -94,19 +85,15 @@ panel(u32 first, const u32* __restrict__ row_ptr, const u32* __restrict__ start,
             if (stop && *(volatile const int*)stop) return;
             waited = true;
         }
-        Sum x0[UB], x1[UB];
+        Sum xv[UB];
 #pragma unroll
         for (int u = 0; u < UB; u++)
-            if (at + u * THREADS < vectors) {
-                x0[u] = load_x(x + col0[u]);
-                x1[u] = wraps ? load_x(x + col1[u]) : x0[u];
-            }
+            if (at + u * THREADS < vectors) xv[u] = load_x(x + col[u]);
 #pragma unroll
         for (int u = 0; u < UB; u++)
             if (at + u * THREADS < vectors) {
 #pragma unroll
-                for (int e = 0; e < VEC; e++)
-                    acc[e] += element(w[u], e) * (NB % VEC != 0 && top + e >= NB ? x1[u] : x0[u]);
+                for (int e = 0; e < VEC; e++) acc[e] += element(w[u], e) * xv[u];
             }
         at += UB * THREADS;
         column += UB * STEP;
@@ -121,26 +108,24 @@ panel(u32 first, const u32* __restrict__ row_ptr, const u32* __restrict__ start,
     if (t < NB) rs[t] = bi - back * (double)sum;
     __syncthreads();
     double p[2] = {0, 0};
-    const u32 wrap = 2 * t % NB + 1 == NB;  // the second of a pair begins the next column
+    // The rows of a pair behind NB hold zeros and go into sums that nobody reads.
     if (KEEP_D) {
 #pragma unroll
         for (int k = 0; k < KD; k++)
             if (t + k * THREADS < DSTRIDE / 2) {
-                const u32 j = 2 * (t + k * THREADS) / NB;
-                p[0] += d[k][0] * rs[j];
-                if (2 * (t + k * THREADS) + 1 < NB * NB) p[1] += d[k][1] * rs[j + wrap];
+                const double rj = rs[2 * (t + k * THREADS) / LD];
+                p[0] += d[k][0] * rj, p[1] += d[k][1] * rj;
             }
     } else {
         for (u32 at = t; at < DSTRIDE / 2; at += THREADS) {
             double two[2];
             load_2f64(two, di + 2 * at);
-            const u32 j = 2 * at / NB;
-            p[0] += two[0] * rs[j];
-            if (2 * at + 1 < NB * NB) p[1] += two[1] * rs[j + wrap];
+            const double rj = rs[2 * at / LD];
+            p[0] += two[0] * rj, p[1] += two[1] * rj;
         }
     }
     part_d[2 * t] = p[0], part_d[2 * t + 1] = p[1];
-    double xi = sum_columns<2 * THREADS / NB>(part_d);
+    double xi = sum_columns<2 * THREADS / LD>(part_d);
     if (t < NB) {
         const u64 at = (u64)row * NB + t;
         if (omega != 1.0) {

@@ -1,7 +1,7 @@
 // Multicolor sweep over sliced blocks: the rows of a color stand in chunks of C rows, padded to their longest row.
 //
 // Constants: NB block size; C rows a chunk; UB pairs of slots a thread has in flight; SP lane groups that share the
-// slots of a row; CH chunks a thread block; MINB thread blocks a multiprocessor must hold; DEARLY loads the inverse
+// slots of a row; MINB thread blocks a multiprocessor must hold; DEARLY loads the inverse
 // diagonal before the predecessors are waited for, ONE the odd last slot with the first pairs; MODE 0 sweep, 1 residual.
 //
 // Lane L = row * NB + column owns one column of its row's blocks: one value of x feeds NB products. Slots come in
@@ -18,7 +18,6 @@ struct Chunk {
 
 #define LANES (C * NB)
 #define GROUP (LANES * SP)
-#define THREADS (GROUP * CH)
 #define SLOT_BYTES ((u64)LANES * NB * STORED)
 #define PAIR_WORDS (2 * NB * STORED / 4)
 #define ONE_WORDS ((NB * STORED + 3) / 4)
@@ -38,27 +37,24 @@ __device__ __forceinline__ void load_lane(u32* w, const char* base, u32 lane) {
     if (REST) load2(w + WORDS, base + lane * 2);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, MINB)
-sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restrict__ values, const u32* __restrict__ index,
+extern "C" __global__ void __launch_bounds__(GROUP, MINB)
+sliced(const Chunk* __restrict__ chunks, u32 first, const char* __restrict__ values, const u32* __restrict__ index,
        const double* __restrict__ dinv, const double* __restrict__ b, const Sum* x, Sum* x_out, const float* __restrict__ unscale,
        u32 unscale_stride, double omega, const int* stop
 #if MODE == 1
        , const double* __restrict__ diag, const u32* __restrict__ perm, double* r_out, double* partials
 #endif
 ) {
-    __shared__ Sum part[CH][SP][LANES * PAD];
+    __shared__ Sum part[SP][LANES * PAD];
 #if SP > 1
-    __shared__ Sum group_sums[CH][SP][LANES];
+    __shared__ Sum group_sums[SP][LANES];
 #endif
-    __shared__ double rs[CH][LANES];
-    const u32 t = threadIdx.x, in_cta = t / GROUP, sp = t % GROUP / LANES, lane = t % LANES;
+    __shared__ double rs[LANES];
+    const u32 t = threadIdx.x, sp = t / LANES, lane = t % LANES;
     const u32 r = lane / NB, c = lane % NB;
-    const u32 id = first + blockIdx.x * CH + in_cta;
-    Chunk k = {0, 0, 0, 0};
-    if (CH == 1 || id < end) {
-        const uint4 raw = *reinterpret_cast<const uint4*>(chunks + id);
-        k.slot = raw.x, k.slots = raw.y, k.row = raw.z, k.rows = raw.w;
-    }
+    const u32 id = first + blockIdx.x;
+    const uint4 raw = *reinterpret_cast<const uint4*>(chunks + id);
+    const Chunk k = {raw.x, raw.y, raw.z, raw.w};
     const u32 pairs = k.slots / 2;
     const char* v = values + k.slot * SLOT_BYTES;
     const u32* ix = index + (u64)k.slot * C + r;
@@ -147,34 +143,34 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restr
     }
 
 #pragma unroll
-    for (int i = 0; i < NB; i++) part[in_cta][sp][lane * PAD + i] = acc[i];
+    for (int i = 0; i < NB; i++) part[sp][lane * PAD + i] = acc[i];
     __syncthreads();
     Sum sum = 0;
 #if SP > 1
     // Each group adds its own partial sums, then the first adds the groups'.
 #pragma unroll
-    for (int l = 0; l < NB; l++) sum += part[in_cta][sp][(r * NB + l) * PAD + c];
-    group_sums[in_cta][sp][lane] = sum;
+    for (int l = 0; l < NB; l++) sum += part[sp][(r * NB + l) * PAD + c];
+    group_sums[sp][lane] = sum;
     __syncthreads();
     sum = 0;
     if (sp == 0) {
 #pragma unroll
-        for (int g = 0; g < SP; g++) sum += group_sums[in_cta][g][lane];
+        for (int g = 0; g < SP; g++) sum += group_sums[g][lane];
     }
 #else
 #pragma unroll
-    for (int l = 0; l < NB; l++) sum += part[in_cta][0][(r * NB + l) * PAD + c];
+    for (int l = 0; l < NB; l++) sum += part[0][(r * NB + l) * PAD + c];
 #endif
 #if SP == 1
     BACK
 #endif
 #if MODE == 0
-    if (sp == 0) rs[in_cta][lane] = bi - back * (double)sum;
+    if (sp == 0) rs[lane] = bi - back * (double)sum;
     __syncthreads();
     if (owner) {
         double xi = 0;
 #pragma unroll
-        for (int l = 0; l < NB; l++) xi += d[l] * rs[in_cta][r * NB + l];
+        for (int l = 0; l < NB; l++) xi += d[l] * rs[r * NB + l];
         const u64 at = (u64)k.row * NB + lane;
         if (omega != 1.0) {
             const double old = load_x(x + at);

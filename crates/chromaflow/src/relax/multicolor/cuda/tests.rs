@@ -423,8 +423,13 @@ fn cuda_misuse_is_an_error() {
     let b = stream.upload(&[0.0; 4]).unwrap();
     let mut x = stream.upload(&[0.0; 4]).unwrap();
     assert!(mc.solve(&b, &mut x, &SolveOptions::sweeps(1)).is_err(), "not factored");
-    let single = Jacobian::zeroed(pattern.clone(), 2, Policy::Ds).unwrap();
-    let error = mc.factor(&DeviceJacobian::upload(&stream, &single).unwrap()).unwrap_err().to_string();
+    // Values are widened, but not rounded.
+    let upload = |policy| {
+        DeviceJacobian::upload(&stream, &Jacobian::zeroed(pattern.clone(), 2, policy).unwrap()).unwrap()
+    };
+    assert!(mc.factor(&upload(Policy::Ds)).is_ok());
+    let mut mc = MulticolorCuda::new(&stream, &pattern, 2, &batches, Storage::F32).unwrap();
+    let error = mc.factor(&upload(Policy::D)).unwrap_err().to_string();
     assert!(error.contains("`ds`") && error.contains("`d`"), "{error}");
 }
 

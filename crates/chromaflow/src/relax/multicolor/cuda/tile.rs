@@ -10,40 +10,46 @@ const CONVERT: &str = include_str!("convert.cu");
 /// A kernel design with its tile parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tile {
-    /// Sliced blocks (sliced.cu): for small blocks.
-    Sliced {
-        /// Rows a chunk.
-        chunk: usize,
-        /// Pairs of slots in flight.
-        pairs: usize,
-        /// Lane groups that share a row's slots.
-        split: usize,
-        /// Chunks a thread block.
-        per_block: usize,
-        /// Thread blocks a multiprocessor must hold.
-        resident: usize,
-        /// Whether the inverse diagonal is loaded before the predecessor is waited for.
-        early: bool,
-        /// Whether an odd last slot is loaded with the first pairs.
-        odd_first: bool,
-        /// Cache hint of the matrix loads (common.cuh).
-        hint: u32,
-        /// Rows among which those of like length are brought together.
-        window: usize,
-    },
-    /// A thread block a row (panel.cu): for large blocks.
-    Panel {
-        /// Threads.
-        threads: usize,
-        /// Loads in flight a thread.
-        loads: usize,
-        /// Thread blocks a multiprocessor must hold.
-        resident: usize,
-        /// Whether the inverse diagonal is loaded before the predecessor is waited for.
-        early: bool,
-        /// Cache hint of the matrix loads (common.cuh).
-        hint: u32,
-    },
+    /// For small blocks.
+    Sliced(Sliced),
+    /// For large blocks.
+    Panel(Panel),
+}
+
+/// Sliced blocks (sliced.cu): chunks of rows, a lane for each column of a row's blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Sliced {
+    /// Rows a chunk.
+    pub chunk: usize,
+    /// Pairs of slots in flight.
+    pub pairs: usize,
+    /// Lane groups that share a row's slots.
+    pub split: usize,
+    /// Thread blocks a multiprocessor must hold.
+    pub resident: usize,
+    /// Whether the inverse diagonal is loaded before the predecessor is waited for.
+    pub early: bool,
+    /// Whether an odd last slot is loaded with the first pairs.
+    pub odd_first: bool,
+    /// Cache hint of the matrix loads (common.cuh).
+    pub hint: u32,
+    /// Rows among which those of like length are brought together.
+    pub window: usize,
+}
+
+/// A thread block a row (panel.cu).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Panel {
+    /// Threads: a multiple of half the rows of a stored column.
+    pub threads: usize,
+    /// Loads in flight a thread.
+    pub loads: usize,
+    /// Thread blocks a multiprocessor must hold.
+    pub resident: usize,
+    /// Whether the inverse diagonal is loaded before the predecessor is waited for.
+    pub early: bool,
+    /// Cache hint of the matrix loads (common.cuh).
+    pub hint: u32,
 }
 
 /// What a kernel of the sweep computes.
@@ -53,37 +59,32 @@ pub(super) enum Mode {
     Residual = 1,
 }
 
-impl Tile {
-    /// Sliced blocks with the parameters most sizes share.
-    pub const fn sliced(chunk: usize, pairs: usize, split: usize, resident: usize) -> Self {
+impl Sliced {
+    /// With the parameters most sizes share.
+    pub const fn new(chunk: usize, pairs: usize, split: usize, resident: usize) -> Self {
         let early = split > 1;
-        let (per_block, hint, window) = (1, if split > 1 { 1 } else { 2 }, 1024);
-        Tile::Sliced { chunk, pairs, split, per_block, resident, early, odd_first: early, hint, window }
+        Self {
+            chunk,
+            pairs,
+            split,
+            resident,
+            early,
+            odd_first: early,
+            hint: if early { 1 } else { 2 },
+            window: 1024,
+        }
     }
 
     /// The same with the odd last slot loaded first.
     const fn odd_first(self) -> Self {
-        match self {
-            Tile::Sliced { chunk, pairs, split, per_block, resident, early, hint, window, .. } => {
-                Tile::Sliced {
-                    chunk,
-                    pairs,
-                    split,
-                    per_block,
-                    resident,
-                    early,
-                    odd_first: true,
-                    hint,
-                    window,
-                }
-            }
-            panel @ Tile::Panel { .. } => panel,
-        }
+        Self { odd_first: true, ..self }
     }
+}
 
-    /// A thread block of about `threads` threads a row: the nearest number that block size `nb` admits.
-    pub fn panel(nb: usize, threads: usize, loads: usize, early: bool) -> Self {
-        let unit = if nb.is_multiple_of(2) { nb / 2 } else { nb };
+impl Panel {
+    /// About `threads` threads a row: the nearest number that the stored columns admit.
+    pub fn new(nb: usize, storage: Storage, threads: usize, loads: usize) -> Self {
+        let unit = padded(nb, storage) / 2;
         let least = nb.div_ceil(unit);
         // Rounded to the multiple of `unit` that wastes the fewest lanes of its last warp, near the wish.
         let waste = |n: usize| (n * unit).div_ceil(32) * 32 - n * unit;
@@ -93,9 +94,16 @@ impl Tile {
             (lowest..=wish).min_by_key(|&n| (waste(n) * 100 / (n * unit).max(1), wish - n)).unwrap_or(wish);
         // About 800 threads a multiprocessor leave 80 registers each, which hold the loads in flight.
         let resident = (800 / (n * unit).next_multiple_of(32)).clamp(1, 16);
-        Tile::Panel { threads: n * unit, loads, resident, early, hint: 2 }
+        Self { threads: n * unit, loads, resident, early: false, hint: 2 }
     }
+}
 
+/// Rows of a stored column of panel.cu: whole vectors of 16 bytes.
+pub(super) fn padded(nb: usize, storage: Storage) -> usize {
+    nb.next_multiple_of(16 / storage.bytes())
+}
+
+impl Tile {
     /// The tile for block size `nb`, chosen by the number of rows of the largest batch and of multiprocessors.
     ///
     /// Measured on an H200 (see `bench/`); the switch points follow from how many rows it takes to fill the chip.
@@ -126,40 +134,53 @@ impl Tile {
                 6
             };
             let threads = if half && (17..=31).contains(&nb) { threads / 2 } else { threads }.max(nb);
-            return Self::panel(nb, threads, loads, false);
+            return Tile::Panel(Panel::new(nb, storage, threads, loads));
         }
-        if rows_each < 16 {
-            return match (nb, wide) {
-                (4..=6, false) => Self::sliced(8, 3, 4, 1),
-                (..=6, _) => Self::sliced(8, if wide { 1 } else { 2 }, 8, 1),
-                _ => Self::sliced(8, if wide { 1 } else { 2 }, 4, 1),
-            };
-        }
-        if rows_each < 256 && !wide && (4..=6).contains(&nb) {
-            return Self::sliced(16, 3, 2, 1);
-        }
-        if rows_each < 64 {
-            return Self::sliced(16, if wide { 1 } else { 2 }, if nb <= 2 { 4 } else { 2 }, 1);
-        }
-        if rows_each < 256 && !wide && nb <= 3 {
-            return Self::sliced(16, 3, 2, 1);
-        }
-        match (nb, wide) {
-            (1 | 2, _) => Self::sliced(32, if wide { 2 } else { 4 }, 2, 1),
-            (3, false) => Self::sliced(32, 4, 1, 6).odd_first(),
-            (4, false) => Self::sliced(32, 4, 1, if half { 6 } else { 5 }),
-            (5, false) if half => Self::sliced(32, 3, 1, 6).odd_first(),
-            (5, false) => Self::sliced(32, 3, 1, 5),
-            (3..=5, true) => Self::sliced(32, 2, 1, 3),
-            (6..=8, _) => Self::sliced(16, if wide { 1 } else { 3 }, 1, if wide { 3 } else { 5 }),
-            _ => Self::sliced(16, if wide { 1 } else { 2 }, 1, 3),
-        }
+        Tile::Sliced(if rows_each < 16 {
+            match (nb, wide) {
+                (4..=6, false) => Sliced::new(8, 3, 4, 1),
+                (..=6, _) => Sliced::new(8, if wide { 1 } else { 2 }, 8, 1),
+                _ => Sliced::new(8, if wide { 1 } else { 2 }, 4, 1),
+            }
+        } else if rows_each < 320 && !wide && ((4..=6).contains(&nb) || (nb <= 3 && rows_each >= 64)) {
+            match nb {
+                5 | 6 if rows_each >= 180 && !half => Sliced::new(16, 1, 2, 5),
+                4..=6 if rows_each >= 180 => Sliced::new(16, 3, 2, 5),
+                _ => Sliced::new(16, 3, 2, 1),
+            }
+        } else if rows_each < 64 {
+            Sliced::new(16, if wide { 1 } else { 2 }, if nb <= 2 { 4 } else { 2 }, 1)
+        } else if rows_each < 800 && !wide && (3..=6).contains(&nb) {
+            // Colors of a few waves of thread blocks.
+            match nb {
+                3 => Sliced::new(16, 2, 2, if half { 1 } else { 6 }),
+                4 => Sliced::new(16, 3, 2, if half { 8 } else { 6 }),
+                5 => Sliced::new(32, 3, 1, if half { 6 } else { 5 }).odd_first(),
+                _ if half => Sliced::new(32, 3, 1, 5).odd_first(),
+                _ => Sliced::new(16, 3, 1, 8).odd_first(),
+            }
+        } else {
+            match (nb, wide) {
+                (1 | 2, _) => Sliced::new(32, if wide { 2 } else { 4 }, 2, 1),
+                (3, false) => Sliced::new(32, 4, 1, 6).odd_first(),
+                (4, false) => Sliced::new(32, 4, 1, if half { 6 } else { 5 }),
+                (5, false) if half => Sliced::new(32, 3, 1, 6).odd_first(),
+                (5, false) => Sliced::new(32, 3, 1, 5),
+                (3..=5, true) => Sliced::new(32, 2, 1, 3),
+                (6, false) if half => Sliced::new(32, 3, 1, 5).odd_first(),
+                (6, false) => Sliced::new(16, 3, 1, 8).odd_first(),
+                (7 | 8, _) if half => Sliced::new(16, 2, 1, 8).odd_first(),
+                (9 | 10, _) if half => Sliced::new(16, 2, 1, 6),
+                (6..=8, _) => Sliced::new(16, if wide { 1 } else { 3 }, 1, if wide { 3 } else { 5 }),
+                _ => Sliced::new(16, if wide { 1 } else { 2 }, 1, 3),
+            }
+        })
     }
 
     /// Everything [`Self::choose`] can answer for a block size and a storage.
     pub fn all(nb: usize, storage: Storage) -> Vec<Self> {
         let mut tiles: Vec<Self> = Vec::new();
-        for largest in [1, 20, 100, 1000] {
+        for largest in [1, 20, 100, 200, 500, 1000] {
             let tile = Self::choose(nb, storage, largest, 1);
             if !tiles.contains(&tile) {
                 tiles.push(tile);
@@ -175,21 +196,21 @@ impl Tile {
         let mut add = |tile: Self| {
             let threads = tile.threads(nb);
             let fits = match tile {
-                Tile::Sliced { chunk, pairs, split, resident, .. } => {
+                Tile::Sliced(Sliced { chunk, pairs, split, resident, .. }) => {
                     let sum = if wide { 8 } else { 4 };
                     let shared = split * chunk * nb * (nb | 1) * sum + chunk * nb * 8;
                     let words = pairs * 2 * nb * storage.bytes() / 4 + 24 + nb * sum / 4;
                     let registers = 65536 / (resident * threads.next_multiple_of(32));
                     shared <= 48 << 10 && (resident == 1 || (words..=128).contains(&registers))
                 }
-                Tile::Panel { .. } => threads >= nb,
+                Tile::Panel(_) => threads >= nb,
             };
             if fits && (32..=1024).contains(&threads) && !tiles.contains(&tile) {
                 tiles.push(tile);
             }
         };
         let (chunks, splits, residents): (&[usize], &[usize], &[usize]) = if rows_each >= 256 {
-            (&[16, 32][..], &[1, 2], &[1, 3, 4, 5, 6, 8])
+            (&[16, 32][..], &[1, 2], &[1, 5, 6, 8])
         } else if rows_each >= 48 {
             (&[8, 16, 32][..], &[1, 2, 4], &[1, 5])
         } else {
@@ -199,16 +220,19 @@ impl Tile {
             for (&chunk, &split) in chunks.iter().flat_map(|c| splits.iter().map(move |s| (c, s))) {
                 for pairs in 1..=4 {
                     for &resident in residents {
-                        add(Self::sliced(chunk, pairs, split, resident));
-                        add(Self::sliced(chunk, pairs, split, resident).odd_first());
+                        let tile = Sliced::new(chunk, pairs, split, resident);
+                        add(Tile::Sliced(tile));
+                        add(Tile::Sliced(tile.odd_first()));
                     }
                 }
             }
         }
         if nb >= 8 {
             for threads in [32, 64, 96, 128, 192, 256, 384, 512] {
-                for loads in [4, if half { 5 } else { 6 }] {
-                    add(Self::panel(nb, threads, loads, false));
+                for loads in [3, 4, if half { 5 } else { 6 }, 8] {
+                    let panel = Panel::new(nb, storage, threads, loads);
+                    add(Tile::Panel(panel));
+                    add(Tile::Panel(Panel { early: true, ..panel }));
                 }
             }
         }
@@ -217,52 +241,45 @@ impl Tile {
 
     /// Whether rows are brought together in chunks.
     pub(super) fn is_sliced(&self) -> bool {
-        matches!(self, Tile::Sliced { .. })
+        matches!(self, Tile::Sliced(_))
     }
 
     /// Rows a chunk (1 for panels).
     pub(super) fn chunk(&self) -> usize {
-        if let Tile::Sliced { chunk, .. } = self { *chunk } else { 1 }
+        if let Tile::Sliced(s) = self { s.chunk } else { 1 }
     }
 
     /// Threads a thread block.
     pub fn threads(&self, nb: usize) -> usize {
         match *self {
-            Tile::Sliced { chunk, split, per_block, .. } => chunk * nb * split * per_block,
-            Tile::Panel { threads, .. } => threads,
+            Tile::Sliced(Sliced { chunk, split, .. }) => chunk * nb * split,
+            Tile::Panel(Panel { threads, .. }) => threads,
         }
-    }
-
-    /// Whether rows may lie where the assembled matrix has them: blocks are whole vectors of 16 bytes.
-    pub(super) fn natural(&self, nb: usize, storage: Storage) -> bool {
-        !self.is_sliced() && (nb * nb * storage.bytes()).is_multiple_of(16)
     }
 
     pub(super) fn sweep_source(&self, nb: usize, storage: Storage, mode: Mode) -> KernelSource {
         let flag = u32::from;
+        // The residual keeps more values at hand; it must not spill for the sake of company.
+        let least = |resident| if mode == Mode::Sweep { resident } else { 1 };
         match *self {
-            Tile::Sliced { chunk, pairs, split, per_block, resident, early, odd_first, hint, .. } => {
-                source("sliced", SLICED, storage)
-                    .define("NB", nb)
-                    .define("C", chunk)
-                    .define("UB", pairs)
-                    .define("SP", split)
-                    .define("CH", per_block)
-                    // The residual keeps more values at hand; it must not spill for the sake of company.
-                    .define("MINB", if mode == Mode::Sweep { resident } else { 1 })
-                    .define("DEARLY", flag(early))
-                    .define("ONE", flag(odd_first))
-                    .define("HINT", hint)
-                    .define("MODE", mode as u32)
-            }
-            Tile::Panel { threads, loads, resident, early, hint } => source("panel", PANEL, storage)
+            Tile::Sliced(s) => source("sliced", SLICED, storage)
                 .define("NB", nb)
-                .define("THREADS", threads)
-                .define("UB", loads)
-                .define("MINB", if mode == Mode::Sweep { resident } else { 1 })
-                .define("DEARLY", flag(early))
-                .define("NATURAL", flag(self.natural(nb, storage)))
-                .define("HINT", hint)
+                .define("C", s.chunk)
+                .define("UB", s.pairs)
+                .define("SP", s.split)
+                .define("MINB", least(s.resident))
+                .define("DEARLY", flag(s.early))
+                .define("ONE", flag(s.odd_first))
+                .define("HINT", s.hint)
+                .define("MODE", mode as u32),
+            Tile::Panel(p) => source("panel", PANEL, storage)
+                .define("NB", nb)
+                .define("LD", padded(nb, storage))
+                .define("THREADS", p.threads)
+                .define("UB", p.loads)
+                .define("MINB", least(p.resident))
+                .define("DEARLY", flag(p.early))
+                .define("HINT", p.hint)
                 .define("MODE", mode as u32),
         }
     }
@@ -271,6 +288,7 @@ impl Tile {
         source("convert", CONVERT, storage)
             .define("NB", nb)
             .define("IN", from.code())
+            .define("LD", if self.is_sliced() { nb } else { padded(nb, storage) })
             .define("C", self.chunk())
             .define("SLICED", u32::from(self.is_sliced()))
     }
@@ -301,8 +319,13 @@ mod tests {
                 for tile in Tile::all(nb, storage) {
                     let threads = tile.threads(nb);
                     assert!(threads <= 1024, "nb {nb} {storage:?}: {threads} threads");
-                    if let Tile::Panel { threads, .. } = tile {
-                        assert!(threads >= nb && (2 * threads).is_multiple_of(nb), "nb {nb}: {threads}");
+                    if let Tile::Panel(p) = tile {
+                        let rows = padded(nb, storage);
+                        let whole = (rows * storage.bytes()).is_multiple_of(16);
+                        assert!(
+                            p.threads >= nb && (2 * p.threads).is_multiple_of(rows) && whole,
+                            "nb {nb}: {p:?}"
+                        );
                     }
                 }
             }
