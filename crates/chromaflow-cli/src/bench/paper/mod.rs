@@ -168,7 +168,13 @@ fn points(args: &Args) -> CliResult<Vec<(usize, Vec<usize>)>> {
     for &rows in &args.rows {
         points.push((rows, sizes(vec![5])?));
     }
-    points.dedup();
+    let mut known = Vec::new();
+    points.retain(|p| {
+        !known.contains(p) && {
+            known.push(p.clone());
+            true
+        }
+    });
     if points.is_empty() && args.case.is_none() {
         return Err(CliError::input(
             "nothing to do: give --table 3, --table 4, --figure 14, --dsh-figure 3, --rows N or --case CASE",
