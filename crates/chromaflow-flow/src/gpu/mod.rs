@@ -7,6 +7,8 @@
 //!
 //! Nothing races and every sum has a fixed order: a case gives the same bits on every run.
 
+mod clock;
+
 use crate::config::FlowConfig;
 use crate::dual::Dual;
 use crate::gas::{Gas, Transport, ViscosityLaw};
@@ -17,6 +19,7 @@ use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream};
 pub use crate::gradient::cuda::LeastSquaresCuda;
 pub use crate::jacobian::cuda::JacobianCuda;
 pub use crate::residual::cuda::{BoundaryCuda, ResidualCuda, ViscousCuda};
+pub(crate) use clock::Clock;
 
 const COMMON: &str = include_str!("common.cuh");
 
@@ -37,6 +40,7 @@ pub fn kernel_sources() -> Vec<KernelSource> {
         crate::grid::cuda::kernel_source(),
         crate::grid::device::kernel_source(),
     ];
+    all.extend(crate::incompressible::kernel_sources());
     all.extend(crate::residual::cuda::kernel_sources());
     all.extend(crate::jacobian::cuda::kernel_sources());
     all.extend(crate::structured::cuda::kernel_sources());

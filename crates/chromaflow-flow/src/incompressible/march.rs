@@ -1,17 +1,16 @@
 //! The march in pseudo-time, and in time.
 
+use super::accelerator::{Accelerator, Advanced, HostState};
 use super::config::{Config, Function};
 use super::linear::{Linear, Solved, timed};
-use super::report::{BadCell, StepReport, Times};
+use super::report::{StepReport, Times};
 use super::space::Space;
 use super::system::System;
 use super::{SetupError, fill, ghosts, residual};
 use crate::config::Time;
 use crate::grid::Grid;
+use crate::march::Coefficients;
 use crate::march::control::CflControl;
-use crate::march::forces::ForceScale;
-use crate::march::{Coefficients, Forces, MarkerForces};
-use crate::parallel;
 use chromaflow::Outcome;
 use chromaflow_device::Team;
 use std::sync::Arc;
@@ -33,16 +32,27 @@ pub struct Solver {
     pub(super) steps: usize,
     pub(super) subiteration: usize,
     /// What is added to each row per volume and time, see [`Solver::set_source`].
-    source: Option<(Function, Vec<f64>)>,
-    residual: Vec<f64>,
+    pub(super) source: Option<(Function, Vec<f64>)>,
+    pub(super) residual: Vec<f64>,
     /// Of each block, `[cells, n]`.
-    update: Vec<Vec<f64>>,
+    pub(super) update: Vec<Vec<f64>>,
     pub(super) system: System,
     pub(super) linear: Linear,
     pub(super) control: CflControl,
     pub(super) iteration: usize,
     pub(super) first_residual: Option<f64>,
     times: Times,
+    /// What computes in place of the team.
+    pub(super) accelerator: Option<Box<dyn Accelerator>>,
+    pub(super) newest: Newest,
+}
+
+/// Who has the newest state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Newest {
+    Both,
+    Host,
+    Device,
 }
 
 fn number(what: &str, found: f64, good: bool, expected: &'static str) -> Result<(), SetupError> {
@@ -103,6 +113,8 @@ impl Solver {
             iteration: 0,
             first_residual: None,
             times: Times::default(),
+            accelerator: None,
+            newest: Newest::Both,
             space,
             config,
         };
@@ -137,6 +149,7 @@ impl Solver {
     /// Adds a source to each equation, per volume and time, as a function of place and time: what manufactured solutions
     /// need.
     pub fn set_source(&mut self, source: Function) {
+        self.host_changes();
         self.source = Some((source, Vec::new()));
         self.begin_step();
     }
@@ -187,6 +200,7 @@ impl Solver {
 
     /// Takes the state from rows.
     pub(super) fn set_rows(&mut self, rows: &[f64]) {
+        self.host_changes();
         for (block, field) in self.space.blocks.iter().zip(&mut self.fields) {
             let len = block.cells.len();
             for row in block.rows() {
@@ -257,29 +271,63 @@ impl Solver {
     }
 
     /// One iteration: residual, matrix, factorization, solves, update.
+    ///
+    /// # Panics
+    /// When a device that computes fails; see [`Self::try_step`].
     pub fn step(&mut self) -> StepReport {
+        self.try_step().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// As [`Self::step`], for solvers that compute on a device.
+    ///
+    /// # Errors
+    /// The device's. The state is lost then, but for what was written to disk.
+    pub fn try_step(&mut self) -> Result<StepReport, SetupError> {
         let start = Instant::now();
         let mut times = Times::default();
         self.iteration += 1;
-        self.compute_residual(&mut times);
+        self.push()?;
         let mut report =
             StepReport { iteration: self.iteration, cfl: self.control.value, ..StepReport::default() };
-        timed(&mut times.misc, || {
-            report.residual = self.norms();
-            report.forces = self.forces();
-        });
+        self.look(&mut report, &mut times)?;
         if report.residual.iter().all(|r| r.is_finite()) {
-            self.advance(&mut report, &mut times);
+            self.advance(&mut report, &mut times)?;
         } else {
-            self.take_back(&mut report);
+            self.sync()?;
+            report.bad = self.first_bad();
+            self.take_back(&mut report)?;
+        }
+        if let Some(device) = &mut self.accelerator {
+            times = device.times()?;
         }
         times.total = start.elapsed().as_secs_f64();
         report.times = times;
         self.times.add(&times);
-        report
+        Ok(report)
     }
 
-    fn advance(&mut self, report: &mut StepReport, times: &mut Times) {
+    /// The residual of the present state, its norms, the forces.
+    fn look(&mut self, report: &mut StepReport, times: &mut Times) -> Result<(), SetupError> {
+        let factors = self.time_factors();
+        if let Some(device) = &mut self.accelerator {
+            self.newest = Newest::Device;
+            let found = device.residual(factors)?;
+            report.residual = found.squares.iter().map(|s| (s / self.space.volume).sqrt()).collect();
+            let scale = self.force_scale();
+            let of = |force, moment| Coefficients::from_sums(&scale, force, moment);
+            let walls = found.walls.iter().map(|s| (of(s[0], s[1]), of(s[2], s[3])));
+            report.forces = self.forces_of(&scale, walls);
+            return Ok(());
+        }
+        self.compute_residual(times);
+        timed(&mut times.misc, || {
+            report.residual = self.norms();
+            report.forces = self.forces();
+        });
+        Ok(())
+    }
+
+    fn advance(&mut self, report: &mut StepReport, times: &mut Times) -> Result<(), SetupError> {
         let size = report.residual.iter().map(|r| r * r).sum::<f64>().sqrt();
         let first = *self.first_residual.get_or_insert(size);
         report.orders = if size > 0.0 { (first / size).log10() } else { f64::INFINITY };
@@ -287,7 +335,7 @@ impl Solver {
             Time::Steady(steady) => {
                 if report.orders >= steady.orders {
                     report.outcome = Some(Outcome::Converged);
-                    return;
+                    return Ok(());
                 }
                 if self.iteration >= steady.iterations {
                     report.outcome = Some(Outcome::IterationLimit);
@@ -297,35 +345,48 @@ impl Solver {
                 report.time_step = self.steps + 1;
                 self.subiteration += 1;
                 if report.orders >= unsteady.orders || self.subiteration > unsteady.subiterations {
-                    self.next_level();
+                    self.next_level()?;
                     if self.steps >= unsteady.steps {
                         report.outcome = Some(Outcome::IterationLimit);
                     }
-                    return;
+                    return Ok(());
                 }
             }
         }
+        let rate = self.time_factors().map_or(0.0, |f| f[0]);
+        let done = match &mut self.accelerator {
+            Some(device) => device.advance(self.control.value, rate)?,
+            None => self.advance_here(times),
+        };
+        report.linear_reduction = Some(done.reduction).filter(|_| done.singular.is_none());
+        if let Some(row) = done.singular.or(done.bad) {
+            self.sync()?;
+            report.bad = Some(self.bad_cell(row));
+            return self.take_back(report);
+        }
+        self.control.accept(size, 0.0);
+        Ok(())
+    }
+
+    /// The implicit part of a step on this process's threads.
+    fn advance_here(&mut self, times: &mut Times) -> Advanced {
         self.assemble(times);
         let factored = timed(&mut times.factor, || self.linear.factor(&self.system, &self.team));
         if let Err(singular) = factored {
             let row = self.space.blocks[singular.at.block].first_row + singular.at.cell;
-            report.bad = Some(self.bad_cell(row));
-            return self.take_back(report);
+            return Advanced { singular: Some(row), ..Advanced::default() };
         }
         let Solved { solves, residuals, reduction } =
             self.linear.solve(&self.system, &self.team, &self.residual, &mut self.update);
         times.solve += solves;
         times.correction += residuals;
-        report.linear_reduction = Some(reduction);
         timed(&mut times.misc, || {
             self.keep_good();
             self.apply_update();
-        });
-        if self.update.iter().flatten().any(|v| !v.is_finite()) {
-            report.bad = self.first_bad();
-            return self.take_back(report);
-        }
-        self.control.accept(size, 0.0);
+            let finite = self.update.iter().flatten().all(|v| v.is_finite());
+            let bad = if finite { None } else { self.first_bad_row() };
+            Advanced { singular: None, reduction, bad }
+        })
     }
 
     /// The matrix at the present state; ghost cells must be filled.
@@ -363,28 +424,81 @@ impl Solver {
         }
     }
 
-    fn take_back(&mut self, report: &mut StepReport) {
+    fn take_back(&mut self, report: &mut StepReport) -> Result<(), SetupError> {
         report.rejected = true;
-        if report.bad.is_none() {
-            report.bad = self.first_bad();
-        }
-        for (field, good) in self.fields.iter_mut().zip(&self.last_good) {
-            field.copy_from_slice(good);
+        if let Some(device) = &mut self.accelerator {
+            self.newest = Newest::Device;
+            device.take_back()?;
+        } else {
+            for (field, good) in self.fields.iter_mut().zip(&self.last_good) {
+                field.copy_from_slice(good);
+            }
         }
         if !self.control.reject() {
             report.outcome = Some(Outcome::Diverged { iteration: self.iteration });
         }
+        Ok(())
     }
 
     /// The present state is the solution of its time step.
-    fn next_level(&mut self) {
-        self.levels.swap(0, 1);
-        self.levels[0] = self.rows_of_state();
+    fn next_level(&mut self) -> Result<(), SetupError> {
+        if let Some(device) = &mut self.accelerator {
+            device.next_level()?;
+        } else {
+            self.levels.swap(0, 1);
+            self.levels[0] = self.rows_of_state();
+        }
         self.steps += 1;
         self.subiteration = 0;
         self.first_residual = None;
         self.control.forget();
         self.begin_step();
+        self.give_given()
+    }
+
+    /// Brings what the host has changed to the device.
+    fn push(&mut self) -> Result<(), SetupError> {
+        if self.newest != Newest::Host {
+            return Ok(());
+        }
+        self.give_given()?;
+        let state =
+            HostState { fields: &mut self.fields, levels: &mut self.levels, residual: &mut self.residual };
+        if let Some(device) = &mut self.accelerator {
+            device.take_state(&state)?;
+        }
+        self.newest = Newest::Both;
+        Ok(())
+    }
+
+    fn give_given(&mut self) -> Result<(), SetupError> {
+        let Some(device) = &mut self.accelerator else { return Ok(()) };
+        device.take_given(&self.space.patches, self.source.as_ref().map(|s| &s.1[..]))
+    }
+
+    /// Brings the state from a device that computes to the host, where [`Self::state`], [`Self::fields`],
+    /// [`Self::restart`] and others look at it. Nothing to do where no device computes.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn sync(&mut self) -> Result<(), SetupError> {
+        let Some(device) = self.accelerator.as_ref().filter(|_| self.newest == Newest::Device) else {
+            return Ok(());
+        };
+        device.give_state(&mut HostState {
+            fields: &mut self.fields,
+            levels: &mut self.levels,
+            residual: &mut self.residual,
+        })?;
+        self.newest = Newest::Both;
+        Ok(())
+    }
+
+    /// The host is about to change the state, which the device then has to take.
+    pub(super) fn host_changes(&mut self) {
+        if self.accelerator.is_some() {
+            self.newest = Newest::Host;
+        }
     }
 
     /// Runs until an outcome; `watch` sees every report and may end the run by returning false.
@@ -399,135 +513,6 @@ impl Solver {
                 return Outcome::IterationLimit;
             }
         }
-    }
-
-    fn norms(&self) -> Vec<f64> {
-        let n = self.n;
-        let sum = parallel::reduce(
-            &self.team,
-            self.space.rows,
-            |rows| {
-                let mut sum = vec![0.0; n];
-                let mut number = self.space.blocks.partition_point(|b| b.rows().end <= rows.start);
-                for row in rows {
-                    while row >= self.space.blocks[number].rows().end {
-                        number += 1;
-                    }
-                    let block = &self.space.blocks[number];
-                    let volume = block.metrics.volume[block.at(row)];
-                    for (s, r) in sum.iter_mut().zip(&self.residual[row * n..(row + 1) * n]) {
-                        *s += r * r / volume;
-                    }
-                }
-                sum
-            },
-            |all, part: Vec<f64>| {
-                all.resize(n, 0.0);
-                for (a, p) in all.iter_mut().zip(part) {
-                    *a += p;
-                }
-            },
-        );
-        sum.into_iter().map(|s: f64| (s / self.space.volume).sqrt()).collect()
-    }
-
-    fn first_bad(&self) -> Option<BadCell> {
-        let n = self.n;
-        let good = |row: usize| {
-            let (block, cell) = self.system.place(row);
-            let (residual, update) = (&self.residual[row * n..][..n], &self.update[block][cell * n..][..n]);
-            residual.iter().chain(update).all(|v| v.is_finite())
-        };
-        (0..self.space.rows).find(|&row| !good(row)).map(|row| self.bad_cell(row))
-    }
-
-    fn bad_cell(&self, row: usize) -> BadCell {
-        let number = self.space.blocks.partition_point(|b| b.rows().end <= row);
-        let block = &self.space.blocks[number];
-        let (at, len) = (block.at(row), block.cells.len());
-        BadCell {
-            block: number,
-            cell: block.cells.cell(at).map(|i| i as usize),
-            at: std::array::from_fn(|c| block.metrics.center[c][at]),
-            state: (0..self.n).map(|c| self.fields[number][c * len + at]).collect(),
-        }
-    }
-
-    /// Force and moment coefficients of the present state on all walls; ghost cells must be filled, as they are after a
-    /// step.
-    pub fn forces(&self) -> Forces {
-        let scale = self.force_scale();
-        let walls = self.space.patches.iter().filter(|p| p.wall).map(|patch| {
-            let (mut pressure, mut viscous) = (Coefficients::default(), Coefficients::default());
-            let (block, field) = (&self.space.blocks[patch.block], &self.fields[patch.block]);
-            for face in &patch.faces {
-                let p = 0.5 * (field[face.cell] + field[face.ghost]);
-                let flux = residual::boundary_flux(&self.config.fluid, block, field, face);
-                pressure.add(&scale, face.center, face.n.map(|n| p * n));
-                viscous.add(&scale, face.center, flux.friction);
-            }
-            (pressure, viscous)
-        });
-        self.forces_of(&scale, walls)
-    }
-
-    fn force_scale(&self) -> ForceScale {
-        let reference = &self.config.reference;
-        ForceScale {
-            drag: reference.drag,
-            lift: reference.lift,
-            force: 0.5 * reference.velocity.powi(2) * reference.area,
-            length: reference.length,
-            center: reference.center,
-            lift_y: reference.lift[1].abs() > reference.lift[2].abs(),
-            pressure: 0.0,
-        }
-    }
-
-    /// Markers and totals from pressure and friction of each patch of the walls.
-    fn forces_of(
-        &self,
-        scale: &ForceScale,
-        walls: impl Iterator<Item = (Coefficients, Coefficients)>,
-    ) -> Forces {
-        let counted = &self.config.reference.markers;
-        let mut all = Forces::default();
-        for (patch, (pressure, viscous)) in self.space.patches.iter().filter(|p| p.wall).zip(walls) {
-            if counted.is_empty() || counted.contains(&patch.name) {
-                all.pressure.merge(scale, &pressure);
-                all.viscous.merge(scale, &viscous);
-            }
-            match all.markers.iter_mut().find(|m| m.name == patch.name) {
-                Some(marker) => {
-                    marker.pressure.merge(scale, &pressure);
-                    marker.viscous.merge(scale, &viscous);
-                }
-                None => all.markers.push(MarkerForces { name: patch.name.clone(), pressure, viscous }),
-            }
-        }
-        all.total.merge(scale, &all.pressure.clone());
-        all.total.merge(scale, &all.viscous.clone());
-        all
-    }
-
-    /// What flows out through a marker by time: volume, then each scalar's transport and diffusion.
-    pub fn outflow(&self, marker: &str) -> Vec<f64> {
-        let fluid = &self.config.fluid;
-        let mut sum = vec![0.0; self.n - 3];
-        for patch in self.space.patches.iter().filter(|p| p.name == marker) {
-            let (block, field) = (&self.space.blocks[patch.block], &self.fields[patch.block]);
-            let len = block.cells.len();
-            for face in &patch.faces {
-                let volume =
-                    residual::boundary_flux(fluid, block, field, face).inviscid[0] / fluid.compressibility;
-                sum[0] += volume;
-                for (m, scalar) in fluid.scalars.iter().enumerate() {
-                    let (mean, slope) = residual::at_face(block, &field[(4 + m) * len..(5 + m) * len], face);
-                    sum[1 + m] += volume * mean - scalar.diffusivity * slope;
-                }
-            }
-        }
-        sum
     }
 
     /// Times of all steps so far.

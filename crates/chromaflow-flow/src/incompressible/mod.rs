@@ -45,13 +45,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod accelerator;
 pub mod config;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod fill;
 mod flux;
 mod ghost;
 mod ghosts;
 mod linear;
 mod march;
+mod measure;
 mod output;
 mod report;
 mod residual;
@@ -61,6 +65,8 @@ mod system;
 mod tests;
 
 pub use config::{Boundary, Config, Function, Given, Scalar, WallScalar};
+#[cfg(feature = "cuda")]
+pub(crate) use cuda::kernel_sources;
 pub use flux::{
     flux_incompressible, flux_incompressible_central, flux_incompressible_derivative,
     flux_incompressible_jacobian, flux_incompressible_roe, flux_incompressible_roe_derivatives,
@@ -128,7 +134,18 @@ pub enum SetupError {
     /// Unknowns that the linear solver cannot take.
     #[error(transparent)]
     Linear(#[from] chromaflow::sparse::ShapeError),
+    /// The GPU or one of its libraries.
+    #[cfg(feature = "cuda")]
+    #[error(transparent)]
+    Gpu(#[from] chromaflow::gpu::GpuError),
     /// A restart that does not fit.
     #[error("the restart has no field `{0}` of the right size: it belongs to another kind of run")]
     Restart(String),
+}
+
+#[cfg(feature = "cuda")]
+impl From<chromaflow_device::cuda::CudaError> for SetupError {
+    fn from(error: chromaflow_device::cuda::CudaError) -> Self {
+        Self::Gpu(error.into())
+    }
 }

@@ -21,10 +21,12 @@ pub struct Memory {
     pub grid: usize,
     /// State, earlier states, residual, update.
     pub state: usize,
+    /// On a device that computes: its copies of all of this.
+    pub device: usize,
 }
 
 impl Memory {
-    /// All of it.
+    /// All of it on the host.
     pub fn total(&self) -> usize {
         self.jacobian + self.factors + self.grid + self.state
     }
@@ -122,6 +124,7 @@ impl Solver {
             factors: self.linear.bytes(),
             grid: self.space.blocks.iter().map(grid).sum(),
             state: 2 * state + 2 * rows + floats(&self.levels[0]) + floats(&self.levels[1]),
+            device: self.accelerator.as_ref().map_or(0, |device| device.bytes()),
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) struct System {
     pub blocks: Vec<StencilMatrix>,
     pub links: Vec<Link>,
     /// Faces whose neighbor is the cell itself: their blocks are added to the diagonal.
-    folds: Vec<(u32, u8)>,
+    pub folds: Vec<(u32, u8)>,
 }
 
 impl System {

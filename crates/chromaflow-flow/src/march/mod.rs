@@ -15,6 +15,7 @@ mod space;
 mod tests;
 mod unsteady;
 
+pub(crate) use accelerator::WallSums;
 pub use access::Memory;
 #[cfg(feature = "cuda")]
 pub(crate) use cuda::{clock, kernel_source as step_kernel_source};

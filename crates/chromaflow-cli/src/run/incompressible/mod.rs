@@ -19,7 +19,7 @@ use chromaflow::files::{AtomicFile, FileError};
 use chromaflow::sparse::io::write_matrix;
 use chromaflow_flow::config::Time;
 use chromaflow_flow::grid::Grid;
-use chromaflow_flow::incompressible::{Config, Solver, StepReport};
+use chromaflow_flow::incompressible::{Config, SetupError, Solver, StepReport};
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::{Field, Restart, VtuOptions, write_surface, write_volume};
 use std::io::Write as _;
@@ -183,11 +183,7 @@ impl Prepared {
 /// # Errors
 /// Bad input (status 2) before the work starts; a disk that fills up (status 3) leaves the last good restart.
 pub fn run(path: &Path, args: &Args, ctx: &Context, start: Instant) -> CliResult {
-    if ctx.gpu().is_some() {
-        return Err(CliError::environment(
-            "--backend cuda: incompressible flow runs on the CPU only so far; use --backend cpu",
-        ));
-    }
+    let failed = |error: SetupError| CliError::environment(error.to_string());
     let mut prepared = prepare(path, &args.sets, args.out.as_deref())?;
     std::fs::create_dir_all(&prepared.folder).map_err(|e| {
         let folder = prepared.folder.display();
@@ -197,6 +193,9 @@ pub fn run(path: &Path, args: &Args, ctx: &Context, start: Instant) -> CliResult
     let mut solver = Solver::new(&prepared.grid, prepared.config.clone(), Arc::clone(ctx.team()))
         .map_err(|e| CliError::input(format!("{}: {e}", path.display())))?;
     prepared.centers.nodes = solver.centers();
+    if let Some(gpu) = ctx.gpu() {
+        solver.use_gpu(gpu).map_err(failed)?;
+    }
     if ctx.talk() {
         report::headline(&prepared, &solver, ctx);
     }
@@ -208,6 +207,7 @@ pub fn run(path: &Path, args: &Args, ctx: &Context, start: Instant) -> CliResult
     if let Some(bad) = &finished.last.bad {
         eprintln!("{}", report::bad_cell(bad));
     }
+    solver.sync().map_err(failed)?;
     let written = prepared.write_all(&mut solver, &finished.rows)?;
     let summary = report::json(&prepared, &solver, &finished, ctx);
     let summary_path = prepared.file("summary.json");
@@ -268,6 +268,7 @@ fn march(
     mut rows: Vec<Row>,
     start: Instant,
 ) -> CliResult<Finished> {
+    let failed = |error: SetupError| CliError::environment(error.to_string());
     let goal = match prepared.config.time {
         Time::Steady(s) => Goal::Steady { orders: s.orders, iterations: s.iterations },
         Time::Unsteady(u) => Goal::Unsteady { steps: u.steps },
@@ -277,7 +278,7 @@ fn march(
     let mut step_done = 0;
     interrupt::watch();
     loop {
-        let report = solver.step();
+        let report = solver.try_step().map_err(failed)?;
         let row = row_of(&report);
         rows.push(row);
         let interrupted = interrupt::asked();
@@ -288,6 +289,7 @@ fn march(
         }
         if output.matrix == report.iteration {
             let path = prepared.folder.join(&output.matrix_file);
+            solver.sync().map_err(failed)?;
             let (matrix, rhs) = solver.linear_system();
             write_matrix(&path, &matrix, Some(&rhs))?;
             screen.note(&format!("iteration {}: linear system in {}", report.iteration, path.display()));
@@ -311,6 +313,9 @@ fn march(
             }
         };
         let due = |every: usize| every > 0 && whole && count > 0 && count.is_multiple_of(every);
+        if due(output.restart_every) || unsteady && due(output.fields_every) {
+            solver.sync().map_err(failed)?;
+        }
         if due(output.restart_every) {
             prepared.write_restart(solver, &rows)?;
         }

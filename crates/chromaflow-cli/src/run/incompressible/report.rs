@@ -17,14 +17,16 @@ pub fn headline(prepared: &Prepared, solver: &Solver, ctx: &Context) {
     eprintln!("{}", if title.is_empty() { name } else { title });
     let (blocks, threads) = (prepared.grid.blocks.len(), ctx.team().size());
     let plural = |n| if n == 1 { "" } else { "s" };
+    let who = ctx
+        .gpu()
+        .map_or_else(|| format!("{threads} thread{}", plural(threads)), |gpu| gpu.facts().name.clone());
     eprintln!(
-        "{} cells in {blocks} block{}, {} unknowns a cell; block ILU(0), {} correction{}, {threads} thread{}",
+        "{} cells in {blocks} block{}, {} unknowns a cell; block ILU(0), {} correction{}, {who}",
         prepared.grid.cells(),
         plural(blocks),
         solver.unknowns(),
         prepared.config.implicit.corrections,
         plural(prepared.config.implicit.corrections),
-        plural(threads),
     );
 }
 
@@ -38,6 +40,9 @@ pub fn check(prepared: &Prepared, solver: &Solver, ctx: &Context) -> CliResult {
             println!("  {name:15} {:>10}", bytes(n));
         }
         println!("  {:15} {:>10}", "total", bytes(m.total()));
+        if m.device > 0 {
+            println!("  {:15} {:>10}", "on the GPU", bytes(m.device));
+        }
         println!("\nmarkers");
         for name in prepared.grid.markers() {
             let patches = prepared.grid.patches.iter().filter(|p| p.name == name);
@@ -97,6 +102,7 @@ pub fn json(prepared: &Prepared, solver: &Solver, finished: &Finished, ctx: &Con
             "factors_bytes": memory.factors,
             "mesh_bytes": memory.grid,
             "state_bytes": memory.state,
+            "device_bytes": memory.device,
         },
         "mesh": {
             "blocks": prepared.grid.blocks.iter().map(|b| b.points).collect::<Vec<_>>(),
@@ -107,7 +113,8 @@ pub fn json(prepared: &Prepared, solver: &Solver, finished: &Finished, ctx: &Con
             "unknowns": solver.unknowns(),
             "corrections": prepared.config.implicit.corrections,
             "threads": ctx.team().size(),
-            "backend": "cpu",
+            "backend": if ctx.gpu().is_some() { "cuda" } else { "cpu" },
+            "gpu": ctx.gpu().map(|gpu| gpu.facts().name.clone()),
         },
         "bad_cell": last.bad.as_ref().map(bad_cell),
         "oscillation": prepared.settled(&finished.rows).map(|(o, strouhal)| json!({

@@ -13,14 +13,15 @@ use super::accelerator::{Accelerator, Advanced, HostSetting, HostState, Measured
 use super::{FlowError, FlowSolver, Times};
 use crate::config::Time;
 use crate::gpu::{
-    BoundaryCuda, JacobianCuda, LeastSquaresCuda, MeshCuda, Params, ResidualCuda, ViscousCuda, blocks, source,
+    BoundaryCuda, Clock, JacobianCuda, LeastSquaresCuda, MeshCuda, Params, ResidualCuda, ViscousCuda, blocks,
+    source,
 };
 use crate::jacobian::cuda::ReplacedRows;
 use crate::residual::is_node_wise;
 use bytemuck::cast_slice;
 use chromaflow::gpu::{GpuError, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
-use clock::{Clock, Part};
+use clock::{MARKS, Part, times_of};
 use linear::LinearCuda;
 
 /// The kernels of march.cu.
@@ -159,7 +160,7 @@ struct FlowCuda {
     host_scalars: Pinned<f64>,
     host_counts: Pinned<u32>,
     host_told: Pinned<u32>,
-    clock: Clock,
+    clock: Clock<Part>,
 }
 
 impl FlowSolver {
@@ -241,7 +242,7 @@ impl FlowCuda {
             host_scalars: Pinned::zeroed(stream.gpu(), scalars)?,
             host_counts: Pinned::zeroed(stream.gpu(), counts.len())?,
             host_told: Pinned::zeroed(stream.gpu(), 3)?,
-            clock: Clock::new(stream.gpu())?,
+            clock: Clock::new(stream.gpu(), MARKS)?,
             walls,
             stream: stream.clone(),
         })
@@ -444,7 +445,7 @@ impl Accelerator for FlowCuda {
     }
 
     fn times(&mut self) -> Result<Times, FlowError> {
-        Ok(self.clock.take()?)
+        Ok(times_of(&mut self.clock)?)
     }
 
     fn bytes(&self) -> usize {

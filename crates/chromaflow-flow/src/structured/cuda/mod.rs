@@ -23,11 +23,11 @@ use super::config::{LocalStep, Scheme, StepMethod};
 use super::measure::PartTime;
 use super::{StructuredSolver, ViscousTerms};
 use crate::config::Time;
-use crate::gpu::{blocks, source};
+use crate::gpu::{Clock, blocks, source};
 use crate::grid::device::GRID_CUH;
 use crate::grid::{ExchangeCuda, FieldLayout, GridCuda};
 use crate::march::accelerator::{Advanced, Measured, WallSums};
-use crate::march::clock::{Clock, Part};
+use crate::march::clock::{MARKS, Part, times_of};
 use crate::march::{FlowError, Times};
 use bytemuck::cast_slice;
 use chromaflow::gpu::GpuError;
@@ -169,7 +169,7 @@ struct StructuredCuda {
     no_counts: DeviceBuffer<u32>,
     host_scalars: Pinned<f64>,
     host_counts: Pinned<u32>,
-    clock: Clock,
+    clock: Clock<Part>,
 }
 
 impl StructuredSolver {
@@ -260,7 +260,7 @@ impl StructuredCuda {
             no_counts: stream.upload(&counts)?,
             host_scalars: Pinned::zeroed(stream.gpu(), scalars)?,
             host_counts: Pinned::zeroed(stream.gpu(), counts.len())?,
-            clock: Clock::new(stream.gpu())?,
+            clock: Clock::new(stream.gpu(), MARKS)?,
             tables,
             grid,
             stream: stream.clone(),
@@ -551,7 +551,7 @@ impl Accelerator for StructuredCuda {
     }
 
     fn times(&mut self) -> Result<Times, FlowError> {
-        Ok(self.clock.take()?)
+        Ok(times_of(&mut self.clock)?)
     }
 
     fn measure(&mut self, repeats: usize) -> Result<Vec<PartTime>, FlowError> {

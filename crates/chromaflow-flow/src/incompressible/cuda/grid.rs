@@ -1,0 +1,307 @@
+//! The grid on the device, and the kernels' text for a scheme.
+
+use super::super::Solver;
+use super::super::config::{Config, Flux};
+use super::super::space::{Patch, ScalarKind, Space};
+use crate::gpu::source;
+use chromaflow::gpu::GpuError;
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Launch, Stream};
+
+/// Threads of `wall_forces`: faces that one thread block adds up.
+pub const WALL_FACES: usize = 256;
+/// Numbers that `wall_forces` adds up.
+pub const SUMS: usize = 12;
+
+/// Rows of a thread block of `residual_norms`, as the kernel has it.
+pub fn norm_lanes(n: usize) -> usize {
+    if n <= 16 { 256 / n } else { 8 }
+}
+
+/// Cells of a thread block of `fill_matrix`.
+pub fn matrix_cells(n: usize) -> usize {
+    if n <= 16 { 128 / n } else { 4 }
+}
+
+/// What kernels are compiled for.
+pub struct Scheme {
+    pub n: usize,
+    /// Bits of the axes along which anything happens.
+    pub axes: u32,
+    pub skewed: bool,
+    pub second_order: bool,
+    pub limited: bool,
+    pub central: bool,
+}
+
+impl Scheme {
+    pub fn of(solver: &Solver) -> Self {
+        let scheme = solver.config.space;
+        Self {
+            n: solver.n,
+            axes: solver.space.axes.iter().map(|d| 1 << d).sum(),
+            skewed: solver.space.blocks.iter().any(|b| b.skewed),
+            second_order: scheme.second_order,
+            limited: scheme.limited,
+            central: matches!(scheme.flux, Flux::Central { .. }),
+        }
+    }
+}
+
+/// The kernels for a scheme.
+pub fn kernel_source(scheme: &Scheme) -> KernelSource {
+    let text = [include_str!("fluxes.cu"), include_str!("matrix.cu"), include_str!("step.cu")].join("\n");
+    source("incompressible", "", &text)
+        .define("NB", scheme.n)
+        .define("CELLS", matrix_cells(scheme.n))
+        .define("AXES", scheme.axes)
+        .define("SKEWED", u32::from(scheme.skewed))
+        .define("ORDER", 1 + u32::from(scheme.second_order))
+        .define("LIMITED", u32::from(scheme.limited))
+        .define("CENTRAL", u32::from(scheme.central))
+}
+
+/// Every branch at least once.
+pub fn kernel_sources() -> Vec<KernelSource> {
+    let plain =
+        |n, axes, skewed| Scheme { n, axes, skewed, second_order: true, limited: false, central: false };
+    [
+        plain(4, 3, false),
+        plain(4, 7, true),
+        plain(5, 7, true),
+        plain(6, 7, false),
+        plain(32, 7, true),
+        Scheme { second_order: false, ..plain(6, 7, true) },
+        Scheme { limited: true, ..plain(5, 7, true) },
+        Scheme { central: true, ..plain(5, 7, true) },
+    ]
+    .iter()
+    .map(kernel_source)
+    .collect()
+}
+
+/// Arrays of cells hold all blocks with their ghosts one after another; rows are the cells inside.
+pub struct GridCuda {
+    pub rows: usize,
+    /// Cells of all blocks, ghosts included.
+    pub cells: usize,
+    /// The first cell of each block, and their number.
+    pub first_cells: Vec<usize>,
+    place: DeviceBuffer<u32>,
+    strides: DeviceBuffer<u32>,
+    area: DeviceBuffer<f64>,
+    open: DeviceBuffer<u8>,
+    slopes: DeviceBuffer<f64>,
+    volume: DeviceBuffer<f64>,
+    /// Numbers of the set-up.
+    pub fluid: DeviceBuffer<f64>,
+    /// Faces on the boundary.
+    pub faces: usize,
+    face_index: DeviceBuffer<u32>,
+    face_metric: DeviceBuffer<f64>,
+    given: DeviceBuffer<f64>,
+    host_given: Vec<f64>,
+    kinds: DeviceBuffer<u32>,
+    /// Faces of each row at the boundary.
+    pub boundary_ptr: DeviceBuffer<u32>,
+    pub boundary_faces: DeviceBuffer<u32>,
+    /// Patches of walls, cut into parts: first face, number of faces.
+    pub walls: usize,
+    pub wall_parts: DeviceBuffer<u32>,
+    pub wall_ptr: DeviceBuffer<u32>,
+    pub corners: DeviceBuffer<u32>,
+    /// Rows with neighbors across interfaces, and those.
+    pub link_rows: DeviceBuffer<u32>,
+    pub link_ptr: DeviceBuffer<u32>,
+    pub links: DeviceBuffer<u32>,
+}
+
+/// Positions where runs of equal keys begin, and the end.
+fn runs<K: PartialEq, T>(items: &[T], key: impl Fn(&T) -> K) -> Vec<u32> {
+    let mut ptr: Vec<u32> = (0..items.len())
+        .filter(|&i| i == 0 || key(&items[i]) != key(&items[i - 1]))
+        .map(|i| i as u32)
+        .collect();
+    ptr.push(items.len() as u32);
+    ptr
+}
+
+fn numbers(config: &Config) -> Vec<f64> {
+    let (fluid, space) = (&config.fluid, &config.space);
+    let (fourth, convective) = match space.flux {
+        Flux::Roe => (0.0, 0.0),
+        Flux::Central { fourth, convective } => (fourth, convective),
+    };
+    let mut all = vec![fluid.compressibility, fluid.viscosity, space.kappa, fourth, convective];
+    for s in &fluid.scalars {
+        all.push(s.diffusivity);
+        all.extend(s.buoyancy);
+        all.push(s.reference);
+    }
+    all
+}
+
+fn all_given(patches: &[Patch]) -> Vec<f64> {
+    patches.iter().flat_map(|p| p.given.iter().copied()).collect()
+}
+
+impl GridCuda {
+    pub fn new(stream: &Stream, solver: &Solver) -> Result<Self, GpuError> {
+        let (space, links) = (&solver.space, &solver.system.links);
+        let mut first_cells = space.exchange.first_cells();
+        let cells = space.exchange.cells();
+        first_cells.push(cells);
+        let mut place = Vec::with_capacity(2 * space.rows);
+        for (number, block) in space.blocks.iter().enumerate() {
+            place.extend(
+                block.rows().flat_map(|row| [(first_cells[number] + block.at(row)) as u32, number as u32]),
+            );
+        }
+        for &(row, face) in &solver.system.folds {
+            place[2 * row as usize + 1] |= 1 << (16 + face);
+        }
+        let strides: Vec<u32> =
+            space.blocks.iter().flat_map(|b| [b.cells.stride[1] as u32, b.cells.stride[2] as u32]).collect();
+        let skewed = space.blocks.iter().any(|b| b.skewed);
+        let of_cells = |array: &dyn Fn(&super::super::space::Block) -> &[f64]| -> Vec<f64> {
+            space.blocks.iter().flat_map(|b| array(b).iter().copied()).collect()
+        };
+        let mut area = Vec::with_capacity(9 * cells);
+        let mut slopes = Vec::new();
+        for d in 0..3 {
+            for c in 0..3 {
+                area.extend(of_cells(&|b| &b.metrics.area[d][c]));
+                if c == 0 || skewed {
+                    slopes.extend(of_cells(&|b| &b.slopes[d][c]));
+                }
+            }
+        }
+        let open: Vec<u8> = space
+            .blocks
+            .iter()
+            .flat_map(|b| {
+                (0..b.cells.len()).map(|at| (0..3).map(|d| u8::from(b.open[d][at] != 0.0) << d).sum())
+            })
+            .collect();
+        let (index, metric) = faces(space, &first_cells);
+        let mut by_row: Vec<(u32, u32)> = index.chunks(8).zip(0..).map(|(face, i)| (face[6], i)).collect();
+        by_row.sort_unstable();
+        let boundary_faces: Vec<u32> = by_row.iter().map(|f| f.1).collect();
+        let (mut parts, mut wall_ptr, mut face) = (Vec::new(), vec![0], 0);
+        for patch in &space.patches {
+            let end = face + patch.faces.len();
+            if patch.wall {
+                for start in (face..end).step_by(WALL_FACES) {
+                    parts.extend([start as u32, (end - start).min(WALL_FACES) as u32]);
+                }
+                wall_ptr.push((parts.len() / 2) as u32);
+            }
+            face = end;
+        }
+        let corners: Vec<u32> = if skewed {
+            let of = |(block, first): (&super::super::space::Block, &usize)| -> Vec<u32> {
+                block.corners.iter().flatten().map(|at| (first + at) as u32).collect()
+            };
+            space.blocks.iter().zip(&first_cells).flat_map(of).collect()
+        } else {
+            Vec::new()
+        };
+        let link_ptr = runs(links, |l| l.row);
+        let link_rows: Vec<u32> =
+            link_ptr[..link_ptr.len() - 1].iter().map(|&first| links[first as usize].row).collect();
+        let given = all_given(&space.patches);
+        Ok(Self {
+            rows: space.rows,
+            cells,
+            place: stream.upload(&place)?,
+            strides: stream.upload(&strides)?,
+            area: stream.upload(&area)?,
+            open: stream.upload(&open)?,
+            slopes: stream.upload(&slopes)?,
+            volume: stream.upload(&of_cells(&|b| &b.metrics.volume))?,
+            fluid: stream.upload(&numbers(&solver.config))?,
+            faces: index.len() / 8,
+            face_index: stream.upload(&index)?,
+            face_metric: stream.upload(&metric)?,
+            given: stream.upload(&given)?,
+            host_given: given,
+            kinds: stream.upload(&kinds(&space.patches))?,
+            boundary_ptr: stream.upload(&runs(&by_row, |f| f.0))?,
+            boundary_faces: stream.upload(&boundary_faces)?,
+            walls: wall_ptr.len() - 1,
+            wall_parts: stream.upload(&parts)?,
+            wall_ptr: stream.upload(&wall_ptr)?,
+            corners: stream.upload(&corners)?,
+            link_rows: stream.upload(&link_rows)?,
+            link_ptr: stream.upload(&link_ptr)?,
+            links: stream
+                .upload(&links.iter().flat_map(|l| [u32::from(l.face), l.other]).collect::<Vec<_>>())?,
+            first_cells,
+        })
+    }
+
+    /// Takes what is given at the boundary, where it has changed.
+    pub fn take_given(&mut self, patches: &[Patch]) -> Result<(), GpuError> {
+        let given = all_given(patches);
+        if given != self.host_given {
+            self.given.upload(&given)?;
+            self.host_given = given;
+        }
+        Ok(())
+    }
+
+    /// The arguments `GRID`.
+    pub fn with_grid<'a>(&'a self, launch: Launch<'a>) -> Launch<'a> {
+        let launch = launch.arg(self.rows as u32).arg(self.cells as u32).arg(&self.place).arg(&self.strides);
+        launch.arg(&self.area).arg(&self.open).arg(&self.slopes).arg(&self.volume)
+    }
+
+    /// The arguments `FACES`.
+    pub fn with_faces<'a>(&'a self, launch: Launch<'a>) -> Launch<'a> {
+        launch.arg(&self.face_index).arg(&self.face_metric).arg(&self.given).arg(&self.kinds)
+    }
+
+    /// Bytes of the large arrays.
+    pub fn bytes(&self) -> usize {
+        let floats = [&self.area, &self.slopes, &self.volume, &self.face_metric, &self.given];
+        floats.iter().map(|b| b.bytes()).sum::<usize>()
+            + self.open.bytes()
+            + self.place.bytes()
+            + self.face_index.bytes()
+            + self.links.bytes()
+    }
+}
+
+/// `index` and `metric` of the kernels' `FACES`.
+fn faces(space: &Space, first_cells: &[usize]) -> (Vec<u32>, Vec<f64>) {
+    let (mut index, mut metric) = (Vec::new(), Vec::new());
+    for (number, patch) in space.patches.iter().enumerate() {
+        let at = |cell: usize| (first_cells[patch.block] + cell) as u32;
+        for face in &patch.faces {
+            let [e, f] = face.along.map(|s| s as u32);
+            index.extend([
+                at(face.cell),
+                at(face.ghost),
+                at(face.next),
+                number as u32,
+                e,
+                f,
+                face.row as u32,
+                0,
+            ]);
+            metric.extend(face.n.iter().chain(&face.slope).chain(&face.center));
+        }
+    }
+    (index, metric)
+}
+
+/// Conditions of each patch.
+fn kinds(patches: &[Patch]) -> Vec<u32> {
+    let scalar = |kind: &ScalarKind| match kind {
+        ScalarKind::NoFlux => 0,
+        ScalarKind::Value => 1,
+        ScalarKind::Far => 2,
+    };
+    let of =
+        |p: &Patch| std::iter::once(p.kind as u32).chain(p.scalars.iter().map(scalar)).collect::<Vec<_>>();
+    patches.iter().flat_map(of).collect()
+}

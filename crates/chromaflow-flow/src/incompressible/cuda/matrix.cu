@@ -1,0 +1,172 @@
+// The matrix: fluxes (AFILL), time steps (TSD), boundary; couplings of blocks in the linear residual. Twins: fill.rs, system.rs.
+//
+// AFILL is a thread a column of a cell's blocks: it goes over the six faces, differentiates the flux along its own unknown, and
+// puts the neighbor's column into shared memory, from where whole blocks go out.
+
+// Local time steps: the largest spectral radius of the three directions over the CFL number. A thread a row.
+extern "C" __global__ void __launch_bounds__(128)
+time_steps(GRID, const Fluid* __restrict__ fluid, const double* __restrict__ q, double cfl, double* __restrict__ steps) {
+    const u32 row = blockIdx.x * 128 + threadIdx.x;
+    if (row >= rows) return;
+    const uint2 p = place[row], s = strides[p.y & 0xffff];
+    const Q4 state = load_q4(q, cells, p.x);
+    double spread = fluid->viscosity, radius = 0;
+#pragma unroll
+    for (int m = 0; m < NB - 4; m++) spread = fmax(spread, fluid->scalars[m].diffusivity);
+#pragma unroll
+    for (int d = 0; d < 3; d++) {
+        if (!(AXES >> d & 1)) continue;
+        const Vec3 low = face_area(area, cells, d, p.x), high = face_area(area, cells, d, p.x + step_along(s, d));
+        const Vec3 mean = {0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), 0.5 * (low[2] + high[2])};
+        radius = fmax(radius, pointwise::spectral_radius_incompressible(fluid->beta, state, mean) + 2.0 * spread * dot(mean, mean) / volumes[p.x]);
+    }
+    steps[row] = radius / cfl;
+}
+
+// Blocks of shared memory go out: `count` values from `tile` to blocks of NB * NB values, `apart` blocks from one to the next.
+__device__ __forceinline__ void put_blocks(const double* tile, u32 count, double* __restrict__ to, u32 apart) {
+    for (u32 i = threadIdx.x; i < count; i += CELLS * NB) to[(u64)(i / (NB * NB)) * apart * NB * NB + i % (NB * NB)] = tile[i];
+}
+
+extern "C" __global__ void __launch_bounds__(CELLS * NB)
+fill_matrix(GRID, const Fluid* __restrict__ fluid, const double* __restrict__ q, const double* __restrict__ steps, double rate,
+            double* __restrict__ diag, double* __restrict__ lower, double* __restrict__ upper) {
+    __shared__ double tile[CELLS * NB * NB];
+    const u32 first = blockIdx.x * CELLS, col = threadIdx.x % NB, count = min((u32)CELLS, rows - first) * NB * NB;
+    const u32 row = min(first + threadIdx.x / NB, rows - 1);
+    double* column = tile + threadIdx.x / NB * NB * NB + col * NB;
+    const uint2 p = place[row], s = strides[p.y & 0xffff];
+    const Q4 unit = {col == 0 ? 1.0 : 0.0, col == 1 ? 1.0 : 0.0, col == 2 ? 1.0 : 0.0, col == 3 ? 1.0 : 0.0};
+    Q4 own = {0, 0, 0, 0};
+#if NB > 4
+    double own_self = 0, own_carried[NB - 4];
+#pragma unroll
+    for (int m = 0; m < NB - 4; m++) own_carried[m] = 0;
+#endif
+#pragma unroll 1
+    for (int f = 0; f < 6; f++) {
+        const int d = f / 2;
+        if (!(AXES >> d & 1)) continue;
+        const bool upwards = f & 1;
+        const u32 step = step_along(s, d), face = p.x + (upwards ? step : 0);
+        const Vec3 n = open_area(area, open, cells, d, face);
+        const Q4 ql = load_q4(q, cells, face - step), qr = load_q4(q, cells, face);
+        const double metric = slopes[(u64)SLOPES * d * cells + face];
+        const auto both = pointwise::flux_incompressible_roe_derivatives(fluid->beta, ql, qr, n, unit);
+        // The cell is on the left of its upper faces, on the right of its lower ones, where the flux enters.
+        Q4 here, there;
+        const double friction = fluid->viscosity * metric;
+#pragma unroll
+        for (int r = 0; r < 4; r++) {
+            here[r] = upwards ? both._0[r] : -both._1[r], there[r] = upwards ? both._1[r] : -both._0[r];
+            if (r > 0) here[r] += friction * unit[r], there[r] -= friction * unit[r];
+        }
+        const bool folded = p.y >> (16 + f) & 1;
+#pragma unroll
+        for (int r = 0; r < 4; r++) {
+            own[r] += folded ? here[r] + there[r] : here[r];
+            column[r] = there[r];
+        }
+#if NB > 4
+        const double volume = pointwise::flux_incompressible_roe(fluid->beta, ql, qr, n)[0] / fluid->beta;
+        const double outwards = upwards ? volume : -volume;
+#pragma unroll
+        for (int m = 0; m < NB - 4; m++) {
+            const double* field = q + (u64)(4 + m) * cells;
+            const double from = (volume >= 0 ? field[face - step] : field[face]) / fluid->beta;
+            const double spread = fluid->scalars[m].diffusivity * metric;
+            const bool self = col == 4 + m;
+            const double mine = self ? 0.5 * (outwards + fabs(outwards)) + spread : from * here[0];
+            const double other = self ? 0.5 * (outwards - fabs(outwards)) - spread : from * there[0];
+            // Columns of scalars have here = there = 0 in the rows of the flow.
+            own_carried[m] += folded ? mine + other : mine;
+            column[4 + m] = other;
+        }
+#endif
+        __syncthreads();
+        put_blocks(tile, count, (upwards ? upper + (3 * (u64)first + d) * NB * NB : lower + (3 * (u64)first + 2 - d) * NB * NB), 3);
+        __syncthreads();
+    }
+    const double volume = volumes[p.x], by_time = steps[row] + (col > 0 ? volume * rate : 0.0);
+#pragma unroll
+    for (int r = 0; r < 4; r++) column[r] = own[r] + by_time * unit[r];
+#if NB > 4
+#pragma unroll
+    for (int m = 0; m < NB - 4; m++) {
+        const bool self = col == 4 + m;
+        column[4 + m] = own_carried[m] + (self ? by_time : 0.0);
+#pragma unroll
+        for (int c = 0; c < 3; c++)
+            if (self) column[1 + c] -= volume * fluid->scalars[m].buoyancy[c];
+    }
+#endif
+    __syncthreads();
+    put_blocks(tile, count, diag + (u64)first * NB * NB, 1);
+}
+
+// Adds the boundary's derivatives to the diagonal: a thread a column of a row at the boundary.
+extern "C" __global__ void __launch_bounds__(128)
+boundary_matrix(u32 count, const u32* __restrict__ ptr, const u32* __restrict__ list, u32 cells, FACES, const Fluid* __restrict__ fluid,
+                const double* __restrict__ q, double* __restrict__ diag) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x, i = at / NB, col = at % NB;
+    if (i >= count) return;
+    const double beta = fluid->beta;
+    for (u32 k = ptr[i]; k < ptr[i + 1]; k++) {
+        const Face face = load_face(index, metric, list[k]);
+        const u32* kind = kinds + face.patch * (NB - 3);
+        const pointwise::GhostKind flow = (pointwise::GhostKind)kind[0];
+        const Q4 inside = load_q4(q, cells, face.cell), values = load_given(given, list[k]);
+        const Q4 ghost = ghost_state(face, flow, beta, inside, q, values);
+        Q4 mean;
+#pragma unroll
+        for (int c = 0; c < 4; c++) mean[c] = 0.5 * (inside[c] + ghost[c]);
+        double* column = diag + ((u64)face.row * NB + col) * NB;
+        if (col < 4) {
+            const auto all = pointwise::ghost_incompressible_jacobian(flow, beta, inside, values, face.n);
+            Q4 follows = {0, 0, 0, 0}, half;
+#pragma unroll
+            for (int c = 0; c < 4; c++)
+                if (col == c)
+                    for (int r = 0; r < 4; r++) follows[r] = all[4 * c + r];
+#pragma unroll
+            for (int r = 0; r < 4; r++) half[r] = 0.5 * ((col == r ? 1.0 : 0.0) + follows[r]);
+            const Q4 by_cell = pointwise::flux_incompressible_derivative(beta, mean, half, face.n);
+#pragma unroll
+            for (int r = 0; r < 4; r++)
+                column[r] += by_cell[r] + (r > 0 ? fluid->viscosity * face.slope[0] * ((col == r ? 1.0 : 0.0) - follows[r]) : 0.0);
+#if NB > 4
+            const double leaving = pointwise::flux_incompressible(beta, mean, face.n)[0] / beta;
+#pragma unroll
+            for (int m = 4; m < NB; m++) {
+                const double value = q[(u64)m * cells + face.cell];
+                const double mid = is_fixed(kind[m - 3], leaving) ? given[(u64)list[k] * NB + m] : value;
+                column[m] += mid * by_cell[0] / beta;
+            }
+#endif
+        } else {
+#if NB > 4
+            const double leaving = pointwise::flux_incompressible(beta, mean, face.n)[0] / beta;
+            const double slope = is_fixed(kind[col - 3], leaving) ? -1.0 : 1.0;
+            column[col] += leaving * 0.5 * (1.0 + slope) + fluid->scalars[col - 4].diffusivity * face.slope[0] * (1.0 - slope);
+#endif
+        }
+    }
+}
+
+// r -= A x over neighbors across interfaces: a thread an equation of a row that has any, those of row i from ptr[i] to ptr[i + 1].
+extern "C" __global__ void __launch_bounds__(128)
+couple_blocks(u32 count, const u32* __restrict__ row_of, const u32* __restrict__ ptr, const uint2* __restrict__ links, const double* __restrict__ lower,
+              const double* __restrict__ upper, const double* __restrict__ x, double* __restrict__ r) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x, i = at / NB, e = at % NB;
+    if (i >= count) return;
+    const u64 row = row_of[i];
+    double sum = r[row * NB + e];
+    for (u32 k = ptr[i]; k < ptr[i + 1]; k++) {
+        const uint2 link = links[k];  // face, row of the neighbor
+        const u32 d = link.x / 2;
+        const double* block = (link.x & 1 ? upper + (3 * row + d) * NB * NB : lower + (3 * row + 2 - d) * NB * NB) + e;
+#pragma unroll
+        for (int c = 0; c < NB; c++) sum -= block[c * NB] * x[(u64)link.y * NB + c];
+    }
+    r[row * NB + e] = sum;
+}

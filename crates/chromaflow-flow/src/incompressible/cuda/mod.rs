@@ -1,0 +1,453 @@
+#![allow(unsafe_code)]
+//! A solver's march on a GPU: everything of a step but the decisions, which need a few numbers of it.
+//!
+//! | | |
+//! |---|---|
+//! | `fluxes.cu` | ghost cells, residual (RHS): a thread a row, or a face of the boundary |
+//! | `matrix.cu` | the matrix (AFILL): a thread a column of a cell's blocks; time steps (TSD); couplings of blocks |
+//! | `step.cu` | time levels, norms, forces, update |
+//! | `grid.rs` | the grid on the device |
+//!
+//! The pointwise physics are this crate's Rust functions, emitted; the exchange is [`ExchangeCuda`], the linear solver
+//! [`DeviceStructuredIlu`]. A case gives the same bits on every run, and the CPU's history to the rounding of sums.
+
+mod grid;
+#[cfg(test)]
+mod tests;
+
+use super::accelerator::{Accelerator, Advanced, HostState, Measured};
+use super::config::Implicit;
+use super::march::Newest;
+use super::report::Times;
+use super::space::Patch;
+use super::{SetupError, Solver};
+use crate::config::Time;
+use crate::gpu::{Clock, blocks};
+use crate::grid::{ExchangeCuda, FieldLayout};
+use chromaflow::factor::structured_ilu::cuda::{DeviceStencil, DeviceStructuredIlu, GpuIluEngine};
+use chromaflow::gpu::{GpuError, Storage, Vectors};
+use chromaflow_device::cuda::{DeviceBuffer, Gpu, Kernel, Launch, Pinned, Stream};
+use grid::{GridCuda, SUMS, WALL_FACES};
+
+pub(crate) use grid::kernel_sources;
+
+/// Most unknowns a cell.
+pub const MAX_UNKNOWNS: usize = 32;
+
+/// A component of a step.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Factor,
+    Solve,
+    Correction,
+    Rhs,
+    Fill,
+    TimeStep,
+    Exchange,
+    Misc,
+}
+
+struct Kernels {
+    residual: Kernel,
+    boundary_ghosts: Kernel,
+    corner_ghosts: Kernel,
+    boundary_residual: Kernel,
+    time_steps: Kernel,
+    fill_matrix: Kernel,
+    boundary_matrix: Kernel,
+    couple_blocks: Kernel,
+    add_time_and_source: Kernel,
+    take_rows: Kernel,
+    residual_norms: Kernel,
+    add_parts: Kernel,
+    wall_forces: Kernel,
+    apply_update: Kernel,
+}
+
+/// The state of a solver on a GPU and all that a step needs.
+struct FlowCuda {
+    stream: Stream,
+    kernels: Kernels,
+    grid: GridCuda,
+    exchange: ExchangeCuda,
+    n: usize,
+    implicit: Implicit,
+    /// Point about which moments are taken.
+    center: [f64; 3],
+    // State, `[n, cells]`.
+    q: DeviceBuffer<f64>,
+    last_good: DeviceBuffer<f64>,
+    /// Two earlier time levels, `[rows, n]`; none in steady runs.
+    levels: Option<[DeviceBuffer<f64>; 2]>,
+    source: Option<DeviceBuffer<f64>>,
+    // Work, `[rows, n]`.
+    residual: DeviceBuffer<f64>,
+    update: DeviceBuffer<f64>,
+    rest: DeviceBuffer<f64>,
+    correction: DeviceBuffer<f64>,
+    /// Spectral radius over CFL number of each row.
+    steps: DeviceBuffer<f64>,
+    matrix: DeviceStencil,
+    ilu: DeviceStructuredIlu,
+    vectors: Vectors,
+    vector_work: DeviceBuffer<f64>,
+    // Numbers for the host.
+    norm_ptr: DeviceBuffer<u32>,
+    norm_partials: DeviceBuffer<f64>,
+    wall_partials: DeviceBuffer<f64>,
+    scalars: DeviceBuffer<f64>,
+    first_bad: DeviceBuffer<u32>,
+    host_scalars: Pinned<f64>,
+    host_bad: Pinned<u32>,
+    clock: Clock<Part>,
+}
+
+impl Solver {
+    /// Moves the computation to a GPU: from now on every step runs there, and only scalars come back. Call
+    /// [`Self::sync`] before looking at the state.
+    ///
+    /// # Errors
+    /// [`SetupError::Gpu`]: out of memory, no compiler, driver errors. [`SetupError::Number`]: more than 32 unknowns a cell.
+    pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), SetupError> {
+        if self.n > MAX_UNKNOWNS {
+            return Err(SetupError::Number {
+                what: "the number of unknowns a cell".to_owned(),
+                found: self.n as f64,
+                expected: "at most 32 on a GPU: take fewer scalars, or the CPU",
+            });
+        }
+        self.sync()?;
+        self.accelerator = Some(Box::new(FlowCuda::new(&gpu.stream()?, self)?));
+        self.newest = Newest::Host;
+        Ok(())
+    }
+}
+
+impl FlowCuda {
+    fn new(stream: &Stream, solver: &Solver) -> Result<Self, GpuError> {
+        let (n, space, config) = (solver.n, &solver.space, &solver.config);
+        let dims: Vec<[usize; 3]> = space.blocks.iter().map(|b| b.cells.count).collect();
+        let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
+        // What is largest comes first: a device that is too small says so at once.
+        let mut matrix = DeviceStencil::uninitialized(stream, &dims, n)?;
+        matrix.lower.fill_bytes(0)?;
+        matrix.upper.fill_bytes(0)?;
+        let ilu = DeviceStructuredIlu::new(stream, &dims, n, config.implicit.ilu, GpuIluEngine::Auto)?;
+        let module = stream.gpu().module(&grid::kernel_source(&grid::Scheme::of(solver)))?;
+        let kernels = Kernels {
+            residual: module.kernel("residual")?,
+            boundary_ghosts: module.kernel("boundary_ghosts")?,
+            corner_ghosts: module.kernel("corner_ghosts")?,
+            boundary_residual: module.kernel("boundary_residual")?,
+            time_steps: module.kernel("time_steps")?,
+            fill_matrix: module.kernel("fill_matrix")?,
+            boundary_matrix: module.kernel("boundary_matrix")?,
+            couple_blocks: module.kernel("couple_blocks")?,
+            add_time_and_source: module.kernel("add_time_and_source")?,
+            take_rows: module.kernel("take_rows")?,
+            residual_norms: module.kernel("residual_norms")?,
+            add_parts: module.kernel("add_parts")?,
+            wall_forces: module.kernel("wall_forces")?,
+            apply_update: module.kernel("apply_update")?,
+        };
+        let grid = GridCuda::new(stream, solver)?;
+        let (rows, cells) = (grid.rows, grid.cells);
+        let norm_blocks = blocks(rows, grid::norm_lanes(n)).min(4 * stream.gpu().facts().multiprocessors);
+        let vectors = Vectors::new(stream, Storage::F64)?;
+        let scalars = n + SUMS * grid.walls;
+        Ok(Self {
+            q: buffer(n * cells)?,
+            last_good: buffer(n * cells)?,
+            levels: match config.time {
+                Time::Steady(_) => None,
+                Time::Unsteady(_) => Some([buffer(n * rows)?, buffer(n * rows)?]),
+            },
+            source: None,
+            residual: buffer(n * rows)?,
+            update: buffer(n * rows)?,
+            rest: buffer(n * rows)?,
+            correction: buffer(n * rows)?,
+            steps: buffer(rows)?,
+            vector_work: buffer(vectors.partials() + 1)?,
+            vectors,
+            norm_ptr: stream.upload(&[0, norm_blocks as u32])?,
+            norm_partials: buffer(n * norm_blocks)?,
+            wall_partials: buffer(SUMS * grid.wall_parts.len() / 2)?,
+            scalars: buffer(scalars)?,
+            first_bad: stream.upload(&[u32::MAX])?,
+            host_scalars: Pinned::zeroed(stream.gpu(), scalars)?,
+            host_bad: Pinned::zeroed(stream.gpu(), 1)?,
+            clock: Clock::new(stream.gpu(), 24 + 4 * config.implicit.corrections)?,
+            exchange: ExchangeCuda::new(stream, &space.exchange)?,
+            implicit: config.implicit,
+            center: config.reference.center,
+            stream: stream.clone(),
+            kernels,
+            grid,
+            n,
+            matrix,
+            ilu,
+        })
+    }
+
+    /// States beyond the boundary and across interfaces.
+    fn fill_ghosts(&mut self) -> Result<(), GpuError> {
+        let (k, g, stream) = (&self.kernels, &self.grid, &self.stream);
+        // SAFETY: faces' cells and ghosts are cells of the grid.
+        unsafe {
+            let launch = k.boundary_ghosts.launch(blocks(g.faces, 128), 128).arg(g.faces as u32);
+            let launch = g.with_faces(launch.arg(g.cells as u32)).arg(&g.fluid);
+            launch.arg(&self.q).enqueue(stream)?;
+        }
+        self.clock.done(Part::Rhs, stream)?;
+        self.exchange.fill(stream, &mut self.q, self.n, FieldLayout::Components)?;
+        // SAFETY: all four are cells of the grid; no corner is beside another.
+        unsafe {
+            let corners = g.corners.len() / 4;
+            let launch = k.corner_ghosts.launch(blocks(corners * self.n, 128), 128).arg(corners as u32);
+            launch.arg(g.cells as u32).arg(&g.corners).arg(&self.q).enqueue(stream)?;
+        }
+        self.clock.done(Part::Exchange, stream)?;
+        Ok(())
+    }
+
+    fn compute_residual(&mut self, time: Option<[f64; 3]>) -> Result<(), GpuError> {
+        self.fill_ghosts()?;
+        let (k, g, stream) = (&self.kernels, &self.grid, &self.stream);
+        // SAFETY: vectors have n values a row, the state n a cell; ghost cells are two deep, as far as the stencil reaches.
+        unsafe {
+            let launch = g.with_grid(k.residual.launch(blocks(g.rows, 128), 128)).arg(&g.fluid);
+            launch.arg(&self.q).arg(&self.residual).enqueue(stream)?;
+            let launch = self.of_boundary_rows(&k.boundary_residual, 1);
+            launch.arg(&self.q).arg(&self.residual).enqueue(stream)?;
+        }
+        self.clock.done(Part::Rhs, stream)?;
+        let levels = self.levels.as_ref().filter(|_| time.is_some());
+        if levels.is_some() || self.source.is_some() {
+            let [now, last, before] = time.unwrap_or([0.0; 3]);
+            let level = |l: usize| levels.map_or(0, |levels| levels[l].ptr());
+            let launch = g.with_grid(k.add_time_and_source.launch(blocks(g.rows * self.n, 256), 256));
+            let launch = launch.arg(&self.q).arg(now).arg(last).arg(before).arg(level(0)).arg(level(1));
+            let launch = launch.arg(self.source.as_ref().map_or(0, DeviceBuffer::ptr));
+            // SAFETY: as above.
+            unsafe { launch.arg(&self.residual).enqueue(stream)? };
+            self.clock.done(Part::TimeStep, stream)?;
+        }
+        Ok(())
+    }
+
+    /// A kernel over rows at the boundary, `threads` each.
+    fn of_boundary_rows<'a>(&'a self, kernel: &'a Kernel, threads: usize) -> Launch<'a> {
+        let g = &self.grid;
+        let count = g.boundary_ptr.len() - 1;
+        let launch = kernel.launch(blocks(count * threads, 128), 128).arg(count as u32);
+        let launch = launch.arg(&g.boundary_ptr).arg(&g.boundary_faces).arg(g.cells as u32);
+        g.with_faces(launch).arg(&g.fluid)
+    }
+
+    /// Norms and forces into `scalars`.
+    fn measure(&mut self) -> Result<(), GpuError> {
+        let (k, g, stream, n) = (&self.kernels, &self.grid, &self.stream, self.n);
+        let [cx, cy, cz] = self.center;
+        // SAFETY: partial sums have room for n (twelve) numbers a thread block, `scalars` for their sums.
+        unsafe {
+            let parts = self.norm_partials.len() / n;
+            let launch = g.with_grid(k.residual_norms.launch(parts, grid::norm_lanes(n) * n));
+            launch.arg(&self.residual).arg(&self.norm_partials).enqueue(stream)?;
+            let add = k.add_parts.launch(1, n * 32).arg(&self.norm_ptr).arg(n as u32);
+            add.arg(&self.norm_partials).arg(self.scalars.part(0..n)).enqueue(stream)?;
+            let forces = k.wall_forces.launch(g.wall_parts.len() / 2, WALL_FACES).arg(&g.wall_parts);
+            let forces = g.with_faces(forces.arg(g.cells as u32)).arg(&g.fluid).arg(&self.q);
+            forces.arg(cx).arg(cy).arg(cz).arg(&self.wall_partials).enqueue(stream)?;
+            let add = k.add_parts.launch(g.walls, SUMS * 32).arg(&g.wall_ptr).arg(SUMS as u32);
+            add.arg(&self.wall_partials).arg(self.scalars.part(n..self.scalars.len())).enqueue(stream)?;
+        }
+        Ok(())
+    }
+
+    fn assemble(&mut self, cfl: f64, rate: f64) -> Result<(), GpuError> {
+        let (k, g, stream, n) = (&self.kernels, &self.grid, &self.stream, self.n);
+        let (cells, a) = (grid::matrix_cells(n), &self.matrix);
+        // SAFETY: the matrix has the blocks of all rows; the launch shape is the kernel's own.
+        unsafe {
+            let launch = g.with_grid(k.time_steps.launch(blocks(g.rows, 128), 128)).arg(&g.fluid);
+            launch.arg(&self.q).arg(cfl).arg(&self.steps).enqueue(stream)?;
+            self.clock.done(Part::TimeStep, stream)?;
+            let launch = g.with_grid(k.fill_matrix.launch(blocks(g.rows, cells), cells * n)).arg(&g.fluid);
+            let launch = launch.arg(&self.q).arg(&self.steps).arg(rate);
+            launch.arg(&a.diag).arg(&a.lower).arg(&a.upper).enqueue(stream)?;
+            let launch = self.of_boundary_rows(&k.boundary_matrix, n);
+            launch.arg(&self.q).arg(&a.diag).enqueue(stream)?;
+        }
+        self.clock.done(Part::Fill, stream)?;
+        Ok(())
+    }
+
+    /// rest = b - A x, interfaces included.
+    fn linear_residual(&mut self) -> Result<(), GpuError> {
+        self.ilu.residual(&self.matrix, &self.residual, &self.update, &mut self.rest)?;
+        let (g, n, a) = (&self.grid, self.n, &self.matrix);
+        let count = g.link_rows.len();
+        let launch = self.kernels.couple_blocks.launch(blocks(count * n, 128), 128).arg(count as u32);
+        let launch = launch.arg(&g.link_rows).arg(&g.link_ptr).arg(&g.links).arg(&a.lower).arg(&a.upper);
+        // SAFETY: both ends of links are rows.
+        Ok(unsafe { launch.arg(&self.update).arg(&self.rest).enqueue(&self.stream) }?)
+    }
+
+    fn norm(&mut self, of_rest: bool) -> Result<f64, GpuError> {
+        let v = if of_rest { &self.rest } else { &self.residual };
+        Ok(self.vectors.dot(v, v, &mut self.vector_work)?.sqrt())
+    }
+
+    /// As the twin in linear.rs.
+    fn solve(&mut self) -> Result<f64, GpuError> {
+        self.ilu.factor(&self.matrix)?;
+        self.clock.done(Part::Factor, &self.stream)?;
+        self.ilu.solve(&self.matrix, &self.residual, &mut self.update)?;
+        self.clock.done(Part::Solve, &self.stream)?;
+        let size = self.norm(false)?;
+        let mut reduction = 0.0;
+        for correction in 0..=self.implicit.corrections {
+            self.linear_residual()?;
+            let rest = self.norm(true)?;
+            reduction = if size > 0.0 { rest / size } else { 0.0 };
+            self.clock.done(Part::Correction, &self.stream)?;
+            if correction == self.implicit.corrections || reduction <= self.implicit.reduction {
+                break;
+            }
+            self.ilu.solve(&self.matrix, &self.rest, &mut self.correction)?;
+            self.clock.done(Part::Solve, &self.stream)?;
+            self.vectors.axpby(1.0, &self.correction, 1.0, &mut self.update)?;
+        }
+        Ok(reduction)
+    }
+
+    fn apply_update(&mut self) -> Result<(), GpuError> {
+        let g = &self.grid;
+        self.first_bad.upload(&[u32::MAX])?;
+        let launch = g.with_grid(self.kernels.apply_update.launch(blocks(g.rows, 128), 128));
+        let launch = launch.arg(&self.update).arg(&self.q).arg(&self.last_good).arg(&self.first_bad);
+        // SAFETY: n values a row and a cell.
+        Ok(unsafe { launch.enqueue(&self.stream) }?)
+    }
+
+    /// Each block's part of an array over all cells.
+    fn parts(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
+        self.grid.first_cells.windows(2).map(|w| w[0]..w[1])
+    }
+}
+
+impl Accelerator for FlowCuda {
+    fn take_state(&mut self, state: &HostState<'_>) -> Result<(), SetupError> {
+        let mut all = Vec::with_capacity(self.q.len());
+        for c in 0..self.n {
+            for field in &*state.fields {
+                let len = field.len() / self.n;
+                all.extend_from_slice(&field[c * len..(c + 1) * len]);
+            }
+        }
+        self.q.upload(&all)?;
+        self.last_good.copy_from(&self.q.slice())?;
+        if let Some(levels) = &mut self.levels {
+            for (level, values) in levels.iter_mut().zip(&*state.levels) {
+                level.upload(values)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn give_state(&self, state: &mut HostState<'_>) -> Result<(), SetupError> {
+        let all = self.q.download()?;
+        for c in 0..self.n {
+            for (field, cells) in state.fields.iter_mut().zip(self.parts()) {
+                let (len, first) = (cells.len(), c * self.grid.cells);
+                field[c * len..(c + 1) * len].copy_from_slice(&all[first + cells.start..first + cells.end]);
+            }
+        }
+        self.residual.download_into(state.residual)?;
+        if let Some(levels) = &self.levels {
+            for (level, values) in levels.iter().zip(&mut *state.levels) {
+                level.download_into(values)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_given(&mut self, patches: &[Patch], source: Option<&[f64]>) -> Result<(), SetupError> {
+        self.grid.take_given(patches)?;
+        match (&mut self.source, source) {
+            (Some(there), Some(here)) => there.upload(here)?,
+            (there, here) => *there = here.map(|values| self.stream.upload(values)).transpose()?,
+        }
+        Ok(())
+    }
+
+    fn residual(&mut self, time: Option<[f64; 3]>) -> Result<Measured, SetupError> {
+        self.clock.start(&self.stream)?;
+        self.compute_residual(time)?;
+        self.measure()?;
+        self.scalars.download_later(&mut self.host_scalars)?;
+        self.clock.done(Part::Misc, &self.stream)?;
+        self.stream.synchronize()?;
+        let (squares, walls) = self.host_scalars.split_at(self.n);
+        Ok(Measured { squares: squares.to_vec(), walls: bytemuck::cast_slice(walls).to_vec() })
+    }
+
+    fn advance(&mut self, cfl: f64, rate: f64) -> Result<Advanced, SetupError> {
+        self.clock.start(&self.stream)?;
+        self.assemble(cfl, rate)?;
+        let reduction = self.solve()?;
+        if let Err(singular) = self.ilu.report()? {
+            let row = self.matrix.cells_of(singular.at.block).start + singular.at.cell;
+            return Ok(Advanced { singular: Some(row), ..Advanced::default() });
+        }
+        self.apply_update()?;
+        self.first_bad.download_later(&mut self.host_bad)?;
+        self.clock.done(Part::Misc, &self.stream)?;
+        self.stream.synchronize()?;
+        let bad = Some(self.host_bad[0] as usize).filter(|&row| row < self.grid.rows);
+        Ok(Advanced { singular: None, reduction, bad })
+    }
+
+    fn take_back(&mut self) -> Result<(), SetupError> {
+        Ok(self.q.copy_from(&self.last_good.slice())?)
+    }
+
+    fn next_level(&mut self) -> Result<(), SetupError> {
+        let g = &self.grid;
+        if let Some(levels) = &mut self.levels {
+            levels.swap(0, 1);
+            let launch = g.with_grid(self.kernels.take_rows.launch(blocks(g.rows * self.n, 256), 256));
+            // SAFETY: n values a row.
+            unsafe { launch.arg(&self.q).arg(&levels[0]).enqueue(&self.stream)? };
+        }
+        Ok(())
+    }
+
+    fn times(&mut self) -> Result<Times, SetupError> {
+        let mut times = Times::default();
+        self.clock.take(|part, seconds| {
+            *match part {
+                Part::Factor => &mut times.factor,
+                Part::Solve => &mut times.solve,
+                Part::Correction => &mut times.correction,
+                Part::Rhs => &mut times.rhs,
+                Part::Fill => &mut times.fill,
+                Part::TimeStep => &mut times.time_step,
+                Part::Exchange => &mut times.exchange,
+                Part::Misc => &mut times.misc,
+            } += seconds;
+        })?;
+        Ok(times)
+    }
+
+    fn bytes(&self) -> usize {
+        let vectors = [&self.q, &self.last_good, &self.residual, &self.update, &self.rest, &self.correction];
+        let matrix = [&self.matrix.diag, &self.matrix.lower, &self.matrix.upper];
+        vectors.into_iter().chain(matrix).map(|v| v.bytes()).sum::<usize>()
+            + self.levels.iter().flatten().map(|v| v.bytes()).sum::<usize>()
+            + self.grid.bytes()
+            + self.exchange.bytes()
+            + self.ilu.bytes()
+    }
+}

@@ -1,0 +1,95 @@
+// What a step does besides residual and matrix. Twin: march.rs.
+
+// r += V (now q + last q_last + before q_before) - V source, but for the first in the pressure's equation. A thread a value.
+extern "C" __global__ void __launch_bounds__(256)
+add_time_and_source(GRID, const double* __restrict__ q, double now, double last, double before, const double* __restrict__ q_last,
+                    const double* __restrict__ q_before, const double* __restrict__ source, double* __restrict__ residual) {
+    const u64 i = (u64)blockIdx.x * 256 + threadIdx.x;
+    if (i >= (u64)rows * NB) return;
+    const u32 c = i % NB, at = place[i / NB].x;
+    const double volume = volumes[at];
+    double r = residual[i];
+    if (q_last && c > 0) r += volume * (now * q[(u64)c * cells + at] + last * q_last[i] + before * q_before[i]);
+    if (source) r -= volume * source[i];
+    residual[i] = r;
+}
+
+// The state as rows. A thread a value.
+extern "C" __global__ void __launch_bounds__(256) take_rows(GRID, const double* __restrict__ q, double* __restrict__ out) {
+    const u64 i = (u64)blockIdx.x * 256 + threadIdx.x;
+    if (i < (u64)rows * NB) out[i] = q[i % NB * cells + place[i / NB].x];
+}
+
+// Partial sums of R^2 / V, NB a thread block of LANES * NB threads.
+#define LANES (NB <= 16 ? 256 / NB : 8)
+extern "C" __global__ void __launch_bounds__(LANES * NB) residual_norms(GRID, const double* __restrict__ residual, double* __restrict__ partials) {
+    __shared__ double sums[LANES * NB];
+    const u32 c = threadIdx.x % NB;
+    double sum = 0;
+    for (u32 row = blockIdx.x * LANES + threadIdx.x / NB; row < rows; row += gridDim.x * LANES) {
+        const double r = residual[(u64)row * NB + c];
+        sum += r * r / volumes[place[row].x];
+    }
+    sums[threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.x >= NB) return;
+    for (u32 l = 1; l < LANES; l++) sum += sums[l * NB + c];
+    partials[blockIdx.x * NB + c] = sum;
+}
+// Sums of partials [parts][width] from ptr[blockIdx.x] to ptr[blockIdx.x + 1]; a warp a component.
+extern "C" __global__ void add_parts(const u32* __restrict__ ptr, u32 width, const double* __restrict__ partials, double* __restrict__ to) {
+    const u32 component = threadIdx.x / 32;
+    double sum = 0;
+    for (u32 part = ptr[blockIdx.x] + threadIdx.x % 32; part < ptr[blockIdx.x + 1]; part += 32) sum += partials[(u64)part * width + component];
+    for (int s = 16; s; s >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, s);
+    if (threadIdx.x % 32 == 0) to[blockIdx.x * width + component] = sum;
+}
+
+// Forces on walls: partial sums of pressure force, its moment, friction, its moment, a thread block a part {first face, faces} of
+// one patch.
+extern "C" __global__ void __launch_bounds__(256)
+wall_forces(const uint2* __restrict__ parts, u32 cells, FACES, const Fluid* __restrict__ fluid, const double* __restrict__ q, double cx, double cy, double cz,
+            double* __restrict__ partials) {
+    double sum[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    const uint2 part = parts[blockIdx.x];
+    if (threadIdx.x < part.y) {
+        const Face face = load_face(index, metric, part.x + threadIdx.x);
+        const double* center = metric + (u64)(part.x + threadIdx.x) * 9 + 6;
+        const Vec3 arm = {center[0] - cx, center[1] - cy, center[2] - cz};
+        const double p = 0.5 * (q[face.cell] + q[face.ghost]);
+        Vec3 f[2];
+        boundary_flux(q, cells, face, fluid, f[1]);
+#pragma unroll
+        for (int d = 0; d < 3; d++) f[0][d] = p * face.n[d];
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+#pragma unroll
+            for (int d = 0; d < 3; d++) {
+                sum[6 * k + d] = f[k][d];
+                sum[6 * k + 3 + d] = arm[(d + 1) % 3] * f[k][(d + 2) % 3] - arm[(d + 2) % 3] * f[k][(d + 1) % 3];
+            }
+        }
+    }
+    block_sums(sum);
+    if (threadIdx.x == 0)
+        for (int k = 0; k < 12; k++) partials[blockIdx.x * 12 + k] = sum[k];
+}
+
+// q -= x; the old state is kept, the first row whose update is not finite is told. A thread a row.
+extern "C" __global__ void __launch_bounds__(128)
+apply_update(GRID, const double* __restrict__ x, double* __restrict__ q, double* __restrict__ last_good, u32* __restrict__ first_bad) {
+    const u32 row = blockIdx.x * 128 + threadIdx.x;
+    bool bad = false;
+    if (row < rows) {
+        const u32 at = place[row].x;
+#pragma unroll
+        for (int c = 0; c < NB; c++) {
+            const u64 i = (u64)c * cells + at;
+            const double old = q[i], change = x[(u64)row * NB + c];
+            last_good[i] = old, q[i] = old - change;
+            bad = bad || !(fabs(change) <= 1.7976931348623157e308);
+        }
+    }
+    const u32 lowest = __reduce_min_sync(0xffffffffu, bad ? row : NONE);
+    if (threadIdx.x % 32 == 0 && lowest != NONE) atomicMin(first_bad, lowest);
+}
