@@ -2,6 +2,9 @@
 //! All are made from the structs and their doc comments.
 
 use super::CaseFile;
+use crate::run::incompressible::case::IncompressibleCase;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -39,11 +42,11 @@ fn resolve<'a>(root: &'a Value, node: &'a Value) -> &'a Value {
 }
 
 /// Sections and keys in the order of the structs (the schema's own maps are sorted by name).
-fn sections() -> Vec<Section> {
-    let root = schema();
-    let order = toml::to_string(&CaseFile::default()).expect("the defaults are plain values");
+fn sections<T: Default + Serialize + JsonSchema>() -> Vec<Section> {
+    let root = schemars::schema_for!(T).to_value();
+    let order = toml::to_string(&T::default()).expect("the defaults are plain values");
     let position = |needle: &str| order.find(needle).unwrap_or(usize::MAX);
-    let defaults = serde_json::to_value(CaseFile::default()).expect("the defaults are plain values");
+    let defaults = serde_json::to_value(T::default()).expect("the defaults are plain values");
     let mut out = Vec::new();
     for (name, node) in root["properties"].as_object().into_iter().flatten() {
         let target = resolve(&root, node);
@@ -94,10 +97,26 @@ fn toml_value(value: &Value) -> String {
     }
 }
 
-/// A case file with every key at its default, each explained.
+/// The sections that incompressible cases have of their own.
+fn of_incompressible() -> Vec<Section> {
+    let own = ["incompressible", "reference", "numerics", "linear"];
+    sections::<IncompressibleCase>().into_iter().filter(|s| own.contains(&s.name.as_str())).collect()
+}
+
+/// A case file with every key at its default, each explained; in comments, the sections of incompressible cases.
 pub fn defaults() -> String {
     let mut out = String::from("# Every key of a case file at its default. Only [mesh] file is needed.\n");
-    for section in sections() {
+    out += &explained(sections::<CaseFile>());
+    out += "\n# Cases of incompressible flow have these sections, and [case], [grid], [boundary], [march], [output] and [expect] as above.\n";
+    for line in explained(of_incompressible()).lines() {
+        let _ = writeln!(out, "{}{line}", if line.is_empty() { "" } else { "# " });
+    }
+    out
+}
+
+fn explained(sections: Vec<Section>) -> String {
+    let mut out = String::new();
+    for section in sections {
         let _ = writeln!(out, "\n# {}\n[{}]", section.text, section.name);
         for key in section.keys {
             let _ = writeln!(out, "# {}", key.text);
@@ -121,7 +140,16 @@ pub fn reference() -> String {
          same for programs,\n`chromaflow run --print-defaults` a commented file to start from). A test keeps this page \
          up to date.\n",
     );
-    for section in sections() {
+    out += &tables(sections::<CaseFile>());
+    out += "\n# Incompressible cases\n\nThe sections that cases of [incompressible flow](incompressible.md) have of their own; `[case]`, \
+            `[grid]`, `[march]`, `[output]` and `[expect]`\nare those above, the conditions of `[boundary]` on that page.\n";
+    out += &tables(of_incompressible());
+    out
+}
+
+fn tables(sections: Vec<Section>) -> String {
+    let mut out = String::new();
+    for section in sections {
         let _ = writeln!(out, "\n## [{}]\n\n{}", section.name, section.text);
         if section.keys.is_empty() {
             if section.name == "boundary" {

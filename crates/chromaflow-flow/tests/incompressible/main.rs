@@ -4,6 +4,7 @@ mod accuracy;
 mod blocks;
 mod cavity;
 mod channel;
+mod cylinder;
 mod unsteady;
 
 use chromaflow_device::Team;

@@ -9,15 +9,16 @@ use chromaflow::factor::structured_ilu::StructuredIluOptions;
 use chromaflow_flow::config as flow;
 use chromaflow_flow::incompressible::config::{Fluid, Flux, Implicit, Reference, Space};
 use chromaflow_flow::incompressible::{Boundary, Config, Given, Scalar, WallScalar};
+use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 /// A case of incompressible flow.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct IncompressibleCase {
     /// What the case is.
@@ -29,6 +30,8 @@ pub struct IncompressibleCase {
     /// How forces are made into coefficients.
     pub reference: ReferenceSection,
     /// Boundary condition of each marker.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
     pub boundary: BTreeMap<String, BoundarySpec>,
     /// Discretization in space.
     pub numerics: NumericsSection,
@@ -43,7 +46,7 @@ pub struct IncompressibleCase {
 }
 
 /// The fluid and what it carries.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FluidSection {
     /// Kinematic viscosity.
@@ -72,7 +75,7 @@ impl Default for FluidSection {
 }
 
 /// A scalar that the flow carries.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScalarSection {
     /// Its name.
@@ -86,7 +89,7 @@ pub struct ScalarSection {
 }
 
 /// How forces are made into coefficients.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReferenceSection {
     /// Velocity.
@@ -118,7 +121,7 @@ impl Default for ReferenceSection {
 }
 
 /// Discretization in space.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NumericsSection {
     /// 1 or 2.
@@ -136,7 +139,7 @@ pub struct NumericsSection {
 }
 
 /// Flux of pressure and momentum.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FluxName {
     /// Roe's, between extrapolated states.
@@ -161,7 +164,7 @@ impl Default for NumericsSection {
 }
 
 /// Block ILU(0).
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinearSection {
     /// Most correction steps.

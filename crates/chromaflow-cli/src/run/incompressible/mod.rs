@@ -1,6 +1,6 @@
 //! Incompressible flow on structured grids: from a case file with a section `[incompressible]` to forces and fields.
 
-mod case;
+pub(crate) mod case;
 mod grid;
 mod report;
 #[cfg(test)]
