@@ -84,6 +84,7 @@ fn the_cases_of_the_repository_can_be_run() {
         "cylinder_re40_incompressible",
         "cylinder_re100_incompressible",
         "channel_cylinder_2d1",
+        "channel_cylinder_2d2",
     ] {
         let folder = tempfile::tempdir().unwrap();
         let path = common::cases().join(format!("{name}.toml"));
