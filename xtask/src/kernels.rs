@@ -1,6 +1,6 @@
 //! `cargo xtask kernels`: every GPU kernel compiled without a GPU, for several architectures; spills are failures.
 
-use chromaflow::factor::structured_ilu;
+use chromaflow::factor::{block_ilu, structured_ilu};
 use chromaflow::gpu::{Storage, kernel_sources};
 use chromaflow_device::cuda::{build_ahead, compile};
 use std::sync::Mutex;
@@ -42,7 +42,10 @@ pub fn kernels(args: &[String]) -> Result<(), String> {
             }
         }
         for &nb in &sizes {
-            for source in structured_ilu::cuda::kernel_sources(nb) {
+            for source in structured_ilu::cuda::kernel_sources(nb)
+                .into_iter()
+                .chain(block_ilu::cuda::kernel_sources(nb))
+            {
                 work.push((arch.to_owned(), nb, Storage::F64, source));
             }
         }

@@ -2,9 +2,12 @@
 
 use super::super::timing::{Record, Timing};
 use crate::error::{CliError, CliResult};
+use chromaflow::Jacobian;
+use chromaflow::factor::block_ilu::BlockIluOptions;
+use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
 use chromaflow::factor::structured_ilu::cuda::{DeviceStencil, DeviceStructuredIlu, GpuIluEngine, Pencil};
 use chromaflow::factor::structured_ilu::{StencilMatrix, StructuredIluOptions, reference};
-use chromaflow::gpu::GpuError;
+use chromaflow::gpu::{DeviceJacobian, GpuError};
 use chromaflow_device::cuda::{DeviceBuffer, Event, Gpu, Stream};
 use std::time::Instant;
 
@@ -169,6 +172,25 @@ pub fn reference_squares(a: &StencilMatrix, b: &[f64], steps: usize) -> CliResul
         x.iter_mut().zip(reference::solve(a, &factors, &r)).for_each(|(x, u)| *x += u);
     }
     Ok(all)
+}
+
+/// Times of factorization and apply of the general form, and the applied right-hand side.
+pub fn general(
+    gpu: &Gpu,
+    a: &Jacobian,
+    b: &[f64],
+    options: BlockIluOptions,
+    budget: f64,
+) -> CliResult<(Timing, Timing, Vec<f64>)> {
+    let stream = gpu.stream().map_err(internal)?;
+    let device = DeviceJacobian::upload(&stream, a).map_err(internal)?;
+    let mut ilu = DeviceBlockIlu::new(&stream, a.pattern(), a.nb(), options).map_err(internal)?;
+    let factor = time(&stream, budget, || ilu.factor(&device))?;
+    ilu.report().map_err(internal)?.map_err(internal)?;
+    let b = stream.upload(b).map_err(internal)?;
+    let mut x = DeviceBuffer::zeroed(&stream, b.len()).map_err(internal)?;
+    let apply = time(&stream, budget, || ilu.solve(&b, &mut x))?;
+    Ok((factor, apply, x.download().map_err(internal)?))
 }
 
 /// RES lines of the three parts.

@@ -1,6 +1,7 @@
 //! `chromaflow bench ilu`: block ILU(0) on generated problems.
 
 mod gpu;
+mod library;
 
 use super::problem::{Problem, RowOrder};
 use super::timing::{Record, Timing};
@@ -10,6 +11,7 @@ use chromaflow::factor::block_ilu::{BlockIlu, BlockIluOptions, FactorStorage, Fi
 use chromaflow::factor::structured_ilu::cuda::GpuIluEngine;
 use chromaflow::factor::structured_ilu::{self, StencilMatrix, StructuredIlu, StructuredIluOptions};
 use chromaflow::{Jacobian, Policy};
+use chromaflow_device::cuda::Gpu;
 use chromaflow_testkit::{Case, Kind};
 
 /// Arguments of `chromaflow bench ilu`.
@@ -59,8 +61,13 @@ enum Engine {
     Acc,
     /// On the GPU, a kernel for every hyperplane (likewise, blocks up to 32)
     Cl,
-    /// On the GPU, a kernel a pass, which keeps its order by itself (likewise)
+    /// On the GPU, a kernel a pass, which keeps its order by itself: the structured form for grid7 in natural order under policy
+    /// d, the general one for all else
     Cuda,
+    /// On the GPU, the general form also where the pattern is a structured grid's
+    CudaGeneral,
+    /// On the GPU, cuSPARSE: bsrilu02 and bsrsv2
+    Library,
 }
 
 /// Measures and prints the RES lines of `ilu0_factor` (the numeric phase) and `ilu0_apply` (forward and backward
@@ -85,14 +92,21 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     };
     let structured = case.kind == Kind::Grid7 && args.order == RowOrder::Natural && args.policy == Policy::D;
     let records: Vec<Record> = match args.engine {
-        Engine::Acc | Engine::Cl | Engine::Cuda if !structured => {
+        Engine::Acc | Engine::Cl if !structured => {
             return Err(CliError::input(
-                "engines acc, cl and cuda take grid7 cases in natural order under policy d: take engine cpu",
+                "engines acc and cl take grid7 cases in natural order under policy d: take engine cuda",
             ));
         }
         Engine::Acc => bench.on_gpu(args, GpuIluEngine::Acc, ctx)?,
         Engine::Cl => bench.on_gpu(args, GpuIluEngine::Cl, ctx)?,
-        Engine::Cuda => bench.on_gpu(args, GpuIluEngine::Cuda, ctx)?,
+        Engine::Cuda if structured => bench.on_gpu(args, GpuIluEngine::Cuda, ctx)?,
+        Engine::Cuda | Engine::CudaGeneral => bench.general_on_gpu(&open(ctx)?)?.into(),
+        Engine::Library => {
+            let b = &bench.problem.b;
+            let mut library = library::Library::new(&open(ctx)?, &bench.problem.jac)?;
+            let (factor, apply, x) = library.measure(b, bench.budget)?;
+            bench.records("library", &bench.work(8.0), factor, apply, &x).into()
+        }
         Engine::Reference if structured => bench.structured_reference().into(),
         Engine::Reference => bench.reference().into(),
         Engine::Cpu if structured => bench.structured(ctx).into(),
@@ -104,6 +118,11 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let records: Vec<_> = records.iter().map(Record::json).collect();
     ctx.write_json(&serde_json::json!({ "records": records }))?;
     Ok(Done::AsAsked)
+}
+
+/// The GPU that was asked for, or the first one.
+fn open(ctx: &Context) -> Result<Gpu, CliError> {
+    ctx.gpu().map_or_else(|| Gpu::open(0).map_err(gpu::internal), |gpu| Ok(gpu.clone()))
 }
 
 struct Bench<'a> {
@@ -218,14 +237,7 @@ impl Bench<'_> {
     fn on_gpu(&self, args: &Args, engine: GpuIluEngine, ctx: &Context) -> Result<Vec<Record>, CliError> {
         let a = self.stencil();
         let b = &self.problem.b;
-        let opened;
-        let gpu = if let Some(gpu) = ctx.gpu() {
-            gpu
-        } else {
-            opened = chromaflow_device::cuda::Gpu::open(0).map_err(gpu::internal)?;
-            &opened
-        };
-        let mut system = gpu::OnDevice::new(gpu, &a, b, args.copies)?;
+        let mut system = gpu::OnDevice::new(&open(ctx)?, &a, b, args.copies)?;
         if args.tune {
             system.tune(self.budget)?;
             return Ok(Vec::new());
@@ -254,6 +266,17 @@ impl Bench<'_> {
             all.extend(graphs.into_iter().take(2));
         }
         Ok(all)
+    }
+
+    fn general_on_gpu(&self, gpu: &Gpu) -> Result<[Record; 2], CliError> {
+        let Problem { jac, b, .. } = &self.problem;
+        let (storage, bytes) = match self.policy {
+            Policy::D => (FactorStorage::F64, 8.0),
+            _ => (FactorStorage::F32, 4.0),
+        };
+        let options = BlockIluOptions { storage, ..BlockIluOptions::default() };
+        let (factor, apply, x) = gpu::general(gpu, jac, b, options, self.budget)?;
+        Ok(self.records("cuda-general", &self.work(bytes), factor, apply, &x))
     }
 
     fn general(&self, ctx: &Context) -> [Record; 2] {

@@ -4,7 +4,7 @@ use super::*;
 use crate::{Jacobian, OffDiagonal, Policy};
 use chromaflow_testkit::Case;
 
-fn jacobian(case: &str, policy: Policy) -> (Jacobian, Vec<f64>) {
+pub(super) fn jacobian(case: &str, policy: Policy) -> (Jacobian, Vec<f64>) {
     let case: Case = case.parse().unwrap();
     let (n, q) = (case.rows(), case.nb * case.nb);
     let p = case.pattern();
@@ -28,7 +28,7 @@ fn norm(x: &[f64]) -> f64 {
     x.iter().map(|v| v * v).sum::<f64>().sqrt()
 }
 
-fn distance(x: &[f64], y: &[f64]) -> f64 {
+pub(super) fn distance(x: &[f64], y: &[f64]) -> f64 {
     norm(&x.iter().zip(y).map(|(x, y)| x - y).collect::<Vec<_>>()) / norm(y)
 }
 

@@ -4,7 +4,7 @@
 // together, one hyperplane a step: column (lj, lk) stands lj + lk cells behind column (0, 0), and what it needs of its
 // neighbors is in shared memory since the step before. Between tiles a value is its own flag (device.cuh).
 //
-// A cell has NB lanes of one warp, lane r its row r. Blocks come into shared memory by asynchronous copies, steps ahead.
+// In the passes a cell has NB lanes of one warp, lane r its row r; in the factorization a warp where TENSOR. Blocks come into shared memory by asynchronous copies, steps ahead.
 //
 // Constants: NB, TJ, TK, STAGES (of the passes).
 #define Q (NB * NB)
@@ -16,6 +16,8 @@
 // Cells in shared memory lie NB doubles (mod 16) apart, so that rows of neighboring cells meet different banks.
 #define APART(values) (((values) + 15) / 16 * 16 + ROW)
 #define SMALL (NB <= 8)  // a row of all couplings fits registers
+// Whether the factorization's products are the tensor cores': where that was faster (bench/block-ilu-h200.md).
+#define TENSOR (NB == 5 || NB == 7 || NB == 8)
 #if NB % 2 == 0
 #define VEC 2
 #else
@@ -40,6 +42,14 @@ __device__ __forceinline__ void end_of_step() { asm volatile("cp.async.commit_gr
 template <int pending>
 __device__ __forceinline__ void wait_for_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+}
+// Two neighboring entries of a row.
+struct Pair {
+    double a, b;
+};
+// c += a b, an 8 x 4 times a 4 x 8 matrix, by a warp.
+__device__ __forceinline__ void multiply_add(Pair& c, double a, double b) {
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};" : "+d"(c.a), "+d"(c.b) : "d"(a), "d"(b));
 }
 // ---- end of machine instructions
 
@@ -239,6 +249,166 @@ pencil_backward(u32 tiles, const Tile* __restrict__ table, u32* tickets, const d
 #define STAGED_7 APART(7 * Q)  // couplings with k-1, j-1, i-1, the diagonal block, and the neighbors' couplings with the cell
 #define BLOCK APART(Q)
 
+#if TENSOR
+// A warp a cell: products of blocks by the tensor cores, padded to 8 x 8. Lane l has entries (l / 4, 2 (l % 4)) and the next
+// one in that row of a result; of a left factor (l / 4, l % 4), of a right factor (l % 4, l / 4), four columns or rows at a time.
+#define FACTOR_THREADS (COLUMNS * 32)
+#define CHUNKS (7 * Q / VEC)
+#define PER_LANE ((Q + 31) / 32)
+#define EVERYONE 0xffffffffu
+
+// A left factor of a block in shared memory, and a right one: the columns (rows) from 4 h on.
+__device__ __forceinline__ double left(const double* block, int h, u32 lane) {
+    const u32 r = lane / 4, k = 4 * h + lane % 4;
+    return r < NB && k < NB ? block[k * NB + r] : 0.0;
+}
+__device__ __forceinline__ double right(const double* block, int h, u32 lane) {
+    const u32 k = 4 * h + lane % 4, c = lane / 4;
+    return k < NB && c < NB ? block[c * NB + k] : 0.0;
+}
+// A result as a left factor.
+__device__ __forceinline__ double as_left(Pair v, int h, u32 lane) {
+    const int from = (lane & ~3u) + (4 * h + lane % 4) / 2;
+    const double a = __shfl_sync(EVERYONE, v.a, from), b = __shfl_sync(EVERYONE, v.b, from);
+    return lane % 2 ? b : a;
+}
+__device__ __forceinline__ double over_row(double v) {
+    v += __shfl_xor_sync(EVERYONE, v, 1);
+    return v + __shfl_xor_sync(EVERYONE, v, 2);
+}
+
+extern "C" __global__ void __launch_bounds__(FACTOR_THREADS, 1)
+pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const double* __restrict__ lower, const double* __restrict__ diag,
+              const double* __restrict__ upper, double* inverse, double shift, int guard, u32* findings) {
+    double* const stages = (double*)shared_memory;           // [2][COLUMNS][STAGED_7]
+    double* const blocks = stages + 2 * COLUMNS * STAGED_7;  // [2][COLUMNS][BLOCK]
+    double* const halo = blocks + 2 * COLUMNS * BLOCK;       // [TJ + TK][BLOCK]
+    double* const swaps = halo + (TJ + TK) * BLOCK;          // [COLUMNS][ROW]
+    const u32 lane = threadIdx.x % 32, row = lane / 4, column = 2 * (lane % 4);
+    Place p;
+    p.mine = true, p.r = 0, p.column = threadIdx.x / 32;
+    p.lj = p.column % TJ, p.lk = p.column / TJ;
+    double *const halo_k = halo + p.lj * BLOCK, *const halo_j = halo + (TJ + p.lk) * BLOCK;
+    for (;;) {
+        const u32 number = next_tile(tickets);
+        if (number >= tiles) break;
+        const Tile t = table[number];
+        const Line<false> line(t, p);
+        const int delay = p.lj + p.lk;
+        const bool ask_j = line.has_j && p.lj == 0, ask_k = line.has_k && p.lk == 0;
+        const int steps = t.ni + min((u32)TJ, t.nj - t.j0) + min((u32)TK, t.nk - t.k0) - 2;
+        auto fetch = [&](int s) {
+            const int ii = s - delay;
+            if (line.at(ii)) {
+                const u64 cell = line.cell(ii);
+                double* to = stages + (s % 2 * COLUMNS + p.column) * STAGED_7;
+#pragma unroll
+                for (int n = 0; n < (CHUNKS + 31) / 32; n++) {
+                    const u32 chunk = n * 32 + lane, e = chunk * VEC, which = e / Q;
+                    if (chunk >= CHUNKS) continue;
+                    const double* from = lower + 3 * cell * Q + e;
+                    if (which == 3) from = diag + cell * Q + (e - 3 * Q);
+                    if (which == 4) from = upper + (3 * (cell - line.step_k) + 2) * Q + (e - 4 * Q);
+                    if (which == 5) from = upper + (3 * (cell - line.step_j) + 1) * Q + (e - 5 * Q);
+                    if (which == 6) from = upper + 3 * (cell - 1) * Q + (e - 6 * Q);
+                    if ((which == 4 && !line.has_k) || (which == 5 && !line.has_j) || (which == 6 && ii == 0)) continue;
+                    copy_async(to + e, from);
+                }
+            }
+            end_of_step();
+        };
+        double from_j[PER_LANE], from_k[PER_LANE];
+        auto ask = [&](int ii, bool asked, u32 step, double* v) {
+            if (asked && line.at(ii)) {
+                const double* at = inverse + line.neighbor(ii, step) * Q + lane;
+#pragma unroll
+                for (int n = 0; n < PER_LANE; n++)
+                    if (n * 32 + lane < Q) v[n] = peek(at + n * 32);
+            }
+        };
+        // The inverse of a cell of another tile, into shared memory.
+        auto receive = [&](int ii, u32 step, double* to, const double* v) {
+            const double* at = inverse + line.neighbor(ii, step) * Q + lane;
+#pragma unroll
+            for (int n = 0; n < PER_LANE; n++)
+                if (n * 32 + lane < Q) to[n * 32 + lane] = await(v[n], at + n * 32);
+        };
+        ask(-delay, ask_j, line.step_j, from_j), ask(-delay, ask_k, line.step_k, from_k);
+        fetch(0);
+        for (int s = 0; s < steps; s++) {
+            const int ii = s - delay;
+            const bool active = line.at(ii);
+            fetch(s + 1);
+            wait_for_copies<1>();
+            if (active && ask_j) receive(ii, line.step_j, halo_j, from_j);
+            if (active && ask_k) receive(ii, line.step_k, halo_k, from_k);
+            ask(ii + 1, ask_j, line.step_j, from_j), ask(ii + 1, ask_k, line.step_k, from_k);
+            __syncthreads();
+            if (!active) continue;
+            const u64 cell = line.cell(ii);
+            const double* mine = stages + (s % 2 * COLUMNS + p.column) * STAGED_7;
+            double* const block = blocks + (s % 2 * COLUMNS + p.column) * BLOCK;
+            const double* before = blocks + ((s + 1) % 2 * COLUMNS + p.column) * BLOCK;
+            const u32 at_a = column * NB + row, at_b = at_a + NB;
+            const bool has_a = row < NB && column < NB, has_b = row < NB && column + 1 < NB;
+            Pair a = {has_a ? mine[3 * Q + at_a] : 0.0, has_b ? mine[3 * Q + at_b] : 0.0};
+            if (shift != 0) {
+                double largest = fmax(fabs(a.a), fabs(a.b));
+                for (int n = 16; n; n >>= 1) largest = fmax(largest, __shfl_xor_sync(EVERYONE, largest, n));
+                a.a += row == column && has_a ? shift * largest : 0.0;
+                a.b += row == column + 1 && has_b ? shift * largest : 0.0;
+                if (lane == 0) atomicMax((u64*)(findings + 2), (u64)__double_as_longlong(shift * largest));
+            }
+            // A_im D_m^-1 A_mi, the three directions side by side.
+            const bool has[3] = {line.has_k, line.has_j, ii > 0};
+            const double* inverses[3] = {p.lk > 0 ? before - TJ * BLOCK : halo_k, p.lj > 0 ? before - BLOCK : halo_j, before};
+            Pair product[3] = {}, change[3] = {};
+#pragma unroll
+            for (int d = 0; d < 3; d++)
+                if (has[d])
+#pragma unroll
+                    for (int h = 0; 4 * h < NB; h++) multiply_add(product[d], left(mine + d * Q, h, lane), right(inverses[d], h, lane));
+#pragma unroll
+            for (int d = 0; d < 3; d++)
+                if (has[d])
+#pragma unroll
+                    for (int h = 0; 4 * h < NB; h++) multiply_add(change[d], as_left(product[d], h, lane), right(mine + (4 + d) * Q, h, lane));
+            a.a -= change[0].a + change[1].a + change[2].a;
+            a.b -= change[0].b + change[1].b + change[2].b;
+            if (has_a) block[at_a] = a.a;  // for inversion with pivoting
+            if (has_b) block[at_b] = a.b;
+            const double row_sum = over_row(a.a + a.b);
+            // Gauss-Jordan elimination in place (Alg. 5).
+#pragma unroll
+            for (int n = 0; n < NB; n++) {
+                const double mine_n = n % 2 ? a.b : a.a;  // in lanes of column n
+                const double pivot = __shfl_sync(EVERYONE, mine_n, 4 * n + n / 2), f = __shfl_sync(EVERYONE, mine_n, (lane & ~3u) + n / 2);
+                Pair v = {__shfl_sync(EVERYONE, a.a, 4 * n + lane % 4), __shfl_sync(EVERYONE, a.b, 4 * n + lane % 4)};
+                const double scale = reciprocal(pivot);
+                v.a = column == n ? scale : v.a * scale;
+                v.b = column + 1 == n ? scale : v.b * scale;
+                a.a = row == n ? v.a : (column == n ? 0.0 : a.a) - f * v.a;
+                a.b = row == n ? v.b : (column + 1 == n ? 0.0 : a.b) - f * v.b;
+            }
+            // The inverse times the block's row sums is a vector of ones.
+            const double one = over_row(a.a * __shfl_sync(EVERYONE, row_sum, 4 * column) + a.b * __shfl_sync(EVERYONE, row_sum, 4 * column + 4));
+            if (__ballot_sync(EVERYONE, row < NB && !(fabs(one - 1) <= GUARD))) {
+                __syncwarp();
+                if (lane == 0) note(findings, invert_pivoted(block, swaps + p.column * ROW, guard), (u32)cell);
+                __syncwarp();
+                if (has_a) a.a = block[at_a];
+                if (has_b) a.b = block[at_b];
+                __syncwarp();
+            }
+            double* const out = inverse + cell * Q;
+            if (has_a) block[at_a] = a.a, post(out + at_a, result(a.a));
+            if (has_b) block[at_b] = a.b, post(out + at_b, result(a.b));
+        }
+    }
+    return_tickets(tickets, gridDim.x);
+}
+#else
+// A lane a row of a cell: a row of A_im D_m^-1 A_mi needs no other row.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const double* __restrict__ lower, const double* __restrict__ diag,
               const double* __restrict__ upper, double* inverse, double shift, int guard, u32* findings) {
@@ -434,6 +604,7 @@ pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const dou
     }
     return_tickets(tickets, gridDim.x);
 }
+#endif
 
 // Poisons what tiles will wait for; a thread block a tile.
 extern "C" __global__ void pencil_poison(const Tile* __restrict__ table, double* __restrict__ inverse) {

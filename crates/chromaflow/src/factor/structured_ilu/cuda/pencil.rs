@@ -29,6 +29,11 @@ fn apart(values: usize, nb: usize) -> usize {
     values.next_multiple_of(16) + nb.next_multiple_of(2)
 }
 
+/// Block sizes whose products in a factorization are the tensor cores' (`TENSOR` in the kernel).
+fn tensor(nb: usize) -> bool {
+    matches!(nb, 5 | 7 | 8)
+}
+
 impl Pencil {
     fn columns(self) -> usize {
         self.j * self.k
@@ -38,10 +43,16 @@ impl Pencil {
         self.columns().div_ceil(32 / nb) * 32
     }
 
+    /// Of a factorization: a warp a column where the tensor cores multiply.
+    fn factor_threads(self, nb: usize) -> usize {
+        if tensor(nb) { 32 * self.columns() } else { self.threads(nb) }
+    }
+
     fn factor_shared(self, nb: usize) -> usize {
         let (q, row) = (nb * nb, nb.next_multiple_of(2));
-        let per_column = 2 * apart(7 * q, nb) + 2 * apart(q, nb) + 3 * row;
-        8 * (self.columns() * per_column + (self.j + self.k) * apart(q, nb) + q + row)
+        let (rows, zeros) = if tensor(nb) { (row, 0) } else { (3 * row, q + row) };
+        let per_column = 2 * apart(7 * q, nb) + 2 * apart(q, nb) + rows;
+        8 * (self.columns() * per_column + (self.j + self.k) * apart(q, nb) + zeros)
     }
 
     fn pass_shared(self, nb: usize) -> usize {
@@ -51,12 +62,12 @@ impl Pencil {
 
     /// Tiles that fit a multiprocessor, largest first: what tuning tries.
     pub fn candidates(nb: usize, factor: bool) -> Vec<Pencil> {
-        let mut all = Vec::new();
-        for (j, k) in [
+        const SIDES: [(usize, usize); 14] = [
             (8, 8),
             (8, 6),
             (6, 6),
             (8, 4),
+            (6, 5),
             (5, 5),
             (6, 4),
             (4, 4),
@@ -66,11 +77,17 @@ impl Pencil {
             (2, 2),
             (2, 1),
             (1, 1),
-        ] {
+        ];
+        let mut all = Vec::new();
+        for (j, k) in SIDES {
             for stages in if factor { [2].as_slice() } else { [4, 3, 2].as_slice() } {
                 let pencil = Pencil { j, k, stages: *stages };
-                let shared = if factor { pencil.factor_shared(nb) } else { pencil.pass_shared(nb) };
-                if shared <= SHARED_BYTES - 1024 && pencil.threads(nb) <= 512 {
+                let (shared, threads) = if factor {
+                    (pencil.factor_shared(nb), pencil.factor_threads(nb))
+                } else {
+                    (pencil.pass_shared(nb), pencil.threads(nb))
+                };
+                if shared <= SHARED_BYTES - 1024 && threads <= if factor { 1024 } else { 512 } {
                     all.push(pencil);
                 }
             }
@@ -78,14 +95,25 @@ impl Pencil {
         all
     }
 
-    /// The tile for grid blocks of these sizes on a device of so many multiprocessors.
+    /// The tile for grid blocks of these sizes on a device of so many multiprocessors, from measurements on an H200
+    /// (`bench/block-ilu-h200.md`): small ones where blocks are so many that all multiprocessors are busy anyway, else the
+    /// largest of which there are enough.
     fn choose(nb: usize, factor: bool, grids: &Grids, multiprocessors: usize) -> Pencil {
-        let all = Pencil::candidates(nb, factor);
-        let tiles = |p: &Pencil| -> usize {
-            grids.dims.iter().map(|d| d[1].div_ceil(p.j) * d[2].div_ceil(p.k)).sum()
+        let tiles = |j: usize, k: usize| -> usize {
+            grids.dims.iter().map(|d| d[1].div_ceil(j) * d[2].div_ceil(k)).sum()
         };
-        let enough = all.iter().find(|p| 4 * tiles(p) >= 3 * multiprocessors && (p.stages > 2 || factor));
-        *enough.or(all.last()).expect("a single column fits for all sizes")
+        let busy = tiles(4, 2) >= 8 * multiprocessors;
+        let most = match (factor, busy) {
+            (true, true) => 9 - usize::from(!tensor(nb)),
+            (true, false) if tensor(nb) => 16,
+            (false, true) => 16,
+            _ => 25,
+        };
+        let all = Pencil::candidates(nb, factor);
+        let mut fit = all.iter().filter(|p| p.columns() <= most && (factor || p.stages == 4)).peekable();
+        let smallest = fit.clone().last().or(all.last()).copied();
+        let enough = fit.find(|p| tiles(p.j, p.k) >= multiprocessors).copied();
+        enough.or(smallest).expect("a single column fits for all sizes")
     }
 
     fn source(self, nb: usize) -> KernelSource {
@@ -153,10 +181,10 @@ impl Cut {
     }
 
     /// A kernel, and how many of its thread blocks run at once.
-    fn kernel(&self, name: &str, nb: usize, shared: usize) -> Result<(Kernel, usize), GpuError> {
+    fn kernel(&self, name: &str, threads: usize, shared: usize) -> Result<(Kernel, usize), GpuError> {
         let kernel = self.module.kernel(name)?;
         kernel.allow_shared(shared)?;
-        let here = kernel.blocks_per_multiprocessor(self.pencil.threads(nb), shared)?;
+        let here = kernel.blocks_per_multiprocessor(threads, shared)?;
         Ok((kernel, here.max(1)))
     }
 }
@@ -187,13 +215,14 @@ impl Pencils {
         let (factor, passes) = (Cut::new(stream, grids, nb, factor)?, Cut::new(stream, grids, nb, passes)?);
         let mut y = DeviceBuffer::uninitialized(stream, grids.cells() * nb)?;
         y.fill_bytes(0xff)?;
-        let pass_shared = passes.pencil.pass_shared(nb);
+        let (pass_threads, pass_shared) = (passes.pencil.threads(nb), passes.pencil.pass_shared(nb));
+        let (threads, shared) = (factor.pencil.factor_threads(nb), factor.pencil.factor_shared(nb));
         Ok(Self {
             stream: stream.clone(),
             nb,
-            factor_kernel: factor.kernel("pencil_factor", nb, factor.pencil.factor_shared(nb))?,
-            forward_kernel: passes.kernel("pencil_forward", nb, pass_shared)?,
-            backward_kernel: passes.kernel("pencil_backward", nb, pass_shared)?,
+            factor_kernel: factor.kernel("pencil_factor", threads, shared)?,
+            forward_kernel: passes.kernel("pencil_forward", pass_threads, pass_shared)?,
+            backward_kernel: passes.kernel("pencil_backward", pass_threads, pass_shared)?,
             factor,
             passes,
             y,
@@ -227,7 +256,7 @@ impl Pencils {
             let poison = cut.module.kernel("pencil_poison")?;
             poison.launch(cut.tiles, 128).arg(&cut.table).arg(inverse).enqueue(&self.stream)?;
             kernel
-                .launch(self.blocks(cut, *here), cut.pencil.threads(self.nb))
+                .launch(self.blocks(cut, *here), cut.pencil.factor_threads(self.nb))
                 .shared(cut.pencil.factor_shared(self.nb))
                 .arg(cut.tiles as u32)
                 .arg(&cut.table)

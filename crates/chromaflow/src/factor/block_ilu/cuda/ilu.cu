@@ -1,0 +1,272 @@
+// Block ILU(0) of any pattern: a warp a row, in the order of the level sets. A row waits for the values of the rows it needs
+// (device.cuh), not for whole levels.
+//
+// Factors lie in the order in which the passes read them: the lower blocks of the rows in the order of the forward pass, the
+// upper ones in that of the backward pass. Blocks are column-major.
+//
+// Constants: NB up to 32; FACTOR32: factors are stored in f32; OFF: off-diagonal blocks of A are 0 f64, 1 f32, 2 scaled f16;
+// ROWS: rows (warps) of a thread block.
+#define Q (NB * NB)
+#define THREADS (32 * ROWS)
+#define GROUPS (32 / NB)  // columns that a warp takes at a time
+#define PER_LANE ((Q + 31) / 32)
+#define EVERYONE 0xffffffffu
+#if FACTOR32
+typedef float Factor;
+#else
+typedef double Factor;
+#endif
+
+extern __shared__ double2 shared_memory[];
+
+// The place of this warp's row in the order of the pass.
+__device__ __forceinline__ u32 next_row(u32* tickets) {
+    __shared__ u32 ticket;
+    if (threadIdx.x == 0) ticket = atomicAdd(tickets, 1u);
+    __syncthreads();
+    return_tickets(tickets, gridDim.x);
+    return ticket * ROWS + threadIdx.x / 32;
+}
+
+__device__ __forceinline__ double off_value(const void* off, u64 at, float unscale) {
+#if OFF == 0
+    return ((const double*)off)[at];
+#elif OFF == 1
+    return ((const float*)off)[at];
+#else
+    return half_to_float(((const u16*)off)[at]) * unscale;
+#endif
+}
+
+// Before a factorization: what rows will wait for.
+extern "C" __global__ void ilu_poison(u64 upper_values, u64 diag_values, Factor* __restrict__ upper, double* __restrict__ inverse) {
+    const u64 step = (u64)gridDim.x * blockDim.x, first = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+#if FACTOR32
+    for (u64 at = first; at < upper_values; at += step) upper[at] = __uint_as_float(0xffffffffu);
+#else
+    for (u64 at = first; at < upper_values; at += step) upper[at] = POISON;
+#endif
+    for (u64 at = first; at < diag_values; at += step) inverse[at] = POISON;
+}
+
+// order: rows of the forward pass; lower_at: their first lower block, and the number of all; upper_at: the first upper block
+// of each row. updates[update_ptr[p]..update_ptr[p + 1]] of A's block p = (i, k), k < i: {upper block (k, j), the place of
+// (i, j) in row i, the diagonal block last}. room: the most off-diagonal blocks of a row.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+ilu_factor(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __restrict__ row_ptr, const u32* __restrict__ col_idx,
+           const void* __restrict__ off, const float* __restrict__ unscale, u32 unscale_stride, const double* __restrict__ diag,
+           const u32* __restrict__ lower_at, const u32* __restrict__ upper_at, const u32* __restrict__ update_ptr, const uint2* __restrict__ updates,
+           Factor* __restrict__ lower, Factor* upper, double* inverse, double shift, int guard, u32* findings, u32 room) {
+    const u32 position = next_row(tickets), lane = threadIdx.x % 32;
+    if (position >= rows) return;
+    double* const row = (double*)shared_memory + threadIdx.x / 32 * ((room + 2) * Q + 2 * NB);
+    double* const other = row + (room + 1) * Q;  // the inverse of a row above, then a copy of the diagonal block
+    double* const sums = other + Q;
+    const u32 i = order[position], begin = row_ptr[i], count = row_ptr[i + 1] - begin;
+    const u32 low = lower_at[position], below = lower_at[position + 1] - low;
+    const float scale = OFF == 2 ? unscale[i * unscale_stride] : 1.0f;
+    for (u32 e = lane; e < count * Q; e += 32) row[e] = off_value(off, (u64)begin * Q + e, scale);
+    double* const own = row + count * Q;
+    double largest = 0;
+    for (u32 e = lane; e < Q; e += 32) {
+        own[e] = diag[(u64)i * Q + e];
+        largest = fmax(largest, fabs(own[e]));
+    }
+    if (shift != 0) {
+        for (int s = 16; s; s >>= 1) largest = fmax(largest, __shfl_xor_sync(EVERYONE, largest, s));
+        for (u32 e = lane; e < Q; e += 32)
+            if (e % (NB + 1) == 0) own[e] += shift * largest;
+        if (lane == 0) atomicMax((u64*)(findings + 2), (u64)__double_as_longlong(shift * largest));
+    }
+    for (u32 s = 0; s < below; s++) {
+        const u32 k = col_idx[begin + s];
+        double* const block = row + s * Q;
+        {
+            double v[PER_LANE];
+#pragma unroll
+            for (int m = 0; m < PER_LANE; m++) v[m] = m * 32 + lane < Q ? peek(inverse + (u64)k * Q + m * 32 + lane) : 0.0;
+#pragma unroll
+            for (int m = 0; m < PER_LANE; m++)
+                if (m * 32 + lane < Q) other[m * 32 + lane] = await(v[m], inverse + (u64)k * Q + m * 32 + lane);
+        }
+        __syncwarp();
+        // L_ik = A_ik D_k^-1
+        double product[PER_LANE];
+#pragma unroll
+        for (int m = 0; m < PER_LANE; m++) {
+            const u32 e = m * 32 + lane, r = e % NB, c = e / NB;
+            product[m] = 0;
+            if (e < Q)
+                for (int x = 0; x < NB; x++) product[m] += block[x * NB + r] * other[c * NB + x];
+        }
+        __syncwarp();
+#pragma unroll
+        for (int m = 0; m < PER_LANE; m++) {
+            const u32 e = m * 32 + lane;
+            if (e >= Q) continue;
+            block[e] = product[m];
+            lower[(u64)(low + s) * Q + e] = (Factor)product[m];
+        }
+        __syncwarp();
+        // A_ij -= L_ik U_kj wherever (i, j) is stored
+        const u32 first = update_ptr[begin + s], values = (update_ptr[begin + s + 1] - first) * Q;
+        for (u32 n = lane; n < values; n += 32) {
+            const uint2 update = updates[first + n / Q];
+            const u32 e = n % Q, r = e % NB, c = e / NB;
+            double sum = 0;
+            // Above the diagonal blocks that rows need are in `upper`.
+            const Factor* column = upper + (u64)update.x * Q + c * NB;
+#if NB <= 8
+            Factor v[NB];
+#pragma unroll
+            for (int x = 0; x < NB; x++) v[x] = peek(column + x);
+#pragma unroll
+            for (int x = 0; x < NB; x++) sum += block[x * NB + r] * (double)await(v[x], column + x);
+#else
+#pragma unroll 4
+            for (int x = 0; x < NB; x++) sum += block[x * NB + r] * (double)await(peek(column + x), column + x);
+#endif
+            row[update.y * Q + e] -= sum;
+        }
+        __syncwarp();
+    }
+    for (u32 e = lane; e < Q; e += 32) other[e] = own[e];
+    for (u32 n = lane; n < (count - below) * Q; n += 32)
+        post(upper + (u64)upper_at[i] * Q + n, result((Factor)row[below * Q + n]));
+    __syncwarp();
+    if (lane < NB) {
+        double sum = 0;
+        for (int c = 0; c < NB; c++) sum += own[c * NB + lane];
+        sums[lane] = sum;
+    }
+    // Gauss-Jordan elimination in place.
+    for (int p = 0; p < NB; p++) {
+        const double pivot = reciprocal(own[p * NB + p]);
+        double v[PER_LANE];
+#pragma unroll
+        for (int m = 0; m < PER_LANE; m++) {
+            const u32 e = m * 32 + lane, r = e % NB, c = e / NB;
+            if (e >= Q) continue;
+            const double scaled = c == p ? pivot : own[c * NB + p] * pivot;  // row p of the next block
+            v[m] = r == p ? scaled : (c == p ? 0.0 : own[e]) - own[p * NB + r] * scaled;
+        }
+        __syncwarp();
+#pragma unroll
+        for (int m = 0; m < PER_LANE; m++)
+            if (m * 32 + lane < Q) own[m * 32 + lane] = v[m];
+        __syncwarp();
+    }
+    double one = -1;
+    if (lane < NB)
+        for (int c = 0; c < NB; c++) one += own[c * NB + lane] * sums[c];
+    if (__ballot_sync(EVERYONE, lane < NB && !(fabs(one) <= GUARD))) {
+        if (lane == 0) note(findings, invert_pivoted(other, sums + NB, guard), i);
+        __syncwarp();
+        for (u32 e = lane; e < Q; e += 32) own[e] = other[e];
+    }
+    for (u32 e = lane; e < Q; e += 32) post(inverse + (u64)i * Q + e, result(own[e]));
+}
+
+// The sum of blocks times the vector's rows, for row lane % NB in lanes below NB (elsewhere parts of it). Lanes take columns
+// of the row's blocks in turn, so that a warp reads them as one run.
+__device__ __forceinline__ double panel_times(const Factor* __restrict__ panel, const u32* __restrict__ columns, u32 count, const double* x, u32 lane) {
+    const u32 group = lane / NB;
+    double sum = 0;
+    if (group < GROUPS) {
+        const u32 all = count * NB;
+        u32 c = group;
+        for (; c + 3 * GROUPS < all; c += 4 * GROUPS) {
+            Factor f[4];
+            const double* at[4];
+            double v[4];
+#pragma unroll
+            for (int m = 0; m < 4; m++) {
+                const u32 d = c + m * GROUPS;
+                at[m] = x + (u64)columns[d / NB] * NB + d % NB;
+                f[m] = panel[(u64)d * NB + lane % NB];
+            }
+#pragma unroll
+            for (int m = 0; m < 4; m++) v[m] = peek(at[m]);
+#pragma unroll
+            for (int m = 0; m < 4; m++) sum += (double)f[m] * await(v[m], at[m]);
+        }
+        Factor f[3];
+        const double* at[3];
+        double v[3];
+#pragma unroll
+        for (int m = 0; m < 3; m++) {
+            const u32 d = c + m * GROUPS;
+            if (d >= all) continue;
+            at[m] = x + (u64)columns[d / NB] * NB + d % NB;
+            f[m] = panel[(u64)d * NB + lane % NB];
+            v[m] = peek(at[m]);
+        }
+#pragma unroll
+        for (int m = 0; m < 3; m++)
+            if (c + m * GROUPS < all) sum += (double)f[m] * await(v[m], at[m]);
+    }
+    return sum;
+}
+// The sum over lanes of the same row, in lanes below NB.
+__device__ __forceinline__ double over_groups(double v, u32 lane) {
+#pragma unroll
+    for (int s = 16; s; s >>= 1) {
+        if (s >= GROUPS) continue;
+        const double next = __shfl_down_sync(EVERYONE, v, s * NB);
+        if (lane / NB + s < GROUPS) v += next;
+    }
+    return v;
+}
+
+// y = b - L y; x is poisoned for the backward pass.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+ilu_forward(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __restrict__ first, const u32* __restrict__ columns,
+            const Factor* __restrict__ lower, const double* __restrict__ b, double* y, double* x) {
+    const u32 position = next_row(tickets), lane = threadIdx.x % 32;
+    if (position >= rows) return;
+    const u32 i = order[position], begin = first[position], count = first[position + 1] - begin;
+    const u64 at = (u64)i * NB + lane;
+    const double right = lane < NB ? b[at] : 0.0;
+    const double sum = over_groups(panel_times(lower + (u64)begin * Q, columns + begin, count, y, lane), lane);
+    if (lane < NB) {
+        post(y + at, result(right - sum));
+        x[at] = POISON;
+    }
+}
+// x = D^-1 (y - U x); y is poisoned for the next forward pass.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+ilu_backward(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __restrict__ first, const u32* __restrict__ columns,
+             const Factor* __restrict__ upper, const double* __restrict__ inverse, double* y, double* x) {
+    const u32 position = next_row(tickets), lane = threadIdx.x % 32;
+    if (position >= rows) return;
+    const u32 i = order[position], begin = first[position], count = first[position + 1] - begin;
+    const u64 at = (u64)i * NB + lane;
+#define INVERSE_COLUMNS ((NB + GROUPS - 1) / GROUPS)  // columns of the inverse that a lane takes
+#if NB <= 8
+    double d[INVERSE_COLUMNS];
+#pragma unroll
+    for (int m = 0; m < INVERSE_COLUMNS; m++) {
+        const u32 c = lane / NB + m * GROUPS;
+        d[m] = lane / NB < GROUPS && c < NB ? inverse[(u64)i * Q + c * NB + lane % NB] : 0.0;
+    }
+#endif
+    double right = 0;
+    if (lane < NB) {
+        right = y[at];
+        y[at] = POISON;
+    }
+    right -= over_groups(panel_times(upper + (u64)begin * Q, columns + begin, count, x, lane), lane);
+    double sum = 0;
+#pragma unroll
+    for (int m = 0; m < INVERSE_COLUMNS; m++) {
+        const u32 c = lane / NB + m * GROUPS;
+        const double t = __shfl_sync(EVERYONE, right, c % NB);
+#if NB <= 8
+        sum += d[m] * t;
+#else
+        if (lane / NB < GROUPS && c < NB) sum += inverse[(u64)i * Q + c * NB + lane % NB] * t;
+#endif
+    }
+    sum = over_groups(sum, lane);
+    if (lane < NB) post(x + at, result(sum));
+}

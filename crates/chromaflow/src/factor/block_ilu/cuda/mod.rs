@@ -1,0 +1,353 @@
+#![allow(unsafe_code)]
+//! Block ILU(0) of any pattern on a GPU.
+//!
+//! A warp takes a row, in the order of the level sets; it waits for the values of the rows that it needs, not for whole
+//! levels. The symbolic phase runs on the host once for a pattern; a numeric phase and applies stay on the device, enqueue
+//! their work and wait for nothing.
+//!
+//! **Twin**: [`BlockIlu`](super::BlockIlu).
+
+#[cfg(test)]
+mod tests;
+
+use super::{BlockIluOptions, BlockIluReport, FactorStorage, Fill, SingularRow};
+use crate::factor::{FINDINGS, PIVOTED, device_source};
+use crate::gpu::{DeviceJacobian, GpuError, Storage};
+use crate::order::LevelSchedule;
+use crate::sparse::{BlockPattern, ShapeError, check_len};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use std::sync::Arc;
+
+const TEXT: &str = include_str!("ilu.cu");
+
+/// The largest block size of the kernels.
+pub const MAX_GPU_NB: usize = 32;
+
+fn ilu_source(nb: usize, factors: FactorStorage, off: Storage, rows: usize) -> KernelSource {
+    let source = device_source("ilu", TEXT, nb).define("FACTOR32", u32::from(factors == FactorStorage::F32));
+    source.define("OFF", off.code()).define("ROWS", rows)
+}
+
+/// Sources of the kernels for a block size, for building ahead.
+pub fn kernel_sources(nb: usize) -> Vec<KernelSource> {
+    if nb > MAX_GPU_NB {
+        return Vec::new();
+    }
+    let pairs = [
+        (FactorStorage::F64, Storage::F64),
+        (FactorStorage::F32, Storage::F32),
+        (FactorStorage::F32, Storage::F16),
+    ];
+    pairs.into_iter().map(|(factors, off)| ilu_source(nb, factors, off, ROWS)).collect()
+}
+
+/// Rows of a thread block, fewer where their blocks do not fit shared memory.
+const ROWS: usize = 4;
+
+/// What the kernels know of a pattern, on the host.
+struct Symbolic {
+    /// Rows of the forward and of the backward pass.
+    order: [Vec<u32>; 2],
+    /// First block of each position, `[rows + 1]`, and the blocks' columns.
+    first: [Vec<u32>; 2],
+    columns: [Vec<u32>; 2],
+    /// First upper block of each row.
+    upper_at: Vec<u32>,
+    /// For each block of A, the range of its updates.
+    update_ptr: Vec<u32>,
+    /// An upper block, and the place in the row that it changes.
+    updates: Vec<[u32; 2]>,
+    /// The most off-diagonal blocks of a row.
+    room: usize,
+    levels: [usize; 2],
+}
+
+impl Symbolic {
+    fn new(pattern: &BlockPattern, fill: Fill) -> Self {
+        let n = pattern.rows();
+        let schedules = [LevelSchedule::lower(pattern), LevelSchedule::upper(pattern)];
+        let levels = [schedules[0].batches().len(), schedules[1].batches().len()];
+        let order = schedules.map(|s| s.rows().to_vec());
+        let (mut first, mut columns) = ([vec![0], vec![0]], [Vec::new(), Vec::new()]);
+        let mut upper_at = vec![0; n];
+        for side in [0, 1] {
+            for &row in &order[side] {
+                if side == 1 {
+                    upper_at[row as usize] = columns[1].len() as u32;
+                }
+                let of_side = |c: &&u32| if side == 0 { **c < row } else { **c > row };
+                columns[side].extend(pattern.columns(row as usize).iter().filter(of_side));
+                first[side].push(columns[side].len() as u32);
+            }
+        }
+        let (mut update_ptr, mut updates) = (vec![0], Vec::new());
+        for i in 0..n {
+            let row = pattern.columns(i);
+            for &k in row {
+                if (k as usize) < i {
+                    let above = pattern.columns(k as usize).iter().filter(|&&j| j > k);
+                    for (s, &j) in above.enumerate() {
+                        let place = if j as usize == i {
+                            Some(row.len())
+                        } else if fill == Fill::Level(0) {
+                            row.binary_search(&j).ok()
+                        } else {
+                            None
+                        };
+                        updates.extend(place.map(|place| [upper_at[k as usize] + s as u32, place as u32]));
+                    }
+                }
+                update_ptr.push(updates.len() as u32);
+            }
+        }
+        let room = (0..n).map(|i| pattern.range(i).len()).max().unwrap_or(0);
+        Self { order, first, columns, upper_at, update_ptr, updates, room, levels }
+    }
+}
+
+enum Factors {
+    F64([DeviceBuffer<f64>; 2]),
+    F32([DeviceBuffer<f32>; 2]),
+}
+
+/// A block ILU factorization on a device: symbolic once for a pattern, numeric for each set of values, applied often.
+///
+/// **Precision**: sums in f64; off-diagonal factors as [`FactorStorage`] says; inverted diagonal blocks f64.
+pub struct DeviceBlockIlu {
+    pattern: Arc<BlockPattern>,
+    nb: usize,
+    options: BlockIluOptions,
+    stream: Stream,
+    rows_at_once: usize,
+    room: usize,
+    levels: [usize; 2],
+    order: [DeviceBuffer<u32>; 2],
+    first: [DeviceBuffer<u32>; 2],
+    columns: [DeviceBuffer<u32>; 2],
+    upper_at: DeviceBuffer<u32>,
+    update_ptr: DeviceBuffer<u32>,
+    updates: DeviceBuffer<u32>,
+    factors: Factors,
+    inverse: DeviceBuffer<f64>,
+    y: DeviceBuffer<f64>,
+    tickets: DeviceBuffer<u32>,
+    findings: DeviceBuffer<u32>,
+    forward: Kernel,
+    backward: Kernel,
+}
+
+impl DeviceBlockIlu {
+    /// The symbolic phase for `pattern` (off-diagonal blocks, as a [`DeviceJacobian`] has it).
+    ///
+    /// # Errors
+    /// [`GpuError::Shape`] when the block size lies outside 1..=128 or the pattern is not square, [`GpuError::Unsupported`]
+    /// for blocks above [`MAX_GPU_NB`], levels of fill, factors in f16 and rows whose blocks exceed shared memory, [`GpuError::Cuda`].
+    pub fn new(
+        stream: &Stream,
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        options: BlockIluOptions,
+    ) -> Result<Self, GpuError> {
+        crate::sparse::check_nb(nb)?;
+        if pattern.rows() != pattern.cols() {
+            return Err(ShapeError::NotSquare { rows: pattern.rows(), cols: pattern.cols() }.into());
+        }
+        if nb > MAX_GPU_NB {
+            return Err(GpuError::Unsupported(format!(
+                "block ILU on the GPU takes blocks up to {MAX_GPU_NB}, not {nb}: use the CPU"
+            )));
+        }
+        if matches!(options.fill, Fill::Level(1..)) || options.storage == FactorStorage::F16 {
+            return Err(GpuError::Unsupported(
+                "block ILU on the GPU has fill 0 or diagonal and factors in f64 or f32: use the CPU for more"
+                    .to_owned(),
+            ));
+        }
+        let symbolic = Symbolic::new(pattern, options.fill);
+        let most = stream.gpu().facts().shared_bytes.saturating_sub(1024);
+        let of_row = row_shared(nb, symbolic.room);
+        let rows_at_once = (most / of_row).min(ROWS);
+        if rows_at_once == 0 {
+            return Err(GpuError::Unsupported(format!(
+                "a row of {} blocks of size {nb} needs {of_row} bytes of shared memory where the GPU has {most}: use the CPU",
+                symbolic.room + 1
+            )));
+        }
+        let (n, q) = (pattern.rows(), nb * nb);
+        let values = [symbolic.columns[0].len() * q, symbolic.columns[1].len() * q];
+        let factors = match options.storage {
+            FactorStorage::F64 => Factors::F64([
+                DeviceBuffer::uninitialized(stream, values[0])?,
+                DeviceBuffer::uninitialized(stream, values[1])?,
+            ]),
+            _ => Factors::F32([
+                DeviceBuffer::uninitialized(stream, values[0])?,
+                DeviceBuffer::uninitialized(stream, values[1])?,
+            ]),
+        };
+        let both = |v: &[Vec<u32>; 2]| -> Result<[DeviceBuffer<u32>; 2], GpuError> {
+            Ok([stream.upload(&v[0])?, stream.upload(&v[1])?])
+        };
+        let mut y = DeviceBuffer::uninitialized(stream, n * nb)?;
+        y.fill_bytes(0xff)?; // rows wait for values that are anything else
+        // The passes do not know A's storage: that of the usual A spares a compilation.
+        let usual = if options.storage == FactorStorage::F64 { Storage::F64 } else { Storage::F32 };
+        let source = ilu_source(nb, options.storage, usual, rows_at_once);
+        let module = stream.gpu().module(&source)?;
+        Ok(Self {
+            pattern: Arc::clone(pattern),
+            nb,
+            options,
+            stream: stream.clone(),
+            rows_at_once,
+            room: symbolic.room,
+            levels: symbolic.levels,
+            order: both(&symbolic.order)?,
+            first: both(&symbolic.first)?,
+            columns: both(&symbolic.columns)?,
+            upper_at: stream.upload(&symbolic.upper_at)?,
+            update_ptr: stream.upload(&symbolic.update_ptr)?,
+            updates: stream.upload(symbolic.updates.as_flattened())?,
+            factors,
+            inverse: DeviceBuffer::uninitialized(stream, n * q)?,
+            y,
+            tickets: DeviceBuffer::zeroed(stream, 2)?,
+            findings: DeviceBuffer::zeroed(stream, FINDINGS)?,
+            forward: module.kernel("ilu_forward")?,
+            backward: module.kernel("ilu_backward")?,
+        })
+    }
+
+    /// Number of levels of the lower and of the upper triangle.
+    pub fn levels(&self) -> [usize; 2] {
+        self.levels
+    }
+
+    /// Bytes of the factors and their indices.
+    pub fn bytes(&self) -> usize {
+        let factors = match &self.factors {
+            Factors::F64(f) => f[0].bytes() + f[1].bytes(),
+            Factors::F32(f) => f[0].bytes() + f[1].bytes(),
+        };
+        let pairs = [&self.order, &self.first, &self.columns].into_iter().flatten();
+        let indices = pairs.chain([&self.upper_at, &self.update_ptr, &self.updates]).map(DeviceBuffer::bytes);
+        factors + self.inverse.bytes() + self.y.bytes() + indices.sum::<usize>()
+    }
+
+    fn addresses(&self) -> [u64; 2] {
+        match &self.factors {
+            Factors::F64(f) => [f[0].ptr(), f[1].ptr()],
+            Factors::F32(f) => [f[0].ptr(), f[1].ptr()],
+        }
+    }
+
+    /// Enqueues the numeric phase: factors the values of `a`.
+    ///
+    /// # Errors
+    /// [`GpuError::Shape`] when `a` has another pattern or block size, [`GpuError::Cuda`]. What the factorization found is
+    /// said by [`Self::report`].
+    pub fn factor(&mut self, a: &DeviceJacobian) -> Result<(), GpuError> {
+        check_len("block size", a.nb(), self.nb, || "that of the factorization".to_owned())?;
+        let same = Arc::ptr_eq(a.pattern(), &self.pattern) || **a.pattern() == *self.pattern;
+        check_len("pattern", usize::from(same) * a.pattern().nnzb(), self.pattern.nnzb(), || {
+            "the blocks of the symbolic phase".to_owned()
+        })?;
+        self.findings.fill_bytes_of(0..1, 0xff)?;
+        self.findings.fill_bytes_of(1..4, 0)?;
+        let (stream, n) = (&self.stream, self.pattern.rows());
+        let module = stream.gpu().module(&ilu_source(
+            self.nb,
+            self.options.storage,
+            a.off.storage(),
+            self.rows_at_once,
+        ))?;
+        let kernel = module.kernel("ilu_factor")?;
+        let shared = self.rows_at_once * row_shared(self.nb, self.room);
+        kernel.allow_shared(shared)?;
+        let [lower, upper] = self.addresses();
+        let q = self.nb * self.nb;
+        let (unscale, stride) = a.off.unscale();
+        // SAFETY: all arrays were made for this pattern and block size, which `a` has too; a row waits only for rows of
+        // earlier tickets, which warps that run already hold; the last thread block returns the tickets.
+        unsafe {
+            module
+                .kernel("ilu_poison")?
+                .launch(4 * stream.gpu().facts().multiprocessors, 256)
+                .arg((self.columns[1].len() * q) as u64)
+                .arg(self.inverse.len() as u64)
+                .arg(upper)
+                .arg(&self.inverse)
+                .enqueue(stream)?;
+            kernel
+                .launch(n.div_ceil(self.rows_at_once), 32 * self.rows_at_once)
+                .shared(shared)
+                .arg(n as u32)
+                .arg(&self.tickets)
+                .arg(&self.order[0])
+                .arg(&*a.row_ptr)
+                .arg(&*a.col_idx)
+                .arg(a.off.ptr())
+                .arg(unscale)
+                .arg(stride)
+                .arg(&a.diag)
+                .arg(&self.first[0])
+                .arg(&self.upper_at)
+                .arg(&self.update_ptr)
+                .arg(&self.updates)
+                .arg(lower)
+                .arg(upper)
+                .arg(&self.inverse)
+                .arg(self.options.shift)
+                .arg(i32::from(self.options.pivot_guard))
+                .arg(&self.findings)
+                .arg(self.room as u32)
+                .enqueue(stream)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the factorization and says what it had to do, or which row has a singular diagonal block (the factors are not
+    /// usable then).
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn report(&self) -> Result<Result<BlockIluReport, SingularRow>, GpuError> {
+        let found = self.findings.download()?;
+        if found[0] != u32::MAX {
+            return Ok(Err(SingularRow { row: found[0] as usize }));
+        }
+        let mut pivoted = found[4..4 + (found[1] as usize).min(PIVOTED)].to_vec();
+        pivoted.sort_unstable();
+        let shifted = f64::from_bits(u64::from(found[2]) | u64::from(found[3]) << 32);
+        Ok(Ok(BlockIluReport { pivoted, shifted }))
+    }
+
+    /// Enqueues x = M^-1 b.
+    ///
+    /// **Shapes**: `b`, `x` `[rows, nb]`.
+    ///
+    /// # Errors
+    /// [`GpuError::Shape`], [`GpuError::Cuda`].
+    pub fn solve(&mut self, b: &DeviceBuffer<f64>, x: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
+        let n = self.pattern.rows();
+        check_len("b", b.len(), n * self.nb, || "rows * nb".to_owned())?;
+        check_len("x", x.len(), n * self.nb, || "rows * nb".to_owned())?;
+        let blocks = n.div_ceil(self.rows_at_once);
+        let [lower, upper] = self.addresses();
+        let launch = |kernel: &Kernel, side: usize, values: u64, arrays: [u64; 3]| {
+            let launch = kernel.launch(blocks, 32 * self.rows_at_once).arg(n as u32).arg(&self.tickets);
+            let launch = launch.arg(&self.order[side]).arg(&self.first[side]).arg(&self.columns[side]);
+            let launch = arrays.into_iter().fold(launch.arg(values), |launch, array| launch.arg(array));
+            // SAFETY: as in `factor`; vectors have the lengths checked above.
+            unsafe { launch.enqueue(&self.stream) }
+        };
+        launch(&self.forward, 0, lower, [b.ptr(), self.y.ptr(), x.ptr()])?;
+        launch(&self.backward, 1, upper, [self.inverse.ptr(), self.y.ptr(), x.ptr()])?;
+        Ok(())
+    }
+}
+
+/// Shared memory of a row: its blocks, two more, two vectors.
+fn row_shared(nb: usize, room: usize) -> usize {
+    8 * ((room + 2) * nb * nb + 2 * nb)
+}
