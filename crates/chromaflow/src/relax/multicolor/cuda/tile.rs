@@ -145,7 +145,9 @@ impl Tile {
         } else if rows_each < 320 && !wide && ((4..=6).contains(&nb) || (nb <= 3 && rows_each >= 64)) {
             match nb {
                 5 | 6 if rows_each >= 180 && !half => Sliced::new(16, 1, 2, 5),
-                4..=6 if rows_each >= 180 => Sliced::new(16, 3, 2, 5),
+                4 if rows_each >= 180 => Sliced::new(16, 3, 2, 5),
+                // As many as the registers of half-precision sums allow without spills.
+                5 | 6 if rows_each >= 180 => Sliced::new(16, 3, 2, if nb == 5 { 4 } else { 2 }),
                 _ => Sliced::new(16, 3, 2, 1),
             }
         } else if rows_each < 64 {
@@ -157,7 +159,7 @@ impl Tile {
                 4 => Sliced::new(16, 3, 2, if half { 8 } else { 6 }),
                 5 => Sliced::new(32, 3, 1, if half { 6 } else { 5 }).odd_first(),
                 _ if half => Sliced::new(32, 3, 1, 5).odd_first(),
-                _ => Sliced::new(16, 3, 1, 8).odd_first(),
+                _ => Sliced::new(16, 3, 1, 6).odd_first(),
             }
         } else {
             match (nb, wide) {
@@ -168,7 +170,7 @@ impl Tile {
                 (5, false) => Sliced::new(32, 3, 1, 5),
                 (3..=5, true) => Sliced::new(32, 2, 1, 3),
                 (6, false) if half => Sliced::new(32, 3, 1, 5).odd_first(),
-                (6, false) => Sliced::new(16, 3, 1, 8).odd_first(),
+                (6, false) => Sliced::new(16, 3, 1, 6).odd_first(),
                 (7 | 8, _) if half => Sliced::new(16, 2, 1, 8).odd_first(),
                 (9 | 10, _) if half => Sliced::new(16, 2, 1, 6),
                 (6..=8, _) => Sliced::new(16, if wide { 1 } else { 3 }, 1, if wide { 3 } else { 5 }),
