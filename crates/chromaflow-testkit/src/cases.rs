@@ -7,6 +7,10 @@
 //! | `grid7:I,J,K:NB` | 7-point stencil, row = i + I (j + J k) |
 //! | `btri:NSYS,NROW:M` | independent block tridiagonal systems of rank M |
 //!
+//! In place of NB, `kuhn` and `grid7` take sizes to concatenate: `grid7:I,J,K:4+6` has blocks of 10, with the systems
+//! `grid7:I,J,K:4` and `grid7:I,J,K:6` on their diagonals and zeros elsewhere, so that its solution is the two systems' solutions
+//! (Luo et al. 2015, section 4.3).
+//!
 //! Every value is a pure function of a stream number and a linear index. Values are multiples of 2^-24 in
 //! [-0.5, 0.5), exact in f32; rows are strictly diagonally dominant. Blocks are column-major.
 
@@ -50,6 +54,8 @@ pub struct Case {
     pub dims: [usize; 3],
     /// Block size.
     pub nb: usize,
+    /// Block sizes of the systems that are concatenated to this one: `[nb]` where it is a single one.
+    pub parts: Vec<usize>,
 }
 
 /// The off-diagonal pattern of a case: columns ascend, the diagonal is left out.
@@ -86,7 +92,7 @@ impl fmt::Display for BadCase {
         write!(
             f,
             "unknown case `{}`: expected kuhn:NX,NY,NZ:NB[:mc4], grid7:I,J,K:NB or btri:NSYS,NROW:M with sizes of at \
-             least 1",
+             least 1 (NB: a number, or 4+6 to concatenate)",
             self.0
         )
     }
@@ -99,9 +105,9 @@ impl FromStr for Case {
 
     fn from_str(text: &str) -> Result<Self, BadCase> {
         let parse = || {
-            let mut parts = text.split(':');
-            let (kind, sizes, nb) = (parts.next()?, parts.next()?, parts.next()?);
-            let order = parts.next();
+            let mut words = text.split(':');
+            let (kind, sizes, nb) = (words.next()?, words.next()?, words.next()?);
+            let order = words.next();
             let sizes: Vec<usize> = sizes.split(',').map(|s| s.parse().ok()).collect::<Option<_>>()?;
             let (kind, dims) = match (kind, &sizes[..], order) {
                 ("kuhn", &[x, y, z], None) => (Kind::Kuhn(false), [x, y, z]),
@@ -110,10 +116,13 @@ impl FromStr for Case {
                 ("btri", &[systems, rows], None) => (Kind::BlockTridiagonal, [systems, rows, 1]),
                 _ => return None,
             };
-            let nb: usize = nb.parse().ok()?;
+            let parts: Vec<usize> = nb.split('+').map(|m| m.parse().ok()).collect::<Option<_>>()?;
+            let nb = parts.iter().try_fold(0_usize, |n, &m| n.checked_add(m))?;
+            let splits = parts.len() == 1 || kind != Kind::BlockTridiagonal;
             let rows = dims.iter().try_fold(1_usize, |n, &d| n.checked_mul(d))?;
             let fits = u32::try_from(rows.checked_mul(15)?).is_ok() && (1..=128).contains(&nb);
-            (rows > 0 && fits && parts.next().is_none()).then_some(Case { kind, dims, nb })
+            let whole = rows > 0 && parts.iter().all(|&m| m > 0);
+            (whole && fits && splits && words.next().is_none()).then_some(Case { kind, dims, nb, parts })
         };
         parse().ok_or_else(|| BadCase(text.to_owned()))
     }
@@ -121,7 +130,8 @@ impl FromStr for Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ([x, y, z], nb) = (self.dims, self.nb);
+        let [x, y, z] = self.dims;
+        let nb = self.parts.iter().map(usize::to_string).collect::<Vec<_>>().join("+");
         match self.kind {
             Kind::Kuhn(false) => write!(f, "kuhn:{x},{y},{z}:{nb}"),
             Kind::Kuhn(true) => write!(f, "kuhn:{x},{y},{z}:{nb}:mc4"),
@@ -198,19 +208,40 @@ impl Case {
         CasePattern { row_ptr, col_idx, colors }
     }
 
-    /// Values of the off-diagonal blocks from position `first_block` on, column-major, as many as `values` holds.
+    /// First unknown and number of unknowns of the concatenated system that has unknown `r`.
+    fn part(&self, r: usize) -> (usize, usize) {
+        let mut start = 0;
+        for &m in &self.parts {
+            if r < start + m {
+                return (start, m);
+            }
+            start += m;
+        }
+        panic!("unknown {r} of a block of {}", self.nb)
+    }
+
+    /// Values of the off-diagonal blocks from position `first_block` on, column-major, as many blocks as `values` holds.
     pub fn fill_off(&self, first_block: usize, values: &mut [f32]) {
-        let (base, first) = (base(STREAM_OFF), first_block * self.nb * self.nb);
-        for (i, v) in values.iter_mut().enumerate() {
-            *v = value(base, first + i) as f32;
+        let (base, nb) = (base(STREAM_OFF), self.nb);
+        for (block, values) in (first_block..).zip(values.chunks_exact_mut(nb * nb)) {
+            for (c, column) in values.chunks_exact_mut(nb).enumerate() {
+                let (start, m) = self.part(c);
+                column.fill(0.0);
+                for (r, v) in column[start..start + m].iter_mut().enumerate() {
+                    *v = value(base, (block * m + c - start) * m + r) as f32;
+                }
+            }
         }
     }
 
     /// Element (`r`, `c`) of the diagonal block of `row`, which has `degree` neighbors.
     pub fn diag(&self, row: usize, degree: usize, r: usize, c: usize) -> f64 {
-        let nb = self.nb;
-        let dominance = if r == c { 0.5 * ((degree + 1) * nb) as f64 + 1.0 } else { 0.0 };
-        value(base(STREAM_DIAG), (row * nb + c) * nb + r) + dominance
+        let (start, m) = self.part(c);
+        if !(start..start + m).contains(&r) {
+            return 0.0;
+        }
+        let dominance = if r == c { 0.5 * ((degree + 1) * m) as f64 + 1.0 } else { 0.0 };
+        value(base(STREAM_DIAG), (row * m + c - start) * m + r - start) + dominance
     }
 
     /// The diagonal block of `row`, column-major.
@@ -224,12 +255,19 @@ impl Case {
 
     /// Entry `i` (= row * nb + r) of the right-hand side.
     pub fn rhs(&self, i: usize) -> f64 {
-        value(base(STREAM_RHS), i)
+        self.entry(STREAM_RHS, i)
     }
 
     /// Entry `i` of the first guess.
     pub fn guess(&self, i: usize) -> f64 {
-        value(base(STREAM_GUESS), i)
+        self.entry(STREAM_GUESS, i)
+    }
+
+    /// Entry `i` of a vector.
+    fn entry(&self, stream: u64, i: usize) -> f64 {
+        let (row, r) = (i / self.nb, i % self.nb);
+        let (start, m) = self.part(r);
+        value(base(stream), row * m + r - start)
     }
 
     /// The systems of a `btri` case.
@@ -342,6 +380,38 @@ mod tests {
     }
 
     #[test]
+    fn concatenated_systems_lie_side_by_side() {
+        let [whole, first, second] =
+            ["grid7:2,2,2:3+2", "grid7:2,2,2:3", "grid7:2,2,2:2"].map(|name| name.parse::<Case>().unwrap());
+        assert_eq!((whole.nb, whole.to_string().as_str()), (5, "grid7:2,2,2:3+2"));
+        let (mut off, mut off1, mut off2) = ([0.5; 50], [0.0; 18], [0.0; 8]);
+        whole.fill_off(7, &mut off);
+        first.fill_off(7, &mut off1);
+        second.fill_off(7, &mut off2);
+        for (r, c) in (0..25).map(|i| (i % 5, i / 5)) {
+            for block in 0..2 {
+                let at = |v: &[f32], nb: usize, r: usize, c: usize| {
+                    v.get(block * nb * nb + c * nb + r).copied().map_or(0.0, f64::from)
+                };
+                let expected = match (r < 3, c < 3) {
+                    (true, true) => at(&off1, 3, r, c),
+                    (false, false) => at(&off2, 2, r - 3, c - 3),
+                    _ => 0.0,
+                };
+                assert_eq!(at(&off, 5, r, c), expected);
+            }
+            let expected = match (r < 3, c < 3) {
+                (true, true) => first.diag(6, 3, r, c),
+                (false, false) => second.diag(6, 3, r - 3, c - 3),
+                _ => 0.0,
+            };
+            assert_eq!(whole.diag(6, 3, r, c), expected);
+        }
+        let cell = |case: &Case| (0..case.nb).map(|r| case.rhs(4 * case.nb + r)).collect::<Vec<_>>();
+        assert_eq!(cell(&whole), [cell(&first), cell(&second)].concat());
+    }
+
+    #[test]
     fn bad_cases_say_what_was_expected() {
         for bad in [
             "",
@@ -351,6 +421,10 @@ mod tests {
             "kuhn:2,2,2:5:mc5",
             "grid7:2,2,2:0",
             "btri:4:4",
+            "btri:4,4:2+2",
+            "grid7:2,2,2:4+0",
+            "grid7:2,2,2:4+",
+            "grid7:2,2,2:100+29",
             "x:1,1,1:1",
         ] {
             assert!(bad.parse::<Case>().unwrap_err().to_string().contains("expected kuhn"), "{bad}");

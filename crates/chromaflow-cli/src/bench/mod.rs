@@ -5,6 +5,7 @@ pub mod ilu;
 pub mod multicolor;
 pub mod paper;
 mod problem;
+mod report;
 pub mod timing;
 pub mod tridiag;
 

@@ -1,6 +1,7 @@
 //! The GPU's engines for 7-point stencils: times by device events, tiles tried, correction steps beside the sequential ones.
 
-use super::super::timing::{Record, Timing};
+use super::{Parts, norm};
+use crate::bench::timing::Timing;
 use crate::error::{CliError, CliResult};
 use chromaflow::Jacobian;
 use chromaflow::factor::block_ilu::BlockIluOptions;
@@ -47,15 +48,6 @@ pub struct OnDevice {
     r: DeviceBuffer<f64>,
 }
 
-/// Times of the three parts.
-pub struct Parts {
-    pub factor: Timing,
-    pub apply: Timing,
-    pub residual: Timing,
-    /// |x| of the applied right-hand side.
-    pub norm: f64,
-}
-
 impl OnDevice {
     pub fn new(gpu: &Gpu, a: &StencilMatrix, b: &[f64], copies: usize) -> CliResult<Self> {
         let stream = gpu.stream().map_err(internal)?;
@@ -79,7 +71,7 @@ impl OnDevice {
         let apply = time(&stream, budget, || ilu.solve(&self.a, &self.b, &mut self.x))?;
         let residual = time(&stream, budget, || ilu.residual(&self.a, &self.b, &self.x, &mut self.r))?;
         let x = self.x.download().map_err(internal)?;
-        Ok(Parts { factor, apply, residual, norm: x.iter().map(|v| v * v).sum::<f64>().sqrt() })
+        Ok(Parts { factor, apply, residual, norm: norm(&x) })
     }
 
     /// Factors and applies as graphs; `None` where the engine's launches cannot be recorded.
@@ -191,25 +183,4 @@ pub fn general(
     let mut x = DeviceBuffer::zeroed(&stream, b.len()).map_err(internal)?;
     let apply = time(&stream, budget, || ilu.solve(&b, &mut x))?;
     Ok((factor, apply, x.download().map_err(internal)?))
-}
-
-/// RES lines of the three parts.
-pub fn records(peer: &str, case: &str, [factor, apply]: [[f64; 2]; 2], parts: &Parts) -> Vec<Record> {
-    let record = |op: &str, timing, [bytes, flops]: [f64; 2], check| Record {
-        peer: peer.to_owned(),
-        case: case.to_owned(),
-        op: op.to_owned(),
-        cores: 1,
-        timing,
-        bytes,
-        flops,
-        check,
-    };
-    // The residual reads seven blocks where a pass reads eight.
-    let residual = [apply[0] * 7.0 / 8.0, apply[1] * 7.0 / 8.0];
-    vec![
-        record("ilu0_factor", parts.factor, factor, 0.0),
-        record("ilu0_apply", parts.apply, apply, parts.norm),
-        record("ilu0_residual", parts.residual, residual, 0.0),
-    ]
 }

@@ -1,5 +1,6 @@
 //! `chromaflow bench ilu`: block ILU(0) on generated problems.
 
+mod figures;
 mod gpu;
 mod library;
 
@@ -13,19 +14,33 @@ use chromaflow::factor::structured_ilu::{self, StencilMatrix, StructuredIlu, Str
 use chromaflow::{Jacobian, Policy};
 use chromaflow_device::cuda::Gpu;
 use chromaflow_testkit::{Case, Kind};
+use std::path::PathBuf;
 
 /// Arguments of `chromaflow bench ilu`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Problem: grid7:I,J,K:NB, kuhn:NX,NY,NZ:NB or kuhn:NX,NY,NZ:NB:mc4 (renumbered by color)
+    /// Problem: grid7:I,J,K:NB, kuhn:NX,NY,NZ:NB or kuhn:NX,NY,NZ:NB:mc4 (renumbered by color); NB such as 4+6 concatenates
+    /// systems of 4 and 6 unknowns
     #[arg(long, value_name = "CASE")]
     case: Option<Case>,
     /// The same, as a plain argument
-    #[arg(value_name = "CASE", conflicts_with = "case", required_unless_present = "case")]
+    #[arg(value_name = "CASE", conflicts_with = "case", required_unless_present_any = ["case", "figure"])]
     positional: Option<Case>,
-    /// Which implementation
-    #[arg(long, value_enum, default_value_t = Engine::Cpu)]
-    engine: Engine,
+    /// Figure 9 (grids of 15^3 to 65^3 cells) or 10 (4 to 32 unknowns a cell) of the block ILU paper instead of a case
+    #[arg(long, value_name = "N", conflicts_with_all = ["case", "positional", "policy", "order", "copies", "tune", "steps"])]
+    figure: Vec<u32>,
+    /// Edges of the grids of figure 9, unknowns of figure 10: 15 or 4,6,8 [default: the paper's range]
+    #[arg(long, value_name = "LIST", requires = "figure")]
+    sizes: Option<String>,
+    /// Cells times the unknowns squared, for the grids of figure 10: roughly, as they are cubes
+    #[arg(long, value_name = "W", requires = "figure", default_value_t = 1.8e7)]
+    work: f64,
+    /// Draws the figures into this folder, as SVG and PNG
+    #[arg(long, value_name = "DIR", requires = "figure")]
+    plots: Option<PathBuf>,
+    /// Which implementation; several by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "cpu")]
+    engine: Vec<Engine>,
     /// Precision of off-diagonal blocks and factors: d, ds or dsh
     #[arg(long, value_name = "POLICY", default_value = "d")]
     policy: Policy,
@@ -70,48 +85,83 @@ enum Engine {
     Library,
 }
 
-/// Measures and prints the RES lines of `ilu0_factor` (the numeric phase) and `ilu0_apply` (forward and backward
-/// solve): `RES,peer,"case",op,cores,median_ms,min_ms,p90_ms,repeats,bytes,flops,check,cpu_ms`.
+impl Engine {
+    /// Its name in results.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Reference => "reference",
+            Self::Cpu => "cpu",
+            Self::General => "general",
+            Self::Acc => "acc",
+            Self::Cl => "cl",
+            Self::Cuda => "cuda",
+            Self::CudaGeneral => "cuda-general",
+            Self::Library => "library",
+        }
+    }
+
+    /// Threads that it uses.
+    fn cores(self, ctx: &Context) -> usize {
+        if matches!(self, Self::Cpu | Self::General) { ctx.team().size() } else { 1 }
+    }
+
+    /// The GPU's engine of this name for 7-point stencils.
+    fn on_gpu(self) -> GpuIluEngine {
+        match self {
+            Self::Acc => GpuIluEngine::Acc,
+            Self::Cl => GpuIluEngine::Cl,
+            _ => GpuIluEngine::Cuda,
+        }
+    }
+
+    /// Whether it has a form for 7-point stencils.
+    fn structured(self) -> bool {
+        !matches!(self, Self::General | Self::CudaGeneral | Self::Library)
+    }
+}
+
+/// Measures and prints the RES lines of `ilu0_factor` (the numeric phase), `ilu0_apply` (forward and backward solve) and, for 7-point
+/// stencils, `ilu0_residual`: `RES,peer,"case",op,cores,median_ms,min_ms,p90_ms,repeats,bytes,flops,check,cpu_ms`.
 ///
 /// # Errors
 /// Bad usage.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
-    let case = args.case.as_ref().or(args.positional.as_ref()).expect("clap asks for one");
+    let Some(case) = args.case.as_ref().or(args.positional.as_ref()) else {
+        return figures::run(args, ctx);
+    };
     if case.kind == Kind::BlockTridiagonal {
         return Err(CliError::input(format!(
             "{case}: an ILU(0) of block tridiagonal systems is exact; see bench tridiag"
         )));
     }
-    let bench = Bench {
-        case,
-        cores: if args.engine == Engine::Reference { 1 } else { ctx.team().size() },
-        policy: args.policy,
-        order: args.order,
-        budget: super::timing::budget(args.budget),
-        problem: Problem::new(case, args.policy, args.order, ctx.team()),
-    };
     let structured = case.kind == Kind::Grid7 && args.order == RowOrder::Natural && args.policy == Policy::D;
-    let records: Vec<Record> = match args.engine {
-        Engine::Acc | Engine::Cl if !structured => {
-            return Err(CliError::input(
-                "engines acc and cl take grid7 cases in natural order under policy d: take engine cuda",
-            ));
-        }
-        Engine::Acc => bench.on_gpu(args, GpuIluEngine::Acc, ctx)?,
-        Engine::Cl => bench.on_gpu(args, GpuIluEngine::Cl, ctx)?,
-        Engine::Cuda if structured => bench.on_gpu(args, GpuIluEngine::Cuda, ctx)?,
-        Engine::Cuda | Engine::CudaGeneral => bench.general_on_gpu(&open(ctx)?)?.into(),
-        Engine::Library => {
-            let b = &bench.problem.b;
-            let mut library = library::Library::new(&open(ctx)?, &bench.problem.jac)?;
-            let (factor, apply, x) = library.measure(b, bench.budget)?;
-            bench.records("library", &bench.work(8.0), factor, apply, &x).into()
-        }
-        Engine::Reference if structured => bench.structured_reference().into(),
-        Engine::Reference => bench.reference().into(),
-        Engine::Cpu if structured => bench.structured(ctx).into(),
-        Engine::Cpu | Engine::General => bench.general(ctx).into(),
-    };
+    if !structured && args.engine.iter().any(|e| matches!(e, Engine::Acc | Engine::Cl)) {
+        return Err(CliError::input(
+            "engines acc and cl take grid7 cases in natural order under policy d: take engine cuda",
+        ));
+    }
+    let mut bench = Bench::new(case, args, ctx);
+    let mut records: Vec<Record> = Vec::new();
+    for &engine in &args.engine {
+        bench.cores = engine.cores(ctx);
+        records.extend(match engine {
+            Engine::Acc | Engine::Cl => bench.on_gpu(args, engine, ctx)?,
+            Engine::Cuda if structured => bench.on_gpu(args, engine, ctx)?,
+            Engine::Cuda | Engine::CudaGeneral => bench.general_on_gpu(&open(ctx)?)?.into(),
+            Engine::Library => {
+                let b = &bench.problem.b;
+                let mut library = library::Library::new(&open(ctx)?, &bench.problem.jac)?;
+                let (factor, apply, x) = library.measure(b, bench.budget)?;
+                bench.records("library", &bench.work(8.0), factor, apply, &x).into()
+            }
+            Engine::Reference | Engine::Cpu if structured => {
+                let parts = bench.structured(engine, &bench.stencil(), ctx)?;
+                bench.structured_records(engine.name(), 1, &parts).into()
+            }
+            Engine::Reference => bench.reference().into(),
+            Engine::Cpu | Engine::General => bench.general(ctx).into(),
+        });
+    }
     for record in &records {
         println!("{record}");
     }
@@ -140,15 +190,38 @@ struct Work {
     apply: [f64; 2],
 }
 
-impl Bench<'_> {
-    fn records(&self, engine: &str, work: &Work, factor: Timing, apply: Timing, x: &[f64]) -> [Record; 2] {
+/// Times of the parts on a 7-point stencil.
+struct Parts {
+    factor: Timing,
+    apply: Timing,
+    residual: Timing,
+    /// |x| of the applied right-hand side.
+    norm: f64,
+}
+
+fn norm(x: &[f64]) -> f64 {
+    x.iter().map(|v| v * v).sum::<f64>().sqrt()
+}
+
+impl<'a> Bench<'a> {
+    fn new(case: &'a Case, args: &Args, ctx: &Context) -> Self {
+        Self {
+            case,
+            cores: ctx.team().size(),
+            policy: args.policy,
+            order: args.order,
+            budget: super::timing::budget(args.budget),
+            problem: Problem::new(case, args.policy, args.order, ctx.team()),
+        }
+    }
+
+    fn record(&self, engine: &str, op: &str, timing: Timing, [bytes, flops]: [f64; 2], check: f64) -> Record {
         let order = match self.order {
             RowOrder::Natural => "",
             RowOrder::Rcm => "-rcm",
             RowOrder::Multicolor => "-multicolor",
         };
-        let norm = x.iter().map(|v| v * v).sum::<f64>().sqrt();
-        let record = |op: &str, timing, [bytes, flops]: [f64; 2], check| Record {
+        Record {
             peer: format!("chromaflow-{engine}-{}{order}", self.policy),
             case: self.case.to_string(),
             op: op.to_owned(),
@@ -157,8 +230,14 @@ impl Bench<'_> {
             bytes,
             flops,
             check,
-        };
-        [record("ilu0_factor", factor, work.factor, 0.0), record("ilu0_apply", apply, work.apply, norm)]
+        }
+    }
+
+    fn records(&self, engine: &str, work: &Work, factor: Timing, apply: Timing, x: &[f64]) -> [Record; 2] {
+        [
+            self.record(engine, "ilu0_factor", factor, work.factor, 0.0),
+            self.record(engine, "ilu0_apply", apply, work.apply, norm(x)),
+        ]
     }
 
     /// Products of blocks in the factorization: one for each lower block, and one for each block that it changes.
@@ -211,30 +290,59 @@ impl Bench<'_> {
         }
     }
 
-    fn structured_reference(&self) -> [Record; 2] {
-        let a = self.stencil();
-        let factored = || structured_ilu::reference::factor(&a, 0.0).expect("diagonally dominant");
-        let mut inverse = Vec::new();
-        let factor = Timing::of(self.budget, 3, || inverse = factored());
-        let mut x = Vec::new();
-        let b = &self.problem.b;
-        let apply = Timing::of(self.budget, 3, || x = structured_ilu::reference::solve(&a, &inverse, b));
-        self.records("reference", &self.structured_work(), factor, apply, &x)
+    /// RES lines of the three parts for copies of the grid block.
+    fn structured_records(&self, engine: &str, copies: usize, parts: &Parts) -> [Record; 3] {
+        let Work { factor, apply } = self.structured_work();
+        // The residual reads seven blocks where the passes read eight.
+        let residual = apply.map(|v| v * 7.0 / 8.0);
+        let record = |op, timing, work: [f64; 2], check| {
+            let record = self.record(engine, op, timing, work.map(|v| v * copies as f64), check);
+            let case = if copies == 1 { record.case } else { format!("{} x {copies}", self.case) };
+            Record { case, ..record }
+        };
+        [
+            record("ilu0_factor", parts.factor, factor, 0.0),
+            record("ilu0_apply", parts.apply, apply, parts.norm),
+            record("ilu0_residual", parts.residual, residual, 0.0),
+        ]
     }
 
-    fn structured(&self, ctx: &Context) -> [Record; 2] {
-        let (a, team, options) = (self.stencil(), ctx.team(), StructuredIluOptions::default());
+    /// Times the structured form of an engine.
+    fn structured(&self, engine: Engine, a: &StencilMatrix, ctx: &Context) -> CliResult<Parts> {
+        match engine {
+            Engine::Reference => Ok(self.structured_reference(a)),
+            Engine::Acc | Engine::Cl | Engine::Cuda => {
+                gpu::OnDevice::new(&open(ctx)?, a, &self.problem.b, 1)?.measure(engine.on_gpu(), self.budget)
+            }
+            _ => Ok(self.tuned(a, ctx)),
+        }
+    }
+
+    fn structured_reference(&self, a: &StencilMatrix) -> Parts {
+        let factored = || structured_ilu::reference::factor(a, 0.0).expect("diagonally dominant");
+        let (mut inverse, mut x, mut r) = (Vec::new(), Vec::new(), Vec::new());
+        let factor = Timing::of(self.budget, 3, || inverse = factored());
+        let b = &self.problem.b;
+        let apply = Timing::of(self.budget, 3, || x = structured_ilu::reference::solve(a, &inverse, b));
+        let residual = Timing::of(self.budget, 3, || r = structured_ilu::reference::residual(a, b, &x));
+        Parts { factor, apply, residual, norm: norm(&x) }
+    }
+
+    fn tuned(&self, a: &StencilMatrix, ctx: &Context) -> Parts {
+        let (team, options) = (ctx.team(), StructuredIluOptions::default());
         let mut ilu = StructuredIlu::new(&[a.dims()], a.nb(), options, team).expect("a block size in range");
         let factor = Timing::of(self.budget, 3, || {
-            ilu.factor(team, &[&a]).expect("diagonally dominant");
+            ilu.factor(team, &[a]).expect("diagonally dominant");
         });
         let b = &self.problem.b;
-        let mut x = vec![vec![0.0; b.len()]];
-        let apply = Timing::of(self.budget, 3, || ilu.solve(team, &[&a], &[b], &mut x));
-        self.records("cpu", &self.structured_work(), factor, apply, &x[0])
+        let (mut x, mut r) = (vec![vec![0.0; b.len()]], vec![0.0; b.len()]);
+        let apply = Timing::of(self.budget, 3, || ilu.solve(team, &[a], &[b], &mut x));
+        let residual = Timing::of(self.budget, 3, || a.residual(team, b, &x[0], &mut r));
+        Parts { factor, apply, residual, norm: norm(&x[0]) }
     }
 
-    fn on_gpu(&self, args: &Args, engine: GpuIluEngine, ctx: &Context) -> Result<Vec<Record>, CliError> {
+    fn on_gpu(&self, args: &Args, engine: Engine, ctx: &Context) -> Result<Vec<Record>, CliError> {
+        let (name, engine) = (engine.name(), engine.on_gpu());
         let a = self.stencil();
         let b = &self.problem.b;
         let mut system = gpu::OnDevice::new(&open(ctx)?, &a, b, args.copies)?;
@@ -254,16 +362,11 @@ impl Bench<'_> {
             return Ok(Vec::new());
         }
         let parts = system.measure(engine, self.budget)?;
-        let copies = args.copies as f64;
-        let work = self.structured_work();
-        let work = [work.factor, work.apply].map(|w| w.map(|v| v * copies));
-        let case =
-            if args.copies == 1 { self.case.to_string() } else { format!("{} x {}", self.case, args.copies) };
-        let mut all = gpu::records(&format!("chromaflow-{}-d", engine.name()), &case, work, &parts);
+        let mut all: Vec<Record> = self.structured_records(name, args.copies, &parts).into();
         if let Some([factor, apply]) = system.measure_graphs(engine, self.budget)? {
-            let parts = gpu::Parts { factor, apply, ..parts };
-            let graphs = gpu::records(&format!("chromaflow-{}-d-graph", engine.name()), &case, work, &parts);
-            all.extend(graphs.into_iter().take(2));
+            let parts = Parts { factor, apply, ..parts };
+            let graphs = self.structured_records(name, args.copies, &parts).into_iter().take(2);
+            all.extend(graphs.map(|r| Record { peer: r.peer + "-graph", ..r }));
         }
         Ok(all)
     }

@@ -7,6 +7,7 @@ mod published;
 mod real;
 mod report;
 
+use super::report::{list, make_folder};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
 use crate::plot;
@@ -113,21 +114,6 @@ enum Colors {
     Fewest,
 }
 
-/// `1-4,8` as numbers.
-fn list(text: &str) -> CliResult<Vec<usize>> {
-    let bad = || CliError::input(format!("`{text}`: expected numbers such as 5, 1-10 or 1,2,5"));
-    let mut numbers = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let number = |s: &str| s.trim().parse::<usize>().map_err(|_| bad());
-        numbers.extend(number(first)?..=number(last)?);
-    }
-    if numbers.is_empty() || numbers.iter().any(|nb| !(1..=chromaflow::MAX_NB).contains(nb)) {
-        return Err(bad());
-    }
-    Ok(numbers)
-}
-
 /// Rows and block sizes of what was asked for.
 fn points(args: &Args) -> CliResult<Vec<(usize, Vec<usize>)>> {
     let sizes = |default: Vec<usize>| args.nb.as_deref().map_or(Ok(default), list);
@@ -226,7 +212,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     }
     if args.dsh_figure.contains(&3) {
         let figure = serde_json::json!({ "see": "entries of 394745 rows" });
-        report.figures.push(("dsh_figure_3", String::new(), figure));
+        report.figures.add("dsh_figure_3", String::new(), figure);
     }
     if let Some(path) = &args.markdown {
         std::fs::write(path, report.markdown())
@@ -312,8 +298,7 @@ fn levels(text: &str) -> CliResult<Vec<usize>> {
 
 /// All pictures of a report.
 fn draw(folder: &Path, report: &Report) -> CliResult<()> {
-    std::fs::create_dir_all(folder)
-        .map_err(|e| CliError::environment(format!("cannot make {}: {e}", folder.display())))?;
+    make_folder(folder)?;
     let mut matrices: Vec<&str> = report.entries.iter().map(|e| e.matrix.as_str()).collect();
     matrices.dedup();
     for matrix in matrices {
@@ -323,16 +308,11 @@ fn draw(folder: &Path, report: &Report) -> CliResult<()> {
             plot::draw(&folder.join(format!("time_{rows}")), &figures::time(&entries, &report.ceilings))?;
         }
         plot::draw(&folder.join(format!("roofline_{rows}")), &figures::roofline(&entries, &report.ceilings))?;
-        if report.figures.iter().any(|f| f.0 == "dsh_figure_3") && rows == 394_745 {
+        if report.figures.has("dsh_figure_3") && rows == 394_745 {
             plot::draw(&folder.join("dsh_figure_3"), &figures::speedup(&entries))?;
         }
     }
-    for (i, (name, picture)) in report.pictures.iter().enumerate() {
-        let again = report.pictures[..i].iter().filter(|p| p.0 == *name).count();
-        let stem = if again == 0 { (*name).to_owned() } else { format!("{name}_{}", again + 1) };
-        plot::draw(&folder.join(stem), picture)?;
-    }
-    Ok(())
+    report.figures.draw(folder)
 }
 
 /// Copy and read bandwidth of this device, now.

@@ -2,6 +2,7 @@
 
 use super::measure::{Measured, Problem};
 use super::published::{Published, published, theory, theory_of_the_paper};
+use crate::bench::report::Figures;
 use crate::plot::Picture;
 use chromaflow::gpu::Storage;
 use chromaflow_device::cuda::GpuFacts;
@@ -91,21 +92,19 @@ pub struct Report {
     facts: GpuFacts,
     pub ceilings: Ceilings,
     pub entries: Vec<Entry>,
-    /// Figures of the mixed-precision paper: their names, tables and numbers.
-    pub figures: Vec<(&'static str, String, Value)>,
-    /// And what they look like.
-    pub pictures: Vec<(&'static str, Picture)>,
+    /// Figures of the mixed-precision paper.
+    pub figures: Figures,
 }
 
 impl Report {
     pub fn new(facts: GpuFacts, ceilings: Ceilings) -> Self {
-        Self { facts, ceilings, entries: Vec::new(), figures: Vec::new(), pictures: Vec::new() }
+        Self { facts, ceilings, entries: Vec::new(), figures: Figures::default() }
     }
 
     /// Adds a figure.
     pub fn add(&mut self, name: &'static str, table: String, numbers: Value, picture: Picture) {
-        self.figures.push((name, table, numbers));
-        self.pictures.push((name, picture));
+        self.figures.add(name, table, numbers);
+        self.figures.pictures.push((name, picture));
     }
 
     /// The tables.
@@ -133,10 +132,7 @@ impl Report {
             }
             let _ = writeln!(text, "{}", self.row(e));
         }
-        for (_, table, _) in &self.figures {
-            text.push_str(table);
-        }
-        text
+        text + &self.figures.markdown()
     }
 
     fn row(&self, e: &Entry) -> String {
@@ -194,7 +190,7 @@ impl Report {
             "driver": format!("{}.{}", self.facts.driver.0, self.facts.driver.1),
             "copy_gb_per_s": self.ceilings.copy, "read_gb_per_s": self.ceilings.read,
             "entries": self.entries.iter().map(entry).collect::<Vec<_>>(),
-            "figures": self.figures.iter().map(|(n, _, v)| ((*n).to_owned(), v.clone())).collect::<serde_json::Map<_, _>>(),
+            "figures": self.figures.json(),
         })
     }
 }

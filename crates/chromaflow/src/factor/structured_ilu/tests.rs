@@ -154,6 +154,30 @@ fn tuned_is_reference_for_every_size_set_and_team() {
 }
 
 #[test]
+fn concatenated_systems_have_the_solutions_of_their_parts() {
+    for (dims, parts) in [("5,4,3", vec![4, 6]), ("3,3,2", vec![4, 4, 6]), ("2,3,3", vec![4, 4, 4, 4])] {
+        let solved = |nb: &str| {
+            let (a, b) = system(&format!("grid7:{dims}:{nb}"));
+            let inverse = reference::factor(&a, 0.0).unwrap();
+            (reference::solve(&a, &inverse, &b), tuned(&a, &b, Isa::detect(), 2, 0.0).1)
+        };
+        let n: usize = parts.iter().sum();
+        let all: Vec<String> = parts.iter().map(usize::to_string).collect();
+        let (expected, found) = solved(&all.join("+"));
+        let mut start = 0;
+        for &m in &parts {
+            let (alone, _) = solved(&m.to_string());
+            let own = |x: &[f64]| -> Vec<f64> {
+                x.chunks_exact(n).flat_map(|cell| &cell[start..start + m]).copied().collect()
+            };
+            assert!(distance(&own(&expected), &alone) < 1e-14, "{all:?}");
+            assert!(distance(&own(&found), &alone) < 1e-13, "{all:?}");
+            start += m;
+        }
+    }
+}
+
+#[test]
 fn corrections_solve_the_system_and_stop_when_told() {
     let (a, b) = system("grid7:6,5,4:4");
     let team = Team::new(2);
