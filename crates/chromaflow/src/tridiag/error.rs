@@ -1,6 +1,6 @@
 //! What can go wrong, and how a solve ends.
 
-use super::{Layout, Shape};
+use super::Shape;
 use std::fmt;
 
 /// Input that does not fit.
@@ -43,14 +43,6 @@ pub enum TridiagError {
         what: &'static str,
         /// What does it.
         remedy: &'static str,
-    },
-    /// Factors for one shape used with another.
-    #[error("factors of {factored:?} in layout {layout} used with another batch")]
-    OtherBatch {
-        /// What was factored.
-        factored: Shape,
-        /// Its layout.
-        layout: Layout,
     },
 }
 

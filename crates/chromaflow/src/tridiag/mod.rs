@@ -30,6 +30,8 @@
 //! | [`parallel_cyclic_reduction`] | log2 n | about 2.7 log2 n | every row stays busy |
 //! | [`hybrid`] | between | between | CR, then PCR; or PCR, then Thomas |
 //!
+//! A [`FactoredSolver`] keeps the factors of Thomas for any number of later right-hand sides.
+//!
 //! Scalar pentadiagonal systems have a solver of their own, [`PentaSolver`].
 //!
 //! With the feature `cuda`, `cuda::GpuSolver` solves batches that lie on a GPU.
@@ -43,6 +45,7 @@ mod block;
 pub mod cuda;
 pub mod cyclic_reduction;
 mod error;
+pub mod factored;
 mod groups;
 pub mod hybrid;
 mod lanes;
@@ -59,6 +62,7 @@ mod whole;
 
 pub use batch::Batch;
 pub use error::{LineOutcome, TridiagError};
+pub use factored::FactoredSolver;
 pub use layout::{Layout, Shape, convert};
 pub use pentadiagonal::{PentaBatch, PentaSolver};
 pub use precision::{Double, Mixed, Precision, Real, Single};

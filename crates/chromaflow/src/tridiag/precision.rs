@@ -1,6 +1,7 @@
 //! Which numbers a line solver stores and which it computes with.
 
 use super::block::with_rank;
+use super::factored;
 use super::lanes::{LaneIo, Portable, dispatch};
 use super::pentadiagonal;
 use super::thomas::cpu::{Thomas, Work};
@@ -74,6 +75,10 @@ pub trait Precision: Sized + Copy + Send + Sync + 'static {
     fn run(isa: Isa, engine: Option<Engine>, work: Work<'_, '_, Self>) -> Option<usize>;
     #[doc(hidden)]
     fn run_penta(isa: Isa, work: pentadiagonal::cpu::Work<'_, '_, Self>) -> Option<usize>;
+    #[doc(hidden)]
+    fn run_factor(isa: Isa, rank: usize, work: factored::cpu::FactorWork<'_, '_, Self>) -> Option<usize>;
+    #[doc(hidden)]
+    fn run_factored(isa: Isa, rank: usize, work: factored::cpu::SolveWork<'_, '_, Self>) -> Option<usize>;
     /// `f32`, `f64` or `mixed`.
     const NAME: &'static str;
 }
@@ -112,6 +117,20 @@ macro_rules! precision {
             }
             fn run_penta(isa: Isa, work: pentadiagonal::cpu::Work<'_, '_, Self>) -> Option<usize> {
                 dispatch::<Self, _>(isa, pentadiagonal::cpu::Penta(work))
+            }
+            fn run_factor(
+                isa: Isa,
+                m: usize,
+                work: factored::cpu::FactorWork<'_, '_, Self>,
+            ) -> Option<usize> {
+                with_rank!(isa, m, rank => dispatch::<Self, _>(isa, factored::cpu::Factor { rank, work }))
+            }
+            fn run_factored(
+                isa: Isa,
+                m: usize,
+                work: factored::cpu::SolveWork<'_, '_, Self>,
+            ) -> Option<usize> {
+                with_rank!(isa, m, rank => dispatch::<Self, _>(isa, factored::cpu::Solve { rank, work }))
             }
         }
     };

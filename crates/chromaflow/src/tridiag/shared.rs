@@ -26,6 +26,11 @@ impl<'a, T: Copy> Shared<'a, T> {
         self.ptr
     }
 
+    /// Number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     /// Writes entry `at`, which no other thread touches meanwhile.
     pub(crate) fn set(&self, at: usize, value: T) {
         assert!(at < self.len, "entry {at} of {}", self.len);

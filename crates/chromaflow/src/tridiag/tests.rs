@@ -5,27 +5,27 @@ use super::*;
 use chromaflow_device::{Isa, Team};
 
 /// Reproducible numbers in [-0.5, 0.5).
-struct Random(u64);
+pub(super) struct Random(pub u64);
 
 impl Random {
-    fn next(&mut self) -> f64 {
+    pub(super) fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 40) as f64 / 16777216.0 - 0.5
     }
 }
 
 /// Coefficients and right-hand side in one layout; block rows are diagonally dominant.
-struct Data<S> {
+pub(super) struct Data<S> {
     shape: Shape,
     layout: Layout,
-    lower: Vec<S>,
-    diag: Vec<S>,
-    upper: Vec<S>,
-    rhs: Vec<S>,
+    pub lower: Vec<S>,
+    pub diag: Vec<S>,
+    pub upper: Vec<S>,
+    pub rhs: Vec<S>,
 }
 
 impl<S: Real> Data<S> {
-    fn new(shape: Shape, layout: Layout, seed: u64) -> Self {
+    pub(super) fn new(shape: Shape, layout: Layout, seed: u64) -> Self {
         let mut random = Random(seed);
         let m = shape.rank;
         let mut array = |width: usize, boost: f64| {
@@ -46,13 +46,13 @@ impl<S: Real> Data<S> {
         Self { shape, layout, lower, diag, upper: array(m * m, 0.0), rhs: array(m, 0.0) }
     }
 
-    fn batch(&self, periodic: bool) -> Batch<'_, S> {
+    pub(super) fn batch(&self, periodic: bool) -> Batch<'_, S> {
         let batch = Batch::new(self.shape, self.layout, &self.lower, &self.diag, &self.upper).unwrap();
         if periodic { batch.periodic() } else { batch }
     }
 
     /// System `s` solved by the reference in f64.
-    fn reference(&self, s: usize, periodic: bool) -> Vec<f64> {
+    pub(super) fn reference(&self, s: usize, periodic: bool) -> Vec<f64> {
         let (batch, q) = (self.batch(periodic), self.shape.block());
         let line = Line {
             rank: self.shape.rank,
@@ -93,7 +93,7 @@ fn check<P: Precision>(
 }
 
 /// The dense matrix of a line, solved with pivoting.
-fn dense(line: &Line<f64>, rhs: &[f64]) -> Vec<f64> {
+pub(super) fn dense(line: &Line<f64>, rhs: &[f64]) -> Vec<f64> {
     let (m, size) = (line.rank, rhs.len());
     let n = size / m;
     let mut matrix = vec![0.0; size * size];

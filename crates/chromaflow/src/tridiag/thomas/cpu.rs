@@ -61,20 +61,30 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
             let mut start = 0;
             while start < n {
                 let rows = start..(start + chunk).min(n);
-                let packed = Streams {
+                let blocks = Blocks {
                     a: lower.rows::<L>(at, count, rows.clone(), pack_a),
                     b: diag.rows::<L>(at, count, rows.clone(), pack_b),
                     c: upper.rows::<L>(at, count, rows.clone(), pack_c),
-                    f: rhs.rows::<L>(at, count, rows.clone(), pack_f),
                 };
+                let right = rhs.rows::<L>(at, count, rows.clone(), pack_f);
                 for v in 0..count {
                     let (cp, fp) = factors[v * line..(v + 1) * line].split_at_mut(n * q);
-                    // SAFETY: `packed` holds these rows of all four arrays for `count` vectors.
+                    // SAFETY: `blocks` and `right` hold these rows for `count` vectors.
                     unsafe {
                         if Z::FIXED == 1 {
-                            eliminate_scalars::<P::Store, L>(n, rows.clone(), &packed, v, cp, fp);
+                            eliminate_scalars::<P::Store, L>(n, rows.clone(), &blocks, &right, v, cp, fp);
                         } else {
-                            eliminate::<Z, P::Store, L>(z, n, rows.clone(), &packed, v, cp, fp, small);
+                            eliminate::<Z, P::Store, L>(
+                                z,
+                                n,
+                                rows.clone(),
+                                &blocks,
+                                &right,
+                                v,
+                                cp,
+                                fp,
+                                small,
+                            );
                         }
                     }
                 }
@@ -92,7 +102,7 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
                         if Z::FIXED == 1 {
                             substitute_scalars::<P::Store, L>(n, rows.clone(), cp, fp, &out)
                         } else {
-                            substitute::<Z, P::Store, L>(z, n, rows.clone(), cp, fp, &out)
+                            substitute::<Z, P::Store, L>(z, n, 1, rows.clone(), cp, fp, &out)
                         }
                     };
                     x.finish::<L>(at, rows.clone(), pack_f);
@@ -112,7 +122,13 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
 ///
 /// With the system index fastest the rows of one vector are single cache lines far apart: several vectors use whole
 /// runs of them. Otherwise one vector goes through as many rows as stay in the first-level cache once rearranged.
-fn blocking(layout: Layout, n: usize, line_bytes: usize, block_bytes: usize, lanes: usize) -> (usize, usize) {
+pub(crate) fn blocking(
+    layout: Layout,
+    n: usize,
+    line_bytes: usize,
+    block_bytes: usize,
+    lanes: usize,
+) -> (usize, usize) {
     match layout {
         Layout::Soa => ((STRIP_BYTES / line_bytes).clamp(1, 64), 1),
         Layout::Interleaved { lanes: l } if l == lanes => (1, n),
@@ -120,12 +136,11 @@ fn blocking(layout: Layout, n: usize, line_bytes: usize, block_bytes: usize, lan
     }
 }
 
-/// The rows of a strip of vectors of systems.
-struct Streams<S> {
-    a: Rows<S>,
-    b: Rows<S>,
-    c: Rows<S>,
-    f: Rows<S>,
+/// The blocks in rows of a strip of vectors of systems.
+pub(crate) struct Blocks<S> {
+    pub a: Rows<S>,
+    pub b: Rows<S>,
+    pub c: Rows<S>,
 }
 
 /// Small blocks live on the stack, where constant indices let them become registers.
@@ -134,13 +149,14 @@ pub(crate) const SMALL: usize = 64;
 /// Eliminates the lower blocks of `rows` of vector `v`: C' into `cp` (`[n, m, m]`), f' into `fp` (`[n, m]`).
 ///
 /// # Safety
-/// `streams` must hold `rows` of vector `v`.
+/// `blocks` and `right` must hold `rows` of vector `v`.
 #[inline(always)]
 unsafe fn eliminate<Z: Rank, S: Copy, L: LaneIo<S>>(
     z: Z,
     n: usize,
     rows: Range<usize>,
-    streams: &Streams<S>,
+    blocks: &Blocks<S>,
+    right: &Rows<S>,
     v: usize,
     cp: &mut [L],
     fp: &mut [L],
@@ -154,8 +170,8 @@ unsafe fn eliminate<Z: Rank, S: Copy, L: LaneIo<S>>(
     let (b, work) = work.split_at_mut(if Z::FIXED == 0 { q } else { SMALL });
     let (a, w) = work.split_at_mut(if Z::FIXED == 0 { q } else { SMALL });
     for i in rows {
-        let (ra, rb) = (streams.a.row::<L>(v, i, q), streams.b.row::<L>(v, i, q));
-        let (rc, rf) = (streams.c.row::<L>(v, i, q), streams.f.row::<L>(v, i, m));
+        let (ra, rb) = (blocks.a.row::<L>(v, i, q), blocks.b.row::<L>(v, i, q));
+        let (rc, rf) = (blocks.c.row::<L>(v, i, q), right.row::<L>(v, i, m));
         // SAFETY: `i` is one of the rows held, the entries are below q and m; cp and fp have n rows (checked above),
         // and the blocks of rows i - 1 and i do not overlap.
         unsafe {
@@ -168,31 +184,65 @@ unsafe fn eliminate<Z: Rank, S: Copy, L: LaneIo<S>>(
                 }
                 block::sub_mul_vec(z, a, fp.get_unchecked((i - 1) * m..i * m), w);
             }
-            for j in 0..m {
-                for r in j * m..(j + 1) * m {
-                    b[r] = L::load(rb.add(r * L::W));
-                }
-                if i > 0 {
-                    let above = cp.get_unchecked((i - 1) * q + j * m..(i - 1) * q + (j + 1) * m);
-                    block::sub_mul_vec(z, a, above, &mut b[j * m..(j + 1) * m]);
-                }
-            }
-            block::factor(z, b);
+            let above = if i > 0 { Some((&*a, cp.get_unchecked((i - 1) * q..i * q))) } else { None };
+            pivot_block(z, rb, above, b);
             block::solve(z, b, w);
             let fp = fp.get_unchecked_mut(i * m..(i + 1) * m);
             fp.copy_from_slice(&w[..m]);
             if i + 1 < n {
-                let cp = cp.get_unchecked_mut(i * q..(i + 1) * q);
-                for j in 0..m {
-                    for r in 0..m {
-                        w[r] = L::load(rc.add((j * m + r) * L::W));
-                    }
-                    block::solve(z, b, w);
-                    for r in 0..m {
-                        cp[j * m + r] = w[r];
-                    }
-                }
+                upper_block(z, rc, b, w, cp.get_unchecked_mut(i * q..(i + 1) * q));
             }
+        }
+    }
+}
+
+/// B' = B - A C' of the row above (where there is one), and its factors.
+///
+/// # Safety
+/// `from` must be readable for a block, the blocks of the row above must have rank squared entries.
+#[inline(always)]
+pub(crate) unsafe fn pivot_block<Z: Rank, S: Copy, L: LaneIo<S>>(
+    z: Z,
+    from: *const S,
+    above: Option<(&[L], &[L])>,
+    b: &mut [L],
+) {
+    let m = z.get();
+    for j in 0..m {
+        for r in j * m..(j + 1) * m {
+            // SAFETY: an entry of the block.
+            b[r] = unsafe { L::load(from.add(r * L::W)) };
+        }
+        if let Some((a, c)) = above {
+            // SAFETY: column j of the block above.
+            let c = unsafe { c.get_unchecked(j * m..(j + 1) * m) };
+            block::sub_mul_vec(z, a, c, &mut b[j * m..(j + 1) * m]);
+        }
+    }
+    block::factor(z, b);
+}
+
+/// C' = B'^-1 C with the factors `b`, column by column through `w`.
+///
+/// # Safety
+/// `from` must be readable for a block.
+#[inline(always)]
+pub(crate) unsafe fn upper_block<Z: Rank, S: Copy, L: LaneIo<S>>(
+    z: Z,
+    from: *const S,
+    b: &[L],
+    w: &mut [L],
+    cp: &mut [L],
+) {
+    let m = z.get();
+    for j in 0..m {
+        for r in 0..m {
+            // SAFETY: an entry of the block.
+            w[r] = unsafe { L::load(from.add((j * m + r) * L::W)) };
+        }
+        block::solve(z, b, w);
+        for r in 0..m {
+            cp[j * m + r] = w[r];
         }
     }
 }
@@ -205,7 +255,8 @@ unsafe fn eliminate<Z: Rank, S: Copy, L: LaneIo<S>>(
 unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>>(
     n: usize,
     rows: Range<usize>,
-    streams: &Streams<S>,
+    blocks: &Blocks<S>,
+    right: &Rows<S>,
     v: usize,
     cp: &mut [L],
     fp: &mut [L],
@@ -217,10 +268,10 @@ unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>>(
     for i in rows {
         // SAFETY: `i` is one of the rows held and below n, the length of cp and fp.
         unsafe {
-            let a = if i > 0 { L::load(streams.a.row::<L>(v, i, 1)) } else { L::splat(0.0) };
-            let pivot = L::load(streams.b.row::<L>(v, i, 1)).sub_mul(a, c).recip();
-            f = L::load(streams.f.row::<L>(v, i, 1)).sub_mul(a, f).mul(pivot);
-            c = L::load(streams.c.row::<L>(v, i, 1)).mul(pivot);
+            let a = if i > 0 { L::load(blocks.a.row::<L>(v, i, 1)) } else { L::splat(0.0) };
+            let pivot = L::load(blocks.b.row::<L>(v, i, 1)).sub_mul(a, c).recip();
+            f = L::load(right.row::<L>(v, i, 1)).sub_mul(a, f).mul(pivot);
+            c = L::load(blocks.c.row::<L>(v, i, 1)).mul(pivot);
             *cp.get_unchecked_mut(i) = c;
             *fp.get_unchecked_mut(i) = f;
         }
@@ -232,7 +283,7 @@ unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>>(
 /// # Safety
 /// As [`substitute`].
 #[inline(always)]
-unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
+pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
     n: usize,
     rows: Range<usize>,
     cp: &[L],
@@ -256,37 +307,44 @@ unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
     !taint.any_nan()
 }
 
-/// Back-substitution of `rows`, from the last: x replaces f' and goes to `out`. False if any of it is not finite.
+/// Back-substitution of `rows`, from the last, for `columns` right-hand sides (`fp`: `[n, columns, m]`): x replaces f' and
+/// goes to `out`. False if any of it is not finite.
 ///
 /// # Safety
 /// `out` must take `rows` of systems of this thread.
 #[inline(always)]
-unsafe fn substitute<Z: Rank, S: Copy, L: LaneIo<S>>(
+pub(crate) unsafe fn substitute<Z: Rank, S: Copy, L: LaneIo<S>>(
     z: Z,
     n: usize,
+    columns: usize,
     rows: Range<usize>,
     cp: &[L],
     fp: &mut [L],
     out: &RowsMut<S>,
 ) -> bool {
     let m = z.get();
-    let q = m * m;
-    assert!(rows.end <= n && cp.len() >= n * q && fp.len() >= n * m, "the factors of a line");
+    let (q, width) = (m * m, columns * m);
+    assert!(rows.end <= n && cp.len() >= n * q && fp.len() >= n * width, "the factors of a line");
     let zero = L::splat(0.0);
     let mut taint = zero;
     for i in rows.rev() {
-        let to = out.row::<L>(i, m);
-        // SAFETY: cp and fp have n rows (checked above); `i` is one of the rows that `out` takes, r below the rank.
-        unsafe {
-            if i + 1 < n {
-                let (here, below) = fp.get_unchecked_mut(i * m..(i + 2) * m).split_at_mut_unchecked(m);
-                block::sub_mul_vec(z, cp.get_unchecked(i * q..(i + 1) * q), below, here);
-            }
-            let here = fp.get_unchecked(i * m..(i + 1) * m);
-            for r in 0..m {
-                // 0 x is NaN where x is infinite or NaN.
-                taint = taint.sub_mul(here[r], zero);
-                here[r].store(to.add(r * L::W));
+        let to = out.row::<L>(i, width);
+        for column in (0..width).step_by(m) {
+            let at = i * width + column;
+            // SAFETY: cp and fp have n rows (checked above), and the column's m entries lie in one; `i` is one of the
+            // rows that `out` takes, column + r below its width.
+            unsafe {
+                if i + 1 < n {
+                    let (here, below) =
+                        fp.get_unchecked_mut(at..at + width + m).split_at_mut_unchecked(width);
+                    block::sub_mul_vec(z, cp.get_unchecked(i * q..(i + 1) * q), below, &mut here[..m]);
+                }
+                let here = fp.get_unchecked(at..at + m);
+                for r in 0..m {
+                    // 0 x is NaN where x is infinite or NaN.
+                    taint = taint.sub_mul(here[r], zero);
+                    here[r].store(to.add((column + r) * L::W));
+                }
             }
         }
     }

@@ -1,0 +1,267 @@
+#![allow(unsafe_code)]
+//! Factors of a vector of systems at a time, and their use for later right-hand sides.
+//!
+//! The factors of a vector of systems lie together: `[rows, 2, m, m]` blocks (A_i, then the factors of B'_i) that the
+//! elimination reads forward, then `[rows, m, m]` blocks C'_i that the substitution reads backward, all interleaved by
+//! the vector's lanes.
+
+use crate::tridiag::block::{self, Rank};
+use crate::tridiag::groups::{Array, Rows, Scratch, Target};
+use crate::tridiag::lanes::{LaneIo, WithLanes};
+use crate::tridiag::thomas::cpu::{
+    Blocks, SMALL, blocking, pivot_block, substitute, substitute_scalars, upper_block,
+};
+use crate::tridiag::{Precision, Shared};
+use std::ops::Range;
+
+/// Blocks kept for each row: A, the factors of B', C'.
+pub(crate) const KEPT: usize = 3;
+
+/// A thread's part in the factorization of a batch.
+pub struct FactorWork<'a, 'b, P: Precision> {
+    pub(crate) lower: Array<'a, P::Store>,
+    pub(crate) diag: Array<'a, P::Store>,
+    pub(crate) upper: Array<'a, P::Store>,
+    /// 64-byte aligned; `KEPT` blocks a row of every vector of systems.
+    pub(crate) factors: &'b Shared<'b, P::Sum>,
+    /// This thread's vectors of so many.
+    pub(crate) vectors: &'b dyn Fn(usize) -> Range<usize>,
+    pub(crate) scratch: &'b mut Scratch,
+}
+
+/// A thread's part in the solve of a factored batch.
+pub struct SolveWork<'a, 'b, P: Precision> {
+    /// As [`FactorWork::factors`].
+    pub(crate) factors: &'a [P::Sum],
+    /// `columns` times rank entries a row.
+    pub(crate) rhs: Array<'a, P::Store>,
+    pub(crate) x: &'b Target<'a, P>,
+    /// This thread's vectors of so many.
+    pub(crate) vectors: &'b dyn Fn(usize) -> Range<usize>,
+    pub(crate) scratch: &'b mut Scratch,
+}
+
+/// Factors a thread's vectors of systems.
+pub(crate) struct Factor<'a, 'b, P: Precision, Z> {
+    pub rank: Z,
+    pub work: FactorWork<'a, 'b, P>,
+}
+
+/// Elimination and back-substitution of a thread's vectors of right-hand sides.
+pub(crate) struct Solve<'a, 'b, P: Precision, Z> {
+    pub rank: Z,
+    pub work: SolveWork<'a, 'b, P>,
+}
+
+impl<P: Precision, Z: Rank> WithLanes<P> for Factor<'_, '_, P, Z> {
+    /// The first vector with factors that are not finite.
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn run<L: LaneIo<P::Store>>(self) -> Option<usize> {
+        const { assert!(size_of::<L>() == L::W * size_of::<P::Sum>()) };
+        let Self { rank: z, work } = self;
+        let FactorWork { lower, diag, upper, factors, vectors, scratch } = work;
+        let (n, q) = (lower.shape.rows, z.get() * z.get());
+        let total = lower.shape.systems.div_ceil(L::W);
+        let vectors = vectors(total);
+        let line = KEPT * n * q;
+        assert!(vectors.end <= total && factors.len() == total * line * L::W, "room for all factors");
+        let (strip, chunk) =
+            blocking(lower.layout, n, line * size_of::<L>(), q * L::W * size_of::<P::Store>(), L::W);
+        let pack = strip * chunk * L::W * q;
+        let (small, stores) = scratch.take::<L, P::Store>(2 * q + z.get(), 3 * pack);
+        let (pack_a, stores) = stores.split_at_mut(pack);
+        let (pack_b, pack_c) = stores.split_at_mut(pack);
+        let mut bad = None;
+        let mut first = vectors.start;
+        while first < vectors.end {
+            let at = first * L::W;
+            let count = strip.min(vectors.end - first);
+            let mut start = 0;
+            while start < n {
+                let rows = start..(start + chunk).min(n);
+                let blocks = Blocks {
+                    a: lower.rows::<L>(at, count, rows.clone(), pack_a),
+                    b: diag.rows::<L>(at, count, rows.clone(), pack_b),
+                    c: upper.rows::<L>(at, count, rows.clone(), pack_c),
+                };
+                for v in 0..count {
+                    let from = factors.ptr().cast::<L>().wrapping_add((first + v) * line);
+                    // SAFETY: the vectors are this thread's, and below `total`, for which there is room (checked above,
+                    // the start is aligned to 64 bytes, no lane type to more); `blocks` holds these rows of `count`.
+                    let finite = unsafe {
+                        let kept = std::slice::from_raw_parts_mut(from, line);
+                        factor::<Z, P::Store, L>(z, n, rows.clone(), &blocks, v, kept, small)
+                    };
+                    if !finite && bad.is_none_or(|b| b > first + v) {
+                        bad = Some(first + v);
+                    }
+                }
+                start = rows.end;
+            }
+            first += count;
+        }
+        bad
+    }
+}
+
+/// Factors `rows` of vector `v` into the line `kept`. False if any factor is not finite or any pivot infinite.
+///
+/// # Safety
+/// `blocks` must hold `rows` of vector `v`.
+#[inline(always)]
+unsafe fn factor<Z: Rank, S: Copy, L: LaneIo<S>>(
+    z: Z,
+    n: usize,
+    rows: Range<usize>,
+    blocks: &Blocks<S>,
+    v: usize,
+    kept: &mut [L],
+    large: &mut [L],
+) -> bool {
+    let m = z.get();
+    let q = m * m;
+    assert!(rows.end <= n && kept.len() == KEPT * n * q, "room for the factors of a line");
+    let zero = L::splat(0.0);
+    let mut small = [zero; 2 * SMALL + 8];
+    let work = if Z::FIXED == 0 { large } else { &mut small[..] };
+    let (b, work) = work.split_at_mut(if Z::FIXED == 0 { q } else { SMALL });
+    let (a, w) = work.split_at_mut(if Z::FIXED == 0 { q } else { SMALL });
+    let (pivots, cp) = kept.split_at_mut(2 * n * q);
+    let mut taint = zero;
+    for i in rows {
+        let (above, cp) = cp.split_at_mut(i * q);
+        let from = blocks.a.row::<L>(v, i, q);
+        for e in 0..q {
+            // SAFETY: `i` is one of the rows held, `e` an entry of its block.
+            a[e] = if i > 0 { unsafe { L::load(from.add(e * L::W)) } } else { zero };
+        }
+        let above = if i > 0 { Some((&*a, &above[(i - 1) * q..])) } else { None };
+        // SAFETY: as above; the block C' of the row above has q entries.
+        unsafe { pivot_block(z, blocks.b.row::<L>(v, i, q), above, b) };
+        let here = &mut pivots[2 * i * q..2 * (i + 1) * q];
+        here[..q].copy_from_slice(&a[..q]);
+        here[q..].copy_from_slice(&b[..q]);
+        if i + 1 < n {
+            // SAFETY: as above.
+            unsafe { upper_block(z, blocks.c.row::<L>(v, i, q), b, w, &mut cp[..q]) };
+        } else {
+            cp[..q].fill(zero);
+        }
+        // 0 x is NaN where x is infinite or NaN; an infinite pivot has the reciprocal 0.
+        for e in 0..q {
+            taint = taint.sub_mul(a[e], zero).sub_mul(b[e], zero).sub_mul(cp[e], zero);
+        }
+        for k in 0..m {
+            taint = taint.sub_mul(b[k * m + k].recip(), zero);
+        }
+    }
+    !taint.any_nan()
+}
+
+impl<P: Precision, Z: Rank> WithLanes<P> for Solve<'_, '_, P, Z> {
+    /// The first vector with a solution that is not finite.
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn run<L: LaneIo<P::Store>>(self) -> Option<usize> {
+        const { assert!(size_of::<L>() == L::W * size_of::<P::Sum>()) };
+        let Self { rank: z, work } = self;
+        let SolveWork { factors, rhs, x, vectors, scratch } = work;
+        let (n, q, width) = (x.shape.rows, z.get() * z.get(), rhs.width);
+        let total = x.shape.systems.div_ceil(L::W);
+        let vectors = vectors(total);
+        let line = KEPT * n * q;
+        assert!(vectors.end <= total && factors.len() == total * line * L::W, "the factors of all vectors");
+        // SAFETY: the factors are that many whole vectors (checked above) of lanes that any bits make valid, and start at
+        // a multiple of 64 bytes, to which no lane type is aligned more.
+        let factors = unsafe { std::slice::from_raw_parts(factors.as_ptr().cast::<L>(), total * line) };
+        let own = n * width;
+        let (strip, chunk) =
+            blocking(x.layout, n, own * size_of::<L>(), width * L::W * size_of::<P::Store>(), L::W);
+        let (values, pack) = scratch.take::<L, P::Store>(strip * own + z.get(), strip * chunk * L::W * width);
+        let (values, spare) = values.split_at_mut(strip * own);
+        let mut bad = None;
+        let mut first = vectors.start;
+        while first < vectors.end {
+            let at = first * L::W;
+            let count = strip.min(vectors.end - first);
+            let kept = |v: usize| factors[(first + v) * line..(first + v + 1) * line].split_at(2 * n * q);
+            let mut start = 0;
+            while start < n {
+                let rows = start..(start + chunk).min(n);
+                let right = rhs.rows::<L>(at, count, rows.clone(), pack);
+                for (v, fp) in values.chunks_exact_mut(own).take(count).enumerate() {
+                    // SAFETY: `right` holds these rows of `count` vectors.
+                    unsafe {
+                        forward::<Z, P::Store, L>(z, rows.clone(), &right, v, width, kept(v).0, fp, spare);
+                    }
+                }
+                start = rows.end;
+            }
+            let mut end = n;
+            while end > 0 {
+                let rows = end.saturating_sub(chunk)..end;
+                for (v, fp) in values.chunks_exact_mut(own).take(count).enumerate() {
+                    let at = at + v * L::W;
+                    let out = x.rows::<L>(at, &rows, pack);
+                    let cp = kept(v).1;
+                    // SAFETY: `out` takes these rows, and the systems are this thread's.
+                    let finite = unsafe {
+                        if Z::FIXED == 1 && width == 1 {
+                            substitute_scalars::<P::Store, L>(n, rows.clone(), cp, fp, &out)
+                        } else {
+                            substitute::<Z, P::Store, L>(z, n, width / z.get(), rows.clone(), cp, fp, &out)
+                        }
+                    };
+                    x.finish::<L>(at, rows.clone(), pack);
+                    if !finite && bad.is_none_or(|b| b > first + v) {
+                        bad = Some(first + v);
+                    }
+                }
+                end = rows.start;
+            }
+            first += count;
+        }
+        bad
+    }
+}
+
+/// `f'_i = B'_i^-1 (f_i - A_i f'_{i-1})` in `rows` of vector `v`, for all columns of `fp` (`[n, columns, m]`).
+///
+/// # Safety
+/// `right` must hold `rows` of vector `v`.
+#[inline(always)]
+unsafe fn forward<Z: Rank, S: Copy, L: LaneIo<S>>(
+    z: Z,
+    rows: Range<usize>,
+    right: &Rows<S>,
+    v: usize,
+    width: usize,
+    pivots: &[L],
+    fp: &mut [L],
+    large: &mut [L],
+) {
+    let m = z.get();
+    let q = m * m;
+    let mut small = [L::splat(0.0); 8];
+    let w = if Z::FIXED == 0 { large } else { &mut small[..] };
+    for i in rows {
+        let (a, b) = pivots[2 * i * q..2 * (i + 1) * q].split_at(q);
+        let (above, here) = fp.split_at_mut(i * width);
+        let above = if i > 0 { &above[(i - 1) * width..] } else { &[] };
+        let from = right.row::<L>(v, i, width);
+        for column in (0..width).step_by(m) {
+            for r in 0..m {
+                // SAFETY: `i` is one of the rows held, column + r below its width.
+                w[r] = unsafe { L::load(from.add((column + r) * L::W)) };
+            }
+            if i > 0 {
+                block::sub_mul_vec(z, a, &above[column..column + m], w);
+            }
+            block::solve(z, b, w);
+            here[column..column + m].copy_from_slice(&w[..m]);
+        }
+    }
+}
