@@ -254,6 +254,10 @@ pub fn find(source: &Source, key: [&str; 2], file: &Path) -> CliResult<PathBuf> 
         return Ok(beside);
     }
     let mut tried = beside.display().to_string();
+    // A path from the root is the same beside the case and in the data folder.
+    if file.is_absolute() {
+        return Err(source.error(&key, &format!("no such file (tried {tried})")));
+    }
     if let Some(folder) = std::env::var_os("CHROMAFLOW_DATA") {
         let in_data = Path::new(&folder).join(file);
         if in_data.exists() {

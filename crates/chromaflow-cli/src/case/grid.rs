@@ -1,7 +1,7 @@
 //! `[grid]`: structured grids, from files or built in.
 
 use super::{Source, config};
-use crate::error::CliResult;
+use crate::error::{CliError, CliResult};
 use chromaflow_flow::grid::generate::{
     Airfoil, AirfoilC, BoxGrid, Cavity, Channel, ChannelCylinder, Cylinder, FlatPlate, SmoothChannel,
 };
@@ -148,7 +148,10 @@ impl GridSection {
         } else {
             self.nmf.clone()
         };
-        let map = config::find(source, ["grid", "nmf"], &map)?;
+        let map = config::find(source, ["grid", "nmf"], &map).map_err(|e| {
+            let remedy = "it lists boundaries and interfaces; set `nmf` if it has another name";
+            if self.nmf.as_os_str().is_empty() { CliError::input(format!("{e}; {remedy}")) } else { e }
+        })?;
         Ok(read(&points, &map, &Plot3dOptions::default())?)
     }
 }

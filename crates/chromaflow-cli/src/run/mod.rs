@@ -120,7 +120,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let mut rows = resume(args, &prepared, &files, &mut solver)?;
     let finished = march(&prepared, &files, &mut solver, ctx, &mut rows, start)?;
     if let Some(bad) = &finished.last.bad {
-        eprintln!("{}", summary::bad_node(bad));
+        eprintln!("{}", summary::bad_state("node", bad));
     }
     synced(&files, &mut solver)?;
     let memory = solver.memory();

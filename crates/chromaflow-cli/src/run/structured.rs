@@ -2,7 +2,7 @@
 
 use super::grid_solver::GridSolver;
 use super::history::{self, Row};
-use super::{Args, Goal, Screen, duration, interrupt, summary};
+use super::{Args, Goal, Screen, interrupt, summary};
 use crate::case::{CaseFile, Source};
 use crate::cite;
 use crate::context::{Context, ensure_writable};
@@ -12,7 +12,7 @@ use chromaflow::files::{AtomicFile, FileError};
 use chromaflow_flow::StepReport;
 use chromaflow_flow::config::{Boundary, Time};
 use chromaflow_flow::grid::{Grid, GridError};
-use chromaflow_flow::march::FlowError;
+use chromaflow_flow::march::{BadNode, FlowError};
 use chromaflow_flow::mesh::Planar;
 use chromaflow_flow::output::{Restart, VtuOptions, wall_points, write_surface, write_volume};
 use chromaflow_flow::structured::StructuredConfig;
@@ -86,18 +86,19 @@ pub fn run(args: &Args, ctx: &Context, source: &Source, case: &CaseFile, start: 
     let (last, interrupted) = run.march(ctx, &mut rows)?;
     let seconds = start.elapsed().as_secs_f64();
     if let Some(bad) = &last.bad {
-        eprintln!("{}", summary::bad_node(bad).replace("at node", "at cell"));
+        eprintln!("{}", run.bad_state(bad));
     }
-    run.write_files(&rows)?;
+    let mut written = run.write_files(&rows)?;
     let outcome = last.outcome.unwrap_or(Outcome::IterationLimit);
     let summary = run.summary(&last, &outcome, interrupted, seconds, ctx);
     let path = run.folder.join("summary.json");
     let mut file = AtomicFile::create(&path)?;
     writeln!(file, "{summary:#}").map_err(|e| FileError::new("cannot write", &path, e))?;
     file.commit()?;
+    written.insert(0, path);
     ctx.write_json(&summary)?;
     if ctx.talk() {
-        run.print(&last, &outcome, interrupted, seconds);
+        run.print(&last, outcome, interrupted, seconds, &written);
     }
     if args.verify {
         let row = rows.last().copied().unwrap_or_default();
@@ -195,17 +196,22 @@ impl Run<'_> {
         Ok(self.solver.restart().write(&path, &self.solver.restart_places())?)
     }
 
-    fn write_files(&mut self, rows: &[Row]) -> CliResult<()> {
+    /// Writes what the case asks for; the files, in this order.
+    fn write_files(&mut self, rows: &[Row]) -> CliResult<Vec<PathBuf>> {
         self.write_restart()?;
-        history::write(&self.folder.join("history.csv"), rows)?;
+        let folder = self.folder.clone();
+        let mut written = vec![folder.join("restart.safetensors"), folder.join("history.csv")];
+        history::write(&written[1], rows)?;
         let output = &self.case.output;
         let options = VtuOptions { compress: output.compress };
         let (mesh, fields) = (self.solver.grid().to_mesh(), self.solver.fields());
         if output.volume {
-            write_volume(&self.folder.join("volume.vtu"), &mesh, &fields, options)?;
+            written.push(folder.join("volume.vtu"));
+            write_volume(&written[written.len() - 1], &mesh, &fields, options)?;
         }
         if output.surface {
-            write_surface(&self.folder.join("surface.vtu"), &mesh, &fields, options)?;
+            written.push(folder.join("surface.vtu"));
+            write_surface(&written[written.len() - 1], &mesh, &fields, options)?;
         }
         let mut pictures = vec![
             ("convergence".to_owned(), crate::plot::convergence(rows)),
@@ -216,16 +222,22 @@ impl Run<'_> {
             let cp = fields.iter().find(|f| f.name == "cp").map_or(&[][..], |f| &f.values);
             let points = wall_points(&mesh, is_wall, cp, self.config.reference.lift_axis.unwrap_or(1));
             if !points.is_empty() {
-                super::cuts::write(&self.folder.join("cut_wall.csv"), &points)?;
+                written.push(folder.join("cut_wall.csv"));
+                super::cuts::write(&written[written.len() - 1], &points)?;
                 pictures.push(("cut_wall".to_owned(), crate::plot::pressure("cut_wall", &points)));
             }
         }
         if output.plots && crate::plot::AVAILABLE {
             for (name, picture) in pictures {
-                crate::plot::draw(&self.folder.join(&name), &picture)?;
+                crate::plot::draw(&folder.join(&name), &picture)?;
+                written.push(folder.join(format!("{name}.svg")));
             }
         }
-        Ok(())
+        Ok(written)
+    }
+
+    fn bad_state(&self, bad: &BadNode) -> String {
+        summary::bad_state(self.solver.place(), bad)
     }
 
     fn summary(
@@ -271,27 +283,33 @@ impl Run<'_> {
                 "backend": if ctx.gpu().is_some() { "cuda" } else { "cpu" },
                 "gpu": ctx.gpu().map(|gpu| gpu.facts().name.clone()),
             },
-            "bad_cell": last.bad.as_ref().map(summary::bad_node),
+            "bad_cell": last.bad.as_ref().map(|bad| self.bad_state(bad)),
             "versions": { "chromaflow": env!("CARGO_PKG_VERSION") },
             "references": cite::of_case(self.case),
         })
     }
 
-    fn print(&self, last: &StepReport, outcome: &Outcome, interrupted: bool, seconds: f64) {
-        let outcome = if interrupted { "interrupted".to_owned() } else { outcome.to_string() };
-        println!(
-            "\n{outcome} after {} iterations: density residual down {:.1} orders, {}",
-            last.iteration,
-            last.orders,
-            duration(seconds)
-        );
-        let total = &last.forces.total;
-        println!("CL {:.7}  CD {:.7}  CM {:.7}", total.cl, total.cd, total.cm);
+    fn print(
+        &self,
+        last: &StepReport,
+        outcome: Outcome,
+        interrupted: bool,
+        seconds: f64,
+        written: &[PathBuf],
+    ) {
         let times = self.solver.times();
-        println!("\n{:14} {:>10} {:>7}", "component", "seconds", "share");
-        for (name, seconds) in times.components().into_iter().filter(|(_, s)| *s > 0.0) {
-            println!("{name:14} {seconds:10.3} {:6.1}%", 100.0 * seconds / times.total.max(1e-9));
-        }
-        println!("{:14} {:10.3}\n\n{}", "march", times.total, self.folder.display());
+        summary::print_end(&summary::Ending {
+            outcome,
+            interrupted,
+            iterations: last.iteration,
+            residual: "density residual",
+            orders: last.orders,
+            seconds,
+            forces: &last.forces,
+            settled: None,
+            components: &times.components(),
+            march: times.total,
+            written,
+        });
     }
 }

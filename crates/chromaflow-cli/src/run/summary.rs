@@ -4,6 +4,7 @@ use super::oscillation::Oscillation;
 use super::{Finished, Prepared, bytes, duration};
 use crate::cite;
 use crate::context::Context;
+use chromaflow::Outcome;
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::config::Time;
 use chromaflow_flow::march::{BadNode, Coefficients, Forces, Memory};
@@ -32,10 +33,7 @@ pub fn json(
         "residual_orders": last.orders,
         "residual": last.residual,
         "forces": forces(&last.forces),
-        "oscillation": oscillation(prepared, finished).map(|(o, strouhal)| json!({
-            "mean_cl": o.mean_cl, "mean_cd": o.mean_cd, "cl_amplitude": o.cl_amplitude,
-            "strouhal": strouhal, "periods": o.periods,
-        })),
+        "oscillation": oscillation(prepared, finished).map(settled),
         "time": {
             "total_s": finished.seconds,
             "march_s": solver.times().total,
@@ -70,7 +68,7 @@ pub fn json(
             "backend": if ctx.gpu().is_some() { "cuda" } else { "cpu" },
             "gpu": ctx.gpu().map(|gpu| gpu.facts().name.clone()),
         },
-        "bad_node": last.bad.as_ref().map(bad_node),
+        "bad_node": last.bad.as_ref().map(|bad| bad_state("node", bad)),
         "versions": { "chromaflow": env!("CARGO_PKG_VERSION") },
         "references": cite::of_case(&prepared.case),
     })
@@ -102,41 +100,74 @@ pub fn forces(f: &Forces) -> Value {
     })
 }
 
-/// Where a flow stopped being one.
-pub fn bad_node(bad: &BadNode) -> String {
+/// What an unsteady run settled to, and its Strouhal number.
+pub fn settled((o, strouhal): (Oscillation, f64)) -> Value {
+    json!({
+        "mean_cl": o.mean_cl, "mean_cd": o.mean_cd, "cl_amplitude": o.cl_amplitude,
+        "strouhal": strouhal, "periods": o.periods,
+    })
+}
+
+/// Where a flow stopped being one: at a node, or a cell, as `place` says.
+pub fn bad_state(place: &str, bad: &BadNode) -> String {
     let [x, y, z] = bad.at;
     let [rho, u, v, w, e] = bad.state;
     let marker = bad.marker.as_ref().map_or(String::new(), |m| format!(" on marker `{m}`"));
     format!(
-        "no physical state at node {} ({x}, {y}, {z}){marker}: density {rho}, momentum ({u}, {v}, {w}), energy {e}",
+        "no physical state at {place} {} ({x}, {y}, {z}){marker}: density {rho}, momentum ({u}, {v}, {w}), energy {e}",
         bad.node
     )
 }
 
 /// Prints how the run ended, the forces, where the time went, what was written.
 pub fn print(prepared: &Prepared, solver: &FlowSolver, finished: &Finished, written: &[PathBuf]) {
-    let last = &finished.last;
-    let outcome = if finished.interrupted { "interrupted".to_owned() } else { finished.outcome.to_string() };
-    println!(
-        "\n{outcome} after {} iterations: density residual down {:.1} orders, {}, {} at the peak",
-        last.iteration,
-        last.orders,
-        duration(finished.seconds),
-        peak_bytes().map_or_else(|| "memory unknown".to_owned(), bytes)
-    );
-    let times = solver.times();
-    let settled = oscillation(prepared, finished);
-    print_tables(&last.forces, settled, &times.components(), times.total, written);
+    let (last, times) = (&finished.last, solver.times());
+    print_end(&Ending {
+        outcome: finished.outcome,
+        interrupted: finished.interrupted,
+        iterations: last.iteration,
+        residual: "density residual",
+        orders: last.orders,
+        seconds: finished.seconds,
+        forces: &last.forces,
+        settled: oscillation(prepared, finished),
+        components: &times.components(),
+        march: times.total,
+        written,
+    });
 }
 
-/// Prints the forces of every wall, what an unsteady run settled to, where the time went, what was written.
-pub fn print_tables(
-    f: &Forces,
-    settled: Option<(Oscillation, f64)>,
-    components: &[(&str, f64)],
-    total: f64,
-    written: &[PathBuf],
-) {
+/// What the screen says of any kind of run when it has ended.
+pub struct Ending<'a> {
+    pub outcome: Outcome,
+    pub interrupted: bool,
+    pub iterations: usize,
+    /// Whose reduction `orders` is.
+    pub residual: &'a str,
+    pub orders: f64,
+    /// The whole run.
+    pub seconds: f64,
+    pub forces: &'a Forces,
+    /// What an unsteady run settled to, and its Strouhal number.
+    pub settled: Option<(Oscillation, f64)>,
+    pub components: &'a [(&'static str, f64)],
+    /// Seconds of all steps.
+    pub march: f64,
+    pub written: &'a [PathBuf],
+}
+
+/// Prints how a run ended, the forces of every wall, what an unsteady run settled to, where the time went, what was written.
+pub fn print_end(ending: &Ending<'_>) {
+    let Ending { forces: f, settled, components, march: total, written, .. } = *ending;
+    let outcome = if ending.interrupted { "interrupted".to_owned() } else { ending.outcome.to_string() };
+    println!(
+        "\n{outcome} after {} iterations: {} down {:.1} orders, {}, {} at the peak",
+        ending.iterations,
+        ending.residual,
+        ending.orders,
+        duration(ending.seconds),
+        peak_bytes().map_or_else(|| "memory unknown".to_owned(), bytes)
+    );
     println!("\n{:20} {:>12} {:>12} {:>12}", "", "CL", "CD", "CM");
     let line = |name: &str, c: &Coefficients| println!("{name:20} {:12.7} {:12.7} {:12.7}", c.cl, c.cd, c.cm);
     for m in &f.markers {

@@ -9,8 +9,8 @@ use super::system::System;
 use super::{SetupError, fill, ghosts, residual};
 use crate::config::Time;
 use crate::grid::Grid;
-use crate::march::Coefficients;
 use crate::march::control::CflControl;
+use crate::march::{Coefficients, until_outcome};
 use chromaflow::Outcome;
 use chromaflow_device::Team;
 use std::sync::Arc;
@@ -503,16 +503,10 @@ impl Solver {
 
     /// Runs until an outcome; `watch` sees every report and may end the run by returning false.
     pub fn run(&mut self, mut watch: impl FnMut(&StepReport) -> bool) -> Outcome {
-        loop {
+        until_outcome(|| {
             let report = self.step();
-            let go_on = watch(&report);
-            if let Some(outcome) = report.outcome {
-                return outcome;
-            }
-            if !go_on {
-                return Outcome::IterationLimit;
-            }
-        }
+            (watch(&report), report.outcome)
+        })
     }
 
     /// Times of all steps so far.

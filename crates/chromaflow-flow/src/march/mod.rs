@@ -21,6 +21,7 @@ pub use access::Memory;
 pub(crate) use cuda::{clock, kernel_source as step_kernel_source};
 pub use error::FlowError;
 pub use forces::{Coefficients, Forces, MarkerForces};
+pub(crate) use report::until_outcome;
 pub use report::{BadNode, StepReport, Times};
 
 use crate::config::{FlowConfig, Time};
@@ -281,16 +282,10 @@ impl FlowSolver {
 
     /// Runs until an outcome; `watch` sees every report and may end the run by returning false.
     pub fn run(&mut self, mut watch: impl FnMut(&StepReport) -> bool) -> Outcome {
-        loop {
+        until_outcome(|| {
             let report = self.step();
-            let go_on = watch(&report);
-            if let Some(outcome) = report.outcome {
-                return outcome;
-            }
-            if !go_on {
-                return Outcome::IterationLimit;
-            }
-        }
+            (watch(&report), report.outcome)
+        })
     }
 
     /// Norms of dq/dt over the domain: sqrt(sum of R^2/V over the whole volume).

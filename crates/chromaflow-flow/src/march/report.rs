@@ -90,3 +90,14 @@ pub struct StepReport {
     /// Set when the state or the residual stopped being finite (or physical).
     pub bad: Option<BadNode>,
 }
+
+/// Steps until one has an outcome, or until one is the last that is wanted: each says whether to go on, and its outcome.
+pub(crate) fn until_outcome(mut step: impl FnMut() -> (bool, Option<Outcome>)) -> Outcome {
+    loop {
+        match step() {
+            (_, Some(outcome)) => return outcome,
+            (false, None) => return Outcome::IterationLimit,
+            (true, None) => {}
+        }
+    }
+}

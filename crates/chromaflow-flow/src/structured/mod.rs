@@ -48,7 +48,9 @@ use crate::gas::{conserved, primitive};
 use crate::grid::{Exchange, Grid};
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
-use crate::march::{Coefficients, FlowError, Forces, MarkerForces, StepReport, Times, timed, update_share};
+use crate::march::{
+    Coefficients, FlowError, Forces, MarkerForces, StepReport, Times, timed, until_outcome, update_share,
+};
 use accelerator::{Accelerator, Newest};
 use block::{BlockState, each_row};
 use boundary::PatchState;
@@ -238,16 +240,10 @@ impl StructuredSolver {
 
     /// Runs until an outcome; `watch` sees every report and may end the run by returning false.
     pub fn run(&mut self, mut watch: impl FnMut(&StepReport) -> bool) -> Outcome {
-        loop {
+        until_outcome(|| {
             let report = self.step();
-            let go_on = watch(&report);
-            if let Some(outcome) = report.outcome {
-                return outcome;
-            }
-            if !go_on {
-                return Outcome::IterationLimit;
-            }
-        }
+            (watch(&report), report.outcome)
+        })
     }
 
     /// States beyond boundaries and interfaces. Viscous terms also need those beyond edges, which come with a second round.

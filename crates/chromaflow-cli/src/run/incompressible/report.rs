@@ -1,7 +1,7 @@
 //! What is going to be done, and the results: on the screen and as JSON.
 
-use super::super::summary::{forces, peak_bytes, print_tables};
-use super::super::{bytes, duration};
+use super::super::bytes;
+use super::super::summary::{Ending, forces, peak_bytes, print_end, settled};
 use super::{Finished, Prepared};
 use crate::cite;
 use crate::context::Context;
@@ -117,10 +117,7 @@ pub fn json(prepared: &Prepared, solver: &Solver, finished: &Finished, ctx: &Con
             "gpu": ctx.gpu().map(|gpu| gpu.facts().name.clone()),
         },
         "bad_cell": last.bad.as_ref().map(bad_cell),
-        "oscillation": prepared.settled(&finished.rows).map(|(o, strouhal)| json!({
-            "mean_cl": o.mean_cl, "mean_cd": o.mean_cd, "cl_amplitude": o.cl_amplitude,
-            "strouhal": strouhal, "periods": o.periods,
-        })),
+        "oscillation": prepared.settled(&finished.rows).map(settled),
         "versions": { "chromaflow": env!("CARGO_PKG_VERSION") },
         "references": cite::of_incompressible(),
     })
@@ -137,16 +134,18 @@ pub fn bad_cell(bad: &BadCell) -> String {
 
 /// Prints how the run ended, the forces, where the time went, what was written.
 pub fn print(prepared: &Prepared, solver: &Solver, finished: &Finished, written: &[PathBuf]) {
-    let last = &finished.last;
-    let outcome = if finished.interrupted { "interrupted".to_owned() } else { finished.outcome.to_string() };
-    println!(
-        "\n{outcome} after {} iterations: residual down {:.1} orders, {}, {} at the peak",
-        last.iteration,
-        last.orders,
-        duration(finished.seconds),
-        peak_bytes().map_or_else(|| "memory unknown".to_owned(), bytes)
-    );
-    let times = solver.times();
-    let settled = prepared.settled(&finished.rows);
-    print_tables(&last.forces, settled, &times.components(), times.total, written);
+    let (last, times) = (&finished.last, solver.times());
+    print_end(&Ending {
+        outcome: finished.outcome,
+        interrupted: finished.interrupted,
+        iterations: last.iteration,
+        residual: "residual",
+        orders: last.orders,
+        seconds: finished.seconds,
+        forces: &last.forces,
+        settled: prepared.settled(&finished.rows),
+        components: &times.components(),
+        march: times.total,
+        written,
+    });
 }

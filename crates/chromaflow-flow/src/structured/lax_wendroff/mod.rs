@@ -32,7 +32,9 @@ use crate::flux::Dissipation;
 use crate::gas::{Gas, primitive};
 use crate::grid::Grid;
 use crate::march::forces::ForceScale;
-use crate::march::{BadNode, Coefficients, FlowError, Forces, MarkerForces, StepReport, Times, timed};
+use crate::march::{
+    BadNode, Coefficients, FlowError, Forces, MarkerForces, StepReport, Times, timed, until_outcome,
+};
 use crate::parallel;
 use crate::real::dispatch;
 use block::NodeBlock;
@@ -200,16 +202,10 @@ impl LaxWendroffSolver {
 
     /// Runs until an outcome; `watch` sees every report and may end the run by returning false.
     pub fn run(&mut self, mut watch: impl FnMut(&StepReport) -> bool) -> Outcome {
-        loop {
+        until_outcome(|| {
             let report = self.step();
-            let go_on = watch(&report);
-            if let Some(outcome) = report.outcome {
-                return outcome;
-            }
-            if !go_on {
-                return Outcome::IterationLimit;
-            }
-        }
+            (watch(&report), report.outcome)
+        })
     }
 
     /// One explicit step, with local time steps or the given one.
