@@ -49,7 +49,7 @@ enum Command {
     /// Look at, convert, refine, check or make meshes
     Mesh(mesh::Args),
     /// Measure the solvers on this machine
-    Bench(bench::Args),
+    Bench(Box<bench::Args>),
     /// Draw convergence, forces and pressure from the files of a run
     Plot(plot::Args),
     /// Say what this machine offers: cores, SIMD, bandwidth, memory, GPU

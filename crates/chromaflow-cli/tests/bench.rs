@@ -35,6 +35,31 @@ fn concatenated_systems_add_their_squares_on_every_engine() {
     }
 }
 
+/// A matrix from a file, in every order: the factors of ILU(1) of an arrow matrix are its LU, whose apply is the solution.
+#[test]
+fn matrices_from_files_are_factored_with_fill() {
+    let folder = tempfile::tempdir().unwrap();
+    // Row 1 couples with all others: natural order fills the rest. x = 1, 2, 3, 4.
+    let entries = "1 1 4\n1 2 1\n1 3 1\n1 4 1\n2 1 1\n2 2 2\n3 1 1\n3 3 2\n4 1 1\n4 4 2\n";
+    let text = format!("%%MatrixMarket matrix coordinate real general\n4 4 10\n{entries}");
+    std::fs::write(folder.path().join("a.mtx"), text).unwrap();
+    let b = "%%MatrixMarket matrix array real general\n4 1\n13\n5\n7\n9\n";
+    std::fs::write(folder.path().join("a_b.mtx"), b).unwrap();
+    for (order, fill) in [("natural", "1"), ("rcm", "1"), ("multicolor", "2")] {
+        let words = ["--matrix", "a.mtx", "--engine", "reference,cpu", "--order", order, "--fill", fill];
+        let (_, result) = ilu(folder.path(), &words);
+        let records = result["records"].as_array().unwrap();
+        assert_eq!(records[0]["op"], format!("ilu{fill}_factor"));
+        for apply in [&records[1], &records[3]] {
+            assert_eq!(
+                (apply["case"].as_str(), apply["op"].as_str().unwrap()),
+                (Some("a.mtx"), &*format!("ilu{fill}_apply"))
+            );
+            assert!((apply["check"].as_f64().unwrap() - 30f64.sqrt()).abs() < 1e-13, "{order} {apply}");
+        }
+    }
+}
+
 #[test]
 fn figures_have_every_grid_and_engine() {
     let folder = tempfile::tempdir().unwrap();

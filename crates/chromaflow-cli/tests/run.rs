@@ -168,6 +168,7 @@ fn linear_methods_agree() {
         &["linear.method=\"jacobi\"", "linear.sweeps=40"][..],
         &["linear.method=\"ilu0\"", "linear.sweeps=3"],
         &["linear.method=\"gmres\"", "linear.precond=\"ilu0\""],
+        &["linear.method=\"bicgstab\"", "linear.precond=\"ilu0\"", "linear.fill=1"],
         &["linear.method=\"gmres\"", "linear.precond=\"multicolor\"", "linear.policy=\"dsh\""],
         &["linear.method=\"bicgstab\"", "linear.precond=\"jacobi\"", "linear.precond_sweeps=2"],
         &["linear.method=\"gmres\"", "linear.precond=\"none\"", "linear.max_iterations=60"],

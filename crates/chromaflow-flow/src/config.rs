@@ -5,6 +5,7 @@
 //! over a_inf. Boundary pressures and temperatures are given as ratios to the static free stream values.
 
 use chromaflow::Policy;
+use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::{Method, PreconditionerKind};
 use std::collections::BTreeMap;
 
@@ -222,6 +223,8 @@ pub struct Implicit {
     pub method: Method,
     /// What Krylov methods are preconditioned with.
     pub preconditioner: PreconditionerKind,
+    /// Which blocks the factors of block ILU have beyond those of the matrix.
+    pub fill: Fill,
     /// Sweeps (of `ilu0` alone: corrections) a step, without a Krylov method.
     pub sweeps: usize,
     /// Sweeps of each application of a relaxation as preconditioner.
@@ -248,6 +251,7 @@ impl Default for Implicit {
             policy: Policy::Ds,
             method: Method::Multicolor,
             preconditioner: PreconditionerKind::Multicolor,
+            fill: Fill::default(),
             sweeps: 15,
             preconditioner_sweeps: 1,
             krylov_tolerance: 0.01,

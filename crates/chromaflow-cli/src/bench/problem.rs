@@ -2,8 +2,8 @@
 
 use chromaflow::order::{ColoringMethod, Plan, PlanOptions, VertexOrder};
 use chromaflow::relax::Schedule;
-use chromaflow::sparse::{HalfScale, OffRow};
-use chromaflow::{BlockPattern, Jacobian, Policy, RowBatches};
+use chromaflow::sparse::{HalfScale, OffRow, ShapeError};
+use chromaflow::{BlockCsr, BlockPattern, Jacobian, Permutation, Policy, RowBatches};
 use chromaflow_device::Team;
 use chromaflow_testkit::Case;
 use std::sync::Arc;
@@ -17,6 +17,25 @@ pub enum RowOrder {
     Rcm,
     /// By color.
     Multicolor,
+}
+
+impl RowOrder {
+    /// The new places of the rows, if they change, and the colors (single rows where there are none).
+    fn of(self, pattern: &BlockPattern, team: &Team) -> (Option<Permutation>, RowBatches) {
+        let single_rows = || RowBatches::new((0..=pattern.rows() as u32).collect());
+        let planned = |rcm, coloring| {
+            let options = PlanOptions { rcm, coloring, ..PlanOptions::default() };
+            Plan::with_team(pattern, &options, team).expect("a square pattern")
+        };
+        match self {
+            Self::Natural => (None, single_rows()),
+            Self::Rcm => (Some(planned(true, ColoringMethod::None).permutation), single_rows()),
+            Self::Multicolor => {
+                let plan = planned(false, ColoringMethod::Greedy(VertexOrder::Natural));
+                (Some(plan.permutation), plan.batches)
+            }
+        }
+    }
 }
 
 /// A case with its values in a policy.
@@ -37,20 +56,11 @@ impl Problem {
         let generated = case.pattern();
         let (n, nb) = (case.rows(), case.nb);
         let given = BlockPattern::new(n, generated.row_ptr, generated.col_idx).expect("generated in order");
-        let single_rows = || RowBatches::new((0..=n as u32).collect());
-        let planned = |rcm, coloring| {
-            let options = PlanOptions { rcm, coloring, ..PlanOptions::default() };
-            Plan::with_team(&given, &options, team).expect("a square pattern")
-        };
         // Rows of the matrix as it is used, and the rows of the case that they are.
-        let (permutation, batches) = match order {
-            RowOrder::Natural => (None, generated.colors.map_or_else(single_rows, RowBatches::new)),
-            RowOrder::Rcm => (Some(planned(true, ColoringMethod::None).permutation), single_rows()),
-            RowOrder::Multicolor => {
-                let plan = planned(false, ColoringMethod::Greedy(VertexOrder::Natural));
-                (Some(plan.permutation), plan.batches)
-            }
-        };
+        let (permutation, mut batches) = order.of(&given, team);
+        if let (None, Some(colors)) = (&permutation, generated.colors) {
+            batches = RowBatches::new(colors);
+        }
         let (pattern, old_positions, old_of_new) = match &permutation {
             None => (given.clone(), (0..given.nnzb() as u32).collect(), (0..n as u32).collect()),
             Some(permutation) => {
@@ -84,5 +94,37 @@ impl Problem {
         };
         let (b, guess) = (vector(&|i| case.rhs(i)), vector(&|i| case.guess(i)));
         Self { jac, batches, b, guess }
+    }
+
+    /// The same for a matrix from a file, from zero.
+    ///
+    /// # Errors
+    /// A matrix that is not square or lacks a diagonal block.
+    pub fn of_matrix(
+        matrix: &BlockCsr,
+        b: &[f64],
+        policy: Policy,
+        order: RowOrder,
+        team: &Team,
+    ) -> Result<Self, ShapeError> {
+        let pattern = matrix.pattern();
+        if pattern.rows() != pattern.cols() {
+            return Err(ShapeError::NotSquare { rows: pattern.rows(), cols: pattern.cols() });
+        }
+        let (permutation, batches) = order.of(pattern, team);
+        let (mut b, nb) = (b.to_vec(), matrix.nb());
+        let mut jac = match &permutation {
+            None => Jacobian::from_csr(matrix, policy)?,
+            Some(permutation) => {
+                let given = b.clone();
+                permutation.gather(nb, &given, &mut b);
+                Jacobian::from_csr(&matrix.permuted(permutation), policy)?
+            }
+        };
+        if policy == Policy::Dsh {
+            jac.convert_to_f16(team, HalfScale::Global).expect("values come in f32");
+        }
+        let guess = vec![0.0; b.len()];
+        Ok(Self { jac, batches, b, guess })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{CaseFile, LiftAxis, Mode, OutputSection, Source, Viscosity, nearest};
 use crate::error::CliResult;
+use chromaflow::factor::block_ilu::Fill;
 use chromaflow_flow::config as flow;
 use chromaflow_flow::mesh::ReadOptions;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,7 @@ impl CaseFile {
                 policy: l.policy.config(),
                 method: l.method.config(),
                 preconditioner: l.precond.config(),
+                fill: Fill::Level(l.fill),
                 sweeps: l.sweeps,
                 preconditioner_sweeps: l.precond_sweeps,
                 krylov_tolerance: l.tolerance,

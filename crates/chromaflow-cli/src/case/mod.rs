@@ -250,7 +250,7 @@ choice! {
         Multicolor => chromaflow::solver::Method::Multicolor,
         /// Block Jacobi sweeps.
         Jacobi => chromaflow::solver::Method::Jacobi,
-        /// Corrections by block ILU(0).
+        /// Corrections by block ILU(`fill`).
         Ilu0 => chromaflow::solver::Method::Ilu0,
         /// Flexible GMRES around `precond`.
         Gmres => chromaflow::solver::Method::Gmres,
@@ -266,7 +266,7 @@ choice! {
         Multicolor => chromaflow::solver::PreconditionerKind::Multicolor,
         /// Block Jacobi sweeps.
         Jacobi => chromaflow::solver::PreconditionerKind::Jacobi,
-        /// Block ILU(0).
+        /// Block ILU(`fill`).
         Ilu0 => chromaflow::solver::PreconditionerKind::Ilu,
         /// None.
         None => chromaflow::solver::PreconditionerKind::None,
@@ -433,6 +433,8 @@ pub struct LinearSection {
     pub method: MethodName,
     /// What gmres and bicgstab are preconditioned with.
     pub precond: PrecondName,
+    /// Level of fill of the factors of ilu0: 0 for the blocks of the matrix, 1, 2, ... for more of them (on the CPU).
+    pub fill: u32,
     /// Sweeps (of ilu0 alone: corrections) per iteration; gmres and bicgstab have `max_iterations` instead.
     pub sweeps: usize,
     /// Sweeps of each application of multicolor or jacobi as preconditioner.
@@ -452,6 +454,7 @@ impl Default for LinearSection {
             policy: PolicyName::of(d.policy),
             method: MethodName::of(d.method),
             precond: PrecondName::of(d.preconditioner),
+            fill: 0,
             sweeps: d.sweeps,
             precond_sweeps: d.preconditioner_sweeps,
             tolerance: d.krylov_tolerance,

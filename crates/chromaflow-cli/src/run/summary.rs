@@ -62,6 +62,7 @@ pub fn json(
             "policy": prepared.config.implicit.policy.name(),
             "method": prepared.config.implicit.method.name(),
             "preconditioner": prepared.config.implicit.preconditioner.name(),
+            "fill": prepared.config.implicit.fill.to_string(),
             "sweeps": prepared.config.implicit.sweeps,
             "colors": order.colors,
             "threads": ctx.team().size(),

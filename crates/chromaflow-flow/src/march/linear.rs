@@ -33,7 +33,7 @@ pub struct LinearSolver {
 }
 
 /// The relaxation or factorization that a method works with.
-fn inverse_of(implicit: &Implicit) -> PreconditionerKind {
+pub(super) fn inverse_of(implicit: &Implicit) -> PreconditionerKind {
     match implicit.method {
         Method::Multicolor => PreconditionerKind::Multicolor,
         Method::Jacobi => PreconditionerKind::Jacobi,
@@ -73,7 +73,7 @@ impl LinearSolver {
             }
             PreconditionerKind::Ilu => {
                 let storage = FactorStorage::of(implicit.policy);
-                let options = BlockIluOptions { storage, ..Default::default() };
+                let options = BlockIluOptions { fill: implicit.fill, storage, ..Default::default() };
                 let ilu = BlockIlu::new(&pattern, nb, options, team).map_err(|e| fault(&e))?;
                 Inverse::Ilu(Box::new(ilu))
             }

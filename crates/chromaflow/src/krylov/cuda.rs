@@ -4,6 +4,7 @@ use super::gmres::LeastSquares;
 use super::monitor::Monitor;
 use super::{Control, Solve};
 use crate::Outcome;
+use crate::factor::block_ilu::cuda::DeviceBlockIlu;
 use crate::gpu::{GpuError, Storage, Vectors};
 use crate::relax::{MulticolorCuda, SolveOptions};
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
@@ -14,6 +15,8 @@ pub enum PreconditionerCuda<'a> {
     Identity,
     /// Sweeps from zero.
     Relaxation(&'a mut MulticolorCuda, SolveOptions),
+    /// A forward and a backward solve with incomplete factors.
+    Ilu(&'a mut DeviceBlockIlu),
 }
 
 impl PreconditionerCuda<'_> {
@@ -23,16 +26,18 @@ impl PreconditionerCuda<'_> {
             PreconditionerCuda::Relaxation(relaxation, options) => {
                 relaxation.solve(r, z, options).map(|_| ())
             }
+            PreconditionerCuda::Ilu(ilu) => ilu.solve(r, z),
         }
     }
 }
 
-/// Flexible GMRES and BiCGStab on the device, with the vectors they need.
+/// Flexible GMRES, BiCGStab and Richardson's iteration on the device, with the vectors they need.
 ///
 /// The operator is a [`MulticolorCuda`] of storage `d`, whose products are in f64.
 ///
 /// **Precision**: f64; inner products are added in a fixed order. **Twins**: [`Gmres`](super::Gmres),
-/// [`BiCgStab`](super::BiCgStab), which have sources and outcomes; GMRES orthogonalizes vector by vector here, twice.
+/// [`BiCgStab`](super::BiCgStab), [`Richardson`](super::Richardson), which have sources and outcomes; GMRES orthogonalizes
+/// vector by vector here, twice.
 pub struct KrylovCuda {
     vectors: Vectors,
     work: DeviceBuffer<f64>,
@@ -184,6 +189,35 @@ impl KrylovCuda {
             self.vectors.axpby(1.0 / norm, w, 0.0, &mut self.basis[j + 1])?;
         }
         Ok((problem.solve(), false))
+    }
+
+    /// Corrections x <- x + M (b - A x) from the guess in `x`.
+    ///
+    /// # Errors
+    /// [`GpuError::Shape`], [`GpuError::Cuda`]. Numerical failure is an [`Outcome`].
+    pub fn richardson(
+        &mut self,
+        a: &mut MulticolorCuda,
+        m: &mut PreconditionerCuda<'_>,
+        b: &DeviceBuffer<f64>,
+        x: &mut DeviceBuffer<f64>,
+        control: &Control,
+    ) -> Result<Solve, GpuError> {
+        let (mut r, mut z) = (self.vector(b.len())?, self.vector(b.len())?);
+        a.residual_of(x, Some(b), &mut r)?;
+        let mut norm = self.norm(&r)?;
+        let mut monitor = Monitor::new(*control, self.norm(b)?, norm);
+        let outcome = loop {
+            if let Some(outcome) = monitor.stop_or_stagnate(norm) {
+                break outcome;
+            }
+            m.apply(&r, &mut z)?;
+            self.vectors.axpby(1.0, &z, 1.0, x)?;
+            a.residual_of(x, Some(b), &mut r)?;
+            norm = self.norm(&r)?;
+            monitor.push(norm);
+        };
+        Ok(monitor.finish(outcome, norm))
     }
 
     /// Solves A x = b by BiCGStab from the guess in `x`.

@@ -41,6 +41,8 @@ const GROWTH: f64 = 1e10;
 const IDLE: f64 = 0.999;
 /// Idle windows in a row that make a stagnation.
 const IDLE_WINDOWS: usize = 3;
+/// Iterations of a window, where the method has no cycles.
+const WINDOW: usize = 100;
 
 /// Watches the residual of a running iteration.
 pub(super) struct Monitor {
@@ -48,6 +50,8 @@ pub(super) struct Monitor {
     scale: f64,
     history: Vec<f64>,
     window_start: f64,
+    /// The least residual of the window at hand, where windows are counted here.
+    best: f64,
     idle: usize,
 }
 
@@ -75,7 +79,7 @@ impl Monitor {
     pub(super) fn new(control: Control, size: f64, first: f64) -> Self {
         let scale = if size > 0.0 { size } else { 1.0 };
         let first = first / scale;
-        Self { control, scale, history: vec![first], window_start: first, idle: 0 }
+        Self { control, scale, history: vec![first], window_start: first, best: f64::INFINITY, idle: 0 }
     }
 
     pub(super) fn iterations(&self) -> usize {
@@ -122,6 +126,17 @@ impl Monitor {
         } else {
             None
         }
+    }
+
+    /// [`Self::stop`] for methods without cycles, which stagnate when windows of iterations do.
+    pub(super) fn stop_or_stagnate(&mut self, norm: f64) -> Option<Outcome> {
+        let stop = self.stop(norm);
+        self.best = self.best.min(norm);
+        if stop.is_none() && self.iterations() % WINDOW == WINDOW - 1 {
+            let best = std::mem::replace(&mut self.best, f64::INFINITY);
+            return self.stagnated(best).then_some(Outcome::Stagnated);
+        }
+        stop
     }
 
     /// Whether the residual has grown without bound or is no number.

@@ -2,18 +2,14 @@
 
 use super::monitor::Monitor;
 use super::{Control, LinearOperator, Preconditioner, Solve};
-use crate::Outcome;
 use crate::vector::{axpy, norm2};
 use chromaflow_device::Team;
-
-/// Iterations between two looks at whether the residual still falls.
-const WINDOW: usize = 100;
 
 /// x <- x + damping M (b - A x): a relaxation made into a solver, or the restart of a low-precision one: the residual
 /// and x are f64, whatever the precision inside M.
 ///
-/// **Outcome**: [`Outcome::Converged`], [`Outcome::IterationLimit`], [`Outcome::Stagnated`] (300 iterations without a
-/// gain), [`Outcome::Diverged`] (the residual has grown by ten orders, or is no number).
+/// **Outcome**: `Converged`, `IterationLimit`, `Stagnated` (300 iterations without a gain), `Diverged` (the residual has
+/// grown by ten orders, or is no number).
 /// **Source**: Richardson (1911); restarts of low-precision sweeps: Walden et al. (2019), Section V.
 #[derive(Clone, Copy, Debug)]
 pub struct Richardson {
@@ -43,16 +39,9 @@ impl Richardson {
     ) -> Solve {
         let (mut monitor, mut r, mut norm) = Monitor::start(team, a, b, x, *control);
         let mut z = vec![0.0; r.len()];
-        let mut best = f64::INFINITY;
         let outcome = loop {
-            if let Some(outcome) = monitor.stop(norm) {
+            if let Some(outcome) = monitor.stop_or_stagnate(norm) {
                 break outcome;
-            }
-            best = best.min(norm);
-            if monitor.iterations() % WINDOW == WINDOW - 1
-                && monitor.stagnated(std::mem::replace(&mut best, f64::INFINITY))
-            {
-                break Outcome::Stagnated;
             }
             m.apply(team, &r, &mut z);
             axpy(team, self.damping, &z, x);

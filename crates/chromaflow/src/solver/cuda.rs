@@ -1,6 +1,8 @@
 //! The solver of a given system on a GPU.
 
 use super::{Method, PreconditionerKind, SolverOptions};
+use crate::factor::block_ilu::cuda::DeviceBlockIlu;
+use crate::factor::block_ilu::{BlockIluOptions, FactorStorage};
 use crate::gpu::{DeviceJacobian, GpuError, Storage, Vectors};
 use crate::krylov::{Control, KrylovCuda, PreconditionerCuda, Solve};
 use crate::order::{Plan, PlanReport};
@@ -10,18 +12,18 @@ use crate::{BlockCsr, Jacobian, Outcome, Policy};
 use chromaflow_device::Team;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
 
-/// Multicolor or Jacobi sweeps, alone or inside flexible GMRES and BiCGStab, on a GPU: b goes there, x comes back, and between
-/// them only norms and inner products do.
+/// Multicolor or Jacobi sweeps or corrections by block ILU(0), alone or inside flexible GMRES and BiCGStab, on a GPU: b goes
+/// there, x comes back, and between them only norms and inner products do.
 ///
-/// **Precision**: sweeps by the policy; residuals and the products of Krylov methods with the matrix in f64, which is kept beside
-/// the one of the sweeps. **Results** are the same bits on every run. **Twin**: [`Solver`](super::Solver).
+/// **Precision**: sweeps and factors by the policy; residuals and the products of Krylov methods with the matrix in f64, which is
+/// kept beside the one of the sweeps. **Results** are the same bits on every run. **Twin**: [`Solver`](super::Solver).
 ///
-/// **Source**: as [`MulticolorCuda`] and [`KrylovCuda`].
+/// **Source**: as [`MulticolorCuda`], [`DeviceBlockIlu`] and [`KrylovCuda`].
 pub struct SolverCuda {
     options: SolverOptions,
     plan: Plan,
     nb: usize,
-    sweeps: MulticolorCuda,
+    inverse: Inverse,
     /// The matrix in f64, for residuals.
     exact: MulticolorCuda,
     vectors: Vectors,
@@ -29,12 +31,19 @@ pub struct SolverCuda {
     factors: FactorReport,
 }
 
+/// What stands for an approximate inverse of the matrix.
+enum Inverse {
+    None,
+    Sweeps(Box<MulticolorCuda>),
+    Ilu(Box<DeviceBlockIlu>),
+}
+
 impl SolverCuda {
-    /// Renumbers, colors and uploads `matrix`, and inverts its diagonal blocks.
+    /// Renumbers, colors and uploads `matrix`, and inverts its diagonal blocks or factors it.
     ///
     /// # Errors
-    /// [`GpuError::Unsupported`] for methods other than multicolor sweeps and GMRES with them (or nothing) as preconditioner,
-    /// [`GpuError::Shape`] for a matrix that is not square or lacks a diagonal block, [`GpuError::Cuda`].
+    /// [`GpuError::Unsupported`] for factors that the GPU does not have ([`DeviceBlockIlu::new`]), [`GpuError::Shape`] for a
+    /// matrix that is not square or lacks a diagonal block, [`GpuError::Cuda`].
     pub fn new(
         stream: &Stream,
         team: &Team,
@@ -42,39 +51,58 @@ impl SolverCuda {
         options: SolverOptions,
     ) -> Result<Self, GpuError> {
         options.check().map_err(GpuError::Unsupported)?;
-        let jacobi = match options.relaxation() {
-            PreconditionerKind::Multicolor | PreconditionerKind::None => false,
-            PreconditionerKind::Jacobi => true,
-            PreconditionerKind::Ilu => {
-                return Err(GpuError::Unsupported(
-                    "incomplete factors of general patterns run on the CPU only: take multicolor or jacobi, alone or as \
-                     preconditioner of gmres or bicgstab"
-                        .to_owned(),
-                ));
-            }
-        };
         let plan = Plan::with_team(matrix.pattern(), &options.effective_plan(), team)?;
         let matrix = matrix.permuted(&plan.permutation);
         let nb = matrix.nb();
         let upload = |policy| -> Result<DeviceJacobian, GpuError> {
             DeviceJacobian::upload(stream, &Jacobian::from_csr(&matrix, policy)?)
         };
-        // Sweeps of policy dsh round f32 values themselves.
-        let assembled = if options.policy == Policy::D { Policy::D } else { Policy::Ds };
-        let relaxation = |policy: Policy, jac: &DeviceJacobian| -> Result<_, GpuError> {
-            let (pattern, storage) = (jac.pattern(), Storage::from(policy));
-            let mut relaxation = if jacobi || options.relaxation() == PreconditionerKind::None {
-                MulticolorCuda::jacobi(stream, pattern, nb, storage)?
-            } else {
-                MulticolorCuda::new(stream, pattern, nb, &plan.batches, storage)?
-            };
-            let report = relaxation.factor(jac)?;
-            Ok((relaxation, report))
+        let whole = upload(Policy::D)?;
+        let pattern = whole.pattern();
+        let mut exact = MulticolorCuda::jacobi(stream, pattern, nb, Storage::F64)?;
+        let mut factors = exact.factor(&whole)?;
+        let storage = Storage::from(options.policy);
+        let inverse = match options.relaxation() {
+            PreconditionerKind::None => Inverse::None,
+            PreconditionerKind::Ilu => {
+                let setup = BlockIluOptions {
+                    fill: options.fill,
+                    storage: FactorStorage::of(options.policy),
+                    ..BlockIluOptions::default()
+                };
+                let mut ilu = DeviceBlockIlu::new(stream, pattern, nb, setup)?;
+                ilu.factor(&whole)?;
+                factors = match ilu.report()? {
+                    Ok(found) => FactorReport {
+                        pivoted: found.pivoted.len(),
+                        pivoted_rows: found.pivoted,
+                        ..FactorReport::default()
+                    },
+                    Err(bad) => FactorReport {
+                        singular: 1,
+                        singular_rows: vec![bad.row as u32],
+                        ..FactorReport::default()
+                    },
+                };
+                Inverse::Ilu(Box::new(ilu))
+            }
+            kind => {
+                let mut sweeps = if kind == PreconditionerKind::Jacobi {
+                    MulticolorCuda::jacobi(stream, pattern, nb, storage)?
+                } else {
+                    MulticolorCuda::new(stream, pattern, nb, &plan.batches, storage)?
+                };
+                // Sweeps of policy dsh round f32 values themselves.
+                factors = if options.policy == Policy::D {
+                    sweeps.factor(&whole)?
+                } else {
+                    sweeps.factor(&upload(Policy::Ds)?)?
+                };
+                Inverse::Sweeps(Box::new(sweeps))
+            }
         };
-        let (sweeps, factors) = relaxation(options.policy, &upload(assembled)?)?;
-        let (exact, _) = relaxation(Policy::D, &upload(Policy::D)?)?;
         let (vectors, krylov) = (Vectors::new(stream, Storage::F64)?, KrylovCuda::new(stream)?);
-        Ok(Self { options, plan, nb, sweeps, exact, vectors, krylov, factors })
+        Ok(Self { options, plan, nb, inverse, exact, vectors, krylov, factors })
     }
 
     /// Bandwidth, profile, colors.
@@ -82,7 +110,7 @@ impl SolverCuda {
         &self.plan.report
     }
 
-    /// What inverting the diagonal blocks found; rows in the solver's order.
+    /// What factoring or inverting the diagonal blocks found; rows in the solver's order.
     pub fn factors(&self) -> &FactorReport {
         &self.factors
     }
@@ -104,10 +132,10 @@ impl SolverCuda {
         let mut solve = if let Some(&row) = self.factors.singular_rows.first() {
             let outcome = Outcome::Breakdown { row: row as usize };
             Solve { outcome, iterations: 0, relative_residual: 1.0, history: vec![1.0] }
-        } else if matches!(self.options.method, Method::Gmres | Method::BiCgStab) {
-            self.iterate(&b, &mut found)?
-        } else {
+        } else if matches!(self.options.method, Method::Multicolor | Method::Jacobi) {
             self.relax(&b, &mut found)?
+        } else {
+            self.iterate(&b, &mut found)?
         };
         if let Outcome::Breakdown { row } = &mut solve.outcome {
             *row = self.plan.permutation.old_of_new().get(*row).map_or(0, |&r| r as usize);
@@ -119,6 +147,7 @@ impl SolverCuda {
 
     /// Sweeps alone: corrections to the f64 solution every `correction_sweeps`, or all in the policy's precision.
     fn relax(&mut self, b: &DeviceBuffer<f64>, x: &mut DeviceBuffer<f64>) -> Result<Solve, GpuError> {
+        let Inverse::Sweeps(sweeps) = &mut self.inverse else { unreachable!("the method is one of sweeps") };
         let o = self.options;
         let fixed = o.tolerance == 0.0;
         let most = if fixed { o.sweeps } else { o.max_iterations };
@@ -135,7 +164,7 @@ impl SolverCuda {
         let scale = if scale > 0.0 { scale } else { 1.0 };
         let mut r = DeviceBuffer::uninitialized(self.vectors.stream(), b.len())?;
         if o.correction_sweeps == 0 {
-            let report = self.sweeps.solve(b, x, &options)?;
+            let report = sweeps.solve(b, x, &options)?;
             self.exact.residual_of(x, Some(b), &mut r)?;
             let relative_residual = self.krylov.norm(&r)? / scale;
             let (outcome, iterations, history) = (report.outcome, report.sweeps, report.history);
@@ -159,31 +188,38 @@ impl SolverCuda {
             }
             let count = o.correction_sweeps.min(most - iterations);
             let inner = SolveOptions { sweeps: count, tolerance: None, history: false, ..options };
-            self.sweeps.solve(&r, &mut dx, &inner)?;
+            sweeps.solve(&r, &mut dx, &inner)?;
             self.vectors.axpby(1.0, &dx, 1.0, x)?;
             iterations += count;
         }
     }
 
-    /// Krylov methods, with sweeps from zero as preconditioner.
+    /// Krylov methods, with sweeps from zero or incomplete factors as preconditioner, and corrections by the latter alone.
     fn iterate(&mut self, b: &DeviceBuffer<f64>, x: &mut DeviceBuffer<f64>) -> Result<Solve, GpuError> {
         let o = self.options;
-        let sweeps = SolveOptions {
-            sweeps: o.sweeps,
-            direction: o.direction,
-            damping: o.damping,
-            ..SolveOptions::default()
-        };
-        let mut m = match o.preconditioner {
-            PreconditionerKind::None => PreconditionerCuda::Identity,
-            _ => PreconditionerCuda::Relaxation(&mut self.sweeps, sweeps),
+        let mut m = match &mut self.inverse {
+            Inverse::None => PreconditionerCuda::Identity,
+            Inverse::Ilu(ilu) => PreconditionerCuda::Ilu(ilu),
+            Inverse::Sweeps(sweeps) => {
+                let options = SolveOptions {
+                    sweeps: o.sweeps,
+                    direction: o.direction,
+                    damping: o.damping,
+                    ..SolveOptions::default()
+                };
+                PreconditionerCuda::Relaxation(sweeps, options)
+            }
         };
         let control = Control { tolerance: o.tolerance, max_iterations: o.max_iterations };
         let (krylov, a) = (&mut self.krylov, &mut self.exact);
-        if o.method == Method::BiCgStab {
-            krylov.bicgstab(a, &mut m, b, x, &control)
-        } else {
-            krylov.gmres(a, &mut m, b, x, &control, (o.restart, o.longest_restart.max(o.restart)))
+        match o.method {
+            Method::BiCgStab => krylov.bicgstab(a, &mut m, b, x, &control),
+            Method::Ilu0 => {
+                let fixed = o.tolerance == 0.0;
+                let most = if fixed { o.sweeps } else { o.max_iterations };
+                krylov.richardson(a, &mut m, b, x, &Control { max_iterations: most, ..control })
+            }
+            _ => krylov.gmres(a, &mut m, b, x, &control, (o.restart, o.longest_restart.max(o.restart))),
         }
     }
 }
@@ -191,6 +227,7 @@ impl SolverCuda {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::factor::block_ilu::Fill;
     use crate::gpu::test_stream;
     use crate::solver::{BlockLayout, Solver};
     use chromaflow_testkit::banded_lattice;
@@ -218,6 +255,71 @@ mod tests {
             }
         }
         BlockCsr::new(pattern, nb, values).unwrap()
+    }
+
+    /// Factors and corrections beside the CPU's: the same iterations in every order of the rows.
+    #[test]
+    fn cuda_solver_factors_as_its_twin() {
+        let Some(stream) = test_stream() else { return };
+        let team = Arc::new(Team::new(2));
+        for nb in [1, 4, 5] {
+            let a = system(nb);
+            let b: Vec<f64> = (0..300 * nb).map(|i| (i as f64).cos()).collect();
+            for (method, policy, tolerance, sweeps) in [
+                (Method::Ilu0, Policy::D, 0.0, 3),
+                (Method::Ilu0, Policy::Ds, 1e-11, 1),
+                (Method::Gmres, Policy::D, 1e-11, 1),
+                (Method::Gmres, Policy::Ds, 1e-11, 1),
+                (Method::BiCgStab, Policy::D, 1e-11, 1),
+            ] {
+                for (colored, rcm, fill) in [
+                    (false, true, Fill::Level(0)),
+                    (false, false, Fill::DiagonalOnly),
+                    (true, true, Fill::Level(0)),
+                ] {
+                    let mut options = SolverOptions {
+                        method,
+                        preconditioner: PreconditionerKind::Ilu,
+                        policy,
+                        tolerance,
+                        sweeps,
+                        colored,
+                        fill,
+                        ..SolverOptions::default()
+                    };
+                    options.plan.rcm = rcm;
+                    let mut here = Solver::with_pattern(Arc::clone(&team), a.pattern(), nb, options).unwrap();
+                    here.set_values(a.values(), BlockLayout::ColumnMajor).unwrap();
+                    let (mut x, mut y) = (vec![0.0; b.len()], vec![0.0; b.len()]);
+                    let expected = here.solve(&b, &mut x).unwrap();
+                    let mut there = SolverCuda::new(&stream, &team, &a, options).unwrap();
+                    let found = there.solve(&b, &mut y).unwrap();
+                    let what = format!("nb {nb} {method} {policy} {fill} colored {colored}");
+                    assert_eq!(
+                        (found.outcome, found.iterations),
+                        (expected.outcome, expected.iterations),
+                        "{what}"
+                    );
+                    for (x, y) in x.iter().zip(&y) {
+                        assert!((x - y).abs() <= 1e-9, "{what}: {x} {y}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn cuda_solver_names_what_factors_it_lacks() {
+        let Some(stream) = test_stream() else { return };
+        let team = Arc::new(Team::new(1));
+        let options = SolverOptions { preconditioner: PreconditionerKind::Ilu, ..SolverOptions::default() };
+        for (options, word) in [
+            (SolverOptions { fill: Fill::Level(1), ..options }, "fill"),
+            (SolverOptions { policy: Policy::Dsh, ..options }, "f32"),
+        ] {
+            let error = SolverCuda::new(&stream, &team, &system(2), options).err().unwrap();
+            assert!(error.to_string().contains(word), "{error}");
+        }
     }
 
     /// The CPU's solution by the same options, sweep by sweep and iteration by iteration.

@@ -8,13 +8,17 @@ use super::problem::{Problem, RowOrder};
 use super::timing::{Record, Timing};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
-use chromaflow::factor::block_ilu::{BlockIlu, BlockIluOptions, FactorStorage, Fill, reference};
+use chromaflow::factor::block_ilu::{
+    BlockIlu, BlockIluOptions, FactorStorage, Fill, fill_pattern, reference,
+};
 use chromaflow::factor::structured_ilu::cuda::GpuIluEngine;
 use chromaflow::factor::structured_ilu::{self, StencilMatrix, StructuredIlu, StructuredIluOptions};
-use chromaflow::{Jacobian, Policy};
+use chromaflow::sparse::io::read_matrix;
+use chromaflow::{BlockPattern, Policy};
 use chromaflow_device::cuda::Gpu;
 use chromaflow_testkit::{Case, Kind};
-use std::path::PathBuf;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `chromaflow bench ilu`.
 #[derive(clap::Args)]
@@ -24,10 +28,16 @@ pub struct Args {
     #[arg(long, value_name = "CASE")]
     case: Option<Case>,
     /// The same, as a plain argument
-    #[arg(value_name = "CASE", conflicts_with = "case", required_unless_present_any = ["case", "figure"])]
+    #[arg(value_name = "CASE", conflicts_with = "case", required_unless_present_any = ["case", "matrix", "figure"])]
     positional: Option<Case>,
+    /// A matrix from a file instead, with the right-hand side that comes with it (else ones): Matrix Market or PETSc binary
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["case", "positional"])]
+    matrix: Option<PathBuf>,
+    /// Size of the blocks of --matrix [default: as the file says, or found from the pattern]
+    #[arg(long, value_name = "N", requires = "matrix")]
+    block_size: Option<usize>,
     /// Figure 9 (grids of 15^3 to 65^3 cells) or 10 (4 to 32 unknowns a cell) of the block ILU paper instead of a case
-    #[arg(long, value_name = "N", conflicts_with_all = ["case", "positional", "policy", "order", "copies", "tune", "steps"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["case", "positional", "matrix", "fill", "policy", "order", "copies", "tune", "steps"])]
     figure: Vec<u32>,
     /// Edges of the grids of figure 9, unknowns of figure 10: 15 or 4,6,8 [default: the paper's range]
     #[arg(long, value_name = "LIST", requires = "figure")]
@@ -47,6 +57,10 @@ pub struct Args {
     /// Order of the rows
     #[arg(long, value_enum, default_value_t = RowOrder::Natural)]
     order: RowOrder,
+    /// Blocks that the factors have: level of fill 0 (those of the matrix), 1, 2, ..., or diagonal (those of the matrix, only
+    /// diagonal ones change: DILU)
+    #[arg(long, value_name = "K|diagonal", default_value_t = Fill::Level(0))]
+    fill: Fill,
     /// Seconds for each measurement
     #[arg(long, value_name = "S", default_value_t = 0.25)]
     budget: f64,
@@ -126,21 +140,29 @@ impl Engine {
 /// # Errors
 /// Bad usage.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
-    let Some(case) = args.case.as_ref().or(args.positional.as_ref()) else {
-        return figures::run(args, ctx);
+    let case = args.case.as_ref().or(args.positional.as_ref());
+    let mut bench = match (case, &args.matrix) {
+        (Some(case), _) if case.kind == Kind::BlockTridiagonal => {
+            return Err(CliError::input(format!(
+                "{case}: an ILU(0) of block tridiagonal systems is exact; see bench tridiag"
+            )));
+        }
+        (Some(case), _) => Bench::new(case, args, ctx),
+        (None, Some(path)) => Bench::of_matrix(path, args, ctx)?,
+        (None, None) => return figures::run(args, ctx),
     };
-    if case.kind == Kind::BlockTridiagonal {
-        return Err(CliError::input(format!(
-            "{case}: an ILU(0) of block tridiagonal systems is exact; see bench tridiag"
-        )));
-    }
-    let structured = case.kind == Kind::Grid7 && args.order == RowOrder::Natural && args.policy == Policy::D;
+    let structured = case.is_some_and(|case| case.kind == Kind::Grid7)
+        && args.order == RowOrder::Natural
+        && args.policy == Policy::D
+        && args.fill == Fill::Level(0);
     if !structured && args.engine.iter().any(|e| matches!(e, Engine::Acc | Engine::Cl)) {
         return Err(CliError::input(
-            "engines acc and cl take grid7 cases in natural order under policy d: take engine cuda",
+            "engines acc and cl take grid7 cases in natural order under policy d, without fill: take engine cuda",
         ));
     }
-    let mut bench = Bench::new(case, args, ctx);
+    if args.fill != Fill::Level(0) && args.engine.contains(&Engine::Library) {
+        return Err(CliError::input("engine library has the blocks of the matrix alone: take --fill 0"));
+    }
     let mut records: Vec<Record> = Vec::new();
     for &engine in &args.engine {
         bench.cores = engine.cores(ctx);
@@ -158,8 +180,8 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
                 let parts = bench.structured(engine, &bench.stencil(), ctx)?;
                 bench.structured_records(engine.name(), 1, &parts).into()
             }
-            Engine::Reference => bench.reference().into(),
-            Engine::Cpu | Engine::General => bench.general(ctx).into(),
+            Engine::Reference => bench.reference()?.into(),
+            Engine::Cpu | Engine::General => bench.general(ctx)?.into(),
         });
     }
     for record in &records {
@@ -176,10 +198,13 @@ fn open(ctx: &Context) -> Result<Gpu, CliError> {
 }
 
 struct Bench<'a> {
-    case: &'a Case,
+    /// What results are named for.
+    name: String,
+    case: Option<&'a Case>,
     cores: usize,
     policy: Policy,
     order: RowOrder,
+    fill: Fill,
     budget: f64,
     problem: Problem,
 }
@@ -199,19 +224,38 @@ struct Parts {
     norm: f64,
 }
 
+const REGULAR: &str = "generated systems are diagonally dominant, others were factored before";
+
 fn norm(x: &[f64]) -> f64 {
     x.iter().map(|v| v * v).sum::<f64>().sqrt()
 }
 
 impl<'a> Bench<'a> {
     fn new(case: &'a Case, args: &Args, ctx: &Context) -> Self {
+        let problem = Problem::new(case, args.policy, args.order, ctx.team());
+        Self { case: Some(case), ..Self::of(case.to_string(), problem, args, ctx) }
+    }
+
+    fn of_matrix(path: &Path, args: &Args, ctx: &Context) -> CliResult<Self> {
+        let fault = |e: &dyn std::fmt::Display| CliError::input(format!("{}: {e}", path.display()));
+        let file = read_matrix(path, args.block_size).map_err(|e| CliError::input(e.to_string()))?;
+        let ones = || vec![1.0; file.matrix.pattern().rows() * file.matrix.nb()];
+        let b = file.rhs.clone().unwrap_or_else(ones);
+        let problem = Problem::of_matrix(&file.matrix, &b, args.policy, args.order, ctx.team());
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self::of(name, problem.map_err(|e| fault(&e))?, args, ctx))
+    }
+
+    fn of(name: String, problem: Problem, args: &Args, ctx: &Context) -> Self {
         Self {
-            case,
+            name,
+            case: None,
             cores: ctx.team().size(),
             policy: args.policy,
             order: args.order,
+            fill: args.fill,
             budget: super::timing::budget(args.budget),
-            problem: Problem::new(case, args.policy, args.order, ctx.team()),
+            problem,
         }
     }
 
@@ -223,7 +267,7 @@ impl<'a> Bench<'a> {
         };
         Record {
             peer: format!("chromaflow-{engine}-{}{order}", self.policy),
-            case: self.case.to_string(),
+            case: self.name.clone(),
             op: op.to_owned(),
             cores: self.cores,
             timing,
@@ -234,55 +278,74 @@ impl<'a> Bench<'a> {
     }
 
     fn records(&self, engine: &str, work: &Work, factor: Timing, apply: Timing, x: &[f64]) -> [Record; 2] {
+        let name = match self.fill {
+            Fill::Level(k) => format!("ilu{k}"),
+            Fill::DiagonalOnly => "dilu".to_owned(),
+        };
         [
-            self.record(engine, "ilu0_factor", factor, work.factor, 0.0),
-            self.record(engine, "ilu0_apply", apply, work.apply, norm(x)),
+            self.record(engine, &format!("{name}_factor"), factor, work.factor, 0.0),
+            self.record(engine, &format!("{name}_apply"), apply, work.apply, norm(x)),
         ]
     }
 
-    /// Products of blocks in the factorization: one for each lower block, and one for each block that it changes.
-    fn products(&self) -> f64 {
+    /// The pattern of the factors.
+    fn filled(&self) -> Cow<'_, BlockPattern> {
         let pattern = self.problem.jac.pattern();
+        match self.fill {
+            Fill::Level(0) | Fill::DiagonalOnly => Cow::Borrowed(pattern),
+            Fill::Level(k) => Cow::Owned(fill_pattern(pattern, k)),
+        }
+    }
+
+    /// Products of blocks in the factorization on a pattern: one for each lower block, and one for each block that it changes.
+    fn products(&self, pattern: &BlockPattern) -> f64 {
+        let all = self.fill != Fill::DiagonalOnly;
         let changed = |i: usize, k: usize| {
-            let above =
-                |&&j: &&u32| j as usize > k && (j as usize == i || pattern.find(i, j as usize).is_some());
-            1 + pattern.columns(k).iter().filter(above).count()
+            let is_changed = |j: usize| j == i || (all && pattern.find(i, j).is_some());
+            1 + pattern.columns(k).iter().filter(|&&j| j as usize > k && is_changed(j as usize)).count()
         };
         let lower = |i: usize| pattern.columns(i).iter().map(|&k| k as usize).filter(move |&k| k < i);
         (0..pattern.rows()).map(|i| lower(i).map(|k| changed(i, k)).sum::<usize>() as f64).sum()
     }
 
     fn work(&self, off_bytes: f64) -> Work {
-        let (jac, pattern) = (&self.problem.jac, self.problem.jac.pattern());
-        let (n, nnz, nb) = (pattern.rows() as f64, pattern.nnzb() as f64, jac.nb() as f64);
+        let (jac, filled) = (&self.problem.jac, self.filled());
+        let (n, nb) = (jac.rows() as f64, jac.nb() as f64);
+        let (given, nnz) = (jac.pattern().nnzb() as f64, filled.nnzb() as f64);
         let (q, index) = (nb * nb, 4.0 * (nnz + n));
-        let read = nnz * q * self.policy.off_bytes() as f64 + n * q * 8.0;
+        let read = given * q * self.policy.off_bytes() as f64 + n * q * 8.0;
         let written = nnz * q * off_bytes + n * q * 8.0;
         Work {
-            factor: [read + written + index, 2.0 * q * nb * (self.products() + n)],
+            factor: [read + written + index, 2.0 * q * nb * (self.products(&filled) + n)],
             apply: [written + 2.0 * index + 16.0 * n * nb, 2.0 * q * (nnz + n)],
         }
     }
 
-    fn reference(&self) -> [Record; 2] {
+    fn singular(&self, row: usize) -> CliError {
+        CliError::input(format!("{}: the factored diagonal block of row {row} is singular", self.name))
+    }
+
+    fn reference(&self) -> CliResult<[Record; 2]> {
         let Problem { jac, b, .. } = &self.problem;
-        let factored = || reference::factor(jac, Fill::Level(0), 0.0).expect("diagonally dominant");
-        let mut factors = factored();
-        let factor = Timing::of(self.budget, 3, || factors = factored());
+        let mut factors = reference::factor(jac, self.fill, 0.0).map_err(|row| self.singular(row))?;
+        let factor = Timing::of(self.budget, 3, || {
+            factors = reference::factor(jac, self.fill, 0.0).expect(REGULAR);
+        });
         let mut x = Vec::new();
         let apply = Timing::of(self.budget, 3, || x = reference::solve(jac, &factors, b));
-        self.records("reference", &self.work(8.0), factor, apply, &x)
+        Ok(self.records("reference", &self.work(8.0), factor, apply, &x))
     }
 
     /// The matrix as the structured form keeps it.
     fn stencil(&self) -> StencilMatrix {
-        StencilMatrix::from_jacobian(self.case.dims, &self.problem.jac).expect("a 7-point pattern")
+        let case = self.case.expect("only generated grids are structured");
+        StencilMatrix::from_jacobian(case.dims, &self.problem.jac).expect("a 7-point pattern")
     }
 
     /// Of the structured form: off-diagonal blocks are read as they are, diagonal ones once to factor and twice to apply.
     fn structured_work(&self) -> Work {
         let pattern = self.problem.jac.pattern();
-        let (n, nnz, nb) = (pattern.rows() as f64, pattern.nnzb() as f64, self.case.nb as f64);
+        let (n, nnz, nb) = (pattern.rows() as f64, pattern.nnzb() as f64, self.problem.jac.nb() as f64);
         let (q, blocks) = (nb * nb, nnz + 2.0 * n);
         Work {
             factor: [blocks * q * 8.0, 2.0 * q * nb * (nnz + n)],
@@ -297,7 +360,7 @@ impl<'a> Bench<'a> {
         let residual = apply.map(|v| v * 7.0 / 8.0);
         let record = |op, timing, work: [f64; 2], check| {
             let record = self.record(engine, op, timing, work.map(|v| v * copies as f64), check);
-            let case = if copies == 1 { record.case } else { format!("{} x {copies}", self.case) };
+            let case = if copies == 1 { record.case } else { format!("{} x {copies}", self.name) };
             Record { case, ..record }
         };
         [
@@ -319,7 +382,7 @@ impl<'a> Bench<'a> {
     }
 
     fn structured_reference(&self, a: &StencilMatrix) -> Parts {
-        let factored = || structured_ilu::reference::factor(a, 0.0).expect("diagonally dominant");
+        let factored = || structured_ilu::reference::factor(a, 0.0).expect(REGULAR);
         let (mut inverse, mut x, mut r) = (Vec::new(), Vec::new(), Vec::new());
         let factor = Timing::of(self.budget, 3, || inverse = factored());
         let b = &self.problem.b;
@@ -332,7 +395,7 @@ impl<'a> Bench<'a> {
         let (team, options) = (ctx.team(), StructuredIluOptions::default());
         let mut ilu = StructuredIlu::new(&[a.dims()], a.nb(), options, team).expect("a block size in range");
         let factor = Timing::of(self.budget, 3, || {
-            ilu.factor(team, &[a]).expect("diagonally dominant");
+            ilu.factor(team, &[a]).expect(REGULAR);
         });
         let b = &self.problem.b;
         let (mut x, mut r) = (vec![vec![0.0; b.len()]], vec![0.0; b.len()]);
@@ -377,23 +440,23 @@ impl<'a> Bench<'a> {
             Policy::D => (FactorStorage::F64, 8.0),
             _ => (FactorStorage::F32, 4.0),
         };
-        let options = BlockIluOptions { storage, ..BlockIluOptions::default() };
+        let options = BlockIluOptions { fill: self.fill, storage, ..BlockIluOptions::default() };
         let (factor, apply, x) = gpu::general(gpu, jac, b, options, self.budget)?;
         Ok(self.records("cuda-general", &self.work(bytes), factor, apply, &x))
     }
 
-    fn general(&self, ctx: &Context) -> [Record; 2] {
+    fn general(&self, ctx: &Context) -> CliResult<[Record; 2]> {
         let Problem { jac, b, .. } = &self.problem;
         let storage = FactorStorage::of(self.policy);
-        let bytes = self.policy.off_bytes() as f64;
-        let options = BlockIluOptions { storage, ..BlockIluOptions::default() };
-        let make = |jac: &Jacobian| BlockIlu::new(jac.pattern(), jac.nb(), options, ctx.team());
-        let mut ilu = make(jac).expect("a square pattern");
+        let options = BlockIluOptions { fill: self.fill, storage, ..BlockIluOptions::default() };
+        let mut ilu =
+            BlockIlu::new(jac.pattern(), jac.nb(), options, ctx.team()).expect("checked with the problem");
+        ilu.factor(jac, ctx.team()).map_err(|bad| self.singular(bad.row))?;
         let factor = Timing::of(self.budget, 3, || {
-            ilu.factor(jac, ctx.team()).expect("diagonally dominant");
+            ilu.factor(jac, ctx.team()).expect(REGULAR);
         });
         let mut x = vec![0.0; b.len()];
         let apply = Timing::of(self.budget, 3, || ilu.solve(ctx.team(), b, &mut x));
-        self.records("general", &self.work(bytes), factor, apply, &x)
+        Ok(self.records("general", &self.work(self.policy.off_bytes() as f64), factor, apply, &x))
     }
 }

@@ -3,6 +3,9 @@
 use crate::config::Implicit;
 use crate::jacobian::cuda::Target;
 use crate::march::FlowError;
+use crate::march::linear::inverse_of;
+use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
+use chromaflow::factor::block_ilu::{BlockIluOptions, FactorStorage};
 use chromaflow::gpu::{DeviceJacobian, GpuError, Storage, Vectors};
 use chromaflow::krylov::{Control, KrylovCuda, PreconditionerCuda};
 use chromaflow::relax::{Direction, InPlace, MulticolorCuda, SolveOptions};
@@ -11,25 +14,36 @@ use chromaflow::{BlockPattern, RowBatches};
 use chromaflow_device::cuda::{DeviceBuffer, Pinned, Stream};
 use std::sync::Arc;
 
+/// What stands for an approximate inverse of the matrix.
+enum Inverse {
+    None,
+    Sweeps(Box<MulticolorCuda>),
+    Ilu(Box<DeviceBlockIlu>),
+}
+
 /// The matrix and what solves with it.
 pub struct LinearCuda {
     options: Implicit,
     /// Blocks in the order of the pattern, where they are not assembled where the sweeps read them.
     jacobian: Option<DeviceJacobian>,
-    relaxation: MulticolorCuda,
+    inverse: Inverse,
     /// Bits of the largest off-diagonal magnitude, where the assembly finds it.
     largest: DeviceBuffer<u32>,
     largest_known: bool,
-    /// Krylov methods, and their operator: the assembled values in f64.
+    /// Methods that form residuals, and their operator: the assembled values in f64.
     krylov: Option<(KrylovCuda, MulticolorCuda)>,
     vectors: Vectors,
+    /// What the inversion of the diagonal blocks found: pivoted rows, singular rows, the first of these.
+    told: Pinned<u32>,
+    /// The row at which incomplete factors broke down.
+    broken: Option<usize>,
 }
 
 impl LinearCuda {
     /// Sets up for blocks of 5 x 5.
     ///
     /// # Errors
-    /// [`FlowError::Linear`]: a method that runs on the CPU only. [`FlowError::Gpu`].
+    /// [`FlowError::Linear`]: factors that the GPU does not have. [`FlowError::Gpu`].
     pub fn new(
         stream: &Stream,
         pattern: &Arc<BlockPattern>,
@@ -37,24 +51,29 @@ impl LinearCuda {
         options: &Implicit,
     ) -> Result<Self, FlowError> {
         let storage = Storage::from(options.policy);
-        let krylov = matches!(options.method, Method::Gmres | Method::BiCgStab);
-        let relaxation = match (options.method, options.preconditioner) {
-            (Method::Multicolor, _) | (Method::Gmres | Method::BiCgStab, PreconditionerKind::Multicolor) => {
-                MulticolorCuda::new(stream, pattern, 5, batches, storage)?
+        let inverse = match inverse_of(options) {
+            PreconditionerKind::None => Inverse::None,
+            PreconditionerKind::Multicolor => {
+                Inverse::Sweeps(Box::new(MulticolorCuda::new(stream, pattern, 5, batches, storage)?))
             }
-            (Method::Jacobi, _)
-            | (Method::Gmres | Method::BiCgStab, PreconditionerKind::Jacobi | PreconditionerKind::None) => {
-                MulticolorCuda::jacobi(stream, pattern, 5, storage)?
+            PreconditionerKind::Jacobi => {
+                Inverse::Sweeps(Box::new(MulticolorCuda::jacobi(stream, pattern, 5, storage)?))
             }
-            (Method::Ilu0, _) | (_, PreconditionerKind::Ilu) => {
-                let what = "incomplete factors of general patterns run on the CPU only; on a GPU choose `multicolor`";
-                return Err(FlowError::Linear(what.to_owned()));
+            PreconditionerKind::Ilu => {
+                let storage = FactorStorage::of(options.policy);
+                let setup = BlockIluOptions { fill: options.fill, storage, ..Default::default() };
+                let ilu = DeviceBlockIlu::new(stream, pattern, 5, setup).map_err(|e| match e {
+                    GpuError::Unsupported(what) => FlowError::Linear(what),
+                    other => other.into(),
+                })?;
+                Inverse::Ilu(Box::new(ilu))
             }
         };
-        let in_place = !krylov && relaxation.in_place().is_some();
+        let alone = matches!(options.method, Method::Multicolor | Method::Jacobi);
+        let in_place = matches!(&inverse, Inverse::Sweeps(sweeps) if alone && sweeps.in_place().is_some());
         let jacobian =
             (!in_place).then(|| DeviceJacobian::uninitialized(stream, pattern, 5, storage)).transpose()?;
-        let krylov = krylov
+        let krylov = (!alone)
             .then(|| -> Result<_, GpuError> {
                 Ok((KrylovCuda::new(stream)?, MulticolorCuda::jacobi(stream, pattern, 5, Storage::F64)?))
             })
@@ -62,17 +81,22 @@ impl LinearCuda {
         Ok(Self {
             options: *options,
             jacobian,
-            relaxation,
+            inverse,
             largest: DeviceBuffer::zeroed(stream, 1)?,
             largest_known: false,
             krylov,
             vectors: Vectors::new(stream, Storage::F64)?,
+            told: Pinned::zeroed(stream.gpu(), 3)?,
+            broken: None,
         })
     }
 
     /// Where the sweeps read blocks, if they are assembled there.
     pub fn in_place(&self) -> Option<InPlace<'_>> {
-        self.relaxation.in_place().filter(|_| self.jacobian.is_none())
+        match (&self.jacobian, &self.inverse) {
+            (None, Inverse::Sweeps(sweeps)) => sweeps.in_place(),
+            _ => None,
+        }
     }
 
     /// Where the assembly is to write. `whole` says that all values it writes stay, so that it may look for the largest.
@@ -80,9 +104,10 @@ impl LinearCuda {
     /// # Errors
     /// [`GpuError::Cuda`].
     pub fn target(&mut self, whole: bool) -> Result<Target<'_>, GpuError> {
-        self.largest_known = whole && self.relaxation.storage() == Storage::F16;
+        let half = matches!(&self.inverse, Inverse::Sweeps(sweeps) if sweeps.storage() == Storage::F16);
+        self.largest_known = whole && half;
         let Some(jacobian) = &self.jacobian else {
-            return Ok(Target::InPlace(self.relaxation.in_place().expect("chosen so")));
+            return Ok(Target::InPlace(self.in_place().expect("chosen so")));
         };
         if !self.largest_known {
             return Ok(Target::Rows(jacobian, None));
@@ -96,15 +121,15 @@ impl LinearCuda {
     /// # Errors
     /// [`GpuError::Cuda`].
     pub fn find_scale(&mut self) -> Result<(), GpuError> {
-        match &self.jacobian {
-            Some(_) if self.largest_known => self.relaxation.take_largest(&self.largest),
-            Some(jacobian) => self.relaxation.find_scale(jacobian),
-            None => Ok(()),
+        match (&self.jacobian, &mut self.inverse) {
+            (Some(_), Inverse::Sweeps(sweeps)) if self.largest_known => sweeps.take_largest(&self.largest),
+            (Some(jacobian), Inverse::Sweeps(sweeps)) => sweeps.find_scale(jacobian),
+            _ => Ok(()),
         }
     }
 
-    /// Solves A x = b from zero; what is left of the residual where it is known or asked for, as the twin has it. What the
-    /// inversion of the diagonal blocks found goes to `told`.
+    /// Solves A x = b from zero; what is left of the residual where it is known or asked for, as the twin has it. Once the
+    /// stream has come so far, [`Self::singular`] says what the diagonal blocks were like.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
@@ -113,30 +138,51 @@ impl LinearCuda {
         b: &DeviceBuffer<f64>,
         x: &mut DeviceBuffer<f64>,
         measure: bool,
-        told: &mut Pinned<u32>,
     ) -> Result<Option<f64>, GpuError> {
-        let found = match &self.jacobian {
-            Some(jacobian) => self.relaxation.factor_later(jacobian)?,
-            None => self.relaxation.factor_assembled_later()?,
-        };
-        found.download_later(told)?;
+        match (&mut self.inverse, &self.jacobian) {
+            (Inverse::None, _) => {}
+            (Inverse::Sweeps(sweeps), Some(jacobian)) => {
+                sweeps.factor_later(jacobian)?.download_later(&mut self.told)?;
+            }
+            (Inverse::Sweeps(sweeps), None) => {
+                sweeps.factor_assembled_later()?.download_later(&mut self.told)?;
+            }
+            (Inverse::Ilu(ilu), jacobian) => {
+                ilu.factor(jacobian.as_ref().expect(PATTERN))?;
+                self.broken = ilu.report()?.err().map(|singular| singular.row);
+                if self.broken.is_some() {
+                    x.fill_bytes(0)?;
+                    return Ok(None);
+                }
+            }
+        }
         if self.krylov.is_some() { self.iterate(b, x).map(Some) } else { self.relax(b, x, measure) }
+    }
+
+    /// The first row whose diagonal block, as it stood or as it was factored, has no inverse.
+    pub fn singular(&self) -> Option<usize> {
+        self.broken.or_else(|| (self.told[1] > 0).then_some(self.told[2] as usize))
     }
 
     fn iterate(&mut self, b: &DeviceBuffer<f64>, x: &mut DeviceBuffer<f64>) -> Result<f64, GpuError> {
         let (options, (krylov, a)) = (&self.options, self.krylov.as_mut().expect("looked at before"));
-        a.factor_later(self.jacobian.as_ref().expect("Krylov methods keep the pattern's order"))?;
-        let sweeps = SolveOptions::sweeps(options.preconditioner_sweeps);
-        let mut m = if options.preconditioner == PreconditionerKind::None {
-            PreconditionerCuda::Identity
-        } else {
-            PreconditionerCuda::Relaxation(&mut self.relaxation, sweeps)
+        a.factor_later(self.jacobian.as_ref().expect(PATTERN))?;
+        let mut m = match &mut self.inverse {
+            Inverse::None => PreconditionerCuda::Identity,
+            Inverse::Ilu(ilu) => PreconditionerCuda::Ilu(ilu),
+            Inverse::Sweeps(sweeps) => {
+                PreconditionerCuda::Relaxation(sweeps, SolveOptions::sweeps(options.preconditioner_sweeps))
+            }
         };
         x.fill_bytes(0)?;
         let most = options.krylov_iterations;
         let control = Control { tolerance: options.krylov_tolerance, max_iterations: most };
         let solve = match options.method {
             Method::BiCgStab => krylov.bicgstab(a, &mut m, b, x, &control)?,
+            Method::Ilu0 => {
+                let control = Control { tolerance: 0.0, max_iterations: options.sweeps };
+                krylov.richardson(a, &mut m, b, x, &control)?
+            }
             _ => krylov.gmres(a, &mut m, b, x, &control, (most, most))?,
         };
         Ok(solve.relative_residual)
@@ -148,7 +194,10 @@ impl LinearCuda {
         x: &mut DeviceBuffer<f64>,
         measure: bool,
     ) -> Result<Option<f64>, GpuError> {
-        let (relaxation, vectors, sweeps) = (&mut self.relaxation, &self.vectors, self.options.sweeps);
+        let Inverse::Sweeps(relaxation) = &mut self.inverse else {
+            unreachable!("the method is one of sweeps")
+        };
+        let (vectors, sweeps) = (&self.vectors, self.options.sweeps);
         relaxation.set_rhs(b)?;
         relaxation.clear()?;
         if !(measure && sweeps > 2) {
@@ -173,6 +222,13 @@ impl LinearCuda {
     /// Bytes on the device.
     pub fn bytes(&self) -> usize {
         let assembled = self.jacobian.as_ref().map_or(0, |j| j.diag.bytes() + 100 * j.pattern().nnzb());
-        self.relaxation.bytes() + assembled + self.krylov.as_ref().map_or(0, |k| k.1.bytes())
+        let inverse = match &self.inverse {
+            Inverse::None => 0,
+            Inverse::Sweeps(sweeps) => sweeps.bytes(),
+            Inverse::Ilu(ilu) => ilu.bytes(),
+        };
+        inverse + assembled + self.krylov.as_ref().map_or(0, |k| k.1.bytes())
     }
 }
+
+const PATTERN: &str = "only sweeps alone are assembled elsewhere than in the order of the pattern";

@@ -159,7 +159,6 @@ struct FlowCuda {
     no_counts: DeviceBuffer<u32>,
     host_scalars: Pinned<f64>,
     host_counts: Pinned<u32>,
-    host_told: Pinned<u32>,
     clock: Clock<Part>,
 }
 
@@ -241,7 +240,6 @@ impl FlowCuda {
             no_counts: stream.upload(&counts)?,
             host_scalars: Pinned::zeroed(stream.gpu(), scalars)?,
             host_counts: Pinned::zeroed(stream.gpu(), counts.len())?,
-            host_told: Pinned::zeroed(stream.gpu(), 3)?,
             clock: Clock::new(stream.gpu(), MARKS)?,
             walls,
             stream: stream.clone(),
@@ -417,14 +415,14 @@ impl Accelerator for FlowCuda {
         self.clock.done(Part::Lhs, &self.stream)?;
         self.linear.find_scale()?;
         self.clock.done(Part::Pipsr, &self.stream)?;
-        let reduction = self.linear.solve(&self.residual, &mut self.update, measure, &mut self.host_told)?;
+        let reduction = self.linear.solve(&self.residual, &mut self.update, measure)?;
         self.clock.done(Part::LinearSolver, &self.stream)?;
         self.apply_update()?;
         self.counts.download_later(&mut self.host_counts)?;
         self.clock.done(Part::Misc, &self.stream)?;
         self.stream.synchronize()?;
         Ok(Advanced {
-            singular: (self.host_told[1] > 0).then_some(self.host_told[2] as usize),
+            singular: self.linear.singular(),
             reduction,
             limited: self.host_counts[Count::Limited as usize] as usize,
             bad: self.first(Count::BadState),

@@ -4,6 +4,7 @@ use crate::config::{
     Steady, Time, Unsteady,
 };
 use crate::testmesh::mixed_cube;
+use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow::{Outcome, Policy};
 use chromaflow_device::Team;
@@ -119,6 +120,23 @@ fn cases() -> Vec<(&'static str, FlowConfig)> {
         c.implicit.preconditioner = PreconditionerKind::Jacobi;
         c.implicit.krylov_tolerance = 1e-6;
     });
+    add("corrections by block ILU(0)", in_tunnel, |c| {
+        c.implicit.method = Method::Ilu0;
+        c.implicit.sweeps = 3;
+    });
+    add("GMRES around block ILU(0)", between_walls, |c| {
+        c.implicit.method = Method::Gmres;
+        c.implicit.preconditioner = PreconditionerKind::Ilu;
+        c.implicit.krylov_tolerance = 1e-4;
+        c.equations = Equations::Laminar;
+        c.freestream.reynolds = 200.0;
+    });
+    add("BiCGStab around block DILU", in_tunnel, |c| {
+        c.implicit.method = Method::BiCgStab;
+        c.implicit.preconditioner = PreconditionerKind::Ilu;
+        c.implicit.fill = Fill::DiagonalOnly;
+        c.implicit.krylov_tolerance = 1e-6;
+    });
     add("unsteady", between_walls, |c| {
         c.equations = Equations::Laminar;
         c.freestream.reynolds = 200.0;
@@ -201,6 +219,27 @@ fn cuda_converges_with_every_policy_and_gives_the_same_bits_twice() {
             history
         };
         assert_eq!(history(), history(), "{policy:?}");
+    }
+}
+
+/// Factors in f32 converge as far; those of more levels and in f16 are refused by name.
+#[test]
+fn cuda_factors_in_f32_and_says_what_it_lacks() {
+    let Some(gpu) = gpu() else { return };
+    let with = |policy, fill| {
+        let mut config = config(|_| Boundary::Farfield);
+        config.implicit.method = Method::Gmres;
+        config.implicit.preconditioner = PreconditionerKind::Ilu;
+        (config.implicit.policy, config.implicit.fill) = (policy, fill);
+        config.time = Time::Steady(Steady { iterations: 100, orders: 10.0 });
+        solver(&config)
+    };
+    let mut good = with(Policy::Ds, Fill::Level(0));
+    good.use_gpu(&gpu).unwrap();
+    assert_eq!(good.run(|_| true), Outcome::Converged);
+    for (policy, fill) in [(Policy::Dsh, Fill::Level(0)), (Policy::Ds, Fill::Level(1))] {
+        let error = with(policy, fill).use_gpu(&gpu).err().unwrap().to_string();
+        assert!(error.contains("use the CPU"), "{error}");
     }
 }
 

@@ -30,7 +30,7 @@ mod tests;
 mod triangle;
 mod wavefront;
 
-pub use fill::Fill;
+pub use fill::{Fill, fill_pattern};
 
 use crate::Policy;
 use crate::order::LevelSchedule;
@@ -169,7 +169,7 @@ impl BlockIlu {
         let (n, q) = (pattern.rows(), nb * nb);
         let filled = match options.fill {
             Fill::Level(0) | Fill::DiagonalOnly => Arc::clone(pattern),
-            Fill::Level(k) => Arc::new(fill::fill_pattern(pattern, k)),
+            Fill::Level(k) => Arc::new(fill_pattern(pattern, k)),
         };
         let depth = [LevelSchedule::lower(&filled), LevelSchedule::upper(&filled)].map(|l| l.batches().len());
         let waves =

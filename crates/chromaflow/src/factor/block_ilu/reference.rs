@@ -1,8 +1,7 @@
 //! Block ILU as the textbooks write it: sequential, in place, f64.
 
-use super::Fill;
-use super::fill::fill_pattern;
 use super::gauss_jordan::{Inverted, invert};
+use super::{Fill, fill_pattern};
 use crate::sparse::{BlockPattern, Jacobian};
 
 /// The factors of M = L U: strictly lower blocks of L (its diagonal is one), strictly upper
