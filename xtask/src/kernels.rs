@@ -12,7 +12,7 @@ const NO_SPILLS: usize = 32;
 /// two in memory at some sizes, as does the factorization of a hyperplane with 1024 threads; the gradients of hexahedra need
 /// more than 255 registers; fluxes of structured grids keep to 128 for the sake of more threads; lines with Roe's |A|, and
 /// those that close on themselves, have four blocks of 25 numbers at hand.
-const MAY_SPILL: [(&str, usize); 9] = [
+const MAY_SPILL: [(&str, usize); 10] = [
     ("convert", 16),
     ("viscous", 256),
     ("wavefront", 16),
@@ -20,7 +20,8 @@ const MAY_SPILL: [(&str, usize); 9] = [
     ("structured_fluxes", 160),
     ("structured_step", 16),
     ("structured_lines_roe", 600),
-    ("structured_closed_lines", 1400),
+    ("structured_segments", 2000),
+    ("structured_diagonal", 16),
     ("incompressible", 16),
 ];
 

@@ -7,7 +7,7 @@ use chromaflow_flow::config::{Boundary, Cfl, Equations, Freestream, Steady, Time
 use chromaflow_flow::flux::Dissipation;
 use chromaflow_flow::grid::generate::BoxGrid;
 use chromaflow_flow::structured::{
-    LineImplicit, PartTime, Scheme, StructuredConfig, StructuredSolver, ViscousTerms,
+    LineImplicit, PartTime, Scheme, StepMethod, StructuredConfig, StructuredSolver, ViscousTerms,
 };
 use clap::ValueEnum;
 use serde_json::json;
@@ -26,6 +26,9 @@ pub struct Args {
     /// Viscous terms
     #[arg(long, value_enum, default_value = "full")]
     viscous: ViscousName,
+    /// Implicit step
+    #[arg(long, value_enum, default_value = "beam-warming")]
+    method: MethodName,
     /// Repeats of each part
     #[arg(long, default_value_t = 15)]
     repeats: usize,
@@ -46,6 +49,13 @@ enum ViscousName {
     None,
     ThinLayer,
     Full,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum MethodName {
+    BeamWarming,
+    Diagonal,
+    Ssor,
 }
 
 /// A box of cells.
@@ -93,6 +103,11 @@ fn solver(args: &Args, ctx: &Context) -> CliResult<StructuredSolver> {
         },
         boundaries: sides.map(|(name, condition)| (name.to_owned(), condition)).into(),
         implicit: LineImplicit {
+            method: match args.method {
+                MethodName::BeamWarming => StepMethod::BeamWarming,
+                MethodName::Diagonal => StepMethod::Diagonal { fourth: true },
+                MethodName::Ssor => StepMethod::Ssor { sweeps: 1, relaxation: 1.0 },
+            },
             cfl: Cfl { start: 5.0, min: 0.01, max: 5.0, growth: 1.0, adaptive: false },
             ..LineImplicit::default()
         },

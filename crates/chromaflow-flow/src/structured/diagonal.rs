@@ -16,62 +16,18 @@
 use super::block::SharedLines;
 use super::config::Scheme;
 use super::lines::{Lines, Workspace, store};
-use crate::flux::{Dissipation, pressure_switch, spectral_radius};
-use crate::gas::{Gas, sound_speed};
-use crate::real::{LANES, LaneKernel, Lanes, Real, dispatch};
+use super::waves::{
+    WaveFace, from_waves, middle_state, to_waves, unit_normal, wave_face, wave_rows, wave_weights,
+};
+use crate::flux::Dissipation;
+use crate::gas::Gas;
+use crate::real::{LANES, LaneKernel, Lanes, dispatch};
 use crate::viscous::spectral_radius_viscous;
 use chromaflow::tridiag::{Layout, LineOutcome, PentaBatch};
 use chromaflow_device::Isa;
 
 /// Waves of the same speed: entropy and vorticity (three), V + c, V - c.
 const FAMILIES: usize = 3;
-
-/// Amplitudes of a change `x` of the conserved variables at the state `w` for the unit normal `k`: entropy and vorticity as
-/// the vector k s + du x k, s = drho - dp/c^2; then dp/(rho c) + du . k and dp/(rho c) - du . k.
-///
-/// **Source**: Pulliam & Chaussee 1981 (their T^-1, other lengths of its rows).
-#[inline(always)]
-pub(super) fn to_waves<T: Real>(gas: Gas<T>, w: &[T; 5], k: &[T; 3], x: &[T; 5]) -> [T; 5] {
-    let [rho, u, v, s, _] = *w;
-    let c = sound_speed(gas, w);
-    let kinetic = T::c(0.5) * (u * u + v * v + s * s);
-    let dp = (gas.gamma - T::c(1.0)) * (kinetic * x[0] - u * x[1] - v * x[2] - s * x[3] + x[4]);
-    let du = [(x[1] - u * x[0]) / rho, (x[2] - v * x[0]) / rho, (x[3] - s * x[0]) / rho];
-    let entropy = x[0] - dp / (c * c);
-    let along = k[0] * du[0] + k[1] * du[1] + k[2] * du[2];
-    let pressure = dp / (rho * c);
-    [
-        k[0] * entropy + du[1] * k[2] - du[2] * k[1],
-        k[1] * entropy + du[2] * k[0] - du[0] * k[2],
-        k[2] * entropy + du[0] * k[1] - du[1] * k[0],
-        pressure + along,
-        pressure - along,
-    ]
-}
-
-/// The inverse of [`to_waves`].
-#[inline(always)]
-pub(super) fn from_waves<T: Real>(gas: Gas<T>, w: &[T; 5], k: &[T; 3], a: &[T; 5]) -> [T; 5] {
-    let [rho, u, v, s, _] = *w;
-    let c = sound_speed(gas, w);
-    let half = T::c(0.5);
-    let along = half * (a[3] - a[4]);
-    let dp = half * rho * c * (a[3] + a[4]);
-    let drho = k[0] * a[0] + k[1] * a[1] + k[2] * a[2] + dp / (c * c);
-    let du = [
-        k[1] * a[2] - k[2] * a[1] + k[0] * along,
-        k[2] * a[0] - k[0] * a[2] + k[1] * along,
-        k[0] * a[1] - k[1] * a[0] + k[2] * along,
-    ];
-    let kinetic = half * (u * u + v * v + s * s);
-    [
-        drho,
-        u * drho + rho * du[0],
-        v * drho + rho * du[1],
-        s * drho + rho * du[2],
-        dp / (gas.gamma - T::c(1.0)) + kinetic * drho + rho * (u * du[0] + v * du[1] + s * du[2]),
-    ]
-}
 
 impl Lines<'_> {
     /// The factor of one axis for these lines: what is in `r` becomes the solution.
@@ -119,14 +75,18 @@ impl Lines<'_> {
     /// Unit normals of the cells at `at`: between their faces along the axis.
     #[inline(always)]
     fn normal<V: Lanes>(&self, at: usize) -> [V; 3] {
-        let step = self.block.cells.stride[self.axis];
-        let area = &self.block.metrics.area[self.axis];
-        let mut n = [V::c(0.0); 3];
+        let (low, high) = (self.area::<V>(at), self.area::<V>(at + self.block.cells.stride[self.axis]));
+        unit_normal(&low, &high)
+    }
+
+    /// Areas of the lower faces of the cells at `at`.
+    #[inline(always)]
+    fn area<V: Lanes>(&self, at: usize) -> [V; 3] {
+        let mut area = [V::c(0.0); 3];
         for c in 0..3 {
-            n[c] = self.gather::<V>(&area[c], at) + self.gather::<V>(&area[c], at + step);
+            area[c] = self.gather(&self.block.metrics.area[self.axis][c], at);
         }
-        let inverse = V::c(1.0) / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt();
-        [n[0] * inverse, n[1] * inverse, n[2] * inverse]
+        area
     }
 
     #[inline(always)]
@@ -140,17 +100,6 @@ impl Lines<'_> {
     }
 }
 
-/// Coefficients at a face: x_b and x_c through central differences, then those of the dissipation by family.
-#[derive(Clone, Copy)]
-struct Face<V> {
-    /// Half the waves' speeds times the area.
-    half_speed: [V; FAMILIES],
-    /// Of x_c - x_b.
-    second: [V; FAMILIES],
-    /// Of x_d - 3 x_c + 3 x_b - x_a, with the sign of a smoothing.
-    fourth: [V; FAMILIES],
-}
-
 struct Assemble<'a, 'b> {
     lines: &'a Lines<'b>,
     work: &'a mut Workspace,
@@ -161,70 +110,33 @@ struct Assemble<'a, 'b> {
 impl Assemble<'_, '_> {
     /// The lower face of the cells at `at`, number `c` of the lines' faces.
     #[inline(always)]
-    fn face<V: Lanes>(&self, gas: Gas<V>, at: usize, c: usize, n: usize) -> Face<V> {
+    fn face<V: Lanes>(&self, gas: Gas<V>, at: usize, c: usize, n: usize) -> WaveFace<V> {
         let lines = self.lines;
         let (block, physics) = (lines.block, lines.physics);
-        let (zero, half) = (V::c(0.0), V::c(0.5));
         let step = block.cells.stride[lines.axis];
         let (before, after) = (lines.state::<V>(at - step), lines.state::<V>(at));
-        let mut mean = [zero; 5];
-        for v in 0..5 {
-            mean[v] = half * (before[v] + after[v]);
-        }
-        let mut area = [zero; 3];
-        for k in 0..3 {
-            area[k] = lines.gather(&block.metrics.area[lines.axis][k], at);
-        }
-        let speed = mean[1] * area[0] + mean[2] * area[1] + mean[3] * area[2];
-        let radius = half * (spectral_radius(gas, &before, &area) + spectral_radius(gas, &after, &area));
-        let sound =
-            sound_speed(gas, &mean) * (area[0] * area[0] + area[1] * area[1] + area[2] * area[2]).sqrt();
-        let speeds = [speed, speed + sound, speed - sound];
-        let mut face =
-            Face { half_speed: [zero; FAMILIES], second: [zero; FAMILIES], fourth: [zero; FAMILIES] };
-        let ends = (c == 0 || c == n) && !block.closed[lines.axis];
-        let near = (c <= 1 || c + 1 >= n) && !block.closed[lines.axis];
-        let mut viscous = zero;
+        let area = lines.area::<V>(at);
+        let open = !block.closed[lines.axis];
+        let mut viscous = V::c(0.0);
         if let Some(transport) = &physics.transport {
-            let volume = half
-                * (lines.gather::<V>(&block.metrics.volume, at - step)
-                    + lines.gather::<V>(&block.metrics.volume, at));
+            let volume = &block.metrics.volume;
+            let volume = V::c(0.5) * (lines.gather::<V>(volume, at - step) + lines.gather::<V>(volume, at));
+            let mean = middle_state(&before, &after);
             viscous = spectral_radius_viscous(gas, transport.lift(), &mean, &area, volume);
         }
         let dissipation = match physics.scheme {
             Scheme::Scalar(d) | Scheme::Matrix(d) => d,
             Scheme::Roe { .. } => Dissipation::DEFAULT,
         };
-        let mut e2 = zero;
-        let mut e4 = zero;
-        if self.fourth && !ends {
-            let pressure = |at: usize| lines.gather::<V>(&block.w, 4 * block.cells.len() + at);
-            let left = pressure_switch(pressure(at - 2 * step), before[4], after[4]);
-            let right = pressure_switch(before[4], after[4], pressure(at + step));
-            e2 = V::c(dissipation.second) * left.max(right);
-            e4 = (V::c(dissipation.fourth) - e2).max(zero);
-            if near {
-                // No second neighbor on one side: second differences in the place of fourth ones.
-                e2 += V::c(2.0) * e4;
-                e4 = zero;
-            }
+        let mut pressure = [V::c(0.0), before[4], after[4], V::c(0.0)];
+        if self.fourth {
+            let p = &block.w[4 * block.cells.len()..];
+            pressure[0] = lines.gather(p, at - 2 * step);
+            pressure[3] = lines.gather(p, at + step);
         }
-        let share = V::c(lines.dissipation);
-        for f in 0..FAMILIES {
-            face.half_speed[f] = half * speeds[f];
-            if ends {
-                // Upwind, so that waves leave.
-                face.second[f] = half * speeds[f].abs();
-            } else if self.fourth {
-                let rate = V::c(4.0) * share * radius;
-                face.second[f] = rate * e2;
-                face.fourth[f] = rate * e4;
-            } else {
-                face.second[f] = share * radius;
-            }
-            face.second[f] += viscous;
-        }
-        face
+        let near = open && (c <= 1 || c + 1 >= n);
+        let weights = wave_weights(&pressure, dissipation.lift(), V::c(lines.dissipation), self.fourth, near);
+        wave_face(gas, &before, &after, &area, &weights, open && (c == 0 || c == n), viscous)
     }
 }
 
@@ -243,18 +155,8 @@ impl LaneKernel for Assemble<'_, '_> {
             let high = self.face::<V>(gas, at + step, c + 1, n);
             let cell = lines.cell(c, 0);
             let tau = lines.steps::<V>(cell) / lines.gather(&block.metrics.volume, at);
-            let three = V::c(3.0);
-            for f in 0..FAMILIES {
-                let (l2, h2, l4, h4) = (low.second[f], high.second[f], low.fourth[f], high.fourth[f]);
-                let values = [
-                    l4,
-                    -(low.half_speed[f] + l2 + three * l4 + h4),
-                    high.half_speed[f] - low.half_speed[f] + l2 + h2 + three * (l4 + h4),
-                    high.half_speed[f] - h2 - three * h4 - l4,
-                    h4,
-                ];
-                for (b, value) in values.into_iter().enumerate() {
-                    let value = tau * value + if b == 2 { V::c(1.0) } else { V::c(0.0) };
+            for (f, row) in wave_rows(&low, &high, tau).into_iter().enumerate() {
+                for (b, value) in row.into_iter().enumerate() {
                     store(&mut self.work.bands[b], (f * n + c) * LANES, value);
                 }
             }
@@ -308,6 +210,7 @@ impl LaneKernel for Finish<'_, '_> {
 mod tests {
     use super::*;
     use crate::flux::flux_jacobian;
+    use crate::gas::sound_speed;
 
     /// T^-1 A T is diagonal, with the waves' speeds.
     #[test]

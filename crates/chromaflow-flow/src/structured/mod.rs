@@ -37,12 +37,16 @@ mod setup;
 mod ssor;
 #[cfg(test)]
 mod tests;
+mod waves;
 
 pub use beyond::{
     continued_state, ghost_isothermal, ghost_no_slip, mirrored_state, wall_gradient, wall_pressure,
 };
 pub use config::{LineImplicit, LocalStep, Scheme, StepMethod, StructuredConfig, ViscousTerms};
 pub use measure::PartTime;
+pub use waves::{
+    WaveFace, from_waves, middle_state, to_waves, unit_normal, wave_face, wave_rows, wave_weights,
+};
 
 use crate::gas::{conserved, primitive};
 use crate::grid::{Exchange, Grid};
@@ -350,6 +354,12 @@ impl StructuredSolver {
                 }
             }
         }
+        self.solve_implicit()
+    }
+
+    /// The implicit step with the present residual and time steps.
+    fn solve_implicit(&mut self) -> Result<(), (usize, usize)> {
+        let implicit = self.config.implicit;
         if let StepMethod::Ssor { sweeps, relaxation } = implicit.method {
             self.ssor.solve(
                 &self.team,

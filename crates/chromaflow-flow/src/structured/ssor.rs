@@ -34,18 +34,18 @@ const NONE: u32 = u32::MAX;
 /// Work space of all blocks.
 #[derive(Default)]
 pub(super) struct Ssor {
-    blocks: Vec<Field>,
+    pub blocks: Vec<Field>,
 }
 
-struct Field {
+pub(super) struct Field {
     /// Places of cells plane by plane, and where the planes begin.
-    order: Vec<u32>,
-    planes: Vec<usize>,
+    pub order: Vec<u32>,
+    pub planes: Vec<usize>,
     /// For each cell in that order: its first face's place in `damping`, and its block in `inverses` where it has one.
     faces: Vec<u32>,
-    dense: Vec<u32>,
+    pub dense: Vec<u32>,
     /// Position in the order of each dense block's cell.
-    dense_cells: Vec<u32>,
+    pub dense_cells: Vec<u32>,
     inverses: Vec<[f64; 25]>,
     /// Dissipation of faces, `[nk + 1, nj + 1, 3, ni + 1]`.
     damping: Vec<f64>,

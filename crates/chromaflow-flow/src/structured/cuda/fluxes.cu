@@ -26,12 +26,6 @@ struct Tile {
     }
 };
 
-__device__ __forceinline__ void copy_async(double* to, const double* from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
-}
-__device__ __forceinline__ void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int LEFT> __device__ __forceinline__ void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
-
 // Brings a line of memory to the second-level cache.
 __device__ __forceinline__ void prefetch(const double* at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
 

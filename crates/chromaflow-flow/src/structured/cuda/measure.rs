@@ -1,7 +1,7 @@
 //! Times of a step's kernels by device events, resident and with the transfers of the paper's benchmarks.
 
-use super::super::measure::{FLUX, LINES, NORMS, PartTime, TIME_STEP, UPDATE, VISCOUS};
-use super::StructuredCuda;
+use super::super::measure::{FLUX, NORMS, PartTime, TIME_STEP, UPDATE, VISCOUS};
+use super::{Method, StructuredCuda};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Event, Pinned};
 use std::time::Instant;
@@ -42,8 +42,17 @@ impl StructuredCuda {
         }
         part(self, "grid_norms", NORMS, &mut |me| me.finish_residual(None))?;
         part(self, "grid_time_step", TIME_STEP, &mut |me| me.time_steps(cfl, 0.0))?;
-        for (axis, name) in ["grid_lines_i", "grid_lines_j", "grid_lines_k"].into_iter().enumerate() {
-            part(self, name, LINES, &mut |me| me.lines(axis))?;
+        match &self.method {
+            Method::Factors(factors) => {
+                let doubles = factors.doubles();
+                for (axis, name) in ["grid_lines_i", "grid_lines_j", "grid_lines_k"].into_iter().enumerate() {
+                    part(self, name, doubles, &mut |me| me.solve(Some(axis)))?;
+                }
+            }
+            Method::Sweeps(sweeps) => {
+                let doubles = sweeps.doubles();
+                part(self, "grid_sweeps", doubles, &mut |me| me.solve(None))?;
+            }
         }
         part(self, "grid_update", UPDATE, &mut |me| me.apply_update())?;
         parts.extend(self.with_transfers(repeats)?);

@@ -5,15 +5,19 @@
 //! |---|---|---|
 //! | `boundary.cu` | ghost cells, fluxes, forces and Jacobians of the boundary | `structured/boundary.rs` |
 //! | `fluxes.cu` | sums of inviscid and of viscous fluxes, tile by tile | `structured/residual.rs` |
-//! | `lines.cu` | Jacobian blocks and their elimination along lines, axis after axis | `structured/lines.rs` |
+//! | `lines.cu`, `segments.cu` | Jacobian blocks and their elimination along lines, axis after axis | `structured/lines.rs` |
+//! | `diagonal.cu` | the diagonalized factors | `structured/diagonal.rs` |
+//! | `ssor.cu` | sweeps over the unfactored operator | `structured/ssor.rs` |
 //! | `step.cu` | time steps, norms, update | `structured/mod.rs` |
 //!
 //! State, areas and residual are structures of arrays over all blocks ([`GridCuda`]). A step has two meetings of host and
 //! device: after norms and forces, and after the update. What they exchange are scalars, in page-locked memory. Nothing
 //! races and every sum has a fixed order: a case gives the same bits on every run.
 
+mod factors;
 mod measure;
 mod setup;
+mod ssor;
 #[cfg(test)]
 mod tests;
 
@@ -32,15 +36,14 @@ use crate::march::{FlowError, Times};
 use bytemuck::cast_slice;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
-use setup::{FACES, LINES, PLANES, TILE, Tables, constants, setup_record};
+use factors::Factors;
+use setup::{FACES, PLANES, TILE, Tables, constants, setup_record};
+use ssor::Sweeps;
 
 /// Thread blocks of the pass over residuals: as many on every device, so that sums have one order.
 const PARTS: usize = 1024;
 /// Numbers that `wall_forces` adds up.
 const SUMS: usize = 12;
-/// Threads of `lines`, two to a line, and bytes of its dynamic shared memory: the larger of AHEAD x ROW and BEHIND x 30.
-const LINE_THREADS: usize = 2 * LINES;
-const LINE_SHARED: usize = 90 * LINE_THREADS * 8;
 /// Bytes of dynamic shared memory of `fluxes` and `viscous_fluxes`: FluxMemory and ViscousTiles of fluxes.cu.
 fn flux_shared(parts: usize) -> usize {
     let [i, j] = TILE;
@@ -59,22 +62,25 @@ fn kernel(name: &'static str, text: &str, [scheme, viscous]: [u32; 2]) -> Kernel
     source.define("QUICK", 1)
 }
 
-fn sources(constants: [u32; 2]) -> [KernelSource; 5] {
-    let lines = include_str!("lines.cu");
-    // With Roe's |A| rows do not fit the registers: a name of its own where spills are looked for.
-    let open = if constants[0] == 2 { "structured_lines_roe" } else { "structured_lines" };
+/// What every method needs.
+fn sources(constants: [u32; 2]) -> [KernelSource; 3] {
     [
         kernel("structured_boundary", include_str!("boundary.cu"), constants),
         kernel("structured_fluxes", include_str!("fluxes.cu"), constants),
-        kernel(open, lines, constants).define("CLOSED", 0),
-        kernel("structured_closed_lines", lines, constants).define("CLOSED", 1),
         kernel("structured_step", include_str!("step.cu"), constants),
     ]
 }
 
 /// Every scheme and all viscous terms once; all combinations are made of these.
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
-    [[0, 0], [0, 2], [1, 1], [2, 2]].into_iter().flat_map(sources).collect()
+    [[0, 0], [0, 2], [1, 1], [2, 2]]
+        .into_iter()
+        .flat_map(|c| {
+            let methods =
+                [&factors::block_sources(c)[..], &factors::wave_sources(c), &[ssor::source(c)]].concat();
+            sources(c).into_iter().chain(methods)
+        })
+        .collect()
 }
 
 struct Kernels {
@@ -84,20 +90,17 @@ struct Kernels {
     wall_forces: Kernel,
     fluxes: Kernel,
     viscous_fluxes: Option<Kernel>,
-    lines: Kernel,
-    closed_lines: Kernel,
     time_steps: Kernel,
     finish_residual: Kernel,
     add_parts: Kernel,
     apply_update: Kernel,
-    transpose: Kernel,
 }
 
 impl Kernels {
     fn new(stream: &Stream, solver: &StructuredSolver) -> Result<Self, GpuError> {
         let terms: Option<ViscousTerms> = solver.physics.transport.is_some().then_some(solver.physics.terms);
         let all = sources(constants(solver.physics.scheme, terms));
-        let [boundary, fluxes, open, closed, step] = [0, 1, 2, 3, 4].map(|n| stream.gpu().module(&all[n]));
+        let [boundary, fluxes, step] = all.map(|source| stream.gpu().module(&source));
         let (boundary, fluxes, step) = (boundary?, fluxes?, step?);
         Ok(Self {
             fill_ghosts: boundary.kernel("fill_ghosts")?,
@@ -106,13 +109,10 @@ impl Kernels {
             wall_forces: boundary.kernel("wall_forces")?,
             fluxes: fluxes.kernel("fluxes")?,
             viscous_fluxes: terms.map(|_| fluxes.kernel("viscous_fluxes")).transpose()?,
-            lines: open?.kernel("lines")?,
-            closed_lines: closed?.kernel("closed_lines")?,
             time_steps: step.kernel("time_steps")?,
             finish_residual: step.kernel("finish_residual")?,
             add_parts: step.kernel("add_parts")?,
             apply_update: step.kernel("apply_update")?,
-            transpose: step.kernel("transpose")?,
         })
     }
 }
@@ -125,6 +125,41 @@ enum Count {
     BadState,
     Limited,
     Number,
+}
+
+/// The implicit part of a step.
+enum Method {
+    Factors(Box<Factors>),
+    Sweeps(Box<Sweeps>),
+}
+
+/// What the implicit part of a step works with.
+struct Step<'a> {
+    stream: &'a Stream,
+    grid: &'a GridCuda,
+    tables: &'a Tables,
+    exchange: &'a ExchangeCuda,
+    setup: &'a DeviceBuffer<f64>,
+    area: &'a DeviceBuffer<f64>,
+    volume: &'a DeviceBuffer<f64>,
+    w: &'a DeviceBuffer<f64>,
+    tau: &'a DeviceBuffer<f64>,
+    /// The residual; factors make it the update.
+    r: &'a DeviceBuffer<f64>,
+    /// Derivatives of the boundary's fluxes.
+    jacobians: &'a DeviceBuffer<f64>,
+    /// The first line whose solution is none.
+    bad: DeviceSlice<'a, u32>,
+}
+
+impl Step<'_> {
+    fn total(&self) -> u64 {
+        self.grid.len() as u64
+    }
+
+    fn faces(&self) -> u64 {
+        (self.tables.faces.len() / 2) as u64
+    }
 }
 
 /// The state of a solver on a GPU and all that a step needs.
@@ -153,12 +188,7 @@ struct StructuredCuda {
     boundary_fluxes: DeviceBuffer<f64>,
     loads: DeviceBuffer<f64>,
     jacobians: DeviceBuffer<f64>,
-    factors: DeviceBuffer<f64>,
-    values: DeviceBuffer<f64>,
-    loops: DeviceBuffer<f64>,
-    /// For lines along i, turned over so that they lie side by side: w, r, tau; areas along i and volumes.
-    turned: DeviceBuffer<f64>,
-    turned_metrics: DeviceBuffer<f64>,
+    method: Method,
     flux_shared: usize,
     // Numbers for the host.
     norm_ptr: DeviceBuffer<u32>,
@@ -179,18 +209,9 @@ impl StructuredSolver {
     /// The same case gives the same results as on the CPU, to the rounding of sums in another order.
     ///
     /// # Errors
-    /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors. [`FlowError::Linear`]: a method that runs on the CPU
-    /// only.
+    /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors; lines of less than six cells that close on themselves,
+    /// which the diagonalized factors do not take there.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
-        let name = match self.config.implicit.method {
-            StepMethod::BeamWarming => None,
-            StepMethod::Diagonal { .. } => Some("the diagonalized factorization"),
-            StepMethod::Ssor { .. } => Some("SSOR"),
-        };
-        if let Some(name) = name {
-            let what = format!("{name} runs on the CPU only; on a GPU choose `beam_warming`");
-            return Err(FlowError::Linear(what));
-        }
         self.sync()?;
         self.accelerator = Some(Box::new(StructuredCuda::new(&gpu.stream()?, self)?));
         self.host_changes();
@@ -201,14 +222,19 @@ impl StructuredSolver {
 impl StructuredCuda {
     fn new(stream: &Stream, solver: &StructuredSolver) -> Result<Self, GpuError> {
         let grid = GridCuda::new(stream, &solver.grid)?;
-        let (len, cells) = (grid.len(), grid.interior());
-        // What is largest comes first: a device that is too small says so at once.
-        let factors = DeviceBuffer::uninitialized(stream, 25 * cells)?;
-        let values = DeviceBuffer::uninitialized(stream, 5 * cells)?;
+        let len = grid.len();
         let tables = Tables::new(stream, solver, &grid)?;
-        let loops = DeviceBuffer::uninitialized(stream, if tables.has_closed { 25 * cells } else { 0 })?;
+        let area: Vec<Vec<f64>> =
+            solver.blocks.iter().map(|b| b.metrics.area.as_flattened().concat()).collect();
+        let volume: Vec<&[f64]> = solver.blocks.iter().map(|b| &b.metrics.volume[..]).collect();
+        let (area, volume) = (grid.upload(&area, 9)?, grid.upload(&volume, 1)?);
+        let method = match solver.config.implicit.method {
+            StepMethod::Ssor { sweeps, relaxation } => {
+                Method::Sweeps(Box::new(Sweeps::new(stream, solver, &grid, sweeps, relaxation)?))
+            }
+            _ => Method::Factors(Box::new(Factors::new(stream, solver, &grid, &area, &volume)?)),
+        };
         let kernels = Kernels::new(stream, solver)?;
-        kernels.lines.allow_shared(LINE_SHARED)?;
         let flux_shared = flux_shared(if let Scheme::Scalar(_) = solver.physics.scheme { 7 } else { 5 });
         kernels.fluxes.allow_shared(flux_shared)?;
         if let Some(kernel) = &kernels.viscous_fluxes {
@@ -216,24 +242,20 @@ impl StructuredCuda {
         }
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         let faces = tables.faces.len() / 2;
-        let areas: Vec<Vec<f64>> =
-            solver.blocks.iter().map(|b| b.metrics.area.as_flattened().concat()).collect();
-        let volumes: Vec<&[f64]> = solver.blocks.iter().map(|b| &b.metrics.volume[..]).collect();
         let scalars = 5 + SUMS * tables.walls;
         let mut counts = [u32::MAX; Count::Number as usize];
         counts[Count::Limited as usize] = 0;
         let chunks = grid.chunks().len() / 2;
         let parts = chunks.min(PARTS);
-        let turned = if tables.turns.is_empty() { 0 } else { len };
-        let this = Self {
+        Ok(Self {
             exchange: ExchangeCuda::new(stream, &solver.exchange)?,
             kernels,
             setup: stream.upload(&setup_record(solver))?,
             free_pressure: solver.scale.pressure,
             center: solver.scale.center,
             mean_step: solver.config.implicit.local_step == LocalStep::Mean,
-            area: grid.upload(&areas, 9)?,
-            volume: grid.upload(&volumes, 1)?,
+            area,
+            volume,
             w: buffer(5 * len)?,
             other: buffer(5 * len)?,
             levels: match solver.config.time {
@@ -246,11 +268,7 @@ impl StructuredCuda {
             boundary_fluxes: buffer(5 * faces)?,
             loads: buffer(6 * faces)?,
             jacobians: buffer(25 * faces)?,
-            factors,
-            values,
-            loops,
-            turned: buffer(11 * turned)?,
-            turned_metrics: buffer(4 * turned)?,
+            method,
             flux_shared,
             norm_ptr: stream.upload(&[0, parts as u32])?,
             norm_partials: buffer(5 * parts)?,
@@ -264,31 +282,7 @@ impl StructuredCuda {
             tables,
             grid,
             stream: stream.clone(),
-        };
-        this.turn([(&this.area, 3), (&this.volume, 1), (&this.tau, 0)], &this.turned_metrics.slice(), false)?;
-        Ok(this)
-    }
-
-    /// Turns the planes of i and j of some components over into `to`, or back from there.
-    fn turn(
-        &self,
-        plain: [(&DeviceBuffer<f64>, u32); 3],
-        to: &DeviceSlice<'_, f64>,
-        back: bool,
-    ) -> Result<(), GpuError> {
-        let components: u32 = plain.iter().map(|p| p.1).sum();
-        let tiles = self.tables.turns.len() / 4;
-        let launch = self.kernels.transpose.launch(tiles * components as usize, 256).arg(self.total());
-        let mut launch = launch.arg(self.grid.records()).arg(&self.tables.turns);
-        for (_, count) in plain {
-            launch = launch.arg(count);
-        }
-        launch = launch.arg(u32::from(back));
-        for (array, _) in plain {
-            launch = launch.arg(array);
-        }
-        // SAFETY: tiles lie in the blocks with their ghosts; each array has the components named.
-        Ok(unsafe { launch.arg(*to).enqueue(&self.stream) }?)
+        })
     }
 
     fn total(&self) -> u64 {
@@ -406,56 +400,39 @@ impl StructuredCuda {
         Ok(unsafe { launch.enqueue(&self.stream) }?)
     }
 
-    /// Solves the systems of all lines along an axis in place of r. Lines along i are turned over before and after: a warp
-    /// reads the same row of 32 lines.
-    fn lines(&self, axis: usize) -> Result<(), GpuError> {
-        let total = self.grid.len();
-        if axis > 0 {
-            let area = self.area.part(3 * axis * total..3 * (axis + 1) * total);
-            let arrays = [self.w.slice(), area, self.tau.slice(), self.volume.slice(), self.r.slice()];
-            return self.solve_lines(axis, self.grid.records(), arrays);
+    /// The implicit part of a step, or of one axis.
+    fn solve(&mut self, axis: Option<usize>) -> Result<(), GpuError> {
+        let step = Step {
+            stream: &self.stream,
+            grid: &self.grid,
+            tables: &self.tables,
+            exchange: &self.exchange,
+            setup: &self.setup,
+            area: &self.area,
+            volume: &self.volume,
+            w: &self.w,
+            tau: &self.tau,
+            r: &self.r,
+            jacobians: &self.jacobians,
+            bad: self.counts.part(Count::BadLine as usize..Count::BadLine as usize + 1),
+        };
+        match &mut self.method {
+            Method::Sweeps(sweeps) => sweeps.solve(&step),
+            Method::Factors(factors) => match axis {
+                Some(axis) => factors.solve(&step, axis),
+                None => (0..3).try_for_each(|axis| factors.solve(&step, axis)),
+            },
         }
-        if self.tables.turns.is_empty() {
-            return Ok(());
-        }
-        self.turn([(&self.w, 5), (&self.r, 5), (&self.tau, 1)], &self.turned.slice(), false)?;
-        let part = |from: usize, to: usize| self.turned.part(from * total..to * total);
-        let metrics = [0..3 * total, 3 * total..4 * total].map(|range| self.turned_metrics.part(range));
-        let arrays = [part(0, 5), metrics[0], part(10, 11), metrics[1], part(5, 10)];
-        self.solve_lines(axis, &self.tables.turned_records, arrays)?;
-        self.turn([(&self.r, 5), (&self.w, 0), (&self.tau, 0)], &part(5, 10), true)
-    }
-
-    /// The systems along an axis: state, areas along it, tau, volume, right-hand sides and solutions.
-    fn solve_lines(
-        &self,
-        axis: usize,
-        records: &DeviceBuffer<u32>,
-        [w, area, tau, volume, r]: [DeviceSlice<'_, f64>; 5],
-    ) -> Result<(), GpuError> {
-        let (k, t, total) = (&self.kernels, &self.tables, self.total());
-        let groups = &t.lines[axis];
-        // SAFETY: groups begin at lines of their blocks; scratch has the numbers of each cell; lines are different cells.
-        unsafe {
-            let open = k.lines.launch(groups.open.len() / 2, LINE_THREADS).shared(LINE_SHARED);
-            let open = open.arg(total).arg(axis as u32).arg(records).arg(&groups.open);
-            let open = open.arg(&t.side_ptr).arg(&t.face_of).arg(self.face_count() as u64);
-            let open = open.arg(&self.jacobians).arg(w).arg(area).arg(tau).arg(volume);
-            let open = open.arg(&self.setup).arg(r).arg(&self.factors).arg(&self.values);
-            open.arg(self.count(Count::BadLine)).enqueue(&self.stream)?;
-            let closed = k.closed_lines.launch(groups.closed.len() / 2, LINES);
-            let closed = closed.arg(total).arg(axis as u32).arg(records).arg(&groups.closed).arg(w);
-            let closed = closed.arg(area).arg(tau).arg(volume).arg(&self.setup).arg(r);
-            let closed = closed.arg(&self.factors).arg(&self.values).arg(&self.loops);
-            closed.arg(self.count(Count::BadLine)).enqueue(&self.stream)?;
-        }
-        Ok(())
     }
 
     /// The next state in `other`.
     fn apply_update(&self) -> Result<(), GpuError> {
         let launch = self.grid.launch(&self.kernels.apply_update).arg(self.total()).arg(&self.w);
-        let launch = launch.arg(&self.r).arg(&self.setup).arg(&self.other);
+        let update = match &self.method {
+            Method::Factors(_) => &self.r,
+            Method::Sweeps(sweeps) => sweeps.update(),
+        };
+        let launch = launch.arg(update).arg(&self.setup).arg(&self.other);
         let launch = launch.arg(self.count(Count::Limited)).arg(self.count(Count::BadState));
         // SAFETY: arrays of the grid.
         Ok(unsafe { launch.enqueue(&self.stream) }?)
@@ -521,9 +498,7 @@ impl Accelerator for StructuredCuda {
         self.clock.start(&self.stream)?;
         self.time_steps(cfl, rate)?;
         self.boundary_jacobians()?;
-        for axis in 0..3 {
-            self.lines(axis)?;
-        }
+        self.solve(None)?;
         self.clock.done(Part::LinearSolver, &self.stream)?;
         self.apply_update()?;
         self.counts.download_later(&mut self.host_counts)?;
@@ -559,21 +534,12 @@ impl Accelerator for StructuredCuda {
     }
 
     fn bytes(&self) -> usize {
-        let arrays = [
-            &self.area,
-            &self.volume,
-            &self.w,
-            &self.other,
-            &self.r,
-            &self.tau,
-            &self.jacobians,
-            &self.factors,
-            &self.values,
-            &self.loops,
-            &self.turned,
-            &self.turned_metrics,
-        ];
+        let arrays = [&self.area, &self.volume, &self.w, &self.other, &self.r, &self.tau, &self.jacobians];
+        let method = match &self.method {
+            Method::Factors(factors) => factors.bytes(),
+            Method::Sweeps(sweeps) => sweeps.bytes(),
+        };
         let levels = self.levels.iter().flatten().map(DeviceBuffer::bytes).sum::<usize>();
-        arrays.iter().map(|b| b.bytes()).sum::<usize>() + levels + self.exchange.bytes()
+        arrays.iter().map(|b| b.bytes()).sum::<usize>() + levels + method + self.exchange.bytes()
     }
 }

@@ -5,7 +5,7 @@ use super::super::{StructuredSolver, ViscousTerms};
 use crate::bc::Inlet;
 use crate::config::Boundary;
 use crate::gas::ViscosityLaw;
-use crate::grid::{GHOSTS, GridCuda, Side};
+use crate::grid::{GridCuda, Side};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
 use std::ops::Range;
@@ -13,8 +13,6 @@ use std::ops::Range;
 /// Cells of a tile along i and j (`TI`, `TJ` of fluxes.cu) and planes that a thread block marches through.
 pub(super) const TILE: [usize; 2] = [32, 8];
 pub(super) const PLANES: usize = 8;
-/// Lines of a thread block (`LINES` of lines.cu).
-pub(super) const LINES: usize = 32;
 /// Faces that one thread block of `wall_forces` adds up.
 pub(super) const FACES: usize = 256;
 
@@ -55,22 +53,11 @@ pub(super) fn setup_record(solver: &StructuredSolver) -> [f64; 15] {
     out
 }
 
-/// Groups of lines along an axis: those that end, and those that close on themselves.
-pub(super) struct LineGroups {
-    pub open: DeviceBuffer<u32>,
-    pub closed: DeviceBuffer<u32>,
-}
-
 /// Everything about a grid and its boundary that kernels look up.
 pub(super) struct Tables {
     /// One bit an axis, a word a block.
     pub actives: DeviceBuffer<u32>,
     pub tiles: DeviceBuffer<u32>,
-    pub lines: [LineGroups; 3],
-    /// Tiles of planes that are turned over for lines along i, and the blocks with their strides turned.
-    pub turns: DeviceBuffer<u32>,
-    pub turned_records: DeviceBuffer<u32>,
-    pub has_closed: bool,
     /// Conditions and places of the patches.
     pub patches: DeviceBuffer<f64>,
     pub sides: DeviceBuffer<u32>,
@@ -97,22 +84,11 @@ impl Tables {
         let (side_ptr, face_of) = face_numbers(solver, &faces);
         let (columns, stages) = columns(solver, grid);
         let (parts, part_ptr) = wall_parts(solver);
-        let lines = [0, 1, 2].map(|axis| line_groups(solver, axis));
-        let has_closed = lines.iter().any(|[_, closed]| !closed.is_empty());
-        let [i, j, k] = lines;
-        let upload = |[open, closed]: [Vec<u32>; 2]| -> Result<LineGroups, GpuError> {
-            Ok(LineGroups { open: stream.upload(&open)?, closed: stream.upload(&closed)? })
-        };
         let patches: Vec<f64> = solver.patches.iter().flat_map(|p| patch_record(solver, p)).collect();
         let sides = solver.patches.iter().flat_map(|p| side_record(solver, p)).collect::<Vec<u32>>();
         Ok(Self {
             actives: stream.upload(&actives)?,
             tiles: stream.upload(&tiles(solver))?,
-            lines: [upload(i)?, upload(j)?, upload(k)?],
-            turns: stream.upload(&turns(solver))?,
-            turned_records: stream
-                .upload(&grid.records_with(|c| [c.count[1] + 2 * GHOSTS, 1, c.stride[2]]))?,
-            has_closed,
             patches: stream.upload(&patches)?,
             sides: stream.upload(&sides)?,
             faces: stream.upload(&faces)?,
@@ -290,33 +266,4 @@ fn tiles(solver: &StructuredSolver) -> Vec<u32> {
         }
     }
     tiles
-}
-
-/// Tiles {block, i, j, plane} of planes to be turned over, counted with ghosts.
-fn turns(solver: &StructuredSolver) -> Vec<u32> {
-    let mut tiles = Vec::new();
-    for (b, block) in solver.blocks.iter().enumerate().filter(|(_, block)| block.active[0]) {
-        let [ni, nj, nk] = block.cells.count;
-        for k in GHOSTS..nk + GHOSTS {
-            for j in (0..nj + 2 * GHOSTS).step_by(32) {
-                for i in (0..ni + 2 * GHOSTS).step_by(32) {
-                    tiles.extend([b, i, j, k].map(|n| n as u32));
-                }
-            }
-        }
-    }
-    tiles
-}
-
-/// Groups {block, first line} along an axis, open and closed; the highest bit tells that an axis came before.
-fn line_groups(solver: &StructuredSolver, axis: usize) -> [Vec<u32>; 2] {
-    let mut groups = [Vec::new(), Vec::new()];
-    for (b, block) in solver.blocks.iter().enumerate().filter(|(_, block)| block.active[axis]) {
-        let lines = block.cells.interior() / block.cells.count[axis];
-        let scaled = u32::from(block.active[..axis].contains(&true)) << 31;
-        for first in (0..lines).step_by(LINES) {
-            groups[usize::from(block.closed[axis])].extend([b as u32 | scaled, first as u32]);
-        }
-    }
-    groups
 }

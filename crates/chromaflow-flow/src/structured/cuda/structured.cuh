@@ -37,3 +37,10 @@ struct Sides {
         return face_of[ptr[6 * block + 2 * axis + high] + pick(cell, u) + pick(count, u) * pick(cell, v)];
     }
 };
+
+// Copies to shared memory that go on by themselves.
+__device__ __forceinline__ void copy_async(double* to, const double* from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+}
+__device__ __forceinline__ void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int LEFT> __device__ __forceinline__ void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }

@@ -1,4 +1,4 @@
-use super::super::{LineImplicit, Scheme, StructuredConfig, StructuredSolver, ViscousTerms};
+use super::super::{LineImplicit, Scheme, StepMethod, StructuredConfig, StructuredSolver, ViscousTerms};
 use crate::config::{Boundary, Cfl, Equations, Freestream, Steady, Time, Unsteady};
 use crate::flux::Dissipation;
 use crate::gas::Gas;
@@ -31,6 +31,11 @@ fn blocks() -> Grid {
 fn ring() -> Grid {
     let grid = BoxGrid { cells: [9, 13, 6], size: [1.0, 1.0, 0.7], wave: 0.0 }.grid();
     grid.periodic("ymin", "ymax").unwrap()
+}
+
+/// Lines enough along all axes that none is cut into segments.
+fn many_lines() -> Grid {
+    BoxGrid { cells: [50, 45, 47], size: [1.0, 1.0, 0.7], wave: 0.04 }.grid()
 }
 
 fn plane() -> Grid {
@@ -109,11 +114,32 @@ fn cases() -> Vec<(&'static str, Grid, StructuredConfig)> {
     });
     add("closed lines", ring(), between_walls, SCALAR, laminar);
     add("closed lines, Roe", ring(), in_tunnel, ROE, |_| {});
+    add("many lines", many_lines(), between_walls, SCALAR, laminar);
+    add("many lines, Roe", many_lines(), in_tunnel, ROE, |_| {});
     add("a plane", plane(), between_walls, MATRIX, laminar);
     add("unsteady", blocks(), between_walls, SCALAR, |c| {
         c.equations = Equations::Laminar;
         c.time = Time::Unsteady(Unsteady { dt: 0.05, steps: 3, subiterations: 3, orders: 10.0 });
     });
+    for (name, grid, boundary) in [
+        ("blocks", blocks(), between_walls as fn(&str) -> Boundary),
+        ("ring", ring(), in_tunnel),
+        ("plane", plane(), between_walls),
+    ] {
+        for (method, scheme) in [
+            (StepMethod::Diagonal { fourth: true }, SCALAR),
+            (StepMethod::Diagonal { fourth: false }, MATRIX),
+            (StepMethod::Diagonal { fourth: true }, ROE),
+            (StepMethod::Ssor { sweeps: 2, relaxation: 0.9 }, SCALAR),
+        ] {
+            let mut config = config(&grid, boundary, scheme);
+            config.implicit.method = method;
+            if name != "ring" {
+                laminar(&mut config);
+            }
+            cases.push((name, grid.clone(), config));
+        }
+    }
     cases
 }
 
@@ -127,6 +153,7 @@ fn close(found: f64, expected: f64, relative: f64, floor: f64, what: &str) {
 fn cuda_histories_are_the_cpus() {
     let Some(gpu) = gpu() else { return };
     for (name, grid, config) in cases() {
+        let name = format!("{name}, {:?}, {:?}", config.implicit.method, config.scheme);
         let (mut here, mut there) = (solver(grid.clone(), &config), solver(grid, &config));
         there.use_gpu(&gpu).unwrap();
         loop {
@@ -167,9 +194,15 @@ fn cuda_histories_are_the_cpus() {
 fn cuda_small_case_of_open_and_closed_lines() {
     let Some(gpu) = gpu() else { return };
     let cube = BoxGrid { cells: [9, 5, 3], size: [1.0; 3], wave: 0.05 }.grid().split(0, 0, 4).unwrap();
-    for grid in [cube, ring()] {
+    let methods = [
+        StepMethod::BeamWarming,
+        StepMethod::Diagonal { fourth: true },
+        StepMethod::Ssor { sweeps: 1, relaxation: 1.0 },
+    ];
+    for (grid, method) in [cube, ring()].into_iter().flat_map(|g| methods.map(|m| (g.clone(), m))) {
         let mut config = config(&grid, between_walls, SCALAR);
         config.equations = Equations::Laminar;
+        config.implicit.method = method;
         let mut solver = solver(grid, &config);
         solver.use_gpu(&gpu).unwrap();
         for _ in 0..2 {
