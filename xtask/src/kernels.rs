@@ -19,7 +19,7 @@ const MAY_SPILL: [(&str, usize); 10] = [
     ("structured_boundary", 8),
     ("structured_fluxes", 160),
     ("structured_step", 16),
-    ("structured_lines_roe", 600),
+    ("structured_lines_matrix", 600),
     ("structured_segments", 2000),
     ("structured_diagonal", 16),
     ("incompressible", 16),

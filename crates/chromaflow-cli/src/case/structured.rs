@@ -25,8 +25,8 @@ pub struct StructuredSection {
     /// lax_wendroff: the local step over that in which the fastest wave crosses a cell, in the place of the CFL numbers of
     /// `[march]`.
     pub courant: f64,
-    /// lax_wendroff: coarse grids that speed up steady runs, where the numbers of cells can be halved. One as a rule: more
-    /// may not converge.
+    /// lax_wendroff: coarse grids that speed up steady runs, where the numbers of cells can be halved. Three are best in
+    /// channels, one around airfoils, where more do not converge.
     pub coarse_grids: usize,
     /// Inviscid fluxes.
     pub scheme: SchemeName,
@@ -44,9 +44,9 @@ pub struct StructuredSection {
     pub limited: bool,
     /// Viscous terms of laminar flow.
     pub viscous: ViscousName,
-    /// Second differences of the implicit operator over the spectral radius; 0.5 is upwinding. Not with `roe` in block
-    /// systems, which have Roe's own.
-    pub implicit_dissipation: f64,
+    /// Second differences of the implicit operator over the spectral radius (over |A| with `matrix` and `roe` in block
+    /// systems); 0.5 is upwinding. By default 0.5 for `ssor` and `roe`, four times `fourth` for the others.
+    pub implicit_dissipation: Option<f64>,
     /// How local time steps follow the shape of cells.
     pub local_step: LocalStepName,
 }
@@ -98,7 +98,7 @@ pub enum SchemeName {
     /// Central differences with scalar dissipation of Jameson, Schmidt and Turkel.
     #[default]
     Scalar,
-    /// Central differences with matrix dissipation of Swanson and Turkel: sharper, not for low Mach numbers.
+    /// Central differences with matrix dissipation of Swanson and Turkel: sharper shocks and boundary layers.
     Matrix,
     /// Roe's flux between extrapolations.
     Roe,
@@ -144,7 +144,7 @@ impl Default for StructuredSection {
             kappa: 1.0 / 3.0,
             limited: true,
             viscous: ViscousName::Full,
-            implicit_dissipation: LineImplicit::default().dissipation,
+            implicit_dissipation: None,
             local_step: LocalStepName::Mean,
         }
     }

@@ -179,6 +179,32 @@ pub fn flux_matrix_dissipation<T: Real>(
     damped_mean(&fb, &fc, &damping)
 }
 
+/// The matrix of [`flux_matrix_dissipation`] at the face between b and c, column-major: |A| with its eigenvalues kept from
+/// vanishing.
+#[inline(always)]
+pub fn dissipation_matrix<T: Real>(
+    gas: Gas<T>,
+    wb: &[T; 5],
+    wc: &[T; 5],
+    n: &[T; 3],
+    dissipation: Dissipation<T>,
+) -> [T; 25] {
+    let mut mean = [T::c(0.0); 5];
+    for i in 0..5 {
+        mean[i] = T::c(0.5) * (wb[i] + wc[i]);
+    }
+    let mut out = [T::c(0.0); 25];
+    for column in 0..5 {
+        let mut unit = [T::c(0.0); 5];
+        unit[column] = T::c(1.0);
+        let image = absolute_times(gas, &mean, n, dissipation, &unit);
+        for row in 0..5 {
+            out[5 * column + row] = image[row];
+        }
+    }
+    out
+}
+
 /// |A| x at the state `w`, times the area, with eigenvalues of at least the given parts of the spectral radius.
 #[inline(always)]
 fn absolute_times<T: Real>(

@@ -6,7 +6,7 @@
 //! ```
 //! The operator of a family of waves has central differences of their speed through the faces, less a dissipation with the
 //! spectral radius r: that of the residual twice over, 2 r (e2 (x_c - x_b) - e4 (x_d - 3 x_c + 3 x_b - x_a)) at the face
-//! between b and c; or r/2 (x_c - x_b), that of the block form. Beyond a line's ends there is no change; waves leave through
+//! between b and c; or the second differences of the block form. Beyond a line's ends there is no change; waves leave through
 //! them.
 //!
 //! **Source**: Pulliam & Chaussee, *A diagonal form of an implicit approximate-factorization algorithm* (1981); Pulliam,

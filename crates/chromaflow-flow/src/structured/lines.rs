@@ -8,7 +8,7 @@ use super::block::{BlockState, SharedLines};
 use super::boundary::PatchState;
 use super::config::{Scheme, StepMethod};
 use super::residual::Physics;
-use crate::flux::{flux_jacobian, roe_absolute, spectral_radius};
+use crate::flux::{dissipation_matrix, flux_jacobian, roe_absolute, spectral_radius};
 use crate::gas::Gas;
 use crate::real::{LANES, LaneKernel, Lanes, dispatch};
 use crate::viscous::spectral_radius_viscous;
@@ -306,14 +306,19 @@ impl LaneKernel for Assemble<'_, '_> {
             let area: [V; 3] = std::array::from_fn(|k| gather(&block.open[axis][k], at));
             let mut sides = [[V::c(0.0); 25]; 2];
             for (side, state) in sides.iter_mut().zip([&before, &after]) {
-                *side = half_of(flux_jacobian(gas, state, &area));
+                *side = times(half, flux_jacobian(gas, state, &area));
             }
             let [outer, inner] = sides;
-            let mut damping = if let Scheme::Roe { .. } = lines.physics.scheme {
-                half_of(roe_absolute(gas, &before, &after, &area, lines.physics.fix.lift()))
-            } else {
-                let sum = spectral_radius(gas, &before, &area) + spectral_radius(gas, &after, &area);
-                diagonal(V::c(0.5 * lines.dissipation) * sum)
+            let share = V::c(lines.dissipation);
+            let mut damping = match lines.physics.scheme {
+                Scheme::Roe { .. } => {
+                    times(share, roe_absolute(gas, &before, &after, &area, lines.physics.fix.lift()))
+                }
+                Scheme::Matrix(d) => times(share, dissipation_matrix(gas, &before, &after, &area, d.lift())),
+                Scheme::Scalar(_) => {
+                    let sum = spectral_radius(gas, &before, &area) + spectral_radius(gas, &after, &area);
+                    diagonal(half * share * sum)
+                }
             };
             if let Some(transport) = &lines.physics.transport {
                 let volume =
@@ -357,9 +362,9 @@ pub(super) fn store<V: Lanes>(to: &mut [f64], at: usize, value: V) {
 }
 
 #[inline(always)]
-fn half_of<V: Lanes>(mut block: [V; 25]) -> [V; 25] {
+fn times<V: Lanes>(factor: V, mut block: [V; 25]) -> [V; 25] {
     for value in &mut block {
-        *value = V::c(0.5) * *value;
+        *value = factor * *value;
     }
     block
 }

@@ -149,6 +149,7 @@ fn sweeps_solve_the_lines_system() {
                 config.boundaries.insert(side.to_owned(), Boundary::Symmetry);
             }
             config.implicit.cfl.start = 3.0;
+            config.implicit.dissipation = Some(0.5);
             after_a_step(grid, config, 2)
         };
         let exact = step(StepMethod::BeamWarming);

@@ -359,12 +359,12 @@ impl StructuredSolver {
 
     /// The implicit step with the present residual and time steps.
     fn solve_implicit(&mut self) -> Result<(), (usize, usize)> {
-        let implicit = self.config.implicit;
+        let (implicit, dissipation) = (self.config.implicit, self.config.implicit_dissipation());
         if let StepMethod::Ssor { sweeps, relaxation } = implicit.method {
             self.ssor.solve(
                 &self.team,
                 &self.physics,
-                implicit.dissipation,
+                dissipation,
                 (sweeps, relaxation),
                 &self.patches,
                 &mut self.blocks,
@@ -377,7 +377,7 @@ impl StructuredSolver {
             let solved = self.lines.factors(
                 &self.team,
                 &self.physics,
-                (implicit.method, implicit.dissipation),
+                (implicit.method, dissipation),
                 &self.patches,
                 block,
             );

@@ -203,6 +203,7 @@ fn check(grid: &Grid, config: &StructuredConfig) -> Result<(), FlowError> {
     }
     let (free, implicit) = (&config.freestream, &config.implicit);
     let laminar = config.equations == Equations::Laminar;
+    let dissipation = config.implicit_dissipation();
     let positive = "expected a positive number";
     let (sweeps, relaxation) = match implicit.method {
         StepMethod::Ssor { sweeps, relaxation } => (sweeps, relaxation),
@@ -219,7 +220,7 @@ fn check(grid: &Grid, config: &StructuredConfig) -> Result<(), FlowError> {
         ("gamma", config.gas.gamma, config.gas.gamma > 1.0, "expected more than 1"),
         ("cfl.start", implicit.cfl.start, implicit.cfl.start > 0.0, positive),
         ("max_change", implicit.max_change, implicit.max_change > 0.0, positive),
-        ("dissipation", implicit.dissipation, implicit.dissipation >= 0.0, "expected zero or more"),
+        ("dissipation", dissipation, dissipation >= 0.0, "expected zero or more"),
         ("sweeps", sweeps as f64, sweeps > 0, "expected one or more"),
         ("relaxation", relaxation, relaxation > 0.0 && relaxation < 2.0, "expected a number between 0 and 2"),
     ] {

@@ -42,8 +42,8 @@ __device__ __forceinline__ void subtract(const Block& a, const State& x, State& 
 __device__ __forceinline__ State column_of(const Block& a, int c) { return {a[c * 5], a[c * 5 + 1], a[c * 5 + 2], a[c * 5 + 3], a[c * 5 + 4]}; }
 
 // ---- Jacobians ---------------------------------------------------------------------------------------------------------
-// Half the dissipation of a face: a number times the identity, or Roe's |A| / 2 with the viscous radius on its diagonal.
-#if SCHEME == 2
+// The dissipation of a face: a number times the identity, or a share of |A| with the viscous radius on its diagonal.
+#if SCHEME != 0
 typedef Block Damping;
 #else
 typedef double Damping;
@@ -55,10 +55,14 @@ __device__ __forceinline__ Damping damping_of(const Setup& setup, const State& w
     const State mean = {0.5 * (wb[0] + wa[0]), 0.5 * (wb[1] + wa[1]), 0.5 * (wb[2] + wa[2]), 0.5 * (wb[3] + wa[3]), 0.5 * (wb[4] + wa[4])};
     viscous = pointwise::spectral_radius_viscous(gas, setup.transport(), mean, n, 0.5 * (vb + va));
 #endif
-#if SCHEME == 2
+#if SCHEME != 0
+#if SCHEME == 1
+    Block out = pointwise::dissipation_matrix(gas, wb, wa, n, setup.dissipation());
+#else
     Block out = pointwise::roe_absolute(gas, wb, wa, n, setup.fix());
+#endif
 #pragma unroll
-    for (int e = 0; e < 25; e++) out[e] *= 0.5;
+    for (int e = 0; e < 25; e++) out[e] *= setup.implicit_dissipation;
 #pragma unroll
     for (int k = 0; k < 5; k++) out[6 * k] += viscous;
     return out;
@@ -68,7 +72,7 @@ __device__ __forceinline__ Damping damping_of(const Setup& setup, const State& w
 }
 // to += factor damping.
 __device__ __forceinline__ void add_damping(Block& to, double factor, const Damping& damping) {
-#if SCHEME == 2
+#if SCHEME != 0
 #pragma unroll
     for (int e = 0; e < 25; e++) to[e] += factor * damping[e];
 #else

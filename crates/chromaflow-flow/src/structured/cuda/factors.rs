@@ -33,7 +33,7 @@ pub(super) fn block_sources(constants: [u32; 2]) -> [KernelSource; 3] {
         )
     };
     // With Roe's |A| rows do not fit the registers: a name of its own where spills are looked for.
-    let open = if constants[0] == 2 { "structured_lines_roe" } else { "structured_lines" };
+    let open = if constants[0] > 0 { "structured_lines_matrix" } else { "structured_lines" };
     [
         kernel(open, &text(include_str!("lines.cu")), constants),
         kernel("structured_segments", &text(include_str!("segments.cu")), constants)

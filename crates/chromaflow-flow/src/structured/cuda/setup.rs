@@ -49,7 +49,7 @@ pub(super) fn setup_record(solver: &StructuredSolver) -> [f64; 15] {
         let law = if t.law == ViscosityLaw::Sutherland { 1.0 } else { 0.0 };
         out[9..13].copy_from_slice(&[t.scale, t.prandtl, law, t.sutherland]);
     }
-    (out[13], out[14]) = (implicit.dissipation, implicit.max_change);
+    (out[13], out[14]) = (solver.config.implicit_dissipation(), implicit.max_change);
     out
 }
 
