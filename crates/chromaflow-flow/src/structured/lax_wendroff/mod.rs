@@ -231,7 +231,7 @@ impl LaxWendroffSolver {
         let mut changes: Vec<Vec<f64>> = self.blocks.iter().map(change).collect();
         let mut shapes: Vec<_> = self.blocks.iter().map(|b| b.nodes).collect();
         for level in &mut self.levels {
-            let what = (self.gas, self.courant);
+            let what = (self.gas, self.courant, &self.free);
             changes = level.carry(&self.team, what, &changes, &shapes, &mut self.blocks);
             shapes = level.shapes();
         }

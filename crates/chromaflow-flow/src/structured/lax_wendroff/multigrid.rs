@@ -1,13 +1,14 @@
 //! Coarse grids that carry the fine grid's changes on: every other node along each axis, again and again.
 //!
-//! The change of a coarse cell is that of the finer grid's node in its middle; it is distributed to the cell's corners as on
-//! the fine grid, with the coarse cell's step, and what the corners get is interpolated to the fine nodes. Where the fine grid
-//! has come to rest nothing is left to carry: the steady state stays the fine grid's.
+//! The change of a coarse cell is that of the finer grid around the node in its middle; it is distributed to the cell's corners
+//! as on the fine grid, with the coarse cell's step and without smoothing; boundary conditions act on what the corners get,
+//! which is interpolated to the fine nodes. Where the fine grid has come to rest nothing is left to carry: the steady state
+//! stays the fine grid's.
 //!
-//! **Source**: Ni 1982, section III.
+//! **Source**: Ni 1982, section III, which takes the change of the node in the middle alone.
 
 use super::block::NodeBlock;
-use super::boundary::NodePatch;
+use super::boundary::{self, NodePatch, Point};
 use super::cells::{Balance, Changes, KEPT, STEP};
 use super::joints::Joints;
 use super::nodes::{Gather, SUMS};
@@ -24,6 +25,7 @@ pub(super) struct Level {
     blocks: Vec<NodeBlock>,
     joints: Joints,
     patches: Vec<NodePatch>,
+    points: Vec<Point>,
     /// Fine cells along a side of a coarse one, of each block and axis.
     factors: Vec<[usize; 3]>,
 }
@@ -88,8 +90,10 @@ impl Level {
             let joints = Joints::new(&coarse, &blocks);
             joints.add_up(&mut blocks, |b| &mut b.volume, NodeBlock::number);
             let windows = patches.iter().zip(&coarse.patches);
-            let patches = windows.map(|(p, c)| NodePatch { window: c.window, ..p.clone() }).collect();
-            levels.push(Self { grid: coarse, blocks, joints, patches, factors });
+            let patches: Vec<NodePatch> =
+                windows.map(|(p, c)| NodePatch { window: c.window, ..p.clone() }).collect();
+            let points = boundary::points(&coarse, &blocks, &patches, &joints.shared);
+            levels.push(Self { grid: coarse, blocks, joints, patches, points, factors });
         }
         levels
     }
@@ -98,7 +102,7 @@ impl Level {
     pub(super) fn carry(
         &mut self,
         team: &Team,
-        (gas, courant): (Gas<f64>, f64),
+        (gas, courant, free): (Gas<f64>, f64, &[f64; 5]),
         finer: &[Vec<f64>],
         finer_shape: &[crate::grid::Cells],
         finest: &mut [NodeBlock],
@@ -133,7 +137,20 @@ impl Level {
             }
         }
         self.joints.add_up_sums(&mut self.blocks);
-        let changes: Vec<Vec<f64>> = self.blocks.iter().map(changes).collect();
+        let mut changes: Vec<Vec<f64>> = self.blocks.iter().map(changes).collect();
+        for point in &self.points {
+            let (b, at) = point.copies[0];
+            let (old, len) = (self.blocks[b].state(at), self.blocks[b].nodes.len());
+            let new = std::array::from_fn(|c| old[c] + changes[b][c * len + at]);
+            // A difference, so that what is at rest stays there: this grid's walls have other normals than the finest's.
+            let (before, after) = (point.state(gas, free, &old), point.state(gas, free, &new));
+            for &(b, at) in &point.copies {
+                let len = self.blocks[b].nodes.len();
+                for c in 0..5 {
+                    changes[b][c * len + at] = after[c] - before[c];
+                }
+            }
+        }
         for ((change, block), (fine, factor)) in
             changes.iter().zip(&self.blocks).zip(finest.iter_mut().zip(&self.factors))
         {
@@ -162,29 +179,38 @@ fn inject(block: &mut NodeBlock, fine: &NodeBlock, factor: [usize; 3]) {
     }
 }
 
-/// Writes balances that give each cell the change of the finer node in its middle.
+/// Writes balances that give each cell the change around the finer node in its middle: that node counts a half along each
+/// axis, its neighbors a quarter each, so that what alternates from node to node does not pass for something smooth.
 fn take_changes(block: &NodeBlock, kept: &mut [f64], finer: &[f64], shape: crate::grid::Cells) {
     let wide = block.wide();
-    // An axis of a single cell stays: the middle lies between two of its nodes.
-    let kept_axis: [bool; 3] = std::array::from_fn(|d| shape.count[d] == block.nodes.count[d]);
+    // First node, and how much the nodes from there on count. An axis of a single cell stays: the middle lies between two nodes.
+    let along = |d: usize, cell: usize| -> (usize, &[f64]) {
+        if shape.count[d] == block.nodes.count[d] {
+            (cell, &[0.5, 0.5])
+        } else {
+            (2 * cell, &[0.25, 0.5, 0.25])
+        }
+    };
     let [ni, nj, nk] = block.cells.count;
     for n in 0..ni * nj * nk {
         let cell = [n % ni, n / ni % nj, n / (ni * nj)];
-        let low = shape.inside(std::array::from_fn(|d| if kept_axis[d] { cell[d] } else { 2 * cell[d] + 1 }));
+        let [(i0, wi), (j0, wj), (k0, wk)] = [0, 1, 2].map(|d| along(d, cell[d]));
         let mut change = [0.0; 5];
-        let mut count = 0.0;
-        for corner in 0..8 {
-            if (0..3).any(|d| corner >> d & 1 == 1 && !kept_axis[d]) {
-                continue;
+        for (k, wk) in wk.iter().enumerate() {
+            for (j, wj) in wj.iter().enumerate() {
+                let row = shape.inside([i0, j0 + j, k0 + k]);
+                for (i, wi) in wi.iter().enumerate() {
+                    let weight = wi * wj * wk;
+                    for c in 0..5 {
+                        change[c] += weight * finer[c * shape.len() + row + i];
+                    }
+                }
             }
-            let at = low + (0..3).map(|d| (corner >> d & 1) * shape.stride[d]).sum::<usize>();
-            change = std::array::from_fn(|c| change[c] + finer[c * shape.len() + at]);
-            count += 1.0;
         }
         let at = block.kept_at(cell);
         let rate = block.metrics.volume[block.cells.inside(cell)] / kept[at + STEP * wide];
         for c in 0..5 {
-            kept[at + c * wide] = -rate * change[c] / count;
+            kept[at + c * wide] = -rate * change[c];
         }
     }
 }
