@@ -120,9 +120,8 @@ fn lid_driven_cavity_at_reynolds_1000() {
 
 /// Nusselt number of the hot wall, largest u on the vertical center line, largest v on the horizontal one, in units of
 /// diffusivity over height.
-fn heated(rayleigh: f64, cells: usize) -> [f64; 3] {
-    let grid = Cavity { cells: [cells; 2], clustering: 1.0 }.grid();
-    let mut grid = grid;
+fn heated(rayleigh: f64, cells: usize, clustering: f64) -> [f64; 3] {
+    let mut grid = Cavity { cells: [cells; 2], clustering }.grid();
     for patch in &mut grid.patches {
         match (patch.window.side.axis, patch.window.side.high) {
             (0, false) => patch.name = "hot".into(),
@@ -159,14 +158,15 @@ fn heated(rayleigh: f64, cells: usize) -> [f64; 3] {
 }
 
 #[test]
-fn heated_cavity_at_rayleigh_1e3_to_1e5() {
+fn heated_cavity_at_rayleigh_1e3_to_1e6() {
     let cases = [
-        (1e3, 21, [1.118, 3.649, 3.697]),
-        (1e4, 33, [2.243, 16.178, 19.617]),
-        (1e5, 41, [4.519, 34.73, 68.59]),
+        (1e3, 21, 1.0, [1.118, 3.649, 3.697]),
+        (1e4, 33, 1.0, [2.243, 16.178, 19.617]),
+        (1e5, 41, 1.0, [4.519, 34.73, 68.59]),
+        (1e6, 55, 1.6, [8.800, 64.63, 219.36]),
     ];
-    for (rayleigh, cells, expected) in cases {
-        let found = heated(rayleigh, cells);
+    for (rayleigh, cells, clustering, expected) in cases {
+        let found = heated(rayleigh, cells, clustering);
         for (f, e) in found.iter().zip(expected) {
             assert!((f / e - 1.0).abs() < 0.008, "{found:?}, expected {expected:?}");
         }
