@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const NO_SPILLS: usize = 32;
 /// Kernels that may spill, with the most bytes: the conversions and inversions, which run once a solve, keep a predicate or
 /// two in memory at some sizes, as does the factorization of a hyperplane with 1024 threads; the gradients of hexahedra need
-/// more than 255 registers; fluxes of structured grids keep to 128 for the sake of more threads; lines with Roe's |A|, and
+/// more than 255 registers; fluxes of structured grids keep to 128 for the sake of more threads; lines with |A| in the operator, and
 /// those that close on themselves, have four blocks of 25 numbers at hand.
 const MAY_SPILL: [(&str, usize); 10] = [
     ("convert", 16),

@@ -75,10 +75,10 @@ fn smooth_bump_of_second_order() {
 /// the floor agree but for the arc's corners and the shocks, where both are of first order.
 #[test]
 fn channels_as_the_unstructured_solver_has_them() {
-    for mach in [0.5, 0.675, 1.4] {
+    for (mach, scheme) in [(0.5, ROE), (0.675, ROE), (1.4, ROE), (1.4, SCALAR), (1.4, MATRIX)] {
         let thickness = if mach > 1.0 { 0.04 } else { 0.1 };
         let shape = Channel { cells: [72, 24], thickness, triangles: false };
-        let solver = solve(shape.grid(), steady(mach, ROE, 10.0, 4.0, &channel_sides(mach)));
+        let solver = solve(shape.grid(), steady(mach, scheme, 10.0, 4.0, &channel_sides(mach)));
         let config = FlowConfig {
             freestream: Freestream { mach, ..Freestream::default() },
             boundaries: channel_sides(mach).into_iter().map(|(n, b)| (n.to_owned(), b)).collect(),

@@ -32,7 +32,7 @@ pub(super) fn block_sources(constants: [u32; 2]) -> [KernelSource; 3] {
             include_str!("blocks.cuh")
         )
     };
-    // With Roe's |A| rows do not fit the registers: a name of its own where spills are looked for.
+    // With |A| in the operator rows do not fit the registers: a name of its own where spills are looked for.
     let open = if constants[0] > 0 { "structured_lines_matrix" } else { "structured_lines" };
     [
         kernel(open, &text(include_str!("lines.cu")), constants),
