@@ -2,6 +2,7 @@
 
 use chromaflow::factor::{block_ilu, structured_ilu};
 use chromaflow::gpu::{Storage, kernel_sources};
+use chromaflow::tridiag;
 use chromaflow_device::cuda::{build_ahead, compile};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,6 +48,7 @@ pub fn kernels(args: &[String]) -> Result<(), String> {
             for source in structured_ilu::cuda::kernel_sources(nb)
                 .into_iter()
                 .chain(block_ilu::cuda::kernel_sources(nb))
+                .chain(tridiag::cuda::kernel_sources(nb))
             {
                 work.push((arch.to_owned(), nb, Storage::F64, source));
             }

@@ -247,6 +247,35 @@ impl<T: Pod> DeviceBuffer<T> {
         })
     }
 
+    /// Copies a part of page-locked memory to the values from `at` on, in the order of `stream`, without waiting: what is in
+    /// the page-locked memory must stay there until the stream has come so far.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`] when the part reaches beyond either end, [`CudaError::Driver`].
+    pub fn upload_later(
+        &mut self,
+        stream: &Stream,
+        at: usize,
+        from: &Pinned<T>,
+        part: Range<usize>,
+    ) -> Result<(), CudaError> {
+        let len = part.len();
+        if part.end > from.len || len > self.len.saturating_sub(at) {
+            let expected = from.len.min(self.len.saturating_sub(at));
+            return Err(CudaError::Length { what: "pinned part to upload", found: len, expected });
+        }
+        if len == 0 {
+            return Ok(());
+        }
+        stream.gpu().bind()?;
+        let to = self.ptr + (at * size_of::<T>()) as u64;
+        // SAFETY: both ranges hold `len` values (checked above); pinned memory is waited for before it is freed.
+        check("cuMemcpyHtoD", unsafe {
+            let from = from.ptr.add(part.start).cast();
+            sys::cuMemcpyHtoDAsync_v2(to, from, len * size_of::<T>(), stream.raw())
+        })
+    }
+
     /// Copies to page-locked memory without waiting: the values are there when the stream has come so far.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 pub trait Real:
     Copy
     + Debug
+    + Default
     + PartialOrd
     + Zeroable
     + Send

@@ -31,6 +31,19 @@ impl<'a, T: Copy> Shared<'a, T> {
         self.len
     }
 
+    /// Writes the entries from `at` on, which no other thread touches meanwhile.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn copy(&self, at: usize, values: &[T]) {
+        assert!(
+            at <= self.len && values.len() <= self.len - at,
+            "{} from {at} of {}",
+            values.len(),
+            self.len
+        );
+        // SAFETY: the entries are inside the slice (checked above); they are written by one thread each.
+        unsafe { self.ptr.add(at).copy_from_nonoverlapping(values.as_ptr(), values.len()) }
+    }
+
     /// Writes entry `at`, which no other thread touches meanwhile.
     pub(crate) fn set(&self, at: usize, value: T) {
         assert!(at < self.len, "entry {at} of {}", self.len);

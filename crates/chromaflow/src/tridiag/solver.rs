@@ -1,11 +1,11 @@
 //! Methods, options, and the solver that keeps its work space.
 
 use super::groups::{Array, Scratch, Target};
-use super::lanes::width;
+use super::lanes::{Lane, Portable, width};
 use super::precision::{Precision, Real};
 use super::thomas::cpu::Work;
 use super::thomas::reference::Line;
-use super::whole::Engine;
+use super::whole::{self, Engine, Operations};
 use super::{Batch, LineOutcome, Shared, TridiagError};
 use chromaflow_device::{Isa, Team};
 use std::fmt;
@@ -53,6 +53,22 @@ impl Method {
             Method::CrPcr => "cr-pcr",
             Method::PcrThomas => "pcr-thomas",
         }
+    }
+
+    /// The block operations on a line of `rows` rows: counted while one is solved; those of Thomas, which streams, by formula.
+    ///
+    /// **Source**: Stone et al. (2011), Table 1.
+    pub fn operations(self, rows: usize) -> Operations {
+        type One = Portable<f64, 1>;
+        let Ok(Some(engine)) = self.engine(false) else {
+            let pairs = rows.saturating_sub(1);
+            return Operations { inverses: rows, products: 2 * pairs, vectors: rows + 2 * pairs };
+        };
+        let mut room = vec![One::splat(0.0); whole::Line::<One>::room(rows, 1)];
+        let mut line = whole::Line::new(rows, 1, &mut room);
+        line.b.fill(One::splat(1.0));
+        engine.solve(&mut line);
+        line.count
     }
 
     /// The engine of lines that are read whole; None for Thomas, which streams.

@@ -1,91 +1,45 @@
 #![allow(unsafe_code)]
 //! Batches of line systems on a GPU.
 //!
-//! | engine | a system belongs to | layout | for |
+//! | engine | a system belongs to | reads | for |
 //! |---|---|---|---|
 //! | [`GpuEngine::Thomas`] | a thread; rows stream through shared memory, C' and f' go out and come back | SoA | many systems, any length |
 //! | [`GpuEngine::ScalarThomas`] | a thread; C' and f' stay in shared memory | SoA | many scalar systems |
+//! | [`GpuEngine::Warp`] | a warp; Thomas in its lanes, parallel cyclic reduction between them | AoS | few scalar systems of up to 1024 rows |
 //! | [`GpuEngine::CyclicReduction`] | a thread block, all of it in shared memory | AoS | few systems: log2 n steps, not n |
+//! | [`GpuEngine::ParallelCyclicReduction`] | a thread block, a thread a row | AoS | ranks to 4, to compare |
+//! | [`GpuEngine::Chunks`] | groups of lanes, one for each chunk of a line | AoS | periodic lines, ranks to 16, any length |
 //!
-//! The coefficients are kept. Data in the other layout are rearranged on the device first. The kernels are in
-//! `tridiag.cu`, compiled for each rank and precision at first use; the CPU twins are [`super::thomas`] and
-//! [`super::cyclic_reduction`].
+//! The chunks engine is a divide and conquer in the manner of Wang (1981): every line is cut into chunks whose inner rows are
+//! eliminated side by side, what is left is a line of one row a chunk, which is cut again while it is long. It also keeps
+//! factors for later right-hand sides ([`GpuFactoredSolver`]).
+//!
+//! Data in another layout are rearranged on the device first, into arrays of the solver. The kernels are compiled for each
+//! rank and pair of precisions at first use; the CPU twins are [`super::thomas`], [`super::cyclic_reduction`] and
+//! [`super::parallel_cyclic_reduction`].
+//!
+//! **Source**: Wang, *A parallel method for tridiagonal equations* (1981); Stone et al. (2011), section III.
 
+mod chunks;
+mod convert;
+mod engine;
+mod factored;
+mod host;
 #[cfg(test)]
 mod tests;
+
+pub use engine::{GpuEngine, MAX_GPU_RANK, kernel_sources};
+pub use factored::GpuFactoredSolver;
+pub use host::{HostSolver, Transfer};
 
 use super::precision::Precision;
 use super::solver::diagnose;
 use super::{Batch, Layout, LineOutcome, Shape, TridiagError};
 use bytemuck::Pod;
-use chromaflow_device::cuda::{CudaError, DeviceBuffer, Kernel, KernelSource, Stream};
-use std::marker::PhantomData;
-use std::str::FromStr;
-
-/// The largest rank that the kernels are compiled for: a block has to fit a thread's registers.
-pub const MAX_GPU_RANK: usize = 8;
-
-/// Dynamic shared memory that a block may ask for on any device since compute capability 9 (less elsewhere is an error of
-/// the driver that names the limit).
-const SHARED_BYTES: usize = 227 << 10;
-
-/// How a batch is solved on a GPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum GpuEngine {
-    /// By shape, from measurements (see [`GpuEngine::choose`]).
-    #[default]
-    Auto,
-    /// One thread a system.
-    Thomas,
-    /// One thread a scalar system, factors on the chip.
-    ScalarThomas,
-    /// One thread block a system.
-    CyclicReduction,
-}
-
-impl GpuEngine {
-    /// The engines by name.
-    pub const ALL: [GpuEngine; 4] =
-        [GpuEngine::Auto, GpuEngine::Thomas, GpuEngine::ScalarThomas, GpuEngine::CyclicReduction];
-
-    /// The name on command lines and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            GpuEngine::Auto => "auto",
-            GpuEngine::Thomas => "thomas",
-            GpuEngine::ScalarThomas => "thomas-scalar",
-            GpuEngine::CyclicReduction => "cr",
-        }
-    }
-
-    /// The engine that was fastest on an H200 (`bench/tridiag-h200.md`).
-    ///
-    /// A thread a system takes the same time for 512 systems as for several thousand; a thread block a system takes time
-    /// in proportion to their number. They cross near
-    /// 1200 systems for scalars, near 2500 for blocks.
-    pub fn choose(shape: Shape, bytes: usize) -> GpuEngine {
-        let few = if shape.rank > 1 { 2500 } else { 1200 };
-        let short = shape.rank == 1 && shape.rows <= 16;
-        if shape.systems <= few && !short && Plan::cyclic_reduction(shape, bytes).shared <= SHARED_BYTES {
-            return GpuEngine::CyclicReduction;
-        }
-        if shape.rank == 1 && Plan::scalar(shape, bytes).shared <= SHARED_BYTES {
-            return GpuEngine::ScalarThomas;
-        }
-        GpuEngine::Thomas
-    }
-}
-
-impl FromStr for GpuEngine {
-    type Err = TridiagError;
-    fn from_str(s: &str) -> Result<Self, TridiagError> {
-        GpuEngine::ALL.into_iter().find(|e| e.name() == s).ok_or(TridiagError::Unsupported {
-            method: "the GPU",
-            what: "this method",
-            remedy: "auto, thomas, thomas-scalar or cr",
-        })
-    }
-}
+use chromaflow_device::cuda::{CudaError, DeviceBuffer, Kernel, Stream};
+use chunks::{Coefficients, Keep, Level};
+use convert::Convert;
+use engine::{Plan, c_type};
 
 /// Why a batch could not be solved on a GPU.
 #[derive(Debug, thiserror::Error)]
@@ -98,55 +52,21 @@ pub enum GpuTridiagError {
     Cuda(#[from] CudaError),
 }
 
-/// Launch shape of an engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Plan {
-    threads: usize,
-    blocks: usize,
-    shared: usize,
-    stages: usize,
-    share: usize,
-    most_share: usize,
+/// What a [`GpuSolver`] does and with what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GpuOptions {
+    /// The engine.
+    pub engine: GpuEngine,
+    /// A of the first row and C of the last couple the ends.
+    pub periodic: bool,
+    /// The coefficients may be overwritten ([`GpuSolver::solve_in_place`]): no memory for factors is needed where an engine
+    /// reads the arrays as they lie.
+    pub destroy: bool,
 }
 
-impl Plan {
-    /// Rows stream through shared memory: as many ahead as two blocks of a multiprocessor have room for.
-    fn thomas(shape: Shape, bytes: usize) -> Self {
-        let row = (3 * shape.block() + shape.rank) * bytes;
-        let threads = if shape.systems >= 8192 && row * 128 * 2 <= SHARED_BYTES { 128 } else { 32 };
-        let stages = if row * threads * 3 <= SHARED_BYTES / 2 { 3 } else { 2 };
-        let blocks = shape.systems.div_ceil(threads);
-        Self { threads, blocks, shared: row * threads * stages, stages, share: 1, most_share: 1 }
-    }
-
-    fn scalar(shape: Shape, bytes: usize) -> Self {
-        let threads = 64;
-        let blocks = shape.systems.div_ceil(threads);
-        Self { threads, blocks, shared: 2 * shape.rows * threads * bytes, stages: 2, share: 1, most_share: 1 }
-    }
-
-    fn cyclic_reduction(shape: Shape, bytes: usize) -> Self {
-        let row = 3 * (shape.block() | 1) + (shape.rank | 1);
-        // Measured on an H200: scalars want one thread a row, blocks several, more as rows get fewer.
-        let (share, most_share) = match shape.rank {
-            1 => (1, 1),
-            2..=4 => (4, 4),
-            _ => (2, 16),
-        };
-        let threads = match shape.rank {
-            1 if shape.rows <= 64 => 32,
-            1 if shape.rows <= 128 => 64,
-            5.. if shape.rows <= 64 => 64,
-            _ => 128,
-        };
-        Self {
-            threads,
-            blocks: shape.systems,
-            shared: shape.rows * row * bytes,
-            stages: 2,
-            share,
-            most_share,
-        }
+impl From<GpuEngine> for GpuOptions {
+    fn from(engine: GpuEngine) -> Self {
+        Self { engine, ..Self::default() }
     }
 }
 
@@ -163,112 +83,138 @@ pub struct GpuBatch<'a, S> {
     pub upper: &'a DeviceBuffer<S>,
 }
 
+impl<S: Pod> GpuBatch<'_, S> {
+    fn check(&self, shape: Shape, layout: Layout) -> Result<(), TridiagError> {
+        let blocks = layout.len(shape, shape.block())?;
+        TridiagError::check_len("lower", self.lower.len(), blocks)?;
+        TridiagError::check_len("diag", self.diag.len(), blocks)?;
+        TridiagError::check_len("upper", self.upper.len(), blocks)
+    }
+
+    fn addresses(&self) -> Coefficients {
+        Coefficients { lower: self.lower.ptr(), diag: self.diag.ptr(), upper: self.upper.ptr() }
+    }
+}
+
+/// A batch's arrays in the layout that an engine reads.
+struct Rearranged<S> {
+    convert: Convert,
+    layout: Layout,
+    lower: DeviceBuffer<S>,
+    diag: DeviceBuffer<S>,
+    upper: DeviceBuffer<S>,
+    rhs: DeviceBuffer<S>,
+    x: DeviceBuffer<S>,
+}
+
+impl<S: Pod> Rearranged<S> {
+    fn new(stream: &Stream, shape: Shape, layout: Layout) -> Result<Self, CudaError> {
+        let array = |width: usize| DeviceBuffer::uninitialized(stream, shape.systems * shape.rows * width);
+        Ok(Self {
+            convert: Convert::new(stream, shape, c_type::<S>())?,
+            layout,
+            lower: array(shape.block())?,
+            diag: array(shape.block())?,
+            upper: array(shape.block())?,
+            rhs: array(shape.rank)?,
+            x: array(shape.rank)?,
+        })
+    }
+}
+
+/// The kernels of an engine and their work space.
+enum Work<P: Precision> {
+    One { kernel: Kernel, plan: Plan, factors: DeviceBuffer<P::Sum>, values: DeviceBuffer<P::Sum> },
+    Chunks(Level<P::Store, P::Sum>),
+}
+
 /// Solves batches of one shape on a GPU; keeps its work space on the device.
 ///
-/// **Precision**: [`super::Single`] or [`super::Double`]; sums are in the type of the arrays.
+/// **Precision**: as `P` says; with [`super::Mixed`] factors and intermediate vectors are f64 in memory as well.
 pub struct GpuSolver<P: Precision> {
     shape: Shape,
     layout: Layout,
-    engine: GpuEngine,
-    plan: Plan,
-    kernel: Kernel,
-    transpose: Kernel,
-    factors: DeviceBuffer<P::Store>,
-    /// The batch and the solution in the engine's own layout, where that is not the data's.
-    rearranged: Vec<DeviceBuffer<P::Store>>,
+    options: GpuOptions,
+    work: Work<P>,
+    rearranged: Option<Rearranged<P::Store>>,
     bad: DeviceBuffer<i32>,
-    precision: PhantomData<P>,
+}
+
+/// Refuses what no kernel is made for.
+fn check_shape(shape: Shape, layout: Layout) -> Result<(), TridiagError> {
+    if !(1..=MAX_GPU_RANK).contains(&shape.rank) {
+        let (what, remedy) = ("blocks of this rank", "the CPU, or rank 1 to 16");
+        return Err(TridiagError::Unsupported { method: "the GPU", what, remedy });
+    }
+    if shape.rows == 0 {
+        return Err(TridiagError::NoRows);
+    }
+    layout.len(shape, shape.block())?;
+    let fits = |number: usize| i32::try_from(number).is_ok();
+    let fine = fits(shape.systems) && fits(shape.rows.saturating_mul(shape.block()));
+    if fine { Ok(()) } else { Err(TridiagError::TooLarge { shape }) }
 }
 
 impl<P: Precision> GpuSolver<P>
 where
     P::Store: Pod,
+    P::Sum: Pod,
 {
     /// A solver for batches of this shape and layout on the device of `stream`.
     ///
     /// # Errors
-    /// [`TridiagError::Unsupported`] for ranks above [`MAX_GPU_RANK`], interleaved layouts, [`super::Mixed`] sums and
-    /// lines that are too long for the engine asked for; [`CudaError`].
+    /// [`TridiagError::Unsupported`] for ranks above [`MAX_GPU_RANK`] and for what the engine asked for does not do;
+    /// [`CudaError`].
     pub fn new(
         stream: &Stream,
         shape: Shape,
         layout: Layout,
-        engine: GpuEngine,
+        options: impl Into<GpuOptions>,
     ) -> Result<Self, GpuTridiagError> {
-        let bytes = size_of::<P::Store>();
-        let unsupported = |method, what, remedy| TridiagError::Unsupported { method, what, remedy };
-        if !(1..=MAX_GPU_RANK).contains(&shape.rank) {
-            return Err(unsupported("the GPU", "blocks of this rank", "the CPU, or rank 1 to 8").into());
+        check_shape(shape, layout)?;
+        let mut options = options.into();
+        let sizes = [size_of::<P::Store>(), size_of::<P::Sum>()];
+        if options.engine == GpuEngine::Auto {
+            options.engine = GpuEngine::choose(shape, options.periodic, sizes[1]);
         }
-        if shape.rows == 0 {
-            return Err(TridiagError::NoRows.into());
+        let (engine, one_type) = (options.engine, sizes[0] == sizes[1]);
+        if options.periodic && engine != GpuEngine::Chunks {
+            let (what, remedy) = ("periodic lines", "chunks");
+            return Err(TridiagError::Unsupported { method: engine.name(), what, remedy }.into());
         }
-        if matches!(layout, Layout::Interleaved { .. }) {
-            return Err(unsupported("the GPU", "interleaved layouts", "convert to aos or soa").into());
-        }
-        if size_of::<P::Sum>() != bytes {
-            return Err(unsupported("the GPU", "mixed sums", "f32 or f64").into());
-        }
-        layout.len(shape, shape.block())?;
-        if i32::try_from(shape.systems).is_err() || i32::try_from(shape.rows * shape.block()).is_err() {
-            return Err(TridiagError::TooLarge { shape }.into());
-        }
-        let engine = if engine == GpuEngine::Auto { GpuEngine::choose(shape, bytes) } else { engine };
-        let (plan, entry) = match engine {
-            GpuEngine::ScalarThomas if shape.rank > 1 => {
-                return Err(unsupported("thomas-scalar", "blocks", "thomas or cr").into());
-            }
-            GpuEngine::ScalarThomas => (Plan::scalar(shape, bytes), "thomas_scalar"),
-            GpuEngine::CyclicReduction => (Plan::cyclic_reduction(shape, bytes), "cyclic_reduction"),
-            _ => (Plan::thomas(shape, bytes), "thomas_thread"),
+        let plan = Plan::new(engine, shape, sizes)?;
+        let rearranged = (layout != engine.layout()).then(|| Rearranged::new(stream, shape, engine.layout()));
+        let rearranged = rearranged.transpose()?;
+        // Rearranged coefficients are this solver's own: factors may always replace them.
+        let apart = !one_type || !options.destroy && rearranged.is_none();
+        let work = if engine == GpuEngine::Chunks {
+            let keep = if apart { Keep::Apart } else { Keep::Nothing };
+            Work::Chunks(Level::new(stream, shape, options.periodic, keep, &chunks::cut)?)
+        } else {
+            let (source, entry) = plan.source(shape.rank, [c_type::<P::Store>(), c_type::<P::Sum>()]);
+            let kernel = stream.gpu().module(&source)?.kernel(entry)?;
+            kernel.allow_shared(plan.shared)?;
+            let rows = if engine == GpuEngine::Thomas { shape.systems * shape.rows } else { 0 };
+            let array = |wanted: bool, width| {
+                DeviceBuffer::uninitialized(stream, if wanted { rows * width } else { 0 })
+            };
+            let (factors, values) = (array(apart, shape.block())?, array(!one_type, shape.rank)?);
+            Work::One { kernel, plan, factors, values }
         };
-        if plan.shared > SHARED_BYTES {
-            return Err(unsupported(engine.name(), "lines that exceed shared memory", "thomas").into());
-        }
-        let source = KernelSource::new("tridiag", include_str!("tridiag.cu"))
-            .define("REAL", if bytes == 8 { "double" } else { "float" })
-            .define("NB", shape.rank)
-            .define("STAGES", plan.stages)
-            .define("THREADS", plan.threads)
-            .define("AHEAD", if bytes == 8 { 8 } else { 16 })
-            .define("CR_THREADS", plan.threads)
-            .define("SHARE", plan.share)
-            .define("MOST_SHARE", plan.most_share);
-        let module = stream.gpu().module(&source)?;
-        let kernel = module.kernel(entry)?;
-        kernel.allow_shared(plan.shared)?;
-        let own = if engine == GpuEngine::CyclicReduction { Layout::Aos } else { Layout::Soa };
-        let entries = shape.systems * shape.rows;
-        let room = if engine == GpuEngine::Thomas { entries * shape.block() } else { 0 };
-        let mut rearranged = Vec::new();
-        if layout != own {
-            for width in [shape.block(), shape.block(), shape.block(), shape.rank, shape.rank] {
-                rearranged.push(DeviceBuffer::uninitialized(stream, entries * width)?);
-            }
-        }
-        Ok(Self {
-            shape,
-            layout,
-            engine,
-            plan,
-            kernel,
-            transpose: module.kernel("transpose")?,
-            factors: DeviceBuffer::uninitialized(stream, room)?,
-            rearranged,
-            bad: DeviceBuffer::from_slice(stream, &[i32::MAX])?,
-            precision: PhantomData,
-        })
+        let bad = DeviceBuffer::from_slice(stream, &[i32::MAX])?;
+        Ok(Self { shape, layout, options, work, rearranged, bad })
     }
 
     /// The engine in use.
     pub fn engine(&self) -> GpuEngine {
-        self.engine
+        self.options.engine
     }
 
-    /// Enqueues the solve of every system: nothing is allocated, nothing waits, so that it can be captured in a graph.
+    /// Enqueues the solve of every system, the coefficients kept: nothing is allocated, nothing waits, so that it can be
+    /// captured in a graph.
     ///
     /// # Errors
-    /// [`TridiagError::Length`], [`CudaError`].
+    /// [`TridiagError::Length`], [`TridiagError::Unsupported`] for a solver that may destroy coefficients, [`CudaError`].
     pub fn solve(
         &mut self,
         stream: &Stream,
@@ -276,67 +222,89 @@ where
         rhs: &DeviceBuffer<P::Store>,
         x: &mut DeviceBuffer<P::Store>,
     ) -> Result<(), GpuTridiagError> {
-        let (shape, plan) = (self.shape, self.plan);
-        let blocks = self.layout.len(shape, shape.block())?;
-        let vectors = self.layout.len(shape, shape.rank)?;
-        TridiagError::check_len("lower", batch.lower.len(), blocks)?;
-        TridiagError::check_len("diag", batch.diag.len(), blocks)?;
-        TridiagError::check_len("upper", batch.upper.len(), blocks)?;
+        if self.options.destroy {
+            let (what, remedy) =
+                ("keeping the coefficients", "solve_in_place, or a solver without `destroy`");
+            return Err(
+                TridiagError::Unsupported { method: "a solver that may destroy", what, remedy }.into()
+            );
+        }
+        self.enqueue(stream, batch, rhs, x)
+    }
+
+    /// The same; a solver made with [`GpuOptions::destroy`] leaves unspecified numbers in the coefficients.
+    ///
+    /// # Errors
+    /// As [`Self::solve`].
+    pub fn solve_in_place(
+        &mut self,
+        stream: &Stream,
+        [lower, diag, upper]: [&mut DeviceBuffer<P::Store>; 3],
+        rhs: &DeviceBuffer<P::Store>,
+        x: &mut DeviceBuffer<P::Store>,
+    ) -> Result<(), GpuTridiagError> {
+        self.enqueue(stream, &GpuBatch { lower, diag, upper }, rhs, x)
+    }
+
+    fn enqueue(
+        &mut self,
+        stream: &Stream,
+        batch: &GpuBatch<'_, P::Store>,
+        rhs: &DeviceBuffer<P::Store>,
+        x: &mut DeviceBuffer<P::Store>,
+    ) -> Result<(), GpuTridiagError> {
+        let (shape, layout) = (self.shape, self.layout);
+        batch.check(shape, layout)?;
+        let vectors = layout.len(shape, shape.rank)?;
         TridiagError::check_len("rhs", rhs.len(), vectors)?;
         TridiagError::check_len("x", x.len(), vectors)?;
-        let given = [batch.lower, batch.diag, batch.upper, rhs];
-        let direct = self.rearranged.is_empty();
-        if !direct {
-            for (from, to) in given.into_iter().zip(&self.rearranged) {
-                self.rearrange(stream, from, to, self.layout)?;
-            }
+        if shape.systems == 0 {
+            return Ok(());
         }
-        let source = |k: usize| if direct { given[k].ptr() } else { self.rearranged[k].ptr() };
-        let target = if direct { x.ptr() } else { self.rearranged[4].ptr() };
-        let mut launch = self
-            .kernel
-            .launch(plan.blocks, plan.threads)
-            .shared(plan.shared)
-            .arg(source(0))
-            .arg(source(1))
-            .arg(source(2))
-            .arg(source(3))
-            .arg(target);
-        if self.engine == GpuEngine::Thomas {
-            launch = launch.arg(&self.factors);
+        let Some(own) = &self.rearranged else {
+            return Ok(self.launch(stream, batch.addresses(), rhs.ptr(), x.ptr())?);
+        };
+        let (block, vector) = (shape.rows * shape.block(), shape.rows * shape.rank);
+        for (inner, from, to) in [
+            (block, batch.lower, &own.lower),
+            (block, batch.diag, &own.diag),
+            (block, batch.upper, &own.upper),
+            (vector, rhs, &own.rhs),
+        ] {
+            own.convert.enqueue(stream, inner, (from, layout), (to, own.layout))?;
         }
-        launch = launch.arg(shape.rows as i32);
-        if self.engine != GpuEngine::CyclicReduction {
-            launch = launch.arg(shape.systems as i32);
-        }
-        // SAFETY: the arguments are those of the three entries (Thomas has `factors`, cyclic reduction no `systems`); all
-        // lengths are checked above, the work space was allocated for this shape, and its order is the stream's.
-        unsafe { launch.arg(&self.bad).enqueue(stream)? };
-        if !direct {
-            let own = if self.layout == Layout::Aos { Layout::Soa } else { Layout::Aos };
-            self.rearrange(stream, &self.rearranged[4], x, own)?;
-        }
+        let inside = GpuBatch { lower: &own.lower, diag: &own.diag, upper: &own.upper };
+        self.launch(stream, inside.addresses(), own.rhs.ptr(), own.x.ptr())?;
+        own.convert.enqueue(stream, vector, (&own.x, own.layout), (x, layout))?;
         Ok(())
     }
 
-    /// Enqueues the copy of an array in layout `layout` into the other one.
-    fn rearrange(
-        &self,
-        stream: &Stream,
-        from: &DeviceBuffer<P::Store>,
-        to: &DeviceBuffer<P::Store>,
-        layout: Layout,
-    ) -> Result<(), CudaError> {
-        let systems = self.shape.systems;
-        let inner = from.len() / systems.max(1);
-        let (rows, cols) = if layout == Layout::Aos { (inner, systems) } else { (systems, inner) };
-        let launch = self.transpose.launch(rows.div_ceil(32) * cols.div_ceil(32), 256);
-        // SAFETY: both arrays have rows x cols entries; the kernel stays inside them.
-        unsafe { launch.arg(from).arg(to).arg(rows as i64).arg(cols as i64).enqueue(stream) }
+    /// Launches the engine's kernels on arrays in its own layout.
+    fn launch(&self, stream: &Stream, given: Coefficients, rhs: u64, x: u64) -> Result<(), CudaError> {
+        let (rows, systems) = (self.shape.rows as i32, self.shape.systems as i32);
+        let (kernel, plan, factors, values) = match &self.work {
+            // SAFETY: the arrays have this shape (checked by the caller, or allocated for it), in the stream's order.
+            Work::Chunks(level) => return unsafe { level.solve(stream, given, rhs, x, &self.bad) },
+            Work::One { kernel, plan, factors, values } => (kernel, plan, factors, values),
+        };
+        let launch = kernel.launch(plan.blocks, plan.threads).shared(plan.shared);
+        let launch = launch.arg(given.lower).arg(given.diag).arg(given.upper).arg(rhs);
+        let launch = match plan.engine {
+            GpuEngine::Thomas => {
+                let factors = if factors.is_empty() { given.upper } else { factors.ptr() };
+                let values = if values.is_empty() { x } else { values.ptr() };
+                launch.arg(factors).arg(values).arg(x).arg(rows).arg(systems)
+            }
+            GpuEngine::ScalarThomas | GpuEngine::Warp => launch.arg(x).arg(rows).arg(systems),
+            _ => launch.arg(x).arg(rows),
+        };
+        // SAFETY: the arguments are those of the engine's entry; the arrays have this shape (checked by the caller, or
+        // allocated for it), in the stream's order; without factors of its own, C may be overwritten.
+        unsafe { launch.arg(&self.bad).enqueue(stream) }
     }
 
     /// Waits for the solves so far and says how they ended; a breakdown is looked up on the host, from the data of the
-    /// last solve.
+    /// last solve. Where these were destroyed, the row is the first whose solution is not finite.
     ///
     /// # Errors
     /// [`CudaError`].
@@ -346,13 +314,39 @@ where
         rhs: &DeviceBuffer<P::Store>,
         x: &DeviceBuffer<P::Store>,
     ) -> Result<LineOutcome, GpuTridiagError> {
-        let first = self.bad.download()?[0];
-        if first == i32::MAX {
-            return Ok(LineOutcome::Solved);
+        let Some(first) = take_bad(&mut self.bad)? else { return Ok(LineOutcome::Solved) };
+        let x = x.download()?;
+        if self.options.destroy {
+            return Ok(first_bad_row::<P>(self.shape, self.layout, self.shape.rank, &x, first));
         }
-        self.bad.upload(&[i32::MAX])?;
         let (lower, diag, upper) = (batch.lower.download()?, batch.diag.download()?, batch.upper.download()?);
-        let host = Batch::new(self.shape, self.layout, &lower, &diag, &upper)?;
-        Ok(diagnose::<P>(&host, &rhs.download()?, &x.download()?, first as usize))
+        let mut host = Batch::new(self.shape, self.layout, &lower, &diag, &upper)?;
+        host.periodic = self.options.periodic;
+        Ok(diagnose::<P>(&host, &rhs.download()?, &x, first))
     }
+}
+
+/// The system that kernels have named, if any.
+fn take_bad(bad: &mut DeviceBuffer<i32>) -> Result<Option<usize>, CudaError> {
+    let first = bad.download()?[0];
+    if first == i32::MAX {
+        return Ok(None);
+    }
+    bad.upload(&[i32::MAX])?;
+    Ok(Some(first as usize))
+}
+
+/// The first row of `system` that is not finite, with `width` numbers a row.
+fn first_bad_row<P: Precision>(
+    shape: Shape,
+    layout: Layout,
+    width: usize,
+    x: &[P::Store],
+    system: usize,
+) -> LineOutcome {
+    use super::Real;
+    let fine =
+        |row: usize| (0..width).all(|e| x[layout.index(shape, width, system, row, e)].to_f64().is_finite());
+    let row = (0..shape.rows).find(|&row| !fine(row)).unwrap_or(0);
+    LineOutcome::Breakdown { system, row }
 }

@@ -1,21 +1,6 @@
 //! The operation counts of Table 1 of Stone et al. (2011).
 
-use crate::tridiag::Operations;
-use crate::tridiag::lanes::{Lane, Portable};
-use crate::tridiag::whole::{Engine, Line};
-
-/// Operations of an engine on a line of `n` rows.
-fn count(engine: Engine, n: usize) -> Operations {
-    type One = Portable<f64, 1>;
-    let mut room = vec![One::splat(0.0); Line::<One>::room(n, 2)];
-    let mut line = Line::new(n, 2, &mut room);
-    for i in 0..n {
-        line.b[4 * i] = One::splat(4.0);
-        line.b[4 * i + 3] = One::splat(4.0);
-    }
-    engine.solve(&mut line);
-    line.count
-}
+use crate::tridiag::{Method, Operations};
 
 /// Forward: n / 2^k rows in step k, each with one inverse and six products (the last row of a step lacks a right
 /// neighbour, which saves two). Backward: two vectors a row.
@@ -23,7 +8,7 @@ fn count(engine: Engine, n: usize) -> Operations {
 fn cyclic_reduction_counts() {
     for log in 1..=11 {
         let n = 1usize << log;
-        let ops = count(Engine::CyclicReduction, n);
+        let ops = Method::CyclicReduction.operations(n);
         assert_eq!(ops.inverses, n, "one for every row");
         assert_eq!(ops.products, 6 * (n - 1) - 2 * log);
     }
@@ -35,7 +20,7 @@ fn cyclic_reduction_counts() {
 fn parallel_cyclic_reduction_counts() {
     for log in 0..=11 {
         let n = 1usize << log;
-        let ops = count(Engine::ParallelCyclicReduction, n);
+        let ops = Method::ParallelCyclicReduction.operations(n);
         assert_eq!(ops.inverses, n * log + n);
         assert_eq!(ops.products, 6 * n * log - 4 * (n - 1));
         assert_eq!(ops.vectors, 3 * n * log - 2 * (n - 1) + n);
@@ -48,16 +33,17 @@ fn parallel_cyclic_reduction_counts() {
 fn cyclic_reduction_costs_about_2_6_times_thomas() {
     let (n, m) = (1024, 64);
     let thomas = Operations { inverses: n, products: 2 * (n - 1), vectors: 3 * n - 2 };
-    let ratio = count(Engine::CyclicReduction, n).flops(m) / thomas.flops(m);
+    assert_eq!(Method::Thomas.operations(n), thomas);
+    let ratio = Method::CyclicReduction.operations(n).flops(m) / thomas.flops(m);
     assert!((2.5..2.8).contains(&ratio), "ratio {ratio}");
 }
 
 /// The hybrids do less work than parallel cyclic reduction and take fewer steps than the methods that they end with.
 #[test]
 fn hybrids_lie_between() {
-    let work = |engine| count(engine, 512).flops(5);
-    let (cr, pcr) = (work(Engine::CyclicReduction), work(Engine::ParallelCyclicReduction));
-    for engine in [Engine::CrPcr, Engine::PcrThomas] {
+    let work = |method: Method| method.operations(512).flops(5);
+    let (cr, pcr) = (work(Method::CyclicReduction), work(Method::ParallelCyclicReduction));
+    for engine in [Method::CrPcr, Method::PcrThomas] {
         assert!(cr < work(engine) && work(engine) < pcr, "{engine:?}");
     }
 }

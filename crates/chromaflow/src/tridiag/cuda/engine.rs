@@ -1,0 +1,264 @@
+//! Which engines there are, which one a batch gets, and how its kernel is launched.
+
+use super::chunks;
+use crate::tridiag::{Layout, Shape, TridiagError};
+use chromaflow_device::cuda::KernelSource;
+use std::fmt;
+use std::str::FromStr;
+
+/// The largest rank that the kernels are compiled for: 16 lanes own a column of a block each.
+pub const MAX_GPU_RANK: usize = 16;
+/// The largest rank whose blocks fit the registers of one thread.
+const MAX_THREAD_RANK: usize = 8;
+/// The largest rank of parallel cyclic reduction: a thread holds three blocks.
+const MAX_PCR_RANK: usize = 4;
+
+/// Dynamic shared memory that a block may ask for on any device since compute capability 9 (less elsewhere is an error of
+/// the driver that names the limit).
+const SHARED_BYTES: usize = 227 << 10;
+
+/// How a batch is solved on a GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum GpuEngine {
+    /// By shape, from measurements (see [`GpuEngine::choose`]).
+    #[default]
+    Auto,
+    /// One thread a system.
+    Thomas,
+    /// One thread a scalar system, factors on the chip.
+    ScalarThomas,
+    /// One thread block a system.
+    CyclicReduction,
+    /// One thread block a system, one thread a row.
+    ParallelCyclicReduction,
+    /// One warp a scalar system: Thomas inside its lanes, parallel cyclic reduction between them.
+    Warp,
+    /// Lines cut into chunks, a few lanes a chunk.
+    Chunks,
+}
+
+impl GpuEngine {
+    /// The engines.
+    pub const ALL: [GpuEngine; 7] = [
+        GpuEngine::Auto,
+        GpuEngine::Thomas,
+        GpuEngine::ScalarThomas,
+        GpuEngine::CyclicReduction,
+        GpuEngine::ParallelCyclicReduction,
+        GpuEngine::Warp,
+        GpuEngine::Chunks,
+    ];
+
+    /// The name on command lines and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            GpuEngine::Auto => "auto",
+            GpuEngine::Thomas => "thomas",
+            GpuEngine::ScalarThomas => "thomas-scalar",
+            GpuEngine::CyclicReduction => "cr",
+            GpuEngine::ParallelCyclicReduction => "pcr",
+            GpuEngine::Warp => "warp",
+            GpuEngine::Chunks => "chunks",
+        }
+    }
+
+    /// The order of data that the engine reads as it lies; other ones are rearranged on the device first.
+    pub fn layout(self) -> Layout {
+        match self {
+            GpuEngine::Auto | GpuEngine::Thomas | GpuEngine::ScalarThomas => Layout::Soa,
+            _ => Layout::Aos,
+        }
+    }
+
+    /// The engine that was fastest on an H200 (`bench/tridiag-h200.md`), for sums of `bytes` bytes.
+    ///
+    /// A thread a system takes the same time for 512 systems as for several thousand; a thread block a system takes time
+    /// in proportion to their number. They cross near 2500 systems for blocks; for scalars, a warp each is ahead to some
+    /// 4000. What neither takes (periodic lines, ranks above 8, few lines too long for shared memory) goes to the chunks.
+    pub fn choose(shape: Shape, periodic: bool, bytes: usize) -> GpuEngine {
+        if periodic || shape.rank > MAX_THREAD_RANK {
+            return GpuEngine::Chunks;
+        }
+        let fits = |engine: GpuEngine| Plan::new(engine, shape, [bytes; 2]).is_ok();
+        let few = if shape.rank > 1 { 2500 } else { 4000 };
+        let order: &[GpuEngine] = match (shape.systems <= few, shape.rank) {
+            (true, 1) => &[GpuEngine::Warp, GpuEngine::CyclicReduction, GpuEngine::Chunks],
+            (true, _) => &[GpuEngine::CyclicReduction, GpuEngine::Chunks],
+            (false, 1) => &[GpuEngine::ScalarThomas],
+            (false, _) => &[],
+        };
+        order.iter().copied().find(|&engine| fits(engine)).unwrap_or(GpuEngine::Thomas)
+    }
+}
+
+impl fmt::Display for GpuEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for GpuEngine {
+    type Err = TridiagError;
+    fn from_str(s: &str) -> Result<Self, TridiagError> {
+        GpuEngine::ALL.into_iter().find(|e| e.name() == s).ok_or(TridiagError::Unsupported {
+            method: "the GPU",
+            what: "this method",
+            remedy: "auto, thomas, thomas-scalar, cr, pcr, warp or chunks",
+        })
+    }
+}
+
+/// Launch shape of an engine that is one kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub engine: GpuEngine,
+    pub threads: usize,
+    pub blocks: usize,
+    pub shared: usize,
+    stages: usize,
+    share: usize,
+    most_share: usize,
+    lane_rows: usize,
+}
+
+impl Plan {
+    /// For arrays and sums of so many bytes a number.
+    pub fn new(engine: GpuEngine, shape: Shape, [store, sum]: [usize; 2]) -> Result<Self, TridiagError> {
+        let unsupported = |what, remedy| TridiagError::Unsupported { method: engine.name(), what, remedy };
+        let scalar = matches!(engine, GpuEngine::ScalarThomas | GpuEngine::Warp);
+        if scalar && shape.rank > 1 {
+            return Err(unsupported("blocks", "thomas, cr or chunks"));
+        }
+        let pcr = engine == GpuEngine::ParallelCyclicReduction;
+        if shape.rank > MAX_THREAD_RANK && engine != GpuEngine::Chunks || pcr && shape.rank > MAX_PCR_RANK {
+            return Err(unsupported("blocks of this rank", "chunks"));
+        }
+        let (rows, systems) = (shape.rows, shape.systems);
+        let base = Self {
+            engine,
+            threads: 128,
+            blocks: systems,
+            shared: 0,
+            stages: 2,
+            share: 1,
+            most_share: 1,
+            lane_rows: 1,
+        };
+        let (odd_block, odd_vector) = (shape.block() | 1, shape.rank | 1);
+        let plan = match engine {
+            // Rows stream through shared memory: as many ahead as two blocks of a multiprocessor have room for.
+            GpuEngine::Auto | GpuEngine::Thomas => {
+                let row = (3 * shape.block() + shape.rank) * store;
+                let threads = if systems >= 8192 && row * 128 * 2 <= SHARED_BYTES { 128 } else { 32 };
+                let stages = if row * threads * 3 <= SHARED_BYTES / 2 { 3 } else { 2 };
+                let shared = row * threads * stages;
+                Self { threads, blocks: systems.div_ceil(threads), shared, stages, ..base }
+            }
+            GpuEngine::ScalarThomas => {
+                Self { threads: 64, blocks: systems.div_ceil(64), shared: 2 * rows * 64 * sum, ..base }
+            }
+            GpuEngine::CyclicReduction => {
+                // Measured on an H200: scalars want one thread a row, blocks several, more as rows get fewer.
+                let (share, most_share) = match shape.rank {
+                    1 => (1, 1),
+                    2..=4 => (4, 4),
+                    _ => (2, 16),
+                };
+                let threads = match shape.rank {
+                    1 if rows <= 64 => 32,
+                    1 if rows <= 128 => 64,
+                    5.. if rows <= 64 => 64,
+                    _ => 128,
+                };
+                let shared = rows * (3 * odd_block + odd_vector) * sum;
+                Self { threads, shared, share, most_share, ..base }
+            }
+            GpuEngine::ParallelCyclicReduction => {
+                let threads = rows.next_multiple_of(32);
+                // The registers of a multiprocessor, shared by a block's threads.
+                if threads > if shape.rank == 1 { 1024 } else { 256 } {
+                    return Err(unsupported("lines of so many rows", "cr or chunks"));
+                }
+                Self { threads, shared: rows * (2 * odd_block + odd_vector) * sum, ..base }
+            }
+            GpuEngine::Warp => {
+                let lane_rows = rows.div_ceil(32).next_power_of_two();
+                if lane_rows * sum > 128 {
+                    return Err(unsupported("lines of so many rows", "cr or chunks"));
+                }
+                Self { threads: 64, blocks: systems.div_ceil(2), lane_rows, ..base }
+            }
+            GpuEngine::Chunks => Self { blocks: 0, ..base },
+        };
+        if plan.shared > SHARED_BYTES {
+            return Err(unsupported("lines that exceed shared memory", "chunks"));
+        }
+        Ok(plan)
+    }
+
+    /// The kernel's text and constants, and its entry; of chunks, whose entries are several, the text alone.
+    pub fn source(&self, rank: usize, types: [&'static str; 2]) -> (KernelSource, &'static str) {
+        let (name, text, entry) = match self.engine {
+            GpuEngine::Auto | GpuEngine::Thomas => {
+                ("tridiag_thomas", include_str!("thomas.cu"), "thomas_thread")
+            }
+            GpuEngine::ScalarThomas => ("tridiag_scalar", include_str!("scalar.cu"), "thomas_scalar"),
+            GpuEngine::Warp => ("tridiag_warp", include_str!("warp.cu"), "warp_scalar"),
+            GpuEngine::CyclicReduction => ("tridiag_cr", include_str!("reduction.cu"), "cyclic_reduction"),
+            GpuEngine::ParallelCyclicReduction => {
+                ("tridiag_pcr", include_str!("parallel.cu"), "parallel_cyclic_reduction")
+            }
+            GpuEngine::Chunks => ("tridiag_chunks", include_str!("chunks.cu"), ""),
+        };
+        let text = format!("{}\n#line 1 \"{name}.cu\"\n{text}", include_str!("lines.cuh"));
+        let source = KernelSource::new(name, text)
+            .define("STORE", types[0])
+            .define("REAL", types[1])
+            .define("NB", rank);
+        let source = match self.engine {
+            GpuEngine::Auto | GpuEngine::Thomas => {
+                source.define("STAGES", self.stages).define("THREADS", self.threads)
+            }
+            GpuEngine::ScalarThomas => source
+                .define("THREADS", self.threads)
+                .define("AHEAD", if types[1] == "double" { 8 } else { 16 }),
+            GpuEngine::CyclicReduction => source
+                .define("THREADS", self.threads)
+                .define("SHARE", self.share)
+                .define("MOST_SHARE", self.most_share),
+            GpuEngine::ParallelCyclicReduction => source.define("THREADS", self.threads),
+            GpuEngine::Warp => source.define("LANE_ROWS", self.lane_rows),
+            GpuEngine::Chunks => source.define("THREADS", chunks::THREADS),
+        };
+        (source, entry)
+    }
+}
+
+/// A number's type in kernels.
+pub(super) fn c_type<V>() -> &'static str {
+    if size_of::<V>() == 8 { "double" } else { "float" }
+}
+
+/// The texts for blocks of rank `rank`, for building ahead.
+pub fn kernel_sources(rank: usize) -> Vec<KernelSource> {
+    let mut sources: Vec<KernelSource> = Vec::new();
+    for (types, sizes) in
+        [(["float", "float"], [4, 4]), (["double", "double"], [8, 8]), (["float", "double"], [4, 8])]
+    {
+        for (systems, rows) in [(512, 16), (512, 64), (512, 128), (512, 256), (512, 512), (16384, 128)] {
+            for engine in GpuEngine::ALL {
+                if let Ok(plan) = Plan::new(engine, Shape::new(systems, rows, rank), sizes)
+                    && rank <= MAX_GPU_RANK
+                {
+                    sources.push(plan.source(rank, types).0);
+                }
+            }
+        }
+        if rank == 1 {
+            sources.push(super::convert::source(types[0]));
+        }
+    }
+    let mut known = std::collections::BTreeSet::new();
+    sources.retain(|s| known.insert((s.name, s.options.join(" "))));
+    sources
+}
