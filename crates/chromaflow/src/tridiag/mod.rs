@@ -52,6 +52,7 @@ mod lanes;
 mod layout;
 pub mod parallel_cyclic_reduction;
 pub mod pentadiagonal;
+mod periodic;
 mod precision;
 mod shared;
 mod solver;

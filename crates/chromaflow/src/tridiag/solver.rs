@@ -60,34 +60,27 @@ impl Method {
     /// **Source**: Stone et al. (2011), Table 1.
     pub fn operations(self, rows: usize) -> Operations {
         type One = Portable<f64, 1>;
-        let Ok(Some(engine)) = self.engine(false) else {
+        let Some(engine) = self.engine(false) else {
             let pairs = rows.saturating_sub(1);
             return Operations { inverses: rows, products: 2 * pairs, vectors: rows + 2 * pairs };
         };
-        let mut room = vec![One::splat(0.0); whole::Line::<One>::room(rows, 1)];
-        let mut line = whole::Line::new(rows, 1, &mut room);
+        let mut room = vec![One::splat(0.0); whole::Line::<One>::room(rows, 1, false)];
+        let mut line = whole::Line::new(rows, 1, false, &mut room);
         line.b.fill(One::splat(1.0));
         engine.solve(&mut line);
         line.count
     }
 
-    /// The engine of lines that are read whole; None for Thomas, which streams.
-    fn engine(self, periodic: bool) -> Result<Option<Engine>, TridiagError> {
+    /// The engine of lines that are read whole; None for Thomas on open lines, which streams.
+    fn engine(self, periodic: bool) -> Option<Engine> {
         let engine = match self {
-            Method::Auto | Method::Thomas => return Ok(periodic.then_some(Engine::PeriodicThomas)),
+            Method::Auto | Method::Thomas => return periodic.then_some(Engine::Thomas),
             Method::CyclicReduction => Engine::CyclicReduction,
             Method::ParallelCyclicReduction => Engine::ParallelCyclicReduction,
             Method::CrPcr => Engine::CrPcr,
             Method::PcrThomas => Engine::PcrThomas,
         };
-        if periodic {
-            return Err(TridiagError::Unsupported {
-                method: self.name(),
-                what: "periodic lines",
-                remedy: "thomas",
-            });
-        }
-        Ok(Some(engine))
+        Some(engine)
     }
 }
 
@@ -181,7 +174,7 @@ impl<P: Precision> Solver<P> {
         if shape.systems == 0 {
             return Ok(LineOutcome::Solved);
         }
-        let engine = self.options.method.engine(batch.periodic)?;
+        let engine = self.options.method.engine(batch.periodic);
         if self.options.pivoting == Pivoting::Partial {
             if !matches!(self.options.method, Method::Auto | Method::Thomas) {
                 let method = self.options.method.name();
@@ -203,6 +196,7 @@ impl<P: Precision> Solver<P> {
                 upper: array(batch.upper, shape.block()),
                 rhs: array(rhs, shape.rank),
                 x: &target,
+                periodic: batch.periodic,
                 vectors: &|count| member.share(count),
                 scratch: &mut scratch,
             };
@@ -247,7 +241,7 @@ fn one_by_one<P: Precision>(
 }
 
 /// One system of a batch, in the precision of its sums.
-fn line_of<P: Precision>(batch: &Batch<'_, P::Store>, s: usize) -> Line<P::Sum> {
+pub(super) fn line_of<P: Precision>(batch: &Batch<'_, P::Store>, s: usize) -> Line<P::Sum> {
     let q = batch.shape.block();
     Line {
         rank: batch.shape.rank,

@@ -4,12 +4,12 @@
 
 use super::block::{self, Dynamic};
 use super::cyclic_reduction::cyclic_reduction;
-use super::hybrid::{cr_pcr, pcr_thomas};
+use super::hybrid::{cr_pcr, pcr_thomas, thomas};
 use super::lanes::{Lane, LaneIo, WithLanes};
 use super::parallel_cyclic_reduction::parallel_cyclic_reduction;
+use super::periodic;
 use super::precision::Precision;
 use super::thomas::cpu::Work;
-use super::thomas::periodic::periodic;
 use std::ops::Range;
 
 /// Block operations of one line, as the paper's Table 1 counts them.
@@ -33,42 +33,62 @@ impl Operations {
     }
 }
 
-/// A line (a vector of them) in the work space: `[n, m, m]` blocks, `[n, m]` right-hand sides, and room for as much again.
+/// A line (a vector of them) in the work space: `[n, m, m]` blocks, `[n, columns, m]` right-hand sides, and room for as much
+/// again.
 pub struct Line<'a, L> {
     pub m: usize,
     pub n: usize,
+    pub columns: usize,
     pub a: &'a mut [L],
     pub b: &'a mut [L],
     pub c: &'a mut [L],
     /// The right-hand side; the solution in the end.
     pub f: &'a mut [L],
-    /// Normalized rows of parallel cyclic reduction; columns of a periodic line's border.
+    /// Normalized rows of parallel cyclic reduction.
     pub na: &'a mut [L],
     pub nc: &'a mut [L],
     pub nf: &'a mut [L],
     /// One block.
     pub spare: &'a mut [L],
+    /// The last row of a periodic line, which is not among the n: A, B, C, f.
+    pub border: Option<[&'a mut [L]; 4]>,
     pub count: Operations,
 }
 
 impl<'a, L: Lane> Line<'a, L> {
     /// Vectors that a line of `n` rows takes.
-    pub(crate) fn room(n: usize, m: usize) -> usize {
-        n * (5 * m * m + 2 * m) + m * m
+    pub(crate) fn room(n: usize, m: usize, periodic: bool) -> usize {
+        let columns = if periodic { 1 + m } else { 1 };
+        n * (5 * m * m + 2 * m * columns) + 4 * m * m + m
     }
 
-    /// A line in `room`, whose rows are still to be filled.
-    pub(crate) fn new(n: usize, m: usize, room: &'a mut [L]) -> Self {
-        let q = n * m * m;
-        let (a, room) = room.split_at_mut(q);
-        let (b, room) = room.split_at_mut(q);
-        let (c, room) = room.split_at_mut(q);
-        let (na, room) = room.split_at_mut(q);
-        let (nc, room) = room.split_at_mut(q);
-        let (f, room) = room.split_at_mut(n * m);
-        let (nf, room) = room.split_at_mut(n * m);
-        let spare = &mut room[..m * m];
-        Self { m, n, a, b, c, f, na, nc, nf, spare, count: Operations::default() }
+    /// A line of `n` rows in `room`, still to be filled. The last row of a periodic one (of two rows or more) is its border.
+    pub(crate) fn new(n: usize, m: usize, periodic: bool, mut room: &'a mut [L]) -> Self {
+        let mut take = |len: usize| {
+            let (taken, rest) = std::mem::take(&mut room).split_at_mut(len);
+            room = rest;
+            taken
+        };
+        let bordered = periodic && n > 1;
+        let border = bordered.then(|| [take(m * m), take(m * m), take(m * m), take(m)]);
+        let (n, columns) = if bordered { (n - 1, 1 + m) } else { (n, 1) };
+        let [a, b, c, na, nc] = std::array::from_fn(|_| take(n * m * m));
+        let [f, nf] = std::array::from_fn(|_| take(n * columns * m));
+        Self {
+            m,
+            n,
+            columns,
+            a,
+            b,
+            c,
+            f,
+            na,
+            nc,
+            nf,
+            spare: take(m * m),
+            border,
+            count: Operations::default(),
+        }
     }
 
     /// Entries of the block of row `i`.
@@ -77,10 +97,11 @@ impl<'a, L: Lane> Line<'a, L> {
         i * self.m * self.m..(i + 1) * self.m * self.m
     }
 
-    /// Entries of the vector of row `i`.
+    /// Entries of the right-hand sides of row `i`.
     #[inline(always)]
     pub(crate) fn vector(&self, i: usize) -> Range<usize> {
-        i * self.m..(i + 1) * self.m
+        let width = self.columns * self.m;
+        i * width..(i + 1) * width
     }
 
     /// Factors the diagonal block of row `i`.
@@ -96,7 +117,9 @@ impl<'a, L: Lane> Line<'a, L> {
     pub(crate) fn solve_rhs(&mut self, i: usize) {
         self.count.vectors += 1;
         let (block, vector) = (self.block(i), self.vector(i));
-        block::solve(Dynamic(self.m), &self.b[block], &mut self.f[vector]);
+        for column in self.f[vector].chunks_exact_mut(self.m) {
+            block::solve(Dynamic(self.m), &self.b[block.clone()], column);
+        }
     }
 
     /// The row with the unknowns `x_j` of `block` moved to the right: `f_i <- f_i - block x_j`.
@@ -106,8 +129,9 @@ impl<'a, L: Lane> Line<'a, L> {
         let m = self.m;
         let block = self.block(i);
         let coupling = if which == Side::Lower { &self.a[block] } else { &self.c[block] };
-        let (here, there) = two(self.f, i * m, j * m, m);
-        block::sub_mul_vec(Dynamic(m), coupling, there, here);
+        let width = self.columns * m;
+        let (here, there) = two(self.f, i * width, j * width, width);
+        sub_mul_columns(m, coupling, there, here);
     }
 }
 
@@ -130,6 +154,14 @@ pub(crate) fn two<L>(values: &mut [L], write: usize, read: usize, len: usize) ->
     }
 }
 
+/// `v <- v - block w` for each of some columns.
+#[inline(always)]
+pub(crate) fn sub_mul_columns<L: Lane>(m: usize, block: &[L], w: &[L], v: &mut [L]) {
+    for (v, w) in v.chunks_exact_mut(m).zip(w.chunks_exact(m)) {
+        block::sub_mul_vec(Dynamic(m), block, w, v);
+    }
+}
+
 /// `target <- -(block other)`.
 #[inline(always)]
 pub(crate) fn negated_product<L: Lane>(m: usize, block: &[L], other: &[L], target: &mut [L]) {
@@ -140,24 +172,26 @@ pub(crate) fn negated_product<L: Lane>(m: usize, block: &[L], other: &[L], targe
 /// Which engine solves a whole line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
+    Thomas,
     CyclicReduction,
     ParallelCyclicReduction,
     CrPcr,
     PcrThomas,
-    PeriodicThomas,
 }
 
 impl Engine {
-    /// Solves the line; the solution replaces `f`.
+    /// Solves the line, with its border if it has one; the solution replaces the first column of `f`.
     #[inline(always)]
     pub(crate) fn solve<L: Lane>(self, line: &mut Line<'_, L>) {
+        periodic::open(line);
         match self {
+            Engine::Thomas => thomas(line),
             Engine::CyclicReduction => cyclic_reduction(line),
             Engine::ParallelCyclicReduction => parallel_cyclic_reduction(line),
             Engine::CrPcr => cr_pcr(line),
             Engine::PcrThomas => pcr_thomas(line),
-            Engine::PeriodicThomas => periodic(line),
         }
+        periodic::close(line);
     }
 }
 
@@ -174,33 +208,55 @@ impl<P: Precision> WithLanes<P> for Whole<'_, '_, P> {
     #[inline(always)]
     fn run<L: LaneIo<P::Store>>(self) -> Option<usize> {
         let Self { engine, work } = self;
-        let Work { lower, diag, upper, rhs, x, vectors, scratch } = work;
+        let Work { lower, diag, upper, rhs, x, periodic, vectors, scratch } = work;
         let (n, m) = (x.shape.rows, x.shape.rank);
         let q = m * m;
-        let (room, pack) = scratch.take::<L, P::Store>(Line::<L>::room(n, m), n * q * L::W);
+        let (room, pack) = scratch.take::<L, P::Store>(Line::<L>::room(n, m, periodic), n * q * L::W);
         let mut bad = None;
         for vector in vectors(x.shape.systems.div_ceil(L::W)) {
             let at = vector * L::W;
-            let mut line = Line::new(n, m, room);
-            for (array, to) in
-                [(&lower, &mut *line.a), (&diag, &mut *line.b), (&upper, &mut *line.c), (&rhs, &mut *line.f)]
-            {
-                let width = array.width;
+            let mut line = Line::new(n, m, periodic, room);
+            let width = line.columns * m;
+            let inner = line.n;
+            let [mut a, mut b, mut c, mut f] = [const { None }; 4];
+            if let Some([x, y, z, w]) = &mut line.border {
+                (a, b, c, f) = (Some(&mut **x), Some(&mut **y), Some(&mut **z), Some(&mut **w));
+            }
+            for (array, to, stride, last) in [
+                (&lower, &mut *line.a, q, a),
+                (&diag, &mut *line.b, q, b),
+                (&upper, &mut *line.c, q, c),
+                (&rhs, &mut *line.f, width, f),
+            ] {
+                let entries = array.width;
                 let rows = array.rows::<L>(at, 1, 0..n, pack);
-                for (k, value) in to.iter_mut().enumerate() {
-                    // SAFETY: row k / width is one of the n held, entry k % width one of its own.
-                    *value = unsafe { L::load(rows.row::<L>(0, k / width, width).add(k % width * L::W)) };
+                // SAFETY: row i is one of the n held, e one of its entries.
+                let load =
+                    |i: usize, e: usize| unsafe { L::load(rows.row::<L>(0, i, entries).add(e * L::W)) };
+                for i in 0..inner {
+                    for e in 0..entries {
+                        to[i * stride + e] = load(i, e);
+                    }
+                }
+                for (e, value) in last.into_iter().flatten().enumerate() {
+                    *value = load(n - 1, e);
                 }
             }
-            if engine != Engine::PeriodicThomas {
+            if !periodic {
                 line.a[..q].fill(L::splat(0.0));
                 line.c[(n - 1) * q..].fill(L::splat(0.0));
+            } else if n == 1 {
+                for e in 0..q {
+                    line.b[e] = line.b[e].add(line.a[e]).add(line.c[e]);
+                }
             }
             L::solve_line(engine, &mut line);
             let out = x.rows::<L>(at, &(0..n), pack);
             let zero = L::splat(0.0);
             let mut taint = zero;
-            for (k, value) in line.f.iter().enumerate() {
+            let last = line.border.as_ref().map_or(&[][..], |border| &*border[3]);
+            let rows = line.f.chunks_exact(width).map(|row| &row[..m]).chain([last]);
+            for (k, value) in rows.flatten().enumerate() {
                 taint = taint.sub_mul(*value, zero);
                 // SAFETY: row k / m is one of the n that `out` takes, and the systems are this thread's.
                 unsafe { value.store(out.row::<L>(k / m, m).add(k % m * L::W)) };

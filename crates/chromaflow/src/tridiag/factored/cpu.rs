@@ -3,27 +3,31 @@
 //!
 //! The factors of a vector of systems lie together: `[rows, 2, m, m]` blocks (A_i, then the factors of B'_i) that the
 //! elimination reads forward, then `[rows, m, m]` blocks C'_i that the substitution reads backward, all interleaved by
-//! the vector's lanes.
+//! the vector's lanes. Periodic lines are bordered as in `periodic.rs`: `[rows, m, m]` blocks Z_i follow, and the last row has
+//! its own A and C and the factors of the Schur complement.
 
 use crate::tridiag::block::{self, Rank};
-use crate::tridiag::groups::{Array, Rows, Scratch, Target};
-use crate::tridiag::lanes::{LaneIo, WithLanes};
+use crate::tridiag::groups::{Array, Rows, RowsMut, Scratch, Target};
+use crate::tridiag::lanes::{Lane, LaneIo, WithLanes};
 use crate::tridiag::thomas::cpu::{
     Blocks, SMALL, blocking, pivot_block, substitute, substitute_scalars, upper_block,
 };
 use crate::tridiag::{Precision, Shared};
 use std::ops::Range;
 
-/// Blocks kept for each row: A, the factors of B', C'.
-pub(crate) const KEPT: usize = 3;
+/// Blocks kept for each row: A, the factors of B', C'; of periodic lines Z as well.
+pub(crate) const fn kept(periodic: bool) -> usize {
+    if periodic { 4 } else { 3 }
+}
 
 /// A thread's part in the factorization of a batch.
 pub struct FactorWork<'a, 'b, P: Precision> {
     pub(crate) lower: Array<'a, P::Store>,
     pub(crate) diag: Array<'a, P::Store>,
     pub(crate) upper: Array<'a, P::Store>,
-    /// 64-byte aligned; `KEPT` blocks a row of every vector of systems.
+    /// 64-byte aligned; `kept` blocks a row of every vector of systems.
     pub(crate) factors: &'b Shared<'b, P::Sum>,
+    pub(crate) periodic: bool,
     /// This thread's vectors of so many.
     pub(crate) vectors: &'b dyn Fn(usize) -> Range<usize>,
     pub(crate) scratch: &'b mut Scratch,
@@ -33,6 +37,7 @@ pub struct FactorWork<'a, 'b, P: Precision> {
 pub struct SolveWork<'a, 'b, P: Precision> {
     /// As [`FactorWork::factors`].
     pub(crate) factors: &'a [P::Sum],
+    pub(crate) periodic: bool,
     /// `columns` times rank entries a row.
     pub(crate) rhs: Array<'a, P::Store>,
     pub(crate) x: &'b Target<'a, P>,
@@ -61,11 +66,11 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Factor<'_, '_, P, Z> {
     fn run<L: LaneIo<P::Store>>(self) -> Option<usize> {
         const { assert!(size_of::<L>() == L::W * size_of::<P::Sum>()) };
         let Self { rank: z, work } = self;
-        let FactorWork { lower, diag, upper, factors, vectors, scratch } = work;
+        let FactorWork { lower, diag, upper, factors, periodic, vectors, scratch } = work;
         let (n, q) = (lower.shape.rows, z.get() * z.get());
         let total = lower.shape.systems.div_ceil(L::W);
         let vectors = vectors(total);
-        let line = KEPT * n * q;
+        let line = kept(periodic) * n * q;
         assert!(vectors.end <= total && factors.len() == total * line * L::W, "room for all factors");
         let (strip, chunk) =
             blocking(lower.layout, n, line * size_of::<L>(), q * L::W * size_of::<P::Store>(), L::W);
@@ -92,7 +97,7 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Factor<'_, '_, P, Z> {
                     // the start is aligned to 64 bytes, no lane type to more); `blocks` holds these rows of `count`.
                     let finite = unsafe {
                         let kept = std::slice::from_raw_parts_mut(from, line);
-                        factor::<Z, P::Store, L>(z, n, rows.clone(), &blocks, v, kept, small)
+                        factor::<Z, P::Store, L>(z, n, periodic, rows.clone(), &blocks, v, kept, small)
                     };
                     if !finite && bad.is_none_or(|b| b > first + v) {
                         bad = Some(first + v);
@@ -114,47 +119,95 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Factor<'_, '_, P, Z> {
 unsafe fn factor<Z: Rank, S: Copy, L: LaneIo<S>>(
     z: Z,
     n: usize,
+    periodic: bool,
     rows: Range<usize>,
     blocks: &Blocks<S>,
     v: usize,
-    kept: &mut [L],
+    line: &mut [L],
     large: &mut [L],
 ) -> bool {
     let m = z.get();
     let q = m * m;
-    assert!(rows.end <= n && kept.len() == KEPT * n * q, "room for the factors of a line");
+    assert!(rows.end <= n && line.len() == kept(periodic) * n * q, "room for the factors of a line");
+    // Rows that are eliminated; the last one of a periodic line is its border.
+    let inner = if periodic && n > 1 { n - 1 } else { n };
     let zero = L::splat(0.0);
     let mut small = [zero; 2 * SMALL + 8];
     let work = if Z::FIXED == 0 { large } else { &mut small[..] };
     let (b, work) = work.split_at_mut(if Z::FIXED == 0 { q } else { SMALL });
     let (a, w) = work.split_at_mut(if Z::FIXED == 0 { q } else { SMALL });
-    let (pivots, cp) = kept.split_at_mut(2 * n * q);
+    let (pivots, cp) = line.split_at_mut(2 * n * q);
+    let (uppers, answers) = cp.split_at_mut(n * q);
     let mut taint = zero;
     for i in rows {
-        let (above, cp) = cp.split_at_mut(i * q);
-        let from = blocks.a.row::<L>(v, i, q);
-        for e in 0..q {
-            // SAFETY: `i` is one of the rows held, `e` an entry of its block.
-            a[e] = if i > 0 { unsafe { L::load(from.add(e * L::W)) } } else { zero };
-        }
-        let above = if i > 0 { Some((&*a, &above[(i - 1) * q..])) } else { None };
-        // SAFETY: as above; the block C' of the row above has q entries.
-        unsafe { pivot_block(z, blocks.b.row::<L>(v, i, q), above, b) };
+        // SAFETY: `i` is one of the rows held, `e` an entry of its block.
+        let load = |from: *const S, e: usize| unsafe { L::load(from.add(e * L::W)) };
+        let [ra, rb, rc] = [&blocks.a, &blocks.b, &blocks.c].map(|array| array.row::<L>(v, i, q));
         let here = &mut pivots[2 * i * q..2 * (i + 1) * q];
+        if i == inner {
+            // The border sees the first and the last of the other rows.
+            let c = &mut uppers[i * q..];
+            for e in 0..q {
+                (a[e], b[e], c[e]) = (load(ra, e), load(rb, e), load(rc, e));
+            }
+            block::sub_mul(z, c, &answers[..q], b);
+            block::sub_mul(z, a, &answers[(inner - 1) * q..inner * q], b);
+            block::factor(z, b);
+        } else {
+            let (above, cp) = uppers.split_at_mut(i * q);
+            let coupled = i > 0 || periodic;
+            for e in 0..q {
+                a[e] = if coupled { load(ra, e) } else { zero };
+            }
+            let above = if i > 0 { Some((&*a, &above[(i - 1) * q..])) } else { None };
+            if periodic && n == 1 {
+                for e in 0..q {
+                    b[e] = load(rb, e).add(a[e]).add(load(rc, e));
+                }
+                block::factor(z, b);
+            } else {
+                // SAFETY: as above; the block C' of the row above has q entries.
+                unsafe { pivot_block(z, rb, above, b) };
+            }
+            if i + 1 < inner {
+                // SAFETY: as above.
+                unsafe { upper_block(z, rc, b, w, &mut cp[..q]) };
+            } else {
+                cp[..q].fill(zero);
+            }
+            if periodic {
+                let (before, answer) = answers.split_at_mut(i * q);
+                let answer = &mut answer[..q];
+                if i == 0 {
+                    answer.copy_from_slice(&a[..q]);
+                } else {
+                    answer.fill(zero);
+                    block::sub_mul(z, a, &before[(i - 1) * q..], answer);
+                }
+                if i + 1 == inner {
+                    for e in 0..q {
+                        answer[e] = answer[e].add(load(rc, e));
+                    }
+                }
+                block::solve_block(z, b, answer);
+            }
+        }
         here[..q].copy_from_slice(&a[..q]);
         here[q..].copy_from_slice(&b[..q]);
-        if i + 1 < n {
-            // SAFETY: as above.
-            unsafe { upper_block(z, blocks.c.row::<L>(v, i, q), b, w, &mut cp[..q]) };
-        } else {
-            cp[..q].fill(zero);
-        }
+        let cp = &uppers[i * q..(i + 1) * q];
         // 0 x is NaN where x is infinite or NaN; an infinite pivot has the reciprocal 0.
         for e in 0..q {
             taint = taint.sub_mul(a[e], zero).sub_mul(b[e], zero).sub_mul(cp[e], zero);
         }
         for k in 0..m {
             taint = taint.sub_mul(b[k * m + k].recip(), zero);
+        }
+        if periodic && i + 1 == inner {
+            // All rows are eliminated: Z from the last one up, before the border looks at it.
+            for i in (0..inner - 1).rev() {
+                let (here, below) = answers[i * q..(i + 2) * q].split_at_mut(q);
+                block::sub_mul(z, &uppers[i * q..(i + 1) * q], below, here);
+            }
         }
     }
     !taint.any_nan()
@@ -168,11 +221,11 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Solve<'_, '_, P, Z> {
     fn run<L: LaneIo<P::Store>>(self) -> Option<usize> {
         const { assert!(size_of::<L>() == L::W * size_of::<P::Sum>()) };
         let Self { rank: z, work } = self;
-        let SolveWork { factors, rhs, x, vectors, scratch } = work;
+        let SolveWork { factors, periodic, rhs, x, vectors, scratch } = work;
         let (n, q, width) = (x.shape.rows, z.get() * z.get(), rhs.width);
         let total = x.shape.systems.div_ceil(L::W);
         let vectors = vectors(total);
-        let line = KEPT * n * q;
+        let line = kept(periodic) * n * q;
         assert!(vectors.end <= total && factors.len() == total * line * L::W, "the factors of all vectors");
         // SAFETY: the factors are that many whole vectors (checked above) of lanes that any bits make valid, and start at
         // a multiple of 64 bytes, to which no lane type is aligned more.
@@ -188,6 +241,7 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Solve<'_, '_, P, Z> {
             let at = first * L::W;
             let count = strip.min(vectors.end - first);
             let kept = |v: usize| factors[(first + v) * line..(first + v + 1) * line].split_at(2 * n * q);
+            let bordered = periodic && n > 1;
             let mut start = 0;
             while start < n {
                 let rows = start..(start + chunk).min(n);
@@ -195,10 +249,26 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Solve<'_, '_, P, Z> {
                 for (v, fp) in values.chunks_exact_mut(own).take(count).enumerate() {
                     // SAFETY: `right` holds these rows of `count` vectors.
                     unsafe {
-                        forward::<Z, P::Store, L>(z, rows.clone(), &right, v, width, kept(v).0, fp, spare);
+                        forward::<Z, P::Store, L>(
+                            z,
+                            rows.clone(),
+                            bordered.then_some(n - 1),
+                            &right,
+                            v,
+                            width,
+                            kept(v).0,
+                            fp,
+                            spare,
+                        );
                     }
                 }
                 start = rows.end;
+            }
+            if bordered {
+                for (v, fp) in values.chunks_exact_mut(own).take(count).enumerate() {
+                    let (pivots, cp) = kept(v);
+                    close(z, n, width, pivots, cp, fp);
+                }
             }
             let mut end = n;
             while end > 0 {
@@ -206,10 +276,12 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Solve<'_, '_, P, Z> {
                 for (v, fp) in values.chunks_exact_mut(own).take(count).enumerate() {
                     let at = at + v * L::W;
                     let out = x.rows::<L>(at, &rows, pack);
-                    let cp = kept(v).1;
+                    let cp = &kept(v).1[..n * q];
                     // SAFETY: `out` takes these rows, and the systems are this thread's.
                     let finite = unsafe {
-                        if Z::FIXED == 1 && width == 1 {
+                        if bordered {
+                            emit::<P::Store, L>(rows.clone(), width, fp, &out)
+                        } else if Z::FIXED == 1 && width == 1 {
                             substitute_scalars::<P::Store, L>(n, rows.clone(), cp, fp, &out)
                         } else {
                             substitute::<Z, P::Store, L>(z, n, width / z.get(), rows.clone(), cp, fp, &out)
@@ -228,7 +300,8 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Solve<'_, '_, P, Z> {
     }
 }
 
-/// `f'_i = B'_i^-1 (f_i - A_i f'_{i-1})` in `rows` of vector `v`, for all columns of `fp` (`[n, columns, m]`).
+/// `f'_i = B'_i^-1 (f_i - A_i f'_{i-1})` in `rows` of vector `v`, for all columns of `fp` (`[n, columns, m]`); the
+/// border's f stays as it is.
 ///
 /// # Safety
 /// `right` must hold `rows` of vector `v`.
@@ -236,6 +309,7 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Solve<'_, '_, P, Z> {
 unsafe fn forward<Z: Rank, S: Copy, L: LaneIo<S>>(
     z: Z,
     rows: Range<usize>,
+    border: Option<usize>,
     right: &Rows<S>,
     v: usize,
     width: usize,
@@ -257,11 +331,59 @@ unsafe fn forward<Z: Rank, S: Copy, L: LaneIo<S>>(
                 // SAFETY: `i` is one of the rows held, column + r below its width.
                 w[r] = unsafe { L::load(from.add((column + r) * L::W)) };
             }
-            if i > 0 {
-                block::sub_mul_vec(z, a, &above[column..column + m], w);
+            if border != Some(i) {
+                if i > 0 {
+                    block::sub_mul_vec(z, a, &above[column..column + m], w);
+                }
+                block::solve(z, b, w);
             }
-            block::solve(z, b, w);
             here[column..column + m].copy_from_slice(&w[..m]);
         }
     }
+}
+
+/// y of a periodic line's rows by back-substitution, its last unknown, and x of the others: they replace f' in `fp`.
+#[inline(always)]
+fn close<Z: Rank, L: Lane>(z: Z, n: usize, width: usize, pivots: &[L], cp: &[L], fp: &mut [L]) {
+    let m = z.get();
+    let (q, last) = (m * m, n - 1);
+    let (cp, answers) = cp.split_at(n * q);
+    for i in (0..last - 1).rev() {
+        let (here, below) = fp[i * width..(i + 2) * width].split_at_mut(width);
+        for (here, below) in here.chunks_exact_mut(m).zip(below.chunks_exact(m)) {
+            block::sub_mul_vec(z, &cp[i * q..(i + 1) * q], below, here);
+        }
+    }
+    let (a, b) = pivots[2 * last * q..2 * n * q].split_at(q);
+    let (others, end) = fp.split_at_mut(last * width);
+    for (column, x) in end.chunks_exact_mut(m).enumerate() {
+        let at = column * m;
+        block::sub_mul_vec(z, &cp[last * q..n * q], &others[at..at + m], x);
+        block::sub_mul_vec(z, a, &others[(last - 1) * width + at..][..m], x);
+        block::solve(z, b, x);
+    }
+    for (y, answer) in others.chunks_exact_mut(width).zip(answers.chunks_exact(q)) {
+        for (y, x) in y.chunks_exact_mut(m).zip(end.chunks_exact(m)) {
+            block::sub_mul_vec(z, answer, x, y);
+        }
+    }
+}
+
+/// Writes `rows` of the solutions `fp`. False if any of them is not finite.
+///
+/// # Safety
+/// `out` must take `rows` of systems of this thread.
+#[inline(always)]
+unsafe fn emit<S: Copy, L: LaneIo<S>>(rows: Range<usize>, width: usize, fp: &[L], out: &RowsMut<S>) -> bool {
+    let zero = L::splat(0.0);
+    let mut taint = zero;
+    for i in rows {
+        let to = out.row::<L>(i, width);
+        for (e, value) in fp[i * width..(i + 1) * width].iter().enumerate() {
+            taint = taint.sub_mul(*value, zero);
+            // SAFETY: `i` is one of the rows that `out` takes, e below its width.
+            unsafe { value.store(to.add(e * L::W)) };
+        }
+    }
+    !taint.any_nan()
 }

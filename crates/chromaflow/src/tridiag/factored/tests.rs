@@ -165,8 +165,6 @@ fn misuse_is_said_and_leaves_the_factors() {
     assert_eq!(early, TridiagError::Length { array: "rhs", found: 1, expected: 0 });
     let batch = Batch::new(Shape::new(1, 1, 1), Layout::Aos, &[9.0], &[2.0], &[9.0]).unwrap();
     solver.factor(&team, &batch).unwrap();
-    let refused = solver.factor(&team, &batch.periodic()).unwrap_err();
-    assert!(refused.to_string().contains("use Solver"), "{refused}");
     let short = solver.solve(&team, 2, &[1.0, 2.0], &mut [0.0]).unwrap_err();
     assert_eq!(short, TridiagError::Length { array: "x", found: 1, expected: 2 });
     let huge = solver.solve(&team, usize::MAX, &[], &mut []).unwrap_err();
@@ -175,4 +173,68 @@ fn misuse_is_said_and_leaves_the_factors() {
     assert_eq!(solver.solve(&team, 2, &[1.0, 2.0], &mut x).unwrap(), LineOutcome::Solved);
     assert_eq!((x, solver.shape().systems, solver.layout()), ([0.5, 1.0], 1, Layout::Aos));
     assert_eq!(solver.solve(&team, 0, &[], &mut []).unwrap(), LineOutcome::Solved);
+}
+
+/// Periodic lines, and either choice of pivots, against the one-shot solver.
+#[test]
+fn periodic_lines_and_pivoting() {
+    let team = Team::new(2);
+    for (systems, rows, rank) in [(3, 1, 1), (19, 2, 5), (11, 3, 1), (21, 17, 5), (9, 30, 9), (5, 101, 3)] {
+        for layout in [Layout::Aos, Layout::Soa, Layout::Interleaved { lanes: 8 }] {
+            for (periodic, pivoting) in
+                [(true, Pivoting::None), (true, Pivoting::Partial), (false, Pivoting::Partial)]
+            {
+                let shape = Shape::new(systems, rows, rank);
+                let data = Data::<f64>::new(shape, layout, 7);
+                let (single, together) = right_hand_sides::<f64>(shape, layout, 3);
+                let mut solver = FactoredSolver::<Double>::new().with_pivoting(pivoting);
+                assert_eq!(solver.factor(&team, &data.batch(periodic)).unwrap(), LineOutcome::Solved);
+                let mut all = vec![f64::NAN; together.len()];
+                assert_eq!(solver.solve(&team, 3, &together, &mut all).unwrap(), LineOutcome::Solved);
+                let mut one_shot = Solver::<Double>::new(Options { pivoting, ..Options::default() });
+                for (c, rhs) in single.iter().enumerate() {
+                    let mut exact = vec![f64::NAN; rhs.len()];
+                    one_shot.solve(&team, &data.batch(periodic), rhs, &mut exact).unwrap();
+                    for s in 0..systems {
+                        for k in 0..rows * rank {
+                            let (i, r) = (k / rank, k % rank);
+                            let exact = exact[layout.index(shape, rank, s, i, r)];
+                            let got = all[layout.index(shape, 3 * rank, s, i, c * rank + r)];
+                            assert!(
+                                (got - exact).abs() < 1e-13,
+                                "{shape:?} {layout} periodic {periodic} {pivoting:?}: {got}, not {exact}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn breakdowns_of_periodic_and_pivoted_factors_name_system_and_row() {
+    let team = Team::new(2);
+    let shape = Shape::new(20, 9, 3);
+    for (periodic, pivoting) in
+        [(true, Pivoting::None), (true, Pivoting::Partial), (false, Pivoting::Partial)]
+    {
+        for row in [0, 5, 8] {
+            let mut data = Data::<f64>::new(shape, Layout::Aos, 5);
+            for e in 0..9 {
+                let at = Layout::Aos.index(shape, 9, 13, row, e);
+                (data.diag[at], data.lower[at], data.upper[at]) = (0.0, 0.0, 0.0);
+            }
+            let expected = LineOutcome::Breakdown { system: 13, row };
+            let mut solver = FactoredSolver::<Double>::new().with_pivoting(pivoting);
+            assert_eq!(
+                solver.factor(&team, &data.batch(periodic)).unwrap(),
+                expected,
+                "{periodic} {pivoting:?}"
+            );
+            let mut x = vec![0.0; data.rhs.len()];
+            assert_eq!(solver.solve(&team, 1, &data.rhs, &mut x).unwrap(), expected);
+            assert!(x[12 * 27..13 * 27].iter().all(|v| v.is_finite()), "its neighbour is solved");
+        }
+    }
 }

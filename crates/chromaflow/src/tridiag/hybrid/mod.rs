@@ -7,7 +7,7 @@ use super::block::{self, Dynamic};
 use super::cyclic_reduction::{expand, reduce};
 use super::lanes::Lane;
 use super::parallel_cyclic_reduction::{solve_rows, steps};
-use super::whole::{Line, Side, two};
+use super::whole::{Line, Side};
 
 /// Rows at which cyclic reduction hands over: its last steps keep few rows busy.
 pub(super) const PCR_ROWS: usize = 32;
@@ -25,9 +25,21 @@ pub(super) fn cr_pcr<L: Lane>(line: &mut Line<'_, L>) {
 /// Parallel cyclic reduction to [`THOMAS_LINES`] lines, then Thomas.
 #[inline(always)]
 pub(super) fn pcr_thomas<L: Lane>(line: &mut Line<'_, L>) {
+    let lines = steps(line, 1, line.n, THOMAS_LINES);
+    thomas_of(line, lines);
+}
+
+/// Thomas on the whole line.
+#[inline(always)]
+pub(super) fn thomas<L: Lane>(line: &mut Line<'_, L>) {
+    thomas_of(line, 1);
+}
+
+/// Thomas on the lines of every `s`-th row.
+#[inline(always)]
+fn thomas_of<L: Lane>(line: &mut Line<'_, L>, s: usize) {
     let z = Dynamic(line.m);
-    let (n, m, q) = (line.n, line.m, line.m * line.m);
-    let s = steps(line, 1, n, THOMAS_LINES);
+    let n = line.n;
     for first in 0..s.min(n) {
         let rows = (n - first).div_ceil(s);
         for k in 0..rows {
@@ -48,9 +60,7 @@ pub(super) fn pcr_thomas<L: Lane>(line: &mut Line<'_, L>) {
         }
         for k in (0..rows.saturating_sub(1)).rev() {
             let i = first + k * s;
-            let (here, below) = two(line.f, i * m, (i + s) * m, m);
-            block::sub_mul_vec(z, &line.c[i * q..(i + 1) * q], below, here);
-            line.count.vectors += 1;
+            line.substitute(Side::Upper, i, i + s);
         }
     }
 }

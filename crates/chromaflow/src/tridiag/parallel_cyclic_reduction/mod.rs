@@ -8,14 +8,14 @@
 
 use super::block::{self, Dynamic};
 use super::lanes::Lane;
-use super::whole::{Line, negated_product};
+use super::whole::{Line, negated_product, sub_mul_columns};
 
 /// Steps on the rows `d, 2 d, ..` (counted from 1, `count` of them) while the distance `s` of coupled ones is below
 /// `until`; returns that distance.
 #[inline(always)]
 pub(super) fn steps<L: Lane>(line: &mut Line<'_, L>, d: usize, count: usize, until: usize) -> usize {
     let z = Dynamic(line.m);
-    let m = line.m;
+    let (m, width) = (line.m, line.m * line.columns);
     let rows = |i: usize, width: usize| i * width..(i + 1) * width;
     let mut s = 1;
     while s < until.min(count) {
@@ -31,7 +31,9 @@ pub(super) fn steps<L: Lane>(line: &mut Line<'_, L>, d: usize, count: usize, unt
             line.nc[block.clone()].copy_from_slice(&line.c[block.clone()]);
             block::solve_block(z, lu, &mut line.nc[block]);
             line.nf[vector.clone()].copy_from_slice(&line.f[vector.clone()]);
-            block::solve(z, lu, &mut line.nf[vector]);
+            for column in line.nf[vector].chunks_exact_mut(m) {
+                block::solve(z, lu, column);
+            }
             line.count.inverses += 1;
             line.count.products += 2;
             line.count.vectors += 1;
@@ -41,19 +43,19 @@ pub(super) fn steps<L: Lane>(line: &mut Line<'_, L>, d: usize, count: usize, unt
             let (here, vector) = (line.block(i), line.vector(i));
             let coupling = &mut *line.spare;
             if j >= s {
-                let (there, v) = (rows(i - s * d, m * m), rows(i - s * d, m));
+                let (there, v) = (rows(i - s * d, m * m), rows(i - s * d, width));
                 coupling.copy_from_slice(&line.a[here.clone()]);
                 block::sub_mul(z, coupling, &line.nc[there.clone()], &mut line.b[here.clone()]);
-                block::sub_mul_vec(z, coupling, &line.nf[v], &mut line.f[vector.clone()]);
+                sub_mul_columns(m, coupling, &line.nf[v], &mut line.f[vector.clone()]);
                 negated_product(m, coupling, &line.na[there], &mut line.a[here.clone()]);
                 line.count.products += 2;
                 line.count.vectors += 1;
             }
             if j + s < count {
-                let (there, v) = (rows(i + s * d, m * m), rows(i + s * d, m));
+                let (there, v) = (rows(i + s * d, m * m), rows(i + s * d, width));
                 coupling.copy_from_slice(&line.c[here.clone()]);
                 block::sub_mul(z, coupling, &line.na[there.clone()], &mut line.b[here.clone()]);
-                block::sub_mul_vec(z, coupling, &line.nf[v], &mut line.f[vector]);
+                sub_mul_columns(m, coupling, &line.nf[v], &mut line.f[vector]);
                 negated_product(m, coupling, &line.nc[there], &mut line.c[here]);
                 line.count.products += 2;
                 line.count.vectors += 1;

@@ -23,6 +23,8 @@ pub struct Work<'a, 'b, P: Precision> {
     pub(crate) upper: Array<'a, P::Store>,
     pub(crate) rhs: Array<'a, P::Store>,
     pub(crate) x: &'b Target<'a, P>,
+    /// Whether the ends are coupled (lines that stream are open).
+    pub(crate) periodic: bool,
     /// This thread's vectors of so many.
     pub(crate) vectors: &'b dyn Fn(usize) -> Range<usize>,
     pub(crate) scratch: &'b mut Scratch,
@@ -41,7 +43,7 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
     #[inline(always)]
     fn run<L: LaneIo<P::Store>>(self) -> Option<usize> {
         let Self { rank: z, work } = self;
-        let Work { lower, diag, upper, rhs, x, vectors, scratch } = work;
+        let Work { lower, diag, upper, rhs, x, vectors, scratch, .. } = work;
         let (n, m, q) = (x.shape.rows, z.get(), z.get() * z.get());
         let vectors = vectors(x.shape.systems.div_ceil(L::W));
         let line = n * (q + m);

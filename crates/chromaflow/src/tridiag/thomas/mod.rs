@@ -5,11 +5,7 @@
 //! x_i  = f'_i - C'_i x_{i+1}
 //! ```
 //!
-//! Periodic lines are bordered: the last unknown is split off, the other rows are solved for their right-hand side and
-//! for its columns, and a block of the same rank (a Schur complement) gives the last unknown.
-//!
 //! **Source**: Stone et al. (2011), Eq. 2; Golub, Van Loan, *Matrix Computations* (2013), section 4.5.1.
 
 pub(crate) mod cpu;
-pub(crate) mod periodic;
 pub mod reference;

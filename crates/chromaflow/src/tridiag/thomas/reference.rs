@@ -80,92 +80,135 @@ fn sub_mul<T: Real>(m: usize, block: &[T], w: &[T], v: &mut [T]) {
     }
 }
 
+/// The factors of one system, for any number of right-hand sides.
+#[derive(Clone, Debug)]
+pub struct FactoredLine<T> {
+    rank: usize,
+    /// A, the factors of B' and C' of the rows (without the last one of a periodic line).
+    lower: Vec<T>,
+    pivots: Vec<Lu<T>>,
+    upper: Vec<T>,
+    border: Option<Border<T>>,
+}
+
+/// The last row of a periodic line.
+#[derive(Clone, Debug)]
+struct Border<T> {
+    /// How the other rows answer to each component of the last unknown.
+    answers: Vec<Vec<T>>,
+    lower: Vec<T>,
+    schur: Lu<T>,
+    upper: Vec<T>,
+}
+
 impl<T: Real> Line<T> {
+    /// Factors the blocks.
+    ///
+    /// # Errors
+    /// The row whose block is singular.
+    pub fn factor(&self, pivoting: bool) -> Result<FactoredLine<T>, usize> {
+        let (m, q) = (self.rank, self.rank * self.rank);
+        let n = self.diag.len() / q;
+        let block = |values: &[T], i: usize| values[i * q..(i + 1) * q].to_vec();
+        let plus = |a: Vec<T>, b: &[T]| a.iter().zip(b).map(|(&a, &b)| a + b).collect::<Vec<T>>();
+        if self.periodic && n == 1 {
+            let all = plus(plus(block(&self.diag, 0), &self.lower), &self.upper);
+            let pivots = vec![Lu::new(m, all, pivoting).ok_or(0usize)?];
+            return Ok(FactoredLine {
+                rank: m,
+                lower: self.lower.clone(),
+                pivots,
+                upper: self.upper.clone(),
+                border: None,
+            });
+        }
+        let rows = if self.periodic { n - 1 } else { n };
+        let (lower, mut upper) = (self.lower[..rows * q].to_vec(), self.upper[..rows * q].to_vec());
+        let mut pivots = Vec::with_capacity(rows);
+        for i in 0..rows {
+            let mut b = block(&self.diag, i);
+            if i > 0 {
+                for c in 0..m {
+                    let above = &upper[(i - 1) * q + c * m..(i - 1) * q + (c + 1) * m];
+                    sub_mul(m, &lower[i * q..(i + 1) * q], above, &mut b[c * m..(c + 1) * m]);
+                }
+            }
+            let lu = Lu::new(m, b, pivoting).ok_or(i)?;
+            for column in upper[i * q..(i + 1) * q].chunks_exact_mut(m) {
+                lu.solve(column);
+            }
+            pivots.push(lu);
+        }
+        let mut factored = FactoredLine { rank: m, lower, pivots, upper, border: None };
+        if self.periodic {
+            let last = n - 1;
+            let answers: Vec<Vec<T>> = (0..m)
+                .map(|c| {
+                    let mut column = vec![T::from_f64(0.0); last * m];
+                    for r in 0..m {
+                        column[r] = self.lower[c * m + r];
+                        let at = (last - 1) * m + r;
+                        column[at] = column[at] + self.upper[(last - 1) * q + c * m + r];
+                    }
+                    factored.sweep(&mut column);
+                    column
+                })
+                .collect();
+            let (lower, upper) = (block(&self.lower, last), block(&self.upper, last));
+            let mut schur = block(&self.diag, last);
+            for (coupling, at) in [(&upper, 0), (&lower, (last - 1) * m)] {
+                for (column, answer) in schur.chunks_exact_mut(m).zip(&answers) {
+                    sub_mul(m, coupling, &answer[at..at + m], column);
+                }
+            }
+            let schur = Lu::new(m, schur, pivoting).ok_or(last)?;
+            factored.border = Some(Border { answers, lower, schur, upper });
+        }
+        Ok(factored)
+    }
+
     /// Solves for one right-hand side `[rows, rank]`.
     ///
     /// # Errors
     /// The row whose block is singular.
     pub fn solve(&self, rhs: &[T], pivoting: bool) -> Result<Vec<T>, usize> {
-        let (m, q) = (self.rank, self.rank * self.rank);
-        let n = rhs.len() / m;
-        if !self.periodic {
-            let mut columns = vec![rhs.to_vec()];
-            self.sweep(&self.upper, n, &mut columns, pivoting)?;
-            return Ok(columns.swap_remove(0));
-        }
-        let last = n - 1;
-        let block = |values: &[T], i: usize| values[i * q..(i + 1) * q].to_vec();
-        let plus = |a: Vec<T>, b: &[T]| a.iter().zip(b).map(|(&a, &b)| a + b).collect::<Vec<T>>();
-        if n == 1 {
-            let all = plus(plus(block(&self.diag, 0), &self.lower), &self.upper);
-            let mut x = rhs.to_vec();
-            Lu::new(m, all, pivoting).ok_or(0usize)?.solve(&mut x);
-            return Ok(x);
-        }
-        // Columns: the right-hand side, then how the other rows answer to each component of the last unknown.
-        let mut columns = vec![rhs[..last * m].to_vec()];
-        for c in 0..m {
-            let mut column = vec![T::from_f64(0.0); last * m];
-            for r in 0..m {
-                column[r] = self.lower[c * m + r];
-                let at = (last - 1) * m + r;
-                column[at] = column[at] + self.upper[(last - 1) * q + c * m + r];
-            }
-            columns.push(column);
-        }
-        self.sweep(&self.upper, last, &mut columns, pivoting)?;
-        let mut schur = block(&self.diag, last);
-        let mut x = rhs[last * m..].to_vec();
-        let ends = [(block(&self.upper, last), 0), (block(&self.lower, last), (last - 1) * m)];
-        for (coupling, at) in &ends {
-            sub_mul(m, coupling, &columns[0][*at..at + m], &mut x);
-            for c in 0..m {
-                sub_mul(m, coupling, &columns[c + 1][*at..at + m], &mut schur[c * m..(c + 1) * m]);
+        let mut x = rhs.to_vec();
+        self.factor(pivoting)?.solve(&mut x);
+        Ok(x)
+    }
+}
+
+impl<T: Real> FactoredLine<T> {
+    /// Solves for one right-hand side `[rows, rank]`, which the solution replaces.
+    pub fn solve(&self, x: &mut [T]) {
+        let m = self.rank;
+        let Some(Border { answers, lower, schur, upper }) = &self.border else { return self.sweep(x) };
+        let (others, last) = x.split_at_mut(self.pivots.len() * m);
+        self.sweep(others);
+        sub_mul(m, upper, &others[..m], last);
+        sub_mul(m, lower, &others[others.len() - m..], last);
+        schur.solve(last);
+        for (answer, &value) in answers.iter().zip(&*last) {
+            for (x, &a) in others.iter_mut().zip(answer) {
+                *x = *x - a * value;
             }
         }
-        Lu::new(m, schur, pivoting).ok_or(last)?.solve(&mut x);
-        let (first, answers) = columns.split_first().expect("the right-hand side is a column");
-        let mut out = first.clone();
-        for (answer, &value) in answers.iter().zip(&x) {
-            for (o, &a) in out.iter_mut().zip(answer) {
-                *o = *o - a * value;
-            }
-        }
-        out.extend(x);
-        Ok(out)
     }
 
-    /// Elimination and back-substitution of the first `n` rows, the ends free.
-    fn sweep(&self, upper: &[T], n: usize, columns: &mut [Vec<T>], pivoting: bool) -> Result<(), usize> {
+    /// Elimination and back-substitution of a right-hand side, the ends free.
+    fn sweep(&self, x: &mut [T]) {
         let (m, q) = (self.rank, self.rank * self.rank);
-        let mut upper = upper[..n * q].to_vec();
+        let n = self.pivots.len();
         for i in 0..n {
-            let mut b = self.diag[i * q..(i + 1) * q].to_vec();
-            let a = &self.lower[i * q..(i + 1) * q];
+            let (above, here) = x.split_at_mut(i * m);
             if i > 0 {
-                for c in 0..m {
-                    let above = &upper[(i - 1) * q + c * m..(i - 1) * q + (c + 1) * m];
-                    sub_mul(m, a, above, &mut b[c * m..(c + 1) * m]);
-                }
+                sub_mul(m, &self.lower[i * q..(i + 1) * q], &above[(i - 1) * m..], &mut here[..m]);
             }
-            let lu = Lu::new(m, b, pivoting).ok_or(i)?;
-            for c in 0..m {
-                lu.solve(&mut upper[i * q + c * m..i * q + (c + 1) * m]);
-            }
-            for column in &mut *columns {
-                let (above, here) = column.split_at_mut(i * m);
-                if i > 0 {
-                    sub_mul(m, a, &above[(i - 1) * m..], &mut here[..m]);
-                }
-                lu.solve(&mut here[..m]);
-            }
+            self.pivots[i].solve(&mut here[..m]);
         }
         for i in (0..n.saturating_sub(1)).rev() {
-            for column in &mut *columns {
-                let (here, below) = column.split_at_mut((i + 1) * m);
-                sub_mul(m, &upper[i * q..(i + 1) * q], &below[..m], &mut here[i * m..]);
-            }
+            let (here, below) = x.split_at_mut((i + 1) * m);
+            sub_mul(m, &self.upper[i * q..(i + 1) * q], &below[..m], &mut here[i * m..]);
         }
-        Ok(())
     }
 }
