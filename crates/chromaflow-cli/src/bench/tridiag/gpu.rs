@@ -22,7 +22,7 @@ pub fn said(error: GpuTridiagError) -> CliError {
 }
 
 /// Errors of the device end a benchmark.
-pub fn internal(error: CudaError) -> CliError {
+pub fn internal(error: impl std::fmt::Display) -> CliError {
     CliError::environment(error.to_string())
 }
 

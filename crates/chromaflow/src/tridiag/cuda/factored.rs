@@ -67,7 +67,8 @@ where
         }
         let Some(convert) = &self.convert else {
             // SAFETY: the arrays have this shape (checked above), system by system.
-            return Ok(unsafe { self.level.factor(stream, batch.addresses())? });
+            unsafe { self.level.factor(stream, batch.addresses())? };
+            return Ok(());
         };
         let own = Rearranged::new(stream, self.shape, GpuEngine::Chunks.layout())?;
         let inner = self.shape.rows * self.shape.block();
@@ -76,7 +77,8 @@ where
         }
         let inside = GpuBatch { lower: &own.lower, diag: &own.diag, upper: &own.upper };
         // SAFETY: as above; the arrays are freed in the stream's order.
-        Ok(unsafe { self.level.factor(stream, inside.addresses())? })
+        unsafe { self.level.factor(stream, inside.addresses())? };
+        Ok(())
     }
 
     /// Enqueues the solve for `columns` right-hand sides; memory is allocated where they are more than ever before.
@@ -104,7 +106,8 @@ where
         self.level.reserve(stream, columns)?;
         let Some(convert) = &self.convert else {
             // SAFETY: the arrays have this shape (checked above), system by system.
-            return Ok(unsafe { self.level.solve_kept(stream, columns, rhs.ptr(), x.ptr(), &self.bad)? });
+            unsafe { self.level.solve_kept(stream, columns, rhs.ptr(), x.ptr(), &self.bad)? };
+            return Ok(());
         };
         let inner = shape.rows * width;
         for own in &mut self.vectors {

@@ -6,7 +6,7 @@
 //! f64), which stays in the second-level cache, and memory sees each coefficient once.
 
 use crate::tridiag::block::{self, Rank};
-use crate::tridiag::groups::{Array, Rows, RowsMut, Scratch, Target};
+use crate::tridiag::groups::{Array, Rows, RowsMut, Scratch, Target, in_place};
 use crate::tridiag::lanes::{LaneIo, WithLanes};
 use crate::tridiag::{Layout, Precision};
 use std::ops::Range;
@@ -55,11 +55,15 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
         let (pack_a, stores) = stores.split_at_mut(pack * q);
         let (pack_b, stores) = stores.split_at_mut(pack * q);
         let (pack_c, pack_f) = stores.split_at_mut(pack * q);
+        // f' of scalar systems lies in x meanwhile: its lines come into the caches while rows are eliminated, not when the
+        // short way back waits for them. (Not where x is narrower than the sums.)
+        let one_type = size_of::<P::Store>() * L::W == size_of::<L>();
         let mut bad = None;
         let mut first = vectors.start;
         while first < vectors.end {
             let at = first * L::W;
             let count = strip.min(vectors.end - first);
+            let held = Z::FIXED == 1 && one_type && in_place(x.layout, x.shape, at, L::W);
             let mut start = 0;
             while start < n {
                 let rows = start..(start + chunk).min(n);
@@ -73,8 +77,30 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
                     let (cp, fp) = factors[v * line..(v + 1) * line].split_at_mut(n * q);
                     // SAFETY: `blocks` and `right` hold these rows for `count` vectors.
                     unsafe {
-                        if Z::FIXED == 1 {
-                            eliminate_scalars::<P::Store, L>(n, rows.clone(), &blocks, &right, v, cp, fp);
+                        if held {
+                            let out = x.rows::<L>(at, &rows, &mut []);
+                            eliminate_scalars::<_, L, true>(
+                                n,
+                                rows.clone(),
+                                &blocks,
+                                &right,
+                                v,
+                                cp,
+                                fp,
+                                &out,
+                            );
+                        } else if Z::FIXED == 1 {
+                            let out = RowsMut::none();
+                            eliminate_scalars::<_, L, false>(
+                                n,
+                                rows.clone(),
+                                &blocks,
+                                &right,
+                                v,
+                                cp,
+                                fp,
+                                &out,
+                            );
                         } else {
                             eliminate::<Z, P::Store, L>(
                                 z,
@@ -101,8 +127,10 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
                     let (cp, fp) = factors[v * line..(v + 1) * line].split_at_mut(n * q);
                     // SAFETY: `out` takes these rows, and the systems are this thread's.
                     let finite = unsafe {
-                        if Z::FIXED == 1 {
-                            substitute_scalars::<P::Store, L>(n, rows.clone(), cp, fp, &out)
+                        if held {
+                            substitute_scalars::<P::Store, L, true>(n, rows.clone(), cp, fp, &out)
+                        } else if Z::FIXED == 1 {
+                            substitute_scalars::<P::Store, L, false>(n, rows.clone(), cp, fp, &out)
                         } else {
                             substitute::<Z, P::Store, L>(z, n, 1, rows.clone(), cp, fp, &out)
                         }
@@ -249,12 +277,12 @@ pub(crate) unsafe fn upper_block<Z: Rank, S: Copy, L: LaneIo<S>>(
     }
 }
 
-/// [`eliminate`] for scalar systems: the row above stays in registers.
+/// [`eliminate`] for scalar systems: the row above stays in registers. With `HELD` f' goes to `out`, and `rows` are all.
 ///
 /// # Safety
-/// As [`eliminate`].
+/// As [`eliminate`]; with `HELD`, `out` must take the rows.
 #[inline(always)]
-unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>>(
+unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>, const HELD: bool>(
     n: usize,
     rows: Range<usize>,
     blocks: &Blocks<S>,
@@ -262,6 +290,7 @@ unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>>(
     v: usize,
     cp: &mut [L],
     fp: &mut [L],
+    out: &RowsMut<S>,
 ) {
     assert!(rows.end <= n && cp.len() >= n && fp.len() >= n, "room for the factors of a line");
     // C' and f' above the first row are zero, and so is A there.
@@ -275,17 +304,21 @@ unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>>(
             f = L::load(right.row::<L>(v, i, 1)).sub_mul(a, f).mul(pivot);
             c = L::load(blocks.c.row::<L>(v, i, 1)).mul(pivot);
             *cp.get_unchecked_mut(i) = c;
-            *fp.get_unchecked_mut(i) = f;
+            if HELD {
+                f.store(out.row::<L>(i, 1));
+            } else {
+                *fp.get_unchecked_mut(i) = f;
+            }
         }
     }
 }
 
-/// [`substitute`] for scalar systems: the row below stays in a register.
+/// [`substitute`] for scalar systems: the row below stays in a register. With `HELD` f' lies in `out`, and `rows` are all.
 ///
 /// # Safety
 /// As [`substitute`].
 #[inline(always)]
-pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
+pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>, const HELD: bool>(
     n: usize,
     rows: Range<usize>,
     cp: &[L],
@@ -300,8 +333,11 @@ pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
         // SAFETY: `i` is below n, the length of cp and fp, and one of the rows that `out` takes.
         unsafe {
             let c = if i + 1 < n { *cp.get_unchecked(i) } else { zero };
-            x = fp.get_unchecked(i).sub_mul(c, x);
-            *fp.get_unchecked_mut(i) = x;
+            let f = if HELD { L::load(out.row::<L>(i, 1)) } else { *fp.get_unchecked(i) };
+            x = f.sub_mul(c, x);
+            if !HELD {
+                *fp.get_unchecked_mut(i) = x;
+            }
             taint = taint.sub_mul(x, zero);
             x.store(out.row::<L>(i, 1));
         }
