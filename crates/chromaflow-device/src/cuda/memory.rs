@@ -201,21 +201,29 @@ impl<T: Pod> DeviceBuffer<T> {
     /// # Errors
     /// [`CudaError::Length`], [`CudaError::Driver`].
     pub fn download_into(&self, values: &mut [T]) -> Result<(), CudaError> {
-        same_len("host array to download into", values.len(), self.len)?;
-        if self.is_empty() {
+        self.download_part_into(0..self.len, values)
+    }
+
+    /// Copies a part to the host.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`], [`CudaError::Driver`].
+    ///
+    /// # Panics
+    /// When `range` lies outside.
+    pub fn download_part_into(&self, range: Range<usize>, values: &mut [T]) -> Result<(), CudaError> {
+        let part = self.part(range);
+        same_len("host array to download into", values.len(), part.len)?;
+        if part.is_empty() {
             return Ok(());
         }
         self.stream.gpu().bind()?;
-        // SAFETY: both ranges hold `bytes` bytes; the host's is kept until the copy is done.
+        // SAFETY: both ranges hold the bytes of `values`; the host's is kept until the copy is done.
         unsafe {
+            let bytes = size_of_val(values);
             check(
                 "cuMemcpyDtoH",
-                sys::cuMemcpyDtoHAsync_v2(
-                    values.as_mut_ptr().cast(),
-                    self.ptr,
-                    self.bytes(),
-                    self.stream.raw(),
-                ),
+                sys::cuMemcpyDtoHAsync_v2(values.as_mut_ptr().cast(), part.ptr, bytes, self.stream.raw()),
             )?;
         }
         self.stream.synchronize()

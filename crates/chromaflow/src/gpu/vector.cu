@@ -50,7 +50,68 @@ extern "C" __global__ void add_partials(u32 n, const double* __restrict__ partia
     for (u32 at = threadIdx.x; at < n; at += blockDim.x) sum += partials[at];
     block_sum_to(sum, to);
 }
-// The same, as an entry of a residual history, with the test that ends a solve. history: [0] number of entries, [1] norm of
+// Products of w with v[0] ... v[count - 1] and, where there is room for it, with itself: `pass` gets the former, `total` their sum over
+// passes (the first one sets it), *size the latter. The last thread block to finish adds the partial sums, in the order of the
+// blocks; `done`, zero before, is zero again after it.
+#define MANY 8
+extern "C" __global__ void __launch_bounds__(256)
+many_dots(u64 n, u32 count, const double* const* __restrict__ v, const double* __restrict__ w, double* partials, u32* done, u32 first,
+          double* __restrict__ pass, double* __restrict__ total, double* __restrict__ size) {
+    __shared__ double sums[8][MANY];
+    __shared__ bool last;
+    const u32 t = threadIdx.x, lane = t % 32, warp = t / 32, items = count + (size ? 1 : 0);
+    for (u32 base = 0; base < items; base += MANY) {
+        const double* p[MANY];
+        double sum[MANY];
+#pragma unroll
+        for (u32 i = 0; i < MANY; i++) p[i] = base + i < count ? v[base + i] : w, sum[i] = 0;
+        const u32 live = min(items - base, (u32)MANY);
+        for (u64 at = (u64)blockIdx.x * 256 + t; at < n; at += (u64)gridDim.x * 256) {
+            const double x = w[at];
+#pragma unroll
+            for (u32 i = 0; i < MANY; i++)
+                if (i < live) sum[i] += p[i][at] * x;
+        }
+#pragma unroll
+        for (u32 i = 0; i < MANY; i++) {
+            for (int s = 16; s; s >>= 1) sum[i] += __shfl_down_sync(0xffffffffu, sum[i], s);
+            if (lane == 0) sums[warp][i] = sum[i];
+        }
+        __syncthreads();
+        if (t < live) {
+            double all = 0;
+            for (u32 i = 0; i < 8; i++) all += sums[i][t];
+            partials[(u64)(base + t) * gridDim.x + blockIdx.x] = all;
+        }
+        __syncthreads();
+    }
+    __threadfence();
+    __syncthreads();
+    if (t == 0) last = atomicAdd(done, 1u) == gridDim.x - 1;
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    for (u32 i = warp; i < items; i += 8) {
+        double sum = 0;
+        for (u32 b = lane; b < gridDim.x; b += 32) sum += *(volatile double*)(partials + (u64)i * gridDim.x + b);
+        for (int s = 16; s; s >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, s);
+        if (lane) continue;
+        if (i == count) *size = sum;
+        else pass[i] = sum, total[i] = first ? sum : total[i] + sum;
+    }
+    if (t == 0) *done = 0;
+}
+// y += sign (a[0] v[0] + ... + a[count - 1] v[count - 1]).
+extern "C" __global__ void __launch_bounds__(256)
+combine(u64 n, u32 count, const double* const* __restrict__ v, const double* __restrict__ a, double sign, double* __restrict__ y) {
+    for (u64 at = (u64)blockIdx.x * 256 + threadIdx.x; at < n; at += (u64)gridDim.x * 256) {
+        double sum = 0;
+#pragma unroll 4
+        for (u32 i = 0; i < count; i++) sum += a[i] * v[i][at];
+        y[at] += sign * sum;
+    }
+}
+// The sum of partial sums as an entry of a residual history, with the test that ends a solve. history: [0] number of entries, [1] norm of
 // b, [2] norm to reach, then the entries. *stop becomes 1 once a norm is small enough, 2 when it is no number or has grown
 // too much.
 extern "C" __global__ void begin_norms(u32 n, const double* __restrict__ partials, double tolerance, double* __restrict__ history,

@@ -99,28 +99,39 @@ impl Vectors {
         y: &DeviceBuffer<f64>,
         work: &mut DeviceBuffer<f64>,
     ) -> Result<f64, GpuError> {
-        same(x, y)?;
-        let n = x.len();
-        let blocks = n.div_ceil(THREADS).min(self.blocks).min(work.len().saturating_sub(1)).max(1);
-        // SAFETY: `work` holds `blocks` partial sums and the result behind them.
-        unsafe {
-            self.kernel("dot")?
-                .launch(blocks, THREADS)
-                .arg(n as u64)
-                .arg(x)
-                .arg(y)
-                .arg(&*work)
-                .enqueue(&self.stream)?;
-            self.kernel("add_partials")?
-                .launch(1, THREADS)
-                .arg(blocks as u32)
-                .arg(&*work)
-                .arg(work.part(blocks..blocks + 1))
-                .enqueue(&self.stream)?;
+        Ok(self.dots([(x, y)], work)?[0])
+    }
+
+    /// Several inner products with one answer from the device; `work` holds [`Self::partials`] values and one more for each.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`]; lengths must agree.
+    ///
+    /// # Panics
+    /// When `work` is shorter.
+    pub fn dots<const N: usize>(
+        &self,
+        pairs: [(&DeviceBuffer<f64>, &DeviceBuffer<f64>); N],
+        work: &mut DeviceBuffer<f64>,
+    ) -> Result<[f64; N], GpuError> {
+        let results = work.len().checked_sub(N).filter(|&w| w >= self.blocks).expect("room for the sums");
+        let (dot, add) = (self.kernel("dot")?, self.kernel("add_partials")?);
+        for (i, (x, y)) in pairs.into_iter().enumerate() {
+            same(x, y)?;
+            let n = x.len();
+            let blocks = n.div_ceil(THREADS).clamp(1, self.blocks);
+            let result = work.part(results + i..results + i + 1);
+            // SAFETY: `work` holds `blocks` partial sums and the results at its end.
+            unsafe {
+                let launch = dot.launch(blocks, THREADS).arg(n as u64).arg(x).arg(y).arg(&*work);
+                launch.enqueue(&self.stream)?;
+                let launch = add.launch(1, THREADS).arg(blocks as u32).arg(&*work).arg(result);
+                launch.enqueue(&self.stream)?;
+            }
         }
-        let mut sum = DeviceBuffer::uninitialized(&self.stream, 1)?;
-        sum.copy_from(&work.part(blocks..blocks + 1))?;
-        Ok(sum.download()?[0])
+        let mut sums = [0.0; N];
+        work.download_part_into(results..results + N, &mut sums)?;
+        Ok(sums)
     }
 
     /// Rounds to f32.

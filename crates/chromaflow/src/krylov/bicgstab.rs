@@ -1,10 +1,12 @@
 //! BiCGStab.
 
-use super::monitor::Monitor;
+use super::monitor::{Monitor, System};
+use super::system::HostSystem;
 use super::{Control, LinearOperator, Preconditioner, Solve};
 use crate::Outcome;
 use crate::vector::{axpy, dot, norm2, xpay};
 use chromaflow_device::Team;
+use std::convert::Infallible;
 
 /// Iterations between two looks at whether the residual still falls.
 const WINDOW: usize = 200;
@@ -21,15 +23,6 @@ const WINDOW: usize = 200;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BiCgStab;
 
-enum RunEnd {
-    /// The recurrence says so; the residual must be looked at.
-    Converged,
-    Limit,
-    Diverged,
-    Breakdown,
-    Stagnated,
-}
-
 impl BiCgStab {
     /// Solves A x = b from the first guess in `x`.
     ///
@@ -44,126 +37,220 @@ impl BiCgStab {
         x: &mut [f64],
         control: &Control,
     ) -> Solve {
-        let (mut monitor, mut r, mut norm) = Monitor::start(team, a, b, x, *control);
-        let mut work = Work::new(r.len());
-        let outcome = loop {
-            if let Some(outcome) = monitor.stop(norm) {
-                break outcome;
-            }
-            let (before, at) = (norm, monitor.iterations());
-            let end = work.run(team, a, m, &mut r, x, &mut monitor);
-            a.residual(team, b, x, &mut r);
-            norm = norm2(team, &r);
-            match end {
-                RunEnd::Diverged => break Outcome::Diverged { iteration: monitor.iterations() },
-                RunEnd::Stagnated => break Outcome::Stagnated,
-                RunEnd::Breakdown if monitor.iterations() < at + 2 => break Outcome::Breakdown { row: 0 },
-                RunEnd::Converged if !monitor.converged(norm) && norm > 0.5 * before => {
-                    break Outcome::Stagnated;
-                }
-                _ => monitor.correct(norm),
-            }
-        };
-        monitor.finish(outcome, norm)
+        let HostSystem { mut r, x, .. } = HostSystem::new(team, a, b, x);
+        let mut own: [Vec<f64>; 5] = std::array::from_fn(|_| vec![0.0; b.len()]);
+        let [shadow, p, v, t, z] = &mut own;
+        let Ok(solve) =
+            bicgstab(&mut HostVectors { team, a, m, b, all: [shadow, p, v, t, z, &mut r, x] }, control);
+        solve
     }
 }
 
-struct Work {
-    shadow: Vec<f64>,
-    p: Vec<f64>,
-    v: Vec<f64>,
-    t: Vec<f64>,
-    z: Vec<f64>,
+/// The vectors of the method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Name {
+    Shadow,
+    P,
+    V,
+    T,
+    Z,
+    R,
+    X,
 }
 
-impl Work {
-    fn new(n: usize) -> Self {
-        let zero = || vec![0.0; n];
-        Self { shadow: zero(), p: zero(), v: zero(), t: zero(), z: zero() }
-    }
+/// How many there are.
+pub(super) const COUNT: usize = Name::X as usize + 1;
 
-    /// Iterates from the residual `r`, which is also the shadow residual.
-    fn run(
-        &mut self,
-        team: &Team,
-        a: &dyn LinearOperator,
-        m: &mut dyn Preconditioner,
-        r: &mut [f64],
-        x: &mut [f64],
-        monitor: &mut Monitor,
-    ) -> RunEnd {
-        let Work { shadow, p, v, t, z } = self;
-        shadow.copy_from_slice(r);
-        p.copy_from_slice(r);
-        let mut rho = dot(team, shadow, r);
-        let mut best = f64::INFINITY;
-        for step in 1.. {
-            if monitor.limit_reached() {
-                return RunEnd::Limit;
-            }
-            m.apply(team, p, z);
-            a.apply(team, z, v);
-            let sigma = dot(team, shadow, v);
-            if !sigma.is_finite() {
-                monitor.push(f64::NAN);
-                return RunEnd::Diverged;
-            }
-            if tiny(sigma, norm2(team, shadow) * norm2(team, v)) {
-                monitor.push(norm2(team, r));
-                return RunEnd::Breakdown;
-            }
-            let alpha = rho / sigma;
-            axpy(team, alpha, z, x);
-            axpy(team, -alpha, v, r);
-            let half = norm2(team, r);
-            monitor.push(half);
-            if monitor.converged(half) {
-                return RunEnd::Converged;
-            }
-            if monitor.limit_reached() {
-                return RunEnd::Limit;
-            }
-            m.apply(team, r, z);
-            a.apply(team, z, t);
-            let (tt, tr) = (dot(team, t, t), dot(team, t, r));
-            if !tt.is_finite() || !tr.is_finite() {
-                monitor.push(f64::NAN);
-                return RunEnd::Diverged;
-            }
-            if tiny(tr, tt.sqrt() * half) {
-                monitor.push(half);
-                return RunEnd::Breakdown;
-            }
-            let omega = tr / tt;
-            axpy(team, omega, z, x);
-            axpy(team, -omega, t, r);
-            let norm = norm2(team, r);
-            monitor.push(norm);
-            if monitor.converged(norm) {
-                return RunEnd::Converged;
-            }
-            if monitor.diverged(norm) {
-                return RunEnd::Diverged;
-            }
-            best = best.min(norm);
-            if step % WINDOW == 0 && monitor.stagnated(std::mem::replace(&mut best, f64::INFINITY)) {
-                return RunEnd::Stagnated;
-            }
-            let next = dot(team, shadow, r);
-            if tiny(next, norm2(team, shadow) * norm) {
-                return RunEnd::Breakdown;
-            }
-            let beta = next / rho * (alpha / omega);
-            rho = next;
-            // p = r + beta (p - omega v)
-            axpy(team, -omega, v, p);
-            xpay(team, r, beta, p);
+/// What the method does with its vectors, wherever they live.
+pub(super) trait Space: System {
+    /// z = M from, to = A z
+    fn product(&mut self, from: Name, to: Name) -> Result<(), Self::Error>;
+
+    /// to = from
+    fn copy(&mut self, from: Name, to: Name) -> Result<(), Self::Error>;
+
+    /// to = to + alpha from
+    fn add(&mut self, alpha: f64, from: Name, to: Name) -> Result<(), Self::Error>;
+
+    /// p = r + beta p
+    fn turn(&mut self, beta: f64) -> Result<(), Self::Error>;
+
+    /// Inner products.
+    fn dots<const N: usize>(&mut self, pairs: [(Name, Name); N]) -> Result<[f64; N], Self::Error>;
+}
+
+/// How a run from a computed residual ends.
+enum RunEnd {
+    /// The recurrence says so; the residual must be looked at.
+    Converged,
+    Limit,
+    Diverged,
+    Breakdown,
+    Stagnated,
+}
+
+/// The method.
+pub(super) fn bicgstab<S: Space>(space: &mut S, control: &Control) -> Result<Solve, S::Error> {
+    let (mut monitor, mut norm) = Monitor::start(space, control)?;
+    let outcome = loop {
+        if let Some(outcome) = monitor.stop(norm) {
+            break outcome;
         }
-        unreachable!("the loop ends by a return")
+        let (before, at) = (norm, monitor.iterations());
+        let end = run(space, &mut monitor)?;
+        norm = space.residual()?;
+        match end {
+            RunEnd::Diverged => break Outcome::Diverged { iteration: monitor.iterations() },
+            RunEnd::Stagnated => break Outcome::Stagnated,
+            RunEnd::Breakdown if monitor.iterations() < at + 2 => break Outcome::Breakdown { row: 0 },
+            RunEnd::Converged if !monitor.converged(norm) && norm > 0.5 * before => {
+                break Outcome::Stagnated;
+            }
+            _ => monitor.correct(norm),
+        }
+    };
+    Ok(monitor.finish(outcome, norm))
+}
+
+/// Iterates from the residual r, which is also the shadow residual.
+fn run<S: Space>(space: &mut S, monitor: &mut Monitor) -> Result<RunEnd, S::Error> {
+    space.copy(Name::R, Name::Shadow)?;
+    space.copy(Name::R, Name::P)?;
+    let [mut rho] = space.dots([(Name::R, Name::R)])?;
+    let shadow = rho.sqrt();
+    let mut norm = shadow;
+    let mut best = f64::INFINITY;
+    for step in 1.. {
+        if monitor.limit_reached() {
+            return Ok(RunEnd::Limit);
+        }
+        space.product(Name::P, Name::V)?;
+        let [sigma, vv] = space.dots([(Name::Shadow, Name::V), (Name::V, Name::V)])?;
+        if !sigma.is_finite() {
+            monitor.push(f64::NAN);
+            return Ok(RunEnd::Diverged);
+        }
+        if tiny(sigma, shadow * vv.sqrt()) {
+            monitor.push(norm);
+            return Ok(RunEnd::Breakdown);
+        }
+        let alpha = rho / sigma;
+        space.add(alpha, Name::Z, Name::X)?;
+        space.add(-alpha, Name::V, Name::R)?;
+        let [rr] = space.dots([(Name::R, Name::R)])?;
+        let half = rr.sqrt();
+        monitor.push(half);
+        if monitor.converged(half) {
+            return Ok(RunEnd::Converged);
+        }
+        if monitor.limit_reached() {
+            return Ok(RunEnd::Limit);
+        }
+        space.product(Name::R, Name::T)?;
+        let [tt, tr] = space.dots([(Name::T, Name::T), (Name::T, Name::R)])?;
+        if !tt.is_finite() || !tr.is_finite() {
+            monitor.push(f64::NAN);
+            return Ok(RunEnd::Diverged);
+        }
+        if tiny(tr, tt.sqrt() * half) {
+            monitor.push(half);
+            return Ok(RunEnd::Breakdown);
+        }
+        let omega = tr / tt;
+        space.add(omega, Name::Z, Name::X)?;
+        space.add(-omega, Name::T, Name::R)?;
+        let [rr, next] = space.dots([(Name::R, Name::R), (Name::Shadow, Name::R)])?;
+        norm = rr.sqrt();
+        monitor.push(norm);
+        if monitor.converged(norm) {
+            return Ok(RunEnd::Converged);
+        }
+        if monitor.diverged(norm) {
+            return Ok(RunEnd::Diverged);
+        }
+        best = best.min(norm);
+        if step % WINDOW == 0 && monitor.stagnated(std::mem::replace(&mut best, f64::INFINITY)) {
+            return Ok(RunEnd::Stagnated);
+        }
+        if tiny(next, shadow * norm) {
+            return Ok(RunEnd::Breakdown);
+        }
+        let beta = next / rho * (alpha / omega);
+        rho = next;
+        // p = r + beta (p - omega v)
+        space.add(-omega, Name::V, Name::P)?;
+        space.turn(beta)?;
     }
+    unreachable!("the loop ends by a return")
 }
 
 /// Whether an inner product is zero up to the rounding of its terms.
 fn tiny(product: f64, norms: f64) -> bool {
     product.abs() <= f64::EPSILON * norms
+}
+
+/// The vectors on this process's threads.
+struct HostVectors<'a> {
+    team: &'a Team,
+    a: &'a dyn LinearOperator,
+    m: &'a mut dyn Preconditioner,
+    b: &'a [f64],
+    all: [&'a mut [f64]; COUNT],
+}
+
+impl HostVectors<'_> {
+    /// One vector to read and another one to change.
+    fn two(&mut self, from: Name, to: Name) -> (&[f64], &mut [f64]) {
+        let [from, to] = self.all.get_disjoint_mut([from as usize, to as usize]).expect("two vectors");
+        (from, to)
+    }
+}
+
+impl System for HostVectors<'_> {
+    type Error = Infallible;
+
+    fn size(&mut self) -> Result<f64, Infallible> {
+        Ok(norm2(self.team, self.b))
+    }
+
+    fn residual(&mut self) -> Result<f64, Infallible> {
+        let (team, a, b) = (self.team, self.a, self.b);
+        let (x, r) = self.two(Name::X, Name::R);
+        a.residual(team, b, x, r);
+        Ok(norm2(team, r))
+    }
+}
+
+impl Space for HostVectors<'_> {
+    fn product(&mut self, from: Name, to: Name) -> Result<(), Infallible> {
+        let [from, z, to] =
+            self.all.get_disjoint_mut([from, Name::Z, to].map(|v| v as usize)).expect("three vectors");
+        self.m.apply(self.team, from, z);
+        self.a.apply(self.team, z, to);
+        Ok(())
+    }
+
+    fn copy(&mut self, from: Name, to: Name) -> Result<(), Infallible> {
+        let (from, to) = self.two(from, to);
+        to.copy_from_slice(from);
+        Ok(())
+    }
+
+    fn add(&mut self, alpha: f64, from: Name, to: Name) -> Result<(), Infallible> {
+        let team = self.team;
+        let (from, to) = self.two(from, to);
+        axpy(team, alpha, from, to);
+        Ok(())
+    }
+
+    fn turn(&mut self, beta: f64) -> Result<(), Infallible> {
+        let team = self.team;
+        let (r, p) = self.two(Name::R, Name::P);
+        xpay(team, r, beta, p);
+        Ok(())
+    }
+
+    fn dots<const N: usize>(&mut self, pairs: [(Name, Name); N]) -> Result<[f64; N], Infallible> {
+        Ok(pairs.map(|(x, y)| dot(self.team, self.all[x as usize], self.all[y as usize])))
+    }
 }

@@ -1,13 +1,15 @@
-//! The same methods with vectors that stay on the device: between b and x only norms and inner products come back.
+#![allow(unsafe_code)]
+//! The same methods with vectors that stay on the device: a few numbers come back an iteration, together.
 
-use super::gmres::LeastSquares;
-use super::monitor::Monitor;
+use super::bicgstab::{self, Name, Space};
+use super::gmres::{self, Basis};
+use super::monitor::System;
+use super::richardson::{self, Corrections};
 use super::{Control, Solve};
-use crate::Outcome;
 use crate::factor::block_ilu::cuda::DeviceBlockIlu;
 use crate::gpu::{GpuError, Storage, Vectors};
 use crate::relax::{MulticolorCuda, SolveOptions};
-use chromaflow_device::cuda::{DeviceBuffer, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, Pinned, Stream};
 
 /// What stands for an approximate inverse on the device.
 pub enum PreconditionerCuda<'a> {
@@ -31,27 +33,127 @@ impl PreconditionerCuda<'_> {
     }
 }
 
-/// Flexible GMRES, BiCGStab and Richardson's iteration on the device, with the vectors they need.
+/// Flexible GMRES, BiCGStab and Richardson's iteration on the device, with the vectors they need, which are kept between
+/// solves.
 ///
-/// The operator is a [`MulticolorCuda`] of storage `d`, whose products are in f64.
+/// The operator is a [`MulticolorCuda`] of storage `d`, whose products are in f64. The methods are written once, over
+/// vectors wherever they live: iterations, outcomes and source are those of [`Gmres`](super::Gmres),
+/// [`BiCgStab`](super::BiCgStab) and [`Richardson`](super::Richardson). The host waits once in an iteration of GMRES and three times in a step of BiCGStab.
 ///
-/// **Precision**: f64; inner products are added in a fixed order. **Twins**: [`Gmres`](super::Gmres),
-/// [`BiCgStab`](super::BiCgStab), [`Richardson`](super::Richardson), which have sources and outcomes; GMRES orthogonalizes
-/// vector by vector here, twice.
+/// **Precision**: f64; inner products are added in a fixed order.
 pub struct KrylovCuda {
     vectors: Vectors,
+    /// Partial sums of inner products, and two results.
     work: DeviceBuffer<f64>,
-    /// Basis vectors and preconditioned ones of GMRES; shadow, p, v, t of BiCGStab.
-    basis: Vec<DeviceBuffer<f64>>,
-    directions: Vec<DeviceBuffer<f64>>,
+    r: DeviceBuffer<f64>,
+    /// Basis vectors of GMRES; those of BiCGStab but z.
+    basis: Family,
+    /// Preconditioned vectors.
+    directions: Family,
+    products: Products,
 }
 
-/// How a run of BiCGStab from a computed residual ends.
-enum RunEnd {
-    Converged,
-    Limit,
-    Diverged,
-    Breakdown,
+/// Vectors of one length, and where they lie, for kernels that run over many of them.
+struct Family {
+    vectors: Vec<DeviceBuffer<f64>>,
+    table: DeviceBuffer<u64>,
+}
+
+impl Family {
+    fn new(stream: &Stream) -> Result<Self, GpuError> {
+        Ok(Self { vectors: Vec::new(), table: DeviceBuffer::zeroed(stream, 0)? })
+    }
+
+    /// At least `count` vectors of length `n`.
+    fn grow(&mut self, stream: &Stream, count: usize, n: usize) -> Result<(), GpuError> {
+        self.vectors.retain(|v| v.len() == n);
+        while self.vectors.len() < count {
+            self.vectors.push(DeviceBuffer::uninitialized(stream, n)?);
+        }
+        if self.table.len() != self.vectors.len() {
+            self.table = stream.upload(&self.vectors.iter().map(DeviceBuffer::ptr).collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+}
+
+/// Inner products of one vector with many, and its combinations with them.
+struct Products {
+    many_dots: Kernel,
+    combine: Kernel,
+    /// Most thread blocks.
+    blocks: usize,
+    done: DeviceBuffer<u32>,
+    partials: DeviceBuffer<f64>,
+    /// Of the last pass.
+    pass: DeviceBuffer<f64>,
+    /// Squares of w before and after; sums over the passes.
+    sums: DeviceBuffer<f64>,
+    host: Pinned<f64>,
+}
+
+/// Squares of w before and after.
+const NORMS: usize = 2;
+
+impl Products {
+    fn new(vectors: &Vectors) -> Result<Self, GpuError> {
+        let stream = vectors.stream();
+        let none = || DeviceBuffer::zeroed(stream, 0);
+        Ok(Self {
+            many_dots: vectors.kernel("many_dots")?,
+            combine: vectors.kernel("combine")?,
+            blocks: 4 * stream.gpu().facts().multiprocessors,
+            done: DeviceBuffer::zeroed(stream, 1)?,
+            partials: none()?,
+            pass: none()?,
+            sums: none()?,
+            host: Pinned::zeroed(stream.gpu(), 0)?,
+        })
+    }
+
+    /// Room for `count` vectors.
+    fn grow(&mut self, stream: &Stream, count: usize) -> Result<(), GpuError> {
+        if self.pass.len() < count {
+            self.partials = DeviceBuffer::uninitialized(stream, (count + 1) * self.blocks)?;
+            self.pass = DeviceBuffer::zeroed(stream, count)?;
+            self.sums = DeviceBuffer::zeroed(stream, count + NORMS)?;
+            self.host = Pinned::zeroed(stream.gpu(), count + NORMS)?;
+        }
+        Ok(())
+    }
+
+    /// Products of w with the first `count` of `v`, and with itself where `norm` says in which place.
+    fn dots(
+        &self,
+        stream: &Stream,
+        (v, count): (&Family, usize),
+        w: &DeviceBuffer<f64>,
+        first: bool,
+        norm: Option<usize>,
+    ) -> Result<(), GpuError> {
+        let blocks = w.len().div_ceil(256).clamp(1, self.blocks);
+        let launch = self.many_dots.launch(blocks, 256).arg(w.len() as u64).arg(count as u32).arg(&v.table);
+        let launch = launch.arg(w).arg(&self.partials).arg(&self.done).arg(u32::from(first)).arg(&self.pass);
+        let launch = launch.arg(self.sums.part(NORMS..NORMS + count));
+        let launch = launch.arg(norm.map_or(0, |at| self.sums.part(at..at + 1).ptr()));
+        // SAFETY: the table names at least `count` vectors as long as w; there is room for so many sums, and for a partial
+        // sum of each, and one more, a thread block.
+        Ok(unsafe { launch.enqueue(stream) }?)
+    }
+
+    /// y += sign * sum of a_i v_i
+    fn combine(
+        &self,
+        stream: &Stream,
+        (v, a): (&Family, DeviceSlice<'_, f64>),
+        sign: f64,
+        y: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let blocks = y.len().div_ceil(256).clamp(1, self.blocks);
+        let launch = self.combine.launch(blocks, 256).arg(y.len() as u64).arg(a.len() as u32).arg(&v.table);
+        // SAFETY: the table names at least as many vectors as there are factors, all as long as y.
+        Ok(unsafe { launch.arg(a).arg(sign).arg(&*y).enqueue(stream) }?)
+    }
 }
 
 impl KrylovCuda {
@@ -61,8 +163,35 @@ impl KrylovCuda {
     /// [`GpuError::Cuda`].
     pub fn new(stream: &Stream) -> Result<Self, GpuError> {
         let vectors = Vectors::new(stream, Storage::F64)?;
-        let work = DeviceBuffer::zeroed(stream, vectors.partials() + 1)?;
-        Ok(Self { vectors, work, basis: Vec::new(), directions: Vec::new() })
+        Ok(Self {
+            work: DeviceBuffer::zeroed(stream, vectors.partials() + 2)?,
+            r: DeviceBuffer::zeroed(stream, 0)?,
+            basis: Family::new(stream)?,
+            directions: Family::new(stream)?,
+            products: Products::new(&vectors)?,
+            vectors,
+        })
+    }
+
+    /// Takes now what solves of `n` unknowns need, with cycles of up to `length` iterations; what is not taken ahead is taken
+    /// when an iteration first needs it.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`]: out of memory.
+    pub fn reserve(&mut self, n: usize, length: usize) -> Result<(), GpuError> {
+        let stream = self.vectors.stream();
+        if self.r.len() != n {
+            self.r = DeviceBuffer::uninitialized(stream, n)?;
+        }
+        self.basis.grow(stream, length + 1, n)?;
+        self.directions.grow(stream, length, n)?;
+        self.products.grow(stream, length + 1)
+    }
+
+    /// Bytes of the vectors.
+    pub fn bytes(&self) -> usize {
+        let vectors = self.basis.vectors.iter().chain(&self.directions.vectors);
+        self.r.bytes() + vectors.map(DeviceBuffer::bytes).sum::<usize>()
     }
 
     /// |v|.
@@ -70,35 +199,14 @@ impl KrylovCuda {
     /// # Errors
     /// [`GpuError::Cuda`].
     pub fn norm(&mut self, v: &DeviceBuffer<f64>) -> Result<f64, GpuError> {
-        Ok(self.dot(v, v)?.sqrt())
-    }
-
-    fn dot(&mut self, x: &DeviceBuffer<f64>, y: &DeviceBuffer<f64>) -> Result<f64, GpuError> {
-        self.vectors.dot(x, y, &mut self.work)
-    }
-
-    fn vector(&self, n: usize) -> Result<DeviceBuffer<f64>, GpuError> {
-        Ok(DeviceBuffer::uninitialized(self.vectors.stream(), n)?)
-    }
-
-    /// At least `count` vectors in `basis` and `directions`.
-    fn grow(&mut self, basis: usize, directions: usize, n: usize) -> Result<(), GpuError> {
-        self.basis.retain(|v| v.len() == n);
-        self.directions.retain(|v| v.len() == n);
-        while self.basis.len() < basis {
-            self.basis.push(self.vector(n)?);
-        }
-        while self.directions.len() < directions {
-            self.directions.push(self.vector(n)?);
-        }
-        Ok(())
+        Ok(self.vectors.dot(v, v, &mut self.work)?.sqrt())
     }
 
     /// Solves A x = b by flexible GMRES from the guess in `x`: restarts after `restart` iterations, four times as many after a
     /// cycle that has not halved the residual, up to `longest`.
     ///
     /// # Errors
-    /// [`GpuError::Shape`], [`GpuError::Cuda`]. Numerical failure is an [`Outcome`].
+    /// [`GpuError::Shape`], [`GpuError::Cuda`]. Numerical failure is an [`Outcome`](crate::Outcome).
     pub fn gmres(
         &mut self,
         a: &mut MulticolorCuda,
@@ -108,93 +216,14 @@ impl KrylovCuda {
         control: &Control,
         (restart, longest): (usize, usize),
     ) -> Result<Solve, GpuError> {
-        let mut r = self.vector(b.len())?;
-        a.residual_of(x, Some(b), &mut r)?;
-        let mut norm = self.norm(&r)?;
-        let mut monitor = Monitor::new(*control, self.norm(b)?, norm);
-        let mut length = restart.max(1);
-        let mut aim = 1.0; // estimates must reach this part of the tolerance
-        let outcome = loop {
-            if let Some(outcome) = monitor.stop(norm) {
-                break outcome;
-            }
-            let (y, space_ends) = self.cycle(a, m, &mut r, norm, (length, aim), &mut monitor)?;
-            for (z, y) in self.directions.iter().zip(&y) {
-                self.vectors.axpby(*y, z, 1.0, x)?;
-            }
-            a.residual_of(x, Some(b), &mut r)?;
-            let now = self.norm(&r)?;
-            if space_ends && !monitor.converged(now) && now > 0.5 * norm {
-                norm = now;
-                break Outcome::Breakdown { row: 0 };
-            }
-            if monitor.reached(aim) && !monitor.converged(now) {
-                aim *= 0.1; // rounding has parted the estimate from the residual
-            }
-            let slow = now > 0.5 * norm;
-            norm = now;
-            monitor.correct(norm);
-            if slow && length < longest {
-                length = (4 * length).min(longest);
-            } else if !monitor.converged(norm) && monitor.stagnated(norm) {
-                break Outcome::Stagnated;
-            }
-        };
-        Ok(monitor.finish(outcome, norm))
-    }
-
-    /// One cycle from the residual `r` of norm `beta`, which is used up: the weights of the directions, and whether the
-    /// Krylov space has ended.
-    fn cycle(
-        &mut self,
-        a: &mut MulticolorCuda,
-        m: &mut PreconditionerCuda<'_>,
-        r: &mut DeviceBuffer<f64>,
-        beta: f64,
-        (length, aim): (usize, f64),
-        monitor: &mut Monitor,
-    ) -> Result<(Vec<f64>, bool), GpuError> {
-        let n = r.len();
-        let mut problem = LeastSquares::new(beta);
-        self.grow(1, 0, n)?;
-        self.vectors.axpby(1.0 / beta, r, 0.0, &mut self.basis[0])?;
-        let w = r;
-        for j in 0..length.min(monitor.left()) {
-            self.grow(j + 2, j + 1, n)?;
-            m.apply(&self.basis[j], &mut self.directions[j])?;
-            a.residual_of(&self.directions[j], None, w)?;
-            let mut h = vec![0.0; j + 2];
-            for _ in 0..2 {
-                for i in 0..=j {
-                    let dot = self.vectors.dot(&self.basis[i], w, &mut self.work)?;
-                    self.vectors.axpby(-dot, &self.basis[i], 1.0, w)?;
-                    h[i] += dot;
-                }
-            }
-            let norm = self.norm(w)?;
-            h[j + 1] = norm;
-            let size = h.iter().map(|v| v * v).sum::<f64>().sqrt();
-            if !size.is_finite() {
-                monitor.push(f64::NAN);
-                return Ok((problem.solve(), false));
-            }
-            let estimate = problem.push(h);
-            monitor.push(estimate);
-            if norm <= 1e-14 * size {
-                return Ok((problem.solve(), true));
-            }
-            if monitor.reached(aim) {
-                break;
-            }
-            self.vectors.axpby(1.0 / norm, w, 0.0, &mut self.basis[j + 1])?;
-        }
-        Ok((problem.solve(), false))
+        self.reserve(b.len(), 1)?;
+        gmres::gmres(&mut DeviceSystem { krylov: self, a, m, b, x }, control, (restart, longest))
     }
 
     /// Corrections x <- x + M (b - A x) from the guess in `x`.
     ///
     /// # Errors
-    /// [`GpuError::Shape`], [`GpuError::Cuda`]. Numerical failure is an [`Outcome`].
+    /// [`GpuError::Shape`], [`GpuError::Cuda`]. Numerical failure is an [`Outcome`](crate::Outcome).
     pub fn richardson(
         &mut self,
         a: &mut MulticolorCuda,
@@ -203,27 +232,14 @@ impl KrylovCuda {
         x: &mut DeviceBuffer<f64>,
         control: &Control,
     ) -> Result<Solve, GpuError> {
-        let (mut r, mut z) = (self.vector(b.len())?, self.vector(b.len())?);
-        a.residual_of(x, Some(b), &mut r)?;
-        let mut norm = self.norm(&r)?;
-        let mut monitor = Monitor::new(*control, self.norm(b)?, norm);
-        let outcome = loop {
-            if let Some(outcome) = monitor.stop_or_stagnate(norm) {
-                break outcome;
-            }
-            m.apply(&r, &mut z)?;
-            self.vectors.axpby(1.0, &z, 1.0, x)?;
-            a.residual_of(x, Some(b), &mut r)?;
-            norm = self.norm(&r)?;
-            monitor.push(norm);
-        };
-        Ok(monitor.finish(outcome, norm))
+        self.reserve(b.len(), 1)?;
+        richardson::richardson(&mut DeviceSystem { krylov: self, a, m, b, x }, 1.0, control)
     }
 
     /// Solves A x = b by BiCGStab from the guess in `x`.
     ///
     /// # Errors
-    /// [`GpuError::Shape`], [`GpuError::Cuda`]. Numerical failure is an [`Outcome`].
+    /// [`GpuError::Shape`], [`GpuError::Cuda`]. Numerical failure is an [`Outcome`](crate::Outcome).
     pub fn bicgstab(
         &mut self,
         a: &mut MulticolorCuda,
@@ -232,112 +248,146 @@ impl KrylovCuda {
         x: &mut DeviceBuffer<f64>,
         control: &Control,
     ) -> Result<Solve, GpuError> {
-        let mut r = self.vector(b.len())?;
-        a.residual_of(x, Some(b), &mut r)?;
-        let mut norm = self.norm(&r)?;
-        let mut monitor = Monitor::new(*control, self.norm(b)?, norm);
-        let outcome = loop {
-            if let Some(outcome) = monitor.stop(norm) {
-                break outcome;
-            }
-            let (before, at) = (norm, monitor.iterations());
-            let end = self.run(a, m, &mut r, x, &mut monitor)?;
-            a.residual_of(x, Some(b), &mut r)?;
-            norm = self.norm(&r)?;
-            match end {
-                RunEnd::Diverged => break Outcome::Diverged { iteration: monitor.iterations() },
-                RunEnd::Breakdown if monitor.iterations() < at + 2 => break Outcome::Breakdown { row: 0 },
-                RunEnd::Converged if !monitor.converged(norm) && norm > 0.5 * before => {
-                    break Outcome::Stagnated;
-                }
-                RunEnd::Converged | RunEnd::Breakdown | RunEnd::Limit => monitor.correct(norm),
-            }
+        self.reserve(b.len(), 3)?;
+        let Self { vectors, work, r, basis, directions, .. } = self;
+        let ([shadow, p, v, t, ..], [z, ..]) = (&mut basis.vectors[..], &mut directions.vectors[..]) else {
+            unreachable!("four vectors and one are there");
         };
-        Ok(monitor.finish(outcome, norm))
-    }
-
-    /// Iterates from the residual `r`, which is also the shadow residual.
-    fn run(
-        &mut self,
-        a: &mut MulticolorCuda,
-        m: &mut PreconditionerCuda<'_>,
-        r: &mut DeviceBuffer<f64>,
-        x: &mut DeviceBuffer<f64>,
-        monitor: &mut Monitor,
-    ) -> Result<RunEnd, GpuError> {
-        let n = r.len();
-        self.grow(4, 1, n)?;
-        let mut basis = std::mem::take(&mut self.basis);
-        let mut directions = std::mem::take(&mut self.directions);
-        let [shadow, p, v, t, ..] = &mut basis[..] else { unreachable!("four vectors are there") };
-        let z = &mut directions[0];
-        shadow.copy_from(&r.slice())?;
-        p.copy_from(&r.slice())?;
-        let mut rho = self.dot(shadow, r)?;
-        let shadow_norm = rho.sqrt();
-        let end = loop {
-            if monitor.limit_reached() {
-                break RunEnd::Limit;
-            }
-            m.apply(p, z)?;
-            a.residual_of(z, None, v)?;
-            let sigma = self.dot(shadow, v)?;
-            if !sigma.is_finite() {
-                monitor.push(f64::NAN);
-                break RunEnd::Diverged;
-            }
-            if tiny(sigma, shadow_norm * self.norm(v)?) {
-                monitor.push(self.norm(r)?);
-                break RunEnd::Breakdown;
-            }
-            let alpha = rho / sigma;
-            self.vectors.axpby(alpha, z, 1.0, x)?;
-            self.vectors.axpby(-alpha, v, 1.0, r)?;
-            let half = self.norm(r)?;
-            monitor.push(half);
-            if monitor.converged(half) {
-                break RunEnd::Converged;
-            }
-            if monitor.limit_reached() {
-                break RunEnd::Limit;
-            }
-            m.apply(r, z)?;
-            a.residual_of(z, None, t)?;
-            let (tt, tr) = (self.dot(t, t)?, self.dot(t, r)?);
-            if !tt.is_finite() || !tr.is_finite() {
-                monitor.push(f64::NAN);
-                break RunEnd::Diverged;
-            }
-            if tiny(tr, tt.sqrt() * half) {
-                monitor.push(half);
-                break RunEnd::Breakdown;
-            }
-            let omega = tr / tt;
-            self.vectors.axpby(omega, z, 1.0, x)?;
-            self.vectors.axpby(-omega, t, 1.0, r)?;
-            let norm = self.norm(r)?;
-            monitor.push(norm);
-            if monitor.converged(norm) {
-                break RunEnd::Converged;
-            }
-            if monitor.diverged(norm) {
-                break RunEnd::Diverged;
-            }
-            let next = self.dot(shadow, r)?;
-            if tiny(next, shadow_norm * norm) {
-                break RunEnd::Breakdown;
-            }
-            let beta = next / rho * (alpha / omega);
-            rho = next;
-            self.vectors.axpby(-omega, v, 1.0, p)?; // p = r + beta (p - omega v)
-            self.vectors.axpby(1.0, r, beta, p)?;
-        };
-        (self.basis, self.directions) = (basis, directions);
-        Ok(end)
+        let all = [shadow, p, v, t, z, r, x];
+        bicgstab::bicgstab(&mut DeviceVectors { vectors, work, a, m, b, all }, control)
     }
 }
 
-/// Whether an inner product is zero up to the rounding of its terms.
-fn tiny(product: f64, norms: f64) -> bool {
-    product.abs() <= f64::EPSILON * norms
+/// A system on the device with the vectors of GMRES and of corrections; w of GMRES is kept where r was.
+struct DeviceSystem<'a, 'm> {
+    krylov: &'a mut KrylovCuda,
+    a: &'a mut MulticolorCuda,
+    m: &'a mut PreconditionerCuda<'m>,
+    b: &'a DeviceBuffer<f64>,
+    x: &'a mut DeviceBuffer<f64>,
+}
+
+impl System for DeviceSystem<'_, '_> {
+    type Error = GpuError;
+
+    fn size(&mut self) -> Result<f64, GpuError> {
+        self.krylov.norm(self.b)
+    }
+
+    fn residual(&mut self) -> Result<f64, GpuError> {
+        let KrylovCuda { vectors, work, r, .. } = &mut *self.krylov;
+        self.a.residual_of(self.x, Some(self.b), r)?;
+        Ok(vectors.dot(r, r, work)?.sqrt())
+    }
+}
+
+impl Corrections for DeviceSystem<'_, '_> {
+    fn correct(&mut self, damping: f64) -> Result<(), GpuError> {
+        let KrylovCuda { vectors, r, directions, .. } = &mut *self.krylov;
+        self.m.apply(r, &mut directions.vectors[0])?;
+        vectors.axpby(damping, &directions.vectors[0], 1.0, self.x)
+    }
+}
+
+impl Basis for DeviceSystem<'_, '_> {
+    fn begin(&mut self, beta: f64) -> Result<(), GpuError> {
+        let k = &mut *self.krylov;
+        k.vectors.axpby(1.0 / beta, &k.r, 0.0, &mut k.basis.vectors[0])
+    }
+
+    fn expand(&mut self, j: usize, h: &mut [f64]) -> Result<f64, GpuError> {
+        let k = &mut *self.krylov;
+        k.reserve(self.b.len(), j + 1)?;
+        let KrylovCuda { vectors, r: w, basis, directions, products, .. } = k;
+        let (stream, count) = (vectors.stream(), j + 1);
+        self.m.apply(&basis.vectors[j], &mut directions.vectors[j])?;
+        self.a.residual_of(&directions.vectors[j], None, w)?;
+        for first in [true, false] {
+            products.dots(stream, (basis, count), w, first, first.then_some(0))?;
+            products.combine(stream, (basis, products.pass.part(0..count)), -1.0, w)?;
+        }
+        products.dots(stream, (basis, 0), w, false, Some(1))?;
+        products.sums.download_later(&mut products.host)?;
+        stream.synchronize()?;
+        h[..count].copy_from_slice(&products.host[NORMS..NORMS + count]);
+        h[count] = products.host[1].sqrt();
+        Ok(products.host[0].sqrt())
+    }
+
+    fn accept(&mut self, j: usize, length: f64) -> Result<(), GpuError> {
+        let k = &mut *self.krylov;
+        k.vectors.axpby(1.0 / length, &k.r, 0.0, &mut k.basis.vectors[j + 1])
+    }
+
+    fn correct(&mut self, y: &[f64]) -> Result<(), GpuError> {
+        let KrylovCuda { vectors, directions, products, .. } = &mut *self.krylov;
+        if y.is_empty() {
+            return Ok(());
+        }
+        products.pass.upload_part(0..y.len(), y)?;
+        products.combine(vectors.stream(), (directions, products.pass.part(0..y.len())), 1.0, self.x)
+    }
+}
+
+/// A system and the vectors of BiCGStab on the device.
+struct DeviceVectors<'a, 'm> {
+    vectors: &'a Vectors,
+    work: &'a mut DeviceBuffer<f64>,
+    a: &'a mut MulticolorCuda,
+    m: &'a mut PreconditionerCuda<'m>,
+    b: &'a DeviceBuffer<f64>,
+    all: [&'a mut DeviceBuffer<f64>; bicgstab::COUNT],
+}
+
+impl DeviceVectors<'_, '_> {
+    /// One vector to read and another one to change.
+    fn two(&mut self, from: Name, to: Name) -> (&DeviceBuffer<f64>, &mut DeviceBuffer<f64>) {
+        let [from, to] = self.all.get_disjoint_mut([from as usize, to as usize]).expect("two vectors");
+        (from, to)
+    }
+}
+
+impl System for DeviceVectors<'_, '_> {
+    type Error = GpuError;
+
+    fn size(&mut self) -> Result<f64, GpuError> {
+        Ok(self.vectors.dot(self.b, self.b, self.work)?.sqrt())
+    }
+
+    fn residual(&mut self) -> Result<f64, GpuError> {
+        let [x, r] = self.all.get_disjoint_mut([Name::X as usize, Name::R as usize]).expect("two vectors");
+        self.a.residual_of(x, Some(self.b), r)?;
+        Ok(self.vectors.dot(r, r, self.work)?.sqrt())
+    }
+}
+
+impl Space for DeviceVectors<'_, '_> {
+    fn product(&mut self, from: Name, to: Name) -> Result<(), GpuError> {
+        let [from, z, to] =
+            self.all.get_disjoint_mut([from, Name::Z, to].map(|v| v as usize)).expect("three vectors");
+        self.m.apply(from, z)?;
+        self.a.residual_of(z, None, to)
+    }
+
+    fn copy(&mut self, from: Name, to: Name) -> Result<(), GpuError> {
+        let (from, to) = self.two(from, to);
+        Ok(to.copy_from(&from.slice())?)
+    }
+
+    fn add(&mut self, alpha: f64, from: Name, to: Name) -> Result<(), GpuError> {
+        let vectors = self.vectors;
+        let (from, to) = self.two(from, to);
+        vectors.axpby(alpha, from, 1.0, to)
+    }
+
+    fn turn(&mut self, beta: f64) -> Result<(), GpuError> {
+        let vectors = self.vectors;
+        let (r, p) = self.two(Name::R, Name::P);
+        vectors.axpby(1.0, r, beta, p)
+    }
+
+    fn dots<const N: usize>(&mut self, pairs: [(Name, Name); N]) -> Result<[f64; N], GpuError> {
+        let pairs = pairs.map(|(x, y)| (&*self.all[x as usize], &*self.all[y as usize]));
+        self.vectors.dots(pairs, self.work)
+    }
 }

@@ -1,10 +1,12 @@
 //! Restarted flexible GMRES.
 
-use super::monitor::Monitor;
+use super::monitor::{Monitor, System};
+use super::system::HostSystem;
 use super::{Control, LinearOperator, Preconditioner, Solve};
 use crate::Outcome;
 use crate::vector::{combine, dots, norm2, scale};
 use chromaflow_device::Team;
+use std::convert::Infallible;
 
 /// Flexible GMRES(m): minimizes ||b - A (x + Z y)|| over the preconditioned Krylov vectors Z = [M v1, M v2, ...] and
 /// restarts after m of them. M stands on the right and may change from one iteration to the next.
@@ -41,7 +43,7 @@ pub struct Gmres {
 }
 
 /// The least-squares problem of one cycle: a Hessenberg matrix made upper triangular by Givens rotations.
-pub(super) struct LeastSquares {
+struct LeastSquares {
     /// Columns of R.
     r: Vec<Vec<f64>>,
     rotations: Vec<(f64, f64)>,
@@ -50,12 +52,12 @@ pub(super) struct LeastSquares {
 }
 
 impl LeastSquares {
-    pub(super) fn new(beta: f64) -> Self {
+    fn new(beta: f64) -> Self {
         Self { r: Vec::new(), rotations: Vec::new(), g: vec![beta] }
     }
 
     /// Takes a column `h` of j + 2 entries; the residual norm after it.
-    pub(super) fn push(&mut self, mut h: Vec<f64>) -> f64 {
+    fn push(&mut self, mut h: Vec<f64>) -> f64 {
         for (i, &(c, s)) in self.rotations.iter().enumerate() {
             (h[i], h[i + 1]) = (c * h[i] + s * h[i + 1], c * h[i + 1] - s * h[i]);
         }
@@ -73,7 +75,7 @@ impl LeastSquares {
     }
 
     /// The minimizer; directions that A and M take to zero get no weight.
-    pub(super) fn solve(&self) -> Vec<f64> {
+    fn solve(&self) -> Vec<f64> {
         let n = self.r.len();
         let mut y = self.g[..n].to_vec();
         for j in (0..n).rev() {
@@ -121,98 +123,106 @@ impl Gmres {
         x: &mut [f64],
         control: &Control,
     ) -> Solve {
-        let (mut monitor, mut r, mut norm) = Monitor::start(team, a, b, x, *control);
-        self.v.retain(|v| v.len() == r.len());
-        self.z.retain(|z| z.len() == r.len());
-        let mut length = self.restart;
-        let mut aim = 1.0; // estimates must reach this part of the tolerance
-        let outcome = loop {
-            if let Some(outcome) = monitor.stop(norm) {
-                break outcome;
-            }
-            let (y, end) = self.cycle(team, a, m, &r, norm, (length, aim), &mut monitor);
-            combine(team, &y, &self.z[..y.len()], x);
-            a.residual(team, b, x, &mut r);
-            let now = norm2(team, &r);
-            match end {
-                CycleEnd::NotFinite => {
-                    norm = now;
-                    break Outcome::Diverged { iteration: monitor.iterations() };
-                }
-                CycleEnd::SpaceEnds if !monitor.converged(now) && now > 0.5 * norm => {
-                    norm = now;
-                    break Outcome::Breakdown { row: 0 };
-                }
-                // Rounding has parted the estimate from the residual.
-                CycleEnd::Estimate if !monitor.converged(now) => aim *= 0.1,
-                _ => {}
-            }
-            let slow = now > 0.5 * norm;
-            norm = now;
-            monitor.correct(norm);
-            if slow && length < self.longest {
-                length = (4 * length).min(self.longest);
-            } else if !monitor.converged(norm) && monitor.stagnated(norm) {
-                break Outcome::Stagnated;
-            }
-        };
-        monitor.finish(outcome, norm)
+        let system = HostSystem::new(team, a, b, x);
+        self.v.retain(|v| v.len() == system.r.len());
+        self.z.retain(|z| z.len() == system.r.len());
+        let mut basis = HostBasis { system, m, v: &mut self.v, z: &mut self.z };
+        let Ok(solve) = gmres(&mut basis, control, (self.restart, self.longest));
+        solve
     }
+}
 
-    /// One cycle from the residual `r`: the weights of the preconditioned vectors.
-    fn cycle(
-        &mut self,
-        team: &Team,
-        a: &dyn LinearOperator,
-        m: &mut dyn Preconditioner,
-        r: &[f64],
-        beta: f64,
-        (length, aim): (usize, f64),
-        monitor: &mut Monitor,
-    ) -> (Vec<f64>, CycleEnd) {
-        let n = r.len();
-        let steps = length.min(monitor.left());
-        let mut problem = LeastSquares::new(beta);
-        vector_at(&mut self.v, 0, n).copy_from_slice(r);
-        scale(team, 1.0 / beta, &mut self.v[0]);
-        for j in 0..steps {
-            let z = vector_at(&mut self.z, j, n);
-            m.apply(team, &self.v[j], z);
-            vector_at(&mut self.v, j + 1, n);
-            let (basis, rest) = self.v.split_at_mut(j + 1);
-            let w = &mut rest[0];
-            a.apply(team, &self.z[j], w);
-            let before = norm2(team, w);
-            if !before.is_finite() {
-                monitor.push(f64::NAN);
-                return (problem.solve(), CycleEnd::NotFinite);
-            }
-            let mut h = vec![0.0; j + 2];
-            let mut pass = vec![0.0; j + 1];
-            for _ in 0..2 {
-                dots(team, basis, w, &mut pass);
-                for (h, p) in h.iter_mut().zip(&mut pass) {
-                    *h += *p;
-                    *p = -*p;
-                }
-                combine(team, &pass, basis, w);
-            }
-            let length = norm2(team, w);
-            // What is left of w after two passes is rounding.
-            let ends = length <= f64::EPSILON * before;
-            h[j + 1] = if ends { 0.0 } else { length };
-            let estimate = problem.push(h);
-            monitor.push(estimate);
-            if ends {
-                return (problem.solve(), CycleEnd::SpaceEnds);
-            }
-            if monitor.converged(estimate / aim) {
-                return (problem.solve(), CycleEnd::Estimate);
-            }
-            scale(team, 1.0 / length, w);
+/// The vectors of GMRES, wherever they live: the system's r, an orthonormal basis v_0, v_1, ... and directions z_j = M v_j.
+pub(super) trait Basis: System {
+    /// v_0 = r / beta; r is free until it is computed anew.
+    fn begin(&mut self, beta: f64) -> Result<(), Self::Error>;
+
+    /// z_j = M v_j and w = A z_j, which two passes of classical Gram-Schmidt make orthogonal to v_0 ... v_j. The products
+    /// of w with these and the norm of what is left go to `h` (j + 2 entries); returns |w| before.
+    fn expand(&mut self, j: usize, h: &mut [f64]) -> Result<f64, Self::Error>;
+
+    /// v_(j+1) = w / length
+    fn accept(&mut self, j: usize, length: f64) -> Result<(), Self::Error>;
+
+    /// x += sum of y_j z_j
+    fn correct(&mut self, y: &[f64]) -> Result<(), Self::Error>;
+}
+
+/// The method: cycles of `restart` iterations, four times as many after one that has not halved the residual, up to
+/// `longest`.
+pub(super) fn gmres<B: Basis>(
+    basis: &mut B,
+    control: &Control,
+    (restart, longest): (usize, usize),
+) -> Result<Solve, B::Error> {
+    let (mut monitor, mut norm) = Monitor::start(basis, control)?;
+    let mut length = restart.max(1);
+    let mut aim = 1.0; // estimates must reach this part of the tolerance
+    let outcome = loop {
+        if let Some(outcome) = monitor.stop(norm) {
+            break outcome;
         }
-        (problem.solve(), CycleEnd::Full)
+        let (y, end) = cycle(basis, norm, (length, aim), &mut monitor)?;
+        basis.correct(&y)?;
+        let now = basis.residual()?;
+        match end {
+            CycleEnd::NotFinite => {
+                norm = now;
+                break Outcome::Diverged { iteration: monitor.iterations() };
+            }
+            CycleEnd::SpaceEnds if !monitor.converged(now) && now > 0.5 * norm => {
+                norm = now;
+                break Outcome::Breakdown { row: 0 };
+            }
+            // Rounding has parted the estimate from the residual.
+            CycleEnd::Estimate if !monitor.converged(now) => aim *= 0.1,
+            _ => {}
+        }
+        let slow = now > 0.5 * norm;
+        norm = now;
+        monitor.correct(norm);
+        if slow && length < longest {
+            length = (4 * length).min(longest);
+        } else if !monitor.converged(norm) && monitor.stagnated(norm) {
+            break Outcome::Stagnated;
+        }
+    };
+    Ok(monitor.finish(outcome, norm))
+}
+
+/// One cycle from a residual of norm `beta`: the weights of the directions.
+fn cycle<B: Basis>(
+    basis: &mut B,
+    beta: f64,
+    (length, aim): (usize, f64),
+    monitor: &mut Monitor,
+) -> Result<(Vec<f64>, CycleEnd), B::Error> {
+    let mut problem = LeastSquares::new(beta);
+    basis.begin(beta)?;
+    for j in 0..length.min(monitor.left()) {
+        let mut h = vec![0.0; j + 2];
+        let before = basis.expand(j, &mut h)?;
+        if !before.is_finite() {
+            monitor.push(f64::NAN);
+            return Ok((problem.solve(), CycleEnd::NotFinite));
+        }
+        let left = h[j + 1];
+        // What is left of w after two passes is rounding.
+        let ends = left <= f64::EPSILON * before;
+        if ends {
+            h[j + 1] = 0.0;
+        }
+        let estimate = problem.push(h);
+        monitor.push(estimate);
+        if ends {
+            return Ok((problem.solve(), CycleEnd::SpaceEnds));
+        }
+        if monitor.converged(estimate / aim) {
+            return Ok((problem.solve(), CycleEnd::Estimate));
+        }
+        basis.accept(j, left)?;
     }
+    Ok((problem.solve(), CycleEnd::Full))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -225,6 +235,67 @@ enum CycleEnd {
     SpaceEnds,
     /// The operator or the preconditioner gave NaN or infinity.
     NotFinite,
+}
+
+/// The vectors on this process's threads.
+struct HostBasis<'a> {
+    system: HostSystem<'a>,
+    m: &'a mut dyn Preconditioner,
+    v: &'a mut Vec<Vec<f64>>,
+    z: &'a mut Vec<Vec<f64>>,
+}
+
+impl System for HostBasis<'_> {
+    type Error = Infallible;
+
+    fn size(&mut self) -> Result<f64, Infallible> {
+        self.system.size()
+    }
+
+    fn residual(&mut self) -> Result<f64, Infallible> {
+        self.system.residual()
+    }
+}
+
+impl Basis for HostBasis<'_> {
+    fn begin(&mut self, beta: f64) -> Result<(), Infallible> {
+        let v = vector_at(self.v, 0, self.system.r.len());
+        v.copy_from_slice(&self.system.r);
+        scale(self.system.team, 1.0 / beta, v);
+        Ok(())
+    }
+
+    fn expand(&mut self, j: usize, h: &mut [f64]) -> Result<f64, Infallible> {
+        let (team, n) = (self.system.team, self.system.r.len());
+        let z = vector_at(self.z, j, n);
+        self.m.apply(team, &self.v[j], z);
+        vector_at(self.v, j + 1, n);
+        let (basis, rest) = self.v.split_at_mut(j + 1);
+        let w = &mut rest[0];
+        self.system.a.apply(team, z, w);
+        let before = norm2(team, w);
+        let mut pass = vec![0.0; j + 1];
+        for _ in 0..2 {
+            dots(team, basis, w, &mut pass);
+            for (h, p) in h.iter_mut().zip(&mut pass) {
+                *h += *p;
+                *p = -*p;
+            }
+            combine(team, &pass, basis, w);
+        }
+        h[j + 1] = norm2(team, w);
+        Ok(before)
+    }
+
+    fn accept(&mut self, j: usize, length: f64) -> Result<(), Infallible> {
+        scale(self.system.team, 1.0 / length, &mut self.v[j + 1]);
+        Ok(())
+    }
+
+    fn correct(&mut self, y: &[f64]) -> Result<(), Infallible> {
+        combine(self.system.team, y, &self.z[..y.len()], self.system.x);
+        Ok(())
+    }
 }
 
 fn vector_at(list: &mut Vec<Vec<f64>>, at: usize, n: usize) -> &mut Vec<f64> {

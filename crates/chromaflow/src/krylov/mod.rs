@@ -12,6 +12,7 @@ mod monitor;
 mod operator;
 mod preconditioners;
 mod richardson;
+mod system;
 #[cfg(test)]
 mod tests;
 

@@ -1,9 +1,6 @@
 //! When to stop, and what is told in the end.
 
-use super::LinearOperator;
 use crate::Outcome;
-use crate::vector::norm2;
-use chromaflow_device::Team;
 
 /// When an iteration stops.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,31 +52,26 @@ pub(super) struct Monitor {
     idle: usize,
 }
 
-impl Monitor {
-    /// Begins with the first residual: `r = b - A x` and its norm. The norm of b scales all residuals.
-    ///
-    /// # Panics
-    /// When `b` or `x` has not `a.len()` entries.
-    pub(super) fn start(
-        team: &Team,
-        a: &dyn LinearOperator,
-        b: &[f64],
-        x: &[f64],
-        control: Control,
-    ) -> (Self, Vec<f64>, f64) {
-        let n = a.len();
-        assert_eq!((b.len(), x.len()), (n, n), "b and x have one entry an unknown");
-        let mut r = vec![0.0; n];
-        a.residual(team, b, x, &mut r);
-        let norm = norm2(team, &r);
-        (Self::new(control, norm2(team, b), norm), r, norm)
-    }
+/// A x = b, its present solution and residual, wherever the vectors live.
+pub(super) trait System {
+    /// What may go wrong besides the numbers.
+    type Error;
 
-    /// Begins with a residual of norm `first`; `size` is the norm of b.
-    pub(super) fn new(control: Control, size: f64, first: f64) -> Self {
+    /// |b|
+    fn size(&mut self) -> Result<f64, Self::Error>;
+
+    /// r = b - A x; |r|
+    fn residual(&mut self) -> Result<f64, Self::Error>;
+}
+
+impl Monitor {
+    /// Begins with the first residual; the norm of b scales all residuals.
+    pub(super) fn start<S: System>(system: &mut S, control: &Control) -> Result<(Self, f64), S::Error> {
+        let (norm, size) = (system.residual()?, system.size()?);
         let scale = if size > 0.0 { size } else { 1.0 };
-        let first = first / scale;
-        Self { control, scale, history: vec![first], window_start: first, best: f64::INFINITY, idle: 0 }
+        let first = norm / scale;
+        let (history, best) = (vec![first], f64::INFINITY);
+        Ok((Self { control: *control, scale, history, window_start: first, best, idle: 0 }, norm))
     }
 
     pub(super) fn iterations(&self) -> usize {
@@ -97,12 +89,6 @@ impl Monitor {
 
     pub(super) fn converged(&self, norm: f64) -> bool {
         norm <= self.control.tolerance * self.scale
-    }
-
-    /// Whether the last residual noted is below this part of the tolerance.
-    #[cfg(feature = "cuda")]
-    pub(super) fn reached(&self, part: f64) -> bool {
-        self.history.last().is_some_and(|&r| r <= part * self.control.tolerance)
     }
 
     /// Notes the residual after an iteration.

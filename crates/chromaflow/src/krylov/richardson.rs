@@ -1,9 +1,11 @@
 //! Richardson's iteration.
 
-use super::monitor::Monitor;
+use super::monitor::{Monitor, System};
+use super::system::HostSystem;
 use super::{Control, LinearOperator, Preconditioner, Solve};
-use crate::vector::{axpy, norm2};
+use crate::vector::axpy;
 use chromaflow_device::Team;
+use std::convert::Infallible;
 
 /// x <- x + damping M (b - A x): a relaxation made into a solver, or the restart of a low-precision one: the residual
 /// and x are f64, whatever the precision inside M.
@@ -37,18 +39,60 @@ impl Richardson {
         x: &mut [f64],
         control: &Control,
     ) -> Solve {
-        let (mut monitor, mut r, mut norm) = Monitor::start(team, a, b, x, *control);
-        let mut z = vec![0.0; r.len()];
-        let outcome = loop {
-            if let Some(outcome) = monitor.stop_or_stagnate(norm) {
-                break outcome;
-            }
-            m.apply(team, &r, &mut z);
-            axpy(team, self.damping, &z, x);
-            a.residual(team, b, x, &mut r);
-            norm = norm2(team, &r);
-            monitor.push(norm);
-        };
-        monitor.finish(outcome, norm)
+        let system = HostSystem::new(team, a, b, x);
+        let z = vec![0.0; system.r.len()];
+        let Ok(solve) = richardson(&mut HostCorrections { system, m, z }, self.damping, control);
+        solve
+    }
+}
+
+/// A system that can be corrected.
+pub(super) trait Corrections: System {
+    /// x += damping M r
+    fn correct(&mut self, damping: f64) -> Result<(), Self::Error>;
+}
+
+/// The method.
+pub(super) fn richardson<C: Corrections>(
+    system: &mut C,
+    damping: f64,
+    control: &Control,
+) -> Result<Solve, C::Error> {
+    let (mut monitor, mut norm) = Monitor::start(system, control)?;
+    let outcome = loop {
+        if let Some(outcome) = monitor.stop_or_stagnate(norm) {
+            break outcome;
+        }
+        system.correct(damping)?;
+        norm = system.residual()?;
+        monitor.push(norm);
+    };
+    Ok(monitor.finish(outcome, norm))
+}
+
+/// The system on this process's threads.
+struct HostCorrections<'a> {
+    system: HostSystem<'a>,
+    m: &'a mut dyn Preconditioner,
+    z: Vec<f64>,
+}
+
+impl System for HostCorrections<'_> {
+    type Error = Infallible;
+
+    fn size(&mut self) -> Result<f64, Infallible> {
+        self.system.size()
+    }
+
+    fn residual(&mut self) -> Result<f64, Infallible> {
+        self.system.residual()
+    }
+}
+
+impl Corrections for HostCorrections<'_> {
+    fn correct(&mut self, damping: f64) -> Result<(), Infallible> {
+        self.m.apply(self.system.team, &self.system.r, &mut self.z);
+        axpy(self.system.team, damping, &self.z, self.system.x);
+        Ok(())
     }
 }

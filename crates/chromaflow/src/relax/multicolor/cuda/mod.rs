@@ -64,6 +64,8 @@ pub struct MulticolorCuda {
     b: DeviceBuffer<f64>,
     /// The iterate, and room for another one.
     x: [DeviceBuffer<u32>; 2],
+    /// What [`Self::residual_of`] computes in sweep order, from its first call on.
+    room: Option<DeviceBuffer<f64>>,
     /// Whether a sweep writes the other x and reads this one (Jacobi).
     apart: bool,
     norms: Norms,
@@ -164,6 +166,7 @@ impl MulticolorCuda {
             vectors: Vectors::new(stream, storage)?,
             b: DeviceBuffer::zeroed(stream, rows * nb)?,
             x: [x()?, x()?],
+            room: None,
             apart,
             stream: stream.clone(),
             pattern: pattern.clone(),

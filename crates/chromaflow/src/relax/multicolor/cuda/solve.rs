@@ -296,15 +296,16 @@ impl MulticolorCuda {
         if let Some(b) = b {
             self.set_rhs(b)?;
         }
-        let mut ours = DeviceBuffer::<f64>::uninitialized(&self.stream, r.len())?;
         check_len("r", r.len(), self.b.len(), || "rows * nb".to_owned())?;
         let b = if b.is_some() { self.b.ptr() } else { 0 };
-        self.launch_residual(self.x[1].ptr(), b, ours.ptr(), 0, 0)?;
-        if self.matrix.perm.is_some() {
-            self.move_vector("scatter_f64", r.len(), ours.ptr(), r.ptr())
-        } else {
-            std::mem::swap(r, &mut ours);
-            Ok(())
+        if self.matrix.perm.is_none() {
+            return self.launch_residual(self.x[1].ptr(), b, r.ptr(), 0, 0).map(|_| ());
         }
+        if self.room.is_none() {
+            self.room = Some(DeviceBuffer::uninitialized(&self.stream, r.len())?);
+        }
+        let ours = self.room.as_ref().map_or(0, DeviceBuffer::ptr);
+        self.launch_residual(self.x[1].ptr(), b, ours, 0, 0)?;
+        self.move_vector("scatter_f64", r.len(), ours, r.ptr())
     }
 }
