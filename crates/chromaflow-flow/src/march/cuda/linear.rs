@@ -33,6 +33,9 @@ pub struct LinearCuda {
     /// Methods that form residuals, and their operator: the assembled values in f64.
     krylov: Option<(KrylovCuda, MulticolorCuda)>,
     vectors: Vectors,
+    /// An earlier x and partial sums, for what the last sweeps still change.
+    before: DeviceBuffer<f64>,
+    sums: DeviceBuffer<f64>,
     /// What the inversion of the diagonal blocks found: pivoted rows, singular rows, the first of these.
     told: Pinned<u32>,
     /// The row at which incomplete factors broke down.
@@ -75,9 +78,13 @@ impl LinearCuda {
             (!in_place).then(|| DeviceJacobian::uninitialized(stream, pattern, 5, storage)).transpose()?;
         let krylov = (!alone)
             .then(|| -> Result<_, GpuError> {
-                Ok((KrylovCuda::new(stream)?, MulticolorCuda::jacobi(stream, pattern, 5, Storage::F64)?))
+                let mut krylov = KrylovCuda::new(stream)?;
+                let cycle = if options.method == Method::Gmres { options.krylov_iterations } else { 3 };
+                krylov.reserve(5 * pattern.rows(), cycle)?;
+                Ok((krylov, MulticolorCuda::jacobi(stream, pattern, 5, Storage::F64)?))
             })
             .transpose()?;
+        let vectors = Vectors::new(stream, Storage::F64)?;
         Ok(Self {
             options: *options,
             jacobian,
@@ -85,7 +92,9 @@ impl LinearCuda {
             largest: DeviceBuffer::zeroed(stream, 1)?,
             largest_known: false,
             krylov,
-            vectors: Vectors::new(stream, Storage::F64)?,
+            before: DeviceBuffer::uninitialized(stream, if alone { 5 * pattern.rows() } else { 0 })?,
+            sums: DeviceBuffer::zeroed(stream, vectors.partials() + 1)?,
+            vectors,
             told: Pinned::zeroed(stream.gpu(), 3)?,
             broken: None,
         })
@@ -197,7 +206,7 @@ impl LinearCuda {
         let Inverse::Sweeps(relaxation) = &mut self.inverse else {
             unreachable!("the method is one of sweeps")
         };
-        let (vectors, sweeps) = (&self.vectors, self.options.sweeps);
+        let sweeps = self.options.sweeps;
         relaxation.set_rhs(b)?;
         relaxation.clear()?;
         if !(measure && sweeps > 2) {
@@ -205,17 +214,16 @@ impl LinearCuda {
             relaxation.get_x(x)?;
             return Ok(None);
         }
-        let mut work = DeviceBuffer::zeroed(vectors.stream(), vectors.partials() + 1)?;
-        let mut before = DeviceBuffer::uninitialized(vectors.stream(), x.len())?;
+        let (vectors, before, sums) = (&self.vectors, &mut self.before, &mut self.sums);
         relaxation.sweeps(Direction::Forward, 1, 1.0)?;
-        relaxation.get_x(&mut before)?;
-        let first = vectors.dot(&before, &before, &mut work)?.sqrt();
+        relaxation.get_x(before)?;
+        let first = vectors.dot(before, before, sums)?.sqrt();
         relaxation.sweeps(Direction::Forward, sweeps - 2, 1.0)?;
-        relaxation.get_x(&mut before)?;
+        relaxation.get_x(before)?;
         relaxation.sweeps(Direction::Forward, 1, 1.0)?;
         relaxation.get_x(x)?;
-        vectors.axpby(1.0, x, -1.0, &mut before)?;
-        let last = vectors.dot(&before, &before, &mut work)?.sqrt();
+        vectors.axpby(1.0, x, -1.0, before)?;
+        let last = vectors.dot(before, before, sums)?.sqrt();
         Ok((first > 0.0).then_some(last / first))
     }
 
@@ -227,7 +235,7 @@ impl LinearCuda {
             Inverse::Sweeps(sweeps) => sweeps.bytes(),
             Inverse::Ilu(ilu) => ilu.bytes(),
         };
-        inverse + assembled + self.krylov.as_ref().map_or(0, |k| k.1.bytes())
+        inverse + assembled + self.krylov.as_ref().map_or(0, |k| k.0.bytes() + k.1.bytes())
     }
 }
 

@@ -175,7 +175,22 @@ impl FlowSolver {
         self.sync()?;
         self.accelerator = Some(Box::new(FlowCuda::new(&gpu.stream()?, self)?));
         self.host_changes();
-        self.push()
+        self.push()?;
+        self.rehearse()
+    }
+
+    /// Steps that are taken back at once. Graphs are recorded, code is loaded and scratch memory taken when they are first
+    /// used: after this a march takes no more memory of the device, so that none can be missing in the middle of it.
+    fn rehearse(&mut self) -> Result<(), FlowError> {
+        let (second_order, factors) = (self.config.space.second_order, self.time_factors());
+        let Some(device) = &mut self.accelerator else { return Ok(()) };
+        for measure in [false, true] {
+            device.residual(second_order, factors)?;
+            device.advance(self.control.value, factors.map_or(0.0, |f| f[0]), measure)?;
+            device.take_back()?;
+            device.times()?;
+        }
+        Ok(())
     }
 }
 
