@@ -175,8 +175,11 @@ impl FlowSolver {
         self.sync()?;
         self.accelerator = Some(Box::new(FlowCuda::new(&gpu.stream()?, self)?));
         self.host_changes();
-        self.push()?;
-        self.rehearse()
+        let ready = self.push().and_then(|()| self.rehearse());
+        if ready.is_err() {
+            self.accelerator = None;
+        }
+        ready
     }
 
     /// Steps that are taken back at once. Graphs are recorded, code is loaded and scratch memory taken when they are first
