@@ -9,6 +9,12 @@ __device__ __forceinline__ auto cell_weights(const pointwise::Array<Vec3, 5>& x)
 __device__ __forceinline__ auto cell_weights(const pointwise::Array<Vec3, 6>& x) { return pointwise::prism_weights(x); }
 __device__ __forceinline__ auto cell_weights(const pointwise::Array<Vec3, 8>& x) { return pointwise::hex_weights(x); }
 
+// What is read through `p` is not read before this point: otherwise hexahedra and prisms need more than 255 registers.
+template <typename P>
+__device__ __forceinline__ void not_before_here(P& p) {
+    asm volatile("" : "+l"(p));
+}
+
 template <int N>
 __device__ __forceinline__ Vec3 face_middle(const pointwise::Array<Vec3, N>& x, int face) {
     Vec3 middle = {0, 0, 0};
@@ -39,24 +45,26 @@ __device__ __forceinline__ void element_fluxes(u32 first, u32 count, const u32* 
     for (int p = 0; p < N; p++) {
         const u32 node = element_nodes[at * N + p];
         index[p] = node % plane;
-        const Node record = load_node(nodes, index[p]);
-        x[p] = record.x;
+        x[p] = load_node(nodes, index[p]).x;
         if (node >= plane) x[p][2] += params->depth;
-        f[p] = pointwise::velocity_and_temperature(gas, record.w);
 #pragma unroll
         for (int d = 0; d < 3; d++) center[d] += 1.0 / N * x[p][d];
     }
     const auto cell = cell_weights(x);
-    pointwise::Array<Vec3, 4> gradient;
+    pointwise::Array<Vec3, 4> gradient = {};
+    not_before_here(nodes);
 #pragma unroll
-    for (int v = 0; v < 4; v++)
+    for (int p = 0; p < N; p++) {
+        f[p] = pointwise::velocity_and_temperature(gas, load_node(nodes, index[p]).w);
 #pragma unroll
-        for (int d = 0; d < 3; d++) {
-            double sum = 0;
+        for (int v = 0; v < 4; v++)
 #pragma unroll
-            for (int p = 0; p < N; p++) sum += cell.weight[p][d] * f[p][v];
-            gradient[v][d] = sum;
-        }
+            for (int d = 0; d < 3; d++) gradient[v][d] += cell.weight[p][d] * f[p][v];
+    }
+    not_before_here(element_edges);
+    u32 ascending = 0;
+#pragma unroll
+    for (int e = 0; e < E; e++) ascending |= (u32)(index[Cell<N>::end(e, 0)] < index[Cell<N>::end(e, 1)]) << e;
 #pragma unroll
     for (int e = 0; e < E; e++) {
         const int p = Cell<N>::end(e, 0), q = Cell<N>::end(e, 1);
@@ -87,7 +95,7 @@ __device__ __forceinline__ void element_fluxes(u32 first, u32 count, const u32* 
             if (N != 4) own[v] = pointwise::edge_augmented(gradient[v], f[q][v] - f[p][v], dx);
         }
         const State flux = pointwise::flux_viscous(gas, transport, face, own, area);
-        const double sign = index[p] < index[q] ? 1.0 : -1.0;
+        const double sign = ascending >> e & 1 ? 1.0 : -1.0;
 #pragma unroll
         for (int v = 1; v < 5; v++) fluxes[(u64)edge * 5 + v] -= sign * flux[v];
     }

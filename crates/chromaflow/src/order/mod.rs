@@ -6,6 +6,7 @@ mod adjacency;
 mod balance;
 mod batches;
 mod coloring;
+mod kempe;
 mod levels;
 mod permutation;
 mod permute;

@@ -12,8 +12,8 @@ pub enum ColoringMethod {
     None,
     /// [`Coloring::greedy`].
     Greedy(VertexOrder),
-    /// As few as a greedy coloring, smallest last, and a [`Coloring::reduced`] pass over it find: fewer synchronizations of a
-    /// sweep, which decide on a GPU.
+    /// As few as a greedy coloring, smallest last, a [`Coloring::reduced`] pass over it and [`Coloring::without_smallest`]
+    /// find: fewer synchronizations of a sweep, which decide on a GPU.
     Fewest,
     /// [`Coloring::parallel`].
     Parallel,
@@ -108,7 +108,9 @@ impl Plan {
         let coloring = match options.coloring {
             ColoringMethod::None => Coloring::new(vec![0; graph.rows()]),
             ColoringMethod::Greedy(order) => Coloring::greedy(&graph, order),
-            ColoringMethod::Fewest => Coloring::greedy(&graph, VertexOrder::SmallestLast).reduced(&graph, 1),
+            ColoringMethod::Fewest => Coloring::greedy(&graph, VertexOrder::SmallestLast)
+                .reduced(&graph, 1)
+                .without_smallest(&graph),
             ColoringMethod::Parallel => Coloring::parallel(&graph, team),
         };
         let uncolored = options.coloring == ColoringMethod::None;

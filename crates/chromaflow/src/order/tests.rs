@@ -209,6 +209,17 @@ proptest! {
     }
 
     #[test]
+    fn exchanges_of_colors_leave_a_coloring_without_empty_colors((rows, edges) in random_graph()) {
+        let g = graph(rows, &edges);
+        let plain = Coloring::greedy(&g, VertexOrder::Natural);
+        let fewer = plain.clone().without_smallest(&g);
+        fewer.check(&g).unwrap();
+        prop_assert!(fewer.count() <= plain.count());
+        prop_assert!(fewer.sizes().iter().all(|&s| s > 0));
+        prop_assert_eq!(fewer.sizes().iter().sum::<usize>(), rows);
+    }
+
+    #[test]
     fn smallest_last_needs_no_more_than_the_degeneracy((rows, edges) in random_graph()) {
         let g = graph(rows, &edges);
         // Degeneracy by its definition: take away a row of least degree until none is left.

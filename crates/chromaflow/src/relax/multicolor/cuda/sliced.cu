@@ -1,8 +1,11 @@
 // Multicolor sweep over sliced blocks: the rows of a color stand in chunks of C rows, padded to their longest row.
 //
-// Constants: NB block size; C rows a chunk; UB pairs of slots a thread has in flight; SP lane groups that share the
-// slots of a row; MINB thread blocks a multiprocessor must hold; DEARLY loads the inverse
-// diagonal before the predecessors are waited for, ONE the odd last slot with the first pairs; MODE 0 sweep, 1 residual.
+// Constants: NB block size; C rows a chunk; G chunks a thread block; UB pairs of slots a thread has in flight; SP lane groups
+// that share the slots of a row; MINB thread blocks a multiprocessor must hold; DEARLY loads the inverse diagonal before the
+// predecessors are waited for, ONE the odd last slot with the first pairs; MODE 0 sweep, 1 residual.
+//
+// Small blocks are bound not by memory but by the sectors of x that multiprocessors ask the L2 cache for. Chunks of one thread
+// block, near one another in the mesh, find most of them in L1.
 //
 // Lane L = row * NB + column owns one column of its row's blocks: one value of x feeds NB products. Slots come in
 // pairs, so that a lane's 2 NB values split into vectors of 16, 8 and 4 bytes, stored vector by vector over the lanes:
@@ -17,11 +20,29 @@ struct Chunk {
 };
 
 #define LANES (C * NB)
-#define GROUP (LANES * SP)
+#define GROUP (LANES * SP)  // threads of a chunk
 #define SLOT_BYTES ((u64)LANES * NB * STORED)
 #define PAIR_WORDS (2 * NB * STORED / 4)
 #define ONE_WORDS ((NB * STORED + 3) / 4)
 #define PAD (NB | 1)
+// Tiles were measured on Hopper; elsewhere the compiler's other demand for registers is met by one thread block less.
+#if __CUDA_ARCH__ == 900 || MINB == 1
+#define RESIDENT MINB
+#else
+#define RESIDENT (MINB - 1)
+#endif
+#define ALONE (NB == 1 && SP == 1)  // a thread has the whole sum of its row
+
+// All threads of chunk `g`.
+__device__ __forceinline__ void chunk_barrier(u32 g) {
+#if G == 1 || GROUP % 32 != 0
+    __syncthreads();
+#elif GROUP == 32
+    __syncwarp();
+#else
+    asm volatile("bar.sync %0, %1;" ::"r"(g + 1), "n"(GROUP) : "memory");
+#endif
+}
 
 // A lane's WORDS words (and, when REST, two more bytes) of a run that starts at `base`.
 template <int WORDS, bool REST>
@@ -37,23 +58,27 @@ __device__ __forceinline__ void load_lane(u32* w, const char* base, u32 lane) {
     if (REST) load2(w + WORDS, base + lane * 2);
 }
 
-extern "C" __global__ void __launch_bounds__(GROUP, MINB)
-sliced(const Chunk* __restrict__ chunks, u32 first, const char* __restrict__ values, const u32* __restrict__ index,
+extern "C" __global__ void __launch_bounds__(GROUP * G, RESIDENT)
+sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restrict__ values, const u32* __restrict__ index,
        const double* __restrict__ dinv, const double* __restrict__ b, const Sum* x, Sum* x_out, const float* __restrict__ unscale,
        u32 unscale_stride, double omega, const int* stop
 #if MODE == 1
        , const double* __restrict__ diag, const u32* __restrict__ perm, double* r_out, double* partials
 #endif
 ) {
-    __shared__ Sum part[SP][LANES * PAD];
+    __shared__ Sum parts[ALONE ? 1 : G][SP][LANES * PAD];
 #if SP > 1
-    __shared__ Sum group_sums[SP][LANES];
+    __shared__ Sum group_sums[G][SP][LANES];
 #endif
-    __shared__ double rs[LANES];
-    const u32 t = threadIdx.x, sp = t / LANES, lane = t % LANES;
+    __shared__ double residuals[G][LANES];
+    const u32 g = G == 1 ? 0 : threadIdx.x / GROUP, t = G == 1 ? threadIdx.x : threadIdx.x % GROUP;
+    const u32 sp = t / LANES, lane = t % LANES;
     const u32 r = lane / NB, c = lane % NB;
-    const u32 id = first + blockIdx.x;
-    const uint4 raw = *reinterpret_cast<const uint4*>(chunks + id);
+    auto& part = parts[ALONE ? 0 : g];
+    auto& rs = residuals[g];
+    const u32 id = first + blockIdx.x * G + g;
+    uint4 raw = {0, 0, 0, 0};
+    if (G == 1 || id < end) raw = *reinterpret_cast<const uint4*>(chunks + id);
     const Chunk k = {raw.x, raw.y, raw.z, raw.w};
     const u32 pairs = k.slots / 2;
     const char* v = values + k.slot * SLOT_BYTES;
@@ -142,22 +167,26 @@ sliced(const Chunk* __restrict__ chunks, u32 first, const char* __restrict__ val
         bi = load_f64(b + (u64)k.row * NB + lane);
     }
 
+#if ALONE
+    const Sum sum = acc[0];
+#else
 #pragma unroll
     for (int i = 0; i < NB; i++) part[sp][lane * PAD + i] = acc[i];
-    __syncthreads();
+    chunk_barrier(g);
     Sum sum = 0;
+#endif
 #if SP > 1
     // Each group adds its own partial sums, then the first adds the groups'.
 #pragma unroll
     for (int l = 0; l < NB; l++) sum += part[sp][(r * NB + l) * PAD + c];
-    group_sums[sp][lane] = sum;
-    __syncthreads();
+    group_sums[g][sp][lane] = sum;
+    chunk_barrier(g);
     sum = 0;
     if (sp == 0) {
 #pragma unroll
-        for (int g = 0; g < SP; g++) sum += group_sums[g][lane];
+        for (int other = 0; other < SP; other++) sum += group_sums[g][other][lane];
     }
-#else
+#elif !ALONE
 #pragma unroll
     for (int l = 0; l < NB; l++) sum += part[0][(r * NB + l) * PAD + c];
 #endif
@@ -166,7 +195,7 @@ sliced(const Chunk* __restrict__ chunks, u32 first, const char* __restrict__ val
 #endif
 #if MODE == 0
     if (sp == 0) rs[lane] = bi - back * (double)sum;
-    __syncthreads();
+    if (NB > 1) chunk_barrier(g);
     if (owner) {
         double xi = 0;
 #pragma unroll

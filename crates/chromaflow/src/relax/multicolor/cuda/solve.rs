@@ -184,9 +184,9 @@ impl MulticolorCuda {
         let (unscale, stride) = m.unscale_arg(self.storage);
         let stop = if stop { self.norms.stop.ptr() } else { 0 };
         let (x, next) = (&self.x[0], &self.x[usize::from(self.apart)]);
-        let launch = self.sweep.launch(range.len(), self.tile.threads(self.nb));
+        let launch = self.sweep.launch(self.tile.blocks(range.len()), self.tile.threads(self.nb));
         let launch = if self.tile.is_sliced() {
-            launch.arg(&m.chunks).arg(range.start).arg(&m.values).arg(&*m.index)
+            launch.arg(&m.chunks).arg(range.start).arg(range.end).arg(&m.values).arg(&*m.index)
         } else {
             launch.arg(range.start).arg(&*m.row_ptr).arg(&m.values).arg(&*m.index)
         };
@@ -209,9 +209,10 @@ impl MulticolorCuda {
         let m = &self.matrix;
         let (unscale, stride) = m.unscale_arg(self.storage);
         let count = if self.tile.is_sliced() { m.chunk_count } else { self.pattern.rows() };
-        let launch = self.residual.launch(count, self.tile.threads(self.nb));
+        let blocks = self.tile.blocks(count);
+        let launch = self.residual.launch(blocks, self.tile.threads(self.nb));
         let launch = if self.tile.is_sliced() {
-            launch.arg(&m.chunks).arg(0u32).arg(&m.values).arg(&*m.index)
+            launch.arg(&m.chunks).arg(0u32).arg(count as u32).arg(&m.values).arg(&*m.index)
         } else {
             launch.arg(0u32).arg(&*m.row_ptr).arg(&m.values).arg(&*m.index)
         };
@@ -221,7 +222,7 @@ impl MulticolorCuda {
         let launch = if self.tile.is_sliced() { launch.arg(m.perm_ptr()) } else { launch };
         // SAFETY: as in `launch_batch`; `partials` has room for a sum a thread block.
         unsafe { launch.arg(r).arg(partials).enqueue(&self.stream)? };
-        Ok(count)
+        Ok(blocks)
     }
 
     /// |b| and the norm to reach.

@@ -21,6 +21,8 @@ pub enum Tile {
 pub struct Sliced {
     /// Rows a chunk.
     pub chunk: usize,
+    /// Chunks a thread block.
+    pub chunks: usize,
     /// Pairs of slots in flight.
     pub pairs: usize,
     /// Lane groups that share a row's slots.
@@ -65,6 +67,7 @@ impl Sliced {
         let early = split > 1;
         Self {
             chunk,
+            chunks: 1,
             pairs,
             split,
             resident,
@@ -78,6 +81,16 @@ impl Sliced {
     /// The same with the odd last slot loaded first.
     const fn odd_first(self) -> Self {
         Self { odd_first: true, ..self }
+    }
+
+    /// The same with everything but x loaded before the predecessor is waited for, and kept in L2.
+    const fn early(self) -> Self {
+        Self { early: true, odd_first: true, hint: 1, ..self }
+    }
+
+    /// The same with `chunks` chunks a thread block, of rows sorted by length among `window`.
+    const fn near(self, chunks: usize, window: usize) -> Self {
+        Self { chunks, window, ..self }
     }
 }
 
@@ -155,7 +168,7 @@ impl Tile {
         } else if rows_each < 800 && !wide && (3..=6).contains(&nb) {
             // Colors of a few waves of thread blocks.
             match nb {
-                3 => Sliced::new(16, 2, 2, if half { 1 } else { 6 }),
+                3 => Sliced::new(32, 3, 1, 2).early().near(4, 256),
                 4 => Sliced::new(16, 3, 2, if half { 8 } else { 6 }),
                 5 => Sliced::new(32, 3, 1, if half { 6 } else { 5 }).odd_first(),
                 _ if half => Sliced::new(32, 3, 1, 5).odd_first(),
@@ -163,9 +176,12 @@ impl Tile {
             }
         } else {
             match (nb, wide) {
-                (1 | 2, _) => Sliced::new(32, if wide { 2 } else { 4 }, 2, 1),
-                (3, false) => Sliced::new(32, 4, 1, 6).odd_first(),
-                (4, false) => Sliced::new(32, 4, 1, if half { 6 } else { 5 }),
+                (1 | 2, true) => Sliced::new(32, 2, 2, 1),
+                (1, false) if rows_each < 800 => Sliced::new(32, 4, 2, 4).near(4, 128),
+                (1, false) => Sliced::new(32, 4, 1, 2).early().near(8, 256),
+                (2, false) => Sliced::new(16, 3, 1, 4).early().near(8, 128),
+                (3, false) => Sliced::new(32, 2, 1, 10).early().near(1, 512),
+                (4, false) => Sliced::new(8, 3, 1, if half { 8 } else { 6 }).odd_first().near(4, 1024),
                 (5, false) if half => Sliced::new(32, 3, 1, 6).odd_first(),
                 (5, false) => Sliced::new(32, 3, 1, 5),
                 (3..=5, true) => Sliced::new(32, 2, 1, 3),
@@ -198,9 +214,9 @@ impl Tile {
         let mut add = |tile: Self| {
             let threads = tile.threads(nb);
             let fits = match tile {
-                Tile::Sliced(Sliced { chunk, pairs, split, resident, .. }) => {
+                Tile::Sliced(Sliced { chunk, chunks, pairs, split, resident, .. }) => {
                     let sum = if wide { 8 } else { 4 };
-                    let shared = split * chunk * nb * (nb | 1) * sum + chunk * nb * 8;
+                    let shared = chunks * chunk * nb * (split * (nb | 1) * sum + 8);
                     let words = pairs * 2 * nb * storage.bytes() / 4 + 24 + nb * sum / 4;
                     let registers = 65536 / (resident * threads.next_multiple_of(32));
                     shared <= 48 << 10 && (resident == 1 || (words..=128).contains(&registers))
@@ -225,6 +241,11 @@ impl Tile {
                         let tile = Sliced::new(chunk, pairs, split, resident);
                         add(Tile::Sliced(tile));
                         add(Tile::Sliced(tile.odd_first()));
+                        if nb <= 4 && rows_each >= 256 {
+                            for (chunks, window) in [(1, 256), (4, 256), (8, 256)] {
+                                add(Tile::Sliced(tile.early().near(chunks, window)));
+                            }
+                        }
                     }
                 }
             }
@@ -254,9 +275,14 @@ impl Tile {
     /// Threads a thread block.
     pub fn threads(&self, nb: usize) -> usize {
         match *self {
-            Tile::Sliced(Sliced { chunk, split, .. }) => chunk * nb * split,
+            Tile::Sliced(Sliced { chunk, chunks, split, .. }) => chunk * chunks * nb * split,
             Tile::Panel(Panel { threads, .. }) => threads,
         }
+    }
+
+    /// Thread blocks for `count` chunks, or rows of panels.
+    pub(super) fn blocks(&self, count: usize) -> usize {
+        if let Tile::Sliced(s) = self { count.div_ceil(s.chunks) } else { count }
     }
 
     pub(super) fn sweep_source(&self, nb: usize, storage: Storage, mode: Mode) -> KernelSource {
@@ -267,6 +293,7 @@ impl Tile {
             Tile::Sliced(s) => source("sliced", SLICED, storage)
                 .define("NB", nb)
                 .define("C", s.chunk)
+                .define("G", s.chunks)
                 .define("UB", s.pairs)
                 .define("SP", s.split)
                 .define("MINB", least(s.resident))
