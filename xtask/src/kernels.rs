@@ -10,12 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Block sizes up to which no kernel of a sweep may spill registers.
 const NO_SPILLS: usize = 32;
 /// Kernels that may spill, with the most bytes: the conversions and inversions, which run once a solve, keep a predicate or
-/// two in memory at some sizes, as does the factorization of a hyperplane with 1024 threads; the gradients of hexahedra need
-/// more than 255 registers; fluxes of structured grids keep to 128 for the sake of more threads; lines with |A| in the operator, and
-/// those that close on themselves, have four blocks of 25 numbers at hand.
-const MAY_SPILL: [(&str, usize); 10] = [
+/// two in memory at some sizes, as does the factorization of a hyperplane with 1024 threads; fluxes of structured grids keep to
+/// 128 registers for the sake of more threads; lines with |A| in the operator, and those that close on
+/// themselves, have four blocks of 25 numbers at hand.
+const MAY_SPILL: [(&str, usize); 9] = [
     ("convert", 16),
-    ("viscous", 256),
     ("wavefront", 16),
     ("structured_boundary", 8),
     ("structured_fluxes", 160),
@@ -60,7 +59,7 @@ pub fn kernels(args: &[String]) -> Result<(), String> {
         }
     }
     let next = AtomicUsize::new(0);
-    let failures = Mutex::new(Vec::new());
+    let (failures, allowed_ones) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     let most = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
@@ -74,9 +73,11 @@ pub fn kernels(args: &[String]) -> Result<(), String> {
                             most.fetch_max(compiled.registers(), Ordering::Relaxed);
                             let spilled = compiled.spill_bytes();
                             let allowed = MAY_SPILL.iter().find(|m| m.0 == source.name).map_or(0, |m| m.1);
-                            if spilled > allowed && *nb <= NO_SPILLS && !candidates {
-                                let text = format!("{what}: {spilled} bytes of registers spilled");
-                                failures.lock().expect("no panic").push(text);
+                            if spilled > 0 && *nb <= NO_SPILLS && !candidates {
+                                let text =
+                                    format!("{}, {what}: {spilled} bytes of registers spilled", source.name);
+                                let list = if spilled > allowed { &failures } else { &allowed_ones };
+                                list.lock().expect("no panic").push(text);
                             }
                         }
                     }
@@ -85,6 +86,9 @@ pub fn kernels(args: &[String]) -> Result<(), String> {
         }
     });
     let failures = failures.into_inner().expect("no panic");
+    for text in allowed_ones.into_inner().expect("no panic") {
+        println!("allowed: {text}");
+    }
     println!("{} kernels compiled, at most {} registers", work.len(), most.into_inner());
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }

@@ -26,7 +26,8 @@ impl Coloring {
     pub fn without_smallest(mut self, graph: &Adjacency) -> Self {
         let few = graph.rows() / 1000 + 16;
         let mut chains = Chains { seen: vec![0; graph.rows()], stamp: 0, rows: Vec::new() };
-        while let Some((smallest, &size)) = self.sizes().iter().enumerate().min_by_key(|s| (*s.1, self.count - s.0))
+        while let Some((smallest, &size)) =
+            self.sizes().iter().enumerate().min_by_key(|s| (*s.1, self.count - s.0))
             && size <= few
             && self.count > 1
         {
@@ -37,7 +38,8 @@ impl Coloring {
                 others().flat_map(|a| others().filter(move |&b| a != b).map(move |b| [a, b])).collect();
             for row in rows {
                 // With two colors in all, the one left is taken if no neighbor has it.
-                let free = others().find(|&a| graph.neighbors(row).iter().all(|&n| self.colors[n as usize] != a));
+                let free =
+                    others().find(|&a| graph.neighbors(row).iter().all(|&n| self.colors[n as usize] != a));
                 let taken = free.or_else(|| {
                     let pair = pairs.iter().find(|&&pair| chains.find(graph, &self.colors, row, pair))?;
                     for &r in &chains.rows {
