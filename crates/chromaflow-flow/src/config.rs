@@ -231,7 +231,7 @@ pub struct Implicit {
     pub preconditioner_sweeps: usize,
     /// Krylov methods end where the residual of the linear system has fallen to this part,
     pub krylov_tolerance: f64,
-    /// or after so many iterations; GMRES keeps twice as many vectors.
+    /// or after so many iterations; GMRES keeps up to twice as many vectors.
     pub krylov_iterations: usize,
     /// The residual of the linear system is looked at every so many steps (0: never).
     pub linear_report: usize,

@@ -12,8 +12,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub const CHUNK: usize = 4096;
 /// Shorter vectors are not worth waking the team for.
 pub const PARALLEL_FROM: usize = 4 * CHUNK;
-/// Vectors that one pass of [`dots`] and [`combine`] handles.
-const GROUP: usize = 8;
 
 /// x . y
 ///
@@ -25,29 +23,12 @@ const GROUP: usize = 8;
 /// ```
 pub fn dot(team: &Team, x: &[f64], y: &[f64]) -> f64 {
     assert_eq!(x.len(), y.len());
-    let mut out = [0.0];
-    chunked_sums(team, x.len(), &mut out, |r, sums| sums[0] = dot_chunk(&x[r.clone()], &y[r]));
-    out[0]
+    chunked_sum(team, x.len(), |r| dot_chunk(&x[r.clone()], &y[r]))
 }
 
 /// The Euclidean norm of x; NaN or infinite when an entry is.
 pub fn norm2(team: &Team, x: &[f64]) -> f64 {
     dot(team, x, x).sqrt()
-}
-
-/// `out[i] = v[i] . w` for many vectors, eight at a time so that w is read once for each eight.
-///
-/// **Panics** when lengths differ.
-pub fn dots(team: &Team, v: &[Vec<f64>], w: &[f64], out: &mut [f64]) {
-    assert_eq!(v.len(), out.len());
-    assert!(v.iter().all(|v| v.len() == w.len()));
-    for (v, out) in v.chunks(GROUP).zip(out.chunks_mut(GROUP)) {
-        chunked_sums(team, w.len(), out, |r, sums| {
-            for (sum, v) in sums.iter_mut().zip(v) {
-                *sum = dot_chunk(&v[r.clone()], &w[r.clone()]);
-            }
-        });
-    }
 }
 
 /// `y += a x`
@@ -99,9 +80,8 @@ pub fn scale(team: &Team, a: f64, x: &mut [f64]) {
 /// Position of the first entry that is NaN or infinite.
 pub fn first_not_finite(team: &Team, x: &[f64]) -> Option<usize> {
     // Zero times a number is zero, unlike zero times NaN or infinity; the search itself is the exception.
-    let mut sum = [0.0];
-    chunked_sums(team, x.len(), &mut sum, |r, sums| sums[0] = x[r].iter().map(|v| v * 0.0).sum());
-    if sum[0] == 0.0 { None } else { x.iter().position(|v| !v.is_finite()) }
+    let sum = chunked_sum(team, x.len(), |r| x[r].iter().map(|v| v * 0.0).sum());
+    if sum == 0.0 { None } else { x.iter().position(|v| !v.is_finite()) }
 }
 
 /// Calls `job` with each member's share of `y` (which range, and the entries); on the caller alone when `y` is short.
@@ -133,32 +113,19 @@ pub(crate) fn shares<T: Send>(
     });
 }
 
-fn chunked_sums(team: &Team, n: usize, out: &mut [f64], job: impl Fn(Range<usize>, &mut [f64]) + Sync) {
+fn chunked_sum(team: &Team, n: usize, job: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
     let chunks = n.div_ceil(CHUNK);
     let range = |c: usize| c * CHUNK..n.min((c + 1) * CHUNK);
-    let k = out.len();
-    out.fill(0.0);
     if n < PARALLEL_FROM || team.size() == 1 {
-        let mut sums = [0.0; GROUP];
-        for c in 0..chunks {
-            job(range(c), &mut sums[..k]);
-            out.iter_mut().zip(&sums).for_each(|(o, s)| *o += s);
-        }
-        return;
+        return (0..chunks).map(|c| job(range(c))).sum();
     }
-    let partial: Vec<AtomicU64> = (0..chunks * k).map(|_| AtomicU64::new(0)).collect();
+    let partial: Vec<AtomicU64> = (0..chunks).map(|_| AtomicU64::new(0)).collect();
     team.run(|m| {
-        let mut sums = [0.0; GROUP];
         for c in m.share(chunks) {
-            job(range(c), &mut sums[..k]);
-            for (slot, s) in partial[c * k..].iter().zip(&sums[..k]) {
-                slot.store(s.to_bits(), Relaxed);
-            }
+            partial[c].store(job(range(c)).to_bits(), Relaxed);
         }
     });
-    for chunk in partial.chunks(k) {
-        out.iter_mut().zip(chunk).for_each(|(o, s)| *o += f64::from_bits(s.load(Relaxed)));
-    }
+    partial.iter().map(|sum| f64::from_bits(sum.load(Relaxed))).sum()
 }
 
 /// Eight partial sums, which the compiler keeps in vector registers.
@@ -187,7 +154,6 @@ mod tests {
     fn sums_do_not_see_the_threads() {
         for n in [0, 1, 7, CHUNK - 1, PARALLEL_FROM, 3 * PARALLEL_FROM + 5] {
             let (x, y) = (sample(n, 1), sample(n, 2));
-            let v: Vec<_> = (0..11).map(|s| sample(n, s)).collect();
             let exact: f64 = x.iter().zip(&y).map(|(x, y)| x * y).sum();
             let one = Team::new(1);
             let expected = dot(&one, &x, &y);
@@ -195,11 +161,6 @@ mod tests {
             for threads in [1, 2, 3, 5] {
                 let team = Team::new(threads);
                 assert_eq!(dot(&team, &x, &y).to_bits(), expected.to_bits(), "{n} {threads}");
-                let mut many = [0.0; 11];
-                dots(&team, &v, &x, &mut many);
-                for (d, v) in many.iter().zip(&v) {
-                    assert_eq!(d.to_bits(), dot(&one, v, &x).to_bits());
-                }
             }
         }
     }

@@ -441,7 +441,7 @@ pub struct LinearSection {
     pub precond_sweeps: usize,
     /// gmres and bicgstab end where the residual of the system has fallen to this part.
     pub tolerance: f64,
-    /// Most iterations of gmres (which keeps twice as many vectors) and bicgstab.
+    /// Most iterations of gmres (which keeps up to twice as many vectors) and bicgstab.
     pub max_iterations: usize,
     /// First-order linearization of the inviscid flux.
     pub jacobian: JacobianKind,

@@ -92,6 +92,7 @@ impl LinearSolver {
     pub fn bytes(&self) -> usize {
         let krylov = matches!(self.options.method, Method::Gmres | Method::BiCgStab);
         let vectors = match self.options.method {
+            Method::Gmres if self.keeps_one_basis() => self.options.krylov_iterations + 5,
             Method::Gmres => 2 * self.options.krylov_iterations + 3,
             Method::BiCgStab => 9,
             Method::Ilu0 => 2,
@@ -103,6 +104,11 @@ impl LinearSolver {
             Inverse::None | Inverse::Relaxation(_) => 0,
         };
         inverse + 8 * vectors * self.unknowns
+    }
+
+    /// Whether GMRES knows its preconditioner for the same in every iteration.
+    fn keeps_one_basis(&self) -> bool {
+        !matches!(self.inverse, Inverse::Relaxation(_)) || self.options.policy == Policy::D
     }
 
     /// Bytes of the vector that sweeps work on.

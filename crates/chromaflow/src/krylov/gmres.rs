@@ -1,27 +1,29 @@
 //! Restarted flexible GMRES.
 
+use super::gram_schmidt::orthogonalize;
 use super::monitor::{Monitor, System};
 use super::system::HostSystem;
 use super::{Control, LinearOperator, Preconditioner, Solve};
 use crate::Outcome;
-use crate::vector::{combine, dots, norm2, scale};
+use crate::vector::{axpy, combine, scale};
 use chromaflow_device::Team;
 use std::convert::Infallible;
 
 /// Flexible GMRES(m): minimizes ||b - A (x + Z y)|| over the preconditioned Krylov vectors Z = [M v1, M v2, ...] and
-/// restarts after m of them. M stands on the right and may change from one iteration to the next.
+/// restarts after m of them. M stands on the right and may change from one iteration to the next. Where it says that it does
+/// not ([`Preconditioner::is_fixed`]), Z y is formed as M (V y) and Z is not kept.
 ///
-/// The basis is kept orthogonal by classical Gram-Schmidt with one reorthogonalization, which needs two reductions
-/// over the team an iteration however long the basis is. At every restart the residual is computed anew, so that the
-/// outcome never rests on a recurrence alone.
+/// The basis is kept orthogonal by classical Gram-Schmidt, whose second pass is left out where the first leaves nothing for it
+/// to do: two reductions over the team an iteration however long the basis is. At every restart the residual is computed anew,
+/// so that the outcome never rests on a recurrence alone.
 ///
-/// **Memory**: 2 m + 2 vectors, kept between solves.
+/// **Memory**: 2 m + 2 vectors, m + 3 with a fixed preconditioner, kept between solves.
 /// **Precision**: f64, sums chunked ([`vector`](crate::vector)): the iterates do not depend on the number of threads.
 /// **Outcome**: [`Outcome::Converged`], [`Outcome::IterationLimit`], [`Outcome::Stagnated`] (three cycles that lower
 /// the residual by less than a thousandth), [`Outcome::Breakdown`] (the Krylov space ends before the tolerance, as it
 /// does for singular matrices), [`Outcome::Diverged`] (the operator or preconditioner gave NaN or infinity; x keeps
 /// the best that was had before).
-/// **Source**: Saad and Schultz (1986); flexible: Saad (1993), Algorithm 2.2; two passes: Giraud et al. (2005).
+/// **Source**: Saad and Schultz (1986); flexible: Saad (1993), Algorithm 2.2; Gram-Schmidt: Daniel et al. (1976), Giraud et al. (2005).
 ///
 /// ```
 /// use chromaflow::krylov::{Control, Gmres, Identity};
@@ -110,6 +112,11 @@ impl Gmres {
         self.restart
     }
 
+    /// Vectors kept for the next solve.
+    pub fn vectors(&self) -> usize {
+        self.v.len() + self.z.len()
+    }
+
     /// Solves A x = b from the first guess in `x`.
     ///
     /// # Panics
@@ -137,7 +144,7 @@ pub(super) trait Basis: System {
     /// v_0 = r / beta; r is free until it is computed anew.
     fn begin(&mut self, beta: f64) -> Result<(), Self::Error>;
 
-    /// z_j = M v_j and w = A z_j, which two passes of classical Gram-Schmidt make orthogonal to v_0 ... v_j. The products
+    /// z_j = M v_j and w = A z_j, which classical Gram-Schmidt makes orthogonal to v_0 ... v_j. The products
     /// of w with these and the norm of what is left go to `h` (j + 2 entries); returns |w| before.
     fn expand(&mut self, j: usize, h: &mut [f64]) -> Result<f64, Self::Error>;
 
@@ -267,24 +274,12 @@ impl Basis for HostBasis<'_> {
 
     fn expand(&mut self, j: usize, h: &mut [f64]) -> Result<f64, Infallible> {
         let (team, n) = (self.system.team, self.system.r.len());
-        let z = vector_at(self.z, j, n);
+        let z = vector_at(self.z, if self.m.is_fixed() { 0 } else { j }, n);
         self.m.apply(team, &self.v[j], z);
         vector_at(self.v, j + 1, n);
         let (basis, rest) = self.v.split_at_mut(j + 1);
-        let w = &mut rest[0];
-        self.system.a.apply(team, z, w);
-        let before = norm2(team, w);
-        let mut pass = vec![0.0; j + 1];
-        for _ in 0..2 {
-            dots(team, basis, w, &mut pass);
-            for (h, p) in h.iter_mut().zip(&mut pass) {
-                *h += *p;
-                *p = -*p;
-            }
-            combine(team, &pass, basis, w);
-        }
-        h[j + 1] = norm2(team, w);
-        Ok(before)
+        self.system.a.apply(team, z, &mut rest[0]);
+        Ok(orthogonalize(team, basis, &mut rest[0], h))
     }
 
     fn accept(&mut self, j: usize, length: f64) -> Result<(), Infallible> {
@@ -293,7 +288,15 @@ impl Basis for HostBasis<'_> {
     }
 
     fn correct(&mut self, y: &[f64]) -> Result<(), Infallible> {
-        combine(self.system.team, y, &self.z[..y.len()], self.system.x);
+        let HostSystem { team, x, r: sum, .. } = &mut self.system;
+        if !self.m.is_fixed() {
+            combine(team, y, &self.z[..y.len()], x);
+        } else if !y.is_empty() {
+            sum.fill(0.0);
+            combine(team, y, &self.v[..y.len()], sum);
+            self.m.apply(team, sum, &mut self.z[0]);
+            axpy(team, 1.0, &self.z[0], x);
+        }
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ mod bicgstab;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod gmres;
+mod gram_schmidt;
 mod monitor;
 mod operator;
 mod preconditioners;

@@ -3,13 +3,17 @@
 use super::Preconditioner;
 use crate::factor::block_ilu::BlockIlu;
 use crate::relax::{FactorReport, Jacobi, Multicolor, RelaxError, SolveOptions, SolveReport};
-use crate::{Jacobian, Outcome};
+use crate::{Jacobian, Outcome, Policy};
 use chromaflow_device::Team;
 
 /// z = U^-1 L^-1 r with the factors of the matrix last factored.
 impl Preconditioner for BlockIlu {
     fn apply(&mut self, team: &Team, r: &[f64], z: &mut [f64]) {
         self.solve(team, r, z);
+    }
+
+    fn is_fixed(&self) -> bool {
+        true
     }
 }
 
@@ -102,5 +106,10 @@ impl Preconditioner for Relaxation<'_> {
         if let Outcome::Diverged { .. } | Outcome::Breakdown { .. } = report.outcome {
             z.fill(f64::NAN); // whoever iterates ends with an outcome
         }
+    }
+
+    /// In f64; f32 inside leaves more of x behind than the tolerances of a Krylov method.
+    fn is_fixed(&self) -> bool {
+        self.matrix.off.policy() == Policy::D
     }
 }

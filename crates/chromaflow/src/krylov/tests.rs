@@ -148,6 +148,33 @@ fn gmres_bears_a_changing_preconditioner() {
     assert!(solve.relative_residual <= 1e-10);
 }
 
+/// M (V y) is (M V) y: half the vectors, the same iterates.
+#[test]
+fn fixed_preconditioners_give_the_same_iterates() {
+    struct Kept(Diagonal);
+    impl Preconditioner for Kept {
+        fn apply(&mut self, team: &Team, r: &[f64], z: &mut [f64]) {
+            self.0.apply(team, r, z);
+        }
+        fn is_fixed(&self) -> bool {
+            true
+        }
+    }
+    let a = sample(60, 3);
+    let b = wave(180);
+    let (team, control) = (Team::new(1), Control { tolerance: 1e-12, max_iterations: 400 });
+    for restart in [50, 5] {
+        let (mut x, mut y) = (vec![0.0; 180], vec![0.0; 180]);
+        let (mut keeping, mut flexible) = (Gmres::new(restart), Gmres::new(restart));
+        let kept = keeping.solve(&team, &a, &mut Kept(Diagonal::of(&a)), &b, &mut x, &control);
+        let other = flexible.solve(&team, &a, &mut Diagonal::of(&a), &b, &mut y, &control);
+        assert_eq!((kept.outcome, kept.iterations), (Outcome::Converged, other.iterations), "{restart}");
+        let error: Vec<f64> = x.iter().zip(&y).map(|(x, y)| x - y).collect();
+        assert!(norm2(&team, &error) < 1e-11 * norm2(&team, &y));
+        assert!(keeping.vectors() < flexible.vectors());
+    }
+}
+
 #[test]
 fn threads_change_no_bit() {
     let a = sample(2500, 7); // long enough for the team

@@ -11,6 +11,13 @@
 #define GROUPS (32 / NB)  // columns that a warp takes at a time
 #define PER_LANE ((Q + 31) / 32)
 #define EVERYONE 0xffffffffu
+#if NB <= 8
+#define AHEAD ((4 * Q + 31) / 32)  // values of upper blocks that a lane asks for one row above ahead of their use
+#define COLUMNS (NB <= 4 ? 8 : 12) // columns of a row that a lane reads before it waits
+#else
+#define AHEAD 0
+#define COLUMNS 4
+#endif
 #if FACTOR32
 typedef float Factor;
 #else
@@ -51,15 +58,18 @@ extern "C" __global__ void ilu_poison(u64 upper_values, u64 diag_values, Factor*
 
 // order: rows of the forward pass; lower_at: their first lower block, and the number of all; upper_at: the first upper block
 // of each row. updates[update_ptr[p]..update_ptr[p + 1]] of A's block p = (i, k), k < i: {upper block (k, j), the place of
-// (i, j) in row i, the diagonal block last}. room: the most off-diagonal blocks of a row.
+// (i, j) in row i, the diagonal block last}. sizes: the most off-diagonal blocks of a row, and the most updates of one from bit
+// 32 on.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 ilu_factor(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __restrict__ row_ptr, const u32* __restrict__ col_idx,
            const void* __restrict__ off, const float* __restrict__ unscale, u32 unscale_stride, const double* __restrict__ diag,
            const u32* __restrict__ lower_at, const u32* __restrict__ upper_at, const u32* __restrict__ update_ptr, const uint2* __restrict__ updates,
-           Factor* __restrict__ lower, Factor* upper, double* inverse, double shift, int guard, u32* findings, u32 room) {
+           Factor* __restrict__ lower, Factor* upper, double* inverse, double shift, int guard, u32* findings, u64 sizes) {
     const u32 position = next_row(tickets), lane = threadIdx.x % 32;
     if (position >= rows) return;
-    double* const row = (double*)shared_memory + threadIdx.x / 32 * ((room + 2) * Q + 2 * NB);
+    const u32 room = (u32)sizes, most_updates = (u32)(sizes >> 32);
+    const u32 row_values = (room + 2) * Q + 2 * NB + (AHEAD ? room * Q + most_updates + room + 1 : 0);
+    double* const row = (double*)shared_memory + threadIdx.x / 32 * row_values;
     double* const other = row + (room + 1) * Q;  // the inverse of a row above, then a copy of the diagonal block
     double* const sums = other + Q;
     const u32 i = order[position], begin = row_ptr[i], count = row_ptr[i + 1] - begin;
@@ -78,6 +88,82 @@ ilu_factor(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __r
             if (e % (NB + 1) == 0) own[e] += shift * largest;
         if (lane == 0) atomicMax((u64*)(findings + 2), (u64)__double_as_longlong(shift * largest));
     }
+#if AHEAD
+    // What is known beforehand comes first: whom to wait for, and what to do then.
+    double* const above = sums + 2 * NB;  // upper blocks of a row above
+    uint2* const todo = (uint2*)(above + room * Q);
+    u32* const heads = (u32*)(todo + most_updates);  // per lower block: its row, and where its updates begin
+    const u32 updates_at = update_ptr[begin];
+    for (u32 n = lane; n <= below; n += 32) {
+        heads[2 * n] = n < below ? col_idx[begin + n] : 0;
+        heads[2 * n + 1] = update_ptr[begin + n] - updates_at;
+    }
+    for (u32 n = lane; n < update_ptr[begin + below] - updates_at; n += 32) todo[n] = updates[updates_at + n];
+    __syncwarp();
+    double inverse_ahead[PER_LANE];
+    Factor above_ahead[AHEAD];
+    const auto fetch = [&](u32 s) {
+        const u32 k = heads[2 * s], first = heads[2 * s + 1], values = (heads[2 * s + 3] - first) * Q;
+#pragma unroll
+        for (int m = 0; m < AHEAD; m++) {
+            const u32 n = m * 32 + lane;
+            if (n < values) above_ahead[m] = peek(upper + (u64)todo[first + n / Q].x * Q + n % Q);
+        }
+#pragma unroll
+        for (int m = 0; m < PER_LANE; m++)
+            if (m * 32 + lane < Q) inverse_ahead[m] = peek(inverse + (u64)k * Q + m * 32 + lane);
+    };
+    if (below > 0) fetch(0);
+    for (u32 s = 0; s < below; s++) {
+        const u32 k = heads[2 * s], first = heads[2 * s + 1], values = (heads[2 * s + 3] - first) * Q;
+        double* const block = row + s * Q;
+        // The row above posts its upper blocks before its inverse.
+#pragma unroll
+        for (int m = 0; m < AHEAD; m++) {
+            const u32 n = m * 32 + lane;
+            if (n < values) above[n] = (double)await(above_ahead[m], upper + (u64)todo[first + n / Q].x * Q + n % Q);
+        }
+        for (u32 n = AHEAD * 32 + lane; n < values; n += 32) {
+            const Factor* at = upper + (u64)todo[first + n / Q].x * Q + n % Q;
+            above[n] = (double)await(peek(at), at);
+        }
+#pragma unroll
+        for (int m = 0; m < PER_LANE; m++)
+            if (m * 32 + lane < Q)
+                other[m * 32 + lane] = await(inverse_ahead[m], inverse + (u64)k * Q + m * 32 + lane);
+        if (s + 1 < below) fetch(s + 1);
+        __syncwarp();
+        // L_ik = A_ik D_k^-1
+        double product[PER_LANE];
+#pragma unroll
+        for (int m = 0; m < PER_LANE; m++) {
+            const u32 e = m * 32 + lane, r = e % NB, c = e / NB;
+            product[m] = 0;
+            if (e < Q)
+#pragma unroll
+                for (int x = 0; x < NB; x++) product[m] += block[x * NB + r] * other[c * NB + x];
+        }
+        __syncwarp();
+#pragma unroll
+        for (int m = 0; m < PER_LANE; m++) {
+            const u32 e = m * 32 + lane;
+            if (e >= Q) continue;
+            block[e] = product[m];
+            lower[(u64)(low + s) * Q + e] = (Factor)product[m];
+        }
+        __syncwarp();
+        // A_ij -= L_ik U_kj wherever (i, j) is stored
+        for (u32 n = lane; n < values; n += 32) {
+            const u32 e = n % Q, r = e % NB, c = e / NB;
+            const double* column = above + n - e + c * NB;
+            double sum = 0;
+#pragma unroll
+            for (int x = 0; x < NB; x++) sum += block[x * NB + r] * column[x];
+            row[todo[first + n / Q].y * Q + e] -= sum;
+        }
+        __syncwarp();
+    }
+#else
     for (u32 s = 0; s < below; s++) {
         const u32 k = col_idx[begin + s];
         double* const block = row + s * Q;
@@ -116,20 +202,13 @@ ilu_factor(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __r
             double sum = 0;
             // Above the diagonal blocks that rows need are in `upper`.
             const Factor* column = upper + (u64)update.x * Q + c * NB;
-#if NB <= 8
-            Factor v[NB];
-#pragma unroll
-            for (int x = 0; x < NB; x++) v[x] = peek(column + x);
-#pragma unroll
-            for (int x = 0; x < NB; x++) sum += block[x * NB + r] * (double)await(v[x], column + x);
-#else
 #pragma unroll 4
             for (int x = 0; x < NB; x++) sum += block[x * NB + r] * (double)await(peek(column + x), column + x);
-#endif
             row[update.y * Q + e] -= sum;
         }
         __syncwarp();
     }
+#endif
     for (u32 e = lane; e < Q; e += 32) other[e] = own[e];
     for (u32 n = lane; n < (count - below) * Q; n += 32)
         post(upper + (u64)upper_at[i] * Q + n, result((Factor)row[below * Q + n]));
@@ -168,44 +247,40 @@ ilu_factor(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __r
 }
 
 // The sum of blocks times the vector's rows, for row lane % NB in lanes below NB (elsewhere parts of it). Lanes take columns
-// of the row's blocks in turn, so that a warp reads them as one run.
+// of the row's blocks in turn, so that a warp reads them as one run; all that is there is read before the first wait.
 __device__ __forceinline__ double panel_times(const Factor* __restrict__ panel, const u32* __restrict__ columns, u32 count, const double* x, u32 lane) {
     const u32 group = lane / NB;
-    double sum = 0;
+    double sums[2] = {0, 0};
     if (group < GROUPS) {
         const u32 all = count * NB;
-        u32 c = group;
-        for (; c + 3 * GROUPS < all; c += 4 * GROUPS) {
-            Factor f[4];
-            const double* at[4];
-            double v[4];
+        for (u32 c = group; c < all; c += COLUMNS * GROUPS) {
+            Factor f[COLUMNS];
+            const double* at[COLUMNS];
+            double v[COLUMNS];
 #pragma unroll
-            for (int m = 0; m < 4; m++) {
+            for (int m = 0; m < COLUMNS; m++) {
                 const u32 d = c + m * GROUPS;
+                f[m] = 0, v[m] = 0;
+                if (d >= all) continue;
                 at[m] = x + (u64)columns[d / NB] * NB + d % NB;
                 f[m] = panel[(u64)d * NB + lane % NB];
+                v[m] = peek(at[m]);
+            }
+            for (;;) {
+                bool missing = false;
+#pragma unroll
+                for (int m = 0; m < COLUMNS; m++) {
+                    if (arrived(v[m])) continue;
+                    v[m] = peek(at[m]);
+                    missing = true;
+                }
+                if (!missing) break;
             }
 #pragma unroll
-            for (int m = 0; m < 4; m++) v[m] = peek(at[m]);
-#pragma unroll
-            for (int m = 0; m < 4; m++) sum += (double)f[m] * await(v[m], at[m]);
+            for (int m = 0; m < COLUMNS; m++) sums[m % 2] += (double)f[m] * v[m];
         }
-        Factor f[3];
-        const double* at[3];
-        double v[3];
-#pragma unroll
-        for (int m = 0; m < 3; m++) {
-            const u32 d = c + m * GROUPS;
-            if (d >= all) continue;
-            at[m] = x + (u64)columns[d / NB] * NB + d % NB;
-            f[m] = panel[(u64)d * NB + lane % NB];
-            v[m] = peek(at[m]);
-        }
-#pragma unroll
-        for (int m = 0; m < 3; m++)
-            if (c + m * GROUPS < all) sum += (double)f[m] * await(v[m], at[m]);
     }
-    return sum;
+    return sums[0] + sums[1];
 }
 // The sum over lanes of the same row, in lanes below NB.
 __device__ __forceinline__ double over_groups(double v, u32 lane) {

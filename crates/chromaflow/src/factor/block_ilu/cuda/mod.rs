@@ -34,6 +34,7 @@ pub fn kernel_sources(nb: usize) -> Vec<KernelSource> {
         return Vec::new();
     }
     let pairs = [
+        (FactorStorage::F32, Storage::F64),
         (FactorStorage::F64, Storage::F64),
         (FactorStorage::F32, Storage::F32),
         (FactorStorage::F32, Storage::F16),
@@ -59,6 +60,8 @@ struct Symbolic {
     updates: Vec<[u32; 2]>,
     /// The most off-diagonal blocks of a row.
     room: usize,
+    /// The most updates of a row.
+    most_updates: usize,
     levels: [usize; 2],
 }
 
@@ -101,7 +104,12 @@ impl Symbolic {
             }
         }
         let room = (0..n).map(|i| pattern.range(i).len()).max().unwrap_or(0);
-        Self { order, first, columns, upper_at, update_ptr, updates, room, levels }
+        let updates_of = |i: usize| {
+            let blocks = pattern.range(i);
+            (update_ptr[blocks.end] - update_ptr[blocks.start]) as usize
+        };
+        let most_updates = (0..n).map(updates_of).max().unwrap_or(0);
+        Self { order, first, columns, upper_at, update_ptr, updates, room, most_updates, levels }
     }
 }
 
@@ -120,6 +128,7 @@ pub struct DeviceBlockIlu {
     stream: Stream,
     rows_at_once: usize,
     room: usize,
+    most_updates: usize,
     levels: [usize; 2],
     order: [DeviceBuffer<u32>; 2],
     first: [DeviceBuffer<u32>; 2],
@@ -165,7 +174,7 @@ impl DeviceBlockIlu {
         }
         let symbolic = Symbolic::new(pattern, options.fill);
         let most = stream.gpu().facts().shared_bytes.saturating_sub(1024);
-        let of_row = row_shared(nb, symbolic.room);
+        let of_row = 8 * row_values(nb, symbolic.room, symbolic.most_updates);
         let rows_at_once = (most / of_row).min(ROWS);
         if rows_at_once == 0 {
             return Err(GpuError::Unsupported(format!(
@@ -201,6 +210,7 @@ impl DeviceBlockIlu {
             stream: stream.clone(),
             rows_at_once,
             room: symbolic.room,
+            most_updates: symbolic.most_updates,
             levels: symbolic.levels,
             order: both(&symbolic.order)?,
             first: both(&symbolic.first)?,
@@ -262,7 +272,7 @@ impl DeviceBlockIlu {
             self.rows_at_once,
         ))?;
         let kernel = module.kernel("ilu_factor")?;
-        let shared = self.rows_at_once * row_shared(self.nb, self.room);
+        let shared = 8 * self.rows_at_once * row_values(self.nb, self.room, self.most_updates);
         kernel.allow_shared(shared)?;
         let [lower, upper] = self.addresses();
         let q = self.nb * self.nb;
@@ -300,7 +310,7 @@ impl DeviceBlockIlu {
                 .arg(self.options.shift)
                 .arg(i32::from(self.options.pivot_guard))
                 .arg(&self.findings)
-                .arg(self.room as u32)
+                .arg(self.room as u64 | (self.most_updates as u64) << 32)
                 .enqueue(stream)?;
         }
         Ok(())
@@ -347,7 +357,9 @@ impl DeviceBlockIlu {
     }
 }
 
-/// Shared memory of a row: its blocks, two more, two vectors.
-fn row_shared(nb: usize, room: usize) -> usize {
-    8 * ((room + 2) * nb * nb + 2 * nb)
+/// Values of shared memory of a row: its blocks, two more, two vectors; for small blocks also upper blocks of a row above, what
+/// they update, and two words for each lower block. As in ilu.cu.
+fn row_values(nb: usize, room: usize, most_updates: usize) -> usize {
+    let blocks = (room + 2) * nb * nb + 2 * nb;
+    if nb > 8 { blocks } else { blocks + room * nb * nb + most_updates + room + 1 }
 }
