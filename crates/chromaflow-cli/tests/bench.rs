@@ -87,11 +87,31 @@ fn figures_have_every_grid_and_engine() {
 }
 
 #[test]
+fn sums_of_squares_of_a_flows_system_agree_to_eleven_digits() {
+    let folder = tempfile::tempdir().unwrap();
+    let (printed, result) = ilu(folder.path(), &["--table", "1", "--sizes", "9,7,8", "--engine", "cpu"]);
+    assert!(printed.contains("n = 6, 9 x 7 x 8"), "{printed}");
+    let table = &result["figures"]["table_1"];
+    let squares = |list: &serde_json::Value| -> Vec<f64> {
+        list.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+    };
+    let (expected, found) = (squares(&table["sequential"]), squares(&table["engines"]["cpu"]));
+    assert_eq!((expected.len(), found.len()), (20, 20));
+    assert!(expected[19] < 1e-6 * expected[0]);
+    for (found, expected) in found.iter().zip(&expected).filter(|(_, e)| **e > 1e-18 * expected[0]) {
+        assert!((found - expected).abs() < 1e-11 * expected, "{found} {expected}");
+    }
+}
+
+#[test]
 fn what_figures_cannot_be_made_of_is_told() {
     let folder = tempfile::tempdir().unwrap();
     for (args, part) in [
         (&["--figure", "8"][..], "expected 9 or 10"),
         (&["--figure", "10", "--sizes", "7"], "even n from 4 on"),
+        (&["--table", "2"], "expected 1"),
+        (&["--table", "1", "--sizes", "7,8"], "cells along i, j, k"),
+        (&["--case", "grid7:2,2,2:6", "--sizes", "7"], "goes with"),
         (&["--figure", "9", "--sizes", "x"], "expected numbers"),
         (&["--figure", "9", "--engine", "library"], "not library"),
         (&["--figure", "9", "--case", "grid7:2,2,2:6"], "cannot be used with"),

@@ -5,6 +5,7 @@ use super::{SetupError, Solver, ghosts};
 use crate::config::Time;
 use crate::output::{Field, Restart};
 use chromaflow::BlockCsr;
+use chromaflow::factor::structured_ilu::StencilMatrix;
 
 const STATE: &str = "incompressible";
 const LAST_LEVEL: &str = "incompressible_last";
@@ -83,6 +84,13 @@ impl Solver {
     pub fn linear_system(&mut self) -> (BlockCsr, Vec<f64>) {
         self.prepare_system();
         (self.system.to_csr(), self.right_hand_side().to_vec())
+    }
+
+    /// The same as the solver has it: a 7-point stencil for each grid block, interfaces left out, and the right-hand side
+    /// of all blocks, `[cells, n]` one behind the other.
+    pub fn into_stencil_system(mut self) -> (Vec<StencilMatrix>, Vec<f64>) {
+        self.prepare_system();
+        (self.system.blocks, self.residual)
     }
 
     /// Fields on the points of every block, block after block, i fastest: pressure, velocity, scalars. A point's value is

@@ -141,7 +141,7 @@ impl OnDevice {
 }
 
 /// With the rounding errors of the sum kept out of it: what is compared to eleven digits is the residual.
-fn sum_of_squares(r: &[f64]) -> f64 {
+pub fn sum_of_squares(r: &[f64]) -> f64 {
     let (mut sum, mut lost) = (0.0f64, 0.0f64);
     for v in r {
         let next = v * v - lost;

@@ -3,6 +3,7 @@
 mod figures;
 mod gpu;
 mod library;
+mod table;
 
 use super::problem::{Problem, RowOrder};
 use super::timing::{Record, Timing};
@@ -28,7 +29,7 @@ pub struct Args {
     #[arg(long, value_name = "CASE")]
     case: Option<Case>,
     /// The same, as a plain argument
-    #[arg(value_name = "CASE", conflicts_with = "case", required_unless_present_any = ["case", "matrix", "figure"])]
+    #[arg(value_name = "CASE", conflicts_with = "case", required_unless_present_any = ["case", "matrix", "figure", "table"])]
     positional: Option<Case>,
     /// A matrix from a file instead, with the right-hand side that comes with it (else ones): Matrix Market or PETSc binary
     #[arg(long, value_name = "FILE", conflicts_with_all = ["case", "positional"])]
@@ -39,8 +40,12 @@ pub struct Args {
     /// Figure 9 (grids of 15^3 to 65^3 cells) or 10 (4 to 32 unknowns a cell) of the block ILU paper instead of a case
     #[arg(long, value_name = "N", conflicts_with_all = ["case", "positional", "matrix", "fill", "policy", "order", "copies", "tune", "steps"])]
     figure: Vec<u32>,
-    /// Edges of the grids of figure 9, unknowns of figure 10: 15 or 4,6,8 [default: the paper's range]
-    #[arg(long, value_name = "LIST", requires = "figure")]
+    /// Table 1 of the block ILU paper instead: sums of squares of the residual over 20 steps on a system of the incompressible solver,
+    /// the sequential reference's and the engines'
+    #[arg(long, value_name = "N", conflicts_with_all = ["case", "positional", "matrix", "fill", "figure", "policy", "order", "copies", "tune", "steps"])]
+    table: Option<u32>,
+    /// Edges of the grids of figure 9, unknowns of figure 10, cells along i, j, k of table 1: 15 or 4,6,8 [default: the paper's]
+    #[arg(long, value_name = "LIST")]
     sizes: Option<String>,
     /// Cells times the unknowns squared, for the grids of figure 10: roughly, as they are cubes
     #[arg(long, value_name = "W", requires = "figure", default_value_t = 1.8e7)]
@@ -141,6 +146,9 @@ impl Engine {
 /// Bad usage.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let case = args.case.as_ref().or(args.positional.as_ref());
+    if args.sizes.is_some() && args.table.is_none() && args.figure.is_empty() {
+        return Err(CliError::input("--sizes goes with --figure or --table"));
+    }
     let mut bench = match (case, &args.matrix) {
         (Some(case), _) if case.kind == Kind::BlockTridiagonal => {
             return Err(CliError::input(format!(
@@ -149,7 +157,9 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         }
         (Some(case), _) => Bench::new(case, args, ctx),
         (None, Some(path)) => Bench::of_matrix(path, args, ctx)?,
-        (None, None) => return figures::run(args, ctx),
+        (None, None) => {
+            return args.table.map_or_else(|| figures::run(args, ctx), |table| table::run(table, args, ctx));
+        }
     };
     let structured = case.is_some_and(|case| case.kind == Kind::Grid7)
         && args.order == RowOrder::Natural
