@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Block sizes up to which no kernel of a sweep may spill registers.
 const NO_SPILLS: usize = 32;
 /// Kernels that may spill, with the most bytes: the conversions and inversions, which run once a solve, keep a predicate or
-/// two in memory at some sizes, as does the factorization of a hyperplane with 1024 threads; fluxes of structured grids keep to
+/// two in memory at some sizes, as do the factorizations of a hyperplane with 1024 threads and by warps of three kinds; fluxes of structured grids keep to
 /// 128 registers for the sake of more threads; lines with |A| in the operator, and those that close on
 /// themselves, have four blocks of 25 numbers at hand.
-const MAY_SPILL: [(&str, usize); 9] = [
+const MAY_SPILL: [(&str, usize); 10] = [
     ("convert", 16),
     ("wavefront", 16),
+    ("factor_warps", 32),
     ("structured_boundary", 8),
     ("structured_fluxes", 160),
     ("structured_step", 16),

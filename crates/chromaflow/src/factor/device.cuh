@@ -17,8 +17,8 @@ __device__ __forceinline__ void post(float* p, float v) { asm volatile("st.relax
 __device__ __forceinline__ double reciprocal(double x) {
     double y;
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    y = fma(fma(-x, y, 1.0), y, y);
-    return fma(fma(-x, y, 1.0), y, y);
+    const double e = fma(-x, y, 1.0);
+    return fma(fma(e, e, e), y, y);
 }
 // ---- end of machine instructions
 

@@ -99,7 +99,8 @@ impl OnDevice {
             let mut ilu = self.ilu(GpuIluEngine::Cuda, Some([pencil, passes[0]]))?;
             let t = time(&stream, budget, || ilu.factor(&self.a))?;
             println!(
-                "factor {:2} x {:2}: {:8.1} us, {:.3} ns a point",
+                "{:?} {:2} x {:2}: {:8.1} us, {:.3} ns a point",
+                pencil.kernel,
                 pencil.j,
                 pencil.k,
                 1e6 * t.median,
@@ -110,7 +111,7 @@ impl OnDevice {
             let mut ilu = self.ilu(GpuIluEngine::Cuda, Some([factor[0], pencil]))?;
             ilu.factor(&self.a).map_err(internal)?;
             let t = time(&stream, budget, || ilu.solve(&self.a, &self.b, &mut self.x))?;
-            let Pencil { j, k, stages } = pencil;
+            let Pencil { j, k, stages, .. } = pencil;
             println!(
                 "apply  {j:2} x {k:2}, {stages} stages: {:8.1} us, {:.3} ns a point",
                 1e6 * t.median,

@@ -115,8 +115,11 @@ fn off(found: f64, expected: f64) -> f64 {
 }
 
 fn markdown([i, j, k]: [usize; 3], expected: &[f64], found: &Squares) -> String {
-    let engines: String = found.iter().map(|(engine, _)| format!(" {engine}, off by |")).collect();
-    let lines: String = found.iter().map(|_| "---|").collect();
+    let mut engines = String::new();
+    for (engine, _) in found {
+        let _ = write!(engines, " {engine}, off by |");
+    }
+    let lines = "---|".repeat(found.len());
     let mut text = format!(
         "\n## Table 1 of the block ILU paper: sums of squares of the residual, n = 6, {i} x {j} x {k}\n\nA system of the incompressible \
          solver after {ITERATIONS} iterations with CFL {CFL}; the paper's is another system. Off by: relative to the sequential one.\n\n\

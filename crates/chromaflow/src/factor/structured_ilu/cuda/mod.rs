@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | `acc` | one stage of one hyperplane (Alg. 4, 6) | an element of a block, or of a vector |
 //! | `cl` | one hyperplane (Alg. 8 to 10), nb up to 32 | an element of a block |
-//! | `cuda` | a whole pass | a row of a cell's blocks; cells wait for their own neighbors |
+//! | `cuda` | a whole pass | a row or two of a cell's blocks, for large ones part of a tile of 8 x 8; cells wait for their own neighbors |
 //!
 //! Only `cuda` has the pivot guard; the others eliminate without pivoting and report blocks whose inverse is not finite.
 //!
@@ -19,7 +19,7 @@ mod stencil;
 mod tests;
 mod wavefront;
 
-pub use pencil::Pencil;
+pub use pencil::{Pencil, PencilKernel};
 pub use stencil::DeviceStencil;
 
 use super::{

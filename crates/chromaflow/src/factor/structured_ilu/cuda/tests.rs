@@ -169,7 +169,7 @@ fn a_singular_cell_is_named_on_the_device() {
 fn tiles_come_behind_those_they_wait_for() {
     let grids = Grids::new(&[[5, 13, 9], [1, 1, 1], [3, 4, 20], [0, 5, 5]]).unwrap();
     for (j, k) in [(4, 3), (1, 1), (6, 6)] {
-        let pencil = Pencil { j, k, stages: 2 };
+        let pencil = Pencil { kernel: PencilKernel::Passes, j, k, stages: 2 };
         let mut done = std::collections::HashMap::new();
         for (number, [first, _, nj, nk, j0, k0, ..]) in pencil::tiles(&grids, pencil).into_iter().enumerate()
         {
