@@ -13,7 +13,11 @@ const NO_SPILLS: usize = 32;
 /// two in memory at some sizes, as do the factorizations of a hyperplane with 1024 threads and by warps of three kinds; fluxes of structured grids keep to
 /// 128 registers for the sake of more threads; lines with |A| in the operator, and those that close on
 /// themselves, have four blocks of 25 numbers at hand.
-const MAY_SPILL: [(&str, usize); 10] = [
+const MAY_SPILL: [(&str, usize); 14] = [
+    ("tridiag_chunks", 64),
+    ("tridiag_thomas", 1400),
+    ("tridiag_cr", 700),
+    ("tridiag_pcr", 8),
     ("convert", 16),
     ("wavefront", 16),
     ("factor_warps", 32),

@@ -70,17 +70,18 @@ impl GpuEngine {
         }
     }
 
-    /// The engine that was fastest on an H200 (`bench/tridiag-h200.md`), for sums of `bytes` bytes.
+    /// The engine for a shape and sums of `bytes` bytes, from measurements on an H200 (`bench/tridiag-h200.md`).
     ///
     /// A thread a system takes the same time for 512 systems as for several thousand; a thread block a system takes time
-    /// in proportion to their number. They cross near 2500 systems for blocks; for scalars, a warp each is ahead to some
-    /// 4000. What neither takes (periodic lines, ranks above 8, few lines too long for shared memory) goes to the chunks.
+    /// in proportion to their number. They cross near 2500 systems for blocks, near 1200 for scalars. Few scalar systems go by
+    /// warps where their lines fit: that, and where the chunks begin (periodic lines, ranks above 8, few lines too long for
+    /// shared memory), is not measured yet.
     pub fn choose(shape: Shape, periodic: bool, bytes: usize) -> GpuEngine {
         if periodic || shape.rank > MAX_THREAD_RANK {
             return GpuEngine::Chunks;
         }
         let fits = |engine: GpuEngine| Plan::new(engine, shape, [bytes; 2]).is_ok();
-        let few = if shape.rank > 1 { 2500 } else { 4000 };
+        let few = if shape.rank > 1 { 2500 } else { 1200 };
         let order: &[GpuEngine] = match (shape.systems <= few, shape.rank) {
             (true, 1) => &[GpuEngine::Warp, GpuEngine::CyclicReduction, GpuEngine::Chunks],
             (true, _) => &[GpuEngine::CyclicReduction, GpuEngine::Chunks],
@@ -245,7 +246,8 @@ pub fn kernel_sources(rank: usize) -> Vec<KernelSource> {
     for (types, sizes) in
         [(["float", "float"], [4, 4]), (["double", "double"], [8, 8]), (["float", "double"], [4, 8])]
     {
-        for (systems, rows) in [(512, 16), (512, 64), (512, 128), (512, 256), (512, 512), (16384, 128)] {
+        let lengths: &[usize] = if rank == 1 { &[32, 64, 128, 256, 512, 1024] } else { &[64, 128] };
+        for (systems, &rows) in [512, 16384].into_iter().flat_map(|s| lengths.iter().map(move |n| (s, n))) {
             for engine in GpuEngine::ALL {
                 if let Ok(plan) = Plan::new(engine, Shape::new(systems, rows, rank), sizes)
                     && rank <= MAX_GPU_RANK
