@@ -131,6 +131,8 @@ where
             }
         }
         let whole = (!own).then(|| work(&stream, shape)).transpose()?;
+        // Other streams write to these arrays, which must exist by then.
+        stream.synchronize()?;
         Ok(Self { shape, transfer, plane, stream, whole, lanes })
     }
 
