@@ -25,7 +25,7 @@ const MAY_SPILL: [(&str, usize); 14] = [
     ("structured_fluxes", 160),
     ("structured_step", 16),
     ("structured_lines_matrix", 600),
-    ("structured_segments", 2000),
+    ("structured_segments", 2200),
     ("structured_diagonal", 16),
     ("incompressible", 16),
 ];
