@@ -38,7 +38,8 @@ impl PreconditionerCuda<'_> {
 ///
 /// The operator is a [`MulticolorCuda`] of storage `d`, whose products are in f64. The methods are written once, over
 /// vectors wherever they live: iterations, outcomes and source are those of [`Gmres`](super::Gmres),
-/// [`BiCgStab`](super::BiCgStab) and [`Richardson`](super::Richardson). The host waits once in an iteration of GMRES and three times in a step of BiCGStab.
+/// [`BiCgStab`](super::BiCgStab) and [`Richardson`](super::Richardson). The host waits once in an iteration of GMRES and four
+/// times in a step of BiCGStab.
 ///
 /// **Precision**: f64; inner products are added in a fixed order.
 pub struct KrylovCuda {
