@@ -15,7 +15,7 @@ use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, S
 const LINES: usize = 32;
 const SHARED: usize = 90 * 2 * LINES * 8;
 /// Threads of a thread block of `segments` (`THREADS` of segments.cu), most segments of a line, bytes of shared memory.
-const SEGMENT_THREADS: usize = 128;
+const SEGMENT_THREADS: usize = 64;
 const SEGMENTS: usize = 16;
 const SEGMENT_SHARED: usize = 2 * 55 * SEGMENT_THREADS * 8;
 /// Lines along an axis below which they are cut into segments: fewer do not fill a GPU.

@@ -6,7 +6,7 @@
 // by parallel cyclic reduction in shared memory, then the rows follow (Wang 1981).
 //
 // A thread block of THREADS has the PARTS segments each of THREADS / PARTS neighboring lines.
-#define THREADS 128
+#define THREADS 64
 #define COUPLED 55      // numbers that a segment gives to others: two blocks and a vector
 
 // Rows of a line's system one after another: -behind x_{p-1} + own x_p + ahead x_{p+1} = right.
