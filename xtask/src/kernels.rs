@@ -10,11 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Block sizes up to which no kernel of a sweep may spill registers.
 const NO_SPILLS: usize = 32;
 /// Kernels that may spill, with the most bytes: the conversions and inversions, which run once a solve, keep a predicate or
-/// two in memory at some sizes, as do the factorizations of a hyperplane with 1024 threads and by warps of three kinds; fluxes of structured grids keep to
-/// 128 registers for the sake of more threads; lines with |A| in the operator, and those that close on
-/// themselves, have four blocks of 25 numbers at hand.
-const MAY_SPILL: [(&str, usize); 14] = [
-    ("tridiag_chunks", 64),
+/// two in memory at some sizes, as do factorizations of any pattern, of a hyperplane with 1024 threads and by warps of three
+/// kinds; fluxes of structured grids keep to 128 registers for the sake of more threads; lines with |A| in the operator, and
+/// those that close on themselves, have four blocks of 25 numbers at hand.
+const MAY_SPILL: [(&str, usize); 15] = [
+    ("ilu", 4),
+    ("tridiag_chunks", 108),
     ("tridiag_thomas", 1400),
     ("tridiag_cr", 700),
     ("tridiag_pcr", 8),
@@ -30,8 +31,8 @@ const MAY_SPILL: [(&str, usize); 14] = [
     ("incompressible", 16),
 ];
 
-/// Compiles for `--arch sm_80,sm_90,sm_100` (all three unless given), `--nb 1-64` (ranges and numbers, separated by commas)
-/// and, with `--store`, keeps the results in the cache of kernels.
+/// Compiles for `--arch sm_80,sm_90,sm_100` (all three unless given) and `--nb 1-64` (ranges and numbers, separated by commas),
+/// with `--sweeps` those of multicolor sweeps alone; with `--store` it keeps the results in the cache of kernels.
 pub fn kernels(args: &[String]) -> Result<(), String> {
     let option = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
     let architectures = option("--arch").unwrap_or_else(|| "sm_80,sm_90,sm_100".to_owned());
@@ -39,6 +40,7 @@ pub fn kernels(args: &[String]) -> Result<(), String> {
     let sizes = ranges(&sizes).ok_or_else(|| format!("--nb {sizes}: expected ranges such as 1-8,16"))?;
     let store = args.iter().any(|a| a == "--store");
     let candidates = args.iter().any(|a| a == "--candidates");
+    let sweeps_alone = args.iter().any(|a| a == "--sweeps");
     let mut work = Vec::new();
     for arch in architectures.split(',') {
         for &nb in &sizes {
@@ -47,6 +49,9 @@ pub fn kernels(args: &[String]) -> Result<(), String> {
                     work.push((arch.to_owned(), nb, storage, source));
                 }
             }
+        }
+        if sweeps_alone {
+            continue;
         }
         for &nb in &sizes {
             for source in structured_ilu::cuda::kernel_sources(nb)
