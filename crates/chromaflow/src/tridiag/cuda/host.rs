@@ -87,6 +87,7 @@ struct Lane<P: Precision> {
 /// **Source**: Stone et al. (2011), section IV.A, whose three implementations [`Transfer`] names.
 pub struct HostSolver<P: Precision> {
     shape: Shape,
+    periodic: bool,
     transfer: Transfer,
     /// Systems of a plane.
     plane: usize,
@@ -133,10 +134,12 @@ where
         let whole = (!own).then(|| work(&stream, shape)).transpose()?;
         // Other streams write to these arrays, which must exist by then.
         stream.synchronize()?;
-        Ok(Self { shape, transfer, plane, stream, whole, lanes })
+        Ok(Self { shape, periodic: options.periodic, transfer, plane, stream, whole, lanes })
     }
 
-    /// Solves; returns when `x` is there.
+    /// Solves every system of `batch` for its right-hand side; returns when `x` is there.
+    ///
+    /// **Shapes**: `rhs`, `x` `[systems, rows, rank]`. **Outcome**: as of [`Solver::solve`](crate::tridiag::Solver::solve).
     ///
     /// # Errors
     /// [`TridiagError::Length`], [`TridiagError::Unsupported`] for another layout than system by system, for batches that are
@@ -153,6 +156,14 @@ where
             let (what, remedy) = ("this layout of host memory", "aos");
             return Err(TridiagError::Unsupported { method: "the GPU", what, remedy }.into());
         }
+        if batch.periodic != self.periodic {
+            let (what, remedy) = if batch.periodic {
+                ("periodic lines by a solver of open ones", "GpuOptions::periodic")
+            } else {
+                ("open lines by a solver of periodic ones", "options without `periodic`")
+            };
+            return Err(TridiagError::Unsupported { method: "the GPU", what, remedy }.into());
+        }
         let rows = shape.systems * shape.rows;
         TridiagError::check_len("lower", batch.lower.len(), rows * shape.block())?;
         TridiagError::check_len("rhs", rhs.len(), rows * m)?;
@@ -160,9 +171,8 @@ where
         if rows == 0 {
             return Ok(LineOutcome::Solved);
         }
-        let arrays =
-            [(batch.lower, shape.block()), (batch.diag, shape.block()), (batch.upper, shape.block())];
-        let arrays = [arrays[0], arrays[1], arrays[2], (rhs, m)];
+        let q = shape.block();
+        let arrays = [(batch.lower, q), (batch.diag, q), (batch.upper, q), (rhs, m)];
         match self.transfer {
             Transfer::Synchronous => self.synchronous(arrays, x)?,
             Transfer::Planes => self.planes(team, arrays, x)?,
@@ -199,8 +209,12 @@ where
     /// The solve of what is on the device, and its solution in one piece.
     fn solve_whole(&mut self, stream: &Stream, x: &mut [P::Store]) -> Result<(), GpuTridiagError> {
         let (own, solver) = self.whole();
-        let batch = GpuBatch { lower: &own.lower, diag: &own.diag, upper: &own.upper };
-        solver.solve(stream, &batch, &own.rhs, &mut own.x)?;
+        solver.solve_in_place(
+            stream,
+            [&mut own.lower, &mut own.diag, &mut own.upper],
+            &own.rhs,
+            &mut own.x,
+        )?;
         Ok(own.x.download_into(x)?)
     }
 
@@ -258,15 +272,16 @@ where
             for (to, part) in targets.into_iter().zip(parts) {
                 to.upload_later(&lane.stream, 0, &lane.out, part)?;
             }
-            let batch = GpuBatch { lower: &own.lower, diag: &own.diag, upper: &own.upper };
-            solver.solve(&lane.stream, &batch, &own.rhs, &mut own.x)?;
+            let coefficients = [&mut own.lower, &mut own.diag, &mut own.upper];
+            solver.solve_in_place(&lane.stream, coefficients, &own.rhs, &mut own.x)?;
             own.x.download_later(&mut lane.back)?;
             lane.pending = Some(systems);
         }
         self.lanes.iter_mut().try_for_each(|lane| fetch(lane, x))
     }
 
-    /// The batch that was solved last in one piece, on the device: None with solves plane by plane.
+    /// The batch that was solved last in one piece, on the device (unspecified numbers where the options let coefficients be
+    /// destroyed): None with solves plane by plane.
     pub fn resident(&self) -> Option<GpuBatch<'_, P::Store>> {
         self.whole.as_ref().map(|(own, _)| own.batch())
     }
