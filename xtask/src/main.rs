@@ -14,7 +14,7 @@ usage: cargo xtask COMMAND
   check              format and lints only: what to run before a commit
   bench [ARGS...]    release build of the command, then `chromaflow bench ARGS`
   bundle [DIR]       release programs and GPU tests with a script that runs them on a machine with a GPU
-  kernels [--arch A] every GPU kernel compiled by NVRTC without a GPU; register spills are failures
+  kernels [ARGS...]  every GPU kernel compiled by NVRTC without a GPU (--arch sm_90 --nb 1-8 --sweeps); spills are failures
   docs               the API documentation, and the book where mdbook is installed";
 
 fn main() -> ExitCode {

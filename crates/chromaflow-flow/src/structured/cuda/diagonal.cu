@@ -94,17 +94,7 @@ waves(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2* __
     auto fetch = [&](u32 p) {   // one row beyond the last: its pressure is asked for
         if (p <= rows && p <= n) {
             const u64 own = place((int)p), ahead = place((int)p + 1), face = face_ahead((int)p);
-#pragma unroll
-            for (int c = 0; c < 5; c++) {
-                copy_async(fetch_slot(p, c), w + c * total + ahead);
-                if (p < rows) copy_async(fetch_slot(p, 9 + c), r + c * total + own);
-            }
-#pragma unroll
-            for (int c = 0; c < 3; c++) copy_async(fetch_slot(p, 5 + c), area + c * total + face);
-            copy_async(fetch_slot(p, 8), taus + own);
-#if VISCOUS
-            copy_async(fetch_slot(p, 14), volume + ahead);
-#endif
+            fetch_row([&](u32 e) { return fetch_slot(p, e); }, total, w + ahead, area + face, taus + own, p < rows, r + own, volume + ahead);
         }
         copy_commit();
     };

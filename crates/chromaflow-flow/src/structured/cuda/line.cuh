@@ -28,6 +28,24 @@ struct Line {
     }
 };
 
+// Asks for what an elimination needs of a row: the next cell's state, the area of the face to it, the own cell's time step and,
+// where it `has_right` the right-hand side, the next cell's volume. `slot(e)` takes number e of 15.
+template <class Slot>
+__device__ __forceinline__ void fetch_row(Slot slot, u64 total, const double* w, const double* area, const double* tau, bool has_right,
+                                          const double* r, const double* volume) {
+#pragma unroll
+    for (int c = 0; c < 5; c++) {
+        copy_async(slot(c), w + c * total);
+        if (has_right) copy_async(slot(9 + c), r + c * total);
+    }
+#pragma unroll
+    for (int c = 0; c < 3; c++) copy_async(slot(5 + c), area + c * total);
+    copy_async(slot(8), tau);
+#if VISCOUS
+    copy_async(slot(14), volume);
+#endif
+}
+
 // The right-hand side of a cell: the update so far, or -tau r in the first factor.
 __device__ __forceinline__ void scale_residual(const Line& line, double tau, State& v) {
     if (line.scaled) return;

@@ -177,21 +177,26 @@ segments(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2*
     // What the next separator sees of the last row: x = y - Z x_s - C x_next. With no row behind the separator that row is
     // the separator itself.
     auto slot = [&](u32 half, u32 part, u32 e) { return memory + (half * COUPLED + e) * THREADS + part * together + lane; };
+    auto vector_of = [&](u32 half, u32 part, u32 e) {
+        return State{*slot(half, part, e), *slot(half, part, e + 1), *slot(half, part, e + 2), *slot(half, part, e + 3), *slot(half, part, e + 4)};
+    };
+    auto put_vector = [&](u32 half, u32 e, const State& v) {
+#pragma unroll
+        for (int s = 0; s < 5; s++) *slot(half, q, e + s) = v[s];
+    };
     if (live) {
 #pragma unroll
         for (int c = 0; c < 5; c++) {
             const State z = first + 1 < end ? kept_z(end - 1, c) : minus(unit(c));
-#pragma unroll
-            for (int s = 0; s < 5; s++) *slot(0, q, c * 5 + s) = z[s], *slot(0, q, 25 + c * 5 + s) = cp[c * 5 + s];
+            put_vector(0, c * 5, z), put_vector(0, 25 + c * 5, column_of(cp, c));
         }
-#pragma unroll
-        for (int s = 0; s < 5; s++) *slot(0, q, 50 + s) = fp[s];
+        put_vector(0, 50, fp);
     }
     __syncthreads();
     if (live) {
         // The separator's row; what couples to its right neighbor and to its left one goes to the other half of the memory.
         const u32 left = q == 0 ? parts - 1 : q - 1;
-        auto other = [&](u32 e) { return State{*slot(0, left, e), *slot(0, left, e + 1), *slot(0, left, e + 2), *slot(0, left, e + 3), *slot(0, left, e + 4)}; };
+        auto other = [&](u32 e) { return vector_of(0, left, e); };
         // The first row behind the separator: x = y - Z x_s - W x_next.
         Block z, across;
 #pragma unroll
@@ -251,11 +256,9 @@ segments(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2*
             State before = zero(), after = column_of(across, c);
             add_product(a, other(c * 5), before);
             solve(b, before), solve(b, after);
-#pragma unroll
-            for (int s = 0; s < 5; s++) *slot(1, q, c * 5 + s) = before[s], *slot(1, q, 25 + c * 5 + s) = after[s];
+            put_vector(1, c * 5, before), put_vector(1, 25 + c * 5, after);
         }
-#pragma unroll
-        for (int s = 0; s < 5; s++) *slot(1, q, 50 + s) = v[s];
+        put_vector(1, 50, v);
     }
     __syncthreads();
     // Parallel cyclic reduction of before x_{q-d} + x_q + after x_{q+d} = v, counted around the ends.
@@ -264,9 +267,7 @@ segments(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2*
     for (u32 d = 1; d < parts; d *= 2) {
         if (live) {
             const u32 low = (q + parts - d) % parts, high = (q + d) % parts;
-            auto of = [&](u32 part, u32 e) {
-                return State{*slot(half, part, e), *slot(half, part, e + 1), *slot(half, part, e + 2), *slot(half, part, e + 3), *slot(half, part, e + 4)};
-            };
+            auto of = [&](u32 part, u32 e) { return vector_of(half, part, e); };
             Block before, after, b;
 #pragma unroll
             for (int c = 0; c < 5; c++) put_column(before, c, of(q, c * 5)), put_column(after, c, of(q, 25 + c * 5));
@@ -285,11 +286,9 @@ segments(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2*
                 State x = zero(), y = zero();
                 subtract(before, of(low, c * 5), x), subtract(after, of(high, 25 + c * 5), y);
                 solve(b, x), solve(b, y);
-#pragma unroll
-                for (int s = 0; s < 5; s++) *slot(1 - half, q, c * 5 + s) = x[s], *slot(1 - half, q, 25 + c * 5 + s) = y[s];
+                put_vector(1 - half, c * 5, x), put_vector(1 - half, 25 + c * 5, y);
             }
-#pragma unroll
-            for (int s = 0; s < 5; s++) *slot(1 - half, q, 50 + s) = v[s];
+            put_vector(1 - half, 50, v);
         }
         half = 1 - half;
         __syncthreads();
@@ -308,13 +307,12 @@ segments(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2*
         }
         factor(b);
         solve(b, x);
-#pragma unroll
-        for (int s = 0; s < 5; s++) *slot(1 - half, q, s) = x[s];
+        put_vector(1 - half, 0, x);
     }
     __syncthreads();
     if (!live) return;
     const u32 next = q + 1 == parts ? 0 : q + 1;
-    State behind = {*slot(1 - half, next, 0), *slot(1 - half, next, 1), *slot(1 - half, next, 2), *slot(1 - half, next, 3), *slot(1 - half, next, 4)};
+    State behind = vector_of(1 - half, next, 0);
     bool fine = all_finite(x);
 #pragma unroll
     for (int c = 0; c < 5; c++) r[c * total + line.first + first * step] = x[c];

@@ -15,21 +15,18 @@ transpose(u64 total, const GridBlock* __restrict__ blocks, const uint4* __restri
     const u64 base = block.offset + (u64)here.w * block.stride[2];
     plain += base;
     double* other = turned + component * total + base;
-    if (!back) {
+    // The entries of a tile with x fastest, x from x0 on below wide_x, to where y is fastest.
+    auto turn = [&](const double* from, u32 x0, u32 wide_x, u32 y0, u32 wide_y, double* to) {
 #pragma unroll
         for (u32 n = ty; n < 32; n += 8)
-            if (here.y + tx < wide && here.z + n < high) tile[n][tx] = plain[(u64)(here.z + n) * wide + here.y + tx];
+            if (x0 + tx < wide_x && y0 + n < wide_y) tile[n][tx] = from[(u64)(y0 + n) * wide_x + x0 + tx];
         __syncthreads();
 #pragma unroll
         for (u32 n = ty; n < 32; n += 8)
-            if (here.y + n < wide && here.z + tx < high) other[(u64)(here.y + n) * high + here.z + tx] = tile[tx][n];
-    } else {
-#pragma unroll
-        for (u32 n = ty; n < 32; n += 8)
-            if (here.y + n < wide && here.z + tx < high) tile[n][tx] = other[(u64)(here.y + n) * high + here.z + tx];
-        __syncthreads();
-#pragma unroll
-        for (u32 n = ty; n < 32; n += 8)
-            if (here.y + tx < wide && here.z + n < high) plain[(u64)(here.z + n) * wide + here.y + tx] = tile[tx][n];
-    }
+            if (x0 + n < wide_x && y0 + tx < wide_y) to[(u64)(x0 + n) * wide_y + y0 + tx] = tile[tx][n];
+    };
+    if (!back)
+        turn(plain, here.y, wide, here.z, high, other);
+    else
+        turn(other, here.z, high, here.y, wide, plain);
 }

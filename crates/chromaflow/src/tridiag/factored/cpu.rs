@@ -86,11 +86,8 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Factor<'_, '_, P, Z> {
             let mut start = 0;
             while start < n {
                 let rows = start..(start + chunk).min(n);
-                let blocks = Blocks {
-                    a: lower.rows::<L>(at, count, rows.clone(), pack_a),
-                    b: diag.rows::<L>(at, count, rows.clone(), pack_b),
-                    c: upper.rows::<L>(at, count, rows.clone(), pack_c),
-                };
+                let blocks =
+                    Blocks::of::<L>([&lower, &diag, &upper], at, count, &rows, [pack_a, pack_b, pack_c]);
                 for v in 0..count {
                     let from = factors.ptr().cast::<L>().wrapping_add((first + v) * line);
                     // SAFETY: the vectors are this thread's, and below `total`, for which there is room (checked above,

@@ -67,11 +67,8 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
             let mut start = 0;
             while start < n {
                 let rows = start..(start + chunk).min(n);
-                let blocks = Blocks {
-                    a: lower.rows::<L>(at, count, rows.clone(), pack_a),
-                    b: diag.rows::<L>(at, count, rows.clone(), pack_b),
-                    c: upper.rows::<L>(at, count, rows.clone(), pack_c),
-                };
+                let blocks =
+                    Blocks::of::<L>([&lower, &diag, &upper], at, count, &rows, [pack_a, pack_b, pack_c]);
                 let right = rhs.rows::<L>(at, count, rows.clone(), pack_f);
                 for v in 0..count {
                     let (cp, fp) = factors[v * line..(v + 1) * line].split_at_mut(n * q);
@@ -171,6 +168,25 @@ pub(crate) struct Blocks<S> {
     pub a: Rows<S>,
     pub b: Rows<S>,
     pub c: Rows<S>,
+}
+
+impl<S: Copy> Blocks<S> {
+    /// `rows` of the `count` vectors from system `at` on, of lower, diagonal and upper blocks; rearranged in `packs` if need be.
+    #[inline(always)]
+    pub fn of<L: LaneIo<S>>(
+        arrays: [&Array<'_, S>; 3],
+        at: usize,
+        count: usize,
+        rows: &Range<usize>,
+        [a, b, c]: [&mut [S]; 3],
+    ) -> Self {
+        let [lower, diag, upper] = arrays;
+        Self {
+            a: lower.rows::<L>(at, count, rows.clone(), a),
+            b: diag.rows::<L>(at, count, rows.clone(), b),
+            c: upper.rows::<L>(at, count, rows.clone(), c),
+        }
+    }
 }
 
 /// Small blocks live on the stack, where constant indices let them become registers.

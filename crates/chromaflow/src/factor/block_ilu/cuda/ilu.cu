@@ -88,6 +88,27 @@ ilu_factor(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __r
             if (e % (NB + 1) == 0) own[e] += shift * largest;
         if (lane == 0) atomicMax((u64*)(findings + 2), (u64)__double_as_longlong(shift * largest));
     }
+    // L_ik = A_ik D_k^-1, of the lower block s.
+    const auto divide = [&](u32 s) {
+        double* const block = row + s * Q;
+        double product[PER_LANE];
+#pragma unroll
+        for (int m = 0; m < PER_LANE; m++) {
+            const u32 e = m * 32 + lane, r = e % NB, c = e / NB;
+            product[m] = 0;
+            if (e < Q)
+                for (int x = 0; x < NB; x++) product[m] += block[x * NB + r] * other[c * NB + x];
+        }
+        __syncwarp();
+#pragma unroll
+        for (int m = 0; m < PER_LANE; m++) {
+            const u32 e = m * 32 + lane;
+            if (e >= Q) continue;
+            block[e] = product[m];
+            lower[(u64)(low + s) * Q + e] = (Factor)product[m];
+        }
+        __syncwarp();
+    };
 #if AHEAD
     // What is known beforehand comes first: whom to wait for, and what to do then.
     double* const above = sums + 2 * NB;  // upper blocks of a row above
@@ -133,25 +154,7 @@ ilu_factor(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __r
                 other[m * 32 + lane] = await(inverse_ahead[m], inverse + (u64)k * Q + m * 32 + lane);
         if (s + 1 < below) fetch(s + 1);
         __syncwarp();
-        // L_ik = A_ik D_k^-1
-        double product[PER_LANE];
-#pragma unroll
-        for (int m = 0; m < PER_LANE; m++) {
-            const u32 e = m * 32 + lane, r = e % NB, c = e / NB;
-            product[m] = 0;
-            if (e < Q)
-#pragma unroll
-                for (int x = 0; x < NB; x++) product[m] += block[x * NB + r] * other[c * NB + x];
-        }
-        __syncwarp();
-#pragma unroll
-        for (int m = 0; m < PER_LANE; m++) {
-            const u32 e = m * 32 + lane;
-            if (e >= Q) continue;
-            block[e] = product[m];
-            lower[(u64)(low + s) * Q + e] = (Factor)product[m];
-        }
-        __syncwarp();
+        divide(s);
         // A_ij -= L_ik U_kj wherever (i, j) is stored
         for (u32 n = lane; n < values; n += 32) {
             const u32 e = n % Q, r = e % NB, c = e / NB;
@@ -176,24 +179,7 @@ ilu_factor(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __r
                 if (m * 32 + lane < Q) other[m * 32 + lane] = await(v[m], inverse + (u64)k * Q + m * 32 + lane);
         }
         __syncwarp();
-        // L_ik = A_ik D_k^-1
-        double product[PER_LANE];
-#pragma unroll
-        for (int m = 0; m < PER_LANE; m++) {
-            const u32 e = m * 32 + lane, r = e % NB, c = e / NB;
-            product[m] = 0;
-            if (e < Q)
-                for (int x = 0; x < NB; x++) product[m] += block[x * NB + r] * other[c * NB + x];
-        }
-        __syncwarp();
-#pragma unroll
-        for (int m = 0; m < PER_LANE; m++) {
-            const u32 e = m * 32 + lane;
-            if (e >= Q) continue;
-            block[e] = product[m];
-            lower[(u64)(low + s) * Q + e] = (Factor)product[m];
-        }
-        __syncwarp();
+        divide(s);
         // A_ij -= L_ik U_kj wherever (i, j) is stored
         const u32 first = update_ptr[begin + s], values = (update_ptr[begin + s + 1] - first) * Q;
         for (u32 n = lane; n < values; n += 32) {
