@@ -60,6 +60,7 @@ enum Command {
 
 /// Parses the process's arguments, does what they ask, and returns the exit status.
 pub fn main() -> ExitCode {
+    sigpipe::reset(); // `chromaflow mesh info FILE | head` ends quietly, as other tools do
     let cli = Cli::parse(); // exits with status 2 on bad usage
     match dispatch(cli) {
         Ok(Done::AsAsked) => ExitCode::SUCCESS,

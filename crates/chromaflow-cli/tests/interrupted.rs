@@ -1,4 +1,4 @@
-//! Runs that something ends: Ctrl-C, a full disk. Both leave the last good restart.
+//! What something ends: a run by Ctrl-C or a full disk, which leave the last good restart; output by a reader that has gone.
 #![cfg(unix)]
 
 mod common;
@@ -96,4 +96,23 @@ fn a_full_disk_leaves_the_restart_before() {
     let args = ["-q", "run", "case.toml", "--out", "o", "--resume", "--set", "march.iterations=40"];
     assert_eq!(chromaflow(folder, &args).0, 0, "and the run can go on from it");
     assert_eq!(summary(&folder.join("o"))["iterations"], 40);
+}
+
+#[test]
+fn a_reader_that_has_gone_ends_the_command_without_a_panic() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("cube.su2"), cube(2)).unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let child = Command::new(env!("CARGO_BIN_EXE_chromaflow"))
+        .args(["mesh", "info", "cube.su2"])
+        .current_dir(folder.path())
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.signal(), Some(13), "SIGPIPE, as of any other tool: {:?}", output.status);
 }
