@@ -32,7 +32,8 @@ const MAY_SPILL: [(&str, usize); 15] = [
 ];
 
 /// Compiles for `--arch sm_80,sm_90,sm_100` (all three unless given) and `--nb 1-64` (ranges and numbers, separated by commas),
-/// with `--sweeps` those of multicolor sweeps alone; with `--store` it keeps the results in the cache of kernels.
+/// with `--sweeps` those of multicolor sweeps alone, with `--only WORD` those whose names begin with it; with `--store` it keeps the
+/// results in the cache of kernels.
 pub fn kernels(args: &[String]) -> Result<(), String> {
     let option = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
     let architectures = option("--arch").unwrap_or_else(|| "sm_80,sm_90,sm_100".to_owned());
@@ -40,6 +41,7 @@ pub fn kernels(args: &[String]) -> Result<(), String> {
     let sizes = ranges(&sizes).ok_or_else(|| format!("--nb {sizes}: expected ranges such as 1-8,16"))?;
     let store = args.iter().any(|a| a == "--store");
     let candidates = args.iter().any(|a| a == "--candidates");
+    let only = option("--only").unwrap_or_default();
     let sweeps_alone = args.iter().any(|a| a == "--sweeps");
     let mut work = Vec::new();
     for arch in architectures.split(',') {
@@ -68,6 +70,7 @@ pub fn kernels(args: &[String]) -> Result<(), String> {
             work.push((arch.to_owned(), 0, Storage::F32, source));
         }
     }
+    work.retain(|(.., source)| source.name.starts_with(&only));
     let next = AtomicUsize::new(0);
     let (failures, allowed_ones) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     let most = AtomicUsize::new(0);

@@ -255,6 +255,30 @@ impl<T: Pod> DeviceBuffer<T> {
         })
     }
 
+    /// Repeats the first `period` values to the end, in the order of this buffer's stream.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    ///
+    /// # Panics
+    /// When `period` is 0 or more than there are.
+    pub fn repeat(&mut self, period: usize) -> Result<(), CudaError> {
+        assert!((1..=self.len).contains(&period), "a period of {period} in {} values", self.len);
+        self.stream.gpu().bind()?;
+        let mut done = period;
+        while done < self.len {
+            // Whole periods, as many as there are.
+            let len = done.min(self.len - done);
+            let to = self.ptr + (done * size_of::<T>()) as u64;
+            // SAFETY: both ranges are this buffer's own, `len` values long, and the second begins where the first ends.
+            check("cuMemcpyDtoD", unsafe {
+                sys::cuMemcpyDtoDAsync_v2(to, self.ptr, len * size_of::<T>(), self.stream.raw())
+            })?;
+            done += len;
+        }
+        Ok(())
+    }
+
     /// Copies a part of page-locked memory to the values from `at` on, in the order of `stream`, without waiting: what is in
     /// the page-locked memory must stay there until the stream has come so far.
     ///

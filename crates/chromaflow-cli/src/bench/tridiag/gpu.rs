@@ -1,6 +1,6 @@
 //! Lines on a GPU, with data that lie there.
 
-use super::{Args, Data, LayoutName, Scalar, budget, record, residual};
+use super::{Args, Data, LayoutName, budget, record, residual};
 use crate::bench::timing::{Record, Timing};
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
@@ -39,16 +39,27 @@ pub fn open(ctx: &Context) -> CliResult<Gpu> {
 ///
 /// # Errors
 /// What `work` returns; [`CudaError`].
-pub fn time(
+pub fn time(stream: &Stream, seconds: f64, work: impl FnMut() -> Result<(), CudaError>) -> CliResult<Timing> {
+    time_replays(stream, 2e-3, 7, seconds, work)
+}
+
+/// The same with graphs that take `replay` seconds (of 1 to 50 times `work`), replayed `fewest` times or, if that is longer, for
+/// `seconds`.
+///
+/// # Errors
+/// As [`time`].
+pub fn time_replays(
     stream: &Stream,
+    replay: f64,
+    fewest: usize,
     seconds: f64,
     mut work: impl FnMut() -> Result<(), CudaError>,
 ) -> CliResult<Timing> {
     let one = stream.time(3, &mut work).map_err(internal)? * 1e-3;
-    let often = (2e-3 / one.max(1e-6)).clamp(1.0, 50.0) as usize;
+    let often = (replay / one.max(1e-6)).clamp(1.0, 50.0) as usize;
     let mut graph = stream.capture(|| (0..often).try_for_each(|_| work())).map_err(internal)?;
     let (mut all, begin) = (Vec::new(), Instant::now());
-    while all.len() < 7 || (begin.elapsed().as_secs_f64() < seconds && all.len() < 400) {
+    while all.len() < fewest || (begin.elapsed().as_secs_f64() < seconds && all.len() < 400) {
         let gpu = stream.gpu();
         let (start, end) = (Event::new(gpu).map_err(internal)?, Event::new(gpu).map_err(internal)?);
         start.record(stream).map_err(internal)?;
@@ -62,7 +73,7 @@ pub fn time(
 }
 
 /// Only errors of the device come back from a solve that went well once.
-fn device(error: GpuTridiagError) -> CudaError {
+pub fn device(error: GpuTridiagError) -> CudaError {
     match error {
         GpuTridiagError::Cuda(error) => error,
         GpuTridiagError::Input(error) => {
@@ -81,6 +92,12 @@ pub fn engine(name: &str, shape: Shape) -> CliResult<GpuEngine> {
         "hybrid" => Ok(GpuEngine::Chunks),
         name => name.parse().map_err(|e: chromaflow::tridiag::TridiagError| CliError::input(e.to_string())),
     }
+}
+
+/// The engines that take a batch, those that read the same order of data together.
+pub fn engines(shape: Shape, periodic: bool, sizes: [usize; 2]) -> Vec<GpuEngine> {
+    let takes = |e: &GpuEngine| *e != GpuEngine::Auto && e.takes(shape, periodic, sizes);
+    GpuEngine::ALL.into_iter().filter(takes).collect()
 }
 
 /// A batch on the device.
@@ -115,7 +132,7 @@ pub fn solve<P: Precision>(
     options: GpuOptions,
     data: &mut OnDevice<P::Store>,
     seconds: f64,
-) -> CliResult<(GpuEngine, Timing)>
+) -> CliResult<Timing>
 where
     P::Store: Pod,
     P::Sum: Pod,
@@ -135,7 +152,7 @@ where
             solver.solve_in_place(stream, [lower, diag, upper], rhs, x).map_err(device)
         })?;
         *x = first;
-        return Ok((solver.engine(), timing));
+        return Ok(timing);
     }
     let batch = GpuBatch { lower, diag, upper };
     solver.solve(stream, &batch, rhs, x).map_err(said)?;
@@ -143,8 +160,7 @@ where
         LineOutcome::Solved => {}
         trouble @ LineOutcome::Breakdown { .. } => return Err(CliError::input(trouble.to_string())),
     }
-    let timing = time(stream, seconds, || solver.solve(stream, &batch, rhs, x).map_err(device))?;
-    Ok((solver.engine(), timing))
+    time(stream, seconds, || solver.solve(stream, &batch, rhs, x).map_err(device))
 }
 
 /// The RES lines of a case.
@@ -157,31 +173,45 @@ where
     P::Sum: Pod,
 {
     let shape = Shape::new(case.dims[0], case.dims[1], case.nb);
-    let mut options =
-        GpuOptions { engine: engine(&args.method, shape)?, periodic: args.periodic, destroy: args.destroy };
-    if options.engine == GpuEngine::Auto {
-        let bytes = if args.scalar == Scalar::F32 { 4 } else { 8 };
-        options.engine = GpuEngine::choose(shape, args.periodic, bytes);
-    }
-    let layout = match args.layout {
-        Some(LayoutName::Aos) => Layout::Aos,
-        Some(LayoutName::Soa) => Layout::Soa,
-        Some(LayoutName::Interleaved) => Layout::Interleaved { lanes: 8 },
-        None if args.factored.is_some() => Layout::Aos,
-        None => options.engine.layout(),
-    };
-    let columns = args.factored.unwrap_or(1).max(1);
-    let data = Data::<P::Store>::new(case, layout, columns)?;
+    let sizes = [size_of::<P::Store>(), size_of::<P::Sum>()];
+    let given = args.layout.map(|layout| match layout {
+        LayoutName::Aos => Layout::Aos,
+        LayoutName::Soa => Layout::Soa,
+        LayoutName::Interleaved => Layout::Interleaved { lanes: 8 },
+    });
     let stream = open(ctx)?.stream().map_err(internal)?;
-    let mut on_device = OnDevice::new(&stream, [&data.lower, &data.diag, &data.upper, &data.rhs])?;
     let seconds = budget(args.budget);
     if args.factored.is_none() {
-        let (engine, timing) = solve::<P>(&stream, shape, layout, options, &mut on_device, seconds)?;
-        let x = on_device.x.download().map_err(internal)?;
-        let check = residual(case, &data, args.periodic, &x, 1)?;
-        let who = format!("chromaflow-cuda-{engine}-{layout}-{}", P::NAME);
-        return Ok(vec![record::<P>(who, case, "btri_solve", None, (1, timing, check))]);
+        let engines = match args.method.as_str() {
+            "all" => engines(shape, args.periodic, sizes),
+            name => vec![engine(name, shape)?],
+        };
+        let (mut kept, mut records) = (None::<Data<P::Store>>, Vec::new());
+        for mut engine in engines {
+            if engine == GpuEngine::Auto {
+                engine = GpuEngine::choose(shape, args.periodic, sizes[1]);
+            }
+            let layout = given.unwrap_or(engine.layout());
+            // Engines that read the same order come one after the other.
+            let data = match kept.take() {
+                Some(data) if data.layout == layout => data,
+                _ => Data::new(case, layout, 1)?,
+            };
+            let mut on_device = OnDevice::new(&stream, [&data.lower, &data.diag, &data.upper, &data.rhs])?;
+            let options = GpuOptions { engine, periodic: args.periodic, destroy: args.destroy };
+            let timing = solve::<P>(&stream, shape, layout, options, &mut on_device, seconds)?;
+            let x = on_device.x.download().map_err(internal)?;
+            let check = residual(case, &data, args.periodic, &x, 1)?;
+            let who = format!("chromaflow-cuda-{engine}-{layout}-{}", P::NAME);
+            records.push(record::<P>(who, case, "btri_solve", None, (1, timing, check)));
+            kept = Some(data);
+        }
+        return Ok(records);
     }
+    let layout = given.unwrap_or(Layout::Aos);
+    let columns = args.factored.unwrap_or(1).max(1);
+    let data = Data::<P::Store>::new(case, layout, columns)?;
+    let mut on_device = OnDevice::new(&stream, [&data.lower, &data.diag, &data.upper, &data.rhs])?;
     let mut solver = GpuFactoredSolver::<P>::new(&stream, shape, layout, args.periodic).map_err(said)?;
     let OnDevice { lower, diag, upper, rhs, x } = &mut on_device;
     let batch = GpuBatch { lower, diag, upper };

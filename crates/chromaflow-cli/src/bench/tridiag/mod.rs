@@ -4,6 +4,7 @@ mod cpu;
 mod gpu;
 mod library;
 mod paper;
+mod survey;
 
 use super::timing::{Record, Timing, budget};
 use crate::context::Context;
@@ -16,13 +17,19 @@ use std::path::PathBuf;
 /// Arguments of `chromaflow bench tridiag`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Problem: btri:NSYS,NROW:M
+    /// Problem: btri:NSYS,NROW:M; may be given several times
     #[arg(long, value_name = "CASE")]
-    case: Option<Case>,
-    /// The same, as a plain argument
+    case: Vec<Case>,
+    /// The same, as plain arguments
     #[arg(value_name = "CASE", conflicts_with = "case",
-          required_unless_present_any = ["case", "figure", "table"])]
-    positional: Option<Case>,
+          required_unless_present_any = ["case", "figure", "table", "survey"])]
+    positional: Vec<Case>,
+    /// Times every engine of a GPU over ranks, lengths and numbers of systems instead of a case
+    #[arg(long, conflicts_with_all = ["case", "positional", "figure", "table"])]
+    survey: bool,
+    /// Ranks of the survey: 1-5,8 [default: 1-8,16]
+    #[arg(long, value_name = "LIST", requires = "survey")]
+    ranks: Option<String>,
     /// Figure 1 or 2 of the paper on structured grids instead of a case: times over the length of lines, on a GPU
     #[arg(long, value_name = "N", conflicts_with_all = ["case", "positional"])]
     figure: Vec<u32>,
@@ -35,11 +42,11 @@ pub struct Args {
     /// Draws the figures into this folder, as SVG and PNG
     #[arg(long, value_name = "DIR", requires = "figure")]
     plots: Option<PathBuf>,
-    /// Who solves
-    #[arg(long, value_enum, default_value_t = Engine::Cpu)]
-    engine: Engine,
-    /// auto, thomas, cr, pcr, cr-pcr (or hybrid) or pcr-thomas; on a GPU auto, thomas, thomas-scalar, cr, pcr, warp, chunks or
-    /// hybrid (warp for scalars, chunks for blocks)
+    /// Who solves; several, separated by commas, in one run
+    #[arg(long, value_enum, default_value = "cpu", value_delimiter = ',')]
+    engine: Vec<Engine>,
+    /// auto, thomas, cr, pcr, cr-pcr (or hybrid) or pcr-thomas; on a GPU auto, thomas, thomas-scalar, cr, pcr, warp, chunks,
+    /// hybrid (warp for scalars, chunks for blocks) or all (each that takes the case)
     #[arg(long, default_value = "auto")]
     method: String,
     /// Order of the data: aos (system by system), soa (system index fastest) or interleaved (by the vector's lanes) [default: as the
@@ -95,33 +102,41 @@ enum Scalar {
 /// # Errors
 /// Bad usage, no GPU where one is asked for, an unwritable result.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
-    let Some(case) = args.case.as_ref().or(args.positional.as_ref()) else {
+    if args.survey {
+        return survey::run(args, ctx);
+    }
+    if args.case.is_empty() && args.positional.is_empty() {
         return paper::run(args, ctx);
-    };
-    if case.kind != Kind::BlockTridiagonal {
-        return Err(CliError::input(format!(
-            "{case} is no batch of line systems: expected btri:NSYS,NROW:M"
-        )));
     }
-    let records = match args.scalar {
-        Scalar::F32 => measure::<Single>(case, args, ctx),
-        Scalar::F64 => measure::<Double>(case, args, ctx),
-        Scalar::Mixed => measure::<Mixed>(case, args, ctx),
-    }?;
-    for record in &records {
-        println!("{record}");
+    let mut all = Vec::new();
+    for case in args.case.iter().chain(&args.positional) {
+        if case.kind != Kind::BlockTridiagonal {
+            return Err(CliError::input(format!(
+                "{case} is no batch of line systems: expected btri:NSYS,NROW:M"
+            )));
+        }
+        for &engine in &args.engine {
+            let records = match args.scalar {
+                Scalar::F32 => measure::<Single>(engine, case, args, ctx),
+                Scalar::F64 => measure::<Double>(engine, case, args, ctx),
+                Scalar::Mixed => measure::<Mixed>(engine, case, args, ctx),
+            }?;
+            for record in records {
+                println!("{record}");
+                all.push(record.json());
+            }
+        }
     }
-    let records: Vec<_> = records.iter().map(Record::json).collect();
-    ctx.write_json(&serde_json::json!({ "records": records }))?;
+    ctx.write_json(&serde_json::json!({ "records": all }))?;
     Ok(Done::AsAsked)
 }
 
-fn measure<P: Precision>(case: &Case, args: &Args, ctx: &Context) -> CliResult<Vec<Record>>
+fn measure<P: Precision>(engine: Engine, case: &Case, args: &Args, ctx: &Context) -> CliResult<Vec<Record>>
 where
     P::Store: bytemuck::Pod,
     P::Sum: bytemuck::Pod,
 {
-    match args.engine {
+    match engine {
         Engine::Cpu => cpu::measure::<P>(case, args, ctx),
         Engine::Cuda => gpu::measure::<P>(case, args, ctx),
         Engine::Library => library::measure(case, args, ctx),

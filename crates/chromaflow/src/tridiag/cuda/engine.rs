@@ -70,6 +70,11 @@ impl GpuEngine {
         }
     }
 
+    /// Whether the engine solves lines of this shape with arrays and sums of so many bytes a number.
+    pub fn takes(self, shape: Shape, periodic: bool, sizes: [usize; 2]) -> bool {
+        (!periodic || self == GpuEngine::Chunks) && Plan::new(self, shape, sizes).is_ok()
+    }
+
     /// The engine for a shape and sums of `bytes` bytes, from measurements on an H200 (`bench/tridiag-h200.md`).
     ///
     /// A thread a system takes the same time for 512 systems as for several thousand; a thread block a system takes time
@@ -80,7 +85,7 @@ impl GpuEngine {
         if periodic || shape.rank > MAX_THREAD_RANK {
             return GpuEngine::Chunks;
         }
-        let fits = |engine: GpuEngine| Plan::new(engine, shape, [bytes; 2]).is_ok();
+        let fits = |engine: GpuEngine| engine.takes(shape, false, [bytes; 2]);
         let few = if shape.rank > 1 { 2500 } else { 1200 };
         let order: &[GpuEngine] = match (shape.systems <= few, shape.rank) {
             (true, 1) => &[GpuEngine::Warp, GpuEngine::CyclicReduction, GpuEngine::Chunks],
@@ -175,7 +180,7 @@ impl Plan {
                 Self { threads, shared, share, most_share, ..base }
             }
             GpuEngine::ParallelCyclicReduction => {
-                let threads = rows.next_multiple_of(32);
+                let threads = rows.next_power_of_two().max(32);
                 // The registers of a multiprocessor, shared by a block's threads.
                 if threads > if shape.rank == 1 { 1024 } else { 256 } {
                     return Err(unsupported("lines of so many rows", "cr or chunks"));
@@ -246,7 +251,7 @@ pub fn kernel_sources(rank: usize) -> Vec<KernelSource> {
     for (types, sizes) in
         [(["float", "float"], [4, 4]), (["double", "double"], [8, 8]), (["float", "double"], [4, 8])]
     {
-        let lengths: &[usize] = if rank == 1 { &[32, 64, 128, 256, 512, 1024] } else { &[64, 128] };
+        let lengths: &[usize] = if rank == 1 { &[32, 64, 128, 256, 512, 1024] } else { &[32, 64, 128, 256] };
         for (systems, &rows) in [512, 16384].into_iter().flat_map(|s| lengths.iter().map(move |n| (s, n))) {
             for engine in GpuEngine::ALL {
                 if let Ok(plan) = Plan::new(engine, Shape::new(systems, rows, rank), sizes)

@@ -138,8 +138,23 @@ fn all(stream: &Stream, shape: Shape, layout: Layout, periodic: bool) {
     compare_factored::<Mixed>(stream, shape, layout, periodic);
 }
 
+/// Every kernel once, with few systems: what a memory checker has time for.
 #[test]
-fn small_batches_by_every_engine_as_on_the_cpu() {
+fn small_batches() {
+    let Some(stream) = test_stream() else { return };
+    for (systems, rows, rank) in [(3, 37, 1), (3, 66, 2), (35, 9, 4), (2, 70, 5), (2, 5, 10)] {
+        let shape = Shape::new(systems, rows, rank);
+        for (layout, periodic) in [(Layout::Aos, false), (Layout::Soa, rank > 1)] {
+            compare::<Double>(&stream, shape, layout, periodic);
+            compare::<Mixed>(&stream, shape, layout, periodic);
+            compare_factored::<Single>(&stream, shape, layout, periodic);
+        }
+    }
+    compare_transfers(&stream, Shape::new(9, 20, 3), 4, false);
+}
+
+#[test]
+fn every_rank_by_every_engine_as_on_the_cpu() {
     let Some(stream) = test_stream() else { return };
     for rank in 1..=MAX_GPU_RANK {
         let (layout, periodic) = (LAYOUTS[rank % 4], rank % 3 == 0);
@@ -189,29 +204,30 @@ fn long_lines_and_many_systems() {
     }
 }
 
+/// From host memory and back, in three ways, twice.
+fn compare_transfers(stream: &Stream, shape: Shape, plane: usize, periodic: bool) {
+    let twin = Twin::<Double>::new(stream, shape, Layout::Aos, periodic);
+    let [lower, diag, upper, rhs] =
+        [&twin.lower, &twin.diag, &twin.upper, &twin.rhs].map(|v| v.download().unwrap());
+    let batch = Batch::new(shape, Layout::Aos, &lower, &diag, &upper).unwrap();
+    let batch = if periodic { batch.periodic() } else { batch };
+    for transfer in Transfer::ALL {
+        let options = GpuOptions { periodic, ..GpuOptions::default() };
+        let mut solver = HostSolver::<Double>::new(stream.gpu(), shape, plane, options, transfer).unwrap();
+        for _ in 0..2 {
+            let mut x = vec![f64::NAN; twin.exact.len()];
+            assert_eq!(solver.solve(&Team::new(2), &batch, &rhs, &mut x).unwrap(), LineOutcome::Solved);
+            twin.compare(&stream.upload(&x).unwrap(), 1, 1.0, transfer.name());
+        }
+    }
+}
+
 #[test]
 fn batches_in_host_memory_cross_the_bus_in_three_ways() {
     let Some(stream) = test_stream() else { return };
-    let team = Team::new(2);
-    for (shape, plane) in
-        [(Shape::new(70, 33, 5), 16), (Shape::new(3, 20, 1), 1), (Shape::new(40, 64, 2), 64)]
-    {
+    for (systems, rows, rank, plane) in [(70, 33, 5, 16), (3, 20, 1, 1), (40, 64, 2, 64)] {
         for periodic in [false, true] {
-            let twin = Twin::<Double>::new(&stream, shape, Layout::Aos, periodic);
-            for transfer in Transfer::ALL {
-                let options = GpuOptions { periodic, ..GpuOptions::default() };
-                let mut solver =
-                    HostSolver::<Double>::new(stream.gpu(), shape, plane, options, transfer).unwrap();
-                for _ in 0..2 {
-                    let mut x = vec![f64::NAN; twin.exact.len()];
-                    let [lower, diag, upper, rhs] =
-                        [&twin.lower, &twin.diag, &twin.upper, &twin.rhs].map(|v| v.download().unwrap());
-                    let batch = Batch::new(shape, Layout::Aos, &lower, &diag, &upper).unwrap();
-                    let batch = if periodic { batch.periodic() } else { batch };
-                    assert_eq!(solver.solve(&team, &batch, &rhs, &mut x).unwrap(), LineOutcome::Solved);
-                    twin.compare(&stream.upload(&x).unwrap(), 1, 1.0, transfer.name());
-                }
-            }
+            compare_transfers(&stream, Shape::new(systems, rows, rank), plane, periodic);
         }
     }
 }
