@@ -6,6 +6,8 @@ use crate::error::{CliError, CliResult, Done};
 use chromaflow_flow::config::{Boundary, Cfl, Equations, Freestream, Steady, Time};
 use chromaflow_flow::flux::Dissipation;
 use chromaflow_flow::grid::generate::BoxGrid;
+use chromaflow_flow::march::FlowError;
+use chromaflow_flow::structured::lax_wendroff::{LaxWendroff, LaxWendroffSolver};
 use chromaflow_flow::structured::{
     LineImplicit, PartTime, Scheme, StepMethod, StructuredConfig, StructuredSolver, ViscousTerms,
 };
@@ -26,7 +28,7 @@ pub struct Args {
     /// Viscous terms
     #[arg(long, value_enum, default_value = "full")]
     viscous: ViscousName,
-    /// Implicit step
+    /// Implicit step, or the explicit Lax-Wendroff scheme
     #[arg(long, value_enum, default_value = "beam-warming")]
     method: MethodName,
     /// Repeats of each part
@@ -56,6 +58,7 @@ enum MethodName {
     BeamWarming,
     Diagonal,
     Ssor,
+    LaxWendroff,
 }
 
 /// A box of cells.
@@ -77,8 +80,8 @@ impl FromStr for BoxCase {
     }
 }
 
-/// Laminar flow over the floor of a wavy box: a plate between side planes.
-fn solver(args: &Args, ctx: &Context) -> CliResult<StructuredSolver> {
+/// Laminar flow over the floor of a wavy box: a plate between side planes; times of the parts of a step.
+fn measure(args: &Args, ctx: &Context) -> CliResult<Vec<PartTime>> {
     let grid = BoxGrid { cells: args.case.0, size: [1.0, 0.5, 0.5], wave: 0.02 }.grid();
     let sides = [
         ("xmin", Boundary::Farfield),
@@ -104,7 +107,7 @@ fn solver(args: &Args, ctx: &Context) -> CliResult<StructuredSolver> {
         boundaries: sides.map(|(name, condition)| (name.to_owned(), condition)).into(),
         implicit: LineImplicit {
             method: match args.method {
-                MethodName::BeamWarming => StepMethod::BeamWarming,
+                MethodName::BeamWarming | MethodName::LaxWendroff => StepMethod::BeamWarming,
                 MethodName::Diagonal => StepMethod::Diagonal { fourth: true },
                 MethodName::Ssor => StepMethod::Ssor { sweeps: 1, relaxation: 1.0 },
             },
@@ -114,12 +117,21 @@ fn solver(args: &Args, ctx: &Context) -> CliResult<StructuredSolver> {
         time: Time::Steady(Steady { iterations: usize::MAX, orders: 30.0 }),
         ..StructuredConfig::default()
     };
-    let mut solver = StructuredSolver::new(grid, config, Arc::clone(ctx.team()))
-        .map_err(|e| CliError::input(e.to_string()))?;
-    if let Some(gpu) = ctx.gpu() {
-        solver.use_gpu(gpu).map_err(|e| CliError::environment(e.to_string()))?;
+    let (team, input) = (Arc::clone(ctx.team()), |e: FlowError| CliError::input(e.to_string()));
+    let failed = |e: FlowError| CliError::environment(e.to_string());
+    let repeats = args.repeats.max(1);
+    if let MethodName::LaxWendroff = args.method {
+        let mut solver = LaxWendroffSolver::new(grid, config, LaxWendroff::default(), team).map_err(input)?;
+        if let Some(gpu) = ctx.gpu() {
+            solver.use_gpu(gpu).map_err(failed)?;
+        }
+        return solver.measure(repeats).map_err(failed);
     }
-    Ok(solver)
+    let mut solver = StructuredSolver::new(grid, config, team).map_err(input)?;
+    if let Some(gpu) = ctx.gpu() {
+        solver.use_gpu(gpu).map_err(failed)?;
+    }
+    solver.measure(repeats).map_err(failed)
 }
 
 fn timing(part: &PartTime) -> Timing {
@@ -135,8 +147,7 @@ fn timing(part: &PartTime) -> Timing {
 /// # Errors
 /// Bad usage, a GPU that fails, an unwritable result.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
-    let mut solver = solver(args, ctx)?;
-    let parts = solver.measure(args.repeats.max(1)).map_err(|e| CliError::environment(e.to_string()))?;
+    let parts = measure(args, ctx)?;
     let cells: usize = args.case.0.iter().product();
     let case = format!("box:{},{},{}", args.case.0[0], args.case.0[1], args.case.0[2]);
     let backend = if ctx.gpu().is_some() { "cuda" } else { "cpu" };

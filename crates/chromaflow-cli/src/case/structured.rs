@@ -63,7 +63,7 @@ pub enum StepName {
     Diagonal,
     /// Symmetric successive over-relaxation of the unfactored operator.
     Ssor,
-    /// Ni's form of the explicit Lax-Wendroff scheme, unknowns in the nodes; inviscid flow.
+    /// Ni's form of the explicit Lax-Wendroff scheme, unknowns in the nodes.
     #[serde(alias = "lax-wendroff")]
     LaxWendroff,
 }

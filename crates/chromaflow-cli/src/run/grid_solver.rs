@@ -52,33 +52,19 @@ impl GridSolver {
     }
 
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
-        match self {
-            Self::Cells(solver) => solver.use_gpu(gpu),
-            Self::Nodes(_) => {
-                Err(FlowError::Linear("the Lax-Wendroff scheme runs on the CPU only".to_owned()))
-            }
-        }
+        either!(self, solver => solver.use_gpu(gpu))
     }
 
     pub fn try_step(&mut self) -> Result<StepReport, FlowError> {
-        match self {
-            Self::Cells(solver) => solver.try_step(),
-            Self::Nodes(solver) => Ok(solver.step()),
-        }
+        either!(self, solver => solver.try_step())
     }
 
     pub fn sync(&mut self) -> Result<(), FlowError> {
-        match self {
-            Self::Cells(solver) => solver.sync(),
-            Self::Nodes(_) => Ok(()),
-        }
+        either!(self, solver => solver.sync())
     }
 
     pub fn device_bytes(&self) -> usize {
-        match self {
-            Self::Cells(solver) => solver.device_bytes(),
-            Self::Nodes(_) => 0,
-        }
+        either!(self, solver => solver.device_bytes())
     }
 
     pub fn grid(&self) -> &Grid {

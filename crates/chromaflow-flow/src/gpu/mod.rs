@@ -44,6 +44,7 @@ pub fn kernel_sources() -> Vec<KernelSource> {
     all.extend(crate::residual::cuda::kernel_sources());
     all.extend(crate::jacobian::cuda::kernel_sources());
     all.extend(crate::structured::cuda::kernel_sources());
+    all.extend(crate::structured::lax_wendroff::cuda::kernel_sources());
     all
 }
 

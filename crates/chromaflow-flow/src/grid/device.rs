@@ -55,7 +55,14 @@ impl GridCuda {
     /// # Errors
     /// [`GpuError::Unsupported`] for 2^32 cells and ghosts or more; [`GpuError::Cuda`].
     pub fn new(stream: &Stream, grid: &Grid) -> Result<Self, GpuError> {
-        let cells: Vec<Cells> = grid.blocks.iter().map(|b| Cells::new(b.cells())).collect();
+        Self::over(stream, grid.blocks.iter().map(|b| Cells::new(b.cells())).collect())
+    }
+
+    /// For blocks of these shapes, whose cells may be a grid's nodes.
+    ///
+    /// # Errors
+    /// As [`GridCuda::new`].
+    pub fn over(stream: &Stream, cells: Vec<Cells>) -> Result<Self, GpuError> {
         let (mut offsets, mut len, mut first) = (Vec::new(), 0, 0);
         let (mut records, mut chunks) = (Vec::new(), Vec::new());
         for (block, c) in cells.iter().enumerate() {

@@ -1,9 +1,6 @@
 // The boundary of structured grids: ghost cells, fluxes and forces, Jacobians. A thread a face or a column of ghosts.
 // Twin: structured/boundary.rs.
 
-// Kinds of `Patch` (common.cuh) here.
-enum { FAR, SLIP, INLET, OUTLET, EXTRAPOLATION, SYMMETRY, ADIABATIC, ISOTHERMAL };
-
 // Where a patch lies: axis, 1 at its high end, distance of neighbors along the axis, 1 where a second cell is inside.
 struct Side {
     u32 axis, high, step, deep;
@@ -158,26 +155,8 @@ boundary_jacobians(u32 count, u64 total, const uint2* __restrict__ faces, const 
     for (int e = 0; e < 25; e++) jacobians[(u64)e * count + f] = block[e];
 }
 
-// Sums over one part {first face, faces} of a wall each: pressure force, its moment, friction, its moment (12 numbers).
 extern "C" __global__ void __launch_bounds__(256)
 wall_forces(u32 count, const uint2* __restrict__ parts, const double* __restrict__ middles, const double* __restrict__ loads, double cx, double cy,
             double cz, double* __restrict__ partials) {
-    double sum[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-    const uint2 part = parts[blockIdx.x];
-    if (threadIdx.x < part.y) {
-        const u64 f = part.x + threadIdx.x, n = count;
-        const Vec3 arm = {middles[f] - cx, middles[n + f] - cy, middles[2 * n + f] - cz};
-#pragma unroll
-        for (int k = 0; k < 2; k++) {
-            const Vec3 load = {loads[3 * k * n + f], loads[(3 * k + 1) * n + f], loads[(3 * k + 2) * n + f]};
-#pragma unroll
-            for (int d = 0; d < 3; d++) {
-                sum[6 * k + d] = load[d];
-                sum[6 * k + 3 + d] = arm[(d + 1) % 3] * load[(d + 2) % 3] - arm[(d + 2) % 3] * load[(d + 1) % 3];
-            }
-        }
-    }
-    block_sums(sum);
-    if (threadIdx.x == 0)
-        for (int k = 0; k < 12; k++) partials[blockIdx.x * 12 + k] = sum[k];
+    sum_wall_forces(count, parts, middles, loads, cx, cy, cz, partials);
 }

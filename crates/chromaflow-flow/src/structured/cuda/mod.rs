@@ -16,7 +16,7 @@
 
 mod factors;
 mod measure;
-mod setup;
+pub(in crate::structured) mod setup;
 mod ssor;
 #[cfg(test)]
 mod tests;
@@ -41,9 +41,9 @@ use setup::{FACES, PLANES, TILE, Tables, constants, setup_record};
 use ssor::Sweeps;
 
 /// Thread blocks of the pass over residuals: as many on every device, so that sums have one order.
-const PARTS: usize = 1024;
+pub(in crate::structured) const PARTS: usize = 1024;
 /// Numbers that `wall_forces` adds up.
-const SUMS: usize = 12;
+pub(in crate::structured) const SUMS: usize = 12;
 /// Bytes of dynamic shared memory of `fluxes` and `viscous_fluxes`: FluxMemory and ViscousTiles of fluxes.cu.
 fn flux_shared(parts: usize) -> usize {
     let [i, j] = TILE;
@@ -53,10 +53,14 @@ fn flux_shared(parts: usize) -> usize {
 const VISCOUS_SHARED: usize =
     8 * (16 * (TILE[0] + 2) * (TILE[1] + 2) + 4 * (TILE[1] * (TILE[0] + 1) + (TILE[1] + 1) * TILE[0]));
 
-fn kernel(name: &'static str, text: &str, [scheme, viscous]: [u32; 2]) -> KernelSource {
+/// What the kernels of all solvers on structured grids have before their text.
+pub(in crate::structured) fn tables() -> String {
     let shared = include_str!("structured.cuh");
-    let tables = format!("\n#line 1 \"grid.cuh\"\n{GRID_CUH}\n#line 1 \"structured.cuh\"\n{shared}");
-    let source = source(name, &tables, text);
+    format!("\n#line 1 \"grid.cuh\"\n{GRID_CUH}\n#line 1 \"structured.cuh\"\n{shared}")
+}
+
+fn kernel(name: &'static str, text: &str, [scheme, viscous]: [u32; 2]) -> KernelSource {
+    let source = source(name, &tables(), text);
     let source = source.define("SCHEME", scheme).define("VISCOUS", viscous).define("PLANES", PLANES);
     // The compiler's own quotients have branches, which cost fluxes a quarter of their time.
     source.define("QUICK", 1)

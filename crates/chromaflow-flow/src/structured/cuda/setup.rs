@@ -1,10 +1,11 @@
 //! Tables of a solver on the device: the boundary's faces and ghosts, tiles, lines.
 
+use super::super::boundary::PatchState;
 use super::super::config::Scheme;
 use super::super::{StructuredSolver, ViscousTerms};
 use crate::bc::Inlet;
 use crate::config::Boundary;
-use crate::gas::ViscosityLaw;
+use crate::gas::{Gas, Transport, ViscosityLaw};
 use crate::grid::{GridCuda, Side};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
@@ -14,7 +15,7 @@ use std::ops::Range;
 pub(super) const TILE: [usize; 2] = [32, 8];
 pub(super) const PLANES: usize = 8;
 /// Faces that one thread block of `wall_forces` adds up.
-pub(super) const FACES: usize = 256;
+pub(in crate::structured) const FACES: usize = 256;
 
 /// The constants of a set-up's kernels: SCHEME, VISCOUS.
 pub(super) fn constants(scheme: Scheme, viscous: Option<ViscousTerms>) -> [u32; 2] {
@@ -34,8 +35,7 @@ pub(super) fn constants(scheme: Scheme, viscous: Option<ViscousTerms>) -> [u32; 
 /// Numbers of the set-up (`Setup` in structured.cuh).
 pub(super) fn setup_record(solver: &StructuredSolver) -> [f64; 15] {
     let (physics, implicit) = (&solver.physics, &solver.config.implicit);
-    let mut out = [0.0; 15];
-    out[0] = physics.gas.gamma;
+    let mut out = gas_record(physics.gas, physics.transport);
     match physics.scheme {
         Scheme::Scalar(d) | Scheme::Matrix(d) => {
             out[1..5].copy_from_slice(&[d.second, d.fourth, d.acoustic, d.convective]);
@@ -45,11 +45,18 @@ pub(super) fn setup_record(solver: &StructuredSolver) -> [f64; 15] {
         }
     }
     (out[7], out[8]) = (physics.fix.acoustic, physics.fix.convective);
-    if let Some(t) = physics.transport {
+    (out[13], out[14]) = (solver.config.implicit_dissipation(), implicit.max_change);
+    out
+}
+
+/// Those of the gas alone.
+pub(in crate::structured) fn gas_record(gas: Gas<f64>, transport: Option<Transport<f64>>) -> [f64; 15] {
+    let mut out = [0.0; 15];
+    out[0] = gas.gamma;
+    if let Some(t) = transport {
         let law = if t.law == ViscosityLaw::Sutherland { 1.0 } else { 0.0 };
         out[9..13].copy_from_slice(&[t.scale, t.prandtl, law, t.sutherland]);
     }
-    (out[13], out[14]) = (solver.config.implicit_dissipation(), implicit.max_change);
     out
 }
 
@@ -84,7 +91,8 @@ impl Tables {
         let (side_ptr, face_of) = face_numbers(solver, &faces);
         let (columns, stages) = columns(solver, grid);
         let (parts, part_ptr) = wall_parts(solver);
-        let patches: Vec<f64> = solver.patches.iter().flat_map(|p| patch_record(solver, p)).collect();
+        let record = |p: &PatchState| patch_record(solver.physics.gas, p.condition, &p.free);
+        let patches: Vec<f64> = solver.patches.iter().flat_map(record).collect();
         let sides = solver.patches.iter().flat_map(|p| side_record(solver, p)).collect::<Vec<u32>>();
         Ok(Self {
             actives: stream.upload(&actives)?,
@@ -104,12 +112,11 @@ impl Tables {
     }
 }
 
-/// Numbers of a boundary condition (`Patch` in common.cuh, kinds of boundary.cu).
-fn patch_record(solver: &StructuredSolver, patch: &super::super::boundary::PatchState) -> [f64; 11] {
-    let gas = solver.physics.gas;
+/// Numbers of a boundary condition (`Patch` in common.cuh, kinds of structured.cuh).
+pub(in crate::structured) fn patch_record(gas: Gas<f64>, condition: Boundary, free: &[f64; 5]) -> [f64; 11] {
     let mut out = [0.0; 11];
-    out[1..6].copy_from_slice(&patch.free);
-    out[0] = match patch.condition {
+    out[1..6].copy_from_slice(free);
+    out[0] = match condition {
         Boundary::Farfield => 0.0,
         Boundary::SlipWall => 1.0,
         Boundary::Inlet { total_pressure, total_temperature, direction } => {
@@ -134,7 +141,7 @@ fn patch_record(solver: &StructuredSolver, patch: &super::super::boundary::Patch
 }
 
 /// `Side` of boundary.cu.
-fn side_record(solver: &StructuredSolver, patch: &super::super::boundary::PatchState) -> [u32; 4] {
+fn side_record(solver: &StructuredSolver, patch: &PatchState) -> [u32; 4] {
     let Side { axis, high } = patch.window.side;
     let cells = solver.blocks[patch.window.block].cells;
     [axis as u32, u32::from(high), cells.stride[axis] as u32, u32::from(cells.count[axis] > 1)]
@@ -238,10 +245,14 @@ fn columns(solver: &StructuredSolver, grid: &GridCuda) -> (Vec<u32>, Vec<Range<u
 
 /// Parts {first face, faces} of walls, and where those of each wall begin.
 fn wall_parts(solver: &StructuredSolver) -> (Vec<u32>, Vec<u32>) {
+    parts_of(solver.patches.iter().map(|p| (p.faces.len(), p.condition.is_wall())))
+}
+
+/// The same from the number of faces of each patch, and whether it is a wall.
+pub(in crate::structured) fn parts_of(patches: impl Iterator<Item = (usize, bool)>) -> (Vec<u32>, Vec<u32>) {
     let (mut parts, mut ptr, mut first) = (Vec::new(), vec![0], 0);
-    for patch in &solver.patches {
-        let count = patch.faces.len();
-        if patch.condition.is_wall() {
+    for (count, wall) in patches {
+        if wall {
             for start in (0..count).step_by(FACES) {
                 parts.extend([(first + start) as u32, (count - start).min(FACES) as u32]);
             }

@@ -38,6 +38,33 @@ struct Sides {
     }
 };
 
+// Kinds of `Patch` (common.cuh) here.
+enum { FAR, SLIP, INLET, OUTLET, EXTRAPOLATION, SYMMETRY, ADIABATIC, ISOTHERMAL };
+
+// Sums over one part {first face, faces} of a wall each: pressure force, its moment, friction, its moment (12 numbers), of
+// loads [6][count] at `middles` [3][count]; thread blocks of 256.
+__device__ __forceinline__ void sum_wall_forces(u32 count, const uint2* __restrict__ parts, const double* __restrict__ middles,
+                                                const double* __restrict__ loads, double cx, double cy, double cz, double* __restrict__ partials) {
+    double sum[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    const uint2 part = parts[blockIdx.x];
+    if (threadIdx.x < part.y) {
+        const u64 f = part.x + threadIdx.x, n = count;
+        const Vec3 arm = {middles[f] - cx, middles[n + f] - cy, middles[2 * n + f] - cz};
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+            const Vec3 load = {loads[3 * k * n + f], loads[(3 * k + 1) * n + f], loads[(3 * k + 2) * n + f]};
+#pragma unroll
+            for (int d = 0; d < 3; d++) {
+                sum[6 * k + d] = load[d];
+                sum[6 * k + 3 + d] = arm[(d + 1) % 3] * load[(d + 2) % 3] - arm[(d + 2) % 3] * load[(d + 1) % 3];
+            }
+        }
+    }
+    block_sums(sum);
+    if (threadIdx.x == 0)
+        for (int k = 0; k < 12; k++) partials[blockIdx.x * 12 + k] = sum[k];
+}
+
 // Copies to shared memory that go on by themselves.
 __device__ __forceinline__ void copy_async(double* to, const double* from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");

@@ -23,7 +23,8 @@ pub(super) struct NodeBlock {
     pub kept: Vec<f64>,
     /// Of nodes, `[points_k points_j, SUMS, points_i]`.
     pub sums: Vec<f64>,
-    /// Control volumes of nodes, `[points_k, points_j, points_i]`, those of shared nodes whole.
+    /// Control volumes of nodes, `[points_k, points_j, points_i]`, those of shared nodes whole; on coarse grids an eighth for each
+    /// cell around.
     pub volume: Vec<f64>,
     /// The part of a node's control volume that this copy of it counts.
     pub own_volume: Vec<f64>,
@@ -58,21 +59,29 @@ impl NodeBlock {
             last_good: Vec::new(),
             kept: Vec::new(),
             sums: vec![0.0; points * SUMS],
-            volume: vec![0.0; points],
+            volume: Vec::new(),
             own_volume: Vec::new(),
             metrics,
         };
         block.kept = vec![0.0; rows * KEPT * block.wide() + LANES];
-        for n in 0..points {
+        block.volume = block.around(|at| block.metrics.volume[at]);
+        block
+    }
+
+    /// Sums over the cells around each node of an eighth of a cell's value, `[points_k, points_j, points_i]`.
+    pub(super) fn around(&self, value: impl Fn(usize) -> f64) -> Vec<f64> {
+        let ([pi, pj, pk], cells) = (self.nodes.count, self.cells);
+        let mut out = vec![0.0; pi * pj * pk];
+        for (n, sum) in out.iter_mut().enumerate() {
             let node = [n % pi, n / pi % pj, n / (pi * pj)];
             for corner in 0..8 {
                 let cell: [isize; 3] = std::array::from_fn(|d| node[d] as isize - (corner >> d & 1) as isize);
                 if (0..3).all(|d| (0..cells.count[d] as isize).contains(&cell[d])) {
-                    block.volume[n] += 0.125 * block.metrics.volume[cells.at(cell)];
+                    *sum += 0.125 * value(cells.at(cell));
                 }
             }
         }
-        block
+        out
     }
 
     /// Length of a row of kept values.

@@ -1,12 +1,14 @@
 //! The boundary: fluxes through it, and the states of its nodes.
 
 use super::block::NodeBlock;
-use super::cells::SECOND_ORDER;
-use crate::bc::{Inlet, bc_farfield, bc_inlet, bc_outlet, flux_slip_wall};
+use super::cells::STEP;
+use super::pointwise::{corner_gradient, corner_mean, slip_state};
+use crate::bc::{Inlet, WallHeat, bc_farfield, bc_inlet, bc_outlet, flux_slip_wall, strong_wall_state};
 use crate::config::Boundary;
-use crate::flux::flux;
-use crate::gas::{Gas, conserved, primitive, sound_speed};
+use crate::flux::{flux, flux_change};
+use crate::gas::{Gas, Transport, conserved, primitive, temperature, viscosity};
 use crate::grid::{Grid, Side, Window};
+use crate::viscous::traction;
 use std::collections::BTreeMap;
 
 /// A patch: its window and what holds there.
@@ -60,29 +62,55 @@ impl NodePatch {
         }
         let w = primitive(gas, &q);
         let through = match self.condition {
-            Boundary::SlipWall | Boundary::Symmetry => flux_slip_wall(&w, &face.area),
+            condition if closed(condition) => flux_slip_wall(&w, &face.area),
             _ => flux(gas, &w, &face.area),
         };
         (w, through)
     }
 
-    /// Second-order terms across the boundary have no partner beyond it: its nodes go without.
-    pub(super) fn drop_second_order(&self, grid: &Grid, block: &mut NodeBlock) {
+    /// Second-order terms across the boundary have no partner beyond it: its nodes go without. Viscous fluxes are none there:
+    /// nodes keep those on the side of the cell.
+    pub(super) fn drop_second_order(&self, grid: &Grid, block: &mut NodeBlock, gas: Gas<f64>, carries: bool) {
         let Side { axis, high } = self.window.side;
         let (wide, points) = (block.wide(), block.nodes.count[0]);
         let sign = if high { 0.125 } else { -0.125 };
         let faces: Vec<Face> = self.faces(grid, block).collect();
         for face in faces {
-            let from = block.kept_at(face.cell);
+            let (from, at) = (block.kept_at(face.cell), block.cells.inside(face.cell));
+            let mean = corner_mean(gas, &corners_of(block, face.cell));
+            let (dt, volume) = (block.kept[from + STEP * wide], block.metrics.volume[at]);
+            let areas = [at, at + block.cells.stride[axis]].map(|at| block.metrics.face(axis, at));
+            let n = std::array::from_fn(|k| 0.5 * (areas[0][k] + areas[1][k]));
+            let [time, scale] = if carries { [1.0, dt / volume] } else { [dt / volume, 1.0] };
+            let du = std::array::from_fn(|c| time * block.kept[from + c * wide]);
+            let second = flux_change(gas, &mean, &n, &du).map(|s| scale * s);
             for node in face.nodes {
                 let to = block.sum_at(node);
                 for c in 0..5 {
-                    let second = block.kept[from + (SECOND_ORDER + 5 * axis + c) * wide];
-                    block.sums[to + c * points] -= sign * second;
+                    block.sums[to + c * points] -= sign * second[c];
                 }
             }
         }
     }
+}
+
+impl Face {
+    /// Friction of the fluid on the face, of the gradient in the cell next to it.
+    pub(super) fn friction(&self, gas: Gas<f64>, transport: Transport<f64>, block: &NodeBlock) -> [f64; 3] {
+        let at = block.cells.inside(self.cell);
+        let q = corners_of(block, self.cell);
+        let area =
+            std::array::from_fn(|d| [at, at + block.cells.stride[d]].map(|at| block.metrics.face(d, at)));
+        let gradient = corner_gradient(gas, &q, &area, block.metrics.volume[at]);
+        let mu = transport.scale * viscosity(transport, temperature(gas, &corner_mean(gas, &q)));
+        traction(mu, &gradient, &self.area).map(|t| -t)
+    }
+}
+
+/// Conserved states of a cell's corners.
+fn corners_of(block: &NodeBlock, cell: [usize; 3]) -> [[f64; 5]; 8] {
+    let (at, s) = (block.nodes.inside(cell), block.nodes.stride);
+    std::array::from_fn(|b| block.state(at + (b & 1) * s[0] + (b >> 1 & 1) * s[1] + (b >> 2) * s[2]))
 }
 
 /// A node on the boundary, all its copies, and the area of its part of one marker's faces.
@@ -93,7 +121,12 @@ pub(super) struct Point {
     pub area: [f64; 3],
 }
 
-/// The nodes of all patches, walls last. A node where a wall turns by more than a right angle (a trailing edge) has no
+/// Whether nothing flows through.
+fn closed(condition: Boundary) -> bool {
+    condition.is_wall() || condition == Boundary::Symmetry
+}
+
+/// The nodes of all patches, walls last, those without slip behind others. A node where a wall with slip turns by more than a right angle (a trailing edge) has no
 /// condition: no direction there is tangential to both sides.
 pub(super) fn points(
     grid: &Grid,
@@ -126,12 +159,12 @@ pub(super) fn points(
             }
         }
     }
-    let is_wall = |c: Boundary| matches!(c, Boundary::SlipWall | Boundary::Symmetry);
     let mut points: Vec<Point> = sums
         .into_iter()
         .filter(|((marker, _), (sum, sizes))| {
             let size = sum.iter().map(|v| v * v).sum::<f64>().sqrt();
-            !is_wall(patches[*marker].condition) || size > 0.7 * sizes
+            let condition = patches[*marker].condition;
+            !closed(condition) || condition.is_no_slip() || size > 0.7 * sizes
         })
         .map(|((marker, first), (area, _))| {
             let copies = leader.get(&first).map_or_else(|| vec![first], |group| (*group).clone());
@@ -139,7 +172,7 @@ pub(super) fn points(
             Point { copies, condition: patches[marker].condition, area }
         })
         .collect();
-    points.sort_by_key(|p| is_wall(p.condition));
+    points.sort_by_key(|p| (closed(p.condition), p.condition.is_no_slip()));
     points
 }
 
@@ -156,23 +189,15 @@ impl Point {
                     bc_inlet(gas, &w, Inlet::new(gas, total_pressure, total_temperature, direction), n)
                 }
                 Boundary::Outlet { pressure } => bc_outlet(gas, &w, pressure / gas.gamma, n),
-                Boundary::SlipWall | Boundary::Symmetry => tangential(gas, &w, n),
-                _ => w,
+                Boundary::SlipWall | Boundary::Symmetry => slip_state(gas, &w, n),
+                Boundary::NoSlipAdiabatic => strong_wall_state(gas, WallHeat::Adiabatic, &w, 1.0),
+                Boundary::NoSlipIsothermal { temperature } => {
+                    strong_wall_state(gas, WallHeat::Isothermal, &w, temperature)
+                }
+                Boundary::Extrapolation => w,
             },
         )
     }
-}
-
-/// The state without normal velocity that the acoustic wave from the wall leaves behind: dp = rho c u_n, no change of
-/// entropy.
-fn tangential(gas: Gas<f64>, w: &[f64; 5], n: &[f64; 3]) -> [f64; 5] {
-    let size = n.iter().map(|v| v * v).sum::<f64>().sqrt().max(1e-300);
-    let unit = n.map(|v| v / size);
-    let normal = w[1] * unit[0] + w[2] * unit[1] + w[3] * unit[2];
-    let c = sound_speed(gas, w);
-    let pressure = (w[4] + w[0] * c * normal).max(0.5 * w[4]).min(2.0 * w[4]);
-    let rho = w[0] + (pressure - w[4]) / (c * c);
-    [rho, w[1] - normal * unit[0], w[2] - normal * unit[1], w[3] - normal * unit[2], pressure]
 }
 
 /// Ghosts beyond a patch: parabolas through the line's last nodes, so that third differences end at the boundary.

@@ -1,14 +1,16 @@
 //! What happens in a cell: the balance of fluxes through its faces, its time step, and what it gives to its corners.
 
 use super::block::NodeBlock;
+use super::pointwise::{corner_face, corner_gradient, corner_mean};
 use crate::flux::{flux, flux_change, spectral_radius};
-use crate::gas::{Gas, primitive};
+use crate::gas::{Gas, Transport};
 use crate::real::{LANES, LaneKernel, Lanes};
 use crate::structured::block::load;
+use crate::viscous::{flux_viscous, spectral_radius_viscous, velocity_and_temperature};
 use std::ops::Range;
 
-/// Values a cell keeps, one after another along its row: the balance, then V dU (5); the second-order terms of the three
-/// axes (15); dt times the spectral radii (3); dt.
+/// Values a cell keeps, one after another along its row: the balance, then its change (5); the terms along each of the three
+/// axes (15); the spectral radii (3); dt. Changes and terms are rates, but on coarse grids.
 pub(super) const KEPT: usize = 24;
 pub(super) const SECOND_ORDER: usize = 5;
 pub(super) const RADII: usize = 20;
@@ -26,31 +28,6 @@ fn corners<V: Lanes>(block: &NodeBlock, at: usize) -> [[V; 5]; 8] {
         }
     }
     q
-}
-
-/// Mean of the corners on one side of an axis, as a primitive state.
-#[inline(always)]
-fn face_state<V: Lanes>(gas: Gas<V>, q: &[[V; 5]; 8], axis: usize, high: usize) -> [V; 5] {
-    let mut mean = [V::c(0.0); 5];
-    for b in 0..8 {
-        if b >> axis & 1 == high {
-            for c in 0..5 {
-                mean[c] += V::c(0.25) * q[b][c];
-            }
-        }
-    }
-    primitive(gas, &mean)
-}
-
-#[inline(always)]
-fn mean_state<V: Lanes>(gas: Gas<V>, q: &[[V; 5]; 8]) -> [V; 5] {
-    let mut mean = [V::c(0.0); 5];
-    for corner in q {
-        for c in 0..5 {
-            mean[c] += V::c(0.125) * corner[c];
-        }
-    }
-    primitive(gas, &mean)
 }
 
 /// The first `count` lanes.
@@ -76,6 +53,7 @@ fn mean_area<V: Lanes>(block: &NodeBlock, axis: usize, at: usize) -> [V; 3] {
 pub(super) struct Balance<'a> {
     pub block: &'a NodeBlock,
     pub gas: Gas<f64>,
+    pub transport: Option<Transport<f64>>,
     pub courant: f64,
     pub rows: Range<usize>,
     pub out: &'a mut [f64],
@@ -85,7 +63,7 @@ impl LaneKernel for Balance<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Lanes>(self) {
-        let Self { block, gas, courant, rows, out } = self;
+        let Self { block, gas, transport, courant, rows, out } = self;
         let gas: Gas<V> = gas.lift();
         let [ni, nj, _] = block.cells.count;
         let wide = block.wide();
@@ -96,7 +74,7 @@ impl LaneKernel for Balance<'_> {
             while i < ni {
                 let at = cell0 + i;
                 let q = corners::<V>(block, node0 + i);
-                let mean = mean_state(gas, &q);
+                let mean = corner_mean(gas, &q);
                 let mut sum = [V::c(0.0); 5];
                 let mut largest = V::c(1e-300);
                 for axis in 0..3 {
@@ -104,7 +82,7 @@ impl LaneKernel for Balance<'_> {
                         continue;
                     }
                     for high in 0..2 {
-                        let state = face_state(gas, &q, axis, high);
+                        let state = corner_face(gas, &q, axis, high);
                         let face = at + high * block.cells.stride[axis];
                         let mut n = [V::c(0.0); 3];
                         for k in 0..3 {
@@ -116,7 +94,13 @@ impl LaneKernel for Balance<'_> {
                             sum[c] += sign * through[c];
                         }
                     }
-                    let radius = spectral_radius(gas, &mean, &mean_area(block, axis, at));
+                    let n = mean_area(block, axis, at);
+                    let mut radius = spectral_radius(gas, &mean, &n);
+                    if let Some(transport) = &transport {
+                        let volume = load(&block.metrics.volume, at);
+                        let viscous = spectral_radius_viscous(gas, transport.lift(), &mean, &n, volume);
+                        radius += V::c(2.0) * viscous;
+                    }
                     largest = largest.max(radius);
                 }
                 let step = V::c(courant) * load::<V>(&block.metrics.volume, at) / largest;
@@ -131,12 +115,14 @@ impl LaneKernel for Balance<'_> {
     }
 }
 
-/// From balances to the changes dU = -dt/V R and the second-order terms dt A dU . S of each axis. `step` is the same for all
-/// cells where it is given.
+/// From balances to V dU / dt = -R and the terms (A dU - 2 F_viscous) . S of each axis, with dU = -dt/V R; where a grid
+/// `carries` the changes of another one, to the same times dt / V. `step` is the same for all cells where it is given.
 pub(super) struct Changes<'a> {
     pub block: &'a NodeBlock,
     pub gas: Gas<f64>,
+    pub transport: Option<Transport<f64>>,
     pub step: Option<f64>,
+    pub carries: bool,
     pub rows: Range<usize>,
     pub kept: &'a mut [f64],
 }
@@ -145,7 +131,7 @@ impl LaneKernel for Changes<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Lanes>(self) {
-        let Self { block, gas, step, rows, kept } = self;
+        let Self { block, gas, transport, step, carries, rows, kept } = self;
         let gas: Gas<V> = gas.lift();
         let [ni, nj, _] = block.cells.count;
         let wide = block.wide();
@@ -155,18 +141,34 @@ impl LaneKernel for Changes<'_> {
             let mut i = 0;
             while i < ni {
                 let at = cell0 + i;
-                let mean = mean_state(gas, &corners::<V>(block, node0 + i));
+                let q = corners::<V>(block, node0 + i);
+                let mean = corner_mean(gas, &q);
                 let dt = match step {
                     Some(dt) => V::c(dt),
                     None => load(kept, STEP * wide + 1 + i),
                 };
                 let volume = load::<V>(&block.metrics.volume, at);
+                let scale = if carries { dt / volume } else { V::c(1.0) };
                 let mut change = [V::c(0.0); 5];
                 let mut du = [V::c(0.0); 5];
                 for c in 0..5 {
-                    change[c] = -(dt * load::<V>(kept, c * wide + 1 + i));
-                    du[c] = change[c] / volume;
+                    let rate = -load::<V>(kept, c * wide + 1 + i);
+                    change[c] = scale * rate;
+                    du[c] = dt * rate / volume;
                 }
+                let viscous = transport.as_ref().map(|transport| {
+                    let mut area = [[[V::c(0.0); 3]; 2]; 3];
+                    for axis in 0..3 {
+                        for high in 0..2 {
+                            for k in 0..3 {
+                                let face = at + high * block.cells.stride[axis];
+                                area[axis][high][k] = load(&block.metrics.area[axis][k], face);
+                            }
+                        }
+                    }
+                    let middle = velocity_and_temperature(gas, &mean);
+                    (transport.lift(), middle, corner_gradient(gas, &q, &area, volume))
+                });
                 let count = (ni - i).min(LANES);
                 for c in 0..5 {
                     put(kept, c * wide + 1 + i, count, change[c]);
@@ -177,12 +179,18 @@ impl LaneKernel for Changes<'_> {
                         continue;
                     }
                     let n = mean_area(block, axis, at);
-                    let second = flux_change(gas, &mean, &n, &du);
+                    let mut second = flux_change(gas, &mean, &n, &du);
+                    if let Some((transport, middle, gradient)) = &viscous {
+                        let through = flux_viscous(gas, *transport, middle, gradient, &n);
+                        for c in 0..5 {
+                            second[c] -= V::c(2.0) * through[c];
+                        }
+                    }
                     for c in 0..5 {
                         let what = SECOND_ORDER + 5 * axis + c;
-                        put(kept, what * wide + 1 + i, count, dt * second[c]);
+                        put(kept, what * wide + 1 + i, count, scale * second[c]);
                     }
-                    let radius = dt * spectral_radius(gas, &mean, &n);
+                    let radius = spectral_radius(gas, &mean, &n);
                     put(kept, (RADII + axis) * wide + 1 + i, count, radius);
                 }
                 i += LANES;

@@ -10,7 +10,7 @@ pub(super) struct Joints {
     /// Copies of one node: block and node.
     pub shared: Vec<Vec<(usize, [usize; 3])>>,
     /// Ghost node, the node that it is.
-    ghosts: Vec<[(usize, usize); 2]>,
+    pub ghosts: Vec<[(usize, usize); 2]>,
 }
 
 impl Joints {
@@ -50,20 +50,21 @@ impl Joints {
         Self { shared: groups.into_values().filter(|g| g.len() > 1).collect(), ghosts }
     }
 
-    /// Replaces values of shared nodes by their sum over the copies; `value` finds where one lies in a block's array.
-    pub(super) fn add_up<'a>(
+    /// Replaces values of shared nodes by what `join` makes of all copies; `value` finds where one lies in a block's array.
+    pub(super) fn join<'a>(
         &self,
         blocks: &'a mut [NodeBlock],
         array: impl Fn(&mut NodeBlock) -> &mut Vec<f64>,
         value: impl Fn(&NodeBlock, [usize; 3]) -> usize,
+        (start, join): (f64, impl Fn(f64, f64) -> f64),
     ) where
         Self: 'a,
     {
         for copies in &self.shared {
-            let mut sum = 0.0;
+            let mut sum = start;
             for &(b, node) in copies {
                 let at = value(&blocks[b], node);
-                sum += array(&mut blocks[b])[at];
+                sum = join(sum, array(&mut blocks[b])[at]);
             }
             for &(b, node) in copies {
                 let at = value(&blocks[b], node);
@@ -72,10 +73,20 @@ impl Joints {
         }
     }
 
-    /// All sums of all shared nodes.
-    pub(super) fn add_up_sums(&self, blocks: &mut [NodeBlock]) {
+    /// Control volumes of shared nodes, whole.
+    pub(super) fn add_up_volumes(&self, blocks: &mut [NodeBlock]) {
+        self.join(blocks, |b| &mut b.volume, NodeBlock::number, (0.0, |a, b| a + b));
+    }
+
+    /// All sums and time steps of all shared nodes.
+    pub(super) fn join_sums(&self, blocks: &mut [NodeBlock]) {
         for c in 0..SUMS {
-            self.add_up(blocks, |b| &mut b.sums, |b, node| b.sum_at(node) + c * b.nodes.count[0]);
+            let value = |b: &NodeBlock, node| b.sum_at(node) + c * b.nodes.count[0];
+            if c < 5 {
+                self.join(blocks, |b| &mut b.sums, value, (0.0, |a, b| a + b));
+            } else {
+                self.join(blocks, |b| &mut b.sums, value, (f64::MAX, f64::min));
+            }
         }
     }
 

@@ -1,42 +1,53 @@
-//! Inviscid flow by Ni's form of the Lax-Wendroff scheme: explicit, of second order in space and time, unknowns in the
-//! nodes.
+//! Inviscid and laminar flow by Ni's form of the Lax-Wendroff scheme: explicit, of second order in space and time, unknowns in
+//! the nodes.
 //!
 //! The balance of fluxes through a cell's faces, their states the means of four nodes, gives its change
 //! dU = -dt/V sum F . S. Each corner takes an eighth of the second-order expansion in time,
 //! ```text
-//! dU_node V_node = sum over cells of 1/8 (V dU + dt A dU . (+- S_i +- S_j +- S_k)),
+//! dU_node V_node / dt_node = sum over cells of 1/8 (V dU / dt + (A dU - 2 F_viscous) . (+- S_i +- S_j +- S_k)),
 //! ```
-//! S the cell's mean areas with the sign of the corner; where cells have unlike steps this is Ni's distribution weighted with
-//! their volumes, so that what a cell loses its neighbors get. Smoothing: second differences at shocks and fourth ones
-//! elsewhere along grid lines, each cell giving a quarter to each of its edges. Boundary nodes get what their cells give them,
-//! then the boundary's characteristics. Nodes of interfaces add up what comes from all sides.
+//! S the cell's mean areas with the sign of the corner. This is Ni's distribution weighted with volumes: with equal time steps
+//! what a cell loses its neighbors get; local ones are a node's own, the least of its cells', so that a steady state does not
+//! depend on them and its fluxes balance. Control volumes of nodes meet in the middles of cells, so that
+//! viscous fluxes, of the gradient that the cell's corners have, pass through the quarters of S. Smoothing: second differences
+//! at shocks and fourth ones elsewhere along grid lines, each cell giving a quarter to each of its edges. Boundary nodes get
+//! what their cells give them, then the boundary's characteristics; nothing viscous passes through the boundary, and nodes of
+//! walls without slip are at rest. Nodes of interfaces add up what comes from all sides.
 //!
 //! **Source**: Ni, *A multiple-grid scheme for solving the Euler equations* (1982); Davis, Ni & Carter, *Cascade viscous flow
 //! analysis using the Navier-Stokes equations* (1987), as in MBFLO3; Stone et al. 2011, section IV.B. Differs in the weights by
 //! volume and in the dissipation, which is that of Jameson, Schmidt & Turkel 1981.
 
+mod accelerator;
 mod block;
 mod boundary;
 mod cells;
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
 mod joints;
+mod measure;
 mod multigrid;
 mod nodes;
 mod output;
+mod pointwise;
 #[cfg(test)]
 mod tests;
 
+pub use pointwise::{corner_face, corner_gradient, corner_mean, slip_state, smoothing, smoothing_weights};
+
+use super::accelerator::Newest;
 use super::config::{Scheme, StructuredConfig};
-use super::setup;
-use crate::config::{Boundary, Equations};
+use super::{forces_of, setup};
+use crate::config::Equations;
 use crate::flux::Dissipation;
-use crate::gas::{Gas, primitive};
+use crate::gas::{Gas, Transport, primitive};
 use crate::grid::Grid;
+use crate::march::accelerator::WallSums;
 use crate::march::forces::ForceScale;
-use crate::march::{
-    BadNode, Coefficients, FlowError, Forces, MarkerForces, StepReport, Times, timed, until_outcome,
-};
+use crate::march::{BadNode, Coefficients, FlowError, Forces, StepReport, Times, timed, until_outcome};
 use crate::parallel;
 use crate::real::dispatch;
+use accelerator::Accelerator;
 use block::NodeBlock;
 use boundary::{NodePatch, Point};
 use cells::{Balance, Changes, KEPT, STEP};
@@ -63,12 +74,13 @@ impl Default for LaxWendroff {
     }
 }
 
-/// A solver for one grid and one set-up, with its state. Inviscid, with the conditions of [`Boundary`] but for no-slip walls.
+/// A solver for one grid and one set-up, with its state.
 pub struct LaxWendroffSolver {
     team: Arc<Team>,
     config: StructuredConfig,
     grid: Grid,
     gas: Gas<f64>,
+    transport: Option<Transport<f64>>,
     dissipation: Dissipation<f64>,
     blocks: Vec<NodeBlock>,
     patches: Vec<NodePatch>,
@@ -88,6 +100,9 @@ pub struct LaxWendroffSolver {
     step: usize,
     rejected: usize,
     times: Times,
+    /// A device that computes in place of the team.
+    accelerator: Option<Box<dyn Accelerator>>,
+    newest: Newest,
 }
 
 impl LaxWendroffSolver {
@@ -104,21 +119,12 @@ impl LaxWendroffSolver {
     ) -> Result<Self, FlowError> {
         let courant = scheme.courant;
         let setup::Start { grid, config, metrics, gas, free, scale } = setup::start(grid, config)?;
-        let viscous =
-            config.equations == Equations::Laminar || config.boundaries.values().any(|b| b.is_no_slip());
-        for (name, value, good, expected) in [
-            ("courant", courant, courant > 0.0 && courant <= 1.0, "expected more than 0, at most 1"),
-            (
-                "reynolds",
-                config.freestream.reynolds,
-                !viscous,
-                "the Lax-Wendroff scheme is for inviscid flow",
-            ),
-        ] {
-            if !good {
-                return Err(FlowError::Value { name, value, expected });
-            }
+        if !(courant > 0.0 && courant <= 1.0) {
+            let expected = "expected more than 0, at most 1";
+            return Err(FlowError::Value { name: "courant", value: courant, expected });
         }
+        let transport =
+            (config.equations == Equations::Laminar).then(|| config.gas.transport(&config.freestream));
         let dissipation = match config.scheme {
             Scheme::Scalar(d) | Scheme::Matrix(d) => d,
             Scheme::Roe { .. } => Dissipation::DEFAULT,
@@ -129,7 +135,7 @@ impl LaxWendroffSolver {
         for block in &mut blocks {
             block.own_volume = block.volume.clone();
         }
-        joints.add_up(&mut blocks, |b| &mut b.volume, NodeBlock::number);
+        joints.add_up_volumes(&mut blocks);
         let patches: Vec<NodePatch> = grid
             .patches
             .iter()
@@ -150,6 +156,7 @@ impl LaxWendroffSolver {
             config,
             grid,
             gas,
+            transport,
             dissipation,
             blocks,
             patches,
@@ -167,6 +174,8 @@ impl LaxWendroffSolver {
             step: 0,
             rejected: 0,
             times: Times::default(),
+            accelerator: None,
+            newest: Newest::Both,
         };
         let q = crate::gas::conserved(gas, &free);
         solver.set_state(|_| q);
@@ -174,30 +183,64 @@ impl LaxWendroffSolver {
     }
 
     /// One iteration; in unsteady runs one physical step, in as many equal parts as stability asks for.
+    ///
+    /// # Panics
+    /// When a device that computes fails; see [`Self::try_step`].
     pub fn step(&mut self) -> StepReport {
+        self.try_step().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// As [`Self::step`], for solvers that compute on a device.
+    ///
+    /// # Errors
+    /// The device's, such as [`FlowError::Gpu`]. The state is lost then, but for what was written to disk.
+    pub fn try_step(&mut self) -> Result<StepReport, FlowError> {
         let start = Instant::now();
         let mut times = Times::default();
         self.iteration += 1;
+        self.push()?;
         let mut report = StepReport { iteration: self.iteration, cfl: self.courant, ..StepReport::default() };
-        for block in &mut self.blocks {
-            block.last_good.clone_from(&block.q);
-        }
-        if let Some(unsteady) = self.config.unsteady() {
-            timed(&mut times.rhs, || self.balance());
-            let parts = (unsteady.dt / self.smallest_step()).ceil().clamp(1.0, 1e6);
-            for part in 0..parts as usize {
-                self.advance(Some(unsteady.dt / parts), part == 0, &mut times);
-            }
+        let dt = self.config.unsteady().map(|unsteady| unsteady.dt);
+        if dt.is_some() {
             self.step += 1;
             report.time_step = self.step;
-        } else {
-            self.advance(None, false, &mut times);
         }
-        timed(&mut times.misc, || self.judge(&mut report));
+        if let Some(device) = &mut self.accelerator {
+            self.newest = Newest::Device;
+            let found = device.step(self.courant, dt)?;
+            times = device.times()?;
+            report.residual = found.squares.map(|s| (s / self.volume).sqrt());
+            self.forces = self.forces_of_sums(&found.walls);
+            if found.bad.is_some() {
+                self.sync()?;
+                report.bad = self.first_bad();
+            }
+        } else {
+            self.step_here(dt, &mut times);
+            timed(&mut times.misc, || {
+                report.residual = self.rates();
+                report.bad = self.first_bad();
+            });
+        }
+        report.forces = self.forces.clone();
+        self.judge(&mut report)?;
         times.total = start.elapsed().as_secs_f64();
         report.times = times;
         self.times.add(&times);
-        report
+        Ok(report)
+    }
+
+    /// A step by this process's threads.
+    fn step_here(&mut self, dt: Option<f64>, times: &mut Times) {
+        for block in &mut self.blocks {
+            block.last_good.clone_from(&block.q);
+        }
+        let Some(dt) = dt else { return self.advance(None, false, times) };
+        timed(&mut times.rhs, || self.balance());
+        let parts = (dt / self.smallest_step()).ceil().clamp(1.0, 1e6);
+        for part in 0..parts as usize {
+            self.advance(Some(dt / parts), part == 0, times);
+        }
     }
 
     /// Runs until an outcome; `watch` sees every report and may end the run by returning false.
@@ -244,17 +287,17 @@ impl LaxWendroffSolver {
             boundary::continue_beyond(patch, &mut self.blocks[patch.window.block]);
         }
         self.joints.fill(&mut self.blocks);
-        let (gas, courant) = (self.gas, self.courant);
+        let (gas, transport, courant) = (self.gas, self.transport, self.courant);
         for block in &mut self.blocks {
             let mut kept = std::mem::take(&mut block.kept);
             let (rows, width) = (block.cells.count[1] * block.cells.count[2], KEPT * block.wide());
             let me = &*block;
             parallel::rows(&self.team, rows, width, &mut kept[..rows * width], |rows, out| {
-                dispatch(Isa::detect(), Balance { block: me, gas, courant, rows, out });
+                dispatch(Isa::detect(), Balance { block: me, gas, transport, courant, rows, out });
             });
             block.kept = kept;
         }
-        let mut forces = Forces::default();
+        let mut walls = Vec::new();
         for patch in &self.patches {
             let block = &mut self.blocks[patch.window.block];
             if !patch.counts(block) {
@@ -262,6 +305,7 @@ impl LaxWendroffSolver {
             }
             let wide = block.wide();
             let mut pressure = Coefficients::default();
+            let mut friction = Coefficients::default();
             let faces: Vec<_> = patch.faces(&self.grid, block).collect();
             for face in faces {
                 let (w, flux) = patch.flux(gas, block, &face);
@@ -271,19 +315,26 @@ impl LaxWendroffSolver {
                 }
                 let push = w[4] - self.scale.pressure;
                 pressure.add(&self.scale, face.middle, face.area.map(|v| push * v));
+                if let (true, Some(transport)) = (patch.condition.is_no_slip(), transport) {
+                    friction.add(&self.scale, face.middle, face.friction(gas, transport, block));
+                }
             }
-            if patch.condition != Boundary::SlipWall {
-                continue;
+            if patch.condition.is_wall() {
+                walls.push((patch.name.as_str(), pressure, friction));
             }
-            let place = forces.markers.iter().position(|m| m.name == patch.name).unwrap_or_else(|| {
-                forces.markers.push(MarkerForces { name: patch.name.clone(), ..MarkerForces::default() });
-                forces.markers.len() - 1
-            });
-            forces.markers[place].pressure.merge(&self.scale, &pressure);
-            forces.pressure.merge(&self.scale, &pressure);
         }
-        forces.total.merge(&self.scale, &forces.pressure.clone());
-        self.forces = forces;
+        self.forces = forces_of(&self.scale, walls);
+    }
+
+    /// Forces from a device's sums over the walls.
+    fn forces_of_sums(&self, sums: &[WallSums]) -> Forces {
+        let counted = |p: &&NodePatch| p.condition.is_wall() && p.counts(&self.blocks[p.window.block]);
+        let walls = self.patches.iter().filter(counted).zip(sums);
+        let of = |force, moment| Coefficients::from_sums(&self.scale, force, moment);
+        let walls = walls.map(|(patch, [pressure, moment, friction, turning])| {
+            (patch.name.as_str(), of(*pressure, *moment), of(*friction, *turning))
+        });
+        forces_of(&self.scale, walls)
     }
 
     /// The smallest local time step.
@@ -300,13 +351,16 @@ impl LaxWendroffSolver {
 
     /// Changes of the cells, given to their corners, with smoothing.
     fn distribute(&mut self, step: Option<f64>) {
-        let (gas, dissipation) = (self.gas, self.dissipation);
+        let (gas, transport, dissipation) = (self.gas, self.transport, self.dissipation);
         for block in &mut self.blocks {
             let mut kept = std::mem::take(&mut block.kept);
             let (rows, width) = (block.cells.count[1] * block.cells.count[2], KEPT * block.wide());
             let me = &*block;
             parallel::rows(&self.team, rows, width, &mut kept[..rows * width], |rows, kept| {
-                dispatch(Isa::detect(), Changes { block: me, gas, step, rows, kept });
+                dispatch(
+                    Isa::detect(),
+                    Changes { block: me, gas, transport, step, carries: false, rows, kept },
+                );
             });
             block.kept = kept;
             let mut sums = std::mem::take(&mut block.sums);
@@ -320,10 +374,10 @@ impl LaxWendroffSolver {
         for patch in &self.patches {
             let block = &mut self.blocks[patch.window.block];
             if patch.counts(block) {
-                patch.drop_second_order(&self.grid, block);
+                patch.drop_second_order(&self.grid, block, gas, false);
             }
         }
-        self.joints.add_up_sums(&mut self.blocks);
+        self.joints.join_sums(&mut self.blocks);
     }
 
     /// New states of all nodes, then of those on the boundary.
@@ -335,11 +389,12 @@ impl LaxWendroffSolver {
                 let place = [0, row % pj, row / pj];
                 let (at, from, number) =
                     (block.nodes.inside(place), block.sum_at(place), block.number(place));
+                let steps = &block.sums[from + 5 * pi..][..pi];
                 for c in 0..5 {
                     let q = &mut block.q[c * len + at..][..pi];
-                    let sums = &block.sums[from + c * pi..][..pi];
-                    for ((q, sum), volume) in q.iter_mut().zip(sums).zip(&block.volume[number..]) {
-                        *q += sum / volume;
+                    let sums = block.sums[from + c * pi..][..pi].iter().zip(steps);
+                    for ((q, (sum, dt)), volume) in q.iter_mut().zip(sums).zip(&block.volume[number..]) {
+                        *q += dt * sum / volume;
                     }
                 }
             }
@@ -374,15 +429,17 @@ impl LaxWendroffSolver {
         }
     }
 
-    /// Residuals, what they mean for the run, and whether the new state is one.
-    fn judge(&mut self, report: &mut StepReport) {
-        report.residual = self.rates();
-        report.forces = self.forces.clone();
-        report.bad = self.first_bad();
+    /// What residuals mean for the run; takes a state back that is none.
+    fn judge(&mut self, report: &mut StepReport) -> Result<(), FlowError> {
         if report.bad.is_some() {
             report.rejected = true;
-            for block in &mut self.blocks {
-                block.q.clone_from(&block.last_good);
+            if let Some(device) = &mut self.accelerator {
+                self.newest = Newest::Device;
+                device.take_back()?;
+            } else {
+                for block in &mut self.blocks {
+                    block.q.clone_from(&block.last_good);
+                }
             }
             self.rejected += 1;
             self.courant *= 0.5;
@@ -393,7 +450,7 @@ impl LaxWendroffSolver {
             if self.rejected > 6 {
                 report.outcome = Some(Outcome::Diverged { iteration: self.iteration });
             }
-            return;
+            return Ok(());
         }
         self.courant = (self.courant * 1.01).min(self.asked);
         let density = report.residual[0];
@@ -409,6 +466,7 @@ impl LaxWendroffSolver {
         if self.config.unsteady().is_some_and(|unsteady| self.step >= unsteady.steps) {
             report.outcome = Some(Outcome::IterationLimit);
         }
+        Ok(())
     }
 
     /// Norms over the domain of what the last step changed over its time step, boundary conditions included.
@@ -422,7 +480,7 @@ impl LaxWendroffSolver {
                 let (at, from, number) =
                     (block.nodes.inside(place), block.sum_at(place), block.number(place));
                 for i in 0..pi {
-                    let time = block.sums[from + 5 * pi + i] / block.volume[number + i];
+                    let time = block.sums[from + 5 * pi + i];
                     for (c, sum) in all.iter_mut().enumerate() {
                         let place = c * len + at + i;
                         let rate = (block.q[place] - block.last_good[place]) / time;

@@ -1,9 +1,10 @@
 //! Coarse grids that carry the fine grid's changes on: every other node along each axis, again and again.
 //!
 //! The change of a coarse cell is that of the finer grid around the node in its middle; it is distributed to the cell's corners
-//! as on the fine grid, with the coarse cell's step and without smoothing; boundary conditions act on what the corners get,
-//! which is interpolated to the fine nodes. Where the fine grid has come to rest nothing is left to carry: the steady state
-//! stays the fine grid's.
+//! with the coarse cell's step, without smoothing and viscous terms, and without the weights by volume that conserve on the
+//! fine grid: on stretched grids they would draw changes towards the larger cells, against the waves that go there; boundary conditions act on what the
+//! corners get, which is interpolated to the fine nodes. Where the fine grid has come to rest nothing is left to carry: the
+//! steady state stays the fine grid's.
 //!
 //! **Source**: Ni 1982, section III, which takes the change of the node in the middle alone.
 
@@ -21,13 +22,13 @@ use chromaflow_device::{Isa, Team};
 
 /// A coarse grid.
 pub(super) struct Level {
-    grid: Grid,
-    blocks: Vec<NodeBlock>,
-    joints: Joints,
-    patches: Vec<NodePatch>,
-    points: Vec<Point>,
+    pub grid: Grid,
+    pub blocks: Vec<NodeBlock>,
+    pub joints: Joints,
+    pub patches: Vec<NodePatch>,
+    pub points: Vec<Point>,
     /// Fine cells along a side of a coarse one, of each block and axis.
-    factors: Vec<[usize; 3]>,
+    pub factors: Vec<[usize; 3]>,
 }
 
 /// The grid of every other node, and the factor of each block's axes (1 for those of a single cell). None where a number
@@ -88,7 +89,10 @@ impl Level {
             let mut blocks: Vec<NodeBlock> =
                 metrics.into_iter().enumerate().map(|(b, m)| NodeBlock::new(&coarse, b, m)).collect();
             let joints = Joints::new(&coarse, &blocks);
-            joints.add_up(&mut blocks, |b| &mut b.volume, NodeBlock::number);
+            for block in &mut blocks {
+                block.volume = block.around(|_| 1.0);
+            }
+            joints.add_up_volumes(&mut blocks);
             let windows = patches.iter().zip(&coarse.patches);
             let patches: Vec<NodePatch> =
                 windows.map(|(p, c)| NodePatch { window: c.window, ..p.clone() }).collect();
@@ -113,12 +117,15 @@ impl Level {
             let mut kept = std::mem::take(&mut block.kept);
             let me = &*block;
             parallel::rows(team, rows, width, &mut kept[..rows * width], |rows, out| {
-                dispatch(Isa::detect(), Balance { block: me, gas, courant, rows, out });
+                dispatch(Isa::detect(), Balance { block: me, gas, transport: None, courant, rows, out });
             });
             take_changes(block, &mut kept, &finer[b], finer_shape[b]);
             let me = &*block;
             parallel::rows(team, rows, width, &mut kept[..rows * width], |rows, kept| {
-                dispatch(Isa::detect(), Changes { block: me, gas, step: None, rows, kept });
+                dispatch(
+                    Isa::detect(),
+                    Changes { block: me, gas, transport: None, step: None, carries: true, rows, kept },
+                );
             });
             block.kept = kept;
             let mut sums = std::mem::take(&mut block.sums);
@@ -133,10 +140,10 @@ impl Level {
         for patch in &self.patches {
             let block = &mut self.blocks[patch.window.block];
             if patch.counts(block) {
-                patch.drop_second_order(&self.grid, block);
+                patch.drop_second_order(&self.grid, block, gas, true);
             }
         }
-        self.joints.add_up_sums(&mut self.blocks);
+        self.joints.join_sums(&mut self.blocks);
         let mut changes: Vec<Vec<f64>> = self.blocks.iter().map(changes).collect();
         for point in &self.points {
             let (b, at) = point.copies[0];

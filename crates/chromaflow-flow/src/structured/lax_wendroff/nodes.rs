@@ -2,15 +2,16 @@
 
 use super::block::NodeBlock;
 use super::cells::{KEPT, RADII, SECOND_ORDER, STEP};
+use super::pointwise::{smoothing, smoothing_weights};
 use crate::flux::{Dissipation, pressure_switch};
 use crate::real::{LANES, LaneKernel, Lanes};
 use crate::structured::block::load;
 use std::ops::Range;
 
-/// Sums a node keeps: what changes V U of its control volume (5), and the sum of V dt (1).
+/// Sums a node keeps: what changes V U of its control volume (5), and its time step, the least of the cells around it.
 pub(super) const SUMS: usize = 6;
 
-/// Distribution: each cell gives each of its corners an eighth of V dU +- the second-order terms, plus towards larger
+/// Distribution: each cell gives each of its corners an eighth of its change +- the terms along the axes, plus towards larger
 /// indices. Then second and fourth differences along each axis.
 pub(super) struct Gather<'a> {
     pub block: &'a NodeBlock,
@@ -27,14 +28,15 @@ impl LaneKernel for Gather<'_> {
         let [pi, pj, _] = block.nodes.count;
         let [_, nj, nk] = block.cells.count;
         let (wide, len) = (block.wide(), block.nodes.len());
-        let volumes = &block.metrics.volume;
+        let dissipation: Dissipation<V> = dissipation.lift();
         for (row, out) in rows.zip(out.chunks_exact_mut(SUMS * pi)) {
             let (j, k) = (row % pj, row / pj);
             let node0 = block.nodes.inside([0, j, k]);
             let mut i = 0;
             while i < pi {
                 let mut sum = [V::c(0.0); SUMS];
-                // dt times the radius on the edges to the next and from the last node along each axis.
+                sum[5] = V::c(f64::MAX);
+                // The radius on the edges to the next and from the last node along each axis.
                 let mut ahead = [V::c(0.0); 3];
                 let mut back = [V::c(0.0); 3];
                 for around in 0..8 {
@@ -59,8 +61,8 @@ impl LaneKernel for Gather<'_> {
                         sum[c] += V::c(0.125) * value;
                     }
                     // Slots without a cell have dt = 0.
-                    let cell = block.cells.inside([0, cj - 1, ck - 1]) + slot - 1;
-                    sum[5] += V::c(0.125) * load::<V>(kept, STEP * wide + slot) * load::<V>(volumes, cell);
+                    let dt = load::<V>(kept, STEP * wide + slot);
+                    sum[5] = V::select(dt.gt(V::c(0.0)), sum[5].min(dt), sum[5]);
                     for axis in 0..3 {
                         let radius = V::c(0.25) * load::<V>(kept, (RADII + axis) * wide + slot);
                         if upper[axis] == 0 {
@@ -80,15 +82,11 @@ impl LaneKernel for Gather<'_> {
                     for n in 0..3 {
                         switch[n] = pressure_switch(p[n], p[n + 1], p[n + 2]);
                     }
-                    let below = weights(dissipation, switch[0], switch[1]);
-                    let above = weights(dissipation, switch[1], switch[2]);
-                    let three = V::c(3.0);
+                    let below = smoothing_weights(dissipation, switch[0], switch[1]);
+                    let above = smoothing_weights(dissipation, switch[1], switch[2]);
                     for c in 0..5 {
                         let u = line::<V>(&block.q, c * len + first, s);
-                        let (low, high) = (u[2] - u[1], u[3] - u[2]);
-                        let third = [u[3] - u[0] - three * low, u[4] - u[1] - three * high];
-                        sum[c] += ahead[axis] * (above[0] * high - above[1] * third[1])
-                            - back[axis] * (below[0] * low - below[1] * third[0]);
+                        sum[c] += smoothing(&u, &above, &below, ahead[axis], back[axis]);
                     }
                 }
                 let count = (pi - i).min(LANES);
@@ -109,11 +107,4 @@ fn line<V: Lanes>(values: &[f64], first: usize, step: usize) -> [V; 5] {
         out[n] = load(values, first + n * step);
     }
     out
-}
-
-/// Weights of second and fourth differences on an edge from the pressure switches at its ends.
-#[inline(always)]
-fn weights<V: Lanes>(dissipation: Dissipation<f64>, a: V, b: V) -> [V; 2] {
-    let second = V::c(dissipation.second) * a.max(b);
-    [second, (V::c(dissipation.fourth) - second).max(V::c(0.0))]
 }

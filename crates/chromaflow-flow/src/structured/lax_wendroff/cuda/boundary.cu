@@ -1,0 +1,114 @@
+// The boundary of the Lax-Wendroff scheme. Twin: lax_wendroff/boundary.rs.
+
+// Where a patch lies: axis, 1 at its high end.
+struct NodeSide {
+    u32 axis, high;
+};
+
+#if !COARSE
+// Fluxes out through the faces {cell, patch, block}, [5][count], and the forces on them, [6][count]: pressure above
+// `free_pressure`, friction.
+extern "C" __global__ void __launch_bounds__(128)
+boundary_fluxes(u32 count, const GridBlock* __restrict__ blocks, u64 total, const u32* __restrict__ faces, const Patch* __restrict__ patches,
+                const NodeSide* __restrict__ sides, const double* __restrict__ q, const double* __restrict__ area,
+                const double* __restrict__ volume, const Setup* __restrict__ setup, double free_pressure, double* __restrict__ fluxes,
+                double* __restrict__ loads) {
+    const u32 f = blockIdx.x * 128 + threadIdx.x;
+    if (f >= count) return;
+    const u64 at = faces[3 * f];
+    const Patch& patch = patches[faces[3 * f + 1]];
+    const NodeSide side = sides[faces[3 * f + 1]];
+    const u32* stride = blocks[faces[3 * f + 2]].stride;
+    const u32 u = side.axis == 2 ? 0 : side.axis + 1, v = side.axis == 0 ? 2 : side.axis - 1;
+    const u32 step = pick(stride, side.axis), su = pick(stride, u), sv = pick(stride, v);
+    const u64 place = side.high ? at + step : at;
+    State mean = {0, 0, 0, 0, 0};
+    for (u32 b = 0; b < 4; b++) {
+        const State corner = state_at(q, total, place + (b & 1) * su + (b >> 1) * sv);
+        for (int c = 0; c < 5; c++) mean[c] += 0.25 * corner[c];
+    }
+    const pointwise::Gas<double> gas = setup->gas();
+    const State w = pointwise::primitive(gas, mean);
+    Vec3 n = area_at(area + 3 * side.axis * total, total, place);
+    if (!side.high)
+        for (int c = 0; c < 3; c++) n[c] = -n[c];
+    const bool no_slip = patch.kind == ADIABATIC || patch.kind == ISOTHERMAL;
+    const State flux = no_slip || patch.kind == SLIP || patch.kind == SYMMETRY ? pointwise::flux_slip_wall(w, n) : pointwise::flux(gas, w, n);
+    for (int c = 0; c < 5; c++) fluxes[(u64)c * count + f] = flux[c];
+    Vec3 friction = {0, 0, 0};
+#if VISCOUS
+    if (no_slip) {
+        const Corners corners = corners_at(q, total, at, stride);
+        const auto gradient = pointwise::corner_gradient(gas, corners, areas_at(area, total, at, stride), volume[at]);
+        const auto transport = setup->transport();
+        const double mu = transport.scale * pointwise::viscosity(transport, pointwise::temperature(gas, pointwise::corner_mean(gas, corners)));
+        friction = pointwise::traction(mu, gradient, n);
+    }
+#endif
+    for (int c = 0; c < 3; c++) {
+        loads[(u64)c * count + f] = (w[4] - free_pressure) * n[c];
+        loads[(u64)(3 + c) * count + f] = -friction[c];
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+wall_forces(u32 count, const uint2* __restrict__ parts, const double* __restrict__ middles, const double* __restrict__ loads, double cx, double cy,
+            double cz, double* __restrict__ partials) {
+    sum_wall_forces(count, parts, middles, loads, cx, cy, cz, partials);
+}
+#endif
+
+// A node's state with a boundary's part in it, from that of the interior; `n` is the area of its part of the boundary.
+__device__ __forceinline__ State bounded(pointwise::Gas<double> gas, const Patch& patch, const Vec3& n, const State& q) {
+    const State w = pointwise::primitive(gas, q);
+    State made = w;
+    switch ((int)patch.kind) {
+        case FAR: made = pointwise::bc_farfield(gas, w, patch.stream(), n); break;
+        case INLET: made = pointwise::bc_inlet(gas, w, patch.inlet(), n); break;
+        case OUTLET: made = pointwise::bc_outlet(gas, w, patch.pressure, n); break;
+        case SLIP:
+        case SYMMETRY: made = pointwise::slip_state(gas, w, n); break;
+        case ADIABATIC: made = pointwise::strong_wall_state(gas, pointwise::WallHeat::Adiabatic, w, 1.0); break;
+        case ISOTHERMAL: made = pointwise::strong_wall_state(gas, pointwise::WallHeat::Isothermal, w, patch.temperature); break;
+        default: break;
+    }
+    return pointwise::conserved(gas, made);
+}
+
+// The boundary's conditions {patch, area} on each of its nodes, one after another, for all copies of the node; a thread a node.
+// On fine grids on the state, with its pressure; on coarse ones on the change, as the difference that it makes, so that what
+// is at rest stays there: the walls of coarse grids have other normals.
+extern "C" __global__ void __launch_bounds__(128)
+close_boundary(u32 count, u64 total, const u32* __restrict__ ptr, const u32* __restrict__ patch_of, const double* __restrict__ areas,
+               const u32* __restrict__ copy_ptr, const u32* __restrict__ copies, const Patch* __restrict__ patches,
+               const Setup* __restrict__ setup, const double* __restrict__ q, double* to) {
+    const u32 p = blockIdx.x * 128 + threadIdx.x;
+    if (p >= count) return;
+    const pointwise::Gas<double> gas = setup->gas();
+    const u64 at = copies[copy_ptr[p]];
+    State value = state_at(to, total, at);
+#if COARSE
+    const State old = state_at(q, total, at);
+#endif
+    for (u32 k = ptr[p]; k < ptr[p + 1]; k++) {
+        const Vec3 n = {areas[3 * k], areas[3 * k + 1], areas[3 * k + 2]};
+        const Patch& patch = patches[patch_of[k]];
+#if COARSE
+        State now = old;
+        for (int c = 0; c < 5; c++) now[c] += value[c];
+        const State before = bounded(gas, patch, n, old), after = bounded(gas, patch, n, now);
+        for (int c = 0; c < 5; c++) value[c] = after[c] - before[c];
+#else
+        value = bounded(gas, patch, n, value);
+#endif
+    }
+#if !COARSE
+    const double pressure = pointwise::primitive(gas, value)[4];
+#endif
+    for (u32 k = copy_ptr[p]; k < copy_ptr[p + 1]; k++) {
+        for (int c = 0; c < 5; c++) to[c * total + copies[k]] = value[c];
+#if !COARSE
+        to[5 * total + copies[k]] = pressure;
+#endif
+    }
+}

@@ -1,0 +1,448 @@
+#![allow(unsafe_code)]
+//! The Lax-Wendroff scheme on a GPU: everything of a step but the decisions, which need a few numbers of it.
+//!
+//! | file | kernels | twin |
+//! |---|---|---|
+//! | `cells.cu` | balance, time step and second-order terms of cells | `lax_wendroff/cells.rs` |
+//! | `nodes.cu` | what nodes get from the cells around them; copies, ghosts, coarse grids | `lax_wendroff/nodes.rs`, `joints.rs`, `multigrid.rs` |
+//! | `boundary.cu` | fluxes through the boundary, forces, states of its nodes | `lax_wendroff/boundary.rs` |
+//!
+//! Every array of a grid has the layout of its nodes ([`tables::Tables`]). Nodes gather from the eight cells around them in one
+//! order: nothing races, and a case gives the same bits on every run. Host and device meet once a step.
+
+mod level;
+mod measure;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use super::LaxWendroffSolver;
+use super::accelerator::Accelerator;
+use super::block::NodeBlock;
+use crate::config::Time;
+use crate::gpu::{Clock, blocks, source};
+use crate::grid::{CHUNK, Reduction};
+use crate::march::accelerator::{Measured, WallSums};
+use crate::march::clock::{MARKS, Part, times_of};
+use crate::march::{FlowError, Times};
+use crate::structured::PartTime;
+use crate::structured::cuda::setup::{FACES, gas_record};
+use crate::structured::cuda::{PARTS, SUMS, tables as headers};
+use bytemuck::cast_slice;
+use chromaflow::gpu::GpuError;
+use chromaflow_device::cuda::{DeviceBuffer, Gpu, Kernel, KernelSource, Pinned, Stream};
+use level::{CoarseLevel, Finer};
+use tables::{Parts, Tables};
+
+/// Values that are kept of a cell (kept of lax_wendroff.cuh).
+const KEPT: usize = super::cells::KEPT;
+
+/// Cells, nodes, boundary.
+fn sources(viscous: bool, coarse: bool) -> [KernelSource; 3] {
+    let shared = format!("{}\n#line 1 \"lax_wendroff.cuh\"\n{}", headers(), include_str!("lax_wendroff.cuh"));
+    [
+        ("lax_wendroff_cells", include_str!("cells.cu")),
+        ("lax_wendroff_nodes", include_str!("nodes.cu")),
+        ("lax_wendroff_boundary", include_str!("boundary.cu")),
+    ]
+    .map(|(name, text)| {
+        let source = source(name, &shared, text);
+        source.define("VISCOUS", u32::from(viscous)).define("COARSE", u32::from(coarse)).define("QUICK", 1)
+    })
+}
+
+/// Every combination.
+pub(crate) fn kernel_sources() -> Vec<KernelSource> {
+    [(false, false), (true, false), (false, true)].into_iter().flat_map(|(v, c)| sources(v, c)).collect()
+}
+
+/// What both fine and coarse grids need.
+struct Kernels {
+    cell_changes: Kernel,
+    node_changes: Kernel,
+    join_copies: Kernel,
+    close_boundary: Kernel,
+}
+
+/// Those of the fine grid alone.
+struct FineKernels {
+    cell_steps: Kernel,
+    fill_ghosts: Kernel,
+    rates: Kernel,
+    add_parts: Kernel,
+    boundary_fluxes: Kernel,
+    wall_forces: Kernel,
+}
+
+/// The state of a solver on a GPU and all that a step needs.
+struct LaxWendroffCuda {
+    stream: Stream,
+    tables: Tables,
+    kernels: Kernels,
+    fine: FineKernels,
+    levels: Vec<CoarseLevel>,
+    setup: DeviceBuffer<f64>,
+    free_pressure: f64,
+    center: [f64; 3],
+    /// Conserved variables and pressure; `next` is made of `q`, then they change places.
+    q: DeviceBuffer<f64>,
+    next: DeviceBuffer<f64>,
+    /// In unsteady runs, whose steps have parts: the state before the step, and local time steps.
+    unsteady: Option<[DeviceBuffer<f64>; 2]>,
+    steps: DeviceBuffer<f64>,
+    kept: DeviceBuffer<f64>,
+    dropped: DeviceBuffer<f64>,
+    fluxes: DeviceBuffer<f64>,
+    loads: DeviceBuffer<f64>,
+    // Numbers for the host.
+    norm_ptr: DeviceBuffer<u32>,
+    norm_partials: DeviceBuffer<f64>,
+    force_partials: DeviceBuffer<f64>,
+    scalars: DeviceBuffer<f64>,
+    first_bad: DeviceBuffer<u32>,
+    none_bad: DeviceBuffer<u32>,
+    host_scalars: Pinned<f64>,
+    host_bad: Pinned<u32>,
+    clock: Clock<Part>,
+}
+
+impl LaxWendroffSolver {
+    /// Moves the computation to a GPU: from now on every step runs there, and only scalars come back. Call
+    /// [`Self::sync`] before looking at the state.
+    ///
+    /// The same case gives the same results as on the CPU, to the rounding of sums in another order.
+    ///
+    /// # Errors
+    /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors.
+    pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
+        self.sync()?;
+        self.accelerator = Some(Box::new(LaxWendroffCuda::new(&gpu.stream()?, self)?));
+        self.host_changes();
+        self.push()
+    }
+}
+
+impl Kernels {
+    fn new(stream: &Stream, viscous: bool, coarse: bool) -> Result<(Self, Modules), GpuError> {
+        let [cells, nodes, boundary] = sources(viscous, coarse).map(|source| stream.gpu().module(&source));
+        let (cells, nodes, boundary) = (cells?, nodes?, boundary?);
+        let kernels = Self {
+            cell_changes: cells.kernel("cell_changes")?,
+            node_changes: nodes.kernel("node_changes")?,
+            join_copies: nodes.kernel("join_copies")?,
+            close_boundary: boundary.kernel("close_boundary")?,
+        };
+        Ok((kernels, [cells, nodes, boundary]))
+    }
+}
+
+type Modules = [std::sync::Arc<chromaflow_device::cuda::Module>; 3];
+
+/// What kernels that both kinds of grids have work on.
+struct Work<'a> {
+    stream: &'a Stream,
+    kernels: &'a Kernels,
+    tables: &'a Tables,
+    setup: &'a DeviceBuffer<f64>,
+    q: &'a DeviceBuffer<f64>,
+    kept: &'a DeviceBuffer<f64>,
+    dropped: &'a DeviceBuffer<f64>,
+    /// Of fine grids.
+    steps: u64,
+    fluxes: u64,
+}
+
+impl Work<'_> {
+    fn total(&self) -> u64 {
+        self.tables.nodes.len() as u64
+    }
+
+    /// Changes and second-order terms of cells; on coarse grids those of `finer`.
+    fn cells(&self, courant: f64, given: f64, finer: Option<&Finer<'_>>) -> Result<(), GpuError> {
+        let t = self.tables;
+        let launch = t.nodes.launch(&self.kernels.cell_changes).arg(self.total()).arg(&t.actives);
+        let launch = launch.arg(&t.side_ptr).arg(&t.face_of).arg(t.face_count() as u64).arg(self.fluxes);
+        let launch = launch.arg(self.q).arg(&t.area).arg(&t.volume).arg(self.setup).arg(courant).arg(given);
+        let [now, before, total, records] = finer.map_or([0; 4], Finer::arguments);
+        let launch = launch.arg(now).arg(before).arg(total).arg(records);
+        // SAFETY: arrays of the nodes' layout; cells have their lowest node's place, faces numbers below `face_count`.
+        Ok(unsafe { launch.arg(self.kept).arg(self.dropped).enqueue(self.stream) }?)
+    }
+
+    /// What nodes get, into `next`: states, or changes on coarse grids.
+    fn nodes(&self, next: &DeviceBuffer<f64>) -> Result<(), GpuError> {
+        let t = self.tables;
+        let launch = t.nodes.launch(&self.kernels.node_changes).arg(self.total()).arg(&t.actives);
+        let launch = launch.arg(&t.side_ptr).arg(&t.face_of).arg(t.face_count() as u64).arg(self.dropped);
+        let launch = launch.arg(self.kept).arg(&t.node_volume).arg(self.q).arg(self.setup);
+        // SAFETY: arrays of the nodes' layout; the cells around a node and two nodes along each line are cells, nodes or ghosts.
+        unsafe { launch.arg(next).arg(self.steps).enqueue(self.stream)? };
+        let count = t.shared_ptr.len() - 1;
+        if count == 0 {
+            return Ok(());
+        }
+        let launch = self.kernels.join_copies.launch(blocks(count, 128), 128).arg(count as u32);
+        let launch = launch.arg(self.total()).arg(&t.shared_ptr).arg(&t.shared).arg(&t.node_volume);
+        // SAFETY: each copy of a node belongs to one thread.
+        Ok(unsafe { launch.arg(self.q).arg(self.setup).arg(next).arg(self.steps).enqueue(self.stream) }?)
+    }
+
+    /// The boundary's part in `next`.
+    fn close_boundary(&self, next: &DeviceBuffer<f64>) -> Result<(), GpuError> {
+        let t = self.tables;
+        let count = t.point_ptr.len() - 1;
+        if count == 0 {
+            return Ok(());
+        }
+        let launch = self.kernels.close_boundary.launch(blocks(count, 128), 128).arg(count as u32);
+        let launch = launch.arg(self.total()).arg(&t.point_ptr).arg(&t.point_patch).arg(&t.point_area);
+        let launch = launch.arg(&t.copy_ptr).arg(&t.copies).arg(&t.patches).arg(self.setup);
+        // SAFETY: a thread reads and writes the copies of its node alone.
+        Ok(unsafe { launch.arg(self.q).arg(next).enqueue(self.stream) }?)
+    }
+}
+
+impl LaxWendroffCuda {
+    fn new(stream: &Stream, solver: &LaxWendroffSolver) -> Result<Self, GpuError> {
+        let parts = Parts {
+            grid: &solver.grid,
+            blocks: &solver.blocks,
+            patches: &solver.patches,
+            points: &solver.points,
+            joints: &solver.joints,
+        };
+        let tables = Tables::new(stream, &parts, solver.gas, &solver.free)?;
+        let viscous = solver.transport.is_some();
+        let (kernels, [cells, nodes, boundary]) = Kernels::new(stream, viscous, false)?;
+        let fine = FineKernels {
+            cell_steps: cells.kernel("cell_steps")?,
+            fill_ghosts: nodes.kernel("fill_ghosts")?,
+            rates: nodes.kernel("rates")?,
+            add_parts: nodes.kernel("add_parts")?,
+            boundary_fluxes: boundary.kernel("boundary_fluxes")?,
+            wall_forces: boundary.kernel("wall_forces")?,
+        };
+        let levels = solver.levels.iter().map(|level| CoarseLevel::new(stream, level, solver));
+        let levels = levels.collect::<Result<Vec<_>, _>>()?;
+        let mut setup = gas_record(solver.gas, solver.transport);
+        let d = solver.dissipation;
+        setup[1..5].copy_from_slice(&[d.second, d.fourth, d.acoustic, d.convective]);
+        let (len, faces) = (tables.nodes.len(), tables.face_count());
+        let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
+        let scalars = 5 + SUMS * tables.walls;
+        let chunks = tables.nodes.chunks().len() / 2;
+        let parts = chunks.min(PARTS);
+        let unsteady = match solver.config.time {
+            Time::Steady(_) => None,
+            Time::Unsteady(_) => Some([buffer(6 * len)?, stream.upload(&vec![f64::MAX; len])?]),
+        };
+        Ok(Self {
+            levels,
+            setup: stream.upload(&setup)?,
+            free_pressure: solver.scale.pressure,
+            center: solver.scale.center,
+            q: buffer(6 * len)?,
+            next: buffer(6 * len)?,
+            unsteady,
+            steps: buffer(len)?,
+            kept: buffer(KEPT * len)?,
+            dropped: buffer(5 * faces)?,
+            fluxes: buffer(5 * faces)?,
+            loads: buffer(6 * faces)?,
+            norm_ptr: stream.upload(&[0, parts as u32])?,
+            norm_partials: buffer(5 * parts)?,
+            force_partials: buffer(SUMS * tables.parts.len() / 2)?,
+            scalars: buffer(scalars)?,
+            first_bad: stream.upload(&[u32::MAX])?,
+            none_bad: stream.upload(&[u32::MAX])?,
+            host_scalars: Pinned::zeroed(stream.gpu(), scalars)?,
+            host_bad: Pinned::zeroed(stream.gpu(), 1)?,
+            clock: Clock::new(stream.gpu(), MARKS)?,
+            stream: stream.clone(),
+            tables,
+            kernels,
+            fine,
+        })
+    }
+
+    fn total(&self) -> u64 {
+        self.tables.nodes.len() as u64
+    }
+
+    fn work(&self) -> Work<'_> {
+        Work {
+            stream: &self.stream,
+            kernels: &self.kernels,
+            tables: &self.tables,
+            setup: &self.setup,
+            q: &self.q,
+            kept: &self.kept,
+            dropped: &self.dropped,
+            steps: self.steps.ptr(),
+            fluxes: self.fluxes.ptr(),
+        }
+    }
+
+    fn fill_ghosts(&self) -> Result<(), GpuError> {
+        let t = &self.tables;
+        let count = t.ghosts.len() / 4;
+        if count == 0 {
+            return Ok(());
+        }
+        let launch = self.fine.fill_ghosts.launch(blocks(count, 128), 128).arg(count as u32);
+        // SAFETY: ghosts differ, and what they are made of are no ghosts.
+        Ok(unsafe { launch.arg(self.total()).arg(&t.ghosts).arg(&self.q).enqueue(&self.stream) }?)
+    }
+
+    fn boundary_fluxes(&self) -> Result<(), GpuError> {
+        let (t, faces) = (&self.tables, self.tables.face_count());
+        if faces == 0 {
+            return Ok(());
+        }
+        let launch = self.fine.boundary_fluxes.launch(blocks(faces, 128), 128).arg(faces as u32);
+        let launch = launch.arg(t.nodes.records()).arg(self.total()).arg(&t.faces).arg(&t.patches);
+        let launch = launch.arg(&t.sides).arg(&self.q).arg(&t.area).arg(&t.volume).arg(&self.setup);
+        let launch = launch.arg(self.free_pressure).arg(&self.fluxes).arg(&self.loads);
+        // SAFETY: faces name cells, patches and blocks; results have five and six numbers a face.
+        Ok(unsafe { launch.enqueue(&self.stream) }?)
+    }
+
+    /// The smallest local time step.
+    fn smallest_step(&mut self, courant: f64) -> Result<f64, GpuError> {
+        let t = &mut self.tables;
+        let Some([_, local]) = &self.unsteady else { return Ok(f64::MAX) };
+        let launch = t.nodes.launch(&self.fine.cell_steps).arg(t.nodes.len() as u64).arg(&t.actives);
+        let launch = launch.arg(&self.q).arg(&t.area).arg(&t.volume).arg(&self.setup).arg(courant);
+        // SAFETY: arrays of the nodes' layout.
+        unsafe { launch.arg(local).enqueue(&self.stream)? };
+        t.nodes.reduce(local, 0, Reduction::Min)
+    }
+
+    /// One explicit step of `q` into `next`, with local time steps where `given` is zero.
+    fn explicit(&mut self, courant: f64, given: f64) -> Result<(), GpuError> {
+        self.fill_ghosts()?;
+        self.boundary_fluxes()?;
+        let work = self.work();
+        work.cells(courant, given, None)?;
+        work.nodes(&self.next)?;
+        work.close_boundary(&self.next)
+    }
+
+    /// The changes of the fine grid on the coarse ones.
+    fn carry_on(&mut self, courant: f64) -> Result<(), GpuError> {
+        if self.levels.is_empty() {
+            return Ok(());
+        }
+        for n in 0..self.levels.len() {
+            let (finer, levels) = self.levels.split_at_mut(n);
+            let finer = match finer.last() {
+                Some(level) => level.changes(),
+                None => Finer { tables: &self.tables, now: &self.next, before: Some(&self.q) },
+            };
+            levels[0].carry(&self.stream, &self.setup, courant, &finer, &self.tables, &self.next)?;
+        }
+        self.work().close_boundary(&self.next)
+    }
+
+    /// Sums of squared rates and the first bad node, against the state `before` the step.
+    fn rates(&self, before: &DeviceBuffer<f64>) -> Result<(), GpuError> {
+        let (t, chunks) = (&self.tables, self.tables.nodes.chunks().len() / 2);
+        let launch = self.fine.rates.launch(self.norm_partials.len() / 5, CHUNK);
+        let launch = launch.arg(t.nodes.records()).arg(t.nodes.chunks()).arg(chunks as u32);
+        let launch = launch.arg(self.total()).arg(&self.next).arg(before).arg(&self.steps).arg(&t.own_volume);
+        // SAFETY: arrays of the nodes' layout; five partial sums a thread block.
+        Ok(unsafe { launch.arg(&self.norm_partials).arg(&self.first_bad).enqueue(&self.stream) }?)
+    }
+
+    /// Norms and forces into `scalars`.
+    fn add_up(&self) -> Result<(), GpuError> {
+        let (k, t) = (&self.fine, &self.tables);
+        let [cx, cy, cz] = self.center;
+        // SAFETY: partial sums have five (twelve) numbers a part, `scalars` room for their sums.
+        unsafe {
+            let add = k.add_parts.launch(1, 5 * 32).arg(&self.norm_ptr).arg(5u32).arg(&self.norm_partials);
+            add.arg(self.scalars.part(0..5)).enqueue(&self.stream)?;
+            if t.walls > 0 {
+                let forces = k.wall_forces.launch(t.parts.len() / 2, FACES).arg(t.face_count() as u32);
+                let forces = forces.arg(&t.parts).arg(&t.middles).arg(&self.loads).arg(cx).arg(cy).arg(cz);
+                forces.arg(&self.force_partials).enqueue(&self.stream)?;
+                let add = k.add_parts.launch(t.walls, SUMS * 32).arg(&t.part_ptr).arg(SUMS as u32);
+                let add = add.arg(&self.force_partials).arg(self.scalars.part(5..self.scalars.len()));
+                add.enqueue(&self.stream)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Accelerator for LaxWendroffCuda {
+    fn take_state(&mut self, blocks: &[NodeBlock]) -> Result<(), FlowError> {
+        let states: Vec<&[f64]> = blocks.iter().map(|b| &b.q[..6 * b.nodes.len()]).collect();
+        self.q = self.tables.nodes.upload(&states, 6)?;
+        Ok(self.next.copy_from(&self.q.slice())?)
+    }
+
+    fn give_state(&self, blocks: &mut [NodeBlock]) -> Result<(), FlowError> {
+        let mut states: Vec<&mut [f64]> = (blocks.iter_mut())
+            .map(|b| {
+                let len = 6 * b.nodes.len();
+                &mut b.q[..len]
+            })
+            .collect();
+        Ok(self.tables.nodes.download(&self.q, &mut states)?)
+    }
+
+    fn step(&mut self, courant: f64, dt: Option<f64>) -> Result<Measured, FlowError> {
+        self.first_bad.copy_from(&self.none_bad.slice())?;
+        let parts = match dt {
+            None => 1.0,
+            Some(dt) => (dt / self.smallest_step(courant)?).ceil().clamp(1.0, 1e6),
+        };
+        if let Some([saved, _]) = &mut self.unsteady {
+            saved.copy_from(&self.q.slice())?;
+        }
+        self.clock.start(&self.stream)?;
+        for part in 0..parts as usize {
+            if part > 0 {
+                std::mem::swap(&mut self.q, &mut self.next);
+            }
+            self.explicit(courant, dt.map_or(0.0, |dt| dt / parts))?;
+        }
+        self.clock.done(Part::Rhs, &self.stream)?;
+        self.carry_on(courant)?;
+        self.clock.done(Part::Lhs, &self.stream)?;
+        self.rates(self.unsteady.as_ref().map_or(&self.q, |[saved, _]| saved))?;
+        self.add_up()?;
+        self.scalars.download_later(&mut self.host_scalars)?;
+        self.first_bad.download_later(&mut self.host_bad)?;
+        self.clock.done(Part::Misc, &self.stream)?;
+        self.stream.synchronize()?;
+        std::mem::swap(&mut self.q, &mut self.next);
+        let walls: &[WallSums] = cast_slice(&self.host_scalars[5..]);
+        Ok(Measured {
+            squares: self.host_scalars[..5].try_into().expect("five numbers"),
+            walls: walls.to_vec(),
+            bad: (self.host_bad[0] != u32::MAX).then_some(self.host_bad[0] as usize),
+        })
+    }
+
+    fn take_back(&mut self) -> Result<(), FlowError> {
+        let before = self.unsteady.as_ref().map_or(&self.next, |[saved, _]| saved);
+        Ok(self.q.copy_from(&before.slice())?)
+    }
+
+    fn times(&mut self) -> Result<Times, FlowError> {
+        Ok(times_of(&mut self.clock)?)
+    }
+
+    fn measure(&mut self, repeats: usize, courant: f64) -> Result<Vec<PartTime>, FlowError> {
+        Ok(self.measure_parts(repeats, courant)?)
+    }
+
+    fn bytes(&self) -> usize {
+        let arrays = [&self.q, &self.next, &self.steps, &self.kept];
+        let levels = self.levels.iter().map(CoarseLevel::bytes).sum::<usize>();
+        let unsteady = self.unsteady.iter().flatten().map(DeviceBuffer::bytes).sum::<usize>();
+        arrays.iter().map(|b| b.bytes()).sum::<usize>() + self.tables.bytes() + levels + unsteady
+    }
+}
