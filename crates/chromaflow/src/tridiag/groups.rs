@@ -191,11 +191,6 @@ pub(crate) struct RowsMut<S> {
 }
 
 impl<S: Copy> RowsMut<S> {
-    /// No rows.
-    pub(crate) fn none() -> Self {
-        Self { ptr: std::ptr::null_mut(), first: 0 }
-    }
-
     /// Row `i`, for [`LaneIo::store`] at multiples of the lanes.
     #[inline(always)]
     pub(crate) fn row<L: LaneIo<S>>(&self, i: usize, rank: usize) -> *mut S {

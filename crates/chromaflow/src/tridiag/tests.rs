@@ -92,6 +92,30 @@ fn check<P: Precision>(
     x
 }
 
+#[test]
+fn large_batches_of_scalars_that_stream_through_the_caches() {
+    fn compare<P: Precision>(team: &Team, shape: Shape, layout: Layout) {
+        let data = Data::<P::Store>::new(shape, layout, 5);
+        // Aligned, as solutions are that go past the caches.
+        let mut x = chromaflow_device::Buffer::<P::Store>::zeroed(layout.len(shape, 1).unwrap());
+        let mut solver = Solver::<P>::new(Options::default());
+        assert_eq!(solver.solve(team, &data.batch(false), &data.rhs, &mut x).unwrap(), LineOutcome::Solved);
+        for s in (0..shape.systems).filter(|s| s % 97 == 0 || s + 9 > shape.systems) {
+            for (i, exact) in data.reference(s, false).iter().enumerate() {
+                let got = x[layout.index(shape, 1, s, i, 0)].to_f64();
+                let close = (got - exact).abs() <= 20.0 * P::Store::EPSILON;
+                assert!(close, "{layout} {}: system {s}, row {i}: {got}, not {exact}", P::NAME);
+            }
+        }
+    }
+    let team = Team::new(2);
+    for layout in [Layout::Aos, Layout::Interleaved { lanes: 8 }, Layout::Interleaved { lanes: 4 }] {
+        compare::<Double>(&team, Shape::new(6003, 150, 1), layout);
+    }
+    compare::<Single>(&team, Shape::new(12_010, 150, 1), Layout::Interleaved { lanes: 16 });
+    compare::<Mixed>(&team, Shape::new(12_010, 150, 1), Layout::Interleaved { lanes: 8 });
+}
+
 /// The dense matrix of a line, solved with pivoting.
 pub(super) fn dense(line: &Line<f64>, rhs: &[f64]) -> Vec<f64> {
     let (m, size) = (line.rank, rhs.len());

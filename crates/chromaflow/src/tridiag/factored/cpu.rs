@@ -279,7 +279,7 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Solve<'_, '_, P, Z> {
                         if bordered {
                             emit::<P::Store, L>(rows.clone(), width, fp, &out)
                         } else if Z::FIXED == 1 && width == 1 {
-                            substitute_scalars::<P::Store, L, false>(n, rows.clone(), cp, fp, &out)
+                            substitute_scalars(n, rows.clone(), cp, fp, &out, None)
                         } else {
                             substitute::<Z, P::Store, L>(z, n, width / z.get(), rows.clone(), cp, fp, &out)
                         }

@@ -49,6 +49,19 @@ pub trait LaneIo<S: Copy>: Lane {
     /// `to` must be valid for writing `W` values.
     unsafe fn store(self, to: *mut S);
 
+    /// Whether [`LaneIo::store_past`] is more than a store.
+    const PAST_CACHES: bool = false;
+
+    /// Writes `W` consecutive values past the caches; a thread's last such store is followed by [`flush`].
+    ///
+    /// # Safety
+    /// As [`LaneIo::store`]; `to` must be aligned to a cache line of 64 bytes.
+    #[inline(always)]
+    unsafe fn store_past(self, to: *mut S) {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.store(to) };
+    }
+
     /// Gathers `W` arrays that lie `stride` apart into one of interleaved lanes: `to[j * W + l] = from[l * stride + j]`
     /// for `j < len`.
     ///
@@ -77,6 +90,27 @@ pub trait LaneIo<S: Copy>: Lane {
                 unsafe { *to.add(l * stride + j) = *from.add(j * Self::W + l) };
             }
         }
+    }
+}
+
+/// Asks for the cache line at `at`, which may lie anywhere, in the second-level cache.
+#[inline(always)]
+pub fn prefetch<S>(at: *const S) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint that reads nothing.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T1 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
+/// Makes stores past the caches visible to other threads, as ordinary ones are.
+pub fn flush() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every processor of this architecture has the instruction.
+    unsafe {
+        core::arch::x86_64::_mm_sfence();
     }
 }
 

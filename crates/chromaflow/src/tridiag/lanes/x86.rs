@@ -273,6 +273,12 @@ impl LaneIo<f64> for F64x8 {
         // SAFETY: the caller promises W writable values.
         unsafe { _mm512_storeu_pd(to, self.0) }
     }
+    const PAST_CACHES: bool = true;
+    #[inline(always)]
+    unsafe fn store_past(self, to: *mut f64) {
+        // SAFETY: the caller promises W writable values, aligned.
+        unsafe { _mm512_stream_pd(to, self.0) }
+    }
     tiles!(f64, 8, 8, "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma", tile8_f64);
 }
 
@@ -300,6 +306,12 @@ impl LaneIo<f32> for F32x16 {
     unsafe fn store(self, to: *mut f32) {
         // SAFETY: the caller promises W writable values.
         unsafe { _mm512_storeu_ps(to, self.0) }
+    }
+    const PAST_CACHES: bool = true;
+    #[inline(always)]
+    unsafe fn store_past(self, to: *mut f32) {
+        // SAFETY: the caller promises W writable values, aligned.
+        unsafe { _mm512_stream_ps(to, self.0) }
     }
     tiles!(f32, 8, 16, "avx2,fma", tile8_f32);
 }

@@ -7,12 +7,14 @@
 
 use crate::tridiag::block::{self, Rank};
 use crate::tridiag::groups::{Array, Rows, RowsMut, Scratch, Target, in_place};
-use crate::tridiag::lanes::{LaneIo, WithLanes};
+use crate::tridiag::lanes::{LaneIo, WithLanes, flush, prefetch};
 use crate::tridiag::{Layout, Precision};
 use std::ops::Range;
 
 /// Factors of one strip of vectors that a core's second-level cache keeps beside the rows that stream through it.
 const STRIP_BYTES: usize = 512 << 10;
+/// Batches of scalar systems of which no cache keeps much: solutions go past the caches.
+const STREAM_BYTES: usize = 32 << 20;
 /// Rearranged rows that stay in the first-level cache.
 const PACK_BYTES: usize = 20 << 10;
 
@@ -55,15 +57,20 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
         let (pack_a, stores) = stores.split_at_mut(pack * q);
         let (pack_b, stores) = stores.split_at_mut(pack * q);
         let (pack_c, pack_f) = stores.split_at_mut(pack * q);
-        // f' of scalar systems lies in x meanwhile: its lines come into the caches while rows are eliminated, not when the
-        // short way back waits for them. (Not where x is narrower than the sums.)
-        let one_type = size_of::<P::Store>() * L::W == size_of::<L>();
+        // Scalar systems wait for memory and little else: the rows of the next vector, which lie behind those of this one, are
+        // fetched meanwhile, and solutions go past the caches.
+        let bytes = 5 * x.shape.systems * n * size_of::<P::Store>();
+        let short = line * size_of::<L>() <= STRIP_BYTES;
+        let ahead = Z::FIXED == 1 && x.layout != Layout::Soa && bytes >= STREAM_BYTES && short;
+        let past = ahead && L::PAST_CACHES && x.values.ptr().align_offset(64) == 0;
         let mut bad = None;
         let mut first = vectors.start;
         while first < vectors.end {
             let at = first * L::W;
             let count = strip.min(vectors.end - first);
-            let held = Z::FIXED == 1 && one_type && in_place(x.layout, x.shape, at, L::W);
+            let past = past && in_place(x.layout, x.shape, at, L::W);
+            let next = [lower, diag, upper, rhs]
+                .map(|array| array.values.as_ptr().wrapping_add((first + count) * n * L::W));
             let mut start = 0;
             while start < n {
                 let rows = start..(start + chunk).min(n);
@@ -74,30 +81,11 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
                     let (cp, fp) = factors[v * line..(v + 1) * line].split_at_mut(n * q);
                     // SAFETY: `blocks` and `right` hold these rows for `count` vectors.
                     unsafe {
-                        if held {
-                            let out = x.rows::<L>(at, &rows, &mut []);
-                            eliminate_scalars::<_, L, true>(
-                                n,
-                                rows.clone(),
-                                &blocks,
-                                &right,
-                                v,
-                                cp,
-                                fp,
-                                &out,
-                            );
+                        if ahead {
+                            let next = Some([next[0], next[1], next[2]]);
+                            eliminate_scalars::<_, L>(n, rows.clone(), &blocks, &right, v, cp, fp, next);
                         } else if Z::FIXED == 1 {
-                            let out = RowsMut::none();
-                            eliminate_scalars::<_, L, false>(
-                                n,
-                                rows.clone(),
-                                &blocks,
-                                &right,
-                                v,
-                                cp,
-                                fp,
-                                &out,
-                            );
+                            eliminate_scalars::<_, L>(n, rows.clone(), &blocks, &right, v, cp, fp, None);
                         } else {
                             eliminate::<Z, P::Store, L>(
                                 z,
@@ -124,10 +112,10 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
                     let (cp, fp) = factors[v * line..(v + 1) * line].split_at_mut(n * q);
                     // SAFETY: `out` takes these rows, and the systems are this thread's.
                     let finite = unsafe {
-                        if held {
-                            substitute_scalars::<P::Store, L, true>(n, rows.clone(), cp, fp, &out)
+                        if ahead {
+                            substitute_scalars(n, rows.clone(), cp, fp, &out, Some((next[3], past)))
                         } else if Z::FIXED == 1 {
-                            substitute_scalars::<P::Store, L, false>(n, rows.clone(), cp, fp, &out)
+                            substitute_scalars(n, rows.clone(), cp, fp, &out, None)
                         } else {
                             substitute::<Z, P::Store, L>(z, n, 1, rows.clone(), cp, fp, &out)
                         }
@@ -140,6 +128,9 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
                 end = rows.start;
             }
             first += count;
+        }
+        if past {
+            flush();
         }
         bad
     }
@@ -293,12 +284,12 @@ pub(crate) unsafe fn upper_block<Z: Rank, S: Copy, L: LaneIo<S>>(
     }
 }
 
-/// [`eliminate`] for scalar systems: the row above stays in registers. With `HELD` f' goes to `out`, and `rows` are all.
+/// [`eliminate`] for scalar systems: the row above stays in registers. As many lines of each of the arrays `next` are fetched.
 ///
 /// # Safety
-/// As [`eliminate`]; with `HELD`, `out` must take the rows.
+/// As [`eliminate`].
 #[inline(always)]
-unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>, const HELD: bool>(
+unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>>(
     n: usize,
     rows: Range<usize>,
     blocks: &Blocks<S>,
@@ -306,7 +297,7 @@ unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>, const HELD: bool>(
     v: usize,
     cp: &mut [L],
     fp: &mut [L],
-    out: &RowsMut<S>,
+    next: Option<[*const S; 3]>,
 ) {
     assert!(rows.end <= n && cp.len() >= n && fp.len() >= n, "room for the factors of a line");
     // C' and f' above the first row are zero, and so is A there.
@@ -320,26 +311,29 @@ unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>, const HELD: bool>(
             f = L::load(right.row::<L>(v, i, 1)).sub_mul(a, f).mul(pivot);
             c = L::load(blocks.c.row::<L>(v, i, 1)).mul(pivot);
             *cp.get_unchecked_mut(i) = c;
-            if HELD {
-                f.store(out.row::<L>(i, 1));
-            } else {
-                *fp.get_unchecked_mut(i) = f;
-            }
+            *fp.get_unchecked_mut(i) = f;
+        }
+        if let Some([a, b, c]) = next {
+            prefetch(a.wrapping_add(i * L::W));
+            prefetch(b.wrapping_add(i * L::W));
+            prefetch(c.wrapping_add(i * L::W));
         }
     }
 }
 
-/// [`substitute`] for scalar systems: the row below stays in a register. With `HELD` f' lies in `out`, and `rows` are all.
+/// [`substitute`] for scalar systems: the row below stays in a register. As many lines of the array `next.0` are fetched; with
+/// `next.1` the solution goes past the caches.
 ///
 /// # Safety
-/// As [`substitute`].
+/// As [`substitute`]; with `next.1` the rows of `out` are aligned to cache lines.
 #[inline(always)]
-pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>, const HELD: bool>(
+pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
     n: usize,
     rows: Range<usize>,
     cp: &[L],
     fp: &mut [L],
     out: &RowsMut<S>,
+    next: Option<(*const S, bool)>,
 ) -> bool {
     assert!(rows.end <= n && cp.len() >= n && fp.len() >= n, "the factors of a line");
     let zero = L::splat(0.0);
@@ -349,13 +343,17 @@ pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>, const HELD: bool>
         // SAFETY: `i` is below n, the length of cp and fp, and one of the rows that `out` takes.
         unsafe {
             let c = if i + 1 < n { *cp.get_unchecked(i) } else { zero };
-            let f = if HELD { L::load(out.row::<L>(i, 1)) } else { *fp.get_unchecked(i) };
-            x = f.sub_mul(c, x);
-            if !HELD {
-                *fp.get_unchecked_mut(i) = x;
-            }
+            x = fp.get_unchecked(i).sub_mul(c, x);
+            *fp.get_unchecked_mut(i) = x;
             taint = taint.sub_mul(x, zero);
-            x.store(out.row::<L>(i, 1));
+            if let Some((_, true)) = next {
+                x.store_past(out.row::<L>(i, 1));
+            } else {
+                x.store(out.row::<L>(i, 1));
+            }
+        }
+        if let Some((array, _)) = next {
+            prefetch(array.wrapping_add(i * L::W));
         }
     }
     !taint.any_nan()
