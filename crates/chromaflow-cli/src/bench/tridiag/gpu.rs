@@ -189,7 +189,7 @@ where
         let (mut kept, mut records) = (None::<Data<P::Store>>, Vec::new());
         for mut engine in engines {
             if engine == GpuEngine::Auto {
-                engine = GpuEngine::choose(shape, args.periodic, sizes[1]);
+                engine = GpuEngine::choose(shape, given, args.periodic, sizes[1]);
             }
             let layout = given.unwrap_or(engine.layout());
             // Engines that read the same order come one after the other.

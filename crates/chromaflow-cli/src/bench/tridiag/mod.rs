@@ -30,6 +30,9 @@ pub struct Args {
     /// Ranks of the survey: 1-5,8 [default: 1-8,16]
     #[arg(long, value_name = "LIST", requires = "survey")]
     ranks: Option<String>,
+    /// Writes the fastest engines of the survey to this file, as the library reads them (tridiag/cuda/choice.txt)
+    #[arg(long, value_name = "FILE", requires = "survey")]
+    choices: Option<PathBuf>,
     /// Figure 1 or 2 of the paper on structured grids instead of a case: times over the length of lines, on a GPU
     #[arg(long, value_name = "N", conflicts_with_all = ["case", "positional"])]
     figure: Vec<u32>,

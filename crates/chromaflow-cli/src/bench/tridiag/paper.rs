@@ -181,7 +181,7 @@ where
     let mut data = OnDevice::new(stream, [&off, &diag, &off, &rhs])?;
     let mut engine = engine(method, shape)?;
     if engine == GpuEngine::Auto {
-        engine = GpuEngine::choose(shape, false, size_of::<P::Sum>());
+        engine = GpuEngine::choose(shape, Some(layout), false, size_of::<P::Sum>());
     }
     if !engine.takes(shape, false, [size_of::<P::Store>(), size_of::<P::Sum>()]) {
         return Ok(None);
@@ -387,7 +387,7 @@ where
         times.sort_unstable_by(f64::total_cmp);
         row[k + 1] = times[times.len() / 2];
     }
-    let soa = GpuEngine::choose(problem.shape, false, size_of::<P::Sum>()).layout() == Layout::Soa;
+    let soa = GpuEngine::choose(problem.shape, None, false, size_of::<P::Sum>()).layout() == Layout::Soa;
     row[4] = on_device::<P>(&stream, &problem, "auto", soa, seconds)?.map_or(f64::NAN, |r| r.1);
     Ok(row)
 }

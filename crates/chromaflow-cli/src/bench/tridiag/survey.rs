@@ -13,11 +13,13 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 
 const LENGTHS: [usize; 8] = [16, 32, 64, 128, 256, 512, 1024, 2048];
-const SYSTEMS: [usize; 7] = [128, 512, 1024, 2048, 4096, 8192, 16384];
+const SYSTEMS: [usize; 8] = [128, 256, 512, 1024, 2048, 4096, 8192, 16384];
+/// Of higher ranks one engine alone takes batches.
+const LAST_CHOICE: usize = 8;
 /// Larger batches are left out.
 const BYTES: usize = 1_600_000_000;
 
-/// Measures, and prints the fastest engine of each shape.
+/// Measures, prints the fastest engine of each shape, and writes what the library chooses by.
 ///
 /// # Errors
 /// Bad usage, no GPU, an unwritable result.
@@ -28,59 +30,122 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let mut text = "\n## Line systems by every engine\n\nThe fastest engine of each batch and its time in us, coefficients kept, data in the \
                     order that it reads; in brackets the next one.\n"
         .to_owned();
+    let mut choices =
+        "# The fastest engine: rank, type of sums, order of the data; groups for 16, 32 .. 2048 rows, in each a letter\n\
+                       # for 128, 256 .. 16384 systems. Written by `chromaflow bench tridiag --survey --choices FILE`.\n"
+            .to_owned();
     for &rank in &ranks {
-        survey::<Single>(&stream, rank, &mut text, &mut all)?;
-        survey::<Double>(&stream, rank, &mut text, &mut all)?;
+        for part in [survey::<Single>(&stream, rank)?, survey::<Double>(&stream, rank)?] {
+            part.describe(&mut text);
+            if rank <= LAST_CHOICE {
+                part.choose(&mut choices);
+            }
+            all.extend(part.numbers());
+        }
     }
     figures.add("survey", text, Value::from(all));
     print!("{}", figures.markdown());
+    if let Some(path) = &args.choices {
+        std::fs::write(path, choices)
+            .map_err(|e| CliError::environment(format!("cannot write {}: {e}", path.display())))?;
+    }
     ctx.write_json(&figures.json())?;
     Ok(Done::AsAsked)
 }
 
-fn survey<P: Precision>(
-    stream: &Stream,
+/// An engine, the order of the data, us.
+type Time = (GpuEngine, Layout, f64);
+
+/// The times of one rank and type, by rows and systems; none where a batch is too large.
+struct Part {
     rank: usize,
-    text: &mut String,
-    all: &mut Vec<Value>,
-) -> CliResult<()>
+    name: &'static str,
+    times: Vec<Vec<Vec<Time>>>,
+}
+
+/// Times from the least, of data in an order, or (None) in the one that an engine reads.
+fn sorted(times: &[Time], layout: Option<Layout>) -> Vec<Time> {
+    let mut some: Vec<Time> =
+        times.iter().copied().filter(|t| t.1 == layout.unwrap_or_else(|| t.0.layout())).collect();
+    some.sort_unstable_by(|a, b| a.2.total_cmp(&b.2));
+    some
+}
+
+impl Part {
+    fn describe(&self, text: &mut String) {
+        let _ = write!(text, "\nRank {}, {}:\n\n| rows |", self.rank, self.name);
+        for systems in SYSTEMS {
+            let _ = write!(text, " {systems} systems |");
+        }
+        let _ = write!(text, "\n|{}\n", "---|".repeat(1 + SYSTEMS.len()));
+        for (rows, line) in LENGTHS.iter().zip(&self.times) {
+            let _ = write!(text, "| {rows} |");
+            for times in line {
+                let native = sorted(times, None);
+                if let Some((engine, _, us)) = native.first() {
+                    let _ = write!(text, " {engine} {us:.1}");
+                }
+                if let Some((engine, _, us)) = native.get(1) {
+                    let _ = write!(text, " ({engine} {us:.1})");
+                }
+                text.push_str(" |");
+            }
+            text.push('\n');
+        }
+    }
+
+    fn choose(&self, text: &mut String) {
+        for (order, layout) in [("any", None), ("aos", Some(Layout::Aos)), ("soa", Some(Layout::Soa))] {
+            let _ = write!(text, "{} {} {order}", self.rank, self.name);
+            for line in &self.times {
+                text.push(' ');
+                // Batches that are too large get what the largest before them got.
+                let mut code = GpuEngine::Thomas.code();
+                for times in line {
+                    code = sorted(times, layout).first().map_or(code, |t| t.0.code());
+                    text.push(code);
+                }
+            }
+            text.push('\n');
+        }
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = Value> {
+        let cells = LENGTHS.iter().zip(&self.times).flat_map(|(rows, line)| {
+            SYSTEMS.iter().zip(line).map(move |(systems, times)| (*rows, *systems, times))
+        });
+        cells.filter(|cell| !cell.2.is_empty()).map(|(rows, systems, times)| {
+            let us = |layout: Layout| -> Value {
+                let some = times.iter().filter(|t| t.1 == layout);
+                some.map(|t| (t.0.name().to_owned(), json!((10.0 * t.2).round() / 10.0))).collect()
+            };
+            json!({
+                "rank": self.rank, "type": self.name, "rows": rows, "systems": systems,
+                "aos_us": us(Layout::Aos), "soa_us": us(Layout::Soa),
+            })
+        })
+    }
+}
+
+fn survey<P: Precision>(stream: &Stream, rank: usize) -> CliResult<Part>
 where
     P::Store: Pod,
     P::Sum: Pod,
 {
-    let _ = write!(text, "\nRank {rank}, {}:\n\n| rows |", P::NAME);
-    for systems in SYSTEMS {
-        let _ = write!(text, " {systems} systems |");
-    }
-    let _ = write!(text, "\n|{}\n", "---|".repeat(1 + SYSTEMS.len()));
+    let mut times = Vec::new();
     for rows in LENGTHS {
-        let _ = write!(text, "| {rows} |");
+        let mut line = Vec::new();
         for systems in SYSTEMS {
             let shape = Shape::new(systems, rows, rank);
             let bytes = systems * rows * (3 * shape.block() + 2 * rank) * size_of::<P::Store>();
-            if bytes > BYTES {
-                text.push_str(" |");
-                continue;
-            }
-            let mut times = shape_times::<P>(stream, shape)?;
-            let named: Value = times.iter().map(|(e, us)| (e.name().to_owned(), json!(us))).collect();
-            all.push(json!({ "rank": rank, "rows": rows, "systems": systems, "type": P::NAME, "us": named }));
-            times.sort_unstable_by(|a, b| a.1.total_cmp(&b.1));
-            if let Some((engine, us)) = times.first() {
-                let _ = write!(text, " {engine} {us:.1}");
-            }
-            if let Some((engine, us)) = times.get(1) {
-                let _ = write!(text, " ({engine} {us:.1})");
-            }
-            text.push_str(" |");
+            line.push(if bytes > BYTES { Vec::new() } else { shape_times::<P>(stream, shape)? });
         }
-        text.push('\n');
+        times.push(line);
     }
-    Ok(())
+    Ok(Part { rank, name: P::NAME, times })
 }
 
-/// Engines with their times in us.
-fn shape_times<P: Precision>(stream: &Stream, shape: Shape) -> CliResult<Vec<(GpuEngine, f64)>>
+fn shape_times<P: Precision>(stream: &Stream, shape: Shape) -> CliResult<Vec<Time>>
 where
     P::Store: Pod,
     P::Sum: Pod,
@@ -90,8 +155,7 @@ where
         let [lower, diag, upper, rhs] = arrays::<P::Store>(stream, shape, layout).map_err(internal)?;
         let mut x = DeviceBuffer::uninitialized(stream, rhs.len()).map_err(internal)?;
         let batch = GpuBatch { lower: &lower, diag: &diag, upper: &upper };
-        let sizes = [size_of::<P::Store>(), size_of::<P::Sum>()];
-        for engine in engines(shape, false, sizes).into_iter().filter(|e| e.layout() == layout) {
+        for engine in engines(shape, false, [size_of::<P::Store>(), size_of::<P::Sum>()]) {
             let options = GpuOptions::from(engine);
             let mut solver = GpuSolver::<P>::new(stream, shape, layout, options).map_err(said)?;
             solver.solve(stream, &batch, &rhs, &mut x).map_err(said)?;
@@ -101,7 +165,7 @@ where
             let timing = time_replays(stream, 4e-4, 3, 0.0, || {
                 solver.solve(stream, &batch, &rhs, &mut x).map_err(device)
             })?;
-            times.push((engine, 1e6 * timing.median));
+            times.push((engine, layout, 1e6 * timing.median));
         }
     }
     Ok(times)

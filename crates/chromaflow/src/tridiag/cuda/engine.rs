@@ -17,6 +17,10 @@ const MAX_PCR_RANK: usize = 4;
 /// the driver that names the limit).
 const SHARED_BYTES: usize = 227 << 10;
 
+/// For each rank, type of sums and order of data the letters of the fastest engines: groups for 16, 32 .. 2048 rows, in each a letter
+/// for 128, 256 .. 16384 systems.
+const CHOICE: &str = include_str!("choice.txt");
+
 /// How a batch is solved on a GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum GpuEngine {
@@ -75,25 +79,42 @@ impl GpuEngine {
         (!periodic || self == GpuEngine::Chunks) && Plan::new(self, shape, sizes).is_ok()
     }
 
-    /// The engine for a shape and sums of `bytes` bytes, from measurements on an H200 (`bench/tridiag-h200.md`).
-    ///
-    /// A thread a system takes the same time for 512 systems as for several thousand; a thread block a system takes time
-    /// in proportion to their number. They cross near 2500 systems for blocks, near 1200 for scalars. Few scalar systems go by
-    /// warps where their lines fit: that, and where the chunks begin (periodic lines, ranks above 8, few lines too long for
-    /// shared memory), is not measured yet.
-    pub fn choose(shape: Shape, periodic: bool, bytes: usize) -> GpuEngine {
+    /// The engine for batches of a shape in an order of data (None: the one that the engine reads) and sums of `bytes` bytes: the
+    /// fastest of the nearest batch measured on an H200 (`choice.txt`, which `chromaflow bench tridiag --survey` writes), the time to
+    /// rearrange data included. Periodic lines and ranks above 8 are for the chunks alone.
+    pub fn choose(shape: Shape, layout: Option<Layout>, periodic: bool, bytes: usize) -> GpuEngine {
         if periodic || shape.rank > MAX_THREAD_RANK {
             return GpuEngine::Chunks;
         }
-        let fits = |engine: GpuEngine| engine.takes(shape, false, [bytes; 2]);
-        let few = if shape.rank > 1 { 2500 } else { 1200 };
-        let order: &[GpuEngine] = match (shape.systems <= few, shape.rank) {
-            (true, 1) => &[GpuEngine::Warp, GpuEngine::CyclicReduction, GpuEngine::Chunks],
-            (true, _) => &[GpuEngine::CyclicReduction, GpuEngine::Chunks],
-            (false, 1) => &[GpuEngine::ScalarThomas],
-            (false, _) => &[],
+        let order = match layout {
+            Some(Layout::Soa) => "soa",
+            Some(Layout::Aos) => "aos",
+            _ => "any",
         };
-        order.iter().copied().find(|&engine| fits(engine)).unwrap_or(GpuEngine::Thomas)
+        let name = format!("{} {} {order} ", shape.rank, if bytes == 4 { "f32" } else { "f64" });
+        let grid = CHOICE.lines().find_map(|line| line.strip_prefix(&name)).unwrap_or_default();
+        let nearest = |value: usize, first: usize| {
+            (value.max(1) as f64 / first as f64).log2().round().clamp(0.0, 7.0) as usize
+        };
+        let (row, column) = (nearest(shape.rows, 16), nearest(shape.systems, 128));
+        // What is best for shorter lines may have no room for these.
+        let codes = [row, row + 1].map(|row| grid.split(' ').nth(row).and_then(|g| g.chars().nth(column)));
+        let engines =
+            codes.into_iter().filter_map(|code| Self::ALL.into_iter().find(|e| Some(e.code()) == code));
+        engines.into_iter().find(|e| e.takes(shape, false, [bytes; 2])).unwrap_or(GpuEngine::Thomas)
+    }
+
+    /// The engine's letter in `choice.txt`.
+    pub fn code(self) -> char {
+        match self {
+            GpuEngine::Auto => '-',
+            GpuEngine::Thomas => 't',
+            GpuEngine::ScalarThomas => 's',
+            GpuEngine::CyclicReduction => 'c',
+            GpuEngine::ParallelCyclicReduction => 'p',
+            GpuEngine::Warp => 'w',
+            GpuEngine::Chunks => 'k',
+        }
     }
 }
 

@@ -175,7 +175,7 @@ where
         let mut options = options.into();
         let sizes = [size_of::<P::Store>(), size_of::<P::Sum>()];
         if options.engine == GpuEngine::Auto {
-            options.engine = GpuEngine::choose(shape, options.periodic, sizes[1]);
+            options.engine = GpuEngine::choose(shape, Some(layout), options.periodic, sizes[1]);
         }
         let (engine, one_type) = (options.engine, sizes[0] == sizes[1]);
         if options.periodic && engine != GpuEngine::Chunks {

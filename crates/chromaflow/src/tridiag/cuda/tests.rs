@@ -293,15 +293,20 @@ fn what_an_engine_does_not_do_is_said() {
 #[test]
 fn the_engine_follows_the_measurements() {
     let choose =
-        |systems, rows, rank, bytes| GpuEngine::choose(Shape::new(systems, rows, rank), false, bytes);
+        |systems, rows, rank, bytes| GpuEngine::choose(Shape::new(systems, rows, rank), None, false, bytes);
     assert_eq!(choose(16384, 128, 5, 8), GpuEngine::Thomas);
-    assert_eq!(choose(16384, 128, 1, 4), GpuEngine::ScalarThomas);
+    assert_eq!(choose(16384, 128, 1, 4), GpuEngine::Warp);
     assert_eq!(choose(512, 128, 5, 8), GpuEngine::CyclicReduction);
-    assert_eq!(choose(512, 128, 1, 4), GpuEngine::Warp);
+    assert_eq!(choose(1, 1, 5, 8), GpuEngine::CyclicReduction);
     assert_eq!(choose(512, 2000, 1, 4), GpuEngine::CyclicReduction);
-    assert_eq!(choose(1, 100_000, 1, 4), GpuEngine::Chunks);
-    // 2000 rows of rank 5 do not fit shared memory.
+    // 2000 rows of rank 5 do not fit shared memory, nor do 100,000 scalars.
     assert_eq!(choose(512, 2000, 5, 8), GpuEngine::Chunks);
+    for (rows, rank, bytes) in [(100_000, 1, 4), (1025, 1, 4), (1500, 1, 8), (330, 8, 8), (360, 5, 8)] {
+        let shape = Shape::new(128, rows, rank);
+        let engine = GpuEngine::choose(shape, None, false, bytes);
+        assert!(engine.takes(shape, false, [bytes; 2]), "{shape:?}: {engine}");
+    }
     assert_eq!(choose(16384, 128, 12, 8), GpuEngine::Chunks);
-    assert_eq!(GpuEngine::choose(Shape::new(16384, 128, 5), true, 8), GpuEngine::Chunks);
+    let periodic = GpuEngine::choose(Shape::new(16384, 128, 5), Some(Layout::Soa), true, 8);
+    assert_eq!(periodic, GpuEngine::Chunks);
 }

@@ -98,6 +98,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) thomas_thread(
     bool fine = true;
 #pragma unroll
     for (int e = 0; e < NB; e++) fine = fine && finite(fp[e]);
+    // Where sums are wider than arrays, the numbers of the way back lie where other threads' rows lay.
+    if (sizeof(S) != sizeof(T)) __syncthreads();
     for (int k = 0; k < STAGES - 1; k++) back(rows - 2 - k);
     for (int i = rows - 2; i >= 0; i--) {
         back(i - (STAGES - 1));
