@@ -8,7 +8,9 @@ use chromaflow::gpu::GpuError;
 use chromaflow::krylov::Solve;
 use chromaflow::order::{ColoringMethod, PlanReport, VertexOrder};
 use chromaflow::relax::Direction;
-use chromaflow::solver::{BlockLayout, Method, PreconditionerKind, SetReport, SolverCuda, SolverError};
+use chromaflow::solver::{
+    BlockLayout, Method, PreconditionerKind, RowOrder, SetReport, SolverCuda, SolverError,
+};
 use chromaflow::sparse::io::{
     BlockSizeFrom, MatrixFile, MatrixFileError, read_matrix, read_vector, write_vector,
 };
@@ -71,8 +73,8 @@ pub struct Args {
     damping: f64,
     /// Order of the rows before coloring: rcm (reverse Cuthill-McKee) or natural (as in the file); multicolor: block ILU,
     /// too, takes the rows color by color (after rcm)
-    #[arg(long, default_value = "rcm", value_parser = ["rcm", "natural", "multicolor"])]
-    order: String,
+    #[arg(long, default_value_t, value_parser = RowOrder::from_str)]
+    order: RowOrder,
     /// Blocks that the factors of block ILU have: level of fill 0 (those of the matrix), 1, 2, ..., or diagonal (those of
     /// the matrix, only diagonal ones change: DILU)
     #[arg(long, value_name = "K|diagonal", default_value = "0", value_parser = Fill::from_str)]
@@ -272,7 +274,7 @@ impl Args {
         let alone = matches!(self.method, Method::Multicolor | Method::Jacobi | Method::Ilu0);
         let tolerance = self.tol.unwrap_or(if alone { 0.0 } else { default.tolerance });
         let mut plan = default.plan;
-        plan.rcm = self.order != "natural";
+        plan.rcm = self.order != RowOrder::Natural;
         plan.coloring = self.coloring;
         plan.balance = self.balance;
         SolverOptions {
@@ -281,7 +283,7 @@ impl Args {
             policy: self.policy,
             plan,
             fill: self.fill,
-            colored: self.order == "multicolor",
+            colored: self.order == RowOrder::Multicolor,
             sweeps: self.sweeps.unwrap_or(if alone { 15 } else { default.sweeps }),
             direction: self.direction,
             damping: self.damping,

@@ -6,7 +6,7 @@
 
 use chromaflow::Policy;
 use chromaflow::factor::block_ilu::Fill;
-use chromaflow::solver::{Method, PreconditionerKind};
+use chromaflow::solver::{Method, PreconditionerKind, RowOrder};
 use std::collections::BTreeMap;
 
 /// The whole set-up of a flow solution.
@@ -225,6 +225,8 @@ pub struct Implicit {
     pub preconditioner: PreconditionerKind,
     /// Which blocks the factors of block ILU have beyond those of the matrix.
     pub fill: Fill,
+    /// In which order block ILU takes the rows.
+    pub order: RowOrder,
     /// Sweeps (of `ilu0` alone: corrections) a step, without a Krylov method.
     pub sweeps: usize,
     /// Sweeps of each application of a relaxation as preconditioner.
@@ -252,6 +254,7 @@ impl Default for Implicit {
             method: Method::Multicolor,
             preconditioner: PreconditionerKind::Multicolor,
             fill: Fill::default(),
+            order: RowOrder::default(),
             sweeps: 15,
             preconditioner_sweeps: 1,
             krylov_tolerance: 0.01,

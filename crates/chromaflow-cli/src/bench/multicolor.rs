@@ -1,11 +1,12 @@
 //! `chromaflow bench multicolor`: sweeps on generated problems.
 
-use super::problem::{Problem, RowOrder};
+use super::problem::Problem;
 use super::timing::{Record, Timing};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
 use chromaflow::Policy;
 use chromaflow::relax::{DiagonalForm, Direction, Guess, Multicolor, RelaxOptions, SolveOptions};
+use chromaflow::solver::RowOrder;
 use chromaflow_device::Team;
 use chromaflow_testkit::{Case, Kind};
 use std::sync::Arc;

@@ -2,38 +2,26 @@
 
 use chromaflow::order::{ColoringMethod, Plan, PlanOptions, VertexOrder};
 use chromaflow::relax::Schedule;
+use chromaflow::solver::RowOrder;
 use chromaflow::sparse::{HalfScale, OffRow, ShapeError};
 use chromaflow::{BlockCsr, BlockPattern, Jacobian, Permutation, Policy, RowBatches};
 use chromaflow_device::Team;
 use chromaflow_testkit::Case;
 use std::sync::Arc;
 
-/// In which order the rows of a case are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum RowOrder {
-    /// As the case has them.
-    Natural,
-    /// By reverse Cuthill-McKee.
-    Rcm,
-    /// By color.
-    Multicolor,
-}
-
-impl RowOrder {
-    /// The new places of the rows, if they change, and the colors (single rows where there are none).
-    fn of(self, pattern: &BlockPattern, team: &Team) -> (Option<Permutation>, RowBatches) {
-        let single_rows = || RowBatches::new((0..=pattern.rows() as u32).collect());
-        let planned = |rcm, coloring| {
-            let options = PlanOptions { rcm, coloring, ..PlanOptions::default() };
-            Plan::with_team(pattern, &options, team).expect("a square pattern")
-        };
-        match self {
-            Self::Natural => (None, single_rows()),
-            Self::Rcm => (Some(planned(true, ColoringMethod::None).permutation), single_rows()),
-            Self::Multicolor => {
-                let plan = planned(false, ColoringMethod::Greedy(VertexOrder::Natural));
-                (Some(plan.permutation), plan.batches)
-            }
+/// The new places of the rows, if they change, and the colors (single rows where there are none).
+fn ordered(order: RowOrder, pattern: &BlockPattern, team: &Team) -> (Option<Permutation>, RowBatches) {
+    let single_rows = || RowBatches::new((0..=pattern.rows() as u32).collect());
+    let planned = |rcm, coloring| {
+        let options = PlanOptions { rcm, coloring, ..PlanOptions::default() };
+        Plan::with_team(pattern, &options, team).expect("a square pattern")
+    };
+    match order {
+        RowOrder::Natural => (None, single_rows()),
+        RowOrder::Rcm => (Some(planned(true, ColoringMethod::None).permutation), single_rows()),
+        RowOrder::Multicolor => {
+            let plan = planned(false, ColoringMethod::Greedy(VertexOrder::Natural));
+            (Some(plan.permutation), plan.batches)
         }
     }
 }
@@ -57,7 +45,7 @@ impl Problem {
         let (n, nb) = (case.rows(), case.nb);
         let given = BlockPattern::new(n, generated.row_ptr, generated.col_idx).expect("generated in order");
         // Rows of the matrix as it is used, and the rows of the case that they are.
-        let (permutation, mut batches) = order.of(&given, team);
+        let (permutation, mut batches) = ordered(order, &given, team);
         if let (None, Some(colors)) = (&permutation, generated.colors) {
             batches = RowBatches::new(colors);
         }
@@ -111,7 +99,7 @@ impl Problem {
         if pattern.rows() != pattern.cols() {
             return Err(ShapeError::NotSquare { rows: pattern.rows(), cols: pattern.cols() });
         }
-        let (permutation, batches) = order.of(pattern, team);
+        let (permutation, batches) = ordered(order, pattern, team);
         let (mut b, nb) = (b.to_vec(), matrix.nb());
         let mut jac = match &permutation {
             None => Jacobian::from_csr(matrix, policy)?,

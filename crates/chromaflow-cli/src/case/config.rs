@@ -51,6 +51,7 @@ impl CaseFile {
                 method: l.method.config(),
                 preconditioner: l.precond.config(),
                 fill: Fill::Level(l.fill),
+                order: l.order.config(),
                 sweeps: l.sweeps,
                 preconditioner_sweeps: l.precond_sweeps,
                 krylov_tolerance: l.tolerance,

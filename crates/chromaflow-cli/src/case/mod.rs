@@ -273,6 +273,18 @@ choice! {
     }
 }
 
+choice! {
+    /// Order of the rows for block ILU.
+    OrderName => chromaflow::solver::RowOrder {
+        /// As the mesh has its nodes.
+        Natural => chromaflow::solver::RowOrder::Natural,
+        /// Reverse Cuthill-McKee, for the best factors.
+        Rcm => chromaflow::solver::RowOrder::Rcm,
+        /// Color by color, for the fastest ones on a GPU.
+        Multicolor => chromaflow::solver::RowOrder::Multicolor,
+    }
+}
+
 /// How viscosity depends on temperature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -435,6 +447,8 @@ pub struct LinearSection {
     pub precond: PrecondName,
     /// Level of fill of the factors of ilu0: 0 for the blocks of the matrix, 1, 2, ... for more of them (on the CPU).
     pub fill: u32,
+    /// Order in which ilu0 takes the rows; sweeps go by color.
+    pub order: OrderName,
     /// Sweeps (of ilu0 alone: corrections) per iteration; gmres and bicgstab have `max_iterations` instead.
     pub sweeps: usize,
     /// Sweeps of each application of multicolor or jacobi as preconditioner.
@@ -455,6 +469,7 @@ impl Default for LinearSection {
             method: MethodName::of(d.method),
             precond: PrecondName::of(d.preconditioner),
             fill: 0,
+            order: OrderName::of(d.order),
             sweeps: d.sweeps,
             precond_sweeps: d.preconditioner_sweeps,
             tolerance: d.krylov_tolerance,

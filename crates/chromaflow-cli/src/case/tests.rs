@@ -27,6 +27,8 @@ fn an_unknown_key_points_at_the_line_and_suggests() {
     let error = parse("[numerics]\nlimiter = \"venkat\"\n").unwrap_err();
     assert!(error.contains("unknown value `venkat`"), "{error}");
     assert!(error.contains("a.toml:2:11"), "{error}");
+    let error = parse("[linear]\norder = \"multicolour\"\n").unwrap_err();
+    assert!(error.contains("unknown value `multicolour`; did you mean `multicolor`?"), "{error}");
     let error = parse("[boundary]\nwing = \"slip_wal\"\n").unwrap_err();
     assert!(error.contains("did you mean `slip_wall`?") && error.contains("a.toml:2:8"), "{error}");
     let error = parse("[boundary]\nin = { kind = \"inlet\", total_presure = 1.1 }\n").unwrap_err();

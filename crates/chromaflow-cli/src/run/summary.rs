@@ -63,6 +63,7 @@ pub fn json(
             "method": prepared.config.implicit.method.name(),
             "preconditioner": prepared.config.implicit.preconditioner.name(),
             "fill": prepared.config.implicit.fill.to_string(),
+            "order": prepared.config.implicit.order.name(),
             "sweeps": prepared.config.implicit.sweeps,
             "colors": order.colors,
             "threads": ctx.team().size(),

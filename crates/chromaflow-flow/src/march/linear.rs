@@ -8,7 +8,7 @@ use chromaflow::krylov::{
 };
 use chromaflow::order::{ColoringMethod, PlanOptions};
 use chromaflow::relax::{Guess, Jacobi, Multicolor, RelaxOptions, SolveOptions};
-use chromaflow::solver::{Method, PreconditionerKind};
+use chromaflow::solver::{Method, PreconditionerKind, RowOrder};
 use chromaflow::sparse::HalfScale;
 use chromaflow::{Jacobian, Outcome, Policy, RowBatches};
 use chromaflow_device::Team;
@@ -42,11 +42,14 @@ pub(super) fn inverse_of(implicit: &Implicit) -> PreconditionerKind {
     }
 }
 
-/// The order of the rows that a method works best in: by colors, but for incomplete factors, which are worse for it.
+/// The order of the rows: by colors, but for incomplete factors, which have a choice.
 pub fn plan_options(implicit: &Implicit) -> PlanOptions {
     let mut options = PlanOptions::default();
     if inverse_of(implicit) == PreconditionerKind::Ilu {
-        options.coloring = ColoringMethod::None;
+        options.rcm = implicit.order != RowOrder::Natural;
+        if implicit.order != RowOrder::Multicolor {
+            options.coloring = ColoringMethod::None;
+        }
     }
     options
 }

@@ -11,7 +11,7 @@ mod tests;
 #[cfg(feature = "cuda")]
 pub use cuda::SolverCuda;
 pub use layout::{BlockLayout, IndexBase};
-pub use options::{Method, PreconditionerKind, SolverOptions};
+pub use options::{Method, PreconditionerKind, RowOrder, SolverOptions};
 
 use crate::krylov::Solve;
 use crate::order::{Plan, PlanReport};

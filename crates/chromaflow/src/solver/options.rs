@@ -73,6 +73,19 @@ named!(
     "preconditioner": Multicolor = "multicolor", Jacobi = "jacobi", Ilu = "ilu0", None = "none"
 );
 
+/// In which order block ILU takes the rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RowOrder {
+    /// As they are given.
+    Natural,
+    /// By reverse Cuthill-McKee: the best factors, in as many levels as the band is long.
+    #[default]
+    Rcm,
+    /// Color by color: as few levels as there are colors, at the price of more iterations.
+    Multicolor,
+}
+named!(RowOrder, "order": Natural = "natural", Rcm = "rcm", Multicolor = "multicolor");
+
 /// Everything about a solve that is chosen at run time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SolverOptions {

@@ -5,7 +5,7 @@ mod gpu;
 mod library;
 mod table;
 
-use super::problem::{Problem, RowOrder};
+use super::problem::Problem;
 use super::timing::{Record, Timing};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
@@ -14,6 +14,7 @@ use chromaflow::factor::block_ilu::{
 };
 use chromaflow::factor::structured_ilu::cuda::GpuIluEngine;
 use chromaflow::factor::structured_ilu::{self, StencilMatrix, StructuredIlu, StructuredIluOptions};
+use chromaflow::solver::RowOrder;
 use chromaflow::sparse::io::read_matrix;
 use chromaflow::{BlockPattern, Policy};
 use chromaflow_device::cuda::Gpu;
@@ -59,8 +60,8 @@ pub struct Args {
     /// Precision of off-diagonal blocks and factors: d, ds or dsh
     #[arg(long, value_name = "POLICY", default_value = "d")]
     policy: Policy,
-    /// Order of the rows
-    #[arg(long, value_enum, default_value_t = RowOrder::Natural)]
+    /// Order of the rows: natural, rcm or multicolor
+    #[arg(long, value_name = "ORDER", default_value_t = RowOrder::Natural)]
     order: RowOrder,
     /// Blocks that the factors have: level of fill 0 (those of the matrix), 1, 2, ..., or diagonal (those of the matrix, only
     /// diagonal ones change: DILU)
@@ -271,9 +272,8 @@ impl<'a> Bench<'a> {
 
     fn record(&self, engine: &str, op: &str, timing: Timing, [bytes, flops]: [f64; 2], check: f64) -> Record {
         let order = match self.order {
-            RowOrder::Natural => "",
-            RowOrder::Rcm => "-rcm",
-            RowOrder::Multicolor => "-multicolor",
+            RowOrder::Natural => String::new(),
+            order => format!("-{order}"),
         };
         Record {
             peer: format!("chromaflow-{engine}-{}{order}", self.policy),

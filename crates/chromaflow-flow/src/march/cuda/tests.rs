@@ -5,7 +5,7 @@ use crate::config::{
 };
 use crate::testmesh::mixed_cube;
 use chromaflow::factor::block_ilu::Fill;
-use chromaflow::solver::{Method, PreconditionerKind};
+use chromaflow::solver::{Method, PreconditionerKind, RowOrder};
 use chromaflow::{Outcome, Policy};
 use chromaflow_device::Team;
 use chromaflow_device::cuda::Gpu;
@@ -130,6 +130,17 @@ fn cases() -> Vec<(&'static str, FlowConfig)> {
         c.implicit.krylov_tolerance = 1e-4;
         c.equations = Equations::Laminar;
         c.freestream.reynolds = 200.0;
+    });
+    add("corrections by block ILU(0), color by color", between_walls, |c| {
+        c.implicit.method = Method::Ilu0;
+        c.implicit.sweeps = 3;
+        c.implicit.order = RowOrder::Multicolor;
+    });
+    add("GMRES around block ILU(0), rows as given", in_tunnel, |c| {
+        c.implicit.method = Method::Gmres;
+        c.implicit.preconditioner = PreconditionerKind::Ilu;
+        c.implicit.krylov_tolerance = 1e-4;
+        c.implicit.order = RowOrder::Natural;
     });
     add("BiCGStab around block DILU", in_tunnel, |c| {
         c.implicit.method = Method::BiCgStab;
