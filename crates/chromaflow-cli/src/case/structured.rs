@@ -26,7 +26,7 @@ pub struct StructuredSection {
     /// `[march]`.
     pub courant: f64,
     /// lax_wendroff: coarse grids that speed up steady runs, where the numbers of cells can be halved. Three are best in
-    /// channels, one around airfoils, where more do not converge.
+    /// channels, one where shocks stand on airfoils, which swing with more.
     pub coarse_grids: usize,
     /// Inviscid fluxes.
     pub scheme: SchemeName,
