@@ -8,12 +8,13 @@ use chromaflow::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage};
 use chromaflow::relax::InPlace;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 
-/// Threads of an assembly: as many positions as two blocks each of shared memory allow; in chunks, whole pairs of slots.
+/// Threads of an assembly: as many positions as two blocks each of shared memory allow; in chunks two warps, each with whole
+/// pairs of slots.
 fn threads(stored: usize, chunk: usize) -> usize {
     match (stored, chunk) {
         (8, 0) => 96,
-        (8, _) => 64,
-        _ => 128,
+        (_, 0) => 128,
+        _ => 64,
     }
 }
 
@@ -26,12 +27,12 @@ fn kernel_source(stored: usize, scheme: JacobianScheme, viscous: bool, chunk: us
         .define("THREADS", threads(stored, chunk))
 }
 
-/// All variants, in chunks of the usual number of rows.
+/// All variants, in chunks of the usual numbers of rows.
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
     let mut all = Vec::new();
     for stored in [4, 8] {
         for scheme in [JacobianScheme::Roe, JacobianScheme::VanLeer] {
-            for chunk in [0, 32] {
+            for chunk in [0, 16, 32] {
                 all.extend([false, true].map(|viscous| kernel_source(stored, scheme, viscous, chunk)));
             }
         }
@@ -42,8 +43,8 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
 /// Assembly of the Jacobian on the device.
 ///
 /// **Twin**: [`Assembly`](super::Assembly). **Launch shape**: a thread block a tile of rows, a thread a position, or a thread
-/// block a chunk of the sweeps' layout, a thread a row and a slot; `threads (25 x 8 + 8 + 25 x stored)` bytes of shared memory
-/// and more.
+/// block a chunk of the sweeps' layout, a thread a row and some of its slots; `threads (29 x 8 + 25 x stored)` bytes of shared
+/// memory and more.
 pub struct JacobianCuda {
     assemble: Kernel,
     boundary: Kernel,
@@ -92,7 +93,7 @@ impl JacobianCuda {
         let stored = if storage == Storage::F64 { 8 } else { 4 };
         let chunk = place.as_ref().map_or(0, |p| p.rows);
         let threads = threads(stored, chunk);
-        assert!(chunk == 0 || (threads / chunk).is_multiple_of(2), "whole pairs of slots");
+        assert!(matches!(chunk, 0 | 8 | 16 | 32), "warps take whole pairs of slots of whole rows");
         let module = stream.gpu().module(&kernel_source(stored, scheme, viscous, chunk))?;
         let mut seats = Vec::new();
         let mut starts = Vec::new();

@@ -26,36 +26,41 @@ __device__ __forceinline__ void subtract_viscous(pointwise::Gas<double> gas, poi
     for (int i = 0; i < 25; i++) own[i] -= by_left[i], other[i] -= by_right[i];
 }
 
-// One position: the blocks dF_ij / dq_i and dF_ij / dq_j of the flux from `row` to its neighbor, and the spectral radius.
-__device__ __forceinline__ double position_blocks(u32 row, u32 k, const u32* col_idx, const u32* signed_edge, const double* areas,
-                                                  const double* nodes, const double* volumes, const Params* params, Block& own, Block& other) {
+// One position: the block dF_ij / dq_j of the flux from a row to its neighbor, what dF_ij / dq_i adds to the row, half the area, and
+// the spectral radius. Of Roe's block `own` is the part with |A| only: the rest, A(q_i), is linear in the area, so that the sum of a
+// row's areas serves for all.
+__device__ __forceinline__ double position_blocks(const Node& left, double volume, u32 neighbor, u32 edge, const double* areas,
+                                                  const double* nodes, const Params* params, Block& own, Block& other, Vec3& half) {
     const pointwise::Gas<double> gas = params->gas();
-    const u32 edge = signed_edge[k];
     const double sign = edge >> 31 ? -1.0 : 1.0;
     Vec3 n = load_vec3(areas, edge & 0x7fffffffu);
 #pragma unroll
-    for (int d = 0; d < 3; d++) n[d] *= sign;
-    const Node left = load_node(nodes, row), right = load_node(nodes, col_idx[k]);
+    for (int d = 0; d < 3; d++) n[d] *= sign, half[d] = 0.5 * n[d];
+    const Node right = load_node(nodes, neighbor);
     double speed = fabs(left.w[1] * n[0] + left.w[2] * n[1] + left.w[3] * n[2]) + pointwise::sound_speed(gas, left.w) * sqrt(dot(n, n));
 #if SCHEME == 0
     const pointwise::EntropyFix<double> fix = {params->jacobian_fix, params->jacobian_fix};
-    const Block absolute = pointwise::roe_absolute(gas, left.w, right.w, n, fix);
-    own = pointwise::flux_jacobian(gas, left.w, n), other = pointwise::flux_jacobian(gas, right.w, n);
+    own = pointwise::roe_absolute(gas, left.w, right.w, n, fix);
+    other = pointwise::flux_jacobian(gas, right.w, half);
 #pragma unroll
-    for (int i = 0; i < 25; i++) {
-        own[i] = 0.5 * (own[i] + absolute[i]);
-        other[i] = 0.5 * (other[i] - absolute[i]);
-    }
+    for (int i = 0; i < 25; i++) own[i] *= 0.5, other[i] -= own[i];
 #else
     const auto both = pointwise::flux_van_leer_jacobians(gas, left.w, right.w, n);
     own = both._0, other = both._1;
 #endif
 #if VISCOUS
     const pointwise::Transport<double> transport = params->transport();
-    speed += pointwise::spectral_radius_viscous(gas, transport, left.w, n, volumes[row]);
+    speed += pointwise::spectral_radius_viscous(gas, transport, left.w, n, volume);
     subtract_viscous(gas, transport, left, right, n, own, other);
 #endif
     return speed;
+}
+
+// Adds to a row's block what is linear in its halved areas.
+__device__ __forceinline__ void add_linear(const Node& node, const Params* params, const Vec3& area, double* block, u32 stride) {
+    const Block part = pointwise::flux_jacobian(params->gas(), node.w, area);
+#pragma unroll
+    for (int i = 0; i < 25; i++) block[i * stride] += part[i];
 }
 
 #if CHUNK == 0
@@ -63,21 +68,27 @@ __device__ __forceinline__ double position_blocks(u32 row, u32 k, const u32* col
 // the rows of one tile, whose positions fit its threads (a longer row has a tile of its own and is worked off in turns), a thread
 // a position. Blocks leave through shared memory, so that stores are whole lines and the sums have the order of the row.
 // `largest`, where it is given, gets the bits of the largest magnitude of what is stored.
-extern "C" __global__ void __launch_bounds__(THREADS, SCHEME == 0 && !VISCOUS ? 3 : 2)
+extern "C" __global__ void __launch_bounds__(THREADS, SCHEME == 0 && !VISCOUS ? 4 : 2)
 assemble(const u32* __restrict__ tiles, const u32* __restrict__ row_ptr, const u32* __restrict__ row_of, const u32* __restrict__ col_idx,
          const u32* __restrict__ signed_edge, const double* __restrict__ areas, const double* __restrict__ nodes,
          const double* __restrict__ volumes, const Params* __restrict__ params, double cfl, double shift, Value* __restrict__ off,
          double* diag, u32* largest) {
-    __shared__ double own_of[THREADS * 25], speed_of[THREADS];
+    __shared__ double own_of[THREADS * 25], tail_of[THREADS * 4];  // halved area and spectral radius
     __shared__ Value block_of[THREADS * 25];
     const u32 t = threadIdx.x, first_row = tiles[blockIdx.x], end_row = tiles[blockIdx.x + 1];
     const u32 first = row_ptr[first_row], end = row_ptr[end_row];
     u32 most = 0;
     for (u32 base = first; base == first || base < end; base += THREADS) {
-        const u32 k = base + t;
+        const u32 k = base + t, stop = min(base + THREADS, end);
         if (k < end) {
             Block own, other;
-            speed_of[t] = position_blocks(row_of[k], k, col_idx, signed_edge, areas, nodes, volumes, params, own, other);
+            Vec3 half;
+            const u32 row = row_of[k];
+            const Node left = load_node(nodes, row);
+            tail_of[t * 4 + 3] =
+                position_blocks(left, volumes[row], col_idx[k], signed_edge[k], areas, nodes, params, own, other, half);
+#pragma unroll
+            for (int d = 0; d < 3; d++) tail_of[t * 4 + d] = half[d];
 #pragma unroll
             for (int i = 0; i < 25; i++) {
                 own_of[t * 25 + i] = own[i], block_of[t * 25 + i] = (Value)other[i];
@@ -88,7 +99,16 @@ assemble(const u32* __restrict__ tiles, const u32* __restrict__ row_ptr, const u
             }
         }
         __syncthreads();
-        const u32 stop = min(base + THREADS, end);
+#if SCHEME == 0
+        if (t < end_row - first_row) {
+            const u32 lo = max(row_ptr[first_row + t], base), hi = min(row_ptr[first_row + t + 1], stop);
+            Vec3 area = {0, 0, 0};
+            for (u32 p = lo; p < hi; p++)
+                for (int d = 0; d < 3; d++) area[d] += tail_of[(p - base) * 4 + d];
+            if (lo < hi) add_linear(load_node(nodes, first_row + t), params, area, own_of + (lo - base) * 25, 1);
+        }
+        __syncthreads();
+#endif
         for (u32 at = t; at < (end_row - first_row) * 25; at += THREADS) {
             const u32 row = first_row + at / 25, i = at % 25;
             const u32 lo = max(row_ptr[row], base) - base, hi = min(row_ptr[row + 1], stop) - base;
@@ -96,7 +116,7 @@ assemble(const u32* __restrict__ tiles, const u32* __restrict__ row_ptr, const u
             for (u32 p = lo; p < hi; p++) sum += own_of[p * 25 + i];
             if (i % 6 == 0) {
                 double radius = 0;
-                for (u32 p = lo; p < hi; p++) radius += speed_of[p];
+                for (u32 p = lo; p < hi; p++) radius += tail_of[p * 4 + 3];
                 sum += radius / cfl + (base == first ? shift * volumes[row] : 0.0);
             }
             diag[(u64)row * 25 + i] = sum;
@@ -113,85 +133,120 @@ assemble(const u32* __restrict__ tiles, const u32* __restrict__ row_ptr, const u
 #endif
 }
 #else
-// The layout of the sweeps (chromaflow's sliced.cu) for blocks of 5 x 5: chunks of CHUNK rows, lanes L = 5 r + column.
+// The layout of the sweeps (chromaflow's sliced.cu) for blocks of 5 x 5: chunks of CHUNK rows, lanes L = 5 r + column; slots in pairs,
+// of which a lane has ten values, but for a last one alone.
 #define LANES (CHUNK * 5)
-#define SLOTS (THREADS / CHUNK)  // slots a thread block works on at once: an even number
 #define PER_VECTOR (16 / STORED)
 struct Chunk {
     u32 slot, slots, row, rows;
 };
 
-// Where component i of the column of lane L of a slot stands among a chunk's values.
-__device__ __forceinline__ u32 value_place(const Chunk& k, u32 slot, u32 lane, u32 i) {
-    const bool alone = slot / 2 == k.slots / 2;
-    const u32 e = alone ? i : slot % 2 * 5 + i, whole = (alone ? 5 : 10) / PER_VECTOR * PER_VECTOR, rest = (alone ? 5 : 10) - whole;
-    const u32 base = slot / 2 * 2 * LANES * 5;
-    if (e < whole) return base + (e / PER_VECTOR * LANES + lane) * PER_VECTOR + e % PER_VECTOR;
-    return base + whole * LANES + lane * rest + e - whole;
+// Where value e of the n of a lane stands among those of `lanes` lanes: whole vectors of 16 bytes lane by lane, then what remains.
+__device__ __forceinline__ u32 value_place(u32 lanes, u32 n, u32 lane, u32 e) {
+    const u32 whole = n / PER_VECTOR * PER_VECTOR;
+    return e < whole ? (e / PER_VECTOR * lanes + lane) * PER_VECTOR + e % PER_VECTOR : whole * lanes + lane * (n - whole) + e - whole;
 }
 
-// As `assemble`, with the off-diagonal blocks where the sweeps read them: a thread block a chunk, a thread a row and a slot.
-extern "C" __global__ void __launch_bounds__(THREADS, STORED == 8 ? 4 : SCHEME == 0 && !VISCOUS ? 3 : 2)
+// A warp works on ROWS rows and WIDE slots at once.
+#define ROWS (CHUNK < 16 ? CHUNK : 16)
+#define WARPS (THREADS / 32)
+#define WIDE (32 / ROWS)                // slots of a warp
+#define GROUPS (CHUNK / ROWS)           // of rows
+#define SLOTS (WARPS / GROUPS * WIDE)   // slots of a thread block
+#define STRIDE (THREADS + 1)            // of sums, so that neither rows nor components meet in a bank
+#define SUMS 29                         // own block, halved area, spectral radius
+
+// As `assemble`, with the off-diagonal blocks where the sweeps read them: a thread block a chunk, a thread a row and every SLOTS-th slot
+// of it. What a row adds up each thread adds up for itself; blocks are turned over within a warp.
+extern "C" __global__ void __launch_bounds__(THREADS, SCHEME == 0 && !VISCOUS ? STORED == 8 ? 6 : 8 : 4)
 assemble_sliced(const Chunk* __restrict__ chunks, const u32* __restrict__ perm, const u32* __restrict__ row_ptr, const u32* __restrict__ col_idx,
                 const u32* __restrict__ signed_edge, const double* __restrict__ areas, const double* __restrict__ nodes,
                 const double* __restrict__ volumes, const Params* __restrict__ params, double cfl, double shift,
                 Value* __restrict__ values, double* __restrict__ diag) {
-    __shared__ double own_of[THREADS * 25], speed_of[THREADS], sums[LANES * 5], radius[CHUNK];
-    __shared__ Value block_of[THREADS * 25];
+    __shared__ double sums[SUMS * STRIDE];
+    __shared__ __align__(16) Value staged[THREADS * 25];
     __shared__ u32 rows[CHUNK];
     const Chunk k = chunks[blockIdx.x];
-    const u32 t = threadIdx.x, r = t % CHUNK, s = t / CHUNK;
-    u32 row = 0, lo = 0, len = 0;
+    const u32 t = threadIdx.x, warp = t / 32, lane = t % 32, group = warp % GROUPS, r = group * ROWS + lane % ROWS;
+    u32 row = NONE, lo = 0, len = 0;
     if (r < k.rows) row = perm[k.row + r], lo = row_ptr[row], len = row_ptr[row + 1] - lo;
-    if (t < CHUNK) rows[t] = row, radius[t] = 0;
-    for (u32 at = t; at < LANES * 5; at += THREADS) sums[at] = 0;
+    u32 s = warp / GROUPS * WIDE + lane / ROWS, neighbor = 0, edge = 0;
+    if (s < len) neighbor = col_idx[lo + s], edge = signed_edge[lo + s];
+    if (s == 0) rows[r] = row;
+    double* mine = sums + t;
+#pragma unroll
+    for (int i = 0; i < SUMS; i++) mine[i * STRIDE] = 0;
+    Value* stage = staged + warp * (32 * 25) + lane / (2 * ROWS) * (ROWS * 50);
     Value* out = values + (u64)k.slot * (LANES * 5);
-    for (u32 first = 0; first < k.slots; first += SLOTS) {
-        if (first + s < len) {
-            Block own, other;
-            speed_of[t] = position_blocks(row, lo + first + s, col_idx, signed_edge, areas, nodes, volumes, params, own, other);
+    for (u32 first = warp / GROUPS * WIDE; first < k.slots; first += SLOTS, s += SLOTS) {
+        Block other;
+        if (s < len) {
+            const u32 here = neighbor, via = edge;
+            if (s + SLOTS < len) neighbor = col_idx[lo + s + SLOTS], edge = signed_edge[lo + s + SLOTS];
+            Block own;
+            Vec3 half;
+            const Node left = load_node(nodes, row);
+            mine[28 * STRIDE] += position_blocks(left, VISCOUS ? volumes[row] : 0.0, here, via, areas, nodes, params, own, other, half);
 #pragma unroll
-            for (int i = 0; i < 25; i++) own_of[t * 25 + i] = own[i], block_of[t * 25 + i] = (Value)other[i];
+            for (int d = 0; d < 3; d++) mine[(25 + d) * STRIDE] += half[d];
+#pragma unroll
+            for (int i = 0; i < 25; i++) mine[i * STRIDE] += own[i];
         } else {
-            speed_of[t] = 0;
 #pragma unroll
-            for (int i = 0; i < 25; i++) own_of[t * 25 + i] = 0, block_of[t * 25 + i] = 0;
+            for (int i = 0; i < 25; i++) other[i] = 0;
         }
-        __syncthreads();
-        const u32 count = min(k.slots - first, (u32)SLOTS);
-        for (u32 at = t; at < LANES * 5; at += THREADS) {
-            double sum = sums[at];
-            for (u32 p = 0; p < count; p++) sum += own_of[p * (CHUNK * 25) + at];
-            sums[at] = sum;
-        }
-        if (t < CHUNK) {
-            double sum = radius[t];
-            for (u32 p = 0; p < count; p++) sum += speed_of[p * CHUNK + t];
-            radius[t] = sum;
-        }
-        // Values in the order of memory, a vector of 16 bytes a thread: whole vectors of a lane, then what remains of several.
-        for (u32 p = 0; p < count; p += 2) {
-            const Value* from = block_of + p * (CHUNK * 25);
-            Value* to = out + (u64)(first + p) * (LANES * 5);
-            const u32 n = p + 1 < count ? 10 : 5, whole = n / PER_VECTOR, rest = n % PER_VECTOR;
-            for (u32 at = t; at < LANES * n / PER_VECTOR; at += THREADS) {
-                __align__(16) Value v[PER_VECTOR];
-                u32 lane = at % LANES, e = at / LANES * PER_VECTOR, end = e + PER_VECTOR;
-                if (at >= LANES * whole) lane = (at - LANES * whole) * PER_VECTOR / rest, e = whole * PER_VECTOR, end = n;
+        // The warp's pairs of slots in the order of memory, then out in whole vectors: those of ROWS among CHUNK rows.
+        const u32 odd = lane / ROWS % 2, n = (s | 1) < k.slots ? 10 : 5;
+        if (n == 10 || !odd) {
 #pragma unroll
-                for (int c = 0; c < PER_VECTOR; c++) {
-                    v[c] = from[e / 5 * (CHUNK * 25) + lane * 5 + e % 5];
-                    if (++e == end) e = whole * PER_VECTOR, lane++;
-                }
-                *(uint4*)(to + at * PER_VECTOR) = *(const uint4*)v;
+            for (int i = 0; i < 5; i++) {
+                const u32 at = value_place(ROWS * 5, n, lane % ROWS * 5, odd * 5 + i);
+                const u32 step = value_place(ROWS * 5, n, 1, odd * 5 + i) - value_place(ROWS * 5, n, 0, odd * 5 + i);
+#pragma unroll
+                for (int c = 0; c < 5; c++) stage[at + c * step] = (Value)other[c * 5 + i];
             }
         }
-        __syncthreads();
+        __syncwarp();
+#pragma unroll
+        for (u32 pair = 0; pair < WIDE / 2; pair++) {
+            const u32 slot = first + 2 * pair;
+            if (slot >= k.slots) break;
+            const u32 n = slot + 1 < k.slots ? 10 : 5, whole = n / PER_VECTOR, rest = n % PER_VECTOR;
+            const uint4* from = (const uint4*)(staged + warp * (32 * 25) + pair * (ROWS * 50));
+            uint4* to = (uint4*)(out + (u64)slot * (LANES * 5));
+#pragma unroll
+            for (u32 v = 0; v < (ROWS * 50 + 32 * PER_VECTOR - 1) / PER_VECTOR / 32; v++) {
+                const u32 at = v * 32 + lane, part = min(at / (ROWS * 5), whole);
+                if (at >= ROWS * 5 * n / PER_VECTOR) break;
+                const u32 begin = part == whole ? group * (ROWS * 5 * rest / PER_VECTOR) : group * (ROWS * 5);
+                to[part * (LANES - ROWS * 5) + begin + at] = from[at];
+            }
+        }
+        __syncwarp();
+    }
+    // The threads of a row together, and what is linear in its area and in its volume.
+    __syncthreads();
+    for (u32 at = t; at < CHUNK * SUMS; at += THREADS) {
+        double* part = sums + at / CHUNK * STRIDE + at % CHUNK / ROWS * 32 + at % ROWS;
+        double sum = 0;
+#pragma unroll
+        for (u32 p = 0; p < SLOTS; p++) sum += part[p / WIDE * (GROUPS * 32) + p % WIDE * ROWS];
+        *part = sum;
     }
     __syncthreads();
-    for (u32 at = t; at < k.rows * 25; at += THREADS) {
-        const u32 row = rows[at / 25], i = at % 25;
-        diag[(u64)row * 25 + i] = sums[at] + (i % 6 == 0 ? radius[at / 25] / cfl + shift * volumes[row] : 0.0);
+    if (warp < GROUPS && lane < ROWS && row != NONE) {
+        const double extra = mine[28 * STRIDE] / cfl + shift * volumes[row];
+#pragma unroll
+        for (int i = 0; i < 5; i++) mine[6 * i * STRIDE] += extra;
+#if SCHEME == 0
+        const Vec3 area = {mine[25 * STRIDE], mine[26 * STRIDE], mine[27 * STRIDE]};
+        add_linear(load_node(nodes, row), params, area, mine, STRIDE);
+#endif
+    }
+    __syncthreads();
+    for (u32 at = t; at < CHUNK * 25; at += THREADS) {
+        const u32 q = at / 25, i = at % 25;
+        if (rows[q] != NONE) diag[(u64)rows[q] * 25 + i] = sums[i * STRIDE + q / ROWS * 32 + q % ROWS];
     }
 }
 #endif
@@ -251,7 +306,8 @@ __device__ __forceinline__ void clear_row(u32 row, u32 from, u32 to, const u32* 
 #if CHUNK == 0
         out[e] = 0;
 #else
-        out[value_place(k, e / 25, seat % CHUNK * 5 + e / 5 % 5, component)] = 0;
+        const u32 slot = e / 25, n = (slot | 1) < k.slots ? 10 : 5;
+        out[slot / 2 * (LANES * 10) + value_place(LANES, n, seat % CHUNK * 5 + e / 5 % 5, slot % 2 * 5 + component)] = 0;
 #endif
     }
 }
