@@ -57,7 +57,7 @@ pub fn kernels(args: &[String]) -> Result<(), String> {
             continue;
         }
         for &nb in &sizes {
-            for source in structured_ilu::cuda::kernel_sources(nb)
+            for source in structured_ilu::cuda::kernel_sources(nb, candidates)
                 .into_iter()
                 .chain(block_ilu::cuda::kernel_sources(nb))
                 .chain(tridiag::cuda::kernel_sources(nb))

@@ -7,7 +7,7 @@ use chromaflow::Jacobian;
 use chromaflow::factor::block_ilu::BlockIluOptions;
 use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
 use chromaflow::factor::structured_ilu::cuda::{DeviceStencil, DeviceStructuredIlu, GpuIluEngine, Pencil};
-use chromaflow::factor::structured_ilu::{StencilMatrix, StructuredIluOptions, reference};
+use chromaflow::factor::structured_ilu::{FactorStorage, StencilMatrix, StructuredIluOptions, reference};
 use chromaflow::gpu::{DeviceJacobian, GpuError};
 use chromaflow_device::cuda::{DeviceBuffer, Event, Gpu, Stream};
 use std::time::Instant;
@@ -39,6 +39,12 @@ pub fn time(
     Ok(Timing { median: at(0.5), least: all[0], p90: at(0.9), cpu: all[0], repeats: all.len() })
 }
 
+fn print_tile(pencil: Pencil, t: &Timing, points: f64) {
+    let Pencil { kernel, j, k, stages, copiers, .. } = pencil;
+    let (us, ns) = (1e6 * t.median, 1e9 * t.median / points);
+    println!("{kernel:?} {j} x {k}, {stages} stages, {copiers} copiers: {us:8.1} us, {ns:.3} ns a point");
+}
+
 /// A system with copies of one grid block on a device.
 pub struct OnDevice {
     pub stream: Stream,
@@ -46,19 +52,27 @@ pub struct OnDevice {
     pub b: DeviceBuffer<f64>,
     x: DeviceBuffer<f64>,
     r: DeviceBuffer<f64>,
+    storage: FactorStorage,
 }
 
 impl OnDevice {
-    pub fn new(gpu: &Gpu, a: &StencilMatrix, b: &[f64], copies: usize) -> CliResult<Self> {
+    pub fn new(
+        gpu: &Gpu,
+        a: &StencilMatrix,
+        b: &[f64],
+        copies: usize,
+        storage: FactorStorage,
+    ) -> CliResult<Self> {
         let stream = gpu.stream().map_err(internal)?;
         let a = DeviceStencil::upload(&stream, &vec![a; copies]).map_err(internal)?;
         let b = stream.upload(&b.repeat(copies)).map_err(internal)?;
         let vector = || DeviceBuffer::zeroed(&stream, b.len()).map_err(internal);
-        Ok(Self { x: vector()?, r: vector()?, a, b, stream })
+        Ok(Self { x: vector()?, r: vector()?, a, b, stream, storage })
     }
 
     fn ilu(&self, engine: GpuIluEngine, pencils: Option<[Pencil; 2]>) -> CliResult<DeviceStructuredIlu> {
-        let (dims, nb, options) = (self.a.dims(), self.a.nb(), StructuredIluOptions::default());
+        let (dims, nb) = (self.a.dims(), self.a.nb());
+        let options = StructuredIluOptions { storage: self.storage, ..StructuredIluOptions::default() };
         DeviceStructuredIlu::with_pencils(&self.stream, dims, nb, options, engine, pencils).map_err(internal)
     }
 
@@ -93,30 +107,17 @@ impl OnDevice {
     /// Tries tiles of the factorization, then of the passes; prints the times.
     pub fn tune(&mut self, budget: f64) -> CliResult<()> {
         let (nb, stream, points) = (self.a.nb(), self.stream.clone(), self.a.cells() as f64);
-        let factor = Pencil::candidates(nb, true);
-        let passes = Pencil::candidates(nb, false);
+        let [factor, passes] = [true, false].map(|f| Pencil::candidates(nb, f, self.storage));
         for &pencil in &factor {
             let mut ilu = self.ilu(GpuIluEngine::Cuda, Some([pencil, passes[0]]))?;
             let t = time(&stream, budget, || ilu.factor(&self.a))?;
-            println!(
-                "{:?} {:2} x {:2}: {:8.1} us, {:.3} ns a point",
-                pencil.kernel,
-                pencil.j,
-                pencil.k,
-                1e6 * t.median,
-                1e9 * t.median / points
-            );
+            print_tile(pencil, &t, points);
         }
         for &pencil in &passes {
             let mut ilu = self.ilu(GpuIluEngine::Cuda, Some([factor[0], pencil]))?;
             ilu.factor(&self.a).map_err(internal)?;
             let t = time(&stream, budget, || ilu.solve(&self.a, &self.b, &mut self.x))?;
-            let Pencil { j, k, stages, .. } = pencil;
-            println!(
-                "apply  {j:2} x {k:2}, {stages} stages: {:8.1} us, {:.3} ns a point",
-                1e6 * t.median,
-                1e9 * t.median / points
-            );
+            print_tile(pencil, &t, points);
         }
         Ok(())
     }

@@ -43,7 +43,7 @@ pub struct Args {
     figure: Vec<u32>,
     /// Table 1 of the block ILU paper instead: sums of squares of the residual over 20 steps on a system of the incompressible solver,
     /// the sequential reference's and the engines'
-    #[arg(long, value_name = "N", conflicts_with_all = ["case", "positional", "matrix", "fill", "figure", "policy", "order", "copies", "tune", "steps"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["case", "positional", "matrix", "fill", "figure", "order", "copies", "tune", "steps"])]
     table: Option<u32>,
     /// Edges of the grids of figure 9, unknowns of figure 10, cells along i, j, k of table 1: 15 or 4,6,8 [default: the paper's]
     #[arg(long, value_name = "LIST")]
@@ -57,7 +57,8 @@ pub struct Args {
     /// Which implementation; several by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "cpu")]
     engine: Vec<Engine>,
-    /// Precision of off-diagonal blocks and factors: d, ds or dsh
+    /// Precision of off-diagonal blocks and factors: d, ds or dsh; of the structured form of the couplings that an apply reads, the
+    /// matrix itself is f64
     #[arg(long, value_name = "POLICY", default_value = "d")]
     policy: Policy,
     /// Order of the rows: natural, rcm or multicolor
@@ -82,13 +83,19 @@ pub struct Args {
     steps: Option<usize>,
 }
 
+impl Args {
+    /// Whether a case is worked on in the structured form, by the engines that have it.
+    fn structured(&self, case: &Case) -> bool {
+        case.kind == Kind::Grid7 && self.order == RowOrder::Natural && self.fill == Fill::Level(0)
+    }
+}
+
 /// Who factors and applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Engine {
     /// As the textbook has it: sequential, f64
     Reference,
-    /// Tuned, on all threads: the structured form, which is f64, for grid7 in natural order under policy d; the general
-    /// one for all else
+    /// Tuned, on all threads: the structured form for grid7 in natural order without fill, the general one for all else
     Cpu,
     /// The form for any pattern, also where the pattern is a structured grid's
     General,
@@ -96,8 +103,8 @@ enum Engine {
     Acc,
     /// On the GPU, a kernel for every hyperplane (likewise, blocks up to 32)
     Cl,
-    /// On the GPU, a kernel a pass, which keeps its order by itself: the structured form for grid7 in natural order under policy
-    /// d, the general one for all else
+    /// On the GPU, a kernel a pass, which keeps its order by itself: the structured form for grid7 in natural order without fill,
+    /// the general one for all else
     Cuda,
     /// On the GPU, the general form also where the pattern is a structured grid's
     CudaGeneral,
@@ -162,11 +169,10 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
             return args.table.map_or_else(|| figures::run(args, ctx), |table| table::run(table, args, ctx));
         }
     };
-    let structured = case.is_some_and(|case| case.kind == Kind::Grid7)
-        && args.order == RowOrder::Natural
-        && args.policy == Policy::D
-        && args.fill == Fill::Level(0);
-    if !structured && args.engine.iter().any(|e| matches!(e, Engine::Acc | Engine::Cl)) {
+    let structured = case.is_some_and(|case| args.structured(case));
+    if !(structured && args.policy == Policy::D)
+        && args.engine.iter().any(|e| matches!(e, Engine::Acc | Engine::Cl))
+    {
         return Err(CliError::input(
             "engines acc and cl take grid7 cases in natural order under policy d, without fill: take engine cuda",
         ));
@@ -243,8 +249,17 @@ fn norm(x: &[f64]) -> f64 {
 
 impl<'a> Bench<'a> {
     fn new(case: &'a Case, args: &Args, ctx: &Context) -> Self {
-        let problem = Problem::new(case, args.policy, args.order, ctx.team());
+        let policy = if args.structured(case) { Policy::D } else { args.policy };
+        let problem = Problem::new(case, policy, args.order, ctx.team());
         Self { case: Some(case), ..Self::of(case.to_string(), problem, args, ctx) }
+    }
+
+    fn storage(&self) -> FactorStorage {
+        FactorStorage::of(self.policy)
+    }
+
+    fn structured_options(&self) -> StructuredIluOptions {
+        StructuredIluOptions { storage: self.storage(), ..StructuredIluOptions::default() }
     }
 
     fn of_matrix(path: &Path, args: &Args, ctx: &Context) -> CliResult<Self> {
@@ -323,7 +338,7 @@ impl<'a> Bench<'a> {
         let (n, nb) = (jac.rows() as f64, jac.nb() as f64);
         let (given, nnz) = (jac.pattern().nnzb() as f64, filled.nnzb() as f64);
         let (q, index) = (nb * nb, 4.0 * (nnz + n));
-        let read = given * q * self.policy.off_bytes() as f64 + n * q * 8.0;
+        let read = given * q * jac.off.policy().off_bytes() as f64 + n * q * 8.0;
         let written = nnz * q * off_bytes + n * q * 8.0;
         Work {
             factor: [read + written + index, 2.0 * q * nb * (self.products(&filled) + n)],
@@ -352,22 +367,31 @@ impl<'a> Bench<'a> {
         StencilMatrix::from_jacobian(case.dims, &self.problem.jac).expect("a 7-point pattern")
     }
 
-    /// Of the structured form: off-diagonal blocks are read as they are, diagonal ones once to factor and twice to apply.
+    /// Of the structured form: off-diagonal blocks are read once each, diagonal ones once to factor and twice to apply; where an
+    /// apply has the former in less, a factorization reads them again and writes copies.
     fn structured_work(&self) -> Work {
         let pattern = self.problem.jac.pattern();
         let (n, nnz, nb) = (pattern.rows() as f64, pattern.nnzb() as f64, self.problem.jac.nb() as f64);
-        let (q, blocks) = (nb * nb, nnz + 2.0 * n);
+        let (q, blocks, off_bytes) = (nb * nb, nnz + 2.0 * n, self.policy.off_bytes() as f64);
+        let copies = if self.policy == Policy::D { 0.0 } else { nnz * q * (8.0 + off_bytes) };
         Work {
-            factor: [blocks * q * 8.0, 2.0 * q * nb * (nnz + n)],
-            apply: [blocks * q * 8.0 + 32.0 * n * nb, 2.0 * q * blocks],
+            factor: [blocks * q * 8.0 + copies, 2.0 * q * nb * (nnz + n)],
+            apply: [(nnz * off_bytes + 2.0 * n * 8.0) * q + 32.0 * n * nb, 2.0 * q * blocks],
         }
+    }
+
+    /// Bytes and operations of a residual: every block of the matrix once.
+    fn residual_work(&self) -> [f64; 2] {
+        let pattern = self.problem.jac.pattern();
+        let (n, nb) = (pattern.rows() as f64, self.problem.jac.nb() as f64);
+        let blocks = pattern.nnzb() as f64 + n;
+        [blocks * nb * nb * 8.0 + 24.0 * n * nb, 2.0 * nb * nb * blocks]
     }
 
     /// RES lines of the three parts for copies of the grid block.
     fn structured_records(&self, engine: &str, copies: usize, parts: &Parts) -> [Record; 3] {
         let Work { factor, apply } = self.structured_work();
-        // The residual reads seven blocks where the passes read eight.
-        let residual = apply.map(|v| v * 7.0 / 8.0);
+        let residual = self.residual_work();
         let record = |op, timing, work: [f64; 2], check| {
             let record = self.record(engine, op, timing, work.map(|v| v * copies as f64), check);
             let case = if copies == 1 { record.case } else { format!("{} x {copies}", self.name) };
@@ -385,7 +409,8 @@ impl<'a> Bench<'a> {
         match engine {
             Engine::Reference => Ok(self.structured_reference(a)),
             Engine::Acc | Engine::Cl | Engine::Cuda => {
-                gpu::OnDevice::new(&open(ctx)?, a, &self.problem.b, 1)?.measure(engine.on_gpu(), self.budget)
+                gpu::OnDevice::new(&open(ctx)?, a, &self.problem.b, 1, self.storage())?
+                    .measure(engine.on_gpu(), self.budget)
             }
             _ => Ok(self.tuned(a, ctx)),
         }
@@ -402,7 +427,7 @@ impl<'a> Bench<'a> {
     }
 
     fn tuned(&self, a: &StencilMatrix, ctx: &Context) -> Parts {
-        let (team, options) = (ctx.team(), StructuredIluOptions::default());
+        let (team, options) = (ctx.team(), self.structured_options());
         let mut ilu = StructuredIlu::new(&[a.dims()], a.nb(), options, team).expect("a block size in range");
         let factor = Timing::of(self.budget, 3, || {
             ilu.factor(team, &[a]).expect(REGULAR);
@@ -418,7 +443,7 @@ impl<'a> Bench<'a> {
         let (name, engine) = (engine.name(), engine.on_gpu());
         let a = self.stencil();
         let b = &self.problem.b;
-        let mut system = gpu::OnDevice::new(&open(ctx)?, &a, b, args.copies)?;
+        let mut system = gpu::OnDevice::new(&open(ctx)?, &a, b, args.copies, self.storage())?;
         if args.tune {
             system.tune(self.budget)?;
             return Ok(Vec::new());

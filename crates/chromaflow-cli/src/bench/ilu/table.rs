@@ -4,7 +4,8 @@ use super::{Args, Engine, gpu, open};
 use crate::bench::report::{Figures, list};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
-use chromaflow::factor::structured_ilu::{StencilMatrix, StructuredIlu, StructuredIluOptions};
+use chromaflow::Policy;
+use chromaflow::factor::structured_ilu::{FactorStorage, StencilMatrix, StructuredIlu, StructuredIluOptions};
 use chromaflow_flow::config::Cfl;
 use chromaflow_flow::grid::generate::BoxGrid;
 use chromaflow_flow::incompressible::{Boundary, Config, Given, Scalar, Solver, WallScalar};
@@ -41,6 +42,10 @@ pub fn run(table: u32, args: &Args, ctx: &Context) -> CliResult {
         let name = engine.name();
         return Err(CliError::input(format!("--table takes engines cpu, acc, cl and cuda, not {name}")));
     }
+    if args.policy != Policy::D && args.engine.iter().any(|e| matches!(e, Engine::Acc | Engine::Cl)) {
+        return Err(CliError::input("engines acc and cl have policy d alone: take cpu or cuda"));
+    }
+    let storage = FactorStorage::of(args.policy);
     let cells = match args.sizes.as_deref().map(list).transpose()?.as_deref() {
         None => CELLS,
         Some(&[i, j, k]) => [i, j, k],
@@ -51,13 +56,17 @@ pub fn run(table: u32, args: &Args, ctx: &Context) -> CliResult {
     let mut found = Vec::new();
     for &engine in args.engine.iter().filter(|&&e| e != Engine::Reference) {
         let squares = match engine {
-            Engine::Cpu => tuned_squares(&a, &b, ctx)?,
-            _ => gpu::OnDevice::new(&open(ctx)?, &a, &b, 1)?.squares(engine.on_gpu(), STEPS)?,
+            Engine::Cpu => tuned_squares(&a, &b, storage, ctx)?,
+            _ => gpu::OnDevice::new(&open(ctx)?, &a, &b, 1, storage)?.squares(engine.on_gpu(), STEPS)?,
         };
         found.push((engine.name(), squares));
     }
     let mut figures = Figures::default();
-    figures.add("table_1", markdown(cells, &expected, &found), json(cells, &expected, &found));
+    figures.add(
+        "table_1",
+        markdown(cells, args.policy, &expected, &found),
+        json(cells, args.policy, &expected, &found),
+    );
     print!("{}", figures.markdown());
     ctx.write_json(&json!({ "figures": figures.json() }))?;
     Ok(Done::AsAsked)
@@ -93,9 +102,9 @@ fn system(cells: [usize; 3], ctx: &Context) -> CliResult<(StencilMatrix, Vec<f64
 }
 
 /// Sums of squares by the tuned form on all threads.
-fn tuned_squares(a: &StencilMatrix, b: &[f64], ctx: &Context) -> CliResult<Vec<f64>> {
-    let team = ctx.team();
-    let ilu = StructuredIlu::new(&[a.dims()], a.nb(), StructuredIluOptions::default(), team);
+fn tuned_squares(a: &StencilMatrix, b: &[f64], storage: FactorStorage, ctx: &Context) -> CliResult<Vec<f64>> {
+    let (team, options) = (ctx.team(), StructuredIluOptions { storage, ..StructuredIluOptions::default() });
+    let ilu = StructuredIlu::new(&[a.dims()], a.nb(), options, team);
     let mut ilu = ilu.map_err(gpu::internal)?;
     ilu.factor(team, &[a]).map_err(gpu::internal)?;
     let (mut x, mut r, mut update) = (vec![0.0; b.len()], vec![0.0; b.len()], vec![vec![0.0; b.len()]]);
@@ -114,7 +123,7 @@ fn off(found: f64, expected: f64) -> f64 {
     (found - expected).abs() / expected
 }
 
-fn markdown([i, j, k]: [usize; 3], expected: &[f64], found: &Squares) -> String {
+fn markdown([i, j, k]: [usize; 3], policy: Policy, expected: &[f64], found: &Squares) -> String {
     let mut engines = String::new();
     for (engine, _) in found {
         let _ = write!(engines, " {engine}, off by |");
@@ -122,7 +131,8 @@ fn markdown([i, j, k]: [usize; 3], expected: &[f64], found: &Squares) -> String 
     let lines = "---|".repeat(found.len());
     let mut text = format!(
         "\n## Table 1 of the block ILU paper: sums of squares of the residual, n = 6, {i} x {j} x {k}\n\nA system of the incompressible \
-         solver after {ITERATIONS} iterations with CFL {CFL}; the paper's is another system. Off by: relative to the sequential one.\n\n\
+         solver after {ITERATIONS} iterations with CFL {CFL}; the paper's is another system. Factors of the engines \
+         under policy {policy}. Off by: relative to the sequential one, which is f64.\n\n\
          | step | sequential |{engines} the paper: sequential | fine-grained |\n|---|---|{lines}---|---|\n"
     );
     for (step, &expected) in expected.iter().enumerate() {
@@ -138,11 +148,11 @@ fn markdown([i, j, k]: [usize; 3], expected: &[f64], found: &Squares) -> String 
     text
 }
 
-fn json(cells: [usize; 3], expected: &[f64], found: &Squares) -> Value {
+fn json(cells: [usize; 3], policy: Policy, expected: &[f64], found: &Squares) -> Value {
     let published: Vec<_> =
         PUBLISHED.iter().map(|(step, sequential, fine)| json!([step, sequential, fine])).collect();
     json!({
-        "cells": cells, "nb": 6, "sequential": expected,
+        "cells": cells, "nb": 6, "policy": policy.to_string(), "sequential": expected,
         "engines": found.iter().map(|(name, squares)| ((*name).to_owned(), json!(squares))).collect::<Value>(),
         "paper": published,
     })

@@ -2,10 +2,10 @@
 //! written alike.
 
 use crate::case::{
-    CaseSection, ExpectSection, GridSection, LiftAxis, MarchSection, Mode, OutputSection, Source,
+    CaseSection, ExpectSection, GridSection, LiftAxis, MarchSection, Mode, OutputSection, PolicyName, Source,
 };
 use crate::error::CliResult;
-use chromaflow::factor::structured_ilu::StructuredIluOptions;
+use chromaflow::factor::structured_ilu::{FactorStorage, StructuredIluOptions};
 use chromaflow_flow::config as flow;
 use chromaflow_flow::incompressible::config::{Fluid, Flux, Implicit, Reference, Space};
 use chromaflow_flow::incompressible::{Boundary, Config, Given, Scalar, WallScalar};
@@ -167,6 +167,8 @@ impl Default for NumericsSection {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinearSection {
+    /// Precision of the couplings that solves read; the factorization, residuals and corrections stay f64.
+    pub policy: PolicyName,
     /// Most correction steps.
     pub corrections: usize,
     /// They end when the linear residual has fallen by this factor.
@@ -176,7 +178,7 @@ pub struct LinearSection {
 impl Default for LinearSection {
     fn default() -> Self {
         let d = Implicit::default();
-        Self { corrections: d.corrections, reduction: d.reduction }
+        Self { policy: PolicyName::D, corrections: d.corrections, reduction: d.reduction }
     }
 }
 
@@ -378,7 +380,10 @@ impl IncompressibleCase {
                     growth: m.cfl_growth,
                     adaptive: m.cfl_adaptive,
                 },
-                ilu: StructuredIluOptions::default(),
+                ilu: StructuredIluOptions {
+                    storage: FactorStorage::of(self.linear.policy.config()),
+                    ..StructuredIluOptions::default()
+                },
                 corrections: self.linear.corrections,
                 reduction: self.linear.reduction,
             },

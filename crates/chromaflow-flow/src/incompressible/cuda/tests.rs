@@ -4,6 +4,7 @@ use crate::config::{Steady, Time, Unsteady};
 use crate::grid::Grid;
 use crate::grid::generate::{BoxGrid, ChannelCylinder};
 use chromaflow::Outcome;
+use chromaflow::factor::structured_ilu::FactorStorage;
 use chromaflow_device::Team;
 use chromaflow_device::cuda::Gpu;
 use std::sync::Arc;
@@ -125,6 +126,7 @@ fn cases() -> Vec<(&'static str, Grid, Config)> {
                 c.time = Time::Unsteady(Unsteady { dt: 0.05, steps: 3, subiterations: 4, orders: 10.0 });
             }),
         ),
+        ("couplings in f16", blocks(0.03), with(1, &|c| c.implicit.ilu.storage = FactorStorage::F16)),
         ("cylinder in a channel", channel, around),
         ("periodic", closed, between),
     ]
@@ -145,45 +147,63 @@ fn solver(grid: &Grid, config: &Config) -> Solver {
     solver
 }
 
-/// Residuals, forces, CFL numbers and linear reductions of every step are the CPU's, and the state at the end.
 #[test]
 fn cuda_histories_are_the_cpus() {
     let Some(gpu) = gpu() else { return };
     for (name, grid, config) in cases() {
-        let (mut here, mut there) = (solver(&grid, &config), solver(&grid, &config));
-        there.use_gpu(&gpu).unwrap();
-        loop {
-            let (a, b) = (here.step(), there.try_step().unwrap());
-            let what = format!("{name}, iteration {}", a.iteration);
-            let largest = a.residual.iter().copied().fold(0.0, f64::max);
-            for (v, (x, y)) in a.residual.iter().zip(&b.residual).enumerate() {
-                close(*y, *x, 1e-10, 1e-10 * largest, &format!("{what}, residual {v}"));
-            }
-            let (fa, fb) = (&a.forces, &b.forces);
-            assert_eq!(fa.markers.len(), fb.markers.len(), "{what}");
-            for (x, y) in [(&fa.pressure, &fb.pressure), (&fa.viscous, &fb.viscous)] {
-                for (p, q) in [(x.cl, y.cl), (x.cd, y.cd), (x.cm, y.cm)] {
-                    close(q, p, 1e-9, 1e-10, &format!("{what}, forces"));
-                }
-            }
-            assert_eq!((a.rejected, a.outcome, a.time_step), (b.rejected, b.outcome, b.time_step), "{what}");
-            close(b.cfl, a.cfl, 1e-9, 0.0, &what);
-            if let Some(reduction) = a.linear_reduction {
-                let found = b.linear_reduction.unwrap();
-                close(found, reduction, 1e-6, 1e-9, &format!("{what}, linear reduction"));
-            }
-            if a.outcome.is_some() {
-                break;
+        compare_histories(&gpu, name, &grid, &config);
+    }
+}
+
+/// Few cells in two blocks, all kinds of boundaries and steps of both kinds, for compute-sanitizer.
+#[test]
+fn cuda_small_case() {
+    let Some(gpu) = gpu() else { return };
+    let grid = BoxGrid { cells: [5, 4, 3], size: [2.0, 1.0, 0.8], wave: 0.03 }.grid().split(0, 0, 2).unwrap();
+    let mut config = config(1);
+    config.time = Time::Steady(Steady { iterations: 2, orders: 12.0 });
+    compare_histories(&gpu, "small", &grid, &config);
+    config.space.flux = Flux::Central { fourth: 0.03, convective: 0.1 };
+    config.implicit.ilu.storage = FactorStorage::F16;
+    config.time = Time::Unsteady(Unsteady { dt: 0.05, steps: 2, subiterations: 1, orders: 10.0 });
+    compare_histories(&gpu, "small, unsteady", &grid, &config);
+}
+
+/// Residuals, forces, CFL numbers and linear reductions of every step are the CPU's, and the state at the end.
+fn compare_histories(gpu: &Gpu, name: &str, grid: &Grid, config: &Config) {
+    let (mut here, mut there) = (solver(grid, config), solver(grid, config));
+    there.use_gpu(gpu).unwrap();
+    loop {
+        let (a, b) = (here.step(), there.try_step().unwrap());
+        let what = format!("{name}, iteration {}", a.iteration);
+        let largest = a.residual.iter().copied().fold(0.0, f64::max);
+        for (v, (x, y)) in a.residual.iter().zip(&b.residual).enumerate() {
+            close(*y, *x, 1e-10, 1e-10 * largest, &format!("{what}, residual {v}"));
+        }
+        let (fa, fb) = (&a.forces, &b.forces);
+        assert_eq!(fa.markers.len(), fb.markers.len(), "{what}");
+        for (x, y) in [(&fa.pressure, &fb.pressure), (&fa.viscous, &fb.viscous)] {
+            for (p, q) in [(x.cl, y.cl), (x.cd, y.cd), (x.cm, y.cm)] {
+                close(q, p, 1e-9, 1e-10, &format!("{what}, forces"));
             }
         }
-        there.sync().unwrap();
-        for (x, y) in here.state().iter().zip(there.state()) {
-            close(y, *x, 1e-9, 1e-9, &format!("{name}, state"));
+        assert_eq!((a.rejected, a.outcome, a.time_step), (b.rejected, b.outcome, b.time_step), "{what}");
+        close(b.cfl, a.cfl, 1e-9, 0.0, &what);
+        if let Some(reduction) = a.linear_reduction {
+            let found = b.linear_reduction.unwrap();
+            close(found, reduction, 1e-6, 1e-9, &format!("{what}, linear reduction"));
         }
-        for (a, b) in here.fields().iter().zip(&there.fields()) {
-            for (x, y) in a.values.iter().zip(&b.values) {
-                close(*y, *x, 1e-9, 1e-9, &format!("{name}, field {}", a.name));
-            }
+        if a.outcome.is_some() {
+            break;
+        }
+    }
+    there.sync().unwrap();
+    for (x, y) in here.state().iter().zip(there.state()) {
+        close(y, *x, 1e-9, 1e-9, &format!("{name}, state"));
+    }
+    for (a, b) in here.fields().iter().zip(&there.fields()) {
+        for (x, y) in a.values.iter().zip(&b.values) {
+            close(*y, *x, 1e-9, 1e-9, &format!("{name}, field {}", a.name));
         }
     }
 }

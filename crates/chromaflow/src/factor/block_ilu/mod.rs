@@ -27,7 +27,7 @@ pub mod reference;
 pub(super) mod registers;
 #[cfg(test)]
 mod tests;
-mod triangle;
+pub(super) mod triangle;
 mod wavefront;
 
 pub use fill::{Fill, fill_pattern};
@@ -41,7 +41,7 @@ use triangle::Triangle;
 use wavefront::Wavefront;
 
 /// How the factors are stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FactorStorage {
     /// Off-diagonal factors in f64.
     F64,

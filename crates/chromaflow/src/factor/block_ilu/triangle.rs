@@ -23,7 +23,7 @@ pub(super) struct Triangle {
 }
 
 /// Stored values; f16 ones are divided by a power of two for each position.
-pub(super) enum Values {
+pub(in crate::factor) enum Values {
     F64(Buffer<f64>),
     F32(Buffer<f32>),
     F16 { values: Buffer<f16>, unscale: Vec<f32> },
@@ -46,14 +46,7 @@ impl Triangle {
             cols.extend(pattern.columns(row as usize).iter().filter(|&&c| part(row as usize, c as usize)));
             ptr.push(cols.len() as u32);
         }
-        let count = cols.len() * q;
-        let values = match storage {
-            FactorStorage::F64 => Values::F64(Buffer::zeroed(count)),
-            FactorStorage::F32 => Values::F32(Buffer::zeroed(count)),
-            FactorStorage::F16 => {
-                Values::F16 { values: Buffer::zeroed(count), unscale: vec![1.0; rows.len()] }
-            }
-        };
+        let values = Values::zeroed(storage, cols.len() * q, rows.len());
         Self { rows, position, ptr, cols, values }
     }
 
@@ -62,23 +55,37 @@ impl Triangle {
     }
 
     pub fn bytes(&self) -> usize {
-        let values = match &self.values {
-            Values::F64(v) => v.bytes(),
-            Values::F32(v) => v.bytes(),
-            Values::F16 { values, unscale } => values.bytes() + 4 * unscale.len(),
-        };
-        values + 4 * (self.rows.len() + self.position.len() + self.ptr.len() + self.cols.len())
+        self.values.bytes() + 4 * (self.rows.len() + self.position.len() + self.ptr.len() + self.cols.len())
     }
 }
 
 /// Values that the members of a team write, each the rows that it owns.
-pub(super) enum ValuesMut {
+pub(in crate::factor) enum ValuesMut {
     F64(SharedMut<f64>),
     F32(SharedMut<f32>),
     F16(SharedMut<f16>, SharedMut<f32>),
 }
 
 impl Values {
+    /// Zeros at so many positions.
+    pub fn zeroed(storage: FactorStorage, count: usize, positions: usize) -> Self {
+        match storage {
+            FactorStorage::F64 => Values::F64(Buffer::zeroed(count)),
+            FactorStorage::F32 => Values::F32(Buffer::zeroed(count)),
+            FactorStorage::F16 => {
+                Values::F16 { values: Buffer::zeroed(count), unscale: vec![1.0; positions] }
+            }
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        match self {
+            Values::F64(v) => v.bytes(),
+            Values::F32(v) => v.bytes(),
+            Values::F16 { values, unscale } => values.bytes() + 4 * unscale.len(),
+        }
+    }
+
     pub fn shared(&mut self) -> ValuesMut {
         match self {
             Values::F64(v) => ValuesMut::F64(SharedMut(v.as_mut_ptr())),

@@ -6,8 +6,8 @@
 //! `D_i = A_ii - sum over m in (i-1, j-1, k-1) of A_im D_m^-1 A_mi`
 //!
 //! with `A_mi` the upper block **of the neighbor** (Eq. 1 of the paper takes it from the cell itself; its Alg. 4 and 9 are
-//! right). Off-diagonal blocks are read where they lie and never copied; the factorization keeps one inverted block a
-//! cell. With them M^-1 b is a forward pass `y_i = D_i^-1 (b_i - sum A_im y_m)` and a backward pass
+//! right). Off-diagonal blocks are read where they lie, unless an apply is to have them in f32 or f16; the factorization keeps
+//! one inverted block a cell. With them M^-1 b is a forward pass `y_i = D_i^-1 (b_i - sum A_im y_m)` and a backward pass
 //! `x_i = y_i - D_i^-1 sum A_ip x_p` over the upper neighbors p.
 //!
 //! * `reference.rs`: the definition, sequential, in natural order.
@@ -28,11 +28,14 @@ pub mod reference;
 #[cfg(test)]
 mod tests;
 
+pub use super::block_ilu::FactorStorage;
+
+use super::block_ilu::triangle::{Values, ValuesMut};
 use crate::Outcome;
-use crate::relax::SharedMut;
+use crate::relax::{SharedMut, Stored, Unscale};
 use crate::sparse::{Jacobian, ShapeError, check_nb};
 use chromaflow_device::{Buffer, Isa, Team};
-use cpu::{Cells, Scratch};
+use cpu::{Cells, Couplings, Scratch};
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -163,9 +166,33 @@ fn natural(block: usize, [_, nj, nk]: [usize; 3]) -> impl Iterator<Item = Line> 
     (0..nk as u32).flat_map(move |k| (0..nj as u32).map(move |j| Line { block: block as u32, j, k }))
 }
 
+/// Copies the couplings of a line in less than f64; blocks without a neighbor, which may hold anything, as zeros.
+///
+/// # Safety
+/// `stored` has three blocks for each cell, and nobody else writes those of the line.
+unsafe fn narrow_line(a: &StencilMatrix, line: Line, stored: &[ValuesMut; 2], blocks: &mut [f64]) {
+    let ([ni, nj, nk], q) = (a.dims, a.nb * a.nb);
+    let (j, k) = (line.j as usize, line.k as usize);
+    for i in 0..ni {
+        let cell = i + ni * (j + nj * k);
+        let has = [[k > 0, j > 0, i > 0], [i + 1 < ni, j + 1 < nj, k + 1 < nk]];
+        for (side, from) in [&a.lower, &a.upper].into_iter().enumerate() {
+            let from = from[3 * cell * q..].chunks_exact(q).zip(has[side]);
+            for (to, (from, has)) in blocks.chunks_exact_mut(q).zip(from) {
+                if has { to.copy_from_slice(from) } else { to.fill(0.0) }
+            }
+            // SAFETY: the caller's promise.
+            unsafe { stored[side].store(a.nb, a.nb, cell, 3 * cell, blocks) };
+        }
+    }
+}
+
 /// How to factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StructuredIluOptions {
+    /// How an apply has the couplings, which are the off-diagonal factors: [`FactorStorage::F64`] as they lie in the matrix,
+    /// else as copies in less, made by each factorization.
+    pub storage: FactorStorage,
     /// Whether a diagonal block that elimination without pivoting does not invert well is inverted again with pivoting
     /// (and reported).
     pub pivot_guard: bool,
@@ -175,7 +202,7 @@ pub struct StructuredIluOptions {
 
 impl Default for StructuredIluOptions {
     fn default() -> Self {
-        Self { pivot_guard: true, shift: 0.0 }
+        Self { storage: FactorStorage::F64, pivot_guard: true, shift: 0.0 }
     }
 }
 
@@ -229,6 +256,9 @@ pub struct CorrectionReport {
 
 /// A factorization of one or many 7-point matrices of one block size.
 ///
+/// **Precision**: sums and diagonal blocks f64; off-diagonal factors as [`FactorStorage`] says. The factorization itself reads the
+/// matrix in f64.
+///
 /// ```
 /// use chromaflow::factor::structured_ilu::{StencilMatrix, StructuredIlu};
 /// use chromaflow_device::Team;
@@ -253,6 +283,8 @@ pub struct StructuredIlu {
     options: StructuredIluOptions,
     isa: Isa,
     inv_diag: Vec<Buffer<f64>>,
+    /// The couplings of each grid block with lower and with upper neighbors, where they are stored in less than f64.
+    narrow: Vec<[Values; 2]>,
     lines: Vec<Line>,
     /// Ranges of `lines` that do not need one another; a single one, in natural order, for one thread.
     levels: Vec<Range<usize>>,
@@ -284,12 +316,16 @@ impl StructuredIlu {
         }
         let cells = |d: &[usize; 3]| d.iter().product::<usize>();
         let inv_diag = dims.iter().map(|d| Buffer::zeroed(cells(d) * nb * nb)).collect();
-        Ok(Self { dims: dims.to_vec(), nb, options, isa: Isa::detect(), inv_diag, lines, levels })
+        let stored = dims.iter().filter(|_| options.storage != FactorStorage::F64);
+        let triangle = |d| Values::zeroed(options.storage, 3 * cells(d) * nb * nb, cells(d));
+        let narrow = stored.map(|d| [triangle(d), triangle(d)]).collect();
+        Ok(Self { dims: dims.to_vec(), nb, options, isa: Isa::detect(), inv_diag, narrow, lines, levels })
     }
 
-    /// Bytes of the inverted blocks.
+    /// Bytes of the inverted blocks, and of copies of couplings.
     pub fn bytes(&self) -> usize {
-        self.inv_diag.iter().map(Buffer::bytes).sum()
+        let narrow = self.narrow.iter().flatten().map(Values::bytes).sum::<usize>();
+        self.inv_diag.iter().map(Buffer::bytes).sum::<usize>() + narrow
     }
 
     fn check(&self, matrices: &[&StencilMatrix]) {
@@ -318,15 +354,26 @@ impl StructuredIlu {
         let found = Mutex::new((StructuredIluReport::default(), None::<CellAt>));
         let inverses: Vec<_> = self.inv_diag.iter_mut().map(|v| SharedMut(v.as_mut_ptr())).collect();
         let cells: Vec<_> = matrices.iter().map(|a| Cells::new(a, &[])).collect();
+        let narrow: Vec<[ValuesMut; 2]> =
+            self.narrow.iter_mut().map(|v| v.each_mut().map(Values::shared)).collect();
         let (isa, nb, options) = (self.isa, self.nb, self.options);
         let (levels, lines) = (&self.levels, &self.lines);
         team.run(|member| {
             let mut scratch = Scratch::new(nb, options);
+            let mut blocks = vec![0.0; 3 * nb * nb];
             for level in levels {
                 let share = member.share(level.len());
                 let lines = &lines[level.start + share.start..level.start + share.end];
-                // SAFETY: shapes were checked; lines of a level do not need one another, and a barrier parts levels.
-                unsafe { cpu::factor(isa, &cells, lines, &inverses, &mut scratch) };
+                // Copies are made line by line, of blocks that were just read.
+                for lines in lines.chunks(if narrow.is_empty() { lines.len().max(1) } else { 1 }) {
+                    // SAFETY: shapes were checked; lines of a level do not need one another, and a barrier parts levels.
+                    unsafe { cpu::factor(isa, &cells, lines, &inverses, &mut scratch) };
+                    if let Some(stored) = narrow.get(lines[0].block as usize) {
+                        let a = matrices[lines[0].block as usize];
+                        // SAFETY: there are three blocks for each cell, and each line has one member.
+                        unsafe { narrow_line(a, lines[0], stored, &mut blocks) };
+                    }
+                }
                 member.barrier();
             }
             let mut found = found.lock().expect("nobody panics with this locked");
@@ -352,6 +399,39 @@ impl StructuredIlu {
         }
         let cells: Vec<_> = matrices.iter().zip(&self.inv_diag).map(|(a, inv)| Cells::new(a, inv)).collect();
         let x: Vec<_> = x.iter_mut().map(|x| SharedMut(x.as_mut_ptr())).collect();
+        match self.options.storage {
+            FactorStorage::F64 => {
+                let all = matrices.iter().map(|a| Couplings::new(&a.lower, &a.upper, [Unscale::One; 2]));
+                self.solve_with(team, &cells, &all.collect::<Vec<_>>(), b, &x);
+            }
+            FactorStorage::F32 => {
+                let all = self.narrow.iter().filter_map(|v| match v {
+                    [Values::F32(l), Values::F32(u)] => Some(Couplings::new(l, u, [Unscale::One; 2])),
+                    _ => None,
+                });
+                self.solve_with(team, &cells, &all.collect::<Vec<_>>(), b, &x);
+            }
+            FactorStorage::F16 => {
+                let all = self.narrow.iter().filter_map(|v| match v {
+                    [Values::F16 { values: l, .. }, Values::F16 { values: u, .. }] => {
+                        Some(Couplings::new(l, u, v.each_ref().map(Values::unscale)))
+                    }
+                    _ => None,
+                });
+                self.solve_with(team, &cells, &all.collect::<Vec<_>>(), b, &x);
+            }
+        }
+    }
+
+    fn solve_with<T: Stored + Sync>(
+        &self,
+        team: &Team,
+        cells: &[Cells<'_>],
+        couplings: &[Couplings<'_, T>],
+        b: &[&[f64]],
+        x: &[SharedMut<f64>],
+    ) {
+        assert_eq!(couplings.len(), cells.len(), "couplings are stored as the options say");
         team.run(|member| {
             let share = |level: &Range<usize>| {
                 let share = member.share(level.len());
@@ -359,12 +439,12 @@ impl StructuredIlu {
             };
             for level in &self.levels {
                 // SAFETY: shapes were checked; lines of a level do not need one another, and a barrier parts levels.
-                unsafe { cpu::forward(self.isa, &cells, share(level), b, &x) };
+                unsafe { cpu::pass(self.isa, cells, couplings, share(level), Some(b), x) };
                 member.barrier();
             }
             for level in self.levels.iter().rev() {
                 // SAFETY: as above.
-                unsafe { cpu::backward(self.isa, &cells, share(level), &x) };
+                unsafe { cpu::pass(self.isa, cells, couplings, share(level), None, x) };
                 member.barrier();
             }
         });

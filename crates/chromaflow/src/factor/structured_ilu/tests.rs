@@ -237,3 +237,55 @@ fn bad_blocks_are_told() {
         assert_eq!(ilu.factor(&team, &[&a]).unwrap_err().at.cell, 0);
     }
 }
+
+/// The blocks of these systems are f32 values, so that f32 keeps them; rounded to seven bits f16 keeps them, too.
+#[test]
+fn narrow_couplings_that_lose_nothing_give_the_same_bits() {
+    for (case, threads) in
+        [("grid7:5,4,3:4", 1), ("grid7:4,3,5:6", 2), ("grid7:3,3,2:9", 1), ("grid7:1,5,2:1", 2)]
+    {
+        let (mut a, b) = system(case);
+        for values in [&mut a.lower, &mut a.upper] {
+            values.iter_mut().for_each(|v| *v = (*v * 4096.0).round() / 4096.0);
+        }
+        let largest = a.lower.iter().chain(a.upper.iter()).fold(0.0_f64, |m, v| m.max(v.abs()));
+        assert!(largest < 0.5, "{case}: eleven bits of f16 reach from {largest} to 1/4096");
+        let solved = |storage| {
+            let team = Team::new(threads);
+            let options = StructuredIluOptions { storage, ..Default::default() };
+            let mut ilu = StructuredIlu::new(&[a.dims()], a.nb(), options, &team).unwrap();
+            ilu.factor(&team, &[&a]).unwrap();
+            let mut x = vec![vec![f64::NAN; b.len()]];
+            ilu.solve(&team, &[&a], &[&b], &mut x);
+            (x.remove(0), ilu.bytes())
+        };
+        let (exact, bytes) = solved(FactorStorage::F64);
+        let [(single, more), (half, less)] = [FactorStorage::F32, FactorStorage::F16].map(solved);
+        assert_eq!((&exact, &exact), (&single, &half), "{case}");
+        assert!(bytes < less && less < more, "{case}");
+    }
+}
+
+/// Rounded to 24 and to 11 bits the couplings change the solution by about as much, whatever their size.
+#[test]
+fn narrow_couplings_cost_what_their_bits_say() {
+    let (mut a, b) = system("grid7:6,5,4:5");
+    for (at, values) in [&mut a.diag, &mut a.lower, &mut a.upper].into_iter().enumerate() {
+        // Off-diagonal blocks beyond the range of f16, and no f32 values.
+        values.iter_mut().for_each(|v| *v *= 1.1e6 * if at == 0 { 1.0 } else { 0.9 });
+    }
+    let solved = |storage| {
+        let team = Team::new(1);
+        let options = StructuredIluOptions { storage, ..Default::default() };
+        let mut ilu = StructuredIlu::new(&[a.dims()], a.nb(), options, &team).unwrap();
+        ilu.factor(&team, &[&a]).unwrap();
+        let mut x = vec![vec![f64::NAN; b.len()]];
+        ilu.solve(&team, &[&a], &[&b], &mut x);
+        x.remove(0)
+    };
+    let exact = solved(FactorStorage::F64);
+    for (storage, bits) in [(FactorStorage::F32, 24), (FactorStorage::F16, 11)] {
+        let (off, unit) = (distance(&solved(storage), &exact), 0.5_f64.powi(bits));
+        assert!(off > 1e-3 * unit && off < unit, "{storage:?}: {off:.1e}");
+    }
+}

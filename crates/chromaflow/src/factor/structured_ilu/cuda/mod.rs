@@ -23,7 +23,8 @@ pub use pencil::{Pencil, PencilKernel};
 pub use stencil::DeviceStencil;
 
 use super::{
-    CellAt, CorrectionReport, CorrectionSteps, SingularCell, StructuredIluOptions, StructuredIluReport,
+    CellAt, CorrectionReport, CorrectionSteps, FactorStorage, SingularCell, StructuredIluOptions,
+    StructuredIluReport,
 };
 use crate::Outcome;
 use crate::factor::{FINDINGS, PIVOTED};
@@ -100,7 +101,7 @@ impl FromStr for GpuIluEngine {
 ///
 /// **Shapes**: vectors are `[cells, nb]`, the cells of all grid blocks one behind the other as in [`DeviceStencil`].
 ///
-/// **Precision**: f64. **Twin**: [`StructuredIlu`](super::StructuredIlu).
+/// **Precision**: sums, diagonal blocks and vectors f64; couplings as [`FactorStorage`] says (engine `cuda`; else f64). **Twin**: [`StructuredIlu`](super::StructuredIlu).
 pub struct DeviceStructuredIlu {
     grids: Arc<Grids>,
     nb: usize,
@@ -116,7 +117,14 @@ pub struct DeviceStructuredIlu {
     grid_table: DeviceBuffer<u32>,
     /// Partial sums, and the norms of correction steps behind them.
     sums: DeviceBuffer<f64>,
+    narrow: Option<Narrow>,
     steps: Option<[DeviceBuffer<f64>; 2]>,
+}
+
+/// Copies of the couplings with lower and with upper neighbors in less than f64.
+struct Narrow {
+    kernel: Kernel,
+    couplings: [DeviceBuffer<u8>; 2],
 }
 
 enum Schedule {
@@ -134,14 +142,20 @@ fn kernel_source(name: &'static str, text: &str, nb: usize) -> KernelSource {
 
 const RESIDUAL: &str = include_str!("residual.cu");
 
-/// Sources of the kernels for a block size, for building ahead.
-pub fn kernel_sources(nb: usize) -> Vec<KernelSource> {
+fn narrow_source(nb: usize, storage: FactorStorage) -> KernelSource {
+    let text = concat!(include_str!("couplings.cuh"), "\n#line 1 \"narrow.cu\"\n", include_str!("narrow.cu"));
+    kernel_source("stencil_narrow", text, nb).define("Q", nb * nb).define("FACTORS", storage as u32)
+}
+
+/// Sources of the kernels for a block size, for building ahead; with those of all tiles that tuning tries.
+pub fn kernel_sources(nb: usize, candidates: bool) -> Vec<KernelSource> {
     if nb > MAX_GPU_NB {
         return Vec::new();
     }
     let mut all = vec![kernel_source("stencil_residual", RESIDUAL, nb), wavefront::wavefront_source(nb)];
     if nb <= GpuIluEngine::Cuda.largest_nb() {
-        all.extend(pencil::pencil_sources(nb));
+        all.extend(pencil::pencil_sources(nb, candidates));
+        all.extend([FactorStorage::F32, FactorStorage::F16].map(|storage| narrow_source(nb, storage)));
     }
     all
 }
@@ -184,8 +198,23 @@ impl DeviceStructuredIlu {
         }
         let grids = Arc::new(Grids::new(dims)?);
         let engine = engine.choose(nb);
+        let narrow = if options.storage == FactorStorage::F64 {
+            None
+        } else if engine == GpuIluEngine::Cuda {
+            let bytes = grids.cells() * pencil::coupling_bytes(nb, options.storage);
+            let room = || DeviceBuffer::uninitialized(stream, bytes);
+            let module = stream.gpu().module(&narrow_source(nb, options.storage))?;
+            Some(Narrow { kernel: module.kernel("stencil_narrow")?, couplings: [room()?, room()?] })
+        } else {
+            return Err(GpuError::Unsupported(format!(
+                "engine {} has factors in f64, not in {:?}: take cuda (blocks up to {}) or the CPU",
+                engine.name(),
+                options.storage,
+                GpuIluEngine::Cuda.largest_nb()
+            )));
+        };
         let schedule = if engine == GpuIluEngine::Cuda {
-            Schedule::Pencils(Box::new(Pencils::new(stream, &grids, nb, pencils)?))
+            Schedule::Pencils(Box::new(Pencils::new(stream, &grids, nb, options.storage, pencils)?))
         } else {
             Schedule::Wavefront(Wavefront::new(stream, &grids, nb)?)
         };
@@ -206,6 +235,7 @@ impl DeviceStructuredIlu {
             residual: stream.gpu().module(&residual)?.kernel("stencil_residual")?,
             grid_table: stream.upload(&table)?,
             sums: DeviceBuffer::zeroed(stream, vectors.partials() + NORMS)?,
+            narrow,
             steps: None,
             stream: stream.clone(),
             vectors,
@@ -230,7 +260,8 @@ impl DeviceStructuredIlu {
             Schedule::Wavefront(w) => w.bytes(),
             Schedule::Pencils(p) => p.bytes(),
         };
-        self.inverse.bytes() + schedule + self.sums.bytes() + steps
+        let narrow = self.narrow.iter().flat_map(|n| &n.couplings).map(DeviceBuffer::bytes).sum::<usize>();
+        self.inverse.bytes() + schedule + self.sums.bytes() + steps + narrow
     }
 
     /// The tiles of the factorization and of the passes, for engine `cuda`.
@@ -267,7 +298,24 @@ impl DeviceStructuredIlu {
                 w.factor(self.engine, a, self.options.shift, &self.inverse, &self.findings)
             }
             Schedule::Pencils(p) => p.factor(a, self.options, &self.inverse, &self.findings),
+        }?;
+        if let Some(narrow) = &self.narrow {
+            // SAFETY: `a` has the blocks of all cells (checked above), and the copies have room for theirs; a warp takes cells in turn.
+            unsafe {
+                narrow
+                    .kernel
+                    .launch(8 * self.stream.gpu().facts().multiprocessors, 256)
+                    .arg(self.grids.cells() as u32)
+                    .arg(self.grids.dims.len() as u32)
+                    .arg(&self.grid_table)
+                    .arg(&a.lower)
+                    .arg(&a.upper)
+                    .arg(&narrow.couplings[0])
+                    .arg(&narrow.couplings[1])
+                    .enqueue(&self.stream)?;
+            }
         }
+        Ok(())
     }
 
     /// Waits for the factorization and says what it had to do, or which cell has a singular block (the factors are not usable
@@ -306,7 +354,12 @@ impl DeviceStructuredIlu {
         self.check_vector("x", x)?;
         match &self.schedule {
             Schedule::Wavefront(w) => w.solve(self.engine, a, &self.inverse, b, x),
-            Schedule::Pencils(p) => p.solve(a, &self.inverse, b, x),
+            Schedule::Pencils(p) => {
+                let own = [a.lower.ptr(), a.upper.ptr()];
+                let couplings =
+                    self.narrow.as_ref().map_or(own, |n| n.couplings.each_ref().map(DeviceBuffer::ptr));
+                p.solve(couplings, &self.inverse, b, x)
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-// Block ILU(0) of 7-point stencils with the schedule on the device: what the passes (passes.cu) and the factorizations
+// Block ILU(0) of 7-point stencils with the schedule on the device: what the passes (passes_warps.cu, passes_blocks.cu) and the factorizations
 // (factor_rows.cu, factor_warps.cu, factor_blocks.cu) share.
 //
 // A tile is TJ x TK columns of cells along i; a thread block takes tiles by tickets. Within a tile the columns advance
@@ -28,16 +28,13 @@ extern __shared__ double2 shared_memory[];
 
 // ---- asynchronous copies
 
-__device__ __forceinline__ void copy_async(double* to, const double* from) {
-#if VEC == 2
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((u32)__cvta_generic_to_shared(to)), "l"(from) : "memory");
-#else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"((u32)__cvta_generic_to_shared(to)), "l"(from) : "memory");
-#endif
+template <int bytes>
+__device__ __forceinline__ void copy_chunk(void* to, const void* from) {
+    const u32 there = (u32)__cvta_generic_to_shared(to);
+    if (bytes == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(there), "l"(from) : "memory");
+    else asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(there), "l"(from) : "memory");
 }
-__device__ __forceinline__ void copy_one_async(double* to, const double* from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"((u32)__cvta_generic_to_shared(to)), "l"(from) : "memory");
-}
+__device__ __forceinline__ void copy_async(double* to, const double* from) { copy_chunk<8 * VEC>(to, from); }
 __device__ __forceinline__ void end_of_step() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int pending>
 __device__ __forceinline__ void wait_for_copies() {

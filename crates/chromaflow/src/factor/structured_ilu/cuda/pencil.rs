@@ -1,7 +1,7 @@
 //! Tiles of columns whose order a persistent kernel keeps by itself.
 
-use super::StructuredIluOptions;
 use super::stencil::{DeviceStencil, Grids};
+use super::{FactorStorage, StructuredIluOptions};
 use crate::factor::{FINDINGS, device_source};
 use crate::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Module, Stream};
@@ -9,33 +9,31 @@ use std::sync::Arc;
 
 /// A kernel file behind what all of them share.
 macro_rules! text {
-    ($name:literal) => {
-        concat!(include_str!("pencil.cu"), "\n#line 1 \"", $name, "\"\n", include_str!($name))
+    ($($name:literal),*) => {
+        concat!(include_str!("pencil.cu"), $("\n#line 1 \"", $name, "\"\n", include_str!($name)),*)
     };
+}
+
+/// Bytes of the three couplings of a cell with its lower or upper neighbors (`couplings.cuh`).
+pub(super) fn coupling_bytes(nb: usize, storage: FactorStorage) -> usize {
+    let q = nb * nb;
+    match storage {
+        FactorStorage::F64 => 24 * q,
+        FactorStorage::F32 => (12 * q).next_multiple_of(16),
+        FactorStorage::F16 => ((6 * q).next_multiple_of(4) + 4).next_multiple_of(16),
+    }
 }
 
 /// Shared memory that a thread block may have on devices of compute capability 9.
 const SHARED_BYTES: usize = 227 << 10;
 
-/// The tile of a factorization by warps, and how many of them copy: for the block sizes that it was measured for.
-const fn by_warps(nb: usize) -> Option<(Pencil, usize)> {
-    let (j, k, stages, copiers) = match nb {
-        4 | 5 | 8 => (4, 2, 3, 2),
-        6 => (4, 3, 4, 3),
-        _ => return None,
-    };
-    Some((Pencil { kernel: PencilKernel::FactorWarps, j, k, stages }, copiers))
-}
-
-fn copiers(nb: usize) -> usize {
-    by_warps(nb).map_or(0, |(_, copiers)| copiers)
-}
-
 /// Which kernels work on a tile, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PencilKernel {
-    /// The passes of an apply.
-    Passes,
+    /// The passes of an apply by warps that solve, copy and receive.
+    PassesWarps,
+    /// The passes by a thread block a cell: large blocks.
+    PassesBlocks,
     /// The factorization by a lane a row of a cell.
     FactorRows,
     /// The factorization by warps that multiply, invert and copy.
@@ -56,6 +54,10 @@ pub struct Pencil {
     pub k: usize,
     /// Stages of the copies.
     pub stages: usize,
+    /// Warps that copy, where some do nothing else.
+    pub copiers: usize,
+    /// How the passes have the couplings.
+    pub storage: FactorStorage,
 }
 
 /// Values that a cell takes in shared memory (`APART` in the kernels).
@@ -71,9 +73,15 @@ impl Pencil {
     fn threads(self, nb: usize) -> usize {
         let rows = self.columns().div_ceil(32 / nb.min(32));
         32 * match self.kernel {
-            PencilKernel::Passes | PencilKernel::FactorRows => rows,
+            PencilKernel::FactorRows => rows,
+            PencilKernel::PassesWarps => rows + self.copiers + ((self.j + self.k) * nb).div_ceil(32),
+            PencilKernel::PassesBlocks => match nb {
+                ..=12 => 2,
+                13..=16 => 4,
+                _ => 8,
+            },
             PencilKernel::FactorWarps => {
-                rows + self.columns().div_ceil(32 / (3 * nb.div_ceil(2))) + copiers(nb)
+                rows + self.columns().div_ceil(32 / (3 * nb.div_ceil(2))) + self.copiers
             }
             PencilKernel::FactorBlocks => nb.div_ceil(8).pow(2),
         }
@@ -83,7 +91,11 @@ impl Pencil {
     fn shared(self, nb: usize) -> usize {
         let (q, row, columns, faces) = (nb * nb, nb.next_multiple_of(2), self.columns(), self.j + self.k);
         8 * match self.kernel {
-            PencilKernel::Passes => columns * (self.stages * apart(4 * q, nb) + 5 * row) + row,
+            PencilKernel::PassesWarps => {
+                let staged = apart(coupling_bytes(nb, self.storage) / 8 + q, nb);
+                columns * (self.stages * staged + 3 * row) + 2 * faces * row + q + row
+            }
+            PencilKernel::PassesBlocks => 0,
             PencilKernel::FactorRows => {
                 let block = apart(q, nb);
                 columns * (2 * apart(7 * q, nb) + 2 * block + 3 * row) + faces * block + q + row
@@ -99,8 +111,9 @@ impl Pencil {
         }
     }
 
-    /// Tiles that fit a multiprocessor, largest first: what tuning tries.
-    pub fn candidates(nb: usize, factor: bool) -> Vec<Pencil> {
+    /// Tiles that fit a multiprocessor, the largest of a kernel first: what tuning tries.
+    pub fn candidates(nb: usize, factor: bool, storage: FactorStorage) -> Vec<Pencil> {
+        use PencilKernel::{FactorBlocks, FactorRows, FactorWarps, PassesBlocks, PassesWarps};
         const SIDES: [(usize, usize); 14] = [
             (8, 8),
             (8, 6),
@@ -117,52 +130,78 @@ impl Pencil {
             (2, 1),
             (1, 1),
         ];
-        let kernels: &[(PencilKernel, usize)] = if factor {
-            &[(PencilKernel::FactorRows, 2)]
-        } else {
-            &[(PencilKernel::Passes, 4), (PencilKernel::Passes, 3), (PencilKernel::Passes, 2)]
+        // Tiles of so many columns at the least and at the most.
+        let tiles = |kernel, least: usize, most: usize, stages: &[usize], copiers: &[usize]| {
+            let mut all = Vec::new();
+            for &(j, k) in SIDES.iter().filter(|(j, k)| (least..=most).contains(&(j * k))) {
+                for &stages in stages {
+                    let of = |&copiers| Pencil { kernel, j, k, stages, copiers, storage };
+                    all.extend(copiers.iter().map(of));
+                }
+            }
+            all
         };
-        let all = SIDES
-            .into_iter()
-            .flat_map(|(j, k)| kernels.iter().map(move |&(kernel, stages)| Pencil { kernel, j, k, stages }));
-        let blocks = Pencil { kernel: PencilKernel::FactorBlocks, j: 1, k: 1, stages: 2 };
-        let others = by_warps(nb).map(|w| w.0).into_iter().chain((nb > 8).then_some(blocks));
-        let all = others.filter(|_| factor).chain(all);
-        let most = if factor { 1024 } else { 512 };
-        all.filter(|p| p.shared(nb) <= SHARED_BYTES - 1024 && p.threads(nb) <= most).collect()
+        let mut all = match (factor, nb) {
+            (true, ..=3) => Vec::new(),
+            (true, 4..=8) => tiles(FactorWarps, 8, 12, &[3, 4], &[2, 3, 4, 5, 6]),
+            (true, _) => tiles(FactorBlocks, 1, 1, &[2], &[0]),
+            (false, ..=8) => tiles(PassesWarps, 1, 25, &[4, 3], &[2, 4, 6]),
+            (false, _) => tiles(PassesBlocks, 1, 1, &[4, 3, 2], &[0]),
+        };
+        if factor {
+            all.extend(tiles(FactorRows, 1, 64, &[2], &[0]));
+        }
+        all.into_iter().filter(|p| p.shared(nb) <= SHARED_BYTES - 1024 && p.threads(nb) <= 1024).collect()
     }
 
     /// The tile for grid blocks of these sizes on a device of so many multiprocessors, from measurements on an H200
-    /// (`bench/block-ilu-h200.md`): factorizations by warps for single blocks, by thread blocks for large n; else small tiles where
-    /// blocks are so many that all multiprocessors are busy anyway, or the largest of which there are enough.
-    fn choose(nb: usize, factor: bool, grids: &Grids, (multiprocessors, shared): (usize, usize)) -> Pencil {
+    /// (`bench/block-ilu-h200.md`): others where blocks are so many that all multiprocessors are busy anyway; the first candidate
+    /// that fits a device with little shared memory.
+    fn choose(
+        nb: usize,
+        factor: bool,
+        storage: FactorStorage,
+        grids: &Grids,
+        (multiprocessors, shared): (usize, usize),
+    ) -> Pencil {
         let tiles = |j: usize, k: usize| -> usize {
             grids.dims.iter().map(|d| d[1].div_ceil(j) * d[2].div_ceil(k)).sum()
         };
         let busy = tiles(4, 2) >= 8 * multiprocessors;
-        let mut all = Pencil::candidates(nb, factor);
-        all.retain(|p| p.shared(nb) + 1024 <= shared);
-        let other = all.iter().find(|p| factor && p.kernel != PencilKernel::FactorRows);
-        if let Some(other) = other.filter(|_| nb > 8 || !busy) {
-            return *other;
-        }
-        let (kernel, most) = match (factor, busy, nb) {
-            (false, true, _) => (PencilKernel::Passes, 16),
-            (false, false, _) => (PencilKernel::Passes, 25),
-            (true, true, 4..=5) => (PencilKernel::FactorRows, 24),
-            (true, true, 8) => (PencilKernel::FactorRows, 4),
-            (true, true, _) => (PencilKernel::FactorRows, 8),
-            (true, false, _) => (PencilKernel::FactorRows, 25),
+        // A tile of a planar grid is as long as others are wide.
+        let flat = |axis: usize| grids.dims.iter().all(|d| d[axis] == 1);
+        let of = |kernel, j: usize, k: usize, stages, copiers| {
+            let [j, k] = if flat(2) { [j * k, 1] } else { [j, k] };
+            let [j, k] = if flat(1) { [1, j * k] } else { [j, k] };
+            Pencil { kernel, j, k, stages, copiers, storage }
         };
-        let fit = |p: &&Pencil| p.kernel == kernel && p.columns() <= most && (factor || p.stages == 4);
-        let enough = all.iter().filter(fit).find(|p| tiles(p.j, p.k) >= multiprocessors);
-        let smallest = || all.iter().rfind(fit).or(all.last());
-        *enough.or_else(smallest).expect("a single column fits for all sizes")
+        let preferred = match (factor, busy, nb) {
+            (true, false, 4 | 8) => of(PencilKernel::FactorWarps, 4, 2, 3, 2),
+            (true, false, 5) => of(PencilKernel::FactorWarps, 3, 3, 4, 3),
+            (true, false, 6) => of(PencilKernel::FactorWarps, 3, 3, 3, 4),
+            (true, false, 7) => of(PencilKernel::FactorWarps, 4, 2, 4, 4),
+            (true, true, 4..=5) => of(PencilKernel::FactorRows, 6, 4, 2, 0),
+            (true, true, 8) => of(PencilKernel::FactorRows, 2, 2, 2, 0),
+            (true, true, ..=8) => of(PencilKernel::FactorRows, 4, 2, 2, 0),
+            (true, false, ..=8) => of(PencilKernel::FactorRows, 5, 5, 2, 0),
+            (true, _, _) => of(PencilKernel::FactorBlocks, 1, 1, 2, 0),
+            (false, true, ..=8) => of(PencilKernel::PassesWarps, 5, 5, 4, 6),
+            (false, false, ..=6) => of(PencilKernel::PassesWarps, 4, 3, 4, 6),
+            (false, false, 7..=8) => of(PencilKernel::PassesWarps, 4, 3, 4, 4),
+            (false, _, _) => of(PencilKernel::PassesBlocks, 1, 1, 3, 0),
+        };
+        let fits = |p: &Pencil| p.shared(nb) + 1024 <= shared;
+        if fits(&preferred) {
+            return preferred;
+        }
+        let all = Pencil::candidates(nb, factor, storage);
+        *all.iter().find(|p| fits(p)).or(all.last()).expect("a single column fits for all sizes")
     }
 
     fn source(self, nb: usize) -> KernelSource {
         let (name, text) = match self.kernel {
-            PencilKernel::Passes => ("passes", text!("passes.cu")),
+            PencilKernel::PassesWarps => ("passes_warps", text!("couplings.cuh", "passes_warps.cu")),
+            PencilKernel::PassesBlocks => ("passes_blocks", text!("couplings.cuh", "passes_blocks.cu")),
             PencilKernel::FactorRows => ("factor_rows", text!("factor_rows.cu")),
             PencilKernel::FactorWarps => ("factor_warps", text!("factor_warps.cu")),
             PencilKernel::FactorBlocks => ("factor_blocks", text!("factor_blocks.cu")),
@@ -172,19 +211,26 @@ impl Pencil {
             .define("TJ", self.j)
             .define("TK", self.k)
             .define("STAGES", self.stages)
-            .define("COPIERS", copiers(nb))
+            .define("COPIERS", self.copiers)
+            .define("FACTORS", self.storage as u32)
     }
 }
 
-/// Sources for a block size, those that are chosen on a large device.
-pub(super) fn pencil_sources(nb: usize) -> Vec<KernelSource> {
+/// Sources for a block size: those that are chosen on a large device, or all candidates.
+pub(super) fn pencil_sources(nb: usize, candidates: bool) -> Vec<KernelSource> {
     let mut all: Vec<Pencil> = Vec::new();
-    for cells in [8, 65, 1000] {
-        let grids = Grids::new(&[[cells, cells, cells]]).expect("not too many cells");
-        for factor in [true, false] {
-            let pencil = Pencil::choose(nb, factor, &grids, (132, SHARED_BYTES));
-            if !all.contains(&pencil) {
-                all.push(pencil);
+    for factor in [true, false] {
+        if candidates {
+            all.extend(Pencil::candidates(nb, factor, FactorStorage::F64));
+            continue;
+        }
+        for cells in [8, 65, 1000] {
+            let grids = Grids::new(&[[cells, cells, cells]]).expect("not too many cells");
+            for storage in [FactorStorage::F64, FactorStorage::F32, FactorStorage::F16] {
+                let pencil = Pencil::choose(nb, factor, storage, &grids, (132, SHARED_BYTES));
+                if !all.contains(&pencil) && (!factor || storage == FactorStorage::F64) {
+                    all.push(pencil);
+                }
             }
         }
     }
@@ -262,12 +308,19 @@ impl Pencils {
         stream: &Stream,
         grids: &Grids,
         nb: usize,
+        storage: FactorStorage,
         given: Option<[Pencil; 2]>,
     ) -> Result<Self, GpuError> {
         let facts = stream.gpu().facts();
         let device = (facts.multiprocessors, facts.shared_bytes);
-        let [factor, passes] =
-            given.unwrap_or_else(|| [true, false].map(|f| Pencil::choose(nb, f, grids, device)));
+        let [factor, passes] = given.unwrap_or_else(|| {
+            let factor = Pencil::choose(nb, true, FactorStorage::F64, grids, device);
+            [factor, Pencil::choose(nb, false, storage, grids, device)]
+        });
+        if passes.storage != storage {
+            let what = format!("passes over factors in {:?} where these are in {storage:?}", passes.storage);
+            return Err(GpuError::Unsupported(what));
+        }
         let factor = Cut::new(stream, grids, nb, factor)?;
         let passes = Cut::new(stream, grids, nb, passes)?;
         let mut y = DeviceBuffer::uninitialized(stream, grids.cells() * nb)?;
@@ -328,25 +381,26 @@ impl Pencils {
         Ok(())
     }
 
+    /// `couplings`: where those with lower and with upper neighbors lie.
     pub fn solve(
         &self,
-        a: &DeviceStencil,
+        couplings: [u64; 2],
         inverse: &DeviceBuffer<f64>,
         b: &DeviceBuffer<f64>,
         x: &DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         let cut = &self.passes;
         type Values<'a> = &'a DeviceBuffer<f64>;
-        let launch = |(kernel, here): &(Kernel, usize), arrays: &[Values<'_>]| {
+        let launch = |(kernel, here): &(Kernel, usize), couplings: u64, arrays: &[Values<'_>]| {
             let threads = cut.pencil.threads(self.nb);
             let launch = kernel.launch(self.blocks(cut, *here), threads).shared(cut.pencil.shared(self.nb));
-            let launch = launch.arg(cut.tiles as u32).arg(&cut.table).arg(&cut.tickets);
+            let launch = launch.arg(cut.tiles as u32).arg(&cut.table).arg(&cut.tickets).arg(couplings);
             let launch = arrays.iter().fold(launch, |launch, array| launch.arg(*array));
             // SAFETY: as in `factor`; vectors were checked, too.
             unsafe { launch.enqueue(&self.stream) }
         };
-        launch(&self.forward_kernel, &[&a.lower, inverse, b, &self.y, x])?;
-        launch(&self.backward_kernel, &[&a.upper, inverse, &self.y, x])?;
+        launch(&self.forward_kernel, couplings[0], &[inverse, b, &self.y, x])?;
+        launch(&self.backward_kernel, couplings[1], &[inverse, &self.y, x])?;
         Ok(())
     }
 }

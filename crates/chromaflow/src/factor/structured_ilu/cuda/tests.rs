@@ -111,6 +111,56 @@ fn cuda_engines_take_thin_ragged_and_many_grid_blocks() {
     }
 }
 
+/// Every kernel that tuning may choose, also with tiles that the grids do not fill.
+#[test]
+fn cuda_tiles_of_every_kernel_are_the_reference() {
+    // Side by side, as most of the time goes to compilations.
+    std::thread::scope(|scope| {
+        for nb in [3, 4, 5, 6, 7, 8, 9, 16, 17, 32] {
+            scope.spawn(move || compare_tiles(nb));
+        }
+    });
+}
+
+fn compare_tiles(nb: usize) {
+    let Some(stream) = test_stream() else { return };
+    let (a, b) = system(&format!("grid7:5,9,7:{nb}"));
+    let factors = reference::factor(&a, 0.0).unwrap();
+    let solution = reference::solve(&a, &factors, &b);
+    let device = DeviceStencil::upload(&stream, &[&a]).unwrap();
+    let right = stream.upload(&b).unwrap();
+    // A few tiles of each kernel, others for other block sizes.
+    let few = |factor| {
+        let mut seen = std::collections::HashMap::new();
+        let mut all = Pencil::candidates(nb, factor, FactorStorage::F64);
+        all.retain(|p| {
+            let count = seen.entry(p.kernel).or_insert(0);
+            *count += 1;
+            *count == 1 || *count % 13 == nb % 7
+        });
+        all
+    };
+    let (factor, passes) = (few(true), few(false));
+    for number in 0..factor.len().max(passes.len()) {
+        let pencils = [factor[number % factor.len()], passes[number % passes.len()]];
+        let options = StructuredIluOptions::default();
+        let engine = GpuIluEngine::Cuda;
+        let ilu =
+            DeviceStructuredIlu::with_pencils(&stream, device.dims(), nb, options, engine, Some(pencils));
+        let mut ilu = ilu.unwrap();
+        ilu.factor(&device).unwrap();
+        assert!(ilu.report().unwrap().unwrap().pivoted.is_empty(), "{nb} {pencils:?}");
+        let found = distance(&ilu.inverse().download().unwrap(), &factors);
+        assert!(found < 1e-12, "{nb} {:?}: factors off by {found}", pencils[0]);
+        for _ in 0..2 {
+            let mut x = stream.upload(&vec![f64::NAN; b.len()]).unwrap();
+            ilu.solve(&device, &right, &mut x).unwrap();
+            let found = distance(&x.download().unwrap(), &solution);
+            assert!(found < 1e-12, "{nb} {:?}: solution off by {found}", pencils[1]);
+        }
+    }
+}
+
 #[test]
 fn cuda_corrections_converge_as_on_the_cpu() {
     let Some(stream) = test_stream() else { return };
@@ -169,7 +219,14 @@ fn a_singular_cell_is_named_on_the_device() {
 fn tiles_come_behind_those_they_wait_for() {
     let grids = Grids::new(&[[5, 13, 9], [1, 1, 1], [3, 4, 20], [0, 5, 5]]).unwrap();
     for (j, k) in [(4, 3), (1, 1), (6, 6)] {
-        let pencil = Pencil { kernel: PencilKernel::Passes, j, k, stages: 2 };
+        let pencil = Pencil {
+            kernel: PencilKernel::PassesWarps,
+            j,
+            k,
+            stages: 2,
+            copiers: 0,
+            storage: FactorStorage::F64,
+        };
         let mut done = std::collections::HashMap::new();
         for (number, [first, _, nj, nk, j0, k0, ..]) in pencil::tiles(&grids, pencil).into_iter().enumerate()
         {
@@ -227,5 +284,39 @@ fn cuda_small_case() {
     for nb in [4, 5] {
         let case = |dims: &str| format!("grid7:{dims}:{nb}");
         compare(&stream, &[&case("3,9,8"), &case("2,1,3")], 0.0);
+    }
+}
+
+/// As on the CPU; couplings that lose nothing give the same bits.
+#[test]
+fn cuda_small_narrow_couplings() {
+    let Some(stream) = test_stream() else { return };
+    for nb in [1, 2, 5, 6, 9, 18] {
+        let (mut a, b) = system(&format!("grid7:4,7,6:{nb}"));
+        for rounded in [false, true] {
+            if rounded {
+                for values in [&mut a.lower, &mut a.upper] {
+                    values.iter_mut().for_each(|v| *v = (*v * 4096.0).round() / 4096.0);
+                }
+            }
+            let device = DeviceStencil::upload(&stream, &[&a, &a]).unwrap();
+            let right = stream.upload(&[b.clone(), b.clone()].concat()).unwrap();
+            let solved = |storage| {
+                let options = StructuredIluOptions { storage, ..Default::default() };
+                let ilu = DeviceStructuredIlu::new(&stream, device.dims(), nb, options, GpuIluEngine::Cuda);
+                let mut ilu = ilu.unwrap();
+                ilu.factor(&device).unwrap();
+                ilu.report().unwrap().unwrap();
+                let mut x = stream.upload(&vec![f64::NAN; 2 * b.len()]).unwrap();
+                ilu.solve(&device, &right, &mut x).unwrap();
+                x.download().unwrap()
+            };
+            let exact = solved(FactorStorage::F64);
+            for (storage, bits) in [(FactorStorage::F32, 24), (FactorStorage::F16, 11)] {
+                let (found, unit) = (distance(&solved(storage), &exact), 0.5_f64.powi(bits));
+                let most = if rounded || bits == 24 { 0.0 } else { unit };
+                assert!(found <= most, "{nb} {storage:?}: off by {found}");
+            }
+        }
     }
 }
