@@ -4,7 +4,7 @@
 //! Values of these types only come to life inside `dispatch`, which has checked for the instructions; every `unsafe`
 //! block below rests on that, and on the caller's promise about pointers.
 
-use super::{Lane, LaneIo};
+use super::{Lane, LaneIo, prefetch};
 use crate::tridiag::whole::{Engine, Line};
 #[allow(clippy::wildcard_imports)] // the list of names would be longer than the file's other code
 use core::arch::x86_64::*;
@@ -139,6 +139,10 @@ macro_rules! tiles {
                     let mut j = 0;
                     while j < len {
                         let at = j.min(len - $n);
+                        // What is asked for next: too many arrays for the hardware to guess.
+                        for l in half * $n..half * $n + $n {
+                            prefetch(from.wrapping_add(l * stride + at + len));
+                        }
                         // SAFETY: at + n <= len, and lanes half n .. half n + n < W.
                         unsafe {
                             $tile(from.add(half * $n * stride + at), stride, to.add(at * $w + half * $n), $w);

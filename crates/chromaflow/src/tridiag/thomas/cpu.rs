@@ -15,8 +15,9 @@ use std::ops::Range;
 const STRIP_BYTES: usize = 512 << 10;
 /// Batches of scalar systems of which no cache keeps much: solutions go past the caches.
 const STREAM_BYTES: usize = 32 << 20;
-/// Rearranged rows that stay in the first-level cache.
-const PACK_BYTES: usize = 20 << 10;
+/// Rearranged rows that wait in the second-level cache: as many arrays are read in turn, runs as long as this allows let the
+/// hardware see what comes.
+const PACK_BYTES: usize = 64 << 10;
 
 /// A thread's part in the solve of a batch.
 pub struct Work<'a, 'b, P: Precision> {
@@ -139,7 +140,7 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
 /// How many vectors go through a row together, and how many rows at once.
 ///
 /// With the system index fastest the rows of one vector are single cache lines far apart: several vectors use whole
-/// runs of them. Otherwise one vector goes through as many rows as stay in the first-level cache once rearranged.
+/// runs of them. Otherwise one vector goes through as many rows as the caches keep near once rearranged.
 pub(crate) fn blocking(
     layout: Layout,
     n: usize,
