@@ -101,7 +101,9 @@ impl GpuEngine {
         let codes = [row, row + 1].map(|row| grid.split(' ').nth(row).and_then(|g| g.chars().nth(column)));
         let engines =
             codes.into_iter().filter_map(|code| Self::ALL.into_iter().find(|e| Some(e.code()) == code));
-        engines.into_iter().find(|e| e.takes(shape, false, [bytes; 2])).unwrap_or(GpuEngine::Thomas)
+        // Lines longer than all that were measured: few of them are cut.
+        let long = if shape.systems <= 2048 { GpuEngine::Chunks } else { GpuEngine::Thomas };
+        engines.into_iter().find(|e| e.takes(shape, false, [bytes; 2])).unwrap_or(long)
     }
 
     /// The engine's letter in `choice.txt`.

@@ -301,6 +301,7 @@ fn the_engine_follows_the_measurements() {
     assert_eq!(choose(512, 2000, 1, 4), GpuEngine::CyclicReduction);
     // 2000 rows of rank 5 do not fit shared memory, nor do 100,000 scalars.
     assert_eq!(choose(512, 2000, 5, 8), GpuEngine::Chunks);
+    assert_eq!(choose(1, 100_000, 1, 4), GpuEngine::Chunks);
     for (rows, rank, bytes) in [(100_000, 1, 4), (1025, 1, 4), (1500, 1, 8), (330, 8, 8), (360, 5, 8)] {
         let shape = Shape::new(128, rows, rank);
         let engine = GpuEngine::choose(shape, None, false, bytes);
@@ -309,4 +310,34 @@ fn the_engine_follows_the_measurements() {
     assert_eq!(choose(16384, 128, 12, 8), GpuEngine::Chunks);
     let periodic = GpuEngine::choose(Shape::new(16384, 128, 5), Some(Layout::Soa), true, 8);
     assert_eq!(periodic, GpuEngine::Chunks);
+}
+
+/// What the library chooses by, against all times of the same survey: the two are kept apart.
+#[test]
+fn the_choice_is_the_fastest_engine_of_each_batch_measured() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/tridiag-h200.json");
+    let text = std::fs::read_to_string(path).unwrap();
+    let all: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut batches = 0;
+    for batch in all["survey"].as_array().unwrap() {
+        let number = |name: &str| batch[name].as_u64().unwrap() as usize;
+        let shape = Shape::new(number("systems"), number("rows"), number("rank"));
+        let bytes = if batch["type"] == "f32" { 4 } else { 8 };
+        let time = |engine: GpuEngine, layout: Layout| {
+            batch[if layout == Layout::Soa { "soa_us" } else { "aos_us" }][engine.name()].as_f64()
+        };
+        for layout in [None, Some(Layout::Aos), Some(Layout::Soa)] {
+            let own = |engine: GpuEngine| time(engine, layout.unwrap_or(engine.layout()));
+            let chosen = GpuEngine::choose(shape, layout, false, bytes);
+            let best = GpuEngine::ALL.into_iter().filter_map(own).fold(f64::INFINITY, f64::min);
+            // Times are rounded to a tenth of a microsecond.
+            let took = own(chosen).unwrap();
+            assert!(
+                took <= best + 0.1,
+                "{shape:?} {bytes} {layout:?}: {chosen} takes {took} us, another {best}"
+            );
+            batches += 1;
+        }
+    }
+    assert!(batches > 2500, "{batches} batches");
 }
