@@ -5,9 +5,9 @@
 //! |---|---|---|---|
 //! | [`GpuEngine::Thomas`] | a thread; rows stream through shared memory, C' and f' go out and come back | SoA | many systems, any length |
 //! | [`GpuEngine::ScalarThomas`] | a thread; C' and f' stay in shared memory | SoA | many scalar systems |
-//! | [`GpuEngine::Warp`] | a warp; Thomas in its lanes, parallel cyclic reduction between them | AoS | few scalar systems of up to 1024 rows |
-//! | [`GpuEngine::CyclicReduction`] | a thread block, all of it in shared memory | AoS | few systems: log2 n steps, not n |
-//! | [`GpuEngine::ParallelCyclicReduction`] | a thread block, a thread a row | AoS | ranks to 4, to compare |
+//! | [`GpuEngine::Warp`] | a warp; Thomas in its lanes, parallel cyclic reduction between them | AoS | scalar systems of up to 1024 rows in f32, 512 in f64 |
+//! | [`GpuEngine::CyclicReduction`] | a thread block, all of it in shared memory | AoS | few systems of ranks above 4 or more rows: log2 n steps, not n |
+//! | [`GpuEngine::ParallelCyclicReduction`] | a thread block, a thread a row | AoS | ranks 2 to 4, up to 256 rows; few systems |
 //! | [`GpuEngine::Chunks`] | groups of lanes, one for each chunk of a line | AoS | periodic lines, ranks to 16, any length |
 //!
 //! The chunks engine is a divide and conquer in the manner of Wang (1981): every line is cut into chunks whose inner rows are
