@@ -152,7 +152,7 @@ pub(super) fn add_shift(block: &mut [f64], nb: usize, ld: usize, shift: f64) -> 
 }
 
 impl BlockIlu {
-    /// The symbolic phase: level sets and storage for `pattern` (off-diagonal blocks, as a [`Jacobian`] has it).
+    /// The symbolic phase: level sets and storage for `pattern` (off-diagonal blocks, as a [`crate::Jacobian`] has it).
     ///
     /// # Errors
     /// [`ShapeError`] when the block size lies outside 1..=128 or the pattern is not square.

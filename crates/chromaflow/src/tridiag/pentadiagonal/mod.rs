@@ -4,7 +4,7 @@
 //! e_i x_{i-2} + a_i x_{i-1} + b_i x_i + c_i x_{i+1} + d_i x_{i+2} = f_i,      i = 0 .. rows - 1
 //! ```
 //!
-//! Elimination of the two lower bands and back-substitution ([`reference`]), a vector of systems at a time ([`cpu`]), with
+//! Elimination of the two lower bands and back-substitution (`reference`), a vector of systems at a time (`cpu`), with
 //! any number of right-hand sides at once. Coefficients that reach beyond the ends are not read, or act on the unknowns of
 //! the other end where the lines are periodic.
 
