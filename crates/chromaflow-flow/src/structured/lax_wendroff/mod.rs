@@ -36,12 +36,13 @@ mod tests;
 pub use pointwise::{corner_face, corner_gradient, corner_mean, slip_state, smoothing, smoothing_weights};
 
 use super::accelerator::Newest;
+use super::block::each_row;
 use super::config::{Scheme, StructuredConfig};
 use super::{forces_of, setup};
 use crate::config::Equations;
 use crate::flux::Dissipation;
 use crate::gas::{Gas, Transport, primitive};
-use crate::grid::Grid;
+use crate::grid::{GHOSTS, Grid};
 use crate::march::accelerator::WallSums;
 use crate::march::forces::ForceScale;
 use crate::march::{BadNode, Coefficients, FlowError, Forces, StepReport, Times, timed, until_outcome};
@@ -233,7 +234,10 @@ impl LaxWendroffSolver {
     /// A step by this process's threads.
     fn step_here(&mut self, dt: Option<f64>, times: &mut Times) {
         for block in &mut self.blocks {
-            block.last_good.clone_from(&block.q);
+            let q = &block.q;
+            parallel::rows(&self.team, q.len(), 1, &mut block.last_good, |part, out| {
+                out.copy_from_slice(&q[part]);
+            });
         }
         let Some(dt) = dt else { return self.advance(None, false, times) };
         timed(&mut times.rhs, || self.balance());
@@ -383,21 +387,21 @@ impl LaxWendroffSolver {
     /// New states of all nodes, then of those on the boundary.
     fn update(&mut self) {
         for block in &mut self.blocks {
-            let [pi, pj, pk] = block.nodes.count;
-            let len = block.nodes.len();
-            for row in 0..pj * pk {
+            let ([pi, pj, _], n) = (block.nodes.count, 5 * block.nodes.len());
+            let mut q = std::mem::take(&mut block.q);
+            let me = &*block;
+            each_row(&self.team, me.nodes, &mut q[..n], |row, parts| {
                 let place = [0, row % pj, row / pj];
-                let (at, from, number) =
-                    (block.nodes.inside(place), block.sum_at(place), block.number(place));
-                let steps = &block.sums[from + 5 * pi..][..pi];
-                for c in 0..5 {
-                    let q = &mut block.q[c * len + at..][..pi];
-                    let sums = block.sums[from + c * pi..][..pi].iter().zip(steps);
-                    for ((q, (sum, dt)), volume) in q.iter_mut().zip(sums).zip(&block.volume[number..]) {
+                let (from, volumes) = (me.sum_at(place), &me.volume[me.number(place)..]);
+                let steps = &me.sums[from + 5 * pi..][..pi];
+                for (c, q) in parts.iter_mut().enumerate() {
+                    let sums = me.sums[from + c * pi..][..pi].iter().zip(steps);
+                    for ((q, (sum, dt)), volume) in q.iter_mut().zip(sums).zip(volumes) {
                         *q += dt * sum / volume;
                     }
                 }
-            }
+            });
+            block.q = q;
         }
         self.close_boundary();
     }
@@ -422,10 +426,18 @@ impl LaxWendroffSolver {
     fn pressures(&mut self) {
         let gas = self.gas;
         for block in &mut self.blocks {
-            let len = block.nodes.len();
-            for at in block.nodes.rows().flat_map(|row| row..row + block.nodes.count[0]) {
-                block.q[5 * len + at] = primitive(gas, &block.state(at))[4];
-            }
+            let nodes = block.nodes;
+            let (states, pressure) = block.q.split_at_mut(5 * nodes.len());
+            let (width, rows) = (nodes.stride[1], nodes.len() / nodes.stride[1]);
+            let edge = GHOSTS..GHOSTS + nodes.count[0];
+            parallel::rows(&self.team, rows, width, &mut pressure[..rows * width], |rows, out| {
+                for (row, out) in rows.zip(out.chunks_exact_mut(width)) {
+                    for i in edge.clone() {
+                        let q = std::array::from_fn(|c| states[c * nodes.len() + row * width + i]);
+                        out[i] = primitive(gas, &q)[4];
+                    }
+                }
+            });
         }
     }
 
@@ -475,18 +487,24 @@ impl LaxWendroffSolver {
         for block in &self.blocks {
             let [pi, pj, pk] = block.nodes.count;
             let len = block.nodes.len();
-            for row in 0..pj * pk {
-                let place = [0, row % pj, row / pj];
-                let (at, from, number) =
-                    (block.nodes.inside(place), block.sum_at(place), block.number(place));
-                for i in 0..pi {
-                    let time = block.sums[from + 5 * pi + i];
-                    for (c, sum) in all.iter_mut().enumerate() {
-                        let place = c * len + at + i;
-                        let rate = (block.q[place] - block.last_good[place]) / time;
-                        *sum += rate * rate * block.own_volume[number + i];
+            let mut sums = vec![[0.0; 5]; pj * pk];
+            parallel::rows(&self.team, pj * pk, 1, &mut sums, |rows, sums| {
+                for (row, sums) in rows.zip(sums) {
+                    let place = [0, row % pj, row / pj];
+                    let (at, number) = (block.nodes.inside(place), block.number(place));
+                    let steps = &block.sums[block.sum_at(place) + 5 * pi..][..pi];
+                    for (c, sum) in sums.iter_mut().enumerate() {
+                        let now = block.q[c * len + at..][..pi].iter().zip(&block.last_good[c * len + at..]);
+                        for ((q, old), (dt, volume)) in now.zip(steps.iter().zip(&block.own_volume[number..]))
+                        {
+                            let rate = (q - old) / dt;
+                            *sum += rate * rate * volume;
+                        }
                     }
                 }
+            });
+            for row in sums {
+                all = std::array::from_fn(|c| all[c] + row[c]);
             }
         }
         all.map(|s: f64| (s / self.volume).sqrt())
@@ -494,12 +512,21 @@ impl LaxWendroffSolver {
 
     fn first_bad(&self) -> Option<BadNode> {
         for (b, block) in self.blocks.iter().enumerate() {
-            let len = block.nodes.len();
-            for at in block.nodes.rows().flat_map(|row| row..row + block.nodes.count[0]) {
-                let q = block.state(at);
-                if q.iter().all(|v| v.is_finite()) && q[0] > 0.0 && block.q[5 * len + at] > 0.0 {
-                    continue;
+            let (len, [pi, pj, pk]) = (block.nodes.len(), block.nodes.count);
+            let mut first = vec![None; pj * pk];
+            parallel::rows(&self.team, pj * pk, 1, &mut first, |rows, out| {
+                for (row, out) in rows.zip(out) {
+                    let start = block.nodes.inside([0, row % pj, row / pj]);
+                    *out = (start..start + pi).find(|&at| {
+                        let q = block.state(at);
+                        let good =
+                            q.iter().all(|v| v.is_finite()) && q[0] > 0.0 && block.q[5 * len + at] > 0.0;
+                        !good
+                    });
                 }
+            });
+            if let Some(at) = first.into_iter().flatten().next() {
+                let q = block.state(at);
                 let node = block.nodes.cell(at).map(|n| n.max(0) as usize);
                 let before: usize = self.grid.blocks[..b].iter().map(|b| b.nodes.len()).sum();
                 let touching = self
