@@ -16,8 +16,8 @@ mod van_leer;
 mod tests;
 
 pub use central::{
-    Dissipation, dissipation_matrix, extrapolate_muscl, flux_matrix_dissipation, flux_roe_muscl,
-    flux_scalar_dissipation, pressure_switch, scalar_dissipation_of,
+    CentralCell, Dissipation, central_cell, dissipation_matrix, extrapolate_muscl, flux_matrix_dissipation,
+    flux_roe_muscl, flux_scalar_dissipation, matrix_dissipation_of, pressure_switch, scalar_dissipation_of,
 };
 pub use euler::{flux, flux_change, flux_jacobian, flux_of_enthalpy, spectral_radius};
 pub use hllc::{flux_hllc, flux_hllc_jacobians};

@@ -9,7 +9,7 @@ use crate::flux::{
 use crate::gas::{Gas, Transport};
 use crate::parallel;
 use crate::real::{LANES, LaneKernel, Lanes, dispatch};
-use crate::viscous::{flux_viscous, spectral_radius_viscous, velocity_and_temperature};
+use crate::viscous::{flux_viscous_of_changes, spectral_radius_viscous, velocity_and_temperature};
 use chromaflow_device::{Isa, Team};
 use std::ops::Range;
 
@@ -177,7 +177,10 @@ impl<'a, V: Lanes> Face<'a, V> {
             }
         };
         if let Some(transport) = self.transport {
-            let viscous = self.viscous(transport, axis, at, &wb, &wc, &n);
+            let viscous = match self.terms {
+                ViscousTerms::ThinLayer => self.viscous::<1>(transport, axis, at, &wb, &wc, &n),
+                ViscousTerms::Full => self.viscous::<3>(transport, axis, at, &wb, &wc, &n),
+            };
             for c in 0..5 {
                 flux[c] -= viscous[c];
             }
@@ -185,9 +188,10 @@ impl<'a, V: Lanes> Face<'a, V> {
         flux
     }
 
-    /// Viscous flux: derivatives along the three index directions, turned into gradients by the areas over the mean volume.
+    /// Viscous flux: changes along the first `D` of this axis and the two others, turned into gradients by the areas over
+    /// the mean volume.
     #[inline(always)]
-    fn viscous(
+    fn viscous<const D: usize>(
         &self,
         transport: Transport<V>,
         axis: usize,
@@ -201,33 +205,29 @@ impl<'a, V: Lanes> Face<'a, V> {
         let inverse = V::c(2.0) / (load::<V>(&m.volume, b) + load::<V>(&m.volume, c));
         let before = velocity_and_temperature(self.gas, wb);
         let after = velocity_and_temperature(self.gas, wc);
-        let mut gradient = [[V::c(0.0); 3]; 4];
+        let mut changes = [[V::c(0.0); 4]; D];
+        let mut areas = [*n; D];
         let mut middle = [V::c(0.0); 4];
         for i in 0..4 {
             middle[i] = V::c(0.5) * (before[i] + after[i]);
+            changes[0][i] = after[i] - before[i];
+        }
+        for d in 1..D {
+            let other = (axis + d) % 3;
+            if !self.block.active[other] {
+                continue;
+            }
+            let s = self.block.cells.stride[other];
+            let sides = [b, b + s, c, c + s].map(|place| area::<V>(&m.area[other], place));
+            let ends = [b + s, c + s, b - s, c - s].map(|place| self.thermal(place));
+            for i in 0..4 {
+                changes[d][i] = V::c(0.25) * ((ends[0][i] + ends[1][i]) - (ends[2][i] + ends[3][i]));
+            }
             for k in 0..3 {
-                gradient[i][k] = (after[i] - before[i]) * n[k] * inverse;
+                areas[d][k] = V::c(0.25) * (sides[0][k] + sides[1][k] + sides[2][k] + sides[3][k]);
             }
         }
-        if self.terms == ViscousTerms::Full {
-            let quarter = V::c(0.25) * inverse;
-            for other in [(axis + 1) % 3, (axis + 2) % 3] {
-                if !self.block.active[other] {
-                    continue;
-                }
-                let s = self.block.cells.stride[other];
-                let areas = [b, b + s, c, c + s].map(|place| area::<V>(&m.area[other], place));
-                let ends = [b + s, c + s, b - s, c - s].map(|place| self.thermal(place));
-                for i in 0..4 {
-                    let change = quarter * (ends[0][i] + ends[1][i] - ends[2][i] - ends[3][i]);
-                    for k in 0..3 {
-                        let mean = V::c(0.25) * (areas[0][k] + areas[1][k] + areas[2][k] + areas[3][k]);
-                        gradient[i][k] += change * mean;
-                    }
-                }
-            }
-        }
-        flux_viscous(self.gas, transport, &middle, &gradient, n)
+        flux_viscous_of_changes(self.gas, transport, &middle, &changes, &areas, inverse, n)
     }
 
     #[inline(always)]

@@ -57,6 +57,40 @@ pub fn flux_viscous<T: Real>(
     [T::c(0.0), force[0], force[1], force[2], work + heat]
 }
 
+/// As [`flux_viscous`], with gradients as changes along `D` directions over areas: grad f = `inverse` times the sum of
+/// `change[d]` `area[d]`. Only what the flux takes of the gradients is made.
+#[inline(always)]
+pub fn flux_viscous_of_changes<T: Real, const D: usize>(
+    gas: Gas<T>,
+    transport: Transport<T>,
+    face: &[T; 4],
+    change: &[[T; 4]; D],
+    area: &[[T; 3]; D],
+    inverse: T,
+    n: &[T; 3],
+) -> [T; 5] {
+    let mu = transport.scale * viscosity(transport, face[3]) * inverse;
+    // The same for all faces of a loop.
+    let by_mu = T::c(1.0) / (transport.prandtl * (gas.gamma - T::c(1.0)));
+    let mut force = [T::c(0.0); 3];
+    let mut bulk = T::c(0.0);
+    let mut heat = T::c(0.0);
+    for d in 0..D {
+        let through = area[d][0] * n[0] + area[d][1] * n[1] + area[d][2] * n[2];
+        let along = change[d][0] * n[0] + change[d][1] * n[1] + change[d][2] * n[2];
+        bulk += change[d][0] * area[d][0] + change[d][1] * area[d][1] + change[d][2] * area[d][2];
+        heat += change[d][3] * through;
+        for i in 0..3 {
+            force[i] += change[d][i] * through + area[d][i] * along;
+        }
+    }
+    for i in 0..3 {
+        force[i] = mu * (force[i] - T::c(2.0 / 3.0) * bulk * n[i]);
+    }
+    let work = face[0] * force[0] + face[1] * force[1] + face[2] * force[2];
+    [T::c(0.0), force[0], force[1], force[2], work + mu * by_mu * heat]
+}
+
 /// Derivative of [`flux_viscous`] by the conserved state of one node, column-major 5 x 5, with the viscosity held fixed.
 ///
 /// The node enters the gradient with the weight `weight` (grad f = sum of weight_i f_i) and the face's velocity

@@ -4,7 +4,7 @@
 //! | file | kernels | twin |
 //! |---|---|---|
 //! | `boundary.cu` | ghost cells, fluxes, forces and Jacobians of the boundary | `structured/boundary.rs` |
-//! | `fluxes.cu` | sums of inviscid and of viscous fluxes, tile by tile | `structured/residual.rs` |
+//! | `fluxes.cu`, `viscous.cu` | sums of inviscid and of viscous fluxes, tile by tile | `structured/residual.rs` |
 //! | `lines.cu`, `segments.cu` | Jacobian blocks and their elimination along lines, axis after axis | `structured/lines.rs` |
 //! | `diagonal.cu` | the diagonalized factors | `structured/diagonal.rs` |
 //! | `ssor.cu` | sweeps over the unfactored operator | `structured/ssor.rs` |
@@ -37,21 +37,23 @@ use bytemuck::cast_slice;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
 use factors::Factors;
-use setup::{FACES, PLANES, TILE, Tables, constants, setup_record};
+use setup::{FACES, FLUX_ROWS, TILE, Tables, VISCOUS_ROWS, constants, setup_record};
 use ssor::Sweeps;
 
 /// Thread blocks of the pass over residuals: as many on every device, so that sums have one order.
 pub(in crate::structured) const PARTS: usize = 1024;
 /// Numbers that `wall_forces` adds up.
 pub(in crate::structured) const SUMS: usize = 12;
-/// Bytes of dynamic shared memory of `fluxes` and `viscous_fluxes`: FluxMemory and ViscousTiles of fluxes.cu.
-fn flux_shared(parts: usize) -> usize {
-    let [i, j] = TILE;
-    let fluxes = 5 * (j * (i + 1) + (j + 1) * i);
-    8 * (parts * (i + 4) * (j + 4) + fluxes + 14 * i * j + 5 * 4 * (i + j) + 3 * (i + j))
+/// Threads of `fluxes`, and bytes of its dynamic shared memory: FluxMemory of fluxes.cu.
+const FLUX_THREADS: usize = 32 * (3 * FLUX_ROWS + 2);
+fn flux_shared(scheme: Scheme) -> usize {
+    let (i, j) = (TILE, FLUX_ROWS);
+    let pairs = if let Scheme::Roe { .. } = scheme { 3 } else { 4 };
+    8 * (4 * pairs * (i + 4) * (j + 4) + 20 * (i + 1) * (j + 1) + 28 * i * j + 20 * (i + j))
 }
+/// Bytes of dynamic shared memory of `viscous_fluxes`: ViscousTiles of viscous.cu.
 const VISCOUS_SHARED: usize =
-    8 * (16 * (TILE[0] + 2) * (TILE[1] + 2) + 4 * (TILE[1] * (TILE[0] + 1) + (TILE[1] + 1) * TILE[0]));
+    8 * (25 * (TILE + 2) * (VISCOUS_ROWS + 2) + 4 * (VISCOUS_ROWS * (TILE + 1) + (VISCOUS_ROWS + 1) * TILE));
 
 /// What the kernels of all solvers on structured grids have before their text.
 pub(in crate::structured) fn tables() -> String {
@@ -61,7 +63,7 @@ pub(in crate::structured) fn tables() -> String {
 
 fn kernel(name: &'static str, text: &str, [scheme, viscous]: [u32; 2]) -> KernelSource {
     let source = source(name, &tables(), text);
-    let source = source.define("SCHEME", scheme).define("VISCOUS", viscous).define("PLANES", PLANES);
+    let source = source.define("SCHEME", scheme).define("VISCOUS", viscous);
     // The compiler's own quotients have branches, which cost fluxes a quarter of their time.
     source.define("QUICK", 1)
 }
@@ -75,6 +77,10 @@ fn sources(constants: [u32; 2]) -> [KernelSource; 3] {
     ]
 }
 
+fn viscous_source(constants: [u32; 2]) -> KernelSource {
+    kernel("structured_viscous", include_str!("viscous.cu"), constants)
+}
+
 /// Every scheme and all viscous terms once; all combinations are made of these.
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
     [[0, 0], [0, 2], [1, 1], [2, 2]]
@@ -82,7 +88,8 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
         .flat_map(|c| {
             let methods =
                 [&factors::block_sources(c)[..], &factors::wave_sources(c), &[ssor::source(c)]].concat();
-            sources(c).into_iter().chain(methods)
+            let viscous = (c[1] != 0).then(|| viscous_source(c));
+            sources(c).into_iter().chain(viscous).chain(methods)
         })
         .collect()
 }
@@ -103,7 +110,8 @@ struct Kernels {
 impl Kernels {
     fn new(stream: &Stream, solver: &StructuredSolver) -> Result<Self, GpuError> {
         let terms: Option<ViscousTerms> = solver.physics.transport.is_some().then_some(solver.physics.terms);
-        let all = sources(constants(solver.physics.scheme, terms));
+        let constants = constants(solver.physics.scheme, terms);
+        let all = sources(constants);
         let [boundary, fluxes, step] = all.map(|source| stream.gpu().module(&source));
         let (boundary, fluxes, step) = (boundary?, fluxes?, step?);
         Ok(Self {
@@ -112,7 +120,10 @@ impl Kernels {
             boundary_jacobians: boundary.kernel("boundary_jacobians")?,
             wall_forces: boundary.kernel("wall_forces")?,
             fluxes: fluxes.kernel("fluxes")?,
-            viscous_fluxes: terms.map(|_| fluxes.kernel("viscous_fluxes")).transpose()?,
+            viscous_fluxes: match terms {
+                Some(_) => Some(stream.gpu().module(&viscous_source(constants))?.kernel("viscous_fluxes")?),
+                None => None,
+            },
             time_steps: step.kernel("time_steps")?,
             finish_residual: step.kernel("finish_residual")?,
             add_parts: step.kernel("add_parts")?,
@@ -239,7 +250,7 @@ impl StructuredCuda {
             _ => Method::Factors(Box::new(Factors::new(stream, solver, &grid, &area, &volume)?)),
         };
         let kernels = Kernels::new(stream, solver)?;
-        let flux_shared = flux_shared(if let Scheme::Scalar(_) = solver.physics.scheme { 7 } else { 5 });
+        let flux_shared = flux_shared(solver.physics.scheme);
         kernels.fluxes.allow_shared(flux_shared)?;
         if let Some(kernel) = &kernels.viscous_fluxes {
             kernel.allow_shared(VISCOUS_SHARED)?;
@@ -329,8 +340,9 @@ impl StructuredCuda {
     fn fluxes(&self) -> Result<(), GpuError> {
         let t = &self.tables;
         let launch =
-            self.kernels.fluxes.launch(t.tiles.len() / 4, 256).shared(self.flux_shared).arg(self.total());
-        let launch = launch.arg(self.grid.records()).arg(&t.tiles).arg(&t.side_ptr).arg(&t.face_of);
+            self.kernels.fluxes.launch(t.flux_tiles.len() / 4, FLUX_THREADS).shared(self.flux_shared);
+        let launch = launch.arg(self.total()).arg(t.planes).arg(self.grid.records()).arg(&t.flux_tiles);
+        let launch = launch.arg(&t.side_ptr).arg(&t.face_of);
         let launch = launch.arg(self.face_count() as u64).arg(&self.boundary_fluxes).arg(&self.w);
         // SAFETY: tiles begin at cells of their blocks; what threads beyond a block's cells read is cut off at its ghosts,
         // and they write nothing.
@@ -341,10 +353,11 @@ impl StructuredCuda {
     fn viscous_fluxes(&self) -> Result<(), GpuError> {
         let Some(kernel) = &self.kernels.viscous_fluxes else { return Ok(()) };
         let t = &self.tables;
-        let launch = kernel.launch(t.tiles.len() / 4, 256).shared(VISCOUS_SHARED).arg(self.total());
+        let launch = kernel.launch(t.viscous_tiles.len() / 4, 256).shared(VISCOUS_SHARED).arg(self.total());
         let launch = launch
+            .arg(t.planes)
             .arg(self.grid.records())
-            .arg(&t.tiles)
+            .arg(&t.viscous_tiles)
             .arg(&t.actives)
             .arg(&t.side_ptr)
             .arg(&t.face_of)

@@ -11,9 +11,10 @@ use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
 use std::ops::Range;
 
-/// Cells of a tile along i and j (`TI`, `TJ` of fluxes.cu) and planes that a thread block marches through.
-pub(super) const TILE: [usize; 2] = [32, 8];
-pub(super) const PLANES: usize = 8;
+/// Cells of a tile along i (`COLUMNS` of structured.cuh), and along j (`ROWS` of fluxes.cu and of viscous.cu).
+pub(super) const TILE: usize = 32;
+pub(super) const FLUX_ROWS: usize = 4;
+pub(super) const VISCOUS_ROWS: usize = 8;
 /// Faces that one thread block of `wall_forces` adds up.
 pub(in crate::structured) const FACES: usize = 256;
 
@@ -64,7 +65,10 @@ pub(in crate::structured) fn gas_record(gas: Gas<f64>, transport: Option<Transpo
 pub(super) struct Tables {
     /// One bit an axis, a word a block.
     pub actives: DeviceBuffer<u32>,
-    pub tiles: DeviceBuffer<u32>,
+    /// Tiles of the two kernels of fluxes, and the planes that a thread block marches through.
+    pub flux_tiles: DeviceBuffer<u32>,
+    pub viscous_tiles: DeviceBuffer<u32>,
+    pub planes: u32,
     /// Conditions and places of the patches.
     pub patches: DeviceBuffer<f64>,
     pub sides: DeviceBuffer<u32>,
@@ -94,9 +98,14 @@ impl Tables {
         let record = |p: &PatchState| patch_record(solver.physics.gas, p.condition, &p.free);
         let patches: Vec<f64> = solver.patches.iter().flat_map(record).collect();
         let sides = solver.patches.iter().flat_map(|p| side_record(solver, p)).collect::<Vec<u32>>();
+        // Long marches share what they begin with; short ones keep all multiprocessors busy.
+        let enough = 4 * 4 * stream.gpu().facts().multiprocessors;
+        let planes = [16, 8].into_iter().find(|&n| tiles(solver, FLUX_ROWS, n).len() >= enough).unwrap_or(4);
         Ok(Self {
             actives: stream.upload(&actives)?,
-            tiles: stream.upload(&tiles(solver))?,
+            flux_tiles: stream.upload(&tiles(solver, FLUX_ROWS, planes))?,
+            viscous_tiles: stream.upload(&tiles(solver, VISCOUS_ROWS, planes))?,
+            planes: planes as u32,
             patches: stream.upload(&patches)?,
             sides: stream.upload(&sides)?,
             faces: stream.upload(&faces)?,
@@ -263,14 +272,14 @@ pub(in crate::structured) fn parts_of(patches: impl Iterator<Item = (usize, bool
     (parts, ptr)
 }
 
-/// Tiles {block, i, j, k} of fluxes.cu.
-fn tiles(solver: &StructuredSolver) -> Vec<u32> {
+/// Tiles {block, i, j, k} of `rows` cells along j and so many planes.
+fn tiles(solver: &StructuredSolver, rows: usize, planes: usize) -> Vec<u32> {
     let mut tiles = Vec::new();
     for (b, block) in solver.blocks.iter().enumerate() {
         let [ni, nj, nk] = block.cells.count;
-        for k in (0..nk).step_by(PLANES) {
-            for j in (0..nj).step_by(TILE[1]) {
-                for i in (0..ni).step_by(TILE[0]) {
+        for k in (0..nk).step_by(planes) {
+            for j in (0..nj).step_by(rows) {
+                for i in (0..ni).step_by(TILE) {
                     tiles.extend([b, i, j, k].map(|n| n as u32));
                 }
             }

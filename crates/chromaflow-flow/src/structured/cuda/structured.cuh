@@ -71,3 +71,26 @@ __device__ __forceinline__ void copy_async(double* to, const double* from) {
 }
 __device__ __forceinline__ void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int LEFT> __device__ __forceinline__ void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
+
+#define COLUMNS 32
+// A thread block's tile {block, i, j, k of its first cell}, COLUMNS cells wide along i, and the planes along k that it marches through.
+struct Tile {
+    GridBlock b;
+    u32 block, i, j, first, end;
+    __device__ Tile(const GridBlock* blocks, const uint4* tiles, u32 planes) {
+        const uint4 tile = tiles[blockIdx.x];
+        block = tile.x, b = blocks[tile.x];
+        i = tile.y, j = tile.z, first = tile.w, end = min(first + planes, b.count[2]);
+    }
+    // Place of a cell; indices may be ghosts' and are cut off where there are none any more.
+    __device__ u32 place(u32 ci, u32 cj, u32 ck) const {
+        ci = min((int)ci, (int)b.count[0] + 1), cj = min((int)cj, (int)b.count[1] + 1);
+        return b.offset + (ci + 2) + (cj + 2) * b.stride[1] + (ck + 2) * b.stride[2];
+    }
+};
+
+// As above with 32 bits for the numbers of all components: more would fit no memory.
+__device__ __forceinline__ State state_of(const double* __restrict__ w, u32 pitch, u32 at) {
+    return {w[at], w[at + pitch], w[at + 2 * pitch], w[at + 3 * pitch], w[at + 4 * pitch]};
+}
+__device__ __forceinline__ Vec3 vector_of(const double* __restrict__ area, u32 pitch, u32 at) { return {area[at], area[at + pitch], area[at + 2 * pitch]}; }
