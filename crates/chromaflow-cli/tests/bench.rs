@@ -105,6 +105,19 @@ fn sums_of_squares_of_a_flows_system_agree_to_eleven_digits() {
     }
 }
 
+/// Factors in f16 change what a step leaves in the fourth digit, and cost no step.
+#[test]
+fn narrow_factors_cost_no_steps() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["--table", "1", "--sizes", "9,7,8", "--engine", "cpu", "--policy", "dsh"];
+    let (_, result) = ilu(folder.path(), &words);
+    let table = &result["figures"]["table_1"];
+    let (expected, found) = (&table["sequential"], &table["engines"]["cpu"]);
+    let off = |step: usize| found[step].as_f64().unwrap() / expected[step].as_f64().unwrap() - 1.0;
+    let largest = (0..20).map(|step| off(step).abs()).fold(0.0, f64::max);
+    assert!(largest > 1e-6 && largest < 5e-3, "{largest}");
+}
+
 #[test]
 fn what_figures_cannot_be_made_of_is_told() {
     let folder = tempfile::tempdir().unwrap();
@@ -113,6 +126,7 @@ fn what_figures_cannot_be_made_of_is_told() {
         (&["--figure", "10", "--sizes", "7"], "even n from 4 on"),
         (&["--table", "2"], "expected 1"),
         (&["--table", "1", "--sizes", "7,8"], "cells along i, j, k"),
+        (&["--table", "1", "--engine", "cl", "--policy", "ds"], "policy d alone"),
         (&["--case", "grid7:2,2,2:6", "--sizes", "7"], "goes with"),
         (&["--figure", "9", "--sizes", "x"], "expected numbers"),
         (&["--figure", "9", "--engine", "library"], "not library"),
