@@ -36,8 +36,7 @@ __device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, 
             // Whether the other pass has another tile behind this column.
             const u32 other_j = t.nj - 1 - (t.j0 + p.lj), other_k = t.nk - 1 - (t.k0 + p.lk);
             const bool poison = line.exists && ((other_j % TJ == TJ - 1 && other_j + 1 < t.nj) || (other_k % TK == TK - 1 && other_k + 1 < t.nk));
-            // Lanes without a cell only read what nobody writes.
-            double *const own = values + p.column * ROW, *const sum_row = p.mine ? sums + p.column * ROW : zeros;
+            double *const own = values + p.column * ROW, *const sum_row = sums + p.column * ROW;
             const double *const from_k = p.lk > 0 ? own - TJ * ROW : halo + p.lj * ROW, *const from_j = p.lj > 0 ? own - ROW : halo + (TJ + p.lk) * ROW;
             const u32 apart_k = p.lk > 0 ? COLUMNS * ROW : (TJ + TK) * ROW, apart_j = p.lj > 0 ? COLUMNS * ROW : (TJ + TK) * ROW;
             double coupling[3][NB], inverse_row[NB], right_value, unscale = 1;

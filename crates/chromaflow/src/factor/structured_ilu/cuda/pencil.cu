@@ -48,16 +48,17 @@ struct Tile {
     u32 first, ni, nj, nk, j0, k0, unused[2];
 };
 
-// The lane's place: its column in the tile and its row. Lanes without a column stand in for another and write nothing.
+// The lane's place: its column in the tile and its row. Lanes without a column stand in for their warp's first and write nothing:
+// what they read is then ordered by the warp's own barriers.
 struct Place {
     u32 r, column, lj, lk;
     bool mine;
 };
 __device__ __forceinline__ Place place() {
-    const u32 lane = threadIdx.x % 32, column = threadIdx.x / 32 * PER_WARP + lane / NB;
+    const u32 lane = threadIdx.x % 32, first = threadIdx.x / 32 * PER_WARP, column = first + lane / NB;
     Place p;
     p.mine = lane < PER_WARP * NB && column < COLUMNS;
-    p.r = lane % NB, p.column = p.mine ? column : 0;
+    p.r = lane % NB, p.column = p.mine ? column : first;
     p.lj = p.column % TJ, p.lk = p.column / TJ;
     return p;
 }
