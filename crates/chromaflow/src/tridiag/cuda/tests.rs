@@ -315,9 +315,8 @@ fn the_engine_follows_the_measurements() {
 /// What the library chooses by, against all times of the same survey: the two are kept apart.
 #[test]
 fn the_choice_is_the_fastest_engine_of_each_batch_measured() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/tridiag-h200.json");
-    let text = std::fs::read_to_string(path).unwrap();
-    let all: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let text = include_str!("../../../../../bench/tridiag-h200.json");
+    let all: serde_json::Value = serde_json::from_str(text).unwrap();
     let mut batches = 0;
     for batch in all["survey"].as_array().unwrap() {
         let number = |name: &str| batch[name].as_u64().unwrap() as usize;
