@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Okabe and Ito's colors, which the color-blind can tell apart.
-const COLORS: [&str; 4] = ["#0072b2", "#d55e00", "#009e73", "#999999"];
+const COLORS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#999999", "#cc79a7", "#e69f00", "#56b4e9"];
 
 pub fn draw(stem: &Path, picture: &Picture) -> CliResult<()> {
     if picture.series.iter().all(|s| s.points.is_empty()) {
