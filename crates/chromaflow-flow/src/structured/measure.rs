@@ -17,6 +17,19 @@ pub struct PartTime {
     pub seconds: Vec<f64>,
 }
 
+impl PartTime {
+    /// `work` of this process's threads, by the wall's clock.
+    pub(super) fn of(name: &'static str, bytes: f64, repeats: usize, work: &mut dyn FnMut()) -> Self {
+        let mut seconds = Vec::new();
+        for _ in 0..repeats {
+            let start = Instant::now();
+            work();
+            seconds.push(start.elapsed().as_secs_f64());
+        }
+        Self { name, bytes, seconds }
+    }
+}
+
 /// Doubles a cell that the parts of a step move: states and residuals have 5, areas 9 (3 along one axis), volumes and time
 /// steps 1, factors and right-hand sides of lines 30 out and 30 back.
 pub(super) const TIME_STEP: f64 = 5.0 + 9.0 + 1.0 + 1.0;
@@ -67,13 +80,7 @@ impl StructuredSolver {
         let cells = self.grid.cells() as f64;
         let mut parts = Vec::new();
         let mut part = |name, doubles: f64, work: &mut dyn FnMut()| {
-            let mut seconds = Vec::new();
-            for _ in 0..repeats {
-                let start = Instant::now();
-                work();
-                seconds.push(start.elapsed().as_secs_f64());
-            }
-            parts.push(PartTime { name, bytes: 8.0 * cells * doubles, seconds });
+            parts.push(PartTime::of(name, 8.0 * cells * doubles, repeats, work));
         };
         let implicit = self.config.implicit;
         let (cfl, local) = (self.control.value, implicit.local_step);

@@ -3,11 +3,31 @@
 use super::super::measure::{FLUX, NORMS, PartTime, TIME_STEP, UPDATE, VISCOUS};
 use super::{Method, StructuredCuda};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Event, Pinned};
+use chromaflow_device::cuda::{DeviceBuffer, Event, Pinned, Stream};
 use std::time::Instant;
 
 /// Launches between two events, whose own time is then no part of it.
 const LAUNCHES: u32 = 10;
+
+/// Seconds of `work` in each of `repeats`, by device events, after one run to warm up.
+pub(in crate::structured) fn launch_seconds(
+    stream: &Stream,
+    repeats: usize,
+    work: &mut dyn FnMut() -> Result<(), GpuError>,
+) -> Result<Vec<f64>, GpuError> {
+    work()?;
+    let mut seconds = Vec::new();
+    for _ in 0..repeats {
+        let (start, end) = (Event::new(stream.gpu())?, Event::new(stream.gpu())?);
+        start.record(stream)?;
+        for _ in 0..LAUNCHES {
+            work()?;
+        }
+        end.record(stream)?;
+        seconds.push(1e-3 * end.milliseconds_since(&start)? / f64::from(LAUNCHES));
+    }
+    Ok(seconds)
+}
 
 impl StructuredCuda {
     /// Each kernel `repeats` times, after one run to warm up; the lines' systems are those of the present state.
@@ -19,17 +39,8 @@ impl StructuredCuda {
                         doubles: f64,
                         work: &mut dyn FnMut(&mut Self) -> Result<(), GpuError>|
          -> Result<(), GpuError> {
-            work(me)?;
-            let mut seconds = Vec::new();
-            for _ in 0..repeats {
-                let (start, end) = (Event::new(me.stream.gpu())?, Event::new(me.stream.gpu())?);
-                start.record(&me.stream)?;
-                for _ in 0..LAUNCHES {
-                    work(me)?;
-                }
-                end.record(&me.stream)?;
-                seconds.push(1e-3 * end.milliseconds_since(&start)? / f64::from(LAUNCHES));
-            }
+            let stream = me.stream.clone();
+            let seconds = launch_seconds(&stream, repeats, &mut || work(me))?;
             parts.push(PartTime { name, bytes: 8.0 * cells * doubles, seconds });
             Ok(())
         };

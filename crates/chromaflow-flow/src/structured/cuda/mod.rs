@@ -37,6 +37,7 @@ use bytemuck::cast_slice;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
 use factors::Factors;
+pub(super) use measure::launch_seconds;
 use setup::{FACES, FLUX_ROWS, TILE, Tables, VISCOUS_ROWS, constants, setup_record};
 use ssor::Sweeps;
 

@@ -4,7 +4,6 @@ use super::LaxWendroffSolver;
 use super::cells::KEPT;
 use crate::march::FlowError;
 use crate::structured::PartTime;
-use std::time::Instant;
 
 /// Doubles a node that the parts of a step move: states have 5, pressures, volumes and time steps 1, areas 9; cells keep
 /// [`KEPT`].
@@ -43,13 +42,7 @@ impl LaxWendroffSolver {
         let nodes = self.node_count() as f64;
         let mut parts = Vec::new();
         let mut part = |name, doubles: f64, work: &mut dyn FnMut()| {
-            let mut seconds = Vec::new();
-            for _ in 0..repeats {
-                let start = Instant::now();
-                work();
-                seconds.push(start.elapsed().as_secs_f64());
-            }
-            parts.push(PartTime { name, bytes: 8.0 * nodes * doubles, seconds });
+            parts.push(PartTime::of(name, 8.0 * nodes * doubles, repeats, work));
         };
         part("grid_norms", RATES, &mut || {
             std::hint::black_box(self.rates());

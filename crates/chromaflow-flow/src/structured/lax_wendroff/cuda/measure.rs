@@ -3,11 +3,8 @@
 use super::super::measure::{CELLS, NODES, RATES};
 use super::LaxWendroffCuda;
 use crate::structured::PartTime;
+use crate::structured::cuda::launch_seconds;
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::Event;
-
-/// Launches between two events, whose own time is then no part of it.
-const LAUNCHES: u32 = 10;
 
 impl LaxWendroffCuda {
     /// Each kernel `repeats` times after one run to warm up.
@@ -19,17 +16,8 @@ impl LaxWendroffCuda {
                         doubles: f64,
                         work: &dyn Fn(&mut Self) -> Result<(), GpuError>|
          -> Result<(), GpuError> {
-            work(me)?;
-            let mut seconds = Vec::new();
-            for _ in 0..repeats {
-                let (start, end) = (Event::new(me.stream.gpu())?, Event::new(me.stream.gpu())?);
-                start.record(&me.stream)?;
-                for _ in 0..LAUNCHES {
-                    work(me)?;
-                }
-                end.record(&me.stream)?;
-                seconds.push(1e-3 * end.milliseconds_since(&start)? / f64::from(LAUNCHES));
-            }
+            let stream = me.stream.clone();
+            let seconds = launch_seconds(&stream, repeats, &mut || work(me))?;
             parts.push(PartTime { name, bytes: 8.0 * nodes * doubles, seconds });
             Ok(())
         };
