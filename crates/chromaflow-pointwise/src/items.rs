@@ -75,27 +75,35 @@ template <class A, class B, class C, class D> __device__ __forceinline__ Tuple4<
 template <class T> __device__ __forceinline__ T select(bool mask, T yes, T no) { return mask ? yes : no; }
 template <class T> __device__ __forceinline__ T real_min(T a, T b) { return a < b ? a : b; }
 template <class T> __device__ __forceinline__ T real_max(T a, T b) { return a > b ? a : b; }
-// Quotients and square roots in double: rounded to nearest or, with QUICK, from approximations of 20 bits by two Newton
-// steps, a rounding or two away and without branches. There divisors below 1e-307 and above 1e307 give no numbers.
+// Quotients and square roots in double: rounded to nearest or, with QUICK, from approximations r of 20 bits by one step of third
+// order, r (1 + e + e^2) or r (1 + e/2 + 3 e^2/8) where e is what r leaves: a rounding or two away and without branches.
+// There divisors below 1e-307 and above 1e307 give no numbers, and roots of numbers below 1e-307 are zero.
 template <class A, class B> __device__ __forceinline__ auto quotient(A a, B b) { return a / b; }
 #if QUICK
 __device__ __forceinline__ double quotient(double a, double b) {
     double r;
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(b));
-    r = fma(r, fma(-b, r, 1.0), r);
-    return a * fma(r, fma(-b, r, 1.0), r);
+    const double e = fma(-b, r, 1.0);
+    return a * fma(r, fma(e, e, e), r);
+}
+__device__ __forceinline__ double real_rsqrt(double x) {
+    double r;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
+    const double e = fma(-x * r, r, 1.0);
+    return fma(r * e, fma(0.375, e, 0.5), r);
 }
 __device__ __forceinline__ double real_sqrt(double x) {
     double r;
     asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
-    const double half = 0.5 * x;
-    r *= fma(-half * r, r, 1.5);
-    r *= fma(-half * r, r, 1.5);
-    return x == 0 ? 0.0 : x * r;
+    const double root = x * r, e = fma(-root, r, 1.0);
+    const bool zero = 2u * unsigned(__double2hiint(x)) < 0x200000u;
+    return zero ? 0.0 : fma(root * e, fma(0.375, e, 0.5), root);
 }
 #else
+__device__ __forceinline__ double real_rsqrt(double x) { return rsqrt(x); }
 __device__ __forceinline__ double real_sqrt(double x) { return sqrt(x); }
 #endif
+__device__ __forceinline__ float real_rsqrt(float x) { return rsqrtf(x); }
 __device__ __forceinline__ float real_sqrt(float x) { return sqrtf(x); }
 __device__ __forceinline__ double real_abs(double x) { return fabs(x); }
 __device__ __forceinline__ float real_abs(float x) { return fabsf(x); }

@@ -273,20 +273,22 @@ fn absolute_times<T: Real>(
     ]
 }
 
-/// Value at a face extrapolated from the cells before it, `far` and `near`, with the cell after it `beyond`:
-/// near + s/4 ((1 - k s)(near - far) + (1 + k s)(beyond - near)), s van Albada's limiter or 1 where `limited` is 0.
+/// Values at the lower and the upper face of a cell, extrapolated from its own, `here`, with those before and after it:
+/// here -+ s/4 ((1 + k s) near + (1 - k s) far), where near is the change between this cell and the one beyond the face, far
+/// that on the other side, and s is van Albada's limiter or 1 where `limited` is 0. Both have the same s.
 ///
 /// **Source**: van Leer 1979; van Albada, van Leer & Roberts 1982; in this form Anderson, Thomas & van Leer 1986.
 #[inline(always)]
-pub fn extrapolate_muscl<T: Real>(far: T, near: T, beyond: T, kappa: T, limited: T) -> T {
-    let one = T::c(1.0);
-    let back = near - far;
-    let ahead = beyond - near;
+pub fn extrapolate_muscl<T: Real>(before: T, here: T, after: T, kappa: T, limited: T) -> [T; 2] {
+    let (back, ahead) = (here - before, after - here);
+    let (slope, bend) = (after - before, ahead - back);
     // Relative to the value, so that round-off is no extremum.
-    let tiny = T::c(1e-12) * near * near + T::c(1e-20);
-    let smooth = (T::c(2.0) * back * ahead + tiny) / (back * back + ahead * ahead + tiny);
-    let s = one - limited * (one - smooth.max(T::c(0.0)));
-    near + T::c(0.25) * s * ((one - kappa * s) * back + (one + kappa * s) * ahead)
+    let tiny = T::c(1e-12) * here * here + T::c(1e-20);
+    let product = T::c(2.0) * back * ahead + tiny;
+    // The sum of the squares of both changes is that of the bend and their product twice. The limiter is at most 1.
+    let s = (product / (bend * bend + product)).max(T::c(1.0) - limited);
+    let (quarter, bend) = (T::c(0.25) * s, kappa * s * bend);
+    [here - quarter * (slope - bend), here + quarter * (slope + bend)]
 }
 
 /// Roe's flux between the extrapolations of the primitive variables from both sides ([`extrapolate_muscl`]); cells as in
@@ -306,8 +308,8 @@ pub fn flux_roe_muscl<T: Real>(
     let mut left = [T::c(0.0); 5];
     let mut right = [T::c(0.0); 5];
     for i in 0..5 {
-        left[i] = extrapolate_muscl(wa[i], wb[i], wc[i], kappa, limited);
-        right[i] = extrapolate_muscl(wd[i], wc[i], wb[i], kappa, limited);
+        left[i] = extrapolate_muscl(wa[i], wb[i], wc[i], kappa, limited)[1];
+        right[i] = extrapolate_muscl(wb[i], wc[i], wd[i], kappa, limited)[0];
     }
     flux_roe(gas, &left, &right, n, fix)
 }

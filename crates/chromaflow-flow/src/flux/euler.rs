@@ -105,6 +105,29 @@ pub(super) fn wave_matrix<T: Real>(
     a
 }
 
+/// Factors of |A|, whose absolute eigenvalues are `speeds`: of the slower of V - c and V + c, of V, of the faster one. V and they
+/// are through an area whose square is `area2`, as is c in `by_sound` = 1/c, but not in `sound2` = c^2.
+#[inline(always)]
+pub(super) fn absolute_factors<T: Real>(
+    normal_velocity: T,
+    sound2: T,
+    area2: T,
+    by_sound: T,
+    speeds: [T; 3],
+) -> WaveFactors<T> {
+    let [slow, middle, fast] = speeds;
+    let mean = (T::c(0.5) * (fast + slow) - middle) * by_sound * by_sound;
+    let half = T::c(0.5) * by_sound * (fast - slow);
+    let half = T::select(normal_velocity.lt(T::c(0.0)), -half, half);
+    WaveFactors {
+        diagonal: middle,
+        first_by_pressure: mean * area2,
+        first_by_mass: half,
+        second_by_pressure: half,
+        second_by_mass: mean * sound2,
+    }
+}
+
 /// Largest absolute eigenvalue of A, |V| + c |n|: what local time steps are made of.
 #[inline(always)]
 pub fn spectral_radius<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> T {

@@ -1,11 +1,11 @@
 //! Roe's approximate Riemann solver.
 
-use super::euler::{WaveFactors, flux, flux_jacobian, wave_matrix};
-use crate::gas::{Gas, conserved, total_enthalpy};
+use super::euler::{WaveFactors, absolute_factors, flux_jacobian, wave_matrix};
+use crate::gas::Gas;
 use crate::real::Real;
 
-/// Rounding off of |lambda| near zero (Harten): (lambda^2 + d^2)/(2d) where |lambda| < d, with d this fraction of the
-/// spectral radius |V| + c.
+/// Rounding off of |lambda| near zero (Harten): (lambda^2 + d^2)/(2d) where |lambda| < d, with d this fraction, at
+/// most 1, of the spectral radius |V| + c.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EntropyFix<T> {
     /// For V - c and V + c: keeps expansion shocks out.
@@ -26,88 +26,70 @@ impl EntropyFix<f64> {
     }
 }
 
-/// Roe's average and the eigenvalues there.
+/// Roe's average of two states, and the change between them.
 #[derive(Clone, Copy, Debug)]
 struct RoeAverage<T> {
+    /// What the left and the right state count for: the roots of their densities over the sum of both.
+    share: [T; 2],
+    density: T,
     velocity: [T; 3],
-    enthalpy: T,
-    sound: T,
-    /// Unit normal.
-    normal: [T; 3],
-    area: T,
-    /// Along the unit normal.
-    normal_velocity: T,
-    /// |V - c|, |V|, |V + c|, rounded off.
-    lambda: [T; 3],
+    /// Square of the speed of sound.
+    sound2: T,
+    /// ur - ul.
+    change: [T; 3],
+    /// |ur - ul|^2 / 2.
+    kinetic: T,
 }
 
-/// |x|, or (x^2 + d^2)/(2d) where |x| < d; `inverse` is 1/d.
+/// Roe's average. Its c^2 = (gamma - 1)(H - |u|^2/2) is a cl^2 + b cr^2 + (gamma - 1) a b |ur - ul|^2 / 2 with the shares a
+/// and b: positive, and no difference of large numbers.
 #[inline(always)]
-fn rounded_abs<T: Real>(x: T, d: T, inverse: T) -> T {
-    let a = x.abs();
-    T::select(a.lt(d), T::c(0.5) * (x * x * inverse + d), a)
-}
-
-#[inline(always)]
-fn roe_average<T: Real>(
-    gas: Gas<T>,
-    wl: &[T; 5],
-    wr: &[T; 5],
-    n: &[T; 3],
-    fix: EntropyFix<T>,
-) -> RoeAverage<T> {
-    let area = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
-    let inverse = T::c(1.0) / area;
-    let normal = [n[0] * inverse, n[1] * inverse, n[2] * inverse];
-    let root = (wr[0] / wl[0]).sqrt();
-    let a = T::c(1.0) / (T::c(1.0) + root);
-    let b = root * a;
-    let u = a * wl[1] + b * wr[1];
-    let v = a * wl[2] + b * wr[2];
-    let s = a * wl[3] + b * wr[3];
-    let enthalpy = a * total_enthalpy(gas, wl) + b * total_enthalpy(gas, wr);
-    let sound2 = (gas.gamma - T::c(1.0)) * (enthalpy - T::c(0.5) * (u * u + v * v + s * s));
-    let sound = sound2.sqrt();
-    let normal_velocity = u * normal[0] + v * normal[1] + s * normal[2];
-    let radius = normal_velocity.abs() + sound;
-    let acoustic = (fix.acoustic * radius).max(T::c(1e-30));
-    let convective = (fix.convective * radius).max(T::c(1e-30));
-    let by_acoustic = T::c(1.0) / acoustic;
-    RoeAverage {
-        velocity: [u, v, s],
-        enthalpy,
-        sound,
-        normal,
-        area,
-        normal_velocity,
-        lambda: [
-            rounded_abs(normal_velocity - sound, acoustic, by_acoustic),
-            rounded_abs(normal_velocity, convective, T::c(1.0) / convective),
-            rounded_abs(normal_velocity + sound, acoustic, by_acoustic),
-        ],
+fn roe_average<T: Real>(gas: Gas<T>, wl: &[T; 5], wr: &[T; 5]) -> RoeAverage<T> {
+    let by_density = (wl[0] * wr[0]).rsqrt();
+    let ratio = wr[0] * by_density;
+    let a = T::c(1.0) / (T::c(1.0) + ratio);
+    let b = a * ratio;
+    let mut velocity = [T::c(0.0); 3];
+    let mut change = [T::c(0.0); 3];
+    for i in 0..3 {
+        change[i] = wr[1 + i] - wl[1 + i];
+        velocity[i] = wl[1 + i] + b * change[i];
     }
+    let kinetic = T::c(0.5) * (change[0] * change[0] + change[1] * change[1] + change[2] * change[2]);
+    // a / rho_l = b by_density, b / rho_r = a by_density.
+    let sound2 = gas.gamma * by_density * (b * wl[4] + a * wr[4]) + (gas.gamma - T::c(1.0)) * a * b * kinetic;
+    RoeAverage { share: [a, b], density: wl[0] * ratio, velocity, sound2, change, kinetic }
 }
 
-/// Factors of |A| |n| in the shape of [`wave_matrix`], with n the unit normal there.
+/// `x`, or (x^2 + d^2)/(2d) = x + (d - x)^2/(2d) where x < d; `by_2d` is 1/(2d).
 #[inline(always)]
-fn absolute_factors<T: Real>(x: &RoeAverage<T>) -> WaveFactors<T> {
-    let [l1, l2, l3] = x.lambda;
-    let inverse = T::c(1.0) / x.sound;
-    let mean = x.area * (T::c(0.5) * (l3 + l1) - l2);
-    let half = x.area * T::c(0.5) * (l3 - l1) * inverse;
-    WaveFactors {
-        diagonal: x.area * l2,
-        first_by_pressure: mean * inverse * inverse,
-        first_by_mass: half,
-        second_by_pressure: half,
-        second_by_mass: mean,
-    }
+fn rounded<T: Real>(x: T, d: T, by_2d: T) -> T {
+    let rest = (d - x).max(T::c(0.0));
+    x + rest * rest * by_2d
+}
+
+/// Factors of |A| through an area whose square is `area2`, with rounded-off eigenvalues; V is through that area.
+#[inline(always)]
+fn rounded_factors<T: Real>(normal_velocity: T, sound2: T, area2: T, fix: EntropyFix<T>) -> WaveFactors<T> {
+    let area2 = area2.max(T::c(1e-200));
+    let by_sound = (sound2 * area2).rsqrt();
+    let sound = sound2 * area2 * by_sound;
+    let speed = normal_velocity.abs();
+    let radius = speed + sound;
+    let acoustic = fix.acoustic.max(T::c(1e-30)) * radius;
+    let convective = fix.convective.max(T::c(1e-30)) * radius;
+    let by_both = T::c(0.5) / (acoustic * convective);
+    let slow = rounded((speed - sound).abs(), acoustic, convective * by_both);
+    let middle = rounded(speed, convective, acoustic * by_both);
+    absolute_factors(normal_velocity, sound2, area2, by_sound, [slow, middle, radius])
 }
 
 /// Roe's flux, (F(wl) + F(wr)) . n / 2 - |A| (qr - ql) / 2 with A at Roe's average.
 ///
-/// |A| dq is formed from the two invariants it needs, the changes of pressure and of normal momentum at fixed
-/// density, without eigenvectors.
+/// With the average's u, its shares a, b of the two states, and m = rho V through n / 2, the sum of the two fluxes has the
+/// momentum (ml + mr) u + (a mr - b ml)(ur - ul) + (pl + pr) n / 2. |A| dq has the same shape, as d(rho u) = u d(rho) +
+/// rho du at the average, and needs only the changes of density, pressure and normal velocity. So neither energies nor
+/// eigenvectors are formed.
 ///
 /// **Source**: Roe 1981; the entropy fix is Harten's (1983), see [`EntropyFix`].
 ///
@@ -121,34 +103,40 @@ fn absolute_factors<T: Real>(x: &RoeAverage<T>) -> WaveFactors<T> {
 /// ```
 #[inline(always)]
 pub fn flux_roe<T: Real>(gas: Gas<T>, wl: &[T; 5], wr: &[T; 5], n: &[T; 3], fix: EntropyFix<T>) -> [T; 5] {
-    let x = roe_average(gas, wl, wr, n, fix);
-    let f = absolute_factors(&x);
-    let ql = conserved(gas, wl);
-    let qr = conserved(gas, wr);
-    let mut dq = [T::c(0.0); 5];
-    for i in 0..5 {
-        dq[i] = qr[i] - ql[i];
-    }
-    let [u, v, s] = x.velocity;
-    // At Roe's average these linear forms are exact: d_pressure = pr - pl, d_mass = sqrt(rl rr) (Vr - Vl).
+    let x = roe_average(gas, wl, wr);
+    let [a, b] = x.share;
+    let half = [T::c(0.5) * n[0], T::c(0.5) * n[1], T::c(0.5) * n[2]];
+    let vl = wl[1] * half[0] + wl[2] * half[1] + wl[3] * half[2];
+    let vr = wr[1] * half[0] + wr[2] * half[1] + wr[3] * half[2];
+    let d_normal = vr - vl;
+    let normal_velocity = vl + b * d_normal;
+    let area2 = half[0] * half[0] + half[1] * half[1] + half[2] * half[2];
+    let f = rounded_factors(normal_velocity, x.sound2, area2, fix);
+    // At Roe's average these linear forms of dq are exact.
     let d_pressure = wr[4] - wl[4];
-    let d_mass = x.normal[0] * dq[1] + x.normal[1] * dq[2] + x.normal[2] * dq[3] - x.normal_velocity * dq[0];
+    let d_mass = x.density * d_normal;
     let first = f.first_by_pressure * d_pressure + f.first_by_mass * d_mass;
     let second = f.second_by_pressure * d_pressure + f.second_by_mass * d_mass;
-    let dissipation = [
-        f.diagonal * dq[0] + first,
-        f.diagonal * dq[1] + u * first + x.normal[0] * second,
-        f.diagonal * dq[2] + v * first + x.normal[1] * second,
-        f.diagonal * dq[3] + s * first + x.normal[2] * second,
-        f.diagonal * dq[4] + x.enthalpy * first + x.normal_velocity * second,
-    ];
-    let fl = flux(gas, wl, n);
-    let fr = flux(gas, wr, n);
-    let mut out = [T::c(0.0); 5];
-    for i in 0..5 {
-        out[i] = T::c(0.5) * (fl[i] + fr[i] - dissipation[i]);
+    let (ml, mr) = (wl[0] * vl, wr[0] * vr);
+    let mass = ml + mr - first - f.diagonal * (wr[0] - wl[0]);
+    let (bml, amr) = (b * ml, a * mr);
+    let by_change = amr - bml - f.diagonal * x.density;
+    let pressure = wl[4] + wr[4];
+    let mut momentum = [T::c(0.0); 3];
+    for i in 0..3 {
+        momentum[i] = (pressure - second) * half[i] + mass * x.velocity[i] + by_change * x.change[i];
     }
-    out
+    let [u, v, s] = x.velocity;
+    // The work of the momentum counts mass |u|^2 and the pressures' work, which go with the enthalpies, too often.
+    let internal = gas.gamma * (vl * wl[4] + vr * wr[4]) - f.diagonal * d_pressure - x.sound2 * first;
+    let energy = T::c(1.0) / (gas.gamma - T::c(1.0)) * internal
+        + (b * bml + a * amr) * x.kinetic
+        + u * momentum[0]
+        + v * momentum[1]
+        + s * momentum[2]
+        - normal_velocity * pressure
+        - T::c(0.5) * mass * (u * u + v * v + s * s);
+    [mass, momentum[0], momentum[1], momentum[2], energy]
 }
 
 /// |A| at Roe's average, times the area, with rounded-off eigenvalues; column-major 5 x 5.
@@ -160,8 +148,13 @@ pub fn roe_absolute<T: Real>(
     n: &[T; 3],
     fix: EntropyFix<T>,
 ) -> [T; 25] {
-    let x = roe_average(gas, wl, wr, n, fix);
-    wave_matrix(gas, &x.velocity, x.enthalpy, &x.normal, x.normal_velocity, absolute_factors(&x))
+    let x = roe_average(gas, wl, wr);
+    let [u, v, s] = x.velocity;
+    let normal_velocity = u * n[0] + v * n[1] + s * n[2];
+    let area2 = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
+    let factors = rounded_factors(normal_velocity, x.sound2, area2, fix);
+    let enthalpy = x.sound2 / (gas.gamma - T::c(1.0)) + T::c(0.5) * (u * u + v * v + s * s);
+    wave_matrix(gas, &x.velocity, enthalpy, n, normal_velocity, factors)
 }
 
 /// Derivatives of Roe's flux by the left and the right conserved state, with |A| held fixed:

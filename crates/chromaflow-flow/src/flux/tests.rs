@@ -1,6 +1,6 @@
 use super::*;
 use crate::gas::tests::{D5, GAS, areas, assert_close, difference_block, dual_block, states};
-use crate::gas::{Gas, conserved, primitive};
+use crate::gas::{Gas, conserved, primitive, total_enthalpy};
 use crate::real::Real;
 use proptest::prelude::*;
 
@@ -65,6 +65,46 @@ proptest! {
         assert_close(&right, &dual_block(&qr, |q| frozen_flux(ql.map(D5::c), q)), 1e-11);
         let roe = flux_roe(GAS, &wl, &wr, &n, FIX);
         assert_close(&roe, &frozen_flux(ql.map(D5::c), qr.map(D5::c)).map(|f| f.v), 1e-11);
+    }
+
+    /// The averages and the waves as Roe wrote them, one by one.
+    #[test]
+    fn roe_flux_is_the_sum_of_its_waves(wl in states(), wr in states(), n in areas(), acoustic in 0.0..1.0f64) {
+        for fix in [EntropyFix { acoustic, convective: 0.3 }, EntropyFix { acoustic: 0.0, convective: 0.0 }] {
+            assert_close(&flux_roe(GAS, &wl, &wr, &n, fix), &roe_by_waves(&wl, &wr, &n, fix), 1e-13);
+        }
+    }
+
+    /// A (qr - ql) = F(qr) - F(ql) at the average, where all waves run right.
+    #[test]
+    fn roe_matrix_takes_states_to_fluxes(wl in states(), wr in states(), n in areas()) {
+        let length = n.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let shift = |mut w: [f64; 5]| {
+            (0..3).for_each(|i| w[1 + i] += 12.0 * n[i] / length);
+            w
+        };
+        let (wl, wr) = (shift(wl), shift(wr));
+        let a = roe_absolute(GAS, &wl, &wr, &n, FIX);
+        let (ql, qr) = (conserved(GAS, &wl), conserved(GAS, &wr));
+        let product: [f64; 5] = std::array::from_fn(|r| (0..5).map(|c| a[c * 5 + r] * (qr[c] - ql[c])).sum());
+        let (fl, fr) = (flux(GAS, &wl, &n), flux(GAS, &wr, &n));
+        assert_close(&product, &std::array::from_fn(|r| fr[r] - fl[r]), 1e-11);
+    }
+
+    /// Both faces' values are those of the textbook's formula for one.
+    #[test]
+    fn extrapolation_to_both_faces(a in -2.0..2.0f64, b in -2.0..2.0f64, c in -2.0..2.0f64, kappa in -1.0..1.0f64) {
+        for limited in [0.0, 1.0] {
+            let toward = |far: f64, near: f64, beyond: f64| {
+                let (back, ahead, tiny) = (near - far, beyond - near, 1e-12 * near * near + 1e-20);
+                let smooth = (2.0 * back * ahead + tiny) / (back * back + ahead * ahead + tiny);
+                let s = if limited == 1.0 { smooth.max(0.0) } else { 1.0 };
+                near + 0.25 * s * ((1.0 - kappa * s) * back + (1.0 + kappa * s) * ahead)
+            };
+            let values = extrapolate_muscl(a, b, c, kappa, limited);
+            assert_close(&values, &[toward(c, b, a), toward(a, b, c)], 1e-14);
+        }
+        prop_assert_eq!(extrapolate_muscl(b, b, b, kappa, 1.0), [b; 2]);
     }
 
     /// Exact where the two states agree.
@@ -165,6 +205,54 @@ fn sod_reaches_the_exact_star_states() {
         ] {
             assert!((found - exact).abs() < 0.01 * exact, "{name}: {found} against {exact}");
         }
+    }
+}
+
+/// Roe's flux from averages of velocity and total enthalpy, eigenvectors and strengths of waves.
+fn roe_by_waves(wl: &[f64; 5], wr: &[f64; 5], n: &[f64; 3], fix: EntropyFix<f64>) -> [f64; 5] {
+    let dot = |a: &[f64; 3], b: &[f64; 3]| (0..3).map(|i| a[i] * b[i]).sum::<f64>();
+    let area = dot(n, n).sqrt();
+    let n = n.map(|x| x / area);
+    let (root_l, root_r) = (wl[0].sqrt(), wr[0].sqrt());
+    let average = |l: f64, r: f64| (root_l * l + root_r * r) / (root_l + root_r);
+    let u: [f64; 3] = std::array::from_fn(|i| average(wl[1 + i], wr[1 + i]));
+    let enthalpy = average(total_enthalpy(GAS, wl), total_enthalpy(GAS, wr));
+    let c = ((GAS.gamma - 1.0) * (enthalpy - 0.5 * dot(&u, &u))).sqrt();
+    let (rho, normal) = (root_l * root_r, dot(&u, &n));
+    let du: [f64; 3] = std::array::from_fn(|i| wr[1 + i] - wl[1 + i]);
+    let (d_rho, dp, dn) = (wr[0] - wl[0], wr[4] - wl[4], dot(&du, &n));
+    let shear: [f64; 3] = std::array::from_fn(|i| rho * (du[i] - dn * n[i]));
+    let sound = |sign: f64| {
+        [1.0, u[0] + sign * c * n[0], u[1] + sign * c * n[1], u[2] + sign * c * n[2], enthalpy + sign * c * normal]
+            .map(|x| x * (dp + sign * rho * c * dn) / (2.0 * c * c))
+    };
+    let entropy = [1.0, u[0], u[1], u[2], 0.5 * dot(&u, &u)].map(|x| x * (d_rho - dp / (c * c)));
+    let waves = [
+        (normal - c, fix.acoustic, sound(-1.0)),
+        (normal, fix.convective, entropy),
+        (normal, fix.convective, [0.0, shear[0], shear[1], shear[2], dot(&u, &shear)]),
+        (normal + c, fix.acoustic, sound(1.0)),
+    ];
+    let (fl, fr) = (flux(GAS, wl, &n), flux(GAS, wr, &n));
+    let mut out: [f64; 5] = std::array::from_fn(|i| 0.5 * area * (fl[i] + fr[i]));
+    for (speed, limit, wave) in waves {
+        let d = limit * (normal.abs() + c);
+        let speed = if speed.abs() < d { (speed * speed + d * d) / (2.0 * d) } else { speed.abs() };
+        (0..5).for_each(|i| out[i] -= 0.5 * area * speed * wave[i]);
+    }
+    out
+}
+
+#[test]
+fn roe_takes_faces_of_no_area_and_gas_of_no_speed() {
+    let (w, other) = ([1.0, 0.3, -0.2, 0.1, 0.7], [0.9, 0.1, 0.4, 0.0, 0.5]);
+    assert_close(&flux_roe(GAS, &w, &other, &[0.0; 3], EntropyFix::DEFAULT), &[0.0; 5], 1e-30);
+    let (still, thin) = ([1.0, 0.0, 0.0, 0.0, 0.7], [1e-9, 0.0, 0.0, 0.0, 1e-10]);
+    let n = [0.0, 2.0, 0.0];
+    assert_close(&flux_roe(GAS, &still, &still, &n, EntropyFix::DEFAULT), &flux(GAS, &still, &n), 1e-15);
+    for (l, r) in [(still, thin), (thin, still), (thin, thin)] {
+        let f = flux_roe(GAS, &l, &r, &n, EntropyFix::DEFAULT);
+        assert_close(&f, &roe_by_waves(&l, &r, &n, EntropyFix::DEFAULT), 1e-13);
     }
 }
 

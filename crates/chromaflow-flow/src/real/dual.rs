@@ -163,6 +163,11 @@ impl<T: Real, const N: usize> Real for Dual<T, N> {
         self.chain(v, T::c(0.5) / v)
     }
     #[inline(always)]
+    fn rsqrt(self) -> Self {
+        let v = self.v.rsqrt();
+        self.chain(v, T::c(-0.5) * v * v * v)
+    }
+    #[inline(always)]
     fn abs(self) -> Self {
         Self::select(self.v.lt(T::c(0.0)), -self, self)
     }

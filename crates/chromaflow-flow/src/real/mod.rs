@@ -79,6 +79,11 @@ pub trait Real:
     fn c(value: f64) -> Self;
     /// Square root.
     fn sqrt(self) -> Self;
+    /// 1 / sqrt(x): on a GPU cheaper than either the root or a quotient.
+    #[inline(always)]
+    fn rsqrt(self) -> Self {
+        Self::c(1.0) / self.sqrt()
+    }
     /// Absolute value.
     fn abs(self) -> Self;
     /// e to this power.
