@@ -1,8 +1,9 @@
 //! Fluxes of structured grids, from the two cells on each side of a face: central differences with second and fourth
 //! difference dissipation, and Roe's flux between limited extrapolations.
 
+use super::euler::{WaveFactors, absolute_factors, wave_matrix, wave_speeds};
 use super::roe::{EntropyFix, flux_roe};
-use crate::gas::{Gas, sound_speed, total_enthalpy};
+use crate::gas::Gas;
 use crate::real::Real;
 
 /// Coefficients of the dissipation of central schemes.
@@ -12,7 +13,7 @@ pub struct Dissipation<T> {
     pub second: T,
     /// Of the fourth differences: acts everywhere but at shocks.
     pub fourth: T,
-    /// Matrix dissipation: smallest |V +- c| over the spectral radius.
+    /// Matrix dissipation: smallest |V +- c| over the spectral radius, at most 1.
     pub acoustic: T,
     /// Matrix dissipation: smallest |V| over the spectral radius.
     pub convective: T,
@@ -40,8 +41,8 @@ impl Dissipation<f64> {
 /// **Source**: Jameson, Schmidt & Turkel 1981.
 #[inline(always)]
 pub fn pressure_switch<T: Real>(before: T, here: T, after: T) -> T {
-    let two = T::c(2.0);
-    (after - two * here + before).abs() / (after + two * here + before)
+    let sides = T::c(0.5) * (before + after);
+    (sides - here).abs() / (sides + here)
 }
 
 /// What the central fluxes through the faces of a cell share.
@@ -74,19 +75,20 @@ pub fn central_cell<T: Real>(gas: Gas<T>, w: &[T; 5]) -> CentralCell<T> {
     }
 }
 
-/// The weights of second and fourth differences at the face between the second and the third of four cells.
+/// The weights of c - b and of d - a in the dissipation e2 (c - b) - e4 (d - 3c + 3b - a) at the face between the second and the
+/// third of four cells: e2 goes with the larger pressure switch of both, e4 with what that leaves.
 #[inline(always)]
 fn weights<T: Real>(pressure: &[T; 4], dissipation: Dissipation<T>) -> [T; 2] {
     let left = pressure_switch(pressure[0], pressure[1], pressure[2]);
     let right = pressure_switch(pressure[1], pressure[2], pressure[3]);
     let second = dissipation.second * left.max(right);
-    [second, (dissipation.fourth - second).max(T::c(0.0))]
+    let fourth = (dissipation.fourth - second).max(T::c(0.0));
+    [second + T::c(3.0) * fourth, fourth]
 }
 
-/// (F(b) + F(c)) . n / 2, with the velocities V through n / 2 on both sides and the length of n / 2.
+/// (F(b) + F(c)) . n / 2 with `half` = n / 2, and the velocities V through n / 2 on both sides.
 #[inline(always)]
-fn central_mean<T: Real>(b: &CentralCell<T>, c: &CentralCell<T>, n: &[T; 3]) -> ([T; 5], [T; 2], T) {
-    let half = [T::c(0.5) * n[0], T::c(0.5) * n[1], T::c(0.5) * n[2]];
+fn central_mean<T: Real>(b: &CentralCell<T>, c: &CentralCell<T>, half: &[T; 3]) -> ([T; 5], [T; 2]) {
     let vb = (b.q[1] * half[0] + b.q[2] * half[1] + b.q[3] * half[2]) * b.inverse;
     let vc = (c.q[1] * half[0] + c.q[2] * half[1] + c.q[3] * half[2]) * c.inverse;
     let mut mean = [T::c(0.0); 5];
@@ -97,7 +99,7 @@ fn central_mean<T: Real>(b: &CentralCell<T>, c: &CentralCell<T>, n: &[T; 3]) -> 
     for i in 0..3 {
         mean[1 + i] += pressure * half[i];
     }
-    (mean, [vb, vc], (half[0] * half[0] + half[1] * half[1] + half[2] * half[2]).sqrt())
+    (mean, [vb, vc])
 }
 
 /// Central flux with scalar dissipation: (F(wb) + F(wc)) . n / 2 - r (e2 (c - b) - e4 (d - 3c + 3b - a)), where
@@ -140,14 +142,14 @@ pub fn scalar_dissipation_of<T: Real>(
     n: &[T; 3],
     dissipation: Dissipation<T>,
 ) -> [T; 5] {
-    let (mut flux, speeds, area) = central_mean(b, c, n);
+    let half = [T::c(0.5) * n[0], T::c(0.5) * n[1], T::c(0.5) * n[2]];
+    let (mut flux, speeds) = central_mean(b, c, &half);
+    let area = (half[0] * half[0] + half[1] * half[1] + half[2] * half[2]).sqrt();
     let radius = speeds[0].abs() + speeds[1].abs() + (b.sound + c.sound) * area;
-    let [second, fourth] = weights(&[a.pressure, b.pressure, c.pressure, d.pressure], dissipation);
-    let (second, fourth) = (radius * second, radius * fourth);
+    let [near, far] = weights(&[a.pressure, b.pressure, c.pressure, d.pressure], dissipation);
+    let (near, far) = (radius * near, radius * far);
     for i in 0..5 {
-        let step = c.q[i] - b.q[i];
-        let third = d.q[i] - a.q[i] - T::c(3.0) * step;
-        flux[i] = flux[i] - second * step + fourth * third;
+        flux[i] = flux[i] - near * (c.q[i] - b.q[i]) + far * (d.q[i] - a.q[i]);
     }
     flux
 }
@@ -182,27 +184,38 @@ pub fn matrix_dissipation_of<T: Real>(
     n: &[T; 3],
     dissipation: Dissipation<T>,
 ) -> [T; 5] {
-    let (flux, _, half) = central_mean(b, c, n);
-    let [second, fourth] = weights(&[a.pressure, b.pressure, c.pressure, d.pressure], dissipation);
+    let half = [T::c(0.5) * n[0], T::c(0.5) * n[1], T::c(0.5) * n[2]];
+    let (flux, speeds) = central_mean(b, c, &half);
+    let [near, far] = weights(&[a.pressure, b.pressure, c.pressure, d.pressure], dissipation);
     let mut x = [T::c(0.0); 5];
-    for i in 0..5 {
-        let step = c.q[i] - b.q[i];
-        x[i] = second * step - fourth * (d.q[i] - a.q[i] - T::c(3.0) * step);
+    for i in 0..4 {
+        x[i] = near * (c.q[i] - b.q[i]) - far * (d.q[i] - a.q[i]);
     }
     // rho E = rho H - p.
-    let step = c.pressure - b.pressure;
-    x[4] -= second * step - fourth * (d.pressure - a.pressure - T::c(3.0) * step);
-    let mut mean = [T::c(0.5) * (b.q[0] + c.q[0]), T::c(0.0), T::c(0.0), T::c(0.0), T::c(0.0)];
-    for i in 1..4 {
-        mean[i] = T::c(0.5) * (b.q[i] * b.inverse + c.q[i] * c.inverse);
+    x[4] = near * (c.q[4] - b.q[4] - (c.pressure - b.pressure))
+        - far * (d.q[4] - a.q[4] - (d.pressure - a.pressure));
+    let mut velocity = [T::c(0.0); 3];
+    for i in 0..3 {
+        velocity[i] = T::c(0.5) * (b.q[1 + i] * b.inverse + c.q[1 + i] * c.inverse);
     }
-    mean[4] = T::c(0.5) * (b.pressure + c.pressure);
-    let damping = absolute_times(gas, &mean, n, T::c(2.0) * half, dissipation, &x);
-    let mut out = [T::c(0.0); 5];
-    for i in 0..5 {
-        out[i] = flux[i] - damping[i];
-    }
-    out
+    let [u, v, s] = velocity;
+    let normal_velocity = speeds[0] + speeds[1];
+    let sound2 = gas.gamma * (b.pressure + c.pressure) / (b.q[0] + c.q[0]);
+    let f = floored_factors(normal_velocity, sound2, n, dissipation);
+    let g1 = gas.gamma - T::c(1.0);
+    let kinetic = T::c(0.5) * (u * u + v * v + s * s);
+    let d_pressure = g1 * (x[4] + kinetic * x[0] - u * x[1] - v * x[2] - s * x[3]);
+    let d_mass = n[0] * x[1] + n[1] * x[2] + n[2] * x[3] - normal_velocity * x[0];
+    let first = f.first_by_pressure * d_pressure + f.first_by_mass * d_mass;
+    let second = f.second_by_pressure * d_pressure + f.second_by_mass * d_mass;
+    let enthalpy = kinetic + T::c(1.0) / g1 * sound2;
+    [
+        flux[0] - f.diagonal * x[0] - first,
+        flux[1] - f.diagonal * x[1] - u * first - n[0] * second,
+        flux[2] - f.diagonal * x[2] - v * first - n[1] * second,
+        flux[3] - f.diagonal * x[3] - s * first - n[2] * second,
+        flux[4] - f.diagonal * x[4] - enthalpy * first - normal_velocity * second,
+    ]
 }
 
 /// The matrix of [`flux_matrix_dissipation`] at the face between b and c, column-major: |A| with its eigenvalues kept from
@@ -215,62 +228,30 @@ pub fn dissipation_matrix<T: Real>(
     n: &[T; 3],
     dissipation: Dissipation<T>,
 ) -> [T; 25] {
-    let mut mean = [T::c(0.0); 5];
-    for i in 0..5 {
-        mean[i] = T::c(0.5) * (wb[i] + wc[i]);
+    let mut velocity = [T::c(0.0); 3];
+    for i in 0..3 {
+        velocity[i] = T::c(0.5) * (wb[1 + i] + wc[1 + i]);
     }
-    let length = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt();
-    let mut out = [T::c(0.0); 25];
-    for column in 0..5 {
-        let mut unit = [T::c(0.0); 5];
-        unit[column] = T::c(1.0);
-        let image = absolute_times(gas, &mean, n, length, dissipation, &unit);
-        for row in 0..5 {
-            out[5 * column + row] = image[row];
-        }
-    }
-    out
+    let [u, v, s] = velocity;
+    let normal_velocity = u * n[0] + v * n[1] + s * n[2];
+    let sound2 = gas.gamma * (wb[4] + wc[4]) / (wb[0] + wc[0]);
+    let factors = floored_factors(normal_velocity, sound2, n, dissipation);
+    let enthalpy = T::c(0.5) * (u * u + v * v + s * s) + sound2 / (gas.gamma - T::c(1.0));
+    wave_matrix(gas, &velocity, enthalpy, n, normal_velocity, factors)
 }
 
-/// |A| x at the state `w`, times the area (`length` that of n), with eigenvalues of at least the given parts of the spectral
-/// radius.
+/// Factors of |A| with eigenvalues of at least the given parts of the spectral radius, V through the area n.
 #[inline(always)]
-fn absolute_times<T: Real>(
-    gas: Gas<T>,
-    w: &[T; 5],
+fn floored_factors<T: Real>(
+    normal_velocity: T,
+    sound2: T,
     n: &[T; 3],
-    length: T,
     dissipation: Dissipation<T>,
-    x: &[T; 5],
-) -> [T; 5] {
-    let area = length.max(T::c(1e-300));
-    let inverse = T::c(1.0) / area;
-    let unit = [n[0] * inverse, n[1] * inverse, n[2] * inverse];
-    let [_, u, v, s, _] = *w;
-    let normal_velocity = u * unit[0] + v * unit[1] + s * unit[2];
-    let sound = sound_speed(gas, w);
-    let radius = normal_velocity.abs() + sound;
-    let floor = dissipation.acoustic * radius;
-    let l1 = (normal_velocity - sound).abs().max(floor);
-    let l2 = normal_velocity.abs().max(dissipation.convective * radius);
-    let l3 = (normal_velocity + sound).abs().max(floor);
-    let g1 = gas.gamma - T::c(1.0);
-    let kinetic = T::c(0.5) * (u * u + v * v + s * s);
-    let d_pressure = g1 * (kinetic * x[0] - u * x[1] - v * x[2] - s * x[3] + x[4]);
-    let d_mass = unit[0] * x[1] + unit[1] * x[2] + unit[2] * x[3] - normal_velocity * x[0];
-    let mean = area * (T::c(0.5) * (l3 + l1) - l2);
-    let by_sound = T::c(1.0) / sound;
-    let half = area * T::c(0.5) * (l3 - l1) * by_sound;
-    let first = mean * by_sound * by_sound * d_pressure + half * d_mass;
-    let second = half * d_pressure + mean * d_mass;
-    let plain = area * l2;
-    [
-        plain * x[0] + first,
-        plain * x[1] + u * first + unit[0] * second,
-        plain * x[2] + v * first + unit[1] * second,
-        plain * x[3] + s * first + unit[2] * second,
-        plain * x[4] + total_enthalpy(gas, w) * first + normal_velocity * second,
-    ]
+) -> WaveFactors<T> {
+    let mut x = wave_speeds(normal_velocity, sound2, n);
+    x.slow = x.slow.max(dissipation.acoustic * x.fast);
+    x.middle = x.middle.max(dissipation.convective * x.fast);
+    absolute_factors(&x)
 }
 
 /// Values at the lower and the upper face of a cell, extrapolated from its own, `here`, with those before and after it:

@@ -1,6 +1,6 @@
 //! The flux of one state, its Jacobian and its spectral radius.
 
-use crate::gas::{Gas, sound_speed, total_enthalpy};
+use crate::gas::{Gas, total_enthalpy};
 use crate::real::Real;
 
 /// Inviscid flux of the primitive state `w` through the area `n`:
@@ -105,26 +105,48 @@ pub(super) fn wave_matrix<T: Real>(
     a
 }
 
-/// Factors of |A|, whose absolute eigenvalues are `speeds`: of the slower of V - c and V + c, of V, of the faster one. V and they
-/// are through an area whose square is `area2`, as is c in `by_sound` = 1/c, but not in `sound2` = c^2.
+/// Absolute eigenvalues of A, with what |A| takes besides. All speeds are through an area as it is, so that no unit normal is
+/// needed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WaveSpeeds<T> {
+    pub normal_velocity: T,
+    /// c^2, not through the area.
+    pub sound2: T,
+    /// Square of the area.
+    pub area2: T,
+    /// 1 / c.
+    pub by_sound: T,
+    /// The smaller of |V - c| and |V + c|.
+    pub slow: T,
+    /// |V|.
+    pub middle: T,
+    /// |V| + c.
+    pub fast: T,
+}
+
 #[inline(always)]
-pub(super) fn absolute_factors<T: Real>(
-    normal_velocity: T,
-    sound2: T,
-    area2: T,
-    by_sound: T,
-    speeds: [T; 3],
-) -> WaveFactors<T> {
-    let [slow, middle, fast] = speeds;
-    let mean = (T::c(0.5) * (fast + slow) - middle) * by_sound * by_sound;
-    let half = T::c(0.5) * by_sound * (fast - slow);
-    let half = T::select(normal_velocity.lt(T::c(0.0)), -half, half);
+pub(super) fn wave_speeds<T: Real>(normal_velocity: T, sound2: T, n: &[T; 3]) -> WaveSpeeds<T> {
+    // Faces of no area have no waves.
+    let area2 = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).max(T::c(1e-200));
+    let by_sound = (sound2 * area2).rsqrt();
+    let sound = sound2 * area2 * by_sound;
+    let middle = normal_velocity.abs();
+    let slow = (middle - sound).abs();
+    WaveSpeeds { normal_velocity, sound2, area2, by_sound, slow, middle, fast: middle + sound }
+}
+
+/// Factors of |A| with eigenvalues that were kept from vanishing, but for the fastest.
+#[inline(always)]
+pub(super) fn absolute_factors<T: Real>(x: &WaveSpeeds<T>) -> WaveFactors<T> {
+    let mean = (T::c(0.5) * (x.fast + x.slow) - x.middle) * x.by_sound * x.by_sound;
+    let half = T::c(0.5) * x.by_sound * (x.fast - x.slow);
+    let half = T::select(x.normal_velocity.lt(T::c(0.0)), -half, half);
     WaveFactors {
-        diagonal: middle,
-        first_by_pressure: mean * area2,
+        diagonal: x.middle,
+        first_by_pressure: mean * x.area2,
         first_by_mass: half,
         second_by_pressure: half,
-        second_by_mass: mean * sound2,
+        second_by_mass: mean * x.sound2,
     }
 }
 
@@ -132,6 +154,6 @@ pub(super) fn absolute_factors<T: Real>(
 #[inline(always)]
 pub fn spectral_radius<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> T {
     let normal_velocity = w[1] * n[0] + w[2] * n[1] + w[3] * n[2];
-    let area = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt();
-    normal_velocity.abs() + sound_speed(gas, w) * area
+    let area2 = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
+    normal_velocity.abs() + (gas.gamma * w[4] / w[0] * area2).sqrt()
 }

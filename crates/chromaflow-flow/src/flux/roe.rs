@@ -1,6 +1,6 @@
 //! Roe's approximate Riemann solver.
 
-use super::euler::{WaveFactors, absolute_factors, flux_jacobian, wave_matrix};
+use super::euler::{WaveFactors, absolute_factors, flux_jacobian, wave_matrix, wave_speeds};
 use crate::gas::Gas;
 use crate::real::Real;
 
@@ -68,20 +68,16 @@ fn rounded<T: Real>(x: T, d: T, by_2d: T) -> T {
     x + rest * rest * by_2d
 }
 
-/// Factors of |A| through an area whose square is `area2`, with rounded-off eigenvalues; V is through that area.
+/// Factors of |A| with rounded-off eigenvalues, V through the area n.
 #[inline(always)]
-fn rounded_factors<T: Real>(normal_velocity: T, sound2: T, area2: T, fix: EntropyFix<T>) -> WaveFactors<T> {
-    let area2 = area2.max(T::c(1e-200));
-    let by_sound = (sound2 * area2).rsqrt();
-    let sound = sound2 * area2 * by_sound;
-    let speed = normal_velocity.abs();
-    let radius = speed + sound;
-    let acoustic = fix.acoustic.max(T::c(1e-30)) * radius;
-    let convective = fix.convective.max(T::c(1e-30)) * radius;
+fn rounded_factors<T: Real>(normal_velocity: T, sound2: T, n: &[T; 3], fix: EntropyFix<T>) -> WaveFactors<T> {
+    let mut x = wave_speeds(normal_velocity, sound2, n);
+    let acoustic = fix.acoustic.max(T::c(1e-30)) * x.fast;
+    let convective = fix.convective.max(T::c(1e-30)) * x.fast;
     let by_both = T::c(0.5) / (acoustic * convective);
-    let slow = rounded((speed - sound).abs(), acoustic, convective * by_both);
-    let middle = rounded(speed, convective, acoustic * by_both);
-    absolute_factors(normal_velocity, sound2, area2, by_sound, [slow, middle, radius])
+    x.slow = rounded(x.slow, acoustic, convective * by_both);
+    x.middle = rounded(x.middle, convective, acoustic * by_both);
+    absolute_factors(&x)
 }
 
 /// Roe's flux, (F(wl) + F(wr)) . n / 2 - |A| (qr - ql) / 2 with A at Roe's average.
@@ -110,8 +106,7 @@ pub fn flux_roe<T: Real>(gas: Gas<T>, wl: &[T; 5], wr: &[T; 5], n: &[T; 3], fix:
     let vr = wr[1] * half[0] + wr[2] * half[1] + wr[3] * half[2];
     let d_normal = vr - vl;
     let normal_velocity = vl + b * d_normal;
-    let area2 = half[0] * half[0] + half[1] * half[1] + half[2] * half[2];
-    let f = rounded_factors(normal_velocity, x.sound2, area2, fix);
+    let f = rounded_factors(normal_velocity, x.sound2, &half, fix);
     // At Roe's average these linear forms of dq are exact.
     let d_pressure = wr[4] - wl[4];
     let d_mass = x.density * d_normal;
@@ -151,8 +146,7 @@ pub fn roe_absolute<T: Real>(
     let x = roe_average(gas, wl, wr);
     let [u, v, s] = x.velocity;
     let normal_velocity = u * n[0] + v * n[1] + s * n[2];
-    let area2 = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
-    let factors = rounded_factors(normal_velocity, x.sound2, area2, fix);
+    let factors = rounded_factors(normal_velocity, x.sound2, n, fix);
     let enthalpy = x.sound2 / (gas.gamma - T::c(1.0)) + T::c(0.5) * (u * u + v * v + s * s);
     wave_matrix(gas, &x.velocity, enthalpy, n, normal_velocity, factors)
 }

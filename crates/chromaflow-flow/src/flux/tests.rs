@@ -91,6 +91,36 @@ proptest! {
         assert_close(&product, &std::array::from_fn(|r| fr[r] - fl[r]), 1e-11);
     }
 
+    /// Mean fluxes less dissipation, as the formulas have them, with one switch a cell.
+    #[test]
+    fn central_fluxes_by_their_formulas(wa in states(), wb in states(), wc in states(), wd in states(), n in areas()) {
+        let fixed = Dissipation::DEFAULT;
+        let switch = |a: &[f64; 5], b: &[f64; 5], c: &[f64; 5]| pressure_switch(a[4], b[4], c[4]);
+        let second = fixed.second * switch(&wa, &wb, &wc).max(switch(&wb, &wc, &wd));
+        let fourth = (fixed.fourth - second).max(0.0);
+        let dissipated = |q: &dyn Fn(&[f64; 5]) -> [f64; 5]| -> [f64; 5] {
+            let [a, b, c, d] = [&wa, &wb, &wc, &wd].map(q);
+            std::array::from_fn(|i| second * (c[i] - b[i]) - fourth * (d[i] - 3.0 * c[i] + 3.0 * b[i] - a[i]))
+        };
+        let (fb, fc) = (flux(GAS, &wb, &n), flux(GAS, &wc, &n));
+        let enthalpies = |w: &[f64; 5]| {
+            let q = conserved(GAS, w);
+            [q[0], q[1], q[2], q[3], q[4] + w[4]]
+        };
+        let (x, radius) = (dissipated(&enthalpies), 0.5 * (spectral_radius(GAS, &wb, &n) + spectral_radius(GAS, &wc, &n)));
+        let scalar: [f64; 5] = std::array::from_fn(|i| 0.5 * (fb[i] + fc[i]) - radius * x[i]);
+        assert_close(&flux_scalar_dissipation(GAS, &wa, &wb, &wc, &wd, &n, fixed), &scalar, 1e-13);
+        let (x, m) = (dissipated(&|w| conserved(GAS, w)), dissipation_matrix(GAS, &wb, &wc, &n, fixed));
+        let matrix: [f64; 5] = std::array::from_fn(|r| {
+            0.5 * (fb[r] + fc[r]) - (0..5).map(|c| m[c * 5 + r] * x[c]).sum::<f64>()
+        });
+        assert_close(&flux_matrix_dissipation(GAS, &wa, &wb, &wc, &wd, &n, fixed), &matrix, 1e-12);
+        let mean = std::array::from_fn(|i| 0.5 * (wb[i] + wc[i]));
+        let none = Dissipation { acoustic: 0.0, convective: 0.0, ..fixed };
+        let (a, m) = (flux_jacobian(GAS, &mean, &n), dissipation_matrix(GAS, &wb, &wc, &n, none));
+        assert_close(&crate::gas::multiply(&m, &m), &crate::gas::multiply(&a, &a), 1e-10);
+    }
+
     /// Both faces' values are those of the textbook's formula for one.
     #[test]
     fn extrapolation_to_both_faces(a in -2.0..2.0f64, b in -2.0..2.0f64, c in -2.0..2.0f64, kappa in -1.0..1.0f64) {
@@ -223,8 +253,14 @@ fn roe_by_waves(wl: &[f64; 5], wr: &[f64; 5], n: &[f64; 3], fix: EntropyFix<f64>
     let (d_rho, dp, dn) = (wr[0] - wl[0], wr[4] - wl[4], dot(&du, &n));
     let shear: [f64; 3] = std::array::from_fn(|i| rho * (du[i] - dn * n[i]));
     let sound = |sign: f64| {
-        [1.0, u[0] + sign * c * n[0], u[1] + sign * c * n[1], u[2] + sign * c * n[2], enthalpy + sign * c * normal]
-            .map(|x| x * (dp + sign * rho * c * dn) / (2.0 * c * c))
+        [
+            1.0,
+            u[0] + sign * c * n[0],
+            u[1] + sign * c * n[1],
+            u[2] + sign * c * n[2],
+            enthalpy + sign * c * normal,
+        ]
+        .map(|x| x * (dp + sign * rho * c * dn) / (2.0 * c * c))
     };
     let entropy = [1.0, u[0], u[1], u[2], 0.5 * dot(&u, &u)].map(|x| x * (d_rho - dp / (c * c)));
     let waves = [

@@ -27,6 +27,12 @@ pub fn traction<T: Real>(mu: T, gradient: &[[T; 3]; 4], n: &[T; 3]) -> [T; 3] {
     out
 }
 
+/// Conductivity over viscosity, 1 / (Pr (gamma - 1)): the same for all faces of a loop.
+#[inline(always)]
+fn conductivity_by_mu<T: Real>(gas: Gas<T>, transport: Transport<T>) -> T {
+    T::c(1.0) / (transport.prandtl * (gas.gamma - T::c(1.0)))
+}
+
 /// Viscous flux through the area n: (0, tau . n, u . tau . n + k grad T . n), with mu = scale mu(T) and the
 /// conductivity k = mu / (Pr (gamma - 1)) of the scaling in [`crate::gas`].
 ///
@@ -50,15 +56,17 @@ pub fn flux_viscous<T: Real>(
     n: &[T; 3],
 ) -> [T; 5] {
     let mu = transport.scale * viscosity(transport, face[3]);
-    let conductivity = mu / (transport.prandtl * (gas.gamma - T::c(1.0)));
     let force = traction(mu, gradient, n);
-    let heat = conductivity * (gradient[3][0] * n[0] + gradient[3][1] * n[1] + gradient[3][2] * n[2]);
+    let heat = mu
+        * conductivity_by_mu(gas, transport)
+        * (gradient[3][0] * n[0] + gradient[3][1] * n[1] + gradient[3][2] * n[2]);
     let work = face[0] * force[0] + face[1] * force[1] + face[2] * force[2];
     [T::c(0.0), force[0], force[1], force[2], work + heat]
 }
 
 /// As [`flux_viscous`], with gradients as changes along `D` directions over areas: grad f = `inverse` times the sum of
-/// `change[d]` `area[d]`. Only what the flux takes of the gradients is made.
+/// `change[d]` `area[d]`. The first direction is across the face, with the area n. Only what the flux takes of the gradients is
+/// made.
 #[inline(always)]
 pub fn flux_viscous_of_changes<T: Real, const D: usize>(
     gas: Gas<T>,
@@ -70,25 +78,29 @@ pub fn flux_viscous_of_changes<T: Real, const D: usize>(
     n: &[T; 3],
 ) -> [T; 5] {
     let mu = transport.scale * viscosity(transport, face[3]) * inverse;
-    // The same for all faces of a loop.
-    let by_mu = T::c(1.0) / (transport.prandtl * (gas.gamma - T::c(1.0)));
+    let through = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
+    let across = change[0][0] * n[0] + change[0][1] * n[1] + change[0][2] * n[2];
+    let mut bulk = across;
+    let mut heat = change[0][3] * through;
     let mut force = [T::c(0.0); 3];
-    let mut bulk = T::c(0.0);
-    let mut heat = T::c(0.0);
-    for d in 0..D {
+    for i in 0..3 {
+        force[i] = change[0][i] * through;
+    }
+    for d in 1..D {
         let through = area[d][0] * n[0] + area[d][1] * n[1] + area[d][2] * n[2];
         let along = change[d][0] * n[0] + change[d][1] * n[1] + change[d][2] * n[2];
-        bulk += change[d][0] * area[d][0] + change[d][1] * area[d][1] + change[d][2] * area[d][2];
+        bulk = bulk + change[d][0] * area[d][0] + change[d][1] * area[d][1] + change[d][2] * area[d][2];
         heat += change[d][3] * through;
         for i in 0..3 {
-            force[i] += change[d][i] * through + area[d][i] * along;
+            force[i] = force[i] + change[d][i] * through + area[d][i] * along;
         }
     }
+    let normal = across - T::c(2.0 / 3.0) * bulk;
     for i in 0..3 {
-        force[i] = mu * (force[i] - T::c(2.0 / 3.0) * bulk * n[i]);
+        force[i] = mu * (force[i] + normal * n[i]);
     }
     let work = face[0] * force[0] + face[1] * force[1] + face[2] * force[2];
-    [T::c(0.0), force[0], force[1], force[2], work + mu * by_mu * heat]
+    [T::c(0.0), force[0], force[1], force[2], work + mu * conductivity_by_mu(gas, transport) * heat]
 }
 
 /// Derivative of [`flux_viscous`] by the conserved state of one node, column-major 5 x 5, with the viscosity held fixed.
@@ -112,7 +124,6 @@ pub fn flux_viscous_block<T: Real>(
 ) -> [T; 25] {
     let zero = T::c(0.0);
     let mu = transport.scale * viscosity(transport, face[3]);
-    let conductivity = mu / (transport.prandtl * (gas.gamma - T::c(1.0)));
     let across = weight[0] * n[0] + weight[1] * n[1] + weight[2] * n[2];
     let mut block = [zero; 25];
     for j in 0..3 {
@@ -126,7 +137,7 @@ pub fn flux_viscous_block<T: Real>(
         block[5 * j + 9] = work;
     }
     // T = gamma p / rho.
-    let by_temperature = conductivity * across;
+    let by_temperature = mu * conductivity_by_mu(gas, transport) * across;
     let t_by_p = gas.gamma / w[0];
     block[4] = -by_temperature * t_by_p * w[4] / w[0];
     block[24] = by_temperature * t_by_p;
@@ -147,5 +158,5 @@ pub fn spectral_radius_viscous<T: Real>(
 ) -> T {
     let mu = transport.scale * viscosity(transport, temperature(gas, w));
     let factor = (gas.gamma / transport.prandtl).max(T::c(4.0 / 3.0));
-    factor * mu / w[0] * (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]) / volume
+    factor * mu * (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]) / (w[0] * volume)
 }

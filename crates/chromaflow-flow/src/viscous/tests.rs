@@ -104,6 +104,19 @@ proptest! {
         assert_close(&traction(1.0, &expansion, &n), &[0.0; 3], 1e-14);
     }
 
+    /// Changes over areas are gradients.
+    #[test]
+    fn changes_make_the_flux_of_their_gradient(w in states(), a in states(), b in states(), c in states(),
+        n in areas(), m in areas(), l in areas(), inverse in 0.3..3.0f64) {
+        let face = velocity_and_temperature(GAS, &w);
+        let (change, area) = ([a, b, c].map(|x| velocity_and_temperature(GAS, &x)), [n, m, l]);
+        let gradient: [[f64; 3]; 4] = std::array::from_fn(|i| {
+            std::array::from_fn(|k| inverse * (0..3).map(|d| change[d][i] * area[d][k]).sum::<f64>())
+        });
+        let of_changes = flux_viscous_of_changes(GAS, AIR, &face, &change, &area, inverse, &n);
+        assert_close(&of_changes, &flux_viscous(GAS, AIR, &face, &gradient, &n), 1e-13);
+    }
+
     #[test]
     fn augmented_gradient_has_the_edge_difference(g in areas(), dx in areas(), difference in -1.0..1.0f64) {
         let out = edge_augmented(&g, difference, &dx);
