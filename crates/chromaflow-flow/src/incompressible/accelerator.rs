@@ -25,7 +25,7 @@ pub(super) struct Advanced {
     pub bad: Option<usize>,
 }
 
-/// The host's copy of the state.
+/// The host's copy of the state and of the residual.
 #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only devices read it"))]
 pub(super) struct HostState<'a> {
     /// Of each block, components one after another, with ghosts.
@@ -39,7 +39,7 @@ pub(super) struct HostState<'a> {
 /// A device with the state, the matrix and everything else of a solver.
 pub(super) trait Accelerator: Send + Sync {
     /// Takes the host's state as the present one and as the last good one.
-    fn take_state(&mut self, state: &HostState<'_>) -> Result<(), SetupError>;
+    fn take_state(&mut self, fields: &[Vec<f64>], levels: &[Vec<f64>; 2]) -> Result<(), SetupError>;
 
     /// Copies everything to the host.
     fn give_state(&self, state: &mut HostState<'_>) -> Result<(), SetupError>;

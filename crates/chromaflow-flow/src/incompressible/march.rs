@@ -11,6 +11,7 @@ use crate::config::Time;
 use crate::grid::Grid;
 use crate::march::control::CflControl;
 use crate::march::{Coefficients, until_outcome};
+use crate::offload::Offload;
 use chromaflow::Outcome;
 use chromaflow_device::Team;
 use std::sync::Arc;
@@ -43,16 +44,7 @@ pub struct Solver {
     pub(super) first_residual: Option<f64>,
     times: Times,
     /// What computes in place of the team.
-    pub(super) accelerator: Option<Box<dyn Accelerator>>,
-    pub(super) newest: Newest,
-}
-
-/// Who has the newest state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Newest {
-    Both,
-    Host,
-    Device,
+    pub(super) accelerator: Offload<dyn Accelerator>,
 }
 
 fn number(what: &str, found: f64, good: bool, expected: &'static str) -> Result<(), SetupError> {
@@ -113,8 +105,7 @@ impl Solver {
             iteration: 0,
             first_residual: None,
             times: Times::default(),
-            accelerator: None,
-            newest: Newest::Both,
+            accelerator: Offload::NONE,
             space,
             config,
         };
@@ -149,7 +140,7 @@ impl Solver {
     /// Adds a source to each equation, per volume and time, as a function of place and time: what manufactured solutions
     /// need.
     pub fn set_source(&mut self, source: Function) {
-        self.host_changes();
+        self.accelerator.host_changes();
         self.source = Some((source, Vec::new()));
         self.begin_step();
     }
@@ -185,6 +176,7 @@ impl Solver {
 
     /// The state as rows.
     pub(super) fn rows_of_state(&self) -> Vec<f64> {
+        self.accelerator.assert_synced();
         let mut rows = vec![0.0; self.space.rows * self.n];
         for (block, field) in self.space.blocks.iter().zip(&self.fields) {
             let len = block.cells.len();
@@ -200,7 +192,7 @@ impl Solver {
 
     /// Takes the state from rows.
     pub(super) fn set_rows(&mut self, rows: &[f64]) {
-        self.host_changes();
+        self.accelerator.host_changes();
         for (block, field) in self.space.blocks.iter().zip(&mut self.fields) {
             let len = block.cells.len();
             for row in block.rows() {
@@ -297,7 +289,7 @@ impl Solver {
             report.bad = self.first_bad();
             self.take_back(&mut report)?;
         }
-        if let Some(device) = &mut self.accelerator {
+        if let Some(device) = self.accelerator.device_mut() {
             times = device.times()?;
         }
         times.total = start.elapsed().as_secs_f64();
@@ -309,8 +301,7 @@ impl Solver {
     /// The residual of the present state, its norms, the forces.
     fn look(&mut self, report: &mut StepReport, times: &mut Times) -> Result<(), SetupError> {
         let factors = self.time_factors();
-        if let Some(device) = &mut self.accelerator {
-            self.newest = Newest::Device;
+        if let Some(device) = self.accelerator.device_changes() {
             let found = device.residual(factors)?;
             report.residual = found.squares.iter().map(|s| (s / self.space.volume).sqrt()).collect();
             let scale = self.force_scale();
@@ -354,7 +345,7 @@ impl Solver {
             }
         }
         let rate = self.time_factors().map_or(0.0, |f| f[0]);
-        let done = match &mut self.accelerator {
+        let done = match self.accelerator.device_changes() {
             Some(device) => device.advance(self.control.value, rate)?,
             None => self.advance_here(times),
         };
@@ -402,6 +393,7 @@ impl Solver {
 
     /// Residual and matrix at the present state.
     pub(super) fn prepare_system(&mut self) {
+        self.accelerator.assert_synced();
         let mut times = Times::default();
         self.compute_residual(&mut times);
         self.assemble(&mut times);
@@ -426,8 +418,7 @@ impl Solver {
 
     fn take_back(&mut self, report: &mut StepReport) -> Result<(), SetupError> {
         report.rejected = true;
-        if let Some(device) = &mut self.accelerator {
-            self.newest = Newest::Device;
+        if let Some(device) = self.accelerator.device_changes() {
             device.take_back()?;
         } else {
             for (field, good) in self.fields.iter_mut().zip(&self.last_good) {
@@ -442,7 +433,7 @@ impl Solver {
 
     /// The present state is the solution of its time step.
     fn next_level(&mut self) -> Result<(), SetupError> {
-        if let Some(device) = &mut self.accelerator {
+        if let Some(device) = self.accelerator.device_changes() {
             device.next_level()?;
         } else {
             self.levels.swap(0, 1);
@@ -453,27 +444,17 @@ impl Solver {
         self.first_residual = None;
         self.control.forget();
         self.begin_step();
-        self.give_given()
+        let source = self.source.as_ref().map(|s| &s.1[..]);
+        self.accelerator.device_mut().map_or(Ok(()), |device| device.take_given(&self.space.patches, source))
     }
 
     /// Brings what the host has changed to the device.
-    fn push(&mut self) -> Result<(), SetupError> {
-        if self.newest != Newest::Host {
-            return Ok(());
-        }
-        self.give_given()?;
-        let state =
-            HostState { fields: &mut self.fields, levels: &mut self.levels, residual: &mut self.residual };
-        if let Some(device) = &mut self.accelerator {
-            device.take_state(&state)?;
-        }
-        self.newest = Newest::Both;
-        Ok(())
-    }
-
-    fn give_given(&mut self) -> Result<(), SetupError> {
-        let Some(device) = &mut self.accelerator else { return Ok(()) };
-        device.take_given(&self.space.patches, self.source.as_ref().map(|s| &s.1[..]))
+    pub(super) fn push(&mut self) -> Result<(), SetupError> {
+        let source = self.source.as_ref().map(|s| &s.1[..]);
+        self.accelerator.push(|device| {
+            device.take_given(&self.space.patches, source)?;
+            device.take_state(&self.fields, &self.levels)
+        })
     }
 
     /// Brings the state from a device that computes to the host, where [`Self::state`], [`Self::fields`],
@@ -482,23 +463,9 @@ impl Solver {
     /// # Errors
     /// The device's.
     pub fn sync(&mut self) -> Result<(), SetupError> {
-        let Some(device) = self.accelerator.as_ref().filter(|_| self.newest == Newest::Device) else {
-            return Ok(());
-        };
-        device.give_state(&mut HostState {
-            fields: &mut self.fields,
-            levels: &mut self.levels,
-            residual: &mut self.residual,
-        })?;
-        self.newest = Newest::Both;
-        Ok(())
-    }
-
-    /// The host is about to change the state, which the device then has to take.
-    pub(super) fn host_changes(&mut self) {
-        if self.accelerator.is_some() {
-            self.newest = Newest::Host;
-        }
+        let mut state =
+            HostState { fields: &mut self.fields, levels: &mut self.levels, residual: &mut self.residual };
+        self.accelerator.sync(|device| device.give_state(&mut state)).map(|_| ())
     }
 
     /// Runs until an outcome; `watch` sees every report and may end the run by returning false.

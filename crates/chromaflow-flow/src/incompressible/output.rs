@@ -63,6 +63,9 @@ impl Solver {
     /// The state (p, u, v, w, scalars) of all cells, in the order of [`Solver::centers`].
     ///
     /// **Shapes**: `[cells, n]`.
+    ///
+    /// # Panics
+    /// When a device computes and [`Solver::sync`] was not called since.
     pub fn state(&self) -> Vec<f64> {
         self.rows_of_state()
     }
@@ -95,7 +98,11 @@ impl Solver {
 
     /// Fields on the points of every block, block after block, i fastest: pressure, velocity, scalars. A point's value is
     /// the mean of the cells around it, ghost cells included, so that boundary points have the boundary's values.
+    ///
+    /// # Panics
+    /// When a device computes and [`Solver::sync`] was not called since.
     pub fn fields(&mut self) -> Vec<Field> {
+        self.accelerator.assert_synced();
         ghosts::fill_boundary(&self.space, &self.config.fluid, &mut self.fields);
         ghosts::exchange(&self.space, self.n, &mut self.fields);
         let component = |c: usize| -> Vec<f64> {
@@ -132,11 +139,14 @@ impl Solver {
             factors: self.linear.bytes(),
             grid: self.space.blocks.iter().map(grid).sum(),
             state: 2 * state + 2 * rows + floats(&self.levels[0]) + floats(&self.levels[1]),
-            device: self.accelerator.as_ref().map_or(0, |device| device.bytes()),
+            device: self.accelerator.device().map_or(0, |device| device.bytes()),
         }
     }
 
     /// Everything that a run needs to go on, cell by cell in the order of [`Solver::centers`].
+    ///
+    /// # Panics
+    /// When a device computes and [`Solver::sync`] was not called since.
     pub fn restart(&self) -> Restart {
         let mut restart = Restart::default();
         let mut fact = |name: &str, value: f64| restart.facts.insert(name.to_owned(), value);

@@ -30,7 +30,7 @@ pub struct Advanced {
     pub bad: Option<usize>,
 }
 
-/// The host's copy of the state, in the solver's order of nodes.
+/// The host's copy of the state and of what comes with it, in the solver's order of nodes.
 #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only devices read it"))]
 pub struct HostState<'a> {
     /// Conserved state.
@@ -55,7 +55,12 @@ pub struct HostSetting<'a> {
 /// A device with the state, the Jacobian and everything else of a flow solver.
 pub trait Accelerator: Send + Sync {
     /// Takes the host's state as the present one and as the last good one.
-    fn take_state(&mut self, state: &HostState<'_>, setting: &HostSetting<'_>) -> Result<(), FlowError>;
+    fn take_state(
+        &mut self,
+        q: &[[f64; 5]],
+        levels: &TimeLevels,
+        setting: &HostSetting<'_>,
+    ) -> Result<(), FlowError>;
 
     /// Copies state, friction and residual to the host.
     fn give_state(&self, state: &mut HostState<'_>) -> Result<(), FlowError>;

@@ -46,7 +46,7 @@ impl FlowSolver {
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn fields(&self) -> Vec<Field> {
-        self.assert_synced();
+        self.accelerator.assert_synced();
         let free = self.scale.pressure;
         let dynamic = 0.5 * self.config.freestream.mach.powi(2);
         let gas = self.gas;
@@ -89,7 +89,7 @@ impl FlowSolver {
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn restart(&self) -> Restart {
-        self.assert_synced();
+        self.accelerator.assert_synced();
         let mut restart = Restart::default();
         let mut fact = |name: &str, value: f64| restart.facts.insert(name.to_owned(), value);
         fact("iteration", self.iteration as f64);
@@ -136,7 +136,7 @@ impl FlowSolver {
             }
             self.levels = levels;
         }
-        self.host_changes();
+        self.accelerator.host_changes();
         self.q = q;
         self.last_good.copy_from_slice(&self.q);
         self.refresh_nodes();
@@ -190,7 +190,7 @@ impl FlowSolver {
                 + size_of_val(&*self.residual)
                 + size_of_val(&*self.update)
                 + self.linear.work_bytes(),
-            device: self.accelerator.as_ref().map_or(0, |device| device.bytes()),
+            device: self.accelerator.device().map_or(0, |device| device.bytes()),
         }
     }
 
@@ -245,7 +245,7 @@ impl FlowSolver {
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn assembled(&mut self) -> (&chromaflow::Jacobian, &RowBatches, &[f64]) {
-        self.assert_synced();
+        self.accelerator.assert_synced();
         self.iteration += 1; // the order in space may depend on it
         self.compute_residual();
         self.iteration -= 1;

@@ -28,6 +28,7 @@ use crate::config::{FlowConfig, Time};
 use crate::dual::Dual;
 use crate::gas::{Gas, Transport, primitive};
 use crate::gradient::{Gradient, NodeRecord};
+use crate::offload::Offload;
 use crate::parallel;
 use crate::residual::{BoundaryData, ViscousElements, primitive_of};
 use accelerator::{Accelerator, Advanced, HostSetting, HostState};
@@ -87,16 +88,7 @@ pub struct FlowSolver {
     first_residual: Option<f64>,
     times: Times,
     /// A device that computes in place of the team.
-    accelerator: Option<Box<dyn Accelerator>>,
-    newest: Newest,
-}
-
-/// Who has the newest state, where a device computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Newest {
-    Both,
-    Host,
-    Device,
+    accelerator: Offload<dyn Accelerator>,
 }
 
 impl FlowSolver {
@@ -127,7 +119,7 @@ impl FlowSolver {
             report.bad = bad.map(|i| self.bad_node(i));
             self.take_back(&mut report)?;
         }
-        if let Some(device) = &mut self.accelerator {
+        if let Some(device) = self.accelerator.device_mut() {
             times = device.times()?;
         }
         times.total = start.elapsed().as_secs_f64();
@@ -139,8 +131,7 @@ impl FlowSolver {
     /// The residual of the present state, its norms, the forces; the first node where they are not finite.
     fn look(&mut self, report: &mut StepReport, times: &mut Times) -> Result<Option<usize>, FlowError> {
         let (second_order, factors) = (self.second_order(), self.time_factors());
-        if let Some(device) = &mut self.accelerator {
-            self.newest = Newest::Device;
+        if let Some(device) = self.accelerator.device_changes() {
             let found = device.residual(second_order, factors)?;
             report.residual = found.squares.map(|s| (s / self.volume).sqrt());
             report.forces = forces::from_sums(&self.config, &self.scale, &self.dual, &found.walls);
@@ -182,7 +173,7 @@ impl FlowSolver {
         }
         let measure = self.iteration.is_multiple_of(self.config.implicit.linear_report);
         let shift = self.time_factors().map_or(0.0, |f| f[0]);
-        let done = match &mut self.accelerator {
+        let done = match self.accelerator.device_changes() {
             Some(device) => device.advance(self.control.value, shift, measure)?,
             None => self.advance_here(times, measure),
         };
@@ -217,8 +208,7 @@ impl FlowSolver {
 
     fn take_back(&mut self, report: &mut StepReport) -> Result<(), FlowError> {
         report.rejected = true;
-        if let Some(device) = &mut self.accelerator {
-            self.newest = Newest::Device;
+        if let Some(device) = self.accelerator.device_changes() {
             device.take_back()?;
         } else {
             self.q.copy_from_slice(&self.last_good);
@@ -232,19 +222,8 @@ impl FlowSolver {
 
     /// Brings what the host has changed to the device.
     fn push(&mut self) -> Result<(), FlowError> {
-        let Some(device) = self.accelerator.as_mut().filter(|_| self.newest == Newest::Host) else {
-            return Ok(());
-        };
-        let state = HostState {
-            q: &mut self.q,
-            levels: &mut self.levels,
-            friction: &mut self.friction,
-            residual: &mut self.residual,
-        };
         let setting = HostSetting { held: &self.held, source: self.source.as_ref() };
-        device.take_state(&state, &setting)?;
-        self.newest = Newest::Both;
-        Ok(())
+        self.accelerator.push(|device| device.take_state(&self.q, &self.levels, &setting))
     }
 
     /// Brings the state from a device that computes to the host, where [`Self::fields`], [`Self::restart`] and
@@ -253,31 +232,16 @@ impl FlowSolver {
     /// # Errors
     /// The device's.
     pub fn sync(&mut self) -> Result<(), FlowError> {
-        let Some(device) = self.accelerator.as_ref().filter(|_| self.newest == Newest::Device) else {
-            return Ok(());
-        };
-        device.give_state(&mut HostState {
+        let mut state = HostState {
             q: &mut self.q,
             levels: &mut self.levels,
             friction: &mut self.friction,
             residual: &mut self.residual,
-        })?;
-        self.newest = Newest::Both;
-        self.refresh_nodes();
-        Ok(())
-    }
-
-    /// The host is about to change the state, which the device then has to take.
-    fn host_changes(&mut self) {
-        if self.accelerator.is_some() {
-            self.newest = Newest::Host;
+        };
+        if self.accelerator.sync(|device| device.give_state(&mut state))? {
+            self.refresh_nodes();
         }
-    }
-
-    /// # Panics
-    /// When only the device has the present state.
-    fn assert_synced(&self) {
-        assert!(self.newest != Newest::Device, "the state is on the device: call FlowSolver::sync first");
+        Ok(())
     }
 
     /// Runs until an outcome; `watch` sees every report and may end the run by returning false.
@@ -391,7 +355,7 @@ impl FlowSolver {
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn forces(&self) -> Forces {
-        self.assert_synced();
+        self.accelerator.assert_synced();
         forces::forces(&self.config, &self.scale, &self.dual, &self.nodes, |patch, i| {
             self.friction_on(patch, i)
         })

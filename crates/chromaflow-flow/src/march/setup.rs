@@ -4,13 +4,14 @@ use super::control::CflControl;
 use super::forces::ForceScale;
 use super::linear::{LinearSolver, plan_options};
 use super::unsteady::TimeLevels;
-use super::{FlowError, FlowSolver, Newest, Times};
+use super::{FlowError, FlowSolver, Times};
 use crate::config::{Boundary, Equations, FlowConfig, Quadrature, Time};
 use crate::dual::Dual;
 use crate::gas::conserved;
 use crate::gradient::NodeRecord;
 use crate::mesh::{Mesh, Planar};
 use crate::numbering::renumber;
+use crate::offload::Offload;
 use crate::residual::{BoundaryData, ViscousElements, is_node_wise, primitive_of};
 use chromaflow::Jacobian;
 use chromaflow_device::{Buffer, Team};
@@ -127,8 +128,7 @@ impl FlowSolver {
             iteration: 0,
             first_residual: None,
             times: Times::default(),
-            accelerator: None,
-            newest: Newest::Both,
+            accelerator: Offload::NONE,
             plan,
             dual,
             config,
@@ -140,12 +140,12 @@ impl FlowSolver {
     /// Adds a source term: what a manufactured solution needs.
     pub fn set_source(&mut self, source: super::Source) {
         self.source = Some(source);
-        self.host_changes();
+        self.accelerator.host_changes();
     }
 
     /// Sets the state at each node from its place: primitive variables rho, u, v, w, p. Walls keep their own.
     pub fn set_state(&mut self, state: impl Fn([f64; 3]) -> [f64; 5]) {
-        self.host_changes();
+        self.accelerator.host_changes();
         for (node, q) in self.nodes.iter_mut().zip(&mut self.q) {
             let w = state([node[5], node[6], node[7]]);
             node[..5].copy_from_slice(&w);
@@ -193,7 +193,7 @@ impl FlowSolver {
             self.last_good[i as usize] = self.q[i as usize];
         }
         self.held = held;
-        self.host_changes();
+        self.accelerator.host_changes();
         Ok(())
     }
 }

@@ -50,7 +50,7 @@ impl FlowSolver {
 
     /// The present state is the solution of its time step.
     pub(super) fn next_time_level(&mut self) -> Result<(), FlowError> {
-        if let Some(device) = &mut self.accelerator {
+        if let Some(device) = self.accelerator.device_changes() {
             device.next_time_level()?;
         } else {
             std::mem::swap(&mut self.levels.last, &mut self.levels.before);

@@ -39,22 +39,10 @@ pub(super) trait Accelerator: Send + Sync {
     fn bytes(&self) -> usize;
 }
 
-/// Who has the newest state, where a device computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Newest {
-    Both,
-    Host,
-    Device,
-}
-
 impl StructuredSolver {
     /// Brings what the host has changed to the device.
     pub(super) fn push(&mut self) -> Result<(), FlowError> {
-        if let Some(device) = self.accelerator.as_mut().filter(|_| self.newest == Newest::Host) {
-            device.take_state(&self.blocks)?;
-            self.newest = Newest::Both;
-        }
-        Ok(())
+        self.accelerator.push(|device| device.take_state(&self.blocks))
     }
 
     /// Brings the state from a device that computes to the host, where [`Self::state`], [`Self::fields`] and
@@ -63,25 +51,7 @@ impl StructuredSolver {
     /// # Errors
     /// The device's.
     pub fn sync(&mut self) -> Result<(), FlowError> {
-        if let Some(device) = self.accelerator.as_ref().filter(|_| self.newest == Newest::Device) {
-            device.give_state(&mut self.blocks)?;
-            self.newest = Newest::Both;
-        }
-        Ok(())
-    }
-
-    /// The host is about to change the state, which the device then has to take.
-    pub(super) fn host_changes(&mut self) {
-        if self.accelerator.is_some() {
-            self.newest = Newest::Host;
-        }
-    }
-
-    /// # Panics
-    /// When only the device has the present state.
-    pub(super) fn assert_synced(&self) {
-        let synced = self.newest != Newest::Device;
-        assert!(synced, "the state is on the device: call StructuredSolver::sync first");
+        self.accelerator.sync(|device| device.give_state(&mut self.blocks)).map(|_| ())
     }
 
     /// Block and place of a cell by its number in the order of [`Self::state`].
@@ -99,6 +69,6 @@ impl StructuredSolver {
 
     /// Bytes of device memory held by the state and all that steps need; 0 where no device computes.
     pub fn device_bytes(&self) -> usize {
-        self.accelerator.as_ref().map_or(0, |device| device.bytes())
+        self.accelerator.device().map_or(0, |device| device.bytes())
     }
 }

@@ -31,7 +31,7 @@ impl StructuredSolver {
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn state(&self) -> Vec<[f64; 5]> {
-        self.assert_synced();
+        self.accelerator.assert_synced();
         let mut out = Vec::with_capacity(self.grid.cells());
         for block in &self.blocks {
             for at in block.cells.rows().flat_map(|row| row..row + block.cells.count[0]) {
@@ -43,7 +43,7 @@ impl StructuredSolver {
 
     /// Sets all cells from their centers' coordinates, as conserved variables; also the earlier time levels.
     pub fn set_state(&mut self, q: impl Fn([f64; 3]) -> [f64; 5]) {
-        self.host_changes();
+        self.accelerator.host_changes();
         for block in &mut self.blocks {
             let cells = block.cells;
             for at in cells.rows().flat_map(|row| row..row + cells.count[0]) {

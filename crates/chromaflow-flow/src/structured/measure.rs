@@ -53,7 +53,7 @@ impl StructuredSolver {
         // A residual and time steps that belong to the state.
         self.try_step()?;
         let cells = self.grid.cells() as f64;
-        let mut parts = match &mut self.accelerator {
+        let mut parts = match self.accelerator.device_mut() {
             Some(device) => device.measure(repeats)?,
             None => self.measure_here(repeats),
         };

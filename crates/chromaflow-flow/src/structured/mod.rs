@@ -55,7 +55,8 @@ use crate::march::forces::ForceScale;
 use crate::march::{
     Coefficients, FlowError, Forces, MarkerForces, StepReport, Times, timed, until_outcome, update_share,
 };
-use accelerator::{Accelerator, Newest};
+use crate::offload::Offload;
+use accelerator::Accelerator;
 use block::{BlockState, each_row};
 use boundary::PatchState;
 use chromaflow::Outcome;
@@ -91,8 +92,7 @@ pub struct StructuredSolver {
     subiteration: usize,
     times: Times,
     /// A device that computes in place of the team.
-    accelerator: Option<Box<dyn Accelerator>>,
-    newest: Newest,
+    accelerator: Offload<dyn Accelerator>,
 }
 
 impl StructuredSolver {
@@ -123,7 +123,7 @@ impl StructuredSolver {
             report.bad = bad.map(|(block, at)| self.bad_cell(block, at)).or_else(|| self.first_bad());
             self.take_back(&mut report)?;
         }
-        if let Some(device) = &mut self.accelerator {
+        if let Some(device) = self.accelerator.device_mut() {
             times = device.times()?;
         }
         times.total = start.elapsed().as_secs_f64();
@@ -139,8 +139,7 @@ impl StructuredSolver {
         times: &mut Times,
     ) -> Result<Option<(usize, usize)>, FlowError> {
         let change = self.config.unsteady().map(|unsteady| (self.time_weights(), unsteady.dt));
-        if let Some(device) = &mut self.accelerator {
-            self.newest = Newest::Device;
+        if let Some(device) = self.accelerator.device_changes() {
             let found = device.residual(change)?;
             report.residual = found.squares.map(|s| (s / self.volume).sqrt());
             let walls = self.patches.iter().filter(|p| p.condition.is_wall()).zip(&found.walls);
@@ -201,7 +200,7 @@ impl StructuredSolver {
     /// The implicit part of a step; sets `report.bad` where it left no state.
     fn update(&mut self, report: &mut StepReport, times: &mut Times) -> Result<(), FlowError> {
         let rate = self.config.unsteady().map_or(0.0, |unsteady| self.time_weights()[0] / unsteady.dt);
-        if let Some(device) = &mut self.accelerator {
+        if let Some(device) = self.accelerator.device_changes() {
             let done = device.advance(self.control.value, rate)?;
             report.limited = done.limited;
             if let Some(number) = done.singular.or(done.bad) {
@@ -228,8 +227,7 @@ impl StructuredSolver {
 
     fn take_back(&mut self, report: &mut StepReport) -> Result<(), FlowError> {
         report.rejected = true;
-        if let Some(device) = &mut self.accelerator {
-            self.newest = Newest::Device;
+        if let Some(device) = self.accelerator.device_changes() {
             device.take_back()?;
         } else {
             for block in &mut self.blocks {
@@ -324,7 +322,7 @@ impl StructuredSolver {
     }
 
     fn next_time_level(&mut self) -> Result<(), FlowError> {
-        if let Some(device) = &mut self.accelerator {
+        if let Some(device) = self.accelerator.device_changes() {
             device.next_time_level()?;
         } else {
             for block in &mut self.blocks {

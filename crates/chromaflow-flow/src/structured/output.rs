@@ -30,7 +30,7 @@ impl StructuredSolver {
     /// Density, velocity, pressure, mach, temperature, cp, entropy on the points of [`Grid::to_mesh`](crate::grid::Grid::to_mesh),
     /// each the mean of the cells around it: on the boundary with those beyond it, which makes it the boundary's value.
     pub fn fields(&mut self) -> Vec<Field> {
-        self.assert_synced();
+        self.accelerator.assert_synced();
         // Edges and corners too.
         self.fill_ghosts();
         self.fill_ghosts();
@@ -78,7 +78,7 @@ impl StructuredSolver {
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn restart(&self) -> Restart {
-        self.assert_synced();
+        self.accelerator.assert_synced();
         let mut restart = Restart::default();
         let mut fact = |name: &str, value: f64| restart.facts.insert(name.to_owned(), value);
         fact("iteration", self.iteration as f64);
@@ -120,7 +120,7 @@ impl StructuredSolver {
         for name in &LEVELS[..count] {
             states.push(self.checked(restart, name)?);
         }
-        self.host_changes();
+        self.accelerator.host_changes();
         let mut at_cell = 0;
         for block in &mut self.blocks {
             let (cells, len) = (block.cells, block.cells.len());

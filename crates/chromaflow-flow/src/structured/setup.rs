@@ -1,7 +1,6 @@
 //! From a grid and a set-up to a solver at free stream.
 
 use super::StructuredSolver;
-use super::accelerator::Newest;
 use super::block::BlockState;
 use super::boundary::PatchState;
 use super::config::{Scheme, StepMethod, StructuredConfig};
@@ -16,6 +15,7 @@ use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
 use crate::march::{FlowError, Forces, Times};
 use crate::mesh::Planar;
+use crate::offload::Offload;
 use chromaflow_device::Team;
 use std::sync::Arc;
 
@@ -74,8 +74,7 @@ impl StructuredSolver {
             step: 0,
             subiteration: 0,
             times: Times::default(),
-            accelerator: None,
-            newest: Newest::Both,
+            accelerator: Offload::NONE,
         })
     }
 }

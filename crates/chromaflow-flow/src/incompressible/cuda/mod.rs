@@ -17,7 +17,6 @@ mod tests;
 
 use super::accelerator::{Accelerator, Advanced, HostState, Measured};
 use super::config::Implicit;
-use super::march::Newest;
 use super::report::Times;
 use super::space::Patch;
 use super::{SetupError, Solver};
@@ -117,9 +116,9 @@ impl Solver {
             });
         }
         self.sync()?;
-        self.accelerator = Some(Box::new(FlowCuda::new(&gpu.stream()?, self)?));
-        self.newest = Newest::Host;
-        Ok(())
+        self.accelerator.start(Box::new(FlowCuda::new(&gpu.stream()?, self)?));
+        let ready = self.push();
+        self.accelerator.keep_if(ready)
     }
 }
 
@@ -338,18 +337,18 @@ impl FlowCuda {
 }
 
 impl Accelerator for FlowCuda {
-    fn take_state(&mut self, state: &HostState<'_>) -> Result<(), SetupError> {
+    fn take_state(&mut self, fields: &[Vec<f64>], levels: &[Vec<f64>; 2]) -> Result<(), SetupError> {
         let mut all = Vec::with_capacity(self.q.len());
         for c in 0..self.n {
-            for field in &*state.fields {
+            for field in fields {
                 let len = field.len() / self.n;
                 all.extend_from_slice(&field[c * len..(c + 1) * len]);
             }
         }
         self.q.upload(&all)?;
         self.last_good.copy_from(&self.q.slice())?;
-        if let Some(levels) = &mut self.levels {
-            for (level, values) in levels.iter_mut().zip(&*state.levels) {
+        if let Some(there) = &mut self.levels {
+            for (level, values) in there.iter_mut().zip(levels) {
                 level.upload(values)?;
             }
         }

@@ -10,6 +10,7 @@ mod linear;
 mod tests;
 
 use super::accelerator::{Accelerator, Advanced, HostSetting, HostState, Measured, WallSums};
+use super::unsteady::TimeLevels;
 use super::{FlowError, FlowSolver, Times};
 use crate::config::Time;
 use crate::gpu::{
@@ -173,20 +174,16 @@ impl FlowSolver {
     /// the CPU only.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
         self.sync()?;
-        self.accelerator = Some(Box::new(FlowCuda::new(&gpu.stream()?, self)?));
-        self.host_changes();
+        self.accelerator.start(Box::new(FlowCuda::new(&gpu.stream()?, self)?));
         let ready = self.push().and_then(|()| self.rehearse());
-        if ready.is_err() {
-            self.accelerator = None;
-        }
-        ready
+        self.accelerator.keep_if(ready)
     }
 
     /// Steps that are taken back at once. Graphs are recorded, code is loaded and scratch memory taken when they are first
     /// used: after this a march takes no more memory of the device, so that none can be missing in the middle of it.
     fn rehearse(&mut self) -> Result<(), FlowError> {
         let (second_order, factors) = (self.config.space.second_order, self.time_factors());
-        let Some(device) = &mut self.accelerator else { return Ok(()) };
+        let Some(device) = self.accelerator.device_mut() else { return Ok(()) };
         for measure in [false, true] {
             device.residual(second_order, factors)?;
             device.advance(self.control.value, factors.map_or(0.0, |f| f[0]), measure)?;
@@ -382,12 +379,17 @@ impl FlowCuda {
 }
 
 impl Accelerator for FlowCuda {
-    fn take_state(&mut self, state: &HostState<'_>, setting: &HostSetting<'_>) -> Result<(), FlowError> {
-        self.q.upload(state.q.as_flattened())?;
+    fn take_state(
+        &mut self,
+        q: &[[f64; 5]],
+        levels: &TimeLevels,
+        setting: &HostSetting<'_>,
+    ) -> Result<(), FlowError> {
+        self.q.upload(q.as_flattened())?;
         self.last_good.copy_from(&self.q.slice())?;
         if let Some([last, before]) = &mut self.levels {
-            last.upload(state.levels.last.as_flattened())?;
-            before.upload(state.levels.before.as_flattened())?;
+            last.upload(levels.last.as_flattened())?;
+            before.upload(levels.before.as_flattened())?;
         }
         self.held = self.stream.upload(setting.held)?;
         self.source = match setting.source {

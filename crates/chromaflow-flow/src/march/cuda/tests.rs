@@ -298,7 +298,7 @@ fn cuda_names_the_node_whose_state_is_none() {
     let Some(gpu) = gpu() else { return };
     let mut solver = solver(&config(|_| Boundary::Farfield));
     solver.use_gpu(&gpu).unwrap();
-    solver.host_changes();
+    solver.accelerator.host_changes();
     solver.q[5][0] = f64::NAN;
     let mut bad = None;
     let outcome = solver.run(|r| {

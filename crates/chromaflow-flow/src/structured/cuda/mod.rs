@@ -229,9 +229,9 @@ impl StructuredSolver {
     /// which the diagonalized factors do not take there.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
         self.sync()?;
-        self.accelerator = Some(Box::new(StructuredCuda::new(&gpu.stream()?, self)?));
-        self.host_changes();
-        self.push()
+        self.accelerator.start(Box::new(StructuredCuda::new(&gpu.stream()?, self)?));
+        let ready = self.push();
+        self.accelerator.keep_if(ready)
     }
 }
 

@@ -5,7 +5,6 @@ use super::block::NodeBlock;
 use crate::march::accelerator::Measured;
 use crate::march::{FlowError, Times};
 use crate::structured::PartTime;
-use crate::structured::accelerator::Newest;
 
 /// A device with the state of a Lax-Wendroff solver.
 pub(super) trait Accelerator: Send + Sync {
@@ -35,11 +34,7 @@ pub(super) trait Accelerator: Send + Sync {
 impl LaxWendroffSolver {
     /// Brings what the host has changed to the device.
     pub(super) fn push(&mut self) -> Result<(), FlowError> {
-        if let Some(device) = self.accelerator.as_mut().filter(|_| self.newest == Newest::Host) {
-            device.take_state(&self.blocks)?;
-            self.newest = Newest::Both;
-        }
-        Ok(())
+        self.accelerator.push(|device| device.take_state(&self.blocks))
     }
 
     /// Brings the state from a device that computes to the host, where [`Self::state`], [`Self::fields`] and
@@ -48,29 +43,11 @@ impl LaxWendroffSolver {
     /// # Errors
     /// The device's.
     pub fn sync(&mut self) -> Result<(), FlowError> {
-        if let Some(device) = self.accelerator.as_ref().filter(|_| self.newest == Newest::Device) {
-            device.give_state(&mut self.blocks)?;
-            self.newest = Newest::Both;
-        }
-        Ok(())
-    }
-
-    /// The host is about to change the state, which the device then has to take.
-    pub(super) fn host_changes(&mut self) {
-        if self.accelerator.is_some() {
-            self.newest = Newest::Host;
-        }
-    }
-
-    /// # Panics
-    /// When only the device has the present state.
-    pub(super) fn assert_synced(&self) {
-        let synced = self.newest != Newest::Device;
-        assert!(synced, "the state is on the device: call LaxWendroffSolver::sync first");
+        self.accelerator.sync(|device| device.give_state(&mut self.blocks)).map(|_| ())
     }
 
     /// Bytes of device memory held by the state and all that steps need; 0 where no device computes.
     pub fn device_bytes(&self) -> usize {
-        self.accelerator.as_ref().map_or(0, |device| device.bytes())
+        self.accelerator.device().map_or(0, |device| device.bytes())
     }
 }

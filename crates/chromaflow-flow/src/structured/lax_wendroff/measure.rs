@@ -22,7 +22,7 @@ impl LaxWendroffSolver {
     pub fn measure(&mut self, repeats: usize) -> Result<Vec<PartTime>, FlowError> {
         self.try_step()?;
         let courant = self.courant;
-        let mut parts = match &mut self.accelerator {
+        let mut parts = match self.accelerator.device_mut() {
             Some(device) => device.measure(repeats, courant)?,
             None => self.measure_here(repeats),
         };

@@ -35,7 +35,6 @@ mod tests;
 
 pub use pointwise::{corner_face, corner_gradient, corner_mean, slip_state, smoothing, smoothing_weights};
 
-use super::accelerator::Newest;
 use super::block::each_row;
 use super::config::{Scheme, StructuredConfig};
 use super::{forces_of, setup};
@@ -46,6 +45,7 @@ use crate::grid::{GHOSTS, Grid};
 use crate::march::accelerator::WallSums;
 use crate::march::forces::ForceScale;
 use crate::march::{BadNode, Coefficients, FlowError, Forces, StepReport, Times, timed, until_outcome};
+use crate::offload::Offload;
 use crate::parallel;
 use crate::real::dispatch;
 use accelerator::Accelerator;
@@ -102,8 +102,7 @@ pub struct LaxWendroffSolver {
     rejected: usize,
     times: Times,
     /// A device that computes in place of the team.
-    accelerator: Option<Box<dyn Accelerator>>,
-    newest: Newest,
+    accelerator: Offload<dyn Accelerator>,
 }
 
 impl LaxWendroffSolver {
@@ -175,8 +174,7 @@ impl LaxWendroffSolver {
             step: 0,
             rejected: 0,
             times: Times::default(),
-            accelerator: None,
-            newest: Newest::Both,
+            accelerator: Offload::NONE,
         };
         let q = crate::gas::conserved(gas, &free);
         solver.set_state(|_| q);
@@ -206,8 +204,7 @@ impl LaxWendroffSolver {
             self.step += 1;
             report.time_step = self.step;
         }
-        if let Some(device) = &mut self.accelerator {
-            self.newest = Newest::Device;
+        if let Some(device) = self.accelerator.device_changes() {
             let found = device.step(self.courant, dt)?;
             times = device.times()?;
             report.residual = found.squares.map(|s| (s / self.volume).sqrt());
@@ -445,8 +442,7 @@ impl LaxWendroffSolver {
     fn judge(&mut self, report: &mut StepReport) -> Result<(), FlowError> {
         if report.bad.is_some() {
             report.rejected = true;
-            if let Some(device) = &mut self.accelerator {
-                self.newest = Newest::Device;
+            if let Some(device) = self.accelerator.device_changes() {
                 device.take_back()?;
             } else {
                 for block in &mut self.blocks {

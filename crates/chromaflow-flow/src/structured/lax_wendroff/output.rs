@@ -49,7 +49,7 @@ impl LaxWendroffSolver {
 
     /// Conserved variables on the points of [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
     pub fn state(&self) -> Vec<[f64; 5]> {
-        self.assert_synced();
+        self.accelerator.assert_synced();
         let planar = self.grid.to_mesh().planar.is_some();
         self.places(planar).into_iter().map(|(b, at)| self.blocks[b].state(at)).collect()
     }
@@ -70,7 +70,7 @@ impl LaxWendroffSolver {
         for block in &mut self.blocks {
             block.last_good.clone_from(&block.q);
         }
-        self.host_changes();
+        self.accelerator.host_changes();
     }
 
     /// Coordinates and control volume of each copy of a node, in the order of blocks, i fastest; volumes of copies add up.
@@ -83,7 +83,7 @@ impl LaxWendroffSolver {
 
     /// Volume-weighted root mean square of the entropy's deviation from the free stream's.
     pub fn entropy_error(&self) -> f64 {
-        self.assert_synced();
+        self.accelerator.assert_synced();
         let states = self.places(false).into_iter().map(|(b, at)| self.blocks[b].state(at));
         let off = |q: [f64; 5]| (entropy(self.gas, &primitive(self.gas, &q)) - 1.0).powi(2);
         let sum: f64 = states.zip(self.nodes()).map(|(q, (_, volume))| off(q) * volume).sum();
@@ -92,7 +92,7 @@ impl LaxWendroffSolver {
 
     /// Pressure coefficient on each face of a marker, with the face's middle.
     pub fn wall_cp(&self, marker: &str) -> Vec<([f64; 3], f64)> {
-        self.assert_synced();
+        self.accelerator.assert_synced();
         let dynamic = 0.5 * self.config.freestream.mach.powi(2);
         let mut out = Vec::new();
         for patch in self.patches.iter().filter(|p| p.name == marker) {
@@ -108,7 +108,7 @@ impl LaxWendroffSolver {
     /// Friction coefficient of each face of a no-slip marker, with the face's middle: the tangential force over area and dynamic
     /// pressure.
     pub fn skin_friction(&self, marker: &str) -> Vec<([f64; 3], [f64; 3])> {
-        self.assert_synced();
+        self.accelerator.assert_synced();
         let dynamic = 0.5 * self.config.freestream.mach.powi(2);
         let mut out = Vec::new();
         let Some(transport) = self.transport else { return out };
@@ -176,7 +176,7 @@ impl LaxWendroffSolver {
             }
         }
         self.pressures();
-        self.host_changes();
+        self.accelerator.host_changes();
         let fact = |name: &str| restart.facts.get(name).copied().filter(|v| v.is_finite() && *v > 0.0);
         self.iteration = fact("iteration").unwrap_or(0.0) as usize;
         self.step = fact("time_step").unwrap_or(0.0) as usize;

@@ -116,9 +116,9 @@ impl LaxWendroffSolver {
     /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
         self.sync()?;
-        self.accelerator = Some(Box::new(LaxWendroffCuda::new(&gpu.stream()?, self)?));
-        self.host_changes();
-        self.push()
+        self.accelerator.start(Box::new(LaxWendroffCuda::new(&gpu.stream()?, self)?));
+        let ready = self.push();
+        self.accelerator.keep_if(ready)
     }
 }
 
