@@ -1,6 +1,6 @@
 //! The order of nodes inside the solver: node i is row i of the Jacobian.
 
-use crate::dual::{front_pattern, neighbors};
+use crate::dual::neighbors;
 use crate::mesh::Mesh;
 use chromaflow::order::{Plan, PlanOptions};
 use chromaflow_device::Team;
@@ -9,10 +9,6 @@ use chromaflow_device::Team;
 /// order. Of a planar mesh the plan orders the front plane; the back plane follows it in the same order.
 pub fn renumber(mesh: &Mesh, options: PlanOptions, team: &Team) -> (Mesh, Plan) {
     let pattern = neighbors(mesh);
-    let pattern = match mesh.planar {
-        Some(planar) => front_pattern(&pattern, planar.nodes_2d),
-        None => pattern,
-    };
     let plan =
         Plan::with_team(&pattern, &options, team).expect("the pattern of a mesh is square and symmetric");
     let mut out = mesh.clone();

@@ -14,8 +14,11 @@ mod tests;
 #[cfg(test)]
 pub(crate) use topology::elements;
 
-use crate::mesh::{Kind, Mesh, Planar};
+use crate::mesh::pairs::Pairs;
+use crate::mesh::{Mesh, Planar};
+use crate::parallel;
 use chromaflow::BlockPattern;
+use chromaflow_device::Team;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -65,25 +68,35 @@ impl Dual {
     /// The median dual of `mesh`. Node indices must be in range, as every reader checks.
     #[must_use]
     pub fn new(mesh: &Mesh) -> Self {
-        let pattern = neighbors(mesh);
-        let edges: Vec<[u32; 2]> = (0..pattern.rows())
-            .flat_map(|a| {
-                pattern.columns(a).iter().filter(move |&&b| b as usize > a).map(move |&b| [a as u32, b])
-            })
-            .collect();
-        let edge_of = edge_of(&pattern, &edges);
-        let mut dual = Self {
-            areas: vec![[0.0; 3]; edges.len()],
-            volumes: vec![0.0; mesh.nodes.len()],
+        Self::with_team(mesh, &Team::new(1))
+    }
+
+    /// The same, on all members of `team`. The dual does not depend on their number.
+    #[must_use]
+    pub fn with_team(mesh: &Mesh, team: &Team) -> Self {
+        let pairs = Pairs::edges(mesh);
+        let (pattern, edge_of) = pairs.graph();
+        let edges: Vec<[u32; 2]> = pairs.iter().map(|(a, b)| [a, b]).collect();
+        let areas = areas(mesh, &pairs, team);
+        let mut volumes = vec![0.0; mesh.nodes.len()];
+        parallel::rows(team, volumes.len(), 1, &mut volumes, |rows, volumes| {
+            for (row, volume) in rows.zip(volumes) {
+                // A sixth of area times length on either side of each edge: the pieces' tetrahedra.
+                let cone = |edge: u32| {
+                    let [a, b] = edges[edge as usize].map(|node| mesh.nodes[node as usize]);
+                    dot(areas[edge as usize], sub(b, a)) / 6.0
+                };
+                *volume = edge_of[pattern.range(row)].iter().map(|&edge| cone(edge)).sum();
+            }
+        });
+        Self {
+            areas,
+            volumes,
             patches: mesh.markers.iter().map(|m| patch(mesh, m)).collect(),
             pattern: Arc::new(pattern),
             edges,
             edge_of,
-        };
-        for (kind, nodes) in topology::elements(mesh) {
-            dual.add_element(mesh, kind, nodes);
         }
-        dual
     }
 
     /// First moments of each face between control volumes about the middle of its edge, `[edges]`: entry `[d][k]` is the
@@ -120,10 +133,11 @@ impl Dual {
     pub fn collapsed(&self, nodes_2d: usize) -> Self {
         let n = nodes_2d as u32;
         let flat = |[a, b]: [u32; 2]| [(a % n).min(b % n), (a % n).max(b % n)];
-        let front = |[a, b]: &[u32; 2]| a % n != b % n && *a < n && *b < n;
-        let pattern = front_pattern(&self.pattern, nodes_2d);
-        let edges: Vec<[u32; 2]> = self.edges.iter().copied().filter(front).collect();
-        let edge_of = edge_of(&pattern, &edges);
+        let front = Pairs::new(nodes_2d, |pair| {
+            self.edges.iter().filter(|[_, b]| *b < n).for_each(|&[a, b]| pair(a, b));
+        });
+        let (pattern, edge_of) = front.graph();
+        let edges: Vec<[u32; 2]> = front.iter().map(|(a, b)| [a, b]).collect();
         let mut out = Self {
             areas: vec![[0.0; 3]; edges.len()],
             volumes: vec![0.0; nodes_2d],
@@ -203,92 +217,54 @@ impl Dual {
         }
         sum.iter().zip(&size).map(|(s, &a)| norm(*s) / a).fold(0.0, f64::max)
     }
-
-    fn add_element(&mut self, mesh: &Mesh, kind: Kind, nodes: &[u32]) {
-        for piece in topology::pieces(mesh, kind, nodes) {
-            let [a, b] = piece.nodes;
-            let volume = dot(piece.area, sub(mesh.nodes[b as usize], mesh.nodes[a as usize])) / 6.0;
-            self.volumes[a as usize] += volume;
-            self.volumes[b as usize] += volume;
-            let edge = self.edge(a, b).expect("every element edge is in the pattern");
-            let sign = if a < b { 1.0 } else { -1.0 };
-            for d in 0..3 {
-                self.areas[edge][d] += sign * piece.area[d];
-            }
-        }
-    }
 }
 
-/// The neighbors of every node along element edges: the off-diagonal pattern of a Jacobian in the mesh's order.
+/// The neighbors of every node along element edges, of a planar mesh in its front plane: the off-diagonal pattern of a Jacobian
+/// in the mesh's order.
 #[must_use]
 pub fn neighbors(mesh: &Mesh) -> BlockPattern {
-    let n = mesh.nodes.len();
-    let mut start = vec![0_u32; n + 1];
-    let mut count = |a: u32| start[a as usize + 1] += 1;
-    for (kind, nodes) in topology::elements(mesh) {
-        for [p, q] in kind.edges() {
-            count(nodes[*p]);
-            count(nodes[*q]);
-        }
-    }
-    for i in 0..n {
-        start[i + 1] += start[i];
-    }
-    let mut fill = start.clone();
-    let mut all = vec![0_u32; start[n] as usize];
-    let mut put = |a: u32, b: u32| {
-        all[fill[a as usize] as usize] = b;
-        fill[a as usize] += 1;
-    };
-    for (kind, nodes) in topology::elements(mesh) {
-        for [p, q] in kind.edges() {
-            put(nodes[*p], nodes[*q]);
-            put(nodes[*q], nodes[*p]);
-        }
-    }
-    let mut row_ptr = vec![0_u32; n + 1];
-    let mut kept = 0;
-    for i in 0..n {
-        let (from, to) = (start[i] as usize, start[i + 1] as usize);
-        all[from..to].sort_unstable();
-        let first = kept;
-        for k in from..to {
-            if kept == first || all[kept - 1] != all[k] {
-                all[kept] = all[k];
-                kept += 1;
-            }
-        }
-        row_ptr[i + 1] = kept as u32;
-    }
-    all.truncate(kept);
-    all.shrink_to_fit();
-    BlockPattern::new(n, row_ptr, all).expect("sorted and unique by construction")
+    let edges = Pairs::edges(mesh);
+    let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
+    edges.below(nodes).graph().0
 }
 
-/// The part of the pattern of a layer (see [`Planar`]) that belongs to its front plane.
-pub(crate) fn front_pattern(pattern: &BlockPattern, nodes_2d: usize) -> BlockPattern {
-    let mut row_ptr = vec![0];
-    let mut col_idx = Vec::new();
-    for row in 0..nodes_2d {
-        col_idx.extend(pattern.columns(row).iter().filter(|&&c| (c as usize) < nodes_2d));
-        row_ptr.push(col_idx.len() as u32);
-    }
-    BlockPattern::new(nodes_2d, row_ptr, col_idx).expect("a part of a pattern is a pattern")
-}
+/// Elements whose faces are computed by all members of a team before they are added up.
+const CHUNK: usize = 1 << 13;
 
-fn edge_of(pattern: &BlockPattern, edges: &[[u32; 2]]) -> Vec<u32> {
-    let mut edge_of = vec![0; pattern.nnzb()];
-    // Edges ascend by (a, b), so the lower entries of row b come in ascending order of a as well.
-    let mut next: Vec<u32> = pattern.row_ptr()[..pattern.rows()].to_vec();
-    for (e, [_, b]) in edges.iter().enumerate() {
-        edge_of[next[*b as usize] as usize] = e as u32;
-        next[*b as usize] += 1;
+/// Areas of the faces between control volumes, each the sum over the elements around its edge in their order.
+fn areas(mesh: &Mesh, edges: &Pairs, team: &Team) -> Vec<[f64; 3]> {
+    let mut areas = vec![[0.0; 3]; edges.len()];
+    let mut faces = Vec::new();
+    for (kind, nodes) in topology::lists(mesh) {
+        let (width, corners) = (kind.edges().len(), kind.nodes());
+        let sides = topology::edges_of_sides(kind);
+        for chunk in nodes.chunks(CHUNK * corners) {
+            let elements = chunk.len() / corners;
+            faces.resize(elements * width, (0, [0.0; 3]));
+            parallel::rows(team, elements, width, &mut faces, |range, faces| {
+                let chunk = chunk[range.start * corners..].chunks_exact(corners);
+                for (e, faces) in chunk.zip(faces.chunks_exact_mut(width)) {
+                    for (face, &[p, q]) in faces.iter_mut().zip(kind.edges()) {
+                        *face = (edges.find(e[p], e[q]) as usize, [0.0; 3]);
+                    }
+                    for (piece, &side) in topology::pieces(mesh, kind, e).zip(&sides) {
+                        let [a, b] = piece.nodes;
+                        let sign = if a < b { 1.0 } else { -1.0 };
+                        let area = &mut faces[side].1;
+                        *area = add3(*area, scale(sign, piece.area));
+                    }
+                }
+            });
+            // Every member adds to faces of its own.
+            parallel::rows(team, areas.len(), 1, &mut areas, |own, areas| {
+                for (edge, area) in faces.iter().filter(|(edge, _)| own.contains(edge)) {
+                    let sum = &mut areas[edge - own.start];
+                    *sum = add3(*sum, *area);
+                }
+            });
+        }
     }
-    for (e, [a, _]) in edges.iter().enumerate() {
-        edge_of[next[*a as usize] as usize] = e as u32;
-        next[*a as usize] += 1;
-    }
-    edge_of
+    areas
 }
 
 fn patch(mesh: &Mesh, marker: &crate::mesh::Marker) -> Patch {

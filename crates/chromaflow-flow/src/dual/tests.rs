@@ -1,5 +1,5 @@
 use super::*;
-use crate::mesh::Marker;
+use crate::mesh::{Kind, Marker};
 
 /// One element with all its faces on one marker.
 fn lone(kind: Kind, nodes: Vec<[f64; 3]>) -> Mesh {

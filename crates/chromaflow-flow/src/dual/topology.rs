@@ -3,13 +3,19 @@
 use super::{add3, cross, scale, sub};
 use crate::mesh::{Kind, Mesh};
 
+/// The nodes of all elements of each type, one element after another.
+pub(crate) fn lists(mesh: &Mesh) -> [(Kind, &[u32]); 4] {
+    [
+        (Kind::Tetrahedron, mesh.tets.as_flattened()),
+        (Kind::Pyramid, mesh.pyramids.as_flattened()),
+        (Kind::Prism, mesh.prisms.as_flattened()),
+        (Kind::Hexahedron, mesh.hexes.as_flattened()),
+    ]
+}
+
 /// All elements of a mesh: tetrahedra, pyramids, prisms, hexahedra.
 pub(crate) fn elements(mesh: &Mesh) -> impl Iterator<Item = (Kind, &[u32])> {
-    let tets = mesh.tets.iter().map(|e| (Kind::Tetrahedron, e.as_slice()));
-    let pyramids = mesh.pyramids.iter().map(|e| (Kind::Pyramid, e.as_slice()));
-    let prisms = mesh.prisms.iter().map(|e| (Kind::Prism, e.as_slice()));
-    let hexes = mesh.hexes.iter().map(|e| (Kind::Hexahedron, e.as_slice()));
-    tets.chain(pyramids).chain(prisms).chain(hexes)
+    lists(mesh).into_iter().flat_map(|(kind, nodes)| nodes.chunks_exact(kind.nodes()).map(move |e| (kind, e)))
 }
 
 /// One triangle (edge midpoint, face centroid, element centroid) of the dual.
@@ -43,6 +49,14 @@ pub(crate) fn pieces<'a>(mesh: &'a Mesh, kind: Kind, nodes: &'a [u32]) -> impl I
             }
         })
     })
+}
+
+/// The local edge that each of [`pieces`] belongs to.
+pub(crate) fn edges_of_sides(kind: Kind) -> Vec<usize> {
+    let sides =
+        kind.faces().iter().flat_map(|face| (0..face.len()).map(|i| [face[i], face[(i + 1) % face.len()]]));
+    let edge = |[a, b]: [usize; 2]| kind.edges().iter().position(|e| *e == [a, b] || *e == [b, a]);
+    sides.map(|side| edge(side).expect("sides of faces are edges")).collect()
 }
 
 /// The mean of some nodes' coordinates.

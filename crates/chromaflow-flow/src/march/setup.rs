@@ -48,7 +48,7 @@ impl FlowSolver {
             pressure: free[4],
         };
         let (mesh, plan) = renumber(mesh, plan_options(&config.implicit), &team);
-        let dual = Dual::new(&mesh);
+        let dual = Dual::with_team(&mesh, &team);
         let dual = match mesh.planar {
             Some(planar) => dual.collapsed(planar.nodes_2d),
             None => dual,

@@ -26,6 +26,7 @@ pub use places::{MarkerPlaces, Places, Provenance};
 pub use raw::{Flipped, Loaded, ReadOptions};
 
 pub mod generate;
+pub(crate) mod pairs;
 mod refine;
 
 pub use refine::{TooLarge, refine};

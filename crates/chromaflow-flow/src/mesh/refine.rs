@@ -1,5 +1,6 @@
 //! Uniform refinement.
 
+use super::pairs::Pairs;
 use super::{Kind, Marker, Mesh, Planar};
 use crate::dual::topology::elements;
 
@@ -41,64 +42,6 @@ pub struct TooLarge {
     pub nodes: usize,
 }
 
-/// A set of pairs of nodes, numbered in ascending order.
-struct Pairs {
-    ptr: Vec<u32>,
-    second: Vec<u32>,
-}
-
-impl Pairs {
-    /// The distinct pairs among those that `visit` names (which it is asked for twice).
-    fn new(nodes: usize, visit: impl Fn(&mut dyn FnMut(u32, u32))) -> Self {
-        let mut ptr = vec![0_u32; nodes + 1];
-        visit(&mut |a, b| ptr[a.min(b) as usize + 1] += 1);
-        for i in 0..nodes {
-            ptr[i + 1] += ptr[i];
-        }
-        let mut second = vec![0; ptr[nodes] as usize];
-        let mut next = ptr.clone();
-        visit(&mut |a, b| {
-            let slot = &mut next[a.min(b) as usize];
-            second[*slot as usize] = a.max(b);
-            *slot += 1;
-        });
-        drop(next);
-        let mut kept = 0;
-        for i in 0..nodes {
-            let (start, end) = (ptr[i] as usize, ptr[i + 1] as usize);
-            second[start..end].sort_unstable();
-            ptr[i] = kept as u32;
-            for k in start..end {
-                if k == start || second[k] != second[k - 1] {
-                    // `kept` trails `k`: nothing unread is overwritten but the value just compared with.
-                    second[kept] = second[k];
-                    kept += 1;
-                }
-            }
-        }
-        ptr[nodes] = kept as u32;
-        second.truncate(kept);
-        second.shrink_to_fit();
-        Self { ptr, second }
-    }
-
-    fn len(&self) -> usize {
-        self.second.len()
-    }
-
-    fn find(&self, a: u32, b: u32) -> u32 {
-        let (low, high) = (a.min(b) as usize, a.max(b));
-        let (start, end) = (self.ptr[low] as usize, self.ptr[low + 1] as usize);
-        let at = self.second[start..end].binary_search(&high).expect("every pair of an element was named");
-        (start + at) as u32
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let range = |i: usize| self.ptr[i] as usize..self.ptr[i + 1] as usize;
-        (0..self.ptr.len() - 1).flat_map(move |i| self.second[range(i)].iter().map(move |&b| (i as u32, b)))
-    }
-}
-
 /// The diagonal that starts at the lowest corner: names a quadrilateral, whichever way it is walked round.
 fn diagonal(q: [u32; 4]) -> (u32, u32) {
     let low = (0..4).min_by_key(|&i| q[i]).unwrap_or(0);
@@ -122,13 +65,7 @@ fn quads(kind: Kind, corners: &[u32]) -> impl Iterator<Item = [u32; 4]> + '_ {
 
 fn refine_solid(mesh: &Mesh) -> Result<Mesh, TooLarge> {
     let n = mesh.nodes.len();
-    let edges = Pairs::new(n, |pair| {
-        for (kind, e) in elements(mesh) {
-            for &[a, b] in kind.edges() {
-                pair(e[a], e[b]);
-            }
-        }
-    });
+    let edges = Pairs::edges(mesh);
     let faces = Pairs::new(n, |pair| {
         for (a, b) in elements(mesh).flat_map(|(kind, e)| quads(kind, e)).map(diagonal) {
             pair(a, b);
