@@ -23,6 +23,8 @@ pub mod pointwise;
 pub mod real;
 pub mod residual;
 pub mod structured;
+#[cfg(all(test, feature = "cuda"))]
+mod testgpu;
 #[cfg(test)]
 mod testmesh;
 pub mod viscous;

@@ -14,7 +14,8 @@ pub struct DeviceBuffer<T> {
     ptr: u64,
     len: usize,
     stream: Stream,
-    owned: bool,
+    /// Bytes that were allocated for it; 0 where the memory is another's.
+    held: usize,
     of: PhantomData<T>,
 }
 
@@ -51,16 +52,18 @@ impl<T: Pod> DeviceBuffer<T> {
     pub fn uninitialized(stream: &Stream, len: usize) -> Result<Self, CudaError> {
         stream.gpu().bind()?;
         let bytes = len.saturating_mul(size_of::<T>());
-        let mut ptr = 0;
         // The driver refuses empty allocations.
+        let held = bytes.max(1);
+        let mut ptr = 0;
         // SAFETY: writes one address; freed once, in Drop.
-        let status = unsafe { sys::cuMemAllocAsync(&raw mut ptr, bytes.max(1), stream.raw()) };
+        let status = unsafe { sys::cuMemAllocAsync(&raw mut ptr, held, stream.raw()) };
         if status == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
             let (free, total) = stream.gpu().memory()?;
             return Err(CudaError::OutOfMemory { asked: bytes, free, total });
         }
         check("cuMemAllocAsync", status)?;
-        Ok(Self { ptr, len, stream: stream.clone(), owned: true, of: PhantomData })
+        stream.hold(held);
+        Ok(Self { ptr, len, stream: stream.clone(), held, of: PhantomData })
     }
 
     /// `len` values whose bytes are all zero.
@@ -89,7 +92,7 @@ impl<T: Pod> DeviceBuffer<T> {
     /// `ptr` points to `len` values of type `T` in memory that the device of `stream` can reach, aligned for `T`, which
     /// stay valid, and are used by nobody else without ordering, as long as what is returned lives.
     pub unsafe fn adopt(stream: &Stream, ptr: u64, len: usize) -> Self {
-        Self { ptr, len, stream: stream.clone(), owned: false, of: PhantomData }
+        Self { ptr, len, stream: stream.clone(), held: 0, of: PhantomData }
     }
 
     /// The device address.
@@ -334,7 +337,7 @@ impl<T: Pod> DeviceBuffer<T> {
             len: this.len * size_of::<T>() / size_of::<U>(),
             // SAFETY: `this` is never dropped or used again, so the stream moves out once.
             stream: unsafe { std::ptr::read(&raw const this.stream) },
-            owned: this.owned,
+            held: this.held,
             of: PhantomData,
         }
     }
@@ -357,9 +360,10 @@ fn same_len(what: &'static str, found: usize, expected: usize) -> Result<(), Cud
 
 impl<T> Drop for DeviceBuffer<T> {
     fn drop(&mut self) {
-        if self.owned && self.stream.gpu().bind().is_ok() {
+        if self.held > 0 && self.stream.gpu().bind().is_ok() {
             // SAFETY: allocated by cuMemAllocAsync, freed once, after all work enqueued on its stream.
             unsafe { sys::cuMemFreeAsync(self.ptr, self.stream.raw()) };
+            self.stream.let_go(self.held);
         }
     }
 }

@@ -6,6 +6,7 @@ use super::{CudaError, Gpu};
 use cudarc::driver::sys;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A queue of work on one device. Clones are the same queue.
 #[derive(Clone)]
@@ -15,6 +16,7 @@ struct StreamInner {
     gpu: Gpu,
     raw: sys::CUstream,
     owned: bool,
+    held: AtomicUsize,
 }
 
 // SAFETY: a stream handle may be used from any thread; the driver serializes what is enqueued.
@@ -39,7 +41,7 @@ impl Stream {
         check("cuStreamCreate", unsafe {
             sys::cuStreamCreate(&raw mut raw, sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32)
         })?;
-        Ok(Self(Arc::new(StreamInner { gpu: gpu.clone(), raw, owned: true })))
+        Ok(Self::from_raw(gpu, raw, true))
     }
 
     /// Another library's stream (a `cudaStream_t`), which stays its own: it is not destroyed here.
@@ -47,7 +49,11 @@ impl Stream {
     /// # Safety
     /// `raw` is a stream of the primary context of `gpu` (or null, the default stream) and outlives what is returned.
     pub unsafe fn adopt(gpu: &Gpu, raw: *mut core::ffi::c_void) -> Self {
-        Self(Arc::new(StreamInner { gpu: gpu.clone(), raw: raw.cast(), owned: false }))
+        Self::from_raw(gpu, raw.cast(), false)
+    }
+
+    fn from_raw(gpu: &Gpu, raw: sys::CUstream, owned: bool) -> Self {
+        Self(Arc::new(StreamInner { gpu: gpu.clone(), raw, owned, held: AtomicUsize::new(0) }))
     }
 
     /// The device.
@@ -58,6 +64,21 @@ impl Stream {
     /// The handle, for other libraries.
     pub fn raw(&self) -> sys::CUstream {
         self.0.raw
+    }
+
+    /// Bytes of device memory that were allocated in the order of this stream and are not yet freed.
+    pub fn held_bytes(&self) -> usize {
+        self.0.held.load(Ordering::Relaxed)
+    }
+
+    /// Counts what was allocated.
+    pub(super) fn hold(&self, bytes: usize) {
+        self.0.held.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts what was freed.
+    pub(super) fn let_go(&self, bytes: usize) {
+        self.0.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Waits until all work enqueued so far is done.

@@ -68,6 +68,22 @@ __device__ __forceinline__ void sum_parts(const u32* __restrict__ ptr, u32 width
     if (threadIdx.x % 32 == 0) to[blockIdx.x * width + component] = sum;
 }
 
+// Sums over a thread block of forces, pressure's and friction's, and of their moments: force, moment, force, moment (12 numbers).
+__device__ __forceinline__ void sum_forces(const Vec3& arm, const Vec3 (&f)[2], double* __restrict__ partials) {
+    double sum[12];
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+#pragma unroll
+        for (int d = 0; d < 3; d++) {
+            sum[6 * k + d] = f[k][d];
+            sum[6 * k + 3 + d] = arm[(d + 1) % 3] * f[k][(d + 2) % 3] - arm[(d + 2) % 3] * f[k][(d + 1) % 3];
+        }
+    }
+    block_sums(sum);
+    if (threadIdx.x == 0)
+        for (int k = 0; k < 12; k++) partials[blockIdx.x * 12 + k] = sum[k];
+}
+
 // The share of an update that a node can take: changes of density and pressure stay below `most`.
 __device__ __forceinline__ double update_share(pointwise::Gas<double> gas, const State& q, const State& w, const State& x, double most) {
     const double kinetic = 0.5 * (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]);

@@ -8,6 +8,7 @@
 //! Nothing races and every sum has a fixed order: a case gives the same bits on every run.
 
 mod clock;
+mod sums;
 
 use crate::config::FlowConfig;
 use crate::dual::Dual;
@@ -20,6 +21,7 @@ pub use crate::gradient::cuda::LeastSquaresCuda;
 pub use crate::jacobian::cuda::JacobianCuda;
 pub use crate::residual::cuda::{BoundaryCuda, ResidualCuda, ViscousCuda};
 pub(crate) use clock::Clock;
+pub(crate) use sums::Sums;
 
 const COMMON: &str = include_str!("common.cuh");
 
@@ -90,13 +92,6 @@ impl MeshCuda {
             moments: stream.upload(moments.as_flattened().as_flattened())?,
             volumes: stream.upload(&dual.volumes)?,
         })
-    }
-
-    /// Bytes of all arrays.
-    pub fn bytes(&self) -> usize {
-        let words = [&self.row_ptr, &self.col_idx, &self.row_of, &self.signed_edge, &self.ends];
-        let numbers = [&self.areas, &self.moments, &self.volumes];
-        words.iter().map(|b| b.bytes()).sum::<usize>() + numbers.iter().map(|b| b.bytes()).sum::<usize>()
     }
 }
 

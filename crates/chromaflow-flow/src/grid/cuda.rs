@@ -48,11 +48,6 @@ impl ExchangeCuda {
         self.pairs.is_empty()
     }
 
-    /// Bytes of the list.
-    pub fn bytes(&self) -> usize {
-        self.pairs.bytes()
-    }
-
     /// Enqueues the copies.
     ///
     /// # Errors

@@ -17,6 +17,15 @@ pub struct Measured {
     pub bad: Option<usize>,
 }
 
+#[cfg(feature = "cuda")]
+impl Measured {
+    /// From what a device has sent.
+    pub fn from_sums(sums: &crate::gpu::Sums, bad: Option<usize>) -> Self {
+        let squares = sums.squares().try_into().expect("five equations");
+        Self { squares, walls: sums.walls().to_vec(), bad }
+    }
+}
+
 /// What the implicit part of a step did.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Advanced {

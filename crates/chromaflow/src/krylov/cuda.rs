@@ -189,12 +189,6 @@ impl KrylovCuda {
         self.products.grow(stream, length + 1)
     }
 
-    /// Bytes of the vectors.
-    pub fn bytes(&self) -> usize {
-        let vectors = self.basis.vectors.iter().chain(&self.directions.vectors);
-        self.r.bytes() + vectors.map(DeviceBuffer::bytes).sum::<usize>()
-    }
-
     /// |v|.
     ///
     /// # Errors

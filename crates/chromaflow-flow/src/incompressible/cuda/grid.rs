@@ -7,11 +7,6 @@ use crate::gpu::source;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Launch, Stream};
 
-/// Threads of `wall_forces`: faces that one thread block adds up.
-pub const WALL_FACES: usize = 256;
-/// Numbers that `wall_forces` adds up.
-pub const SUMS: usize = 12;
-
 /// Rows of a thread block of `residual_norms`, as the kernel has it.
 pub fn norm_lanes(n: usize) -> usize {
     if n <= 16 { 256 / n } else { 8 }
@@ -104,10 +99,6 @@ pub struct GridCuda {
     /// Faces of each row at the boundary.
     pub boundary_ptr: DeviceBuffer<u32>,
     pub boundary_faces: DeviceBuffer<u32>,
-    /// Patches of walls, cut into parts: first face, number of faces.
-    pub walls: usize,
-    pub wall_parts: DeviceBuffer<u32>,
-    pub wall_ptr: DeviceBuffer<u32>,
     pub corners: DeviceBuffer<u32>,
     /// Rows with neighbors across interfaces, and those.
     pub link_rows: DeviceBuffer<u32>,
@@ -186,17 +177,6 @@ impl GridCuda {
         let mut by_row: Vec<(u32, u32)> = index.chunks(8).zip(0..).map(|(face, i)| (face[6], i)).collect();
         by_row.sort_unstable();
         let boundary_faces: Vec<u32> = by_row.iter().map(|f| f.1).collect();
-        let (mut parts, mut wall_ptr, mut face) = (Vec::new(), vec![0], 0);
-        for patch in &space.patches {
-            let end = face + patch.faces.len();
-            if patch.wall {
-                for start in (face..end).step_by(WALL_FACES) {
-                    parts.extend([start as u32, (end - start).min(WALL_FACES) as u32]);
-                }
-                wall_ptr.push((parts.len() / 2) as u32);
-            }
-            face = end;
-        }
         let corners: Vec<u32> = if skewed {
             let of = |(block, first): (&super::super::space::Block, &usize)| -> Vec<u32> {
                 block.corners.iter().flatten().map(|at| (first + at) as u32).collect()
@@ -227,9 +207,6 @@ impl GridCuda {
             kinds: stream.upload(&kinds(&space.patches))?,
             boundary_ptr: stream.upload(&runs(&by_row, |f| f.0))?,
             boundary_faces: stream.upload(&boundary_faces)?,
-            walls: wall_ptr.len() - 1,
-            wall_parts: stream.upload(&parts)?,
-            wall_ptr: stream.upload(&wall_ptr)?,
             corners: stream.upload(&corners)?,
             link_rows: stream.upload(&link_rows)?,
             link_ptr: stream.upload(&link_ptr)?,
@@ -258,16 +235,6 @@ impl GridCuda {
     /// The arguments `FACES`.
     pub fn with_faces<'a>(&'a self, launch: Launch<'a>) -> Launch<'a> {
         launch.arg(&self.face_index).arg(&self.face_metric).arg(&self.given).arg(&self.kinds)
-    }
-
-    /// Bytes of the large arrays.
-    pub fn bytes(&self) -> usize {
-        let floats = [&self.area, &self.slopes, &self.volume, &self.face_metric, &self.given];
-        floats.iter().map(|b| b.bytes()).sum::<usize>()
-            + self.open.bytes()
-            + self.place.bytes()
-            + self.face_index.bytes()
-            + self.links.bytes()
     }
 }
 

@@ -21,12 +21,12 @@ use super::report::Times;
 use super::space::Patch;
 use super::{SetupError, Solver};
 use crate::config::Time;
-use crate::gpu::{Clock, blocks};
+use crate::gpu::{Clock, Sums, blocks};
 use crate::grid::{ExchangeCuda, FieldLayout};
 use chromaflow::factor::structured_ilu::cuda::{DeviceStencil, DeviceStructuredIlu, GpuIluEngine};
 use chromaflow::gpu::{GpuError, Storage, Vectors};
 use chromaflow_device::cuda::{DeviceBuffer, Gpu, Kernel, Launch, Pinned, Stream};
-use grid::{GridCuda, SUMS, WALL_FACES};
+use grid::GridCuda;
 
 pub(crate) use grid::kernel_sources;
 
@@ -91,12 +91,8 @@ struct FlowCuda {
     vectors: Vectors,
     vector_work: DeviceBuffer<f64>,
     // Numbers for the host.
-    norm_ptr: DeviceBuffer<u32>,
-    norm_partials: DeviceBuffer<f64>,
-    wall_partials: DeviceBuffer<f64>,
-    scalars: DeviceBuffer<f64>,
+    sums: Sums,
     first_bad: DeviceBuffer<u32>,
-    host_scalars: Pinned<f64>,
     host_bad: Pinned<u32>,
     clock: Clock<Part>,
 }
@@ -153,7 +149,7 @@ impl FlowCuda {
         let (rows, cells) = (grid.rows, grid.cells);
         let norm_blocks = blocks(rows, grid::norm_lanes(n)).min(4 * stream.gpu().facts().multiprocessors);
         let vectors = Vectors::new(stream, Storage::F64)?;
-        let scalars = n + SUMS * grid.walls;
+        let patches = space.patches.iter().map(|p| (p.faces.len(), p.wall));
         Ok(Self {
             q: buffer(n * cells)?,
             last_good: buffer(n * cells)?,
@@ -169,12 +165,8 @@ impl FlowCuda {
             steps: buffer(rows)?,
             vector_work: buffer(vectors.partials() + 1)?,
             vectors,
-            norm_ptr: stream.upload(&[0, norm_blocks as u32])?,
-            norm_partials: buffer(n * norm_blocks)?,
-            wall_partials: buffer(SUMS * grid.wall_parts.len() / 2)?,
-            scalars: buffer(scalars)?,
+            sums: Sums::new(stream, n, norm_blocks, patches)?,
             first_bad: stream.upload(&[u32::MAX])?,
-            host_scalars: Pinned::zeroed(stream.gpu(), scalars)?,
             host_bad: Pinned::zeroed(stream.gpu(), 1)?,
             clock: Clock::new(stream.gpu(), 24 + 4 * config.implicit.corrections)?,
             exchange: ExchangeCuda::new(stream, &space.exchange)?,
@@ -244,24 +236,19 @@ impl FlowCuda {
         g.with_faces(launch).arg(&g.fluid)
     }
 
-    /// Norms and forces into `scalars`.
+    /// Norms and forces.
     fn measure(&mut self) -> Result<(), GpuError> {
         let (k, g, stream, n) = (&self.kernels, &self.grid, &self.stream, self.n);
         let [cx, cy, cz] = self.center;
-        // SAFETY: partial sums have room for n (twelve) numbers a thread block, `scalars` for their sums.
+        // SAFETY: partial sums have room for n (twelve) numbers a thread block.
         unsafe {
-            let parts = self.norm_partials.len() / n;
-            let launch = g.with_grid(k.residual_norms.launch(parts, grid::norm_lanes(n) * n));
-            launch.arg(&self.residual).arg(&self.norm_partials).enqueue(stream)?;
-            let add = k.add_parts.launch(1, n * 32).arg(&self.norm_ptr).arg(n as u32);
-            add.arg(&self.norm_partials).arg(self.scalars.part(0..n)).enqueue(stream)?;
-            let forces = k.wall_forces.launch(g.wall_parts.len() / 2, WALL_FACES).arg(&g.wall_parts);
+            let norms = k.residual_norms.launch(self.sums.norm_blocks(), grid::norm_lanes(n) * n);
+            g.with_grid(norms).arg(&self.residual).arg(&self.sums.norms).enqueue(stream)?;
+            let forces = self.sums.over_walls(&k.wall_forces).arg(&self.sums.parts);
             let forces = g.with_faces(forces.arg(g.cells as u32)).arg(&g.fluid).arg(&self.q);
-            forces.arg(cx).arg(cy).arg(cz).arg(&self.wall_partials).enqueue(stream)?;
-            let add = k.add_parts.launch(g.walls, SUMS * 32).arg(&g.wall_ptr).arg(SUMS as u32);
-            add.arg(&self.wall_partials).arg(self.scalars.part(n..self.scalars.len())).enqueue(stream)?;
+            forces.arg(cx).arg(cy).arg(cz).arg(&self.sums.forces).enqueue(stream)?;
         }
-        Ok(())
+        self.sums.add_up(stream, &k.add_parts)
     }
 
     fn assemble(&mut self, cfl: f64, rate: f64) -> Result<(), GpuError> {
@@ -385,11 +372,9 @@ impl Accelerator for FlowCuda {
         self.clock.start(&self.stream)?;
         self.compute_residual(time)?;
         self.measure()?;
-        self.scalars.download_later(&mut self.host_scalars)?;
         self.clock.done(Part::Misc, &self.stream)?;
         self.stream.synchronize()?;
-        let (squares, walls) = self.host_scalars.split_at(self.n);
-        Ok(Measured { squares: squares.to_vec(), walls: bytemuck::cast_slice(walls).to_vec() })
+        Ok(Measured { squares: self.sums.squares().to_vec(), walls: self.sums.walls().to_vec() })
     }
 
     fn advance(&mut self, cfl: f64, rate: f64) -> Result<Advanced, SetupError> {
@@ -441,12 +426,6 @@ impl Accelerator for FlowCuda {
     }
 
     fn bytes(&self) -> usize {
-        let vectors = [&self.q, &self.last_good, &self.residual, &self.update, &self.rest, &self.correction];
-        let matrix = [&self.matrix.diag, &self.matrix.lower, &self.matrix.upper];
-        vectors.into_iter().chain(matrix).map(|v| v.bytes()).sum::<usize>()
-            + self.levels.iter().flatten().map(|v| v.bytes()).sum::<usize>()
-            + self.grid.bytes()
-            + self.exchange.bytes()
-            + self.ilu.bytes()
+        self.stream.held_bytes()
     }
 }

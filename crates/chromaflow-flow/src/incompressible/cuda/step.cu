@@ -36,13 +36,8 @@ extern "C" __global__ void __launch_bounds__(LANES * NB) residual_norms(GRID, co
     for (u32 l = 1; l < LANES; l++) sum += sums[l * NB + c];
     partials[blockIdx.x * NB + c] = sum;
 }
-// Sums of partials [parts][width] from ptr[blockIdx.x] to ptr[blockIdx.x + 1]; a warp a component.
 extern "C" __global__ void add_parts(const u32* __restrict__ ptr, u32 width, const double* __restrict__ partials, double* __restrict__ to) {
-    const u32 component = threadIdx.x / 32;
-    double sum = 0;
-    for (u32 part = ptr[blockIdx.x] + threadIdx.x % 32; part < ptr[blockIdx.x + 1]; part += 32) sum += partials[(u64)part * width + component];
-    for (int s = 16; s; s >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, s);
-    if (threadIdx.x % 32 == 0) to[blockIdx.x * width + component] = sum;
+    sum_parts(ptr, width, partials, to);
 }
 
 // Forces on walls: partial sums of pressure force, its moment, friction, its moment, a thread block a part {first face, faces} of
@@ -50,29 +45,18 @@ extern "C" __global__ void add_parts(const u32* __restrict__ ptr, u32 width, con
 extern "C" __global__ void __launch_bounds__(256)
 wall_forces(const uint2* __restrict__ parts, u32 cells, FACES, const Fluid* __restrict__ fluid, const double* __restrict__ q, double cx, double cy, double cz,
             double* __restrict__ partials) {
-    double sum[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    Vec3 arm = {}, f[2] = {};
     const uint2 part = parts[blockIdx.x];
     if (threadIdx.x < part.y) {
         const Face face = load_face(index, metric, part.x + threadIdx.x);
         const double* center = metric + (u64)(part.x + threadIdx.x) * 9 + 6;
-        const Vec3 arm = {center[0] - cx, center[1] - cy, center[2] - cz};
+        arm = {center[0] - cx, center[1] - cy, center[2] - cz};
         const double p = 0.5 * (q[face.cell] + q[face.ghost]);
-        Vec3 f[2];
         boundary_flux(q, cells, face, fluid, f[1]);
 #pragma unroll
         for (int d = 0; d < 3; d++) f[0][d] = p * face.n[d];
-#pragma unroll
-        for (int k = 0; k < 2; k++) {
-#pragma unroll
-            for (int d = 0; d < 3; d++) {
-                sum[6 * k + d] = f[k][d];
-                sum[6 * k + 3 + d] = arm[(d + 1) % 3] * f[k][(d + 2) % 3] - arm[(d + 2) % 3] * f[k][(d + 1) % 3];
-            }
-        }
     }
-    block_sums(sum);
-    if (threadIdx.x == 0)
-        for (int k = 0; k < 12; k++) partials[blockIdx.x * 12 + k] = sum[k];
+    sum_forces(arm, f, partials);
 }
 
 // q -= x; the old state is kept, the first row whose update is not finite is told. A thread a row.
@@ -90,6 +74,5 @@ apply_update(GRID, const double* __restrict__ x, double* __restrict__ q, double*
             bad = bad || !(fabs(change) <= 1.7976931348623157e308);
         }
     }
-    const u32 lowest = __reduce_min_sync(0xffffffffu, bad ? row : NONE);
-    if (threadIdx.x % 32 == 0 && lowest != NONE) atomicMin(first_bad, lowest);
+    tell_first(bad, row, first_bad);
 }

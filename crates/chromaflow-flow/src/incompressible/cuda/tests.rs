@@ -3,21 +3,12 @@ use super::super::{Boundary, Config, Given, Scalar, Solver, WallScalar};
 use crate::config::{Steady, Time, Unsteady};
 use crate::grid::Grid;
 use crate::grid::generate::{BoxGrid, ChannelCylinder};
+use crate::testgpu::{close, close_step, gpu, restarts_go_on};
 use chromaflow::Outcome;
 use chromaflow::factor::structured_ilu::FactorStorage;
 use chromaflow_device::Team;
 use chromaflow_device::cuda::Gpu;
 use std::sync::Arc;
-
-fn gpu() -> Option<Gpu> {
-    match Gpu::open(0) {
-        Ok(gpu) => Some(gpu),
-        Err(reason) => {
-            chromaflow_testkit::skip("gpu", &reason.to_string());
-            None
-        }
-    }
-}
 
 fn scalars(count: usize) -> Vec<Scalar> {
     let of = |m: usize| Scalar {
@@ -132,11 +123,6 @@ fn cases() -> Vec<(&'static str, Grid, Config)> {
     ]
 }
 
-fn close(found: f64, expected: f64, relative: f64, floor: f64, what: &str) {
-    let off = (found - expected).abs();
-    assert!(off <= relative * expected.abs() + floor, "{what}: {found:e}, expected {expected:e}");
-}
-
 fn solver(grid: &Grid, config: &Config) -> Solver {
     let mut solver = Solver::new(grid, config.clone(), Arc::new(Team::new(2))).unwrap();
     let n = solver.unknowns();
@@ -176,17 +162,7 @@ fn compare_histories(gpu: &Gpu, name: &str, grid: &Grid, config: &Config) {
     loop {
         let (a, b) = (here.step(), there.try_step().unwrap());
         let what = format!("{name}, iteration {}", a.iteration);
-        let largest = a.residual.iter().copied().fold(0.0, f64::max);
-        for (v, (x, y)) in a.residual.iter().zip(&b.residual).enumerate() {
-            close(*y, *x, 1e-10, 1e-10 * largest, &format!("{what}, residual {v}"));
-        }
-        let (fa, fb) = (&a.forces, &b.forces);
-        assert_eq!(fa.markers.len(), fb.markers.len(), "{what}");
-        for (x, y) in [(&fa.pressure, &fb.pressure), (&fa.viscous, &fb.viscous)] {
-            for (p, q) in [(x.cl, y.cl), (x.cd, y.cd), (x.cm, y.cm)] {
-                close(q, p, 1e-9, 1e-10, &format!("{what}, forces"));
-            }
-        }
+        close_step(&what, (&b.residual, &b.forces), (&a.residual, &a.forces), 1e-9, 1e-10);
         assert_eq!((a.rejected, a.outcome, a.time_step), (b.rejected, b.outcome, b.time_step), "{what}");
         close(b.cfl, a.cfl, 1e-9, 0.0, &what);
         if let Some(reduction) = a.linear_reduction {
@@ -233,34 +209,7 @@ fn cuda_restarts_go_on_on_either_side() {
     let Some(gpu) = gpu() else { return };
     let (grid, mut config) = (blocks(0.02), config(1));
     config.time = Time::Unsteady(Unsteady { dt: 0.05, steps: 3, subiterations: 4, orders: 10.0 });
-    let mut first = solver(&grid, &config);
-    first.use_gpu(&gpu).unwrap();
-    for _ in 0..7 {
-        first.try_step().unwrap();
-    }
-    first.sync().unwrap();
-    let restart = first.restart();
-    let last = |solver: &mut Solver| {
-        let mut last = Vec::new();
-        solver.run(|r| {
-            last = r.residual.clone();
-            true
-        });
-        last
-    };
-    let resumed = |on_gpu: bool| {
-        let mut solver = solver(&grid, &config);
-        if on_gpu {
-            solver.use_gpu(&gpu).unwrap();
-        }
-        solver.resume(&restart).unwrap();
-        solver
-    };
-    let whole = last(&mut first);
-    assert_eq!(last(&mut resumed(true)), whole, "the same bits");
-    for (a, b) in last(&mut resumed(false)).iter().zip(whole) {
-        close(b, *a, 1e-10, 1e-11, "on the CPU");
-    }
+    restarts_go_on(&gpu, || solver(&grid, &config), 7, 1e-11, true);
 }
 
 #[test]

@@ -226,17 +226,6 @@ impl LinearCuda {
         let last = vectors.dot(before, before, sums)?.sqrt();
         Ok((first > 0.0).then_some(last / first))
     }
-
-    /// Bytes on the device.
-    pub fn bytes(&self) -> usize {
-        let assembled = self.jacobian.as_ref().map_or(0, |j| j.diag.bytes() + 100 * j.pattern().nnzb());
-        let inverse = match &self.inverse {
-            Inverse::None => 0,
-            Inverse::Sweeps(sweeps) => sweeps.bytes(),
-            Inverse::Ilu(ilu) => ilu.bytes(),
-        };
-        inverse + assembled + self.krylov.as_ref().map_or(0, |k| k.0.bytes() + k.1.bytes())
-    }
 }
 
 const PATTERN: &str = "only sweeps alone are assembled elsewhere than in the order of the pattern";

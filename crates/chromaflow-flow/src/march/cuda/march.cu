@@ -77,31 +77,20 @@ extern "C" __global__ void add_parts(const u32* __restrict__ ptr, u32 width, con
 extern "C" __global__ void __launch_bounds__(256)
 wall_forces(const uint2* __restrict__ parts, const uint2* __restrict__ faces, const double* __restrict__ areas, const double* __restrict__ nodes,
             const double* __restrict__ friction, double free_pressure, double cx, double cy, double cz, double* __restrict__ partials) {
-    double sum[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    Vec3 arm = {}, f[2] = {};
     const uint2 part = parts[blockIdx.x];
     if (threadIdx.x < part.y) {
         const u64 at = part.x + threadIdx.x;
         const uint2 face = faces[at];
         const Node node = load_node(nodes, face.x);
-        const Vec3 arm = {node.x[0] - cx, node.x[1] - cy, node.x[2] - cz};
-        Vec3 f[2];
+        arm = {node.x[0] - cx, node.x[1] - cy, node.x[2] - cz};
 #pragma unroll
         for (int d = 0; d < 3; d++) {
             f[0][d] = (node.w[4] - free_pressure) * areas[at * 4 + d];
             f[1][d] = face.y == NONE ? 0.0 : areas[at * 4 + 3] * friction[(u64)face.y * 3 + d];
         }
-#pragma unroll
-        for (int k = 0; k < 2; k++) {
-#pragma unroll
-            for (int d = 0; d < 3; d++) {
-                sum[6 * k + d] = f[k][d];
-                sum[6 * k + 3 + d] = arm[(d + 1) % 3] * f[k][(d + 2) % 3] - arm[(d + 2) % 3] * f[k][(d + 1) % 3];
-            }
-        }
     }
-    block_sums(sum);
-    if (threadIdx.x == 0)
-        for (int k = 0; k < 12; k++) partials[blockIdx.x * 12 + k] = sum[k];
+    sum_forces(arm, f, partials);
 }
 
 // q <- q - share x; the old state is kept, nodes whose update was cut are counted.

@@ -9,17 +9,16 @@ mod linear;
 #[cfg(test)]
 mod tests;
 
-use super::accelerator::{Accelerator, Advanced, HostSetting, HostState, Measured, WallSums};
+use super::accelerator::{Accelerator, Advanced, HostSetting, HostState, Measured};
 use super::unsteady::TimeLevels;
 use super::{FlowError, FlowSolver, Times};
 use crate::config::Time;
 use crate::gpu::{
-    BoundaryCuda, Clock, JacobianCuda, LeastSquaresCuda, MeshCuda, Params, ResidualCuda, ViscousCuda, blocks,
-    source,
+    BoundaryCuda, Clock, JacobianCuda, LeastSquaresCuda, MeshCuda, Params, ResidualCuda, Sums, ViscousCuda,
+    blocks, source,
 };
 use crate::jacobian::cuda::ReplacedRows;
 use crate::residual::is_node_wise;
-use bytemuck::cast_slice;
 use chromaflow::gpu::{GpuError, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
 use clock::{MARKS, Part, times_of};
@@ -29,11 +28,6 @@ use linear::LinearCuda;
 pub(crate) fn kernel_source() -> KernelSource {
     source("march", "", include_str!("march.cu"))
 }
-
-/// Threads of `wall_forces`: faces that one thread block adds up.
-const FACES: usize = 256;
-/// Numbers that `wall_forces` adds up.
-const SUMS: usize = 12;
 
 struct Kernels {
     refresh_nodes: Kernel,
@@ -66,45 +60,30 @@ impl Kernels {
     }
 }
 
-/// The walls' faces, patch by patch, cut into parts for `wall_forces`.
+/// The walls' faces, patch by patch, for `wall_forces`.
 struct Walls {
-    count: usize,
     faces: DeviceBuffer<u32>,
     areas: DeviceBuffer<f64>,
-    /// First face and number of faces of each part.
-    parts: DeviceBuffer<u32>,
-    /// Parts of each wall.
-    ptr: DeviceBuffer<u32>,
-    partials: DeviceBuffer<f64>,
     free_pressure: f64,
     center: [f64; 3],
 }
 
 impl Walls {
     fn new(stream: &Stream, solver: &FlowSolver) -> Result<Self, GpuError> {
-        let (mut faces, mut areas, mut parts, mut ptr) = (Vec::new(), Vec::new(), Vec::new(), vec![0]);
+        let (mut faces, mut areas) = (Vec::new(), Vec::new());
         for (p, patch) in solver.dual.patches.iter().enumerate() {
             if !solver.boundaries[p].kind.is_wall() {
                 continue;
             }
-            let first = faces.len() / 2;
             for (i, (&node, area)) in patch.nodes.iter().zip(&patch.areas).enumerate() {
                 let (at, share) = solver.friction_share(p, i).map_or((u32::MAX, 0.0), |(a, s)| (a as u32, s));
                 faces.extend([node, at]);
                 areas.extend([area[0], area[1], area[2], share]);
             }
-            for start in (first..faces.len() / 2).step_by(FACES) {
-                parts.extend([start as u32, (faces.len() / 2 - start).min(FACES) as u32]);
-            }
-            ptr.push((parts.len() / 2) as u32);
         }
         Ok(Self {
-            count: ptr.len() - 1,
-            partials: DeviceBuffer::uninitialized(stream, parts.len() / 2 * SUMS)?,
             faces: stream.upload(&faces)?,
             areas: stream.upload(&areas)?,
-            parts: stream.upload(&parts)?,
-            ptr: stream.upload(&ptr)?,
             free_pressure: solver.scale.pressure,
             center: solver.scale.center,
         })
@@ -153,12 +132,9 @@ struct FlowCuda {
     update: DeviceBuffer<f64>,
     linear: LinearCuda,
     // Numbers for the host.
-    norm_ptr: DeviceBuffer<u32>,
-    norm_partials: DeviceBuffer<f64>,
-    scalars: DeviceBuffer<f64>,
+    sums: Sums,
     counts: DeviceBuffer<u32>,
     no_counts: DeviceBuffer<u32>,
-    host_scalars: Pinned<f64>,
     host_counts: Pinned<u32>,
     clock: Clock<Part>,
 }
@@ -207,7 +183,8 @@ impl FlowCuda {
         let temperatures: Vec<f64> = solver.fixed.iter().map(|f| f.1.unwrap_or(f64::NAN)).collect();
         let walls = Walls::new(stream, solver)?;
         let norm_blocks = blocks(n, 256).min(4 * stream.gpu().facts().multiprocessors);
-        let scalars = 5 + SUMS * walls.count;
+        let of_walls = dual.patches.iter().zip(&solver.boundaries).filter(|(_, data)| data.kind.is_wall());
+        let sums = Sums::new(stream, 5, norm_blocks, of_walls.map(|(patch, _)| (patch.nodes.len(), true)))?;
         let mut counts = [0; Count::Number as usize];
         counts[Count::BadResidual as usize] = u32::MAX;
         counts[Count::BadState as usize] = u32::MAX;
@@ -248,12 +225,9 @@ impl FlowCuda {
             friction: buffer(3 * solver.fixed.len())?,
             update: buffer(5 * n)?,
             linear,
-            norm_ptr: stream.upload(&[0, norm_blocks as u32])?,
-            norm_partials: buffer(5 * norm_blocks)?,
-            scalars: buffer(scalars)?,
+            sums,
             counts: stream.upload(&counts)?,
             no_counts: stream.upload(&counts)?,
-            host_scalars: Pinned::zeroed(stream.gpu(), scalars)?,
             host_counts: Pinned::zeroed(stream.gpu(), counts.len())?,
             clock: Clock::new(stream.gpu(), MARKS)?,
             walls,
@@ -304,27 +278,21 @@ impl FlowCuda {
         Ok(())
     }
 
-    /// Norms and forces into `scalars`.
+    /// Norms and forces.
     fn measure(&mut self) -> Result<(), GpuError> {
         let (k, n, stream, walls) = (&self.kernels, self.mesh.rows, &self.stream, &self.walls);
-        let parts = self.norm_partials.len() / 5;
         let [cx, cy, cz] = walls.center;
-        // SAFETY: partial sums have room for five (twelve) numbers a thread block, `scalars` for their sums.
+        // SAFETY: partial sums have room for five (twelve) numbers a thread block.
         unsafe {
-            let norms = k.residual_norms.launch(parts, 256).arg(n as u32).arg(&self.residual);
-            let norms = norms.arg(&self.mesh.volumes).arg(&self.nodes).arg(&self.norm_partials);
-            norms.arg(self.count(Count::BadResidual)).enqueue(stream)?;
-            let add = k.add_parts.launch(1, 5 * 32).arg(&self.norm_ptr).arg(5u32).arg(&self.norm_partials);
-            add.arg(self.scalars.part(0..5)).enqueue(stream)?;
-            let forces = k.wall_forces.launch(walls.parts.len() / 2, FACES).arg(&walls.parts);
-            let forces = forces.arg(&walls.faces).arg(&walls.areas).arg(&self.nodes).arg(&self.friction);
+            let norms = k.residual_norms.launch(self.sums.norm_blocks(), 256).arg(n as u32);
+            let norms = norms.arg(&self.residual).arg(&self.mesh.volumes).arg(&self.nodes);
+            norms.arg(&self.sums.norms).arg(self.count(Count::BadResidual)).enqueue(stream)?;
+            let forces = self.sums.over_walls(&k.wall_forces).arg(&self.sums.parts).arg(&walls.faces);
+            let forces = forces.arg(&walls.areas).arg(&self.nodes).arg(&self.friction);
             let forces = forces.arg(walls.free_pressure).arg(cx).arg(cy).arg(cz);
-            forces.arg(&walls.partials).enqueue(stream)?;
-            let add = k.add_parts.launch(walls.count, SUMS * 32).arg(&walls.ptr).arg(SUMS as u32);
-            let add = add.arg(&walls.partials).arg(self.scalars.part(5..self.scalars.len()));
-            add.enqueue(stream)?;
+            forces.arg(&self.sums.forces).enqueue(stream)?;
         }
-        Ok(())
+        self.sums.add_up(stream, &k.add_parts)
     }
 
     fn assemble(&mut self, cfl: f64, shift: f64) -> Result<(), GpuError> {
@@ -420,13 +388,10 @@ impl Accelerator for FlowCuda {
         self.compute_residual(second_order, time)?;
         self.clock.done(Part::Rhs, &self.stream)?;
         self.measure()?;
-        self.scalars.download_later(&mut self.host_scalars)?;
         self.counts.download_later(&mut self.host_counts)?;
         self.clock.done(Part::Misc, &self.stream)?;
         self.stream.synchronize()?;
-        let squares = self.host_scalars[..5].try_into().expect("five numbers");
-        let walls: &[WallSums] = cast_slice(&self.host_scalars[5..]);
-        Ok(Measured { squares, walls: walls.to_vec(), bad: self.first(Count::BadResidual) })
+        Ok(Measured::from_sums(&self.sums, self.first(Count::BadResidual)))
     }
 
     fn advance(&mut self, cfl: f64, shift: f64, measure: bool) -> Result<Advanced, FlowError> {
@@ -467,16 +432,6 @@ impl Accelerator for FlowCuda {
     }
 
     fn bytes(&self) -> usize {
-        let vectors = [
-            &self.q,
-            &self.last_good,
-            &self.nodes,
-            &self.gradients,
-            &self.limits,
-            &self.fluxes,
-            &self.residual,
-            &self.update,
-        ];
-        vectors.iter().map(|b| b.bytes()).sum::<usize>() + self.mesh.bytes() + self.linear.bytes()
+        self.stream.held_bytes()
     }
 }

@@ -3,23 +3,13 @@ use crate::config::{
     Boundary, Equations, FlowConfig, FluxScheme, GradientWeights, JacobianScheme, Limiter, Quadrature,
     Steady, Time, Unsteady,
 };
+use crate::testgpu::{close, close_step, gpu, restarts_go_on};
 use crate::testmesh::mixed_cube;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::{Method, PreconditionerKind, RowOrder};
 use chromaflow::{Outcome, Policy};
 use chromaflow_device::Team;
-use chromaflow_device::cuda::Gpu;
 use std::sync::Arc;
-
-fn gpu() -> Option<Gpu> {
-    match Gpu::open(0) {
-        Ok(gpu) => Some(gpu),
-        Err(reason) => {
-            chromaflow_testkit::skip("gpu", &reason.to_string());
-            None
-        }
-    }
-}
 
 fn config(boundary: impl Fn(&str) -> Boundary) -> FlowConfig {
     let mut config = FlowConfig::default();
@@ -156,11 +146,6 @@ fn cases() -> Vec<(&'static str, FlowConfig)> {
     cases
 }
 
-fn close(found: f64, expected: f64, relative: f64, floor: f64, what: &str) {
-    let off = (found - expected).abs();
-    assert!(off <= relative * expected.abs() + floor, "{what}: {found:e}, expected {expected:e}");
-}
-
 /// Residuals, forces, CFL numbers and limited nodes of every step are the CPU's.
 #[test]
 fn cuda_histories_are_the_cpus() {
@@ -171,17 +156,7 @@ fn cuda_histories_are_the_cpus() {
         loop {
             let (a, b) = (here.step(), there.try_step().unwrap());
             let what = format!("{name}, iteration {}", a.iteration);
-            let largest = a.residual.iter().copied().fold(0.0, f64::max);
-            for v in 0..5 {
-                close(b.residual[v], a.residual[v], 1e-10, 1e-10 * largest, &format!("{what}, residual {v}"));
-            }
-            let (fa, fb) = (&a.forces, &b.forces);
-            assert_eq!(fa.markers.len(), fb.markers.len(), "{what}");
-            for (x, y) in [(&fa.pressure, &fb.pressure), (&fa.viscous, &fb.viscous)] {
-                for (p, q) in [(x.cl, y.cl), (x.cd, y.cd), (x.cm, y.cm)] {
-                    close(q, p, 1e-9, 1e-10, &format!("{what}, forces"));
-                }
-            }
+            close_step(&what, (&b.residual, &b.forces), (&a.residual, &a.forces), 1e-9, 1e-10);
             assert_eq!(
                 (a.limited, a.rejected, a.outcome, a.time_step),
                 (b.limited, b.rejected, b.outcome, b.time_step)
@@ -262,35 +237,7 @@ fn cuda_small_case_restarts_on_either_side() {
     config.equations = Equations::Laminar;
     config.freestream.reynolds = 200.0;
     config.time = Time::Steady(Steady { iterations: 8, orders: 20.0 });
-    let mut first = solver(&config);
-    first.use_gpu(&gpu).unwrap();
-    for _ in 0..4 {
-        first.try_step().unwrap();
-    }
-    first.sync().unwrap();
-    let restart = first.restart();
-    let last = |on_gpu: bool| {
-        let mut solver = solver(&config);
-        if on_gpu {
-            solver.use_gpu(&gpu).unwrap();
-        }
-        solver.resume(&restart).unwrap();
-        let mut last = [0.0; 5];
-        solver.run(|r| {
-            last = r.residual;
-            true
-        });
-        last
-    };
-    let mut whole = [0.0; 5];
-    first.run(|r| {
-        whole = r.residual;
-        true
-    });
-    assert_eq!(last(true), whole, "the same bits");
-    for (a, b) in last(false).iter().zip(whole) {
-        close(b, *a, 1e-10, 1e-12, "on the CPU");
-    }
+    restarts_go_on(&gpu, || solver(&config), 4, 1e-12, true);
 }
 
 #[test]

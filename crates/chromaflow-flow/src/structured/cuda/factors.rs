@@ -257,14 +257,6 @@ impl Factors {
             Form::Waves { .. } => DIAGONAL,
         }
     }
-
-    pub(super) fn bytes(&self) -> usize {
-        let form = match &self.form {
-            Form::Blocks { factors, values, loops, .. } => factors.bytes() + values.bytes() + loops.bytes(),
-            Form::Waves { kept, .. } => kept.bytes(),
-        };
-        form + self.turned.bytes() + self.turned_metrics.bytes()
-    }
 }
 
 /// The first block whose closed lines are too short for waves, and their length.

@@ -27,24 +27,21 @@ use super::config::{LocalStep, Scheme, StepMethod};
 use super::measure::PartTime;
 use super::{StructuredSolver, ViscousTerms};
 use crate::config::Time;
-use crate::gpu::{Clock, blocks, source};
+use crate::gpu::{Clock, Sums, blocks, source};
 use crate::grid::device::GRID_CUH;
 use crate::grid::{ExchangeCuda, FieldLayout, GridCuda};
-use crate::march::accelerator::{Advanced, Measured, WallSums};
+use crate::march::accelerator::{Advanced, Measured};
 use crate::march::clock::{MARKS, Part, times_of};
 use crate::march::{FlowError, Times};
-use bytemuck::cast_slice;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
 use factors::Factors;
 pub(super) use measure::launch_seconds;
-use setup::{FACES, FLUX_ROWS, TILE, Tables, VISCOUS_ROWS, constants, setup_record};
+use setup::{FLUX_ROWS, TILE, Tables, VISCOUS_ROWS, constants, setup_record};
 use ssor::Sweeps;
 
 /// Thread blocks of the pass over residuals: as many on every device, so that sums have one order.
 pub(in crate::structured) const PARTS: usize = 1024;
-/// Numbers that `wall_forces` adds up.
-pub(in crate::structured) const SUMS: usize = 12;
 /// Threads of `fluxes`, and bytes of its dynamic shared memory: FluxMemory of fluxes.cu.
 const FLUX_THREADS: usize = 32 * (3 * FLUX_ROWS + 2);
 fn flux_shared(scheme: Scheme) -> usize {
@@ -60,6 +57,22 @@ const VISCOUS_SHARED: usize =
 pub(in crate::structured) fn tables() -> String {
     let shared = include_str!("structured.cuh");
     format!("\n#line 1 \"grid.cuh\"\n{GRID_CUH}\n#line 1 \"structured.cuh\"\n{shared}")
+}
+
+/// Norms, and forces about `center` of the loads `[6, faces]` at `middles`, for the host.
+pub(in crate::structured) fn add_up(
+    stream: &Stream,
+    [wall_forces, add_parts]: [&Kernel; 2],
+    middles: &DeviceBuffer<f64>,
+    loads: &DeviceBuffer<f64>,
+    [cx, cy, cz]: [f64; 3],
+    sums: &mut Sums,
+) -> Result<(), GpuError> {
+    let forces = sums.over_walls(wall_forces).arg((middles.len() / 3) as u32).arg(&sums.parts);
+    let forces = forces.arg(middles).arg(loads).arg(cx).arg(cy).arg(cz);
+    // SAFETY: parts lie within the faces, each of which has six loads; twelve partial sums a part.
+    unsafe { forces.arg(&sums.forces).enqueue(stream)? };
+    sums.add_up(stream, add_parts)
 }
 
 fn kernel(name: &'static str, text: &str, [scheme, viscous]: [u32; 2]) -> KernelSource {
@@ -207,13 +220,9 @@ struct StructuredCuda {
     method: Method,
     flux_shared: usize,
     // Numbers for the host.
-    norm_ptr: DeviceBuffer<u32>,
-    norm_partials: DeviceBuffer<f64>,
-    force_partials: DeviceBuffer<f64>,
-    scalars: DeviceBuffer<f64>,
+    sums: Sums,
     counts: DeviceBuffer<u32>,
     no_counts: DeviceBuffer<u32>,
-    host_scalars: Pinned<f64>,
     host_counts: Pinned<u32>,
     clock: Clock<Part>,
 }
@@ -258,11 +267,10 @@ impl StructuredCuda {
         }
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         let faces = tables.faces.len() / 2;
-        let scalars = 5 + SUMS * tables.walls;
         let mut counts = [u32::MAX; Count::Number as usize];
         counts[Count::Limited as usize] = 0;
         let chunks = grid.chunks().len() / 2;
-        let parts = chunks.min(PARTS);
+        let patches = solver.patches.iter().map(|p| (p.faces.len(), p.condition.is_wall()));
         Ok(Self {
             exchange: ExchangeCuda::new(stream, &solver.exchange)?,
             kernels,
@@ -286,13 +294,9 @@ impl StructuredCuda {
             jacobians: buffer(25 * faces)?,
             method,
             flux_shared,
-            norm_ptr: stream.upload(&[0, parts as u32])?,
-            norm_partials: buffer(5 * parts)?,
-            force_partials: buffer(SUMS * tables.parts.len() / 2)?,
-            scalars: buffer(scalars)?,
+            sums: Sums::new(stream, 5, chunks.min(PARTS), patches)?,
             counts: stream.upload(&counts)?,
             no_counts: stream.upload(&counts)?,
-            host_scalars: Pinned::zeroed(stream.gpu(), scalars)?,
             host_counts: Pinned::zeroed(stream.gpu(), counts.len())?,
             clock: Clock::new(stream.gpu(), MARKS)?,
             tables,
@@ -374,30 +378,12 @@ impl StructuredCuda {
         let levels = self.levels.as_ref().filter(|_| change.is_some());
         let [last, before] = [0, 1].map(|n| levels.map_or(0, |l| l[n].ptr()));
         let (now, early) = change.map_or((0.0, 0.0), |(weights, dt)| (weights[0] / dt, weights[2] / dt));
-        let launch = self.kernels.finish_residual.launch(self.norm_partials.len() / 5, 256);
+        let launch = self.kernels.finish_residual.launch(self.sums.norm_blocks(), 256);
         let launch = launch.arg(self.grid.records()).arg(self.grid.chunks()).arg(chunks as u32);
         let launch = launch.arg(self.total()).arg(&self.w).arg(&self.volume).arg(last).arg(before);
-        let launch = launch.arg(now).arg(early).arg(&self.setup).arg(&self.r).arg(&self.norm_partials);
+        let launch = launch.arg(now).arg(early).arg(&self.setup).arg(&self.r).arg(&self.sums.norms);
         // SAFETY: arrays of the grid; five partial sums a thread block.
         Ok(unsafe { launch.arg(self.count(Count::BadResidual)).enqueue(&self.stream) }?)
-    }
-
-    /// Norms and forces into `scalars`.
-    fn add_up(&self) -> Result<(), GpuError> {
-        let (k, t) = (&self.kernels, &self.tables);
-        let [cx, cy, cz] = self.center;
-        // SAFETY: partial sums have five (twelve) numbers a part, `scalars` room for their sums.
-        unsafe {
-            let add = k.add_parts.launch(1, 5 * 32).arg(&self.norm_ptr).arg(5u32).arg(&self.norm_partials);
-            add.arg(self.scalars.part(0..5)).enqueue(&self.stream)?;
-            let forces = k.wall_forces.launch(t.parts.len() / 2, FACES).arg(self.face_count() as u32);
-            let forces = forces.arg(&t.parts).arg(&t.middles).arg(&self.loads).arg(cx).arg(cy).arg(cz);
-            forces.arg(&self.force_partials).enqueue(&self.stream)?;
-            let add = k.add_parts.launch(t.walls, SUMS * 32).arg(&t.part_ptr).arg(SUMS as u32);
-            let add = add.arg(&self.force_partials).arg(self.scalars.part(5..self.scalars.len()));
-            add.enqueue(&self.stream)?;
-        }
-        Ok(())
     }
 
     /// tau = dt / V, and the least dt of each chunk.
@@ -502,14 +488,12 @@ impl Accelerator for StructuredCuda {
         self.viscous_fluxes()?;
         self.clock.done(Part::Rhs, &self.stream)?;
         self.finish_residual(change)?;
-        self.add_up()?;
-        self.scalars.download_later(&mut self.host_scalars)?;
+        let kernels = [&self.kernels.wall_forces, &self.kernels.add_parts];
+        add_up(&self.stream, kernels, &self.tables.middles, &self.loads, self.center, &mut self.sums)?;
         self.counts.download_later(&mut self.host_counts)?;
         self.clock.done(Part::Misc, &self.stream)?;
         self.stream.synchronize()?;
-        let squares = self.host_scalars[..5].try_into().expect("five numbers");
-        let walls: &[WallSums] = cast_slice(&self.host_scalars[5..]);
-        Ok(Measured { squares, walls: walls.to_vec(), bad: self.first(Count::BadResidual) })
+        Ok(Measured::from_sums(&self.sums, self.first(Count::BadResidual)))
     }
 
     fn advance(&mut self, cfl: f64, rate: f64) -> Result<Advanced, FlowError> {
@@ -552,12 +536,6 @@ impl Accelerator for StructuredCuda {
     }
 
     fn bytes(&self) -> usize {
-        let arrays = [&self.area, &self.volume, &self.w, &self.other, &self.r, &self.tau, &self.jacobians];
-        let method = match &self.method {
-            Method::Factors(factors) => factors.bytes(),
-            Method::Sweeps(sweeps) => sweeps.bytes(),
-        };
-        let levels = self.levels.iter().flatten().map(DeviceBuffer::bytes).sum::<usize>();
-        arrays.iter().map(|b| b.bytes()).sum::<usize>() + levels + method + self.exchange.bytes()
+        self.stream.held_bytes()
     }
 }

@@ -15,8 +15,6 @@ use std::ops::Range;
 pub(super) const TILE: usize = 32;
 pub(super) const FLUX_ROWS: usize = 4;
 pub(super) const VISCOUS_ROWS: usize = 8;
-/// Faces that one thread block of `wall_forces` adds up.
-pub(in crate::structured) const FACES: usize = 256;
 
 /// The constants of a set-up's kernels: SCHEME, VISCOUS.
 pub(super) fn constants(scheme: Scheme, viscous: Option<ViscousTerms>) -> [u32; 2] {
@@ -81,10 +79,6 @@ pub(super) struct Tables {
     /// Columns of ghosts in the order in which they are filled: those of one stage do not read each other.
     pub columns: DeviceBuffer<u32>,
     pub stages: Vec<Range<usize>>,
-    /// Parts of walls for `wall_forces`, and those of each wall.
-    pub parts: DeviceBuffer<u32>,
-    pub part_ptr: DeviceBuffer<u32>,
-    pub walls: usize,
 }
 
 impl Tables {
@@ -94,7 +88,6 @@ impl Tables {
         let (faces, middles) = faces(solver, grid);
         let (side_ptr, face_of) = face_numbers(solver, &faces);
         let (columns, stages) = columns(solver, grid);
-        let (parts, part_ptr) = wall_parts(solver);
         let record = |p: &PatchState| patch_record(solver.physics.gas, p.condition, &p.free);
         let patches: Vec<f64> = solver.patches.iter().flat_map(record).collect();
         let sides = solver.patches.iter().flat_map(|p| side_record(solver, p)).collect::<Vec<u32>>();
@@ -114,9 +107,6 @@ impl Tables {
             face_of: stream.upload(&face_of)?,
             columns: stream.upload(&columns)?,
             stages,
-            parts: stream.upload(&parts)?,
-            walls: part_ptr.len() - 1,
-            part_ptr: stream.upload(&part_ptr)?,
         })
     }
 }
@@ -250,26 +240,6 @@ fn columns(solver: &StructuredSolver, grid: &GridCuda) -> (Vec<u32>, Vec<Range<u
         .collect();
     let ranges = ends.iter().zip(&stages).map(|(&end, stage)| end - stage.len()..end).collect();
     (stages.concat(), ranges)
-}
-
-/// Parts {first face, faces} of walls, and where those of each wall begin.
-fn wall_parts(solver: &StructuredSolver) -> (Vec<u32>, Vec<u32>) {
-    parts_of(solver.patches.iter().map(|p| (p.faces.len(), p.condition.is_wall())))
-}
-
-/// The same from the number of faces of each patch, and whether it is a wall.
-pub(in crate::structured) fn parts_of(patches: impl Iterator<Item = (usize, bool)>) -> (Vec<u32>, Vec<u32>) {
-    let (mut parts, mut ptr, mut first) = (Vec::new(), vec![0], 0);
-    for (count, wall) in patches {
-        if wall {
-            for start in (0..count).step_by(FACES) {
-                parts.extend([(first + start) as u32, (count - start).min(FACES) as u32]);
-            }
-            ptr.push((parts.len() / 2) as u32);
-        }
-        first += count;
-    }
-    (parts, ptr)
 }
 
 /// Tiles {block, i, j, k} of `rows` cells along j and so many planes.

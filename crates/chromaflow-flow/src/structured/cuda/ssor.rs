@@ -164,9 +164,4 @@ impl Sweeps {
     pub(super) fn doubles(&self) -> f64 {
         2.0 * self.count as f64 * super::super::measure::SWEEP
     }
-
-    pub(super) fn bytes(&self) -> usize {
-        [&self.factors, &self.open, &self.damping, &self.x].iter().map(|b| b.bytes()).sum::<usize>()
-            + self.order.bytes()
-    }
 }

@@ -45,24 +45,15 @@ enum { FAR, SLIP, INLET, OUTLET, EXTRAPOLATION, SYMMETRY, ADIABATIC, ISOTHERMAL 
 // loads [6][count] at `middles` [3][count]; thread blocks of 256.
 __device__ __forceinline__ void sum_wall_forces(u32 count, const uint2* __restrict__ parts, const double* __restrict__ middles,
                                                 const double* __restrict__ loads, double cx, double cy, double cz, double* __restrict__ partials) {
-    double sum[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    Vec3 arm = {}, f[2] = {};
     const uint2 part = parts[blockIdx.x];
     if (threadIdx.x < part.y) {
-        const u64 f = part.x + threadIdx.x, n = count;
-        const Vec3 arm = {middles[f] - cx, middles[n + f] - cy, middles[2 * n + f] - cz};
+        const u64 at = part.x + threadIdx.x, n = count;
+        arm = {middles[at] - cx, middles[n + at] - cy, middles[2 * n + at] - cz};
 #pragma unroll
-        for (int k = 0; k < 2; k++) {
-            const Vec3 load = {loads[3 * k * n + f], loads[(3 * k + 1) * n + f], loads[(3 * k + 2) * n + f]};
-#pragma unroll
-            for (int d = 0; d < 3; d++) {
-                sum[6 * k + d] = load[d];
-                sum[6 * k + 3 + d] = arm[(d + 1) % 3] * load[(d + 2) % 3] - arm[(d + 2) % 3] * load[(d + 1) % 3];
-            }
-        }
+        for (int k = 0; k < 2; k++) f[k] = {loads[3 * k * n + at], loads[(3 * k + 1) * n + at], loads[(3 * k + 2) * n + at]};
     }
-    block_sums(sum);
-    if (threadIdx.x == 0)
-        for (int k = 0; k < 12; k++) partials[blockIdx.x * 12 + k] = sum[k];
+    sum_forces(arm, f, partials);
 }
 
 // Copies to shared memory that go on by themselves.

@@ -4,19 +4,9 @@ use crate::flux::Dissipation;
 use crate::gas::Gas;
 use crate::grid::Grid;
 use crate::grid::generate::BoxGrid;
+use crate::testgpu::{close, close_step, gpu, restarts_go_on};
 use chromaflow_device::Team;
-use chromaflow_device::cuda::Gpu;
 use std::sync::Arc;
-
-fn gpu() -> Option<Gpu> {
-    match Gpu::open(0) {
-        Ok(gpu) => Some(gpu),
-        Err(reason) => {
-            chromaflow_testkit::skip("gpu", &reason.to_string());
-            None
-        }
-    }
-}
 
 /// A wavy box of blocks of several orientations, one of them left-handed; sizes that fill no tile.
 fn blocks() -> Grid {
@@ -143,11 +133,6 @@ fn cases() -> Vec<(&'static str, Grid, StructuredConfig)> {
     cases
 }
 
-fn close(found: f64, expected: f64, relative: f64, floor: f64, what: &str) {
-    let off = (found - expected).abs();
-    assert!(off <= relative * expected.abs() + floor, "{what}: {found:e}, expected {expected:e}");
-}
-
 /// Residuals, forces, CFL numbers and limited cells of every step are the CPU's.
 #[test]
 fn cuda_histories_are_the_cpus() {
@@ -159,17 +144,7 @@ fn cuda_histories_are_the_cpus() {
         loop {
             let (a, b) = (here.step(), there.try_step().unwrap());
             let what = format!("{name}, iteration {}", a.iteration);
-            let largest = a.residual.iter().copied().fold(0.0, f64::max);
-            for v in 0..5 {
-                close(b.residual[v], a.residual[v], 1e-10, 1e-10 * largest, &format!("{what}, residual {v}"));
-            }
-            let (fa, fb) = (&a.forces, &b.forces);
-            assert_eq!(fa.markers.len(), fb.markers.len(), "{what}");
-            for (x, y) in [(&fa.pressure, &fb.pressure), (&fa.viscous, &fb.viscous)] {
-                for (p, q) in [(x.cl, y.cl), (x.cd, y.cd), (x.cm, y.cm)] {
-                    close(q, p, 1e-9, 1e-10, &format!("{what}, forces"));
-                }
-            }
+            close_step(&what, (&b.residual, &b.forces), (&a.residual, &a.forces), 1e-9, 1e-10);
             assert_eq!(
                 (a.limited, a.rejected, a.outcome, a.time_step),
                 (b.limited, b.rejected, b.outcome, b.time_step),
@@ -218,36 +193,7 @@ fn cuda_restarts_go_on_on_either_side() {
     let grid = blocks();
     let mut config = config(&grid, between_walls, SCALAR);
     config.equations = Equations::Laminar;
-    let mut first = solver(grid.clone(), &config);
-    first.use_gpu(&gpu).unwrap();
-    for _ in 0..4 {
-        first.try_step().unwrap();
-    }
-    first.sync().unwrap();
-    let restart = first.restart();
-    let go_on = |on_gpu: bool| {
-        let mut solver = solver(grid.clone(), &config);
-        if on_gpu {
-            solver.use_gpu(&gpu).unwrap();
-        }
-        solver.resume(&restart).unwrap();
-        let mut last = [0.0; 5];
-        solver.run(|r| {
-            last = r.residual;
-            true
-        });
-        last
-    };
-    let mut whole = [0.0; 5];
-    first.run(|r| {
-        whole = r.residual;
-        true
-    });
-    assert_eq!(go_on(true), go_on(true), "the same bits");
-    for (a, (b, c)) in whole.iter().zip(go_on(true).into_iter().zip(go_on(false))) {
-        close(b, *a, 1e-10, 1e-12, "on the GPU");
-        close(c, *a, 1e-10, 1e-12, "on the CPU");
-    }
+    restarts_go_on(&gpu, || solver(grid.clone(), &config), 4, 1e-12, false);
 }
 
 #[test]

@@ -105,9 +105,4 @@ impl CoarseLevel {
         // SAFETY: fine nodes lie between coarse ones of the same block.
         Ok(unsafe { launch.enqueue(stream) }?)
     }
-
-    pub(super) fn bytes(&self) -> usize {
-        let arrays = [&self.q, &self.kept, &self.change];
-        arrays.iter().map(|b| b.bytes()).sum::<usize>() + self.tables.bytes()
-    }
 }

@@ -19,16 +19,16 @@ mod tests;
 use super::LaxWendroffSolver;
 use super::accelerator::Accelerator;
 use super::block::NodeBlock;
+use super::boundary::NodePatch;
 use crate::config::Time;
-use crate::gpu::{Clock, blocks, source};
+use crate::gpu::{Clock, Sums, blocks, source};
 use crate::grid::{CHUNK, Reduction};
-use crate::march::accelerator::{Measured, WallSums};
+use crate::march::accelerator::Measured;
 use crate::march::clock::{MARKS, Part, times_of};
 use crate::march::{FlowError, Times};
 use crate::structured::PartTime;
-use crate::structured::cuda::setup::{FACES, gas_record};
-use crate::structured::cuda::{PARTS, SUMS, tables as headers};
-use bytemuck::cast_slice;
+use crate::structured::cuda::setup::gas_record;
+use crate::structured::cuda::{PARTS, add_up, tables as headers};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Gpu, Kernel, KernelSource, Pinned, Stream};
 use level::{CoarseLevel, Finer};
@@ -95,13 +95,9 @@ struct LaxWendroffCuda {
     fluxes: DeviceBuffer<f64>,
     loads: DeviceBuffer<f64>,
     // Numbers for the host.
-    norm_ptr: DeviceBuffer<u32>,
-    norm_partials: DeviceBuffer<f64>,
-    force_partials: DeviceBuffer<f64>,
-    scalars: DeviceBuffer<f64>,
+    sums: Sums,
     first_bad: DeviceBuffer<u32>,
     none_bad: DeviceBuffer<u32>,
-    host_scalars: Pinned<f64>,
     host_bad: Pinned<u32>,
     clock: Clock<Part>,
 }
@@ -229,9 +225,10 @@ impl LaxWendroffCuda {
         setup[1..5].copy_from_slice(&[d.second, d.fourth, d.acoustic, d.convective]);
         let (len, faces) = (tables.nodes.len(), tables.face_count());
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
-        let scalars = 5 + SUMS * tables.walls;
+        let counted = |p: &&NodePatch| p.counts(&solver.blocks[p.window.block]);
+        let patches = solver.patches.iter().filter(counted);
+        let patches = patches.map(|p| (p.window.cells().count(), p.condition.is_wall()));
         let chunks = tables.nodes.chunks().len() / 2;
-        let parts = chunks.min(PARTS);
         let unsteady = match solver.config.time {
             Time::Steady(_) => None,
             Time::Unsteady(_) => Some([buffer(6 * len)?, stream.upload(&vec![f64::MAX; len])?]),
@@ -249,13 +246,9 @@ impl LaxWendroffCuda {
             dropped: buffer(5 * faces)?,
             fluxes: buffer(5 * faces)?,
             loads: buffer(6 * faces)?,
-            norm_ptr: stream.upload(&[0, parts as u32])?,
-            norm_partials: buffer(5 * parts)?,
-            force_partials: buffer(SUMS * tables.parts.len() / 2)?,
-            scalars: buffer(scalars)?,
+            sums: Sums::new(stream, 5, chunks.min(PARTS), patches)?,
             first_bad: stream.upload(&[u32::MAX])?,
             none_bad: stream.upload(&[u32::MAX])?,
-            host_scalars: Pinned::zeroed(stream.gpu(), scalars)?,
             host_bad: Pinned::zeroed(stream.gpu(), 1)?,
             clock: Clock::new(stream.gpu(), MARKS)?,
             stream: stream.clone(),
@@ -347,31 +340,11 @@ impl LaxWendroffCuda {
     /// Sums of squared rates and the first bad node, against the state `before` the step.
     fn rates(&self, before: &DeviceBuffer<f64>) -> Result<(), GpuError> {
         let (t, chunks) = (&self.tables, self.tables.nodes.chunks().len() / 2);
-        let launch = self.fine.rates.launch(self.norm_partials.len() / 5, CHUNK);
+        let launch = self.fine.rates.launch(self.sums.norm_blocks(), CHUNK);
         let launch = launch.arg(t.nodes.records()).arg(t.nodes.chunks()).arg(chunks as u32);
         let launch = launch.arg(self.total()).arg(&self.next).arg(before).arg(&self.steps).arg(&t.own_volume);
         // SAFETY: arrays of the nodes' layout; five partial sums a thread block.
-        Ok(unsafe { launch.arg(&self.norm_partials).arg(&self.first_bad).enqueue(&self.stream) }?)
-    }
-
-    /// Norms and forces into `scalars`.
-    fn add_up(&self) -> Result<(), GpuError> {
-        let (k, t) = (&self.fine, &self.tables);
-        let [cx, cy, cz] = self.center;
-        // SAFETY: partial sums have five (twelve) numbers a part, `scalars` room for their sums.
-        unsafe {
-            let add = k.add_parts.launch(1, 5 * 32).arg(&self.norm_ptr).arg(5u32).arg(&self.norm_partials);
-            add.arg(self.scalars.part(0..5)).enqueue(&self.stream)?;
-            if t.walls > 0 {
-                let forces = k.wall_forces.launch(t.parts.len() / 2, FACES).arg(t.face_count() as u32);
-                let forces = forces.arg(&t.parts).arg(&t.middles).arg(&self.loads).arg(cx).arg(cy).arg(cz);
-                forces.arg(&self.force_partials).enqueue(&self.stream)?;
-                let add = k.add_parts.launch(t.walls, SUMS * 32).arg(&t.part_ptr).arg(SUMS as u32);
-                let add = add.arg(&self.force_partials).arg(self.scalars.part(5..self.scalars.len()));
-                add.enqueue(&self.stream)?;
-            }
-        }
-        Ok(())
+        Ok(unsafe { launch.arg(&self.sums.norms).arg(&self.first_bad).enqueue(&self.stream) }?)
     }
 }
 
@@ -412,18 +385,14 @@ impl Accelerator for LaxWendroffCuda {
         self.carry_on(courant)?;
         self.clock.done(Part::Lhs, &self.stream)?;
         self.rates(self.unsteady.as_ref().map_or(&self.q, |[saved, _]| saved))?;
-        self.add_up()?;
-        self.scalars.download_later(&mut self.host_scalars)?;
+        let kernels = [&self.fine.wall_forces, &self.fine.add_parts];
+        add_up(&self.stream, kernels, &self.tables.middles, &self.loads, self.center, &mut self.sums)?;
         self.first_bad.download_later(&mut self.host_bad)?;
         self.clock.done(Part::Misc, &self.stream)?;
         self.stream.synchronize()?;
         std::mem::swap(&mut self.q, &mut self.next);
-        let walls: &[WallSums] = cast_slice(&self.host_scalars[5..]);
-        Ok(Measured {
-            squares: self.host_scalars[..5].try_into().expect("five numbers"),
-            walls: walls.to_vec(),
-            bad: (self.host_bad[0] != u32::MAX).then_some(self.host_bad[0] as usize),
-        })
+        let bad = (self.host_bad[0] != u32::MAX).then_some(self.host_bad[0] as usize);
+        Ok(Measured::from_sums(&self.sums, bad))
     }
 
     fn take_back(&mut self) -> Result<(), FlowError> {
@@ -440,9 +409,6 @@ impl Accelerator for LaxWendroffCuda {
     }
 
     fn bytes(&self) -> usize {
-        let arrays = [&self.q, &self.next, &self.steps, &self.kept];
-        let levels = self.levels.iter().map(CoarseLevel::bytes).sum::<usize>();
-        let unsteady = self.unsteady.iter().flatten().map(DeviceBuffer::bytes).sum::<usize>();
-        arrays.iter().map(|b| b.bytes()).sum::<usize>() + self.tables.bytes() + levels + unsteady
+        self.stream.held_bytes()
     }
 }

@@ -6,7 +6,7 @@ use super::super::joints::Joints;
 use crate::config::Boundary;
 use crate::gas::Gas;
 use crate::grid::{Cells, Grid, GridCuda, Side};
-use crate::structured::cuda::setup::{parts_of, patch_record};
+use crate::structured::cuda::setup::patch_record;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
 use std::collections::BTreeMap;
@@ -50,10 +50,6 @@ pub(super) struct Tables {
     pub point_area: DeviceBuffer<f64>,
     pub copy_ptr: DeviceBuffer<u32>,
     pub copies: DeviceBuffer<u32>,
-    /// Parts of walls, and those of each wall.
-    pub parts: DeviceBuffer<u32>,
-    pub part_ptr: DeviceBuffer<u32>,
-    pub walls: usize,
 }
 
 impl Tables {
@@ -87,11 +83,6 @@ impl Tables {
         let faces = faces(from, &offsets);
         let (side_ptr, face_of) = face_numbers(from, &faces.cells);
         let points = conditions(from, &offsets);
-        let counted = |p: &NodePatch| p.counts(&blocks[p.window.block]);
-        let (parts, part_ptr) = parts_of(from.patches.iter().filter(|p| counted(p)).map(|p| {
-            let faces = p.window.cells().count();
-            (faces, p.condition.is_wall())
-        }));
         let patches: Vec<f64> =
             from.patches.iter().flat_map(|p| patch_record(gas, p.condition, free)).collect();
         let sides: Vec<u32> = (from.patches.iter())
@@ -117,9 +108,6 @@ impl Tables {
             point_area: stream.upload(&points.area)?,
             copy_ptr: stream.upload(&points.copy_ptr)?,
             copies: stream.upload(&points.copies)?,
-            parts: stream.upload(&parts)?,
-            walls: part_ptr.len() - 1,
-            part_ptr: stream.upload(&part_ptr)?,
             nodes,
         })
     }
@@ -127,10 +115,6 @@ impl Tables {
     /// Faces of the boundary.
     pub(super) fn face_count(&self) -> usize {
         self.faces.len() / 3
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        [&self.area, &self.volume, &self.node_volume, &self.own_volume].iter().map(|b| b.bytes()).sum()
     }
 }
 

@@ -5,19 +5,9 @@ use crate::grid::Grid;
 use crate::grid::generate::{BoxGrid, SmoothChannel};
 use crate::mesh::Planar;
 use crate::structured::StructuredConfig;
+use crate::testgpu::{close, close_step, gpu, restarts_go_on};
 use chromaflow_device::Team;
-use chromaflow_device::cuda::Gpu;
 use std::sync::Arc;
-
-fn gpu() -> Option<Gpu> {
-    match Gpu::open(0) {
-        Ok(gpu) => Some(gpu),
-        Err(reason) => {
-            chromaflow_testkit::skip("gpu", &reason.to_string());
-            None
-        }
-    }
-}
 
 /// A wavy box of blocks of several orientations, one of them left-handed; sizes that fill no thread block.
 fn blocks(cells: [usize; 3]) -> Grid {
@@ -115,11 +105,6 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-fn close(found: f64, expected: f64, relative: f64, floor: f64, what: &str) {
-    let off = (found - expected).abs();
-    assert!(off <= relative * expected.abs() + floor, "{what}: {found:e}, expected {expected:e}");
-}
-
 /// Residuals and forces of every step and the fields at the end are the CPU's.
 #[test]
 fn cuda_histories_are_the_cpus() {
@@ -131,17 +116,7 @@ fn cuda_histories_are_the_cpus() {
         loop {
             let (a, b) = (here.step(), there.try_step().unwrap());
             let what = format!("{}, iteration {}", case.name, a.iteration);
-            let largest = a.residual.iter().copied().fold(0.0, f64::max);
-            for v in 0..5 {
-                close(b.residual[v], a.residual[v], 1e-10, 1e-10 * largest, &format!("{what}, residual {v}"));
-            }
-            let (fa, fb) = (&a.forces, &b.forces);
-            assert_eq!(fa.markers.len(), fb.markers.len(), "{what}");
-            for (x, y) in [(&fa.pressure, &fb.pressure), (&fa.viscous, &fb.viscous)] {
-                for (p, q) in [(x.cl, y.cl), (x.cd, y.cd), (x.cm, y.cm)] {
-                    close(q, p, 1e-10, 1e-11, &format!("{what}, forces"));
-                }
-            }
+            close_step(&what, (&b.residual, &b.forces), (&a.residual, &a.forces), 1e-10, 1e-11);
             let fact = |r: &crate::march::StepReport| (r.rejected, r.outcome, r.time_step);
             assert_eq!(fact(&a), fact(&b), "{what}");
             close(b.cfl, a.cfl, 1e-12, 0.0, &what);
@@ -178,36 +153,7 @@ fn cuda_small_lax_wendroff() {
 fn cuda_lax_wendroff_restarts_on_either_side() {
     let Some(gpu) = gpu() else { return };
     let case = &cases()[1];
-    let mut first = case.solver();
-    first.use_gpu(&gpu).unwrap();
-    for _ in 0..4 {
-        first.try_step().unwrap();
-    }
-    first.sync().unwrap();
-    let restart = first.restart();
-    let go_on = |on_gpu: bool| {
-        let mut solver = case.solver();
-        if on_gpu {
-            solver.use_gpu(&gpu).unwrap();
-        }
-        solver.resume(&restart).unwrap();
-        let mut last = [0.0; 5];
-        solver.run(|r| {
-            last = r.residual;
-            true
-        });
-        last
-    };
-    let mut whole = [0.0; 5];
-    first.run(|r| {
-        whole = r.residual;
-        true
-    });
-    assert_eq!(go_on(true), go_on(true), "the same bits");
-    for (a, (b, c)) in whole.iter().zip(go_on(true).into_iter().zip(go_on(false))) {
-        close(b, *a, 1e-10, 1e-12, "on the GPU");
-        close(c, *a, 1e-10, 1e-12, "on the CPU");
-    }
+    restarts_go_on(&gpu, || case.solver(), 4, 1e-12, false);
 }
 
 #[test]

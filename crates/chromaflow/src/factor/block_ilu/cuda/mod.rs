@@ -233,17 +233,6 @@ impl DeviceBlockIlu {
         self.levels
     }
 
-    /// Bytes of the factors and their indices.
-    pub fn bytes(&self) -> usize {
-        let factors = match &self.factors {
-            Factors::F64(f) => f[0].bytes() + f[1].bytes(),
-            Factors::F32(f) => f[0].bytes() + f[1].bytes(),
-        };
-        let pairs = [&self.order, &self.first, &self.columns].into_iter().flatten();
-        let indices = pairs.chain([&self.upper_at, &self.update_ptr, &self.updates]).map(DeviceBuffer::bytes);
-        factors + self.inverse.bytes() + self.y.bytes() + indices.sum::<usize>()
-    }
-
     fn addresses(&self) -> [u64; 2] {
         match &self.factors {
             Factors::F64(f) => [f[0].ptr(), f[1].ptr()],

@@ -253,17 +253,6 @@ impl DeviceStructuredIlu {
         &self.inverse
     }
 
-    /// Bytes of device memory, the matrix's own not counted.
-    pub fn bytes(&self) -> usize {
-        let steps = self.steps.iter().flatten().map(DeviceBuffer::bytes).sum::<usize>();
-        let schedule = match &self.schedule {
-            Schedule::Wavefront(w) => w.bytes(),
-            Schedule::Pencils(p) => p.bytes(),
-        };
-        let narrow = self.narrow.iter().flat_map(|n| &n.couplings).map(DeviceBuffer::bytes).sum::<usize>();
-        self.inverse.bytes() + schedule + self.sums.bytes() + steps + narrow
-    }
-
     /// The tiles of the factorization and of the passes, for engine `cuda`.
     pub fn pencils(&self) -> Option<[Pencil; 2]> {
         match &self.schedule {

@@ -341,10 +341,6 @@ impl Pencils {
         [self.factor.pencil, self.passes.pencil]
     }
 
-    pub fn bytes(&self) -> usize {
-        self.y.bytes() + self.factor.table.bytes() + self.passes.table.bytes()
-    }
-
     fn blocks(&self, cut: &Cut, here: usize) -> usize {
         cut.tiles.min(here * self.stream.gpu().facts().multiprocessors)
     }

@@ -81,10 +81,6 @@ impl Wavefront {
         })
     }
 
-    pub fn bytes(&self) -> usize {
-        self.down.bytes() + self.up.bytes() + self.work.bytes()
-    }
-
     fn kernel(&self, name: &str) -> Result<Kernel, GpuError> {
         Ok(self.module.kernel(name)?)
     }

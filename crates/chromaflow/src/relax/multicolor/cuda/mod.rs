@@ -193,12 +193,6 @@ impl MulticolorCuda {
         self.storage
     }
 
-    /// Bytes of the matrix in the kernels' layout.
-    pub fn bytes(&self) -> usize {
-        let m = &self.matrix;
-        m.values.bytes() + m.index.bytes() + m.inverse.bytes() + m.diag.bytes() + m.chunks.bytes()
-    }
-
     /// The stream of all work.
     pub fn stream(&self) -> &Stream {
         &self.stream
