@@ -41,8 +41,15 @@ impl Dissipation<f64> {
 /// **Source**: Jameson, Schmidt & Turkel 1981.
 #[inline(always)]
 pub fn pressure_switch<T: Real>(before: T, here: T, after: T) -> T {
+    let [bend, sum] = switch_parts(before, here, after);
+    bend / sum
+}
+
+/// Numerator and denominator of the pressure switch, halved.
+#[inline(always)]
+fn switch_parts<T: Real>(before: T, here: T, after: T) -> [T; 2] {
     let sides = T::c(0.5) * (before + after);
-    (sides - here).abs() / (sides + here)
+    [(sides - here).abs(), sides + here]
 }
 
 /// What the central fluxes through the faces of a cell share.
@@ -79,9 +86,11 @@ pub fn central_cell<T: Real>(gas: Gas<T>, w: &[T; 5]) -> CentralCell<T> {
 /// third of four cells: e2 goes with the larger pressure switch of both, e4 with what that leaves.
 #[inline(always)]
 fn weights<T: Real>(pressure: &[T; 4], dissipation: Dissipation<T>) -> [T; 2] {
-    let left = pressure_switch(pressure[0], pressure[1], pressure[2]);
-    let right = pressure_switch(pressure[1], pressure[2], pressure[3]);
-    let second = dissipation.second * left.max(right);
+    let left = switch_parts(pressure[0], pressure[1], pressure[2]);
+    let right = switch_parts(pressure[1], pressure[2], pressure[3]);
+    // The larger of two quotients by one.
+    let larger = (left[0] * right[1]).max(right[0] * left[1]) / (left[1] * right[1]);
+    let second = dissipation.second * larger;
     let fourth = (dissipation.fourth - second).max(T::c(0.0));
     [second + T::c(3.0) * fourth, fourth]
 }

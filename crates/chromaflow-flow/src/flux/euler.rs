@@ -126,8 +126,8 @@ pub(super) struct WaveSpeeds<T> {
 
 #[inline(always)]
 pub(super) fn wave_speeds<T: Real>(normal_velocity: T, sound2: T, n: &[T; 3]) -> WaveSpeeds<T> {
-    // Faces of no area have no waves.
-    let area2 = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).max(T::c(1e-200));
+    // Kept from zero where a face has no area.
+    let area2 = T::c(1e-200) + n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
     let by_sound = (sound2 * area2).rsqrt();
     let sound = sound2 * area2 * by_sound;
     let middle = normal_velocity.abs();

@@ -99,6 +99,8 @@ fn rounded_factors<T: Real>(normal_velocity: T, sound2: T, n: &[T; 3], fix: Entr
 /// ```
 #[inline(always)]
 pub fn flux_roe<T: Real>(gas: Gas<T>, wl: &[T; 5], wr: &[T; 5], n: &[T; 3], fix: EntropyFix<T>) -> [T; 5] {
+    // The same for all faces of a loop.
+    let by_g1 = T::c(1.0) / (gas.gamma - T::c(1.0));
     let x = roe_average(gas, wl, wr);
     let [a, b] = x.share;
     let half = [T::c(0.5) * n[0], T::c(0.5) * n[1], T::c(0.5) * n[2]];
@@ -116,21 +118,18 @@ pub fn flux_roe<T: Real>(gas: Gas<T>, wl: &[T; 5], wr: &[T; 5], n: &[T; 3], fix:
     let mass = ml + mr - first - f.diagonal * (wr[0] - wl[0]);
     let (bml, amr) = (b * ml, a * mr);
     let by_change = amr - bml - f.diagonal * x.density;
-    let pressure = wl[4] + wr[4];
+    let pressure = wl[4] + wr[4] - second;
+    let half_mass = T::c(0.5) * mass;
     let mut momentum = [T::c(0.0); 3];
+    let mut work = T::c(0.0);
     for i in 0..3 {
-        momentum[i] = (pressure - second) * half[i] + mass * x.velocity[i] + by_change * x.change[i];
+        // Kinetic energy goes with mass |u|^2 / 2: half of that momentum does work.
+        let moved = by_change * x.change[i] + half_mass * x.velocity[i];
+        momentum[i] = moved + half_mass * x.velocity[i] + pressure * half[i];
+        work += x.velocity[i] * moved;
     }
-    let [u, v, s] = x.velocity;
-    // The work of the momentum counts mass |u|^2 and the pressures' work, which go with the enthalpies, too often.
     let internal = gas.gamma * (vl * wl[4] + vr * wr[4]) - f.diagonal * d_pressure - x.sound2 * first;
-    let energy = T::c(1.0) / (gas.gamma - T::c(1.0)) * internal
-        + (b * bml + a * amr) * x.kinetic
-        + u * momentum[0]
-        + v * momentum[1]
-        + s * momentum[2]
-        - normal_velocity * pressure
-        - T::c(0.5) * mass * (u * u + v * v + s * s);
+    let energy = work + by_g1 * internal + (b * bml + a * amr) * x.kinetic - normal_velocity * second;
     [mass, momentum[0], momentum[1], momentum[2], energy]
 }
 
