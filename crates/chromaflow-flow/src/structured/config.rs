@@ -21,6 +21,9 @@ pub struct StructuredConfig {
     pub boundaries: BTreeMap<String, Boundary>,
     /// The implicit step.
     pub implicit: LineImplicit,
+    /// Thickness, over the reference length, of the layer at slip walls in which the flow starts along them; 0 starts with
+    /// the free stream in every cell.
+    pub start_layer: f64,
     /// March to a steady state, or follow the flow in time.
     pub time: Time,
     /// How forces are made into coefficients.

@@ -9,7 +9,7 @@ use super::residual::Physics;
 use super::ssor::Ssor;
 use crate::config::{Boundary, Equations};
 use crate::flux::EntropyFix;
-use crate::gas::Gas;
+use crate::gas::{Gas, temperature};
 use crate::grid::{Cells, Exchange, Grid, Interface, Metrics, Side};
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
@@ -20,7 +20,7 @@ use chromaflow_device::Team;
 use std::sync::Arc;
 
 impl StructuredSolver {
-    /// A solver at rest in the free stream everywhere. The grid must have passed [`Grid::check`].
+    /// A solver in the free stream everywhere, but along slip walls: see [`StructuredConfig::start_layer`]. The grid must have passed [`Grid::check`].
     ///
     /// The two planes of a two-dimensional grid are symmetry planes unless the set-up says otherwise.
     ///
@@ -49,6 +49,12 @@ impl StructuredSolver {
             let block = &mut blocks[patch.window.block];
             close(block, patch.window, patches.len() as u32);
             patches.push(PatchState::new(&grid, &patch.name, patch.window, condition, free, block));
+        }
+        if config.start_layer > 0.0 {
+            let layer = config.start_layer * config.reference.length;
+            for wall in patches.iter().filter(|p: &&PatchState| p.condition == Boundary::SlipWall) {
+                start_along(gas, wall, layer, &mut blocks[wall.window.block]);
+            }
         }
         let volume = blocks.iter().map(|b| b.metrics.total_volume()).sum();
         Ok(Self {
@@ -173,6 +179,43 @@ fn block_of(grid: &Grid, number: usize, metrics: Metrics, free: [f64; 5], unstea
     }
 }
 
+/// Turns the flow along a slip wall, at each face and on the grid line from it into the block: u - e^(-d/`layer`) (u . k) k at
+/// a distance d from the face of unit normal k, total enthalpy and entropy as they are.
+///
+/// A uniform flow that meets walls at once sends shocks from them, which leave the wall's cells too hot. Where these are
+/// flat, thousands of steps pass until the flow has carried that layer away, and it separates before.
+fn start_along(gas: Gas<f64>, wall: &PatchState, layer: f64, block: &mut BlockState) {
+    let Side { axis, high } = wall.window.side;
+    for (cell, face) in &wall.faces {
+        let n = wall.view(block, block.cells.inside(*cell)).n;
+        let area = n.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let last = block.cells.count[axis] - 1;
+        for depth in (0..=last).take_while(|_| area > 0.0) {
+            let mut cell = *cell;
+            cell[axis] = if high { last - depth } else { depth };
+            let at = block.cells.inside(cell);
+            let center: [f64; 3] = std::array::from_fn(|c| block.metrics.center[c][at]);
+            let distance = (0..3).map(|c| (center[c] - face[c]).powi(2)).sum::<f64>().sqrt();
+            let old = block.state(at);
+            let through = (-distance / layer).exp() * (0..3).map(|c| old[1 + c] * n[c]).sum::<f64>() / area;
+            let mut new = old;
+            for c in 0..3 {
+                new[1 + c] -= through * n[c] / area;
+            }
+            let squared = |w: &[f64; 5]| w[1] * w[1] + w[2] * w[2] + w[3] * w[3];
+            let t = temperature(gas, &old);
+            let warmer = t + 0.5 * (gas.gamma - 1.0) * (squared(&old) - squared(&new));
+            new[0] *= (warmer / t).powf(1.0 / (gas.gamma - 1.0));
+            new[4] = new[0] * warmer / gas.gamma;
+            block.set(at, new);
+        }
+    }
+    block.last_good.copy_from_slice(&block.w);
+    for level in block.levels.iter_mut().filter(|level| !level.is_empty()) {
+        level.copy_from_slice(&block.w);
+    }
+}
+
 /// Takes a patch's faces from the flux loops between cells.
 fn close(block: &mut BlockState, window: crate::grid::Window, number: u32) {
     let Side { axis, high } = window.side;
@@ -219,6 +262,7 @@ fn check(grid: &Grid, config: &StructuredConfig) -> Result<(), FlowError> {
         ("gamma", config.gas.gamma, config.gas.gamma > 1.0, "expected more than 1"),
         ("cfl.start", implicit.cfl.start, implicit.cfl.start > 0.0, positive),
         ("max_change", implicit.max_change, implicit.max_change > 0.0, positive),
+        ("start_layer", config.start_layer, config.start_layer >= 0.0, "expected zero or more"),
         ("dissipation", dissipation, dissipation >= 0.0, "expected zero or more"),
         ("sweeps", sweeps as f64, sweeps > 0, "expected one or more"),
         ("relaxation", relaxation, relaxation > 0.0 && relaxation < 2.0, "expected a number between 0 and 2"),

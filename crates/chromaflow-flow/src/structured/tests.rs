@@ -148,3 +148,28 @@ fn mistakes_are_told() {
     gas.gas = GasConfig { gamma: 1.0, ..GasConfig::default() };
     assert!(StructuredSolver::new(grid(), gas, team(1)).err().unwrap().to_string().contains("gamma"));
 }
+
+/// A flow that starts along a wall: nothing passes the wall, entropy and total enthalpy are the free stream's.
+#[test]
+fn starts_along_slip_walls() {
+    let grid = BoxGrid { cells: [6, 9, 5], size: [1.0, 0.5, 1.0], wave: 0.0 }.grid().split(0, 0, 2).unwrap();
+    let grid = grid.reorient(1, [1, 2, 0], [true, false, false]);
+    let mut config = config(&grid, SCHEMES[0], Equations::Euler);
+    config.boundaries.insert("ymax".to_owned(), Boundary::SlipWall);
+    config.reference.length = 2.0;
+    config.start_layer = 0.05;
+    let solver = StructuredSolver::new(grid.clone(), config.clone(), team(1)).unwrap();
+    let free = solver.free_stream();
+    let enthalpy = |w: &[f64; 5]| 3.5 * w[4] / w[0] + 0.5 * (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]);
+    for (q, (x, _)) in solver.state().iter().zip(solver.cells()) {
+        let w = primitive(GasConfig::default().gas(), q);
+        let through = free[2] * (1.0 - ((x[1] - 0.5) / 0.1).exp());
+        let expected = [free[1], through, free[3]];
+        assert!((0..3).all(|c| (w[1 + c] - expected[c]).abs() < 1e-14), "{x:?}: {w:?}");
+        assert!((crate::gas::entropy(GasConfig::default().gas(), &w) - 1.0).abs() < 1e-13, "{x:?}: {w:?}");
+        assert!((enthalpy(&w) - enthalpy(&free)).abs() < 1e-13, "{x:?}: {w:?}");
+    }
+    config.start_layer = -1.0;
+    let error = StructuredSolver::new(grid, config, team(1)).err().expect("an error").to_string();
+    assert!(error.contains("start_layer"), "{error}");
+}
