@@ -140,10 +140,18 @@ fn kernel_source(name: &'static str, text: &str, nb: usize) -> KernelSource {
     source(name, text, Storage::F64).define("NB", nb)
 }
 
-const RESIDUAL: &str = include_str!("residual.cu");
+fn residual_source(nb: usize) -> KernelSource {
+    let text = concat!(include_str!("place.cuh"), "\n#line 1 \"residual.cu\"\n", include_str!("residual.cu"));
+    kernel_source("stencil_residual", text, nb)
+}
 
 fn narrow_source(nb: usize, storage: FactorStorage) -> KernelSource {
-    let text = concat!(include_str!("couplings.cuh"), "\n#line 1 \"narrow.cu\"\n", include_str!("narrow.cu"));
+    let text = concat!(
+        include_str!("couplings.cuh"),
+        include_str!("place.cuh"),
+        "\n#line 1 \"narrow.cu\"\n",
+        include_str!("narrow.cu")
+    );
     kernel_source("stencil_narrow", text, nb).define("Q", nb * nb).define("FACTORS", storage as u32)
 }
 
@@ -152,7 +160,7 @@ pub fn kernel_sources(nb: usize, candidates: bool) -> Vec<KernelSource> {
     if nb > MAX_GPU_NB {
         return Vec::new();
     }
-    let mut all = vec![kernel_source("stencil_residual", RESIDUAL, nb), wavefront::wavefront_source(nb)];
+    let mut all = vec![residual_source(nb), wavefront::wavefront_source(nb)];
     if nb <= GpuIluEngine::Cuda.largest_nb() {
         all.extend(pencil::pencil_sources(nb, candidates));
         all.extend([FactorStorage::F32, FactorStorage::F16].map(|storage| narrow_source(nb, storage)));
@@ -224,7 +232,7 @@ impl DeviceStructuredIlu {
             .zip(&grids.first)
             .flat_map(|(d, &first)| [first as u32, d[0] as u32, d[1] as u32, d[2] as u32])
             .collect();
-        let residual = kernel_source("stencil_residual", RESIDUAL, nb);
+        let residual = residual_source(nb);
         Ok(Self {
             nb,
             options,

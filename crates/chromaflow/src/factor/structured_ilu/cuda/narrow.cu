@@ -1,6 +1,4 @@
 // Copies of the couplings in f32 or f16, a warp for the three blocks of a cell on one side; blocks without a neighbor become zeros.
-//
-// grids: for each grid block {first cell, ni, nj, nk}.
 
 // The smallest power of two that brings the largest of some values into the range of f16 when they are divided by it.
 __device__ __forceinline__ float power_of_two(float largest) {
@@ -17,14 +15,9 @@ stencil_narrow(u32 cells, u32 blocks, const uint4* __restrict__ grids, const dou
     for (u32 n = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; n < 2 * cells; n += warps) {
         const u32 cell = n / 2;
         const bool above = n % 2;
-        u32 low = 0, high = blocks - 1;  // the grid block of the cell
-        while (low < high) {
-            const u32 middle = (low + high + 1) / 2;
-            if (grids[middle].x <= cell) low = middle;
-            else high = middle - 1;
-        }
-        const uint4 g = grids[low];
-        const u32 at = cell - g.x, i = at % g.y, j = at / g.y % g.z, k = at / g.y / g.z;
+        const Place place = place_of(cell, blocks, grids);
+        const uint4 g = place.grid;
+        const u32 i = place.i, j = place.j, k = place.k;
         const bool has[3] = {above ? i + 1 < g.y : k > 0, above ? j + 1 < g.z : j > 0, above ? k + 1 < g.w : i > 0};
         const double* const from = (above ? upper : lower) + 3 * (u64)cell * Q;
         char* const to = (above ? narrow_upper : narrow_lower) + (u64)cell * COUPLINGS_BYTES;

@@ -1,7 +1,5 @@
 // r = b - A x for 7-point stencils. A thread owns VEC rows of COLUMNS-spaced columns of all seven blocks of a cell, so that
 // its loads are independent of one another and the threads of a cell read each block as one run.
-//
-// grids: for each grid block {first cell, ni, nj, nk}.
 #define Q (NB * NB)
 #if NB % 2 == 0
 #define VEC 2
@@ -29,14 +27,9 @@ stencil_residual(u32 cells, u32 blocks, const uint4* __restrict__ grids, const d
     const u32 own = threadIdx.x / PER_CELL, e = threadIdx.x % PER_CELL, c0 = e / ROWS, row = e % ROWS * VEC;
     const u32 cell = blockIdx.x * CELLS + own;
     if (cell < cells) {
-        u32 low = 0, high = blocks - 1;  // the grid block of the cell
-        while (low < high) {
-            const u32 middle = (low + high + 1) / 2;
-            if (grids[middle].x <= cell) low = middle;
-            else high = middle - 1;
-        }
-        const uint4 g = grids[low];
-        const u32 at = cell - g.x, i = at % g.y, j = at / g.y % g.z, k = at / g.y / g.z;
+        const Place place = place_of(cell, blocks, grids);
+        const uint4 g = place.grid;
+        const u32 i = place.i, j = place.j, k = place.k;
         // Neighbors in the order k-1, j-1, i-1, i+1, j+1, k+1: whether there is one, and how far.
         const u32 step[3] = {g.y * g.z, g.y, 1};
         const bool has[6] = {k > 0, j > 0, i > 0, i + 1 < g.y, j + 1 < g.z, k + 1 < g.w};
