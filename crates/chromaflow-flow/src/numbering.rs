@@ -1,14 +1,16 @@
 //! The order of nodes inside the solver: node i is row i of the Jacobian.
 
-use crate::dual::neighbors;
 use crate::mesh::Mesh;
+use crate::mesh::pairs::Pairs;
 use chromaflow::order::{Plan, PlanOptions};
 use chromaflow_device::Team;
 
 /// Orders the nodes for the sweeps (by default reverse Cuthill-McKee, then color by color) and gives the mesh in that
-/// order. Of a planar mesh the plan orders the front plane; the back plane follows it in the same order.
-pub fn renumber(mesh: &Mesh, options: PlanOptions, team: &Team) -> (Mesh, Plan) {
-    let pattern = neighbors(mesh);
+/// order, and its edges. Of a planar mesh the plan orders the front plane; the back plane follows it in the same order.
+pub fn renumber(mesh: &Mesh, options: PlanOptions, team: &Team) -> (Mesh, Plan, Pairs) {
+    let edges = Pairs::edges(mesh);
+    let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
+    let (pattern, _) = edges.below(nodes).graph();
     let plan =
         Plan::with_team(&pattern, &options, team).expect("the pattern of a mesh is square and symmetric");
     let mut out = mesh.clone();
@@ -26,5 +28,6 @@ pub fn renumber(mesh: &Mesh, options: PlanOptions, team: &Team) -> (Mesh, Plan) 
         renumber(marker.triangles.as_flattened_mut());
         renumber(marker.quads.as_flattened_mut());
     }
-    (out, plan)
+    let edges = Pairs::new(mesh.nodes.len(), |pair| edges.iter().for_each(|(a, b)| pair(new(a), new(b))));
+    (out, plan, edges)
 }

@@ -68,16 +68,14 @@ impl Dual {
     /// The median dual of `mesh`. Node indices must be in range, as every reader checks.
     #[must_use]
     pub fn new(mesh: &Mesh) -> Self {
-        Self::with_team(mesh, &Team::new(1))
+        Self::of_edges(mesh, &Pairs::edges(mesh), &Team::new(1))
     }
 
-    /// The same, on all members of `team`. The dual does not depend on their number.
-    #[must_use]
-    pub fn with_team(mesh: &Mesh, team: &Team) -> Self {
-        let pairs = Pairs::edges(mesh);
+    /// The same from the edges of `mesh`, on all members of `team`. It does not depend on their number.
+    pub(crate) fn of_edges(mesh: &Mesh, pairs: &Pairs, team: &Team) -> Self {
         let (pattern, edge_of) = pairs.graph();
         let edges: Vec<[u32; 2]> = pairs.iter().map(|(a, b)| [a, b]).collect();
-        let areas = areas(mesh, &pairs, team);
+        let areas = areas(mesh, pairs, team);
         let mut volumes = vec![0.0; mesh.nodes.len()];
         parallel::rows(team, volumes.len(), 1, &mut volumes, |rows, volumes| {
             for (row, volume) in rows.zip(volumes) {
@@ -217,15 +215,6 @@ impl Dual {
         }
         sum.iter().zip(&size).map(|(s, &a)| norm(*s) / a).fold(0.0, f64::max)
     }
-}
-
-/// The neighbors of every node along element edges, of a planar mesh in its front plane: the off-diagonal pattern of a Jacobian
-/// in the mesh's order.
-#[must_use]
-pub fn neighbors(mesh: &Mesh) -> BlockPattern {
-    let edges = Pairs::edges(mesh);
-    let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
-    edges.below(nodes).graph().0
 }
 
 /// Elements whose faces are computed by all members of a team before they are added up.

@@ -47,8 +47,8 @@ impl FlowSolver {
             lift_y,
             pressure: free[4],
         };
-        let (mesh, plan) = renumber(mesh, plan_options(&config.implicit), &team);
-        let dual = Dual::with_team(&mesh, &team);
+        let (mesh, plan, edges) = renumber(mesh, plan_options(&config.implicit), &team);
+        let dual = Dual::of_edges(&mesh, &edges, &team);
         let dual = match mesh.planar {
             Some(planar) => dual.collapsed(planar.nodes_2d),
             None => dual,
