@@ -74,7 +74,7 @@ impl Dual {
     /// The same from the edges of `mesh`, on all members of `team`. It does not depend on their number.
     pub(crate) fn of_edges(mesh: &Mesh, pairs: &Pairs, team: &Team) -> Self {
         let (pattern, edge_of) = pairs.graph();
-        let edges: Vec<[u32; 2]> = pairs.iter().map(|(a, b)| [a, b]).collect();
+        let edges = pairs.to_vec();
         let areas = areas(mesh, pairs, team);
         let mut volumes = vec![0.0; mesh.nodes.len()];
         parallel::rows(team, volumes.len(), 1, &mut volumes, |rows, volumes| {
@@ -135,7 +135,7 @@ impl Dual {
             self.edges.iter().filter(|[_, b]| *b < n).for_each(|&[a, b]| pair(a, b));
         });
         let (pattern, edge_of) = front.graph();
-        let edges: Vec<[u32; 2]> = front.iter().map(|(a, b)| [a, b]).collect();
+        let edges = front.to_vec();
         let mut out = Self {
             areas: vec![[0.0; 3]; edges.len()],
             volumes: vec![0.0; nodes_2d],

@@ -90,35 +90,39 @@ impl Pairs {
         self.ptr[low] + at as u32
     }
 
+    /// All pairs in the order of their numbers; fastest by `for_each`.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         (0..self.ptr.len() - 1).flat_map(move |i| self.of(i).iter().map(move |&b| (i as u32, b)))
+    }
+
+    /// All pairs, lower node first.
+    pub fn to_vec(&self) -> Vec<[u32; 2]> {
+        let mut all = Vec::with_capacity(self.len());
+        self.iter().for_each(|(a, b)| all.push([a, b]));
+        all
     }
 
     /// The partners of every node, and the pair of each position.
     pub fn graph(&self) -> (BlockPattern, Vec<u32>) {
         let n = self.ptr.len() - 1;
         let mut row_ptr = vec![0_u32; n + 1];
-        for (a, b) in self.iter() {
+        self.iter().for_each(|(a, b)| {
             row_ptr[a as usize + 1] += 1;
             row_ptr[b as usize + 1] += 1;
-        }
+        });
         for i in 0..n {
             row_ptr[i + 1] += row_ptr[i];
         }
         let mut next = row_ptr.clone();
         let (mut columns, mut pairs) = (vec![0_u32; 2 * self.len()], vec![0_u32; 2 * self.len()]);
-        let mut put = |row: u32, column: u32, pair: u32| {
+        let mut put = |row: u32, column: u32, pair: usize| {
             let at = next[row as usize] as usize;
-            (columns[at], pairs[at]) = (column, pair);
+            (columns[at], pairs[at]) = (column, pair as u32);
             next[row as usize] += 1;
         };
         // Lower partners first; both come in ascending order.
-        for ((a, b), pair) in self.iter().zip(0..) {
-            put(b, a, pair);
-        }
-        for ((a, b), pair) in self.iter().zip(0..) {
-            put(a, b, pair);
-        }
+        self.iter().enumerate().for_each(|(pair, (a, b))| put(b, a, pair));
+        self.iter().enumerate().for_each(|(pair, (a, b))| put(a, b, pair));
         (BlockPattern::new(n, row_ptr, columns).expect("sorted and unique by construction"), pairs)
     }
 }
