@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const NO_SPILLS: usize = 32;
 /// Kernels that may spill, with the most bytes: the conversions and inversions, which run once a solve, keep a predicate or
 /// two in memory at some sizes, as do factorizations of any pattern, of a hyperplane with 1024 threads and by warps of three
-/// kinds; Jacobians and fluxes of structured grids keep to 72 or 128 registers for the sake of more threads (viscous ones spill 932
+/// kinds; Jacobians and fluxes of structured grids keep to 128 registers for the sake of more threads (viscous ones spill 932
 /// bytes on sm_100, 128 elsewhere); lines with |A| in the operator, and those that close on themselves, have four blocks of 25
 /// numbers at hand.
 const MAY_SPILL: [(&str, usize); 17] = [

@@ -1,28 +1,21 @@
 // Sums of inviscid fluxes out of the cells of structured grids. Twin: structured/residual.rs.
 //
-// A thread block takes 32 x ROWS cells along i and j and marches through planes along k. A face's flux is computed once and goes
-// to the other cell through shared memory. Faces of the boundary take the fluxes that boundary_fluxes left for them.
+// A thread block takes COLUMNS x ROWS cells along i and j and marches through planes along k; a warp has a row of cells. A plane's
+// cells are in shared memory with a rim of two, those above and below in their threads. A thread computes the fluxes through its
+// cell's lower faces along i and j and through the upper one along k; fluxes through the other faces come from the next lane, the
+// next warp and the plane before. Faces of the boundary take the fluxes that boundary_fluxes left for them.
 //
-// Of the warps of a thread block the first ROWS have a row of cells each, and compute the fluxes along k; ROWS warps each
-// have the lower faces along i and along j, two those at the tile's upper end along j and along i. While a plane's fluxes are
-// computed, the first warps make the cells of the next one, and those of faces along i its rim; the warps of faces along j
-// then add up. So a thread holds one face's numbers at a time, and there are warps enough to hide the latencies.
-#define ROWS 4
-#define THREADS (32 * (3 * ROWS + 2))
+// The warps share the rim: while a plane's fluxes are computed, five make the rim's cells of the next one, one each has the
+// faces of the tile's upper end along i and along j, and one copies what the boundary's faces take in the next plane.
+#define ROWS 8
+#define THREADS (32 * ROWS)
 #define WIDE (COLUMNS + 4)
 #define HIGH (ROWS + 4)
+// Cells of the rim: two rows on both sides, then two columns; with them the faces of both upper ends.
 #define RIM_CELLS (4 * COLUMNS + 4 * ROWS)
-#define FACES ((ROWS + 1) * (COLUMNS + 1))
-
-// Flux through the lower face of a cell along an axis where it lies on the boundary.
-__device__ __forceinline__ void take_boundary(const Tile& tile, const Sides& sides, u32 axis, const u32* cell, u64 faces, const double* __restrict__ fluxes,
-                                              State& flux) {
-    const bool high = pick(cell, axis) != 0;
-    const u32 f = sides.face(tile.block, tile.b.count, axis, high, cell);
-    if (f == NONE) return;
-#pragma unroll
-    for (int c = 0; c < 5; c++) flux[c] = high ? fluxes[c * faces + f] : -fluxes[c * faces + f];
-}
+#define RIM (RIM_CELLS + 64)
+// Faces of the tile that may be the boundary's: lower and upper end along j, then along i.
+#define EDGES (2 * COLUMNS + 2 * ROWS)
 
 // What the fluxes of a cell's six faces share, in shared memory as pairs of numbers that lie APART.
 #define APART (HIGH * WIDE)
@@ -60,24 +53,39 @@ __device__ __forceinline__ State inviscid(const Setup& setup, const Cell& a, con
     return pointwise::flux_roe_muscl(setup.gas(), a, b, c, d, n, setup.kappa, setup.limited, setup.fix());
 #endif
 }
-// Two planes of cells with their rim; fluxes through faces along i and j of two planes, along k of four; what is on its way to the
-// next plane: states two planes above with areas along k, of the first threads, and states of the rim.
+// Two planes of cells with their rim; fluxes through lower faces along j of two planes, and through the upper end along i; states of
+// the next plane's rim and areas of the upper ends, on their way; fluxes of two planes through the boundary's faces, their numbers of
+// three (NONE: a face between cells), and where those begin in the table; cells of the block, which would take registers.
 struct FluxMemory {
     double2 cells[2][PAIRS][HIGH][WIDE];
-    double sides[2][2][5][ROWS + 1][COLUMNS + 1];
-    double along_k[4][5][ROWS][COLUMNS];
-    double ahead[8][ROWS][COLUMNS];
-    double rim_ahead[5][RIM_CELLS];
+    double along_j[2][5][ROWS + 1][COLUMNS];
+    double end_of_i[2][5][ROWS];
+    double ahead[5][RIM];
+    double edge[2][5][EDGES];
+    u32 number[3][EDGES];
+    u32 first_number[EDGES];
+    u32 count[3];
 };
 #define PLANE_OF_CELLS (PAIRS * APART)
-#define PLANE_OF_SIDES (10 * FACES)
-#define PLANE_OF_K (5 * ROWS * COLUMNS)
+#define ROW_OF_J ((ROWS + 1) * COLUMNS)
 
-// All threads, wherever they are in the text.
-__device__ __forceinline__ void meet() { asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory"); }
+// Areas are read once, so they go first out of the caches, where states stay for the neighbors; so do the results.
+__device__ __forceinline__ Vec3 area_once(const double* __restrict__ area, u32 pitch, u32 at) {
+    return {__ldcs(area + at), __ldcs(area + (at + pitch)), __ldcs(area + (at + 2 * pitch))};
+}
+__device__ __forceinline__ void copy_async(u32* to, const u32* from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+}
+
+// Thread blocks for which a multiprocessor's shared memory has room.
+#if __CUDA_ARCH__ >= 900
+#define RESIDENT 2
+#else
+#define RESIDENT 1
+#endif
 
 // r = the sum of the fluxes out of each cell. Dynamic shared memory: FluxMemory.
-extern "C" __global__ void __launch_bounds__(THREADS, SCHEME == 0 ? 2 : 1)
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, const uint4* __restrict__ tiles, const u32* __restrict__ side_ptr,
        const u32* __restrict__ face_of, u64 faces, const double* __restrict__ at_boundary, const double* __restrict__ w,
        const double* __restrict__ area, const Setup* __restrict__ numbers, double* __restrict__ r) {
@@ -87,110 +95,149 @@ fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, const uint4*
     const Sides sides = {side_ptr, face_of};
     const Setup setup = *numbers;
     const pointwise::Gas<double> gas = setup.gas();
-    const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32, plane = tile.b.stride[2], pitch = (u32)total;
-    if (warp < ROWS) {
-        const u32 i = tile.i + lane, j = tile.j + warp;
-        const bool own = i < tile.b.count[0] && j < tile.b.count[1];
-        double* const ahead = &shared.ahead[0][warp][lane];
-        double2* const mine = &shared.cells[0][0][warp + 2][lane + 2];
-        double* const out = &shared.along_k[0][0][warp][lane];
-        u32 at = tile.place(i, j, tile.first);  // of plane k + 1
-        auto fetch = [&] {
+    if (threadIdx.x < 3) shared.count[threadIdx.x] = pick(tile.b.count, threadIdx.x);
+    __syncthreads();
+    const u32* const count = shared.count;
+    const u32 s = threadIdx.x, warp = s / 32, lane = s % 32, plane = tile.b.stride[2], pitch = (u32)total;
+    const u32 i = tile.i + lane, j = tile.j + warp;
+    const bool in_i = i < count[0], in_j = j < count[1];
+    double2* const mine = &shared.cells[0][0][warp + 2][lane + 2];
+    u32 at = tile.place(i, j, tile.first);
+
+    // The boundary's fluxes of a plane on their way, whose numbers came a plane before, and the numbers of the next.
+    auto edge_fetch = [&](u32 e, u32 k) {
+        const u32 first = shared.first_number[e], f = shared.number[k % 3][e];
+        if (first == NONE || k >= tile.end) return;
+        if (f != NONE)
 #pragma unroll
-            for (int c = 0; c < 5; c++) copy_async(ahead + c * ROWS * COLUMNS, w + (at + plane + c * pitch));
+            for (int v = 0; v < 5; v++) copy_async(&shared.edge[k % 2][v][e], at_boundary + (v * faces + f));
+        copy_async(&shared.number[(k + 1) % 3][e], face_of + (first + (e < 2 * COLUMNS ? 1 : count[1]) * min(k + 1, count[2] - 1)));
+    };
+    auto edge_take = [&](u32 e, u32 k, double sign, State& flux) {
+        if (shared.number[k % 3][e] == NONE) return;
 #pragma unroll
-            for (int c = 0; c < 3; c++) copy_async(ahead + (5 + c) * ROWS * COLUMNS, area + (at + (6 + c) * pitch));
-            copy_commit();
-        };
-        fetch();
-        // Cells k - 1 to k + 2, of which the first waits in shared memory.
-        put(mine + tile.first % 2 * PLANE_OF_CELLS, cell_of(gas, state_of(w, pitch, at - 2 * plane)));
-        Cell b = cell_of(gas, state_of(w, pitch, at - plane)), c = cell_of(gas, state_of(w, pitch, at));
-        put(mine + (tile.first + 1) % 2 * PLANE_OF_CELLS, b);
+        for (int v = 0; v < 5; v++) flux[v] = sign * shared.edge[k % 2][v][e];
+    };
+
+    // This thread's part of the rim: a cell, or the lower face of one along an axis.
+    const bool rim_cell = s < RIM_CELLS, rim = s < RIM;
+    const u32 rim_axis = s >= RIM_CELLS + 32;
+    u32 row, col;
+    if (s < 4 * COLUMNS)
+        row = warp < 2 ? warp : ROWS + warp, col = lane + 2;
+    else if (rim_cell)
+        row = s % ROWS + 2, col = (s - 4 * COLUMNS) / ROWS + (s < 4 * COLUMNS + 2 * ROWS ? 0 : COLUMNS);
+    else
+        row = rim_axis ? ROWS + 2 : lane % ROWS + 2, col = rim_axis ? lane + 2 : COLUMNS + 2;
+    double2* const other = &shared.cells[0][0][row][col];
+    double* const ahead = &shared.ahead[0][rim ? s : 0];
+    u32 rim_at = tile.place(tile.i + col - 2, tile.j + row - 2, tile.first) + (rim_cell ? 0 : 3 * rim_axis * pitch);
+    const double* const rim_from = rim_cell ? w : area;
+    auto rim_fetch = [&](u32 from) {
+#pragma unroll
+        for (int v = 0; v < 5; v++)
+            if (rim_cell || v < 3) copy_async(ahead + v * RIM, rim_from + (from + v * pitch));
+        copy_commit();
+    };
+
+    // The flux between the planes k and k + 1 from the cells k - 1 to k + 2 of a column, the first of which is in shared memory,
+    // where that of k + 1 takes its place.
+    Cell b, c;
+    auto along_k = [&](u32 k, const State& state) {
+        const Vec3 n = area_once(area, pitch, at + plane + 6 * pitch);
+        const Cell d = cell_of(gas, state);
+        double2* const slot = mine + (k + 1) % 2 * PLANE_OF_CELLS;
+        const Cell a = get(slot);
+        put(slot, c);
+        State flux = inviscid(setup, a, b, c, d, n);
+        const u32 high = k + 1 != 0;
+        if ((!high || k + 1 == count[2]) && in_i && in_j) {
+            const u32 f = face_of[sides.ptr[6 * tile.block + 4 + high] + i + count[0] * j];
+            if (f != NONE)
+#pragma unroll
+                for (int v = 0; v < 5; v++) flux[v] = high ? at_boundary[v * faces + f] : -at_boundary[v * faces + f];
+        }
+        b = c, c = d;
+        return flux;
+    };
+
+    if (s < EDGES) {
+        const u32 axis = s < 2 * COLUMNS, e = axis ? s : s - 2 * COLUMNS, along = axis ? COLUMNS : ROWS, high = e >= along;
+        const u32 other_index = (axis ? tile.i : tile.j) + (high ? e - along : e), many = axis ? count[1] : count[0];
+        const u32 begin = axis ? tile.j : tile.i, end = begin + (axis ? ROWS : COLUMNS);
+        const bool here = (high ? begin < many && many <= end : begin == 0) && other_index < (axis ? count[0] : count[1]);
+        const u32 first = here ? sides.ptr[6 * tile.block + 2 * axis + high] + other_index * (axis ? count[2] : 1) : NONE;
+        shared.first_number[s] = first;
+#pragma unroll
+        for (int v = 0; v < 3; v++) shared.number[v][s] = NONE;
+        if (here) shared.number[tile.first % 3][s] = face_of[first + (axis ? 1 : count[1]) * tile.first];
+        edge_fetch(s, tile.first);
+    }
+    at -= plane;
+    put(mine + tile.first % 2 * PLANE_OF_CELLS, cell_of(gas, state_of(w, pitch, at - plane)));
+    b = cell_of(gas, state_of(w, pitch, at)), c = cell_of(gas, state_of(w, pitch, at + plane));
+    put(mine + (tile.first + 1) % 2 * PLANE_OF_CELLS, b);
+    State below = along_k(tile.first - 1, state_of(w, pitch, at + 2 * plane));
+    at += plane;
+    copy_commit();
+    copy_wait<0>();
+    if (rim_cell) put(other + tile.first % 2 * PLANE_OF_CELLS, cell_of(gas, state_of(w, pitch, rim_at)));
+    if (rim) rim_fetch(rim_cell ? rim_at + plane : rim_at);
+    Vec3 n_i = area_once(area, pitch, at), n_j = area_once(area, pitch, at + 3 * pitch);
+    __syncthreads();
 #pragma unroll 1
-        for (u32 k = tile.first - 1; k != tile.end; k++) {
-            copy_wait<0>();
-            const Cell d = cell_of(gas, {ahead[0], ahead[ROWS * COLUMNS], ahead[2 * ROWS * COLUMNS], ahead[3 * ROWS * COLUMNS], ahead[4 * ROWS * COLUMNS]});
-            const Vec3 n = {ahead[5 * ROWS * COLUMNS], ahead[6 * ROWS * COLUMNS], ahead[7 * ROWS * COLUMNS]};
-            at += plane;
-            if (k + 1 < tile.end) fetch();
-            double2* const slot = mine + (k + 1) % 2 * PLANE_OF_CELLS;
-            const Cell a = get(slot);
-            put(slot, c);
-            State flux = inviscid(setup, a, b, c, d, n);
-            if (own && (k + 1 == 0 || k + 1 == tile.b.count[2])) {
-                const u32 cell[3] = {i, j, k + 1};
-                take_boundary(tile, sides, 2, cell, faces, at_boundary, flux);
-            }
-#pragma unroll
-            for (int v = 0; v < 5; v++) out[k % 4 * PLANE_OF_K + v * ROWS * COLUMNS] = flux[v];
-            b = c, c = d;
-            meet();
-        }
-    } else {
-        const u32 g = warp - ROWS, s = threadIdx.x - 32 * ROWS;
-        const bool last = g == 2 * ROWS + 1, adds = g >= ROWS && g < 2 * ROWS;
-        const u32 axis = g >= ROWS && !last, row = last ? lane % ROWS : g % ROWS + (g == 2 * ROWS ? ROWS : 0), col = last ? COLUMNS : lane;
-        const u32 i = tile.i + col, j = tile.j + row;
-        const bool in = i < tile.b.count[0] + (axis == 0) && j < tile.b.count[1] + (axis == 1), own = adds && i < tile.b.count[0];
-        const bool end = in && (axis ? j == 0 || j == tile.b.count[1] : i == 0 || i == tile.b.count[0]);
-        const u32 step = axis ? WIDE : 1;
-        const double2* const mine = &shared.cells[0][0][row + 2][col + 2];
-        double* const side = &shared.sides[0][axis][0][row][col];
-        const double* const column = &shared.along_k[0][0][row % ROWS][lane];
-        u32 at = tile.place(i, j, tile.first);
-        // The rim: two rows on both sides, two columns on both sides.
-        const bool rim = s < RIM_CELLS, rows = s < 4 * COLUMNS;
-        const u32 n_rim = rows ? s / COLUMNS : (s - 4 * COLUMNS) / ROWS, along = rows ? s % COLUMNS : (s - 4 * COLUMNS) % ROWS;
-        const u32 rim_row = !rim ? 0 : rows ? (n_rim < 2 ? n_rim : ROWS + n_rim) : along + 2;
-        const u32 rim_col = !rim ? 0 : rows ? along + 2 : n_rim < 2 ? n_rim : COLUMNS + n_rim;
-        double2* const rims = &shared.cells[0][0][rim_row][rim_col];
-        u32 rim_at = tile.place(tile.i + rim_col - 2, tile.j + rim_row - 2, tile.first);
-        double* const rim_ahead = &shared.rim_ahead[0][rim ? s : 0];
-        auto fetch = [&](u32 place) {
-#pragma unroll
-            for (int c = 0; c < 5; c++) copy_async(rim_ahead + c * RIM_CELLS, w + (place + c * pitch));
-            copy_commit();
-        };
-        if (rim) {
-            fetch(rim_at + plane);
-            put(rims + tile.first % 2 * PLANE_OF_CELLS, cell_of(gas, state_of(w, pitch, rim_at)));
-        }
-        Vec3 next = vector_of(area, pitch, at + 3 * axis * pitch);
-        meet();
+    for (u32 k = tile.first; k != tile.end; k++) {
+        const double2* const slot = mine + k % 2 * PLANE_OF_CELLS;
+        double* const along_j = &shared.along_j[k % 2][0][warp][lane];
+        if (!rim) {
 #pragma unroll 1
-        for (u32 k = tile.first; k != tile.end; k++) {
-            if (rim) {
-                copy_wait<0>();
-                const State state = {rim_ahead[0], rim_ahead[RIM_CELLS], rim_ahead[2 * RIM_CELLS], rim_ahead[3 * RIM_CELLS], rim_ahead[4 * RIM_CELLS]};
-                fetch(rim_at + 2 * plane);
-                put(rims + (k + 1) % 2 * PLANE_OF_CELLS, cell_of(gas, state));
-                rim_at += plane;
-            }
-            const Vec3 n = next;
-            next = vector_of(area, pitch, at + plane + 3 * axis * pitch);
-            const double2* const c = mine + k % 2 * PLANE_OF_CELLS;
-            State flux = inviscid(setup, get(c - 2 * step), get(c - step), get(c), get(c + step), n);
-            if (end) {
-                const u32 cell[3] = {i, j, k};
-                take_boundary(tile, sides, axis, cell, faces, at_boundary, flux);
-            }
-            double* const to = side + k % 2 * PLANE_OF_SIDES;
-            if (!last || lane < ROWS) {
-#pragma unroll
-                for (int v = 0; v < 5; v++) to[v * FACES] = flux[v];
-            }
-            meet();
-            if (adds) {
-                const double *const along_i = to - 5 * FACES, *const above = column + k % 4 * PLANE_OF_K, *const below = column + (k - 1) % 4 * PLANE_OF_K;
-#pragma unroll
-                for (int v = 0; v < 5; v++) {
-                    const double along_k = above[v * ROWS * COLUMNS] - below[v * ROWS * COLUMNS];
-                    const double sum = (along_i[v * FACES + 1] - along_i[v * FACES]) + (to[v * FACES + COLUMNS + 1] - flux[v]) + along_k;
-                    if (own && j < tile.b.count[1]) r[at + v * pitch] = sum;
-                }
-            }
-            at += plane;
+            for (u32 e = s - RIM; e < EDGES; e += THREADS - RIM) edge_fetch(e, k + 1);
+            copy_commit();
         }
+        const State state = state_of(w, pitch, at + 2 * plane);
+        State flux = inviscid(setup, get(slot - 2), get(slot - 1), b, get(slot + 1), n_i);
+        if ((i == 0 || i == count[0]) && in_j) edge_take(2 * COLUMNS + (i ? ROWS : 0) + warp, k, i ? 1 : -1, flux);
+        State sum;
+#pragma unroll
+        for (int v = 0; v < 5; v++) {
+            const double right = __shfl_down_sync(0xffffffffu, flux[v], 1);
+            sum[v] = (lane == 31 ? 0 : right) - flux[v] - below[v];
+        }
+        flux = inviscid(setup, get(slot - 2 * WIDE), get(slot - WIDE), b, get(slot + WIDE), n_j);
+        if (in_i && (j == 0 || j == count[1])) edge_take((j ? COLUMNS : 0) + lane, k, j ? 1 : -1, flux);
+#pragma unroll
+        for (int v = 0; v < 5; v++) along_j[v * ROW_OF_J] = flux[v], sum[v] -= flux[v];
+        below = along_k(k, state);
+#pragma unroll
+        for (int v = 0; v < 5; v++) sum[v] += below[v];
+
+        copy_wait<0>();
+        rim_at += plane;
+        if (rim_cell) {
+            const State state = {ahead[0], ahead[RIM], ahead[2 * RIM], ahead[3 * RIM], ahead[4 * RIM]};
+            rim_fetch(rim_at + plane);
+            put(other + (k + 1) % 2 * PLANE_OF_CELLS, cell_of(gas, state));
+        } else if (rim) {
+            const double2* const c = other + k % 2 * PLANE_OF_CELLS;
+            const u32 step = rim_axis ? WIDE : 1;
+            const Vec3 n = {ahead[0], ahead[RIM], ahead[2 * RIM]};
+            rim_fetch(rim_at);
+            flux = inviscid(setup, get(c - 2 * step), get(c - step), get(c), get(c + step), n);
+            if (rim_axis ? tile.j + ROWS == count[1] && in_i : tile.i + COLUMNS == count[0] && tile.j + lane % ROWS < count[1])
+                edge_take(rim_axis ? COLUMNS + lane : 2 * COLUMNS + ROWS + lane % ROWS, k, 1, flux);
+            double* const to = rim_axis ? &shared.along_j[k % 2][0][ROWS][lane] : &shared.end_of_i[k % 2][0][lane % ROWS];
+            if (rim_axis || lane < ROWS)
+#pragma unroll
+                for (int v = 0; v < 5; v++) to[v * (rim_axis ? ROW_OF_J : ROWS)] = flux[v];
+        }
+        n_i = area_once(area, pitch, at + plane), n_j = area_once(area, pitch, at + plane + 3 * pitch);
+        __syncthreads();
+#pragma unroll
+        for (int v = 0; v < 5; v++) {
+            sum[v] += along_j[v * ROW_OF_J + COLUMNS];
+            if (lane == 31) sum[v] += shared.end_of_i[k % 2][v][warp];
+            if (in_i && in_j) __stcs(r + (at + v * pitch), sum[v]);
+        }
+        at += plane;
     }
 }

@@ -43,11 +43,13 @@ use ssor::Sweeps;
 /// Thread blocks of the pass over residuals: as many on every device, so that sums have one order.
 pub(in crate::structured) const PARTS: usize = 1024;
 /// Threads of `fluxes`, and bytes of its dynamic shared memory: FluxMemory of fluxes.cu.
-const FLUX_THREADS: usize = 32 * (3 * FLUX_ROWS + 2);
+const FLUX_THREADS: usize = 32 * FLUX_ROWS;
 fn flux_shared(scheme: Scheme) -> usize {
     let (i, j) = (TILE, FLUX_ROWS);
     let pairs = if let Scheme::Roe { .. } = scheme { 3 } else { 4 };
-    8 * (4 * pairs * (i + 4) * (j + 4) + 20 * (i + 1) * (j + 1) + 28 * i * j + 20 * (i + j))
+    let (cells, fluxes) = (4 * pairs * (i + 4) * (j + 4), 10 * (i * (j + 1) + j));
+    let (rim, edges) = (5 * (4 * (i + j) + 64), 2 * (i + j));
+    8 * (cells + fluxes + rim + 10 * edges) + 16 * (edges + 1)
 }
 /// Bytes of dynamic shared memory of `viscous_fluxes`: ViscousTiles of viscous.cu.
 const VISCOUS_SHARED: usize =
@@ -346,7 +348,7 @@ impl StructuredCuda {
         let t = &self.tables;
         let launch =
             self.kernels.fluxes.launch(t.flux_tiles.len() / 4, FLUX_THREADS).shared(self.flux_shared);
-        let launch = launch.arg(self.total()).arg(t.planes).arg(self.grid.records()).arg(&t.flux_tiles);
+        let launch = launch.arg(self.total()).arg(t.flux_planes).arg(self.grid.records()).arg(&t.flux_tiles);
         let launch = launch.arg(&t.side_ptr).arg(&t.face_of);
         let launch = launch.arg(self.face_count() as u64).arg(&self.boundary_fluxes).arg(&self.w);
         // SAFETY: tiles begin at cells of their blocks; what threads beyond a block's cells read is cut off at its ghosts,
@@ -360,7 +362,7 @@ impl StructuredCuda {
         let t = &self.tables;
         let launch = kernel.launch(t.viscous_tiles.len() / 4, 256).shared(VISCOUS_SHARED).arg(self.total());
         let launch = launch
-            .arg(t.planes)
+            .arg(t.viscous_planes)
             .arg(self.grid.records())
             .arg(&t.viscous_tiles)
             .arg(&t.actives)

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// Cells of a tile along i (`COLUMNS` of structured.cuh), and along j (`ROWS` of fluxes.cu and of viscous.cu).
 pub(super) const TILE: usize = 32;
-pub(super) const FLUX_ROWS: usize = 4;
+pub(super) const FLUX_ROWS: usize = 8;
 pub(super) const VISCOUS_ROWS: usize = 8;
 
 /// The constants of a set-up's kernels: SCHEME, VISCOUS.
@@ -65,8 +65,9 @@ pub(super) struct Tables {
     pub actives: DeviceBuffer<u32>,
     /// Tiles of the two kernels of fluxes, and the planes that a thread block marches through.
     pub flux_tiles: DeviceBuffer<u32>,
+    pub flux_planes: u32,
     pub viscous_tiles: DeviceBuffer<u32>,
-    pub planes: u32,
+    pub viscous_planes: u32,
     /// Conditions and places of the patches.
     pub patches: DeviceBuffer<f64>,
     pub sides: DeviceBuffer<u32>,
@@ -91,14 +92,19 @@ impl Tables {
         let record = |p: &PatchState| patch_record(solver.physics.gas, p.condition, &p.free);
         let patches: Vec<f64> = solver.patches.iter().flat_map(record).collect();
         let sides = solver.patches.iter().flat_map(|p| side_record(solver, p)).collect::<Vec<u32>>();
-        // Long marches share what they begin with; short ones keep all multiprocessors busy.
-        let enough = 4 * 4 * stream.gpu().facts().multiprocessors;
-        let planes = [16, 8].into_iter().find(|&n| tiles(solver, FLUX_ROWS, n).len() >= enough).unwrap_or(4);
+        // Long marches share what they begin with, about two planes' time; short ones keep all multiprocessors busy.
+        let resident = 2 * stream.gpu().facts().multiprocessors;
+        let turns = |planes| (tiles(solver, FLUX_ROWS, planes).len() / 4).div_ceil(resident) * (planes + 2);
+        let flux_planes = [32, 16, 8, 4].into_iter().min_by_key(|&n| turns(n)).unwrap_or(4);
+        let enough = 8 * stream.gpu().facts().multiprocessors;
+        let viscous_planes =
+            [16, 8].into_iter().find(|&n| tiles(solver, VISCOUS_ROWS, n).len() >= enough).unwrap_or(4);
         Ok(Self {
             actives: stream.upload(&actives)?,
-            flux_tiles: stream.upload(&tiles(solver, FLUX_ROWS, planes))?,
-            viscous_tiles: stream.upload(&tiles(solver, VISCOUS_ROWS, planes))?,
-            planes: planes as u32,
+            flux_tiles: stream.upload(&tiles(solver, FLUX_ROWS, flux_planes))?,
+            flux_planes: flux_planes as u32,
+            viscous_tiles: stream.upload(&tiles(solver, VISCOUS_ROWS, viscous_planes))?,
+            viscous_planes: viscous_planes as u32,
             patches: stream.upload(&patches)?,
             sides: stream.upload(&sides)?,
             faces: stream.upload(&faces)?,
