@@ -105,3 +105,13 @@ fn edges_are_the_upper_triangle_of_the_pattern() {
         }
     }
 }
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let mesh = crate::testmesh::mixed_cube(5, 0.2);
+    let (edges, one) = (Pairs::edges(&mesh), Dual::new(&mesh));
+    for threads in [2, 5] {
+        let many = Dual::of_edges(&mesh, &edges, &Team::new(threads));
+        assert_eq!((&many.areas, &many.volumes), (&one.areas, &one.volumes));
+    }
+}
