@@ -43,6 +43,12 @@ pub(crate) struct Rows<S> {
 }
 
 impl<S: Copy> Rows<S> {
+    /// Where row 0 of vector `v` is or would be, for [`SideBySide`](super::ahead::SideBySide).
+    #[inline(always)]
+    pub(crate) fn line<L: LaneIo<S>>(&self, v: usize, width: usize) -> *const S {
+        self.ptr.wrapping_add(v * self.vector).wrapping_sub(self.first * width * L::W)
+    }
+
     /// Row `i` of vector `v`, for [`LaneIo::load`] at multiples of the lanes.
     #[inline(always)]
     pub(crate) fn row<L: LaneIo<S>>(&self, v: usize, i: usize, width: usize) -> *const S {
@@ -155,8 +161,14 @@ impl<P: Precision> Target<'_, P> {
         RowsMut { ptr: room.as_mut_ptr(), first: rows.start }
     }
 
-    /// Moves `rows` written into `room` to where they belong.
-    pub(crate) fn finish<L: LaneIo<P::Store>>(&self, system: usize, rows: Range<usize>, room: &[P::Store]) {
+    /// Moves `rows` written into `room` to where they belong, past the caches if so asked and possible.
+    pub(crate) fn finish<L: LaneIo<P::Store>>(
+        &self,
+        system: usize,
+        rows: Range<usize>,
+        room: &[P::Store],
+        past: bool,
+    ) {
         let (shape, m) = (self.shape, self.shape.rank);
         if in_place(self.layout, shape, system, L::W) {
             return;
@@ -168,7 +180,7 @@ impl<P: Precision> Target<'_, P> {
             assert!(room.len() >= len * L::W, "the rows of one vector");
             // SAFETY: the systems system .. system + W are all there (checked above), each with `len` entries from
             // row `rows.start` on, and belong to this thread.
-            unsafe { L::deinterleave(room.as_ptr(), len, to, place.system) };
+            unsafe { L::deinterleave(room.as_ptr(), len, to, place.system, past) };
             return;
         }
         let live = L::W.min(shape.systems - system);

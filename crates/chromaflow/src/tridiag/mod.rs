@@ -39,6 +39,7 @@
 //! **Source**: Stone, Duque, Zhang, Car, Owens, Davis, *GPGPU parallel algorithms for structured-grid CFD codes* (2011),
 //! section III.
 
+mod ahead;
 mod batch;
 mod block;
 #[cfg(feature = "cuda")]

@@ -93,27 +93,75 @@ fn check<P: Precision>(
 }
 
 #[test]
-fn large_batches_of_scalars_that_stream_through_the_caches() {
+fn large_batches_that_stream_through_the_caches() {
     fn compare<P: Precision>(team: &Team, shape: Shape, layout: Layout) {
         let data = Data::<P::Store>::new(shape, layout, 5);
-        // Aligned, as solutions are that go past the caches.
-        let mut x = chromaflow_device::Buffer::<P::Store>::zeroed(layout.len(shape, 1).unwrap());
-        let mut solver = Solver::<P>::new(Options::default());
-        assert_eq!(solver.solve(team, &data.batch(false), &data.rhs, &mut x).unwrap(), LineOutcome::Solved);
-        for s in (0..shape.systems).filter(|s| s % 97 == 0 || s + 9 > shape.systems) {
-            for (i, exact) in data.reference(s, false).iter().enumerate() {
-                let got = x[layout.index(shape, 1, s, i, 0)].to_f64();
-                let close = (got - exact).abs() <= 20.0 * P::Store::EPSILON;
-                assert!(close, "{layout} {}: system {s}, row {i}: {got}, not {exact}", P::NAME);
+        let m = shape.rank;
+        let len = layout.len(shape, m).unwrap();
+        // Aligned, as solutions are that go past the caches as vectors, and not.
+        for offset in [0, 3] {
+            let mut x = chromaflow_device::Buffer::<P::Store>::zeroed(len + offset);
+            let x = &mut x[offset..];
+            let mut solver = Solver::<P>::new(Options::default());
+            assert_eq!(solver.solve(team, &data.batch(false), &data.rhs, x).unwrap(), LineOutcome::Solved);
+            for s in (0..shape.systems).filter(|s| s % 97 == 0 || s + 9 > shape.systems) {
+                for (k, exact) in data.reference(s, false).iter().enumerate() {
+                    let (i, r) = (k / m, k % m);
+                    let got = x[layout.index(shape, m, s, i, r)].to_f64();
+                    let close = (got - exact).abs() <= 4.0 * (3 * m + 2) as f64 * P::Store::EPSILON;
+                    assert!(
+                        close,
+                        "{layout} {}: system {s}, row {i}, entry {r}: {got}, not {exact}",
+                        P::NAME
+                    );
+                }
             }
         }
     }
     let team = Team::new(2);
     for layout in [Layout::Aos, Layout::Interleaved { lanes: 8 }, Layout::Interleaved { lanes: 4 }] {
         compare::<Double>(&team, Shape::new(6003, 150, 1), layout);
+        compare::<Double>(&team, Shape::new(2021, 72, 3), layout);
     }
-    compare::<Single>(&team, Shape::new(12_010, 150, 1), Layout::Interleaved { lanes: 16 });
+    compare::<Double>(&team, Shape::new(2021, 71, 3), Layout::Aos);
+    for layout in [Layout::Aos, Layout::Interleaved { lanes: 16 }] {
+        compare::<Single>(&team, Shape::new(12_010, 150, 1), layout);
+        compare::<Single>(&team, Shape::new(2021, 141, 3), layout);
+    }
     compare::<Mixed>(&team, Shape::new(12_010, 150, 1), Layout::Interleaved { lanes: 8 });
+}
+
+#[test]
+fn the_order_of_the_data_changes_no_bit() {
+    fn compare<P: Precision>(shape: Shape, isa: Isa) {
+        let team = Team::new(1);
+        let solve = |layout: Layout| {
+            let data = Data::<P::Store>::new(shape, layout, 9);
+            let mut x = vec![P::Store::from_f64(f64::NAN); layout.len(shape, shape.rank).unwrap()];
+            let mut solver = Solver::<P>::new(Options { isa, ..Options::default() });
+            solver.solve(&team, &data.batch(false), &data.rhs, &mut x).unwrap();
+            let mut ordered = vec![P::Store::from_f64(0.0); shape.systems * shape.rows * shape.rank];
+            convert(&team, shape, shape.rank, layout, &x, Layout::Aos, &mut ordered).unwrap();
+            ordered
+        };
+        let one_by_one = solve(Layout::Aos);
+        assert!(one_by_one == solve(Layout::Soa), "{shape:?} {isa:?} {}", P::NAME);
+        for lanes in [4, 8, 16] {
+            assert!(
+                one_by_one == solve(Layout::Interleaved { lanes }),
+                "{shape:?} {isa:?} {} {lanes}",
+                P::NAME
+            );
+        }
+    }
+    for rank in 1..=9 {
+        for isa in Isa::available() {
+            let shape = Shape::new(35, 21, rank);
+            compare::<Double>(shape, isa);
+            compare::<Single>(shape, isa);
+            compare::<Mixed>(shape, isa);
+        }
+    }
 }
 
 /// The dense matrix of a line, solved with pivoting.

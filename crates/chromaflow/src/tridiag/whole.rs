@@ -261,7 +261,7 @@ impl<P: Precision> WithLanes<P> for Whole<'_, '_, P> {
                 // SAFETY: row k / m is one of the n that `out` takes, and the systems are this thread's.
                 unsafe { value.store(out.row::<L>(k / m, m).add(k % m * L::W)) };
             }
-            x.finish::<L>(at, 0..n, pack);
+            x.finish::<L>(at, 0..n, pack, false);
             if taint.any_nan() && bad.is_none() {
                 bad = Some(vector);
             }

@@ -6,6 +6,7 @@
 //! the vector's lanes. Periodic lines are bordered as in `periodic.rs`: `[rows, m, m]` blocks Z_i follow, and the last row has
 //! its own A and C and the factors of the Schur complement.
 
+use crate::tridiag::ahead::{Ahead, SideBySide};
 use crate::tridiag::block::{self, Rank};
 use crate::tridiag::groups::{Array, Rows, RowsMut, Scratch, Target};
 use crate::tridiag::lanes::{Lane, LaneIo, WithLanes};
@@ -164,11 +165,13 @@ unsafe fn factor<Z: Rank, S: Copy, L: LaneIo<S>>(
                 block::factor(z, b);
             } else {
                 // SAFETY: as above; the block C' of the row above has q entries.
-                unsafe { pivot_block(z, rb, above, b) };
+                unsafe { pivot_block(z, &SideBySide(rb), 0, above, b, &mut Ahead::new(n, 0, 1)) };
             }
             if i + 1 < inner {
                 // SAFETY: as above.
-                unsafe { upper_block(z, rc, b, w, &mut cp[..q]) };
+                unsafe {
+                    upper_block(z, &SideBySide(rc), 0, b, &mut [], w, &mut cp[..q], &mut Ahead::new(n, 0, 1));
+                };
             } else {
                 cp[..q].fill(zero);
             }
@@ -279,12 +282,21 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Solve<'_, '_, P, Z> {
                         if bordered {
                             emit::<P::Store, L>(rows.clone(), width, fp, &out)
                         } else if Z::FIXED == 1 && width == 1 {
-                            substitute_scalars(n, rows.clone(), cp, fp, &out, None)
+                            substitute_scalars(n, rows.clone(), cp, fp, &out, None, false)
                         } else {
-                            substitute::<Z, P::Store, L>(z, n, width / z.get(), rows.clone(), cp, fp, &out)
+                            substitute::<Z, P::Store, L>(
+                                z,
+                                n,
+                                width / z.get(),
+                                rows.clone(),
+                                cp,
+                                fp,
+                                &out,
+                                false,
+                            )
                         }
                     };
-                    x.finish::<L>(at, rows.clone(), pack);
+                    x.finish::<L>(at, rows.clone(), pack, false);
                     if !finite && bad.is_none_or(|b| b > first + v) {
                         bad = Some(first + v);
                     }

@@ -78,12 +78,32 @@ pub trait LaneIo<S: Copy>: Lane {
         }
     }
 
-    /// The inverse of [`LaneIo::interleave`]: `to[l * stride + j] = from[j * W + l]`.
+    /// The same into vectors: lane l of `to[j]` from `from[l * stride + j]`, for `j < len`.
+    ///
+    /// # Safety
+    /// `from` must be valid for reading `len` values at each of the `W` multiples of `stride`.
+    #[inline(always)]
+    unsafe fn columns(from: *const S, stride: usize, len: usize, to: &mut [Self]) {
+        const { assert!(Self::W <= 16) };
+        for (j, to) in to[..len].iter_mut().enumerate() {
+            // SAFETY: l < W and j < len, as the caller promises; the array has W values.
+            *to = unsafe {
+                let mut lanes = [*from.add(j); 16];
+                for l in 1..Self::W {
+                    lanes[l] = *from.add(l * stride + j);
+                }
+                Self::load(lanes.as_ptr())
+            };
+        }
+    }
+
+    /// The inverse of [`LaneIo::interleave`]: `to[l * stride + j] = from[j * W + l]`; with `past`, where whole cache lines can be
+    /// written, past the caches.
     ///
     /// # Safety
     /// As [`LaneIo::interleave`], with reading and writing exchanged.
     #[inline(always)]
-    unsafe fn deinterleave(from: *const S, len: usize, to: *mut S, stride: usize) {
+    unsafe fn deinterleave(from: *const S, len: usize, to: *mut S, stride: usize, _past: bool) {
         for j in 0..len {
             for l in 0..Self::W {
                 // SAFETY: l < W and j < len, as the caller promises.

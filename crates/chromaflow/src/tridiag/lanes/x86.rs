@@ -131,7 +131,7 @@ lane!(
 /// Moves `len` columns in square tiles of `$n`; the last tile overlaps its neighbour instead of being cut. The loops are
 /// functions of their own, compiled once.
 macro_rules! tiles {
-    ($s:ty, $n:literal, $w:literal, $features:literal, $tile:ident) => {
+    ($s:ty, $n:literal, $w:literal, $features:literal, $tile:ident, past: $past:literal) => {
         unsafe fn interleave(from: *const $s, stride: usize, len: usize, to: *mut $s) {
             #[target_feature(enable = $features)]
             unsafe fn run(from: *const $s, stride: usize, len: usize, to: *mut $s) {
@@ -145,7 +145,13 @@ macro_rules! tiles {
                         }
                         // SAFETY: at + n <= len, and lanes half n .. half n + n < W.
                         unsafe {
-                            $tile(from.add(half * $n * stride + at), stride, to.add(at * $w + half * $n), $w);
+                            $tile(
+                                from.add(half * $n * stride + at),
+                                stride,
+                                to.add(at * $w + half * $n),
+                                $w,
+                                false,
+                            );
                         }
                         j += $n;
                     }
@@ -159,18 +165,28 @@ macro_rules! tiles {
                 unsafe { run(from, stride, len, to) };
             }
         }
-        unsafe fn deinterleave(from: *const $s, len: usize, to: *mut $s, stride: usize) {
+        unsafe fn deinterleave(from: *const $s, len: usize, to: *mut $s, stride: usize, past: bool) {
             #[target_feature(enable = $features)]
-            unsafe fn run(from: *const $s, len: usize, to: *mut $s, stride: usize) {
+            unsafe fn run(from: *const $s, len: usize, to: *mut $s, stride: usize, past: bool) {
+                // A tile is as wide as a cache line, and all systems' lines begin alike.
+                let past = past && $past && $n * size_of::<$s>() == 64 && stride.is_multiple_of($n);
+                let head = if past { to.align_offset(64) } else { 0 };
                 for half in 0..$w / $n {
-                    let mut j = 0;
-                    while j < len {
-                        let at = j.min(len - $n);
-                        // SAFETY: as in `interleave`.
-                        unsafe {
-                            $tile(from.add(at * $w + half * $n), $w, to.add(half * $n * stride + at), stride);
-                        }
+                    let move_tile = |at: usize, past: bool| {
+                        let to = to.wrapping_add(half * $n * stride + at);
+                        // SAFETY: at + n <= len, and lanes half n .. half n + n < W; past the caches only whole lines go.
+                        unsafe { $tile(from.add(at * $w + half * $n), $w, to, stride, past) };
+                    };
+                    if head > 0 {
+                        move_tile(0, false);
+                    }
+                    let mut j = head;
+                    while j + $n <= len {
+                        move_tile(j, past);
                         j += $n;
+                    }
+                    if j < len {
+                        move_tile(len - $n, false);
                     }
                 }
             }
@@ -179,10 +195,146 @@ macro_rules! tiles {
                 unsafe { deinterleave_short::<$s, $w>(from, len, to, stride) };
             } else {
                 // SAFETY: as in `interleave`.
-                unsafe { run(from, len, to, stride) };
+                unsafe { run(from, len, to, stride, past) };
             }
         }
     };
+}
+
+/// Columns of numbers that lie system by system, four at a time: `$row` has the numbers at `$at` of one system, in further parts of
+/// the register those of the fourth, eighth ... system behind it; `$transpose` brings the lanes of a number together.
+macro_rules! columns {
+    ($s:ty, |$at:ident, $stride:ident, $count:ident| $row:expr, $raw:ty, $transpose:ident) => {
+        #[inline(always)]
+        unsafe fn columns(from: *const $s, stride: usize, len: usize, to: &mut [Self]) {
+            /// The first `$count` of four columns.
+            #[inline(always)]
+            unsafe fn quad(from: *const $s, $stride: usize, $count: usize) -> [$raw; 4] {
+                // SAFETY: the caller has checked that these numbers can be read; the instructions are there (see the module).
+                unsafe {
+                    let mut $at = from;
+                    let first = $row;
+                    $at = $at.add($stride);
+                    let second = $row;
+                    $at = $at.add($stride);
+                    let third = $row;
+                    $at = $at.add($stride);
+                    $transpose([first, second, third, $row])
+                }
+            }
+            assert!(to.len() >= len, "room for the columns");
+            let mut j = 0;
+            while j + 4 <= len {
+                // SAFETY: columns j .. j + 4 of each system can be read.
+                let columns = unsafe { quad(from.add(j), stride, 4) };
+                for k in 0..4 {
+                    to[j + k] = Self(columns[k]);
+                }
+                j += 4;
+            }
+            if j < len {
+                // SAFETY: as many columns as are left.
+                let columns = unsafe { quad(from.add(j), stride, len - j) };
+                for k in 0..3 {
+                    if j + k < len {
+                        to[j + k] = Self(columns[k]);
+                    }
+                }
+            }
+        }
+    };
+}
+
+/// The first `count` of four numbers.
+#[inline(always)]
+unsafe fn four_f64(from: *const f64, count: usize) -> __m256d {
+    // SAFETY: the caller promises that they can be read, and AVX2.
+    unsafe {
+        if count == 4 {
+            return _mm256_loadu_pd(from);
+        }
+        let wanted = _mm256_cmpgt_epi64(_mm256_set1_epi64x(count as i64), _mm256_setr_epi64x(0, 1, 2, 3));
+        _mm256_maskload_pd(from, wanted)
+    }
+}
+
+/// The first `count` of four numbers.
+#[inline(always)]
+unsafe fn four_f32(from: *const f32, count: usize) -> __m128 {
+    // SAFETY: the caller promises that they can be read, and AVX2.
+    unsafe {
+        if count == 4 {
+            return _mm_loadu_ps(from);
+        }
+        let wanted = _mm_cmpgt_epi32(_mm_set1_epi32(count as i32), _mm_setr_epi32(0, 1, 2, 3));
+        _mm_maskload_ps(from, wanted)
+    }
+}
+
+/// Four columns from rows l (lower half) and l + 4.
+#[inline(always)]
+unsafe fn transpose_f64x8(r: [__m512d; 4]) -> [__m512d; 4] {
+    // SAFETY: the caller promises AVX-512.
+    unsafe {
+        let (a, b) = (_mm512_unpacklo_pd(r[0], r[1]), _mm512_unpackhi_pd(r[0], r[1]));
+        let (c, d) = (_mm512_unpacklo_pd(r[2], r[3]), _mm512_unpackhi_pd(r[2], r[3]));
+        let low = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
+        let high = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+        [
+            _mm512_permutex2var_pd(a, low, c),
+            _mm512_permutex2var_pd(b, low, d),
+            _mm512_permutex2var_pd(a, high, c),
+            _mm512_permutex2var_pd(b, high, d),
+        ]
+    }
+}
+
+/// Four columns from four rows.
+#[inline(always)]
+unsafe fn transpose_f64x4(r: [__m256d; 4]) -> [__m256d; 4] {
+    // SAFETY: the caller promises AVX2.
+    unsafe {
+        let (a, b) = (_mm256_unpacklo_pd(r[0], r[1]), _mm256_unpackhi_pd(r[0], r[1]));
+        let (c, d) = (_mm256_unpacklo_pd(r[2], r[3]), _mm256_unpackhi_pd(r[2], r[3]));
+        [
+            _mm256_permute2f128_pd::<0x20>(a, c),
+            _mm256_permute2f128_pd::<0x20>(b, d),
+            _mm256_permute2f128_pd::<0x31>(a, c),
+            _mm256_permute2f128_pd::<0x31>(b, d),
+        ]
+    }
+}
+
+/// Four columns from rows l, l + 4, l + 8, l + 12 in the quarters.
+#[inline(always)]
+unsafe fn transpose_f32x16(r: [__m512; 4]) -> [__m512; 4] {
+    // SAFETY: the caller promises AVX-512.
+    unsafe {
+        let (a, b) = (_mm512_unpacklo_ps(r[0], r[1]), _mm512_unpackhi_ps(r[0], r[1]));
+        let (c, d) = (_mm512_unpacklo_ps(r[2], r[3]), _mm512_unpackhi_ps(r[2], r[3]));
+        [
+            _mm512_shuffle_ps::<0x44>(a, c),
+            _mm512_shuffle_ps::<0xee>(a, c),
+            _mm512_shuffle_ps::<0x44>(b, d),
+            _mm512_shuffle_ps::<0xee>(b, d),
+        ]
+    }
+}
+
+/// Four columns from rows l (lower half) and l + 4.
+#[inline(always)]
+unsafe fn transpose_f32x8(r: [__m256; 4]) -> [__m256; 4] {
+    // SAFETY: the caller promises AVX2.
+    unsafe {
+        let (a, b) = (_mm256_unpacklo_ps(r[0], r[1]), _mm256_unpackhi_ps(r[0], r[1]));
+        let (c, d) = (_mm256_unpacklo_ps(r[2], r[3]), _mm256_unpackhi_ps(r[2], r[3]));
+        [
+            _mm256_shuffle_ps::<0x44>(a, c),
+            _mm256_shuffle_ps::<0xee>(a, c),
+            _mm256_shuffle_ps::<0x44>(b, d),
+            _mm256_shuffle_ps::<0xee>(b, d),
+        ]
+    }
 }
 
 unsafe fn interleave_short<S: Copy, const W: usize>(from: *const S, stride: usize, len: usize, to: *mut S) {
@@ -203,10 +355,10 @@ unsafe fn deinterleave_short<S: Copy, const W: usize>(from: *const S, len: usize
     }
 }
 
-/// Transposes an 8 x 8 tile of f64.
+/// Transposes an 8 x 8 tile of f64, past the caches where `to` and `cols` are multiples of a cache line and it is asked for.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma")]
-unsafe fn tile8_f64(from: *const f64, rows: usize, to: *mut f64, cols: usize) {
+unsafe fn tile8_f64(from: *const f64, rows: usize, to: *mut f64, cols: usize, past: bool) {
     // SAFETY: the caller promises 8 readable values at each of 8 multiples of `rows`, 8 writable ones at each of 8
     // multiples of `cols`, and AVX-512.
     unsafe {
@@ -216,10 +368,18 @@ unsafe fn tile8_f64(from: *const f64, rows: usize, to: *mut f64, cols: usize) {
         for (parity, t) in [even, odd].into_iter().enumerate() {
             let (a, b) = (_mm512_shuffle_f64x2::<0x88>(t[0], t[1]), _mm512_shuffle_f64x2::<0x88>(t[2], t[3]));
             let (c, d) = (_mm512_shuffle_f64x2::<0xdd>(t[0], t[1]), _mm512_shuffle_f64x2::<0xdd>(t[2], t[3]));
-            _mm512_storeu_pd(to.add(parity * cols), _mm512_shuffle_f64x2::<0x88>(a, b));
-            _mm512_storeu_pd(to.add((parity + 4) * cols), _mm512_shuffle_f64x2::<0xdd>(a, b));
-            _mm512_storeu_pd(to.add((parity + 2) * cols), _mm512_shuffle_f64x2::<0x88>(c, d));
-            _mm512_storeu_pd(to.add((parity + 6) * cols), _mm512_shuffle_f64x2::<0xdd>(c, d));
+            for (column, values) in [
+                (parity, _mm512_shuffle_f64x2::<0x88>(a, b)),
+                (parity + 4, _mm512_shuffle_f64x2::<0xdd>(a, b)),
+                (parity + 2, _mm512_shuffle_f64x2::<0x88>(c, d)),
+                (parity + 6, _mm512_shuffle_f64x2::<0xdd>(c, d)),
+            ] {
+                if past {
+                    _mm512_stream_pd(to.add(column * cols), values);
+                } else {
+                    _mm512_storeu_pd(to.add(column * cols), values);
+                }
+            }
         }
     }
 }
@@ -227,7 +387,7 @@ unsafe fn tile8_f64(from: *const f64, rows: usize, to: *mut f64, cols: usize) {
 /// Transposes a 4 x 4 tile of f64.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn tile4_f64(from: *const f64, rows: usize, to: *mut f64, cols: usize) {
+unsafe fn tile4_f64(from: *const f64, rows: usize, to: *mut f64, cols: usize, _past: bool) {
     // SAFETY: as `tile8_f64`, with 4 for 8 and AVX2 for AVX-512.
     unsafe {
         let r: [__m256d; 4] = std::array::from_fn(|i| _mm256_loadu_pd(from.add(i * rows)));
@@ -243,7 +403,7 @@ unsafe fn tile4_f64(from: *const f64, rows: usize, to: *mut f64, cols: usize) {
 /// Transposes an 8 x 8 tile of f32.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn tile8_f32(from: *const f32, rows: usize, to: *mut f32, cols: usize) {
+unsafe fn tile8_f32(from: *const f32, rows: usize, to: *mut f32, cols: usize, _past: bool) {
     // SAFETY: as `tile8_f64`, with AVX2 for AVX-512.
     unsafe {
         let r: [__m256; 8] = std::array::from_fn(|i| _mm256_loadu_ps(from.add(i * rows)));
@@ -283,7 +443,16 @@ impl LaneIo<f64> for F64x8 {
         // SAFETY: the caller promises W writable values, aligned.
         unsafe { _mm512_stream_pd(to, self.0) }
     }
-    tiles!(f64, 8, 8, "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma", tile8_f64);
+    tiles!(f64, 8, 8, "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma", tile8_f64, past: true);
+    columns!(
+        f64,
+        |at, stride, n| _mm512_insertf64x4::<1>(
+            _mm512_castpd256_pd512(four_f64(at, n)),
+            four_f64(at.add(4 * stride), n)
+        ),
+        __m512d,
+        transpose_f64x8
+    );
 }
 
 impl LaneIo<f32> for F64x8 {
@@ -297,7 +466,16 @@ impl LaneIo<f32> for F64x8 {
         // SAFETY: the caller promises W writable values.
         unsafe { _mm256_storeu_ps(to, _mm512_cvtpd_ps(self.0)) }
     }
-    tiles!(f32, 8, 8, "avx2,fma", tile8_f32);
+    tiles!(f32, 8, 8, "avx2,fma", tile8_f32, past: false);
+    columns!(
+        f32,
+        |at, stride, n| _mm512_insertf64x4::<1>(
+            _mm512_castpd256_pd512(_mm256_cvtps_pd(four_f32(at, n))),
+            _mm256_cvtps_pd(four_f32(at.add(4 * stride), n))
+        ),
+        __m512d,
+        transpose_f64x8
+    );
 }
 
 impl LaneIo<f32> for F32x16 {
@@ -317,7 +495,18 @@ impl LaneIo<f32> for F32x16 {
         // SAFETY: the caller promises W writable values, aligned.
         unsafe { _mm512_stream_ps(to, self.0) }
     }
-    tiles!(f32, 8, 16, "avx2,fma", tile8_f32);
+    tiles!(f32, 8, 16, "avx2,fma", tile8_f32, past: false);
+    columns!(
+        f32,
+        |at, stride, n| {
+            let first = _mm512_castps128_ps512(four_f32(at, n));
+            let two = _mm512_insertf32x4::<1>(first, four_f32(at.add(4 * stride), n));
+            let three = _mm512_insertf32x4::<2>(two, four_f32(at.add(8 * stride), n));
+            _mm512_insertf32x4::<3>(three, four_f32(at.add(12 * stride), n))
+        },
+        __m512,
+        transpose_f32x16
+    );
 }
 
 impl LaneIo<f64> for F64x4 {
@@ -331,7 +520,8 @@ impl LaneIo<f64> for F64x4 {
         // SAFETY: the caller promises W writable values.
         unsafe { _mm256_storeu_pd(to, self.0) }
     }
-    tiles!(f64, 4, 4, "avx2,fma", tile4_f64);
+    tiles!(f64, 4, 4, "avx2,fma", tile4_f64, past: false);
+    columns!(f64, |at, stride, n| four_f64(at, n), __m256d, transpose_f64x4);
 }
 
 impl LaneIo<f32> for F64x4 {
@@ -345,6 +535,7 @@ impl LaneIo<f32> for F64x4 {
         // SAFETY: the caller promises W writable values.
         unsafe { _mm_storeu_ps(to, _mm256_cvtpd_ps(self.0)) }
     }
+    columns!(f32, |at, stride, n| _mm256_cvtps_pd(four_f32(at, n)), __m256d, transpose_f64x4);
 }
 
 impl LaneIo<f32> for F32x8 {
@@ -358,5 +549,14 @@ impl LaneIo<f32> for F32x8 {
         // SAFETY: the caller promises W writable values.
         unsafe { _mm256_storeu_ps(to, self.0) }
     }
-    tiles!(f32, 8, 8, "avx2,fma", tile8_f32);
+    tiles!(f32, 8, 8, "avx2,fma", tile8_f32, past: false);
+    columns!(
+        f32,
+        |at, stride, n| _mm256_insertf128_ps::<1>(
+            _mm256_castps128_ps256(four_f32(at, n)),
+            four_f32(at.add(4 * stride), n)
+        ),
+        __m256,
+        transpose_f32x8
+    );
 }

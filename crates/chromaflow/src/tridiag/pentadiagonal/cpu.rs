@@ -76,7 +76,7 @@ impl<P: Precision> WithLanes<P> for Penta<'_, '_, P> {
                     unsafe { value.store(out.row::<L>(i, k).add(c * L::W)) };
                 }
             }
-            x.finish::<L>(at, 0..n, pack);
+            x.finish::<L>(at, 0..n, pack, false);
             if taint.any_nan() && bad.is_none() {
                 bad = Some(vector);
             }

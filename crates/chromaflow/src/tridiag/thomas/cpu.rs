@@ -5,6 +5,7 @@
 //! kept between the two sweeps: they lie in the thread's work space (205 KB for eight systems of 128 rows of rank 5 in
 //! f64), which stays in the second-level cache, and memory sees each coefficient once.
 
+use crate::tridiag::ahead::{Ahead, Coming, EndToEnd, SideBySide, Source};
 use crate::tridiag::block::{self, Rank};
 use crate::tridiag::groups::{Array, Rows, RowsMut, Scratch, Target, in_place};
 use crate::tridiag::lanes::{LaneIo, WithLanes, flush, prefetch};
@@ -13,7 +14,7 @@ use std::ops::Range;
 
 /// Factors of one strip of vectors that a core's second-level cache keeps beside the rows that stream through it.
 const STRIP_BYTES: usize = 512 << 10;
-/// Batches of scalar systems of which no cache keeps much: solutions go past the caches.
+/// Batches of which no cache keeps much: what comes next is asked for, solutions go past the caches.
 const STREAM_BYTES: usize = 32 << 20;
 /// Rearranged rows that wait in the second-level cache: as many arrays are read in turn, runs as long as this allows let the
 /// hardware see what comes.
@@ -52,52 +53,87 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
         let line = n * (q + m);
         let (strip, chunk) =
             blocking(x.layout, n, line * size_of::<L>(), q * L::W * size_of::<P::Store>(), L::W);
+        let size = size_of::<P::Store>();
+        let bytes = x.shape.systems * n * (3 * q + 2 * m) * size;
+        let large = x.layout != Layout::Soa && bytes >= STREAM_BYTES;
+        // Blocks: rows to come are asked for (ranks known at run time have arithmetic enough).
+        let asks = x.layout != Layout::Soa && bytes > 2 * STRIP_BYTES && Z::FIXED > 1;
+        let mut ahead = Ahead::new(n, if asks { (3 * q + m) * L::W * size } else { 0 }, 2 * m);
+        // Scalar systems wait for memory and little else: all rows of the next vector are asked for.
+        let scalars = large && Z::FIXED == 1 && line * size_of::<L>() <= STRIP_BYTES;
+        let past = large && L::PAST_CACHES;
+        let aligned = x.values.ptr().align_offset(64) == 0;
+        let back = if x.layout == Layout::Soa { 1 } else { (PACK_BYTES / (m * L::W * size)).clamp(1, n) };
         let pack = strip * chunk * L::W;
-        let (lanes, stores) = scratch.take::<L, P::Store>(strip * line + 2 * q + m, pack * (3 * q + m));
+        let (lanes, stores) = scratch
+            .take::<L, P::Store>(strip * line + 2 * q + m, 3 * pack * q + strip * chunk.max(back) * L::W * m);
         let (factors, small) = lanes.split_at_mut(strip * line);
         let (pack_a, stores) = stores.split_at_mut(pack * q);
         let (pack_b, stores) = stores.split_at_mut(pack * q);
         let (pack_c, pack_f) = stores.split_at_mut(pack * q);
-        // Scalar systems wait for memory and little else: the rows of the next vector, which lie behind those of this one, are
-        // fetched meanwhile, and solutions go past the caches.
-        let bytes = 5 * x.shape.systems * n * size_of::<P::Store>();
-        let short = line * size_of::<L>() <= STRIP_BYTES;
-        let ahead = Z::FIXED == 1 && x.layout != Layout::Soa && bytes >= STREAM_BYTES && short;
-        let past = ahead && L::PAST_CACHES && x.values.ptr().align_offset(64) == 0;
+        let arrays = [&lower, &diag, &upper, &rhs];
         let mut bad = None;
         let mut first = vectors.start;
         while first < vectors.end {
             let at = first * L::W;
             let count = strip.min(vectors.end - first);
-            let past = past && in_place(x.layout, x.shape, at, L::W);
-            let next = [lower, diag, upper, rhs]
-                .map(|array| array.values.as_ptr().wrapping_add((first + count) * n * L::W));
+            let whole = at + L::W <= x.shape.systems;
+            let direct = whole && x.layout == Layout::Aos;
+            // Where the numbers of a vector begin.
+            let begin = |vector: usize| {
+                arrays.map(|array| array.values.as_ptr().wrapping_add(vector * L::W * n * array.width))
+            };
+            let next = begin(first + count);
+            let [a, b, c, f] = next;
+            let scalars = scalars.then_some([a, b, c]);
+            let here = begin(first);
+            if asks && (direct || in_place(x.layout, x.shape, at, L::W)) {
+                let coming =
+                    std::array::from_fn(|k| Coming { here: here[k], next: next[k], width: arrays[k].width });
+                ahead.begin(direct, L::W, coming);
+            }
+            let chunk = if direct { n } else { chunk };
             let mut start = 0;
             while start < n {
                 let rows = start..(start + chunk).min(n);
-                let blocks =
-                    Blocks::of::<L>([&lower, &diag, &upper], at, count, &rows, [pack_a, pack_b, pack_c]);
-                let right = rhs.rows::<L>(at, count, rows.clone(), pack_f);
-                for v in 0..count {
-                    let (cp, fp) = factors[v * line..(v + 1) * line].split_at_mut(n * q);
-                    // SAFETY: `blocks` and `right` hold these rows for `count` vectors.
+                if direct {
+                    let sources =
+                        std::array::from_fn(|k| EndToEnd { at: here[k], stride: n * arrays[k].width });
+                    // SAFETY: all systems of the vector are there, with these rows.
                     unsafe {
-                        if ahead {
-                            let next = Some([next[0], next[1], next[2]]);
-                            eliminate_scalars::<_, L>(n, rows.clone(), &blocks, &right, v, cp, fp, next);
-                        } else if Z::FIXED == 1 {
-                            eliminate_scalars::<_, L>(n, rows.clone(), &blocks, &right, v, cp, fp, None);
-                        } else {
-                            eliminate::<Z, P::Store, L>(
+                        forward::<Z, _, L, _>(
+                            z,
+                            n,
+                            rows.clone(),
+                            &sources,
+                            factors,
+                            small,
+                            &mut ahead,
+                            scalars,
+                        );
+                    }
+                } else {
+                    let blocks =
+                        Blocks::of::<L>([&lower, &diag, &upper], at, count, &rows, [pack_a, pack_b, pack_c]);
+                    let right = rhs.rows::<L>(at, count, rows.clone(), pack_f);
+                    for (v, factors) in factors.chunks_exact_mut(line).take(count).enumerate() {
+                        let sources = [
+                            SideBySide(blocks.a.line::<L>(v, q)),
+                            SideBySide(blocks.b.line::<L>(v, q)),
+                            SideBySide(blocks.c.line::<L>(v, q)),
+                            SideBySide(right.line::<L>(v, m)),
+                        ];
+                        // SAFETY: `blocks` and `right` hold these rows for `count` vectors.
+                        unsafe {
+                            forward::<Z, _, L, _>(
                                 z,
                                 n,
                                 rows.clone(),
-                                &blocks,
-                                &right,
-                                v,
-                                cp,
-                                fp,
+                                &sources,
+                                factors,
                                 small,
+                                &mut ahead,
+                                scalars,
                             );
                         }
                     }
@@ -106,22 +142,21 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
             }
             let mut end = n;
             while end > 0 {
-                let rows = end.saturating_sub(chunk)..end;
+                let rows = end.saturating_sub(back)..end;
                 for v in 0..count {
                     let at = at + v * L::W;
                     let out = x.rows::<L>(at, &rows, pack_f);
                     let (cp, fp) = factors[v * line..(v + 1) * line].split_at_mut(n * q);
+                    let stream = past && aligned && in_place(x.layout, x.shape, at, L::W);
                     // SAFETY: `out` takes these rows, and the systems are this thread's.
                     let finite = unsafe {
-                        if ahead {
-                            substitute_scalars(n, rows.clone(), cp, fp, &out, Some((next[3], past)))
-                        } else if Z::FIXED == 1 {
-                            substitute_scalars(n, rows.clone(), cp, fp, &out, None)
+                        if Z::FIXED == 1 {
+                            substitute_scalars(n, rows.clone(), cp, fp, &out, scalars.map(|_| f), stream)
                         } else {
-                            substitute::<Z, P::Store, L>(z, n, 1, rows.clone(), cp, fp, &out)
+                            substitute::<Z, P::Store, L>(z, n, 1, rows.clone(), cp, fp, &out, stream)
                         }
                     };
-                    x.finish::<L>(at, rows.clone(), pack_f);
+                    x.finish::<L>(at, rows.clone(), pack_f, past);
                     if !finite && bad.is_none_or(|b| b > first + v) {
                         bad = Some(first + v);
                     }
@@ -184,21 +219,46 @@ impl<S: Copy> Blocks<S> {
 /// Small blocks live on the stack, where constant indices let them become registers.
 pub(crate) const SMALL: usize = 64;
 
-/// Eliminates the lower blocks of `rows` of vector `v`: C' into `cp` (`[n, m, m]`), f' into `fp` (`[n, m]`).
+/// Eliminates the lower blocks of `rows` of a line of any rank: C' and f' of all rows into `factors`.
 ///
 /// # Safety
-/// `blocks` and `right` must hold `rows` of vector `v`.
+/// As [`eliminate`].
 #[inline(always)]
-unsafe fn eliminate<Z: Rank, S: Copy, L: LaneIo<S>>(
+unsafe fn forward<Z: Rank, S: Copy, L: LaneIo<S>, A: Source<S, L>>(
     z: Z,
     n: usize,
     rows: Range<usize>,
-    blocks: &Blocks<S>,
-    right: &Rows<S>,
-    v: usize,
+    sources: &[A; 4],
+    factors: &mut [L],
+    large: &mut [L],
+    ahead: &mut Ahead<S>,
+    next: Option<[*const S; 3]>,
+) {
+    let (cp, fp) = factors.split_at_mut(n * z.get() * z.get());
+    // SAFETY: the caller's promise, passed on.
+    unsafe {
+        if Z::FIXED == 1 {
+            eliminate_scalars::<_, L, _>(n, rows, sources, cp, fp, next);
+        } else {
+            eliminate::<Z, _, L, _>(z, n, rows, sources, cp, fp, large, ahead);
+        }
+    }
+}
+
+/// Eliminates the lower blocks of `rows` of a line (`sources`: A, B, C, f): C' into `cp` (`[n, m, m]`), f' into `fp` (`[n, m]`).
+///
+/// # Safety
+/// The sources must have these rows.
+#[inline(always)]
+unsafe fn eliminate<Z: Rank, S: Copy, L: LaneIo<S>, A: Source<S, L>>(
+    z: Z,
+    n: usize,
+    rows: Range<usize>,
+    [lower, diag, upper, right]: &[A; 4],
     cp: &mut [L],
     fp: &mut [L],
     large: &mut [L],
+    ahead: &mut Ahead<S>,
 ) {
     let m = z.get();
     let q = m * m;
@@ -208,125 +268,149 @@ unsafe fn eliminate<Z: Rank, S: Copy, L: LaneIo<S>>(
     let (b, work) = work.split_at_mut(if Z::FIXED == 0 { q } else { SMALL });
     let (a, w) = work.split_at_mut(if Z::FIXED == 0 { q } else { SMALL });
     for i in rows {
-        let (ra, rb) = (blocks.a.row::<L>(v, i, q), blocks.b.row::<L>(v, i, q));
-        let (rc, rf) = (blocks.c.row::<L>(v, i, q), right.row::<L>(v, i, m));
-        // SAFETY: `i` is one of the rows held, the entries are below q and m; cp and fp have n rows (checked above),
+        ahead.row(i);
+        // SAFETY: `i` is one of the rows of the sources, the entries are below q and m; cp and fp have n rows (checked above),
         // and the blocks of rows i - 1 and i do not overlap.
         unsafe {
+            right.fetch(i * m, m, w);
             for r in 0..m {
-                w[r] = L::load(rf.add(r * L::W));
+                w[r] = right.entry(i * m, r, w);
             }
             if i > 0 {
+                lower.fetch(i * q, q, a);
                 for e in 0..q {
-                    a[e] = L::load(ra.add(e * L::W));
+                    a[e] = lower.entry(i * q, e, a);
                 }
                 block::sub_mul_vec(z, a, fp.get_unchecked((i - 1) * m..i * m), w);
             }
             let above = if i > 0 { Some((&*a, cp.get_unchecked((i - 1) * q..i * q))) } else { None };
-            pivot_block(z, rb, above, b);
+            pivot_block(z, diag, i * q, above, b, ahead);
             block::solve(z, b, w);
             let fp = fp.get_unchecked_mut(i * m..(i + 1) * m);
             fp.copy_from_slice(&w[..m]);
             if i + 1 < n {
-                upper_block(z, rc, b, w, cp.get_unchecked_mut(i * q..(i + 1) * q));
+                upper_block(z, upper, i * q, b, a, w, cp.get_unchecked_mut(i * q..(i + 1) * q), ahead);
             }
         }
     }
 }
 
-/// B' = B - A C' of the row above (where there is one), and its factors.
+/// B' = B - A C' of the row above (where there is one), and its factors; B is the block of `diag` from number `first` on.
 ///
 /// # Safety
-/// `from` must be readable for a block, the blocks of the row above must have rank squared entries.
+/// `diag` must have that block, the blocks of the row above must have rank squared entries.
 #[inline(always)]
 pub(crate) unsafe fn pivot_block<Z: Rank, S: Copy, L: LaneIo<S>>(
     z: Z,
-    from: *const S,
+    diag: &impl Source<S, L>,
+    first: usize,
     above: Option<(&[L], &[L])>,
     b: &mut [L],
+    ahead: &mut Ahead<S>,
 ) {
     let m = z.get();
+    // SAFETY: the caller's promise.
+    unsafe { diag.fetch(first, m * m, b) };
     for j in 0..m {
         for r in j * m..(j + 1) * m {
             // SAFETY: an entry of the block.
-            b[r] = unsafe { L::load(from.add(r * L::W)) };
+            b[r] = unsafe { diag.entry(first, r, b) };
         }
         if let Some((a, c)) = above {
             // SAFETY: column j of the block above.
             let c = unsafe { c.get_unchecked(j * m..(j + 1) * m) };
             block::sub_mul_vec(z, a, c, &mut b[j * m..(j + 1) * m]);
         }
+        ahead.ask();
     }
     block::factor(z, b);
 }
 
-/// C' = B'^-1 C with the factors `b`, column by column through `w`.
+/// C' = B'^-1 C with the factors `b`, column by column through `w`; C is the block of `upper` from number `first` on.
 ///
 /// # Safety
-/// `from` must be readable for a block.
+/// `upper` must have that block.
 #[inline(always)]
 pub(crate) unsafe fn upper_block<Z: Rank, S: Copy, L: LaneIo<S>>(
     z: Z,
-    from: *const S,
+    upper: &impl Source<S, L>,
+    first: usize,
     b: &[L],
+    room: &mut [L],
     w: &mut [L],
     cp: &mut [L],
+    ahead: &mut Ahead<S>,
 ) {
     let m = z.get();
+    // SAFETY: the caller's promise.
+    unsafe { upper.fetch(first, m * m, room) };
     for j in 0..m {
         for r in 0..m {
             // SAFETY: an entry of the block.
-            w[r] = unsafe { L::load(from.add((j * m + r) * L::W)) };
+            w[r] = unsafe { upper.entry(first, j * m + r, room) };
         }
         block::solve(z, b, w);
         for r in 0..m {
             cp[j * m + r] = w[r];
         }
+        ahead.ask();
     }
 }
 
-/// [`eliminate`] for scalar systems: the row above stays in registers. As many lines of each of the arrays `next` are fetched.
+/// [`eliminate`] for scalar systems, a tile of rows at a time: the row above stays in registers. As many lines of each of the
+/// arrays `next` are asked for.
 ///
 /// # Safety
 /// As [`eliminate`].
 #[inline(always)]
-unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>>(
+unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>, A: Source<S, L>>(
     n: usize,
     rows: Range<usize>,
-    blocks: &Blocks<S>,
-    right: &Rows<S>,
-    v: usize,
+    [lower, diag, upper, right]: &[A; 4],
     cp: &mut [L],
     fp: &mut [L],
     next: Option<[*const S; 3]>,
 ) {
+    const TILE: usize = 8;
     assert!(rows.end <= n && cp.len() >= n && fp.len() >= n, "room for the factors of a line");
+    let zero = L::splat(0.0);
     // C' and f' above the first row are zero, and so is A there.
-    let mut c = if rows.start > 0 { cp[rows.start - 1] } else { L::splat(0.0) };
-    let mut f = if rows.start > 0 { fp[rows.start - 1] } else { L::splat(0.0) };
-    for i in rows {
-        // SAFETY: `i` is one of the rows held and below n, the length of cp and fp.
+    let mut c = if rows.start > 0 { cp[rows.start - 1] } else { zero };
+    let mut f = if rows.start > 0 { fp[rows.start - 1] } else { zero };
+    let [mut ra, mut rb, mut rc, mut rf] = [[zero; TILE]; 4];
+    for first in rows.clone().step_by(TILE) {
+        let len = TILE.min(rows.end - first);
+        // SAFETY: these are rows of the sources and below n, the length of cp and fp.
         unsafe {
-            let a = if i > 0 { L::load(blocks.a.row::<L>(v, i, 1)) } else { L::splat(0.0) };
-            let pivot = L::load(blocks.b.row::<L>(v, i, 1)).sub_mul(a, c).recip();
-            f = L::load(right.row::<L>(v, i, 1)).sub_mul(a, f).mul(pivot);
-            c = L::load(blocks.c.row::<L>(v, i, 1)).mul(pivot);
-            *cp.get_unchecked_mut(i) = c;
-            *fp.get_unchecked_mut(i) = f;
+            lower.fetch(first, len, &mut ra);
+            diag.fetch(first, len, &mut rb);
+            upper.fetch(first, len, &mut rc);
+            right.fetch(first, len, &mut rf);
         }
-        if let Some([a, b, c]) = next {
-            prefetch(a.wrapping_add(i * L::W));
-            prefetch(b.wrapping_add(i * L::W));
-            prefetch(c.wrapping_add(i * L::W));
+        for k in 0..len {
+            let i = first + k;
+            // SAFETY: as above, and k is below the length fetched.
+            unsafe {
+                let a = if i > 0 { lower.entry(first, k, &ra) } else { zero };
+                let pivot = diag.entry(first, k, &rb).sub_mul(a, c).recip();
+                f = right.entry(first, k, &rf).sub_mul(a, f).mul(pivot);
+                c = upper.entry(first, k, &rc).mul(pivot);
+                *cp.get_unchecked_mut(i) = c;
+                *fp.get_unchecked_mut(i) = f;
+            }
+            if let Some([a, b, c]) = next {
+                prefetch(a.wrapping_add(i * L::W));
+                prefetch(b.wrapping_add(i * L::W));
+                prefetch(c.wrapping_add(i * L::W));
+            }
         }
     }
 }
 
-/// [`substitute`] for scalar systems: the row below stays in a register. As many lines of the array `next.0` are fetched; with
-/// `next.1` the solution goes past the caches.
+/// [`substitute`] for scalar systems: the row below stays in a register. As many lines of the array `next` are asked for.
 ///
 /// # Safety
-/// As [`substitute`]; with `next.1` the rows of `out` are aligned to cache lines.
+/// As [`substitute`].
 #[inline(always)]
 pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
     n: usize,
@@ -334,7 +418,8 @@ pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
     cp: &[L],
     fp: &mut [L],
     out: &RowsMut<S>,
-    next: Option<(*const S, bool)>,
+    next: Option<*const S>,
+    past: bool,
 ) -> bool {
     assert!(rows.end <= n && cp.len() >= n && fp.len() >= n, "the factors of a line");
     let zero = L::splat(0.0);
@@ -347,13 +432,13 @@ pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
             x = fp.get_unchecked(i).sub_mul(c, x);
             *fp.get_unchecked_mut(i) = x;
             taint = taint.sub_mul(x, zero);
-            if let Some((_, true)) = next {
+            if past {
                 x.store_past(out.row::<L>(i, 1));
             } else {
                 x.store(out.row::<L>(i, 1));
             }
         }
-        if let Some((array, _)) = next {
+        if let Some(array) = next {
             prefetch(array.wrapping_add(i * L::W));
         }
     }
@@ -361,10 +446,10 @@ pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
 }
 
 /// Back-substitution of `rows`, from the last, for `columns` right-hand sides (`fp`: `[n, columns, m]`): x replaces f' and
-/// goes to `out`. False if any of it is not finite.
+/// goes to `out`, past the caches if so asked. False if any of it is not finite.
 ///
 /// # Safety
-/// `out` must take `rows` of systems of this thread.
+/// `out` must take `rows` of systems of this thread; past the caches its rows are aligned to cache lines.
 #[inline(always)]
 pub(crate) unsafe fn substitute<Z: Rank, S: Copy, L: LaneIo<S>>(
     z: Z,
@@ -374,6 +459,7 @@ pub(crate) unsafe fn substitute<Z: Rank, S: Copy, L: LaneIo<S>>(
     cp: &[L],
     fp: &mut [L],
     out: &RowsMut<S>,
+    past: bool,
 ) -> bool {
     let m = z.get();
     let (q, width) = (m * m, columns * m);
@@ -396,7 +482,12 @@ pub(crate) unsafe fn substitute<Z: Rank, S: Copy, L: LaneIo<S>>(
                 for r in 0..m {
                     // 0 x is NaN where x is infinite or NaN.
                     taint = taint.sub_mul(here[r], zero);
-                    here[r].store(to.add((column + r) * L::W));
+                    let to = to.add((column + r) * L::W);
+                    if past {
+                        here[r].store_past(to);
+                    } else {
+                        here[r].store(to);
+                    }
                 }
             }
         }
