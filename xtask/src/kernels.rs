@@ -11,10 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const NO_SPILLS: usize = 32;
 /// Kernels that may spill, with the most bytes: the conversions and inversions, which run once a solve, keep a predicate or
 /// two in memory at some sizes, as do factorizations of any pattern, of a hyperplane with 1024 threads and by warps of three
-/// kinds; Jacobians and fluxes of structured grids keep to 128 registers for the sake of more threads (viscous ones spill 932
-/// bytes on sm_100, 128 elsewhere); lines with |A| in the operator, and those that close on themselves, have four blocks of 25
+/// kinds; Jacobians and fluxes of structured grids keep to 128 registers for the sake of more threads; lines with |A| in the operator, and those that close on themselves, have four blocks of 25
 /// numbers at hand.
-const MAY_SPILL: [(&str, usize); 17] = [
+const MAY_SPILL: [(&str, usize); 16] = [
     ("ilu", 4),
     ("jacobian", 48),
     ("tridiag_chunks", 108),
@@ -26,7 +25,6 @@ const MAY_SPILL: [(&str, usize); 17] = [
     ("factor_warps", 32),
     ("structured_boundary", 8),
     ("structured_fluxes", 100),
-    ("structured_viscous", 950),
     ("structured_step", 16),
     ("structured_lines_matrix", 600),
     ("structured_segments", 2200),

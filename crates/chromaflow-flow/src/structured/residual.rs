@@ -6,10 +6,13 @@ use crate::flux::{
     Dissipation, EntropyFix, flux_matrix_dissipation, flux_roe_muscl, flux_scalar_dissipation,
     spectral_radius,
 };
-use crate::gas::{Gas, Transport};
+use crate::gas::{Gas, Transport, viscosity};
 use crate::parallel;
 use crate::real::{LANES, LaneKernel, Lanes, dispatch};
-use crate::viscous::{flux_viscous_of_changes, spectral_radius_viscous, velocity_and_temperature};
+use crate::viscous::{
+    conductivity_by_mu, flux_viscous_across, flux_viscous_along, spectral_radius_viscous,
+    velocity_and_temperature,
+};
 use chromaflow_device::{Isa, Team};
 use std::ops::Range;
 
@@ -177,21 +180,21 @@ impl<'a, V: Lanes> Face<'a, V> {
             }
         };
         if let Some(transport) = self.transport {
-            let viscous = match self.terms {
-                ViscousTerms::ThinLayer => self.viscous::<1>(transport, axis, at, &wb, &wc, &n),
-                ViscousTerms::Full => self.viscous::<3>(transport, axis, at, &wb, &wc, &n),
-            };
-            for c in 0..5 {
-                flux[c] -= viscous[c];
+            let viscous = self.viscous(transport, axis, at, &wb, &wc, &n);
+            for c in 0..4 {
+                flux[1 + c] -= viscous[c];
             }
         }
         flux
     }
 
-    /// Viscous flux: changes along the first `D` of this axis and the two others, turned into gradients by the areas over
-    /// the mean volume.
+    /// Viscous flux of momentum and energy: of the change across the face, there; of those along the other axes, the
+    /// mean of the two cells', as each has it with its own areas, volume, viscosity and velocity.
+    ///
+    /// **Source**: Blazek, CFD: Principles and Applications, chapter 5, averages the cells' gradients and replaces the
+    /// derivative between the two cells by the compact one; here fluxes are averaged, which a cell makes once.
     #[inline(always)]
-    fn viscous<const D: usize>(
+    fn viscous(
         &self,
         transport: Transport<V>,
         axis: usize,
@@ -199,35 +202,61 @@ impl<'a, V: Lanes> Face<'a, V> {
         wb: &[V; 5],
         wc: &[V; 5],
         n: &[V; 3],
-    ) -> [V; 5] {
-        let m = &self.block.metrics;
-        let (b, c) = (at - self.block.cells.stride[axis], at);
-        let inverse = V::c(2.0) / (load::<V>(&m.volume, b) + load::<V>(&m.volume, c));
-        let before = velocity_and_temperature(self.gas, wb);
-        let after = velocity_and_temperature(self.gas, wc);
-        let mut changes = [[V::c(0.0); 4]; D];
-        let mut areas = [*n; D];
-        let mut middle = [V::c(0.0); 4];
-        for i in 0..4 {
-            middle[i] = V::c(0.5) * (before[i] + after[i]);
-            changes[0][i] = after[i] - before[i];
+    ) -> [V; 4] {
+        let volume = &self.block.metrics.volume;
+        let places = [at - self.block.cells.stride[axis], at];
+        let ratio = conductivity_by_mu(self.gas, transport);
+        let states = [velocity_and_temperature(self.gas, wb), velocity_and_temperature(self.gas, wc)];
+        let mut mu = [V::c(0.0); 2];
+        let mut volumes = [V::c(0.0); 2];
+        for side in 0..2 {
+            mu[side] = transport.scale * viscosity(transport, states[side][3]);
+            volumes[side] = load(volume, places[side]);
         }
-        for d in 1..D {
-            let other = (axis + d) % 3;
+        let mean = (mu[0] + mu[1]) / (volumes[0] + volumes[1]);
+        let mut flux = flux_viscous_across(ratio, mean, &states[0], &states[1], n);
+        if self.terms == ViscousTerms::ThinLayer {
+            return flux;
+        }
+        // Nothing goes through faces without an open area.
+        let open = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).gt(V::c(0.0));
+        for side in 0..2 {
+            // A change over two cells and two sums of two areas are twice what they stand for each; half of the flux.
+            let scale = V::c(0.0625) * mu[side] / volumes[side];
+            let half = self.along(ratio, scale, axis, places[side], &states[side]);
+            for c in 0..4 {
+                flux[c] += V::select(open, half[c], V::c(0.0));
+            }
+        }
+        flux
+    }
+
+    /// What the changes along the other axes at a cell bring through the sum of its areas along `axis`.
+    #[inline(always)]
+    fn along(&self, ratio: V, mu: V, axis: usize, at: usize, state: &[V; 4]) -> [V; 4] {
+        let mut changes = [[V::c(0.0); 4]; 2];
+        let mut areas = [[V::c(0.0); 3]; 2];
+        for d in 0..2 {
+            let other = (axis + 1 + d) % 3;
             if !self.block.active[other] {
                 continue;
             }
             let s = self.block.cells.stride[other];
-            let sides = [b, b + s, c, c + s].map(|place| area::<V>(&m.area[other], place));
-            let ends = [b + s, c + s, b - s, c - s].map(|place| self.thermal(place));
+            let (before, after) = (self.thermal(at - s), self.thermal(at + s));
             for i in 0..4 {
-                changes[d][i] = V::c(0.25) * ((ends[0][i] + ends[1][i]) - (ends[2][i] + ends[3][i]));
+                changes[d][i] = after[i] - before[i];
             }
-            for k in 0..3 {
-                areas[d][k] = V::c(0.25) * (sides[0][k] + sides[1][k] + sides[2][k] + sides[3][k]);
-            }
+            areas[d] = self.areas(other, at);
         }
-        flux_viscous_of_changes(self.gas, transport, &middle, &changes, &areas, inverse, n)
+        flux_viscous_along(ratio, mu, state, &changes, &areas, &self.areas(axis, at))
+    }
+
+    /// Sum of the areas of a cell's two faces along an axis.
+    #[inline(always)]
+    fn areas(&self, axis: usize, at: usize) -> [V; 3] {
+        let m = &self.block.metrics.area[axis];
+        let (low, high) = (area::<V>(m, at), area::<V>(m, at + self.block.cells.stride[axis]));
+        [low[0] + high[0], low[1] + high[1], low[2] + high[2]]
     }
 
     #[inline(always)]

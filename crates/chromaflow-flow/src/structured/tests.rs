@@ -119,6 +119,53 @@ fn many_blocks_are_one_block() {
     }
 }
 
+/// A plane wave of velocity at constant temperature, whose viscous terms are known: on a wavy grid the viscous part of the
+/// rates, all derivatives, differs from them with the square of the spacing, in the mean over the cells.
+#[test]
+fn viscous_terms_are_of_second_order() {
+    let (a, amplitude, phase) = ([2.0, -1.0, 1.5], [0.2, 0.3, -0.1], 0.4);
+    let dot = |x: [f64; 3], y: [f64; 3]| x[0] * y[0] + x[1] * y[1] + x[2] * y[2];
+    let errors = [12, 24].map(|n| {
+        let rates = [Equations::Euler, Equations::Laminar].map(|equations| {
+            let grid = wavy([n, n, n]);
+            let config = config(&grid, SCHEMES[0], equations);
+            let mut solver = StructuredSolver::new(grid, config, team(2)).unwrap();
+            solver.set_state(|x| {
+                let s = (dot(a, x) + phase).sin();
+                let w = [1.0, amplitude[0] * s, amplitude[1] * s, amplitude[2] * s, 1.0 / 1.4];
+                conserved(crate::gas::Gas::AIR, &w)
+            });
+            (solver.cells(), solver.rates())
+        });
+        let mu = 0.5 / 100.0;
+        let (mut squares, mut counted) = ([0.0f64; 5], 0.0);
+        for ((&(x, _), euler), laminar) in rates[0].0.iter().zip(&rates[0].1).zip(&rates[1].1) {
+            // Away from the boundary, whose fluxes are its own.
+            if !(0.4..1.6).contains(&x[0]) || !(0.25..0.75).contains(&x[1]) || !(0.2..0.6).contains(&x[2]) {
+                continue;
+            }
+            counted += 1.0;
+            let (s, c) = (dot(a, x) + phase).sin_cos();
+            let (across, aa) = (dot(a, amplitude), dot(a, a));
+            let force = [0, 1, 2].map(|i| -mu * s * (aa * amplitude[i] + across * a[i] / 3.0));
+            let heat = mu * c * c * (dot(amplitude, amplitude) * aa + across * across / 3.0);
+            let energy = s * dot(amplitude, force) + heat;
+            let exact = [0.0, force[0], force[1], force[2], energy];
+            for v in 0..5 {
+                // Of fluxes out, with the residual's sign.
+                let viscous = laminar[v] - euler[v];
+                squares[v] += (viscous + exact[v]).powi(2);
+            }
+        }
+        squares.map(|sum| (sum / counted).sqrt())
+    });
+    assert_eq!(errors[0][0], 0.0);
+    for v in 1..5 {
+        let order = (errors[0][v] / errors[1][v]).log2();
+        assert!(order > 1.7, "component {v}: {errors:?}, order {order}");
+    }
+}
+
 #[test]
 fn the_number_of_threads_changes_nothing() {
     let run = |threads| {

@@ -13,6 +13,6 @@ pub use green_gauss::{
     CellWeights, edge_augmented, hex_weights, prism_weights, pyramid_weights, tet_weights,
 };
 pub use stress::{
-    flux_viscous, flux_viscous_block, flux_viscous_of_changes, spectral_radius_viscous, traction,
-    velocity_and_temperature,
+    conductivity_by_mu, flux_viscous, flux_viscous_across, flux_viscous_along, flux_viscous_block,
+    spectral_radius_viscous, traction, velocity_and_temperature,
 };

@@ -27,9 +27,9 @@ pub fn traction<T: Real>(mu: T, gradient: &[[T; 3]; 4], n: &[T; 3]) -> [T; 3] {
     out
 }
 
-/// Conductivity over viscosity, 1 / (Pr (gamma - 1)): the same for all faces of a loop.
+/// Conductivity over viscosity, 1 / (Pr (gamma - 1)) in the scaling of [`crate::gas`]: the same for all faces of a loop.
 #[inline(always)]
-fn conductivity_by_mu<T: Real>(gas: Gas<T>, transport: Transport<T>) -> T {
+pub fn conductivity_by_mu<T: Real>(gas: Gas<T>, transport: Transport<T>) -> T {
     T::c(1.0) / (transport.prandtl * (gas.gamma - T::c(1.0)))
 }
 
@@ -64,43 +64,64 @@ pub fn flux_viscous<T: Real>(
     [T::c(0.0), force[0], force[1], force[2], work + heat]
 }
 
-/// As [`flux_viscous`], with gradients as changes along `D` directions over areas: grad f = `inverse` times the sum of
-/// `change[d]` `area[d]`. The first direction is across the face, with the area n. Only what the flux takes of the gradients is
-/// made.
+/// Momentum and energy of [`flux_viscous`] through the area n between two cells, of the change from one to the other
+/// alone: grad f = n (after - before) / volume, with `mu` the viscosity at the face over the volume, and the mean of the
+/// two velocities. `ratio` is [`conductivity_by_mu`].
+///
+/// ```
+/// use chromaflow_flow::viscous::flux_viscous_across;
+/// // Couette flow between cells of volume 2, an area of 2 apart: u changes by 1, mu is 0.5.
+/// let f = flux_viscous_across(2.5, 0.5 / 2.0, &[1.0, 0.0, 0.0, 1.0], &[2.0, 0.0, 0.0, 1.0], &[0.0, 2.0, 0.0]);
+/// assert_eq!(f, [1.0, 0.0, 0.0, 1.5]);
+/// ```
 #[inline(always)]
-pub fn flux_viscous_of_changes<T: Real, const D: usize>(
-    gas: Gas<T>,
-    transport: Transport<T>,
-    face: &[T; 4],
-    change: &[[T; 4]; D],
-    area: &[[T; 3]; D],
-    inverse: T,
+pub fn flux_viscous_across<T: Real>(ratio: T, mu: T, before: &[T; 4], after: &[T; 4], n: &[T; 3]) -> [T; 4] {
+    let mut change = [T::c(0.0); 4];
+    for i in 0..4 {
+        change[i] = after[i] - before[i];
+    }
+    let through = mu * (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+    // The gradient's transpose less two thirds of its trace.
+    let along = mu * T::c(1.0 / 3.0) * (change[0] * n[0] + change[1] * n[1] + change[2] * n[2]);
+    let mut force = [T::c(0.0); 3];
+    let mut work = T::c(0.0);
+    for i in 0..3 {
+        force[i] = change[i] * through + along * n[i];
+        work += (before[i] + after[i]) * force[i];
+    }
+    [force[0], force[1], force[2], T::c(0.5) * work + ratio * through * change[3]]
+}
+
+/// Momentum and energy of [`flux_viscous`] through the area n of the changes along two directions other than n's:
+/// grad f = the sum of `change[d]` `area[d]` over a volume, with `mu` the viscosity over this volume, at a place of
+/// velocity `middle`. Only what the flux takes of the gradients is made.
+#[inline(always)]
+pub fn flux_viscous_along<T: Real>(
+    ratio: T,
+    mu: T,
+    middle: &[T; 4],
+    change: &[[T; 4]; 2],
+    area: &[[T; 3]; 2],
     n: &[T; 3],
-) -> [T; 5] {
-    let mu = transport.scale * viscosity(transport, face[3]) * inverse;
-    let through = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
-    let across = change[0][0] * n[0] + change[0][1] * n[1] + change[0][2] * n[2];
-    let mut bulk = across;
-    let mut heat = change[0][3] * through;
+) -> [T; 4] {
+    let mut through = [T::c(0.0); 2];
+    let mut along = [T::c(0.0); 2];
+    let mut divergence = [T::c(0.0); 2];
+    for d in 0..2 {
+        through[d] = area[d][0] * n[0] + area[d][1] * n[1] + area[d][2] * n[2];
+        along[d] = change[d][0] * n[0] + change[d][1] * n[1] + change[d][2] * n[2];
+        divergence[d] = change[d][0] * area[d][0] + change[d][1] * area[d][1] + change[d][2] * area[d][2];
+    }
+    let bulk = T::c(-2.0 / 3.0) * (divergence[0] + divergence[1]);
     let mut force = [T::c(0.0); 3];
     for i in 0..3 {
-        force[i] = change[0][i] * through;
+        // Term after term: each is one fused multiplication and addition.
+        let first = bulk * n[i] + change[0][i] * through[0] + area[0][i] * along[0];
+        force[i] = mu * (first + change[1][i] * through[1] + area[1][i] * along[1]);
     }
-    for d in 1..D {
-        let through = area[d][0] * n[0] + area[d][1] * n[1] + area[d][2] * n[2];
-        let along = change[d][0] * n[0] + change[d][1] * n[1] + change[d][2] * n[2];
-        bulk = bulk + change[d][0] * area[d][0] + change[d][1] * area[d][1] + change[d][2] * area[d][2];
-        heat += change[d][3] * through;
-        for i in 0..3 {
-            force[i] = force[i] + change[d][i] * through + area[d][i] * along;
-        }
-    }
-    let normal = across - T::c(2.0 / 3.0) * bulk;
-    for i in 0..3 {
-        force[i] = mu * (force[i] + normal * n[i]);
-    }
-    let work = face[0] * force[0] + face[1] * force[1] + face[2] * force[2];
-    [T::c(0.0), force[0], force[1], force[2], work + mu * conductivity_by_mu(gas, transport) * heat]
+    let heat = mu * (ratio * (change[0][3] * through[0] + change[1][3] * through[1]));
+    let work = middle[0] * force[0] + middle[1] * force[1] + middle[2] * force[2];
+    [force[0], force[1], force[2], work + heat]
 }
 
 /// Derivative of [`flux_viscous`] by the conserved state of one node, column-major 5 x 5, with the viscosity held fixed.

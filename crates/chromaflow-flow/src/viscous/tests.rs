@@ -1,6 +1,6 @@
 use super::*;
 use crate::gas::tests::{D5, GAS, areas, assert_close, dual_block, states};
-use crate::gas::{Transport, ViscosityLaw, conserved, primitive};
+use crate::gas::{Transport, ViscosityLaw, conserved, primitive, viscosity};
 use crate::real::Real;
 use proptest::prelude::*;
 
@@ -104,17 +104,22 @@ proptest! {
         assert_close(&traction(1.0, &expansion, &n), &[0.0; 3], 1e-14);
     }
 
-    /// Changes over areas are gradients.
+    /// Changes over areas are gradients: what goes across a face and what goes along it make the flux of theirs.
     #[test]
     fn changes_make_the_flux_of_their_gradient(w in states(), a in states(), b in states(), c in states(),
         n in areas(), m in areas(), l in areas(), inverse in 0.3..3.0f64) {
-        let face = velocity_and_temperature(GAS, &w);
+        let middle = velocity_and_temperature(GAS, &w);
         let (change, area) = ([a, b, c].map(|x| velocity_and_temperature(GAS, &x)), [n, m, l]);
         let gradient: [[f64; 3]; 4] = std::array::from_fn(|i| {
             std::array::from_fn(|k| inverse * (0..3).map(|d| change[d][i] * area[d][k]).sum::<f64>())
         });
-        let of_changes = flux_viscous_of_changes(GAS, AIR, &face, &change, &area, inverse, &n);
-        assert_close(&of_changes, &flux_viscous(GAS, AIR, &face, &gradient, &n), 1e-13);
+        let expected = flux_viscous(GAS, AIR, &middle, &gradient, &n);
+        let (ratio, mu) = (conductivity_by_mu(GAS, AIR), inverse * AIR.scale * viscosity(AIR, middle[3]));
+        let [before, after] = [-0.5, 0.5].map(|s| std::array::from_fn(|i| middle[i] + s * change[0][i]));
+        let across = flux_viscous_across(ratio, mu, &before, &after, &n);
+        let along = flux_viscous_along(ratio, mu, &middle, &[change[1], change[2]], &[m, l], &n);
+        let together: [f64; 4] = std::array::from_fn(|v| across[v] + along[v]);
+        assert_close(&together, expected.last_chunk().unwrap(), 1e-13);
     }
 
     #[test]

@@ -37,7 +37,7 @@ use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
 use factors::Factors;
 pub(super) use measure::launch_seconds;
-use setup::{FLUX_ROWS, TILE, Tables, VISCOUS_ROWS, constants, setup_record};
+use setup::{FLUX_ROWS, TILE, Tables, constants, setup_record};
 use ssor::Sweeps;
 
 /// Thread blocks of the pass over residuals: as many on every device, so that sums have one order.
@@ -51,9 +51,16 @@ fn flux_shared(scheme: Scheme) -> usize {
     let (rim, edges) = (5 * (4 * (i + j) + 64), 2 * (i + j));
     8 * (cells + fluxes + rim + 10 * edges) + 16 * (edges + 1)
 }
-/// Bytes of dynamic shared memory of `viscous_fluxes`: ViscousTiles of viscous.cu.
-const VISCOUS_SHARED: usize =
-    8 * (25 * (TILE + 2) * (VISCOUS_ROWS + 2) + 4 * (VISCOUS_ROWS * (TILE + 1) + (VISCOUS_ROWS + 1) * TILE));
+/// Most rows of cells of a tile of `viscous_fluxes` (`ROWS` of viscous.cu).
+const VISCOUS_ROWS: usize = 8;
+/// Threads of `viscous_fluxes`: a warp a row, and those of the cells around the tile.
+fn viscous_threads(rows: usize) -> usize {
+    32 * (rows + 2 + (2 * rows + 4).div_ceil(32))
+}
+/// Bytes of its dynamic shared memory: ViscousMemory of viscous.cu.
+fn viscous_shared(rows: usize) -> usize {
+    8 * 53 * (rows + 3) * (TILE + 3)
+}
 
 /// What the kernels of all solvers on structured grids have before their text.
 pub(in crate::structured) fn tables() -> String {
@@ -93,8 +100,8 @@ fn sources(constants: [u32; 2]) -> [KernelSource; 3] {
     ]
 }
 
-fn viscous_source(constants: [u32; 2]) -> KernelSource {
-    kernel("structured_viscous", include_str!("viscous.cu"), constants)
+fn viscous_source(constants: [u32; 2], rows: usize) -> KernelSource {
+    kernel("structured_viscous", include_str!("viscous.cu"), constants).define("ROWS", rows)
 }
 
 /// Every scheme and all viscous terms once; all combinations are made of these.
@@ -104,7 +111,7 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
         .flat_map(|c| {
             let methods =
                 [&factors::block_sources(c)[..], &factors::wave_sources(c), &[ssor::source(c)]].concat();
-            let viscous = (c[1] != 0).then(|| viscous_source(c));
+            let viscous = (c[1] != 0).then(|| viscous_source(c, VISCOUS_ROWS));
             sources(c).into_iter().chain(viscous).chain(methods)
         })
         .collect()
@@ -124,7 +131,7 @@ struct Kernels {
 }
 
 impl Kernels {
-    fn new(stream: &Stream, solver: &StructuredSolver) -> Result<Self, GpuError> {
+    fn new(stream: &Stream, solver: &StructuredSolver, viscous_rows: usize) -> Result<Self, GpuError> {
         let terms: Option<ViscousTerms> = solver.physics.transport.is_some().then_some(solver.physics.terms);
         let constants = constants(solver.physics.scheme, terms);
         let all = sources(constants);
@@ -137,7 +144,10 @@ impl Kernels {
             wall_forces: boundary.kernel("wall_forces")?,
             fluxes: fluxes.kernel("fluxes")?,
             viscous_fluxes: match terms {
-                Some(_) => Some(stream.gpu().module(&viscous_source(constants))?.kernel("viscous_fluxes")?),
+                Some(_) => {
+                    let source = viscous_source(constants, viscous_rows);
+                    Some(stream.gpu().module(&source)?.kernel("viscous_fluxes")?)
+                }
                 None => None,
             },
             time_steps: step.kernel("time_steps")?,
@@ -221,6 +231,7 @@ struct StructuredCuda {
     jacobians: DeviceBuffer<f64>,
     method: Method,
     flux_shared: usize,
+    viscous_rows: usize,
     // Numbers for the host.
     sums: Sums,
     counts: DeviceBuffer<u32>,
@@ -250,7 +261,10 @@ impl StructuredCuda {
     fn new(stream: &Stream, solver: &StructuredSolver) -> Result<Self, GpuError> {
         let grid = GridCuda::new(stream, &solver.grid)?;
         let len = grid.len();
-        let tables = Tables::new(stream, solver, &grid)?;
+        // As many rows as fit a multiprocessor's memory, up to what its registers take.
+        let room = stream.gpu().facts().shared_bytes;
+        let viscous_rows = (1..=VISCOUS_ROWS).rev().find(|&rows| viscous_shared(rows) <= room).unwrap_or(1);
+        let tables = Tables::new(stream, solver, &grid, viscous_rows)?;
         let area: Vec<Vec<f64>> =
             solver.blocks.iter().map(|b| b.metrics.area.as_flattened().concat()).collect();
         let volume: Vec<&[f64]> = solver.blocks.iter().map(|b| &b.metrics.volume[..]).collect();
@@ -261,11 +275,11 @@ impl StructuredCuda {
             }
             _ => Method::Factors(Box::new(Factors::new(stream, solver, &grid, &area, &volume)?)),
         };
-        let kernels = Kernels::new(stream, solver)?;
+        let kernels = Kernels::new(stream, solver, viscous_rows)?;
         let flux_shared = flux_shared(solver.physics.scheme);
         kernels.fluxes.allow_shared(flux_shared)?;
         if let Some(kernel) = &kernels.viscous_fluxes {
-            kernel.allow_shared(VISCOUS_SHARED)?;
+            kernel.allow_shared(viscous_shared(viscous_rows))?;
         }
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         let faces = tables.faces.len() / 2;
@@ -296,6 +310,7 @@ impl StructuredCuda {
             jacobians: buffer(25 * faces)?,
             method,
             flux_shared,
+            viscous_rows,
             sums: Sums::new(stream, 5, chunks.min(PARTS), patches)?,
             counts: stream.upload(&counts)?,
             no_counts: stream.upload(&counts)?,
@@ -360,8 +375,11 @@ impl StructuredCuda {
     fn viscous_fluxes(&self) -> Result<(), GpuError> {
         let Some(kernel) = &self.kernels.viscous_fluxes else { return Ok(()) };
         let t = &self.tables;
-        let launch = kernel.launch(t.viscous_tiles.len() / 4, 256).shared(VISCOUS_SHARED).arg(self.total());
+        let threads = viscous_threads(self.viscous_rows);
+        let launch =
+            kernel.launch(t.viscous_tiles.len() / 4, threads).shared(viscous_shared(self.viscous_rows));
         let launch = launch
+            .arg(self.total())
             .arg(t.viscous_planes)
             .arg(self.grid.records())
             .arg(&t.viscous_tiles)

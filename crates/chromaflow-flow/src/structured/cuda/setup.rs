@@ -11,10 +11,11 @@ use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
 use std::ops::Range;
 
-/// Cells of a tile along i (`COLUMNS` of structured.cuh), and along j (`ROWS` of fluxes.cu and of viscous.cu).
+/// Cells of a tile along i (`COLUMNS` of structured.cuh), and along j in fluxes.cu (`ROWS`).
 pub(super) const TILE: usize = 32;
 pub(super) const FLUX_ROWS: usize = 8;
-pub(super) const VISCOUS_ROWS: usize = 8;
+/// Most planes that a thread block of `viscous_fluxes` marches through: a bit each of 64.
+const VISCOUS_PLANES: usize = 64;
 
 /// The constants of a set-up's kernels: SCHEME, VISCOUS.
 pub(super) fn constants(scheme: Scheme, viscous: Option<ViscousTerms>) -> [u32; 2] {
@@ -63,7 +64,7 @@ pub(in crate::structured) fn gas_record(gas: Gas<f64>, transport: Option<Transpo
 pub(super) struct Tables {
     /// One bit an axis, a word a block.
     pub actives: DeviceBuffer<u32>,
-    /// Tiles of the two kernels of fluxes, and the planes that a thread block marches through.
+    /// Tiles of the two kernels of fluxes, and the planes that a thread block of each marches through.
     pub flux_tiles: DeviceBuffer<u32>,
     pub flux_planes: u32,
     pub viscous_tiles: DeviceBuffer<u32>,
@@ -83,7 +84,13 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn new(stream: &Stream, solver: &StructuredSolver, grid: &GridCuda) -> Result<Self, GpuError> {
+    /// `viscous_rows`: cells of a tile of viscous.cu along j.
+    pub(super) fn new(
+        stream: &Stream,
+        solver: &StructuredSolver,
+        grid: &GridCuda,
+        viscous_rows: usize,
+    ) -> Result<Self, GpuError> {
         let actives: Vec<u32> =
             solver.blocks.iter().map(|b| (0..3).map(|d| u32::from(b.active[d]) << d).sum()).collect();
         let (faces, middles) = faces(solver, grid);
@@ -93,17 +100,17 @@ impl Tables {
         let patches: Vec<f64> = solver.patches.iter().flat_map(record).collect();
         let sides = solver.patches.iter().flat_map(|p| side_record(solver, p)).collect::<Vec<u32>>();
         // Long marches share what they begin with, about two planes' time; short ones keep all multiprocessors busy.
-        let resident = 2 * stream.gpu().facts().multiprocessors;
-        let turns = |planes| (tiles(solver, FLUX_ROWS, planes).len() / 4).div_ceil(resident) * (planes + 2);
+        let multiprocessors = stream.gpu().facts().multiprocessors;
+        let turns = |planes| {
+            (tiles(solver, FLUX_ROWS, planes).len() / 4).div_ceil(2 * multiprocessors) * (planes + 2)
+        };
         let flux_planes = [32, 16, 8, 4].into_iter().min_by_key(|&n| turns(n)).unwrap_or(4);
-        let enough = 8 * stream.gpu().facts().multiprocessors;
-        let viscous_planes =
-            [16, 8].into_iter().find(|&n| tiles(solver, VISCOUS_ROWS, n).len() >= enough).unwrap_or(4);
+        let viscous_planes = viscous_planes(solver, viscous_rows, multiprocessors);
         Ok(Self {
             actives: stream.upload(&actives)?,
             flux_tiles: stream.upload(&tiles(solver, FLUX_ROWS, flux_planes))?,
             flux_planes: flux_planes as u32,
-            viscous_tiles: stream.upload(&tiles(solver, VISCOUS_ROWS, viscous_planes))?,
+            viscous_tiles: stream.upload(&tiles(solver, viscous_rows, viscous_planes))?,
             viscous_planes: viscous_planes as u32,
             patches: stream.upload(&patches)?,
             sides: stream.upload(&sides)?,
@@ -246,6 +253,21 @@ fn columns(solver: &StructuredSolver, grid: &GridCuda) -> (Vec<u32>, Vec<Range<u
         .collect();
     let ranges = ends.iter().zip(&stages).map(|(&end, stage)| end - stage.len()..end).collect();
     (stages.concat(), ranges)
+}
+
+/// Planes of a march with which the thread blocks of `viscous_fluxes`, one a multiprocessor at a time and two planes to begin
+/// and to end with, are done first.
+fn viscous_planes(solver: &StructuredSolver, rows: usize, multiprocessors: usize) -> usize {
+    let rounds = |planes: usize| {
+        let tiles: usize = solver
+            .blocks
+            .iter()
+            .map(|b| b.cells.count)
+            .map(|[ni, nj, nk]| ni.div_ceil(TILE) * nj.div_ceil(rows) * nk.div_ceil(planes))
+            .sum();
+        tiles.div_ceil(multiprocessors)
+    };
+    (1..=VISCOUS_PLANES).min_by_key(|&planes| rounds(planes) * (planes + 2)).unwrap_or(VISCOUS_PLANES)
 }
 
 /// Tiles {block, i, j, k} of `rows` cells along j and so many planes.
