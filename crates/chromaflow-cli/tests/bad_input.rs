@@ -58,6 +58,15 @@ fn a_missing_marker() {
 }
 
 #[test]
+fn a_value_out_of_range() {
+    refused(
+        &format!("{CASE}\n[numerics]\nentropy_fix = 1.5\n"),
+        &cube(2),
+        &["case.toml:", "entropy_fix is 1.5: expected between 0 and 1"],
+    );
+}
+
+#[test]
 fn no_such_mesh() {
     refused(&CASE.replace("cube.su2", "cub.su2"), "", &["case.toml:2:1", "no such file", "cub.su2"]);
 }

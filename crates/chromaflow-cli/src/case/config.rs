@@ -180,6 +180,9 @@ impl CaseFile {
         if !(-1.0..=1.0).contains(&n.kappa) {
             return fail(&["numerics", "kappa"], n.kappa, "between -1 and 1");
         }
+        if !(0.0..=1.0).contains(&n.entropy_fix) {
+            return fail(&["numerics", "entropy_fix"], n.entropy_fix, "between 0 and 1");
+        }
         if !(m.cfl_growth >= 1.0 && m.cfl_growth.is_finite()) {
             return fail(&["march", "cfl_growth"], m.cfl_growth, "1 or more");
         }

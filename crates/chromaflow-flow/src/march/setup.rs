@@ -228,5 +228,9 @@ fn check(mesh: &Mesh, config: &FlowConfig) -> Result<(), FlowError> {
     if config.gas.gamma <= 1.0 || config.gas.gamma.is_nan() {
         return Err(FlowError::Value { name: "gamma", value: config.gas.gamma, expected: "must exceed 1" });
     }
+    let fix = config.space.entropy_fix;
+    if !(0.0..=1.0).contains(&fix) {
+        return Err(FlowError::Value { name: "entropy_fix", value: fix, expected: "must lie between 0 and 1" });
+    }
     Ok(())
 }
