@@ -230,7 +230,11 @@ fn check(mesh: &Mesh, config: &FlowConfig) -> Result<(), FlowError> {
     }
     let fix = config.space.entropy_fix;
     if !(0.0..=1.0).contains(&fix) {
-        return Err(FlowError::Value { name: "entropy_fix", value: fix, expected: "must lie between 0 and 1" });
+        return Err(FlowError::Value {
+            name: "entropy_fix",
+            value: fix,
+            expected: "must lie between 0 and 1",
+        });
     }
     Ok(())
 }

@@ -47,14 +47,15 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
     const pointwise::Transport<double> transport = setup.transport();
     const double ratio = pointwise::conductivity_by_mu(gas, transport);
 
-    // The thread's cell: of the tile; of the row below or above it; of the columns beside it, then the corners.
+    // The thread's cell: of the tile; of the row below or above it; of the columns beside it, then the corners. Idle threads
+    // stand where there is none, so that they read nothing that others write.
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const bool of_tile = warp < ROWS, of_row = warp == ROWS || warp == ROWS + 1;
     const u32 s = threadIdx.x - 32 * (ROWS + 2), c = s - 2 * ROWS;
     const bool of_column = !of_tile && !of_row && s < 2 * ROWS, idle = !of_tile && !of_row && s >= 2 * ROWS + 4;
     const bool upper = of_row ? warp == ROWS + 1 : of_column && s >= ROWS;
-    const u32 row = of_tile ? warp + 1 : of_row ? upper * (ROWS + 1) : of_column ? 1 + s % ROWS : (c & 1) * (ROWS + 1);
-    const u32 col = of_tile || of_row ? lane + 1 : of_column ? upper * (COLUMNS + 1) : (c >> 1 & 1) * (COLUMNS + 1);
+    const u32 row = of_tile ? warp + 1 : of_row ? upper * (ROWS + 1) : of_column ? 1 + s % ROWS : idle ? 0 : (c & 1) * (ROWS + 1);
+    const u32 col = of_tile || of_row ? lane + 1 : of_column ? upper * (COLUMNS + 1) : idle ? COLUMNS + 2 : (c >> 1 & 1) * (COLUMNS + 1);
     const u32 i = tile.i + col - 1, j = tile.j + row - 1;
     const bool inside = of_tile && i < tile.b.count[0] && j < tile.b.count[1];
     double* const mine = memory + row * WIDE + col;
@@ -63,7 +64,6 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
     // Along axes without derivatives nothing changes.
     const u32 active = actives[tile.block];
     const int beside = active & 1, beyond = active & 2 ? WIDE : 0;
-
 
     const u32 slot = (u32)__cvta_generic_to_shared(mine);
     auto ask_coming = [&](u32 place) {
