@@ -16,6 +16,8 @@ const SHIM: &str = "
 #include <cstdio>
 #include <vector>
 using std::sqrt; using std::fabs; using std::exp; using std::log; using std::pow;
+inline double rsqrt(double x) { return 1.0 / sqrt(x); }
+inline float rsqrtf(float x) { return 1.0f / sqrt(x); }
 #define __device__
 #define __global__
 #define __forceinline__ inline
