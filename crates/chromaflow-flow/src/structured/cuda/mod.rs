@@ -288,7 +288,7 @@ impl StructuredCuda {
         let chunks = grid.chunks().len() / 2;
         let patches = solver.patches.iter().map(|p| (p.faces.len(), p.condition.is_wall()));
         Ok(Self {
-            exchange: ExchangeCuda::new(stream, &solver.exchange)?,
+            exchange: ExchangeCuda::new(stream, &solver.exchange, grid.offsets(), len)?,
             kernels,
             setup: stream.upload(&setup_record(solver))?,
             free_pressure: solver.scale.pressure,
