@@ -30,22 +30,16 @@ pub struct ExchangeCuda {
 }
 
 impl ExchangeCuda {
-    /// Uploads the list of copies; compiles or loads the kernel. In arrays of `cells` entries a component, block b begins at
-    /// `first[b]`.
+    /// Uploads the list of copies; compiles or loads the kernel.
     ///
     /// # Errors
     /// [`GpuError::Cuda`]: out of memory among others.
-    pub fn new(
-        stream: &Stream,
-        exchange: &Exchange,
-        first: &[usize],
-        cells: usize,
-    ) -> Result<Self, GpuError> {
-        let pairs: Vec<u32> = exchange.pairs(first).flatten().collect();
+    pub fn new(stream: &Stream, exchange: &Exchange) -> Result<Self, GpuError> {
+        let pairs: Vec<u32> = exchange.pairs().flatten().collect();
         Ok(Self {
             kernel: stream.gpu().module(&kernel_source())?.kernel("fill_ghosts")?,
             pairs: stream.upload(&pairs)?,
-            cells,
+            cells: exchange.cells(),
         })
     }
 
@@ -60,7 +54,7 @@ impl ExchangeCuda {
     /// [`GpuError::Cuda`].
     ///
     /// # Panics
-    /// When `fields` does not have `components` of these entries.
+    /// When `fields` does not have `components` values for each cell of all blocks, ghosts included.
     pub fn fill(
         &self,
         stream: &Stream,
@@ -105,7 +99,7 @@ mod tests {
             .map(|(&a, b)| (0..components).flat_map(|c| (a..b).map(move |i| value(c, i))).collect())
             .collect();
         exchange.fill(&mut fields, components);
-        let there = ExchangeCuda::new(&stream, &exchange, &first, cells).unwrap();
+        let there = ExchangeCuda::new(&stream, &exchange).unwrap();
         for layout in [FieldLayout::Components, FieldLayout::Cells] {
             let at = |c: usize, cell: usize| match layout {
                 FieldLayout::Components => c * cells + cell,

@@ -1,7 +1,6 @@
 //! From a mesh and a set-up to a solver at free stream.
 
 use super::control::CflControl;
-use super::course::Course;
 use super::forces::ForceScale;
 use super::linear::{LinearSolver, plan_options};
 use super::unsteady::TimeLevels;
@@ -92,7 +91,7 @@ impl FlowSolver {
         };
         let levels = match config.time {
             Time::Steady(_) => TimeLevels::default(),
-            Time::Unsteady(_) => TimeLevels { last: q.clone(), before: q.clone() },
+            Time::Unsteady(_) => TimeLevels { last: q.clone(), before: q.clone(), ..TimeLevels::default() },
         };
         let jacobian = Jacobian::zeroed(dual.pattern.clone(), 5, config.implicit.policy)
             .map_err(|e| FlowError::Linear(e.to_string()))?;
@@ -126,7 +125,8 @@ impl FlowSolver {
             jacobian,
             linear,
             control: CflControl::new(config.implicit.cfl),
-            course: Course::default(),
+            iteration: 0,
+            first_residual: None,
             times: Times::default(),
             accelerator: Offload::NONE,
             plan,

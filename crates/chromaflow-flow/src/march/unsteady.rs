@@ -7,6 +7,10 @@ use crate::parallel;
 /// Earlier time levels of the conserved state. Empty in steady runs.
 #[derive(Clone, Debug, Default)]
 pub struct TimeLevels {
+    /// Finished steps.
+    pub step: usize,
+    /// Subiterations of the present step.
+    pub subiteration: usize,
     /// State at the last time level.
     pub last: Vec<[f64; 5]>,
     /// State at the one before.
@@ -15,14 +19,20 @@ pub struct TimeLevels {
 
 impl FlowSolver {
     /// Factors of q, of the last level and of the one before in dq/dt; `None` in steady runs.
+    ///
+    /// BDF1 in the first step, (1, -1, 0)/dt, then BDF2, (3/2, -2, 1/2)/dt.
     pub(super) fn time_factors(&self) -> Option<[f64; 3]> {
         let Time::Unsteady(unsteady) = self.config.time else { return None };
-        Some(self.course.time_weights().map(|f| f / unsteady.dt))
+        let factors = if self.levels.step == 0 { [1.0, -1.0, 0.0] } else { [1.5, -2.0, 0.5] };
+        Some(factors.map(|f| f / unsteady.dt))
     }
 
     /// Physical time of the last finished step.
     pub fn time(&self) -> f64 {
-        self.course.time(&self.config.time)
+        match self.config.time {
+            Time::Steady(_) => 0.0,
+            Time::Unsteady(unsteady) => self.levels.step as f64 * unsteady.dt,
+        }
     }
 
     pub(super) fn add_time_derivative(&self, residual: &mut [[f64; 5]]) {
@@ -46,7 +56,9 @@ impl FlowSolver {
             std::mem::swap(&mut self.levels.last, &mut self.levels.before);
             self.levels.last.copy_from_slice(&self.q);
         }
-        self.course.next_level();
+        self.levels.step += 1;
+        self.levels.subiteration = 0;
+        self.first_residual = None;
         self.control.forget();
         Ok(())
     }

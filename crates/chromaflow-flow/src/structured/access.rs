@@ -18,7 +18,7 @@ impl StructuredSolver {
 
     /// Iterations done so far.
     pub fn iteration(&self) -> usize {
-        self.course.iteration
+        self.iteration
     }
 
     /// The primitive state of the free stream.

@@ -1,60 +1,9 @@
-#![allow(unsafe_code)]
-//! Where the numbers of a vector of systems come from, and how they are asked for ahead of time.
+//! Long rows to come are asked for while others are eliminated; short ones are asked for where they are read (`source.rs`).
 
-use super::lanes::{LaneIo, prefetch};
+use super::lanes::prefetch;
 
 /// Rows asked for ahead while as many are eliminated: enough to cover the way from memory, little of the second-level cache.
 const AHEAD_BYTES: usize = 24 << 10;
-
-/// One array of a line whose lanes are neighbouring systems, read a few numbers at a time.
-pub(crate) trait Source<S: Copy, L: LaneIo<S>>: Copy {
-    /// Makes `len` numbers of the line from `first` on ready; `room` may serve.
-    ///
-    /// # Safety
-    /// The line must have them.
-    unsafe fn fetch(&self, first: usize, len: usize, room: &mut [L]);
-
-    /// Number `first + k`, after a [`Source::fetch`] from `first` on into the same room.
-    ///
-    /// # Safety
-    /// It must be one of those fetched.
-    unsafe fn entry(&self, first: usize, k: usize, room: &[L]) -> L;
-}
-
-/// Lanes side by side: number j of the line at `at + j W`.
-#[derive(Clone, Copy)]
-pub(crate) struct SideBySide<S>(pub *const S);
-
-impl<S: Copy, L: LaneIo<S>> Source<S, L> for SideBySide<S> {
-    #[inline(always)]
-    unsafe fn fetch(&self, _: usize, _: usize, _: &mut [L]) {}
-
-    #[inline(always)]
-    unsafe fn entry(&self, first: usize, k: usize, _: &[L]) -> L {
-        // SAFETY: the caller's promise, passed on.
-        unsafe { L::load(self.0.wrapping_add((first + k) * L::W)) }
-    }
-}
-
-/// System by system: number j of lane l at `at + l stride + j`. They change places in registers, right before they are used.
-#[derive(Clone, Copy)]
-pub(crate) struct EndToEnd<S> {
-    pub at: *const S,
-    pub stride: usize,
-}
-
-impl<S: Copy, L: LaneIo<S>> Source<S, L> for EndToEnd<S> {
-    #[inline(always)]
-    unsafe fn fetch(&self, first: usize, len: usize, room: &mut [L]) {
-        // SAFETY: the caller's promise, passed on.
-        unsafe { L::columns(self.at.add(first), self.stride, len, room) };
-    }
-
-    #[inline(always)]
-    unsafe fn entry(&self, _: usize, k: usize, room: &[L]) -> L {
-        room[k]
-    }
-}
 
 /// An array as [`Ahead`] sees it: where the vector's numbers begin, where the next one's do, and how many a row there are.
 #[derive(Clone, Copy)]
@@ -90,6 +39,11 @@ pub(crate) struct Ahead<S> {
 }
 
 impl<S: Copy> Ahead<S> {
+    /// Asks for nothing.
+    pub(crate) fn none() -> Self {
+        Self::new(1, 0, 1)
+    }
+
     /// For lines of `rows` rows, of which `bytes` a row are asked for in `calls` calls; with no bytes, nothing is.
     pub(crate) fn new(rows: usize, bytes: usize, calls: usize) -> Self {
         let none = Coming { here: std::ptr::null(), next: std::ptr::null(), width: 0 };
@@ -146,7 +100,7 @@ impl<S: Copy> Ahead<S> {
                     (self.run, self.array) = (0, self.array + 1);
                 }
             }
-            prefetch(self.at);
+            prefetch::<2, S>(self.at);
             self.at = self.at.wrapping_add(64 / size_of::<S>());
         }
     }

@@ -9,6 +9,8 @@ use super::lanes::Lane;
 pub trait Rank: Copy {
     /// The rank, or 0 where it is known at run time only.
     const FIXED: usize;
+    /// Whether a block stays in registers where there are enough of them.
+    const IN_REGISTERS: bool = 1 <= Self::FIXED && Self::FIXED <= 5;
     /// The rank.
     fn get(self) -> usize;
 }
@@ -62,23 +64,31 @@ macro_rules! with_rank {
 }
 pub(super) use with_rank;
 
-/// `$body` for each `$k` below the rank, unrolled where that is a constant.
+/// `$body` for each `$k` below the rank, unrolled where that is a constant; with `columns`, of much work each, only where a block
+/// stays in registers.
 macro_rules! each {
     ($z:ident: $k:ident => $body:block) => {
-        each!($z: $k in [0, 1, 2, 3, 4, 5, 6, 7] => $body)
+        $crate::tridiag::block::each!($z: $k in [0, 1, 2, 3, 4, 5, 6, 7] => $body)
+    };
+    (columns $z:ident: $k:ident => $body:block) => {
+        if Z::IN_REGISTERS {
+            $crate::tridiag::block::each!(@ $z: $k in [0, 1, 2, 3, 4] => $body);
+        } else {
+            for $k in 0..$z.get() $body
+        }
     };
     (rev $z:ident: $k:ident => $body:block) => {
         if Z::FIXED == 0 {
             for $k in (0..$z.get()).rev() $body
         } else {
-            each!(@ $z: $k in [7, 6, 5, 4, 3, 2, 1, 0] => $body);
+            $crate::tridiag::block::each!(@ $z: $k in [7, 6, 5, 4, 3, 2, 1, 0] => $body);
         }
     };
     ($z:ident: $k:ident in [$($n:literal),*] => $body:block) => {
         if Z::FIXED == 0 {
             for $k in 0..$z.get() $body
         } else {
-            each!(@ $z: $k in [$($n),*] => $body);
+            $crate::tridiag::block::each!(@ $z: $k in [$($n),*] => $body);
         }
     };
     (@ $z:ident: $k:ident in [$($n:literal),*] => $body:block) => {
@@ -88,6 +98,7 @@ macro_rules! each {
         })*
     };
 }
+pub(super) use each;
 
 /// Factors `b = L U` in place: unit L below the diagonal, U above, reciprocal pivots on it.
 #[inline(always)]

@@ -43,7 +43,7 @@ pub(crate) struct Rows<S> {
 }
 
 impl<S: Copy> Rows<S> {
-    /// Where row 0 of vector `v` is or would be, for [`SideBySide`](super::ahead::SideBySide).
+    /// Where row 0 of vector `v` is or would be, for [`SideBySide`](super::source::SideBySide).
     #[inline(always)]
     pub(crate) fn line<L: LaneIo<S>>(&self, v: usize, width: usize) -> *const S {
         self.ptr.wrapping_add(v * self.vector).wrapping_sub(self.first * width * L::W)

@@ -57,6 +57,7 @@ mod periodic;
 mod precision;
 mod shared;
 mod solver;
+mod source;
 #[cfg(test)]
 mod tests;
 pub mod thomas;

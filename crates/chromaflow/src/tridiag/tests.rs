@@ -124,6 +124,13 @@ fn large_batches_that_stream_through_the_caches() {
         compare::<Double>(&team, Shape::new(2021, 72, 3), layout);
     }
     compare::<Double>(&team, Shape::new(2021, 71, 3), Layout::Aos);
+    // Systems a multiple of 4 KiB apart; blocks that just stay in registers, and such that do not.
+    compare::<Double>(&team, Shape::new(1003, 128, 4), Layout::Aos);
+    for layout in [Layout::Aos, Layout::Interleaved { lanes: 8 }] {
+        compare::<Double>(&team, Shape::new(1203, 41, 5), layout);
+        compare::<Double>(&team, Shape::new(403, 29, 7), layout);
+        compare::<Mixed>(&team, Shape::new(2021, 45, 4), layout);
+    }
     for layout in [Layout::Aos, Layout::Interleaved { lanes: 16 }] {
         compare::<Single>(&team, Shape::new(12_010, 150, 1), layout);
         compare::<Single>(&team, Shape::new(2021, 141, 3), layout);

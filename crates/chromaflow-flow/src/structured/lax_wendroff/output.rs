@@ -3,7 +3,6 @@
 use super::LaxWendroffSolver;
 use crate::gas::{entropy, primitive};
 use crate::grid::Grid;
-use crate::march::course::Course;
 use crate::march::{FlowError, Forces, Times};
 use crate::mesh::Mesh;
 use crate::output::{Field, Restart};
@@ -16,7 +15,7 @@ impl LaxWendroffSolver {
 
     /// Iterations done so far.
     pub fn iteration(&self) -> usize {
-        self.course.iteration
+        self.iteration
     }
 
     /// Times of all steps so far.
@@ -140,8 +139,13 @@ impl LaxWendroffSolver {
     /// Everything that a run needs to go on, on [`LaxWendroffSolver::restart_places`].
     pub fn restart(&self) -> Restart {
         let mut restart = Restart::default();
-        self.course.store(&self.config.time, &mut restart);
-        restart.set("cfl", self.courant);
+        let mut fact = |name: &str, value: f64| restart.facts.insert(name.to_owned(), value);
+        fact("iteration", self.iteration as f64);
+        fact("cfl", self.courant);
+        fact("time_step", self.step as f64);
+        if let Some(first) = self.first_residual {
+            fact("first_residual", first);
+        }
         restart.fields.push(Field::vector("conserved", 5, self.state().into_flattened()));
         restart
     }
@@ -173,8 +177,11 @@ impl LaxWendroffSolver {
         }
         self.pressures();
         self.accelerator.host_changes();
-        self.course = Course::recall(restart, true);
-        self.courant = restart.positive("cfl").map_or(self.asked, |c| c.min(self.asked));
+        let fact = |name: &str| restart.facts.get(name).copied().filter(|v| v.is_finite() && *v > 0.0);
+        self.iteration = fact("iteration").unwrap_or(0.0) as usize;
+        self.step = fact("time_step").unwrap_or(0.0) as usize;
+        self.first_residual = fact("first_residual");
+        self.courant = fact("cfl").map_or(self.asked, |c| c.min(self.asked));
         Ok(())
     }
 }

@@ -296,18 +296,15 @@ fn stage<S: Pod + Send + Sync>(
     out: &mut Pinned<S>,
 ) -> [Range<usize>; 4] {
     let mut at = 0;
-    let parts = arrays.map(|(values, width)| {
+    arrays.map(|(values, width)| {
         let from = &values[systems.start * rows * width..systems.end * rows * width];
-        at += from.len();
-        (from, at - from.len()..at)
-    });
-    let to = crate::tridiag::Shared::new(&mut out[..at]);
-    // Planes are small: the team meets once for all four.
-    team.run(|member| {
-        for (from, part) in &parts {
+        let part = at..at + from.len();
+        at = part.end;
+        let to = crate::tridiag::Shared::new(&mut out[part.clone()]);
+        team.run(|member| {
             let share = member.share(from.len());
-            to.copy(part.start + share.start, &from[share]);
-        }
-    });
-    parts.map(|(_, part)| part)
+            to.copy(share.start, &from[share]);
+        });
+        part
+    })
 }

@@ -6,10 +6,11 @@
 //! the vector's lanes. Periodic lines are bordered as in `periodic.rs`: `[rows, m, m]` blocks Z_i follow, and the last row has
 //! its own A and C and the factors of the Schur complement.
 
-use crate::tridiag::ahead::{Ahead, SideBySide};
+use crate::tridiag::ahead::Ahead;
 use crate::tridiag::block::{self, Rank};
 use crate::tridiag::groups::{Array, Rows, RowsMut, Scratch, Target};
 use crate::tridiag::lanes::{Lane, LaneIo, WithLanes};
+use crate::tridiag::source::SideBySide;
 use crate::tridiag::thomas::cpu::{
     Blocks, SMALL, blocking, pivot_block, substitute, substitute_scalars, upper_block,
 };
@@ -157,21 +158,21 @@ unsafe fn factor<Z: Rank, S: Copy, L: LaneIo<S>>(
             for e in 0..q {
                 a[e] = if coupled { load(ra, e) } else { zero };
             }
-            let above = if i > 0 { Some((&*a, &above[(i - 1) * q..])) } else { None };
             if periodic && n == 1 {
                 for e in 0..q {
                     b[e] = load(rb, e).add(a[e]).add(load(rc, e));
                 }
                 block::factor(z, b);
             } else {
+                let diag = SideBySide { at: rb, ahead: 0 };
+                let above = (i > 0, &*a, &above[i.saturating_sub(1) * q..]);
                 // SAFETY: as above; the block C' of the row above has q entries.
-                unsafe { pivot_block(z, &SideBySide(rb), 0, above, b, &mut Ahead::new(n, 0, 1)) };
+                unsafe { pivot_block(z, &diag, 0, above, b, &mut Ahead::none()) };
             }
             if i + 1 < inner {
+                let upper = SideBySide { at: rc, ahead: 0 };
                 // SAFETY: as above.
-                unsafe {
-                    upper_block(z, &SideBySide(rc), 0, b, &mut [], w, &mut cp[..q], &mut Ahead::new(n, 0, 1));
-                };
+                unsafe { upper_block(z, &upper, 0, b, &mut [], w, &mut cp[..q], &mut Ahead::none()) };
             } else {
                 cp[..q].fill(zero);
             }
@@ -282,7 +283,7 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Solve<'_, '_, P, Z> {
                         if bordered {
                             emit::<P::Store, L>(rows.clone(), width, fp, &out)
                         } else if Z::FIXED == 1 && width == 1 {
-                            substitute_scalars(n, rows.clone(), cp, fp, &out, None, false)
+                            substitute_scalars(n, rows.clone(), cp, fp, &out, false)
                         } else {
                             substitute::<Z, P::Store, L>(
                                 z,

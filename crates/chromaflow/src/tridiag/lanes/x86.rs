@@ -141,7 +141,7 @@ macro_rules! tiles {
                         let at = j.min(len - $n);
                         // What is asked for next: too many arrays for the hardware to guess.
                         for l in half * $n..half * $n + $n {
-                            prefetch(from.wrapping_add(l * stride + at + len));
+                            prefetch::<2, $s>(from.wrapping_add(l * stride + at + len));
                         }
                         // SAFETY: at + n <= len, and lanes half n .. half n + n < W.
                         unsafe {

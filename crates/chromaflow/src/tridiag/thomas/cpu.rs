@@ -5,17 +5,22 @@
 //! kept between the two sweeps: they lie in the thread's work space (205 KB for eight systems of 128 rows of rank 5 in
 //! f64), which stays in the second-level cache, and memory sees each coefficient once.
 
-use crate::tridiag::ahead::{Ahead, Coming, EndToEnd, SideBySide, Source};
-use crate::tridiag::block::{self, Rank};
+use crate::tridiag::ahead::{Ahead, Coming};
+use crate::tridiag::block::{self, Rank, each};
 use crate::tridiag::groups::{Array, Rows, RowsMut, Scratch, Target, in_place};
-use crate::tridiag::lanes::{LaneIo, WithLanes, flush, prefetch};
+use crate::tridiag::lanes::{LaneIo, WithLanes, flush};
+use crate::tridiag::source::{EndToEnd, SideBySide, Source};
 use crate::tridiag::{Layout, Precision};
 use std::ops::Range;
 
 /// Factors of one strip of vectors that a core's second-level cache keeps beside the rows that stream through it.
 const STRIP_BYTES: usize = 512 << 10;
-/// Batches of which no cache keeps much: what comes next is asked for, solutions go past the caches.
+/// Batches of which no cache keeps much: solutions go past the caches.
 const STREAM_BYTES: usize = 32 << 20;
+/// Rows to come that are asked for: enough to cover the way from memory, little of the first-level cache.
+const AHEAD_BYTES: usize = 12 << 10;
+/// Solutions that wait in the first-level cache until they go where they belong.
+const BACK_BYTES: usize = 8 << 10;
 /// Rearranged rows that wait in the second-level cache: as many arrays are read in turn, runs as long as this allows let the
 /// hardware see what comes.
 const PACK_BYTES: usize = 64 << 10;
@@ -51,19 +56,22 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
         let (n, m, q) = (x.shape.rows, z.get(), z.get() * z.get());
         let vectors = vectors(x.shape.systems.div_ceil(L::W));
         let line = n * (q + m);
-        let (strip, chunk) =
-            blocking(x.layout, n, line * size_of::<L>(), q * L::W * size_of::<P::Store>(), L::W);
         let size = size_of::<P::Store>();
+        let (strip, chunk) = blocking(x.layout, n, line * size_of::<L>(), q * L::W * size, L::W);
         let bytes = x.shape.systems * n * (3 * q + 2 * m) * size;
-        let large = x.layout != Layout::Soa && bytes >= STREAM_BYTES;
-        // Blocks: rows to come are asked for (ranks known at run time have arithmetic enough).
-        let asks = x.layout != Layout::Soa && bytes > 2 * STRIP_BYTES && Z::FIXED > 1;
-        let mut ahead = Ahead::new(n, if asks { (3 * q + m) * L::W * size } else { 0 }, 2 * m);
-        // Scalar systems wait for memory and little else: all rows of the next vector are asked for.
-        let scalars = large && Z::FIXED == 1 && line * size_of::<L>() <= STRIP_BYTES;
-        let past = large && L::PAST_CACHES;
+        let streams = |least| x.layout != Layout::Soa && bytes >= least;
+        let row = (3 * q + m) * L::W * size;
+        // Short rows ask for others as they are read, long ones while they are eliminated; ranks known at run time have arithmetic
+        // enough.
+        let asks = streams(2 * STRIP_BYTES);
+        let ahead = |least| if asks && Z::IN_REGISTERS { (AHEAD_BYTES / row).max(least) } else { 0 };
+        let long = asks && !Z::IN_REGISTERS && Z::FIXED > 0;
+        let mut windows = if long { Ahead::new(n, row, 2 * m) } else { Ahead::none() };
+        let past = streams(STREAM_BYTES) && L::PAST_CACHES;
         let aligned = x.values.ptr().align_offset(64) == 0;
-        let back = if x.layout == Layout::Soa { 1 } else { (PACK_BYTES / (m * L::W * size)).clamp(1, n) };
+        // Whole cache lines of each system.
+        let back = (BACK_BYTES / (m * L::W * size)).next_multiple_of(64 / size);
+        let back = if x.layout == Layout::Soa { 1 } else { back.min(n) };
         let pack = strip * chunk * L::W;
         let (lanes, stores) = scratch
             .take::<L, P::Store>(strip * line + 2 * q + m, 3 * pack * q + strip * chunk.max(back) * L::W * m);
@@ -71,78 +79,53 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
         let (pack_a, stores) = stores.split_at_mut(pack * q);
         let (pack_b, stores) = stores.split_at_mut(pack * q);
         let (pack_c, pack_f) = stores.split_at_mut(pack * q);
-        let arrays = [&lower, &diag, &upper, &rhs];
         let mut bad = None;
         let mut first = vectors.start;
         while first < vectors.end {
             let at = first * L::W;
             let count = strip.min(vectors.end - first);
             let whole = at + L::W <= x.shape.systems;
-            let direct = whole && x.layout == Layout::Aos;
-            // Where the numbers of a vector begin.
-            let begin = |vector: usize| {
-                arrays.map(|array| array.values.as_ptr().wrapping_add(vector * L::W * n * array.width))
-            };
-            let next = begin(first + count);
-            let [a, b, c, f] = next;
-            let scalars = scalars.then_some([a, b, c]);
-            let here = begin(first);
-            if asks && (direct || in_place(x.layout, x.shape, at, L::W)) {
-                let coming =
-                    std::array::from_fn(|k| Coming { here: here[k], next: next[k], width: arrays[k].width });
-                ahead.begin(direct, L::W, coming);
+            let (direct, aside) = (whole && x.layout == Layout::Aos, in_place(x.layout, x.shape, at, L::W));
+            let arrays = [&lower, &diag, &upper, &rhs];
+            if direct || aside {
+                let coming = arrays.map(|array| {
+                    let vector = L::W * n * array.width;
+                    let here = array.values.as_ptr().wrapping_add(first * vector);
+                    Coming { here, next: here.wrapping_add(vector), width: array.width }
+                });
+                windows.begin(direct, L::W, coming);
             }
-            let chunk = if direct { n } else { chunk };
-            let mut start = 0;
-            while start < n {
-                let rows = start..(start + chunk).min(n);
-                if direct {
-                    let sources =
-                        std::array::from_fn(|k| EndToEnd { at: here[k], stride: n * arrays[k].width });
-                    // SAFETY: all systems of the vector are there, with these rows.
-                    unsafe {
-                        forward::<Z, _, L, _>(
-                            z,
-                            n,
-                            rows.clone(),
-                            &sources,
-                            factors,
-                            small,
-                            &mut ahead,
-                            scalars,
-                        );
-                    }
-                } else {
+            if direct {
+                let sources = arrays.map(|array| EndToEnd {
+                    at: array.values[at * n * array.width..].as_ptr(),
+                    stride: n * array.width,
+                    ahead: ahead(2) * array.width,
+                });
+                // SAFETY: all systems of the vector are there, with all rows.
+                unsafe { forward::<Z, _, L, _>(z, n, 0..n, &sources, factors, small, &mut windows) };
+            } else {
+                let ahead = if aside { ahead(1) * L::W } else { 0 };
+                let mut start = 0;
+                while start < n {
+                    let rows = start..(start + chunk).min(n);
                     let blocks =
                         Blocks::of::<L>([&lower, &diag, &upper], at, count, &rows, [pack_a, pack_b, pack_c]);
                     let right = rhs.rows::<L>(at, count, rows.clone(), pack_f);
                     for (v, factors) in factors.chunks_exact_mut(line).take(count).enumerate() {
-                        let sources = [
-                            SideBySide(blocks.a.line::<L>(v, q)),
-                            SideBySide(blocks.b.line::<L>(v, q)),
-                            SideBySide(blocks.c.line::<L>(v, q)),
-                            SideBySide(right.line::<L>(v, m)),
-                        ];
+                        let sources = [(&blocks.a, q), (&blocks.b, q), (&blocks.c, q), (&right, m)].map(
+                            |(rows, width)| SideBySide { at: rows.line::<L>(v, width), ahead: ahead * width },
+                        );
                         // SAFETY: `blocks` and `right` hold these rows for `count` vectors.
                         unsafe {
-                            forward::<Z, _, L, _>(
-                                z,
-                                n,
-                                rows.clone(),
-                                &sources,
-                                factors,
-                                small,
-                                &mut ahead,
-                                scalars,
-                            );
+                            forward::<Z, _, L, _>(z, n, rows.clone(), &sources, factors, small, &mut windows);
                         }
                     }
+                    start = rows.end;
                 }
-                start = rows.end;
             }
             let mut end = n;
             while end > 0 {
-                let rows = end.saturating_sub(back)..end;
+                let rows = (end - 1) / back * back..end;
                 for v in 0..count {
                     let at = at + v * L::W;
                     let out = x.rows::<L>(at, &rows, pack_f);
@@ -151,7 +134,7 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
                     // SAFETY: `out` takes these rows, and the systems are this thread's.
                     let finite = unsafe {
                         if Z::FIXED == 1 {
-                            substitute_scalars(n, rows.clone(), cp, fp, &out, scalars.map(|_| f), stream)
+                            substitute_scalars(n, rows.clone(), cp, fp, &out, stream)
                         } else {
                             substitute::<Z, P::Store, L>(z, n, 1, rows.clone(), cp, fp, &out, stream)
                         }
@@ -231,16 +214,15 @@ unsafe fn forward<Z: Rank, S: Copy, L: LaneIo<S>, A: Source<S, L>>(
     sources: &[A; 4],
     factors: &mut [L],
     large: &mut [L],
-    ahead: &mut Ahead<S>,
-    next: Option<[*const S; 3]>,
+    windows: &mut Ahead<S>,
 ) {
     let (cp, fp) = factors.split_at_mut(n * z.get() * z.get());
     // SAFETY: the caller's promise, passed on.
     unsafe {
         if Z::FIXED == 1 {
-            eliminate_scalars::<_, L, _>(n, rows, sources, cp, fp, next);
+            eliminate_scalars::<_, L, _>(n, rows, sources, cp, fp);
         } else {
-            eliminate::<Z, _, L, _>(z, n, rows, sources, cp, fp, large, ahead);
+            eliminate::<Z, _, L, _>(z, n, rows, sources, cp, fp, large, windows);
         }
     }
 }
@@ -258,17 +240,22 @@ unsafe fn eliminate<Z: Rank, S: Copy, L: LaneIo<S>, A: Source<S, L>>(
     cp: &mut [L],
     fp: &mut [L],
     large: &mut [L],
-    ahead: &mut Ahead<S>,
+    windows: &mut Ahead<S>,
 ) {
     let m = z.get();
     let q = m * m;
     assert!(rows.end <= n && cp.len() >= n * q && fp.len() >= n * m, "room for the factors of a line");
-    let mut small = [L::splat(0.0); 2 * SMALL + 8];
-    let work = if Z::FIXED == 0 { large } else { &mut small[..] };
-    let (b, work) = work.split_at_mut(if Z::FIXED == 0 { q } else { SMALL });
-    let (a, w) = work.split_at_mut(if Z::FIXED == 0 { q } else { SMALL });
+    let (mut small_a, mut small_b, mut small_w) =
+        ([L::splat(0.0); SMALL], [L::splat(0.0); SMALL], [L::splat(0.0); 8]);
+    let (a, b, w) = if Z::FIXED == 0 {
+        let (a, rest) = large.split_at_mut(q);
+        let (b, w) = rest.split_at_mut(q);
+        (a, b, w)
+    } else {
+        (&mut small_a[..], &mut small_b[..], &mut small_w[..])
+    };
     for i in rows {
-        ahead.row(i);
+        windows.row(i);
         // SAFETY: `i` is one of the rows of the sources, the entries are below q and m; cp and fp have n rows (checked above),
         // and the blocks of rows i - 1 and i do not overlap.
         unsafe {
@@ -283,13 +270,13 @@ unsafe fn eliminate<Z: Rank, S: Copy, L: LaneIo<S>, A: Source<S, L>>(
                 }
                 block::sub_mul_vec(z, a, fp.get_unchecked((i - 1) * m..i * m), w);
             }
-            let above = if i > 0 { Some((&*a, cp.get_unchecked((i - 1) * q..i * q))) } else { None };
-            pivot_block(z, diag, i * q, above, b, ahead);
+            // Where there is no row above, any block does for its C'.
+            let above = i.saturating_sub(1) * q;
+            pivot_block(z, diag, i * q, (i > 0, a, cp.get_unchecked(above..above + q)), b, windows);
             block::solve(z, b, w);
-            let fp = fp.get_unchecked_mut(i * m..(i + 1) * m);
-            fp.copy_from_slice(&w[..m]);
+            fp.get_unchecked_mut(i * m..(i + 1) * m).copy_from_slice(&w[..m]);
             if i + 1 < n {
-                upper_block(z, upper, i * q, b, a, w, cp.get_unchecked_mut(i * q..(i + 1) * q), ahead);
+                upper_block(z, upper, i * q, b, a, w, cp.get_unchecked_mut(i * q..(i + 1) * q), windows);
             }
         }
     }
@@ -304,25 +291,25 @@ pub(crate) unsafe fn pivot_block<Z: Rank, S: Copy, L: LaneIo<S>>(
     z: Z,
     diag: &impl Source<S, L>,
     first: usize,
-    above: Option<(&[L], &[L])>,
+    (coupled, a, above): (bool, &[L], &[L]), // no Option: a and b would not stay in registers
     b: &mut [L],
-    ahead: &mut Ahead<S>,
+    windows: &mut Ahead<S>,
 ) {
     let m = z.get();
     // SAFETY: the caller's promise.
     unsafe { diag.fetch(first, m * m, b) };
-    for j in 0..m {
+    each!(columns z: j => {
         for r in j * m..(j + 1) * m {
             // SAFETY: an entry of the block.
             b[r] = unsafe { diag.entry(first, r, b) };
         }
-        if let Some((a, c)) = above {
+        if coupled {
             // SAFETY: column j of the block above.
-            let c = unsafe { c.get_unchecked(j * m..(j + 1) * m) };
+            let c = unsafe { above.get_unchecked(j * m..(j + 1) * m) };
             block::sub_mul_vec(z, a, c, &mut b[j * m..(j + 1) * m]);
         }
-        ahead.ask();
-    }
+        windows.ask();
+    });
     block::factor(z, b);
 }
 
@@ -339,12 +326,12 @@ pub(crate) unsafe fn upper_block<Z: Rank, S: Copy, L: LaneIo<S>>(
     room: &mut [L],
     w: &mut [L],
     cp: &mut [L],
-    ahead: &mut Ahead<S>,
+    windows: &mut Ahead<S>,
 ) {
     let m = z.get();
     // SAFETY: the caller's promise.
     unsafe { upper.fetch(first, m * m, room) };
-    for j in 0..m {
+    each!(columns z: j => {
         for r in 0..m {
             // SAFETY: an entry of the block.
             w[r] = unsafe { upper.entry(first, j * m + r, room) };
@@ -353,12 +340,11 @@ pub(crate) unsafe fn upper_block<Z: Rank, S: Copy, L: LaneIo<S>>(
         for r in 0..m {
             cp[j * m + r] = w[r];
         }
-        ahead.ask();
-    }
+        windows.ask();
+    });
 }
 
-/// [`eliminate`] for scalar systems, a tile of rows at a time: the row above stays in registers. As many lines of each of the
-/// arrays `next` are asked for.
+/// [`eliminate`] for scalar systems, a tile of rows at a time: the row above stays in registers.
 ///
 /// # Safety
 /// As [`eliminate`].
@@ -369,7 +355,6 @@ unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>, A: Source<S, L>>(
     [lower, diag, upper, right]: &[A; 4],
     cp: &mut [L],
     fp: &mut [L],
-    next: Option<[*const S; 3]>,
 ) {
     const TILE: usize = 8;
     assert!(rows.end <= n && cp.len() >= n && fp.len() >= n, "room for the factors of a line");
@@ -398,16 +383,11 @@ unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>, A: Source<S, L>>(
                 *cp.get_unchecked_mut(i) = c;
                 *fp.get_unchecked_mut(i) = f;
             }
-            if let Some([a, b, c]) = next {
-                prefetch(a.wrapping_add(i * L::W));
-                prefetch(b.wrapping_add(i * L::W));
-                prefetch(c.wrapping_add(i * L::W));
-            }
         }
     }
 }
 
-/// [`substitute`] for scalar systems: the row below stays in a register. As many lines of the array `next` are asked for.
+/// [`substitute`] for scalar systems: the row below stays in a register.
 ///
 /// # Safety
 /// As [`substitute`].
@@ -418,7 +398,6 @@ pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
     cp: &[L],
     fp: &mut [L],
     out: &RowsMut<S>,
-    next: Option<*const S>,
     past: bool,
 ) -> bool {
     assert!(rows.end <= n && cp.len() >= n && fp.len() >= n, "the factors of a line");
@@ -437,9 +416,6 @@ pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
             } else {
                 x.store(out.row::<L>(i, 1));
             }
-        }
-        if let Some(array) = next {
-            prefetch(array.wrapping_add(i * L::W));
         }
     }
     !taint.any_nan()
