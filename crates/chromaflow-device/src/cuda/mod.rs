@@ -7,10 +7,12 @@
 //! * [`Gpu`]: one device with its context and its compiled kernels.
 //! * [`Stream`], [`Event`], [`Graph`]: order and time of work.
 //! * [`DeviceBuffer`], [`Pinned`]: memory on the device and page-locked memory on the host.
+//! * [`box_map`]: boxes of arrays that the device copies by itself.
 //! * [`KernelSource`], [`Module`], [`Kernel`], [`Launch`]: CUDA C++ text, its machine code, one entry, one launch.
 //!
 //! **Threads**: everything is `Send` and `Sync` but the work of one [`Stream`] should be enqueued by one thread.
 
+mod boxes;
 mod compile;
 mod error;
 mod gpu;
@@ -18,6 +20,7 @@ mod launch;
 mod memory;
 mod stream;
 
+pub use boxes::{BoxMap, box_map};
 pub use compile::{
     Compiled, KernelSource, arch_name, build_ahead, compile, folder as kernel_cache_folder, nvrtc_version,
 };

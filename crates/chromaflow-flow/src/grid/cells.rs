@@ -3,12 +3,17 @@
 /// Layers of ghost cells around a block.
 pub const GHOSTS: usize = 2;
 
+/// Rows are a multiple of so many entries long, and lie at multiples of it: the 32 bytes that a GPU's memory moves at a time.
+pub const ALIGNED: usize = 4;
+
 /// A block's cells with [`GHOSTS`] layers around them, i fastest.
 ///
 /// Faces are numbered as the cells above them: face `[i, j, k]` of axis 0 lies between the cells i - 1 and i, so that
 /// arrays of faces have the same shape and a block's last face is its first ghost cell's lower one.
 ///
-/// **Shapes**: arrays `[nk + 4, nj + 4, ni + 4]`; several components one after another.
+/// Rows are filled up to a multiple of [`ALIGNED`] entries, with what belongs to no cell.
+///
+/// **Shapes**: arrays `[nk + 4, nj + 4, ni + 4]` with ni + 4 rounded up; several components one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cells {
     /// Cells along i, j, k, without ghosts.
@@ -20,8 +25,9 @@ pub struct Cells {
 impl Cells {
     /// For a block of `count` cells.
     pub fn new(count: [usize; 3]) -> Self {
-        let wide = count.map(|n| n + 2 * GHOSTS);
-        Self { count, stride: [1, wide[0], wide[0] * wide[1]] }
+        let [ni, nj, _] = count.map(|n| n + 2 * GHOSTS);
+        let row = ni.next_multiple_of(ALIGNED);
+        Self { count, stride: [1, row, row * nj] }
     }
 
     /// Length of an array of one component.
@@ -60,7 +66,7 @@ impl Cells {
         self.at(cell.map(|i| i as isize))
     }
 
-    /// The cell at a place in memory.
+    /// The cell at a place in memory; beyond the ghosts along i where a row is filled up.
     pub fn cell(&self, at: usize) -> [isize; 3] {
         let g = GHOSTS as isize;
         [
@@ -68,6 +74,11 @@ impl Cells {
             (at % self.stride[2] / self.stride[1]) as isize - g,
             (at / self.stride[2]) as isize - g,
         ]
+    }
+
+    /// Whether a cell or a ghost is at a place in memory.
+    pub fn has(&self, at: usize) -> bool {
+        at % self.stride[1] < self.count[0] + 2 * GHOSTS
     }
 
     /// Rows of cells along i, without ghosts: the place of the first cell of each, j faster than k.

@@ -30,16 +30,22 @@ pub struct ExchangeCuda {
 }
 
 impl ExchangeCuda {
-    /// Uploads the list of copies; compiles or loads the kernel.
+    /// Uploads the list of copies; compiles or loads the kernel. In arrays of `cells` entries a component, block b begins at
+    /// `first[b]`.
     ///
     /// # Errors
     /// [`GpuError::Cuda`]: out of memory among others.
-    pub fn new(stream: &Stream, exchange: &Exchange) -> Result<Self, GpuError> {
-        let pairs: Vec<u32> = exchange.pairs().flatten().collect();
+    pub fn new(
+        stream: &Stream,
+        exchange: &Exchange,
+        first: &[usize],
+        cells: usize,
+    ) -> Result<Self, GpuError> {
+        let pairs: Vec<u32> = exchange.pairs(first).flatten().collect();
         Ok(Self {
             kernel: stream.gpu().module(&kernel_source())?.kernel("fill_ghosts")?,
             pairs: stream.upload(&pairs)?,
-            cells: exchange.cells(),
+            cells,
         })
     }
 
@@ -54,7 +60,7 @@ impl ExchangeCuda {
     /// [`GpuError::Cuda`].
     ///
     /// # Panics
-    /// When `fields` does not have `components` values for each cell of all blocks, ghosts included.
+    /// When `fields` does not have `components` of these entries.
     pub fn fill(
         &self,
         stream: &Stream,
@@ -99,7 +105,7 @@ mod tests {
             .map(|(&a, b)| (0..components).flat_map(|c| (a..b).map(move |i| value(c, i))).collect())
             .collect();
         exchange.fill(&mut fields, components);
-        let there = ExchangeCuda::new(&stream, &exchange).unwrap();
+        let there = ExchangeCuda::new(&stream, &exchange, &first, cells).unwrap();
         for layout in [FieldLayout::Components, FieldLayout::Cells] {
             let at = |c: usize, cell: usize| match layout {
                 FieldLayout::Components => c * cells + cell,

@@ -2,9 +2,10 @@
 //! A grid's blocks on a GPU: one array for all of them, reductions over their cells.
 //!
 //! An array has [`GridCuda::len`] entries a component, structure of arrays: the blocks one after another, each as
-//! [`Cells`] has it with its ghosts, i fastest. Kernels that include `grid.cuh` go over all blocks in one launch.
+//! [`Cells`] has it with its ghosts, i fastest. The first cell of each row, behind its ghosts, lies at a multiple of
+//! [`ALIGNED`] entries. Kernels that include `grid.cuh` go over all blocks in one launch.
 
-use super::{Cells, Grid};
+use super::{ALIGNED, Cells, GHOSTS, Grid};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Launch, Stream};
 
@@ -63,7 +64,7 @@ impl GridCuda {
     /// # Errors
     /// As [`GridCuda::new`].
     pub fn over(stream: &Stream, cells: Vec<Cells>) -> Result<Self, GpuError> {
-        let (mut offsets, mut len, mut first) = (Vec::new(), 0, 0);
+        let (mut offsets, mut len, mut first) = (Vec::new(), ALIGNED - GHOSTS, 0);
         let (mut records, mut chunks) = (Vec::new(), Vec::new());
         for (block, c) in cells.iter().enumerate() {
             offsets.push(len);
@@ -73,6 +74,7 @@ impl GridCuda {
             len += c.len();
             first += c.interior();
         }
+        len = len.next_multiple_of(ALIGNED);
         // A last chunk may reach beyond the array's end by less than its length.
         if len + CHUNK > u32::MAX as usize {
             return Err(GpuError::Unsupported(format!(
@@ -287,6 +289,9 @@ mod tests {
         let Some(stream) = stream() else { return };
         let grid = grid();
         let mut there = GridCuda::new(&stream, &grid).unwrap();
+        for (c, offset) in there.cells().iter().zip(there.offsets()) {
+            assert!(c.rows().all(|row| (offset + row) % ALIGNED == 0) && there.len() % ALIGNED == 0);
+        }
         let mut host = fields(&grid, 2);
         let mut cells = Vec::new();
         for (field, block) in host.iter_mut().zip(&grid.blocks) {

@@ -98,9 +98,9 @@ impl Exchange {
         self.lengths.iter().sum()
     }
 
-    /// Ghost cell and the cell whose value it takes, numbered through all blocks, see [`Exchange::first_cells`].
-    pub fn pairs(&self) -> impl Iterator<Item = [u32; 2]> + '_ {
-        let first = self.first_cells();
+    /// Ghost cell and the cell whose value it takes, in an array of all blocks where block b begins at `first[b]`, such as
+    /// [`Exchange::first_cells`].
+    pub fn pairs(&self, first: &[usize]) -> impl Iterator<Item = [u32; 2]> {
         self.copies.iter().flat_map(move |c| {
             let (to, from) = (first[c.to] as u32, first[c.from] as u32);
             c.pairs.iter().map(move |[ghost, cell]| [to + ghost, from + cell])

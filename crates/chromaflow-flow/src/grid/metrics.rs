@@ -71,7 +71,7 @@ impl Metrics {
             (s, mean)
         };
         let mut inside = 0.0;
-        for at in 0..cells.len() {
+        for at in (0..cells.len()).filter(|&at| cells.has(at)) {
             let cell = cells.cell(at);
             let node: usize = (0..3).map(|d| (cell[d] + GHOSTS as isize) as usize * stride[d]).sum();
             let origin = nodes[node];

@@ -46,7 +46,7 @@ mod split;
 mod tests;
 mod window;
 
-pub use cells::{Cells, GHOSTS};
+pub use cells::{ALIGNED, Cells, GHOSTS};
 #[cfg(feature = "cuda")]
 pub use cuda::{ExchangeCuda, FieldLayout};
 #[cfg(feature = "cuda")]

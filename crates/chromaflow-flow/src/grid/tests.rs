@@ -66,6 +66,23 @@ fn any_orientation_of_any_neighbor() {
     }
 }
 
+/// Rows of a block lie as far from multiples of 32 bytes as its first one; what fills them up is no cell.
+#[test]
+fn rows_are_aligned() {
+    for count in [[1, 1, 1], [5, 3, 2], [8, 4, 1], [31, 2, 3]] {
+        let cells = Cells::new(count);
+        assert!(cells.rows().all(|row| row % ALIGNED == GHOSTS), "{count:?}");
+        assert_eq!(cells.len() % ALIGNED, 0);
+        let (mut last, mut found) = (0, 0);
+        for at in (0..cells.len()).filter(|&at| cells.has(at)) {
+            assert_eq!(cells.at(cells.cell(at)), at);
+            (last, found) = (at, found + 1);
+        }
+        assert_eq!(found, count.map(|n| n + 2 * GHOSTS).iter().product::<usize>());
+        assert_eq!(last, cells.at(count.map(|n| (n + GHOSTS) as isize - 1)));
+    }
+}
+
 /// The corner ghosts of four blocks around an edge are the diagonal neighbor's cells.
 #[test]
 fn corners_come_with_one_exchange() {

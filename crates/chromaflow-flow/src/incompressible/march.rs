@@ -10,6 +10,7 @@ use super::{SetupError, fill, ghosts, residual};
 use crate::config::Time;
 use crate::grid::Grid;
 use crate::march::control::CflControl;
+use crate::march::course::{Course, Next};
 use crate::march::{Coefficients, until_outcome};
 use crate::offload::Offload;
 use chromaflow::Outcome;
@@ -29,9 +30,6 @@ pub struct Solver {
     last_good: Vec<Vec<f64>>,
     /// States at the last time level and at the one before, `[rows, n]`; empty in steady runs.
     pub(super) levels: [Vec<f64>; 2],
-    /// Finished physical steps, and subiterations of the present one.
-    pub(super) steps: usize,
-    pub(super) subiteration: usize,
     /// What is added to each row per volume and time, see [`Solver::set_source`].
     pub(super) source: Option<(Function, Vec<f64>)>,
     pub(super) residual: Vec<f64>,
@@ -40,8 +38,7 @@ pub struct Solver {
     pub(super) system: System,
     pub(super) linear: Linear,
     pub(super) control: CflControl,
-    pub(super) iteration: usize,
-    pub(super) first_residual: Option<f64>,
+    pub(super) course: Course,
     times: Times,
     /// What computes in place of the team.
     pub(super) accelerator: Offload<dyn Accelerator>,
@@ -94,16 +91,13 @@ impl Solver {
             last_good: fields.clone(),
             fields,
             levels: [Vec::new(), Vec::new()],
-            steps: 0,
-            subiteration: 0,
             source: None,
             residual: vec![0.0; rows * n],
             update: space.blocks.iter().map(|b| vec![0.0; b.cells.interior() * n]).collect(),
             system,
             linear,
             control: CflControl::new(config.implicit.cfl),
-            iteration: 0,
-            first_residual: None,
+            course: Course::default(),
             times: Times::default(),
             accelerator: Offload::NONE,
             space,
@@ -133,7 +127,7 @@ impl Solver {
             }
         }
         self.set_rows(&rows);
-        self.steps = 0;
+        self.course.step = 0;
         self.start_levels();
     }
 
@@ -154,7 +148,7 @@ impl Solver {
     pub(super) fn begin_step(&mut self) {
         let time = match self.config.time {
             Time::Steady(_) => 0.0,
-            Time::Unsteady(u) => (self.steps + 1) as f64 * u.dt,
+            Time::Unsteady(u) => (self.course.step + 1) as f64 * u.dt,
         };
         let n = self.n;
         for patch in &mut self.space.patches {
@@ -205,12 +199,9 @@ impl Solver {
     }
 
     /// Factors of the new state, of the last level and of the one before in the time derivative; `None` in steady runs.
-    ///
-    /// BDF1 in the first step, (1, -1, 0)/dt, then BDF2, (3/2, -2, 1/2)/dt.
     fn time_factors(&self) -> Option<[f64; 3]> {
         let Time::Unsteady(unsteady) = self.config.time else { return None };
-        let factors = if self.steps == 0 { [1.0, -1.0, 0.0] } else { [1.5, -2.0, 0.5] };
-        Some(factors.map(|f| f / unsteady.dt))
+        Some(self.course.time_weights().map(|f| f / unsteady.dt))
     }
 
     fn fill_ghosts(&mut self, times: &mut Times) {
@@ -277,10 +268,10 @@ impl Solver {
     pub fn try_step(&mut self) -> Result<StepReport, SetupError> {
         let start = Instant::now();
         let mut times = Times::default();
-        self.iteration += 1;
+        self.course.iteration += 1;
         self.push()?;
         let mut report =
-            StepReport { iteration: self.iteration, cfl: self.control.value, ..StepReport::default() };
+            StepReport { iteration: self.course.iteration, cfl: self.control.value, ..StepReport::default() };
         self.look(&mut report, &mut times)?;
         if report.residual.iter().all(|r| r.is_finite()) {
             self.advance(&mut report, &mut times)?;
@@ -320,29 +311,13 @@ impl Solver {
 
     fn advance(&mut self, report: &mut StepReport, times: &mut Times) -> Result<(), SetupError> {
         let size = report.residual.iter().map(|r| r * r).sum::<f64>().sqrt();
-        let first = *self.first_residual.get_or_insert(size);
-        report.orders = if size > 0.0 { (first / size).log10() } else { f64::INFINITY };
-        match self.config.time {
-            Time::Steady(steady) => {
-                if report.orders >= steady.orders {
-                    report.outcome = Some(Outcome::Converged);
-                    return Ok(());
-                }
-                if self.iteration >= steady.iterations {
-                    report.outcome = Some(Outcome::IterationLimit);
-                }
-            }
-            Time::Unsteady(unsteady) => {
-                report.time_step = self.steps + 1;
-                self.subiteration += 1;
-                if report.orders >= unsteady.orders || self.subiteration > unsteady.subiterations {
-                    self.next_level()?;
-                    if self.steps >= unsteady.steps {
-                        report.outcome = Some(Outcome::IterationLimit);
-                    }
-                    return Ok(());
-                }
-            }
+        let verdict = self.course.judge(&self.config.time, size);
+        (report.orders, report.time_step, report.outcome) =
+            (verdict.orders, verdict.time_step, verdict.outcome);
+        match verdict.next {
+            Next::Keep => return Ok(()),
+            Next::Level => return self.next_level(),
+            Next::Update => {}
         }
         let rate = self.time_factors().map_or(0.0, |f| f[0]);
         let done = match self.accelerator.device_changes() {
@@ -426,7 +401,7 @@ impl Solver {
             }
         }
         if !self.control.reject() {
-            report.outcome = Some(Outcome::Diverged { iteration: self.iteration });
+            report.outcome = Some(Outcome::Diverged { iteration: self.course.iteration });
         }
         Ok(())
     }
@@ -439,9 +414,7 @@ impl Solver {
             self.levels.swap(0, 1);
             self.levels[0] = self.rows_of_state();
         }
-        self.steps += 1;
-        self.subiteration = 0;
-        self.first_residual = None;
+        self.course.next_level();
         self.control.forget();
         self.begin_step();
         let source = self.source.as_ref().map(|s| &s.1[..]);
@@ -483,14 +456,11 @@ impl Solver {
 
     /// Iterations so far.
     pub fn iteration(&self) -> usize {
-        self.iteration
+        self.course.iteration
     }
 
     /// Physical time of the last finished step.
     pub fn time(&self) -> f64 {
-        match self.config.time {
-            Time::Steady(_) => 0.0,
-            Time::Unsteady(unsteady) => self.steps as f64 * unsteady.dt,
-        }
+        self.course.time(&self.config.time)
     }
 }

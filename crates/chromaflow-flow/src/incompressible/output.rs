@@ -3,6 +3,7 @@
 use super::space::Block;
 use super::{SetupError, Solver, ghosts};
 use crate::config::Time;
+use crate::march::course::Course;
 use crate::output::{Field, Restart};
 use chromaflow::BlockCsr;
 use chromaflow::factor::structured_ilu::StencilMatrix;
@@ -149,21 +150,10 @@ impl Solver {
     /// When a device computes and [`Solver::sync`] was not called since.
     pub fn restart(&self) -> Restart {
         let mut restart = Restart::default();
-        let mut fact = |name: &str, value: f64| restart.facts.insert(name.to_owned(), value);
-        fact("iteration", self.iteration as f64);
-        fact("cfl", self.control.value);
-        fact("cfl_ceiling", self.control.ceiling);
-        fact("cfl_hold", self.control.hold as f64);
-        if let Some(first) = self.first_residual {
-            fact("first_residual", first);
-        }
-        if let Some(last) = self.control.last {
-            fact("last_residual", last);
-        }
+        self.course.store(&self.config.time, &mut restart);
+        self.control.store(&mut restart);
         restart.fields.push(Field::vector(STATE, self.n, self.rows_of_state()));
         if let Time::Unsteady(_) = self.config.time {
-            restart.facts.insert("time_step".to_owned(), self.steps as f64);
-            restart.facts.insert("subiteration".to_owned(), self.subiteration as f64);
             for (name, level) in [LAST_LEVEL, LEVEL_BEFORE].into_iter().zip(&self.levels) {
                 restart.fields.push(Field::vector(name, self.n, level.clone()));
             }
@@ -182,8 +172,6 @@ impl Solver {
             let fits = |f: &&Field| f.components == self.n && f.values.len() == size;
             restart.field(name).filter(fits).ok_or_else(|| SetupError::Restart(name.to_owned()))
         };
-        let fact = |name: &str| restart.facts.get(name).copied().filter(|v| v.is_finite() && *v > 0.0);
-        let count = |name: &str| fact(name).unwrap_or(0.0) as usize;
         let state = field(STATE)?.values.clone();
         let levels = match self.config.time {
             Time::Unsteady(_) if restart.field(LAST_LEVEL).is_some() => {
@@ -193,22 +181,14 @@ impl Solver {
         };
         self.set_rows(&state);
         self.keep_good();
+        self.course = Course::recall(restart, levels.is_some());
+        self.control.recall(restart);
         if let Some(levels) = levels {
             self.levels = levels;
-            (self.steps, self.subiteration) = (count("time_step"), count("subiteration"));
             self.begin_step();
         } else {
             self.start_levels();
         }
-        self.iteration = count("iteration");
-        self.first_residual = fact("first_residual");
-        self.control.last = fact("last_residual");
-        self.control.hold = count("cfl_hold");
-        let cfl = self.config.implicit.cfl;
-        if let Some(value) = fact("cfl") {
-            self.control.value = value.clamp(cfl.min, cfl.max);
-        }
-        self.control.ceiling = fact("cfl_ceiling").unwrap_or(f64::INFINITY).min(cfl.max);
         Ok(())
     }
 }

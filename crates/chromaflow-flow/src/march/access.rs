@@ -1,5 +1,6 @@
 //! The state seen from outside: fields, restarts, memory, facts. Everything is in the mesh's own order of nodes.
 
+use super::course::Course;
 use super::unsteady::TimeLevels;
 use super::{FlowError, FlowSolver};
 use crate::config::Time;
@@ -91,21 +92,10 @@ impl FlowSolver {
     pub fn restart(&self) -> Restart {
         self.accelerator.assert_synced();
         let mut restart = Restart::default();
-        let mut fact = |name: &str, value: f64| restart.facts.insert(name.to_owned(), value);
-        fact("iteration", self.iteration as f64);
-        fact("cfl", self.control.value);
-        fact("cfl_ceiling", self.control.ceiling);
-        if let Some(first) = self.first_residual {
-            fact("first_residual", first);
-        }
-        if let Some(last) = self.control.last {
-            fact("last_residual", last);
-        }
-        fact("cfl_hold", self.control.hold as f64);
+        self.course.store(&self.config.time, &mut restart);
+        self.control.store(&mut restart);
         let mut levels = vec![(CONSERVED, &self.q)];
         if matches!(self.config.time, Time::Unsteady(_)) {
-            fact("time_step", self.levels.step as f64);
-            fact("subiteration", self.levels.subiteration as f64);
             levels.extend([(LAST_LEVEL, &self.levels.last), (LEVEL_BEFORE, &self.levels.before)]);
         }
         let rows = self.plan.permutation.new_of_old();
@@ -125,14 +115,13 @@ impl FlowSolver {
         let n = self.q.len();
         let mut q = vec![[0.0; 5]; n];
         self.read_level(restart, CONSERVED, &mut q)?;
-        let fact = |name: &str| restart.facts.get(name).copied().filter(|v| v.is_finite() && *v > 0.0);
-        let count = |name: &str| fact(name).unwrap_or(0.0) as usize;
-        if matches!(self.config.time, Time::Unsteady(_)) {
-            let mut levels = TimeLevels { last: q.clone(), before: q.clone(), ..TimeLevels::default() };
-            if restart.field(LAST_LEVEL).is_some() {
+        let unsteady = matches!(self.config.time, Time::Unsteady(_));
+        let goes_on = unsteady && restart.field(LAST_LEVEL).is_some();
+        if unsteady {
+            let mut levels = TimeLevels { last: q.clone(), before: q.clone() };
+            if goes_on {
                 self.read_level(restart, LAST_LEVEL, &mut levels.last)?;
                 self.read_level(restart, LEVEL_BEFORE, &mut levels.before)?;
-                (levels.step, levels.subiteration) = (count("time_step"), count("subiteration"));
             }
             self.levels = levels;
         }
@@ -140,14 +129,8 @@ impl FlowSolver {
         self.q = q;
         self.last_good.copy_from_slice(&self.q);
         self.refresh_nodes();
-        self.iteration = count("iteration");
-        self.first_residual = fact("first_residual");
-        self.control.last = fact("last_residual");
-        self.control.hold = count("cfl_hold");
-        if let Some(cfl) = fact("cfl") {
-            self.control.value = cfl.clamp(self.config.implicit.cfl.min, self.config.implicit.cfl.max);
-        }
-        self.control.ceiling = fact("cfl_ceiling").unwrap_or(f64::INFINITY).min(self.config.implicit.cfl.max);
+        self.course = Course::recall(restart, goes_on);
+        self.control.recall(restart);
         Ok(())
     }
 
@@ -214,7 +197,7 @@ impl FlowSolver {
 
     /// Iterations done.
     pub fn iteration(&self) -> usize {
-        self.iteration
+        self.course.iteration
     }
 
     /// The Jacobian of the last step (in `dsh` with its off-diagonal blocks converted; after sweeps its diagonal blocks are inverted), its rows in the solver's order.
@@ -246,9 +229,9 @@ impl FlowSolver {
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn assembled(&mut self) -> (&chromaflow::Jacobian, &RowBatches, &[f64]) {
         self.accelerator.assert_synced();
-        self.iteration += 1; // the order in space may depend on it
+        self.course.iteration += 1; // the order in space may depend on it
         self.compute_residual();
-        self.iteration -= 1;
+        self.course.iteration -= 1;
         self.assemble();
         (&self.jacobian, &self.plan.batches, self.residual.as_flattened())
     }

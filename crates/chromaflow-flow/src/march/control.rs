@@ -1,6 +1,7 @@
 //! The CFL number from step to step.
 
 use crate::config::Cfl;
+use crate::output::Restart;
 
 /// Watches residuals and updates, and sets the CFL number.
 #[derive(Clone, Debug)]
@@ -73,6 +74,25 @@ impl CflControl {
             self.ceiling = (0.5 * self.ceiling).max(self.config.start);
             self.trend = None;
         }
+    }
+
+    /// Writes it into a restart.
+    pub fn store(&self, restart: &mut Restart) {
+        restart.set("cfl", self.value);
+        restart.set("cfl_ceiling", self.ceiling);
+        restart.set("cfl_hold", self.hold as f64);
+        if let Some(last) = self.last {
+            restart.set("last_residual", last);
+        }
+    }
+
+    /// Goes on as a restart says, within the configured limits.
+    pub fn recall(&mut self, restart: &Restart) {
+        let Cfl { min, max, .. } = self.config;
+        self.last = restart.positive("last_residual");
+        self.hold = restart.positive("cfl_hold").unwrap_or(0.0) as usize;
+        self.value = restart.positive("cfl").map_or(self.value, |cfl| cfl.clamp(min, max));
+        self.ceiling = restart.positive("cfl_ceiling").map_or(max, |ceiling| ceiling.min(max));
     }
 
     /// The next residual is of another problem: not to be compared with the last one.

@@ -3,6 +3,7 @@
 pub(crate) mod accelerator;
 mod access;
 pub(crate) mod control;
+pub(crate) mod course;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod error;
@@ -24,7 +25,7 @@ pub use forces::{Coefficients, Forces, MarkerForces};
 pub(crate) use report::until_outcome;
 pub use report::{BadNode, StepReport, Times};
 
-use crate::config::{FlowConfig, Time};
+use crate::config::FlowConfig;
 use crate::dual::Dual;
 use crate::gas::{Gas, Transport, primitive};
 use crate::gradient::{Gradient, NodeRecord};
@@ -36,6 +37,7 @@ use chromaflow::order::Plan;
 use chromaflow::{Jacobian, Outcome};
 use chromaflow_device::{Buffer, Team};
 use control::CflControl;
+use course::{Course, Next};
 use forces::ForceScale;
 use linear::LinearSolver;
 use std::sync::Arc;
@@ -84,8 +86,7 @@ pub struct FlowSolver {
     levels: TimeLevels,
     source: Option<Source>,
     control: CflControl,
-    iteration: usize,
-    first_residual: Option<f64>,
+    course: Course,
     times: Times,
     /// A device that computes in place of the team.
     accelerator: Offload<dyn Accelerator>,
@@ -107,10 +108,10 @@ impl FlowSolver {
     pub fn try_step(&mut self) -> Result<StepReport, FlowError> {
         let start = Instant::now();
         let mut times = Times::default();
-        self.iteration += 1;
+        self.course.iteration += 1;
         self.push()?;
         let mut report =
-            StepReport { iteration: self.iteration, cfl: self.control.value, ..StepReport::default() };
+            StepReport { iteration: self.course.iteration, cfl: self.control.value, ..StepReport::default() };
         let bad = self.look(&mut report, &mut times)?;
         if report.residual.iter().all(|r| r.is_finite()) {
             self.advance(&mut report, &mut times)?;
@@ -148,30 +149,15 @@ impl FlowSolver {
 
     fn advance(&mut self, report: &mut StepReport, times: &mut Times) -> Result<(), FlowError> {
         let density = report.residual[0];
-        let first = *self.first_residual.get_or_insert(density);
-        report.orders = if density > 0.0 { (first / density).log10() } else { f64::INFINITY };
-        if let Time::Steady(steady) = self.config.time {
-            if report.orders >= steady.orders || density == 0.0 {
-                report.outcome = Some(Outcome::Converged);
-                return Ok(());
-            }
-            if self.iteration >= steady.iterations {
-                report.outcome = Some(Outcome::IterationLimit);
-            }
+        let verdict = self.course.judge(&self.config.time, density);
+        (report.orders, report.time_step, report.outcome) =
+            (verdict.orders, verdict.time_step, verdict.outcome);
+        match verdict.next {
+            Next::Keep => return Ok(()),
+            Next::Level => return self.next_time_level(),
+            Next::Update => {}
         }
-        if let Time::Unsteady(unsteady) = self.config.time {
-            report.time_step = self.levels.step + 1;
-            self.levels.subiteration += 1;
-            let done = report.orders >= unsteady.orders || self.levels.subiteration > unsteady.subiterations;
-            if done {
-                self.next_time_level()?;
-                if self.levels.step >= unsteady.steps {
-                    report.outcome = Some(Outcome::IterationLimit);
-                }
-                return Ok(());
-            }
-        }
-        let measure = self.iteration.is_multiple_of(self.config.implicit.linear_report);
+        let measure = self.course.iteration.is_multiple_of(self.config.implicit.linear_report);
         let shift = self.time_factors().map_or(0.0, |f| f[0]);
         let done = match self.accelerator.device_changes() {
             Some(device) => device.advance(self.control.value, shift, measure)?,
@@ -215,7 +201,7 @@ impl FlowSolver {
             self.refresh_nodes();
         }
         if !self.control.reject() {
-            report.outcome = Some(Outcome::Diverged { iteration: self.iteration });
+            report.outcome = Some(Outcome::Diverged { iteration: self.course.iteration });
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! From a mesh and a set-up to a solver at free stream.
 
 use super::control::CflControl;
+use super::course::Course;
 use super::forces::ForceScale;
 use super::linear::{LinearSolver, plan_options};
 use super::unsteady::TimeLevels;
@@ -91,7 +92,7 @@ impl FlowSolver {
         };
         let levels = match config.time {
             Time::Steady(_) => TimeLevels::default(),
-            Time::Unsteady(_) => TimeLevels { last: q.clone(), before: q.clone(), ..TimeLevels::default() },
+            Time::Unsteady(_) => TimeLevels { last: q.clone(), before: q.clone() },
         };
         let jacobian = Jacobian::zeroed(dual.pattern.clone(), 5, config.implicit.policy)
             .map_err(|e| FlowError::Linear(e.to_string()))?;
@@ -125,8 +126,7 @@ impl FlowSolver {
             jacobian,
             linear,
             control: CflControl::new(config.implicit.cfl),
-            iteration: 0,
-            first_residual: None,
+            course: Course::default(),
             times: Times::default(),
             accelerator: Offload::NONE,
             plan,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 impl FlowSolver {
     pub(super) fn second_order(&self) -> bool {
-        self.config.space.second_order && self.iteration > self.config.implicit.first_order_steps
+        self.config.space.second_order && self.course.iteration > self.config.implicit.first_order_steps
     }
 
     pub(super) fn compute_residual(&mut self) {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{Boundary, Equations, Steady};
+use crate::config::{Boundary, Equations, Steady, Time};
 use crate::testmesh::mixed_cube;
 use chromaflow::Policy;
 use chromaflow::solver::{Method, PreconditionerKind, RowOrder};

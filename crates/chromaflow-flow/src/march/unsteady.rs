@@ -7,10 +7,6 @@ use crate::parallel;
 /// Earlier time levels of the conserved state. Empty in steady runs.
 #[derive(Clone, Debug, Default)]
 pub struct TimeLevels {
-    /// Finished steps.
-    pub step: usize,
-    /// Subiterations of the present step.
-    pub subiteration: usize,
     /// State at the last time level.
     pub last: Vec<[f64; 5]>,
     /// State at the one before.
@@ -19,20 +15,14 @@ pub struct TimeLevels {
 
 impl FlowSolver {
     /// Factors of q, of the last level and of the one before in dq/dt; `None` in steady runs.
-    ///
-    /// BDF1 in the first step, (1, -1, 0)/dt, then BDF2, (3/2, -2, 1/2)/dt.
     pub(super) fn time_factors(&self) -> Option<[f64; 3]> {
         let Time::Unsteady(unsteady) = self.config.time else { return None };
-        let factors = if self.levels.step == 0 { [1.0, -1.0, 0.0] } else { [1.5, -2.0, 0.5] };
-        Some(factors.map(|f| f / unsteady.dt))
+        Some(self.course.time_weights().map(|f| f / unsteady.dt))
     }
 
     /// Physical time of the last finished step.
     pub fn time(&self) -> f64 {
-        match self.config.time {
-            Time::Steady(_) => 0.0,
-            Time::Unsteady(unsteady) => self.levels.step as f64 * unsteady.dt,
-        }
+        self.course.time(&self.config.time)
     }
 
     pub(super) fn add_time_derivative(&self, residual: &mut [[f64; 5]]) {
@@ -56,9 +46,7 @@ impl FlowSolver {
             std::mem::swap(&mut self.levels.last, &mut self.levels.before);
             self.levels.last.copy_from_slice(&self.q);
         }
-        self.levels.step += 1;
-        self.levels.subiteration = 0;
-        self.first_residual = None;
+        self.course.next_level();
         self.control.forget();
         Ok(())
     }

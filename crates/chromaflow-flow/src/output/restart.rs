@@ -69,6 +69,16 @@ fn bits(p: &[f64; 3]) -> [u64; 3] {
 }
 
 impl Restart {
+    /// Sets a fact.
+    pub(crate) fn set(&mut self, name: &str, value: f64) {
+        self.facts.insert(name.to_owned(), value);
+    }
+
+    /// A fact that is a positive number.
+    pub(crate) fn positive(&self, name: &str) -> Option<f64> {
+        self.facts.get(name).copied().filter(|v| v.is_finite() && *v > 0.0)
+    }
+
     /// A field by name.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|f| f.name == name)

@@ -18,7 +18,7 @@ impl StructuredSolver {
 
     /// Iterations done so far.
     pub fn iteration(&self) -> usize {
-        self.iteration
+        self.course.iteration
     }
 
     /// The primitive state of the free stream.

@@ -51,6 +51,7 @@ pub use waves::{
 use crate::gas::{conserved, primitive};
 use crate::grid::{Exchange, Grid};
 use crate::march::control::CflControl;
+use crate::march::course::{Course, Next};
 use crate::march::forces::ForceScale;
 use crate::march::{
     Coefficients, FlowError, Forces, MarkerForces, StepReport, Times, timed, until_outcome, update_share,
@@ -85,11 +86,7 @@ pub struct StructuredSolver {
     volume: f64,
     control: CflControl,
     forces: Forces,
-    iteration: usize,
-    first_residual: Option<f64>,
-    /// Finished physical steps, subiterations in this one.
-    step: usize,
-    subiteration: usize,
+    course: Course,
     times: Times,
     /// A device that computes in place of the team.
     accelerator: Offload<dyn Accelerator>,
@@ -111,10 +108,10 @@ impl StructuredSolver {
     pub fn try_step(&mut self) -> Result<StepReport, FlowError> {
         let start = Instant::now();
         let mut times = Times::default();
-        self.iteration += 1;
+        self.course.iteration += 1;
         self.push()?;
         let mut report =
-            StepReport { iteration: self.iteration, cfl: self.control.value, ..StepReport::default() };
+            StepReport { iteration: self.course.iteration, cfl: self.control.value, ..StepReport::default() };
         let bad = self.look(&mut report, &mut times)?;
         if report.residual.iter().all(|r| r.is_finite()) {
             self.advance(&mut report, &mut times)?;
@@ -138,7 +135,7 @@ impl StructuredSolver {
         report: &mut StepReport,
         times: &mut Times,
     ) -> Result<Option<(usize, usize)>, FlowError> {
-        let change = self.config.unsteady().map(|unsteady| (self.time_weights(), unsteady.dt));
+        let change = self.config.unsteady().map(|unsteady| (self.course.time_weights(), unsteady.dt));
         if let Some(device) = self.accelerator.device_changes() {
             let found = device.residual(change)?;
             report.residual = found.squares.map(|s| (s / self.volume).sqrt());
@@ -164,27 +161,13 @@ impl StructuredSolver {
 
     fn advance(&mut self, report: &mut StepReport, times: &mut Times) -> Result<(), FlowError> {
         let density = report.residual[0];
-        let first = *self.first_residual.get_or_insert(density);
-        report.orders = if density > 0.0 { (first / density).log10() } else { f64::INFINITY };
-        if let Some(steady) = self.config.steady() {
-            if report.orders >= steady.orders || density == 0.0 {
-                report.outcome = Some(Outcome::Converged);
-                return Ok(());
-            }
-            if self.iteration >= steady.iterations {
-                report.outcome = Some(Outcome::IterationLimit);
-            }
-        }
-        if let Some(unsteady) = self.config.unsteady() {
-            report.time_step = self.step + 1;
-            self.subiteration += 1;
-            if report.orders >= unsteady.orders || self.subiteration > unsteady.subiterations {
-                self.next_time_level()?;
-                if self.step >= unsteady.steps {
-                    report.outcome = Some(Outcome::IterationLimit);
-                }
-                return Ok(());
-            }
+        let verdict = self.course.judge(&self.config.time, density);
+        (report.orders, report.time_step, report.outcome) =
+            (verdict.orders, verdict.time_step, verdict.outcome);
+        match verdict.next {
+            Next::Keep => return Ok(()),
+            Next::Level => return self.next_time_level(),
+            Next::Update => {}
         }
         self.update(report, times)?;
         if report.bad.is_some() {
@@ -199,7 +182,7 @@ impl StructuredSolver {
 
     /// The implicit part of a step; sets `report.bad` where it left no state.
     fn update(&mut self, report: &mut StepReport, times: &mut Times) -> Result<(), FlowError> {
-        let rate = self.config.unsteady().map_or(0.0, |unsteady| self.time_weights()[0] / unsteady.dt);
+        let rate = self.config.unsteady().map_or(0.0, |unsteady| self.course.time_weights()[0] / unsteady.dt);
         if let Some(device) = self.accelerator.device_changes() {
             let done = device.advance(self.control.value, rate)?;
             report.limited = done.limited;
@@ -235,7 +218,7 @@ impl StructuredSolver {
             }
         }
         if !self.control.reject() {
-            report.outcome = Some(Outcome::Diverged { iteration: self.iteration });
+            report.outcome = Some(Outcome::Diverged { iteration: self.course.iteration });
         }
         Ok(())
     }
@@ -295,7 +278,7 @@ impl StructuredSolver {
     /// Second-order backward differences; first order in the first step.
     fn add_time_derivative(&mut self, dt: f64) {
         let gas = self.physics.gas;
-        let weights = self.time_weights();
+        let weights = self.course.time_weights();
         for block in &mut self.blocks {
             let (ni, len) = (block.cells.count[0], block.cells.len());
             for row in 0..block.rows() {
@@ -316,11 +299,6 @@ impl StructuredSolver {
         }
     }
 
-    /// Weights of the new level, the last and the one before: they add up to zero.
-    fn time_weights(&self) -> [f64; 3] {
-        if self.step == 0 { [1.0, -1.0, 0.0] } else { [1.5, -2.0, 0.5] }
-    }
-
     fn next_time_level(&mut self) -> Result<(), FlowError> {
         if let Some(device) = self.accelerator.device_changes() {
             device.next_time_level()?;
@@ -330,16 +308,14 @@ impl StructuredSolver {
                 block.levels[0].copy_from_slice(&block.w);
             }
         }
-        self.step += 1;
-        self.subiteration = 0;
-        self.first_residual = None;
+        self.course.next_level();
         self.control.forget();
         Ok(())
     }
 
     /// Local time steps and the implicit step of all blocks: the residual becomes the update.
     fn solve_update(&mut self) -> Result<(), (usize, usize)> {
-        let weight = self.time_weights()[0];
+        let weight = self.course.time_weights()[0];
         let unsteady = self.config.unsteady();
         let implicit = self.config.implicit;
         for block in &mut self.blocks {

@@ -3,6 +3,7 @@
 use super::StructuredSolver;
 use crate::gas::{Gas, conserved, entropy, primitive, sound_speed, temperature};
 use crate::march::FlowError;
+use crate::march::course::Course;
 use crate::mesh::Mesh;
 use crate::output::{Field, Restart};
 
@@ -80,21 +81,9 @@ impl StructuredSolver {
     pub fn restart(&self) -> Restart {
         self.accelerator.assert_synced();
         let mut restart = Restart::default();
-        let mut fact = |name: &str, value: f64| restart.facts.insert(name.to_owned(), value);
-        fact("iteration", self.iteration as f64);
-        fact("cfl", self.control.value);
-        fact("cfl_hold", self.control.hold as f64);
-        if let Some(first) = self.first_residual {
-            fact("first_residual", first);
-        }
-        if let Some(last) = self.control.last {
-            fact("last_residual", last);
-        }
+        self.course.store(&self.config.time, &mut restart);
+        self.control.store(&mut restart);
         let unsteady = self.config.unsteady().is_some();
-        if unsteady {
-            fact("time_step", self.step as f64);
-            fact("subiteration", self.subiteration as f64);
-        }
         for (n, name) in LEVELS.iter().enumerate().take(if unsteady { 3 } else { 1 }) {
             let mut values = Vec::with_capacity(5 * self.grid.cells());
             for block in &self.blocks {
@@ -136,19 +125,8 @@ impl StructuredSolver {
             }
             block.last_good.copy_from_slice(&block.w);
         }
-        let fact = |name: &str| restart.facts.get(name).copied().filter(|v| v.is_finite() && *v > 0.0);
-        let number = |name: &str| fact(name).unwrap_or(0.0) as usize;
-        self.iteration = number("iteration");
-        self.first_residual = fact("first_residual");
-        self.control.last = fact("last_residual");
-        self.control.hold = number("cfl_hold");
-        if let Some(cfl) = fact("cfl") {
-            let limits = self.config.implicit.cfl;
-            self.control.value = cfl.max(limits.min).min(limits.max);
-        }
-        if count == 3 {
-            (self.step, self.subiteration) = (number("time_step"), number("subiteration"));
-        }
+        self.course = Course::recall(restart, count == 3);
+        self.control.recall(restart);
         Ok(())
     }
 

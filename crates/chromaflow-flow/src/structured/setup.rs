@@ -12,6 +12,7 @@ use crate::flux::EntropyFix;
 use crate::gas::{Gas, temperature};
 use crate::grid::{Cells, Exchange, Grid, Interface, Metrics, Side};
 use crate::march::control::CflControl;
+use crate::march::course::Course;
 use crate::march::forces::ForceScale;
 use crate::march::{FlowError, Forces, Times};
 use crate::mesh::Planar;
@@ -75,10 +76,7 @@ impl StructuredSolver {
             free,
             volume,
             forces: Forces::default(),
-            iteration: 0,
-            first_residual: None,
-            step: 0,
-            subiteration: 0,
+            course: Course::default(),
             times: Times::default(),
             accelerator: Offload::NONE,
         })

@@ -169,7 +169,12 @@ impl FlowCuda {
             first_bad: stream.upload(&[u32::MAX])?,
             host_bad: Pinned::zeroed(stream.gpu(), 1)?,
             clock: Clock::new(stream.gpu(), 24 + 4 * config.implicit.corrections)?,
-            exchange: ExchangeCuda::new(stream, &space.exchange)?,
+            exchange: ExchangeCuda::new(
+                stream,
+                &space.exchange,
+                &space.exchange.first_cells(),
+                space.exchange.cells(),
+            )?,
             implicit: config.implicit,
             center: config.reference.center,
             stream: stream.clone(),

@@ -1,117 +1,176 @@
 // Sums of inviscid fluxes out of the cells of structured grids. Twin: structured/residual.rs.
 //
-// A thread block takes COLUMNS x ROWS cells along i and j and marches through planes along k; a warp has a row of cells. A plane's
-// cells are in shared memory with a rim of two, those above and below in their threads. A thread computes the fluxes through its
-// cell's lower faces along i and j and through the upper one along k; fluxes through the other faces come from the next lane, the
-// next warp and the plane before. Faces of the boundary take the fluxes that boundary_fluxes left for them.
+// A thread block takes COLUMNS x ROWS cells along i and j and marches through planes along k; a warp has a row of cells. A thread
+// computes the fluxes through its cell's lower faces; those through the upper ones come from the plane after, from the next warp and
+// from the next lane. Three warps more have the faces of the tile's upper end along j, those of its upper end along i, and the copies
+// to shared memory: states with a rim of two, areas, and the fluxes that boundary_fluxes left for faces of the boundary, all of a
+// plane while the one before is worked at. From compute capability 9.0 on the GPU copies boxes by itself.
 //
-// The warps share the rim: while a plane's fluxes are computed, five make the rim's cells of the next one, one each has the
-// faces of the tile's upper end along i and along j, and one copies what the boundary's faces take in the next plane.
-#define ROWS 8
-#define THREADS (32 * ROWS)
+// No barrier holds all: warps wait until a plane's copies have come (`full`) and until their neighbors' fluxes have (`along`), the
+// copying one until everybody is done with what it overwrites (`free`).
+//
+// Constants beside those of structured.cuh: ROWS, and SHARED, the bytes of FluxMemory.
+#define THREADS (32 * (ROWS + 3))
 #define WIDE (COLUMNS + 4)
 #define HIGH (ROWS + 4)
-// Cells of the rim: two rows on both sides, then two columns; with them the faces of both upper ends.
-#define RIM_CELLS (4 * COLUMNS + 4 * ROWS)
-#define RIM (RIM_CELLS + 64)
 // Faces of the tile that may be the boundary's: lower and upper end along j, then along i.
 #define EDGES (2 * COLUMNS + 2 * ROWS)
 
-// What the fluxes of a cell's six faces share, in shared memory as pairs of numbers that lie APART.
-#define APART (HIGH * WIDE)
+// What the fluxes through a cell's faces share, and what those below a face give to it along an axis: the second one and the first
+// or, with Roe's flux, what the first one gives to the face, made once for its two faces, and that cell.
 #if SCHEME < 2
 typedef pointwise::CentralCell<double> Cell;
-#define PAIRS 4
-__device__ __forceinline__ Cell cell_of(pointwise::Gas<double> gas, const State& w) { return pointwise::central_cell(gas, w); }
-__device__ __forceinline__ void put(double2* at, const Cell& cell) {
-    at[0] = {cell.q[0], cell.q[1]}, at[APART] = {cell.q[2], cell.q[3]};
-    at[2 * APART] = {cell.q[4], cell.pressure}, at[3 * APART] = {cell.inverse, cell.sound};
-}
-__device__ __forceinline__ Cell get(const double2* at) {
-    const double2 a = at[0], b = at[APART], c = at[2 * APART], d = at[3 * APART];
-    return {{a.x, a.y, b.x, b.y, c.x}, c.y, d.x, d.y};
-}
+__device__ __forceinline__ Cell cell_of(const Setup& setup, const State& w) { return pointwise::central_cell(setup.gas(), w); }
 #else
 typedef State Cell;
-#define PAIRS 3
-__device__ __forceinline__ Cell cell_of(pointwise::Gas<double>, const State& w) { return w; }
-__device__ __forceinline__ void put(double2* at, const Cell& cell) {
-    at[0] = {cell[0], cell[1]}, at[APART] = {cell[2], cell[3]}, at[2 * APART] = {cell[4], 0};
-}
-__device__ __forceinline__ Cell get(const double2* at) {
-    const double2 a = at[0], b = at[APART];
-    return {a.x, a.y, b.x, b.y, at[2 * APART].x};
+__device__ __forceinline__ Cell cell_of(const Setup&, const State& w) { return w; }
+__device__ __forceinline__ void extrapolate(const Setup& setup, const Cell& a, const Cell& b, const Cell& c, State& lower, State& upper) {
+#pragma unroll
+    for (int v = 0; v < 5; v++) {
+        const auto both = pointwise::extrapolate_muscl(a[v], b[v], c[v], setup.kappa, setup.limited);
+        lower[v] = both[0], upper[v] = both[1];
+    }
 }
 #endif
-
-__device__ __forceinline__ State inviscid(const Setup& setup, const Cell& a, const Cell& b, const Cell& c, const Cell& d, const Vec3& n) {
-#if SCHEME == 0
-    return pointwise::scalar_dissipation_of(a, b, c, d, n, setup.dissipation());
-#elif SCHEME == 1
-    return pointwise::matrix_dissipation_of(setup.gas(), a, b, c, d, n, setup.dissipation());
+struct Below {
+    Cell given, cell;
+};
+// Below the face between b and c, a below b.
+__device__ __forceinline__ Below below_of(const Setup& setup, const Cell& a, const Cell& b, const Cell& c) {
+#if SCHEME < 2
+    return {a, b};
 #else
-    return pointwise::flux_roe_muscl(setup.gas(), a, b, c, d, n, setup.kappa, setup.limited, setup.fix());
+    Below below = {{}, b};
+    State lower;
+    extrapolate(setup, a, b, c, lower, below.given);
+    return below;
 #endif
 }
-// Two planes of cells with their rim; fluxes through lower faces along j of two planes, and through the upper end along i; states of
-// the next plane's rim and areas of the upper ends, on their way; fluxes of two planes through the boundary's faces, their numbers of
-// three (NONE: a face between cells), and where those begin in the table; cells of the block, which would take registers.
+// The flux through the face between what is below and the cell c, above which d is; then c is below.
+__device__ __forceinline__ State through(const Setup& setup, Below& below, const Cell& c, const Cell& d, const Vec3& n) {
+#if SCHEME == 0
+    const State flux = pointwise::scalar_dissipation_of(below.given, below.cell, c, d, n, setup.dissipation());
+    below = {below.cell, c};
+#elif SCHEME == 1
+    const State flux = pointwise::matrix_dissipation_of(setup.gas(), below.given, below.cell, c, d, n, setup.dissipation());
+    below = {below.cell, c};
+#else
+    State lower, upper;
+    extrapolate(setup, below.cell, c, d, lower, upper);
+    const State flux = pointwise::flux_roe(setup.gas(), below.given, lower, n, setup.fix());
+    below = {upper, c};
+#endif
+    return flux;
+}
+
+// A plane's states with their rim.
+struct alignas(128) States {
+    double w[5][HIGH][WIDE];
+};
+// A plane's areas of lower faces, with those of the tile's upper ends along i (and one more, as boxes are multiples of 16 bytes) and j.
+struct Areas {
+    alignas(128) double i[3][ROWS][COLUMNS + 2];
+    alignas(128) double j[3][ROWS + 1][COLUMNS];
+    alignas(128) double k[3][ROWS][COLUMNS];
+};
 struct FluxMemory {
-    double2 cells[2][PAIRS][HIGH][WIDE];
+    States states[3];
+    Areas areas[2];
+    // Fluxes through lower faces along j and the upper end; through the upper end along i.
     double along_j[2][5][ROWS + 1][COLUMNS];
     double end_of_i[2][5][ROWS];
-    double ahead[5][RIM];
+#if SCHEME == 2
+    // What the cells before a row give to its first face.
+    double before_i[3][5][ROWS];
+#endif
+    // Fluxes through the boundary's faces, their numbers (NONE: a face between cells), and where those begin in the table.
     double edge[2][5][EDGES];
+    u64 full[2], free[2], along[2][ROWS + 2];
     u32 number[3][EDGES];
     u32 first_number[EDGES];
     u32 count[3];
 };
-#define PLANE_OF_CELLS (PAIRS * APART)
-#define ROW_OF_J ((ROWS + 1) * COLUMNS)
 
-// Areas are read once, so they go first out of the caches, where states stay for the neighbors; so do the results.
-__device__ __forceinline__ Vec3 area_once(const double* __restrict__ area, u32 pitch, u32 at) {
-    return {__ldcs(area + at), __ldcs(area + (at + pitch)), __ldcs(area + (at + 2 * pitch))};
+static_assert(sizeof(FluxMemory) == SHARED, "as the launch has it");
+
+__device__ __forceinline__ u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+__device__ __forceinline__ void barrier_init(u64* barrier, u32 arrivals) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+// Arrival of a warp.
+__device__ __forceinline__ void barrier_arrive(u64* barrier) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) asm volatile("{ .reg .b64 t; mbarrier.arrive.shared.b64 t, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
+}
+// Waits for use number `use` of one of two barriers that take turns.
+__device__ __forceinline__ void barrier_wait(u64* barrier, u32 use) {
+#if __CUDA_ARCH__ >= 900
+#define BARRIER_TEST "mbarrier.try_wait.parity.shared.b64"
+#else
+#define BARRIER_TEST "mbarrier.test_wait.parity.shared.b64"
+#endif
+    asm volatile("{ .reg .pred p; W: " BARRIER_TEST " p, [%0], %1; @!p bra W; }" ::"r"(shared_address(barrier)), "r"(use / 2 % 2) : "memory");
 }
 __device__ __forceinline__ void copy_async(u32* to, const u32* from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)), "l"(from) : "memory");
+}
+// Arrival when all copies of the lane have come.
+__device__ __forceinline__ void arrive_after_copies(u64* barrier) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// Thread blocks for which a multiprocessor's shared memory has room.
+// What the GPU needs to know of an array to copy boxes of it, see box_map in boxes.rs.
+struct alignas(128) BoxMap {
+    u64 opaque[16];
+};
+// A box of so many components, rows and cells from entry (i, j, k) of a block on, by a warp; `barrier` counts its bytes where the GPU
+// copies it by itself. What lies beyond the block is no number that anybody uses.
+template <int COMPONENTS, int HEIGHT, int WIDTH>
+__device__ __forceinline__ void copy_box(double* to, const BoxMap* map, const double* from, const GridBlock& b, u32 pitch, u32 first, u32 i, u32 j, u32 k, u64* barrier) {
 #if __CUDA_ARCH__ >= 900
-#define RESIDENT 2
+    if (threadIdx.x % 32 == 0)
+        asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(shared_address(to)),
+                     "l"(map), "r"(i), "r"(j), "r"(k), "r"(first), "r"(shared_address(barrier))
+                     : "memory");
 #else
-#define RESIDENT 1
+#pragma unroll 1
+    for (u32 t = threadIdx.x % 32; t < COMPONENTS * HEIGHT * WIDTH / 2; t += 32) {
+        const u32 x = min(i + 2 * (t % (WIDTH / 2)), b.stride[1] - 2), y = min(j + t / (WIDTH / 2) % HEIGHT, b.count[1] + 3);
+        const double* const pair = from + (b.offset + x + y * b.stride[1] + k * b.stride[2] + (first + t / (WIDTH / 2 * HEIGHT)) * pitch);
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to + 2 * t)), "l"(pair) : "memory");
+    }
 #endif
+}
 
-// r = the sum of the fluxes out of each cell. Dynamic shared memory: FluxMemory.
-extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+// r = the sum of the fluxes out of each cell. `maps` of each block: states with a rim, areas of lower faces along i, j, k. Dynamic
+// shared memory: FluxMemory.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
 fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, const uint4* __restrict__ tiles, const u32* __restrict__ side_ptr,
        const u32* __restrict__ face_of, u64 faces, const double* __restrict__ at_boundary, const double* __restrict__ w,
-       const double* __restrict__ area, const Setup* __restrict__ numbers, double* __restrict__ r) {
-    extern __shared__ double memory[];
+       const double* __restrict__ area, const Setup* __restrict__ numbers, const BoxMap* __restrict__ maps, double* __restrict__ r) {
+    extern __shared__ __align__(128) unsigned char memory[];
     FluxMemory& shared = *reinterpret_cast<FluxMemory*>(memory);
     const Tile tile(blocks, tiles, planes);
     const Sides sides = {side_ptr, face_of};
     const Setup setup = *numbers;
-    const pointwise::Gas<double> gas = setup.gas();
-    if (threadIdx.x < 3) shared.count[threadIdx.x] = pick(tile.b.count, threadIdx.x);
+    const u32 s = threadIdx.x, warp = s / 32, lane = s % 32, plane = tile.b.stride[2], pitch = (u32)total;
+    if (s < 3) shared.count[s] = pick(tile.b.count, s);
+    if (s == 0) {
+        for (int n = 0; n < 2; n++) {
+            // A lane's copies each, and the copies of boxes; all warps but the copying one; a warp.
+            barrier_init(&shared.full[n], 33), barrier_init(&shared.free[n], ROWS + 2);
+            for (int row = 0; row < ROWS + 2; row++) barrier_init(&shared.along[n][row], 1);
+        }
+#if __CUDA_ARCH__ >= 900
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+    }
     __syncthreads();
     const u32* const count = shared.count;
-    const u32 s = threadIdx.x, warp = s / 32, lane = s % 32, plane = tile.b.stride[2], pitch = (u32)total;
-    const u32 i = tile.i + lane, j = tile.j + warp;
-    const bool in_i = i < count[0], in_j = j < count[1];
-    double2* const mine = &shared.cells[0][0][warp + 2][lane + 2];
-    u32 at = tile.place(i, j, tile.first);
+    const u32 i = tile.i + lane;
 
-    // The boundary's fluxes of a plane on their way, whose numbers came a plane before, and the numbers of the next.
-    auto edge_fetch = [&](u32 e, u32 k) {
-        const u32 first = shared.first_number[e], f = shared.number[k % 3][e];
-        if (first == NONE || k >= tile.end) return;
-        if (f != NONE)
-#pragma unroll
-            for (int v = 0; v < 5; v++) copy_async(&shared.edge[k % 2][v][e], at_boundary + (v * faces + f));
-        copy_async(&shared.number[(k + 1) % 3][e], face_of + (first + (e < 2 * COLUMNS ? 1 : count[1]) * min(k + 1, count[2] - 1)));
+    auto get = [&](const double* p) {
+        return cell_of(setup, {p[0], p[HIGH * WIDE], p[2 * HIGH * WIDE], p[3 * HIGH * WIDE], p[4 * HIGH * WIDE]});
     };
     auto edge_take = [&](u32 e, u32 k, double sign, State& flux) {
         if (shared.number[k % 3][e] == NONE) return;
@@ -119,125 +178,176 @@ fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, const uint4*
         for (int v = 0; v < 5; v++) flux[v] = sign * shared.edge[k % 2][v][e];
     };
 
-    // This thread's part of the rim: a cell, or the lower face of one along an axis.
-    const bool rim_cell = s < RIM_CELLS, rim = s < RIM;
-    const u32 rim_axis = s >= RIM_CELLS + 32;
-    u32 row, col;
-    if (s < 4 * COLUMNS)
-        row = warp < 2 ? warp : ROWS + warp, col = lane + 2;
-    else if (rim_cell)
-        row = s % ROWS + 2, col = (s - 4 * COLUMNS) / ROWS + (s < 4 * COLUMNS + 2 * ROWS ? 0 : COLUMNS);
-    else
-        row = rim_axis ? ROWS + 2 : lane % ROWS + 2, col = rim_axis ? lane + 2 : COLUMNS + 2;
-    double2* const other = &shared.cells[0][0][row][col];
-    double* const ahead = &shared.ahead[0][rim ? s : 0];
-    u32 rim_at = tile.place(tile.i + col - 2, tile.j + row - 2, tile.first) + (rim_cell ? 0 : 3 * rim_axis * pitch);
-    const double* const rim_from = rim_cell ? w : area;
-    auto rim_fetch = [&](u32 from) {
+    if (warp == ROWS + 2) {
+        // A plane's areas, the states of the next one, and at first its own.
+        auto fetch = [&](u32 k) {
+            const BoxMap* const map = maps + 4 * tile.block;
+            u64* const full = &shared.full[(k - tile.first) % 2];
+            Areas& to = shared.areas[k % 2];
+            const u32 ahead = sizeof(double[5][HIGH][WIDE]);
+            const u32 bytes = ahead + sizeof(to.k) + (k == tile.end ? 0 : sizeof(to.i) + sizeof(to.j)) + (k == tile.first ? ahead : 0);
+#if __CUDA_ARCH__ >= 900
+            if (lane == 0) asm volatile("{ .reg .b64 t; mbarrier.arrive.expect_tx.shared.b64 t, [%0], %1; }" ::"r"(shared_address(full)), "r"(bytes) : "memory");
+#else
+            barrier_arrive(full);
+#endif
+            auto states = [&](u32 p) { copy_box<5, HIGH, WIDE>(&shared.states[p % 3].w[0][0][0], map, w, tile.b, pitch, 0, tile.i, tile.j, p + 2, full); };
+            if (k == tile.first) states(k);
+            states(k + 1);
+            copy_box<3, ROWS, COLUMNS>(to.k[0][0], map + 3, area, tile.b, pitch, 6, tile.i + 2, tile.j + 2, k + 2, full);
+            if (k == tile.end) return;
+            copy_box<3, ROWS + 1, COLUMNS>(to.j[0][0], map + 2, area, tile.b, pitch, 3, tile.i + 2, tile.j + 2, k + 2, full);
+            copy_box<3, ROWS, COLUMNS + 2>(to.i[0][0], map + 1, area, tile.b, pitch, 0, tile.i + 2, tile.j + 2, k + 2, full);
+        };
+        // The boundary's fluxes of a plane, whose numbers came with the one before, and the numbers of the next.
+        auto edges_fetch = [&](u32 k) {
+            copy_wait<0>();
+#pragma unroll 1
+            for (u32 e = lane; e < EDGES && k < tile.end; e += 32) {
+                const u32 first = shared.first_number[e], f = shared.number[k % 3][e];
+                if (first == NONE) continue;
+                if (f != NONE)
 #pragma unroll
-        for (int v = 0; v < 5; v++)
-            if (rim_cell || v < 3) copy_async(ahead + v * RIM, rim_from + (from + v * pitch));
-        copy_commit();
-    };
+                    for (int v = 0; v < 5; v++) ::copy_async(&shared.edge[k % 2][v][e], at_boundary + (v * faces + f));
+                copy_async(&shared.number[(k + 1) % 3][e], face_of + (first + (e < 2 * COLUMNS ? 1 : count[1]) * min(k + 1, count[2] - 1)));
+            }
+            copy_commit();
+            arrive_after_copies(&shared.full[(k - tile.first) % 2]);
+        };
+        fetch(tile.first);
+#pragma unroll 1
+        for (u32 t = lane; t < EDGES; t += 32) {
+            const u32 axis = t < 2 * COLUMNS, e = axis ? t : t - 2 * COLUMNS, along = axis ? COLUMNS : ROWS, high = e >= along;
+            const u32 other_index = (axis ? tile.i : tile.j) + (high ? e - along : e), many = axis ? count[1] : count[0];
+            const u32 begin = axis ? tile.j : tile.i, end = begin + (axis ? ROWS : COLUMNS);
+            const bool here = (high ? begin < many && many <= end : begin == 0) && other_index < (axis ? count[0] : count[1]);
+            const u32 first = here ? sides.ptr[6 * tile.block + 2 * axis + high] + other_index * (axis ? count[2] : 1) : NONE;
+            shared.first_number[t] = first;
+#pragma unroll
+            for (int v = 0; v < 3; v++) shared.number[v][t] = NONE;
+            if (here) shared.number[tile.first % 3][t] = face_of[first + (axis ? 1 : count[1]) * tile.first];
+        }
+        edges_fetch(tile.first);
+        __syncthreads();
+#pragma unroll 1
+        for (u32 k = tile.first; k != tile.end; k++) {
+            const u32 n = k - tile.first;
+            if (n) barrier_wait(&shared.free[(n - 1) % 2], n - 1);
+            fetch(k + 1);
+            edges_fetch(k + 1);
+        }
+        return;
+    }
+    if (warp >= ROWS) {
+        // The faces of an upper end: a lane a column or a row.
+        const bool of_j = warp == ROWS;
+        const u32 place = of_j ? lane : lane % ROWS, row = of_j ? ROWS : place, col = of_j ? lane : COLUMNS;
+#if SCHEME == 2
+        if (!of_j) {
+            const u32 at = tile.place(tile.i, tile.j + place, tile.first);
+            const State given = below_of(setup, state_of(w, pitch, at - 2), state_of(w, pitch, at - 1), state_of(w, pitch, at)).given;
+#pragma unroll
+            for (int v = 0; v < 5; v++) shared.before_i[tile.first % 3][v][place] = given[v];
+        }
+#endif
+        __syncthreads();
+        const u32 step = of_j ? WIDE : 1, apart = of_j ? (ROWS + 1) * COLUMNS : ROWS * (COLUMNS + 2);
+#pragma unroll 1
+        for (u32 k = tile.first; k != tile.end; k++) {
+            const u32 n = k - tile.first;
+            barrier_wait(&shared.full[n % 2], n);
+            const double *const c = &shared.states[k % 3].w[0][row + 2][col + 2], *const a = of_j ? &shared.areas[k % 2].j[0][row][col] : &shared.areas[k % 2].i[0][row][col];
+            const double* b = c - step;
+#if SCHEME == 2
+            // The other lanes make what comes before the next plane's rows.
+            if (!of_j && lane >= ROWS) b = &shared.states[(k + 1) % 3].w[0][row + 2][1];
+#endif
+            Below below = below_of(setup, get(b - step), get(b), get(b + step));
+#if SCHEME == 2
+            if (!of_j && lane >= ROWS)
+#pragma unroll
+                for (int v = 0; v < 5; v++) shared.before_i[(k + 1) % 3][v][place] = below.given[v];
+#endif
+            State flux = through(setup, below, get(c), get(c + step), {a[0], a[apart], a[2 * apart]});
+            if (of_j ? tile.j + ROWS == count[1] && i < count[0] : tile.i + COLUMNS == count[0] && tile.j + place < count[1])
+                edge_take(of_j ? COLUMNS + place : 2 * COLUMNS + ROWS + place, k, 1, flux);
+            double* const to = of_j ? &shared.along_j[k % 2][0][ROWS][place] : &shared.end_of_i[k % 2][0][place];
+            if (of_j || lane < ROWS)
+#pragma unroll
+                for (int v = 0; v < 5; v++) to[v * (of_j ? (ROWS + 1) * COLUMNS : ROWS)] = flux[v];
+            barrier_arrive(&shared.along[n % 2][warp]);
+            barrier_arrive(&shared.free[n % 2]);
+        }
+        return;
+    }
 
-    // The flux between the planes k and k + 1 from the cells k - 1 to k + 2 of a column, the first of which is in shared memory,
-    // where that of k + 1 takes its place.
-    Cell b, c;
-    auto along_k = [&](u32 k, const State& state) {
-        const Vec3 n = area_once(area, pitch, at + plane + 6 * pitch);
-        const Cell d = cell_of(gas, state);
-        double2* const slot = mine + (k + 1) % 2 * PLANE_OF_CELLS;
-        const Cell a = get(slot);
-        put(slot, c);
-        State flux = inviscid(setup, a, b, c, d, n);
-        const u32 high = k + 1 != 0;
-        if ((!high || k + 1 == count[2]) && in_i && in_j) {
-            const u32 f = face_of[sides.ptr[6 * tile.block + 4 + high] + i + count[0] * j];
+    const u32 j = tile.j + warp;
+    const bool in_i = i < count[0], in_j = j < count[1];
+    u32 at = tile.place(i, j, tile.first);
+    // Along k, and the sum of the fluxes so far.
+    auto cell = [&](u32 place) { return cell_of(setup, state_of(w, pitch, place)); };
+    Below below = below_of(setup, cell(at - 2 * plane), cell(at - plane), cell(at));
+    State sum = {};
+    at -= plane;
+    __syncthreads();
+#pragma unroll 1
+    for (u32 k = tile.first;; k++) {
+        const u32 n = k - tile.first;
+        const Areas& areas = shared.areas[k % 2];
+        barrier_wait(&shared.full[n % 2], n);
+        const double *const c = &shared.states[k % 3].w[0][warp + 2][lane + 2], *const next = &shared.states[(k + 1) % 3].w[0][warp + 2][lane + 2];
+        State flux = through(setup, below, get(c), get(next), {areas.k[0][warp][lane], areas.k[1][warp][lane], areas.k[2][warp][lane]});
+        if ((k == 0 || k == count[2]) && in_i && in_j) {
+            const u32 high = k != 0, f = face_of[sides.ptr[6 * tile.block + 4 + high] + i + count[0] * j];
             if (f != NONE)
 #pragma unroll
                 for (int v = 0; v < 5; v++) flux[v] = high ? at_boundary[v * faces + f] : -at_boundary[v * faces + f];
         }
-        b = c, c = d;
-        return flux;
-    };
-
-    if (s < EDGES) {
-        const u32 axis = s < 2 * COLUMNS, e = axis ? s : s - 2 * COLUMNS, along = axis ? COLUMNS : ROWS, high = e >= along;
-        const u32 other_index = (axis ? tile.i : tile.j) + (high ? e - along : e), many = axis ? count[1] : count[0];
-        const u32 begin = axis ? tile.j : tile.i, end = begin + (axis ? ROWS : COLUMNS);
-        const bool here = (high ? begin < many && many <= end : begin == 0) && other_index < (axis ? count[0] : count[1]);
-        const u32 first = here ? sides.ptr[6 * tile.block + 2 * axis + high] + other_index * (axis ? count[2] : 1) : NONE;
-        shared.first_number[s] = first;
+        if (n != 0 && in_i && in_j)
 #pragma unroll
-        for (int v = 0; v < 3; v++) shared.number[v][s] = NONE;
-        if (here) shared.number[tile.first % 3][s] = face_of[first + (axis ? 1 : count[1]) * tile.first];
-        edge_fetch(s, tile.first);
-    }
-    at -= plane;
-    put(mine + tile.first % 2 * PLANE_OF_CELLS, cell_of(gas, state_of(w, pitch, at - plane)));
-    b = cell_of(gas, state_of(w, pitch, at)), c = cell_of(gas, state_of(w, pitch, at + plane));
-    put(mine + (tile.first + 1) % 2 * PLANE_OF_CELLS, b);
-    State below = along_k(tile.first - 1, state_of(w, pitch, at + 2 * plane));
-    at += plane;
-    copy_commit();
-    copy_wait<0>();
-    if (rim_cell) put(other + tile.first % 2 * PLANE_OF_CELLS, cell_of(gas, state_of(w, pitch, rim_at)));
-    if (rim) rim_fetch(rim_cell ? rim_at + plane : rim_at);
-    Vec3 n_i = area_once(area, pitch, at), n_j = area_once(area, pitch, at + 3 * pitch);
-    __syncthreads();
-#pragma unroll 1
-    for (u32 k = tile.first; k != tile.end; k++) {
-        const double2* const slot = mine + k % 2 * PLANE_OF_CELLS;
+            for (int v = 0; v < 5; v++) __stcs(r + (at + v * pitch), sum[v] + flux[v]);
+        if (k == tile.end) break;
+#pragma unroll
+        for (int v = 0; v < 5; v++) sum[v] = -flux[v];
+
+        const Cell here = below.cell;
         double* const along_j = &shared.along_j[k % 2][0][warp][lane];
-        if (!rim) {
-#pragma unroll 1
-            for (u32 e = s - RIM; e < EDGES; e += THREADS - RIM) edge_fetch(e, k + 1);
-            copy_commit();
+        Below beside = below_of(setup, get(c - 2 * WIDE), get(c - WIDE), here);
+        flux = through(setup, beside, here, get(c + WIDE), {areas.j[0][warp][lane], areas.j[1][warp][lane], areas.j[2][warp][lane]});
+        if (in_i && (j == 0 || j == count[1])) edge_take((j ? COLUMNS : 0) + lane, k, j ? 1 : -1, flux);
+#pragma unroll
+        for (int v = 0; v < 5; v++) along_j[v * (ROWS + 1) * COLUMNS] = flux[v], sum[v] -= flux[v];
+        barrier_arrive(&shared.along[n % 2][warp]);
+
+        const Vec3 normal = {areas.i[0][warp][lane], areas.i[1][warp][lane], areas.i[2][warp][lane]};
+#if SCHEME < 2
+        beside = below_of(setup, get(c - 2), get(c - 1), here);
+        flux = through(setup, beside, here, get(c + 1), normal);
+#else
+        // What the cell before gives comes from its lane.
+        State lower, upper;
+        extrapolate(setup, get(c - 1), here, get(c + 1), lower, upper);
+#pragma unroll
+        for (int v = 0; v < 5; v++) {
+            const double given = __shfl_up_sync(0xffffffffu, upper[v], 1);
+            upper[v] = lane == 0 ? shared.before_i[k % 3][v][warp] : given;
         }
-        const State state = state_of(w, pitch, at + 2 * plane);
-        State flux = inviscid(setup, get(slot - 2), get(slot - 1), b, get(slot + 1), n_i);
+        flux = pointwise::flux_roe(setup.gas(), upper, lower, normal, setup.fix());
+#endif
         if ((i == 0 || i == count[0]) && in_j) edge_take(2 * COLUMNS + (i ? ROWS : 0) + warp, k, i ? 1 : -1, flux);
-        State sum;
 #pragma unroll
         for (int v = 0; v < 5; v++) {
             const double right = __shfl_down_sync(0xffffffffu, flux[v], 1);
-            sum[v] = (lane == 31 ? 0 : right) - flux[v] - below[v];
+            sum[v] += (lane == 31 ? 0 : right) - flux[v];
         }
-        flux = inviscid(setup, get(slot - 2 * WIDE), get(slot - WIDE), b, get(slot + WIDE), n_j);
-        if (in_i && (j == 0 || j == count[1])) edge_take((j ? COLUMNS : 0) + lane, k, j ? 1 : -1, flux);
-#pragma unroll
-        for (int v = 0; v < 5; v++) along_j[v * ROW_OF_J] = flux[v], sum[v] -= flux[v];
-        below = along_k(k, state);
-#pragma unroll
-        for (int v = 0; v < 5; v++) sum[v] += below[v];
-
-        copy_wait<0>();
-        rim_at += plane;
-        if (rim_cell) {
-            const State state = {ahead[0], ahead[RIM], ahead[2 * RIM], ahead[3 * RIM], ahead[4 * RIM]};
-            rim_fetch(rim_at + plane);
-            put(other + (k + 1) % 2 * PLANE_OF_CELLS, cell_of(gas, state));
-        } else if (rim) {
-            const double2* const c = other + k % 2 * PLANE_OF_CELLS;
-            const u32 step = rim_axis ? WIDE : 1;
-            const Vec3 n = {ahead[0], ahead[RIM], ahead[2 * RIM]};
-            rim_fetch(rim_at);
-            flux = inviscid(setup, get(c - 2 * step), get(c - step), get(c), get(c + step), n);
-            if (rim_axis ? tile.j + ROWS == count[1] && in_i : tile.i + COLUMNS == count[0] && tile.j + lane % ROWS < count[1])
-                edge_take(rim_axis ? COLUMNS + lane : 2 * COLUMNS + ROWS + lane % ROWS, k, 1, flux);
-            double* const to = rim_axis ? &shared.along_j[k % 2][0][ROWS][lane] : &shared.end_of_i[k % 2][0][lane % ROWS];
-            if (rim_axis || lane < ROWS)
-#pragma unroll
-                for (int v = 0; v < 5; v++) to[v * (rim_axis ? ROW_OF_J : ROWS)] = flux[v];
-        }
-        n_i = area_once(area, pitch, at + plane), n_j = area_once(area, pitch, at + plane + 3 * pitch);
-        __syncthreads();
+        barrier_wait(&shared.along[n % 2][warp + 1], n);
+        barrier_wait(&shared.along[n % 2][ROWS + 1], n);
 #pragma unroll
         for (int v = 0; v < 5; v++) {
-            sum[v] += along_j[v * ROW_OF_J + COLUMNS];
+            sum[v] += along_j[v * (ROWS + 1) * COLUMNS + COLUMNS];
             if (lane == 31) sum[v] += shared.end_of_i[k % 2][v][warp];
-            if (in_i && in_j) __stcs(r + (at + v * pitch), sum[v]);
         }
+        barrier_arrive(&shared.free[n % 2]);
         at += plane;
     }
 }

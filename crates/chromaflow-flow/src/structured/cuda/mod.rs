@@ -15,6 +15,7 @@
 //! races and every sum has a fixed order: a case gives the same bits on every run.
 
 mod factors;
+mod fluxes;
 mod measure;
 pub(in crate::structured) mod setup;
 mod ssor;
@@ -23,7 +24,7 @@ mod tests;
 
 use super::accelerator::{Accelerator, Change};
 use super::block::BlockState;
-use super::config::{LocalStep, Scheme, StepMethod};
+use super::config::{LocalStep, StepMethod};
 use super::measure::PartTime;
 use super::{StructuredSolver, ViscousTerms};
 use crate::config::Time;
@@ -36,21 +37,13 @@ use crate::march::{FlowError, Times};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
 use factors::Factors;
+use fluxes::Fluxes;
 pub(super) use measure::launch_seconds;
-use setup::{FLUX_ROWS, TILE, Tables, constants, setup_record};
+use setup::{TILE, Tables, constants, setup_record};
 use ssor::Sweeps;
 
 /// Thread blocks of the pass over residuals: as many on every device, so that sums have one order.
 pub(in crate::structured) const PARTS: usize = 1024;
-/// Threads of `fluxes`, and bytes of its dynamic shared memory: FluxMemory of fluxes.cu.
-const FLUX_THREADS: usize = 32 * FLUX_ROWS;
-fn flux_shared(scheme: Scheme) -> usize {
-    let (i, j) = (TILE, FLUX_ROWS);
-    let pairs = if let Scheme::Roe { .. } = scheme { 3 } else { 4 };
-    let (cells, fluxes) = (4 * pairs * (i + 4) * (j + 4), 10 * (i * (j + 1) + j));
-    let (rim, edges) = (5 * (4 * (i + j) + 64), 2 * (i + j));
-    8 * (cells + fluxes + rim + 10 * edges) + 16 * (edges + 1)
-}
 /// Most rows of cells of a tile of `viscous_fluxes` (`ROWS` of viscous.cu).
 const VISCOUS_ROWS: usize = 8;
 /// Threads of `viscous_fluxes`: a warp a row, and those of the cells around the tile.
@@ -92,10 +85,9 @@ fn kernel(name: &'static str, text: &str, [scheme, viscous]: [u32; 2]) -> Kernel
 }
 
 /// What every method needs.
-fn sources(constants: [u32; 2]) -> [KernelSource; 3] {
+fn sources(constants: [u32; 2]) -> [KernelSource; 2] {
     [
         kernel("structured_boundary", include_str!("boundary.cu"), constants),
-        kernel("structured_fluxes", include_str!("fluxes.cu"), constants),
         kernel("structured_step", include_str!("step.cu"), constants),
     ]
 }
@@ -111,8 +103,9 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
         .flat_map(|c| {
             let methods =
                 [&factors::block_sources(c)[..], &factors::wave_sources(c), &[ssor::source(c)]].concat();
+            let fluxes = fluxes::source(c, fluxes::MOST_ROWS);
             let viscous = (c[1] != 0).then(|| viscous_source(c, VISCOUS_ROWS));
-            sources(c).into_iter().chain(viscous).chain(methods)
+            sources(c).into_iter().chain([fluxes]).chain(viscous).chain(methods)
         })
         .collect()
 }
@@ -122,7 +115,6 @@ struct Kernels {
     boundary_fluxes: Kernel,
     boundary_jacobians: Kernel,
     wall_forces: Kernel,
-    fluxes: Kernel,
     viscous_fluxes: Option<Kernel>,
     time_steps: Kernel,
     finish_residual: Kernel,
@@ -135,14 +127,13 @@ impl Kernels {
         let terms: Option<ViscousTerms> = solver.physics.transport.is_some().then_some(solver.physics.terms);
         let constants = constants(solver.physics.scheme, terms);
         let all = sources(constants);
-        let [boundary, fluxes, step] = all.map(|source| stream.gpu().module(&source));
-        let (boundary, fluxes, step) = (boundary?, fluxes?, step?);
+        let [boundary, step] = all.map(|source| stream.gpu().module(&source));
+        let (boundary, step) = (boundary?, step?);
         Ok(Self {
             fill_ghosts: boundary.kernel("fill_ghosts")?,
             boundary_fluxes: boundary.kernel("boundary_fluxes")?,
             boundary_jacobians: boundary.kernel("boundary_jacobians")?,
             wall_forces: boundary.kernel("wall_forces")?,
-            fluxes: fluxes.kernel("fluxes")?,
             viscous_fluxes: match terms {
                 Some(_) => {
                     let source = viscous_source(constants, viscous_rows);
@@ -230,7 +221,7 @@ struct StructuredCuda {
     loads: DeviceBuffer<f64>,
     jacobians: DeviceBuffer<f64>,
     method: Method,
-    flux_shared: usize,
+    fluxes: Fluxes,
     viscous_rows: usize,
     // Numbers for the host.
     sums: Sums,
@@ -276,19 +267,21 @@ impl StructuredCuda {
             _ => Method::Factors(Box::new(Factors::new(stream, solver, &grid, &area, &volume)?)),
         };
         let kernels = Kernels::new(stream, solver, viscous_rows)?;
-        let flux_shared = flux_shared(solver.physics.scheme);
-        kernels.fluxes.allow_shared(flux_shared)?;
         if let Some(kernel) = &kernels.viscous_fluxes {
             kernel.allow_shared(viscous_shared(viscous_rows))?;
         }
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
+        let (w, other) = (buffer(5 * len)?, buffer(5 * len)?);
+        let terms = solver.physics.transport.is_some().then_some(solver.physics.terms);
+        let fluxes =
+            Fluxes::new(stream, solver, &grid, constants(solver.physics.scheme, terms), &area, [&w, &other])?;
         let faces = tables.faces.len() / 2;
         let mut counts = [u32::MAX; Count::Number as usize];
         counts[Count::Limited as usize] = 0;
         let chunks = grid.chunks().len() / 2;
         let patches = solver.patches.iter().map(|p| (p.faces.len(), p.condition.is_wall()));
         Ok(Self {
-            exchange: ExchangeCuda::new(stream, &solver.exchange)?,
+            exchange: ExchangeCuda::new(stream, &solver.exchange, grid.offsets(), len)?,
             kernels,
             setup: stream.upload(&setup_record(solver))?,
             free_pressure: solver.scale.pressure,
@@ -296,8 +289,8 @@ impl StructuredCuda {
             mean_step: solver.config.implicit.local_step == LocalStep::Mean,
             area,
             volume,
-            w: buffer(5 * len)?,
-            other: buffer(5 * len)?,
+            w,
+            other,
             levels: match solver.config.time {
                 Time::Steady(_) => None,
                 Time::Unsteady(_) => Some([buffer(5 * len)?, buffer(5 * len)?]),
@@ -309,7 +302,7 @@ impl StructuredCuda {
             loads: buffer(6 * faces)?,
             jacobians: buffer(25 * faces)?,
             method,
-            flux_shared,
+            fluxes,
             viscous_rows,
             sums: Sums::new(stream, 5, chunks.min(PARTS), patches)?,
             counts: stream.upload(&counts)?,
@@ -356,19 +349,6 @@ impl StructuredCuda {
         let launch = launch.arg(&self.area).arg(&self.volume).arg(&self.setup).arg(self.free_pressure);
         // SAFETY: faces name cells and patches; results have five and six numbers a face.
         Ok(unsafe { launch.arg(&self.boundary_fluxes).arg(&self.loads).enqueue(&self.stream) }?)
-    }
-
-    /// r: the sum of inviscid fluxes out of each cell, those through the boundary among them.
-    fn fluxes(&self) -> Result<(), GpuError> {
-        let t = &self.tables;
-        let launch =
-            self.kernels.fluxes.launch(t.flux_tiles.len() / 4, FLUX_THREADS).shared(self.flux_shared);
-        let launch = launch.arg(self.total()).arg(t.flux_planes).arg(self.grid.records()).arg(&t.flux_tiles);
-        let launch = launch.arg(&t.side_ptr).arg(&t.face_of);
-        let launch = launch.arg(self.face_count() as u64).arg(&self.boundary_fluxes).arg(&self.w);
-        // SAFETY: tiles begin at cells of their blocks; what threads beyond a block's cells read is cut off at its ghosts,
-        // and they write nothing.
-        Ok(unsafe { launch.arg(&self.area).arg(&self.setup).arg(&self.r).enqueue(&self.stream) }?)
     }
 
     /// Subtracts the viscous fluxes between cells.
@@ -476,7 +456,7 @@ impl StructuredCuda {
 impl Accelerator for StructuredCuda {
     fn take_state(&mut self, blocks: &[BlockState]) -> Result<(), FlowError> {
         let states: Vec<&[f64]> = blocks.iter().map(|b| &b.w[..]).collect();
-        self.w = self.grid.upload(&states, 5)?;
+        self.w.copy_from(&self.grid.upload(&states, 5)?.slice())?;
         self.other.copy_from(&self.w.slice())?;
         if let Some(levels) = &mut self.levels {
             for (n, level) in levels.iter_mut().enumerate() {
@@ -527,6 +507,7 @@ impl Accelerator for StructuredCuda {
         self.clock.done(Part::Misc, &self.stream)?;
         self.stream.synchronize()?;
         std::mem::swap(&mut self.w, &mut self.other);
+        self.fluxes.swap();
         Ok(Advanced {
             singular: self.first(Count::BadLine),
             reduction: None,

@@ -11,11 +11,10 @@ use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
 use std::ops::Range;
 
-/// Cells of a tile along i (`COLUMNS` of structured.cuh), and along j in fluxes.cu (`ROWS`).
+/// Cells of a tile along i (`COLUMNS` of structured.cuh).
 pub(super) const TILE: usize = 32;
-pub(super) const FLUX_ROWS: usize = 8;
-/// Most planes that a thread block of `viscous_fluxes` marches through: a bit each of 64.
-const VISCOUS_PLANES: usize = 64;
+/// Most planes that a thread block marches through: `viscous_fluxes` has a bit each of 64.
+const MOST_PLANES: usize = 64;
 
 /// The constants of a set-up's kernels: SCHEME, VISCOUS.
 pub(super) fn constants(scheme: Scheme, viscous: Option<ViscousTerms>) -> [u32; 2] {
@@ -64,9 +63,7 @@ pub(in crate::structured) fn gas_record(gas: Gas<f64>, transport: Option<Transpo
 pub(super) struct Tables {
     /// One bit an axis, a word a block.
     pub actives: DeviceBuffer<u32>,
-    /// Tiles of the two kernels of fluxes, and the planes that a thread block of each marches through.
-    pub flux_tiles: DeviceBuffer<u32>,
-    pub flux_planes: u32,
+    /// Tiles of `viscous_fluxes`, and the planes that a thread block marches through.
     pub viscous_tiles: DeviceBuffer<u32>,
     pub viscous_planes: u32,
     /// Conditions and places of the patches.
@@ -99,17 +96,10 @@ impl Tables {
         let record = |p: &PatchState| patch_record(solver.physics.gas, p.condition, &p.free);
         let patches: Vec<f64> = solver.patches.iter().flat_map(record).collect();
         let sides = solver.patches.iter().flat_map(|p| side_record(solver, p)).collect::<Vec<u32>>();
-        // Long marches share what they begin with, about two planes' time; short ones keep all multiprocessors busy.
         let multiprocessors = stream.gpu().facts().multiprocessors;
-        let turns = |planes| {
-            (tiles(solver, FLUX_ROWS, planes).len() / 4).div_ceil(2 * multiprocessors) * (planes + 2)
-        };
-        let flux_planes = [32, 16, 8, 4].into_iter().min_by_key(|&n| turns(n)).unwrap_or(4);
-        let viscous_planes = viscous_planes(solver, viscous_rows, multiprocessors);
+        let viscous_planes = march_planes(solver, viscous_rows, multiprocessors);
         Ok(Self {
             actives: stream.upload(&actives)?,
-            flux_tiles: stream.upload(&tiles(solver, FLUX_ROWS, flux_planes))?,
-            flux_planes: flux_planes as u32,
             viscous_tiles: stream.upload(&tiles(solver, viscous_rows, viscous_planes))?,
             viscous_planes: viscous_planes as u32,
             patches: stream.upload(&patches)?,
@@ -255,9 +245,9 @@ fn columns(solver: &StructuredSolver, grid: &GridCuda) -> (Vec<u32>, Vec<Range<u
     (stages.concat(), ranges)
 }
 
-/// Planes of a march with which the thread blocks of `viscous_fluxes`, one a multiprocessor at a time and two planes to begin
-/// and to end with, are done first.
-fn viscous_planes(solver: &StructuredSolver, rows: usize, multiprocessors: usize) -> usize {
+/// Planes of a march with which thread blocks, one a multiprocessor at a time and two planes to begin and to end with, are done
+/// first.
+pub(super) fn march_planes(solver: &StructuredSolver, rows: usize, multiprocessors: usize) -> usize {
     let rounds = |planes: usize| {
         let tiles: usize = solver
             .blocks
@@ -267,11 +257,11 @@ fn viscous_planes(solver: &StructuredSolver, rows: usize, multiprocessors: usize
             .sum();
         tiles.div_ceil(multiprocessors)
     };
-    (1..=VISCOUS_PLANES).min_by_key(|&planes| rounds(planes) * (planes + 2)).unwrap_or(VISCOUS_PLANES)
+    (1..=MOST_PLANES).min_by_key(|&planes| rounds(planes) * (planes + 2)).unwrap_or(MOST_PLANES)
 }
 
 /// Tiles {block, i, j, k} of `rows` cells along j and so many planes.
-fn tiles(solver: &StructuredSolver, rows: usize, planes: usize) -> Vec<u32> {
+pub(super) fn tiles(solver: &StructuredSolver, rows: usize, planes: usize) -> Vec<u32> {
     let mut tiles = Vec::new();
     for (b, block) in solver.blocks.iter().enumerate() {
         let [ni, nj, nk] = block.cells.count;

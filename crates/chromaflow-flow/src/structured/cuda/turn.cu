@@ -10,7 +10,7 @@ transpose(u64 total, const GridBlock* __restrict__ blocks, const uint4* __restri
     const u32 components = na + nb + nc, component = blockIdx.x % components;
     const uint4 here = tiles[blockIdx.x / components];
     const GridBlock block = blocks[here.x];
-    const u32 wide = block.count[0] + 4, high = block.count[1] + 4, tx = threadIdx.x % 32, ty = threadIdx.x / 32;
+    const u32 wide = block.stride[1], high = block.count[1] + 4, tx = threadIdx.x % 32, ty = threadIdx.x / 32;
     double* plain = component < na ? a + component * total : component < na + nb ? b + (component - na) * total : c + (component - na - nb) * total;
     const u64 base = block.offset + (u64)here.w * block.stride[2];
     plain += base;

@@ -38,11 +38,12 @@ pub use pointwise::{corner_face, corner_gradient, corner_mean, slip_state, smoot
 use super::block::each_row;
 use super::config::{Scheme, StructuredConfig};
 use super::{forces_of, setup};
-use crate::config::Equations;
+use crate::config::{Equations, Time};
 use crate::flux::Dissipation;
 use crate::gas::{Gas, Transport, primitive};
 use crate::grid::{GHOSTS, Grid};
 use crate::march::accelerator::WallSums;
+use crate::march::course::Course;
 use crate::march::forces::ForceScale;
 use crate::march::{BadNode, Coefficients, FlowError, Forces, StepReport, Times, timed, until_outcome};
 use crate::offload::Offload;
@@ -95,10 +96,7 @@ pub struct LaxWendroffSolver {
     courant: f64,
     asked: f64,
     forces: Forces,
-    iteration: usize,
-    first_residual: Option<f64>,
-    /// Finished physical steps.
-    step: usize,
+    course: Course,
     rejected: usize,
     times: Times,
     /// A device that computes in place of the team.
@@ -169,9 +167,7 @@ impl LaxWendroffSolver {
             courant,
             asked: courant,
             forces: Forces::default(),
-            iteration: 0,
-            first_residual: None,
-            step: 0,
+            course: Course::default(),
             rejected: 0,
             times: Times::default(),
             accelerator: Offload::NONE,
@@ -196,13 +192,14 @@ impl LaxWendroffSolver {
     pub fn try_step(&mut self) -> Result<StepReport, FlowError> {
         let start = Instant::now();
         let mut times = Times::default();
-        self.iteration += 1;
+        self.course.iteration += 1;
         self.push()?;
-        let mut report = StepReport { iteration: self.iteration, cfl: self.courant, ..StepReport::default() };
+        let mut report =
+            StepReport { iteration: self.course.iteration, cfl: self.courant, ..StepReport::default() };
         let dt = self.config.unsteady().map(|unsteady| unsteady.dt);
         if dt.is_some() {
-            self.step += 1;
-            report.time_step = self.step;
+            self.course.step += 1;
+            report.time_step = self.course.step;
         }
         if let Some(device) = self.accelerator.device_changes() {
             let found = device.step(self.courant, dt)?;
@@ -452,27 +449,25 @@ impl LaxWendroffSolver {
             self.rejected += 1;
             self.courant *= 0.5;
             if self.config.unsteady().is_some() {
-                self.step -= 1;
-                report.time_step = self.step;
+                self.course.step -= 1;
+                report.time_step = self.course.step;
             }
             if self.rejected > 6 {
-                report.outcome = Some(Outcome::Diverged { iteration: self.iteration });
+                report.outcome = Some(Outcome::Diverged { iteration: self.course.iteration });
             }
             return Ok(());
         }
         self.courant = (self.courant * 1.01).min(self.asked);
         let density = report.residual[0];
-        let first = *self.first_residual.get_or_insert(density);
-        report.orders = if density > 0.0 { (first / density).log10() } else { f64::INFINITY };
-        if let Some(steady) = self.config.steady() {
-            if report.orders >= steady.orders || density == 0.0 {
-                report.outcome = Some(Outcome::Converged);
-            } else if self.iteration >= steady.iterations {
-                report.outcome = Some(Outcome::IterationLimit);
+        match self.config.time {
+            Time::Steady(_) => {
+                let verdict = self.course.judge(&self.config.time, density);
+                (report.orders, report.outcome) = (verdict.orders, verdict.outcome);
             }
-        }
-        if self.config.unsteady().is_some_and(|unsteady| self.step >= unsteady.steps) {
-            report.outcome = Some(Outcome::IterationLimit);
+            Time::Unsteady(unsteady) => {
+                report.orders = self.course.orders(density);
+                report.outcome = (self.course.step >= unsteady.steps).then_some(Outcome::IterationLimit);
+            }
         }
         Ok(())
     }

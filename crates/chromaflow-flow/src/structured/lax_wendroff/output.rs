@@ -3,6 +3,7 @@
 use super::LaxWendroffSolver;
 use crate::gas::{entropy, primitive};
 use crate::grid::Grid;
+use crate::march::course::Course;
 use crate::march::{FlowError, Forces, Times};
 use crate::mesh::Mesh;
 use crate::output::{Field, Restart};
@@ -15,7 +16,7 @@ impl LaxWendroffSolver {
 
     /// Iterations done so far.
     pub fn iteration(&self) -> usize {
-        self.iteration
+        self.course.iteration
     }
 
     /// Times of all steps so far.
@@ -139,13 +140,8 @@ impl LaxWendroffSolver {
     /// Everything that a run needs to go on, on [`LaxWendroffSolver::restart_places`].
     pub fn restart(&self) -> Restart {
         let mut restart = Restart::default();
-        let mut fact = |name: &str, value: f64| restart.facts.insert(name.to_owned(), value);
-        fact("iteration", self.iteration as f64);
-        fact("cfl", self.courant);
-        fact("time_step", self.step as f64);
-        if let Some(first) = self.first_residual {
-            fact("first_residual", first);
-        }
+        self.course.store(&self.config.time, &mut restart);
+        restart.set("cfl", self.courant);
         restart.fields.push(Field::vector("conserved", 5, self.state().into_flattened()));
         restart
     }
@@ -177,11 +173,8 @@ impl LaxWendroffSolver {
         }
         self.pressures();
         self.accelerator.host_changes();
-        let fact = |name: &str| restart.facts.get(name).copied().filter(|v| v.is_finite() && *v > 0.0);
-        self.iteration = fact("iteration").unwrap_or(0.0) as usize;
-        self.step = fact("time_step").unwrap_or(0.0) as usize;
-        self.first_residual = fact("first_residual");
-        self.courant = fact("cfl").map_or(self.asked, |c| c.min(self.asked));
+        self.course = Course::recall(restart, true);
+        self.courant = restart.positive("cfl").map_or(self.asked, |c| c.min(self.asked));
         Ok(())
     }
 }

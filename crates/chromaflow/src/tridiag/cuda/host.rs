@@ -296,15 +296,18 @@ fn stage<S: Pod + Send + Sync>(
     out: &mut Pinned<S>,
 ) -> [Range<usize>; 4] {
     let mut at = 0;
-    arrays.map(|(values, width)| {
+    let parts = arrays.map(|(values, width)| {
         let from = &values[systems.start * rows * width..systems.end * rows * width];
-        let part = at..at + from.len();
-        at = part.end;
-        let to = crate::tridiag::Shared::new(&mut out[part.clone()]);
-        team.run(|member| {
+        at += from.len();
+        (from, at - from.len()..at)
+    });
+    let to = crate::tridiag::Shared::new(&mut out[..at]);
+    // Planes are small: the team meets once for all four.
+    team.run(|member| {
+        for (from, part) in &parts {
             let share = member.share(from.len());
-            to.copy(share.start, &from[share]);
-        });
-        part
-    })
+            to.copy(part.start + share.start, &from[share]);
+        }
+    });
+    parts.map(|(_, part)| part)
 }

@@ -1,0 +1,170 @@
+//! How far a run has come.
+
+use crate::config::Time;
+use crate::output::Restart;
+use chromaflow::Outcome;
+
+/// Iterations, time steps, and the residual that later ones are measured by.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Course {
+    /// Iterations done.
+    pub iteration: usize,
+    /// Finished physical steps.
+    pub step: usize,
+    /// Iterations of the present physical step.
+    pub subiteration: usize,
+    /// Residual of the first iteration (of the physical step).
+    pub first_residual: Option<f64>,
+}
+
+/// What a residual means for the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Verdict {
+    /// Orders of magnitude by which the residual has fallen.
+    pub orders: f64,
+    /// The physical step that the residual belongs to; 0 in steady runs.
+    pub time_step: usize,
+    /// Set when the run is over, after what is to be done `next`.
+    pub outcome: Option<Outcome>,
+    pub next: Next,
+}
+
+/// What is to be done with the state that a residual belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It is the solution.
+    Keep,
+    /// It is the solution of its physical step, and the next one's first time level.
+    Level,
+    /// It is to be updated.
+    Update,
+}
+
+impl Course {
+    /// Judges the residual of the present state, in an implicit run.
+    pub fn judge(&mut self, time: &Time, residual: f64) -> Verdict {
+        let orders = self.orders(residual);
+        match time {
+            Time::Steady(steady) => {
+                let converged = orders >= steady.orders;
+                let over = self.iteration >= steady.iterations;
+                Verdict {
+                    orders,
+                    time_step: 0,
+                    outcome: converged
+                        .then_some(Outcome::Converged)
+                        .or(over.then_some(Outcome::IterationLimit)),
+                    next: if converged { Next::Keep } else { Next::Update },
+                }
+            }
+            Time::Unsteady(unsteady) => {
+                self.subiteration += 1;
+                let done = orders >= unsteady.orders || self.subiteration > unsteady.subiterations;
+                let time_step = self.step + 1;
+                Verdict {
+                    orders,
+                    time_step,
+                    outcome: (done && time_step >= unsteady.steps).then_some(Outcome::IterationLimit),
+                    next: if done { Next::Level } else { Next::Update },
+                }
+            }
+        }
+    }
+
+    /// Orders of magnitude between the first residual and this one, which is the first where there is none.
+    pub fn orders(&mut self, residual: f64) -> f64 {
+        let first = *self.first_residual.get_or_insert(residual);
+        if residual > 0.0 { (first / residual).log10() } else { f64::INFINITY }
+    }
+
+    /// A physical step is finished.
+    pub fn next_level(&mut self) {
+        self.step += 1;
+        (self.subiteration, self.first_residual) = (0, None);
+    }
+
+    /// Weights of the new level, of the last and of the one before in dt dq/dt: backward Euler in the first step,
+    /// (1, -1, 0), then BDF2, (3/2, -2, 1/2).
+    pub fn time_weights(&self) -> [f64; 3] {
+        if self.step == 0 { [1.0, -1.0, 0.0] } else { [1.5, -2.0, 0.5] }
+    }
+
+    /// Physical time of the last finished step; 0 in steady runs.
+    pub fn time(&self, time: &Time) -> f64 {
+        match time {
+            Time::Steady(_) => 0.0,
+            Time::Unsteady(unsteady) => self.step as f64 * unsteady.dt,
+        }
+    }
+
+    /// Writes it into a restart.
+    pub fn store(&self, time: &Time, restart: &mut Restart) {
+        restart.set("iteration", self.iteration as f64);
+        if let Some(first) = self.first_residual {
+            restart.set("first_residual", first);
+        }
+        if let Time::Unsteady(_) = time {
+            restart.set("time_step", self.step as f64);
+            restart.set("subiteration", self.subiteration as f64);
+        }
+    }
+
+    /// Reads it from a restart. Physical steps go on where it has their time levels, and start anew where it has not.
+    pub fn recall(restart: &Restart, levels: bool) -> Self {
+        let count = |name| restart.positive(name).unwrap_or(0.0) as usize;
+        let (step, subiteration) = if levels { (count("time_step"), count("subiteration")) } else { (0, 0) };
+        let first_residual = restart.positive("first_residual");
+        Self { iteration: count("iteration"), step, subiteration, first_residual }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Steady, Unsteady};
+
+    #[test]
+    fn steady_runs_end_by_orders_or_iterations() {
+        let time = Time::Steady(Steady { iterations: 3, orders: 2.0 });
+        let mut course = Course { iteration: 1, ..Course::default() };
+        let first = course.judge(&time, 10.0);
+        assert_eq!((first.orders, first.outcome, first.next), (0.0, None, Next::Update));
+        course.iteration = 3;
+        let last = course.judge(&time, 1.0);
+        assert_eq!(
+            (last.orders, last.outcome, last.next),
+            (1.0, Some(Outcome::IterationLimit), Next::Update)
+        );
+        let converged = course.judge(&time, 0.1);
+        assert_eq!((converged.outcome, converged.next), (Some(Outcome::Converged), Next::Keep));
+        assert_eq!(course.judge(&time, 0.0).orders, f64::INFINITY);
+    }
+
+    #[test]
+    fn physical_steps_end_by_orders_or_subiterations() {
+        let time = Time::Unsteady(Unsteady { dt: 0.5, steps: 2, subiterations: 2, orders: 1.0 });
+        let mut course = Course::default();
+        assert_eq!(course.time_weights(), [1.0, -1.0, 0.0]);
+        assert_eq!(course.judge(&time, 1.0).next, Next::Update);
+        let done = course.judge(&time, 0.1);
+        assert_eq!((done.next, done.time_step, done.outcome), (Next::Level, 1, None));
+        course.next_level();
+        assert_eq!((course.time(&time), course.time_weights()), (0.5, [1.5, -2.0, 0.5]));
+        assert_eq!([1.0, 1.0].map(|r| course.judge(&time, r).next), [Next::Update; 2]);
+        let done = course.judge(&time, 1.0);
+        assert_eq!(
+            (done.next, done.time_step, done.outcome),
+            (Next::Level, 2, Some(Outcome::IterationLimit))
+        );
+    }
+
+    #[test]
+    fn restarts_keep_it() {
+        let time = Time::Unsteady(Unsteady::default());
+        let course = Course { iteration: 40, step: 3, subiteration: 2, first_residual: Some(0.1 + 0.2) };
+        let mut restart = Restart::default();
+        course.store(&time, &mut restart);
+        assert_eq!(Course::recall(&restart, true), course);
+        assert_eq!(Course::recall(&restart, false), Course { step: 0, subiteration: 0, ..course });
+    }
+}
