@@ -4,7 +4,8 @@
 // computes the fluxes through its cell's lower faces; those through the upper ones come from the plane after, from the next warp and
 // from the next lane. Three warps more have the faces of the tile's upper end along j, those of its upper end along i, and the copies
 // to shared memory: states with a rim of two, areas, and the fluxes that boundary_fluxes left for faces of the boundary, all of a
-// plane while the one before is worked at. From compute capability 9.0 on the GPU copies boxes by itself.
+// plane while the one before is worked at. From compute capability 9.0 on the GPU copies boxes by itself; before, all warps share
+// in that.
 //
 // No barrier holds all: warps wait until a plane's copies have come (`full`) and until their neighbors' fluxes have (`along`), the
 // copying one until everybody is done with what it overwrites (`free`).
@@ -123,8 +124,14 @@ __device__ __forceinline__ void arrive_after_copies(u64* barrier) {
 struct alignas(128) BoxMap {
     u64 opaque[16];
 };
-// A box of so many components, rows and cells from entry (i, j, k) of a block on, by a warp; `barrier` counts its bytes where the GPU
-// copies it by itself. What lies beyond the block is no number that anybody uses.
+// Threads that copy boxes.
+#if __CUDA_ARCH__ >= 900
+#define COPIERS 32
+#else
+#define COPIERS THREADS
+#endif
+// A box of so many components, rows and cells from entry (i, j, k) of a block on; `barrier` counts its bytes where the GPU copies it by
+// itself. What lies beyond the block is no number that anybody uses.
 template <int COMPONENTS, int HEIGHT, int WIDTH>
 __device__ __forceinline__ void copy_box(double* to, const BoxMap* map, const double* from, const GridBlock& b, u32 pitch, u32 first, u32 i, u32 j, u32 k, u64* barrier) {
 #if __CUDA_ARCH__ >= 900
@@ -134,7 +141,7 @@ __device__ __forceinline__ void copy_box(double* to, const BoxMap* map, const do
                      : "memory");
 #else
 #pragma unroll 1
-    for (u32 t = threadIdx.x % 32; t < COMPONENTS * HEIGHT * WIDTH / 2; t += 32) {
+    for (u32 t = threadIdx.x; t < COMPONENTS * HEIGHT * WIDTH / 2; t += THREADS) {
         const u32 x = min(i + 2 * (t % (WIDTH / 2)), b.stride[1] - 2), y = min(j + t / (WIDTH / 2) % HEIGHT, b.count[1] + 3);
         const double* const pair = from + (b.offset + x + y * b.stride[1] + k * b.stride[2] + (first + t / (WIDTH / 2 * HEIGHT)) * pitch);
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to + 2 * t)), "l"(pair) : "memory");
@@ -157,8 +164,8 @@ fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, const uint4*
     if (s < 3) shared.count[s] = pick(tile.b.count, s);
     if (s == 0) {
         for (int n = 0; n < 2; n++) {
-            // A lane's copies each, and the copies of boxes; all warps but the copying one; a warp.
-            barrier_init(&shared.full[n], 33), barrier_init(&shared.free[n], ROWS + 2);
+            // Copies of each thread, and of boxes; all warps but the copying one; a warp.
+            barrier_init(&shared.full[n], COPIERS + 1), barrier_init(&shared.free[n], ROWS + 2);
             for (int row = 0; row < ROWS + 2; row++) barrier_init(&shared.along[n][row], 1);
         }
 #if __CUDA_ARCH__ >= 900
@@ -178,27 +185,37 @@ fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, const uint4*
         for (int v = 0; v < 5; v++) flux[v] = sign * shared.edge[k % 2][v][e];
     };
 
-    if (warp == ROWS + 2) {
-        // A plane's areas, the states of the next one, and at first its own.
-        auto fetch = [&](u32 k) {
-            const BoxMap* const map = maps + 4 * tile.block;
-            u64* const full = &shared.full[(k - tile.first) % 2];
-            Areas& to = shared.areas[k % 2];
-            const u32 ahead = sizeof(double[5][HIGH][WIDE]);
-            const u32 bytes = ahead + sizeof(to.k) + (k == tile.end ? 0 : sizeof(to.i) + sizeof(to.j)) + (k == tile.first ? ahead : 0);
+    // A plane's areas, the states of the next one, and at first its own, when all are done with what these overwrite.
+    auto fetch = [&](u32 k) {
+        const u32 n = k - tile.first;
+        if (n > 1) barrier_wait(&shared.free[n % 2], n - 2);
+        const BoxMap* const map = maps + 4 * tile.block;
+        u64* const full = &shared.full[n % 2];
+        Areas& to = shared.areas[k % 2];
 #if __CUDA_ARCH__ >= 900
-            if (lane == 0) asm volatile("{ .reg .b64 t; mbarrier.arrive.expect_tx.shared.b64 t, [%0], %1; }" ::"r"(shared_address(full)), "r"(bytes) : "memory");
+        const u32 ahead = sizeof(double[5][HIGH][WIDE]);
+        const u32 bytes = ahead + sizeof(to.k) + (k == tile.end ? 0 : sizeof(to.i) + sizeof(to.j)) + (n ? 0 : ahead);
+        if (lane == 0) asm volatile("{ .reg .b64 t; mbarrier.arrive.expect_tx.shared.b64 t, [%0], %1; }" ::"r"(shared_address(full)), "r"(bytes) : "memory");
 #else
-            barrier_arrive(full);
+        if (warp == ROWS + 2) barrier_arrive(full);
 #endif
-            auto states = [&](u32 p) { copy_box<5, HIGH, WIDE>(&shared.states[p % 3].w[0][0][0], map, w, tile.b, pitch, 0, tile.i, tile.j, p + 2, full); };
-            if (k == tile.first) states(k);
-            states(k + 1);
-            copy_box<3, ROWS, COLUMNS>(to.k[0][0], map + 3, area, tile.b, pitch, 6, tile.i + 2, tile.j + 2, k + 2, full);
-            if (k == tile.end) return;
-            copy_box<3, ROWS + 1, COLUMNS>(to.j[0][0], map + 2, area, tile.b, pitch, 3, tile.i + 2, tile.j + 2, k + 2, full);
-            copy_box<3, ROWS, COLUMNS + 2>(to.i[0][0], map + 1, area, tile.b, pitch, 0, tile.i + 2, tile.j + 2, k + 2, full);
-        };
+        auto states = [&](u32 p) { copy_box<5, HIGH, WIDE>(&shared.states[p % 3].w[0][0][0], map, w, tile.b, pitch, 0, tile.i, tile.j, p + 2, full); };
+        if (n == 0) states(k);
+        states(k + 1);
+        copy_box<3, ROWS, COLUMNS>(to.k[0][0], map + 3, area, tile.b, pitch, 6, tile.i + 2, tile.j + 2, k + 2, full);
+        if (k == tile.end) return;
+        copy_box<3, ROWS + 1, COLUMNS>(to.j[0][0], map + 2, area, tile.b, pitch, 3, tile.i + 2, tile.j + 2, k + 2, full);
+        copy_box<3, ROWS, COLUMNS + 2>(to.i[0][0], map + 1, area, tile.b, pitch, 0, tile.i + 2, tile.j + 2, k + 2, full);
+    };
+    // The part of the other warps in it.
+    auto share_in = [&](u32 k) {
+#if __CUDA_ARCH__ < 900
+        fetch(k);
+        arrive_after_copies(&shared.full[(k - tile.first) % 2]);
+#endif
+    };
+
+    if (warp == ROWS + 2) {
         // The boundary's fluxes of a plane, whose numbers came with the one before, and the numbers of the next.
         auto edges_fetch = [&](u32 k) {
             copy_wait<0>();
@@ -231,13 +248,12 @@ fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, const uint4*
         __syncthreads();
 #pragma unroll 1
         for (u32 k = tile.first; k != tile.end; k++) {
-            const u32 n = k - tile.first;
-            if (n) barrier_wait(&shared.free[(n - 1) % 2], n - 1);
             fetch(k + 1);
             edges_fetch(k + 1);
         }
         return;
     }
+    share_in(tile.first);
     if (warp >= ROWS) {
         // The faces of an upper end: a lane a column or a row.
         const bool of_j = warp == ROWS;
@@ -255,6 +271,7 @@ fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, const uint4*
 #pragma unroll 1
         for (u32 k = tile.first; k != tile.end; k++) {
             const u32 n = k - tile.first;
+            share_in(k + 1);
             barrier_wait(&shared.full[n % 2], n);
             const double *const c = &shared.states[k % 3].w[0][row + 2][col + 2], *const a = of_j ? &shared.areas[k % 2].j[0][row][col] : &shared.areas[k % 2].i[0][row][col];
             const double* b = c - step;
@@ -294,6 +311,7 @@ fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, const uint4*
     for (u32 k = tile.first;; k++) {
         const u32 n = k - tile.first;
         const Areas& areas = shared.areas[k % 2];
+        if (k != tile.end) share_in(k + 1);
         barrier_wait(&shared.full[n % 2], n);
         const double *const c = &shared.states[k % 3].w[0][warp + 2][lane + 2], *const next = &shared.states[(k + 1) % 3].w[0][warp + 2][lane + 2];
         State flux = through(setup, below, get(c), get(next), {areas.k[0][warp][lane], areas.k[1][warp][lane], areas.k[2][warp][lane]});
