@@ -149,6 +149,11 @@ __device__ __forceinline__ void copy_box(double* to, const BoxMap* map, const do
 #endif
 }
 
+// Results go past the first-level cache.
+__device__ __forceinline__ void put_result(double* to, double x) {
+    asm volatile("st.global.L1::no_allocate.f64 [%0], %1;" ::"l"(to), "d"(x) : "memory");
+}
+
 // r = the sum of the fluxes out of each cell. `maps` of each block: states with a rim, areas of lower faces along i, j, k. Dynamic
 // shared memory: FluxMemory.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
@@ -225,7 +230,7 @@ fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, const uint4*
                 if (first == NONE) continue;
                 if (f != NONE)
 #pragma unroll
-                    for (int v = 0; v < 5; v++) ::copy_async(&shared.edge[k % 2][v][e], at_boundary + (v * faces + f));
+                    for (int v = 0; v < 5; v++) copy_async(&shared.edge[k % 2][v][e], at_boundary + (v * faces + f));
                 copy_async(&shared.number[(k + 1) % 3][e], face_of + (first + (e < 2 * COLUMNS ? 1 : count[1]) * min(k + 1, count[2] - 1)));
             }
             copy_commit();
@@ -323,7 +328,7 @@ fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, const uint4*
         }
         if (n != 0 && in_i && in_j)
 #pragma unroll
-            for (int v = 0; v < 5; v++) __stcs(r + (at + v * pitch), sum[v] + flux[v]);
+            for (int v = 0; v < 5; v++) put_result(r + (at + v * pitch), sum[v] + flux[v]);
         if (k == tile.end) break;
 #pragma unroll
         for (int v = 0; v < 5; v++) sum[v] = -flux[v];
