@@ -74,6 +74,45 @@ fn a_uniform_flow_stays_uniform() {
     }
 }
 
+/// A box whose middle plane across x is drawn together to a line: two wedges that meet in faces without area.
+pub(super) fn pinched(cells: [usize; 3]) -> Grid {
+    let mut grid = BoxGrid { cells, size: [2.0, 1.0, 0.8], wave: 0.0 }.grid();
+    for x in &mut grid.blocks[0].nodes {
+        x[1] = 0.5 + (x[1] - 0.5) * (x[0] - 1.0).abs();
+    }
+    grid
+}
+
+/// Nothing passes through faces without area, whatever the cells beside them have: one wedge's sum of all fluxes is that
+/// through its boundary, of a uniform flow there.
+#[test]
+fn nothing_passes_through_faces_without_area() {
+    let grid = pinched([16, 12, 8]);
+    let config = config(&grid, SCHEMES[0], Equations::Laminar);
+    let mut solver = StructuredSolver::new(grid, config, team(2)).unwrap();
+    let gas = crate::gas::Gas::AIR;
+    let free = crate::gas::primitive(gas, &solver.state()[0]);
+    solver.set_state(|x| {
+        let across = (x[1] - 0.5) / (x[0] - 1.0).abs();
+        let hill = |s: f64| (1.0 - s * s).max(0.0).powi(2);
+        let s = hill((x[0] - 1.0) / 0.6) * hill(across / 0.35) * hill((x[2] - 0.4) / 0.25);
+        let change = [0.1, 0.3, 0.2 + across, -0.2 + x[2], 0.1];
+        conserved(gas, &std::array::from_fn(|c| free[c] + s * change[c]))
+    });
+    let rates = solver.rates();
+    let (mut sum, mut largest) = ([0.0; 5], 0.0f64);
+    for ((x, volume), rate) in solver.cells().iter().zip(&rates).filter(|((x, _), _)| x[0] < 1.0) {
+        for c in 0..5 {
+            sum[c] += volume * rate[c];
+            // Beside these faces.
+            if x[0] > 0.85 {
+                largest = largest.max((volume * rate[c]).abs());
+            }
+        }
+    }
+    assert!(largest > 1e-4 && sum.iter().all(|s| s.abs() < 1e-13), "{sum:?} of {largest}");
+}
+
 /// A smooth state that is no solution.
 fn smooth(x: [f64; 3]) -> [f64; 5] {
     let s = (2.0 * x[0] + 0.3).sin() * (1.5 * x[1]).cos() + 0.5 * (3.0 * x[2]).sin();

@@ -94,61 +94,15 @@ struct FluxMemory {
 
 static_assert(sizeof(FluxMemory) == SHARED, "as the launch has it");
 
-__device__ __forceinline__ u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
-__device__ __forceinline__ void barrier_init(u64* barrier, u32 arrivals) {
-    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
-}
-// Arrival of a warp.
-__device__ __forceinline__ void barrier_arrive(u64* barrier) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) asm volatile("{ .reg .b64 t; mbarrier.arrive.shared.b64 t, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
-}
-// Waits for use number `use` of one of two barriers that take turns.
-__device__ __forceinline__ void barrier_wait(u64* barrier, u32 use) {
-#if __CUDA_ARCH__ >= 900
-#define BARRIER_TEST "mbarrier.try_wait.parity.shared.b64"
-#else
-#define BARRIER_TEST "mbarrier.test_wait.parity.shared.b64"
-#endif
-    asm volatile("{ .reg .pred p; W: " BARRIER_TEST " p, [%0], %1; @!p bra W; }" ::"r"(shared_address(barrier)), "r"(use / 2 % 2) : "memory");
-}
-__device__ __forceinline__ void copy_async(u32* to, const u32* from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)), "l"(from) : "memory");
-}
-// Arrival when all copies of the lane have come.
-__device__ __forceinline__ void arrive_after_copies(u64* barrier) {
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
-}
-
-// What the GPU needs to know of an array to copy boxes of it, see box_map in boxes.rs.
-struct alignas(128) BoxMap {
-    u64 opaque[16];
-};
 // Threads that copy boxes.
 #if __CUDA_ARCH__ >= 900
 #define COPIERS 32
 #else
 #define COPIERS THREADS
 #endif
-// A box of so many components, rows and cells from entry (i, j, k) of a block on; `barrier` counts its bytes where the GPU copies it by
-// itself. What lies beyond the block is no number that anybody uses.
-template <int COMPONENTS, int HEIGHT, int WIDTH>
-__device__ __forceinline__ void copy_box(double* to, const BoxMap* map, const double* from, const GridBlock& b, u32 pitch, u32 first, u32 i, u32 j, u32 k, u64* barrier) {
-#if __CUDA_ARCH__ >= 900
-    if (threadIdx.x % 32 == 0)
-        asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(shared_address(to)),
-                     "l"(map), "r"(i), "r"(j), "r"(k), "r"(first), "r"(shared_address(barrier))
-                     : "memory");
-#else
-#pragma unroll 1
-    for (u32 t = threadIdx.x; t < COMPONENTS * HEIGHT * WIDTH / 2; t += THREADS) {
-        const u32 x = min(i + 2 * (t % (WIDTH / 2)), b.stride[1] - 2), y = min(j + t / (WIDTH / 2) % HEIGHT, b.count[1] + 3);
-        const double* const pair = from + (b.offset + x + y * b.stride[1] + k * b.stride[2] + (first + t / (WIDTH / 2 * HEIGHT)) * pitch);
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to + 2 * t)), "l"(pair) : "memory");
-    }
-#endif
+__device__ __forceinline__ void copy_async(u32* to, const u32* from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)), "l"(from) : "memory");
 }
-
 // Results go past the first-level cache.
 __device__ __forceinline__ void put_result(double* to, double x) {
     asm volatile("st.global.L1::no_allocate.f64 [%0], %1;" ::"l"(to), "d"(x) : "memory");
@@ -173,9 +127,7 @@ fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, const uint4*
             barrier_init(&shared.full[n], COPIERS + 1), barrier_init(&shared.free[n], ROWS + 2);
             for (int row = 0; row < ROWS + 2; row++) barrier_init(&shared.along[n][row], 1);
         }
-#if __CUDA_ARCH__ >= 900
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-#endif
+        barriers_ready();
     }
     __syncthreads();
     const u32* const count = shared.count;
@@ -204,13 +156,13 @@ fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, const uint4*
 #else
         if (warp == ROWS + 2) barrier_arrive(full);
 #endif
-        auto states = [&](u32 p) { copy_box<5, HIGH, WIDE>(&shared.states[p % 3].w[0][0][0], map, w, tile.b, pitch, 0, tile.i, tile.j, p + 2, full); };
+        auto states = [&](u32 p) { copy_box<5, HIGH, WIDE, COPIERS>(&shared.states[p % 3].w[0][0][0], map, w, tile.b, pitch, 0, tile.i, tile.j, p + 2, full); };
         if (n == 0) states(k);
         states(k + 1);
-        copy_box<3, ROWS, COLUMNS>(to.k[0][0], map + 3, area, tile.b, pitch, 6, tile.i + 2, tile.j + 2, k + 2, full);
+        copy_box<3, ROWS, COLUMNS, COPIERS>(to.k[0][0], map + 3, area, tile.b, pitch, 6, tile.i + 2, tile.j + 2, k + 2, full);
         if (k == tile.end) return;
-        copy_box<3, ROWS + 1, COLUMNS>(to.j[0][0], map + 2, area, tile.b, pitch, 3, tile.i + 2, tile.j + 2, k + 2, full);
-        copy_box<3, ROWS, COLUMNS + 2>(to.i[0][0], map + 1, area, tile.b, pitch, 0, tile.i + 2, tile.j + 2, k + 2, full);
+        copy_box<3, ROWS + 1, COLUMNS, COPIERS>(to.j[0][0], map + 2, area, tile.b, pitch, 3, tile.i + 2, tile.j + 2, k + 2, full);
+        copy_box<3, ROWS, COLUMNS + 2, COPIERS>(to.i[0][0], map + 1, area, tile.b, pitch, 0, tile.i + 2, tile.j + 2, k + 2, full);
     };
     // The part of the other warps in it.
     auto share_in = [&](u32 k) {

@@ -10,7 +10,7 @@ use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream, box_ma
 /// Most rows of cells of a tile (`ROWS` of fluxes.cu): with three warps more, as many as there are registers for.
 pub(super) const MOST_ROWS: usize = 12;
 /// Compute capability from which on the GPU copies boxes by itself.
-const BOXES: (u32, u32) = (9, 0);
+pub(super) const BOXES: (u32, u32) = (9, 0);
 
 /// Bytes of dynamic shared memory: FluxMemory of fluxes.cu.
 fn shared(rows: usize, scheme: u32) -> usize {

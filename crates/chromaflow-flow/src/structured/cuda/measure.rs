@@ -48,7 +48,7 @@ impl StructuredCuda {
         part(self, "grid_ghosts", 0.0, &mut |me| me.fill_ghosts())?;
         part(self, "grid_boundary", 0.0, &mut |me| me.boundary_fluxes())?;
         part(self, "grid_flux", FLUX, &mut |me| me.fluxes())?;
-        if self.kernels.viscous_fluxes.is_some() {
+        if self.viscous.is_some() {
             part(self, "grid_viscous", VISCOUS, &mut |me| me.viscous_fluxes())?;
         }
         part(self, "grid_norms", NORMS, &mut |me| me.finish_residual(None))?;

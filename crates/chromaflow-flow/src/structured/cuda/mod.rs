@@ -21,6 +21,7 @@ pub(in crate::structured) mod setup;
 mod ssor;
 #[cfg(test)]
 mod tests;
+mod viscous;
 
 use super::accelerator::{Accelerator, Change};
 use super::block::BlockState;
@@ -39,26 +40,18 @@ use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSour
 use factors::Factors;
 use fluxes::Fluxes;
 pub(super) use measure::launch_seconds;
-use setup::{TILE, Tables, constants, setup_record};
+use setup::{Tables, constants, setup_record};
 use ssor::Sweeps;
+use viscous::Viscous;
 
 /// Thread blocks of the pass over residuals: as many on every device, so that sums have one order.
 pub(in crate::structured) const PARTS: usize = 1024;
-/// Most rows of cells of a tile of `viscous_fluxes` (`ROWS` of viscous.cu).
-const VISCOUS_ROWS: usize = 8;
-/// Threads of `viscous_fluxes`: a warp a row, and those of the cells around the tile.
-fn viscous_threads(rows: usize) -> usize {
-    32 * (rows + 2 + (2 * rows + 4).div_ceil(32))
-}
-/// Bytes of its dynamic shared memory: ViscousMemory of viscous.cu.
-fn viscous_shared(rows: usize) -> usize {
-    8 * 53 * (rows + 3) * (TILE + 3)
-}
-
 /// What the kernels of all solvers on structured grids have before their text.
 pub(in crate::structured) fn tables() -> String {
-    let shared = include_str!("structured.cuh");
-    format!("\n#line 1 \"grid.cuh\"\n{GRID_CUH}\n#line 1 \"structured.cuh\"\n{shared}")
+    let (shared, boxes) = (include_str!("structured.cuh"), include_str!("boxes.cuh"));
+    format!(
+        "\n#line 1 \"grid.cuh\"\n{GRID_CUH}\n#line 1 \"structured.cuh\"\n{shared}\n#line 1 \"boxes.cuh\"\n{boxes}"
+    )
 }
 
 /// Norms, and forces about `center` of the loads `[6, faces]` at `middles`, for the host.
@@ -92,10 +85,6 @@ fn sources(constants: [u32; 2]) -> [KernelSource; 2] {
     ]
 }
 
-fn viscous_source(constants: [u32; 2], rows: usize) -> KernelSource {
-    kernel("structured_viscous", include_str!("viscous.cu"), constants).define("ROWS", rows)
-}
-
 /// Every scheme and all viscous terms once; all combinations are made of these.
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
     [[0, 0], [0, 2], [1, 1], [2, 2]]
@@ -104,7 +93,7 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
             let methods =
                 [&factors::block_sources(c)[..], &factors::wave_sources(c), &[ssor::source(c)]].concat();
             let fluxes = fluxes::source(c, fluxes::MOST_ROWS);
-            let viscous = (c[1] != 0).then(|| viscous_source(c, VISCOUS_ROWS));
+            let viscous = (c[1] != 0).then(|| viscous::source(c, viscous::MOST_ROWS, c[0] == 2));
             sources(c).into_iter().chain([fluxes]).chain(viscous).chain(methods)
         })
         .collect()
@@ -115,7 +104,6 @@ struct Kernels {
     boundary_fluxes: Kernel,
     boundary_jacobians: Kernel,
     wall_forces: Kernel,
-    viscous_fluxes: Option<Kernel>,
     time_steps: Kernel,
     finish_residual: Kernel,
     add_parts: Kernel,
@@ -123,9 +111,7 @@ struct Kernels {
 }
 
 impl Kernels {
-    fn new(stream: &Stream, solver: &StructuredSolver, viscous_rows: usize) -> Result<Self, GpuError> {
-        let terms: Option<ViscousTerms> = solver.physics.transport.is_some().then_some(solver.physics.terms);
-        let constants = constants(solver.physics.scheme, terms);
+    fn new(stream: &Stream, constants: [u32; 2]) -> Result<Self, GpuError> {
         let all = sources(constants);
         let [boundary, step] = all.map(|source| stream.gpu().module(&source));
         let (boundary, step) = (boundary?, step?);
@@ -134,13 +120,6 @@ impl Kernels {
             boundary_fluxes: boundary.kernel("boundary_fluxes")?,
             boundary_jacobians: boundary.kernel("boundary_jacobians")?,
             wall_forces: boundary.kernel("wall_forces")?,
-            viscous_fluxes: match terms {
-                Some(_) => {
-                    let source = viscous_source(constants, viscous_rows);
-                    Some(stream.gpu().module(&source)?.kernel("viscous_fluxes")?)
-                }
-                None => None,
-            },
             time_steps: step.kernel("time_steps")?,
             finish_residual: step.kernel("finish_residual")?,
             add_parts: step.kernel("add_parts")?,
@@ -222,7 +201,7 @@ struct StructuredCuda {
     jacobians: DeviceBuffer<f64>,
     method: Method,
     fluxes: Fluxes,
-    viscous_rows: usize,
+    viscous: Option<Viscous>,
     // Numbers for the host.
     sums: Sums,
     counts: DeviceBuffer<u32>,
@@ -252,10 +231,7 @@ impl StructuredCuda {
     fn new(stream: &Stream, solver: &StructuredSolver) -> Result<Self, GpuError> {
         let grid = GridCuda::new(stream, &solver.grid)?;
         let len = grid.len();
-        // As many rows as fit a multiprocessor's memory, up to what its registers take.
-        let room = stream.gpu().facts().shared_bytes;
-        let viscous_rows = (1..=VISCOUS_ROWS).rev().find(|&rows| viscous_shared(rows) <= room).unwrap_or(1);
-        let tables = Tables::new(stream, solver, &grid, viscous_rows)?;
+        let tables = Tables::new(stream, solver, &grid)?;
         let area: Vec<Vec<f64>> =
             solver.blocks.iter().map(|b| b.metrics.area.as_flattened().concat()).collect();
         let volume: Vec<&[f64]> = solver.blocks.iter().map(|b| &b.metrics.volume[..]).collect();
@@ -266,15 +242,13 @@ impl StructuredCuda {
             }
             _ => Method::Factors(Box::new(Factors::new(stream, solver, &grid, &area, &volume)?)),
         };
-        let kernels = Kernels::new(stream, solver, viscous_rows)?;
-        if let Some(kernel) = &kernels.viscous_fluxes {
-            kernel.allow_shared(viscous_shared(viscous_rows))?;
-        }
+        let terms: Option<ViscousTerms> = solver.physics.transport.is_some().then_some(solver.physics.terms);
+        let constants = constants(solver.physics.scheme, terms);
+        let kernels = Kernels::new(stream, constants)?;
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         let (w, other) = (buffer(5 * len)?, buffer(5 * len)?);
-        let terms = solver.physics.transport.is_some().then_some(solver.physics.terms);
-        let fluxes =
-            Fluxes::new(stream, solver, &grid, constants(solver.physics.scheme, terms), &area, [&w, &other])?;
+        let fluxes = Fluxes::new(stream, solver, &grid, constants, &area, [&w, &other])?;
+        let viscous = Viscous::new(stream, solver, &grid, constants, [&area, &volume], [&w, &other])?;
         let faces = tables.faces.len() / 2;
         let mut counts = [u32::MAX; Count::Number as usize];
         counts[Count::Limited as usize] = 0;
@@ -303,7 +277,7 @@ impl StructuredCuda {
             jacobians: buffer(25 * faces)?,
             method,
             fluxes,
-            viscous_rows,
+            viscous,
             sums: Sums::new(stream, 5, chunks.min(PARTS), patches)?,
             counts: stream.upload(&counts)?,
             no_counts: stream.upload(&counts)?,
@@ -326,7 +300,7 @@ impl StructuredCuda {
     /// States beyond boundaries and interfaces; twice in viscous flow, for those beyond edges.
     fn fill_ghosts(&mut self) -> Result<(), GpuError> {
         let (t, total) = (&self.tables, self.total());
-        let rounds = if self.kernels.viscous_fluxes.is_some() { 2 } else { 1 };
+        let rounds = if self.viscous.is_some() { 2 } else { 1 };
         for _ in 0..rounds {
             for stage in &t.stages {
                 let count = stage.len() / 2;
@@ -349,27 +323,6 @@ impl StructuredCuda {
         let launch = launch.arg(&self.area).arg(&self.volume).arg(&self.setup).arg(self.free_pressure);
         // SAFETY: faces name cells and patches; results have five and six numbers a face.
         Ok(unsafe { launch.arg(&self.boundary_fluxes).arg(&self.loads).enqueue(&self.stream) }?)
-    }
-
-    /// Subtracts the viscous fluxes between cells.
-    fn viscous_fluxes(&self) -> Result<(), GpuError> {
-        let Some(kernel) = &self.kernels.viscous_fluxes else { return Ok(()) };
-        let t = &self.tables;
-        let threads = viscous_threads(self.viscous_rows);
-        let launch =
-            kernel.launch(t.viscous_tiles.len() / 4, threads).shared(viscous_shared(self.viscous_rows));
-        let launch = launch
-            .arg(self.total())
-            .arg(t.viscous_planes)
-            .arg(self.grid.records())
-            .arg(&t.viscous_tiles)
-            .arg(&t.actives)
-            .arg(&t.side_ptr)
-            .arg(&t.face_of)
-            .arg(&self.w);
-        let launch = launch.arg(&self.area).arg(&self.volume).arg(&self.setup);
-        // SAFETY: as in `fluxes`; the cells on both sides of a face and their neighbors are cells or ghosts.
-        Ok(unsafe { launch.arg(&self.r).enqueue(&self.stream) }?)
     }
 
     /// The change in time, and partial sums of norms.
@@ -508,6 +461,9 @@ impl Accelerator for StructuredCuda {
         self.stream.synchronize()?;
         std::mem::swap(&mut self.w, &mut self.other);
         self.fluxes.swap();
+        if let Some(viscous) = &mut self.viscous {
+            viscous.swap();
+        }
         Ok(Advanced {
             singular: self.first(Count::BadLine),
             reduction: None,

@@ -63,9 +63,6 @@ pub(in crate::structured) fn gas_record(gas: Gas<f64>, transport: Option<Transpo
 pub(super) struct Tables {
     /// One bit an axis, a word a block.
     pub actives: DeviceBuffer<u32>,
-    /// Tiles of `viscous_fluxes`, and the planes that a thread block marches through.
-    pub viscous_tiles: DeviceBuffer<u32>,
-    pub viscous_planes: u32,
     /// Conditions and places of the patches.
     pub patches: DeviceBuffer<f64>,
     pub sides: DeviceBuffer<u32>,
@@ -81,13 +78,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// `viscous_rows`: cells of a tile of viscous.cu along j.
-    pub(super) fn new(
-        stream: &Stream,
-        solver: &StructuredSolver,
-        grid: &GridCuda,
-        viscous_rows: usize,
-    ) -> Result<Self, GpuError> {
+    pub(super) fn new(stream: &Stream, solver: &StructuredSolver, grid: &GridCuda) -> Result<Self, GpuError> {
         let actives: Vec<u32> =
             solver.blocks.iter().map(|b| (0..3).map(|d| u32::from(b.active[d]) << d).sum()).collect();
         let (faces, middles) = faces(solver, grid);
@@ -96,12 +87,8 @@ impl Tables {
         let record = |p: &PatchState| patch_record(solver.physics.gas, p.condition, &p.free);
         let patches: Vec<f64> = solver.patches.iter().flat_map(record).collect();
         let sides = solver.patches.iter().flat_map(|p| side_record(solver, p)).collect::<Vec<u32>>();
-        let multiprocessors = stream.gpu().facts().multiprocessors;
-        let viscous_planes = march_planes(solver, viscous_rows, multiprocessors);
         Ok(Self {
             actives: stream.upload(&actives)?,
-            viscous_tiles: stream.upload(&tiles(solver, viscous_rows, viscous_planes))?,
-            viscous_planes: viscous_planes as u32,
             patches: stream.upload(&patches)?,
             sides: stream.upload(&sides)?,
             faces: stream.upload(&faces)?,

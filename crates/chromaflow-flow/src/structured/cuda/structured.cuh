@@ -60,10 +60,6 @@ __device__ __forceinline__ void sum_wall_forces(u32 count, const uint2* __restri
 __device__ __forceinline__ void copy_async(double* to, const double* from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
-// To a place AT numbers behind the address `to` in shared memory: no register for each.
-template <int AT> __device__ __forceinline__ void copy_async(u32 to, const double* from) {
-    asm volatile("cp.async.ca.shared.global [%0 + %2], [%1], 8;" ::"r"(to), "l"(from), "n"(8 * AT) : "memory");
-}
 __device__ __forceinline__ void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int LEFT> __device__ __forceinline__ void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
 

@@ -1,3 +1,4 @@
+use super::super::tests::pinched;
 use super::super::{LineImplicit, Scheme, StepMethod, StructuredConfig, StructuredSolver, ViscousTerms};
 use crate::config::{Boundary, Cfl, Equations, Freestream, Steady, Time, Unsteady};
 use crate::flux::Dissipation;
@@ -106,6 +107,7 @@ fn cases() -> Vec<(&'static str, Grid, StructuredConfig)> {
     add("closed lines, Roe", ring(), in_tunnel, ROE, |_| {});
     add("many lines", many_lines(), between_walls, SCALAR, laminar);
     add("many lines, Roe", many_lines(), in_tunnel, ROE, |_| {});
+    add("faces without area", pinched([18, 13, 7]), |_| Boundary::Farfield, SCALAR, laminar);
     add("a plane", plane(), between_walls, MATRIX, laminar);
     add("unsteady", blocks(), between_walls, SCALAR, |c| {
         c.equations = Equations::Laminar;
