@@ -290,7 +290,10 @@ mod tests {
         let grid = grid();
         let mut there = GridCuda::new(&stream, &grid).unwrap();
         for (c, offset) in there.cells().iter().zip(there.offsets()) {
-            assert!(c.rows().all(|row| (offset + row) % ALIGNED == 0) && there.len() % ALIGNED == 0);
+            assert!(
+                c.rows().all(|row| (offset + row).is_multiple_of(ALIGNED))
+                    && there.len().is_multiple_of(ALIGNED)
+            );
         }
         let mut host = fields(&grid, 2);
         let mut cells = Vec::new();

@@ -41,6 +41,12 @@ __device__ __forceinline__ void arrive_after_copies(u64* barrier) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
+// Threads that copy boxes: a warp that asks the GPU for them, or all.
+#if __CUDA_ARCH__ >= 900
+#define COPIERS 32
+#else
+#define COPIERS THREADS
+#endif
 // What the GPU needs to know of an array to copy boxes of it, see box_map in boxes.rs.
 struct alignas(128) BoxMap {
     u64 opaque[16];
@@ -51,9 +57,9 @@ __device__ __forceinline__ void fence_boxes() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 }
-// A box of so many components, rows and cells from entry (i, j, k) of a block on, by so many threads, all or a warp; `barrier` counts
+// A box of so many components, rows and cells from entry (i, j, k) of a block on, by so many threads, COPIERS; `barrier` counts
 // its bytes where the GPU copies it by itself, asked by a warp. What lies beyond the block is no number that anybody uses.
-template <int COMPONENTS, int HEIGHT, int WIDTH, int COPIERS>
+template <int COMPONENTS, int HEIGHT, int WIDTH, int MANY>
 __device__ __forceinline__ void copy_box(double* to, const BoxMap* map, const double* from, const GridBlock& b, u32 pitch, u32 first, u32 i, u32 j, u32 k, u64* barrier) {
 #if __CUDA_ARCH__ >= 900
     if (threadIdx.x % 32 == 0)
@@ -62,7 +68,7 @@ __device__ __forceinline__ void copy_box(double* to, const BoxMap* map, const do
                      : "memory");
 #else
 #pragma unroll 1
-    for (u32 t = threadIdx.x % COPIERS; t < COMPONENTS * HEIGHT * WIDTH / 2; t += COPIERS) {
+    for (u32 t = threadIdx.x % MANY; t < COMPONENTS * HEIGHT * WIDTH / 2; t += MANY) {
         const u32 x = min(i + 2 * (t % (WIDTH / 2)), b.stride[1] - 2), y = min(j + t / (WIDTH / 2) % HEIGHT, b.count[1] + 3);
         const double* const pair = from + (b.offset + x + y * b.stride[1] + k * b.stride[2] + (first + t / (WIDTH / 2 * HEIGHT)) * pitch);
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to + 2 * t)), "l"(pair) : "memory");

@@ -94,12 +94,6 @@ struct FluxMemory {
 
 static_assert(sizeof(FluxMemory) == SHARED, "as the launch has it");
 
-// Threads that copy boxes.
-#if __CUDA_ARCH__ >= 900
-#define COPIERS 32
-#else
-#define COPIERS THREADS
-#endif
 __device__ __forceinline__ void copy_async(u32* to, const u32* from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)), "l"(from) : "memory");
 }

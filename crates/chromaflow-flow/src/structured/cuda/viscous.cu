@@ -81,34 +81,36 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
     // Planes of the march: those of the tile with one before and one beyond.
     const u32 last = tile.end - tile.first + 1;
 
-    // What plane n needs: the states and volumes of the next one, and at first its own; areas. A warp of the rim asks for it.
+    // What plane n needs: the states and volumes of the next one, and at first its own; areas. A warp of the rim asks for it, or all
+    // threads copy.
     u64 *const full = (u64*)(memory + FULL), *const done = (u64*)(memory + DONE);
     auto fetch = [&](u32 n) {
         const BoxMap* const map = maps + 4 * tile.block;
         const u32 x = tile.i + 2 - BEFORE, y = tile.j + 1, z = tile.first + 1 + n, turn = n % TURNS;
         auto states = [&](u32 z, u32 slot) {
-            copy_box<5, ROWS + 2, WIDE, 32>(memory + (STATE + slot * PADDED(5 * PLACES)), map, w, tile.b, pitch, 0, x, y, z, full + turn);
-            copy_box<1, ROWS + 2, WIDE, 32>(memory + (VOLUME + slot * PADDED(PLACES)), map + 3, volume, tile.b, pitch, 0, x, y, z, full + turn);
+            copy_box<5, ROWS + 2, WIDE, COPIERS>(memory + (STATE + slot * PADDED(5 * PLACES)), map, w, tile.b, pitch, 0, x, y, z, full + turn);
+            copy_box<1, ROWS + 2, WIDE, COPIERS>(memory + (VOLUME + slot * PADDED(PLACES)), map + 3, volume, tile.b, pitch, 0, x, y, z, full + turn);
         };
         fence_boxes();
-        barrier_expect(full + turn, 8 * (12 * PLACES + 3 * PLACES_J + (n ? 0 : 6 * PLACES)));
+        if (warp == ROWS) barrier_expect(full + turn, 8 * (12 * PLACES + 3 * PLACES_J + (n ? 0 : 6 * PLACES)));
         if (n == 0) states(z, 0);
         states(z + 1, (n + 1) % STAGES);
-        copy_box<3, ROWS + 2, WIDE, 32>(memory + (FACE_K + turn * PADDED(3 * PLACES)), map + 1, area, tile.b, pitch, 6, x, y, z + 1, full + turn);
-        copy_box<3, ROWS + 2, WIDE, 32>(memory + (FACE_I + turn * PADDED(3 * PLACES)), map + 1, area, tile.b, pitch, 0, x, y, z, full + turn);
-        copy_box<3, ROWS + 3, WIDE, 32>(memory + (FACE_J + turn * PADDED(3 * PLACES_J)), map + 2, area, tile.b, pitch, 3, x, y, z, full + turn);
+        copy_box<3, ROWS + 2, WIDE, COPIERS>(memory + (FACE_K + turn * PADDED(3 * PLACES)), map + 1, area, tile.b, pitch, 6, x, y, z + 1, full + turn);
+        copy_box<3, ROWS + 2, WIDE, COPIERS>(memory + (FACE_I + turn * PADDED(3 * PLACES)), map + 1, area, tile.b, pitch, 0, x, y, z, full + turn);
+        copy_box<3, ROWS + 3, WIDE, COPIERS>(memory + (FACE_J + turn * PADDED(3 * PLACES_J)), map + 2, area, tile.b, pitch, 3, x, y, z, full + turn);
         arrive_after_copies(full + turn);
     };
     if (warp == ROWS) {
-        // A lane's copies each and the copies of boxes; all threads.
+        // Copies of each thread, and of boxes; all threads.
         if (lane == 0) {
-            for (int n = 0; n < 2; n++) barrier_init(full + n, 33), barrier_init(done + n, THREADS);
+            for (int n = 0; n < 2; n++) barrier_init(full + n, COPIERS + 1), barrier_init(done + n, THREADS);
             barriers_ready();
         }
         __syncwarp();
-        fetch(0);
+        if (COPIERS == 32) fetch(0);
     }
     __syncthreads();
+    if (COPIERS == THREADS) fetch(0);
     // Temperature and viscosity take the place of density and pressure.
     auto put_cell = [&](double* at, double& mu) {
         const State state = {at[0], at[PLACES], at[2 * PLACES], at[3 * PLACES], at[4 * PLACES]};
@@ -202,6 +204,7 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
 #endif
             };
             barrier_wait(done + n % 2, n);
+            if (COPIERS == THREADS && n != last) fetch(n + 1);
             {
                 // The plane before takes what its cells have left for each other.
                 const double *const up = left + (UP + (~n & 1) * 4 * LEFT), *const down = left + (DOWN + (~n & 1) * 4 * LEFT);
@@ -315,7 +318,7 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
             if (!idle) after = put_cell(mine + (STATE + next * PADDED(5 * PLACES)), mu);
             const Thermal change_k = active & 4 ? after - old : Thermal{0, 0, 0, 0};
             barrier_wait(done + n % 2, n);
-            if (warp == ROWS) fetch(n + 1);
+            if (COPIERS == THREADS || warp == ROWS) fetch(n + 1);
             if (of_row || of_column) {
                 // Lower faces along the axis that leaves the tile, and along the other one.
                 const double *const face_i = mine + (FACE_I + turn * PADDED(3 * PLACES)), *const face_j = mine + (FACE_J + turn * PADDED(3 * PLACES_J));
