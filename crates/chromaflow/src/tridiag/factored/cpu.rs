@@ -283,7 +283,7 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Solve<'_, '_, P, Z> {
                         if bordered {
                             emit::<P::Store, L>(rows.clone(), width, fp, &out)
                         } else if Z::FIXED == 1 && width == 1 {
-                            substitute_scalars(n, rows.clone(), cp, fp, &out, false)
+                            substitute_scalars(n, rows.clone(), cp, fp, &out, None, false)
                         } else {
                             substitute::<Z, P::Store, L>(
                                 z,

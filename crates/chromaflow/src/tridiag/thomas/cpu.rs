@@ -8,7 +8,7 @@
 use crate::tridiag::ahead::{Ahead, Coming};
 use crate::tridiag::block::{self, Rank, each};
 use crate::tridiag::groups::{Array, Rows, RowsMut, Scratch, Target, in_place};
-use crate::tridiag::lanes::{LaneIo, WithLanes, flush};
+use crate::tridiag::lanes::{LaneIo, WithLanes, flush, prefetch};
 use crate::tridiag::source::{EndToEnd, SideBySide, Source};
 use crate::tridiag::{Layout, Precision};
 use std::ops::Range;
@@ -64,9 +64,12 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
         // Short rows ask for others as they are read, long ones while they are eliminated; ranks known at run time have arithmetic
         // enough.
         let asks = streams(2 * STRIP_BYTES);
-        let ahead = |least| if asks && Z::IN_REGISTERS { (AHEAD_BYTES / row).max(least) } else { 0 };
+        let ahead =
+            |least| if asks && Z::IN_REGISTERS && Z::FIXED > 1 { (AHEAD_BYTES / row).max(least) } else { 0 };
         let long = asks && !Z::IN_REGISTERS && Z::FIXED > 0;
         let mut windows = if long { Ahead::new(n, row, 2 * m) } else { Ahead::none() };
+        // Scalar systems wait for memory and little else: all rows of the next vector are asked for.
+        let scalars = streams(STREAM_BYTES) && Z::FIXED == 1 && line * size_of::<L>() <= STRIP_BYTES;
         let past = streams(STREAM_BYTES) && L::PAST_CACHES;
         let aligned = x.values.ptr().align_offset(64) == 0;
         // Whole cache lines of each system.
@@ -87,6 +90,9 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
             let whole = at + L::W <= x.shape.systems;
             let (direct, aside) = (whole && x.layout == Layout::Aos, in_place(x.layout, x.shape, at, L::W));
             let arrays = [&lower, &diag, &upper, &rhs];
+            let [a, b, c, f] = arrays
+                .map(|array| array.values.as_ptr().wrapping_add((first + count) * L::W * n * array.width));
+            let next = scalars.then_some([a, b, c]);
             if direct || aside {
                 let coming = arrays.map(|array| {
                     let vector = L::W * n * array.width;
@@ -102,7 +108,7 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
                     ahead: ahead(2) * array.width,
                 });
                 // SAFETY: all systems of the vector are there, with all rows.
-                unsafe { forward::<Z, _, L, _>(z, n, 0..n, &sources, factors, small, &mut windows) };
+                unsafe { forward::<Z, _, L, _>(z, n, 0..n, &sources, factors, small, &mut windows, next) };
             } else {
                 let ahead = if aside { ahead(1) * L::W } else { 0 };
                 let mut start = 0;
@@ -117,7 +123,16 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
                         );
                         // SAFETY: `blocks` and `right` hold these rows for `count` vectors.
                         unsafe {
-                            forward::<Z, _, L, _>(z, n, rows.clone(), &sources, factors, small, &mut windows);
+                            forward::<Z, _, L, _>(
+                                z,
+                                n,
+                                rows.clone(),
+                                &sources,
+                                factors,
+                                small,
+                                &mut windows,
+                                next,
+                            );
                         }
                     }
                     start = rows.end;
@@ -134,7 +149,7 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
                     // SAFETY: `out` takes these rows, and the systems are this thread's.
                     let finite = unsafe {
                         if Z::FIXED == 1 {
-                            substitute_scalars(n, rows.clone(), cp, fp, &out, stream)
+                            substitute_scalars(n, rows.clone(), cp, fp, &out, next.map(|_| f), stream)
                         } else {
                             substitute::<Z, P::Store, L>(z, n, 1, rows.clone(), cp, fp, &out, stream)
                         }
@@ -215,12 +230,13 @@ unsafe fn forward<Z: Rank, S: Copy, L: LaneIo<S>, A: Source<S, L>>(
     factors: &mut [L],
     large: &mut [L],
     windows: &mut Ahead<S>,
+    next: Option<[*const S; 3]>,
 ) {
     let (cp, fp) = factors.split_at_mut(n * z.get() * z.get());
     // SAFETY: the caller's promise, passed on.
     unsafe {
         if Z::FIXED == 1 {
-            eliminate_scalars::<_, L, _>(n, rows, sources, cp, fp);
+            eliminate_scalars::<_, L, _>(n, rows, sources, cp, fp, next);
         } else {
             eliminate::<Z, _, L, _>(z, n, rows, sources, cp, fp, large, windows);
         }
@@ -344,7 +360,8 @@ pub(crate) unsafe fn upper_block<Z: Rank, S: Copy, L: LaneIo<S>>(
     });
 }
 
-/// [`eliminate`] for scalar systems, a tile of rows at a time: the row above stays in registers.
+/// [`eliminate`] for scalar systems, a tile of rows at a time: the row above stays in registers. As many lines of each of the
+/// arrays `next` are asked for.
 ///
 /// # Safety
 /// As [`eliminate`].
@@ -355,6 +372,7 @@ unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>, A: Source<S, L>>(
     [lower, diag, upper, right]: &[A; 4],
     cp: &mut [L],
     fp: &mut [L],
+    next: Option<[*const S; 3]>,
 ) {
     const TILE: usize = 8;
     assert!(rows.end <= n && cp.len() >= n && fp.len() >= n, "room for the factors of a line");
@@ -383,11 +401,16 @@ unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>, A: Source<S, L>>(
                 *cp.get_unchecked_mut(i) = c;
                 *fp.get_unchecked_mut(i) = f;
             }
+            if let Some([a, b, c]) = next {
+                prefetch::<2, S>(a.wrapping_add(i * L::W));
+                prefetch::<2, S>(b.wrapping_add(i * L::W));
+                prefetch::<2, S>(c.wrapping_add(i * L::W));
+            }
         }
     }
 }
 
-/// [`substitute`] for scalar systems: the row below stays in a register.
+/// [`substitute`] for scalar systems: the row below stays in a register. As many lines of the array `next` are asked for.
 ///
 /// # Safety
 /// As [`substitute`].
@@ -398,6 +421,7 @@ pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
     cp: &[L],
     fp: &mut [L],
     out: &RowsMut<S>,
+    next: Option<*const S>,
     past: bool,
 ) -> bool {
     assert!(rows.end <= n && cp.len() >= n && fp.len() >= n, "the factors of a line");
@@ -416,6 +440,9 @@ pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
             } else {
                 x.store(out.row::<L>(i, 1));
             }
+        }
+        if let Some(array) = next {
+            prefetch::<2, S>(array.wrapping_add(i * L::W));
         }
     }
     !taint.any_nan()
