@@ -10,19 +10,15 @@ __device__ __forceinline__ void barriers_ready() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
 }
-// Arrival of a warp.
+// Arrival of a thread. Warps that arrive by one lane are no faster, and racecheck cannot follow them.
 __device__ __forceinline__ void barrier_arrive(u64* barrier) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) asm volatile("{ .reg .b64 t; mbarrier.arrive.shared.b64 t, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
-}
-// Arrival of a thread.
-__device__ __forceinline__ void barrier_arrive_thread(u64* barrier) {
     asm volatile("{ .reg .b64 t; mbarrier.arrive.shared.b64 t, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
-// Arrival of a warp that asks for boxes of so many bytes, which count where the GPU copies them by itself.
+// One arrival of the warp that asks for boxes of so many bytes, which count where the GPU copies them by itself.
 __device__ __forceinline__ void barrier_expect(u64* barrier, u32 bytes) {
+    if (threadIdx.x % 32) return;
 #if __CUDA_ARCH__ >= 900
-    if (threadIdx.x % 32 == 0) asm volatile("{ .reg .b64 t; mbarrier.arrive.expect_tx.shared.b64 t, [%0], %1; }" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
+    asm volatile("{ .reg .b64 t; mbarrier.arrive.expect_tx.shared.b64 t, [%0], %1; }" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
 #else
     barrier_arrive(barrier);
 #endif

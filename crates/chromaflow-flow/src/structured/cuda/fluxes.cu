@@ -118,8 +118,8 @@ fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, const uint4*
     if (s == 0) {
         for (int n = 0; n < 2; n++) {
             // Copies of each thread, and of boxes; all warps but the copying one; a warp.
-            barrier_init(&shared.full[n], COPIERS + 1), barrier_init(&shared.free[n], ROWS + 2);
-            for (int row = 0; row < ROWS + 2; row++) barrier_init(&shared.along[n][row], 1);
+            barrier_init(&shared.full[n], COPIERS + 1), barrier_init(&shared.free[n], 32 * (ROWS + 2));
+            for (int row = 0; row < ROWS + 2; row++) barrier_init(&shared.along[n][row], 32);
         }
         barriers_ready();
     }
@@ -143,13 +143,9 @@ fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, const uint4*
         const BoxMap* const map = maps + 4 * tile.block;
         u64* const full = &shared.full[n % 2];
         Areas& to = shared.areas[k % 2];
-#if __CUDA_ARCH__ >= 900
         const u32 ahead = sizeof(double[5][HIGH][WIDE]);
         const u32 bytes = ahead + sizeof(to.k) + (k == tile.end ? 0 : sizeof(to.i) + sizeof(to.j)) + (n ? 0 : ahead);
-        if (lane == 0) asm volatile("{ .reg .b64 t; mbarrier.arrive.expect_tx.shared.b64 t, [%0], %1; }" ::"r"(shared_address(full)), "r"(bytes) : "memory");
-#else
-        if (warp == ROWS + 2) barrier_arrive(full);
-#endif
+        if (warp == ROWS + 2) barrier_expect(full, bytes);
         auto states = [&](u32 p) { copy_box<5, HIGH, WIDE, COPIERS>(&shared.states[p % 3].w[0][0][0], map, w, tile.b, pitch, 0, tile.i, tile.j, p + 2, full); };
         if (n == 0) states(k);
         states(k + 1);

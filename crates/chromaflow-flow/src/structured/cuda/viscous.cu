@@ -165,7 +165,7 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
         barrier_wait(full, 0);
         double mu;
         Thermal old = put_cell(mine + STATE, mu);
-        barrier_arrive_thread(done);
+        barrier_arrive(done);
 #pragma unroll 1
         for (u32 n = 0;; n++, at += plane) {      // plane tile.first - 1 + n
             const u32 turn = n % TURNS, next = here + 1 == STAGES ? 0 : here + 1;
@@ -281,7 +281,7 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
 #pragma unroll
                 for (int v = 0; v < 4; v++) pending[v] -= flux[v];
             }
-            barrier_arrive_thread(done + (n + 1) % 2);
+            barrier_arrive(done + (n + 1) % 2);
             here = next;
         }
     } else {
@@ -303,7 +303,7 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
         Thermal now = {0, 0, 0, 0};
         if (!idle) now = put_cell(mine + STATE, mu);
         Thermal old = now;
-        barrier_arrive_thread(done);
+        barrier_arrive(done);
 #pragma unroll 1
         for (u32 n = 0; n < last; n++) {
             const u32 turn = n % TURNS, next = here + 1 == STAGES ? 0 : here + 1;
@@ -343,7 +343,7 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
                     for (int v = 0; v < 4; v++) down[v * LEFT] = half[v];
                 }
             }
-            barrier_arrive_thread(done + (n + 1) % 2);
+            barrier_arrive(done + (n + 1) % 2);
             old = now, now = after;
             here = next;
         }
