@@ -115,6 +115,27 @@ fn cut<T>(
         .collect()
 }
 
+/// Fewer items than these, of a face's work each, are done sooner than a team meets.
+const FEW: usize = 256;
+
+/// `f` of each item, in their order.
+pub fn map<I: Sync, T: Send + Default + Clone>(
+    team: &Team,
+    items: &[I],
+    f: impl Fn(&I) -> T + Sync,
+) -> Vec<T> {
+    if items.len() < FEW || team.size() == 1 {
+        return items.iter().map(f).collect();
+    }
+    let mut all = vec![T::default(); items.len()];
+    rows(team, items.len(), 1, &mut all, |range, out| {
+        for (item, slot) in items[range].iter().zip(out) {
+            *slot = f(item);
+        }
+    });
+    all
+}
+
 /// Rows that one partial sum covers.
 const CHUNK: usize = 2048;
 
@@ -167,6 +188,10 @@ mod tests {
             });
             assert_eq!(rows, [0, 1, 2, 3, 4]);
             assert_eq!(marks, [1, 1, 1, 3, 4, 4, 4, 4, 4, 5]);
+            for n in [5, FEW + 5] {
+                let doubled = map(&team, &(0..n).collect::<Vec<_>>(), |i| 2 * i);
+                assert!(doubled.into_iter().eq((0..n).map(|i| 2 * i)), "{n} items");
+            }
             let sum = reduce(
                 &team,
                 10_000,

@@ -13,7 +13,9 @@ use crate::config::Boundary;
 use crate::flux::flux_jacobian;
 use crate::gas::Gas;
 use crate::grid::{GHOSTS, Grid, Side, Window};
+use crate::parallel;
 use crate::viscous::{flux_viscous, traction};
+use chromaflow_device::Team;
 
 /// A patch with what its faces need.
 #[derive(Clone, Debug)]
@@ -218,13 +220,12 @@ impl PatchState {
     }
 }
 
-/// Fills the ghosts of a patch.
-pub(super) fn fill_ghosts(physics: &Physics, patch: &PatchState, block: &mut BlockState) {
+/// Fills the ghosts of a patch, none of which depends on another of them.
+pub(super) fn fill_ghosts(team: &Team, physics: &Physics, patch: &PatchState, block: &mut BlockState) {
     let Side { axis, high } = patch.window.side;
     let s = block.cells.stride[axis];
-    for &at in &patch.wide {
-        let view = patch.view(block, at);
-        let [first, second] = patch.ghosts(physics, &view);
+    let states = parallel::map(team, &patch.wide, |&at| patch.ghosts(physics, &patch.view(block, at)));
+    for (&at, [first, second]) in patch.wide.iter().zip(states) {
         let (one, two) = if high { (at + s, at + 2 * s) } else { (at - s, at - 2 * s) };
         block.set(one, first);
         block.set(two, second);
@@ -233,22 +234,26 @@ pub(super) fn fill_ghosts(physics: &Physics, patch: &PatchState, block: &mut Blo
 
 /// Adds the fluxes through a patch to the residual; the patch's pressure and friction forces go to `force`, face by face.
 pub(super) fn add_fluxes(
+    team: &Team,
     physics: &Physics,
     patch: &PatchState,
     block: &mut BlockState,
     mut force: impl FnMut([f64; 3], [f64; 3], f64, [f64; 3]),
 ) {
     let ni = block.cells.count[0];
-    for (cell, middle) in &patch.faces {
-        let at = block.cells.inside(*cell);
-        let view = patch.view(block, at);
-        let (flux, friction) = patch.flux(physics, &view);
+    let wall = patch.condition.is_wall();
+    let faces = parallel::map(team, &patch.faces, |(cell, _)| {
+        let view = patch.view(block, block.cells.inside(*cell));
+        let pressure = if wall { patch.wall_pressure(&view) } else { 0.0 };
+        (patch.flux(physics, &view), view.n, pressure)
+    });
+    for ((cell, middle), ((flux, friction), n, pressure)) in patch.faces.iter().zip(faces) {
         let place = block.residual_at(*cell);
         for c in 0..5 {
             block.r[place + c * ni] += flux[c];
         }
-        if patch.condition.is_wall() {
-            force(*middle, view.n, patch.wall_pressure(&view), friction);
+        if wall {
+            force(*middle, n, pressure, friction);
         }
     }
 }

@@ -236,7 +236,7 @@ impl StructuredSolver {
         let rounds = if self.physics.transport.is_some() { 2 } else { 1 };
         for _ in 0..rounds {
             for patch in &self.patches {
-                boundary::fill_ghosts(&self.physics, patch, &mut self.blocks[patch.window.block]);
+                boundary::fill_ghosts(&self.team, &self.physics, patch, &mut self.blocks[patch.window.block]);
             }
             if !self.exchange.is_empty() {
                 let mut fields: Vec<&mut [f64]> = self.blocks.iter_mut().map(|b| &mut b.w[..]).collect();
@@ -257,6 +257,7 @@ impl StructuredSolver {
             let mut pressure = Coefficients::default();
             let mut viscous = Coefficients::default();
             boundary::add_fluxes(
+                &self.team,
                 &self.physics,
                 patch,
                 &mut self.blocks[patch.window.block],
