@@ -19,6 +19,8 @@ const STRIP_BYTES: usize = 512 << 10;
 const STREAM_BYTES: usize = 32 << 20;
 /// Rows to come that are asked for: enough to cover the way from memory, little of the first-level cache.
 const AHEAD_BYTES: usize = 12 << 10;
+/// What lies as far apart falls into the same set of a first-level cache.
+const SETS_BYTES: usize = 4 << 10;
 /// Solutions that wait in the first-level cache until they go where they belong.
 const BACK_BYTES: usize = 8 << 10;
 /// Rearranged rows that wait in the second-level cache: as many arrays are read in turn, runs as long as this allows let the
@@ -102,10 +104,15 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
                 windows.begin(direct, L::W, coming);
             }
             if direct {
-                let sources = arrays.map(|array| EndToEnd {
-                    at: array.values[at * n * array.width..].as_ptr(),
-                    stride: n * array.width,
-                    ahead: ahead(2) * array.width,
+                // Where all lines fall into the same sets, each array asks for another row: what has come is not driven out
+                // before it is read.
+                let (far, crowded) = (ahead(2), (n * q * size).is_multiple_of(SETS_BYTES));
+                let far =
+                    if crowded { [0, 1, 2, 1].map(|nearer| far.saturating_sub(nearer)) } else { [far; 4] };
+                let sources = std::array::from_fn(|k| EndToEnd {
+                    at: arrays[k].values[at * n * arrays[k].width..].as_ptr(),
+                    stride: n * arrays[k].width,
+                    ahead: far[k] * arrays[k].width,
                 });
                 // SAFETY: all systems of the vector are there, with all rows.
                 unsafe { forward::<Z, _, L, _>(z, n, 0..n, &sources, factors, small, &mut windows, next) };
