@@ -46,6 +46,7 @@ use viscous::Viscous;
 
 /// Thread blocks of the pass over residuals: as many on every device, so that sums have one order.
 pub(in crate::structured) const PARTS: usize = 1024;
+
 /// What the kernels of all solvers on structured grids have before their text.
 pub(in crate::structured) fn tables() -> String {
     let (shared, boxes) = (include_str!("structured.cuh"), include_str!("boxes.cuh"));
