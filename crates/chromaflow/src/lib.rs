@@ -20,6 +20,7 @@ mod outcome;
 pub mod policy;
 pub mod relax;
 mod rim;
+mod shared;
 mod simd;
 pub mod solver;
 pub mod sparse;

@@ -1,9 +1,8 @@
 //! The linear systems of the benchmarks.
 
-use chromaflow::order::{ColoringMethod, Plan, PlanOptions, VertexOrder};
-use chromaflow::relax::Schedule;
+use chromaflow::order::{ColoringMethod, OffRow, Plan, PlanOptions, Schedule, VertexOrder};
 use chromaflow::solver::RowOrder;
-use chromaflow::sparse::{HalfScale, OffRow, ShapeError};
+use chromaflow::sparse::{HalfScale, ShapeError};
 use chromaflow::{BlockCsr, BlockPattern, Jacobian, Permutation, Policy, RowBatches};
 use chromaflow_device::Team;
 use chromaflow_testkit::Case;

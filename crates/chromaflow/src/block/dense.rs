@@ -172,23 +172,6 @@ pub(crate) fn solve_factored(nb: usize, lu: &[f64], pivots: Option<&[u8]>, x: &m
     }
 }
 
-/// y <- A x from the factors of A, P A = L U.
-#[inline(always)]
-pub(crate) fn multiply_factored(nb: usize, lu: &[f64], pivots: Option<&[u8]>, x: &[f64], y: &mut [f64]) {
-    let (lu, x, y) = (&lu[..nb * nb], &x[..nb], &mut y[..nb]);
-    for r in 0..nb {
-        y[r] = x[r] / lu[r * nb + r] + (r + 1..nb).map(|c| lu[c * nb + r] * x[c]).sum::<f64>();
-    }
-    for r in (0..nb).rev() {
-        y[r] += (0..r).map(|c| lu[c * nb + r] * y[c]).sum::<f64>();
-    }
-    if let Some(pivots) = pivots {
-        for (k, &pivot) in pivots.iter().enumerate().rev() {
-            y.swap(k, pivot as usize);
-        }
-    }
-}
-
 /// y <- y + A x.
 #[inline(always)]
 pub(crate) fn add_product(nb: usize, a: &[f64], x: &[f64], y: &mut [f64]) {

@@ -12,7 +12,7 @@ mod tests;
 
 #[cfg(test)]
 use dense::add_product;
-pub(crate) use dense::{Workspace, factor_guarded, invert_guarded, multiply_factored, solve_factored};
+pub(crate) use dense::{Workspace, factor_guarded, invert_guarded, solve_factored};
 pub(crate) use lanes::{MOST as MOST_IN_LANES, Task as LaneTask, run as run_in_lanes};
 
 /// Makes the guard's right-hand side irregular: the golden ratio less one.

@@ -51,15 +51,9 @@ fn factors_solve_and_inverses_invert() {
             assert_eq!(health, expected, "nb {nb} {kind}");
             let mut z = vec![0.0; nb];
             add_product(nb, &inverse, &b, &mut z);
-            let mut back = vec![0.0; nb];
-            multiply_factored(nb, &lu.factors, lu.pivots.as_deref(), &x, &mut back);
             for r in 0..nb {
                 assert!((y[r] - x[r]).abs() < 1e-11 * nb as f64, "nb {nb} {kind}: {} {}", y[r], x[r]);
                 assert!((z[r] - x[r]).abs() < 1e-11 * nb as f64, "nb {nb} {kind}: {} {}", z[r], x[r]);
-                assert!(
-                    (back[r] - b[r]).abs() < 1e-11 * (nb as f64).mul_add(b[r].abs(), 1.0),
-                    "nb {nb} {kind}"
-                );
             }
         }
     }

@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 //! Orthogonalization against a basis that is larger than the caches.
 
-use crate::relax::SharedMut;
+use crate::shared::SharedMut;
 use crate::simd::{Kernel, Load, Simd, Wide, dispatch};
 use crate::vector::{CHUNK, PARALLEL_FROM};
 use chromaflow_device::{Isa, Team};

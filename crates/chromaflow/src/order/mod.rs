@@ -1,8 +1,10 @@
-//! Orders of rows: graphs of patterns, reverse Cuthill-McKee, colorings, permutations, batches of independent rows.
+//! Orders of rows: graphs of patterns, reverse Cuthill-McKee, colorings, permutations, batches of independent rows,
+//! and who does which of them: [`Schedule`].
 //!
 //! [`Plan::new`] does it all in one call: pattern in, permutation and batches out.
 
 mod adjacency;
+mod assemble;
 mod balance;
 mod batches;
 mod coloring;
@@ -12,13 +14,16 @@ mod permutation;
 mod permute;
 mod plan;
 mod rcm;
+mod schedule;
 #[cfg(test)]
 mod tests;
 
 pub use adjacency::Adjacency;
+pub use assemble::OffRow;
 pub use batches::{BatchError, RowBatches};
 pub use coloring::{Coloring, ColoringError, VertexOrder};
 pub use levels::LevelSchedule;
 pub use permutation::{NotAPermutation, Permutation};
 pub use plan::{ColoringMethod, Plan, PlanOptions, PlanReport};
 pub use rcm::{Spread, reverse_cuthill_mckee};
+pub use schedule::Schedule;

@@ -1,12 +1,13 @@
 #![allow(unsafe_code)]
 //! Factoring the diagonal blocks, all rows at once.
 
-use super::kernel::{Diagonal, Pivots};
-use super::schedule::Schedule;
+use super::sweep::{Diagonal, Pivots};
 use crate::block::{
     BlockHealth, LaneTask, MOST_IN_LANES, Workspace, factor_guarded, invert_guarded, run_in_lanes,
 };
+use crate::order::Schedule;
 use crate::rim::{Size, with_size};
+use crate::shared::SharedMut;
 use crate::simd::{Kernel, Simd, dispatch};
 use chromaflow_device::{Buffer, Isa, Team};
 use std::ops::Range;
@@ -59,13 +60,9 @@ impl Factors {
         }
     }
 
-    /// For products with D, where that is still possible.
-    pub(super) fn original<'a>(&'a self, jac_diag: &'a [f64]) -> Option<Diagonal<'a>> {
-        match (&self.own, self.form) {
-            (Some(_), _) => Some(Diagonal::Plain(jac_diag.as_ptr())),
-            (None, DiagonalForm::Lu) => Some(Diagonal::Lu(jac_diag.as_ptr(), &self.pivots)),
-            (None, DiagonalForm::Inverse) => None,
-        }
+    /// Whether they have replaced the blocks of the Jacobian.
+    pub(super) fn in_place(&self) -> bool {
+        self.own.is_none()
     }
 
     /// The first row whose block has no inverse.
@@ -133,22 +130,6 @@ pub(super) fn factor(
     }
     let singular = report.singular_rows.first().copied();
     (Factors { own, form, pivots, singular }, report)
-}
-
-/// A pointer that the members of a team share; each writes only what is its own.
-#[derive(Clone, Copy)]
-pub(crate) struct SharedMut<T>(pub *mut T);
-
-// SAFETY: whoever dereferences it says why no two threads write one place.
-unsafe impl<T: Send> Send for SharedMut<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send> Sync for SharedMut<T> {}
-
-impl<T> SharedMut<T> {
-    /// The pointer (a method, so that closures capture the whole).
-    pub(crate) fn get(&self) -> *mut T {
-        self.0
-    }
 }
 
 struct Bad {

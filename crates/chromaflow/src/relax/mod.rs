@@ -8,28 +8,21 @@
 
 mod diagonal;
 mod jacobi;
-mod kernel;
 mod multicolor;
-mod schedule;
 mod solve;
+mod sweep;
+mod sweep_scalars;
 
 use crate::Outcome;
 use crate::sparse::ShapeError;
 
-pub(crate) use diagonal::SharedMut;
 pub use diagonal::{DiagonalForm, FactorReport};
 pub use jacobi::Jacobi;
-pub(crate) use kernel::{
-    Diagonal, Direct, Off, ProductData, Stored, ToDouble, Unscale, block_product, columns, multiply_rows,
-    prefetch_block, row_product,
-};
 pub use multicolor::Multicolor;
 #[cfg(feature = "cuda")]
 pub(crate) use multicolor::cuda::invert_shape;
 #[cfg(feature = "cuda")]
 pub use multicolor::cuda::{Chunk, InPlace, MulticolorCuda, Panel, Sliced, Tile};
-pub use schedule::Schedule;
-pub(crate) use solve::product_rows;
 
 /// The order in which a sweep goes through the batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -158,10 +151,10 @@ pub enum RelaxError {
         "the diagonal blocks are not factored: call factor() or factor_in_place() after every change of the matrix"
     )]
     NotFactored,
-    /// A residual needs diagonal blocks that inverses have replaced.
+    /// A residual needs diagonal blocks that factors have replaced.
     #[error(
-        "the inverses have replaced the diagonal blocks, so that no residual can be formed: use factor() instead of \
-         factor_in_place(), DiagonalForm::Lu, or neither tolerance, history nor restart"
+        "the factors have replaced the diagonal blocks, so that no residual can be formed: use factor() instead of \
+         factor_in_place(), or neither tolerance, history nor restart"
     )]
     DiagonalGone,
     /// An instruction set that this machine lacks.

@@ -1,16 +1,13 @@
 #![allow(unsafe_code)]
 //! The driver of all relaxations: sweeps, residuals, restarts, on a team of threads.
 
-use super::diagonal::{DiagonalForm, FactorReport, Factors, SharedMut, Target, factor};
-use super::kernel::{
-    Diagonal, Double, Half, Off, Precision, ProductData, Real, Single, Stored, SweepData, Unscale,
-    multiply_rows, sweep_rows,
-};
-use super::schedule::Schedule;
+use super::diagonal::{DiagonalForm, FactorReport, Factors, Target, factor};
+use super::sweep::{Diagonal, Double, Half, Precision, Real, Single, SweepData, sweep_rows};
 use super::{Direction, Guess, RelaxError, RelaxOptions, SolveOptions, SolveReport};
 use crate::Outcome;
-use crate::order::RowBatches;
-use crate::sparse::{BlockPattern, Jacobian, OffDiagonal, check_len, check_nb};
+use crate::order::{RowBatches, Schedule};
+use crate::shared::SharedMut;
+use crate::sparse::{BlockPattern, Jacobian, Off, OffDiagonal, check_len, check_nb, product_rows};
 use chromaflow_device::{Buffer, Isa, Member, Team};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -170,29 +167,18 @@ impl Engine {
             return Ok(SolveReport { outcome, sweeps: 0, relative_residual: None, history: Vec::new() });
         }
         let watched = options.tolerance.is_some() || options.history;
-        let residual_diag = match outer {
-            Some(outer) => Some(Diagonal::Plain(outer.diag.as_ptr())),
-            None => factors.original(&jac.diag),
-        };
-        let residual_diag = match residual_diag {
-            None if watched || options.restart.is_some() => return Err(RelaxError::DiagonalGone),
-            diag => diag.unwrap_or(Diagonal::Plain(std::ptr::null())),
-        };
-        let problem = Problem {
-            b,
-            x: SharedMut(x.as_mut_ptr()),
-            outer: outer.unwrap_or(jac),
-            residual_diag,
-            options,
-            watched,
-        };
+        if outer.is_none() && factors.in_place() && (watched || options.restart.is_some()) {
+            return Err(RelaxError::DiagonalGone);
+        }
+        let x = SharedMut(x.as_mut_ptr());
+        let problem = Problem { b, x, outer: outer.unwrap_or(jac), options, watched };
         let pattern = Arc::clone(&self.pattern);
         let diag = factors.view(&jac.diag);
         Ok(match &jac.off {
-            OffDiagonal::F64(v) => self.run::<Double>(&problem, off(&pattern, v, None), diag),
-            OffDiagonal::F32(v) => self.run::<Single>(&problem, off(&pattern, v, None), diag),
+            OffDiagonal::F64(v) => self.run::<Double>(&problem, Off::new(&pattern, v, None), diag),
+            OffDiagonal::F32(v) => self.run::<Single>(&problem, Off::new(&pattern, v, None), diag),
             OffDiagonal::F16 { values, unscale } => {
-                self.run::<Half>(&problem, off(&pattern, values, Some(unscale)), diag)
+                self.run::<Half>(&problem, Off::new(&pattern, values, Some(unscale)), diag)
             }
         })
     }
@@ -251,55 +237,11 @@ impl Engine {
     }
 }
 
-fn off<'a, T>(pattern: &'a BlockPattern, values: &'a Buffer<T>, unscale: Option<&'a [f32]>) -> Off<'a, T> {
-    let unscale = match unscale {
-        None => Unscale::One,
-        Some(&[factor]) => Unscale::All(factor.into()),
-        Some(factors) => Unscale::Rows(factors),
-    };
-    Off { row_ptr: pattern.row_ptr(), col_idx: pattern.col_idx(), values: values.as_ptr(), unscale }
-}
-
-/// `rows` of `A x`, or of `b - A x`, with sums in f64.
-///
-/// # Safety
-/// See [`multiply_rows`].
-pub(crate) unsafe fn product_rows(
-    isa: Isa,
-    jac: &Jacobian,
-    diag: Diagonal<'_>,
-    b: Option<*const f64>,
-    x: *const f64,
-    y: *mut f64,
-    rows: Range<usize>,
-) {
-    unsafe fn go<T: Stored>(isa: Isa, nb: usize, data: &ProductData<'_, T>, rows: Range<usize>) {
-        // SAFETY: forwarded.
-        unsafe { multiply_rows(isa, nb, data, rows) }
-    }
-    let (pattern, nb) = (jac.pattern(), jac.nb());
-    // SAFETY: forwarded; the Jacobian's arrays fit its pattern.
-    unsafe {
-        match &jac.off {
-            OffDiagonal::F64(v) => {
-                go(isa, nb, &ProductData { off: off(pattern, v, None), diag, b, x, y }, rows);
-            }
-            OffDiagonal::F32(v) => {
-                go(isa, nb, &ProductData { off: off(pattern, v, None), diag, b, x, y }, rows);
-            }
-            OffDiagonal::F16 { values, unscale } => {
-                go(isa, nb, &ProductData { off: off(pattern, values, Some(unscale)), diag, b, x, y }, rows);
-            }
-        }
-    }
-}
-
 /// What is solved.
 struct Problem<'a> {
     b: &'a [f64],
     x: SharedMut<f64>,
     outer: &'a Jacobian,
-    residual_diag: Diagonal<'a>,
     options: &'a SolveOptions,
     watched: bool,
 }
@@ -476,8 +418,7 @@ impl<P: Precision> Run<'_, P> {
             // SAFETY: lengths were checked, the instruction set too; x is complete (a barrier came before) and each
             // chunk of r has one writer.
             unsafe {
-                let (diag, b) = (problem.residual_diag, Some(problem.b.as_ptr()));
-                product_rows(self.engine.isa, problem.outer, diag, b, x, r, rows);
+                product_rows(self.engine.isa, problem.outer, Some(problem.b.as_ptr()), x, r, rows);
                 square(std::slice::from_raw_parts(r.add(entries.start), entries.len()))
             }
         })

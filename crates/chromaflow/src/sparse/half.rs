@@ -2,7 +2,7 @@
 //! Off-diagonal blocks from f32 to scaled f16, in place or into other memory.
 
 use super::{Jacobian, OffDiagonal};
-use crate::relax::SharedMut;
+use crate::shared::SharedMut;
 use crate::simd::{Kernel, Load, Narrow, Simd, Vector, dispatch};
 use chromaflow_device::{Buffer, Isa, Member, Team};
 use half::f16;

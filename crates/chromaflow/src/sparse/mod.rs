@@ -1,6 +1,5 @@
 //! Block-sparse matrices: where blocks are, and what is in them.
 
-mod assemble;
 mod csr;
 mod half;
 pub mod io;
@@ -8,13 +7,19 @@ mod jacobian;
 mod multiply;
 mod pattern;
 mod product;
+mod row_product;
+mod stored;
 
 pub(crate) use self::half::power_of_two;
 pub use self::half::{HalfReport, HalfScale, NotSingle};
-pub use assemble::OffRow;
 pub use csr::BlockCsr;
 pub use jacobian::{Jacobian, OffDiagonal};
 pub use pattern::{BlockPattern, PatternError};
+pub(crate) use product::product_rows;
+pub(crate) use row_product::{
+    BYTES_AHEAD, Scratch, block_product, columns, prefetch_block, row_product, scalars,
+};
+pub(crate) use stored::{Direct, Off, Stored, ToDouble, Unscale};
 
 /// Values that do not fit their pattern.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 //! Products with a block-sparse matrix.
 
 use super::BlockCsr;
-use crate::relax::{Diagonal, Off, ProductData, Unscale, multiply_rows};
+use super::product::{ProductData, multiply_rows};
+use super::stored::{Off, Unscale};
 use crate::vector::{PARALLEL_FROM, shares};
 use chromaflow_device::{Isa, Team};
 use std::ops::Range;
@@ -63,7 +64,7 @@ impl BlockCsr {
         let b = b.map(<[f64]>::as_ptr);
         let go = |values, rows| {
             let off = Off { row_ptr, col_idx, values, unscale };
-            let data = ProductData { off, diag: Diagonal::Within, b, x: x.as_ptr(), y };
+            let data = ProductData { off, diag: None, b, x: x.as_ptr(), y };
             // SAFETY: x, b and y have values for these columns and rows, `values` has their blocks and a vector after
             // them (below), and the machine has this instruction set.
             unsafe { multiply_rows(isa, nb, &data, rows) };

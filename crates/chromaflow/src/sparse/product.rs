@@ -1,9 +1,19 @@
-#![allow(unsafe_code)]
-//! Products with a Jacobian whose diagonal blocks are not factored.
+#![allow(unsafe_code, unsafe_op_in_unsafe_fn)]
+//! Products y = A x and residuals b - A x: the kernel, and the products of a Jacobian.
+//!
+//! SAFETY of this file: pointers in [`ProductData`] reach over all rows of a valid pattern, x over its columns, and the
+//! instruction set is there; all this is promised by whoever calls [`multiply_rows`] and [`product_rows`]. Blocks lie
+//! in [`Buffer`](chromaflow_device::Buffer)s, or where a vector may be read past their end.
 
-use super::Jacobian;
-use crate::relax::{Diagonal, SharedMut, product_rows};
+use super::row_product::{BYTES_AHEAD, Scratch, block_product, row_product};
+use super::stored::{Off, Stored, ToDouble};
+use super::{Jacobian, OffDiagonal};
+use crate::rim::{Size, with_size};
+use crate::shared::SharedMut;
+use crate::simd::{Kernel, Simd, dispatch};
 use chromaflow_device::{Isa, Team};
+use std::mem::MaybeUninit;
+use std::ops::Range;
 
 impl Jacobian {
     /// y = A x = (D + O) x.
@@ -47,10 +57,101 @@ impl Jacobian {
                 low
             };
             let mine = row_at(blocks.start)..if blocks.end == cost(rows) { rows } else { row_at(blocks.end) };
-            let diag = Diagonal::Plain(self.diag.as_ptr());
             let b = b.map(<[f64]>::as_ptr);
             // SAFETY: all lengths were checked, the members' rows are disjoint, and `isa` is this machine's.
-            unsafe { product_rows(isa, self, diag, b, x.as_ptr(), y.get(), mine) };
+            unsafe { product_rows(isa, self, b, x.as_ptr(), y.get(), mine) };
         });
+    }
+}
+
+/// `rows` of `A x`, or of `b - A x`, with sums in f64.
+///
+/// # Safety
+/// See [`multiply_rows`]; the diagonal blocks must be as they were assembled.
+pub(crate) unsafe fn product_rows(
+    isa: Isa,
+    jac: &Jacobian,
+    b: Option<*const f64>,
+    x: *const f64,
+    y: *mut f64,
+    rows: Range<usize>,
+) {
+    let (pattern, nb, diag) = (jac.pattern(), jac.nb(), Some(jac.diag.as_ptr()));
+    match &jac.off {
+        OffDiagonal::F64(v) => {
+            let off = Off::new(pattern, v, None);
+            multiply_rows(isa, nb, &ProductData { off, diag, b, x, y }, rows);
+        }
+        OffDiagonal::F32(v) => {
+            let off = Off::new(pattern, v, None);
+            multiply_rows(isa, nb, &ProductData { off, diag, b, x, y }, rows);
+        }
+        OffDiagonal::F16 { values, unscale } => {
+            let off = Off::new(pattern, values, Some(unscale));
+            multiply_rows(isa, nb, &ProductData { off, diag, b, x, y }, rows);
+        }
+    }
+}
+
+/// Everything a product reads and writes: `y = A x`, or `y = b - A x` where there is a b.
+pub(super) struct ProductData<'a, T> {
+    pub off: Off<'a, T>,
+    /// Diagonal blocks; none where they stand among the others.
+    pub diag: Option<*const f64>,
+    pub b: Option<*const f64>,
+    pub x: *const f64,
+    pub y: *mut f64,
+}
+
+/// Multiplies `rows`.
+///
+/// # Safety
+/// The pointers of `data` must be valid for all rows and all stored blocks, no other thread may write x, or y of these
+/// rows, and the machine must have `isa`.
+pub(super) unsafe fn multiply_rows<T: Stored>(
+    isa: Isa,
+    nb: usize,
+    data: &ProductData<'_, T>,
+    rows: Range<usize>,
+) {
+    with_size!(isa, nb, size => dispatch(isa, MultiplyRows { data, size, rows }));
+}
+
+struct MultiplyRows<'a, T, Z> {
+    data: &'a ProductData<'a, T>,
+    size: Z,
+    rows: Range<usize>,
+}
+
+impl<T: Stored, Z: Size> Kernel for MultiplyRows<'_, T, Z> {
+    const PORTABLE: bool = Z::PORTABLE;
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Self { data, size, rows } = self;
+        let nb = size.get();
+        let mut sum: Scratch<f64> = MaybeUninit::uninit();
+        let mut own: Scratch<f64> = MaybeUninit::uninit();
+        let (sum, own) = (sum.as_mut_ptr().cast::<f64>(), own.as_mut_ptr().cast::<f64>());
+        for row in rows {
+            row_product::<S::F64, T, Z, ToDouble<S>>(&data.off, size, row, data.x, sum, BYTES_AHEAD, false);
+            let unscale = data.off.unscale.of(row);
+            match data.diag {
+                Some(diag) => {
+                    let x = data.x.add(row * nb);
+                    block_product::<S, Z>(size, diag.add(row * nb * nb), x, own);
+                }
+                None => std::slice::from_raw_parts_mut(own, nb).fill(0.0),
+            }
+            let y = data.y.add(row * nb);
+            for r in 0..nb {
+                let product = *own.add(r) + unscale * *sum.add(r);
+                *y.add(r) = match data.b {
+                    Some(b) => *b.add(row * nb + r) - product,
+                    None => product,
+                };
+            }
+        }
     }
 }

@@ -4,8 +4,8 @@
 use super::kernels::{self, FactorTask, Scratch, SolveTask};
 use super::triangle::Values;
 use super::{BlockIlu, BlockIluReport, Fill, SingularRow};
-use crate::relax::{SharedMut, Stored};
-use crate::sparse::Jacobian;
+use crate::shared::SharedMut;
+use crate::sparse::{Jacobian, Stored};
 use chromaflow_device::{Member, Team};
 use half::f16;
 use std::ops::Range;

@@ -13,10 +13,12 @@
 use super::gauss_jordan::{Inverted, invert};
 use super::registers::{COLUMNS, invert_columns};
 use super::triangle::{Triangle, ValuesMut};
-use crate::relax::{Off, SharedMut, Stored, ToDouble, Unscale, block_product, prefetch_block, row_product};
 use crate::rim::{Size, with_size};
+use crate::shared::SharedMut;
 use crate::simd::{Kernel, Simd, Vector, Wide, dispatch};
-use crate::sparse::{BlockPattern, OffDiagonal};
+use crate::sparse::{
+    BlockPattern, Off, OffDiagonal, Stored, ToDouble, Unscale, block_product, prefetch_block, row_product,
+};
 use chromaflow_device::{Buffer, Isa};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};

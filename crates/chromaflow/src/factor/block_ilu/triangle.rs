@@ -2,9 +2,9 @@
 //! The strictly triangular factors as they are stored.
 
 use super::FactorStorage;
-use crate::relax::{SharedMut, Unscale};
+use crate::shared::SharedMut;
 use crate::simd::narrow_to_f16;
-use crate::sparse::{BlockPattern, power_of_two};
+use crate::sparse::{BlockPattern, Unscale, power_of_two};
 use chromaflow_device::Buffer;
 use half::f16;
 use std::ops::Range;

@@ -9,9 +9,10 @@ use super::{CellAt, Line, StencilMatrix, StructuredIluOptions};
 use crate::factor::block_ilu::add_shift;
 use crate::factor::block_ilu::gauss_jordan::{Inverted, invert};
 use crate::factor::block_ilu::registers::{COLUMNS, UNIT, invert_columns};
-use crate::relax::{Direct, SharedMut, Stored, Unscale, columns, prefetch_block};
 use crate::rim::{Size, with_size};
+use crate::shared::SharedMut;
 use crate::simd::{Kernel, Simd, Vector, Wide, dispatch};
+use crate::sparse::{Direct, Stored, Unscale, columns, prefetch_block};
 use chromaflow_device::Isa;
 use std::marker::PhantomData;
 

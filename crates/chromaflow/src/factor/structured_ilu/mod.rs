@@ -32,8 +32,8 @@ pub use super::block_ilu::FactorStorage;
 
 use super::block_ilu::triangle::{Values, ValuesMut};
 use crate::Outcome;
-use crate::relax::{SharedMut, Stored, Unscale};
-use crate::sparse::{Jacobian, ShapeError, check_nb};
+use crate::shared::SharedMut;
+use crate::sparse::{Jacobian, ShapeError, Stored, Unscale, check_nb};
 use chromaflow_device::{Buffer, Isa, Team};
 use cpu::{Cells, Couplings, Scratch};
 use std::ops::Range;

@@ -8,10 +8,9 @@ mod reference;
 mod tests;
 
 use super::diagonal::FactorReport;
-use super::schedule::Schedule;
 use super::solve::{Engine, Update};
 use super::{RelaxError, RelaxOptions, SolveOptions, SolveReport};
-use crate::order::RowBatches;
+use crate::order::{RowBatches, Schedule};
 use crate::sparse::{BlockPattern, Jacobian};
 use chromaflow_device::{Isa, Team};
 use std::sync::Arc;
@@ -91,7 +90,7 @@ impl Multicolor {
     }
 
     /// Factors the diagonal blocks where they are, which saves memory: `jac.diag` then holds the factors, and solves
-    /// must be given this very matrix. Residuals can still be formed from LU factors, but not from inverses.
+    /// must be given this very matrix. No residual can be formed then.
     ///
     /// # Errors
     /// As [`Multicolor::factor`].

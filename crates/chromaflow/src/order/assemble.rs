@@ -1,8 +1,8 @@
 #![allow(unsafe_code)]
 //! Writing a Jacobian row by row, each row by its owner.
 
-use super::{Jacobian, OffDiagonal};
-use crate::relax::Schedule;
+use super::Schedule;
+use crate::{Jacobian, OffDiagonal};
 use chromaflow_device::{SharedSlice, Team};
 use std::sync::Arc;
 

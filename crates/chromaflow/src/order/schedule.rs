@@ -1,6 +1,6 @@
 //! Who does which rows when.
 
-use crate::order::RowBatches;
+use super::RowBatches;
 use crate::sparse::BlockPattern;
 use chromaflow_device::Team;
 use std::ops::Range;
@@ -103,12 +103,12 @@ impl Schedule {
     }
 
     /// Whether rows of a step may need the row updated just before them.
-    pub(super) fn chained(&self, step: usize) -> bool {
+    pub(crate) fn chained(&self, step: usize) -> bool {
         matches!(self.steps[step], Step::Alone { chained: true, .. })
     }
 
     /// Whether the rows of a step are independent of one another, so that any order gives the same.
-    pub(super) fn independent(&self, step: usize) -> bool {
+    pub(crate) fn independent(&self, step: usize) -> bool {
         !matches!(self.steps[step], Step::Alone { single: false, .. })
     }
 

@@ -1,0 +1,194 @@
+#![allow(unsafe_code, unsafe_op_in_unsafe_fn)]
+//! The inner loop of a sweep, `x_i <- D_i^-1 (b_i - O_i x)` row by row: [`sweep_rows`].
+//!
+//! SAFETY of this file: pointers in [`SweepData`] reach over all rows of a valid pattern, and the instruction set is
+//! there; both are promised by whoever calls [`sweep_rows`]. Blocks lie in [`Buffer`](chromaflow_device::Buffer)s,
+//! which may be read one vector past their end.
+
+use super::sweep_scalars::SweepScalars;
+use crate::block::solve_factored;
+use crate::rim::{Size, with_size};
+use crate::simd::{Kernel, Load, Simd, Vector, dispatch};
+use crate::sparse::{BYTES_AHEAD, Direct, Off, Scratch, Stored, block_product, prefetch_block, row_product};
+use chromaflow_device::Isa;
+use half::f16;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+/// The types that a policy stands for.
+pub(crate) trait Precision: 'static {
+    /// Stored off-diagonal values.
+    type Off: Copy + 'static;
+    /// The correction x and the sums of O x.
+    type X: Real;
+    /// Vectors of those sums.
+    type Sum<S: Simd>: Vector<Elem = Self::X> + Load<Self::Off>;
+}
+
+/// Policy `d`.
+pub(crate) struct Double;
+/// Policy `ds`.
+pub(crate) struct Single;
+/// Policy `dsh`.
+pub(crate) struct Half;
+
+impl Precision for Double {
+    type Off = f64;
+    type X = f64;
+    type Sum<S: Simd> = S::F64;
+}
+impl Precision for Single {
+    type Off = f32;
+    type X = f32;
+    type Sum<S: Simd> = S::F32;
+}
+impl Precision for Half {
+    type Off = f16;
+    type X = f32;
+    type Sum<S: Simd> = S::F32;
+}
+
+/// f32 or f64.
+pub(crate) trait Real: Stored + Copy + Into<f64> + bytemuck::Zeroable + Send + Sync + 'static {
+    /// The nearest value.
+    fn of(value: f64) -> Self;
+}
+impl Real for f32 {
+    #[inline(always)]
+    fn of(value: f64) -> f32 {
+        value as f32
+    }
+}
+impl Real for f64 {
+    #[inline(always)]
+    fn of(value: f64) -> f64 {
+        value
+    }
+}
+
+/// Pivots of the rows whose diagonal blocks were factored with row exchanges.
+pub(crate) type Pivots = std::collections::BTreeMap<u32, Box<[u8]>>;
+
+/// Factored diagonal blocks.
+#[derive(Clone, Copy)]
+pub(crate) enum Diagonal<'a> {
+    /// Inverted.
+    Inverse(*const f64),
+    /// LU factors.
+    Lu(*const f64, &'a Pivots),
+}
+
+/// Everything a sweep reads and writes.
+pub(crate) struct SweepData<'a, P: Precision> {
+    pub off: Off<'a, P::Off>,
+    pub diag: Diagonal<'a>,
+    pub b: *const f64,
+    pub x_in: *const P::X,
+    pub x_out: *mut P::X,
+    pub damping: f64,
+}
+
+/// Updates `rows`, last to first if `backward`. `chained` says that a row may need the one just updated: x is then
+/// read entry by entry, which the processor can forward from the stores of that row.
+///
+/// # Safety
+/// The pointers of `data` must be valid for all rows and all stored blocks, no other thread may write x of these rows
+/// or of the columns in them, and the machine must have `isa`.
+pub(crate) unsafe fn sweep_rows<P: Precision>(
+    isa: Isa,
+    nb: usize,
+    data: &SweepData<'_, P>,
+    rows: Range<usize>,
+    backward: bool,
+    chained: bool,
+) {
+    if nb > 1 {
+        with_size!(isa, nb, size => dispatch(isa, SweepRows { data, size, rows, backward, chained }));
+    } else if chained && std::ptr::eq(data.x_in, data.x_out) {
+        dispatch(isa, SweepScalars::<P, true> { data, rows, backward });
+    } else {
+        // Simultaneous updates read old values only.
+        dispatch(isa, SweepScalars::<P, false> { data, rows, backward });
+    }
+}
+
+struct SweepRows<'a, P: Precision, Z> {
+    data: &'a SweepData<'a, P>,
+    size: Z,
+    rows: Range<usize>,
+    backward: bool,
+    chained: bool,
+}
+
+impl<P: Precision, Z: Size> Kernel for SweepRows<'_, P, Z> {
+    const PORTABLE: bool = Z::PORTABLE;
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Self { data, size, rows, backward, chained } = self;
+        let (nb, count) = (size.get(), rows.len());
+        let ahead = if backward { -BYTES_AHEAD } else { BYTES_AHEAD };
+        for step in 0..count {
+            let row = if backward { rows.end - 1 - step } else { rows.start + step };
+            if step + ROWS_AHEAD < count {
+                let (Diagonal::Inverse(diag) | Diagonal::Lu(diag, _)) = data.diag;
+                let next = if backward { row - ROWS_AHEAD } else { row + ROWS_AHEAD };
+                prefetch_block::<S::F64, f64>(nb, diag.add(next * nb * nb), 0);
+                S::F64::prefetch(data.b.add(next * nb));
+            }
+            update_row::<S, P, Z>(data, size, row, ahead, chained);
+        }
+    }
+}
+
+/// `x_i <- D_i^-1 (b_i - O_i x)` for one row i.
+#[inline(always)]
+unsafe fn update_row<S: Simd, P: Precision, Z: Size>(
+    data: &SweepData<'_, P>,
+    size: Z,
+    row: usize,
+    ahead: isize,
+    chained: bool,
+) {
+    let nb = size.get();
+    let mut sum: Scratch<P::X> = MaybeUninit::uninit();
+    let mut rest: Scratch<f64> = MaybeUninit::uninit();
+    let mut new: Scratch<f64> = MaybeUninit::uninit();
+    let (sum, rest, new) =
+        (sum.as_mut_ptr().cast::<P::X>(), rest.as_mut_ptr().cast::<f64>(), new.as_mut_ptr().cast::<f64>());
+
+    row_product::<P::Sum<S>, P::Off, Z, Direct>(&data.off, size, row, data.x_in, sum, ahead, chained);
+    let unscale = S::F64::splat(-data.off.unscale.of(row));
+    for first in (0..nb).step_by(S::F64::LANES) {
+        let lanes = S::F64::first((nb - first).min(S::F64::LANES));
+        let b = S::F64::load_first(data.b.add(row * nb + first), lanes);
+        P::X::load::<S>(sum.add(first)).mul_add(unscale, b).store(rest.add(first));
+    }
+    let new = match data.diag {
+        Diagonal::Inverse(blocks) => {
+            block_product::<S, Z>(size, blocks.add(row * nb * nb), rest, new);
+            new
+        }
+        Diagonal::Lu(blocks, pivots) => {
+            let lu = std::slice::from_raw_parts(blocks.add(row * nb * nb), nb * nb);
+            let pivots = if pivots.is_empty() { None } else { pivots.get(&(row as u32)).map(|p| &**p) };
+            solve_factored(nb, lu, pivots, std::slice::from_raw_parts_mut(rest, nb));
+            rest
+        }
+    };
+    let to = data.x_out.add(row * nb);
+    if data.damping == 1.0 {
+        for r in 0..nb {
+            *to.add(r) = P::X::of(*new.add(r));
+        }
+    } else {
+        for r in 0..nb {
+            let old: f64 = (*data.x_in.add(row * nb + r)).into();
+            *to.add(r) = P::X::of(old + data.damping * (*new.add(r) - old));
+        }
+    }
+}
+
+/// How many rows ahead of their use diagonal blocks and right-hand sides are asked for.
+const ROWS_AHEAD: usize = 4;
