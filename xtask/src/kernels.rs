@@ -13,7 +13,7 @@ const NO_SPILLS: usize = 32;
 /// two in memory at some sizes, as do factorizations of any pattern, of a hyperplane with 1024 threads and by warps of three
 /// kinds; Jacobians and fluxes of structured grids keep to 128 registers for the sake of more threads; lines with |A| in the operator, and those that close on themselves, have four blocks of 25
 /// numbers at hand.
-const MAY_SPILL: [(&str, usize); 16] = [
+const MAY_SPILL: [(&str, usize); 17] = [
     ("ilu", 4),
     ("jacobian", 48),
     ("tridiag_chunks", 108),
@@ -21,6 +21,7 @@ const MAY_SPILL: [(&str, usize); 16] = [
     ("tridiag_cr", 700),
     ("tridiag_pcr", 8),
     ("convert", 16),
+    ("invert", 16),
     ("wavefront", 16),
     ("factor_warps", 32),
     ("structured_boundary", 8),

@@ -5,7 +5,7 @@ use crate::config::JacobianScheme;
 use crate::gpu::{BoundaryCuda, MeshCuda, Params, blocks, source};
 use chromaflow::BlockPattern;
 use chromaflow::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage};
-use chromaflow::relax::InPlace;
+use chromaflow::sparse::cuda::InPlace;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 
 /// Threads of an assembly: as many positions as two blocks each of shared memory allow; in chunks two warps, each with whole

@@ -13,8 +13,9 @@ pub use plain::PlainSweep;
 pub use vectors::Vectors;
 
 use crate::Policy;
-use crate::relax::{RelaxError, Tile};
+use crate::relax::RelaxError;
 use crate::sparse::ShapeError;
+use crate::sparse::cuda::Tile;
 use chromaflow_device::cuda::{CudaError, KernelSource};
 
 /// Why a device algorithm could not be set up or run.
@@ -29,6 +30,12 @@ pub enum GpuError {
     /// Misuse of a relaxation.
     #[error(transparent)]
     Relax(#[from] RelaxError),
+    /// Another pattern or block size than this was set up for.
+    #[error("this was set up for another pattern or block size: make a new one for every pattern")]
+    OtherMatrix,
+    /// No values yet.
+    #[error("the matrix has no values yet: set them first")]
+    NoValues,
     /// A combination there is no kernel for.
     #[error("{0}")]
     Unsupported(String),
@@ -70,6 +77,11 @@ impl Storage {
         if self == Storage::F64 { 8 } else { 4 }
     }
 
+    /// The storage that blocks are assembled in for it.
+    pub fn assembled(self) -> Storage {
+        if self == Storage::F64 { Storage::F64 } else { Storage::F32 }
+    }
+
     /// The name used in results: that of the policy, or `bf16`.
     pub fn name(self) -> &'static str {
         match self {
@@ -108,7 +120,11 @@ pub fn kernel_sources(nb: usize, storage: Storage, candidates: bool) -> Vec<Kern
         Tile::all(nb, storage)
     };
     let mut sources: Vec<KernelSource> = Vec::new();
-    let all = tiles.iter().flat_map(|tile| tile.sources(nb, storage)).chain([plain::plain_source(nb)]);
+    let all = tiles.iter().flat_map(|tile| {
+        let inverts = crate::relax::invert_source(tile, nb, storage);
+        tile.sources(nb, storage).into_iter().chain([inverts])
+    });
+    let all = all.chain([plain::plain_source(nb)]);
     for source in all {
         if !sources.iter().any(|s| s.name == source.name && s.options == source.options) {
             sources.push(source);

@@ -5,7 +5,7 @@ use super::{DeviceJacobian, DeviceOff, GpuError, Storage, Vectors};
 use crate::order::RowBatches;
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource};
 
-const CONVERT: &str = include_str!("../relax/multicolor/cuda/convert.cu");
+const INVERT: &str = include_str!("../relax/multicolor/cuda/invert.cu");
 
 /// Forward sweeps on the assembled matrix, a thread per scalar row, everything in f64: first r = b - O x of a batch, then
 /// x = D^-1 r. Slow and obvious; tested against the CPU, and the check of the tuned kernels at full size.
@@ -113,9 +113,8 @@ impl<'a> PlainSweep<'a> {
 
 /// Inverses of rows in their own order.
 pub(super) fn plain_source(nb: usize) -> KernelSource {
-    super::source("convert", CONVERT, Storage::F32)
+    super::source("invert", INVERT, Storage::F32)
         .define("NB", nb)
-        .define("IN", 1)
         .define("LD", nb)
         .define("C", 1)
         .define("SLICED", 0)

@@ -1,33 +1,12 @@
 // Vectors, norms, conversions and reference kernels that know no block size at compile time. STORAGE sets the type of x.
 
-// Vectors come and go in f64 and in the order of the matrix's rows; within they have the order of the sweep (perm, or null
-// where both are one) and the type of x.
-template <typename From, typename To>
-__device__ __forceinline__ void gather(u32 rows, u32 nb, const u32* perm, const From* from, To* to) {
-    for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < (u64)rows * nb; at += (u64)gridDim.x * blockDim.x)
-        to[at] = (To)from[perm ? (u64)perm[at / nb] * nb + at % nb : at];
+// Between f64 and the type of x.
+extern "C" __global__ void to_x(u64 n, const double* __restrict__ from, Sum* __restrict__ to) {
+    for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x) to[at] = (Sum)from[at];
 }
-template <typename From, typename To>
-__device__ __forceinline__ void scatter(u32 rows, u32 nb, const u32* perm, const From* from, To* to) {
-    for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < (u64)rows * nb; at += (u64)gridDim.x * blockDim.x)
-        to[perm ? (u64)perm[at / nb] * nb + at % nb : at] = (To)from[at];
+extern "C" __global__ void from_x(u64 n, const Sum* __restrict__ from, double* __restrict__ to) {
+    for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x) to[at] = from[at];
 }
-extern "C" __global__ void gather_b(u32 rows, u32 nb, const u32* __restrict__ perm, const double* __restrict__ from, double* __restrict__ to) {
-    gather(rows, nb, perm, from, to);
-}
-extern "C" __global__ void gather_x(u32 rows, u32 nb, const u32* __restrict__ perm, const double* __restrict__ from, Sum* __restrict__ to) {
-    gather(rows, nb, perm, from, to);
-}
-extern "C" __global__ void scatter_x(u32 rows, u32 nb, const u32* __restrict__ perm, const Sum* __restrict__ from, double* __restrict__ to) {
-    scatter(rows, nb, perm, from, to);
-}
-extern "C" __global__ void scatter_f64(u32 rows, u32 nb, const u32* __restrict__ perm, const double* __restrict__ from, double* __restrict__ to) {
-    scatter(rows, nb, perm, from, to);
-}
-extern "C" __global__ void gather_rows(u32 rows, const u32* __restrict__ perm, const float* __restrict__ from, float* __restrict__ to) {
-    for (u32 at = blockIdx.x * blockDim.x + threadIdx.x; at < rows; at += gridDim.x * blockDim.x) to[at] = from[perm[at]];
-}
-
 extern "C" __global__ void to_f32(u64 n, const double* __restrict__ from, float* __restrict__ to) {
     for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x) to[at] = (float)from[at];
 }

@@ -9,6 +9,7 @@ use super::{Control, Solve};
 use crate::factor::block_ilu::cuda::DeviceBlockIlu;
 use crate::gpu::{GpuError, Storage, Vectors};
 use crate::relax::{MulticolorCuda, SolveOptions};
+use crate::sparse::cuda::BlockMatrixCuda;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, Pinned, Stream};
 
 /// What stands for an approximate inverse on the device.
@@ -36,7 +37,7 @@ impl PreconditionerCuda<'_> {
 /// Flexible GMRES, BiCGStab and Richardson's iteration on the device, with the vectors they need, which are kept between
 /// solves.
 ///
-/// The operator is a [`MulticolorCuda`] of storage `d`, whose products are in f64. The methods are written once, over
+/// The operator is a [`BlockMatrixCuda`], of storage `d` where products shall be in f64. The methods are written once, over
 /// vectors wherever they live: iterations, outcomes and source are those of [`Gmres`](super::Gmres),
 /// [`BiCgStab`](super::BiCgStab) and [`Richardson`](super::Richardson). The host waits once in an iteration of GMRES and four
 /// times in a step of BiCGStab.
@@ -204,7 +205,7 @@ impl KrylovCuda {
     /// [`GpuError::Shape`], [`GpuError::Cuda`]. Numerical failure is an [`Outcome`](crate::Outcome).
     pub fn gmres(
         &mut self,
-        a: &mut MulticolorCuda,
+        a: &mut BlockMatrixCuda,
         m: &mut PreconditionerCuda<'_>,
         b: &DeviceBuffer<f64>,
         x: &mut DeviceBuffer<f64>,
@@ -221,7 +222,7 @@ impl KrylovCuda {
     /// [`GpuError::Shape`], [`GpuError::Cuda`]. Numerical failure is an [`Outcome`](crate::Outcome).
     pub fn richardson(
         &mut self,
-        a: &mut MulticolorCuda,
+        a: &mut BlockMatrixCuda,
         m: &mut PreconditionerCuda<'_>,
         b: &DeviceBuffer<f64>,
         x: &mut DeviceBuffer<f64>,
@@ -237,7 +238,7 @@ impl KrylovCuda {
     /// [`GpuError::Shape`], [`GpuError::Cuda`]. Numerical failure is an [`Outcome`](crate::Outcome).
     pub fn bicgstab(
         &mut self,
-        a: &mut MulticolorCuda,
+        a: &mut BlockMatrixCuda,
         m: &mut PreconditionerCuda<'_>,
         b: &DeviceBuffer<f64>,
         x: &mut DeviceBuffer<f64>,
@@ -256,7 +257,7 @@ impl KrylovCuda {
 /// A system on the device with the vectors of GMRES and of corrections; w of GMRES is kept where r was.
 struct DeviceSystem<'a, 'm> {
     krylov: &'a mut KrylovCuda,
-    a: &'a mut MulticolorCuda,
+    a: &'a mut BlockMatrixCuda,
     m: &'a mut PreconditionerCuda<'m>,
     b: &'a DeviceBuffer<f64>,
     x: &'a mut DeviceBuffer<f64>,
@@ -271,7 +272,7 @@ impl System for DeviceSystem<'_, '_> {
 
     fn residual(&mut self) -> Result<f64, GpuError> {
         let KrylovCuda { vectors, work, r, .. } = &mut *self.krylov;
-        self.a.residual_of(self.x, Some(self.b), r)?;
+        self.a.residual(self.b, self.x, r)?;
         Ok(vectors.dot(r, r, work)?.sqrt())
     }
 }
@@ -296,7 +297,7 @@ impl Basis for DeviceSystem<'_, '_> {
         let KrylovCuda { vectors, r: w, basis, directions, products, .. } = k;
         let (stream, count) = (vectors.stream(), j + 1);
         self.m.apply(&basis.vectors[j], &mut directions.vectors[j])?;
-        self.a.residual_of(&directions.vectors[j], None, w)?;
+        self.a.multiply(&directions.vectors[j], w)?;
         for first in [true, false] {
             products.dots(stream, (basis, count), w, first, first.then_some(0))?;
             products.combine(stream, (basis, products.pass.part(0..count)), -1.0, w)?;
@@ -328,7 +329,7 @@ impl Basis for DeviceSystem<'_, '_> {
 struct DeviceVectors<'a, 'm> {
     vectors: &'a Vectors,
     work: &'a mut DeviceBuffer<f64>,
-    a: &'a mut MulticolorCuda,
+    a: &'a mut BlockMatrixCuda,
     m: &'a mut PreconditionerCuda<'m>,
     b: &'a DeviceBuffer<f64>,
     all: [&'a mut DeviceBuffer<f64>; bicgstab::COUNT],
@@ -351,7 +352,7 @@ impl System for DeviceVectors<'_, '_> {
 
     fn residual(&mut self) -> Result<f64, GpuError> {
         let [x, r] = self.all.get_disjoint_mut([Name::X as usize, Name::R as usize]).expect("two vectors");
-        self.a.residual_of(x, Some(self.b), r)?;
+        self.a.residual(self.b, x, r)?;
         Ok(self.vectors.dot(r, r, self.work)?.sqrt())
     }
 }
@@ -361,7 +362,7 @@ impl Space for DeviceVectors<'_, '_> {
         let [from, z, to] =
             self.all.get_disjoint_mut([from, Name::Z, to].map(|v| v as usize)).expect("three vectors");
         self.m.apply(from, z)?;
-        self.a.residual_of(z, None, to)
+        self.a.multiply(z, to)
     }
 
     fn copy(&mut self, from: Name, to: Name) -> Result<(), GpuError> {

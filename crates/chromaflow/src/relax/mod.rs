@@ -20,9 +20,9 @@ pub use diagonal::{DiagonalForm, FactorReport};
 pub use jacobi::Jacobi;
 pub use multicolor::Multicolor;
 #[cfg(feature = "cuda")]
-pub(crate) use multicolor::cuda::invert_shape;
+pub use multicolor::cuda::MulticolorCuda;
 #[cfg(feature = "cuda")]
-pub use multicolor::cuda::{Chunk, InPlace, MulticolorCuda, Panel, Sliced, Tile};
+pub(crate) use multicolor::cuda::{invert_shape, invert_source};
 
 /// The order in which a sweep goes through the batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

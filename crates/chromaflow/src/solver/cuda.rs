@@ -8,6 +8,7 @@ use crate::krylov::{Control, KrylovCuda, PreconditionerCuda, Solve};
 use crate::order::{Plan, PlanReport};
 use crate::relax::{FactorReport, Guess, MulticolorCuda, SolveOptions};
 use crate::sparse::check_len;
+use crate::sparse::cuda::BlockMatrixCuda;
 use crate::{BlockCsr, Jacobian, Outcome, Policy};
 use chromaflow_device::Team;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
@@ -25,7 +26,7 @@ pub struct SolverCuda {
     nb: usize,
     inverse: Inverse,
     /// The matrix in f64, for residuals.
-    exact: MulticolorCuda,
+    matrix: BlockMatrixCuda,
     vectors: Vectors,
     krylov: KrylovCuda,
     factors: FactorReport,
@@ -59,8 +60,9 @@ impl SolverCuda {
         };
         let whole = upload(Policy::D)?;
         let pattern = whole.pattern();
-        let mut exact = MulticolorCuda::jacobi(stream, pattern, nb, Storage::F64)?;
-        let mut factors = exact.factor(&whole)?;
+        let mut a = BlockMatrixCuda::new(stream, pattern, nb, Storage::F64)?;
+        a.set_values(&whole)?;
+        let mut factors = FactorReport::default();
         let storage = Storage::from(options.policy);
         let inverse = match options.relaxation() {
             PreconditionerKind::None => Inverse::None,
@@ -102,7 +104,7 @@ impl SolverCuda {
             }
         };
         let (vectors, krylov) = (Vectors::new(stream, Storage::F64)?, KrylovCuda::new(stream)?);
-        Ok(Self { options, plan, nb, inverse, exact, vectors, krylov, factors })
+        Ok(Self { options, plan, nb, inverse, matrix: a, vectors, krylov, factors })
     }
 
     /// Bandwidth, profile, colors.
@@ -165,7 +167,7 @@ impl SolverCuda {
         let mut r = DeviceBuffer::uninitialized(self.vectors.stream(), b.len())?;
         if o.correction_sweeps == 0 {
             let report = sweeps.solve(b, x, &options)?;
-            self.exact.residual_of(x, Some(b), &mut r)?;
+            self.matrix.residual(b, x, &mut r)?;
             let relative_residual = self.krylov.norm(&r)? / scale;
             let (outcome, iterations, history) = (report.outcome, report.sweeps, report.history);
             return Ok(Solve { outcome, iterations, relative_residual, history });
@@ -173,7 +175,7 @@ impl SolverCuda {
         let mut dx = DeviceBuffer::uninitialized(self.vectors.stream(), b.len())?;
         let (mut iterations, mut history) = (0, Vec::new());
         loop {
-            self.exact.residual_of(x, Some(b), &mut r)?;
+            self.matrix.residual(b, x, &mut r)?;
             let relative_residual = self.krylov.norm(&r)? / scale;
             history.push(relative_residual);
             let outcome = if !relative_residual.is_finite() || relative_residual > 1e10 * history[0] {
@@ -211,7 +213,7 @@ impl SolverCuda {
             }
         };
         let control = Control { tolerance: o.tolerance, max_iterations: o.max_iterations };
-        let (krylov, a) = (&mut self.krylov, &mut self.exact);
+        let (krylov, a) = (&mut self.krylov, &mut self.matrix);
         match o.method {
             Method::BiCgStab => krylov.bicgstab(a, &mut m, b, x, &control),
             Method::Ilu0 => {

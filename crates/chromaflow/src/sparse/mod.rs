@@ -1,6 +1,8 @@
 //! Block-sparse matrices: where blocks are, and what is in them.
 
 mod csr;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod half;
 pub mod io;
 mod jacobian;

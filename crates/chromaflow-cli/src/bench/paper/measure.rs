@@ -4,7 +4,8 @@ use super::library::LibraryEngine;
 use crate::error::{CliError, CliResult};
 use chromaflow::gpu::{DeviceJacobian, DeviceOff, PlainSweep, Scaling, Storage, Vectors};
 use chromaflow::order::{ColoringMethod, Plan, PlanOptions};
-use chromaflow::relax::{Direction, MulticolorCuda, Tile};
+use chromaflow::relax::{Direction, MulticolorCuda};
+use chromaflow::sparse::cuda::Tile;
 use chromaflow::{BlockPattern, RowBatches};
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
 use std::sync::Arc;
@@ -178,7 +179,8 @@ impl Bench {
                     .map_err(|e| cuda(&e))
             })
             .map_err(internal)?;
-        let convert_ms = stream.time(3, || mc.convert(&self.jac).map_err(|e| cuda(&e))).map_err(internal)?;
+        let convert_ms =
+            stream.time(3, || mc.set_values(&self.jac).map_err(|e| cuda(&e))).map_err(internal)?;
         let invert_ms = stream.time(3, || mc.invert().map(|_| ()).map_err(|e| cuda(&e))).map_err(internal)?;
         Ok(Measured {
             storage,

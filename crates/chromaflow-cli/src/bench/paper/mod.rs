@@ -13,7 +13,7 @@ use crate::error::{CliError, CliResult, Done};
 use crate::plot;
 use chromaflow::gpu::{Storage, Vectors};
 use chromaflow::order::{ColoringMethod, VertexOrder};
-use chromaflow::relax::Tile;
+use chromaflow::sparse::cuda::Tile;
 use chromaflow_device::cuda::{DeviceBuffer, Gpu, Stream};
 use chromaflow_testkit::TABLE_II;
 use measure::{Bench, Problem, internal};

@@ -8,8 +8,9 @@ use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
 use chromaflow::factor::block_ilu::{BlockIluOptions, FactorStorage};
 use chromaflow::gpu::{DeviceJacobian, GpuError, Storage, Vectors};
 use chromaflow::krylov::{Control, KrylovCuda, PreconditionerCuda};
-use chromaflow::relax::{Direction, InPlace, MulticolorCuda, SolveOptions};
+use chromaflow::relax::{Direction, MulticolorCuda, SolveOptions};
 use chromaflow::solver::{Method, PreconditionerKind};
+use chromaflow::sparse::cuda::{BlockMatrixCuda, InPlace};
 use chromaflow::{BlockPattern, RowBatches};
 use chromaflow_device::cuda::{DeviceBuffer, Pinned, Stream};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub struct LinearCuda {
     largest: DeviceBuffer<u32>,
     largest_known: bool,
     /// Methods that form residuals, and their operator: the assembled values in f64.
-    krylov: Option<(KrylovCuda, MulticolorCuda)>,
+    krylov: Option<(KrylovCuda, BlockMatrixCuda)>,
     vectors: Vectors,
     /// An earlier x and partial sums, for what the last sweeps still change.
     before: DeviceBuffer<f64>,
@@ -81,7 +82,7 @@ impl LinearCuda {
                 let mut krylov = KrylovCuda::new(stream)?;
                 let cycle = if options.method == Method::Gmres { options.krylov_iterations } else { 3 };
                 krylov.reserve(5 * pattern.rows(), cycle)?;
-                Ok((krylov, MulticolorCuda::jacobi(stream, pattern, 5, Storage::F64)?))
+                Ok((krylov, BlockMatrixCuda::new(stream, pattern, 5, Storage::F64)?))
             })
             .transpose()?;
         let vectors = Vectors::new(stream, Storage::F64)?;
@@ -131,8 +132,10 @@ impl LinearCuda {
     /// [`GpuError::Cuda`].
     pub fn find_scale(&mut self) -> Result<(), GpuError> {
         match (&self.jacobian, &mut self.inverse) {
-            (Some(_), Inverse::Sweeps(sweeps)) if self.largest_known => sweeps.take_largest(&self.largest),
-            (Some(jacobian), Inverse::Sweeps(sweeps)) => sweeps.find_scale(jacobian),
+            (Some(_), Inverse::Sweeps(sweeps)) if self.largest_known => {
+                sweeps.matrix_mut().take_largest(&self.largest)
+            }
+            (Some(jacobian), Inverse::Sweeps(sweeps)) => sweeps.matrix_mut().find_scale(jacobian),
             _ => Ok(()),
         }
     }
@@ -175,7 +178,7 @@ impl LinearCuda {
 
     fn iterate(&mut self, b: &DeviceBuffer<f64>, x: &mut DeviceBuffer<f64>) -> Result<f64, GpuError> {
         let (options, (krylov, a)) = (&self.options, self.krylov.as_mut().expect("looked at before"));
-        a.factor_later(self.jacobian.as_ref().expect(PATTERN))?;
+        a.set_values(self.jacobian.as_ref().expect(PATTERN))?;
         let mut m = match &mut self.inverse {
             Inverse::None => PreconditionerCuda::Identity,
             Inverse::Ilu(ilu) => PreconditionerCuda::Ilu(ilu),

@@ -1,32 +1,26 @@
 #![allow(unsafe_code)]
 //! Multicolor point-implicit relaxation on the device.
 //!
-//! Two designs, each one kernel a color that forms b - O x, applies D^-1 and updates x: `sliced.cu` for small blocks,
-//! `panel.cu` for large ones. `convert.cu` brings the assembled matrix into their layouts and inverts the diagonal.
+//! A relaxation over a [`BlockMatrixCuda`], whose chunks keep to the colors: one kernel a color forms b - O x, applies D^-1 and updates
+//! x. `invert.cu` inverts the diagonal blocks.
 
-mod layout;
-mod matrix;
+mod invert;
 mod solve;
-mod tile;
 
 #[cfg(test)]
 mod tests;
 
-pub use layout::Chunk;
-pub use matrix::InPlace;
-pub(crate) use matrix::invert_shape;
-pub use tile::{Panel, Sliced, Tile};
+pub(crate) use invert::{invert_shape, invert_source};
 
 use crate::gpu::{GpuError, Storage, Vectors};
 use crate::order::RowBatches;
+use crate::relax::RelaxError;
+use crate::sparse::cuda::{BlockMatrixCuda, Mode, Tile, padded};
 use crate::sparse::{BlockPattern, check_nb};
 use chromaflow_device::cuda::{DeviceBuffer, Graph, Kernel, Stream};
-use matrix::{Matrix, check_batches};
 use solve::{HISTORY, Norms, Plan};
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
-use tile::Mode;
 
 /// Multicolor point-implicit relaxation of A x = (D + O) x = b on a GPU:
 ///
@@ -40,40 +34,28 @@ use tile::Mode;
 /// **Results** are the same bits on every run. They depend on the tile (sums of a row are added in another order), not
 /// on the number of multiprocessors at work.
 ///
-/// **Launch shape**: one launch a batch, each dependent on the one before; `sliced.cu` a thread block a chunk of rows,
-/// `panel.cu` a thread block a row. **Twin**: [`Multicolor`](crate::relax::Multicolor).
+/// **Launch shape**: one launch a batch, each dependent on the one before, of the kernels of the matrix. **Twin**: [`Multicolor`](crate::relax::Multicolor).
 ///
 /// **Source**: Zubair et al. (2016), Walden et al. (2019), Algorithms 2 and 3.
 pub struct MulticolorCuda {
     stream: Stream,
-    pattern: Arc<BlockPattern>,
-    nb: usize,
-    storage: Storage,
-    tile: Tile,
-    /// Launches of each batch: chunks of sliced blocks, or rows of panels.
-    batches: Vec<Range<u32>>,
+    matrix: BlockMatrixCuda,
     vectors: Vectors,
     sweep: Kernel,
-    residual: Kernel,
-    /// Brings assembled blocks of a storage into the layout.
-    converts: HashMap<Storage, Kernel>,
     invert: Kernel,
-    matrix: Matrix,
+    /// Inverted diagonal blocks, where the sweeps read them.
+    inverse: DeviceBuffer<f64>,
     /// Rows whose pivots were exchanged, singular rows, the first of these; and what these words start from.
     told: [DeviceBuffer<u32>; 2],
     b: DeviceBuffer<f64>,
-    /// The iterate, and room for another one.
+    /// The iterate, and room for another one, f64 for storage `d`, else f32.
     x: [DeviceBuffer<u32>; 2],
-    /// What [`Self::residual_of`] computes in sweep order, from its first call on.
-    room: Option<DeviceBuffer<f64>>,
     /// Whether a sweep writes the other x and reads this one (Jacobi).
     apart: bool,
     norms: Norms,
     graphs: HashMap<Plan, Graph>,
     factored: bool,
     singular: Option<usize>,
-    /// beta and 1 / beta for the next conversion, where they were searched for ahead of it.
-    scale: Option<(DeviceBuffer<f32>, DeviceBuffer<f32>)>,
 }
 
 impl MulticolorCuda {
@@ -137,60 +119,60 @@ impl MulticolorCuda {
         tile: Tile,
         apart: bool,
     ) -> Result<Self, GpuError> {
-        check_nb(nb)?;
         let rows = pattern.rows();
-        let gpu = stream.gpu();
-        let kernel = |mode, name| -> Result<Kernel, GpuError> {
-            Ok(gpu.module(&tile.sweep_source(nb, storage, mode))?.kernel(name)?)
-        };
-        let name = if tile.is_sliced() { "sliced" } else { "panel" };
-        let (matrix, batches) = Matrix::new(stream, pattern, nb, batches, storage, tile)?;
-        let words = (rows + 1) * nb * storage.x_bytes() / 4;
+        let batches: Vec<_> = batches.iter().collect();
+        let matrix = BlockMatrixCuda::with_tile(stream, pattern, nb, &batches, storage, tile)?;
+        let words = rows * nb * storage.x_bytes() / 4;
         let x = || DeviceBuffer::<u32>::zeroed(stream, words);
-        let launches = batches.iter().map(|b| b.len()).sum::<usize>();
         let norms = Norms {
-            partials: DeviceBuffer::zeroed(stream, launches.max(1))?,
+            partials: DeviceBuffer::zeroed(stream, matrix.launches().max(1))?,
             history: DeviceBuffer::zeroed(stream, HISTORY + 3)?,
             stop: DeviceBuffer::zeroed(stream, 1)?,
         };
-        let sweep = kernel(Mode::Sweep, name)?;
-        let from = if storage == Storage::F64 { Storage::F64 } else { Storage::F32 };
-        let invert = gpu.module(&tile.convert_source(nb, storage, from))?.kernel("invert")?;
+        let inverse = if tile.is_sliced() {
+            matrix.launches() * tile.chunk() * nb * nb
+        } else {
+            rows * nb * padded(nb, storage)
+        };
+        let kernel =
+            |source, name| -> Result<Kernel, GpuError> { Ok(stream.gpu().module(&source)?.kernel(name)?) };
         let told = || stream.upload(&[0u32, 0, u32::MAX]);
         Ok(Self {
-            sweep,
-            residual: kernel(Mode::Residual, name)?,
-            converts: HashMap::new(),
-            invert,
+            sweep: kernel(tile.source(nb, storage, Mode::Sweep), tile.name())?,
+            invert: kernel(invert_source(&tile, nb, storage), "invert")?,
+            inverse: DeviceBuffer::zeroed(stream, inverse)?,
             told: [told()?, told()?],
             vectors: Vectors::new(stream, storage)?,
             b: DeviceBuffer::zeroed(stream, rows * nb)?,
             x: [x()?, x()?],
-            room: None,
             apart,
             stream: stream.clone(),
-            pattern: pattern.clone(),
-            nb,
-            storage,
-            tile,
-            batches,
             matrix,
             norms,
             graphs: HashMap::new(),
             factored: false,
             singular: None,
-            scale: None,
         })
+    }
+
+    /// The matrix as the sweeps read it.
+    pub fn matrix(&self) -> &BlockMatrixCuda {
+        &self.matrix
+    }
+
+    /// The same, for products with it.
+    pub fn matrix_mut(&mut self) -> &mut BlockMatrixCuda {
+        &mut self.matrix
     }
 
     /// The tile in use.
     pub fn tile(&self) -> Tile {
-        self.tile
+        self.matrix.tile()
     }
 
     /// The storage of the off-diagonal blocks.
     pub fn storage(&self) -> Storage {
-        self.storage
+        self.matrix.storage()
     }
 
     /// The stream of all work.
@@ -198,10 +180,31 @@ impl MulticolorCuda {
         &self.stream
     }
 
+    /// Bytes of device memory.
+    pub fn bytes(&self) -> usize {
+        let x = self.x[0].bytes() + self.x[1].bytes();
+        self.matrix.bytes() + self.inverse.bytes() + self.b.bytes() + x + self.norms.bytes()
+    }
+
     /// The smallest number of bytes a sweep must move: every stored block and index once, D^-1, b, and x read and written.
     pub fn minimal_bytes(&self) -> usize {
-        let (n, nnz, nb) = (self.pattern.rows(), self.pattern.nnzb(), self.nb);
-        let q = nb * nb;
-        nnz * (q * self.storage.bytes() + 4) + n * (8 * q + 8 * nb + 4 + 2 * self.storage.x_bytes() * nb)
+        let (pattern, nb, storage) = (self.matrix.pattern(), self.matrix.nb(), self.matrix.storage());
+        let (n, nnz, q) = (pattern.rows(), pattern.nnzb(), nb * nb);
+        nnz * (q * storage.bytes() + 4) + n * (8 * q + 8 * nb + 4 + 2 * storage.x_bytes() * nb)
     }
+}
+
+/// Rows are covered, and no row of a batch reads another one of it.
+fn check_batches(pattern: &BlockPattern, batches: &RowBatches) -> Result<(), RelaxError> {
+    if batches.rows() != pattern.rows() {
+        return Err(RelaxError::Rows { found: batches.rows(), rows: pattern.rows() });
+    }
+    for (i, batch) in batches.iter().enumerate() {
+        for row in batch.clone() {
+            if let Some(&col) = pattern.columns(row).iter().find(|&&c| batch.contains(&(c as usize))) {
+                return Err(RelaxError::Dependent { row, col: col as usize, batch: i });
+            }
+        }
+    }
+    Ok(())
 }

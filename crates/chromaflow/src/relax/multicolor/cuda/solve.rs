@@ -30,6 +30,12 @@ pub(super) const HISTORY: usize = 4096;
 /// A residual that has grown by this factor will not come back (as on the CPU).
 const DIVERGED: f64 = 1e6;
 
+impl Norms {
+    pub(super) fn bytes(&self) -> usize {
+        self.partials.bytes() + self.history.bytes() + self.stop.bytes()
+    }
+}
+
 impl MulticolorCuda {
     /// Solves A x = b as `options` say, with `b` and `x` on the device in the order of the matrix's rows.
     ///
@@ -38,14 +44,14 @@ impl MulticolorCuda {
     ///
     /// # Errors
     /// [`RelaxError::NotFactored`], [`GpuError::Shape`], [`GpuError::Cuda`]; [`GpuError::Unsupported`] for restarts,
-    /// which the caller does with [`Self::residual_of`].
+    /// which the caller does with the residual of the matrix.
     pub fn solve(
         &mut self,
         b: &DeviceBuffer<f64>,
         x: &mut DeviceBuffer<f64>,
         options: &SolveOptions,
     ) -> Result<SolveReport, GpuError> {
-        let n = self.pattern.rows() * self.nb;
+        let n = self.b.len();
         check_len("b", b.len(), n, || "rows * nb".to_owned())?;
         check_len("x", x.len(), n, || "rows * nb".to_owned())?;
         if !self.factored {
@@ -87,7 +93,8 @@ impl MulticolorCuda {
     /// # Errors
     /// [`GpuError::Cuda`], [`GpuError::Shape`].
     pub fn set_rhs(&mut self, b: &DeviceBuffer<f64>) -> Result<(), GpuError> {
-        self.move_vector("gather_b", b.len(), b.ptr(), self.b.ptr())
+        check_len("b", b.len(), self.b.len(), || "rows * nb".to_owned())?;
+        Ok(self.b.copy_from(&b.slice())?)
     }
 
     /// Takes a first guess.
@@ -95,7 +102,8 @@ impl MulticolorCuda {
     /// # Errors
     /// [`GpuError::Cuda`], [`GpuError::Shape`].
     pub fn set_x(&mut self, x: &DeviceBuffer<f64>) -> Result<(), GpuError> {
-        self.move_vector("gather_x", x.len(), x.ptr(), self.x[0].ptr())
+        check_len("x", x.len(), self.b.len(), || "rows * nb".to_owned())?;
+        self.convert("to_x", x.ptr(), self.x[0].ptr())
     }
 
     /// Starts from zero.
@@ -111,15 +119,14 @@ impl MulticolorCuda {
     /// # Errors
     /// [`GpuError::Cuda`], [`GpuError::Shape`].
     pub fn get_x(&self, x: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
-        self.move_vector("scatter_x", x.len(), self.x[0].ptr(), x.ptr())
+        check_len("x", x.len(), self.b.len(), || "rows * nb".to_owned())?;
+        self.convert("from_x", self.x[0].ptr(), x.ptr())
     }
 
-    fn move_vector(&self, how: &str, len: usize, from: u64, to: u64) -> Result<(), GpuError> {
-        let rows = self.pattern.rows();
-        check_len("vector", len, rows * self.nb, || "rows * nb".to_owned())?;
-        let args = [rows as u64, self.nb as u64, self.matrix.perm_ptr(), from, to];
-        // SAFETY: both vectors hold rows * nb values (ours one row more); the permutation has an entry a row.
-        unsafe { self.vectors.run(how, len, args) }
+    /// Between f64 and the precision of the sweeps.
+    fn convert(&self, how: &str, from: u64, to: u64) -> Result<(), GpuError> {
+        // SAFETY: both vectors hold rows * nb values.
+        unsafe { self.vectors.run(how, self.b.len(), [self.b.len() as u64, from, to]) }
     }
 
     /// `count` sweeps from the present x as one graph launch.
@@ -157,13 +164,14 @@ impl MulticolorCuda {
             self.record_begin(f64::from_bits(tolerance))?;
             self.record_norm()?;
         }
+        let batches = self.matrix.batches.len();
         for _ in 0..plan.sweeps {
-            let forward = (0..self.batches.len()).map(|i| (i, plan.direction != Direction::Backward));
-            let backward = (0..self.batches.len()).rev().map(|i| (i, plan.direction != Direction::Forward));
+            let forward = (0..batches).map(|i| (i, plan.direction != Direction::Backward));
+            let backward = (0..batches).rev().map(|i| (i, plan.direction != Direction::Forward));
             for (batch, wanted) in forward.chain(backward) {
                 if wanted {
                     self.launch_batch(batch, damping, dependent, plan.norms.is_some())?;
-                    dependent |= !self.batches[batch].is_empty();
+                    dependent |= !self.matrix.batches[batch].is_empty();
                     if self.apart {
                         let [x, next] = &mut self.x;
                         x.copy_from(&next.slice())?;
@@ -180,49 +188,15 @@ impl MulticolorCuda {
     }
 
     fn launch_batch(&self, batch: usize, damping: f64, dependent: bool, stop: bool) -> Result<(), GpuError> {
-        let (m, range) = (&self.matrix, &self.batches[batch]);
-        let (unscale, stride) = m.unscale_arg(self.storage);
+        let m = &self.matrix;
+        let (unscale, stride) = m.unscale_arg();
         let stop = if stop { self.norms.stop.ptr() } else { 0 };
         let (x, next) = (&self.x[0], &self.x[usize::from(self.apart)]);
-        let launch = self.sweep.launch(self.tile.blocks(range.len()), self.tile.threads(self.nb));
-        let launch = if self.tile.is_sliced() {
-            launch.arg(&m.chunks).arg(range.start).arg(range.end).arg(&m.values).arg(&*m.index)
-        } else {
-            launch.arg(range.start).arg(&*m.row_ptr).arg(&m.values).arg(&*m.index)
-        };
-        let launch = launch
-            .arg(&m.inverse)
-            .arg(&self.b)
-            .arg(x)
-            .arg(next)
-            .arg(unscale)
-            .arg(stride)
-            .arg(damping)
-            .arg(stop);
-        // SAFETY: the range lies within the layout, columns within x (whose last row of zeros serves the padding); the
-        // rows of a batch do not read one another (checked in `new`).
+        let launch = m.launch(&self.sweep, m.batches[batch].clone(), self.inverse.ptr());
+        let launch = launch.arg(&self.b).arg(x).arg(next).arg(unscale).arg(stride).arg(damping).arg(stop);
+        // SAFETY: the range lies within the format and columns within x; the rows of a batch do not read one another
+        // (checked in `new`), but for padding, which multiplies zeros.
         Ok(unsafe { launch.dependent(dependent).enqueue(&self.stream) }?)
-    }
-
-    /// The kernel of r = b - A x for all rows; `b` null: A x. `r` and `partials` may be null.
-    fn launch_residual(&self, x: u64, b: u64, r: u64, partials: u64, stop: u64) -> Result<usize, GpuError> {
-        let m = &self.matrix;
-        let (unscale, stride) = m.unscale_arg(self.storage);
-        let count = if self.tile.is_sliced() { m.chunk_count } else { self.pattern.rows() };
-        let blocks = self.tile.blocks(count);
-        let launch = self.residual.launch(blocks, self.tile.threads(self.nb));
-        let launch = if self.tile.is_sliced() {
-            launch.arg(&m.chunks).arg(0u32).arg(count as u32).arg(&m.values).arg(&*m.index)
-        } else {
-            launch.arg(0u32).arg(&*m.row_ptr).arg(&m.values).arg(&*m.index)
-        };
-        let launch =
-            launch.arg(&m.inverse).arg(b).arg(x).arg(0u64).arg(unscale).arg(stride).arg(1.0f64).arg(stop);
-        let launch = launch.arg(&m.diag);
-        let launch = if self.tile.is_sliced() { launch.arg(m.perm_ptr()) } else { launch };
-        // SAFETY: as in `launch_batch`; `partials` has room for a sum a thread block.
-        unsafe { launch.arg(r).arg(partials).enqueue(&self.stream)? };
-        Ok(blocks)
     }
 
     /// |b| and the norm to reach.
@@ -243,8 +217,9 @@ impl MulticolorCuda {
 
     fn record_norm(&self) -> Result<(), GpuError> {
         let n = &self.norms;
-        let blocks =
-            self.launch_residual(self.x[0].ptr(), self.b.ptr(), 0, n.partials.ptr(), n.stop.ptr())?;
+        let (x, b) = (self.x[0].ptr(), self.b.ptr());
+        // SAFETY: x and b hold rows * nb values; there is a partial sum for every chunk or row.
+        let blocks = unsafe { self.matrix.launch_product(x, b, 0, n.partials.ptr(), n.stop.ptr())? };
         let add = self.vectors.kernel("add_norm")?;
         let launch =
             add.launch(1, 1024).arg(blocks as u32).arg(&n.partials).arg(HISTORY as u32).arg(DIVERGED);
@@ -276,37 +251,5 @@ impl MulticolorCuda {
             relative_residual: history.last().copied(),
             history: if options.history { history } else { Vec::new() },
         })
-    }
-
-    /// `r = b - A x` in f64, with x rounded to the precision of the sweeps; without `b`, `r = A x`.
-    ///
-    /// **Shapes**: `b`, `x`, `r [rows, nb]`, in the order of the matrix's rows.
-    ///
-    /// # Errors
-    /// [`RelaxError::NotFactored`], [`GpuError::Shape`], [`GpuError::Cuda`].
-    pub fn residual_of(
-        &mut self,
-        x: &DeviceBuffer<f64>,
-        b: Option<&DeviceBuffer<f64>>,
-        r: &mut DeviceBuffer<f64>,
-    ) -> Result<(), GpuError> {
-        if !self.factored {
-            return Err(RelaxError::NotFactored.into());
-        }
-        self.move_vector("gather_x", x.len(), x.ptr(), self.x[1].ptr())?;
-        if let Some(b) = b {
-            self.set_rhs(b)?;
-        }
-        check_len("r", r.len(), self.b.len(), || "rows * nb".to_owned())?;
-        let b = if b.is_some() { self.b.ptr() } else { 0 };
-        if self.matrix.perm.is_none() {
-            return self.launch_residual(self.x[1].ptr(), b, r.ptr(), 0, 0).map(|_| ());
-        }
-        if self.room.is_none() {
-            self.room = Some(DeviceBuffer::uninitialized(&self.stream, r.len())?);
-        }
-        let ours = self.room.as_ref().map_or(0, DeviceBuffer::ptr);
-        self.launch_residual(self.x[1].ptr(), b, ours, 0, 0)?;
-        self.move_vector("scatter_f64", r.len(), ours, r.ptr())
     }
 }

@@ -1,9 +1,10 @@
 //! The device sweeps against a sequential f64 reference on the CPU.
 
-use super::{MulticolorCuda, Tile};
+use super::MulticolorCuda;
 use crate::gpu::{DeviceJacobian, DeviceOff, PlainSweep, Scaling, Storage, test_stream};
 use crate::order::{Plan, PlanOptions, RowBatches};
 use crate::relax::{Direction, Guess, SolveOptions};
+use crate::sparse::cuda::Tile;
 use crate::sparse::{BlockPattern, Jacobian, OffDiagonal};
 use crate::{Outcome, Policy};
 use chromaflow_device::Buffer;
@@ -264,13 +265,13 @@ fn cuda_solves_to_a_tolerance_on_the_device() {
         assert!(report.relative_residual.unwrap() <= tolerance);
         // The residual formed apart from the solve is the one reported.
         let mut r = stream.upload(&vec![0.0; 200 * nb]).unwrap();
-        mc.residual_of(&x, Some(&device_b), &mut r).unwrap();
+        mc.matrix_mut().residual(&device_b, &x, &mut r).unwrap();
         let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
         let relative = norm(&r.download().unwrap()) / norm(&b);
         assert!((relative / report.relative_residual.unwrap() - 1.0).abs() < 1e-6);
         // A x by itself.
         let mut ax = stream.upload(&vec![0.0; 200 * nb]).unwrap();
-        mc.residual_of(&x, None, &mut ax).unwrap();
+        mc.matrix_mut().multiply(&x, &mut ax).unwrap();
         let sum: Vec<f64> =
             ax.download().unwrap().iter().zip(r.download().unwrap()).map(|(a, r)| a + r).collect();
         assert!(difference(&sum, &b) < 1e-12);

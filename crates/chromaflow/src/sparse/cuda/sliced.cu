@@ -1,8 +1,10 @@
-// Multicolor sweep over sliced blocks: the rows of a color stand in chunks of C rows, padded to their longest row.
+// Rows of a matrix in sliced blocks (SELL-C-sigma): products and sweeps. The rows of a batch stand in chunks of C rows, padded to
+// their longest row; rows of like length among sigma were brought together before they were cut. Vectors, the diagonal and column
+// numbers keep the order of the matrix: `perm` says which row stands where, so nothing is gathered before a product or after it.
 //
 // Constants: NB block size; C rows a chunk; G chunks a thread block; UB pairs of slots a thread has in flight; SP lane groups
 // that share the slots of a row; MINB thread blocks a multiprocessor must hold; DEARLY loads the inverse diagonal before the
-// predecessors are waited for, ONE the odd last slot with the first pairs; MODE 0 sweep, 1 residual.
+// predecessors are waited for, ONE the odd last slot with the first pairs; MODE 0 sweep of a relaxation, 1 product or residual.
 //
 // Small blocks are bound not by memory but by the sectors of x that multiprocessors ask the L2 cache for. Chunks of one thread
 // block, near one another in the mesh, find most of them in L1.
@@ -11,11 +13,13 @@
 // pairs, so that a lane's 2 NB values split into vectors of 16, 8 and 4 bytes, stored vector by vector over the lanes:
 // every request of a warp is whole lines. An odd last slot is stored alone.
 //   values  per chunk: pair by pair [vector][lane]; index [slot][row]; inverse diagonal [column][lane]
-// Twin: ../reference.rs.
+// Padding holds zeros and reads a row of its own chunk.
+// Source: Kreutzer, Hager, Wellein, Fehske, Bishop (2014), SIAM J. Sci. Comput. 36(5), with blocks for scalars and pairs of slots.
+// Twins: ../row_product.rs, ../../relax/multicolor/reference.rs.
 struct Chunk {
     u32 slot;   // slots before this chunk
     u32 slots;  // slots of this chunk
-    u32 row;    // first row
+    u32 row;    // place of the first row in `perm`
     u32 rows;   // rows, at most C
 };
 
@@ -32,6 +36,7 @@ struct Chunk {
 #define RESIDENT (MINB - 1)
 #endif
 #define ALONE (NB == 1 && SP == 1)  // a thread has the whole sum of its row
+#define KEEP_ROW (MODE == 1 || DEARLY || SP > 1)  // else no register is left for the row's number: it is read where it is used
 
 // All threads of chunk `g`.
 __device__ __forceinline__ void chunk_barrier(u32 g) {
@@ -59,11 +64,11 @@ __device__ __forceinline__ void load_lane(u32* w, const char* base, u32 lane) {
 }
 
 extern "C" __global__ void __launch_bounds__(GROUP * G, RESIDENT)
-sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restrict__ values, const u32* __restrict__ index,
-       const double* __restrict__ dinv, const double* __restrict__ b, const Sum* x, Sum* x_out, const float* __restrict__ unscale,
+sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const u32* __restrict__ perm, const char* __restrict__ values,
+       const u32* __restrict__ index, const double* __restrict__ dinv, const double* __restrict__ b, const Sum* x, Sum* x_out, const float* __restrict__ unscale,
        u32 unscale_stride, double omega, const int* stop
 #if MODE == 1
-       , const double* __restrict__ diag, const u32* __restrict__ perm, double* r_out, double* partials
+       , const double* __restrict__ diag, double* r_out, double* partials
 #endif
 ) {
     __shared__ Sum parts[ALONE ? 1 : G][SP][LANES * PAD];
@@ -84,6 +89,13 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restr
     const char* v = values + k.slot * SLOT_BYTES;
     const u32* ix = index + (u64)k.slot * C + r;
     const bool owner = sp == 0 && r < k.rows;  // one thread per scalar row of the chunk
+#if KEEP_ROW
+    const u32 row = owner ? load_index(perm + k.row + r) : 0;
+#define ROW row
+#else
+    if (t < 2 && k.rows) prefetch(perm + k.row + t * (k.rows - 1));
+#define ROW load_index(perm + k.row + r)  // of an owner
+#endif
 
     Sum acc[NB];
 #pragma unroll
@@ -109,12 +121,14 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restr
     if (ONE) { LOAD_ONE }
     double d[NB], bi = 0;
     const u64 d_at = (u64)id * (LANES * NB) + lane;
-    if (MODE == 0 && DEARLY && owner) {
+#if MODE == 0 && DEARLY
+    if (owner) {
 #pragma unroll
         for (int l = 0; l < NB; l++) d[l] = load_f64(dinv + d_at + l * LANES);
-        bi = load_f64(b + (u64)k.row * NB + lane);
+        bi = load_f64(b + (u64)ROW * NB + c);
     }
-#define BACK const double back = unscale ? unscale[(u64)(r < k.rows ? k.row + r : 0) * unscale_stride] : 1.0;
+#endif
+#define BACK const double back = unscale ? unscale[unscale_stride && owner ? ROW : 0] : 1.0;
 #if SP > 1
     BACK  // small systems wait for every load; large ones have no register to spare for it
 #endif
@@ -164,7 +178,7 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restr
     if (MODE == 0 && !DEARLY && owner) {
 #pragma unroll
         for (int l = 0; l < NB; l++) d[l] = load_f64(dinv + d_at + l * LANES);
-        bi = load_f64(b + (u64)k.row * NB + lane);
+        bi = load_f64(b + (u64)ROW * NB + c);
     }
 
 #if ALONE
@@ -200,7 +214,7 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restr
         double xi = 0;
 #pragma unroll
         for (int l = 0; l < NB; l++) xi += d[l] * rs[r * NB + l];
-        const u64 at = (u64)k.row * NB + lane;
+        const u64 at = (u64)ROW * NB + c;
         if (omega != 1.0) {
             const double old = load_x(x + at);
             xi = old + omega * (xi - old);
@@ -211,12 +225,11 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const char* __restr
     // r = b - O x - D x, rows of D as assembled; without b the product A x.
     double res = 0;
     if (owner) {
-        const u64 row = k.row + r;
-        const double* block = diag + (u64)perm[row] * (NB * NB) + c;
+        const double* block = diag + (u64)row * (NB * NB) + c;
         double ax = back * (double)sum;
-        for (int l = 0; l < NB; l++) ax += block[l * NB] * (double)load_x(x + row * NB + l);
-        res = b ? b[row * NB + c] - ax : ax;
-        if (r_out) r_out[row * NB + c] = res;
+        for (int l = 0; l < NB; l++) ax += block[l * NB] * (double)load_x(x + (u64)row * NB + l);
+        res = b ? b[(u64)row * NB + c] - ax : ax;
+        if (r_out) r_out[(u64)row * NB + c] = res;
     }
     if (partials) block_sum_to(res * res, partials + blockIdx.x);
 #endif

@@ -1,6 +1,5 @@
-//! The order in which sliced blocks are stored: rows of like length together.
+//! How rows are cut into chunks: rows of like length together.
 
-use crate::order::RowBatches;
 use crate::sparse::BlockPattern;
 use bytemuck::{Pod, Zeroable};
 use std::ops::Range;
@@ -13,7 +12,7 @@ pub struct Chunk {
     pub slot: u32,
     /// Slots: blocks of the longest row.
     pub slots: u32,
-    /// First row, in sweep order.
+    /// Place of the first row in the order of the chunks.
     pub row: u32,
     /// Rows.
     pub rows: u32,
@@ -21,9 +20,9 @@ pub struct Chunk {
 
 /// Chunks, and the rows they are made of.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
-    /// Row of the matrix at each place of the sweep order; none where both are the same.
-    pub perm: Option<Vec<u32>>,
+pub(super) struct Chunks {
+    /// Row of the matrix at each place of the chunks.
+    pub perm: Vec<u32>,
     pub chunks: Vec<Chunk>,
     /// Chunks of each batch.
     pub batches: Vec<Range<u32>>,
@@ -31,18 +30,18 @@ pub(super) struct Layout {
     pub slots: usize,
 }
 
-impl Layout {
+impl Chunks {
     /// Within every batch the rows of each `window` are sorted by length, longest first, and cut into chunks of `size`.
     ///
     /// A window keeps rows near where they were, so that what they gather stays near too.
-    pub fn new(pattern: &BlockPattern, batches: &RowBatches, size: usize, window: usize) -> Self {
+    pub fn new(pattern: &BlockPattern, batches: &[Range<usize>], size: usize, window: usize) -> Self {
         let rows = pattern.rows();
         let length = |row: u32| pattern.range(row as usize).len() as u32;
         let mut perm: Vec<u32> = (0..rows as u32).collect();
         let mut chunks = Vec::with_capacity(rows.div_ceil(size) + batches.len());
         let mut ranges = Vec::with_capacity(batches.len());
         let mut slots = 0usize;
-        for batch in batches.iter() {
+        for batch in batches {
             let first = chunks.len() as u32;
             for part in perm[batch.clone()].chunks_mut(window) {
                 part.sort_by_key(|&row| std::cmp::Reverse(length(row)));
@@ -59,7 +58,7 @@ impl Layout {
             }
             ranges.push(first..chunks.len() as u32);
         }
-        Self { perm: Some(perm), chunks, batches: ranges, slots }
+        Self { perm, chunks, batches: ranges, slots }
     }
 }
 
@@ -71,14 +70,14 @@ mod tests {
     fn rows_are_sorted_within_windows_of_a_batch() {
         // Lengths 1 0 2 | 3 1 (columns of the other batch, ascending).
         let p = BlockPattern::new(5, vec![0, 1, 1, 3, 6, 7], vec![3, 3, 4, 0, 1, 2, 0]).unwrap();
-        let l = Layout::new(&p, &RowBatches::new(vec![0, 3, 5]), 2, 8);
-        assert_eq!(l.perm.as_deref(), Some(&[2, 0, 1, 3, 4][..]));
+        let l = Chunks::new(&p, &[0..3, 3..5], 2, 8);
+        assert_eq!(l.perm, [2, 0, 1, 3, 4]);
         let chunk = |slot, slots, row, rows| Chunk { slot, slots, row, rows };
         assert_eq!(l.chunks, [chunk(0, 2, 0, 2), chunk(2, 0, 2, 1), chunk(2, 3, 3, 2)]);
         assert_eq!(l.batches, [0..2, 2..3]);
         assert_eq!(l.slots, 5);
         // A window of two rows does not reach over its end.
-        let l = Layout::new(&p, &RowBatches::new(vec![0, 3, 5]), 2, 2);
-        assert_eq!(l.perm.as_deref(), Some(&[0, 1, 2, 3, 4][..]));
+        let l = Chunks::new(&p, &[0..3, 3..5], 2, 2);
+        assert_eq!(l.perm, [0, 1, 2, 3, 4]);
     }
 }

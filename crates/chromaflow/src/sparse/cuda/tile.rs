@@ -54,11 +54,11 @@ pub struct Panel {
     pub hint: u32,
 }
 
-/// What a kernel of the sweep computes.
+/// What a kernel of the format computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     Sweep = 0,
-    Residual = 1,
+    Product = 1,
 }
 
 impl Sliced {
@@ -112,7 +112,7 @@ impl Panel {
 }
 
 /// Rows of a stored column of panel.cu: whole vectors of 16 bytes.
-pub(super) fn padded(nb: usize, storage: Storage) -> usize {
+pub(crate) fn padded(nb: usize, storage: Storage) -> usize {
     nb.next_multiple_of(16 / storage.bytes())
 }
 
@@ -178,7 +178,7 @@ impl Tile {
             match (nb, wide) {
                 (1 | 2, true) => Sliced::new(32, 2, 2, 1),
                 (1, false) if rows_each < 800 => Sliced::new(32, 4, 2, 4).near(4, 128),
-                (1, false) => Sliced::new(32, 4, 1, 2).early().near(8, 256),
+                (1, false) => Sliced::new(32, 4, 1, 4).early().near(8, 256),
                 (2, false) => Sliced::new(16, 3, 1, 4).early().near(8, 128),
                 (3, false) => Sliced::new(32, 2, 1, 10).early().near(1, 512),
                 (4, false) => Sliced::new(8, 3, 1, if half { 8 } else { 6 }).odd_first().near(4, 1024),
@@ -263,12 +263,12 @@ impl Tile {
     }
 
     /// Whether rows are brought together in chunks.
-    pub(super) fn is_sliced(&self) -> bool {
+    pub(crate) fn is_sliced(&self) -> bool {
         matches!(self, Tile::Sliced(_))
     }
 
     /// Rows a chunk (1 for panels).
-    pub(super) fn chunk(&self) -> usize {
+    pub(crate) fn chunk(&self) -> usize {
         if let Tile::Sliced(s) = self { s.chunk } else { 1 }
     }
 
@@ -281,13 +281,18 @@ impl Tile {
     }
 
     /// Thread blocks for `count` chunks, or rows of panels.
-    pub(super) fn blocks(&self, count: usize) -> usize {
+    pub(crate) fn blocks(&self, count: usize) -> usize {
         if let Tile::Sliced(s) = self { count.div_ceil(s.chunks) } else { count }
     }
 
-    pub(super) fn sweep_source(&self, nb: usize, storage: Storage, mode: Mode) -> KernelSource {
+    /// The entry of its kernel file.
+    pub(crate) fn name(&self) -> &'static str {
+        if self.is_sliced() { "sliced" } else { "panel" }
+    }
+
+    pub(crate) fn source(&self, nb: usize, storage: Storage, mode: Mode) -> KernelSource {
         let flag = u32::from;
-        // The residual keeps more values at hand; it must not spill for the sake of company.
+        // A product keeps more values at hand; it must not spill for the sake of company.
         let least = |resident| if mode == Mode::Sweep { resident } else { 1 };
         match *self {
             Tile::Sliced(s) => source("sliced", SLICED, storage)
@@ -313,7 +318,7 @@ impl Tile {
         }
     }
 
-    pub(super) fn convert_source(&self, nb: usize, storage: Storage, from: Storage) -> KernelSource {
+    pub(crate) fn convert_source(&self, nb: usize, storage: Storage, from: Storage) -> KernelSource {
         source("convert", CONVERT, storage)
             .define("NB", nb)
             .define("IN", from.code())
@@ -322,13 +327,12 @@ impl Tile {
             .define("SLICED", u32::from(self.is_sliced()))
     }
 
-    /// The kernels of this tile, for building ahead: sweep, residual, conversion.
+    /// The kernels of this tile, for building ahead: sweep, product, conversion.
     pub fn sources(&self, nb: usize, storage: Storage) -> Vec<KernelSource> {
-        let from = if storage == Storage::F64 { Storage::F64 } else { Storage::F32 };
         let mut sources = vec![
-            self.sweep_source(nb, storage, Mode::Sweep),
-            self.sweep_source(nb, storage, Mode::Residual),
-            self.convert_source(nb, storage, from),
+            self.source(nb, storage, Mode::Sweep),
+            self.source(nb, storage, Mode::Product),
+            self.convert_source(nb, storage, storage.assembled()),
         ];
         if storage == Storage::F16 {
             sources.push(self.convert_source(nb, storage, Storage::F16));

@@ -1,0 +1,414 @@
+#![allow(unsafe_code)]
+//! The block-sparse matrix on the device.
+//!
+//! [`BlockMatrixCuda`] is an operator: pattern once, values often, products and residuals. Relaxations are built over it. Two
+//! formats: SELL-C-sigma with blocks for scalars (`sliced.cu`) for small blocks, block CSR with padded columns (`panel.cu`)
+//! for large ones; `convert.cu` brings the assembled matrix into them.
+
+mod chunks;
+mod tile;
+
+pub use chunks::Chunk;
+pub(crate) use tile::{Mode, padded};
+pub use tile::{Panel, Sliced, Tile};
+
+use super::{BlockPattern, ShapeError, check_len, check_nb};
+use crate::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage, Vectors};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, Launch, Stream};
+use chunks::Chunks;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A square block-sparse matrix A = D + O on a GPU, in the format of its products:
+///
+/// `y = A x`, `r = b - A x`.
+///
+/// Small blocks are stored as SELL-C-sigma: rows of like length among sigma are brought together and cut into chunks of C, each
+/// padded to its longest row. That order is the format's own business: vectors, diagonal blocks and column numbers keep the
+/// order of the matrix, so nothing is gathered before a product or scattered after it.
+///
+/// **Precision**: D in f64, O as [`Storage`] says; products D x and what they are added to in f64, products O x and their sums in
+/// f64 for storage `d`, else in f32 with x rounded to it. **Results** are the same bits on every run.
+///
+/// **Launch shape**: `sliced.cu` a thread block a chunk of rows (or a few), `panel.cu` a thread block a row.
+/// **Twins**: [`BlockCsr`](crate::BlockCsr), [`Jacobian`](crate::Jacobian).
+///
+/// **Source**: Kreutzer, Hager, Wellein, Fehske, Bishop, *A unified sparse matrix data format for efficient general sparse
+/// matrix-vector multiplication on modern processors with wide SIMD units* (2014), SIAM J. Sci. Comput. 36(5); blocks in place of
+/// scalars, slots in pairs.
+pub struct BlockMatrixCuda {
+    stream: Stream,
+    pattern: Arc<BlockPattern>,
+    nb: usize,
+    storage: Storage,
+    tile: Tile,
+    /// Launches of each batch: chunks of sliced blocks, or rows of panels.
+    pub(crate) batches: Vec<Range<u32>>,
+    vectors: Vectors,
+    product: Kernel,
+    /// Bring assembled blocks of a storage into the format.
+    converts: HashMap<Storage, Kernel>,
+    pub(crate) chunks: DeviceBuffer<Chunk>,
+    chunk_count: usize,
+    /// Row of the matrix at each place of the chunks; none for panels, which keep the order of the matrix.
+    pub(crate) perm: Option<DeviceBuffer<u32>>,
+    /// Column numbers, slot by slot over the rows of a chunk (panels: as assembled).
+    pub(crate) index: DeviceBuffer<u32>,
+    pub(crate) row_ptr: DeviceBuffer<u32>,
+    pub(crate) values: DeviceBuffer<u32>,
+    /// `[rows, nb (column), nb (row)]`, in the order of the matrix.
+    pub(crate) diag: DeviceBuffer<f64>,
+    /// 1 / beta, one for all rows or one a row.
+    unscale: DeviceBuffer<f32>,
+    unscale_stride: u32,
+    /// beta and 1 / beta for the next conversion, where they were searched for ahead of it.
+    scale: Option<(DeviceBuffer<f32>, DeviceBuffer<f32>)>,
+    /// x rounded to f32, where products need it so; from the first one on.
+    rounded: Option<DeviceBuffer<f32>>,
+    has_values: bool,
+}
+
+/// Where an assembly on the device may put its blocks itself, so that no conversion is needed: the format of sliced.cu, without
+/// rounding to f16.
+///
+/// Lane L = r NB + c holds column c of the blocks of row r of a chunk. Slots stand in pairs: the 2 NB values of a lane in vectors
+/// of 16, 8 and 4 bytes, vector by vector over the lanes; an odd last slot stands alone in the same way. Rows that are shorter than
+/// their chunk end with zeros.
+pub struct InPlace<'a> {
+    /// Rows a chunk.
+    pub rows: usize,
+    /// The chunks.
+    pub chunks: &'a DeviceBuffer<Chunk>,
+    /// Row of the matrix at each place of the chunks.
+    pub perm: &'a DeviceBuffer<u32>,
+    /// Off-diagonal blocks: f64 for storage `d`, else f32.
+    pub values: &'a DeviceBuffer<u32>,
+    /// Diagonal blocks, column-major, in the order of the matrix's rows.
+    pub diag: &'a DeviceBuffer<f64>,
+}
+
+/// Values of another storage than the matrix keeps, or of another matrix.
+fn not_taken(from: Storage, to: Storage) -> GpuError {
+    let (from, to) = (from.name(), to.name());
+    GpuError::Unsupported(format!(
+        "blocks assembled for policy `{from}` cannot be stored for `{to}`: assemble them for `{to}`"
+    ))
+}
+
+impl BlockMatrixCuda {
+    /// Room for matrices with off-diagonal blocks of size `nb` on `pattern` (without the diagonal), stored as `storage`.
+    ///
+    /// # Errors
+    /// [`GpuError::Shape`] for a pattern that is not square or a block size outside 1..=128; [`GpuError::Cuda`]: out of memory, no
+    /// compiler, driver errors.
+    pub fn new(
+        stream: &Stream,
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        storage: Storage,
+    ) -> Result<Self, GpuError> {
+        check_nb(nb)?;
+        let rows = pattern.rows();
+        let tile = Tile::choose(nb, storage, rows, stream.gpu().facts().multiprocessors);
+        Self::with_tile(stream, pattern, nb, &[0..rows], storage, tile)
+    }
+
+    /// The same with chunks that keep to `batches`, which follow one another over all rows, and a tile of the caller's choice.
+    pub(crate) fn with_tile(
+        stream: &Stream,
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        batches: &[Range<usize>],
+        storage: Storage,
+        tile: Tile,
+    ) -> Result<Self, GpuError> {
+        check_nb(nb)?;
+        if pattern.rows() != pattern.cols() {
+            return Err(ShapeError::NotSquare { rows: pattern.rows(), cols: pattern.cols() }.into());
+        }
+        let (rows, q) = (pattern.rows(), nb * nb);
+        let module = stream.gpu().module(&tile.source(nb, storage, Mode::Product))?;
+        let mut a = Self {
+            product: module.kernel(tile.name())?,
+            stream: stream.clone(),
+            pattern: pattern.clone(),
+            nb,
+            storage,
+            tile,
+            batches: batches.iter().map(|b| b.start as u32..b.end as u32).collect(),
+            vectors: Vectors::new(stream, storage)?,
+            converts: HashMap::new(),
+            chunks: DeviceBuffer::zeroed(stream, 0)?,
+            chunk_count: 0,
+            perm: None,
+            index: stream.upload(pattern.col_idx())?,
+            row_ptr: stream.upload(pattern.row_ptr())?,
+            values: DeviceBuffer::zeroed(stream, 0)?,
+            diag: DeviceBuffer::zeroed(stream, rows * q)?,
+            unscale: DeviceBuffer::zeroed(stream, 1)?,
+            unscale_stride: 0,
+            scale: None,
+            rounded: None,
+            has_values: false,
+        };
+        let blocks = match tile {
+            Tile::Sliced(sliced) => a.slice(batches, sliced)?,
+            Tile::Panel(_) => pattern.nnzb() * padded(nb, storage),
+        };
+        let block_words = if tile.is_sliced() { q } else { nb } * storage.bytes();
+        a.values = DeviceBuffer::zeroed(stream, blocks * block_words / 4)?;
+        Ok(a)
+    }
+
+    /// Cuts the rows into chunks and numbers the columns slot by slot; the number of blocks with their padding.
+    fn slice(&mut self, batches: &[Range<usize>], tile: Sliced) -> Result<usize, GpuError> {
+        let stream = &self.stream;
+        let cut = Chunks::new(&self.pattern, batches, tile.chunk, tile.window);
+        let (chunks, perm) = (stream.upload(&cut.chunks)?, stream.upload(&cut.perm)?);
+        let blocks = cut.slots * tile.chunk;
+        let index = DeviceBuffer::<u32>::uninitialized(stream, blocks)?;
+        let source = self.tile.convert_source(self.nb, self.storage, self.storage.assembled());
+        let kernel = stream.gpu().module(&source)?.kernel("sliced_index")?;
+        // SAFETY: `index` has a word for every slot of every row of every chunk.
+        unsafe {
+            let launch = kernel.launch(cut.chunks.len(), 128).arg(&chunks).arg(&perm);
+            launch.arg(&self.row_ptr).arg(&self.index).arg(&index).enqueue(stream)?;
+        }
+        (self.chunks, self.chunk_count) = (chunks, cut.chunks.len());
+        (self.perm, self.index, self.batches) = (Some(perm), index, cut.batches);
+        Ok(blocks)
+    }
+
+    /// Where the off-diagonal blocks are.
+    pub fn pattern(&self) -> &Arc<BlockPattern> {
+        &self.pattern
+    }
+
+    /// The block size.
+    pub fn nb(&self) -> usize {
+        self.nb
+    }
+
+    /// The storage of the off-diagonal blocks.
+    pub fn storage(&self) -> Storage {
+        self.storage
+    }
+
+    /// The stream of all work.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The kernel design and its parameters.
+    pub fn tile(&self) -> Tile {
+        self.tile
+    }
+
+    /// Bytes of device memory.
+    pub fn bytes(&self) -> usize {
+        let words = self.index.len() + self.row_ptr.len() + self.values.len() + self.unscale.len();
+        let perm = self.perm.as_ref().map_or(0, DeviceBuffer::bytes);
+        let rounded = self.rounded.as_ref().map_or(0, DeviceBuffer::bytes);
+        4 * words + self.diag.bytes() + self.chunks.bytes() + perm + rounded
+    }
+
+    /// Chunks of all batches; rows for panels.
+    pub(crate) fn launches(&self) -> usize {
+        if self.tile.is_sliced() { self.chunk_count } else { self.pattern.rows() }
+    }
+
+    pub(crate) fn perm_ptr(&self) -> u64 {
+        self.perm.as_ref().map_or(0, DeviceBuffer::ptr)
+    }
+
+    /// The address of 1 / beta, 0 where there is none, and the distance between those of successive rows.
+    pub(crate) fn unscale_arg(&self) -> (u64, u32) {
+        if self.storage == Storage::F16 { (self.unscale.ptr(), self.unscale_stride) } else { (0, 0) }
+    }
+
+    /// Policy `dsh`: searches the f32 blocks of `jac` for the scale of the values that are set next, which otherwise is done on
+    /// the way; for timing it apart.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn find_scale(&mut self, jac: &DeviceJacobian) -> Result<(), GpuError> {
+        if let (DeviceOff::F32(values), Storage::F16) = (&jac.off, self.storage) {
+            self.scale = Some(crate::gpu::global_scale(&self.vectors, values)?);
+        }
+        Ok(())
+    }
+
+    /// Policy `dsh`: the same where the largest magnitude is known, as the bits of an f32 on the device.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn take_largest(&mut self, bits: &DeviceBuffer<u32>) -> Result<(), GpuError> {
+        self.scale = Some(crate::gpu::scale_of(&self.vectors, bits)?);
+        Ok(())
+    }
+
+    /// Takes the values of `jac`, which is free to be assembled anew after this; no wait.
+    ///
+    /// For `dsh` both f16 blocks ([`DeviceJacobian::narrow`]) and f32 blocks are taken; the latter are scaled by one beta
+    /// on the way.
+    ///
+    /// # Errors
+    /// [`GpuError::OtherMatrix`] for another pattern or block size, [`GpuError::Unsupported`] for values
+    /// of another storage, [`GpuError::Cuda`].
+    pub fn set_values(&mut self, jac: &DeviceJacobian) -> Result<(), GpuError> {
+        let same = Arc::ptr_eq(jac.pattern(), &self.pattern) || **jac.pattern() == *self.pattern;
+        if !same || jac.nb() != self.nb {
+            return Err(GpuError::OtherMatrix);
+        }
+        let from = jac.off.storage();
+        let taken = match self.storage {
+            Storage::F64 => matches!(from, Storage::F64 | Storage::F32),
+            Storage::F32 | Storage::Bf16 => from == Storage::F32,
+            Storage::F16 => matches!(from, Storage::F32 | Storage::F16),
+        };
+        if !taken {
+            return Err(not_taken(from, self.storage));
+        }
+        let mut scale = 0;
+        let made;
+        match &jac.off {
+            DeviceOff::F16 { unscale, .. } => self.take_unscale(unscale)?,
+            DeviceOff::F32(values) if self.storage == Storage::F16 => {
+                made = match self.scale.take() {
+                    Some(found) => found,
+                    None => crate::gpu::global_scale(&self.vectors, values)?,
+                };
+                scale = made.0.ptr();
+                self.take_unscale(&made.1)?;
+            }
+            _ => {}
+        }
+        self.diag.copy_from(&jac.diag.slice())?;
+        if !self.converts.contains_key(&from) {
+            let module = self.stream.gpu().module(&self.tile.convert_source(self.nb, self.storage, from))?;
+            let name = if self.tile.is_sliced() { "to_sliced" } else { "to_panel" };
+            self.converts.insert(from, module.kernel(name)?);
+        }
+        let launch = if self.tile.is_sliced() {
+            let launch = self.converts[&from].launch(self.chunk_count, self.tile.chunk() * self.nb);
+            launch.arg(&self.chunks).arg(self.perm_ptr())
+        } else {
+            self.converts[&from].launch(self.pattern.rows(), 128)
+        };
+        let launch = launch.arg(&self.row_ptr).arg(jac.off.ptr()).arg(scale).arg(0u32).arg(&self.values);
+        // SAFETY: the format was made for this pattern and block size: every chunk or row has its place in `values`.
+        unsafe { launch.enqueue(&self.stream)? };
+        self.has_values = true;
+        Ok(())
+    }
+
+    fn take_unscale(&mut self, from: &DeviceBuffer<f32>) -> Result<(), GpuError> {
+        if self.unscale.len() != from.len() {
+            self.unscale = DeviceBuffer::uninitialized(&self.stream, from.len())?;
+        }
+        self.unscale_stride = u32::from(from.len() > 1);
+        Ok(self.unscale.copy_from(&from.slice())?)
+    }
+
+    /// Where blocks may be assembled; none where the values kept are not those that are assembled, or for large blocks.
+    pub fn in_place(&self) -> Option<InPlace<'_>> {
+        let whole = matches!(self.storage, Storage::F64 | Storage::F32);
+        let perm = self.perm.as_ref().filter(|_| whole)?;
+        let (chunks, values, diag) = (&self.chunks, &self.values, &self.diag);
+        Some(InPlace { rows: self.tile.chunk(), chunks, perm, values, diag })
+    }
+
+    /// To be called when blocks were assembled [in place](Self::in_place).
+    pub fn assembled(&mut self) {
+        self.has_values = true;
+    }
+
+    /// y = A x.
+    ///
+    /// **Shapes**: `x`, `y [rows, nb]`.
+    ///
+    /// # Errors
+    /// [`GpuError::NoValues`], [`GpuError::Shape`], [`GpuError::Cuda`].
+    pub fn multiply(&mut self, x: &DeviceBuffer<f64>, y: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
+        self.product_of(x, None, y)
+    }
+
+    /// r = b - A x.
+    ///
+    /// **Shapes**: `b`, `x`, `r [rows, nb]`.
+    ///
+    /// # Errors
+    /// [`GpuError::NoValues`], [`GpuError::Shape`], [`GpuError::Cuda`].
+    pub fn residual(
+        &mut self,
+        b: &DeviceBuffer<f64>,
+        x: &DeviceBuffer<f64>,
+        r: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        self.product_of(x, Some(b), r)
+    }
+
+    fn product_of(
+        &mut self,
+        x: &DeviceBuffer<f64>,
+        b: Option<&DeviceBuffer<f64>>,
+        r: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let n = self.pattern.rows() * self.nb;
+        for (what, len) in [("x", x.len()), ("b", b.map_or(n, DeviceBuffer::len)), ("the result", r.len())] {
+            check_len(what, len, n, || "rows * nb".to_owned())?;
+        }
+        if !self.has_values {
+            return Err(GpuError::NoValues);
+        }
+        let mut from = x.ptr();
+        if self.storage != Storage::F64 {
+            if self.rounded.is_none() {
+                self.rounded = Some(DeviceBuffer::uninitialized(&self.stream, n)?);
+            }
+            let rounded = self.rounded.as_mut().expect("made above");
+            self.vectors.to_f32(x, rounded)?;
+            from = rounded.ptr();
+        }
+        // SAFETY: x (as it is or rounded), b and r hold rows * nb values.
+        unsafe { self.launch_product(from, b.map_or(0, DeviceBuffer::ptr), r.ptr(), 0, 0) }.map(|_| ())
+    }
+
+    /// r = b - A x; without `b` (0) the product A x. x in f64 for storage `d`, else in f32. `r` and `partials`, the sum of the
+    /// squares of r by thread block, may be 0; `stop` too, the address of a word that says whether to do nothing.
+    /// The number of thread blocks.
+    ///
+    /// # Safety
+    /// What is given holds rows * nb values, `partials` one a chunk or row.
+    pub(crate) unsafe fn launch_product(
+        &self,
+        x: u64,
+        b: u64,
+        r: u64,
+        partials: u64,
+        stop: u64,
+    ) -> Result<usize, GpuError> {
+        let count = self.launches();
+        let blocks = self.tile.blocks(count);
+        // D is multiplied with as it was assembled: no inverse.
+        let launch = self.launch(&self.product, 0..count as u32, 0).arg(b).arg(x).arg(0u64);
+        let (unscale, stride) = self.unscale_arg();
+        let launch = launch.arg(unscale).arg(stride).arg(1.0f64).arg(stop);
+        // SAFETY: the range is all of the format; columns are rows of the matrix; and the caller's promise.
+        unsafe { launch.arg(&self.diag).arg(r).arg(partials).enqueue(&self.stream)? };
+        Ok(blocks)
+    }
+
+    /// A launch over chunks or rows of panels with the arguments that all kernels of the format begin with; `inverse` is the address
+    /// of the inverted diagonal blocks.
+    pub(crate) fn launch<'k>(&self, kernel: &'k Kernel, range: Range<u32>, inverse: u64) -> Launch<'k> {
+        let launch = kernel.launch(self.tile.blocks(range.len()), self.tile.threads(self.nb));
+        let launch = if self.tile.is_sliced() {
+            launch.arg(&self.chunks).arg(range.start).arg(range.end).arg(self.perm_ptr())
+        } else {
+            launch.arg(range.start).arg(&self.row_ptr)
+        };
+        launch.arg(&self.values).arg(&self.index).arg(inverse)
+    }
+}
