@@ -15,6 +15,11 @@ use dense::add_product;
 pub(crate) use dense::{Workspace, factor_guarded, invert_guarded, solve_factored};
 pub(crate) use lanes::{MOST as MOST_IN_LANES, Task as LaneTask, run as run_in_lanes};
 
+/// Elimination of blocks in registers for kernels of any crate, to be put before their text: `factor<N>`, `solve<N>`, `reciprocal`
+/// and copies to shared memory that go on by themselves.
+#[cfg(feature = "cuda")]
+pub const BLOCK_CUH: &str = concat!("#line 1 \"block.cuh\"\n", include_str!("block.cuh"));
+
 /// Makes the guard's right-hand side irregular: the golden ratio less one.
 const GOLDEN: f64 = 0.618_033_988_749_895;
 /// Largest residual of the guard's solve, against the sum of its terms: about 1e4 roundings.

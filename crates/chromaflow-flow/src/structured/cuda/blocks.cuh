@@ -1,37 +1,5 @@
-// Blocks of 5 x 5, column-major in registers, and the blocks of the implicit operator.
+// The blocks of the implicit operator, 5 x 5 and column-major in registers; they are eliminated by the library's block.cuh.
 
-// 1 / v by an approximation of 20 bits and two Newton steps; 0 gives NaN or infinity.
-__device__ __forceinline__ double reciprocal(double v) {
-    double r;
-    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(v));
-    r = fma(r, fma(-v, r, 1.0), r);
-    return fma(r, fma(-v, r, 1.0), r);
-}
-// LU in place without pivoting: unit L below the diagonal, reciprocal pivots on it.
-__device__ __forceinline__ void factor(Block& b) {
-#pragma unroll
-    for (int k = 0; k < 5; k++) {
-        b[k * 5 + k] = reciprocal(b[k * 5 + k]);
-#pragma unroll
-        for (int r = k + 1; r < 5; r++) b[k * 5 + r] *= b[k * 5 + k];
-#pragma unroll
-        for (int c = k + 1; c < 5; c++)
-#pragma unroll
-            for (int r = k + 1; r < 5; r++) b[c * 5 + r] -= b[k * 5 + r] * b[c * 5 + k];
-    }
-}
-__device__ __forceinline__ void solve(const Block& lu, State& v) {
-#pragma unroll
-    for (int k = 0; k < 5; k++)
-#pragma unroll
-        for (int r = k + 1; r < 5; r++) v[r] -= lu[k * 5 + r] * v[k];
-#pragma unroll
-    for (int k = 4; k >= 0; k--) {
-        v[k] *= lu[k * 5 + k];
-#pragma unroll
-        for (int r = 0; r < k; r++) v[r] -= lu[k * 5 + r] * v[k];
-    }
-}
 // v -= a x.
 __device__ __forceinline__ void subtract(const Block& a, const State& x, State& v) {
 #pragma unroll

@@ -94,9 +94,6 @@ struct FluxMemory {
 
 static_assert(sizeof(FluxMemory) == SHARED, "as the launch has it");
 
-__device__ __forceinline__ void copy_async(u32* to, const u32* from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)), "l"(from) : "memory");
-}
 // Results go past the first-level cache.
 __device__ __forceinline__ void put_result(double* to, double x) {
     asm volatile("st.global.L1::no_allocate.f64 [%0], %1;" ::"l"(to), "d"(x) : "memory");

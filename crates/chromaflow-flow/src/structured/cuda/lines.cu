@@ -91,14 +91,14 @@ lines(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2* __
                 for (int s = 0; s < 5; s++) v[s] += a[k * 5 + s] * fp[k];
             }
         }
-        factor(b);
-        solve(b, v);
+        factor<5>(b);
+        solve<5>(b, v);
         fp = v;
         cp = coupling(setup, wa, na, tau, -1.0, da);
 #pragma unroll
         for (int c = 0; c < 5; c++) {
             State x = column_of(cp, c);
-            solve(b, x);
+            solve<5>(b, x);
 #pragma unroll
             for (int s = 0; s < 5; s++) cp[c * 5 + s] = n > 1 ? x[s] : 0.0;
         }
@@ -135,8 +135,8 @@ lines(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2* __
         }
         const State g = {meeting[25 * LINES], meeting[26 * LINES], meeting[27 * LINES], meeting[28 * LINES], meeting[29 * LINES]};
         subtract(cp, g, fp);
-        factor(m);
-        solve(m, fp);
+        factor<5>(m);
+        solve<5>(m, fp);
 #pragma unroll
         for (int e = 0; e < 5; e++) meeting[(30 + e) * LINES] = fp[e];
     }

@@ -35,6 +35,7 @@ use crate::grid::{ExchangeCuda, FieldLayout, GridCuda};
 use crate::march::accelerator::{Advanced, Measured};
 use crate::march::clock::{MARKS, Part, times_of};
 use crate::march::{FlowError, Times};
+use chromaflow::block::BLOCK_CUH;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
 use factors::Factors;
@@ -51,7 +52,7 @@ pub(in crate::structured) const PARTS: usize = 1024;
 pub(in crate::structured) fn tables() -> String {
     let (shared, boxes) = (include_str!("structured.cuh"), include_str!("boxes.cuh"));
     format!(
-        "\n#line 1 \"grid.cuh\"\n{GRID_CUH}\n#line 1 \"structured.cuh\"\n{shared}\n#line 1 \"boxes.cuh\"\n{boxes}"
+        "\n{BLOCK_CUH}\n#line 1 \"grid.cuh\"\n{GRID_CUH}\n#line 1 \"structured.cuh\"\n{shared}\n#line 1 \"boxes.cuh\"\n{boxes}"
     )
 }
 

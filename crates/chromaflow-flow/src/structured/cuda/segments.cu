@@ -148,8 +148,8 @@ segments(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2*
                 put_column(b, c, x);
             }
             add_product(a, fp, v);
-            factor(b);
-            solve(b, v);
+            factor<5>(b);
+            solve<5>(b, v);
             fp = v;
 #pragma unroll
             for (int e = 0; e < 5; e++) values[scratch(p, e, 5)] = v[e];
@@ -158,7 +158,7 @@ segments(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2*
                 State z = zero();
                 if (p == first + 1) z = minus(column_of(a, c));
                 else add_product(a, kept_z(p - 1, c), z);
-                solve(b, z);
+                solve<5>(b, z);
 #pragma unroll
                 for (int s = 0; s < 5; s++) loops[scratch(p, c * 5 + s, 25)] = z[s];
             }
@@ -166,7 +166,7 @@ segments(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2*
 #pragma unroll
             for (int c = 0; c < 5; c++) {
                 State x = column_of(cp, c);
-                solve(b, x);
+                solve<5>(b, x);
                 put_column(cp, c, x);
 #pragma unroll
                 for (int s = 0; s < 5; s++) factors[scratch(p, c * 5 + s, 25)] = x[s];
@@ -249,13 +249,13 @@ segments(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2*
             add_product(a, other(25 + c * 5), x);
             put_column(b, c, x);
         }
-        factor(b);
-        solve(b, v);
+        factor<5>(b);
+        solve<5>(b, v);
 #pragma unroll
         for (int c = 0; c < 5; c++) {
             State before = zero(), after = column_of(across, c);
             add_product(a, other(c * 5), before);
-            solve(b, before), solve(b, after);
+            solve<5>(b, before), solve<5>(b, after);
             put_vector(1, c * 5, before), put_vector(1, 25 + c * 5, after);
         }
         put_vector(1, 50, v);
@@ -279,13 +279,13 @@ segments(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2*
                 subtract(before, of(low, 25 + c * 5), x), subtract(after, of(high, c * 5), x);
                 put_column(b, c, x);
             }
-            factor(b);
-            solve(b, v);
+            factor<5>(b);
+            solve<5>(b, v);
 #pragma unroll
             for (int c = 0; c < 5; c++) {
                 State x = zero(), y = zero();
                 subtract(before, of(low, c * 5), x), subtract(after, of(high, 25 + c * 5), y);
-                solve(b, x), solve(b, y);
+                solve<5>(b, x), solve<5>(b, y);
                 put_vector(1 - half, c * 5, x), put_vector(1 - half, 25 + c * 5, y);
             }
             put_vector(1 - half, 50, v);
@@ -305,8 +305,8 @@ segments(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2*
             put_column(b, c, column);
             x[c] = *slot(half, q, 50 + c);
         }
-        factor(b);
-        solve(b, x);
+        factor<5>(b);
+        solve<5>(b, x);
         put_vector(1 - half, 0, x);
     }
     __syncthreads();

@@ -75,7 +75,7 @@ boundary_cells(u32 count, u64 total, const GridBlock* __restrict__ blocks, const
     const double number = own_number(total, at, active, block, damping, tau);
 #pragma unroll
     for (int e = 0; e < 25; e++) full[e] = tau * full[e] + (e % 6 == 0 ? number : 0.0);
-    factor(full);
+    factor<5>(full);
 #pragma unroll
     for (int e = 0; e < 25; e++) factors[(u64)e * count + n] = full[e];
 }
@@ -122,7 +122,7 @@ sweep_plane(u64 total, const GridBlock* __restrict__ blocks, const uint4* __rest
         Block lu;
 #pragma unroll
         for (int e = 0; e < 25; e++) lu[e] = factors[(u64)e * dense + cell.y];
-        solve(lu, value);
+        solve<5>(lu, value);
     }
 #pragma unroll
     for (int v = 0; v < 5; v++) {

@@ -56,13 +56,6 @@ __device__ __forceinline__ void sum_wall_forces(u32 count, const uint2* __restri
     sum_forces(arm, f, partials);
 }
 
-// Copies to shared memory that go on by themselves.
-__device__ __forceinline__ void copy_async(double* to, const double* from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
-}
-__device__ __forceinline__ void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int LEFT> __device__ __forceinline__ void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
-
 #define COLUMNS 32
 // A thread block's tile {block, i, j, k of its first cell}, COLUMNS cells wide along i, and the planes along k that it marches through.
 struct Tile {

@@ -18,9 +18,9 @@ pub struct Chunk {
     pub rows: u32,
 }
 
-/// Chunks, and the rows they are made of.
+/// Rows cut into chunks.
 #[derive(Clone, Debug)]
-pub(super) struct Chunks {
+pub(super) struct Cut {
     /// Row of the matrix at each place of the chunks.
     pub perm: Vec<u32>,
     pub chunks: Vec<Chunk>,
@@ -30,7 +30,7 @@ pub(super) struct Chunks {
     pub slots: usize,
 }
 
-impl Chunks {
+impl Cut {
     /// Within every batch the rows of each `window` are sorted by length, longest first, and cut into chunks of `size`.
     ///
     /// A window keeps rows near where they were, so that what they gather stays near too.
@@ -70,14 +70,14 @@ mod tests {
     fn rows_are_sorted_within_windows_of_a_batch() {
         // Lengths 1 0 2 | 3 1 (columns of the other batch, ascending).
         let p = BlockPattern::new(5, vec![0, 1, 1, 3, 6, 7], vec![3, 3, 4, 0, 1, 2, 0]).unwrap();
-        let l = Chunks::new(&p, &[0..3, 3..5], 2, 8);
+        let l = Cut::new(&p, &[0..3, 3..5], 2, 8);
         assert_eq!(l.perm, [2, 0, 1, 3, 4]);
         let chunk = |slot, slots, row, rows| Chunk { slot, slots, row, rows };
         assert_eq!(l.chunks, [chunk(0, 2, 0, 2), chunk(2, 0, 2, 1), chunk(2, 3, 3, 2)]);
         assert_eq!(l.batches, [0..2, 2..3]);
         assert_eq!(l.slots, 5);
         // A window of two rows does not reach over its end.
-        let l = Chunks::new(&p, &[0..3, 3..5], 2, 2);
+        let l = Cut::new(&p, &[0..3, 3..5], 2, 2);
         assert_eq!(l.perm, [0, 1, 2, 3, 4]);
     }
 }

@@ -15,7 +15,7 @@ pub use tile::{Panel, Sliced, Tile};
 use super::{BlockPattern, ShapeError, check_len, check_nb};
 use crate::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage, Vectors};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, Launch, Stream};
-use chunks::Chunks;
+use chunks::Cut;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -111,7 +111,7 @@ impl BlockMatrixCuda {
         check_nb(nb)?;
         let rows = pattern.rows();
         let tile = Tile::choose(nb, storage, rows, stream.gpu().facts().multiprocessors);
-        Self::with_tile(stream, pattern, nb, &[0..rows], storage, tile)
+        Self::with_tile(stream, pattern, nb, std::slice::from_ref(&(0..rows)), storage, tile)
     }
 
     /// The same with chunks that keep to `batches`, which follow one another over all rows, and a tile of the caller's choice.
@@ -164,7 +164,7 @@ impl BlockMatrixCuda {
     /// Cuts the rows into chunks and numbers the columns slot by slot; the number of blocks with their padding.
     fn slice(&mut self, batches: &[Range<usize>], tile: Sliced) -> Result<usize, GpuError> {
         let stream = &self.stream;
-        let cut = Chunks::new(&self.pattern, batches, tile.chunk, tile.window);
+        let cut = Cut::new(&self.pattern, batches, tile.chunk, tile.window);
         let (chunks, perm) = (stream.upload(&cut.chunks)?, stream.upload(&cut.perm)?);
         let blocks = cut.slots * tile.chunk;
         let index = DeviceBuffer::<u32>::uninitialized(stream, blocks)?;

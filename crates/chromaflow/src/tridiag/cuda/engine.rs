@@ -239,7 +239,8 @@ impl Plan {
             }
             GpuEngine::Chunks => ("tridiag_chunks", include_str!("chunks.cu"), ""),
         };
-        let text = format!("{}\n#line 1 \"{name}.cu\"\n{text}", include_str!("lines.cuh"));
+        let (block, lines) = (crate::block::BLOCK_CUH, include_str!("lines.cuh"));
+        let text = format!("{block}\n#line 1 \"lines.cuh\"\n{lines}\n#line 1 \"{name}.cu\"\n{text}");
         let source = KernelSource::new(name, text)
             .define("STORE", types[0])
             .define("REAL", types[1])

@@ -25,13 +25,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) parallel_cyclic_reduction(
             T lu[Q], v[NB];
 #pragma unroll
             for (int e = 0; e < Q; e++) lu[e] = b[e];
-            factor(lu);
+            factor<NB>(lu);
 #pragma unroll
             for (int j = 0; j < 2 * NB + 1; j++) {
                 T *to = j < NB ? na + i * PQ + j * NB : j < 2 * NB ? nc + i * PQ + (j - NB) * NB : nf + i * PV;
 #pragma unroll
                 for (int r = 0; r < NB; r++) v[r] = j < NB ? a[j % NB * NB + r] : j < 2 * NB ? c[j % NB * NB + r] : f[r];
-                solve(lu, v);
+                solve<NB>(lu, v);
 #pragma unroll
                 for (int r = 0; r < NB; r++) to[r] = v[r];
             }
@@ -69,8 +69,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) parallel_cyclic_reduction(
         __syncthreads();
     }
     if (!live) return;
-    factor(b);
-    solve(b, f);
+    factor<NB>(b);
+    solve<NB>(b, f);
     bool fine = true;
 #pragma unroll
     for (int r = 0; r < NB; r++) {

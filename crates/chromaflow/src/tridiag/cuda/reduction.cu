@@ -46,14 +46,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) cyclic_reduction(
         T lu[Q];
 #pragma unroll
         for (int e = 0; e < Q; e++) lu[e] = b[k * PQ + e];
-        factor(lu);
+        factor<NB>(lu);
         for (int j = lane; j < 2 * NB + 1; j += share) {
             if (!couplings && j < 2 * NB) continue;
             T *column = j < NB ? a + k * PQ + j * NB : j < 2 * NB ? c + k * PQ + (j - NB) * NB : f + k * PV;
             T v[NB];
 #pragma unroll
             for (int r = 0; r < NB; r++) v[r] = column[r];
-            solve(lu, v);
+            solve<NB>(lu, v);
 #pragma unroll
             for (int r = 0; r < NB; r++) column[r] = v[r];
         }

@@ -60,8 +60,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) thomas_thread(
                 for (int r = 0; r < NB; r++) v[r] -= a[r] * fp[k];
             }
         }
-        factor(b);
-        solve(b, v);
+        factor<NB>(b);
+        solve<NB>(b, v);
 #pragma unroll
         for (int e = 0; e < NB; e++) {
             fp[e] = v[e];
@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) thomas_thread(
             for (int c = 0; c < NB; c++) {
 #pragma unroll
                 for (int r = 0; r < NB; r++) v[r] = T(*slot(i, 2 * Q + c * NB + r));
-                solve(b, v);
+                solve<NB>(b, v);
 #pragma unroll
                 for (int r = 0; r < NB; r++) {
                     cp[c * NB + r] = v[r];
