@@ -12,12 +12,14 @@ const FEATURES: &str = "chromaflow/cuda,chromaflow-device/cuda,chromaflow-flow/c
 /// The largest data file that travels: larger meshes would fill the bundle.
 const DATA_BYTES: u64 = 12 << 20;
 
-/// Builds the command, this program and every test binary that has GPU tests, and puts them, stripped and packed, with `on-gpu.sh`, the
+/// Builds the commands, this program and every test binary that has GPU tests, and puts them, stripped and packed, with `on-gpu.sh`, the
 /// cases and the meshes that these name into a folder (`target/bundle` unless given).
 pub fn bundle(args: &[String]) -> Result<(), String> {
     let root = run::root();
     let to = args.first().map_or_else(|| root.join("target/bundle"), PathBuf::from);
-    run::cargo(&["build", "--release", "--package", "chromaflow-cli", "--package", "xtask"])?;
+    let mut words = vec!["build", "--release"];
+    words.extend(["chromaflow-cli", "chromaflow-bench", "xtask"].iter().flat_map(|p| ["--package", *p]));
+    run::cargo(&words)?;
     // The command's own tests start it where cargo built it, and cannot travel; of the tests beside the other libraries those do
     // whose files are named for the GPU.
     let mut words = vec!["test", "--release", "--no-run", "--lib", "--test", "*gpu*", "--features", FEATURES];
@@ -37,7 +39,7 @@ pub fn bundle(args: &[String]) -> Result<(), String> {
     if to.exists() {
         fs::remove_dir_all(&to).map_err(|e| format!("{}: {e}", to.display()))?;
     }
-    for program in ["chromaflow", "xtask"] {
+    for program in ["chromaflow", "chromaflow-papers", "xtask"] {
         copy(&root.join("target/release").join(program), &to.join(program), true)?;
     }
     for test in &tests {

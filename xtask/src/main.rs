@@ -13,6 +13,7 @@ usage: cargo xtask COMMAND
   test [FILTER...]   format, lints, licences, documentation, all tests; arguments narrow the tests
   check              format and lints only: what to run before a commit
   bench [ARGS...]    release build of the command, then `chromaflow bench ARGS`
+  papers [ARGS...]   release build of what measures the papers' tables, then `chromaflow-papers ARGS`
   bundle [DIR]       release programs and GPU tests with a script that runs them on a machine with a GPU
   kernels [ARGS...]  every GPU kernel compiled by NVRTC without a GPU (--arch sm_90 --nb 1-8 --sweeps); spills are failures
   docs               the API documentation, and the book where mdbook is installed";
@@ -23,7 +24,8 @@ fn main() -> ExitCode {
     let result = match args.first().map(String::as_str) {
         Some("test") => test::test(rest),
         Some("check") => test::check(),
-        Some("bench") => bench(rest),
+        Some("bench") => release("chromaflow-cli", &["bench"], rest),
+        Some("papers") => release("chromaflow-bench", &[], rest),
         Some("bundle") => bundle::bundle(rest),
         Some("kernels") => kernels::kernels(rest),
         Some("docs") => docs(),
@@ -38,9 +40,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn bench(args: &[String]) -> Result<(), String> {
-    let mut words = vec!["run", "--release", "--quiet", "--package", "chromaflow-cli", "--", "bench"];
-    words.extend(args.iter().map(String::as_str));
+/// Builds a package's program for release and runs it.
+fn release(package: &str, command: &[&str], args: &[String]) -> Result<(), String> {
+    let mut words = vec!["run", "--release", "--quiet", "--package", package, "--"];
+    words.extend(command.iter().copied().chain(args.iter().map(String::as_str)));
     run::cargo(&words)
 }
 

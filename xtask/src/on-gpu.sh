@@ -52,7 +52,7 @@ for test in tests/*; do
   fi
 done
 if wanted bench; then
-  step bench-multicolor 170 ./chromaflow bench paper --table 3 --table 4 --figure 14 --repeats 5 \
+  step bench-multicolor 170 ./chromaflow-papers multicolor --table 3 --table 4 --figure 14 --repeats 5 \
     --json "$out/multicolor.json" --markdown "$out/multicolor.md"
 fi
 echo "failed: ${failed[*]:-nothing}"

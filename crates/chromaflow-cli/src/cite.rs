@@ -362,5 +362,5 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     }
     let list: Vec<_> = used.iter().map(|r| json!({ "key": r.key, "for": r.what, "text": text(r) })).collect();
     ctx.write_json(&json!({ "references": list }))?;
-    Ok(Done::AsAsked)
+    Ok(Done::Success)
 }

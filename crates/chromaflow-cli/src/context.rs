@@ -74,14 +74,22 @@ impl Context {
         self.gpu.as_ref()
     }
 
+    /// The GPU of `--backend cuda`, or this machine's first one.
+    ///
+    /// # Errors
+    /// Status 3 where there is none that can be used.
+    pub fn open_gpu(&self) -> CliResult<Gpu> {
+        self.gpu.clone().map_or_else(|| Gpu::open(0).map_err(CliError::device), Ok)
+    }
+
     /// Whether to print progress and tables.
-    pub fn talk(&self) -> bool {
+    pub fn verbose(&self) -> bool {
         !self.global.quiet
     }
 
     /// Whether a person watches: progress lines may be rewritten in place.
     pub fn interactive(&self) -> bool {
-        self.talk() && std::io::stderr().is_terminal()
+        self.verbose() && std::io::stderr().is_terminal()
     }
 
     /// Writes `value` to the `--json` file, if there is one.

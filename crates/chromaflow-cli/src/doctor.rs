@@ -34,7 +34,7 @@ pub fn run(_args: &Args, ctx: &Context) -> CliResult {
     };
     let (one, all) = (measure(&Team::new(1)), measure(team));
     let gpu = gpu();
-    if ctx.talk() {
+    if ctx.verbose() {
         println!("chromaflow      {}", env!("CARGO_PKG_VERSION"));
         println!("processor       {model}");
         println!("threads         {} (cores that this process may use; --threads changes it)", team.size());
@@ -66,7 +66,7 @@ pub fn run(_args: &Args, ctx: &Context) -> CliResult {
         "gpu": gpu,
         "plots": plot::AVAILABLE,
     }))?;
-    Ok(Done::AsAsked)
+    Ok(Done::Success)
 }
 
 /// What there is to compute on besides the processor, or what is missing and how to get it.

@@ -11,7 +11,7 @@ pub type CliResult<T = Done> = Result<T, CliError>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
     /// Everything that was asked for: exit status 0.
-    AsAsked,
+    Success,
     /// A numerical outcome short of what was asked for: exit status 1.
     Short,
 }
@@ -20,8 +20,8 @@ impl Done {
     /// The exit status of a solve: converged, or all the iterations that were asked for where no tolerance was, is 0.
     pub fn of(outcome: Outcome, tolerance_asked: bool) -> Self {
         match outcome {
-            Outcome::Converged => Done::AsAsked,
-            Outcome::IterationLimit if !tolerance_asked => Done::AsAsked,
+            Outcome::Converged => Done::Success,
+            Outcome::IterationLimit if !tolerance_asked => Done::Success,
             _ => Done::Short,
         }
     }
@@ -48,6 +48,11 @@ impl CliError {
     /// Disk, memory or device: exit status 3.
     pub fn environment(message: impl Into<String>) -> Self {
         CliError::Environment(message.into())
+    }
+
+    /// A device that failed: exit status 3.
+    pub fn device(error: impl std::fmt::Display) -> Self {
+        CliError::Environment(error.to_string())
     }
 
     /// The exit status.
@@ -81,8 +86,8 @@ mod tests {
 
     #[test]
     fn outcomes_map_to_statuses() {
-        assert_eq!(Done::of(Outcome::Converged, true), Done::AsAsked);
-        assert_eq!(Done::of(Outcome::IterationLimit, false), Done::AsAsked);
+        assert_eq!(Done::of(Outcome::Converged, true), Done::Success);
+        assert_eq!(Done::of(Outcome::IterationLimit, false), Done::Success);
         assert_eq!(Done::of(Outcome::IterationLimit, true), Done::Short);
         assert_eq!(Done::of(Outcome::Diverged { iteration: 3 }, false), Done::Short);
     }

@@ -62,8 +62,13 @@ enum Command {
 pub fn main() -> ExitCode {
     sigpipe::reset(); // `chromaflow mesh info FILE | head` ends quietly, as other tools do
     let cli = Cli::parse(); // exits with status 2 on bad usage
-    match dispatch(cli) {
-        Ok(Done::AsAsked) => ExitCode::SUCCESS,
+    exit(dispatch(cli))
+}
+
+/// The exit status of a command; its error goes to standard error.
+pub fn exit(result: CliResult) -> ExitCode {
+    match result {
+        Ok(Done::Success) => ExitCode::SUCCESS,
         Ok(Done::Short) => ExitCode::from(1),
         Err(error) => {
             eprintln!("error: {error}");

@@ -132,11 +132,11 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         Command::Info { input } => {
             let loaded = input.sound()?;
             let info = mesh::info(&loaded.mesh);
-            if ctx.talk() {
+            if ctx.verbose() {
                 print_info(&loaded, &info);
             }
             ctx.write_json(&json_info(&loaded, &info))?;
-            Ok(Done::AsAsked)
+            Ok(Done::Success)
         }
         Command::Check { input } => check(input, ctx),
         Command::Convert { input, output, msh } => {
@@ -212,13 +212,13 @@ fn check(input: &Input, ctx: &Context) -> CliResult {
     if report.errors() > 0 {
         return Err(CliError::input(format!("{}: {report}", input.mesh.display())));
     }
-    if ctx.talk() {
+    if ctx.verbose() {
         println!("{}: {report}", input.mesh.display());
         for n in &notes {
             println!("note: {n}");
         }
     }
-    Ok(Done::AsAsked)
+    Ok(Done::Success)
 }
 
 fn save(output: &Path, mesh: &Mesh, ctx: &Context) -> CliResult {
@@ -229,11 +229,11 @@ fn save(output: &Path, mesh: &Mesh, ctx: &Context) -> CliResult {
 /// Says what was written.
 fn said(output: &Path, mesh: &Mesh, ctx: &Context) -> CliResult {
     let (nodes, elements) = (mesh.nodes.len(), mesh.elements());
-    if ctx.talk() {
+    if ctx.verbose() {
         println!("{}: {nodes} nodes, {elements} elements, {} markers", output.display(), mesh.markers.len());
     }
     ctx.write_json(&json!({ "mesh": output, "nodes": nodes, "elements": elements }))?;
-    Ok(Done::AsAsked)
+    Ok(Done::Success)
 }
 
 fn generate(shape: Shape, cells: &[usize], jitter: f64) -> CliResult<Mesh> {

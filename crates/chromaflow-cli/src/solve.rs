@@ -141,7 +141,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         );
         return Err(CliError::input(what));
     }
-    if ctx.talk() {
+    if ctx.verbose() {
         say_matrix(args, &file);
     }
     let (b, known) = right_hand_side(args, &file, ctx)?;
@@ -159,7 +159,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         norm(&difference) / norm(known)
     });
     let times = Times { read: read_s, symbolic: symbolic_s, numeric: numeric_s, solve: solve_s };
-    if ctx.talk() {
+    if ctx.verbose() {
         say_result(&solve, norm(&x), error, &times);
     }
     if let Some(path) = &args.solution {
@@ -229,7 +229,7 @@ fn on_cpu(
     let start = Instant::now();
     let set = solver.set_values(file.matrix.values(), BlockLayout::ColumnMajor).map_err(in_file)?;
     let numeric_s = start.elapsed().as_secs_f64();
-    if ctx.talk() {
+    if ctx.verbose() {
         say_setup(solver.order(), solver.options(), &set);
     }
     let start = Instant::now();
@@ -257,7 +257,7 @@ fn on_gpu(
     let mut solver = SolverCuda::new(&stream, team, &file.matrix, options).map_err(failed)?;
     let symbolic_s = start.elapsed().as_secs_f64();
     let pivoted = solver.factors().pivoted;
-    if ctx.talk() {
+    if ctx.verbose() {
         say_setup(solver.order(), &options, &SetReport { pivoted, ..SetReport::default() });
         println!("             on {}", gpu.facts().name);
     }
@@ -334,7 +334,7 @@ fn right_hand_side(args: &Args, file: &MatrixFile, ctx: &Context) -> CliResult<(
             args.matrix.display()
         ))),
         (None, None) => {
-            if ctx.talk() {
+            if ctx.verbose() {
                 println!("right-hand side: none in the file, so all ones");
             }
             Ok((vec![1.0; n], None))

@@ -12,6 +12,7 @@
 pub mod block;
 pub mod factor;
 pub mod files;
+pub mod gallery;
 #[cfg(feature = "cuda")]
 pub mod gpu;
 pub mod krylov;

@@ -1,6 +1,7 @@
 //! `chromaflow bench grid`: the parts of a step on a structured grid.
 
 use super::timing::{Record, Timing};
+use crate::case::{SchemeName, StepName};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
 use chromaflow_flow::config::{Boundary, Cfl, Equations, Freestream, Steady, Time};
@@ -30,20 +31,10 @@ pub struct Args {
     viscous: ViscousName,
     /// Implicit step, or the explicit Lax-Wendroff scheme
     #[arg(long, value_enum, default_value = "beam-warming")]
-    method: MethodName,
+    method: StepName,
     /// Repeats of each part
     #[arg(long, default_value_t = 15)]
     repeats: usize,
-    /// Also write a table for documents
-    #[arg(long)]
-    table: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum SchemeName {
-    Scalar,
-    Matrix,
-    Roe,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -51,14 +42,6 @@ enum ViscousName {
     None,
     ThinLayer,
     Full,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum MethodName {
-    BeamWarming,
-    Diagonal,
-    Ssor,
-    LaxWendroff,
 }
 
 /// A box of cells.
@@ -81,7 +64,7 @@ impl FromStr for BoxCase {
 }
 
 /// Laminar flow over the floor of a wavy box: a plate between side planes; times of the parts of a step.
-fn measure(args: &Args, ctx: &Context) -> CliResult<Vec<PartTime>> {
+fn parts(args: &Args, ctx: &Context) -> CliResult<Vec<PartTime>> {
     let grid = BoxGrid { cells: args.case.0, size: [1.0, 0.5, 0.5], wave: 0.02 }.grid();
     let sides = [
         ("xmin", Boundary::Farfield),
@@ -107,9 +90,9 @@ fn measure(args: &Args, ctx: &Context) -> CliResult<Vec<PartTime>> {
         boundaries: sides.map(|(name, condition)| (name.to_owned(), condition)).into(),
         implicit: LineImplicit {
             method: match args.method {
-                MethodName::BeamWarming | MethodName::LaxWendroff => StepMethod::BeamWarming,
-                MethodName::Diagonal => StepMethod::Diagonal { fourth: true },
-                MethodName::Ssor => StepMethod::Ssor { sweeps: 1, relaxation: 1.0 },
+                StepName::BeamWarming | StepName::LaxWendroff => StepMethod::BeamWarming,
+                StepName::Diagonal => StepMethod::Diagonal { fourth: true },
+                StepName::Ssor => StepMethod::Ssor { sweeps: 1, relaxation: 1.0 },
             },
             cfl: Cfl { start: 5.0, min: 0.01, max: 5.0, growth: 1.0, adaptive: false },
             ..LineImplicit::default()
@@ -120,7 +103,7 @@ fn measure(args: &Args, ctx: &Context) -> CliResult<Vec<PartTime>> {
     let (team, input) = (Arc::clone(ctx.team()), |e: FlowError| CliError::input(e.to_string()));
     let failed = |e: FlowError| CliError::environment(e.to_string());
     let repeats = args.repeats.max(1);
-    if let MethodName::LaxWendroff = args.method {
+    if let StepName::LaxWendroff = args.method {
         let mut solver = LaxWendroffSolver::new(grid, config, LaxWendroff::default(), team).map_err(input)?;
         if let Some(gpu) = ctx.gpu() {
             solver.use_gpu(gpu).map_err(failed)?;
@@ -141,18 +124,34 @@ fn timing(part: &PartTime) -> Timing {
     Timing { median: at(0.5), least: seconds[0], p90: at(0.9), cpu: seconds[0], repeats: seconds.len() }
 }
 
-/// Prints a RES line for each part of a step; on a GPU also its bandwidth beside that of a copy, and time step and fluxes
-/// with transfers as in Figures 4 and 5 of Stone et al. (2011).
+/// The parts of a step.
+pub struct Measured {
+    /// A line for each part; on a GPU also for time step and fluxes with their transfers.
+    pub records: Vec<Record>,
+    /// Cells of the grid.
+    pub cells: usize,
+    /// Bandwidth of a copy of 1 GiB on the GPU, in GB/s; 0 on the CPU.
+    pub copy: f64,
+}
+
+/// Prints a RES line for each part of a step; on a GPU the result holds the bandwidth of a copy beside.
 ///
 /// # Errors
 /// Bad usage, a GPU that fails, an unwritable result.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
-    let parts = measure(args, ctx)?;
-    let cells: usize = args.case.0.iter().product();
+    measure(args, ctx).map(|_| Done::Success)
+}
+
+/// The same, for those who make tables of it.
+///
+/// # Errors
+/// As [`run`].
+pub fn measure(args: &Args, ctx: &Context) -> CliResult<Measured> {
+    let parts = parts(args, ctx)?;
     let case = format!("box:{},{},{}", args.case.0[0], args.case.0[1], args.case.0[2]);
     let backend = if ctx.gpu().is_some() { "cuda" } else { "cpu" };
     let copy = match ctx.gpu() {
-        Some(gpu) => gpu.copy_bandwidth(1 << 30, 9).map_err(|e| CliError::environment(e.to_string()))?,
+        Some(gpu) => gpu.copy_bandwidth(1 << 30, 9).map_err(CliError::device)?,
         None => 0.0,
     };
     let mut records = Vec::new();
@@ -171,37 +170,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     for record in &records {
         println!("{record}");
     }
-    if args.table {
-        table(&records, cells, copy);
-    }
     let all: Vec<_> = records.iter().map(Record::json).collect();
     ctx.write_json(&json!({ "records": all, "copy_gb_per_s": copy }))?;
-    Ok(Done::AsAsked)
-}
-
-fn table(records: &[Record], cells: usize, copy: f64) {
-    if copy > 0.0 {
-        println!("\ncopy of 1 GiB: {copy:.0} GB/s");
-    }
-    println!("\n| part | ms | bytes a cell | GB/s | of the copy |\n|---|---|---|---|---|");
-    for record in records {
-        let (ms, rate) = (1e3 * record.timing.median, 1e-9 * record.bytes / record.timing.median);
-        let share = if copy > 0.0 { format!("{:.0} %", 100.0 * rate / copy) } else { String::new() };
-        let bytes = record.bytes / cells as f64;
-        println!("| {} | {ms:.4} | {bytes:.0} | {rate:.0} | {share} |", record.op);
-    }
-    let find = |op: &str| records.iter().find(|r| r.op == op).map(|r| r.timing.median);
-    for (figure, kernel, paper) in [
-        ("Figure 4", "grid_time_step", "63 % for transfers"),
-        ("Figure 5", "grid_flux", "32 % (smallest grid) to 26 % (largest) for transfers"),
-    ] {
-        let [whole, moved] = ["with_transfers", "transfers_only"].map(|s| find(&format!("{kernel}_{s}")));
-        if let (Some(resident), Some(whole), Some(moved)) = (find(kernel), whole, moved) {
-            let share = 100.0 * moved / whole;
-            let (resident, whole) = (1e3 * resident, 1e3 * whole);
-            println!(
-                "{figure}: resident {resident:.3} ms, with transfers {whole:.3} ms ({share:.0} % for them; paper: {paper})"
-            );
-        }
-    }
+    Ok(Measured { records, cells: args.case.0.iter().product(), copy })
 }

@@ -1,11 +1,11 @@
-//! `chromaflow bench`: measurements on this machine. One file per benchmark.
+//! `chromaflow bench`: measurements on this machine. One file per benchmark. The tables and figures of the papers are made of
+//! the same parts by `chromaflow-papers`.
 
+pub mod engine;
 pub mod grid;
 pub mod ilu;
 pub mod multicolor;
-pub mod paper;
 mod problem;
-mod report;
 pub mod timing;
 pub mod tridiag;
 
@@ -27,8 +27,6 @@ enum Command {
     Ilu(ilu::Args),
     /// Multicolor point-implicit sweeps on generated problems
     Multicolor(multicolor::Args),
-    /// The tables and figures of the papers on this machine's GPU, beside library calls and the papers' own numbers
-    Paper(paper::Args),
     /// Batches of block tridiagonal systems, factored and solved
     Tridiag(tridiag::Args),
 }
@@ -42,7 +40,6 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         Command::Grid(args) => grid::run(args, ctx),
         Command::Ilu(args) => ilu::run(args, ctx),
         Command::Multicolor(args) => multicolor::run(args, ctx),
-        Command::Paper(args) => paper::run(args, ctx),
         Command::Tridiag(args) => tridiag::run(args, ctx),
     }
 }

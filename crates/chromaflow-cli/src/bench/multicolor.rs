@@ -5,10 +5,10 @@ use super::timing::{Record, Timing};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
 use chromaflow::Policy;
+use chromaflow::gallery::{Case, Kind};
 use chromaflow::relax::{DiagonalForm, Direction, Guess, Multicolor, RelaxOptions, SolveOptions};
 use chromaflow::solver::RowOrder;
 use chromaflow_device::Team;
-use chromaflow_testkit::{Case, Kind};
 use std::sync::Arc;
 
 /// Sweeps of one timed solve; the time of one is reported.
@@ -60,7 +60,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         });
     }
     ctx.write_json(&serde_json::json!({ "records": records }))?;
-    Ok(Done::AsAsked)
+    Ok(Done::Success)
 }
 
 /// One case in one policy.

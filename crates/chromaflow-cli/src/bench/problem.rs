@@ -1,11 +1,11 @@
 //! The linear systems of the benchmarks.
 
+use chromaflow::gallery::Case;
 use chromaflow::order::{ColoringMethod, OffRow, Plan, PlanOptions, Schedule, VertexOrder};
 use chromaflow::solver::RowOrder;
 use chromaflow::sparse::{HalfScale, ShapeError};
 use chromaflow::{BlockCsr, BlockPattern, Jacobian, Permutation, Policy, RowBatches};
 use chromaflow_device::Team;
-use chromaflow_testkit::Case;
 use std::sync::Arc;
 
 /// The new places of the rows, if they change, and the colors (single rows where there are none).

@@ -6,6 +6,7 @@ use chromaflow_flow::structured::lax_wendroff::LaxWendroff;
 use chromaflow_flow::structured::{
     LineImplicit, LocalStep, Scheme, StepMethod, StructuredConfig, ViscousTerms,
 };
+use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +57,7 @@ pub struct StructuredSection {
 }
 
 /// Steps on structured grids.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum StepName {
     /// Approximate factorization into block tridiagonal systems of Beam and Warming.
@@ -96,7 +97,7 @@ pub enum DiagonalDissipation {
 }
 
 /// Inviscid fluxes of structured grids.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum SchemeName {
     /// Central differences with scalar dissipation of Jameson, Schmidt and Turkel.

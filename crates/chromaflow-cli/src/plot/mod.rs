@@ -69,12 +69,12 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
             made.extend(one(file)?);
         }
     }
-    if ctx.talk() {
+    if ctx.verbose() {
         for path in &made {
             println!("{}", path.display());
         }
     }
-    Ok(Done::AsAsked)
+    Ok(Done::Success)
 }
 
 fn results_in(folder: &Path) -> CliResult<Vec<PathBuf>> {

@@ -85,11 +85,11 @@ pub struct Finished {
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
     if args.print_defaults {
         print!("{}", case::defaults());
-        return Ok(Done::AsAsked);
+        return Ok(Done::Success);
     }
     if args.print_schema {
         println!("{:#}", case::schema());
-        return Ok(Done::AsAsked);
+        return Ok(Done::Success);
     }
     let start = Instant::now();
     let program = summary::peak_bytes().unwrap_or(0);
@@ -111,7 +111,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     if let Some(gpu) = ctx.gpu() {
         solver.use_gpu(gpu).map_err(|e| CliError::environment(e.to_string()))?;
     }
-    if ctx.talk() {
+    if ctx.verbose() {
         plan::headline(&prepared, &solver, ctx);
     }
     if args.check {
@@ -129,7 +129,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let summary = summary::json(&prepared, &solver, &finished, memory, ctx);
     files.write_summary(&summary)?;
     ctx.write_json(&summary)?;
-    if ctx.talk() {
+    if ctx.verbose() {
         summary::print(&prepared, &solver, &finished, &written);
     }
     if args.verify {
@@ -188,7 +188,7 @@ fn march(
         Time::Steady(s) => Goal::Steady { orders: s.orders, iterations: s.iterations },
         Time::Unsteady(u) => Goal::Unsteady { steps: u.steps },
     };
-    let mut screen = Screen::new(goal, ctx.interactive(), !ctx.talk());
+    let mut screen = Screen::new(goal, ctx.interactive(), !ctx.verbose());
     let every = prepared.case.output.restart_every;
     let fields_every = prepared.case.output.fields_every;
     let mut step_done = 0;

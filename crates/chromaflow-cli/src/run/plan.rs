@@ -60,7 +60,7 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: u
     let total: usize = parts.iter().map(|p| p.1).sum();
     let order = solver.order();
     let y_plus = y_plus(prepared);
-    if ctx.talk() {
+    if ctx.verbose() {
         println!("\nmemory");
         for (name, n) in parts {
             println!("  {name:15} {:>10}", bytes(n));
@@ -94,7 +94,7 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: u
         "memory": { "parts": memory, "total_bytes": total },
         "y_plus": y_plus.map(|(low, high)| [low, high]),
     }))?;
-    Ok(Done::AsAsked)
+    Ok(Done::Success)
 }
 
 /// Nine values a node in f64.

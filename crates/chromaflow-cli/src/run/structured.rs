@@ -64,7 +64,7 @@ pub fn run(args: &Args, ctx: &Context, source: &Source, case: &CaseFile, start: 
             other => CliError::environment(other.to_string()),
         })?;
     }
-    if ctx.talk() {
+    if ctx.verbose() {
         let who = ctx
             .gpu()
             .map_or_else(|| format!("{} threads", ctx.team().size()), |gpu| gpu.facts().name.clone());
@@ -79,7 +79,7 @@ pub fn run(args: &Args, ctx: &Context, source: &Source, case: &CaseFile, start: 
             println!("  {name:20} {:?}", config.boundaries[name]);
         }
         println!("the case can be run");
-        return Ok(Done::AsAsked);
+        return Ok(Done::Success);
     }
     let mut run = Run { source, case, config, solver, folder };
     let mut rows = run.resume(args)?;
@@ -97,7 +97,7 @@ pub fn run(args: &Args, ctx: &Context, source: &Source, case: &CaseFile, start: 
     file.commit()?;
     written.insert(0, path);
     ctx.write_json(&summary)?;
-    if ctx.talk() {
+    if ctx.verbose() {
         run.print(&last, outcome, interrupted, seconds, &written);
     }
     if args.verify {
@@ -152,7 +152,7 @@ impl Run<'_> {
             Time::Steady(s) => Goal::Steady { orders: s.orders, iterations: s.iterations },
             Time::Unsteady(u) => Goal::Unsteady { steps: u.steps },
         };
-        let mut screen = Screen::new(goal, ctx.interactive(), !ctx.talk());
+        let mut screen = Screen::new(goal, ctx.interactive(), !ctx.verbose());
         let every = self.case.output.restart_every;
         interrupt::watch();
         loop {

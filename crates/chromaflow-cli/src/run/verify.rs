@@ -24,7 +24,7 @@ pub fn verify(
         let off = (found - expected).abs();
         if off.is_nan() || off > expect.tolerance {
             faults.push(format!("{name} is {found:.7}, expected {expected} +- {}", expect.tolerance));
-        } else if ctx.talk() {
+        } else if ctx.verbose() {
             println!("{name} is {found:.7}, expected {expected} +- {}: good", expect.tolerance);
         }
     };

@@ -5,7 +5,7 @@ use chromaflow_testkit as testkit;
 
 /// A diagonally dominant nonsymmetric matrix on a tetrahedral pattern, diagonal included.
 fn sample(rows: usize, nb: usize) -> BlockCsr {
-    let (ptr, idx) = testkit::tetrahedral(rows, rows * 6, 3);
+    let (ptr, idx) = crate::gallery::tetrahedral(rows, rows * 6, 3);
     let mut row_ptr = vec![0];
     let mut col_idx = Vec::new();
     for row in 0..rows {

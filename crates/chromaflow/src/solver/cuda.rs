@@ -230,9 +230,9 @@ impl SolverCuda {
 mod tests {
     use super::*;
     use crate::factor::block_ilu::Fill;
+    use crate::gallery::banded_lattice;
     use crate::gpu::test_stream;
     use crate::solver::{BlockLayout, Solver};
-    use chromaflow_testkit::banded_lattice;
     use std::sync::Arc;
 
     fn system(nb: usize) -> BlockCsr {

@@ -6,7 +6,7 @@ use chromaflow_testkit as testkit;
 
 /// Index arrays from 1 with the diagonal block first in each row, and column-major blocks in that order.
 fn sample(rows: usize, nb: usize) -> (Vec<i32>, Vec<i32>, Vec<f64>) {
-    let (ptr, idx) = testkit::tetrahedral(rows, rows * 6, 11);
+    let (ptr, idx) = crate::gallery::tetrahedral(rows, rows * 6, 11);
     let (mut row_ptr, mut col_idx, mut values) = (vec![1], Vec::new(), Vec::new());
     for row in 0..rows {
         let columns = &idx[ptr[row] as usize..ptr[row + 1] as usize];

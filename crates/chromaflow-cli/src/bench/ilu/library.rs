@@ -1,9 +1,9 @@
 #![allow(unsafe_code)]
 //! Block ILU(0) by library calls, for the side by side: cusparseDbsrilu02, and cusparseDbsrsv2 with both factors.
 
-use super::gpu::{internal, time};
+use super::gpu::time;
 use crate::bench::timing::Timing;
-use crate::error::CliResult;
+use crate::error::{CliError, CliResult};
 use chromaflow::Jacobian;
 use chromaflow_device::cuda::{CudaError, DeviceBuffer, Gpu, Stream, cusparse_sys as sparse};
 use std::ffi::c_void;
@@ -46,7 +46,7 @@ impl Library {
         // SAFETY: only looks whether the library can be opened.
         if unsafe { !sparse::is_culib_present() } {
             let remedy = "install the CUDA toolkit's libraries; only the comparison needs them";
-            return Err(internal(CudaError::NoLibrary { library: "cuSPARSE", remedy }));
+            return Err(CliError::device(CudaError::NoLibrary { library: "cuSPARSE", remedy }));
         }
         let (p, q, off) = (a.pattern(), a.nb() * a.nb(), a.off_f64());
         let (mut row_ptr, mut col_idx, mut values) = (vec![0i32], Vec::new(), Vec::new());
@@ -69,8 +69,8 @@ impl Library {
             put_own(&mut col_idx, &mut values);
             row_ptr.push(col_idx.len() as i32);
         }
-        let stream = gpu.stream().map_err(internal)?;
-        let given = stream.upload(&values).map_err(internal)?;
+        let stream = gpu.stream().map_err(CliError::device)?;
+        let given = stream.upload(&values).map_err(CliError::device)?;
         let mut all = Self {
             handle: null_mut(),
             whole: null_mut(),
@@ -80,15 +80,15 @@ impl Library {
             rows: p.rows() as i32,
             blocks: col_idx.len() as i32,
             nb: a.nb() as i32,
-            row_ptr: stream.upload(&row_ptr).map_err(internal)?,
-            col_idx: stream.upload(&col_idx).map_err(internal)?,
-            values: stream.upload(&values).map_err(internal)?,
+            row_ptr: stream.upload(&row_ptr).map_err(CliError::device)?,
+            col_idx: stream.upload(&col_idx).map_err(CliError::device)?,
+            values: stream.upload(&values).map_err(CliError::device)?,
             given,
-            work: DeviceBuffer::zeroed(&stream, 0).map_err(internal)?,
-            y: DeviceBuffer::zeroed(&stream, p.rows() * a.nb()).map_err(internal)?,
+            work: DeviceBuffer::zeroed(&stream, 0).map_err(CliError::device)?,
+            y: DeviceBuffer::zeroed(&stream, p.rows() * a.nb()).map_err(CliError::device)?,
             stream,
         };
-        all.analyze().map_err(internal)?;
+        all.analyze().map_err(CliError::device)?;
         Ok(all)
     }
 
@@ -251,10 +251,10 @@ impl Library {
     pub fn measure(&mut self, b: &[f64], budget: f64) -> CliResult<(Timing, Timing, Vec<f64>)> {
         let stream = self.stream.clone();
         let factor = time(&stream, budget, || Ok(self.factor()?))?;
-        let b = stream.upload(b).map_err(internal)?;
-        let x = DeviceBuffer::zeroed(&stream, b.len()).map_err(internal)?;
+        let b = stream.upload(b).map_err(CliError::device)?;
+        let x = DeviceBuffer::zeroed(&stream, b.len()).map_err(CliError::device)?;
         let apply = time(&stream, budget, || Ok(self.solve(&b, &x)?))?;
-        Ok((factor, apply, x.download().map_err(internal)?))
+        Ok((factor, apply, x.download().map_err(CliError::device)?))
     }
 }
 

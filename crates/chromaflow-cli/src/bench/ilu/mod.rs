@@ -1,10 +1,9 @@
-//! `chromaflow bench ilu`: block ILU(0) on generated problems.
+//! `chromaflow bench ilu`: block ILU on generated problems and on matrices from files.
 
-mod figures;
-mod gpu;
+pub mod gpu;
 mod library;
-mod table;
 
+use super::engine::Engine;
 use super::problem::Problem;
 use super::timing::{Record, Timing};
 use crate::context::Context;
@@ -14,11 +13,11 @@ use chromaflow::factor::block_ilu::{
 };
 use chromaflow::factor::structured_ilu::cuda::GpuIluEngine;
 use chromaflow::factor::structured_ilu::{self, StencilMatrix, StructuredIlu, StructuredIluOptions};
+use chromaflow::gallery::{Case, Kind};
 use chromaflow::solver::RowOrder;
 use chromaflow::sparse::io::read_matrix;
 use chromaflow::{BlockPattern, Policy};
 use chromaflow_device::cuda::Gpu;
-use chromaflow_testkit::{Case, Kind};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +29,7 @@ pub struct Args {
     #[arg(long, value_name = "CASE")]
     case: Option<Case>,
     /// The same, as a plain argument
-    #[arg(value_name = "CASE", conflicts_with = "case", required_unless_present_any = ["case", "matrix", "figure", "table"])]
+    #[arg(value_name = "CASE", conflicts_with = "case", required_unless_present_any = ["case", "matrix"])]
     positional: Option<Case>,
     /// A matrix from a file instead, with the right-hand side that comes with it (else ones): Matrix Market or PETSc binary
     #[arg(long, value_name = "FILE", conflicts_with_all = ["case", "positional"])]
@@ -38,112 +37,63 @@ pub struct Args {
     /// Size of the blocks of --matrix [default: as the file says, or found from the pattern]
     #[arg(long, value_name = "N", requires = "matrix")]
     block_size: Option<usize>,
-    /// Figure 9 (grids of 15^3 to 65^3 cells) or 10 (4 to 32 unknowns a cell) of the block ILU paper instead of a case
-    #[arg(long, value_name = "N", conflicts_with_all = ["case", "positional", "matrix", "fill", "policy", "order", "copies", "tune", "steps"])]
-    figure: Vec<u32>,
-    /// Table 1 of the block ILU paper instead: sums of squares of the residual over 20 steps on a system of the incompressible solver,
-    /// the sequential reference's and the engines'
-    #[arg(long, value_name = "N", conflicts_with_all = ["case", "positional", "matrix", "fill", "figure", "order", "copies", "tune", "steps"])]
-    table: Option<u32>,
-    /// Edges of the grids of figure 9, unknowns of figure 10, cells along i, j, k of table 1: 15 or 4,6,8 [default: the paper's]
-    #[arg(long, value_name = "LIST")]
-    sizes: Option<String>,
-    /// Cells times the unknowns squared, for the grids of figure 10: roughly, as they are cubes
-    #[arg(long, value_name = "W", requires = "figure", default_value_t = 1.8e7)]
-    work: f64,
-    /// Draws the figures into this folder, as SVG and PNG
-    #[arg(long, value_name = "DIR", requires = "figure")]
-    plots: Option<PathBuf>,
-    /// Which implementation; several by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "cpu")]
+    /// Who factors and applies; several by commas [default: cpu, with --backend cuda cuda]
+    #[arg(long, value_delimiter = ',', value_parser = Engine::one_of(&ENGINES))]
     engine: Vec<Engine>,
-    /// Precision of off-diagonal blocks and factors: d, ds or dsh; of the structured form of the couplings that an apply reads, the
-    /// matrix itself is f64
-    #[arg(long, value_name = "POLICY", default_value = "d")]
-    policy: Policy,
-    /// Order of the rows: natural, rcm or multicolor
-    #[arg(long, value_name = "ORDER", default_value_t = RowOrder::Natural)]
-    order: RowOrder,
-    /// Blocks that the factors have: level of fill 0 (those of the matrix), 1, 2, ..., or diagonal (those of the matrix, only
-    /// diagonal ones change: DILU)
-    #[arg(long, value_name = "K|diagonal", default_value_t = Fill::Level(0))]
-    fill: Fill,
-    /// Seconds for each measurement
-    #[arg(long, value_name = "S", default_value_t = 0.25)]
-    budget: f64,
+    #[command(flatten)]
+    options: Options,
     /// Copies of the grid block that are factored and applied together (acc, cl, cuda)
     #[arg(long, value_name = "N", default_value_t = 1)]
     copies: usize,
-    /// Tries the tiles of engine cuda instead, and prints their times
-    #[arg(long)]
-    tune: bool,
-    /// Prints the sums of squares of the residual over N correction steps instead: the sequential reference's, then the
-    /// engine's
-    #[arg(long, value_name = "N")]
-    steps: Option<usize>,
 }
 
-impl Args {
+/// What a benchmark of block ILU may vary.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Precision of off-diagonal blocks and factors: d, ds or dsh; of the structured form of the couplings that an apply reads, the
+    /// matrix itself is f64
+    #[arg(long, value_name = "POLICY", default_value = "d")]
+    pub policy: Policy,
+    /// Order of the rows: natural, rcm or multicolor
+    #[arg(long, value_name = "ORDER", default_value_t = RowOrder::Natural)]
+    pub order: RowOrder,
+    /// Blocks that the factors have: level of fill 0 (those of the matrix), 1, 2, ..., or diagonal (those of the matrix, only
+    /// diagonal ones change: DILU)
+    #[arg(long, value_name = "K|diagonal", default_value_t = Fill::Level(0))]
+    pub fill: Fill,
+    /// Seconds for each measurement
+    #[arg(long, value_name = "S", default_value_t = 0.25)]
+    pub budget: f64,
+}
+
+/// The engines of this benchmark.
+const ENGINES: [Engine; 8] = [
+    Engine::Reference,
+    Engine::Cpu,
+    Engine::General,
+    Engine::Acc,
+    Engine::Cl,
+    Engine::Cuda,
+    Engine::CudaGeneral,
+    Engine::Library,
+];
+
+/// The engines that have a form for 7-point stencils.
+pub const STRUCTURED: [Engine; 5] = [Engine::Reference, Engine::Cpu, Engine::Acc, Engine::Cl, Engine::Cuda];
+
+/// The GPU's engine of this name for 7-point stencils.
+pub fn on_gpu(engine: Engine) -> GpuIluEngine {
+    match engine {
+        Engine::Acc => GpuIluEngine::Acc,
+        Engine::Cl => GpuIluEngine::Cl,
+        _ => GpuIluEngine::Cuda,
+    }
+}
+
+impl Options {
     /// Whether a case is worked on in the structured form, by the engines that have it.
     fn structured(&self, case: &Case) -> bool {
         case.kind == Kind::Grid7 && self.order == RowOrder::Natural && self.fill == Fill::Level(0)
-    }
-}
-
-/// Who factors and applies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Engine {
-    /// As the textbook has it: sequential, f64
-    Reference,
-    /// Tuned, on all threads: the structured form for grid7 in natural order without fill, the general one for all else
-    Cpu,
-    /// The form for any pattern, also where the pattern is a structured grid's
-    General,
-    /// On the GPU, a kernel for every stage of every hyperplane (grid7, natural order, policy d)
-    Acc,
-    /// On the GPU, a kernel for every hyperplane (likewise, blocks up to 32)
-    Cl,
-    /// On the GPU, a kernel a pass, which keeps its order by itself: the structured form for grid7 in natural order without fill,
-    /// the general one for all else
-    Cuda,
-    /// On the GPU, the general form also where the pattern is a structured grid's
-    CudaGeneral,
-    /// On the GPU, cuSPARSE: bsrilu02 and bsrsv2
-    Library,
-}
-
-impl Engine {
-    /// Its name in results.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Reference => "reference",
-            Self::Cpu => "cpu",
-            Self::General => "general",
-            Self::Acc => "acc",
-            Self::Cl => "cl",
-            Self::Cuda => "cuda",
-            Self::CudaGeneral => "cuda-general",
-            Self::Library => "library",
-        }
-    }
-
-    /// Threads that it uses.
-    fn cores(self, ctx: &Context) -> usize {
-        if matches!(self, Self::Cpu | Self::General) { ctx.team().size() } else { 1 }
-    }
-
-    /// The GPU's engine of this name for 7-point stencils.
-    fn on_gpu(self) -> GpuIluEngine {
-        match self {
-            Self::Acc => GpuIluEngine::Acc,
-            Self::Cl => GpuIluEngine::Cl,
-            _ => GpuIluEngine::Cuda,
-        }
-    }
-
-    /// Whether it has a form for 7-point stencils.
-    fn structured(self) -> bool {
-        !matches!(self, Self::General | Self::CudaGeneral | Self::Library)
     }
 }
 
@@ -154,42 +104,48 @@ impl Engine {
 /// Bad usage.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let case = args.case.as_ref().or(args.positional.as_ref());
-    if args.sizes.is_some() && args.table.is_none() && args.figure.is_empty() {
-        return Err(CliError::input("--sizes goes with --figure or --table"));
-    }
+    let engines = Engine::chosen(&args.engine, ctx)?;
     let mut bench = match (case, &args.matrix) {
         (Some(case), _) if case.kind == Kind::BlockTridiagonal => {
             return Err(CliError::input(format!(
                 "{case}: an ILU(0) of block tridiagonal systems is exact; see bench tridiag"
             )));
         }
-        (Some(case), _) => Bench::new(case, args, ctx),
+        (Some(case), _) => Bench::new(case, &args.options, ctx),
         (None, Some(path)) => Bench::of_matrix(path, args, ctx)?,
-        (None, None) => {
-            return args.table.map_or_else(|| figures::run(args, ctx), |table| table::run(table, args, ctx));
-        }
+        (None, None) => unreachable!("the command line asks for one of them"),
     };
-    let structured = case.is_some_and(|case| args.structured(case));
-    if !(structured && args.policy == Policy::D)
-        && args.engine.iter().any(|e| matches!(e, Engine::Acc | Engine::Cl))
+    let structured = case.is_some_and(|case| args.options.structured(case));
+    let copied = |e: &Engine| matches!(e, Engine::Acc | Engine::Cl | Engine::Cuda);
+    if args.copies != 1 && !(structured && engines.iter().all(copied)) {
+        return Err(CliError::input(
+            "--copies goes with engines acc, cl and cuda, grid7 cases in natural order and no fill",
+        ));
+    }
+    if !(structured && args.options.policy == Policy::D)
+        && engines.iter().any(|e| matches!(e, Engine::Acc | Engine::Cl))
     {
         return Err(CliError::input(
             "engines acc and cl take grid7 cases in natural order under policy d, without fill: take engine cuda",
         ));
     }
-    if args.fill != Fill::Level(0) && args.engine.contains(&Engine::Library) {
-        return Err(CliError::input("engine library has the blocks of the matrix alone: take --fill 0"));
+    if engines.contains(&Engine::Library)
+        && (args.options.fill != Fill::Level(0) || args.options.policy != Policy::D)
+    {
+        return Err(CliError::input(
+            "engine library has the blocks of the matrix alone, in f64: take --fill 0 and --policy d",
+        ));
     }
     let mut records: Vec<Record> = Vec::new();
-    for &engine in &args.engine {
+    for engine in engines {
         bench.cores = engine.cores(ctx);
         records.extend(match engine {
-            Engine::Acc | Engine::Cl => bench.on_gpu(args, engine, ctx)?,
-            Engine::Cuda if structured => bench.on_gpu(args, engine, ctx)?,
-            Engine::Cuda | Engine::CudaGeneral => bench.general_on_gpu(&open(ctx)?)?.into(),
+            Engine::Acc | Engine::Cl => bench.on_gpu(args.copies, engine, ctx)?,
+            Engine::Cuda if structured => bench.on_gpu(args.copies, engine, ctx)?,
+            Engine::Cuda | Engine::CudaGeneral => bench.general_on_gpu(&ctx.open_gpu()?)?.into(),
             Engine::Library => {
                 let b = &bench.problem.b;
-                let mut library = library::Library::new(&open(ctx)?, &bench.problem.jac)?;
+                let mut library = library::Library::new(&ctx.open_gpu()?, &bench.problem.jac)?;
                 let (factor, apply, x) = library.measure(b, bench.budget)?;
                 bench.records("library", &bench.work(8.0), factor, apply, &x).into()
             }
@@ -206,15 +162,11 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     }
     let records: Vec<_> = records.iter().map(Record::json).collect();
     ctx.write_json(&serde_json::json!({ "records": records }))?;
-    Ok(Done::AsAsked)
+    Ok(Done::Success)
 }
 
-/// The GPU that was asked for, or the first one.
-fn open(ctx: &Context) -> Result<Gpu, CliError> {
-    ctx.gpu().map_or_else(|| Gpu::open(0).map_err(gpu::internal), |gpu| Ok(gpu.clone()))
-}
-
-struct Bench<'a> {
+/// A problem with what is varied of it.
+pub struct Bench<'a> {
     /// What results are named for.
     name: String,
     case: Option<&'a Case>,
@@ -233,12 +185,15 @@ struct Work {
 }
 
 /// Times of the parts on a 7-point stencil.
-struct Parts {
-    factor: Timing,
-    apply: Timing,
-    residual: Timing,
+pub struct Parts {
+    /// The numeric phase.
+    pub factor: Timing,
+    /// Forward and backward solve.
+    pub apply: Timing,
+    /// b - A x.
+    pub residual: Timing,
     /// |x| of the applied right-hand side.
-    norm: f64,
+    pub norm: f64,
 }
 
 const REGULAR: &str = "generated systems are diagonally dominant, others were factored before";
@@ -248,13 +203,15 @@ fn norm(x: &[f64]) -> f64 {
 }
 
 impl<'a> Bench<'a> {
-    fn new(case: &'a Case, args: &Args, ctx: &Context) -> Self {
-        let policy = if args.structured(case) { Policy::D } else { args.policy };
-        let problem = Problem::new(case, policy, args.order, ctx.team());
-        Self { case: Some(case), ..Self::of(case.to_string(), problem, args, ctx) }
+    /// A generated problem.
+    pub fn new(case: &'a Case, options: &Options, ctx: &Context) -> Self {
+        let policy = if options.structured(case) { Policy::D } else { options.policy };
+        let problem = Problem::new(case, policy, options.order, ctx.team());
+        Self { case: Some(case), ..Self::of(case.to_string(), problem, options, ctx) }
     }
 
-    fn storage(&self) -> FactorStorage {
+    /// How factors of the structured form are stored.
+    pub fn storage(&self) -> FactorStorage {
         FactorStorage::of(self.policy)
     }
 
@@ -267,20 +224,21 @@ impl<'a> Bench<'a> {
         let file = read_matrix(path, args.block_size).map_err(|e| CliError::input(e.to_string()))?;
         let ones = || vec![1.0; file.matrix.pattern().rows() * file.matrix.nb()];
         let b = file.rhs.clone().unwrap_or_else(ones);
-        let problem = Problem::of_matrix(&file.matrix, &b, args.policy, args.order, ctx.team());
+        let problem =
+            Problem::of_matrix(&file.matrix, &b, args.options.policy, args.options.order, ctx.team());
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Self::of(name, problem.map_err(|e| fault(&e))?, args, ctx))
+        Ok(Self::of(name, problem.map_err(|e| fault(&e))?, &args.options, ctx))
     }
 
-    fn of(name: String, problem: Problem, args: &Args, ctx: &Context) -> Self {
+    fn of(name: String, problem: Problem, options: &Options, ctx: &Context) -> Self {
         Self {
             name,
             case: None,
             cores: ctx.team().size(),
-            policy: args.policy,
-            order: args.order,
-            fill: args.fill,
-            budget: super::timing::budget(args.budget),
+            policy: options.policy,
+            order: options.order,
+            fill: options.fill,
+            budget: super::timing::budget(options.budget),
             problem,
         }
     }
@@ -362,7 +320,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The matrix as the structured form keeps it.
-    fn stencil(&self) -> StencilMatrix {
+    pub fn stencil(&self) -> StencilMatrix {
         let case = self.case.expect("only generated grids are structured");
         StencilMatrix::from_jacobian(case.dims, &self.problem.jac).expect("a 7-point pattern")
     }
@@ -404,13 +362,21 @@ impl<'a> Bench<'a> {
         ]
     }
 
+    /// The right-hand side.
+    pub fn rhs(&self) -> &[f64] {
+        &self.problem.b
+    }
+
     /// Times the structured form of an engine.
-    fn structured(&self, engine: Engine, a: &StencilMatrix, ctx: &Context) -> CliResult<Parts> {
+    ///
+    /// # Errors
+    /// No GPU where the engine needs one.
+    pub fn structured(&self, engine: Engine, a: &StencilMatrix, ctx: &Context) -> CliResult<Parts> {
         match engine {
             Engine::Reference => Ok(self.structured_reference(a)),
             Engine::Acc | Engine::Cl | Engine::Cuda => {
-                gpu::OnDevice::new(&open(ctx)?, a, &self.problem.b, 1, self.storage())?
-                    .measure(engine.on_gpu(), self.budget)
+                gpu::OnDevice::new(&ctx.open_gpu()?, a, &self.problem.b, 1, self.storage())?
+                    .measure(on_gpu(engine), self.budget)
             }
             _ => Ok(self.tuned(a, ctx)),
         }
@@ -439,31 +405,16 @@ impl<'a> Bench<'a> {
         Parts { factor, apply, residual, norm: norm(&x[0]) }
     }
 
-    fn on_gpu(&self, args: &Args, engine: Engine, ctx: &Context) -> Result<Vec<Record>, CliError> {
-        let (name, engine) = (engine.name(), engine.on_gpu());
+    fn on_gpu(&self, copies: usize, engine: Engine, ctx: &Context) -> CliResult<Vec<Record>> {
+        let (name, engine) = (engine.name(), on_gpu(engine));
         let a = self.stencil();
         let b = &self.problem.b;
-        let mut system = gpu::OnDevice::new(&open(ctx)?, &a, b, args.copies, self.storage())?;
-        if args.tune {
-            system.tune(self.budget)?;
-            return Ok(Vec::new());
-        }
-        if let Some(steps) = args.steps {
-            let expected = gpu::reference_squares(&a, b, steps)?;
-            let found = system.squares(engine, steps)?;
-            for (step, (expected, found)) in expected.iter().zip(&found).enumerate() {
-                println!(
-                    "{step:3}  {expected:.12e}  {found:.12e}  {:.1e}",
-                    (found - expected).abs() / expected
-                );
-            }
-            return Ok(Vec::new());
-        }
+        let mut system = gpu::OnDevice::new(&ctx.open_gpu()?, &a, b, copies, self.storage())?;
         let parts = system.measure(engine, self.budget)?;
-        let mut all: Vec<Record> = self.structured_records(name, args.copies, &parts).into();
+        let mut all: Vec<Record> = self.structured_records(name, copies, &parts).into();
         if let Some([factor, apply]) = system.measure_graphs(engine, self.budget)? {
             let parts = Parts { factor, apply, ..parts };
-            let graphs = self.structured_records(name, args.copies, &parts).into_iter().take(2);
+            let graphs = self.structured_records(name, copies, &parts).into_iter().take(2);
             all.extend(graphs.map(|r| Record { peer: r.peer + "-graph", ..r }));
         }
         Ok(all)

@@ -4,11 +4,11 @@ use super::{Args, Data, LayoutName, bad_input, budget, record, residual};
 use crate::bench::timing::{Record, Timing};
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
+use chromaflow::gallery::Case;
 use chromaflow::tridiag::{
-    Batch, FactoredSolver, Layout, LineOutcome, Method, Options, Precision, Real, Solver, UnknownMethod,
+    Batch, FactoredSolver, Layout, LineOutcome, Method, Options, Precision, Solver, UnknownMethod,
 };
 use chromaflow_device::Buffer;
-use chromaflow_testkit::Case;
 
 /// The RES lines of a case.
 ///
@@ -57,23 +57,4 @@ pub fn measure<P: Precision>(case: &Case, args: &Args, ctx: &Context) -> CliResu
         record::<P>(who.clone(), case, "btri_factor", Some(0), (team.size(), factor, check)),
         record::<P>(who, case, "btri_apply", Some(columns), (team.size(), apply, check)),
     ])
-}
-
-/// Seconds of a solve of a batch system by system.
-///
-/// # Errors
-/// Misuse.
-pub fn seconds<P: Precision>(
-    batch: &Batch<'_, P::Store>,
-    rhs: &[P::Store],
-    seconds: f64,
-    ctx: &Context,
-) -> CliResult<Timing> {
-    let mut solver = Solver::<P>::new(Options::default());
-    let mut x = vec![P::Store::from_f64(0.0); rhs.len()];
-    let mut trouble = None;
-    let timing = Timing::of(seconds, 3, || {
-        trouble = solver.solve(ctx.team(), batch, rhs, &mut x).err();
-    });
-    trouble.map_or(Ok(timing), |e| Err(CliError::input(e.to_string())))
 }

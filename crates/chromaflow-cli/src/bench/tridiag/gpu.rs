@@ -5,12 +5,12 @@ use crate::bench::timing::{Record, Timing};
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
 use bytemuck::Pod;
+use chromaflow::gallery::Case;
 use chromaflow::tridiag::cuda::{
     GpuBatch, GpuEngine, GpuFactoredSolver, GpuOptions, GpuSolver, GpuTridiagError,
 };
 use chromaflow::tridiag::{Layout, LineOutcome, Precision, Real, Shape};
-use chromaflow_device::cuda::{CudaError, DeviceBuffer, Event, Gpu, Stream};
-use chromaflow_testkit::Case;
+use chromaflow_device::cuda::{CudaError, DeviceBuffer, Event, Stream};
 use std::time::Instant;
 
 /// Errors of the device end a benchmark; misuse is the user's.
@@ -19,19 +19,6 @@ pub fn said(error: GpuTridiagError) -> CliError {
         GpuTridiagError::Input(error) => CliError::input(error.to_string()),
         GpuTridiagError::Cuda(error) => CliError::environment(error.to_string()),
     }
-}
-
-/// Errors of the device end a benchmark.
-pub fn internal(error: impl std::fmt::Display) -> CliError {
-    CliError::environment(error.to_string())
-}
-
-/// The GPU of `--backend cuda`, or the first.
-///
-/// # Errors
-/// No GPU.
-pub fn open(ctx: &Context) -> CliResult<Gpu> {
-    ctx.gpu().map_or_else(|| Gpu::open(0).map_err(internal), |gpu| Ok(gpu.clone()))
 }
 
 /// Seconds of `work`, enqueued often in a graph that is replayed between two events: launches from the host, one by one, would
@@ -55,17 +42,18 @@ pub fn time_replays(
     seconds: f64,
     mut work: impl FnMut() -> Result<(), CudaError>,
 ) -> CliResult<Timing> {
-    let one = stream.time(3, &mut work).map_err(internal)? * 1e-3;
+    let one = stream.time(3, &mut work).map_err(CliError::device)? * 1e-3;
     let often = (replay / one.max(1e-6)).clamp(1.0, 50.0) as usize;
-    let mut graph = stream.capture(|| (0..often).try_for_each(|_| work())).map_err(internal)?;
+    let mut graph = stream.capture(|| (0..often).try_for_each(|_| work())).map_err(CliError::device)?;
     let (mut all, begin) = (Vec::new(), Instant::now());
     while all.len() < fewest || (begin.elapsed().as_secs_f64() < seconds && all.len() < 400) {
         let gpu = stream.gpu();
-        let (start, end) = (Event::new(gpu).map_err(internal)?, Event::new(gpu).map_err(internal)?);
-        start.record(stream).map_err(internal)?;
-        graph.launch(stream).map_err(internal)?;
-        end.record(stream).map_err(internal)?;
-        all.push(1e-3 * end.milliseconds_since(&start).map_err(internal)? / often as f64);
+        let (start, end) =
+            (Event::new(gpu).map_err(CliError::device)?, Event::new(gpu).map_err(CliError::device)?);
+        start.record(stream).map_err(CliError::device)?;
+        graph.launch(stream).map_err(CliError::device)?;
+        end.record(stream).map_err(CliError::device)?;
+        all.push(1e-3 * end.milliseconds_since(&start).map_err(CliError::device)? / often as f64);
     }
     all.sort_unstable_by(f64::total_cmp);
     let at = |part: f64| all[((part * all.len() as f64) as usize).min(all.len() - 1)];
@@ -102,10 +90,15 @@ pub fn engines(shape: Shape, periodic: bool, sizes: [usize; 2]) -> Vec<GpuEngine
 
 /// A batch on the device.
 pub struct OnDevice<S> {
+    /// Blocks left of the diagonal.
     pub lower: DeviceBuffer<S>,
+    /// Blocks on the diagonal.
     pub diag: DeviceBuffer<S>,
+    /// Blocks right of the diagonal.
     pub upper: DeviceBuffer<S>,
+    /// Right-hand sides.
     pub rhs: DeviceBuffer<S>,
+    /// Solutions.
     pub x: DeviceBuffer<S>,
 }
 
@@ -115,7 +108,7 @@ impl<S: Pod + Real> OnDevice<S> {
     /// # Errors
     /// [`CudaError`].
     pub fn new(stream: &Stream, [lower, diag, upper, rhs]: [&[S]; 4]) -> CliResult<Self> {
-        let up = |values: &[S]| stream.upload(values).map_err(internal);
+        let up = |values: &[S]| stream.upload(values).map_err(CliError::device);
         let x = vec![S::from_f64(f64::NAN); rhs.len()];
         Ok(Self { lower: up(lower)?, diag: up(diag)?, upper: up(upper)?, rhs: up(rhs)?, x: up(&x)? })
     }
@@ -146,7 +139,7 @@ where
             to.copy_from(&from.slice())?;
             Ok::<_, CudaError>(to)
         };
-        let mut first = copy(x).map_err(internal)?;
+        let mut first = copy(x).map_err(CliError::device)?;
         solver.solve_in_place(stream, [lower, diag, upper], rhs, &mut first).map_err(said)?;
         let timing = time(stream, seconds, || {
             solver.solve_in_place(stream, [lower, diag, upper], rhs, x).map_err(device)
@@ -179,7 +172,7 @@ where
         LayoutName::Soa => Layout::Soa,
         LayoutName::Interleaved => Layout::Interleaved { lanes: 8 },
     });
-    let stream = open(ctx)?.stream().map_err(internal)?;
+    let stream = ctx.open_gpu()?.stream().map_err(CliError::device)?;
     let seconds = budget(args.budget);
     if args.factored.is_none() {
         let engines = match args.method.as_str() {
@@ -200,7 +193,7 @@ where
             let mut on_device = OnDevice::new(&stream, [&data.lower, &data.diag, &data.upper, &data.rhs])?;
             let options = GpuOptions { engine, periodic: args.periodic, destroy: args.destroy };
             let timing = solve::<P>(&stream, shape, layout, options, &mut on_device, seconds)?;
-            let x = on_device.x.download().map_err(internal)?;
+            let x = on_device.x.download().map_err(CliError::device)?;
             let check = residual(case, &data, args.periodic, &x, 1)?;
             let who = format!("chromaflow-cuda-{engine}-{layout}-{}", P::NAME);
             records.push(record::<P>(who, case, "btri_solve", None, (1, timing, check)));
@@ -220,7 +213,7 @@ where
     if let trouble @ LineOutcome::Breakdown { .. } = solver.outcome(columns, x).map_err(said)? {
         return Err(CliError::input(format!("{case}: {trouble}")));
     }
-    let check = residual(case, &data, args.periodic, &x.download().map_err(internal)?, columns)?;
+    let check = residual(case, &data, args.periodic, &x.download().map_err(CliError::device)?, columns)?;
     let factor = time(&stream, seconds, || solver.factor(&stream, &batch).map_err(device))?;
     let apply = time(&stream, seconds, || solver.solve(&stream, columns, rhs, x).map_err(device))?;
     let who = format!("chromaflow-cuda-factored-{layout}-{}", P::NAME);

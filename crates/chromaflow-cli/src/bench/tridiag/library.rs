@@ -1,15 +1,15 @@
 #![allow(unsafe_code)]
 //! Scalar systems by cuSPARSE, for the side by side.
 
-use super::gpu::{OnDevice, internal, open, time};
+use super::gpu::{OnDevice, time};
 use super::{Args, Data, Scalar, budget, record, residual};
 use crate::bench::timing::{Record, Timing};
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
 use bytemuck::Pod;
+use chromaflow::gallery::Case;
 use chromaflow::tridiag::{Double, Layout, Precision, Real, Shape, Single};
 use chromaflow_device::cuda::{CudaError, DeviceBuffer, Stream, cusparse_sys as sparse};
-use chromaflow_testkit::Case;
 use std::ffi::c_void;
 
 /// The library's batch routines.
@@ -84,12 +84,12 @@ pub fn solve<S: Pod + Real>(
     // SAFETY: only looks whether the library can be opened.
     if unsafe { !sparse::is_culib_present() } {
         let remedy = "install the CUDA toolkit's libraries; only the comparison needs them";
-        return Err(internal(CudaError::NoLibrary { library: "cuSPARSE", remedy }));
+        return Err(CliError::device(CudaError::NoLibrary { library: "cuSPARSE", remedy }));
     }
-    let handle = Handle::new(stream).map_err(internal)?;
-    data.x.copy_from(&data.rhs.slice()).map_err(internal)?;
-    let mut y = DeviceBuffer::<S>::zeroed(stream, data.x.len()).map_err(internal)?;
-    y.copy_from(&data.rhs.slice()).map_err(internal)?;
+    let handle = Handle::new(stream).map_err(CliError::device)?;
+    data.x.copy_from(&data.rhs.slice()).map_err(CliError::device)?;
+    let mut y = DeviceBuffer::<S>::zeroed(stream, data.x.len()).map_err(CliError::device)?;
+    y.copy_from(&data.rhs.slice()).map_err(CliError::device)?;
     let (rows, systems) = (shape.rows as i32, shape.systems as i32);
     let addresses = [data.lower.ptr(), data.diag.ptr(), data.upper.ptr()];
     let call = |size: &mut usize, work: Option<u64>, x: u64| {
@@ -144,10 +144,10 @@ pub fn solve<S: Pod + Real>(
         }
     };
     let mut size = 0;
-    good("gtsv buffer size", call(&mut size, None, data.x.ptr())).map_err(internal)?;
-    let work = DeviceBuffer::<u8>::zeroed(stream, size).map_err(internal)?;
-    good("gtsv", call(&mut 0, Some(work.ptr()), data.x.ptr())).map_err(internal)?;
-    stream.synchronize().map_err(internal)?;
+    good("gtsv buffer size", call(&mut size, None, data.x.ptr())).map_err(CliError::device)?;
+    let work = DeviceBuffer::<u8>::zeroed(stream, size).map_err(CliError::device)?;
+    good("gtsv", call(&mut 0, Some(work.ptr()), data.x.ptr())).map_err(CliError::device)?;
+    stream.synchronize().map_err(CliError::device)?;
     time(stream, seconds, || good("gtsv", call(&mut 0, Some(work.ptr()), y.ptr())))
 }
 
@@ -170,13 +170,13 @@ fn all<P: Precision>(case: &Case, args: &Args, ctx: &Context) -> CliResult<Vec<R
 where
     P::Store: Pod,
 {
-    let stream = open(ctx)?.stream().map_err(internal)?;
+    let stream = ctx.open_gpu()?.stream().map_err(CliError::device)?;
     let mut records = Vec::new();
     for routine in Routine::ALL {
         let data = Data::<P::Store>::new(case, routine.layout(), 1)?;
         let mut on_device = OnDevice::new(&stream, [&data.lower, &data.diag, &data.upper, &data.rhs])?;
         let timing = solve(&stream, routine, data.shape, &mut on_device, budget(args.budget))?;
-        let x = on_device.x.download().map_err(internal)?;
+        let x = on_device.x.download().map_err(CliError::device)?;
         let check = residual(case, &data, false, &x, 1)?;
         let who = format!("cusparse-{}-{}", routine.name(), P::NAME);
         records.push(record::<P>(who, case, "btri_solve", None, (1, timing, check)));

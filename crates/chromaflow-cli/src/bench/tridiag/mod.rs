@@ -1,18 +1,16 @@
 //! `chromaflow bench tridiag`: batches of block tridiagonal systems.
 
 mod cpu;
-mod gpu;
+pub mod gpu;
 mod library;
-mod paper;
-mod survey;
 
+use super::engine::Engine;
 use super::timing::{Record, Timing, budget};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
+use chromaflow::gallery::{Case, Kind};
 use chromaflow::tridiag::{Double, Layout, Mixed, Precision, Real, Shape, Single, TridiagError};
 use chromaflow_device::Buffer;
-use chromaflow_testkit::{Case, Kind};
-use std::path::PathBuf;
 
 /// Arguments of `chromaflow bench tridiag`.
 #[derive(clap::Args)]
@@ -21,32 +19,10 @@ pub struct Args {
     #[arg(long, value_name = "CASE")]
     case: Vec<Case>,
     /// The same, as plain arguments
-    #[arg(value_name = "CASE", conflicts_with = "case",
-          required_unless_present_any = ["case", "figure", "table", "survey"])]
+    #[arg(value_name = "CASE", conflicts_with = "case", required_unless_present = "case")]
     positional: Vec<Case>,
-    /// Times every engine of a GPU over ranks, lengths and numbers of systems instead of a case
-    #[arg(long, conflicts_with_all = ["case", "positional", "figure", "table"])]
-    survey: bool,
-    /// Ranks of the survey: 1-5,8 [default: 1-8,16]
-    #[arg(long, value_name = "LIST", requires = "survey")]
-    ranks: Option<String>,
-    /// Writes the fastest engines of the survey to this file, as the library reads them (tridiag/cuda/choice.txt)
-    #[arg(long, value_name = "FILE", requires = "survey")]
-    choices: Option<PathBuf>,
-    /// Figure 1 or 2 of the paper on structured grids instead of a case: times over the length of lines, on a GPU
-    #[arg(long, value_name = "N", conflicts_with_all = ["case", "positional"])]
-    figure: Vec<u32>,
-    /// Table 1 (operation counts) or 2 (data that come from the host and go back) of that paper instead of a case
-    #[arg(long, value_name = "N", conflicts_with_all = ["case", "positional"])]
-    table: Vec<u32>,
-    /// Lengths of lines in figures and tables: 16,32,64 [default: the paper's]
-    #[arg(long, value_name = "LIST")]
-    sizes: Option<String>,
-    /// Draws the figures into this folder, as SVG and PNG
-    #[arg(long, value_name = "DIR", requires = "figure")]
-    plots: Option<PathBuf>,
-    /// Who solves; several, separated by commas, in one run
-    #[arg(long, value_enum, default_value = "cpu", value_delimiter = ',')]
+    /// Who solves; several by commas [default: cpu, with --backend cuda cuda]
+    #[arg(long, value_delimiter = ',', value_parser = Engine::one_of(&ENGINES))]
     engine: Vec<Engine>,
     /// auto, thomas, cr, pcr, cr-pcr (or hybrid) or pcr-thomas; on a GPU auto, thomas, thomas-scalar, cr, pcr, warp, chunks,
     /// hybrid (warp for scalars, chunks for blocks) or all (each that takes the case)
@@ -73,16 +49,8 @@ pub struct Args {
     budget: f64,
 }
 
-/// Who solves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Engine {
-    /// This machine's cores
-    Cpu,
-    /// A GPU, with data that lie there
-    Cuda,
-    /// The same by cuSPARSE: gtsv2StridedBatch and gtsvInterleavedBatch, for scalar systems
-    Library,
-}
+/// The engines of this benchmark; the library's is cuSPARSE's gtsv2StridedBatch and gtsvInterleavedBatch, for scalar systems.
+const ENGINES: [Engine; 3] = [Engine::Cpu, Engine::Cuda, Engine::Library];
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum LayoutName {
@@ -105,11 +73,11 @@ enum Scalar {
 /// # Errors
 /// Bad usage, no GPU where one is asked for, an unwritable result.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
-    if args.survey {
-        return survey::run(args, ctx);
-    }
-    if args.case.is_empty() && args.positional.is_empty() {
-        return paper::run(args, ctx);
+    let engines = Engine::chosen(&args.engine, ctx)?;
+    if args.destroy && !engines.contains(&Engine::Cuda) {
+        return Err(CliError::input(
+            "--destroy goes with engine cuda: the CPU always keeps the coefficients",
+        ));
     }
     let mut all = Vec::new();
     for case in args.case.iter().chain(&args.positional) {
@@ -118,7 +86,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
                 "{case} is no batch of line systems: expected btri:NSYS,NROW:M"
             )));
         }
-        for &engine in &args.engine {
+        for &engine in &engines {
             let records = match args.scalar {
                 Scalar::F32 => measure::<Single>(engine, case, args, ctx),
                 Scalar::F64 => measure::<Double>(engine, case, args, ctx),
@@ -131,7 +99,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         }
     }
     ctx.write_json(&serde_json::json!({ "records": all }))?;
-    Ok(Done::AsAsked)
+    Ok(Done::Success)
 }
 
 fn measure<P: Precision>(engine: Engine, case: &Case, args: &Args, ctx: &Context) -> CliResult<Vec<Record>>
@@ -140,9 +108,9 @@ where
     P::Sum: bytemuck::Pod,
 {
     match engine {
-        Engine::Cpu => cpu::measure::<P>(case, args, ctx),
         Engine::Cuda => gpu::measure::<P>(case, args, ctx),
         Engine::Library => library::measure(case, args, ctx),
+        _ => cpu::measure::<P>(case, args, ctx),
     }
 }
 

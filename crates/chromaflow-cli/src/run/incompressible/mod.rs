@@ -196,7 +196,7 @@ pub fn run(path: &Path, args: &Args, ctx: &Context, start: Instant) -> CliResult
     if let Some(gpu) = ctx.gpu() {
         solver.use_gpu(gpu).map_err(failed)?;
     }
-    if ctx.talk() {
+    if ctx.verbose() {
         report::headline(&prepared, &solver, ctx);
     }
     if args.check {
@@ -215,7 +215,7 @@ pub fn run(path: &Path, args: &Args, ctx: &Context, start: Instant) -> CliResult
     writeln!(file, "{summary:#}").map_err(|e| FileError::new("cannot write", &summary_path, e))?;
     file.commit()?;
     ctx.write_json(&summary)?;
-    if ctx.talk() {
+    if ctx.verbose() {
         report::print(&prepared, &solver, &finished, &written);
     }
     if args.verify {
@@ -273,7 +273,7 @@ fn march(
         Time::Steady(s) => Goal::Steady { orders: s.orders, iterations: s.iterations },
         Time::Unsteady(u) => Goal::Unsteady { steps: u.steps },
     };
-    let mut screen = Screen::new(goal, ctx.interactive(), !ctx.talk()).with_columns(COLUMNS);
+    let mut screen = Screen::new(goal, ctx.interactive(), !ctx.verbose()).with_columns(COLUMNS);
     let output = &prepared.case.output;
     let mut step_done = 0;
     interrupt::watch();

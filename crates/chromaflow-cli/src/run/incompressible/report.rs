@@ -34,7 +34,7 @@ pub fn headline(prepared: &Prepared, solver: &Solver, ctx: &Context) {
 pub fn check(prepared: &Prepared, solver: &Solver, ctx: &Context) -> CliResult {
     let m = solver.memory();
     let parts = [("matrix", m.jacobian), ("factors", m.factors), ("grid", m.grid), ("state", m.state)];
-    if ctx.talk() {
+    if ctx.verbose() {
         println!("\nmemory");
         for (name, n) in parts {
             println!("  {name:15} {:>10}", bytes(n));
@@ -61,7 +61,7 @@ pub fn check(prepared: &Prepared, solver: &Solver, ctx: &Context) -> CliResult {
         "grid": { "cells": prepared.grid.cells(), "blocks": prepared.grid.blocks.len() },
         "memory": { "parts": memory, "total_bytes": m.total() },
     }))?;
-    Ok(Done::AsAsked)
+    Ok(Done::Success)
 }
 
 /// Everything that scripts may want, under the names that other cases have.

@@ -1,8 +1,8 @@
 //! The tuned factorization against the textbook, the textbook against its definition.
 
 use super::*;
+use crate::gallery::Case;
 use crate::{Jacobian, OffDiagonal, Policy};
-use chromaflow_testkit::Case;
 
 pub(super) fn jacobian(case: &str, policy: Policy) -> (Jacobian, Vec<f64>) {
     let case: Case = case.parse().unwrap();

@@ -1,7 +1,7 @@
 //! The tuned passes against the definition, the definition against a dense factorization and known norms.
 
 use super::*;
-use chromaflow_testkit::Case;
+use crate::gallery::Case;
 
 /// A 7-point case as one block of cells; cells that touch the border hold NaN where there is no neighbor.
 pub(super) fn system(case: &str) -> (StencilMatrix, Vec<f64>) {

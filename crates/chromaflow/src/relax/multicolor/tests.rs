@@ -1,11 +1,11 @@
 use super::reference::Dense;
+use crate::gallery::Case;
 use crate::relax::{
     DiagonalForm, Direction, Guess, Jacobi, Multicolor, RelaxError, RelaxOptions, SolveOptions,
 };
 use crate::sparse::HalfScale;
 use crate::{BlockPattern, Jacobian, OffDiagonal, Outcome, Policy, RowBatches};
 use chromaflow_device::{Buffer, Isa, Team};
-use chromaflow_testkit::Case;
 use std::sync::Arc;
 
 /// A system with its batches.

@@ -80,7 +80,7 @@ impl GpuEngine {
     }
 
     /// The engine for batches of a shape in an order of data (None: the one that the engine reads) and sums of `bytes` bytes: the
-    /// fastest of the nearest batch measured on an H200 (`choice.txt`, which `chromaflow bench tridiag --survey` writes), the time to
+    /// fastest of the nearest batch measured on an H200 (`choice.txt`, which `chromaflow-papers tridiag --survey` writes), the time to
     /// rearrange data included. Periodic lines and ranks above 8 are for the chunks alone.
     pub fn choose(shape: Shape, layout: Option<Layout>, periodic: bool, bytes: usize) -> GpuEngine {
         if periodic || shape.rank > MAX_THREAD_RANK {

@@ -1,6 +1,7 @@
 //! The device sweeps against a sequential f64 reference on the CPU.
 
 use super::MulticolorCuda;
+use crate::gallery::tetrahedral;
 use crate::gpu::{DeviceJacobian, DeviceOff, PlainSweep, Scaling, Storage, test_stream};
 use crate::order::{Plan, PlanOptions, RowBatches};
 use crate::relax::{Direction, Guess, SolveOptions};
@@ -9,7 +10,7 @@ use crate::sparse::{BlockPattern, Jacobian, OffDiagonal};
 use crate::{Outcome, Policy};
 use chromaflow_device::Buffer;
 use chromaflow_device::cuda::Stream;
-use chromaflow_testkit::{dense_solve, tetrahedral};
+use chromaflow_testkit::dense_solve;
 use half::{bf16, f16};
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
 //! One measurement: a matrix on the device, checked, then timed.
 
 use super::library::LibraryEngine;
-use crate::error::{CliError, CliResult};
 use chromaflow::gpu::{DeviceJacobian, DeviceOff, PlainSweep, Scaling, Storage, Vectors};
 use chromaflow::order::{ColoringMethod, Plan, PlanOptions};
 use chromaflow::relax::{Direction, MulticolorCuda};
 use chromaflow::sparse::cuda::Tile;
 use chromaflow::{BlockPattern, RowBatches};
+use chromaflow_cli::error::{CliError, CliResult};
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
 use std::sync::Arc;
 
@@ -32,9 +32,9 @@ impl Problem {
         banded: bool,
         coloring: ColoringMethod,
     ) -> CliResult<Self> {
-        let given = BlockPattern::new(row_ptr.len() - 1, row_ptr, col_idx).map_err(internal)?;
-        let plan =
-            Plan::new(&given, &PlanOptions { rcm: !banded, coloring, balance: false }).map_err(internal)?;
+        let given = BlockPattern::new(row_ptr.len() - 1, row_ptr, col_idx).map_err(CliError::device)?;
+        let plan = Plan::new(&given, &PlanOptions { rcm: !banded, coloring, balance: false })
+            .map_err(CliError::device)?;
         Ok(Self { pattern: Arc::new(given.permuted(&plan.permutation).0), batches: plan.batches })
     }
 }
@@ -83,24 +83,20 @@ pub struct Bench {
     right: f64,
 }
 
-pub fn internal(error: impl std::fmt::Display) -> CliError {
-    CliError::environment(error.to_string())
-}
-
 impl Bench {
     /// Fresh random values for every `seed`.
     pub fn new(stream: &Stream, problem: &Problem, nb: usize, seed: u64, repeats: usize) -> CliResult<Self> {
-        let vectors = Vectors::new(stream, Storage::F32).map_err(internal)?;
-        let mut jac =
-            DeviceJacobian::uninitialized(stream, &problem.pattern, nb, Storage::F32).map_err(internal)?;
+        let vectors = Vectors::new(stream, Storage::F32).map_err(CliError::device)?;
+        let mut jac = DeviceJacobian::uninitialized(stream, &problem.pattern, nb, Storage::F32)
+            .map_err(CliError::device)?;
         let n = problem.pattern.rows() * nb;
-        let mut b = DeviceBuffer::uninitialized(stream, n).map_err(internal)?;
-        let mut guess = DeviceBuffer::uninitialized(stream, n).map_err(internal)?;
-        vectors.fill_f64(&mut jac.diag, seed, 0.6 / nb as f64, 1.0, nb).map_err(internal)?;
+        let mut b = DeviceBuffer::uninitialized(stream, n).map_err(CliError::device)?;
+        let mut guess = DeviceBuffer::uninitialized(stream, n).map_err(CliError::device)?;
+        vectors.fill_f64(&mut jac.diag, seed, 0.6 / nb as f64, 1.0, nb).map_err(CliError::device)?;
         let DeviceOff::F32(off) = &mut jac.off else { unreachable!("made so") };
-        vectors.fill_f32(off, seed + 1, 1.5 / (nb as f64 * 12.0)).map_err(internal)?;
-        vectors.fill_f64(&mut b, seed + 2, 1.0, 0.0, 0).map_err(internal)?;
-        vectors.fill_f64(&mut guess, seed + 3, 1.0, 0.0, 0).map_err(internal)?;
+        vectors.fill_f32(off, seed + 1, 1.5 / (nb as f64 * 12.0)).map_err(CliError::device)?;
+        vectors.fill_f64(&mut b, seed + 2, 1.0, 0.0, 0).map_err(CliError::device)?;
+        vectors.fill_f64(&mut guess, seed + 3, 1.0, 0.0, 0).map_err(CliError::device)?;
         Ok(Self { jac, b, guess, batches: problem.batches.clone(), nb, repeats, right: RIGHT[0] })
     }
 
@@ -112,32 +108,33 @@ impl Bench {
         b: &[f64],
         repeats: usize,
     ) -> CliResult<Self> {
-        let jac = DeviceJacobian::upload(stream, jac).map_err(internal)?;
-        let b = stream.upload(b).map_err(internal)?;
-        let guess = DeviceBuffer::zeroed(stream, b.len()).map_err(internal)?;
+        let jac = DeviceJacobian::upload(stream, jac).map_err(CliError::device)?;
+        let b = stream.upload(b).map_err(CliError::device)?;
+        let guess = DeviceBuffer::zeroed(stream, b.len()).map_err(CliError::device)?;
         let nb = jac.nb();
         Ok(Self { jac, b, guess, batches: batches.clone(), nb, repeats, right: RIGHT[1] })
     }
 
     /// The reference after three sweeps from the guess.
     pub fn reference(&self) -> CliResult<DeviceBuffer<f64>> {
-        let plain = PlainSweep::new(&self.jac).map_err(internal)?;
-        let mut x = DeviceBuffer::uninitialized(self.jac.stream(), self.guess.len()).map_err(internal)?;
-        x.copy_from(&self.guess.slice()).map_err(internal)?;
+        let plain = PlainSweep::new(&self.jac).map_err(CliError::device)?;
+        let mut x =
+            DeviceBuffer::uninitialized(self.jac.stream(), self.guess.len()).map_err(CliError::device)?;
+        x.copy_from(&self.guess.slice()).map_err(CliError::device)?;
         for _ in 0..CHECKED {
-            plain.sweep(&self.batches, &self.b, &mut x).map_err(internal)?;
+            plain.sweep(&self.batches, &self.b, &mut x).map_err(CliError::device)?;
         }
         Ok(x)
     }
 
     /// Makes the off-diagonal blocks f16, in place.
     pub fn narrow(&mut self) -> CliResult<()> {
-        self.jac.narrow(Scaling::Global).map_err(internal)?;
+        self.jac.narrow(Scaling::Global).map_err(CliError::device)?;
         Ok(())
     }
 
     fn difference(&self, x: &DeviceBuffer<f64>, reference: &DeviceBuffer<f64>) -> CliResult<f64> {
-        PlainSweep::new(&self.jac).and_then(|p| p.relative_difference(x, reference)).map_err(internal)
+        PlainSweep::new(&self.jac).and_then(|p| p.relative_difference(x, reference)).map_err(CliError::device)
     }
 
     /// Checks and times our sweep with `tile` (none: the chosen one).
@@ -152,18 +149,18 @@ impl Bench {
             Some(tile) => MulticolorCuda::with_tile(stream, pattern, self.nb, &self.batches, storage, tile),
             None => MulticolorCuda::new(stream, pattern, self.nb, &self.batches, storage),
         }
-        .map_err(internal)?;
-        mc.factor(&self.jac).map_err(internal)?;
-        let mut x = DeviceBuffer::uninitialized(stream, self.guess.len()).map_err(internal)?;
-        x.fill_bytes(0xff).map_err(internal)?;
-        mc.set_rhs(&self.b).map_err(internal)?;
-        mc.set_x(&self.guess).map_err(internal)?;
-        mc.sweeps(Direction::Forward, CHECKED, 1.0).map_err(internal)?;
-        mc.get_x(&mut x).map_err(internal)?;
+        .map_err(CliError::device)?;
+        mc.factor(&self.jac).map_err(CliError::device)?;
+        let mut x = DeviceBuffer::uninitialized(stream, self.guess.len()).map_err(CliError::device)?;
+        x.fill_bytes(0xff).map_err(CliError::device)?;
+        mc.set_rhs(&self.b).map_err(CliError::device)?;
+        mc.set_x(&self.guess).map_err(CliError::device)?;
+        mc.sweeps(Direction::Forward, CHECKED, 1.0).map_err(CliError::device)?;
+        mc.get_x(&mut x).map_err(CliError::device)?;
         let error = self.difference(&x, reference)?;
         let right = error < self.right || (storage == Storage::Bf16 && error < 1e-2);
         if !right {
-            return Err(internal(format!(
+            return Err(CliError::device(format!(
                 "nb {} {}: {error:e} off the reference with {:?}",
                 self.nb,
                 storage.name(),
@@ -178,10 +175,11 @@ impl Bench {
                     .and_then(|()| mc.get_x(&mut x))
                     .map_err(|e| cuda(&e))
             })
-            .map_err(internal)?;
+            .map_err(CliError::device)?;
         let convert_ms =
-            stream.time(3, || mc.set_values(&self.jac).map_err(|e| cuda(&e))).map_err(internal)?;
-        let invert_ms = stream.time(3, || mc.invert().map(|_| ()).map_err(|e| cuda(&e))).map_err(internal)?;
+            stream.time(3, || mc.set_values(&self.jac).map_err(|e| cuda(&e))).map_err(CliError::device)?;
+        let invert_ms =
+            stream.time(3, || mc.invert().map(|_| ()).map_err(|e| cuda(&e))).map_err(CliError::device)?;
         Ok(Measured {
             storage,
             tile: mc.tile(),
@@ -198,13 +196,14 @@ impl Bench {
     /// Median milliseconds of a sweep within a graph of [`SWEEPS`].
     pub fn sweep_ms(&self, mc: &mut MulticolorCuda) -> CliResult<f64> {
         let sweeps = || mc.sweeps(Direction::Forward, SWEEPS, 1.0).map_err(|e| cuda(&e));
-        Ok(self.jac.stream().time(self.repeats, sweeps).map_err(internal)? / SWEEPS as f64)
+        Ok(self.jac.stream().time(self.repeats, sweeps).map_err(CliError::device)? / SWEEPS as f64)
     }
 
     /// Checks and times the library engine: milliseconds a sweep on a stream, and as a graph where that can be recorded.
     pub fn library(&self, reference: &DeviceBuffer<f64>) -> CliResult<(f64, Option<f64>, f64)> {
         let mut engine = LibraryEngine::new(&self.jac, &self.batches, &self.b)?;
-        let mut x = DeviceBuffer::uninitialized(self.jac.stream(), self.guess.len()).map_err(internal)?;
+        let mut x =
+            DeviceBuffer::uninitialized(self.jac.stream(), self.guess.len()).map_err(CliError::device)?;
         engine.set_x(&self.guess)?;
         for _ in 0..CHECKED {
             engine.sweep()?;
@@ -212,7 +211,7 @@ impl Bench {
         engine.get_x(&mut x)?;
         let error = self.difference(&x, reference)?;
         if error.is_nan() || error > 100.0 * self.right {
-            return Err(internal(format!(
+            return Err(CliError::device(format!(
                 "nb {}: the library engine is {error:e} off the reference",
                 self.nb
             )));

@@ -1,7 +1,7 @@
 //! Figures of papers, as tables, numbers and pictures.
 
-use crate::error::{CliError, CliResult};
-use crate::plot::{self, Picture};
+use chromaflow_cli::error::{CliError, CliResult};
+use chromaflow_cli::plot::{self, Picture};
 use serde_json::Value;
 use std::path::Path;
 

@@ -40,11 +40,11 @@ pub enum Kind {
 /// A problem, its size and its block size.
 ///
 /// ```
-/// let case: chromaflow_testkit::Case = "kuhn:4,3,2:2".parse()?;
+/// let case: chromaflow::gallery::Case = "kuhn:4,3,2:2".parse()?;
 /// let system = case.pattern();
 /// assert_eq!((case.rows(), system.col_idx.len()), (24, 162));
 /// assert_eq!(case.diag(0, 3, 0, 0), 0.11630183458328247 + 0.5 * 4.0 * 2.0 + 1.0);
-/// # Ok::<(), chromaflow_testkit::BadCase>(())
+/// # Ok::<(), chromaflow::gallery::BadCase>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
@@ -301,11 +301,11 @@ fn splitmix(z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-pub(crate) fn base(stream: u64) -> u64 {
+pub(super) fn base(stream: u64) -> u64 {
     splitmix(0x0134_D8DF ^ stream.wrapping_mul(0xD134_2543_DE82_EF95))
 }
 
-pub(crate) fn value(base: u64, i: usize) -> f64 {
+pub(super) fn value(base: u64, i: usize) -> f64 {
     (splitmix(base.wrapping_add(i as u64)) >> 40) as f64 / 16_777_216.0 - 0.5
 }
 

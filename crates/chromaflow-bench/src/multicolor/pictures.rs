@@ -3,8 +3,8 @@
 use super::measure::Measured;
 use super::published::theory_of_the_paper;
 use super::report::{Ceilings, Entry};
-use crate::plot::{Picture, Series};
 use chromaflow::gpu::Storage;
+use chromaflow_cli::plot::{Picture, Series};
 
 fn line(name: &'static str, points: Vec<(f64, f64)>) -> Series {
     Series { name, points, line: true }

@@ -1,4 +1,44 @@
-//! The papers' own numbers.
+//! The papers' own numbers and matrices.
+
+use chromaflow::gallery::tetrahedral;
+
+/// A test matrix of Zubair, Nielsen, Luitjens and Hammond (2016), *An Optimized Multicolor Point-Implicit Solver for
+/// Unstructured Grid Applications on Graphics Processing Units*, Table II.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PaperMatrix {
+    /// Block rows.
+    pub rows: usize,
+    /// Off-diagonal blocks.
+    pub nnzb: usize,
+    /// Colors.
+    pub colors: usize,
+    /// Rows of the largest color.
+    pub largest: usize,
+    /// Rows of the smallest color.
+    pub smallest: usize,
+}
+
+const fn row(rows: usize, nnzb: usize, colors: usize, largest: usize, smallest: usize) -> PaperMatrix {
+    PaperMatrix { rows, nnzb, colors, largest, smallest }
+}
+
+/// The table.
+pub const TABLE_II: [PaperMatrix; 6] = [
+    row(6_309, 85_768, 10, 1_076, 5),
+    row(103_178, 1_370_396, 10, 17_826, 15),
+    row(204_983, 2_740_266, 10, 35_218, 42),
+    row(394_745, 5_309_536, 10, 67_748, 96),
+    row(800_322, 10_823_162, 11, 138_080, 1),
+    row(983_633, 13_567_574, 11, 166_800, 3),
+];
+
+impl PaperMatrix {
+    /// A pattern with this many rows and off-diagonal blocks, both times `scale`: see [`tetrahedral`].
+    pub fn pattern(&self, scale: f64, seed: u64) -> (Vec<u32>, Vec<u32>) {
+        let rows = ((self.rows as f64 * scale) as usize).max(2);
+        tetrahedral(rows, (self.nnzb as f64 * scale) as usize / 2, seed)
+    }
+}
 
 /// A row of Table III or IV of Zubair, Nielsen, Luitjens and Hammond (2016): milliseconds of one traversal of the matrix on a
 /// K40, with library calls and optimized.
@@ -84,6 +124,18 @@ pub fn theory_of_the_paper(nb: f64, nnzr: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_table_comes_out_to_the_last_block() {
+        for matrix in &TABLE_II[..2] {
+            let (row_ptr, col_idx) = matrix.pattern(1.0, 1);
+            assert_eq!((row_ptr.len() - 1, col_idx.len()), (matrix.rows, matrix.nnzb));
+            let degree = |r: usize| row_ptr[r + 1] - row_ptr[r];
+            let (least, most) =
+                (0..matrix.rows).fold((99, 0), |(l, m), r| (degree(r).min(l), degree(r).max(m)));
+            assert!(least < 8 && most > 18 && most < 27, "irregular rows: {least} to {most}");
+        }
+    }
 
     #[test]
     fn theory_is_the_papers() {

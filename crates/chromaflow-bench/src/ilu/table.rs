@@ -1,11 +1,11 @@
 //! Table 1 of the block ILU paper: the same sums of squares from everybody, on a system of the incompressible solver.
 
-use super::{Args, Engine, gpu, open};
-use crate::bench::report::{Figures, list};
-use crate::context::Context;
-use crate::error::{CliError, CliResult, Done};
+use super::{Args, Engine, OnDevice, on_gpu, squares};
+use crate::figures::{Figures, list};
 use chromaflow::Policy;
 use chromaflow::factor::structured_ilu::{FactorStorage, StencilMatrix, StructuredIlu, StructuredIluOptions};
+use chromaflow_cli::context::Context;
+use chromaflow_cli::error::{CliError, CliResult, Done};
 use chromaflow_flow::config::Cfl;
 use chromaflow_flow::grid::generate::BoxGrid;
 use chromaflow_flow::incompressible::{Boundary, Config, Given, Scalar, Solver, WallScalar};
@@ -38,11 +38,8 @@ pub fn run(table: u32, args: &Args, ctx: &Context) -> CliResult {
     if table != 1 {
         return Err(CliError::input(format!("there is no --table {table}: expected 1")));
     }
-    if let Some(engine) = args.engine.iter().find(|e| !e.structured()) {
-        let name = engine.name();
-        return Err(CliError::input(format!("--table takes engines cpu, acc, cl and cuda, not {name}")));
-    }
-    if args.policy != Policy::D && args.engine.iter().any(|e| matches!(e, Engine::Acc | Engine::Cl)) {
+    let engines = Engine::chosen(&args.engine, ctx)?;
+    if args.policy != Policy::D && engines.iter().any(|e| matches!(e, Engine::Acc | Engine::Cl)) {
         return Err(CliError::input("engines acc and cl have policy d alone: take cpu or cuda"));
     }
     let storage = FactorStorage::of(args.policy);
@@ -52,12 +49,14 @@ pub fn run(table: u32, args: &Args, ctx: &Context) -> CliResult {
         Some(_) => return Err(CliError::input("--sizes of a table: expected cells along i, j, k")),
     };
     let (a, b) = system(cells, ctx)?;
-    let expected = gpu::reference_squares(&a, &b, STEPS)?;
+    let expected = squares::reference(&a, &b, STEPS)?;
     let mut found = Vec::new();
-    for &engine in args.engine.iter().filter(|&&e| e != Engine::Reference) {
-        let squares = match engine {
-            Engine::Cpu => tuned_squares(&a, &b, storage, ctx)?,
-            _ => gpu::OnDevice::new(&open(ctx)?, &a, &b, 1, storage)?.squares(engine.on_gpu(), STEPS)?,
+    for engine in engines.into_iter().filter(|&e| e != Engine::Reference) {
+        let squares = if engine == Engine::Cpu {
+            tuned_squares(&a, &b, storage, ctx)?
+        } else {
+            let mut on = OnDevice::new(&ctx.open_gpu()?, &a, &b, 1, storage)?;
+            squares::on_device(&mut on, on_gpu(engine), STEPS)?
         };
         found.push((engine.name(), squares));
     }
@@ -69,7 +68,7 @@ pub fn run(table: u32, args: &Args, ctx: &Context) -> CliResult {
     );
     print!("{}", figures.markdown());
     ctx.write_json(&json!({ "figures": figures.json() }))?;
-    Ok(Done::AsAsked)
+    Ok(Done::Success)
 }
 
 /// The linear system of a flow through a wavy box after a few iterations: n = 6, with a temperature that drives it and a dye.
@@ -105,14 +104,14 @@ fn system(cells: [usize; 3], ctx: &Context) -> CliResult<(StencilMatrix, Vec<f64
 fn tuned_squares(a: &StencilMatrix, b: &[f64], storage: FactorStorage, ctx: &Context) -> CliResult<Vec<f64>> {
     let (team, options) = (ctx.team(), StructuredIluOptions { storage, ..StructuredIluOptions::default() });
     let ilu = StructuredIlu::new(&[a.dims()], a.nb(), options, team);
-    let mut ilu = ilu.map_err(gpu::internal)?;
-    ilu.factor(team, &[a]).map_err(gpu::internal)?;
+    let mut ilu = ilu.map_err(CliError::device)?;
+    ilu.factor(team, &[a]).map_err(CliError::device)?;
     let (mut x, mut r, mut update) = (vec![0.0; b.len()], vec![0.0; b.len()], vec![vec![0.0; b.len()]]);
     let step = |_| {
         a.residual(team, b, &x, &mut r);
         ilu.solve(team, &[a], &[&r], &mut update);
         x.iter_mut().zip(&update[0]).for_each(|(x, u)| *x += u);
-        gpu::sum_of_squares(&r)
+        squares::sum_of_squares(&r)
     };
     Ok((0..STEPS).map(step).collect())
 }

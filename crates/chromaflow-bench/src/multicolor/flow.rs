@@ -1,12 +1,12 @@
 //! Matrices of a flow: a case from its file, marched a while on the device, its Jacobian assembled.
 
-use super::measure::{Bench, Problem, SWEEPS, internal};
-use crate::context::Context;
-use crate::error::{CliError, CliResult};
-use crate::plot::{Picture, Series};
-use crate::run::prepare;
+use super::measure::{Bench, Problem, SWEEPS};
 use chromaflow::gpu::Storage;
 use chromaflow::relax::{MulticolorCuda, SolveOptions};
+use chromaflow_cli::context::Context;
+use chromaflow_cli::error::{CliError, CliResult};
+use chromaflow_cli::plot::{Picture, Series};
+use chromaflow_cli::run::prepare;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
 use chromaflow_flow::{FlowSolver, march::Times};
 use serde_json::{Value, json};
@@ -30,10 +30,10 @@ impl Flow {
         let fault = |e: &dyn std::fmt::Display| CliError::input(format!("{}: {e}", path.display()));
         let mut solver = FlowSolver::new(&prepared.mesh, prepared.config.clone(), Arc::clone(ctx.team()))
             .map_err(|e| fault(&e))?;
-        solver.use_gpu(stream.gpu()).map_err(internal)?;
+        solver.use_gpu(stream.gpu()).map_err(CliError::device)?;
         let stem = path.file_stem().and_then(|n| n.to_str()).unwrap_or("case");
         let name = format!("{stem}, {} nodes", prepared.mesh.nodes.len());
-        if ctx.talk() {
+        if ctx.verbose() {
             println!("{name}, policy {policy} ({:.1} s to set up)", start.elapsed().as_secs_f64());
         }
         Ok(Self { name, solver })
@@ -44,7 +44,7 @@ impl Flow {
         let mut sum = Times::default();
         let mut counted = 0;
         for i in 0..iterations {
-            let report = self.solver.try_step().map_err(internal)?;
+            let report = self.solver.try_step().map_err(CliError::device)?;
             if i >= 10 || iterations <= 10 {
                 sum.add(&report.times);
                 counted += 1;
@@ -67,7 +67,7 @@ impl Flow {
 
     /// The linear system that the next step would solve (f32 off-diagonal blocks under `ds` and `dsh`).
     pub fn system(&mut self, stream: &Stream, repeats: usize) -> CliResult<(Problem, Bench)> {
-        self.solver.sync().map_err(internal)?;
+        self.solver.sync().map_err(CliError::device)?;
         let (jac, batches, b) = self.solver.assembled();
         let problem = Problem { pattern: jac.pattern().clone(), batches: batches.clone() };
         Ok((problem, Bench::of(stream, jac, batches, b, repeats)?))
@@ -92,11 +92,11 @@ impl Figure5 {
         let mut runs = Vec::new();
         for storage in [Storage::F32, Storage::F16] {
             let mut mc = MulticolorCuda::new(stream, &problem.pattern, nb, &problem.batches, storage)
-                .map_err(internal)?;
-            mc.factor(&bench.jac).map_err(internal)?;
-            let mut x = DeviceBuffer::zeroed(stream, bench.b.len()).map_err(internal)?;
+                .map_err(CliError::device)?;
+            mc.factor(&bench.jac).map_err(CliError::device)?;
+            let mut x = DeviceBuffer::zeroed(stream, bench.b.len()).map_err(CliError::device)?;
             let options = SolveOptions { history: true, ..SolveOptions::sweeps(FIGURE_5) };
-            let report = mc.solve(&bench.b, &mut x, &options).map_err(internal)?;
+            let report = mc.solve(&bench.b, &mut x, &options).map_err(CliError::device)?;
             let us = 1e3 * bench.sweep_ms(&mut mc)?;
             runs.push((storage.name(), us, report.history));
         }

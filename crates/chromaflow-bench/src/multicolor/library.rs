@@ -2,10 +2,10 @@
 //! The paper's baseline, made of library calls, for the side by side: per color cusparseSbsrmv and cublasStrsmBatched
 //! twice, all in f32 (CSR products at block size 1, which bsrmv refuses).
 
-use super::measure::{SWEEPS, internal};
-use crate::error::CliResult;
+use super::measure::SWEEPS;
 use chromaflow::RowBatches;
 use chromaflow::gpu::{DeviceJacobian, DeviceOff, Storage, Vectors};
+use chromaflow_cli::error::{CliError, CliResult};
 use chromaflow_device::cuda::{
     CudaError, DeviceBuffer, Stream, cublas_sys as blas, cusparse_sys as sparse, driver_sys,
 };
@@ -71,16 +71,16 @@ impl LibraryEngine {
     pub fn new(jac: &DeviceJacobian, batches: &RowBatches, b: &DeviceBuffer<f64>) -> CliResult<Self> {
         // SAFETY: only looks whether the libraries can be opened.
         if unsafe { !blas::is_culib_present() } {
-            return Err(internal(CudaError::NoLibrary { library: "cuBLAS", remedy: REMEDY }));
+            return Err(CliError::device(CudaError::NoLibrary { library: "cuBLAS", remedy: REMEDY }));
         }
         // SAFETY: as above.
         if unsafe { !sparse::is_culib_present() } {
-            return Err(internal(CudaError::NoLibrary { library: "cuSPARSE", remedy: REMEDY }));
+            return Err(CliError::device(CudaError::NoLibrary { library: "cuSPARSE", remedy: REMEDY }));
         }
         let stream = jac.stream().clone();
         let (nb, rows, pattern) = (jac.nb(), jac.pattern().rows(), jac.pattern());
         let DeviceOff::F32(off) = &jac.off else {
-            return Err(internal("the library engine takes f32 blocks"));
+            return Err(CliError::device("the library engine takes f32 blocks"));
         };
         // Row pointers of each color from zero, one behind the other.
         let (mut row_ptr, mut colors) = (Vec::new(), Vec::new());
@@ -96,13 +96,12 @@ impl LibraryEngine {
                 product: None,
             });
         }
-        let upload = |e: CudaError| internal(e);
-        let vectors = Vectors::new(&stream, Storage::F32).map_err(internal)?;
-        let mut lu = DeviceBuffer::<f32>::uninitialized(&stream, rows * nb * nb).map_err(upload)?;
-        vectors.to_f32(&jac.diag, &mut lu).map_err(internal)?;
-        let mut b32 = DeviceBuffer::<f32>::uninitialized(&stream, rows * nb).map_err(upload)?;
-        vectors.to_f32(b, &mut b32).map_err(internal)?;
-        let x = DeviceBuffer::<f32>::zeroed(&stream, rows * nb).map_err(upload)?;
+        let vectors = Vectors::new(&stream, Storage::F32).map_err(CliError::device)?;
+        let mut lu = DeviceBuffer::<f32>::uninitialized(&stream, rows * nb * nb).map_err(CliError::device)?;
+        vectors.to_f32(&jac.diag, &mut lu).map_err(CliError::device)?;
+        let mut b32 = DeviceBuffer::<f32>::uninitialized(&stream, rows * nb).map_err(CliError::device)?;
+        vectors.to_f32(b, &mut b32).map_err(CliError::device)?;
+        let x = DeviceBuffer::<f32>::zeroed(&stream, rows * nb).map_err(CliError::device)?;
         let at =
             |base: u64, stride: usize| (0..rows).map(|r| base + (r * stride * 4) as u64).collect::<Vec<_>>();
         let mut engine = Self {
@@ -112,10 +111,10 @@ impl LibraryEngine {
             nb,
             rows,
             off: off.ptr(),
-            col_idx: stream.upload(pattern.col_idx()).map_err(upload)?,
-            row_ptr: stream.upload(&row_ptr).map_err(upload)?,
-            lu_at: stream.upload(&at(lu.ptr(), nb * nb)).map_err(upload)?,
-            x_at: stream.upload(&at(x.ptr(), nb)).map_err(upload)?,
+            col_idx: stream.upload(pattern.col_idx()).map_err(CliError::device)?,
+            row_ptr: stream.upload(&row_ptr).map_err(CliError::device)?,
+            lu_at: stream.upload(&at(lu.ptr(), nb * nb)).map_err(CliError::device)?,
+            x_at: stream.upload(&at(x.ptr(), nb)).map_err(CliError::device)?,
             _lu: lu,
             b: b32,
             x,
@@ -124,7 +123,7 @@ impl LibraryEngine {
             work: None,
             stream,
         };
-        engine.set_up().map_err(internal)?;
+        engine.set_up().map_err(CliError::device)?;
         Ok(engine)
     }
 
@@ -231,15 +230,15 @@ impl LibraryEngine {
     }
 
     pub fn set_x(&mut self, x: &DeviceBuffer<f64>) -> CliResult<()> {
-        self.vectors.to_f32(x, &mut self.x).map_err(internal)
+        self.vectors.to_f32(x, &mut self.x).map_err(CliError::device)
     }
 
     pub fn get_x(&self, x: &mut DeviceBuffer<f64>) -> CliResult<()> {
-        self.vectors.to_f64(&self.x, x).map_err(internal)
+        self.vectors.to_f64(&self.x, x).map_err(CliError::device)
     }
 
     pub fn sweep(&self) -> CliResult<()> {
-        self.enqueue().map_err(internal)
+        self.enqueue().map_err(CliError::device)
     }
 
     fn enqueue(&self) -> Result<(), CudaError> {
@@ -322,12 +321,12 @@ impl LibraryEngine {
     /// Median milliseconds a sweep: as calls on the stream, and as a graph of [`SWEEPS`] where it can be recorded.
     pub fn time(&mut self, repeats: usize) -> CliResult<(f64, Option<f64>)> {
         let sweeps = || (0..SWEEPS).try_for_each(|_| self.enqueue());
-        let stream_ms = self.stream.time(repeats, sweeps).map_err(internal)? / SWEEPS as f64;
+        let stream_ms = self.stream.time(repeats, sweeps).map_err(CliError::device)? / SWEEPS as f64;
         let graph = self.stream.capture(sweeps).ok();
         let graph_ms = graph
             .map(|mut g| self.stream.time(repeats, || g.launch(&self.stream)).map(|ms| ms / SWEEPS as f64))
             .transpose()
-            .map_err(internal)?;
+            .map_err(CliError::device)?;
         Ok((stream_ms, graph_ms))
     }
 }

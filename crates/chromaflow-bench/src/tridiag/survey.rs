@@ -1,13 +1,13 @@
 //! Every engine over ranks, lengths and numbers of systems: what `GpuEngine::choose` is made from.
 
 use super::Args;
-use super::gpu::{device, engines, internal, open, said, time_replays};
-use crate::bench::report::{Figures, list};
-use crate::context::Context;
-use crate::error::{CliError, CliResult, Done};
+use crate::figures::{Figures, list};
 use bytemuck::Pod;
 use chromaflow::tridiag::cuda::{GpuBatch, GpuEngine, GpuOptions, GpuSolver};
 use chromaflow::tridiag::{Double, Layout, LineOutcome, Precision, Real, Shape, Single};
+use chromaflow_cli::bench::tridiag::gpu::{device, engines, said, time_replays};
+use chromaflow_cli::context::Context;
+use chromaflow_cli::error::{CliError, CliResult, Done};
 use chromaflow_device::cuda::{CudaError, DeviceBuffer, Stream};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -24,7 +24,7 @@ const BYTES: usize = 1_600_000_000;
 /// # Errors
 /// Bad usage, no GPU, an unwritable result.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
-    let stream = open(ctx)?.stream().map_err(internal)?;
+    let stream = ctx.open_gpu()?.stream().map_err(CliError::device)?;
     let ranks = list(args.ranks.as_deref().unwrap_or("1-8,16"))?;
     let (mut figures, mut all) = (Figures::default(), Vec::new());
     let mut text = "\n## Line systems by every engine\n\nThe fastest engine of each batch and its time in us, coefficients kept, data in the \
@@ -32,7 +32,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         .to_owned();
     let mut choices =
         "# The fastest engine: rank, type of sums, order of the data; groups for 16, 32 .. 2048 rows, in each a letter\n\
-                       # for 128, 256 .. 16384 systems. Written by `chromaflow bench tridiag --survey --choices FILE`.\n"
+                       # for 128, 256 .. 16384 systems. Written by `chromaflow-papers tridiag --survey --choices FILE`.\n"
             .to_owned();
     for &rank in &ranks {
         for part in [survey::<Single>(&stream, rank)?, survey::<Double>(&stream, rank)?] {
@@ -50,7 +50,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
             .map_err(|e| CliError::environment(format!("cannot write {}: {e}", path.display())))?;
     }
     ctx.write_json(&figures.json())?;
-    Ok(Done::AsAsked)
+    Ok(Done::Success)
 }
 
 /// An engine, the order of the data, us.
@@ -152,8 +152,9 @@ where
 {
     let mut times = Vec::new();
     for layout in [Layout::Soa, Layout::Aos] {
-        let [lower, diag, upper, rhs] = arrays::<P::Store>(stream, shape, layout).map_err(internal)?;
-        let mut x = DeviceBuffer::uninitialized(stream, rhs.len()).map_err(internal)?;
+        let [lower, diag, upper, rhs] =
+            arrays::<P::Store>(stream, shape, layout).map_err(CliError::device)?;
+        let mut x = DeviceBuffer::uninitialized(stream, rhs.len()).map_err(CliError::device)?;
         let batch = GpuBatch { lower: &lower, diag: &diag, upper: &upper };
         for engine in engines(shape, false, [size_of::<P::Store>(), size_of::<P::Sum>()]) {
             let options = GpuOptions::from(engine);

@@ -1,11 +1,12 @@
 //! Figures 9 and 10 of the block ILU paper: time a cell over the size of the grid, and over the number of unknowns.
 
-use super::{Args, Bench, Parts};
-use crate::bench::report::{Figures, list};
-use crate::context::Context;
-use crate::error::{CliError, CliResult, Done};
-use crate::plot::{Picture, Series};
-use chromaflow_testkit::Case;
+use super::{Args, Bench, Engine};
+use crate::figures::{Figures, list};
+use chromaflow::gallery::Case;
+use chromaflow_cli::bench::ilu::Parts;
+use chromaflow_cli::context::Context;
+use chromaflow_cli::error::{CliError, CliResult, Done};
+use chromaflow_cli::plot::{Picture, Series};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -57,19 +58,14 @@ struct Domain {
 /// # Errors
 /// Bad usage; no GPU where an engine needs one; an unwritable result.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
-    if let Some(engine) = args.engine.iter().find(|e| !e.structured()) {
-        let name = engine.name();
-        return Err(CliError::input(format!(
-            "--figure takes engines reference, cpu, acc, cl and cuda, not {name}"
-        )));
-    }
+    let engines = Engine::chosen(&args.engine, ctx)?;
     let asked = args.figure.iter().map(|&figure| domains(figure, args)).collect::<CliResult<Vec<_>>>()?;
     let mut figures = Figures::default();
     for (figure, mut domains) in asked {
         for domain in &mut domains {
-            let bench = Bench::new(&domain.case, args, ctx);
+            let bench = Bench::new(&domain.case, &args.options(), ctx);
             let a = bench.stencil();
-            for &engine in &args.engine {
+            for &engine in &engines {
                 let parts = bench.structured(engine, &a, ctx)?;
                 domain.runs.push((engine.name(), per_cell(&parts, a.cells())));
             }
@@ -82,7 +78,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         figures.draw(folder)?;
     }
     ctx.write_json(&json!({ "figures": figures.json() }))?;
-    Ok(Done::AsAsked)
+    Ok(Done::Success)
 }
 
 /// The grids of a figure: cubes of 15^3 to 65^3 cells, or for n = 4 to 32 cubes of roughly `--work` / n^2 cells.
@@ -90,7 +86,7 @@ fn domains(figure: u32, args: &Args) -> CliResult<(&'static Figure, Vec<Domain>)
     let sizes = |default: &[usize]| args.sizes.as_deref().map_or_else(|| Ok(default.to_vec()), list);
     let domain = |x: usize, side: usize, parts: &str| {
         let case = format!("grid7:{side},{side},{side}:{parts}").parse();
-        let case = case.map_err(|e: chromaflow_testkit::BadCase| CliError::input(e.to_string()))?;
+        let case = case.map_err(|e: chromaflow::gallery::BadCase| CliError::input(e.to_string()))?;
         Ok(Domain { case, x, runs: Vec::new() })
     };
     let (figure, all): (_, CliResult<Vec<Domain>>) = match figure {

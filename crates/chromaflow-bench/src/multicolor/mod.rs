@@ -1,28 +1,30 @@
-//! `chromaflow bench paper`: the tables and figures of the papers, measured on this machine.
+//! `chromaflow-papers multicolor`: the tables and figures of the papers on multicolor sweeps.
 
-mod figures;
+mod flow;
 mod library;
 mod measure;
+mod pictures;
 mod published;
-mod real;
 mod report;
 
-use super::report::{list, make_folder};
-use crate::context::Context;
-use crate::error::{CliError, CliResult, Done};
-use crate::plot;
+use crate::figures::{list, make_folder};
+use chromaflow::gallery::banded_lattice;
 use chromaflow::gpu::{Storage, Vectors};
 use chromaflow::order::{ColoringMethod, VertexOrder};
 use chromaflow::sparse::cuda::Tile;
-use chromaflow_device::cuda::{DeviceBuffer, Gpu, Stream};
-use chromaflow_testkit::TABLE_II;
-use measure::{Bench, Problem, internal};
-use real::{Figure5, Figure7, Flow};
+use chromaflow_cli::bench::engine::Engine;
+use chromaflow_cli::context::Context;
+use chromaflow_cli::error::{CliError, CliResult, Done};
+use chromaflow_cli::plot;
+use chromaflow_device::cuda::{DeviceBuffer, Stream};
+use flow::{Figure5, Figure7, Flow};
+use measure::{Bench, Problem};
+use published::TABLE_II;
 use report::{Ceilings, Entry, Report};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Arguments of `chromaflow bench paper`.
+/// Arguments of `chromaflow-papers multicolor`.
 #[derive(clap::Args)]
 pub struct Args {
     /// Table 3 or 4 of the multicolor paper: sweeps for 0.1 to 1 million rows
@@ -59,9 +61,10 @@ pub struct Args {
     /// Policies
     #[arg(long, value_name = "LIST", default_value = "ds,dsh")]
     policies: String,
-    /// What to measure: our kernels, the paper's baseline of library calls, or both side by side
-    #[arg(long, value_enum, default_value = "both")]
-    engine: Engine,
+    /// What to measure: our kernels, the paper's baseline of library calls color by color, or both side by side
+    #[arg(long, value_delimiter = ',', default_value = "cuda,library",
+          value_parser = Engine::one_of(&[Engine::Cuda, Engine::Library]))]
+    engine: Vec<Engine>,
     /// Try all tiles instead of the chosen one, and print them by time
     #[arg(long)]
     tune: bool,
@@ -83,17 +86,6 @@ pub struct Args {
     /// Draw time over block size, rooflines and figures into this folder, as SVG and PNG
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
-}
-
-/// Whose kernels are measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Engine {
-    /// Both
-    Both,
-    /// Ours
-    Ours,
-    /// cuSPARSE's and cuBLAS's, color by color
-    Library,
 }
 
 /// Where the matrices of Table II come from: same rows and blocks, other neighbors.
@@ -188,7 +180,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     if storages.contains(&Storage::F64) {
         return Err(CliError::input("the papers have policies ds and dsh (and bf16 for research)"));
     }
-    let stream = Gpu::open(0).and_then(|gpu| gpu.stream()).map_err(internal)?;
+    let stream = ctx.open_gpu()?.stream().map_err(CliError::device)?;
     let mut report = Report::new(stream.gpu().facts().clone(), ceilings(&stream)?);
     for (rows, sizes) in points {
         let (name, problem) = generated(args, rows, ctx)?;
@@ -198,7 +190,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
                 tune(args, bench()?, &problem, &storages)?;
             } else {
                 let entry = measure(args, &name, bench()?, &problem, &storages)?;
-                if ctx.talk() {
+                if ctx.verbose() {
                     println!("{}", entry.line());
                 }
                 report.entries.push(entry);
@@ -222,7 +214,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         draw(folder, &report)?;
     }
     ctx.write_json(&report.json())?;
-    Ok(Done::AsAsked)
+    Ok(Done::Success)
 }
 
 /// A matrix of Table II.
@@ -234,18 +226,15 @@ fn generated(args: &Args, rows: usize, ctx: &Context) -> CliResult<(String, Prob
     };
     let start = Instant::now();
     let lattice = args.matrix == Matrix::Lattice;
-    let (row_ptr, col_idx) = if lattice {
-        chromaflow_testkit::banded_lattice(rows, paper.nnzb / 2, args.seed)
-    } else {
-        paper.pattern(1.0, args.seed)
-    };
+    let (row_ptr, col_idx) =
+        if lattice { banded_lattice(rows, paper.nnzb / 2, args.seed) } else { paper.pattern(1.0, args.seed) };
     let coloring = match args.coloring {
         Colors::Greedy => ColoringMethod::Greedy(VertexOrder::Natural),
         Colors::Fewest => ColoringMethod::Fewest,
     };
     let problem = Problem::new(row_ptr, col_idx, lattice, coloring)?;
     let name = if lattice { "random lattice" } else { "scattered points" };
-    if ctx.talk() {
+    if ctx.verbose() {
         let (blocks, colors) = (problem.pattern.nnzb(), problem.batches.len());
         let seconds = start.elapsed().as_secs_f64();
         println!("{name}: {rows} rows, {blocks} blocks, {colors} colors ({seconds:.1} s)");
@@ -272,11 +261,11 @@ fn flow(
         return tune(args, bench, &problem, storages);
     }
     if args.dsh_figure.contains(&5) {
-        let figure = Figure5::new(name.clone(), &problem, &bench, args.engine != Engine::Ours)?;
+        let figure = Figure5::new(name.clone(), &problem, &bench, args.engine.contains(&Engine::Library))?;
         report.add("dsh_figure_5", figure.markdown(), figure.json(), figure.picture());
     }
     let entry = measure(args, &name, bench, &problem, storages)?;
-    if ctx.talk() {
+    if ctx.verbose() {
         println!("{}", entry.line());
     }
     let library = entry.library_ms();
@@ -305,11 +294,14 @@ fn draw(folder: &Path, report: &Report) -> CliResult<()> {
         let entries: Vec<&Entry> = report.entries.iter().filter(|e| e.matrix == matrix).collect();
         let rows = entries[0].rows;
         if entries.len() > 1 {
-            plot::draw(&folder.join(format!("time_{rows}")), &figures::time(&entries, &report.ceilings))?;
+            plot::draw(&folder.join(format!("time_{rows}")), &pictures::time(&entries, &report.ceilings))?;
         }
-        plot::draw(&folder.join(format!("roofline_{rows}")), &figures::roofline(&entries, &report.ceilings))?;
+        plot::draw(
+            &folder.join(format!("roofline_{rows}")),
+            &pictures::roofline(&entries, &report.ceilings),
+        )?;
         if report.figures.has("dsh_figure_3") && rows == 394_745 {
-            plot::draw(&folder.join("dsh_figure_3"), &figures::speedup(&entries))?;
+            plot::draw(&folder.join("dsh_figure_3"), &pictures::speedup(&entries))?;
         }
     }
     report.figures.draw(folder)
@@ -317,10 +309,10 @@ fn draw(folder: &Path, report: &Report) -> CliResult<()> {
 
 /// Copy and read bandwidth of this device, now.
 fn ceilings(stream: &Stream) -> CliResult<Ceilings> {
-    let copy = stream.gpu().copy_bandwidth(2 << 30, 7).map_err(internal)?;
-    let data = DeviceBuffer::<f32>::zeroed(stream, 1 << 30).map_err(internal)?;
-    let vectors = Vectors::new(stream, Storage::F32).map_err(internal)?;
-    let read = vectors.read_bandwidth(&data, 7).map_err(internal)?;
+    let copy = stream.gpu().copy_bandwidth(2 << 30, 7).map_err(CliError::device)?;
+    let data = DeviceBuffer::<f32>::zeroed(stream, 1 << 30).map_err(CliError::device)?;
+    let vectors = Vectors::new(stream, Storage::F32).map_err(CliError::device)?;
+    let read = vectors.read_bandwidth(&data, 7).map_err(CliError::device)?;
     Ok(Ceilings { copy, read })
 }
 
@@ -333,9 +325,10 @@ fn measure(
 ) -> CliResult<Entry> {
     let nb = bench.jac.nb();
     let mut reference = bench.reference()?;
-    let library = if args.engine == Engine::Ours { None } else { Some(bench.library(&reference)?) };
+    let with_library = args.engine.contains(&Engine::Library);
+    let library = if with_library { Some(bench.library(&reference)?) } else { None };
     let mut ours = Vec::new();
-    if args.engine == Engine::Library {
+    if !args.engine.contains(&Engine::Cuda) {
         return Ok(Entry::new(name, problem, nb, library, ours));
     }
     let (wide, half): (Vec<Storage>, Vec<Storage>) = storages.iter().partition(|s| **s != Storage::F16);

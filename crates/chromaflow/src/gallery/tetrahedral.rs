@@ -1,51 +1,13 @@
 //! Patterns like those of tetrahedral meshes: irregular rows, about 13.6 neighbors each.
 
-/// A test matrix of Zubair, Nielsen, Luitjens and Hammond (2016), *An Optimized Multicolor Point-Implicit Solver for
-/// Unstructured Grid Applications on Graphics Processing Units*, Table II.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PaperMatrix {
-    /// Block rows.
-    pub rows: usize,
-    /// Off-diagonal blocks.
-    pub nnzb: usize,
-    /// Colors.
-    pub colors: usize,
-    /// Rows of the largest color.
-    pub largest: usize,
-    /// Rows of the smallest color.
-    pub smallest: usize,
-}
-
-const fn row(rows: usize, nnzb: usize, colors: usize, largest: usize, smallest: usize) -> PaperMatrix {
-    PaperMatrix { rows, nnzb, colors, largest, smallest }
-}
-
-/// The table.
-pub const TABLE_II: [PaperMatrix; 6] = [
-    row(6_309, 85_768, 10, 1_076, 5),
-    row(103_178, 1_370_396, 10, 17_826, 15),
-    row(204_983, 2_740_266, 10, 35_218, 42),
-    row(394_745, 5_309_536, 10, 67_748, 96),
-    row(800_322, 10_823_162, 11, 138_080, 1),
-    row(983_633, 13_567_574, 11, 166_800, 3),
-];
-
-impl PaperMatrix {
-    /// A pattern with this many rows and off-diagonal blocks, both times `scale`: see [`tetrahedral`].
-    pub fn pattern(&self, scale: f64, seed: u64) -> (Vec<u32>, Vec<u32>) {
-        let rows = ((self.rows as f64 * scale) as usize).max(2);
-        tetrahedral(rows, (self.nnzb as f64 * scale) as usize / 2, seed)
-    }
-}
-
 /// `(row_ptr, col_idx)` of a symmetric pattern without diagonal in which `edges` pairs of `rows` scattered points are
 /// neighbors (fewer where there are not that many close pairs, about 13 a row). Points lie at random near the places
 /// of a cubic lattice, the closest pairs become neighbors, and the rows are numbered at random, so that there is
 /// something to order.
 pub fn tetrahedral(rows: usize, edges: usize, seed: u64) -> (Vec<u32>, Vec<u32>) {
     let side = (1..=rows).find(|s| s.pow(3) >= rows).expect("rows > 0");
-    let bases = [0, 1, 2, 3].map(|s| crate::cases::base(seed.wrapping_mul(8).wrapping_add(100 + s)));
-    let random = |stream: usize, i: usize| crate::cases::value(bases[stream], i);
+    let bases = [0, 1, 2, 3].map(|s| super::case::base(seed.wrapping_mul(8).wrapping_add(100 + s)));
+    let random = |stream: usize, i: usize| super::case::value(bases[stream], i);
     let place = |p: usize| [p % side, p / side % side, p / (side * side)];
     let point = |p: usize| {
         let lattice = place(p);
@@ -94,7 +56,7 @@ pub fn tetrahedral(rows: usize, edges: usize, seed: u64) -> (Vec<u32>, Vec<u32>)
 /// `edges` pairs. Banded as a mesh after reverse Cuthill-McKee, with rows as irregular as those of a tetrahedral mesh.
 pub fn banded_lattice(rows: usize, edges: usize, seed: u64) -> (Vec<u32>, Vec<u32>) {
     let side = (1..=rows).find(|s| s.pow(3) >= rows).expect("rows > 0");
-    let base = crate::cases::base(seed.wrapping_mul(8).wrapping_add(200));
+    let base = super::case::base(seed.wrapping_mul(8).wrapping_add(200));
     let place = |p: usize| [p % side, p / side % side, p / (side * side)];
     // The later half of the 26 lattice neighbors: steps 14, 16 and 22 (in base three) go along an axis.
     let pairs = |keep: f64, each: &mut dyn FnMut(usize, usize)| {
@@ -107,7 +69,7 @@ pub fn banded_lattice(rows: usize, edges: usize, seed: u64) -> (Vec<u32>, Vec<u3
                 }
                 let q = to[0] - 1 + side * (to[1] - 1 + side * (to[2] - 1));
                 let axis = matches!(step, 14 | 16 | 22);
-                if q < rows && (axis || crate::cases::value(base, 13 * p + step - 14) + 0.5 < keep) {
+                if q < rows && (axis || super::case::value(base, 13 * p + step - 14) + 0.5 < keep) {
                     each(p, q);
                 }
             }
@@ -142,18 +104,6 @@ pub fn banded_lattice(rows: usize, edges: usize, seed: u64) -> (Vec<u32>, Vec<u3
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_table_comes_out_to_the_last_block() {
-        for matrix in &TABLE_II[..2] {
-            let (row_ptr, col_idx) = matrix.pattern(1.0, 1);
-            assert_eq!((row_ptr.len() - 1, col_idx.len()), (matrix.rows, matrix.nnzb));
-            let degree = |r: usize| row_ptr[r + 1] - row_ptr[r];
-            let (least, most) =
-                (0..matrix.rows).fold((99, 0), |(l, m), r| (degree(r).min(l), degree(r).max(m)));
-            assert!(least < 8 && most > 18 && most < 27, "irregular rows: {least} to {most}");
-        }
-    }
 
     #[test]
     fn a_banded_lattice_has_about_the_blocks_asked_for() {

@@ -2,9 +2,9 @@
 
 use super::measure::{Measured, Problem};
 use super::published::{Published, published, theory, theory_of_the_paper};
-use crate::bench::report::Figures;
-use crate::plot::Picture;
+use crate::figures::Figures;
 use chromaflow::gpu::Storage;
+use chromaflow_cli::plot::Picture;
 use chromaflow_device::cuda::GpuFacts;
 use serde_json::{Value, json};
 use std::fmt::Write;

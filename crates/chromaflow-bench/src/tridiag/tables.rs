@@ -1,16 +1,17 @@
 //! Figures 1 and 2 and Tables 1 and 2 of Stone et al. (2011) on this machine, beside what their text gives.
 
-use super::gpu::{OnDevice, engine, internal, open, solve};
-use super::{Args, budget, cpu};
-use crate::bench::report::Figures;
-use crate::context::Context;
-use crate::error::{CliError, CliResult, Done};
-use crate::plot::{Picture, Series};
+use super::Args;
+use crate::figures::Figures;
 use bytemuck::Pod;
 use chromaflow::tridiag::cuda::{GpuEngine, GpuOptions, HostSolver, Transfer};
 use chromaflow::tridiag::{
-    Batch, Double, Layout, Method, Operations, Precision, Real, Shape, Single, TridiagError,
+    Batch, Double, Layout, Method, Operations, Options, Precision, Real, Shape, Single, Solver, TridiagError,
 };
+use chromaflow_cli::bench::timing::{Timing, budget};
+use chromaflow_cli::bench::tridiag::gpu::{OnDevice, engine, said, solve};
+use chromaflow_cli::context::Context;
+use chromaflow_cli::error::{CliError, CliResult, Done};
+use chromaflow_cli::plot::{Picture, Series};
 use chromaflow_device::Team;
 use chromaflow_device::cuda::Stream;
 use serde_json::{Value, json};
@@ -57,7 +58,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         figures.draw(folder)?;
     }
     ctx.write_json(&json!({ "figures": figures.json() }))?;
-    Ok(Done::AsAsked)
+    Ok(Done::Success)
 }
 
 /// The lengths asked for, or these.
@@ -188,7 +189,7 @@ where
     }
     let options = GpuOptions { engine, ..GpuOptions::default() };
     let timing = solve::<P>(stream, shape, layout, options, &mut data, seconds)?;
-    let x = data.x.download().map_err(internal)?;
+    let x = data.x.download().map_err(CliError::device)?;
     let mut back = vec![P::Store::from_f64(0.0); x.len()];
     chromaflow::tridiag::convert(&Team::new(1), shape, shape.rank, layout, &x, Layout::Aos, &mut back)
         .map_err(|e| CliError::input(e.to_string()))?;
@@ -202,11 +203,11 @@ fn bus<S: Pod + Real>(stream: &Stream, problem: &Poisson<S>) -> CliResult<f64> {
     let mut times = Vec::new();
     for _ in 0..9 {
         let start = Instant::now();
-        data.lower.upload(&problem.off).map_err(internal)?;
-        data.diag.upload(&problem.diag).map_err(internal)?;
-        data.upper.upload(&problem.off).map_err(internal)?;
-        data.rhs.upload(&problem.rhs).map_err(internal)?;
-        data.x.download_into(&mut x).map_err(internal)?;
+        data.lower.upload(&problem.off).map_err(CliError::device)?;
+        data.diag.upload(&problem.diag).map_err(CliError::device)?;
+        data.upper.upload(&problem.off).map_err(CliError::device)?;
+        data.rhs.upload(&problem.rhs).map_err(CliError::device)?;
+        data.x.download_into(&mut x).map_err(CliError::device)?;
         times.push(1e3 * start.elapsed().as_secs_f64());
     }
     times.sort_unstable_by(f64::total_cmp);
@@ -218,7 +219,7 @@ fn cell(value: Option<f64>) -> String {
 }
 
 fn lengths(args: &Args, ctx: &Context, figures: &mut Figures) -> CliResult<()> {
-    let stream = open(ctx)?.stream().map_err(internal)?;
+    let stream = ctx.open_gpu()?.stream().map_err(CliError::device)?;
     let seconds = budget(args.budget).min(0.1);
     let parts: [(usize, &str, &str, &[usize], &str); 2] = [
         (
@@ -248,7 +249,7 @@ fn lengths(args: &Args, ctx: &Context, figures: &mut Figures) -> CliResult<()> {
         let (mut all, mut series) = (Vec::new(), [const { Vec::new() }; 5]);
         for n in sizes(args, default)? {
             let problem = Poisson::<f32>::new(Shape::new(SYSTEMS, n, rank));
-            let host = cpu::seconds::<Single>(&problem.batch()?, &problem.rhs, seconds, ctx)?.median * 1e3;
+            let host = by_system::<Single>(&problem.batch()?, &problem.rhs, seconds, ctx)?.median * 1e3;
             let run = |method| on_device::<Single>(&stream, &problem, method, false, seconds);
             let (cr, pcr, best) = (run("cr")?, run("pcr")?, run("auto")?);
             let bus = bus(&stream, &problem)?;
@@ -289,7 +290,7 @@ fn lengths(args: &Args, ctx: &Context, figures: &mut Figures) -> CliResult<()> {
 }
 
 fn layouts(args: &Args, ctx: &Context, figures: &mut Figures) -> CliResult<()> {
-    let stream = open(ctx)?.stream().map_err(internal)?;
+    let stream = ctx.open_gpu()?.stream().map_err(CliError::device)?;
     let seconds = budget(args.budget).min(0.1);
     let mut text = format!(
         "\n## Figure 2: {SYSTEMS} Poisson problems of rank 4, f32, by the order of the data, ms\n\nCR and PCR here read data system by \
@@ -352,28 +353,47 @@ fn transfers(args: &Args, ctx: &Context, figures: &mut Figures) -> CliResult<()>
     Ok(())
 }
 
+/// Seconds of a solve of a batch system by system.
+///
+/// # Errors
+/// Misuse.
+fn by_system<P: Precision>(
+    batch: &Batch<'_, P::Store>,
+    rhs: &[P::Store],
+    seconds: f64,
+    ctx: &Context,
+) -> CliResult<Timing> {
+    let mut solver = Solver::<P>::new(Options::default());
+    let mut x = vec![P::Store::from_f64(0.0); rhs.len()];
+    let mut trouble = None;
+    let timing = Timing::of(seconds, 3, || {
+        trouble = solver.solve(ctx.team(), batch, rhs, &mut x).err();
+    });
+    trouble.map_or(Ok(timing), |e| Err(CliError::input(e.to_string())))
+}
+
 /// ms by the CPU, in the three ways, and resident.
 fn table_row<P: Precision>(n: usize, args: &Args, ctx: &Context) -> CliResult<[f64; 5]>
 where
     P::Store: Pod,
     P::Sum: Pod,
 {
-    let gpu = open(ctx)?;
-    let stream = gpu.stream().map_err(internal)?;
+    let gpu = ctx.open_gpu()?;
+    let stream = gpu.stream().map_err(CliError::device)?;
     let seconds = budget(args.budget);
     let problem = Poisson::<P::Store>::new(Shape::new(n * n, n, 5));
     let batch = problem.batch()?;
     let mut row = [0.0; 5];
-    row[0] = 1e3 * cpu::seconds::<P>(&batch, &problem.rhs, seconds, ctx)?.median;
+    row[0] = 1e3 * by_system::<P>(&batch, &problem.rhs, seconds, ctx)?.median;
     for (k, transfer) in Transfer::ALL.into_iter().enumerate() {
-        let mut solver = HostSolver::<P>::new(&gpu, problem.shape, n, GpuOptions::default(), transfer)
-            .map_err(super::gpu::said)?;
+        let mut solver =
+            HostSolver::<P>::new(&gpu, problem.shape, n, GpuOptions::default(), transfer).map_err(said)?;
         let mut x = vec![P::Store::from_f64(f64::NAN); problem.rhs.len()];
         let mut times = Vec::new();
         let begin = Instant::now();
         while times.len() < 4 || (begin.elapsed().as_secs_f64() < seconds && times.len() < 200) {
             let start = Instant::now();
-            solver.solve(ctx.team(), &batch, &problem.rhs, &mut x).map_err(super::gpu::said)?;
+            solver.solve(ctx.team(), &batch, &problem.rhs, &mut x).map_err(said)?;
             times.push(1e3 * start.elapsed().as_secs_f64());
         }
         let discrete = 0.1 / (n * n) as f64;
