@@ -1,12 +1,11 @@
 //! `chromaflow cite`: the references of what a run used.
 
 use crate::case::{
-    CaseFile, Equations, Flux, Limiter, MethodName, Mode, PolicyName, PrecondName, SchemeName, Source,
+    Case, CaseFile, Equations, Flux, Limiter, MethodName, Mode, PolicyName, PrecondName, SchemeName,
     StepName, Viscosity,
 };
 use crate::context::Context;
 use crate::error::{CliResult, Done};
-use crate::run::incompressible;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -347,11 +346,12 @@ fn bibtex(r: &Reference) -> String {
 /// # Errors
 /// A case file that cannot be read.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
-    let path = args.case.as_deref();
-    let used = if path.is_some_and(incompressible::is_one) {
-        REFERENCES.iter().filter(|r| INCOMPRESSIBLE.contains(&r.key)).collect()
-    } else {
-        used(path.map(Source::read).transpose()?.map(|(_, case)| case).as_ref())
+    let used = match args.case.as_deref().map(|path| Case::read(path, &[])).transpose()? {
+        Some((_, Case::Incompressible(_))) => {
+            REFERENCES.iter().filter(|r| INCOMPRESSIBLE.contains(&r.key)).collect()
+        }
+        Some((_, Case::Unstructured(case) | Case::Structured(case))) => used(Some(&case)),
+        None => used(None),
     };
     for r in &used {
         if args.bibtex {

@@ -103,12 +103,21 @@ fn of_incompressible() -> Vec<Section> {
     sections::<IncompressibleCase>().into_iter().filter(|s| own.contains(&s.name.as_str())).collect()
 }
 
-/// A case file with every key at its default, each explained; in comments, the sections of incompressible cases.
+/// A case file of a mesh with every key at its default, each explained; in comments, the sections of other kinds of case.
 pub fn defaults() -> String {
     let mut out = String::from("# Every key of a case file at its default. Only [mesh] file is needed.\n");
-    out += &explained(sections::<CaseFile>());
+    let (grid, mesh) =
+        sections::<CaseFile>().into_iter().partition(|s| ["grid", "structured"].contains(&s.name.as_str()));
+    out += &explained(mesh);
+    out += "\n# Cases of structured grids have these sections in the place of [mesh], [numerics] and [linear].\n";
+    out += &commented(&explained(grid));
     out += "\n# Cases of incompressible flow have these sections, and [case], [grid], [boundary], [march], [output] and [expect] as above.\n";
-    for line in explained(of_incompressible()).lines() {
+    out + &commented(&explained(of_incompressible()))
+}
+
+fn commented(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
         let _ = writeln!(out, "{}{line}", if line.is_empty() { "" } else { "# " });
     }
     out

@@ -7,6 +7,7 @@ mod boundary;
 mod config;
 mod describe;
 mod grid;
+mod kind;
 mod parse;
 mod structured;
 #[cfg(test)]
@@ -16,6 +17,7 @@ pub use boundary::{BoundaryKind, BoundarySpec};
 pub use config::find;
 pub use describe::{defaults, reference, schema};
 pub use grid::{Generate, GridSection};
+pub use kind::{Case, SolverKind};
 pub use parse::{Source, nearest};
 pub use structured::{SchemeName, StepName, StructuredSection};
 

@@ -1,6 +1,5 @@
 //! Reading a case file, with errors that point at the line and suggest the nearest key.
 
-use super::CaseFile;
 use crate::error::{CliError, CliResult};
 use serde::de::DeserializeOwned;
 use std::fmt::Write;
@@ -16,69 +15,58 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a case file.
+    /// Opens a case file.
     ///
     /// # Errors
-    /// Status 2 with file, line, column, what is wrong there and the nearest known key.
-    pub fn read(path: &Path) -> CliResult<(Self, CaseFile)> {
-        Self::read_as(path)
-    }
-
-    /// As [`Source::read`], for another kind of case.
-    ///
-    /// # Errors
-    /// As [`Source::read`].
-    pub fn read_as<T: DeserializeOwned>(path: &Path) -> CliResult<(Self, T)> {
+    /// Status 2 where it cannot be read.
+    pub fn open(path: &Path) -> CliResult<Self> {
         let text = std::fs::read_to_string(path)
             .map_err(|e| CliError::input(format!("cannot read case file {}: {e}", path.display())))?;
-        Self { path: path.to_owned(), text }.parse()
+        Ok(Self { path: path.to_owned(), text })
     }
 
-    /// Reads a case file and changes keys of it: each of `sets` is `section.key=value`, the value in TOML's syntax or a
-    /// plain word.
+    /// `text` as if it came from `path`.
+    pub fn of_text(path: &Path, text: &str) -> Self {
+        Self { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    /// Sections and keys as they are given, by the file and by `sets`.
     ///
     /// # Errors
-    /// As [`Source::read`]; and a change that names no key.
-    pub fn read_with<T: DeserializeOwned>(path: &Path, sets: &[String]) -> CliResult<(Self, T)> {
-        let (source, case) = Self::read_as(path)?;
+    /// Broken syntax, with its place; a change that names no key.
+    pub fn table(&self, sets: &[String]) -> CliResult<toml::Table> {
+        let mut table = self.parse()?;
+        sets.iter().try_for_each(|set| change(&mut table, set))?;
+        Ok(table)
+    }
+
+    /// The file as a kind of case, with `sets` made one after another.
+    ///
+    /// # Errors
+    /// File, line, column, what is wrong there and the nearest known key; the change that is wrong.
+    pub fn parse_with<T: DeserializeOwned>(&self, sets: &[String]) -> CliResult<T> {
+        let case = self.parse()?;
         if sets.is_empty() {
-            return Ok((source, case));
+            return Ok(case);
         }
-        let bad = |set: &str, why: &str| CliError::input(format!("--set {set}: {why}"));
-        let mut table: toml::Table = toml::from_str(&source.text).expect("it was parsed above");
+        let mut table: toml::Table = self.parse()?;
+        let mut case = Ok(case);
         for set in sets {
-            let split = set.split_once('=').and_then(|(key, value)| Some((key.split_once('.')?, value)));
-            let ((section, key), value) = split.ok_or_else(|| bad(set, "expected section.key=value"))?;
-            let parsed = toml::from_str::<toml::Table>(&format!("v = {value}"));
-            let value = parsed.ok().and_then(|mut t| t.remove("v")).unwrap_or_else(|| value.into());
-            let slot = table.entry(section).or_insert_with(|| toml::Table::new().into());
-            let slot = slot.as_table_mut().ok_or_else(|| bad(set, "that section is no table"))?;
-            slot.insert(key.to_owned(), value);
+            change(&mut table, set)?;
             // one at a time, so that an error names the change that made it
-            if let Err(error) = table.clone().try_into::<T>() {
-                return Err(bad(set, &explain(error.message())));
+            case = table.clone().try_into().map_err(|error| bad_change(set, &explain(error.message())));
+            if case.is_err() {
+                break;
             }
         }
-        let case = table.try_into().expect("tried after the last change");
-        Ok((source, case))
+        case
     }
 
-    /// Parses `text` as if it came from `path`.
-    ///
-    /// # Errors
-    /// As [`Source::read`].
-    pub fn from_text(path: &Path, text: &str) -> CliResult<(Self, CaseFile)> {
-        Self { path: path.to_owned(), text: text.to_owned() }.parse()
-    }
-
-    fn parse<T: DeserializeOwned>(self) -> CliResult<(Self, T)> {
-        match toml::from_str(&self.text) {
-            Ok(case) => Ok((self, case)),
-            Err(error) => {
-                let span = error.span().unwrap_or(0..0);
-                Err(self.error_at(span, &explain(error.message())))
-            }
-        }
+    fn parse<T: DeserializeOwned>(&self) -> CliResult<T> {
+        toml::from_str(&self.text).map_err(|error| {
+            let span = error.span().unwrap_or(0..0);
+            self.error_at(span, &explain(error.message()))
+        })
     }
 
     /// An error at a key, for example `&["flow", "mach"]`; at the file where the key is not written there.
@@ -123,6 +111,22 @@ impl Source {
         );
         CliError::input(out)
     }
+}
+
+fn bad_change(set: &str, why: &str) -> CliError {
+    CliError::input(format!("--set {set}: {why}"))
+}
+
+/// Makes the change `section.key=value`.
+fn change(table: &mut toml::Table, set: &str) -> CliResult<()> {
+    let split = set.split_once('=').and_then(|(key, value)| Some((key.split_once('.')?, value)));
+    let ((section, key), value) = split.ok_or_else(|| bad_change(set, "expected section.key=value"))?;
+    let parsed = toml::from_str::<toml::Table>(&format!("v = {value}"));
+    let value = parsed.ok().and_then(|mut t| t.remove("v")).unwrap_or_else(|| value.into());
+    let slot = table.entry(section).or_insert_with(|| toml::Table::new().into());
+    let slot = slot.as_table_mut().ok_or_else(|| bad_change(set, "that section is no table"))?;
+    slot.insert(key.to_owned(), value);
+    Ok(())
 }
 
 /// Serde's message in our words: what is unknown, what is nearest, what there is.

@@ -2,7 +2,9 @@ use super::*;
 use std::path::Path;
 
 fn parse(text: &str) -> Result<(Source, CaseFile), String> {
-    Source::from_text(Path::new("a.toml"), text).map_err(|e| e.to_string())
+    let source = Source::of_text(Path::new("a.toml"), text);
+    let case = source.parse_with(&[]).map_err(|e| e.to_string())?;
+    Ok((source, case))
 }
 
 #[test]
@@ -94,4 +96,66 @@ fn the_book_has_the_reference() {
     }
     let page = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(page == reference(), "docs/src/case-reference.md is out of date; see this test's comment");
+}
+
+/// Every key that a kind of case has no use for is refused where it stands, with the kind and what to do.
+#[test]
+fn keys_without_a_use_are_refused() {
+    let base = |kind: SolverKind| match kind {
+        SolverKind::Unstructured => "",
+        SolverKind::Structured => {
+            "[grid]\ngenerate = { kind = \"channel\", cells = [8, 4], thickness = 0.1 }\n"
+        }
+        SolverKind::Incompressible => {
+            "[grid]\ngenerate = { kind = \"cavity\", cells = [4, 4] }\n[incompressible]\nviscosity = 0.1\n"
+        }
+    };
+    let known = serde_json::to_value(CaseFile::default()).unwrap();
+    let kinds = [SolverKind::Unstructured, SolverKind::Structured, SolverKind::Incompressible];
+    let mut refused = 0;
+    for kind in kinds {
+        let read = |text: &str, sets: &[String]| {
+            Case::of(Source::of_text(Path::new("a.toml"), text), sets).map_err(|e| e.to_string())
+        };
+        assert_eq!(read(base(kind), &[]).unwrap().1.kind(), kind);
+        for (section, keys, remedy) in kind.unused() {
+            let all: Vec<&str> = known[section].as_object().unwrap().keys().map(String::as_str).collect();
+            for key in if keys.is_empty() { &all[..] } else { keys } {
+                let text = format!("{}[{section}]\n{key} = 1\n", base(kind));
+                let set = [format!("{section}.{key}=1")];
+                let errors = [read(&text, &[]).unwrap_err(), read(base(kind), &set).unwrap_err()];
+                for (error, place) in errors.iter().zip(["a.toml:", "--set "]) {
+                    assert!(error.starts_with(place), "{error}");
+                    for part in [kind.title(), &format!("does not use {section}.{key}"), remedy] {
+                        assert!(error.contains(part), "{error}");
+                    }
+                }
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 60, "{refused}");
+}
+
+#[test]
+fn keys_of_other_methods_are_refused() {
+    let read = |method: &str, rest: &str| {
+        let text = format!("[grid]\nfile = \"a.xyz\"\n[structured]\nmethod = \"{method}\"\n{rest}\n");
+        Case::of(Source::of_text(Path::new("a.toml"), &text), &[]).map_err(|e| e.to_string())
+    };
+    for (method, rest, remedy) in [
+        ("beam_warming", "sweeps = 3", "belongs to method ssor"),
+        ("ssor", "courant = 0.5", "set `cfl_max`"),
+        ("diagonal", "coarse_grids = 2", "belongs to method lax_wendroff"),
+        ("lax_wendroff", "start_layer = 0.1", "leave it out"),
+        ("lax_wendroff", "[march]\ncfl_max = 5.0", "set `courant` in [structured]"),
+    ] {
+        let error = read(method, rest).unwrap_err();
+        assert!(error.starts_with("a.toml:") && error.contains(remedy), "{error}");
+    }
+    for (method, rest) in
+        [("ssor", "sweeps = 3"), ("lax_wendroff", "courant = 0.5"), ("diagonal", "[march]\ncfl_max = 5.0")]
+    {
+        read(method, rest).unwrap();
+    }
 }

@@ -17,7 +17,7 @@ mod verify;
 pub use prepare::{Prepared, prepare};
 pub use screen::{Goal, Screen, bytes, duration};
 
-use crate::case;
+use crate::case::{self, Case};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
 use chromaflow::Outcome;
@@ -94,14 +94,13 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let start = Instant::now();
     let program = summary::peak_bytes().unwrap_or(0);
     let path = args.case.as_deref().expect("clap asks for it");
-    if incompressible::is_one(path) {
-        return incompressible::run(path, args, ctx, start);
-    }
-    let (source, file) = case::Source::read_with::<case::CaseFile>(path, &args.sets)?;
-    if file.grid.is_used() {
-        return structured::run(args, ctx, &source, &file, start);
-    }
-    let prepared = prepare(path, &args.sets)?;
+    let prepared = match Case::read(path, &args.sets)? {
+        (source, Case::Incompressible(case)) => {
+            return incompressible::run(source, case, args, ctx, start);
+        }
+        (source, Case::Structured(case)) => return structured::run(args, ctx, &source, &case, start),
+        (source, Case::Unstructured(case)) => prepare::prepare_mesh(source, case)?,
+    };
     give_back_freed();
     let out = args.out.clone().unwrap_or_else(|| prepared.case.folder(&prepared.source));
     let files = Files::new(out, &prepared)?;

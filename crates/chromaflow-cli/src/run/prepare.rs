@@ -1,6 +1,6 @@
 //! From a case file to a mesh and a checked configuration.
 
-use crate::case::{CaseFile, Source};
+use crate::case::{Case, CaseFile, Source};
 use crate::error::{CliError, CliResult};
 use chromaflow_flow::FlowConfig;
 use chromaflow_flow::config::Boundary;
@@ -26,7 +26,20 @@ pub struct Prepared {
 /// # Errors
 /// Status 2 with the place of what is wrong.
 pub fn prepare(path: &Path, sets: &[String]) -> CliResult<Prepared> {
-    let (source, case): (_, CaseFile) = Source::read_with(path, sets)?;
+    match Case::read(path, sets)? {
+        (source, Case::Unstructured(case)) => prepare_mesh(source, case),
+        (source, other) => {
+            let (path, title) = (source.path.display(), other.kind().title());
+            Err(CliError::input(format!("{path} is {title}: expected one of a mesh")))
+        }
+    }
+}
+
+/// The same of a case that was read.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_mesh(source: Source, case: CaseFile) -> CliResult<Prepared> {
     case.check(&source)?;
     let mesh_path = case.mesh_path(&source)?;
     let mut mesh = mesh::read(&mesh_path, &case.read_options(&source)?)?;

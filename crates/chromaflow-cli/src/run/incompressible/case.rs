@@ -450,18 +450,6 @@ impl IncompressibleCase {
         if m.cfl_start > m.cfl_max {
             return fail(&["march", "cfl_start"], m.cfl_start, "at most cfl_max");
         }
-        // Keys that other cases have, and that mean nothing here, are not passed over in silence.
-        let d = MarchSection::default();
-        let idle = [
-            ("march", "first_order_iterations", m.first_order_iterations != d.first_order_iterations),
-            ("march", "max_change", m.max_change != d.max_change),
-            ("output", "cuts", !self.output.cuts.is_empty()),
-        ];
-        for (section, key, used) in idle {
-            if used {
-                return Err(source.error(&[section, key], "incompressible cases have no use for this key"));
-            }
-        }
         let mut names: Vec<&str> = Vec::new();
         for s in &self.incompressible.scalars {
             if s.name.is_empty()

@@ -31,21 +31,12 @@ const HEADER: &str = "iteration,time_step,residual_continuity,residual_momentum_
                       residual_momentum_z,residual_scalars,cl,cd,cm,cfl,linear_reduction,seconds";
 const COLUMNS: &str = "    iter continuity   momentum    scalars           CL           CD       CFL   linear   ms/it      left";
 
-/// Whether this is the case file of an incompressible flow. What is wrong with a file is said when it is read.
-pub fn is_one(path: &Path) -> bool {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.lines().any(|line| {
-        let line = line.trim_start();
-        line.starts_with("[incompressible]") || line.starts_with("[[incompressible.")
-    })
-}
-
-/// Reads a case file, makes its grid, checks everything but the solver's own set-up.
+/// Makes the grid of a case and checks everything but the solver's own set-up.
 ///
 /// # Errors
 /// Status 2 with the place of what is wrong.
-pub fn check(path: &Path) -> CliResult<()> {
-    prepare(path, &[], None).map(|_| ())
+pub fn check(source: Source, case: IncompressibleCase) -> CliResult<()> {
+    prepare(source, case, None).map(|_| ())
 }
 
 /// The history of a run of this kind; nothing where the file is of another.
@@ -100,8 +91,7 @@ struct Finished {
     seconds: f64,
 }
 
-fn prepare(path: &Path, sets: &[String], out: Option<&Path>) -> CliResult<Prepared> {
-    let (source, case): (_, IncompressibleCase) = Source::read_with(path, sets)?;
+fn prepare(source: Source, case: IncompressibleCase, out: Option<&Path>) -> CliResult<Prepared> {
     let grid = case.grid.load(&source)?;
     let planar = grid.planar_axis();
     let config = case.config(&source, &grid::markers(&grid), planar)?;
@@ -182,16 +172,22 @@ impl Prepared {
 ///
 /// # Errors
 /// Bad input (status 2) before the work starts; a disk that fills up (status 3) leaves the last good restart.
-pub fn run(path: &Path, args: &Args, ctx: &Context, start: Instant) -> CliResult {
+pub fn run(
+    source: Source,
+    case: IncompressibleCase,
+    args: &Args,
+    ctx: &Context,
+    start: Instant,
+) -> CliResult {
     let failed = |error: SetupError| CliError::environment(error.to_string());
-    let mut prepared = prepare(path, &args.sets, args.out.as_deref())?;
+    let mut prepared = prepare(source, case, args.out.as_deref())?;
     std::fs::create_dir_all(&prepared.folder).map_err(|e| {
         let folder = prepared.folder.display();
         CliError::environment(format!("cannot make the output folder {folder}: {e}"))
     })?;
     ensure_writable(&prepared.file("history.csv"))?;
     let mut solver = Solver::new(&prepared.grid, prepared.config.clone(), Arc::clone(ctx.team()))
-        .map_err(|e| CliError::input(format!("{}: {e}", path.display())))?;
+        .map_err(|e| CliError::input(format!("{}: {e}", prepared.source.path.display())))?;
     prepared.centers.nodes = solver.centers();
     if let Some(gpu) = ctx.gpu() {
         solver.use_gpu(gpu).map_err(failed)?;

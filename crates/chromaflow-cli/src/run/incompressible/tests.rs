@@ -1,7 +1,7 @@
 //! What case files say, and what is wrong with them.
 
-use super::case::IncompressibleCase;
 use super::*;
+use crate::case::Case;
 use chromaflow_flow::incompressible::Boundary;
 use chromaflow_flow::incompressible::{Given, WallScalar};
 
@@ -22,12 +22,9 @@ zmax = "symmetry"
 "#;
 
 fn read(text: &str) -> Result<Config, String> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.toml");
-    std::fs::write(&path, text).unwrap();
-    assert!(is_one(&path));
     let read = || {
-        let (source, case): (_, IncompressibleCase) = Source::read_with(&path, &[])?;
+        let (source, case) = Case::of(Source::of_text(Path::new("a.toml"), text), &[])?;
+        let Case::Incompressible(case) = case else { panic!("a case of incompressible flow") };
         let grid = case.grid.load(&source)?;
         case.config(&source, &grid::markers(&grid), grid.planar_axis())
     };
@@ -57,7 +54,7 @@ fn what_is_wrong_is_named() {
         ("xmax =", "outlet =", "the grid has no marker `outlet`"),
         ("[0, 0, 2]", "[0, 0, 6]", "cannot cut block 0"),
         ("cells = [6, 5, 1]", "cells = [6, 0, 1]", "one or more along each axis"),
-        ("[boundary]", "[march]\nmax_change = 0.5\n[boundary]", "no use for this key"),
+        ("[boundary]", "[march]\nmax_change = 0.5\n[boundary]", "does not use march.max_change"),
         ("[boundary]", "[numerics]\norder = 3\n[boundary]", "order is 3: expected 1 or 2"),
         ("name = \"temperature\"", "name = \"pressure\"", "expected a name of its own"),
     ] {

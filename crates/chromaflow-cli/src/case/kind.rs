@@ -1,0 +1,168 @@
+//! Which solver a case is for, and the keys that this solver has no use for.
+
+use super::{CaseFile, Source, StepName};
+use crate::error::{CliError, CliResult};
+use crate::run::incompressible::case::IncompressibleCase;
+use std::path::Path;
+
+/// Which solver a case is for: its sections tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SolverKind {
+    /// Compressible flow on a mesh.
+    Unstructured,
+    /// Compressible flow on a structured grid: there is a section `[grid]`.
+    Structured,
+    /// Incompressible flow on a structured grid: there is a section `[incompressible]`.
+    Incompressible,
+}
+
+/// A case file, by the solver that it is for.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant)] // there is one in a process
+pub enum Case {
+    /// Compressible flow on a mesh.
+    Unstructured(CaseFile),
+    /// Compressible flow on a structured grid.
+    Structured(CaseFile),
+    /// Incompressible flow on a structured grid.
+    Incompressible(IncompressibleCase),
+}
+
+/// Keys of a section (none: all of them) that a kind of case has no use for, and what to do instead.
+type Unused = (&'static str, &'static [&'static str], &'static str);
+
+const UNSTRUCTURED: [Unused; 1] =
+    [("structured", &[], "a structured grid in [grid] would have one; leave the section out")];
+
+const STRUCTURED: [Unused; 5] = [
+    ("mesh", &[], "the grid is in [grid]"),
+    ("numerics", &[], "schemes and viscous terms are in [structured]"),
+    ("linear", &[], "the implicit step is chosen by `method` in [structured]"),
+    ("march", &["first_order_iterations"], "start with a smaller `cfl_start` instead"),
+    ("output", &["matrix", "matrix_file"], "cases of meshes and of incompressible flow write linear systems"),
+];
+
+const INCOMPRESSIBLE: [Unused; 5] = [
+    ("mesh", &[], "the grid is in [grid]"),
+    ("flow", &[], "the fluid is in [incompressible]"),
+    ("structured", &[], "fluxes are in [numerics], block ILU is in [linear]"),
+    ("march", &["first_order_iterations", "max_change"], "start with a smaller `cfl_start` instead"),
+    ("output", &["cuts"], "pressure and velocity are in surface.vtu"),
+];
+
+/// Section, key, whether a method of `[structured]` has no use for it, and what to do instead.
+type UnusedBy = (&'static str, &'static str, fn(StepName) -> bool, &'static str);
+
+const BY_METHOD: [UnusedBy; 9] = [
+    ("structured", "diagonal_dissipation", |m| m != StepName::Diagonal, "it belongs to method diagonal"),
+    ("structured", "sweeps", |m| m != StepName::Ssor, "it belongs to method ssor"),
+    ("structured", "relaxation", |m| m != StepName::Ssor, "it belongs to method ssor"),
+    ("structured", "courant", |m| m != StepName::LaxWendroff, "set `cfl_max` in [march]"),
+    ("structured", "coarse_grids", |m| m != StepName::LaxWendroff, "it belongs to method lax_wendroff"),
+    ("structured", "start_layer", |m| m == StepName::LaxWendroff, "leave it out"),
+    ("march", "cfl_start", |m| m == StepName::LaxWendroff, "set `courant` in [structured]"),
+    ("march", "cfl_max", |m| m == StepName::LaxWendroff, "set `courant` in [structured]"),
+    ("march", "cfl_growth", |m| m == StepName::LaxWendroff, "set `courant` in [structured]"),
+];
+
+impl SolverKind {
+    /// As the sections of a case file tell.
+    fn of(table: &toml::Table) -> Self {
+        match (table.contains_key("incompressible"), table.contains_key("grid")) {
+            (true, _) => Self::Incompressible,
+            (false, true) => Self::Structured,
+            (false, false) => Self::Unstructured,
+        }
+    }
+
+    /// What errors call such a case.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Unstructured => "a case of a mesh",
+            Self::Structured => "a case of compressible flow on a structured grid",
+            Self::Incompressible => "a case of incompressible flow",
+        }
+    }
+
+    /// What it has no use for.
+    pub fn unused(self) -> &'static [Unused] {
+        match self {
+            Self::Unstructured => &UNSTRUCTURED,
+            Self::Structured => &STRUCTURED,
+            Self::Incompressible => &INCOMPRESSIBLE,
+        }
+    }
+
+    /// Says which key that the file or a change gives is one that nothing would read.
+    fn refuse_unused(self, source: &Source, sets: &[String], table: &toml::Table) -> CliResult<()> {
+        for (section, keys, remedy) in self.unused() {
+            let given = table.get(*section).and_then(toml::Value::as_table);
+            let found = given
+                .into_iter()
+                .flat_map(toml::Table::keys)
+                .find(|k| keys.is_empty() || keys.contains(&k.as_str()));
+            if let Some(key) = found {
+                return Err(refused(source, sets, [section, key], self.title(), remedy));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The error at a key without a use: at the change that gives it, or at its place in the file.
+fn refused(source: &Source, sets: &[String], [section, key]: [&str; 2], who: &str, remedy: &str) -> CliError {
+    let message = format!("{who} does not use {section}.{key}: {remedy}");
+    match sets.iter().find(|set| set.split('=').next() == Some(&format!("{section}.{key}"))) {
+        Some(set) => CliError::input(format!("--set {set}: {message}")),
+        None => source.error(&[section, key], &message),
+    }
+}
+
+impl Case {
+    /// Reads a case file and changes keys of it: each of `sets` is `section.key=value`, the value in TOML's syntax or a
+    /// plain word.
+    ///
+    /// # Errors
+    /// Status 2 with file, line, column, what is wrong there and the nearest known key; a key that this kind of case has no
+    /// use for; a change that names no key.
+    pub fn read(path: &Path, sets: &[String]) -> CliResult<(Source, Self)> {
+        Self::of(Source::open(path)?, sets)
+    }
+
+    /// As [`Case::read`], of a text.
+    ///
+    /// # Errors
+    /// As [`Case::read`].
+    pub fn of(source: Source, sets: &[String]) -> CliResult<(Source, Self)> {
+        let table = source.table(sets)?;
+        let kind = SolverKind::of(&table);
+        kind.refuse_unused(&source, sets, &table)?;
+        let case = match kind {
+            SolverKind::Unstructured => Self::Unstructured(source.parse_with(sets)?),
+            SolverKind::Incompressible => Self::Incompressible(source.parse_with(sets)?),
+            SolverKind::Structured => {
+                let case: CaseFile = source.parse_with(sets)?;
+                let method = case.structured.method;
+                let given =
+                    |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
+                let idle =
+                    BY_METHOD.iter().find(|(section, key, idle, _)| idle(method) && given(section, key));
+                if let Some((section, key, _, remedy)) = idle {
+                    let who = format!("method {}", method.title());
+                    return Err(refused(&source, sets, [section, key], &who, remedy));
+                }
+                Self::Structured(case)
+            }
+        };
+        Ok((source, case))
+    }
+
+    /// Which solver it is for.
+    pub fn kind(&self) -> SolverKind {
+        match self {
+            Self::Unstructured(_) => SolverKind::Unstructured,
+            Self::Structured(_) => SolverKind::Structured,
+            Self::Incompressible(_) => SolverKind::Incompressible,
+        }
+    }
+}
