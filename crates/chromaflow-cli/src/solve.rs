@@ -9,12 +9,12 @@ use chromaflow::krylov::Solve;
 use chromaflow::order::{ColoringMethod, PlanReport, VertexOrder};
 use chromaflow::relax::Direction;
 use chromaflow::solver::{
-    BlockLayout, Method, PreconditionerKind, RowOrder, SetReport, SolverCuda, SolverError,
+    BlockLayout, Method, MethodWord, NumericReport, PreconditionerKind, RowOrder, SolverCuda, SolverError,
 };
 use chromaflow::sparse::io::{
     BlockSizeFrom, MatrixFile, MatrixFileError, read_matrix, read_vector, write_vector,
 };
-use chromaflow::{Policy, Solver, SolverOptions, Team, vector};
+use chromaflow::{LinearSolver, Policy, SolverOptions, Team, vector};
 use chromaflow_device::cuda::Gpu;
 use serde_json::json;
 use std::io::Write;
@@ -40,7 +40,7 @@ pub struct Args {
     known_solution: Option<PathBuf>,
     /// How to solve: multicolor, jacobi, ilu0, gmres or bicgstab
     #[arg(long, default_value = "gmres", value_parser = parse_method)]
-    method: Method,
+    method: MethodWord,
     /// Preconditioner of gmres and bicgstab: multicolor, jacobi, ilu0 or none
     #[arg(long, default_value = "multicolor", value_parser = parse_preconditioner)]
     precond: PreconditionerKind,
@@ -93,12 +93,12 @@ pub struct Args {
     history: Option<PathBuf>,
 }
 
-fn parse_method(s: &str) -> Result<Method, String> {
-    if s == "ilu" { Ok(Method::Ilu0) } else { s.parse() }
+fn parse_method(s: &str) -> Result<MethodWord, String> {
+    if s == "ilu" { Ok(MethodWord::Ilu0) } else { s.parse() }
 }
 
 fn parse_preconditioner(s: &str) -> Result<PreconditionerKind, String> {
-    if s == "ilu" { Ok(PreconditionerKind::Ilu) } else { s.parse() }
+    if s == "ilu" { Ok(PreconditionerKind::Ilu(Fill::default())) } else { s.parse() }
 }
 
 fn parse_direction(s: &str) -> Result<Direction, String> {
@@ -180,10 +180,10 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         "blocks": file.matrix.pattern().nnzb(),
         "entries": file.entries,
         "format": file.format.name(),
-        "method": options.method.name(),
+        "method": args.method.name(),
         "preconditioner": options.preconditioner.name(),
         "policy": options.policy.name(),
-        "fill": options.fill.to_string(),
+        "fill": args.fill.to_string(),
         "sweeps": options.sweeps,
         "tolerance": options.tolerance,
         "colors": order.colors,
@@ -224,10 +224,11 @@ fn on_cpu(
     let in_file = |e: SolverError| CliError::input(format!("{}: {e}", args.matrix.display()));
     let start = Instant::now();
     let (pattern, nb) = (file.matrix.pattern(), file.matrix.nb());
-    let mut solver = Solver::with_pattern(Arc::clone(team), pattern, nb, args.options()).map_err(in_file)?;
+    let mut solver =
+        LinearSolver::symbolic(Arc::clone(team), pattern, nb, args.options()).map_err(in_file)?;
     let symbolic_s = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let set = solver.set_values(file.matrix.values(), BlockLayout::ColumnMajor).map_err(in_file)?;
+    let set = solver.numeric(file.matrix.values(), BlockLayout::ColumnMajor).map_err(in_file)?;
     let numeric_s = start.elapsed().as_secs_f64();
     if ctx.verbose() {
         say_setup(solver.order(), solver.options(), &set);
@@ -258,7 +259,7 @@ fn on_gpu(
     let symbolic_s = start.elapsed().as_secs_f64();
     let pivoted = solver.factors().pivoted;
     if ctx.verbose() {
-        say_setup(solver.order(), &options, &SetReport { pivoted, ..SetReport::default() });
+        say_setup(solver.order(), &options, &NumericReport { pivoted, ..NumericReport::default() });
         println!("             on {}", gpu.facts().name);
     }
     let start = Instant::now();
@@ -271,18 +272,18 @@ fn on_gpu(
 impl Args {
     fn options(&self) -> SolverOptions {
         let default = SolverOptions::default();
-        let alone = matches!(self.method, Method::Multicolor | Method::Jacobi | Method::Ilu0);
+        let (method, preconditioner) = self.method.choice(self.precond, self.fill);
+        let alone = method == Method::Richardson;
         let tolerance = self.tol.unwrap_or(if alone { 0.0 } else { default.tolerance });
         let mut plan = default.plan;
         plan.rcm = self.order != RowOrder::Natural;
         plan.coloring = self.coloring;
         plan.balance = self.balance;
         SolverOptions {
-            method: self.method,
-            preconditioner: self.precond,
+            method,
+            preconditioner,
             policy: self.policy,
             plan,
-            fill: self.fill,
             colored: self.order == RowOrder::Multicolor,
             sweeps: self.sweeps.unwrap_or(if alone { 15 } else { default.sweeps }),
             direction: self.direction,
@@ -382,7 +383,7 @@ fn say_matrix(args: &Args, file: &MatrixFile) {
     );
 }
 
-fn say_setup(order: &PlanReport, options: &SolverOptions, set: &SetReport) {
+fn say_setup(order: &PlanReport, options: &SolverOptions, set: &NumericReport) {
     let (before, after) = (order.before, order.after);
     println!(
         "order:       bandwidth {} -> {}, profile {} -> {}",
@@ -391,17 +392,15 @@ fn say_setup(order: &PlanReport, options: &SolverOptions, set: &SetReport) {
     if order.colors > 1 {
         println!("             {} colors of {} to {} rows", order.colors, order.smallest, order.largest);
     }
-    let ilu = match options.fill {
-        Fill::Level(k) => format!(", block ILU({k})"),
-        Fill::DiagonalOnly => ", block DILU".to_owned(),
+    let sweeps = match options.preconditioner {
+        PreconditionerKind::Ilu(Fill::Level(k)) => format!(", block ILU({k}) ({})", options.policy),
+        PreconditionerKind::Ilu(Fill::DiagonalOnly) => format!(", block DILU ({})", options.policy),
+        PreconditionerKind::None => ", no preconditioner".to_owned(),
+        _ if options.method == Method::Richardson => String::new(),
+        kind => format!(", {} {kind} sweeps ({})", options.sweeps, options.policy),
     };
-    let sweeps = match (options.method, options.preconditioner) {
-        (Method::Multicolor | Method::Jacobi, _) => String::new(),
-        (Method::Ilu0, _) | (_, PreconditionerKind::Ilu) => format!("{ilu} ({})", options.policy),
-        (_, PreconditionerKind::None) => ", no preconditioner".to_owned(),
-        (_, kind) => format!(", {} {kind} sweeps ({})", options.sweeps, options.policy),
-    };
-    println!("method:      {}{sweeps}", options.method);
+    let word = MethodWord::of(options.method, options.preconditioner);
+    println!("method:      {}{sweeps}", word.map_or(options.method.name(), MethodWord::name));
     if set.pivoted > 0 {
         println!("             {} diagonal blocks needed pivoting, rows {:?}", set.pivoted, set.pivoted_rows);
     }

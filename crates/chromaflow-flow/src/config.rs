@@ -5,7 +5,6 @@
 //! over a_inf. Boundary pressures and temperatures are given as ratios to the static free stream values.
 
 use chromaflow::Policy;
-use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::{Method, PreconditionerKind, RowOrder};
 use std::collections::BTreeMap;
 
@@ -219,12 +218,10 @@ impl Boundary {
 pub struct Implicit {
     /// Precision of the Jacobian.
     pub policy: Policy,
-    /// How the linear system of a step is solved.
+    /// How the linear system of a step is iterated upon.
     pub method: Method,
-    /// What Krylov methods are preconditioned with.
+    /// What the method works with: around a relaxation, Richardson's iteration is the relaxation itself.
     pub preconditioner: PreconditionerKind,
-    /// Which blocks the factors of block ILU have beyond those of the matrix.
-    pub fill: Fill,
     /// In which order block ILU takes the rows.
     pub order: RowOrder,
     /// Sweeps (of `ilu0` alone: corrections) a step, without a Krylov method.
@@ -251,9 +248,8 @@ impl Default for Implicit {
     fn default() -> Self {
         Self {
             policy: Policy::Ds,
-            method: Method::Multicolor,
+            method: Method::Richardson,
             preconditioner: PreconditionerKind::Multicolor,
-            fill: Fill::default(),
             order: RowOrder::default(),
             sweeps: 15,
             preconditioner_sweeps: 1,

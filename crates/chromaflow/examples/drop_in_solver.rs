@@ -7,7 +7,7 @@
 //! The system is that of an implicit step for advection and diffusion of three coupled fields on a periodic box. The
 //! arrays are those a Fortran code would have: indices from 1, blocks column-major, the diagonal block first.
 
-use chromaflow::solver::{BlockLayout, IndexBase, Solver, SolverOptions};
+use chromaflow::solver::{BlockLayout, IndexBase, LinearSolver, SolverOptions};
 use chromaflow::{Outcome, Team};
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,7 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Symbolic: once a mesh. One team of threads serves all solvers of a program.
     let team = Arc::new(Team::all_cores());
     let options = SolverOptions { tolerance: 1e-8, ..SolverOptions::default() };
-    let mut solver = Solver::new(team, IndexBase::One, &row_ptr, &col_idx, NB, options)?;
+    let mut solver =
+        LinearSolver::symbolic_from_arrays(team, IndexBase::One, &row_ptr, &col_idx, NB, options)?;
     let order = solver.order();
     println!("{rows} rows, {} colors of {} to {} rows", order.colors, order.smallest, order.largest);
 
@@ -30,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut x = vec![0.0; rows * NB];
     for step in 1..=3 {
         // Numeric: whenever the blocks have changed.
-        solver.set_values(&blocks(rows, 10.0_f64.powi(step)), BlockLayout::ColumnMajor)?;
+        solver.numeric(&blocks(rows, 10.0_f64.powi(step)), BlockLayout::ColumnMajor)?;
         // Apply: as often as there are right-hand sides. Here x starts from the solution before.
         let start = Instant::now();
         let solve = solver.solve(&b, &mut x)?;

@@ -25,6 +25,7 @@ mod shared;
 mod simd;
 pub mod solver;
 pub mod sparse;
+mod stop;
 pub mod tridiag;
 pub mod vector;
 
@@ -32,7 +33,7 @@ pub use chromaflow_device::Team;
 pub use order::{Permutation, RowBatches};
 pub use outcome::Outcome;
 pub use policy::Policy;
-pub use solver::{Solver, SolverOptions};
+pub use solver::{LinearSolver, SolverOptions};
 pub use sparse::{BlockCsr, BlockPattern, Jacobian, OffDiagonal};
 
 /// The largest block size.

@@ -21,6 +21,7 @@ impl CaseFile {
     ) -> CliResult<flow::FlowConfig> {
         self.check(source)?;
         let (f, n, m, l) = (&self.flow, &self.numerics, &self.march, &self.linear);
+        let (method, preconditioner) = l.method.config().choice(l.precond.config(), Fill::Level(l.fill));
         let mut config = flow::FlowConfig {
             gas: flow::GasConfig {
                 gamma: f.gamma,
@@ -48,9 +49,8 @@ impl CaseFile {
             },
             implicit: flow::Implicit {
                 policy: l.policy.config(),
-                method: l.method.config(),
-                preconditioner: l.precond.config(),
-                fill: Fill::Level(l.fill),
+                method,
+                preconditioner,
                 order: l.order.config(),
                 sweeps: l.sweeps,
                 preconditioner_sweeps: l.precond_sweeps,

@@ -21,6 +21,8 @@ pub use kind::{Case, SolverKind};
 pub use parse::{Source, nearest};
 pub use structured::{SchemeName, StepName, StructuredSection};
 
+use chromaflow::factor::block_ilu::Fill;
+use chromaflow::solver::MethodWord;
 use chromaflow_flow::config as flow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -247,18 +249,18 @@ choice! {
 
 choice! {
     /// Method for the linear system.
-    MethodName => chromaflow::solver::Method {
+    MethodName => chromaflow::solver::MethodWord {
         /// Multicolor point-implicit sweeps.
-        Multicolor => chromaflow::solver::Method::Multicolor,
+        Multicolor => chromaflow::solver::MethodWord::Multicolor,
         /// Block Jacobi sweeps.
-        Jacobi => chromaflow::solver::Method::Jacobi,
+        Jacobi => chromaflow::solver::MethodWord::Jacobi,
         /// Corrections by block ILU(`fill`).
-        Ilu0 => chromaflow::solver::Method::Ilu0,
+        Ilu0 => chromaflow::solver::MethodWord::Ilu0,
         /// Flexible GMRES around `precond`.
-        Gmres => chromaflow::solver::Method::Gmres,
+        Gmres => chromaflow::solver::MethodWord::Gmres,
         /// BiCGStab around `precond`.
         #[serde(rename = "bicgstab")]
-        BiCgStab => chromaflow::solver::Method::BiCgStab,
+        BiCgStab => chromaflow::solver::MethodWord::BiCgStab,
     }
 }
 choice! {
@@ -269,7 +271,7 @@ choice! {
         /// Block Jacobi sweeps.
         Jacobi => chromaflow::solver::PreconditionerKind::Jacobi,
         /// Block ILU(`fill`).
-        Ilu0 => chromaflow::solver::PreconditionerKind::Ilu,
+        Ilu0 => chromaflow::solver::PreconditionerKind::Ilu(Fill::Level(0)),
         /// None.
         None => chromaflow::solver::PreconditionerKind::None,
     }
@@ -468,7 +470,7 @@ impl Default for LinearSection {
         let d = flow::Implicit::default();
         Self {
             policy: PolicyName::of(d.policy),
-            method: MethodName::of(d.method),
+            method: MethodName::of(MethodWord::of(d.method, d.preconditioner).expect("a method with a word")),
             precond: PrecondName::of(d.preconditioner),
             fill: 0,
             order: OrderName::of(d.order),

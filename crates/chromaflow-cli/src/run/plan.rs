@@ -3,7 +3,7 @@
 use super::{Prepared, bytes};
 use crate::context::Context;
 use crate::error::{CliResult, Done};
-use chromaflow::solver::Method;
+use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::config::Equations;
 use chromaflow_flow::mesh::Mesh;
@@ -20,10 +20,10 @@ pub fn headline(prepared: &Prepared, solver: &FlowSolver, ctx: &Context) {
         |gpu| gpu.facts().name.clone(),
     );
     let implicit = &prepared.config.implicit;
-    let method = match implicit.method {
-        Method::Multicolor => format!("{} colors", solver.order().colors),
-        Method::Gmres | Method::BiCgStab => format!("{} around {}", implicit.method, implicit.preconditioner),
-        method => method.to_string(),
+    let method = match (implicit.method, implicit.preconditioner) {
+        (Method::Richardson, PreconditionerKind::Multicolor) => format!("{} colors", solver.order().colors),
+        (Method::Richardson, alone) => alone.to_string(),
+        (method, around) => format!("{method} around {around}"),
     };
     eprintln!(
         "{}: {} nodes, {} cells; {method}, policy {}, {who}",

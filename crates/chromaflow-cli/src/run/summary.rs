@@ -60,9 +60,9 @@ pub fn json(
         },
         "solver": {
             "policy": prepared.config.implicit.policy.name(),
-            "method": prepared.config.implicit.method.name(),
-            "preconditioner": prepared.config.implicit.preconditioner.name(),
-            "fill": prepared.config.implicit.fill.to_string(),
+            "method": prepared.case.linear.method.config().name(),
+            "preconditioner": prepared.case.linear.precond.config().name(),
+            "fill": prepared.case.linear.fill.to_string(),
             "order": prepared.config.implicit.order.name(),
             "sweeps": prepared.config.implicit.sweeps,
             "colors": order.colors,

@@ -75,15 +75,13 @@ pub struct Assembly<'a> {
 }
 
 impl Assembly<'_> {
-    /// Writes D and O at the state `nodes`.
-    ///
-    /// # Panics
-    /// When the off-diagonal blocks are in f16: assemble in f32, then convert.
+    /// Writes D and O at the state `nodes`, O in f32 where the policy is `dsh`.
     pub fn assemble(&self, nodes: &[NodeRecord], jac: &mut Jacobian) {
+        jac.begin_assembly();
         match &mut jac.off {
             OffDiagonal::F64(off) => self.assemble_into(nodes, off, &mut jac.diag),
             OffDiagonal::F32(off) => self.assemble_into(nodes, off, &mut jac.diag),
-            OffDiagonal::F16 { .. } => unreachable!("a Jacobian is assembled in f32 before its conversion"),
+            OffDiagonal::F16 { .. } => unreachable!("an assembly begins with blocks in f32"),
         }
         self.add_boundaries(nodes, &mut jac.diag);
         match &mut jac.off {

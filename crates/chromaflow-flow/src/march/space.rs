@@ -117,7 +117,6 @@ impl FlowSolver {
             self.jacobian = Jacobian::zeroed(pattern, 5, self.config.implicit.policy)
                 .expect("the solver was made with this pattern");
         }
-        self.linear.prepare(&mut self.jacobian);
         let assembly = Assembly {
             team: &self.team,
             dual: &self.dual,

@@ -96,6 +96,7 @@ impl DeviceJacobian {
     /// # Errors
     /// [`GpuError::Cuda`]: out of memory among others.
     pub fn upload(stream: &Stream, jac: &Jacobian) -> Result<Self, GpuError> {
+        crate::sparse::check_square(jac.pattern())?;
         let off = match &jac.off {
             OffDiagonal::F64(v) => DeviceOff::F64(stream.upload(v)?),
             OffDiagonal::F32(v) => DeviceOff::F32(stream.upload(v)?),

@@ -8,9 +8,6 @@ use crate::vector::{axpy, dot, norm2, xpay};
 use chromaflow_device::Team;
 use std::convert::Infallible;
 
-/// Iterations between two looks at whether the residual still falls.
-const WINDOW: usize = 200;
-
 /// BiCGStab with the preconditioner on the right: seven vectors of memory however long it runs.
 ///
 /// The preconditioner must stay the same from one iteration to the next. When the shadow residual becomes orthogonal
@@ -119,8 +116,7 @@ fn run<S: Space>(space: &mut S, monitor: &mut Monitor) -> Result<RunEnd, S::Erro
     let [mut rho] = space.dots([(Name::R, Name::R)])?;
     let shadow = rho.sqrt();
     let mut norm = shadow;
-    let mut best = f64::INFINITY;
-    for step in 1.. {
+    loop {
         if monitor.limit_reached() {
             return Ok(RunEnd::Limit);
         }
@@ -168,8 +164,7 @@ fn run<S: Space>(space: &mut S, monitor: &mut Monitor) -> Result<RunEnd, S::Erro
         if monitor.diverged(norm) {
             return Ok(RunEnd::Diverged);
         }
-        best = best.min(norm);
-        if step % WINDOW == 0 && monitor.stagnated(std::mem::replace(&mut best, f64::INFINITY)) {
+        if monitor.stagnates(norm) {
             return Ok(RunEnd::Stagnated);
         }
         if tiny(next, shadow * norm) {
@@ -181,7 +176,6 @@ fn run<S: Space>(space: &mut S, monitor: &mut Monitor) -> Result<RunEnd, S::Erro
         space.add(-omega, Name::V, Name::P)?;
         space.turn(beta)?;
     }
-    unreachable!("the loop ends by a return")
 }
 
 /// Whether an inner product is zero up to the rounding of its terms.

@@ -190,7 +190,7 @@ pub(super) fn gmres<B: Basis>(
         monitor.correct(norm);
         if slow && length < longest {
             length = (4 * length).min(longest);
-        } else if !monitor.converged(norm) && monitor.stagnated(norm) {
+        } else if !monitor.converged(norm) && monitor.cycle_stagnates(norm) {
             break Outcome::Stagnated;
         }
     };

@@ -17,11 +17,12 @@ mod system;
 #[cfg(test)]
 mod tests;
 
+pub use crate::stop::Control;
 pub use bicgstab::BiCgStab;
 #[cfg(feature = "cuda")]
 pub use cuda::{KrylovCuda, PreconditionerCuda};
 pub use gmres::Gmres;
-pub use monitor::{Control, Solve};
+pub use monitor::Solve;
 pub use operator::{Identity, LinearOperator, Preconditioner};
 pub use preconditioners::{Relaxation, Smoother};
-pub use richardson::Richardson;
+pub use richardson::{Richardson, sweep_solution};

@@ -2,7 +2,9 @@
 
 use super::monitor::{Monitor, System};
 use super::system::HostSystem;
-use super::{Control, LinearOperator, Preconditioner, Solve};
+use super::{Control, LinearOperator, Preconditioner, Relaxation, Solve};
+use crate::Outcome;
+use crate::relax::{Guess, SolveOptions};
 use crate::vector::axpy;
 use chromaflow_device::Team;
 use std::convert::Infallible;
@@ -60,14 +62,65 @@ pub(super) fn richardson<C: Corrections>(
 ) -> Result<Solve, C::Error> {
     let (mut monitor, mut norm) = Monitor::start(system, control)?;
     let outcome = loop {
-        if let Some(outcome) = monitor.stop_or_stagnate(norm) {
+        if let Some(outcome) = monitor.stop(norm) {
             break outcome;
+        }
+        if monitor.stagnates(norm) {
+            break Outcome::Stagnated;
         }
         system.correct(damping)?;
         norm = system.residual()?;
         monitor.push(norm);
     };
     Ok(monitor.finish(outcome, norm))
+}
+
+/// Sweeps on x itself, in each iteration as many as the options of `relaxation` say: no correction is formed, so that x
+/// keeps the precision of the sweeps. Residuals are those of `a`.
+///
+/// # Panics
+/// As [`Richardson::solve`], and when the smoother was set up for another matrix or not factored.
+pub fn sweep_solution(
+    team: &Team,
+    a: &dyn LinearOperator,
+    relaxation: Relaxation<'_>,
+    b: &[f64],
+    x: &mut [f64],
+    control: &Control,
+) -> Solve {
+    let mut sweeps = HostSweeps { system: HostSystem::new(team, a, b, x), relaxation };
+    let Ok(solve) = richardson(&mut sweeps, 1.0, control);
+    solve
+}
+
+/// A system whose solution is swept in place.
+struct HostSweeps<'a> {
+    system: HostSystem<'a>,
+    relaxation: Relaxation<'a>,
+}
+
+impl System for HostSweeps<'_> {
+    type Error = Infallible;
+
+    fn size(&mut self) -> Result<f64, Infallible> {
+        self.system.size()
+    }
+
+    fn residual(&mut self) -> Result<f64, Infallible> {
+        self.system.residual()
+    }
+}
+
+impl Corrections for HostSweeps<'_> {
+    fn correct(&mut self, _damping: f64) -> Result<(), Infallible> {
+        let Relaxation { smoother, matrix, options } = &mut self.relaxation;
+        let options = SolveOptions { guess: Guess::Given, ..*options };
+        let report = smoother.solve(matrix, self.system.b, self.system.x, &options);
+        if let Outcome::Breakdown { .. } = report.expect("the smoother is set up for this matrix").outcome {
+            self.system.x.fill(f64::NAN); // the residual says so
+        }
+        Ok(())
+    }
 }
 
 /// The system on this process's threads.

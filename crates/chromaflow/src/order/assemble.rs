@@ -4,6 +4,7 @@
 use super::Schedule;
 use crate::{Jacobian, OffDiagonal};
 use chromaflow_device::{SharedSlice, Team};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The off-diagonal blocks of one row, `[blocks, nb (column), nb (row)]`.
@@ -14,47 +15,95 @@ pub enum OffRow<'a> {
     F32(&'a mut [f32]),
 }
 
+/// The blocks of one row: the diagonal one, `[nb (column), nb (row)]`, and the others.
+pub type RowBlocks<'a> = (&'a mut [f64], OffRow<'a>);
+
 impl Jacobian {
     /// Calls `fill(row, diagonal block, off-diagonal blocks)` for every row, on the member that owns the row in the
     /// sweeps of `schedule`: on machines with several memory nodes, its data then lies near the member that reads it.
-    /// No two calls touch the same memory, so that assembly by rows needs no locks.
+    /// No two calls touch the same memory, so that assembly by rows needs no locks. What the matrix was before, narrowed
+    /// or factored in place, is forgotten.
     ///
     /// # Panics
-    /// When the off-diagonal blocks are in f16 (see [`Jacobian::restore_f32`]) or the schedule is not for this pattern
-    /// and team.
+    /// When the schedule is not for this pattern and team.
     pub fn assemble(
         &mut self,
         team: &Team,
         schedule: &Schedule,
         fill: impl Fn(usize, &mut [f64], OffRow<'_>) + Sync,
     ) {
-        enum Off<'a> {
-            F64(SharedSlice<'a, f64>),
-            F32(SharedSlice<'a, f32>),
-        }
+        self.assemble_with(None, team, schedule, |row, (diag, off), _| fill(row, diag, off));
+    }
+
+    /// As [`Jacobian::assemble`], together with a second matrix on the same pattern, whose blocks `fill` gets last.
+    ///
+    /// # Panics
+    /// As [`Jacobian::assemble`], and when the second matrix has another pattern or block size.
+    pub fn assemble_with(
+        &mut self,
+        second: Option<&mut Jacobian>,
+        team: &Team,
+        schedule: &Schedule,
+        fill: impl Fn(usize, RowBlocks<'_>, Option<RowBlocks<'_>>) + Sync,
+    ) {
         assert_eq!(schedule.members(), team.size(), "the schedule is for this team");
         let (pattern, q, rows) = (Arc::clone(self.pattern()), self.nb() * self.nb(), self.rows());
-        let diag = SharedSlice::new(&mut self.diag);
-        let off = match &mut self.off {
-            OffDiagonal::F64(v) => Off::F64(SharedSlice::new(v)),
-            OffDiagonal::F32(v) => Off::F32(SharedSlice::new(v)),
-            OffDiagonal::F16 { .. } => panic!("blocks in f16 cannot be assembled: call restore_f32() first"),
-        };
+        if let Some(second) = &second {
+            assert!(
+                second.nb() == self.nb() && **second.pattern() == *pattern,
+                "another pattern or block size"
+            );
+        }
+        let (first, second) = (Shared::new(self), second.map(Shared::new));
         team.run(|member| {
             for row in schedule.owned(member.rank()).flatten() {
                 assert!(row < rows, "the schedule is for this pattern");
                 let blocks = pattern.range(row);
                 let blocks = blocks.start * q..blocks.end * q;
                 // SAFETY: a schedule gives each row to one member, and these are this row's values.
-                unsafe {
-                    let off = match &off {
-                        Off::F64(v) => OffRow::F64(v.write(blocks)),
-                        Off::F32(v) => OffRow::F32(v.write(blocks)),
-                    };
-                    fill(row, diag.write(row * q..(row + 1) * q), off);
-                }
+                let (one, two) = unsafe {
+                    let of = |m| Shared::row(m, row * q..(row + 1) * q, blocks.clone());
+                    (of(&first), second.as_ref().map(of))
+                };
+                fill(row, one, two);
             }
         });
+    }
+}
+
+/// A matrix whose rows are written by their owners.
+struct Shared<'a> {
+    diag: SharedSlice<'a, f64>,
+    off: Off<'a>,
+}
+
+enum Off<'a> {
+    F64(SharedSlice<'a, f64>),
+    F32(SharedSlice<'a, f32>),
+}
+
+impl<'a> Shared<'a> {
+    fn new(jac: &'a mut Jacobian) -> Self {
+        jac.begin_assembly();
+        let off = match &mut jac.off {
+            OffDiagonal::F64(v) => Off::F64(SharedSlice::new(v)),
+            OffDiagonal::F32(v) => Off::F32(SharedSlice::new(v)),
+            OffDiagonal::F16 { .. } => unreachable!("an assembly begins with blocks in f32"),
+        };
+        Self { diag: SharedSlice::new(&mut jac.diag), off }
+    }
+
+    /// # Safety
+    /// Nobody else reads or writes these values while the result lives.
+    unsafe fn row(&self, diag: Range<usize>, off: Range<usize>) -> RowBlocks<'_> {
+        // SAFETY: forwarded.
+        unsafe {
+            let off = match &self.off {
+                Off::F64(v) => OffRow::F64(v.write(off)),
+                Off::F32(v) => OffRow::F32(v.write(off)),
+            };
+            (self.diag.write(diag), off)
+        }
     }
 }
 

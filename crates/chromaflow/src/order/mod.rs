@@ -19,7 +19,7 @@ mod schedule;
 mod tests;
 
 pub use adjacency::Adjacency;
-pub use assemble::OffRow;
+pub use assemble::{OffRow, RowBlocks};
 pub use batches::{BatchError, RowBatches};
 pub use coloring::{Coloring, ColoringError, VertexOrder};
 pub use levels::LevelSchedule;

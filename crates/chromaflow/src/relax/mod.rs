@@ -151,10 +151,10 @@ pub enum RelaxError {
         "the diagonal blocks are not factored: call factor() or factor_in_place() after every change of the matrix"
     )]
     NotFactored,
-    /// A residual needs diagonal blocks that factors have replaced.
+    /// Factors have replaced the diagonal blocks that a residual or a factorization needs.
     #[error(
-        "the factors have replaced the diagonal blocks, so that no residual can be formed: use factor() instead of \
-         factor_in_place(), or neither tolerance, history nor restart"
+        "factors have replaced the diagonal blocks, so that no residual can be formed and nothing be factored: use \
+         factor() instead of factor_in_place(), or neither tolerance, history nor restart, or assemble again first"
     )]
     DiagonalGone,
     /// An instruction set that this machine lacks.

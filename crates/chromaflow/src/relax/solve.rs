@@ -7,7 +7,10 @@ use super::{Direction, Guess, RelaxError, RelaxOptions, SolveOptions, SolveRepor
 use crate::Outcome;
 use crate::order::{RowBatches, Schedule};
 use crate::shared::SharedMut;
-use crate::sparse::{BlockPattern, Jacobian, Off, OffDiagonal, check_len, check_nb, product_rows};
+use crate::sparse::{
+    BlockPattern, Jacobian, Off, OffDiagonal, check_len, check_nb, check_square, product_rows,
+};
+use crate::stop::{Control, StopCriterion};
 use chromaflow_device::{Buffer, Isa, Member, Team};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,11 +19,6 @@ use std::sync::{Arc, Mutex};
 /// Rows whose squares are summed together; sums over them follow in order, so that norms do not depend on the number
 /// of threads.
 const CHUNK: usize = 512;
-/// A residual that has grown by this factor will not come back.
-const DIVERGED: f64 = 1e6;
-/// Sweeps within which the residual must fall by a hundredth.
-const STAGNATION_SWEEPS: usize = 20;
-
 /// Whether rows of a batch see one another's new values: a batch of independent rows cannot tell.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Update {
@@ -84,6 +82,7 @@ impl Engine {
         options: RelaxOptions,
     ) -> Result<Self, RelaxError> {
         check_nb(nb)?;
+        check_square(&pattern)?;
         if batches.rows() != pattern.rows() {
             return Err(RelaxError::Rows { found: batches.rows(), rows: pattern.rows() });
         }
@@ -115,6 +114,9 @@ impl Engine {
 
     pub(super) fn factor(&mut self, jac: &Jacobian) -> Result<FactorReport, RelaxError> {
         self.check(jac)?;
+        if !jac.is_whole() {
+            return Err(RelaxError::DiagonalGone);
+        }
         let memory = self.factors.take().and_then(Factors::into_buffer);
         let memory = memory.unwrap_or_else(|| Buffer::zeroed(jac.diag.len()));
         Ok(self.factor_into(Target::Apart(&jac.diag, memory)))
@@ -122,7 +124,10 @@ impl Engine {
 
     pub(super) fn factor_in_place(&mut self, jac: &mut Jacobian) -> Result<FactorReport, RelaxError> {
         self.check(jac)?;
-        Ok(self.factor_into(Target::InPlace(&mut jac.diag)))
+        if !jac.is_whole() {
+            return Err(RelaxError::DiagonalGone);
+        }
+        Ok(self.factor_into(Target::InPlace(jac.replace_diagonal())))
     }
 
     fn factor_into(&mut self, target: Target<'_>) -> FactorReport {
@@ -148,6 +153,9 @@ impl Engine {
         check_len("b", b.len(), rows * nb, || format!("{rows} rows of {nb}"))?;
         check_len("x", x.len(), rows * nb, || format!("{rows} rows of {nb}"))?;
         let factors = self.factors.take().ok_or(RelaxError::NotFactored)?;
+        if factors.in_place() && jac.is_whole() {
+            return Err(RelaxError::NotFactored);
+        }
         let result = self.solve_factored(&factors, jac, outer, b, x, options);
         self.factors = Some(factors);
         result
@@ -167,7 +175,7 @@ impl Engine {
             return Ok(SolveReport { outcome, sweeps: 0, relative_residual: None, history: Vec::new() });
         }
         let watched = options.tolerance.is_some() || options.history;
-        if outer.is_none() && factors.in_place() && (watched || options.restart.is_some()) {
+        if !outer.unwrap_or(jac).is_whole() && (watched || options.restart.is_some()) {
             return Err(RelaxError::DiagonalGone);
         }
         let x = SharedMut(x.as_mut_ptr());
@@ -305,14 +313,13 @@ impl<P: Precision> Run<'_, P> {
                 relative(self.residual(member, solution, self.residual.get()))
             });
         }
-        let mut outcome = Outcome::IterationLimit;
-        if let (Some(tolerance), Some(&first)) = (options.tolerance, history.first())
-            && first <= tolerance
-        {
-            outcome = Outcome::Converged;
-        }
+        // Relative residuals are compared; without a tolerance all sweeps are done.
+        let control = Control { tolerance: options.tolerance.unwrap_or(0.0), max_iterations: options.sweeps };
+        let first = history.first().copied();
+        let mut criterion = StopCriterion::new(control, first.unwrap_or(1.0), 1.0);
+        let mut outcome = first.filter(|_| options.tolerance.is_some()).and_then(|r| criterion.stop(r, 0));
         let mut sweep = 0;
-        while sweep < options.sweeps && outcome == Outcome::IterationLimit {
+        while sweep < options.sweeps && outcome.is_none() {
             sweep += 1;
             if options.direction != Direction::Backward {
                 self.sweep(member, &mut current, rhs, false);
@@ -335,8 +342,15 @@ impl<P: Precision> Run<'_, P> {
             member.barrier();
             let norm = self.residual(member, total, self.residual.get());
             if problem.watched {
-                history.push(relative(norm));
-                outcome = judge(&history, options);
+                let now = relative(norm);
+                history.push(now);
+                outcome = match options.tolerance {
+                    Some(_) => criterion.stop(now, sweep),
+                    None => criterion.diverged(now).then_some(Outcome::Diverged { iteration: sweep }),
+                };
+                if outcome.is_none() && criterion.stagnates(now, sweep) {
+                    outcome = Some(Outcome::Stagnated);
+                }
             }
             if correct {
                 let (residual, new_rhs) = (self.residual.get(), self.rhs.get());
@@ -364,8 +378,9 @@ impl<P: Precision> Run<'_, P> {
         }
         member.barrier();
         if !self.finite.load(Ordering::Relaxed) {
-            outcome = Outcome::Diverged { iteration: sweep };
+            outcome = Some(Outcome::Diverged { iteration: sweep });
         }
+        let outcome = outcome.unwrap_or(Outcome::IterationLimit);
         let relative_residual = if problem.watched { history.last().copied() } else { None };
         if !options.history {
             history.clear();
@@ -443,25 +458,4 @@ impl<P: Precision> Run<'_, P> {
 
 fn square(values: &[f64]) -> f64 {
     values.iter().map(|v| v * v).sum()
-}
-
-/// Whether to go on.
-fn judge(history: &[f64], options: &SolveOptions) -> Outcome {
-    let (first, last) = (history[0], history[history.len() - 1]);
-    let iteration = history.len() - 1;
-    if !last.is_finite() || last > DIVERGED * first.max(1.0) {
-        return Outcome::Diverged { iteration };
-    }
-    let Some(tolerance) = options.tolerance else { return Outcome::IterationLimit };
-    if last <= tolerance {
-        return Outcome::Converged;
-    }
-    let window = STAGNATION_SWEEPS.max(2 * options.restart.unwrap_or(0));
-    if let Some(split) = history.len().checked_sub(window).filter(|&split| split > 0) {
-        let least = |part: &[f64]| part.iter().copied().fold(f64::INFINITY, f64::min);
-        if least(&history[split..]) > 0.99 * least(&history[..split]) {
-            return Outcome::Stagnated;
-        }
-    }
-    Outcome::IterationLimit
 }

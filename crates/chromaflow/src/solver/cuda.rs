@@ -9,6 +9,7 @@ use crate::order::{Plan, PlanReport};
 use crate::relax::{FactorReport, Guess, MulticolorCuda, SolveOptions};
 use crate::sparse::check_len;
 use crate::sparse::cuda::BlockMatrixCuda;
+use crate::stop::GROWTH;
 use crate::{BlockCsr, Jacobian, Outcome, Policy};
 use chromaflow_device::Team;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
@@ -17,7 +18,7 @@ use chromaflow_device::cuda::{DeviceBuffer, Stream};
 /// there, x comes back, and between them only norms and inner products do.
 ///
 /// **Precision**: sweeps and factors by the policy; residuals and the products of Krylov methods with the matrix in f64, which is
-/// kept beside the one of the sweeps. **Results** are the same bits on every run. **Twin**: [`Solver`](super::Solver).
+/// kept beside the one of the sweeps. **Results** are the same bits on every run. **Twin**: [`LinearSolver`](super::LinearSolver).
 ///
 /// **Source**: as [`MulticolorCuda`], [`DeviceBlockIlu`] and [`KrylovCuda`].
 pub struct SolverCuda {
@@ -64,11 +65,11 @@ impl SolverCuda {
         a.set_values(&whole)?;
         let mut factors = FactorReport::default();
         let storage = Storage::from(options.policy);
-        let inverse = match options.relaxation() {
+        let inverse = match options.preconditioner {
             PreconditionerKind::None => Inverse::None,
-            PreconditionerKind::Ilu => {
+            PreconditionerKind::Ilu(fill) => {
                 let setup = BlockIluOptions {
-                    fill: options.fill,
+                    fill,
                     storage: FactorStorage::of(options.policy),
                     ..BlockIluOptions::default()
                 };
@@ -134,7 +135,7 @@ impl SolverCuda {
         let mut solve = if let Some(&row) = self.factors.singular_rows.first() {
             let outcome = Outcome::Breakdown { row: row as usize };
             Solve { outcome, iterations: 0, relative_residual: 1.0, history: vec![1.0] }
-        } else if matches!(self.options.method, Method::Multicolor | Method::Jacobi) {
+        } else if self.options.method == Method::Richardson && self.options.preconditioner.is_relaxation() {
             self.relax(&b, &mut found)?
         } else {
             self.iterate(&b, &mut found)?
@@ -178,7 +179,7 @@ impl SolverCuda {
             self.matrix.residual(b, x, &mut r)?;
             let relative_residual = self.krylov.norm(&r)? / scale;
             history.push(relative_residual);
-            let outcome = if !relative_residual.is_finite() || relative_residual > 1e10 * history[0] {
+            let outcome = if !relative_residual.is_finite() || relative_residual > GROWTH * history[0] {
                 Some(Outcome::Diverged { iteration: iterations })
             } else if !fixed && relative_residual <= o.tolerance {
                 Some(Outcome::Converged)
@@ -216,12 +217,14 @@ impl SolverCuda {
         let (krylov, a) = (&mut self.krylov, &mut self.matrix);
         match o.method {
             Method::BiCgStab => krylov.bicgstab(a, &mut m, b, x, &control),
-            Method::Ilu0 => {
+            Method::Richardson => {
                 let fixed = o.tolerance == 0.0;
                 let most = if fixed { o.sweeps } else { o.max_iterations };
                 krylov.richardson(a, &mut m, b, x, &Control { max_iterations: most, ..control })
             }
-            _ => krylov.gmres(a, &mut m, b, x, &control, (o.restart, o.longest_restart.max(o.restart))),
+            Method::Gmres => {
+                krylov.gmres(a, &mut m, b, x, &control, (o.restart, o.longest_restart.max(o.restart)))
+            }
         }
     }
 }
@@ -232,7 +235,7 @@ mod tests {
     use crate::factor::block_ilu::Fill;
     use crate::gallery::banded_lattice;
     use crate::gpu::test_stream;
-    use crate::solver::{BlockLayout, Solver};
+    use crate::solver::{BlockLayout, LinearSolver};
     use std::sync::Arc;
 
     fn system(nb: usize) -> BlockCsr {
@@ -268,8 +271,8 @@ mod tests {
             let a = system(nb);
             let b: Vec<f64> = (0..300 * nb).map(|i| (i as f64).cos()).collect();
             for (method, policy, tolerance, sweeps) in [
-                (Method::Ilu0, Policy::D, 0.0, 3),
-                (Method::Ilu0, Policy::Ds, 1e-11, 1),
+                (Method::Richardson, Policy::D, 0.0, 3),
+                (Method::Richardson, Policy::Ds, 1e-11, 1),
                 (Method::Gmres, Policy::D, 1e-11, 1),
                 (Method::Gmres, Policy::Ds, 1e-11, 1),
                 (Method::BiCgStab, Policy::D, 1e-11, 1),
@@ -281,17 +284,17 @@ mod tests {
                 ] {
                     let mut options = SolverOptions {
                         method,
-                        preconditioner: PreconditionerKind::Ilu,
+                        preconditioner: PreconditionerKind::Ilu(fill),
                         policy,
                         tolerance,
                         sweeps,
                         colored,
-                        fill,
                         ..SolverOptions::default()
                     };
                     options.plan.rcm = rcm;
-                    let mut here = Solver::with_pattern(Arc::clone(&team), a.pattern(), nb, options).unwrap();
-                    here.set_values(a.values(), BlockLayout::ColumnMajor).unwrap();
+                    let mut here =
+                        LinearSolver::symbolic(Arc::clone(&team), a.pattern(), nb, options).unwrap();
+                    here.numeric(a.values(), BlockLayout::ColumnMajor).unwrap();
                     let (mut x, mut y) = (vec![0.0; b.len()], vec![0.0; b.len()]);
                     let expected = here.solve(&b, &mut x).unwrap();
                     let mut there = SolverCuda::new(&stream, &team, &a, options).unwrap();
@@ -314,9 +317,10 @@ mod tests {
     fn cuda_solver_names_what_factors_it_lacks() {
         let Some(stream) = test_stream() else { return };
         let team = Arc::new(Team::new(1));
-        let options = SolverOptions { preconditioner: PreconditionerKind::Ilu, ..SolverOptions::default() };
+        let ilu = |level| PreconditionerKind::Ilu(Fill::Level(level));
+        let options = SolverOptions { preconditioner: ilu(0), ..SolverOptions::default() };
         for (options, word) in [
-            (SolverOptions { fill: Fill::Level(1), ..options }, "fill"),
+            (SolverOptions { preconditioner: ilu(1), ..options }, "fill"),
             (SolverOptions { policy: Policy::Dsh, ..options }, "f32"),
         ] {
             let error = SolverCuda::new(&stream, &team, &system(2), options).err().unwrap();
@@ -332,29 +336,31 @@ mod tests {
         for nb in [1, 5, 11] {
             let a = system(nb);
             let b: Vec<f64> = (0..300 * nb).map(|i| (i as f64).cos()).collect();
-            for (method, policy, tolerance, correction_sweeps) in [
-                (Method::Multicolor, Policy::D, 0.0, 0),
-                (Method::Multicolor, Policy::Ds, 1e-10, 1),
-                (Method::Multicolor, Policy::Dsh, 1e-10, 2),
-                (Method::Jacobi, Policy::D, 0.0, 0),
-                (Method::Jacobi, Policy::Ds, 1e-10, 1),
-                (Method::Gmres, Policy::D, 1e-10, 0),
-                (Method::Gmres, Policy::Dsh, 1e-10, 0),
-                (Method::BiCgStab, Policy::D, 1e-10, 0),
+            let (multicolor, jacobi) = (PreconditionerKind::Multicolor, PreconditionerKind::Jacobi);
+            for (method, preconditioner, policy, tolerance, correction_sweeps) in [
+                (Method::Richardson, multicolor, Policy::D, 0.0, 0),
+                (Method::Richardson, multicolor, Policy::Ds, 1e-10, 1),
+                (Method::Richardson, multicolor, Policy::Dsh, 1e-10, 2),
+                (Method::Richardson, jacobi, Policy::D, 0.0, 0),
+                (Method::Richardson, jacobi, Policy::Ds, 1e-10, 1),
+                (Method::Gmres, multicolor, Policy::D, 1e-10, 0),
+                (Method::Gmres, multicolor, Policy::Dsh, 1e-10, 0),
+                (Method::BiCgStab, multicolor, Policy::D, 1e-10, 0),
             ] {
                 let options = SolverOptions {
                     method,
+                    preconditioner,
                     policy,
                     tolerance,
                     correction_sweeps,
                     ..SolverOptions::default()
                 };
-                let mut here = Solver::with_pattern(Arc::clone(&team), a.pattern(), nb, options).unwrap();
-                here.set_values(a.values(), BlockLayout::ColumnMajor).unwrap();
+                let mut here = LinearSolver::symbolic(Arc::clone(&team), a.pattern(), nb, options).unwrap();
+                here.numeric(a.values(), BlockLayout::ColumnMajor).unwrap();
                 let (mut x, mut y) = (vec![0.0; b.len()], vec![0.0; b.len()]);
                 let expected = here.solve(&b, &mut x).unwrap();
                 let found = SolverCuda::new(&stream, &team, &a, options).unwrap().solve(&b, &mut y).unwrap();
-                let what = format!("nb {nb} {method} {policy}");
+                let what = format!("nb {nb} {method} {preconditioner} {policy}");
                 assert_eq!(found.outcome, expected.outcome, "{what}");
                 assert!(found.iterations.abs_diff(expected.iterations) <= 1, "{what}");
                 for (x, y) in x.iter().zip(&y) {

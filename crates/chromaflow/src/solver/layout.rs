@@ -1,10 +1,12 @@
 //! The caller's arrays and ours.
 
 use super::SolverError;
-use crate::sparse::PatternError;
-use crate::vector::shares;
-use crate::{BlockPattern, Permutation};
+use crate::order::{OffRow, Schedule};
+use crate::sparse::{PatternError, SplitPattern};
+use crate::{BlockPattern, Jacobian, Permutation};
 use chromaflow_device::Team;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// From which number indices count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +53,9 @@ impl Rows {
             });
             shifted.collect()
         };
+        if let Some(at) = row_ptr.iter().position(|&p| p < 0).filter(|&at| at > 0 && row_ptr[0] >= base) {
+            return Err(SolverError::Overflow { at, found: row_ptr[at] });
+        }
         let (row_ptr, columns) = (shift("row_ptr", row_ptr)?, shift("col_idx", col_idx)?);
         let rows = row_ptr.len().checked_sub(1).ok_or(PatternError::Start)?;
         if let Some(row) = row_ptr.windows(2).position(|w| w[1] < w[0]) {
@@ -70,58 +75,87 @@ impl Rows {
     }
 }
 
-/// Where each block inside comes from.
+/// Where each block inside comes from: positions in the caller's values.
 pub(super) struct Layout {
-    /// Position in the caller's values of each block of the permuted pattern.
-    source: Vec<u32>,
+    /// Of the diagonal blocks, a row each.
+    diagonal: Vec<u32>,
+    /// Of the off-diagonal blocks, in the order of their pattern.
+    off: Vec<u32>,
 }
 
 impl Layout {
-    /// `sorted_position[k]`: block of the sorted pattern that becomes block k of the permuted one.
-    pub(super) fn new(rows: &Rows, sorted_position: Vec<u32>) -> Self {
-        let source = match &rows.given {
-            None => sorted_position,
-            Some(given) => sorted_position.into_iter().map(|k| given[k as usize]).collect(),
+    /// `split` is the permuted pattern in its parts; `source[k]`: block of the sorted pattern that becomes block k of the
+    /// permuted one.
+    pub(super) fn new(rows: &Rows, split: &SplitPattern, source: &[u32]) -> Self {
+        let given = |&k: &u32| {
+            let sorted = source[k as usize];
+            rows.given.as_ref().map_or(sorted, |given| given[sorted as usize])
         };
-        Self { source }
+        Self {
+            diagonal: split.diagonal.iter().map(given).collect(),
+            off: split.off.iter().map(given).collect(),
+        }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        4 * self.source.len()
+        4 * (self.diagonal.len() + self.off.len())
     }
 
-    /// Copies the caller's blocks to their places, column-major.
+    /// One pass over the caller's blocks: into `exact` in f64, into `reduced` in its precision, and a look for entries
+    /// that are no numbers. The first of the caller's blocks that has one.
     pub(super) fn bring_in(
         &self,
-        team: &Team,
+        (team, schedule): (&Team, &Schedule),
         given: &[f64],
         blocks: BlockLayout,
-        nb: usize,
-        to: &mut [f64],
-    ) {
+        exact: &mut Jacobian,
+        reduced: Option<&mut Jacobian>,
+    ) -> Option<usize> {
+        let (nb, pattern) = (exact.nb(), Arc::clone(exact.pattern()));
         let q = nb * nb;
-        shares(team, to, self.source.len(), q, |range, to| {
-            for (to, &k) in to.chunks_exact_mut(q).zip(&self.source[range]) {
-                let from = &given[k as usize * q..][..q];
-                match blocks {
-                    BlockLayout::ColumnMajor => to.copy_from_slice(from),
-                    BlockLayout::RowMajor => {
-                        for c in 0..nb {
-                            for r in 0..nb {
-                                to[c * nb + r] = from[r * nb + c];
-                            }
+        let bad = AtomicUsize::new(usize::MAX);
+        let take = |k: u32, to: &mut [f64]| {
+            let from = &given[k as usize * q..][..q];
+            match blocks {
+                BlockLayout::ColumnMajor => to.copy_from_slice(from),
+                BlockLayout::RowMajor => {
+                    for c in 0..nb {
+                        for r in 0..nb {
+                            to[c * nb + r] = from[r * nb + c];
                         }
                     }
                 }
             }
+            if !to.iter().all(|v| v.is_finite()) {
+                bad.fetch_min(k as usize, Ordering::Relaxed);
+            }
+        };
+        exact.assemble_with(reduced, team, schedule, |row, (diag, off), reduced| {
+            take(self.diagonal[row], diag);
+            let OffRow::F64(off) = off else { unreachable!("the matrix is kept in f64") };
+            for (to, &k) in off.chunks_exact_mut(q).zip(&self.off[pattern.range(row)]) {
+                take(k, to);
+            }
+            let Some((reduced_diag, reduced_off)) = reduced else { return };
+            reduced_diag.copy_from_slice(diag);
+            match reduced_off {
+                OffRow::F64(to) => to.copy_from_slice(off),
+                OffRow::F32(to) => to.iter_mut().zip(&*off).for_each(|(to, &v)| *to = v as f32),
+            }
         });
+        Some(bad.into_inner()).filter(|&k| k != usize::MAX)
     }
 
-    /// The caller's row and column of the caller's block `k`.
+    /// The caller's row and column of the caller's block `k`; `inside` is the off-diagonal pattern.
     pub(super) fn place(&self, k: usize, permutation: &Permutation, inside: &BlockPattern) -> (usize, usize) {
-        let at = self.source.iter().position(|&s| s as usize == k).expect("every block has a place");
-        let row = inside.row_ptr().partition_point(|&p| p as usize <= at) - 1;
+        let find = |list: &[u32]| list.iter().position(|&s| s as usize == k);
+        let (row, col) = if let Some(row) = find(&self.diagonal) {
+            (row, row)
+        } else {
+            let at = find(&self.off).expect("every block has a place");
+            (inside.row_ptr().partition_point(|&p| p as usize <= at) - 1, inside.col_idx()[at] as usize)
+        };
         let old = |r: usize| permutation.old_of_new()[r] as usize;
-        (old(row), old(inside.col_idx()[at] as usize))
+        (old(row), old(col))
     }
 }

@@ -37,41 +37,137 @@ macro_rules! named {
     };
 }
 
-/// How to solve.
+/// How to iterate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Method {
+    /// Corrections by the preconditioner alone, x <- x + M (b - A x).
+    Richardson,
+    /// Restarted flexible GMRES.
+    #[default]
+    Gmres,
+    /// BiCGStab.
+    BiCgStab,
+}
+named!(Method, "method": Richardson = "richardson", Gmres = "gmres", BiCgStab = "bicgstab");
+
+/// An approximate inverse M of the matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PreconditionerKind {
+    /// Multicolor point-implicit sweeps from zero.
+    Multicolor,
+    /// Block Jacobi sweeps from zero.
+    Jacobi,
+    /// Block ILU with this fill: for matrices whose couplings are too strong for point-implicit sweeps. Policy `d` keeps
+    /// its factors in f64, `ds` in f32, `dsh` in scaled f16.
+    Ilu(Fill),
+    /// Nothing.
+    None,
+}
+
+impl Default for PreconditionerKind {
+    /// Multicolor sweeps.
+    fn default() -> Self {
+        PreconditionerKind::Multicolor
+    }
+}
+
+impl PreconditionerKind {
+    /// All of them, ILU without fill.
+    pub const ALL: &[PreconditionerKind] = &[
+        PreconditionerKind::Multicolor,
+        PreconditionerKind::Jacobi,
+        PreconditionerKind::Ilu(Fill::Level(0)),
+        PreconditionerKind::None,
+    ];
+
+    /// The name used on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            PreconditionerKind::Multicolor => "multicolor",
+            PreconditionerKind::Jacobi => "jacobi",
+            PreconditionerKind::Ilu(_) => "ilu0",
+            PreconditionerKind::None => "none",
+        }
+    }
+
+    /// The same with this fill, where it has any.
+    #[must_use]
+    pub fn with_fill(self, fill: Fill) -> Self {
+        if let PreconditionerKind::Ilu(_) = self { PreconditionerKind::Ilu(fill) } else { self }
+    }
+
+    /// The fill of block ILU.
+    pub fn fill(self) -> Option<Fill> {
+        if let PreconditionerKind::Ilu(fill) = self { Some(fill) } else { None }
+    }
+
+    /// Whether it is a point-implicit relaxation.
+    pub fn is_relaxation(self) -> bool {
+        matches!(self, PreconditionerKind::Multicolor | PreconditionerKind::Jacobi)
+    }
+}
+
+impl fmt::Display for PreconditionerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for PreconditionerKind {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        let known: Vec<_> = Self::ALL.iter().map(|v| v.name()).collect();
+        let found = Self::ALL.iter().copied().find(|v| v.name() == s);
+        found.ok_or_else(|| format!("unknown preconditioner `{s}`: expected {}", known.join(", ")))
+    }
+}
+
+/// The words by which command lines and case files choose a method: a Krylov method, which goes around a preconditioner
+/// chosen beside it, or a preconditioner by itself, which means Richardson's corrections by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum MethodWord {
     /// Multicolor point-implicit sweeps alone, as in the nonlinear iteration of a flow code.
     Multicolor,
     /// Block Jacobi sweeps alone.
     Jacobi,
-    /// Corrections by block ILU alone, x <- x + M (b - A x).
+    /// Corrections by block ILU alone.
     Ilu0,
-    /// Restarted flexible GMRES around a preconditioner.
+    /// GMRES around a preconditioner.
     #[default]
     Gmres,
     /// BiCGStab around a preconditioner.
     BiCgStab,
 }
-named!(Method, "method": Multicolor = "multicolor", Jacobi = "jacobi", Ilu0 = "ilu0", Gmres = "gmres", BiCgStab = "bicgstab");
-
-/// What a Krylov method is preconditioned with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum PreconditionerKind {
-    /// Multicolor point-implicit sweeps from zero.
-    #[default]
-    Multicolor,
-    /// Block Jacobi sweeps from zero.
-    Jacobi,
-    /// Block ILU, of [`SolverOptions::fill`]: for matrices whose couplings are too strong for point-implicit sweeps. Policy
-    /// `d` keeps its factors in f64, `ds` in f32, `dsh` in scaled f16.
-    Ilu,
-    /// Nothing.
-    None,
-}
 named!(
-    PreconditionerKind,
-    "preconditioner": Multicolor = "multicolor", Jacobi = "jacobi", Ilu = "ilu0", None = "none"
+    MethodWord,
+    "method": Multicolor = "multicolor", Jacobi = "jacobi", Ilu0 = "ilu0", Gmres = "gmres", BiCgStab = "bicgstab"
 );
+
+impl MethodWord {
+    /// Method and preconditioner; `around` is what Krylov methods go around, `fill` that of block ILU.
+    pub fn choice(self, around: PreconditionerKind, fill: Fill) -> (Method, PreconditionerKind) {
+        let (method, preconditioner) = match self {
+            MethodWord::Multicolor => (Method::Richardson, PreconditionerKind::Multicolor),
+            MethodWord::Jacobi => (Method::Richardson, PreconditionerKind::Jacobi),
+            MethodWord::Ilu0 => (Method::Richardson, PreconditionerKind::Ilu(fill)),
+            MethodWord::Gmres => (Method::Gmres, around),
+            MethodWord::BiCgStab => (Method::BiCgStab, around),
+        };
+        (method, preconditioner.with_fill(fill))
+    }
+
+    /// The word for a choice; none for Richardson's iteration without a preconditioner.
+    pub fn of(method: Method, preconditioner: PreconditionerKind) -> Option<Self> {
+        match (method, preconditioner) {
+            (Method::Gmres, _) => Some(MethodWord::Gmres),
+            (Method::BiCgStab, _) => Some(MethodWord::BiCgStab),
+            (Method::Richardson, PreconditionerKind::Multicolor) => Some(MethodWord::Multicolor),
+            (Method::Richardson, PreconditionerKind::Jacobi) => Some(MethodWord::Jacobi),
+            (Method::Richardson, PreconditionerKind::Ilu(_)) => Some(MethodWord::Ilu0),
+            (Method::Richardson, PreconditionerKind::None) => None,
+        }
+    }
+}
 
 /// In which order block ILU takes the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -89,9 +185,9 @@ named!(RowOrder, "order": Natural = "natural", Rcm = "rcm", Multicolor = "multic
 /// Everything about a solve that is chosen at run time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SolverOptions {
-    /// How to solve.
+    /// How to iterate.
     pub method: Method,
-    /// What a Krylov method is preconditioned with; relaxations ignore it.
+    /// The approximate inverse that the method works with.
     pub preconditioner: PreconditionerKind,
     /// The precision of relaxations, alone or as preconditioners.
     pub policy: Policy,
@@ -101,13 +197,11 @@ pub struct SolverOptions {
     pub diagonal: DiagonalForm,
     /// The order of the rows. Methods without multicolor sweeps do not color; block ILU does where `colored` says so.
     pub plan: PlanOptions,
-    /// Which blocks the factors of block ILU have.
-    pub fill: Fill,
     /// Whether block ILU takes the rows color by color: as few levels as there are colors, at the price of more
     /// iterations.
     pub colored: bool,
-    /// Sweeps of each application of the preconditioner; of a relaxation alone, the sweeps to do where there is no
-    /// tolerance.
+    /// Sweeps of each application of the preconditioner. Of Richardson's iteration without a tolerance: the sweeps, or the
+    /// corrections by block ILU, to do in all.
     pub sweeps: usize,
     /// The order of the colors.
     pub direction: Direction,
@@ -115,7 +209,7 @@ pub struct SolverOptions {
     pub damping: f64,
     /// Stop at ||b - A x|| <= tolerance ||b||; 0 does all iterations.
     pub tolerance: f64,
-    /// Most iterations: applications of the preconditioner, or sweeps of a relaxation with a tolerance.
+    /// Most iterations: applications of the preconditioner, or sweeps of a relaxation alone with a tolerance.
     pub max_iterations: usize,
     /// Iterations of GMRES between restarts.
     pub restart: usize,
@@ -143,7 +237,6 @@ impl Default for SolverOptions {
             half_scale: HalfScale::Global,
             diagonal: DiagonalForm::Inverse,
             plan: PlanOptions::default(),
-            fill: Fill::default(),
             colored: false,
             sweeps: 1,
             direction: Direction::Forward,
@@ -162,24 +255,14 @@ impl SolverOptions {
     /// What a flow code does in a nonlinear iteration: a fixed number of forward multicolor sweeps.
     #[must_use]
     pub fn sweeps(sweeps: usize) -> Self {
-        Self { method: Method::Multicolor, sweeps, tolerance: 0.0, correction_sweeps: 0, ..Self::default() }
-    }
-
-    /// The relaxation that runs, alone or as preconditioner.
-    pub(super) fn relaxation(&self) -> PreconditionerKind {
-        match self.method {
-            Method::Multicolor => PreconditionerKind::Multicolor,
-            Method::Jacobi => PreconditionerKind::Jacobi,
-            Method::Ilu0 => PreconditionerKind::Ilu,
-            Method::Gmres | Method::BiCgStab => self.preconditioner,
-        }
+        Self { method: Method::Richardson, sweeps, tolerance: 0.0, correction_sweeps: 0, ..Self::default() }
     }
 
     /// Whether the rows are taken color by color.
     fn in_colors(&self) -> bool {
-        match self.relaxation() {
+        match self.preconditioner {
             PreconditionerKind::Multicolor => true,
-            PreconditionerKind::Ilu => self.colored,
+            PreconditionerKind::Ilu(_) => self.colored,
             PreconditionerKind::Jacobi | PreconditionerKind::None => false,
         }
     }
@@ -198,22 +281,25 @@ impl SolverOptions {
                 "rows in the order of colors need a coloring: choose one, or the jacobi method".into()
             );
         }
+        self.check_numbers()
+    }
+
+    /// What does not concern the order of the rows.
+    pub(super) fn check_numbers(&self) -> Result<(), String> {
         if !(self.damping > 0.0 && self.damping <= 2.0) {
             return Err(format!("damping is {}: expected a value above 0 and up to 2", self.damping));
         }
         if !(self.tolerance >= 0.0 && self.tolerance < 1.0) {
             return Err(format!("the tolerance is {}: expected a value from 0 to below 1", self.tolerance));
         }
-        if self.sweeps == 0 && self.relaxation() != PreconditionerKind::None {
+        if self.sweeps == 0 && self.preconditioner != PreconditionerKind::None {
             return Err("at least one sweep is needed".into());
         }
         Ok(())
     }
 
     pub(super) fn same_setup(&self, other: &Self) -> bool {
-        let setup = |o: &Self| {
-            (o.method, o.preconditioner, o.policy, o.half_scale, o.diagonal, o.plan, o.fill, o.colored)
-        };
+        let setup = |o: &Self| (o.preconditioner, o.policy, o.half_scale, o.diagonal, o.plan, o.colored);
         setup(self) == setup(other)
     }
 }

@@ -53,7 +53,7 @@ pub struct NotSingle(crate::Policy);
 
 impl Jacobian {
     /// Converts the off-diagonal blocks from f32 to scaled f16 **in place**: the memory stays, half of it unused, until
-    /// [`Jacobian::restore_f32`] takes it for the next assembly.
+    /// [`Jacobian::begin_assembly`] takes it for the next one.
     ///
     /// One pass reads every value once and writes it once: values \[m, 2m) go where the values \[m/2, m) were, which
     /// have been read by then, so that each such range is converted by all threads at once.
@@ -117,7 +117,7 @@ impl Jacobian {
 
     /// Makes the off-diagonal blocks f32 again, in the memory they had before an in-place conversion, for the next
     /// assembly: **their values are meaningless** until then. Blocks in f32 stay as they are.
-    pub fn restore_f32(&mut self) {
+    pub(super) fn restore_f32(&mut self) {
         let off = std::mem::replace(&mut self.off, OffDiagonal::F32(Buffer::default()));
         self.off = match off {
             OffDiagonal::F16 { values, .. } if values.capacity::<f32>() >= values.len() => {
@@ -428,7 +428,7 @@ mod tests {
                     assert_eq!(report.values, values.len());
                     let first = expected.get_or_insert((a.to_vec(), ua.clone(), report));
                     assert_eq!((&**a, ua, &report), (&first.0[..], &first.1, &first.2));
-                    jac.restore_f32();
+                    jac.begin_assembly();
                     assert_eq!(jac.off.len(), values.len());
                 }
             }

@@ -1,6 +1,6 @@
 //! The matrix of an implicit step: diagonal blocks and off-diagonal blocks, each with its own precision.
 
-use super::{BlockCsr, BlockPattern, ShapeError, check_len, check_nb};
+use super::{BlockCsr, BlockPattern, ShapeError, SplitPattern, check_len, check_nb};
 use crate::Policy;
 use chromaflow_device::Buffer;
 use half::f16;
@@ -47,10 +47,18 @@ impl OffDiagonal {
     }
 }
 
-/// A square block-sparse matrix A = D + O: D in f64, O in the precision of a policy.
+/// A block-sparse matrix A = D + O: D in f64, O in the precision of a policy.
 ///
 /// The pattern holds the off-diagonal blocks only. Rows stand in the order in which they are swept, so that the rows
-/// of a batch are contiguous ([`RowBatches`](crate::RowBatches)).
+/// of a batch are contiguous ([`RowBatches`](crate::RowBatches)). There may be more columns than rows: columns of a part
+/// of a larger system that belong to other parts (ghosts) come after its own. Such a matrix can be assembled and
+/// multiplied with; relaxations and factorizations need a square one.
+///
+/// **States**: an assembly ([`Jacobian::begin_assembly`], [`Jacobian::assemble`]) makes it whole, whatever it was
+/// before. Off-diagonal blocks may then be narrowed to f16 in place, after which it is the matrix of the rounded blocks,
+/// and the diagonal blocks be factored in place by a relaxation, after which there is no matrix any more but what the
+/// relaxation needs: [`Jacobian::is_whole`] says so, relaxations and factorizations answer with a typed error, products
+/// panic.
 ///
 /// **Shapes**: `diag [rows, nb (column), nb (row)]`, `off [nnzb, nb (column), nb (row)]`, blocks column-major.
 /// **Source**: the storage of FUN3D, Walden et al. (2019), Eq. 7.
@@ -58,6 +66,8 @@ impl OffDiagonal {
 pub struct Jacobian {
     pattern: Arc<BlockPattern>,
     nb: usize,
+    /// Whether factors have replaced the diagonal blocks.
+    factored: bool,
     /// Diagonal blocks, `[rows, nb (column), nb (row)]`.
     pub diag: Buffer<f64>,
     /// Off-diagonal blocks, `[nnzb, nb (column), nb (row)]`.
@@ -69,7 +79,7 @@ impl Jacobian {
     /// blocks start in f32 and are converted in place after assembly.
     ///
     /// # Errors
-    /// [`ShapeError`] when `nb` lies outside 1..=128 or the pattern is not square.
+    /// [`ShapeError`] when `nb` lies outside 1..=128 or there are fewer columns than rows.
     pub fn zeroed(
         pattern: impl Into<Arc<BlockPattern>>,
         nb: usize,
@@ -77,21 +87,19 @@ impl Jacobian {
     ) -> Result<Self, ShapeError> {
         let pattern = pattern.into();
         check_nb(nb)?;
-        if pattern.rows() != pattern.cols() {
-            return Err(ShapeError::NotSquare { rows: pattern.rows(), cols: pattern.cols() });
-        }
+        check_columns(&pattern)?;
         let (q, nnzb) = (nb * nb, pattern.nnzb());
         let off = match policy {
             Policy::D => OffDiagonal::F64(Buffer::zeroed(nnzb * q)),
             Policy::Ds | Policy::Dsh => OffDiagonal::F32(Buffer::zeroed(nnzb * q)),
         };
-        Ok(Self { diag: Buffer::zeroed(pattern.rows() * q), off, nb, pattern })
+        Ok(Self { diag: Buffer::zeroed(pattern.rows() * q), factored: false, off, nb, pattern })
     }
 
     /// A matrix from its parts.
     ///
     /// # Errors
-    /// [`ShapeError`] when the block size or a length is wrong or the pattern is not square.
+    /// [`ShapeError`] when the block size or a length is wrong or there are fewer columns than rows.
     pub fn new(
         pattern: impl Into<Arc<BlockPattern>>,
         nb: usize,
@@ -100,10 +108,8 @@ impl Jacobian {
     ) -> Result<Self, ShapeError> {
         let pattern = pattern.into();
         check_nb(nb)?;
-        let (rows, cols, nnzb, q) = (pattern.rows(), pattern.cols(), pattern.nnzb(), nb * nb);
-        if rows != cols {
-            return Err(ShapeError::NotSquare { rows, cols });
-        }
+        check_columns(&pattern)?;
+        let (rows, nnzb, q) = (pattern.rows(), pattern.nnzb(), nb * nb);
         check_len("diag", diag.len(), rows * q, || format!("{rows} blocks of {nb} x {nb}"))?;
         check_len("off", off.len(), nnzb * q, || format!("{nnzb} blocks of {nb} x {nb}"))?;
         if let OffDiagonal::F16 { unscale, .. } = &off
@@ -111,67 +117,53 @@ impl Jacobian {
         {
             check_len("unscale", unscale.len(), rows, || "one for all rows, or one a row".to_owned())?;
         }
-        Ok(Self { pattern, nb, diag, off })
+        Ok(Self { pattern, nb, factored: false, diag, off })
     }
 
     /// Splits a matrix into D and O, O in f64 (`d`) or f32 (`ds`, `dsh`).
     ///
     /// # Errors
-    /// [`ShapeError`] when the matrix is not square or a row has no diagonal block.
+    /// [`ShapeError::MissingDiagonal`] when a row has no diagonal block.
     pub fn from_csr(a: &BlockCsr, policy: Policy) -> Result<Self, ShapeError> {
-        let (p, nb) = (a.pattern(), a.nb());
-        let rows = p.rows();
-        if rows != p.cols() {
-            return Err(ShapeError::NotSquare { rows, cols: p.cols() });
-        }
-        let mut row_ptr = Vec::with_capacity(rows + 1);
-        let mut col_idx = Vec::with_capacity(p.nnzb().saturating_sub(rows));
-        row_ptr.push(0);
-        for row in 0..rows {
-            p.find(row, row).ok_or(ShapeError::MissingDiagonal { row })?;
-            col_idx.extend(p.columns(row).iter().filter(|&&c| c as usize != row));
-            row_ptr.push(col_idx.len() as u32);
-        }
-        let pattern = BlockPattern::new(rows, row_ptr, col_idx).expect("a part of a pattern is a pattern");
+        let (nb, q) = (a.nb(), a.nb() * a.nb());
+        let SplitPattern { pattern, diagonal, off } = a.pattern().split()?;
         let mut jac = Self::zeroed(pattern, nb, policy)?;
-        jac.copy_from(a)?;
+        for (to, &k) in jac.diag.chunks_exact_mut(q).zip(&diagonal) {
+            to.copy_from_slice(a.block(k as usize));
+        }
+        let from = off.iter().flat_map(|&k| a.block(k as usize));
+        match &mut jac.off {
+            OffDiagonal::F64(to) => to.iter_mut().zip(from).for_each(|(to, &v)| *to = v),
+            OffDiagonal::F32(to) => to.iter_mut().zip(from).for_each(|(to, &v)| *to = v as f32),
+            OffDiagonal::F16 { .. } => unreachable!("a new matrix has blocks in f64 or f32"),
+        }
         Ok(jac)
     }
 
-    /// Takes the values of a matrix with diagonal blocks on the same pattern, off-diagonal blocks into the precision
-    /// they have here.
-    ///
-    /// # Errors
-    /// [`ShapeError`] when the block size, the rows or the number of blocks differ.
-    ///
-    /// # Panics
-    /// When the off-diagonal blocks are in f16: `restore_f32` first.
-    pub fn copy_from(&mut self, a: &BlockCsr) -> Result<(), ShapeError> {
-        let (p, q) = (a.pattern(), self.nb * self.nb);
-        check_len("values", a.values().len(), (self.pattern.nnzb() + self.rows()) * q, || {
-            "the blocks of this matrix".to_owned()
-        })?;
-        let mut at = 0;
-        for row in 0..p.rows() {
-            for k in p.range(row) {
-                let block = a.block(k);
-                if p.col_idx()[k] as usize == row {
-                    self.diag[row * q..(row + 1) * q].copy_from_slice(block);
-                    continue;
-                }
-                match &mut self.off {
-                    OffDiagonal::F64(v) => v[at..at + q].copy_from_slice(block),
-                    OffDiagonal::F32(v) => {
-                        for (to, &from) in v[at..at + q].iter_mut().zip(block) {
-                            *to = from as f32;
-                        }
-                    }
-                    OffDiagonal::F16 { .. } => panic!("restore_f32 comes before new values"),
-                }
-                at += q;
-            }
-        }
-        Ok(())
+    /// Makes the matrix ready to be written: off-diagonal blocks that were narrowed in place have the memory of f32 again,
+    /// and factors no longer count as diagonal blocks. **All values are meaningless until they are written.**
+    pub fn begin_assembly(&mut self) {
+        self.restore_f32();
+        self.factored = false;
+    }
+
+    /// Whether the blocks are those of a matrix: not after a relaxation has factored the diagonal blocks in place.
+    pub fn is_whole(&self) -> bool {
+        !self.factored
+    }
+
+    /// The diagonal blocks, to be replaced by their factors.
+    pub(crate) fn replace_diagonal(&mut self) -> &mut Buffer<f64> {
+        self.factored = true;
+        &mut self.diag
+    }
+
+    /// For what needs the blocks of the matrix and has no error to give back.
+    pub(crate) fn assert_whole(&self) {
+        assert!(
+            self.is_whole(),
+            "factors have replaced the diagonal blocks: assemble the matrix again, or factor it apart"
+        );
     }
 
     /// All off-diagonal values in f64, without scaling, `[nnzb, nb, nb]`.
@@ -195,7 +187,11 @@ impl Jacobian {
 
     /// The whole matrix in f64, diagonal blocks in their places; the inverse of [`from_csr`](Self::from_csr) where the
     /// off-diagonal blocks are in f64.
+    ///
+    /// # Panics
+    /// When factors have replaced the diagonal blocks.
     pub fn to_csr(&self) -> BlockCsr {
+        self.assert_whole();
         let (p, q, rows) = (&self.pattern, self.nb * self.nb, self.rows());
         let mut row_ptr = Vec::with_capacity(rows + 1);
         let mut col_idx = Vec::with_capacity(p.nnzb() + rows);
@@ -217,7 +213,7 @@ impl Jacobian {
             row_ptr.push(col_idx.len() as u32);
         }
         let pattern =
-            BlockPattern::new(rows, row_ptr, col_idx).expect("columns ascend, the diagonal among them");
+            BlockPattern::new(p.cols(), row_ptr, col_idx).expect("columns ascend, the diagonal among them");
         BlockCsr::new(pattern, self.nb, values).expect("one block an entry")
     }
 
@@ -257,4 +253,10 @@ impl Jacobian {
         };
         self.diag.bytes() + off + self.pattern.bytes()
     }
+}
+
+/// The columns of the rows themselves come first, whatever comes after.
+fn check_columns(pattern: &BlockPattern) -> Result<(), ShapeError> {
+    let (rows, cols) = (pattern.rows(), pattern.cols());
+    if cols < rows { Err(ShapeError::MissingDiagonal { row: cols }) } else { Ok(()) }
 }

@@ -16,7 +16,7 @@ pub(crate) use self::half::power_of_two;
 pub use self::half::{HalfReport, HalfScale, NotSingle};
 pub use csr::BlockCsr;
 pub use jacobian::{Jacobian, OffDiagonal};
-pub use pattern::{BlockPattern, PatternError};
+pub use pattern::{BlockPattern, PatternError, SplitPattern};
 pub(crate) use product::product_rows;
 pub(crate) use row_product::{
     BYTES_AHEAD, Scratch, block_product, columns, prefetch_block, row_product, scalars,
@@ -55,6 +55,12 @@ pub enum ShapeError {
         /// Block columns.
         cols: usize,
     },
+}
+
+/// Relaxations and factorizations have as many columns as rows.
+pub(crate) fn check_square(pattern: &BlockPattern) -> Result<(), ShapeError> {
+    let (rows, cols) = (pattern.rows(), pattern.cols());
+    if rows == cols { Ok(()) } else { Err(ShapeError::NotSquare { rows, cols }) }
 }
 
 pub(crate) fn check_nb(nb: usize) -> Result<(), ShapeError> {

@@ -1,5 +1,6 @@
 //! Where the blocks of a sparse matrix are.
 
+use super::ShapeError;
 use std::ops::Range;
 
 /// The positions of the stored blocks of a block-sparse matrix, row by row.
@@ -60,7 +61,7 @@ pub enum PatternError {
         col: u32,
     },
     /// More blocks, rows or columns than 32-bit indices hold.
-    #[error("{count} {what} are more than 32-bit indices hold")]
+    #[error("{count} {what} are more than 32-bit indices hold: split the matrix among processes")]
     TooLarge {
         /// What there is too much of.
         what: &'static str,
@@ -148,4 +149,37 @@ impl BlockPattern {
     pub fn bytes(&self) -> usize {
         4 * (self.row_ptr.len() + self.col_idx.len())
     }
+
+    /// The pattern without its diagonal, and where its parts stand in this one.
+    ///
+    /// # Errors
+    /// [`ShapeError::MissingDiagonal`] for a row without a diagonal block.
+    pub fn split(&self) -> Result<SplitPattern, ShapeError> {
+        let rows = self.rows();
+        let mut row_ptr = Vec::with_capacity(rows + 1);
+        let mut col_idx = Vec::with_capacity(self.nnzb().saturating_sub(rows));
+        let (mut diagonal, mut off) = (Vec::with_capacity(rows), Vec::with_capacity(col_idx.capacity()));
+        row_ptr.push(0);
+        for row in 0..rows {
+            diagonal.push(self.find(row, row).ok_or(ShapeError::MissingDiagonal { row })? as u32);
+            for k in self.range(row).filter(|&k| self.col_idx[k] as usize != row) {
+                col_idx.push(self.col_idx[k]);
+                off.push(k as u32);
+            }
+            row_ptr.push(col_idx.len() as u32);
+        }
+        let pattern = BlockPattern { cols: self.cols, row_ptr, col_idx };
+        Ok(SplitPattern { pattern, diagonal, off })
+    }
+}
+
+/// A pattern in two parts: the diagonal, and all other blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SplitPattern {
+    /// The off-diagonal blocks.
+    pub pattern: BlockPattern,
+    /// Where the diagonal block of each row stood.
+    pub diagonal: Vec<u32>,
+    /// Where each off-diagonal block stood.
+    pub off: Vec<u32>,
 }

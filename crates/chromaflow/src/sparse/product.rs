@@ -18,28 +18,28 @@ use std::ops::Range;
 impl Jacobian {
     /// y = A x = (D + O) x.
     ///
-    /// **Shapes**: `x`, `y`: `[rows, nb]`. **Precision**: x, y and all sums f64; values as stored.
+    /// **Shapes**: `x [cols, nb]`, those of the rows first; `y [rows, nb]`. **Precision**: x, y and all sums f64; values as
+    /// stored.
     ///
     /// # Panics
-    /// When a length is wrong.
+    /// When a length is wrong, or factors have replaced the diagonal blocks.
     pub fn multiply(&self, team: &Team, x: &[f64], y: &mut [f64]) {
         self.product(team, None, x, y);
     }
 
     /// r = b - A x.
     ///
-    /// **Shapes**, **Precision**: as [`Jacobian::multiply`].
-    ///
-    /// # Panics
-    /// When a length is wrong.
+    /// **Shapes**, **Precision**, **Panics**: as [`Jacobian::multiply`].
     pub fn residual(&self, team: &Team, b: &[f64], x: &[f64], r: &mut [f64]) {
         self.product(team, Some(b), x, r);
     }
 
     fn product(&self, team: &Team, b: Option<&[f64]>, x: &[f64], y: &mut [f64]) {
         let (rows, nb) = (self.rows(), self.nb());
+        self.assert_whole();
         assert!(b.is_none_or(|b| b.len() == rows * nb), "b has one value a row");
-        assert_eq!((x.len(), y.len()), (rows * nb, rows * nb), "x and y have one value a row");
+        assert_eq!(x.len(), self.pattern().cols() * nb, "x has one value a column");
+        assert_eq!(y.len(), rows * nb, "y has one value a row");
         assert_eq!(self.diag.len(), rows * nb * nb, "one diagonal block a row");
         let isa = Isa::detect();
         let y = SharedMut(y.as_mut_ptr());
@@ -153,5 +153,72 @@ impl<T: Stored, Z: Size> Kernel for MultiplyRows<'_, T, Z> {
                 };
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BlockPattern, Policy};
+
+    /// Owned rows with ghost columns after their own, as a part of a larger system has them.
+    #[test]
+    fn a_matrix_with_ghost_columns_multiplies_as_its_dense_form() {
+        let (rows, cols) = (5, 8);
+        let (row_ptr, col_idx) = (vec![0, 2, 3, 3, 6, 8], vec![1, 7, 5, 0, 4, 6, 3, 5]);
+        let pattern = BlockPattern::new(cols, row_ptr, col_idx).unwrap();
+        for nb in [1, 2, 5, 17] {
+            for policy in [Policy::D, Policy::Ds] {
+                let mut a = Jacobian::zeroed(pattern.clone(), nb, policy).unwrap();
+                // Small integers: every order of summation gives the same bits.
+                a.diag.iter_mut().enumerate().for_each(|(i, v)| *v = (i % 5) as f64 - 2.0);
+                match &mut a.off {
+                    OffDiagonal::F64(v) => {
+                        v.iter_mut().enumerate().for_each(|(i, v)| *v = (i % 7) as f64 - 3.0);
+                    }
+                    OffDiagonal::F32(v) => {
+                        v.iter_mut().enumerate().for_each(|(i, v)| *v = (i % 7) as f32 - 3.0);
+                    }
+                    OffDiagonal::F16 { .. } => unreachable!(),
+                }
+                let x: Vec<f64> = (0..cols * nb).map(|i| (i % 11) as f64 - 4.0).collect();
+                let b: Vec<f64> = (0..rows * nb).map(|i| (i % 3) as f64).collect();
+                let mut dense = vec![0.0; rows * nb];
+                let mut add = |row: usize, col: usize, block: &dyn Fn(usize) -> f64| {
+                    for r in 0..nb {
+                        for c in 0..nb {
+                            dense[row * nb + r] += block(c * nb + r) * x[col * nb + c];
+                        }
+                    }
+                };
+                for row in 0..rows {
+                    add(row, row, &|i| a.diag[row * nb * nb + i]);
+                    for k in pattern.range(row) {
+                        let col = pattern.col_idx()[k] as usize;
+                        add(row, col, &|i| ((k * nb * nb + i) % 7) as f64 - 3.0);
+                    }
+                }
+                for threads in [1, 3] {
+                    let team = Team::new(threads);
+                    let mut y = vec![f64::NAN; rows * nb];
+                    a.multiply(&team, &x, &mut y);
+                    assert_eq!(y, dense, "nb {nb} {policy}");
+                    a.residual(&team, &b, &x, &mut y);
+                    assert!(y.iter().zip(&b).zip(&dense).all(|((r, b), d)| *r == b - d), "nb {nb} {policy}");
+                    let mut z = vec![f64::NAN; rows * nb];
+                    a.to_csr().multiply(&team, &x, &mut z);
+                    assert_eq!(z, dense, "nb {nb} {policy}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "factors have replaced the diagonal blocks")]
+    fn factors_are_not_multiplied_with() {
+        let mut a =
+            Jacobian::zeroed(BlockPattern::new(1, vec![0, 0], vec![]).unwrap(), 1, Policy::D).unwrap();
+        a.replace_diagonal()[0] = 1.0;
+        a.multiply(&Team::new(1), &[1.0], &mut [0.0]);
     }
 }

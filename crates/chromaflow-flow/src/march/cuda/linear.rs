@@ -3,7 +3,6 @@
 use crate::config::Implicit;
 use crate::jacobian::cuda::Target;
 use crate::march::FlowError;
-use crate::march::linear::inverse_of;
 use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
 use chromaflow::factor::block_ilu::{BlockIluOptions, FactorStorage};
 use chromaflow::gpu::{DeviceJacobian, GpuError, Storage, Vectors};
@@ -55,7 +54,7 @@ impl LinearCuda {
         options: &Implicit,
     ) -> Result<Self, FlowError> {
         let storage = Storage::from(options.policy);
-        let inverse = match inverse_of(options) {
+        let inverse = match options.preconditioner {
             PreconditionerKind::None => Inverse::None,
             PreconditionerKind::Multicolor => {
                 Inverse::Sweeps(Box::new(MulticolorCuda::new(stream, pattern, 5, batches, storage)?))
@@ -63,9 +62,9 @@ impl LinearCuda {
             PreconditionerKind::Jacobi => {
                 Inverse::Sweeps(Box::new(MulticolorCuda::jacobi(stream, pattern, 5, storage)?))
             }
-            PreconditionerKind::Ilu => {
+            PreconditionerKind::Ilu(fill) => {
                 let storage = FactorStorage::of(options.policy);
-                let setup = BlockIluOptions { fill: options.fill, storage, ..Default::default() };
+                let setup = BlockIluOptions { fill, storage, ..Default::default() };
                 let ilu = DeviceBlockIlu::new(stream, pattern, 5, setup).map_err(|e| match e {
                     GpuError::Unsupported(what) => FlowError::Linear(what),
                     other => other.into(),
@@ -73,7 +72,7 @@ impl LinearCuda {
                 Inverse::Ilu(Box::new(ilu))
             }
         };
-        let alone = matches!(options.method, Method::Multicolor | Method::Jacobi);
+        let alone = options.method == Method::Richardson && options.preconditioner.is_relaxation();
         let in_place = matches!(&inverse, Inverse::Sweeps(sweeps) if alone && sweeps.in_place().is_some());
         let jacobian =
             (!in_place).then(|| DeviceJacobian::uninitialized(stream, pattern, 5, storage)).transpose()?;
@@ -191,11 +190,11 @@ impl LinearCuda {
         let control = Control { tolerance: options.krylov_tolerance, max_iterations: most };
         let solve = match options.method {
             Method::BiCgStab => krylov.bicgstab(a, &mut m, b, x, &control)?,
-            Method::Ilu0 => {
+            Method::Richardson => {
                 let control = Control { tolerance: 0.0, max_iterations: options.sweeps };
                 krylov.richardson(a, &mut m, b, x, &control)?
             }
-            _ => krylov.gmres(a, &mut m, b, x, &control, (most, most))?,
+            Method::Gmres => krylov.gmres(a, &mut m, b, x, &control, (most, most))?,
         };
         Ok(solve.relative_residual)
     }

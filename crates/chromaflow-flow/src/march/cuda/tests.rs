@@ -99,7 +99,7 @@ fn cases() -> Vec<(&'static str, FlowConfig)> {
         c.gas.sutherland = false;
         c.implicit.jacobian = JacobianScheme::VanLeer;
     });
-    add("Jacobi", in_tunnel, |c| c.implicit.method = Method::Jacobi);
+    add("Jacobi", in_tunnel, |c| c.implicit.preconditioner = PreconditionerKind::Jacobi);
     add("flexible GMRES around multicolor sweeps", between_walls, |c| {
         c.implicit.method = Method::Gmres;
         c.equations = Equations::Laminar;
@@ -111,31 +111,32 @@ fn cases() -> Vec<(&'static str, FlowConfig)> {
         c.implicit.krylov_tolerance = 1e-6;
     });
     add("corrections by block ILU(0)", in_tunnel, |c| {
-        c.implicit.method = Method::Ilu0;
+        c.implicit.method = Method::Richardson;
+        c.implicit.preconditioner = PreconditionerKind::Ilu(Fill::Level(0));
         c.implicit.sweeps = 3;
     });
     add("GMRES around block ILU(0)", between_walls, |c| {
         c.implicit.method = Method::Gmres;
-        c.implicit.preconditioner = PreconditionerKind::Ilu;
+        c.implicit.preconditioner = PreconditionerKind::Ilu(Fill::Level(0));
         c.implicit.krylov_tolerance = 1e-4;
         c.equations = Equations::Laminar;
         c.freestream.reynolds = 200.0;
     });
     add("corrections by block ILU(0), color by color", between_walls, |c| {
-        c.implicit.method = Method::Ilu0;
+        c.implicit.method = Method::Richardson;
+        c.implicit.preconditioner = PreconditionerKind::Ilu(Fill::Level(0));
         c.implicit.sweeps = 3;
         c.implicit.order = RowOrder::Multicolor;
     });
     add("GMRES around block ILU(0), rows as given", in_tunnel, |c| {
         c.implicit.method = Method::Gmres;
-        c.implicit.preconditioner = PreconditionerKind::Ilu;
+        c.implicit.preconditioner = PreconditionerKind::Ilu(Fill::Level(0));
         c.implicit.krylov_tolerance = 1e-4;
         c.implicit.order = RowOrder::Natural;
     });
     add("BiCGStab around block DILU", in_tunnel, |c| {
         c.implicit.method = Method::BiCgStab;
-        c.implicit.preconditioner = PreconditionerKind::Ilu;
-        c.implicit.fill = Fill::DiagonalOnly;
+        c.implicit.preconditioner = PreconditionerKind::Ilu(Fill::DiagonalOnly);
         c.implicit.krylov_tolerance = 1e-6;
     });
     add("unsteady", between_walls, |c| {
@@ -215,8 +216,8 @@ fn cuda_factors_in_f32_and_says_what_it_lacks() {
     let with = |policy, fill| {
         let mut config = config(|_| Boundary::Farfield);
         config.implicit.method = Method::Gmres;
-        config.implicit.preconditioner = PreconditionerKind::Ilu;
-        (config.implicit.policy, config.implicit.fill) = (policy, fill);
+        config.implicit.preconditioner = PreconditionerKind::Ilu(fill);
+        config.implicit.policy = policy;
         config.time = Time::Steady(Steady { iterations: 100, orders: 10.0 });
         solver(&config)
     };

@@ -19,8 +19,9 @@ impl BlockIlu {
     /// [`SingularRow`] for the first row whose diagonal block cannot be inverted; the factors are not usable then.
     ///
     /// # Panics
-    /// When `a` has another pattern or block size than this was made for.
+    /// When `a` has another pattern or block size than this was made for, or factors have replaced its diagonal blocks.
     pub fn factor(&mut self, a: &Jacobian, team: &Team) -> Result<BlockIluReport, SingularRow> {
+        a.assert_whole();
         assert!(
             a.nb() == self.nb && **a.pattern() == *self.pattern,
             "another pattern than the symbolic phase's"

@@ -163,9 +163,7 @@ impl BlockIlu {
         team: &Team,
     ) -> Result<Self, ShapeError> {
         crate::sparse::check_nb(nb)?;
-        if pattern.rows() != pattern.cols() {
-            return Err(ShapeError::NotSquare { rows: pattern.rows(), cols: pattern.cols() });
-        }
+        crate::sparse::check_square(pattern)?;
         let (n, q) = (pattern.rows(), nb * nb);
         let filled = match options.fill {
             Fill::Level(0) | Fill::DiagonalOnly => Arc::clone(pattern),

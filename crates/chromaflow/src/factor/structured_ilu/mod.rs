@@ -34,6 +34,7 @@ use super::block_ilu::triangle::{Values, ValuesMut};
 use crate::Outcome;
 use crate::shared::SharedMut;
 use crate::sparse::{Jacobian, ShapeError, Stored, Unscale, check_nb};
+use crate::stop::{Control, StopCriterion};
 use chromaflow_device::{Buffer, Isa, Team};
 use cpu::{Cells, Couplings, Scratch};
 use std::ops::Range;
@@ -468,6 +469,8 @@ impl StructuredIlu {
         let norm_b = norm(&mut b.iter().flat_map(|b| b.iter().copied()));
         let mut residual: Vec<Vec<f64>> = b.iter().map(|b| vec![0.0; b.len()]).collect();
         let mut update = residual.clone();
+        let control = Control { tolerance: until.tolerance.unwrap_or(0.0), max_iterations: until.steps };
+        let mut criterion = None;
         let (mut history, mut outcome) = (Vec::new(), Outcome::IterationLimit);
         let mut steps = 0;
         loop {
@@ -479,17 +482,10 @@ impl StructuredIlu {
             }
             exchange(x, &mut residual);
             let now = norm(&mut residual.iter().flatten().copied());
-            let relative = if norm_b > 0.0 { now / norm_b } else { now };
-            history.push(relative);
-            if !relative.is_finite() {
-                outcome = Outcome::Diverged { iteration: steps };
-                break;
-            }
-            if until.tolerance.is_some_and(|tolerance| relative <= tolerance) {
-                outcome = Outcome::Converged;
-                break;
-            }
-            if steps == until.steps {
+            let criterion = criterion.get_or_insert_with(|| StopCriterion::new(control, now, norm_b));
+            history.push(now / criterion.scale());
+            if let Some(end) = criterion.stop(now, steps) {
+                outcome = end;
                 break;
             }
             let right: Vec<&[f64]> = residual.iter().map(Vec::as_slice).collect();

@@ -6,6 +6,7 @@ use crate::Outcome;
 use crate::gpu::GpuError;
 use crate::relax::{Direction, Guess, RelaxError, SolveOptions, SolveReport};
 use crate::sparse::check_len;
+use crate::stop::GROWTH;
 use chromaflow_device::cuda::DeviceBuffer;
 
 /// Residual norms that stay on the device until a solve ends.
@@ -27,8 +28,6 @@ pub(super) struct Plan {
 
 /// The most norms a solve records.
 pub(super) const HISTORY: usize = 4096;
-/// A residual that has grown by this factor will not come back (as on the CPU).
-const DIVERGED: f64 = 1e6;
 
 impl Norms {
     pub(super) fn bytes(&self) -> usize {
@@ -221,8 +220,7 @@ impl MulticolorCuda {
         // SAFETY: x and b hold rows * nb values; there is a partial sum for every chunk or row.
         let blocks = unsafe { self.matrix.launch_product(x, b, 0, n.partials.ptr(), n.stop.ptr())? };
         let add = self.vectors.kernel("add_norm")?;
-        let launch =
-            add.launch(1, 1024).arg(blocks as u32).arg(&n.partials).arg(HISTORY as u32).arg(DIVERGED);
+        let launch = add.launch(1, 1024).arg(blocks as u32).arg(&n.partials).arg(HISTORY as u32).arg(GROWTH);
         // SAFETY: `partials` holds a sum a thread block, `history` HISTORY entries behind the first three numbers.
         Ok(unsafe { launch.arg(&n.history).arg(&n.stop).enqueue(&self.stream) }?)
     }

@@ -1,0 +1,256 @@
+//! A method and its preconditioner for a matrix that somebody else holds.
+
+use super::options::{Method, PreconditionerKind, SolverOptions};
+use super::{SolverError, apply_length};
+use crate::factor::block_ilu::{BlockIlu, BlockIluOptions, FactorStorage};
+use crate::krylov::{
+    BiCgStab, Control, Gmres, Identity, LinearOperator, Preconditioner, Relaxation, Richardson, Smoother,
+    Solve, sweep_solution,
+};
+use crate::relax::{FactorReport, Guess, Jacobi, Multicolor, RelaxOptions, SolveOptions};
+use crate::{BlockPattern, Jacobian, Policy, RowBatches};
+use chromaflow_device::Team;
+use std::sync::Arc;
+
+/// The methods of [`LinearSolver`](super::LinearSolver) for a flow code that assembles D and O itself, in the order of the
+/// sweeps: nothing is permuted and the matrix is not copied.
+///
+/// Symbolic: [`AssembledSolver::new`]; numeric: [`AssembledSolver::factor`] or [`AssembledSolver::factor_in_place`];
+/// then [`AssembledSolver::apply`] and [`AssembledSolver::solve`], as often as the matrix stays.
+///
+/// **Precision**: sweeps by that of the matrix, incomplete factors by [`SolverOptions::policy`], vectors f64.
+pub struct AssembledSolver {
+    team: Arc<Team>,
+    options: SolverOptions,
+    inverse: Inverse,
+    gmres: Gmres,
+    unknowns: usize,
+}
+
+/// The preconditioner, set up.
+enum Inverse {
+    None,
+    Sweeps(Box<Smoother>),
+    Ilu(Box<BlockIlu>),
+}
+
+/// GMRES whose cycles may grow as long as their vectors stay within bounds.
+fn gmres(options: &SolverOptions, unknowns: usize) -> Gmres {
+    let affordable = BASIS_BYTES / (16 * unknowns.max(1));
+    Gmres::new(options.restart).growing(options.longest_restart.min(affordable))
+}
+
+/// Most memory for vectors of cycles longer than the restart asked for.
+const BASIS_BYTES: usize = 1 << 30;
+
+fn sweeps(options: &SolverOptions) -> SolveOptions {
+    SolveOptions {
+        sweeps: options.sweeps,
+        tolerance: None,
+        direction: options.direction,
+        damping: options.damping,
+        guess: Guess::Zero,
+        history: false,
+        restart: None,
+    }
+}
+
+impl AssembledSolver {
+    /// Sets up for matrices with off-diagonal blocks of size `nb` on `pattern`, whose rows stand in the order of
+    /// `batches`.
+    ///
+    /// # Errors
+    /// [`SolverError`] when batches and pattern do not fit, or the block size lies outside 1..=128.
+    pub fn new(
+        team: &Arc<Team>,
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        batches: &RowBatches,
+        options: &SolverOptions,
+    ) -> Result<Self, SolverError> {
+        options.check_numbers().map_err(SolverError::Options)?;
+        let setup = RelaxOptions { diagonal: options.diagonal, isa: None };
+        let (own, shared) = (Arc::clone(team), Arc::clone(pattern));
+        let inverse = match options.preconditioner {
+            PreconditionerKind::None => Inverse::None,
+            PreconditionerKind::Jacobi => {
+                Inverse::Sweeps(Box::new(Smoother::Jacobi(Jacobi::new(own, shared, nb, setup)?)))
+            }
+            PreconditionerKind::Multicolor => {
+                let multicolor = Multicolor::new(own, shared, nb, batches, setup)?;
+                Inverse::Sweeps(Box::new(Smoother::Multicolor(multicolor)))
+            }
+            PreconditionerKind::Ilu(fill) => {
+                let storage = FactorStorage::of(options.policy);
+                let setup = BlockIluOptions { fill, storage, ..Default::default() };
+                Inverse::Ilu(Box::new(BlockIlu::new(pattern, nb, setup, team)?))
+            }
+        };
+        let unknowns = pattern.rows() * nb;
+        let gmres = gmres(options, unknowns);
+        Ok(Self { team: Arc::clone(team), options: *options, inverse, gmres, unknowns })
+    }
+
+    /// Factors the matrix, or its diagonal blocks, into memory of its own: `a` can still be multiplied with. Blocks that
+    /// cannot be inverted are reported; nothing can be solved then.
+    ///
+    /// # Errors
+    /// [`SolverError::Relax`] for a matrix on another pattern.
+    pub fn factor(&mut self, a: &Jacobian) -> Result<FactorReport, SolverError> {
+        match &mut self.inverse {
+            Inverse::None => Ok(FactorReport::default()),
+            Inverse::Sweeps(smoother) => Ok(smoother.factor(a)?),
+            Inverse::Ilu(ilu) => Ok(match ilu.factor(a, &self.team) {
+                Ok(mut found) => {
+                    let pivoted = found.pivoted.len();
+                    found.pivoted.truncate(FactorReport::LISTED);
+                    FactorReport { pivoted, pivoted_rows: found.pivoted, ..FactorReport::default() }
+                }
+                Err(bad) => {
+                    let singular_rows = vec![bad.row as u32];
+                    FactorReport { singular: 1, singular_rows, ..FactorReport::default() }
+                }
+            }),
+        }
+    }
+
+    /// As [`AssembledSolver::factor`], for relaxations in the memory of the diagonal blocks: `a` can then be relaxed
+    /// with, but no longer multiplied with. Incomplete factors have memory of their own all the same.
+    ///
+    /// # Errors
+    /// As [`AssembledSolver::factor`].
+    pub fn factor_in_place(&mut self, a: &mut Jacobian) -> Result<FactorReport, SolverError> {
+        match &mut self.inverse {
+            Inverse::Sweeps(smoother) => Ok(smoother.factor_in_place(a)?),
+            Inverse::None | Inverse::Ilu(_) => self.factor(a),
+        }
+    }
+
+    /// z = M r: one application of the preconditioner, sweeps from zero as many as the options say. No residual is formed
+    /// and nothing is checked but lengths.
+    ///
+    /// # Errors
+    /// [`SolverError`] for wrong lengths, or a matrix that was not factored.
+    pub fn apply(&mut self, a: &Jacobian, r: &[f64], z: &mut [f64]) -> Result<(), SolverError> {
+        apply_length("r", r.len(), self.unknowns)?;
+        apply_length("z", z.len(), self.unknowns)?;
+        match &mut self.inverse {
+            Inverse::None => z.copy_from_slice(r),
+            Inverse::Sweeps(smoother) => {
+                smoother.solve(a, r, z, &sweeps(&self.options))?;
+            }
+            Inverse::Ilu(ilu) => ilu.solve(&self.team, r, z),
+        }
+        Ok(())
+    }
+
+    /// `count` sweeps on z itself, which a relaxation goes on with instead of beginning from zero.
+    ///
+    /// # Errors
+    /// As [`AssembledSolver::apply`]; [`SolverError::Options`] where the preconditioner is no relaxation.
+    pub fn sweep(&mut self, a: &Jacobian, r: &[f64], z: &mut [f64], count: usize) -> Result<(), SolverError> {
+        let Inverse::Sweeps(smoother) = &mut self.inverse else {
+            return Err(SolverError::Options("only a relaxation has sweeps".to_owned()));
+        };
+        let options = SolveOptions { sweeps: count, guess: Guess::Given, ..sweeps(&self.options) };
+        smoother.solve(a, r, z, &options)?;
+        Ok(())
+    }
+
+    /// Solves A x = b by the method of the options, from the guess in `x`, where A is `operator` and the preconditioner
+    /// that of `a`, the matrix last factored: the same matrix, or one of the same pattern stored in less.
+    ///
+    /// # Errors
+    /// [`SolverError`] for wrong lengths. Numerical failure is an [`Outcome`](crate::Outcome).
+    pub fn solve(
+        &mut self,
+        operator: &dyn LinearOperator,
+        a: &Jacobian,
+        b: &[f64],
+        x: &mut [f64],
+    ) -> Result<Solve, SolverError> {
+        apply_length("b", b.len(), self.unknowns)?;
+        apply_length("x", x.len(), self.unknowns)?;
+        let (team, o) = (&*self.team, &self.options);
+        let control = Control { tolerance: o.tolerance, max_iterations: o.max_iterations };
+        let mut identity = Identity;
+        let mut relaxation;
+        let m: &mut dyn Preconditioner = match &mut self.inverse {
+            Inverse::None => &mut identity,
+            Inverse::Ilu(ilu) => &mut **ilu,
+            Inverse::Sweeps(smoother) => {
+                relaxation = Relaxation { smoother, matrix: a, options: sweeps(o) };
+                if o.method == Method::Richardson {
+                    return Ok(relax(team, operator, relaxation, o, b, x));
+                }
+                &mut relaxation
+            }
+        };
+        Ok(match o.method {
+            Method::Gmres => self.gmres.solve(team, operator, m, b, x, &control),
+            Method::BiCgStab => BiCgStab.solve(team, operator, m, b, x, &control),
+            Method::Richardson => {
+                let control = Control { max_iterations: total(o), ..control };
+                Richardson::default().solve(team, operator, m, b, x, &control)
+            }
+        })
+    }
+
+    /// How to solve from now on; what the solver was set up with (preconditioner, policy, diagonal form) stays.
+    pub(super) fn retune(&mut self, options: &SolverOptions) {
+        self.options = *options;
+        self.gmres = gmres(options, self.unknowns);
+    }
+
+    /// Bytes of incomplete factors; those of a relaxation are as many as the diagonal blocks have.
+    pub fn factor_bytes(&self) -> usize {
+        if let Inverse::Ilu(ilu) = &self.inverse { ilu.bytes() } else { 0 }
+    }
+
+    /// Bytes of the vectors that the method keeps, at most, and of those that sweeps work on.
+    pub fn vector_bytes(&self) -> [usize; 2] {
+        let relaxation = self.options.preconditioner.is_relaxation();
+        let one_basis = !relaxation || self.options.policy == Policy::D;
+        let vectors = match self.options.method {
+            Method::Gmres if one_basis => self.options.restart + 5,
+            Method::Gmres => 2 * self.options.restart + 3,
+            Method::BiCgStab => 9,
+            Method::Richardson if relaxation => 0,
+            Method::Richardson => 2,
+        };
+        let work = if relaxation { self.options.policy.x_bytes() } else { 0 };
+        [8 * vectors * self.unknowns, work * self.unknowns]
+    }
+}
+
+/// Iterations in all of Richardson's iteration.
+fn total(options: &SolverOptions) -> usize {
+    if options.tolerance == 0.0 { options.sweeps } else { options.max_iterations }
+}
+
+/// A relaxation alone: corrections by `correction_sweeps` of it, or sweeps on x itself.
+fn relax(
+    team: &Team,
+    operator: &dyn LinearOperator,
+    mut relaxation: Relaxation<'_>,
+    options: &SolverOptions,
+    b: &[f64],
+    x: &mut [f64],
+) -> Solve {
+    let (total, inner) = (total(options), options.correction_sweeps);
+    let unwatched = options.tolerance == 0.0 && !options.history;
+    let once = match inner {
+        0 if unwatched => total.max(1),
+        0 => 1,
+        inner => inner,
+    };
+    relaxation.options.sweeps = once;
+    let control = Control { tolerance: options.tolerance, max_iterations: total.div_ceil(once) };
+    let mut solve = if inner == 0 {
+        sweep_solution(team, operator, relaxation, b, x, &control)
+    } else {
+        Richardson::default().solve(team, operator, &mut relaxation, b, x, &control)
+    };
+    solve.iterations *= once;
+    solve
+}

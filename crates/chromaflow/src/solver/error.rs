@@ -1,0 +1,83 @@
+//! What may be wrong with a system or its options.
+
+use crate::relax::RelaxError;
+use crate::sparse::{PatternError, ShapeError};
+
+/// Misuse or a matrix that cannot be solved with. Rows are the caller's, from 0.
+#[derive(Debug, thiserror::Error)]
+pub enum SolverError {
+    /// The index arrays make no pattern.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+    /// Arrays of the wrong length, a block size that is not supported, a missing diagonal block.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// A relaxation that was not set up as it should.
+    #[error(transparent)]
+    Relax(#[from] RelaxError),
+    /// An index array with a negative or wrongly based index.
+    #[error("{what}[{at}] is {found}: indices count from {base} here and may not lie below it")]
+    Base {
+        /// Which array.
+        what: &'static str,
+        /// Position in it.
+        at: usize,
+        /// What stands there.
+        found: i32,
+        /// 0 or 1.
+        base: i32,
+    },
+    /// Row pointers that have run over.
+    #[error(
+        "row_ptr[{at}] is {found} after positive ones: the blocks are more than the index type holds; split the matrix \
+         among processes"
+    )]
+    Overflow {
+        /// Position in the array.
+        at: usize,
+        /// What stands there.
+        found: i32,
+    },
+    /// An entry that is no number.
+    #[error(
+        "block row {row}, block column {col}: entry ({r}, {c}) is {value}: look for a division by zero where the block was assembled"
+    )]
+    NotFinite {
+        /// Block row.
+        row: usize,
+        /// Block column.
+        col: usize,
+        /// Row inside the block.
+        r: usize,
+        /// Column inside the block.
+        c: usize,
+        /// NaN or an infinity.
+        value: f64,
+    },
+    /// Diagonal blocks without inverse.
+    #[error(
+        "{count} diagonal blocks have no inverse, the first in row {row}: every unknown needs its own equation (a time term makes it so), or the rows must be reordered"
+    )]
+    SingularDiagonal {
+        /// How many.
+        count: usize,
+        /// The first.
+        row: usize,
+    },
+    /// A right-hand side or first guess that is no number.
+    #[error("{what}[{at}] is {value}")]
+    NotFiniteVector {
+        /// b or x.
+        what: &'static str,
+        /// Position in it.
+        at: usize,
+        /// NaN or an infinity.
+        value: f64,
+    },
+    /// Options that contradict one another.
+    #[error("{0}")]
+    Options(String),
+    /// No values yet.
+    #[error("the matrix has no values yet: call numeric() first")]
+    NoValues,
+}
