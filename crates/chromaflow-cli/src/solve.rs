@@ -9,7 +9,8 @@ use chromaflow::krylov::Solve;
 use chromaflow::order::{ColoringMethod, PlanReport, VertexOrder};
 use chromaflow::relax::Direction;
 use chromaflow::solver::{
-    BlockLayout, Method, MethodWord, NumericReport, PreconditionerKind, RowOrder, SolverCuda, SolverError,
+    BlockLayout, LinearSolverCuda, Method, MethodWord, NumericReport, PreconditionerKind, RowOrder,
+    SolverError,
 };
 use chromaflow::sparse::io::{
     BlockSizeFrom, MatrixFile, MatrixFileError, read_matrix, read_vector, write_vector,
@@ -248,25 +249,28 @@ fn on_gpu(
     (b, x): (&[f64], &mut [f64]),
     ctx: &Context,
 ) -> CliResult<Solved> {
-    let failed = |e: GpuError| match e {
-        GpuError::Cuda(e) => CliError::environment(e.to_string()),
+    let failed = |e: SolverError| match e {
+        SolverError::Gpu(GpuError::Cuda(e)) => CliError::environment(e.to_string()),
         other => CliError::input(format!("{}: {other}", args.matrix.display())),
     };
     let start = Instant::now();
-    let stream = gpu.stream().map_err(|e| failed(e.into()))?;
-    let options = args.options();
-    let mut solver = SolverCuda::new(&stream, team, &file.matrix, options).map_err(failed)?;
+    let stream = gpu.stream().map_err(|e| CliError::environment(e.to_string()))?;
+    let (pattern, nb) = (file.matrix.pattern(), file.matrix.nb());
+    let mut solver =
+        LinearSolverCuda::symbolic(&stream, team, pattern, nb, args.options()).map_err(failed)?;
     let symbolic_s = start.elapsed().as_secs_f64();
-    let pivoted = solver.factors().pivoted;
+    let start = Instant::now();
+    let set = solver.numeric(file.matrix.values(), BlockLayout::ColumnMajor).map_err(failed)?;
+    let numeric_s = start.elapsed().as_secs_f64();
     if ctx.verbose() {
-        say_setup(solver.order(), &options, &NumericReport { pivoted, ..NumericReport::default() });
+        say_setup(solver.order(), solver.options(), &set);
         println!("             on {}", gpu.facts().name);
     }
     let start = Instant::now();
     let solve = solver.solve(b, x).map_err(failed)?;
     let solve_s = start.elapsed().as_secs_f64();
-    let order = *solver.order();
-    Ok(Solved { solve, order, pivoted, bytes: 0, symbolic_s, numeric_s: 0.0, solve_s })
+    let (order, bytes) = (*solver.order(), solver.bytes());
+    Ok(Solved { solve, order, pivoted: set.pivoted, bytes, symbolic_s, numeric_s, solve_s })
 }
 
 impl Args {

@@ -40,6 +40,8 @@ pub struct Gpu(Arc<Inner>);
 struct Inner {
     device: sys::CUdevice,
     context: sys::CUcontext,
+    /// Where device memory comes from: a pool of our own, so that the host program's default pool keeps its settings.
+    pool: sys::CUmemoryPool,
     facts: GpuFacts,
     modules: Mutex<HashMap<u64, Arc<Module>>>,
 }
@@ -55,9 +57,29 @@ impl Drop for Inner {
         if let Ok(mut modules) = self.modules.lock() {
             modules.clear();
         }
-        // SAFETY: retained once in `open`.
-        unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.device) };
+        // SAFETY: retained and made once in `open`; every buffer holds the GPU, so all memory has been given back to the pool.
+        unsafe {
+            sys::cuCtxSetCurrent(self.context);
+            sys::cuMemPoolDestroy(self.pool);
+            sys::cuDevicePrimaryCtxRelease_v2(self.device);
+        }
     }
+}
+
+/// A pool on a device that keeps freed memory, so that allocating again costs no call to the system.
+fn memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryPool, CudaError> {
+    let (mut pool, mut keep) = (std::ptr::null_mut(), u64::MAX);
+    // SAFETY: zeros are variants of all enums in the description, and mean no sharing and no bound; the attribute takes a u64.
+    unsafe {
+        let mut what: sys::CUmemPoolProps = std::mem::zeroed();
+        what.allocType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+        what.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+        what.location.id = device;
+        check("cuMemPoolCreate", sys::cuMemPoolCreate(&raw mut pool, &raw const what))?;
+        let threshold = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        check("cuMemPoolSetAttribute", sys::cuMemPoolSetAttribute(pool, threshold, (&raw mut keep).cast()))?;
+    }
+    Ok(pool)
 }
 
 const DRIVER_REMEDY: &str =
@@ -141,23 +163,15 @@ impl Gpu {
         check("cuDevicePrimaryCtxRetain", unsafe {
             sys::cuDevicePrimaryCtxRetain(&raw mut context, device)
         })?;
-        let gpu = Self(Arc::new(Inner { device, context, facts, modules: Mutex::new(HashMap::new()) }));
-        gpu.bind()?;
-        let (mut pool, mut keep) = (std::ptr::null_mut(), u64::MAX);
-        // SAFETY: the pool belongs to the device; the attribute takes a u64. Freed memory stays with the pool, so
-        // that allocating again costs no call to the system.
-        unsafe {
-            check("cuDeviceGetDefaultMemPool", sys::cuDeviceGetDefaultMemPool(&raw mut pool, device))?;
-            check(
-                "cuMemPoolSetAttribute",
-                sys::cuMemPoolSetAttribute(
-                    pool,
-                    sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
-                    (&raw mut keep).cast(),
-                ),
-            )?;
-        }
-        Ok(gpu)
+        // SAFETY: `context` was just retained, and is released again by whoever drops it.
+        check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(context) })?;
+        let pool = memory_pool(device)?;
+        Ok(Self(Arc::new(Inner { device, context, pool, facts, modules: Mutex::new(HashMap::new()) })))
+    }
+
+    /// The pool of device memory.
+    pub(super) fn pool(&self) -> sys::CUmemoryPool {
+        self.0.pool
     }
 
     /// What is known about the device.

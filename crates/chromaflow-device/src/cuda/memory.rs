@@ -56,7 +56,8 @@ impl<T: Pod> DeviceBuffer<T> {
         let held = bytes.max(1);
         let mut ptr = 0;
         // SAFETY: writes one address; freed once, in Drop.
-        let status = unsafe { sys::cuMemAllocAsync(&raw mut ptr, held, stream.raw()) };
+        let status =
+            unsafe { sys::cuMemAllocFromPoolAsync(&raw mut ptr, held, stream.gpu().pool(), stream.raw()) };
         if status == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
             let (free, total) = stream.gpu().memory()?;
             return Err(CudaError::OutOfMemory { asked: bytes, free, total });
@@ -361,7 +362,7 @@ fn same_len(what: &'static str, found: usize, expected: usize) -> Result<(), Cud
 impl<T> Drop for DeviceBuffer<T> {
     fn drop(&mut self) {
         if self.held > 0 && self.stream.gpu().bind().is_ok() {
-            // SAFETY: allocated by cuMemAllocAsync, freed once, after all work enqueued on its stream.
+            // SAFETY: allocated in `uninitialized`, freed once, after all work enqueued on its stream.
             unsafe { sys::cuMemFreeAsync(self.ptr, self.stream.raw()) };
             self.stream.let_go(self.held);
         }

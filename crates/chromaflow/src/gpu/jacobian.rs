@@ -156,6 +156,16 @@ impl DeviceJacobian {
         self.nb
     }
 
+    /// Bytes of device memory.
+    pub fn bytes(&self) -> usize {
+        let off = match &self.off {
+            DeviceOff::F64(v) => v.bytes(),
+            DeviceOff::F32(v) => v.bytes(),
+            DeviceOff::F16 { values, unscale } => values.bytes() + unscale.bytes(),
+        };
+        self.diag.bytes() + off + self.row_ptr.bytes() + self.col_idx.bytes()
+    }
+
     /// The stream in whose order the values live.
     pub fn stream(&self) -> &Stream {
         &self.stream

@@ -135,7 +135,8 @@ pub fn kernel_sources(nb: usize, storage: Storage, candidates: bool) -> Vec<Kern
 
 /// Sources of the kernels that know no block size, for building ahead.
 pub fn vector_sources() -> Vec<KernelSource> {
-    [Storage::F64, Storage::F32].into_iter().map(vectors::vector_source).collect()
+    let vectors = [Storage::F64, Storage::F32].into_iter().map(vectors::vector_source);
+    vectors.chain([crate::solver::transfer_source()]).collect()
 }
 
 /// A device for a test, or why it is skipped; with `CHROMAFLOW_REQUIRE=gpu` the absence of one is a failure.

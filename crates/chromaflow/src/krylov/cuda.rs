@@ -8,7 +8,7 @@ use super::richardson::{self, Corrections};
 use super::{Control, Solve};
 use crate::factor::block_ilu::cuda::DeviceBlockIlu;
 use crate::gpu::{GpuError, Storage, Vectors};
-use crate::relax::{MulticolorCuda, SolveOptions};
+use crate::relax::{Guess, MulticolorCuda, SolveOptions};
 use crate::sparse::cuda::BlockMatrixCuda;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, Pinned, Stream};
 
@@ -232,6 +232,27 @@ impl KrylovCuda {
         richardson::richardson(&mut DeviceSystem { krylov: self, a, m, b, x }, 1.0, control)
     }
 
+    /// Sweeps on x itself, in each iteration as many as the options say: no correction is formed, so that x keeps the
+    /// precision of the sweeps. Residuals are those of `a`.
+    ///
+    /// # Errors
+    /// [`GpuError::Shape`], [`GpuError::Cuda`]. Numerical failure is an [`Outcome`](crate::Outcome).
+    pub fn sweep_solution(
+        &mut self,
+        a: &mut BlockMatrixCuda,
+        relaxation: &mut MulticolorCuda,
+        options: SolveOptions,
+        b: &DeviceBuffer<f64>,
+        x: &mut DeviceBuffer<f64>,
+        control: &Control,
+    ) -> Result<Solve, GpuError> {
+        self.reserve(b.len(), 1)?;
+        let options = SolveOptions { guess: Guess::Given, ..options };
+        let m = &mut PreconditionerCuda::Identity;
+        let system = DeviceSystem { krylov: self, a, m, b, x };
+        richardson::richardson(&mut DeviceSweeps { system, relaxation, options }, 1.0, control)
+    }
+
     /// Solves A x = b by BiCGStab from the guess in `x`.
     ///
     /// # Errors
@@ -282,6 +303,31 @@ impl Corrections for DeviceSystem<'_, '_> {
         let KrylovCuda { vectors, r, directions, .. } = &mut *self.krylov;
         self.m.apply(r, &mut directions.vectors[0])?;
         vectors.axpby(damping, &directions.vectors[0], 1.0, self.x)
+    }
+}
+
+/// A system whose solution is swept in place.
+struct DeviceSweeps<'a, 'm> {
+    system: DeviceSystem<'a, 'm>,
+    relaxation: &'a mut MulticolorCuda,
+    options: SolveOptions,
+}
+
+impl System for DeviceSweeps<'_, '_> {
+    type Error = GpuError;
+
+    fn size(&mut self) -> Result<f64, GpuError> {
+        self.system.size()
+    }
+
+    fn residual(&mut self) -> Result<f64, GpuError> {
+        self.system.residual()
+    }
+}
+
+impl Corrections for DeviceSweeps<'_, '_> {
+    fn correct(&mut self, _damping: f64) -> Result<(), GpuError> {
+        self.relaxation.solve(self.system.b, self.system.x, &self.options).map(|_| ())
     }
 }
 

@@ -1,6 +1,6 @@
 //! A method and its preconditioner for a matrix that somebody else holds.
 
-use super::options::{Method, PreconditionerKind, SolverOptions};
+use super::options::{Method, PreconditionerKind, SolverOptions, SweepCourse};
 use super::{SolverError, apply_length};
 use crate::factor::block_ilu::{BlockIlu, BlockIluOptions, FactorStorage};
 use crate::krylov::{
@@ -36,12 +36,9 @@ enum Inverse {
 
 /// GMRES whose cycles may grow as long as their vectors stay within bounds.
 fn gmres(options: &SolverOptions, unknowns: usize) -> Gmres {
-    let affordable = BASIS_BYTES / (16 * unknowns.max(1));
-    Gmres::new(options.restart).growing(options.longest_restart.min(affordable))
+    let (restart, longest) = options.cycles(unknowns);
+    Gmres::new(restart).growing(longest)
 }
-
-/// Most memory for vectors of cycles longer than the restart asked for.
-const BASIS_BYTES: usize = 1 << 30;
 
 fn sweeps(options: &SolverOptions) -> SolveOptions {
     SolveOptions {
@@ -190,7 +187,7 @@ impl AssembledSolver {
             Method::Gmres => self.gmres.solve(team, operator, m, b, x, &control),
             Method::BiCgStab => BiCgStab.solve(team, operator, m, b, x, &control),
             Method::Richardson => {
-                let control = Control { max_iterations: total(o), ..control };
+                let control = Control { max_iterations: o.total(), ..control };
                 Richardson::default().solve(team, operator, m, b, x, &control)
             }
         })
@@ -223,11 +220,6 @@ impl AssembledSolver {
     }
 }
 
-/// Iterations in all of Richardson's iteration.
-fn total(options: &SolverOptions) -> usize {
-    if options.tolerance == 0.0 { options.sweeps } else { options.max_iterations }
-}
-
 /// A relaxation alone: corrections by `correction_sweeps` of it, or sweeps on x itself.
 fn relax(
     team: &Team,
@@ -237,19 +229,12 @@ fn relax(
     b: &[f64],
     x: &mut [f64],
 ) -> Solve {
-    let (total, inner) = (total(options), options.correction_sweeps);
-    let unwatched = options.tolerance == 0.0 && !options.history;
-    let once = match inner {
-        0 if unwatched => total.max(1),
-        0 => 1,
-        inner => inner,
-    };
+    let SweepCourse { once, corrects, control } = options.course_of_sweeps();
     relaxation.options.sweeps = once;
-    let control = Control { tolerance: options.tolerance, max_iterations: total.div_ceil(once) };
-    let mut solve = if inner == 0 {
-        sweep_solution(team, operator, relaxation, b, x, &control)
-    } else {
+    let mut solve = if corrects {
         Richardson::default().solve(team, operator, &mut relaxation, b, x, &control)
+    } else {
+        sweep_solution(team, operator, relaxation, b, x, &control)
     };
     solve.iterations *= once;
     solve

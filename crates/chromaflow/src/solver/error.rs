@@ -77,6 +77,21 @@ pub enum SolverError {
     /// Options that contradict one another.
     #[error("{0}")]
     Options(String),
+    /// An option that the GPU does not honour.
+    #[cfg(feature = "cuda")]
+    #[error("{option} = {value} is not to be had on a GPU: {remedy}")]
+    NotOnGpu {
+        /// The option.
+        option: &'static str,
+        /// What was asked for.
+        value: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The device, or a form of factors that it does not have.
+    #[cfg(feature = "cuda")]
+    #[error(transparent)]
+    Gpu(#[from] crate::gpu::GpuError),
     /// No values yet.
     #[error("the matrix has no values yet: call numeric() first")]
     NoValues,

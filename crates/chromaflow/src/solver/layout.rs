@@ -97,6 +97,12 @@ impl Layout {
         }
     }
 
+    /// The caller's block of each block inside, the diagonal ones first.
+    #[cfg(feature = "cuda")]
+    pub(super) fn source(&self) -> Vec<u32> {
+        [&self.diagonal[..], &self.off].concat()
+    }
+
     pub(super) fn bytes(&self) -> usize {
         4 * (self.diagonal.len() + self.off.len())
     }

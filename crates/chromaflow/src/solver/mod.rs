@@ -14,7 +14,9 @@ mod tests;
 
 pub use assembled::AssembledSolver;
 #[cfg(feature = "cuda")]
-pub use cuda::SolverCuda;
+pub(crate) use cuda::transfer_source;
+#[cfg(feature = "cuda")]
+pub use cuda::{ArrayIn, ArrayOut, LinearSolverCuda};
 pub use error::SolverError;
 pub use layout::{BlockLayout, IndexBase};
 pub use options::{Method, MethodWord, PreconditionerKind, RowOrder, SolverOptions};
@@ -275,10 +277,7 @@ impl LinearSolver {
     /// [`SolverError::Options`] when one of the latter differs.
     pub fn set_options(&mut self, options: SolverOptions) -> Result<(), SolverError> {
         options.check().map_err(SolverError::Options)?;
-        if !options.same_setup(&self.options) {
-            let what = "preconditioner, policy, diagonal form and order are fixed when the solver is set up";
-            return Err(SolverError::Options(what.to_owned()));
-        }
+        options.check_setup(&self.options).map_err(SolverError::Options)?;
         self.solver.retune(&options);
         self.options = options;
         Ok(())

@@ -5,6 +5,7 @@ use crate::factor::block_ilu::Fill;
 use crate::order::{ColoringMethod, PlanOptions};
 use crate::relax::{DiagonalForm, Direction};
 use crate::sparse::HalfScale;
+use crate::stop::Control;
 use std::fmt;
 use std::str::FromStr;
 
@@ -182,6 +183,19 @@ pub enum RowOrder {
 }
 named!(RowOrder, "order": Natural = "natural", Rcm = "rcm", Multicolor = "multicolor");
 
+/// The iterations of a relaxation alone.
+pub(super) struct SweepCourse {
+    /// Sweeps of an iteration.
+    pub(super) once: usize,
+    /// Whether they are of a correction, from zero, or of x itself.
+    pub(super) corrects: bool,
+    /// When to stop, in iterations.
+    pub(super) control: Control,
+}
+
+/// Most memory for vectors of cycles longer than the restart asked for.
+const BASIS_BYTES: usize = 1 << 30;
+
 /// Everything about a solve that is chosen at run time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SolverOptions {
@@ -298,8 +312,37 @@ impl SolverOptions {
         Ok(())
     }
 
-    pub(super) fn same_setup(&self, other: &Self) -> bool {
+    /// Whether a solver that was set up with `other` can go on with these.
+    pub(super) fn check_setup(&self, other: &Self) -> Result<(), String> {
         let setup = |o: &Self| (o.preconditioner, o.policy, o.half_scale, o.diagonal, o.plan, o.colored);
-        setup(self) == setup(other)
+        if setup(self) == setup(other) {
+            return Ok(());
+        }
+        let what = "preconditioner, policy, diagonal form and order are fixed when the solver is set up";
+        Err(what.to_owned())
+    }
+
+    /// Iterations in all of Richardson's iteration.
+    pub(super) fn total(&self) -> usize {
+        if self.tolerance == 0.0 { self.sweeps } else { self.max_iterations }
+    }
+
+    /// How a relaxation alone goes on.
+    pub(super) fn course_of_sweeps(&self) -> SweepCourse {
+        let (total, inner) = (self.total(), self.correction_sweeps);
+        let unwatched = self.tolerance == 0.0 && !self.history;
+        let once = match inner {
+            0 if unwatched => total.max(1),
+            0 => 1,
+            inner => inner,
+        };
+        let control = Control { tolerance: self.tolerance, max_iterations: total.div_ceil(once) };
+        SweepCourse { once, corrects: inner > 0, control }
+    }
+
+    /// Iterations of the first cycle of GMRES and of the longest one whose vectors stay within bounds.
+    pub(super) fn cycles(&self, unknowns: usize) -> (usize, usize) {
+        let affordable = BASIS_BYTES / (16 * unknowns.max(1));
+        (self.restart, self.longest_restart.min(affordable).max(self.restart))
     }
 }

@@ -134,7 +134,7 @@ impl LinearCuda {
             (Some(_), Inverse::Sweeps(sweeps)) if self.largest_known => {
                 sweeps.matrix_mut().take_largest(&self.largest)
             }
-            (Some(jacobian), Inverse::Sweeps(sweeps)) => sweeps.matrix_mut().find_scale(jacobian),
+            (Some(jacobian), Inverse::Sweeps(sweeps)) => sweeps.matrix_mut().find_scale(jacobian).map(|_| ()),
             _ => Ok(()),
         }
     }

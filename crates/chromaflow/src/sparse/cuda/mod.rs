@@ -227,16 +227,16 @@ impl BlockMatrixCuda {
         if self.storage == Storage::F16 { (self.unscale.ptr(), self.unscale_stride) } else { (0, 0) }
     }
 
-    /// Policy `dsh`: searches the f32 blocks of `jac` for the scale of the values that are set next, which otherwise is done on
-    /// the way; for timing it apart.
+    /// Policy `dsh`: searches the f32 blocks of `jac` for beta, the scale of the values that are set next, which otherwise is done
+    /// on the way.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
-    pub fn find_scale(&mut self, jac: &DeviceJacobian) -> Result<(), GpuError> {
+    pub fn find_scale(&mut self, jac: &DeviceJacobian) -> Result<Option<&DeviceBuffer<f32>>, GpuError> {
         if let (DeviceOff::F32(values), Storage::F16) = (&jac.off, self.storage) {
             self.scale = Some(crate::gpu::global_scale(&self.vectors, values)?);
         }
-        Ok(())
+        Ok(self.scale.as_ref().map(|(beta, _)| beta))
     }
 
     /// Policy `dsh`: the same where the largest magnitude is known, as the bits of an f32 on the device.

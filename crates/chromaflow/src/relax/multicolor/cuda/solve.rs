@@ -39,7 +39,7 @@ impl MulticolorCuda {
     /// Solves A x = b as `options` say, with `b` and `x` on the device in the order of the matrix's rows.
     ///
     /// **Shapes**: `b`, `x [rows, nb]`.
-    /// **Outcome**: as the twin; a tolerance is looked at after every sweep, on the device.
+    /// **Outcome**: as the twin, but that a stagnation is not seen; a tolerance is looked at after every sweep, on the device.
     ///
     /// # Errors
     /// [`RelaxError::NotFactored`], [`GpuError::Shape`], [`GpuError::Cuda`]; [`GpuError::Unsupported`] for restarts,

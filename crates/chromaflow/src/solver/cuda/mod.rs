@@ -1,0 +1,390 @@
+//! The solver of a given system on a GPU.
+
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+pub(crate) use transfer::transfer_source;
+pub use transfer::{ArrayIn, ArrayOut};
+
+use super::layout::{Layout, Rows};
+use super::{
+    BlockLayout, IndexBase, Method, NumericReport, PreconditionerKind, SolverError, SolverOptions,
+    apply_length,
+};
+use crate::factor::block_ilu::cuda::DeviceBlockIlu;
+use crate::factor::block_ilu::{BlockIluOptions, FactorStorage};
+use crate::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage};
+use crate::krylov::{Control, KrylovCuda, PreconditionerCuda, Solve};
+use crate::order::{Plan, PlanReport};
+use crate::relax::{DiagonalForm, FactorReport, MulticolorCuda, SolveOptions};
+use crate::sparse::cuda::BlockMatrixCuda;
+use crate::sparse::{HalfScale, ShapeError, check_len, check_nb};
+use crate::{BlockPattern, Outcome, Permutation, Policy};
+use chromaflow_device::Team;
+use chromaflow_device::cuda::{DeviceBuffer, Stream};
+use std::sync::Arc;
+use transfer::Transfer;
+
+/// [`LinearSolver`](super::LinearSolver) on a GPU: the same phases, options, reports, errors and rules of when to stop. Blocks and
+/// vectors come from the host or the device ([`ArrayIn`], [`ArrayOut`]) in the caller's order; between them only norms, inner
+/// products and findings cross.
+///
+/// **Precision**: sweeps and factors by the policy; residuals, and products of methods with the matrix, in f64. **Results** are the
+/// same bits on every run. **Twin**: [`LinearSolver`](super::LinearSolver).
+///
+/// **Memory**: the matrix twice in f64 (as block CSR and as [`BlockMatrixCuda`]), for relaxations in `ds` and `dsh` twice more in
+/// theirs; vectors of Krylov methods; blocks and vectors given on the host pass through memory of their size. All of it is taken when it is first needed and kept: a solve like one before takes none.
+///
+/// **Source**: as [`MulticolorCuda`], [`DeviceBlockIlu`] and [`KrylovCuda`].
+pub struct LinearSolverCuda {
+    options: SolverOptions,
+    plan: Plan,
+    layout: Layout,
+    transfer: Transfer,
+    /// The matrix in f64 as it is assembled, and with off-diagonal blocks in f32 for sweeps in less.
+    whole: DeviceJacobian,
+    reduced: Option<DeviceJacobian>,
+    /// The operator.
+    matrix: BlockMatrixCuda,
+    inverse: Inverse,
+    krylov: KrylovCuda,
+    b: DeviceBuffer<f64>,
+    x: DeviceBuffer<f64>,
+    has_values: bool,
+}
+
+/// The preconditioner, set up.
+enum Inverse {
+    None,
+    Sweeps(Box<MulticolorCuda>),
+    Ilu(Box<DeviceBlockIlu>),
+}
+
+/// Sweeps from zero, as many as an application of the preconditioner has.
+fn sweeps(options: &SolverOptions) -> SolveOptions {
+    SolveOptions {
+        direction: options.direction,
+        damping: options.damping,
+        ..SolveOptions::sweeps(options.sweeps)
+    }
+}
+
+/// What the options ask for and a GPU has not.
+fn check_options(options: &SolverOptions) -> Result<(), SolverError> {
+    options.check().map_err(SolverError::Options)?;
+    if !options.preconditioner.is_relaxation() {
+        return Ok(());
+    }
+    if options.diagonal != DiagonalForm::Inverse {
+        let (option, value) = ("diagonal", format!("{:?}", options.diagonal));
+        return Err(SolverError::NotOnGpu { option, value, remedy: "keep inverses, or use the CPU" });
+    }
+    if options.policy == Policy::Dsh && options.half_scale != HalfScale::Global {
+        let (option, value) = ("half_scale", format!("{:?}", options.half_scale));
+        return Err(SolverError::NotOnGpu { option, value, remedy: "scale globally, or use the CPU" });
+    }
+    Ok(())
+}
+
+impl LinearSolverCuda {
+    /// Sets up for matrices of nb x nb blocks on `pattern`, diagonal blocks included. This is the expensive, once-only
+    /// part: renumbering and coloring, by the threads of `team`.
+    ///
+    /// # Errors
+    /// As [`LinearSolver::symbolic`](super::LinearSolver::symbolic); [`SolverError::NotOnGpu`] names an option that a GPU does not
+    /// honour; [`SolverError::Gpu`] for factors that it does not have ([`DeviceBlockIlu::new`]), and device errors.
+    pub fn symbolic(
+        stream: &Stream,
+        team: &Team,
+        pattern: &BlockPattern,
+        nb: usize,
+        options: SolverOptions,
+    ) -> Result<Self, SolverError> {
+        Self::with_rows(stream, team, &Rows::from_pattern(pattern), nb, options)
+    }
+
+    /// The same from index arrays, `row_ptr [rows + 1]` and `col_idx [nnzb]`, columns of a row in any order.
+    ///
+    /// # Errors
+    /// As [`Self::symbolic`], and when the arrays make no pattern.
+    pub fn symbolic_from_arrays(
+        stream: &Stream,
+        team: &Team,
+        base: IndexBase,
+        (row_ptr, col_idx): (&[i32], &[i32]),
+        nb: usize,
+        options: SolverOptions,
+    ) -> Result<Self, SolverError> {
+        Self::with_rows(stream, team, &Rows::from_arrays(base, row_ptr, col_idx)?, nb, options)
+    }
+
+    fn with_rows(
+        stream: &Stream,
+        team: &Team,
+        rows: &Rows,
+        nb: usize,
+        options: SolverOptions,
+    ) -> Result<Self, SolverError> {
+        check_nb(nb)?;
+        check_options(&options)?;
+        let pattern = &rows.pattern;
+        if let Some(row) = (0..pattern.rows()).find(|&r| pattern.find(r, r).is_none()) {
+            return Err(ShapeError::MissingDiagonal { row }.into());
+        }
+        let plan = Plan::with_team(pattern, &options.effective_plan(), team)?;
+        let (permuted, source) = pattern.permuted(&plan.permutation);
+        let split = permuted.split()?;
+        let layout = Layout::new(rows, &split, &source);
+        let off = Arc::new(split.pattern);
+        let storage = Storage::from(options.policy);
+        let inverse = match options.preconditioner {
+            PreconditionerKind::None => Inverse::None,
+            PreconditionerKind::Jacobi => {
+                Inverse::Sweeps(Box::new(MulticolorCuda::jacobi(stream, &off, nb, storage)?))
+            }
+            PreconditionerKind::Multicolor => {
+                Inverse::Sweeps(Box::new(MulticolorCuda::new(stream, &off, nb, &plan.batches, storage)?))
+            }
+            PreconditionerKind::Ilu(fill) => {
+                let storage = FactorStorage::of(options.policy);
+                let setup = BlockIluOptions { fill, storage, ..BlockIluOptions::default() };
+                Inverse::Ilu(Box::new(DeviceBlockIlu::new(stream, &off, nb, setup)?))
+            }
+        };
+        let in_less = options.preconditioner.is_relaxation() && options.policy != Policy::D;
+        let jacobian = |storage| DeviceJacobian::uninitialized(stream, &off, nb, storage);
+        let n = off.rows() * nb;
+        let vector = || DeviceBuffer::zeroed(stream, n).map_err(GpuError::from);
+        let old = plan.permutation.old_of_new();
+        Ok(Self {
+            transfer: Transfer::new(stream, nb, &layout.source(), old)?,
+            whole: jacobian(Storage::F64)?,
+            reduced: in_less.then(|| jacobian(Storage::F32)).transpose()?,
+            matrix: BlockMatrixCuda::new(stream, &off, nb, Storage::F64)?,
+            krylov: KrylovCuda::new(stream)?,
+            b: vector()?,
+            x: vector()?,
+            options,
+            plan,
+            layout,
+            inverse,
+            has_values: false,
+        })
+    }
+
+    /// Takes new values: blocks in the order of the pattern that was given, each `blocks` by rows or by columns. Factors
+    /// what the preconditioner needs.
+    ///
+    /// **Shapes**: `values [nnzb, nb, nb]`.
+    ///
+    /// # Errors
+    /// As [`LinearSolver::numeric`](super::LinearSolver::numeric); of several singular diagonal blocks the first inside is named.
+    /// The values before are gone then. [`SolverError::Gpu`].
+    pub fn numeric<'a>(
+        &mut self,
+        values: impl Into<ArrayIn<'a>>,
+        blocks: BlockLayout,
+    ) -> Result<NumericReport, SolverError> {
+        let values = values.into();
+        let (nb, nnzb) = (self.whole.nb(), self.whole.pattern().nnzb() + self.whole.pattern().rows());
+        check_len("values", values.len(), nnzb * nb * nb, || format!("{nnzb} blocks of {nb} x {nb}"))?;
+        self.has_values = false;
+        if let Some(at) = self.transfer.take_blocks(values, blocks, &self.whole, self.reduced.as_ref())? {
+            let (k, entry) = (at / (nb * nb), at % (nb * nb));
+            let (row, col) = self.layout.place(k, &self.plan.permutation, self.whole.pattern());
+            let (slow, fast) = (entry / nb, entry % nb);
+            let (r, c) = if blocks == BlockLayout::ColumnMajor { (fast, slow) } else { (slow, fast) };
+            return Err(SolverError::NotFinite { row, col, r, c, value: values.value(at)? });
+        }
+        self.matrix.set_values(&self.whole)?;
+        let mut report = NumericReport::default();
+        let found = match &mut self.inverse {
+            Inverse::None => FactorReport::default(),
+            Inverse::Sweeps(sweeps) => {
+                let from = self.reduced.as_ref().unwrap_or(&self.whole);
+                if let (Policy::Dsh, DeviceOff::F32(off)) = (self.options.policy, &from.off) {
+                    let scale = sweeps.matrix_mut().find_scale(from)?.expect("f32 blocks for f16");
+                    report.underflowed = self.transfer.underflowed(off, scale)?;
+                }
+                sweeps.factor(from)?
+            }
+            Inverse::Ilu(ilu) => {
+                ilu.factor(&self.whole)?;
+                match ilu.report()? {
+                    Ok(found) => FactorReport {
+                        pivoted: found.pivoted.len(),
+                        pivoted_rows: found.pivoted,
+                        ..FactorReport::default()
+                    },
+                    Err(bad) => FactorReport {
+                        singular: 1,
+                        singular_rows: vec![bad.row as u32],
+                        ..FactorReport::default()
+                    },
+                }
+            }
+        };
+        let old = |&row: &u32| self.plan.permutation.old_of_new()[row as usize] as usize;
+        if let Some(row) = found.singular_rows.iter().map(old).min() {
+            return Err(SolverError::SingularDiagonal { count: found.singular, row });
+        }
+        report.pivoted = found.pivoted;
+        report.pivoted_rows = found.pivoted_rows.iter().map(old).collect();
+        self.has_values = true;
+        Ok(report)
+    }
+
+    /// Solves A x = b by the method of the options, from the first guess in `x` (zeros when in doubt).
+    ///
+    /// **Shapes**: `b`, `x [rows, nb]`.
+    ///
+    /// # Errors
+    /// As [`LinearSolver::solve`](super::LinearSolver::solve), and [`SolverError::Gpu`]. Numerical failure is no error but an
+    /// [`Outcome`], judged by the f64 residual of the f64 matrix; `x` is then what the method had in the end.
+    pub fn solve<'a, 'b>(
+        &mut self,
+        b: impl Into<ArrayIn<'a>>,
+        x: impl Into<ArrayOut<'b>>,
+    ) -> Result<Solve, SolverError> {
+        let (b, x) = (b.into(), x.into());
+        apply_length("b", b.len(), self.b.len())?;
+        apply_length("x", x.as_in().len(), self.x.len())?;
+        if !self.has_values {
+            return Err(SolverError::NoValues);
+        }
+        self.transfer.take(&mut [(b, &mut self.b), (x.as_in(), &mut self.x)])?;
+        for ((what, given), at) in [("b", b), ("x", x.as_in())].into_iter().zip(self.transfer.found()?) {
+            if let Some(at) = at {
+                return Err(SolverError::NotFiniteVector { what, at, value: given.value(at)? });
+            }
+        }
+        let mut solve = self.iterate()?;
+        if let Outcome::Breakdown { row } = &mut solve.outcome {
+            *row = self.plan.permutation.old_of_new().get(*row).map_or(0, |&r| r as usize);
+        }
+        self.transfer.give(&self.x, x)?;
+        Ok(solve)
+    }
+
+    fn iterate(&mut self) -> Result<Solve, GpuError> {
+        let o = &self.options;
+        let (krylov, a, b, x) = (&mut self.krylov, &mut self.matrix, &self.b, &mut self.x);
+        let control = Control { tolerance: o.tolerance, max_iterations: o.max_iterations };
+        let mut m = match &mut self.inverse {
+            Inverse::None => PreconditionerCuda::Identity,
+            Inverse::Ilu(ilu) => PreconditionerCuda::Ilu(ilu),
+            Inverse::Sweeps(relaxation) if o.method == Method::Richardson => {
+                let course = o.course_of_sweeps();
+                let options = SolveOptions { sweeps: course.once, ..sweeps(o) };
+                let mut solve = if course.corrects {
+                    let mut m = PreconditionerCuda::Relaxation(relaxation, options);
+                    krylov.richardson(a, &mut m, b, x, &course.control)?
+                } else {
+                    krylov.sweep_solution(a, relaxation, options, b, x, &course.control)?
+                };
+                solve.iterations *= course.once;
+                return Ok(solve);
+            }
+            Inverse::Sweeps(relaxation) => PreconditionerCuda::Relaxation(relaxation, sweeps(o)),
+        };
+        match o.method {
+            Method::BiCgStab => krylov.bicgstab(a, &mut m, b, x, &control),
+            Method::Gmres => krylov.gmres(a, &mut m, b, x, &control, o.cycles(b.len())),
+            Method::Richardson => {
+                krylov.richardson(a, &mut m, b, x, &Control { max_iterations: o.total(), ..control })
+            }
+        }
+    }
+
+    /// z = M r: the preconditioner alone, once. No residual is formed and no entry looked at; of a relaxation, `z` is what
+    /// its sweeps from zero give, as the nonlinear iteration of a flow code wants it.
+    ///
+    /// # Errors
+    /// [`SolverError`] for wrong lengths and before any values.
+    pub fn apply<'a, 'b>(
+        &mut self,
+        r: impl Into<ArrayIn<'a>>,
+        z: impl Into<ArrayOut<'b>>,
+    ) -> Result<(), SolverError> {
+        let z = self.begin(("r", r.into()), ("z", z.into()))?;
+        match &mut self.inverse {
+            Inverse::None => self.x.copy_from(&self.b.slice()).map_err(GpuError::from)?,
+            Inverse::Sweeps(relaxation) => {
+                relaxation.solve(&self.b, &mut self.x, &sweeps(&self.options))?;
+            }
+            Inverse::Ilu(ilu) => ilu.solve(&self.b, &mut self.x)?,
+        }
+        Ok(self.transfer.give(&self.x, z)?)
+    }
+
+    /// y = A x, with the matrix in f64.
+    ///
+    /// # Errors
+    /// [`SolverError`] for wrong lengths and before any values.
+    pub fn multiply<'a, 'b>(
+        &mut self,
+        x: impl Into<ArrayIn<'a>>,
+        y: impl Into<ArrayOut<'b>>,
+    ) -> Result<(), SolverError> {
+        let y = self.begin(("x", x.into()), ("y", y.into()))?;
+        self.matrix.multiply(&self.b, &mut self.x)?;
+        Ok(self.transfer.give(&self.x, y)?)
+    }
+
+    /// Brings what is read into b inside, once lengths and values are there.
+    fn begin<'b>(
+        &mut self,
+        (read, from): (&'static str, ArrayIn<'_>),
+        (written, to): (&'static str, ArrayOut<'b>),
+    ) -> Result<ArrayOut<'b>, SolverError> {
+        apply_length(read, from.len(), self.b.len())?;
+        apply_length(written, to.as_in().len(), self.b.len())?;
+        if !self.has_values {
+            return Err(SolverError::NoValues);
+        }
+        self.transfer.take(&mut [(from, &mut self.b)])?;
+        Ok(to)
+    }
+
+    /// How to solve from now on: tolerance, iterations, sweeps, damping, direction, restart. What the solver was set up
+    /// with (preconditioner, policy, order) stays.
+    ///
+    /// # Errors
+    /// [`SolverError::Options`] when one of the latter differs.
+    pub fn set_options(&mut self, options: SolverOptions) -> Result<(), SolverError> {
+        options.check().map_err(SolverError::Options)?;
+        options.check_setup(&self.options).map_err(SolverError::Options)?;
+        self.options = options;
+        Ok(())
+    }
+
+    /// The options in use.
+    pub fn options(&self) -> &SolverOptions {
+        &self.options
+    }
+
+    /// Bandwidth, profile, colors.
+    pub fn order(&self) -> &PlanReport {
+        &self.plan.report
+    }
+
+    /// From the caller's order of rows to the one inside.
+    pub fn permutation(&self) -> &Permutation {
+        &self.plan.permutation
+    }
+
+    /// The precision policy.
+    pub fn policy(&self) -> Policy {
+        self.options.policy
+    }
+
+    /// Bytes of device memory for matrices, factors and vectors, as far as the solver keeps them; those of Krylov methods and of
+    /// incomplete factors are not among them.
+    pub fn bytes(&self) -> usize {
+        let sweeps = if let Inverse::Sweeps(sweeps) = &self.inverse { sweeps.bytes() } else { 0 };
+        let reduced = self.reduced.as_ref().map_or(0, DeviceJacobian::bytes);
+        let vectors = self.b.bytes() + self.x.bytes();
+        self.whole.bytes() + reduced + self.matrix.bytes() + sweeps + vectors + self.transfer.bytes()
+    }
+}
