@@ -53,6 +53,35 @@ fn a_case_from_start_to_end() {
     assert!(more["residual_orders"].as_f64().unwrap() >= 4.0);
 }
 
+/// Snapshots after whole physical steps, cuts through the walls: as runs of meshes have them.
+#[test]
+fn an_unsteady_case_writes_what_it_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("case.toml"), CASE).unwrap();
+    let mut args = vec!["-q", "run", "case.toml", "--out", "o"];
+    for set in [
+        "march.mode=unsteady",
+        "march.dt=0.1",
+        "march.steps=5",
+        "march.subiterations=3",
+        "output.fields_every=2",
+        "output.cuts=[{ axis = \"x\", at = 0.513 }]",
+    ] {
+        args.extend(["--set", set]);
+    }
+    let (status, out, message) = chromaflow(folder, &args);
+    assert_eq!(status, 0, "{out}\n{message}");
+    let there = |name: &str| folder.join("o").join(name).exists();
+    for name in ["volume_000002.vtu", "volume_000004.vtu", "volume.vtu", "cut_x_0.513.csv"] {
+        assert!(there(name), "{name}");
+    }
+    assert!(!there("volume_000001.vtu") && !there("volume_000003.vtu"));
+    let r = json(&folder.join("o/summary.json"));
+    assert_eq!(r["time_steps"], 5);
+    assert!(r.as_object().unwrap().contains_key("oscillation"));
+}
+
 #[test]
 fn a_grid_from_files_is_the_same_grid() {
     let folder = tempfile::tempdir().unwrap();

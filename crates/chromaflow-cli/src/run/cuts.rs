@@ -1,11 +1,35 @@
 //! Cp along cuts through the walls, as CSV.
 
+use crate::case::Cut;
 use crate::error::{CliError, CliResult};
 use chromaflow::files::{AtomicFile, FileError};
-use chromaflow_flow::output::CutPoint;
+use chromaflow_flow::mesh::Mesh;
+use chromaflow_flow::output::{CutPoint, wall_cut, wall_points};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
+
+/// Cp along the cuts that a case asks for, by name; on planar meshes at all wall nodes, too. Cuts that meet no wall are left out.
+/// `lift_axis` is 1 on planar meshes and 2 on others unless given.
+pub fn of_walls(
+    mesh: &Mesh,
+    is_wall: impl Fn(&str) -> bool + Copy,
+    cp: &[f64],
+    cuts: &[Cut],
+    lift_axis: Option<usize>,
+) -> Vec<(String, Vec<CutPoint>)> {
+    let up = lift_axis.unwrap_or(if mesh.planar.is_some() { 1 } else { 2 });
+    let cut = |cut: &Cut| {
+        let name = format!("cut_{}_{}", cut.axis.letter(), cut.at);
+        (name, wall_cut(mesh, is_wall, cp, (cut.axis.index(), cut.at), up))
+    };
+    let mut all: Vec<_> = cuts.iter().map(cut).collect();
+    if mesh.planar.is_some() {
+        all.push(("cut_wall".to_owned(), wall_points(mesh, is_wall, cp, up)));
+    }
+    all.retain(|(_, points)| !points.is_empty());
+    all
+}
 
 const HEADER: &str = "x,y,z,cp,side";
 

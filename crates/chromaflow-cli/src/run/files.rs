@@ -8,7 +8,7 @@ use chromaflow::files::{AtomicFile, FileError};
 use chromaflow::sparse::io::write_matrix;
 use chromaflow_device::give_back_freed;
 use chromaflow_flow::FlowSolver;
-use chromaflow_flow::output::{CutPoint, VtuOptions, wall_cut, wall_points, write_surface, write_volume};
+use chromaflow_flow::output::{VtuOptions, write_surface, write_volume};
 use history::Row;
 use std::io::Write;
 use std::path::PathBuf;
@@ -92,7 +92,10 @@ impl Files {
             ("forces".to_owned(), plot::forces(rows)),
         ];
         let cp = fields.iter().find(|f| f.name == "cp").map_or(&[][..], |f| &f.values);
-        for (name, points) in cuts_of(prepared, cp) {
+        let config = &prepared.config;
+        let is_wall = |name: &str| config.boundaries.get(name).is_some_and(|b| b.is_wall());
+        let up = config.reference.lift_axis;
+        for (name, points) in cuts::of_walls(&prepared.mesh, is_wall, cp, &output.cuts, up) {
             written.push(self.folder.join(format!("{name}.csv")));
             cuts::write(&written[written.len() - 1], &points)?;
             pictures.push((name.clone(), plot::pressure(&name, &points)));
@@ -117,26 +120,4 @@ impl Files {
 
 fn vtu(prepared: &Prepared) -> VtuOptions {
     VtuOptions { compress: prepared.case.output.compress }
-}
-
-/// The cuts that the case asks for; on planar meshes all wall nodes, too.
-fn cuts_of(prepared: &Prepared, cp: &[f64]) -> Vec<(String, Vec<CutPoint>)> {
-    let (mesh, config) = (&prepared.mesh, &prepared.config);
-    let is_wall = |name: &str| config.boundaries.get(name).is_some_and(|b| b.is_wall());
-    let up = config.reference.lift_axis.unwrap_or(if mesh.planar.is_some() { 1 } else { 2 });
-    let mut cuts: Vec<_> = prepared
-        .case
-        .output
-        .cuts
-        .iter()
-        .map(|cut| {
-            let name = format!("cut_{}_{}", cut.axis.letter(), cut.at);
-            (name, wall_cut(mesh, is_wall, cp, (cut.axis.index(), cut.at), up))
-        })
-        .collect();
-    if mesh.planar.is_some() {
-        cuts.push(("cut_wall".to_owned(), wall_points(mesh, is_wall, cp, up)));
-    }
-    cuts.retain(|(_, points)| !points.is_empty());
-    cuts
 }

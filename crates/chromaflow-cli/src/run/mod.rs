@@ -1,5 +1,6 @@
 //! `chromaflow run`: a flow case from its file to forces and fields.
 
+mod cadence;
 pub mod cuts;
 mod files;
 mod grid_solver;
@@ -20,6 +21,7 @@ pub use screen::{Goal, Screen, bytes, duration};
 use crate::case::{self, Case};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
+use cadence::Cadence;
 use chromaflow::Outcome;
 use chromaflow_device::give_back_freed;
 use chromaflow_flow::config::Time;
@@ -183,14 +185,9 @@ fn march(
     rows: &mut Vec<Row>,
     start: Instant,
 ) -> CliResult<Finished> {
-    let goal = match prepared.config.time {
-        Time::Steady(s) => Goal::Steady { orders: s.orders, iterations: s.iterations },
-        Time::Unsteady(u) => Goal::Unsteady { steps: u.steps },
-    };
+    let goal = Goal::from(&prepared.config.time);
     let mut screen = Screen::new(goal, ctx.interactive(), !ctx.verbose());
-    let every = prepared.case.output.restart_every;
-    let fields_every = prepared.case.output.fields_every;
-    let mut step_done = 0;
+    let mut cadence = Cadence::new(goal, &prepared.case.output);
     interrupt::watch();
     loop {
         let report = solver.try_step().map_err(|e| lost(files, &e))?;
@@ -226,28 +223,16 @@ fn march(
                 seconds: start.elapsed().as_secs_f64(),
             });
         }
-        // Restarts are counted in physical steps where there are any.
-        let (count, whole) = match goal {
-            Goal::Steady { .. } => (report.iteration, true),
-            Goal::Unsteady { .. } => {
-                let new = report.time_step > step_done;
-                step_done = report.time_step;
-                (report.time_step.saturating_sub(1), new)
-            }
-        };
-        if every > 0 && whole && count > 0 && count.is_multiple_of(every) {
+        let due = cadence.after(report.iteration, report.time_step);
+        if due.any() {
             synced(files, solver)?;
+        }
+        if due.restart {
             files.write_restart(prepared, solver)?;
             history::write(&files.history(), rows)?;
         }
-        if fields_every > 0
-            && whole
-            && matches!(goal, Goal::Unsteady { .. })
-            && count > 0
-            && count.is_multiple_of(fields_every)
-        {
-            synced(files, solver)?;
-            files.write_snapshot(prepared, solver, count)?;
+        if let Some(step) = due.fields {
+            files.write_snapshot(prepared, solver, step)?;
         }
     }
 }

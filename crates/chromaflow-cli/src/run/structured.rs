@@ -1,8 +1,10 @@
 //! Runs of structured grids: as runs of meshes, from the same case file to the same files.
 
+use super::cadence::Cadence;
 use super::grid_solver::GridSolver;
 use super::history::{self, Row};
-use super::{Args, Goal, Screen, interrupt, summary};
+use super::oscillation::Oscillation;
+use super::{Args, Goal, Screen, cuts, interrupt, summary};
 use crate::case::{CaseFile, Source};
 use crate::cite;
 use crate::context::{Context, ensure_writable};
@@ -14,7 +16,7 @@ use chromaflow_flow::config::{Boundary, Time};
 use chromaflow_flow::grid::{Grid, GridError};
 use chromaflow_flow::march::{BadNode, FlowError};
 use chromaflow_flow::mesh::Planar;
-use chromaflow_flow::output::{Restart, VtuOptions, wall_points, write_surface, write_volume};
+use chromaflow_flow::output::{Restart, VtuOptions, write_surface, write_volume};
 use chromaflow_flow::structured::StructuredConfig;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -90,7 +92,8 @@ pub fn run(args: &Args, ctx: &Context, source: &Source, case: &CaseFile, start: 
     }
     let mut written = run.write_files(&rows)?;
     let outcome = last.outcome.unwrap_or(Outcome::IterationLimit);
-    let summary = run.summary(&last, &outcome, interrupted, seconds, ctx);
+    let settled = run.settled(&rows);
+    let summary = run.summary(&last, &outcome, interrupted, seconds, settled, ctx);
     let path = run.folder.join("summary.json");
     let mut file = AtomicFile::create(&path)?;
     writeln!(file, "{summary:#}").map_err(|e| FileError::new("cannot write", &path, e))?;
@@ -98,11 +101,11 @@ pub fn run(args: &Args, ctx: &Context, source: &Source, case: &CaseFile, start: 
     written.insert(0, path);
     ctx.write_json(&summary)?;
     if ctx.verbose() {
-        run.print(&last, outcome, interrupted, seconds, &written);
+        run.print(&last, outcome, interrupted, seconds, settled, &written);
     }
     if args.verify {
         let row = rows.last().copied().unwrap_or_default();
-        super::verify::verify(&case.expect, &row, last.orders, None, ctx)?;
+        super::verify::verify(&case.expect, &row, last.orders, settled, ctx)?;
     }
     if interrupted {
         return Ok(Done::Short);
@@ -148,12 +151,9 @@ impl Run<'_> {
     }
 
     fn march(&mut self, ctx: &Context, rows: &mut Vec<Row>) -> CliResult<(StepReport, bool)> {
-        let goal = match self.config.time {
-            Time::Steady(s) => Goal::Steady { orders: s.orders, iterations: s.iterations },
-            Time::Unsteady(u) => Goal::Unsteady { steps: u.steps },
-        };
+        let goal = Goal::from(&self.config.time);
         let mut screen = Screen::new(goal, ctx.interactive(), !ctx.verbose());
-        let every = self.case.output.restart_every;
+        let mut cadence = Cadence::new(goal, &self.case.output);
         interrupt::watch();
         loop {
             let report = self.solver.try_step().map_err(|e| self.lost(&e))?;
@@ -176,11 +176,30 @@ impl Run<'_> {
                 let interrupted = interrupted && report.outcome.is_none();
                 return Ok((report, interrupted));
             }
-            if every > 0 && report.iteration.is_multiple_of(every) {
+            let due = cadence.after(report.iteration, report.time_step);
+            if due.restart {
                 self.write_restart()?;
                 history::write(&self.folder.join("history.csv"), rows)?;
             }
+            if let Some(step) = due.fields {
+                self.solver.sync().map_err(|e| self.lost(&e))?;
+                let path = self.folder.join(format!("volume_{step:06}.vtu"));
+                let (mesh, fields) = (self.solver.grid().to_mesh(), self.solver.fields());
+                write_volume(&path, &mesh, &fields, self.vtu())?;
+            }
         }
+    }
+
+    fn vtu(&self) -> VtuOptions {
+        VtuOptions { compress: self.case.output.compress }
+    }
+
+    /// What an unsteady run settles to, with its Strouhal number.
+    fn settled(&self, rows: &[Row]) -> Option<(Oscillation, f64)> {
+        let Time::Unsteady(unsteady) = self.config.time else { return None };
+        let found = Oscillation::of(rows)?;
+        let config = &self.config;
+        Some((found, found.strouhal(unsteady.dt, config.reference.length, config.freestream.mach)))
     }
 
     /// A device that failed takes the state with it; what is on disk stays.
@@ -203,7 +222,7 @@ impl Run<'_> {
         let mut written = vec![folder.join("restart.safetensors"), folder.join("history.csv")];
         history::write(&written[1], rows)?;
         let output = &self.case.output;
-        let options = VtuOptions { compress: output.compress };
+        let options = self.vtu();
         let (mesh, fields) = (self.solver.grid().to_mesh(), self.solver.fields());
         if output.volume {
             written.push(folder.join("volume.vtu"));
@@ -217,15 +236,13 @@ impl Run<'_> {
             ("convergence".to_owned(), crate::plot::convergence(rows)),
             ("forces".to_owned(), crate::plot::forces(rows)),
         ];
-        if mesh.planar.is_some() {
-            let is_wall = |name: &str| self.config.boundaries.get(name).is_some_and(Boundary::is_wall);
-            let cp = fields.iter().find(|f| f.name == "cp").map_or(&[][..], |f| &f.values);
-            let points = wall_points(&mesh, is_wall, cp, self.config.reference.lift_axis.unwrap_or(1));
-            if !points.is_empty() {
-                written.push(folder.join("cut_wall.csv"));
-                super::cuts::write(&written[written.len() - 1], &points)?;
-                pictures.push(("cut_wall".to_owned(), crate::plot::pressure("cut_wall", &points)));
-            }
+        let cp = fields.iter().find(|f| f.name == "cp").map_or(&[][..], |f| &f.values);
+        let is_wall = |name: &str| self.config.boundaries.get(name).is_some_and(Boundary::is_wall);
+        let up = self.config.reference.lift_axis;
+        for (name, points) in cuts::of_walls(&mesh, is_wall, cp, &output.cuts, up) {
+            written.push(folder.join(format!("{name}.csv")));
+            cuts::write(&written[written.len() - 1], &points)?;
+            pictures.push((name.clone(), crate::plot::pressure(&name, &points)));
         }
         if output.plots && crate::plot::AVAILABLE {
             for (name, picture) in pictures {
@@ -246,6 +263,7 @@ impl Run<'_> {
         outcome: &Outcome,
         interrupted: bool,
         seconds: f64,
+        settled: Option<(Oscillation, f64)>,
         ctx: &Context,
     ) -> Value {
         let times = self.solver.times();
@@ -262,6 +280,7 @@ impl Run<'_> {
             "residual_orders": last.orders,
             "residual": last.residual,
             "forces": summary::forces(&last.forces),
+            "oscillation": settled.map(summary::settled),
             "entropy_error": self.solver.entropy_error(),
             "time": {
                 "total_s": seconds,
@@ -295,6 +314,7 @@ impl Run<'_> {
         outcome: Outcome,
         interrupted: bool,
         seconds: f64,
+        settled: Option<(Oscillation, f64)>,
         written: &[PathBuf],
     ) {
         let times = self.solver.times();
@@ -306,7 +326,7 @@ impl Run<'_> {
             orders: last.orders,
             seconds,
             forces: &last.forces,
-            settled: None,
+            settled,
             components: &times.components(),
             march: times.total,
             written,

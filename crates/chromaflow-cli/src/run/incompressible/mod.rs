@@ -6,6 +6,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 
+use super::cadence::Cadence;
 use super::history::{self, Row};
 use super::oscillation::Oscillation;
 use super::{Args, Goal, Screen, interrupt, verify};
@@ -265,13 +266,10 @@ fn march(
     start: Instant,
 ) -> CliResult<Finished> {
     let failed = |error: SetupError| CliError::environment(error.to_string());
-    let goal = match prepared.config.time {
-        Time::Steady(s) => Goal::Steady { orders: s.orders, iterations: s.iterations },
-        Time::Unsteady(u) => Goal::Unsteady { steps: u.steps },
-    };
+    let goal = Goal::from(&prepared.config.time);
     let mut screen = Screen::new(goal, ctx.interactive(), !ctx.verbose()).with_columns(COLUMNS);
     let output = &prepared.case.output;
-    let mut step_done = 0;
+    let mut cadence = Cadence::new(goal, output);
     interrupt::watch();
     loop {
         let report = solver.try_step().map_err(failed)?;
@@ -299,24 +297,15 @@ fn march(
                 seconds: start.elapsed().as_secs_f64(),
             });
         }
-        // Restarts are counted in physical steps where there are any.
-        let (count, whole, unsteady) = match goal {
-            Goal::Steady { .. } => (report.iteration, true, false),
-            Goal::Unsteady { .. } => {
-                let new = report.time_step > step_done;
-                step_done = report.time_step;
-                (report.time_step.saturating_sub(1), new, true)
-            }
-        };
-        let due = |every: usize| every > 0 && whole && count > 0 && count.is_multiple_of(every);
-        if due(output.restart_every) || unsteady && due(output.fields_every) {
+        let due = cadence.after(report.iteration, report.time_step);
+        if due.any() {
             solver.sync().map_err(failed)?;
         }
-        if due(output.restart_every) {
+        if due.restart {
             prepared.write_restart(solver, &rows)?;
         }
-        if unsteady && due(output.fields_every) {
-            let path = prepared.file(&format!("volume_{count:06}.vtu"));
+        if let Some(step) = due.fields {
+            let path = prepared.file(&format!("volume_{step:06}.vtu"));
             write_volume(&path, &prepared.mesh, &prepared.fields(solver), prepared.vtu())?;
         }
     }
