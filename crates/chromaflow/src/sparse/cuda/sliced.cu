@@ -36,7 +36,8 @@ struct Chunk {
 #define RESIDENT (MINB - 1)
 #endif
 #define ALONE (NB == 1 && SP == 1)  // a thread has the whole sum of its row
-#define KEEP_ROW (MODE == 1 || DEARLY || SP > 1)  // else no register is left for the row's number: it is read where it is used
+// Whether a register is left for the row's number; else it is read where it is used.
+#define KEEP_ROW (MODE == 1 || ((DEARLY || SP > 1) && (NB < 4 || MINB == 1)))
 
 // All threads of chunk `g`.
 __device__ __forceinline__ void chunk_barrier(u32 g) {
@@ -93,7 +94,7 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const u32* __restri
     const u32 row = owner ? load_index(perm + k.row + r) : 0;
 #define ROW row
 #else
-    if (t < 2 && k.rows) prefetch(perm + k.row + t * (k.rows - 1));
+    if (SP == 1 && t < 2 && k.rows) prefetch(perm + k.row + t * (k.rows - 1));
 #define ROW load_index(perm + k.row + r)  // of an owner
 #endif
 
@@ -128,7 +129,11 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const u32* __restri
         bi = load_f64(b + (u64)ROW * NB + c);
     }
 #endif
+#if STORAGE == 2
 #define BACK const double back = unscale ? unscale[unscale_stride && owner ? ROW : 0] : 1.0;
+#else
+#define BACK const double back = 1.0;
+#endif
 #if SP > 1
     BACK  // small systems wait for every load; large ones have no register to spare for it
 #endif
