@@ -129,7 +129,7 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const u32* __restri
         bi = load_f64(b + (u64)ROW * NB + c);
     }
 #endif
-#if STORAGE == 2
+#if STORAGE == 2 || SP == 1
 #define BACK const double back = unscale ? unscale[unscale_stride && owner ? ROW : 0] : 1.0;
 #else
 #define BACK const double back = 1.0;
