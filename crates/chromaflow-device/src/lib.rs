@@ -1,6 +1,6 @@
 //! The device layer: where memory lives and who computes.
 //!
-//! * [`Team`]: pinned threads with barriers that cost well under a microsecond. A multicolor sweep has one
+//! * [`Team`]: threads with barriers that cost well under a microsecond. A multicolor sweep has one
 //!   barrier per color, so the general thread pools (20 microseconds and more per parallel region) do not serve.
 //! * [`Isa`]: which vector instructions the machine has, found once.
 //! * [`SharedSlice`]: an output that members write in disjoint parts, in the order of a schedule.

@@ -1,17 +1,21 @@
 #![allow(unsafe_code)]
-//! Pinned threads that run one closure together.
+//! Threads that run one closure together.
 
+use core_affinity::CoreId;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-/// Spins before a waiting thread gives its core away: long enough for a sweep's barriers, short enough that an
-/// overcommitted machine does not collapse.
-const SPINS: u32 = 2000;
-/// Yields after which an idle worker goes to sleep.
-const YIELDS: u32 = 200;
+/// Looks that a thread takes before it sleeps, some 25 ns each: to wake a thread of a quiet machine costs tens of microseconds, so
+/// that waits of a few hundred are better spent awake.
+const PATIENT: u32 = 10_000;
+/// The same after a long sleep: somebody else needs the cores, and a thread that holds one and waits delays those it waits for.
+const HASTY: u32 = 1000;
+/// A sleep that is not worth its waking.
+const SHORT_SLEEP: Duration = Duration::from_micros(250);
 
 /// `0..n` cut into `parts` nearly equal ranges: the one with index `part`.
 ///
@@ -26,7 +30,10 @@ pub fn split(n: usize, parts: usize, part: usize) -> Range<usize> {
     start..start + q + usize::from(part < r)
 }
 
-/// A fixed team of threads: the caller and `size - 1` workers, each pinned to its own core where there are enough.
+/// A fixed team of threads: the caller and `size - 1` workers.
+///
+/// No thread is tied to a core: the system moves a thread away from a core that somebody else uses, so that several teams, or
+/// several programs, share a machine. [`Team::pinned`] ties the workers, the caller's thread never.
 ///
 /// [`Team::run`] has every member run the same closure; members synchronize with [`Member::barrier`]. Dropping the
 /// team ends its workers. A panic in any member ends the run on all of them and is raised again in the caller.
@@ -54,12 +61,93 @@ type Job = *const (dyn Fn(&Member<'_>) + Sync);
 struct Shared {
     size: usize,
     job: Mutex<JobSlot>,
-    wake: Condvar,
-    epoch: AtomicUsize,
-    done: AtomicUsize,
+    /// Counts runs.
+    epoch: Signal,
+    /// Counts workers that finished the run.
+    done: Signal,
     arrived: AtomicUsize,
-    phase: AtomicUsize,
+    /// Counts barriers passed.
+    phase: Signal,
     failed: AtomicBool,
+}
+
+impl Shared {
+    /// Ends the run on every member, those that sleep at a barrier among them.
+    fn fail(&self) {
+        self.failed.store(true, Ordering::SeqCst);
+        self.phase.wake();
+    }
+}
+
+/// A number that threads wait for: awake a while, then asleep. How long the last sleep took decides how long the next wait stays
+/// awake.
+///
+/// Either the thread that changes it sees who sleeps, or who goes to sleep sees the change: both write their own word before they
+/// read the other's, all in one order (`SeqCst`).
+#[repr(align(128))]
+struct Signal {
+    value: AtomicUsize,
+    looks: AtomicU32,
+    asleep: AtomicUsize,
+    lock: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Signal {
+    fn new() -> Self {
+        Self {
+            value: AtomicUsize::new(0),
+            looks: AtomicU32::new(PATIENT),
+            asleep: AtomicUsize::new(0),
+            lock: Mutex::new(()),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn get(&self) -> usize {
+        self.value.load(Ordering::SeqCst)
+    }
+
+    fn set(&self, value: usize) {
+        self.value.store(value, Ordering::SeqCst);
+        self.wake();
+    }
+
+    fn increase(&self) {
+        self.value.fetch_add(1, Ordering::SeqCst);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if self.asleep.load(Ordering::SeqCst) > 0 {
+            drop(self.lock()); // who counts as asleep but has not slept yet holds it until it does
+            self.changed.notify_all();
+        }
+    }
+
+    /// Returns when `over`, which reads this number or what is stored before a [`Signal::wake`].
+    fn wait(&self, over: impl Fn(usize) -> bool) {
+        for _ in 0..self.looks.load(Ordering::Relaxed) {
+            if over(self.get()) {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        let start = Instant::now();
+        let mut guard = self.lock();
+        self.asleep.fetch_add(1, Ordering::SeqCst);
+        while !over(self.get()) {
+            guard = self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.asleep.fetch_sub(1, Ordering::SeqCst);
+        drop(guard);
+        let looks = if start.elapsed() > SHORT_SLEEP { HASTY } else { PATIENT };
+        self.looks.store(looks, Ordering::Relaxed);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 struct JobSlot {
@@ -102,56 +190,50 @@ impl Member<'_> {
         if s.size == 1 {
             return;
         }
-        let phase = s.phase.load(Ordering::Relaxed);
+        let phase = s.phase.get();
         if s.arrived.fetch_add(1, Ordering::AcqRel) + 1 == s.size {
             s.arrived.store(0, Ordering::Relaxed);
-            s.phase.store(phase.wrapping_add(1), Ordering::Release);
+            s.phase.set(phase.wrapping_add(1));
             return;
         }
-        let mut spins = 0;
-        while s.phase.load(Ordering::Acquire) == phase {
-            if s.failed.load(Ordering::Relaxed) {
-                resume_unwind(Box::new(TeamFailed));
-            }
-            pause(&mut spins);
+        s.phase.wait(|now| now != phase || s.failed.load(Ordering::SeqCst));
+        if s.phase.get() == phase {
+            resume_unwind(Box::new(TeamFailed));
         }
-    }
-}
-
-fn pause(spins: &mut u32) {
-    if *spins < SPINS {
-        *spins += 1;
-        std::hint::spin_loop();
-    } else {
-        std::thread::yield_now();
     }
 }
 
 impl Team {
-    /// A team of `threads` (at least one). Threads are pinned to the cores this process may use, unless there are
-    /// fewer of those than threads.
+    /// A team of `threads` (at least one).
     #[must_use]
     pub fn new(threads: usize) -> Self {
+        Self::with_cores(threads, &[])
+    }
+
+    /// A team of `threads` whose workers are tied to a core each, the second and following of those this process may use, where
+    /// there are enough: for a program that has a machine of several sockets to itself. Two such teams, in one program or in two,
+    /// would share those cores and leave others idle.
+    #[must_use]
+    pub fn pinned(threads: usize) -> Self {
+        let cores = core_affinity::get_core_ids().unwrap_or_default();
+        Self::with_cores(threads, if cores.len() >= threads { &cores } else { &[] })
+    }
+
+    fn with_cores(threads: usize, cores: &[CoreId]) -> Self {
         let size = threads.max(1);
         let shared = Arc::new(Shared {
             size,
             job: Mutex::new(JobSlot { job: None, stop: false }),
-            wake: Condvar::new(),
-            epoch: AtomicUsize::new(0),
-            done: AtomicUsize::new(0),
+            epoch: Signal::new(),
+            done: Signal::new(),
             arrived: AtomicUsize::new(0),
-            phase: AtomicUsize::new(0),
+            phase: Signal::new(),
             failed: AtomicBool::new(false),
         });
-        let cores = core_affinity::get_core_ids().unwrap_or_default();
-        let pin = size > 1 && cores.len() >= size;
-        if pin {
-            core_affinity::set_for_current(cores[0]);
-        }
         let workers = (1..size)
             .map(|rank| {
                 let shared = Arc::clone(&shared);
-                let core = pin.then(|| cores[rank]);
+                let core = cores.get(rank).copied();
                 std::thread::Builder::new()
                     .name(format!("chromaflow-{rank}"))
                     .spawn(move || {
@@ -187,27 +269,20 @@ impl Team {
             job(&Member { rank: 0, shared: s });
             return;
         }
-        let guard = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let guard = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let job_ref: &(dyn Fn(&Member<'_>) + Sync) = &job;
         // SAFETY: only the lifetime is erased; the loop below does not leave before every worker is done with it.
         let job_ptr: Job = unsafe { std::mem::transmute::<&(dyn Fn(&Member<'_>) + Sync), Job>(job_ref) };
         s.failed.store(false, Ordering::Relaxed);
         s.arrived.store(0, Ordering::Relaxed);
-        s.done.store(0, Ordering::Relaxed);
-        {
-            let mut slot = s.job.lock().expect("no member panics with the job locked");
-            slot.job = Some(job_ptr);
-            s.epoch.fetch_add(1, Ordering::Release);
-        }
-        s.wake.notify_all();
+        s.done.value.store(0, Ordering::Relaxed);
+        s.job.lock().expect("no member panics with the job locked").job = Some(job_ptr);
+        s.epoch.increase();
         let mine = catch_unwind(AssertUnwindSafe(|| job(&Member { rank: 0, shared: s })));
         if mine.is_err() {
-            s.failed.store(true, Ordering::Relaxed);
+            s.fail();
         }
-        let mut spins = 0;
-        while s.done.load(Ordering::Acquire) < s.size - 1 {
-            pause(&mut spins);
-        }
+        s.done.wait(|finished| finished == s.size - 1);
         drop(guard);
         if let Err(cause) = mine
             && !cause.is::<TeamFailed>()
@@ -220,12 +295,8 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        {
-            let mut slot = self.shared.job.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            slot.stop = true;
-            self.shared.epoch.fetch_add(1, Ordering::Release);
-        }
-        self.shared.wake.notify_all();
+        self.shared.job.lock().unwrap_or_else(PoisonError::into_inner).stop = true;
+        self.shared.epoch.increase();
         for worker in self.workers.drain(..) {
             let _ = worker.join();
         }
@@ -235,31 +306,21 @@ impl Drop for Team {
 fn work(s: &Shared, rank: usize) {
     let mut seen = 0;
     loop {
-        let mut spins = 0;
-        let mut yields = 0;
-        while s.epoch.load(Ordering::Acquire) == seen && yields < YIELDS {
-            if spins == SPINS {
-                yields += 1;
-            }
-            pause(&mut spins);
-        }
+        s.epoch.wait(|now| now != seen);
         let job = {
-            let mut slot = s.job.lock().expect("no member panics with the job locked");
-            while s.epoch.load(Ordering::Acquire) == seen {
-                slot = s.wake.wait(slot).expect("no member panics with the job locked");
-            }
+            let slot = s.job.lock().expect("no member panics with the job locked");
             if slot.stop {
                 return;
             }
             slot.job.expect("an epoch starts with a job")
         };
-        seen = s.epoch.load(Ordering::Acquire);
+        seen = s.epoch.get();
         // SAFETY: `Team::run` waits for `done` below before the closure dies.
         let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (*job)(&Member { rank, shared: s }) }));
         if outcome.is_err() {
-            s.failed.store(true, Ordering::Relaxed);
+            s.fail();
         }
-        s.done.fetch_add(1, Ordering::AcqRel);
+        s.done.increase();
     }
 }
 
@@ -299,6 +360,94 @@ mod tests {
             assert!(result.is_err());
             team.run(|m| m.barrier());
         }
+    }
+
+    /// Those that sleep at a barrier are woken by the member that panics, too.
+    #[test]
+    fn a_late_panic_wakes_those_that_sleep() {
+        for team in [Team::new(3), Team::pinned(3)] {
+            for bad in 0..3 {
+                let result = catch_unwind(AssertUnwindSafe(|| {
+                    team.run(|m| {
+                        if m.rank() == bad {
+                            std::thread::sleep(10 * SHORT_SLEEP);
+                            panic!("planted");
+                        }
+                        m.barrier();
+                    });
+                }));
+                assert!(result.is_err());
+                team.run(|m| m.barrier());
+            }
+        }
+    }
+
+    /// Neighbors exchange numbers through barriers; `delay` may hold a member up.
+    fn rounds(team: &Team, rounds: usize, delay: impl Fn(usize, usize) + Sync) {
+        let cells: Vec<AtomicUsize> = (0..team.size()).map(|_| AtomicUsize::new(0)).collect();
+        team.run(|m| {
+            for round in 1..=rounds {
+                delay(round, m.rank());
+                cells[m.rank()].store(round, Ordering::Relaxed);
+                m.barrier();
+                let neighbor = &cells[(m.rank() + 1) % m.size()];
+                assert_eq!(neighbor.load(Ordering::Relaxed), round);
+                m.barrier();
+            }
+        });
+        assert!(cells.iter().all(|c| c.load(Ordering::Relaxed) == rounds));
+    }
+
+    /// Waits that end awake, that end soon after falling asleep, and long ones.
+    #[test]
+    fn members_meet_whether_they_spin_or_sleep() {
+        for size in [2, 3] {
+            rounds(&Team::new(size), 30, |round, rank| {
+                if round % size == rank {
+                    std::thread::sleep([Duration::ZERO, SHORT_SLEEP, 8 * SHORT_SLEEP][round % 3]);
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn two_teams_of_two_threads_work_at_once() {
+        std::thread::scope(|scope| {
+            for size in [2, 3] {
+                scope.spawn(move || {
+                    let team = Team::new(size);
+                    (0..20).for_each(|_| rounds(&team, 20, |_, _| {}));
+                });
+            }
+        });
+    }
+
+    /// Threads that never wait on every core: the team gets its work done among them.
+    #[test]
+    fn a_team_on_busy_cores_ends() {
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+            let outcome = catch_unwind(AssertUnwindSafe(|| rounds(&Team::new(2), 100, |_, _| {})));
+            over.store(true, Ordering::Relaxed);
+            outcome.unwrap_or_else(|cause| resume_unwind(cause));
+        });
+    }
+
+    #[test]
+    fn the_callers_thread_stays_free() {
+        let mine = core_affinity::get_core_ids();
+        for team in [Team::new(2), Team::pinned(2), Team::all_cores()] {
+            team.run(|m| m.barrier());
+            assert_eq!(core_affinity::get_core_ids(), mine);
+        }
+        assert_eq!(core_affinity::get_core_ids(), mine);
     }
 
     #[test]
