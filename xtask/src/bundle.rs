@@ -1,6 +1,6 @@
 //! `cargo xtask bundle`: everything that a machine with a GPU and without a toolchain needs to test and to measure.
 
-use crate::run;
+use crate::{cases, run};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,20 +59,12 @@ pub fn bundle(args: &[String]) -> Result<(), String> {
 
 /// The cases, and the files that they name.
 fn copy_cases(root: &Path, to: &Path) -> Result<(), String> {
-    let data = std::env::var_os("CHROMAFLOW_DATA").map_or_else(|| root.join("../shared/data"), PathBuf::from);
-    let cases = root.join("cases");
-    for entry in fs::read_dir(&cases).map_err(|e| e.to_string())?.flatten() {
-        let path = entry.path();
-        if path.extension().is_none_or(|e| e != "toml") {
-            continue;
-        }
-        copy(&path, &to.join("cases").join(entry.file_name()), false)?;
-        for line in fs::read_to_string(&path).map_err(|e| e.to_string())?.lines() {
-            let Some(name) = line.trim().strip_prefix("file = \"").and_then(|l| l.split('"').next()) else {
-                continue;
-            };
+    let (data, folder) = (cases::data_folder(root), root.join("cases"));
+    for path in cases::all(&folder)? {
+        copy(&path, &to.join("cases").join(path.file_name().unwrap_or_default()), false)?;
+        for name in cases::files(&fs::read_to_string(&path).map_err(|e| e.to_string())?) {
             let places = [
-                (cases.join(name), to.join("cases").join(name)),
+                (folder.join(name), to.join("cases").join(name)),
                 (data.join(name), to.join("data").join(name)),
             ];
             let place = places.iter().find(|p| fs::metadata(&p.0).is_ok_and(|m| m.len() <= DATA_BYTES));

@@ -1,9 +1,11 @@
 //! The project's own commands: `cargo xtask test | check | bench | ...`; `cargo xtask` lists them.
 
 mod bundle;
+mod cases;
 mod kernels;
 mod run;
 mod test;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -12,6 +14,7 @@ usage: cargo xtask COMMAND
 
   test [FILTER...]   format, lints, licences, documentation, all tests; arguments narrow the tests
   check              format and lints only: what to run before a commit
+  verify [CASE...]   every case against its stored values, as a table; --quick: those of a few seconds
   bench [ARGS...]    release build of the command, then `chromaflow bench ARGS`
   papers [ARGS...]   release build of what measures the papers' tables, then `chromaflow-papers ARGS`
   bundle [DIR]       release programs and GPU tests with a script that runs them on a machine with a GPU
@@ -24,6 +27,7 @@ fn main() -> ExitCode {
     let result = match args.first().map(String::as_str) {
         Some("test") => test::test(rest),
         Some("check") => test::check(),
+        Some("verify") => verify::verify(rest),
         Some("bench") => release("chromaflow-cli", &["bench"], rest),
         Some("papers") => release("chromaflow-bench", &[], rest),
         Some("bundle") => bundle::bundle(rest),

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must hold before a change goes in. Needs a Rust toolchain and nothing else;
 //! uses cargo-nextest and cargo-deny where they are installed, and says where they are not.
 
-use crate::run;
+use crate::{run, verify};
 use std::collections::BTreeMap;
 
 /// Format and lints.
@@ -62,6 +62,15 @@ pub fn test(filter: &[String]) -> Result<(), String> {
     };
     let words: Vec<&str> = words.iter().copied().chain(filter.iter().map(String::as_str)).collect();
     good &= run::watch(&words, &env, |l| counts.read(l))?;
+
+    // A case of each solver, by the very build that was tested.
+    if filter.is_empty() {
+        run::cargo(&["build", "--package", "chromaflow-cli"])?;
+        let tally = verify::table(&run::root().join("target/debug/chromaflow"), &verify::FEW)?;
+        counts.passed += tally.passed;
+        counts.failed += tally.failed;
+        good &= tally.failed == 0;
+    }
 
     let mut skips: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for line in std::fs::read_to_string(&log).unwrap_or_default().lines() {

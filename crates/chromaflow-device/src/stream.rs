@@ -144,9 +144,30 @@ impl Shared {
 mod tests {
     use super::*;
 
+    /// Every element is read once, whatever the instructions: sums of small integers are exact in any order.
     #[test]
-    fn figures_are_those_of_a_computer() {
-        let b = measure(&Team::new(1), 0, Duration::ZERO);
-        assert!(b.read > 1e8 && b.read < 1e13 && b.triad > 1e8 && b.triad < 1e13, "{b:?}");
+    fn sums_are_exact_on_every_instruction_set() {
+        let values: Vec<f64> = (0..SUMS * 37).map(|i| (i % 1013) as f64).collect();
+        let expected: f64 = values.iter().sum();
+        for isa in Isa::available() {
+            assert_eq!(sum(isa, &values), expected, "{}", isa.name());
+            assert_eq!(sum(isa, &values[..SUMS]), (SUMS * (SUMS - 1) / 2) as f64, "{}", isa.name());
+        }
+    }
+
+    /// Repeats are numbered from zero, there are at least five, and the fastest is no slower than their mean.
+    #[test]
+    fn the_fastest_repeat_counts() {
+        let (start, mut seen) = (Instant::now(), Vec::new());
+        let least = best(Duration::ZERO, |repeat| seen.push(repeat));
+        assert_eq!(seen, [0, 1, 2, 3, 4]);
+        assert!(least >= 0.0 && 5.0 * least <= start.elapsed().as_secs_f64());
+    }
+
+    /// Members' parts cover what is counted, for teams that do not divide it.
+    #[test]
+    fn a_team_measures() {
+        let b = measure(&Team::new(3), 0, Duration::ZERO);
+        assert!(b.read.is_finite() && b.read > 0.0 && b.triad.is_finite() && b.triad > 0.0, "{b:?}");
     }
 }

@@ -9,13 +9,7 @@ use chromaflow_device::cuda::Gpu;
 
 /// The first GPU, or a skip.
 pub fn gpu() -> Option<Gpu> {
-    match Gpu::open(0) {
-        Ok(gpu) => Some(gpu),
-        Err(reason) => {
-            chromaflow_testkit::skip("gpu", &reason.to_string());
-            None
-        }
-    }
+    chromaflow_testkit::available("gpu", Gpu::open(0))
 }
 
 pub fn close(found: f64, expected: f64, relative: f64, floor: f64, what: &str) {

@@ -14,8 +14,7 @@ const CASES: usize = 4096;
 
 #[test]
 fn nothing_spills() {
-    if let Err(e) = nvrtc_version() {
-        chromaflow_testkit::skip("nvrtc", &e.to_string());
+    if chromaflow_testkit::available("nvrtc", nvrtc_version()).is_none() {
         return;
     }
     let source = KernelSource::new("pointwise_tests", test_source());
@@ -74,13 +73,7 @@ fn the_bounds_hold_in_single_precision() {
 
 #[test]
 fn the_gpu_computes_what_the_cpu_computes() {
-    let gpu = match Gpu::open(0) {
-        Ok(gpu) => gpu,
-        Err(e) => {
-            chromaflow_testkit::skip("gpu", &e.to_string());
-            return;
-        }
-    };
+    let Some(gpu) = chromaflow_testkit::available("gpu", Gpu::open(0)) else { return };
     let stream = gpu.stream().unwrap();
     let module = gpu.module(&KernelSource::new("pointwise_tests", test_source())).unwrap();
     let mut failures = Vec::new();

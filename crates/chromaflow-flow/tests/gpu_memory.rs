@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn gpu() -> Option<Gpu> {
-    Gpu::open(0).map_err(|reason| chromaflow_testkit::skip("gpu", &reason.to_string())).ok()
+    chromaflow_testkit::available("gpu", Gpu::open(0))
 }
 
 /// Takes all memory but less than 16 MiB; what the last refusal said.

@@ -18,14 +18,18 @@ pub fn data(name: &str) -> Option<PathBuf> {
     None
 }
 
+/// What a test needs (a GPU, a compiler), or nothing where it is not there, and then this [`skip`]s the test.
+pub fn available<T, E: std::fmt::Display>(what: &str, found: Result<T, E>) -> Option<T> {
+    found.map_err(|reason| skip(what, &reason.to_string())).ok()
+}
+
 /// Says that the running test is skipped, and why; `cargo xtask test` counts it. `what` is missing (`data`, `gpu`,
-/// `mpi`): where the environment variable `CHROMAFLOW_REQUIRE` lists it (`gpu,data`), the skip is a failure.
+/// `nvrtc`, `cxx`): where the environment variable `CHROMAFLOW_REQUIRE` lists it (`data, gpu`), the skip is a failure.
 ///
 /// # Panics
 /// If `what` is required.
 pub fn skip(what: &str, why: &str) {
-    let required = std::env::var("CHROMAFLOW_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|r| r.trim() == what), "{what} is required, but {why}");
+    assert!(!required(what), "{what} is required, but {why}");
     eprintln!("skipped: {why}");
     let Some(log) = std::env::var_os("CHROMAFLOW_SKIPS") else { return };
     let thread = std::thread::current();
@@ -33,5 +37,35 @@ pub fn skip(what: &str, why: &str) {
     let test = test.as_deref().or(thread.name()).unwrap_or("a test");
     if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(log) {
         let _ = writeln!(file, "{test}\t{why}"); // one short write: lines of concurrent tests do not mix
+    }
+}
+
+/// Whether `CHROMAFLOW_REQUIRE` lists `what`, such as `gpu`.
+pub fn required(what: &str) -> bool {
+    requires(&std::env::var("CHROMAFLOW_REQUIRE").unwrap_or_default(), what)
+}
+
+/// Whether a list such as `data, gpu` (words between commas or blanks) names `what`.
+fn requires(list: &str, what: &str) -> bool {
+    list.split(|c: char| c == ',' || c.is_whitespace()).any(|word| word == what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn required_things_are_listed_with_or_without_blanks() {
+        for list in ["data,gpu", "data, gpu", " gpu ,data", "data gpu", "gpu"] {
+            assert!(requires(list, "gpu"), "{list:?}");
+            assert!(!requires(list, "nvrtc"), "{list:?}");
+            assert_eq!(requires(list, "data"), list != "gpu", "{list:?}");
+        }
+        assert!(!requires("", "gpu") && !requires("gpus", "gpu") && !requires("a gpu-less one", "gpu"));
+    }
+
+    #[test]
+    fn what_is_there_is_handed_over() {
+        assert_eq!(available::<_, String>("gpu", Ok(3)), Some(3));
     }
 }

@@ -85,14 +85,10 @@ impl ExchangeCuda {
 mod tests {
     use super::super::generate::BoxGrid;
     use super::*;
-    use chromaflow_device::cuda::Gpu;
 
     #[test]
     fn cuda_copies_are_the_cpus() {
-        let gpu = match Gpu::open(0) {
-            Ok(gpu) => gpu,
-            Err(reason) => return chromaflow_testkit::skip("gpu", &reason.to_string()),
-        };
+        let Some(gpu) = crate::testgpu::gpu() else { return };
         let stream = gpu.stream().unwrap();
         let grid = BoxGrid { cells: [7, 5, 4], size: [1.0; 3], wave: 0.05 }.grid();
         let grid =

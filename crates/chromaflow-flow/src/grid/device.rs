@@ -256,16 +256,9 @@ fn record(cells: &Cells, stride: [usize; 3], offset: usize, first: usize) -> [u3
 mod tests {
     use super::*;
     use crate::grid::generate::BoxGrid;
-    use chromaflow_device::cuda::Gpu;
 
     fn stream() -> Option<Stream> {
-        match Gpu::open(0).and_then(|gpu| gpu.stream()) {
-            Ok(stream) => Some(stream),
-            Err(reason) => {
-                chromaflow_testkit::skip("gpu", &reason.to_string());
-                None
-            }
-        }
+        Some(crate::testgpu::gpu()?.stream().expect("a stream"))
     }
 
     /// Blocks of several orientations and sizes.

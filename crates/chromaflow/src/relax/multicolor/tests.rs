@@ -83,7 +83,7 @@ fn dense(jac: &Jacobian) -> Dense {
 
 /// Rounding of a policy's sums and of x.
 fn tolerance(policy: Policy) -> f64 {
-    if policy == Policy::D { 1e-13 } else { 2e-6 }
+    chromaflow_testkit::rounding(policy == Policy::D)
 }
 
 fn assert_close(found: &[f64], expected: &[f64], tolerance: f64, what: &str) {

@@ -132,7 +132,7 @@ fn difference(x: &[f64], y: &[f64]) -> f64 {
 
 /// Sums of the products are in f32 but for `d`.
 fn tolerance(storage: Storage) -> f64 {
-    if storage == Storage::F64 { 1e-13 } else { 2e-6 }
+    chromaflow_testkit::rounding(storage == Storage::F64)
 }
 
 fn check(

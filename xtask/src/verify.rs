@@ -1,0 +1,220 @@
+//! `cargo xtask verify`: every case of `cases/` against its stored values.
+
+use crate::{cases, run};
+use chromaflow_testkit::required;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Cases that take a release build less than ten seconds on two cores: what `--quick` runs. (Measured: 0.5 to 4 s of one core.)
+const QUICK: [&str; 11] = [
+    "cavity_re100",
+    "channel_cylinder_2d1",
+    "cylinder_re40_incompressible",
+    "duct",
+    "flat_plate",
+    "heated_cavity",
+    "naca0012",
+    "structured_bump",
+    "structured_naca0012_tmr",
+    "structured_plate",
+    "wing",
+];
+
+/// One case of each solver that needs no data: what `cargo xtask test` runs, with the build that its tests use.
+pub const FEW: [&str; 3] = ["cylinder_re40_incompressible", "structured_plate", "wing"];
+
+/// How the cases came out.
+#[derive(Default)]
+pub struct Tally {
+    pub passed: usize,
+    pub failed: usize,
+    pub skipped: usize,
+}
+
+/// `[--quick] [--program FILE] [CASE...]`: cases by their names without `.toml`, all unless named. A release build is made
+/// unless a program is given.
+pub fn verify(args: &[String]) -> Result<(), String> {
+    let (mut program, mut names, mut quick) = (None, Vec::new(), false);
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--quick" => quick = true,
+            "--program" => program = Some(PathBuf::from(words.next().ok_or("--program: which file?")?)),
+            option if option.starts_with('-') => return Err(format!("verify: no option {option}")),
+            name => names.push(name),
+        }
+    }
+    if quick {
+        names.extend(QUICK);
+    }
+    let program = match program {
+        Some(program) => std::path::absolute(program).map_err(|e| e.to_string())?,
+        None => {
+            run::cargo(&["build", "--release", "--package", "chromaflow-cli"])?;
+            run::root().join("target/release/chromaflow")
+        }
+    };
+    let tally = table(&program, &names)?;
+    if tally.failed == 0 { Ok(()) } else { Err(format!("{} cases failed", tally.failed)) }
+}
+
+/// Runs the cases named (all if none is) and prints the table.
+pub fn table(program: &Path, names: &[&str]) -> Result<Tally, String> {
+    let root = run::root();
+    let all = cases::all(&root.join("cases"))?;
+    let stem = |path: &Path| path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    if let Some(name) = names.iter().find(|n| !all.iter().any(|c| stem(c) == **n)) {
+        return Err(format!("{name}: no such case in {}", root.join("cases").display()));
+    }
+    let out = root.join("target/verify");
+    fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
+    let mut tally = Tally::default();
+    println!("| case | expected | got | seconds | verdict |\n|---|---|---|---|---|");
+    for case in all.iter().filter(|c| names.is_empty() || names.contains(&stem(c).as_str())) {
+        let name = stem(case);
+        let row = one(program, case, &out.join(&name), &cases::data_folder(&root))?;
+        match row.verdict {
+            Verdict::Good => tally.passed += 1,
+            Verdict::Failed(_) => tally.failed += 1,
+            Verdict::Skipped(_) => tally.skipped += 1,
+        }
+        let verdict = match row.verdict {
+            Verdict::Good => "good".to_owned(),
+            Verdict::Failed(why) => format!("FAILED: {why}"),
+            Verdict::Skipped(why) => format!("skipped: {why}"),
+        };
+        println!("| {name} | {} | {} | {:.1} | {verdict} |", row.expected, row.got, row.seconds);
+    }
+    println!("cases: {} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
+    Ok(tally)
+}
+
+enum Verdict {
+    Good,
+    Failed(String),
+    Skipped(String),
+}
+
+struct Row {
+    expected: String,
+    got: String,
+    seconds: f64,
+    verdict: Verdict,
+}
+
+fn one(program: &Path, case: &Path, out: &Path, data: &Path) -> Result<Row, String> {
+    let text = fs::read_to_string(case).map_err(|e| format!("{}: {e}", case.display()))?;
+    let table: toml::Table = text.parse().map_err(|e| format!("{}: {e}", case.display()))?;
+    let expect = table.get("expect").and_then(toml::Value::as_table).cloned().unwrap_or_default();
+    let row = |verdict| Row { expected: expected(&expect), got: "-".into(), seconds: 0.0, verdict };
+    if let Some(file) = cases::missing(case, &text, data) {
+        let why = format!("{file} is not there (set CHROMAFLOW_DATA)");
+        let verdict = if required("data") { Verdict::Failed(why) } else { Verdict::Skipped(why) };
+        return Ok(row(verdict));
+    }
+    if expect.is_empty() {
+        return Ok(row(Verdict::Failed("the case has no [expect]".into())));
+    }
+    let json = out.with_extension("json");
+    let _ = fs::remove_file(&json); // what an earlier run left must not be taken for this one's
+    let start = Instant::now();
+    let done = Command::new(program)
+        .args(["run", "--verify", "--quiet", "--out"])
+        .args([out.as_os_str(), "--json".as_ref(), json.as_os_str(), case.as_os_str()])
+        .env("CHROMAFLOW_DATA", data)
+        .stdin(Stdio::null())
+        .output();
+    let done = done.map_err(|e| format!("cannot start {}: {e}", program.display()))?;
+    let seconds = start.elapsed().as_secs_f64();
+    let said = String::from_utf8_lossy(&done.stderr).trim().replace('\n', "; ");
+    let summary = fs::read_to_string(&json).ok().and_then(|t| serde_json::from_str(&t).ok());
+    let verdict = match (&summary, done.status.success()) {
+        (Some(_), true) => Verdict::Good,
+        (None, true) => Verdict::Failed(format!("no summary in {}", json.display())),
+        (_, false) => Verdict::Failed(format!("{} ({said})", done.status)),
+    };
+    let got = summary.map_or_else(|| "-".into(), |s: serde_json::Value| got(&expect, &s));
+    Ok(Row { expected: expected(&expect), got, seconds, verdict })
+}
+
+/// The keys of `[expect]` that a force or an oscillation answers, and where the summary has that.
+const VALUES: [(&str, &str); 6] = [
+    ("cl", "/forces/cl"),
+    ("cd", "/forces/cd"),
+    ("mean_cl", "/oscillation/mean_cl"),
+    ("mean_cd", "/oscillation/mean_cd"),
+    ("cl_amplitude", "/oscillation/cl_amplitude"),
+    ("strouhal", "/oscillation/strouhal"),
+];
+
+fn expected(expect: &toml::Table) -> String {
+    let mut text = String::new();
+    for (key, _) in VALUES {
+        if let Some(value) = expect.get(key) {
+            let _ = write!(text, "{key} {value} ");
+        }
+    }
+    for (key, before, after) in [
+        ("tolerance", "+-", ""),
+        ("residual_orders_at_least", ">=", " orders"),
+        ("iterations_at_most", "<=", " iterations"),
+    ] {
+        if let Some(value) = expect.get(key) {
+            let _ = write!(text, "{before} {value}{after} ");
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+fn got(expect: &toml::Table, summary: &serde_json::Value) -> String {
+    let mut text = String::new();
+    let number = |at: &str| summary.pointer(at).and_then(serde_json::Value::as_f64);
+    for (key, at) in VALUES.iter().filter(|v| expect.contains_key(v.0)) {
+        let _ = match number(at) {
+            Some(value) => write!(text, "{key} {value:.7} "),
+            None => write!(text, "{key} - "),
+        };
+    }
+    if let Some(orders) = number("/residual_orders") {
+        let _ = write!(text, "{orders:.2} orders ");
+    }
+    if let Some(iterations) = number("/iterations") {
+        let _ = write!(text, "{iterations} iterations");
+    }
+    text.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expectations_and_results_stand_side_by_side() {
+        let expect: toml::Table =
+            "cl = 0.25\nstrouhal = 0.16\ntolerance = 0.001\niterations_at_most = 90".parse().unwrap();
+        let summary = serde_json::json!({ "forces": { "cl": 0.2501, "cd": 1.0 }, "oscillation": null, "iterations": 71,
+            "residual_orders": 6.014 });
+        assert_eq!(expected(&expect), "cl 0.25 strouhal 0.16 +- 0.001 <= 90 iterations");
+        assert_eq!(got(&expect, &summary), "cl 0.2501000 strouhal - 6.01 orders 71 iterations");
+    }
+
+    #[test]
+    fn the_lists_name_cases() {
+        let all = cases::all(&run::root().join("cases")).unwrap();
+        for name in QUICK.iter().chain(&FEW) {
+            assert!(all.iter().any(|c| c.file_stem().is_some_and(|s| s == *name)), "{name}");
+        }
+        assert!(FEW.iter().all(|name| QUICK.contains(name)));
+    }
+
+    /// A program that does nothing passes no case.
+    #[test]
+    fn a_program_without_results_fails() {
+        let tally = table(Path::new("true"), &["wing"]).unwrap();
+        assert_eq!((tally.passed, tally.failed), (0, 1));
+        assert!(table(Path::new("true"), &["no_such_case"]).is_err());
+    }
+}
