@@ -3,7 +3,9 @@
 mod bundle;
 mod cases;
 mod kernels;
+mod rooms;
 mod run;
+mod sizes;
 mod test;
 mod verify;
 
@@ -13,7 +15,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test [FILTER...]   format, lints, licences, documentation, all tests; arguments narrow the tests
-  check              format and lints only: what to run before a commit
+  check              format, lints, direction of dependencies, sizes: what to run before a commit
   verify [CASE...]   every case against its stored values, as a table; --quick: those of a few seconds
   bench [ARGS...]    release build of the command, then `chromaflow bench ARGS`
   papers [ARGS...]   release build of what measures the papers' tables, then `chromaflow-papers ARGS`

@@ -1,12 +1,14 @@
 //! `cargo xtask test`: everything that must hold before a change goes in. Needs a Rust toolchain and nothing else;
 //! uses cargo-nextest and cargo-deny where they are installed, and says where they are not.
 
-use crate::{run, verify};
+use crate::{rooms, run, sizes, verify};
 use std::collections::BTreeMap;
 
-/// Format and lints.
+/// Format, the direction of dependencies, sizes of functions and folders, lints.
 pub fn check() -> Result<(), String> {
     run::cargo(&["fmt", "--all", "--check"])?;
+    rooms::check()?;
+    sizes::check()?;
     run::cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
 }
 

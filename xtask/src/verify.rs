@@ -50,12 +50,11 @@ pub fn verify(args: &[String]) -> Result<(), String> {
     if quick {
         names.extend(QUICK);
     }
-    let program = match program {
-        Some(program) => std::path::absolute(program).map_err(|e| e.to_string())?,
-        None => {
-            run::cargo(&["build", "--release", "--package", "chromaflow-cli"])?;
-            run::root().join("target/release/chromaflow")
-        }
+    let program = if let Some(program) = program {
+        std::path::absolute(program).map_err(|e| e.to_string())?
+    } else {
+        run::cargo(&["build", "--release", "--package", "chromaflow-cli"])?;
+        run::root().join("target/release/chromaflow")
     };
     let tally = table(&program, &names)?;
     if tally.failed == 0 { Ok(()) } else { Err(format!("{} cases failed", tally.failed)) }
