@@ -4,7 +4,7 @@ use chromaflow_pointwise::{Source, emit};
 use std::{env, fs, path::Path, process::exit};
 
 /// The files that keep to the subset, and the modules through which their public functions are reached.
-const FILES: [(&str, &str); 19] = [
+const FILES: [(&str, &str); 23] = [
     ("src/gas/state.rs", "crate::gas"),
     ("src/flux/euler.rs", "crate::flux"),
     ("src/flux/roe.rs", "crate::flux"),
@@ -13,8 +13,12 @@ const FILES: [(&str, &str); 19] = [
     ("src/flux/van_leer.rs", "crate::flux"),
     ("src/bc/mod.rs", "crate::bc"),
     ("src/bc/farfield.rs", "crate::bc"),
-    ("src/bc/open.rs", "crate::bc"),
-    ("src/bc/wall.rs", "crate::bc"),
+    ("src/bc/inlet.rs", "crate::bc"),
+    ("src/bc/outlet.rs", "crate::bc"),
+    ("src/bc/slip_wall.rs", "crate::bc"),
+    ("src/bc/symmetry.rs", "crate::bc"),
+    ("src/bc/no_slip.rs", "crate::bc"),
+    ("src/bc/condition.rs", "crate::bc"),
     ("src/limiter/limiters.rs", "crate::limiter"),
     ("src/limiter/umuscl.rs", "crate::limiter"),
     ("src/incompressible/flux.rs", "crate::incompressible"),

@@ -4,6 +4,7 @@
 //! rho_inf a_inf^2 (so that p_inf = 1/gamma), temperature by T_inf; lengths in the mesh's own unit; time by mesh unit
 //! over a_inf. Boundary pressures and temperatures are given as ratios to the static free stream values.
 
+pub use crate::bc::Boundary;
 use chromaflow::Policy;
 use chromaflow::solver::{Method, PreconditionerKind, RowOrder};
 use std::collections::BTreeMap;
@@ -165,52 +166,6 @@ pub enum Quadrature {
     /// Adds what a flux that varies linearly over the face's true shape carries besides: of second order on all
     /// elements of any shape. For smooth flow: the gradients in it are not limited.
     Linear,
-}
-
-/// A boundary condition.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Boundary {
-    /// Far field by characteristics (Riemann invariants).
-    Farfield,
-    /// Inviscid wall.
-    SlipWall,
-    /// Plane of symmetry.
-    Symmetry,
-    /// Wall at rest without heat flux.
-    NoSlipAdiabatic,
-    /// Wall at rest of given temperature.
-    NoSlipIsothermal {
-        /// Wall temperature over T_inf.
-        temperature: f64,
-    },
-    /// Subsonic inflow of given total state.
-    Inlet {
-        /// Total pressure over static p_inf.
-        total_pressure: f64,
-        /// Total temperature over static T_inf.
-        total_temperature: f64,
-        /// Direction of the flow (any length).
-        direction: [f64; 3],
-    },
-    /// Outflow against a back pressure; supersonic outflow is extrapolated.
-    Outlet {
-        /// Static pressure over p_inf.
-        pressure: f64,
-    },
-    /// Everything from inside.
-    Extrapolation,
-}
-
-impl Boundary {
-    /// Whether forces are summed on it.
-    pub fn is_wall(&self) -> bool {
-        matches!(self, Self::SlipWall | Self::NoSlipAdiabatic | Self::NoSlipIsothermal { .. })
-    }
-
-    /// Whether the velocity of its nodes is held at zero.
-    pub fn is_no_slip(&self) -> bool {
-        matches!(self, Self::NoSlipAdiabatic | Self::NoSlipIsothermal { .. })
-    }
 }
 
 /// The implicit step.

@@ -185,6 +185,7 @@ impl Program {
         match item {
             // Host side, or already added.
             syn::Item::Use(_)
+            | syn::Item::Static(_)
             | syn::Item::Mod(_)
             | syn::Item::Impl(_)
             | syn::Item::Enum(_)

@@ -13,7 +13,7 @@
 //! | `T::c(1.4)`, `T::select(m, x, y)`, `a.lt(b)`, `a.sqrt()`, ... | `T(1.4)`, `select(m, x, y)`, `(a < b)`, `real_sqrt(a)` |
 //! | operators, indexing, fields, calls, struct, array and tuple literals | the same, structs by makers |
 //!
-//! `use`, `mod`, `impl` and macros' definitions stay on the host and are passed over, as is everything under `#[cfg(test)]`.
+//! `use`, `mod`, `impl` and `static` items stay on the host and are passed over, as is everything under `#[cfg(test)]`.
 //! Anything else is an [`EmitError`] with the file and line of the Rust text. Lambdas, references kept in structs, slices,
 //! methods of one's own, `while` and `loop` are not in the subset.
 //!

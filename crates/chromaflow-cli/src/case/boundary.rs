@@ -1,130 +1,53 @@
-//! The values of `[boundary]`: a word, or a table with parameters.
+//! The values of `[boundary]`: a word, or a table with parameters. Words and parameters are those of the flow crate's table.
 
+use chromaflow_flow::bc::{Value, WORDS, Word};
 use chromaflow_flow::config::Boundary;
-use schemars::JsonSchema;
-use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, json};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::LazyLock;
 
 /// A boundary condition with its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, JsonSchema)]
-#[schemars(untagged)]
-#[allow(clippy::large_enum_variant)]
-pub enum BoundarySpec {
-    /// A condition without parameters.
-    Word(BoundaryKind),
-    /// A condition with parameters.
-    Table(BoundaryTable),
+#[derive(Clone, Debug)]
+pub struct BoundarySpec {
+    word: &'static Word,
+    values: BTreeMap<String, Value>,
 }
 
-/// A boundary condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum BoundaryKind {
-    /// Far field by characteristics.
-    Farfield,
-    /// Inviscid wall.
-    SlipWall,
-    /// Plane of symmetry.
-    Symmetry,
-    /// Viscous wall: adiabatic, or isothermal where a `temperature` is given.
-    NoSlip,
-    /// Subsonic inflow: `total_pressure`, `total_temperature`, `direction`.
-    Inlet,
-    /// Outflow against a back `pressure`.
-    Outlet,
-    /// Everything from inside (supersonic outflow).
-    Extrapolation,
+impl PartialEq for BoundarySpec {
+    fn eq(&self, other: &Self) -> bool {
+        (self.word.name, &self.values) == (other.word.name, &other.values)
+    }
 }
 
-/// A boundary condition with parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BoundaryTable {
-    /// The condition.
-    pub kind: BoundaryKind,
-    /// no_slip: wall temperature over the free stream's static temperature.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<f64>,
-    /// inlet: total pressure over the free stream's static pressure.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub total_pressure: Option<f64>,
-    /// inlet: total temperature over the free stream's static temperature.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub total_temperature: Option<f64>,
-    /// inlet: direction of the flow, any length; default the free stream's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub direction: Option<[f64; 3]>,
-    /// outlet: static pressure over the free stream's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pressure: Option<f64>,
-}
+/// The words.
+static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| WORDS.iter().map(|w| w.name).collect());
+
+/// The keys of tables.
+static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let parameters = WORDS.iter().flat_map(|w| w.parameters).map(|p| p.name);
+    let parameters: BTreeSet<&str> = parameters.collect();
+    std::iter::once("kind").chain(parameters).collect()
+});
 
 impl BoundarySpec {
-    /// As a table, whichever way it was written.
-    pub fn table(self) -> BoundaryTable {
-        match self {
-            Self::Table(table) => table,
-            Self::Word(kind) => BoundaryTable {
-                kind,
-                temperature: None,
-                total_pressure: None,
-                total_temperature: None,
-                direction: None,
-                pressure: None,
-            },
-        }
-    }
-
     /// The solver's boundary condition; `along` is the direction of the free stream.
     ///
     /// # Errors
     /// A parameter that is missing, not positive, or that the condition does not have.
-    pub fn config(self, along: [f64; 3]) -> Result<Boundary, String> {
-        use BoundaryKind as K;
-        let t = self.table();
-        let word = serde_json::to_value(t.kind).expect("a word");
-        let word = word.as_str().unwrap_or_default();
-        let given = [
-            ("temperature", t.temperature.is_some(), K::NoSlip),
-            ("total_pressure", t.total_pressure.is_some(), K::Inlet),
-            ("total_temperature", t.total_temperature.is_some(), K::Inlet),
-            ("direction", t.direction.is_some(), K::Inlet),
-            ("pressure", t.pressure.is_some(), K::Outlet),
-        ];
-        if let Some((name, ..)) = given.iter().find(|(_, there, owner)| *there && *owner != t.kind) {
-            return Err(format!("`{word}` has no parameter `{name}`"));
-        }
-        let need = |name: &str, value: Option<f64>| match value {
-            Some(v) if v > 0.0 && v.is_finite() => Ok(v),
-            Some(v) => {
-                Err(format!("`{name}` is {v}: expected a positive ratio to the free stream's static value"))
-            }
-            None => Err(format!(
-                "`{word}` needs `{name}`, a ratio to the free stream's static value: {{ kind = \"{word}\", {name} = ... }}"
-            )),
-        };
-        Ok(match t.kind {
-            K::Farfield => Boundary::Farfield,
-            K::SlipWall => Boundary::SlipWall,
-            K::Symmetry => Boundary::Symmetry,
-            K::NoSlip if t.temperature.is_some() => {
-                Boundary::NoSlipIsothermal { temperature: need("temperature", t.temperature)? }
-            }
-            K::NoSlip => Boundary::NoSlipAdiabatic,
-            K::Inlet => Boundary::Inlet {
-                total_pressure: need("total_pressure", t.total_pressure)?,
-                total_temperature: need("total_temperature", t.total_temperature)?,
-                direction: match t.direction {
-                    Some([0.0, 0.0, 0.0]) => return Err("`direction` has length zero".into()),
-                    Some(direction) => direction,
-                    None => along,
-                },
-            },
-            K::Outlet => Boundary::Outlet { pressure: need("pressure", t.pressure)? },
-            K::Extrapolation => Boundary::Extrapolation,
-        })
+    pub fn config(&self, along: [f64; 3]) -> Result<Boundary, String> {
+        self.word.boundary(&self.values, along)
     }
+}
+
+/// The word of that name, or an error that lists them.
+fn find<E: Error>(name: &str) -> Result<&'static Word, E> {
+    Word::find(name).ok_or_else(|| E::unknown_variant(name, &NAMES))
 }
 
 impl<'de> Deserialize<'de> for BoundarySpec {
@@ -135,23 +58,112 @@ impl<'de> Deserialize<'de> for BoundarySpec {
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a boundary condition: a word such as \"farfield\", or a table with `kind`")
             }
-            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<BoundarySpec, E> {
-                let kind = BoundaryKind::deserialize(serde::de::value::StrDeserializer::new(word))?;
-                Ok(BoundarySpec::Word(kind))
+            fn visit_str<E: Error>(self, word: &str) -> Result<BoundarySpec, E> {
+                Ok(BoundarySpec { word: find(word)?, values: BTreeMap::new() })
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<BoundarySpec, A::Error> {
-                BoundaryTable::deserialize(MapAccessDeserializer::new(map)).map(BoundarySpec::Table)
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<BoundarySpec, A::Error> {
+                let (mut word, mut values) = (None, BTreeMap::new());
+                while let Some(key) = map.next_key::<String>()? {
+                    if key == "kind" {
+                        word = Some(find(&map.next_value::<String>()?)?);
+                    } else if KEYS.contains(&key.as_str()) {
+                        values.insert(key, map.next_value::<Parameter>()?.0);
+                    } else {
+                        return Err(A::Error::unknown_field(&key, &KEYS));
+                    }
+                }
+                let word = word.ok_or_else(|| A::Error::missing_field("kind"))?;
+                Ok(BoundarySpec { word, values })
             }
         }
         deserializer.deserialize_any(WordOrTable)
     }
 }
 
+/// A parameter's value in the file.
+struct Parameter(Value);
+
+impl<'de> Deserialize<'de> for Parameter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberOrVector;
+        impl<'de> Visitor<'de> for NumberOrVector {
+            type Value = Parameter;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, or three of them: [x, y, z]")
+            }
+            fn visit_f64<E: Error>(self, v: f64) -> Result<Parameter, E> {
+                Ok(Parameter(Value::Number(v)))
+            }
+            fn visit_i64<E: Error>(self, v: i64) -> Result<Parameter, E> {
+                Ok(Parameter(Value::Number(v as f64)))
+            }
+            fn visit_u64<E: Error>(self, v: u64) -> Result<Parameter, E> {
+                Ok(Parameter(Value::Number(v as f64)))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Parameter, A::Error> {
+                let mut v = [0.0; 3];
+                for (i, x) in v.iter_mut().enumerate() {
+                    *x = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(i, &self))?;
+                }
+                if seq.next_element::<f64>()?.is_some() {
+                    return Err(A::Error::invalid_length(4, &self));
+                }
+                Ok(Parameter(Value::Vector(v)))
+            }
+        }
+        deserializer.deserialize_any(NumberOrVector)
+    }
+}
+
 impl Serialize for BoundarySpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Word(kind) => kind.serialize(serializer),
-            Self::Table(table) => table.serialize(serializer),
+        if self.values.is_empty() {
+            return serializer.serialize_str(self.word.name);
         }
+        let mut map = serializer.serialize_map(Some(1 + self.values.len()))?;
+        map.serialize_entry("kind", self.word.name)?;
+        for (name, value) in &self.values {
+            match value {
+                Value::Number(v) => map.serialize_entry(name, v)?,
+                Value::Vector(v) => map.serialize_entry(name, v)?,
+            }
+        }
+        map.end()
+    }
+}
+
+impl JsonSchema for BoundarySpec {
+    fn schema_name() -> Cow<'static, str> {
+        "Boundary".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let words: Vec<_> = WORDS.iter().map(|w| json!({ "const": w.name, "description": w.text })).collect();
+        let mut properties = Map::new();
+        properties.insert("kind".to_owned(), json!({ "oneOf": words }));
+        for (word, parameter) in WORDS.iter().flat_map(|w| w.parameters.iter().map(move |p| (w, p))) {
+            let text = format!("{}: {}", word.name, parameter.text);
+            let (known, is_vector) = (properties.get(parameter.name), parameter.is_vector);
+            let text =
+                known.and_then(|k| k["description"].as_str()).map_or(text.clone(), |k| format!("{k} {text}"));
+            let kind = if is_vector {
+                json!({ "type": "array", "items": { "type": "number" }, "minItems": 3, "maxItems": 3, "description": text })
+            } else {
+                json!({ "type": "number", "description": text })
+            };
+            properties.insert(parameter.name.to_owned(), kind);
+        }
+        json_schema!({
+            "description": "A boundary condition with its parameters.",
+            "anyOf": [
+                { "oneOf": words },
+                {
+                    "type": "object",
+                    "properties": properties,
+                    "required": ["kind"],
+                    "additionalProperties": false
+                }
+            ]
+        })
     }
 }

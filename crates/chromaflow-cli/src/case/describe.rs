@@ -3,6 +3,7 @@
 
 use super::CaseFile;
 use crate::run::incompressible::case::IncompressibleCase;
+use chromaflow_flow::bc::WORDS;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -162,15 +163,13 @@ fn tables(sections: Vec<Section>) -> String {
         let _ = writeln!(out, "\n## [{}]\n\n{}", section.name, section.text);
         if section.keys.is_empty() {
             if section.name == "boundary" {
-                let root = schema();
                 let _ = writeln!(out, "\n| condition | |\n|---|---|");
-                for w in root["$defs"]["BoundaryKind"]["oneOf"].as_array().into_iter().flatten() {
-                    let _ = writeln!(out, "| `{}` | {} |", w["const"].as_str().unwrap_or(""), text_of(w));
+                for word in WORDS {
+                    let _ = writeln!(out, "| `{}` | {} |", word.name, word.text);
                 }
-                let _ = writeln!(out, "\n| parameter | |\n|---|---|");
-                let table = &root["$defs"]["BoundaryTable"]["properties"];
-                for (name, spec) in table.as_object().into_iter().flatten().filter(|(n, _)| *n != "kind") {
-                    let _ = writeln!(out, "| `{name}` | {} |", text_of(spec));
+                let _ = writeln!(out, "\n| condition | parameter | |\n|---|---|---|");
+                for (word, p) in WORDS.iter().flat_map(|w| w.parameters.iter().map(move |p| (w, p))) {
+                    let _ = writeln!(out, "| `{}` | `{}` | {} |", word.name, p.name, p.text);
                 }
             }
             continue;

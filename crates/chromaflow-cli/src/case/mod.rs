@@ -13,7 +13,7 @@ mod structured;
 #[cfg(test)]
 mod tests;
 
-pub use boundary::{BoundaryKind, BoundarySpec};
+pub use boundary::BoundarySpec;
 pub use config::find;
 pub use describe::{defaults, reference, schema};
 pub use grid::{Generate, GridSection};

@@ -1,7 +1,32 @@
 //! The characteristic farfield.
 
+use super::{Boundary, Word};
 use crate::gas::{Gas, sound_speed};
 use crate::real::Real;
+
+/// In case files.
+pub(super) static WORD: Word = Word {
+    name: "farfield",
+    text: "Far field by characteristics.",
+    parameters: &[],
+    read: |_| Ok(Boundary::Farfield),
+};
+
+/// What a far field holds, nondimensional.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Farfield<T> {
+    /// Primitive state of the free stream.
+    pub free: [T; 5],
+}
+
+impl Farfield<f64> {
+    /// The same in another scalar.
+    #[inline(always)]
+    pub fn lift<T: Real>(&self) -> Farfield<T> {
+        Farfield { free: self.free.map(T::c) }
+    }
+}
 
 /// Boundary state between the interior `w` and the free stream `free`, by one-dimensional characteristics along the
 /// outward normal.

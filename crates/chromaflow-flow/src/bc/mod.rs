@@ -1,23 +1,48 @@
 //! Boundary conditions as pointwise functions.
 //!
-//! Most give a boundary state `wb` from the interior state `w`, the outward area `n` and data; the boundary flux is
-//! then F(wb) . n, see [`flux_through`]. Each `bc_x` has a `bc_x_jacobian`, dwb/dw (primitive by primitive,
+//! | file | |
+//! |---|---|
+//! | one per condition | its word and parameters in case files, its functions of the state inside, their derivatives |
+//! | `boundary.rs` | [`Boundary`], what a set-up gives |
+//! | `condition.rs` | [`Condition`], the scaled record of solvers and kernels, and the functions that tell conditions apart |
+//! | `word.rs` | the table of words |
+//!
+//! Open boundaries give a boundary state `wb` from the interior state `w`, the outward area `n` and data; the boundary flux
+//! is then F(wb) . n, see [`flux_through`]. Each `bc_x` has a `bc_x_jacobian`, dwb/dw (primitive by primitive,
 //! column-major), from which [`flux_through_jacobian`] makes the block of the residual's Jacobian. Walls have fluxes of
 //! their own. Extrapolation needs no function: wb = w, and the block is the flux Jacobian.
+//!
+//! A new condition is a file here and its lines in those three; the compiler names each place that lacks it.
 
+mod boundary;
+mod condition;
+mod extrapolation;
 mod farfield;
-mod open;
-mod wall;
+mod inlet;
+mod no_slip;
+mod outlet;
+mod slip_wall;
+mod symmetry;
+mod word;
 
 #[cfg(test)]
 mod tests;
 
-pub use farfield::{bc_farfield, bc_farfield_jacobian};
-pub use open::{Inlet, bc_inlet, bc_inlet_jacobian, bc_outlet, bc_outlet_jacobian};
-pub use wall::{
-    WallHeat, flux_slip_wall, flux_slip_wall_jacobian, strong_wall_diagonal, strong_wall_off_diagonal,
+pub use boundary::Boundary;
+pub use condition::{
+    Condition, ConditionClass, ConditionKind, condition_class, condition_flux, condition_flux_jacobian,
+    open_state, open_state_jacobian,
+};
+pub use farfield::{Farfield, bc_farfield, bc_farfield_jacobian};
+pub use inlet::{Inlet, bc_inlet, bc_inlet_jacobian};
+pub use no_slip::{
+    WallHeat, ghost_isothermal, ghost_no_slip, strong_wall_diagonal, strong_wall_off_diagonal,
     strong_wall_residual, strong_wall_state,
 };
+pub use outlet::{Outlet, bc_outlet, bc_outlet_jacobian};
+pub use slip_wall::{flux_slip_wall, flux_slip_wall_jacobian};
+pub use symmetry::mirrored_state;
+pub use word::{Parameter, Value, WORDS, Word};
 
 use crate::flux::{flux, flux_jacobian};
 use crate::gas::{Gas, by_conserved, from_primitive_block, multiply};

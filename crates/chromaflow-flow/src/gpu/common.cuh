@@ -100,13 +100,4 @@ __device__ __forceinline__ double update_share(pointwise::Gas<double> gas, const
     return share;
 }
 
-// A boundary condition, in the order of `patch_record` in residual/cuda.rs.
-struct Patch {
-    double kind;  // 0 far field, 1 wall or symmetry, 2 inlet, 3 outlet, 4 extrapolation
-    double free[5];
-    double pressure;  // of an inlet its total pressure
-    double temperature;
-    double direction[3];
-    __device__ State stream() const { return {free[0], free[1], free[2], free[3], free[4]}; }
-    __device__ pointwise::Inlet<double> inlet() const { return {pressure, temperature, {direction[0], direction[1], direction[2]}}; }
-};
+typedef pointwise::Condition<double> Condition;

@@ -8,6 +8,7 @@
 //! Nothing races and every sum has a fixed order: a case gives the same bits on every run.
 
 mod clock;
+mod conditions;
 mod sums;
 
 use crate::config::FlowConfig;
@@ -21,16 +22,17 @@ pub use crate::gradient::cuda::LeastSquaresCuda;
 pub use crate::jacobian::cuda::JacobianCuda;
 pub use crate::residual::cuda::{BoundaryCuda, ResidualCuda, ViscousCuda};
 pub(crate) use clock::Clock;
+pub(crate) use conditions::upload_conditions;
 pub(crate) use sums::Sums;
 
 const COMMON: &str = include_str!("common.cuh");
 
 /// A kernel file behind the emitted physics and what all of them share; `tables` comes before the file.
 pub(crate) fn source(name: &'static str, tables: &str, text: &str) -> KernelSource {
-    let physics = pointwise::cuda_source();
+    let (physics, checks) = (pointwise::cuda_source(), conditions::layout_check());
     KernelSource::new(
         name,
-        format!("{physics}\n#line 1 \"common.cuh\"\n{COMMON}{tables}\n#line 1 \"{name}.cu\"\n{text}"),
+        format!("{physics}\n#line 1 \"common.cuh\"\n{COMMON}{checks}{tables}\n#line 1 \"{name}.cu\"\n{text}"),
     )
 }
 

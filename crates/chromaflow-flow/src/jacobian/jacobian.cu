@@ -254,7 +254,7 @@ assemble_sliced(const Chunk* __restrict__ chunks, const u32* __restrict__ perm, 
 // Adds the boundary's part to diagonal blocks; see boundary_fluxes.
 extern "C" __global__ void __launch_bounds__(128)
 boundary_jacobians(u32 count, const u32* __restrict__ node_of, const u32* __restrict__ ptr, const u32* __restrict__ patch_of,
-                   const double* __restrict__ areas, const Patch* __restrict__ patches, const double* __restrict__ nodes,
+                   const double* __restrict__ areas, const Condition* __restrict__ conditions, const double* __restrict__ nodes,
                    const Params* __restrict__ params, double* diag) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
@@ -264,27 +264,7 @@ boundary_jacobians(u32 count, const u32* __restrict__ node_of, const u32* __rest
     double* block = diag + (u64)i * 25;
     for (u32 k = ptr[at]; k < ptr[at + 1]; k++) {
         const Vec3 n = load_vec3(areas, k);
-        const Patch& patch = patches[patch_of[k]];
-        Block add;
-        switch ((int)patch.kind) {
-            case 0: {
-                const State wb = pointwise::bc_farfield(gas, w, patch.stream(), n);
-                add = pointwise::flux_through_jacobian(gas, w, wb, pointwise::bc_farfield_jacobian(gas, w, patch.stream(), n), n);
-                break;
-            }
-            case 1: add = pointwise::flux_slip_wall_jacobian(gas, w, n); break;
-            case 2: {
-                const State wb = pointwise::bc_inlet(gas, w, patch.inlet(), n);
-                add = pointwise::flux_through_jacobian(gas, w, wb, pointwise::bc_inlet_jacobian(gas, w, patch.inlet(), n), n);
-                break;
-            }
-            case 3: {
-                const State wb = pointwise::bc_outlet(gas, w, patch.pressure, n);
-                add = pointwise::flux_through_jacobian(gas, w, wb, pointwise::bc_outlet_jacobian(gas, w, patch.pressure, n), n);
-                break;
-            }
-            default: add = pointwise::flux_jacobian(gas, w, n);
-        }
+        const Block add = pointwise::condition_flux_jacobian(conditions[patch_of[k]], gas, w, n);
 #pragma unroll
         for (int e = 0; e < 25; e++) block[e] += add[e];
     }

@@ -16,7 +16,7 @@ mod tests;
 
 use positions::RowBlocks;
 
-use crate::bc::{WallHeat, strong_wall_diagonal};
+use crate::bc::{Condition, WallHeat, condition_flux_jacobian, strong_wall_diagonal};
 use crate::config::JacobianScheme;
 use crate::dual::Dual;
 use crate::flux::EntropyFix;
@@ -24,7 +24,7 @@ use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
 use crate::parallel;
 use crate::real::{Lanes, dispatch};
-use crate::residual::{BoundaryData, primitive_of};
+use crate::residual::primitive_of;
 use chromaflow::{Jacobian, OffDiagonal};
 use chromaflow_device::{Isa, Team};
 
@@ -55,7 +55,7 @@ pub struct Assembly<'a> {
     /// The mesh's metrics.
     pub dual: &'a Dual,
     /// Boundary conditions of the dual's patches.
-    pub boundaries: &'a [BoundaryData],
+    pub boundaries: &'a [Condition<f64>],
     /// Linearization of the flux.
     pub scheme: JacobianScheme,
     /// Entropy fix of the linearization.
@@ -134,10 +134,11 @@ impl Assembly<'_> {
     fn add_boundaries(&self, nodes: &[NodeRecord], diag: &mut [f64]) {
         parallel::rows(self.team, self.dual.nodes(), 25, diag, |rows, diag| {
             let blocks = diag.as_chunks_mut::<25>().0;
-            for (patch, data) in self.dual.patches.iter().zip(self.boundaries) {
+            for (patch, condition) in self.dual.patches.iter().zip(self.boundaries) {
                 let (of_rows, areas) = patch.within(&rows);
                 for (&i, n) in of_rows.iter().zip(areas) {
-                    let add = data.flux_jacobian(self.gas, &primitive_of(&nodes[i as usize]), n);
+                    let w = primitive_of(&nodes[i as usize]);
+                    let add = condition_flux_jacobian(condition, self.gas, &w, n);
                     for (d, a) in blocks[i as usize - rows.start].iter_mut().zip(add) {
                         *d += a;
                     }

@@ -7,7 +7,7 @@ use chromaflow::Policy;
 
 const FREE: [f64; 5] = [1.0, 0.4, 0.3, -0.2, 1.0 / 1.4];
 
-fn boundaries() -> Vec<BoundaryData> {
+fn boundaries() -> Vec<Condition<f64>> {
     let kinds = [
         Boundary::Inlet { total_pressure: 1.25, total_temperature: 1.05, direction: [1.0, 0.1, 0.0] },
         Boundary::Outlet { pressure: 0.98 },
@@ -16,7 +16,7 @@ fn boundaries() -> Vec<BoundaryData> {
         Boundary::Symmetry,
         Boundary::Extrapolation,
     ];
-    kinds.map(|kind| BoundaryData { kind, free: FREE }).to_vec()
+    kinds.map(|kind| kind.condition(Gas::AIR, FREE)).to_vec()
 }
 
 /// A smooth subsonic flow on a mixed mesh.

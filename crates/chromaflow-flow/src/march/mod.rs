@@ -25,13 +25,14 @@ pub use forces::{Coefficients, Forces, MarkerForces};
 pub(crate) use report::until_outcome;
 pub use report::{BadNode, StepReport, Times};
 
+use crate::bc::Condition;
 use crate::config::FlowConfig;
 use crate::dual::Dual;
 use crate::gas::{Gas, Transport, primitive};
 use crate::gradient::{Gradient, NodeRecord};
 use crate::offload::Offload;
 use crate::parallel;
-use crate::residual::{BoundaryData, ViscousElements, primitive_of};
+use crate::residual::{ViscousElements, primitive_of};
 use accelerator::{Accelerator, Advanced, HostSetting, HostState};
 use chromaflow::order::Plan;
 use chromaflow::{Jacobian, Outcome};
@@ -56,7 +57,7 @@ pub struct FlowSolver {
     dual: Dual,
     /// First moments of the faces, where fluxes vary over them.
     moments: Vec<[[f64; 3]; 3]>,
-    boundaries: Vec<BoundaryData>,
+    boundaries: Vec<Condition<f64>>,
     /// Nodes on walls without slip, ascending, with the wall's temperature where it has one.
     fixed: Vec<(u32, Option<f64>)>,
     /// Nodes whose whole state is given, ascending.

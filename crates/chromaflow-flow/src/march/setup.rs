@@ -6,6 +6,7 @@ use super::forces::ForceScale;
 use super::linear::{LinearSolver, plan_options};
 use super::unsteady::TimeLevels;
 use super::{FlowError, FlowSolver, Times};
+use crate::bc::{Condition, WallHeat};
 use crate::config::{Boundary, Equations, FlowConfig, Quadrature, Time};
 use crate::dual::Dual;
 use crate::gas::conserved;
@@ -13,7 +14,7 @@ use crate::gradient::NodeRecord;
 use crate::mesh::{Mesh, Planar};
 use crate::numbering::renumber;
 use crate::offload::Offload;
-use crate::residual::{BoundaryData, ViscousElements, is_node_wise, primitive_of};
+use crate::residual::{ViscousElements, is_node_wise, primitive_of};
 use chromaflow::Jacobian;
 use chromaflow_device::{Buffer, Team};
 use std::collections::BTreeMap;
@@ -58,15 +59,14 @@ impl FlowSolver {
             let node = plan.permutation.old_of_new()[i] as usize;
             return Err(FlowError::Volume { node, at: mesh.nodes[i], volume: dual.volumes[i] });
         }
-        let boundaries: Vec<BoundaryData> =
-            dual.patches.iter().map(|p| BoundaryData { kind: config.boundaries[&p.name], free }).collect();
+        let boundaries: Vec<Condition<f64>> =
+            dual.patches.iter().map(|p| config.boundaries[&p.name].condition(gas, free)).collect();
         let mut fixed = BTreeMap::new();
         for (patch, data) in dual.patches.iter().zip(&boundaries) {
-            let temperature = match data.kind {
-                Boundary::NoSlipAdiabatic => None,
-                Boundary::NoSlipIsothermal { temperature } => Some(temperature),
-                _ => continue,
-            };
+            if !data.kind.is_no_slip() {
+                continue;
+            }
+            let temperature = (data.heat == WallHeat::Isothermal).then_some(data.temperature);
             for &i in &patch.nodes {
                 let known = fixed.entry(i).or_insert(None);
                 *known = known.or(temperature);

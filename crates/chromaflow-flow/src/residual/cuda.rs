@@ -1,12 +1,10 @@
 #![allow(unsafe_code)]
 //! Launches of residual.cu and viscous.cu.
 
-use super::BoundaryData;
-use crate::bc::Inlet;
-use crate::config::{Boundary, FluxScheme, Limiter, Quadrature, Space};
+use crate::bc::Condition;
+use crate::config::{FluxScheme, Limiter, Quadrature, Space};
 use crate::dual::Dual;
-use crate::gas::Gas;
-use crate::gpu::{MeshCuda, Params, blocks, source};
+use crate::gpu::{MeshCuda, Params, blocks, source, upload_conditions};
 use crate::mesh::Kind;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
@@ -81,32 +79,7 @@ pub struct BoundaryCuda {
     pub(crate) ptr: DeviceBuffer<u32>,
     pub(crate) patch_of: DeviceBuffer<u32>,
     pub(crate) areas: DeviceBuffer<f64>,
-    pub(crate) patches: DeviceBuffer<f64>,
-}
-
-/// Numbers of a boundary condition (`Patch` in common.cuh).
-fn patch_record(gas: Gas<f64>, data: &BoundaryData) -> [f64; 11] {
-    let mut out = [0.0; 11];
-    out[1..6].copy_from_slice(&data.free);
-    out[0] = match data.kind {
-        Boundary::Farfield => 0.0,
-        Boundary::SlipWall
-        | Boundary::Symmetry
-        | Boundary::NoSlipAdiabatic
-        | Boundary::NoSlipIsothermal { .. } => 1.0,
-        Boundary::Inlet { total_pressure, total_temperature, direction } => {
-            let inlet = Inlet::new(gas, total_pressure, total_temperature, direction);
-            (out[6], out[7]) = (inlet.total_pressure, inlet.total_temperature);
-            out[8..11].copy_from_slice(&inlet.direction);
-            2.0
-        }
-        Boundary::Outlet { pressure } => {
-            out[6] = pressure / gas.gamma;
-            3.0
-        }
-        Boundary::Extrapolation => 4.0,
-    };
-    out
+    pub(crate) conditions: DeviceBuffer<u64>,
 }
 
 impl BoundaryCuda {
@@ -114,12 +87,7 @@ impl BoundaryCuda {
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
-    pub fn new(
-        stream: &Stream,
-        gas: Gas<f64>,
-        dual: &Dual,
-        boundaries: &[BoundaryData],
-    ) -> Result<Self, GpuError> {
+    pub fn new(stream: &Stream, dual: &Dual, conditions: &[Condition<f64>]) -> Result<Self, GpuError> {
         let mut parts: BTreeMap<u32, Vec<(u32, [f64; 3])>> = BTreeMap::new();
         for (p, patch) in dual.patches.iter().enumerate() {
             for (&node, &area) in patch.nodes.iter().zip(&patch.areas) {
@@ -131,14 +99,13 @@ impl BoundaryCuda {
             ptr.push(ptr[ptr.len() - 1] + list.len() as u32);
         }
         let all = || parts.values().flatten();
-        let records: Vec<f64> = boundaries.iter().flat_map(|b| patch_record(gas, b)).collect();
         Ok(Self {
             count: parts.len(),
             node_of: stream.upload(&parts.keys().copied().collect::<Vec<_>>())?,
             ptr: stream.upload(&ptr)?,
             patch_of: stream.upload(&all().map(|p| p.0).collect::<Vec<_>>())?,
             areas: stream.upload(&all().flat_map(|p| p.1).collect::<Vec<_>>())?,
-            patches: stream.upload(&records)?,
+            conditions: upload_conditions(stream, conditions)?,
         })
     }
 }
@@ -279,7 +246,7 @@ impl BoundaryCuda {
     ) -> chromaflow_device::cuda::Launch<'k> {
         let launch = kernel.launch(blocks(self.count, 128), 128).arg(self.count as u32);
         let launch = launch.arg(&self.node_of).arg(&self.ptr).arg(&self.patch_of).arg(&self.areas);
-        launch.arg(&self.patches).arg(nodes).arg(&params.values)
+        launch.arg(&self.conditions).arg(nodes).arg(&params.values)
     }
 }
 

@@ -3,7 +3,6 @@
 //! Fluxes are computed once an edge and then gathered node by node in the order of the edges, so that nothing races and
 //! no sum depends on the number of threads.
 
-mod boundary;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 mod edges;
@@ -12,11 +11,11 @@ mod limits;
 mod tests;
 mod viscous;
 
-pub use boundary::BoundaryData;
 pub use edges::EdgeFluxes;
 pub use limits::{is_node_wise, node_limits};
 pub use viscous::ViscousElements;
 
+use crate::bc::{Condition, condition_flux};
 use crate::config::Space;
 use crate::dual::Dual;
 use crate::gas::Gas;
@@ -32,7 +31,7 @@ pub struct Inviscid<'a> {
     /// The mesh's metrics.
     pub dual: &'a Dual,
     /// Boundary conditions of the dual's patches.
-    pub boundaries: &'a [BoundaryData],
+    pub boundaries: &'a [Condition<f64>],
     /// The scheme.
     pub space: &'a Space,
     /// The gas.
@@ -94,10 +93,10 @@ impl Inviscid<'_> {
     /// Adds the fluxes through the boundary.
     pub fn add_boundaries(&self, nodes: &[NodeRecord], out: &mut [[f64; 5]]) {
         parallel::rows(self.team, self.dual.nodes(), 1, out, |rows, out| {
-            for (patch, data) in self.dual.patches.iter().zip(self.boundaries) {
+            for (patch, condition) in self.dual.patches.iter().zip(self.boundaries) {
                 let (of_rows, areas) = patch.within(&rows);
                 for (&i, n) in of_rows.iter().zip(areas) {
-                    let flux = data.flux(self.gas, &primitive_of(&nodes[i as usize]), n);
+                    let flux = condition_flux(condition, self.gas, &primitive_of(&nodes[i as usize]), n);
                     let sum = &mut out[i as usize - rows.start];
                     for v in 0..5 {
                         sum[v] += flux[v];

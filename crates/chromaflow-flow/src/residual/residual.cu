@@ -1,5 +1,5 @@
 // The inviscid residual: node-wise limiters, fluxes through the faces between control volumes, their sums, boundaries.
-// Twins: limits.rs, edges.rs, mod.rs, boundary.rs.
+// Twins: limits.rs, edges.rs, mod.rs.
 //
 // Constants: FLUX 0 Roe, 1 HLLC, 2 van Leer; LIMITER 0 none, 1 van Albada, 2 Venkatakrishnan, 3 Barth; MOMENTS fluxes that
 // vary over faces.
@@ -183,7 +183,7 @@ gather_fluxes(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__
 // Adds the fluxes through the boundary: a thread a node, its parts of the boundary in the order of the patches.
 extern "C" __global__ void __launch_bounds__(128)
 boundary_fluxes(u32 count, const u32* __restrict__ node_of, const u32* __restrict__ ptr, const u32* __restrict__ patch_of,
-                const double* __restrict__ areas, const Patch* __restrict__ patches, const double* __restrict__ nodes,
+                const double* __restrict__ areas, const Condition* __restrict__ conditions, const double* __restrict__ nodes,
                 const Params* __restrict__ params, double* __restrict__ out) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
@@ -195,15 +195,7 @@ boundary_fluxes(u32 count, const u32* __restrict__ node_of, const u32* __restric
     for (int v = 0; v < 5; v++) sum[v] = out[(u64)i * 5 + v];
     for (u32 k = ptr[at]; k < ptr[at + 1]; k++) {
         const Vec3 n = load_vec3(areas, k);
-        const Patch& patch = patches[patch_of[k]];
-        State f;
-        switch ((int)patch.kind) {
-            case 0: f = pointwise::flux_through(gas, pointwise::bc_farfield(gas, w, patch.stream(), n), n); break;
-            case 1: f = pointwise::flux_slip_wall(w, n); break;
-            case 2: f = pointwise::flux_through(gas, pointwise::bc_inlet(gas, w, patch.inlet(), n), n); break;
-            case 3: f = pointwise::flux_through(gas, pointwise::bc_outlet(gas, w, patch.pressure, n), n); break;
-            default: f = pointwise::flux_through(gas, w, n);
-        }
+        const State f = pointwise::condition_flux(conditions[patch_of[k]], gas, w, n);
 #pragma unroll
         for (int v = 0; v < 5; v++) sum[v] += f[v];
     }

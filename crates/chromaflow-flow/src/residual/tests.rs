@@ -13,7 +13,7 @@ fn residual(
     threads: usize,
 ) -> Vec<[f64; 5]> {
     let team = Team::new(threads);
-    let boundaries = vec![BoundaryData { kind, free: FREE }; dual.patches.len()];
+    let boundaries = vec![kind.condition(Gas::AIR, FREE); dual.patches.len()];
     let inviscid = Inviscid {
         team: &team,
         dual,

@@ -126,7 +126,7 @@ impl StructuredSolver {
     pub fn skin_friction(&self, marker: &str) -> Vec<([f64; 3], [f64; 3])> {
         let dynamic = 0.5 * self.config.freestream.mach.powi(2);
         let mut out = Vec::new();
-        for patch in self.patches.iter().filter(|p| p.name == marker && p.condition.is_no_slip()) {
+        for patch in self.patches.iter().filter(|p| p.name == marker && p.condition.kind.is_no_slip()) {
             let block = &self.blocks[patch.window.block];
             for (cell, x) in &patch.faces {
                 let view = patch.view(block, block.cells.inside(*cell));

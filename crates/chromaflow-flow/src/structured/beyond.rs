@@ -1,6 +1,8 @@
 //! States beyond boundaries of structured grids and values on their walls, from the two cells inside: pointwise.
 
-use crate::bc::WallHeat;
+use crate::bc::{
+    Condition, ConditionKind, WallHeat, ghost_isothermal, ghost_no_slip, mirrored_state, open_state,
+};
 use crate::gas::{Gas, temperature};
 use crate::real::Real;
 
@@ -16,27 +18,59 @@ pub fn continued_state<T: Real>(w1: &[T; 5], w2: &[T; 5], share: T) -> [T; 5] {
     w
 }
 
-/// The state's mirror image in a plane of this normal.
+/// The state at an open boundary's face, from that of the two cells continued to it.
 #[inline(always)]
-pub fn mirrored_state<T: Real>(w: &[T; 5], n: &[T; 3]) -> [T; 5] {
-    let area2 = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).max(T::c(1e-300));
-    let twice = T::c(2.0) * (w[1] * n[0] + w[2] * n[1] + w[3] * n[2]) / area2;
-    [w[0], w[1] - twice * n[0], w[2] - twice * n[1], w[3] - twice * n[2], w[4]]
+pub fn face_state<T: Real>(
+    condition: &Condition<T>,
+    gas: Gas<T>,
+    w1: &[T; 5],
+    w2: &[T; 5],
+    n: &[T; 3],
+) -> [T; 5] {
+    open_state(condition, gas, &continued_state(w1, w2, T::c(0.5)), n)
 }
 
-/// Beyond an adiabatic wall without slip.
+/// States of the two ghosts beyond a face of outward area `n`, the nearer first, from the two cells inside.
 #[inline(always)]
-pub fn ghost_no_slip<T: Real>(w: &[T; 5]) -> [T; 5] {
-    [w[0], -w[1], -w[2], -w[3], w[4]]
+pub fn ghost_states<T: Real>(
+    condition: &Condition<T>,
+    gas: Gas<T>,
+    w1: &[T; 5],
+    w2: &[T; 5],
+    n: &[T; 3],
+) -> [[T; 5]; 2] {
+    match condition.kind {
+        ConditionKind::Symmetry => [mirrored_state(w1, n), mirrored_state(w2, n)],
+        ConditionKind::SlipWall => {
+            let first = continued_state(w1, w2, T::c(1.0));
+            [first, continued_state(&first, w1, T::c(1.0))]
+        }
+        ConditionKind::NoSlip => {
+            if condition.heat == WallHeat::Isothermal {
+                return [
+                    ghost_isothermal(gas, w1, condition.temperature),
+                    ghost_isothermal(gas, w2, condition.temperature),
+                ];
+            }
+            [ghost_no_slip(w1), ghost_no_slip(w2)]
+        }
+        ConditionKind::Farfield
+        | ConditionKind::Inlet
+        | ConditionKind::Outlet
+        | ConditionKind::Extrapolation => {
+            let face = face_state(condition, gas, w1, w2, n);
+            let first = continued_state(&face, w1, T::c(1.0));
+            [first, continued_state(&first, &face, T::c(1.0))]
+        }
+    }
 }
 
-/// Beyond a wall of temperature `wall` (over the free stream's) without slip: the mean temperature is the wall's, as far as
-/// a factor of two goes.
+/// Pressure on a wall from the two cells inside: continued along a straight line at slip walls; level at symmetry planes and
+/// at walls without slip.
 #[inline(always)]
-pub fn ghost_isothermal<T: Real>(gas: Gas<T>, w: &[T; 5], wall: T) -> [T; 5] {
-    let t = temperature(gas, w);
-    let ghost = (T::c(2.0) * wall - t).max(T::c(0.5) * t).min(T::c(2.0) * t);
-    [gas.gamma * w[4] / ghost, -w[1], -w[2], -w[3], w[4]]
+pub fn pressure_on<T: Real>(condition: &Condition<T>, w1: &[T; 5], w2: &[T; 5]) -> T {
+    let straight = condition.kind == ConditionKind::SlipWall;
+    wall_pressure(w1[4], w2[4], if straight { T::c(0.5) } else { T::c(0.125) })
 }
 
 /// Pressure at the face from those of the two cells inside: `share` is 1/2 for a straight line, 1/8 for a parabola that is

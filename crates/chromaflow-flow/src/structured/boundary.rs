@@ -1,16 +1,11 @@
 //! The boundary: states beyond it, fluxes through it, and their derivatives.
 
-use super::beyond::{
-    continued_state, ghost_isothermal, ghost_no_slip, mirrored_state, wall_gradient, wall_pressure,
-};
+use super::beyond::{face_state, ghost_states, pressure_on, wall_gradient};
 use super::block::BlockState;
 use super::residual::Physics;
 use crate::bc::{
-    Inlet, WallHeat, bc_farfield, bc_farfield_jacobian, bc_inlet, bc_inlet_jacobian, bc_outlet,
-    bc_outlet_jacobian, flux_slip_wall, flux_slip_wall_jacobian, flux_through, flux_through_jacobian,
+    Condition, ConditionClass, condition_class, condition_flux_jacobian, flux_slip_wall, flux_through,
 };
-use crate::config::Boundary;
-use crate::flux::flux_jacobian;
 use crate::gas::Gas;
 use crate::grid::{GHOSTS, Grid, Side, Window};
 use crate::parallel;
@@ -21,10 +16,8 @@ use chromaflow_device::Team;
 #[derive(Clone, Debug)]
 pub(super) struct PatchState {
     pub name: String,
-    pub condition: Boundary,
+    pub condition: Condition<f64>,
     pub window: Window,
-    /// The free stream.
-    pub free: [f64; 5],
     /// Cells next to it and their faces' middles.
     pub faces: Vec<([usize; 3], [f64; 3])>,
     /// Cells next to it, with ghosts beyond its edges where they are the block's: each has two ghosts above it.
@@ -49,8 +42,7 @@ impl PatchState {
         grid: &Grid,
         name: &str,
         window: Window,
-        condition: Boundary,
-        free: [f64; 5],
+        condition: Condition<f64>,
         block: &BlockState,
     ) -> Self {
         let side = window.side;
@@ -84,7 +76,7 @@ impl PatchState {
                 wide.push(block.cells.at(cell));
             }
         }
-        Self { name: name.to_owned(), condition, window, free, faces, wide }
+        Self { name: name.to_owned(), condition, window, faces, wide }
     }
 
     /// What the cell at `at` sees of its face.
@@ -107,116 +99,59 @@ impl PatchState {
         }
     }
 
-    /// The state at the face itself.
-    fn face_state(&self, physics: &Physics, view: &View) -> [f64; 5] {
-        let gas = physics.gas;
-        let inside = continued_state(&view.w[0], &view.w[1], 0.5);
-        match self.condition {
-            Boundary::Farfield => bc_farfield(gas, &inside, &self.free, &view.n),
-            Boundary::Inlet { total_pressure, total_temperature, direction } => {
-                let inlet = Inlet::new(gas, total_pressure, total_temperature, direction);
-                bc_inlet(gas, &inside, inlet, &view.n)
-            }
-            Boundary::Outlet { pressure } => bc_outlet(gas, &inside, pressure / gas.gamma, &view.n),
-            _ => inside,
-        }
-    }
-
     /// States of the two ghosts, the nearer first.
     pub fn ghosts(&self, physics: &Physics, view: &View) -> [[f64; 5]; 2] {
-        let [w1, w2] = view.w;
-        match self.condition {
-            Boundary::Symmetry => [w1, w2].map(|w| mirrored_state(&w, &view.n)),
-            Boundary::SlipWall => {
-                let first = continued_state(&w1, &w2, 1.0);
-                [first, continued_state(&first, &w1, 1.0)]
-            }
-            Boundary::NoSlipAdiabatic => [w1, w2].map(|w| ghost_no_slip(&w)),
-            Boundary::NoSlipIsothermal { temperature } => {
-                [w1, w2].map(|w| ghost_isothermal(physics.gas, &w, temperature))
-            }
-            _ => {
-                let face = self.face_state(physics, view);
-                let first = continued_state(&face, &w1, 1.0);
-                [first, continued_state(&first, &face, 1.0)]
-            }
-        }
+        ghost_states(&self.condition, physics.gas, &view.w[0], &view.w[1], &view.n)
     }
 
     /// Flux out through the face, and the friction of the fluid on it.
     pub fn flux(&self, physics: &Physics, view: &View) -> ([f64; 5], [f64; 3]) {
-        let mut at_face = view.w[0];
-        match self.condition {
-            Boundary::SlipWall | Boundary::Symmetry => at_face[4] = self.wall_pressure(view),
-            Boundary::NoSlipAdiabatic | Boundary::NoSlipIsothermal { .. } => {
-                at_face[4] = self.wall_pressure(view);
-                let mut flux = flux_slip_wall(&at_face, &view.n);
-                let Some(transport) = physics.transport else { return (flux, [0.0; 3]) };
-                let (face, gradient) = self.wall_gradient(physics.gas, view);
-                let viscous = flux_viscous(physics.gas, transport, &face, &gradient, &view.n);
-                for c in 0..5 {
-                    flux[c] -= viscous[c];
-                }
-                let mu = transport.scale * crate::gas::viscosity(transport, face[3]);
-                return (flux, traction(mu, &gradient, &view.n).map(|t| -t));
-            }
-            _ => {
-                let wb = self.face_state(physics, view);
-                return (flux_through(physics.gas, &wb, &view.n), [0.0; 3]);
-            }
+        let ([w1, w2], n) = (&view.w, &view.n);
+        let class = condition_class(&self.condition);
+        if class == ConditionClass::Open {
+            let wb = face_state(&self.condition, physics.gas, w1, w2, n);
+            return (flux_through(physics.gas, &wb, n), [0.0; 3]);
         }
-        (flux_slip_wall(&at_face, &view.n), [0.0; 3])
+        let mut at_face = *w1;
+        at_face[4] = self.wall_pressure(view);
+        let mut flux = flux_slip_wall(&at_face, n);
+        let (ConditionClass::NoSlip, Some(transport)) = (class, physics.transport) else {
+            return (flux, [0.0; 3]);
+        };
+        let (face, gradient) = self.wall_gradient(physics.gas, view);
+        let viscous = flux_viscous(physics.gas, transport, &face, &gradient, n);
+        for c in 0..5 {
+            flux[c] -= viscous[c];
+        }
+        let mu = transport.scale * crate::gas::viscosity(transport, face[3]);
+        (flux, traction(mu, &gradient, n).map(|t| -t))
     }
 
-    /// Pressure at the face: continued from the two cells at slip walls; even across symmetry planes and no-slip walls.
+    /// Pressure at a wall's face.
     pub fn wall_pressure(&self, view: &View) -> f64 {
-        let share = if self.condition == Boundary::SlipWall { 0.5 } else { 0.125 };
-        wall_pressure(view.w[0][4], view.w[1][4], share)
+        pressure_on(&self.condition, &view.w[0], &view.w[1])
     }
 
     /// (u, v, w, T) at a no-slip wall and their gradient there.
     fn wall_gradient(&self, gas: Gas<f64>, view: &View) -> ([f64; 4], [[f64; 3]; 4]) {
-        let (heat, wall) = match self.condition {
-            Boundary::NoSlipIsothermal { temperature } => (WallHeat::Isothermal, temperature),
-            _ => (WallHeat::Adiabatic, 0.0),
-        };
+        let Condition { heat, temperature, .. } = self.condition;
         let deep = if view.deep { 1.0 } else { 0.0 };
-        wall_gradient(gas, heat, &view.w[0], &view.w[1], wall, &view.n, view.volume, deep)
+        wall_gradient(gas, heat, &view.w[0], &view.w[1], temperature, &view.n, view.volume, deep)
     }
 
     /// Derivative of the flux out by the cell's conserved variables, column-major.
     pub fn jacobian(&self, physics: &Physics, view: &View) -> [f64; 25] {
         let (gas, w, n) = (physics.gas, &view.w[0], &view.n);
-        match self.condition {
-            Boundary::SlipWall | Boundary::Symmetry => flux_slip_wall_jacobian(gas, w, n),
-            Boundary::NoSlipAdiabatic | Boundary::NoSlipIsothermal { .. } => {
-                let mut block = flux_slip_wall_jacobian(gas, w, n);
-                if let Some(transport) = physics.transport {
-                    // Three volumes' worth of the viscous radius: the slope of the wall's difference formula.
-                    let volume = view.volume;
-                    let damping = 3.0 * crate::viscous::spectral_radius_viscous(gas, transport, w, n, volume);
-                    for c in 1..5 {
-                        block[6 * c] += damping;
-                    }
-                }
-                block
+        let mut block = condition_flux_jacobian(&self.condition, gas, w, n);
+        let class = condition_class(&self.condition);
+        if let (ConditionClass::NoSlip, Some(transport)) = (class, physics.transport) {
+            // Three volumes' worth of the viscous radius: the slope of the wall's difference formula.
+            let damping = 3.0 * crate::viscous::spectral_radius_viscous(gas, transport, w, n, view.volume);
+            for c in 1..5 {
+                block[6 * c] += damping;
             }
-            Boundary::Farfield => {
-                let wb = bc_farfield(gas, w, &self.free, n);
-                flux_through_jacobian(gas, w, &wb, &bc_farfield_jacobian(gas, w, &self.free, n), n)
-            }
-            Boundary::Inlet { total_pressure, total_temperature, direction } => {
-                let inlet = Inlet::new(gas, total_pressure, total_temperature, direction);
-                let wb = bc_inlet(gas, w, inlet, n);
-                flux_through_jacobian(gas, w, &wb, &bc_inlet_jacobian(gas, w, inlet, n), n)
-            }
-            Boundary::Outlet { pressure } => {
-                let back = pressure / gas.gamma;
-                let wb = bc_outlet(gas, w, back, n);
-                flux_through_jacobian(gas, w, &wb, &bc_outlet_jacobian(gas, w, back, n), n)
-            }
-            Boundary::Extrapolation => flux_jacobian(gas, w, n),
         }
+        block
     }
 }
 
@@ -241,7 +176,7 @@ pub(super) fn add_fluxes(
     mut force: impl FnMut([f64; 3], [f64; 3], f64, [f64; 3]),
 ) {
     let ni = block.cells.count[0];
-    let wall = patch.condition.is_wall();
+    let wall = patch.condition.kind.is_wall();
     let faces = parallel::map(team, &patch.faces, |(cell, _)| {
         let view = patch.view(block, block.cells.inside(*cell));
         let pressure = if wall { patch.wall_pressure(&view) } else { 0.0 };

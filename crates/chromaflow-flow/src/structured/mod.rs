@@ -39,9 +39,7 @@ mod ssor;
 mod tests;
 mod waves;
 
-pub use beyond::{
-    continued_state, ghost_isothermal, ghost_no_slip, mirrored_state, wall_gradient, wall_pressure,
-};
+pub use beyond::{continued_state, face_state, ghost_states, pressure_on, wall_gradient, wall_pressure};
 pub use config::{LineImplicit, LocalStep, Scheme, StepMethod, StructuredConfig, ViscousTerms};
 pub use measure::PartTime;
 pub use waves::{
@@ -139,7 +137,7 @@ impl StructuredSolver {
         if let Some(device) = self.accelerator.device_changes() {
             let found = device.residual(change)?;
             report.residual = found.squares.map(|s| (s / self.volume).sqrt());
-            let walls = self.patches.iter().filter(|p| p.condition.is_wall()).zip(&found.walls);
+            let walls = self.patches.iter().filter(|p| p.condition.kind.is_wall()).zip(&found.walls);
             let scale = self.scale;
             self.forces = forces_of(
                 &scale,
@@ -266,7 +264,7 @@ impl StructuredSolver {
                     viscous.add(scale, x, friction);
                 },
             );
-            if patch.condition.is_wall() {
+            if patch.condition.kind.is_wall() {
                 walls.push((patch.name.as_str(), pressure, viscous));
             }
         }

@@ -7,6 +7,7 @@ use super::config::{Scheme, StepMethod, StructuredConfig};
 use super::lines::LineSolver;
 use super::residual::Physics;
 use super::ssor::Ssor;
+use crate::bc::ConditionKind;
 use crate::config::{Boundary, Equations};
 use crate::flux::EntropyFix;
 use crate::gas::{Gas, temperature};
@@ -46,14 +47,14 @@ impl StructuredSolver {
             metrics.into_iter().enumerate().map(|(b, m)| block_of(&grid, b, m, free, unsteady)).collect();
         let mut patches = Vec::new();
         for patch in &grid.patches {
-            let condition = config.boundaries[&patch.name];
+            let condition = config.boundaries[&patch.name].condition(gas, free);
             let block = &mut blocks[patch.window.block];
             close(block, patch.window, patches.len() as u32);
-            patches.push(PatchState::new(&grid, &patch.name, patch.window, condition, free, block));
+            patches.push(PatchState::new(&grid, &patch.name, patch.window, condition, block));
         }
         if config.start_layer > 0.0 {
             let layer = config.start_layer * config.reference.length;
-            for wall in patches.iter().filter(|p: &&PatchState| p.condition == Boundary::SlipWall) {
+            for wall in patches.iter().filter(|p: &&PatchState| p.condition.kind == ConditionKind::SlipWall) {
                 start_along(gas, wall, layer, &mut blocks[wall.window.block]);
             }
         }

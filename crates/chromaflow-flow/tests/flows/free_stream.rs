@@ -6,7 +6,7 @@ use chromaflow_flow::dual::Dual;
 use chromaflow_flow::gas::Gas;
 use chromaflow_flow::gradient::{NodeRecord, least_squares};
 use chromaflow_flow::mesh::{Mesh, ReadOptions, load};
-use chromaflow_flow::residual::{BoundaryData, Inviscid};
+use chromaflow_flow::residual::Inviscid;
 
 const MESHES: [&str; 16] = [
     "mesh2d/channel_bump_256x128.su2.xz",
@@ -43,7 +43,7 @@ fn unrest(mesh: &Mesh, flux: FluxScheme) -> f64 {
         .map(|x| [free[0], free[1], free[2], free[3], free[4], x[0], x[1], x[2]])
         .collect();
     let space = Space { flux, ..Space::default() };
-    let boundaries = vec![BoundaryData { kind: Boundary::Farfield, free }; dual.patches.len()];
+    let boundaries = vec![Boundary::Farfield.condition(Gas::AIR, free); dual.patches.len()];
     let inviscid = Inviscid {
         team: &team,
         dual: &dual,

@@ -192,7 +192,7 @@ impl FlowCuda {
         let linear = LinearCuda::new(stream, &dual.pattern, &solver.plan.batches, &config.implicit)?;
         Ok(Self {
             mesh: MeshCuda::new(stream, dual, &solver.moments)?,
-            boundary: BoundaryCuda::new(stream, solver.gas, dual, &solver.boundaries)?,
+            boundary: BoundaryCuda::new(stream, dual, &solver.boundaries)?,
             params: Params::new(stream, config, solver.gas, viscous.map(|v| v.0), depth)?,
             gradient: LeastSquaresCuda::new(stream, config.space.gradient)?,
             residual_kernels: ResidualCuda::new(stream, &config.space)?,

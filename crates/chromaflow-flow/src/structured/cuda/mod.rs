@@ -255,7 +255,7 @@ impl StructuredCuda {
         let mut counts = [u32::MAX; Count::Number as usize];
         counts[Count::Limited as usize] = 0;
         let chunks = grid.chunks().len() / 2;
-        let patches = solver.patches.iter().map(|p| (p.faces.len(), p.condition.is_wall()));
+        let patches = solver.patches.iter().map(|p| (p.faces.len(), p.condition.kind.is_wall()));
         Ok(Self {
             exchange: ExchangeCuda::new(stream, &solver.exchange, grid.offsets(), len)?,
             kernels,
@@ -307,7 +307,7 @@ impl StructuredCuda {
             for stage in &t.stages {
                 let count = stage.len() / 2;
                 let launch = self.kernels.fill_ghosts.launch(blocks(count, 128), 128).arg(count as u32);
-                let launch = launch.arg(total).arg(t.columns.part(stage.clone())).arg(&t.patches);
+                let launch = launch.arg(total).arg(t.columns.part(stage.clone())).arg(&t.conditions);
                 let launch = launch.arg(&t.sides).arg(&self.area).arg(&self.setup).arg(&self.w);
                 // SAFETY: columns are cells with two ghosts above them; no column of a stage reads another's ghosts.
                 unsafe { launch.enqueue(&self.stream)? };
@@ -321,7 +321,7 @@ impl StructuredCuda {
     fn boundary_fluxes(&self) -> Result<(), GpuError> {
         let (t, faces) = (&self.tables, self.face_count());
         let launch = self.kernels.boundary_fluxes.launch(blocks(faces, 128), 128).arg(faces as u32);
-        let launch = launch.arg(self.total()).arg(&t.faces).arg(&t.patches).arg(&t.sides).arg(&self.w);
+        let launch = launch.arg(self.total()).arg(&t.faces).arg(&t.conditions).arg(&t.sides).arg(&self.w);
         let launch = launch.arg(&self.area).arg(&self.volume).arg(&self.setup).arg(self.free_pressure);
         // SAFETY: faces name cells and patches; results have five and six numbers a face.
         Ok(unsafe { launch.arg(&self.boundary_fluxes).arg(&self.loads).enqueue(&self.stream) }?)
@@ -353,7 +353,7 @@ impl StructuredCuda {
     fn boundary_jacobians(&self) -> Result<(), GpuError> {
         let (t, faces) = (&self.tables, self.face_count());
         let launch = self.kernels.boundary_jacobians.launch(blocks(faces, 128), 128).arg(faces as u32);
-        let launch = launch.arg(self.total()).arg(&t.faces).arg(&t.patches).arg(&t.sides).arg(&self.w);
+        let launch = launch.arg(self.total()).arg(&t.faces).arg(&t.conditions).arg(&t.sides).arg(&self.w);
         let launch = launch.arg(&self.area).arg(&self.volume).arg(&self.setup).arg(&self.jacobians);
         // SAFETY: faces name cells and patches; 25 numbers a face.
         Ok(unsafe { launch.enqueue(&self.stream) }?)

@@ -3,9 +3,9 @@
 use super::super::boundary::PatchState;
 use super::super::config::Scheme;
 use super::super::{StructuredSolver, ViscousTerms};
-use crate::bc::Inlet;
-use crate::config::Boundary;
+use crate::bc::Condition;
 use crate::gas::{Gas, Transport, ViscosityLaw};
+use crate::gpu::upload_conditions;
 use crate::grid::{GridCuda, Side};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
@@ -64,7 +64,7 @@ pub(super) struct Tables {
     /// One bit an axis, a word a block.
     pub actives: DeviceBuffer<u32>,
     /// Conditions and places of the patches.
-    pub patches: DeviceBuffer<f64>,
+    pub conditions: DeviceBuffer<u64>,
     pub sides: DeviceBuffer<u32>,
     /// Cell and patch of each of the boundary's faces, patch by patch; their middles, `[3, faces]`.
     pub faces: DeviceBuffer<u32>,
@@ -84,12 +84,11 @@ impl Tables {
         let (faces, middles) = faces(solver, grid);
         let (side_ptr, face_of) = face_numbers(solver, &faces);
         let (columns, stages) = columns(solver, grid);
-        let record = |p: &PatchState| patch_record(solver.physics.gas, p.condition, &p.free);
-        let patches: Vec<f64> = solver.patches.iter().flat_map(record).collect();
+        let conditions: Vec<Condition<f64>> = solver.patches.iter().map(|p| p.condition).collect();
         let sides = solver.patches.iter().flat_map(|p| side_record(solver, p)).collect::<Vec<u32>>();
         Ok(Self {
             actives: stream.upload(&actives)?,
-            patches: stream.upload(&patches)?,
+            conditions: upload_conditions(stream, &conditions)?,
             sides: stream.upload(&sides)?,
             faces: stream.upload(&faces)?,
             middles: stream.upload(&middles)?,
@@ -99,34 +98,6 @@ impl Tables {
             stages,
         })
     }
-}
-
-/// Numbers of a boundary condition (`Patch` in common.cuh, kinds of structured.cuh).
-pub(in crate::structured) fn patch_record(gas: Gas<f64>, condition: Boundary, free: &[f64; 5]) -> [f64; 11] {
-    let mut out = [0.0; 11];
-    out[1..6].copy_from_slice(free);
-    out[0] = match condition {
-        Boundary::Farfield => 0.0,
-        Boundary::SlipWall => 1.0,
-        Boundary::Inlet { total_pressure, total_temperature, direction } => {
-            let inlet = Inlet::new(gas, total_pressure, total_temperature, direction);
-            (out[6], out[7]) = (inlet.total_pressure, inlet.total_temperature);
-            out[8..11].copy_from_slice(&inlet.direction);
-            2.0
-        }
-        Boundary::Outlet { pressure } => {
-            out[6] = pressure / gas.gamma;
-            3.0
-        }
-        Boundary::Extrapolation => 4.0,
-        Boundary::Symmetry => 5.0,
-        Boundary::NoSlipAdiabatic => 6.0,
-        Boundary::NoSlipIsothermal { temperature } => {
-            out[7] = temperature;
-            7.0
-        }
-    };
-    out
 }
 
 /// `Side` of boundary.cu.

@@ -38,9 +38,6 @@ struct Sides {
     }
 };
 
-// Kinds of `Patch` (common.cuh) here.
-enum { FAR, SLIP, INLET, OUTLET, EXTRAPOLATION, SYMMETRY, ADIABATIC, ISOTHERMAL };
-
 // Sums over one part {first face, faces} of a wall each: pressure force, its moment, friction, its moment (12 numbers), of
 // loads [6][count] at `middles` [3][count]; thread blocks of 256.
 __device__ __forceinline__ void sum_wall_forces(u32 count, const uint2* __restrict__ parts, const double* __restrict__ middles,

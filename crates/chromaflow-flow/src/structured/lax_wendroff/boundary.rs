@@ -2,10 +2,9 @@
 
 use super::block::NodeBlock;
 use super::cells::STEP;
-use super::pointwise::{corner_gradient, corner_mean, slip_state};
-use crate::bc::{Inlet, WallHeat, bc_farfield, bc_inlet, bc_outlet, flux_slip_wall, strong_wall_state};
-use crate::config::Boundary;
-use crate::flux::{flux, flux_change};
+use super::pointwise::{bounded_state, corner_gradient, corner_mean, face_flux};
+use crate::bc::{Condition, ConditionClass, ConditionKind, condition_class};
+use crate::flux::flux_change;
 use crate::gas::{Gas, Transport, conserved, primitive, temperature, viscosity};
 use crate::grid::{Grid, Side, Window};
 use crate::viscous::traction;
@@ -15,7 +14,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 pub(super) struct NodePatch {
     pub name: String,
-    pub condition: Boundary,
+    pub condition: Condition<f64>,
     pub window: Window,
 }
 
@@ -61,10 +60,7 @@ impl NodePatch {
             q = std::array::from_fn(|c| q[c] + 0.25 * state[c]);
         }
         let w = primitive(gas, &q);
-        let through = match self.condition {
-            condition if closed(condition) => flux_slip_wall(&w, &face.area),
-            _ => flux(gas, &w, &face.area),
-        };
+        let through = face_flux(&self.condition, gas, &w, &face.area);
         (w, through)
     }
 
@@ -117,13 +113,13 @@ fn corners_of(block: &NodeBlock, cell: [usize; 3]) -> [[f64; 5]; 8] {
 #[derive(Clone, Debug)]
 pub(super) struct Point {
     pub copies: Vec<(usize, usize)>,
-    pub condition: Boundary,
+    pub condition: Condition<f64>,
     pub area: [f64; 3],
 }
 
 /// Whether nothing flows through.
-fn closed(condition: Boundary) -> bool {
-    condition.is_wall() || condition == Boundary::Symmetry
+fn closed(condition: &Condition<f64>) -> bool {
+    condition_class(condition) != ConditionClass::Open
 }
 
 /// The nodes of all patches, walls last, those without slip behind others. A node where a wall with slip turns by more than a right angle (a trailing edge) has no
@@ -145,7 +141,7 @@ pub(super) fn points(
     let mut sums = Sums::new();
     for (p, patch) in patches.iter().enumerate() {
         let b = patch.window.block;
-        if !patch.counts(&blocks[b]) || patch.condition == Boundary::Extrapolation {
+        if !patch.counts(&blocks[b]) || patch.condition.kind == ConditionKind::Extrapolation {
             continue;
         }
         let marker = patches.iter().position(|other| other.name == patch.name).unwrap_or(p);
@@ -163,8 +159,8 @@ pub(super) fn points(
         .into_iter()
         .filter(|((marker, _), (sum, sizes))| {
             let size = sum.iter().map(|v| v * v).sum::<f64>().sqrt();
-            let condition = patches[*marker].condition;
-            !closed(condition) || condition.is_no_slip() || size > 0.7 * sizes
+            let condition = &patches[*marker].condition;
+            !closed(condition) || condition.kind.is_no_slip() || size > 0.7 * sizes
         })
         .map(|((marker, first), (area, _))| {
             let copies = leader.get(&first).map_or_else(|| vec![first], |group| (*group).clone());
@@ -172,31 +168,14 @@ pub(super) fn points(
             Point { copies, condition: patches[marker].condition, area }
         })
         .collect();
-    points.sort_by_key(|p| (closed(p.condition), p.condition.is_no_slip()));
+    points.sort_by_key(|p| (closed(&p.condition), p.condition.kind.is_no_slip()));
     points
 }
 
 impl Point {
     /// The node's state with the boundary's part in it, from that of the interior.
-    pub(super) fn state(&self, gas: Gas<f64>, free: &[f64; 5], q: &[f64; 5]) -> [f64; 5] {
-        let w = primitive(gas, q);
-        let n = &self.area;
-        conserved(
-            gas,
-            &match self.condition {
-                Boundary::Farfield => bc_farfield(gas, &w, free, n),
-                Boundary::Inlet { total_pressure, total_temperature, direction } => {
-                    bc_inlet(gas, &w, Inlet::new(gas, total_pressure, total_temperature, direction), n)
-                }
-                Boundary::Outlet { pressure } => bc_outlet(gas, &w, pressure / gas.gamma, n),
-                Boundary::SlipWall | Boundary::Symmetry => slip_state(gas, &w, n),
-                Boundary::NoSlipAdiabatic => strong_wall_state(gas, WallHeat::Adiabatic, &w, 1.0),
-                Boundary::NoSlipIsothermal { temperature } => {
-                    strong_wall_state(gas, WallHeat::Isothermal, &w, temperature)
-                }
-                Boundary::Extrapolation => w,
-            },
-        )
+    pub(super) fn state(&self, gas: Gas<f64>, q: &[f64; 5]) -> [f64; 5] {
+        conserved(gas, &bounded_state(&self.condition, gas, &primitive(gas, q), &self.area))
     }
 }
 

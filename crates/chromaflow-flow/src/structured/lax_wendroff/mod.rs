@@ -33,7 +33,10 @@ mod pointwise;
 #[cfg(test)]
 mod tests;
 
-pub use pointwise::{corner_face, corner_gradient, corner_mean, slip_state, smoothing, smoothing_weights};
+pub use pointwise::{
+    bounded_state, corner_face, corner_gradient, corner_mean, face_flux, slip_state, smoothing,
+    smoothing_weights,
+};
 
 use super::block::each_row;
 use super::config::{Scheme, StructuredConfig};
@@ -139,7 +142,7 @@ impl LaxWendroffSolver {
             .iter()
             .map(|p| NodePatch {
                 name: p.name.clone(),
-                condition: config.boundaries[&p.name],
+                condition: config.boundaries[&p.name].condition(gas, free),
                 window: p.window,
             })
             .collect();
@@ -272,7 +275,7 @@ impl LaxWendroffSolver {
         let mut changes: Vec<Vec<f64>> = self.blocks.iter().map(change).collect();
         let mut shapes: Vec<_> = self.blocks.iter().map(|b| b.nodes).collect();
         for level in &mut self.levels {
-            let what = (self.gas, self.courant, &self.free);
+            let what = (self.gas, self.courant);
             changes = level.carry(&self.team, what, &changes, &shapes, &mut self.blocks);
             shapes = level.shapes();
         }
@@ -313,11 +316,11 @@ impl LaxWendroffSolver {
                 }
                 let push = w[4] - self.scale.pressure;
                 pressure.add(&self.scale, face.middle, face.area.map(|v| push * v));
-                if let (true, Some(transport)) = (patch.condition.is_no_slip(), transport) {
+                if let (true, Some(transport)) = (patch.condition.kind.is_no_slip(), transport) {
                     friction.add(&self.scale, face.middle, face.friction(gas, transport, block));
                 }
             }
-            if patch.condition.is_wall() {
+            if patch.condition.kind.is_wall() {
                 walls.push((patch.name.as_str(), pressure, friction));
             }
         }
@@ -326,7 +329,7 @@ impl LaxWendroffSolver {
 
     /// Forces from a device's sums over the walls.
     fn forces_of_sums(&self, sums: &[WallSums]) -> Forces {
-        let counted = |p: &&NodePatch| p.condition.is_wall() && p.counts(&self.blocks[p.window.block]);
+        let counted = |p: &&NodePatch| p.condition.kind.is_wall() && p.counts(&self.blocks[p.window.block]);
         let walls = self.patches.iter().filter(counted).zip(sums);
         let of = |force, moment| Coefficients::from_sums(&self.scale, force, moment);
         let walls = walls.map(|(patch, [pressure, moment, friction, turning])| {
@@ -404,7 +407,7 @@ impl LaxWendroffSolver {
     fn close_boundary(&mut self) {
         for point in &self.points {
             let (b, at) = point.copies[0];
-            let q = point.state(self.gas, &self.free, &self.blocks[b].state(at));
+            let q = point.state(self.gas, &self.blocks[b].state(at));
             for &(b, at) in &point.copies {
                 let block = &mut self.blocks[b];
                 let len = block.nodes.len();

@@ -106,7 +106,7 @@ impl Level {
     pub(super) fn carry(
         &mut self,
         team: &Team,
-        (gas, courant, free): (Gas<f64>, f64, &[f64; 5]),
+        (gas, courant): (Gas<f64>, f64),
         finer: &[Vec<f64>],
         finer_shape: &[crate::grid::Cells],
         finest: &mut [NodeBlock],
@@ -150,7 +150,7 @@ impl Level {
             let (old, len) = (self.blocks[b].state(at), self.blocks[b].nodes.len());
             let new = std::array::from_fn(|c| old[c] + changes[b][c * len + at]);
             // A difference, so that what is at rest stays there: this grid's walls have other normals than the finest's.
-            let (before, after) = (point.state(gas, free, &old), point.state(gas, free, &new));
+            let (before, after) = (point.state(gas, &old), point.state(gas, &new));
             for &(b, at) in &point.copies {
                 let len = self.blocks[b].nodes.len();
                 for c in 0..5 {

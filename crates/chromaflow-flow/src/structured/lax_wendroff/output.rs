@@ -113,7 +113,7 @@ impl LaxWendroffSolver {
         let dynamic = 0.5 * self.config.freestream.mach.powi(2);
         let mut out = Vec::new();
         let Some(transport) = self.transport else { return out };
-        for patch in self.patches.iter().filter(|p| p.name == marker && p.condition.is_no_slip()) {
+        for patch in self.patches.iter().filter(|p| p.name == marker && p.condition.kind.is_no_slip()) {
             let block = &self.blocks[patch.window.block];
             for face in patch.faces(&self.grid, block) {
                 let area = face.area.iter().map(|v| v * v).sum::<f64>().sqrt();

@@ -2,7 +2,8 @@
 //!
 //! Corners are numbered by the bits of their place: i + 2 j + 4 k.
 
-use crate::flux::Dissipation;
+use crate::bc::{Condition, ConditionClass, condition_class, flux_slip_wall, open_state, strong_wall_state};
+use crate::flux::{Dissipation, flux};
 use crate::gas::{Gas, primitive, sound_speed};
 use crate::real::Real;
 use crate::viscous::velocity_and_temperature;
@@ -89,4 +90,23 @@ pub fn slip_state<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
     let pressure = (w[4] + w[0] * c * normal).max(T::c(0.5) * w[4]).min(T::c(2.0) * w[4]);
     let rho = w[0] + (pressure - w[4]) / (c * c);
     [rho, w[1] - normal * unit[0], w[2] - normal * unit[1], w[3] - normal * unit[2], pressure]
+}
+
+/// A node's primitive state with the boundary's part in it, from that of the interior, `w`.
+#[inline(always)]
+pub fn bounded_state<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
+    match condition_class(condition) {
+        ConditionClass::Open => open_state(condition, gas, w, n),
+        ConditionClass::Slip => slip_state(gas, w, n),
+        ConditionClass::NoSlip => strong_wall_state(gas, condition.heat, w, condition.temperature),
+    }
+}
+
+/// Flux out through a face of the mean state `w` of its nodes, which have the boundary's part: only pressure acts on walls.
+#[inline(always)]
+pub fn face_flux<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
+    match condition_class(condition) {
+        ConditionClass::Open => flux(gas, w, n),
+        ConditionClass::Slip | ConditionClass::NoSlip => flux_slip_wall(w, n),
+    }
 }

@@ -9,14 +9,14 @@ struct NodeSide {
 // Fluxes out through the faces {cell, patch, block}, [5][count], and the forces on them, [6][count]: pressure above
 // `free_pressure`, friction.
 extern "C" __global__ void __launch_bounds__(128)
-boundary_fluxes(u32 count, const GridBlock* __restrict__ blocks, u64 total, const u32* __restrict__ faces, const Patch* __restrict__ patches,
+boundary_fluxes(u32 count, const GridBlock* __restrict__ blocks, u64 total, const u32* __restrict__ faces, const Condition* __restrict__ conditions,
                 const NodeSide* __restrict__ sides, const double* __restrict__ q, const double* __restrict__ area,
                 const double* __restrict__ volume, const Setup* __restrict__ setup, double free_pressure, double* __restrict__ fluxes,
                 double* __restrict__ loads) {
     const u32 f = blockIdx.x * 128 + threadIdx.x;
     if (f >= count) return;
     const u64 at = faces[3 * f];
-    const Patch& patch = patches[faces[3 * f + 1]];
+    const Condition& condition = conditions[faces[3 * f + 1]];
     const NodeSide side = sides[faces[3 * f + 1]];
     const u32* stride = blocks[faces[3 * f + 2]].stride;
     const u32 u = side.axis == 2 ? 0 : side.axis + 1, v = side.axis == 0 ? 2 : side.axis - 1;
@@ -32,12 +32,11 @@ boundary_fluxes(u32 count, const GridBlock* __restrict__ blocks, u64 total, cons
     Vec3 n = area_at(area + 3 * side.axis * total, total, place);
     if (!side.high)
         for (int c = 0; c < 3; c++) n[c] = -n[c];
-    const bool no_slip = patch.kind == ADIABATIC || patch.kind == ISOTHERMAL;
-    const State flux = no_slip || patch.kind == SLIP || patch.kind == SYMMETRY ? pointwise::flux_slip_wall(w, n) : pointwise::flux(gas, w, n);
+    const State flux = pointwise::face_flux(condition, gas, w, n);
     for (int c = 0; c < 5; c++) fluxes[(u64)c * count + f] = flux[c];
     Vec3 friction = {0, 0, 0};
 #if VISCOUS
-    if (no_slip) {
+    if (pointwise::condition_class(condition) == pointwise::ConditionClass::NoSlip) {
         const Corners corners = corners_at(q, total, at, stride);
         const auto gradient = pointwise::corner_gradient(gas, corners, areas_at(area, total, at, stride), volume[at]);
         const auto transport = setup->transport();
@@ -59,20 +58,8 @@ wall_forces(u32 count, const uint2* __restrict__ parts, const double* __restrict
 #endif
 
 // A node's state with a boundary's part in it, from that of the interior; `n` is the area of its part of the boundary.
-__device__ __forceinline__ State bounded(pointwise::Gas<double> gas, const Patch& patch, const Vec3& n, const State& q) {
-    const State w = pointwise::primitive(gas, q);
-    State made = w;
-    switch ((int)patch.kind) {
-        case FAR: made = pointwise::bc_farfield(gas, w, patch.stream(), n); break;
-        case INLET: made = pointwise::bc_inlet(gas, w, patch.inlet(), n); break;
-        case OUTLET: made = pointwise::bc_outlet(gas, w, patch.pressure, n); break;
-        case SLIP:
-        case SYMMETRY: made = pointwise::slip_state(gas, w, n); break;
-        case ADIABATIC: made = pointwise::strong_wall_state(gas, pointwise::WallHeat::Adiabatic, w, 1.0); break;
-        case ISOTHERMAL: made = pointwise::strong_wall_state(gas, pointwise::WallHeat::Isothermal, w, patch.temperature); break;
-        default: break;
-    }
-    return pointwise::conserved(gas, made);
+__device__ __forceinline__ State bounded(pointwise::Gas<double> gas, const Condition& condition, const Vec3& n, const State& q) {
+    return pointwise::conserved(gas, pointwise::bounded_state(condition, gas, pointwise::primitive(gas, q), n));
 }
 
 // The boundary's conditions {patch, area} on each of its nodes, one after another, for all copies of the node; a thread a node.
@@ -80,7 +67,7 @@ __device__ __forceinline__ State bounded(pointwise::Gas<double> gas, const Patch
 // is at rest stays there: the walls of coarse grids have other normals.
 extern "C" __global__ void __launch_bounds__(128)
 close_boundary(u32 count, u64 total, const u32* __restrict__ ptr, const u32* __restrict__ patch_of, const double* __restrict__ areas,
-               const u32* __restrict__ copy_ptr, const u32* __restrict__ copies, const Patch* __restrict__ patches,
+               const u32* __restrict__ copy_ptr, const u32* __restrict__ copies, const Condition* __restrict__ conditions,
                const Setup* __restrict__ setup, const double* __restrict__ q, double* to) {
     const u32 p = blockIdx.x * 128 + threadIdx.x;
     if (p >= count) return;
@@ -92,14 +79,14 @@ close_boundary(u32 count, u64 total, const u32* __restrict__ ptr, const u32* __r
 #endif
     for (u32 k = ptr[p]; k < ptr[p + 1]; k++) {
         const Vec3 n = {areas[3 * k], areas[3 * k + 1], areas[3 * k + 2]};
-        const Patch& patch = patches[patch_of[k]];
+        const Condition& condition = conditions[patch_of[k]];
 #if COARSE
         State now = old;
         for (int c = 0; c < 5; c++) now[c] += value[c];
-        const State before = bounded(gas, patch, n, old), after = bounded(gas, patch, n, now);
+        const State before = bounded(gas, condition, n, old), after = bounded(gas, condition, n, now);
         for (int c = 0; c < 5; c++) value[c] = after[c] - before[c];
 #else
-        value = bounded(gas, patch, n, value);
+        value = bounded(gas, condition, n, value);
 #endif
     }
 #if !COARSE

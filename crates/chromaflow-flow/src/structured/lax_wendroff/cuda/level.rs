@@ -1,7 +1,6 @@
 #![allow(unsafe_code)]
 //! Coarse grids on the device. Twin: lax_wendroff/multigrid.rs.
 
-use super::super::LaxWendroffSolver;
 use super::super::multigrid::Level;
 use super::tables::{Parts, Tables};
 use super::{KEPT, Kernels, Work};
@@ -39,7 +38,7 @@ pub(super) struct CoarseLevel {
 }
 
 impl CoarseLevel {
-    pub(super) fn new(stream: &Stream, level: &Level, solver: &LaxWendroffSolver) -> Result<Self, GpuError> {
+    pub(super) fn new(stream: &Stream, level: &Level) -> Result<Self, GpuError> {
         let parts = Parts {
             grid: &level.grid,
             blocks: &level.blocks,
@@ -47,7 +46,7 @@ impl CoarseLevel {
             points: &level.points,
             joints: &level.joints,
         };
-        let tables = Tables::new(stream, &parts, solver.gas, &solver.free)?;
+        let tables = Tables::new(stream, &parts)?;
         let (kernels, [_, nodes, _]) = Kernels::new(stream, false, true)?;
         let factors: Vec<u32> = level.factors.iter().flatten().map(|&f| f as u32).collect();
         let (len, faces) = (tables.nodes.len(), tables.face_count());

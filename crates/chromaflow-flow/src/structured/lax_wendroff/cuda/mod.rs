@@ -192,7 +192,7 @@ impl Work<'_> {
         }
         let launch = self.kernels.close_boundary.launch(blocks(count, 128), 128).arg(count as u32);
         let launch = launch.arg(self.total()).arg(&t.point_ptr).arg(&t.point_patch).arg(&t.point_area);
-        let launch = launch.arg(&t.copy_ptr).arg(&t.copies).arg(&t.patches).arg(self.setup);
+        let launch = launch.arg(&t.copy_ptr).arg(&t.copies).arg(&t.conditions).arg(self.setup);
         // SAFETY: a thread reads and writes the copies of its node alone.
         Ok(unsafe { launch.arg(self.q).arg(next).enqueue(self.stream) }?)
     }
@@ -207,7 +207,7 @@ impl LaxWendroffCuda {
             points: &solver.points,
             joints: &solver.joints,
         };
-        let tables = Tables::new(stream, &parts, solver.gas, &solver.free)?;
+        let tables = Tables::new(stream, &parts)?;
         let viscous = solver.transport.is_some();
         let (kernels, [cells, nodes, boundary]) = Kernels::new(stream, viscous, false)?;
         let fine = FineKernels {
@@ -218,7 +218,7 @@ impl LaxWendroffCuda {
             boundary_fluxes: boundary.kernel("boundary_fluxes")?,
             wall_forces: boundary.kernel("wall_forces")?,
         };
-        let levels = solver.levels.iter().map(|level| CoarseLevel::new(stream, level, solver));
+        let levels = solver.levels.iter().map(|level| CoarseLevel::new(stream, level));
         let levels = levels.collect::<Result<Vec<_>, _>>()?;
         let mut setup = gas_record(solver.gas, solver.transport);
         let d = solver.dissipation;
@@ -227,7 +227,7 @@ impl LaxWendroffCuda {
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         let counted = |p: &&NodePatch| p.counts(&solver.blocks[p.window.block]);
         let patches = solver.patches.iter().filter(counted);
-        let patches = patches.map(|p| (p.window.cells().count(), p.condition.is_wall()));
+        let patches = patches.map(|p| (p.window.cells().count(), p.condition.kind.is_wall()));
         let chunks = tables.nodes.chunks().len() / 2;
         let unsteady = match solver.config.time {
             Time::Steady(_) => None,
@@ -293,7 +293,7 @@ impl LaxWendroffCuda {
             return Ok(());
         }
         let launch = self.fine.boundary_fluxes.launch(blocks(faces, 128), 128).arg(faces as u32);
-        let launch = launch.arg(t.nodes.records()).arg(self.total()).arg(&t.faces).arg(&t.patches);
+        let launch = launch.arg(t.nodes.records()).arg(self.total()).arg(&t.faces).arg(&t.conditions);
         let launch = launch.arg(&t.sides).arg(&self.q).arg(&t.area).arg(&t.volume).arg(&self.setup);
         let launch = launch.arg(self.free_pressure).arg(&self.fluxes).arg(&self.loads);
         // SAFETY: faces name cells, patches and blocks; results have five and six numbers a face.

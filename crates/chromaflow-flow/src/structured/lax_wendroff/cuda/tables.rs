@@ -3,10 +3,9 @@
 use super::super::block::NodeBlock;
 use super::super::boundary::{NodePatch, Point};
 use super::super::joints::Joints;
-use crate::config::Boundary;
-use crate::gas::Gas;
+use crate::bc::Condition;
+use crate::gpu::upload_conditions;
 use crate::grid::{Cells, Grid, GridCuda, Side};
-use crate::structured::cuda::setup::patch_record;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
 use std::collections::BTreeMap;
@@ -36,7 +35,7 @@ pub(super) struct Tables {
     /// Copies of shared nodes.
     pub shared_ptr: DeviceBuffer<u32>,
     pub shared: DeviceBuffer<u32>,
-    pub patches: DeviceBuffer<f64>,
+    pub conditions: DeviceBuffer<u64>,
     pub sides: DeviceBuffer<u32>,
     /// Cell, patch and block of each of the boundary's faces, patch by patch; their middles, `[3, faces]`.
     pub faces: DeviceBuffer<u32>,
@@ -53,12 +52,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn new(
-        stream: &Stream,
-        from: &Parts<'_>,
-        gas: Gas<f64>,
-        free: &[f64; 5],
-    ) -> Result<Self, GpuError> {
+    pub(super) fn new(stream: &Stream, from: &Parts<'_>) -> Result<Self, GpuError> {
         let nodes = GridCuda::over(stream, from.blocks.iter().map(|b| b.nodes).collect())?;
         let offsets = nodes.offsets().to_vec();
         let blocks = from.blocks;
@@ -83,8 +77,7 @@ impl Tables {
         let faces = faces(from, &offsets);
         let (side_ptr, face_of) = face_numbers(from, &faces.cells);
         let points = conditions(from, &offsets);
-        let patches: Vec<f64> =
-            from.patches.iter().flat_map(|p| patch_record(gas, p.condition, free)).collect();
+        let conditions: Vec<Condition<f64>> = from.patches.iter().map(|p| p.condition).collect();
         let sides: Vec<u32> = (from.patches.iter())
             .flat_map(|p| [p.window.side.axis as u32, u32::from(p.window.side.high)])
             .collect();
@@ -97,7 +90,7 @@ impl Tables {
             ghosts: stream.upload(&ghosts(from, &offsets))?,
             shared_ptr: stream.upload(&shared_ptr)?,
             shared: stream.upload(&shared)?,
-            patches: stream.upload(&patches)?,
+            conditions: upload_conditions(stream, &conditions)?,
             sides: stream.upload(&sides)?,
             faces: stream.upload(&faces.records)?,
             middles: stream.upload(&faces.middles)?,
@@ -210,7 +203,7 @@ fn conditions(from: &Parts<'_>, offsets: &[usize]) -> Conditions {
         copies: Vec::new(),
     };
     // One patch of a condition stands for all.
-    let patch = |c: Boundary| from.patches.iter().position(|p| p.condition == c).unwrap_or(0);
+    let patch = |c: Condition<f64>| from.patches.iter().position(|p| p.condition == c).unwrap_or(0);
     for points in by_node.values() {
         for point in points {
             out.patch.push(patch(point.condition) as u32);

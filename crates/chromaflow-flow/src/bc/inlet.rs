@@ -1,10 +1,33 @@
-//! Inlets and outlets.
+//! Subsonic inflow of given total state.
 
+use super::{Boundary, Parameter, Word};
 use crate::gas::{Gas, sound_speed};
 use crate::real::Real;
 
+/// In case files.
+pub(super) static WORD: Word = Word {
+    name: "inlet",
+    text: "Subsonic inflow: `total_pressure`, `total_temperature`, `direction`.",
+    parameters: &[
+        Parameter::number("total_pressure", "total pressure over the free stream's static pressure."),
+        Parameter::number(
+            "total_temperature",
+            "total temperature over the free stream's static temperature.",
+        ),
+        Parameter::vector("direction", "direction of the flow, any length; default the free stream's."),
+    ],
+    read: |given| {
+        Ok(Boundary::Inlet {
+            total_pressure: given.ratio("total_pressure")?,
+            total_temperature: given.ratio("total_temperature")?,
+            direction: given.direction("direction")?,
+        })
+    },
+};
+
 /// What an inlet holds, nondimensional.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
 pub struct Inlet<T> {
     /// Total pressure (the free stream's static one is 1/gamma).
     pub total_pressure: T,
@@ -15,6 +38,9 @@ pub struct Inlet<T> {
 }
 
 impl Inlet<f64> {
+    /// Of conditions that are none.
+    pub(super) const NONE: Self = Self { total_pressure: 0.0, total_temperature: 0.0, direction: [0.0; 3] };
+
     /// From ratios to the free stream's static pressure and temperature, and a direction of any length but zero.
     pub fn new(gas: Gas<f64>, pressure_ratio: f64, temperature_ratio: f64, direction: [f64; 3]) -> Self {
         let length = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -111,62 +137,6 @@ pub fn bc_inlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &
         for r in 0..5 {
             block[c * 5 + r] = slope[r] * invariant[c];
         }
-    }
-    block
-}
-
-/// Outflow against the static pressure `back` (the free stream's is 1/gamma): entropy, tangential velocity and the
-/// outgoing invariant V + 2c/(gamma-1) come from inside; everything does where the flow leaves at supersonic speed.
-///
-/// **Source**: Blazek, CFD: Principles and Applications, 8.4 (its linear relations replaced by the invariants).
-#[inline(always)]
-pub fn bc_outlet<T: Real>(gas: Gas<T>, w: &[T; 5], back: T, n: &[T; 3]) -> [T; 5] {
-    let one = T::c(1.0);
-    let inverse = one / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
-    let normal = [n[0] * inverse, n[1] * inverse, n[2] * inverse];
-    let v = w[1] * normal[0] + w[2] * normal[1] + w[3] * normal[2];
-    let c = sound_speed(gas, w);
-    let rho = w[0] * (back / w[4]).powf(one / gas.gamma);
-    let cb = (gas.gamma * back / rho).sqrt();
-    let change = T::c(2.0) / (gas.gamma - one) * (c - cb);
-    let subsonic =
-        [rho, w[1] + change * normal[0], w[2] + change * normal[1], w[3] + change * normal[2], back];
-    let leaves = v.ge(c);
-    let mut wb = [T::c(0.0); 5];
-    for i in 0..5 {
-        wb[i] = T::select(leaves, w[i], subsonic[i]);
-    }
-    wb
-}
-
-/// d(boundary state)/d(interior state) of [`bc_outlet`], primitive by primitive, column-major 5 x 5.
-#[inline(always)]
-pub fn bc_outlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], back: T, n: &[T; 3]) -> [T; 25] {
-    let zero = T::c(0.0);
-    let one = T::c(1.0);
-    let inverse = one / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
-    let normal = [n[0] * inverse, n[1] * inverse, n[2] * inverse];
-    let v = w[1] * normal[0] + w[2] * normal[1] + w[3] * normal[2];
-    let c = sound_speed(gas, w);
-    let x = (back / w[4]).powf(one / gas.gamma);
-    let rho = w[0] * x;
-    let cb = (gas.gamma * back / rho).sqrt();
-    let k = one / (gas.gamma - one);
-    // dc/c = (dp/p - drho/rho)/2 inside; at the boundary -drhob/(2 rhob), drhob/rhob = drho/rho - dp/(gamma p).
-    let change_by_rho = k * (cb - c) / w[0];
-    let change_by_p = k * (c - cb / gas.gamma) / w[4];
-    let mut block = [zero; 25];
-    block[0] = x;
-    block[20] = -rho / (gas.gamma * w[4]);
-    for i in 0..3 {
-        block[1 + i] = change_by_rho * normal[i];
-        block[21 + i] = change_by_p * normal[i];
-        block[6 * i + 6] = one;
-    }
-    let leaves = v.ge(c);
-    for i in 0..25 {
-        let identity = if i % 6 == 0 { one } else { zero };
-        block[i] = T::select(leaves, identity, block[i]);
     }
     block
 }

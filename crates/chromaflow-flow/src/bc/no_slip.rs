@@ -1,32 +1,29 @@
-//! Walls.
+//! Viscous walls at rest.
 
-use crate::gas::Gas;
+use super::{Boundary, Parameter, Word};
+use crate::gas::{Gas, temperature};
 use crate::real::Real;
 
-/// Flux through a slip wall or a symmetry plane: nothing passes, so p n remains, (0, p n, 0).
-#[inline(always)]
-pub fn flux_slip_wall<T: Real>(w: &[T; 5], n: &[T; 3]) -> [T; 5] {
-    [T::c(0.0), w[4] * n[0], w[4] * n[1], w[4] * n[2], T::c(0.0)]
-}
-
-/// Derivative of [`flux_slip_wall`] by the conserved state, column-major 5 x 5: n dp/dq with
-/// dp/dq = (gamma - 1)(|u|^2/2, -u, 1).
-#[inline(always)]
-pub fn flux_slip_wall_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 25] {
-    let g1 = gas.gamma - T::c(1.0);
-    let [_, u, v, s, _] = *w;
-    let pressure = [T::c(0.5) * g1 * (u * u + v * v + s * s), -g1 * u, -g1 * v, -g1 * s, g1];
-    let mut out = [T::c(0.0); 25];
-    for c in 0..5 {
-        for k in 0..3 {
-            out[c * 5 + 1 + k] = n[k] * pressure[c];
-        }
-    }
-    out
-}
+/// In case files.
+pub(super) static WORD: Word = Word {
+    name: "no_slip",
+    text: "Viscous wall: adiabatic, or isothermal where a `temperature` is given.",
+    parameters: &[Parameter::number(
+        "temperature",
+        "wall temperature over the free stream's static temperature.",
+    )],
+    read: |given| {
+        Ok(if given.has("temperature") {
+            Boundary::NoSlipIsothermal { temperature: given.ratio("temperature")? }
+        } else {
+            Boundary::NoSlipAdiabatic
+        })
+    },
+};
 
 /// What a wall at rest does with heat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
 pub enum WallHeat {
     /// No heat passes.
     Adiabatic,
@@ -109,4 +106,19 @@ pub fn strong_wall_state<T: Real>(gas: Gas<T>, heat: WallHeat, w: &[T; 5], tempe
         return [w[0], zero, zero, zero, w[0] * temperature / gas.gamma];
     }
     [w[0], zero, zero, zero, w[4]]
+}
+
+/// Beyond an adiabatic wall without slip.
+#[inline(always)]
+pub fn ghost_no_slip<T: Real>(w: &[T; 5]) -> [T; 5] {
+    [w[0], -w[1], -w[2], -w[3], w[4]]
+}
+
+/// Beyond a wall of temperature `wall` (over the free stream's) without slip: the mean temperature is the wall's, as far as
+/// a factor of two goes.
+#[inline(always)]
+pub fn ghost_isothermal<T: Real>(gas: Gas<T>, w: &[T; 5], wall: T) -> [T; 5] {
+    let t = temperature(gas, w);
+    let ghost = (T::c(2.0) * wall - t).max(T::c(0.5) * t).min(T::c(2.0) * t);
+    [gas.gamma * w[4] / ghost, -w[1], -w[2], -w[3], w[4]]
 }

@@ -1,0 +1,185 @@
+//! A boundary condition as every solver and every kernel takes it, and what it makes of the state inside. Here alone
+//! conditions are told apart; kernels get these very functions and this record.
+
+use super::{
+    Farfield, Inlet, Outlet, WallHeat, bc_farfield, bc_farfield_jacobian, bc_inlet, bc_inlet_jacobian,
+    bc_outlet, bc_outlet_jacobian, flux_slip_wall, flux_slip_wall_jacobian, flux_through,
+    flux_through_jacobian,
+};
+use crate::flux::flux_jacobian;
+use crate::gas::Gas;
+use crate::real::Real;
+
+/// Which condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum ConditionKind {
+    /// [`bc_farfield`].
+    Farfield,
+    /// [`bc_inlet`].
+    Inlet,
+    /// [`bc_outlet`].
+    Outlet,
+    /// wb = w.
+    Extrapolation,
+    /// [`flux_slip_wall`].
+    SlipWall,
+    /// As a slip wall, with the mirror image beyond it.
+    Symmetry,
+    /// A wall whose velocity the gas has.
+    NoSlip,
+}
+
+impl ConditionKind {
+    /// Whether forces are summed on it.
+    pub fn is_wall(self) -> bool {
+        matches!(self, Self::SlipWall | Self::NoSlip)
+    }
+
+    /// Whether the velocity of the gas there is the wall's.
+    pub fn is_no_slip(self) -> bool {
+        self == Self::NoSlip
+    }
+}
+
+/// What conditions have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConditionClass {
+    /// The flux is that of a boundary state, [`open_state`].
+    Open,
+    /// Nothing passes; the gas slides along.
+    Slip,
+    /// Nothing passes; the gas sticks.
+    NoSlip,
+}
+
+/// A boundary condition with the parameters of every kind, nondimensional; those of other kinds mean nothing.
+///
+/// Kernels read arrays of it: enums come first so that nothing lies between the fields.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Condition<T> {
+    /// Which one.
+    pub kind: ConditionKind,
+    /// What a wall without slip does with heat.
+    pub heat: WallHeat,
+    /// Of far fields.
+    pub farfield: Farfield<T>,
+    /// Of inlets.
+    pub inlet: Inlet<T>,
+    /// Of outlets.
+    pub outlet: Outlet<T>,
+    /// Of isothermal walls, over the free stream's.
+    pub temperature: T,
+}
+
+impl Condition<f64> {
+    /// A condition of this kind in the free stream `free`, its own parameters yet to be set.
+    pub(super) const fn of(kind: ConditionKind, free: [f64; 5]) -> Self {
+        Self {
+            kind,
+            heat: WallHeat::Adiabatic,
+            farfield: Farfield { free },
+            inlet: Inlet::NONE,
+            outlet: Outlet { pressure: 0.0 },
+            temperature: 0.0,
+        }
+    }
+
+    /// The same in another scalar.
+    #[inline(always)]
+    pub fn lift<T: Real>(&self) -> Condition<T> {
+        Condition {
+            kind: self.kind,
+            heat: self.heat,
+            farfield: self.farfield.lift(),
+            inlet: self.inlet.lift(),
+            outlet: self.outlet.lift(),
+            temperature: T::c(self.temperature),
+        }
+    }
+}
+
+/// The class of a condition.
+#[inline(always)]
+pub fn condition_class<T: Real>(condition: &Condition<T>) -> ConditionClass {
+    match condition.kind {
+        ConditionKind::Farfield
+        | ConditionKind::Inlet
+        | ConditionKind::Outlet
+        | ConditionKind::Extrapolation => ConditionClass::Open,
+        ConditionKind::SlipWall | ConditionKind::Symmetry => ConditionClass::Slip,
+        ConditionKind::NoSlip => ConditionClass::NoSlip,
+    }
+}
+
+/// The state at an open boundary of outward area `n` from the state `w` inside. Walls, which have fluxes of their own, leave
+/// it.
+#[inline(always)]
+pub fn open_state<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
+    match condition.kind {
+        ConditionKind::Farfield => bc_farfield(gas, w, &condition.farfield.free, n),
+        ConditionKind::Inlet => bc_inlet(gas, w, condition.inlet, n),
+        ConditionKind::Outlet => bc_outlet(gas, w, condition.outlet.pressure, n),
+        ConditionKind::Extrapolation
+        | ConditionKind::SlipWall
+        | ConditionKind::Symmetry
+        | ConditionKind::NoSlip => *w,
+    }
+}
+
+/// d(boundary state)/d(interior state) of [`open_state`], primitive by primitive, column-major 5 x 5.
+#[inline(always)]
+pub fn open_state_jacobian<T: Real>(
+    condition: &Condition<T>,
+    gas: Gas<T>,
+    w: &[T; 5],
+    n: &[T; 3],
+) -> [T; 25] {
+    match condition.kind {
+        ConditionKind::Farfield => bc_farfield_jacobian(gas, w, &condition.farfield.free, n),
+        ConditionKind::Inlet => bc_inlet_jacobian(gas, w, condition.inlet, n),
+        ConditionKind::Outlet => bc_outlet_jacobian(gas, w, condition.outlet.pressure, n),
+        ConditionKind::Extrapolation
+        | ConditionKind::SlipWall
+        | ConditionKind::Symmetry
+        | ConditionKind::NoSlip => {
+            let mut identity = [T::c(0.0); 25];
+            for i in 0..5 {
+                identity[6 * i] = T::c(1.0);
+            }
+            identity
+        }
+    }
+}
+
+/// Inviscid flux out of the domain at the interior state `w` through the outward area `n`.
+#[inline(always)]
+pub fn condition_flux<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
+    match condition_class(condition) {
+        ConditionClass::Open => flux_through(gas, &open_state(condition, gas, w, n), n),
+        ConditionClass::Slip | ConditionClass::NoSlip => flux_slip_wall(w, n),
+    }
+}
+
+/// Derivative of [`condition_flux`] by the interior conserved state, column-major 5 x 5.
+#[inline(always)]
+pub fn condition_flux_jacobian<T: Real>(
+    condition: &Condition<T>,
+    gas: Gas<T>,
+    w: &[T; 5],
+    n: &[T; 3],
+) -> [T; 25] {
+    // The general form would multiply by the identity.
+    if condition.kind == ConditionKind::Extrapolation {
+        return flux_jacobian(gas, w, n);
+    }
+    match condition_class(condition) {
+        ConditionClass::Open => {
+            let wb = open_state(condition, gas, w, n);
+            let slope = open_state_jacobian(condition, gas, w, n);
+            flux_through_jacobian(gas, w, &wb, &slope, n)
+        }
+        ConditionClass::Slip | ConditionClass::NoSlip => flux_slip_wall_jacobian(gas, w, n),
+    }
+}

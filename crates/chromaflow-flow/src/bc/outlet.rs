@@ -1,0 +1,85 @@
+//! Outflow against a given pressure.
+
+use super::{Boundary, Parameter, Word};
+use crate::gas::{Gas, sound_speed};
+use crate::real::Real;
+
+/// In case files.
+pub(super) static WORD: Word = Word {
+    name: "outlet",
+    text: "Outflow against a back `pressure`.",
+    parameters: &[Parameter::number("pressure", "static pressure over the free stream's.")],
+    read: |given| Ok(Boundary::Outlet { pressure: given.ratio("pressure")? }),
+};
+
+/// What an outlet holds, nondimensional.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Outlet<T> {
+    /// Static pressure (the free stream's is 1/gamma).
+    pub pressure: T,
+}
+
+impl Outlet<f64> {
+    /// The same in another scalar.
+    #[inline(always)]
+    pub fn lift<T: Real>(&self) -> Outlet<T> {
+        Outlet { pressure: T::c(self.pressure) }
+    }
+}
+
+/// Outflow against the static pressure `back` (the free stream's is 1/gamma): entropy, tangential velocity and the
+/// outgoing invariant V + 2c/(gamma-1) come from inside; everything does where the flow leaves at supersonic speed.
+///
+/// **Source**: Blazek, CFD: Principles and Applications, 8.4 (its linear relations replaced by the invariants).
+#[inline(always)]
+pub fn bc_outlet<T: Real>(gas: Gas<T>, w: &[T; 5], back: T, n: &[T; 3]) -> [T; 5] {
+    let one = T::c(1.0);
+    let inverse = one / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
+    let normal = [n[0] * inverse, n[1] * inverse, n[2] * inverse];
+    let v = w[1] * normal[0] + w[2] * normal[1] + w[3] * normal[2];
+    let c = sound_speed(gas, w);
+    let rho = w[0] * (back / w[4]).powf(one / gas.gamma);
+    let cb = (gas.gamma * back / rho).sqrt();
+    let change = T::c(2.0) / (gas.gamma - one) * (c - cb);
+    let subsonic =
+        [rho, w[1] + change * normal[0], w[2] + change * normal[1], w[3] + change * normal[2], back];
+    let leaves = v.ge(c);
+    let mut wb = [T::c(0.0); 5];
+    for i in 0..5 {
+        wb[i] = T::select(leaves, w[i], subsonic[i]);
+    }
+    wb
+}
+
+/// d(boundary state)/d(interior state) of [`bc_outlet`], primitive by primitive, column-major 5 x 5.
+#[inline(always)]
+pub fn bc_outlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], back: T, n: &[T; 3]) -> [T; 25] {
+    let zero = T::c(0.0);
+    let one = T::c(1.0);
+    let inverse = one / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
+    let normal = [n[0] * inverse, n[1] * inverse, n[2] * inverse];
+    let v = w[1] * normal[0] + w[2] * normal[1] + w[3] * normal[2];
+    let c = sound_speed(gas, w);
+    let x = (back / w[4]).powf(one / gas.gamma);
+    let rho = w[0] * x;
+    let cb = (gas.gamma * back / rho).sqrt();
+    let k = one / (gas.gamma - one);
+    // dc/c = (dp/p - drho/rho)/2 inside; at the boundary -drhob/(2 rhob), drhob/rhob = drho/rho - dp/(gamma p).
+    let change_by_rho = k * (cb - c) / w[0];
+    let change_by_p = k * (c - cb / gas.gamma) / w[4];
+    let mut block = [zero; 25];
+    block[0] = x;
+    block[20] = -rho / (gas.gamma * w[4]);
+    for i in 0..3 {
+        block[1 + i] = change_by_rho * normal[i];
+        block[21 + i] = change_by_p * normal[i];
+        block[6 * i + 6] = one;
+    }
+    let leaves = v.ge(c);
+    for i in 0..25 {
+        let identity = if i % 6 == 0 { one } else { zero };
+        block[i] = T::select(leaves, identity, block[i]);
+    }
+    block
+}

@@ -1,0 +1,130 @@
+//! Conditions by their words in case files: what reads a case, its schema and its reference are made from.
+
+use super::{Boundary, extrapolation, farfield, inlet, no_slip, outlet, slip_wall, symmetry};
+use std::collections::BTreeMap;
+
+/// All conditions, in the order of the reference.
+pub static WORDS: [&Word; 7] = [
+    &farfield::WORD,
+    &slip_wall::WORD,
+    &symmetry::WORD,
+    &no_slip::WORD,
+    &inlet::WORD,
+    &outlet::WORD,
+    &extrapolation::WORD,
+];
+
+/// A condition in case files.
+#[derive(Debug)]
+pub struct Word {
+    /// The word itself.
+    pub name: &'static str,
+    /// What it means.
+    pub text: &'static str,
+    /// What may be given with it.
+    pub parameters: &'static [Parameter],
+    /// Makes the condition of what is given.
+    pub(super) read: fn(&Given<'_>) -> Result<Boundary, String>,
+}
+
+/// A parameter of a condition.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its key.
+    pub name: &'static str,
+    /// What it means.
+    pub text: &'static str,
+    /// Whether it has three components.
+    pub is_vector: bool,
+}
+
+impl Parameter {
+    pub(super) const fn number(name: &'static str, text: &'static str) -> Self {
+        Self { name, text, is_vector: false }
+    }
+
+    pub(super) const fn vector(name: &'static str, text: &'static str) -> Self {
+        Self { name, text, is_vector: true }
+    }
+}
+
+/// The value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// One number.
+    Number(f64),
+    /// Three components.
+    Vector([f64; 3]),
+}
+
+/// What a case file gives with a word.
+pub(super) struct Given<'a> {
+    word: &'a Word,
+    values: &'a BTreeMap<String, Value>,
+    /// Direction of the free stream.
+    along: [f64; 3],
+}
+
+impl Word {
+    /// The word of that name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        WORDS.into_iter().find(|w| w.name == name)
+    }
+
+    /// The condition with these values; `along` is the direction of the free stream, which some take where none is given.
+    ///
+    /// # Errors
+    /// A parameter that is missing, that is out of its range, or that the condition does not have.
+    pub fn boundary(&self, values: &BTreeMap<String, Value>, along: [f64; 3]) -> Result<Boundary, String> {
+        for (name, value) in values {
+            let Some(parameter) = self.parameters.iter().find(|p| p.name == name) else {
+                return Err(format!("`{}` has no parameter `{name}`", self.name));
+            };
+            match (value, parameter.is_vector) {
+                (Value::Number(_), false) => {}
+                (Value::Vector(v), true) if v.iter().all(|x| x.is_finite()) => {}
+                (_, true) => return Err(format!("`{name}` takes three numbers: [x, y, z]")),
+                (_, false) => return Err(format!("`{name}` takes one number")),
+            }
+        }
+        (self.read)(&Given { word: self, values, along })
+    }
+}
+
+impl Given<'_> {
+    /// Whether there is a value.
+    pub fn has(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
+    /// A ratio to the free stream's static value: a positive number.
+    pub fn ratio(&self, name: &str) -> Result<f64, String> {
+        match self.values.get(name) {
+            Some(&Value::Number(v)) if v > 0.0 && v.is_finite() => Ok(v),
+            Some(&Value::Number(v)) => {
+                Err(format!("`{name}` is {v}: expected a positive ratio to the free stream's static value"))
+            }
+            _ => Err(format!(
+                "`{word}` needs `{name}`, a ratio to the free stream's static value: {{ kind = \"{word}\", {name} = ... }}",
+                word = self.word.name
+            )),
+        }
+    }
+
+    /// A vector, where there is one.
+    pub fn vector(&self, name: &str) -> Option<[f64; 3]> {
+        match self.values.get(name) {
+            Some(&Value::Vector(v)) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// A direction of any length, the free stream's where none is given.
+    pub fn direction(&self, name: &str) -> Result<[f64; 3], String> {
+        match self.vector(name) {
+            Some([0.0, 0.0, 0.0]) => Err(format!("`{name}` has length zero")),
+            Some(direction) => Ok(direction),
+            None => Ok(self.along),
+        }
+    }
+}
