@@ -4,7 +4,7 @@ use chromaflow_pointwise::{Source, emit};
 use std::{env, fs, path::Path, process::exit};
 
 /// The files that keep to the subset, and the modules through which their public functions are reached.
-const FILES: [(&str, &str); 23] = [
+const FILES: [(&str, &str); 26] = [
     ("src/gas/state.rs", "crate::gas"),
     ("src/flux/euler.rs", "crate::flux"),
     ("src/flux/roe.rs", "crate::flux"),
@@ -15,6 +15,9 @@ const FILES: [(&str, &str); 23] = [
     ("src/bc/farfield.rs", "crate::bc"),
     ("src/bc/inlet.rs", "crate::bc"),
     ("src/bc/outlet.rs", "crate::bc"),
+    ("src/bc/mass_flow_outlet.rs", "crate::bc"),
+    ("src/bc/moving_wall.rs", "crate::bc"),
+    ("src/bc/velocity_inlet.rs", "crate::bc"),
     ("src/bc/slip_wall.rs", "crate::bc"),
     ("src/bc/symmetry.rs", "crate::bc"),
     ("src/bc/no_slip.rs", "crate::bc"),

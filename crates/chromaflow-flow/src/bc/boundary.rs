@@ -1,6 +1,6 @@
 //! Boundary conditions as set-ups give them.
 
-use super::{Condition, ConditionKind, Inlet, Outlet, WallHeat};
+use super::{Condition, ConditionKind, Inlet, Motion, Outlet, VelocityInlet, WallHeat};
 use crate::gas::Gas;
 
 /// A boundary condition.
@@ -19,6 +19,20 @@ pub enum Boundary {
         /// Wall temperature over T_inf.
         temperature: f64,
     },
+    /// Wall without slip that moves along itself.
+    MovingWall {
+        /// Its motion.
+        motion: Motion<f64>,
+        /// Wall temperature over T_inf; no heat flux without it.
+        temperature: Option<f64>,
+    },
+    /// Subsonic inflow of given velocity and temperature.
+    VelocityInlet {
+        /// Velocity over a_inf.
+        velocity: [f64; 3],
+        /// Temperature over T_inf.
+        temperature: f64,
+    },
     /// Subsonic inflow of given total state.
     Inlet {
         /// Total pressure over static p_inf.
@@ -33,6 +47,11 @@ pub enum Boundary {
         /// Static pressure over p_inf.
         pressure: f64,
     },
+    /// Outflow of a given mass flow through the whole marker, by a back pressure that adapts.
+    MassFlowOutlet {
+        /// Mass per time over rho_inf a_inf and the mesh unit squared; on planar meshes per depth.
+        mass_flow: f64,
+    },
     /// Everything from inside.
     Extrapolation,
 }
@@ -44,9 +63,12 @@ impl Boundary {
             Self::Farfield => ConditionKind::Farfield,
             Self::SlipWall => ConditionKind::SlipWall,
             Self::Symmetry => ConditionKind::Symmetry,
-            Self::NoSlipAdiabatic | Self::NoSlipIsothermal { .. } => ConditionKind::NoSlip,
+            Self::NoSlipAdiabatic | Self::NoSlipIsothermal { .. } | Self::MovingWall { .. } => {
+                ConditionKind::NoSlip
+            }
+            Self::VelocityInlet { .. } => ConditionKind::VelocityInlet,
             Self::Inlet { .. } => ConditionKind::Inlet,
-            Self::Outlet { .. } => ConditionKind::Outlet,
+            Self::Outlet { .. } | Self::MassFlowOutlet { .. } => ConditionKind::Outlet,
             Self::Extrapolation => ConditionKind::Extrapolation,
         }
     }
@@ -63,12 +85,23 @@ impl Boundary {
             Self::NoSlipIsothermal { temperature } => {
                 Condition { heat: WallHeat::Isothermal, temperature, ..none }
             }
+            Self::MovingWall { motion, temperature } => match temperature {
+                None => Condition { motion, ..none },
+                Some(temperature) => Condition { heat: WallHeat::Isothermal, temperature, motion, ..none },
+            },
+            Self::VelocityInlet { velocity, temperature } => {
+                Condition { velocity_inlet: VelocityInlet { velocity, temperature }, ..none }
+            }
             Self::Inlet { total_pressure, total_temperature, direction } => {
                 let inlet = Inlet::new(gas, total_pressure, total_temperature, direction);
                 Condition { inlet, ..none }
             }
             Self::Outlet { pressure } => {
                 Condition { outlet: Outlet { pressure: pressure / gas.gamma }, ..none }
+            }
+            // Begins with the free stream's.
+            Self::MassFlowOutlet { mass_flow } => {
+                Condition { outlet: Outlet { pressure: free[4] }, mass_flow, ..none }
             }
         }
     }

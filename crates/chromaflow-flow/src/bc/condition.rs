@@ -2,9 +2,10 @@
 //! conditions are told apart; kernels get these very functions and this record.
 
 use super::{
-    Farfield, Inlet, Outlet, WallHeat, bc_farfield, bc_farfield_jacobian, bc_inlet, bc_inlet_jacobian,
-    bc_outlet, bc_outlet_jacobian, flux_slip_wall, flux_slip_wall_jacobian, flux_through,
-    flux_through_jacobian,
+    Farfield, Inlet, Motion, Outlet, VelocityInlet, Wall, WallHeat, bc_farfield, bc_farfield_jacobian,
+    bc_inlet, bc_inlet_jacobian, bc_outlet, bc_outlet_jacobian, bc_velocity_inlet,
+    bc_velocity_inlet_jacobian, flux_slip_wall, flux_slip_wall_jacobian, flux_through, flux_through_jacobian,
+    motion_at,
 };
 use crate::flux::flux_jacobian;
 use crate::gas::Gas;
@@ -18,6 +19,8 @@ pub enum ConditionKind {
     Farfield,
     /// [`bc_inlet`].
     Inlet,
+    /// [`bc_velocity_inlet`].
+    VelocityInlet,
     /// [`bc_outlet`].
     Outlet,
     /// wb = w.
@@ -67,10 +70,16 @@ pub struct Condition<T> {
     pub farfield: Farfield<T>,
     /// Of inlets.
     pub inlet: Inlet<T>,
+    /// Of inlets of given velocity.
+    pub velocity_inlet: VelocityInlet<T>,
     /// Of outlets.
     pub outlet: Outlet<T>,
+    /// Of outlets that adapt their pressure: mass flow out through the marker; else 0.
+    pub mass_flow: T,
     /// Of isothermal walls, over the free stream's.
     pub temperature: T,
+    /// Of walls without slip.
+    pub motion: Motion<T>,
 }
 
 impl Condition<f64> {
@@ -81,8 +90,11 @@ impl Condition<f64> {
             heat: WallHeat::Adiabatic,
             farfield: Farfield { free },
             inlet: Inlet::NONE,
+            velocity_inlet: VelocityInlet { velocity: [0.0; 3], temperature: 1.0 },
             outlet: Outlet { pressure: 0.0 },
+            mass_flow: 0.0,
             temperature: 0.0,
+            motion: Motion::NONE,
         }
     }
 
@@ -94,8 +106,11 @@ impl Condition<f64> {
             heat: self.heat,
             farfield: self.farfield.lift(),
             inlet: self.inlet.lift(),
+            velocity_inlet: self.velocity_inlet.lift(),
             outlet: self.outlet.lift(),
+            mass_flow: T::c(self.mass_flow),
             temperature: T::c(self.temperature),
+            motion: self.motion.lift(),
         }
     }
 }
@@ -106,6 +121,7 @@ pub fn condition_class<T: Real>(condition: &Condition<T>) -> ConditionClass {
     match condition.kind {
         ConditionKind::Farfield
         | ConditionKind::Inlet
+        | ConditionKind::VelocityInlet
         | ConditionKind::Outlet
         | ConditionKind::Extrapolation => ConditionClass::Open,
         ConditionKind::SlipWall | ConditionKind::Symmetry => ConditionClass::Slip,
@@ -120,6 +136,7 @@ pub fn open_state<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5], n:
     match condition.kind {
         ConditionKind::Farfield => bc_farfield(gas, w, &condition.farfield.free, n),
         ConditionKind::Inlet => bc_inlet(gas, w, condition.inlet, n),
+        ConditionKind::VelocityInlet => bc_velocity_inlet(gas, w, condition.velocity_inlet, n),
         ConditionKind::Outlet => bc_outlet(gas, w, condition.outlet.pressure, n),
         ConditionKind::Extrapolation
         | ConditionKind::SlipWall
@@ -139,6 +156,7 @@ pub fn open_state_jacobian<T: Real>(
     match condition.kind {
         ConditionKind::Farfield => bc_farfield_jacobian(gas, w, &condition.farfield.free, n),
         ConditionKind::Inlet => bc_inlet_jacobian(gas, w, condition.inlet, n),
+        ConditionKind::VelocityInlet => bc_velocity_inlet_jacobian(gas, w, condition.velocity_inlet, n),
         ConditionKind::Outlet => bc_outlet_jacobian(gas, w, condition.outlet.pressure, n),
         ConditionKind::Extrapolation
         | ConditionKind::SlipWall
@@ -182,4 +200,10 @@ pub fn condition_flux_jacobian<T: Real>(
         }
         ConditionClass::Slip | ConditionClass::NoSlip => flux_slip_wall_jacobian(gas, w, n),
     }
+}
+
+/// What a wall without slip is at the place `x`.
+#[inline(always)]
+pub fn wall_at<T: Real>(condition: &Condition<T>, x: &[T; 3]) -> Wall<T> {
+    Wall { temperature: condition.temperature, velocity: motion_at(condition.motion, x) }
 }

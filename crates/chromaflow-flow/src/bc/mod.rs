@@ -19,10 +19,13 @@ mod condition;
 mod extrapolation;
 mod farfield;
 mod inlet;
+mod mass_flow_outlet;
+mod moving_wall;
 mod no_slip;
 mod outlet;
 mod slip_wall;
 mod symmetry;
+mod velocity_inlet;
 mod word;
 
 #[cfg(test)]
@@ -31,17 +34,20 @@ mod tests;
 pub use boundary::Boundary;
 pub use condition::{
     Condition, ConditionClass, ConditionKind, condition_class, condition_flux, condition_flux_jacobian,
-    open_state, open_state_jacobian,
+    open_state, open_state_jacobian, wall_at,
 };
 pub use farfield::{Farfield, bc_farfield, bc_farfield_jacobian};
 pub use inlet::{Inlet, bc_inlet, bc_inlet_jacobian};
+pub use mass_flow_outlet::{adapted_pressure, outlet_flow};
+pub use moving_wall::{Motion, motion_at};
 pub use no_slip::{
-    WallHeat, ghost_isothermal, ghost_no_slip, strong_wall_diagonal, strong_wall_off_diagonal,
-    strong_wall_residual, strong_wall_state,
+    Wall, WallHeat, WallNode, ghost_no_slip, strong_wall_conserved, strong_wall_diagonal, strong_wall_energy,
+    strong_wall_off_diagonal, strong_wall_residual, strong_wall_state, wall_energy,
 };
 pub use outlet::{Outlet, bc_outlet, bc_outlet_jacobian};
 pub use slip_wall::{flux_slip_wall, flux_slip_wall_jacobian};
 pub use symmetry::mirrored_state;
+pub use velocity_inlet::{VelocityInlet, bc_velocity_inlet, bc_velocity_inlet_jacobian};
 pub use word::{Parameter, Value, WORDS, Word};
 
 use crate::flux::{flux, flux_jacobian};

@@ -77,21 +77,142 @@ proptest! {
     }
 
     #[test]
-    fn strong_walls_against_duals(w in states(), temperature in 0.5..2.0f64) {
+    fn strong_walls_against_duals(w in states(), temperature in 0.5..2.0f64, u in areas()) {
         let q = conserved(GAS, &w);
         let block: [f64; 25] = std::array::from_fn(|i| (i as f64).sin());
-        for heat in [WallHeat::Adiabatic, WallHeat::Isothermal] {
+        for (heat, velocity) in [WallHeat::Adiabatic, WallHeat::Isothermal].map(|h| [(h, [0.0; 3]), (h, u)]).concat() {
+            let wall = Wall { temperature, velocity };
+            let wall5 = Wall { temperature: D5::c(temperature), velocity: velocity.map(D5::c) };
             let exact = dual_block(&q, |q| {
                 let residual: [D5; 5] = std::array::from_fn(|r| {
                     (0..5).fold(D5::c(0.0), |sum, c| sum + D5::c(block[c * 5 + r]) * q[c])
                 });
-                strong_wall_residual(GAS.lift(), heat, &q, D5::c(temperature), &residual)
+                strong_wall_residual(GAS.lift(), heat, wall5, &q, &residual)
             });
-            assert_close(&strong_wall_diagonal(GAS, heat, temperature, &block), &exact, 1e-14);
-            let at_wall = conserved(GAS, &strong_wall_state(GAS, heat, &w, temperature));
-            let residual = strong_wall_residual(GAS, heat, &at_wall, temperature, &[0.0; 5]);
+            assert_close(&strong_wall_diagonal(GAS, heat, wall, &block), &exact, 1e-14);
+            let at_wall = conserved(GAS, &strong_wall_state(GAS, heat, wall, &w));
+            let residual = strong_wall_residual(GAS, heat, wall, &at_wall, &[0.0; 5]);
             assert_close(&residual, &[0.0; 5], 1e-14);
+            let held = strong_wall_conserved(GAS, heat, wall, &q);
+            assert_close(&strong_wall_residual(GAS, heat, wall, &held, &[0.0; 5]), &[0.0; 5], 1e-14);
         }
+    }
+
+    #[test]
+    fn ghosts_have_the_wall_between(w in states(), u in areas(), temperature in 0.9..1.1f64) {
+        let wall = Wall { temperature, velocity: u };
+        for heat in [WallHeat::Adiabatic, WallHeat::Isothermal] {
+            let ghost = ghost_no_slip(GAS, heat, wall, &w);
+            let mean: [f64; 3] = std::array::from_fn(|k| 0.5 * (ghost[1 + k] + w[1 + k]));
+            assert_close(&mean, &u, 1e-14);
+            prop_assert_eq!(ghost[4], w[4]);
+        }
+    }
+
+    #[test]
+    fn velocity_inlet_holds_velocity_and_temperature(w in states(), velocity in areas(), n in areas(), t in 0.5..2.0f64) {
+        let inlet = VelocityInlet { velocity, temperature: t };
+        let wb = bc_velocity_inlet(GAS, &w, inlet, &n);
+        prop_assert_eq!(&wb[1..4], &velocity);
+        prop_assert!((GAS.gamma * wb[4] / wb[0] - t).abs() < 1e-13);
+        // The wave from inside: p + rho c V.
+        let area = n.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let along = |w: &[f64; 5]| (w[1] * n[0] + w[2] * n[1] + w[3] * n[2]) / area;
+        let wave = w[4] + w[0] * sound_speed(GAS, &w) * (along(&w) - along(&wb));
+        prop_assert!((wb[4] - wave.clamp(0.5 * w[4], 2.0 * w[4])).abs() < 1e-12);
+        let exact = dual_block(&w, |w| bc_velocity_inlet(GAS.lift(), &w, inlet.lift(), &n.map(D5::c)));
+        assert_close(&bc_velocity_inlet_jacobian(GAS, &w, inlet, &n), &exact, 1e-12);
+        // Its own state from outside stays.
+        let same = VelocityInlet { velocity: [w[1], w[2], w[3]], temperature: GAS.gamma * w[4] / w[0] };
+        assert_close(&bc_velocity_inlet(GAS, &w, same, &n), &w, 1e-13);
+    }
+
+    /// The slope is the derivative of the flow by the back pressure, to first order in what the pressure changes.
+    #[test]
+    fn more_back_pressure_lets_less_out(w in states(), n in areas()) {
+        let c = sound_speed(GAS, &w);
+        let area = n.iter().map(|x| x * x).sum::<f64>().sqrt();
+        prop_assume!((w[1] * n[0] + w[2] * n[1] + w[3] * n[2]).abs() < 0.9 * c * area);
+        let at = |pressure: f64| {
+            let mut condition = Boundary::MassFlowOutlet { mass_flow: 1.0 }.condition(GAS, w);
+            condition.outlet.pressure = pressure;
+            outlet_flow(&condition, GAS, &w, &n)
+        };
+        let h = 1e-6 * w[4];
+        let ([flow, slope], [up, _], [down, _]) = (at(w[4]), at(w[4] + h), at(w[4] - h));
+        prop_assert!((flow - w[0] * (w[1] * n[0] + w[2] * n[1] + w[3] * n[2])).abs() < 1e-12);
+        prop_assert!(((down - up) / (2.0 * h) / slope - 1.0).abs() < 1e-6);
+        prop_assert!(adapted_pressure(1.0, flow, slope, flow + 1.0) < 1.0);
+        prop_assert!(adapted_pressure(1.0, flow, slope, flow - 1.0) > 1.0);
+        prop_assert_eq!(adapted_pressure(1.0, flow, slope, flow), 1.0);
+    }
+}
+
+#[test]
+fn a_turning_wall_has_no_velocity_on_its_axis() {
+    let motion = Motion { velocity: [0.0, 0.0, 0.5], rotation: [0.0, 0.0, 2.0], center: [1.0, 0.0, 7.0] };
+    assert_eq!(motion_at(motion, &[1.0, 0.0, 3.0]), [0.0, 0.0, 0.5]);
+    assert_eq!(motion_at(motion, &[2.0, 0.0, 3.0]), [0.0, 2.0, 0.5]);
+    assert_eq!(motion_at(motion, &[1.0, 3.0, 0.0]), [-6.0, 0.0, 0.5]);
+}
+
+/// Every condition: the derivative of its flux is that of the flux.
+#[test]
+fn fluxes_of_all_conditions_against_duals() {
+    let motion = Motion { velocity: [0.2, 0.0, 0.0], ..Motion::NONE };
+    let all = [
+        Boundary::Farfield,
+        Boundary::SlipWall,
+        Boundary::Symmetry,
+        Boundary::NoSlipAdiabatic,
+        Boundary::NoSlipIsothermal { temperature: 1.1 },
+        Boundary::MovingWall { motion, temperature: None },
+        Boundary::VelocityInlet { velocity: [0.4, 0.1, 0.0], temperature: 1.05 },
+        Boundary::Inlet { total_pressure: 1.3, total_temperature: 1.1, direction: [1.0, 0.2, 0.0] },
+        Boundary::Outlet { pressure: 0.9 },
+        Boundary::MassFlowOutlet { mass_flow: 0.3 },
+        Boundary::Extrapolation,
+    ];
+    let (free, w, n) = ([1.0, 0.5, 0.0, 0.0, 1.0 / 1.4], [1.1, 0.4, 0.1, -0.05, 0.8], [-0.7, 0.2, 0.1]);
+    for boundary in all {
+        let condition = boundary.condition(GAS, free);
+        let exact = dual_block(&conserved(GAS, &w), |q| {
+            condition_flux(&condition.lift(), GAS.lift(), &primitive(GAS.lift(), &q), &n.map(D5::c))
+        });
+        assert_close(&condition_flux_jacobian(&condition, GAS, &w, &n), &exact, 1e-11);
+    }
+}
+
+/// What a case file gives for each word makes its condition; what it lacks or has too much is named.
+#[test]
+fn words_and_parameters() {
+    let values = |list: &[(&str, Value)]| list.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect();
+    let make = |word: &str, list: &[(&str, Value)]| {
+        Word::find(word).unwrap().boundary(&values(list), [1.0, 0.0, 0.0])
+    };
+    let (x, one) = (Value::Vector([1.0, 0.0, 0.0]), Value::Number(1.0));
+    assert_eq!(
+        make("mass_flow_outlet", &[("mass_flow", one)]),
+        Ok(Boundary::MassFlowOutlet { mass_flow: 1.0 })
+    );
+    let motion = Motion { rotation: [1.0, 0.0, 0.0], ..Motion::NONE };
+    assert_eq!(
+        make("moving_wall", &[("rotation", x)]),
+        Ok(Boundary::MovingWall { motion, temperature: None })
+    );
+    let inlet = Boundary::VelocityInlet { velocity: [1.0, 0.0, 0.0], temperature: 1.0 };
+    assert_eq!(make("velocity_inlet", &[("velocity", x), ("temperature", one)]), Ok(inlet));
+    for (word, list, part) in [
+        ("mass_flow_outlet", &[][..], "needs `mass_flow`"),
+        ("mass_flow_outlet", &[("mass_flow", Value::Number(-1.0))], "-1"),
+        ("moving_wall", &[], "`velocity` or `rotation`"),
+        ("velocity_inlet", &[("temperature", one)], "needs `velocity`"),
+        ("velocity_inlet", &[("velocity", one), ("temperature", one)], "three numbers"),
+        ("farfield", &[("pressure", one)], "no parameter `pressure`"),
+        ("outlet", &[("pressure", x)], "one number"),
+    ] {
+        let error = make(word, list).unwrap_err();
+        assert!(error.contains(part), "{error}");
     }
 }
 

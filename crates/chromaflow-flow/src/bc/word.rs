@@ -1,16 +1,22 @@
 //! Conditions by their words in case files: what reads a case, its schema and its reference are made from.
 
-use super::{Boundary, extrapolation, farfield, inlet, no_slip, outlet, slip_wall, symmetry};
+use super::{
+    Boundary, extrapolation, farfield, inlet, mass_flow_outlet, moving_wall, no_slip, outlet, slip_wall,
+    symmetry, velocity_inlet,
+};
 use std::collections::BTreeMap;
 
 /// All conditions, in the order of the reference.
-pub static WORDS: [&Word; 7] = [
+pub static WORDS: [&Word; 10] = [
     &farfield::WORD,
     &slip_wall::WORD,
     &symmetry::WORD,
     &no_slip::WORD,
+    &moving_wall::WORD,
     &inlet::WORD,
+    &velocity_inlet::WORD,
     &outlet::WORD,
+    &mass_flow_outlet::WORD,
     &extrapolation::WORD,
 ];
 
@@ -106,6 +112,18 @@ impl Given<'_> {
             }
             _ => Err(format!(
                 "`{word}` needs `{name}`, a ratio to the free stream's static value: {{ kind = \"{word}\", {name} = ... }}",
+                word = self.word.name
+            )),
+        }
+    }
+
+    /// A positive number.
+    pub fn positive(&self, name: &str) -> Result<f64, String> {
+        match self.values.get(name) {
+            Some(&Value::Number(v)) if v > 0.0 && v.is_finite() => Ok(v),
+            Some(&Value::Number(v)) => Err(format!("`{name}` is {v}: expected a positive number")),
+            _ => Err(format!(
+                "`{word}` needs `{name}`: {{ kind = \"{word}\", {name} = ... }}",
                 word = self.word.name
             )),
         }

@@ -101,3 +101,4 @@ __device__ __forceinline__ double update_share(pointwise::Gas<double> gas, const
 }
 
 typedef pointwise::Condition<double> Condition;
+typedef pointwise::WallNode<double> WallNode;

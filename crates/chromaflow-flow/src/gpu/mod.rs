@@ -22,7 +22,7 @@ pub use crate::gradient::cuda::LeastSquaresCuda;
 pub use crate::jacobian::cuda::JacobianCuda;
 pub use crate::residual::cuda::{BoundaryCuda, ResidualCuda, ViscousCuda};
 pub(crate) use clock::Clock;
-pub(crate) use conditions::upload_conditions;
+pub(crate) use conditions::{download_pressures, upload_conditions, upload_wall_nodes};
 pub(crate) use sums::Sums;
 
 const COMMON: &str = include_str!("common.cuh");

@@ -68,10 +68,8 @@ pub enum Target<'a> {
 
 /// Rows whose equations are replaced.
 pub struct ReplacedRows<'a> {
-    /// Nodes on walls without slip.
-    pub walls: &'a DeviceBuffer<u32>,
-    /// The walls' temperatures, NaN where there is none.
-    pub temperatures: &'a DeviceBuffer<f64>,
+    /// Nodes on walls without slip: how many, and an array of `WallNode`.
+    pub walls: (usize, &'a DeviceBuffer<u64>),
     /// Nodes of given state.
     pub held: &'a DeviceBuffer<u32>,
 }
@@ -137,10 +135,9 @@ impl JacobianCuda {
         target: &Target<'_>,
     ) -> Result<(), GpuError> {
         assert!(nodes.len() == 8 * mesh.rows);
-        assert_eq!(replaced.walls.len(), replaced.temperatures.len());
         let unsupported = |what: &str| Err(GpuError::Unsupported(what.to_owned()));
-        let walls = self.walls.launch(blocks(replaced.walls.len(), 4), 128);
-        let walls = walls.arg(replaced.walls.len() as u32).arg(replaced.walls).arg(replaced.temperatures);
+        let (count, nodes_on_walls) = replaced.walls;
+        let walls = self.walls.launch(blocks(count, 4), 128).arg(count as u32).arg(nodes_on_walls);
         let held = self.held.launch(blocks(replaced.held.len(), 4), 128);
         let held = held.arg(replaced.held.len() as u32).arg(replaced.held).arg(&mesh.row_ptr);
         let (off, diag, chunks): (u64, u64, u64);

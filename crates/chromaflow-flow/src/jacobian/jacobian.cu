@@ -270,45 +270,55 @@ boundary_jacobians(u32 count, const u32* __restrict__ node_of, const u32* __rest
     }
 }
 
-// Zeros the entries of a row's off-diagonal blocks whose component lies in [from, to); a warp.
-__device__ __forceinline__ void clear_row(u32 row, u32 from, u32 to, const u32* row_ptr, const void* chunks, const u32* seats, Value* off) {
-    const u32 lane = threadIdx.x % 32, lo = row_ptr[row], count = (row_ptr[row + 1] - lo) * 25;
-#if CHUNK == 0
-    Value* out = off + (u64)lo * 25;
-#else
-    const u32 seat = seats[row];
-    const Chunk k = static_cast<const Chunk*>(chunks)[seat / CHUNK];
-    Value* out = off + (u64)k.slot * (LANES * 5);
+// Where the off-diagonal values of a row are.
+struct RowValues {
+    Value* out;
+    u32 count;
+#if CHUNK
+    u32 slots, seat;
 #endif
-    for (u32 e = lane; e < count; e += 32) {
-        const u32 component = e % 5;
-        if (component < from || component >= to) continue;
-#if CHUNK == 0
-        out[e] = 0;
+    __device__ RowValues(u32 row, const u32* row_ptr, const void* chunks, const u32* seats, Value* off) {
+        const u32 lo = row_ptr[row];
+        count = (row_ptr[row + 1] - lo) * 25;
+#if CHUNK
+        seat = seats[row];
+        const Chunk k = static_cast<const Chunk*>(chunks)[seat / CHUNK];
+        out = off + (u64)k.slot * (LANES * 5), slots = k.slots;
 #else
-        const u32 slot = e / 25, n = (slot | 1) < k.slots ? 10 : 5;
-        out[slot / 2 * (LANES * 10) + value_place(LANES, n, seat % CHUNK * 5 + e / 5 % 5, slot % 2 * 5 + component)] = 0;
+        out = off + (u64)lo * 25;
 #endif
     }
-}
+    // Entry `e` of the row's blocks one after another, each column by column.
+    __device__ Value& operator[](u32 e) const {
+#if CHUNK
+        const u32 component = e % 5, slot = e / 25, n = (slot | 1) < slots ? 10 : 5;
+        return out[slot / 2 * (LANES * 10) + value_place(LANES, n, seat % CHUNK * 5 + e / 5 % 5, slot % 2 * 5 + component)];
+#else
+        return out[e];
+#endif
+    }
+};
 
-// Rows of nodes on walls without slip: momentum (and, where the wall's temperature is given, the internal energy) stays.
-// `temperature` is no number on adiabatic walls. A warp a node.
+// Rows of nodes on walls without slip: the velocity (and, where the wall's temperature is given, the internal energy) stays.
+// A warp a node.
 extern "C" __global__ void __launch_bounds__(128)
-wall_rows(u32 count, const u32* __restrict__ node_of, const double* __restrict__ temperature, const u32* __restrict__ row_ptr,
-          const void* __restrict__ chunks, const u32* __restrict__ seats, const Params* __restrict__ params, Value* off, double* diag) {
+wall_rows(u32 count, const WallNode* __restrict__ walls, const u32* __restrict__ row_ptr, const void* __restrict__ chunks,
+          const u32* __restrict__ seats, const Params* __restrict__ params, Value* off, double* diag) {
     const u32 at = blockIdx.x * 4 + threadIdx.x / 32;
     if (at >= count) return;
-    const u32 i = node_of[at];
-    const double given = temperature[at];
-    const bool isothermal = given == given;
-    clear_row(i, 1, isothermal ? 5 : 4, row_ptr, chunks, seats, off);
+    const WallNode here = walls[at];
+    const bool isothermal = here.heat == pointwise::WallHeat::Isothermal;
+    const RowValues values(here.node, row_ptr, chunks, seats, off);
+    for (u32 e = threadIdx.x % 32 * 5; e < values.count; e += 160) {
+        const State row = {0, values[e + 1], values[e + 2], values[e + 3], values[e + 4]};
+        for (u32 k = 1; k < 4; k++) values[e + k] = 0;
+        values[e + 4] = isothermal ? 0.0 : pointwise::strong_wall_energy(here.wall, row);
+    }
     if (threadIdx.x % 32 == 0) {
         Block block;
-        for (int e = 0; e < 25; e++) block[e] = diag[(u64)i * 25 + e];
-        const auto heat = isothermal ? pointwise::WallHeat::Isothermal : pointwise::WallHeat::Adiabatic;
-        block = pointwise::strong_wall_diagonal(params->gas(), heat, isothermal ? given : 0.0, block);
-        for (int e = 0; e < 25; e++) diag[(u64)i * 25 + e] = block[e];
+        for (int e = 0; e < 25; e++) block[e] = diag[(u64)here.node * 25 + e];
+        block = pointwise::strong_wall_diagonal(params->gas(), here.heat, here.wall, block);
+        for (int e = 0; e < 25; e++) diag[(u64)here.node * 25 + e] = block[e];
     }
 }
 
@@ -317,5 +327,7 @@ extern "C" __global__ void __launch_bounds__(128)
 held_rows(u32 count, const u32* __restrict__ node_of, const u32* __restrict__ row_ptr, const void* __restrict__ chunks,
           const u32* __restrict__ seats, Value* off) {
     const u32 at = blockIdx.x * 4 + threadIdx.x / 32;
-    if (at < count) clear_row(node_of[at], 0, 5, row_ptr, chunks, seats, off);
+    if (at >= count) return;
+    const RowValues values(node_of[at], row_ptr, chunks, seats, off);
+    for (u32 e = threadIdx.x % 32; e < values.count; e += 32) values[e] = 0;
 }

@@ -16,7 +16,9 @@ mod tests;
 
 use positions::RowBlocks;
 
-use crate::bc::{Condition, WallHeat, condition_flux_jacobian, strong_wall_diagonal};
+use crate::bc::{
+    Condition, WallNode, condition_flux_jacobian, strong_wall_diagonal, strong_wall_off_diagonal,
+};
 use crate::config::JacobianScheme;
 use crate::dual::Dual;
 use crate::flux::EntropyFix;
@@ -30,11 +32,25 @@ use chromaflow_device::{Isa, Team};
 
 /// A number that off-diagonal blocks are stored in.
 pub trait Stored: Copy + Send + Sync + Default {
+    /// The number in f64.
+    fn wide(self) -> f64;
+
+    /// A number rounded to this type.
+    fn narrow(value: f64) -> Self;
+
     /// Rounds the blocks in the lanes to this type and writes as many of them as `out` has room for.
     fn store<V: Lanes>(blocks: &[V; 25], out: &mut [[Self; 25]]);
 }
 
 impl Stored for f64 {
+    fn wide(self) -> f64 {
+        self
+    }
+
+    fn narrow(value: f64) -> Self {
+        value
+    }
+
     #[inline(always)]
     fn store<V: Lanes>(blocks: &[V; 25], out: &mut [[Self; 25]]) {
         V::scatter(blocks, out);
@@ -42,6 +58,14 @@ impl Stored for f64 {
 }
 
 impl Stored for f32 {
+    fn wide(self) -> f64 {
+        f64::from(self)
+    }
+
+    fn narrow(value: f64) -> Self {
+        value as f32
+    }
+
     #[inline(always)]
     fn store<V: Lanes>(blocks: &[V; 25], out: &mut [[Self; 25]]) {
         V::scatter_single(blocks, out);
@@ -68,8 +92,8 @@ pub struct Assembly<'a> {
     pub cfl: f64,
     /// Factor of V q in the physical time derivative, 0 in steady flow.
     pub shift: f64,
-    /// Nodes on walls without slip, with the wall's temperature where it has one.
-    pub fixed: &'a [(u32, Option<f64>)],
+    /// Nodes on walls without slip.
+    pub fixed: &'a [WallNode<f64>],
     /// Nodes whose whole state is given.
     pub held: &'a [u32],
 }
@@ -111,20 +135,16 @@ impl Assembly<'_> {
         });
     }
 
-    /// Rows of nodes on walls without slip: the momentum (and, at a given temperature, the internal energy) stays; rows
-    /// of nodes of given state: all of it does.
+    /// Rows of nodes on walls without slip: the velocity (and, at a given temperature, the internal energy) stays; rows of
+    /// nodes of given state: all of it does.
     fn hold_nodes<T: Stored>(&self, off: &mut [T], diag: &mut [f64]) {
         let (off, diag) = (off.as_chunks_mut::<25>().0, diag.as_chunks_mut::<25>().0);
-        for &(i, temperature) in self.fixed {
-            let heat = if temperature.is_some() { WallHeat::Isothermal } else { WallHeat::Adiabatic };
-            let last = if temperature.is_some() { 5 } else { 4 };
-            for block in &mut off[self.dual.pattern.range(i as usize)] {
-                for column in block.as_chunks_mut::<5>().0 {
-                    column[1..last].fill(T::default());
-                }
+        for &WallNode { node, heat, wall } in self.fixed {
+            for block in &mut off[self.dual.pattern.range(node as usize)] {
+                *block = strong_wall_off_diagonal(heat, wall, &block.map(T::wide)).map(T::narrow);
             }
-            let block = &mut diag[i as usize];
-            *block = strong_wall_diagonal(self.gas, heat, temperature.unwrap_or(0.0), block);
+            let block = &mut diag[node as usize];
+            *block = strong_wall_diagonal(self.gas, heat, wall, block);
         }
         for &i in self.held {
             off[self.dual.pattern.range(i as usize)].fill([T::default(); 25]);

@@ -2,6 +2,7 @@
 
 use super::unsteady::TimeLevels;
 use super::{FlowError, Source, Times};
+use crate::bc::Condition;
 
 /// Sums over one wall: pressure force, its moment, friction, its moment.
 pub type WallSums = [[f64; 3]; 4];
@@ -50,6 +51,8 @@ pub struct HostState<'a> {
     pub friction: &'a mut [[f64; 3]],
     /// Residual.
     pub residual: &'a mut [[f64; 5]],
+    /// Boundary conditions, for the back pressures that adapt.
+    pub boundaries: &'a mut [Condition<f64>],
 }
 
 /// What does not change from step to step but may be set between them.
@@ -59,6 +62,8 @@ pub struct HostSetting<'a> {
     pub held: &'a [u32],
     /// Source term.
     pub source: Option<&'a Source>,
+    /// Boundary conditions.
+    pub boundaries: &'a [Condition<f64>],
 }
 
 /// A device with the state, the Jacobian and everything else of a flow solver.

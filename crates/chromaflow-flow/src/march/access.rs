@@ -76,7 +76,7 @@ impl FlowSolver {
                 continue;
             }
             for (node, n) in patch.nodes.iter().zip(&patch.areas) {
-                let Ok(at) = self.fixed.binary_search_by_key(node, |f| f.0) else { continue };
+                let Ok(at) = self.fixed.binary_search_by_key(node, |f| f.node) else { continue };
                 let area = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt();
                 rows[*node as usize] = self.friction[at].map(|f| f / (area * dynamic));
             }
@@ -94,6 +94,9 @@ impl FlowSolver {
         let mut restart = Restart::default();
         self.course.store(&self.config.time, &mut restart);
         self.control.store(&mut restart);
+        for (patch, condition) in self.dual.patches.iter().zip(&self.boundaries) {
+            condition.store(&patch.name, &mut restart);
+        }
         let mut levels = vec![(CONSERVED, &self.q)];
         if matches!(self.config.time, Time::Unsteady(_)) {
             levels.extend([(LAST_LEVEL, &self.levels.last), (LEVEL_BEFORE, &self.levels.before)]);
@@ -131,6 +134,9 @@ impl FlowSolver {
         self.refresh_nodes();
         self.course = Course::recall(restart, goes_on);
         self.control.recall(restart);
+        for (patch, condition) in self.dual.patches.iter().zip(&mut self.boundaries) {
+            condition.recall(&patch.name, restart);
+        }
         Ok(())
     }
 

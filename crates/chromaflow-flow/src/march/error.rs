@@ -21,6 +21,29 @@ pub enum FlowError {
         /// All markers of the mesh.
         all: String,
     },
+    /// A moving wall that would move through the flow.
+    #[error(
+        "the wall `{marker}` moves through itself: {through:.3} of its velocity is across it; a moving wall slides along itself \
+         (a belt) or turns about its axis (a cylinder)"
+    )]
+    MovingWall {
+        /// Its name.
+        marker: String,
+        /// Share of the velocity across the wall.
+        through: f64,
+    },
+    /// A condition that a solver does not have.
+    #[error("`{marker}` is a {condition}, which {solver} does not have: expected {expected}")]
+    Unsupported {
+        /// The marker.
+        marker: String,
+        /// The condition's word.
+        condition: &'static str,
+        /// The solver.
+        solver: &'static str,
+        /// What to use instead.
+        expected: &'static str,
+    },
     /// A number out of its range.
     #[error("{name} = {value}: {expected}")]
     Value {

@@ -25,7 +25,7 @@ pub use forces::{Coefficients, Forces, MarkerForces};
 pub(crate) use report::until_outcome;
 pub use report::{BadNode, StepReport, Times};
 
-use crate::bc::Condition;
+use crate::bc::{Condition, WallNode, strong_wall_conserved};
 use crate::config::FlowConfig;
 use crate::dual::Dual;
 use crate::gas::{Gas, Transport, primitive};
@@ -59,7 +59,7 @@ pub struct FlowSolver {
     moments: Vec<[[f64; 3]; 3]>,
     boundaries: Vec<Condition<f64>>,
     /// Nodes on walls without slip, ascending, with the wall's temperature where it has one.
-    fixed: Vec<(u32, Option<f64>)>,
+    fixed: Vec<WallNode<f64>>,
     /// Nodes whose whole state is given, ascending.
     held: Vec<u32>,
     scale: ForceScale,
@@ -209,7 +209,8 @@ impl FlowSolver {
 
     /// Brings what the host has changed to the device.
     fn push(&mut self) -> Result<(), FlowError> {
-        let setting = HostSetting { held: &self.held, source: self.source.as_ref() };
+        let setting =
+            HostSetting { held: &self.held, source: self.source.as_ref(), boundaries: &self.boundaries };
         self.accelerator.push(|device| device.take_state(&self.q, &self.levels, &setting))
     }
 
@@ -224,6 +225,7 @@ impl FlowSolver {
             levels: &mut self.levels,
             friction: &mut self.friction,
             residual: &mut self.residual,
+            boundaries: &mut self.boundaries,
         };
         if self.accelerator.sync(|device| device.give_state(&mut state))? {
             self.refresh_nodes();
@@ -284,12 +286,9 @@ impl FlowSolver {
             }
         });
         // Corrections in f32 would let the walls drift off their conditions.
-        for &(i, temperature) in &self.fixed {
-            let (q, node) = (&mut self.q[i as usize], &mut self.nodes[i as usize]);
-            q[1..4].fill(0.0);
-            if let Some(t) = temperature {
-                q[4] = q[0] * t / (gas.gamma * (gas.gamma - 1.0));
-            }
+        for &WallNode { node, heat, wall } in &self.fixed {
+            let (q, node) = (&mut self.q[node as usize], &mut self.nodes[node as usize]);
+            *q = strong_wall_conserved(gas, heat, wall, q);
             node[..5].copy_from_slice(&primitive(gas, q));
         }
         // Counted again here, so that the count needs no array of its own.

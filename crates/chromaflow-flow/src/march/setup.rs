@@ -6,7 +6,7 @@ use super::forces::ForceScale;
 use super::linear::{LinearSolver, plan_options};
 use super::unsteady::TimeLevels;
 use super::{FlowError, FlowSolver, Times};
-use crate::bc::{Condition, WallHeat};
+use crate::bc::{Condition, WallHeat, WallNode, wall_at};
 use crate::config::{Boundary, Equations, FlowConfig, Quadrature, Time};
 use crate::dual::Dual;
 use crate::gas::conserved;
@@ -59,17 +59,31 @@ impl FlowSolver {
             let node = plan.permutation.old_of_new()[i] as usize;
             return Err(FlowError::Volume { node, at: mesh.nodes[i], volume: dual.volumes[i] });
         }
-        let boundaries: Vec<Condition<f64>> =
+        let mut boundaries: Vec<Condition<f64>> =
             dual.patches.iter().map(|p| config.boundaries[&p.name].condition(gas, free)).collect();
+        for condition in &mut boundaries {
+            condition.mass_flow *= depth;
+        }
+        for (patch, condition) in dual.patches.iter().zip(&boundaries) {
+            let places = patch.nodes.iter().map(|&i| mesh.nodes[i as usize]);
+            let through = condition.velocity_through(places.zip(patch.areas.iter().copied()));
+            if through > Condition::MOST_THROUGH {
+                return Err(FlowError::MovingWall { marker: patch.name.clone(), through });
+            }
+        }
         let mut fixed = BTreeMap::new();
         for (patch, data) in dual.patches.iter().zip(&boundaries) {
             if !data.kind.is_no_slip() {
                 continue;
             }
-            let temperature = (data.heat == WallHeat::Isothermal).then_some(data.temperature);
-            for &i in &patch.nodes {
-                let known = fixed.entry(i).or_insert(None);
-                *known = known.or(temperature);
+            for &node in &patch.nodes {
+                let own = WallNode { node, heat: data.heat, wall: wall_at(data, &mesh.nodes[node as usize]) };
+                let known = fixed.entry(node).or_insert(own);
+                // Where walls meet, a temperature holds that one of them has; the velocity is that of the first.
+                if known.heat == WallHeat::Adiabatic && own.heat == WallHeat::Isothermal {
+                    known.heat = own.heat;
+                    known.wall.temperature = own.wall.temperature;
+                }
             }
         }
         let n = dual.nodes();
@@ -77,10 +91,12 @@ impl FlowSolver {
         for (node, x) in nodes.iter_mut().zip(&mesh.nodes) {
             *node = [free[0], free[1], free[2], free[3], free[4], x[0], x[1], x[2]];
         }
-        for (&i, temperature) in &fixed {
-            let node = &mut nodes[i as usize];
-            node[1..4].fill(0.0);
-            node[0] = temperature.map_or(node[0], |t| gas.gamma * node[4] / t);
+        for WallNode { node, heat, wall } in fixed.values() {
+            let node = &mut nodes[*node as usize];
+            node[1..4].copy_from_slice(&wall.velocity);
+            if *heat == WallHeat::Isothermal {
+                node[0] = gas.gamma * node[4] / wall.temperature;
+            }
         }
         let q: Vec<[f64; 5]> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();
         let viscous = (config.equations == Equations::Laminar)
@@ -106,7 +122,7 @@ impl FlowSolver {
             moments,
             levels,
             source: None,
-            fixed: fixed.into_iter().collect(),
+            fixed: fixed.into_values().collect(),
             held: Vec::new(),
             scale,
             planar,
@@ -151,9 +167,9 @@ impl FlowSolver {
             node[..5].copy_from_slice(&w);
             *q = conserved(self.gas, &w);
         }
-        for &(i, _) in &self.fixed {
+        for &WallNode { node: i, wall, .. } in &self.fixed {
             let node = &mut self.nodes[i as usize];
-            node[1..4].fill(0.0);
+            node[1..4].copy_from_slice(&wall.velocity);
             self.q[i as usize] = conserved(self.gas, &primitive_of(node));
         }
         self.last_good.copy_from_slice(&self.q);

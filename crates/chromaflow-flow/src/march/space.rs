@@ -1,9 +1,10 @@
 //! The residual and the Jacobian of the present state.
 
 use super::FlowSolver;
+use crate::bc::{WallHeat, WallNode, strong_wall_energy};
 use crate::gradient::{Gradient, least_squares};
 use crate::jacobian::Assembly;
-use crate::residual::{Inviscid, node_limits};
+use crate::residual::{Inviscid, adapt_outlets, node_limits};
 use chromaflow::Jacobian;
 use chromaflow_device::Buffer;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ impl FlowSolver {
         let mut gradients = std::mem::take(&mut self.gradients);
         let mut fluxes = std::mem::take(&mut self.fluxes);
         let mut residual = std::mem::take(&mut self.residual);
+        adapt_outlets(&self.dual, &self.nodes, self.gas, &mut self.boundaries);
         let mut limits = std::mem::take(&mut self.limits);
         if fluxes.len() != self.dual.edges.len() {
             fluxes = Buffer::zeroed(self.dual.edges.len());
@@ -69,13 +71,11 @@ impl FlowSolver {
     /// Momentum (and energy, where the temperature is given) of nodes on walls without slip is not solved for. What
     /// remains of their momentum balance is the friction that the wall takes up. Nor is anything at nodes of given state.
     fn hold_nodes(&mut self, residual: &mut [[f64; 5]]) {
-        for (&(i, temperature), friction) in self.fixed.iter().zip(&mut self.friction) {
-            let r = &mut residual[i as usize];
+        for (&WallNode { node, heat, wall }, friction) in self.fixed.iter().zip(&mut self.friction) {
+            let r = &mut residual[node as usize];
             *friction = [-r[1], -r[2], -r[3]];
+            r[4] = if heat == WallHeat::Isothermal { 0.0 } else { strong_wall_energy(wall, r) };
             r[1..4].fill(0.0);
-            if temperature.is_some() {
-                r[4] = 0.0;
-            }
         }
         for &i in &self.held {
             residual[i as usize] = [0.0; 5];
@@ -98,7 +98,7 @@ impl FlowSolver {
             return None;
         }
         let node = self.dual.patches[patch].nodes[i];
-        let at = self.fixed.binary_search_by_key(&node, |f| f.0).ok()?;
+        let at = self.fixed.binary_search_by_key(&node, |f| f.node).ok()?;
         let size = |n: &[f64; 3]| (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt();
         let whole: f64 = self
             .dual

@@ -1,5 +1,6 @@
 use super::*;
-use crate::config::{Boundary, Equations, Steady, Time};
+use crate::bc::Motion;
+use crate::config::{Boundary, Equations, Limiter, Steady, Time};
 use crate::testmesh::mixed_cube;
 use chromaflow::Policy;
 use chromaflow::factor::block_ilu::Fill;
@@ -198,4 +199,104 @@ fn a_state_that_is_none_is_an_outcome_that_names_the_node() {
     let bad = bad.expect("a node is named");
     assert_eq!(bad.node, solver.plan.permutation.old_of_new()[5] as usize);
     assert!(bad.state[0].is_nan());
+}
+
+/// Couette flow of constant viscosity between a wall at rest of temperature 1 and one that moves without heat flux: u = U z,
+/// T = 1 + Pr (gamma - 1) U^2 (z - z^2/2). The work of the moving wall is all of the heat that leaves through the other.
+#[test]
+fn couette_flow_under_a_moving_wall() {
+    let speed = 0.4;
+    let exact = |x: [f64; 3]| {
+        let t = 1.0 + 0.72 * 0.4 * speed * speed * (x[2] - 0.5 * x[2] * x[2]);
+        [1.0 / t, speed * x[2], 0.0, 0.0, 1.0 / 1.4]
+    };
+    let motion = Motion { velocity: [speed, 0.0, 0.0], ..Motion::NONE };
+    let mut config = config(|name| match name {
+        "z0" => Boundary::NoSlipIsothermal { temperature: 1.0 },
+        "z1" => Boundary::MovingWall { motion, temperature: None },
+        "y0" | "y1" => Boundary::Symmetry,
+        _ => Boundary::Farfield,
+    });
+    config.freestream.alpha_deg = 0.0;
+    config.equations = Equations::Laminar;
+    config.freestream.reynolds = 10.0;
+    config.gas.sutherland = false;
+    config.space.limiter = Limiter::None;
+    let mesh = mixed_cube(6, 0.0);
+    let mut solver = FlowSolver::new(&mesh, config.clone(), Arc::new(Team::new(2))).unwrap();
+    solver.hold_state(&["x0", "x1"], exact).unwrap();
+    assert_eq!(solver.run(|_| true), Outcome::Converged);
+    let fields = solver.fields();
+    for (i, &x) in mesh.nodes.iter().enumerate() {
+        let w = exact(x);
+        let u = &fields[1].values[3 * i..3 * i + 3];
+        assert!((u[0] - w[1]).abs() < 2e-3 * speed, "u at {x:?}: {}, exact {}", u[0], w[1]);
+        let t = fields[4].values[i];
+        assert!((t - 1.0 / w[0]).abs() < 1e-3, "T at {x:?}: {t}, exact {}", 1.0 / w[0]);
+        if x[2] == 1.0 {
+            assert_eq!(u, [speed, 0.0, 0.0], "the wall takes the gas along");
+        }
+    }
+    // Friction pulls the moving wall back and the other one along, alike.
+    let shear: Vec<f64> = solver.forces().markers.iter().map(|m| m.viscous.force[0]).collect();
+    assert!((shear[0] + shear[1]).abs() < 0.02 * shear[0].abs() && shear[0] * shear[1] < 0.0, "{shear:?}");
+    let across = Motion { velocity: [0.0, 0.0, 0.1], ..Motion::NONE };
+    config.boundaries.insert("z1".into(), Boundary::MovingWall { motion: across, temperature: None });
+    let error = FlowSolver::new(&mesh, config, Arc::new(Team::new(1))).err().unwrap();
+    assert!(error.to_string().contains("`z1` moves through itself"), "{error}");
+}
+
+/// What enters with a given velocity and leaves against the free stream's pressure is the free stream.
+#[test]
+fn an_inlet_of_given_velocity_makes_its_stream() {
+    let mut config = config(|name| match name {
+        "x0" => Boundary::VelocityInlet { velocity: [0.4, 0.0, 0.0], temperature: 1.0 },
+        "x1" => Boundary::Outlet { pressure: 1.0 },
+        _ => Boundary::SlipWall,
+    });
+    config.freestream.alpha_deg = 0.0;
+    let mut solver = solver(config, 2);
+    solver.set_state(bump);
+    assert_eq!(solver.run(|_| true), Outcome::Converged);
+    let fields = solver.fields();
+    for i in 0..fields[0].values.len() {
+        assert!((fields[0].values[i] - 1.0).abs() < 1e-7, "density");
+        assert!((fields[1].values[3 * i] - 0.4).abs() < 1e-7, "velocity");
+        assert!((1.4 * fields[2].values[i] - 1.0).abs() < 1e-7, "pressure");
+    }
+}
+
+/// A channel of area 1 between a total state and a mass flow: the back pressure finds the speed u of that mass flow; a
+/// restart has it.
+#[test]
+fn a_channel_of_given_mass_flow() {
+    let (mass_flow, total) = (0.3, 1.032f64);
+    let config = config(|name| match name {
+        "x0" => Boundary::Inlet {
+            total_pressure: total.powf(3.5),
+            total_temperature: total,
+            direction: [1.0, 0.0, 0.0],
+        },
+        "x1" => Boundary::MassFlowOutlet { mass_flow },
+        _ => Boundary::SlipWall,
+    });
+    let mut solver =
+        solver(FlowConfig { time: Time::Steady(Steady { iterations: 2000, orders: 9.0 }), ..config }, 2);
+    assert_eq!(solver.run(|_| true), Outcome::Converged);
+    let fields = solver.fields();
+    for (rho, u) in fields[0].values.iter().zip(fields[1].values.chunks(3)) {
+        let t = total - 0.2 * u[0] * u[0];
+        assert!((rho * u[0] - mass_flow).abs() < 1e-6, "{}", rho * u[0]);
+        assert!((rho - t.powf(2.5)).abs() < 1e-6, "isentropic");
+    }
+    let restart = solver.restart();
+    let pressure = restart.facts["back_pressure.x1"];
+    let mean = fields[2].values.iter().sum::<f64>() / fields[2].values.len() as f64;
+    assert!((pressure - mean).abs() < 1e-6, "{pressure} {mean}");
+    let before = solver.boundaries.iter().map(|b| b.outlet.pressure).fold(0.0, f64::max);
+    for condition in &mut solver.boundaries {
+        condition.outlet.pressure = 0.5;
+    }
+    solver.resume(&restart).unwrap();
+    assert_eq!(solver.boundaries.iter().map(|b| b.outlet.pressure).fold(0.0, f64::max), before);
 }

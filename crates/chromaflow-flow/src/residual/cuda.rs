@@ -79,7 +79,12 @@ pub struct BoundaryCuda {
     pub(crate) ptr: DeviceBuffer<u32>,
     pub(crate) patch_of: DeviceBuffer<u32>,
     pub(crate) areas: DeviceBuffer<f64>,
+    /// Array of `Condition`, a patch each.
     pub(crate) conditions: DeviceBuffer<u64>,
+    /// Outlets of given mass flow: patch, range of the nodes and areas that follow.
+    pub(crate) outlets: DeviceBuffer<u32>,
+    pub(crate) outlet_nodes: DeviceBuffer<u32>,
+    pub(crate) outlet_areas: DeviceBuffer<f64>,
 }
 
 impl BoundaryCuda {
@@ -99,6 +104,13 @@ impl BoundaryCuda {
             ptr.push(ptr[ptr.len() - 1] + list.len() as u32);
         }
         let all = || parts.values().flatten();
+        let (mut outlets, mut outlet_nodes, mut outlet_areas) = (Vec::new(), Vec::new(), Vec::new());
+        for (p, patch) in dual.patches.iter().enumerate().filter(|(p, _)| conditions[*p].mass_flow > 0.0) {
+            let first = outlet_nodes.len();
+            outlet_nodes.extend(&patch.nodes);
+            outlet_areas.extend(patch.areas.as_flattened());
+            outlets.extend([p as u32, first as u32, outlet_nodes.len() as u32]);
+        }
         Ok(Self {
             count: parts.len(),
             node_of: stream.upload(&parts.keys().copied().collect::<Vec<_>>())?,
@@ -106,6 +118,9 @@ impl BoundaryCuda {
             patch_of: stream.upload(&all().map(|p| p.0).collect::<Vec<_>>())?,
             areas: stream.upload(&all().flat_map(|p| p.1).collect::<Vec<_>>())?,
             conditions: upload_conditions(stream, conditions)?,
+            outlets: stream.upload(&outlets)?,
+            outlet_nodes: stream.upload(&outlet_nodes)?,
+            outlet_areas: stream.upload(&outlet_areas)?,
         })
     }
 }
@@ -119,6 +134,7 @@ pub struct ResidualCuda {
     edges: [Kernel; 2],
     gather: Kernel,
     boundary: Kernel,
+    outlets: Kernel,
 }
 
 impl ResidualCuda {
@@ -145,6 +161,7 @@ impl ResidualCuda {
             edges: [module.kernel("edge_fluxes_1")?, module.kernel("edge_fluxes_2")?],
             gather: module.kernel("gather_fluxes")?,
             boundary: module.kernel("boundary_fluxes")?,
+            outlets: module.kernel("adapt_outlets")?,
         })
     }
 
@@ -215,6 +232,25 @@ impl ResidualCuda {
         let launch = launch.arg(&mesh.row_ptr).arg(&mesh.signed_edge).arg(fluxes).arg(&*residual);
         // SAFETY: every position names an edge of the mesh; the arrays have the lengths checked above.
         Ok(unsafe { launch.enqueue(stream) }?)
+    }
+
+    /// Adapts the back pressure of outlets of given mass flow to the state `nodes`.
+    ///
+    /// **Twin**: [`adapt_outlets`](super::adapt_outlets). **Launch shape**: a thread block an outlet.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn adapt_outlets(
+        &self,
+        stream: &Stream,
+        boundary: &BoundaryCuda,
+        params: &Params,
+        nodes: &DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let launch = self.outlets.launch(boundary.outlets.len() / 3, 256).arg(&boundary.outlets);
+        let launch = launch.arg(&boundary.outlet_nodes).arg(&boundary.outlet_areas).arg(nodes);
+        // SAFETY: outlets name ranges of the list of nodes, which are those of the mesh, and a condition each.
+        Ok(unsafe { launch.arg(&params.values).arg(&boundary.conditions).enqueue(stream) }?)
     }
 
     /// Adds the fluxes through the boundary.

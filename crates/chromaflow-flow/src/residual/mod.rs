@@ -15,7 +15,7 @@ pub use edges::EdgeFluxes;
 pub use limits::{is_node_wise, node_limits};
 pub use viscous::ViscousElements;
 
-use crate::bc::{Condition, condition_flux};
+use crate::bc::{Condition, adapted_pressure, condition_flux, outlet_flow};
 use crate::config::Space;
 use crate::dual::Dual;
 use crate::gas::Gas;
@@ -104,6 +104,22 @@ impl Inviscid<'_> {
                 }
             }
         });
+    }
+}
+
+/// Adapts the back pressure of outlets of given mass flow to the state `nodes`: one step a residual, each sum in the order of
+/// the patch's nodes.
+pub fn adapt_outlets(dual: &Dual, nodes: &[NodeRecord], gas: Gas<f64>, conditions: &mut [Condition<f64>]) {
+    for (patch, condition) in dual.patches.iter().zip(conditions) {
+        if condition.mass_flow > 0.0 {
+            let (mut flow, mut slope) = (0.0, 0.0);
+            for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
+                let [f, s] = outlet_flow(condition, gas, &primitive_of(&nodes[i as usize]), n);
+                (flow, slope) = (flow + f, slope + s);
+            }
+            let pressure = condition.outlet.pressure;
+            condition.outlet.pressure = adapted_pressure(pressure, flow, slope, condition.mass_flow);
+        }
     }
 }
 

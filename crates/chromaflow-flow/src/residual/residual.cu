@@ -202,3 +202,18 @@ boundary_fluxes(u32 count, const u32* __restrict__ node_of, const u32* __restric
 #pragma unroll
     for (int v = 0; v < 5; v++) out[(u64)i * 5 + v] = sum[v];
 }
+
+// The back pressure of outlets of given mass flow, a thread block an outlet {patch, range of its nodes and areas}.
+extern "C" __global__ void __launch_bounds__(256)
+adapt_outlets(const u32* __restrict__ outlets, const u32* __restrict__ node_of, const double* __restrict__ areas, const double* __restrict__ nodes,
+              const Params* __restrict__ params, Condition* conditions) {
+    const u32* outlet = outlets + 3 * blockIdx.x;
+    Condition& condition = conditions[outlet[0]];
+    double sum[2] = {0, 0};
+    for (u32 k = outlet[1] + threadIdx.x; k < outlet[2]; k += 256) {
+        const auto flow = pointwise::outlet_flow(condition, params->gas(), load_node(nodes, node_of[k]).w, load_vec3(areas, k));
+        sum[0] += flow[0], sum[1] += flow[1];
+    }
+    block_sums(sum);
+    if (threadIdx.x == 0) condition.outlet.pressure = pointwise::adapted_pressure(condition.outlet.pressure, sum[0], sum[1], condition.mass_flow);
+}

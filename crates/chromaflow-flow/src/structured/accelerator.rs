@@ -2,6 +2,7 @@
 
 use super::StructuredSolver;
 use super::block::BlockState;
+use super::boundary::PatchState;
 use super::measure::PartTime;
 use crate::march::accelerator::{Advanced, Measured};
 use crate::march::{FlowError, Times};
@@ -12,10 +13,10 @@ pub(super) type Change = ([f64; 3], f64);
 /// A device with the state of a solver on structured grids.
 pub(super) trait Accelerator: Send + Sync {
     /// Takes the host's state as the present one and as the last good one.
-    fn take_state(&mut self, blocks: &[BlockState]) -> Result<(), FlowError>;
+    fn take_state(&mut self, blocks: &[BlockState], patches: &[PatchState]) -> Result<(), FlowError>;
 
-    /// Copies the state to the host.
-    fn give_state(&self, blocks: &mut [BlockState]) -> Result<(), FlowError>;
+    /// Copies the state, and the back pressures that adapt, to the host.
+    fn give_state(&self, blocks: &mut [BlockState], patches: &mut [PatchState]) -> Result<(), FlowError>;
 
     /// Residual, norms and forces of the present state; cells have the order of [`StructuredSolver::state`].
     fn residual(&mut self, change: Option<Change>) -> Result<Measured, FlowError>;
@@ -42,7 +43,7 @@ pub(super) trait Accelerator: Send + Sync {
 impl StructuredSolver {
     /// Brings what the host has changed to the device.
     pub(super) fn push(&mut self) -> Result<(), FlowError> {
-        self.accelerator.push(|device| device.take_state(&self.blocks))
+        self.accelerator.push(|device| device.take_state(&self.blocks, &self.patches))
     }
 
     /// Brings the state from a device that computes to the host, where [`Self::state`], [`Self::fields`] and
@@ -51,7 +52,7 @@ impl StructuredSolver {
     /// # Errors
     /// The device's.
     pub fn sync(&mut self) -> Result<(), FlowError> {
-        self.accelerator.sync(|device| device.give_state(&mut self.blocks)).map(|_| ())
+        self.accelerator.sync(|device| device.give_state(&mut self.blocks, &mut self.patches)).map(|_| ())
     }
 
     /// Block and place of a cell by its number in the order of [`Self::state`].

@@ -130,7 +130,7 @@ impl StructuredSolver {
             let block = &self.blocks[patch.window.block];
             for (cell, x) in &patch.faces {
                 let view = patch.view(block, block.cells.inside(*cell));
-                let (_, friction) = patch.flux(&self.physics, &view);
+                let (_, friction) = patch.flux(&self.physics, &view, x);
                 let area = view.n.iter().map(|v| v * v).sum::<f64>().sqrt();
                 out.push((*x, friction.map(|f| f / (area * dynamic))));
             }

@@ -1,7 +1,7 @@
 //! States beyond boundaries of structured grids and values on their walls, from the two cells inside: pointwise.
 
 use crate::bc::{
-    Condition, ConditionKind, WallHeat, ghost_isothermal, ghost_no_slip, mirrored_state, open_state,
+    Condition, ConditionKind, Wall, WallHeat, ghost_no_slip, mirrored_state, open_state, outlet_flow, wall_at,
 };
 use crate::gas::{Gas, temperature};
 use crate::real::Real;
@@ -30,7 +30,19 @@ pub fn face_state<T: Real>(
     open_state(condition, gas, &continued_state(w1, w2, T::c(0.5)), n)
 }
 
-/// States of the two ghosts beyond a face of outward area `n`, the nearer first, from the two cells inside.
+/// [`outlet_flow`] through a face, from the two cells inside.
+#[inline(always)]
+pub fn face_flow<T: Real>(
+    condition: &Condition<T>,
+    gas: Gas<T>,
+    w1: &[T; 5],
+    w2: &[T; 5],
+    n: &[T; 3],
+) -> [T; 2] {
+    outlet_flow(condition, gas, &continued_state(w1, w2, T::c(0.5)), n)
+}
+
+/// States of the two ghosts beyond a face of outward area `n` and middle `x`, the nearer first, from the two cells inside.
 #[inline(always)]
 pub fn ghost_states<T: Real>(
     condition: &Condition<T>,
@@ -38,6 +50,7 @@ pub fn ghost_states<T: Real>(
     w1: &[T; 5],
     w2: &[T; 5],
     n: &[T; 3],
+    x: &[T; 3],
 ) -> [[T; 5]; 2] {
     match condition.kind {
         ConditionKind::Symmetry => [mirrored_state(w1, n), mirrored_state(w2, n)],
@@ -46,16 +59,12 @@ pub fn ghost_states<T: Real>(
             [first, continued_state(&first, w1, T::c(1.0))]
         }
         ConditionKind::NoSlip => {
-            if condition.heat == WallHeat::Isothermal {
-                return [
-                    ghost_isothermal(gas, w1, condition.temperature),
-                    ghost_isothermal(gas, w2, condition.temperature),
-                ];
-            }
-            [ghost_no_slip(w1), ghost_no_slip(w2)]
+            let wall = wall_at(condition, x);
+            [ghost_no_slip(gas, condition.heat, wall, w1), ghost_no_slip(gas, condition.heat, wall, w2)]
         }
         ConditionKind::Farfield
         | ConditionKind::Inlet
+        | ConditionKind::VelocityInlet
         | ConditionKind::Outlet
         | ConditionKind::Extrapolation => {
             let face = face_state(condition, gas, w1, w2, n);
@@ -82,15 +91,14 @@ pub fn wall_pressure<T: Real>(p1: T, p2: T, share: T) -> T {
 
 /// (u, v, w, T) at a wall without slip and their gradient there, from differences of second order across the wall.
 ///
-/// `deep` is 1 where there is a second cell and 0 where `w2` is `w1` again; `wall` the temperature of isothermal walls;
-/// `volume` that of a cell at the wall.
+/// `deep` is 1 where there is a second cell and 0 where `w2` is `w1` again; `volume` that of a cell at the wall.
 #[inline(always)]
 pub fn wall_gradient<T: Real>(
     gas: Gas<T>,
     heat: WallHeat,
     w1: &[T; 5],
     w2: &[T; 5],
-    wall: T,
+    wall: Wall<T>,
     n: &[T; 3],
     volume: T,
     deep: T,
@@ -98,11 +106,12 @@ pub fn wall_gradient<T: Real>(
     let two_cells = deep.gt(T::c(0.5));
     let t1 = temperature(gas, w1);
     let t2 = temperature(gas, w2);
-    let mut at_wall = [T::c(0.0); 4];
+    let u = wall.velocity;
+    let mut at_wall = [u[0], u[1], u[2], T::c(0.0)];
     // No slope at an adiabatic wall.
     at_wall[3] = T::select(two_cells, (T::c(9.0) * t1 - t2) / T::c(8.0), t1);
     if heat == WallHeat::Isothermal {
-        at_wall[3] = wall;
+        at_wall[3] = wall.temperature;
     }
     let first = [w1[1], w1[2], w1[3], t1];
     let second = [w2[1], w2[2], w2[3], t2];

@@ -1,13 +1,15 @@
 //! The boundary: states beyond it, fluxes through it, and their derivatives.
 
-use super::beyond::{face_state, ghost_states, pressure_on, wall_gradient};
+use super::beyond::{face_flow, face_state, ghost_states, pressure_on, wall_gradient};
 use super::block::BlockState;
 use super::residual::Physics;
 use crate::bc::{
-    Condition, ConditionClass, condition_class, condition_flux_jacobian, flux_slip_wall, flux_through,
+    Condition, ConditionClass, Outlet, adapted_pressure, condition_class, condition_flux_jacobian,
+    flux_slip_wall, flux_through, wall_at,
 };
 use crate::gas::Gas;
 use crate::grid::{GHOSTS, Grid, Side, Window};
+use crate::march::FlowError;
 use crate::parallel;
 use crate::viscous::{flux_viscous, traction};
 use chromaflow_device::Team;
@@ -20,8 +22,9 @@ pub(super) struct PatchState {
     pub window: Window,
     /// Cells next to it and their faces' middles.
     pub faces: Vec<([usize; 3], [f64; 3])>,
-    /// Cells next to it, with ghosts beyond its edges where they are the block's: each has two ghosts above it.
-    pub wide: Vec<usize>,
+    /// Cells next to it, with ghosts beyond its edges where they are the block's, and their faces' middles: each has two ghosts above
+    /// it.
+    pub wide: Vec<(usize, [f64; 3])>,
 }
 
 /// A face as its cell sees it.
@@ -61,6 +64,27 @@ impl PatchState {
             x
         };
         let faces = window.cells().map(|cell| (cell, middle(cell))).collect();
+        // Beyond the window's edges, places go on along straight lines.
+        let continued = |[a, b]: [isize; 2]| {
+            let mut near = [0; 3];
+            let mut steps = [0; 2];
+            for (d, (i, along)) in [(a, u), (b, v)].into_iter().enumerate() {
+                let inside = i.clamp(window.low[along] as isize, window.high[along] as isize - 1);
+                (near[along], steps[d]) = (inside as usize, i - inside);
+            }
+            let at = middle(near);
+            let mut x = at;
+            for (step, along) in steps.into_iter().zip([u, v]) {
+                if step == 0 || window.high[along] - window.low[along] < 2 {
+                    continue;
+                }
+                let mut inner = near;
+                inner[along] = if step > 0 { near[along] - 1 } else { near[along] + 1 };
+                let inner = middle(inner);
+                x = std::array::from_fn(|c| x[c] + step.abs() as f64 * (at[c] - inner[c]));
+            }
+            x
+        };
         let mut wide = Vec::new();
         let g = GHOSTS as isize;
         let range = |d: usize| {
@@ -73,10 +97,20 @@ impl PatchState {
                 let mut cell = [0; 3];
                 cell[side.axis] = if side.high { block.cells.count[side.axis] as isize - 1 } else { 0 };
                 (cell[u], cell[v]) = (a, b);
-                wide.push(block.cells.at(cell));
+                wide.push((block.cells.at(cell), continued([a, b])));
             }
         }
         Self { name: name.to_owned(), condition, window, faces, wide }
+    }
+
+    /// That a moving wall slides along itself.
+    pub fn check_motion(&self, block: &BlockState) -> Result<(), FlowError> {
+        let faces = self.faces.iter().map(|(cell, x)| (*x, self.view(block, block.cells.inside(*cell)).n));
+        let through = self.condition.velocity_through(faces);
+        if through > Condition::MOST_THROUGH {
+            return Err(FlowError::MovingWall { marker: self.name.clone(), through });
+        }
+        Ok(())
     }
 
     /// What the cell at `at` sees of its face.
@@ -99,13 +133,13 @@ impl PatchState {
         }
     }
 
-    /// States of the two ghosts, the nearer first.
-    pub fn ghosts(&self, physics: &Physics, view: &View) -> [[f64; 5]; 2] {
-        ghost_states(&self.condition, physics.gas, &view.w[0], &view.w[1], &view.n)
+    /// States of the two ghosts beyond the face of middle `x`, the nearer first.
+    pub fn ghosts(&self, physics: &Physics, view: &View, x: &[f64; 3]) -> [[f64; 5]; 2] {
+        ghost_states(&self.condition, physics.gas, &view.w[0], &view.w[1], &view.n, x)
     }
 
-    /// Flux out through the face, and the friction of the fluid on it.
-    pub fn flux(&self, physics: &Physics, view: &View) -> ([f64; 5], [f64; 3]) {
+    /// Flux out through the face of middle `x`, and the friction of the fluid on it.
+    pub fn flux(&self, physics: &Physics, view: &View, x: &[f64; 3]) -> ([f64; 5], [f64; 3]) {
         let ([w1, w2], n) = (&view.w, &view.n);
         let class = condition_class(&self.condition);
         if class == ConditionClass::Open {
@@ -118,7 +152,7 @@ impl PatchState {
         let (ConditionClass::NoSlip, Some(transport)) = (class, physics.transport) else {
             return (flux, [0.0; 3]);
         };
-        let (face, gradient) = self.wall_gradient(physics.gas, view);
+        let (face, gradient) = self.wall_gradient(physics.gas, view, x);
         let viscous = flux_viscous(physics.gas, transport, &face, &gradient, n);
         for c in 0..5 {
             flux[c] -= viscous[c];
@@ -133,10 +167,10 @@ impl PatchState {
     }
 
     /// (u, v, w, T) at a no-slip wall and their gradient there.
-    fn wall_gradient(&self, gas: Gas<f64>, view: &View) -> ([f64; 4], [[f64; 3]; 4]) {
-        let Condition { heat, temperature, .. } = self.condition;
+    fn wall_gradient(&self, gas: Gas<f64>, view: &View, x: &[f64; 3]) -> ([f64; 4], [[f64; 3]; 4]) {
+        let (heat, wall) = (self.condition.heat, wall_at(&self.condition, x));
         let deep = if view.deep { 1.0 } else { 0.0 };
-        wall_gradient(gas, heat, &view.w[0], &view.w[1], temperature, &view.n, view.volume, deep)
+        wall_gradient(gas, heat, &view.w[0], &view.w[1], wall, &view.n, view.volume, deep)
     }
 
     /// Derivative of the flux out by the cell's conserved variables, column-major.
@@ -155,12 +189,45 @@ impl PatchState {
     }
 }
 
+/// Adapts the back pressure of outlets of given mass flow, one step a residual; the patches of a marker are one outlet, and
+/// each sum has the order of their faces.
+pub(super) fn adapt_outlets(gas: Gas<f64>, patches: &mut [PatchState], blocks: &[BlockState]) {
+    for outlet in outlets(patches) {
+        let (mut flow, mut slope) = (0.0, 0.0);
+        for patch in outlet.iter().map(|&p| &patches[p]) {
+            let block = &blocks[patch.window.block];
+            for (cell, _) in &patch.faces {
+                let view = patch.view(block, block.cells.inside(*cell));
+                let [f, s] = face_flow(&patch.condition, gas, &view.w[0], &view.w[1], &view.n);
+                (flow, slope) = (flow + f, slope + s);
+            }
+        }
+        let Condition { outlet: Outlet { pressure }, mass_flow, .. } = patches[outlet[0]].condition;
+        for p in outlet {
+            patches[p].condition.outlet.pressure = adapted_pressure(pressure, flow, slope, mass_flow);
+        }
+    }
+}
+
+/// Outlets of given mass flow, each with the numbers of its patches.
+pub(super) fn outlets(patches: &[PatchState]) -> Vec<Vec<usize>> {
+    let mut outlets: Vec<Vec<usize>> = Vec::new();
+    for (p, patch) in patches.iter().enumerate().filter(|(_, p)| p.condition.mass_flow > 0.0) {
+        match outlets.iter_mut().find(|outlet| patches[outlet[0]].name == patch.name) {
+            Some(outlet) => outlet.push(p),
+            None => outlets.push(vec![p]),
+        }
+    }
+    outlets
+}
+
 /// Fills the ghosts of a patch, none of which depends on another of them.
 pub(super) fn fill_ghosts(team: &Team, physics: &Physics, patch: &PatchState, block: &mut BlockState) {
     let Side { axis, high } = patch.window.side;
     let s = block.cells.stride[axis];
-    let states = parallel::map(team, &patch.wide, |&at| patch.ghosts(physics, &patch.view(block, at)));
-    for (&at, [first, second]) in patch.wide.iter().zip(states) {
+    let states =
+        parallel::map(team, &patch.wide, |(at, x)| patch.ghosts(physics, &patch.view(block, *at), x));
+    for (&(at, _), [first, second]) in patch.wide.iter().zip(states) {
         let (one, two) = if high { (at + s, at + 2 * s) } else { (at - s, at - 2 * s) };
         block.set(one, first);
         block.set(two, second);
@@ -177,10 +244,10 @@ pub(super) fn add_fluxes(
 ) {
     let ni = block.cells.count[0];
     let wall = patch.condition.kind.is_wall();
-    let faces = parallel::map(team, &patch.faces, |(cell, _)| {
+    let faces = parallel::map(team, &patch.faces, |(cell, x)| {
         let view = patch.view(block, block.cells.inside(*cell));
         let pressure = if wall { patch.wall_pressure(&view) } else { 0.0 };
-        (patch.flux(physics, &view), view.n, pressure)
+        (patch.flux(physics, &view, x), view.n, pressure)
     });
     for ((cell, middle), ((flux, friction), n, pressure)) in patch.faces.iter().zip(faces) {
         let place = block.residual_at(*cell);

@@ -3,6 +3,7 @@
 use super::*;
 use crate::FlowConfig;
 use crate::FlowSolver;
+use crate::bc::Motion;
 use crate::config::{Boundary, Cfl, Equations, Freestream, Steady, Time, Unsteady};
 use crate::flux::Dissipation;
 use crate::gas::Gas;
@@ -238,4 +239,121 @@ fn fields_on_points() {
     let mesh = box_grid.to_mesh();
     let report = crate::mesh::check(&mesh, None);
     assert_eq!(report.errors(), 0, "{report}");
+}
+
+/// Couette flow of constant viscosity between a wall at rest of temperature 1 and one that moves without heat flux: u = U y,
+/// T = 1 + Pr (gamma - 1) U^2 (y - y^2/2).
+#[test]
+fn couette_flow_under_a_moving_wall() {
+    let speed = 0.4;
+    let exact = |y: f64| (speed * y, 1.0 + 0.72 * 0.4 * speed * speed * (y - 0.5 * y * y));
+    let motion = Motion { velocity: [speed, 0.0, 0.0], ..Motion::NONE };
+    let sides = [
+        ("ymin", Boundary::NoSlipIsothermal { temperature: 1.0 }),
+        ("ymax", Boundary::MovingWall { motion, temperature: None }),
+        ("zmin", Boundary::Symmetry),
+        ("zmax", Boundary::Symmetry),
+    ];
+    let grid = BoxGrid { cells: [4, 12, 1], size: [0.5, 1.0, 0.2], wave: 0.0 }.grid();
+    let grid = grid.periodic("xmin", "xmax").unwrap();
+    let mut config = steady(speed, MATRIX, 100.0, 7.0, &sides);
+    config.equations = Equations::Laminar;
+    config.freestream.reynolds = 10.0;
+    config.gas.sutherland = false;
+    let solver = solve(grid.clone(), config.clone());
+    for (q, (x, _)) in solver.state().iter().zip(solver.cells()) {
+        let w = crate::gas::primitive(Gas::AIR, q);
+        let (u, t) = exact(x[1]);
+        assert!((w[1] - u).abs() < 2e-3 * speed, "u at {x:?}: {}, exact {u}", w[1]);
+        assert!((1.4 * w[4] / w[0] - t).abs() < 1e-3, "T at {x:?}: {}, exact {t}", 1.4 * w[4] / w[0]);
+    }
+    let across = Motion { velocity: [0.0, 0.1, 0.0], ..Motion::NONE };
+    config.boundaries.insert("ymax".to_owned(), Boundary::MovingWall { motion: across, temperature: None });
+    let error = StructuredSolver::new(grid, config, Arc::new(Team::new(1))).err().unwrap();
+    assert!(error.to_string().contains("`ymax` moves through itself"), "{error}");
+}
+
+/// A turning frame of walls carries its gas as a rigid body: nothing shears. Ghosts beyond the edges have the walls' velocity
+/// there, too.
+#[test]
+fn turning_walls_hold_a_rigid_body() {
+    let motion = Motion { rotation: [0.0, 0.0, 0.1], center: [0.5, 0.5, 0.0], ..Motion::NONE };
+    let grid = BoxGrid { cells: [6, 6, 1], size: [1.0, 1.0, 1.0], wave: 0.0 }.grid();
+    let sides = ["xmin", "xmax", "ymin", "ymax"].map(|m| (m, Boundary::NoSlipAdiabatic));
+    let mut config = steady(0.3, MATRIX, 10.0, 4.0, &sides);
+    config.equations = Equations::Laminar;
+    config.freestream.reynolds = 50.0;
+    for side in ["zmin", "zmax"] {
+        config.boundaries.insert(side.to_owned(), Boundary::Symmetry);
+    }
+    let mut solver = StructuredSolver::new(grid, config, Arc::new(Team::new(1))).unwrap();
+    let velocity = |x: [f64; 3]| crate::bc::motion_at(motion, &x);
+    for patch in &mut solver.patches {
+        if patch.condition.kind.is_no_slip() {
+            patch.condition.motion = motion;
+        }
+    }
+    solver.set_state(|x| {
+        let u = velocity(x);
+        conserved(Gas::AIR, &[1.0, u[0], u[1], u[2], 1.0 / 1.4])
+    });
+    solver.fill_ghosts();
+    let block = &solver.blocks[0];
+    for patch in solver.patches.iter().filter(|p| p.condition.kind.is_no_slip()) {
+        let crate::grid::Side { axis, high } = patch.window.side;
+        let s = block.cells.stride[axis];
+        for (at, _) in &patch.wide {
+            let at = if high { at + s } else { at - s };
+            let center = block.cells.cell(at).map(|i| (i as f64 + 0.5) / 6.0);
+            let (ghost, body) = (block.state(at), velocity(center));
+            for c in 0..2 {
+                let off = (ghost[1 + c] - body[c]).abs();
+                assert!(off < 1e-12, "{} at {center:?}: {}, {}", patch.name, ghost[1 + c], body[c]);
+            }
+        }
+    }
+}
+
+/// A straight channel between a total state and a mass flow per depth: the back pressure finds the speed of that mass flow.
+#[test]
+fn a_channel_of_given_mass_flow() {
+    let (mass_flow, mach) = (0.3, 0.4);
+    let sides = [
+        ("xmin", total_state(mach)),
+        ("xmax", Boundary::MassFlowOutlet { mass_flow }),
+        ("ymin", Boundary::SlipWall),
+        ("ymax", Boundary::SlipWall),
+        ("zmin", Boundary::Symmetry),
+        ("zmax", Boundary::Symmetry),
+    ];
+    let grid = BoxGrid { cells: [12, 4, 1], size: [2.0, 1.0, 0.5], wave: 0.0 }.grid().split(0, 1, 2).unwrap();
+    let solver = solve(grid, steady(mach, SCALAR, 10.0, 7.0, &sides));
+    let total = 1.0 + 0.2 * mach * mach;
+    for q in solver.state() {
+        let w = crate::gas::primitive(Gas::AIR, &q);
+        assert!((w[0] * w[1] - mass_flow).abs() < 1e-5, "{}", w[0] * w[1]);
+        assert!((w[0] - (total - 0.2 * w[1] * w[1]).powf(2.5)).abs() < 1e-5, "isentropic");
+    }
+    assert!(solver.restart().facts.contains_key("back_pressure.xmax"));
+}
+
+/// What enters with a given velocity and leaves against the free stream's pressure is the free stream.
+#[test]
+fn an_inlet_of_given_velocity_makes_its_stream() {
+    let sides = [
+        ("xmin", Boundary::VelocityInlet { velocity: [0.4, 0.0, 0.0], temperature: 1.0 }),
+        ("xmax", Boundary::Outlet { pressure: 1.0 }),
+        ("ymin", Boundary::SlipWall),
+        ("ymax", Boundary::SlipWall),
+        ("zmin", Boundary::Symmetry),
+        ("zmax", Boundary::Symmetry),
+    ];
+    let grid = BoxGrid { cells: [12, 4, 1], size: [2.0, 1.0, 0.5], wave: 0.0 }.grid();
+    let mut config = steady(0.4, SCALAR, 10.0, 7.0, &sides);
+    config.freestream.mach = 0.3;
+    let solver = solve(grid, config);
+    for q in solver.state() {
+        let w = crate::gas::primitive(Gas::AIR, &q);
+        assert!((w[1] - 0.4).abs() < 1e-5 && (w[0] - 1.0).abs() < 1e-5, "{w:?}");
+    }
 }

@@ -39,7 +39,9 @@ mod ssor;
 mod tests;
 mod waves;
 
-pub use beyond::{continued_state, face_state, ghost_states, pressure_on, wall_gradient, wall_pressure};
+pub use beyond::{
+    continued_state, face_flow, face_state, ghost_states, pressure_on, wall_gradient, wall_pressure,
+};
 pub use config::{LineImplicit, LocalStep, Scheme, StepMethod, StructuredConfig, ViscousTerms};
 pub use measure::PartTime;
 pub use waves::{
@@ -245,6 +247,7 @@ impl StructuredSolver {
 
     /// R: the sum of fluxes out of each cell, and in unsteady runs the change in time.
     fn compute_residual(&mut self) {
+        boundary::adapt_outlets(self.physics.gas, &mut self.patches, &self.blocks);
         self.fill_ghosts();
         for block in &mut self.blocks {
             residual::residual(&self.team, &self.physics, block);

@@ -83,6 +83,9 @@ impl StructuredSolver {
         let mut restart = Restart::default();
         self.course.store(&self.config.time, &mut restart);
         self.control.store(&mut restart);
+        for patch in &self.patches {
+            patch.condition.store(&patch.name, &mut restart);
+        }
         let unsteady = self.config.unsteady().is_some();
         for (n, name) in LEVELS.iter().enumerate().take(if unsteady { 3 } else { 1 }) {
             let mut values = Vec::with_capacity(5 * self.grid.cells());
@@ -127,6 +130,9 @@ impl StructuredSolver {
         }
         self.course = Course::recall(restart, count == 3);
         self.control.recall(restart);
+        for patch in &mut self.patches {
+            patch.condition.recall(&patch.name, restart);
+        }
         Ok(())
     }
 

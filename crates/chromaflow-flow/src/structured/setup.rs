@@ -29,7 +29,7 @@ impl StructuredSolver {
     /// # Errors
     /// [`FlowError`] names the marker or the number that is wrong.
     pub fn new(grid: Grid, config: StructuredConfig, team: Arc<Team>) -> Result<Self, FlowError> {
-        let Start { grid, config, metrics, gas, free, scale } = start(grid, config)?;
+        let Start { grid, config, metrics, gas, free, scale, depth } = start(grid, config)?;
         let fix = match config.scheme {
             Scheme::Roe { .. } => EntropyFix { acoustic: 0.05, convective: 0.0 },
             _ => EntropyFix::DEFAULT,
@@ -47,10 +47,12 @@ impl StructuredSolver {
             metrics.into_iter().enumerate().map(|(b, m)| block_of(&grid, b, m, free, unsteady)).collect();
         let mut patches = Vec::new();
         for patch in &grid.patches {
-            let condition = config.boundaries[&patch.name].condition(gas, free);
+            let mut condition = config.boundaries[&patch.name].condition(gas, free);
+            condition.mass_flow *= depth;
             let block = &mut blocks[patch.window.block];
             close(block, patch.window, patches.len() as u32);
             patches.push(PatchState::new(&grid, &patch.name, patch.window, condition, block));
+            patches[patches.len() - 1].check_motion(block)?;
         }
         if config.start_layer > 0.0 {
             let layer = config.start_layer * config.reference.length;
@@ -93,6 +95,8 @@ pub(super) struct Start {
     /// The free stream.
     pub free: [f64; 5],
     pub scale: ForceScale,
+    /// Of two-dimensional grids along the axis that they lack; else 1.
+    pub depth: f64,
 }
 
 /// Checks and completes the set-up, turns the grid.
@@ -113,16 +117,17 @@ pub(super) fn start(grid: Grid, mut config: StructuredConfig) -> Result<Start, F
     let axis = if lift_y { 1 } else { 2 };
     let stream = config.freestream;
     let free = stream.primitive(gas, axis);
+    let depth = plane.map_or(1.0, |(_, depth)| depth);
     let scale = ForceScale {
         drag: stream.direction(axis),
         lift: stream.lift_direction(axis),
-        force: stream.dynamic_pressure() * config.reference.area * plane.map_or(1.0, |(_, depth)| depth),
+        force: stream.dynamic_pressure() * config.reference.area * depth,
         length: config.reference.length,
         center: config.reference.moment_center,
         lift_y,
         pressure: free[4],
     };
-    Ok(Start { grid, config, metrics, gas, free, scale })
+    Ok(Start { grid, config, metrics, gas, free, scale, depth })
 }
 
 /// The coordinate axis that a two-dimensional grid lacks, and its depth.

@@ -29,12 +29,14 @@ complete_residual(u32 rows, const double* __restrict__ volumes, double now, doub
 
 // What remains of the momentum balance of nodes on walls without slip is the friction that the wall takes up.
 extern "C" __global__ void __launch_bounds__(128)
-wall_residual(u32 count, const u32* __restrict__ node_of, const double* __restrict__ temperature, double* __restrict__ friction, double* residual) {
+wall_residual(u32 count, const WallNode* __restrict__ walls, double* __restrict__ friction, double* residual) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
-    double* r = residual + (u64)node_of[at] * 5;
-    for (int d = 0; d < 3; d++) friction[(u64)at * 3 + d] = -r[1 + d], r[1 + d] = 0;
-    if (temperature[at] == temperature[at]) r[4] = 0;
+    const WallNode here = walls[at];
+    double* r = residual + (u64)here.node * 5;
+    const State row = load_state(residual, here.node);
+    for (int d = 0; d < 3; d++) friction[(u64)at * 3 + d] = -row[1 + d], r[1 + d] = 0;
+    r[4] = here.heat == pointwise::WallHeat::Isothermal ? 0.0 : pointwise::strong_wall_energy(here.wall, row);
 }
 extern "C" __global__ void __launch_bounds__(128) held_residual(u32 count, const u32* __restrict__ node_of, double* residual) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
@@ -117,14 +119,13 @@ apply_update(u32 rows, const double* __restrict__ x, const Params* __restrict__ 
 }
 // Corrections in f32 would let the walls drift off their conditions.
 extern "C" __global__ void __launch_bounds__(128)
-hold_walls(u32 count, const u32* __restrict__ node_of, const double* __restrict__ temperature, const Params* __restrict__ params, double* q, double* nodes) {
+hold_walls(u32 count, const WallNode* __restrict__ walls, const Params* __restrict__ params, double* q, double* nodes) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
-    const u64 i = node_of[at];
+    const WallNode here = walls[at];
+    const u64 i = here.node;
     const pointwise::Gas<double> gas = params->gas();
-    State state = load_state(q, i);
-    state[1] = state[2] = state[3] = 0;
-    if (temperature[at] == temperature[at]) state[4] = state[0] * temperature[at] / (gas.gamma * (gas.gamma - 1.0));
+    const State state = pointwise::strong_wall_conserved(gas, here.heat, here.wall, load_state(q, i));
 #pragma unroll
     for (int v = 1; v < 5; v++) q[i * 5 + v] = state[v];
     store_primitive(gas, state, nodes, i);

@@ -15,7 +15,7 @@ use super::{FlowError, FlowSolver, Times};
 use crate::config::Time;
 use crate::gpu::{
     BoundaryCuda, Clock, JacobianCuda, LeastSquaresCuda, MeshCuda, Params, ResidualCuda, Sums, ViscousCuda,
-    blocks, source,
+    blocks, download_pressures, source, upload_conditions, upload_wall_nodes,
 };
 use crate::jacobian::cuda::ReplacedRows;
 use crate::residual::is_node_wise;
@@ -119,9 +119,8 @@ struct FlowCuda {
     /// Two earlier time levels; none in steady runs.
     levels: Option<[DeviceBuffer<f64>; 2]>,
     source: Option<DeviceBuffer<f64>>,
-    /// Nodes on walls without slip, and the walls' temperatures.
-    fixed: DeviceBuffer<u32>,
-    temperatures: DeviceBuffer<f64>,
+    /// Nodes on walls without slip, `WallNode`.
+    fixed: DeviceBuffer<u64>,
     held: DeviceBuffer<u32>,
     // Work.
     gradients: DeviceBuffer<f64>,
@@ -180,7 +179,6 @@ impl FlowCuda {
         let depth = viscous.map_or(0.0, |(_, elements)| elements.depth());
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         let records: Vec<f64> = solver.nodes.as_flattened().to_vec();
-        let temperatures: Vec<f64> = solver.fixed.iter().map(|f| f.1.unwrap_or(f64::NAN)).collect();
         let walls = Walls::new(stream, solver)?;
         let norm_blocks = blocks(n, 256).min(4 * stream.gpu().facts().multiprocessors);
         let of_walls = dual.patches.iter().zip(&solver.boundaries).filter(|(_, data)| data.kind.is_wall());
@@ -215,8 +213,7 @@ impl FlowCuda {
                 Time::Unsteady(_) => Some([buffer(5 * n)?, buffer(5 * n)?]),
             },
             source: None,
-            fixed: stream.upload(&solver.fixed.iter().map(|f| f.0).collect::<Vec<_>>())?,
-            temperatures: stream.upload(&temperatures)?,
+            fixed: upload_wall_nodes(stream, &solver.fixed)?,
             held: stream.upload(&[])?,
             gradients: buffer(if second_order { 16 * n } else { 0 })?,
             limits: buffer(if second_order && is_node_wise(config.space.limiter) { 5 * n } else { 0 })?,
@@ -237,6 +234,7 @@ impl FlowCuda {
 
     fn compute_residual(&mut self, second_order: bool, time: Option<[f64; 3]>) -> Result<(), GpuError> {
         let (stream, mesh, params) = (&self.stream, &self.mesh, &self.params);
+        self.residual_kernels.adapt_outlets(stream, &self.boundary, params, &self.nodes)?;
         let mut second = None;
         if second_order {
             self.gradient.enqueue(stream, mesh, &self.nodes, &mut self.gradients)?;
@@ -269,8 +267,8 @@ impl FlowCuda {
                 let launch = launch.arg(self.source.as_ref().map_or(0, DeviceBuffer::ptr));
                 launch.arg(u32::from(self.planar)).arg(&self.residual).enqueue(stream)?;
             }
-            let walls = k.wall_residual.launch(blocks(self.fixed.len(), 128), 128);
-            let walls = walls.arg(self.fixed.len() as u32).arg(&self.fixed).arg(&self.temperatures);
+            let walls = k.wall_residual.launch(blocks(self.wall_nodes(), 128), 128);
+            let walls = walls.arg(self.wall_nodes() as u32).arg(&self.fixed);
             walls.arg(&self.friction).arg(&self.residual).enqueue(stream)?;
             let held = k.held_residual.launch(blocks(self.held.len(), 128), 128);
             held.arg(self.held.len() as u32).arg(&self.held).arg(&self.residual).enqueue(stream)?;
@@ -296,8 +294,7 @@ impl FlowCuda {
     }
 
     fn assemble(&mut self, cfl: f64, shift: f64) -> Result<(), GpuError> {
-        let replaced =
-            ReplacedRows { walls: &self.fixed, temperatures: &self.temperatures, held: &self.held };
+        let replaced = ReplacedRows { walls: (self.wall_nodes(), &self.fixed), held: &self.held };
         // Rows that are replaced later lose values that the search must not see.
         let target = self.linear.target(self.fixed.len() + self.held.len() == 0)?;
         self.assembly.assemble(
@@ -319,8 +316,8 @@ impl FlowCuda {
             let update = k.apply_update.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.update);
             let update = update.arg(&self.params.values).arg(u32::from(self.planar)).arg(&self.q);
             update.arg(&self.last_good).arg(&self.nodes).arg(self.count(Count::Limited)).enqueue(stream)?;
-            let walls = k.hold_walls.launch(blocks(self.fixed.len(), 128), 128);
-            let walls = walls.arg(self.fixed.len() as u32).arg(&self.fixed).arg(&self.temperatures);
+            let walls = k.hold_walls.launch(blocks(self.wall_nodes(), 128), 128);
+            let walls = walls.arg(self.wall_nodes() as u32).arg(&self.fixed);
             walls.arg(&self.params.values).arg(&self.q).arg(&self.nodes).enqueue(stream)?;
             let check = k.check_state.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.q);
             check.arg(&self.nodes).arg(self.count(Count::BadState)).enqueue(stream)?;
@@ -336,6 +333,10 @@ impl FlowCuda {
     }
 
     /// A counter on the device.
+    fn wall_nodes(&self) -> usize {
+        self.friction.len() / 3
+    }
+
     fn count(&self, which: Count) -> DeviceSlice<'_, u32> {
         self.counts.part(which as usize..which as usize + 1)
     }
@@ -360,6 +361,7 @@ impl Accelerator for FlowCuda {
             before.upload(levels.before.as_flattened())?;
         }
         self.held = self.stream.upload(setting.held)?;
+        self.boundary.conditions = upload_conditions(&self.stream, setting.boundaries)?;
         self.source = match setting.source {
             None => None,
             Some(source) => {
@@ -375,6 +377,7 @@ impl Accelerator for FlowCuda {
         self.q.download_into(state.q.as_flattened_mut())?;
         self.friction.download_into(state.friction.as_flattened_mut())?;
         self.residual.download_into(state.residual.as_flattened_mut())?;
+        download_pressures(&self.boundary.conditions, state.boundaries)?;
         if let Some([last, before]) = &self.levels {
             last.download_into(state.levels.last.as_flattened_mut())?;
             before.download_into(state.levels.before.as_flattened_mut())?;

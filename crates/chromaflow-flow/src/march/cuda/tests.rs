@@ -1,4 +1,5 @@
 use super::super::FlowSolver;
+use crate::bc::Motion;
 use crate::config::{
     Boundary, Equations, FlowConfig, FluxScheme, GradientWeights, JacobianScheme, Limiter, Quadrature,
     Steady, Time, Unsteady,
@@ -56,6 +57,19 @@ fn between_walls(name: &str) -> Boundary {
     }
 }
 
+/// Given velocities, mass flow and walls that move.
+fn driven(name: &str) -> Boundary {
+    let motion =
+        |u: f64| Motion { velocity: [u, 0.0, 0.0], rotation: [0.0, 0.0, 0.05], center: [0.3, 0.4, 0.0] };
+    match name {
+        "x0" => Boundary::VelocityInlet { velocity: [0.4, 0.02, 0.0], temperature: 1.02 },
+        "x1" => Boundary::MassFlowOutlet { mass_flow: 0.35 },
+        "z0" => Boundary::MovingWall { motion: motion(0.2), temperature: None },
+        "z1" => Boundary::MovingWall { motion: motion(-0.1), temperature: Some(1.1) },
+        _ => Boundary::Symmetry,
+    }
+}
+
 /// Every scheme and boundary condition, a few each.
 fn cases() -> Vec<(&'static str, FlowConfig)> {
     let mut cases = Vec::new();
@@ -93,6 +107,7 @@ fn cases() -> Vec<(&'static str, FlowConfig)> {
         },
     );
     add("laminar", between_walls, laminar);
+    add("driven", driven, laminar);
     add("laminar, van Leer's Jacobian, constant viscosity", between_walls, |c| {
         c.equations = Equations::Laminar;
         c.freestream.reynolds = 50.0;

@@ -23,16 +23,39 @@ __device__ __forceinline__ View view_of(const Side& side, u64 total, u64 at, con
     return view;
 }
 
+// The back pressure of outlets of given mass flow, a thread block each; `parts` {patch, range of its faces} from ptr[outlet] on.
+extern "C" __global__ void __launch_bounds__(256)
+adapt_outlets(u64 total, const u32* __restrict__ ptr, const u32* __restrict__ parts, const uint2* __restrict__ faces, const Side* __restrict__ sides,
+              const double* __restrict__ w, const double* __restrict__ area, const Setup* __restrict__ setup, Condition* conditions) {
+    const u32 first = ptr[blockIdx.x], end = ptr[blockIdx.x + 1];
+    double sum[2] = {0, 0};
+    for (u32 part = first; part < end; part++) {
+        const u32 patch = parts[3 * part];
+        for (u32 f = parts[3 * part + 1] + threadIdx.x; f < parts[3 * part + 2]; f += 256) {
+            const View view = view_of(sides[patch], total, faces[f].x, w, area);
+            const auto flow = pointwise::face_flow(conditions[patch], setup->gas(), view.w1, view.w2, view.n);
+            sum[0] += flow[0], sum[1] += flow[1];
+        }
+    }
+    block_sums(sum);
+    if (threadIdx.x == 0) {
+        const Condition& one = conditions[parts[3 * first]];
+        const double pressure = pointwise::adapted_pressure(one.outlet.pressure, sum[0], sum[1], one.mass_flow);
+        for (u32 part = first; part < end; part++) conditions[parts[3 * part]].outlet.pressure = pressure;
+    }
+}
+
 // States of the two ghosts of each column {cell, patch}; columns of one launch do not read each other's ghosts.
 extern "C" __global__ void __launch_bounds__(128)
-fill_ghosts(u32 count, u64 total, const uint2* __restrict__ columns, const Condition* __restrict__ conditions, const Side* __restrict__ sides,
-            const double* __restrict__ area, const Setup* __restrict__ setup, double* w) {
+fill_ghosts(u32 count, u64 total, const uint2* __restrict__ columns, const double* __restrict__ middles, const Condition* __restrict__ conditions, 
+            const Side* __restrict__ sides, const double* __restrict__ area, const Setup* __restrict__ setup, double* w) {
     const u32 n = blockIdx.x * 128 + threadIdx.x;
     if (n >= count) return;
     const u64 at = columns[n].x;
     const Side side = sides[columns[n].y];
     const View view = view_of(side, total, at, w, area);
-    const auto ghosts = pointwise::ghost_states(conditions[columns[n].y], setup->gas(), view.w1, view.w2, view.n);
+    const Vec3 x = load_vec3(middles, n);
+    const auto ghosts = pointwise::ghost_states(conditions[columns[n].y], setup->gas(), view.w1, view.w2, view.n, x);
     const u64 one = side.high ? at + side.step : at - side.step, two = side.high ? at + 2 * side.step : at - 2 * side.step;
     for (int c = 0; c < 5; c++) w[c * total + one] = ghosts[0][c], w[c * total + two] = ghosts[1][c];
 }
@@ -40,7 +63,7 @@ fill_ghosts(u32 count, u64 total, const uint2* __restrict__ columns, const Condi
 // Fluxes out through the faces {cell, patch}, [5][count], and the forces on walls, [6][count]: pressure above
 // `free_pressure`, friction.
 extern "C" __global__ void __launch_bounds__(128)
-boundary_fluxes(u32 count, u64 total, const uint2* __restrict__ faces, const Condition* __restrict__ conditions, const Side* __restrict__ sides,
+boundary_fluxes(u32 count, u64 total, const uint2* __restrict__ faces, const double* __restrict__ middles, const Condition* __restrict__ conditions, const Side* __restrict__ sides,
                 const double* __restrict__ w, const double* __restrict__ area, const double* __restrict__ volume, const Setup* __restrict__ setup,
                 double free_pressure, double* __restrict__ fluxes, double* __restrict__ loads) {
     const u32 f = blockIdx.x * 128 + threadIdx.x;
@@ -63,7 +86,9 @@ boundary_fluxes(u32 count, u64 total, const uint2* __restrict__ faces, const Con
         if (kind == pointwise::ConditionClass::NoSlip) {
             const double v1 = volume[at], v2 = volume[view.inner];
             const double at_wall = pointwise::real_max(1.5 * v1 - 0.5 * v2, 0.5 * v1);
-            const auto wall = pointwise::wall_gradient(gas, condition.heat, view.w1, view.w2, condition.temperature, view.n, at_wall, side.deep ? 1.0 : 0.0);
+            const Vec3 x = {middles[f], middles[count + f], middles[2 * (u64)count + f]};
+            const auto here = pointwise::wall_at(condition, x);
+            const auto wall = pointwise::wall_gradient(gas, condition.heat, view.w1, view.w2, here, view.n, at_wall, side.deep ? 1.0 : 0.0);
             const auto transport = setup->transport();
             const State viscous = pointwise::flux_viscous(gas, transport, wall._0, wall._1, view.n);
             for (int c = 0; c < 5; c++) flux[c] -= viscous[c];

@@ -25,11 +25,12 @@ mod viscous;
 
 use super::accelerator::{Accelerator, Change};
 use super::block::BlockState;
+use super::boundary::PatchState;
 use super::config::{LocalStep, StepMethod};
 use super::measure::PartTime;
 use super::{StructuredSolver, ViscousTerms};
 use crate::config::Time;
-use crate::gpu::{Clock, Sums, blocks, source};
+use crate::gpu::{Clock, Sums, blocks, download_pressures, source, upload_conditions};
 use crate::grid::device::GRID_CUH;
 use crate::grid::{ExchangeCuda, FieldLayout, GridCuda};
 use crate::march::accelerator::{Advanced, Measured};
@@ -41,7 +42,7 @@ use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSour
 use factors::Factors;
 use fluxes::Fluxes;
 pub(super) use measure::launch_seconds;
-use setup::{Tables, constants, setup_record};
+use setup::{Tables, conditions, constants, setup_record};
 use ssor::Sweeps;
 use viscous::Viscous;
 
@@ -105,6 +106,7 @@ struct Kernels {
     fill_ghosts: Kernel,
     boundary_fluxes: Kernel,
     boundary_jacobians: Kernel,
+    adapt_outlets: Kernel,
     wall_forces: Kernel,
     time_steps: Kernel,
     finish_residual: Kernel,
@@ -121,6 +123,7 @@ impl Kernels {
             fill_ghosts: boundary.kernel("fill_ghosts")?,
             boundary_fluxes: boundary.kernel("boundary_fluxes")?,
             boundary_jacobians: boundary.kernel("boundary_jacobians")?,
+            adapt_outlets: boundary.kernel("adapt_outlets")?,
             wall_forces: boundary.kernel("wall_forces")?,
             time_steps: step.kernel("time_steps")?,
             finish_residual: step.kernel("finish_residual")?,
@@ -299,6 +302,15 @@ impl StructuredCuda {
         self.tables.faces.len() / 2
     }
 
+    /// Back pressures of outlets of given mass flow, a thread block each.
+    fn adapt_outlets(&self) -> Result<(), GpuError> {
+        let t = &self.tables;
+        let launch = self.kernels.adapt_outlets.launch(t.outlet_ptr.len() - 1, 256).arg(self.total());
+        let launch = launch.arg(&t.outlet_ptr).arg(&t.outlet_parts).arg(&t.faces).arg(&t.sides).arg(&self.w);
+        // SAFETY: parts name ranges of faces of one patch each.
+        Ok(unsafe { launch.arg(&self.area).arg(&self.setup).arg(&t.conditions).enqueue(&self.stream) }?)
+    }
+
     /// States beyond boundaries and interfaces; twice in viscous flow, for those beyond edges.
     fn fill_ghosts(&mut self) -> Result<(), GpuError> {
         let (t, total) = (&self.tables, self.total());
@@ -307,8 +319,10 @@ impl StructuredCuda {
             for stage in &t.stages {
                 let count = stage.len() / 2;
                 let launch = self.kernels.fill_ghosts.launch(blocks(count, 128), 128).arg(count as u32);
-                let launch = launch.arg(total).arg(t.columns.part(stage.clone())).arg(&t.conditions);
-                let launch = launch.arg(&t.sides).arg(&self.area).arg(&self.setup).arg(&self.w);
+                let middles = t.column_middles.part(3 * stage.start / 2..3 * stage.end / 2);
+                let launch = launch.arg(total).arg(t.columns.part(stage.clone())).arg(middles);
+                let launch =
+                    launch.arg(&t.conditions).arg(&t.sides).arg(&self.area).arg(&self.setup).arg(&self.w);
                 // SAFETY: columns are cells with two ghosts above them; no column of a stage reads another's ghosts.
                 unsafe { launch.enqueue(&self.stream)? };
             }
@@ -321,8 +335,9 @@ impl StructuredCuda {
     fn boundary_fluxes(&self) -> Result<(), GpuError> {
         let (t, faces) = (&self.tables, self.face_count());
         let launch = self.kernels.boundary_fluxes.launch(blocks(faces, 128), 128).arg(faces as u32);
-        let launch = launch.arg(self.total()).arg(&t.faces).arg(&t.conditions).arg(&t.sides).arg(&self.w);
-        let launch = launch.arg(&self.area).arg(&self.volume).arg(&self.setup).arg(self.free_pressure);
+        let launch = launch.arg(self.total()).arg(&t.faces).arg(&t.middles).arg(&t.conditions).arg(&t.sides);
+        let launch =
+            launch.arg(&self.w).arg(&self.area).arg(&self.volume).arg(&self.setup).arg(self.free_pressure);
         // SAFETY: faces name cells and patches; results have five and six numbers a face.
         Ok(unsafe { launch.arg(&self.boundary_fluxes).arg(&self.loads).enqueue(&self.stream) }?)
     }
@@ -409,7 +424,8 @@ impl StructuredCuda {
 }
 
 impl Accelerator for StructuredCuda {
-    fn take_state(&mut self, blocks: &[BlockState]) -> Result<(), FlowError> {
+    fn take_state(&mut self, blocks: &[BlockState], patches: &[PatchState]) -> Result<(), FlowError> {
+        self.tables.conditions = upload_conditions(&self.stream, &conditions(patches))?;
         let states: Vec<&[f64]> = blocks.iter().map(|b| &b.w[..]).collect();
         self.w.copy_from(&self.grid.upload(&states, 5)?.slice())?;
         self.other.copy_from(&self.w.slice())?;
@@ -422,7 +438,12 @@ impl Accelerator for StructuredCuda {
         Ok(())
     }
 
-    fn give_state(&self, blocks: &mut [BlockState]) -> Result<(), FlowError> {
+    fn give_state(&self, blocks: &mut [BlockState], patches: &mut [PatchState]) -> Result<(), FlowError> {
+        let mut known = conditions(patches);
+        download_pressures(&self.tables.conditions, &mut known)?;
+        for (patch, condition) in patches.iter_mut().zip(known) {
+            patch.condition = condition;
+        }
         let mut states: Vec<&mut [f64]> = blocks.iter_mut().map(|b| &mut b.w[..]).collect();
         self.grid.download(&self.w, &mut states)?;
         if let Some(levels) = &self.levels {
@@ -437,6 +458,7 @@ impl Accelerator for StructuredCuda {
     fn residual(&mut self, change: Option<Change>) -> Result<Measured, FlowError> {
         self.counts.copy_from(&self.no_counts.slice())?;
         self.clock.start(&self.stream)?;
+        self.adapt_outlets()?;
         self.fill_ghosts()?;
         self.boundary_fluxes()?;
         self.fluxes()?;

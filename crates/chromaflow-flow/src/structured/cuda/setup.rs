@@ -1,6 +1,6 @@
 //! Tables of a solver on the device: the boundary's faces and ghosts, tiles, lines.
 
-use super::super::boundary::PatchState;
+use super::super::boundary::{PatchState, outlets};
 use super::super::config::Scheme;
 use super::super::{StructuredSolver, ViscousTerms};
 use crate::bc::Condition;
@@ -65,6 +65,9 @@ pub(super) struct Tables {
     pub actives: DeviceBuffer<u32>,
     /// Conditions and places of the patches.
     pub conditions: DeviceBuffer<u64>,
+    /// Outlets of given mass flow: where their patches begin; patch, range of its faces.
+    pub outlet_ptr: DeviceBuffer<u32>,
+    pub outlet_parts: DeviceBuffer<u32>,
     pub sides: DeviceBuffer<u32>,
     /// Cell and patch of each of the boundary's faces, patch by patch; their middles, `[3, faces]`.
     pub faces: DeviceBuffer<u32>,
@@ -74,6 +77,8 @@ pub(super) struct Tables {
     pub face_of: DeviceBuffer<u32>,
     /// Columns of ghosts in the order in which they are filled: those of one stage do not read each other.
     pub columns: DeviceBuffer<u32>,
+    /// Middles of their faces, `[columns, 3]`.
+    pub column_middles: DeviceBuffer<f64>,
     pub stages: Vec<Range<usize>>,
 }
 
@@ -83,21 +88,43 @@ impl Tables {
             solver.blocks.iter().map(|b| (0..3).map(|d| u32::from(b.active[d]) << d).sum()).collect();
         let (faces, middles) = faces(solver, grid);
         let (side_ptr, face_of) = face_numbers(solver, &faces);
-        let (columns, stages) = columns(solver, grid);
-        let conditions: Vec<Condition<f64>> = solver.patches.iter().map(|p| p.condition).collect();
+        let (columns, column_middles, stages) = columns(solver, grid);
+        let (outlet_ptr, outlet_parts) = outlet_parts(solver);
         let sides = solver.patches.iter().flat_map(|p| side_record(solver, p)).collect::<Vec<u32>>();
         Ok(Self {
             actives: stream.upload(&actives)?,
-            conditions: upload_conditions(stream, &conditions)?,
+            conditions: upload_conditions(stream, &conditions(&solver.patches))?,
+            outlet_ptr: stream.upload(&outlet_ptr)?,
+            outlet_parts: stream.upload(&outlet_parts)?,
             sides: stream.upload(&sides)?,
             faces: stream.upload(&faces)?,
             middles: stream.upload(&middles)?,
             side_ptr: stream.upload(&side_ptr)?,
             face_of: stream.upload(&face_of)?,
             columns: stream.upload(&columns)?,
+            column_middles: stream.upload(&column_middles)?,
             stages,
         })
     }
+}
+
+/// The conditions of patches.
+pub(super) fn conditions(patches: &[PatchState]) -> Vec<Condition<f64>> {
+    patches.iter().map(|p| p.condition).collect()
+}
+
+/// Outlets of given mass flow: where the parts of each begin; {patch, range of its faces}.
+fn outlet_parts(solver: &StructuredSolver) -> (Vec<u32>, Vec<u32>) {
+    let mut first = vec![0];
+    for patch in &solver.patches {
+        first.push(first[first.len() - 1] + patch.faces.len() as u32);
+    }
+    let (mut ptr, mut parts) = (vec![0], Vec::new());
+    for outlet in outlets(&solver.patches) {
+        parts.extend(outlet.iter().flat_map(|&p| [p as u32, first[p], first[p + 1]]));
+        ptr.push(parts.len() as u32 / 3);
+    }
+    (ptr, parts)
 }
 
 /// `Side` of boundary.cu.
@@ -152,20 +179,21 @@ fn face_numbers(solver: &StructuredSolver, faces: &[u32]) -> (Vec<u32>, Vec<u32>
     (ptr, numbers)
 }
 
-/// Columns of ghosts {cell, patch}, stage by stage: a column comes after those whose ghosts it reads or replaces, as on the
+/// Columns of ghosts {cell, patch} and the middles of their faces, stage by stage: a column comes after those whose ghosts it reads or replaces, as on the
 /// host, where patches are filled one after another. Only viscous terms read ghosts beyond the edges of blocks.
-fn columns(solver: &StructuredSolver, grid: &GridCuda) -> (Vec<u32>, Vec<Range<usize>>) {
+fn columns(solver: &StructuredSolver, grid: &GridCuda) -> (Vec<u32>, Vec<f64>, Vec<Range<usize>>) {
     let edges = solver.physics.transport.is_some();
     let (mut written, mut read) = (vec![0usize; grid.len()], vec![0usize; grid.len()]);
     let mut stages: Vec<Vec<u32>> = Vec::new();
+    let mut middles: Vec<Vec<f64>> = Vec::new();
     for (p, patch) in solver.patches.iter().enumerate() {
         let Side { axis, high } = patch.window.side;
         let (cells, offset) = (solver.blocks[patch.window.block].cells, grid.offsets()[patch.window.block]);
         let (s, deep) = (cells.stride[axis], cells.count[axis] > 1);
-        let places: Vec<usize> = if edges {
-            patch.wide.iter().map(|at| offset + at).collect()
+        let places: Vec<(usize, [f64; 3])> = if edges {
+            patch.wide.iter().map(|&(at, x)| (offset + at, x)).collect()
         } else {
-            patch.faces.iter().map(|(cell, _)| offset + cells.inside(*cell)).collect()
+            patch.faces.iter().map(|&(cell, x)| (offset + cells.inside(cell), x)).collect()
         };
         let inner = |at: usize| match (deep, high) {
             (false, _) => at,
@@ -175,15 +203,17 @@ fn columns(solver: &StructuredSolver, grid: &GridCuda) -> (Vec<u32>, Vec<Range<u
         let ghosts = |at: usize| if high { [at + s, at + 2 * s] } else { [at - s, at - 2 * s] };
         let stage = places
             .iter()
-            .flat_map(|&at| {
+            .flat_map(|&(at, _)| {
                 let [one, two] = ghosts(at);
                 [written[at], written[inner(at)], written[one], written[two], read[one], read[two]]
             })
             .max()
             .unwrap_or(0);
         stages.resize_with(stages.len().max(stage + 1), Vec::new);
-        for &at in &places {
+        middles.resize_with(middles.len().max(stage + 1), Vec::new);
+        for &(at, x) in &places {
             stages[stage].extend([at as u32, p as u32]);
+            middles[stage].extend(x);
             for ghost in ghosts(at) {
                 written[ghost] = stage + 1;
             }
@@ -200,7 +230,7 @@ fn columns(solver: &StructuredSolver, grid: &GridCuda) -> (Vec<u32>, Vec<Range<u
         })
         .collect();
     let ranges = ends.iter().zip(&stages).map(|(&end, stage)| end - stage.len()..end).collect();
-    (stages.concat(), ranges)
+    (stages.concat(), middles.concat(), ranges)
 }
 
 /// Planes of a march with which thread blocks, one a multiprocessor at a time and two planes to begin and to end with, are done

@@ -1,5 +1,6 @@
 use super::super::tests::pinched;
 use super::super::{LineImplicit, Scheme, StepMethod, StructuredConfig, StructuredSolver, ViscousTerms};
+use crate::bc::Motion;
 use crate::config::{Boundary, Cfl, Equations, Freestream, Steady, Time, Unsteady};
 use crate::flux::Dissipation;
 use crate::gas::Gas;
@@ -85,6 +86,19 @@ const SCALAR: Scheme = Scheme::Scalar(Dissipation::DEFAULT);
 const MATRIX: Scheme = Scheme::Matrix(Dissipation::DEFAULT);
 const ROE: Scheme = Scheme::Roe { kappa: 1.0 / 3.0, limited: true };
 
+/// Given velocities, mass flow and walls that move.
+fn driven(name: &str) -> Boundary {
+    let motion =
+        |u: f64| Motion { velocity: [u, 0.0, 0.0], rotation: [0.0, 0.0, 0.05], center: [0.3, 0.4, 0.0] };
+    match name {
+        "xmin" => Boundary::VelocityInlet { velocity: [0.4, 0.02, 0.0], temperature: 1.02 },
+        "xmax" => Boundary::MassFlowOutlet { mass_flow: 0.25 },
+        "zmin" => Boundary::MovingWall { motion: motion(0.2), temperature: None },
+        "zmax" => Boundary::MovingWall { motion: motion(-0.1), temperature: Some(1.1) },
+        _ => Boundary::Symmetry,
+    }
+}
+
 /// Every scheme, boundary condition and kind of line, a few each.
 fn cases() -> Vec<(&'static str, Grid, StructuredConfig)> {
     let mut cases = Vec::new();
@@ -98,6 +112,7 @@ fn cases() -> Vec<(&'static str, Grid, StructuredConfig)> {
     add("matrix dissipation", blocks(), in_tunnel, MATRIX, |_| {});
     add("Roe", blocks(), in_tunnel, ROE, |_| {});
     add("laminar", blocks(), between_walls, SCALAR, laminar);
+    add("driven", blocks(), driven, SCALAR, laminar);
     add("laminar, thin-layer, Roe", blocks(), between_walls, ROE, |c| {
         c.equations = Equations::Laminar;
         c.viscous = ViscousTerms::ThinLayer;

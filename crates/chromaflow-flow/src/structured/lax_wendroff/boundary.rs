@@ -7,6 +7,7 @@ use crate::bc::{Condition, ConditionClass, ConditionKind, condition_class};
 use crate::flux::flux_change;
 use crate::gas::{Gas, Transport, conserved, primitive, temperature, viscosity};
 use crate::grid::{Grid, Side, Window};
+use crate::march::FlowError;
 use crate::viscous::traction;
 use std::collections::BTreeMap;
 
@@ -30,6 +31,24 @@ impl NodePatch {
     /// Whether fluxes cross it: not on the planes of two-dimensional grids.
     pub(super) fn counts(&self, block: &NodeBlock) -> bool {
         block.active[self.window.side.axis]
+    }
+
+    /// That the condition is one that this scheme has, and that a moving wall slides along itself.
+    pub(super) fn check(&self, grid: &Grid, block: &NodeBlock) -> Result<(), FlowError> {
+        if self.condition.mass_flow > 0.0 {
+            return Err(FlowError::Unsupported {
+                marker: self.name.clone(),
+                condition: "mass_flow_outlet",
+                solver: "the Lax-Wendroff scheme",
+                expected: "an `outlet` of given `pressure`",
+            });
+        }
+        let faces = self.faces(grid, block).map(|face| (face.middle, face.area));
+        let through = self.condition.velocity_through(faces);
+        if through > Condition::MOST_THROUGH {
+            return Err(FlowError::MovingWall { marker: self.name.clone(), through });
+        }
+        Ok(())
     }
 
     pub(super) fn faces(&self, grid: &Grid, block: &NodeBlock) -> impl Iterator<Item = Face> {
@@ -115,6 +134,8 @@ pub(super) struct Point {
     pub copies: Vec<(usize, usize)>,
     pub condition: Condition<f64>,
     pub area: [f64; 3],
+    /// Its place.
+    pub at: [f64; 3],
 }
 
 /// Whether nothing flows through.
@@ -163,9 +184,10 @@ pub(super) fn points(
             !closed(condition) || condition.kind.is_no_slip() || size > 0.7 * sizes
         })
         .map(|((marker, first), (area, _))| {
+            let at = grid.blocks[first.0].node(first.1);
             let copies = leader.get(&first).map_or_else(|| vec![first], |group| (*group).clone());
             let copies = copies.into_iter().map(|(b, node)| (b, blocks[b].nodes.inside(node))).collect();
-            Point { copies, condition: patches[marker].condition, area }
+            Point { copies, condition: patches[marker].condition, area, at }
         })
         .collect();
     points.sort_by_key(|p| (closed(&p.condition), p.condition.kind.is_no_slip()));
@@ -175,7 +197,7 @@ pub(super) fn points(
 impl Point {
     /// The node's state with the boundary's part in it, from that of the interior.
     pub(super) fn state(&self, gas: Gas<f64>, q: &[f64; 5]) -> [f64; 5] {
-        conserved(gas, &bounded_state(&self.condition, gas, &primitive(gas, q), &self.area))
+        conserved(gas, &bounded_state(&self.condition, gas, &primitive(gas, q), &self.area, &self.at))
     }
 }
 

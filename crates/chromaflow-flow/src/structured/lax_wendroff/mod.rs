@@ -119,7 +119,7 @@ impl LaxWendroffSolver {
         team: Arc<Team>,
     ) -> Result<Self, FlowError> {
         let courant = scheme.courant;
-        let setup::Start { grid, config, metrics, gas, free, scale } = setup::start(grid, config)?;
+        let setup::Start { grid, config, metrics, gas, free, scale, .. } = setup::start(grid, config)?;
         if !(courant > 0.0 && courant <= 1.0) {
             let expected = "expected more than 0, at most 1";
             return Err(FlowError::Value { name: "courant", value: courant, expected });
@@ -146,6 +146,9 @@ impl LaxWendroffSolver {
                 window: p.window,
             })
             .collect();
+        for patch in &patches {
+            patch.check(&grid, &blocks[patch.window.block])?;
+        }
         let levels = match config.steady() {
             Some(_) => Level::below(&grid, &patches, scheme.coarse_grids),
             None => Vec::new(),

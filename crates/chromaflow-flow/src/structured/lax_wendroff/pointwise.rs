@@ -2,7 +2,9 @@
 //!
 //! Corners are numbered by the bits of their place: i + 2 j + 4 k.
 
-use crate::bc::{Condition, ConditionClass, condition_class, flux_slip_wall, open_state, strong_wall_state};
+use crate::bc::{
+    Condition, ConditionClass, condition_class, flux_slip_wall, open_state, strong_wall_state, wall_at,
+};
 use crate::flux::{Dissipation, flux};
 use crate::gas::{Gas, primitive, sound_speed};
 use crate::real::Real;
@@ -92,13 +94,19 @@ pub fn slip_state<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
     [rho, w[1] - normal * unit[0], w[2] - normal * unit[1], w[3] - normal * unit[2], pressure]
 }
 
-/// A node's primitive state with the boundary's part in it, from that of the interior, `w`.
+/// The primitive state of a node at `x` with the boundary's part in it, from that of the interior, `w`.
 #[inline(always)]
-pub fn bounded_state<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
+pub fn bounded_state<T: Real>(
+    condition: &Condition<T>,
+    gas: Gas<T>,
+    w: &[T; 5],
+    n: &[T; 3],
+    x: &[T; 3],
+) -> [T; 5] {
     match condition_class(condition) {
         ConditionClass::Open => open_state(condition, gas, w, n),
         ConditionClass::Slip => slip_state(gas, w, n),
-        ConditionClass::NoSlip => strong_wall_state(gas, condition.heat, w, condition.temperature),
+        ConditionClass::NoSlip => strong_wall_state(gas, condition.heat, wall_at(condition, x), w),
     }
 }
 

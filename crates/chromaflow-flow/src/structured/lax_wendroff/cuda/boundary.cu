@@ -58,15 +58,15 @@ wall_forces(u32 count, const uint2* __restrict__ parts, const double* __restrict
 #endif
 
 // A node's state with a boundary's part in it, from that of the interior; `n` is the area of its part of the boundary.
-__device__ __forceinline__ State bounded(pointwise::Gas<double> gas, const Condition& condition, const Vec3& n, const State& q) {
-    return pointwise::conserved(gas, pointwise::bounded_state(condition, gas, pointwise::primitive(gas, q), n));
+__device__ __forceinline__ State bounded(pointwise::Gas<double> gas, const Condition& condition, const Vec3& n, const Vec3& x, const State& q) {
+    return pointwise::conserved(gas, pointwise::bounded_state(condition, gas, pointwise::primitive(gas, q), n, x));
 }
 
 // The boundary's conditions {patch, area} on each of its nodes, one after another, for all copies of the node; a thread a node.
 // On fine grids on the state, with its pressure; on coarse ones on the change, as the difference that it makes, so that what
 // is at rest stays there: the walls of coarse grids have other normals.
 extern "C" __global__ void __launch_bounds__(128)
-close_boundary(u32 count, u64 total, const u32* __restrict__ ptr, const u32* __restrict__ patch_of, const double* __restrict__ areas,
+close_boundary(u32 count, u64 total, const u32* __restrict__ ptr, const u32* __restrict__ patch_of, const double* __restrict__ areas, const double* __restrict__ places,
                const u32* __restrict__ copy_ptr, const u32* __restrict__ copies, const Condition* __restrict__ conditions,
                const Setup* __restrict__ setup, const double* __restrict__ q, double* to) {
     const u32 p = blockIdx.x * 128 + threadIdx.x;
@@ -74,6 +74,7 @@ close_boundary(u32 count, u64 total, const u32* __restrict__ ptr, const u32* __r
     const pointwise::Gas<double> gas = setup->gas();
     const u64 at = copies[copy_ptr[p]];
     State value = state_at(to, total, at);
+    const Vec3 x = load_vec3(places, p);
 #if COARSE
     const State old = state_at(q, total, at);
 #endif
@@ -83,10 +84,10 @@ close_boundary(u32 count, u64 total, const u32* __restrict__ ptr, const u32* __r
 #if COARSE
         State now = old;
         for (int c = 0; c < 5; c++) now[c] += value[c];
-        const State before = bounded(gas, condition, n, old), after = bounded(gas, condition, n, now);
+        const State before = bounded(gas, condition, n, x, old), after = bounded(gas, condition, n, x, now);
         for (int c = 0; c < 5; c++) value[c] = after[c] - before[c];
 #else
-        value = bounded(gas, condition, n, value);
+        value = bounded(gas, condition, n, x, value);
 #endif
     }
 #if !COARSE

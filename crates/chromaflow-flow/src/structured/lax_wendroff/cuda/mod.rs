@@ -192,6 +192,7 @@ impl Work<'_> {
         }
         let launch = self.kernels.close_boundary.launch(blocks(count, 128), 128).arg(count as u32);
         let launch = launch.arg(self.total()).arg(&t.point_ptr).arg(&t.point_patch).arg(&t.point_area);
+        let launch = launch.arg(&t.point_at);
         let launch = launch.arg(&t.copy_ptr).arg(&t.copies).arg(&t.conditions).arg(self.setup);
         // SAFETY: a thread reads and writes the copies of its node alone.
         Ok(unsafe { launch.arg(self.q).arg(next).enqueue(self.stream) }?)

@@ -43,10 +43,11 @@ pub(super) struct Tables {
     /// Number of the face at each place of each side of each block.
     pub side_ptr: DeviceBuffer<u32>,
     pub face_of: DeviceBuffer<u32>,
-    /// Conditions of the boundary's nodes, patch and area of each; copies of the nodes.
+    /// Conditions of the boundary's nodes, patch and area of each; places and copies of the nodes.
     pub point_ptr: DeviceBuffer<u32>,
     pub point_patch: DeviceBuffer<u32>,
     pub point_area: DeviceBuffer<f64>,
+    pub point_at: DeviceBuffer<f64>,
     pub copy_ptr: DeviceBuffer<u32>,
     pub copies: DeviceBuffer<u32>,
 }
@@ -99,6 +100,7 @@ impl Tables {
             point_ptr: stream.upload(&points.ptr)?,
             point_patch: stream.upload(&points.patch)?,
             point_area: stream.upload(&points.area)?,
+            point_at: stream.upload(&points.at)?,
             copy_ptr: stream.upload(&points.copy_ptr)?,
             copies: stream.upload(&points.copies)?,
             nodes,
@@ -185,6 +187,7 @@ struct Conditions {
     ptr: Vec<u32>,
     patch: Vec<u32>,
     area: Vec<f64>,
+    at: Vec<f64>,
     copy_ptr: Vec<u32>,
     copies: Vec<u32>,
 }
@@ -199,6 +202,7 @@ fn conditions(from: &Parts<'_>, offsets: &[usize]) -> Conditions {
         ptr: vec![0],
         patch: Vec::new(),
         area: Vec::new(),
+        at: Vec::new(),
         copy_ptr: vec![0],
         copies: Vec::new(),
     };
@@ -209,6 +213,7 @@ fn conditions(from: &Parts<'_>, offsets: &[usize]) -> Conditions {
             out.patch.push(patch(point.condition) as u32);
             out.area.extend(point.area);
         }
+        out.at.extend(points[0].at);
         out.ptr.push(out.patch.len() as u32);
         out.copies.extend(points[0].copies.iter().map(|&(b, at)| (offsets[b] + at) as u32));
         out.copy_ptr.push(out.copies.len() as u32);

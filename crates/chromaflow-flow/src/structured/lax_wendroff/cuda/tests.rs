@@ -1,4 +1,5 @@
 use super::super::{LaxWendroff, LaxWendroffSolver};
+use crate::bc::Motion;
 use crate::config::{Boundary, Equations, Freestream, Steady, Time, Unsteady};
 use crate::gas::{Gas, conserved};
 use crate::grid::Grid;
@@ -39,6 +40,19 @@ fn between_walls(name: &str) -> Boundary {
         "zmax" => Boundary::NoSlipIsothermal { temperature: 1.1 },
         "ymin" | "ymax" | "upper" | Planar::FRONT | Planar::BACK => Boundary::Symmetry,
         _ => Boundary::Farfield,
+    }
+}
+
+/// Given velocities and walls that move.
+fn driven(name: &str) -> Boundary {
+    let motion =
+        |u: f64| Motion { velocity: [u, 0.0, 0.0], rotation: [0.0, 0.0, 0.05], center: [0.3, 0.4, 0.0] };
+    match name {
+        "xmin" => Boundary::VelocityInlet { velocity: [0.4, 0.02, 0.0], temperature: 1.02 },
+        "xmax" => Boundary::Outlet { pressure: 1.0 },
+        "zmin" => Boundary::MovingWall { motion: motion(0.2), temperature: None },
+        "zmax" => Boundary::MovingWall { motion: motion(-0.1), temperature: Some(1.1) },
+        _ => Boundary::Symmetry,
     }
 }
 
@@ -97,6 +111,7 @@ fn cases() -> Vec<Case> {
     vec![
         case("blocks", blocks([37, 19, 11]), in_tunnel, false, 0, false),
         case("laminar blocks", blocks([37, 19, 11]), between_walls, true, 0, false),
+        case("driven", blocks([37, 19, 11]), driven, true, 0, false),
         case("ring", ring(), between_walls, true, 0, false),
         case("coarse grids of blocks", blocks([64, 48, 32]), in_tunnel, false, 2, false),
         case("coarse grids of a channel", channel(), in_tunnel, false, 2, false),
