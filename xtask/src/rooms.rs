@@ -36,6 +36,7 @@ const DEBTS: &[(&str, &str, &str)] = &[
     ("chromaflow", "gpu", "relax"),
     ("chromaflow", "gpu", "solver"),
     ("chromaflow", "sparse", "gpu"),
+    ("chromaflow-flow", "config", "bc"),
     ("chromaflow-flow", "gpu", "gradient"),
     ("chromaflow-flow", "gpu", "incompressible"),
     ("chromaflow-flow", "gpu", "jacobian"),

@@ -64,34 +64,13 @@ impl FlowSolver {
         for condition in &mut boundaries {
             condition.mass_flow *= depth;
         }
-        for (patch, condition) in dual.patches.iter().zip(&boundaries) {
-            let places = patch.nodes.iter().map(|&i| mesh.nodes[i as usize]);
-            let through = condition.velocity_through(places.zip(patch.areas.iter().copied()));
-            if through > Condition::MOST_THROUGH {
-                return Err(FlowError::MovingWall { marker: patch.name.clone(), through });
-            }
-        }
-        let mut fixed = BTreeMap::new();
-        for (patch, data) in dual.patches.iter().zip(&boundaries) {
-            if !data.kind.is_no_slip() {
-                continue;
-            }
-            for &node in &patch.nodes {
-                let own = WallNode { node, heat: data.heat, wall: wall_at(data, &mesh.nodes[node as usize]) };
-                let known = fixed.entry(node).or_insert(own);
-                // Where walls meet, a temperature holds that one of them has; the velocity is that of the first.
-                if known.heat == WallHeat::Adiabatic && own.heat == WallHeat::Isothermal {
-                    known.heat = own.heat;
-                    known.wall.temperature = own.wall.temperature;
-                }
-            }
-        }
+        let fixed = wall_nodes(&mesh, &dual, &boundaries)?;
         let n = dual.nodes();
         let mut nodes = Buffer::<NodeRecord>::zeroed(n);
         for (node, x) in nodes.iter_mut().zip(&mesh.nodes) {
             *node = [free[0], free[1], free[2], free[3], free[4], x[0], x[1], x[2]];
         }
-        for WallNode { node, heat, wall } in fixed.values() {
+        for WallNode { node, heat, wall } in &fixed {
             let node = &mut nodes[*node as usize];
             node[1..4].copy_from_slice(&wall.velocity);
             if *heat == WallHeat::Isothermal {
@@ -122,7 +101,7 @@ impl FlowSolver {
             moments,
             levels,
             source: None,
-            fixed: fixed.into_values().collect(),
+            fixed,
             held: Vec::new(),
             scale,
             planar,
@@ -150,6 +129,33 @@ impl FlowSolver {
             config,
         })
     }
+}
+
+/// The nodes on walls without slip, in their order; walls that move must slide along themselves.
+fn wall_nodes(
+    mesh: &Mesh,
+    dual: &Dual,
+    conditions: &[Condition<f64>],
+) -> Result<Vec<WallNode<f64>>, FlowError> {
+    let mut fixed = BTreeMap::new();
+    for (patch, condition) in dual.patches.iter().zip(conditions).filter(|(_, c)| c.kind.is_no_slip()) {
+        let places = patch.nodes.iter().map(|&i| mesh.nodes[i as usize]);
+        let through = condition.velocity_through(places.zip(patch.areas.iter().copied()));
+        if through > Condition::MOST_THROUGH {
+            return Err(FlowError::MovingWall { marker: patch.name.clone(), through });
+        }
+        for &node in &patch.nodes {
+            let wall = wall_at(condition, &mesh.nodes[node as usize]);
+            let own = WallNode { node, heat: condition.heat, wall };
+            let known = fixed.entry(node).or_insert(own);
+            // Where walls meet, a temperature holds that one of them has; the velocity is that of the first.
+            if known.heat == WallHeat::Adiabatic && own.heat == WallHeat::Isothermal {
+                known.heat = own.heat;
+                known.wall.temperature = own.wall.temperature;
+            }
+        }
+    }
+    Ok(fixed.into_values().collect())
 }
 
 impl FlowSolver {
