@@ -30,6 +30,13 @@ pub struct FlowConfig {
     pub reference: Reference,
 }
 
+impl FlowConfig {
+    /// Whether an iteration's residual is of second order in space.
+    pub(crate) fn is_second_order(&self, iteration: usize) -> bool {
+        self.space.second_order && iteration > self.implicit.first_order_steps
+    }
+}
+
 /// A calorically perfect gas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GasConfig {

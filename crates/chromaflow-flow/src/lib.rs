@@ -16,7 +16,6 @@ pub mod limiter;
 pub mod march;
 pub mod mesh;
 mod numbering;
-mod offload;
 pub mod output;
 mod parallel;
 pub mod pointwise;

@@ -47,7 +47,7 @@ fn solver(mesh: &Mesh) -> FlowSolver {
     FlowSolver::new(mesh, config, Arc::new(Team::new(2))).unwrap()
 }
 
-fn residuals(solver: &mut FlowSolver, steps: usize) -> Vec<[f64; 5]> {
+fn residuals(solver: &mut FlowSolver, steps: usize) -> Vec<Vec<f64>> {
     (0..steps).map(|_| solver.try_step().map(|StepReport { residual, .. }| residual).unwrap()).collect()
 }
 

@@ -8,7 +8,8 @@ use chromaflow_cli::error::{CliError, CliResult};
 use chromaflow_cli::plot::{Picture, Series};
 use chromaflow_cli::run::prepare;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
-use chromaflow_flow::{FlowSolver, march::Times};
+use chromaflow_flow::FlowSolver;
+use chromaflow_flow::march::{Part, Times};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -53,16 +54,7 @@ impl Flow {
                 break;
             }
         }
-        let mean = |seconds: f64| seconds / f64::from(counted.max(1));
-        Ok(Times {
-            linear_solver: mean(sum.linear_solver),
-            lhs: mean(sum.lhs),
-            rhs: mean(sum.rhs),
-            turb: mean(sum.turb),
-            misc: mean(sum.misc),
-            pipsr: mean(sum.pipsr),
-            total: mean(sum.total),
-        })
+        Ok(sum.scaled(1.0 / f64::from(counted.max(1))))
     }
 
     /// The linear system that the next step would solve (f32 off-diagonal blocks under `ds` and `dsh`).
@@ -156,6 +148,10 @@ impl Figure5 {
     }
 }
 
+/// The components of Figure 7, in its order.
+const FIGURE_7: [Part; 5] =
+    [Part::LinearSolver, Part::Assembly, Part::Residual, Part::Misc, Part::Conversion];
+
 /// Figure 7 of the mixed-precision paper: where the time of a run goes, by policy.
 pub struct Figure7 {
     name: String,
@@ -181,7 +177,8 @@ impl Figure7 {
         );
         let (ds, dsh) = (self.runs[0].1, self.runs[1].1);
         let total = [("whole", ds.total, dsh.total)];
-        let parts = ds.components().into_iter().zip(dsh.components()).map(|(a, b)| (a.0, a.1, b.1));
+        let parts = Part::ALL.into_iter().map(|part| (part.name(), ds[part], dsh[part]));
+        let parts = parts.filter(|(_, a, b)| *a > 0.0 || *b > 0.0);
         for (name, a, b) in parts.chain(total) {
             let ratio = if b > 0.0 && a > 0.0 { format!("{:.2}", a / b) } else { "-".to_owned() };
             let (pa, pb) = (100.0 * a / whole, 100.0 * b / whole);
@@ -218,15 +215,15 @@ impl Figure7 {
         let series = |(name, times): &(&'static str, Times)| {
             let mut sum = 0.0;
             let mut points = vec![(0.0, 0.0)];
-            for (i, (_, seconds)) in times.components().iter().enumerate() {
-                sum += seconds / whole;
+            for (i, part) in FIGURE_7.into_iter().enumerate() {
+                sum += times[part] / whole;
                 points.extend([(i as f64, sum), (i as f64 + 1.0, sum)]);
             }
             Series { name, points, line: true }
         };
         Picture {
             title: format!("{}: wall time, adding up", self.name),
-            x: "Linear_solver, LHS, RHS, Turb, Misc, PIPSR, Overhead",
+            x: "Linear_solver, LHS, RHS, Misc, PIPSR",
             y: "of the ds iteration",
             log: [false, false],
             series: self.runs.iter().map(series).collect(),

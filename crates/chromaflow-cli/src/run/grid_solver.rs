@@ -29,14 +29,6 @@ macro_rules! either {
 }
 
 impl GridSolver {
-    /// Where its unknowns are.
-    pub fn place(&self) -> &'static str {
-        match self {
-            Self::Cells(_) => "cell",
-            Self::Nodes(_) => "node",
-        }
-    }
-
     pub fn new(
         grid: Grid,
         config: &StructuredConfig,

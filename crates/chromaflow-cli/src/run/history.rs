@@ -2,6 +2,7 @@
 
 use crate::error::{CliError, CliResult};
 use chromaflow::files::{AtomicFile, FileError};
+use chromaflow_flow::StepReport;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -23,6 +24,18 @@ pub struct Row {
     pub linear: f64,
     /// Seconds of this iteration.
     pub seconds: f64,
+}
+
+/// The residuals of a row: flow's, and what more equations have together.
+pub fn residual(report: &StepReport) -> [f64; 5] {
+    let mut residual = [0.0; 5];
+    let (flow, scalars) = report.residual.split_at(4);
+    residual[..4].copy_from_slice(flow);
+    residual[4] = match scalars {
+        [one] => *one,
+        more => more.iter().map(|r| r * r).sum::<f64>().sqrt(),
+    };
+    residual
 }
 
 /// What each physical step ended with, or every row of a steady run.

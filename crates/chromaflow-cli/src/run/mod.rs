@@ -121,7 +121,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let mut rows = resume(args, &prepared, &files, &mut solver)?;
     let finished = march(&prepared, &files, &mut solver, ctx, &mut rows, start)?;
     if let Some(bad) = &finished.last.bad {
-        eprintln!("{}", summary::bad_state("node", bad));
+        eprintln!("{}", summary::bad_state(bad));
     }
     synced(&files, &mut solver)?;
     let memory = solver.memory();
@@ -194,7 +194,7 @@ fn march(
         let row = Row {
             iteration: report.iteration,
             time_step: report.time_step,
-            residual: report.residual,
+            residual: history::residual(&report),
             forces: [report.forces.total.cl, report.forces.total.cd, report.forces.total.cm],
             cfl: report.cfl,
             linear: report.linear_reduction.unwrap_or(f64::NAN),
@@ -204,7 +204,7 @@ fn march(
         let interrupted = interrupt::asked();
         screen.row(&row, report.orders, report.outcome.is_some() || interrupted);
         if report.rejected {
-            screen.note(&format!("iteration {}: step taken back, CFL lowered", report.iteration));
+            screen.note(&format!("iteration {}: step rejected, CFL lowered", report.iteration));
         }
         if prepared.case.output.matrix == report.iteration {
             synced(files, solver)?;

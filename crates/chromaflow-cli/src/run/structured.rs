@@ -14,7 +14,7 @@ use chromaflow::files::{AtomicFile, FileError};
 use chromaflow_flow::StepReport;
 use chromaflow_flow::config::{Boundary, Time};
 use chromaflow_flow::grid::{Grid, GridError};
-use chromaflow_flow::march::{BadNode, FlowError};
+use chromaflow_flow::march::FlowError;
 use chromaflow_flow::mesh::Planar;
 use chromaflow_flow::output::{Restart, VtuOptions, write_surface, write_volume};
 use chromaflow_flow::structured::StructuredConfig;
@@ -88,7 +88,7 @@ pub fn run(args: &Args, ctx: &Context, source: &Source, case: &CaseFile, start: 
     let (last, interrupted) = run.march(ctx, &mut rows)?;
     let seconds = start.elapsed().as_secs_f64();
     if let Some(bad) = &last.bad {
-        eprintln!("{}", run.bad_state(bad));
+        eprintln!("{}", summary::bad_state(bad));
     }
     let mut written = run.write_files(&rows)?;
     let outcome = last.outcome.unwrap_or(Outcome::IterationLimit);
@@ -160,7 +160,7 @@ impl Run<'_> {
             let row = Row {
                 iteration: report.iteration,
                 time_step: report.time_step,
-                residual: report.residual,
+                residual: history::residual(&report),
                 forces: [report.forces.total.cl, report.forces.total.cd, report.forces.total.cm],
                 cfl: report.cfl,
                 linear: f64::NAN,
@@ -170,7 +170,7 @@ impl Run<'_> {
             let interrupted = interrupt::asked();
             screen.row(&row, report.orders, report.outcome.is_some() || interrupted);
             if report.rejected {
-                screen.note(&format!("iteration {}: step taken back, CFL lowered", report.iteration));
+                screen.note(&format!("iteration {}: step rejected, CFL lowered", report.iteration));
             }
             if report.outcome.is_some() || interrupted {
                 let interrupted = interrupted && report.outcome.is_none();
@@ -253,10 +253,6 @@ impl Run<'_> {
         Ok(written)
     }
 
-    fn bad_state(&self, bad: &BadNode) -> String {
-        summary::bad_state(self.solver.place(), bad)
-    }
-
     fn summary(
         &self,
         last: &StepReport,
@@ -302,7 +298,7 @@ impl Run<'_> {
                 "backend": if ctx.gpu().is_some() { "cuda" } else { "cpu" },
                 "gpu": ctx.gpu().map(|gpu| gpu.facts().name.clone()),
             },
-            "bad_cell": last.bad.as_ref().map(|bad| self.bad_state(bad)),
+            "bad_cell": last.bad.as_ref().map(summary::bad_state),
             "versions": { "chromaflow": env!("CARGO_PKG_VERSION") },
             "references": cite::of_case(self.case),
         })

@@ -7,7 +7,7 @@ use crate::context::Context;
 use chromaflow::Outcome;
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::config::Time;
-use chromaflow_flow::march::{BadNode, Coefficients, Forces, Memory};
+use chromaflow_flow::march::{BadPlace, Coefficients, Forces, Memory};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -70,7 +70,7 @@ pub fn json(
             "backend": if ctx.gpu().is_some() { "cuda" } else { "cpu" },
             "gpu": ctx.gpu().map(|gpu| gpu.facts().name.clone()),
         },
-        "bad_node": last.bad.as_ref().map(|bad| bad_state("node", bad)),
+        "bad_node": last.bad.as_ref().map(bad_state),
         "versions": { "chromaflow": env!("CARGO_PKG_VERSION") },
         "references": cite::of_case(&prepared.case),
     })
@@ -110,15 +110,9 @@ pub fn settled((o, strouhal): (Oscillation, f64)) -> Value {
     })
 }
 
-/// Where a flow stopped being one: at a node, or a cell, as `place` says.
-pub fn bad_state(place: &str, bad: &BadNode) -> String {
-    let [x, y, z] = bad.at;
-    let [rho, u, v, w, e] = bad.state;
-    let marker = bad.marker.as_ref().map_or(String::new(), |m| format!(" on marker `{m}`"));
-    format!(
-        "no physical state at {place} {} ({x}, {y}, {z}){marker}: density {rho}, momentum ({u}, {v}, {w}), energy {e}",
-        bad.node
-    )
+/// Where a flow stopped being one.
+pub fn bad_state(bad: &BadPlace) -> String {
+    format!("no physical state at {bad}")
 }
 
 /// Prints how the run ended, the forces, where the time went, what was written.

@@ -21,7 +21,7 @@ use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream};
 pub use crate::gradient::cuda::LeastSquaresCuda;
 pub use crate::jacobian::cuda::JacobianCuda;
 pub use crate::residual::cuda::{BoundaryCuda, ResidualCuda, ViscousCuda};
-pub(crate) use clock::Clock;
+pub(crate) use clock::{Clock, MARKS};
 pub(crate) use conditions::{download_pressures, upload_conditions, upload_wall_nodes};
 pub(crate) use sums::Sums;
 

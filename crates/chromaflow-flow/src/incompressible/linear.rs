@@ -2,11 +2,11 @@
 
 use super::config::Implicit;
 use super::system::System;
+use crate::march::timed;
 use crate::parallel;
 use chromaflow::factor::structured_ilu::{SingularCell, StencilMatrix, StructuredIlu};
 use chromaflow::sparse::ShapeError;
 use chromaflow_device::Team;
-use std::time::Instant;
 
 /// M = L U of each block's own cells, all blocks in one wavefront.
 ///
@@ -100,11 +100,4 @@ impl Linear {
         }
         solved
     }
-}
-
-pub(super) fn timed<T>(sum: &mut f64, f: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
-    let out = f();
-    *sum += start.elapsed().as_secs_f64();
-    out
 }

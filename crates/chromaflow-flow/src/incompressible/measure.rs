@@ -1,16 +1,15 @@
 //! Norms, forces, flows through markers, cells that went wrong.
 
-use super::Solver;
-use super::report::BadCell;
-use super::residual;
+use super::{IncompressibleSystem, Solver, residual};
 use crate::march::forces::ForceScale;
-use crate::march::{Coefficients, Forces, MarkerForces};
+use crate::march::{BadPlace, Coefficients, Forces, Place};
 use crate::parallel;
 
-impl Solver {
-    pub(super) fn norms(&self) -> Vec<f64> {
+impl IncompressibleSystem {
+    /// Sums of R^2/V over the domain.
+    pub(super) fn squares(&self) -> Vec<f64> {
         let n = self.n;
-        let sum = parallel::reduce(
+        parallel::reduce(
             &self.team,
             self.space.rows,
             |rows| {
@@ -34,8 +33,7 @@ impl Solver {
                     *a += p;
                 }
             },
-        );
-        sum.into_iter().map(|s: f64| (s / self.space.volume).sqrt()).collect()
+        )
     }
 
     /// The first row whose residual or update is not finite.
@@ -49,25 +47,21 @@ impl Solver {
         (0..self.space.rows).find(|&row| !good(row))
     }
 
-    pub(super) fn first_bad(&self) -> Option<BadCell> {
-        self.first_bad_row().map(|row| self.bad_cell(row))
-    }
-
-    pub(super) fn bad_cell(&self, row: usize) -> BadCell {
+    pub(super) fn bad_cell(&self, row: usize) -> BadPlace {
         let number = self.space.blocks.partition_point(|b| b.rows().end <= row);
         let block = &self.space.blocks[number];
         let (at, len) = (block.at(row), block.cells.len());
-        BadCell {
-            block: number,
-            cell: block.cells.cell(at).map(|i| i as usize),
+        BadPlace {
+            place: Place::Cell { block: number, cell: block.cells.cell(at).map(|i| i as usize) },
             at: std::array::from_fn(|c| block.metrics.center[c][at]),
+            marker: None,
             state: (0..self.n).map(|c| self.fields[number][c * len + at]).collect(),
+            variables: "pressure, velocity, scalars",
         }
     }
 
-    /// Force and moment coefficients of the present state on all walls; ghost cells must be filled, as they are after a
-    /// step.
-    pub fn forces(&self) -> Forces {
+    /// Force and moment coefficients of the present state on all walls; ghost cells must be filled.
+    pub(super) fn wall_forces(&self) -> Forces {
         let scale = self.force_scale();
         let walls = self.space.patches.iter().filter(|p| p.wall).map(|patch| {
             let (mut pressure, mut viscous) = (Coefficients::default(), Coefficients::default());
@@ -78,9 +72,11 @@ impl Solver {
                 pressure.add(&scale, face.center, face.n.map(|n| p * n));
                 viscous.add(&scale, face.center, flux.friction);
             }
-            (pressure, viscous)
+            (patch.name.as_str(), pressure, viscous)
         });
-        self.forces_of(&scale, walls)
+        let counted = &self.config.reference.markers;
+        let counts = |name: &str| counted.is_empty() || counted.iter().any(|c| c == name);
+        Forces::of_walls(&scale, counts, walls)
     }
 
     pub(super) fn force_scale(&self) -> ForceScale {
@@ -95,39 +91,22 @@ impl Solver {
             pressure: 0.0,
         }
     }
+}
 
-    /// Markers and totals from pressure and friction of each patch of the walls.
-    pub(super) fn forces_of(
-        &self,
-        scale: &ForceScale,
-        walls: impl Iterator<Item = (Coefficients, Coefficients)>,
-    ) -> Forces {
-        let counted = &self.config.reference.markers;
-        let mut all = Forces::default();
-        for (patch, (pressure, viscous)) in self.space.patches.iter().filter(|p| p.wall).zip(walls) {
-            if counted.is_empty() || counted.contains(&patch.name) {
-                all.pressure.merge(scale, &pressure);
-                all.viscous.merge(scale, &viscous);
-            }
-            match all.markers.iter_mut().find(|m| m.name == patch.name) {
-                Some(marker) => {
-                    marker.pressure.merge(scale, &pressure);
-                    marker.viscous.merge(scale, &viscous);
-                }
-                None => all.markers.push(MarkerForces { name: patch.name.clone(), pressure, viscous }),
-            }
-        }
-        all.total.merge(scale, &all.pressure.clone());
-        all.total.merge(scale, &all.viscous.clone());
-        all
+impl Solver {
+    /// Force and moment coefficients of the present state on all walls; ghost cells must be filled, as they are after a
+    /// step.
+    pub fn forces(&self) -> Forces {
+        self.host.wall_forces()
     }
 
     /// What flows out through a marker by time: volume, then each scalar's transport and diffusion.
     pub fn outflow(&self, marker: &str) -> Vec<f64> {
-        let fluid = &self.config.fluid;
-        let mut sum = vec![0.0; self.n - 3];
-        for patch in self.space.patches.iter().filter(|p| p.name == marker) {
-            let (block, field) = (&self.space.blocks[patch.block], &self.fields[patch.block]);
+        let host = &self.host;
+        let fluid = &host.config.fluid;
+        let mut sum = vec![0.0; host.n - 3];
+        for patch in host.space.patches.iter().filter(|p| p.name == marker) {
+            let (block, field) = (&host.space.blocks[patch.block], &host.fields[patch.block]);
             let len = block.cells.len();
             for face in &patch.faces {
                 let volume =

@@ -45,7 +45,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod accelerator;
 pub mod config;
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -57,7 +56,6 @@ mod linear;
 mod march;
 mod measure;
 mod output;
-mod report;
 mod residual;
 mod space;
 mod system;
@@ -73,79 +71,5 @@ pub use flux::{
     flux_incompressible_roe_jacobians, flux_scalar, normal_slope, spectral_radius_incompressible,
 };
 pub use ghost::{GhostKind, ghost_incompressible, ghost_incompressible_jacobian};
-pub use march::Solver;
+pub use march::{IncompressibleSystem, Solver};
 pub use output::Memory;
-pub use report::{BadCell, StepReport, Times};
-
-use crate::grid::GridError;
-
-/// Why a solver cannot be set up.
-#[derive(Debug, thiserror::Error)]
-pub enum SetupError {
-    /// The grid.
-    #[error(transparent)]
-    Grid(#[from] GridError),
-    /// A marker of the grid has no boundary condition.
-    #[error("marker `{0}` of the grid has no boundary condition: give it one")]
-    NoCondition(String),
-    /// A condition or a force is asked for on a marker that the grid does not have.
-    #[error("the grid has no marker `{name}` of this kind; it has {known:?}")]
-    NoMarker {
-        /// The name.
-        name: String,
-        /// The grid's markers.
-        known: Vec<String>,
-    },
-    /// A condition gives too few or too many values.
-    #[error(
-        "marker `{name}`: {found} values are given, expected {expected} (the velocity, or the whole state, and one for each scalar)"
-    )]
-    Values {
-        /// The marker.
-        name: String,
-        /// How many there should be.
-        expected: usize,
-        /// How many there are.
-        found: usize,
-    },
-    /// Blanked points.
-    #[error(
-        "block {block}, point {at:?}: IBLANK is {value}; this solver computes every cell of its blocks: cut blanked regions out into \
-         blocks of their own, with walls around them"
-    )]
-    Blanked {
-        /// The block.
-        block: usize,
-        /// The first such point.
-        at: [usize; 3],
-        /// What is there.
-        value: i32,
-    },
-    /// A number that makes no sense.
-    #[error("{what} is {found}, expected {expected}")]
-    Number {
-        /// What it is.
-        what: String,
-        /// Its value.
-        found: f64,
-        /// What was expected.
-        expected: &'static str,
-    },
-    /// Unknowns that the linear solver cannot take.
-    #[error(transparent)]
-    Linear(#[from] chromaflow::sparse::ShapeError),
-    /// The GPU or one of its libraries.
-    #[cfg(feature = "cuda")]
-    #[error(transparent)]
-    Gpu(#[from] chromaflow::gpu::GpuError),
-    /// A restart that does not fit.
-    #[error("the restart has no field `{0}` of the right size: it belongs to another kind of run")]
-    Restart(String),
-}
-
-#[cfg(feature = "cuda")]
-impl From<chromaflow_device::cuda::CudaError> for SetupError {
-    fn from(error: chromaflow_device::cuda::CudaError) -> Self {
-        Self::Gpu(error.into())
-    }
-}

@@ -1,9 +1,9 @@
 //! The state seen from outside: cells, fields on points, restarts.
 
 use super::space::Block;
-use super::{SetupError, Solver, ghosts};
+use super::{IncompressibleSystem, Solver, ghosts};
 use crate::config::Time;
-use crate::march::course::Course;
+use crate::march::{FlowError, Host};
 use crate::output::{Field, Restart};
 use chromaflow::BlockCsr;
 use chromaflow::factor::structured_ilu::StencilMatrix;
@@ -37,13 +37,13 @@ impl Memory {
 impl Solver {
     /// Unknowns a cell.
     pub fn unknowns(&self) -> usize {
-        self.n
+        self.host.n
     }
 
     /// Names of the equations' residuals.
     pub fn equations(&self) -> Vec<String> {
         let flow = ["continuity", "momentum_x", "momentum_y", "momentum_z"];
-        let scalars = self.config.fluid.scalars.iter().map(|s| s.name.clone());
+        let scalars = self.host.config.fluid.scalars.iter().map(|s| s.name.clone());
         flow.iter().map(|s| (*s).to_owned()).chain(scalars).collect()
     }
 
@@ -53,12 +53,13 @@ impl Solver {
             let at = b.at(row);
             std::array::from_fn(|c| b.metrics.center[c][at])
         };
-        self.space.blocks.iter().flat_map(|b| b.rows().map(move |row| of(b, row))).collect()
+        self.host.space.blocks.iter().flat_map(|b| b.rows().map(move |row| of(b, row))).collect()
     }
 
     /// Volumes of all cells, in the order of [`Solver::centers`].
     pub fn volumes(&self) -> Vec<f64> {
-        self.space.blocks.iter().flat_map(|b| b.rows().map(|row| b.metrics.volume[b.at(row)])).collect()
+        let blocks = self.host.space.blocks.iter();
+        blocks.flat_map(|b| b.rows().map(|row| b.metrics.volume[b.at(row)])).collect()
     }
 
     /// The state (p, u, v, w, scalars) of all cells, in the order of [`Solver::centers`].
@@ -68,7 +69,7 @@ impl Solver {
     /// # Panics
     /// When a device computes and [`Solver::sync`] was not called since.
     pub fn state(&self) -> Vec<f64> {
-        self.rows_of_state()
+        self.synced().rows_of_state()
     }
 
     /// What rounding and boundary conditions make of the state: the residual of the steady equations with sources, as
@@ -76,25 +77,28 @@ impl Solver {
     ///
     /// **Shapes**: `[cells, n]`.
     pub fn steady_residual(&mut self) -> Vec<f64> {
-        let mut out = vec![0.0; self.space.rows * self.n];
-        let (space, fluid) = (&self.space, &self.config.fluid);
-        ghosts::fill_boundary(space, fluid, &mut self.fields);
-        ghosts::exchange(space, self.n, &mut self.fields);
-        super::residual::residual(&self.team, space, fluid, self.config.space, &self.fields, &mut out);
+        let host = self.synced_mut();
+        let mut out = vec![0.0; host.space.rows * host.n];
+        host.fill_all_ghosts();
+        let (space, fluid) = (&host.space, &host.config.fluid);
+        super::residual::residual(&host.team, space, fluid, host.config.space, &host.fields, &mut out);
         out
     }
 
     /// The linear system of the next iteration: the matrix and its right-hand side.
     pub fn linear_system(&mut self) -> (BlockCsr, Vec<f64>) {
-        self.prepare_system();
-        (self.system.to_csr(), self.right_hand_side().to_vec())
+        let at = self.moment();
+        let host = self.synced_mut();
+        host.prepare_system(&at);
+        (host.system.to_csr(), host.residual.clone())
     }
 
     /// The same as the solver has it: a 7-point stencil for each grid block, interfaces left out, and the right-hand side
     /// of all blocks, `[cells, n]` one behind the other.
     pub fn into_stencil_system(mut self) -> (Vec<StencilMatrix>, Vec<f64>) {
-        self.prepare_system();
-        (self.system.blocks, self.residual)
+        let at = self.moment();
+        self.synced_mut().prepare_system(&at);
+        (self.host.system.blocks, self.host.residual)
     }
 
     /// Fields on the points of every block, block after block, i fastest: pressure, velocity, scalars. A point's value is
@@ -103,15 +107,15 @@ impl Solver {
     /// # Panics
     /// When a device computes and [`Solver::sync`] was not called since.
     pub fn fields(&mut self) -> Vec<Field> {
-        self.accelerator.assert_synced();
-        ghosts::fill_boundary(&self.space, &self.config.fluid, &mut self.fields);
-        ghosts::exchange(&self.space, self.n, &mut self.fields);
+        let host = self.synced_mut();
+        host.fill_all_ghosts();
+        let host = &self.host;
         let component = |c: usize| -> Vec<f64> {
-            let blocks = self.space.blocks.iter().zip(&self.fields);
+            let blocks = host.space.blocks.iter().zip(&host.fields);
             blocks
                 .flat_map(|(b, field)| {
                     let len = b.cells.len();
-                    point_values(b, &self.space.axes, &field[c * len..(c + 1) * len])
+                    point_values(b, &host.space.axes, &field[c * len..(c + 1) * len])
                 })
                 .collect()
         };
@@ -119,7 +123,7 @@ impl Solver {
         let velocity = (0..u.len()).flat_map(|i| [u[i], v[i], w[i]]).collect();
         let mut fields =
             vec![Field::scalar("pressure", component(0)), Field::vector("velocity", 3, velocity)];
-        for (m, scalar) in self.config.fluid.scalars.iter().enumerate() {
+        for (m, scalar) in host.config.fluid.scalars.iter().enumerate() {
             fields.push(Field::scalar(&scalar.name, component(4 + m)));
         }
         fields
@@ -133,14 +137,15 @@ impl Solver {
             // 9 components of areas, volumes, 3 of centers, 3 masks, 9 products
             8 * 25 * len + size_of_val(&*b.corners)
         };
-        let state: usize = self.fields.iter().map(|f| floats(f)).sum();
-        let rows = 8 * self.space.rows * self.n;
+        let host = &self.host;
+        let state: usize = host.fields.iter().map(|f| floats(f)).sum();
+        let rows = 8 * host.space.rows * host.n;
         Memory {
-            jacobian: self.system.bytes(),
-            factors: self.linear.bytes(),
-            grid: self.space.blocks.iter().map(grid).sum(),
-            state: 2 * state + 2 * rows + floats(&self.levels[0]) + floats(&self.levels[1]),
-            device: self.accelerator.device().map_or(0, |device| device.bytes()),
+            jacobian: host.system.bytes(),
+            factors: host.linear.bytes(),
+            grid: host.space.blocks.iter().map(grid).sum(),
+            state: 2 * state + 2 * rows + floats(&host.levels[0]) + floats(&host.levels[1]),
+            device: self.device_bytes(),
         }
     }
 
@@ -149,13 +154,12 @@ impl Solver {
     /// # Panics
     /// When a device computes and [`Solver::sync`] was not called since.
     pub fn restart(&self) -> Restart {
-        let mut restart = Restart::default();
-        self.course.store(&self.config.time, &mut restart);
-        self.control.store(&mut restart);
-        restart.fields.push(Field::vector(STATE, self.n, self.rows_of_state()));
-        if let Time::Unsteady(_) = self.config.time {
-            for (name, level) in [LAST_LEVEL, LEVEL_BEFORE].into_iter().zip(&self.levels) {
-                restart.fields.push(Field::vector(name, self.n, level.clone()));
+        let host = self.synced();
+        let mut restart = self.start_restart();
+        restart.fields.push(Field::vector(STATE, host.n, host.rows_of_state()));
+        if let Time::Unsteady(_) = host.config.time {
+            for (name, level) in [LAST_LEVEL, LEVEL_BEFORE].into_iter().zip(&host.levels) {
+                restart.fields.push(Field::vector(name, host.n, level.clone()));
             }
         }
         restart
@@ -165,31 +169,44 @@ impl Solver {
     /// first time level.
     ///
     /// # Errors
-    /// [`SetupError::Restart`] when a field is missing or has another size.
-    pub fn resume(&mut self, restart: &Restart) -> Result<(), SetupError> {
-        let size = self.space.rows * self.n;
+    /// [`FlowError::Restart`] when a field is missing or has another size.
+    pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
+        let host = &self.host;
+        let (n, size) = (host.n, host.space.rows * host.n);
         let field = |name: &str| {
-            let fits = |f: &&Field| f.components == self.n && f.values.len() == size;
-            restart.field(name).filter(fits).ok_or_else(|| SetupError::Restart(name.to_owned()))
+            let fault = |problem: String| FlowError::Restart { field: name.to_owned(), problem };
+            let found = restart.field(name).ok_or_else(|| fault("is missing".to_owned()))?;
+            if found.components != n || found.values.len() != size {
+                return Err(fault(format!("has {} values, {size} expected", found.values.len())));
+            }
+            Ok(found.values.clone())
         };
-        let state = field(STATE)?.values.clone();
-        let levels = match self.config.time {
+        let state = field(STATE)?;
+        let levels = match host.config.time {
             Time::Unsteady(_) if restart.field(LAST_LEVEL).is_some() => {
-                Some([field(LAST_LEVEL)?.values.clone(), field(LEVEL_BEFORE)?.values.clone()])
+                Some([field(LAST_LEVEL)?, field(LEVEL_BEFORE)?])
             }
             _ => None,
         };
-        self.set_rows(&state);
-        self.keep_good();
-        self.course = Course::recall(restart, levels.is_some());
-        self.control.recall(restart);
+        self.resume_progress(restart, levels.is_some());
+        let time = self.progress.next_time(self.host.time());
+        let host = self.host_to_set();
+        host.set_rows(&state);
+        host.keep_good();
         if let Some(levels) = levels {
-            self.levels = levels;
-            self.begin_step();
+            host.levels = levels;
+            host.begin_step(time);
         } else {
-            self.start_levels();
+            host.start_levels();
         }
         Ok(())
+    }
+}
+
+impl IncompressibleSystem {
+    fn fill_all_ghosts(&mut self) {
+        ghosts::fill_boundary(&self.space, &self.config.fluid, &mut self.fields);
+        ghosts::exchange(&self.space, self.n, &mut self.fields);
     }
 }
 

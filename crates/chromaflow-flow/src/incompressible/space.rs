@@ -1,10 +1,11 @@
 //! The grid as the solver uses it: rows, faces with coefficients, boundary faces, corners.
 
+use super::Given;
 use super::config::{Boundary, Config, WallScalar};
 use super::ghost::GhostKind;
 use super::system::Link;
-use super::{Given, SetupError};
 use crate::grid::{Cells, Exchange, Grid, Metrics, Window};
+use crate::march::FlowError;
 use crate::mesh::Planar;
 use std::ops::Range;
 
@@ -98,12 +99,12 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
 }
 
 impl Space {
-    pub fn new(grid: &Grid, config: &Config) -> Result<Self, SetupError> {
+    pub fn new(grid: &Grid, config: &Config) -> Result<Self, FlowError> {
         grid.check()?;
         for (number, block) in grid.blocks.iter().enumerate() {
             if let Some(n) = block.blank.iter().position(|&blank| blank != 1) {
                 let ([ni, nj, _], value) = (block.points, block.blank[n]);
-                return Err(SetupError::Blanked {
+                return Err(FlowError::Blanked {
                     block: number,
                     at: [n % ni, n / ni % nj, n / (ni * nj)],
                     value,
@@ -112,18 +113,18 @@ impl Space {
         }
         let metrics = Metrics::of_grid(grid);
         let exchange = Exchange::new(grid);
-        let condition = |name: &str| -> Result<Boundary, SetupError> {
+        let condition = |name: &str| -> Result<Boundary, FlowError> {
             match config.boundaries.get(name) {
                 Some(boundary) => Ok(boundary.clone()),
                 None if [Planar::FRONT, Planar::BACK].contains(&name) => Ok(Boundary::Symmetry),
-                None => Err(SetupError::NoCondition(name.to_owned())),
+                None => Err(FlowError::MissingBoundary {
+                    marker: name.to_owned(),
+                    all: grid.markers().join(", "),
+                }),
             }
         };
         if let Some(name) = config.boundaries.keys().find(|name| !grid.markers().contains(&name.as_str())) {
-            return Err(SetupError::NoMarker {
-                name: name.clone(),
-                known: grid.markers().iter().map(|m| (*m).to_owned()).collect(),
-            });
+            return Err(FlowError::UnknownMarker { marker: name.clone(), all: grid.markers().join(", ") });
         }
         let planar = grid.planar_axis().filter(|&axis| {
             grid.interfaces.iter().all(|i| i.a.side.axis != axis)
@@ -205,7 +206,7 @@ fn patch(
     boundary: &Boundary,
     block: &mut Block,
     config: &Config,
-) -> Result<Patch, SetupError> {
+) -> Result<Patch, FlowError> {
     let s = config.fluid.scalars.len();
     let (kind, values, scalars) = match boundary {
         Boundary::Wall { velocity, scalars } => {
@@ -257,12 +258,12 @@ impl Patch {
         &mut self,
         value: impl Fn([f64; 3]) -> Vec<f64>,
         expected: usize,
-    ) -> Result<(), SetupError> {
+    ) -> Result<(), FlowError> {
         let n = 4 + self.scalars.len();
         for (face, given) in self.faces.iter().zip(self.given.chunks_mut(n)) {
             let values = value(face.center);
             if values.len() != expected {
-                return Err(SetupError::Values { name: self.name.clone(), expected, found: values.len() });
+                return Err(FlowError::Values { name: self.name.clone(), expected, found: values.len() });
             }
             given[n - expected..].copy_from_slice(&values);
         }

@@ -224,7 +224,7 @@ fn the_matrix_is_the_residuals_derivative() {
         matrix.multiply(&Team::new(1), &direction, &mut product);
         let mut at = |h: f64| {
             let moved: Vec<f64> = base.iter().zip(&direction).map(|(b, d)| b + h * d).collect();
-            solver.set_rows(&moved);
+            solver.host.set_rows(&moved);
             solver.steady_residual()
         };
         let (up, down) = (at(1e-5), at(-1e-5));
@@ -294,7 +294,7 @@ fn couplings_of_blocks_are_part_of_the_system() {
         rest = tail;
     }
     let mut residual = parts.clone();
-    solver.system.residual(&Team::new(1), &b, &parts, &mut residual);
+    solver.host.system.residual(&Team::new(1), &b, &parts, &mut residual);
     close(&residual.concat(), &whole, 1e-13);
 }
 

@@ -1,8 +1,7 @@
 //! The state seen from outside: fields, restarts, memory, facts. Everything is in the mesh's own order of nodes.
 
-use super::course::Course;
 use super::unsteady::TimeLevels;
-use super::{FlowError, FlowSolver};
+use super::{FlowError, FlowSolver, FlowSystem};
 use crate::config::Time;
 use crate::gas::{entropy, primitive, sound_speed, temperature};
 use crate::gradient::NodeRecord;
@@ -47,7 +46,131 @@ impl FlowSolver {
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn fields(&self) -> Vec<Field> {
-        self.accelerator.assert_synced();
+        self.synced().fields()
+    }
+
+    /// Everything that a run needs to go on.
+    ///
+    /// # Panics
+    /// When a device computes and [`Self::sync`] was not called since.
+    pub fn restart(&self) -> Restart {
+        let host = self.synced();
+        let mut restart = self.start_restart();
+        for (patch, condition) in host.dual.patches.iter().zip(&host.boundaries) {
+            condition.store(&patch.name, &mut restart);
+        }
+        let mut levels = vec![(CONSERVED, &host.q)];
+        if matches!(host.config.time, Time::Unsteady(_)) {
+            levels.extend([(LAST_LEVEL, &host.levels.last), (LEVEL_BEFORE, &host.levels.before)]);
+        }
+        let rows = host.plan.permutation.new_of_old();
+        for (name, q) in levels {
+            let values = (0..host.file_nodes()).flat_map(|i| q[rows[i % rows.len()] as usize]).collect();
+            restart.fields.push(Field::vector(name, 5, values));
+        }
+        restart
+    }
+
+    /// Goes on from a restart of the same mesh, in the very state it was written in: a run that was interrupted and one
+    /// that was not are the same. An unsteady run that starts from a steady one takes its state as the first time level.
+    ///
+    /// # Errors
+    /// [`FlowError::Restart`] when a field is missing, has the wrong length or is not a physical state.
+    pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
+        let host = &self.host;
+        let n = host.q.len();
+        let mut q = vec![[0.0; 5]; n];
+        host.read_level(restart, CONSERVED, &mut q)?;
+        let mut levels = TimeLevels::default();
+        let unsteady = matches!(host.config.time, Time::Unsteady(_));
+        let goes_on = unsteady && restart.field(LAST_LEVEL).is_some();
+        if unsteady {
+            levels = TimeLevels { last: q.clone(), before: q.clone() };
+            if goes_on {
+                host.read_level(restart, LAST_LEVEL, &mut levels.last)?;
+                host.read_level(restart, LEVEL_BEFORE, &mut levels.before)?;
+            }
+        }
+        let host = self.host_to_set();
+        (host.q, host.levels) = (q, levels);
+        host.last_good.copy_from_slice(&host.q);
+        host.refresh_nodes();
+        for (patch, condition) in host.dual.patches.iter().zip(&mut host.boundaries) {
+            condition.recall(&patch.name, restart);
+        }
+        self.resume_progress(restart, goes_on);
+        Ok(())
+    }
+
+    /// Bytes held, by purpose.
+    pub fn memory(&self) -> Memory {
+        Memory { device: self.device_bytes(), ..self.host.memory() }
+    }
+
+    /// Gives back the memory of the linear system, the gradients and the fluxes, most of what a solver holds, when fields
+    /// are to be written and no further step is planned. A later step takes it again.
+    pub fn release(&mut self) {
+        let empty = BlockPattern::new(0, vec![0], Vec::new()).expect("no rows, no blocks");
+        let host = &mut self.host;
+        host.jacobian = Jacobian::zeroed(empty, 5, Policy::D).expect("a matrix without rows is square");
+        (host.gradients, host.fluxes) = (Buffer::default(), Buffer::default());
+    }
+
+    /// Bytes that [`FlowSolver::release`] would give back.
+    pub fn releasable(&self) -> usize {
+        let host = &self.host;
+        host.jacobian.bytes() - host.dual.pattern.bytes() + host.gradients.bytes() + host.fluxes.bytes()
+    }
+
+    /// How the nodes were ordered: bandwidth, colors.
+    pub fn order(&self) -> &PlanReport {
+        &self.host.plan.report
+    }
+
+    /// The Jacobian of the last step (in `dsh` with its off-diagonal blocks converted; after sweeps its diagonal blocks are inverted), its rows in the solver's order.
+    pub fn jacobian(&self) -> &chromaflow::Jacobian {
+        &self.host.jacobian
+    }
+
+    /// The linear system A dq = b that the next step would solve: the Jacobian at the present state and CFL number, its
+    /// diagonal not yet inverted, and the residual (the step subtracts dq). Off-diagonal blocks have f32 values under
+    /// the policies `ds` and `dsh`.
+    ///
+    /// **Shapes**: one row a node, in the mesh's own order (the first plane's of a planar mesh), blocks of 5 x 5,
+    /// variables density, momentum and energy.
+    ///
+    /// # Panics
+    /// When a device computes and [`Self::sync`] was not called since.
+    pub fn linear_system(&mut self) -> (BlockCsr, Vec<f64>) {
+        self.assembled();
+        let host = &self.host;
+        let permutation = &host.plan.permutation;
+        let matrix = host.jacobian.to_csr().permuted(&permutation.inverse());
+        let mut rhs = vec![0.0; 5 * host.q.len()];
+        permutation.scatter(5, host.residual.as_flattened(), &mut rhs);
+        (matrix, rhs)
+    }
+
+    /// The same system without a copy, its rows in the solver's order: D and O as assembled, the colors, b.
+    ///
+    /// # Panics
+    /// When a device computes and [`Self::sync`] was not called since.
+    pub fn assembled(&mut self) -> (&chromaflow::Jacobian, &RowBatches, &[f64]) {
+        let at = self.next_moment();
+        let host = self.synced_mut();
+        host.compute_residual(&at);
+        host.assemble(&at);
+        (&host.jacobian, &host.plan.batches, host.residual.as_flattened())
+    }
+
+    /// The residual at the last step, in the solver's order.
+    pub fn residual(&self) -> &[[f64; 5]] {
+        &self.host.residual
+    }
+}
+
+impl FlowSystem {
+    fn fields(&self) -> Vec<Field> {
         let free = self.scale.pressure;
         let dynamic = 0.5 * self.config.freestream.mach.powi(2);
         let gas = self.gas;
@@ -85,61 +208,6 @@ impl FlowSolver {
         (0..self.file_nodes()).flat_map(|i| rows[new[i % new.len()] as usize]).collect()
     }
 
-    /// Everything that a run needs to go on.
-    ///
-    /// # Panics
-    /// When a device computes and [`Self::sync`] was not called since.
-    pub fn restart(&self) -> Restart {
-        self.accelerator.assert_synced();
-        let mut restart = Restart::default();
-        self.course.store(&self.config.time, &mut restart);
-        self.control.store(&mut restart);
-        for (patch, condition) in self.dual.patches.iter().zip(&self.boundaries) {
-            condition.store(&patch.name, &mut restart);
-        }
-        let mut levels = vec![(CONSERVED, &self.q)];
-        if matches!(self.config.time, Time::Unsteady(_)) {
-            levels.extend([(LAST_LEVEL, &self.levels.last), (LEVEL_BEFORE, &self.levels.before)]);
-        }
-        let rows = self.plan.permutation.new_of_old();
-        for (name, q) in levels {
-            let values = (0..self.file_nodes()).flat_map(|i| q[rows[i % rows.len()] as usize]).collect();
-            restart.fields.push(Field::vector(name, 5, values));
-        }
-        restart
-    }
-
-    /// Goes on from a restart of the same mesh, in the very state it was written in: a run that was interrupted and one
-    /// that was not are the same. An unsteady run that starts from a steady one takes its state as the first time level.
-    ///
-    /// # Errors
-    /// [`FlowError::Restart`] when a field is missing, has the wrong length or is not a physical state.
-    pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
-        let n = self.q.len();
-        let mut q = vec![[0.0; 5]; n];
-        self.read_level(restart, CONSERVED, &mut q)?;
-        let unsteady = matches!(self.config.time, Time::Unsteady(_));
-        let goes_on = unsteady && restart.field(LAST_LEVEL).is_some();
-        if unsteady {
-            let mut levels = TimeLevels { last: q.clone(), before: q.clone() };
-            if goes_on {
-                self.read_level(restart, LAST_LEVEL, &mut levels.last)?;
-                self.read_level(restart, LEVEL_BEFORE, &mut levels.before)?;
-            }
-            self.levels = levels;
-        }
-        self.accelerator.host_changes();
-        self.q = q;
-        self.last_good.copy_from_slice(&self.q);
-        self.refresh_nodes();
-        self.course = Course::recall(restart, goes_on);
-        self.control.recall(restart);
-        for (patch, condition) in self.dual.patches.iter().zip(&mut self.boundaries) {
-            condition.recall(&patch.name, restart);
-        }
-        Ok(())
-    }
-
     /// One field of conserved states, checked, in the solver's order.
     fn read_level(&self, restart: &Restart, name: &str, out: &mut [[f64; 5]]) -> Result<(), FlowError> {
         let fault = |problem: String| FlowError::Restart { field: name.to_owned(), problem };
@@ -159,8 +227,7 @@ impl FlowSolver {
         Ok(())
     }
 
-    /// Bytes held, by purpose.
-    pub fn memory(&self) -> Memory {
+    fn memory(&self) -> Memory {
         let n = self.q.len();
         Memory {
             jacobian: self.jacobian.bytes() + self.linear.bytes(),
@@ -179,72 +246,8 @@ impl FlowSolver {
                 + size_of_val(&*self.residual)
                 + size_of_val(&*self.update)
                 + self.linear.work_bytes(),
-            device: self.accelerator.device().map_or(0, |device| device.bytes()),
+            device: 0,
         }
-    }
-
-    /// Gives back the memory of the linear system, the gradients and the fluxes, most of what a solver holds, when fields
-    /// are to be written and no further step is planned. A later step takes it again.
-    pub fn release(&mut self) {
-        let empty = BlockPattern::new(0, vec![0], Vec::new()).expect("no rows, no blocks");
-        self.jacobian = Jacobian::zeroed(empty, 5, Policy::D).expect("a matrix without rows is square");
-        (self.gradients, self.fluxes) = (Buffer::default(), Buffer::default());
-    }
-
-    /// Bytes that [`FlowSolver::release`] would give back.
-    pub fn releasable(&self) -> usize {
-        self.jacobian.bytes() - self.dual.pattern.bytes() + self.gradients.bytes() + self.fluxes.bytes()
-    }
-
-    /// How the nodes were ordered: bandwidth, colors.
-    pub fn order(&self) -> &PlanReport {
-        &self.plan.report
-    }
-
-    /// Iterations done.
-    pub fn iteration(&self) -> usize {
-        self.course.iteration
-    }
-
-    /// The Jacobian of the last step (in `dsh` with its off-diagonal blocks converted; after sweeps its diagonal blocks are inverted), its rows in the solver's order.
-    pub fn jacobian(&self) -> &chromaflow::Jacobian {
-        &self.jacobian
-    }
-
-    /// The linear system A dq = b that the next step would solve: the Jacobian at the present state and CFL number, its
-    /// diagonal not yet inverted, and the residual (the step subtracts dq). Off-diagonal blocks have f32 values under
-    /// the policies `ds` and `dsh`.
-    ///
-    /// **Shapes**: one row a node, in the mesh's own order (the first plane's of a planar mesh), blocks of 5 x 5,
-    /// variables density, momentum and energy.
-    ///
-    /// # Panics
-    /// When a device computes and [`Self::sync`] was not called since.
-    pub fn linear_system(&mut self) -> (BlockCsr, Vec<f64>) {
-        self.assembled();
-        let permutation = &self.plan.permutation;
-        let matrix = self.jacobian.to_csr().permuted(&permutation.inverse());
-        let mut rhs = vec![0.0; 5 * self.q.len()];
-        permutation.scatter(5, self.residual.as_flattened(), &mut rhs);
-        (matrix, rhs)
-    }
-
-    /// The same system without a copy, its rows in the solver's order: D and O as assembled, the colors, b.
-    ///
-    /// # Panics
-    /// When a device computes and [`Self::sync`] was not called since.
-    pub fn assembled(&mut self) -> (&chromaflow::Jacobian, &RowBatches, &[f64]) {
-        self.accelerator.assert_synced();
-        self.course.iteration += 1; // the order in space may depend on it
-        self.compute_residual();
-        self.course.iteration -= 1;
-        self.assemble();
-        (&self.jacobian, &self.plan.batches, self.residual.as_flattened())
-    }
-
-    /// The residual at the last step, in the solver's order.
-    pub fn residual(&self) -> &[[f64; 5]] {
-        &self.residual
     }
 
     /// Nodes of the mesh as given (both planes of a planar one).

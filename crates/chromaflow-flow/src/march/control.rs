@@ -17,6 +17,8 @@ pub struct CflControl {
     pub ceiling: f64,
     /// How residuals have gone since the ceiling was set.
     trend: Option<Trend>,
+    /// Whether a ceiling that was lowered stays low.
+    keeps_ceiling: bool,
 }
 
 /// The smallest residual so far, and since then the steps, and those of them that raised the residual.
@@ -40,7 +42,20 @@ const RISES: usize = 5;
 impl CflControl {
     /// Starts at the configured CFL number.
     pub fn new(config: Cfl) -> Self {
-        Self { config, value: config.start, hold: 0, last: None, ceiling: config.max, trend: None }
+        Self {
+            config,
+            value: config.start,
+            hold: 0,
+            last: None,
+            ceiling: config.max,
+            trend: None,
+            keeps_ceiling: true,
+        }
+    }
+
+    /// The same where residuals fall slowly as a rule: a stall lowers the CFL number of one step only.
+    pub fn without_stalls(self) -> Self {
+        Self { keeps_ceiling: false, ..self }
     }
 
     /// After a step from a state of this residual, `limited` of its updates cut (a fraction of the nodes).
@@ -59,6 +74,9 @@ impl CflControl {
             self.lower_ceiling(residual, ratio > 1.0);
         }
         self.value = self.value.clamp(self.config.min, self.ceiling);
+        if !self.keeps_ceiling {
+            self.ceiling = self.config.max;
+        }
     }
 
     fn lower_ceiling(&mut self, residual: f64, rose: bool) {

@@ -1,5 +1,8 @@
 //! A set-up that cannot be run.
 
+use crate::grid::GridError;
+use std::borrow::Cow;
+
 /// Why a flow solver could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum FlowError {
@@ -44,11 +47,31 @@ pub enum FlowError {
         /// What to use instead.
         expected: &'static str,
     },
+    /// A marker that is asked for something that it cannot give.
+    #[error("there is no marker `{name}` of this kind; there are {known:?}")]
+    NoMarker {
+        /// Its name.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// A boundary condition gives too few or too many values.
+    #[error(
+        "marker `{name}`: {found} values are given, expected {expected} (the velocity, or the whole state, and one for each scalar)"
+    )]
+    Values {
+        /// The marker.
+        name: String,
+        /// How many there should be.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
     /// A number out of its range.
     #[error("{name} = {value}: {expected}")]
     Value {
         /// Which number.
-        name: &'static str,
+        name: Cow<'static, str>,
         /// What it is.
         value: f64,
         /// What it should be.
@@ -63,6 +86,22 @@ pub enum FlowError {
         at: [f64; 3],
         /// The volume.
         volume: f64,
+    },
+    /// The grid.
+    #[error(transparent)]
+    Grid(#[from] GridError),
+    /// Blanked points.
+    #[error(
+        "block {block}, point {at:?}: IBLANK is {value}; this solver computes every cell of its blocks: cut blanked regions out into \
+         blocks of their own, with walls around them"
+    )]
+    Blanked {
+        /// The block.
+        block: usize,
+        /// The first such point.
+        at: [usize; 3],
+        /// What is there.
+        value: i32,
     },
     /// A restart field that is missing or has the wrong length.
     #[error("restart field `{field}` {problem}")]

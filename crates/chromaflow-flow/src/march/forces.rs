@@ -1,6 +1,5 @@
 //! Forces on walls and their coefficients.
 
-use super::accelerator::WallSums;
 use crate::config::FlowConfig;
 use crate::dual::{Dual, Patch, cross, dot, sub};
 use crate::gradient::NodeRecord;
@@ -102,21 +101,54 @@ impl Coefficients {
     }
 }
 
-/// Forces from the walls' sums, in the order of the patches.
-pub fn from_sums(config: &FlowConfig, scale: &ForceScale, dual: &Dual, walls: &[WallSums]) -> Forces {
-    let mut all = Forces::default();
-    let is_wall = |p: &&Patch| config.boundaries.get(&p.name).is_some_and(|b| b.is_wall());
-    for (patch, sums) in dual.patches.iter().filter(is_wall).zip(walls) {
-        let part = |force, moment| Coefficients::from_sums(scale, force, moment);
-        let name = patch.name.clone();
-        let marker = MarkerForces { name, pressure: part(sums[0], sums[1]), viscous: part(sums[2], sums[3]) };
-        all.pressure.merge(scale, &marker.pressure);
-        all.viscous.merge(scale, &marker.viscous);
-        all.markers.push(marker);
+impl Forces {
+    /// From the pressure's and the friction's part on each wall; walls of one name are one marker. Totals are of those that
+    /// `counts`.
+    pub(crate) fn of_walls<'a>(
+        scale: &ForceScale,
+        counts: impl Fn(&str) -> bool,
+        walls: impl IntoIterator<Item = (&'a str, Coefficients, Coefficients)>,
+    ) -> Self {
+        let mut all = Self::default();
+        for (name, pressure, viscous) in walls {
+            let place = all.markers.iter().position(|m| m.name == name).unwrap_or_else(|| {
+                all.markers.push(MarkerForces { name: name.to_owned(), ..MarkerForces::default() });
+                all.markers.len() - 1
+            });
+            all.markers[place].pressure.merge(scale, &pressure);
+            all.markers[place].viscous.merge(scale, &viscous);
+            if counts(name) {
+                all.pressure.merge(scale, &pressure);
+                all.viscous.merge(scale, &viscous);
+            }
+        }
+        all.total.merge(scale, &all.pressure.clone());
+        all.total.merge(scale, &all.viscous.clone());
+        all
     }
-    all.total.merge(scale, &all.pressure.clone());
-    all.total.merge(scale, &all.viscous.clone());
-    all
+}
+
+/// The walls whose loads a device adds up, in its order.
+#[cfg(feature = "cuda")]
+pub(crate) struct Walls {
+    pub scale: ForceScale,
+    pub names: Vec<String>,
+    /// Names of those in the totals; all where there are none.
+    pub counted: Vec<String>,
+}
+
+#[cfg(feature = "cuda")]
+impl Walls {
+    /// What a device's sums say.
+    pub fn measured(&self, sums: &crate::gpu::Sums) -> super::Measured {
+        let of = |force, moment| Coefficients::from_sums(&self.scale, force, moment);
+        let walls = self.names.iter().zip(sums.walls());
+        let walls = walls.map(|(name, [pressure, moment, friction, turning])| {
+            (name.as_str(), of(*pressure, *moment), of(*friction, *turning))
+        });
+        let counts = |name: &str| self.counted.is_empty() || self.counted.iter().any(|c| c == name);
+        super::Measured::new(sums.squares().to_vec(), Forces::of_walls(&self.scale, counts, walls))
+    }
 }
 
 /// Forces on the walls of `config`. `friction(patch, i)` is the viscous force on the `i`-th node of a patch.
@@ -127,23 +159,17 @@ pub fn forces(
     nodes: &[NodeRecord],
     friction: impl Fn(usize, usize) -> [f64; 3],
 ) -> Forces {
-    let mut all = Forces::default();
-    for (p, patch) in dual.patches.iter().enumerate() {
-        if !config.boundaries.get(&patch.name).is_some_and(|b| b.is_wall()) {
-            continue;
-        }
-        let mut marker = MarkerForces { name: patch.name.clone(), ..MarkerForces::default() };
+    let is_wall =
+        |(_, patch): &(usize, &Patch)| config.boundaries.get(&patch.name).is_some_and(|b| b.is_wall());
+    let walls = dual.patches.iter().enumerate().filter(is_wall).map(|(p, patch)| {
+        let (mut pressure, mut viscous) = (Coefficients::default(), Coefficients::default());
         for (i, (&node, n)) in patch.nodes.iter().zip(&patch.areas).enumerate() {
             let record = &nodes[node as usize];
             let x = [record[5], record[6], record[7]];
-            marker.pressure.add(scale, x, n.map(|v| (record[4] - scale.pressure) * v));
-            marker.viscous.add(scale, x, friction(p, i));
+            pressure.add(scale, x, n.map(|v| (record[4] - scale.pressure) * v));
+            viscous.add(scale, x, friction(p, i));
         }
-        all.pressure.merge(scale, &marker.pressure);
-        all.viscous.merge(scale, &marker.viscous);
-        all.markers.push(marker);
-    }
-    all.total.merge(scale, &all.pressure.clone());
-    all.total.merge(scale, &all.viscous.clone());
-    all
+        (patch.name.as_str(), pressure, viscous)
+    });
+    Forces::of_walls(scale, |_| true, walls)
 }

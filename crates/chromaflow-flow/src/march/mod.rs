@@ -1,100 +1,94 @@
-//! The flow solver: backward Euler in pseudo-time with the multicolor relaxation inside.
+//! The march: iterations of a system of equations to a steady state, or through time.
+//!
+//! One iteration, whatever the equations, the grid and the machine:
+//! ```text
+//! residual             norms, forces, the first bad row        System::residual
+//! reject?              restore the last good state, lower the CFL number
+//! check the progress   done | next physical step | update      Progress::check
+//! advance              matrix, linear solver, update           System::advance
+//! reject?              as above
+//! accept               the next CFL number                     StepControl::accept
+//! ```
+//! A [`System`] has its state on the host ([`Host`]) or on a device that computes in its place. The march knows who has the
+//! newest state: what the host changes the device takes before its next step, what the device changes the host gets when
+//! somebody asks ([`March::sync`]).
 
-pub(crate) mod accelerator;
-mod access;
 pub(crate) mod control;
-pub(crate) mod course;
-#[cfg(feature = "cuda")]
-mod cuda;
 mod error;
+mod flow;
 pub(crate) mod forces;
 mod linear;
+mod progress;
 mod report;
 mod setup;
 mod space;
+mod step_control;
+mod system;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod toy;
 mod unsteady;
 
-pub(crate) use accelerator::WallSums;
+mod access;
+#[cfg(feature = "cuda")]
+mod cuda;
+
 pub use access::Memory;
 #[cfg(feature = "cuda")]
-pub(crate) use cuda::{clock, kernel_source as step_kernel_source};
+pub(crate) use cuda::kernel_source as step_kernel_source;
 pub use error::FlowError;
+pub(crate) use flow::update_share;
+pub use flow::{FlowSolver, FlowSystem, Source};
 pub use forces::{Coefficients, Forces, MarkerForces};
-pub(crate) use report::until_outcome;
-pub use report::{BadNode, StepReport, Times};
+pub(crate) use progress::Progress;
+pub(crate) use report::CONSERVED;
+pub use report::{BadPlace, Part, PartTime, Place, StepReport, Times};
+pub use step_control::{CourantControl, StepControl};
+pub(crate) use system::Device;
+pub use system::{Advanced, Bdf, Host, Measured, Moment, System, WallSums};
 
-use crate::bc::{Condition, WallNode, strong_wall_conserved};
-use crate::config::FlowConfig;
-use crate::dual::Dual;
-use crate::gas::{Gas, Transport, primitive};
-use crate::gradient::{Gradient, NodeRecord};
-use crate::offload::Offload;
-use crate::parallel;
-use crate::residual::{ViscousElements, primitive_of};
-use accelerator::{Accelerator, Advanced, HostSetting, HostState};
-use chromaflow::order::Plan;
-use chromaflow::{Jacobian, Outcome};
-use chromaflow_device::{Buffer, Team};
-use control::CflControl;
-use course::{Course, Next};
-use forces::ForceScale;
-use linear::LinearSolver;
-use std::sync::Arc;
+use crate::output::Restart;
+use chromaflow::Outcome;
+use progress::Next;
 use std::time::Instant;
-use unsteady::TimeLevels;
 
-/// A source term per volume at a place: what manufactured solutions need. It leaves each control volume, as fluxes do.
-pub type Source = Box<dyn Fn([f64; 3]) -> [f64; 5] + Send + Sync>;
-
-/// An implicit solver for one mesh and one set-up, with its state.
-pub struct FlowSolver {
-    team: Arc<Team>,
-    config: FlowConfig,
-    gas: Gas<f64>,
-    plan: Plan,
-    dual: Dual,
-    /// First moments of the faces, where fluxes vary over them.
-    moments: Vec<[[f64; 3]; 3]>,
-    boundaries: Vec<Condition<f64>>,
-    /// Nodes on walls without slip, ascending, with the wall's temperature where it has one.
-    fixed: Vec<WallNode<f64>>,
-    /// Nodes whose whole state is given, ascending.
-    held: Vec<u32>,
-    scale: ForceScale,
-    planar: bool,
-    /// Volume of the domain.
-    volume: f64,
-    /// Conserved state, and the last one known to be good.
-    q: Vec<[f64; 5]>,
-    last_good: Vec<[f64; 5]>,
-    /// One cache line each.
-    nodes: Buffer<NodeRecord>,
-    gradients: Buffer<Gradient>,
-    /// Factors of node-wise limiters; empty where there are none.
-    limits: Vec<[f64; 5]>,
-    fluxes: Buffer<[f64; 5]>,
-    residual: Vec<[f64; 5]>,
-    update: Vec<f64>,
-    jacobian: Jacobian,
-    linear: LinearSolver,
-    /// Viscosity and the elements of viscous flow.
-    viscous: Option<(Transport<f64>, ViscousElements)>,
-    /// Force of the fluid on each of `fixed`, friction only.
-    friction: Vec<[f64; 3]>,
-    /// Earlier time levels, in unsteady runs.
-    levels: TimeLevels,
-    source: Option<Source>,
-    control: CflControl,
-    course: Course,
-    times: Times,
-    /// A device that computes in place of the team.
-    accelerator: Offload<dyn Accelerator>,
+/// Who has the newest state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Newest {
+    Both,
+    Host,
+    Device,
 }
 
-impl FlowSolver {
-    /// One iteration: residual, Jacobian, sweeps, update.
+/// A solver: a system of equations under way.
+pub struct March<S: Host> {
+    /// The case, and the state where no device computes.
+    pub(crate) host: S,
+    device: Option<Box<dyn Device<S>>>,
+    newest: Newest,
+    pub(crate) progress: Progress,
+    pub(crate) control: S::Control,
+    /// Forces of the last residual.
+    forces: Forces,
+    times: Times,
+}
+
+impl<S: Host> March<S> {
+    /// At the beginning, computed by the host.
+    pub(crate) fn of(host: S, control: S::Control) -> Self {
+        Self {
+            host,
+            device: None,
+            newest: Newest::Both,
+            progress: Progress::default(),
+            control,
+            forces: Forces::default(),
+            times: Times::default(),
+        }
+    }
+
+    /// One iteration.
     ///
     /// # Panics
     /// When a device that computes fails; see [`Self::try_step`].
@@ -108,270 +102,239 @@ impl FlowSolver {
     /// The device's, such as [`FlowError::Gpu`]. The state is lost then, but for what was written to disk.
     pub fn try_step(&mut self) -> Result<StepReport, FlowError> {
         let start = Instant::now();
-        let mut times = Times::default();
-        self.course.iteration += 1;
-        self.push()?;
-        let mut report =
-            StepReport { iteration: self.course.iteration, cfl: self.control.value, ..StepReport::default() };
-        let bad = self.look(&mut report, &mut times)?;
-        if report.residual.iter().all(|r| r.is_finite()) {
-            self.advance(&mut report, &mut times)?;
+        self.progress.iteration += 1;
+        self.upload()?;
+        let at = self.moment();
+        let mut report = StepReport {
+            iteration: at.iteration,
+            time_step: self.progress.time_step(self.host.time()),
+            cfl: at.cfl,
+            ..StepReport::default()
+        };
+        let found = self.computing().residual(&at)?;
+        report.residual = found.squares.iter().map(|s| (s / self.host.volume()).sqrt()).collect();
+        self.forces.clone_from(&found.forces);
+        report.forces = found.forces;
+        if found.good {
+            self.advance(&at, &mut report)?;
         } else {
-            self.sync()?;
-            report.bad = bad.map(|i| self.bad_node(i));
-            self.take_back(&mut report)?;
+            self.reject(found.first_bad, &mut report)?;
         }
-        if let Some(device) = self.accelerator.device_mut() {
-            times = device.times()?;
-        }
+        let mut times = match &mut self.device {
+            Some(device) => device.times()?,
+            None => self.host.times()?,
+        };
         times.total = start.elapsed().as_secs_f64();
         report.times = times;
         self.times.add(&times);
         Ok(report)
     }
 
-    /// The residual of the present state, its norms, the forces; the first node where they are not finite.
-    fn look(&mut self, report: &mut StepReport, times: &mut Times) -> Result<Option<usize>, FlowError> {
-        let (second_order, factors) = (self.second_order(), self.time_factors());
-        if let Some(device) = self.accelerator.device_changes() {
-            let found = device.residual(second_order, factors)?;
-            report.residual = found.squares.map(|s| (s / self.volume).sqrt());
-            report.forces = forces::from_sums(&self.config, &self.scale, &self.dual, &found.walls);
-            return Ok(found.bad);
-        }
-        timed(&mut times.rhs, || self.compute_residual());
-        timed(&mut times.misc, || {
-            report.residual = self.norms();
-            report.forces = self.forces();
-        });
-        let finite = report.residual.iter().all(|r| r.is_finite());
-        Ok(if finite { None } else { self.first_bad(&self.residual) })
-    }
-
-    fn advance(&mut self, report: &mut StepReport, times: &mut Times) -> Result<(), FlowError> {
-        let density = report.residual[0];
-        let verdict = self.course.judge(&self.config.time, density);
+    /// The part of an iteration that follows a good residual.
+    fn advance(&mut self, at: &Moment, report: &mut StepReport) -> Result<(), FlowError> {
+        let size = S::size(&report.residual);
+        let time = self.host.time();
+        let decision = if S::EXPLICIT {
+            self.progress.check_explicit(time, size)
+        } else {
+            self.progress.check(time, size)
+        };
         (report.orders, report.time_step, report.outcome) =
-            (verdict.orders, verdict.time_step, verdict.outcome);
-        match verdict.next {
-            Next::Keep => return Ok(()),
-            Next::Level => return self.next_time_level(),
+            (decision.orders, decision.time_step, decision.outcome);
+        match decision.next {
+            Next::Done => return Ok(()),
+            Next::Step => return self.next_level(),
             Next::Update => {}
         }
-        let measure = self.course.iteration.is_multiple_of(self.config.implicit.linear_report);
-        let shift = self.time_factors().map_or(0.0, |f| f[0]);
-        let done = match self.accelerator.device_changes() {
-            Some(device) => device.advance(self.control.value, shift, measure)?,
-            None => self.advance_here(times, measure),
-        };
+        let done = self.computing().advance(at)?;
         (report.linear_reduction, report.limited) = (done.reduction, done.limited);
-        if let Some(i) = done.singular.or(done.bad) {
-            self.sync()?;
-            report.bad = Some(self.bad_node(i));
-            return self.take_back(report);
+        if let Some(row) = done.singular.or(done.bad) {
+            return self.reject(Some(row), report);
         }
-        self.control.accept(density, report.limited as f64 / self.q.len() as f64);
+        self.control.accept(size, report.limited as f64 / self.host.rows() as f64);
         Ok(())
     }
 
-    /// The implicit part of a step on this process's threads.
-    fn advance_here(&mut self, times: &mut Times, measure: bool) -> Advanced {
-        timed(&mut times.lhs, || self.assemble());
-        timed(&mut times.pipsr, || self.linear.convert(&mut self.jacobian));
-        let solved = timed(&mut times.linear_solver, || {
-            let b = self.residual.as_flattened();
-            self.linear.solve(&mut self.jacobian, b, &mut self.update, measure)
-        });
-        let reduction = match solved {
-            Ok(reduction) => reduction,
-            Err(row) => return Advanced { singular: Some(row), ..Advanced::default() },
-        };
-        timed(&mut times.misc, || {
-            self.last_good.copy_from_slice(&self.q);
-            let limited = self.apply_update();
-            Advanced { singular: None, reduction, limited, bad: self.first_bad(&self.q) }
-        })
-    }
-
-    fn take_back(&mut self, report: &mut StepReport) -> Result<(), FlowError> {
+    /// Says where the state went bad, and returns to the last good one.
+    fn reject(&mut self, row: Option<usize>, report: &mut StepReport) -> Result<(), FlowError> {
+        self.sync()?;
+        report.bad = row.or_else(|| self.host.first_bad()).map(|row| self.host.place(row));
         report.rejected = true;
-        if let Some(device) = self.accelerator.device_changes() {
-            device.take_back()?;
-        } else {
-            self.q.copy_from_slice(&self.last_good);
-            self.refresh_nodes();
-        }
+        self.computing().restore()?;
         if !self.control.reject() {
-            report.outcome = Some(Outcome::Diverged { iteration: self.course.iteration });
+            report.outcome = Some(Outcome::Diverged { iteration: self.progress.iteration });
         }
         Ok(())
     }
 
-    /// Brings what the host has changed to the device.
-    fn push(&mut self) -> Result<(), FlowError> {
-        let setting =
-            HostSetting { held: &self.held, source: self.source.as_ref(), boundaries: &self.boundaries };
-        self.accelerator.push(|device| device.take_state(&self.q, &self.levels, &setting))
-    }
-
-    /// Brings the state from a device that computes to the host, where [`Self::fields`], [`Self::restart`] and
-    /// [`Self::forces`] look at it. Nothing to do where no device computes.
-    ///
-    /// # Errors
-    /// The device's.
-    pub fn sync(&mut self) -> Result<(), FlowError> {
-        let mut state = HostState {
-            q: &mut self.q,
-            levels: &mut self.levels,
-            friction: &mut self.friction,
-            residual: &mut self.residual,
-            boundaries: &mut self.boundaries,
-        };
-        if self.accelerator.sync(|device| device.give_state(&mut state))? {
-            self.refresh_nodes();
-        }
-        Ok(())
+    /// The present state is the solution of its physical step.
+    fn next_level(&mut self) -> Result<(), FlowError> {
+        self.computing().next_level()?;
+        self.progress.next_level();
+        self.control.reset();
+        self.host.begin_step(self.progress.next_time(self.host.time()));
+        self.device.as_deref_mut().map_or(Ok(()), |device| device.take_given(&self.host))
     }
 
     /// Runs until an outcome; `watch` sees every report and may end the run by returning false.
     pub fn run(&mut self, mut watch: impl FnMut(&StepReport) -> bool) -> Outcome {
-        until_outcome(|| {
+        loop {
             let report = self.step();
-            (watch(&report), report.outcome)
-        })
-    }
-
-    /// Norms of dq/dt over the domain: sqrt(sum of R^2/V over the whole volume).
-    fn norms(&self) -> [f64; 5] {
-        let sum: [f64; 5] = parallel::reduce(
-            &self.team,
-            self.residual.len(),
-            |rows| {
-                let mut sum = [0.0; 5];
-                for (r, volume) in self.residual[rows.clone()].iter().zip(&self.dual.volumes[rows]) {
-                    for v in 0..5 {
-                        sum[v] += r[v] * r[v] / volume;
-                    }
-                }
-                sum
-            },
-            |all, part| {
-                for v in 0..5 {
-                    all[v] += part[v];
-                }
-            },
-        );
-        sum.map(|s| (s / self.volume).sqrt())
-    }
-
-    /// q <- q - x, each node's update cut so that density and pressure change by `max_change` at most. Returns the
-    /// number of nodes cut.
-    fn apply_update(&mut self) -> usize {
-        let most = self.config.implicit.max_change;
-        let (gas, update) = (self.gas, &self.update);
-        let n = self.q.len();
-        let planar = self.planar;
-        parallel::rows2(&self.team, n, (1, &mut self.q), (1, &mut self.nodes), |rows, qs, nodes| {
-            for ((i, q), node) in rows.zip(qs).zip(nodes) {
-                let x: &[f64; 5] = update[5 * i..5 * i + 5].try_into().expect("five components a node");
-                let share = update_share(gas, q, &primitive_of(node), x, most);
-                for v in 0..5 {
-                    q[v] -= share * x[v];
-                }
-                if planar {
-                    q[3] = 0.0;
-                }
-                let w = primitive(gas, q);
-                node[..5].copy_from_slice(&w);
+            match (watch(&report), report.outcome) {
+                (_, Some(outcome)) => return outcome,
+                (false, None) => return Outcome::IterationLimit,
+                (true, None) => {}
             }
-        });
-        // Corrections in f32 would let the walls drift off their conditions.
-        for &WallNode { node, heat, wall } in &self.fixed {
-            let (q, node) = (&mut self.q[node as usize], &mut self.nodes[node as usize]);
-            *q = strong_wall_conserved(gas, heat, wall, q);
-            node[..5].copy_from_slice(&primitive(gas, q));
-        }
-        // Counted again here, so that the count needs no array of its own.
-        let (q, old) = (&self.q, &self.last_good);
-        parallel::reduce(
-            &self.team,
-            n,
-            |rows| {
-                rows.filter(|&i| {
-                    let (full, taken) = (self.update[5 * i].abs(), (old[i][0] - q[i][0]).abs());
-                    full > 1e-6 * old[i][0] && taken < 0.999 * full
-                })
-                .count()
-            },
-            |all, part| *all += part,
-        )
-    }
-
-    fn refresh_nodes(&mut self) {
-        let (gas, q) = (self.gas, &self.q);
-        parallel::rows(&self.team, q.len(), 1, &mut self.nodes, |rows, nodes| {
-            for (i, node) in rows.zip(nodes) {
-                node[..5].copy_from_slice(&primitive(gas, &q[i]));
-            }
-        });
-    }
-
-    /// The first node where a state or residual is not finite, or a density or pressure not positive.
-    fn first_bad(&self, values: &[[f64; 5]]) -> Option<usize> {
-        let bad = |i: usize| {
-            let w = &self.nodes[i];
-            !(values[i].iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0)
-        };
-        (0..values.len()).find(|&i| bad(i))
-    }
-
-    fn bad_node(&self, i: usize) -> BadNode {
-        let w = &self.nodes[i];
-        let marker = self.dual.patches.iter().find(|p| p.nodes.binary_search(&(i as u32)).is_ok());
-        BadNode {
-            node: self.plan.permutation.old_of_new()[i] as usize,
-            at: [w[5], w[6], w[7]],
-            marker: marker.map(|p| p.name.clone()),
-            state: self.q[i],
         }
     }
 
-    /// Force and moment coefficients of the present state.
-    ///
-    /// # Panics
-    /// When a device computes and [`Self::sync`] was not called since.
-    pub fn forces(&self) -> Forces {
-        self.accelerator.assert_synced();
-        forces::forces(&self.config, &self.scale, &self.dual, &self.nodes, |patch, i| {
-            self.friction_on(patch, i)
-        })
+    /// The iteration under way.
+    pub(crate) fn moment(&self) -> Moment {
+        let iteration = self.progress.iteration;
+        Moment {
+            iteration,
+            cfl: self.control.value(),
+            bdf: self.progress.bdf(self.host.time()),
+            measure: iteration.is_multiple_of(self.host.linear_report()),
+        }
+    }
+
+    /// The iteration that would come next.
+    pub(crate) fn next_moment(&self) -> Moment {
+        Moment { iteration: self.progress.iteration + 1, ..self.moment() }
+    }
+
+    /// Iterations so far.
+    pub fn iteration(&self) -> usize {
+        self.progress.iteration
+    }
+
+    /// Physical time of the last finished step.
+    pub fn time(&self) -> f64 {
+        self.progress.time(self.host.time())
     }
 
     /// Times of all steps so far.
     pub fn times(&self) -> Times {
         self.times
     }
-}
 
-/// The share of the update `x` (subtracted from q, whose primitive variables are `w`) that a node can take: changes of density and pressure stay below `most`.
-pub(crate) fn update_share(gas: Gas<f64>, q: &[f64; 5], w: &[f64; 5], x: &[f64; 5], most: f64) -> f64 {
-    let [rho, u, v, s, p] = *w;
-    let d_rho = x[0].abs() / rho;
-    let kinetic = 0.5 * (u * u + v * v + s * s);
-    let d_p = (gas.gamma - 1.0) * (kinetic * x[0] - u * x[1] - v * x[2] - s * x[3] + x[4]);
-    let mut share = 1.0_f64.min(most / d_rho.max(1e-30)).min(most * p / d_p.abs().max(1e-30));
-    // The pressure is not linear in q: check, and halve while it would fall too far.
-    for _ in 0..20 {
-        let mut new = *q;
-        for k in 0..5 {
-            new[k] -= share * x[k];
-        }
-        if primitive(gas, &new)[4] > (1.0 - 2.0 * most).max(0.05) * p {
-            break;
-        }
-        share *= 0.5;
+    /// Forces of the state before the last update.
+    pub(crate) fn last_forces(&self) -> &Forces {
+        &self.forces
     }
-    share
+
+    /// Bytes of device memory held by the state and all that steps need; 0 where no device computes.
+    pub fn device_bytes(&self) -> usize {
+        self.device.as_ref().map_or(0, |device| device.bytes())
+    }
+
+    /// A restart with progress and step control.
+    pub(crate) fn start_restart(&self) -> Restart {
+        let mut restart = Restart::default();
+        self.progress.store(self.host.time(), &mut restart);
+        self.control.store(&mut restart);
+        restart
+    }
+
+    /// Progress and step control from a restart; `levels`: whether it has earlier time levels.
+    pub(crate) fn resume_progress(&mut self, restart: &Restart, levels: bool) {
+        self.progress = Progress::from_restart(restart, levels);
+        self.control.resume(restart);
+    }
+
+    /// Times of the parts of a step, `repeats` of each, and at last of whole steps, which must move `step_bytes`; by the
+    /// device's clock where one computes. The state is that of the first steps afterwards.
+    pub(crate) fn measure_parts(
+        &mut self,
+        repeats: usize,
+        step_bytes: f64,
+    ) -> Result<Vec<PartTime>, FlowError> {
+        // A residual and time steps that belong to the state.
+        self.try_step()?;
+        let at = self.moment();
+        let mut parts = match &mut self.device {
+            Some(device) => device.parts(&at, repeats)?,
+            None => self.host.parts(&at, repeats)?,
+        };
+        let mut seconds = Vec::new();
+        for _ in 0..repeats {
+            seconds.push(self.try_step()?.times.total);
+        }
+        parts.push(PartTime { name: "grid_step", bytes: step_bytes, seconds });
+        Ok(parts)
+    }
+
+    /// Who computes, and is about to change the state.
+    fn computing(&mut self) -> &mut dyn System {
+        match &mut self.device {
+            Some(device) => {
+                self.newest = Newest::Device;
+                &mut **device
+            }
+            None => &mut self.host,
+        }
+    }
+
+    /// The host's form, whose state is the present one.
+    ///
+    /// # Panics
+    /// When only the device has the present state.
+    pub(crate) fn synced(&self) -> &S {
+        assert!(self.newest != Newest::Device, "the state is on the device: call the solver's sync first");
+        &self.host
+    }
+
+    /// As [`Self::synced`], for what fills the host's work arrays but leaves the state.
+    pub(crate) fn synced_mut(&mut self) -> &mut S {
+        self.synced();
+        &mut self.host
+    }
+
+    /// The host's form, whose state is about to be set: a device has to take it then.
+    pub(crate) fn host_to_set(&mut self) -> &mut S {
+        if self.device.is_some() {
+            self.newest = Newest::Host;
+        }
+        &mut self.host
+    }
+
+    /// Has the device take what the host has changed.
+    fn upload(&mut self) -> Result<(), FlowError> {
+        if let (Some(device), Newest::Host) = (&mut self.device, self.newest) {
+            device.upload(&self.host)?;
+            self.newest = Newest::Both;
+        }
+        Ok(())
+    }
+
+    /// Brings the state from a device that computes to the host, where fields, restarts and forces look at it. Nothing to
+    /// do where no device computes.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn sync(&mut self) -> Result<(), FlowError> {
+        if let (Some(device), Newest::Device) = (&self.device, self.newest) {
+            device.download(&mut self.host)?;
+            self.newest = Newest::Both;
+        }
+        Ok(())
+    }
+
+    /// Moves the computation to a device, if it can take the state and all that steps need; the host goes on otherwise. The
+    /// host must have the present state.
+    #[cfg(any(feature = "cuda", test))]
+    pub(crate) fn use_device(&mut self, device: Box<dyn Device<S>>) -> Result<(), FlowError> {
+        (self.device, self.newest) = (Some(device), Newest::Host);
+        let at = self.moment();
+        let ready = self
+            .upload()
+            .and_then(|()| self.device.as_deref_mut().map_or(Ok(()), |device| device.rehearse(&at)));
+        if ready.is_err() {
+            (self.device, self.newest) = (None, Newest::Both);
+        }
+        ready
+    }
 }
 
 pub(crate) fn timed<T>(sum: &mut f64, f: impl FnOnce() -> T) -> T {

@@ -2,65 +2,175 @@
 
 use super::Forces;
 use chromaflow::Outcome;
+use std::fmt;
+use std::ops::{Index, IndexMut};
 
-/// Seconds by component, as in Figure 7 of Walden et al. (2019). Overhead is what remains of the whole.
+/// A component of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Factors of the diagonal blocks and sweeps, lines, or Krylov iterations.
+    LinearSolver,
+    /// Assembly of the matrix; changes on coarse grids.
+    Assembly,
+    /// Residual.
+    Residual,
+    /// In-place conversion of off-diagonal blocks to f16.
+    Conversion,
+    /// Factorization of block ILU.
+    Factor,
+    /// Triangular solves of block ILU.
+    Solve,
+    /// Residuals of the linear system.
+    Correction,
+    /// Matrix and residual: time steps and sources.
+    TimeStep,
+    /// Ghost cells.
+    Exchange,
+    /// Update, norms, forces.
+    Misc,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::LinearSolver,
+        Self::Assembly,
+        Self::Residual,
+        Self::Conversion,
+        Self::Factor,
+        Self::Solve,
+        Self::Correction,
+        Self::TimeStep,
+        Self::Exchange,
+        Self::Misc,
+    ];
+
+    /// Its name in tables: as in Figure 7 of Walden et al. (2019) and in Luo, Edwards, Luo & Mueller (2015).
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LinearSolver => "Linear_solver",
+            Self::Assembly => "LHS",
+            Self::Residual => "RHS",
+            Self::Conversion => "PIPSR",
+            Self::Factor => "BILU FACT",
+            Self::Solve => "BILU SOLV",
+            Self::Correction => "BILU CORR",
+            Self::TimeStep => "TSD",
+            Self::Exchange => "exchange",
+            Self::Misc => "Misc",
+        }
+    }
+}
+
+/// Seconds by component. Overhead is what remains of the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Times {
-    /// Factors of the diagonal blocks and sweeps.
-    pub linear_solver: f64,
-    /// Assembly of the Jacobian.
-    pub lhs: f64,
-    /// Residual.
-    pub rhs: f64,
-    /// Turbulence model.
-    pub turb: f64,
-    /// Update, norms, forces.
-    pub misc: f64,
-    /// In-place conversion of the off-diagonal blocks to f16.
-    pub pipsr: f64,
+    parts: [f64; Part::ALL.len()],
     /// The whole step.
     pub total: f64,
 }
 
+impl Index<Part> for Times {
+    type Output = f64;
+
+    fn index(&self, part: Part) -> &f64 {
+        &self.parts[part as usize]
+    }
+}
+
+impl IndexMut<Part> for Times {
+    fn index_mut(&mut self, part: Part) -> &mut f64 {
+        &mut self.parts[part as usize]
+    }
+}
+
 impl Times {
-    /// Name and seconds of each component.
-    pub fn components(&self) -> [(&'static str, f64); 7] {
-        let known = self.linear_solver + self.lhs + self.rhs + self.turb + self.misc + self.pipsr;
-        [
-            ("Linear_solver", self.linear_solver),
-            ("LHS", self.lhs),
-            ("RHS", self.rhs),
-            ("Turb", self.turb),
-            ("Misc", self.misc),
-            ("PIPSR", self.pipsr),
-            ("Overhead", (self.total - known).max(0.0)),
-        ]
+    /// Name and seconds of each component that took any, and at last what remains of the whole.
+    pub fn components(&self) -> Vec<(&'static str, f64)> {
+        let taken = Part::ALL.into_iter().filter(|&part| self[part] > 0.0);
+        let known: f64 = self.parts.iter().sum();
+        let rest = ("Overhead", (self.total - known).max(0.0));
+        taken.map(|part| (part.name(), self[part])).chain([rest]).collect()
     }
 
     /// Adds another step's times.
     pub fn add(&mut self, other: &Self) {
-        self.linear_solver += other.linear_solver;
-        self.lhs += other.lhs;
-        self.rhs += other.rhs;
-        self.turb += other.turb;
-        self.misc += other.misc;
-        self.pipsr += other.pipsr;
+        for (sum, seconds) in self.parts.iter_mut().zip(other.parts) {
+            *sum += seconds;
+        }
         self.total += other.total;
+    }
+
+    /// All times by a factor.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        Self { parts: self.parts.map(|seconds| factor * seconds), total: factor * self.total }
     }
 }
 
-/// Where a state stopped being one.
+/// Times of one part of a step, for benchmarks.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BadNode {
+pub struct PartTime {
+    /// Which part.
+    pub name: &'static str,
+    /// Bytes that it must move: each input read once, each output written once; for lines also the factors of the
+    /// elimination, which go out and come back.
+    pub bytes: f64,
+    /// Seconds of each repeat.
+    pub seconds: Vec<f64>,
+}
+
+/// A node of a mesh, or a cell of a grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
     /// Node in the file's order.
-    pub node: usize,
+    Node(usize),
+    /// A cell of a block.
+    Cell {
+        /// The block.
+        block: usize,
+        /// The cell's indices in it.
+        cell: [usize; 3],
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node(node) => write!(f, "node {node}"),
+            Self::Cell { block, cell: [i, j, k] } => write!(f, "cell ({i}, {j}, {k}) of block {block}"),
+        }
+    }
+}
+
+/// Where a state became non-physical or not finite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BadPlace {
+    /// The node or cell.
+    pub place: Place,
     /// Its coordinates.
     pub at: [f64; 3],
     /// A marker it lies on, if any.
     pub marker: Option<String>,
-    /// Conserved variables there.
-    pub state: [f64; 5],
+    /// The unknowns there,
+    pub state: Vec<f64>,
+    /// and what they are.
+    pub variables: &'static str,
 }
+
+impl fmt::Display for BadPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.at;
+        write!(f, "{} ({x}, {y}, {z})", self.place)?;
+        if let Some(marker) = &self.marker {
+            write!(f, " on marker `{marker}`")?;
+        }
+        write!(f, ": {} {:?}", self.variables, self.state)
+    }
+}
+
+/// The unknowns of compressible flow in a [`BadPlace`].
+pub(crate) const CONSERVED: &str = "density, momentum, energy";
 
 /// What one step did. The residual, the forces and the CFL number belong to the state *before* the update.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -70,16 +180,18 @@ pub struct StepReport {
     /// Physical step (unsteady runs; 0 in steady ones).
     pub time_step: usize,
     /// Norm of dq/dt over the domain for each equation: sqrt(sum of R^2 / V over the whole volume).
-    pub residual: [f64; 5],
-    /// Orders of magnitude by which the density residual has fallen since the first iteration (of the time step).
+    pub residual: Vec<f64>,
+    /// Orders of magnitude by which the residual has fallen since the first iteration (of the time step): density's, in
+    /// incompressible flow that of all equations.
     pub orders: f64,
     /// CFL number of the step.
     pub cfl: f64,
-    /// Reduction of the linear system's residual, preconditioned by the sweep, where it was looked at.
+    /// Reduction of the linear system's residual, where it was looked at; of a relaxation alone that of the residual
+    /// preconditioned by the sweep.
     pub linear_reduction: Option<f64>,
-    /// Nodes whose update was cut.
+    /// Rows whose update was cut.
     pub limited: usize,
-    /// Whether the step was taken back, the CFL number lowered.
+    /// Whether the step was rejected: the state restored, the CFL number lowered.
     pub rejected: bool,
     /// Forces.
     pub forces: Forces,
@@ -87,17 +199,6 @@ pub struct StepReport {
     pub times: Times,
     /// Set when the run is over.
     pub outcome: Option<Outcome>,
-    /// Set when the state or the residual stopped being finite (or physical).
-    pub bad: Option<BadNode>,
-}
-
-/// Steps until one has an outcome, or until one is the last that is wanted: each says whether to go on, and its outcome.
-pub(crate) fn until_outcome(mut step: impl FnMut() -> (bool, Option<Outcome>)) -> Outcome {
-    loop {
-        match step() {
-            (_, Some(outcome)) => return outcome,
-            (false, None) => return Outcome::IterationLimit,
-            (true, None) => {}
-        }
-    }
+    /// Set when the state or the residual became non-physical or not finite.
+    pub bad: Option<BadPlace>,
 }

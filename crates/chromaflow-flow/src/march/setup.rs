@@ -1,11 +1,10 @@
 //! From a mesh and a set-up to a solver at free stream.
 
 use super::control::CflControl;
-use super::course::Course;
 use super::forces::ForceScale;
 use super::linear::{LinearSolver, plan_options};
 use super::unsteady::TimeLevels;
-use super::{FlowError, FlowSolver, Times};
+use super::{FlowError, FlowSolver, FlowSystem, Times};
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
 use crate::config::{Boundary, Equations, FlowConfig, Quadrature, Time};
 use crate::dual::Dual;
@@ -13,7 +12,6 @@ use crate::gas::conserved;
 use crate::gradient::NodeRecord;
 use crate::mesh::{Mesh, Planar};
 use crate::numbering::renumber;
-use crate::offload::Offload;
 use crate::residual::{ViscousElements, is_node_wise, primitive_of};
 use chromaflow::Jacobian;
 use chromaflow_device::{Buffer, Team};
@@ -92,7 +90,8 @@ impl FlowSolver {
         let jacobian = Jacobian::zeroed(dual.pattern.clone(), 5, config.implicit.policy)
             .map_err(|e| FlowError::Linear(e.to_string()))?;
         let linear = LinearSolver::new(&team, &plan.batches, &jacobian, &config.implicit)?;
-        Ok(Self {
+        let control = CflControl::new(config.implicit.cfl);
+        let system = FlowSystem {
             team,
             gas,
             boundaries,
@@ -120,14 +119,12 @@ impl FlowSolver {
             update: vec![0.0; 5 * n],
             jacobian,
             linear,
-            control: CflControl::new(config.implicit.cfl),
-            course: Course::default(),
             times: Times::default(),
-            accelerator: Offload::NONE,
             plan,
             dual,
             config,
-        })
+        };
+        Ok(Self::of(system, control))
     }
 }
 
@@ -161,27 +158,26 @@ fn wall_nodes(
 impl FlowSolver {
     /// Adds a source term: what a manufactured solution needs.
     pub fn set_source(&mut self, source: super::Source) {
-        self.source = Some(source);
-        self.accelerator.host_changes();
+        self.host_to_set().source = Some(source);
     }
 
     /// Sets the state at each node from its place: primitive variables rho, u, v, w, p. Walls keep their own.
     pub fn set_state(&mut self, state: impl Fn([f64; 3]) -> [f64; 5]) {
-        self.accelerator.host_changes();
-        for (node, q) in self.nodes.iter_mut().zip(&mut self.q) {
+        let host = self.host_to_set();
+        for (node, q) in host.nodes.iter_mut().zip(&mut host.q) {
             let w = state([node[5], node[6], node[7]]);
             node[..5].copy_from_slice(&w);
-            *q = conserved(self.gas, &w);
+            *q = conserved(host.gas, &w);
         }
-        for &WallNode { node: i, wall, .. } in &self.fixed {
-            let node = &mut self.nodes[i as usize];
+        for &WallNode { node: i, wall, .. } in &host.fixed {
+            let node = &mut host.nodes[i as usize];
             node[1..4].copy_from_slice(&wall.velocity);
-            self.q[i as usize] = conserved(self.gas, &primitive_of(node));
+            host.q[i as usize] = conserved(host.gas, &primitive_of(node));
         }
-        self.last_good.copy_from_slice(&self.q);
-        if matches!(self.config.time, Time::Unsteady(_)) {
-            self.levels.last.copy_from_slice(&self.q);
-            self.levels.before.copy_from_slice(&self.q);
+        host.last_good.copy_from_slice(&host.q);
+        if matches!(host.config.time, Time::Unsteady(_)) {
+            host.levels.last.copy_from_slice(&host.q);
+            host.levels.before.copy_from_slice(&host.q);
         }
     }
 
@@ -197,10 +193,11 @@ impl FlowSolver {
         state: impl Fn([f64; 3]) -> [f64; 5],
     ) -> Result<(), FlowError> {
         self.sync()?;
+        let host = &mut self.host;
         let mut held = Vec::new();
         for &marker in markers {
-            let patch = self.dual.patches.iter().find(|p| p.name == marker).ok_or_else(|| {
-                let all: Vec<&str> = self.dual.patches.iter().map(|p| p.name.as_str()).collect();
+            let patch = host.dual.patches.iter().find(|p| p.name == marker).ok_or_else(|| {
+                let all: Vec<&str> = host.dual.patches.iter().map(|p| p.name.as_str()).collect();
                 FlowError::UnknownMarker { marker: marker.to_owned(), all: all.join(", ") }
             })?;
             held.extend(&patch.nodes);
@@ -208,14 +205,14 @@ impl FlowSolver {
         held.sort_unstable();
         held.dedup();
         for &i in &held {
-            let node = &mut self.nodes[i as usize];
+            let node = &mut host.nodes[i as usize];
             let w = state([node[5], node[6], node[7]]);
             node[..5].copy_from_slice(&w);
-            self.q[i as usize] = conserved(self.gas, &w);
-            self.last_good[i as usize] = self.q[i as usize];
+            host.q[i as usize] = conserved(host.gas, &w);
+            host.last_good[i as usize] = host.q[i as usize];
         }
-        self.held = held;
-        self.accelerator.host_changes();
+        host.held = held;
+        self.host_to_set();
         Ok(())
     }
 }
@@ -244,16 +241,20 @@ fn check(mesh: &Mesh, config: &FlowConfig) -> Result<(), FlowError> {
     let viscous = laminar.then_some(("reynolds", config.freestream.reynolds));
     for (name, value) in positive.into_iter().chain(viscous) {
         if !(value > 0.0 && value.is_finite()) {
-            return Err(FlowError::Value { name, value, expected: "must be positive" });
+            return Err(FlowError::Value { name: name.into(), value, expected: "must be positive" });
         }
     }
     if config.gas.gamma <= 1.0 || config.gas.gamma.is_nan() {
-        return Err(FlowError::Value { name: "gamma", value: config.gas.gamma, expected: "must exceed 1" });
+        return Err(FlowError::Value {
+            name: "gamma".into(),
+            value: config.gas.gamma,
+            expected: "must exceed 1",
+        });
     }
     let fix = config.space.entropy_fix;
     if !(0.0..=1.0).contains(&fix) {
         return Err(FlowError::Value {
-            name: "entropy_fix",
+            name: "entropy_fix".into(),
             value: fix,
             expected: "must lie between 0 and 1",
         });

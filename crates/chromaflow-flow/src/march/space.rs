@@ -1,6 +1,6 @@
 //! The residual and the Jacobian of the present state.
 
-use super::FlowSolver;
+use super::{FlowSystem, Moment};
 use crate::bc::{WallHeat, WallNode, strong_wall_energy};
 use crate::gradient::{Gradient, least_squares};
 use crate::jacobian::Assembly;
@@ -9,13 +9,9 @@ use chromaflow::Jacobian;
 use chromaflow_device::Buffer;
 use std::sync::Arc;
 
-impl FlowSolver {
-    pub(super) fn second_order(&self) -> bool {
-        self.config.space.second_order && self.course.iteration > self.config.implicit.first_order_steps
-    }
-
-    pub(super) fn compute_residual(&mut self) {
-        let second_order = self.second_order();
+impl FlowSystem {
+    pub(super) fn compute_residual(&mut self, at: &Moment) {
+        let second_order = self.config.is_second_order(at.iteration);
         let mut gradients = std::mem::take(&mut self.gradients);
         let mut fluxes = std::mem::take(&mut self.fluxes);
         let mut residual = std::mem::take(&mut self.residual);
@@ -51,7 +47,7 @@ impl FlowSolver {
         }
         inviscid.gather(&fluxes, &mut residual);
         inviscid.add_boundaries(&self.nodes, &mut residual);
-        self.add_time_derivative(&mut residual);
+        self.add_time_derivative(at, &mut residual);
         self.add_source(&mut residual);
         self.hold_nodes(&mut residual);
         (self.gradients, self.limits) = (gradients, limits);
@@ -111,7 +107,7 @@ impl FlowSolver {
         Some((at, size(&self.dual.patches[patch].areas[i]) / whole))
     }
 
-    pub(super) fn assemble(&mut self) {
+    pub(super) fn assemble(&mut self, at: &Moment) {
         if self.jacobian.rows() != self.q.len() {
             let pattern = Arc::clone(&self.dual.pattern);
             self.jacobian = Jacobian::zeroed(pattern, 5, self.config.implicit.policy)
@@ -125,8 +121,8 @@ impl FlowSolver {
             entropy_fix: self.config.space.entropy_fix.max(0.1),
             gas: self.gas,
             transport: self.viscous.as_ref().map(|(transport, _)| *transport),
-            cfl: self.control.value,
-            shift: self.time_factors().map_or(0.0, |f| f[0]),
+            cfl: at.cfl,
+            shift: at.time_shift(),
             fixed: &self.fixed,
             held: &self.held,
         };

@@ -1,10 +1,13 @@
 use super::*;
+use crate::FlowConfig;
 use crate::bc::Motion;
 use crate::config::{Boundary, Equations, Limiter, Steady, Time};
 use crate::testmesh::mixed_cube;
 use chromaflow::Policy;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::{Method, PreconditionerKind, RowOrder};
+use chromaflow_device::Team;
+use std::sync::Arc;
 
 fn config(boundary: impl Fn(&str) -> Boundary) -> FlowConfig {
     let mut config = FlowConfig::default();
@@ -181,15 +184,15 @@ fn faults_of_the_set_up_are_named() {
 }
 
 #[test]
-fn a_state_that_is_none_is_an_outcome_that_names_the_node() {
+fn a_state_that_is_not_finite_is_an_outcome_that_names_the_node() {
     // In a scheme of first order a bad state spoils its neighbors alone; those of the first color have larger numbers.
     let mut config = config(|_| Boundary::Farfield);
     config.space.second_order = false;
     let mut solver = solver(config, 1);
-    assert!(solver.plan.batches.range(0).contains(&5));
-    solver.q[5][0] = f64::NAN;
-    solver.refresh_nodes();
-    solver.last_good.copy_from_slice(&solver.q);
+    assert!(solver.host.plan.batches.range(0).contains(&5));
+    solver.host.q[5][0] = f64::NAN;
+    solver.host.refresh_nodes();
+    solver.host.last_good.copy_from_slice(&solver.host.q);
     let mut bad = None;
     let outcome = solver.run(|r| {
         bad = r.bad.clone().or(bad.take());
@@ -197,7 +200,7 @@ fn a_state_that_is_none_is_an_outcome_that_names_the_node() {
     });
     assert!(matches!(outcome, Outcome::Diverged { .. }));
     let bad = bad.expect("a node is named");
-    assert_eq!(bad.node, solver.plan.permutation.old_of_new()[5] as usize);
+    assert_eq!(bad.place, Place::Node(solver.host.plan.permutation.old_of_new()[5] as usize));
     assert!(bad.state[0].is_nan());
 }
 
@@ -305,10 +308,10 @@ fn a_channel_of_given_mass_flow() {
     let pressure = restart.facts["back_pressure.x1"];
     let mean = fields[2].values.iter().sum::<f64>() / fields[2].values.len() as f64;
     assert!((pressure - mean).abs() < 1e-6, "{pressure} {mean}");
-    let before = solver.boundaries.iter().map(|b| b.outlet.pressure).fold(0.0, f64::max);
-    for condition in &mut solver.boundaries {
+    let before = solver.host.boundaries.iter().map(|b| b.outlet.pressure).fold(0.0, f64::max);
+    for condition in &mut solver.host.boundaries {
         condition.outlet.pressure = 0.5;
     }
     solver.resume(&restart).unwrap();
-    assert_eq!(solver.boundaries.iter().map(|b| b.outlet.pressure).fold(0.0, f64::max), before);
+    assert_eq!(solver.host.boundaries.iter().map(|b| b.outlet.pressure).fold(0.0, f64::max), before);
 }

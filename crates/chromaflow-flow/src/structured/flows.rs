@@ -11,6 +11,7 @@ use crate::grid::generate::{BoxGrid, Channel, SmoothChannel};
 use crate::grid::{Block, Side};
 use crate::mesh::Planar;
 use crate::mesh::generate::graded;
+use chromaflow::Outcome;
 
 const SCALAR: Scheme = Scheme::Scalar(Dissipation::DEFAULT);
 const MATRIX: Scheme = Scheme::Matrix(Dissipation::DEFAULT);
@@ -288,7 +289,7 @@ fn turning_walls_hold_a_rigid_body() {
     }
     let mut solver = StructuredSolver::new(grid, config, Arc::new(Team::new(1))).unwrap();
     let velocity = |x: [f64; 3]| crate::bc::motion_at(motion, &x);
-    for patch in &mut solver.patches {
+    for patch in &mut solver.host.patches {
         if patch.condition.kind.is_no_slip() {
             patch.condition.motion = motion;
         }
@@ -297,9 +298,9 @@ fn turning_walls_hold_a_rigid_body() {
         let u = velocity(x);
         conserved(Gas::AIR, &[1.0, u[0], u[1], u[2], 1.0 / 1.4])
     });
-    solver.fill_ghosts();
-    let block = &solver.blocks[0];
-    for patch in solver.patches.iter().filter(|p| p.condition.kind.is_no_slip()) {
+    solver.host.fill_ghosts();
+    let block = &solver.host.blocks[0];
+    for patch in solver.host.patches.iter().filter(|p| p.condition.kind.is_no_slip()) {
         let crate::grid::Side { axis, high } = patch.window.side;
         let s = block.cells.stride[axis];
         for (at, _) in &patch.wide {

@@ -1,21 +1,9 @@
 //! Times of the parts of a step, for benchmarks.
 
 use super::config::StepMethod;
-use super::{StructuredSolver, residual};
-use crate::march::FlowError;
+use super::{StructuredSystem, residual};
+use crate::march::{Moment, PartTime};
 use std::time::Instant;
-
-/// Times of one part of a step.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PartTime {
-    /// Which part.
-    pub name: &'static str,
-    /// Bytes that it must move: each input read once, each output written once; for lines also the factors of the
-    /// elimination, which go out and come back.
-    pub bytes: f64,
-    /// Seconds of each repeat.
-    pub seconds: Vec<f64>,
-}
 
 impl PartTime {
     /// `work` of this process's threads, by the wall's clock.
@@ -43,28 +31,12 @@ pub(super) const SWEEP: f64 = 5.0 + 10.0 + 5.0 + 9.0 + 3.0 + 1.0;
 pub(super) const UPDATE: f64 = 15.0;
 pub(super) const NORMS: f64 = 5.0 + 1.0 + 2.0;
 
-impl StructuredSolver {
-    /// Runs each part of a step `repeats` times and at last whole steps; by the device's clock where one computes. The
-    /// state is that of the first steps afterwards.
-    ///
-    /// # Errors
-    /// The device's.
-    pub fn measure(&mut self, repeats: usize) -> Result<Vec<PartTime>, FlowError> {
-        // A residual and time steps that belong to the state.
-        self.try_step()?;
-        let cells = self.grid.cells() as f64;
-        let mut parts = match self.accelerator.device_mut() {
-            Some(device) => device.measure(repeats)?,
-            None => self.measure_here(repeats),
-        };
-        let mut seconds = Vec::new();
-        for _ in 0..repeats {
-            seconds.push(self.try_step()?.times.total);
-        }
+impl StructuredSystem {
+    /// Bytes that a step must move.
+    pub(super) fn step_bytes(&self) -> f64 {
         let viscous = if self.physics.transport.is_some() { VISCOUS } else { 0.0 };
         let step = FLUX + viscous + NORMS + TIME_STEP + self.implicit_doubles() + UPDATE;
-        parts.push(PartTime { name: "grid_step", bytes: 8.0 * cells * step, seconds });
-        Ok(parts)
+        8.0 * self.grid.cells() as f64 * step
     }
 
     /// Doubles a cell that the implicit part of a step moves.
@@ -76,14 +48,15 @@ impl StructuredSolver {
         }
     }
 
-    fn measure_here(&mut self, repeats: usize) -> Vec<PartTime> {
+    /// Runs each part of a step `repeats` times.
+    pub(super) fn measure_here(&mut self, at: &Moment, repeats: usize) -> Vec<PartTime> {
         let cells = self.grid.cells() as f64;
         let mut parts = Vec::new();
         let mut part = |name, doubles: f64, work: &mut dyn FnMut()| {
             parts.push(PartTime::of(name, 8.0 * cells * doubles, repeats, work));
         };
         let implicit = self.config.implicit;
-        let (cfl, local) = (self.control.value, implicit.local_step);
+        let (cfl, local) = (at.cfl, implicit.local_step);
         let fluxes = if self.physics.transport.is_some() { "grid_flux_viscous" } else { "grid_flux" };
         part("grid_time_step", TIME_STEP, &mut || {
             for block in &mut self.blocks {
@@ -91,7 +64,7 @@ impl StructuredSolver {
             }
         });
         part("grid_norms", NORMS, &mut || {
-            std::hint::black_box(self.norms());
+            std::hint::black_box(self.squares());
         });
         let doubles = self.implicit_doubles();
         let name = if let StepMethod::Ssor { .. } = implicit.method { "grid_sweeps" } else { "grid_lines" };

@@ -5,6 +5,7 @@ use crate::config::{Boundary, Cfl, Equations, Freestream, Steady, Time};
 use crate::flux::Dissipation;
 use crate::grid::Grid;
 use crate::grid::generate::{BoxGrid, SmoothChannel};
+use chromaflow::Outcome;
 
 const SCALAR: Scheme = Scheme::Scalar(Dissipation::DEFAULT);
 const MATRIX: Scheme = Scheme::Matrix(Dissipation::DEFAULT);

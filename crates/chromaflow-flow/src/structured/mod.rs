@@ -15,7 +15,6 @@
 //! Steger, *Implicit finite-difference simulations of three-dimensional compressible flow* (1980); Stone, Duque, Zhang,
 //! Car, Owens & Davis, *GPGPU parallel algorithms for structured-grid CFD codes* (2011), section IV.
 
-mod accelerator;
 mod access;
 mod beyond;
 mod block;
@@ -39,38 +38,38 @@ mod ssor;
 mod tests;
 mod waves;
 
+pub use crate::march::PartTime;
 pub use beyond::{
     continued_state, face_flow, face_state, ghost_states, pressure_on, wall_gradient, wall_pressure,
 };
 pub use config::{LineImplicit, LocalStep, Scheme, StepMethod, StructuredConfig, ViscousTerms};
-pub use measure::PartTime;
 pub use waves::{
     WaveFace, from_waves, middle_state, to_waves, unit_normal, wave_face, wave_rows, wave_weights,
 };
 
+use crate::config::Time;
 use crate::gas::{conserved, primitive};
 use crate::grid::{Exchange, Grid};
 use crate::march::control::CflControl;
-use crate::march::course::{Course, Next};
 use crate::march::forces::ForceScale;
 use crate::march::{
-    Coefficients, FlowError, Forces, MarkerForces, StepReport, Times, timed, until_outcome, update_share,
+    Advanced, BadPlace, Bdf, Coefficients, FlowError, Forces, Host, March, Measured, Moment, Part, System,
+    Times, timed, update_share,
 };
-use crate::offload::Offload;
-use accelerator::Accelerator;
 use block::{BlockState, each_row};
 use boundary::PatchState;
-use chromaflow::Outcome;
 use chromaflow_device::Team;
 use lines::LineSolver;
 use residual::Physics;
 use ssor::Ssor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 
 /// A solver for one grid and one set-up, with its state.
-pub struct StructuredSolver {
+pub type StructuredSolver = March<StructuredSystem>;
+
+/// Compressible flow on one structured grid: the host's form.
+pub struct StructuredSystem {
     team: Arc<Team>,
     config: StructuredConfig,
     grid: Grid,
@@ -84,153 +83,86 @@ pub struct StructuredSolver {
     free: [f64; 5],
     /// Volume of the domain.
     volume: f64,
-    control: CflControl,
-    forces: Forces,
-    course: Course,
+    /// Of the present iteration.
     times: Times,
-    /// A device that computes in place of the team.
-    accelerator: Offload<dyn Accelerator>,
 }
 
-impl StructuredSolver {
-    /// One iteration: residual, line systems, update.
-    ///
-    /// # Panics
-    /// When a device that computes fails; see [`Self::try_step`].
-    pub fn step(&mut self) -> StepReport {
-        self.try_step().unwrap_or_else(|error| panic!("{error}"))
+impl System for StructuredSystem {
+    fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
+        let mut times = std::mem::take(&mut self.times);
+        let forces = timed(&mut times[Part::Residual], || self.compute_residual(at.bdf));
+        let squares = timed(&mut times[Part::Misc], || self.squares());
+        self.times = times;
+        Ok(Measured::new(squares, forces))
     }
 
-    /// As [`Self::step`], for solvers that compute on a device.
-    ///
-    /// # Errors
-    /// The device's, such as [`FlowError::Gpu`]. The state is lost then, but for what was written to disk.
-    pub fn try_step(&mut self) -> Result<StepReport, FlowError> {
-        let start = Instant::now();
-        let mut times = Times::default();
-        self.course.iteration += 1;
-        self.push()?;
-        let mut report =
-            StepReport { iteration: self.course.iteration, cfl: self.control.value, ..StepReport::default() };
-        let bad = self.look(&mut report, &mut times)?;
-        if report.residual.iter().all(|r| r.is_finite()) {
-            self.advance(&mut report, &mut times)?;
-        } else {
-            self.sync()?;
-            report.bad = bad.map(|(block, at)| self.bad_cell(block, at)).or_else(|| self.first_bad());
-            self.take_back(&mut report)?;
-        }
-        if let Some(device) = self.accelerator.device_mut() {
-            times = device.times()?;
-        }
-        times.total = start.elapsed().as_secs_f64();
-        report.times = times;
-        self.times.add(&times);
-        Ok(report)
-    }
-
-    /// The residual of the present state, its norms, the forces; on a device the first cell where they are not finite.
-    fn look(
-        &mut self,
-        report: &mut StepReport,
-        times: &mut Times,
-    ) -> Result<Option<(usize, usize)>, FlowError> {
-        let change = self.config.unsteady().map(|unsteady| (self.course.time_weights(), unsteady.dt));
-        if let Some(device) = self.accelerator.device_changes() {
-            let found = device.residual(change)?;
-            report.residual = found.squares.map(|s| (s / self.volume).sqrt());
-            let walls = self.patches.iter().filter(|p| p.condition.kind.is_wall()).zip(&found.walls);
-            let scale = self.scale;
-            self.forces = forces_of(
-                &scale,
-                walls.map(|(patch, [pressure, moment, friction, turning])| {
-                    let of = |force, moment| Coefficients::from_sums(&scale, force, moment);
-                    (patch.name.as_str(), of(*pressure, *moment), of(*friction, *turning))
-                }),
-            );
-            report.forces = self.forces.clone();
-            return Ok(found.bad.map(|number| self.locate(number)));
-        }
-        timed(&mut times.rhs, || self.compute_residual());
-        timed(&mut times.misc, || {
-            report.residual = self.norms();
-            report.forces = self.forces.clone();
-        });
-        Ok(None)
-    }
-
-    fn advance(&mut self, report: &mut StepReport, times: &mut Times) -> Result<(), FlowError> {
-        let density = report.residual[0];
-        let verdict = self.course.judge(&self.config.time, density);
-        (report.orders, report.time_step, report.outcome) =
-            (verdict.orders, verdict.time_step, verdict.outcome);
-        match verdict.next {
-            Next::Keep => return Ok(()),
-            Next::Level => return self.next_time_level(),
-            Next::Update => {}
-        }
-        self.update(report, times)?;
-        if report.bad.is_some() {
-            return self.take_back(report);
-        }
-        let cells = self.grid.cells();
-        self.control.accept(density, report.limited as f64 / cells as f64);
-        // Residuals fall slowly here as a rule: that is no stall.
-        self.control.ceiling = self.config.implicit.cfl.max;
-        Ok(())
-    }
-
-    /// The implicit part of a step; sets `report.bad` where it left no state.
-    fn update(&mut self, report: &mut StepReport, times: &mut Times) -> Result<(), FlowError> {
-        let rate = self.config.unsteady().map_or(0.0, |unsteady| self.course.time_weights()[0] / unsteady.dt);
-        if let Some(device) = self.accelerator.device_changes() {
-            let done = device.advance(self.control.value, rate)?;
-            report.limited = done.limited;
-            if let Some(number) = done.singular.or(done.bad) {
-                self.sync()?;
-                let (block, at) = self.locate(number);
-                report.bad = Some(self.bad_cell(block, at));
+    fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
+        let mut times = std::mem::take(&mut self.times);
+        let solved = timed(&mut times[Part::LinearSolver], || self.solve_update(at));
+        let done = match solved {
+            Err((block, cell)) => {
+                Advanced { singular: Some(self.number(block, cell)), ..Advanced::default() }
             }
-            return Ok(());
-        }
-        let broken = timed(&mut times.linear_solver, || self.solve_update());
-        if let Err((block, at)) = broken {
-            report.bad = Some(self.bad_cell(block, at));
-            return Ok(());
-        }
-        timed(&mut times.misc, || {
-            let unphysical;
-            (report.limited, unphysical) = self.apply_update();
-            if unphysical > 0 {
-                report.bad = self.first_bad();
-            }
-        });
-        Ok(())
+            Ok(()) => timed(&mut times[Part::Misc], || {
+                let (limited, unphysical) = self.apply_update();
+                let bad = if unphysical > 0 { self.first_bad() } else { None };
+                Advanced { limited, bad, ..Advanced::default() }
+            }),
+        };
+        self.times = times;
+        Ok(done)
     }
 
-    fn take_back(&mut self, report: &mut StepReport) -> Result<(), FlowError> {
-        report.rejected = true;
-        if let Some(device) = self.accelerator.device_changes() {
-            device.take_back()?;
-        } else {
-            for block in &mut self.blocks {
-                block.w.copy_from_slice(&block.last_good);
-            }
-        }
-        if !self.control.reject() {
-            report.outcome = Some(Outcome::Diverged { iteration: self.course.iteration });
+    fn restore(&mut self) -> Result<(), FlowError> {
+        for block in &mut self.blocks {
+            block.w.copy_from_slice(&block.last_good);
         }
         Ok(())
     }
 
-    /// Runs until an outcome; `watch` sees every report and may end the run by returning false.
-    pub fn run(&mut self, mut watch: impl FnMut(&StepReport) -> bool) -> Outcome {
-        until_outcome(|| {
-            let report = self.step();
-            (watch(&report), report.outcome)
-        })
+    fn next_level(&mut self) -> Result<(), FlowError> {
+        for block in &mut self.blocks {
+            block.levels.swap(0, 1);
+            block.levels[0].copy_from_slice(&block.w);
+        }
+        Ok(())
     }
 
+    fn times(&mut self) -> Result<Times, FlowError> {
+        Ok(std::mem::take(&mut self.times))
+    }
+
+    fn parts(&mut self, at: &Moment, repeats: usize) -> Result<Vec<PartTime>, FlowError> {
+        Ok(self.measure_here(at, repeats))
+    }
+}
+
+impl Host for StructuredSystem {
+    type Control = CflControl;
+
+    fn time(&self) -> &Time {
+        &self.config.time
+    }
+
+    fn volume(&self) -> f64 {
+        self.volume
+    }
+
+    fn rows(&self) -> usize {
+        self.grid.cells()
+    }
+
+    fn first_bad(&self) -> Option<usize> {
+        self.first_bad_cell().map(|(block, cell)| self.number(block, cell))
+    }
+
+    fn place(&self, row: usize) -> BadPlace {
+        let (block, at) = self.locate(row);
+        self.bad_cell(block, at)
+    }
+}
+
+impl StructuredSystem {
     /// States beyond boundaries and interfaces. Viscous terms also need those beyond edges, which come with a second round.
     fn fill_ghosts(&mut self) {
         let rounds = if self.physics.transport.is_some() { 2 } else { 1 };
@@ -245,8 +177,8 @@ impl StructuredSolver {
         }
     }
 
-    /// R: the sum of fluxes out of each cell, and in unsteady runs the change in time.
-    fn compute_residual(&mut self) {
+    /// R: the sum of fluxes out of each cell, and in unsteady runs the change in time; forces on the walls.
+    fn compute_residual(&mut self, bdf: Option<Bdf>) -> Forces {
         boundary::adapt_outlets(self.physics.gas, &mut self.patches, &self.blocks);
         self.fill_ghosts();
         for block in &mut self.blocks {
@@ -271,16 +203,16 @@ impl StructuredSolver {
                 walls.push((patch.name.as_str(), pressure, viscous));
             }
         }
-        self.forces = forces_of(scale, walls);
-        if let Some(unsteady) = self.config.unsteady() {
-            self.add_time_derivative(unsteady.dt);
+        let forces = Forces::of_walls(scale, |_| true, walls);
+        if let Some(bdf) = bdf {
+            self.add_time_derivative(bdf);
         }
+        forces
     }
 
     /// Second-order backward differences; first order in the first step.
-    fn add_time_derivative(&mut self, dt: f64) {
+    fn add_time_derivative(&mut self, Bdf { weights, dt }: Bdf) {
         let gas = self.physics.gas;
-        let weights = self.course.time_weights();
         for block in &mut self.blocks {
             let (ni, len) = (block.cells.count[0], block.cells.len());
             for row in 0..block.rows() {
@@ -301,32 +233,16 @@ impl StructuredSolver {
         }
     }
 
-    fn next_time_level(&mut self) -> Result<(), FlowError> {
-        if let Some(device) = self.accelerator.device_changes() {
-            device.next_time_level()?;
-        } else {
-            for block in &mut self.blocks {
-                block.levels.swap(0, 1);
-                block.levels[0].copy_from_slice(&block.w);
-            }
-        }
-        self.course.next_level();
-        self.control.forget();
-        Ok(())
-    }
-
     /// Local time steps and the implicit step of all blocks: the residual becomes the update.
-    fn solve_update(&mut self) -> Result<(), (usize, usize)> {
-        let weight = self.course.time_weights()[0];
-        let unsteady = self.config.unsteady();
+    fn solve_update(&mut self, at: &Moment) -> Result<(), (usize, usize)> {
         let implicit = self.config.implicit;
         for block in &mut self.blocks {
             let local = implicit.local_step;
-            residual::time_steps(&self.team, &self.physics, self.control.value, local, block);
-            if let Some(unsteady) = unsteady {
+            residual::time_steps(&self.team, &self.physics, at.cfl, local, block);
+            if let Some(Bdf { weights, dt: step }) = at.bdf {
                 // (1 + weight dt / DT) I in each factor's place, divided out.
                 for dt in &mut block.dt {
-                    *dt /= 1.0 + weight * *dt / unsteady.dt;
+                    *dt /= 1.0 + weights[0] * *dt / step;
                 }
             }
         }
@@ -393,8 +309,8 @@ impl StructuredSolver {
         (limited.into_inner(), unphysical.into_inner())
     }
 
-    /// Norms of dq/dt over the domain: sqrt(sum of R^2/V over the whole volume).
-    fn norms(&self) -> [f64; 5] {
+    /// Sums of R^2/V over the domain.
+    fn squares(&self) -> Vec<f64> {
         let mut all = [0.0; 5];
         for block in &self.blocks {
             let ni = block.cells.count[0];
@@ -415,27 +331,6 @@ impl StructuredSolver {
                 }
             }
         }
-        all.map(|s: f64| (s / self.volume).sqrt())
+        all.to_vec()
     }
-}
-
-/// The forces of walls (name, pressure, friction); walls of one name are one marker.
-fn forces_of<'a>(
-    scale: &ForceScale,
-    walls: impl IntoIterator<Item = (&'a str, Coefficients, Coefficients)>,
-) -> Forces {
-    let mut forces = Forces::default();
-    for (name, pressure, viscous) in walls {
-        let place = forces.markers.iter().position(|m| m.name == name).unwrap_or_else(|| {
-            forces.markers.push(MarkerForces { name: name.to_owned(), ..MarkerForces::default() });
-            forces.markers.len() - 1
-        });
-        forces.markers[place].pressure.merge(scale, &pressure);
-        forces.markers[place].viscous.merge(scale, &viscous);
-        forces.pressure.merge(scale, &pressure);
-        forces.viscous.merge(scale, &viscous);
-    }
-    forces.total.merge(scale, &forces.pressure.clone());
-    forces.total.merge(scale, &forces.viscous.clone());
-    forces
 }

@@ -1,9 +1,8 @@
 //! What goes into files: fields on the grid's points, restarts.
 
-use super::StructuredSolver;
+use super::{StructuredSolver, StructuredSystem};
 use crate::gas::{Gas, conserved, entropy, primitive, sound_speed, temperature};
 use crate::march::FlowError;
-use crate::march::course::Course;
 use crate::mesh::Mesh;
 use crate::output::{Field, Restart};
 
@@ -31,14 +30,79 @@ impl StructuredSolver {
     /// Density, velocity, pressure, mach, temperature, cp, entropy on the points of [`Grid::to_mesh`](crate::grid::Grid::to_mesh),
     /// each the mean of the cells around it: on the boundary with those beyond it, which makes it the boundary's value.
     pub fn fields(&mut self) -> Vec<Field> {
-        self.accelerator.assert_synced();
+        let host = self.synced_mut();
         // Edges and corners too.
-        self.fill_ghosts();
-        self.fill_ghosts();
-        let points = self.point_states();
-        fields(self.physics.gas, self.free[4], self.config.freestream.mach, &points)
+        host.fill_ghosts();
+        host.fill_ghosts();
+        let points = host.point_states();
+        fields(host.physics.gas, host.free[4], host.config.freestream.mach, &points)
     }
 
+    /// The centers of cells as the nodes of a mesh without elements: the places that restarts are written for.
+    pub fn restart_places(&self) -> Mesh {
+        Mesh { nodes: self.cells().into_iter().map(|(x, _)| x).collect(), ..Mesh::default() }
+    }
+
+    /// Everything that a run needs to go on, on [`StructuredSolver::restart_places`].
+    ///
+    /// # Panics
+    /// When a device computes and [`Self::sync`] was not called since.
+    pub fn restart(&self) -> Restart {
+        let host = self.synced();
+        let mut restart = self.start_restart();
+        for patch in &host.patches {
+            patch.condition.store(&patch.name, &mut restart);
+        }
+        let unsteady = host.config.unsteady().is_some();
+        for (n, name) in LEVELS.iter().enumerate().take(if unsteady { 3 } else { 1 }) {
+            let mut values = Vec::with_capacity(5 * host.grid.cells());
+            for block in &host.blocks {
+                let (w, len) = (if n == 0 { &block.w } else { &block.levels[n - 1] }, block.cells.len());
+                for at in block.cells.rows().flat_map(|row| row..row + block.cells.count[0]) {
+                    let state = std::array::from_fn(|c| w[c * len + at]);
+                    values.extend(conserved(host.physics.gas, &state));
+                }
+            }
+            restart.fields.push(Field::vector(name, 5, values));
+        }
+        restart
+    }
+
+    /// Goes on from a restart.
+    ///
+    /// # Errors
+    /// [`FlowError::Restart`] when a field is missing, has another length or no physical states.
+    pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
+        let unsteady = self.host.config.unsteady().is_some();
+        let count = if unsteady && restart.field(LEVELS[1]).is_some() { 3 } else { 1 };
+        let mut states = Vec::new();
+        for name in &LEVELS[..count] {
+            states.push(self.host.checked(restart, name)?);
+        }
+        let mut at_cell = 0;
+        for block in &mut self.host_to_set().blocks {
+            let (cells, len) = (block.cells, block.cells.len());
+            for at in cells.rows().flat_map(|row| row..row + cells.count[0]) {
+                block.set(at, states[0][at_cell]);
+                for (n, level) in block.levels.iter_mut().enumerate().filter(|(_, l)| !l.is_empty()) {
+                    let w = states.get(n + 1).unwrap_or(&states[0])[at_cell];
+                    for c in 0..5 {
+                        level[c * len + at] = w[c];
+                    }
+                }
+                at_cell += 1;
+            }
+            block.last_good.copy_from_slice(&block.w);
+        }
+        for patch in &mut self.host.patches {
+            patch.condition.recall(&patch.name, restart);
+        }
+        self.resume_progress(restart, count == 3);
+        Ok(())
+    }
+}
+
+impl StructuredSystem {
     /// Primitive states on points, in the order of [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
     fn point_states(&self) -> Vec<[f64; 5]> {
         let mesh = self.grid.to_mesh();
@@ -67,73 +131,6 @@ impl StructuredSolver {
             })
         };
         layer(0).chain(layer(1)).collect()
-    }
-
-    /// The centers of cells as the nodes of a mesh without elements: the places that restarts are written for.
-    pub fn restart_places(&self) -> Mesh {
-        Mesh { nodes: self.cells().into_iter().map(|(x, _)| x).collect(), ..Mesh::default() }
-    }
-
-    /// Everything that a run needs to go on, on [`StructuredSolver::restart_places`].
-    ///
-    /// # Panics
-    /// When a device computes and [`Self::sync`] was not called since.
-    pub fn restart(&self) -> Restart {
-        self.accelerator.assert_synced();
-        let mut restart = Restart::default();
-        self.course.store(&self.config.time, &mut restart);
-        self.control.store(&mut restart);
-        for patch in &self.patches {
-            patch.condition.store(&patch.name, &mut restart);
-        }
-        let unsteady = self.config.unsteady().is_some();
-        for (n, name) in LEVELS.iter().enumerate().take(if unsteady { 3 } else { 1 }) {
-            let mut values = Vec::with_capacity(5 * self.grid.cells());
-            for block in &self.blocks {
-                let (w, len) = (if n == 0 { &block.w } else { &block.levels[n - 1] }, block.cells.len());
-                for at in block.cells.rows().flat_map(|row| row..row + block.cells.count[0]) {
-                    let state = std::array::from_fn(|c| w[c * len + at]);
-                    values.extend(conserved(self.physics.gas, &state));
-                }
-            }
-            restart.fields.push(Field::vector(name, 5, values));
-        }
-        restart
-    }
-
-    /// Goes on from a restart.
-    ///
-    /// # Errors
-    /// [`FlowError::Restart`] when a field is missing, has another length or no physical states.
-    pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
-        let unsteady = self.config.unsteady().is_some();
-        let count = if unsteady && restart.field(LEVELS[1]).is_some() { 3 } else { 1 };
-        let mut states = Vec::new();
-        for name in &LEVELS[..count] {
-            states.push(self.checked(restart, name)?);
-        }
-        self.accelerator.host_changes();
-        let mut at_cell = 0;
-        for block in &mut self.blocks {
-            let (cells, len) = (block.cells, block.cells.len());
-            for at in cells.rows().flat_map(|row| row..row + cells.count[0]) {
-                block.set(at, states[0][at_cell]);
-                for (n, level) in block.levels.iter_mut().enumerate().filter(|(_, l)| !l.is_empty()) {
-                    let w = states.get(n + 1).unwrap_or(&states[0])[at_cell];
-                    for c in 0..5 {
-                        level[c * len + at] = w[c];
-                    }
-                }
-                at_cell += 1;
-            }
-            block.last_good.copy_from_slice(&block.w);
-        }
-        self.course = Course::recall(restart, count == 3);
-        self.control.recall(restart);
-        for patch in &mut self.patches {
-            patch.condition.recall(&patch.name, restart);
-        }
-        Ok(())
     }
 
     /// Primitive states from a field of conserved ones.

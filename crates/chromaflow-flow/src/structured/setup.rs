@@ -1,23 +1,21 @@
 //! From a grid and a set-up to a solver at free stream.
 
-use super::StructuredSolver;
 use super::block::BlockState;
 use super::boundary::PatchState;
 use super::config::{Scheme, StepMethod, StructuredConfig};
 use super::lines::LineSolver;
 use super::residual::Physics;
 use super::ssor::Ssor;
+use super::{StructuredSolver, StructuredSystem};
 use crate::bc::ConditionKind;
 use crate::config::{Boundary, Equations};
 use crate::flux::EntropyFix;
 use crate::gas::{Gas, temperature};
 use crate::grid::{Cells, Exchange, Grid, Interface, Metrics, Side};
 use crate::march::control::CflControl;
-use crate::march::course::Course;
 use crate::march::forces::ForceScale;
-use crate::march::{FlowError, Forces, Times};
+use crate::march::{FlowError, Times};
 use crate::mesh::Planar;
-use crate::offload::Offload;
 use chromaflow_device::Team;
 use std::sync::Arc;
 
@@ -61,14 +59,15 @@ impl StructuredSolver {
             }
         }
         let volume = blocks.iter().map(|b| b.metrics.total_volume()).sum();
-        Ok(Self {
+        // Residuals fall slowly here as a rule: that is no stall.
+        let control = CflControl::new(config.implicit.cfl).without_stalls();
+        let system = StructuredSystem {
             exchange: Exchange::new(&grid),
             lines: LineSolver::new(team.size()),
             ssor: match config.implicit.method {
                 StepMethod::Ssor { .. } => Ssor::new(&blocks),
                 _ => Ssor::default(),
             },
-            control: CflControl::new(config.implicit.cfl),
             team,
             config,
             grid,
@@ -78,11 +77,9 @@ impl StructuredSolver {
             scale,
             free,
             volume,
-            forces: Forces::default(),
-            course: Course::default(),
             times: Times::default(),
-            accelerator: Offload::NONE,
-        })
+        };
+        Ok(Self::of(system, control))
     }
 }
 
@@ -272,7 +269,7 @@ fn check(grid: &Grid, config: &StructuredConfig) -> Result<(), FlowError> {
         ("relaxation", relaxation, relaxation > 0.0 && relaxation < 2.0, "expected a number between 0 and 2"),
     ] {
         if !good || !value.is_finite() {
-            return Err(FlowError::Value { name, value, expected });
+            return Err(FlowError::Value { name: name.into(), value, expected });
         }
     }
     Ok(())

@@ -18,9 +18,11 @@ use case::IncompressibleCase;
 use chromaflow::Outcome;
 use chromaflow::files::{AtomicFile, FileError};
 use chromaflow::sparse::io::write_matrix;
+use chromaflow_flow::StepReport;
 use chromaflow_flow::config::Time;
 use chromaflow_flow::grid::Grid;
-use chromaflow_flow::incompressible::{Config, SetupError, Solver, StepReport};
+use chromaflow_flow::incompressible::{Config, Solver};
+use chromaflow_flow::march::FlowError;
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::{Field, Restart, VtuOptions, write_surface, write_volume};
 use std::io::Write as _;
@@ -180,7 +182,7 @@ pub fn run(
     ctx: &Context,
     start: Instant,
 ) -> CliResult {
-    let failed = |error: SetupError| CliError::environment(error.to_string());
+    let failed = |error: FlowError| CliError::environment(error.to_string());
     let mut prepared = prepare(source, case, args.out.as_deref())?;
     std::fs::create_dir_all(&prepared.folder).map_err(|e| {
         let folder = prepared.folder.display();
@@ -202,7 +204,7 @@ pub fn run(
     let rows = resume(args, &prepared, &mut solver)?;
     let finished = march(&prepared, &mut solver, ctx, rows, start)?;
     if let Some(bad) = &finished.last.bad {
-        eprintln!("{}", report::bad_cell(bad));
+        eprintln!("{}", super::summary::bad_state(bad));
     }
     solver.sync().map_err(failed)?;
     let written = prepared.write_all(&mut solver, &finished.rows)?;
@@ -243,14 +245,11 @@ fn resume(args: &Args, prepared: &Prepared, solver: &mut Solver) -> CliResult<Ve
 }
 
 fn row_of(report: &StepReport) -> Row {
-    let mut residual = [0.0; 5];
-    residual[..4].copy_from_slice(&report.residual[..4]);
-    residual[4] = report.residual[4..].iter().map(|r| r * r).sum::<f64>().sqrt();
     let total = &report.forces.total;
     Row {
         iteration: report.iteration,
         time_step: report.time_step,
-        residual,
+        residual: super::history::residual(report),
         forces: [total.cl, total.cd, total.cm],
         cfl: report.cfl,
         linear: report.linear_reduction.unwrap_or(f64::NAN),
@@ -265,7 +264,7 @@ fn march(
     mut rows: Vec<Row>,
     start: Instant,
 ) -> CliResult<Finished> {
-    let failed = |error: SetupError| CliError::environment(error.to_string());
+    let failed = |error: FlowError| CliError::environment(error.to_string());
     let goal = Goal::from(&prepared.config.time);
     let mut screen = Screen::new(goal, ctx.interactive(), !ctx.verbose()).with_columns(COLUMNS);
     let output = &prepared.case.output;
@@ -279,7 +278,7 @@ fn march(
         let ends = report.outcome.is_some() || interrupted;
         screen.row(&row, report.orders, ends);
         if report.rejected {
-            screen.note(&format!("iteration {}: step taken back, CFL lowered", report.iteration));
+            screen.note(&format!("iteration {}: step rejected, CFL lowered", report.iteration));
         }
         if output.matrix == report.iteration {
             let path = prepared.folder.join(&output.matrix_file);

@@ -1,12 +1,12 @@
 //! What is going to be done, and the results: on the screen and as JSON.
 
 use super::super::bytes;
-use super::super::summary::{Ending, forces, peak_bytes, print_end, settled};
+use super::super::summary::{Ending, bad_state, forces, peak_bytes, print_end, settled};
 use super::{Finished, Prepared};
 use crate::cite;
 use crate::context::Context;
 use crate::error::{CliResult, Done};
-use chromaflow_flow::incompressible::{BadCell, Solver};
+use chromaflow_flow::incompressible::Solver;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -116,20 +116,11 @@ pub fn json(prepared: &Prepared, solver: &Solver, finished: &Finished, ctx: &Con
             "backend": if ctx.gpu().is_some() { "cuda" } else { "cpu" },
             "gpu": ctx.gpu().map(|gpu| gpu.facts().name.clone()),
         },
-        "bad_cell": last.bad.as_ref().map(bad_cell),
+        "bad_cell": last.bad.as_ref().map(bad_state),
         "oscillation": prepared.settled(&finished.rows).map(settled),
         "versions": { "chromaflow": env!("CARGO_PKG_VERSION") },
         "references": cite::of_incompressible(),
     })
-}
-
-/// Where a flow stopped being one.
-pub fn bad_cell(bad: &BadCell) -> String {
-    let ([i, j, k], [x, y, z]) = (bad.cell, bad.at);
-    format!(
-        "no finite state in cell ({i}, {j}, {k}) of block {} at ({x}, {y}, {z}): {:?}",
-        bad.block, bad.state
-    )
 }
 
 /// Prints how the run ended, the forces, where the time went, what was written.

@@ -1,6 +1,6 @@
 //! The grid on the device, and the kernels' text for a scheme.
 
-use super::super::Solver;
+use super::super::IncompressibleSystem;
 use super::super::config::{Config, Flux};
 use super::super::space::{Patch, ScalarKind, Space};
 use crate::gpu::source;
@@ -29,7 +29,7 @@ pub struct Scheme {
 }
 
 impl Scheme {
-    pub fn of(solver: &Solver) -> Self {
+    pub fn of(solver: &IncompressibleSystem) -> Self {
         let scheme = solver.config.space;
         Self {
             n: solver.n,
@@ -136,7 +136,7 @@ fn all_given(patches: &[Patch]) -> Vec<f64> {
 }
 
 impl GridCuda {
-    pub fn new(stream: &Stream, solver: &Solver) -> Result<Self, GpuError> {
+    pub fn new(stream: &Stream, solver: &IncompressibleSystem) -> Result<Self, GpuError> {
         let (space, links) = (&solver.space, &solver.system.links);
         let mut first_cells = space.exchange.first_cells();
         let cells = space.exchange.cells();

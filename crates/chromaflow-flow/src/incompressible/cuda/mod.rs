@@ -15,14 +15,13 @@ mod grid;
 #[cfg(test)]
 mod tests;
 
-use super::accelerator::{Accelerator, Advanced, HostState, Measured};
 use super::config::Implicit;
-use super::report::Times;
-use super::space::Patch;
-use super::{SetupError, Solver};
+use super::{IncompressibleSystem, Solver};
 use crate::config::Time;
 use crate::gpu::{Clock, Sums, blocks};
 use crate::grid::{ExchangeCuda, FieldLayout};
+use crate::march::forces::Walls;
+use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, System, Times};
 use chromaflow::factor::structured_ilu::cuda::{DeviceStencil, DeviceStructuredIlu, GpuIluEngine};
 use chromaflow::gpu::{GpuError, Storage, Vectors};
 use chromaflow_device::cuda::{DeviceBuffer, Gpu, Kernel, Launch, Pinned, Stream};
@@ -32,19 +31,6 @@ pub(crate) use grid::kernel_sources;
 
 /// Most unknowns a cell.
 pub const MAX_UNKNOWNS: usize = 32;
-
-/// A component of a step.
-#[derive(Clone, Copy, Debug)]
-enum Part {
-    Factor,
-    Solve,
-    Correction,
-    Rhs,
-    Fill,
-    TimeStep,
-    Exchange,
-    Misc,
-}
 
 struct Kernels {
     residual: Kernel,
@@ -71,8 +57,7 @@ struct FlowCuda {
     exchange: ExchangeCuda,
     n: usize,
     implicit: Implicit,
-    /// Point about which moments are taken.
-    center: [f64; 3],
+    walls: Walls,
     // State, `[n, cells]`.
     q: DeviceBuffer<f64>,
     last_good: DeviceBuffer<f64>,
@@ -94,7 +79,7 @@ struct FlowCuda {
     sums: Sums,
     first_bad: DeviceBuffer<u32>,
     host_bad: Pinned<u32>,
-    clock: Clock<Part>,
+    clock: Clock,
 }
 
 impl Solver {
@@ -102,24 +87,23 @@ impl Solver {
     /// [`Self::sync`] before looking at the state.
     ///
     /// # Errors
-    /// [`SetupError::Gpu`]: out of memory, no compiler, driver errors. [`SetupError::Number`]: more than 32 unknowns a cell.
-    pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), SetupError> {
-        if self.n > MAX_UNKNOWNS {
-            return Err(SetupError::Number {
-                what: "the number of unknowns a cell".to_owned(),
-                found: self.n as f64,
+    /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors. [`FlowError::Value`]: more than 32 unknowns a cell.
+    pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
+        if self.host.n > MAX_UNKNOWNS {
+            return Err(FlowError::Value {
+                name: "the number of unknowns a cell".into(),
+                value: self.host.n as f64,
                 expected: "at most 32 on a GPU: take fewer scalars, or the CPU",
             });
         }
         self.sync()?;
-        self.accelerator.start(Box::new(FlowCuda::new(&gpu.stream()?, self)?));
-        let ready = self.push();
-        self.accelerator.keep_if(ready)
+        let device = FlowCuda::new(&gpu.stream()?, &self.host)?;
+        self.use_device(Box::new(device))
     }
 }
 
 impl FlowCuda {
-    fn new(stream: &Stream, solver: &Solver) -> Result<Self, GpuError> {
+    fn new(stream: &Stream, solver: &IncompressibleSystem) -> Result<Self, GpuError> {
         let (n, space, config) = (solver.n, &solver.space, &solver.config);
         let dims: Vec<[usize; 3]> = space.blocks.iter().map(|b| b.cells.count).collect();
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
@@ -150,6 +134,7 @@ impl FlowCuda {
         let norm_blocks = blocks(rows, grid::norm_lanes(n)).min(4 * stream.gpu().facts().multiprocessors);
         let vectors = Vectors::new(stream, Storage::F64)?;
         let patches = space.patches.iter().map(|p| (p.faces.len(), p.wall));
+        let names = space.patches.iter().filter(|p| p.wall).map(|p| p.name.clone()).collect();
         Ok(Self {
             q: buffer(n * cells)?,
             last_good: buffer(n * cells)?,
@@ -176,7 +161,7 @@ impl FlowCuda {
                 space.exchange.cells(),
             )?,
             implicit: config.implicit,
-            center: config.reference.center,
+            walls: Walls { scale: solver.force_scale(), names, counted: config.reference.markers.clone() },
             stream: stream.clone(),
             kernels,
             grid,
@@ -195,7 +180,7 @@ impl FlowCuda {
             let launch = g.with_faces(launch.arg(g.cells as u32)).arg(&g.fluid);
             launch.arg(&self.q).enqueue(stream)?;
         }
-        self.clock.done(Part::Rhs, stream)?;
+        self.clock.done(Part::Residual, stream)?;
         self.exchange.fill(stream, &mut self.q, self.n, FieldLayout::Components)?;
         // SAFETY: all four are cells of the grid; no corner is beside another.
         unsafe {
@@ -217,7 +202,7 @@ impl FlowCuda {
             let launch = self.of_boundary_rows(&k.boundary_residual, 1);
             launch.arg(&self.q).arg(&self.residual).enqueue(stream)?;
         }
-        self.clock.done(Part::Rhs, stream)?;
+        self.clock.done(Part::Residual, stream)?;
         let levels = self.levels.as_ref().filter(|_| time.is_some());
         if levels.is_some() || self.source.is_some() {
             let [now, last, before] = time.unwrap_or([0.0; 3]);
@@ -244,7 +229,7 @@ impl FlowCuda {
     /// Norms and forces.
     fn measure(&mut self) -> Result<(), GpuError> {
         let (k, g, stream, n) = (&self.kernels, &self.grid, &self.stream, self.n);
-        let [cx, cy, cz] = self.center;
+        let [cx, cy, cz] = self.walls.scale.center;
         // SAFETY: partial sums have room for n (twelve) numbers a thread block.
         unsafe {
             let norms = k.residual_norms.launch(self.sums.norm_blocks(), grid::norm_lanes(n) * n);
@@ -270,7 +255,7 @@ impl FlowCuda {
             let launch = self.of_boundary_rows(&k.boundary_matrix, n);
             launch.arg(&self.q).arg(&a.diag).enqueue(stream)?;
         }
-        self.clock.done(Part::Fill, stream)?;
+        self.clock.done(Part::Assembly, stream)?;
         Ok(())
     }
 
@@ -328,63 +313,19 @@ impl FlowCuda {
     }
 }
 
-impl Accelerator for FlowCuda {
-    fn take_state(&mut self, fields: &[Vec<f64>], levels: &[Vec<f64>; 2]) -> Result<(), SetupError> {
-        let mut all = Vec::with_capacity(self.q.len());
-        for c in 0..self.n {
-            for field in fields {
-                let len = field.len() / self.n;
-                all.extend_from_slice(&field[c * len..(c + 1) * len]);
-            }
-        }
-        self.q.upload(&all)?;
-        self.last_good.copy_from(&self.q.slice())?;
-        if let Some(there) = &mut self.levels {
-            for (level, values) in there.iter_mut().zip(levels) {
-                level.upload(values)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn give_state(&self, state: &mut HostState<'_>) -> Result<(), SetupError> {
-        let all = self.q.download()?;
-        for c in 0..self.n {
-            for (field, cells) in state.fields.iter_mut().zip(self.parts()) {
-                let (len, first) = (cells.len(), c * self.grid.cells);
-                field[c * len..(c + 1) * len].copy_from_slice(&all[first + cells.start..first + cells.end]);
-            }
-        }
-        self.residual.download_into(state.residual)?;
-        if let Some(levels) = &self.levels {
-            for (level, values) in levels.iter().zip(&mut *state.levels) {
-                level.download_into(values)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn take_given(&mut self, patches: &[Patch], source: Option<&[f64]>) -> Result<(), SetupError> {
-        self.grid.take_given(patches)?;
-        match (&mut self.source, source) {
-            (Some(there), Some(here)) => there.upload(here)?,
-            (there, here) => *there = here.map(|values| self.stream.upload(values)).transpose()?,
-        }
-        Ok(())
-    }
-
-    fn residual(&mut self, time: Option<[f64; 3]>) -> Result<Measured, SetupError> {
+impl System for FlowCuda {
+    fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         self.clock.start(&self.stream)?;
-        self.compute_residual(time)?;
+        self.compute_residual(at.time_factors())?;
         self.measure()?;
         self.clock.done(Part::Misc, &self.stream)?;
         self.stream.synchronize()?;
-        Ok(Measured { squares: self.sums.squares().to_vec(), walls: self.sums.walls().to_vec() })
+        Ok(self.walls.measured(&self.sums))
     }
 
-    fn advance(&mut self, cfl: f64, rate: f64) -> Result<Advanced, SetupError> {
+    fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
         self.clock.start(&self.stream)?;
-        self.assemble(cfl, rate)?;
+        self.assemble(at.cfl, at.time_shift())?;
         let reduction = self.solve()?;
         if let Err(singular) = self.ilu.report()? {
             let row = self.matrix.cells_of(singular.at.block).start + singular.at.cell;
@@ -395,14 +336,14 @@ impl Accelerator for FlowCuda {
         self.clock.done(Part::Misc, &self.stream)?;
         self.stream.synchronize()?;
         let bad = Some(self.host_bad[0] as usize).filter(|&row| row < self.grid.rows);
-        Ok(Advanced { singular: None, reduction, bad })
+        Ok(Advanced { reduction: Some(reduction), bad, ..Advanced::default() })
     }
 
-    fn take_back(&mut self) -> Result<(), SetupError> {
+    fn restore(&mut self) -> Result<(), FlowError> {
         Ok(self.q.copy_from(&self.last_good.slice())?)
     }
 
-    fn next_level(&mut self) -> Result<(), SetupError> {
+    fn next_level(&mut self) -> Result<(), FlowError> {
         let g = &self.grid;
         if let Some(levels) = &mut self.levels {
             levels.swap(0, 1);
@@ -413,21 +354,56 @@ impl Accelerator for FlowCuda {
         Ok(())
     }
 
-    fn times(&mut self) -> Result<Times, SetupError> {
-        let mut times = Times::default();
-        self.clock.take(|part, seconds| {
-            *match part {
-                Part::Factor => &mut times.factor,
-                Part::Solve => &mut times.solve,
-                Part::Correction => &mut times.correction,
-                Part::Rhs => &mut times.rhs,
-                Part::Fill => &mut times.fill,
-                Part::TimeStep => &mut times.time_step,
-                Part::Exchange => &mut times.exchange,
-                Part::Misc => &mut times.misc,
-            } += seconds;
-        })?;
-        Ok(times)
+    fn times(&mut self) -> Result<Times, FlowError> {
+        Ok(self.clock.times()?)
+    }
+}
+
+impl Device<IncompressibleSystem> for FlowCuda {
+    fn upload(&mut self, host: &IncompressibleSystem) -> Result<(), FlowError> {
+        self.take_given(host)?;
+        let mut all = Vec::with_capacity(self.q.len());
+        for c in 0..self.n {
+            for field in &host.fields {
+                let len = field.len() / self.n;
+                all.extend_from_slice(&field[c * len..(c + 1) * len]);
+            }
+        }
+        self.q.upload(&all)?;
+        self.last_good.copy_from(&self.q.slice())?;
+        if let Some(there) = &mut self.levels {
+            for (level, values) in there.iter_mut().zip(&host.levels) {
+                level.upload(values)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn download(&self, host: &mut IncompressibleSystem) -> Result<(), FlowError> {
+        let all = self.q.download()?;
+        for c in 0..self.n {
+            for (field, cells) in host.fields.iter_mut().zip(self.parts()) {
+                let (len, first) = (cells.len(), c * self.grid.cells);
+                field[c * len..(c + 1) * len].copy_from_slice(&all[first + cells.start..first + cells.end]);
+            }
+        }
+        self.residual.download_into(&mut host.residual)?;
+        if let Some(levels) = &self.levels {
+            for (level, values) in levels.iter().zip(&mut host.levels) {
+                level.download_into(values)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_given(&mut self, host: &IncompressibleSystem) -> Result<(), FlowError> {
+        self.grid.take_given(&host.space.patches)?;
+        let source = host.source.as_ref().map(|s| &s.1[..]);
+        match (&mut self.source, source) {
+            (Some(there), Some(here)) => there.upload(here)?,
+            (there, here) => *there = here.map(|values| self.stream.upload(values)).transpose()?,
+        }
+        Ok(())
     }
 
     fn bytes(&self) -> usize {

@@ -223,14 +223,14 @@ fn cuda_names_the_cell_whose_state_is_none() {
         }
         let mut rows = solver.state();
         rows[4 * 17 + 1] = f64::NAN;
-        solver.set_rows(&rows);
+        solver.host_to_set().set_rows(&rows);
         let mut bad = None;
         let outcome = solver.run(|r| {
             bad = r.bad.clone().or(bad.take());
             true
         });
         assert!(matches!(outcome, Outcome::Diverged { .. }));
-        bad.map(|b| (b.block, b.cell)).expect("a cell is named")
+        bad.expect("a cell is named").place
     };
     // The first cell whose residual the bad state spoils: the same on both sides.
     assert_eq!(named(true), named(false));

@@ -49,7 +49,7 @@ __device__ __forceinline__ bool is_bad(const double* values, const double* nodes
     for (int v = 0; v < 5; v++) good = good && fabs(values[i * 5 + v]) <= 1.7976931348623157e308;
     return !good;
 }
-// Partial sums of R^2 / V, five a thread block, and the first node with a residual or a state that is none.
+// Partial sums of R^2 / V, five a thread block, and the first node with a residual or a state that is non-physical or not finite.
 extern "C" __global__ void __launch_bounds__(256)
 residual_norms(u32 rows, const double* __restrict__ residual, const double* __restrict__ volumes, const double* __restrict__ nodes,
                double* __restrict__ partials, u32* __restrict__ first_bad) {
@@ -130,7 +130,7 @@ hold_walls(u32 count, const WallNode* __restrict__ walls, const Params* __restri
     for (int v = 1; v < 5; v++) q[i * 5 + v] = state[v];
     store_primitive(gas, state, nodes, i);
 }
-// The first node whose state is none.
+// The first node whose state is non-physical or not finite.
 extern "C" __global__ void __launch_bounds__(128) check_state(u32 rows, const double* __restrict__ q, const double* __restrict__ nodes, u32* first_bad) {
     const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;
     tell_first(i < rows && is_bad(q, nodes, i), (u32)i, first_bad);

@@ -4,24 +4,21 @@
 //! A step has two meetings of host and device: after norms and forces, and after the update. What they exchange are
 //! scalars, in page-locked memory.
 
-pub(crate) mod clock;
 mod linear;
 #[cfg(test)]
 mod tests;
 
-use super::accelerator::{Accelerator, Advanced, HostSetting, HostState, Measured};
-use super::unsteady::TimeLevels;
-use super::{FlowError, FlowSolver, Times};
-use crate::config::Time;
+use super::forces::Walls;
+use super::{Advanced, Device, FlowError, FlowSolver, FlowSystem, Measured, Moment, Part, System, Times};
+use crate::config::{FlowConfig, Time};
 use crate::gpu::{
-    BoundaryCuda, Clock, JacobianCuda, LeastSquaresCuda, MeshCuda, Params, ResidualCuda, Sums, ViscousCuda,
-    blocks, download_pressures, source, upload_conditions, upload_wall_nodes,
+    BoundaryCuda, Clock, JacobianCuda, LeastSquaresCuda, MARKS, MeshCuda, Params, ResidualCuda, Sums,
+    ViscousCuda, blocks, download_pressures, source, upload_conditions, upload_wall_nodes,
 };
 use crate::jacobian::cuda::ReplacedRows;
 use crate::residual::is_node_wise;
 use chromaflow::gpu::{GpuError, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
-use clock::{MARKS, Part, times_of};
 use linear::LinearCuda;
 
 /// The kernels of march.cu.
@@ -61,31 +58,30 @@ impl Kernels {
 }
 
 /// The walls' faces, patch by patch, for `wall_forces`.
-struct Walls {
-    faces: DeviceBuffer<u32>,
+struct WallFaces {
+    nodes: DeviceBuffer<u32>,
     areas: DeviceBuffer<f64>,
-    free_pressure: f64,
-    center: [f64; 3],
+    walls: Walls,
 }
 
-impl Walls {
-    fn new(stream: &Stream, solver: &FlowSolver) -> Result<Self, GpuError> {
-        let (mut faces, mut areas) = (Vec::new(), Vec::new());
+impl WallFaces {
+    fn new(stream: &Stream, solver: &FlowSystem) -> Result<Self, GpuError> {
+        let (mut nodes, mut areas, mut names) = (Vec::new(), Vec::new(), Vec::new());
         for (p, patch) in solver.dual.patches.iter().enumerate() {
             if !solver.boundaries[p].kind.is_wall() {
                 continue;
             }
+            names.push(patch.name.clone());
             for (i, (&node, area)) in patch.nodes.iter().zip(&patch.areas).enumerate() {
                 let (at, share) = solver.friction_share(p, i).map_or((u32::MAX, 0.0), |(a, s)| (a as u32, s));
-                faces.extend([node, at]);
+                nodes.extend([node, at]);
                 areas.extend([area[0], area[1], area[2], share]);
             }
         }
         Ok(Self {
-            faces: stream.upload(&faces)?,
+            nodes: stream.upload(&nodes)?,
             areas: stream.upload(&areas)?,
-            free_pressure: solver.scale.pressure,
-            center: solver.scale.center,
+            walls: Walls { scale: solver.scale, names, counted: Vec::new() },
         })
     }
 }
@@ -110,7 +106,8 @@ struct FlowCuda {
     viscous: Option<ViscousCuda>,
     assembly: JacobianCuda,
     kernels: Kernels,
-    walls: Walls,
+    walls: WallFaces,
+    config: FlowConfig,
     planar: bool,
     // State.
     q: DeviceBuffer<f64>,
@@ -135,7 +132,7 @@ struct FlowCuda {
     counts: DeviceBuffer<u32>,
     no_counts: DeviceBuffer<u32>,
     host_counts: Pinned<u32>,
-    clock: Clock<Part>,
+    clock: Clock,
 }
 
 impl FlowSolver {
@@ -149,28 +146,13 @@ impl FlowSolver {
     /// the CPU only.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
         self.sync()?;
-        self.accelerator.start(Box::new(FlowCuda::new(&gpu.stream()?, self)?));
-        let ready = self.push().and_then(|()| self.rehearse());
-        self.accelerator.keep_if(ready)
-    }
-
-    /// Steps that are taken back at once. Graphs are recorded, code is loaded and scratch memory taken when they are first
-    /// used: after this a march takes no more memory of the device, so that none can be missing in the middle of it.
-    fn rehearse(&mut self) -> Result<(), FlowError> {
-        let (second_order, factors) = (self.config.space.second_order, self.time_factors());
-        let Some(device) = self.accelerator.device_mut() else { return Ok(()) };
-        for measure in [false, true] {
-            device.residual(second_order, factors)?;
-            device.advance(self.control.value, factors.map_or(0.0, |f| f[0]), measure)?;
-            device.take_back()?;
-            device.times()?;
-        }
-        Ok(())
+        let device = FlowCuda::new(&gpu.stream()?, &self.host)?;
+        self.use_device(Box::new(device))
     }
 }
 
 impl FlowCuda {
-    fn new(stream: &Stream, solver: &FlowSolver) -> Result<Self, FlowError> {
+    fn new(stream: &Stream, solver: &FlowSystem) -> Result<Self, FlowError> {
         let (config, dual) = (&solver.config, &solver.dual);
         let (n, edges) = (dual.nodes(), dual.edges.len());
         let storage = Storage::from(config.implicit.policy);
@@ -179,7 +161,7 @@ impl FlowCuda {
         let depth = viscous.map_or(0.0, |(_, elements)| elements.depth());
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         let records: Vec<f64> = solver.nodes.as_flattened().to_vec();
-        let walls = Walls::new(stream, solver)?;
+        let walls = WallFaces::new(stream, solver)?;
         let norm_blocks = blocks(n, 256).min(4 * stream.gpu().facts().multiprocessors);
         let of_walls = dual.patches.iter().zip(&solver.boundaries).filter(|(_, data)| data.kind.is_wall());
         let sums = Sums::new(stream, 5, norm_blocks, of_walls.map(|(patch, _)| (patch.nodes.len(), true)))?;
@@ -204,6 +186,7 @@ impl FlowCuda {
                 linear.in_place(),
             )?,
             kernels: Kernels::new(stream)?,
+            config: config.clone(),
             planar: solver.planar,
             q: buffer(5 * n)?,
             last_good: buffer(5 * n)?,
@@ -279,15 +262,15 @@ impl FlowCuda {
     /// Norms and forces.
     fn measure(&mut self) -> Result<(), GpuError> {
         let (k, n, stream, walls) = (&self.kernels, self.mesh.rows, &self.stream, &self.walls);
-        let [cx, cy, cz] = walls.center;
+        let [cx, cy, cz] = walls.walls.scale.center;
         // SAFETY: partial sums have room for five (twelve) numbers a thread block.
         unsafe {
             let norms = k.residual_norms.launch(self.sums.norm_blocks(), 256).arg(n as u32);
             let norms = norms.arg(&self.residual).arg(&self.mesh.volumes).arg(&self.nodes);
             norms.arg(&self.sums.norms).arg(self.count(Count::BadResidual)).enqueue(stream)?;
-            let forces = self.sums.over_walls(&k.wall_forces).arg(&self.sums.parts).arg(&walls.faces);
+            let forces = self.sums.over_walls(&k.wall_forces).arg(&self.sums.parts).arg(&walls.nodes);
             let forces = forces.arg(&walls.areas).arg(&self.nodes).arg(&self.friction);
-            let forces = forces.arg(walls.free_pressure).arg(cx).arg(cy).arg(cz);
+            let forces = forces.arg(walls.walls.scale.pressure).arg(cx).arg(cy).arg(cz);
             forces.arg(&self.sums.forces).enqueue(stream)?;
         }
         self.sums.add_up(stream, &k.add_parts)
@@ -332,11 +315,12 @@ impl FlowCuda {
         Ok(unsafe { launch.arg(&self.params.values).arg(&self.nodes).enqueue(&self.stream) }?)
     }
 
-    /// A counter on the device.
+    /// Nodes on walls without slip.
     fn wall_nodes(&self) -> usize {
         self.friction.len() / 3
     }
 
+    /// A counter on the device.
     fn count(&self, which: Count) -> DeviceSlice<'_, u32> {
         self.counts.part(which as usize..which as usize + 1)
     }
@@ -347,63 +331,26 @@ impl FlowCuda {
     }
 }
 
-impl Accelerator for FlowCuda {
-    fn take_state(
-        &mut self,
-        q: &[[f64; 5]],
-        levels: &TimeLevels,
-        setting: &HostSetting<'_>,
-    ) -> Result<(), FlowError> {
-        self.q.upload(q.as_flattened())?;
-        self.last_good.copy_from(&self.q.slice())?;
-        if let Some([last, before]) = &mut self.levels {
-            last.upload(levels.last.as_flattened())?;
-            before.upload(levels.before.as_flattened())?;
-        }
-        self.held = self.stream.upload(setting.held)?;
-        self.boundary.conditions = upload_conditions(&self.stream, setting.boundaries)?;
-        self.source = match setting.source {
-            None => None,
-            Some(source) => {
-                let records = self.nodes.download()?;
-                let values: Vec<f64> = records.chunks(8).flat_map(|r| source([r[5], r[6], r[7]])).collect();
-                Some(self.stream.upload(&values)?)
-            }
-        };
-        Ok(self.refresh_nodes()?)
-    }
-
-    fn give_state(&self, state: &mut HostState<'_>) -> Result<(), FlowError> {
-        self.q.download_into(state.q.as_flattened_mut())?;
-        self.friction.download_into(state.friction.as_flattened_mut())?;
-        self.residual.download_into(state.residual.as_flattened_mut())?;
-        download_pressures(&self.boundary.conditions, state.boundaries)?;
-        if let Some([last, before]) = &self.levels {
-            last.download_into(state.levels.last.as_flattened_mut())?;
-            before.download_into(state.levels.before.as_flattened_mut())?;
-        }
-        Ok(())
-    }
-
-    fn residual(&mut self, second_order: bool, time: Option<[f64; 3]>) -> Result<Measured, FlowError> {
+impl System for FlowCuda {
+    fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         self.counts.copy_from(&self.no_counts.slice())?;
         self.clock.start(&self.stream)?;
-        self.compute_residual(second_order, time)?;
-        self.clock.done(Part::Rhs, &self.stream)?;
+        self.compute_residual(self.config.is_second_order(at.iteration), at.time_factors())?;
+        self.clock.done(Part::Residual, &self.stream)?;
         self.measure()?;
         self.counts.download_later(&mut self.host_counts)?;
         self.clock.done(Part::Misc, &self.stream)?;
         self.stream.synchronize()?;
-        Ok(Measured::from_sums(&self.sums, self.first(Count::BadResidual)))
+        Ok(Measured { first_bad: self.first(Count::BadResidual), ..self.walls.walls.measured(&self.sums) })
     }
 
-    fn advance(&mut self, cfl: f64, shift: f64, measure: bool) -> Result<Advanced, FlowError> {
+    fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
         self.clock.start(&self.stream)?;
-        self.assemble(cfl, shift)?;
-        self.clock.done(Part::Lhs, &self.stream)?;
+        self.assemble(at.cfl, at.time_shift())?;
+        self.clock.done(Part::Assembly, &self.stream)?;
         self.linear.find_scale()?;
-        self.clock.done(Part::Pipsr, &self.stream)?;
-        let reduction = self.linear.solve(&self.residual, &mut self.update, measure)?;
+        self.clock.done(Part::Conversion, &self.stream)?;
+        let reduction = self.linear.solve(&self.residual, &mut self.update, at.measure)?;
         self.clock.done(Part::LinearSolver, &self.stream)?;
         self.apply_update()?;
         self.counts.download_later(&mut self.host_counts)?;
@@ -417,12 +364,12 @@ impl Accelerator for FlowCuda {
         })
     }
 
-    fn take_back(&mut self) -> Result<(), FlowError> {
+    fn restore(&mut self) -> Result<(), FlowError> {
         self.q.copy_from(&self.last_good.slice())?;
         Ok(self.refresh_nodes()?)
     }
 
-    fn next_time_level(&mut self) -> Result<(), FlowError> {
+    fn next_level(&mut self) -> Result<(), FlowError> {
         if let Some(levels) = &mut self.levels {
             levels.swap(0, 1);
             levels[0].copy_from(&self.q.slice())?;
@@ -431,7 +378,55 @@ impl Accelerator for FlowCuda {
     }
 
     fn times(&mut self) -> Result<Times, FlowError> {
-        Ok(times_of(&mut self.clock)?)
+        Ok(self.clock.times()?)
+    }
+}
+
+impl Device<FlowSystem> for FlowCuda {
+    fn upload(&mut self, host: &FlowSystem) -> Result<(), FlowError> {
+        self.q.upload(host.q.as_flattened())?;
+        self.last_good.copy_from(&self.q.slice())?;
+        if let Some([last, before]) = &mut self.levels {
+            last.upload(host.levels.last.as_flattened())?;
+            before.upload(host.levels.before.as_flattened())?;
+        }
+        self.held = self.stream.upload(&host.held)?;
+        self.boundary.conditions = upload_conditions(&self.stream, &host.boundaries)?;
+        self.source = match &host.source {
+            None => None,
+            Some(source) => {
+                let values: Vec<f64> = host.nodes.iter().flat_map(|r| source([r[5], r[6], r[7]])).collect();
+                Some(self.stream.upload(&values)?)
+            }
+        };
+        Ok(self.refresh_nodes()?)
+    }
+
+    fn download(&self, host: &mut FlowSystem) -> Result<(), FlowError> {
+        self.q.download_into(host.q.as_flattened_mut())?;
+        self.friction.download_into(host.friction.as_flattened_mut())?;
+        self.residual.download_into(host.residual.as_flattened_mut())?;
+        download_pressures(&self.boundary.conditions, &mut host.boundaries)?;
+        if let Some([last, before]) = &self.levels {
+            last.download_into(host.levels.last.as_flattened_mut())?;
+            before.download_into(host.levels.before.as_flattened_mut())?;
+        }
+        host.refresh_nodes();
+        Ok(())
+    }
+
+    /// Graphs are recorded, code is loaded and scratch memory taken when they are first used: by steps that are rejected at
+    /// once.
+    fn rehearse(&mut self, at: &Moment) -> Result<(), FlowError> {
+        let at = Moment { iteration: usize::MAX, ..*at };
+        for measure in [false, true] {
+            let at = Moment { measure, ..at };
+            self.residual(&at)?;
+            self.advance(&at)?;
+            self.restore()?;
+            self.times()?;
+        }
+        Ok(())
     }
 
     fn bytes(&self) -> usize {

@@ -1,4 +1,4 @@
-use super::super::FlowSolver;
+use super::super::{FlowSolver, Place};
 use crate::bc::Motion;
 use crate::config::{
     Boundary, Equations, FlowConfig, FluxScheme, GradientWeights, JacobianScheme, Limiter, Quadrature,
@@ -212,7 +212,7 @@ fn cuda_converges_with_every_policy_and_gives_the_same_bits_twice() {
             solver.use_gpu(&gpu).unwrap();
             let mut history = Vec::new();
             let outcome = solver.run(|r| {
-                history.push(r.residual);
+                history.push(r.residual.clone());
                 true
             });
             assert_eq!(outcome, Outcome::Converged, "{policy:?} {:?}", history.last());
@@ -257,16 +257,16 @@ fn cuda_small_case_restarts_on_either_side() {
 }
 
 #[test]
-fn cuda_names_the_node_whose_state_is_none() {
+fn cuda_names_the_node_whose_state_is_not_finite() {
     let Some(gpu) = gpu() else { return };
     // In a scheme of first order a bad state spoils its neighbors alone; those of the first color have larger numbers.
     let mut config = config(|_| Boundary::Farfield);
     config.space.second_order = false;
     let mut solver = solver(&config);
     solver.use_gpu(&gpu).unwrap();
-    solver.accelerator.host_changes();
-    assert!(solver.plan.batches.range(0).contains(&5));
-    solver.q[5][0] = f64::NAN;
+    assert!(solver.host.plan.batches.range(0).contains(&5));
+    solver.host_to_set();
+    solver.host.q[5][0] = f64::NAN;
     let mut bad = None;
     let outcome = solver.run(|r| {
         bad = r.bad.clone().or(bad.take());
@@ -274,5 +274,5 @@ fn cuda_names_the_node_whose_state_is_none() {
     });
     assert!(matches!(outcome, Outcome::Diverged { .. }));
     let bad = bad.expect("a node is named");
-    assert_eq!(bad.node, solver.plan.permutation.old_of_new()[5] as usize);
+    assert_eq!(bad.place, Place::Node(solver.host.plan.permutation.old_of_new()[5] as usize));
 }

@@ -3,7 +3,7 @@
 
 use super::super::config::{Scheme, StepMethod};
 use super::super::measure::{DIAGONAL, LINES as BLOCK_LINES};
-use super::super::{StructuredSolver, ViscousTerms};
+use super::super::{StructuredSystem, ViscousTerms};
 use super::setup::constants;
 use super::{Step, kernel};
 use crate::grid::{GHOSTS, GridCuda};
@@ -97,7 +97,7 @@ pub(super) struct Factors {
 impl Factors {
     pub(super) fn new(
         stream: &Stream,
-        solver: &StructuredSolver,
+        solver: &StructuredSystem,
         grid: &GridCuda,
         area: &DeviceBuffer<f64>,
         volume: &DeviceBuffer<f64>,
@@ -260,7 +260,7 @@ impl Factors {
 }
 
 /// The first block whose closed lines are too short for waves, and their length.
-fn short_loop(solver: &StructuredSolver) -> Option<(usize, usize)> {
+fn short_loop(solver: &StructuredSystem) -> Option<(usize, usize)> {
     solver.blocks.iter().enumerate().find_map(|(b, block)| {
         let short = |d: &usize| block.closed[*d] && block.active[*d] && block.cells.count[*d] < LEAST_CLOSED;
         (0..3).find(short).map(|d| (b, block.cells.count[d]))
@@ -268,7 +268,7 @@ fn short_loop(solver: &StructuredSolver) -> Option<(usize, usize)> {
 }
 
 /// Tiles {block, i, j, plane} of planes to be turned over, counted with ghosts.
-fn turns(solver: &StructuredSolver) -> Vec<u32> {
+fn turns(solver: &StructuredSystem) -> Vec<u32> {
     let mut tiles = Vec::new();
     for (b, block) in solver.blocks.iter().enumerate().filter(|(_, block)| block.active[0]) {
         let [ni, nj, nk] = block.cells.count;
@@ -294,7 +294,7 @@ fn segments_of(rows: usize) -> usize {
 
 /// Groups {block, first line} along an axis: open lines, open lines to be cut into segments (which `blocks` are, where they are
 /// few), closed ones. The highest bit of the block tells that an axis came before.
-fn line_groups(solver: &StructuredSolver, axis: usize, blocks: bool) -> [Vec<u32>; 3] {
+fn line_groups(solver: &StructuredSystem, axis: usize, blocks: bool) -> [Vec<u32>; 3] {
     let active = || solver.blocks.iter().enumerate().filter(|(_, block)| block.active[axis]);
     let lines = |b: &super::super::block::BlockState| b.cells.interior() / b.cells.count[axis];
     let few = blocks && active().map(|(_, block)| lines(block)).sum::<usize>() < FEW;

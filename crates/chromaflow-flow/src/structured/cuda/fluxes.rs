@@ -2,7 +2,7 @@
 //! Launches of `fluxes.cu`.
 
 use super::setup::{TILE, march_planes, tiles};
-use super::{StructuredSolver, kernel};
+use super::{StructuredSystem, kernel};
 use crate::grid::{Cells, GridCuda};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream, box_map};
@@ -44,7 +44,7 @@ impl Fluxes {
     /// For states in one of two buffers, at first in that of the first.
     pub(super) fn new(
         stream: &Stream,
-        solver: &StructuredSolver,
+        solver: &StructuredSystem,
         grid: &GridCuda,
         constants: [u32; 2],
         area: &DeviceBuffer<f64>,

@@ -1,7 +1,8 @@
 //! Times of a step's kernels by device events, resident and with the transfers of the paper's benchmarks.
 
-use super::super::measure::{FLUX, NORMS, PartTime, TIME_STEP, UPDATE, VISCOUS};
+use super::super::measure::{FLUX, NORMS, TIME_STEP, UPDATE, VISCOUS};
 use super::{Method, StructuredCuda};
+use crate::march::PartTime;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Event, Pinned, Stream};
 use std::time::Instant;

@@ -23,19 +23,14 @@ mod ssor;
 mod tests;
 mod viscous;
 
-use super::accelerator::{Accelerator, Change};
-use super::block::BlockState;
-use super::boundary::PatchState;
 use super::config::{LocalStep, StepMethod};
-use super::measure::PartTime;
-use super::{StructuredSolver, ViscousTerms};
+use super::{StructuredSolver, StructuredSystem, ViscousTerms};
 use crate::config::Time;
-use crate::gpu::{Clock, Sums, blocks, download_pressures, source, upload_conditions};
+use crate::gpu::{Clock, MARKS, Sums, blocks, download_pressures, source, upload_conditions};
 use crate::grid::device::GRID_CUH;
 use crate::grid::{ExchangeCuda, FieldLayout, GridCuda};
-use crate::march::accelerator::{Advanced, Measured};
-use crate::march::clock::{MARKS, Part, times_of};
-use crate::march::{FlowError, Times};
+use crate::march::forces::Walls;
+use crate::march::{Advanced, Bdf, Device, FlowError, Measured, Moment, Part, PartTime, System, Times};
 use chromaflow::block::BLOCK_CUH;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
@@ -164,7 +159,7 @@ struct Step<'a> {
     r: &'a DeviceBuffer<f64>,
     /// Derivatives of the boundary's fluxes.
     jacobians: &'a DeviceBuffer<f64>,
-    /// The first line whose solution is none.
+    /// The first line whose solution is not finite.
     bad: DeviceSlice<'a, u32>,
 }
 
@@ -186,8 +181,7 @@ struct StructuredCuda {
     exchange: ExchangeCuda,
     kernels: Kernels,
     setup: DeviceBuffer<f64>,
-    free_pressure: f64,
-    center: [f64; 3],
+    walls: Walls,
     mean_step: bool,
     // Metrics and state, see structured.cuh.
     area: DeviceBuffer<f64>,
@@ -212,7 +206,7 @@ struct StructuredCuda {
     counts: DeviceBuffer<u32>,
     no_counts: DeviceBuffer<u32>,
     host_counts: Pinned<u32>,
-    clock: Clock<Part>,
+    clock: Clock,
 }
 
 impl StructuredSolver {
@@ -226,14 +220,13 @@ impl StructuredSolver {
     /// which the diagonalized factors do not take there.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
         self.sync()?;
-        self.accelerator.start(Box::new(StructuredCuda::new(&gpu.stream()?, self)?));
-        let ready = self.push();
-        self.accelerator.keep_if(ready)
+        let device = StructuredCuda::new(&gpu.stream()?, &self.host)?;
+        self.use_device(Box::new(device))
     }
 }
 
 impl StructuredCuda {
-    fn new(stream: &Stream, solver: &StructuredSolver) -> Result<Self, GpuError> {
+    fn new(stream: &Stream, solver: &StructuredSystem) -> Result<Self, GpuError> {
         let grid = GridCuda::new(stream, &solver.grid)?;
         let len = grid.len();
         let tables = Tables::new(stream, solver, &grid)?;
@@ -259,12 +252,13 @@ impl StructuredCuda {
         counts[Count::Limited as usize] = 0;
         let chunks = grid.chunks().len() / 2;
         let patches = solver.patches.iter().map(|p| (p.faces.len(), p.condition.kind.is_wall()));
+        let walls = solver.patches.iter().filter(|p| p.condition.kind.is_wall());
+        let names = walls.map(|p| p.name.clone()).collect();
         Ok(Self {
             exchange: ExchangeCuda::new(stream, &solver.exchange, grid.offsets(), len)?,
             kernels,
             setup: stream.upload(&setup_record(solver))?,
-            free_pressure: solver.scale.pressure,
-            center: solver.scale.center,
+            walls: Walls { scale: solver.scale, names, counted: Vec::new() },
             mean_step: solver.config.implicit.local_step == LocalStep::Mean,
             area,
             volume,
@@ -336,18 +330,18 @@ impl StructuredCuda {
         let (t, faces) = (&self.tables, self.face_count());
         let launch = self.kernels.boundary_fluxes.launch(blocks(faces, 128), 128).arg(faces as u32);
         let launch = launch.arg(self.total()).arg(&t.faces).arg(&t.middles).arg(&t.conditions).arg(&t.sides);
-        let launch =
-            launch.arg(&self.w).arg(&self.area).arg(&self.volume).arg(&self.setup).arg(self.free_pressure);
+        let launch = launch.arg(&self.w).arg(&self.area).arg(&self.volume).arg(&self.setup);
+        let launch = launch.arg(self.walls.scale.pressure);
         // SAFETY: faces name cells and patches; results have five and six numbers a face.
         Ok(unsafe { launch.arg(&self.boundary_fluxes).arg(&self.loads).enqueue(&self.stream) }?)
     }
 
     /// The change in time, and partial sums of norms.
-    fn finish_residual(&self, change: Option<Change>) -> Result<(), GpuError> {
+    fn finish_residual(&self, bdf: Option<Bdf>) -> Result<(), GpuError> {
         let chunks = self.grid.chunks().len() / 2;
-        let levels = self.levels.as_ref().filter(|_| change.is_some());
+        let levels = self.levels.as_ref().filter(|_| bdf.is_some());
         let [last, before] = [0, 1].map(|n| levels.map_or(0, |l| l[n].ptr()));
-        let (now, early) = change.map_or((0.0, 0.0), |(weights, dt)| (weights[0] / dt, weights[2] / dt));
+        let (now, early) = bdf.map_or((0.0, 0.0), |bdf| (bdf.factors()[0], bdf.factors()[2]));
         let launch = self.kernels.finish_residual.launch(self.sums.norm_blocks(), 256);
         let launch = launch.arg(self.grid.records()).arg(self.grid.chunks()).arg(chunks as u32);
         let launch = launch.arg(self.total()).arg(&self.w).arg(&self.volume).arg(last).arg(before);
@@ -423,39 +417,8 @@ impl StructuredCuda {
     }
 }
 
-impl Accelerator for StructuredCuda {
-    fn take_state(&mut self, blocks: &[BlockState], patches: &[PatchState]) -> Result<(), FlowError> {
-        self.tables.conditions = upload_conditions(&self.stream, &conditions(patches))?;
-        let states: Vec<&[f64]> = blocks.iter().map(|b| &b.w[..]).collect();
-        self.w.copy_from(&self.grid.upload(&states, 5)?.slice())?;
-        self.other.copy_from(&self.w.slice())?;
-        if let Some(levels) = &mut self.levels {
-            for (n, level) in levels.iter_mut().enumerate() {
-                let states: Vec<&[f64]> = blocks.iter().map(|b| &b.levels[n][..]).collect();
-                *level = self.grid.upload(&states, 5)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn give_state(&self, blocks: &mut [BlockState], patches: &mut [PatchState]) -> Result<(), FlowError> {
-        let mut known = conditions(patches);
-        download_pressures(&self.tables.conditions, &mut known)?;
-        for (patch, condition) in patches.iter_mut().zip(known) {
-            patch.condition = condition;
-        }
-        let mut states: Vec<&mut [f64]> = blocks.iter_mut().map(|b| &mut b.w[..]).collect();
-        self.grid.download(&self.w, &mut states)?;
-        if let Some(levels) = &self.levels {
-            for (n, level) in levels.iter().enumerate() {
-                let mut states: Vec<&mut [f64]> = blocks.iter_mut().map(|b| &mut b.levels[n][..]).collect();
-                self.grid.download(level, &mut states)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn residual(&mut self, change: Option<Change>) -> Result<Measured, FlowError> {
+impl System for StructuredCuda {
+    fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         self.counts.copy_from(&self.no_counts.slice())?;
         self.clock.start(&self.stream)?;
         self.adapt_outlets()?;
@@ -463,19 +426,26 @@ impl Accelerator for StructuredCuda {
         self.boundary_fluxes()?;
         self.fluxes()?;
         self.viscous_fluxes()?;
-        self.clock.done(Part::Rhs, &self.stream)?;
-        self.finish_residual(change)?;
+        self.clock.done(Part::Residual, &self.stream)?;
+        self.finish_residual(at.bdf)?;
         let kernels = [&self.kernels.wall_forces, &self.kernels.add_parts];
-        add_up(&self.stream, kernels, &self.tables.middles, &self.loads, self.center, &mut self.sums)?;
+        add_up(
+            &self.stream,
+            kernels,
+            &self.tables.middles,
+            &self.loads,
+            self.walls.scale.center,
+            &mut self.sums,
+        )?;
         self.counts.download_later(&mut self.host_counts)?;
         self.clock.done(Part::Misc, &self.stream)?;
         self.stream.synchronize()?;
-        Ok(Measured::from_sums(&self.sums, self.first(Count::BadResidual)))
+        Ok(Measured { first_bad: self.first(Count::BadResidual), ..self.walls.measured(&self.sums) })
     }
 
-    fn advance(&mut self, cfl: f64, rate: f64) -> Result<Advanced, FlowError> {
+    fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
         self.clock.start(&self.stream)?;
-        self.time_steps(cfl, rate)?;
+        self.time_steps(at.cfl, at.time_shift())?;
         self.boundary_jacobians()?;
         self.solve(None)?;
         self.clock.done(Part::LinearSolver, &self.stream)?;
@@ -496,11 +466,11 @@ impl Accelerator for StructuredCuda {
         })
     }
 
-    fn take_back(&mut self) -> Result<(), FlowError> {
+    fn restore(&mut self) -> Result<(), FlowError> {
         Ok(self.w.copy_from(&self.other.slice())?)
     }
 
-    fn next_time_level(&mut self) -> Result<(), FlowError> {
+    fn next_level(&mut self) -> Result<(), FlowError> {
         if let Some(levels) = &mut self.levels {
             levels.swap(0, 1);
             levels[0].copy_from(&self.w.slice())?;
@@ -509,11 +479,45 @@ impl Accelerator for StructuredCuda {
     }
 
     fn times(&mut self) -> Result<Times, FlowError> {
-        Ok(times_of(&mut self.clock)?)
+        Ok(self.clock.times()?)
     }
 
-    fn measure(&mut self, repeats: usize) -> Result<Vec<PartTime>, FlowError> {
+    fn parts(&mut self, _at: &Moment, repeats: usize) -> Result<Vec<PartTime>, FlowError> {
         Ok(self.measure_parts(repeats)?)
+    }
+}
+
+impl Device<StructuredSystem> for StructuredCuda {
+    fn upload(&mut self, host: &StructuredSystem) -> Result<(), FlowError> {
+        self.tables.conditions = upload_conditions(&self.stream, &conditions(&host.patches))?;
+        let states: Vec<&[f64]> = host.blocks.iter().map(|b| &b.w[..]).collect();
+        self.w.copy_from(&self.grid.upload(&states, 5)?.slice())?;
+        self.other.copy_from(&self.w.slice())?;
+        if let Some(levels) = &mut self.levels {
+            for (n, level) in levels.iter_mut().enumerate() {
+                let states: Vec<&[f64]> = host.blocks.iter().map(|b| &b.levels[n][..]).collect();
+                *level = self.grid.upload(&states, 5)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn download(&self, host: &mut StructuredSystem) -> Result<(), FlowError> {
+        let mut known = conditions(&host.patches);
+        download_pressures(&self.tables.conditions, &mut known)?;
+        for (patch, condition) in host.patches.iter_mut().zip(known) {
+            patch.condition = condition;
+        }
+        let mut states: Vec<&mut [f64]> = host.blocks.iter_mut().map(|b| &mut b.w[..]).collect();
+        self.grid.download(&self.w, &mut states)?;
+        if let Some(levels) = &self.levels {
+            for (n, level) in levels.iter().enumerate() {
+                let mut states: Vec<&mut [f64]> =
+                    host.blocks.iter_mut().map(|b| &mut b.levels[n][..]).collect();
+                self.grid.download(level, &mut states)?;
+            }
+        }
+        Ok(())
     }
 
     fn bytes(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use super::super::boundary::{PatchState, outlets};
 use super::super::config::Scheme;
-use super::super::{StructuredSolver, ViscousTerms};
+use super::super::{StructuredSystem, ViscousTerms};
 use crate::bc::Condition;
 use crate::gas::{Gas, Transport, ViscosityLaw};
 use crate::gpu::upload_conditions;
@@ -32,7 +32,7 @@ pub(super) fn constants(scheme: Scheme, viscous: Option<ViscousTerms>) -> [u32; 
 }
 
 /// Numbers of the set-up (`Setup` in structured.cuh).
-pub(super) fn setup_record(solver: &StructuredSolver) -> [f64; 15] {
+pub(super) fn setup_record(solver: &StructuredSystem) -> [f64; 15] {
     let (physics, implicit) = (&solver.physics, &solver.config.implicit);
     let mut out = gas_record(physics.gas, physics.transport);
     match physics.scheme {
@@ -83,7 +83,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn new(stream: &Stream, solver: &StructuredSolver, grid: &GridCuda) -> Result<Self, GpuError> {
+    pub(super) fn new(stream: &Stream, solver: &StructuredSystem, grid: &GridCuda) -> Result<Self, GpuError> {
         let actives: Vec<u32> =
             solver.blocks.iter().map(|b| (0..3).map(|d| u32::from(b.active[d]) << d).sum()).collect();
         let (faces, middles) = faces(solver, grid);
@@ -114,7 +114,7 @@ pub(super) fn conditions(patches: &[PatchState]) -> Vec<Condition<f64>> {
 }
 
 /// Outlets of given mass flow: where the parts of each begin; {patch, range of its faces}.
-fn outlet_parts(solver: &StructuredSolver) -> (Vec<u32>, Vec<u32>) {
+fn outlet_parts(solver: &StructuredSystem) -> (Vec<u32>, Vec<u32>) {
     let mut first = vec![0];
     for patch in &solver.patches {
         first.push(first[first.len() - 1] + patch.faces.len() as u32);
@@ -128,14 +128,14 @@ fn outlet_parts(solver: &StructuredSolver) -> (Vec<u32>, Vec<u32>) {
 }
 
 /// `Side` of boundary.cu.
-fn side_record(solver: &StructuredSolver, patch: &PatchState) -> [u32; 4] {
+fn side_record(solver: &StructuredSystem, patch: &PatchState) -> [u32; 4] {
     let Side { axis, high } = patch.window.side;
     let cells = solver.blocks[patch.window.block].cells;
     [axis as u32, u32::from(high), cells.stride[axis] as u32, u32::from(cells.count[axis] > 1)]
 }
 
 /// Cell and patch of each face; middles component by component.
-fn faces(solver: &StructuredSolver, grid: &GridCuda) -> (Vec<u32>, Vec<f64>) {
+fn faces(solver: &StructuredSystem, grid: &GridCuda) -> (Vec<u32>, Vec<f64>) {
     let (mut faces, mut middles) = (Vec::new(), [const { Vec::new() }; 3]);
     for (p, patch) in solver.patches.iter().enumerate() {
         let (cells, offset) = (solver.blocks[patch.window.block].cells, grid.offsets()[patch.window.block]);
@@ -150,7 +150,7 @@ fn faces(solver: &StructuredSolver, grid: &GridCuda) -> (Vec<u32>, Vec<f64>) {
 }
 
 /// Where each side of each block begins in the second array, which has the faces' numbers.
-fn face_numbers(solver: &StructuredSolver, faces: &[u32]) -> (Vec<u32>, Vec<u32>) {
+fn face_numbers(solver: &StructuredSystem, faces: &[u32]) -> (Vec<u32>, Vec<u32>) {
     // Faces come patch by patch, in the order of the window's cells.
     let mut first = Vec::new();
     let mut count = 0;
@@ -181,7 +181,7 @@ fn face_numbers(solver: &StructuredSolver, faces: &[u32]) -> (Vec<u32>, Vec<u32>
 
 /// Columns of ghosts {cell, patch} and the middles of their faces, stage by stage: a column comes after those whose ghosts it reads or replaces, as on the
 /// host, where patches are filled one after another. Only viscous terms read ghosts beyond the edges of blocks.
-fn columns(solver: &StructuredSolver, grid: &GridCuda) -> (Vec<u32>, Vec<f64>, Vec<Range<usize>>) {
+fn columns(solver: &StructuredSystem, grid: &GridCuda) -> (Vec<u32>, Vec<f64>, Vec<Range<usize>>) {
     let edges = solver.physics.transport.is_some();
     let (mut written, mut read) = (vec![0usize; grid.len()], vec![0usize; grid.len()]);
     let mut stages: Vec<Vec<u32>> = Vec::new();
@@ -235,7 +235,7 @@ fn columns(solver: &StructuredSolver, grid: &GridCuda) -> (Vec<u32>, Vec<f64>, V
 
 /// Planes of a march with which thread blocks, one a multiprocessor at a time and two planes to begin and to end with, are done
 /// first.
-pub(super) fn march_planes(solver: &StructuredSolver, rows: usize, multiprocessors: usize) -> usize {
+pub(super) fn march_planes(solver: &StructuredSystem, rows: usize, multiprocessors: usize) -> usize {
     let rounds = |planes: usize| {
         let tiles: usize = solver
             .blocks
@@ -249,7 +249,7 @@ pub(super) fn march_planes(solver: &StructuredSolver, rows: usize, multiprocesso
 }
 
 /// Tiles {block, i, j, k} of `rows` cells along j and so many planes.
-pub(super) fn tiles(solver: &StructuredSolver, rows: usize, planes: usize) -> Vec<u32> {
+pub(super) fn tiles(solver: &StructuredSystem, rows: usize, planes: usize) -> Vec<u32> {
     let mut tiles = Vec::new();
     for (b, block) in solver.blocks.iter().enumerate() {
         let [ni, nj, nk] = block.cells.count;

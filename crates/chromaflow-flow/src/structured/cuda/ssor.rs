@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 //! Symmetric successive over-relaxation on a GPU: a launch a plane, all of a step in one graph.
 
-use super::super::{StructuredSolver, ViscousTerms};
+use super::super::{StructuredSystem, ViscousTerms};
 use super::setup::constants;
 use super::{Step, kernel};
 use crate::gpu::blocks;
@@ -48,7 +48,7 @@ pub(super) struct Sweeps {
 impl Sweeps {
     pub(super) fn new(
         stream: &Stream,
-        solver: &StructuredSolver,
+        solver: &StructuredSystem,
         grid: &GridCuda,
         sweeps: usize,
         relaxation: f64,

@@ -44,7 +44,7 @@ time_steps(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunk
 }
 
 // r += V / dt (now q + last q_last + before q_before) in unsteady flow; partial sums of R^2 / V, five a thread block; the
-// first cell with a residual or a state that is none.
+// first cell with a residual or a state that is non-physical or not finite.
 extern "C" __global__ void __launch_bounds__(CHUNK)
 finish_residual(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u32 chunk_count, u64 total, const double* __restrict__ w,
                 const double* __restrict__ volume, const double* __restrict__ w_last, const double* __restrict__ w_before, double now, double before,

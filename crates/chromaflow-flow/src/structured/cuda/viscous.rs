@@ -4,7 +4,7 @@
 use super::super::block::BlockState;
 use super::fluxes::BOXES;
 use super::setup::{TILE, march_planes, tiles};
-use super::{StructuredCuda, StructuredSolver, kernel};
+use super::{StructuredCuda, StructuredSystem, kernel};
 use crate::gas::{Gas, Transport, ViscosityLaw};
 use crate::grid::{ALIGNED, Cells, GridCuda};
 use chromaflow::gpu::GpuError;
@@ -64,7 +64,7 @@ impl Viscous {
     /// For states in one of two buffers, at first in that of the first; none in inviscid flow.
     pub(super) fn new(
         stream: &Stream,
-        solver: &StructuredSolver,
+        solver: &StructuredSystem,
         grid: &GridCuda,
         constants: [u32; 2],
         metrics: [&DeviceBuffer<f64>; 2],

@@ -1,9 +1,8 @@
 //! Times of the parts of a step, for benchmarks.
 
-use super::LaxWendroffSolver;
 use super::cells::KEPT;
-use crate::march::FlowError;
-use crate::structured::PartTime;
+use super::{LaxWendroffSolver, LaxWendroffSystem};
+use crate::march::{FlowError, Moment, PartTime};
 
 /// Doubles a node that the parts of a step move: states have 5, pressures, volumes and time steps 1, areas 9; cells keep
 /// [`KEPT`].
@@ -20,34 +19,27 @@ impl LaxWendroffSolver {
     /// # Errors
     /// The device's.
     pub fn measure(&mut self, repeats: usize) -> Result<Vec<PartTime>, FlowError> {
-        self.try_step()?;
-        let courant = self.courant;
-        let mut parts = match self.accelerator.device_mut() {
-            Some(device) => device.measure(repeats, courant)?,
-            None => self.measure_here(repeats),
-        };
-        let mut seconds = Vec::new();
-        for _ in 0..repeats {
-            seconds.push(self.try_step()?.times.total);
-        }
-        parts.push(PartTime { name: "grid_step", bytes: 8.0 * self.node_count() as f64 * STEP, seconds });
-        Ok(parts)
+        let bytes = 8.0 * self.host.node_count() as f64 * STEP;
+        self.measure_parts(repeats, bytes)
     }
+}
 
-    fn node_count(&self) -> usize {
+impl LaxWendroffSystem {
+    pub(super) fn node_count(&self) -> usize {
         self.blocks.iter().map(|b| b.nodes.interior()).sum()
     }
 
-    fn measure_here(&mut self, repeats: usize) -> Vec<PartTime> {
+    /// Runs each part of a step `repeats` times.
+    pub(super) fn measure_here(&mut self, at: &Moment, repeats: usize) -> Vec<PartTime> {
         let nodes = self.node_count() as f64;
         let mut parts = Vec::new();
         let mut part = |name, doubles: f64, work: &mut dyn FnMut()| {
             parts.push(PartTime::of(name, 8.0 * nodes * doubles, repeats, work));
         };
         part("grid_norms", RATES, &mut || {
-            std::hint::black_box(self.rates());
+            std::hint::black_box(self.squares());
         });
-        part("grid_balance", CELLS, &mut || self.balance());
+        part("grid_balance", CELLS, &mut || self.balance(at.cfl));
         part("grid_distribute", NODES, &mut || self.distribute(None));
         parts
     }

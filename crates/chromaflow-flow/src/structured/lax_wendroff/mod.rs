@@ -18,7 +18,6 @@
 //! analysis using the Navier-Stokes equations* (1987), as in MBFLO3; Stone et al. 2011, section IV.B. Differs in the weights by
 //! volume and in the dissipation, which is that of Jameson, Schmidt & Turkel 1981.
 
-mod accelerator;
 mod block;
 mod boundary;
 mod cells;
@@ -40,29 +39,26 @@ pub use pointwise::{
 
 use super::block::each_row;
 use super::config::{Scheme, StructuredConfig};
-use super::{forces_of, setup};
+use super::setup;
 use crate::config::{Equations, Time};
 use crate::flux::Dissipation;
 use crate::gas::{Gas, Transport, primitive};
 use crate::grid::{GHOSTS, Grid};
-use crate::march::accelerator::WallSums;
-use crate::march::course::Course;
 use crate::march::forces::ForceScale;
-use crate::march::{BadNode, Coefficients, FlowError, Forces, StepReport, Times, timed, until_outcome};
-use crate::offload::Offload;
+use crate::march::{
+    Advanced, BadPlace, CONSERVED, Coefficients, CourantControl, FlowError, Forces, Host, March, Measured,
+    Moment, Part, PartTime, Place, System, Times, timed,
+};
 use crate::parallel;
 use crate::real::dispatch;
-use accelerator::Accelerator;
 use block::NodeBlock;
 use boundary::{NodePatch, Point};
 use cells::{Balance, Changes, KEPT, STEP};
-use chromaflow::Outcome;
 use chromaflow_device::{Isa, Team};
 use joints::Joints;
 use multigrid::Level;
 use nodes::{Gather, SUMS};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Steps of the scheme.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,7 +76,10 @@ impl Default for LaxWendroff {
 }
 
 /// A solver for one grid and one set-up, with its state.
-pub struct LaxWendroffSolver {
+pub type LaxWendroffSolver = March<LaxWendroffSystem>;
+
+/// Compressible flow in the nodes of one structured grid: the host's form.
+pub struct LaxWendroffSystem {
     team: Arc<Team>,
     config: StructuredConfig,
     grid: Grid,
@@ -95,15 +94,10 @@ pub struct LaxWendroffSolver {
     scale: ForceScale,
     free: [f64; 5],
     volume: f64,
-    /// Courant number of the next step, and that asked for.
-    courant: f64,
-    asked: f64,
+    /// Forces of the state before the last step.
     forces: Forces,
-    course: Course,
-    rejected: usize,
+    /// Of the present iteration.
     times: Times,
-    /// A device that computes in place of the team.
-    accelerator: Offload<dyn Accelerator>,
 }
 
 impl LaxWendroffSolver {
@@ -122,7 +116,7 @@ impl LaxWendroffSolver {
         let setup::Start { grid, config, metrics, gas, free, scale, .. } = setup::start(grid, config)?;
         if !(courant > 0.0 && courant <= 1.0) {
             let expected = "expected more than 0, at most 1";
-            return Err(FlowError::Value { name: "courant", value: courant, expected });
+            return Err(FlowError::Value { name: "courant".into(), value: courant, expected });
         }
         let transport =
             (config.equations == Equations::Laminar).then(|| config.gas.transport(&config.freestream));
@@ -155,7 +149,7 @@ impl LaxWendroffSolver {
         };
         let points = boundary::points(&grid, &blocks, &patches, &joints.shared);
         let volume = blocks.iter().map(|b| b.metrics.total_volume()).sum();
-        let mut solver = Self {
+        let system = LaxWendroffSystem {
             team,
             config,
             grid,
@@ -170,107 +164,114 @@ impl LaxWendroffSolver {
             scale,
             free,
             volume,
-            courant,
-            asked: courant,
             forces: Forces::default(),
-            course: Course::default(),
-            rejected: 0,
             times: Times::default(),
-            accelerator: Offload::NONE,
         };
+        let mut solver = Self::of(system, CourantControl::new(courant));
         let q = crate::gas::conserved(gas, &free);
         solver.set_state(|_| q);
         Ok(solver)
     }
+}
 
-    /// One iteration; in unsteady runs one physical step, in as many equal parts as stability asks for.
-    ///
-    /// # Panics
-    /// When a device that computes fails; see [`Self::try_step`].
-    pub fn step(&mut self) -> StepReport {
-        self.try_step().unwrap_or_else(|error| panic!("{error}"))
+/// An iteration is an explicit step; in unsteady runs a physical one, in as many equal parts as stability asks for.
+impl System for LaxWendroffSystem {
+    fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
+        let mut times = std::mem::take(&mut self.times);
+        self.step_here(at, &mut times);
+        let found = timed(&mut times[Part::Misc], || {
+            let found = Measured::new(self.squares(), self.forces.clone());
+            let first_bad = self.first_bad();
+            Measured { good: found.good && first_bad.is_none(), first_bad, ..found }
+        });
+        self.times = times;
+        Ok(found)
     }
 
-    /// As [`Self::step`], for solvers that compute on a device.
-    ///
-    /// # Errors
-    /// The device's, such as [`FlowError::Gpu`]. The state is lost then, but for what was written to disk.
-    pub fn try_step(&mut self) -> Result<StepReport, FlowError> {
-        let start = Instant::now();
-        let mut times = Times::default();
-        self.course.iteration += 1;
-        self.push()?;
-        let mut report =
-            StepReport { iteration: self.course.iteration, cfl: self.courant, ..StepReport::default() };
-        let dt = self.config.unsteady().map(|unsteady| unsteady.dt);
-        if dt.is_some() {
-            self.course.step += 1;
-            report.time_step = self.course.step;
-        }
-        if let Some(device) = self.accelerator.device_changes() {
-            let found = device.step(self.courant, dt)?;
-            times = device.times()?;
-            report.residual = found.squares.map(|s| (s / self.volume).sqrt());
-            self.forces = self.forces_of_sums(&found.walls);
-            if found.bad.is_some() {
-                self.sync()?;
-                report.bad = self.first_bad();
-            }
-        } else {
-            self.step_here(dt, &mut times);
-            timed(&mut times.misc, || {
-                report.residual = self.rates();
-                report.bad = self.first_bad();
-            });
-        }
-        report.forces = self.forces.clone();
-        self.judge(&mut report)?;
-        times.total = start.elapsed().as_secs_f64();
-        report.times = times;
-        self.times.add(&times);
-        Ok(report)
+    fn advance(&mut self, _at: &Moment) -> Result<Advanced, FlowError> {
+        Ok(Advanced::default())
     }
 
+    fn restore(&mut self) -> Result<(), FlowError> {
+        for block in &mut self.blocks {
+            block.q.clone_from(&block.last_good);
+        }
+        Ok(())
+    }
+
+    fn next_level(&mut self) -> Result<(), FlowError> {
+        Ok(())
+    }
+
+    fn times(&mut self) -> Result<Times, FlowError> {
+        Ok(std::mem::take(&mut self.times))
+    }
+
+    fn parts(&mut self, at: &Moment, repeats: usize) -> Result<Vec<PartTime>, FlowError> {
+        Ok(self.measure_here(at, repeats))
+    }
+}
+
+impl Host for LaxWendroffSystem {
+    type Control = CourantControl;
+
+    const EXPLICIT: bool = true;
+
+    fn time(&self) -> &Time {
+        &self.config.time
+    }
+
+    fn volume(&self) -> f64 {
+        self.volume
+    }
+
+    fn rows(&self) -> usize {
+        self.node_count()
+    }
+
+    fn first_bad(&self) -> Option<usize> {
+        self.first_bad_node()
+    }
+
+    fn place(&self, row: usize) -> BadPlace {
+        self.bad_place(row)
+    }
+}
+
+impl LaxWendroffSystem {
     /// A step by this process's threads.
-    fn step_here(&mut self, dt: Option<f64>, times: &mut Times) {
+    fn step_here(&mut self, at: &Moment, times: &mut Times) {
         for block in &mut self.blocks {
             let q = &block.q;
             parallel::rows(&self.team, q.len(), 1, &mut block.last_good, |part, out| {
                 out.copy_from_slice(&q[part]);
             });
         }
-        let Some(dt) = dt else { return self.advance(None, false, times) };
-        timed(&mut times.rhs, || self.balance());
+        let courant = at.cfl;
+        let Some(dt) = at.bdf.map(|bdf| bdf.dt) else { return self.explicit(courant, None, false, times) };
+        timed(&mut times[Part::Residual], || self.balance(courant));
         let parts = (dt / self.smallest_step()).ceil().clamp(1.0, 1e6);
         for part in 0..parts as usize {
-            self.advance(Some(dt / parts), part == 0, times);
+            self.explicit(courant, Some(dt / parts), part == 0, times);
         }
     }
 
-    /// Runs until an outcome; `watch` sees every report and may end the run by returning false.
-    pub fn run(&mut self, mut watch: impl FnMut(&StepReport) -> bool) -> Outcome {
-        until_outcome(|| {
-            let report = self.step();
-            (watch(&report), report.outcome)
-        })
-    }
-
     /// One explicit step, with local time steps or the given one.
-    fn advance(&mut self, dt: Option<f64>, balanced: bool, times: &mut Times) {
-        timed(&mut times.rhs, || {
+    fn explicit(&mut self, courant: f64, dt: Option<f64>, balanced: bool, times: &mut Times) {
+        timed(&mut times[Part::Residual], || {
             if !balanced {
-                self.balance();
+                self.balance(courant);
             }
             self.distribute(dt);
         });
-        timed(&mut times.misc, || self.update());
+        timed(&mut times[Part::Misc], || self.update());
         if !self.levels.is_empty() {
-            timed(&mut times.lhs, || self.carry_on());
+            timed(&mut times[Part::Assembly], || self.carry_on(courant));
         }
     }
 
     /// The changes of the fine grid on the coarse ones.
-    fn carry_on(&mut self) {
+    fn carry_on(&mut self, courant: f64) {
         let change = |block: &NodeBlock| {
             let n = 5 * block.nodes.len();
             block.q[..n].iter().zip(&block.last_good[..n]).map(|(new, old)| new - old).collect::<Vec<f64>>()
@@ -278,7 +279,7 @@ impl LaxWendroffSolver {
         let mut changes: Vec<Vec<f64>> = self.blocks.iter().map(change).collect();
         let mut shapes: Vec<_> = self.blocks.iter().map(|b| b.nodes).collect();
         for level in &mut self.levels {
-            let what = (self.gas, self.courant);
+            let what = (self.gas, courant);
             changes = level.carry(&self.team, what, &changes, &shapes, &mut self.blocks);
             shapes = level.shapes();
         }
@@ -286,12 +287,12 @@ impl LaxWendroffSolver {
     }
 
     /// Ghosts, balances and time steps of all cells; forces on the walls.
-    fn balance(&mut self) {
+    fn balance(&mut self, courant: f64) {
         for patch in &self.patches {
             boundary::continue_beyond(patch, &mut self.blocks[patch.window.block]);
         }
         self.joints.fill(&mut self.blocks);
-        let (gas, transport, courant) = (self.gas, self.transport, self.courant);
+        let (gas, transport) = (self.gas, self.transport);
         for block in &mut self.blocks {
             let mut kept = std::mem::take(&mut block.kept);
             let (rows, width) = (block.cells.count[1] * block.cells.count[2], KEPT * block.wide());
@@ -327,18 +328,7 @@ impl LaxWendroffSolver {
                 walls.push((patch.name.as_str(), pressure, friction));
             }
         }
-        self.forces = forces_of(&self.scale, walls);
-    }
-
-    /// Forces from a device's sums over the walls.
-    fn forces_of_sums(&self, sums: &[WallSums]) -> Forces {
-        let counted = |p: &&NodePatch| p.condition.kind.is_wall() && p.counts(&self.blocks[p.window.block]);
-        let walls = self.patches.iter().filter(counted).zip(sums);
-        let of = |force, moment| Coefficients::from_sums(&self.scale, force, moment);
-        let walls = walls.map(|(patch, [pressure, moment, friction, turning])| {
-            (patch.name.as_str(), of(*pressure, *moment), of(*friction, *turning))
-        });
-        forces_of(&self.scale, walls)
+        self.forces = Forces::of_walls(&self.scale, |_| true, walls);
     }
 
     /// The smallest local time step.
@@ -441,45 +431,8 @@ impl LaxWendroffSolver {
         }
     }
 
-    /// What residuals mean for the run; takes a state back that is none.
-    fn judge(&mut self, report: &mut StepReport) -> Result<(), FlowError> {
-        if report.bad.is_some() {
-            report.rejected = true;
-            if let Some(device) = self.accelerator.device_changes() {
-                device.take_back()?;
-            } else {
-                for block in &mut self.blocks {
-                    block.q.clone_from(&block.last_good);
-                }
-            }
-            self.rejected += 1;
-            self.courant *= 0.5;
-            if self.config.unsteady().is_some() {
-                self.course.step -= 1;
-                report.time_step = self.course.step;
-            }
-            if self.rejected > 6 {
-                report.outcome = Some(Outcome::Diverged { iteration: self.course.iteration });
-            }
-            return Ok(());
-        }
-        self.courant = (self.courant * 1.01).min(self.asked);
-        let density = report.residual[0];
-        match self.config.time {
-            Time::Steady(_) => {
-                let verdict = self.course.judge(&self.config.time, density);
-                (report.orders, report.outcome) = (verdict.orders, verdict.outcome);
-            }
-            Time::Unsteady(unsteady) => {
-                report.orders = self.course.orders(density);
-                report.outcome = (self.course.step >= unsteady.steps).then_some(Outcome::IterationLimit);
-            }
-        }
-        Ok(())
-    }
-
-    /// Norms over the domain of what the last step changed over its time step, boundary conditions included.
-    fn rates(&self) -> [f64; 5] {
+    /// Squares, summed over the domain, of what the last step changed over its time step, boundary conditions included.
+    fn squares(&self) -> Vec<f64> {
         let mut all = [0.0; 5];
         for block in &self.blocks {
             let [pi, pj, pk] = block.nodes.count;
@@ -504,11 +457,13 @@ impl LaxWendroffSolver {
                 all = std::array::from_fn(|c| all[c] + row[c]);
             }
         }
-        all.map(|s: f64| (s / self.volume).sqrt())
+        all.to_vec()
     }
 
-    fn first_bad(&self) -> Option<BadNode> {
-        for (b, block) in self.blocks.iter().enumerate() {
+    /// The first node with a state that is non-physical or not finite, in the order of blocks, i fastest.
+    fn first_bad_node(&self) -> Option<usize> {
+        let mut before = 0;
+        for block in &self.blocks {
             let (len, [pi, pj, pk]) = (block.nodes.len(), block.nodes.count);
             let mut first = vec![None; pj * pk];
             parallel::rows(&self.team, pj * pk, 1, &mut first, |rows, out| {
@@ -523,21 +478,30 @@ impl LaxWendroffSolver {
                 }
             });
             if let Some(at) = first.into_iter().flatten().next() {
-                let q = block.state(at);
-                let node = block.nodes.cell(at).map(|n| n.max(0) as usize);
-                let before: usize = self.grid.blocks[..b].iter().map(|b| b.nodes.len()).sum();
-                let touching = self
-                    .patches
-                    .iter()
-                    .find(|p| p.window.block == b && p.window.nodes().any(|other| other == node));
-                return Some(BadNode {
-                    node: before + block.number(node),
-                    at: self.grid.blocks[b].node(node),
-                    marker: touching.map(|p| p.name.clone()),
-                    state: q,
-                });
+                return Some(before + block.number(block.nodes.cell(at).map(|n| n.max(0) as usize)));
             }
+            before += block.nodes.interior();
         }
         None
+    }
+
+    /// A node by its number in the order of blocks, i fastest.
+    fn bad_place(&self, number: usize) -> BadPlace {
+        let (mut b, mut rest) = (0, number);
+        while rest >= self.blocks[b].nodes.interior() {
+            rest -= self.blocks[b].nodes.interior();
+            b += 1;
+        }
+        let [ni, nj, _] = self.blocks[b].nodes.count;
+        let node = [rest % ni, rest / ni % nj, rest / (ni * nj)];
+        let touching =
+            self.patches.iter().find(|p| p.window.block == b && p.window.nodes().any(|other| other == node));
+        BadPlace {
+            place: Place::Node(number),
+            at: self.grid.blocks[b].node(node),
+            marker: touching.map(|p| p.name.clone()),
+            state: self.blocks[b].state(self.blocks[b].nodes.inside(node)).to_vec(),
+            variables: CONSERVED,
+        }
     }
 }

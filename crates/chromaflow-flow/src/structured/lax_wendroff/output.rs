@@ -1,34 +1,154 @@
 //! The state seen from outside, and files.
 
-use super::LaxWendroffSolver;
+use super::{LaxWendroffSolver, LaxWendroffSystem};
 use crate::gas::{entropy, primitive};
 use crate::grid::Grid;
-use crate::march::course::Course;
-use crate::march::{FlowError, Forces, Times};
+use crate::march::{FlowError, Forces};
 use crate::mesh::Mesh;
 use crate::output::{Field, Restart};
 
 impl LaxWendroffSolver {
     /// The grid, its blocks' axes turned as the solver has them.
     pub fn grid(&self) -> &Grid {
-        &self.grid
-    }
-
-    /// Iterations done so far.
-    pub fn iteration(&self) -> usize {
-        self.course.iteration
-    }
-
-    /// Times of all steps so far.
-    pub fn times(&self) -> Times {
-        self.times
+        &self.host.grid
     }
 
     /// Forces of the state before the last update.
     pub fn forces(&self) -> &Forces {
-        &self.forces
+        self.last_forces()
     }
 
+    /// Conserved variables on the points of [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
+    pub fn state(&self) -> Vec<[f64; 5]> {
+        let host = self.synced();
+        let planar = host.grid.to_mesh().planar.is_some();
+        host.places(planar).into_iter().map(|(b, at)| host.blocks[b].state(at)).collect()
+    }
+
+    /// Sets all nodes from their coordinates, as conserved variables.
+    pub fn set_state(&mut self, q: impl Fn([f64; 3]) -> [f64; 5]) {
+        let host = self.host_to_set();
+        for (b, block) in host.blocks.iter_mut().enumerate() {
+            let len = block.nodes.len();
+            for at in block.nodes.rows().flat_map(|row| row..row + block.nodes.count[0]) {
+                let node = block.nodes.cell(at).map(|n| n as usize);
+                let values = q(host.grid.blocks[b].node(node));
+                for c in 0..5 {
+                    block.q[c * len + at] = values[c];
+                }
+            }
+        }
+        host.pressures();
+        for block in &mut host.blocks {
+            block.last_good.clone_from(&block.q);
+        }
+    }
+
+    /// Coordinates and control volume of each copy of a node, in the order of blocks, i fastest; volumes of copies add up.
+    pub fn nodes(&self) -> Vec<([f64; 3], f64)> {
+        let blocks = self.host.blocks.iter().zip(&self.host.grid.blocks);
+        blocks
+            .flat_map(|(b, points)| points.nodes.iter().copied().zip(b.own_volume.iter().copied()))
+            .collect()
+    }
+
+    /// Volume-weighted root mean square of the entropy's deviation from the free stream's.
+    pub fn entropy_error(&self) -> f64 {
+        let host = self.synced();
+        let states = host.places(false).into_iter().map(|(b, at)| host.blocks[b].state(at));
+        let off = |q: [f64; 5]| (entropy(host.gas, &primitive(host.gas, &q)) - 1.0).powi(2);
+        let sum: f64 = states.zip(self.nodes()).map(|(q, (_, volume))| off(q) * volume).sum();
+        (sum / host.volume).sqrt()
+    }
+
+    /// Pressure coefficient on each face of a marker, with the face's middle.
+    pub fn wall_cp(&self, marker: &str) -> Vec<([f64; 3], f64)> {
+        let host = self.synced();
+        let dynamic = 0.5 * host.config.freestream.mach.powi(2);
+        let mut out = Vec::new();
+        for patch in host.patches.iter().filter(|p| p.name == marker) {
+            let block = &host.blocks[patch.window.block];
+            for face in patch.faces(&host.grid, block) {
+                let (w, _) = patch.flux(host.gas, block, &face);
+                out.push((face.middle, (w[4] - host.free[4]) / dynamic));
+            }
+        }
+        out
+    }
+
+    /// Friction coefficient of each face of a no-slip marker, with the face's middle: the tangential force over area and dynamic
+    /// pressure.
+    pub fn skin_friction(&self, marker: &str) -> Vec<([f64; 3], [f64; 3])> {
+        let host = self.synced();
+        let dynamic = 0.5 * host.config.freestream.mach.powi(2);
+        let mut out = Vec::new();
+        let Some(transport) = host.transport else { return out };
+        for patch in host.patches.iter().filter(|p| p.name == marker && p.condition.kind.is_no_slip()) {
+            let block = &host.blocks[patch.window.block];
+            for face in patch.faces(&host.grid, block) {
+                let area = face.area.iter().map(|v| v * v).sum::<f64>().sqrt();
+                let force = face.friction(host.gas, transport, block);
+                out.push((face.middle, force.map(|f| f / (area * dynamic))));
+            }
+        }
+        out
+    }
+
+    /// Density, velocity, pressure, mach, temperature, cp, entropy on the points of
+    /// [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
+    pub fn fields(&self) -> Vec<Field> {
+        let points: Vec<[f64; 5]> = self.state().iter().map(|q| primitive(self.host.gas, q)).collect();
+        let host = &self.host;
+        crate::structured::output::fields(host.gas, host.free[4], host.config.freestream.mach, &points)
+    }
+
+    /// The places that restarts are written for: the points of the grid.
+    pub fn restart_places(&self) -> Mesh {
+        let mesh = self.host.grid.to_mesh();
+        Mesh { nodes: mesh.nodes, ..Mesh::default() }
+    }
+
+    /// Everything that a run needs to go on, on [`LaxWendroffSolver::restart_places`].
+    pub fn restart(&self) -> Restart {
+        let mut restart = self.start_restart();
+        restart.fields.push(Field::vector("conserved", 5, self.state().into_flattened()));
+        restart
+    }
+
+    /// Goes on from a restart.
+    ///
+    /// # Errors
+    /// [`FlowError::Restart`] when a field is missing, has another length or no physical states.
+    pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
+        let fault = |problem: String| FlowError::Restart { field: "conserved".to_owned(), problem };
+        let field = restart.field("conserved").ok_or_else(|| fault("is missing".to_owned()))?;
+        let host = &self.host;
+        let planar = host.grid.to_mesh().planar.is_some();
+        let places = host.places(planar);
+        if field.components != 5 || field.values.len() != 5 * places.len() {
+            return Err(fault(format!("has {} values, {} expected", field.values.len(), 5 * places.len())));
+        }
+        let states = field.values.as_chunks::<5>().0;
+        for (node, q) in states.iter().enumerate() {
+            let w = primitive(host.gas, q);
+            if !(w.iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0) {
+                return Err(fault(format!("has no physical state at node {node}: {q:?}")));
+            }
+        }
+        let host = self.host_to_set();
+        for (&(b, at), q) in places.iter().zip(states) {
+            let len = host.blocks[b].nodes.len();
+            for c in 0..5 {
+                host.blocks[b].q[c * len + at] = q[c];
+            }
+        }
+        host.pressures();
+        self.resume_progress(restart, true);
+        Ok(())
+    }
+}
+
+impl LaxWendroffSystem {
     /// Block and place of each point of [`Grid::to_mesh`](crate::grid::Grid::to_mesh), in its order.
     fn places(&self, planar: bool) -> Vec<(usize, usize)> {
         let block = |b: usize| {
@@ -46,135 +166,5 @@ impl LaxWendroffSolver {
             })
         };
         layer(0).chain(layer(1)).collect()
-    }
-
-    /// Conserved variables on the points of [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
-    pub fn state(&self) -> Vec<[f64; 5]> {
-        self.accelerator.assert_synced();
-        let planar = self.grid.to_mesh().planar.is_some();
-        self.places(planar).into_iter().map(|(b, at)| self.blocks[b].state(at)).collect()
-    }
-
-    /// Sets all nodes from their coordinates, as conserved variables.
-    pub fn set_state(&mut self, q: impl Fn([f64; 3]) -> [f64; 5]) {
-        for (b, block) in self.blocks.iter_mut().enumerate() {
-            let len = block.nodes.len();
-            for at in block.nodes.rows().flat_map(|row| row..row + block.nodes.count[0]) {
-                let node = block.nodes.cell(at).map(|n| n as usize);
-                let values = q(self.grid.blocks[b].node(node));
-                for c in 0..5 {
-                    block.q[c * len + at] = values[c];
-                }
-            }
-        }
-        self.pressures();
-        for block in &mut self.blocks {
-            block.last_good.clone_from(&block.q);
-        }
-        self.accelerator.host_changes();
-    }
-
-    /// Coordinates and control volume of each copy of a node, in the order of blocks, i fastest; volumes of copies add up.
-    pub fn nodes(&self) -> Vec<([f64; 3], f64)> {
-        let blocks = self.blocks.iter().zip(&self.grid.blocks);
-        blocks
-            .flat_map(|(b, points)| points.nodes.iter().copied().zip(b.own_volume.iter().copied()))
-            .collect()
-    }
-
-    /// Volume-weighted root mean square of the entropy's deviation from the free stream's.
-    pub fn entropy_error(&self) -> f64 {
-        self.accelerator.assert_synced();
-        let states = self.places(false).into_iter().map(|(b, at)| self.blocks[b].state(at));
-        let off = |q: [f64; 5]| (entropy(self.gas, &primitive(self.gas, &q)) - 1.0).powi(2);
-        let sum: f64 = states.zip(self.nodes()).map(|(q, (_, volume))| off(q) * volume).sum();
-        (sum / self.volume).sqrt()
-    }
-
-    /// Pressure coefficient on each face of a marker, with the face's middle.
-    pub fn wall_cp(&self, marker: &str) -> Vec<([f64; 3], f64)> {
-        self.accelerator.assert_synced();
-        let dynamic = 0.5 * self.config.freestream.mach.powi(2);
-        let mut out = Vec::new();
-        for patch in self.patches.iter().filter(|p| p.name == marker) {
-            let block = &self.blocks[patch.window.block];
-            for face in patch.faces(&self.grid, block) {
-                let (w, _) = patch.flux(self.gas, block, &face);
-                out.push((face.middle, (w[4] - self.free[4]) / dynamic));
-            }
-        }
-        out
-    }
-
-    /// Friction coefficient of each face of a no-slip marker, with the face's middle: the tangential force over area and dynamic
-    /// pressure.
-    pub fn skin_friction(&self, marker: &str) -> Vec<([f64; 3], [f64; 3])> {
-        self.accelerator.assert_synced();
-        let dynamic = 0.5 * self.config.freestream.mach.powi(2);
-        let mut out = Vec::new();
-        let Some(transport) = self.transport else { return out };
-        for patch in self.patches.iter().filter(|p| p.name == marker && p.condition.kind.is_no_slip()) {
-            let block = &self.blocks[patch.window.block];
-            for face in patch.faces(&self.grid, block) {
-                let area = face.area.iter().map(|v| v * v).sum::<f64>().sqrt();
-                let force = face.friction(self.gas, transport, block);
-                out.push((face.middle, force.map(|f| f / (area * dynamic))));
-            }
-        }
-        out
-    }
-
-    /// Density, velocity, pressure, mach, temperature, cp, entropy on the points of
-    /// [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
-    pub fn fields(&self) -> Vec<Field> {
-        let points: Vec<[f64; 5]> = self.state().iter().map(|q| primitive(self.gas, q)).collect();
-        crate::structured::output::fields(self.gas, self.free[4], self.config.freestream.mach, &points)
-    }
-
-    /// The places that restarts are written for: the points of the grid.
-    pub fn restart_places(&self) -> Mesh {
-        let mesh = self.grid.to_mesh();
-        Mesh { nodes: mesh.nodes, ..Mesh::default() }
-    }
-
-    /// Everything that a run needs to go on, on [`LaxWendroffSolver::restart_places`].
-    pub fn restart(&self) -> Restart {
-        let mut restart = Restart::default();
-        self.course.store(&self.config.time, &mut restart);
-        restart.set("cfl", self.courant);
-        restart.fields.push(Field::vector("conserved", 5, self.state().into_flattened()));
-        restart
-    }
-
-    /// Goes on from a restart.
-    ///
-    /// # Errors
-    /// [`FlowError::Restart`] when a field is missing, has another length or no physical states.
-    pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
-        let fault = |problem: String| FlowError::Restart { field: "conserved".to_owned(), problem };
-        let field = restart.field("conserved").ok_or_else(|| fault("is missing".to_owned()))?;
-        let planar = self.grid.to_mesh().planar.is_some();
-        let places = self.places(planar);
-        if field.components != 5 || field.values.len() != 5 * places.len() {
-            return Err(fault(format!("has {} values, {} expected", field.values.len(), 5 * places.len())));
-        }
-        let states = field.values.as_chunks::<5>().0;
-        for (node, q) in states.iter().enumerate() {
-            let w = primitive(self.gas, q);
-            if !(w.iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0) {
-                return Err(fault(format!("has no physical state at node {node}: {q:?}")));
-            }
-        }
-        for (&(b, at), q) in places.iter().zip(states) {
-            let len = self.blocks[b].nodes.len();
-            for c in 0..5 {
-                self.blocks[b].q[c * len + at] = q[c];
-            }
-        }
-        self.pressures();
-        self.accelerator.host_changes();
-        self.course = Course::recall(restart, true);
-        self.courant = restart.positive("cfl").map_or(self.asked, |c| c.min(self.asked));
-        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::measure::{CELLS, NODES, RATES};
 use super::LaxWendroffCuda;
-use crate::structured::PartTime;
+use crate::march::PartTime;
 use crate::structured::cuda::launch_seconds;
 use chromaflow::gpu::GpuError;
 

@@ -16,17 +16,13 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use super::LaxWendroffSolver;
-use super::accelerator::Accelerator;
-use super::block::NodeBlock;
 use super::boundary::NodePatch;
+use super::{LaxWendroffSolver, LaxWendroffSystem};
 use crate::config::Time;
-use crate::gpu::{Clock, Sums, blocks, source};
+use crate::gpu::{Clock, MARKS, Sums, blocks, source};
 use crate::grid::{CHUNK, Reduction};
-use crate::march::accelerator::Measured;
-use crate::march::clock::{MARKS, Part, times_of};
-use crate::march::{FlowError, Times};
-use crate::structured::PartTime;
+use crate::march::forces::Walls;
+use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, PartTime, System, Times};
 use crate::structured::cuda::setup::gas_record;
 use crate::structured::cuda::{PARTS, add_up, tables as headers};
 use chromaflow::gpu::GpuError;
@@ -82,8 +78,7 @@ struct LaxWendroffCuda {
     fine: FineKernels,
     levels: Vec<CoarseLevel>,
     setup: DeviceBuffer<f64>,
-    free_pressure: f64,
-    center: [f64; 3],
+    walls: Walls,
     /// Conserved variables and pressure; `next` is made of `q`, then they change places.
     q: DeviceBuffer<f64>,
     next: DeviceBuffer<f64>,
@@ -99,7 +94,7 @@ struct LaxWendroffCuda {
     first_bad: DeviceBuffer<u32>,
     none_bad: DeviceBuffer<u32>,
     host_bad: Pinned<u32>,
-    clock: Clock<Part>,
+    clock: Clock,
 }
 
 impl LaxWendroffSolver {
@@ -112,9 +107,8 @@ impl LaxWendroffSolver {
     /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
         self.sync()?;
-        self.accelerator.start(Box::new(LaxWendroffCuda::new(&gpu.stream()?, self)?));
-        let ready = self.push();
-        self.accelerator.keep_if(ready)
+        let device = LaxWendroffCuda::new(&gpu.stream()?, &self.host)?;
+        self.use_device(Box::new(device))
     }
 }
 
@@ -200,7 +194,7 @@ impl Work<'_> {
 }
 
 impl LaxWendroffCuda {
-    fn new(stream: &Stream, solver: &LaxWendroffSolver) -> Result<Self, GpuError> {
+    fn new(stream: &Stream, solver: &LaxWendroffSystem) -> Result<Self, GpuError> {
         let parts = Parts {
             grid: &solver.grid,
             blocks: &solver.blocks,
@@ -227,6 +221,8 @@ impl LaxWendroffCuda {
         let (len, faces) = (tables.nodes.len(), tables.face_count());
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         let counted = |p: &&NodePatch| p.counts(&solver.blocks[p.window.block]);
+        let walls = solver.patches.iter().filter(counted).filter(|p| p.condition.kind.is_wall());
+        let names = walls.map(|p| p.name.clone()).collect();
         let patches = solver.patches.iter().filter(counted);
         let patches = patches.map(|p| (p.window.cells().count(), p.condition.kind.is_wall()));
         let chunks = tables.nodes.chunks().len() / 2;
@@ -237,8 +233,7 @@ impl LaxWendroffCuda {
         Ok(Self {
             levels,
             setup: stream.upload(&setup)?,
-            free_pressure: solver.scale.pressure,
-            center: solver.scale.center,
+            walls: Walls { scale: solver.scale, names, counted: Vec::new() },
             q: buffer(6 * len)?,
             next: buffer(6 * len)?,
             unsteady,
@@ -296,7 +291,7 @@ impl LaxWendroffCuda {
         let launch = self.fine.boundary_fluxes.launch(blocks(faces, 128), 128).arg(faces as u32);
         let launch = launch.arg(t.nodes.records()).arg(self.total()).arg(&t.faces).arg(&t.conditions);
         let launch = launch.arg(&t.sides).arg(&self.q).arg(&t.area).arg(&t.volume).arg(&self.setup);
-        let launch = launch.arg(self.free_pressure).arg(&self.fluxes).arg(&self.loads);
+        let launch = launch.arg(self.walls.scale.pressure).arg(&self.fluxes).arg(&self.loads);
         // SAFETY: faces name cells, patches and blocks; results have five and six numbers a face.
         Ok(unsafe { launch.enqueue(&self.stream) }?)
     }
@@ -349,24 +344,9 @@ impl LaxWendroffCuda {
     }
 }
 
-impl Accelerator for LaxWendroffCuda {
-    fn take_state(&mut self, blocks: &[NodeBlock]) -> Result<(), FlowError> {
-        let states: Vec<&[f64]> = blocks.iter().map(|b| &b.q[..6 * b.nodes.len()]).collect();
-        self.q = self.tables.nodes.upload(&states, 6)?;
-        Ok(self.next.copy_from(&self.q.slice())?)
-    }
-
-    fn give_state(&self, blocks: &mut [NodeBlock]) -> Result<(), FlowError> {
-        let mut states: Vec<&mut [f64]> = (blocks.iter_mut())
-            .map(|b| {
-                let len = 6 * b.nodes.len();
-                &mut b.q[..len]
-            })
-            .collect();
-        Ok(self.tables.nodes.download(&self.q, &mut states)?)
-    }
-
-    fn step(&mut self, courant: f64, dt: Option<f64>) -> Result<Measured, FlowError> {
+impl System for LaxWendroffCuda {
+    fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
+        let (courant, dt) = (at.cfl, at.bdf.map(|bdf| bdf.dt));
         self.first_bad.copy_from(&self.none_bad.slice())?;
         let parts = match dt {
             None => 1.0,
@@ -382,31 +362,65 @@ impl Accelerator for LaxWendroffCuda {
             }
             self.explicit(courant, dt.map_or(0.0, |dt| dt / parts))?;
         }
-        self.clock.done(Part::Rhs, &self.stream)?;
+        self.clock.done(Part::Residual, &self.stream)?;
         self.carry_on(courant)?;
-        self.clock.done(Part::Lhs, &self.stream)?;
+        self.clock.done(Part::Assembly, &self.stream)?;
         self.rates(self.unsteady.as_ref().map_or(&self.q, |[saved, _]| saved))?;
         let kernels = [&self.fine.wall_forces, &self.fine.add_parts];
-        add_up(&self.stream, kernels, &self.tables.middles, &self.loads, self.center, &mut self.sums)?;
+        add_up(
+            &self.stream,
+            kernels,
+            &self.tables.middles,
+            &self.loads,
+            self.walls.scale.center,
+            &mut self.sums,
+        )?;
         self.first_bad.download_later(&mut self.host_bad)?;
         self.clock.done(Part::Misc, &self.stream)?;
         self.stream.synchronize()?;
         std::mem::swap(&mut self.q, &mut self.next);
-        let bad = (self.host_bad[0] != u32::MAX).then_some(self.host_bad[0] as usize);
-        Ok(Measured::from_sums(&self.sums, bad))
+        // Where the first bad node is, the host finds out: it counts nodes in another order.
+        let found = self.walls.measured(&self.sums);
+        Ok(Measured { good: found.good && self.host_bad[0] == u32::MAX, ..found })
     }
 
-    fn take_back(&mut self) -> Result<(), FlowError> {
+    fn advance(&mut self, _at: &Moment) -> Result<Advanced, FlowError> {
+        Ok(Advanced::default())
+    }
+
+    fn restore(&mut self) -> Result<(), FlowError> {
         let before = self.unsteady.as_ref().map_or(&self.next, |[saved, _]| saved);
         Ok(self.q.copy_from(&before.slice())?)
     }
 
-    fn times(&mut self) -> Result<Times, FlowError> {
-        Ok(times_of(&mut self.clock)?)
+    fn next_level(&mut self) -> Result<(), FlowError> {
+        Ok(())
     }
 
-    fn measure(&mut self, repeats: usize, courant: f64) -> Result<Vec<PartTime>, FlowError> {
-        Ok(self.measure_parts(repeats, courant)?)
+    fn times(&mut self) -> Result<Times, FlowError> {
+        Ok(self.clock.times()?)
+    }
+
+    fn parts(&mut self, at: &Moment, repeats: usize) -> Result<Vec<PartTime>, FlowError> {
+        Ok(self.measure_parts(repeats, at.cfl)?)
+    }
+}
+
+impl Device<LaxWendroffSystem> for LaxWendroffCuda {
+    fn upload(&mut self, host: &LaxWendroffSystem) -> Result<(), FlowError> {
+        let states: Vec<&[f64]> = host.blocks.iter().map(|b| &b.q[..6 * b.nodes.len()]).collect();
+        self.q = self.tables.nodes.upload(&states, 6)?;
+        Ok(self.next.copy_from(&self.q.slice())?)
+    }
+
+    fn download(&self, host: &mut LaxWendroffSystem) -> Result<(), FlowError> {
+        let mut states: Vec<&mut [f64]> = (host.blocks.iter_mut())
+            .map(|b| {
+                let len = 6 * b.nodes.len();
+                &mut b.q[..len]
+            })
+            .collect();
+        Ok(self.tables.nodes.download(&self.q, &mut states)?)
     }
 
     fn bytes(&self) -> usize {

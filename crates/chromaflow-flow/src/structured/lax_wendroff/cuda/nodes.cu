@@ -196,7 +196,8 @@ interpolate(const GridBlock* __restrict__ finest, const uint2* __restrict__ chun
     q[5 * finest_total + node.at] = pointwise::primitive(setup->gas(), sum)[4];
 }
 #else
-// Squares of what a step changed over its time step, five partial sums a thread block; the first node whose state is none.
+// Squares of what a step changed over its time step, five partial sums a thread block; the first node
+// whose state is non-physical or not finite.
 extern "C" __global__ void __launch_bounds__(CHUNK)
 rates(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u32 chunk_count, u64 total, const double* __restrict__ q,
       const double* __restrict__ before, const double* __restrict__ steps, const double* __restrict__ own_volume, double* __restrict__ partials,

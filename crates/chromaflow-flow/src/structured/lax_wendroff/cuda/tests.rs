@@ -126,7 +126,7 @@ fn cuda_histories_are_the_cpus() {
     let Some(gpu) = gpu() else { return };
     for case in cases() {
         let (mut here, mut there) = (case.solver(), case.solver());
-        assert_eq!(here.levels.len(), case.coarse_grids, "{}", case.name);
+        assert_eq!(here.host.levels.len(), case.coarse_grids, "{}", case.name);
         there.use_gpu(&gpu).unwrap();
         loop {
             let (a, b) = (here.step(), there.try_step().unwrap());
@@ -155,7 +155,7 @@ fn cuda_small_lax_wendroff() {
         let boundary = between_walls;
         let case = Case { name: "small", grid: grid(), boundary, laminar, coarse_grids, unsteady };
         let mut solver = case.solver();
-        assert_eq!(solver.levels.len(), coarse_grids);
+        assert_eq!(solver.host.levels.len(), coarse_grids);
         solver.use_gpu(&gpu).unwrap();
         for _ in 0..2 {
             assert!(solver.try_step().unwrap().bad.is_none());

@@ -1,12 +1,13 @@
 //! How far a run has come.
 
+use super::Bdf;
 use crate::config::Time;
 use crate::output::Restart;
 use chromaflow::Outcome;
 
 /// Iterations, time steps, and the residual that later ones are measured by.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Course {
+pub(crate) struct Progress {
     /// Iterations done.
     pub iteration: usize,
     /// Finished physical steps.
@@ -19,7 +20,7 @@ pub(crate) struct Course {
 
 /// What a residual means for the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Verdict {
+pub(crate) struct Decision {
     /// Orders of magnitude by which the residual has fallen.
     pub orders: f64,
     /// The physical step that the residual belongs to; 0 in steady runs.
@@ -33,41 +34,58 @@ pub(crate) struct Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// It is the solution.
-    Keep,
+    Done,
     /// It is the solution of its physical step, and the next one's first time level.
-    Level,
+    Step,
     /// It is to be updated.
     Update,
 }
 
-impl Course {
-    /// Judges the residual of the present state, in an implicit run.
-    pub fn judge(&mut self, time: &Time, residual: f64) -> Verdict {
+impl Progress {
+    /// Decides by the residual of the present state, in an implicit run.
+    pub fn check(&mut self, time: &Time, residual: f64) -> Decision {
         let orders = self.orders(residual);
         match time {
             Time::Steady(steady) => {
                 let converged = orders >= steady.orders;
                 let over = self.iteration >= steady.iterations;
-                Verdict {
+                Decision {
                     orders,
                     time_step: 0,
                     outcome: converged
                         .then_some(Outcome::Converged)
                         .or(over.then_some(Outcome::IterationLimit)),
-                    next: if converged { Next::Keep } else { Next::Update },
+                    next: if converged { Next::Done } else { Next::Update },
                 }
             }
             Time::Unsteady(unsteady) => {
                 self.subiteration += 1;
                 let done = orders >= unsteady.orders || self.subiteration > unsteady.subiterations;
                 let time_step = self.step + 1;
-                Verdict {
+                Decision {
                     orders,
                     time_step,
                     outcome: (done && time_step >= unsteady.steps).then_some(Outcome::IterationLimit),
-                    next: if done { Next::Level } else { Next::Update },
+                    next: if done { Next::Step } else { Next::Update },
                 }
             }
+        }
+    }
+
+    /// The same in an explicit run, whose iterations are physical steps where there are any.
+    pub fn check_explicit(&mut self, time: &Time, residual: f64) -> Decision {
+        let Time::Unsteady(unsteady) = time else { return self.check(time, residual) };
+        let orders = self.orders(residual);
+        self.step += 1;
+        let outcome = (self.step >= unsteady.steps).then_some(Outcome::IterationLimit);
+        Decision { orders, time_step: self.step, outcome, next: Next::Update }
+    }
+
+    /// The physical step under way; 0 in steady runs.
+    pub fn time_step(&self, time: &Time) -> usize {
+        match time {
+            Time::Steady(_) => 0,
+            Time::Unsteady(_) => self.step + 1,
         }
     }
 
@@ -83,10 +101,20 @@ impl Course {
         (self.subiteration, self.first_residual) = (0, None);
     }
 
-    /// Weights of the new level, of the last and of the one before in dt dq/dt: backward Euler in the first step,
-    /// (1, -1, 0), then BDF2, (3/2, -2, 1/2).
-    pub fn time_weights(&self) -> [f64; 3] {
-        if self.step == 0 { [1.0, -1.0, 0.0] } else { [1.5, -2.0, 0.5] }
+    /// The derivative in time: backward Euler in the first step, (1, -1, 0), then BDF2, (3/2, -2, 1/2); `None` in steady
+    /// runs.
+    pub fn bdf(&self, time: &Time) -> Option<Bdf> {
+        let Time::Unsteady(unsteady) = time else { return None };
+        let weights = if self.step == 0 { [1.0, -1.0, 0.0] } else { [1.5, -2.0, 0.5] };
+        Some(Bdf { weights, dt: unsteady.dt })
+    }
+
+    /// Physical time at the end of the step under way; 0 in steady runs.
+    pub fn next_time(&self, time: &Time) -> f64 {
+        match time {
+            Time::Steady(_) => 0.0,
+            Time::Unsteady(unsteady) => (self.step + 1) as f64 * unsteady.dt,
+        }
     }
 
     /// Physical time of the last finished step; 0 in steady runs.
@@ -110,7 +138,7 @@ impl Course {
     }
 
     /// Reads it from a restart. Physical steps go on where it has their time levels, and start anew where it has not.
-    pub fn recall(restart: &Restart, levels: bool) -> Self {
+    pub fn from_restart(restart: &Restart, levels: bool) -> Self {
         let count = |name| restart.positive(name).unwrap_or(0.0) as usize;
         let (step, subiteration) = if levels { (count("time_step"), count("subiteration")) } else { (0, 0) };
         let first_residual = restart.positive("first_residual");
@@ -126,45 +154,58 @@ mod tests {
     #[test]
     fn steady_runs_end_by_orders_or_iterations() {
         let time = Time::Steady(Steady { iterations: 3, orders: 2.0 });
-        let mut course = Course { iteration: 1, ..Course::default() };
-        let first = course.judge(&time, 10.0);
+        let mut progress = Progress { iteration: 1, ..Progress::default() };
+        let first = progress.check(&time, 10.0);
         assert_eq!((first.orders, first.outcome, first.next), (0.0, None, Next::Update));
-        course.iteration = 3;
-        let last = course.judge(&time, 1.0);
+        progress.iteration = 3;
+        let last = progress.check(&time, 1.0);
         assert_eq!(
             (last.orders, last.outcome, last.next),
             (1.0, Some(Outcome::IterationLimit), Next::Update)
         );
-        let converged = course.judge(&time, 0.1);
-        assert_eq!((converged.outcome, converged.next), (Some(Outcome::Converged), Next::Keep));
-        assert_eq!(course.judge(&time, 0.0).orders, f64::INFINITY);
+        let converged = progress.check(&time, 0.1);
+        assert_eq!((converged.outcome, converged.next), (Some(Outcome::Converged), Next::Done));
+        assert_eq!(progress.check(&time, 0.0).orders, f64::INFINITY);
     }
 
     #[test]
     fn physical_steps_end_by_orders_or_subiterations() {
         let time = Time::Unsteady(Unsteady { dt: 0.5, steps: 2, subiterations: 2, orders: 1.0 });
-        let mut course = Course::default();
-        assert_eq!(course.time_weights(), [1.0, -1.0, 0.0]);
-        assert_eq!(course.judge(&time, 1.0).next, Next::Update);
-        let done = course.judge(&time, 0.1);
-        assert_eq!((done.next, done.time_step, done.outcome), (Next::Level, 1, None));
-        course.next_level();
-        assert_eq!((course.time(&time), course.time_weights()), (0.5, [1.5, -2.0, 0.5]));
-        assert_eq!([1.0, 1.0].map(|r| course.judge(&time, r).next), [Next::Update; 2]);
-        let done = course.judge(&time, 1.0);
-        assert_eq!(
-            (done.next, done.time_step, done.outcome),
-            (Next::Level, 2, Some(Outcome::IterationLimit))
-        );
+        let mut progress = Progress::default();
+        let weights = |progress: &Progress| progress.bdf(&time).map(|bdf| bdf.weights);
+        assert_eq!(weights(&progress), Some([1.0, -1.0, 0.0]));
+        assert_eq!(progress.check(&time, 1.0).next, Next::Update);
+        let done = progress.check(&time, 0.1);
+        assert_eq!((done.next, done.time_step, done.outcome), (Next::Step, 1, None));
+        progress.next_level();
+        assert_eq!((progress.time(&time), weights(&progress)), (0.5, Some([1.5, -2.0, 0.5])));
+        assert_eq!((progress.time_step(&time), progress.next_time(&time)), (2, 1.0));
+        assert_eq!([1.0, 1.0].map(|r| progress.check(&time, r).next), [Next::Update; 2]);
+        let done = progress.check(&time, 1.0);
+        assert_eq!((done.next, done.time_step, done.outcome), (Next::Step, 2, Some(Outcome::IterationLimit)));
+    }
+
+    #[test]
+    fn explicit_iterations_are_physical_steps() {
+        let time = Time::Unsteady(Unsteady { dt: 0.5, steps: 2, ..Unsteady::default() });
+        let mut progress = Progress::default();
+        let first = progress.check_explicit(&time, 1.0);
+        assert_eq!((first.time_step, first.outcome, first.next), (1, None, Next::Update));
+        let last = progress.check_explicit(&time, 0.1);
+        assert_eq!((last.time_step, last.outcome), (2, Some(Outcome::IterationLimit)));
+        assert!((last.orders - 1.0).abs() < 1e-12, "against the first step of all");
     }
 
     #[test]
     fn restarts_keep_it() {
         let time = Time::Unsteady(Unsteady::default());
-        let course = Course { iteration: 40, step: 3, subiteration: 2, first_residual: Some(0.1 + 0.2) };
+        let progress = Progress { iteration: 40, step: 3, subiteration: 2, first_residual: Some(0.1 + 0.2) };
         let mut restart = Restart::default();
-        course.store(&time, &mut restart);
-        assert_eq!(Course::recall(&restart, true), course);
-        assert_eq!(Course::recall(&restart, false), Course { step: 0, subiteration: 0, ..course });
+        progress.store(&time, &mut restart);
+        assert_eq!(Progress::from_restart(&restart, true), progress);
+        assert_eq!(
+            Progress::from_restart(&restart, false),
+            Progress { step: 0, subiteration: 0, ..progress }
+        );
     }
 }

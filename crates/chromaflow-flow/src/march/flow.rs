@@ -1,0 +1,279 @@
+//! Compressible flow on unstructured meshes: backward Euler in pseudo-time with the linear solver inside.
+
+use super::control::CflControl;
+use super::forces::{ForceScale, forces};
+use super::linear::LinearSolver;
+use super::unsteady::TimeLevels;
+use super::{
+    Advanced, BadPlace, CONSERVED, FlowError, Forces, Host, March, Measured, Moment, Part, Place, System,
+    Times, timed,
+};
+use crate::bc::{Condition, WallNode, strong_wall_conserved};
+use crate::config::{FlowConfig, Time};
+use crate::dual::Dual;
+use crate::gas::{Gas, Transport, primitive};
+use crate::gradient::{Gradient, NodeRecord};
+use crate::parallel;
+use crate::residual::{ViscousElements, primitive_of};
+use chromaflow::Jacobian;
+use chromaflow::order::Plan;
+use chromaflow_device::{Buffer, Team};
+use std::sync::Arc;
+
+/// A source term per volume at a place: what manufactured solutions need. It leaves each control volume, as fluxes do.
+pub type Source = Box<dyn Fn([f64; 3]) -> [f64; 5] + Send + Sync>;
+
+/// An implicit solver for one mesh and one set-up, with its state.
+pub type FlowSolver = March<FlowSystem>;
+
+/// Compressible flow on one mesh: the host's form.
+pub struct FlowSystem {
+    pub(super) team: Arc<Team>,
+    pub(super) config: FlowConfig,
+    pub(super) gas: Gas<f64>,
+    pub(super) plan: Plan,
+    pub(super) dual: Dual,
+    /// First moments of the faces, where fluxes vary over them.
+    pub(super) moments: Vec<[[f64; 3]; 3]>,
+    pub(super) boundaries: Vec<Condition<f64>>,
+    /// Nodes on walls without slip, ascending, with the wall's temperature where it has one.
+    pub(super) fixed: Vec<WallNode<f64>>,
+    /// Nodes whose whole state is given, ascending.
+    pub(super) held: Vec<u32>,
+    pub(super) scale: ForceScale,
+    pub(super) planar: bool,
+    /// Volume of the domain.
+    pub(super) volume: f64,
+    /// Conserved state, and the last one known to be good.
+    pub(super) q: Vec<[f64; 5]>,
+    pub(super) last_good: Vec<[f64; 5]>,
+    /// One cache line each.
+    pub(super) nodes: Buffer<NodeRecord>,
+    pub(super) gradients: Buffer<Gradient>,
+    /// Factors of node-wise limiters; empty where there are none.
+    pub(super) limits: Vec<[f64; 5]>,
+    pub(super) fluxes: Buffer<[f64; 5]>,
+    pub(super) residual: Vec<[f64; 5]>,
+    pub(super) update: Vec<f64>,
+    pub(super) jacobian: Jacobian,
+    pub(super) linear: LinearSolver,
+    /// Viscosity and the elements of viscous flow.
+    pub(super) viscous: Option<(Transport<f64>, ViscousElements)>,
+    /// Force of the fluid on each of `fixed`, friction only.
+    pub(super) friction: Vec<[f64; 3]>,
+    /// Earlier time levels, in unsteady runs.
+    pub(super) levels: TimeLevels,
+    pub(super) source: Option<Source>,
+    /// Of the present iteration.
+    pub(super) times: Times,
+}
+
+impl System for FlowSystem {
+    fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
+        let mut times = std::mem::take(&mut self.times);
+        timed(&mut times[Part::Residual], || self.compute_residual(at));
+        let found = timed(&mut times[Part::Misc], || Measured::new(self.squares(), self.forces()));
+        self.times = times;
+        Ok(found)
+    }
+
+    fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
+        let mut times = std::mem::take(&mut self.times);
+        let done = self.advance_timed(at, &mut times);
+        self.times = times;
+        Ok(done)
+    }
+
+    fn restore(&mut self) -> Result<(), FlowError> {
+        self.q.copy_from_slice(&self.last_good);
+        self.refresh_nodes();
+        Ok(())
+    }
+
+    fn next_level(&mut self) -> Result<(), FlowError> {
+        std::mem::swap(&mut self.levels.last, &mut self.levels.before);
+        self.levels.last.copy_from_slice(&self.q);
+        Ok(())
+    }
+
+    fn times(&mut self) -> Result<Times, FlowError> {
+        Ok(std::mem::take(&mut self.times))
+    }
+}
+
+impl Host for FlowSystem {
+    type Control = CflControl;
+
+    fn time(&self) -> &Time {
+        &self.config.time
+    }
+
+    fn volume(&self) -> f64 {
+        self.volume
+    }
+
+    fn rows(&self) -> usize {
+        self.q.len()
+    }
+
+    fn linear_report(&self) -> usize {
+        self.config.implicit.linear_report
+    }
+
+    fn first_bad(&self) -> Option<usize> {
+        self.first_bad_of(&self.residual)
+    }
+
+    fn place(&self, row: usize) -> BadPlace {
+        let w = &self.nodes[row];
+        let marker = self.dual.patches.iter().find(|p| p.nodes.binary_search(&(row as u32)).is_ok());
+        BadPlace {
+            place: Place::Node(self.plan.permutation.old_of_new()[row] as usize),
+            at: [w[5], w[6], w[7]],
+            marker: marker.map(|p| p.name.clone()),
+            state: self.q[row].to_vec(),
+            variables: CONSERVED,
+        }
+    }
+}
+
+impl FlowSystem {
+    /// The implicit part of a step.
+    fn advance_timed(&mut self, at: &Moment, times: &mut Times) -> Advanced {
+        timed(&mut times[Part::Assembly], || self.assemble(at));
+        timed(&mut times[Part::Conversion], || self.linear.convert(&mut self.jacobian));
+        let solved = timed(&mut times[Part::LinearSolver], || {
+            let b = self.residual.as_flattened();
+            self.linear.solve(&mut self.jacobian, b, &mut self.update, at.measure)
+        });
+        let reduction = match solved {
+            Ok(reduction) => reduction,
+            Err(row) => return Advanced { singular: Some(row), ..Advanced::default() },
+        };
+        timed(&mut times[Part::Misc], || {
+            self.last_good.copy_from_slice(&self.q);
+            let limited = self.apply_update();
+            Advanced { singular: None, reduction, limited, bad: self.first_bad_of(&self.q) }
+        })
+    }
+
+    /// Sums of R^2/V over the domain.
+    fn squares(&self) -> Vec<f64> {
+        let sum: [f64; 5] = parallel::reduce(
+            &self.team,
+            self.residual.len(),
+            |rows| {
+                let mut sum = [0.0; 5];
+                for (r, volume) in self.residual[rows.clone()].iter().zip(&self.dual.volumes[rows]) {
+                    for v in 0..5 {
+                        sum[v] += r[v] * r[v] / volume;
+                    }
+                }
+                sum
+            },
+            |all, part| {
+                for v in 0..5 {
+                    all[v] += part[v];
+                }
+            },
+        );
+        sum.to_vec()
+    }
+
+    /// q <- q - x, each node's update cut so that density and pressure change by `max_change` at most. Returns the
+    /// number of nodes cut.
+    fn apply_update(&mut self) -> usize {
+        let most = self.config.implicit.max_change;
+        let (gas, update) = (self.gas, &self.update);
+        let n = self.q.len();
+        let planar = self.planar;
+        parallel::rows2(&self.team, n, (1, &mut self.q), (1, &mut self.nodes), |rows, qs, nodes| {
+            for ((i, q), node) in rows.zip(qs).zip(nodes) {
+                let x: &[f64; 5] = update[5 * i..5 * i + 5].try_into().expect("five components a node");
+                let share = update_share(gas, q, &primitive_of(node), x, most);
+                for v in 0..5 {
+                    q[v] -= share * x[v];
+                }
+                if planar {
+                    q[3] = 0.0;
+                }
+                let w = primitive(gas, q);
+                node[..5].copy_from_slice(&w);
+            }
+        });
+        // Corrections in f32 would let the walls drift off their conditions.
+        for &WallNode { node, heat, wall } in &self.fixed {
+            let (q, node) = (&mut self.q[node as usize], &mut self.nodes[node as usize]);
+            *q = strong_wall_conserved(gas, heat, wall, q);
+            node[..5].copy_from_slice(&primitive(gas, q));
+        }
+        // Counted again here, so that the count needs no array of its own.
+        let (q, old) = (&self.q, &self.last_good);
+        parallel::reduce(
+            &self.team,
+            n,
+            |rows| {
+                rows.filter(|&i| {
+                    let (full, taken) = (self.update[5 * i].abs(), (old[i][0] - q[i][0]).abs());
+                    full > 1e-6 * old[i][0] && taken < 0.999 * full
+                })
+                .count()
+            },
+            |all, part| *all += part,
+        )
+    }
+
+    pub(super) fn refresh_nodes(&mut self) {
+        let (gas, q) = (self.gas, &self.q);
+        parallel::rows(&self.team, q.len(), 1, &mut self.nodes, |rows, nodes| {
+            for (i, node) in rows.zip(nodes) {
+                node[..5].copy_from_slice(&primitive(gas, &q[i]));
+            }
+        });
+    }
+
+    /// The first node where a state or residual is not finite, or a density or pressure not positive.
+    fn first_bad_of(&self, values: &[[f64; 5]]) -> Option<usize> {
+        let bad = |i: usize| {
+            let w = &self.nodes[i];
+            !(values[i].iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0)
+        };
+        (0..values.len()).find(|&i| bad(i))
+    }
+
+    /// Force and moment coefficients of the present state.
+    pub(super) fn forces(&self) -> Forces {
+        forces(&self.config, &self.scale, &self.dual, &self.nodes, |patch, i| self.friction_on(patch, i))
+    }
+}
+
+impl FlowSolver {
+    /// Force and moment coefficients of the present state.
+    ///
+    /// # Panics
+    /// When a device computes and [`Self::sync`] was not called since.
+    pub fn forces(&self) -> Forces {
+        self.synced().forces()
+    }
+}
+
+/// The share of the update `x` (subtracted from q, whose primitive variables are `w`) that a node can take: changes of density and pressure stay below `most`.
+pub(crate) fn update_share(gas: Gas<f64>, q: &[f64; 5], w: &[f64; 5], x: &[f64; 5], most: f64) -> f64 {
+    let [rho, u, v, s, p] = *w;
+    let d_rho = x[0].abs() / rho;
+    let kinetic = 0.5 * (u * u + v * v + s * s);
+    let d_p = (gas.gamma - 1.0) * (kinetic * x[0] - u * x[1] - v * x[2] - s * x[3] + x[4]);
+    let mut share = 1.0_f64.min(most / d_rho.max(1e-30)).min(most * p / d_p.abs().max(1e-30));
+    // The pressure is not linear in q: check, and halve while it would fall too far.
+    for _ in 0..20 {
+        let mut new = *q;
+        for k in 0..5 {
+            new[k] -= share * x[k];
+        }
+        if primitive(gas, &new)[4] > (1.0 - 2.0 * most).max(0.05) * p {
+            break;
+        }
+        share *= 0.5;
+    }
+    share
+}

@@ -1,0 +1,114 @@
+//! How the next step is chosen: what a march tells its control.
+
+use super::control::CflControl;
+use crate::output::Restart;
+
+/// Chooses the CFL number of each step.
+pub trait StepControl: Send + Sync {
+    /// The CFL number of the next step.
+    fn value(&self) -> f64;
+
+    /// After a step from a state of this residual, `limited` of its updates cut (a fraction of the rows).
+    fn accept(&mut self, residual: f64, limited: f64);
+
+    /// After a step that was rejected; whether it is worth another try.
+    fn reject(&mut self) -> bool;
+
+    /// The next residual is of another problem: not to be compared with the last one.
+    fn reset(&mut self);
+
+    /// Writes it into a restart.
+    fn store(&self, restart: &mut Restart);
+
+    /// Goes on as a restart says, within the configured limits.
+    fn resume(&mut self, restart: &Restart);
+}
+
+impl StepControl for CflControl {
+    fn value(&self) -> f64 {
+        self.value
+    }
+
+    fn accept(&mut self, residual: f64, limited: f64) {
+        self.accept(residual, limited);
+    }
+
+    fn reject(&mut self) -> bool {
+        self.reject()
+    }
+
+    fn reset(&mut self) {
+        self.forget();
+    }
+
+    fn store(&self, restart: &mut Restart) {
+        self.store(restart);
+    }
+
+    fn resume(&mut self, restart: &Restart) {
+        self.recall(restart);
+    }
+}
+
+/// Explicit steps: a Courant number that is halved with each rejected step and grows back slowly.
+#[derive(Clone, Copy, Debug)]
+pub struct CourantControl {
+    value: f64,
+    requested: f64,
+    rejected: usize,
+}
+
+/// Growth a step towards the requested Courant number.
+const GROWTH: f64 = 1.01;
+/// A run that rejects more steps than this is given up.
+const MOST_REJECTED: usize = 6;
+
+impl CourantControl {
+    /// Starts at the requested Courant number, which it never exceeds.
+    pub fn new(requested: f64) -> Self {
+        Self { value: requested, requested, rejected: 0 }
+    }
+}
+
+impl StepControl for CourantControl {
+    fn value(&self) -> f64 {
+        self.value
+    }
+
+    fn accept(&mut self, _residual: f64, _limited: f64) {
+        self.value = (self.value * GROWTH).min(self.requested);
+    }
+
+    fn reject(&mut self) -> bool {
+        self.value *= 0.5;
+        self.rejected += 1;
+        self.rejected <= MOST_REJECTED
+    }
+
+    fn reset(&mut self) {}
+
+    fn store(&self, restart: &mut Restart) {
+        restart.set("cfl", self.value);
+    }
+
+    fn resume(&mut self, restart: &Restart) {
+        self.value = restart.positive("cfl").map_or(self.requested, |c| c.min(self.requested));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn courant_numbers_recover_and_give_up() {
+        let mut control = CourantControl::new(0.8);
+        assert!(control.reject());
+        assert_eq!(control.value(), 0.4);
+        for _ in 0..100 {
+            control.accept(1.0, 0.0);
+        }
+        assert_eq!(control.value(), 0.8);
+        assert!((0..5).all(|_| control.reject()) && !control.reject());
+    }
+}

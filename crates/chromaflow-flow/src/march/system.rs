@@ -1,0 +1,183 @@
+//! What a march asks of a system of equations, wherever its state lies.
+
+use super::{BadPlace, FlowError, Forces, PartTime, StepControl, Times};
+use crate::config::Time;
+
+/// Sums over one wall: pressure force, its moment, friction, its moment.
+pub type WallSums = [[f64; 3]; 4];
+
+/// Where in a run a residual or a step is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moment {
+    /// The iteration, from 1: discretizations may begin at first order.
+    pub iteration: usize,
+    /// CFL number of the step.
+    pub cfl: f64,
+    /// The derivative in physical time; none in steady runs.
+    pub bdf: Option<Bdf>,
+    /// Whether the reduction of the linear residual is asked for.
+    pub measure: bool,
+}
+
+impl Moment {
+    /// Factors of q, of the last time level and of the one before in dq/dt; `None` in steady runs.
+    pub fn time_factors(&self) -> Option<[f64; 3]> {
+        self.bdf.map(|bdf| bdf.factors())
+    }
+
+    /// The factor of q in dq/dt; 0 in steady runs.
+    pub fn time_shift(&self) -> f64 {
+        self.time_factors().map_or(0.0, |f| f[0])
+    }
+}
+
+/// Backward differences in time: dq/dt = (w0 q + w1 q_n + w2 q_nm1) / dt.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bdf {
+    /// Weights of the new level, of the last one and of the one before.
+    pub weights: [f64; 3],
+    /// Physical time step.
+    pub dt: f64,
+}
+
+impl Bdf {
+    /// The weights over the time step.
+    pub fn factors(&self) -> [f64; 3] {
+        self.weights.map(|w| w / self.dt)
+    }
+}
+
+/// What is known once a residual is there.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// Sum of R^2 / V for each equation.
+    pub squares: Vec<f64>,
+    /// Forces on walls.
+    pub forces: Forces,
+    /// Whether the residual is finite; of explicit schemes also whether the new state is physical.
+    pub good: bool,
+    /// The first row where it is not, if that is known without a search.
+    pub first_bad: Option<usize>,
+}
+
+impl Measured {
+    /// Good where all sums are finite.
+    pub fn new(squares: Vec<f64>, forces: Forces) -> Self {
+        Self { good: squares.iter().all(|s| s.is_finite()), squares, forces, first_bad: None }
+    }
+}
+
+/// What the implicit part of a step did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Advanced {
+    /// The row of a diagonal block that cannot be inverted: the state is then worth nothing.
+    pub singular: Option<usize>,
+    /// Reduction of the linear residual, where it was looked at.
+    pub reduction: Option<f64>,
+    /// Rows whose update was cut.
+    pub limited: usize,
+    /// The first row whose new state is non-physical or not finite.
+    pub bad: Option<usize>,
+}
+
+/// A system of equations with its state on the host or on a device: the parts of an iteration.
+pub trait System: Send + Sync {
+    /// Residual, norms and forces of the present state. An explicit scheme takes its step here, and its residual is what the
+    /// step changed over its time step.
+    ///
+    /// # Errors
+    /// A device's.
+    fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError>;
+
+    /// The implicit part of a step: matrix, linear solver, update. Nothing in explicit schemes.
+    ///
+    /// # Errors
+    /// A device's.
+    fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError>;
+
+    /// Returns to the last good state: the step is rejected.
+    ///
+    /// # Errors
+    /// A device's.
+    fn restore(&mut self) -> Result<(), FlowError>;
+
+    /// The present state becomes the last time level.
+    ///
+    /// # Errors
+    /// A device's.
+    fn next_level(&mut self) -> Result<(), FlowError>;
+
+    /// Seconds by component since the last call; of a device by its own clock.
+    ///
+    /// # Errors
+    /// A device's.
+    fn times(&mut self) -> Result<Times, FlowError>;
+
+    /// Times of the parts of a step, `repeats` of each, for benchmarks; the state stays as it is.
+    ///
+    /// # Errors
+    /// A device's.
+    fn parts(&mut self, _at: &Moment, _repeats: usize) -> Result<Vec<PartTime>, FlowError> {
+        Ok(Vec::new())
+    }
+}
+
+/// The form on the host, which also knows the case: it is what a march is made of.
+pub trait Host: System + Sized {
+    /// How steps are chosen.
+    type Control: StepControl;
+
+    /// Whether each iteration is an explicit step, in unsteady runs a physical one.
+    const EXPLICIT: bool = false;
+
+    /// Steady or unsteady, and when the run ends.
+    fn time(&self) -> &Time;
+
+    /// Volume of the domain.
+    fn volume(&self) -> f64;
+
+    /// Rows of unknowns.
+    fn rows(&self) -> usize;
+
+    /// What progress and step control go by, from the norms of all equations: that of the first one, density's.
+    fn size(residual: &[f64]) -> f64 {
+        residual[0]
+    }
+
+    /// The linear residual is looked at every so many iterations (0: only where that costs nothing).
+    fn linear_report(&self) -> usize {
+        0
+    }
+
+    /// The first row with a residual or state that is non-physical or not finite.
+    fn first_bad(&self) -> Option<usize>;
+
+    /// The place of a row, and the state there.
+    fn place(&self, row: usize) -> BadPlace;
+
+    /// A physical step that ends at `time` begins: values given by time are to be set.
+    fn begin_step(&mut self, _time: f64) {}
+}
+
+/// The form on a device that computes in place of the host's form `S`.
+pub(crate) trait Device<S>: System {
+    /// Takes the host's state as the present one and as the last good one, and what else may have been set.
+    fn upload(&mut self, host: &S) -> Result<(), FlowError>;
+
+    /// Gives the state to the host.
+    fn download(&self, host: &mut S) -> Result<(), FlowError>;
+
+    /// Takes what [`Host::begin_step`] has set.
+    fn take_given(&mut self, _host: &S) -> Result<(), FlowError> {
+        Ok(())
+    }
+
+    /// Takes all memory that steps need and loads all code, so that nothing can be missing in the middle of a march; the
+    /// state stays as it is.
+    fn rehearse(&mut self, _at: &Moment) -> Result<(), FlowError> {
+        Ok(())
+    }
+
+    /// Bytes of device memory held.
+    fn bytes(&self) -> usize;
+}

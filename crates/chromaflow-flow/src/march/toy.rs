@@ -1,0 +1,203 @@
+//! The march over a system of one number, on a host and on a device.
+
+use super::control::CflControl;
+use super::*;
+use crate::config::{Cfl, Steady, Time, Unsteady};
+
+/// What a state must stay below to be good.
+const LIMIT: f64 = 100.0;
+
+/// x, whose residual is x itself and whose steps halve it (or double it).
+struct Number {
+    x: f64,
+    last_good: f64,
+    level: f64,
+    factor: f64,
+    time: Time,
+    /// Physical steps that were announced.
+    begun: Vec<f64>,
+}
+
+impl Number {
+    fn march(x: f64, factor: f64, time: Time) -> March<Self> {
+        let number = Self { x, last_good: x, level: x, factor, time, begun: Vec::new() };
+        March::of(number, CflControl::new(Cfl { start: 1.0, min: 0.01, ..Cfl::default() }))
+    }
+
+    fn steady(x: f64, factor: f64) -> March<Self> {
+        Self::march(x, factor, Time::Steady(Steady { iterations: 20, orders: 2.0 }))
+    }
+}
+
+impl System for Number {
+    fn residual(&mut self, _at: &Moment) -> Result<Measured, FlowError> {
+        Ok(Measured::new(vec![self.x * self.x], Forces::default()))
+    }
+
+    fn advance(&mut self, _at: &Moment) -> Result<Advanced, FlowError> {
+        self.last_good = self.x;
+        self.x *= self.factor;
+        Ok(Advanced { bad: (self.x > LIMIT).then_some(0), ..Advanced::default() })
+    }
+
+    fn restore(&mut self) -> Result<(), FlowError> {
+        self.x = self.last_good;
+        Ok(())
+    }
+
+    fn next_level(&mut self) -> Result<(), FlowError> {
+        self.level = self.x;
+        Ok(())
+    }
+
+    fn times(&mut self) -> Result<Times, FlowError> {
+        Ok(Times::default())
+    }
+}
+
+impl Host for Number {
+    type Control = CflControl;
+
+    fn time(&self) -> &Time {
+        &self.time
+    }
+
+    fn volume(&self) -> f64 {
+        1.0
+    }
+
+    fn rows(&self) -> usize {
+        1
+    }
+
+    fn first_bad(&self) -> Option<usize> {
+        (!self.x.is_finite()).then_some(0)
+    }
+
+    fn place(&self, row: usize) -> BadPlace {
+        let state = vec![self.x];
+        BadPlace { place: Place::Node(row), at: [0.0; 3], marker: None, state, variables: "x" }
+    }
+
+    fn begin_step(&mut self, time: f64) {
+        self.begun.push(time);
+    }
+}
+
+/// A device with the same number, which takes none above the limit.
+struct Elsewhere(Number);
+
+impl System for Elsewhere {
+    fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
+        self.0.residual(at)
+    }
+
+    fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
+        self.0.advance(at)
+    }
+
+    fn restore(&mut self) -> Result<(), FlowError> {
+        self.0.restore()
+    }
+
+    fn next_level(&mut self) -> Result<(), FlowError> {
+        self.0.next_level()
+    }
+
+    fn times(&mut self) -> Result<Times, FlowError> {
+        self.0.times()
+    }
+}
+
+impl Device<Number> for Elsewhere {
+    fn upload(&mut self, host: &Number) -> Result<(), FlowError> {
+        if host.x > LIMIT {
+            return Err(FlowError::Linear("too large".to_owned()));
+        }
+        (self.0.x, self.0.last_good, self.0.factor) = (host.x, host.x, host.factor);
+        Ok(())
+    }
+
+    fn download(&self, host: &mut Number) -> Result<(), FlowError> {
+        host.x = self.0.x;
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        8
+    }
+}
+
+fn elsewhere() -> Elsewhere {
+    Elsewhere(Number::steady(0.0, 1.0).host)
+}
+
+#[test]
+fn steady_runs_end_where_the_residual_has_fallen() {
+    let mut march = Number::steady(1.0, 0.5);
+    let mut residuals = Vec::new();
+    let outcome = march.run(|report| {
+        residuals.push(report.residual[0]);
+        true
+    });
+    assert_eq!((outcome, march.iteration()), (Outcome::Converged, 8));
+    assert_eq!((residuals[0], residuals[7]), (1.0, 0.5_f64.powi(7)));
+    assert_eq!(march.host.x, 0.5_f64.powi(7), "the solution is left as it is");
+}
+
+#[test]
+fn a_bad_step_is_rejected_and_named() {
+    let mut march = Number::steady(60.0, 2.0);
+    let report = march.step();
+    assert!(report.rejected && report.outcome.is_none());
+    assert_eq!(report.bad.map(|bad| (bad.place, bad.state)), Some((Place::Node(0), vec![120.0])));
+    assert_eq!((march.host.x, march.control.value), (60.0, 0.2));
+    assert!(matches!(march.run(|_| true), Outcome::Diverged { .. }), "the least CFL number helps no more");
+}
+
+#[test]
+fn physical_steps_begin_at_their_time() {
+    let time = Time::Unsteady(Unsteady { dt: 0.5, steps: 3, subiterations: 2, orders: 20.0 });
+    let mut march = Number::march(1.0, 0.5, time);
+    let mut steps = Vec::new();
+    march.run(|report| {
+        steps.push(report.time_step);
+        true
+    });
+    assert_eq!(steps, [1, 1, 1, 2, 2, 2, 3, 3, 3]);
+    assert_eq!((march.host.begun.as_slice(), march.time()), (&[1.0, 1.5, 2.0][..], 1.5));
+    assert_eq!(march.host.level, 0.5_f64.powi(6));
+}
+
+#[test]
+fn whoever_changes_the_state_has_the_newest() {
+    let mut march = Number::steady(1.0, 2.0);
+    march.host_to_set().x = 2.0;
+    march.step();
+    march.sync().unwrap();
+    assert_eq!(march.synced().x, 4.0, "there is no device");
+    march.use_device(Box::new(elsewhere())).unwrap();
+    assert_eq!(march.device_bytes(), 8);
+    march.step();
+    assert_eq!(march.host.x, 4.0, "computed there");
+    let unsynced = std::panic::AssertUnwindSafe(|| march.synced().x);
+    assert!(std::panic::catch_unwind(unsynced).is_err());
+    march.sync().unwrap();
+    assert_eq!(march.synced().x, 8.0);
+    march.host_to_set().x = 5.0;
+    march.sync().unwrap();
+    assert_eq!(march.synced().x, 5.0, "the host's is newer");
+    march.step();
+    march.step();
+    march.sync().unwrap();
+    assert_eq!(march.synced().x, 20.0);
+}
+
+#[test]
+fn a_device_that_cannot_take_the_state_is_dropped() {
+    let mut march = Number::steady(LIMIT + 1.0, 0.5);
+    assert!(march.use_device(Box::new(elsewhere())).is_err());
+    assert_eq!(march.device_bytes(), 0);
+    march.step();
+    assert_eq!(march.synced().x, 0.5 * (LIMIT + 1.0), "computed here");
+}
