@@ -12,9 +12,7 @@ typedef float Value;
 __device__ __forceinline__ void subtract_viscous(pointwise::Gas<double> gas, pointwise::Transport<double> transport, const Node& left,
                                                  const Node& right, const Vec3& n, Block& own, Block& other) {
     const Vec3 dx = {right.x[0] - left.x[0], right.x[1] - left.x[1], right.x[2] - left.x[2]};
-    const double area = pointwise::real_max(sqrt(dot(n, n)), 1e-300);
-    const double inverse = 1.0 / (sqrt(dot(dx, dx)) * area);
-    const Vec3 weight = {n[0] * inverse, n[1] * inverse, n[2] * inverse}, back = {-weight[0], -weight[1], -weight[2]};
+    const Vec3 weight = pointwise::weight_across(n, dx), back = {-weight[0], -weight[1], -weight[2]};
     const auto fl = pointwise::velocity_and_temperature(gas, left.w), fr = pointwise::velocity_and_temperature(gas, right.w);
     auto face = fl;
 #pragma unroll

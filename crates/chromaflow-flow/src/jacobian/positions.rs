@@ -7,7 +7,7 @@ use crate::flux::{EntropyFix, flux_jacobian, flux_van_leer_jacobians, roe_absolu
 use crate::gas::{Gas, Transport, sound_speed};
 use crate::gradient::NodeRecord;
 use crate::real::{LANES, LaneKernel, Lanes, Real, prefetch};
-use crate::viscous::{flux_viscous_block, spectral_radius_viscous, velocity_and_temperature};
+use crate::viscous::{flux_viscous_block, spectral_radius_viscous, velocity_and_temperature, weight_across};
 use std::ops::Range;
 
 /// Blocks of some rows: (i, j) = dF_ij / dq_j off the diagonal, (i, i) = sum of dF_ij / dq_i + V/dt on it, with F_ij the
@@ -200,10 +200,7 @@ fn subtract_viscous<V: Real>(
     other: &mut [V; 25],
 ) {
     let dx = [right[5] - left[5], right[6] - left[6], right[7] - left[7]];
-    let length = (dx[0] * dx[0] + dx[1] * dx[1] + dx[2] * dx[2]).sqrt();
-    let area = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(V::c(1e-200));
-    let inverse = V::c(1.0) / (length * area);
-    let weight = [n[0] * inverse, n[1] * inverse, n[2] * inverse];
+    let weight = weight_across(n, &dx);
     let wl = [left[0], left[1], left[2], left[3], left[4]];
     let wr = [right[0], right[1], right[2], right[3], right[4]];
     let (fl, fr) = (velocity_and_temperature(gas, &wl), velocity_and_temperature(gas, &wr));

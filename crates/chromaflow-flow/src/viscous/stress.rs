@@ -131,7 +131,7 @@ pub fn flux_viscous_along<T: Real>(
 /// * Exact on tetrahedra (but for the viscosity): the node's shape function gradient from
 ///   [`tet_weights`](super::tet_weights).
 /// * Edge-augmented elements: [`edge_augmented`](super::edge_augmented) of weight and -1, 1 or 0.
-/// * Thin-layer approximation by edges: -dx/|dx|^2 for the edge's first node, dx/|dx|^2 for its second.
+/// * Thin-layer approximation by edges: minus [`weight_across`] for the edge's first node, the same for its second.
 #[inline(always)]
 pub fn flux_viscous_block<T: Real>(
     gas: Gas<T>,
@@ -163,6 +163,28 @@ pub fn flux_viscous_block<T: Real>(
     block[4] = -by_temperature * t_by_p * w[4] / w[0];
     block[24] = by_temperature * t_by_p;
     by_conserved(gas, w, &block)
+}
+
+/// Weight of the difference along an edge `dx` in the gradient across the face `n` between its two nodes, n / (n . dx): the
+/// slope of what changes along n alone. The length across the face counts for a tenth of the edge's at least, so that
+/// edges that run along their face do not make it infinite; without area it is zero.
+///
+/// Of the flux through a sheared cell it gives the part normal to the face whole, where n / (|n| |dx|) loses as much of it
+/// as the edge leans.
+///
+/// ```
+/// use chromaflow_flow::viscous::weight_across;
+/// // Shear: the edge leans by 45 degrees, and f = y changes by 1 along it.
+/// assert_eq!(weight_across(&[0.0, 2.0, 0.0], &[1.0, 1.0, 0.0]), [0.0, 1.0, 0.0]);
+/// ```
+#[inline(always)]
+pub fn weight_across<T: Real>(n: &[T; 3], dx: &[T; 3]) -> [T; 3] {
+    let n2 = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
+    let dx2 = dx[0] * dx[0] + dx[1] * dx[1] + dx[2] * dx[2];
+    let least = T::c(0.1) * (n2 * dx2).sqrt();
+    let across = (n[0] * dx[0] + n[1] * dx[1] + n[2] * dx[2]).max(least).max(T::c(1e-300));
+    let inverse = T::c(1.0) / across;
+    [n[0] * inverse, n[1] * inverse, n[2] * inverse]
 }
 
 /// Spectral radius of the viscous terms through the area n of a control volume, for local time steps:
