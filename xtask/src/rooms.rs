@@ -27,7 +27,7 @@ const ROOMS: [(&str, &str); 2] = [
     (
         "chromaflow-flow",
         "config real parallel offload - mesh gas - dual numbering flux limiter viscous output grid - bc - pointwise - gpu \
-         - gradient - residual - jacobian - march - structured incompressible",
+         - gradient - residual - jacobian - march - unstructured structured incompressible",
     ),
 ];
 
@@ -43,6 +43,7 @@ const DEBTS: &[(&str, &str, &str)] = &[
     ("chromaflow-flow", "gpu", "march"),
     ("chromaflow-flow", "gpu", "residual"),
     ("chromaflow-flow", "gpu", "structured"),
+    ("chromaflow-flow", "gpu", "unstructured"),
     ("chromaflow-flow", "mesh", "dual"),
     ("chromaflow-flow", "mesh", "output"),
 ];

@@ -26,7 +26,9 @@ pub mod structured;
 mod testgpu;
 #[cfg(test)]
 mod testmesh;
+pub mod unstructured;
 pub mod viscous;
 
 pub use config::FlowConfig;
-pub use march::{FlowSolver, StepReport};
+pub use march::StepReport;
+pub use unstructured::FlowSolver;

@@ -1,10 +1,11 @@
 //! What tests of the solvers on a GPU have in common.
 
 use crate::incompressible::Solver;
-use crate::march::{FlowSolver, Forces};
+use crate::march::Forces;
 use crate::output::Restart;
 use crate::structured::StructuredSolver;
 use crate::structured::lax_wendroff::LaxWendroffSolver;
+use crate::unstructured::FlowSolver;
 use chromaflow_device::cuda::Gpu;
 
 /// The first GPU, or a skip.

@@ -7,7 +7,8 @@ use crate::context::Context;
 use chromaflow::Outcome;
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::config::Time;
-use chromaflow_flow::march::{BadPlace, Coefficients, Forces, Memory};
+use chromaflow_flow::march::{BadPlace, Coefficients, Forces};
+use chromaflow_flow::unstructured::Memory;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

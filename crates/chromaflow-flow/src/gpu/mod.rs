@@ -2,7 +2,7 @@
 //!
 //! Kernels are CUDA C++ text: the pointwise physics as emitted from this crate's Rust functions
 //! ([`crate::pointwise`]), `common.cuh`, and the file of the algorithm, which stands beside its Rust twin: gradients in
-//! `gradient/`, fluxes in `residual/`, the Jacobian in `jacobian/`, the rest of a step in `march/cuda/`. NVRTC compiles
+//! `gradient/`, fluxes in `residual/`, the Jacobian in `jacobian/`, the rest of a step in `unstructured/cuda/`. NVRTC compiles
 //! them for the scheme of the case at first use.
 //!
 //! Nothing races and every sum has a fixed order: a case gives the same bits on every run.
@@ -40,7 +40,7 @@ pub(crate) fn source(name: &'static str, tables: &str, text: &str) -> KernelSour
 pub fn kernel_sources() -> Vec<KernelSource> {
     let mut all = vec![
         crate::gradient::cuda::kernel_source(),
-        crate::march::step_kernel_source(),
+        crate::unstructured::cuda::kernel_source(),
         crate::grid::cuda::kernel_source(),
         crate::grid::device::kernel_source(),
     ];

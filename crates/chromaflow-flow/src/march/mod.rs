@@ -15,31 +15,17 @@
 
 pub(crate) mod control;
 mod error;
-mod flow;
 pub(crate) mod forces;
-mod linear;
+pub(crate) mod linear;
 mod progress;
 mod report;
-mod setup;
-mod space;
 mod step_control;
 mod system;
 #[cfg(test)]
-mod tests;
-#[cfg(test)]
 mod toy;
-mod unsteady;
+mod update;
 
-mod access;
-#[cfg(feature = "cuda")]
-mod cuda;
-
-pub use access::Memory;
-#[cfg(feature = "cuda")]
-pub(crate) use cuda::kernel_source as step_kernel_source;
 pub use error::FlowError;
-pub(crate) use flow::update_share;
-pub use flow::{FlowSolver, FlowSystem, Source};
 pub use forces::{Coefficients, Forces, MarkerForces};
 pub(crate) use progress::Progress;
 pub(crate) use report::CONSERVED;
@@ -47,6 +33,7 @@ pub use report::{BadPlace, Part, PartTime, Place, StepReport, Times};
 pub use step_control::{CourantControl, StepControl};
 pub(crate) use system::Device;
 pub use system::{Advanced, Bdf, Host, Measured, Moment, System, WallSums};
+pub(crate) use update::update_share;
 
 use crate::output::Restart;
 use chromaflow::Outcome;

@@ -1,6 +1,7 @@
 //! Second-order backward differences in time.
 
-use super::{FlowSystem, Moment};
+use super::FlowSystem;
+use crate::march::Moment;
 use crate::parallel;
 
 /// Earlier time levels of the conserved state. Empty in steady runs.

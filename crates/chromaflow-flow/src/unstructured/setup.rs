@@ -1,15 +1,16 @@
 //! From a mesh and a set-up to a solver at free stream.
 
-use super::control::CflControl;
-use super::forces::ForceScale;
-use super::linear::{LinearSolver, plan_options};
 use super::unsteady::TimeLevels;
-use super::{FlowError, FlowSolver, FlowSystem, Times};
+use super::{FlowSolver, FlowSystem};
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
 use crate::config::{Boundary, Equations, FlowConfig, Quadrature, Time};
 use crate::dual::Dual;
 use crate::gas::conserved;
 use crate::gradient::NodeRecord;
+use crate::march::control::CflControl;
+use crate::march::forces::ForceScale;
+use crate::march::linear::{LinearSolver, plan_options};
+use crate::march::{FlowError, Times};
 use crate::mesh::{Mesh, Planar};
 use crate::numbering::renumber;
 use crate::residual::{ViscousElements, is_node_wise, primitive_of};

@@ -1,10 +1,11 @@
 //! The state seen from outside: fields, restarts, memory, facts. Everything is in the mesh's own order of nodes.
 
 use super::unsteady::TimeLevels;
-use super::{FlowError, FlowSolver, FlowSystem};
+use super::{FlowSolver, FlowSystem};
 use crate::config::Time;
 use crate::gas::{entropy, primitive, sound_speed, temperature};
 use crate::gradient::NodeRecord;
+use crate::march::FlowError;
 use crate::output::{Field, Restart};
 use crate::residual::primitive_of;
 use chromaflow::order::PlanReport;

@@ -1,5 +1,5 @@
 // What a step does besides residual and Jacobian: time derivative, held nodes, norms, forces, update.
-// Twins: march/mod.rs, march/space.rs, march/unsteady.rs, march/forces.rs.
+// Twins: ../flow.rs, ../space.rs, ../unsteady.rs, march/forces.rs.
 
 // rho u v w p of node records from conserved states.
 __device__ __forceinline__ State load_state(const double* q, u64 i) { return {q[i * 5], q[i * 5 + 1], q[i * 5 + 2], q[i * 5 + 3], q[i * 5 + 4]}; }

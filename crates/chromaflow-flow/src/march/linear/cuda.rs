@@ -1,4 +1,4 @@
-//! The linear step on a device. Twin: ../linear.rs.
+//! The linear step on a device. Twin: mod.rs.
 
 use crate::config::Implicit;
 use crate::jacobian::cuda::Target;

@@ -1,9 +1,10 @@
-use super::super::{FlowSolver, Place};
+use super::super::FlowSolver;
 use crate::bc::Motion;
 use crate::config::{
     Boundary, Equations, FlowConfig, FluxScheme, GradientWeights, JacobianScheme, Limiter, Quadrature,
     Steady, Time, Unsteady,
 };
+use crate::march::Place;
 use crate::testgpu::{close, close_step, gpu, restarts_go_on};
 use crate::testmesh::mixed_cube;
 use chromaflow::factor::block_ilu::Fill;

@@ -2,11 +2,12 @@ use super::*;
 use crate::FlowConfig;
 use crate::bc::Motion;
 use crate::config::{Boundary, Equations, Limiter, Steady, Time};
+use crate::march::Place;
 use crate::mesh::generate::{Cells, box_mesh};
 use crate::testmesh::mixed_cube;
-use chromaflow::Policy;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::{Method, PreconditionerKind, RowOrder};
+use chromaflow::{Outcome, Policy};
 use chromaflow_device::Team;
 use std::sync::Arc;
 

@@ -1,18 +1,18 @@
-//! Compressible flow on unstructured meshes: backward Euler in pseudo-time with the linear solver inside.
+//! The state of a flow, and an iteration.
 
-use super::control::CflControl;
-use super::forces::{ForceScale, forces};
-use super::linear::LinearSolver;
 use super::unsteady::TimeLevels;
-use super::{
-    Advanced, BadPlace, CONSERVED, FlowError, Forces, Host, March, Measured, Moment, Part, Place, System,
-    Times, timed,
-};
 use crate::bc::{Condition, WallNode, strong_wall_conserved};
 use crate::config::{FlowConfig, Time};
 use crate::dual::Dual;
 use crate::gas::{Gas, Transport, primitive};
 use crate::gradient::{Gradient, NodeRecord};
+use crate::march::control::CflControl;
+use crate::march::forces::{ForceScale, forces};
+use crate::march::linear::LinearSolver;
+use crate::march::{
+    Advanced, BadPlace, CONSERVED, FlowError, Forces, Host, March, Measured, Moment, Part, Place, System,
+    Times, timed, update_share,
+};
 use crate::parallel;
 use crate::residual::{ViscousElements, primitive_of};
 use chromaflow::Jacobian;
@@ -255,25 +255,4 @@ impl FlowSolver {
     pub fn forces(&self) -> Forces {
         self.synced().forces()
     }
-}
-
-/// The share of the update `x` (subtracted from q, whose primitive variables are `w`) that a node can take: changes of density and pressure stay below `most`.
-pub(crate) fn update_share(gas: Gas<f64>, q: &[f64; 5], w: &[f64; 5], x: &[f64; 5], most: f64) -> f64 {
-    let [rho, u, v, s, p] = *w;
-    let d_rho = x[0].abs() / rho;
-    let kinetic = 0.5 * (u * u + v * v + s * s);
-    let d_p = (gas.gamma - 1.0) * (kinetic * x[0] - u * x[1] - v * x[2] - s * x[3] + x[4]);
-    let mut share = 1.0_f64.min(most / d_rho.max(1e-30)).min(most * p / d_p.abs().max(1e-30));
-    // The pressure is not linear in q: check, and halve while it would fall too far.
-    for _ in 0..20 {
-        let mut new = *q;
-        for k in 0..5 {
-            new[k] -= share * x[k];
-        }
-        if primitive(gas, &new)[4] > (1.0 - 2.0 * most).max(0.05) * p {
-            break;
-        }
-        share *= 0.5;
-    }
-    share
 }

@@ -4,26 +4,26 @@
 //! A step has two meetings of host and device: after norms and forces, and after the update. What they exchange are
 //! scalars, in page-locked memory.
 
-mod linear;
 #[cfg(test)]
 mod tests;
 
-use super::forces::Walls;
-use super::{Advanced, Device, FlowError, FlowSolver, FlowSystem, Measured, Moment, Part, System, Times};
+use super::{FlowSolver, FlowSystem};
 use crate::config::{FlowConfig, Time};
 use crate::gpu::{
     BoundaryCuda, Clock, JacobianCuda, LeastSquaresCuda, MARKS, MeshCuda, Params, ResidualCuda, Sums,
     ViscousCuda, blocks, download_pressures, source, upload_conditions, upload_wall_nodes,
 };
 use crate::jacobian::cuda::ReplacedRows;
+use crate::march::forces::Walls;
+use crate::march::linear::LinearCuda;
+use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, System, Times};
 use crate::residual::is_node_wise;
 use chromaflow::gpu::{GpuError, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
-use linear::LinearCuda;
 
-/// The kernels of march.cu.
+/// The kernels of step.cu.
 pub(crate) fn kernel_source() -> KernelSource {
-    source("march", "", include_str!("march.cu"))
+    source("step", "", include_str!("step.cu"))
 }
 
 struct Kernels {

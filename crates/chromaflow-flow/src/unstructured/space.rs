@@ -1,9 +1,10 @@
 //! The residual and the Jacobian of the present state.
 
-use super::{FlowSystem, Moment};
+use super::FlowSystem;
 use crate::bc::{WallHeat, WallNode, strong_wall_energy};
 use crate::gradient::{Gradient, least_squares};
 use crate::jacobian::Assembly;
+use crate::march::Moment;
 use crate::residual::{Inviscid, adapt_outlets, node_limits};
 use chromaflow::Jacobian;
 use chromaflow_device::Buffer;

@@ -1,5 +1,11 @@
 //! The linear step: conversion to f16 where asked for, then sweeps, or a method around an approximate inverse.
 
+#[cfg(feature = "cuda")]
+mod cuda;
+
+#[cfg(feature = "cuda")]
+pub use cuda::LinearCuda;
+
 use super::FlowError;
 use crate::config::Implicit;
 use chromaflow::order::{ColoringMethod, PlanOptions};

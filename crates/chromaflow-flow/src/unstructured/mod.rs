@@ -1,0 +1,23 @@
+//! Compressible flow on unstructured meshes, finite volumes around the nodes: backward Euler in pseudo-time with the linear
+//! solver inside.
+//!
+//! | file | |
+//! |---|---|
+//! | `setup.rs` | from a mesh and a set-up to a solver |
+//! | `flow.rs` | the state and an iteration |
+//! | `space.rs`, `unsteady.rs` | residual and Jacobian; the derivative in time |
+//! | `access.rs` | fields, restarts, memory |
+//! | `cuda/` | the same on a GPU |
+
+mod access;
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
+mod flow;
+mod setup;
+mod space;
+#[cfg(test)]
+mod tests;
+mod unsteady;
+
+pub use access::Memory;
+pub use flow::{FlowSolver, FlowSystem, Source};
