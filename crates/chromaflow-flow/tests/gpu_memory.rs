@@ -1,9 +1,8 @@
-#![allow(unsafe_code)]
 //! Memory of a GPU: what solvers say that they take, and marches when others take it. These tests are alone in their process,
 //! one after another, because they look at all of it and take everything.
 
 use chromaflow_device::Team;
-use chromaflow_device::cuda::{CudaError, DeviceBuffer, Gpu, Stream, driver_sys as sys};
+use chromaflow_device::cuda::{CudaError, DeviceBuffer, Gpu, Stream};
 use chromaflow_flow::config::{Boundary, Equations, FlowConfig, Steady, Time, Unsteady};
 use chromaflow_flow::grid::generate::BoxGrid;
 use chromaflow_flow::incompressible;
@@ -91,22 +90,7 @@ fn gpu_memory_that_others_take_ends_no_march() {
 /// Bytes that this process has allocated, as the driver counts them, and bytes that are free on the device. What is freed goes
 /// back to the device first.
 fn in_use_and_free(gpu: &Gpu) -> (usize, usize) {
-    let (mut device, mut pool, mut bytes) = (0, std::ptr::null_mut(), 0_u64);
-    let (ordinal, attribute) =
-        (gpu.facts().ordinal as i32, sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
-    gpu.memory().unwrap(); // its context is this thread's
-    // SAFETY: writes to the one variable given, the attribute a u64; nothing is in use of what the pool gives back.
-    let done = unsafe {
-        [
-            sys::cuCtxSynchronize(),
-            sys::cuDeviceGet(&raw mut device, ordinal),
-            sys::cuDeviceGetDefaultMemPool(&raw mut pool, device),
-            sys::cuMemPoolTrimTo(pool, 0),
-            sys::cuMemPoolGetAttribute(pool, attribute, (&raw mut bytes).cast()),
-        ]
-    };
-    assert_eq!(done, [sys::CUresult::CUDA_SUCCESS; 5]);
-    (bytes as usize, gpu.memory().unwrap().0)
+    (gpu.allocated().unwrap(), gpu.memory().unwrap().0)
 }
 
 /// What a solver says that it takes is what the driver counts, to the rounding of sizes, and what free memory becomes less by, to

@@ -197,6 +197,27 @@ impl Gpu {
         Ok((free, total))
     }
 
+    /// Bytes of device memory that buffers hold, as the driver counts them. Memory that was freed and kept for later goes back to
+    /// the device first.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    pub fn allocated(&self) -> Result<usize, CudaError> {
+        self.bind()?;
+        let mut bytes = 0_u64;
+        let used = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT;
+        // SAFETY: the pool lives as long as `self`; the attribute writes one u64; nothing uses what the pool gives back.
+        unsafe {
+            check("cuCtxSynchronize", sys::cuCtxSynchronize())?;
+            check("cuMemPoolTrimTo", sys::cuMemPoolTrimTo(self.pool(), 0))?;
+            check(
+                "cuMemPoolGetAttribute",
+                sys::cuMemPoolGetAttribute(self.pool(), used, (&raw mut bytes).cast()),
+            )?;
+        }
+        Ok(bytes as usize)
+    }
+
     /// A new stream.
     ///
     /// # Errors

@@ -249,7 +249,7 @@ impl IncompressibleSystem {
         rows
     }
 
-    /// Takes the state from rows.
+    /// Takes the state from rows; it is the one that rejected steps return to.
     pub(super) fn set_rows(&mut self, rows: &[f64]) {
         for (block, field) in self.space.blocks.iter().zip(&mut self.fields) {
             let len = block.cells.len();
@@ -260,6 +260,7 @@ impl IncompressibleSystem {
                 }
             }
         }
+        self.keep_good();
     }
 
     fn fill_ghosts(&mut self, times: &mut Times) {

@@ -192,7 +192,6 @@ impl Solver {
         let time = self.progress.next_time(self.host.time());
         let host = self.host_to_set();
         host.set_rows(&state);
-        host.keep_good();
         if let Some(levels) = levels {
             host.levels = levels;
             host.begin_step(time);

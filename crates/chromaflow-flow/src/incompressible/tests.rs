@@ -328,3 +328,18 @@ fn restarts_and_threads_change_nothing() {
     assert_eq!(one.time(), three.time());
     assert!(one.time() > 0.0);
 }
+
+/// A state that is set is the one that rejected steps return to, so a bad one ends the run.
+#[test]
+fn a_state_that_is_none_ends_the_run() {
+    let (grid, config) = passed([1.0, 0.4, 0.0], 0);
+    let mut solver = Solver::new(&grid, config, Arc::new(Team::new(1))).unwrap();
+    solver.set_state(|x| vec![0.0, if x[1] < 0.2 { f64::NAN } else { 0.0 }, 0.0, 0.0]);
+    let mut bad = None;
+    let outcome = solver.run(|r| {
+        bad = r.bad.clone().or(bad.take());
+        true
+    });
+    assert!(matches!(outcome, chromaflow::Outcome::Diverged { .. }), "{outcome:?}");
+    assert!(bad.is_some_and(|bad| bad.at[1] < 0.4));
+}

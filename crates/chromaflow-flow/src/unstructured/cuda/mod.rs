@@ -419,6 +419,9 @@ impl Device<FlowSystem> for FlowCuda {
     /// once.
     fn rehearse(&mut self, at: &Moment) -> Result<(), FlowError> {
         let at = Moment { iteration: usize::MAX, ..*at };
+        // Residuals adapt the back pressure of outlets.
+        let mut conditions = DeviceBuffer::uninitialized(&self.stream, self.boundary.conditions.len())?;
+        conditions.copy_from(&self.boundary.conditions.slice())?;
         for measure in [false, true] {
             let at = Moment { measure, ..at };
             self.residual(&at)?;
@@ -426,7 +429,7 @@ impl Device<FlowSystem> for FlowCuda {
             self.restore()?;
             self.times()?;
         }
-        Ok(())
+        Ok(self.boundary.conditions.copy_from(&conditions.slice())?)
     }
 
     fn bytes(&self) -> usize {

@@ -190,7 +190,7 @@ impl LinearSolverCuda {
         let (nb, nnzb) = (self.whole.nb(), self.whole.pattern().nnzb() + self.whole.pattern().rows());
         check_len("values", values.len(), nnzb * nb * nb, || format!("{nnzb} blocks of {nb} x {nb}"))?;
         self.has_values = false;
-        if let Some(at) = self.transfer.take_blocks(values, blocks, &self.whole, self.reduced.as_ref())? {
+        if let Some(at) = self.transfer.take_blocks(values, blocks, &self.whole, self.reduced.as_mut())? {
             let (k, entry) = (at / (nb * nb), at % (nb * nb));
             let (row, col) = self.layout.place(k, &self.plan.permutation, self.whole.pattern());
             let (slow, fast) = (entry / nb, entry % nb);

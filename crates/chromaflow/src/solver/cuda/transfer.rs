@@ -170,24 +170,28 @@ impl Transfer {
         Ok(room.ptr())
     }
 
-    /// Takes the caller's blocks into `whole` and, in f32, into `reduced`; the position of the first number that is none.
+    /// Takes the caller's blocks into `whole` and, off-diagonal ones in f32, into `reduced`; the position of the first number that
+    /// is none.
     pub(super) fn take_blocks(
         &mut self,
         given: ArrayIn<'_>,
         layout: BlockLayout,
         whole: &DeviceJacobian,
-        reduced: Option<&DeviceJacobian>,
+        reduced: Option<&mut DeviceJacobian>,
     ) -> Result<Option<usize>, GpuError> {
         let from = Self::staged(&self.stream, &mut self.staged_blocks, given)?;
         self.bad.fill_bytes(0xff)?;
         let DeviceOff::F64(off) = &whole.off else { unreachable!("kept in f64") };
-        let narrow = reduced.map_or(0, |r| r.off.ptr());
+        let narrow = reduced.as_ref().map_or(0, |r| r.off.ptr());
         let launch = self.take_blocks.launch(self.grid(given.len()), THREADS);
         let launch = launch.arg(self.source.len() as u64).arg(self.rows as u32).arg(self.nb as u32);
         let launch = launch.arg(u32::from(layout == BlockLayout::RowMajor)).arg(&self.source).arg(from);
         let launch = launch.arg(&whole.diag).arg(off).arg(narrow).arg(self.bad.part(0..1));
         // SAFETY: `source` has a block of the caller for every block of the matrix, whose arrays were made for it.
         unsafe { launch.enqueue(&self.stream)? };
+        if let Some(reduced) = reduced {
+            reduced.diag.copy_from(&whole.diag.slice())?;
+        }
         Ok(self.found()?[0])
     }
 
