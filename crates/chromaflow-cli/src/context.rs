@@ -82,6 +82,13 @@ impl Context {
         self.gpu.clone().map_or_else(|| Gpu::open(0).map_err(CliError::device), Ok)
     }
 
+    /// Who computes: the GPU's name, or the number of threads.
+    pub fn device(&self) -> String {
+        let n = self.team().size();
+        let threads = || format!("{n} thread{}", if n == 1 { "" } else { "s" });
+        self.gpu.as_ref().map_or_else(threads, |gpu| gpu.facts().name.clone())
+    }
+
     /// Whether to print progress and tables.
     pub fn verbose(&self) -> bool {
         !self.global.quiet

@@ -110,7 +110,7 @@ fn all_cases_are_well_formed() {
             count += 1;
             let case = Case::read(&path, &[]).and_then(|(source, case)| match case {
                 Case::Unstructured(case) | Case::Structured(case) => case.check(&source),
-                Case::Incompressible(case) => incompressible::check(source, case),
+                Case::Incompressible(case) => incompressible::check(&source, &case),
             });
             case.unwrap_or_else(|e| panic!("{e}"));
         }

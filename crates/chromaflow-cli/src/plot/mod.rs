@@ -11,7 +11,7 @@ pub use series::{Series, convergence, forces, pressure};
 
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
-use crate::run::{cuts, history, incompressible};
+use crate::run::{cuts, history};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `chromaflow plot`.
@@ -104,14 +104,8 @@ fn one(path: &Path) -> CliResult<Vec<PathBuf>> {
     if name.starts_with("cut_") {
         picture(name, &pressure(name, &cuts::read(path)?))?;
     } else {
-        let rows = if let Some(rows) = incompressible::history(path)? {
-            picture("convergence", &incompressible::convergence(&rows))?;
-            rows
-        } else {
-            let rows = history::read(path)?;
-            picture("convergence", &convergence(&rows))?;
-            rows
-        };
+        let (equations, rows) = history::read(path)?;
+        picture("convergence", &convergence(&rows, equations))?;
         picture("forces", &forces(&rows))?;
     }
     Ok(made)

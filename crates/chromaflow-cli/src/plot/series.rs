@@ -1,7 +1,7 @@
 //! What the pictures of a run show.
 
 use super::Picture;
-use crate::run::history::{Row, ends_of_steps};
+use crate::run::history::{Equations, Row, ends_of_steps};
 use chromaflow_flow::output::CutPoint;
 
 /// A line or a set of points.
@@ -23,16 +23,17 @@ fn abscissa(rows: &[Row]) -> (Vec<(f64, &Row)>, &'static str) {
 }
 
 /// Residuals over iterations, or at the ends of time steps.
-pub fn convergence(rows: &[Row]) -> Picture {
+pub fn convergence(rows: &[Row], equations: Equations) -> Picture {
     let (rows, x) = abscissa(rows);
     let series = |name, value: &dyn Fn(&Row) -> f64| {
         let points = rows.iter().map(|(x, r)| (*x, value(r)));
         Series { name, points: points.filter(|p| p.1 > 0.0 && p.1.is_finite()).collect(), line: true }
     };
+    let [first, last] = equations.names();
     let mut all = vec![
-        series("density", &|r| r.residual[0]),
-        series("momentum", &|r| r.residual[1..4].iter().map(|v| v * v).sum::<f64>().sqrt()),
-        series("energy", &|r| r.residual[4]),
+        series(first, &|r| r.residual[0]),
+        series("momentum", &Row::momentum),
+        series(last, &|r| r.residual[4]),
         series("linear reduction", &|r| r.linear),
     ];
     all.retain(|s| !s.points.is_empty());

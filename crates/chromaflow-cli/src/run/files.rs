@@ -1,15 +1,17 @@
 //! The files of a run, all in one folder.
 
-use super::{Prepared, cuts, history};
+use super::cuts;
+use super::flow::Flow;
+use super::history::{self, Row};
+use super::march::Run;
+use crate::case::OutputSection;
 use crate::context::ensure_writable;
 use crate::error::{CliError, CliResult};
 use crate::plot;
 use chromaflow::files::{AtomicFile, FileError};
 use chromaflow::sparse::io::write_matrix;
 use chromaflow_device::give_back_freed;
-use chromaflow_flow::FlowSolver;
 use chromaflow_flow::output::{VtuOptions, write_surface, write_volume};
-use history::Row;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -23,13 +25,13 @@ impl Files {
     ///
     /// # Errors
     /// Status 3 with the folder and the reason.
-    pub fn new(folder: PathBuf, prepared: &Prepared) -> CliResult<Self> {
+    pub fn new(folder: PathBuf, output: &OutputSection) -> CliResult<Self> {
         std::fs::create_dir_all(&folder).map_err(|e| {
             CliError::environment(format!("cannot make the output folder {}: {e}", folder.display()))
         })?;
         let files = Self { folder };
         ensure_writable(&files.history())?;
-        if prepared.case.output.plots && !plot::AVAILABLE {
+        if output.plots && !plot::AVAILABLE {
             eprintln!(
                 "note: this chromaflow is built without plots; set output.plots = false to leave them out"
             );
@@ -47,58 +49,54 @@ impl Files {
         self.folder.join("restart.safetensors")
     }
 
-    /// Writes the restart; the one before stays until it is complete.
-    pub fn write_restart(&self, prepared: &Prepared, solver: &FlowSolver) -> CliResult<()> {
-        Ok(solver.restart().write(&self.restart(), &prepared.mesh)?)
+    /// Writes restart and history; those before stay until they are complete.
+    pub fn write_restart(&self, run: &Run<'_>, flow: &impl Flow, rows: &[Row]) -> CliResult<()> {
+        flow.restart().write(&self.restart(), &flow.restart_places())?;
+        history::write(&self.history(), run.equations, rows)
     }
 
-    /// Writes the linear system of the next iteration.
-    pub fn write_system(&self, prepared: &Prepared, solver: &mut FlowSolver) -> CliResult<PathBuf> {
-        let path = self.folder.join(&prepared.case.output.matrix_file);
-        let (matrix, rhs) = solver.linear_system();
+    /// Writes the linear system of the next iteration, where there is one.
+    pub fn write_system(&self, output: &OutputSection, flow: &mut impl Flow) -> CliResult<Option<PathBuf>> {
+        let Some((matrix, rhs)) = flow.linear_system() else { return Ok(None) };
+        let path = self.folder.join(&output.matrix_file);
         write_matrix(&path, &matrix, Some(&rhs))?;
-        Ok(path)
+        Ok(Some(path))
     }
 
     /// Writes the fields of a physical step.
-    pub fn write_snapshot(&self, prepared: &Prepared, solver: &FlowSolver, step: usize) -> CliResult<()> {
+    pub fn write_snapshot(&self, output: &OutputSection, flow: &mut impl Flow, step: usize) -> CliResult<()> {
         let path = self.folder.join(format!("volume_{step:06}.vtu"));
-        Ok(write_volume(&path, &prepared.mesh, &solver.fields(), vtu(prepared))?)
+        let fields = flow.fields();
+        Ok(write_volume(&path, &flow.mesh(), &fields, vtu(output))?)
     }
 
     /// Writes everything that the case asks for; the names of what was written.
-    pub fn write_all(
-        &self,
-        prepared: &Prepared,
-        solver: &FlowSolver,
-        rows: &[Row],
-    ) -> CliResult<Vec<PathBuf>> {
-        let output = &prepared.case.output;
-        self.write_restart(prepared, solver)?;
-        history::write(&self.history(), rows)?;
+    pub fn write_all(&self, run: &Run<'_>, flow: &mut impl Flow, rows: &[Row]) -> CliResult<Vec<PathBuf>> {
+        let output = run.output;
+        self.write_restart(run, flow, rows)?;
         let mut written = vec![self.restart(), self.history()];
-        let fields = solver.fields();
+        let fields = flow.fields();
+        let mesh = flow.mesh();
         if output.volume {
             written.push(self.folder.join("volume.vtu"));
-            write_volume(&written[written.len() - 1], &prepared.mesh, &fields, vtu(prepared))?;
+            write_volume(&written[written.len() - 1], &mesh, &fields, vtu(output))?;
         }
         if output.surface {
             written.push(self.folder.join("surface.vtu"));
-            write_surface(&written[written.len() - 1], &prepared.mesh, &fields, vtu(prepared))?;
+            write_surface(&written[written.len() - 1], &mesh, &fields, vtu(output))?;
         }
         give_back_freed();
         let mut pictures = vec![
-            ("convergence".to_owned(), plot::convergence(rows)),
+            ("convergence".to_owned(), plot::convergence(rows, run.equations)),
             ("forces".to_owned(), plot::forces(rows)),
         ];
-        let cp = fields.iter().find(|f| f.name == "cp").map_or(&[][..], |f| &f.values);
-        let config = &prepared.config;
-        let is_wall = |name: &str| config.boundaries.get(name).is_some_and(|b| b.is_wall());
-        let up = config.reference.lift_axis;
-        for (name, points) in cuts::of_walls(&prepared.mesh, is_wall, cp, &output.cuts, up) {
-            written.push(self.folder.join(format!("{name}.csv")));
-            cuts::write(&written[written.len() - 1], &points)?;
-            pictures.push((name.clone(), plot::pressure(&name, &points)));
+        if let Some(cp) = fields.iter().find(|f| f.name == "cp") {
+            let is_wall = |name: &str| flow.is_wall(name);
+            for (name, points) in cuts::of_walls(&mesh, is_wall, &cp.values, &output.cuts, flow.lift_axis()) {
+                written.push(self.folder.join(format!("{name}.csv")));
+                cuts::write(&written[written.len() - 1], &points)?;
+                pictures.push((name.clone(), plot::pressure(&name, &points)));
+            }
         }
         if output.plots && plot::AVAILABLE {
             for (name, picture) in pictures {
@@ -118,6 +116,6 @@ impl Files {
     }
 }
 
-fn vtu(prepared: &Prepared) -> VtuOptions {
-    VtuOptions { compress: prepared.case.output.compress }
+fn vtu(output: &OutputSection) -> VtuOptions {
+    VtuOptions { compress: output.compress }
 }

@@ -26,8 +26,29 @@ pub struct Row {
     pub seconds: f64,
 }
 
+impl Row {
+    /// The row of an iteration.
+    pub fn of(report: &StepReport) -> Self {
+        let total = &report.forces.total;
+        Self {
+            iteration: report.iteration,
+            time_step: report.time_step,
+            residual: residual(report),
+            forces: [total.cl, total.cd, total.cm],
+            cfl: report.cfl,
+            linear: report.linear_reduction.unwrap_or(f64::NAN),
+            seconds: report.times.total,
+        }
+    }
+
+    /// The norm of the momentum's residual.
+    pub fn momentum(&self) -> f64 {
+        self.residual[1..4].iter().map(|v| v * v).sum::<f64>().sqrt()
+    }
+}
+
 /// The residuals of a row: flow's, and what more equations have together.
-pub fn residual(report: &StepReport) -> [f64; 5] {
+fn residual(report: &StepReport) -> [f64; 5] {
     let mut residual = [0.0; 5];
     let (flow, scalars) = report.residual.split_at(4);
     residual[..4].copy_from_slice(flow);
@@ -36,6 +57,41 @@ pub fn residual(report: &StepReport) -> [f64; 5] {
         more => more.iter().map(|r| r * r).sum::<f64>().sqrt(),
     };
     residual
+}
+
+/// What the residuals of a history are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Equations {
+    /// Density, momentum, energy.
+    Compressible,
+    /// Continuity, momentum, scalars.
+    Incompressible,
+}
+
+impl Equations {
+    /// Names of the first and the last residual; momentum is between them.
+    pub fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::Compressible => ["density", "energy"],
+            Self::Incompressible => ["continuity", "scalars"],
+        }
+    }
+
+    /// What the fall of the residual is called that outcomes go by.
+    pub fn measure(self) -> &'static str {
+        match self {
+            Self::Compressible => "density residual",
+            Self::Incompressible => "residual",
+        }
+    }
+
+    fn header(self) -> String {
+        let [first, last] = self.names();
+        format!(
+            "iteration,time_step,residual_{first},residual_momentum_x,residual_momentum_y,residual_momentum_z,\
+             residual_{last},cl,cd,cm,cfl,linear_reduction,seconds"
+        )
+    }
 }
 
 /// What each physical step ended with, or every row of a steady run.
@@ -50,23 +106,12 @@ pub fn ends_of_steps(rows: &[Row]) -> Vec<&Row> {
     ends
 }
 
-const HEADER: &str = "iteration,time_step,residual_density,residual_momentum_x,residual_momentum_y,\
-                      residual_momentum_z,residual_energy,cl,cd,cm,cfl,linear_reduction,seconds";
-
 /// Writes the whole history.
 ///
 /// # Errors
 /// When the file cannot be written; an older one is untouched then.
-pub fn write(path: &Path, rows: &[Row]) -> CliResult<()> {
-    write_as(path, HEADER, rows)
-}
-
-/// As [`write`], under another header with as many columns.
-///
-/// # Errors
-/// As [`write`].
-pub fn write_as(path: &Path, header: &str, rows: &[Row]) -> CliResult<()> {
-    let mut text = String::from(header);
+pub fn write(path: &Path, equations: Equations, rows: &[Row]) -> CliResult<()> {
+    let mut text = equations.header();
     for r in rows {
         let _ = write!(text, "\n{},{}", r.iteration, r.time_step);
         let _ = r.residual.iter().try_for_each(|v| write!(text, ",{v:e}"));
@@ -83,24 +128,32 @@ pub fn write_as(path: &Path, header: &str, rows: &[Row]) -> CliResult<()> {
     Ok(file.commit()?)
 }
 
-/// Reads a history.
+/// Reads a history of these equations.
+///
+/// # Errors
+/// Status 2 for one of others, and as [`read`].
+pub fn read_of(path: &Path, equations: Equations) -> CliResult<Vec<Row>> {
+    match read(path)? {
+        (found, rows) if found == equations => Ok(rows),
+        (found, _) => {
+            let problem = format!("{} is the history of {found:?} flow", path.display());
+            Err(CliError::input(format!("{problem}: expected one of {equations:?} flow")))
+        }
+    }
+}
+
+/// Reads a history, and what its residuals are of.
 ///
 /// # Errors
 /// Status 2 with the line that is not one of a history.
-pub fn read(path: &Path) -> CliResult<Vec<Row>> {
-    read_as(path, HEADER)
-}
-
-/// As [`read`], of a history with another header.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_as(path: &Path, header: &str) -> CliResult<Vec<Row>> {
+pub fn read(path: &Path) -> CliResult<(Equations, Vec<Row>)> {
     let text = std::fs::read_to_string(path).map_err(|e| FileError::new("cannot read", path, e))?;
     let mut lines = text.lines();
-    if lines.next() != Some(header) {
+    let header = lines.next().unwrap_or_default();
+    let of = |e: &Equations| e.header() == header;
+    let Some(equations) = [Equations::Compressible, Equations::Incompressible].into_iter().find(of) else {
         return Err(CliError::input(format!("{} is not the history of a run", path.display())));
-    }
+    };
     let parse = |line: &str| -> Option<Row> {
         let cells: Vec<&str> = line.split(',').collect();
         let number = |i: usize| -> Option<f64> {
@@ -123,14 +176,10 @@ pub fn read_as(path: &Path, header: &str) -> CliResult<Vec<Row>> {
         }
         Some(row)
     };
-    lines
-        .enumerate()
-        .map(|(i, line)| {
-            parse(line).ok_or_else(|| {
-                CliError::input(format!("{}:{}: not a row of a history", path.display(), i + 2))
-            })
-        })
-        .collect()
+    let bad = |i: usize| CliError::input(format!("{}:{}: not a row of a history", path.display(), i + 2));
+    let rows =
+        lines.enumerate().map(|(i, line)| parse(line).ok_or_else(|| bad(i))).collect::<CliResult<_>>()?;
+    Ok((equations, rows))
 }
 
 #[cfg(test)]
@@ -151,8 +200,15 @@ mod tests {
             ..Row::default()
         };
         let rows: Vec<Row> = (1..4).map(row).collect();
-        write(&path, &rows).unwrap();
-        assert_eq!(read(&path).unwrap(), rows);
+        for equations in [Equations::Incompressible, Equations::Compressible] {
+            write(&path, equations, &rows).unwrap();
+            assert_eq!(read(&path).unwrap(), (equations, rows.clone()));
+        }
+        let error = read_of(&path, Equations::Incompressible).unwrap_err();
+        assert!(
+            error.to_string().ends_with("of Compressible flow: expected one of Incompressible flow"),
+            "{error}"
+        );
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replace("\n2,", "\nx,")).unwrap();
         let error = read(&path).unwrap_err();
@@ -163,7 +219,8 @@ mod tests {
     fn a_reduction_not_looked_at_is_an_empty_cell() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("history.csv");
-        write(&path, &[Row { iteration: 1, linear: f64::NAN, ..Row::default() }]).unwrap();
-        assert!(read(&path).unwrap()[0].linear.is_nan());
+        write(&path, Equations::Compressible, &[Row { iteration: 1, linear: f64::NAN, ..Row::default() }])
+            .unwrap();
+        assert!(read(&path).unwrap().1[0].linear.is_nan());
     }
 }

@@ -1,6 +1,6 @@
 //! What a run says while it runs: one line that is rewritten where a person watches, plain lines where not.
 
-use super::history::Row;
+use super::history::{Equations, Row};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::time::Instant;
@@ -24,7 +24,7 @@ pub enum Goal {
 
 /// Prints progress to standard error.
 pub struct Screen {
-    columns: &'static str,
+    equations: Equations,
     interactive: bool,
     quiet: bool,
     goal: Goal,
@@ -36,15 +36,20 @@ pub struct Screen {
 }
 
 /// The names of the columns.
-pub const COLUMNS: &str = "    iter    density   momentum     energy           CL           CD       CFL   linear   ms/it      left";
+fn columns(equations: Equations) -> String {
+    let [first, last] = equations.names();
+    let names = format!("    iter {first:>10}   momentum {last:>10}");
+    format!("{names}           CL           CD       CFL   linear   ms/it      left")
+}
+
 /// Plain lines between two column headers.
 const PAGE: usize = 40;
 
 impl Screen {
     /// A screen that is rewritten (`interactive`), or gets plain lines, or nothing.
-    pub fn new(goal: Goal, interactive: bool, quiet: bool) -> Self {
+    pub fn new(goal: Goal, equations: Equations, interactive: bool, quiet: bool) -> Self {
         Self {
-            columns: COLUMNS,
+            equations,
             interactive,
             quiet,
             goal,
@@ -53,11 +58,6 @@ impl Screen {
             lines: 0,
             rewriting: false,
         }
-    }
-
-    /// With other names of the first three residuals, each ten characters wide.
-    pub fn with_columns(self, columns: &'static str) -> Self {
-        Self { columns, ..self }
     }
 
     /// Shows an iteration; `orders` is how far the density residual has fallen, `last` whether this is the end.
@@ -78,7 +78,7 @@ impl Screen {
             out.push_str("\r\x1b[2K");
         }
         if self.lines == 0 || (keep && self.lines.is_multiple_of(PAGE)) {
-            let _ = writeln!(out, "{}", self.columns);
+            let _ = writeln!(out, "{}", columns(self.equations));
         }
         out.push_str(&self.line(row, orders));
         if keep {
@@ -91,7 +91,7 @@ impl Screen {
     }
 
     fn line(&self, row: &Row, orders: f64) -> String {
-        let momentum = row.residual[1..4].iter().map(|v| v * v).sum::<f64>().sqrt();
+        let momentum = row.momentum();
         let linear =
             if row.linear.is_finite() { format!("{:8.1e}", row.linear) } else { format!("{:>8}", "-") };
         let left = self.left(row, orders).map_or_else(|| "-".into(), duration);
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn lines_stand_under_their_columns() {
-        let screen = Screen::new(Goal::Steady { orders: 10.0, iterations: 100 }, false, false);
+        let goal = Goal::Steady { orders: 10.0, iterations: 100 };
         let row = Row {
             iteration: 123,
             residual: [1.5e-3; 5],
@@ -185,7 +185,10 @@ mod tests {
             seconds: 0.0831,
             ..Row::default()
         };
-        assert_eq!(screen.line(&row, 1.0).len(), COLUMNS.len());
-        assert_eq!(screen.line(&Row { linear: f64::NAN, ..row }, 1.0).len(), COLUMNS.len());
+        for equations in [Equations::Compressible, Equations::Incompressible] {
+            let (screen, width) = (Screen::new(goal, equations, false, false), columns(equations).len());
+            assert_eq!(screen.line(&row, 1.0).len(), width);
+            assert_eq!(screen.line(&Row { linear: f64::NAN, ..row }, 1.0).len(), width);
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::case::Case;
 use chromaflow_flow::incompressible::Boundary;
 use chromaflow_flow::incompressible::{Given, WallScalar};
+use std::path::Path;
 
 const CASE: &str = r#"
 [grid]
@@ -63,9 +64,4 @@ fn what_is_wrong_is_named() {
         assert!(error.contains(expect), "{error}");
         assert!(error.contains("a.toml"), "{error}");
     }
-}
-
-#[test]
-fn columns_are_as_wide_as_their_numbers() {
-    assert_eq!(COLUMNS.len(), super::super::screen::COLUMNS.len());
 }

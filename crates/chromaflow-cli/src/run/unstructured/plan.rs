@@ -1,38 +1,12 @@
-//! What is going to be done: the headline of a run, and the whole plan of `run --check`.
+//! The plan of `run --check`: memory, order of the rows, markers, y+.
 
-use super::{Prepared, bytes};
 use crate::context::Context;
-use crate::error::{CliResult, Done};
-use chromaflow::solver::{Method, PreconditionerKind};
+use crate::error::CliResult;
+use crate::run::{Prepared, bytes};
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::config::Equations;
 use chromaflow_flow::mesh::Mesh;
 use serde_json::json;
-
-/// Two lines before the first iteration.
-pub fn headline(prepared: &Prepared, solver: &FlowSolver, ctx: &Context) {
-    let case = &prepared.case;
-    let name = prepared.source.path.file_stem().and_then(|n| n.to_str()).unwrap_or("case");
-    eprintln!("{}", if case.case.title.is_empty() { name } else { &case.case.title });
-    let size = ctx.team().size();
-    let who = ctx.gpu().map_or_else(
-        || format!("{size} thread{}", if size == 1 { "" } else { "s" }),
-        |gpu| gpu.facts().name.clone(),
-    );
-    let implicit = &prepared.config.implicit;
-    let method = match (implicit.method, implicit.preconditioner) {
-        (Method::Richardson, PreconditionerKind::Multicolor) => format!("{} colors", solver.order().colors),
-        (Method::Richardson, alone) => alone.to_string(),
-        (method, around) => format!("{method} around {around}"),
-    };
-    eprintln!(
-        "{}: {} nodes, {} cells; {method}, policy {}, {who}",
-        prepared.mesh_path.display(),
-        prepared.mesh.nodes.len(),
-        prepared.mesh.elements(),
-        implicit.policy,
-    );
-}
 
 /// What drawing pictures takes at the end, whatever the mesh: two bitmaps of the larger ones.
 const PLOTS: usize = 26_000_000;
@@ -40,8 +14,8 @@ const PLOTS: usize = 26_000_000;
 /// The parts of the program that are read from its file only when it marches.
 const CODE: usize = 3_000_000;
 
-/// Prints the plan and ends. `program` is what the process held before it read anything.
-pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: usize) -> CliResult {
+/// Prints the plan. `program` is what the process held before it read anything.
+pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: usize) -> CliResult<()> {
     let memory = solver.memory();
     let output = &prepared.case.output;
     // Files are written when the Jacobian and more is gone.
@@ -93,8 +67,7 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: u
         "colors": order.colors,
         "memory": { "parts": memory, "total_bytes": total },
         "y_plus": y_plus.map(|(low, high)| [low, high]),
-    }))?;
-    Ok(Done::Success)
+    }))
 }
 
 /// Nine values a node in f64.

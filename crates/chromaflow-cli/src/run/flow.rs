@@ -1,0 +1,91 @@
+//! A flow under way, as runs see it.
+
+use crate::context::Context;
+use crate::error::{CliError, CliResult};
+use chromaflow::BlockCsr;
+use chromaflow_flow::StepReport;
+use chromaflow_flow::march::{FlowError, Times};
+use chromaflow_flow::mesh::Mesh;
+use chromaflow_flow::output::{Field, Restart};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::path::Path;
+
+/// What kinds of case do differently: the solver, where its values are, what there is to say of it.
+pub trait Flow {
+    /// The mesh and the method, for the second line of a run.
+    fn headline(&self) -> String;
+
+    /// Prints what `run --check` found.
+    ///
+    /// # Errors
+    /// A JSON file that cannot be written.
+    fn check(&self, ctx: &Context) -> CliResult<()>;
+
+    /// One iteration.
+    ///
+    /// # Errors
+    /// The device's.
+    fn step(&mut self) -> Result<StepReport, FlowError>;
+
+    /// The state on the host, wherever it is computed.
+    ///
+    /// # Errors
+    /// The device's.
+    fn sync(&mut self) -> Result<(), FlowError>;
+
+    /// Iterations so far.
+    fn iteration(&self) -> usize;
+
+    /// Times of all steps so far.
+    fn times(&self) -> Times;
+
+    /// The points and cells that fields are on.
+    fn mesh(&self) -> Cow<'_, Mesh>;
+
+    /// Fields to look at, on the points of [`Flow::mesh`].
+    fn fields(&mut self) -> Vec<Field>;
+
+    /// Whether forces are summed on a marker.
+    fn is_wall(&self, marker: &str) -> bool;
+
+    /// The axis along which lift points, where the case says.
+    fn lift_axis(&self) -> Option<usize>;
+
+    /// Everything that a run needs to go on.
+    fn restart(&self) -> Restart;
+
+    /// The places that restarts are of.
+    fn restart_places(&self) -> Cow<'_, Mesh>;
+
+    /// Goes on from a restart.
+    ///
+    /// # Errors
+    /// [`FlowError::Restart`].
+    fn resume(&mut self, restart: &Restart) -> Result<(), FlowError>;
+
+    /// The linear system of the next iteration and its right-hand side, where there is one.
+    fn linear_system(&mut self) -> Option<(BlockCsr, Vec<f64>)> {
+        None
+    }
+
+    /// Norms of the residual, for scripts.
+    fn residual(&self, norms: &[f64]) -> Value {
+        json!(norms)
+    }
+
+    /// What scripts may want to know of the solver: `memory`, `mesh`, `solver`, `references` and more of its own.
+    fn summary(&self) -> Map<String, Value>;
+
+    /// Gives back memory that only steps need: files are about to be written.
+    fn release(&mut self) {}
+}
+
+/// Reads a restart for `flow` and goes on from it.
+///
+/// # Errors
+/// Status 2 for a file that is no restart of this case.
+pub fn resume(flow: &mut impl Flow, path: &Path) -> CliResult<()> {
+    let restart = Restart::read(path, &flow.restart_places()).map_err(|e| CliError::input(e.to_string()))?;
+    flow.resume(&restart).map_err(|e| CliError::input(format!("{}: {e}", path.display())))
+}

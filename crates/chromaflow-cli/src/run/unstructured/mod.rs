@@ -1,0 +1,176 @@
+//! Compressible flow on meshes.
+
+mod plan;
+
+use super::flow::Flow;
+use super::history::Equations;
+use super::march::Run;
+use super::{Args, Prepared, prepare, summary};
+use crate::case::{CaseFile, Source};
+use crate::cite;
+use crate::context::Context;
+use crate::error::{CliError, CliResult};
+use crate::run::files::Files;
+use chromaflow::BlockCsr;
+use chromaflow::solver::{Method, PreconditionerKind};
+use chromaflow_device::give_back_freed;
+use chromaflow_flow::march::{FlowError, Times};
+use chromaflow_flow::mesh::Mesh;
+use chromaflow_flow::output::{Field, Restart};
+use chromaflow_flow::{FlowSolver, StepReport};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Runs a case of a mesh.
+///
+/// # Errors
+/// As [`super::run`].
+pub fn run(args: &Args, ctx: &Context, source: Source, case: CaseFile, start: Instant) -> CliResult {
+    let program = summary::peak_bytes().unwrap_or(0);
+    let prepared = prepare::prepare_mesh(source, case)?;
+    give_back_freed();
+    let out = args.out.clone().unwrap_or_else(|| prepared.case.folder(&prepared.source));
+    let files = Files::new(out, &prepared.case.output)?;
+    let mut solver = FlowSolver::new(&prepared.mesh, prepared.config.clone(), Arc::clone(ctx.team()))
+        .map_err(|e| CliError::input(format!("{}: {e}", prepared.source.path.display())))?;
+    give_back_freed();
+    if let Some(gpu) = ctx.gpu() {
+        solver.use_gpu(gpu).map_err(|e| CliError::environment(e.to_string()))?;
+    }
+    let config = &prepared.config;
+    let run = Run {
+        args,
+        ctx,
+        source: &prepared.source,
+        title: &prepared.case.case.title,
+        output: &prepared.case.output,
+        expect: &prepared.case.expect,
+        time: config.time,
+        equations: Equations::Compressible,
+        strouhal: [config.reference.length, config.freestream.mach],
+        files,
+        start,
+    };
+    run.go(&mut OnMesh { prepared: &prepared, solver, ctx, program })
+}
+
+/// A solver and its case.
+struct OnMesh<'a> {
+    prepared: &'a Prepared,
+    solver: FlowSolver,
+    ctx: &'a Context,
+    /// Bytes that the process held before it read anything.
+    program: usize,
+}
+
+impl Flow for OnMesh<'_> {
+    fn headline(&self) -> String {
+        let Prepared { mesh_path, mesh, config, .. } = self.prepared;
+        let implicit = &config.implicit;
+        let method = match (implicit.method, implicit.preconditioner) {
+            (Method::Richardson, PreconditionerKind::Multicolor) => {
+                format!("{} colors", self.solver.order().colors)
+            }
+            (Method::Richardson, alone) => alone.to_string(),
+            (method, around) => format!("{method} around {around}"),
+        };
+        let (nodes, cells) = (mesh.nodes.len(), mesh.elements());
+        let path = mesh_path.display();
+        format!("{path}: {nodes} nodes, {cells} cells; {method}, policy {}", implicit.policy)
+    }
+
+    fn check(&self, ctx: &Context) -> CliResult<()> {
+        plan::check(self.prepared, &self.solver, ctx, self.program)
+    }
+
+    fn step(&mut self) -> Result<StepReport, FlowError> {
+        self.solver.try_step()
+    }
+
+    fn sync(&mut self) -> Result<(), FlowError> {
+        self.solver.sync()
+    }
+
+    fn iteration(&self) -> usize {
+        self.solver.iteration()
+    }
+
+    fn times(&self) -> Times {
+        self.solver.times()
+    }
+
+    fn mesh(&self) -> Cow<'_, Mesh> {
+        Cow::Borrowed(&self.prepared.mesh)
+    }
+
+    fn fields(&mut self) -> Vec<Field> {
+        self.solver.fields()
+    }
+
+    fn is_wall(&self, marker: &str) -> bool {
+        self.prepared.config.boundaries.get(marker).is_some_and(|b| b.is_wall())
+    }
+
+    fn lift_axis(&self) -> Option<usize> {
+        self.prepared.config.reference.lift_axis
+    }
+
+    fn restart(&self) -> Restart {
+        self.solver.restart()
+    }
+
+    fn restart_places(&self) -> Cow<'_, Mesh> {
+        Cow::Borrowed(&self.prepared.mesh)
+    }
+
+    fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
+        self.solver.resume(restart)
+    }
+
+    fn linear_system(&mut self) -> Option<(BlockCsr, Vec<f64>)> {
+        Some(self.solver.linear_system())
+    }
+
+    fn summary(&self) -> Map<String, Value> {
+        let Prepared { mesh, case, config, mesh_path, .. } = self.prepared;
+        let memory = self.solver.memory();
+        let solver = json!({
+            "policy": config.implicit.policy.name(),
+            "method": case.linear.method.config().name(),
+            "preconditioner": case.linear.precond.config().name(),
+            "fill": case.linear.fill.to_string(),
+            "order": config.implicit.order.name(),
+            "sweeps": config.implicit.sweeps,
+            "colors": self.solver.order().colors,
+        });
+        let facts = json!({
+            "memory": {
+                "jacobian_bytes": memory.jacobian,
+                "mesh_bytes": memory.mesh,
+                "state_bytes": memory.state,
+                "work_bytes": memory.work,
+                "device_bytes": memory.device,
+            },
+            "mesh": {
+                "file": mesh_path,
+                "nodes": mesh.nodes.len(),
+                "tets": mesh.tets.len(),
+                "pyramids": mesh.pyramids.len(),
+                "prisms": mesh.prisms.len(),
+                "hexes": mesh.hexes.len(),
+                "planar": mesh.planar.is_some(),
+                "markers": mesh.markers.iter().map(|m| &m.name).collect::<Vec<_>>(),
+            },
+            "solver": summary::machine(self.ctx, solver),
+            "references": cite::of_case(case),
+        });
+        let Value::Object(facts) = facts else { unreachable!("written above") };
+        facts
+    }
+
+    fn release(&mut self) {
+        self.solver.release();
+    }
+}
