@@ -27,7 +27,7 @@ const ROOMS: [(&str, &str); 2] = [
     (
         "chromaflow-flow",
         "config real parallel offload - mesh gas - dual numbering flux limiter viscous output grid - bc - pointwise - gpu \
-         - gradient - residual - jacobian - march - unstructured structured incompressible",
+         - gradient - residual - jacobian - march - coupled - scalar - unstructured structured incompressible",
     ),
 ];
 
@@ -37,11 +37,13 @@ const DEBTS: &[(&str, &str, &str)] = &[
     ("chromaflow", "gpu", "solver"),
     ("chromaflow", "sparse", "gpu"),
     ("chromaflow-flow", "config", "bc"),
+    ("chromaflow-flow", "gpu", "coupled"),
     ("chromaflow-flow", "gpu", "gradient"),
     ("chromaflow-flow", "gpu", "incompressible"),
     ("chromaflow-flow", "gpu", "jacobian"),
     ("chromaflow-flow", "gpu", "march"),
     ("chromaflow-flow", "gpu", "residual"),
+    ("chromaflow-flow", "gpu", "scalar"),
     ("chromaflow-flow", "gpu", "structured"),
     ("chromaflow-flow", "gpu", "unstructured"),
     ("chromaflow-flow", "mesh", "dual"),

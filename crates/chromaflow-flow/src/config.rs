@@ -28,6 +28,8 @@ pub struct FlowConfig {
     pub time: Time,
     /// How forces are made into coefficients.
     pub reference: Reference,
+    /// A passive scalar that the flow carries along.
+    pub scalar: Option<ScalarConfig>,
 }
 
 impl FlowConfig {
@@ -323,5 +325,38 @@ pub struct Reference {
 impl Default for Reference {
     fn default() -> Self {
         Self { area: 1.0, length: 1.0, moment_center: [0.0; 3], lift_axis: None }
+    }
+}
+
+/// A passive scalar phi, which the flow carries along and which diffuses: see [`crate::scalar`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScalarConfig {
+    /// Its name in fields, histories and restarts.
+    pub name: String,
+    /// What flows in, and what is there at the beginning.
+    pub inflow: f64,
+    /// Schmidt number: Gamma = mu / schmidt in viscous flow, nothing in inviscid flow.
+    pub schmidt: f64,
+    /// A constant Gamma in the place of mu / schmidt, over rho_inf a_inf and the mesh unit.
+    pub diffusivity: Option<f64>,
+    /// Second order in space, or first.
+    pub second_order: bool,
+    /// Whether the reconstruction is limited (van Albada); else it may overshoot at jumps.
+    pub limited: bool,
+    /// Values by marker: given at walls, and of what flows in through open boundaries.
+    pub values: BTreeMap<String, f64>,
+}
+
+impl Default for ScalarConfig {
+    fn default() -> Self {
+        Self {
+            name: "scalar".to_owned(),
+            inflow: 0.0,
+            schmidt: 0.7,
+            diffusivity: None,
+            second_order: true,
+            limited: true,
+            values: BTreeMap::new(),
+        }
     }
 }

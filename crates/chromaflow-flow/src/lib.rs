@@ -3,6 +3,7 @@
 
 pub mod bc;
 pub mod config;
+pub mod coupled;
 pub mod dual;
 pub mod flux;
 pub mod gas;
@@ -21,6 +22,7 @@ mod parallel;
 pub mod pointwise;
 pub mod real;
 pub mod residual;
+pub mod scalar;
 pub mod structured;
 #[cfg(all(test, feature = "cuda"))]
 mod testgpu;

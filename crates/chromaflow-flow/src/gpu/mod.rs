@@ -47,6 +47,8 @@ pub fn kernel_sources() -> Vec<KernelSource> {
     all.extend(crate::incompressible::kernel_sources());
     all.extend(crate::residual::cuda::kernel_sources());
     all.extend(crate::jacobian::cuda::kernel_sources());
+    all.extend(crate::coupled::kernel_sources());
+    all.extend(crate::scalar::cuda::kernel_sources());
     all.extend(crate::structured::cuda::kernel_sources());
     all.extend(crate::structured::lax_wendroff::cuda::kernel_sources());
     all

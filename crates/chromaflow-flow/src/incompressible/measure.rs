@@ -56,7 +56,7 @@ impl IncompressibleSystem {
             at: std::array::from_fn(|c| block.metrics.center[c][at]),
             marker: None,
             state: (0..self.n).map(|c| self.fields[number][c * len + at]).collect(),
-            variables: "pressure, velocity, scalars",
+            variables: "pressure, velocity, scalars".into(),
         }
     }
 

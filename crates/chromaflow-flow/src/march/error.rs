@@ -103,6 +103,26 @@ pub enum FlowError {
         /// What is there.
         value: i32,
     },
+    /// An unknown that no system beside the flow has.
+    #[error("no system beside the flow has an unknown `{name}`; there are {known:?}")]
+    NoUnknown {
+        /// Its name.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// A value at a marker that cannot have one.
+    #[error(
+        "`{name}` has a value at `{marker}`, which is a {condition}: values are given at walls and open boundaries"
+    )]
+    NoValueThere {
+        /// The unknown.
+        name: String,
+        /// The marker.
+        marker: String,
+        /// Its boundary condition.
+        condition: &'static str,
+    },
     /// A restart field that is missing or has the wrong length.
     #[error("restart field `{field}` {problem}")]
     Restart {

@@ -99,7 +99,9 @@ impl<S: Host> March<S> {
             ..StepReport::default()
         };
         let found = self.computing().residual(&at)?;
-        report.residual = found.squares.iter().map(|s| (s / self.host.volume()).sqrt()).collect();
+        let volume = self.host.volume();
+        report.residual = found.squares.iter().map(|s| (s / volume).sqrt()).collect();
+        report.coupled = found.coupled.iter().map(|s| (s / volume).sqrt()).collect();
         self.forces.clone_from(&found.forces);
         report.forces = found.forces;
         if found.good {
@@ -124,7 +126,8 @@ impl<S: Host> March<S> {
         let decision = if S::EXPLICIT {
             self.progress.check_explicit(time, size)
         } else {
-            self.progress.check(time, size)
+            report.coupled_orders = self.progress.coupled_orders(&report.coupled, &self.host.round_off());
+            self.progress.check(time, size, &report.coupled_orders)
         };
         (report.orders, report.time_step, report.outcome) =
             (decision.orders, decision.time_step, decision.outcome);

@@ -6,7 +6,7 @@ use crate::output::Restart;
 use chromaflow::Outcome;
 
 /// Iterations, time steps, and the residual that later ones are measured by.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Progress {
     /// Iterations done.
     pub iteration: usize,
@@ -16,6 +16,8 @@ pub(crate) struct Progress {
     pub subiteration: usize,
     /// Residual of the first iteration (of the physical step).
     pub first_residual: Option<f64>,
+    /// Largest residual so far (of the physical step) of each unknown beside the flow: these may begin with nothing to do.
+    pub largest: Vec<f64>,
 }
 
 /// What a residual means for the run.
@@ -42,9 +44,9 @@ pub(crate) enum Next {
 }
 
 impl Progress {
-    /// Decides by the residual of the present state, in an implicit run.
-    pub fn check(&mut self, time: &Time, residual: f64) -> Decision {
-        let orders = self.orders(residual);
+    /// Decides by the residual of the present state, in an implicit run; `coupled` has the orders of the systems beside it.
+    pub fn check(&mut self, time: &Time, residual: f64, coupled: &[f64]) -> Decision {
+        let orders = coupled.iter().copied().fold(self.orders(residual), f64::min);
         match time {
             Time::Steady(steady) => {
                 let converged = orders >= steady.orders;
@@ -74,7 +76,7 @@ impl Progress {
 
     /// The same in an explicit run, whose iterations are physical steps where there are any.
     pub fn check_explicit(&mut self, time: &Time, residual: f64) -> Decision {
-        let Time::Unsteady(unsteady) = time else { return self.check(time, residual) };
+        let Time::Unsteady(unsteady) = time else { return self.check(time, residual, &[]) };
         let orders = self.orders(residual);
         self.step += 1;
         let outcome = (self.step >= unsteady.steps).then_some(Outcome::IterationLimit);
@@ -95,10 +97,23 @@ impl Progress {
         if residual > 0.0 { (first / residual).log10() } else { f64::INFINITY }
     }
 
+    /// The same of the unknowns beside the flow, each against its largest residual so far; residuals of no more than
+    /// `round_off` are nothing.
+    pub fn coupled_orders(&mut self, residuals: &[f64], round_off: &[f64]) -> Vec<f64> {
+        self.largest.resize(residuals.len(), 0.0);
+        let known = self.largest.iter_mut().zip(residuals).zip(round_off);
+        let orders = known.map(|((largest, &residual), &nothing)| {
+            *largest = largest.max(residual);
+            if residual > nothing { (*largest / residual).log10() } else { f64::INFINITY }
+        });
+        orders.collect()
+    }
+
     /// A physical step is finished.
     pub fn next_level(&mut self) {
         self.step += 1;
         (self.subiteration, self.first_residual) = (0, None);
+        self.largest.clear();
     }
 
     /// The derivative in time: backward Euler in the first step, (1, -1, 0), then BDF2, (3/2, -2, 1/2); `None` in steady
@@ -131,6 +146,9 @@ impl Progress {
         if let Some(first) = self.first_residual {
             restart.set("first_residual", first);
         }
+        for (i, &largest) in self.largest.iter().enumerate() {
+            restart.set(&format!("{LARGEST}{i}"), largest);
+        }
         if let Time::Unsteady(_) = time {
             restart.set("time_step", self.step as f64);
             restart.set("subiteration", self.subiteration as f64);
@@ -142,9 +160,13 @@ impl Progress {
         let count = |name| restart.positive(name).unwrap_or(0.0) as usize;
         let (step, subiteration) = if levels { (count("time_step"), count("subiteration")) } else { (0, 0) };
         let first_residual = restart.positive("first_residual");
-        Self { iteration: count("iteration"), step, subiteration, first_residual }
+        let largest = (0..).map_while(|i| restart.facts.get(&format!("{LARGEST}{i}")).copied()).collect();
+        Self { iteration: count("iteration"), step, subiteration, first_residual, largest }
     }
 }
+
+/// The fact of a restart that has [`Progress::largest`] of an unknown.
+const LARGEST: &str = "largest_residual.";
 
 #[cfg(test)]
 mod tests {
@@ -155,17 +177,30 @@ mod tests {
     fn steady_runs_end_by_orders_or_iterations() {
         let time = Time::Steady(Steady { iterations: 3, orders: 2.0 });
         let mut progress = Progress { iteration: 1, ..Progress::default() };
-        let first = progress.check(&time, 10.0);
+        let first = progress.check(&time, 10.0, &[]);
         assert_eq!((first.orders, first.outcome, first.next), (0.0, None, Next::Update));
         progress.iteration = 3;
-        let last = progress.check(&time, 1.0);
+        let last = progress.check(&time, 1.0, &[]);
         assert_eq!(
             (last.orders, last.outcome, last.next),
             (1.0, Some(Outcome::IterationLimit), Next::Update)
         );
-        let converged = progress.check(&time, 0.1);
+        let converged = progress.check(&time, 0.1, &[]);
         assert_eq!((converged.outcome, converged.next), (Some(Outcome::Converged), Next::Done));
-        assert_eq!(progress.check(&time, 0.0).orders, f64::INFINITY);
+        assert_eq!(progress.check(&time, 0.0, &[]).orders, f64::INFINITY);
+        let held_up = progress.check(&time, 0.01, &[f64::INFINITY, 0.5]);
+        assert_eq!((held_up.orders, held_up.next), (0.5, Next::Update), "by the slowest of all systems");
+    }
+
+    #[test]
+    fn systems_beside_the_flow_fall_from_their_largest_residual() {
+        let mut progress = Progress::default();
+        let mut orders = |residuals: [f64; 2]| progress.coupled_orders(&residuals, &[1e-15, 1e-15]);
+        assert_eq!(orders([1e-16, 0.1]), [f64::INFINITY, 0.0], "rounding is no residual");
+        assert_eq!(orders([1e-2, 1.0]), [0.0, 0.0]);
+        assert_eq!(orders([1e-3, 1e-2]), [1.0, 2.0]);
+        progress.next_level();
+        assert_eq!(progress.coupled_orders(&[1e-3], &[0.0]), [0.0]);
     }
 
     #[test]
@@ -174,14 +209,14 @@ mod tests {
         let mut progress = Progress::default();
         let weights = |progress: &Progress| progress.bdf(&time).map(|bdf| bdf.weights);
         assert_eq!(weights(&progress), Some([1.0, -1.0, 0.0]));
-        assert_eq!(progress.check(&time, 1.0).next, Next::Update);
-        let done = progress.check(&time, 0.1);
+        assert_eq!(progress.check(&time, 1.0, &[]).next, Next::Update);
+        let done = progress.check(&time, 0.1, &[]);
         assert_eq!((done.next, done.time_step, done.outcome), (Next::Step, 1, None));
         progress.next_level();
         assert_eq!((progress.time(&time), weights(&progress)), (0.5, Some([1.5, -2.0, 0.5])));
         assert_eq!((progress.time_step(&time), progress.next_time(&time)), (2, 1.0));
-        assert_eq!([1.0, 1.0].map(|r| progress.check(&time, r).next), [Next::Update; 2]);
-        let done = progress.check(&time, 1.0);
+        assert_eq!([1.0, 1.0].map(|r| progress.check(&time, r, &[]).next), [Next::Update; 2]);
+        let done = progress.check(&time, 1.0, &[]);
         assert_eq!((done.next, done.time_step, done.outcome), (Next::Step, 2, Some(Outcome::IterationLimit)));
     }
 
@@ -199,7 +234,13 @@ mod tests {
     #[test]
     fn restarts_keep_it() {
         let time = Time::Unsteady(Unsteady::default());
-        let progress = Progress { iteration: 40, step: 3, subiteration: 2, first_residual: Some(0.1 + 0.2) };
+        let progress = Progress {
+            iteration: 40,
+            step: 3,
+            subiteration: 2,
+            first_residual: Some(0.1 + 0.2),
+            largest: vec![0.7, 0.0],
+        };
         let mut restart = Restart::default();
         progress.store(&time, &mut restart);
         assert_eq!(Progress::from_restart(&restart, true), progress);

@@ -2,6 +2,7 @@
 
 use super::Forces;
 use chromaflow::Outcome;
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Index, IndexMut};
 
@@ -155,7 +156,7 @@ pub struct BadPlace {
     /// The unknowns there,
     pub state: Vec<f64>,
     /// and what they are.
-    pub variables: &'static str,
+    pub variables: Cow<'static, str>,
 }
 
 impl fmt::Display for BadPlace {
@@ -181,8 +182,12 @@ pub struct StepReport {
     pub time_step: usize,
     /// Norm of dq/dt over the domain for each equation: sqrt(sum of R^2 / V over the whole volume).
     pub residual: Vec<f64>,
+    /// The same of each unknown of systems beside the flow,
+    pub coupled: Vec<f64>,
+    /// and the orders of magnitude by which it has fallen from its largest (of the time step).
+    pub coupled_orders: Vec<f64>,
     /// Orders of magnitude by which the residual has fallen since the first iteration (of the time step): density's, in
-    /// incompressible flow that of all equations.
+    /// incompressible flow that of all equations; the least of it and of those of systems beside the flow.
     pub orders: f64,
     /// CFL number of the step.
     pub cfl: f64,

@@ -52,6 +52,8 @@ impl Bdf {
 pub struct Measured {
     /// Sum of R^2 / V for each equation.
     pub squares: Vec<f64>,
+    /// The same for each unknown of systems beside the flow.
+    pub coupled: Vec<f64>,
     /// Forces on walls.
     pub forces: Forces,
     /// Whether the residual is finite; of explicit schemes also whether the new state is physical.
@@ -63,7 +65,14 @@ pub struct Measured {
 impl Measured {
     /// Good where all sums are finite.
     pub fn new(squares: Vec<f64>, forces: Forces) -> Self {
-        Self { good: squares.iter().all(|s| s.is_finite()), squares, forces, first_bad: None }
+        let good = squares.iter().all(|s| s.is_finite());
+        Self { good, squares, coupled: Vec::new(), forces, first_bad: None }
+    }
+
+    /// With the sums of systems beside the flow.
+    #[must_use]
+    pub fn with_coupled(self, coupled: Vec<f64>) -> Self {
+        Self { good: self.good && coupled.iter().all(|s| s.is_finite()), coupled, ..self }
     }
 }
 
@@ -78,6 +87,19 @@ pub struct Advanced {
     pub limited: usize,
     /// The first row whose new state is non-physical or not finite.
     pub bad: Option<usize>,
+}
+
+impl Advanced {
+    /// With what a system beside this one did.
+    #[must_use]
+    pub fn with(self, other: &Self) -> Self {
+        Self {
+            singular: self.singular.or(other.singular),
+            limited: self.limited.max(other.limited),
+            bad: self.bad.or(other.bad),
+            ..self
+        }
+    }
 }
 
 /// A system of equations with its state on the host or on a device: the parts of an iteration.
@@ -142,6 +164,11 @@ pub trait Host: System + Sized {
     /// What progress and step control go by, from the norms of all equations: that of the first one, density's.
     fn size(residual: &[f64]) -> f64 {
         residual[0]
+    }
+
+    /// For each unknown of systems beside the flow: the norm of a residual that is nothing but rounding.
+    fn round_off(&self) -> Vec<f64> {
+        Vec::new()
     }
 
     /// The linear residual is looked at every so many iterations (0: only where that costs nothing).

@@ -76,7 +76,7 @@ impl Host for Number {
 
     fn place(&self, row: usize) -> BadPlace {
         let state = vec![self.x];
-        BadPlace { place: Place::Node(row), at: [0.0; 3], marker: None, state, variables: "x" }
+        BadPlace { place: Place::Node(row), at: [0.0; 3], marker: None, state, variables: "x".into() }
     }
 
     fn begin_step(&mut self, time: f64) {

@@ -209,7 +209,7 @@ impl StructuredSystem {
             at: std::array::from_fn(|c| block.metrics.center[c][at]),
             marker: touching.map(|p| p.name.clone()),
             state: conserved(self.physics.gas, &block.state(at)).to_vec(),
-            variables: CONSERVED,
+            variables: CONSERVED.into(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem};
 use crate::config::Time;
+use crate::coupled::CoupledSystem;
 use crate::gas::{entropy, primitive, sound_speed, temperature};
 use crate::gradient::NodeRecord;
 use crate::march::FlowError;
@@ -12,7 +13,7 @@ use chromaflow::order::PlanReport;
 use chromaflow::{BlockCsr, BlockPattern, Jacobian, Policy, RowBatches};
 use chromaflow_device::Buffer;
 
-/// The present state; the last finished time level; the one before.
+/// The present state; the last finished time level; the one before. Those of other systems have the same endings.
 const CONSERVED: &str = "conserved";
 const LAST_LEVEL: &str = "conserved_last";
 const LEVEL_BEFORE: &str = "conserved_before";
@@ -69,11 +70,13 @@ impl FlowSolver {
             let values = (0..host.file_nodes()).flat_map(|i| q[rows[i % rows.len()] as usize]).collect();
             restart.fields.push(Field::vector(name, 5, values));
         }
+        host.store_coupled(&mut restart);
         restart
     }
 
     /// Goes on from a restart of the same mesh, in the very state it was written in: a run that was interrupted and one
     /// that was not are the same. An unsteady run that starts from a steady one takes its state as the first time level.
+    /// Systems beside the flow that the restart does not have, [`Self::unknowns_missing_in`], stay as they are.
     ///
     /// # Errors
     /// [`FlowError::Restart`] when a field is missing, has the wrong length or is not a physical state.
@@ -92,8 +95,12 @@ impl FlowSolver {
                 host.read_level(restart, LEVEL_BEFORE, &mut levels.before)?;
             }
         }
+        let coupled = host.read_coupled(restart, goes_on)?;
         let host = self.host_to_set();
         (host.q, host.levels) = (q, levels);
+        for (system, state) in host.coupled.iter_mut().zip(coupled) {
+            system.state = state;
+        }
         host.last_good.copy_from_slice(&host.q);
         host.refresh_nodes();
         for (patch, condition) in host.dual.patches.iter().zip(&mut host.boundaries) {
@@ -115,6 +122,7 @@ impl FlowSolver {
         let host = &mut self.host;
         host.jacobian = Jacobian::zeroed(empty, 5, Policy::D).expect("a matrix without rows is square");
         (host.gradients, host.fluxes) = (Buffer::default(), Buffer::default());
+        host.coupled.iter_mut().for_each(CoupledSystem::release);
     }
 
     /// Bytes that [`FlowSolver::release`] would give back.
@@ -190,6 +198,7 @@ impl FlowSystem {
         if self.viscous.is_some() {
             fields.push(Field::vector("skin_friction", 3, self.skin_friction(dynamic)));
         }
+        fields.extend(self.coupled_fields());
         fields
     }
 
@@ -230,8 +239,11 @@ impl FlowSystem {
 
     fn memory(&self) -> Memory {
         let n = self.q.len();
+        let coupled = self.coupled.iter().map(CoupledSystem::bytes);
+        let [matrices, states, work] =
+            coupled.fold([0; 3], |all, one| std::array::from_fn(|k| all[k] + one[k]));
         Memory {
-            jacobian: self.jacobian.bytes() + self.linear.bytes(),
+            jacobian: self.jacobian.bytes() + self.linear.bytes() + matrices,
             mesh: self.dual.bytes() - self.dual.pattern.bytes()
                 + size_of_val(&*self.moments)
                 + self.viscous.as_ref().map_or(0, |(_, elements)| elements.bytes())
@@ -240,19 +252,21 @@ impl FlowSystem {
                 + size_of_val(&*self.last_good)
                 + size_of_val(&*self.levels.last)
                 + size_of_val(&*self.levels.before)
+                + states
                 + 40 * n,
             work: size_of_val(&*self.gradients)
                 + size_of_val(&*self.limits)
                 + size_of_val(&*self.fluxes)
                 + size_of_val(&*self.residual)
                 + size_of_val(&*self.update)
-                + self.linear.work_bytes(),
+                + self.linear.work_bytes()
+                + work,
             device: 0,
         }
     }
 
     /// Nodes of the mesh as given (both planes of a planar one).
-    fn file_nodes(&self) -> usize {
+    pub(super) fn file_nodes(&self) -> usize {
         self.q.len() * if self.planar { 2 } else { 1 }
     }
 

@@ -3,6 +3,7 @@
 use super::unsteady::TimeLevels;
 use crate::bc::{Condition, WallNode, strong_wall_conserved};
 use crate::config::{FlowConfig, Time};
+use crate::coupled::CoupledSystem;
 use crate::dual::Dual;
 use crate::gas::{Gas, Transport, primitive};
 use crate::gradient::{Gradient, NodeRecord};
@@ -10,8 +11,8 @@ use crate::march::control::CflControl;
 use crate::march::forces::{ForceScale, forces};
 use crate::march::linear::LinearSolver;
 use crate::march::{
-    Advanced, BadPlace, CONSERVED, FlowError, Forces, Host, March, Measured, Moment, Part, Place, System,
-    Times, timed, update_share,
+    Advanced, BadPlace, FlowError, Forces, Host, March, Measured, Moment, Part, Place, System, Times, timed,
+    update_share,
 };
 use crate::parallel;
 use crate::residual::{ViscousElements, primitive_of};
@@ -32,7 +33,7 @@ pub struct FlowSystem {
     pub(super) config: FlowConfig,
     pub(super) gas: Gas<f64>,
     pub(super) plan: Plan,
-    pub(super) dual: Dual,
+    pub(crate) dual: Dual,
     /// First moments of the faces, where fluxes vary over them.
     pub(super) moments: Vec<[[f64; 3]; 3]>,
     pub(super) boundaries: Vec<Condition<f64>>,
@@ -48,11 +49,11 @@ pub struct FlowSystem {
     pub(super) q: Vec<[f64; 5]>,
     pub(super) last_good: Vec<[f64; 5]>,
     /// One cache line each.
-    pub(super) nodes: Buffer<NodeRecord>,
-    pub(super) gradients: Buffer<Gradient>,
+    pub(crate) nodes: Buffer<NodeRecord>,
+    pub(crate) gradients: Buffer<Gradient>,
     /// Factors of node-wise limiters; empty where there are none.
     pub(super) limits: Vec<[f64; 5]>,
-    pub(super) fluxes: Buffer<[f64; 5]>,
+    pub(crate) fluxes: Buffer<[f64; 5]>,
     pub(super) residual: Vec<[f64; 5]>,
     pub(super) update: Vec<f64>,
     pub(super) jacobian: Jacobian,
@@ -64,6 +65,8 @@ pub struct FlowSystem {
     /// Earlier time levels, in unsteady runs.
     pub(super) levels: TimeLevels,
     pub(super) source: Option<Source>,
+    /// Systems beside the flow.
+    pub(crate) coupled: Vec<CoupledSystem>,
     /// Of the present iteration.
     pub(super) times: Times,
 }
@@ -71,28 +74,36 @@ pub struct FlowSystem {
 impl System for FlowSystem {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         let mut times = std::mem::take(&mut self.times);
-        timed(&mut times[Part::Residual], || self.compute_residual(at));
-        let found = timed(&mut times[Part::Misc], || Measured::new(self.squares(), self.forces()));
+        let coupled = timed(&mut times[Part::Residual], || {
+            self.compute_residual(at);
+            self.coupled_residuals(at)
+        });
+        let found = timed(&mut times[Part::Misc], || {
+            Measured::new(self.squares(), self.forces()).with_coupled(coupled)
+        });
         self.times = times;
         Ok(found)
     }
 
     fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
         let mut times = std::mem::take(&mut self.times);
-        let done = self.advance_timed(at, &mut times);
+        let beside = self.advance_coupled(at, &mut times);
+        let done = beside.map(|beside| self.advance_timed(at, &mut times).with(&beside));
         self.times = times;
-        Ok(done)
+        done
     }
 
     fn restore(&mut self) -> Result<(), FlowError> {
         self.q.copy_from_slice(&self.last_good);
         self.refresh_nodes();
+        self.coupled.iter_mut().for_each(CoupledSystem::restore);
         Ok(())
     }
 
     fn next_level(&mut self) -> Result<(), FlowError> {
         std::mem::swap(&mut self.levels.last, &mut self.levels.before);
         self.levels.last.copy_from_slice(&self.q);
+        self.coupled.iter_mut().for_each(CoupledSystem::next_level);
         Ok(())
     }
 
@@ -121,18 +132,23 @@ impl Host for FlowSystem {
     }
 
     fn first_bad(&self) -> Option<usize> {
-        self.first_bad_of(&self.residual)
+        self.first_bad_of(&self.residual).or_else(|| self.coupled.iter().find_map(CoupledSystem::first_bad))
+    }
+
+    fn round_off(&self) -> Vec<f64> {
+        self.coupled.iter().flat_map(CoupledSystem::round_off).copied().collect()
     }
 
     fn place(&self, row: usize) -> BadPlace {
         let w = &self.nodes[row];
         let marker = self.dual.patches.iter().find(|p| p.nodes.binary_search(&(row as u32)).is_ok());
+        let (state, variables) = self.unknowns_at(row);
         BadPlace {
             place: Place::Node(self.plan.permutation.old_of_new()[row] as usize),
             at: [w[5], w[6], w[7]],
             marker: marker.map(|p| p.name.clone()),
-            state: self.q[row].to_vec(),
-            variables: CONSERVED,
+            state,
+            variables,
         }
     }
 }

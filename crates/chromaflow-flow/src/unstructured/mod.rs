@@ -6,10 +6,12 @@
 //! | `setup.rs` | from a mesh and a set-up to a solver |
 //! | `flow.rs` | the state and an iteration |
 //! | `space.rs`, `unsteady.rs` | residual and Jacobian; the derivative in time |
+//! | `coupled.rs` | the systems beside it: which there are, and what they see of it |
 //! | `access.rs` | fields, restarts, memory |
 //! | `cuda/` | the same on a GPU |
 
 mod access;
+mod coupled;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 mod flow;

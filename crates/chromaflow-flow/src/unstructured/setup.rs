@@ -92,7 +92,7 @@ impl FlowSolver {
             .map_err(|e| FlowError::Linear(e.to_string()))?;
         let linear = LinearSolver::new(&team, &plan.batches, &jacobian, &config.implicit)?;
         let control = CflControl::new(config.implicit.cfl);
-        let system = FlowSystem {
+        let mut system = FlowSystem {
             team,
             gas,
             boundaries,
@@ -101,6 +101,7 @@ impl FlowSolver {
             moments,
             levels,
             source: None,
+            coupled: Vec::new(),
             fixed,
             held: Vec::new(),
             scale,
@@ -125,6 +126,7 @@ impl FlowSolver {
             dual,
             config,
         };
+        system.start_coupled()?;
         Ok(Self::of(system, control))
     }
 }
@@ -197,11 +199,7 @@ impl FlowSolver {
         let host = &mut self.host;
         let mut held = Vec::new();
         for &marker in markers {
-            let patch = host.dual.patches.iter().find(|p| p.name == marker).ok_or_else(|| {
-                let all: Vec<&str> = host.dual.patches.iter().map(|p| p.name.as_str()).collect();
-                FlowError::UnknownMarker { marker: marker.to_owned(), all: all.join(", ") }
-            })?;
-            held.extend(&patch.nodes);
+            held.extend(host.nodes_of(marker)?);
         }
         held.sort_unstable();
         held.dedup();
@@ -215,6 +213,17 @@ impl FlowSolver {
         host.held = held;
         self.host_to_set();
         Ok(())
+    }
+}
+
+impl FlowSystem {
+    /// The nodes of a marker.
+    pub(super) fn nodes_of(&self, marker: &str) -> Result<&[u32], FlowError> {
+        let patches = &self.dual.patches;
+        patches.iter().find(|p| p.name == marker).map(|p| &p.nodes[..]).ok_or_else(|| {
+            let all: Vec<&str> = patches.iter().map(|p| p.name.as_str()).collect();
+            FlowError::UnknownMarker { marker: marker.to_owned(), all: all.join(", ") }
+        })
     }
 }
 

@@ -11,8 +11,9 @@ use chromaflow_device::Buffer;
 use std::sync::Arc;
 
 impl FlowSystem {
-    pub(super) fn compute_residual(&mut self, at: &Moment) {
+    pub(crate) fn compute_residual(&mut self, at: &Moment) {
         let second_order = self.config.is_second_order(at.iteration);
+        let with_gradients = self.has_gradients(at);
         let mut gradients = std::mem::take(&mut self.gradients);
         let mut fluxes = std::mem::take(&mut self.fluxes);
         let mut residual = std::mem::take(&mut self.residual);
@@ -21,12 +22,15 @@ impl FlowSystem {
         if fluxes.len() != self.dual.edges.len() {
             fluxes = Buffer::zeroed(self.dual.edges.len());
         }
-        if second_order && gradients.len() != self.dual.nodes() {
+        if with_gradients && gradients.len() != self.dual.nodes() {
             gradients = Buffer::zeroed(self.dual.nodes());
         }
-        if second_order {
+        if with_gradients {
             let weights = self.config.space.gradient;
             least_squares(&self.team, &self.dual.pattern, &self.nodes, weights, &mut gradients);
+        }
+        self.prepare_coupled(if with_gradients { &gradients } else { &[] });
+        if second_order {
             let (limiter, k) =
                 (self.config.space.limiter, self.config.space.limiter_k / self.config.reference.length);
             node_limits(&self.team, &self.dual, &self.nodes, &gradients, limiter, k, &mut limits);

@@ -10,16 +10,16 @@ use chromaflow_flow::mesh::generate::{Cells, Plane, box_mesh};
 use chromaflow_flow::real::{Dual, Real};
 use std::sync::Arc;
 
-type Gradients = Dual<f64, 3>;
+pub type Gradients = Dual<f64, 3>;
 
 /// sin(a . x + phase) with its gradient.
-fn wave(x: [f64; 3], a: [f64; 3], phase: f64) -> Gradients {
+pub fn wave(x: [f64; 3], a: [f64; 3], phase: f64) -> Gradients {
     let (s, c) = (a[0] * x[0] + a[1] * x[1] + a[2] * x[2] + phase).sin_cos();
     Dual { v: s, d: a.map(|a| a * c) }
 }
 
 /// A smooth subsonic flow, with its gradients; without the third velocity and any change along z where it is planar.
-fn flow(x: [f64; 3], planar: bool) -> [Gradients; 5] {
+pub fn flow(x: [f64; 3], planar: bool) -> [Gradients; 5] {
     let z = if planar { 0.0 } else { 1.0 };
     let around = |mean: f64, size: f64, a: [f64; 3], phase: f64| {
         Gradients::c(mean) + Gradients::c(size) * wave(x, [a[0], a[1], z * a[2]], phase)
@@ -33,12 +33,12 @@ fn flow(x: [f64; 3], planar: bool) -> [Gradients; 5] {
     ]
 }
 
-fn exact(x: [f64; 3], planar: bool) -> [f64; 5] {
+pub fn exact(x: [f64; 3], planar: bool) -> [f64; 5] {
     flow(x, planar).map(|w| w.v)
 }
 
 /// Divergence of the flow's flux.
-fn source(x: [f64; 3], planar: bool) -> [f64; 5] {
+pub fn source(x: [f64; 3], planar: bool) -> [f64; 5] {
     let w = flow(x, planar);
     let mut sum = [0.0; 5];
     for d in 0..3 {
@@ -110,7 +110,7 @@ fn orders(name: &str, quadrature: Quadrature, meshes: impl Iterator<Item = (usiz
 }
 
 /// The unit square, its inner nodes moved by up to `jitter` half cells.
-fn square(n: usize, triangles: bool, jitter: f64) -> Mesh {
+pub fn square(n: usize, triangles: bool, jitter: f64) -> Mesh {
     let noise = |i: usize, j: usize, k: f64| {
         let s = (12.9898 * i as f64 + 78.233 * j as f64 + k).sin() * 43758.5453;
         2.0 * (s - s.floor()) - 1.0

@@ -4,4 +4,5 @@ mod accuracy;
 mod airfoil;
 mod free_stream;
 mod plate;
+mod scalar;
 mod unsteady;

@@ -43,29 +43,31 @@ pub struct LinearCuda {
 }
 
 impl LinearCuda {
-    /// Sets up for blocks of 5 x 5.
+    /// Sets up for blocks of `nb` x `nb`; `in_place`: whether they may be assembled where the sweeps read them.
     ///
     /// # Errors
     /// [`FlowError::Linear`]: factors that the GPU does not have. [`FlowError::Gpu`].
     pub fn new(
         stream: &Stream,
         pattern: &Arc<BlockPattern>,
+        nb: usize,
         batches: &RowBatches,
         options: &Implicit,
+        in_place: bool,
     ) -> Result<Self, FlowError> {
         let storage = Storage::from(options.policy);
         let inverse = match options.preconditioner {
             PreconditionerKind::None => Inverse::None,
             PreconditionerKind::Multicolor => {
-                Inverse::Sweeps(Box::new(MulticolorCuda::new(stream, pattern, 5, batches, storage)?))
+                Inverse::Sweeps(Box::new(MulticolorCuda::new(stream, pattern, nb, batches, storage)?))
             }
             PreconditionerKind::Jacobi => {
-                Inverse::Sweeps(Box::new(MulticolorCuda::jacobi(stream, pattern, 5, storage)?))
+                Inverse::Sweeps(Box::new(MulticolorCuda::jacobi(stream, pattern, nb, storage)?))
             }
             PreconditionerKind::Ilu(fill) => {
                 let storage = FactorStorage::of(options.policy);
                 let setup = BlockIluOptions { fill, storage, ..Default::default() };
-                let ilu = DeviceBlockIlu::new(stream, pattern, 5, setup).map_err(|e| match e {
+                let ilu = DeviceBlockIlu::new(stream, pattern, nb, setup).map_err(|e| match e {
                     GpuError::Unsupported(what) => FlowError::Linear(what),
                     other => other.into(),
                 })?;
@@ -73,15 +75,16 @@ impl LinearCuda {
             }
         };
         let alone = options.method == Method::Richardson && options.preconditioner.is_relaxation();
-        let in_place = matches!(&inverse, Inverse::Sweeps(sweeps) if alone && sweeps.in_place().is_some());
+        let in_place =
+            in_place && matches!(&inverse, Inverse::Sweeps(sweeps) if alone && sweeps.in_place().is_some());
         let jacobian =
-            (!in_place).then(|| DeviceJacobian::uninitialized(stream, pattern, 5, storage)).transpose()?;
+            (!in_place).then(|| DeviceJacobian::uninitialized(stream, pattern, nb, storage)).transpose()?;
         let krylov = (!alone)
             .then(|| -> Result<_, GpuError> {
                 let mut krylov = KrylovCuda::new(stream)?;
                 let cycle = if options.method == Method::Gmres { options.krylov_iterations } else { 3 };
-                krylov.reserve(5 * pattern.rows(), cycle)?;
-                Ok((krylov, BlockMatrixCuda::new(stream, pattern, 5, Storage::F64)?))
+                krylov.reserve(nb * pattern.rows(), cycle)?;
+                Ok((krylov, BlockMatrixCuda::new(stream, pattern, nb, Storage::F64)?))
             })
             .transpose()?;
         let vectors = Vectors::new(stream, Storage::F64)?;
@@ -92,7 +95,7 @@ impl LinearCuda {
             largest: DeviceBuffer::zeroed(stream, 1)?,
             largest_known: false,
             krylov,
-            before: DeviceBuffer::uninitialized(stream, if alone { 5 * pattern.rows() } else { 0 })?,
+            before: DeviceBuffer::uninitialized(stream, if alone { nb * pattern.rows() } else { 0 })?,
             sums: DeviceBuffer::zeroed(stream, vectors.partials() + 1)?,
             vectors,
             told: Pinned::zeroed(stream.gpu(), 3)?,

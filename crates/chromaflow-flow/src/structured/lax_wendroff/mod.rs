@@ -501,7 +501,7 @@ impl LaxWendroffSystem {
             at: self.grid.blocks[b].node(node),
             marker: touching.map(|p| p.name.clone()),
             state: self.blocks[b].state(self.blocks[b].nodes.inside(node)).to_vec(),
-            variables: CONSERVED,
+            variables: CONSERVED.into(),
         }
     }
 }

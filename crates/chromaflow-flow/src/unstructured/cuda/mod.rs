@@ -4,11 +4,13 @@
 //! A step has two meetings of host and device: after norms and forces, and after the update. What they exchange are
 //! scalars, in page-locked memory.
 
+mod coupled;
 #[cfg(test)]
 mod tests;
 
 use super::{FlowSolver, FlowSystem};
 use crate::config::{FlowConfig, Time};
+use crate::coupled::CoupledSystemCuda;
 use crate::gpu::{
     BoundaryCuda, Clock, JacobianCuda, LeastSquaresCuda, MARKS, MeshCuda, Params, ResidualCuda, Sums,
     ViscousCuda, blocks, download_pressures, source, upload_conditions, upload_wall_nodes,
@@ -133,6 +135,9 @@ struct FlowCuda {
     no_counts: DeviceBuffer<u32>,
     host_counts: Pinned<u32>,
     clock: Clock,
+    /// Systems beside the flow, and whether they need its gradients always.
+    coupled: Vec<CoupledSystemCuda>,
+    coupled_gradients: bool,
 }
 
 impl FlowSolver {
@@ -157,6 +162,7 @@ impl FlowCuda {
         let (n, edges) = (dual.nodes(), dual.edges.len());
         let storage = Storage::from(config.implicit.policy);
         let second_order = config.space.second_order;
+        let with_gradients = second_order || solver.needs_gradients();
         let viscous = solver.viscous.as_ref();
         let depth = viscous.map_or(0.0, |(_, elements)| elements.depth());
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
@@ -169,7 +175,7 @@ impl FlowCuda {
         counts[Count::BadResidual as usize] = u32::MAX;
         counts[Count::BadState as usize] = u32::MAX;
         // What is largest comes first: a device that is too small says so at once.
-        let linear = LinearCuda::new(stream, &dual.pattern, &solver.plan.batches, &config.implicit)?;
+        let linear = LinearCuda::new(stream, &dual.pattern, 5, &solver.plan.batches, &config.implicit, true)?;
         Ok(Self {
             mesh: MeshCuda::new(stream, dual, &solver.moments)?,
             boundary: BoundaryCuda::new(stream, dual, &solver.boundaries)?,
@@ -198,7 +204,7 @@ impl FlowCuda {
             source: None,
             fixed: upload_wall_nodes(stream, &solver.fixed)?,
             held: stream.upload(&[])?,
-            gradients: buffer(if second_order { 16 * n } else { 0 })?,
+            gradients: buffer(if with_gradients { 16 * n } else { 0 })?,
             limits: buffer(if second_order && is_node_wise(config.space.limiter) { 5 * n } else { 0 })?,
             fluxes: buffer(5 * edges)?,
             residual: buffer(5 * n)?,
@@ -211,16 +217,22 @@ impl FlowCuda {
             host_counts: Pinned::zeroed(stream.gpu(), counts.len())?,
             clock: Clock::new(stream.gpu(), MARKS)?,
             walls,
+            coupled: coupled::systems(stream, solver)?,
+            coupled_gradients: solver.needs_gradients(),
             stream: stream.clone(),
         })
     }
 
-    fn compute_residual(&mut self, second_order: bool, time: Option<[f64; 3]>) -> Result<(), GpuError> {
+    fn compute_residual(&mut self, at: &Moment) -> Result<(), GpuError> {
+        let second_order = self.config.is_second_order(at.iteration);
+        self.residual_kernels.adapt_outlets(&self.stream, &self.boundary, &self.params, &self.nodes)?;
+        if second_order || self.coupled_gradients {
+            self.gradient.enqueue(&self.stream, &self.mesh, &self.nodes, &mut self.gradients)?;
+        }
+        self.each_coupled(at, |system, view| system.prepare(view))?;
         let (stream, mesh, params) = (&self.stream, &self.mesh, &self.params);
-        self.residual_kernels.adapt_outlets(stream, &self.boundary, params, &self.nodes)?;
         let mut second = None;
         if second_order {
-            self.gradient.enqueue(stream, mesh, &self.nodes, &mut self.gradients)?;
             let kernels = &self.residual_kernels;
             kernels.limits(stream, mesh, params, &self.nodes, &self.gradients, &mut self.limits)?;
             second = Some((&self.gradients, &self.limits));
@@ -232,7 +244,8 @@ impl FlowCuda {
         }
         kernels.gather(stream, mesh, &self.fluxes, &mut self.residual)?;
         kernels.add_boundaries(stream, &self.boundary, params, &self.nodes, &mut self.residual)?;
-        self.complete_residual(time)
+        self.complete_residual(at.time_factors())?;
+        self.each_coupled(at, |system, view| system.enqueue_residual(view, at))
     }
 
     /// Time derivative, source, nodes that are held.
@@ -335,17 +348,23 @@ impl System for FlowCuda {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         self.counts.copy_from(&self.no_counts.slice())?;
         self.clock.start(&self.stream)?;
-        self.compute_residual(self.config.is_second_order(at.iteration), at.time_factors())?;
+        self.compute_residual(at)?;
         self.clock.done(Part::Residual, &self.stream)?;
         self.measure()?;
         self.counts.download_later(&mut self.host_counts)?;
         self.clock.done(Part::Misc, &self.stream)?;
         self.stream.synchronize()?;
-        Ok(Measured { first_bad: self.first(Count::BadResidual), ..self.walls.walls.measured(&self.sums) })
+        let first_bad = self.first(Count::BadResidual).or_else(|| self.first_bad_beside());
+        let coupled = self.coupled.iter().flat_map(CoupledSystemCuda::squares).copied().collect();
+        Ok(Measured { first_bad, ..self.walls.walls.measured(&self.sums).with_coupled(coupled) })
     }
 
     fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
         self.clock.start(&self.stream)?;
+        if !self.coupled.is_empty() {
+            self.each_coupled(at, |system, view| system.enqueue_advance(view, at))?;
+            self.clock.done(Part::LinearSolver, &self.stream)?;
+        }
         self.assemble(at.cfl, at.time_shift())?;
         self.clock.done(Part::Assembly, &self.stream)?;
         self.linear.find_scale()?;
@@ -356,16 +375,20 @@ impl System for FlowCuda {
         self.counts.download_later(&mut self.host_counts)?;
         self.clock.done(Part::Misc, &self.stream)?;
         self.stream.synchronize()?;
-        Ok(Advanced {
+        let own = Advanced {
             singular: self.linear.singular(),
             reduction,
             limited: self.host_counts[Count::Limited as usize] as usize,
             bad: self.first(Count::BadState),
-        })
+        };
+        Ok(self.coupled.iter().fold(own, |all, system| all.with(&system.advanced())))
     }
 
     fn restore(&mut self) -> Result<(), FlowError> {
         self.q.copy_from(&self.last_good.slice())?;
+        for system in &mut self.coupled {
+            system.restore()?;
+        }
         Ok(self.refresh_nodes()?)
     }
 
@@ -373,6 +396,9 @@ impl System for FlowCuda {
         if let Some(levels) = &mut self.levels {
             levels.swap(0, 1);
             levels[0].copy_from(&self.q.slice())?;
+        }
+        for system in &mut self.coupled {
+            system.next_level()?;
         }
         Ok(())
     }
@@ -399,6 +425,9 @@ impl Device<FlowSystem> for FlowCuda {
                 Some(self.stream.upload(&values)?)
             }
         };
+        for (system, from) in self.coupled.iter_mut().zip(&host.coupled) {
+            system.upload(from, &self.stream)?;
+        }
         Ok(self.refresh_nodes()?)
     }
 
@@ -410,6 +439,9 @@ impl Device<FlowSystem> for FlowCuda {
         if let Some([last, before]) = &self.levels {
             last.download_into(host.levels.last.as_flattened_mut())?;
             before.download_into(host.levels.before.as_flattened_mut())?;
+        }
+        for (system, to) in self.coupled.iter().zip(&mut host.coupled) {
+            system.download(to)?;
         }
         host.refresh_nodes();
         Ok(())

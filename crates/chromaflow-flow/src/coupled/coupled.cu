@@ -1,0 +1,70 @@
+// What every system beside a flow does, whatever its equations: sources, nodes of given values, norms, update.
+// Twin: system.rs.
+//
+// Constants: NB unknowns a node; STORED 8 or 4 bytes of an off-diagonal value.
+#if STORED == 8
+typedef double Value;
+#else
+typedef float Value;
+#endif
+
+// r -= V source.
+extern "C" __global__ void __launch_bounds__(256)
+subtract_source(u32 rows, const double* __restrict__ volumes, const double* __restrict__ source, double* __restrict__ residual) {
+    const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
+    if (at < (u64)rows * NB) residual[at] -= volumes[at / NB] * source[at];
+}
+extern "C" __global__ void __launch_bounds__(128) held_residual(u32 count, const u32* __restrict__ node_of, double* residual) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at < count)
+        for (int v = 0; v < NB; v++) residual[(u64)node_of[at] * NB + v] = 0;
+}
+// Rows of given values are identities: a thread a row.
+extern "C" __global__ void __launch_bounds__(128)
+held_rows(u32 count, const u32* __restrict__ node_of, const u32* __restrict__ row_ptr, Value* off, double* diag) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    const u32 row = node_of[at];
+    for (u64 e = (u64)row_ptr[row] * (NB * NB); e < (u64)row_ptr[row + 1] * (NB * NB); e++) off[e] = 0;
+    for (int e = 0; e < NB * NB; e++) diag[(u64)row * (NB * NB) + e] = e % (NB + 1) == 0 ? 1.0 : 0.0;
+}
+
+__device__ __forceinline__ bool is_finite(const double* values, u64 row) {
+    bool good = true;
+    for (int v = 0; v < NB; v++) good = good && fabs(values[row * NB + v]) <= 1.7976931348623157e308;
+    return good;
+}
+// Partial sums of R^2 / V, NB a thread block, and the first node with a residual or an unknown that is not finite.
+extern "C" __global__ void __launch_bounds__(256)
+residual_norms(u32 rows, const double* __restrict__ residual, const double* __restrict__ volumes, const double* __restrict__ values,
+               double* __restrict__ partials, u32* __restrict__ first_bad) {
+    double sum[NB] = {};
+    for (u64 base = (u64)blockIdx.x * 256; base < rows; base += (u64)gridDim.x * 256) {
+        const u64 i = base + threadIdx.x;
+        bool bad = false;
+        if (i < rows) {
+#pragma unroll
+            for (int v = 0; v < NB; v++) sum[v] += residual[i * NB + v] * residual[i * NB + v] / volumes[i];
+            bad = !is_finite(residual, i) || !is_finite(values, i);
+        }
+        tell_first(bad, (u32)i, first_bad);
+    }
+    block_sums(sum);
+    if (threadIdx.x == 0)
+        for (int v = 0; v < NB; v++) partials[blockIdx.x * NB + v] = sum[v];
+}
+extern "C" __global__ void add_parts(const u32* __restrict__ ptr, u32 width, const double* __restrict__ partials, double* __restrict__ to) {
+    sum_parts(ptr, width, partials, to);
+}
+
+// Where the equations cut no update.
+extern "C" __global__ void __launch_bounds__(256)
+subtract_update(u32 rows, const double* __restrict__ update, double* __restrict__ values, u32* __restrict__ limited) {
+    const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
+    if (at < (u64)rows * NB) values[at] -= update[at];
+}
+// The first node with an unknown that is not finite.
+extern "C" __global__ void __launch_bounds__(128) check_values(u32 rows, const double* __restrict__ values, u32* first_bad) {
+    const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;
+    tell_first(i < rows && !is_finite(values, i), (u32)i, first_bad);
+}

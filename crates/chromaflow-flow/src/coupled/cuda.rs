@@ -1,0 +1,340 @@
+#![allow(unsafe_code)]
+//! Systems beside a flow on a GPU. Twins: mod.rs, system.rs.
+
+use super::{CoupledSystem, FlowView};
+use crate::config::FlowConfig;
+use crate::gpu::{BoundaryCuda, MeshCuda, Params, Sums, blocks, source};
+use crate::jacobian::cuda::Target;
+use crate::march::linear::LinearCuda;
+use crate::march::{Advanced, FlowError, Moment};
+use chromaflow::RowBatches;
+use chromaflow::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage};
+use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Pinned, Stream};
+
+fn kernel_source(nb: usize, stored: usize) -> KernelSource {
+    source("coupled", "", include_str!("coupled.cu")).define("NB", nb).define("STORED", stored)
+}
+
+/// For one unknown and for two, each with off-diagonal values of both sizes.
+pub(crate) fn kernel_sources() -> Vec<KernelSource> {
+    [(1, 4), (1, 8), (2, 4), (2, 8)].map(|(nb, stored)| kernel_source(nb, stored)).into()
+}
+
+/// The flow on the device as the systems beside it see it. Twin: [`FlowView`].
+#[derive(Clone, Copy)]
+pub struct FlowViewCuda<'a> {
+    /// Where everything is enqueued.
+    pub stream: &'a Stream,
+    /// The set-up.
+    pub config: &'a FlowConfig,
+    /// The mesh's metrics.
+    pub mesh: &'a MeshCuda,
+    /// Its boundary with the flow's conditions.
+    pub boundary: &'a BoundaryCuda,
+    /// Numbers of the set-up, gas and viscosity among them.
+    pub params: &'a Params,
+    /// Nodes on walls without slip: how many, and an array of `WallNode`.
+    pub walls: (usize, &'a DeviceBuffer<u64>),
+    /// rho, u, v, w, p and the place of each node, `[rows, 8]`.
+    pub nodes: &'a DeviceBuffer<f64>,
+    /// Gradients of the flow, `[rows, 16]`; none where its residual is of first order.
+    pub gradients: Option<&'a DeviceBuffer<f64>>,
+    /// What leaves a for b through the face of each edge, `[edges, 5]`.
+    pub fluxes: &'a DeviceBuffer<f64>,
+    /// Conserved states of the last time level and of the one before, `[rows, 5]`; none in steady runs.
+    pub levels: Option<&'a [DeviceBuffer<f64>; 2]>,
+}
+
+/// Unknowns of a system beside a flow on the device, `[rows, nb]`. Twin: [`CoupledState`](super::CoupledState).
+pub struct CoupledStateCuda {
+    /// The present values.
+    pub values: DeviceBuffer<f64>,
+    last_good: DeviceBuffer<f64>,
+    /// The last time level and the one before; none in steady runs.
+    pub levels: Option<[DeviceBuffer<f64>; 2]>,
+    held: DeviceBuffer<u32>,
+    source: Option<DeviceBuffer<f64>>,
+}
+
+/// The equations of a system beside the flow, on the device. Twin: [`Coupled`](super::Coupled).
+pub trait CoupledCuda: Send + Sync {
+    /// Makes what the flow takes of this system, before the flow's residual.
+    ///
+    /// # Errors
+    /// The device's.
+    fn prepare(&mut self, _flow: &FlowViewCuda<'_>, _values: &DeviceBuffer<f64>) -> Result<(), GpuError> {
+        Ok(())
+    }
+
+    /// Eddy viscosity of each node as of the last [`CoupledCuda::prepare`].
+    fn eddy_viscosity(&self) -> Option<&DeviceBuffer<f64>> {
+        None
+    }
+
+    /// Writes the residual.
+    ///
+    /// # Errors
+    /// The device's.
+    fn residual(
+        &mut self,
+        flow: &FlowViewCuda<'_>,
+        state: &CoupledStateCuda,
+        at: &Moment,
+        residual: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError>;
+
+    /// Writes the matrix of a step, blocks in the order of the pattern.
+    ///
+    /// # Errors
+    /// The device's.
+    fn assemble(
+        &mut self,
+        flow: &FlowViewCuda<'_>,
+        state: &CoupledStateCuda,
+        at: &Moment,
+        jacobian: &DeviceJacobian,
+    ) -> Result<(), GpuError>;
+
+    /// A kernel that subtracts updates where they have to be cut, with the arguments of `subtract_update` in coupled.cu and a
+    /// thread a number of values.
+    fn update_kernel(&self) -> Option<&Kernel> {
+        None
+    }
+}
+
+struct Kernels {
+    subtract_source: Kernel,
+    held_residual: Kernel,
+    held_rows: Kernel,
+    residual_norms: Kernel,
+    add_parts: Kernel,
+    subtract_update: Kernel,
+    check_values: Kernel,
+}
+
+/// Where the counters stand.
+#[derive(Clone, Copy)]
+enum Count {
+    BadResidual,
+    BadState,
+    Limited,
+    Number,
+}
+
+/// A system beside a flow on the device. Twin: [`CoupledSystem`].
+pub struct CoupledSystemCuda {
+    nb: usize,
+    physics: Box<dyn CoupledCuda>,
+    state: CoupledStateCuda,
+    residual: DeviceBuffer<f64>,
+    update: DeviceBuffer<f64>,
+    linear: LinearCuda,
+    kernels: Kernels,
+    sums: Sums,
+    counts: DeviceBuffer<u32>,
+    no_counts: DeviceBuffer<u32>,
+    host_counts: Pinned<u32>,
+}
+
+impl CoupledSystemCuda {
+    /// Room for a system and what its steps need; the state comes with [`Self::upload`].
+    ///
+    /// # Errors
+    /// [`FlowError::Gpu`], [`FlowError::Linear`].
+    pub fn new(
+        stream: &Stream,
+        host: &CoupledSystem,
+        flow: &FlowView<'_>,
+        batches: &RowBatches,
+    ) -> Result<Self, FlowError> {
+        let (nb, rows, implicit) = (host.state.nb, flow.dual.nodes(), &flow.config.implicit);
+        let linear = LinearCuda::new(stream, &flow.dual.pattern, nb, batches, implicit, false)?;
+        let stored = if Storage::from(implicit.policy) == Storage::F64 { 8 } else { 4 };
+        let module = stream.gpu().module(&kernel_source(nb, stored))?;
+        let norm_blocks = blocks(rows, 256).min(4 * stream.gpu().facts().multiprocessors);
+        let mut counts = [0; Count::Number as usize];
+        counts[Count::BadResidual as usize] = u32::MAX;
+        counts[Count::BadState as usize] = u32::MAX;
+        let buffer = || DeviceBuffer::<f64>::zeroed(stream, nb * rows);
+        let unsteady = !host.state.levels[0].is_empty();
+        Ok(Self {
+            nb,
+            physics: host.physics.on_device(stream, flow)?,
+            state: CoupledStateCuda {
+                values: buffer()?,
+                last_good: buffer()?,
+                levels: if unsteady { Some([buffer()?, buffer()?]) } else { None },
+                held: stream.upload(&[])?,
+                source: None,
+            },
+            residual: buffer()?,
+            update: buffer()?,
+            linear,
+            kernels: Kernels {
+                subtract_source: module.kernel("subtract_source")?,
+                held_residual: module.kernel("held_residual")?,
+                held_rows: module.kernel("held_rows")?,
+                residual_norms: module.kernel("residual_norms")?,
+                add_parts: module.kernel("add_parts")?,
+                subtract_update: module.kernel("subtract_update")?,
+                check_values: module.kernel("check_values")?,
+            },
+            sums: Sums::new(stream, nb, norm_blocks, [])?,
+            counts: stream.upload(&counts)?,
+            no_counts: stream.upload(&counts)?,
+            host_counts: Pinned::zeroed(stream.gpu(), counts.len())?,
+        })
+    }
+
+    /// Takes the host's state.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn upload(&mut self, host: &CoupledSystem, stream: &Stream) -> Result<(), GpuError> {
+        let (state, from) = (&mut self.state, &host.state);
+        state.values.upload(&from.values)?;
+        state.last_good.copy_from(&state.values.slice())?;
+        if let Some(levels) = &mut state.levels {
+            for (level, from) in levels.iter_mut().zip(&from.levels) {
+                level.upload(from)?;
+            }
+        }
+        state.held = stream.upload(&from.held)?;
+        state.source = if from.source.is_empty() { None } else { Some(stream.upload(&from.source)?) };
+        Ok(())
+    }
+
+    /// Gives the state to the host.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn download(&self, host: &mut CoupledSystem) -> Result<(), GpuError> {
+        self.state.values.download_into(&mut host.state.values)?;
+        self.residual.download_into(&mut host.residual)?;
+        if let Some(levels) = &self.state.levels {
+            for (level, to) in levels.iter().zip(&mut host.state.levels) {
+                level.download_into(to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Before the flow's residual; see [`CoupledCuda::prepare`].
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn prepare(&mut self, flow: &FlowViewCuda<'_>) -> Result<(), GpuError> {
+        self.physics.prepare(flow, &self.state.values)
+    }
+
+    /// See [`CoupledCuda::eddy_viscosity`].
+    pub fn eddy_viscosity(&self) -> Option<&DeviceBuffer<f64>> {
+        self.physics.eddy_viscosity()
+    }
+
+    /// Enqueues the residual and its norms; [`Self::squares`] has them once the stream has come so far.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn enqueue_residual(&mut self, flow: &FlowViewCuda<'_>, at: &Moment) -> Result<(), GpuError> {
+        self.counts.copy_from(&self.no_counts.slice())?;
+        self.physics.residual(flow, &self.state, at, &mut self.residual)?;
+        let (k, state, stream, n) = (&self.kernels, &self.state, flow.stream, flow.mesh.rows);
+        // SAFETY: vectors have nb values a row; held nodes are rows; partial sums have room for nb numbers a thread block.
+        unsafe {
+            if let Some(source) = &state.source {
+                let launch = k.subtract_source.launch(blocks(self.nb * n, 256), 256).arg(n as u32);
+                launch.arg(&flow.mesh.volumes).arg(source).arg(&self.residual).enqueue(stream)?;
+            }
+            let held = k.held_residual.launch(blocks(state.held.len(), 128), 128);
+            held.arg(state.held.len() as u32).arg(&state.held).arg(&self.residual).enqueue(stream)?;
+            let norms = k.residual_norms.launch(self.sums.norm_blocks(), 256).arg(n as u32);
+            let norms = norms.arg(&self.residual).arg(&flow.mesh.volumes).arg(&state.values);
+            norms.arg(&self.sums.norms).arg(self.count(Count::BadResidual)).enqueue(stream)?;
+        }
+        self.sums.add_up(stream, &self.kernels.add_parts)?;
+        Ok(self.counts.download_later(&mut self.host_counts)?)
+    }
+
+    /// The sum of R^2/V of each unknown.
+    pub fn squares(&self) -> &[f64] {
+        self.sums.squares()
+    }
+
+    /// The first row with a residual or an unknown that is not finite.
+    pub fn first_bad(&self) -> Option<usize> {
+        self.first(Count::BadResidual)
+    }
+
+    /// Enqueues the implicit part of a step; [`Self::advanced`] tells what it did once the stream has come so far.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn enqueue_advance(&mut self, flow: &FlowViewCuda<'_>, at: &Moment) -> Result<(), GpuError> {
+        let (stream, n) = (flow.stream, flow.mesh.rows);
+        let Target::Rows(jacobian, _) = self.linear.target(false)? else {
+            unreachable!("set up for blocks in the order of the pattern")
+        };
+        self.physics.assemble(flow, &self.state, at, jacobian)?;
+        let off = match &jacobian.off {
+            DeviceOff::F64(values) => values.ptr(),
+            DeviceOff::F32(values) => values.ptr(),
+            DeviceOff::F16 { .. } => unreachable!("a matrix is assembled in f64 or f32"),
+        };
+        let held = self.kernels.held_rows.launch(blocks(self.state.held.len(), 128), 128);
+        let held = held.arg(self.state.held.len() as u32).arg(&self.state.held).arg(&flow.mesh.row_ptr);
+        // SAFETY: held nodes are rows of the matrix, whose pattern is the mesh's.
+        unsafe { held.arg(off).arg(&jacobian.diag).enqueue(stream)? };
+        self.linear.find_scale()?;
+        self.linear.solve(&self.residual, &mut self.update, false)?;
+        self.state.last_good.copy_from(&self.state.values.slice())?;
+        let update = self.physics.update_kernel().unwrap_or(&self.kernels.subtract_update);
+        let update = update.launch(blocks(self.nb * n, 256), 256).arg(n as u32).arg(&self.update);
+        let check = self.kernels.check_values.launch(blocks(n, 128), 128).arg(n as u32);
+        // SAFETY: vectors have nb values a row.
+        unsafe {
+            update.arg(&self.state.values).arg(self.count(Count::Limited)).enqueue(stream)?;
+            check.arg(&self.state.values).arg(self.count(Count::BadState)).enqueue(stream)?;
+        }
+        Ok(self.counts.download_later(&mut self.host_counts)?)
+    }
+
+    /// What the step did.
+    pub fn advanced(&self) -> Advanced {
+        Advanced {
+            singular: self.linear.singular(),
+            reduction: None,
+            limited: self.host_counts[Count::Limited as usize] as usize,
+            bad: self.first(Count::BadState),
+        }
+    }
+
+    /// Returns to the last good state.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn restore(&mut self) -> Result<(), GpuError> {
+        Ok(self.state.values.copy_from(&self.state.last_good.slice())?)
+    }
+
+    /// The present state becomes the last time level.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn next_level(&mut self) -> Result<(), GpuError> {
+        if let Some(levels) = &mut self.state.levels {
+            levels.swap(0, 1);
+            levels[0].copy_from(&self.state.values.slice())?;
+        }
+        Ok(())
+    }
+
+    fn count(&self, which: Count) -> DeviceSlice<'_, u32> {
+        self.counts.part(which as usize..which as usize + 1)
+    }
+
+    fn first(&self, which: Count) -> Option<usize> {
+        let found = self.host_counts[which as usize];
+        (found != u32::MAX).then_some(found as usize)
+    }
+}

@@ -1,0 +1,145 @@
+//! Systems of equations that march with a flow on its mesh: passive scalars, turbulence models. Each has unknowns, a matrix
+//! and a linear solver of its own, with blocks of its own size.
+//!
+//! The coupling is loose. Within an iteration everything is taken at one state:
+//! ```text
+//! prepare     what the flow needs of the others, such as an eddy viscosity    Coupled::prepare
+//! residuals   the flow's, then the others', with the flow's mass fluxes       Coupled::residual
+//! decision    one for all: rejected, converged, or another step               march::Progress
+//! advance     each system's own matrix and linear step                        Coupled::assemble
+//! ```
+//! A new system is a folder that implements [`Coupled`] (and for GPUs `CoupledCuda`) and a line in
+//! `unstructured/coupled.rs`. The state, its time levels, restarts, norms, rejection and the linear step come with
+//! [`CoupledSystem`].
+
+#[cfg(feature = "cuda")]
+mod cuda;
+mod system;
+mod transport;
+
+#[cfg(feature = "cuda")]
+pub(crate) use cuda::kernel_sources;
+#[cfg(feature = "cuda")]
+pub use cuda::{CoupledCuda, CoupledStateCuda, CoupledSystemCuda, FlowViewCuda};
+pub use system::{CoupledState, CoupledSystem};
+pub use transport::{flux_carried, flux_diffused, flux_entering, rate_of_carried, rate_slope_of_carried};
+
+use crate::bc::{Condition, WallNode};
+use crate::config::FlowConfig;
+use crate::dual::Dual;
+use crate::gas::{Gas, Transport};
+use crate::gradient::{Gradient, NodeRecord};
+use crate::march::Moment;
+use chromaflow::Jacobian;
+use chromaflow_device::Team;
+use std::sync::Arc;
+
+/// The flow as the systems beside it see it; rows in the solver's order.
+#[derive(Clone, Copy)]
+pub struct FlowView<'a> {
+    /// Who computes.
+    pub team: &'a Arc<Team>,
+    /// The set-up.
+    pub config: &'a FlowConfig,
+    /// The mesh's metrics.
+    pub dual: &'a Dual,
+    /// First moments of the faces, where fluxes vary over them; else empty.
+    pub moments: &'a [[[f64; 3]; 3]],
+    /// The gas.
+    pub gas: Gas<f64>,
+    /// Its viscosity; none in inviscid flow.
+    pub transport: Option<Transport<f64>>,
+    /// Boundary conditions of the dual's patches.
+    pub boundaries: &'a [Condition<f64>],
+    /// Nodes on walls without slip, ascending.
+    pub walls: &'a [WallNode<f64>],
+    /// rho, u, v, w, p and the place of each node.
+    pub nodes: &'a [NodeRecord],
+    /// Gradients of the flow; empty where its residual is of first order.
+    pub gradients: &'a [Gradient],
+    /// What leaves a for b through the face of each edge, the first component mass; of the present residual. Empty before the
+    /// first one and in [`Coupled::prepare`].
+    pub fluxes: &'a [[f64; 5]],
+    /// Conserved states of the last time level and of the one before; empty in steady runs.
+    pub levels: [&'a [[f64; 5]]; 2],
+}
+
+impl FlowView<'_> {
+    /// Whether an iteration is of second order in space.
+    pub fn is_second_order(&self, at: &Moment) -> bool {
+        self.config.is_second_order(at.iteration)
+    }
+}
+
+/// The equations of a system beside the flow; its unknowns are in a [`CoupledState`].
+///
+/// **Shapes**: unknowns and residuals `[rows, nb]`, nb the number of [`Coupled::unknowns`]. **Units**: as the flow's, see
+/// [`crate::config`].
+pub trait Coupled: Send + Sync {
+    /// Names of the unknowns: of fields, of columns in histories, of restart fields.
+    fn unknowns(&self) -> &[String];
+
+    /// The unknowns of a node at the beginning, in the flow's initial state; nodes of given values have these.
+    fn initial(&self, flow: &FlowView<'_>, row: usize, out: &mut [f64]);
+
+    /// Nodes whose values are given, ascending: their rows are identities.
+    fn given(&self, flow: &FlowView<'_>) -> Vec<u32>;
+
+    /// Size of the values of each unknown, to tell a residual from the rounding of its sums.
+    fn scales(&self) -> Vec<f64>;
+
+    /// Whether the flow's gradients are needed in iterations of first order, too.
+    fn needs_gradients(&self) -> bool {
+        false
+    }
+
+    /// Makes what the flow takes of this system, from the present state of both, before the flow's residual.
+    fn prepare(&mut self, _flow: &FlowView<'_>, _values: &[f64]) {}
+
+    /// Eddy viscosity of each node for the viscous fluxes of the flow, over rho_inf a_inf and the mesh unit; empty where this
+    /// system has none. As of the last [`Coupled::prepare`].
+    fn eddy_viscosity(&self) -> &[f64] {
+        &[]
+    }
+
+    /// Writes the residual, what leaves every control volume and what it gains per time. Sources of manufactured solutions
+    /// and nodes of given values are not its business.
+    fn residual(&mut self, flow: &FlowView<'_>, state: &CoupledState, at: &Moment, residual: &mut [f64]);
+
+    /// Writes the matrix of a step, diagonal blocks with V/dt. Rows of given values are replaced afterwards.
+    fn assemble(&self, flow: &FlowView<'_>, state: &CoupledState, at: &Moment, jacobian: &mut Jacobian);
+
+    /// Subtracts a node's update from its unknowns, cut where they would leave their range; whether it was cut.
+    fn update(&self, values: &mut [f64], update: &[f64]) -> bool {
+        for (value, change) in values.iter_mut().zip(update) {
+            *value -= change;
+        }
+        false
+    }
+
+    /// Whether a node's unknowns are in their range.
+    fn is_good(&self, values: &[f64]) -> bool {
+        values.iter().all(|v| v.is_finite())
+    }
+
+    /// Fields to look at besides the unknowns: name, values `[rows]`.
+    fn fields(&self, _flow: &FlowView<'_>, _values: &[f64]) -> Vec<(String, Vec<f64>)> {
+        Vec::new()
+    }
+
+    /// The form on a device.
+    ///
+    /// # Errors
+    /// The device's; [`FlowError::Linear`](crate::march::FlowError::Linear) where there is none.
+    #[cfg(feature = "cuda")]
+    fn on_device(
+        &self,
+        stream: &chromaflow_device::cuda::Stream,
+        flow: &FlowView<'_>,
+    ) -> Result<Box<dyn CoupledCuda>, crate::march::FlowError>;
+
+    /// The number of unknowns a node.
+    fn nb(&self) -> usize {
+        self.unknowns().len()
+    }
+}

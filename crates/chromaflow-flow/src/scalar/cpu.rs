@@ -1,0 +1,202 @@
+//! Residual and matrix on the host. Twin: scalar.cu.
+
+use super::{Scalar, Work};
+use crate::bc::{ConditionClass, condition_class, condition_flux};
+use crate::coupled::{
+    CoupledState, FlowView, flux_carried, flux_diffused, flux_entering, rate_of_carried,
+    rate_slope_of_carried,
+};
+use crate::gas::{temperature, viscosity};
+use crate::gradient::least_squares;
+use crate::jacobian::Stored;
+use crate::limiter::{extrapolate, extrapolate_van_albada};
+use crate::march::Moment;
+use crate::parallel;
+use crate::residual::primitive_of;
+use crate::viscous::weight_across;
+use chromaflow::{Jacobian, OffDiagonal};
+use chromaflow_device::Buffer;
+
+impl Scalar {
+    /// Writes the residual; see [`crate::coupled::flux_carried`]'s file for what it is.
+    pub(super) fn compute_residual(
+        &mut self,
+        flow: &FlowView<'_>,
+        state: &CoupledState,
+        at: &Moment,
+        residual: &mut [f64],
+    ) {
+        let mut work = std::mem::take(&mut self.work);
+        let (phi, dual, second_order) = (&state.values, flow.dual, self.is_second_order(flow, at));
+        self.find_gammas(flow, &mut work);
+        if second_order {
+            find_gradients(flow, phi, &mut work);
+        }
+        work.fluxes.resize(dual.edges.len(), 0.0);
+        let Work { gradients, gammas, fluxes, .. } = &mut work;
+        let gradients = if second_order { &gradients[..] } else { &[] };
+        parallel::rows(flow.team, dual.edges.len(), 1, fluxes, |edges, out| {
+            for (edge, flux) in edges.zip(out) {
+                *flux = self.edge_flux(flow, phi, gradients, gammas, edge);
+            }
+        });
+        let factors = at.time_factors();
+        parallel::rows(flow.team, dual.nodes(), 1, residual, |rows, out| {
+            for (i, r) in rows.zip(out) {
+                *r = 0.0;
+                for k in dual.pattern.range(i) {
+                    let edge = dual.edge_of[k] as usize;
+                    let sign = if (dual.pattern.col_idx()[k] as usize) > i { 1.0 } else { -1.0 };
+                    *r += sign * (fluxes[edge] - flow.fluxes[edge][0] * phi[i]);
+                }
+                if let Some([_, last, before]) = factors {
+                    let densities = flow.levels.map(|level| level[i][0]);
+                    let values = [state.levels[0][i], state.levels[1][i]];
+                    *r += dual.volumes[i] * rate_of_carried(&[last, before], &densities, phi[i], &values);
+                }
+            }
+        });
+        self.at_boundaries(flow, |patch, i, mass| {
+            residual[i] += flux_entering(mass, phi[i], self.values[patch]);
+        });
+        self.work = work;
+    }
+
+    /// Gamma at the nodes.
+    fn find_gammas(&self, flow: &FlowView<'_>, work: &mut Work) {
+        work.gammas.resize(flow.nodes.len(), 0.0);
+        let gammas = &mut work.gammas;
+        match (self.config.diffusivity, flow.transport) {
+            (Some(gamma), _) => gammas.fill(gamma),
+            (None, None) => gammas.fill(0.0),
+            (None, Some(transport)) => parallel::rows(flow.team, flow.nodes.len(), 1, gammas, |rows, out| {
+                for (node, gamma) in flow.nodes[rows].iter().zip(out) {
+                    let t = temperature(flow.gas, &primitive_of(node));
+                    *gamma = transport.scale * viscosity(transport, t) / self.config.schmidt;
+                }
+            }),
+        }
+    }
+
+    /// What leaves a for b through the face of an edge.
+    fn edge_flux(
+        &self,
+        flow: &FlowView<'_>,
+        phi: &[f64],
+        gradients: &[crate::gradient::Gradient],
+        gammas: &[f64],
+        edge: usize,
+    ) -> f64 {
+        let [a, b] = flow.dual.edges[edge].map(|i| i as usize);
+        let (mass, n) = (flow.fluxes[edge][0], &flow.dual.areas[edge]);
+        let dx: [f64; 3] = std::array::from_fn(|d| flow.nodes[b][5 + d] - flow.nodes[a][5 + d]);
+        let gamma = 0.5 * (gammas[a] + gammas[b]);
+        let across = weight(n, &dx);
+        if gradients.is_empty() {
+            let diffused = flux_diffused(gamma, across, phi[b] - phi[a], &[0.0; 3], &dx, n);
+            return flux_carried(mass, phi[a], phi[b]) + diffused;
+        }
+        let slope = |i: usize| [gradients[i][0], gradients[i][5], gradients[i][10]];
+        let (ga, gb) = (slope(a), slope(b));
+        let dot = |g: &[f64; 3]| g[0] * dx[0] + g[1] * dx[1] + g[2] * dx[2];
+        let kappa = flow.config.space.kappa;
+        let side = |own: usize, other: usize, along: f64| {
+            if self.config.limited {
+                let length = (dx[0] * dx[0] + dx[1] * dx[1] + dx[2] * dx[2]).sqrt();
+                extrapolate_van_albada(phi[own], phi[other], along, kappa, self.smooth * length.powi(3))
+            } else {
+                extrapolate(phi[own], phi[other], along, kappa, 1.0)
+            }
+        };
+        let mean: [f64; 3] = std::array::from_fn(|d| 0.5 * (ga[d] + gb[d]));
+        let mut flux = flux_carried(mass, side(a, b, dot(&ga)), side(b, a, -dot(&gb)));
+        if let Some(moment) = flow.moments.get(edge) {
+            for k in 0..3 {
+                let momentum =
+                    0.5 * (flow.nodes[a][0] * flow.nodes[a][1 + k] + flow.nodes[b][0] * flow.nodes[b][1 + k]);
+                for d in 0..3 {
+                    flux += momentum * mean[d] * moment[d][k];
+                }
+            }
+        }
+        flux + flux_diffused(gamma, across, phi[b] - phi[a], &mean, &dx, n)
+    }
+
+    /// Calls `f(patch, node, mass flux out)` for each node of each open boundary.
+    fn at_boundaries(&self, flow: &FlowView<'_>, mut f: impl FnMut(usize, usize, f64)) {
+        for (p, (patch, condition)) in flow.dual.patches.iter().zip(flow.boundaries).enumerate() {
+            if condition_class(condition) != ConditionClass::Open {
+                continue;
+            }
+            for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
+                let w = primitive_of(&flow.nodes[i as usize]);
+                f(p, i as usize, condition_flux(condition, flow.gas, &w, n)[0]);
+            }
+        }
+    }
+
+    /// Writes the matrix: off the diagonal min(m, 0) - Gamma / dx of each face, on it their sum with the other sign, what
+    /// enters, and V/dt.
+    pub(super) fn compute_matrix(
+        &self,
+        flow: &FlowView<'_>,
+        _state: &CoupledState,
+        at: &Moment,
+        jacobian: &mut Jacobian,
+    ) {
+        let diag = &mut jacobian.diag;
+        match &mut jacobian.off {
+            OffDiagonal::F64(off) => self.fill_rows(flow, at, off, diag),
+            OffDiagonal::F32(off) => self.fill_rows(flow, at, off, diag),
+            OffDiagonal::F16 { .. } => unreachable!("an assembly has blocks in f64 or f32"),
+        }
+        self.at_boundaries(flow, |_, i, mass| diag[i] += -mass.min(0.0) + 0.5 * mass.abs() / at.cfl);
+    }
+
+    fn fill_rows<T: Stored>(&self, flow: &FlowView<'_>, at: &Moment, off: &mut [T], diag: &mut [f64]) {
+        let (dual, gammas) = (flow.dual, &self.work.gammas);
+        let pattern = &dual.pattern;
+        parallel::positions(flow.team, pattern.row_ptr(), (1, off), (1, diag), |rows, off, diag| {
+            let first = pattern.range(rows.start).start;
+            for (i, diag) in rows.zip(diag) {
+                let (mut sum, mut speed) = (0.0, 0.0);
+                for k in pattern.range(i) {
+                    let (edge, j) = (dual.edge_of[k] as usize, pattern.col_idx()[k] as usize);
+                    let sign = if j > i { 1.0 } else { -1.0 };
+                    let mass = sign * flow.fluxes[edge][0];
+                    let dx = std::array::from_fn(|d| sign * (flow.nodes[j][5 + d] - flow.nodes[i][5 + d]));
+                    let through = 0.5 * (gammas[i] + gammas[j]) * weight(&dual.areas[edge], &dx);
+                    let entry = through - mass.min(0.0);
+                    off[k - first] = T::narrow(-entry);
+                    sum += entry;
+                    speed += 0.5 * mass.abs() + through;
+                }
+                let mut slope = 0.0;
+                if let Some([_, last, before]) = at.time_factors() {
+                    let densities = flow.levels.map(|level| level[i][0]);
+                    slope = rate_slope_of_carried(&[last, before], &densities);
+                }
+                *diag = sum + speed / at.cfl + dual.volumes[i] * slope;
+            }
+        });
+    }
+}
+
+/// phi's gradients, by the routine that the flow's come from.
+fn find_gradients(flow: &FlowView<'_>, phi: &[f64], work: &mut Work) {
+    let n = flow.nodes.len();
+    if work.records.len() != n {
+        (work.records, work.gradients) = (Buffer::zeroed(n), Buffer::zeroed(n));
+    }
+    for ((record, node), &phi) in work.records.iter_mut().zip(flow.nodes).zip(phi) {
+        *record = [phi, 0.0, 0.0, 0.0, 0.0, node[5], node[6], node[7]];
+    }
+    let weights = flow.config.space.gradient;
+    least_squares(flow.team, &flow.dual.pattern, &work.records, weights, &mut work.gradients);
+}
+
+/// Area over the length across the face: the weight of the edge's difference in the flux through it.
+fn weight(n: &[f64; 3], dx: &[f64; 3]) -> f64 {
+    let w = weight_across(n, dx);
+    w[0] * n[0] + w[1] * n[1] + w[2] * n[2]
+}

@@ -1,0 +1,311 @@
+//! The systems beside a flow: which there are, what they see of it, and their part of an iteration.
+
+use super::FlowSolver;
+use super::FlowSystem;
+use crate::coupled::{Coupled, CoupledState, CoupledSystem, FlowView};
+use crate::gradient::Gradient;
+use crate::march::{Advanced, CONSERVED, FlowError, Moment, Times};
+use crate::output::{Field, Restart};
+use crate::scalar::Scalar;
+use std::borrow::Cow;
+
+/// Endings of the names of restart fields: present values, the last time level, the one before.
+const ENDINGS: [&str; 3] = ["", "_last", "_before"];
+
+impl FlowSystem {
+    /// The systems that the set-up asks for. A new one is registered here.
+    fn registered(&self) -> Result<Vec<Box<dyn Coupled>>, FlowError> {
+        let mut systems: Vec<Box<dyn Coupled>> = Vec::new();
+        if let Some(scalar) = &self.config.scalar {
+            systems.push(Box::new(Scalar::new(scalar, &self.view(&[], &[]))?));
+        }
+        Ok(systems)
+    }
+
+    /// Puts the systems that the set-up asks for beside the flow, each at its beginning.
+    pub(super) fn start_coupled(&mut self) -> Result<(), FlowError> {
+        let (systems, view) = (self.registered()?, self.view(&[], &[]));
+        let start = |system| CoupledSystem::new(system, &view, &self.plan.batches);
+        self.coupled = systems.into_iter().map(start).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    /// The flow as other systems see it.
+    pub(crate) fn view<'a>(&'a self, gradients: &'a [Gradient], fluxes: &'a [[f64; 5]]) -> FlowView<'a> {
+        FlowView {
+            team: &self.team,
+            config: &self.config,
+            dual: &self.dual,
+            moments: &self.moments,
+            gas: self.gas,
+            transport: self.viscous.as_ref().map(|(transport, _)| *transport),
+            boundaries: &self.boundaries,
+            walls: &self.fixed,
+            nodes: &self.nodes,
+            gradients,
+            fluxes,
+            levels: [&self.levels.last, &self.levels.before],
+        }
+    }
+
+    /// Whether an iteration has gradients of the flow.
+    pub(super) fn has_gradients(&self, at: &Moment) -> bool {
+        self.config.is_second_order(at.iteration) || self.needs_gradients()
+    }
+
+    /// Whether a system beside the flow needs its gradients always.
+    pub(super) fn needs_gradients(&self) -> bool {
+        self.coupled.iter().any(|system| system.physics.needs_gradients())
+    }
+
+    /// Calls `f` with the flow of the last residual and the systems beside it.
+    fn with_coupled<T>(
+        &mut self,
+        at: &Moment,
+        f: impl FnOnce(&FlowView<'_>, &mut [CoupledSystem]) -> T,
+    ) -> T {
+        let with_gradients = self.has_gradients(at);
+        let mut coupled = std::mem::take(&mut self.coupled);
+        let gradients: &[Gradient] = if with_gradients { &self.gradients } else { &[] };
+        let out = f(&self.view(gradients, &self.fluxes), &mut coupled);
+        self.coupled = coupled;
+        out
+    }
+
+    /// Before the flow's residual: what it needs of the others.
+    pub(super) fn prepare_coupled(&mut self, gradients: &[Gradient]) {
+        let mut coupled = std::mem::take(&mut self.coupled);
+        let view = self.view(gradients, &[]);
+        for CoupledSystem { physics, state, .. } in &mut coupled {
+            physics.prepare(&view, &state.values);
+        }
+        self.coupled = coupled;
+    }
+
+    /// Eddy viscosity of each node, for the viscous fluxes and their Jacobian; empty where no system beside the flow has one.
+    pub(super) fn eddy_viscosity(&self) -> &[f64] {
+        let all = self.coupled.iter().map(|system| system.physics.eddy_viscosity());
+        all.into_iter().find(|viscosity| !viscosity.is_empty()).unwrap_or(&[])
+    }
+
+    /// Residuals of the systems beside the flow, after its own: the sum of R^2/V of each unknown.
+    pub(crate) fn coupled_residuals(&mut self, at: &Moment) -> Vec<f64> {
+        self.with_coupled(at, |view, coupled| {
+            coupled.iter_mut().flat_map(|system| system.compute_residual(view, at)).collect()
+        })
+    }
+
+    /// The steps of the systems beside the flow, from the state that its own step starts from.
+    pub(super) fn advance_coupled(&mut self, at: &Moment, times: &mut Times) -> Result<Advanced, FlowError> {
+        self.with_coupled(at, |view, coupled| {
+            let mut all = Advanced::default();
+            for system in coupled {
+                all = all.with(&system.advance(view, at, times)?);
+            }
+            Ok(all)
+        })
+    }
+
+    /// The unknowns of a row and what they are: the flow's, and those of the systems beside it.
+    pub(super) fn unknowns_at(&self, row: usize) -> (Vec<f64>, Cow<'static, str>) {
+        let (mut state, mut names) = (self.q[row].to_vec(), Cow::Borrowed(CONSERVED));
+        for system in &self.coupled {
+            let nb = system.state.nb;
+            state.extend(&system.state.values[row * nb..][..nb]);
+            for name in system.physics.unknowns() {
+                names.to_mut().push_str(", ");
+                names.to_mut().push_str(name);
+            }
+        }
+        (state, names)
+    }
+}
+
+/// Fields and restarts; all in the mesh's own order of nodes.
+impl FlowSystem {
+    /// The unknowns of the systems beside the flow, and what they show besides.
+    pub(super) fn coupled_fields(&self) -> Vec<Field> {
+        let mut fields = Vec::new();
+        let view = self.view(&[], &[]);
+        for CoupledSystem { physics, state, .. } in &self.coupled {
+            for (v, name) in physics.unknowns().iter().enumerate() {
+                fields.push(Field::scalar(name, self.to_file(&state.values, state.nb, v)));
+            }
+            for (name, values) in physics.fields(&view, &state.values) {
+                fields.push(Field::scalar(&name, self.to_file(&values, 1, 0)));
+            }
+        }
+        let eddy = self.eddy_viscosity();
+        if !eddy.is_empty() {
+            fields.push(Field::scalar("eddy_viscosity", self.to_file(eddy, 1, 0)));
+        }
+        fields
+    }
+
+    /// One of `nb` unknowns of each node.
+    fn to_file(&self, values: &[f64], nb: usize, v: usize) -> Vec<f64> {
+        let rows = self.plan.permutation.new_of_old();
+        (0..self.file_nodes()).map(|i| values[rows[i % rows.len()] as usize * nb + v]).collect()
+    }
+
+    pub(super) fn store_coupled(&self, restart: &mut Restart) {
+        for CoupledSystem { physics, state, .. } in &self.coupled {
+            let levels = [&state.values, &state.levels[0], &state.levels[1]];
+            for (ending, values) in ENDINGS.into_iter().zip(levels).filter(|(_, values)| !values.is_empty()) {
+                for (v, name) in physics.unknowns().iter().enumerate() {
+                    let name = format!("{name}{ending}");
+                    restart.fields.push(Field::scalar(&name, self.to_file(values, state.nb, v)));
+                }
+            }
+        }
+    }
+
+    /// The states that a restart has; of systems that it does not have the present ones, at all time levels. `levels`:
+    /// whether it has earlier ones.
+    pub(super) fn read_coupled(
+        &self,
+        restart: &Restart,
+        levels: bool,
+    ) -> Result<Vec<CoupledState>, FlowError> {
+        let read = |system: &CoupledSystem| {
+            let (names, mut state) = (system.physics.unknowns(), system.state.clone());
+            let known = names.iter().all(|name| restart.field(name).is_some());
+            if known {
+                self.read_unknowns(restart, names, ENDINGS[0], &mut state.values)?;
+            }
+            state.start_here();
+            if known && levels {
+                for (ending, level) in ENDINGS[1..].iter().zip(&mut state.levels) {
+                    self.read_unknowns(restart, names, ending, level)?;
+                }
+            }
+            let bad = state.values.chunks_exact(state.nb).position(|q| !system.physics.is_good(q));
+            match bad {
+                None => Ok(state),
+                Some(row) => {
+                    let node = self.plan.permutation.old_of_new()[row];
+                    let problem = format!("is out of its range at node {node}");
+                    Err(FlowError::Restart { field: names.join(", "), problem })
+                }
+            }
+        };
+        self.coupled.iter().map(read).collect()
+    }
+
+    fn read_unknowns(
+        &self,
+        restart: &Restart,
+        names: &[String],
+        ending: &str,
+        out: &mut [f64],
+    ) -> Result<(), FlowError> {
+        for (v, name) in names.iter().enumerate() {
+            let name = format!("{name}{ending}");
+            let fault = |problem: String| FlowError::Restart { field: name.clone(), problem };
+            let field = restart.field(&name).ok_or_else(|| fault("is missing".to_owned()))?;
+            if field.components != 1 || field.values.len() != self.file_nodes() {
+                let (found, expected) = (field.values.len(), self.file_nodes());
+                return Err(fault(format!("has {found} values, {expected} expected")));
+            }
+            for (&row, value) in self.plan.permutation.new_of_old().iter().zip(&field.values) {
+                out[row as usize * names.len() + v] = *value;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Systems beside the flow, seen from outside.
+impl FlowSolver {
+    /// Names of the unknowns of the systems beside the flow, in the order of
+    /// [`StepReport::coupled`](crate::march::StepReport::coupled).
+    pub fn coupled_unknowns(&self) -> Vec<String> {
+        self.host.coupled.iter().flat_map(|system| system.physics.unknowns()).cloned().collect()
+    }
+
+    /// Those of them that a restart does not have: it was written without them.
+    pub fn unknowns_missing_in(&self, restart: &Restart) -> Vec<String> {
+        self.coupled_unknowns().into_iter().filter(|name| restart.field(name).is_none()).collect()
+    }
+
+    /// Sets an unknown at each node from its place. Walls keep the values they are given.
+    ///
+    /// # Errors
+    /// [`FlowError::NoUnknown`]; a device's, where one computes.
+    pub fn set_unknown(&mut self, name: &str, value: impl Fn([f64; 3]) -> f64) -> Result<(), FlowError> {
+        self.change_unknown(name, |state, v, places, _| {
+            for (i, place) in places.iter().enumerate() {
+                if state.held.binary_search(&(i as u32)).is_err() {
+                    state.values[i * state.nb + v] = value(*place);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Holds the nodes of these markers at given values of an unknown, whatever their boundary condition, and all unknowns of
+    /// its system with it: what an exact or manufactured solution needs.
+    ///
+    /// # Errors
+    /// [`FlowError::NoUnknown`], [`FlowError::UnknownMarker`]; a device's, where one computes.
+    pub fn hold_unknown(
+        &mut self,
+        name: &str,
+        markers: &[&str],
+        value: impl Fn([f64; 3]) -> f64,
+    ) -> Result<(), FlowError> {
+        self.change_unknown(name, |state, v, places, host| {
+            for &marker in markers {
+                let nodes = host.nodes_of(marker)?;
+                for &i in nodes {
+                    state.values[i as usize * state.nb + v] = value(places[i as usize]);
+                }
+                state.held.extend(nodes);
+            }
+            state.held.sort_unstable();
+            state.held.dedup();
+            Ok(())
+        })
+    }
+
+    /// Adds a source per volume to an unknown's equation: what a manufactured solution needs.
+    ///
+    /// # Errors
+    /// [`FlowError::NoUnknown`]; a device's, where one computes.
+    pub fn set_unknown_source(
+        &mut self,
+        name: &str,
+        source: impl Fn([f64; 3]) -> f64,
+    ) -> Result<(), FlowError> {
+        self.change_unknown(name, |state, v, places, _| {
+            state.source.resize(state.values.len(), 0.0);
+            for (i, place) in places.iter().enumerate() {
+                state.source[i * state.nb + v] = source(*place);
+            }
+            Ok(())
+        })
+    }
+
+    /// Calls `f` with the state of the system that an unknown belongs to, its place there, and the places of all nodes.
+    fn change_unknown(
+        &mut self,
+        name: &str,
+        f: impl FnOnce(&mut CoupledState, usize, &[[f64; 3]], &FlowSystem) -> Result<(), FlowError>,
+    ) -> Result<(), FlowError> {
+        self.sync()?;
+        let known = self.coupled_unknowns();
+        let host = self.host_to_set();
+        let of =
+            |system: &CoupledSystem| system.physics.unknowns().iter().position(|unknown| unknown == name);
+        let found = host.coupled.iter().enumerate().find_map(|(s, system)| Some((s, of(system)?)));
+        let Some((s, v)) = found else {
+            return Err(FlowError::NoUnknown { name: name.to_owned(), known });
+        };
+        let places: Vec<[f64; 3]> = host.nodes.iter().map(|node| [node[5], node[6], node[7]]).collect();
+        let mut state = std::mem::take(&mut host.coupled[s].state);
+        let done = f(&mut state, v, &places, host);
+        state.start_here();
+        host.coupled[s].state = state;
+        done
+    }
+}

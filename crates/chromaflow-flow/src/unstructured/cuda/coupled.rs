@@ -1,0 +1,55 @@
+//! The systems beside a flow on a GPU. Twin: ../coupled.rs.
+
+use super::FlowCuda;
+use crate::coupled::{CoupledSystemCuda, FlowViewCuda};
+use crate::march::{FlowError, Moment};
+use crate::unstructured::FlowSystem;
+use chromaflow::gpu::GpuError;
+use chromaflow_device::cuda::Stream;
+
+/// The device's forms of the systems beside a flow.
+///
+/// # Errors
+/// [`FlowError::Gpu`], [`FlowError::Linear`].
+pub fn systems(stream: &Stream, host: &FlowSystem) -> Result<Vec<CoupledSystemCuda>, FlowError> {
+    let view = host.view(&[], &[]);
+    let make = |system| CoupledSystemCuda::new(stream, system, &view, &host.plan.batches);
+    host.coupled.iter().map(make).collect()
+}
+
+impl FlowCuda {
+    /// The flow as other systems see it in this iteration.
+    fn view(&self, at: &Moment) -> FlowViewCuda<'_> {
+        let with_gradients = self.config.is_second_order(at.iteration) || self.coupled_gradients;
+        FlowViewCuda {
+            stream: &self.stream,
+            config: &self.config,
+            mesh: &self.mesh,
+            boundary: &self.boundary,
+            params: &self.params,
+            walls: (self.wall_nodes(), &self.fixed),
+            nodes: &self.nodes,
+            gradients: with_gradients.then_some(&self.gradients),
+            fluxes: &self.fluxes,
+            levels: self.levels.as_ref(),
+        }
+    }
+
+    /// Calls `f` with each system beside the flow.
+    pub(super) fn each_coupled(
+        &mut self,
+        at: &Moment,
+        mut f: impl FnMut(&mut CoupledSystemCuda, &FlowViewCuda<'_>) -> Result<(), GpuError>,
+    ) -> Result<(), GpuError> {
+        let mut coupled = std::mem::take(&mut self.coupled);
+        let view = self.view(at);
+        let done = coupled.iter_mut().try_for_each(|system| f(system, &view));
+        self.coupled = coupled;
+        done
+    }
+
+    /// The first row where a system beside the flow went bad.
+    pub(super) fn first_bad_beside(&self) -> Option<usize> {
+        self.coupled.iter().find_map(CoupledSystemCuda::first_bad)
+    }
+}
