@@ -27,7 +27,7 @@ const ROOMS: [(&str, &str); 2] = [
     (
         "chromaflow-flow",
         "config real parallel offload - mesh gas - dual numbering flux limiter viscous output grid - bc - pointwise - gpu \
-         - gradient - residual - jacobian - march - coupled - scalar - unstructured structured incompressible",
+         - gradient - residual - jacobian - march - coupled - scalar turbulence - unstructured structured incompressible",
     ),
 ];
 

@@ -28,6 +28,7 @@ pub mod structured;
 mod testgpu;
 #[cfg(test)]
 mod testmesh;
+pub mod turbulence;
 pub mod unstructured;
 pub mod viscous;
 

@@ -123,6 +123,15 @@ pub enum FlowError {
         /// Its boundary condition.
         condition: &'static str,
     },
+    /// A distance from walls where there are none.
+    #[error(
+        "none of the markers {markers} is a wall without slip, which turbulence models need the distance from: give a marker \
+         the condition no_slip or moving_wall, or choose laminar or inviscid flow"
+    )]
+    NoWall {
+        /// All markers of the mesh.
+        markers: String,
+    },
     /// A restart field that is missing or has the wrong length.
     #[error("restart field `{field}` {problem}")]
     Restart {

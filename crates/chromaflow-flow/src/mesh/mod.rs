@@ -21,7 +21,10 @@ pub use error::{Defect, Finding, MeshError, Place, Report, Subject};
 
 pub use info::{Info, KindInfo, MarkerInfo, Range, info, scaled_jacobian};
 pub use io::{Format, Layout, load, read, write, write_as};
+#[cfg(test)]
+pub(crate) use kind::norm;
 pub use kind::{Kind, volume};
+pub(crate) use kind::{cross, dot, mean, sub};
 pub use places::{MarkerPlaces, Places, Provenance};
 pub use raw::{Flipped, Loaded, ReadOptions};
 

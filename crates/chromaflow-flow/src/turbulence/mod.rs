@@ -1,0 +1,3 @@
+//! Turbulence: what models need of walls.
+
+pub mod wall_distance;

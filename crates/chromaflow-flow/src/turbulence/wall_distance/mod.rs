@@ -1,0 +1,114 @@
+//! Distance of points from the nearest wall without slip, exact to the wall's faces.
+//!
+//! The wall is a set of triangles, and the nearest place is sought over all of them, edges and corners included: not along
+//! grid lines, not among wall nodes or face centers. Quadrilaterals are cut into four triangles about the mean of their
+//! corners, the very surface that closes the control volumes of [`Dual`](crate::dual::Dual). Of a mesh made from a
+//! two-dimensional one the wall is the segments in the plane z = 0, so that the depth of the layer plays no part.
+//!
+//! A hierarchy of boxes around the triangles leaves a few of them to look at per point. All that could hold the nearest
+//! place are looked at with the same arithmetic, and of equals the first one counts, so that the result depends neither on
+//! the order of the points nor on the number of threads.
+//!
+//! **Source**: Ericson, Real-Time Collision Detection (2005), 5.1 and 6.2.
+
+mod facet;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use crate::march::FlowError;
+use crate::mesh::{Marker, Mesh};
+use crate::parallel;
+use chromaflow_device::Team;
+use facet::Facet;
+use tree::Tree;
+
+/// The walls of a mesh, ready to be asked for the nearest place.
+///
+/// ```
+/// use chromaflow_flow::mesh::{Marker, Mesh};
+/// use chromaflow_flow::turbulence::wall_distance::WallSurface;
+/// let nodes = vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
+/// let floor = Marker { name: "floor".into(), triangles: vec![[0, 1, 2]], ..Marker::default() };
+/// let mesh = Mesh { nodes, markers: vec![floor], ..Mesh::default() };
+/// let walls = WallSurface::new(&mesh, |marker| marker.name == "floor").unwrap();
+/// assert_eq!(walls.nearest([0.25, 0.25, 0.5]).place, [0.25, 0.25, 0.0]);
+/// assert_eq!(walls.nearest([4.0, 0.0, 4.0]).distance, 5.0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct WallSurface {
+    tree: Tree,
+    /// Whether the plane z = 0 is all there is.
+    planar: bool,
+}
+
+/// The nearest place on a wall.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Nearest {
+    /// How far away it is, in the mesh's length unit.
+    pub distance: f64,
+    /// Where it is: (point - place) / distance is the gradient of the distance.
+    pub place: [f64; 3],
+    /// The boundary face it lies on, counted through all markers of the mesh, triangles before quadrilaterals in each.
+    pub face: u32,
+}
+
+impl WallSurface {
+    /// The markers of `mesh` that `is_wall` picks.
+    ///
+    /// # Errors
+    /// [`FlowError::NoWall`] when they have no face.
+    pub fn new(mesh: &Mesh, is_wall: impl Fn(&Marker) -> bool) -> Result<Self, FlowError> {
+        let mut facets = Vec::new();
+        let mut before = 0;
+        for marker in &mesh.markers {
+            let faces = marker.triangles.len() + marker.quads.len();
+            if is_wall(marker) {
+                add_facets(mesh, marker, before, &mut facets);
+            }
+            before += faces as u32;
+        }
+        if facets.is_empty() {
+            let markers: Vec<&str> = mesh.markers.iter().map(|m| m.name.as_str()).collect();
+            return Err(FlowError::NoWall { markers: markers.join(", ") });
+        }
+        Ok(Self { tree: Tree::new(facets), planar: mesh.planar.is_some() })
+    }
+
+    /// The nearest place of one point.
+    pub fn nearest(&self, point: [f64; 3]) -> Nearest {
+        self.tree.nearest(self.flat(point), 0).0
+    }
+
+    /// The nearest places of `points`, on all members of `team`; each search begins with what the one before found, so
+    /// that points that lie close together in the list are found sooner.
+    pub fn nearest_of(&self, points: &[[f64; 3]], team: &Team) -> Vec<Nearest> {
+        let mut out = vec![Nearest::default(); points.len()];
+        parallel::rows(team, points.len(), 1, &mut out, |rows, out| {
+            let mut guess = 0;
+            for (point, nearest) in points[rows].iter().zip(out) {
+                (*nearest, guess) = self.tree.nearest(self.flat(*point), guess);
+            }
+        });
+        out
+    }
+
+    fn flat(&self, point: [f64; 3]) -> [f64; 3] {
+        if self.planar { [point[0], point[1], 0.0] } else { point }
+    }
+}
+
+/// The facets of a marker, `before` of whose mesh's boundary faces come before its own.
+fn add_facets(mesh: &Mesh, marker: &Marker, before: u32, facets: &mut Vec<Facet>) {
+    let at = |i: u32| mesh.nodes[i as usize];
+    for (face, triangle) in (before..).zip(&marker.triangles) {
+        facets.push(Facet { corners: triangle.map(at), face });
+    }
+    for (face, &quad) in (before + marker.triangles.len() as u32..).zip(&marker.quads) {
+        match mesh.planar {
+            Some(planar) => facets.push(Facet::segment(planar.edge(quad).map(at), face)),
+            None => facets.extend(Facet::quarters(quad.map(at), face)),
+        }
+    }
+}
