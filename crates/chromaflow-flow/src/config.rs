@@ -30,6 +30,8 @@ pub struct FlowConfig {
     pub reference: Reference,
     /// A passive scalar that the flow carries along.
     pub scalar: Option<ScalarConfig>,
+    /// A turbulence model beside viscous flow.
+    pub turbulence: Option<TurbulenceConfig>,
 }
 
 impl FlowConfig {
@@ -359,4 +361,37 @@ impl Default for ScalarConfig {
             values: BTreeMap::new(),
         }
     }
+}
+
+/// A turbulence model: see [`crate::turbulence`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurbulenceConfig {
+    /// Which one.
+    pub model: TurbulenceModel,
+    /// What flows in, over the kinematic viscosity of the free stream: 3 to 5.
+    pub inflow: f64,
+    /// Turbulent Prandtl number.
+    pub prandtl: f64,
+    /// Second order in the advection of the model's variable, or first.
+    pub second_order: bool,
+    /// CFL number of the model's equation over the flow's.
+    pub cfl_ratio: f64,
+}
+
+impl Default for TurbulenceConfig {
+    fn default() -> Self {
+        Self { model: TurbulenceModel::SaNeg, inflow: 3.0, prandtl: 0.9, second_order: false, cfl_ratio: 1.0 }
+    }
+}
+
+/// Turbulence models.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TurbulenceModel {
+    /// Spalart-Allmaras, the negative model where its variable is.
+    #[default]
+    SaNeg,
+    /// Spalart-Allmaras, the variable kept positive.
+    Sa,
+    /// The same without ft2.
+    SaNoFt2,
 }

@@ -89,6 +89,7 @@ impl CaseFile {
                     LiftAxis::Z => Some(2),
                 },
             },
+            turbulence: self.turbulence(source)?,
             ..flow::FlowConfig::default()
         };
         let lift_axis = config.reference.lift_axis.unwrap_or(if planar { 1 } else { 2 });
@@ -171,8 +172,8 @@ impl CaseFile {
         if !(f.gamma > 1.0 && f.gamma < 2.0) {
             return fail(&["flow", "gamma"], f.gamma, "between 1 and 2");
         }
-        if f.equations == super::Equations::Laminar && !(f.reynolds > 0.0 && f.reynolds.is_finite()) {
-            return fail(&["flow", "reynolds"], f.reynolds, "a positive number, since the flow is laminar");
+        if f.equations.is_viscous() && !(f.reynolds > 0.0 && f.reynolds.is_finite()) {
+            return fail(&["flow", "reynolds"], f.reynolds, "a positive number, since the flow is viscous");
         }
         if !(1..=2).contains(&n.order) {
             return fail(&["numerics", "order"], n.order.into(), "1 or 2");

@@ -107,9 +107,12 @@ fn of_incompressible() -> Vec<Section> {
 /// A case file of a mesh with every key at its default, each explained; in comments, the sections of other kinds of case.
 pub fn defaults() -> String {
     let mut out = String::from("# Every key of a case file at its default. Only [mesh] file is needed.\n");
-    let (grid, mesh) =
+    let (grid, mesh): (Vec<_>, Vec<_>) =
         sections::<CaseFile>().into_iter().partition(|s| ["grid", "structured"].contains(&s.name.as_str()));
+    let (beside, mesh) = mesh.into_iter().partition(|s| s.name == "turbulence");
     out += &explained(mesh);
+    out += "\n# Cases of meshes may have this section.\n";
+    out += &commented(&explained(beside));
     out += "\n# Cases of structured grids have these sections in the place of [mesh], [numerics] and [linear].\n";
     out += &commented(&explained(grid));
     out += "\n# Cases of incompressible flow have these sections, and [case], [grid], [boundary], [march], [output] and [expect] as above.\n";

@@ -1,6 +1,6 @@
 //! Which solver a case is for, and the keys that this solver has no use for.
 
-use super::{CaseFile, Source, StepName};
+use super::{CaseFile, Equations, Source, StepName};
 use crate::error::{CliError, CliResult};
 use crate::run::incompressible::case::IncompressibleCase;
 use std::path::Path;
@@ -34,16 +34,18 @@ type Unused = (&'static str, &'static [&'static str], &'static str);
 const UNSTRUCTURED: [Unused; 1] =
     [("structured", &[], "a structured grid in [grid] would have one; leave the section out")];
 
-const STRUCTURED: [Unused; 5] = [
+const STRUCTURED: [Unused; 6] = [
     ("mesh", &[], "the grid is in [grid]"),
+    ("turbulence", &[], "flows on meshes have turbulence models"),
     ("numerics", &[], "schemes and viscous terms are in [structured]"),
     ("linear", &[], "the implicit step is chosen by `method` in [structured]"),
     ("march", &["first_order_iterations"], "start with a smaller `cfl_start` instead"),
     ("output", &["matrix", "matrix_file"], "cases of meshes and of incompressible flow write linear systems"),
 ];
 
-const INCOMPRESSIBLE: [Unused; 5] = [
+const INCOMPRESSIBLE: [Unused; 6] = [
     ("mesh", &[], "the grid is in [grid]"),
+    ("turbulence", &[], "flows on meshes have turbulence models"),
     ("flow", &[], "the fluid is in [incompressible]"),
     ("structured", &[], "fluxes are in [numerics], block ILU is in [linear]"),
     ("march", &["first_order_iterations", "max_change"], "start with a smaller `cfl_start` instead"),
@@ -138,10 +140,21 @@ impl Case {
         let kind = SolverKind::of(&table);
         kind.refuse_unused(&source, sets, &table)?;
         let case = match kind {
-            SolverKind::Unstructured => Self::Unstructured(source.parse_with(sets)?),
+            SolverKind::Unstructured => {
+                let case: CaseFile = source.parse_with(sets)?;
+                if let Some((key, remedy)) = case.idle_key_of_turbulence(&table) {
+                    return Err(refused(&source, sets, ["turbulence", &key], "this case", remedy));
+                }
+                Self::Unstructured(case)
+            }
             SolverKind::Incompressible => Self::Incompressible(source.parse_with(sets)?),
             SolverKind::Structured => {
                 let case: CaseFile = source.parse_with(sets)?;
+                if case.flow.equations == Equations::Rans {
+                    let problem =
+                        "flows on structured grids have no turbulence model: expected euler or laminar";
+                    return Err(source.error(&["flow", "equations"], problem));
+                }
                 let method = case.structured.method;
                 let given =
                     |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());

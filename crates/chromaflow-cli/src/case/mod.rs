@@ -12,6 +12,7 @@ mod parse;
 mod structured;
 #[cfg(test)]
 mod tests;
+mod turbulence;
 
 pub use boundary::BoundarySpec;
 pub use config::find;
@@ -20,6 +21,7 @@ pub use grid::{Generate, GridSection};
 pub use kind::{Case, SolverKind};
 pub use parse::{Source, nearest};
 pub use structured::{SchemeName, StepName, StructuredSection};
+pub use turbulence::{ModelName, TurbulenceSection};
 
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::MethodWord;
@@ -51,6 +53,8 @@ pub struct CaseFile {
     pub march: MarchSection,
     /// The linear system of each step.
     pub linear: LinearSection,
+    /// The turbulence model of `equations = "rans"`.
+    pub turbulence: TurbulenceSection,
     /// A structured grid in the place of a mesh.
     pub grid: GridSection,
     /// The solver of structured grids.
@@ -113,7 +117,7 @@ pub struct FlowSection {
     pub alpha: f64,
     /// Sideslip angle, degrees.
     pub beta: f64,
-    /// Reynolds number based on `reynolds_length`; needed for laminar flow.
+    /// Reynolds number based on `reynolds_length`; needed for viscous flow.
     pub reynolds: f64,
     /// Length of the Reynolds number, mesh units.
     pub reynolds_length: f64,
@@ -175,6 +179,8 @@ macro_rules! choice {
     };
 }
 
+pub(crate) use choice;
+
 choice! {
     /// Which equations are solved.
     Equations => flow::Equations {
@@ -182,8 +188,17 @@ choice! {
         Euler => flow::Equations::Euler,
         /// Viscous, laminar.
         Laminar => flow::Equations::Laminar,
+        /// Viscous, turbulent: with the model of `[turbulence]`.
+        Rans => flow::Equations::Laminar,
     }
 }
+impl Equations {
+    /// Whether there is viscosity.
+    pub fn is_viscous(self) -> bool {
+        self != Self::Euler
+    }
+}
+
 choice! {
     /// Inviscid flux.
     Flux => flow::FluxScheme {

@@ -61,6 +61,40 @@ fn values_out_of_range_name_the_key() {
 }
 
 #[test]
+fn a_turbulence_model_is_what_its_section_says() {
+    let of = |text: &str| {
+        let source = Source::of_text(Path::new("a.toml"), &format!("[mesh]\nfile = \"w\"\n{text}\n"));
+        match Case::of(source, &[]).map_err(|e| e.to_string())? {
+            (source, Case::Unstructured(case)) => {
+                case.config(&source, &[], false).map(|c| c.turbulence).map_err(|e| e.to_string())
+            }
+            _ => unreachable!("a case of a mesh"),
+        }
+    };
+    assert_eq!(of(""), Ok(None));
+    let rans = "[flow]\nequations = \"rans\"\nreynolds = 1e6\n";
+    assert_eq!(of(rans), Ok(Some(flow::TurbulenceConfig::default())));
+    let plain = of(&format!("{rans}[turbulence]\nmodel = \"sa\"\ninflow = 4.0\norder = 2")).unwrap().unwrap();
+    assert_eq!((plain.model, plain.inflow, plain.second_order), (flow::TurbulenceModel::Sa, 4.0, true));
+    for (text, expect) in [
+        (
+            "[turbulence]\nmodel = \"sa\"".to_owned(),
+            "does not use turbulence.model: only `equations = \"rans\"`",
+        ),
+        (format!("{rans}[turbulence]\ninflow = 0.0"), "inflow is 0: expected a positive number"),
+        (format!("{rans}[turbulence]\norder = 3"), "order is 3: expected 1 or 2"),
+        (format!("{rans}[turbulence]\nmodel = \"sa_neg\""), "did you mean `sa-neg`?"),
+        ("[flow]\nequations = \"rans\"".to_owned(), "reynolds is 0"),
+    ] {
+        let error = of(&text).unwrap_err();
+        assert!(error.contains(expect) && error.contains("a.toml:"), "{error}");
+    }
+    let source = Source::of_text(Path::new("a.toml"), "[grid]\nfile = \"g\"\n[flow]\nequations = \"rans\"\n");
+    let error = Case::of(source, &[]).unwrap_err().to_string();
+    assert!(error.contains("structured grids have no turbulence model"), "{error}");
+}
+
+#[test]
 fn markers_are_matched_with_the_mesh() {
     let markers = [("wing".to_owned(), None), ("far".to_owned(), None)];
     let of = |text: &str| {

@@ -24,12 +24,14 @@ pub use cuda::{CoupledCuda, CoupledStateCuda, CoupledSystemCuda, FlowViewCuda};
 pub use system::{CoupledState, CoupledSystem};
 pub use transport::{flux_carried, flux_diffused, flux_entering, rate_of_carried, rate_slope_of_carried};
 
-use crate::bc::{Condition, WallNode};
+use crate::bc::{Condition, ConditionClass, WallNode, condition_class, condition_flux};
 use crate::config::FlowConfig;
 use crate::dual::Dual;
 use crate::gas::{Gas, Transport};
 use crate::gradient::{Gradient, NodeRecord};
 use crate::march::Moment;
+use crate::residual::primitive_of;
+use crate::viscous::weight_across;
 use chromaflow::Jacobian;
 use chromaflow_device::Team;
 use std::sync::Arc;
@@ -69,6 +71,25 @@ impl FlowView<'_> {
     pub fn is_second_order(&self, at: &Moment) -> bool {
         self.config.is_second_order(at.iteration)
     }
+
+    /// Calls `f(patch, node, mass flux out)` for each node of each open boundary.
+    pub fn each_open_node(&self, mut f: impl FnMut(usize, usize, f64)) {
+        for (p, (patch, condition)) in self.dual.patches.iter().zip(self.boundaries).enumerate() {
+            if condition_class(condition) != ConditionClass::Open {
+                continue;
+            }
+            for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
+                let w = primitive_of(&self.nodes[i as usize]);
+                f(p, i as usize, condition_flux(condition, self.gas, &w, n)[0]);
+            }
+        }
+    }
+}
+
+/// Area over the length across the face `n` of the edge `dx`: the weight of the edge's difference in the flux through it.
+pub(crate) fn edge_weight(n: &[f64; 3], dx: &[f64; 3]) -> f64 {
+    let w = weight_across(n, dx);
+    w[0] * n[0] + w[1] * n[1] + w[2] * n[2]
 }
 
 /// The equations of a system beside the flow; its unknowns are in a [`CoupledState`].

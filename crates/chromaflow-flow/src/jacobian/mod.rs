@@ -26,7 +26,7 @@ use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
 use crate::parallel;
 use crate::real::{Lanes, dispatch};
-use crate::residual::primitive_of;
+use crate::residual::{Eddies, primitive_of};
 use chromaflow::{Jacobian, OffDiagonal};
 use chromaflow_device::{Isa, Team};
 
@@ -88,6 +88,8 @@ pub struct Assembly<'a> {
     pub gas: Gas<f64>,
     /// Viscosity, where there is any.
     pub transport: Option<Transport<f64>>,
+    /// What turbulence adds to it.
+    pub eddies: Eddies<'a>,
     /// CFL number of the pseudo-time step: V/dt is the sum of spectral radii over the faces, divided by it.
     pub cfl: f64,
     /// Factor of V q in the physical time derivative, 0 in steady flow.
@@ -126,6 +128,7 @@ impl Assembly<'_> {
                 fix: EntropyFix { acoustic: self.entropy_fix, convective: self.entropy_fix },
                 gas: self.gas,
                 transport: self.transport,
+                eddies: self.eddies,
                 cfl: self.cfl,
                 shift: self.shift,
                 off,

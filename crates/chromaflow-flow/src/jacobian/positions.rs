@@ -7,7 +7,11 @@ use crate::flux::{EntropyFix, flux_jacobian, flux_van_leer_jacobians, roe_absolu
 use crate::gas::{Gas, Transport, sound_speed};
 use crate::gradient::NodeRecord;
 use crate::real::{LANES, LaneKernel, Lanes, Real, prefetch};
-use crate::viscous::{flux_viscous_block, spectral_radius_viscous, velocity_and_temperature, weight_across};
+use crate::residual::Eddies;
+use crate::viscous::{
+    flux_viscous_block_of, molecular, spectral_radius_viscous, spectral_radius_viscous_of,
+    velocity_and_temperature, weight_across, with_eddies,
+};
 use std::ops::Range;
 
 /// Blocks of some rows: (i, j) = dF_ij / dq_j off the diagonal, (i, i) = sum of dF_ij / dq_i + V/dt on it, with F_ij the
@@ -27,6 +31,8 @@ pub struct RowBlocks<'a, T> {
     pub gas: Gas<f64>,
     /// Viscosity, where there is any.
     pub transport: Option<Transport<f64>>,
+    /// What turbulence adds to it.
+    pub eddies: Eddies<'a>,
     /// The CFL number.
     pub cfl: f64,
     /// Added to every diagonal entry, times the control volume: the physical time derivative.
@@ -103,8 +109,19 @@ impl<T: Stored> RowBlocks<'_, T> {
                 if VISCOUS && let Some(transport) = self.transport {
                     let transport = transport.lift::<V>();
                     let n = twice(&half);
-                    sum[25] += V::c(0.5) * spectral_radius_viscous(gas, transport, &wl, &n, V::c(volume));
-                    subtract_viscous(gas, transport, &left, &right, &n, &mut sum, &mut block);
+                    let face = mean_face(gas, &wl, &wr);
+                    let mut diffusing = molecular(gas, transport, face[3]);
+                    if self.eddies.viscosity.is_empty() {
+                        sum[25] += V::c(0.5) * spectral_radius_viscous(gas, transport, &wl, &n, V::c(volume));
+                    } else {
+                        let (own, eddies) =
+                            (V::c(self.eddies.viscosity[row]), self.eddies.gather::<V>(&other));
+                        let prandtl = V::c(self.eddies.prandtl);
+                        diffusing = with_eddies(gas, &diffusing, V::c(0.5) * (own + eddies), prandtl);
+                        sum[25] +=
+                            V::c(0.5) * spectral_radius_viscous_of(gas, &diffusing, &wl, &n, V::c(volume));
+                    }
+                    subtract_viscous(gas, &diffusing, &face, (&left, &right), &n, &mut sum, &mut block);
                 }
                 let end = (at + LANES).min(positions.end);
                 T::store(&block, &mut off[at - first..end - first]);
@@ -187,14 +204,26 @@ fn broadcast<V: Lanes>(node: &NodeRecord) -> [V; 8] {
     out
 }
 
-/// The thin-layer part of the viscous flux from `left` to `right`: differences along the edge taken across the face.
-/// Its derivatives are subtracted from the first 25 of `own` and from `other`; all are zero where there is no area.
+/// (u, v, w, T) between two nodes.
+#[inline(always)]
+fn mean_face<V: Real>(gas: Gas<V>, wl: &[V; 5], wr: &[V; 5]) -> [V; 4] {
+    let (fl, fr) = (velocity_and_temperature(gas, wl), velocity_and_temperature(gas, wr));
+    let mut face = fl;
+    for v in 0..4 {
+        face[v] = V::c(0.5) * (fl[v] + fr[v]);
+    }
+    face
+}
+
+/// The thin-layer part of the viscous flux from `left` to `right`: differences along the edge taken across the face, with the
+/// viscosity and conductivity `diffusing`. Its derivatives are subtracted from the first 25 of `own` and from `other`; all are
+/// zero where there is no area.
 #[inline(always)]
 fn subtract_viscous<V: Real>(
     gas: Gas<V>,
-    transport: Transport<V>,
-    left: &[V; 8],
-    right: &[V; 8],
+    diffusing: &[V; 2],
+    face: &[V; 4],
+    (left, right): (&[V; 8], &[V; 8]),
     n: &[V; 3],
     own: &mut [V; 26],
     other: &mut [V; 25],
@@ -203,15 +232,10 @@ fn subtract_viscous<V: Real>(
     let weight = weight_across(n, &dx);
     let wl = [left[0], left[1], left[2], left[3], left[4]];
     let wr = [right[0], right[1], right[2], right[3], right[4]];
-    let (fl, fr) = (velocity_and_temperature(gas, &wl), velocity_and_temperature(gas, &wr));
-    let mut face = fl;
-    for v in 0..4 {
-        face[v] = V::c(0.5) * (fl[v] + fr[v]);
-    }
     let still = [V::c(0.0); 3];
     let back = [-weight[0], -weight[1], -weight[2]];
-    let by_left = flux_viscous_block(gas, transport, &wl, &face, &still, &back, V::c(0.5), n);
-    let by_right = flux_viscous_block(gas, transport, &wr, &face, &still, &weight, V::c(0.5), n);
+    let by_left = flux_viscous_block_of(gas, diffusing, &wl, face, &still, &back, V::c(0.5), n);
+    let by_right = flux_viscous_block_of(gas, diffusing, &wr, face, &still, &weight, V::c(0.5), n);
     for i in 0..25 {
         own[i] -= by_left[i];
         other[i] -= by_right[i];

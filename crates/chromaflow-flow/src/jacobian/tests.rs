@@ -61,6 +61,7 @@ fn assembled(
         entropy_fix: 0.1,
         gas: Gas::AIR,
         transport: None,
+        eddies: Eddies::NONE,
         cfl: f64::INFINITY,
         shift: 0.0,
         fixed: &[],

@@ -132,6 +132,11 @@ pub enum FlowError {
         /// All markers of the mesh.
         markers: String,
     },
+    /// Turbulence without viscosity.
+    #[error(
+        "there is a turbulence model in inviscid flow, which has no boundary layers: choose viscous equations, or no model"
+    )]
+    TurbulenceInviscid,
     /// A restart field that is missing or has the wrong length.
     #[error("restart field `{field}` {problem}")]
     Restart {
@@ -139,6 +144,12 @@ pub enum FlowError {
         field: String,
         /// What is wrong.
         problem: String,
+    },
+    /// What a GPU does not compute.
+    #[error("{what} is computed on the CPU only: use the CPU")]
+    NotOnGpu {
+        /// What was asked for.
+        what: &'static str,
     },
     /// The GPU or one of its libraries.
     #[cfg(feature = "cuda")]

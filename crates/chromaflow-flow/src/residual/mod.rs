@@ -7,13 +7,15 @@
 pub(crate) mod cuda;
 mod edges;
 mod limits;
+mod node_gradients;
 #[cfg(test)]
 mod tests;
 mod viscous;
 
 pub use edges::EdgeFluxes;
 pub use limits::{is_node_wise, node_limits};
-pub use viscous::ViscousElements;
+pub use node_gradients::NodeGradients;
+pub use viscous::{Eddies, ViscousElements};
 
 use crate::bc::{Condition, adapted_pressure, condition_flux, outlet_flow};
 use crate::config::Space;

@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::{Boundary, FluxScheme, Limiter};
 use crate::gradient::least_squares;
+use crate::mesh::generate::FlatPlate;
 use crate::testmesh::mixed_cube;
 
 const FREE: [f64; 5] = [1.0, 0.4, 0.3, -0.2, 1.0 / 1.4];
@@ -74,5 +75,40 @@ fn mass_is_conserved_and_threads_change_nothing() {
     assert!(largest(&one) > 1e-3);
     for threads in [2, 3, 5] {
         assert_eq!(one, residual(&dual, &nodes, &Space::default(), Boundary::SlipWall, threads));
+    }
+}
+
+/// On warped and skewed elements of all types, and on a planar mesh.
+#[test]
+fn gradients_at_nodes_are_exact_for_linear_fields() {
+    let plate = FlatPlate { cells: [3, 6, 4], height: 0.5, growth: 1.4 }.mesh();
+    for mesh in [mixed_cube(5, 0.2), plate] {
+        let flat = mesh.planar.map(|planar| planar.nodes_2d);
+        let dual = flat.map_or_else(|| Dual::new(&mesh), |n| Dual::new(&mesh).collapsed(n));
+        let elements = ViscousElements::new(&mesh, &dual);
+        let slope =
+            |v: usize, d: usize| if flat.is_some() && d == 2 { 0.0 } else { 1.0 + v as f64 - 2.0 * d as f64 };
+        let field =
+            |x: &[f64; 3], v: usize| 0.3 + slope(v, 0) * x[0] + slope(v, 1) * x[1] + slope(v, 2) * x[2];
+        let places = &mesh.nodes[..dual.nodes()];
+        let nodes: Vec<NodeRecord> = places
+            .iter()
+            .map(|x| [1.0, field(x, 0), field(x, 1), field(x, 2), 1.0, x[0], x[1], x[2]])
+            .collect();
+        let phi: Vec<f64> = places.iter().map(|x| field(x, 3)).collect();
+        let mut found = vec![[[0.0; 3]; 4]; dual.nodes()];
+        let mut gradients = NodeGradients::new(&elements, dual.nodes());
+        gradients.compute(&Team::new(2), &elements, &nodes, &phi, &mut found);
+        for (x, gradient) in places.iter().zip(&found) {
+            for v in 0..4 {
+                for d in 0..3 {
+                    assert!(
+                        (gradient[v][d] - slope(v, d)).abs() < 1e-10,
+                        "{x:?}, {v}, {d}: {}",
+                        gradient[v][d]
+                    );
+                }
+            }
+        }
     }
 }

@@ -13,8 +13,8 @@ use crate::gradient::NodeRecord;
 use crate::mesh::{Kind, Mesh, Planar};
 use crate::real::{LANES, LaneKernel, Lanes, Real, dispatch};
 use crate::viscous::{
-    CellWeights, edge_augmented, flux_viscous, hex_weights, prism_weights, pyramid_weights, tet_weights,
-    velocity_and_temperature,
+    CellWeights, edge_augmented, flux_viscous_of, hex_weights, molecular, prism_weights, pyramid_weights,
+    tet_weights, velocity_and_temperature, with_eddies,
 };
 #[cfg(feature = "cuda")]
 use chromaflow_device::cuda::{CudaError, Stream};
@@ -22,9 +22,9 @@ use chromaflow_device::{Isa, SharedSlice, Team, split};
 use std::ops::Range;
 
 /// Elements of one type with N nodes and E edges, color by color.
-struct Group<const N: usize, const E: usize> {
-    kind: Kind,
-    nodes: Vec<[u32; N]>,
+pub(super) struct Group<const N: usize, const E: usize> {
+    pub(super) kind: Kind,
+    pub(super) nodes: Vec<[u32; N]>,
     /// Edge of each local edge; [`NONE`] for edges across the layer of a planar mesh.
     edges: Vec<[u32; E]>,
     colors: Vec<u32>,
@@ -32,14 +32,35 @@ struct Group<const N: usize, const E: usize> {
 
 const NONE: u32 = u32::MAX;
 
+/// What turbulence adds to viscosity and conductivity.
+#[derive(Clone, Copy, Debug)]
+pub struct Eddies<'a> {
+    /// Eddy viscosity of each node, over rho_inf a_inf and the mesh unit; empty in laminar flow.
+    pub viscosity: &'a [f64],
+    /// Turbulent Prandtl number.
+    pub prandtl: f64,
+}
+
+impl Eddies<'_> {
+    /// Of laminar flow.
+    pub const NONE: Self = Self { viscosity: &[], prandtl: 1.0 };
+
+    /// Viscosity of eight nodes.
+    #[inline(always)]
+    pub(crate) fn gather<V: Lanes>(&self, nodes: &[u32; LANES]) -> V {
+        let [viscosity] = V::gather(self.viscosity.as_chunks::<1>().0, nodes);
+        viscosity
+    }
+}
+
 /// The elements of a mesh, ready for viscous fluxes.
 pub struct ViscousElements {
-    tets: Group<4, 6>,
-    pyramids: Group<5, 8>,
-    prisms: Group<6, 9>,
-    hexes: Group<8, 12>,
+    pub(super) tets: Group<4, 6>,
+    pub(super) pyramids: Group<5, 8>,
+    pub(super) prisms: Group<6, 9>,
+    pub(super) hexes: Group<8, 12>,
     /// Nodes of one plane and depth of the layer, where the mesh is planar.
-    planar: Option<Planar>,
+    pub(super) planar: Option<Planar>,
 }
 
 impl ViscousElements {
@@ -89,10 +110,12 @@ impl ViscousElements {
         team: &Team,
         gas: Gas<f64>,
         transport: Transport<f64>,
+        eddies: Eddies<'_>,
         nodes: &[NodeRecord],
         fluxes: &mut [[f64; 5]],
     ) {
-        let field = Field { gas, transport, nodes, planar: self.planar, fluxes: &SharedSlice::new(fluxes) };
+        let (planar, fluxes) = (self.planar, &SharedSlice::new(fluxes));
+        let field = Field { gas, transport, eddies, nodes, planar, fluxes };
         self.tets.run(team, &field);
         self.pyramids.run(team, &field);
         self.prisms.run(team, &field);
@@ -104,6 +127,7 @@ impl ViscousElements {
 struct Field<'a> {
     gas: Gas<f64>,
     transport: Transport<f64>,
+    eddies: Eddies<'a>,
     nodes: &'a [NodeRecord],
     planar: Option<Planar>,
     fluxes: &'a SharedSlice<'a, [f64; 5]>,
@@ -174,10 +198,10 @@ impl<const N: usize, const E: usize> Group<N, E> {
 }
 
 /// A cell with N nodes.
-struct Cell<const N: usize>;
+pub(super) struct Cell<const N: usize>;
 
 /// Green-Gauss weights of a type of cell.
-trait Shape<const N: usize> {
+pub(super) trait Shape<const N: usize> {
     fn weights<T: Real>(x: &[[T; 3]; N]) -> CellWeights<T, N>;
 }
 
@@ -217,11 +241,14 @@ where
         let plane = self.field.planar.map_or(u32::MAX, |p| p.nodes_2d as u32);
         let depth = self.field.planar.map_or(0.0, |p| p.depth);
         let zero = V::c(0.0);
+        let turbulent = !self.field.eddies.viscosity.is_empty();
+        let prandtl = V::c(self.field.eddies.prandtl);
         let mut at = self.range.start;
         while at < self.range.end {
             let count = LANES.min(self.range.end - at);
             let mut x = [[zero; 3]; N];
             let mut f = [[zero; 4]; N];
+            let mut eddies = [zero; N];
             for p in 0..N {
                 let mut index = [0; LANES];
                 let mut lift = [0.0; LANES];
@@ -234,6 +261,9 @@ where
                 x[p] = [record[5], record[6], record[7] + V::from_array(&lift)];
                 let w = [record[0], record[1], record[2], record[3], record[4]];
                 f[p] = velocity_and_temperature(gas, &w);
+                if turbulent {
+                    eddies[p] = self.field.eddies.gather(&index);
+                }
             }
             let cell = <Cell<N> as Shape<N>>::weights(&x);
             let mut gradient = [[zero; 3]; 4];
@@ -256,7 +286,11 @@ where
                         own[v] = edge_augmented(&gradient[v], f[q][v] - f[p][v], &dx);
                     }
                 }
-                let flux = flux_viscous(gas, transport, &face, &own, &areas[e]);
+                let mut diffusing = molecular(gas, transport, face[3]);
+                if turbulent {
+                    diffusing = with_eddies(gas, &diffusing, V::c(0.5) * (eddies[p] + eddies[q]), prandtl);
+                }
+                let flux = flux_viscous_of(&diffusing, &face, &own, &areas[e]);
                 let flux: [[f64; LANES]; 5] = std::array::from_fn(|v| flux[v].to_array());
                 for l in 0..count {
                     let edge = self.group.edges[at + l][e];

@@ -1,9 +1,8 @@
 //! Residual and matrix on the host. Twin: scalar.cu.
 
 use super::{Scalar, Work};
-use crate::bc::{ConditionClass, condition_class, condition_flux};
 use crate::coupled::{
-    CoupledState, FlowView, flux_carried, flux_diffused, flux_entering, rate_of_carried,
+    CoupledState, FlowView, edge_weight, flux_carried, flux_diffused, flux_entering, rate_of_carried,
     rate_slope_of_carried,
 };
 use crate::gas::{temperature, viscosity};
@@ -13,7 +12,6 @@ use crate::limiter::{extrapolate, extrapolate_van_albada};
 use crate::march::Moment;
 use crate::parallel;
 use crate::residual::primitive_of;
-use crate::viscous::weight_across;
 use chromaflow::{Jacobian, OffDiagonal};
 use chromaflow_device::Buffer;
 
@@ -56,7 +54,7 @@ impl Scalar {
                 }
             }
         });
-        self.at_boundaries(flow, |patch, i, mass| {
+        flow.each_open_node(|patch, i, mass| {
             residual[i] += flux_entering(mass, phi[i], self.values[patch]);
         });
         self.work = work;
@@ -91,7 +89,7 @@ impl Scalar {
         let (mass, n) = (flow.fluxes[edge][0], &flow.dual.areas[edge]);
         let dx: [f64; 3] = std::array::from_fn(|d| flow.nodes[b][5 + d] - flow.nodes[a][5 + d]);
         let gamma = 0.5 * (gammas[a] + gammas[b]);
-        let across = weight(n, &dx);
+        let across = edge_weight(n, &dx);
         if gradients.is_empty() {
             let diffused = flux_diffused(gamma, across, phi[b] - phi[a], &[0.0; 3], &dx, n);
             return flux_carried(mass, phi[a], phi[b]) + diffused;
@@ -122,19 +120,6 @@ impl Scalar {
         flux + flux_diffused(gamma, across, phi[b] - phi[a], &mean, &dx, n)
     }
 
-    /// Calls `f(patch, node, mass flux out)` for each node of each open boundary.
-    fn at_boundaries(&self, flow: &FlowView<'_>, mut f: impl FnMut(usize, usize, f64)) {
-        for (p, (patch, condition)) in flow.dual.patches.iter().zip(flow.boundaries).enumerate() {
-            if condition_class(condition) != ConditionClass::Open {
-                continue;
-            }
-            for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
-                let w = primitive_of(&flow.nodes[i as usize]);
-                f(p, i as usize, condition_flux(condition, flow.gas, &w, n)[0]);
-            }
-        }
-    }
-
     /// Writes the matrix: off the diagonal min(m, 0) - Gamma / dx of each face, on it their sum with the other sign, what
     /// enters, and V/dt.
     pub(super) fn compute_matrix(
@@ -150,7 +135,7 @@ impl Scalar {
             OffDiagonal::F32(off) => self.fill_rows(flow, at, off, diag),
             OffDiagonal::F16 { .. } => unreachable!("an assembly has blocks in f64 or f32"),
         }
-        self.at_boundaries(flow, |_, i, mass| diag[i] += -mass.min(0.0) + 0.5 * mass.abs() / at.cfl);
+        flow.each_open_node(|_, i, mass| diag[i] += -mass.min(0.0) + 0.5 * mass.abs() / at.cfl);
     }
 
     fn fill_rows<T: Stored>(&self, flow: &FlowView<'_>, at: &Moment, off: &mut [T], diag: &mut [f64]) {
@@ -165,7 +150,7 @@ impl Scalar {
                     let sign = if j > i { 1.0 } else { -1.0 };
                     let mass = sign * flow.fluxes[edge][0];
                     let dx = std::array::from_fn(|d| sign * (flow.nodes[j][5 + d] - flow.nodes[i][5 + d]));
-                    let through = 0.5 * (gammas[i] + gammas[j]) * weight(&dual.areas[edge], &dx);
+                    let through = 0.5 * (gammas[i] + gammas[j]) * edge_weight(&dual.areas[edge], &dx);
                     let entry = through - mass.min(0.0);
                     off[k - first] = T::narrow(-entry);
                     sum += entry;
@@ -193,10 +178,4 @@ fn find_gradients(flow: &FlowView<'_>, phi: &[f64], work: &mut Work) {
     }
     let weights = flow.config.space.gradient;
     least_squares(flow.team, &flow.dual.pattern, &work.records, weights, &mut work.gradients);
-}
-
-/// Area over the length across the face: the weight of the edge's difference in the flux through it.
-fn weight(n: &[f64; 3], dx: &[f64; 3]) -> f64 {
-    let w = weight_across(n, dx);
-    w[0] * n[0] + w[1] * n[1] + w[2] * n[2]
 }

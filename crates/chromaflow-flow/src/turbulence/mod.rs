@@ -1,3 +1,4 @@
-//! Turbulence: what models need of walls.
+//! Turbulence models, and what they need of walls.
 
+pub mod spalart_allmaras;
 pub mod wall_distance;

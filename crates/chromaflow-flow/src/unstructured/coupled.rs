@@ -2,29 +2,46 @@
 
 use super::FlowSolver;
 use super::FlowSystem;
+use crate::config::FlowConfig;
 use crate::coupled::{Coupled, CoupledState, CoupledSystem, FlowView};
 use crate::gradient::Gradient;
 use crate::march::{Advanced, CONSERVED, FlowError, Moment, Times};
+use crate::mesh::Mesh;
 use crate::output::{Field, Restart};
+use crate::residual::Eddies;
 use crate::scalar::Scalar;
+use crate::turbulence::spalart_allmaras::SaEquation;
 use std::borrow::Cow;
 
 /// Endings of the names of restart fields: present values, the last time level, the one before.
 const ENDINGS: [&str; 3] = ["", "_last", "_before"];
 
+/// What turbulence adds to the viscosity, for the viscous fluxes and their Jacobian; nothing where no system beside the flow has
+/// an eddy viscosity.
+pub(super) fn eddies<'a>(config: &FlowConfig, coupled: &'a [CoupledSystem]) -> Eddies<'a> {
+    let mut all = coupled.iter().map(|system| system.physics.eddy_viscosity());
+    let viscosity = all.find(|viscosity| !viscosity.is_empty()).unwrap_or(&[]);
+    let prandtl = config.turbulence.as_ref().map_or(Eddies::NONE.prandtl, |model| model.prandtl);
+    Eddies { viscosity, prandtl }
+}
+
 impl FlowSystem {
-    /// The systems that the set-up asks for. A new one is registered here.
-    fn registered(&self) -> Result<Vec<Box<dyn Coupled>>, FlowError> {
+    /// The systems that the set-up asks for on `mesh`, whose nodes are numbered as rows. A new one is registered here.
+    fn registered(&self, mesh: &Mesh) -> Result<Vec<Box<dyn Coupled>>, FlowError> {
         let mut systems: Vec<Box<dyn Coupled>> = Vec::new();
         if let Some(scalar) = &self.config.scalar {
             systems.push(Box::new(Scalar::new(scalar, &self.view(&[], &[]))?));
+        }
+        if let Some(turbulence) = &self.config.turbulence {
+            let (_, elements) = self.viscous.as_ref().ok_or(FlowError::TurbulenceInviscid)?;
+            systems.push(Box::new(SaEquation::new(turbulence, mesh, elements, &self.view(&[], &[]))?));
         }
         Ok(systems)
     }
 
     /// Puts the systems that the set-up asks for beside the flow, each at its beginning.
-    pub(super) fn start_coupled(&mut self) -> Result<(), FlowError> {
-        let (systems, view) = (self.registered()?, self.view(&[], &[]));
+    pub(super) fn start_coupled(&mut self, mesh: &Mesh) -> Result<(), FlowError> {
+        let (systems, view) = (self.registered(mesh)?, self.view(&[], &[]));
         let start = |system| CoupledSystem::new(system, &view, &self.plan.batches);
         self.coupled = systems.into_iter().map(start).collect::<Result<_, _>>()?;
         Ok(())
@@ -82,12 +99,6 @@ impl FlowSystem {
         self.coupled = coupled;
     }
 
-    /// Eddy viscosity of each node, for the viscous fluxes and their Jacobian; empty where no system beside the flow has one.
-    pub(super) fn eddy_viscosity(&self) -> &[f64] {
-        let all = self.coupled.iter().map(|system| system.physics.eddy_viscosity());
-        all.into_iter().find(|viscosity| !viscosity.is_empty()).unwrap_or(&[])
-    }
-
     /// Residuals of the systems beside the flow, after its own: the sum of R^2/V of each unknown.
     pub(crate) fn coupled_residuals(&mut self, at: &Moment) -> Vec<f64> {
         self.with_coupled(at, |view, coupled| {
@@ -135,7 +146,7 @@ impl FlowSystem {
                 fields.push(Field::scalar(&name, self.to_file(&values, 1, 0)));
             }
         }
-        let eddy = self.eddy_viscosity();
+        let eddy = eddies(&self.config, &self.coupled).viscosity;
         if !eddy.is_empty() {
             fields.push(Field::scalar("eddy_viscosity", self.to_file(eddy, 1, 0)));
         }

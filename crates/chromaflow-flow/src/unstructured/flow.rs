@@ -59,7 +59,7 @@ pub struct FlowSystem {
     pub(super) jacobian: Jacobian,
     pub(super) linear: LinearSolver,
     /// Viscosity and the elements of viscous flow.
-    pub(super) viscous: Option<(Transport<f64>, ViscousElements)>,
+    pub(super) viscous: Option<(Transport<f64>, Arc<ViscousElements>)>,
     /// Force of the fluid on each of `fixed`, friction only.
     pub(super) friction: Vec<[f64; 3]>,
     /// Earlier time levels, in unsteady runs.

@@ -77,8 +77,9 @@ impl FlowSolver {
             }
         }
         let q: Vec<[f64; 5]> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();
-        let viscous = (config.equations == Equations::Laminar)
-            .then(|| (config.gas.transport(&config.freestream), ViscousElements::new(&mesh, &dual)));
+        let viscous = (config.equations == Equations::Laminar).then(|| {
+            (config.gas.transport(&config.freestream), Arc::new(ViscousElements::new(&mesh, &dual)))
+        });
         let moments = if config.space.second_order && config.space.quadrature == Quadrature::Linear {
             dual.moments(&mesh)
         } else {
@@ -126,7 +127,7 @@ impl FlowSolver {
             dual,
             config,
         };
-        system.start_coupled()?;
+        system.start_coupled(&mesh)?;
         Ok(Self::of(system, control))
     }
 }

@@ -1,6 +1,7 @@
 //! The residual and the Jacobian of the present state.
 
 use super::FlowSystem;
+use super::coupled::eddies;
 use crate::bc::{WallHeat, WallNode, strong_wall_energy};
 use crate::gradient::{Gradient, least_squares};
 use crate::jacobian::Assembly;
@@ -48,7 +49,14 @@ impl FlowSystem {
         let used_limits: &[[f64; 5]] = if second_order { &limits } else { &[] };
         inviscid.edge_fluxes(&self.nodes, used, used_limits, &mut fluxes);
         if let Some((transport, elements)) = &self.viscous {
-            elements.subtract(&self.team, self.gas, *transport, &self.nodes, &mut fluxes);
+            elements.subtract(
+                &self.team,
+                self.gas,
+                *transport,
+                eddies(&self.config, &self.coupled),
+                &self.nodes,
+                &mut fluxes,
+            );
         }
         inviscid.gather(&fluxes, &mut residual);
         inviscid.add_boundaries(&self.nodes, &mut residual);
@@ -126,6 +134,7 @@ impl FlowSystem {
             entropy_fix: self.config.space.entropy_fix.max(0.1),
             gas: self.gas,
             transport: self.viscous.as_ref().map(|(transport, _)| *transport),
+            eddies: eddies(&self.config, &self.coupled),
             cfl: at.cfl,
             shift: at.time_shift(),
             fixed: &self.fixed,

@@ -14,5 +14,6 @@ pub use green_gauss::{
 };
 pub use stress::{
     conductivity_by_mu, flux_viscous, flux_viscous_across, flux_viscous_along, flux_viscous_block,
-    spectral_radius_viscous, traction, velocity_and_temperature, weight_across,
+    flux_viscous_block_of, flux_viscous_of, molecular, spectral_radius_viscous, spectral_radius_viscous_of,
+    traction, velocity_and_temperature, weight_across, with_eddies,
 };

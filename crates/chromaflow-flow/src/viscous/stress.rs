@@ -33,6 +33,26 @@ pub fn conductivity_by_mu<T: Real>(gas: Gas<T>, transport: Transport<T>) -> T {
     T::c(1.0) / (transport.prandtl * (gas.gamma - T::c(1.0)))
 }
 
+/// Viscosity and conductivity, (mu, k), of the gas at the temperature `t`.
+#[inline(always)]
+pub fn molecular<T: Real>(gas: Gas<T>, transport: Transport<T>, t: T) -> [T; 2] {
+    let mu = transport.scale * viscosity(transport, t);
+    [mu, mu * conductivity_by_mu(gas, transport)]
+}
+
+/// (mu, k) with what turbulence adds: the eddy viscosity, and that over (gamma - 1) and the turbulent Prandtl number.
+///
+/// ```
+/// use chromaflow_flow::gas::Gas;
+/// use chromaflow_flow::viscous::with_eddies;
+/// assert_eq!(with_eddies(Gas { gamma: 1.5 }, &[1.0, 2.0], 4.0, 0.5), [5.0, 18.0]);
+/// ```
+#[inline(always)]
+pub fn with_eddies<T: Real>(gas: Gas<T>, molecular: &[T; 2], eddy_viscosity: T, prandtl: T) -> [T; 2] {
+    let heat = eddy_viscosity / (prandtl * (gas.gamma - T::c(1.0)));
+    [molecular[0] + eddy_viscosity, molecular[1] + heat]
+}
+
 /// Viscous flux through the area n: (0, tau . n, u . tau . n + k grad T . n), with mu = scale mu(T) and the
 /// conductivity k = mu / (Pr (gamma - 1)) of the scaling in [`crate::gas`].
 ///
@@ -55,11 +75,19 @@ pub fn flux_viscous<T: Real>(
     gradient: &[[T; 3]; 4],
     n: &[T; 3],
 ) -> [T; 5] {
-    let mu = transport.scale * viscosity(transport, face[3]);
-    let force = traction(mu, gradient, n);
-    let heat = mu
-        * conductivity_by_mu(gas, transport)
-        * (gradient[3][0] * n[0] + gradient[3][1] * n[1] + gradient[3][2] * n[2]);
+    flux_viscous_of(&molecular(gas, transport, face[3]), face, gradient, n)
+}
+
+/// [`flux_viscous`] for given (mu, k).
+#[inline(always)]
+pub fn flux_viscous_of<T: Real>(
+    diffusing: &[T; 2],
+    face: &[T; 4],
+    gradient: &[[T; 3]; 4],
+    n: &[T; 3],
+) -> [T; 5] {
+    let force = traction(diffusing[0], gradient, n);
+    let heat = diffusing[1] * (gradient[3][0] * n[0] + gradient[3][1] * n[1] + gradient[3][2] * n[2]);
     let work = face[0] * force[0] + face[1] * force[1] + face[2] * force[2];
     [T::c(0.0), force[0], force[1], force[2], work + heat]
 }
@@ -143,8 +171,23 @@ pub fn flux_viscous_block<T: Real>(
     share: T,
     n: &[T; 3],
 ) -> [T; 25] {
+    flux_viscous_block_of(gas, &molecular(gas, transport, face[3]), w, face, force, weight, share, n)
+}
+
+/// [`flux_viscous_block`] for given (mu, k).
+#[inline(always)]
+pub fn flux_viscous_block_of<T: Real>(
+    gas: Gas<T>,
+    diffusing: &[T; 2],
+    w: &[T; 5],
+    face: &[T; 4],
+    force: &[T; 3],
+    weight: &[T; 3],
+    share: T,
+    n: &[T; 3],
+) -> [T; 25] {
     let zero = T::c(0.0);
-    let mu = transport.scale * viscosity(transport, face[3]);
+    let mu = diffusing[0];
     let across = weight[0] * n[0] + weight[1] * n[1] + weight[2] * n[2];
     let mut block = [zero; 25];
     for j in 0..3 {
@@ -158,7 +201,7 @@ pub fn flux_viscous_block<T: Real>(
         block[5 * j + 9] = work;
     }
     // T = gamma p / rho.
-    let by_temperature = mu * conductivity_by_mu(gas, transport) * across;
+    let by_temperature = diffusing[1] * across;
     let t_by_p = gas.gamma / w[0];
     block[4] = -by_temperature * t_by_p * w[4] / w[0];
     block[24] = by_temperature * t_by_p;
@@ -202,4 +245,18 @@ pub fn spectral_radius_viscous<T: Real>(
     let mu = transport.scale * viscosity(transport, temperature(gas, w));
     let factor = (gas.gamma / transport.prandtl).max(T::c(4.0 / 3.0));
     factor * mu * (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]) / (w[0] * volume)
+}
+
+/// The same with given (mu, k): max(4/3 mu, gamma (gamma - 1) k) / rho |n|^2 / volume.
+#[inline(always)]
+pub fn spectral_radius_viscous_of<T: Real>(
+    gas: Gas<T>,
+    diffusing: &[T; 2],
+    w: &[T; 5],
+    n: &[T; 3],
+    volume: T,
+) -> T {
+    let heat = gas.gamma * (gas.gamma - T::c(1.0)) * diffusing[1];
+    let most = heat.max(T::c(4.0 / 3.0) * diffusing[0]);
+    most * (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]) / (w[0] * volume)
 }

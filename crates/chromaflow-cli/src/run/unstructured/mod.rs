@@ -166,7 +166,10 @@ impl Flow for OnMesh<'_> {
             "solver": summary::machine(self.ctx, solver),
             "references": cite::of_case(case),
         });
-        let Value::Object(facts) = facts else { unreachable!("written above") };
+        let Value::Object(mut facts) = facts else { unreachable!("written above") };
+        if config.turbulence.is_some() {
+            facts.insert("turbulence".to_owned(), json!({ "model": case.turbulence.model }));
+        }
         facts
     }
 

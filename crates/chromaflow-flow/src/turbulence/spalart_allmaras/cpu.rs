@@ -1,0 +1,168 @@
+//! Residual and matrix on the host.
+
+use super::{SaEquation, Work, eddy_ratio, sa_diffusivity, sa_source, vorticity};
+use crate::coupled::{
+    CoupledState, FlowView, edge_weight, flux_carried, flux_diffused, flux_entering, rate_of_carried,
+    rate_slope_of_carried,
+};
+use crate::gas::{temperature, viscosity};
+use crate::jacobian::Stored;
+use crate::limiter::extrapolate;
+use crate::march::Moment;
+use crate::parallel;
+use crate::residual::primitive_of;
+use chromaflow::{Jacobian, OffDiagonal};
+
+/// nut is one per volume: the density plays no part in what it changes by in time.
+const UNIT: [f64; 2] = [1.0, 1.0];
+
+impl SaEquation {
+    /// nu and the eddy viscosity.
+    pub(super) fn find_viscosities(&mut self, flow: &FlowView<'_>, nut: &[f64]) {
+        let (n, scale) = (nut.len(), self.model.scale);
+        let Work { nu, eddy, .. } = &mut self.work;
+        nu.resize(n, 0.0);
+        eddy.resize(n, 0.0);
+        let Some(transport) = flow.transport else { return };
+        parallel::rows2(flow.team, n, (1, nu), (1, eddy), |rows, nus, eddies| {
+            for ((i, nu), eddy) in rows.zip(nus).zip(eddies) {
+                let w = primitive_of(&flow.nodes[i]);
+                let mu = viscosity(transport, temperature(flow.gas, &w));
+                *nu = mu / w[0];
+                *eddy = scale * mu * eddy_ratio(nut[i] / *nu);
+            }
+        });
+    }
+
+    /// What leaves each control volume less what its source brings.
+    pub(super) fn compute_residual(
+        &mut self,
+        flow: &FlowView<'_>,
+        state: &CoupledState,
+        at: &Moment,
+        residual: &mut [f64],
+    ) {
+        let (nut, dual, n) = (&state.values, flow.dual, state.values.len());
+        let mut work = std::mem::take(&mut self.work);
+        work.gradients.resize(n, [[0.0; 3]; 4]);
+        self.gradients.compute(flow.team, &self.elements, flow.nodes, nut, &mut work.gradients);
+        work.source.resize(n, [0.0; 2]);
+        work.faces.resize(dual.edges.len(), [0.0; 3]);
+        let Work { nu, gradients, source, faces, .. } = &mut work;
+        parallel::rows(flow.team, n, 1, source, |rows, out| {
+            for (i, source) in rows.zip(out) {
+                let [u, v, w, _] = gradients[i];
+                let omega = vorticity(&[u, v, w]);
+                *source = sa_source(self.model, nu[i], nut[i], omega, self.distance[i]);
+            }
+        });
+        parallel::rows(flow.team, dual.edges.len(), 1, faces, |edges, out| {
+            for (edge, face) in edges.zip(out) {
+                *face = self.face(flow, nut, gradients, edge);
+            }
+        });
+        let factors = at.time_factors();
+        parallel::rows(flow.team, n, 1, residual, |rows, out| {
+            for (i, r) in rows.zip(out) {
+                *r = -dual.volumes[i] * source[i][0];
+                for k in dual.pattern.range(i) {
+                    let j = dual.pattern.col_idx()[k] as usize;
+                    let sign = if j > i { 1.0 } else { -1.0 };
+                    let [volume, carried, through] = faces[dual.edge_of[k] as usize];
+                    let spread = sa_diffusivity(self.model, &[nu[i], nu[j]], &[nut[i], nut[j]]);
+                    *r += sign * (carried - volume * nut[i] - spread * through);
+                }
+                if let Some([_, last, before]) = factors {
+                    let values = [state.levels[0][i], state.levels[1][i]];
+                    *r += dual.volumes[i] * rate_of_carried(&[last, before], &UNIT, nut[i], &values);
+                }
+            }
+        });
+        flow.each_open_node(|_, i, mass| {
+            residual[i] += flux_entering(mass / flow.nodes[i][0], nut[i], self.config.inflow);
+        });
+        self.work = work;
+    }
+
+    /// Through the face of an edge, from its first node to its second: volume, nut with it, and grad nut . n.
+    fn face(&self, flow: &FlowView<'_>, nut: &[f64], gradients: &[[[f64; 3]; 4]], edge: usize) -> [f64; 3] {
+        let [a, b] = flow.dual.edges[edge].map(|i| i as usize);
+        let n = &flow.dual.areas[edge];
+        let dx: [f64; 3] = std::array::from_fn(|d| flow.nodes[b][5 + d] - flow.nodes[a][5 + d]);
+        let volume = passing(flow, edge);
+        let (ga, gb) = (gradients[a][3], gradients[b][3]);
+        let (mut left, mut right) = (nut[a], nut[b]);
+        if self.config.second_order {
+            let along = |g: &[f64; 3]| g[0] * dx[0] + g[1] * dx[1] + g[2] * dx[2];
+            let kappa = flow.config.space.kappa;
+            left = extrapolate(nut[a], nut[b], along(&ga), kappa, 1.0);
+            right = extrapolate(nut[b], nut[a], -along(&gb), kappa, 1.0);
+        }
+        let mean = std::array::from_fn(|d| 0.5 * (ga[d] + gb[d]));
+        let through = -flux_diffused(1.0, edge_weight(n, &dx), nut[b] - nut[a], &mean, &dx, n);
+        [volume, flux_carried(volume, left, right), through]
+    }
+
+    /// Writes the matrix: off the diagonal min(U, 0) less the diffusion along the edge, on it their sum with the other sign,
+    /// what enters, what the source takes away, and V/dt.
+    pub(super) fn compute_matrix(
+        &self,
+        flow: &FlowView<'_>,
+        state: &CoupledState,
+        at: &Moment,
+        jacobian: &mut Jacobian,
+    ) {
+        let (nut, diag) = (&state.values, &mut jacobian.diag);
+        match &mut jacobian.off {
+            OffDiagonal::F64(off) => self.fill_rows(flow, nut, at, off, diag),
+            OffDiagonal::F32(off) => self.fill_rows(flow, nut, at, off, diag),
+            OffDiagonal::F16 { .. } => unreachable!("an assembly has blocks in f64 or f32"),
+        }
+        let cfl = at.cfl * self.config.cfl_ratio;
+        flow.each_open_node(|_, i, mass| {
+            let volume = mass / flow.nodes[i][0];
+            diag[i] += -volume.min(0.0) + 0.5 * volume.abs() / cfl;
+        });
+    }
+
+    fn fill_rows<T: Stored>(
+        &self,
+        flow: &FlowView<'_>,
+        nut: &[f64],
+        at: &Moment,
+        off: &mut [T],
+        diag: &mut [f64],
+    ) {
+        let (dual, nu, source) = (flow.dual, &self.work.nu, &self.work.source);
+        let (pattern, cfl) = (&dual.pattern, at.cfl * self.config.cfl_ratio);
+        parallel::positions(flow.team, pattern.row_ptr(), (1, off), (1, diag), |rows, off, diag| {
+            let first = pattern.range(rows.start).start;
+            for (i, diag) in rows.zip(diag) {
+                let (mut sum, mut speed) = (0.0, 0.0);
+                for k in pattern.range(i) {
+                    let (edge, j) = (dual.edge_of[k] as usize, pattern.col_idx()[k] as usize);
+                    let sign = if j > i { 1.0 } else { -1.0 };
+                    let volume = sign * self.work.faces[edge][0];
+                    let dx = std::array::from_fn(|d| sign * (flow.nodes[j][5 + d] - flow.nodes[i][5 + d]));
+                    let spread = sa_diffusivity(self.model, &[nu[i], nu[j]], &[nut[i], nut[j]]);
+                    let through = spread * edge_weight(&dual.areas[edge], &dx);
+                    let entry = through - volume.min(0.0);
+                    off[k - first] = T::narrow(-entry);
+                    sum += entry;
+                    speed += 0.5 * volume.abs() + through;
+                }
+                let mut slope = (-source[i][1]).max(0.0);
+                if let Some([_, last, before]) = at.time_factors() {
+                    slope += rate_slope_of_carried(&[last, before], &UNIT);
+                }
+                *diag = sum + speed / cfl + dual.volumes[i] * slope;
+            }
+        });
+    }
+}
+
+/// Volume that passes the face of an edge.
+fn passing(flow: &FlowView<'_>, edge: usize) -> f64 {
+    let [a, b] = flow.dual.edges[edge].map(|i| flow.nodes[i as usize][0]);
+    2.0 * flow.fluxes[edge][0] / (a + b)
+}

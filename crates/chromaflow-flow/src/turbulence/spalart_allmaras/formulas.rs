@@ -1,0 +1,223 @@
+//! The source, the eddy viscosity and the diffusion of the Spalart-Allmaras model, as pointwise functions.
+//!
+//! nut is the working variable over the kinematic viscosity of the free stream, nu the kinematic viscosity over the same,
+//! F = [`SpalartAllmaras::scale`] that viscosity over a_inf and the mesh unit, chi = nut / nu:
+//! ```text
+//! d nut/dt + u . grad nut = cb1 (1 - ft2) S^ nut - F [cw1 fw - cb1/kappa^2 ft2] (nut/d)^2
+//!                           + F/sigma [div((nu + nut) grad nut) + cb2 |grad nut|^2]
+//! ```
+//! and where nut < 0 in the negative model, without any clipping,
+//! ```text
+//! d nut/dt + u . grad nut = cb1 (1 - ct3) Omega nut + F cw1 (nut/d)^2
+//!                           + F/sigma [div((nu + nut fn) grad nut) + cb2 |grad nut|^2]
+//! ```
+//! Both are the same to the first derivative at nut = 0.
+//!
+//! **Source**: Spalart & Allmaras (1994), La Recherche Aerospatiale 1; the clipping of S^ and the negative model: Allmaras,
+//! Johnson & Spalart (2012), ICCFD7-1902 (the clipping is its eq. 11-12); NASA Turbulence Modeling Resource.
+
+use crate::real::Real;
+
+const CB1: f64 = 0.1355;
+/// 1 / sigma, sigma = 2/3.
+const BY_SIGMA: f64 = 1.5;
+const CB2: f64 = 0.622;
+/// kappa^2, kappa = 0.41.
+const KAPPA2: f64 = 0.41 * 0.41;
+/// cb1 / kappa^2.
+const CB1_BY_KAPPA2: f64 = 0.8060678167757289;
+const CW1: f64 = CB1_BY_KAPPA2 + (1.0 + CB2) * BY_SIGMA;
+const CW2: f64 = 0.3;
+/// cw3^6, cw3 = 2.
+const CW3_6: f64 = 64.0;
+/// cv1^3, cv1 = 7.1.
+const CV1_3: f64 = 7.1 * 7.1 * 7.1;
+const CT3: f64 = 1.2;
+const CT4: f64 = 0.5;
+/// Of the clipping of S^.
+const C2: f64 = 0.7;
+const C3: f64 = 0.9;
+/// Of fn.
+const CN1: f64 = 16.0;
+/// Largest r.
+const MOST_R: f64 = 10.0;
+
+/// Which form of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum SaVariant {
+    /// SA-neg: negative values have a model of their own.
+    Negative,
+    /// SA: values stay positive.
+    Standard,
+    /// SA without ft2.
+    NoFt2,
+}
+
+/// The model for one case.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct SpalartAllmaras<T> {
+    /// Its form.
+    pub variant: SaVariant,
+    /// F: kinematic viscosity of the free stream over a_inf and the mesh unit.
+    pub scale: T,
+}
+
+impl SpalartAllmaras<f64> {
+    /// The same in another scalar.
+    #[inline(always)]
+    pub fn lift<T: Real>(&self) -> SpalartAllmaras<T> {
+        SpalartAllmaras { variant: self.variant, scale: T::c(self.scale) }
+    }
+}
+
+/// fv1 = chi^3 / (chi^3 + cv1^3), and its derivative by chi; chi not negative.
+#[inline(always)]
+fn fv1<T: Real>(chi: T) -> [T; 2] {
+    let cube = chi * chi * chi;
+    let whole = cube + T::c(CV1_3);
+    [cube / whole, T::c(3.0 * CV1_3) * chi * chi / (whole * whole)]
+}
+
+/// Eddy viscosity over molecular viscosity, chi fv1; zero where chi is negative.
+///
+/// ```
+/// use chromaflow_flow::turbulence::spalart_allmaras::eddy_ratio;
+/// assert!((eddy_ratio(3.0_f64) - 0.2104382).abs() < 1e-7);
+/// assert_eq!(eddy_ratio(-3.0), 0.0);
+/// ```
+#[inline(always)]
+pub fn eddy_ratio<T: Real>(chi: T) -> T {
+    let positive = chi.max(T::c(0.0));
+    positive * fv1(positive)[0]
+}
+
+/// S^ = Omega + s where s >= -c2 Omega, else Omega + Omega (c2^2 Omega + c3 s) / ((c3 - 2 c2) Omega - s), and its derivative
+/// by s: positive unless Omega is zero, and smooth.
+///
+/// ```
+/// use chromaflow_flow::turbulence::spalart_allmaras::clipped_vorticity;
+/// assert_eq!(clipped_vorticity(2.0, 3.0), [5.0, 1.0]);
+/// assert!(clipped_vorticity(2.0, -1e9)[0] > 0.19);
+/// ```
+#[inline(always)]
+pub fn clipped_vorticity<T: Real>(omega: T, s: T) -> [T; 2] {
+    let plain = s.ge(T::c(-C2) * omega);
+    let below = (T::c(C3 - 2.0 * C2) * omega - s).max(T::c(1e-300));
+    let share = omega / below;
+    let clipped = omega + share * (T::c(C2 * C2) * omega + T::c(C3) * s);
+    let slope = T::c((C3 - C2) * (C3 - C2)) * share * share;
+    [T::select(plain, omega + s, clipped), T::select(plain, T::c(1.0), slope)]
+}
+
+/// fw, and its derivative by r, which is not negative.
+#[inline(always)]
+fn fw<T: Real>(r: T) -> [T; 2] {
+    let r5 = r * r * r * r * r;
+    let g = r + T::c(CW2) * (r5 * r - r);
+    let g3 = g * g * g;
+    let below = g3 * g3 + T::c(CW3_6);
+    let root = (T::c(1.0 + CW3_6) / below).powf(T::c(1.0 / 6.0));
+    let by_g = root * T::c(CW3_6) / below;
+    [g * root, by_g * (T::c(1.0) + T::c(CW2) * (T::c(6.0) * r5 - T::c(1.0)))]
+}
+
+/// The source per volume where nut is not negative, and its derivative by nut: production less destruction, `omega` the size
+/// of the vorticity, `square` = 1 / d^2.
+#[inline(always)]
+fn source_positive<T: Real>(model: SpalartAllmaras<T>, nu: T, nut: T, omega: T, square: T) -> [T; 2] {
+    let one = T::c(1.0);
+    let chi = nut / nu;
+    let [v1, v1_by] = fv1(chi);
+    let below = one + chi * v1;
+    let v2 = one - chi / below;
+    let v2_by = (chi * chi * v1_by - one) / (below * below);
+    // Per distance squared, what nut is multiplied by in s and in r.
+    let lift = model.scale * square / T::c(KAPPA2);
+    let [s_hat, slope] = clipped_vorticity(omega, lift * nut * v2);
+    let s_hat_by = slope * lift * (v2 + chi * v2_by);
+    let inverse = one / s_hat.max(T::c(1e-300));
+    let whole = lift * nut * inverse;
+    let r = whole.min(T::c(MOST_R));
+    let r_by = T::select(whole.lt(T::c(MOST_R)), (lift - whole * s_hat_by) * inverse, T::c(0.0));
+    let [w, w_by] = fw(r);
+    let mut t2 = T::c(0.0);
+    if model.variant != SaVariant::NoFt2 {
+        t2 = T::c(CT3) * (T::c(-CT4) * chi * chi).exp();
+    }
+    let t2_by = T::c(-2.0 * CT4) * chi * t2 / nu;
+    let factor = T::c(CW1) * w - T::c(CB1_BY_KAPPA2) * t2;
+    let factor_by = T::c(CW1) * w_by * r_by - T::c(CB1_BY_KAPPA2) * t2_by;
+    let damped = model.scale * square * nut;
+    let source = T::c(CB1) * (one - t2) * s_hat * nut - damped * nut * factor;
+    let production_by = T::c(CB1) * ((one - t2) * (s_hat + nut * s_hat_by) - t2_by * s_hat * nut);
+    [source, production_by - damped * (T::c(2.0) * factor + nut * factor_by)]
+}
+
+/// The source per volume, production less destruction, and its derivative by nut: `nu` the kinematic viscosity, `omega` the
+/// size of the vorticity, `distance` that from the wall. Where the model is not the negative one, negative values have the
+/// source of zero.
+///
+/// ```
+/// use chromaflow_flow::turbulence::spalart_allmaras::{SaVariant, SpalartAllmaras, sa_source};
+/// let model = SpalartAllmaras { variant: SaVariant::Negative, scale: 1e-6 };
+/// // Where nut is negative both terms drive it back.
+/// let [source, slope] = sa_source(model, 1.0, -2.0, 5.0, 0.1);
+/// assert!(source > 0.0 && slope < 0.0);
+/// ```
+#[inline(always)]
+pub fn sa_source<T: Real>(model: SpalartAllmaras<T>, nu: T, nut: T, omega: T, distance: T) -> [T; 2] {
+    let zero = T::c(0.0);
+    let near = distance.max(T::c(1e-100));
+    let square = T::c(1.0) / (near * near);
+    let positive = source_positive(model, nu, nut.max(zero), omega, square);
+    if model.variant != SaVariant::Negative {
+        return positive;
+    }
+    let damped = T::c(CW1) * model.scale * square * nut;
+    let produced = T::c(CB1 * (1.0 - CT3)) * omega;
+    let below = nut.lt(zero);
+    [
+        T::select(below, (produced + damped) * nut, positive[0]),
+        T::select(below, produced + T::c(2.0) * damped, positive[1]),
+    ]
+}
+
+/// nut fn: what nut counts for in the diffusion; fn = (cn1 + chi^3) / (cn1 - chi^3) where chi is negative, else 1.
+#[inline(always)]
+pub fn sa_diffusing<T: Real>(nu: T, nut: T) -> T {
+    let chi = nut.min(T::c(0.0)) / nu;
+    let cube = chi * chi * chi;
+    nut * (T::c(CN1) + cube) / (T::c(CN1) - cube)
+}
+
+/// The coefficient of grad nut . n in the diffusion of one node through a face to another, |grad nut|^2 included:
+/// F/sigma [nu + nut fn + cb2 (nut - nut_own)] with means over both nodes, not negative. Each node has its own; with it the
+/// matrix of the diffusion is an M-matrix.
+///
+/// ```
+/// use chromaflow_flow::turbulence::spalart_allmaras::{SaVariant, SpalartAllmaras, sa_diffusivity};
+/// let model = SpalartAllmaras { variant: SaVariant::Negative, scale: 2.0 };
+/// assert_eq!(sa_diffusivity(model, &[1.0, 1.0], &[4.0, 4.0]), 15.0);
+/// ```
+#[inline(always)]
+pub fn sa_diffusivity<T: Real>(model: SpalartAllmaras<T>, nu: &[T; 2], nut: &[T; 2]) -> T {
+    let both = nu[0] + nu[1] + sa_diffusing(nu[0], nut[0]) + sa_diffusing(nu[1], nut[1]);
+    let whole = T::c(0.5) * (both + T::c(CB2) * (nut[1] - nut[0]));
+    model.scale * T::c(BY_SIGMA) * whole.max(T::c(0.0))
+}
+
+/// Size of the vorticity, of the gradients d(u, v, w)_i / dx_k.
+///
+/// ```
+/// use chromaflow_flow::turbulence::spalart_allmaras::vorticity;
+/// assert_eq!(vorticity(&[[0.0, -3.0, 0.0], [0.0, 0.0, 4.0], [0.0, 0.0, 0.0]]), 5.0);
+/// ```
+#[inline(always)]
+pub fn vorticity<T: Real>(gradient: &[[T; 3]; 3]) -> T {
+    let x = gradient[2][1] - gradient[1][2];
+    let y = gradient[0][2] - gradient[2][0];
+    let z = gradient[1][0] - gradient[0][1];
+    (x * x + y * y + z * z).sqrt()
+}

@@ -1,0 +1,194 @@
+//! The Spalart-Allmaras model, one equation beside the flow: SA-neg, SA, SA-noft2.
+//!
+//! | file | |
+//! |---|---|
+//! | `formulas.rs` | the model's terms, on hosts and devices |
+//! | `cpu.rs` | residual and matrix |
+//!
+//! **Space**: advection in the form that is not conservative, by the volume that passes each face,
+//! sum of min(U, 0) (nut_j - nut_i), of first order (by choice of second): a constant nut stays, whatever the flow does.
+//! Diffusion takes |grad nut|^2 along in its coefficient, see [`sa_diffusivity`]; gradients at nodes are means of the
+//! elements' ([`NodeGradients`]), and so is the vorticity.
+//!
+//! **Boundaries**: nut = 0 at walls without slip; what enters through open boundaries has the value of the free stream;
+//! nothing diffuses through open boundaries and planes of symmetry.
+//!
+//! **Matrix**: the first-order scheme with diffusion along edges, an M-matrix; the source's exact derivative where it adds to
+//! the diagonal.
+
+mod cpu;
+mod formulas;
+
+#[cfg(test)]
+mod tests;
+
+pub use formulas::{
+    SaVariant, SpalartAllmaras, clipped_vorticity, eddy_ratio, sa_diffusing, sa_diffusivity, sa_source,
+    vorticity,
+};
+
+use super::wall_distance::WallSurface;
+use crate::config::{TurbulenceConfig, TurbulenceModel};
+use crate::coupled::{Coupled, CoupledState, FlowView};
+use crate::march::{FlowError, Moment};
+use crate::mesh::Mesh;
+use crate::residual::{NodeGradients, ViscousElements};
+use chromaflow::Jacobian;
+use std::sync::Arc;
+
+/// The equation of nut on one mesh.
+pub struct SaEquation {
+    model: SpalartAllmaras<f64>,
+    config: TurbulenceConfig,
+    names: [String; 1],
+    /// From the walls, by rows.
+    distance: Vec<f64>,
+    elements: Arc<ViscousElements>,
+    gradients: NodeGradients,
+    work: Work,
+}
+
+/// Of the present state.
+#[derive(Default)]
+struct Work {
+    /// Kinematic viscosity over that of the free stream.
+    nu: Vec<f64>,
+    /// Eddy viscosity, over rho_inf a_inf and the mesh unit.
+    eddy: Vec<f64>,
+    /// Of (u, v, w, nut).
+    gradients: Vec<[[f64; 3]; 4]>,
+    /// Source per volume and its derivative.
+    source: Vec<[f64; 2]>,
+    /// Of each edge: the volume that passes its face, what it carries of nut, and grad nut . n.
+    faces: Vec<[f64; 3]>,
+}
+
+impl SaEquation {
+    /// The equation on `mesh`, numbered as the rows of `flow`.
+    ///
+    /// # Errors
+    /// [`FlowError::NoWall`] when no marker is a wall without slip; [`FlowError::Value`] for numbers out of range.
+    pub fn new(
+        config: &TurbulenceConfig,
+        mesh: &Mesh,
+        elements: &Arc<ViscousElements>,
+        flow: &FlowView<'_>,
+    ) -> Result<Self, FlowError> {
+        check(config)?;
+        let is_wall = |name: &str| flow.config.boundaries.get(name).is_some_and(|b| b.is_no_slip());
+        let walls = WallSurface::new(mesh, |marker| is_wall(&marker.name))?;
+        let rows = flow.dual.nodes();
+        let nearest = walls.nearest_of(&mesh.nodes[..rows], flow.team);
+        let variant = match config.model {
+            TurbulenceModel::SaNeg => SaVariant::Negative,
+            TurbulenceModel::Sa => SaVariant::Standard,
+            TurbulenceModel::SaNoFt2 => SaVariant::NoFt2,
+        };
+        let scale = flow.transport.map_or(0.0, |transport| transport.scale);
+        Ok(Self {
+            model: SpalartAllmaras { variant, scale },
+            config: config.clone(),
+            names: ["nut".to_owned()],
+            distance: nearest.iter().map(|n| n.distance).collect(),
+            elements: Arc::clone(elements),
+            gradients: NodeGradients::new(elements, rows),
+            work: Work::default(),
+        })
+    }
+}
+
+fn check(config: &TurbulenceConfig) -> Result<(), FlowError> {
+    let numbers = [
+        ("turbulence.inflow", config.inflow),
+        ("turbulence.prandtl", config.prandtl),
+        ("turbulence.cfl_ratio", config.cfl_ratio),
+    ];
+    for (name, value) in numbers {
+        if !(value > 0.0 && value.is_finite()) {
+            return Err(FlowError::Value { name: name.into(), value, expected: "must be positive" });
+        }
+    }
+    Ok(())
+}
+
+/// Share of its value that a plain SA variable keeps at least in a step.
+const LEAST_KEPT: f64 = 0.01;
+
+impl Coupled for SaEquation {
+    fn unknowns(&self) -> &[String] {
+        &self.names
+    }
+
+    fn initial(&self, flow: &FlowView<'_>, row: usize, out: &mut [f64]) {
+        let at_wall = flow.walls.binary_search_by_key(&(row as u32), |wall| wall.node).is_ok();
+        out[0] = if at_wall { 0.0 } else { self.config.inflow };
+    }
+
+    fn given(&self, flow: &FlowView<'_>) -> Vec<u32> {
+        flow.walls.iter().map(|wall| wall.node).collect()
+    }
+
+    fn scales(&self) -> Vec<f64> {
+        vec![self.config.inflow]
+    }
+
+    fn prepare(&mut self, flow: &FlowView<'_>, values: &[f64]) {
+        self.find_viscosities(flow, values);
+    }
+
+    fn eddy_viscosity(&self) -> &[f64] {
+        &self.work.eddy
+    }
+
+    fn residual(&mut self, flow: &FlowView<'_>, state: &CoupledState, at: &Moment, residual: &mut [f64]) {
+        self.compute_residual(flow, state, at, residual);
+    }
+
+    fn assemble(&self, flow: &FlowView<'_>, state: &CoupledState, at: &Moment, jacobian: &mut Jacobian) {
+        self.compute_matrix(flow, state, at, jacobian);
+    }
+
+    fn update(&self, values: &mut [f64], update: &[f64]) -> bool {
+        let new = values[0] - update[0];
+        let least = LEAST_KEPT * values[0];
+        let cut = self.model.variant != SaVariant::Negative && new < least;
+        values[0] = if cut { least } else { new };
+        cut
+    }
+
+    #[cfg(feature = "cuda")]
+    fn on_device(
+        &self,
+        _stream: &chromaflow_device::cuda::Stream,
+        _flow: &FlowView<'_>,
+    ) -> Result<Box<dyn crate::coupled::CoupledCuda>, FlowError> {
+        Err(FlowError::NotOnGpu { what: "the Spalart-Allmaras model" })
+    }
+
+    fn fields(&self, _flow: &FlowView<'_>, values: &[f64]) -> Vec<(String, Vec<f64>)> {
+        let ratio = |(nut, nu): (&f64, &f64)| eddy_ratio(nut / nu);
+        vec![
+            ("wall_distance".to_owned(), self.distance.clone()),
+            ("eddy_viscosity_ratio".to_owned(), values.iter().zip(&self.work.nu).map(ratio).collect()),
+        ]
+    }
+}
+
+/// The model's exact law of the wall: u+ over y+ in a layer of constant stress, where nut+ = kappa y+ down to the wall.
+///
+/// **Source**: Allmaras, Johnson & Spalart (2012), ICCFD7-1902.
+///
+/// ```
+/// use chromaflow_flow::turbulence::spalart_allmaras::law_of_the_wall;
+/// assert!((law_of_the_wall(100.0) - 16.320216076).abs() < 1e-8);
+/// ```
+pub fn law_of_the_wall(y: f64) -> f64 {
+    let (a1, a2) = (8.148221580024245, -6.9287093849022945);
+    let (b1, b2) = (7.4600876082527945, 7.468145790401841);
+    let log = |a: f64, b: f64| ((y + a).powi(2) + b * b).ln();
+    let angle = |a: f64, b: f64| b.atan2(y + a);
+    5.0333908790505579 + 2.5496773539754747 * log(a1, b1)
+        - 1.3301651588535228 * log(a2, b2)
+        - 3.599459109332379 * angle(a1, b1)
+        - 3.6397531868684494 * angle(a2, b2)
+}
