@@ -141,7 +141,8 @@ impl Case {
         kind.refuse_unused(&source, sets, &table)?;
         let case = match kind {
             SolverKind::Unstructured => {
-                let case: CaseFile = source.parse_with(sets)?;
+                let mut case: CaseFile = source.parse_with(sets)?;
+                case.choose_for_rans(&table);
                 if let Some((key, remedy)) = case.idle_key_of_turbulence(&table) {
                     return Err(refused(&source, sets, ["turbulence", &key], "this case", remedy));
                 }

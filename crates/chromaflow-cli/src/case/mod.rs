@@ -409,7 +409,7 @@ pub struct MarchSection {
     pub cfl_start: f64,
     /// Smallest CFL number that back-offs may reach before the run is given up.
     pub cfl_min: f64,
-    /// Largest CFL number.
+    /// Largest CFL number; 1e4 in turbulent flow that is given no `linear.method`.
     pub cfl_max: f64,
     /// Growth of the CFL number per iteration while all goes well.
     pub cfl_growth: f64,
@@ -460,7 +460,7 @@ impl Default for MarchSection {
 pub struct LinearSection {
     /// Precision policy.
     pub policy: PolicyName,
-    /// How the system is solved: sweeps alone, or a Krylov method.
+    /// How the system is solved: sweeps alone, or a Krylov method; turbulent flow takes gmres around ilu0 where none is given.
     pub method: MethodName,
     /// What gmres and bicgstab are preconditioned with.
     pub precond: PrecondName,

@@ -74,6 +74,17 @@ fn a_turbulence_model_is_what_its_section_says() {
     assert_eq!(of(""), Ok(None));
     let rans = "[flow]\nequations = \"rans\"\nreynolds = 1e6\n";
     assert_eq!(of(rans), Ok(Some(flow::TurbulenceConfig::default())));
+    let solver = |text: &str| {
+        let source = Source::of_text(Path::new("a.toml"), &format!("[mesh]\nfile = \"w\"\n{rans}{text}\n"));
+        let (_, Case::Unstructured(case)) = Case::of(source, &[]).unwrap() else {
+            unreachable!("a case of a mesh")
+        };
+        (case.linear.method, case.linear.precond, case.march.cfl_max)
+    };
+    assert_eq!(solver(""), (MethodName::Gmres, PrecondName::Ilu0, 1e4));
+    assert_eq!(solver("[march]\ncfl_max = 50.0"), (MethodName::Gmres, PrecondName::Ilu0, 50.0));
+    let sweeps = solver("[linear]\nmethod = \"multicolor\"");
+    assert_eq!(sweeps, (MethodName::Multicolor, PrecondName::Multicolor, 200.0));
     let plain = of(&format!("{rans}[turbulence]\nmodel = \"sa\"\ninflow = 4.0\norder = 2")).unwrap().unwrap();
     assert_eq!((plain.model, plain.inflow, plain.second_order), (flow::TurbulenceModel::Sa, 4.0, true));
     for (text, expect) in [
