@@ -3,7 +3,7 @@
 use chromaflow::Outcome;
 use chromaflow_device::Team;
 use chromaflow_flow::FlowSolver;
-use chromaflow_flow::config::{Boundary, Equations, FlowConfig, Limiter, Steady, Time};
+use chromaflow_flow::config::{Boundary, Equations, FlowConfig, Limiter, ScalarConfig, Steady, Time};
 use chromaflow_flow::mesh::generate::FlatPlate;
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ fn blasius(eta: f64) -> f64 {
 }
 
 /// Cf sqrt(Re x) = 0.6641147 in the middle of the plate, and the profile of the velocity there. **Source**: Blasius (1908);
-/// White, Viscous Fluid Flow.
+/// White, Viscous Fluid Flow. A scalar of Schmidt number 1 from the plate, 1 there and 0 in the stream, has the profile
+/// 1 - u/U.
 #[test]
 fn a_plates_boundary_layer_is_that_of_blasius() {
     let mesh = FlatPlate { cells: [16, 40, 48], height: 2.0, growth: 1.17 }.mesh();
@@ -36,6 +37,12 @@ fn a_plates_boundary_layer_is_that_of_blasius() {
     config.space.limiter = Limiter::None;
     config.implicit.cfl.max = 2000.0;
     config.time = Time::Steady(Steady { iterations: 1500, orders: 5.0 });
+    config.scalar = Some(ScalarConfig {
+        schmidt: 1.0,
+        limited: false,
+        values: [("wall".to_owned(), 1.0)].into(),
+        ..ScalarConfig::default()
+    });
     let total = 1.0 + 0.2 * MACH * MACH;
     let inlet = Boundary::Inlet {
         total_pressure: total.powf(3.5),
@@ -60,8 +67,8 @@ fn a_plates_boundary_layer_is_that_of_blasius() {
     assert_eq!(outcome, Outcome::Converged);
     let fields = solver.fields();
     let field = |name: &str| &fields.iter().find(|f| f.name == name).unwrap().values;
-    let (friction, velocity) = (field("skin_friction"), field("velocity"));
-    let (mut checked, mut worst) = (0, 0.0_f64);
+    let (friction, velocity, scalar) = (field("skin_friction"), field("velocity"), field("scalar"));
+    let (mut checked, mut worst, mut scalar_worst) = (0, 0.0_f64, 0.0_f64);
     for (i, x) in mesh.nodes.iter().enumerate() {
         if x[2] != 0.0 || !(0.4..0.65).contains(&x[0]) {
             continue;
@@ -75,8 +82,11 @@ fn a_plates_boundary_layer_is_that_of_blasius() {
         let eta = x[1] * (REYNOLDS / x[0]).sqrt();
         if eta < 10.0 {
             worst = worst.max((velocity[3 * i] / MACH - blasius(eta)).abs());
+            scalar_worst = scalar_worst.max((1.0 - scalar[i] - blasius(eta)).abs());
         }
     }
-    println!("{last} iterations, {checked} nodes, largest error of u/U {worst:.4}");
-    assert!(checked > 100 && worst < 0.01, "{worst}");
+    println!(
+        "{last} iterations, {checked} nodes, largest errors of u/U {worst:.4}, of the scalar {scalar_worst:.4}"
+    );
+    assert!(checked > 100 && worst < 0.01 && scalar_worst < 0.01, "{worst} {scalar_worst}");
 }

@@ -4,8 +4,8 @@ use crate::accuracy::{exact, flow, source, square, wave};
 use chromaflow_device::Team;
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::config::{Boundary, FlowConfig, Limiter, Quadrature, ScalarConfig, Steady, Time};
-use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::mesh::generate::{Cells, box_mesh};
+use chromaflow_flow::mesh::{Mesh, ReadOptions, load};
 use std::sync::Arc;
 
 /// Gamma, a tenth of the flux of mass times the length of the domain: both kinds of transport count.
@@ -78,4 +78,31 @@ fn a_scalar_is_of_second_order_in_space() {
     check("irregular hexahedra", Linear, [8, 16], cube(Cells::Hexes, 0.3));
     check("irregular tetrahedra", EdgeMidpoint, [8, 16], cube(Cells::Tets, 0.3));
     check("irregular mixed", Linear, [8, 16], cube(Cells::Mixed, 0.3));
+}
+
+/// On meshes of airfoil and wing, while the flow around them begins to form: nothing makes or loses any of it.
+#[test]
+fn a_constant_scalar_stays_on_real_meshes() {
+    for name in ["mesh2d/naca0012_inv.su2.xz", "mesh3d/oneram6_sharpTE_gmsh_15k.su2.xz"] {
+        let Some(path) = chromaflow_testkit::data(name) else { continue };
+        let mesh = load(&path, &ReadOptions::default()).unwrap().mesh;
+        let mut config = FlowConfig {
+            scalar: Some(ScalarConfig { inflow: 0.7, diffusivity: Some(0.01), ..ScalarConfig::default() }),
+            ..FlowConfig::default()
+        };
+        for marker in mesh.markers.iter().filter(|m| !m.is_plane()) {
+            let far = marker.name == "farfield";
+            let boundary = if far { Boundary::Farfield } else { Boundary::SlipWall };
+            config.boundaries.insert(marker.name.clone(), boundary);
+        }
+        let mut solver = FlowSolver::new(&mesh, config, Arc::new(Team::new(2))).unwrap();
+        for _ in 0..4 {
+            let report = solver.step();
+            assert!(report.residual[0] > 1e-6 && !report.rejected, "{name}: the flow is at work");
+            assert!(report.coupled_orders[0].is_infinite(), "{name}: {:e}", report.coupled[0]);
+        }
+        let fields = solver.fields();
+        let found = fields.iter().find(|f| f.name == "scalar").unwrap();
+        assert!(found.values.iter().all(|phi| (phi - 0.7).abs() < 1e-14), "{name}");
+    }
 }

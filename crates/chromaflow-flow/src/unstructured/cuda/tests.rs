@@ -2,7 +2,7 @@ use super::super::FlowSolver;
 use crate::bc::Motion;
 use crate::config::{
     Boundary, Equations, FlowConfig, FluxScheme, GradientWeights, JacobianScheme, Limiter, Quadrature,
-    Steady, Time, Unsteady,
+    ScalarConfig, Steady, Time, Unsteady,
 };
 use crate::march::Place;
 use crate::testgpu::{close, close_step, gpu, restarts_go_on};
@@ -33,7 +33,14 @@ fn bump(x: [f64; 3]) -> [f64; 5] {
 fn solver(config: &FlowConfig) -> FlowSolver {
     let mut solver = FlowSolver::new(&mixed_cube(6, 0.2), config.clone(), Arc::new(Team::new(2))).unwrap();
     solver.set_state(bump);
+    if config.scalar.is_some() {
+        solver.set_unknown("scalar", |x| 0.5 + (3.0 * x[0]).sin() * (2.0 * x[1]).cos() + 0.3 * x[2]).unwrap();
+    }
     solver
+}
+
+fn from_the_wall() -> ScalarConfig {
+    ScalarConfig { inflow: 0.2, values: [("z0".to_owned(), 1.0)].into(), ..ScalarConfig::default() }
 }
 
 fn in_tunnel(name: &str) -> Boundary {
@@ -160,6 +167,29 @@ fn cases() -> Vec<(&'static str, FlowConfig)> {
         c.freestream.reynolds = 200.0;
         c.time = Time::Unsteady(Unsteady { dt: 0.05, steps: 3, subiterations: 3, orders: 10.0 });
     });
+    add("a scalar", between_walls, |c| {
+        c.equations = Equations::Laminar;
+        c.freestream.reynolds = 200.0;
+        c.scalar = Some(from_the_wall());
+    });
+    add("a scalar of first order, unsteady", between_walls, |c| {
+        c.equations = Equations::Laminar;
+        c.freestream.reynolds = 200.0;
+        c.scalar = Some(ScalarConfig { second_order: false, ..from_the_wall() });
+        c.time = Time::Unsteady(Unsteady { dt: 0.05, steps: 3, subiterations: 3, orders: 10.0 });
+    });
+    add(
+        "an unlimited scalar, linear quadrature, GMRES, first-order start",
+        |_| Boundary::Farfield,
+        |c| {
+            c.space.quadrature = Quadrature::Linear;
+            c.implicit.method = Method::Gmres;
+            c.implicit.first_order_steps = 3;
+            let diffusivity = Some(0.01);
+            c.scalar =
+                Some(ScalarConfig { limited: false, diffusivity, inflow: 0.3, ..ScalarConfig::default() });
+        },
+    );
     cases
 }
 
@@ -174,6 +204,10 @@ fn cuda_histories_are_the_cpus() {
             let (a, b) = (here.step(), there.try_step().unwrap());
             let what = format!("{name}, iteration {}", a.iteration);
             close_step(&what, (&b.residual, &b.forces), (&a.residual, &a.forces), 1e-9, 1e-10);
+            for (x, y) in a.coupled.iter().zip(&b.coupled) {
+                close(*y, *x, 1e-10, 1e-12, &format!("{what}, residual of the scalar"));
+            }
+            assert_eq!(a.coupled.len(), b.coupled.len(), "{what}");
             assert_eq!(
                 (a.limited, a.rejected, a.outcome, a.time_step),
                 (b.limited, b.rejected, b.outcome, b.time_step)
@@ -254,6 +288,7 @@ fn cuda_small_case_restarts_on_either_side() {
     config.equations = Equations::Laminar;
     config.freestream.reynolds = 200.0;
     config.time = Time::Steady(Steady { iterations: 8, orders: 20.0 });
+    config.scalar = Some(from_the_wall());
     restarts_go_on(&gpu, || solver(&config), 4, 1e-12, true);
 }
 
@@ -276,4 +311,31 @@ fn cuda_names_the_node_whose_state_is_not_finite() {
     assert!(matches!(outcome, Outcome::Diverged { .. }));
     let bad = bad.expect("a node is named");
     assert_eq!(bad.place, Place::Node(solver.host.plan.permutation.old_of_new()[5] as usize));
+}
+
+/// Each precision of the matrix, to convergence: the scalar of the CPU in `d`.
+#[test]
+fn cuda_scalar_converges_with_every_policy() {
+    let Some(gpu) = gpu() else { return };
+    let run = |policy, on_gpu: bool| {
+        let mut config = config(between_walls);
+        config.equations = Equations::Laminar;
+        config.freestream.reynolds = 200.0;
+        config.implicit.policy = policy;
+        config.scalar = Some(from_the_wall());
+        config.time = Time::Steady(Steady { iterations: 300, orders: 9.0 });
+        let mut solver = solver(&config);
+        if on_gpu {
+            solver.use_gpu(&gpu).unwrap();
+        }
+        assert_eq!(solver.run(|_| true), Outcome::Converged, "{policy:?}");
+        solver.sync().unwrap();
+        solver.fields().into_iter().find(|f| f.name == "scalar").unwrap().values
+    };
+    let here = run(Policy::D, false);
+    for policy in [Policy::D, Policy::Ds, Policy::Dsh] {
+        for (a, b) in here.iter().zip(run(policy, true)) {
+            close(b, *a, 1e-6, 1e-6, &format!("{policy:?}"));
+        }
+    }
 }
