@@ -170,7 +170,7 @@ fn json(domains: &[Domain]) -> Value {
 
 fn picture(figure: &Figure, part: usize, domains: &[Domain]) -> Picture {
     let series = |run: usize| Series {
-        name: domains[0].runs[run].0,
+        name: domains[0].runs[run].0.into(),
         points: domains.iter().map(|d| (d.x as f64, d.runs[run].1[part])).collect(),
         line: true,
     };

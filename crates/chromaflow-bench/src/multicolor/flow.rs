@@ -136,7 +136,7 @@ impl Figure5 {
     pub fn picture(&self) -> Picture {
         let series = |(name, _, history): &(&'static str, f64, Vec<f64>)| {
             let points = history.iter().enumerate().map(|(i, &r)| (i as f64, r)).collect();
-            Series { name, points, line: true }
+            Series { name: (*name).into(), points, line: true }
         };
         Picture {
             title: format!("One linear system of {}", self.name),
@@ -219,7 +219,7 @@ impl Figure7 {
                 sum += times[part] / whole;
                 points.extend([(i as f64, sum), (i as f64 + 1.0, sum)]);
             }
-            Series { name, points, line: true }
+            Series { name: (*name).into(), points, line: true }
         };
         Picture {
             title: format!("{}: wall time, adding up", self.name),

@@ -7,11 +7,11 @@ use chromaflow::gpu::Storage;
 use chromaflow_cli::plot::{Picture, Series};
 
 fn line(name: &'static str, points: Vec<(f64, f64)>) -> Series {
-    Series { name, points, line: true }
+    Series { name: name.into(), points, line: true }
 }
 
 fn dots(name: &'static str, points: Vec<(f64, f64)>) -> Series {
-    Series { name, points, line: false }
+    Series { name: name.into(), points, line: false }
 }
 
 /// Microseconds a sweep over the block size, for one matrix.

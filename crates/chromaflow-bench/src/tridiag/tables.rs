@@ -275,7 +275,11 @@ fn lengths(args: &Args, ctx: &Context, figures: &mut Figures) -> CliResult<()> {
             }
         }
         let names = ["Thomas, CPU", "CR", "PCR", "best", "transfers"];
-        let series = names.into_iter().zip(series).map(|(name, points)| Series { name, points, line: true });
+        let series = names.into_iter().zip(series).map(|(name, points)| Series {
+            name: name.into(),
+            points,
+            line: true,
+        });
         let picture = Picture {
             title: title.to_owned(),
             x: "rows of a line",
@@ -315,7 +319,8 @@ fn layouts(args: &Args, ctx: &Context, figures: &mut Figures) -> CliResult<()> {
             points.extend(y.map(|y| (n as f64, y)));
         }
     }
-    let series = names.into_iter().zip(series).map(|(name, points)| Series { name, points, line: true });
+    let series =
+        names.into_iter().zip(series).map(|(name, points)| Series { name: name.into(), points, line: true });
     let (title, x, y) = ("Line systems of rank 4: order of the data".to_owned(), "rows of a line", "ms");
     figures.pictures.push(("figure_2", Picture { title, x, y, log: [true, true], series: series.collect() }));
     figures.add("figure_2", text, Value::from(all));

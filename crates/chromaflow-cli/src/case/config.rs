@@ -92,6 +92,14 @@ impl CaseFile {
             turbulence: self.turbulence(source)?,
             ..flow::FlowConfig::default()
         };
+        config.scalar = self.scalar.config(source, f.equations)?;
+        if let Some(name) = self.scalar.markers.keys().find(|name| !markers.iter().any(|(m, _)| m == *name)) {
+            let names = markers.iter().map(|(name, _)| name.as_str());
+            let hint = nearest(name, names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+            return Err(
+                source.error(&["scalar", "markers", name], &format!("the mesh has no marker `{name}`{hint}"))
+            );
+        }
         let lift_axis = config.reference.lift_axis.unwrap_or(if planar { 1 } else { 2 });
         let along = direction(f.alpha, f.beta, lift_axis);
         self.boundaries(source, markers, along, &mut config)?;

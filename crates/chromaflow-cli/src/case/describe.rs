@@ -83,6 +83,7 @@ fn kind_name(node: &Value) -> String {
         Some("boolean") => "true or false",
         Some("string") => "text",
         Some("array") => "list",
+        Some("object") => "table",
         _ => "",
     };
     match &node["type"] {
@@ -109,9 +110,11 @@ pub fn defaults() -> String {
     let mut out = String::from("# Every key of a case file at its default. Only [mesh] file is needed.\n");
     let (grid, mesh): (Vec<_>, Vec<_>) =
         sections::<CaseFile>().into_iter().partition(|s| ["grid", "structured"].contains(&s.name.as_str()));
-    let (beside, mesh) = mesh.into_iter().partition(|s| s.name == "turbulence");
+    let (beside, mesh) = mesh.into_iter().partition(|s| ["turbulence", "scalar"].contains(&s.name.as_str()));
     out += &explained(mesh);
-    out += "\n# Cases of meshes may have this section.\n";
+    out += "
+# Cases of meshes may have these sections.
+";
     out += &commented(&explained(beside));
     out += "\n# Cases of structured grids have these sections in the place of [mesh], [numerics] and [linear].\n";
     out += &commented(&explained(grid));

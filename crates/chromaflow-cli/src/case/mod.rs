@@ -9,6 +9,7 @@ mod describe;
 mod grid;
 mod kind;
 mod parse;
+mod scalar;
 mod structured;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ pub use describe::{defaults, reference, schema};
 pub use grid::{Generate, GridSection};
 pub use kind::{Case, SolverKind};
 pub use parse::{Source, nearest};
+pub use scalar::ScalarSection;
 pub use structured::{SchemeName, StepName, StructuredSection};
 pub use turbulence::{ModelName, TurbulenceSection};
 
@@ -55,6 +57,8 @@ pub struct CaseFile {
     pub linear: LinearSection,
     /// The turbulence model of `equations = "rans"`.
     pub turbulence: TurbulenceSection,
+    /// A passive scalar that the flow carries along.
+    pub scalar: ScalarSection,
     /// A structured grid in the place of a mesh.
     pub grid: GridSection,
     /// The solver of structured grids.

@@ -204,3 +204,46 @@ fn keys_of_other_methods_are_refused() {
         read(method, rest).unwrap();
     }
 }
+
+#[test]
+fn a_scalar_is_what_its_section_says() {
+    let markers = [("wall".to_owned(), Some(flow::Boundary::SlipWall))];
+    let of = |text: &str| {
+        let source = Source::of_text(Path::new("a.toml"), &format!("[mesh]\nfile = \"w\"\n{text}\n"));
+        match Case::of(source, &[]).map_err(|e| e.to_string())? {
+            (source, Case::Unstructured(case)) => {
+                case.config(&source, &markers, false).map(|c| c.scalar).map_err(|e| e.to_string())
+            }
+            _ => unreachable!("a case of a mesh"),
+        }
+    };
+    assert_eq!(of(""), Ok(None));
+    let scalar = of("[scalar]\nname = \"dye\"\norder = 1\ndiffusivity = 0.1\nmarkers = { wall = 2.0 }");
+    let expected = flow::ScalarConfig {
+        name: "dye".to_owned(),
+        second_order: false,
+        diffusivity: Some(0.1),
+        values: [("wall".to_owned(), 2.0)].into(),
+        ..flow::ScalarConfig::default()
+    };
+    assert_eq!(scalar, Ok(Some(expected)));
+    for (text, expect) in [
+        ("inflow = 1.0", "does not use scalar.inflow: give the scalar a `name`"),
+        ("name = \"dye\"\nschmidt = 1.0", "does not use scalar.schmidt: only laminar flow"),
+        ("name = \"dye\"\norder = 1\nlimited = true", "does not use scalar.limited"),
+        ("name = \"dye\"\norder = 3", "order is 3: expected 1 or 2"),
+        ("name = \"density\"", "`density` is the name of another field"),
+        ("name = \"a dye\"", "expected letters, digits and _"),
+        ("name = \"dye\"\n[flow]\nequations = \"rans\"\nreynolds = 1e6", "turbulent diffusion of a scalar"),
+        ("name = \"dye\"\nmarkers = { wal = 1.0 }", "no marker `wal`; did you mean `wall`?"),
+        ("name = \"dye\"\nvalue = 1.0", "unknown key `value`"),
+    ] {
+        let error = of(&format!("[scalar]\n{text}")).unwrap_err();
+        assert!(error.contains(expect) && error.contains("a.toml:"), "{error}");
+    }
+    for kind in ["[grid]\nfile = \"g\"", "[incompressible]"] {
+        let source = Source::of_text(Path::new("a.toml"), &format!("{kind}\n[scalar]\nname = \"dye\"\n"));
+        let error = Case::of(source, &[]).unwrap_err().to_string();
+        assert!(error.contains("does not use scalar.name"), "{error}");
+    }
+}

@@ -24,14 +24,14 @@ pub fn draw(stem: &Path, picture: &Picture) -> CliResult<()> {
                 .with_data(points)
                 .with_color(*color)
                 .with_stroke_width(1.5)
-                .with_legend(series.name)
+                .with_legend(series.name.as_ref())
                 .into()
         } else {
             ScatterPlot::new()
                 .with_data(points)
                 .with_color(*color)
                 .with_size(2.0)
-                .with_legend(series.name)
+                .with_legend(series.name.as_ref())
                 .into()
         });
     }
@@ -93,7 +93,7 @@ mod tests {
     fn one_axis_has_one_way_of_writing_numbers() {
         let of = |values: &[f64]| {
             let points = values.iter().map(|&v| (1.0, v)).collect();
-            let series = vec![Series { name: "s", points, line: true }];
+            let series = vec![Series { name: "s".into(), points, line: true }];
             let picture = Picture { title: String::new(), x: "", y: "", log: [false, true], series };
             let TickFormat::Custom(format) = log_ticks(&picture, |p| p.1) else { panic!("a format of ours") };
             [0.1, 0.5, 10f64.powi(-2) * 2.0, 1.0, 2000.0].map(|v| format(v))

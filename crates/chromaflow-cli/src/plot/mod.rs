@@ -11,7 +11,8 @@ pub use series::{Series, convergence, forces, pressure};
 
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
-use crate::run::{cuts, history};
+use crate::run::cuts;
+use crate::run::history::{self, History};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `chromaflow plot`.
@@ -104,8 +105,8 @@ fn one(path: &Path) -> CliResult<Vec<PathBuf>> {
     if name.starts_with("cut_") {
         picture(name, &pressure(name, &cuts::read(path)?))?;
     } else {
-        let (equations, rows) = history::read(path)?;
-        picture("convergence", &convergence(&rows, equations))?;
+        let History { equations, coupled, rows } = history::read(path)?;
+        picture("convergence", &convergence(&rows, equations, &coupled))?;
         picture("forces", &forces(&rows))?;
     }
     Ok(made)

@@ -3,11 +3,12 @@
 use super::Picture;
 use crate::run::history::{Equations, Row, ends_of_steps};
 use chromaflow_flow::output::CutPoint;
+use std::borrow::Cow;
 
 /// A line or a set of points.
 pub struct Series {
     /// Its name in the legend.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Where it goes.
     pub points: Vec<(f64, f64)>,
     /// Joined by a line, or dots.
@@ -23,19 +24,20 @@ fn abscissa(rows: &[Row]) -> (Vec<(f64, &Row)>, &'static str) {
 }
 
 /// Residuals over iterations, or at the ends of time steps.
-pub fn convergence(rows: &[Row], equations: Equations) -> Picture {
+pub fn convergence(rows: &[Row], equations: Equations, coupled: &[String]) -> Picture {
     let (rows, x) = abscissa(rows);
-    let series = |name, value: &dyn Fn(&Row) -> f64| {
+    let series = |name: Cow<'static, str>, value: &dyn Fn(&Row) -> f64| {
         let points = rows.iter().map(|(x, r)| (*x, value(r)));
         Series { name, points: points.filter(|p| p.1 > 0.0 && p.1.is_finite()).collect(), line: true }
     };
     let [first, last] = equations.names();
     let mut all = vec![
-        series(first, &|r| r.residual[0]),
-        series("momentum", &Row::momentum),
-        series(last, &|r| r.residual[4]),
-        series("linear reduction", &|r| r.linear),
+        series(first.into(), &|r| r.residual[0]),
+        series("momentum".into(), &Row::momentum),
+        series(last.into(), &|r| r.residual[4]),
+        series("linear reduction".into(), &|r| r.linear),
     ];
+    all.extend(coupled.iter().enumerate().map(|(k, name)| series(name.clone().into(), &|r| r.coupled[k])));
     all.retain(|s| !s.points.is_empty());
     Picture { title: "Convergence".into(), x, y: "residual (rms)", log: [false, true], series: all }
 }
@@ -43,9 +45,9 @@ pub fn convergence(rows: &[Row], equations: Equations) -> Picture {
 /// Lift and drag over iterations or time steps.
 pub fn forces(rows: &[Row]) -> Picture {
     let (rows, x) = abscissa(rows);
-    let series = |name, k: usize| {
+    let series = |name: &'static str, k: usize| {
         let points = rows.iter().map(|(x, r)| (*x, r.forces[k]));
-        Series { name, points: points.filter(|p| p.1.is_finite()).collect(), line: true }
+        Series { name: name.into(), points: points.filter(|p| p.1.is_finite()).collect(), line: true }
     };
     let series = vec![series("CL", 0), series("CD", 1)];
     Picture { title: "Forces".into(), x, y: "coefficient", log: [false, false], series }
@@ -53,9 +55,10 @@ pub fn forces(rows: &[Row]) -> Picture {
 
 /// -Cp along a cut.
 pub fn pressure(name: &str, points: &[CutPoint]) -> Picture {
-    let side = |name, side: i8| {
+    let side = |name: &'static str, side: i8| {
         let points = points.iter().filter(|p| p.side == side);
-        Series { name, points: points.map(|p| (p.position[0], -p.value)).collect(), line: false }
+        let points = points.map(|p| (p.position[0], -p.value)).collect();
+        Series { name: name.into(), points, line: false }
     };
     let mut series = vec![side("upper side", 1), side("lower side", -1)];
     series.retain(|s| !s.points.is_empty());

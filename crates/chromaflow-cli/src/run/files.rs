@@ -52,7 +52,7 @@ impl Files {
     /// Writes restart and history; those before stay until they are complete.
     pub fn write_restart(&self, run: &Run<'_>, flow: &impl Flow, rows: &[Row]) -> CliResult<()> {
         flow.restart().write(&self.restart(), &flow.restart_places())?;
-        history::write(&self.history(), run.equations, rows)
+        history::write(&self.history(), run.equations, &flow.coupled(), rows)
     }
 
     /// Writes the linear system of the next iteration, where there is one.
@@ -87,7 +87,7 @@ impl Files {
         }
         give_back_freed();
         let mut pictures = vec![
-            ("convergence".to_owned(), plot::convergence(rows, run.equations)),
+            ("convergence".to_owned(), plot::convergence(rows, run.equations, &flow.coupled())),
             ("forces".to_owned(), plot::forces(rows)),
         ];
         if let Some(cp) = fields.iter().find(|f| f.name == "cp") {

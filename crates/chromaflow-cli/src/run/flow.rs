@@ -69,6 +69,11 @@ pub trait Flow {
         None
     }
 
+    /// Names of the unknowns of systems beside the flow.
+    fn coupled(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Norms of the residual, for scripts.
     fn residual(&self, norms: &[f64]) -> Value {
         json!(norms)

@@ -7,6 +7,9 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
+/// Most unknowns of systems beside the flow that a row has room for.
+pub const MOST_COUPLED: usize = 4;
+
 /// One iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Row {
@@ -24,13 +27,31 @@ pub struct Row {
     pub linear: f64,
     /// Seconds of this iteration.
     pub seconds: f64,
+    /// Root mean square of the residual of each unknown of systems beside the flow; 0 where there is none.
+    pub coupled: [f64; MOST_COUPLED],
+}
+
+/// All iterations, and what their residuals are of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct History {
+    /// The flow's.
+    pub equations: Equations,
+    /// Names of the unknowns of systems beside it.
+    pub coupled: Vec<String>,
+    /// One an iteration.
+    pub rows: Vec<Row>,
 }
 
 impl Row {
     /// The row of an iteration.
     pub fn of(report: &StepReport) -> Self {
         let total = &report.forces.total;
+        let mut coupled = [0.0; MOST_COUPLED];
+        for (to, residual) in coupled.iter_mut().zip(&report.coupled) {
+            *to = *residual;
+        }
         Self {
+            coupled,
             iteration: report.iteration,
             time_step: report.time_step,
             residual: residual(report),
@@ -110,8 +131,10 @@ pub fn ends_of_steps(rows: &[Row]) -> Vec<&Row> {
 ///
 /// # Errors
 /// When the file cannot be written; an older one is untouched then.
-pub fn write(path: &Path, equations: Equations, rows: &[Row]) -> CliResult<()> {
+pub fn write(path: &Path, equations: Equations, coupled: &[String], rows: &[Row]) -> CliResult<()> {
     let mut text = equations.header();
+    let coupled = &coupled[..coupled.len().min(MOST_COUPLED)];
+    let _ = coupled.iter().try_for_each(|name| write!(text, ",{COUPLED}{name}"));
     for r in rows {
         let _ = write!(text, "\n{},{}", r.iteration, r.time_step);
         let _ = r.residual.iter().try_for_each(|v| write!(text, ",{v:e}"));
@@ -121,6 +144,7 @@ pub fn write(path: &Path, equations: Equations, rows: &[Row]) -> CliResult<()> {
             let _ = write!(text, "{:e}", r.linear);
         }
         let _ = write!(text, ",{}", r.seconds);
+        let _ = r.coupled[..coupled.len()].iter().try_for_each(|v| write!(text, ",{v:e}"));
     }
     text.push('\n');
     let mut file = AtomicFile::create(path)?;
@@ -128,14 +152,25 @@ pub fn write(path: &Path, equations: Equations, rows: &[Row]) -> CliResult<()> {
     Ok(file.commit()?)
 }
 
-/// Reads a history of these equations.
+/// How columns of systems beside the flow begin.
+const COUPLED: &str = "residual_";
+
+/// Reads the rows of a history of these equations; those of a run with other systems beside the flow have no residuals of
+/// these.
 ///
 /// # Errors
-/// Status 2 for one of others, and as [`read`].
-pub fn read_of(path: &Path, equations: Equations) -> CliResult<Vec<Row>> {
+/// Status 2 for one of other equations, and as [`read`].
+pub fn read_of(path: &Path, equations: Equations, coupled: &[String]) -> CliResult<Vec<Row>> {
     match read(path)? {
-        (found, rows) if found == equations => Ok(rows),
-        (found, _) => {
+        History { equations: found, coupled: names, mut rows } if found == equations => {
+            if names != coupled {
+                for row in &mut rows {
+                    row.coupled = [0.0; MOST_COUPLED];
+                }
+            }
+            Ok(rows)
+        }
+        History { equations: found, .. } => {
             let problem = format!("{} is the history of {found:?} flow", path.display());
             Err(CliError::input(format!("{problem}: expected one of {equations:?} flow")))
         }
@@ -146,12 +181,17 @@ pub fn read_of(path: &Path, equations: Equations) -> CliResult<Vec<Row>> {
 ///
 /// # Errors
 /// Status 2 with the line that is not one of a history.
-pub fn read(path: &Path) -> CliResult<(Equations, Vec<Row>)> {
+pub fn read(path: &Path) -> CliResult<History> {
     let text = std::fs::read_to_string(path).map_err(|e| FileError::new("cannot read", path, e))?;
     let mut lines = text.lines();
     let header = lines.next().unwrap_or_default();
-    let of = |e: &Equations| e.header() == header;
-    let Some(equations) = [Equations::Compressible, Equations::Incompressible].into_iter().find(of) else {
+    let of = |e: Equations| {
+        let more = header.strip_prefix(&e.header())?.split(',').skip(1);
+        let names = more.map(|column| column.strip_prefix(COUPLED).map(str::to_owned));
+        Some((e, names.collect::<Option<Vec<String>>>()?))
+    };
+    let known = [Equations::Compressible, Equations::Incompressible].into_iter().find_map(of);
+    let Some((equations, coupled)) = known.filter(|(_, coupled)| coupled.len() <= MOST_COUPLED) else {
         return Err(CliError::input(format!("{} is not the history of a run", path.display())));
     };
     let parse = |line: &str| -> Option<Row> {
@@ -174,12 +214,15 @@ pub fn read(path: &Path) -> CliResult<(Equations, Vec<Row>)> {
         for k in 0..3 {
             row.forces[k] = number(7 + k)?;
         }
+        for k in 0..coupled.len() {
+            row.coupled[k] = number(13 + k)?;
+        }
         Some(row)
     };
     let bad = |i: usize| CliError::input(format!("{}:{}: not a row of a history", path.display(), i + 2));
     let rows =
         lines.enumerate().map(|(i, line)| parse(line).ok_or_else(|| bad(i))).collect::<CliResult<_>>()?;
-    Ok((equations, rows))
+    Ok(History { equations, coupled, rows })
 }
 
 #[cfg(test)]
@@ -201,10 +244,21 @@ mod tests {
         };
         let rows: Vec<Row> = (1..4).map(row).collect();
         for equations in [Equations::Incompressible, Equations::Compressible] {
-            write(&path, equations, &rows).unwrap();
-            assert_eq!(read(&path).unwrap(), (equations, rows.clone()));
+            for coupled in [vec![], vec!["dye".to_owned(), "salt".to_owned()]] {
+                let rows: Vec<Row> = rows
+                    .iter()
+                    .map(|row| Row {
+                        coupled: std::array::from_fn(|k| if k < coupled.len() { 0.3 } else { 0.0 }),
+                        ..*row
+                    })
+                    .collect();
+                write(&path, equations, &coupled, &rows).unwrap();
+                assert_eq!(read(&path).unwrap(), History { equations, coupled, rows });
+            }
         }
-        let error = read_of(&path, Equations::Incompressible).unwrap_err();
+        let without = read_of(&path, Equations::Compressible, &[]).unwrap();
+        assert_eq!(without, rows, "of a run that has no such systems");
+        let error = read_of(&path, Equations::Incompressible, &[]).unwrap_err();
         assert!(
             error.to_string().ends_with("of Compressible flow: expected one of Incompressible flow"),
             "{error}"
@@ -219,8 +273,13 @@ mod tests {
     fn a_reduction_not_looked_at_is_an_empty_cell() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("history.csv");
-        write(&path, Equations::Compressible, &[Row { iteration: 1, linear: f64::NAN, ..Row::default() }])
-            .unwrap();
-        assert!(read(&path).unwrap().1[0].linear.is_nan());
+        write(
+            &path,
+            Equations::Compressible,
+            &[],
+            &[Row { iteration: 1, linear: f64::NAN, ..Row::default() }],
+        )
+        .unwrap();
+        assert!(read(&path).unwrap().rows[0].linear.is_nan());
     }
 }

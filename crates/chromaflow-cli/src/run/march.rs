@@ -106,8 +106,11 @@ impl Run<'_> {
         };
         resume(flow, &path)?;
         let history = self.files.history();
-        let mut rows =
-            if history.exists() { history::read_of(&history, self.equations)? } else { Vec::new() };
+        let mut rows = if history.exists() {
+            history::read_of(&history, self.equations, &flow.coupled())?
+        } else {
+            Vec::new()
+        };
         rows.retain(|r| r.iteration <= flow.iteration());
         Ok(rows)
     }

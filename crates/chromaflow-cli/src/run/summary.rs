@@ -5,6 +5,7 @@ use super::march::{Finished, Run};
 use super::oscillation::Oscillation;
 use super::{bytes, duration};
 use crate::context::Context;
+use chromaflow_flow::StepReport;
 use chromaflow_flow::march::{BadPlace, Coefficients, Forces};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ pub fn json(run: &Run<'_>, flow: &impl Flow, finished: &Finished, facts: Map<Str
         "time_steps": last.time_step,
         "residual_orders": last.orders,
         "residual": flow.residual(&last.residual),
+        "coupled": coupled(&flow.coupled(), last),
         "forces": forces(&last.forces),
         "oscillation": finished.settled.map(settled),
         "time": {
@@ -43,6 +45,13 @@ pub fn json(run: &Run<'_>, flow: &impl Flow, finished: &Finished, facts: Map<Str
     }
     map["memory"]["peak_bytes"] = json!(peak_bytes());
     all
+}
+
+/// Residuals of systems beside the flow, by the names of their unknowns.
+fn coupled(names: &[String], last: &StepReport) -> Map<String, Value> {
+    let residuals = last.coupled.iter().zip(&last.coupled_orders);
+    let of = |(residual, orders)| json!({ "residual": residual, "residual_orders": orders });
+    names.iter().cloned().zip(residuals.map(of)).collect()
 }
 
 /// Where a run computes, for its summary: threads, backend, the GPU's name.

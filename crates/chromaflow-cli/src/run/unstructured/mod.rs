@@ -126,7 +126,14 @@ impl Flow for OnMesh<'_> {
     }
 
     fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
+        for name in self.solver.unknowns_missing_in(restart).iter().filter(|_| self.ctx.verbose()) {
+            eprintln!("note: the restart has no `{name}`, which starts anew");
+        }
         self.solver.resume(restart)
+    }
+
+    fn coupled(&self) -> Vec<String> {
+        self.solver.coupled_unknowns()
     }
 
     fn linear_system(&mut self) -> Option<(BlockCsr, Vec<f64>)> {
