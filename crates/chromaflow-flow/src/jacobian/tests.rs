@@ -1,9 +1,14 @@
 use super::*;
-use crate::config::{Boundary, FluxScheme, Space};
+use crate::FlowSolver;
+use crate::bc::{condition_flux, flux_through};
+use crate::config::{Boundary, Equations, FlowConfig, FluxScheme, Space};
+use crate::flux::roe_absolute;
 use crate::gas::{conserved, primitive};
+use crate::mesh::generate::{Cells, box_mesh};
 use crate::residual::Inviscid;
 use crate::testmesh::mixed_cube;
 use chromaflow::Policy;
+use std::sync::Arc;
 
 const FREE: [f64; 5] = [1.0, 0.4, 0.3, -0.2, 1.0 / 1.4];
 
@@ -144,6 +149,135 @@ fn roes_matrix_is_exact_in_uniform_flow() {
             for r in 0..5 {
                 let expected = (more[r] - less[r]) / (2.0 * step);
                 assert!((off[k * 25 + c * 5 + r] - expected).abs() < 1e-8);
+            }
+        }
+    }
+}
+
+/// Roe's matrix whole, diagonal blocks and those on either side of it, in a flow that varies: the derivative of the first-order
+/// residual whose |A| stands still.
+#[test]
+fn roes_matrix_is_the_derivative_with_its_dissipation_held() {
+    let (dual, nodes, q) = flow();
+    let jac = assembled(&dual, &nodes, JacobianScheme::Roe, Policy::D, 2);
+    let OffDiagonal::F64(off) = &jac.off else { panic!("policy d") };
+    let (fix, boundaries) = (EntropyFix { acoustic: 0.1, convective: 0.1 }, boundaries());
+    let state = |i: u32| primitive_of(&nodes[i as usize]);
+    let held: Vec<[f64; 25]> = dual
+        .edges
+        .iter()
+        .zip(&dual.areas)
+        .map(|([a, b], n)| roe_absolute(Gas::AIR, &state(*a), &state(*b), &n.map(|v| 0.5 * v), fix))
+        .collect();
+    let residual = |q: &[[f64; 5]]| {
+        let w: Vec<[f64; 5]> = q.iter().map(|q| primitive(Gas::AIR, q)).collect();
+        let mut out = vec![[0.0; 5]; q.len()];
+        for ((&[a, b], n), absolute) in dual.edges.iter().zip(&dual.areas).zip(&held) {
+            let (a, b) = (a as usize, b as usize);
+            let half = n.map(|v| 0.5 * v);
+            let (left, right) = (flux_through(Gas::AIR, &w[a], &half), flux_through(Gas::AIR, &w[b], &half));
+            for r in 0..5 {
+                let jump: f64 = (0..5).map(|c| absolute[c * 5 + r] * (q[b][c] - q[a][c])).sum();
+                let flux = left[r] + right[r] - jump;
+                out[a][r] += flux;
+                out[b][r] -= flux;
+            }
+        }
+        for (patch, condition) in dual.patches.iter().zip(&boundaries) {
+            for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
+                let flux = condition_flux(condition, Gas::AIR, &w[i as usize], n);
+                (0..5).for_each(|r| out[i as usize][r] += flux[r]);
+            }
+        }
+        out
+    };
+    let step = 1e-6;
+    for j in (0..q.len()).step_by(3) {
+        for c in 0..5 {
+            let (mut more, mut less) = (q.clone(), q.clone());
+            more[j][c] += step;
+            less[j][c] -= step;
+            let (more, less) = (residual(&more), residual(&less));
+            for i in 0..q.len() {
+                for r in 0..5 {
+                    let expected = (more[i][r] - less[i][r]) / (2.0 * step);
+                    let found = if i == j {
+                        jac.diag[i * 25 + c * 5 + r]
+                    } else {
+                        dual.pattern.find(i, j).map_or(0.0, |k| off[k * 25 + c * 5 + r])
+                    };
+                    assert!((found - expected).abs() < 1e-8, "({i}, {j}) [{r}, {c}]: {found} {expected}");
+                }
+            }
+        }
+    }
+}
+
+/// The solver's own matrix, viscous terms, walls and held nodes included, times changes of a fluid at rest that vary along one
+/// axis of a box of hexahedra: there |A| multiplies no jump and nothing but thin layers is left of the viscous terms, so that
+/// the matrix must be the derivative of the solver's own residual.
+#[test]
+fn the_whole_matrix_is_the_derivative_along_planes() {
+    let mesh = box_mesh([4, 5, 3], [1.0, 1.5, 0.6], Cells::Hexes, 0.0);
+    let mut config = FlowConfig { equations: Equations::Laminar, ..FlowConfig::default() };
+    config.freestream.mach = 0.3;
+    config.freestream.reynolds = 7.0;
+    config.space.second_order = false;
+    config.implicit.policy = Policy::D;
+    (config.implicit.cfl.start, config.implicit.cfl.max) = (f64::INFINITY, f64::INFINITY);
+    config.boundaries = [
+        ("xmin", Boundary::Extrapolation),
+        ("xmax", Boundary::Outlet { pressure: 1.0 }),
+        ("ymin", Boundary::NoSlipAdiabatic),
+        ("ymax", Boundary::NoSlipIsothermal { temperature: 1.0 }),
+        ("zmin", Boundary::SlipWall),
+        ("zmax", Boundary::Symmetry),
+    ]
+    .map(|(name, boundary)| (name.to_owned(), boundary))
+    .into();
+    let rest = conserved(Gas::AIR, &[1.0, 0.0, 0.0, 0.0, 1.0 / 1.4]);
+    let mut solver = FlowSolver::new(&mesh, config, Arc::new(Team::new(2))).unwrap();
+    solver.set_state(|_| rest);
+    let matrix = solver.linear_system().0;
+    let nb = 5;
+    for axis in 0..3 {
+        for plane in 0..3 {
+            // A change that varies along the axis: at walls the velocity stays, and the temperature where it is given.
+            let change = |x: [f64; 3]| -> [f64; 5] {
+                let wall = x[1] < 1e-9 || x[1] > 1.5 - 1e-9;
+                let s = (4.0 * x[axis] + plane as f64).sin();
+                let mut d = [0.3 * s, 0.5 * s, -0.2 * s, 0.7 * s, 0.9 * s + 0.1];
+                if wall {
+                    d[1..4].fill(0.0);
+                    if x[1] > 1.0 {
+                        d[4] = d[0] * rest[4] / rest[0];
+                    }
+                }
+                d
+            };
+            let direction: Vec<f64> = mesh.nodes.iter().flat_map(|&x| change(x)).collect();
+            let mut product = vec![0.0; direction.len()];
+            matrix.multiply(&Team::new(1), &direction, &mut product);
+            let mut at = |h: f64| {
+                solver.set_state(|x| {
+                    let d = change(x);
+                    std::array::from_fn(|c| rest[c] + h * d[c])
+                });
+                solver.linear_system().1
+            };
+            let step = 1e-6;
+            let (up, down) = (at(step), at(-step));
+            for (i, x) in mesh.nodes.iter().enumerate() {
+                // Walls end planes across other axes: there the changes do not vary along one axis alone.
+                let near_wall = axis != 1 && (x[1] < 0.31 || x[1] > 1.19);
+                for r in 0..nb {
+                    let expected = (up[i * nb + r] - down[i * nb + r]) / (2.0 * step);
+                    let found = product[i * nb + r];
+                    assert!(
+                        near_wall || (found - expected).abs() < 1e-7,
+                        "axis {axis}, node {i} at {x:?}, equation {r}: {found} {expected}"
+                    );
+                }
             }
         }
     }
