@@ -27,6 +27,18 @@ pub struct GlobalArgs {
     pub quiet: bool,
 }
 
+impl GlobalArgs {
+    /// Those that are not at their defaults, by the names that users know.
+    pub fn given(&self) -> Vec<&'static str> {
+        let all = [
+            ("--threads", self.threads.is_some()),
+            ("--backend", self.backend != Backend::Cpu),
+            ("--json", self.json.is_some()),
+        ];
+        all.into_iter().filter(|o| o.1).map(|o| o.0).collect()
+    }
+}
+
 /// Where to compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Backend {

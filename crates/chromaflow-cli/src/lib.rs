@@ -17,7 +17,7 @@ pub mod solve;
 
 use clap::{Parser, Subcommand};
 use context::{Context, GlobalArgs};
-use error::{CliResult, Done};
+use error::{CliError, CliResult, Done};
 use std::process::ExitCode;
 
 /// Implicit computational fluid dynamics: multicolor block solvers and the flow solvers around them.
@@ -77,7 +77,23 @@ pub fn exit(result: CliResult) -> ExitCode {
     }
 }
 
+impl Command {
+    /// Its name, and the global options that it has no use for.
+    fn idle(&self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Command::Mesh(_) => ("mesh", &["--backend", "--threads"]),
+            Command::Plot(_) => ("plot", &["--backend", "--threads", "--json"]),
+            Command::Cite(_) => ("cite", &["--backend", "--threads"]),
+            Command::Run(_) | Command::Solve(_) | Command::Bench(_) | Command::Doctor(_) => ("", &[]),
+        }
+    }
+}
+
 fn dispatch(cli: Cli) -> CliResult {
+    let (name, idle) = cli.command.idle();
+    if let Some(option) = cli.global.given().into_iter().find(|o| idle.contains(o)) {
+        return Err(CliError::input(format!("`chromaflow {name}` does not use {option}: leave it out")));
+    }
     let ctx = Context::new(cli.global)?;
     match &cli.command {
         Command::Run(args) => run::run(args, &ctx),

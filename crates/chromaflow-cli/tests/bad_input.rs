@@ -135,4 +135,14 @@ fn bad_usage() {
     assert_eq!(chromaflow(Path::new("."), &["fly"]).0, 2);
     assert_eq!(chromaflow(Path::new("."), &["run"]).0, 2);
     assert_eq!(chromaflow(Path::new("."), &["run", "x.toml", "--threads", "0"]).0, 2);
+    for (option, command) in [
+        (&["--threads", "2"][..], &["cite"][..]),
+        (&["--backend", "cuda"], &["mesh", "info", "x.su2"]),
+        (&["--json", "x.json"], &["plot", "x"]),
+    ] {
+        let (status, _, message) = chromaflow(Path::new("."), &[option, command].concat());
+        assert_eq!(status, 2, "{message}");
+        let expected = format!("`chromaflow {}` does not use {}: leave it out", command[0], option[0]);
+        assert!(message.contains(&expected), "{message}");
+    }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Runs a command that is to succeed; what it writes as JSON.
 #[track_caller]
 fn mesh(folder: &Path, args: &[&str]) -> Value {
-    let all = [&["-q", "--threads", "1", "--json", "r.json", "mesh"], args].concat();
+    let all = [&["-q", "--json", "r.json", "mesh"], args].concat();
     let (status, _, message) = chromaflow(folder, &all);
     assert_eq!(status, 0, "{args:?}: {message}");
     serde_json::from_str(&std::fs::read_to_string(folder.join("r.json")).unwrap()).unwrap()

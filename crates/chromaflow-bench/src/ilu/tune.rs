@@ -1,7 +1,7 @@
 //! Tiles of engine cuda, tried.
 
 use chromaflow::factor::structured_ilu::cuda::{GpuIluEngine, Pencil};
-use chromaflow_cli::bench::ilu::gpu::{OnDevice, time};
+use chromaflow_cli::bench::ilu::gpu::OnDevice;
 use chromaflow_cli::bench::timing::Timing;
 use chromaflow_cli::error::{CliError, CliResult};
 
@@ -11,13 +11,13 @@ pub fn run(on: &mut OnDevice, budget: f64) -> CliResult<()> {
     let [factor, passes] = [true, false].map(|f| Pencil::candidates(nb, f, on.storage));
     for &pencil in &factor {
         let mut ilu = on.ilu(GpuIluEngine::Cuda, Some([pencil, passes[0]]))?;
-        let t = time(&stream, budget, || ilu.factor(&on.a))?;
+        let t = Timing::on_device(&stream, budget, || ilu.factor(&on.a))?;
         print_tile(pencil, &t, points);
     }
     for &pencil in &passes {
         let mut ilu = on.ilu(GpuIluEngine::Cuda, Some([factor[0], pencil]))?;
         ilu.factor(&on.a).map_err(CliError::device)?;
-        let t = time(&stream, budget, || ilu.solve(&on.a, &on.b, &mut on.x))?;
+        let t = Timing::on_device(&stream, budget, || ilu.solve(&on.a, &on.b, &mut on.x))?;
         print_tile(pencil, &t, points);
     }
     Ok(())

@@ -1,5 +1,8 @@
 //! Timing, and the result line that all benchmarks print.
 
+use crate::error::{CliError, CliResult};
+use chromaflow::gpu::GpuError;
+use chromaflow_device::cuda::{Event, Stream};
 use std::fmt;
 use std::time::Instant;
 
@@ -38,6 +41,32 @@ impl Timing {
         wall.sort_unstable_by(f64::total_cmp);
         let at = |part: f64| wall[((part * wall.len() as f64) as usize).min(wall.len() - 1)];
         Self { median: at(0.5), least: wall[0], p90: at(0.9), cpu, repeats: wall.len() }
+    }
+
+    /// Seconds by device events: one run to warm up, then repeats for `budget` seconds, 3 to 400.
+    ///
+    /// # Errors
+    /// What `work` returns, a GPU that fails.
+    pub fn on_device(
+        stream: &Stream,
+        budget: f64,
+        mut work: impl FnMut() -> Result<(), GpuError>,
+    ) -> CliResult<Self> {
+        work().map_err(CliError::device)?;
+        stream.synchronize().map_err(CliError::device)?;
+        let (mut all, begin) = (Vec::new(), Instant::now());
+        while all.len() < 3 || (begin.elapsed().as_secs_f64() < budget && all.len() < 400) {
+            let gpu = stream.gpu();
+            let (start, end) =
+                (Event::new(gpu).map_err(CliError::device)?, Event::new(gpu).map_err(CliError::device)?);
+            start.record(stream).map_err(CliError::device)?;
+            work().map_err(CliError::device)?;
+            end.record(stream).map_err(CliError::device)?;
+            all.push(1e-3 * end.milliseconds_since(&start).map_err(CliError::device)?);
+        }
+        all.sort_unstable_by(f64::total_cmp);
+        let at = |part: f64| all[((part * all.len() as f64) as usize).min(all.len() - 1)];
+        Ok(Self { median: at(0.5), least: all[0], p90: at(0.9), cpu: all[0], repeats: all.len() })
     }
 
     /// The time of one of `parts` equal parts.

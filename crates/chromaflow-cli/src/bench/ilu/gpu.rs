@@ -9,34 +9,7 @@ use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
 use chromaflow::factor::structured_ilu::cuda::{DeviceStencil, DeviceStructuredIlu, GpuIluEngine, Pencil};
 use chromaflow::factor::structured_ilu::{FactorStorage, StencilMatrix, StructuredIluOptions};
 use chromaflow::gpu::{DeviceJacobian, GpuError};
-use chromaflow_device::cuda::{DeviceBuffer, Event, Gpu, Stream};
-use std::time::Instant;
-
-/// Seconds by device events: one run to warm up, then repeats for `budget` seconds, 3 to 400.
-///
-/// # Errors
-/// What `work` returns, a GPU that fails.
-pub fn time(
-    stream: &Stream,
-    budget: f64,
-    mut work: impl FnMut() -> Result<(), GpuError>,
-) -> CliResult<Timing> {
-    work().map_err(CliError::device)?;
-    stream.synchronize().map_err(CliError::device)?;
-    let (mut all, begin) = (Vec::new(), Instant::now());
-    while all.len() < 3 || (begin.elapsed().as_secs_f64() < budget && all.len() < 400) {
-        let gpu = stream.gpu();
-        let (start, end) =
-            (Event::new(gpu).map_err(CliError::device)?, Event::new(gpu).map_err(CliError::device)?);
-        start.record(stream).map_err(CliError::device)?;
-        work().map_err(CliError::device)?;
-        end.record(stream).map_err(CliError::device)?;
-        all.push(1e-3 * end.milliseconds_since(&start).map_err(CliError::device)?);
-    }
-    all.sort_unstable_by(f64::total_cmp);
-    let at = |part: f64| all[((part * all.len() as f64) as usize).min(all.len() - 1)];
-    Ok(Timing { median: at(0.5), least: all[0], p90: at(0.9), cpu: all[0], repeats: all.len() })
-}
+use chromaflow_device::cuda::{DeviceBuffer, Gpu, Stream};
 
 /// A system with copies of one grid block on a device.
 pub struct OnDevice {
@@ -91,10 +64,11 @@ impl OnDevice {
     pub fn measure(&mut self, engine: GpuIluEngine, budget: f64) -> CliResult<Parts> {
         let mut ilu = self.ilu(engine, None)?;
         let stream = self.stream.clone();
-        let factor = time(&stream, budget, || ilu.factor(&self.a))?;
+        let factor = Timing::on_device(&stream, budget, || ilu.factor(&self.a))?;
         ilu.report().map_err(CliError::device)?.map_err(CliError::device)?;
-        let apply = time(&stream, budget, || ilu.solve(&self.a, &self.b, &mut self.x))?;
-        let residual = time(&stream, budget, || ilu.residual(&self.a, &self.b, &self.x, &mut self.r))?;
+        let apply = Timing::on_device(&stream, budget, || ilu.solve(&self.a, &self.b, &mut self.x))?;
+        let residual =
+            Timing::on_device(&stream, budget, || ilu.residual(&self.a, &self.b, &self.x, &mut self.r))?;
         let x = self.x.download().map_err(CliError::device)?;
         Ok(Parts { factor, apply, residual, norm: norm(&x) })
     }
@@ -114,8 +88,8 @@ impl OnDevice {
         let Ok(mut factor) = stream.capture(|| ilu.factor(&self.a).map_err(device)) else { return Ok(None) };
         let apply = stream.capture(|| ilu.solve(&self.a, &self.b, &mut self.x).map_err(device));
         let Ok(mut apply) = apply else { return Ok(None) };
-        let factor = time(&stream, budget, || Ok(factor.launch(&stream)?))?;
-        Ok(Some([factor, time(&stream, budget, || Ok(apply.launch(&stream)?))?]))
+        let factor = Timing::on_device(&stream, budget, || Ok(factor.launch(&stream)?))?;
+        Ok(Some([factor, Timing::on_device(&stream, budget, || Ok(apply.launch(&stream)?))?]))
     }
 }
 
@@ -133,10 +107,10 @@ pub fn general(
     let stream = gpu.stream().map_err(CliError::device)?;
     let device = DeviceJacobian::upload(&stream, a).map_err(CliError::device)?;
     let mut ilu = DeviceBlockIlu::new(&stream, a.pattern(), a.nb(), options).map_err(CliError::device)?;
-    let factor = time(&stream, budget, || ilu.factor(&device))?;
+    let factor = Timing::on_device(&stream, budget, || ilu.factor(&device))?;
     ilu.report().map_err(CliError::device)?.map_err(CliError::device)?;
     let b = stream.upload(b).map_err(CliError::device)?;
     let mut x = DeviceBuffer::zeroed(&stream, b.len()).map_err(CliError::device)?;
-    let apply = time(&stream, budget, || ilu.solve(&b, &mut x))?;
+    let apply = Timing::on_device(&stream, budget, || ilu.solve(&b, &mut x))?;
     Ok((factor, apply, x.download().map_err(CliError::device)?))
 }

@@ -1,7 +1,6 @@
 #![allow(unsafe_code)]
 //! Block ILU(0) by library calls, for the side by side: cusparseDbsrilu02, and cusparseDbsrsv2 with both factors.
 
-use super::gpu::time;
 use crate::bench::timing::Timing;
 use crate::error::{CliError, CliResult};
 use chromaflow::Jacobian;
@@ -250,10 +249,10 @@ impl Library {
     /// Times of factorization (the copy of the values in it) and solve, and the solution.
     pub fn measure(&mut self, b: &[f64], budget: f64) -> CliResult<(Timing, Timing, Vec<f64>)> {
         let stream = self.stream.clone();
-        let factor = time(&stream, budget, || Ok(self.factor()?))?;
+        let factor = Timing::on_device(&stream, budget, || Ok(self.factor()?))?;
         let b = stream.upload(b).map_err(CliError::device)?;
         let x = DeviceBuffer::zeroed(&stream, b.len()).map_err(CliError::device)?;
-        let apply = time(&stream, budget, || Ok(self.solve(&b, &x)?))?;
+        let apply = Timing::on_device(&stream, budget, || Ok(self.solve(&b, &x)?))?;
         Ok((factor, apply, x.download().map_err(CliError::device)?))
     }
 }
