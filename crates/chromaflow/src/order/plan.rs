@@ -2,7 +2,7 @@
 
 use super::{Adjacency, Coloring, Permutation, RowBatches, Spread, VertexOrder, reverse_cuthill_mckee};
 use crate::BlockPattern;
-use crate::sparse::ShapeError;
+use crate::sparse::{SIGMA, ShapeError};
 use chromaflow_device::Team;
 
 /// How rows get their colors.
@@ -58,7 +58,8 @@ pub struct PlanReport {
     pub largest: usize,
 }
 
-/// The order in which rows are swept: a permutation from the given order, and batches of the permuted rows.
+/// The order in which rows are swept: a permutation from the given order, and batches of the permuted rows. Rows of a color are
+/// sorted by length within windows of [`SIGMA`]; without colors they keep their order.
 ///
 /// ```
 /// use chromaflow::{BlockPattern, order::{Plan, PlanOptions}};
@@ -128,6 +129,19 @@ impl Plan {
             smallest: sizes.iter().copied().min().unwrap_or(0),
             largest: sizes.iter().copied().max().unwrap_or(0),
         };
-        Ok(Self { permutation: band.then(&colors), batches, report })
+        let permutation = band.then(&colors);
+        let permutation = if uncolored { permutation } else { by_length(pattern, &permutation, &batches) };
+        Ok(Self { permutation, batches, report })
     }
+}
+
+/// The same batches with their rows sorted by length, longest first, within windows of [`SIGMA`].
+fn by_length(pattern: &BlockPattern, permutation: &Permutation, batches: &RowBatches) -> Permutation {
+    let mut old_of_new = permutation.old_of_new().to_vec();
+    for batch in batches.iter() {
+        for part in old_of_new[batch].chunks_mut(SIGMA) {
+            part.sort_by_key(|&row| std::cmp::Reverse(pattern.range(row as usize).len()));
+        }
+    }
+    Permutation::from_old_of_new(old_of_new).expect("sorted rows are the same rows")
 }

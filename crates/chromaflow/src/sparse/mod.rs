@@ -23,6 +23,12 @@ pub(crate) use row_product::{
 };
 pub(crate) use stored::{Direct, Off, Stored, ToDouble, Unscale};
 
+/// So many rows are sorted by length together, longest first: the window sigma of SELL-C-sigma. Plans sort the rows of a color so,
+/// and the format then finds them in the order that it needs. It is narrow beside a color, so that rows stay near their neighbors in the band.
+///
+/// **Source**: Kreutzer, Hager, Wellein, Fehske, Bishop (2014), SIAM J. Sci. Comput. 36(5).
+pub const SIGMA: usize = 1024;
+
 /// Values that do not fit their pattern.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ShapeError {

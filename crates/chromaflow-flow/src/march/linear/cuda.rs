@@ -84,7 +84,8 @@ impl LinearCuda {
                 let mut krylov = KrylovCuda::new(stream)?;
                 let cycle = if options.method == Method::Gmres { options.krylov_iterations } else { 3 };
                 krylov.reserve(nb * pattern.rows(), cycle)?;
-                Ok((krylov, BlockMatrixCuda::new(stream, pattern, nb, Storage::F64)?))
+                let batches: Vec<_> = batches.iter().collect();
+                Ok((krylov, BlockMatrixCuda::with_batches(stream, pattern, nb, &batches, Storage::F64)?))
             })
             .transpose()?;
         let vectors = Vectors::new(stream, Storage::F64)?;

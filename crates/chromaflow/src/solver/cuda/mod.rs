@@ -137,6 +137,7 @@ impl LinearSolverCuda {
         let split = permuted.split()?;
         let layout = Layout::new(rows, &split, &source);
         let off = Arc::new(split.pattern);
+        let batches: Vec<_> = plan.batches.iter().collect();
         let storage = Storage::from(options.policy);
         let inverse = match options.preconditioner {
             PreconditionerKind::None => Inverse::None,
@@ -161,7 +162,7 @@ impl LinearSolverCuda {
             transfer: Transfer::new(stream, nb, &layout.source(), old)?,
             whole: jacobian(Storage::F64)?,
             reduced: in_less.then(|| jacobian(Storage::F32)).transpose()?,
-            matrix: BlockMatrixCuda::new(stream, &off, nb, Storage::F64)?,
+            matrix: BlockMatrixCuda::with_batches(stream, &off, nb, &batches, Storage::F64)?,
             krylov: KrylovCuda::new(stream)?,
             b: vector()?,
             x: vector()?,

@@ -26,6 +26,8 @@ pub(super) struct Cut {
     pub chunks: Vec<Chunk>,
     /// Chunks of each batch.
     pub batches: Vec<Range<u32>>,
+    /// Whether the rows stand as they did.
+    pub in_order: bool,
     /// Slots of all chunks.
     pub slots: usize,
 }
@@ -58,13 +60,34 @@ impl Cut {
             }
             ranges.push(first..chunks.len() as u32);
         }
-        Self { perm, chunks, batches: ranges, slots }
+        let in_order = perm.iter().enumerate().all(|(i, &row)| i == row as usize);
+        Self { perm, chunks, batches: ranges, in_order, slots }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::order::{Plan, PlanOptions};
+    use crate::sparse::SIGMA;
+
+    /// What a plan makes of a pattern needs no other order: windows of the format divide those of the plan.
+    #[test]
+    fn rows_of_a_plan_stand_in_order() {
+        let (row_ptr, columns) = crate::gallery::banded_lattice(5000, 60_000, 3);
+        let pattern = BlockPattern::new(5000, row_ptr, columns).unwrap();
+        let plan = Plan::new(&pattern, &PlanOptions::default()).unwrap();
+        let (pattern, _) = pattern.permuted(&plan.permutation);
+        plan.batches.check(&pattern).unwrap();
+        let batches: Vec<_> = plan.batches.iter().collect();
+        assert!(batches.iter().any(|b| b.len() > 300));
+        for window in [256, SIGMA] {
+            assert!(Cut::new(&pattern, &batches, 32, window).in_order);
+        }
+        let shuffled: Vec<u32> = (0..5000).map(|i| i * 7 % 5000).collect();
+        let (pattern, _) = pattern.permuted(&crate::Permutation::from_old_of_new(shuffled).unwrap());
+        assert!(!Cut::new(&pattern, std::slice::from_ref(&(0..5000)), 32, SIGMA).in_order);
+    }
 
     #[test]
     fn rows_are_sorted_within_windows_of_a_batch() {

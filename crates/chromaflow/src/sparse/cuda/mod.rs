@@ -25,8 +25,9 @@ use std::sync::Arc;
 /// `y = A x`, `r = b - A x`.
 ///
 /// Small blocks are stored as SELL-C-sigma: rows of like length among sigma are brought together and cut into chunks of C, each
-/// padded to its longest row. That order is the format's own business: vectors, diagonal blocks and column numbers keep the
-/// order of the matrix, so nothing is gathered before a product or scattered after it.
+/// padded to its longest row. A [`Plan`](crate::order::Plan) has sorted them so already; where rows come otherwise, the order is the
+/// format's own business: vectors, diagonal blocks and column numbers keep the order of the matrix, so nothing is gathered before a
+/// product or scattered after it.
 ///
 /// **Precision**: D in f64, O as [`Storage`] says; products D x and what they are added to in f64, products O x and their sums in
 /// f64 for storage `d`, else in f32 with x rounded to it. **Results** are the same bits on every run.
@@ -53,6 +54,8 @@ pub struct BlockMatrixCuda {
     chunk_count: usize,
     /// Row of the matrix at each place of the chunks; none for panels, which keep the order of the matrix.
     pub(crate) perm: Option<DeviceBuffer<u32>>,
+    /// Whether that is the order of the matrix, so that kernels need not look it up.
+    in_order: bool,
     /// Column numbers, slot by slot over the rows of a chunk (panels: as assembled).
     pub(crate) index: DeviceBuffer<u32>,
     pub(crate) row_ptr: DeviceBuffer<u32>,
@@ -114,6 +117,35 @@ impl BlockMatrixCuda {
         Self::with_tile(stream, pattern, nb, std::slice::from_ref(&(0..rows)), storage, tile)
     }
 
+    /// The same with chunks that keep to `batches`, those of the plan that has ordered the rows.
+    ///
+    /// # Errors
+    /// As [`Self::new`], and [`GpuError::Shape`] for batches that do not follow one another over all rows.
+    pub fn with_batches(
+        stream: &Stream,
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        batches: &[Range<usize>],
+        storage: Storage,
+    ) -> Result<Self, GpuError> {
+        check_nb(nb)?;
+        let rows = pattern.rows();
+        let follow = batches.windows(2).all(|b| b[0].end == b[1].start);
+        let ends = [batches.first().map_or(0, |b| b.start), batches.last().map_or(0, |b| b.end)];
+        if !follow || ends != [0, rows] {
+            let found = batches.iter().map(Range::len).sum();
+            return Err(ShapeError::Length {
+                what: "the list of batches",
+                found,
+                expected: rows,
+                shape: "rows, each in one batch".to_owned(),
+            }
+            .into());
+        }
+        let tile = Tile::choose(nb, storage, rows, stream.gpu().facts().multiprocessors);
+        Self::with_tile(stream, pattern, nb, batches, storage, tile)
+    }
+
     /// The same with chunks that keep to `batches`, which follow one another over all rows, and a tile of the caller's choice.
     pub(crate) fn with_tile(
         stream: &Stream,
@@ -142,6 +174,7 @@ impl BlockMatrixCuda {
             chunks: DeviceBuffer::zeroed(stream, 0)?,
             chunk_count: 0,
             perm: None,
+            in_order: true,
             index: stream.upload(pattern.col_idx())?,
             row_ptr: stream.upload(pattern.row_ptr())?,
             values: DeviceBuffer::zeroed(stream, 0)?,
@@ -175,7 +208,7 @@ impl BlockMatrixCuda {
             let launch = kernel.launch(cut.chunks.len(), 128).arg(&chunks).arg(&perm);
             launch.arg(&self.row_ptr).arg(&self.index).arg(&index).enqueue(stream)?;
         }
-        (self.chunks, self.chunk_count) = (chunks, cut.chunks.len());
+        (self.chunks, self.chunk_count, self.in_order) = (chunks, cut.chunks.len(), cut.in_order);
         (self.perm, self.index, self.batches) = (Some(perm), index, cut.batches);
         Ok(blocks)
     }
@@ -405,7 +438,8 @@ impl BlockMatrixCuda {
     pub(crate) fn launch<'k>(&self, kernel: &'k Kernel, range: Range<u32>, inverse: u64) -> Launch<'k> {
         let launch = kernel.launch(self.tile.blocks(range.len()), self.tile.threads(self.nb));
         let launch = if self.tile.is_sliced() {
-            launch.arg(&self.chunks).arg(range.start).arg(range.end).arg(self.perm_ptr())
+            let perm = if self.in_order { 0 } else { self.perm_ptr() };
+            launch.arg(&self.chunks).arg(range.start).arg(range.end).arg(perm)
         } else {
             launch.arg(range.start).arg(&self.row_ptr)
         };

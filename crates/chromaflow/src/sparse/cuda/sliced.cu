@@ -1,6 +1,7 @@
 // Rows of a matrix in sliced blocks (SELL-C-sigma): products and sweeps. The rows of a batch stand in chunks of C rows, padded to
 // their longest row; rows of like length among sigma were brought together before they were cut. Vectors, the diagonal and column
-// numbers keep the order of the matrix: `perm` says which row stands where, so nothing is gathered before a product or after it.
+// numbers keep the order of the matrix: `perm` says which row stands where, so nothing is gathered before a product or after it; it
+// is null where the rows came in that order.
 //
 // Constants: NB block size; C rows a chunk; G chunks a thread block; UB pairs of slots a thread has in flight; SP lane groups
 // that share the slots of a row; MINB thread blocks a multiprocessor must hold; DEARLY loads the inverse diagonal before the
@@ -91,11 +92,11 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const u32* __restri
     const u32* ix = index + (u64)k.slot * C + r;
     const bool owner = sp == 0 && r < k.rows;  // one thread per scalar row of the chunk
 #if KEEP_ROW
-    const u32 row = owner ? load_index(perm + k.row + r) : 0;
+    const u32 row = owner && perm ? load_index(perm + k.row + r) : k.row + r;  // of an owner
 #define ROW row
 #else
-    if (SP == 1 && t < 2 && k.rows) prefetch(perm + k.row + t * (k.rows - 1));
-#define ROW load_index(perm + k.row + r)  // of an owner
+    if (SP == 1 && perm && t < 2 && k.rows) prefetch(perm + k.row + t * (k.rows - 1));
+#define ROW (perm ? load_index(perm + k.row + r) : k.row + r)  // of an owner
 #endif
 
     Sum acc[NB];

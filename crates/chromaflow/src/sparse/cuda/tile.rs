@@ -1,6 +1,7 @@
 //! Which kernel with which tile: one table.
 
 use crate::gpu::{Storage, source};
+use crate::sparse::SIGMA;
 use chromaflow_device::cuda::KernelSource;
 
 const SLICED: &str = include_str!("sliced.cu");
@@ -74,7 +75,7 @@ impl Sliced {
             early,
             odd_first: early,
             hint: if early { 1 } else { 2 },
-            window: 1024,
+            window: SIGMA,
         }
     }
 
