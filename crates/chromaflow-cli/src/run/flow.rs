@@ -1,5 +1,7 @@
 //! A flow under way, as runs see it.
 
+use super::advice::Trouble;
+use super::march::Finished;
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
 use chromaflow::BlockCsr;
@@ -81,6 +83,11 @@ pub trait Flow {
 
     /// What scripts may want to know of the solver: `memory`, `mesh`, `solver`, `references` and more of its own.
     fn summary(&self) -> Map<String, Value>;
+
+    /// What stood in the way of a steady run that did not converge, where that is known. The state is the host's.
+    fn trouble(&self, _finished: &Finished) -> Option<Trouble> {
+        None
+    }
 
     /// Gives back memory that only steps need: files are about to be written.
     fn release(&mut self) {}

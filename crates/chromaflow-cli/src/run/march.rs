@@ -1,5 +1,6 @@
 //! From a solver that is set up to forces and fields: the one loop of all kinds of case.
 
+use super::advice::Trouble;
 use super::cadence::Cadence;
 use super::files::Files;
 use super::flow::{Flow, resume};
@@ -13,6 +14,7 @@ use chromaflow::Outcome;
 use chromaflow_flow::StepReport;
 use chromaflow_flow::config::Time;
 use chromaflow_flow::march::FlowError;
+use serde_json::Value;
 use std::time::Instant;
 
 /// A run, but for its solver.
@@ -74,7 +76,11 @@ impl Run<'_> {
             eprintln!("{}", summary::bad_state(bad));
         }
         flow.sync().map_err(|e| self.lost(&e))?;
-        let facts = flow.summary();
+        let mut facts = flow.summary();
+        let steady = matches!(self.time, Time::Steady(_));
+        let failed = steady && finished.outcome != Outcome::Converged;
+        let trouble = failed.then(|| flow.trouble(&finished)).flatten();
+        facts.insert("trouble".to_owned(), trouble.as_ref().map_or(Value::Null, Trouble::json));
         flow.release();
         let written = self.files.write_all(self, flow, &finished.rows)?;
         let summary = summary::json(self, flow, &finished, facts);
@@ -82,6 +88,9 @@ impl Run<'_> {
         self.ctx.write_json(&summary)?;
         if self.ctx.verbose() {
             summary::print(self, flow, &finished, &written);
+            for line in trouble.iter().flat_map(Trouble::lines) {
+                println!("{line}");
+            }
         }
         if self.args.verify {
             let last = finished.rows.last().expect("at least one iteration");
@@ -92,7 +101,7 @@ impl Run<'_> {
         }
         // All iterations that a steady case allows, short of the drop that it asks for, is not what was asked for; the
         // physical steps of an unsteady case are.
-        let drop_asked = matches!(self.time, Time::Steady(_)) && !self.expect.iterations_suffice;
+        let drop_asked = steady && !self.expect.iterations_suffice;
         Ok(Done::of(finished.outcome, drop_asked))
     }
 

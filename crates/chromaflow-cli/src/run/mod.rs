@@ -1,5 +1,6 @@
 //! `chromaflow run`: a flow case from its file to forces and fields.
 
+mod advice;
 mod cadence;
 pub mod cuts;
 mod files;

@@ -17,8 +17,10 @@ pub struct CflControl {
     pub ceiling: f64,
     /// How residuals have gone since the ceiling was set.
     trend: Option<Trend>,
-    /// Whether a ceiling that was lowered stays low.
-    keeps_ceiling: bool,
+    /// Whether residuals that rise or stall mean that steps are too large.
+    watches: bool,
+    /// Largest CFL number whose linear system was found to be solved since one was not.
+    solved: f64,
 }
 
 /// The smallest residual so far, and since then the steps, and those of them that raised the residual.
@@ -31,6 +33,8 @@ struct Trend {
 
 /// Residual growth in one step that makes the CFL number fall.
 const GROWTH_LIMIT: f64 = 1.5;
+/// Residual growth in one step that has the step rejected: from there the update no longer points to the solution.
+const REJECTED_GROWTH: f64 = 3.0;
 /// Fraction of nodes with cut updates that makes the CFL number stay.
 const LIMITED_FRACTION: f64 = 1e-3;
 /// Steps at the largest CFL number without a new smallest residual after which that CFL number is halved: the residual's
@@ -49,13 +53,15 @@ impl CflControl {
             last: None,
             ceiling: config.max,
             trend: None,
-            keeps_ceiling: true,
+            watches: true,
+            solved: 0.0,
         }
     }
 
-    /// The same where residuals fall slowly as a rule: a stall lowers the CFL number of one step only.
+    /// The same where residuals fall slowly as a rule, and rise on the way: a stall lowers the CFL number of one step only,
+    /// and no step is rejected for its residual.
     pub fn without_stalls(self) -> Self {
-        Self { keeps_ceiling: false, ..self }
+        Self { watches: false, ..self }
     }
 
     /// After a step from a state of this residual, `limited` of its updates cut (a fraction of the nodes).
@@ -74,9 +80,31 @@ impl CflControl {
             self.lower_ceiling(residual, ratio > 1.0);
         }
         self.value = self.value.clamp(self.config.min, self.ceiling);
-        if !self.keeps_ceiling {
+        if !self.watches {
             self.ceiling = self.config.max;
         }
+    }
+
+    /// Whether the step that led to a state of this residual is to be rejected. Not at the smallest CFL number, where
+    /// nothing smaller is left to try.
+    pub fn rejects_growth(&self, residual: f64) -> bool {
+        self.last.is_some_and(|last| residual > REJECTED_GROWTH * last) && self.can_reject()
+    }
+
+    /// Whether the linear system of this step is to be looked at: its CFL number is larger than any solved before.
+    pub fn doubts(&self) -> bool {
+        self.watches && self.config.adaptive && self.value > self.solved
+    }
+
+    /// Whether an update is to be rejected: the linear solver has made its residual larger, or lost it.
+    pub fn rejects_update(&mut self, reduction: f64) -> bool {
+        let solved = reduction <= 1.0;
+        self.solved = if solved { self.solved.max(self.value) } else { 0.0 };
+        !solved && self.can_reject()
+    }
+
+    fn can_reject(&self) -> bool {
+        self.watches && self.config.adaptive && self.value > self.config.min
     }
 
     fn lower_ceiling(&mut self, residual: f64, rose: bool) {
@@ -99,6 +127,7 @@ impl CflControl {
         restart.set("cfl", self.value);
         restart.set("cfl_ceiling", self.ceiling);
         restart.set("cfl_hold", self.hold as f64);
+        restart.set("cfl_solved", self.solved);
         if let Some(last) = self.last {
             restart.set("last_residual", last);
         }
@@ -109,6 +138,7 @@ impl CflControl {
         let Cfl { min, max, .. } = self.config;
         self.last = restart.positive("last_residual");
         self.hold = restart.positive("cfl_hold").unwrap_or(0.0) as usize;
+        self.solved = restart.positive("cfl_solved").unwrap_or(0.0);
         self.value = restart.positive("cfl").map_or(self.value, |cfl| cfl.clamp(min, max));
         self.ceiling = restart.positive("cfl_ceiling").map_or(max, |ceiling| ceiling.min(max));
     }
@@ -153,6 +183,27 @@ mod tests {
             control.accept(cycle(i), 0.0);
         }
         assert_eq!(control.value, 10.0, "never below the first");
+    }
+
+    #[test]
+    fn what_is_rejected() {
+        let cfl = Cfl { start: 10.0, min: 1.0, max: 40.0, growth: 2.0, adaptive: true };
+        let mut control = CflControl::new(cfl);
+        assert!(!control.rejects_growth(1e9), "nothing to compare with");
+        assert!(control.doubts());
+        assert!(!control.rejects_update(0.9) && !control.doubts(), "solved at 10");
+        control.accept(1.0, 0.0);
+        assert!(control.doubts(), "20 is more than 10");
+        assert!(!control.rejects_growth(2.9) && control.rejects_growth(3.1));
+        assert!(control.rejects_update(1.1) && control.rejects_update(f64::NAN));
+        while control.reject() {}
+        control.accept(1.0, 0.0);
+        assert!(!control.rejects_growth(1e9) && !control.rejects_update(2.0), "nothing smaller to try");
+        let ramp = CflControl::new(Cfl { adaptive: false, ..cfl });
+        for mut other in [ramp, CflControl::new(cfl).without_stalls()] {
+            other.accept(1.0, 0.0);
+            assert!(!other.doubts() && !other.rejects_growth(1e9) && !other.rejects_update(2.0));
+        }
     }
 
     #[test]

@@ -3,10 +3,11 @@
 //! One iteration, whatever the equations, the grid and the machine:
 //! ```text
 //! residual             norms, forces, the first bad row        System::residual
-//! reject?              restore the last good state, lower the CFL number
+//! reject?              not finite: restore the last good state, lower the CFL number
 //! check the progress   done | next physical step | update      Progress::check
+//! reject?              the residual has grown by too much      StepControl::rejects_growth
 //! advance              matrix, linear solver, update           System::advance
-//! reject?              as above
+//! reject?              a bad state, a linear system not solved StepControl::rejects_update
 //! accept               the next CFL number                     StepControl::accept
 //! ```
 //! A [`System`] has its state on the host ([`Host`]) or on a device that computes in its place. The march knows who has the
@@ -29,8 +30,8 @@ pub use error::FlowError;
 pub use forces::{Coefficients, Forces, MarkerForces};
 pub(crate) use progress::Progress;
 pub(crate) use report::CONSERVED;
-pub use report::{BadPlace, Part, PartTime, Place, StepReport, Times};
-pub use step_control::{CourantControl, StepControl};
+pub use report::{BadPlace, LargestResidual, Part, PartTime, Place, StepReport, Times};
+pub use step_control::{CourantControl, Rejection, Rejections, StepControl};
 pub(crate) use system::Device;
 pub use system::{Advanced, Bdf, Host, Measured, Moment, System, WallSums};
 pub(crate) use update::update_share;
@@ -56,6 +57,7 @@ pub struct March<S: Host> {
     newest: Newest,
     pub(crate) progress: Progress,
     pub(crate) control: S::Control,
+    rejections: Rejections,
     /// Forces of the last residual.
     forces: Forces,
     times: Times,
@@ -70,6 +72,7 @@ impl<S: Host> March<S> {
             newest: Newest::Both,
             progress: Progress::default(),
             control,
+            rejections: Rejections::default(),
             forces: Forces::default(),
             times: Times::default(),
         }
@@ -107,7 +110,7 @@ impl<S: Host> March<S> {
         if found.good {
             self.advance(&at, &mut report)?;
         } else {
-            self.reject(found.first_bad, &mut report)?;
+            self.reject_bad(found.first_bad, &mut report)?;
         }
         let mut times = match &mut self.device {
             Some(device) => device.times()?,
@@ -127,7 +130,9 @@ impl<S: Host> March<S> {
             self.progress.check_explicit(time, size)
         } else {
             report.coupled_orders = self.progress.coupled_orders(&report.coupled, &self.host.round_off());
-            self.progress.check(time, size, &report.coupled_orders)
+            let at_rest = size <= self.host.flow_round_off();
+            let decision = self.progress.check(time, size, &report.coupled_orders);
+            decision.unless_round_off(time, at_rest, &report.coupled_orders)
         };
         (report.orders, report.time_step, report.outcome) =
             (decision.orders, decision.time_step, decision.outcome);
@@ -136,20 +141,35 @@ impl<S: Host> March<S> {
             Next::Step => return self.next_level(),
             Next::Update => {}
         }
+        if at.iteration == self.host.first_order_steps() + 1 {
+            self.control.reset();
+        }
+        if self.control.rejects_growth(size) {
+            return self.reject(Rejection::Growth, report);
+        }
         let done = self.computing().advance(at)?;
         (report.linear_reduction, report.limited) = (done.reduction, done.limited);
         if let Some(row) = done.singular.or(done.bad) {
-            return self.reject(Some(row), report);
+            return self.reject_bad(Some(row), report);
+        }
+        if done.reduction.is_some_and(|reduction| self.control.rejects_update(reduction)) {
+            return self.reject(Rejection::Linear, report);
         }
         self.control.accept(size, report.limited as f64 / self.host.rows() as f64);
         Ok(())
     }
 
-    /// Says where the state went bad, and returns to the last good one.
-    fn reject(&mut self, row: Option<usize>, report: &mut StepReport) -> Result<(), FlowError> {
+    /// Says where the state went bad, and rejects the step.
+    fn reject_bad(&mut self, row: Option<usize>, report: &mut StepReport) -> Result<(), FlowError> {
         self.sync()?;
         report.bad = row.or_else(|| self.host.first_bad()).map(|row| self.host.place(row));
+        self.reject(Rejection::State, report)
+    }
+
+    /// Returns to the last good state.
+    fn reject(&mut self, why: Rejection, report: &mut StepReport) -> Result<(), FlowError> {
         report.rejected = true;
+        self.rejections.add(why);
         self.computing().restore()?;
         if !self.control.reject() {
             report.outcome = Some(Outcome::Diverged { iteration: self.progress.iteration });
@@ -185,7 +205,7 @@ impl<S: Host> March<S> {
             iteration,
             cfl: self.control.value(),
             bdf: self.progress.bdf(self.host.time()),
-            measure: iteration.is_multiple_of(self.host.linear_report()),
+            measure: iteration.is_multiple_of(self.host.linear_report()) || self.control.doubts(),
         }
     }
 
@@ -202,6 +222,11 @@ impl<S: Host> March<S> {
     /// Physical time of the last finished step.
     pub fn time(&self) -> f64 {
         self.progress.time(self.host.time())
+    }
+
+    /// Rejected steps so far, by their reason.
+    pub fn rejections(&self) -> Rejections {
+        self.rejections
     }
 
     /// Times of all steps so far.

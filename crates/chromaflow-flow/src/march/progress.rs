@@ -43,6 +43,20 @@ pub(crate) enum Next {
     Update,
 }
 
+impl Decision {
+    /// A steady flow whose residual is nothing but rounding errors has converged, however few orders it has fallen; the run
+    /// has where the systems beside it have.
+    pub fn unless_round_off(mut self, time: &Time, round_off: bool, coupled: &[f64]) -> Self {
+        if let Time::Steady(steady) = time
+            && round_off
+            && coupled.iter().all(|&orders| orders >= steady.orders)
+        {
+            (self.outcome, self.next) = (Some(Outcome::Converged), Next::Done);
+        }
+        self
+    }
+}
+
 impl Progress {
     /// Decides by the residual of the present state, in an implicit run; `coupled` has the orders of the systems beside it.
     pub fn check(&mut self, time: &Time, residual: f64, coupled: &[f64]) -> Decision {
@@ -190,6 +204,14 @@ mod tests {
         assert_eq!(progress.check(&time, 0.0, &[]).orders, f64::INFINITY);
         let held_up = progress.check(&time, 0.01, &[f64::INFINITY, 0.5]);
         assert_eq!((held_up.orders, held_up.next), (0.5, Next::Update), "by the slowest of all systems");
+        let at_rest = progress.check(&time, 10.0, &[12.0]).unless_round_off(&time, true, &[12.0]);
+        assert_eq!(
+            (at_rest.orders, at_rest.outcome, at_rest.next),
+            (0.0, Some(Outcome::Converged), Next::Done)
+        );
+        assert_eq!(progress.check(&time, 1.0, &[]).unless_round_off(&time, false, &[]), last);
+        let coupled = progress.check(&time, 10.0, &[1.0]).unless_round_off(&time, true, &[1.0]);
+        assert_eq!(coupled.outcome, Some(Outcome::IterationLimit), "a system beside it has not");
     }
 
     #[test]

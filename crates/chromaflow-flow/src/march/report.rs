@@ -170,6 +170,19 @@ impl fmt::Display for BadPlace {
     }
 }
 
+/// The node with the largest part of the density residual.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LargestResidual {
+    /// Where it is, and the state there.
+    pub at: BadPlace,
+    /// Its part of the sum of R^2 / V over the domain.
+    pub share: f64,
+    /// Local Mach number.
+    pub mach: f64,
+    /// Pressure over that of the free stream.
+    pub pressure: f64,
+}
+
 /// The unknowns of compressible flow in a [`BadPlace`].
 pub(crate) const CONSERVED: &str = "density, momentum, energy";
 

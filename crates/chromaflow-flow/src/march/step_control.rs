@@ -3,6 +3,39 @@
 use super::control::CflControl;
 use crate::output::Restart;
 
+/// Why a step was rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// A density or pressure that is none, a number that is not finite, a block that cannot be inverted.
+    State,
+    /// The linear solver made its system's residual larger.
+    Linear,
+    /// The flow's residual grew by too much.
+    Growth,
+}
+
+/// Rejected steps by their reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rejections {
+    /// See [`Rejection::State`].
+    pub state: usize,
+    /// See [`Rejection::Linear`].
+    pub linear: usize,
+    /// See [`Rejection::Growth`].
+    pub growth: usize,
+}
+
+impl Rejections {
+    /// One more.
+    pub(super) fn add(&mut self, why: Rejection) {
+        match why {
+            Rejection::State => self.state += 1,
+            Rejection::Linear => self.linear += 1,
+            Rejection::Growth => self.growth += 1,
+        }
+    }
+}
+
 /// Chooses the CFL number of each step.
 pub trait StepControl: Send + Sync {
     /// The CFL number of the next step.
@@ -10,6 +43,21 @@ pub trait StepControl: Send + Sync {
 
     /// After a step from a state of this residual, `limited` of its updates cut (a fraction of the rows).
     fn accept(&mut self, residual: f64, limited: f64);
+
+    /// Whether the step that led to a state of this residual is to be rejected.
+    fn rejects_growth(&self, _residual: f64) -> bool {
+        false
+    }
+
+    /// Whether the linear system of this step is to be looked at.
+    fn doubts(&self) -> bool {
+        false
+    }
+
+    /// Whether an update is to be rejected whose linear residual was reduced by this factor.
+    fn rejects_update(&mut self, _reduction: f64) -> bool {
+        false
+    }
 
     /// After a step that was rejected; whether it is worth another try.
     fn reject(&mut self) -> bool;
@@ -31,6 +79,18 @@ impl StepControl for CflControl {
 
     fn accept(&mut self, residual: f64, limited: f64) {
         self.accept(residual, limited);
+    }
+
+    fn rejects_growth(&self, residual: f64) -> bool {
+        self.rejects_growth(residual)
+    }
+
+    fn doubts(&self) -> bool {
+        self.doubts()
+    }
+
+    fn rejects_update(&mut self, reduction: f64) -> bool {
+        self.rejects_update(reduction)
     }
 
     fn reject(&mut self) -> bool {

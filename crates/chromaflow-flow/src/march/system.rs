@@ -171,6 +171,16 @@ pub trait Host: System + Sized {
         Vec::new()
     }
 
+    /// Size of a residual that is nothing but rounding errors; 0 where that is not known.
+    fn flow_round_off(&self) -> f64 {
+        0.0
+    }
+
+    /// Iterations at the start whose residuals are of another discretization than later ones.
+    fn first_order_steps(&self) -> usize {
+        0
+    }
+
     /// The linear residual is looked at every so many iterations (0: only where that costs nothing).
     fn linear_report(&self) -> usize {
         0

@@ -13,6 +13,8 @@ struct Number {
     last_good: f64,
     level: f64,
     factor: f64,
+    /// What the linear solver says it left of its residual.
+    reduction: Option<f64>,
     time: Time,
     /// Physical steps that were announced.
     begun: Vec<f64>,
@@ -20,7 +22,7 @@ struct Number {
 
 impl Number {
     fn march(x: f64, factor: f64, time: Time) -> March<Self> {
-        let number = Self { x, last_good: x, level: x, factor, time, begun: Vec::new() };
+        let number = Self { x, last_good: x, level: x, factor, reduction: None, time, begun: Vec::new() };
         March::of(number, CflControl::new(Cfl { start: 1.0, min: 0.01, ..Cfl::default() }))
     }
 
@@ -37,7 +39,8 @@ impl System for Number {
     fn advance(&mut self, _at: &Moment) -> Result<Advanced, FlowError> {
         self.last_good = self.x;
         self.x *= self.factor;
-        Ok(Advanced { bad: (self.x > LIMIT).then_some(0), ..Advanced::default() })
+        let bad = (self.x > LIMIT).then_some(0);
+        Ok(Advanced { bad, reduction: self.reduction, ..Advanced::default() })
     }
 
     fn restore(&mut self) -> Result<(), FlowError> {
@@ -68,6 +71,10 @@ impl Host for Number {
 
     fn rows(&self) -> usize {
         1
+    }
+
+    fn flow_round_off(&self) -> f64 {
+        1e-9
     }
 
     fn first_bad(&self) -> Option<usize> {
@@ -153,6 +160,28 @@ fn a_bad_step_is_rejected_and_named() {
     assert_eq!(report.bad.map(|bad| (bad.place, bad.state)), Some((Place::Node(0), vec![120.0])));
     assert_eq!((march.host.x, march.control.value), (60.0, 0.2));
     assert!(matches!(march.run(|_| true), Outcome::Diverged { .. }), "the least CFL number helps no more");
+}
+
+#[test]
+fn steps_that_lead_nowhere_are_rejected() {
+    let mut march = Number::steady(1.0, 4.0);
+    assert!(!march.step().rejected);
+    let report = march.step();
+    assert!(report.rejected && report.bad.is_none(), "from 1 to 4");
+    assert_eq!((march.host.x, march.control.value()), (1.0, 0.2 * report.cfl));
+    march.host.factor = 0.5;
+    march.host.reduction = Some(1.5);
+    assert!(march.step().rejected && march.host.x == 1.0, "the linear system was not solved");
+    march.host.reduction = Some(0.5);
+    assert!(!march.step().rejected && march.host.x == 0.5);
+    assert_eq!(march.rejections(), Rejections { state: 0, linear: 1, growth: 1 });
+}
+
+#[test]
+fn round_off_has_converged() {
+    let mut march = Number::steady(1e-10, 0.5);
+    let report = march.step();
+    assert_eq!((report.outcome, report.orders, march.host.x), (Some(Outcome::Converged), 0.0, 1e-10));
 }
 
 #[test]

@@ -8,6 +8,7 @@ pub(crate) mod cuda;
 mod edges;
 mod limits;
 mod node_gradients;
+mod round_off;
 #[cfg(test)]
 mod tests;
 mod viscous;
@@ -15,6 +16,7 @@ mod viscous;
 pub use edges::EdgeFluxes;
 pub use limits::{is_node_wise, node_limits};
 pub use node_gradients::NodeGradients;
+pub(crate) use round_off::round_off;
 pub use viscous::{Eddies, ViscousElements};
 
 use crate::bc::{Condition, adapted_pressure, condition_flux, outlet_flow};

@@ -6,7 +6,7 @@ use crate::config::Time;
 use crate::coupled::CoupledSystem;
 use crate::gas::{Transport, entropy, primitive, sound_speed, temperature, viscosity};
 use crate::gradient::NodeRecord;
-use crate::march::FlowError;
+use crate::march::{FlowError, Host, LargestResidual};
 use crate::output::{Field, Restart};
 use crate::residual::primitive_of;
 use chromaflow::order::PlanReport;
@@ -170,6 +170,31 @@ impl FlowSolver {
         host.compute_residual(&at);
         host.assemble(&at);
         (&host.jacobian, &host.plan.batches, host.residual.as_flattened())
+    }
+
+    /// Where the density residual of the last step is largest; `None` where it is zero or not a number everywhere.
+    ///
+    /// # Panics
+    /// When a device computes and [`Self::sync`] was not called since.
+    pub fn largest_residual(&self) -> Option<LargestResidual> {
+        let host = self.synced();
+        let parts = host.residual.iter().zip(&host.dual.volumes).map(|(r, volume)| r[0] * r[0] / volume);
+        let (mut whole, mut largest, mut node) = (0.0, 0.0, None);
+        for (i, part) in parts.enumerate() {
+            whole += part;
+            if part > largest {
+                (largest, node) = (part, Some(i));
+            }
+        }
+        let node = node?;
+        let w = primitive_of(&host.nodes[node]);
+        let speed = (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]).sqrt();
+        Some(LargestResidual {
+            at: host.place(node),
+            share: largest / whole,
+            mach: speed / sound_speed(host.gas, &w),
+            pressure: w[4] / host.scale.pressure,
+        })
     }
 
     /// The residual at the last step, in the solver's order.

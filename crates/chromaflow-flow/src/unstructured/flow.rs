@@ -45,6 +45,8 @@ pub struct FlowSystem {
     pub(super) planar: bool,
     /// Volume of the domain.
     pub(super) volume: f64,
+    /// A density residual that is nothing but rounding errors.
+    pub(super) round_off: f64,
     /// Conserved state, and the last one known to be good.
     pub(super) q: Vec<[f64; 5]>,
     pub(super) last_good: Vec<[f64; 5]>,
@@ -125,6 +127,14 @@ impl Host for FlowSystem {
 
     fn rows(&self) -> usize {
         self.q.len()
+    }
+
+    fn flow_round_off(&self) -> f64 {
+        self.round_off
+    }
+
+    fn first_order_steps(&self) -> usize {
+        self.config.implicit.first_order_steps
     }
 
     fn linear_report(&self) -> usize {

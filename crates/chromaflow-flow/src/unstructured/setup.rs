@@ -13,7 +13,7 @@ use crate::march::linear::{LinearSolver, plan_options};
 use crate::march::{FlowError, Times};
 use crate::mesh::{Mesh, Planar};
 use crate::numbering::renumber;
-use crate::residual::{ViscousElements, is_node_wise, primitive_of};
+use crate::residual::{ViscousElements, is_node_wise, primitive_of, round_off};
 use chromaflow::Jacobian;
 use chromaflow_device::{Buffer, Team};
 use std::collections::BTreeMap;
@@ -108,6 +108,7 @@ impl FlowSolver {
             scale,
             planar,
             volume: dual.volumes.iter().sum(),
+            round_off: round_off(&dual, gas, &free),
             last_good: q.clone(),
             q,
             nodes,

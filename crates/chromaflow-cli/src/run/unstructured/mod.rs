@@ -2,9 +2,10 @@
 
 mod plan;
 
+use super::advice::Trouble;
 use super::flow::Flow;
 use super::history::Equations;
-use super::march::Run;
+use super::march::{Finished, Run};
 use super::{Args, Prepared, prepare, summary};
 use crate::case::{CaseFile, Source};
 use crate::cite;
@@ -178,6 +179,10 @@ impl Flow for OnMesh<'_> {
             facts.insert("turbulence".to_owned(), json!({ "model": case.turbulence.model }));
         }
         facts
+    }
+
+    fn trouble(&self, finished: &Finished) -> Option<Trouble> {
+        Some(Trouble::of(&self.prepared.config, &self.solver, finished))
     }
 
     fn release(&mut self) {
