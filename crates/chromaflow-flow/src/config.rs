@@ -39,6 +39,12 @@ impl FlowConfig {
     pub(crate) fn is_second_order(&self, iteration: usize) -> bool {
         self.space.second_order && iteration > self.implicit.first_order_steps
     }
+
+    /// Squares of the changes of each primitive variable that the limiter leaves alone, see [`Space::limiter_k`].
+    pub fn limiter_eps2(&self) -> [f64; 5] {
+        let k = self.space.limiter_k;
+        self.freestream.changes(self.gas.gas()).map(|change| (k * change) * (k * change))
+    }
 }
 
 /// A calorically perfect gas.
@@ -106,8 +112,8 @@ pub struct Space {
     pub kappa: f64,
     /// Limiter of the reconstruction.
     pub limiter: Limiter,
-    /// Size of smooth oscillations that limiters leave alone: their eps^2 is (k h)^3 of the scaled variables, h the
-    /// local mesh width over `reference.length`.
+    /// Changes that limiters leave alone: their eps is this part of what a body makes of the stream, variable by
+    /// variable, see [`Freestream::changes`]. The same for a mesh in any unit and of any width.
     pub limiter_k: f64,
     /// Weights of the least squares gradients.
     pub gradient: GradientWeights,
@@ -123,7 +129,7 @@ impl Default for Space {
             second_order: true,
             kappa: 0.0,
             limiter: Limiter::VanAlbada,
-            limiter_k: 5.0,
+            limiter_k: 0.2,
             gradient: GradientWeights::Unweighted,
             quadrature: Quadrature::EdgeMidpoint,
         }

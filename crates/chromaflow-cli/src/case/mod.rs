@@ -367,7 +367,7 @@ pub struct NumericsSection {
     pub kappa: f64,
     /// Limiter of the reconstruction.
     pub limiter: Limiter,
-    /// Size of the smooth oscillations that limiters leave alone.
+    /// Changes that limiters leave alone, as part of what a body makes of the stream where it comes to rest.
     pub limiter_k: f64,
     /// Weights of the least-squares gradients.
     pub gradient: Gradient,

@@ -33,6 +33,24 @@ impl Freestream {
         [1.0, self.mach * d[0], self.mach * d[1], self.mach * d[2], 1.0 / gas.gamma]
     }
 
+    /// What a body makes of the stream: changes of density, velocity and pressure where it comes to rest along isentropes;
+    /// of a supersonic stream, those of a sonic one. Limiters measure by them what is small.
+    ///
+    /// ```
+    /// use chromaflow_flow::config::Freestream;
+    /// use chromaflow_flow::gas::Gas;
+    /// let change = Freestream { mach: 0.1, ..Default::default() }.changes(Gas::AIR);
+    /// // rho V^2 / 2 is the pressure at rest, but for compressibility.
+    /// assert!((change[4] - 0.005).abs() < 2e-5 && change[1] == 0.1);
+    /// ```
+    pub fn changes(&self, gas: Gas<f64>) -> [f64; 5] {
+        let (g, g1, m) = (gas.gamma, gas.gamma - 1.0, self.mach.min(1.0));
+        let temperature = 1.0 + 0.5 * g1 * m * m;
+        let density = temperature.powf(1.0 / g1) - 1.0;
+        let pressure = (temperature.powf(g / g1) - 1.0) / g;
+        [density, m, m, m, pressure]
+    }
+
     /// Dynamic pressure rho V^2 / 2 = Mach^2 / 2: what force and pressure coefficients are scaled by.
     pub fn dynamic_pressure(&self) -> f64 {
         0.5 * self.mach * self.mach

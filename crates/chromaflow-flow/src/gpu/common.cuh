@@ -9,7 +9,7 @@ typedef pointwise::Array<double, 25> Block;
 
 // Numbers of the set-up, in the order of `Params` in mod.rs.
 struct Params {
-    double gamma, kappa, eps, entropy_fix, jacobian_fix;
+    double gamma, kappa, eps2[5], entropy_fix, jacobian_fix;
     double viscosity, prandtl, law, sutherland;
     double max_change, depth;
     __device__ pointwise::Gas<double> gas() const { return {gamma}; }

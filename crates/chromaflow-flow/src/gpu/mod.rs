@@ -121,10 +121,15 @@ impl Params {
             let law = if t.law == ViscosityLaw::Sutherland { 1.0 } else { 0.0 };
             [t.scale, t.prandtl, law, t.sutherland]
         });
+        let [rho, u, v, w, p] = config.limiter_eps2();
         let values = stream.upload(&[
             gas.gamma,
             space.kappa,
-            space.limiter_k / config.reference.length,
+            rho,
+            u,
+            v,
+            w,
+            p,
             space.entropy_fix,
             space.entropy_fix.max(0.1),
             scale,

@@ -91,7 +91,7 @@ fn van_leers_matrix_is_the_derivative_of_its_residual() {
         boundaries: &boundaries,
         space: &space,
         gas: Gas::AIR,
-        length: 1.0,
+        eps2: [1e-2; 5],
         moments: &[],
     };
     let residual = |q: &[[f64; 5]]| {

@@ -25,8 +25,8 @@ pub fn limiter_barth<T: Real>(allowed: T, slope: T) -> T {
 /// Venkatakrishnan's limiter,
 /// (a^2 + 2 a d + eps2) / (a^2 + a d + 2 d^2 + eps2), a = `allowed`, d = `slope` as in [`limiter_barth`].
 ///
-/// `eps2` is (K h)^3 with h the mesh width in the scaled variable's units, or, as Wang has it,
-/// (K (largest - smallest of the whole field))^2: changes well below its root are not limited. Slightly above 1 (1.1 at
+/// `eps2` is (K h)^3 with h the mesh width in the scaled variable's units in the paper; here, much as Wang has it,
+/// (K (largest change that the stream allows))^2: changes well below its root are not limited. Slightly above 1 (1.1 at
 /// most) where a > 2d: take a node's smallest of 1 and its edges'.
 ///
 /// **Source**: Venkatakrishnan 1995, eq. 21; Wang 2000 for the second eps2.

@@ -35,7 +35,7 @@ pub fn van_albada<T: Real>(a: T, b: T, eps2: T) -> T {
 /// As [`extrapolate`], limited by van Albada's s of the central difference d = q_j - q_i and the upwind difference
 /// 2 grad q_i . dx - d: q_i + s/4 ((1 - kappa s) upwind + (1 + kappa s) d).
 ///
-/// `eps2` is (K h)^3 as in [`limiter_venkatakrishnan`](super::limiter_venkatakrishnan): differences well below its root
+/// `eps2` is as in [`limiter_venkatakrishnan`](super::limiter_venkatakrishnan): differences well below its root
 /// are not limited.
 #[inline(always)]
 pub fn extrapolate_van_albada<T: Real>(own: T, other: T, projected: T, kappa: T, eps2: T) -> T {

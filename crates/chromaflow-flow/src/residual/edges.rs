@@ -29,8 +29,8 @@ pub struct EdgeFluxes<'a> {
     pub space: &'a Space,
     /// The gas.
     pub gas: Gas<f64>,
-    /// Length that `limiter_k` refers to.
-    pub length: f64,
+    /// Squares of changes that the limiter leaves alone.
+    pub eps2: [f64; 5],
     /// Fluxes of the range.
     pub out: &'a mut [[f64; 5]],
 }
@@ -45,7 +45,7 @@ impl LaneKernel for EdgeFluxes<'_> {
             EntropyFix { acoustic: self.space.entropy_fix, convective: self.space.entropy_fix }.lift::<V>();
         let recipe = Reconstruction {
             kappa: V::c(self.space.kappa),
-            eps: V::c(self.space.limiter_k / self.length),
+            eps2: self.eps2.map(V::c),
             edge_limited: self.space.limiter == Limiter::VanAlbada,
         };
         let mut at = self.range.start;
@@ -148,8 +148,8 @@ fn first_moment<V: Real>(
 /// From node values to the two sides of a face.
 struct Reconstruction<V> {
     kappa: V,
-    /// `limiter_k` over the reference length.
-    eps: V,
+    /// Squares of changes that the limiter leaves alone.
+    eps2: [V; 5],
     edge_limited: bool,
 }
 
@@ -165,15 +165,13 @@ impl<V: Real> Reconstruction<V> {
         (gl, pl): (&[V; 15], &[V; 5]),
         (gr, pr): (&[V; 15], &[V; 5]),
     ) -> ([V; 5], [V; 5]) {
-        let length = (dx[0] * dx[0] + dx[1] * dx[1] + dx[2] * dx[2]).sqrt() * self.eps;
-        let eps2 = length * length * length;
         let (mut l, mut r) = (*wl, *wr);
         for v in 0..5 {
             let along_l = gl[v] * dx[0] + gl[5 + v] * dx[1] + gl[10 + v] * dx[2];
             let along_r = -(gr[v] * dx[0] + gr[5 + v] * dx[1] + gr[10 + v] * dx[2]);
             if self.edge_limited {
-                l[v] = extrapolate_van_albada(wl[v], wr[v], along_l, self.kappa, eps2);
-                r[v] = extrapolate_van_albada(wr[v], wl[v], along_r, self.kappa, eps2);
+                l[v] = extrapolate_van_albada(wl[v], wr[v], along_l, self.kappa, self.eps2[v]);
+                r[v] = extrapolate_van_albada(wr[v], wl[v], along_r, self.kappa, self.eps2[v]);
             } else {
                 l[v] = extrapolate(wl[v], wr[v], along_l, self.kappa, pl[v]);
                 r[v] = extrapolate(wr[v], wl[v], along_r, self.kappa, pr[v]);

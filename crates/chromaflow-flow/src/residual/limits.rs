@@ -10,21 +10,22 @@ use chromaflow_device::{Isa, Team};
 use std::ops::Range;
 
 /// Computes the factors of Barth's or Venkatakrishnan's limiter, `[nodes]`; other limiters work along edges and leave
-/// `out` as it is. `k` is `limiter_k` over the reference length, an inverse length.
+/// `out` as it is. `eps2` are squares of changes that Venkatakrishnan's
+/// leaves alone.
 pub fn node_limits(
     team: &Team,
     dual: &Dual,
     nodes: &[NodeRecord],
     gradients: &[Gradient],
     limiter: Limiter,
-    k: f64,
+    eps2: [f64; 5],
     out: &mut [[f64; 5]],
 ) {
     if !is_node_wise(limiter) {
         return;
     }
     parallel::rows(team, dual.nodes(), 1, out, |rows, out| {
-        dispatch(Isa::detect(), Kernel { rows, dual, nodes, gradients, limiter, k, out });
+        dispatch(Isa::detect(), Kernel { rows, dual, nodes, gradients, limiter, eps2, out });
     });
 }
 
@@ -39,7 +40,7 @@ struct Kernel<'a> {
     nodes: &'a [NodeRecord],
     gradients: &'a [Gradient],
     limiter: Limiter,
-    k: f64,
+    eps2: [f64; 5],
     out: &'a mut [[f64; 5]],
 }
 
@@ -49,6 +50,9 @@ impl LaneKernel for Kernel<'_> {
     #[inline(always)]
     fn run<V: Lanes>(self) {
         // The lanes are the variables of one node.
+        let mut eps2 = [1.0; 8];
+        eps2[..5].copy_from_slice(&self.eps2);
+        let eps2 = V::from_array(&eps2);
         for (i, out) in self.rows.zip(self.out) {
             let own = &self.nodes[i];
             let value = V::from_array(own);
@@ -64,7 +68,6 @@ impl LaneKernel for Kernel<'_> {
                 slopes[d][..5].copy_from_slice(&self.gradients[i][5 * d..5 * d + 5]);
             }
             let g = [V::from_array(&slopes[0]), V::from_array(&slopes[1]), V::from_array(&slopes[2])];
-            let scale = self.k * self.k * self.k;
             let mut phi = V::c(1.0);
             for &j in neighbors {
                 let other = &self.nodes[j as usize];
@@ -74,8 +77,7 @@ impl LaneKernel for Kernel<'_> {
                 let edge = if self.limiter == Limiter::Barth {
                     limiter_barth(allowed, slope)
                 } else {
-                    let h2 = half[0] * half[0] + half[1] * half[1] + half[2] * half[2];
-                    limiter_venkatakrishnan(allowed, slope, V::c(8.0 * scale * h2 * h2.sqrt()))
+                    limiter_venkatakrishnan(allowed, slope, eps2)
                 };
                 phi = phi.min(edge);
             }

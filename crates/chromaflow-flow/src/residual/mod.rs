@@ -40,8 +40,8 @@ pub struct Inviscid<'a> {
     pub space: &'a Space,
     /// The gas.
     pub gas: Gas<f64>,
-    /// Length that `limiter_k` refers to.
-    pub length: f64,
+    /// Squares of changes that the limiter leaves alone, see [`Space::limiter_k`].
+    pub eps2: [f64; 5],
     /// First moments of the faces, `[edges]`, for [`Quadrature::Linear`](crate::config::Quadrature::Linear); else empty.
     pub moments: &'a [[[f64; 3]; 3]],
 }
@@ -67,7 +67,7 @@ impl Inviscid<'_> {
                 moments: self.moments,
                 space: self.space,
                 gas: self.gas,
-                length: self.length,
+                eps2: self.eps2,
                 out,
             };
             dispatch(Isa::detect(), kernel);

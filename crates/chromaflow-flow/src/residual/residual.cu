@@ -31,8 +31,7 @@ node_limits(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ c
 #if LIMITER == 3
         const double edge = pointwise::limiter_barth(allowed, slope);
 #else
-        const double scale = params->eps * params->eps * params->eps, h2 = x * x + y * y + z * z;
-        const double edge = pointwise::limiter_venkatakrishnan(allowed, slope, 8.0 * scale * h2 * sqrt(h2));
+        const double edge = pointwise::limiter_venkatakrishnan(allowed, slope, params->eps2[v]);
 #endif
         phi = edge < phi ? edge : phi;
     }
@@ -106,16 +105,13 @@ __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__
             const Gradient gl = load_gradient(gradients, ab.x), gr = load_gradient(gradients, ab.y);
             const Vec3 dx = {b.x[0] - a.x[0], b.x[1] - a.x[1], b.x[2] - a.x[2]};
             const double kappa = params->kappa;
-#if LIMITER == 1
-            const double length = sqrt(dot(dx, dx)) * params->eps, eps2 = length * length * length;
-#endif
 #pragma unroll
             for (int v = 0; v < 5; v++) {
                 const double along_l = gl[v] * dx[0] + gl[5 + v] * dx[1] + gl[10 + v] * dx[2];
                 const double along_r = -(gr[v] * dx[0] + gr[5 + v] * dx[1] + gr[10 + v] * dx[2]);
 #if LIMITER == 1
-                wl[v] = pointwise::extrapolate_van_albada(a.w[v], b.w[v], along_l, kappa, eps2);
-                wr[v] = pointwise::extrapolate_van_albada(b.w[v], a.w[v], along_r, kappa, eps2);
+                wl[v] = pointwise::extrapolate_van_albada(a.w[v], b.w[v], along_l, kappa, params->eps2[v]);
+                wr[v] = pointwise::extrapolate_van_albada(b.w[v], a.w[v], along_r, kappa, params->eps2[v]);
 #else
                 const double pl = LIMITER ? limits[(u64)ab.x * 5 + v] : 1.0, pr = LIMITER ? limits[(u64)ab.y * 5 + v] : 1.0;
                 wl[v] = pointwise::extrapolate(a.w[v], b.w[v], along_l, kappa, pl);

@@ -21,7 +21,7 @@ fn residual(
         boundaries: &boundaries,
         space,
         gas: Gas::AIR,
-        length: 1.0,
+        eps2: [1e-2; 5],
         moments: &[],
     };
     let mut gradients = vec![[0.0; 15]; nodes.len()];

@@ -31,10 +31,10 @@ impl FlowSystem {
             least_squares(&self.team, &self.dual.pattern, &self.nodes, weights, &mut gradients);
         }
         self.prepare_coupled(if with_gradients { &gradients } else { &[] });
+        let eps2 = self.config.limiter_eps2();
         if second_order {
-            let (limiter, k) =
-                (self.config.space.limiter, self.config.space.limiter_k / self.config.reference.length);
-            node_limits(&self.team, &self.dual, &self.nodes, &gradients, limiter, k, &mut limits);
+            let limiter = self.config.space.limiter;
+            node_limits(&self.team, &self.dual, &self.nodes, &gradients, limiter, eps2, &mut limits);
         }
         let used: &[Gradient] = if second_order { &gradients } else { &[] };
         let inviscid = Inviscid {
@@ -43,7 +43,7 @@ impl FlowSystem {
             boundaries: &self.boundaries,
             space: &self.config.space,
             gas: self.gas,
-            length: self.config.reference.length,
+            eps2,
             moments: &self.moments,
         };
         let used_limits: &[[f64; 5]] = if second_order { &limits } else { &[] };

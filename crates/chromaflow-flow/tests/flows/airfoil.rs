@@ -22,7 +22,6 @@ fn run(mach: f64, alpha: f64, limiter: Limiter, iterations: usize) -> Run {
     config.freestream.mach = mach;
     config.freestream.alpha_deg = alpha;
     config.space.limiter = limiter;
-    config.space.limiter_k = 5.0;
     config.boundaries.insert("airfoil".to_owned(), Boundary::SlipWall);
     config.boundaries.insert("farfield".to_owned(), Boundary::Farfield);
     config.time = Time::Steady(Steady { iterations, orders: 10.0 });

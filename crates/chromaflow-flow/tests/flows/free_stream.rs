@@ -50,7 +50,7 @@ fn unrest(mesh: &Mesh, flux: FluxScheme) -> f64 {
         boundaries: &boundaries,
         space: &space,
         gas: Gas::AIR,
-        length: 1.0,
+        eps2: [1e-2; 5],
         moments: &[],
     };
     let mut gradients = vec![[0.0; 15]; nodes.len()];
