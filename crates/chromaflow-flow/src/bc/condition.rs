@@ -5,7 +5,7 @@ use super::{
     Farfield, Inlet, Motion, Outlet, VelocityInlet, Wall, WallHeat, bc_farfield, bc_farfield_jacobian,
     bc_inlet, bc_inlet_jacobian, bc_outlet, bc_outlet_jacobian, bc_velocity_inlet,
     bc_velocity_inlet_jacobian, flux_slip_wall, flux_slip_wall_jacobian, flux_through, flux_through_jacobian,
-    motion_at,
+    flux_wave_wall, flux_wave_wall_jacobian, motion_at,
 };
 use crate::flux::flux_jacobian;
 use crate::gas::Gas;
@@ -25,7 +25,7 @@ pub enum ConditionKind {
     Outlet,
     /// wb = w.
     Extrapolation,
-    /// [`flux_slip_wall`].
+    /// [`flux_wave_wall`]; [`flux_slip_wall`] where the state is that of the wall itself.
     SlipWall,
     /// As a slip wall, with the mirror image beyond it.
     Symmetry,
@@ -176,7 +176,8 @@ pub fn open_state_jacobian<T: Real>(
 pub fn condition_flux<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
     match condition_class(condition) {
         ConditionClass::Open => flux_through(gas, &open_state(condition, gas, w, n), n),
-        ConditionClass::Slip | ConditionClass::NoSlip => flux_slip_wall(w, n),
+        ConditionClass::Slip => flux_wave_wall(gas, w, n),
+        ConditionClass::NoSlip => flux_slip_wall(w, n),
     }
 }
 
@@ -198,7 +199,8 @@ pub fn condition_flux_jacobian<T: Real>(
             let slope = open_state_jacobian(condition, gas, w, n);
             flux_through_jacobian(gas, w, &wb, &slope, n)
         }
-        ConditionClass::Slip | ConditionClass::NoSlip => flux_slip_wall_jacobian(gas, w, n),
+        ConditionClass::Slip => flux_wave_wall_jacobian(gas, w, n),
+        ConditionClass::NoSlip => flux_slip_wall_jacobian(gas, w, n),
     }
 }
 

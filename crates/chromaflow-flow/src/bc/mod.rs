@@ -45,7 +45,7 @@ pub use no_slip::{
     strong_wall_off_diagonal, strong_wall_residual, strong_wall_state, wall_energy,
 };
 pub use outlet::{Outlet, bc_outlet, bc_outlet_jacobian};
-pub use slip_wall::{flux_slip_wall, flux_slip_wall_jacobian};
+pub use slip_wall::{flux_slip_wall, flux_slip_wall_jacobian, flux_wave_wall, flux_wave_wall_jacobian};
 pub use symmetry::mirrored_state;
 pub use velocity_inlet::{VelocityInlet, bc_velocity_inlet, bc_velocity_inlet_jacobian};
 pub use word::{Parameter, Value, WORDS, Word};
