@@ -129,7 +129,7 @@ impl Default for Space {
             second_order: true,
             kappa: 0.0,
             limiter: Limiter::VanAlbada,
-            limiter_k: 0.2,
+            limiter_k: 1.0,
             gradient: GradientWeights::Unweighted,
             quadrature: Quadrature::EdgeMidpoint,
         }

@@ -100,8 +100,7 @@ impl Scalar {
         let kappa = flow.config.space.kappa;
         let side = |own: usize, other: usize, along: f64| {
             if self.config.limited {
-                let length = (dx[0] * dx[0] + dx[1] * dx[1] + dx[2] * dx[2]).sqrt();
-                extrapolate_van_albada(phi[own], phi[other], along, kappa, self.smooth * length.powi(3))
+                extrapolate_van_albada(phi[own], phi[other], along, kappa, self.eps2)
             } else {
                 extrapolate(phi[own], phi[other], along, kappa, 1.0)
             }

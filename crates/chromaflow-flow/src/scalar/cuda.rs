@@ -70,7 +70,7 @@ impl ScalarCuda {
             residual_kernel: module.kernel("scalar_residual")?,
             rows_kernel: module.kernel("scalar_rows")?,
             boundary_kernel: module.kernel("scalar_boundary")?,
-            numbers: stream.upload(&[gamma, config.schmidt, scalar.smooth])?,
+            numbers: stream.upload(&[gamma, config.schmidt, scalar.eps2])?,
             given: stream.upload(&scalar.values)?,
             records: DeviceBuffer::zeroed(stream, 8 * with_gradients)?,
             gradients: DeviceBuffer::zeroed(stream, 16 * with_gradients)?,

@@ -36,8 +36,8 @@ pub struct Scalar {
     values: Vec<f64>,
     /// Whether the patch is a wall of given value.
     holds: Vec<bool>,
-    /// Smoothness that the limiter leaves alone: (K / length)^3 times the square of the values' size.
-    smooth: f64,
+    /// Square of the differences that the limiter leaves alone.
+    eps2: f64,
     work: Work,
 }
 
@@ -79,12 +79,11 @@ impl Scalar {
             holds.push(given.is_some() && condition_class(condition) != ConditionClass::Open);
         }
         let size = scale(config);
-        let k = flow.config.space.limiter_k / flow.config.reference.length;
         Ok(Self {
             names: [config.name.clone()],
             values,
             holds,
-            smooth: k * k * k * size * size,
+            eps2: (SMOOTH * size).powi(2),
             config: config.clone(),
             work: Work::default(),
         })
@@ -94,6 +93,9 @@ impl Scalar {
         self.config.second_order && at.iteration > flow.config.implicit.first_order_steps
     }
 }
+
+/// Differences below this part of the values' size are smooth: the limiter leaves them alone.
+const SMOOTH: f64 = 0.1;
 
 /// The size of the values.
 fn scale(config: &ScalarConfig) -> f64 {

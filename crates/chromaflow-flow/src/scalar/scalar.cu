@@ -10,7 +10,7 @@ typedef float Value;
 
 // Numbers of the scalar, in the order of `Numbers` in cuda.rs. A constant Gamma is not negative.
 struct Numbers {
-    double gamma, schmidt, smooth;
+    double gamma, schmidt, eps2;
 };
 
 // phi, zeros, and the place of each node: what the least squares take. A thread a number.
@@ -59,9 +59,8 @@ scalar_fluxes(u32 edges, const uint2* __restrict__ ends, const double* __restric
         const double *ga = gradients + (u64)ab.x * 16, *gb = gradients + (u64)ab.y * 16;
         const double along_a = ga[0] * dx[0] + ga[5] * dx[1] + ga[10] * dx[2], along_b = gb[0] * dx[0] + gb[5] * dx[1] + gb[10] * dx[2];
 #if LIMITED
-        const double length = sqrt(dot(dx, dx)), eps2 = numbers->smooth * length * length * length;
-        left = pointwise::extrapolate_van_albada(pa, pb, along_a, params->kappa, eps2);
-        right = pointwise::extrapolate_van_albada(pb, pa, -along_b, params->kappa, eps2);
+        left = pointwise::extrapolate_van_albada(pa, pb, along_a, params->kappa, numbers->eps2);
+        right = pointwise::extrapolate_van_albada(pb, pa, -along_b, params->kappa, numbers->eps2);
 #else
         left = pointwise::extrapolate(pa, pb, along_a, params->kappa, 1.0);
         right = pointwise::extrapolate(pb, pa, -along_b, params->kappa, 1.0);
