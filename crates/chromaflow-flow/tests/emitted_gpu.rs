@@ -20,7 +20,8 @@ fn nothing_spills() {
     let source = KernelSource::new("pointwise_tests", test_source());
     for arch in ["sm_80", "sm_90", "sm_100"] {
         let compiled = compile(&source, arch).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(compiled.log.matches("Compiling entry function").count(), ENTRIES.len());
+        let named = compiled.log.matches("Compiling entry function").count();
+        assert_eq!(named, ENTRIES.len(), "{arch}: {}", compiled.log);
         println!("{arch}: {} functions, at most {} registers", ENTRIES.len(), compiled.registers());
         assert_eq!(compiled.spill_bytes(), 0, "{}", compiled.log);
     }

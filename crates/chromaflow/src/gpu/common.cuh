@@ -73,8 +73,6 @@ __device__ __forceinline__ u32 load_index(const u32* p) {
     asm volatile(LOAD("ld.global.nc", ".u32", "%0", "%1", "%2") : "=r"(v) : FROM(p));
     return v;
 }
-// Brings a line to L1 for a later load.
-__device__ __forceinline__ void prefetch(const void* p) { asm volatile("prefetch.global.L1 [%0];" ::"l"(p)); }
 // x is written by the kernels before this one: an ordinary load, after wait_for_predecessors.
 __device__ __forceinline__ Sum load_x(const Sum* p) {
     Sum v;

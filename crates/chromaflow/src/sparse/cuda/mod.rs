@@ -251,6 +251,11 @@ impl BlockMatrixCuda {
         if self.tile.is_sliced() { self.chunk_count } else { self.pattern.rows() }
     }
 
+    /// What a sweep over the rows as they stand is.
+    pub(crate) fn sweep_mode(&self) -> Mode {
+        if self.in_order { Mode::Sweep } else { Mode::PermutedSweep }
+    }
+
     pub(crate) fn perm_ptr(&self) -> u64 {
         self.perm.as_ref().map_or(0, DeviceBuffer::ptr)
     }

@@ -1,11 +1,12 @@
 // Rows of a matrix in sliced blocks (SELL-C-sigma): products and sweeps. The rows of a batch stand in chunks of C rows, padded to
 // their longest row; rows of like length among sigma were brought together before they were cut. Vectors, the diagonal and column
 // numbers keep the order of the matrix: `perm` says which row stands where, so nothing is gathered before a product or after it; it
-// is null where the rows came in that order.
+// is null where the rows came in that order, as those of a plan do: sweeps then spend neither a load nor a register on it.
 //
 // Constants: NB block size; C rows a chunk; G chunks a thread block; UB pairs of slots a thread has in flight; SP lane groups
 // that share the slots of a row; MINB thread blocks a multiprocessor must hold; DEARLY loads the inverse diagonal before the
-// predecessors are waited for, ONE the odd last slot with the first pairs; MODE 0 sweep of a relaxation, 1 product or residual.
+// predecessors are waited for, ONE the odd last slot with the first pairs; MODE 0 sweep of a relaxation over
+// rows in the order of the matrix, 1 product or residual, 2 sweep over rows in another order.
 //
 // Small blocks are bound not by memory but by the sectors of x that multiprocessors ask the L2 cache for. Chunks of one thread
 // block, near one another in the mesh, find most of them in L1.
@@ -37,8 +38,15 @@ struct Chunk {
 #define RESIDENT (MINB - 1)
 #endif
 #define ALONE (NB == 1 && SP == 1)  // a thread has the whole sum of its row
-// Whether a register is left for the row's number; else it is read where it is used.
-#define KEEP_ROW (MODE == 1 || ((DEARLY || SP > 1) && (NB < 4 || MINB == 1)))
+#define SWEEP (MODE != 1)
+// Where an owner's value stands in a vector, and the row it belongs to.
+#if MODE == 0
+#define ROW (k.row + r)
+#define AT ((u64)k.row * NB + lane)
+#else
+#define ROW row
+#define AT ((u64)row * NB + c)
+#endif
 
 // All threads of chunk `g`.
 __device__ __forceinline__ void chunk_barrier(u32 g) {
@@ -91,12 +99,8 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const u32* __restri
     const char* v = values + k.slot * SLOT_BYTES;
     const u32* ix = index + (u64)k.slot * C + r;
     const bool owner = sp == 0 && r < k.rows;  // one thread per scalar row of the chunk
-#if KEEP_ROW
+#if MODE != 0
     const u32 row = owner && perm ? load_index(perm + k.row + r) : k.row + r;  // of an owner
-#define ROW row
-#else
-    if (SP == 1 && perm && t < 2 && k.rows) prefetch(perm + k.row + t * (k.rows - 1));
-#define ROW (perm ? load_index(perm + k.row + r) : k.row + r)  // of an owner
 #endif
 
     Sum acc[NB];
@@ -123,18 +127,14 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const u32* __restri
     if (ONE) { LOAD_ONE }
     double d[NB], bi = 0;
     const u64 d_at = (u64)id * (LANES * NB) + lane;
-#if MODE == 0 && DEARLY
+#if SWEEP && DEARLY
     if (owner) {
 #pragma unroll
         for (int l = 0; l < NB; l++) d[l] = load_f64(dinv + d_at + l * LANES);
-        bi = load_f64(b + (u64)ROW * NB + c);
+        bi = load_f64(b + AT);
     }
 #endif
-#if STORAGE == 2 || SP == 1
-#define BACK const double back = unscale ? unscale[unscale_stride && owner ? ROW : 0] : 1.0;
-#else
-#define BACK const double back = 1.0;
-#endif
+#define BACK const double back = unscale ? unscale[(u64)(r < k.rows ? ROW : 0) * unscale_stride] : 1.0;
 #if SP > 1
     BACK  // small systems wait for every load; large ones have no register to spare for it
 #endif
@@ -181,10 +181,10 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const u32* __restri
 #pragma unroll
         for (int i = 0; i < NB; i++) acc[i] += element(one, i) * one_x;
     }
-    if (MODE == 0 && !DEARLY && owner) {
+    if (SWEEP && !DEARLY && owner) {
 #pragma unroll
         for (int l = 0; l < NB; l++) d[l] = load_f64(dinv + d_at + l * LANES);
-        bi = load_f64(b + (u64)ROW * NB + c);
+        bi = load_f64(b + AT);
     }
 
 #if ALONE
@@ -213,14 +213,14 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const u32* __restri
 #if SP == 1
     BACK
 #endif
-#if MODE == 0
+#if SWEEP
     if (sp == 0) rs[lane] = bi - back * (double)sum;
     if (NB > 1) chunk_barrier(g);
     if (owner) {
         double xi = 0;
 #pragma unroll
         for (int l = 0; l < NB; l++) xi += d[l] * rs[r * NB + l];
-        const u64 at = (u64)ROW * NB + c;
+        const u64 at = AT;
         if (omega != 1.0) {
             const double old = load_x(x + at);
             xi = old + omega * (xi - old);
@@ -234,8 +234,8 @@ sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const u32* __restri
         const double* block = diag + (u64)row * (NB * NB) + c;
         double ax = back * (double)sum;
         for (int l = 0; l < NB; l++) ax += block[l * NB] * (double)load_x(x + (u64)row * NB + l);
-        res = b ? b[(u64)row * NB + c] - ax : ax;
-        if (r_out) r_out[(u64)row * NB + c] = res;
+        res = b ? b[AT] - ax : ax;
+        if (r_out) r_out[AT] = res;
     }
     if (partials) block_sum_to(res * res, partials + blockIdx.x);
 #endif

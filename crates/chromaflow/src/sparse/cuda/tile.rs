@@ -58,8 +58,12 @@ pub struct Panel {
 /// What a kernel of the format computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Mode {
+    /// A sweep over rows in the order of the matrix.
     Sweep = 0,
+    /// A product or residual.
     Product = 1,
+    /// A sweep over rows in another order.
+    PermutedSweep = 2,
 }
 
 impl Sliced {
@@ -293,7 +297,7 @@ impl Tile {
 
     pub(crate) fn source(&self, nb: usize, storage: Storage, mode: Mode) -> KernelSource {
         let flag = u32::from;
-        // A product keeps more values at hand; it must not spill for the sake of company.
+        // The others keep more values at hand; they must not spill for the sake of company.
         let least = |resident| if mode == Mode::Sweep { resident } else { 1 };
         match *self {
             Tile::Sliced(s) => source("sliced", SLICED, storage)
@@ -328,13 +332,16 @@ impl Tile {
             .define("SLICED", u32::from(self.is_sliced()))
     }
 
-    /// The kernels of this tile, for building ahead: sweep, product, conversion.
+    /// The kernels of this tile, for building ahead: sweeps, product, conversion.
     pub fn sources(&self, nb: usize, storage: Storage) -> Vec<KernelSource> {
         let mut sources = vec![
             self.source(nb, storage, Mode::Sweep),
             self.source(nb, storage, Mode::Product),
             self.convert_source(nb, storage, storage.assembled()),
         ];
+        if self.is_sliced() {
+            sources.push(self.source(nb, storage, Mode::PermutedSweep));
+        }
         if storage == Storage::F16 {
             sources.push(self.convert_source(nb, storage, Storage::F16));
         }

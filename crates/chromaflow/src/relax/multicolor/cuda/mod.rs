@@ -15,7 +15,7 @@ pub(crate) use invert::{invert_shape, invert_source};
 use crate::gpu::{GpuError, Storage, Vectors};
 use crate::order::RowBatches;
 use crate::relax::RelaxError;
-use crate::sparse::cuda::{BlockMatrixCuda, Mode, Tile, padded};
+use crate::sparse::cuda::{BlockMatrixCuda, Tile, padded};
 use crate::sparse::{BlockPattern, check_nb};
 use chromaflow_device::cuda::{DeviceBuffer, Graph, Kernel, Stream};
 use solve::{HISTORY, Norms, Plan};
@@ -138,7 +138,7 @@ impl MulticolorCuda {
             |source, name| -> Result<Kernel, GpuError> { Ok(stream.gpu().module(&source)?.kernel(name)?) };
         let told = || stream.upload(&[0u32, 0, u32::MAX]);
         Ok(Self {
-            sweep: kernel(tile.source(nb, storage, Mode::Sweep), tile.name())?,
+            sweep: kernel(tile.source(nb, storage, matrix.sweep_mode()), tile.name())?,
             invert: kernel(invert_source(&tile, nb, storage), "invert")?,
             inverse: DeviceBuffer::zeroed(stream, inverse)?,
             told: [told()?, told()?],
