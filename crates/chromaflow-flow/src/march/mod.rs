@@ -130,9 +130,9 @@ impl<S: Host> March<S> {
             self.progress.check_explicit(time, size)
         } else {
             report.coupled_orders = self.progress.coupled_orders(&report.coupled, &self.host.round_off());
-            let at_rest = size <= self.host.flow_round_off();
+            let rests = self.progress.rests(size, self.host.flow_round_off());
             let decision = self.progress.check(time, size, &report.coupled_orders);
-            decision.unless_round_off(time, at_rest, &report.coupled_orders)
+            decision.unless_round_off(time, rests, &report.coupled_orders)
         };
         (report.orders, report.time_step, report.outcome) =
             (decision.orders, decision.time_step, decision.outcome);

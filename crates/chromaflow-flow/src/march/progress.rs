@@ -18,7 +18,14 @@ pub(crate) struct Progress {
     pub first_residual: Option<f64>,
     /// Largest residual so far (of the physical step) of each unknown beside the flow: these may begin with nothing to do.
     pub largest: Vec<f64>,
+    /// Smallest residual within rounding errors, and iterations since it was reached; 0 and 0 above them.
+    pub smallest: f64,
+    pub idle: usize,
 }
+
+/// Iterations within rounding errors, without a residual of half the smallest one, after which nothing else is left of it: what
+/// rounding leaves is known by its size only, and some flows fall on for another order.
+const IDLE: usize = 25;
 
 /// What a residual means for the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,11 +51,11 @@ pub(crate) enum Next {
 }
 
 impl Decision {
-    /// A steady flow whose residual is nothing but rounding errors has converged, however few orders it has fallen; the run
-    /// has where the systems beside it have.
-    pub fn unless_round_off(mut self, time: &Time, round_off: bool, coupled: &[f64]) -> Self {
+    /// A steady flow whose residual is nothing but rounding errors ([`Progress::rests`]) has converged, however few orders it
+    /// has fallen; the run has where the systems beside it have.
+    pub fn unless_round_off(mut self, time: &Time, rests: bool, coupled: &[f64]) -> Self {
         if let Time::Steady(steady) = time
-            && round_off
+            && rests
             && coupled.iter().all(|&orders| orders >= steady.orders)
         {
             (self.outcome, self.next) = (Some(Outcome::Converged), Next::Done);
@@ -111,7 +118,21 @@ impl Progress {
         if residual > 0.0 { (first / residual).log10() } else { f64::INFINITY }
     }
 
-    /// The same of the unknowns beside the flow, each against its largest residual so far; residuals of no more than
+    /// Whether the flow's residual lies within rounding errors of size `round_off` and falls no more.
+    pub fn rests(&mut self, residual: f64, round_off: f64) -> bool {
+        if residual > round_off {
+            (self.smallest, self.idle) = (0.0, 0);
+            return false;
+        }
+        if self.smallest == 0.0 || residual < 0.5 * self.smallest {
+            (self.smallest, self.idle) = (residual, 0);
+        } else {
+            self.idle += 1;
+        }
+        self.idle >= IDLE || residual == 0.0
+    }
+
+    /// The same as [`Self::orders`] of the unknowns beside the flow, each against its largest residual so far; residuals of no more than
     /// `round_off` are nothing.
     pub fn coupled_orders(&mut self, residuals: &[f64], round_off: &[f64]) -> Vec<f64> {
         self.largest.resize(residuals.len(), 0.0);
@@ -126,8 +147,7 @@ impl Progress {
     /// A physical step is finished.
     pub fn next_level(&mut self) {
         self.step += 1;
-        (self.subiteration, self.first_residual) = (0, None);
-        self.largest.clear();
+        *self = Self { iteration: self.iteration, step: self.step, ..Self::default() };
     }
 
     /// The derivative in time: backward Euler in the first step, (1, -1, 0), then BDF2, (3/2, -2, 1/2); `None` in steady
@@ -163,6 +183,10 @@ impl Progress {
         for (i, &largest) in self.largest.iter().enumerate() {
             restart.set(&format!("{LARGEST}{i}"), largest);
         }
+        if self.smallest > 0.0 {
+            restart.set("smallest_residual", self.smallest);
+            restart.set("idle_iterations", self.idle as f64);
+        }
         if let Time::Unsteady(_) = time {
             restart.set("time_step", self.step as f64);
             restart.set("subiteration", self.subiteration as f64);
@@ -175,7 +199,9 @@ impl Progress {
         let (step, subiteration) = if levels { (count("time_step"), count("subiteration")) } else { (0, 0) };
         let first_residual = restart.positive("first_residual");
         let largest = (0..).map_while(|i| restart.facts.get(&format!("{LARGEST}{i}")).copied()).collect();
-        Self { iteration: count("iteration"), step, subiteration, first_residual, largest }
+        let (smallest, idle) =
+            (restart.positive("smallest_residual").unwrap_or(0.0), count("idle_iterations"));
+        Self { iteration: count("iteration"), step, subiteration, first_residual, largest, smallest, idle }
     }
 }
 
@@ -212,6 +238,21 @@ mod tests {
         assert_eq!(progress.check(&time, 1.0, &[]).unless_round_off(&time, false, &[]), last);
         let coupled = progress.check(&time, 10.0, &[1.0]).unless_round_off(&time, true, &[1.0]);
         assert_eq!(coupled.outcome, Some(Outcome::IterationLimit), "a system beside it has not");
+    }
+
+    #[test]
+    fn a_residual_rests_when_rounding_errors_fall_no_more() {
+        let mut progress = Progress::default();
+        assert!(!progress.rests(1.0, 1e-12), "far above them");
+        let mut residual = 1e-12;
+        for _ in 0..4 * IDLE {
+            assert!(!progress.rests(residual, 1e-12), "it still falls");
+            residual *= 0.9;
+        }
+        let stuck = (1..).find(|_| progress.rests(residual, 1e-12)).unwrap();
+        assert!(stuck <= IDLE + 1, "{stuck}");
+        assert!(!progress.rests(1e-11, 1e-12) && !progress.rests(1e-12, 1e-12), "anew from above");
+        assert!(progress.rests(0.0, 1e-12), "nothing at all");
     }
 
     #[test]
@@ -262,6 +303,8 @@ mod tests {
             subiteration: 2,
             first_residual: Some(0.1 + 0.2),
             largest: vec![0.7, 0.0],
+            smallest: 1e-14,
+            idle: 3,
         };
         let mut restart = Restart::default();
         progress.store(&time, &mut restart);

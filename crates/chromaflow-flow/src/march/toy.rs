@@ -179,9 +179,14 @@ fn steps_that_lead_nowhere_are_rejected() {
 
 #[test]
 fn round_off_has_converged() {
-    let mut march = Number::steady(1e-10, 0.5);
-    let report = march.step();
-    assert_eq!((report.outcome, report.orders, march.host.x), (Some(Outcome::Converged), 0.0, 1e-10));
+    let time = Time::Steady(Steady { iterations: 100, orders: 2.0 });
+    let mut march = Number::march(1e-10, 1.0, time);
+    let mut last = None;
+    let outcome = march.run(|report| {
+        last = Some((report.iteration, report.orders));
+        true
+    });
+    assert_eq!((outcome, last, march.host.x), (Outcome::Converged, Some((26, 0.0)), 1e-10));
 }
 
 #[test]
