@@ -14,6 +14,7 @@
 
 #[cfg(feature = "cuda")]
 mod cuda;
+mod matrix;
 mod system;
 mod transport;
 
@@ -21,6 +22,7 @@ mod transport;
 pub(crate) use cuda::kernel_sources;
 #[cfg(feature = "cuda")]
 pub use cuda::{CoupledCuda, CoupledStateCuda, CoupledSystemCuda, FlowViewCuda};
+pub use matrix::Carried;
 pub use system::{CoupledState, CoupledSystem};
 pub use transport::{flux_carried, flux_diffused, flux_entering, rate_of_carried, rate_slope_of_carried};
 

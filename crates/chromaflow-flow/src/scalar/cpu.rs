@@ -2,17 +2,16 @@
 
 use super::{Scalar, Work};
 use crate::coupled::{
-    CoupledState, FlowView, edge_weight, flux_carried, flux_diffused, flux_entering, rate_of_carried,
-    rate_slope_of_carried,
+    Carried, CoupledState, FlowView, edge_weight, flux_carried, flux_diffused, flux_entering,
+    rate_of_carried, rate_slope_of_carried,
 };
 use crate::gas::{temperature, viscosity};
 use crate::gradient::least_squares;
-use crate::jacobian::Stored;
 use crate::limiter::{extrapolate, extrapolate_van_albada};
 use crate::march::Moment;
 use crate::parallel;
 use crate::residual::primitive_of;
-use chromaflow::{Jacobian, OffDiagonal};
+use chromaflow::Jacobian;
 use chromaflow_device::Buffer;
 
 impl Scalar {
@@ -119,50 +118,16 @@ impl Scalar {
         flux + flux_diffused(gamma, across, phi[b] - phi[a], &mean, &dx, n)
     }
 
-    /// Writes the matrix: off the diagonal min(m, 0) - Gamma / dx of each face, on it their sum with the other sign, what
-    /// enters, and V/dt.
-    pub(super) fn compute_matrix(
-        &self,
-        flow: &FlowView<'_>,
-        _state: &CoupledState,
-        at: &Moment,
-        jacobian: &mut Jacobian,
-    ) {
-        let diag = &mut jacobian.diag;
-        match &mut jacobian.off {
-            OffDiagonal::F64(off) => self.fill_rows(flow, at, off, diag),
-            OffDiagonal::F32(off) => self.fill_rows(flow, at, off, diag),
-            OffDiagonal::F16 { .. } => unreachable!("an assembly has blocks in f64 or f32"),
-        }
-        flow.each_open_node(|_, i, mass| diag[i] += -mass.min(0.0) + 0.5 * mass.abs() / at.cfl);
-    }
-
-    fn fill_rows<T: Stored>(&self, flow: &FlowView<'_>, at: &Moment, off: &mut [T], diag: &mut [f64]) {
-        let (dual, gammas) = (flow.dual, &self.work.gammas);
-        let pattern = &dual.pattern;
-        parallel::positions(flow.team, pattern.row_ptr(), (1, off), (1, diag), |rows, off, diag| {
-            let first = pattern.range(rows.start).start;
-            for (i, diag) in rows.zip(diag) {
-                let (mut sum, mut speed) = (0.0, 0.0);
-                for k in pattern.range(i) {
-                    let (edge, j) = (dual.edge_of[k] as usize, pattern.col_idx()[k] as usize);
-                    let sign = if j > i { 1.0 } else { -1.0 };
-                    let mass = sign * flow.fluxes[edge][0];
-                    let dx = std::array::from_fn(|d| sign * (flow.nodes[j][5 + d] - flow.nodes[i][5 + d]));
-                    let through = 0.5 * (gammas[i] + gammas[j]) * edge_weight(&dual.areas[edge], &dx);
-                    let entry = through - mass.min(0.0);
-                    off[k - first] = T::narrow(-entry);
-                    sum += entry;
-                    speed += 0.5 * mass.abs() + through;
-                }
-                let mut slope = 0.0;
-                if let Some([_, last, before]) = at.time_factors() {
-                    let densities = flow.levels.map(|level| level[i][0]);
-                    slope = rate_slope_of_carried(&[last, before], &densities);
-                }
-                *diag = sum + speed / at.cfl + dual.volumes[i] * slope;
-            }
-        });
+    /// Writes the matrix of a step.
+    pub(super) fn compute_matrix(&self, flow: &FlowView<'_>, at: &Moment, jacobian: &mut Jacobian) {
+        let gammas = &self.work.gammas;
+        let slope = |i: usize| {
+            at.time_factors().map_or(0.0, |[_, last, before]| {
+                rate_slope_of_carried(&[last, before], &flow.levels.map(|level| level[i][0]))
+            })
+        };
+        let face = |i: usize, j: usize, edge: usize| [flow.fluxes[edge][0], 0.5 * (gammas[i] + gammas[j])];
+        Carried { flow, cfl: at.cfl, face, slope, leaves: |_, mass| mass }.assemble(jacobian);
     }
 }
 

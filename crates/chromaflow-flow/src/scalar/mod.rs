@@ -150,8 +150,8 @@ impl Coupled for Scalar {
         self.compute_residual(flow, state, at, residual);
     }
 
-    fn assemble(&self, flow: &FlowView<'_>, state: &CoupledState, at: &Moment, jacobian: &mut Jacobian) {
-        self.compute_matrix(flow, state, at, jacobian);
+    fn assemble(&self, flow: &FlowView<'_>, _state: &CoupledState, at: &Moment, jacobian: &mut Jacobian) {
+        self.compute_matrix(flow, at, jacobian);
     }
 
     #[cfg(feature = "cuda")]

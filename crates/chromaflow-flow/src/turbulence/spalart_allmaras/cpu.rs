@@ -2,16 +2,15 @@
 
 use super::{SaEquation, Work, eddy_ratio, sa_diffusivity, sa_source, vorticity};
 use crate::coupled::{
-    CoupledState, FlowView, edge_weight, flux_carried, flux_diffused, flux_entering, rate_of_carried,
-    rate_slope_of_carried,
+    Carried, CoupledState, FlowView, edge_weight, flux_carried, flux_diffused, flux_entering,
+    rate_of_carried, rate_slope_of_carried,
 };
 use crate::gas::{temperature, viscosity};
-use crate::jacobian::Stored;
 use crate::limiter::extrapolate;
 use crate::march::Moment;
 use crate::parallel;
 use crate::residual::primitive_of;
-use chromaflow::{Jacobian, OffDiagonal};
+use chromaflow::Jacobian;
 
 /// nut is one per volume: the density plays no part in what it changes by in time.
 const UNIT: [f64; 2] = [1.0, 1.0];
@@ -103,8 +102,7 @@ impl SaEquation {
         [volume, flux_carried(volume, left, right), through]
     }
 
-    /// Writes the matrix: off the diagonal min(U, 0) less the diffusion along the edge, on it their sum with the other sign,
-    /// what enters, what the source takes away, and V/dt.
+    /// Writes the matrix of a step; the source's derivative where it adds to the diagonal.
     pub(super) fn compute_matrix(
         &self,
         flow: &FlowView<'_>,
@@ -112,52 +110,18 @@ impl SaEquation {
         at: &Moment,
         jacobian: &mut Jacobian,
     ) {
-        let (nut, diag) = (&state.values, &mut jacobian.diag);
-        match &mut jacobian.off {
-            OffDiagonal::F64(off) => self.fill_rows(flow, nut, at, off, diag),
-            OffDiagonal::F32(off) => self.fill_rows(flow, nut, at, off, diag),
-            OffDiagonal::F16 { .. } => unreachable!("an assembly has blocks in f64 or f32"),
-        }
-        let cfl = at.cfl * self.config.cfl_ratio;
-        flow.each_open_node(|_, i, mass| {
-            let volume = mass / flow.nodes[i][0];
-            diag[i] += -volume.min(0.0) + 0.5 * volume.abs() / cfl;
-        });
-    }
-
-    fn fill_rows<T: Stored>(
-        &self,
-        flow: &FlowView<'_>,
-        nut: &[f64],
-        at: &Moment,
-        off: &mut [T],
-        diag: &mut [f64],
-    ) {
-        let (dual, nu, source) = (flow.dual, &self.work.nu, &self.work.source);
-        let (pattern, cfl) = (&dual.pattern, at.cfl * self.config.cfl_ratio);
-        parallel::positions(flow.team, pattern.row_ptr(), (1, off), (1, diag), |rows, off, diag| {
-            let first = pattern.range(rows.start).start;
-            for (i, diag) in rows.zip(diag) {
-                let (mut sum, mut speed) = (0.0, 0.0);
-                for k in pattern.range(i) {
-                    let (edge, j) = (dual.edge_of[k] as usize, pattern.col_idx()[k] as usize);
-                    let sign = if j > i { 1.0 } else { -1.0 };
-                    let volume = sign * self.work.faces[edge][0];
-                    let dx = std::array::from_fn(|d| sign * (flow.nodes[j][5 + d] - flow.nodes[i][5 + d]));
-                    let spread = sa_diffusivity(self.model, &[nu[i], nu[j]], &[nut[i], nut[j]]);
-                    let through = spread * edge_weight(&dual.areas[edge], &dx);
-                    let entry = through - volume.min(0.0);
-                    off[k - first] = T::narrow(-entry);
-                    sum += entry;
-                    speed += 0.5 * volume.abs() + through;
-                }
-                let mut slope = (-source[i][1]).max(0.0);
-                if let Some([_, last, before]) = at.time_factors() {
-                    slope += rate_slope_of_carried(&[last, before], &UNIT);
-                }
-                *diag = sum + speed / cfl + dual.volumes[i] * slope;
-            }
-        });
+        let (nut, Work { nu, source, faces, .. }) = (&state.values, &self.work);
+        let slope = |i: usize| {
+            let rate = at
+                .time_factors()
+                .map_or(0.0, |[_, last, before]| rate_slope_of_carried(&[last, before], &UNIT));
+            (-source[i][1]).max(0.0) + rate
+        };
+        let face = |i: usize, j: usize, edge: usize| {
+            [faces[edge][0], sa_diffusivity(self.model, &[nu[i], nu[j]], &[nut[i], nut[j]])]
+        };
+        let leaves = |i: usize, mass: f64| mass / flow.nodes[i][0];
+        Carried { flow, cfl: at.cfl * self.config.cfl_ratio, face, slope, leaves }.assemble(jacobian);
     }
 }
 
