@@ -5,8 +5,7 @@ use super::march::Finished;
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
 use chromaflow::BlockCsr;
-use chromaflow_flow::StepReport;
-use chromaflow_flow::march::{FlowError, Times};
+use chromaflow_flow::march::{FlowError, Host, March};
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::{Field, Restart};
 use serde_json::{Map, Value, json};
@@ -15,6 +14,9 @@ use std::path::Path;
 
 /// What kinds of case do differently: the solver, where its values are, what there is to say of it.
 pub trait Flow {
+    /// What the solver marches.
+    type System: Host;
+
     /// The mesh and the method, for the second line of a run.
     fn headline(&self) -> String;
 
@@ -24,23 +26,11 @@ pub trait Flow {
     /// A JSON file that cannot be written.
     fn check(&self, ctx: &Context) -> CliResult<()>;
 
-    /// One iteration.
-    ///
-    /// # Errors
-    /// The device's.
-    fn step(&mut self) -> Result<StepReport, FlowError>;
+    /// The solver.
+    fn solver(&self) -> &March<Self::System>;
 
-    /// The state on the host, wherever it is computed.
-    ///
-    /// # Errors
-    /// The device's.
-    fn sync(&mut self) -> Result<(), FlowError>;
-
-    /// Iterations so far.
-    fn iteration(&self) -> usize;
-
-    /// Times of all steps so far.
-    fn times(&self) -> Times;
+    /// The solver, to iterate.
+    fn solver_mut(&mut self) -> &mut March<Self::System>;
 
     /// The points and cells that fields are on.
     fn mesh(&self) -> Cow<'_, Mesh>;

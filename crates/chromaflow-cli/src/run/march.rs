@@ -75,7 +75,7 @@ impl Run<'_> {
         if let Some(bad) = &finished.last.bad {
             eprintln!("{}", summary::bad_state(bad));
         }
-        flow.sync().map_err(|e| self.lost(&e))?;
+        flow.solver_mut().sync().map_err(|e| self.lost(&e))?;
         let mut facts = flow.summary();
         let steady = matches!(self.time, Time::Steady(_));
         let failed = steady && finished.outcome != Outcome::Converged;
@@ -120,7 +120,7 @@ impl Run<'_> {
         } else {
             Vec::new()
         };
-        rows.retain(|r| r.iteration <= flow.iteration());
+        rows.retain(|r| r.iteration <= flow.solver().iteration());
         Ok(rows)
     }
 
@@ -132,7 +132,7 @@ impl Run<'_> {
         let before = rows.len();
         interrupt::watch();
         loop {
-            let report = flow.step().map_err(|e| self.lost(&e))?;
+            let report = flow.solver_mut().try_step().map_err(|e| self.lost(&e))?;
             let row = Row::of(&report);
             rows.push(row);
             let interrupted = interrupt::asked();
@@ -142,7 +142,7 @@ impl Run<'_> {
                 screen.note(&format!("iteration {}: step rejected, CFL lowered", report.iteration));
             }
             if self.output.matrix == report.iteration {
-                flow.sync().map_err(|e| self.lost(&e))?;
+                flow.solver_mut().sync().map_err(|e| self.lost(&e))?;
                 if let Some(path) = self.files.write_system(self.output, flow)? {
                     screen.note(&format!(
                         "iteration {}: linear system in {}",
@@ -167,7 +167,7 @@ impl Run<'_> {
             }
             let due = cadence.after(report.iteration, report.time_step);
             if due.any() {
-                flow.sync().map_err(|e| self.lost(&e))?;
+                flow.solver_mut().sync().map_err(|e| self.lost(&e))?;
             }
             if due.restart {
                 self.files.write_restart(self, flow, &rows)?;

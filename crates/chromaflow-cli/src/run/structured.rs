@@ -10,14 +10,13 @@ use crate::context::Context;
 use crate::error::{CliError, CliResult};
 use crate::run::files::Files;
 use chromaflow_device::cuda::Gpu;
-use chromaflow_flow::StepReport;
 use chromaflow_flow::config::Boundary;
 use chromaflow_flow::grid::{Grid, GridError};
-use chromaflow_flow::march::{FlowError, Times};
+use chromaflow_flow::march::{FlowError, Host, March};
 use chromaflow_flow::mesh::{Mesh, Planar};
 use chromaflow_flow::output::{Field, Restart};
-use chromaflow_flow::structured::lax_wendroff::LaxWendroffSolver;
-use chromaflow_flow::structured::{StructuredConfig, StructuredSolver};
+use chromaflow_flow::structured::lax_wendroff::{LaxWendroffSolver, LaxWendroffSystem};
+use chromaflow_flow::structured::{StructuredConfig, StructuredSolver, StructuredSystem};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -88,17 +87,17 @@ fn known(marker: &str) -> Option<Boundary> {
 }
 
 /// A solver and its case.
-struct OnGrid<'a, S> {
+struct OnGrid<'a, S: Host> {
     case: &'a CaseFile,
     config: StructuredConfig,
     ctx: &'a Context,
-    solver: S,
+    solver: March<S>,
 }
 
-impl<S: GridSolver> OnGrid<'_, S> {
+impl<S: GridSystem> OnGrid<'_, S> {
     fn go(mut self, run: &Run<'_>) -> CliResult {
         if let Some(gpu) = self.ctx.gpu() {
-            self.solver.use_gpu(gpu).map_err(|e| match e {
+            S::use_gpu(&mut self.solver, gpu).map_err(|e| match e {
                 FlowError::Linear(what) => run.source.error(&["structured", "method"], &what),
                 other => CliError::environment(other.to_string()),
             })?;
@@ -107,15 +106,17 @@ impl<S: GridSolver> OnGrid<'_, S> {
     }
 }
 
-impl<S: GridSolver> Flow for OnGrid<'_, S> {
+impl<S: GridSystem> Flow for OnGrid<'_, S> {
+    type System = S;
+
     fn headline(&self) -> String {
-        let grid = self.solver.grid();
+        let grid = S::grid(&self.solver);
         let (blocks, cells) = (grid.blocks.len(), grid.cells());
         format!("structured grid: {blocks} blocks, {cells} cells; {}", self.case.structured.method.title())
     }
 
     fn check(&self, ctx: &Context) -> CliResult<()> {
-        let grid = self.solver.grid();
+        let grid = S::grid(&self.solver);
         if ctx.verbose() {
             println!("\nmarkers");
             for name in grid.markers() {
@@ -129,28 +130,20 @@ impl<S: GridSolver> Flow for OnGrid<'_, S> {
         }))
     }
 
-    fn step(&mut self) -> Result<StepReport, FlowError> {
-        self.solver.try_step()
+    fn solver(&self) -> &March<S> {
+        &self.solver
     }
 
-    fn sync(&mut self) -> Result<(), FlowError> {
-        self.solver.sync()
-    }
-
-    fn iteration(&self) -> usize {
-        self.solver.iteration()
-    }
-
-    fn times(&self) -> Times {
-        self.solver.times()
+    fn solver_mut(&mut self) -> &mut March<S> {
+        &mut self.solver
     }
 
     fn mesh(&self) -> Cow<'_, Mesh> {
-        Cow::Owned(self.solver.grid().to_mesh())
+        Cow::Owned(S::grid(&self.solver).to_mesh())
     }
 
     fn fields(&mut self) -> Vec<Field> {
-        self.solver.fields()
+        S::fields(&mut self.solver)
     }
 
     fn is_wall(&self, marker: &str) -> bool {
@@ -162,22 +155,22 @@ impl<S: GridSolver> Flow for OnGrid<'_, S> {
     }
 
     fn restart(&self) -> Restart {
-        self.solver.restart()
+        S::restart(&self.solver)
     }
 
     fn restart_places(&self) -> Cow<'_, Mesh> {
-        Cow::Owned(self.solver.restart_places())
+        Cow::Owned(S::restart_places(&self.solver))
     }
 
     fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
-        self.solver.resume(restart)
+        S::resume(&mut self.solver, restart)
     }
 
     fn summary(&self) -> Map<String, Value> {
-        let grid = self.solver.grid();
+        let grid = S::grid(&self.solver);
         let solver = json!({ "method": self.case.structured.method.title() });
         let facts = json!({
-            "entropy_error": self.solver.entropy_error(),
+            "entropy_error": S::entropy_error(&self.solver),
             "memory": { "device_bytes": self.solver.device_bytes() },
             "mesh": {
                 "file": self.case.grid.file,
@@ -195,64 +188,44 @@ impl<S: GridSolver> Flow for OnGrid<'_, S> {
 }
 
 /// What the solvers of structured grids have in common: unknowns in the cells, implicit; in the nodes, explicit.
-trait GridSolver {
-    fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError>;
-    fn try_step(&mut self) -> Result<StepReport, FlowError>;
-    fn sync(&mut self) -> Result<(), FlowError>;
-    fn device_bytes(&self) -> usize;
-    fn grid(&self) -> &Grid;
-    fn fields(&mut self) -> Vec<Field>;
-    fn iteration(&self) -> usize;
-    fn times(&self) -> Times;
-    fn entropy_error(&self) -> f64;
-    fn restart(&self) -> Restart;
-    fn restart_places(&self) -> Mesh;
-    fn resume(&mut self, restart: &Restart) -> Result<(), FlowError>;
+trait GridSystem: Host {
+    fn use_gpu(solver: &mut March<Self>, gpu: &Gpu) -> Result<(), FlowError>;
+    fn grid(solver: &March<Self>) -> &Grid;
+    fn fields(solver: &mut March<Self>) -> Vec<Field>;
+    fn entropy_error(solver: &March<Self>) -> f64;
+    fn restart(solver: &March<Self>) -> Restart;
+    fn restart_places(solver: &March<Self>) -> Mesh;
+    fn resume(solver: &mut March<Self>, restart: &Restart) -> Result<(), FlowError>;
 }
 
 /// Hands every call on to the solver's own method of that name.
-macro_rules! grid_solver {
-    ($solver:ty) => {
-        impl GridSolver for $solver {
-            fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
-                <$solver>::use_gpu(self, gpu)
+macro_rules! grid_system {
+    ($system:ty) => {
+        impl GridSystem for $system {
+            fn use_gpu(solver: &mut March<Self>, gpu: &Gpu) -> Result<(), FlowError> {
+                solver.use_gpu(gpu)
             }
-            fn try_step(&mut self) -> Result<StepReport, FlowError> {
-                <$solver>::try_step(self)
+            fn grid(solver: &March<Self>) -> &Grid {
+                solver.grid()
             }
-            fn sync(&mut self) -> Result<(), FlowError> {
-                <$solver>::sync(self)
+            fn fields(solver: &mut March<Self>) -> Vec<Field> {
+                solver.fields()
             }
-            fn device_bytes(&self) -> usize {
-                <$solver>::device_bytes(self)
+            fn entropy_error(solver: &March<Self>) -> f64 {
+                solver.entropy_error()
             }
-            fn grid(&self) -> &Grid {
-                <$solver>::grid(self)
+            fn restart(solver: &March<Self>) -> Restart {
+                solver.restart()
             }
-            fn fields(&mut self) -> Vec<Field> {
-                <$solver>::fields(self)
+            fn restart_places(solver: &March<Self>) -> Mesh {
+                solver.restart_places()
             }
-            fn iteration(&self) -> usize {
-                <$solver>::iteration(self)
-            }
-            fn times(&self) -> Times {
-                <$solver>::times(self)
-            }
-            fn entropy_error(&self) -> f64 {
-                <$solver>::entropy_error(self)
-            }
-            fn restart(&self) -> Restart {
-                <$solver>::restart(self)
-            }
-            fn restart_places(&self) -> Mesh {
-                <$solver>::restart_places(self)
-            }
-            fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
-                <$solver>::resume(self, restart)
+            fn resume(solver: &mut March<Self>, restart: &Restart) -> Result<(), FlowError> {
+                solver.resume(restart)
             }
         }
     };
 }
 
-grid_solver!(StructuredSolver);
-grid_solver!(LaxWendroffSolver);
+grid_system!(StructuredSystem);
+grid_system!(LaxWendroffSystem);

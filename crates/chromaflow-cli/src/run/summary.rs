@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// Everything that scripts may want. `facts` is what the flow said of itself while it had all its memory.
 pub fn json(run: &Run<'_>, flow: &impl Flow, finished: &Finished, facts: Map<String, Value>) -> Value {
-    let (last, times) = (&finished.last, flow.times());
+    let (last, times) = (&finished.last, flow.solver().times());
     let components: Map<String, Value> =
         times.components().into_iter().map(|(name, s)| (name.to_owned(), json!(s))).collect();
     let bad = last.bad.as_ref().map(bad_state);
@@ -96,7 +96,7 @@ pub fn bad_state(bad: &BadPlace) -> String {
 
 /// Prints how a run ended, the forces of every wall, what an unsteady run settled to, where the time went, what was written.
 pub fn print(run: &Run<'_>, flow: &impl Flow, finished: &Finished, written: &[PathBuf]) {
-    let (f, times) = (&finished.last.forces, flow.times());
+    let (f, times) = (&finished.last.forces, flow.solver().times());
     let outcome = if finished.interrupted { "interrupted".to_owned() } else { finished.outcome.to_string() };
     println!(
         "\n{outcome} after {} iterations: {} down {:.1} orders, {}, {} at the peak",

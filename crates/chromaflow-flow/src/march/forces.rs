@@ -63,7 +63,8 @@ pub struct ForceScale {
 }
 
 impl Coefficients {
-    /// Of a force and its moment about the reference point.
+    /// Of a force and its moment about the reference point, as kernels sum them.
+    #[cfg(feature = "cuda")]
     pub(crate) fn from_sums(scale: &ForceScale, force: [f64; 3], moment: [f64; 3]) -> Self {
         let mut sums = Self {
             force: force.map(|f| f / scale.force),

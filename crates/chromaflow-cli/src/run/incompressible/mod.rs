@@ -16,10 +16,9 @@ use crate::error::{CliError, CliResult};
 use crate::run::files::Files;
 use case::IncompressibleCase;
 use chromaflow::BlockCsr;
-use chromaflow_flow::StepReport;
 use chromaflow_flow::grid::Grid;
-use chromaflow_flow::incompressible::{Config, Solver};
-use chromaflow_flow::march::{FlowError, Times};
+use chromaflow_flow::incompressible::{Config, IncompressibleSystem, Solver};
+use chromaflow_flow::march::FlowError;
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::{Field, Restart};
 use serde_json::{Map, Value, json};
@@ -88,6 +87,8 @@ struct InCells<'a> {
 }
 
 impl Flow for InCells<'_> {
+    type System = IncompressibleSystem;
+
     fn headline(&self) -> String {
         let (blocks, corrections) = (self.grid.blocks.len(), self.config.implicit.corrections);
         let plural = |n| if n == 1 { "" } else { "s" };
@@ -129,20 +130,12 @@ impl Flow for InCells<'_> {
         }))
     }
 
-    fn step(&mut self) -> Result<StepReport, FlowError> {
-        self.solver.try_step()
+    fn solver(&self) -> &Solver {
+        &self.solver
     }
 
-    fn sync(&mut self) -> Result<(), FlowError> {
-        self.solver.sync()
-    }
-
-    fn iteration(&self) -> usize {
-        self.solver.iteration()
-    }
-
-    fn times(&self) -> Times {
-        self.solver.times()
+    fn solver_mut(&mut self) -> &mut Solver {
+        &mut self.solver
     }
 
     fn mesh(&self) -> Cow<'_, Mesh> {

@@ -15,10 +15,11 @@ use crate::run::files::Files;
 use chromaflow::BlockCsr;
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow_device::give_back_freed;
-use chromaflow_flow::march::{FlowError, Times};
+use chromaflow_flow::FlowSolver;
+use chromaflow_flow::march::FlowError;
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::{Field, Restart};
-use chromaflow_flow::{FlowSolver, StepReport};
+use chromaflow_flow::unstructured::FlowSystem;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -67,6 +68,8 @@ struct OnMesh<'a> {
 }
 
 impl Flow for OnMesh<'_> {
+    type System = FlowSystem;
+
     fn headline(&self) -> String {
         let Prepared { mesh_path, mesh, config, .. } = self.prepared;
         let implicit = &config.implicit;
@@ -86,20 +89,12 @@ impl Flow for OnMesh<'_> {
         plan::check(self.prepared, &self.solver, ctx, self.program)
     }
 
-    fn step(&mut self) -> Result<StepReport, FlowError> {
-        self.solver.try_step()
+    fn solver(&self) -> &FlowSolver {
+        &self.solver
     }
 
-    fn sync(&mut self) -> Result<(), FlowError> {
-        self.solver.sync()
-    }
-
-    fn iteration(&self) -> usize {
-        self.solver.iteration()
-    }
-
-    fn times(&self) -> Times {
-        self.solver.times()
+    fn solver_mut(&mut self) -> &mut FlowSolver {
+        &mut self.solver
     }
 
     fn mesh(&self) -> Cow<'_, Mesh> {
