@@ -23,7 +23,7 @@ pub(crate) struct Progress {
     pub idle: usize,
 }
 
-/// Iterations within rounding errors, without a residual of half the smallest one, after which nothing else is left of it: what
+/// Iterations within rounding errors, without a residual a tenth below the smallest one, after which nothing else is left of it: what
 /// rounding leaves is known by its size only, and some flows fall on for another order.
 const IDLE: usize = 25;
 
@@ -124,7 +124,7 @@ impl Progress {
             (self.smallest, self.idle) = (0.0, 0);
             return false;
         }
-        if self.smallest == 0.0 || residual < 0.5 * self.smallest {
+        if self.smallest == 0.0 || residual < 0.9 * self.smallest {
             (self.smallest, self.idle) = (residual, 0);
         } else {
             self.idle += 1;
@@ -247,7 +247,7 @@ mod tests {
         let mut residual = 1e-12;
         for _ in 0..4 * IDLE {
             assert!(!progress.rests(residual, 1e-12), "it still falls");
-            residual *= 0.9;
+            residual *= 0.99;
         }
         let stuck = (1..).find(|_| progress.rests(residual, 1e-12)).unwrap();
         assert!(stuck <= IDLE + 1, "{stuck}");
