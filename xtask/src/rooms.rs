@@ -22,7 +22,7 @@ const CRATES: [&str; 8] = [
 const ROOMS: [(&str, &str); 2] = [
     (
         "chromaflow",
-        "files shared simd - block rim stop vector - sparse - gallery order - gpu - relax factor tridiag - krylov - solver",
+        "files shared simd words - block rim stop vector - sparse - gallery order - gpu - relax factor tridiag - krylov - solver",
     ),
     (
         "chromaflow-flow",

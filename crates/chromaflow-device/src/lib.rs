@@ -20,4 +20,4 @@ pub use buffer::{Buffer, give_back_freed};
 pub use clock::cpu_time;
 pub use isa::Isa;
 pub use shared::SharedSlice;
-pub use team::{Member, Team, split};
+pub use team::{Member, Team, TeamError, split};

@@ -203,23 +203,60 @@ impl Member<'_> {
     }
 }
 
+/// The system gave fewer threads than a team asked for; those that it gave have ended.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the system refused thread {rank} of {threads}: {cause}; ask for fewer, or raise the limit of processes (ulimit -u)"
+)]
+pub struct TeamError {
+    /// Threads asked for.
+    pub threads: usize,
+    /// The first that was refused, from 0.
+    pub rank: usize,
+    /// What the system said.
+    #[source]
+    pub cause: std::io::Error,
+}
+
 impl Team {
     /// A team of `threads` (at least one).
+    ///
+    /// # Panics
+    /// When the system refuses a thread; [`Team::try_new`] returns that.
     #[must_use]
     pub fn new(threads: usize) -> Self {
+        Self::try_new(threads).unwrap_or_else(|refused| panic!("{refused}"))
+    }
+
+    /// A team of `threads` (at least one).
+    ///
+    /// # Errors
+    /// [`TeamError`] when the system refuses a thread.
+    pub fn try_new(threads: usize) -> Result<Self, TeamError> {
         Self::with_cores(threads, &[])
     }
 
     /// A team of `threads` whose workers are tied to a core each, the second and following of those this process may use, where
     /// there are enough: for a program that has a machine of several sockets to itself. Two such teams, in one program or in two,
     /// would share those cores and leave others idle.
+    ///
+    /// # Panics
+    /// When the system refuses a thread; [`Team::try_pinned`] returns that.
     #[must_use]
     pub fn pinned(threads: usize) -> Self {
+        Self::try_pinned(threads).unwrap_or_else(|refused| panic!("{refused}"))
+    }
+
+    /// As [`Team::pinned`].
+    ///
+    /// # Errors
+    /// [`TeamError`] when the system refuses a thread.
+    pub fn try_pinned(threads: usize) -> Result<Self, TeamError> {
         let cores = core_affinity::get_core_ids().unwrap_or_default();
         Self::with_cores(threads, if cores.len() >= threads { &cores } else { &[] })
     }
 
-    fn with_cores(threads: usize, cores: &[CoreId]) -> Self {
+    fn with_cores(threads: usize, cores: &[CoreId]) -> Result<Self, TeamError> {
         let size = threads.max(1);
         let shared = Arc::new(Shared {
             size,
@@ -230,22 +267,20 @@ impl Team {
             phase: Signal::new(),
             failed: AtomicBool::new(false),
         });
-        let workers = (1..size)
-            .map(|rank| {
-                let shared = Arc::clone(&shared);
-                let core = cores.get(rank).copied();
-                std::thread::Builder::new()
-                    .name(format!("chromaflow-{rank}"))
-                    .spawn(move || {
-                        if let Some(core) = core {
-                            core_affinity::set_for_current(core);
-                        }
-                        work(&shared, rank);
-                    })
-                    .expect("the system refused a thread")
-            })
-            .collect();
-        Self { shared, workers, running: Mutex::new(()) }
+        // Dropped when a thread is refused, it ends those that are there.
+        let mut team = Self { shared, workers: Vec::new(), running: Mutex::new(()) };
+        for rank in 1..size {
+            let shared = Arc::clone(&team.shared);
+            let core = cores.get(rank).copied();
+            let worker = std::thread::Builder::new().name(format!("chromaflow-{rank}")).spawn(move || {
+                if let Some(core) = core {
+                    core_affinity::set_for_current(core);
+                }
+                work(&shared, rank);
+            });
+            team.workers.push(worker.map_err(|cause| TeamError { threads: size, rank, cause })?);
+        }
+        Ok(team)
     }
 
     /// As many threads as cores this process may use.

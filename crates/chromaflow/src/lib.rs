@@ -28,13 +28,15 @@ pub mod sparse;
 mod stop;
 pub mod tridiag;
 pub mod vector;
+mod words;
 
-pub use chromaflow_device::Team;
+pub use chromaflow_device::{Team, TeamError};
 pub use order::{Permutation, RowBatches};
 pub use outcome::Outcome;
 pub use policy::Policy;
 pub use solver::{LinearSolver, SolverOptions};
 pub use sparse::{BlockCsr, BlockPattern, Jacobian, OffDiagonal};
+pub use words::nearest_word;
 
 /// The largest block size.
 pub const MAX_NB: usize = 128;

@@ -37,6 +37,17 @@ pub struct GpuFacts {
 #[derive(Clone)]
 pub struct Gpu(Arc<Inner>);
 
+/// Where memory lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryAt {
+    /// Memory of the host, pinned or not.
+    Host,
+    /// Memory of a device, which the host cannot read.
+    Device,
+    /// Managed memory.
+    Both,
+}
+
 struct Inner {
     device: sys::CUdevice,
     context: sys::CUcontext,
@@ -216,6 +227,36 @@ impl Gpu {
             )?;
         }
         Ok(bytes as usize)
+    }
+
+    /// Where an address lies that a caller or another library hands over.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    pub fn memory_at(&self, address: u64) -> Result<MemoryAt, CudaError> {
+        self.bind()?;
+        let (mut kind, mut managed) = (0_u32, 0_u32);
+        let (is_kind, is_managed) = (
+            sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+            sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        );
+        // SAFETY: each call writes one integer; the address is not read from.
+        let [found, _] = unsafe {
+            [
+                sys::cuPointerGetAttribute((&raw mut kind).cast(), is_kind, address),
+                sys::cuPointerGetAttribute((&raw mut managed).cast(), is_managed, address),
+            ]
+        };
+        if found == sys::CUresult::CUDA_ERROR_INVALID_VALUE {
+            return Ok(MemoryAt::Host); // memory that the driver does not know
+        }
+        check("cuPointerGetAttribute", found)?;
+        let on_device = kind == sys::CUmemorytype::CU_MEMORYTYPE_DEVICE as u32;
+        Ok(match (managed != 0, on_device) {
+            (true, _) => MemoryAt::Both,
+            (false, true) => MemoryAt::Device,
+            (false, false) => MemoryAt::Host,
+        })
     }
 
     /// A new stream.

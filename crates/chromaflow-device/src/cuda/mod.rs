@@ -25,7 +25,7 @@ pub use compile::{
     Compiled, KernelSource, arch_name, build_ahead, compile, folder as kernel_cache_folder, nvrtc_version,
 };
 pub use error::CudaError;
-pub use gpu::{Gpu, GpuFacts};
+pub use gpu::{Gpu, GpuFacts, MemoryAt};
 pub use launch::{Arg, Kernel, Launch, Module};
 pub use memory::{DeviceBuffer, DeviceSlice, Pinned};
 pub use stream::{Event, Graph, Stream};

@@ -1,5 +1,8 @@
 //! Renumberings and their inverses.
 
+use crate::vector;
+use chromaflow_device::Team;
+
 /// A renumbering of rows: `new_of_old` and its inverse `old_of_new`.
 ///
 /// ```
@@ -93,9 +96,7 @@ impl Permutation {
     /// When a slice has not `len() * width` values.
     pub fn gather<T: Copy>(&self, width: usize, old: &[T], new: &mut [T]) {
         assert_eq!((old.len(), new.len()), (self.len() * width, self.len() * width));
-        for (to, &from) in new.chunks_exact_mut(width).zip(&self.old_of_new) {
-            to.copy_from_slice(&old[from as usize * width..][..width]);
-        }
+        pick(width, &self.old_of_new, old, new);
     }
 
     /// New order back to old order, `width` values a row.
@@ -104,8 +105,58 @@ impl Permutation {
     /// When a slice has not `len() * width` values.
     pub fn scatter<T: Copy>(&self, width: usize, new: &[T], old: &mut [T]) {
         assert_eq!((old.len(), new.len()), (self.len() * width, self.len() * width));
-        for (from, &to) in new.chunks_exact(width).zip(&self.old_of_new) {
-            old[to as usize * width..][..width].copy_from_slice(from);
+        pick(width, &self.new_of_old, new, old);
+    }
+
+    /// [`Permutation::gather`] on all members of a team.
+    ///
+    /// # Panics
+    /// As [`Permutation::gather`].
+    pub fn gather_with<T: Copy + Send + Sync>(&self, team: &Team, width: usize, old: &[T], new: &mut [T]) {
+        assert_eq!((old.len(), new.len()), (self.len() * width, self.len() * width));
+        pick_with(team, width, &self.old_of_new, old, new);
+    }
+
+    /// [`Permutation::scatter`] on all members of a team.
+    ///
+    /// # Panics
+    /// As [`Permutation::scatter`].
+    pub fn scatter_with<T: Copy + Send + Sync>(&self, team: &Team, width: usize, new: &[T], old: &mut [T]) {
+        assert_eq!((old.len(), new.len()), (self.len() * width, self.len() * width));
+        pick_with(team, width, &self.new_of_old, new, old);
+    }
+}
+
+fn pick_with<T: Copy + Send + Sync>(team: &Team, width: usize, rows: &[u32], from: &[T], to: &mut [T]) {
+    if team.size() == 1 || to.len() < vector::PARALLEL_FROM {
+        return pick(width, rows, from, to);
+    }
+    vector::shares(team, to, rows.len(), width, |share, to| pick(width, &rows[share], from, to));
+}
+
+/// Rows of `from` one after another; the common widths are constants, which saves a call for every row.
+fn pick<T: Copy>(width: usize, rows: &[u32], from: &[T], to: &mut [T]) {
+    match width {
+        0 => {}
+        1 => pick_constant::<T, 1>(rows, from, to),
+        2 => pick_constant::<T, 2>(rows, from, to),
+        3 => pick_constant::<T, 3>(rows, from, to),
+        4 => pick_constant::<T, 4>(rows, from, to),
+        5 => pick_constant::<T, 5>(rows, from, to),
+        6 => pick_constant::<T, 6>(rows, from, to),
+        7 => pick_constant::<T, 7>(rows, from, to),
+        8 => pick_constant::<T, 8>(rows, from, to),
+        _ => {
+            for (to, &row) in to.chunks_exact_mut(width).zip(rows) {
+                to.copy_from_slice(&from[row as usize * width..][..width]);
+            }
         }
+    }
+}
+
+fn pick_constant<T: Copy, const W: usize>(rows: &[u32], from: &[T], to: &mut [T]) {
+    let (from, to) = (from.as_chunks::<W>().0, to.as_chunks_mut::<W>().0);
+    for (to, &row) in to.iter_mut().zip(rows) {
+        *to = from[row as usize];
     }
 }

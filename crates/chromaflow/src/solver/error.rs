@@ -3,7 +3,7 @@
 use crate::relax::RelaxError;
 use crate::sparse::{PatternError, ShapeError};
 
-/// Misuse or a matrix that cannot be solved with. Rows are the caller's, from 0.
+/// Misuse or a matrix that cannot be solved with. Block rows and columns are numbered as the caller's index arrays number them.
 #[derive(Debug, thiserror::Error)]
 pub enum SolverError {
     /// The index arrays make no pattern.
@@ -16,16 +16,16 @@ pub enum SolverError {
     #[error(transparent)]
     Relax(#[from] RelaxError),
     /// An index array with a negative or wrongly based index.
-    #[error("{what}[{at}] is {found}: indices count from {base} here and may not lie below it")]
+    #[error("{what}[{at}] is {found}: indices count from {first} here and may not lie below it")]
     Base {
         /// Which array.
         what: &'static str,
         /// Position in it.
         at: usize,
         /// What stands there.
-        found: i32,
+        found: i128,
         /// 0 or 1.
-        base: i32,
+        first: usize,
     },
     /// Row pointers that have run over.
     #[error(
@@ -36,20 +36,28 @@ pub enum SolverError {
         /// Position in the array.
         at: usize,
         /// What stands there.
-        found: i32,
+        found: i128,
+    },
+    /// Diagonal blocks in another place than the pattern says.
+    #[error("{found}: {remedy}")]
+    Apart {
+        /// How the pattern has them.
+        found: &'static str,
+        /// What to do.
+        remedy: &'static str,
     },
     /// An entry that is no number.
     #[error(
-        "block row {row}, block column {col}: entry ({r}, {c}) is {value}: look for a division by zero where the block was assembled"
+        "block row {row}, block column {col}: entry ({r}, {c}) of the block, from 0, is {value}: look for a division by zero where the block was assembled"
     )]
     NotFinite {
         /// Block row.
         row: usize,
         /// Block column.
         col: usize,
-        /// Row inside the block.
+        /// Row inside the block, from 0.
         r: usize,
-        /// Column inside the block.
+        /// Column inside the block, from 0.
         c: usize,
         /// NaN or an infinity.
         value: f64,

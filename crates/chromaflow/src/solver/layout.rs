@@ -1,78 +1,113 @@
 //! The caller's arrays and ours.
 
 use super::SolverError;
+use super::arrays::{BlockLayout, Given, Index, IndexBase, Value};
 use crate::order::{OffRow, Schedule};
-use crate::sparse::{PatternError, SplitPattern};
+use crate::sparse::{PatternError, ShapeError, SplitPattern, check_square};
 use crate::{BlockPattern, Jacobian, Permutation};
 use chromaflow_device::Team;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// From which number indices count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IndexBase {
-    /// C, C++, Rust.
-    #[default]
-    Zero,
-    /// Fortran.
-    One,
-}
-
-/// In which order the entries of a block lie.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BlockLayout {
-    /// Entry (r, c) at c * nb + r.
-    #[default]
-    ColumnMajor,
-    /// Entry (r, c) at r * nb + c.
-    RowMajor,
-}
 
 /// A pattern with ascending columns, and where each of its blocks stands in the caller's arrays.
 pub(super) struct Rows {
     pub(super) pattern: BlockPattern,
     /// None: at the same place.
     given: Option<Vec<u32>>,
+    /// The number of the caller's first row.
+    pub(super) first: usize,
+    /// The caller has the diagonal blocks in an array of their own; they count after all others.
+    pub(super) apart: bool,
 }
 
 impl Rows {
-    pub(super) fn from_pattern(pattern: &BlockPattern) -> Self {
-        Self { pattern: pattern.clone(), given: None }
+    pub(super) fn from_pattern(pattern: &BlockPattern) -> Result<Self, SolverError> {
+        let rows = Self { pattern: pattern.clone(), given: None, first: 0, apart: false };
+        rows.complete()
     }
 
-    pub(super) fn from_arrays(
+    pub(super) fn from_arrays<I: Index>(
         base: IndexBase,
-        row_ptr: &[i32],
-        col_idx: &[i32],
+        row_ptr: &[I],
+        col_idx: &[I],
     ) -> Result<Self, SolverError> {
-        let base = i32::from(base == IndexBase::One);
-        let shift = |what: &'static str, values: &[i32]| -> Result<Vec<u32>, SolverError> {
-            let shifted = values.iter().enumerate().map(|(at, &found)| {
-                let index = found.checked_sub(base).and_then(|v| u32::try_from(v).ok());
-                index.ok_or(SolverError::Base { what, at, found, base })
-            });
-            shifted.collect()
-        };
-        if let Some(at) = row_ptr.iter().position(|&p| p < 0).filter(|&at| at > 0 && row_ptr[0] >= base) {
-            return Err(SolverError::Overflow { at, found: row_ptr[at] });
-        }
-        let (row_ptr, columns) = (shift("row_ptr", row_ptr)?, shift("col_idx", col_idx)?);
-        let rows = row_ptr.len().checked_sub(1).ok_or(PatternError::Start)?;
+        let first = base.first();
+        let row_ptr = shifted("row_ptr", row_ptr, first)?;
+        let rows = row_ptr.len().checked_sub(1).filter(|_| row_ptr[0] == 0);
+        let rows = rows.ok_or(PatternError::Start { first })?;
         if let Some(row) = row_ptr.windows(2).position(|w| w[1] < w[0]) {
-            return Err(PatternError::Decreasing { row }.into());
+            return Err(PatternError::Decreasing { row: row + first }.into());
         }
-        if row_ptr[rows] as usize != columns.len() {
-            return Err(PatternError::End { end: row_ptr[rows] as usize, len: columns.len() }.into());
+        if row_ptr[rows] != col_idx.len() as u64 {
+            return Err(PatternError::End { end: row_ptr[rows], len: col_idx.len() }.into());
+        }
+        let columns = shifted("col_idx", col_idx, first)?;
+        for (what, count) in [("rows", rows), ("blocks", columns.len())] {
+            if u32::try_from(count).is_err() {
+                return Err(PatternError::TooLarge { what, count }.into());
+            }
         }
         let mut given: Vec<u32> = (0..columns.len() as u32).collect();
-        for w in row_ptr.windows(2) {
-            given[w[0] as usize..w[1] as usize].sort_by_key(|&k| columns[k as usize]);
+        for (row, w) in row_ptr.windows(2).enumerate() {
+            let part = &mut given[w[0] as usize..w[1] as usize];
+            part.sort_by_key(|&k| columns[k as usize]);
+            let (row, counted) = (row + first, |k: u32| columns[k as usize] + first as u64);
+            if let Some(&k) = part.last().filter(|&&k| columns[k as usize] >= rows as u64) {
+                return Err(PatternError::Column { row, col: counted(k), cols: rows, first }.into());
+            }
+            if let Some(w) = part.windows(2).find(|w| counted(w[0]) == counted(w[1])) {
+                return Err(PatternError::Order { row, col: counted(w[1]) }.into());
+            }
         }
-        let sorted = given.iter().map(|&k| columns[k as usize]).collect();
+        let sorted = given.iter().map(|&k| columns[k as usize] as u32).collect();
         let in_place = given.iter().enumerate().all(|(i, &k)| i == k as usize);
-        let pattern = BlockPattern::new(rows, row_ptr, sorted)?;
-        Ok(Self { pattern, given: (!in_place).then_some(given) })
+        let pattern = BlockPattern::new(rows, row_ptr.iter().map(|&p| p as u32).collect(), sorted)?;
+        let given = (!in_place).then_some(given);
+        Self { pattern, given, first, apart: false }.complete()
     }
+
+    /// Every row has its diagonal block, or none has and they come apart.
+    fn complete(self) -> Result<Self, SolverError> {
+        check_square(&self.pattern)?;
+        let rows = self.pattern.rows();
+        let Some(row) = (0..rows).find(|&r| self.pattern.find(r, r).is_none()) else { return Ok(self) };
+        if (0..rows).any(|r| self.pattern.find(r, r).is_some()) {
+            return Err(ShapeError::MissingDiagonal { row: row + self.first }.into());
+        }
+        let nnzb = self.pattern.nnzb();
+        let (mut row_ptr, mut col_idx, mut given) = (vec![0], Vec::new(), Vec::new());
+        for row in 0..rows {
+            let mut blocks: Vec<(u32, u32)> = (self.pattern.range(row))
+                .map(|k| (self.pattern.col_idx()[k], self.given.as_ref().map_or(k as u32, |g| g[k])))
+                .collect();
+            let before = blocks.partition_point(|b| (b.0 as usize) < row);
+            blocks.insert(before, (row as u32, u32::try_from(nnzb + row).unwrap_or(u32::MAX)));
+            col_idx.extend(blocks.iter().map(|b| b.0));
+            given.extend(blocks.iter().map(|b| b.1));
+            row_ptr.push(u32::try_from(col_idx.len()).unwrap_or(u32::MAX));
+        }
+        if u32::try_from(nnzb + rows).is_err() {
+            return Err(PatternError::TooLarge { what: "blocks", count: nnzb + rows }.into());
+        }
+        let pattern = BlockPattern::new(rows, row_ptr, col_idx)?;
+        Ok(Self { pattern, given: Some(given), first: self.first, apart: true })
+    }
+}
+
+/// Indices from 0.
+fn shifted<I: Index>(what: &'static str, values: &[I], first: usize) -> Result<Vec<u64>, SolverError> {
+    let shift = |(at, v): (usize, &I)| {
+        let found = v.wide();
+        let overflows = what == "row_ptr" && found < 0 && at > 0;
+        u64::try_from(found - first as i128).map_err(|_| {
+            if overflows {
+                SolverError::Overflow { at, found }
+            } else {
+                SolverError::Base { what, at, found, first }
+            }
+        })
+    };
+    values.iter().enumerate().map(shift).collect()
 }
 
 /// Where each block inside comes from: positions in the caller's values.
@@ -109,10 +144,10 @@ impl Layout {
 
     /// One pass over the caller's blocks: into `exact` in f64, into `reduced` in its precision, and a look for entries
     /// that are no numbers. The first of the caller's blocks that has one.
-    pub(super) fn bring_in(
+    pub(super) fn bring_in<V: Value>(
         &self,
         (team, schedule): (&Team, &Schedule),
-        given: &[f64],
+        given: Given<'_, V>,
         blocks: BlockLayout,
         exact: &mut Jacobian,
         reduced: Option<&mut Jacobian>,
@@ -121,13 +156,13 @@ impl Layout {
         let q = nb * nb;
         let bad = AtomicUsize::new(usize::MAX);
         let take = |k: u32, to: &mut [f64]| {
-            let from = &given[k as usize * q..][..q];
+            let from = given.block(k as usize, q);
             match blocks {
-                BlockLayout::ColumnMajor => to.copy_from_slice(from),
+                BlockLayout::ColumnMajor => to.iter_mut().zip(from).for_each(|(to, v)| *to = v.double()),
                 BlockLayout::RowMajor => {
                     for c in 0..nb {
                         for r in 0..nb {
-                            to[c * nb + r] = from[r * nb + c];
+                            to[c * nb + r] = from[r * nb + c].double();
                         }
                     }
                 }
@@ -152,7 +187,7 @@ impl Layout {
         Some(bad.into_inner()).filter(|&k| k != usize::MAX)
     }
 
-    /// The caller's row and column of the caller's block `k`; `inside` is the off-diagonal pattern.
+    /// The caller's row and column (from 0) of the caller's block `k`; `inside` is the off-diagonal pattern.
     pub(super) fn place(&self, k: usize, permutation: &Permutation, inside: &BlockPattern) -> (usize, usize) {
         let find = |list: &[u32]| list.iter().position(|&s| s as usize == k);
         let (row, col) = if let Some(row) = find(&self.diagonal) {

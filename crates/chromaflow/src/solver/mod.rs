@@ -3,30 +3,36 @@
 //! [`LinearSolver`] takes a matrix as the caller has it; [`AssembledSolver`] works on a [`Jacobian`] that the caller
 //! assembles and keeps.
 
+mod arrays;
 mod assembled;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod error;
+mod keys;
 mod layout;
+mod operator;
 mod options;
 #[cfg(test)]
 mod tests;
 
+pub use arrays::{BlockLayout, Index, IndexBase, Value, Values};
 pub use assembled::AssembledSolver;
 #[cfg(feature = "cuda")]
 pub(crate) use cuda::transfer_source;
 #[cfg(feature = "cuda")]
 pub use cuda::{ArrayIn, ArrayOut, LinearSolverCuda};
 pub use error::SolverError;
-pub use layout::{BlockLayout, IndexBase};
+pub use keys::{KeyError, OptionKey, OptionKind};
 pub use options::{Method, MethodWord, PreconditionerKind, RowOrder, SolverOptions};
 
 use crate::krylov::Solve;
 use crate::order::{Plan, PlanReport, Schedule};
 use crate::sparse::{HalfScale, ShapeError, check_len, check_nb};
-use crate::{BlockPattern, Jacobian, Outcome, Permutation, Policy, vector};
+use crate::{BlockPattern, Jacobian, Permutation, Policy, RowBatches, vector};
+use arrays::Given;
 use chromaflow_device::Team;
 use layout::{Layout, Rows};
+use operator::CallersOperator;
 use std::sync::Arc;
 
 /// Solves A x = b for block-sparse matrices as implicit flow codes assemble them.
@@ -78,6 +84,10 @@ pub struct LinearSolver {
     /// What is swept, where its off-diagonal blocks are kept in less; its diagonal blocks are factored in place.
     reduced: Option<Jacobian>,
     solver: AssembledSolver,
+    /// The number of the caller's first row.
+    first: usize,
+    /// The caller has the diagonal blocks in an array of their own.
+    apart: bool,
     has_values: bool,
     b: Vec<f64>,
     x: Vec<f64>,
@@ -88,7 +98,7 @@ pub struct LinearSolver {
 pub struct NumericReport {
     /// Diagonal blocks that needed pivoting: correct, but slower, and often a sign of a wrong Jacobian.
     pub pivoted: usize,
-    /// The first of them, as the caller numbers rows (from 0).
+    /// The first of them, as the caller numbers rows.
     pub pivoted_rows: Vec<usize>,
     /// Nonzero off-diagonal values that became zero in the policy's precision (`dsh`).
     pub underflowed: usize,
@@ -99,11 +109,11 @@ fn apply_length(what: &'static str, found: usize, expected: usize) -> Result<(),
 }
 
 impl LinearSolver {
-    /// Sets up for matrices of nb x nb blocks on `pattern`, diagonal blocks included. This is the expensive, once-only
-    /// part: renumbering and coloring.
+    /// Sets up for matrices of nb x nb blocks on `pattern`: all with their diagonal blocks, or none where these come apart
+    /// ([`LinearSolver::numeric_apart`]). This is the expensive, once-only part: renumbering and coloring.
     ///
     /// # Errors
-    /// [`SolverError`] when the pattern is not square, a row has no diagonal block, or the options contradict one
+    /// [`SolverError`] when the pattern is not square, some rows have no diagonal block, or the options contradict one
     /// another.
     pub fn symbolic(
         team: Arc<Team>,
@@ -111,18 +121,19 @@ impl LinearSolver {
         nb: usize,
         options: SolverOptions,
     ) -> Result<Self, SolverError> {
-        Self::with_rows(team, &Rows::from_pattern(pattern), nb, options)
+        Self::with_rows(team, &Rows::from_pattern(pattern)?, nb, options)
     }
 
-    /// The same from index arrays, `row_ptr [rows + 1]` and `col_idx [nnzb]`, columns of a row in any order.
+    /// The same from index arrays, `row_ptr [rows + 1]` and `col_idx [nnzb]`, columns of a row in any order. Errors and
+    /// reports number rows and columns as these do.
     ///
     /// # Errors
     /// As [`LinearSolver::symbolic`], and when the arrays make no pattern.
-    pub fn symbolic_from_arrays(
+    pub fn symbolic_from_arrays<I: Index>(
         team: Arc<Team>,
         base: IndexBase,
-        row_ptr: &[i32],
-        col_idx: &[i32],
+        row_ptr: &[I],
+        col_idx: &[I],
         nb: usize,
         options: SolverOptions,
     ) -> Result<Self, SolverError> {
@@ -139,9 +150,6 @@ impl LinearSolver {
         check_nb(nb)?;
         options.check().map_err(SolverError::Options)?;
         let pattern = &rows.pattern;
-        if let Some(row) = (0..pattern.rows()).find(|&r| pattern.find(r, r).is_none()) {
-            return Err(ShapeError::MissingDiagonal { row }.into());
-        }
         let plan = Plan::with_team(pattern, &options.effective_plan(), &team)?;
         let (permuted, source) = pattern.permuted(&plan.permutation);
         let split = permuted.split()?;
@@ -154,8 +162,22 @@ impl LinearSolver {
         let schedule = Schedule::for_team(&off, nb, &plan.batches, &team);
         let n = off.rows() * nb;
         let (b, x) = (vec![0.0; n], vec![0.0; n]);
-        let has_values = false;
-        Ok(Self { team, options, plan, layout, schedule, exact, reduced, solver, has_values, b, x })
+        let (first, apart, has_values) = (rows.first, rows.apart, false);
+        Ok(Self {
+            team,
+            options,
+            plan,
+            layout,
+            schedule,
+            exact,
+            reduced,
+            solver,
+            first,
+            apart,
+            has_values,
+            b,
+            x,
+        })
     }
 
     /// Takes new values: blocks in the order of the pattern that was given, each `blocks` by rows or by columns, in one
@@ -164,14 +186,60 @@ impl LinearSolver {
     /// # Errors
     /// [`SolverError::NotFinite`] names the first entry that is NaN or infinite,
     /// [`SolverError::SingularDiagonal`] the first diagonal block without inverse. The values before are gone then.
-    pub fn numeric(&mut self, values: &[f64], blocks: BlockLayout) -> Result<NumericReport, SolverError> {
-        let (nb, nnzb) = (self.exact.nb(), self.exact.pattern().nnzb() + self.exact.rows());
-        check_len("values", values.len(), nnzb * nb * nb, || format!("{nnzb} blocks of {nb} x {nb}"))?;
+    pub fn numeric<V: Value>(
+        &mut self,
+        values: &[V],
+        blocks: BlockLayout,
+    ) -> Result<NumericReport, SolverError> {
+        if self.apart {
+            let found = "the pattern has no diagonal blocks";
+            return Err(SolverError::Apart { found, remedy: "give them apart from the others" });
+        }
+        self.take(V::list(values), V::list(&[]), blocks)
+    }
+
+    /// The same for a pattern without diagonal blocks, which stand in an array of their own.
+    ///
+    /// **Shapes**: `diagonal [rows, nb, nb]`, `off [nnzb, nb, nb]`.
+    ///
+    /// # Errors
+    /// As [`LinearSolver::numeric`].
+    pub fn numeric_apart<V: Value>(
+        &mut self,
+        diagonal: &[V],
+        off: &[V],
+        blocks: BlockLayout,
+    ) -> Result<NumericReport, SolverError> {
+        if !self.apart {
+            let found = "the pattern has diagonal blocks of its own";
+            return Err(SolverError::Apart { found, remedy: "give all blocks in one array" });
+        }
+        self.take(V::list(off), V::list(diagonal), blocks)
+    }
+
+    fn take(
+        &mut self,
+        values: Values<'_>,
+        diagonal: Values<'_>,
+        layout: BlockLayout,
+    ) -> Result<NumericReport, SolverError> {
+        let (nb, rows) = (self.exact.nb(), self.exact.rows());
+        let all = self.exact.pattern().nnzb() + rows;
+        let apart = if self.apart { rows } else { 0 };
+        for (what, found, count) in
+            [("values", values.len(), all - apart), ("diagonal", diagonal.len(), apart)]
+        {
+            check_len(what, found, count * nb * nb, || format!("{count} blocks of {nb} x {nb}"))?;
+        }
         self.has_values = false;
-        let work = (&*self.team, &self.schedule);
-        let bad = self.layout.bring_in(work, values, blocks, &mut self.exact, self.reduced.as_mut());
-        if let Some(k) = bad {
-            return Err(self.not_finite(k, values, blocks));
+        match (values, diagonal) {
+            (Values::F64(blocks), Values::F64(diagonal)) => {
+                self.bring_in(Given { blocks, diagonal }, layout)?;
+            }
+            (Values::F32(blocks), Values::F32(diagonal)) => {
+                self.bring_in(Given { blocks, diagonal }, layout)?;
+            }
+            _ => unreachable!("both are of one type"),
         }
         let mut report = NumericReport::default();
         let found = match &mut self.reduced {
@@ -185,25 +253,29 @@ impl LinearSolver {
             }
             None => self.solver.factor(&self.exact)?,
         };
-        let old = self.plan.permutation.old_of_new();
-        if let Some(&row) = found.singular_rows.iter().map(|&r| &old[r as usize]).min() {
-            return Err(SolverError::SingularDiagonal { count: found.singular, row: row as usize });
+        let old = |&r: &u32| self.plan.permutation.old_of_new()[r as usize] as usize + self.first;
+        if let Some(row) = found.singular_rows.iter().map(old).min() {
+            return Err(SolverError::SingularDiagonal { count: found.singular, row });
         }
         report.pivoted = found.pivoted;
-        report.pivoted_rows = found.pivoted_rows.iter().map(|&r| old[r as usize] as usize).collect();
+        report.pivoted_rows = found.pivoted_rows.iter().map(old).collect();
         self.has_values = true;
         Ok(report)
     }
 
-    /// The first entry of the caller's block `k` that is no number.
-    fn not_finite(&self, k: usize, values: &[f64], blocks: BlockLayout) -> SolverError {
+    fn bring_in<V: Value>(&mut self, given: Given<'_, V>, layout: BlockLayout) -> Result<(), SolverError> {
+        let work = (&*self.team, &self.schedule);
+        let bad = self.layout.bring_in(work, given, layout, &mut self.exact, self.reduced.as_mut());
+        let Some(k) = bad else { return Ok(()) };
         let nb = self.exact.nb();
-        let block = &values[k * nb * nb..(k + 1) * nb * nb];
-        let entry = block.iter().position(|v| !v.is_finite()).expect("the block was found to have one");
+        let block = given.block(k, nb * nb);
+        let entry = block.iter().position(|v| !v.double().is_finite());
+        let entry = entry.expect("the block was found to have one");
         let (row, col) = self.layout.place(k, &self.plan.permutation, self.exact.pattern());
         let (slow, fast) = (entry / nb, entry % nb);
-        let (r, c) = if blocks == BlockLayout::ColumnMajor { (fast, slow) } else { (slow, fast) };
-        SolverError::NotFinite { row, col, r, c, value: block[entry] }
+        let (r, c) = if layout == BlockLayout::ColumnMajor { (fast, slow) } else { (slow, fast) };
+        let (row, col) = (row + self.first, col + self.first);
+        Err(SolverError::NotFinite { row, col, r, c, value: block[entry].double() })
     }
 
     /// Solves A x = b by the method of the options, from the first guess in `x` (zeros when in doubt).
@@ -212,21 +284,41 @@ impl LinearSolver {
     /// [`SolverError`] on misuse and for a `b` or `x` that holds NaN or infinity. Numerical failure is no error but an
     /// [`Outcome`], judged by the f64 residual of the f64 matrix; `x` is then what the method had in the end.
     pub fn solve(&mut self, b: &[f64], x: &mut [f64]) -> Result<Solve, SolverError> {
-        for (what, v) in [("b", b), ("x", &*x)] {
+        self.begin(b, x)?;
+        let swept = self.reduced.as_ref().unwrap_or(&self.exact);
+        let solve = self.solver.solve(&self.exact, swept, &self.b, &mut self.x)?;
+        self.scatter(x);
+        Ok(solve)
+    }
+
+    /// As [`LinearSolver::solve`] with a matrix that is nowhere stored: `operator(x, y)` does y = A x in the caller's order of
+    /// rows, and pattern and values serve the preconditioner alone.
+    ///
+    /// # Errors
+    /// As [`LinearSolver::solve`].
+    pub fn solve_matrix_free(
+        &mut self,
+        operator: &mut dyn FnMut(&[f64], &mut [f64]),
+        b: &[f64],
+        x: &mut [f64],
+    ) -> Result<Solve, SolverError> {
+        self.begin(b, x)?;
+        let swept = self.reduced.as_ref().unwrap_or(&self.exact);
+        let operator = CallersOperator::new(operator, &self.plan.permutation, self.exact.nb());
+        let solve = self.solver.solve(&operator, swept, &self.b, &mut self.x)?;
+        self.scatter(x);
+        Ok(solve)
+    }
+
+    /// Looks at right-hand side and first guess and brings them in.
+    fn begin(&mut self, b: &[f64], x: &[f64]) -> Result<(), SolverError> {
+        for (what, v) in [("b", b), ("x", x)] {
             apply_length(what, v.len(), self.b.len())?;
             if let Some(at) = vector::first_not_finite(&self.team, v) {
                 return Err(SolverError::NotFiniteVector { what, at, value: v[at] });
             }
         }
-        self.gather(b, x)?;
-        let swept = self.reduced.as_ref().unwrap_or(&self.exact);
-        let mut solve = self.solver.solve(&self.exact, swept, &self.b, &mut self.x)?;
-        let permutation = &self.plan.permutation;
-        if let Outcome::Breakdown { row } = &mut solve.outcome {
-            *row = permutation.old_of_new().get(*row).map_or(0, |&r| r as usize);
-        }
-        permutation.scatter(self.exact.nb(), &self.x, x);
-        Ok(solve)
+        self.gather(b, x)
     }
 
     /// z = M r: the preconditioner alone, once. No residual is formed and no entry looked at; of a relaxation, `z` is what
@@ -240,7 +332,7 @@ impl LinearSolver {
         self.gather(r, &[])?;
         let swept = self.reduced.as_ref().unwrap_or(&self.exact);
         self.solver.apply(swept, &self.b, &mut self.x)?;
-        self.plan.permutation.scatter(self.exact.nb(), &self.x, z);
+        self.scatter(z);
         Ok(())
     }
 
@@ -253,7 +345,7 @@ impl LinearSolver {
         apply_length("y", y.len(), self.b.len())?;
         self.gather(x, &[])?;
         self.exact.multiply(&self.team, &self.b, &mut self.x);
-        self.plan.permutation.scatter(self.exact.nb(), &self.x, y);
+        self.scatter(y);
         Ok(())
     }
 
@@ -263,11 +355,16 @@ impl LinearSolver {
             return Err(SolverError::NoValues);
         }
         let (nb, permutation) = (self.exact.nb(), &self.plan.permutation);
-        permutation.gather(nb, b, &mut self.b);
+        permutation.gather_with(&self.team, nb, b, &mut self.b);
         if !x.is_empty() {
-            permutation.gather(nb, x, &mut self.x);
+            permutation.gather_with(&self.team, nb, x, &mut self.x);
         }
         Ok(())
+    }
+
+    /// Hands a solution out in the caller's order.
+    fn scatter(&self, x: &mut [f64]) {
+        self.plan.permutation.scatter_with(&self.team, self.exact.nb(), &self.x, x);
     }
 
     /// How to solve from now on: tolerance, iterations, sweeps, damping, direction, restart. What the solver was set up
@@ -296,6 +393,11 @@ impl LinearSolver {
     /// From the caller's order of rows to the one inside.
     pub fn permutation(&self) -> &Permutation {
         &self.plan.permutation
+    }
+
+    /// The batches of the sweeps, colors where rows are colored, in the order inside.
+    pub fn batches(&self) -> &RowBatches {
+        &self.plan.batches
     }
 
     /// The precision policy.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Outcome;
 use crate::factor::block_ilu::Fill;
 use crate::order::{ColoringMethod, PlanOptions, VertexOrder};
 use crate::relax::{DiagonalForm, Direction};
@@ -235,10 +236,10 @@ fn misuse_names_the_callers_rows() {
     let k = row_ptr[7] as usize - 1 + 1; // the second block of row 7
     let mut bad = values.clone();
     bad[k * 4 + 2] = f64::NAN;
-    let column = col_idx[k] as usize - 1;
+    let column = col_idx[k] as usize;
     for (layout, place) in [(BlockLayout::ColumnMajor, (0, 1)), (BlockLayout::RowMajor, (1, 0))] {
         match solver.numeric(&bad, layout) {
-            Err(SolverError::NotFinite { row: 7, col, r, c, value }) => {
+            Err(SolverError::NotFinite { row: 8, col, r, c, value }) => {
                 assert!(value.is_nan());
                 assert_eq!((col, (r, c)), (column, place));
             }
@@ -249,12 +250,12 @@ fn misuse_names_the_callers_rows() {
     let mut zero = values.clone();
     zero[diagonal..diagonal + 4].fill(0.0);
     let refused = solver.numeric(&zero, BlockLayout::ColumnMajor);
-    assert!(matches!(refused, Err(SolverError::SingularDiagonal { count: 1, row: 7 })), "{refused:?}");
+    assert!(matches!(refused, Err(SolverError::SingularDiagonal { count: 1, row: 8 })), "{refused:?}");
     assert!(matches!(solver.solve(&[0.0; 60], &mut [0.0; 60]), Err(SolverError::NoValues)));
     // [0 1; 1 0] on the diagonal: pivoted, and reported.
     zero[diagonal + 1] = 9.0;
     zero[diagonal + 2] = 9.0;
-    assert_eq!(solver.numeric(&zero, BlockLayout::ColumnMajor).unwrap().pivoted_rows, [7]);
+    assert_eq!(solver.numeric(&zero, BlockLayout::ColumnMajor).unwrap().pivoted_rows, [8]);
     let mut infinite = vec![0.0; 60];
     infinite[59] = f64::INFINITY;
     let refused = solver.solve(&infinite, &mut [0.0; 60]).unwrap_err().to_string();
@@ -262,11 +263,15 @@ fn misuse_names_the_callers_rows() {
     assert!(solver.solve(&[0.0; 59], &mut [0.0; 60]).is_err());
     assert!(solver.numeric(&values[1..], BlockLayout::ColumnMajor).is_err());
 
-    assert_eq!(said(new(&[1, 2, 2], &[1], 2, default())), "row 1 has no diagonal block; every row needs one");
+    assert_eq!(said(new(&[1, 2, 2], &[1], 2, default())), "row 2 has no diagonal block; every row needs one");
     assert!(said(new(&[1, 2], &[0], 2, default())).contains("col_idx[0] is 0: indices count from 1"));
     assert!(said(new(&[1, i32::MIN], &[1], 2, default())).contains("more than the index type holds"));
     assert!(said(new(&[1, 3], &[1, 1], 2, default())).contains("stored twice"));
-    assert!(said(new(&[1, 3], &[1, 5], 2, default())).contains("outside"));
+    let outside = "row 1: column 5 is outside the matrix of 1 columns (indices count from 1)";
+    assert_eq!(said(new(&[1, 3], &[1, 5], 2, default())), outside);
+    assert!(said(new(&[0, 1], &[1], 2, default())).contains("row_ptr[0] is 0: indices count from 1"));
+    assert!(said(new(&[2, 3], &[1], 2, default())).contains("start with 1"));
+    assert!(said(new(&[1, 4], &[1], 2, default())).contains("counts 3 blocks, but col_idx has 1"));
     assert!(said(new(&[1, 3, 2], &[1, 2], 2, default())).contains("decreases"));
     assert!(said(new(&row_ptr, &col_idx, 129, default())).contains("129"));
     let uncolored = PlanOptions { coloring: ColoringMethod::None, ..PlanOptions::default() };
@@ -285,6 +290,97 @@ fn misuse_names_the_callers_rows() {
     assert!(matches!(solver.set_options(other), Err(SolverError::Options(_))));
     let tuned = SolverOptions { direction: Direction::Symmetric, sweeps: 3, ..default() };
     solver.set_options(tuned).unwrap();
+}
+
+/// The same system whatever its arrays are made of, bit for bit where nothing is rounded.
+#[test]
+fn every_kind_of_array_gives_the_same_solution() {
+    let (rows, nb) = (40, 3);
+    let (row_ptr, col_idx, values) = sample(rows, nb);
+    let single: Vec<f32> = values.iter().map(|&v| v as f32).collect();
+    let values: Vec<f64> = single.iter().map(|&v| f64::from(v)).collect();
+    let team = Arc::new(Team::new(2));
+    let b = wave(rows * nb);
+    let solved = |mut solver: LinearSolver, values: &dyn Fn(&mut LinearSolver)| {
+        values(&mut solver);
+        let mut x = vec![0.0; b.len()];
+        assert_eq!(solver.solve(&b, &mut x).unwrap().outcome, Outcome::Converged);
+        x
+    };
+    fn new<I: Index>(
+        team: &Arc<Team>,
+        base: IndexBase,
+        row_ptr: &[i32],
+        col_idx: &[i32],
+        nb: usize,
+        to: impl Fn(i32) -> I,
+    ) -> LinearSolver {
+        let convert = |v: &[i32]| v.iter().map(|&i| to(i)).collect::<Vec<_>>();
+        let (row_ptr, col_idx) = (convert(row_ptr), convert(col_idx));
+        let options = SolverOptions::default();
+        LinearSolver::symbolic_from_arrays(Arc::clone(team), base, &row_ptr, &col_idx, nb, options).unwrap()
+    }
+    let whole = |solver: &mut LinearSolver| drop(solver.numeric(&values, BlockLayout::ColumnMajor).unwrap());
+    let narrow = |solver: &mut LinearSolver| drop(solver.numeric(&single, BlockLayout::ColumnMajor).unwrap());
+    let one = IndexBase::One;
+    let expected = solved(new(&team, one, &row_ptr, &col_idx, nb, |i| i), &whole);
+    assert_eq!(solved(new(&team, one, &row_ptr, &col_idx, nb, i64::from), &narrow), expected);
+    assert_eq!(solved(new(&team, one, &row_ptr, &col_idx, nb, |i| i as u32), &whole), expected);
+    let zero = new(&team, IndexBase::Zero, &row_ptr, &col_idx, nb, |i| i as u64 - 1);
+    assert_eq!(solved(zero, &narrow), expected);
+
+    // Diagonal blocks, the first of each row here, in an array of their own.
+    let q = nb * nb;
+    let is_first = |k: usize| row_ptr.contains(&(k as i32 + 1));
+    let part = |first: bool| -> Vec<f64> {
+        let blocks = values.chunks(q).enumerate().filter(|&(k, _)| is_first(k) == first);
+        blocks.flat_map(|(_, block)| block.to_vec()).collect()
+    };
+    let fewer: Vec<i32> = row_ptr.iter().enumerate().map(|(row, p)| p - row as i32).collect();
+    let others: Vec<i32> = (0..col_idx.len()).filter(|&k| !is_first(k)).map(|k| col_idx[k]).collect();
+    let (diagonal, off) = (part(true), part(false));
+    let apart = |solver: &mut LinearSolver| {
+        solver.numeric_apart(&diagonal, &off, BlockLayout::ColumnMajor).unwrap();
+        let refused = solver.numeric(&off, BlockLayout::ColumnMajor).unwrap_err();
+        assert!(matches!(refused, SolverError::Apart { .. }));
+        let mut bad = diagonal.clone();
+        bad[6 * q] = f64::NAN;
+        let refused = solver.numeric_apart(&bad, &off, BlockLayout::ColumnMajor).unwrap_err();
+        assert!(matches!(refused, SolverError::NotFinite { row: 7, col: 7, .. }), "{refused}");
+        assert!(solver.numeric_apart(&off, &diagonal, BlockLayout::ColumnMajor).is_err());
+        solver.numeric_apart(&diagonal, &off, BlockLayout::ColumnMajor).unwrap();
+    };
+    assert_eq!(solved(new(&team, one, &fewer, &others, nb, |i| i), &apart), expected);
+    let mut together = new(&team, one, &row_ptr, &col_idx, nb, |i| i);
+    assert!(together.numeric_apart(&diagonal, &off, BlockLayout::ColumnMajor).is_err());
+    let beyond = [1i64, 1 << 33];
+    let options = SolverOptions::default();
+    let refused = LinearSolver::symbolic_from_arrays(team, one, &[1i64, 3], &beyond, 2, options);
+    assert!(refused.err().unwrap().to_string().contains("column 8589934592 is outside"));
+}
+
+#[test]
+fn a_callers_operator_sees_the_callers_order() {
+    let (rows, nb) = (60, 3);
+    let (row_ptr, col_idx, values) = sample(rows, nb);
+    let a = dense(&row_ptr, &col_idx, nb, &values);
+    let n = rows * nb;
+    let (b, mut x, mut calls) = (wave(n), vec![0.0; n], 0);
+    let team = Arc::new(Team::new(2));
+    let options = SolverOptions::default();
+    let mut solver =
+        LinearSolver::symbolic_from_arrays(team, IndexBase::One, &row_ptr, &col_idx, nb, options).unwrap();
+    solver.numeric(&values, BlockLayout::ColumnMajor).unwrap();
+    // Twice the matrix, preconditioned by the matrix itself.
+    let mut twice = |x: &[f64], y: &mut [f64]| {
+        calls += 1;
+        y.iter_mut().zip(testkit::dense_multiply(&a, x, n)).for_each(|(y, v)| *y = 2.0 * v);
+    };
+    let solve = solver.solve_matrix_free(&mut twice, &b, &mut x).unwrap();
+    assert_eq!(solve.outcome, Outcome::Converged);
+    let exact = testkit::dense_solve(&a, &b).unwrap();
+    assert!(x.iter().zip(&exact).all(|(x, e)| (2.0 * x - e).abs() < 1e-9));
+    assert!(calls >= solve.iterations);
 }
 
 /// (file, rows, block size, norm of the exact solution, sweeps alone diverge)

@@ -22,12 +22,15 @@ pub struct BlockPattern {
     col_idx: Vec<u32>,
 }
 
-/// Row pointers and column indices that do not make a pattern.
+/// Row pointers and column indices that do not make a pattern. Rows and columns are as the caller counts them.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum PatternError {
-    /// `row_ptr` is empty or does not start at zero.
-    #[error("row_ptr must have one entry more than there are rows and start with 0")]
-    Start,
+    /// `row_ptr` is empty or does not start with the first index.
+    #[error("row_ptr must have one entry more than there are rows and start with {first}")]
+    Start {
+        /// The first index, 0 or 1.
+        first: usize,
+    },
     /// `row_ptr` decreases.
     #[error("row_ptr decreases after row {row}")]
     Decreasing {
@@ -35,30 +38,32 @@ pub enum PatternError {
         row: usize,
     },
     /// `row_ptr` and `col_idx` disagree.
-    #[error("row_ptr ends at {end}, but col_idx has {len} entries")]
+    #[error("row_ptr counts {end} blocks, but col_idx has {len} entries")]
     End {
-        /// Last entry of `row_ptr`.
-        end: usize,
+        /// Blocks by the last entry of `row_ptr`.
+        end: u64,
         /// Length of `col_idx`.
         len: usize,
     },
     /// A column index that is too large.
-    #[error("row {row}: column {col} is outside the matrix of {cols} columns (indices start at 0)")]
+    #[error("row {row}: column {col} is outside the matrix of {cols} columns (indices count from {first})")]
     Column {
         /// The row.
         row: usize,
         /// The column index.
-        col: u32,
+        col: u64,
         /// Number of columns.
         cols: usize,
+        /// The number of the first row and column, 0 or 1.
+        first: usize,
     },
     /// Columns that do not ascend.
-    #[error("row {row}: column {col} is out of order or stored twice (columns must ascend)")]
+    #[error("row {row}: column {col} is out of order or stored twice")]
     Order {
         /// The row.
         row: usize,
         /// The offending column.
-        col: u32,
+        col: u64,
     },
     /// More blocks, rows or columns than 32-bit indices hold.
     #[error("{count} {what} are more than 32-bit indices hold: split the matrix among processes")]
@@ -77,7 +82,7 @@ impl BlockPattern {
     /// [`PatternError`] names the first row and column that are wrong.
     pub fn new(cols: usize, row_ptr: Vec<u32>, col_idx: Vec<u32>) -> Result<Self, PatternError> {
         if row_ptr.first() != Some(&0) {
-            return Err(PatternError::Start);
+            return Err(PatternError::Start { first: 0 });
         }
         for (what, count) in [("columns", cols), ("rows", row_ptr.len()), ("blocks", col_idx.len())] {
             if u32::try_from(count).is_err() {
@@ -87,18 +92,18 @@ impl BlockPattern {
         if let Some(row) = row_ptr.windows(2).position(|w| w[1] < w[0]) {
             return Err(PatternError::Decreasing { row });
         }
-        let end = row_ptr[row_ptr.len() - 1] as usize;
-        if end != col_idx.len() {
+        let end = u64::from(row_ptr[row_ptr.len() - 1]);
+        if end != col_idx.len() as u64 {
             return Err(PatternError::End { end, len: col_idx.len() });
         }
         let pattern = Self { cols, row_ptr, col_idx };
         for row in 0..pattern.rows() {
             let columns = pattern.columns(row);
             if let Some(&col) = columns.iter().find(|&&c| c as usize >= cols) {
-                return Err(PatternError::Column { row, col, cols });
+                return Err(PatternError::Column { row, col: col.into(), cols, first: 0 });
             }
             if let Some(w) = columns.windows(2).find(|w| w[1] <= w[0]) {
-                return Err(PatternError::Order { row, col: w[1] });
+                return Err(PatternError::Order { row, col: w[1].into() });
             }
         }
         Ok(pattern)

@@ -36,10 +36,9 @@ impl<'a, S: Real> Batch<'a, S> {
         if shape.rows == 0 {
             return Err(TridiagError::NoRows);
         }
-        let len = layout.len(shape, shape.block())?;
-        TridiagError::check_len("lower", lower.len(), len)?;
-        TridiagError::check_len("diag", diag.len(), len)?;
-        TridiagError::check_len("upper", upper.len(), len)?;
+        for (what, array) in [("lower", lower), ("diag", diag), ("upper", upper)] {
+            layout.check(shape, shape.block(), what, array.len())?;
+        }
         Ok(Self { shape, layout, lower, diag, upper, periodic: false })
     }
 
@@ -65,9 +64,8 @@ impl<'a, S: Real> Batch<'a, S> {
     /// [`TridiagError::Length`].
     pub fn residual(&self, rhs: &[S], x: &[S]) -> Result<f64, TridiagError> {
         let (shape, m, n) = (self.shape, self.shape.rank, self.shape.rows);
-        let len = self.layout.len(shape, m)?;
-        TridiagError::check_len("rhs", rhs.len(), len)?;
-        TridiagError::check_len("x", x.len(), len)?;
+        self.layout.check(shape, m, "rhs", rhs.len())?;
+        self.layout.check(shape, m, "x", x.len())?;
         let mut worst = 0.0f64;
         for s in 0..shape.systems {
             for i in 0..n {

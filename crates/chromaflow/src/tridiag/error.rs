@@ -28,6 +28,16 @@ pub enum TridiagError {
     /// An interleaved layout with groups of no systems.
     #[error("interleaved layout with 0 lanes: expected at least one system in a group")]
     NoLanes,
+    /// Strides by which two entries share a place.
+    #[error(
+        "a stride of {stride} entries reaches into the {end} that smaller strides take: entries would share a place"
+    )]
+    Overlap {
+        /// The stride.
+        stride: usize,
+        /// Entries that the smaller ones span.
+        end: usize,
+    },
     /// More entries than memory can hold.
     #[error("{} systems x {} rows of rank {} overflow the address space", shape.systems, shape.rows, shape.rank)]
     TooLarge {

@@ -105,11 +105,14 @@ impl<S: Copy> Array<'_, S> {
                     unsafe { L::interleave(from.as_ptr(), place.system, len, to) };
                 }
             }
-            Layout::Soa if whole => {
-                for (k, entry) in (rows.start * width..rows.end * width).enumerate() {
-                    let from = &self.values[place.base + entry * place.entry..][..count * L::W];
-                    for (v, lanes) in from.chunks_exact(L::W).enumerate() {
-                        room[v * vector + k * L::W..][..L::W].copy_from_slice(lanes);
+            Layout::Soa | Layout::Strided { system: 1, .. } if whole => {
+                for (i, row) in rows.enumerate() {
+                    for entry in 0..width {
+                        let at = place.base + row * place.row + entry * place.entry;
+                        let k = i * width + entry;
+                        for (v, lanes) in self.values[at..][..count * L::W].chunks_exact(L::W).enumerate() {
+                            room[v * vector + k * L::W..][..L::W].copy_from_slice(lanes);
+                        }
                     }
                 }
             }

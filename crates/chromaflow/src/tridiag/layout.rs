@@ -44,6 +44,18 @@ pub enum Layout {
         /// Systems in a group, at least one.
         lanes: usize,
     },
+    /// As a caller has them: entry e of row i of system s at `s * system + i * row + e * entry`. Arrays may be longer than
+    /// their last entry needs (a leading dimension larger than the batch).
+    ///
+    /// No two entries may share a place: sorted by size, each stride reaches past all that the smaller ones do.
+    Strided {
+        /// From one system to the next.
+        system: usize,
+        /// From one row to the next.
+        row: usize,
+        /// From one entry of a row to the next.
+        entry: usize,
+    },
 }
 
 impl fmt::Display for Layout {
@@ -52,16 +64,21 @@ impl fmt::Display for Layout {
             Layout::Aos => f.write_str("aos"),
             Layout::Soa => f.write_str("soa"),
             Layout::Interleaved { lanes } => write!(f, "interleaved{lanes}"),
+            Layout::Strided { system, row, entry } => write!(f, "strided{system}:{row}:{entry}"),
         }
     }
 }
 
 impl Layout {
-    /// Length of an array with `width` entries a row.
+    /// Length of an array with `width` entries a row; the least there is where it is strided.
     ///
     /// # Errors
-    /// [`TridiagError::TooLarge`] when that overflows, [`TridiagError::NoLanes`] for groups of none.
+    /// [`TridiagError::TooLarge`] when that overflows, [`TridiagError::NoLanes`] for groups of none,
+    /// [`TridiagError::Overlap`] for strides that give two entries one place.
     pub fn len(self, shape: Shape, width: usize) -> Result<usize, TridiagError> {
+        if let Layout::Strided { system, row, entry } = self {
+            return strided_len([(system, shape.systems), (row, shape.rows), (entry, width)], shape);
+        }
         let systems = match self {
             Layout::Interleaved { lanes: 0 } => return Err(TridiagError::NoLanes),
             Layout::Interleaved { lanes } => shape.systems.checked_next_multiple_of(lanes),
@@ -72,6 +89,19 @@ impl Layout {
             .and_then(|n| n.checked_mul(width))
             .filter(|&n| n <= isize::MAX as usize / 16)
             .ok_or(TridiagError::TooLarge { shape })
+    }
+
+    /// Whether an array of `found` entries holds `width` a row.
+    pub(crate) fn check(
+        self,
+        shape: Shape,
+        width: usize,
+        array: &'static str,
+        found: usize,
+    ) -> Result<(), TridiagError> {
+        let expected = self.len(shape, width)?;
+        let longer = matches!(self, Layout::Strided { .. }) && found > expected;
+        if longer { Ok(()) } else { TridiagError::check_len(array, found, expected) }
     }
 
     /// Where the entries of `system` lie.
@@ -89,6 +119,9 @@ impl Layout {
                 entry: lanes,
                 system: 1,
             },
+            Layout::Strided { system: stride, row, entry } => {
+                Place { base: system * stride, row, entry, system: stride }
+            }
         }
     }
 
@@ -97,6 +130,23 @@ impl Layout {
         let p = self.place(shape, width, system);
         p.base + row * p.row + entry * p.entry
     }
+}
+
+/// Where the last entry ends, of dimensions given by their strides and extents.
+fn strided_len(mut dimensions: [(usize, usize); 3], shape: Shape) -> Result<usize, TridiagError> {
+    if dimensions.iter().any(|d| d.1 == 0) {
+        return Ok(0);
+    }
+    dimensions.sort_unstable();
+    let mut end = 1usize;
+    for (stride, extent) in dimensions.into_iter().filter(|d| d.1 > 1) {
+        if stride < end {
+            return Err(TridiagError::Overlap { stride, end });
+        }
+        let reach = stride.checked_mul(extent - 1).and_then(|n| n.checked_add(end));
+        end = reach.filter(|&n| n <= isize::MAX as usize / 16).ok_or(TridiagError::TooLarge { shape })?;
+    }
+    Ok(end)
 }
 
 /// Strides of one array: entry e of row i of the s-th system from the base lies at `base + i row + e entry + s system`.
@@ -135,8 +185,8 @@ pub fn convert<T: Copy + Default + Send + Sync>(
     to: Layout,
     out: &mut [T],
 ) -> Result<(), TridiagError> {
-    TridiagError::check_len("values", values.len(), from.len(shape, width)?)?;
-    TridiagError::check_len("out", out.len(), to.len(shape, width)?)?;
+    from.check(shape, width, "values", values.len())?;
+    to.check(shape, width, "out", out.len())?;
     if let Layout::Interleaved { lanes } = to
         && !shape.systems.is_multiple_of(lanes)
     {

@@ -168,9 +168,8 @@ impl<P: Precision> Solver<P> {
         x: &mut [P::Store],
     ) -> Result<LineOutcome, TridiagError> {
         let shape = batch.shape;
-        let len = batch.layout.len(shape, shape.rank)?;
-        TridiagError::check_len("rhs", rhs.len(), len)?;
-        TridiagError::check_len("x", x.len(), len)?;
+        batch.layout.check(shape, shape.rank, "rhs", rhs.len())?;
+        batch.layout.check(shape, shape.rank, "x", x.len())?;
         if shape.systems == 0 {
             return Ok(LineOutcome::Solved);
         }

@@ -160,6 +160,11 @@ fn the_order_of_the_data_changes_no_bit() {
                 P::NAME
             );
         }
+        // Blocks slowest with room between the rows, as ADI codes have them; rows slowest; systems slowest.
+        for (system, row, entry) in [(1, 40, 900), (90, 3200, 1), (2000, 1, 22)] {
+            let strided = Layout::Strided { system, row, entry };
+            assert!(one_by_one == solve(strided), "{shape:?} {isa:?} {} {strided}", P::NAME);
+        }
     }
     for rank in 1..=9 {
         for isa in Isa::available() {
@@ -411,5 +416,15 @@ fn misuse_is_said() {
         Batch::<f64>::new(huge, Layout::Aos, &[], &[], &[]).unwrap_err(),
         TridiagError::TooLarge { shape: huge }
     );
+    // Entries of a row 4 apart and rows 3 apart meet at 12.
+    let strided = |system, row, entry| Layout::Strided { system, row, entry };
+    let wide = Shape::new(2, 5, 2);
+    let overlap = Batch::new(wide, strided(100, 3, 4), &[0.0; 200], &[0.0; 200], &[0.0; 200]).unwrap_err();
+    assert_eq!(overlap, TridiagError::Overlap { stride: 4, end: 13 });
+    assert_eq!(strided(100, 4, 1).len(wide, 4), Ok(120));
+    assert_eq!(strided(0, 4, 1).len(wide, 4), Err(TridiagError::Overlap { stride: 0, end: 1 }));
+    let too_short = Batch::new(wide, strided(100, 4, 1), &[0.0; 119], &[0.0; 120], &[0.0; 120]).unwrap_err();
+    assert_eq!(too_short, TridiagError::Length { array: "lower", found: 119, expected: 120 });
+    assert!(Batch::new(wide, strided(100, 4, 1), &[0.0; 130], &[0.0; 120], &[0.0; 120]).is_ok());
     assert!("cyclic".parse::<Method>().unwrap_err().to_string().contains("pcr-thomas"));
 }

@@ -9,7 +9,7 @@ pub use transfer::{ArrayIn, ArrayOut};
 
 use super::layout::{Layout, Rows};
 use super::{
-    BlockLayout, IndexBase, Method, NumericReport, PreconditionerKind, SolverError, SolverOptions,
+    BlockLayout, Index, IndexBase, Method, NumericReport, PreconditionerKind, SolverError, SolverOptions,
     apply_length,
 };
 use crate::factor::block_ilu::cuda::DeviceBlockIlu;
@@ -19,8 +19,8 @@ use crate::krylov::{Control, KrylovCuda, PreconditionerCuda, Solve};
 use crate::order::{Plan, PlanReport};
 use crate::relax::{DiagonalForm, FactorReport, MulticolorCuda, SolveOptions};
 use crate::sparse::cuda::BlockMatrixCuda;
-use crate::sparse::{HalfScale, ShapeError, check_len, check_nb};
-use crate::{BlockPattern, Outcome, Permutation, Policy};
+use crate::sparse::{HalfScale, check_len, check_nb};
+use crate::{BlockPattern, Permutation, Policy, RowBatches};
 use chromaflow_device::Team;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
 use std::sync::Arc;
@@ -41,6 +41,8 @@ pub struct LinearSolverCuda {
     options: SolverOptions,
     plan: Plan,
     layout: Layout,
+    /// The number of the caller's first row.
+    first: usize,
     transfer: Transfer,
     /// The matrix in f64 as it is assembled, and with off-diagonal blocks in f32 for sweeps in less.
     whole: DeviceJacobian,
@@ -101,18 +103,18 @@ impl LinearSolverCuda {
         nb: usize,
         options: SolverOptions,
     ) -> Result<Self, SolverError> {
-        Self::with_rows(stream, team, &Rows::from_pattern(pattern), nb, options)
+        Self::with_rows(stream, team, &Rows::from_pattern(pattern)?, nb, options)
     }
 
     /// The same from index arrays, `row_ptr [rows + 1]` and `col_idx [nnzb]`, columns of a row in any order.
     ///
     /// # Errors
     /// As [`Self::symbolic`], and when the arrays make no pattern.
-    pub fn symbolic_from_arrays(
+    pub fn symbolic_from_arrays<I: Index>(
         stream: &Stream,
         team: &Team,
         base: IndexBase,
-        (row_ptr, col_idx): (&[i32], &[i32]),
+        (row_ptr, col_idx): (&[I], &[I]),
         nb: usize,
         options: SolverOptions,
     ) -> Result<Self, SolverError> {
@@ -129,8 +131,9 @@ impl LinearSolverCuda {
         check_nb(nb)?;
         check_options(&options)?;
         let pattern = &rows.pattern;
-        if let Some(row) = (0..pattern.rows()).find(|&r| pattern.find(r, r).is_none()) {
-            return Err(ShapeError::MissingDiagonal { row }.into());
+        if rows.apart {
+            let (option, value) = ("diagonal blocks", "apart".to_owned());
+            return Err(SolverError::NotOnGpu { option, value, remedy: "give them among the others" });
         }
         let plan = Plan::with_team(pattern, &options.effective_plan(), team)?;
         let (permuted, source) = pattern.permuted(&plan.permutation);
@@ -169,6 +172,7 @@ impl LinearSolverCuda {
             options,
             plan,
             layout,
+            first: rows.first,
             inverse,
             has_values: false,
         })
@@ -196,6 +200,7 @@ impl LinearSolverCuda {
             let (row, col) = self.layout.place(k, &self.plan.permutation, self.whole.pattern());
             let (slow, fast) = (entry / nb, entry % nb);
             let (r, c) = if blocks == BlockLayout::ColumnMajor { (fast, slow) } else { (slow, fast) };
+            let (row, col) = (row + self.first, col + self.first);
             return Err(SolverError::NotFinite { row, col, r, c, value: values.value(at)? });
         }
         self.matrix.set_values(&self.whole)?;
@@ -226,7 +231,7 @@ impl LinearSolverCuda {
                 }
             }
         };
-        let old = |&row: &u32| self.plan.permutation.old_of_new()[row as usize] as usize;
+        let old = |&row: &u32| self.plan.permutation.old_of_new()[row as usize] as usize + self.first;
         if let Some(row) = found.singular_rows.iter().map(old).min() {
             return Err(SolverError::SingularDiagonal { count: found.singular, row });
         }
@@ -260,10 +265,7 @@ impl LinearSolverCuda {
                 return Err(SolverError::NotFiniteVector { what, at, value: given.value(at)? });
             }
         }
-        let mut solve = self.iterate()?;
-        if let Outcome::Breakdown { row } = &mut solve.outcome {
-            *row = self.plan.permutation.old_of_new().get(*row).map_or(0, |&r| r as usize);
-        }
+        let solve = self.iterate()?;
         self.transfer.give(&self.x, x)?;
         Ok(solve)
     }
@@ -368,6 +370,11 @@ impl LinearSolverCuda {
     /// Bandwidth, profile, colors.
     pub fn order(&self) -> &PlanReport {
         &self.plan.report
+    }
+
+    /// The batches of the sweeps, colors where rows are colored, in the order inside.
+    pub fn batches(&self) -> &RowBatches {
+        &self.plan.batches
     }
 
     /// From the caller's order of rows to the one inside.

@@ -22,6 +22,7 @@ fn lanes(layout: Layout, systems: usize) -> usize {
         Layout::Aos => 1,
         Layout::Soa => systems,
         Layout::Interleaved { lanes } => lanes,
+        Layout::Strided { .. } => unreachable!("refused when the solver is made"),
     }
 }
 

@@ -149,6 +149,10 @@ fn check_shape(shape: Shape, layout: Layout) -> Result<(), TridiagError> {
     if shape.rows == 0 {
         return Err(TridiagError::NoRows);
     }
+    if let Layout::Strided { .. } = layout {
+        let (what, remedy) = ("strided arrays", "the CPU, or another layout");
+        return Err(TridiagError::Unsupported { method: "the GPU", what, remedy });
+    }
     layout.len(shape, shape.block())?;
     let fits = |number: usize| i32::try_from(number).is_ok();
     let fine = fits(shape.systems) && fits(shape.rows.saturating_mul(shape.block()));

@@ -183,8 +183,8 @@ impl<P: Precision> FactoredSolver<P> {
         // The right-hand sides of a row are one vector of `width` entries.
         let shape = Shape { rank: width, ..self.shape };
         let len = layout.len(shape, width)?;
-        TridiagError::check_len("rhs", rhs.len(), len)?;
-        TridiagError::check_len("x", x.len(), len)?;
+        layout.check(shape, width, "rhs", rhs.len())?;
+        layout.check(shape, width, "x", x.len())?;
         if len == 0 {
             return Ok(outcome(self.broken));
         }

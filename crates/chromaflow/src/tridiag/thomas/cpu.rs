@@ -189,7 +189,7 @@ pub(crate) fn blocking(
     lanes: usize,
 ) -> (usize, usize) {
     match layout {
-        Layout::Soa => ((STRIP_BYTES / line_bytes).clamp(1, 64), 1),
+        Layout::Soa | Layout::Strided { system: 1, .. } => ((STRIP_BYTES / line_bytes).clamp(1, 64), 1),
         Layout::Interleaved { lanes: l } if l == lanes => (1, n),
         _ => (1, (PACK_BYTES / (3 * block_bytes)).clamp(1, n)),
     }

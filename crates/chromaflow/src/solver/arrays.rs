@@ -1,0 +1,114 @@
+//! What callers' arrays may be made of.
+
+/// From which number indices count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexBase {
+    /// C, C++, Rust.
+    #[default]
+    Zero,
+    /// Fortran.
+    One,
+}
+
+impl IndexBase {
+    /// The number of the first row.
+    pub fn first(self) -> usize {
+        usize::from(self == IndexBase::One)
+    }
+}
+
+/// In which order the entries of a block lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BlockLayout {
+    /// Entry (r, c) at c * nb + r.
+    #[default]
+    ColumnMajor,
+    /// Entry (r, c) at r * nb + c.
+    RowMajor,
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// The integers of index arrays: of 32 or 64 bits, with or without a sign. What they hold must fit 32 bits; that is checked.
+pub trait Index: Copy + Send + Sync + sealed::Sealed {
+    /// The number, whatever its type.
+    fn wide(self) -> i128;
+}
+
+macro_rules! index {
+    ($($type:ty),*) => {$(
+        impl sealed::Sealed for $type {}
+        impl Index for $type {
+            fn wide(self) -> i128 {
+                self as i128
+            }
+        }
+    )*};
+}
+index!(i32, i64, u32, u64, usize);
+
+/// The numbers of value arrays: f64, or f32 from codes that assemble in it.
+pub trait Value: Copy + Send + Sync + sealed::Sealed {
+    /// The number in f64, nothing lost.
+    fn double(self) -> f64;
+
+    /// The array, its type known at run time.
+    fn list(values: &[Self]) -> Values<'_>
+    where
+        Self: Sized;
+}
+
+/// Values of a type known at run time.
+#[derive(Clone, Copy, Debug)]
+pub enum Values<'a> {
+    /// Double.
+    F64(&'a [f64]),
+    /// Single.
+    F32(&'a [f32]),
+}
+
+macro_rules! value {
+    ($($type:ty = $variant:ident),*) => {$(
+        impl sealed::Sealed for $type {}
+        impl Value for $type {
+            fn double(self) -> f64 {
+                f64::from(self)
+            }
+
+            fn list(values: &[Self]) -> Values<'_> {
+                Values::$variant(values)
+            }
+        }
+    )*};
+}
+value!(f64 = F64, f32 = F32);
+
+impl Values<'_> {
+    /// How many.
+    pub(super) fn len(self) -> usize {
+        match self {
+            Values::F64(v) => v.len(),
+            Values::F32(v) => v.len(),
+        }
+    }
+}
+
+/// A matrix as it is handed in: all blocks in the order of the pattern, or the diagonal ones apart.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a, V> {
+    /// In the order of the pattern.
+    pub(super) blocks: &'a [V],
+    /// Those that follow, row by row.
+    pub(super) diagonal: &'a [V],
+}
+
+impl<'a, V> Given<'a, V> {
+    /// Block `k` of `q` values.
+    pub(super) fn block(&self, k: usize, q: usize) -> &'a [V] {
+        let within = self.blocks.len() / q;
+        let (list, k) = if k < within { (self.blocks, k) } else { (self.diagonal, k - within) };
+        &list[k * q..][..q]
+    }
+}
