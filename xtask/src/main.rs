@@ -2,6 +2,7 @@
 
 mod bundle;
 mod cases;
+mod doors;
 mod kernels;
 mod rooms;
 mod run;
@@ -21,6 +22,8 @@ usage: cargo xtask COMMAND
   papers [ARGS...]   release build of what measures the papers' tables, then `chromaflow-papers ARGS`
   bundle [DIR]       release programs and GPU tests with a script that runs them on a machine with a GPU
   kernels [ARGS...]  every GPU kernel compiled by NVRTC without a GPU (--arch sm_90 --nb 1-8 --sweeps); spills are failures
+  doors              the example of every door to other languages, built and run; installs what it needs
+  install PREFIX     release build of the C library with headers, pkg-config and CMake files below PREFIX
   docs               the API documentation, and the book where mdbook is installed";
 
 fn main() -> ExitCode {
@@ -35,6 +38,8 @@ fn main() -> ExitCode {
         Some("bundle") => bundle::bundle(rest),
         Some("kernels") => kernels::kernels(rest),
         Some("docs") => docs(),
+        Some("doors") => doors::doors(),
+        Some("install") => doors::install::command(rest),
         _ => Err(USAGE.to_owned()),
     };
     match result {

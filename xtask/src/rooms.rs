@@ -7,11 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates, each using some of those before it.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "chromaflow-pointwise",
     "chromaflow-testkit",
     "chromaflow-device",
     "chromaflow",
+    "chromaflow-capi",
     "chromaflow-flow",
     "chromaflow-cli",
     "chromaflow-bench",

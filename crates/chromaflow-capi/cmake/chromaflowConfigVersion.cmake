@@ -1,0 +1,13 @@
+# The release; before 1.0 a minor release may change the interface.
+set(PACKAGE_VERSION "0.1.0")
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" _chromaflow_series "${PACKAGE_VERSION}")
+if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
+  set(PACKAGE_VERSION_COMPATIBLE FALSE)
+elseif("${PACKAGE_FIND_VERSION}." MATCHES "^${_chromaflow_series}\\.")
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+  if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+    set(PACKAGE_VERSION_EXACT TRUE)
+  endif()
+else()
+  set(PACKAGE_VERSION_COMPATIBLE FALSE)
+endif()

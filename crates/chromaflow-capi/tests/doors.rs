@@ -1,0 +1,158 @@
+//! The header against the library, and the library against misuse, by the C and C++ compilers of this machine.
+#![allow(unsafe_code)]
+
+use chromaflow_capi::arrays::{Array, ArrayMut};
+use chromaflow_capi::{lines, solver};
+use chromaflow_testkit::available;
+use std::collections::BTreeSet;
+use std::mem::offset_of;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn include() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("include")
+}
+
+/// The folder of the shared library that these tests were built with.
+fn library() -> PathBuf {
+    let here = std::env::current_exe().unwrap();
+    let folders = [here.parent().unwrap(), here.parent().unwrap().parent().unwrap()];
+    let found = folders.into_iter().find(|f| f.join("libchromaflow_capi.so").exists());
+    found.expect("cargo has built libchromaflow_capi.so").to_owned()
+}
+
+/// Runs a program that may be missing.
+fn run(what: &str, command: &mut Command) -> Option<Output> {
+    let output = available(what, command.output())?;
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}\n{out}{err}", output.status);
+    Some(output)
+}
+
+/// Compiles a program against the library and returns its path.
+fn compile(folder: &Path, words: &[&str], source: &Path) -> Option<PathBuf> {
+    let program = folder.join("program");
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).args(["-Wall", "-Wextra", "-Werror", "-I"]).arg(include()).arg(source);
+    // cargo's library has the SONAME of the installed one.
+    let link = folder.join("libchromaflow.so.1");
+    if !link.exists() {
+        std::os::unix::fs::symlink(library().join("libchromaflow_capi.so"), &link).unwrap();
+        std::os::unix::fs::symlink(&link, folder.join("libchromaflow.so")).unwrap();
+    }
+    command.arg("-o").arg(&program).arg("-L").arg(folder).args(["-lchromaflow", "-lm", "-lpthread"]);
+    command.arg(format!("-Wl,-rpath,{}", folder.display()));
+    run(words[0], &mut command).map(|_| program)
+}
+
+#[test]
+fn every_misuse_has_its_status_and_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/misuse.c");
+    let Some(program) = compile(folder.path(), &["gcc", "-std=c11"], &source) else { return };
+    let output = run("gcc", Command::new(program).env_remove("CHROMAFLOW_OPTIONS")).unwrap();
+    assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn a_refused_thread_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("threads.c");
+    let text = "#include <chromaflow.h>\nint main(void) { chromaflow_context *c; \
+                return chromaflow_context_create(\"threads=100000\", 0, &c) == CHROMAFLOW_NO_MEMORY ? 0 : 1; }\n";
+    std::fs::write(&source, text).unwrap();
+    let Some(program) = compile(folder.path(), &["gcc", "-std=c99"], &source) else { return };
+    // A gigabyte has room for the stacks of some hundred threads.
+    let script = format!("ulimit -v 1000000 && exec {}", program.display());
+    let output = run("sh", Command::new("sh").args(["-c", &script])).unwrap();
+    assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+}
+
+/// Sizes and places as C and C++ see them, in the order of the header.
+#[test]
+fn structs_are_what_the_header_says() {
+    let mut program = String::from("#include <chromaflow.h>\n#include <stdio.h>\nint main(void) {\n");
+    let mut expected = String::new();
+    macro_rules! layout {
+        ($c:literal, $rust:ty: $($field:ident),*) => {
+            program += concat!("printf(\"%d\\n\", (int)sizeof(", $c, "));\n");
+            expected += &format!("{}\n", size_of::<$rust>());
+            $(
+                let name = stringify!($field).trim_start_matches("r#");
+                program += &format!("printf(\"%d\\n\", (int)offsetof({}, {name}));\n", $c);
+                expected += &format!("{}\n", offset_of!($rust, $field));
+            )*
+        };
+    }
+    layout!("chromaflow_array", Array: data, len, r#type, place);
+    layout!("chromaflow_array_mut", ArrayMut: data, len, r#type, place);
+    layout!("chromaflow_pattern", solver::Pattern: size, rows, nb, base, row_ptr, col_idx);
+    layout!("chromaflow_set_report", solver::SetReport: size, pivoted, pivoted_row, underflowed, seconds);
+    layout!("chromaflow_report", solver::Report: size, outcome, iterations, residual, history, history_len, seconds);
+    layout!("chromaflow_shape", lines::Shape: size, lines, rows, rank, periodic, line, row, entry);
+    program += "return 0;\n}\n";
+    let folder = tempfile::tempdir().unwrap();
+    for (words, name) in
+        [(["gcc", "-std=c99", "-pedantic"], "layout.c"), (["g++", "-std=c++17", "-pedantic"], "layout.cpp")]
+    {
+        let source = folder.path().join(name);
+        std::fs::write(&source, &program).unwrap();
+        let Some(program) = compile(folder.path(), &words, &source) else { continue };
+        let found = run(words[0], &mut Command::new(program)).unwrap();
+        assert_eq!(String::from_utf8_lossy(&found.stdout), expected, "{name}");
+    }
+}
+
+/// The library gives out the functions that the header declares, and no other name.
+#[test]
+fn the_library_exports_what_the_header_declares() {
+    let header = std::fs::read_to_string(include().join("chromaflow.h")).unwrap();
+    let declared: BTreeSet<&str> = header
+        .lines()
+        .filter(|line| {
+            !line.starts_with([' ', '/', '*']) && !line.starts_with("static") && !line.starts_with("typedef")
+        })
+        .filter_map(|line| line.split_once('(')?.0.split([' ', '*']).next_back())
+        .filter(|name| name.starts_with("chromaflow_"))
+        .collect();
+    assert!(declared.len() > 15, "{declared:?}");
+    let mut nm = Command::new("nm");
+    nm.args(["-D", "--defined-only"]).arg(library().join("libchromaflow_capi.so"));
+    let Some(output) = run("nm", &mut nm) else { return };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let exported: BTreeSet<&str> = text.lines().filter_map(|line| line.split(' ').next_back()).collect();
+    assert_eq!(exported, declared);
+}
+
+#[test]
+fn versions_are_said_once() {
+    let read =
+        |name: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
+    let api = read("include/chromaflow.h")
+        .lines()
+        .find_map(|l| l.strip_prefix("#define CHROMAFLOW_API ")?.parse().ok());
+    let (mut found, mut numbers) = (0, [0; 3]);
+    let [major, minor, patch] = &mut numbers;
+    // SAFETY: four numbers to write to.
+    unsafe { chromaflow_capi::json::chromaflow_version(&raw mut found, major, minor, patch) };
+    assert_eq!(Some(found), api);
+    let release = numbers.map(|n| n.to_string()).join(".");
+    assert_eq!(release, env!("CARGO_PKG_VERSION"));
+    assert!(read("cmake/chromaflowConfigVersion.cmake").contains(&format!("PACKAGE_VERSION \"{release}\"")));
+    assert!(read("build.rs").contains(&format!("libchromaflow.so.{found}")));
+    assert!(read("Cargo.toml").contains(&format!("version = \"{found}.0.0\"")));
+}
+
+#[test]
+fn options_are_listed_as_json() {
+    // SAFETY: a text that lives as long as the library.
+    let text = unsafe { std::ffi::CStr::from_ptr(chromaflow_capi::json::chromaflow_options()) };
+    let listed: serde_json::Value = serde_json::from_str(text.to_str().unwrap()).unwrap();
+    let names = |of: &str| -> Vec<String> {
+        let list = listed[of].as_array().unwrap();
+        list.iter().map(|option| option["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("context"), ["threads", "pin", "device"]);
+    assert_eq!(names("lines"), ["precision", "pivoting"]);
+    assert!(names("solver").contains(&"preconditioner".to_owned()));
+}

@@ -1,0 +1,164 @@
+//! `cargo xtask doors`: the example of every door to other languages, built against an installed library and run.
+//!
+//! It prints a line for each, beginning with its name and ending in `good` or in what failed, and installs what it
+//! needs: compilers by apt-get where it may, Python packages into an environment of its own. All else that is said
+//! goes to `target/doors/NAME.log`.
+
+pub mod install;
+
+use crate::run;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What the examples are built with and where.
+struct Doors {
+    /// Everything that is made.
+    work: PathBuf,
+    /// The installed library.
+    prefix: PathBuf,
+}
+
+/// A door's commands; their output goes to its log.
+struct Door<'a> {
+    doors: &'a Doors,
+    log: PathBuf,
+}
+
+type Result<T> = std::result::Result<T, String>;
+
+/// Builds and runs a door's example: what it prints.
+type Build = fn(&Door<'_>) -> Result<String>;
+
+pub fn doors() -> Result<()> {
+    let work = install::target().join("doors");
+    fs::create_dir_all(&work).map_err(|e| format!("{}: {e}", work.display()))?;
+    let doors = Doors { prefix: work.join("prefix"), work };
+    let library = doors.library();
+    let all: [(&str, Build); 3] = [("c", c), ("cpp", cpp), ("fortran", fortran)];
+    let mut expected = None;
+    let mut failed = false;
+    for (name, door) in all {
+        let result = library.clone().and_then(|()| door(&doors.door(name)?));
+        let result = result.and_then(|said| compare(name, &said, &mut expected));
+        failed |= result.is_err();
+        println!("{name}: {}", result.map_or_else(|e| e.replace('\n', " "), |()| "good".to_owned()));
+    }
+    if failed { Err(String::new()) } else { Ok(()) }
+}
+
+impl Doors {
+    /// Builds and installs the library.
+    fn library(&self) -> Result<()> {
+        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+        self.door("library")?.run(&cargo, &["build", "--package", "chromaflow-capi"])?;
+        install::install(&self.prefix, "debug")
+    }
+
+    fn door(&self, name: &str) -> Result<Door<'_>> {
+        let log = self.work.join(format!("{name}.log"));
+        File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
+        Ok(Door { doors: self, log })
+    }
+}
+
+/// All examples solve one system: iterations and the last bit of the solution agree.
+fn compare(name: &str, said: &str, expected: &mut Option<(String, String)>) -> Result<()> {
+    let said = said.replace('E', "e").trim().to_owned();
+    let (first, wanted) = expected.get_or_insert_with(|| (name.to_owned(), said.clone()));
+    if *wanted == said && said.lines().count() == 3 {
+        return Ok(());
+    }
+    Err(format!("printed `{said}`, but {first} printed `{wanted}`"))
+}
+
+impl Door<'_> {
+    /// Runs a program from the repository's root; what it prints to standard output.
+    fn run(&self, program: &str, args: &[&str]) -> Result<String> {
+        let prefix = &self.doors.prefix;
+        let log = |e: std::io::Error| format!("{}: {e}", self.log.display());
+        let errors = File::options().append(true).open(&self.log).map_err(log)?;
+        let mut command = Command::new(program);
+        command.args(args).current_dir(run::root()).stderr(errors);
+        command
+            .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
+            .env("LD_LIBRARY_PATH", prefix.join("lib"));
+        command.env("CMAKE_PREFIX_PATH", prefix);
+        command.env_remove("CHROMAFLOW_OPTIONS");
+        let output = command.output().map_err(|e| format!("cannot start {program}: {e}"))?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        fs::write(self.log.with_extension("out"), &said).map_err(log)?;
+        if output.status.success() {
+            return Ok(said);
+        }
+        let words = args.iter().take(3).copied().collect::<Vec<_>>().join(" ");
+        Err(format!("{} {words} failed ({}): see {}", name_of(program), output.status, self.log.display()))
+    }
+
+    /// Has a program, from this Debian package where it is missing.
+    fn need(&self, program: &str, package: &str) -> Result<()> {
+        if run::there(program) {
+            return Ok(());
+        }
+        self.packages(&[package]).map_err(|why| format!("{program} is missing: {why}"))
+    }
+
+    /// Installs Debian packages.
+    fn packages(&self, packages: &[&str]) -> Result<()> {
+        if !run::there("apt-get") {
+            return Err(format!("install {} (there is no apt-get here)", packages.join(" ")));
+        }
+        self.run("apt-get", &["update"])?;
+        let words = [&["install", "--yes", "--no-install-recommends"], packages].concat();
+        self.run("apt-get", &words).map(drop)
+    }
+
+    fn path(&self, inside: &str) -> String {
+        self.doors.work.join(inside).display().to_string()
+    }
+}
+
+fn name_of(program: &str) -> &str {
+    Path::new(program).file_name().and_then(|n| n.to_str()).unwrap_or(program)
+}
+
+fn c(door: &Door<'_>) -> Result<String> {
+    door.need("gcc", "gcc")?;
+    door.need("pkg-config", "pkg-config")?;
+    let flags = door.run("pkg-config", &["--cflags", "--libs", "chromaflow"])?;
+    let program = door.path("implicit_c");
+    let mut words = vec![
+        "-std=c99",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-pedantic",
+        "-O2",
+        "examples/implicit.c",
+        "-o",
+        &program,
+    ];
+    words.extend(flags.split_whitespace());
+    door.run("gcc", &words)?;
+    door.run(&program, &[])
+}
+
+/// Builds a target of the examples' CMake project.
+fn cmake(door: &Door<'_>, target: &str) -> Result<String> {
+    door.need("cmake", "cmake")?;
+    door.need("make", "make")?;
+    door.need("g++", "g++")?;
+    door.need("gfortran", "gfortran")?;
+    let folder = door.path("cmake");
+    door.run("cmake", &["-S", "examples", "-B", &folder])?;
+    door.run("cmake", &["--build", &folder, "--target", target])?;
+    door.run(&format!("{folder}/{target}"), &[])
+}
+
+fn cpp(door: &Door<'_>) -> Result<String> {
+    cmake(door, "implicit_cpp")
+}
+
+fn fortran(door: &Door<'_>) -> Result<String> {
+    cmake(door, "implicit_fortran")
+}
