@@ -7,12 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates, each using some of those before it.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "chromaflow-pointwise",
     "chromaflow-testkit",
     "chromaflow-device",
     "chromaflow",
     "chromaflow-capi",
+    "chromaflow-python",
     "chromaflow-flow",
     "chromaflow-cli",
     "chromaflow-bench",

@@ -1,0 +1,245 @@
+"""Block-sparse linear solvers for implicit flow codes.
+
+>>> import numpy as np, scipy.sparse, chromaflow
+>>> blocks = np.array([[[4.0, 1.0], [0.0, 4.0]], [[-1.0, 0.0], [0.0, -1.0]]])
+>>> A = scipy.sparse.bsr_array((blocks[[0, 1, 1, 0]], [0, 1, 0, 1], [0, 2, 4]), shape=(4, 4))
+>>> solver = chromaflow.Solver(A, tolerance=1e-12)
+>>> x, report = solver.solve(A @ np.ones(4))
+>>> report.converged, bool(np.allclose(x, 1.0))
+(True, True)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import _arrays, _chromaflow
+from ._errors import (
+    ArgumentError,
+    DeviceError,
+    Error,
+    InternalError,
+    NotFiniteError,
+    NoValuesError,
+    OperatorError,
+    PatternError,
+    ResourceError,
+    SingularError,
+    UnsupportedError,
+)
+
+__all__ = [
+    "ArgumentError",
+    "Context",
+    "DeviceError",
+    "Error",
+    "InternalError",
+    "NoValuesError",
+    "NotFiniteError",
+    "OperatorError",
+    "PatternError",
+    "Report",
+    "ResourceError",
+    "SingularError",
+    "Solver",
+    "UnsupportedError",
+    "options",
+]
+
+_OUTCOMES = ("converged", "iteration_limit", "stagnated", "diverged", "breakdown")
+
+
+def options() -> dict[str, list[dict[str, str]]]:
+    """Every option of contexts and solvers: name, values, default, help."""
+    return json.loads(_chromaflow.options())
+
+
+def _text(pairs: dict[str, Any]) -> str:
+    word = {True: "yes", False: "no"}
+    return ",".join(f"{k}={word[v] if isinstance(v, bool) else v}" for k, v in pairs.items())
+
+
+class Context:
+    """Threads or a GPU, shared by solvers. ``stream``: the address of a stream of the device's primary context."""
+
+    def __init__(
+        self, *, threads: int = 1, pin: bool = False, device: int | None = None, stream: int = 0
+    ) -> None:
+        pairs: dict[str, Any] = {"threads": threads, "pin": pin}
+        if device is not None:
+            pairs["device"] = device
+        self._handle = _chromaflow.Context(_text(pairs), stream)
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a solve went. That it does not converge is no exception."""
+
+    outcome: str
+    """converged, iteration_limit, stagnated, diverged or breakdown"""
+    iterations: int
+    """Applications of the preconditioner."""
+    residual: float
+    """||b - A x|| / ||b||, computed from x in f64."""
+    history: np.ndarray
+    """The same before the first iteration and after each."""
+    seconds: float
+
+    @property
+    def converged(self) -> bool:
+        """Whether the tolerance was reached."""
+        return self.outcome == "converged"
+
+
+class Solver:
+    """A block-sparse matrix and a method to solve with it.
+
+    ``A``: a ``scipy.sparse`` matrix or array (``bsr`` as it lies; others by rows, with ``block_size``), one of
+    ``cupyx.scipy.sparse`` with the same members, or ``(indptr, indices, data)`` with ``data [nnzb, nb, nb]``, each block
+    by rows. Without values (``data`` None) only the pattern is set up.
+
+    Options are those of ``chromaflow.options()["solver"]``, and ``threads`` or ``device`` where no context is given.
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        *,
+        block_size: int | None = None,
+        context: Context | None = None,
+        threads: int = 1,
+        device: int | None = None,
+        **options: Any,
+    ) -> None:
+        indptr, indices, data, self.block_size = _parts(A, block_size)
+        self._indptr, self._indices = indptr, indices
+        self.rows = len(indptr) - 1
+        self.shape = (self.rows * self.block_size,) * 2
+        self.context = context or Context(threads=threads, device=device)
+        arrays = (_arrays.raw(indptr, "indptr"), _arrays.raw(indices, "indices"))
+        size = (self.rows, self.block_size)
+        self._handle = _chromaflow.Solver(self.context._handle, size, arrays, _text(options))
+        self._failure: BaseException | None = None
+        if data is not None:
+            self.update(data)
+
+    def update(self, data: Any, diagonal: Any = None) -> None:
+        """New values: ``data`` of the matrix, or a matrix with the same pattern.
+
+        ``diagonal [rows, nb, nb]`` where the pattern has no diagonal blocks.
+        """
+        if hasattr(data, "indptr"):
+            indptr, indices, data, _ = _parts(data, self.block_size)
+            if not (np.array_equal(indptr, self._indptr) and np.array_equal(indices, self._indices)):
+                raise PatternError("the matrix has another pattern than the solver: make a new solver for it")
+        data = _arrays.values(data, "data")
+        apart = _arrays.NONE
+        if diagonal is not None:
+            diagonal = _arrays.values(diagonal, "diagonal")
+            apart = _arrays.raw(diagonal, "diagonal")
+        self._handle.set_values(_arrays.raw(data, "data"), apart, 1)
+
+    def option(self, **options: Any) -> None:
+        """Changes options from the next call on; what the solver was set up with stays."""
+        for key, value in options.items():
+            self._handle.option(key, _text({key: value}).split("=", 1)[1])
+
+    def solve(self, b: Any, x0: Any = None) -> tuple[Any, Report]:
+        """x with A x = b, from the first guess ``x0`` or zero, and how it went."""
+        b = _arrays.values(b, "b")
+        x = self._like(b)
+        x[...] = 0 if x0 is None else x0
+        try:
+            found = self._handle.solve(_arrays.raw(b, "b"), _arrays.raw(x, "x"))
+        except OperatorError as error:
+            failure, self._failure = self._failure, None
+            raise (failure or error) from None
+        outcome, iterations, residual, history, seconds = found
+        return x, Report(_OUTCOMES[outcome], iterations, residual, np.array(history), seconds)
+
+    def apply(self, r: Any, out: Any = None) -> Any:
+        """z = M r: the preconditioner alone."""
+        return self._product(self._handle.apply, r, out)
+
+    def multiply(self, x: Any, out: Any = None) -> Any:
+        """y = A x."""
+        return self._product(self._handle.multiply, x, out)
+
+    def as_linear_operator(self) -> Any:
+        """M for SciPy's methods: ``gmres(A, b, M=solver.as_linear_operator())``."""
+        from scipy.sparse.linalg import LinearOperator
+
+        return LinearOperator(self.shape, matvec=lambda r: self.apply(np.ravel(r)), dtype=np.float64)
+
+    def matrix_free(self, operator: Callable[[np.ndarray, np.ndarray], None] | None) -> None:
+        """Iterates with ``operator(x, y)``, which writes A x into y; the values only precondition then."""
+        if operator is None:
+            self._handle.operator(None)
+            return
+
+        def call(x: int, y: int, size: int) -> int:
+            try:
+                operator(_arrays.view(x, size), _arrays.view(y, size))
+            except BaseException as failure:  # solve raises it again, Ctrl-C among them
+                self._failure = failure
+                return 1
+            return 0
+
+        self._handle.operator(call)
+
+    def order(self) -> tuple[np.ndarray, np.ndarray]:
+        """The new row of each old one, and the first row of each color."""
+        new_of_old, starts = self._handle.order(self.rows)
+        return np.array(new_of_old), np.array(starts)
+
+    def _like(self, array: Any) -> Any:
+        if _arrays.on_device(array) and hasattr(array, "copy"):
+            return array.copy()
+        if _arrays.on_device(array):
+            return array.clone()
+        return np.empty_like(array)
+
+    def _product(self, job: Callable[[_arrays.Raw, _arrays.Raw], None], given: Any, out: Any) -> Any:
+        given = _arrays.values(given, "the vector")
+        if out is None:
+            out = self._like(given)
+        elif not _arrays.on_device(out):
+            usable = isinstance(out, np.ndarray) and out.dtype in (np.float64, np.float32)
+            if not (usable and out.flags.c_contiguous and out.flags.writeable):
+                raise ArgumentError("out is no contiguous array of floats that can be written")
+        job(_arrays.raw(given, "the vector"), _arrays.raw(out, "out"))
+        return out
+
+
+def _parts(A: Any, block_size: int | None) -> tuple[np.ndarray, np.ndarray, Any, int]:
+    """Index arrays, values and block size of whatever is a matrix."""
+    if isinstance(A, tuple):
+        if len(A) != 3:
+            raise ArgumentError(f"a tuple of {len(A)}: expected (indptr, indices, data)")
+        indptr, indices, data = A
+        nb = block_size or (data.shape[1] if data is not None and len(data.shape) == 3 else 1)
+    elif getattr(A, "format", None) == "bsr":
+        if A.blocksize[0] != A.blocksize[1]:
+            raise ArgumentError(f"blocks of {A.blocksize[0]} x {A.blocksize[1]}: expected square ones")
+        if block_size not in (None, A.blocksize[0]):
+            raise ArgumentError(f"block_size is {block_size}, but the blocks are {A.blocksize[0]} x {A.blocksize[1]}")
+        indptr, indices, data, nb = A.indptr, A.indices, A.data, A.blocksize[0]
+    elif hasattr(A, "tocsr"):
+        nb = block_size or 1
+        A = A.tocsr()
+        if nb > 1:
+            A = A.tobsr((nb, nb))
+        indptr, indices, data = A.indptr, A.indices, A.data
+    else:
+        raise ArgumentError(f"{type(A).__name__} is no matrix: expected scipy.sparse, or (indptr, indices, data)")
+    if hasattr(A, "shape") and A.shape[0] != A.shape[1]:
+        raise PatternError(f"a matrix of {A.shape[0]} x {A.shape[1]}: expected a square one")
+    indptr, indices = _arrays.host(indptr), _arrays.host(indices)
+    if indptr.dtype != indices.dtype:
+        indptr = indptr.astype(indices.dtype)
+    return indptr, indices, data, int(nb)
