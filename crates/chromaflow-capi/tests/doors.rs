@@ -45,13 +45,31 @@ fn compile(folder: &Path, words: &[&str], source: &Path) -> Option<PathBuf> {
     run(words[0], &mut command).map(|_| program)
 }
 
-#[test]
-fn every_misuse_has_its_status_and_text() {
+/// A program of this folder ends well and prints nothing.
+fn misuse(words: &[&str], name: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/misuse.c");
-    let Some(program) = compile(folder.path(), &["gcc", "-std=c11"], &source) else { return };
-    let output = run("gcc", Command::new(program).env_remove("CHROMAFLOW_OPTIONS")).unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name);
+    let modules = format!("-J{}", folder.path().display());
+    let module = include().join("chromaflow.f90").display().to_string();
+    let fortran: &[&str] = if words[0] == "gfortran" { &[&modules, &module] } else { &[] };
+    let Some(program) = compile(folder.path(), &[words, fortran].concat(), &source) else { return };
+    let output = run(words[0], Command::new(program).env_remove("CHROMAFLOW_OPTIONS")).unwrap();
     assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn every_misuse_in_c_has_its_status_and_text() {
+    misuse(&["gcc", "-std=c11"], "misuse.c");
+}
+
+#[test]
+fn every_misuse_in_cpp_is_an_exception() {
+    misuse(&["g++", "-std=c++17"], "misuse.cpp");
+}
+
+#[test]
+fn every_misuse_in_fortran_has_its_stat_and_errmsg() {
+    misuse(&["gfortran", "-std=f2018", "-fcheck=all", "-Wno-compare-reals"], "misuse.f90");
 }
 
 #[test]

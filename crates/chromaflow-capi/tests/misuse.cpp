@@ -1,0 +1,66 @@
+// Misuse through the C++ header: exceptions with status and place; what moves, views and logs do.
+#include <array>
+#include <chromaflow.hpp>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+static int failures = 0;
+
+template <class F> void expect(int line, chromaflow_status wanted, const char *fragment, F &&job) {
+  try {
+    job();
+  } catch (const chromaflow::error &e) {
+    if (e.status() == wanted && std::string(e.what()).find(fragment) != std::string::npos) return;
+    std::fprintf(stderr, "line %d: status %d: %s\n", line, e.status(), e.what());
+    failures++;
+    return;
+  }
+  std::fprintf(stderr, "line %d: nothing was thrown\n", line);
+  failures++;
+}
+#define EXPECT(status, fragment, ...) expect(__LINE__, CHROMAFLOW_##status, fragment, [&] { __VA_ARGS__; })
+
+int main() {
+  const std::array<unsigned long, 4> row_ptr{0, 2, 5, 7}; // as SU2 has them
+  const std::vector<unsigned long> col_idx{0, 1, 1, 0, 2, 2, 1};
+  const std::vector<double> d{4, 1, 0, 4}, o{-1, 0, 0, -1};
+  std::vector<double> values;
+  for (const auto &block : {d, o, d, o, o, d, o}) values.insert(values.end(), block.begin(), block.end());
+  const std::vector<double> b{3, 4, 2, 3, 3, 4};
+  std::vector<double> x(6);
+
+  EXPECT(BAD_ARGUMENT, "did you mean `threads`?", chromaflow::context("threds=2"));
+  std::vector<std::string> said;
+  auto first = std::make_unique<chromaflow::context>("threads=2");
+  first->log(CHROMAFLOW_LOG_INFO, [&](std::int32_t, const char *text) { said.push_back(text); });
+  chromaflow::solver solver(*first, 2, row_ptr, col_idx);
+  EXPECT(NO_VALUES, "no values", solver.solve(b, x));
+  if (said.size() != 2 || said[1].find("no values") == std::string::npos) failures++;
+  EXPECT(BAD_ARGUMENT, "values has 7 values, expected 28", solver.set_values(std::vector<float>(7)));
+  auto bad = values;
+  bad[17] = std::numeric_limits<double>::quiet_NaN();
+  try {
+    solver.set_values(bad);
+    failures++;
+  } catch (const chromaflow::error &e) {
+    if (e.status() != CHROMAFLOW_NOT_FINITE || e.row() != 1 || e.col() != 2) failures++;
+  }
+  EXPECT(BAD_PATTERN, "column 7 is outside",
+         chromaflow::solver(*first, 2, row_ptr, std::vector<unsigned long>{0, 1, 1, 0, 7, 2, 1}));
+  EXPECT(BAD_ARGUMENT, "share memory", solver.apply(x, x));
+  solver.set_values(values);
+  first.reset(); // the solver keeps what it needs
+  chromaflow::solver moved = std::move(solver);
+  EXPECT(BAD_ARGUMENT, "solver is NULL", solver.option("restart", "30")); // NOLINT: moved from on purpose
+  const auto report = moved.solve(chromaflow::view<const double>(b.data(), 6), chromaflow::view<double>(x.data(), 6));
+  if (report.outcome != chromaflow::outcome::converged || std::abs(x[4] - 1) > 1e-9) failures++;
+  if (report.history.size() != static_cast<std::size_t>(report.iterations) + 1) failures++;
+
+  chromaflow::context context;
+  chromaflow::lines lines(context, {1, 2, 1});
+  std::vector<double> f{1, 1};
+  lines.solve_once(std::vector<double>{0, -1}, std::vector<double>{2, 2}, std::vector<double>{-1, 0}, f);
+  if (std::abs(f[0] - 1) > 1e-15 || std::abs(f[1] - 1) > 1e-15) failures++;
+  return failures != 0;
+}

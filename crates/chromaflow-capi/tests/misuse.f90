@@ -1,0 +1,98 @@
+! Misuse through the Fortran module: status and text, and what works besides the example.
+program misuse
+  use, intrinsic :: iso_fortran_env, only: real32, real64, int32, int64, error_unit
+  use, intrinsic :: ieee_arithmetic, only: ieee_value, ieee_quiet_nan
+  use chromaflow
+  implicit none
+  integer, parameter :: rows = 3, nb = 2, nnzb = 7
+  integer(int32), parameter :: row_ptr(rows + 1) = [1, 3, 6, 8], col_idx(nnzb) = [1, 2, 2, 1, 3, 3, 2]
+  integer :: failures = 0
+
+  call solvers()
+  call batches()
+  if (failures > 0) error stop 'see above'
+
+contains
+
+  subroutine expect(stat, wanted, errmsg, fragment)
+    integer, intent(in) :: stat, wanted
+    character(*), intent(in) :: errmsg, fragment
+    if (stat == wanted .and. index(errmsg, fragment) > 0) return
+    write (error_unit, '(a, i0, a, i0, 2a)') 'status ', stat, ' instead of ', wanted, ': ', trim(errmsg)
+    failures = failures + 1
+  end subroutine
+
+  subroutine solvers()
+    type(chromaflow_context) :: context
+    type(chromaflow_solver) :: solver
+    type(chromaflow_report) :: report
+    real(real64) :: values(nb, nb, nnzb), bad(nb, nb, nnzb), b(nb, rows), x(nb, rows), y(nb * rows), flat(nb * rows)
+    character(400) :: errmsg
+    integer :: stat, k
+    values = 0
+    do k = 1, nnzb
+      values(1, 1, k) = merge(4, -1, any(k == [1, 3, 6]))
+      values(2, 2, k) = values(1, 1, k)
+      values(2, 1, k) = merge(1, 0, any(k == [1, 3, 6]))
+    end do
+    b = reshape([3, 4, 2, 3, 3, 4], [nb, rows])
+    x = 0
+    call solver%solve(b, x, stat=stat, errmsg=errmsg)
+    call expect(stat, CHROMAFLOW_BAD_ARGUMENT, errmsg, 'solver is NULL')
+    call context%create('thread=2', stat=stat, errmsg=errmsg)
+    call expect(stat, CHROMAFLOW_BAD_ARGUMENT, errmsg, 'did you mean `threads`?')
+    call context%create('threads=2')
+    call solver%create(context, nb, row_ptr, [1, 2, 2, 1, 9, 3, 2], stat=stat, errmsg=errmsg)
+    call expect(stat, CHROMAFLOW_BAD_PATTERN, errmsg, 'row 2: column 9 is outside the matrix of 3 columns')
+    call solver%create(context, nb, int(row_ptr, int64), int(col_idx, int64), 'tolerance=1e-12')
+    call solver%solve(b, x, stat=stat, errmsg=errmsg)
+    call expect(stat, CHROMAFLOW_NO_VALUES, errmsg, 'no values')
+    call solver%set_values(values(:, :, 2:), stat=stat, errmsg=errmsg)
+    call expect(stat, CHROMAFLOW_BAD_ARGUMENT, errmsg, 'values has 24 values, expected 28')
+    bad = values
+    bad(2, 1, 5) = ieee_value(1.0_real64, ieee_quiet_nan)
+    call solver%set_values(bad, stat=stat, errmsg=errmsg)
+    call expect(stat, CHROMAFLOW_NOT_FINITE, errmsg, 'block row 2, block column 3: entry (1, 0)')
+    call solver%set_values(real(values, real32))
+    call solver%solve(b(:, :2), x, stat=stat, errmsg=errmsg)
+    call expect(stat, CHROMAFLOW_BAD_ARGUMENT, errmsg, 'b has 4 values, expected 6')
+    call solver%option('sweeps', 'many', stat=stat, errmsg=errmsg)
+    call expect(stat, CHROMAFLOW_BAD_ARGUMENT, errmsg, 'expected a whole number from 1')
+    call solver%solve(b, x, report)
+    if (report%outcome /= CHROMAFLOW_CONVERGED .or. size(report%history) /= report%iterations + 1) failures = failures + 1
+    flat = reshape(x, [nb * rows])
+    call solver%multiply(flat, y)
+    if (maxval(abs(y - reshape(b, [nb * rows]))) > 1e-10_real64) failures = failures + 1
+    call solver%apply(b, x)
+    call solver%apply(reshape(b, [nb * rows]), y)
+    if (any(reshape(x, [nb * rows]) /= y)) failures = failures + 1
+  end subroutine
+
+  ! Two lines of a straight line's equation, in arrays with one more place in front.
+  subroutine batches()
+    type(chromaflow_context) :: context
+    type(chromaflow_lines) :: lines
+    real(real64) :: lower(3, 4, 1, 1), diag(3, 4, 1, 1), f(3, 4, 1), once(3, 4, 1)
+    character(400) :: errmsg
+    integer :: stat, i
+    lower = -1
+    diag = 2
+    f = 0
+    f(1, 4, 1) = 1
+    f(2, 4, 1) = 2
+    once = f
+    call context%create()
+    call lines%create(context, 2, 4, 65, stat=stat, errmsg=errmsg)
+    call expect(stat, CHROMAFLOW_BAD_ARGUMENT, errmsg, 'rank 65')
+    call lines%create(context, 2, 4, 1, leading=3)
+    call lines%solve(f, stat=stat, errmsg=errmsg)
+    call expect(stat, CHROMAFLOW_NO_VALUES, errmsg, 'no factors')
+    call lines%factor(lower, diag, lower)
+    call lines%solve(f)
+    call lines%solve_once(lower, diag, lower, once)
+    do i = 1, 4
+      if (maxval(abs(f(:2, i, 1) - [1, 2] * i / 5.0_real64)) > 1e-14_real64) failures = failures + 1
+    end do
+    if (any(f /= once)) failures = failures + 1
+  end subroutine
+end program misuse
