@@ -198,20 +198,16 @@ class Solver:
         return np.array(new_of_old), np.array(starts)
 
     def _like(self, array: Any) -> Any:
-        if _arrays.on_device(array) and hasattr(array, "copy"):
-            return array.copy()
-        if _arrays.on_device(array):
-            return array.clone()
-        return np.empty_like(array)
+        if not _arrays.on_device(array):
+            return np.empty_like(array)
+        return array.copy() if hasattr(array, "copy") else array.clone()
 
     def _product(self, job: Callable[[_arrays.Raw, _arrays.Raw], None], given: Any, out: Any) -> Any:
         given = _arrays.values(given, "the vector")
         if out is None:
             out = self._like(given)
-        elif not _arrays.on_device(out):
-            usable = isinstance(out, np.ndarray) and out.dtype in (np.float64, np.float32)
-            if not (usable and out.flags.c_contiguous and out.flags.writeable):
-                raise ArgumentError("out is no contiguous array of floats that can be written")
+        elif type(out) is np.ndarray or not _arrays.on_device(out):
+            _arrays.check_writable(out, "out")
         job(_arrays.raw(given, "the vector"), _arrays.raw(out, "out"))
         return out
 

@@ -12,6 +12,9 @@ from ._errors import ArgumentError, UnsupportedError
 Raw = tuple[int, int, int, int]
 
 _TYPES = {"i4": 1, "i8": 2, "u4": 3, "u8": 4, "f4": 5, "f8": 6}
+# The same by NumPy's letters, which are quicker to look at than a dtype: this stands in the way of every call.
+_LETTERS = {np.dtype(kind).char: code for kind, code in _TYPES.items()}
+_FLOATS = ("d", "f")
 _HOST, _CUDA = 0, 1
 NONE: Raw = (0, 0, _TYPES["f8"], _HOST)
 
@@ -28,6 +31,8 @@ def host(array: Any) -> np.ndarray:
 
 def values(array: Any, what: str) -> Any:
     """f64 or f32, contiguous by rows: a view where it is so already."""
+    if type(array) is np.ndarray and array.dtype.char in _FLOATS and array.dtype.isnative and array.flags.c_contiguous:
+        return array
     if on_device(array):
         return array
     array = np.asarray(array)
@@ -38,8 +43,17 @@ def values(array: Any, what: str) -> Any:
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
+def check_writable(array: Any, what: str) -> None:
+    """Refuses what results cannot go into."""
+    usable = isinstance(array, np.ndarray) and array.dtype.char in _FLOATS and array.dtype.isnative
+    if not (usable and array.flags.c_contiguous and array.flags.writeable):
+        raise ArgumentError(f"{what} is no contiguous array of floats that can be written")
+
+
 def raw(array: Any, what: str) -> Raw:
     """Address, entries, type, place. The caller keeps the array alive."""
+    if type(array) is np.ndarray and array.dtype.char in _LETTERS and array.dtype.isnative:
+        return (array.__array_interface__["data"][0], array.size, _LETTERS[array.dtype.char], _HOST)
     interface = array.__cuda_array_interface__ if on_device(array) else array.__array_interface__
     kind = interface["typestr"]
     if kind[0] == ">" or kind[1:] not in _TYPES:
