@@ -153,7 +153,7 @@ typedef struct {
   int64_t history_len;
   double seconds;
 } chromaflow_report;
-/* x = A^-1 b from the first guess in x, vectors [rows, nb]. With method=richardson, tolerance=0, sweeps=N: N sweeps.
+/* x = A^-1 b from the first guess in x, vectors [rows, nb]; on a device x is there in the order of the context's stream. With method=richardson, tolerance=0, sweeps=N: N sweeps.
  * report may be NULL. */
 chromaflow_status chromaflow_solver_solve(chromaflow_solver *solver, chromaflow_array b, chromaflow_array_mut x,
                                           chromaflow_report *report);

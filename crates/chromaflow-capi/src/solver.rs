@@ -8,7 +8,8 @@ use crate::status::{Failure, Handle, Outcome, Status, check_size, entry, slot};
 use chromaflow::krylov::Solve;
 #[cfg(feature = "cuda")]
 use chromaflow::solver::LinearSolverCuda;
-use chromaflow::solver::{BlockLayout, Index, IndexBase, LinearSolver, NumericReport, Value};
+use chromaflow::solver::{BlockLayout, Index, IndexBase, LinearSolver, NumericReport, SolverError, Value};
+use chromaflow::sparse::ShapeError;
 use chromaflow::{Permutation, RowBatches, SolverOptions};
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -100,6 +101,17 @@ fn options_of(text: &str) -> Result<SolverOptions, Failure> {
     Ok(options)
 }
 
+/// Asks the system for the memory of the matrix and of factors of its size, and gives it back: what it refuses later would end
+/// the program.
+fn check_memory(values: usize) -> Outcome {
+    let bytes = values.saturating_mul(2 * size_of::<f64>());
+    Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| {
+        let text =
+            format!("the matrix and its factors need {bytes} bytes: take a machine with more, or several");
+        Failure::new(Status::NoMemory, text)
+    })
+}
+
 /// # Safety
 /// The arrays are as [`Array::host`] needs them.
 unsafe fn set_up<I: Index + Entry>(
@@ -119,6 +131,12 @@ unsafe fn set_up<I: Index + Entry>(
         )));
     }
     let nb = usize::try_from(pattern.nb).unwrap_or(0);
+    if !(1..=chromaflow::MAX_NB).contains(&nb) {
+        return Err(SolverError::from(ShapeError::BlockSize(nb)).into());
+    }
+    if !shared.on_gpu() {
+        check_memory(row_ptr.len().max(col_idx.len()).saturating_mul(nb * nb))?;
+    }
     #[cfg(feature = "cuda")]
     if let Some(stream) = &shared.stream {
         let arrays = (row_ptr, col_idx);

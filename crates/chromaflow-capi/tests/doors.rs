@@ -62,6 +62,17 @@ fn every_misuse_in_c_has_its_status_and_text() {
     misuse(&["gcc", "-std=c11"], "misuse.c");
 }
 
+/// No byte out of place, none lost.
+#[test]
+fn valgrind_finds_nothing_in_any_misuse() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/misuse.c");
+    let Some(program) = compile(folder.path(), &["gcc", "-std=c11"], &source) else { return };
+    let mut command = Command::new("valgrind");
+    command.args(["--quiet", "--leak-check=full", "--errors-for-leak-kinds=definite", "--error-exitcode=9"]);
+    run("valgrind", command.arg(program).arg("memcheck").env_remove("CHROMAFLOW_OPTIONS"));
+}
+
 #[test]
 fn every_misuse_in_cpp_is_an_exception() {
     misuse(&["g++", "-std=c++17"], "misuse.cpp");
@@ -73,14 +84,23 @@ fn every_misuse_in_fortran_has_its_stat_and_errmsg() {
 }
 
 #[test]
-fn a_refused_thread_is_an_error() {
+fn threads_and_memory_that_the_system_refuses_are_errors() {
     let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("threads.c");
-    let text = "#include <chromaflow.h>\nint main(void) { chromaflow_context *c; \
-                return chromaflow_context_create(\"threads=100000\", 0, &c) == CHROMAFLOW_NO_MEMORY ? 0 : 1; }\n";
+    let source = folder.path().join("refused.c");
+    let text = r#"#include <chromaflow.h>
+        static int32_t row_ptr[10001], col_idx[10000];
+        int main(void) {
+          chromaflow_context *c;
+          chromaflow_solver *s;
+          chromaflow_pattern p = {sizeof p, 10000, 128, 0, chromaflow_in_i32(row_ptr, 10001), chromaflow_in_i32(col_idx, 10000)};
+          for (int i = 0; i < 10000; i++) col_idx[i] = i, row_ptr[i + 1] = i + 1;
+          if (chromaflow_context_create("threads=100000", 0, &c) != CHROMAFLOW_NO_MEMORY) return 1;
+          if (chromaflow_context_create("threads=1", 0, &c) != CHROMAFLOW_OK) return 2;
+          return chromaflow_solver_create(c, &p, 0, &s) == CHROMAFLOW_NO_MEMORY ? 0 : 3;
+        }"#;
     std::fs::write(&source, text).unwrap();
     let Some(program) = compile(folder.path(), &["gcc", "-std=c99"], &source) else { return };
-    // A gigabyte has room for the stacks of some hundred threads.
+    // A gigabyte has room for the stacks of some hundred threads, and for a third of the matrix.
     let script = format!("ulimit -v 1000000 && exec {}", program.display());
     let output = run("sh", Command::new("sh").args(["-c", &script])).unwrap();
     assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");

@@ -158,6 +158,10 @@ mod cuda {
         unsafe {
             let solve = |b, x| solver::chromaflow_solver_solve(handles.1, b, x, null_mut());
             good(solve(on_device(&device_b), to_device(&device_x)));
+            // A solve on the host again, which waits for the solver's stream.
+            let mut again = vec![0.0; 600];
+            handles.solve(&b, &mut again);
+            assert_eq!(again, there);
             assert_eq!(device_x.download().unwrap(), there);
             let mut wrong = on_device(&device_b);
             wrong.place = 0;

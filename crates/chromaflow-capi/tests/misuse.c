@@ -190,9 +190,9 @@ static size_t held(void) {
   return info.uordblks + info.hblkhd;
 }
 
-static void updates(chromaflow_solver *s) {
+static void updates(chromaflow_solver *s, int count) {
   size_t before = 0;
-  for (int i = 0; i < 1010; i++) {
+  for (int i = 0; i < count; i++) {
     if (i == 10) before = held();
     GOOD(chromaflow_solver_set_values(s, in(values, NNZB * Q), chromaflow_none(), 0, NULL));
     memset(x, 0, sizeof x);
@@ -231,7 +231,9 @@ static void lines(chromaflow_context *c) {
   chromaflow_lines_destroy(l);
 }
 
-int main(void) {
+/* Any argument: for memory checkers, which are slow and count what a child leaves to its parent as lost. */
+int main(int argc, char **argv) {
+  (void)argv;
   static const double diagonal[Q] = {4, 1, 0, 4}, off[Q] = {-1, 0, 0, -1};
   for (int k = 0; k < NNZB; k++) memcpy(values + k * Q, k == 0 || k == 2 || k == 5 ? diagonal : off, sizeof off);
   chromaflow_context *c = NULL;
@@ -243,8 +245,8 @@ int main(void) {
   GOOD(chromaflow_solver_create(c, &p, NULL, &s));
   vectors(s);
   callbacks(s);
-  in_a_child(c, s);
-  updates(s);
+  if (argc == 1) in_a_child(c, s);
+  updates(s, argc == 1 ? 1010 : 20);
   lines(c);
   chromaflow_context_destroy(c); /* before its solver */
   GOOD(chromaflow_solver_solve(s, in(b, UNKNOWNS), out(x, UNKNOWNS), NULL));
