@@ -4,7 +4,7 @@
 //! [`LinearSolver`](chromaflow::LinearSolver) and [`tridiag`](chromaflow::tridiag), errors as status and text, and a wall that no
 //! panic crosses. `chromaflow.hpp` (C++) and `chromaflow.f90` (Fortran) stand on the header alone.
 //!
-//! Every entry runs in [`entry`](status::entry): it catches panics, keeps the text of errors for the calling thread, and refuses
+//! Every entry runs in `status::entry`: it catches panics, keeps the text of errors for the calling thread, and refuses
 //! handles that another call is using.
 #![allow(unsafe_code)]
 #![deny(clippy::missing_safety_doc)]

@@ -282,7 +282,7 @@ impl LinearSolver {
     ///
     /// # Errors
     /// [`SolverError`] on misuse and for a `b` or `x` that holds NaN or infinity. Numerical failure is no error but an
-    /// [`Outcome`], judged by the f64 residual of the f64 matrix; `x` is then what the method had in the end.
+    /// [`Outcome`](crate::Outcome), judged by the f64 residual of the f64 matrix; `x` is then what the method had in the end.
     pub fn solve(&mut self, b: &[f64], x: &mut [f64]) -> Result<Solve, SolverError> {
         self.begin(b, x)?;
         let swept = self.reduced.as_ref().unwrap_or(&self.exact);

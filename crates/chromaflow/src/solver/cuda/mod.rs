@@ -247,7 +247,7 @@ impl LinearSolverCuda {
     ///
     /// # Errors
     /// As [`LinearSolver::solve`](super::LinearSolver::solve), and [`SolverError::Gpu`]. Numerical failure is no error but an
-    /// [`Outcome`], judged by the f64 residual of the f64 matrix; `x` is then what the method had in the end.
+    /// [`Outcome`](crate::Outcome), judged by the f64 residual of the f64 matrix; `x` is then what the method had in the end.
     pub fn solve<'a, 'b>(
         &mut self,
         b: impl Into<ArrayIn<'a>>,
