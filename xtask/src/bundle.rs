@@ -23,7 +23,7 @@ pub fn bundle(args: &[String]) -> Result<(), String> {
     // The command's own tests start it where cargo built it, and cannot travel; of the tests beside the other libraries those do
     // whose files are named for the GPU.
     let mut words = vec!["test", "--release", "--no-run", "--lib", "--test", "*gpu*", "--features", FEATURES];
-    for package in ["chromaflow", "chromaflow-device", "chromaflow-flow"] {
+    for package in ["chromaflow", "chromaflow-capi", "chromaflow-device", "chromaflow-flow"] {
         words.extend(["--package", package]);
     }
     let mut tests: BTreeSet<String> = BTreeSet::new();
