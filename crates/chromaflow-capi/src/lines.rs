@@ -3,7 +3,7 @@
 use crate::arrays::{Array, ArrayMut, Entry, check_apart};
 use crate::context::{Context, Shared, bad_value, logged, pairs, text_of};
 use crate::json::Plain;
-use crate::status::{Failure, Handle, Outcome, Status, check_size, entry, slot};
+use crate::status::{Failure, Handle, Outcome, Status, check_size, entry, lent, slot};
 use chromaflow::tridiag::{
     Batch, Double, FactoredSolver, Layout, LineOutcome, Mixed, Options, Pivoting, Precision, Single, Solver,
 };
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn chromaflow_lines_create(
             let to = slot(lines, "lines")?;
             *to = std::ptr::null_mut();
             let shared = Arc::clone(&*Handle::of(context, "context")?);
-            let shape = slot(shape.cast_mut(), "shape")?;
+            let shape = lent(shape, "shape")?;
             let options = text_of(options, "options")?;
             logged(&Arc::clone(&shared), || {
                 Handle::give(create(shared, shape, options)?, to);

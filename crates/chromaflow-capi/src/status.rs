@@ -229,6 +229,15 @@ pub(crate) unsafe fn slot<'a, T>(slot: *mut T, what: &str) -> Result<&'a mut T, 
     unsafe { slot.as_mut() }.ok_or_else(|| Failure::argument(format!("{what} is NULL: give a place for it")))
 }
 
+/// A struct that the caller lends.
+///
+/// # Safety
+/// `lent` is null or points to a value that nobody changes meanwhile.
+pub(crate) unsafe fn lent<'a, T>(lent: *const T, what: &str) -> Result<&'a T, Failure> {
+    // SAFETY: as the caller promises.
+    unsafe { lent.as_ref() }.ok_or_else(|| Failure::argument(format!("{what} is NULL")))
+}
+
 /// Refuses structs of a header that never was.
 pub(crate) fn check_size<T>(what: &str, size: usize) -> Outcome {
     if size >= size_of::<T>() {

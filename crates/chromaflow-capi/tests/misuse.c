@@ -89,6 +89,7 @@ static void patterns(chromaflow_context *c) {
   setenv("CHROMAFLOW_OPTIONS", "tolerance=2", 1);
   EXPECT(BAD_ARGUMENT, "CHROMAFLOW_OPTIONS: tolerance", chromaflow_solver_create(c, &p, NULL, &s));
   unsetenv("CHROMAFLOW_OPTIONS");
+  EXPECT(BAD_ARGUMENT, "pattern is NULL", chromaflow_solver_create(c, NULL, NULL, &s));
   if (s) failures++;
 }
 

@@ -139,7 +139,7 @@ impl Solver {
         let pattern =
             solver::Pattern { size: size_of::<solver::Pattern>(), rows, nb, base: 0, row_ptr, col_idx };
         let (options, context) = (text(options), context.handle);
-        let pattern = Pointer(from_ref(&pattern).cast_mut());
+        let pattern = Pointer(from_ref(&pattern).cast_mut()); // so that the closure may go to another thread; it is only read
         let (found, handle) = py.detach(|| {
             let mut handle = null_mut();
             // SAFETY: the arrays live through the call, as the Python part promises.

@@ -1,67 +1,25 @@
-//! A pattern, its values, a method.
+//! What a solver's handle holds, on the host or on a GPU.
 
+use super::{OperatorFn, Pattern};
 use crate::arrays::{Array, ArrayMut, Entry, Type, check_apart};
-use crate::context::{Context, Level, Shared, logged, text_of};
+use crate::context::{Level, Shared};
 #[cfg(feature = "cuda")]
 use crate::device::{Given, Taken};
-use crate::status::{Failure, Handle, Outcome, Status, check_size, entry, slot};
+use crate::status::{Failure, Outcome, Status, check_size};
 use chromaflow::krylov::Solve;
 #[cfg(feature = "cuda")]
 use chromaflow::solver::LinearSolverCuda;
 use chromaflow::solver::{BlockLayout, Index, IndexBase, LinearSolver, NumericReport, SolverError, Value};
 use chromaflow::sparse::ShapeError;
 use chromaflow::{Permutation, RowBatches, SolverOptions};
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 use std::sync::Arc;
-use std::time::Instant;
-
-/// `chromaflow_pattern`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
-pub struct Pattern {
-    pub size: usize,
-    pub rows: i64,
-    pub nb: i32,
-    pub base: i32,
-    pub row_ptr: Array,
-    pub col_idx: Array,
-}
-
-/// `chromaflow_set_report`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
-pub struct SetReport {
-    pub size: usize,
-    pub pivoted: i64,
-    pub pivoted_row: i64,
-    pub underflowed: i64,
-    pub seconds: f64,
-}
-
-/// `chromaflow_report`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
-pub struct Report {
-    pub size: usize,
-    pub outcome: i32,
-    pub iterations: i64,
-    pub residual: f64,
-    pub history: *const f64,
-    pub history_len: i64,
-    pub seconds: f64,
-}
-
-/// `chromaflow_operator`.
-pub type OperatorFn = unsafe extern "C" fn(user: *mut c_void, x: Array, y: ArrayMut) -> i32;
 
 /// The caller's y = A x.
 #[derive(Clone, Copy)]
-struct Operator {
-    apply: OperatorFn,
-    user: *mut c_void,
+pub(super) struct Operator {
+    pub(super) apply: OperatorFn,
+    pub(super) user: *mut c_void,
 }
 
 // SAFETY: the header says that the callback is called on whatever thread solves.
@@ -75,19 +33,16 @@ enum Engine {
 
 /// What a solver's handle holds.
 pub struct Held {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     engine: Engine,
     options: SolverOptions,
     /// The number of the first row.
-    base: usize,
-    operator: Option<Operator>,
-    history: Vec<f64>,
+    pub(super) base: usize,
+    pub(super) operator: Option<Operator>,
+    pub(super) history: Vec<f64>,
     /// Vectors that come in f32.
     rooms: [Vec<f64>; 2],
 }
-
-/// `chromaflow_solver`.
-pub type Solver = Handle<Held>;
 
 /// The environment variable whose options win.
 const ENVIRONMENT: &str = "CHROMAFLOW_OPTIONS";
@@ -151,7 +106,7 @@ unsafe fn set_up<I: Index + Entry>(
 impl Held {
     /// # Safety
     /// As [`set_up`].
-    unsafe fn new(shared: Arc<Shared>, pattern: &Pattern, text: &str) -> Result<Self, Failure> {
+    pub(super) unsafe fn new(shared: Arc<Shared>, pattern: &Pattern, text: &str) -> Result<Self, Failure> {
         check_size::<Pattern>("chromaflow_pattern", pattern.size)?;
         if ![0, 1].contains(&pattern.base) {
             return Err(Failure::argument(format!("pattern.base is {}: expected 0 or 1", pattern.base)));
@@ -187,7 +142,7 @@ impl Held {
         Ok(held)
     }
 
-    fn order(&self) -> (&Permutation, &RowBatches) {
+    pub(super) fn order(&self) -> (&Permutation, &RowBatches) {
         match &self.engine {
             Engine::Cpu(solver) => (solver.permutation(), solver.batches()),
             #[cfg(feature = "cuda")]
@@ -195,7 +150,7 @@ impl Held {
         }
     }
 
-    fn set_option(&mut self, key: &str, value: &str) -> Outcome {
+    pub(super) fn set_option(&mut self, key: &str, value: &str) -> Outcome {
         let mut options = self.options;
         options.set(key, value)?;
         match &mut self.engine {
@@ -209,7 +164,7 @@ impl Held {
 
     /// # Safety
     /// The arrays are as [`Array::host`] needs them.
-    unsafe fn set_values(
+    pub(super) unsafe fn set_values(
         &mut self,
         values: &Array,
         diagonal: &Array,
@@ -250,7 +205,7 @@ impl Held {
 
     /// # Safety
     /// The arrays are as [`Array::host`] needs them.
-    unsafe fn solve(&mut self, b: &Array, x: &ArrayMut) -> Result<Solve, Failure> {
+    pub(super) unsafe fn solve(&mut self, b: &Array, x: &ArrayMut) -> Result<Solve, Failure> {
         check_apart(("b", b), ("x", x))?;
         let [room, out] = &mut self.rooms;
         match &mut self.engine {
@@ -281,7 +236,7 @@ impl Held {
     ///
     /// # Safety
     /// The arrays are as [`Array::host`] needs them.
-    unsafe fn product(
+    pub(super) unsafe fn product(
         &mut self,
         apply: bool,
         (from, r): (&str, &Array),
@@ -382,221 +337,4 @@ fn solve_with(
             format!("the operator returned {status}: the solve ends, x is lost"),
         )),
     }
-}
-
-/// Renumbering, coloring, memory.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn chromaflow_solver_create(
-    context: *mut Context,
-    pattern: *const Pattern,
-    options: *const c_char,
-    solver: *mut *mut Solver,
-) -> i32 {
-    entry(|| {
-        // SAFETY: as the header says.
-        unsafe {
-            let to = slot(solver, "solver")?;
-            *to = std::ptr::null_mut();
-            let shared = Arc::clone(&*Handle::of(context, "context")?);
-            let pattern = slot(pattern.cast_mut(), "pattern")?;
-            let options = text_of(options, "options")?;
-            logged(&Arc::clone(&shared), || {
-                Handle::give(Held::new(shared, pattern, options)?, to);
-                Ok(())
-            })
-        }
-    })
-}
-
-/// Ends a solver.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn chromaflow_solver_destroy(solver: *mut Solver) {
-    entry(|| {
-        // SAFETY: as the header says.
-        unsafe { Handle::take_back(solver) };
-        Ok(())
-    });
-}
-
-/// Changes an option.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn chromaflow_solver_option(
-    solver: *mut Solver,
-    key: *const c_char,
-    value: *const c_char,
-) -> i32 {
-    // SAFETY: as the header says.
-    with(solver, |held| held.set_option(unsafe { text_of(key, "key") }?, unsafe { text_of(value, "value") }?))
-}
-
-/// New values.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn chromaflow_solver_set_values(
-    solver: *mut Solver,
-    values: Array,
-    diagonal: Array,
-    layout: i32,
-    report: *mut SetReport,
-) -> i32 {
-    with(solver, |held| {
-        // SAFETY: as the header says.
-        let report = unsafe { report.as_mut() };
-        if let Some(report) = &report {
-            check_size::<SetReport>("chromaflow_set_report", report.size)?;
-        }
-        let start = Instant::now();
-        // SAFETY: as the header says.
-        let found = unsafe { held.set_values(&values, &diagonal, layout) }?;
-        if found.pivoted > 0 {
-            held.shared.log(Level::Warning, || {
-                let (count, first) = (found.pivoted, found.pivoted_rows.first().map_or(0, |&r| r));
-                format!("{count} diagonal blocks needed pivoting, the first in row {first}: look at the Jacobian there")
-            });
-        }
-        if let Some(report) = report {
-            report.pivoted = found.pivoted as i64;
-            report.pivoted_row = found.pivoted_rows.first().map_or(-1, |&r| r as i64);
-            report.underflowed = found.underflowed as i64;
-            report.seconds = start.elapsed().as_secs_f64();
-        }
-        Ok(())
-    })
-}
-
-/// x = A^-1 b.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn chromaflow_solver_solve(
-    solver: *mut Solver,
-    b: Array,
-    x: ArrayMut,
-    report: *mut Report,
-) -> i32 {
-    with(solver, |held| {
-        // SAFETY: as the header says.
-        let report = unsafe { report.as_mut() };
-        if let Some(report) = &report {
-            check_size::<Report>("chromaflow_report", report.size)?;
-        }
-        let start = Instant::now();
-        // SAFETY: as the header says.
-        let solve = unsafe { held.solve(&b, &x) }?;
-        held.shared.log(Level::Info, || {
-            format!(
-                "{} after {} iterations at {:.3e}",
-                solve.outcome, solve.iterations, solve.relative_residual
-            )
-        });
-        held.history = solve.history;
-        if let Some(report) = report {
-            report.outcome = match solve.outcome {
-                chromaflow::Outcome::Converged => 0,
-                chromaflow::Outcome::IterationLimit => 1,
-                chromaflow::Outcome::Stagnated => 2,
-                chromaflow::Outcome::Diverged { .. } => 3,
-                chromaflow::Outcome::Breakdown { .. } => 4,
-            };
-            report.iterations = solve.iterations as i64;
-            report.residual = solve.relative_residual;
-            report.history = held.history.as_ptr();
-            report.history_len = held.history.len() as i64;
-            report.seconds = start.elapsed().as_secs_f64();
-        }
-        Ok(())
-    })
-}
-
-/// z = M r.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn chromaflow_solver_apply(solver: *mut Solver, r: Array, z: ArrayMut) -> i32 {
-    // SAFETY: as the header says.
-    with(solver, |held| unsafe { held.product(true, ("r", &r), ("z", &z)) })
-}
-
-/// y = A x.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn chromaflow_solver_multiply(solver: *mut Solver, x: Array, y: ArrayMut) -> i32 {
-    // SAFETY: as the header says.
-    with(solver, |held| unsafe { held.product(false, ("x", &x), ("y", &y)) })
-}
-
-/// The order inside.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn chromaflow_solver_order(
-    solver: *mut Solver,
-    new_of_old: *mut i64,
-    color_starts: *mut i64,
-    colors: *mut i64,
-) -> i32 {
-    with(solver, |held| {
-        let (permutation, batches) = held.order();
-        let base = held.base as i64;
-        let copy = |to: *mut i64, from: &[u32]| {
-            for (at, &row) in from.iter().enumerate().filter(|_| !to.is_null()) {
-                // SAFETY: the header asks for arrays of these lengths.
-                unsafe { to.add(at).write(i64::from(row) + base) };
-            }
-        };
-        copy(new_of_old, permutation.new_of_old());
-        copy(color_starts, batches.offsets());
-        // SAFETY: as the header says.
-        if let Some(colors) = unsafe { colors.as_mut() } {
-            *colors = batches.len() as i64;
-        }
-        Ok(())
-    })
-}
-
-/// y = A x by the caller.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn chromaflow_solver_operator(
-    solver: *mut Solver,
-    apply: Option<OperatorFn>,
-    user: *mut c_void,
-) -> i32 {
-    with(solver, |held| {
-        if held.shared.on_gpu() && apply.is_some() {
-            let text =
-                "an operator of the caller's is not to be had on a GPU: use a context without a device";
-            return Err(Failure::new(Status::Unsupported, text));
-        }
-        held.operator = apply.map(|apply| Operator { apply, user });
-        Ok(())
-    })
-}
-
-/// An entry that works with a solver.
-fn with(solver: *mut Solver, job: impl FnOnce(&mut Held) -> Outcome) -> i32 {
-    entry(|| {
-        // SAFETY: as the header says of every function that takes a solver.
-        let mut held = unsafe { Handle::of(solver, "solver") }?;
-        let shared = Arc::clone(&held.shared);
-        logged(&shared, || job(&mut held))
-    })
 }
