@@ -12,6 +12,42 @@ use crate::relax::{Guess, MulticolorCuda, SolveOptions};
 use crate::sparse::cuda::BlockMatrixCuda;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, Pinned, Stream};
 
+/// A square linear map x -> A x on the device: a matrix, or the directional derivative of a residual. Twin:
+/// [`LinearOperator`](super::LinearOperator).
+pub trait LinearOperatorCuda {
+    /// y = A x.
+    ///
+    /// # Errors
+    /// [`GpuError`], as the operator has them.
+    fn multiply(&mut self, x: &DeviceBuffer<f64>, y: &mut DeviceBuffer<f64>) -> Result<(), GpuError>;
+
+    /// r = b - A x.
+    ///
+    /// # Errors
+    /// [`GpuError`], as the operator has them.
+    fn residual(
+        &mut self,
+        b: &DeviceBuffer<f64>,
+        x: &DeviceBuffer<f64>,
+        r: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError>;
+}
+
+impl LinearOperatorCuda for BlockMatrixCuda {
+    fn multiply(&mut self, x: &DeviceBuffer<f64>, y: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
+        BlockMatrixCuda::multiply(self, x, y)
+    }
+
+    fn residual(
+        &mut self,
+        b: &DeviceBuffer<f64>,
+        x: &DeviceBuffer<f64>,
+        r: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        BlockMatrixCuda::residual(self, b, x, r)
+    }
+}
+
 /// What stands for an approximate inverse on the device.
 pub enum PreconditionerCuda<'a> {
     /// The identity.
@@ -37,7 +73,7 @@ impl PreconditionerCuda<'_> {
 /// Flexible GMRES, BiCGStab and Richardson's iteration on the device, with the vectors they need, which are kept between
 /// solves.
 ///
-/// The operator is a [`BlockMatrixCuda`], of storage `d` where products shall be in f64. The methods are written once, over
+/// The operator is a [`LinearOperatorCuda`]: a [`BlockMatrixCuda`], of storage `d` where products shall be in f64, or the caller's own. The methods are written once, over
 /// vectors wherever they live: iterations, outcomes and source are those of [`Gmres`](super::Gmres),
 /// [`BiCgStab`](super::BiCgStab) and [`Richardson`](super::Richardson). The host waits once in an iteration of GMRES and four
 /// times in a step of BiCGStab.
@@ -205,7 +241,7 @@ impl KrylovCuda {
     /// [`GpuError::Shape`], [`GpuError::Cuda`]. Numerical failure is an [`Outcome`](crate::Outcome).
     pub fn gmres(
         &mut self,
-        a: &mut BlockMatrixCuda,
+        a: &mut dyn LinearOperatorCuda,
         m: &mut PreconditionerCuda<'_>,
         b: &DeviceBuffer<f64>,
         x: &mut DeviceBuffer<f64>,
@@ -222,7 +258,7 @@ impl KrylovCuda {
     /// [`GpuError::Shape`], [`GpuError::Cuda`]. Numerical failure is an [`Outcome`](crate::Outcome).
     pub fn richardson(
         &mut self,
-        a: &mut BlockMatrixCuda,
+        a: &mut dyn LinearOperatorCuda,
         m: &mut PreconditionerCuda<'_>,
         b: &DeviceBuffer<f64>,
         x: &mut DeviceBuffer<f64>,
@@ -239,7 +275,7 @@ impl KrylovCuda {
     /// [`GpuError::Shape`], [`GpuError::Cuda`]. Numerical failure is an [`Outcome`](crate::Outcome).
     pub fn sweep_solution(
         &mut self,
-        a: &mut BlockMatrixCuda,
+        a: &mut dyn LinearOperatorCuda,
         relaxation: &mut MulticolorCuda,
         options: SolveOptions,
         b: &DeviceBuffer<f64>,
@@ -259,7 +295,7 @@ impl KrylovCuda {
     /// [`GpuError::Shape`], [`GpuError::Cuda`]. Numerical failure is an [`Outcome`](crate::Outcome).
     pub fn bicgstab(
         &mut self,
-        a: &mut BlockMatrixCuda,
+        a: &mut dyn LinearOperatorCuda,
         m: &mut PreconditionerCuda<'_>,
         b: &DeviceBuffer<f64>,
         x: &mut DeviceBuffer<f64>,
@@ -278,7 +314,7 @@ impl KrylovCuda {
 /// A system on the device with the vectors of GMRES and of corrections; w of GMRES is kept where r was.
 struct DeviceSystem<'a, 'm> {
     krylov: &'a mut KrylovCuda,
-    a: &'a mut BlockMatrixCuda,
+    a: &'a mut dyn LinearOperatorCuda,
     m: &'a mut PreconditionerCuda<'m>,
     b: &'a DeviceBuffer<f64>,
     x: &'a mut DeviceBuffer<f64>,
@@ -375,7 +411,7 @@ impl Basis for DeviceSystem<'_, '_> {
 struct DeviceVectors<'a, 'm> {
     vectors: &'a Vectors,
     work: &'a mut DeviceBuffer<f64>,
-    a: &'a mut BlockMatrixCuda,
+    a: &'a mut dyn LinearOperatorCuda,
     m: &'a mut PreconditionerCuda<'m>,
     b: &'a DeviceBuffer<f64>,
     all: [&'a mut DeviceBuffer<f64>; bicgstab::COUNT],
