@@ -188,6 +188,8 @@ pub enum Quadrature {
 /// The implicit step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Implicit {
+    /// What stands for the derivative of the residual.
+    pub nonlinear: Nonlinear,
     /// Precision of the Jacobian.
     pub policy: Policy,
     /// How the linear system of a step is iterated upon.
@@ -219,6 +221,7 @@ pub struct Implicit {
 impl Default for Implicit {
     fn default() -> Self {
         Self {
+            nonlinear: Nonlinear::default(),
             policy: Policy::Ds,
             method: Method::Richardson,
             preconditioner: PreconditionerKind::Multicolor,
@@ -233,6 +236,36 @@ impl Default for Implicit {
             first_order_steps: 0,
             max_change: 0.2,
         }
+    }
+}
+
+/// What stands for the derivative of the residual in an implicit step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Nonlinear {
+    /// The first-order matrix alone: steps are cheap, and many. Where that matrix is too far from the derivative, on skewed
+    /// viscous cells or very irregular meshes, they lead nowhere however small they are.
+    #[default]
+    DefectCorrection,
+    /// The derivative itself, by differences of residuals, in GMRES preconditioned with the first-order matrix: steps are few, and
+    /// at large CFL numbers Newton's. Memory: up to twice [`NewtonKrylov::directions`] vectors more.
+    ///
+    /// **Source**: Knoll and Keyes, *Jacobian-free Newton-Krylov methods: a survey of approaches and applications* (2004),
+    /// J. Comput. Phys. 193; Pandya, Diskin, Thomas, Frink (2016), AIAA J. 54(9).
+    NewtonKrylov(NewtonKrylov),
+}
+
+/// How far the linear system of a Newton-Krylov step is solved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NewtonKrylov {
+    /// Part of its residual that may be left.
+    pub tolerance: f64,
+    /// Most directions of GMRES, each an application of the preconditioner and a residual of the flow.
+    pub directions: usize,
+}
+
+impl Default for NewtonKrylov {
+    fn default() -> Self {
+        Self { tolerance: 0.3, directions: 40 }
     }
 }
 

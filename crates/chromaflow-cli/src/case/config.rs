@@ -48,6 +48,7 @@ impl CaseFile {
                 quadrature: n.quadrature.config(),
             },
             implicit: flow::Implicit {
+                nonlinear: self.nonlinear(),
                 policy: l.policy.config(),
                 method,
                 preconditioner,
@@ -169,6 +170,7 @@ impl CaseFile {
             ("march", "cfl_min", m.cfl_min),
             ("march", "cfl_max", m.cfl_max),
             ("march", "max_change", m.max_change),
+            ("march", "newton_tolerance", m.newton_tolerance),
             ("march", "residual_drop", m.residual_drop),
             ("march", "subiteration_drop", m.subiteration_drop),
         ];
@@ -194,6 +196,12 @@ impl CaseFile {
         }
         if !(m.cfl_growth >= 1.0 && m.cfl_growth.is_finite()) {
             return fail(&["march", "cfl_growth"], m.cfl_growth, "1 or more");
+        }
+        if m.newton_tolerance >= 1.0 {
+            return fail(&["march", "newton_tolerance"], m.newton_tolerance, "below 1");
+        }
+        if m.newton_directions == 0 {
+            return fail(&["march", "newton_directions"], 0.0, "1 or more");
         }
         if m.cfl_start > m.cfl_max {
             return fail(&["march", "cfl_start"], m.cfl_start, "at most cfl_max");

@@ -34,22 +34,27 @@ type Unused = (&'static str, &'static [&'static str], &'static str);
 const UNSTRUCTURED: [Unused; 1] =
     [("structured", &[], "a structured grid in [grid] would have one; leave the section out")];
 
-const STRUCTURED: [Unused; 7] = [
+/// Keys of steps that only flows on meshes take.
+const NEWTON: [&str; 3] = ["nonlinear", "newton_tolerance", "newton_directions"];
+
+const STRUCTURED: [Unused; 8] = [
     ("mesh", &[], "the grid is in [grid]"),
     ("turbulence", &[], "flows on meshes have turbulence models"),
     ("numerics", &[], "schemes and viscous terms are in [structured]"),
     ("linear", &[], "the implicit step is chosen by `method` in [structured]"),
     ("scalar", &[], "flows on meshes carry scalars"),
+    ("march", &NEWTON, "flows on meshes take Newton-Krylov steps"),
     ("march", &["first_order_iterations"], "start with a smaller `cfl_start` instead"),
     ("output", &["matrix", "matrix_file"], "cases of meshes and of incompressible flow write linear systems"),
 ];
 
-const INCOMPRESSIBLE: [Unused; 7] = [
+const INCOMPRESSIBLE: [Unused; 8] = [
     ("mesh", &[], "the grid is in [grid]"),
     ("turbulence", &[], "flows on meshes have turbulence models"),
     ("flow", &[], "the fluid is in [incompressible]"),
     ("structured", &[], "fluxes are in [numerics], block ILU is in [linear]"),
     ("scalar", &[], "its scalars are in [incompressible]"),
+    ("march", &NEWTON, "flows on meshes take Newton-Krylov steps"),
     ("march", &["first_order_iterations", "max_change"], "start with a smaller `cfl_start` instead"),
     ("output", &["cuts"], "pressure and velocity are in surface.vtu"),
 ];
@@ -144,10 +149,11 @@ impl Case {
         let case = match kind {
             SolverKind::Unstructured => {
                 let mut case: CaseFile = source.parse_with(sets)?;
-                case.choose_for_rans(&table);
+                case.choose(&table);
                 let turbulence = case.idle_key_of_turbulence(&table).map(|found| ("turbulence", found));
                 let scalar = || case.idle_key_of_scalar(&table).map(|found| ("scalar", found));
-                if let Some((section, (key, remedy))) = turbulence.or_else(scalar) {
+                let newton = || case.idle_key_of_newton(&table).map(|found| ("march", found));
+                if let Some((section, (key, remedy))) = turbulence.or_else(scalar).or_else(newton) {
                     return Err(refused(&source, sets, [section, &key], "this case", remedy));
                 }
                 Self::Unstructured(case)

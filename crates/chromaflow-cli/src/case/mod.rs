@@ -4,6 +4,7 @@
 //! made from them.
 
 mod boundary;
+mod chosen;
 mod config;
 mod describe;
 mod grid;
@@ -16,6 +17,7 @@ mod tests;
 mod turbulence;
 
 pub use boundary::BoundarySpec;
+pub use chosen::NonlinearName;
 pub use config::find;
 pub use describe::{defaults, reference, schema};
 pub use grid::{Generate, GridSection};
@@ -409,13 +411,19 @@ pub struct MarchSection {
     pub subiterations: usize,
     /// Orders of magnitude by which the residual is to fall in each physical step.
     pub subiteration_drop: f64,
+    /// What stands for the derivative of the residual in a step: the derivative itself in steady flow, unless given.
+    pub nonlinear: NonlinearName,
+    /// Part of its linear system's residual that a Newton-Krylov step may leave.
+    pub newton_tolerance: f64,
+    /// Most directions of the GMRES of a Newton-Krylov step.
+    pub newton_directions: usize,
     /// CFL number of the first iteration.
     pub cfl_start: f64,
     /// Smallest CFL number that back-offs may reach before the run is given up.
     pub cfl_min: f64,
-    /// Largest CFL number; 1e4 in turbulent flow that is given no `linear.method`.
+    /// Largest CFL number; unless given, 1e6 of Newton-Krylov steps, 1e4 in turbulent flow that is given no `linear.method`.
     pub cfl_max: f64,
-    /// Growth of the CFL number per iteration while all goes well.
+    /// Growth of the CFL number per iteration while all goes well; unless given, 2 of Newton-Krylov steps.
     pub cfl_growth: f64,
     /// Whether the CFL number backs off when residuals grow; else it is a plain ramp.
     pub cfl_adaptive: bool,
@@ -439,6 +447,7 @@ pub enum Mode {
 impl Default for MarchSection {
     fn default() -> Self {
         let (s, u, i) = (flow::Steady::default(), flow::Unsteady::default(), flow::Implicit::default());
+        let n = flow::NewtonKrylov::default();
         Self {
             mode: Mode::Steady,
             iterations: s.iterations,
@@ -447,6 +456,9 @@ impl Default for MarchSection {
             steps: u.steps,
             subiterations: u.subiterations,
             subiteration_drop: u.orders,
+            nonlinear: NonlinearName::Auto,
+            newton_tolerance: n.tolerance,
+            newton_directions: n.directions,
             cfl_start: i.cfl.start,
             cfl_min: i.cfl.min,
             cfl_max: i.cfl.max,
@@ -472,7 +484,8 @@ pub struct LinearSection {
     pub fill: u32,
     /// Order in which ilu0 takes the rows; sweeps go by color.
     pub order: OrderName,
-    /// Sweeps (of ilu0 alone: corrections) per iteration; gmres and bicgstab have `max_iterations` instead.
+    /// Sweeps (of ilu0 alone: corrections) per iteration; gmres and bicgstab have `max_iterations` instead. Of Newton-Krylov steps,
+    /// in each direction, and 6 unless given.
     pub sweeps: usize,
     /// Sweeps of each application of multicolor or jacobi as preconditioner.
     pub precond_sweeps: usize,

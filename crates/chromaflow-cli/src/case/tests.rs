@@ -106,6 +106,41 @@ fn a_turbulence_model_is_what_its_section_says() {
 }
 
 #[test]
+fn steady_flow_takes_newton_krylov_steps_unless_told_otherwise() {
+    let of = |text: &str| {
+        let source = Source::of_text(Path::new("a.toml"), &format!("[mesh]\nfile = \"w\"\n{text}\n"));
+        match Case::of(source, &[]).map_err(|e| e.to_string())? {
+            (source, Case::Unstructured(case)) => {
+                case.config(&source, &[], false).map(|c| c.implicit).map_err(|e| e.to_string())
+            }
+            _ => unreachable!("a case of a mesh"),
+        }
+    };
+    let defaults = flow::Implicit::default();
+    let newton = of("").unwrap();
+    assert_eq!(newton.nonlinear, flow::Nonlinear::NewtonKrylov(flow::NewtonKrylov::default()));
+    assert_eq!((newton.cfl.max, newton.cfl.growth, newton.sweeps), (1e6, 2.0, 6));
+    assert_eq!(of("[march]\nnonlinear = \"defect_correction\"").unwrap(), defaults);
+    assert_eq!(of("[march]\nmode = \"unsteady\"").unwrap(), defaults);
+    let given = of("[march]\ncfl_max = 50.0\nnewton_directions = 7\n[linear]\nsweeps = 3").unwrap();
+    assert_eq!((given.cfl.max, given.cfl.growth, given.sweeps), (50.0, 2.0, 3));
+    let options = flow::NewtonKrylov { directions: 7, ..flow::NewtonKrylov::default() };
+    assert_eq!(given.nonlinear, flow::Nonlinear::NewtonKrylov(options));
+    for (text, expect) in [
+        ("[march]\nmode = \"unsteady\"\nnewton_directions = 7", "does not use march.newton_directions"),
+        ("[march]\nnewton_directions = 0", "newton_directions is 0: expected 1 or more"),
+        ("[march]\nnewton_tolerance = 1.0", "newton_tolerance is 1: expected below 1"),
+        ("[march]\nnonlinear = \"newton_krilov\"", "did you mean `newton_krylov`?"),
+    ] {
+        let error = of(text).unwrap_err();
+        assert!(error.contains(expect) && error.contains("a.toml:"), "{error}");
+    }
+    let grid = Source::of_text(Path::new("a.toml"), "[grid]\nfile = \"g\"\n[march]\nnewton_directions = 3\n");
+    let error = Case::of(grid, &[]).unwrap_err().to_string();
+    assert!(error.contains("flows on meshes take Newton-Krylov steps"), "{error}");
+}
+
+#[test]
 fn markers_are_matched_with_the_mesh() {
     let markers = [("wing".to_owned(), None), ("far".to_owned(), None)];
     let of = |text: &str| {

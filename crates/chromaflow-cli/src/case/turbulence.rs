@@ -1,6 +1,6 @@
 //! `[turbulence]`: the model of RANS.
 
-use super::{CaseFile, Equations, MethodName, PrecondName, Source, choice};
+use super::{CaseFile, Equations, Source, choice};
 use crate::error::CliResult;
 use chromaflow_flow::config as flow;
 use schemars::JsonSchema;
@@ -50,27 +50,7 @@ impl Default for TurbulenceSection {
     }
 }
 
-/// Largest CFL number of turbulent cases that leave the linear solver to the program.
-const RANS_CFL: f64 = 1e4;
-
 impl CaseFile {
-    /// The linear solver of a turbulent case that names no `linear.method`: GMRES around block ILU, and with it large CFL
-    /// numbers unless `march.cfl_max` is given. Cells at walls are thousands of times longer than high, which sweeps from node to
-    /// node take thousands of iterations to cross.
-    pub(super) fn choose_for_rans(&mut self, table: &toml::Table) {
-        let given = |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
-        if self.flow.equations != Equations::Rans || given("linear", "method") {
-            return;
-        }
-        self.linear.method = MethodName::Gmres;
-        if !given("linear", "precond") {
-            self.linear.precond = PrecondName::Ilu0;
-        }
-        if !given("march", "cfl_max") {
-            self.march.cfl_max = RANS_CFL;
-        }
-    }
-
     /// The solver's set-up of turbulence, if there is any.
     ///
     /// # Errors

@@ -41,6 +41,7 @@ pub fn kernel_sources() -> Vec<KernelSource> {
     let mut all = vec![
         crate::gradient::cuda::kernel_source(),
         crate::unstructured::cuda::kernel_source(),
+        crate::unstructured::cuda::newton::kernel_source(),
         crate::grid::cuda::kernel_source(),
         crate::grid::device::kernel_source(),
     ];

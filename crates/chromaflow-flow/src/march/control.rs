@@ -19,6 +19,8 @@ pub struct CflControl {
     trend: Option<Trend>,
     /// Whether residuals that rise or stall mean that steps are too large.
     watches: bool,
+    /// Whether steps are Newton's, which may raise the residual on their way.
+    newton: bool,
     /// Largest CFL number whose linear system was found to be solved since one was not.
     solved: f64,
 }
@@ -35,6 +37,8 @@ struct Trend {
 const GROWTH_LIMIT: f64 = 1.5;
 /// Residual growth in one step that has the step rejected: from there the update no longer points to the solution.
 const REJECTED_GROWTH: f64 = 3.0;
+/// The same of Newton-Krylov steps.
+const NEWTON_GROWTH: f64 = 10.0;
 /// Fraction of nodes with cut updates that makes the CFL number stay.
 const LIMITED_FRACTION: f64 = 1e-3;
 /// Steps at the largest CFL number without a new smallest residual after which that CFL number is halved: the residual's
@@ -54,6 +58,7 @@ impl CflControl {
             ceiling: config.max,
             trend: None,
             watches: true,
+            newton: false,
             solved: 0.0,
         }
     }
@@ -64,11 +69,17 @@ impl CflControl {
         Self { watches: false, ..self }
     }
 
+    /// The same for Newton-Krylov steps: the residual may rise on their way to where it falls for good, and only steps that
+    /// lead far off are rejected.
+    pub fn of_newton_steps(self) -> Self {
+        Self { newton: true, ..self }
+    }
+
     /// After a step from a state of this residual, `limited` of its updates cut (a fraction of the nodes).
     pub fn accept(&mut self, residual: f64, limited: f64) {
         let ratio = self.last.map_or(1.0, |last| residual / last);
         self.last = Some(residual);
-        if self.config.adaptive && ratio > GROWTH_LIMIT {
+        if self.config.adaptive && !self.newton && ratio > GROWTH_LIMIT {
             self.value *= 0.5;
             self.hold = 3;
         } else if self.config.adaptive && (self.hold > 0 || limited > LIMITED_FRACTION) {
@@ -88,7 +99,8 @@ impl CflControl {
     /// Whether the step that led to a state of this residual is to be rejected. Not at the smallest CFL number, where
     /// nothing smaller is left to try.
     pub fn rejects_growth(&self, residual: f64) -> bool {
-        self.last.is_some_and(|last| residual > REJECTED_GROWTH * last) && self.can_reject()
+        let most = if self.newton { NEWTON_GROWTH } else { REJECTED_GROWTH };
+        self.last.is_some_and(|last| residual > most * last) && self.can_reject()
     }
 
     /// Whether the linear system of this step is to be looked at: its CFL number is larger than any solved before.
@@ -152,7 +164,7 @@ impl CflControl {
     pub fn reject(&mut self) -> bool {
         let possible = self.value > self.config.min;
         self.value = (0.2 * self.value).max(self.config.min);
-        self.hold = 10;
+        self.hold = if self.newton { 2 } else { 10 };
         self.last = None;
         possible
     }

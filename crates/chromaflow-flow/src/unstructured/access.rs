@@ -1,5 +1,6 @@
 //! The state seen from outside: fields, restarts, memory, facts. Everything is in the mesh's own order of nodes.
 
+use super::flow::AT_HAND;
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem};
 use crate::config::Time;
@@ -118,9 +119,8 @@ impl FlowSolver {
     /// Gives back the memory of the linear system, the gradients and the fluxes, most of what a solver holds, when fields
     /// are to be written and no further step is planned. A later step takes it again.
     pub fn release(&mut self) {
-        let empty = BlockPattern::new(0, vec![0], Vec::new()).expect("no rows, no blocks");
         let host = &mut self.host;
-        host.jacobian = Jacobian::zeroed(empty, 5, Policy::D).expect("a matrix without rows is square");
+        host.jacobian = no_matrix();
         (host.gradients, host.fluxes) = (Buffer::default(), Buffer::default());
         host.coupled.iter_mut().for_each(CoupledSystem::release);
     }
@@ -299,12 +299,12 @@ impl FlowSystem {
     }
 
     fn memory(&self) -> Memory {
-        let n = self.q.len();
+        let (n, linear) = (self.q.len(), self.linear.as_ref().expect(AT_HAND));
         let coupled = self.coupled.iter().map(CoupledSystem::bytes);
         let [matrices, states, work] =
             coupled.fold([0; 3], |all, one| std::array::from_fn(|k| all[k] + one[k]));
         Memory {
-            jacobian: self.jacobian.bytes() + self.linear.bytes() + matrices,
+            jacobian: self.jacobian.bytes() + linear.bytes() + matrices,
             mesh: self.dual.bytes() - self.dual.pattern.bytes()
                 + size_of_val(&*self.moments)
                 + self.viscous.as_ref().map_or(0, |(_, elements)| elements.bytes())
@@ -320,7 +320,7 @@ impl FlowSystem {
                 + size_of_val(&*self.fluxes)
                 + size_of_val(&*self.residual)
                 + size_of_val(&*self.update)
-                + self.linear.work_bytes()
+                + linear.work_bytes()
                 + work,
             device: 0,
         }
@@ -339,4 +339,10 @@ impl FlowSystem {
         }
         out
     }
+}
+
+/// A matrix that holds no memory.
+pub(super) fn no_matrix() -> Jacobian {
+    let empty = BlockPattern::new(0, vec![0], Vec::new()).expect("no rows, no blocks");
+    Jacobian::zeroed(empty, 5, Policy::D).expect("a matrix without rows is square")
 }

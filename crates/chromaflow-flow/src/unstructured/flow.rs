@@ -2,7 +2,7 @@
 
 use super::unsteady::TimeLevels;
 use crate::bc::{Condition, WallNode, strong_wall_conserved};
-use crate::config::{FlowConfig, Time};
+use crate::config::{FlowConfig, Nonlinear, Time};
 use crate::coupled::CoupledSystem;
 use crate::dual::Dual;
 use crate::gas::{Gas, Transport, primitive};
@@ -15,11 +15,14 @@ use crate::march::{
     update_share,
 };
 use crate::parallel;
-use crate::residual::{ViscousElements, primitive_of};
+use crate::residual::{ViscousElements, adapt_outlets, primitive_of};
 use chromaflow::Jacobian;
 use chromaflow::order::Plan;
 use chromaflow_device::{Buffer, Team};
 use std::sync::Arc;
+
+/// What is out of the solver's hands only within a Newton-Krylov step.
+pub(super) const AT_HAND: &str = "no step is under way";
 
 /// A source term per volume at a place: what manufactured solutions need. It leaves each control volume, as fluxes do.
 pub type Source = Box<dyn Fn([f64; 3]) -> [f64; 5] + Send + Sync>;
@@ -59,7 +62,8 @@ pub struct FlowSystem {
     pub(super) residual: Vec<[f64; 5]>,
     pub(super) update: Vec<f64>,
     pub(super) jacobian: Jacobian,
-    pub(super) linear: LinearSolver,
+    /// None while a Newton-Krylov step has it.
+    pub(super) linear: Option<LinearSolver>,
     /// Viscosity and the elements of viscous flow.
     pub(super) viscous: Option<(Transport<f64>, Arc<ViscousElements>)>,
     /// Force of the fluid on each of `fixed`, friction only.
@@ -77,6 +81,7 @@ impl System for FlowSystem {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         let mut times = std::mem::take(&mut self.times);
         let coupled = timed(&mut times[Part::Residual], || {
+            adapt_outlets(&self.dual, &self.nodes, self.gas, &mut self.boundaries);
             self.compute_residual(at);
             self.coupled_residuals(at)
         });
@@ -89,10 +94,14 @@ impl System for FlowSystem {
 
     fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
         let mut times = std::mem::take(&mut self.times);
+        let solved = self.solve_linear(at, &mut times);
         let beside = self.advance_coupled(at, &mut times);
-        let done = beside.map(|beside| self.advance_timed(at, &mut times).with(&beside));
+        let own = match solved {
+            Ok(reduction) => timed(&mut times[Part::Misc], || self.take_update(reduction)),
+            Err(row) => Advanced { singular: Some(row), ..Advanced::default() },
+        };
         self.times = times;
-        done
+        beside.map(|beside| own.with(&beside))
     }
 
     fn restore(&mut self) -> Result<(), FlowError> {
@@ -164,23 +173,28 @@ impl Host for FlowSystem {
 }
 
 impl FlowSystem {
-    /// The implicit part of a step.
-    fn advance_timed(&mut self, at: &Moment, times: &mut Times) -> Advanced {
+    /// Finds the update; what is left of the linear system's residual, where that is known, or the row of a diagonal block that
+    /// cannot be inverted.
+    fn solve_linear(&mut self, at: &Moment, times: &mut Times) -> Result<Option<f64>, usize> {
         timed(&mut times[Part::Assembly], || self.assemble(at));
-        timed(&mut times[Part::Conversion], || self.linear.convert(&mut self.jacobian));
-        let solved = timed(&mut times[Part::LinearSolver], || {
-            let b = self.residual.as_flattened();
-            self.linear.solve(&mut self.jacobian, b, &mut self.update, at.measure)
+        timed(&mut times[Part::Conversion], || {
+            self.linear.as_ref().expect(AT_HAND).convert(&mut self.jacobian);
         });
-        let reduction = match solved {
-            Ok(reduction) => reduction,
-            Err(row) => return Advanced { singular: Some(row), ..Advanced::default() },
-        };
-        timed(&mut times[Part::Misc], || {
-            self.last_good.copy_from_slice(&self.q);
-            let limited = self.apply_update();
-            Advanced { singular: None, reduction, limited, bad: self.first_bad_of(&self.q) }
+        timed(&mut times[Part::LinearSolver], || match self.config.implicit.nonlinear {
+            Nonlinear::DefectCorrection => {
+                let linear = self.linear.as_mut().expect(AT_HAND);
+                let b = self.residual.as_flattened();
+                linear.solve(&mut self.jacobian, b, &mut self.update, at.measure)
+            }
+            Nonlinear::NewtonKrylov(options) => self.solve_newton(at, &options).map(Some),
         })
+    }
+
+    /// Takes the update.
+    fn take_update(&mut self, reduction: Option<f64>) -> Advanced {
+        self.last_good.copy_from_slice(&self.q);
+        let limited = self.apply_update();
+        Advanced { singular: None, reduction, limited, bad: self.first_bad_of(&self.q) }
     }
 
     /// Sums of R^2/V over the domain.
@@ -228,11 +242,7 @@ impl FlowSystem {
             }
         });
         // Corrections in f32 would let the walls drift off their conditions.
-        for &WallNode { node, heat, wall } in &self.fixed {
-            let (q, node) = (&mut self.q[node as usize], &mut self.nodes[node as usize]);
-            *q = strong_wall_conserved(gas, heat, wall, q);
-            node[..5].copy_from_slice(&primitive(gas, q));
-        }
+        self.hold_walls();
         // Counted again here, so that the count needs no array of its own.
         let (q, old) = (&self.q, &self.last_good);
         parallel::reduce(
@@ -247,6 +257,15 @@ impl FlowSystem {
             },
             |all, part| *all += part,
         )
+    }
+
+    /// Gives nodes on walls without slip the velocity, and where it is given the temperature, of their wall.
+    pub(super) fn hold_walls(&mut self) {
+        for &WallNode { node, heat, wall } in &self.fixed {
+            let (q, node) = (&mut self.q[node as usize], &mut self.nodes[node as usize]);
+            *q = strong_wall_conserved(self.gas, heat, wall, q);
+            node[..5].copy_from_slice(&primitive(self.gas, q));
+        }
     }
 
     pub(super) fn refresh_nodes(&mut self) {

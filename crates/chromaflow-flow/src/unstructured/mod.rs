@@ -6,6 +6,7 @@
 //! | `setup.rs` | from a mesh and a set-up to a solver |
 //! | `flow.rs` | the state and an iteration |
 //! | `space.rs`, `unsteady.rs` | residual and Jacobian; the derivative in time |
+//! | `newton.rs` | the linear system of a Newton-Krylov step |
 //! | `coupled.rs` | the systems beside it: which there are, and what they see of it |
 //! | `access.rs` | fields, restarts, memory |
 //! | `cuda/` | the same on a GPU |
@@ -15,6 +16,7 @@ mod coupled;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 mod flow;
+mod newton;
 mod setup;
 mod space;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem};
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
-use crate::config::{Boundary, Equations, FlowConfig, Quadrature, Time};
+use crate::config::{Boundary, Equations, FlowConfig, Nonlinear, Quadrature, Time};
 use crate::dual::Dual;
 use crate::gas::conserved;
 use crate::gradient::NodeRecord;
@@ -92,7 +92,10 @@ impl FlowSolver {
         let jacobian = Jacobian::zeroed(dual.pattern.clone(), 5, config.implicit.policy)
             .map_err(|e| FlowError::Linear(e.to_string()))?;
         let linear = LinearSolver::new(&team, &plan.batches, &jacobian, &config.implicit)?;
-        let control = CflControl::new(config.implicit.cfl);
+        let mut control = CflControl::new(config.implicit.cfl);
+        if let Nonlinear::NewtonKrylov(_) = config.implicit.nonlinear {
+            control = control.of_newton_steps();
+        }
         let mut system = FlowSystem {
             team,
             gas,
@@ -122,7 +125,7 @@ impl FlowSolver {
             residual: vec![[0.0; 5]; n],
             update: vec![0.0; 5 * n],
             jacobian,
-            linear,
+            linear: Some(linear),
             times: Times::default(),
             plan,
             dual,

@@ -6,7 +6,7 @@ use crate::bc::{WallHeat, WallNode, strong_wall_energy};
 use crate::gradient::{Gradient, least_squares};
 use crate::jacobian::Assembly;
 use crate::march::Moment;
-use crate::residual::{Inviscid, adapt_outlets, node_limits};
+use crate::residual::{Inviscid, node_limits};
 use chromaflow::Jacobian;
 use chromaflow_device::Buffer;
 use std::sync::Arc;
@@ -18,7 +18,6 @@ impl FlowSystem {
         let mut gradients = std::mem::take(&mut self.gradients);
         let mut fluxes = std::mem::take(&mut self.fluxes);
         let mut residual = std::mem::take(&mut self.residual);
-        adapt_outlets(&self.dual, &self.nodes, self.gas, &mut self.boundaries);
         let mut limits = std::mem::take(&mut self.limits);
         if fluxes.len() != self.dual.edges.len() {
             fluxes = Buffer::zeroed(self.dual.edges.len());

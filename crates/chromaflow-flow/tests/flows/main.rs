@@ -1,8 +1,9 @@
-//! Whole flows: accuracy, free stream, time steps, airfoils.
+//! Whole flows: accuracy, free stream, time steps, airfoils, Newton-Krylov steps.
 
 mod accuracy;
 mod airfoil;
 mod free_stream;
+mod newton;
 mod plate;
 mod scalar;
 mod unsteady;

@@ -154,6 +154,18 @@ impl LinearCuda {
         x: &mut DeviceBuffer<f64>,
         measure: bool,
     ) -> Result<Option<f64>, GpuError> {
+        if !self.factor()? {
+            x.fill_bytes(0)?;
+            return Ok(None);
+        }
+        if self.krylov.is_some() { self.iterate(b, x).map(Some) } else { self.relax(b, x, measure) }
+    }
+
+    /// Makes ready to solve with what was assembled; whether there are factors to solve with.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn factor(&mut self) -> Result<bool, GpuError> {
         match (&mut self.inverse, &self.jacobian) {
             (Inverse::None, _) => {}
             (Inverse::Sweeps(sweeps), Some(jacobian)) => {
@@ -165,13 +177,22 @@ impl LinearCuda {
             (Inverse::Ilu(ilu), jacobian) => {
                 ilu.factor(jacobian.as_ref().expect(PATTERN))?;
                 self.broken = ilu.report()?.err().map(|singular| singular.row);
-                if self.broken.is_some() {
-                    x.fill_bytes(0)?;
-                    return Ok(None);
-                }
             }
         }
-        if self.krylov.is_some() { self.iterate(b, x).map(Some) } else { self.relax(b, x, measure) }
+        Ok(self.broken.is_none())
+    }
+
+    /// The preconditioner of the matrix last factored: sweeps from zero, or one solve with incomplete factors.
+    pub fn preconditioner(&mut self) -> PreconditionerCuda<'_> {
+        let alone = self.options.method == Method::Richardson;
+        let sweeps = if alone { self.options.sweeps } else { self.options.preconditioner_sweeps };
+        match &mut self.inverse {
+            Inverse::None => PreconditionerCuda::Identity,
+            Inverse::Ilu(ilu) => PreconditionerCuda::Ilu(ilu),
+            Inverse::Sweeps(relaxation) => {
+                PreconditionerCuda::Relaxation(relaxation, SolveOptions::sweeps(sweeps))
+            }
+        }
     }
 
     /// The first row whose diagonal block, as it stood or as it was factored, has no inverse.

@@ -106,13 +106,25 @@ impl LinearSolver {
         measure: bool,
     ) -> Result<Option<f64>, usize> {
         x.fill(0.0);
+        self.factor(jac)?;
         if self.sweeps_alone() {
-            regular(&self.solver.factor_in_place(jac).expect(FITS))?;
             return Ok(self.relax(jac, b, x, measure));
         }
-        regular(&self.solver.factor(jac).expect(FITS))?;
         let solve = self.solver.solve(jac, jac, b, x).expect(FITS);
         Ok(Some(solve.relative_residual))
+    }
+
+    /// Makes ready to solve with `jac`; relaxations alone invert its diagonal blocks in place. The row of a block that cannot be
+    /// inverted comes back as an error.
+    pub fn factor(&mut self, jac: &mut Jacobian) -> Result<(), usize> {
+        let report =
+            if self.sweeps_alone() { self.solver.factor_in_place(jac) } else { self.solver.factor(jac) };
+        regular(&report.expect(FITS))
+    }
+
+    /// z = M r, the preconditioner of the matrix last factored: sweeps from zero, or one solve with incomplete factors.
+    pub fn precondition(&mut self, jac: &Jacobian, r: &[f64], z: &mut [f64]) {
+        self.solver.apply(jac, r, z).expect(FITS);
     }
 
     /// Sweeps from zero; see [`LinearSolver::solve`].

@@ -5,11 +5,13 @@
 //! scalars, in page-locked memory.
 
 mod coupled;
+pub(crate) mod newton;
 #[cfg(test)]
 mod tests;
 
+use super::flow::AT_HAND;
 use super::{FlowSolver, FlowSystem};
-use crate::config::{FlowConfig, Time};
+use crate::config::{FlowConfig, Nonlinear, Time};
 use crate::coupled::CoupledSystemCuda;
 use crate::gpu::{
     BoundaryCuda, Clock, JacobianCuda, LeastSquaresCuda, MARKS, MeshCuda, Params, ResidualCuda, Sums,
@@ -22,6 +24,7 @@ use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, System, 
 use crate::residual::is_node_wise;
 use chromaflow::gpu::{GpuError, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
+use newton::NewtonCuda;
 
 /// The kernels of step.cu.
 pub(crate) fn kernel_source() -> KernelSource {
@@ -128,7 +131,9 @@ struct FlowCuda {
     residual: DeviceBuffer<f64>,
     friction: DeviceBuffer<f64>,
     update: DeviceBuffer<f64>,
-    linear: LinearCuda,
+    /// None while a Newton-Krylov step has it.
+    linear: Option<LinearCuda>,
+    newton: Option<NewtonCuda>,
     // Numbers for the host.
     sums: Sums,
     counts: DeviceBuffer<u32>,
@@ -210,7 +215,11 @@ impl FlowCuda {
             residual: buffer(5 * n)?,
             friction: buffer(3 * solver.fixed.len())?,
             update: buffer(5 * n)?,
-            linear,
+            linear: Some(linear),
+            newton: match config.implicit.nonlinear {
+                Nonlinear::DefectCorrection => None,
+                Nonlinear::NewtonKrylov(options) => Some(NewtonCuda::new(stream, solver, options)?),
+            },
             sums,
             counts: stream.upload(&counts)?,
             no_counts: stream.upload(&counts)?,
@@ -225,7 +234,6 @@ impl FlowCuda {
 
     fn compute_residual(&mut self, at: &Moment) -> Result<(), GpuError> {
         let second_order = self.config.is_second_order(at.iteration);
-        self.residual_kernels.adapt_outlets(&self.stream, &self.boundary, &self.params, &self.nodes)?;
         if second_order || self.coupled_gradients {
             self.gradient.enqueue(&self.stream, &self.mesh, &self.nodes, &mut self.gradients)?;
         }
@@ -244,8 +252,7 @@ impl FlowCuda {
         }
         kernels.gather(stream, mesh, &self.fluxes, &mut self.residual)?;
         kernels.add_boundaries(stream, &self.boundary, params, &self.nodes, &mut self.residual)?;
-        self.complete_residual(at.time_factors())?;
-        self.each_coupled(at, |system, view| system.enqueue_residual(view, at))
+        self.complete_residual(at.time_factors())
     }
 
     /// Time derivative, source, nodes that are held.
@@ -292,7 +299,7 @@ impl FlowCuda {
     fn assemble(&mut self, cfl: f64, shift: f64) -> Result<(), GpuError> {
         let replaced = ReplacedRows { walls: (self.wall_nodes(), &self.fixed), held: &self.held };
         // Rows that are replaced later lose values that the search must not see.
-        let target = self.linear.target(self.fixed.len() + self.held.len() == 0)?;
+        let target = self.linear.as_mut().expect(AT_HAND).target(self.fixed.len() + self.held.len() == 0)?;
         self.assembly.assemble(
             &self.stream,
             &self.mesh,
@@ -312,13 +319,19 @@ impl FlowCuda {
             let update = k.apply_update.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.update);
             let update = update.arg(&self.params.values).arg(u32::from(self.planar)).arg(&self.q);
             update.arg(&self.last_good).arg(&self.nodes).arg(self.count(Count::Limited)).enqueue(stream)?;
-            let walls = k.hold_walls.launch(blocks(self.wall_nodes(), 128), 128);
-            let walls = walls.arg(self.wall_nodes() as u32).arg(&self.fixed);
-            walls.arg(&self.params.values).arg(&self.q).arg(&self.nodes).enqueue(stream)?;
+            self.hold_walls()?;
             let check = k.check_state.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.q);
             check.arg(&self.nodes).arg(self.count(Count::BadState)).enqueue(stream)?;
         }
         Ok(())
+    }
+
+    /// Gives nodes on walls without slip the velocity, and where it is given the temperature, of their wall.
+    fn hold_walls(&self) -> Result<(), GpuError> {
+        let walls = self.kernels.hold_walls.launch(blocks(self.wall_nodes(), 128), 128);
+        let walls = walls.arg(self.wall_nodes() as u32).arg(&self.fixed);
+        // SAFETY: the nodes of the list are rows; five values and a record of eight a row.
+        Ok(unsafe { walls.arg(&self.params.values).arg(&self.q).arg(&self.nodes).enqueue(&self.stream) }?)
     }
 
     fn refresh_nodes(&mut self) -> Result<(), GpuError> {
@@ -348,7 +361,9 @@ impl System for FlowCuda {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         self.counts.copy_from(&self.no_counts.slice())?;
         self.clock.start(&self.stream)?;
+        self.residual_kernels.adapt_outlets(&self.stream, &self.boundary, &self.params, &self.nodes)?;
         self.compute_residual(at)?;
+        self.each_coupled(at, |system, view| system.enqueue_residual(view, at))?;
         self.clock.done(Part::Residual, &self.stream)?;
         self.measure()?;
         self.counts.download_later(&mut self.host_counts)?;
@@ -361,22 +376,24 @@ impl System for FlowCuda {
 
     fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
         self.clock.start(&self.stream)?;
-        if !self.coupled.is_empty() {
-            self.each_coupled(at, |system, view| system.enqueue_advance(view, at))?;
-            self.clock.done(Part::LinearSolver, &self.stream)?;
-        }
         self.assemble(at.cfl, at.time_shift())?;
         self.clock.done(Part::Assembly, &self.stream)?;
-        self.linear.find_scale()?;
+        self.linear.as_mut().expect(AT_HAND).find_scale()?;
         self.clock.done(Part::Conversion, &self.stream)?;
-        let reduction = self.linear.solve(&self.residual, &mut self.update, at.measure)?;
+        let reduction = if self.newton.is_some() {
+            self.solve_newton(at)?
+        } else {
+            let linear = self.linear.as_mut().expect(AT_HAND);
+            linear.solve(&self.residual, &mut self.update, at.measure)?
+        };
+        self.each_coupled(at, |system, view| system.enqueue_advance(view, at))?;
         self.clock.done(Part::LinearSolver, &self.stream)?;
         self.apply_update()?;
         self.counts.download_later(&mut self.host_counts)?;
         self.clock.done(Part::Misc, &self.stream)?;
         self.stream.synchronize()?;
         let own = Advanced {
-            singular: self.linear.singular(),
+            singular: self.linear.as_ref().expect(AT_HAND).singular(),
             reduction,
             limited: self.host_counts[Count::Limited as usize] as usize,
             bad: self.first(Count::BadState),

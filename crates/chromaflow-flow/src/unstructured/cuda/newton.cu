@@ -1,0 +1,66 @@
+// The derivative of the residual by differences, for Newton-Krylov steps. Twin: ../newton.rs.
+
+__device__ __forceinline__ State load_state(const double* q, u64 i) { return {q[i * 5], q[i * 5 + 1], q[i * 5 + 2], q[i * 5 + 3], q[i * 5 + 4]}; }
+
+// q + h v, and its primitive variables; the third momentum of planar flows is zero.
+extern "C" __global__ void __launch_bounds__(128)
+set_beside(u32 rows, const double* __restrict__ base, double h, const double* __restrict__ v, const Params* __restrict__ params, u32 planar,
+           double* __restrict__ q, double* __restrict__ nodes) {
+    const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;
+    if (i >= rows) return;
+    State state = load_state(base, i);
+    const State along = load_state(v, i);
+#pragma unroll
+    for (int k = 0; k < 5; k++) state[k] += h * along[k];
+    if (planar) state[3] = 0;
+    const State w = pointwise::primitive(params->gas(), state);
+#pragma unroll
+    for (int k = 0; k < 5; k++) q[i * 5 + k] = state[k], nodes[i * 8 + k] = w[k];
+}
+
+// y = (moved - base) / h + V/dt v; the identity for the third momentum of planar flows.
+extern "C" __global__ void __launch_bounds__(256)
+slopes(u32 rows, const double* __restrict__ moved, const double* __restrict__ base, const double* __restrict__ pseudo_time,
+       const double* __restrict__ v, double inverse, u32 planar, double* __restrict__ y) {
+    const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
+    if (at >= (u64)rows * 5) return;
+    const double slope = (moved[at] - base[at]) * inverse + pseudo_time[at / 5] * v[at];
+    y[at] = planar && at % 5 == 3 ? v[at] : slope;
+}
+
+// What walls and conditions hold keeps what it has.
+extern "C" __global__ void __launch_bounds__(128)
+wall_slopes(u32 count, const WallNode* __restrict__ walls, const double* __restrict__ v, double* __restrict__ y) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    const WallNode here = walls[at];
+    const u64 i = (u64)here.node * 5;
+    const int end = here.heat == pointwise::WallHeat::Isothermal ? 5 : 4;
+    for (int k = 1; k < end; k++) y[i + k] = v[i + k];
+}
+extern "C" __global__ void __launch_bounds__(128)
+held_slopes(u32 count, const u32* __restrict__ node_of, const double* __restrict__ v, double* __restrict__ y) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    const u64 i = (u64)node_of[at] * 5;
+    for (int k = 0; k < 5; k++) y[i + k] = v[i + k];
+}
+
+// The sum of the spectral radii over the faces of each node, over the CFL number.
+extern "C" __global__ void __launch_bounds__(128)
+pseudo_times(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const double* __restrict__ areas,
+             const double* __restrict__ nodes, const double* __restrict__ volumes, const Params* __restrict__ params, u32 viscous, double cfl,
+             double* __restrict__ pseudo_time) {
+    const u32 i = blockIdx.x * 128 + threadIdx.x;
+    if (i >= rows) return;
+    const pointwise::Gas<double> gas = params->gas();
+    const State w = load_node(nodes, i).w;
+    const double sound = pointwise::sound_speed(gas, w);
+    double sum = 0;
+    for (u32 k = row_ptr[i]; k < row_ptr[i + 1]; k++) {
+        const Vec3 n = load_vec3(areas, signed_edge[k] & 0x7fffffffu);
+        sum += fabs(w[1] * n[0] + w[2] * n[1] + w[3] * n[2]) + sound * sqrt(dot(n, n));
+        if (viscous) sum += pointwise::spectral_radius_viscous(gas, params->transport(), w, n, volumes[i]);
+    }
+    pseudo_time[i] = sum / cfl;
+}
