@@ -236,7 +236,7 @@ fn cuda_histories_are_the_cpus() {
 }
 
 /// Newton-Krylov steps take derivatives by differences, which round-off disturbs in the eighth digit: histories agree to so many,
-/// and solutions to all. A scalar beside the flow sees the state that its step began with.
+/// and solutions to what nine orders of the residual leave. A scalar beside the flow sees the state that its step began with.
 #[test]
 fn cuda_newton_krylov_steps_of_a_small_case_are_the_cpus() {
     let Some(gpu) = gpu() else { return };
@@ -281,7 +281,7 @@ fn cuda_newton_krylov_steps_of_a_small_case_are_the_cpus() {
         there.sync().unwrap();
         for (a, b) in here.fields().iter().zip(&there.fields()) {
             for (x, y) in a.values.iter().zip(&b.values) {
-                close(*y, *x, 1e-7, 1e-8, &format!("{name}, field {}", a.name));
+                close(*y, *x, 1e-6, 1e-7, &format!("{name}, field {}", a.name));
             }
         }
     }
