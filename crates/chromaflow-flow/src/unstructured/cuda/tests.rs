@@ -240,7 +240,8 @@ fn cuda_histories_are_the_cpus() {
 #[test]
 fn cuda_newton_krylov_steps_of_a_small_case_are_the_cpus() {
     let Some(gpu) = gpu() else { return };
-    let cases: [(&str, fn(&str) -> Boundary, fn(&mut FlowConfig)); 3] = [
+    type Case = (&'static str, fn(&str) -> Boundary, fn(&mut FlowConfig));
+    let cases: [Case; 3] = [
         ("in a tunnel", in_tunnel, |_| {}),
         ("between walls", between_walls, |c| c.scalar = Some(from_the_wall())),
         ("around block ILU(0)", driven, |c| {
