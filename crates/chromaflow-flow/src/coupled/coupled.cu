@@ -43,8 +43,9 @@ residual_norms(u32 rows, const double* __restrict__ residual, const double* __re
         const u64 i = base + threadIdx.x;
         bool bad = false;
         if (i < rows) {
+            const double inverse = 1.0 / volumes[i];
 #pragma unroll
-            for (int v = 0; v < NB; v++) sum[v] += residual[i * NB + v] * residual[i * NB + v] / volumes[i];
+            for (int v = 0; v < NB; v++) sum[v] += residual[i * NB + v] * residual[i * NB + v] * inverse;
             bad = !is_finite(residual, i) || !is_finite(values, i);
         }
         tell_first(bad, (u32)i, first_bad);
