@@ -23,6 +23,7 @@ node_limits(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ c
     const double* g = gradients + (u64)row * 16 + v;
     const double gx = g[0], gy = g[5], gz = g[10];
     double phi = 1;
+#pragma unroll 1
     for (u32 k = first; k < end; k++) {
         const double half = 0.5 * (nodes[(u64)col_idx[k] * 8 + lane] - own);
         const double x = __shfl_sync(mask, half, 5, 8), y = __shfl_sync(mask, half, 6, 8), z = __shfl_sync(mask, half, 7, 8);
