@@ -23,7 +23,6 @@ const DEBTS: &[&str] = &[
     "lines",
     "segments",
     "viscous_fluxes",
-    "crates/chromaflow-flow/src/grid",
     "crates/chromaflow-flow/src/structured/cuda",
 ];
 

@@ -15,7 +15,6 @@ pub mod incompressible;
 pub mod jacobian;
 pub mod limiter;
 pub mod march;
-pub mod mesh;
 mod numbering;
 pub mod output;
 mod parallel;
@@ -32,6 +31,7 @@ pub mod turbulence;
 pub mod unstructured;
 pub mod viscous;
 
+pub use chromaflow_mesh as mesh;
 pub use config::FlowConfig;
 pub use march::StepReport;
 pub use unstructured::FlowSolver;

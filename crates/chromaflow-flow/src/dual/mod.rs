@@ -9,6 +9,8 @@
 pub(crate) mod topology;
 
 #[cfg(test)]
+mod generated;
+#[cfg(test)]
 mod tests;
 
 #[cfg(test)]

@@ -1,22 +1,8 @@
 //! The pieces that the dual cuts elements into.
 
 use super::{add3, cross, scale, sub};
+pub(crate) use crate::mesh::topology::{elements, lists};
 use crate::mesh::{Kind, Mesh};
-
-/// The nodes of all elements of each type, one element after another.
-pub(crate) fn lists(mesh: &Mesh) -> [(Kind, &[u32]); 4] {
-    [
-        (Kind::Tetrahedron, mesh.tets.as_flattened()),
-        (Kind::Pyramid, mesh.pyramids.as_flattened()),
-        (Kind::Prism, mesh.prisms.as_flattened()),
-        (Kind::Hexahedron, mesh.hexes.as_flattened()),
-    ]
-}
-
-/// All elements of a mesh: tetrahedra, pyramids, prisms, hexahedra.
-pub(crate) fn elements(mesh: &Mesh) -> impl Iterator<Item = (Kind, &[u32])> {
-    lists(mesh).into_iter().flat_map(|(kind, nodes)| nodes.chunks_exact(kind.nodes()).map(move |e| (kind, e)))
-}
 
 /// One triangle (edge midpoint, face centroid, element centroid) of the dual.
 pub(crate) struct Piece {

@@ -4,33 +4,8 @@ mod cut;
 mod restart;
 #[cfg(test)]
 mod tests;
-mod vtu;
 
+pub use crate::mesh::Field;
+pub use crate::mesh::vtk::{VtuOptions, write_surface, write_volume};
 pub use cut::{CutPoint, wall_cut, wall_points};
 pub use restart::{Restart, RestartError, fingerprint};
-pub use vtu::{VtuOptions, write_surface, write_volume};
-
-/// A named field on the nodes of a mesh.
-///
-/// **Shapes**: `values` is `[nodes, components]`. **Precision**: f64 here and in restarts, f32 in `.vtu` files.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Field {
-    /// Its name in files.
-    pub name: String,
-    /// Values per node: 1 for a scalar, 3 for a vector.
-    pub components: usize,
-    /// The values.
-    pub values: Vec<f64>,
-}
-
-impl Field {
-    /// A scalar field.
-    pub fn scalar(name: &str, values: Vec<f64>) -> Self {
-        Self { name: name.to_owned(), components: 1, values }
-    }
-
-    /// A field of several components.
-    pub fn vector(name: &str, components: usize, values: Vec<f64>) -> Self {
-        Self { name: name.to_owned(), components, values }
-    }
-}

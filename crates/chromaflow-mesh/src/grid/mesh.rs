@@ -1,0 +1,98 @@
+//! A structured grid as an unstructured mesh.
+
+use super::{Grid, Metrics, Side};
+use crate::{Marker, Mesh, Planar};
+
+impl Grid {
+    /// The grid as hexahedra, with the patches as markers: what files for ParaView are written from. Each block keeps points
+    /// of its own on interfaces, so the mesh is not connected across them. Points are those of the blocks one after another,
+    /// i fastest.
+    ///
+    /// A grid that is one layer of cells along k, between planes z = const that are the markers [`Planar::FRONT`] and
+    /// [`Planar::BACK`], becomes a planar mesh: its points are all blocks' points at k = 0, then those at k = 1.
+    ///
+    /// # Panics
+    /// When there are 2^32 points or more.
+    pub fn to_mesh(&self) -> Mesh {
+        let markers = self.markers();
+        let level = |b: &super::Block| {
+            let [front, back] = [0, 1].map(|k| b.node([0, 0, k])[2]);
+            let plane = b.points[0] * b.points[1];
+            let flat = |k: usize, z: f64| b.nodes[k * plane..(k + 1) * plane].iter().all(|x| x[2] == z);
+            (flat(0, front) && flat(1, back)).then_some((back - front).abs())
+        };
+        let depth = self.blocks.first().and_then(level).filter(|_| {
+            self.planar_axis() == Some(2)
+                && [Planar::FRONT, Planar::BACK].iter().all(|m| markers.contains(m))
+                && self.blocks.iter().all(|b| level(b).is_some())
+        });
+        let mut first = Vec::new();
+        let mut count = 0;
+        for block in &self.blocks {
+            first.push(count);
+            count += if depth.is_some() { block.points[0] * block.points[1] } else { block.nodes.len() };
+        }
+        assert!(u32::try_from(2 * count).is_ok(), "fewer than 2^32 points");
+        let node = |b: usize, at: [usize; 3]| {
+            let points = self.blocks[b].points;
+            let [i, j, k] = at;
+            let n = if depth.is_some() {
+                first[b] + i + points[0] * j + k * count
+            } else {
+                first[b] + self.blocks[b].index(at)
+            };
+            n as u32
+        };
+        let mut mesh =
+            Mesh { planar: depth.map(|depth| Planar { nodes_2d: count, depth }), ..Mesh::default() };
+        mesh.nodes = if depth.is_some() {
+            (0..2)
+                .flat_map(|k| {
+                    self.blocks.iter().flat_map(move |b| {
+                        let plane = b.points[0] * b.points[1];
+                        b.nodes[k * plane..(k + 1) * plane].iter().copied()
+                    })
+                })
+                .collect()
+        } else {
+            self.blocks.iter().flat_map(|b| b.nodes.iter().copied()).collect()
+        };
+        let right_handed: Vec<bool> = Metrics::of_grid(self).iter().map(|m| m.right_handed).collect();
+        for (b, block) in self.blocks.iter().enumerate() {
+            let [ni, nj, nk] = block.cells();
+            for n in 0..ni * nj * nk {
+                let [i, j, k] = [n % ni, n / ni % nj, n / (ni * nj)];
+                let turn = if right_handed[b] {
+                    [(0, 0), (1, 0), (1, 1), (0, 1)]
+                } else {
+                    [(0, 0), (0, 1), (1, 1), (1, 0)]
+                };
+                let layer = |k: usize| turn.map(|(di, dj)| node(b, [i + di, j + dj, k]));
+                let [low, high] = [layer(k), layer(k + 1)];
+                mesh.hexes.push([low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3]]);
+            }
+        }
+        mesh.markers =
+            markers.iter().map(|name| Marker { name: (*name).to_owned(), ..Marker::default() }).collect();
+        for patch in &self.patches {
+            let w = patch.window;
+            let Side { axis, high } = w.side;
+            let [u, v] = w.side.tangential();
+            let marker =
+                mesh.markers.iter_mut().find(|m| m.name == patch.name).expect("a marker of each patch");
+            for cell in w.cells() {
+                let corner = |(du, dv): (usize, usize)| {
+                    let mut at = cell;
+                    at[axis] = w.low[axis];
+                    at[u] += du;
+                    at[v] += dv;
+                    node(w.block, at)
+                };
+                let outward = [(0, 0), (1, 0), (1, 1), (0, 1)].map(corner);
+                let [a, b, c, d] = outward;
+                marker.quads.push(if high == right_handed[w.block] { outward } else { [a, d, c, b] });
+            }
+        }
+        mesh
+    }
+}

@@ -1,0 +1,367 @@
+//! Gmsh's `.msh` files, versions 2.2 and 4.1, text and binary.
+//!
+//! Markers are the physical groups of the boundary, which version 4.1 keeps with the geometric entities and not with the
+//! elements; a boundary entity of no group becomes a marker of its own number. **Source**: Gmsh reference manual, "Gmsh
+//! mesh file formats".
+
+use super::scan::Scan;
+use crate::raw::{Flat, Raw};
+use crate::{Kind, MeshError};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+/// A boundary patch: the dimension, whether it is a physical group, its number.
+type Patch = (u8, bool, i64);
+
+/// Type number, dimension and number of nodes of the elements that are read.
+const TYPES: [(i64, u8, usize); 8] =
+    [(15, 0, 1), (1, 1, 2), (2, 2, 3), (3, 2, 4), (4, 3, 4), (5, 3, 8), (6, 3, 6), (7, 3, 5)];
+
+#[derive(Default)]
+struct Reader {
+    raw: Raw,
+    /// Tags of the nodes, in the order of the file.
+    tags: Vec<u64>,
+    number: HashMap<u64, u32>,
+    names: HashMap<(i64, i64), String>,
+    /// First physical group of each entity.
+    groups: HashMap<(u8, i64), i64>,
+    /// Elements of one and two dimensions; the fourth node `u32::MAX` where there are fewer.
+    lines: Vec<([u32; 2], Patch, u64)>,
+    surfaces: Vec<([u32; 4], Patch, u64)>,
+    legacy: bool,
+}
+
+/// Reads a file.
+pub(super) fn read(path: &Path) -> Result<Raw, MeshError> {
+    let mut scan = Scan::open(path)?;
+    let mut reader = Reader::default();
+    let mut seen = [false; 3];
+    while let Some(line) = scan.rest_of_line()? {
+        let Some(section) = line.trim_ascii().strip_prefix(b"$") else {
+            if !seen[0] {
+                let what = "no Gmsh file: it does not begin with $MeshFormat (PETSc-FUN3D's .msh files hold edges and \
+                            no elements, and cannot be used)";
+                return Err(MeshError::unsupported(path, what));
+            }
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            return Err(scan.error("expected a section that begins with $"));
+        };
+        if !seen[0] && section != b"MeshFormat" && section != b"Comments" {
+            return Err(scan.error("expected $MeshFormat first"));
+        }
+        match section {
+            b"MeshFormat" => {
+                seen[0] = true;
+                reader.header(&mut scan, path)?;
+            }
+            b"PhysicalNames" => reader.names(&mut scan)?,
+            b"Entities" if !reader.legacy => reader.entities(&mut scan)?,
+            b"PartitionedEntities" => {
+                return Err(MeshError::unsupported(path, "a partitioned mesh; save it in one piece"));
+            }
+            b"Nodes" => {
+                seen[1] = true;
+                reader.nodes(&mut scan)?;
+            }
+            b"Elements" if seen[1] => {
+                seen[2] = true;
+                reader.elements(&mut scan)?;
+            }
+            b"Elements" => return Err(scan.error("$Elements before $Nodes")),
+            _ => {}
+        }
+        let end = [b"$End", section].concat();
+        loop {
+            let Some(line) = scan.rest_of_line()? else {
+                let name = String::from_utf8_lossy(&end).into_owned();
+                return Err(scan.error(format!("the file ends without {name}: it is cut short")));
+            };
+            if line.trim_ascii().ends_with(&end) {
+                break;
+            }
+        }
+    }
+    if seen != [true; 3] {
+        return Err(scan.error("the file has no $MeshFormat, $Nodes or $Elements: it is cut short"));
+    }
+    reader.raw.places.bytes = scan.binary;
+    reader.finish(path)
+}
+
+impl Reader {
+    fn header(&mut self, scan: &mut Scan, path: &Path) -> Result<(), MeshError> {
+        let version = scan.real("the version")?;
+        self.legacy = version == 2.2;
+        if !self.legacy && version != 4.1 {
+            let what = format!("version {version} of Gmsh's format; save the mesh as version 2.2 or 4.1");
+            return Err(MeshError::unsupported(path, what));
+        }
+        let binary = scan.int("the file type")? == 1;
+        let size = scan.int("the data size")?;
+        scan.rest_of_line()?;
+        if size != 8 {
+            return Err(MeshError::unsupported(path, format!("numbers of {size} bytes; only 8 are read")));
+        }
+        if binary {
+            scan.binary = true;
+            scan.big = match scan.int("the byte order")? {
+                1 => false,
+                0x0100_0000 => true,
+                other => return Err(scan.error(format!("{other} where the byte order is told by a 1"))),
+            };
+        }
+        Ok(())
+    }
+
+    fn names(&mut self, scan: &mut Scan) -> Result<(), MeshError> {
+        let line = |scan: &mut Scan| {
+            let text =
+                scan.rest_of_line()?.ok_or_else(|| scan.error("the file ends inside $PhysicalNames"))?;
+            Ok::<_, MeshError>(String::from_utf8_lossy(&text).trim().to_owned())
+        };
+        let n: u64 = line(scan)?.parse().map_err(|_| scan.error("expected the number of names"))?;
+        for _ in 0..n {
+            let text = line(scan)?;
+            let mut parts = text.splitn(3, ' ');
+            let mut number = || parts.next().and_then(|p| p.trim().parse::<i64>().ok());
+            let (dimension, tag) = (number(), number());
+            let (Some(dimension), Some(tag), Some(name)) = (dimension, tag, parts.next()) else {
+                return Err(scan.error(format!("expected: dimension number \"name\", found {text:?}")));
+            };
+            self.names.insert((dimension, tag), name.trim().trim_matches('"').to_owned());
+        }
+        Ok(())
+    }
+
+    fn entities(&mut self, scan: &mut Scan) -> Result<(), MeshError> {
+        let what = "$Entities";
+        let mut counts = [0; 4];
+        for slot in &mut counts {
+            *slot = scan.size(what)?;
+        }
+        for (dimension, n) in (0u8..).zip(counts) {
+            for _ in 0..n {
+                let tag = scan.int(what)?;
+                for _ in 0..if dimension == 0 { 3 } else { 6 } {
+                    scan.real(what)?;
+                }
+                for k in 0..scan.size(what)? {
+                    let group = scan.int(what)?.abs();
+                    if k == 0 {
+                        self.groups.insert((dimension, tag), group);
+                    }
+                }
+                if dimension > 0 {
+                    for _ in 0..scan.size(what)? {
+                        scan.int(what)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, tag: u64, scan: &mut Scan) -> Result<(), MeshError> {
+        let mut x = [0.0; 3];
+        let place = scan.place();
+        for c in &mut x {
+            *c = scan.real("a coordinate")?;
+        }
+        let number = self.raw.mesh.nodes.len() as u32;
+        if number == u32::MAX {
+            return Err(scan.error("too many nodes"));
+        }
+        if self.number.insert(tag, number).is_some() {
+            return Err(scan.error(format!("node {tag} stands here a second time")));
+        }
+        self.raw.mesh.nodes.push(x);
+        self.raw.places.nodes.push(place);
+        Ok(())
+    }
+
+    fn nodes(&mut self, scan: &mut Scan) -> Result<(), MeshError> {
+        let what = "$Nodes";
+        if self.legacy {
+            let was = std::mem::replace(&mut scan.binary, false); // the count is a word even in binary files
+            let n = scan.size(what)?;
+            scan.rest_of_line()?;
+            scan.binary = was;
+            for _ in 0..n {
+                let tag = scan.int("the number of a node")?;
+                let tag = u64::try_from(tag).map_err(|_| scan.error(format!("node {tag}")))?;
+                self.node(tag, scan)?;
+            }
+            return Ok(());
+        }
+        let blocks = scan.size(what)?;
+        for _ in 0..3 {
+            scan.size(what)?;
+        }
+        for _ in 0..blocks {
+            let dimension = scan.int(what)?;
+            scan.int(what)?;
+            let parametric = scan.int(what)? != 0;
+            let n = scan.size(what)?;
+            self.tags.clear();
+            for _ in 0..n {
+                self.tags.push(scan.size("the number of a node")?);
+            }
+            for k in 0..self.tags.len() {
+                self.node(self.tags[k], scan)?;
+                if parametric {
+                    for _ in 0..dimension.clamp(0, 3) {
+                        scan.real(what)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn elements(&mut self, scan: &mut Scan) -> Result<(), MeshError> {
+        let what = "$Elements";
+        if !self.legacy {
+            let blocks = scan.size(what)?;
+            for _ in 0..3 {
+                scan.size(what)?;
+            }
+            for _ in 0..blocks {
+                scan.int(what)?;
+                let entity = scan.int(what)?;
+                let kind = kind(scan.int("the element's type")?, scan)?;
+                let group = self.groups.get(&(kind.1, entity)).copied().unwrap_or(0);
+                for _ in 0..scan.size(what)? {
+                    let place = scan.place();
+                    scan.size("an element")?;
+                    self.element(scan, kind, group, entity, place)?;
+                }
+            }
+            return Ok(());
+        }
+        let was = std::mem::replace(&mut scan.binary, false);
+        let n = scan.size(what)?;
+        scan.rest_of_line()?;
+        scan.binary = was;
+        let mut done = 0;
+        while done < n {
+            // Binary files tell the type once for many elements, text files every time.
+            let mut place = scan.place();
+            let (kind, many, tags) = if scan.binary {
+                let kind = kind(scan.int("the element's type")?, scan)?;
+                (kind, scan.int(what)?, scan.int(what)?)
+            } else {
+                scan.int("an element")?;
+                let kind = kind(scan.int("the element's type")?, scan)?;
+                (kind, 1, scan.int(what)?)
+            };
+            if many < 1 || many as u64 > n - done {
+                return Err(scan.error(format!("a block of {many} elements, where {} are left", n - done)));
+            }
+            for _ in 0..many {
+                if scan.binary {
+                    place = scan.place();
+                    scan.int("an element")?;
+                }
+                let mut tag = [0; 2];
+                for k in 0..tags {
+                    let value = scan.int("an element's tag")?;
+                    if let Some(slot) = tag.get_mut(k as usize) {
+                        *slot = value;
+                    }
+                }
+                self.element(scan, kind, tag[0], tag[1], place)?;
+            }
+            done += many as u64;
+        }
+        Ok(())
+    }
+
+    fn element(
+        &mut self,
+        scan: &mut Scan,
+        (number, dimension, corners): (i64, u8, usize),
+        group: i64,
+        entity: i64,
+        place: u64,
+    ) -> Result<(), MeshError> {
+        let mut nodes = [u32::MAX; 8];
+        for slot in &mut nodes[..corners] {
+            let tag = if self.legacy { scan.int("a node")? as u64 } else { scan.size("a node")? };
+            *slot = *self.number.get(&tag).ok_or_else(|| scan.error(format!("there is no node {tag}")))?;
+        }
+        let patch = if group > 0 { (dimension, true, group) } else { (dimension, false, entity) };
+        match number {
+            1 => self.lines.push(([nodes[0], nodes[1]], patch, place)),
+            2 | 3 => self.surfaces.push(([nodes[0], nodes[1], nodes[2], nodes[3]], patch, place)),
+            4 => self.raw.push(Kind::Tetrahedron, &nodes[..4], place),
+            5 => self.raw.push(Kind::Hexahedron, &nodes, place),
+            6 => self.raw.push(Kind::Prism, &nodes[..6], place),
+            7 => self.raw.push(Kind::Pyramid, &nodes[..5], place),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn markers(&mut self, patches: impl Iterator<Item = Patch>) -> BTreeMap<Patch, usize> {
+        let mut markers: BTreeMap<Patch, usize> = patches.map(|p| (p, 0)).collect();
+        for (&(dimension, physical, tag), slot) in &mut markers {
+            let what = if dimension == 1 { "curve" } else { "surface" };
+            let name = if physical {
+                self.names.get(&(i64::from(dimension), tag)).cloned().unwrap_or_else(|| tag.to_string())
+            } else {
+                format!("{what}_{tag}")
+            };
+            *slot = self.raw.marker(name, None);
+        }
+        markers
+    }
+
+    fn finish(mut self, path: &Path) -> Result<Raw, MeshError> {
+        self.raw.drop_unused = true; // points of the geometry are nodes too
+        if self.raw.mesh.elements() > 0 {
+            let surfaces = std::mem::take(&mut self.surfaces);
+            let markers = self.markers(surfaces.iter().map(|s| s.1));
+            for (nodes, patch, place) in &surfaces {
+                let corners = if nodes[3] == u32::MAX { 3 } else { 4 };
+                self.raw.face(markers[patch], &nodes[..corners], *place);
+            }
+            return Ok(self.raw);
+        }
+        let z = self.raw.mesh.nodes.first().map_or(0.0, |x| x[2]);
+        let extent = self.raw.mesh.nodes.iter().flatten().fold(0.0, |m: f64, c| m.max(c.abs()));
+        if self.raw.mesh.nodes.iter().any(|x| (x[2] - z).abs() > 1e-10 * extent) {
+            let what = "a surface in space, without volume elements; two-dimensional meshes must lie in a plane z = const";
+            return Err(MeshError::unsupported(path, what));
+        }
+        let lines = std::mem::take(&mut self.lines);
+        let markers = self.markers(lines.iter().map(|l| l.1));
+        let mut flat = Flat { edges: vec![Vec::new(); markers.len()], ..Flat::default() };
+        for (nodes, patch, place) in &lines {
+            flat.edges[markers[patch]].push(*nodes);
+            self.raw.places.markers[markers[patch]].quads.push(*place);
+        }
+        for &(nodes, _, place) in &self.surfaces {
+            if nodes[3] == u32::MAX {
+                flat.triangles.push([nodes[0], nodes[1], nodes[2]]);
+                self.raw.places.elements[Kind::Prism as usize].push(place);
+            } else {
+                flat.quads.push(nodes);
+                self.raw.places.elements[Kind::Hexahedron as usize].push(place);
+            }
+        }
+        self.raw.flat = Some(flat);
+        Ok(self.raw)
+    }
+}
+
+/// Type number, dimension and nodes of an element type.
+fn kind(number: i64, scan: &Scan) -> Result<(i64, u8, usize), MeshError> {
+    TYPES.into_iter().find(|t| t.0 == number).ok_or_else(|| {
+        scan.error(format!(
+            "element type {number}: only elements of first order are read; save the mesh with Mesh.ElementOrder = 1"
+        ))
+    })
+}

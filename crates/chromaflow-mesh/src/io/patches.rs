@@ -1,0 +1,38 @@
+//! Boundary faces that carry the number of their patch, gathered into markers.
+
+use super::mapbc::{self, Patches};
+use crate::raw::Raw;
+use crate::{MeshError, ReadOptions};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Faces as they come: nodes (the fourth `u32::MAX` for a triangle), patch, place.
+pub(crate) type NumberedFace = ([u32; 4], i64, u64);
+
+/// Makes one marker per patch number, in ascending order, with names and codes of the mesh's `.mapbc`.
+pub(crate) fn gather(
+    raw: &mut Raw,
+    faces: &[NumberedFace],
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<(), MeshError> {
+    let table: Patches = mapbc::find(path, options)?;
+    let mut markers: BTreeMap<i64, usize> = faces.iter().map(|f| (f.1, 0)).collect();
+    for (id, slot) in &mut markers {
+        let (name, code) = table.get(id).map_or((None, None), |(name, code)| (name.clone(), Some(*code)));
+        let mut name = name.unwrap_or_else(|| id.to_string());
+        if raw.mesh.markers.iter().any(|m| m.name == name) {
+            name = format!("{name}_{id}");
+        }
+        *slot = raw.marker(name, code.filter(|&c| c != 0));
+    }
+    for (id, (name, _)) in table.iter().filter(|(id, _)| !markers.contains_key(id)) {
+        let name = name.as_deref().unwrap_or("unnamed");
+        raw.notes.push(format!("the .mapbc file names patch {id} ({name}), which has no faces"));
+    }
+    for (nodes, id, place) in faces {
+        let corners = if nodes[3] == u32::MAX { 3 } else { 4 };
+        raw.face(markers[id], &nodes[..corners], *place);
+    }
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! AFLR3's UGRID format.
+//!
+//! Seven counts (nodes, triangles, quadrilaterals, tetrahedra, pyramids, prisms, hexahedra), coordinates, triangles,
+//! quadrilaterals, their patches, then the elements; nodes count from 1. The third node of a pyramid is its apex. Text
+//! (`.ugrid`), C streams (`.b8 .b4` big endian, `.lb8 .lb4 .l8 .l4` little endian, the digit the bytes of a real) or with
+//! Fortran's record marks (`.r8 .r4 .lr8 .lr4`); a trailing `l`, or `.ugrid64`, means integers of 8 bytes. What follows the
+//! hexahedra is optional and not read. **Source**: UG_IO documentation, "3D grid file type UGRID".
+
+use super::binary::{Bytes, int, node, real};
+use super::patches::{NumberedFace, gather};
+use super::text::{Lines, Words};
+use crate::raw::Raw;
+use crate::{Kind, MeshError, ReadOptions};
+use std::path::Path;
+
+/// How the numbers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Big endian.
+    pub big: bool,
+    /// Bytes of a real number: 4 or 8.
+    pub real: u8,
+    /// Bytes of an integer: 4 or 8.
+    pub int: u8,
+    /// Fortran's record marks before and after each record.
+    pub records: bool,
+}
+
+impl Layout {
+    /// From a name's part such as `lb8`.
+    pub(crate) fn of(part: &str, wide: bool) -> Option<Self> {
+        let (part, long) = match part.strip_suffix('l') {
+            Some(rest) if !rest.is_empty() => (rest, true),
+            _ => (part, false),
+        };
+        let (kind, digit) = part.split_at_checked(part.len().checked_sub(1)?)?;
+        let real = match digit {
+            "4" => 4,
+            "8" => 8,
+            _ => return None,
+        };
+        let (big, records) = match kind {
+            "b" => (true, false),
+            "lb" | "l" => (false, false),
+            "r" => (true, true),
+            "lr" => (false, true),
+            _ => return None,
+        };
+        Some(Self { big, real, int: if long || wide { 8 } else { 4 }, records })
+    }
+}
+
+const KINDS: [Kind; 4] = [Kind::Tetrahedron, Kind::Pyramid, Kind::Prism, Kind::Hexahedron];
+
+/// The pyramid of a file in our order and back: the apex is the file's third node.
+const PYRAMID: [usize; 5] = [0, 3, 4, 1, 2];
+
+/// Takes one thing after another, whatever the file's form.
+struct Collector {
+    raw: Raw,
+    faces: Vec<NumberedFace>,
+}
+
+impl Collector {
+    fn new(bytes: bool) -> Self {
+        let mut raw = Raw::default();
+        raw.places.bytes = bytes;
+        Self { raw, faces: Vec::new() }
+    }
+
+    fn node(&mut self, x: [f64; 3], place: u64) {
+        self.raw.mesh.nodes.push(x);
+        self.raw.places.nodes.push(place);
+    }
+
+    fn face(&mut self, nodes: &[u32], place: u64) {
+        let last = nodes.get(3).copied().unwrap_or(u32::MAX);
+        self.faces.push(([nodes[0], nodes[1], nodes[2], last], 0, place));
+    }
+
+    fn element(&mut self, kind: Kind, nodes: &[u32], place: u64) {
+        if kind == Kind::Pyramid {
+            self.raw.push(kind, &PYRAMID.map(|i| nodes[i]), place);
+        } else {
+            self.raw.push(kind, nodes, place);
+        }
+    }
+}
+
+/// Reads a text file.
+pub(super) fn read_text(path: &Path, options: &ReadOptions) -> Result<Raw, MeshError> {
+    let mut tokens = Tokens { lines: Lines::open(path)?, at: 0 };
+    let mut count = [0; 7];
+    for slot in &mut count {
+        *slot = tokens.take("a count", |w| w.natural("a count"))?;
+    }
+    let mut all = Collector::new(false);
+    for _ in 0..count[0] {
+        let mut x = [0.0; 3];
+        for c in &mut x {
+            *c = tokens.take("the coordinates", |w| w.real("a coordinate"))?;
+        }
+        let line = tokens.lines.number();
+        all.node(x, line);
+    }
+    let mut list = [0; 8];
+    for (n, corners) in [(count[1], 3), (count[2], 4)] {
+        for _ in 0..n {
+            tokens.nodes(&mut list[..corners], "the boundary faces")?;
+            let line = tokens.lines.number();
+            all.face(&list[..corners], line);
+        }
+    }
+    for f in &mut all.faces {
+        f.1 = tokens.take("the patches of the boundary faces", |w| w.whole("a patch"))?;
+    }
+    for (kind, n) in KINDS.into_iter().zip(&count[3..]) {
+        for _ in 0..*n {
+            tokens.nodes(&mut list[..kind.nodes()], "the elements")?;
+            let line = tokens.lines.number();
+            all.element(kind, &list[..kind.nodes()], line);
+        }
+    }
+    gather(&mut all.raw, &all.faces, path, options)?;
+    Ok(all.raw)
+}
+
+/// Words of a file whose line breaks mean nothing.
+struct Tokens {
+    lines: Lines,
+    at: usize,
+}
+
+impl Tokens {
+    fn take<T>(
+        &mut self,
+        what: &str,
+        parse: impl Fn(&mut Words) -> Result<T, String>,
+    ) -> Result<T, MeshError> {
+        loop {
+            let text = self.lines.text();
+            let rest = &text[self.at.min(text.len())..];
+            let mut words = Words(rest);
+            if words.clone().next().is_some() {
+                let value = parse(&mut words).map_err(|w| self.lines.error(w))?;
+                self.at = text.len() - words.0.len();
+                return Ok(value);
+            }
+            if !self.lines.advance()? {
+                return Err(self.lines.error(format!("the file ends inside {what}: it is cut short")));
+            }
+            self.at = 0;
+        }
+    }
+
+    fn nodes(&mut self, list: &mut [u32], what: &str) -> Result<(), MeshError> {
+        for slot in list {
+            *slot = self.take(what, |w| w.natural("a node").and_then(|n| node(n.min(1 << 40) as i64)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a binary file.
+pub(super) fn read_binary(path: &Path, layout: Layout, options: &ReadOptions) -> Result<Raw, MeshError> {
+    let Layout { big, real: rb, int: ib, records } = layout;
+    let (rb, ib) = (rb as usize, ib as usize);
+    let mut bytes = Bytes::open(path, big)?;
+    let mark = |bytes: &mut Bytes| if records { bytes.int(4, "a record mark").map(drop) } else { Ok(()) };
+    mark(&mut bytes)?;
+    let mut count = [0u64; 7];
+    for slot in &mut count {
+        let n = bytes.int(ib, "the counts")?;
+        *slot = u64::try_from(n).ok().filter(|&n| n < u64::from(u32::MAX)).ok_or_else(|| {
+            bytes.error(format!(
+                "a count of {n}: is the byte order or the size of integers what the name tells?"
+            ))
+        })?;
+    }
+    mark(&mut bytes)?;
+    mark(&mut bytes)?;
+    let mut all = Collector::new(true);
+    bytes.records(count[0], 3 * rb, "the coordinates", |place, b| {
+        all.node(std::array::from_fn(|i| real(&b[i * rb..(i + 1) * rb], big)), place);
+        Ok(())
+    })?;
+    let nodes = |b: &[u8], list: &mut [u32]| -> Result<(), String> {
+        for (slot, b) in list.iter_mut().zip(b.chunks_exact(ib)) {
+            *slot = node(int(b, big))?;
+        }
+        Ok(())
+    };
+    let mut list = [0; 8];
+    for (n, corners) in [(count[1], 3), (count[2], 4)] {
+        bytes.records(n, corners * ib, "the boundary faces", |place, b| {
+            nodes(b, &mut list[..corners])?;
+            all.face(&list[..corners], place);
+            Ok(())
+        })?;
+    }
+    let mut next = 0;
+    bytes.records(count[1] + count[2], ib, "the patches of the boundary faces", |_, b| {
+        all.faces[next].1 = int(b, big);
+        next += 1;
+        Ok(())
+    })?;
+    for (kind, n) in KINDS.into_iter().zip(&count[3..]) {
+        bytes.records(*n, kind.nodes() * ib, "the elements", |place, b| {
+            nodes(b, &mut list[..kind.nodes()])?;
+            all.element(kind, &list[..kind.nodes()], place);
+            Ok(())
+        })?;
+    }
+    gather(&mut all.raw, &all.faces, path, options)?;
+    Ok(all.raw)
+}
