@@ -81,6 +81,14 @@ impl Context {
         self.team.get_or_init(|| Arc::new(start()))
     }
 
+    /// The same team and GPU, but with nothing to print and no JSON file: for parts of a larger whole.
+    pub fn quietly(&self) -> Self {
+        let global = GlobalArgs { quiet: true, json: None, ..self.global.clone() };
+        let team = OnceLock::new();
+        let _ = team.set(Arc::clone(self.team()));
+        Self { global, gpu: self.gpu.clone(), team }
+    }
+
     /// The GPU that `--backend cuda` asks for.
     pub fn gpu(&self) -> Option<&Gpu> {
         self.gpu.as_ref()

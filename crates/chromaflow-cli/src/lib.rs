@@ -12,8 +12,12 @@ pub mod doctor;
 pub mod error;
 pub mod mesh;
 pub mod plot;
+pub mod report;
 pub mod run;
 pub mod solve;
+pub mod start;
+pub mod sweep;
+pub mod watch;
 
 use clap::{Parser, Subcommand};
 use context::{Context, GlobalArgs};
@@ -44,6 +48,14 @@ struct Cli {
 enum Command {
     /// Run a flow case: from a mesh to forces and fields
     Run(Box<run::Args>),
+    /// Write a case for a mesh, with conditions and reference values guessed from it
+    New(start::new::Args),
+    /// Make a folder with a mesh and a case that can be run
+    Template(start::template::Args),
+    /// Run a case over values of one key: polars
+    Sweep(sweep::Args),
+    /// Watch a run while it runs, and steer it
+    Watch(watch::Args),
     /// Solve a linear system read from a matrix file
     Solve(Box<solve::Args>),
     /// Look at, convert, refine, check or make meshes
@@ -52,6 +64,8 @@ enum Command {
     Bench(Box<bench::Args>),
     /// Draw convergence, forces and pressure from the files of a run
     Plot(plot::Args),
+    /// Make one HTML page of a run: convergence, forces, Cp, the surface; of several runs side by side
+    Report(report::Args),
     /// Say what this machine offers: cores, SIMD, bandwidth, memory, GPU
     Doctor(doctor::Args),
     /// Print the references of what a case uses
@@ -82,9 +96,17 @@ impl Command {
     fn idle(&self) -> (&'static str, &'static [&'static str]) {
         match self {
             Command::Mesh(_) => ("mesh", &["--backend", "--threads"]),
+            Command::New(_) => ("new", &["--backend", "--threads"]),
+            Command::Template(_) => ("template", &["--backend", "--threads"]),
+            Command::Watch(_) => ("watch", &["--backend", "--threads", "--json"]),
+            Command::Report(_) => ("report", &["--backend", "--threads", "--json"]),
             Command::Plot(_) => ("plot", &["--backend", "--threads", "--json"]),
             Command::Cite(_) => ("cite", &["--backend", "--threads"]),
-            Command::Run(_) | Command::Solve(_) | Command::Bench(_) | Command::Doctor(_) => ("", &[]),
+            Command::Run(_)
+            | Command::Sweep(_)
+            | Command::Solve(_)
+            | Command::Bench(_)
+            | Command::Doctor(_) => ("", &[]),
         }
     }
 }
@@ -97,10 +119,15 @@ fn dispatch(cli: Cli) -> CliResult {
     let ctx = Context::new(cli.global)?;
     match &cli.command {
         Command::Run(args) => run::run(args, &ctx),
+        Command::New(args) => start::new::run(args, &ctx),
+        Command::Template(args) => start::template::run(args, &ctx),
+        Command::Sweep(args) => sweep::run(args, &ctx),
+        Command::Watch(args) => watch::run(args, &ctx),
         Command::Solve(args) => solve::run(args, &ctx),
         Command::Mesh(args) => mesh::run(args, &ctx),
         Command::Bench(args) => bench::run(args, &ctx),
         Command::Plot(args) => plot::run(args, &ctx),
+        Command::Report(args) => report::run(args, &ctx),
         Command::Doctor(args) => doctor::run(args, &ctx),
         Command::Cite(args) => cite::run(args, &ctx),
     }

@@ -270,7 +270,12 @@ fn generate(shape: Shape, cells: &[usize], jitter: f64) -> CliResult<Mesh> {
 
 fn print_info(loaded: &Loaded, info: &Info) {
     println!("format     {}", loaded.format);
-    println!("nodes      {}", info.nodes);
+    match loaded.mesh.planar {
+        Some(planar) => {
+            println!("nodes      {} in the plane (one layer: {} in all)", planar.nodes_2d, info.nodes);
+        }
+        None => println!("nodes      {}", info.nodes),
+    }
     println!("edges      {}", info.edges);
     let n = info.neighbors;
     println!("neighbors  {} ... {}, {:.2} on average", n.min, n.max, n.mean);
@@ -303,12 +308,12 @@ fn print_info(loaded: &Loaded, info: &Info) {
         let code = m.code.map_or_else(String::new, |c| c.to_string());
         println!("{:<24} {:>9} {:>9} {:>14.6e} {code:>6}", m.name, m.triangles, m.quads, m.area);
     }
-    let flipped: usize = loaded.flipped.elements.iter().sum();
-    if flipped + loaded.flipped.faces > 0 {
-        let faces = loaded.flipped.faces;
-        println!(
-            "\n{flipped} elements and {faces} boundary faces stood the other way round and were turned over"
-        );
+    let (elements, faces) = (loaded.flipped.elements.iter().sum::<usize>(), loaded.flipped.faces);
+    let counts = [(elements, "elements"), (faces, "boundary faces")];
+    let turned: Vec<String> =
+        counts.iter().filter(|c| c.0 > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    if !turned.is_empty() {
+        println!("\n{} stood the other way round and were turned over", turned.join(" and "));
     }
     for n in &loaded.notes {
         println!("note: {n}");

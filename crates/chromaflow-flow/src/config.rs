@@ -351,7 +351,7 @@ impl Default for Unsteady {
 }
 
 /// How forces are made into coefficients.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
     /// Area, in squared mesh units; on planar meshes the length per unit depth.
     pub area: f64,
@@ -361,11 +361,20 @@ pub struct Reference {
     pub moment_center: [f64; 3],
     /// Axis along which lift points at zero incidence: 1 (y) or 2 (z); `None` is y on planar meshes, z on others.
     pub lift_axis: Option<usize>,
+    /// Walls whose forces are in the totals: a body without its base, say; all where there are none.
+    pub markers: Vec<String>,
 }
 
 impl Default for Reference {
     fn default() -> Self {
-        Self { area: 1.0, length: 1.0, moment_center: [0.0; 3], lift_axis: None }
+        Self { area: 1.0, length: 1.0, moment_center: [0.0; 3], lift_axis: None, markers: Vec::new() }
+    }
+}
+
+impl Reference {
+    /// Whether the forces on this wall are in the totals.
+    pub fn counts(&self, wall: &str) -> bool {
+        self.markers.is_empty() || self.markers.iter().any(|m| m == wall)
     }
 }
 

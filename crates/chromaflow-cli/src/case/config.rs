@@ -89,6 +89,7 @@ impl CaseFile {
                     LiftAxis::Y => Some(1),
                     LiftAxis::Z => Some(2),
                 },
+                markers: self.reference.markers.clone(),
             },
             turbulence: self.turbulence(source)?,
             ..flow::FlowConfig::default()
@@ -104,6 +105,23 @@ impl CaseFile {
         let lift_axis = config.reference.lift_axis.unwrap_or(if planar { 1 } else { 2 });
         let along = direction(f.alpha, f.beta, lift_axis);
         self.boundaries(source, markers, along, &mut config)?;
+        for name in &self.reference.markers {
+            let at = ["reference", "markers"];
+            match config.boundaries.get(name) {
+                Some(condition) if condition.is_wall() => {}
+                Some(condition) => {
+                    return Err(
+                        source.error(&at, &format!("`{name}` is no wall but {condition}: walls have forces"))
+                    );
+                }
+                None => {
+                    let names = markers.iter().map(|(name, _)| name.as_str());
+                    let hint =
+                        nearest(name, names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+                    return Err(source.error(&at, &format!("the mesh has no marker `{name}`{hint}")));
+                }
+            }
+        }
         Ok(config)
     }
 

@@ -149,6 +149,7 @@ impl Case {
         let case = match kind {
             SolverKind::Unstructured => {
                 let mut case: CaseFile = source.parse_with(sets)?;
+                case.take_units(&source, &table)?;
                 case.choose(&table);
                 let turbulence = case.idle_key_of_turbulence(&table).map(|found| ("turbulence", found));
                 let scalar = || case.idle_key_of_scalar(&table).map(|found| ("scalar", found));
@@ -160,7 +161,8 @@ impl Case {
             }
             SolverKind::Incompressible => Self::Incompressible(source.parse_with(sets)?),
             SolverKind::Structured => {
-                let case: CaseFile = source.parse_with(sets)?;
+                let mut case: CaseFile = source.parse_with(sets)?;
+                case.take_units(&source, &table)?;
                 if case.flow.equations == Equations::Rans {
                     let problem =
                         "flows on structured grids have no turbulence model: expected euler or laminar";

@@ -8,6 +8,7 @@ mod chosen;
 mod config;
 mod describe;
 mod grid;
+pub mod guess;
 mod kind;
 mod parse;
 mod scalar;
@@ -15,6 +16,7 @@ mod structured;
 #[cfg(test)]
 mod tests;
 mod turbulence;
+mod units;
 
 pub use boundary::BoundarySpec;
 pub use chosen::NonlinearName;
@@ -123,12 +125,20 @@ pub struct FlowSection {
     pub alpha: f64,
     /// Sideslip angle, degrees.
     pub beta: f64,
-    /// Reynolds number based on `reynolds_length`; needed for viscous flow.
+    /// Reynolds number based on `reynolds_length`; needed for viscous flow, unless `altitude` or `pressure` gives it.
     pub reynolds: f64,
     /// Length of the Reynolds number, mesh units.
     pub reynolds_length: f64,
-    /// Static temperature of the free stream, kelvin; only Sutherland's law needs it.
+    /// Static temperature of the free stream, kelvin; only Sutherland's law and a stream with units need it.
     pub temperature: f64,
+    /// Altitude, metres: temperature, and with it the Reynolds number, of the standard atmosphere.
+    pub altitude: Option<f64>,
+    /// Velocity of the free stream, metres a second, in the place of `mach`; with `temperature` or `altitude`.
+    pub velocity: Option<f64>,
+    /// Static pressure of the free stream, pascal, in the place of `reynolds`; with `temperature`.
+    pub pressure: Option<f64>,
+    /// Metres that the mesh's unit is long, for the Reynolds number of a stream with units.
+    pub meters: f64,
     /// Ratio of specific heats.
     pub gamma: f64,
     /// Prandtl number.
@@ -150,6 +160,10 @@ impl Default for FlowSection {
             reynolds: free.reynolds,
             reynolds_length: 1.0,
             temperature: free.temperature_k,
+            altitude: None,
+            velocity: None,
+            pressure: None,
+            meters: 1.0,
             gamma: gas.gamma,
             prandtl: gas.prandtl,
             viscosity: if gas.sutherland { Viscosity::Sutherland } else { Viscosity::Constant },
@@ -332,12 +346,20 @@ pub struct ReferenceSection {
     pub moment_center: [f64; 3],
     /// Axis along which lift points at zero incidence.
     pub lift_axis: LiftAxis,
+    /// Walls whose forces are in the totals: a body without its base, say; all where there are none.
+    pub markers: Vec<String>,
 }
 
 impl Default for ReferenceSection {
     fn default() -> Self {
         let d = flow::Reference::default();
-        Self { area: d.area, length: d.length, moment_center: d.moment_center, lift_axis: LiftAxis::Auto }
+        Self {
+            area: d.area,
+            length: d.length,
+            moment_center: d.moment_center,
+            lift_axis: LiftAxis::Auto,
+            markers: Vec::new(),
+        }
     }
 }
 

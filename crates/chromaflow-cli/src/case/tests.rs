@@ -11,7 +11,10 @@ fn parse(text: &str) -> Result<(Source, CaseFile), String> {
 fn an_empty_file_has_the_solvers_defaults() {
     let (source, case) = parse("[mesh]\nfile = \"wing.su2\"\n").unwrap();
     let config = case.config(&source, &[], false).unwrap();
-    assert_eq!(config, chromaflow_flow::FlowConfig { reference: config.reference, ..Default::default() });
+    assert_eq!(
+        config,
+        chromaflow_flow::FlowConfig { reference: config.reference.clone(), ..Default::default() }
+    );
 }
 
 #[test]

@@ -17,8 +17,9 @@ pub fn draw(stem: &Path, picture: &Picture) -> CliResult<()> {
         return Ok(());
     }
     let mut plots: Vec<Plot> = Vec::new();
+    let lifts = [lift(picture, 0), lift(picture, 1)];
     for (series, color) in picture.series.iter().zip(COLORS.iter().cycle()) {
-        let points = series.points.iter().copied();
+        let points = series.points.iter().map(|&(x, y)| (lifts[0] * x, lifts[1] * y));
         plots.push(if series.line {
             LinePlot::new()
                 .with_data(points)
@@ -40,10 +41,10 @@ pub fn draw(stem: &Path, picture: &Picture) -> CliResult<()> {
         .with_x_label(picture.x)
         .with_y_label(picture.y);
     if picture.log[0] {
-        layout = layout.with_log_x().with_x_tick_format(log_ticks(picture, |p| p.0));
+        layout = layout.with_log_x().with_x_tick_format(log_ticks(picture, 0));
     }
     if picture.log[1] {
-        layout = layout.with_log_y().with_y_tick_format(log_ticks(picture, |p| p.1));
+        layout = layout.with_log_y().with_y_tick_format(log_ticks(picture, 1));
     }
     let scene = render_multiple(plots, layout);
     let png = kuva::PngBackend::new()
@@ -54,12 +55,29 @@ pub fn draw(stem: &Path, picture: &Picture) -> CliResult<()> {
     write(&named(stem, "png"), &png)
 }
 
+/// The values along an axis, positive ones only.
+fn positive(picture: &Picture, axis: usize) -> impl Iterator<Item = f64> {
+    let points = picture.series.iter().flat_map(|s| &s.points);
+    points.map(move |&(x, y)| [x, y][axis]).filter(|v| *v > 0.0)
+}
+
+/// A power of ten that a logarithmic axis is drawn with, so that all of it is far above 1e-10, where the drawing library cuts such
+/// axes off.
+fn lift(picture: &Picture, axis: usize) -> f64 {
+    let least = positive(picture, axis).fold(f64::INFINITY, f64::min);
+    if picture.log[axis] && least < 1e-8 {
+        10.0_f64.powi(-least.max(1e-290).log10().floor() as i32)
+    } else {
+        1.0
+    }
+}
+
 /// How numbers along a logarithmic axis are written: all as decimals, or, where the axis goes far from one, all as powers of ten.
-fn log_ticks(picture: &Picture, value: impl Fn(&(f64, f64)) -> f64) -> TickFormat {
-    let values = picture.series.iter().flat_map(|s| s.points.iter().map(&value)).filter(|v| *v > 0.0);
+fn log_ticks(picture: &Picture, axis: usize) -> TickFormat {
+    let values = positive(picture, axis);
     let (least, most) = values.fold((1.0_f64, 1.0_f64), |(a, b), v| (a.min(v), b.max(v)));
-    let decimals = least >= 1e-3 && most <= 1e6;
-    TickFormat::Custom(Arc::new(if decimals { decimal } else { scientific }))
+    let (lift, decimals) = (lift(picture, axis), least >= 1e-3 && most <= 1e6);
+    TickFormat::Custom(Arc::new(move |v| if decimals { decimal(v) } else { scientific(v / lift) }))
 }
 
 fn decimal(v: f64) -> String {
@@ -95,8 +113,8 @@ mod tests {
             let points = values.iter().map(|&v| (1.0, v)).collect();
             let series = vec![Series { name: "s".into(), points, line: true }];
             let picture = Picture { title: String::new(), x: "", y: "", log: [false, true], series };
-            let TickFormat::Custom(format) = log_ticks(&picture, |p| p.1) else { panic!("a format of ours") };
-            [0.1, 0.5, 10f64.powi(-2) * 2.0, 1.0, 2000.0].map(|v| format(v))
+            let TickFormat::Custom(format) = log_ticks(&picture, 1) else { panic!("a format of ours") };
+            [0.1, 0.5, 10f64.powi(-2) * 2.0, 1.0, 2000.0].map(|v| format(v * lift(&picture, 1)))
         };
         assert_eq!(of(&[0.05, 300.0]), ["0.1", "0.5", "0.02", "1", "2000"]);
         assert_eq!(of(&[1e-9, 0.0, 0.3]), ["1e-1", "5e-1", "2e-2", "1e0", "2e3"]);

@@ -1,5 +1,6 @@
 //! `chromaflow plot`: pictures from the files of a run. `run` draws the same ones.
 
+mod compare;
 #[cfg(feature = "plots")]
 mod draw;
 #[cfg(not(feature = "plots"))]
@@ -7,7 +8,8 @@ mod draw;
 mod draw;
 mod series;
 
-pub use series::{Series, convergence, forces, pressure};
+pub use compare::read as compared;
+pub use series::{Series, convergence, forces, linear, pressure};
 
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
@@ -21,6 +23,9 @@ pub struct Args {
     /// The folder of a run, a history.csv, or a cut_*.csv
     #[arg(required = true)]
     files: Vec<PathBuf>,
+    /// Values to draw beside those of cuts: a table with columns x and cp
+    #[arg(long, value_name = "FILE.csv")]
+    compare: Option<PathBuf>,
 }
 
 /// A picture: lines or points over two axes.
@@ -54,6 +59,8 @@ pub const AVAILABLE: bool = cfg!(feature = "plots");
 /// A file that is not one of a run, a picture that cannot be written.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let mut made = Vec::new();
+    let compare = args.compare.as_deref().map(compare::read).transpose()?;
+    let one = |path: &Path| one(path, compare.as_deref());
     for file in &args.files {
         if file.is_dir() {
             let found = results_in(file)?;
@@ -78,7 +85,11 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     Ok(Done::Success)
 }
 
-fn results_in(folder: &Path) -> CliResult<Vec<PathBuf>> {
+/// The tables of a run that are drawn: `history.csv` and `cut_*.csv`.
+///
+/// # Errors
+/// Status 2 for a folder that cannot be read.
+pub fn results_in(folder: &Path) -> CliResult<Vec<PathBuf>> {
     let bad = |e| CliError::input(format!("cannot read {}: {e}", folder.display()));
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(bad)? {
@@ -93,21 +104,25 @@ fn results_in(folder: &Path) -> CliResult<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn one(path: &Path) -> CliResult<Vec<PathBuf>> {
+fn one(path: &Path, compare: Option<&[(f64, f64)]>) -> CliResult<Vec<PathBuf>> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let stem = path.file_stem().unwrap_or_default();
     let name = stem.to_str().unwrap_or_default();
     let mut made = Vec::new();
     let mut picture = |stem: &str, picture: &Picture| {
+        if picture.series.iter().all(|s| s.points.is_empty()) {
+            return Ok(());
+        }
         made.extend(["svg", "png"].map(|e| folder.join(format!("{stem}.{e}"))));
         draw(&folder.join(stem), picture)
     };
     if name.starts_with("cut_") {
-        picture(name, &pressure(name, &cuts::read(path)?))?;
+        picture(name, &pressure(name, &cuts::read(path)?, compare))?;
     } else {
         let History { equations, coupled, rows } = history::read(path)?;
         picture("convergence", &convergence(&rows, equations, &coupled))?;
         picture("forces", &forces(&rows))?;
+        picture("linear", &linear(&rows))?;
     }
     Ok(made)
 }

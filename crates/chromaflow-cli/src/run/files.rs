@@ -3,7 +3,8 @@
 use super::cuts;
 use super::flow::Flow;
 use super::history::{self, Row};
-use super::march::Run;
+use super::loads::Loads;
+use super::march::{Finished, Run};
 use crate::case::OutputSection;
 use crate::context::ensure_writable;
 use crate::error::{CliError, CliResult};
@@ -13,7 +14,7 @@ use chromaflow::sparse::io::write_matrix;
 use chromaflow_device::give_back_freed;
 use chromaflow_flow::output::{VtuOptions, write_surface, write_volume};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where a run writes.
 pub struct Files {
@@ -39,9 +40,19 @@ impl Files {
         Ok(files)
     }
 
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The history.
     pub fn history(&self) -> PathBuf {
         self.folder.join("history.csv")
+    }
+
+    /// The forces of every wall.
+    pub fn loads(&self) -> PathBuf {
+        self.folder.join("forces.csv")
     }
 
     /// The restart.
@@ -49,9 +60,16 @@ impl Files {
         self.folder.join("restart.safetensors")
     }
 
-    /// Writes restart and history; those before stay until they are complete.
-    pub fn write_restart(&self, run: &Run<'_>, flow: &impl Flow, rows: &[Row]) -> CliResult<()> {
+    /// Writes restart and histories; those before stay until they are complete.
+    pub fn write_restart(
+        &self,
+        run: &Run<'_>,
+        flow: &impl Flow,
+        rows: &[Row],
+        loads: &Loads,
+    ) -> CliResult<()> {
         flow.restart().write(&self.restart(), &flow.restart_places())?;
+        loads.write(&self.loads())?;
         history::write(&self.history(), run.equations, &flow.coupled(), rows)
     }
 
@@ -71,10 +89,15 @@ impl Files {
     }
 
     /// Writes everything that the case asks for; the names of what was written.
-    pub fn write_all(&self, run: &Run<'_>, flow: &mut impl Flow, rows: &[Row]) -> CliResult<Vec<PathBuf>> {
-        let output = run.output;
-        self.write_restart(run, flow, rows)?;
-        let mut written = vec![self.restart(), self.history()];
+    pub fn write_all(
+        &self,
+        run: &Run<'_>,
+        flow: &mut impl Flow,
+        finished: &Finished,
+    ) -> CliResult<Vec<PathBuf>> {
+        let (output, rows) = (run.output, &finished.rows);
+        self.write_restart(run, flow, rows, &finished.loads)?;
+        let mut written = vec![self.restart(), self.history(), self.loads()];
         let fields = flow.fields();
         let mesh = flow.mesh();
         if output.volume {
@@ -89,19 +112,21 @@ impl Files {
         let mut pictures = vec![
             ("convergence".to_owned(), plot::convergence(rows, run.equations, &flow.coupled())),
             ("forces".to_owned(), plot::forces(rows)),
+            ("linear".to_owned(), plot::linear(rows)),
         ];
         if let Some(cp) = fields.iter().find(|f| f.name == "cp") {
             let is_wall = |name: &str| flow.is_wall(name);
-            for (name, points) in cuts::of_walls(&mesh, is_wall, &cp.values, &output.cuts, flow.lift_axis()) {
+            for (name, curves) in cuts::of_walls(&mesh, is_wall, &cp.values, &output.cuts, flow.lift_axis()) {
                 written.push(self.folder.join(format!("{name}.csv")));
-                cuts::write(&written[written.len() - 1], &points)?;
-                pictures.push((name.clone(), plot::pressure(&name, &points)));
+                cuts::write(&written[written.len() - 1], &curves)?;
+                pictures.push((name.clone(), plot::pressure(&name, &curves, None)));
             }
         }
         if output.plots && plot::AVAILABLE {
+            pictures.retain(|(_, picture)| picture.series.iter().any(|s| !s.points.is_empty()));
             for (name, picture) in pictures {
                 plot::draw(&self.folder.join(&name), &picture)?;
-                written.push(self.folder.join(format!("{name}.svg")));
+                written.extend(["svg", "png"].map(|ending| self.folder.join(format!("{name}.{ending}"))));
             }
         }
         Ok(written)

@@ -83,11 +83,15 @@ pub trait Flow {
     fn release(&mut self) {}
 }
 
-/// Reads a restart for `flow` and goes on from it.
+/// Reads a restart for `flow` and goes on from it; `anew`: from its state, with everything else as at a beginning.
 ///
 /// # Errors
 /// Status 2 for a file that is no restart of this case.
-pub fn resume(flow: &mut impl Flow, path: &Path) -> CliResult<()> {
-    let restart = Restart::read(path, &flow.restart_places()).map_err(|e| CliError::input(e.to_string()))?;
+pub fn resume(flow: &mut impl Flow, path: &Path, anew: bool) -> CliResult<()> {
+    let mut restart =
+        Restart::read(path, &flow.restart_places()).map_err(|e| CliError::input(e.to_string()))?;
+    if anew {
+        restart.forget_progress();
+    }
     flow.resume(&restart).map_err(|e| CliError::input(format!("{}: {e}", path.display())))
 }

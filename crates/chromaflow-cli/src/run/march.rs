@@ -2,10 +2,14 @@
 
 use super::advice::Trouble;
 use super::cadence::Cadence;
+use super::control::{Control, Orders};
 use super::files::Files;
 use super::flow::{Flow, resume};
 use super::history::{self, Equations, Row};
+use super::live::Live;
+use super::loads::Loads;
 use super::oscillation::Oscillation;
+use super::trace::Trace;
 use super::{Args, Goal, Screen, interrupt, summary, verify};
 use crate::case::{ExpectSection, OutputSection, Source};
 use crate::context::Context;
@@ -44,6 +48,8 @@ pub struct Finished {
     pub interrupted: bool,
     /// Every iteration, those before a restart too.
     pub rows: Vec<Row>,
+    /// The forces of every wall in them.
+    pub loads: Loads,
     /// Iterations of this run.
     pub taken: usize,
     /// The last report.
@@ -70,8 +76,13 @@ impl Run<'_> {
             flow.check(self.ctx)?;
             return Ok(Done::Success);
         }
-        let rows = self.resume(flow)?;
-        let finished = self.march(flow, rows)?;
+        let (rows, loads) = self.resume(flow)?;
+        let mut trace = self.args.trace.as_ref().map(|_| Trace::new(self.start));
+        if let Some(trace) = &mut trace {
+            trace.phase("read and set up", 0.0);
+        }
+        let finished = self.march(flow, rows, loads, &mut trace)?;
+        let marched = trace.as_ref().map_or(0.0, Trace::now);
         if let Some(bad) = &finished.last.bad {
             eprintln!("{}", summary::bad_state(bad));
         }
@@ -82,7 +93,11 @@ impl Run<'_> {
         let trouble = failed.then(|| flow.trouble(&finished)).flatten();
         facts.insert("trouble".to_owned(), trouble.as_ref().map_or(Value::Null, Trouble::json));
         flow.release();
-        let written = self.files.write_all(self, flow, &finished.rows)?;
+        let written = self.files.write_all(self, flow, &finished)?;
+        if let (Some(mut trace), Some(path)) = (trace, &self.args.trace) {
+            trace.phase("write results", marched);
+            trace.write(path)?;
+        }
         let summary = summary::json(self, flow, &finished, facts);
         self.files.write_summary(&summary)?;
         self.ctx.write_json(&summary)?;
@@ -105,15 +120,18 @@ impl Run<'_> {
         Ok(Done::of(finished.outcome, drop_asked))
     }
 
-    /// Brings the solver to where an earlier run left off; the history up to there.
-    fn resume(&self, flow: &mut impl Flow) -> CliResult<Vec<Row>> {
+    /// Brings the solver to where an earlier run left off; the histories up to there.
+    fn resume(&self, flow: &mut impl Flow) -> CliResult<(Vec<Row>, Loads)> {
         let own = self.files.restart();
         let path = match &self.args.restart {
             Some(path) => path.clone(),
             None if self.args.resume && own.exists() => own,
-            None => return Ok(Vec::new()),
+            None => return Ok((Vec::new(), Loads::default())),
         };
-        resume(flow, &path)?;
+        resume(flow, &path, self.args.anew)?;
+        if self.args.anew {
+            return Ok((Vec::new(), Loads::default()));
+        }
         let history = self.files.history();
         let mut rows = if history.exists() {
             history::read_of(&history, self.equations, &flow.coupled())?
@@ -121,21 +139,39 @@ impl Run<'_> {
             Vec::new()
         };
         rows.retain(|r| r.iteration <= flow.solver().iteration());
-        Ok(rows)
+        let loads = self.files.loads();
+        let mut loads = if loads.exists() { Loads::read(&loads)? } else { Loads::default() };
+        loads.rows.retain(|r| r.iteration <= flow.solver().iteration());
+        Ok((rows, loads))
     }
 
     /// Iterates until an outcome or an interruption, with restarts and snapshots on the way.
-    fn march(&self, flow: &mut impl Flow, mut rows: Vec<Row>) -> CliResult<Finished> {
+    fn march(
+        &self,
+        flow: &mut impl Flow,
+        mut rows: Vec<Row>,
+        mut loads: Loads,
+        trace: &mut Option<Trace>,
+    ) -> CliResult<Finished> {
         let goal = Goal::from(&self.time);
         let mut screen = Screen::new(goal, self.equations, self.ctx.interactive(), !self.ctx.verbose());
         let mut cadence = Cadence::new(goal, self.output);
         let before = rows.len();
+        let mut control = Control::new(self.files.folder());
+        let mut live =
+            Live::new(self.files.folder(), self.title, goal, self.equations, &flow.coupled(), &rows);
         interrupt::watch();
         loop {
             let report = flow.solver_mut().try_step().map_err(|e| self.lost(&e))?;
             let row = Row::of(&report);
             rows.push(row);
-            let interrupted = interrupt::asked();
+            loads.push(&report);
+            live.push(&row);
+            if let Some(trace) = trace {
+                trace.iteration(report.iteration, &report.times);
+            }
+            let orders = orders(&mut control, flow, &mut screen);
+            let interrupted = interrupt::asked() || orders.stop;
             let ends = report.outcome.is_some() || interrupted;
             screen.row(&row, report.orders, ends);
             if report.rejected {
@@ -161,16 +197,18 @@ impl Run<'_> {
                     settled: self.settled(&rows),
                     taken: rows.len() - before,
                     rows,
+                    loads,
                     last: report,
                     seconds: self.start.elapsed().as_secs_f64(),
                 });
             }
-            let due = cadence.after(report.iteration, report.time_step);
+            let mut due = cadence.after(report.iteration, report.time_step);
+            due.restart |= orders.checkpoint;
             if due.any() {
                 flow.solver_mut().sync().map_err(|e| self.lost(&e))?;
             }
             if due.restart {
-                self.files.write_restart(self, flow, &rows)?;
+                self.files.write_restart(self, flow, &rows, &loads)?;
             }
             if let Some(step) = due.fields {
                 self.files.write_snapshot(self.output, flow, step)?;
@@ -195,4 +233,28 @@ impl Run<'_> {
         };
         CliError::environment(format!("{error}; {remedy}"))
     }
+}
+
+/// Follows what the control file says; what the march itself has to do is left.
+fn orders(control: &mut Control, flow: &mut impl Flow, screen: &mut Screen) -> Orders {
+    let orders = match control.take() {
+        None => return Orders::default(),
+        Some(Err(why)) => {
+            screen.note(&why);
+            return Orders::default();
+        }
+        Some(Ok(orders)) => orders,
+    };
+    if let Some(largest) = orders.cfl_max {
+        flow.solver_mut().set_largest_cfl(largest);
+        screen.note(&format!("control: the largest CFL number is {largest}"));
+    }
+    if let Some(most) = orders.iterations {
+        flow.solver_mut().set_iterations(most);
+        screen.note(&format!("control: {most} iterations at most"));
+    }
+    if orders.checkpoint {
+        screen.note("control: writing a restart");
+    }
+    orders
 }

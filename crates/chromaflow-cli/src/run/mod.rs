@@ -2,28 +2,31 @@
 
 mod advice;
 mod cadence;
-pub mod cuts;
+pub mod control;
 mod files;
 mod flow;
-pub mod history;
 pub mod incompressible;
 mod interrupt;
 mod march;
 mod oscillation;
 mod prepare;
+mod record;
 mod screen;
 mod structured;
 mod summary;
 mod unstructured;
 mod verify;
 
-pub use prepare::{Prepared, prepare};
+pub use interrupt::asked as interrupted;
+pub use prepare::{Prepared, known, prepare};
+pub use record::{cuts, history, live, loads, trace};
 pub use screen::{Goal, Screen, bytes, duration};
+pub use unstructured::first_heights;
 
 use crate::case::{self, Case};
 use crate::context::Context;
 use crate::error::{CliResult, Done};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Arguments of `chromaflow run`.
@@ -41,12 +44,18 @@ pub struct Args {
     /// Start from this restart file
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     restart: Option<PathBuf>,
+    /// Take the state of the --restart file alone: iterations and residuals count anew
+    #[arg(long, requires = "restart")]
+    anew: bool,
     /// Output folder, instead of the case file's
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Change a key of the case file: --set linear.policy=dsh
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     sets: Vec<String>,
+    /// Write where the time of each iteration went, for chrome://tracing or ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Compare the results with the case file's [expect]
     #[arg(long)]
     verify: bool,
@@ -56,6 +65,25 @@ pub struct Args {
     /// Print the JSON schema of case files
     #[arg(long)]
     print_schema: bool,
+}
+
+impl Args {
+    /// To run one point of a sweep into `folder`, from the state of a restart or from the free stream.
+    pub fn of_point(case: &Path, sets: &[String], folder: &Path, from: Option<&Path>) -> Self {
+        Self {
+            case: Some(case.to_owned()),
+            check: false,
+            resume: false,
+            restart: from.map(Path::to_owned),
+            anew: from.is_some(),
+            out: Some(folder.to_owned()),
+            sets: sets.to_vec(),
+            trace: None,
+            verify: false,
+            print_defaults: false,
+            print_schema: false,
+        }
+    }
 }
 
 /// Runs a case.

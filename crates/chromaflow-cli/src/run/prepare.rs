@@ -56,12 +56,15 @@ pub fn prepare_mesh(source: Source, case: CaseFile) -> CliResult<Prepared> {
         }
     }
     let markers: Vec<_> = mesh.markers.iter().map(|m| (m.name.clone(), known(m))).collect();
+    if let Some(message) = case.without_condition(&mesh) {
+        return Err(source.error(&["boundary"], &message));
+    }
     let config = case.config(&source, &markers, mesh.planar.is_some())?;
     Ok(Prepared { source, case, mesh_path, mesh, config })
 }
 
 /// The condition that a mesh file itself gives: the planes of a planar mesh, FUN3D's codes of a `.mapbc` file.
-fn known(marker: &mesh::Marker) -> Option<Boundary> {
+pub fn known(marker: &mesh::Marker) -> Option<Boundary> {
     if [Planar::FRONT, Planar::BACK].contains(&marker.name.as_str()) {
         return Some(Boundary::Symmetry);
     }

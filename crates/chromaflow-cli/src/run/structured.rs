@@ -120,7 +120,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         if ctx.verbose() {
             println!("\nmarkers");
             for name in grid.markers() {
-                println!("  {name:20} {:?}", self.config.boundaries[name]);
+                println!("  {name:20} {}", self.config.boundaries[name]);
             }
             println!("\nthe case can be run");
         }
@@ -170,6 +170,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         let grid = S::grid(&self.solver);
         let solver = json!({ "method": self.case.structured.method.title() });
         let facts = json!({
+            "conditions": summary::conditions(&self.case.flow, &self.config.boundaries),
             "entropy_error": S::entropy_error(&self.solver),
             "memory": { "device_bytes": self.solver.device_bytes() },
             "mesh": {

@@ -4,10 +4,13 @@ use super::flow::Flow;
 use super::march::{Finished, Run};
 use super::oscillation::Oscillation;
 use super::{bytes, duration};
+use crate::case::FlowSection;
 use crate::context::Context;
 use chromaflow_flow::StepReport;
+use chromaflow_flow::config::Boundary;
 use chromaflow_flow::march::{BadPlace, Coefficients, Forces};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Everything that scripts may want. `facts` is what the flow said of itself while it had all its memory.
@@ -61,6 +64,29 @@ pub fn machine(ctx: &Context, solver: Value) -> Value {
     solver["backend"] = json!(if ctx.gpu().is_some() { "cuda" } else { "cpu" });
     solver["gpu"] = json!(ctx.gpu().map(|gpu| gpu.facts().name.clone()));
     solver
+}
+
+/// The free stream and the markers' conditions, in the words of case files.
+pub fn conditions(flow: &FlowSection, boundaries: &BTreeMap<String, Boundary>) -> Value {
+    let words = boundaries.iter().map(|(name, b)| (name.clone(), json!(b.to_string())));
+    let mut all = json!({
+        "equations": flow.equations,
+        "mach": flow.mach,
+        "alpha": flow.alpha,
+        "beta": flow.beta,
+        "gamma": flow.gamma,
+        "boundary": words.collect::<Map<_, _>>(),
+    });
+    let with_units =
+        flow.pressure.map(|p| ("pressure", p)).into_iter().chain(flow.altitude.map(|h| ("altitude", h)));
+    let viscous = [
+        ("reynolds", flow.reynolds),
+        ("reynolds_length", flow.reynolds_length),
+        ("temperature", flow.temperature),
+    ];
+    let viscous = viscous.into_iter().filter(|_| flow.equations.is_viscous());
+    viscous.chain(with_units).for_each(|(name, value)| all[name] = json!(value));
+    all
 }
 
 /// Forces by marker, split into pressure and friction.
@@ -122,7 +148,8 @@ pub fn print(run: &Run<'_>, flow: &impl Flow, finished: &Finished, written: &[Pa
         );
     }
     println!("\n{:14} {:>10} {:>7}", "component", "seconds", "share");
-    for (name, seconds) in times.components() {
+    // What would print as zeros says nothing.
+    for (name, seconds) in times.components().into_iter().filter(|(_, s)| *s > 5e-4 * times.total) {
         println!("{name:14} {seconds:10.3} {:6.1}%", 100.0 * seconds / times.total.max(1e-9));
     }
     println!("{:14} {:10.3}", "march", times.total);

@@ -1,7 +1,11 @@
 //! Boundary conditions as set-ups give them.
 
-use super::{Condition, ConditionKind, Inlet, Motion, Outlet, VelocityInlet, WallHeat};
+use super::{
+    Condition, ConditionKind, Inlet, Motion, Outlet, VelocityInlet, WallHeat, extrapolation, farfield, inlet,
+    mass_flow_outlet, moving_wall, no_slip, outlet, slip_wall, symmetry, velocity_inlet,
+};
 use crate::gas::Gas;
+use std::fmt;
 
 /// A boundary condition.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,8 +115,55 @@ impl Boundary {
         self.kind().is_wall()
     }
 
+    /// Its word in case files.
+    pub fn word(&self) -> &'static str {
+        let word = match self {
+            Self::Farfield => &farfield::WORD,
+            Self::SlipWall => &slip_wall::WORD,
+            Self::Symmetry => &symmetry::WORD,
+            Self::NoSlipAdiabatic | Self::NoSlipIsothermal { .. } => &no_slip::WORD,
+            Self::MovingWall { .. } => &moving_wall::WORD,
+            Self::VelocityInlet { .. } => &velocity_inlet::WORD,
+            Self::Inlet { .. } => &inlet::WORD,
+            Self::Outlet { .. } => &outlet::WORD,
+            Self::MassFlowOutlet { .. } => &mass_flow_outlet::WORD,
+            Self::Extrapolation => &extrapolation::WORD,
+        };
+        word.name
+    }
+
     /// Whether the velocity of the gas there is the wall's.
     pub fn is_no_slip(&self) -> bool {
         self.kind().is_no_slip()
+    }
+}
+
+/// As case files say it.
+impl fmt::Display for Boundary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())?;
+        match self {
+            Self::NoSlipIsothermal { temperature } => write!(f, ", temperature {temperature}"),
+            Self::MovingWall { motion, temperature } => {
+                let Motion { velocity, rotation, center } = motion;
+                if *velocity != [0.0; 3] {
+                    write!(f, ", velocity {velocity:?}")?;
+                }
+                if *rotation != [0.0; 3] {
+                    write!(f, ", rotation {rotation:?} about {center:?}")?;
+                }
+                temperature.map_or(Ok(()), |t| write!(f, ", temperature {t}"))
+            }
+            Self::VelocityInlet { velocity, temperature } => {
+                write!(f, ", velocity {velocity:?}, temperature {temperature}")
+            }
+            Self::Inlet { total_pressure, total_temperature, direction } => write!(
+                f,
+                ", total pressure {total_pressure}, total temperature {total_temperature}, direction {direction:?}"
+            ),
+            Self::Outlet { pressure } => write!(f, ", pressure {pressure}"),
+            Self::MassFlowOutlet { mass_flow } => write!(f, ", mass flow {mass_flow}"),
+            _ => Ok(()),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Generated and refined meshes are closed.
 
 use super::Dual;
-use crate::mesh::generate::{Airfoil, Cells, Channel, Cylinder, FlatPlate, box_mesh};
+use crate::mesh::generate::{Airfoil, Cells, Channel, Cylinder, FlatPlate, Wing, box_mesh};
 use crate::mesh::{Mesh, refine};
 
 /// Volumes are positive, control volumes close (so no boundary face is missing or turned), the total is right.
@@ -53,4 +53,19 @@ fn planar_shapes_have_their_area() {
         }
     }
     check(&FlatPlate { cells: [10, 20, 24], height: 0.5, growth: 1.2 }.mesh(), 0.75, 1e-13);
+}
+
+#[test]
+fn a_wing_is_closed_and_has_its_area() {
+    let wing = Wing { cells: [64, 12, 12, 6], ..Wing::default() };
+    let mesh = wing.mesh();
+    let around: f64 = 64.0;
+    let section = wing.radius.powi(2) * 0.5 * around * (std::f64::consts::TAU / around).sin();
+    check(&mesh, section * wing.radius, 1e-3);
+    // The wing's upper side seen from above is its planform, but for the chords of its tip's arc.
+    let info = crate::mesh::info(&mesh);
+    let area = |name: &str| info.markers.iter().find(|m| m.name == name).unwrap().area;
+    assert!((area("wing") / (2.0 * wing.area()) - 1.0).abs() < 0.03, "{}", area("wing"));
+    assert!((area("symmetry") / section - 1.0).abs() < 1e-3);
+    check(&refine(&mesh).unwrap(), section * wing.radius, 1e-3);
 }

@@ -170,6 +170,10 @@ impl Host for IncompressibleSystem {
         &self.config.time
     }
 
+    fn time_mut(&mut self) -> &mut Time {
+        &mut self.config.time
+    }
+
     fn volume(&self) -> f64 {
         self.space.volume
     }

@@ -96,6 +96,14 @@ impl CflControl {
         }
     }
 
+    /// Sets the largest CFL number, from the next step on; residuals that stalled below it are forgotten.
+    pub fn limit(&mut self, largest: f64) {
+        self.config.max = largest;
+        self.config.min = self.config.min.min(largest);
+        (self.ceiling, self.trend) = (largest, None);
+        self.value = self.value.min(largest);
+    }
+
     /// Whether the step that led to a state of this residual is to be rejected. Not at the smallest CFL number, where
     /// nothing smaller is left to try.
     pub fn rejects_growth(&self, residual: f64) -> bool {

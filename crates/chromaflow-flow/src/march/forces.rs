@@ -172,5 +172,5 @@ pub fn forces(
         }
         (patch.name.as_str(), pressure, viscous)
     });
-    Forces::of_walls(scale, |_| true, walls)
+    Forces::of_walls(scale, |wall| config.reference.counts(wall), walls)
 }

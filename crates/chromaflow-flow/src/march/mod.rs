@@ -36,6 +36,7 @@ pub(crate) use system::Device;
 pub use system::{Advanced, Bdf, Host, Measured, Moment, System, WallSums};
 pub(crate) use update::update_share;
 
+use crate::config::Time;
 use crate::output::Restart;
 use chromaflow::Outcome;
 use progress::Next;
@@ -212,6 +213,19 @@ impl<S: Host> March<S> {
     /// The iteration that would come next.
     pub(crate) fn next_moment(&self) -> Moment {
         Moment { iteration: self.progress.iteration + 1, ..self.moment() }
+    }
+
+    /// Sets the most iterations of a steady run, the physical steps of an unsteady one.
+    pub fn set_iterations(&mut self, most: usize) {
+        match self.host.time_mut() {
+            Time::Steady(steady) => steady.iterations = most,
+            Time::Unsteady(unsteady) => unsteady.steps = most,
+        }
+    }
+
+    /// Sets the largest CFL number, from the next step on.
+    pub fn set_largest_cfl(&mut self, largest: f64) {
+        self.control.limit(largest);
     }
 
     /// Iterations so far.

@@ -205,6 +205,28 @@ impl Progress {
     }
 }
 
+/// Facts of a restart that tell how far a run has come, but nothing of its state.
+const OF_A_RUN: [&str; 11] = [
+    "iteration",
+    "first_residual",
+    "smallest_residual",
+    "idle_iterations",
+    "time_step",
+    "subiteration",
+    "cfl",
+    "cfl_ceiling",
+    "cfl_hold",
+    "cfl_solved",
+    "last_residual",
+];
+
+impl Restart {
+    /// Keeps the state alone: a run that goes on from it counts iterations, measures residuals and raises the CFL number anew.
+    pub fn forget_progress(&mut self) {
+        self.facts.retain(|name, _| !(OF_A_RUN.contains(&name.as_str()) || name.starts_with(LARGEST)));
+    }
+}
+
 /// The fact of a restart that has [`Progress::largest`] of an unknown.
 const LARGEST: &str = "largest_residual.";
 
@@ -312,6 +334,14 @@ mod tests {
         assert_eq!(
             Progress::from_restart(&restart, false),
             Progress { step: 0, subiteration: 0, ..progress }
+        );
+        restart.set("outlet.pressure", 0.7);
+        restart.forget_progress();
+        assert_eq!(Progress::from_restart(&restart, true), Progress::default());
+        assert_eq!(
+            restart.facts.keys().collect::<Vec<_>>(),
+            ["outlet.pressure"],
+            "the state's own fact stays"
         );
     }
 }

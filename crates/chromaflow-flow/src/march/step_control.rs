@@ -65,6 +65,9 @@ pub trait StepControl: Send + Sync {
     /// The next residual is of another problem: not to be compared with the last one.
     fn reset(&mut self);
 
+    /// Sets the largest CFL number, from the next step on.
+    fn limit(&mut self, largest: f64);
+
     /// Writes it into a restart.
     fn store(&self, restart: &mut Restart);
 
@@ -99,6 +102,10 @@ impl StepControl for CflControl {
 
     fn reset(&mut self) {
         self.forget();
+    }
+
+    fn limit(&mut self, largest: f64) {
+        self.limit(largest);
     }
 
     fn store(&self, restart: &mut Restart) {
@@ -146,6 +153,11 @@ impl StepControl for CourantControl {
     }
 
     fn reset(&mut self) {}
+
+    fn limit(&mut self, largest: f64) {
+        self.requested = largest;
+        self.value = self.value.min(largest);
+    }
 
     fn store(&self, restart: &mut Restart) {
         restart.set("cfl", self.value);

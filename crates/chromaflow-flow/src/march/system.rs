@@ -155,6 +155,9 @@ pub trait Host: System + Sized {
     /// Steady or unsteady, and when the run ends.
     fn time(&self) -> &Time;
 
+    /// The same, to be changed under way.
+    fn time_mut(&mut self) -> &mut Time;
+
     /// Volume of the domain.
     fn volume(&self) -> f64;
 

@@ -65,6 +65,10 @@ impl Host for Number {
         &self.time
     }
 
+    fn time_mut(&mut self) -> &mut Time {
+        &mut self.time
+    }
+
     fn volume(&self) -> f64 {
         1.0
     }

@@ -7,5 +7,5 @@ mod tests;
 
 pub use crate::mesh::Field;
 pub use crate::mesh::vtk::{VtuOptions, write_surface, write_volume};
-pub use cut::{CutPoint, wall_cut, wall_points};
+pub use cut::{Curve, CutPoint, wall_cut, wall_points};
 pub use restart::{Restart, RestartError, fingerprint};

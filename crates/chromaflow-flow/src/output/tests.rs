@@ -1,4 +1,5 @@
 use super::*;
+use crate::mesh::generate::Airfoil;
 use crate::mesh::{Marker, Mesh};
 
 /// One element of each kind, not connected; a marker with a triangle and a quadrilateral.
@@ -94,15 +95,34 @@ fn another_mesh_and_broken_files_are_refused() {
 fn a_plane_cuts_walls_where_it_should() {
     let mesh = mesh();
     let values = field(&mesh).values;
-    let points = wall_cut(&mesh, |m| m == "top", &values, (1, 0.25), 2);
+    let curves = wall_cut(&mesh, |m| m == "top", &values, (1, 0.25), 2);
     // the triangle edges 4-6, 4-7, 5-6 cross y = 0.25; p = x + 10 y + 100 z
-    assert_eq!(points.len(), 3);
-    for p in &points {
+    let [curve] = &curves[..] else { panic!("one line across the top: {curves:?}") };
+    assert_eq!((curve.marker.as_str(), curve.points.len()), ("top", 3));
+    for p in &curve.points {
         assert_eq!(p.position[1], 0.25);
         assert!((p.value - (p.position[0] + 2.5 + 100.0)).abs() < 1e-12);
-        assert_eq!(p.side, -1, "out of the flow is up: the lower side of a body");
     }
-    assert_eq!(points.iter().map(|p| p.position[0]).collect::<Vec<_>>(), [0.0, 0.25, 1.0]);
+    assert_eq!(curve.side, -1, "out of the flow is up: the lower side of a body");
+    assert_eq!(curve.points.iter().map(|p| p.position[0]).collect::<Vec<_>>(), [0.0, 0.25, 1.0]);
     assert_eq!(wall_cut(&mesh, |m| m == "wall", &values, (1, 0.25), 2)[0].side, 1);
     assert!(wall_cut(&mesh, |m| m == "top", &values, (1, 2.0), 2).is_empty());
+}
+
+#[test]
+fn a_section_of_an_airfoil_is_two_connected_curves() {
+    let airfoil = Airfoil { cells: [32, 6], radius: 10.0, growth: 1.4, triangles: false };
+    let mesh = airfoil.mesh();
+    let height: Vec<f64> = mesh.nodes.iter().map(|x| x[1]).collect();
+    let planar = wall_points(&mesh, |m| m == "airfoil", &height, 1);
+    let cut = wall_cut(&mesh, |m| m == "airfoil", &height, (2, 0.5), 1);
+    for curves in [&planar, &cut] {
+        let [upper, lower] = &curves[..] else { panic!("an upper and a lower side: {}", curves.len()) };
+        assert_eq!((upper.side, lower.side), (1, -1));
+        for (curve, sign) in [(upper, 1.0), (lower, -1.0)] {
+            assert_eq!(curve.points.len(), 17, "from the leading to the trailing edge");
+            assert!(curve.points.windows(2).all(|p| p[0].position[0] < p[1].position[0]), "in order");
+            assert!(curve.points.iter().all(|p| sign * p.value >= 0.0 && p.value == p.position[1]));
+        }
+    }
 }

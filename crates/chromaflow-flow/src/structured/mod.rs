@@ -144,6 +144,10 @@ impl Host for StructuredSystem {
         &self.config.time
     }
 
+    fn time_mut(&mut self) -> &mut Time {
+        &mut self.config.time
+    }
+
     fn volume(&self) -> f64 {
         self.volume
     }
@@ -203,7 +207,7 @@ impl StructuredSystem {
                 walls.push((patch.name.as_str(), pressure, viscous));
             }
         }
-        let forces = Forces::of_walls(scale, |_| true, walls);
+        let forces = Forces::of_walls(scale, |wall| self.config.reference.counts(wall), walls);
         if let Some(bdf) = bdf {
             self.add_time_derivative(bdf);
         }

@@ -130,6 +130,10 @@ impl Host for FlowSystem {
         &self.config.time
     }
 
+    fn time_mut(&mut self) -> &mut Time {
+        &mut self.config.time
+    }
+
     fn volume(&self) -> f64 {
         self.volume
     }

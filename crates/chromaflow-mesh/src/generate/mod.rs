@@ -2,10 +2,12 @@
 
 mod boxes;
 mod planar;
+mod wing;
 
 pub use boxes::{Cells, box_mesh};
 pub use planar::graded;
 pub use planar::{Airfoil, Channel, Cylinder, FlatPlate, Plane};
+pub use wing::Wing;
 
 /// Pseudo-random number in [-1, 1) from a counter (SplitMix64): the same on every machine.
 fn noise(i: u64) -> f64 {

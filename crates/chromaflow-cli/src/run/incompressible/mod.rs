@@ -17,7 +17,7 @@ use crate::run::files::Files;
 use case::IncompressibleCase;
 use chromaflow::BlockCsr;
 use chromaflow_flow::grid::Grid;
-use chromaflow_flow::incompressible::{Config, IncompressibleSystem, Solver};
+use chromaflow_flow::incompressible::{Boundary, Config, IncompressibleSystem, Solver};
 use chromaflow_flow::march::FlowError;
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::{Field, Restart};
@@ -75,6 +75,18 @@ pub fn run(
     run.go(&mut InCells { mesh: grid.to_mesh(), centers, grid, config, ctx, solver })
 }
 
+/// A condition as case files say it.
+fn words(condition: &Boundary) -> String {
+    match condition {
+        Boundary::Wall { velocity, .. } if *velocity == [0.0; 3] => "wall".to_owned(),
+        Boundary::Wall { velocity, .. } => format!("wall, velocity {velocity:?}"),
+        Boundary::Inflow(given) => format!("inflow, velocity and scalars {given:?}"),
+        Boundary::Outflow { pressure } => format!("outflow, pressure {pressure}"),
+        Boundary::Symmetry => "symmetry".to_owned(),
+        Boundary::Farfield(state) => format!("farfield, state {state:?}"),
+    }
+}
+
 /// A solver and its case.
 struct InCells<'a> {
     grid: Grid,
@@ -118,7 +130,7 @@ impl Flow for InCells<'_> {
                 let patches = self.grid.patches.iter().filter(|p| p.name == name);
                 let faces: usize = patches.map(|p| p.window.faces().iter().product::<usize>()).sum();
                 let condition = self.config.boundaries.get(name);
-                let condition = condition.map_or_else(|| "Symmetry".to_owned(), |c| format!("{c:?}"));
+                let condition = condition.map_or_else(|| "symmetry".to_owned(), words);
                 println!("  {name:20} {faces:8} faces   {condition}");
             }
             println!("\nthe case can be run");
@@ -213,6 +225,7 @@ impl Flow for InCells<'_> {
             },
             "mesh": {
                 "blocks": self.grid.blocks.iter().map(|b| b.points).collect::<Vec<_>>(),
+                "planar": self.mesh.planar.is_some(),
                 "cells": self.grid.cells(),
                 "markers": self.grid.markers(),
             },

@@ -2,6 +2,8 @@
 
 mod plan;
 
+pub use plan::first_heights;
+
 use super::advice::Trouble;
 use super::flow::Flow;
 use super::history::Equations;
@@ -17,7 +19,7 @@ use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow_device::give_back_freed;
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::march::FlowError;
-use chromaflow_flow::mesh::Mesh;
+use chromaflow_flow::mesh::{self, KindInfo, Mesh, Range};
 use chromaflow_flow::output::{Field, Restart};
 use chromaflow_flow::unstructured::FlowSystem;
 use serde_json::{Map, Value, json};
@@ -32,6 +34,7 @@ use std::time::Instant;
 pub fn run(args: &Args, ctx: &Context, source: Source, case: CaseFile, start: Instant) -> CliResult {
     let program = summary::peak_bytes().unwrap_or(0);
     let prepared = prepare::prepare_mesh(source, case)?;
+    let quality = if args.check { Value::Null } else { quality(&prepared.mesh) };
     give_back_freed();
     let out = args.out.clone().unwrap_or_else(|| prepared.case.folder(&prepared.source));
     let files = Files::new(out, &prepared.case.output)?;
@@ -55,12 +58,26 @@ pub fn run(args: &Args, ctx: &Context, source: Source, case: CaseFile, start: In
         files,
         start,
     };
-    run.go(&mut OnMesh { prepared: &prepared, solver, ctx, program })
+    run.go(&mut OnMesh { prepared: &prepared, quality, solver, ctx, program })
+}
+
+/// Smallest, mean and largest scaled Jacobian and aspect ratio over all cells.
+fn quality(mesh: &Mesh) -> Value {
+    let kinds = mesh::info(mesh).kinds;
+    let count: usize = kinds.iter().map(|k| k.count).sum();
+    let over = |range: fn(&KindInfo) -> Range| {
+        let min = kinds.iter().map(|k| range(k).min).fold(f64::INFINITY, f64::min);
+        let max = kinds.iter().map(|k| range(k).max).fold(0.0, f64::max);
+        let sum: f64 = kinds.iter().map(|k| range(k).mean * k.count as f64).sum();
+        json!({ "min": min, "mean": sum / count.max(1) as f64, "max": max })
+    };
+    json!({ "scaled_jacobian": over(|k| k.scaled_jacobian), "aspect_ratio": over(|k| k.aspect_ratio) })
 }
 
 /// A solver and its case.
 struct OnMesh<'a> {
     prepared: &'a Prepared,
+    quality: Value,
     solver: FlowSolver,
     ctx: &'a Context,
     /// Bytes that the process held before it read anything.
@@ -80,7 +97,8 @@ impl Flow for OnMesh<'_> {
             (Method::Richardson, alone) => alone.to_string(),
             (method, around) => format!("{method} around {around}"),
         };
-        let (nodes, cells) = (mesh.nodes.len(), mesh.elements());
+        let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
+        let cells = mesh.elements();
         let path = mesh_path.display();
         format!("{path}: {nodes} nodes, {cells} cells; {method}, policy {}", implicit.policy)
     }
@@ -149,6 +167,7 @@ impl Flow for OnMesh<'_> {
             "colors": self.solver.order().colors,
         });
         let facts = json!({
+            "conditions": summary::conditions(&case.flow, &config.boundaries),
             "memory": {
                 "jacobian_bytes": memory.jacobian,
                 "mesh_bytes": memory.mesh,
@@ -159,11 +178,13 @@ impl Flow for OnMesh<'_> {
             "mesh": {
                 "file": mesh_path,
                 "nodes": mesh.nodes.len(),
+                "nodes_2d": mesh.planar.map(|planar| planar.nodes_2d),
                 "tets": mesh.tets.len(),
                 "pyramids": mesh.pyramids.len(),
                 "prisms": mesh.prisms.len(),
                 "hexes": mesh.hexes.len(),
                 "planar": mesh.planar.is_some(),
+                "quality": self.quality,
                 "markers": mesh.markers.iter().map(|m| &m.name).collect::<Vec<_>>(),
             },
             "solver": summary::machine(self.ctx, solver),

@@ -36,7 +36,7 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: u
     let y_plus = y_plus(prepared);
     if ctx.verbose() {
         println!("\nmemory");
-        for (name, n) in parts {
+        for (name, n) in parts.into_iter().filter(|p| p.1 > 0) {
             println!("  {name:15} {:>10}", bytes(n));
         }
         println!("  {:15} {:>10}", "total", bytes(total));
@@ -50,7 +50,7 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: u
         for marker in &prepared.mesh.markers {
             let faces = marker.triangles.len() + marker.quads.len();
             let condition = &prepared.config.boundaries[&marker.name];
-            println!("  {:20} {faces:8} faces   {condition:?}", marker.name);
+            println!("  {:20} {faces:8} faces   {condition}", marker.name);
         }
         match y_plus {
             Some((low, high)) => {
@@ -97,18 +97,25 @@ fn mesh_bytes(mesh: &Mesh) -> usize {
 /// Smallest and largest y+ of the first nodes off viscous walls: their distance times the friction velocity of a
 /// laminar flat plate (Blasius: Cf = 0.664 / sqrt(Re)) at the Reynolds number of the reference length.
 fn y_plus(prepared: &Prepared) -> Option<(f64, f64)> {
-    let (mesh, config) = (&prepared.mesh, &prepared.config);
+    let config = &prepared.config;
     if config.equations == Equations::Euler {
         return None;
     }
+    let no_slip = |name: &str| config.boundaries.get(name).is_some_and(|b| b.is_no_slip());
+    let (low, high) = first_heights(&prepared.mesh, no_slip)?;
+    let unit = config.freestream.reynolds;
+    let friction = 0.664 / (unit * config.reference.length).sqrt();
+    let scale = unit * (friction / 2.0).sqrt();
+    Some((low * scale, high * scale))
+}
+
+/// Smallest and largest distance from the nodes of these walls to the nearest node off them, among those that share a cell.
+pub fn first_heights(mesh: &Mesh, is_wall: impl Fn(&str) -> bool) -> Option<(f64, f64)> {
     let mut on_wall = vec![false; mesh.nodes.len()];
-    for marker in &mesh.markers {
-        if config.boundaries.get(&marker.name).is_some_and(|b| b.is_no_slip()) {
-            let nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
-            nodes.for_each(|&n| on_wall[n as usize] = true);
-        }
+    for marker in mesh.markers.iter().filter(|m| is_wall(&m.name)) {
+        let nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
+        nodes.for_each(|&n| on_wall[n as usize] = true);
     }
-    // The nearest node off the wall, among those that share a cell with a wall node.
     let mut nearest = vec![f64::INFINITY; mesh.nodes.len()];
     mesh.each_element(|_, _, nodes| {
         for &a in nodes.iter().filter(|a| on_wall[**a as usize]) {
@@ -119,10 +126,7 @@ fn y_plus(prepared: &Prepared) -> Option<(f64, f64)> {
             }
         }
     });
-    let unit = config.freestream.reynolds;
-    let friction = 0.664 / (unit * config.reference.length).sqrt();
-    let scale = unit * (friction / 2.0).sqrt();
     let distances = nearest.into_iter().filter(|d| d.is_finite());
     let (low, high) = distances.fold((f64::INFINITY, 0.0_f64), |(l, h), d| (l.min(d), h.max(d)));
-    low.is_finite().then_some((low * scale, high * scale))
+    low.is_finite().then_some((low, high))
 }

@@ -258,7 +258,7 @@ impl StructuredCuda {
             exchange: ExchangeCuda::new(stream, &solver.exchange, grid.offsets(), len)?,
             kernels,
             setup: stream.upload(&setup_record(solver))?,
-            walls: Walls { scale: solver.scale, names, counted: Vec::new() },
+            walls: Walls { scale: solver.scale, names, counted: solver.config.reference.markers.clone() },
             mean_step: solver.config.implicit.local_step == LocalStep::Mean,
             area,
             volume,

@@ -221,6 +221,10 @@ impl Host for LaxWendroffSystem {
         &self.config.time
     }
 
+    fn time_mut(&mut self) -> &mut Time {
+        &mut self.config.time
+    }
+
     fn volume(&self) -> f64 {
         self.volume
     }
@@ -328,7 +332,7 @@ impl LaxWendroffSystem {
                 walls.push((patch.name.as_str(), pressure, friction));
             }
         }
-        self.forces = Forces::of_walls(&self.scale, |_| true, walls);
+        self.forces = Forces::of_walls(&self.scale, |wall| self.config.reference.counts(wall), walls);
     }
 
     /// The smallest local time step.

@@ -86,7 +86,7 @@ impl WallFaces {
         Ok(Self {
             nodes: stream.upload(&nodes)?,
             areas: stream.upload(&areas)?,
-            walls: Walls { scale: solver.scale, names, counted: Vec::new() },
+            walls: Walls { scale: solver.scale, names, counted: solver.config.reference.markers.clone() },
         })
     }
 }

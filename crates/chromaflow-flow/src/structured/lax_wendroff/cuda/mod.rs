@@ -233,7 +233,7 @@ impl LaxWendroffCuda {
         Ok(Self {
             levels,
             setup: stream.upload(&setup)?,
-            walls: Walls { scale: solver.scale, names, counted: Vec::new() },
+            walls: Walls { scale: solver.scale, names, counted: solver.config.reference.markers.clone() },
             q: buffer(6 * len)?,
             next: buffer(6 * len)?,
             unsteady,

@@ -132,24 +132,36 @@ pub fn ends_of_steps(rows: &[Row]) -> Vec<&Row> {
 /// # Errors
 /// When the file cannot be written; an older one is untouched then.
 pub fn write(path: &Path, equations: Equations, coupled: &[String], rows: &[Row]) -> CliResult<()> {
-    let mut text = equations.header();
-    let coupled = &coupled[..coupled.len().min(MOST_COUPLED)];
-    let _ = coupled.iter().try_for_each(|name| write!(text, ",{COUPLED}{name}"));
-    for r in rows {
-        let _ = write!(text, "\n{},{}", r.iteration, r.time_step);
-        let _ = r.residual.iter().try_for_each(|v| write!(text, ",{v:e}"));
-        let _ = r.forces.iter().try_for_each(|v| write!(text, ",{v}"));
-        let _ = write!(text, ",{},", r.cfl);
-        if r.linear.is_finite() {
-            let _ = write!(text, "{:e}", r.linear);
-        }
-        let _ = write!(text, ",{}", r.seconds);
-        let _ = r.coupled[..coupled.len()].iter().try_for_each(|v| write!(text, ",{v:e}"));
+    let mut text = header(equations, coupled);
+    for row in rows {
+        text += &line(row, coupled.len());
     }
-    text.push('\n');
     let mut file = AtomicFile::create(path)?;
     file.write_all(text.as_bytes()).map_err(|e| FileError::new("cannot write", path, e))?;
     Ok(file.commit()?)
+}
+
+/// The first line of a history, of systems beside the flow as many as rows have room for.
+pub fn header(equations: Equations, coupled: &[String]) -> String {
+    let mut text = equations.header();
+    let _ = coupled.iter().take(MOST_COUPLED).try_for_each(|name| write!(text, ",{COUPLED}{name}"));
+    text.push('\n');
+    text
+}
+
+/// A row as a line, with the residuals of `coupled` unknowns beside the flow.
+pub fn line(r: &Row, coupled: usize) -> String {
+    let mut text = format!("{},{}", r.iteration, r.time_step);
+    let _ = r.residual.iter().try_for_each(|v| write!(text, ",{v:e}"));
+    let _ = r.forces.iter().try_for_each(|v| write!(text, ",{v}"));
+    let _ = write!(text, ",{},", r.cfl);
+    if r.linear.is_finite() {
+        let _ = write!(text, "{:e}", r.linear);
+    }
+    let _ = write!(text, ",{}", r.seconds);
+    let _ = r.coupled.iter().take(coupled).try_for_each(|v| write!(text, ",{v:e}"));
+    text.push('\n');
+    text
 }
 
 /// How columns of systems beside the flow begin.
@@ -183,6 +195,14 @@ pub fn read_of(path: &Path, equations: Equations, coupled: &[String]) -> CliResu
 /// Status 2 with the line that is not one of a history.
 pub fn read(path: &Path) -> CliResult<History> {
     let text = std::fs::read_to_string(path).map_err(|e| FileError::new("cannot read", path, e))?;
+    parse(path, &text)
+}
+
+/// As [`read`], of the text of such a file.
+///
+/// # Errors
+/// As [`read`].
+pub fn parse(path: &Path, text: &str) -> CliResult<History> {
     let mut lines = text.lines();
     let header = lines.next().unwrap_or_default();
     let of = |e: Equations| {

@@ -1,0 +1,197 @@
+//! Conditions that markers without one may be meant to have: by their code in a .mapbc file, their name, their place.
+
+use super::CaseFile;
+use crate::run::known;
+use chromaflow_flow::mesh::{Marker, Mesh};
+use std::fmt::Write;
+
+/// What stands in a name, and the condition that it speaks for; the first one found counts.
+const NAMES: [(&[&str], Guess); 7] = [
+    (&["sym"], Guess::Symmetry),
+    (&["far", "freestream", "outer", "ambient", "top"], Guess::Farfield),
+    (&["inlet", "inflow", "nozzle"], Guess::Inlet),
+    (&["outlet", "outflow", "exit"], Guess::Outlet),
+    (&["noslip", "no_slip", "viscous", "adiabatic"], Guess::NoSlip),
+    (&["slip", "tangency", "inviscid", "euler"], Guess::SlipWall),
+    (
+        &["wall", "wing", "airfoil", "body", "fuselage", "cylinder", "plate", "tail", "flap", "slat"],
+        Guess::Wall,
+    ),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Guess {
+    Symmetry,
+    Farfield,
+    Inlet,
+    Outlet,
+    NoSlip,
+    SlipWall,
+    /// Without slip in viscous flow, with it in inviscid flow.
+    Wall,
+}
+
+/// A condition for a marker, as it stands in a case file, and why.
+pub struct Proposal {
+    /// The marker.
+    pub marker: String,
+    /// `"farfield"`, or a table.
+    pub value: String,
+    /// What speaks for it.
+    pub reason: &'static str,
+    /// Whether it is a wall.
+    pub wall: bool,
+}
+
+/// A condition for every marker of a mesh that the mesh file itself does not give one. `viscous`: walls are without slip.
+pub fn proposals(mesh: &Mesh, viscous: bool, mach: f64, gamma: f64) -> Vec<Proposal> {
+    let (low, high) = bounds(mesh.nodes.iter().copied());
+    let open = mesh.markers.iter().filter(|m| known(m).is_none());
+    open.map(|marker| {
+        let (guess, reason) = by_code(marker)
+            .map(|guess| (guess, "by its code in the .mapbc file"))
+            .or_else(|| by_name(&marker.name).map(|guess| (guess, "by its name")))
+            .unwrap_or_else(|| by_place(mesh, marker, low, high));
+        let wall = matches!(guess, Guess::NoSlip | Guess::SlipWall | Guess::Wall);
+        Proposal { marker: marker.name.clone(), value: value(guess, viscous, mach, gamma), reason, wall }
+    })
+    .collect()
+}
+
+/// Codes of FUN3D that need values, which `known` leaves out.
+fn by_code(marker: &Marker) -> Option<Guess> {
+    match marker.code? {
+        7011 | 7012 | 7036 | 7105 => Some(Guess::Inlet),
+        5051 | 5052 | 7021 | 7031 => Some(Guess::Outlet),
+        _ => None,
+    }
+}
+
+fn by_name(name: &str) -> Option<Guess> {
+    let name = name.to_ascii_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    NAMES.iter().find(|(words, _)| says(words)).map(|(_, guess)| *guess)
+}
+
+/// A marker that reaches the bounds of the mesh on several sides is far away, one that lies in one plane of them is a symmetry
+/// plane of a three-dimensional mesh, all else is a wall.
+fn by_place(mesh: &Mesh, marker: &Marker, low: [f64; 3], high: [f64; 3]) -> (Guess, &'static str) {
+    let nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
+    let (a, b) = bounds(nodes.map(|&n| mesh.nodes[n as usize]));
+    let axes = if mesh.planar.is_some() { 0..2 } else { 0..3 };
+    let size = axes.clone().map(|k| high[k] - low[k]).fold(0.0, f64::max);
+    let near = |p: f64, q: f64| (p - q).abs() < 1e-6 * size;
+    let touched = |k: usize| usize::from(near(a[k], low[k])) + usize::from(near(b[k], high[k]));
+    let flat = axes.clone().any(|k| near(a[k], b[k]) && (near(a[k], low[k]) || near(a[k], high[k])));
+    if flat && mesh.planar.is_none() {
+        (Guess::Symmetry, "it is a plane at an end of the mesh")
+    } else if flat || axes.map(touched).sum::<usize>() >= 3 {
+        (Guess::Farfield, "it bounds the mesh")
+    } else {
+        (Guess::Wall, "it lies inside the mesh's bounds")
+    }
+}
+
+/// The least and the largest coordinates.
+pub fn bounds(nodes: impl Iterator<Item = [f64; 3]>) -> ([f64; 3], [f64; 3]) {
+    nodes.fold(([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]), |(low, high), x| {
+        (std::array::from_fn(|k| low[k].min(x[k])), std::array::from_fn(|k| high[k].max(x[k])))
+    })
+}
+
+fn value(guess: Guess, viscous: bool, mach: f64, gamma: f64) -> String {
+    let word = match guess {
+        Guess::Symmetry => "symmetry",
+        Guess::Farfield => "farfield",
+        Guess::NoSlip => "no_slip",
+        Guess::Wall if viscous => "no_slip",
+        Guess::Wall | Guess::SlipWall => "slip_wall",
+        // The total state of the free stream, and its static pressure.
+        Guess::Inlet => {
+            let ratio = 1.0 + 0.5 * (gamma - 1.0) * mach * mach;
+            let pressure = ratio.powf(gamma / (gamma - 1.0));
+            return format!(
+                "{{ kind = \"inlet\", total_pressure = {pressure:.6}, total_temperature = {ratio:.6} }}"
+            );
+        }
+        Guess::Outlet => return "{ kind = \"outlet\", pressure = 1.0 }".to_owned(),
+    };
+    format!("\"{word}\"")
+}
+
+/// The lines of `[boundary]` for them.
+pub fn lines(proposals: &[Proposal]) -> String {
+    let mut text = String::new();
+    let entries: Vec<String> =
+        proposals.iter().map(|p| format!("{} = {}", key(&p.marker), p.value)).collect();
+    let width = entries.iter().map(String::len).max().unwrap_or(0);
+    for (entry, proposal) in entries.iter().zip(proposals) {
+        let _ = writeln!(text, "{entry:width$}  # {}", proposal.reason);
+    }
+    text
+}
+
+/// A name as a key of TOML.
+fn key(name: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { format!("{name:?}") }
+}
+
+impl CaseFile {
+    /// What to say of the markers that nothing gives a condition: which they are, and lines to paste.
+    pub fn without_condition(&self, mesh: &Mesh) -> Option<String> {
+        let mut open = proposals(mesh, self.flow.equations.is_viscous(), self.flow.mach, self.flow.gamma);
+        open.retain(|p| !self.boundary.contains_key(&p.marker));
+        // A name that the mesh does not have is what to say first.
+        let known = |name: &String| mesh.markers.iter().any(|m| m.name == *name);
+        if open.is_empty() || !self.boundary.keys().all(known) {
+            return None;
+        }
+        let names: Vec<String> = open.iter().map(|p| format!("`{}`", p.marker)).collect();
+        let (s, it) = if open.len() == 1 { ("", "it") } else { ("s", "they") };
+        Some(format!(
+            "no condition for the mesh's marker{s} {}; what {it} may be meant to be, to paste under [boundary] and to check:\n\n{}",
+            names.join(", "),
+            lines(&open)
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chromaflow_flow::mesh::generate::{Airfoil, Cells, box_mesh};
+
+    fn named(mut mesh: Mesh, names: &[&str]) -> Mesh {
+        mesh.markers.iter_mut().zip(names).for_each(|(m, name)| m.name = (*name).to_owned());
+        mesh
+    }
+
+    fn values(mesh: &Mesh, viscous: bool) -> Vec<String> {
+        proposals(mesh, viscous, 0.5, 1.4).into_iter().map(|p| p.value).collect()
+    }
+
+    #[test]
+    fn names_tell_what_markers_are() {
+        let cube = box_mesh([1; 3], [1.0; 3], Cells::Hexes, 0.0);
+        let mesh =
+            named(cube.clone(), &["Inflow", "OUTLET", "sym plane", "Far-Field", "slipwall", "fuselage"]);
+        let inlet = "{ kind = \"inlet\", total_pressure = 1.186213, total_temperature = 1.050000 }";
+        let outlet = "{ kind = \"outlet\", pressure = 1.0 }";
+        let rest = ["\"symmetry\"", "\"farfield\"", "\"slip_wall\""];
+        for (viscous, wall) in [(false, "\"slip_wall\""), (true, "\"no_slip\"")] {
+            let expected = [&[inlet, outlet][..], &rest, &[wall]].concat();
+            assert_eq!(values(&mesh, viscous), expected);
+        }
+        let lines = lines(&proposals(&mesh, false, 0.5, 1.4));
+        assert!(lines.contains("\"sym plane\" = \"symmetry\""), "{lines}");
+        let parsed: toml::Table = toml::from_str(&lines).unwrap();
+        assert_eq!(parsed.len(), 6, "they can be pasted");
+    }
+
+    #[test]
+    fn numbers_are_told_apart_by_their_place() {
+        let airfoil = Airfoil { cells: [16, 4], radius: 10.0, growth: 1.5, triangles: false };
+        assert_eq!(values(&named(airfoil.mesh(), &["1", "2"]), false), ["\"slip_wall\"", "\"farfield\""]);
+    }
+}

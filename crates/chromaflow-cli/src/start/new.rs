@@ -1,0 +1,260 @@
+//! `chromaflow new`: a commented case for a mesh.
+
+use super::write_new;
+use crate::case::guess::{Proposal, bounds, lines, proposals};
+use crate::context::Context;
+use crate::error::{CliError, CliResult, Done};
+use crate::run::{first_heights, known};
+use chromaflow_flow::mesh::{self, Marker, Mesh, Planar, ReadOptions};
+use serde_json::json;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `chromaflow new`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Mesh file
+    mesh: PathBuf,
+    /// Case file to write [default: the mesh's name with .toml, in the working directory]
+    case: Option<PathBuf>,
+    /// Names and codes of numbered markers, where the file beside the mesh has another name
+    #[arg(long, value_name = "FILE")]
+    mapbc: Option<PathBuf>,
+    /// Equations [default: euler; rans where a marker is a wall without slip]
+    #[arg(long, value_parser = ["euler", "laminar", "rans"])]
+    equations: Option<String>,
+    /// Write over a case file that is there
+    #[arg(long)]
+    force: bool,
+}
+
+/// What the walls of a mesh tell.
+struct Body {
+    low: [f64; 3],
+    high: [f64; 3],
+    /// Axis along which lift points: 1 or 2.
+    up: usize,
+    /// What lift sees of them.
+    area: f64,
+}
+
+/// Mach number of a new case: compressible, without shocks on most bodies.
+const MACH: f64 = 0.5;
+/// Reynolds number of a new viscous case, on the body's length.
+const REYNOLDS: f64 = 1e6;
+
+/// Writes a case.
+///
+/// # Errors
+/// Status 2 for a mesh that cannot be read and a case file that is there; status 3 where it cannot be written.
+pub fn run(args: &Args, ctx: &Context) -> CliResult {
+    let path = found(&args.mesh)?;
+    let case = args.case.clone().unwrap_or_else(|| case_name(&args.mesh));
+    super::refuse_old(&case, args.force)?;
+    let mesh = mesh::read(&path, &ReadOptions { mapbc: args.mapbc.clone(), ..ReadOptions::default() })?;
+    let no_slip = |m: &Marker| known(m).is_some_and(|b| b.is_no_slip());
+    let says_viscous = mesh.markers.iter().any(no_slip)
+        || proposals(&mesh, false, MACH, 1.4).iter().any(|p| p.value == "\"no_slip\"");
+    let equations = args.equations.as_deref().unwrap_or(if says_viscous { "rans" } else { "euler" });
+    let viscous = equations != "euler";
+    let open = proposals(&mesh, viscous, MACH, 1.4);
+    let is_wall = |m: &Marker| {
+        known(m).is_some_and(|b| b.is_wall()) || open.iter().any(|p| p.wall && p.marker == m.name)
+    };
+    let body = Body::of(&mesh, is_wall);
+    let text = text(
+        &Facts { args, case: &case, path: &path, mesh: &mesh, open: &open, equations, body: body.as_ref() },
+        is_wall,
+    );
+    write_new(&case, &text, args.force)?;
+    if ctx.verbose() {
+        println!("{}", case.display());
+        print!("\n[boundary], to be checked:\n{}", lines(&open));
+        println!("\n    chromaflow run {0} --check\n    chromaflow run {0}", case.display());
+    }
+    ctx.write_json(&json!({ "case": case, "mesh": path, "equations": equations }))?;
+    Ok(Done::Success)
+}
+
+/// The mesh file: as it is named, or in the data folder.
+fn found(path: &Path) -> CliResult<PathBuf> {
+    if path.exists() {
+        return Ok(path.to_owned());
+    }
+    let data = std::env::var_os("CHROMAFLOW_DATA").map(|folder| Path::new(&folder).join(path));
+    match data.filter(|p| p.exists()) {
+        Some(path) => Ok(path),
+        None => Err(CliError::input(format!("no such mesh: {}", path.display()))),
+    }
+}
+
+/// The mesh's name up to its first point.
+fn case_name(mesh: &Path) -> PathBuf {
+    let name = mesh.file_name().and_then(|n| n.to_str()).unwrap_or("case");
+    format!("{}.toml", name.split('.').next().unwrap_or("case")).into()
+}
+
+impl Body {
+    fn of(mesh: &Mesh, is_wall: impl Fn(&Marker) -> bool) -> Option<Self> {
+        let walls: Vec<&Marker> = mesh.markers.iter().filter(|m| is_wall(m)).collect();
+        let faces = || {
+            walls.iter().flat_map(|m| {
+                let triangles = m.triangles.iter().map(|t| t.as_slice());
+                triangles.chain(m.quads.iter().map(|q| q.as_slice()))
+            })
+        };
+        let nodes = faces().flatten().map(|&n| mesh.nodes[n as usize]);
+        let (low, high) = bounds(nodes);
+        if !low[0].is_finite() {
+            return None;
+        }
+        let up = if mesh.planar.is_some() || across(mesh) == Some(2) { 1 } else { 2 };
+        // Half of what all faces show along the lift axis: upper and lower side see the same planform.
+        let other = 3 - up;
+        let shown: f64 = faces()
+            .map(|face| {
+                let p = |i: usize| mesh.nodes[face[i % face.len()] as usize];
+                let turn = (0..face.len()).map(|i| p(i)[0] * p(i + 1)[other] - p(i)[other] * p(i + 1)[0]);
+                0.5 * turn.sum::<f64>().abs()
+            })
+            .sum();
+        let area = if mesh.planar.is_some() { high[0] - low[0] } else { 0.5 * shown };
+        Some(Self { low, high, up, area })
+    }
+
+    fn length(&self) -> f64 {
+        self.high[0] - self.low[0]
+    }
+}
+
+/// The axis that a plane of symmetry is normal to.
+fn across(mesh: &Mesh) -> Option<usize> {
+    let symmetry = mesh.markers.iter().find(|m| {
+        known(m).is_some_and(|b| b.word() == "symmetry") || m.name.to_ascii_lowercase().contains("sym")
+    })?;
+    let nodes = symmetry.triangles.as_flattened().iter().chain(symmetry.quads.as_flattened());
+    let (a, b) = bounds(nodes.map(|&n| mesh.nodes[n as usize]));
+    let size = (0..3).map(|k| b[k] - a[k]).fold(0.0, f64::max);
+    (0..3).find(|&k| b[k] - a[k] < 1e-6 * size)
+}
+
+struct Facts<'a> {
+    args: &'a Args,
+    case: &'a Path,
+    path: &'a Path,
+    mesh: &'a Mesh,
+    open: &'a [Proposal],
+    equations: &'a str,
+    body: Option<&'a Body>,
+}
+
+/// A path as the case file is to have it: relative paths are from the case file's folder.
+fn from_case(case: &Path, path: &Path) -> PathBuf {
+    let same_folder = case.parent().is_none_or(|p| p.as_os_str().is_empty());
+    if same_folder || path.is_absolute() {
+        path.to_owned()
+    } else {
+        path.canonicalize().unwrap_or_else(|_| path.to_owned())
+    }
+}
+
+fn text(facts: &Facts<'_>, is_wall: impl Fn(&Marker) -> bool) -> String {
+    let Facts { args, case, path, mesh, open, equations, body } = facts;
+    let mut out = String::new();
+    let (low, high) = bounds(mesh.nodes.iter().copied());
+    let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
+    let form = if mesh.planar.is_some() { "two-dimensional" } else { "three-dimensional" };
+    let stem = case.file_stem().and_then(|n| n.to_str()).unwrap_or("case");
+    let _ = writeln!(
+        out,
+        "# Check it: chromaflow run {0} --check\n# Run it:   chromaflow run {0}\n# Look:     chromaflow report out/{stem}\n\
+         # `chromaflow run --print-defaults` shows every key.\n",
+        case.display()
+    );
+    let _ = writeln!(out, "[case]\ntitle = {stem:?}\n");
+    let _ = writeln!(out, "# {form}, {nodes} nodes, {} cells;", mesh.elements());
+    let _ = writeln!(
+        out,
+        "# x {:.6} ... {:.6}, y {:.6} ... {:.6}, z {:.6} ... {:.6}.",
+        low[0], high[0], low[1], high[1], low[2], high[2]
+    );
+    let _ = writeln!(out, "[mesh]\nfile = {:?}", from_case(case, path).display().to_string());
+    if let Some(mapbc) = &args.mapbc {
+        let _ = writeln!(out, "mapbc = {:?}", from_case(case, mapbc).display().to_string());
+    }
+    let length = body.map_or(1.0, Body::length);
+    let _ = writeln!(
+        out,
+        "\n# With units instead: mach and altitude (metres), or velocity (m/s), temperature (K) and pressure (Pa);\n# `meters` says how long the mesh's unit is."
+    );
+    let _ = writeln!(
+        out,
+        "[flow]\nequations = {equations:?} # euler, laminar or rans\nmach = {MACH:?}\nalpha = 0.0 # degrees"
+    );
+    if *equations != "euler" {
+        let _ = writeln!(
+            out,
+            "reynolds = {REYNOLDS:e} # on reynolds_length\nreynolds_length = {length:.6}\ntemperature = 288.15 # kelvin"
+        );
+    }
+    if let Some(body) = body {
+        out += &reference(body, mesh);
+    }
+    let given: Vec<&Marker> = mesh
+        .markers
+        .iter()
+        .filter(|m| known(m).is_some() && ![Planar::FRONT, Planar::BACK].contains(&&*m.name))
+        .collect();
+    let _ = writeln!(out, "\n# Conditions, guessed: check them.\n[boundary]\n{}", lines(open).trim_end());
+    for marker in given {
+        if let Some(condition) = known(marker) {
+            let _ = writeln!(out, "# {}: {condition}, by its code in the .mapbc file", marker.name);
+        }
+    }
+    if *equations != "euler" {
+        out += &heights(mesh, &is_wall, length);
+    }
+    if let Some(body) = body.filter(|_| mesh.planar.is_none()) {
+        let span = 3 - body.up;
+        let at = [0.2, 0.5, 0.8].map(|share| body.low[span] + share * (body.high[span] - body.low[span]));
+        let axis = ["x", "y", "z"][span];
+        let cuts = at.map(|at| format!("{{ axis = \"{axis}\", at = {at:.4} }}"));
+        let _ = writeln!(
+            out,
+            "\n# Cp across the body at 20, 50 and 80 % of its span.\n[output]\ncuts = [{}]",
+            cuts.join(", ")
+        );
+    }
+    out
+}
+
+/// Reference values of the walls' bounding box and of what lift sees of them.
+fn reference(body: &Body, mesh: &Mesh) -> String {
+    let Body { low, high, up, area } = body;
+    let length = body.length();
+    let mut out = format!(
+        "\n# The walls reach from x {:.6} to {:.6}, y {:.6} to {:.6}, z {:.6} to {:.6}.\n",
+        low[0], high[0], low[1], high[1], low[2], high[2]
+    );
+    let what = if mesh.planar.is_some() { "their length along x" } else { "what lift sees of them" };
+    let nose = (0..3).map(|k| if k == 0 { low[0] + 0.25 * length } else { 0.0 });
+    let nose: Vec<String> = nose.map(|x| format!("{x:.6}")).collect();
+    let _ =
+        writeln!(out, "[reference]\narea = {area:.6} # {what}\nlength = {length:.6} # their length along x");
+    let _ = writeln!(out, "moment_center = [{}] # a quarter of it behind the nose", nose.join(", "));
+    if mesh.planar.is_none() && *up == 1 {
+        let _ = writeln!(out, "lift_axis = \"y\" # the plane of symmetry is normal to z");
+    }
+    out
+}
+
+/// How far the first nodes stand off the walls, and what y+ = 1 would ask for (turbulent plate: Cf = 0.026 / Re^(1/7)).
+fn heights(mesh: &Mesh, is_wall: &impl Fn(&Marker) -> bool, length: f64) -> String {
+    let walls = |name: &str| mesh.markers.iter().any(|m| m.name == name && is_wall(m));
+    let Some((low, high)) = first_heights(mesh, walls) else { return String::new() };
+    let friction = 0.026 / REYNOLDS.powf(1.0 / 7.0);
+    let one = length / (REYNOLDS * (0.5 * friction).sqrt());
+    format!(
+        "\n# y+: the first nodes stand {low:.3e} to {high:.3e} off the walls; at the Reynolds number above y+ = 1 is at about {one:.3e}.\n"
+    )
+}

@@ -1,0 +1,189 @@
+//! What a newcomer does: a template, a report of it in a browser, a case for a mesh of his own, a polar, orders to a run.
+
+mod common;
+
+use chromaflow_testkit::skip;
+use common::{CASE, chromaflow, cube};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Runs without a fault, and what it said.
+fn done(folder: &Path, args: &[&str]) -> String {
+    let (status, out, message) = chromaflow(folder, args);
+    assert_eq!(status, 0, "{args:?}\n{out}\n{message}");
+    out
+}
+
+/// Chromium or Chrome on this machine.
+fn browser() -> Option<PathBuf> {
+    let named = std::env::var_os("CHROMAFLOW_BROWSER").map(PathBuf::from);
+    let names = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&path).flat_map(|folder| names.map(|name| folder.join(name)));
+    let browser = named.or_else(|| found.find(|file| file.is_file()));
+    if browser.is_none() {
+        skip("browser", "no chromium or chrome in PATH (CHROMAFLOW_BROWSER names one)");
+    }
+    browser
+}
+
+/// The page's body tag once its scripts have run.
+fn body(browser: &Path, page: &Path) -> String {
+    let run = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"])
+        .args(["--window-size=1400,2000", "--virtual-time-budget=10000", "--dump-dom"])
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    let dom = String::from_utf8_lossy(&run.stdout);
+    dom[dom.find("<body").expect("a page")..].split('>').next().unwrap().to_owned()
+}
+
+/// The value of an attribute of the body.
+fn attribute(body: &str, name: &str) -> f64 {
+    let value = body.split(&format!("data-{name}=\"")).nth(1).and_then(|rest| rest.split('"').next());
+    value.and_then(|v| v.parse().ok()).unwrap_or(0.0)
+}
+
+#[test]
+fn a_template_runs_and_its_report_opens_in_a_browser() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    done(&folder, &["template", "naca0012"]);
+    let (status, _, message) = chromaflow(&folder, &["template", "naca0012"]);
+    assert!(status == 2 && message.contains("is there already"), "{message}");
+    let home = folder.join("naca0012");
+    for (out, order) in [("out/case", "2"), ("out/first", "1")] {
+        let set = format!("numerics.order={order}");
+        let args = [
+            "-q",
+            "run",
+            "case.toml",
+            "--out",
+            out,
+            "--set",
+            &set,
+            "--trace",
+            "t.json",
+            "--set",
+            "march.residual_drop=4",
+        ];
+        done(&home, &args);
+    }
+    assert!(json(&home.join("t.json")).as_array().unwrap().len() > 50, "events of every iteration");
+    assert_eq!(json(&home.join("out/case/summary.json"))["conditions"]["boundary"]["airfoil"], "slip_wall");
+    std::fs::write(home.join("e.csv"), "x,cp\n0.1,-0.5\n0.5,-1.0\n").unwrap();
+    done(&home, &["report", "out/case", "--compare", "e.csv"]);
+    done(&home, &["report", "out/case", "out/first"]);
+    done(&home, &["plot", "out/case", "--compare", "e.csv"]);
+    let svg = std::fs::read_to_string(home.join("out/case/cut_wall.svg")).unwrap();
+    assert!(svg.contains("upper side") && svg.contains("compared with"));
+    let (status, _, message) = chromaflow(&home, &["report", "."]);
+    assert!(status == 2 && message.contains("expected summary.json"), "{message}");
+    let Some(browser) = browser() else { return };
+    for (page, runs) in [("out/case/report.html", 1.0), ("report.html", 2.0)] {
+        let body = body(&browser, &home.join(page));
+        assert!(body.contains("data-state=\"ready\""), "{body}");
+        assert_eq!(attribute(&body, "triangles"), runs * 2.0 * 128.0 * 40.0, "{body}");
+        assert!(attribute(&body, "plots") >= 4.0 && attribute(&body, "painted") > 5e4, "{body}");
+    }
+}
+
+#[test]
+fn a_new_case_for_a_mesh_runs_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    done(folder, &["mesh", "generate", "airfoil", "mine.su2", "--cells", "48,16"]);
+    let said = done(folder, &["new", "mine.su2"]);
+    assert!(said.contains("airfoil = \"slip_wall\"") && said.contains("farfield = \"farfield\""), "{said}");
+    let text = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
+    assert!(text.contains("area = 1.000000") && text.contains("length = 1.000000"), "{text}");
+    done(folder, &["-q", "run", "mine.toml", "--set", "flow.alpha=2.0"]);
+    assert_eq!(json(&folder.join("out/mine/summary.json"))["outcome"], "converged");
+    let (status, _, message) = chromaflow(folder, &["new", "mine.su2"]);
+    assert!(status == 2 && message.contains("mine.toml is there already"), "{message}");
+    done(folder, &["new", "mine.su2", "viscous.toml", "--equations", "laminar"]);
+    let text = std::fs::read_to_string(folder.join("viscous.toml")).unwrap();
+    assert!(text.contains("airfoil = \"no_slip\"") && text.contains("# y+: the first nodes stand"), "{text}");
+    // A case without conditions names what to write.
+    std::fs::write(folder.join("bare.toml"), "[mesh]\nfile = \"mine.su2\"\n[flow]\nmach = 0.5\n").unwrap();
+    let (status, _, message) = chromaflow(folder, &["run", "bare.toml"]);
+    let lines: Vec<&str> = message.lines().filter(|l| l.contains(" = \"")).collect();
+    assert!(
+        status == 2 && message.contains("markers `airfoil`, `farfield`") && lines.len() == 2,
+        "{message}"
+    );
+    let pasted =
+        format!("[mesh]\nfile = \"mine.su2\"\n[flow]\nmach = 0.5\n[boundary]\n{}\n", lines.join("\n"));
+    std::fs::write(folder.join("bare.toml"), pasted).unwrap();
+    done(folder, &["-q", "run", "bare.toml", "--check"]);
+}
+
+#[test]
+fn a_sweep_goes_on_after_a_point_that_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    done(folder, &["mesh", "generate", "airfoil", "mine.su2", "--cells", "32,12"]);
+    done(folder, &["new", "mine.su2"]);
+    let args = [
+        "sweep",
+        "mine.toml",
+        "--set",
+        "flow.alpha=0,1,bad,2",
+        "--set",
+        "march.residual_drop=5",
+        "--out",
+        "s",
+    ];
+    let (status, out, message) = chromaflow(folder, &args);
+    assert_eq!(status, 1, "one point is no angle\n{out}\n{message}");
+    let table = std::fs::read_to_string(folder.join("s/sweep.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|l| l.split(',').collect()).collect();
+    let outcomes: Vec<bool> = rows.iter().map(|r| r[1] == "converged").collect();
+    assert_eq!(outcomes, [true, true, false, true], "{table}");
+    assert!(rows[2][1].starts_with("failed: "), "{table}");
+    let lift = |row: usize| rows[row][4].parse::<f64>().unwrap();
+    assert!(lift(0).abs() < 1e-4 && lift(1) > 0.05 && (lift(3) / lift(1) - 2.0).abs() < 0.1, "{table}");
+    for name in ["lift.svg", "drag.svg", "polar.svg", "alpha_2/restart.safetensors"] {
+        assert!(folder.join("s").join(name).exists(), "{name}");
+    }
+    // The second point began with the first one's state, and came to where the free stream leads.
+    done(folder, &["-q", "run", "mine.toml", "--set", "flow.alpha=1", "--set", "march.residual_drop=5"]);
+    let anew = json(&folder.join("out/mine/summary.json"))["forces"]["cl"].as_f64().unwrap();
+    assert!((anew - lift(1)).abs() < 1e-4, "{anew}: the same flow from either");
+}
+
+#[test]
+fn a_run_follows_its_control_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("cube.su2"), cube(6)).unwrap();
+    let case = CASE.replace("iterations = 5", "mode = \"unsteady\"\ndt = 0.01\nsteps = 1000000");
+    std::fs::write(folder.join("case.toml"), case.replace("side = \"farfield\"", "side = \"slip_wall\""))
+        .unwrap();
+    let mut run = Command::new(env!("CARGO_BIN_EXE_chromaflow"));
+    let mut run = run.args(["-q", "run", "case.toml", "--threads", "1"]).current_dir(folder).spawn().unwrap();
+    let out = folder.join("out/case");
+    let wait = |what: &str, over: &dyn Fn() -> bool| {
+        let start = Instant::now();
+        while !over() {
+            assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    wait("rows to look at", &|| std::fs::metadata(out.join("live.csv")).is_ok_and(|m| m.len() > 500));
+    let seen = done(folder, &["watch", "out/case", "--once"]);
+    assert!(seen.contains("running") && seen.contains("time step 1000000"), "{seen}");
+    std::fs::write(out.join("control.toml"), "checkpoint = true").unwrap();
+    wait("a restart", &|| out.join("restart.safetensors").exists());
+    std::fs::write(out.join("control.toml"), "stop = true").unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(1), "it was ended short of its steps");
+    assert!(out.join("summary.json").exists() && !out.join("live.csv").exists());
+    assert!(done(folder, &["watch", "out/case", "--once"]).contains("q: leave"));
+}
