@@ -228,11 +228,12 @@ fn save(output: &Path, mesh: &Mesh, ctx: &Context) -> CliResult {
 
 /// Says what was written.
 fn said(output: &Path, mesh: &Mesh, ctx: &Context) -> CliResult {
-    let (nodes, elements) = (mesh.nodes.len(), mesh.elements());
+    let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
+    let elements = mesh.elements();
     if ctx.verbose() {
         println!("{}: {nodes} nodes, {elements} elements, {} markers", output.display(), mesh.markers.len());
     }
-    ctx.write_json(&json!({ "mesh": output, "nodes": nodes, "elements": elements }))?;
+    ctx.write_json(&json!({ "mesh": output, "nodes": mesh.nodes.len(), "elements": elements }))?;
     Ok(Done::Success)
 }
 

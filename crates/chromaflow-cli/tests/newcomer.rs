@@ -111,6 +111,12 @@ fn a_new_case_for_a_mesh_runs_as_it_is() {
     done(folder, &["new", "mine.su2", "viscous.toml", "--equations", "laminar"]);
     let text = std::fs::read_to_string(folder.join("viscous.toml")).unwrap();
     assert!(text.contains("airfoil = \"no_slip\"") && text.contains("# y+: the first nodes stand"), "{text}");
+    // Past a bluff body inviscid flow is not steady.
+    done(folder, &["mesh", "generate", "cylinder", "round.su2", "--cells", "48,24"]);
+    done(folder, &["new", "round.su2"]);
+    let text = std::fs::read_to_string(folder.join("round.toml")).unwrap();
+    assert!(text.contains("equations = \"laminar\"") && text.contains("reynolds = 40.0"), "{text}");
+    done(folder, &["-q", "run", "round.toml"]);
     // A case without conditions names what to write.
     std::fs::write(folder.join("bare.toml"), "[mesh]\nfile = \"mine.su2\"\n[flow]\nmach = 0.5\n").unwrap();
     let (status, _, message) = chromaflow(folder, &["run", "bare.toml"]);

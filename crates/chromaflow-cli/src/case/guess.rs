@@ -95,7 +95,8 @@ fn by_place(mesh: &Mesh, marker: &Marker, low: [f64; 3], high: [f64; 3]) -> (Gue
 /// The least and the largest coordinates.
 pub fn bounds(nodes: impl Iterator<Item = [f64; 3]>) -> ([f64; 3], [f64; 3]) {
     nodes.fold(([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]), |(low, high), x| {
-        (std::array::from_fn(|k| low[k].min(x[k])), std::array::from_fn(|k| high[k].max(x[k])))
+        // 0 is added so that no bound is -0
+        (std::array::from_fn(|k| low[k].min(x[k]) + 0.0), std::array::from_fn(|k| high[k].max(x[k]) + 0.0))
     })
 }
 

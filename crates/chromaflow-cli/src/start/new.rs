@@ -40,8 +40,16 @@ struct Body {
 
 /// Mach number of a new case: compressible, without shocks on most bodies.
 const MACH: f64 = 0.5;
-/// Reynolds number of a new viscous case, on the body's length.
-const REYNOLDS: f64 = 1e6;
+
+/// Mach and Reynolds number (on the body's length) of a new case, such that its flow is steady: behind bluff bodies it is below a
+/// Reynolds number of 47, along slender ones laminar flow is up to some thousands.
+fn stream(equations: &str, bluff: bool) -> (f64, f64) {
+    match (equations, bluff) {
+        ("laminar", true) => (0.2, 40.0),
+        ("laminar", false) => (MACH, 5e3),
+        _ => (MACH, 1e6),
+    }
+}
 
 /// Writes a case.
 ///
@@ -55,17 +63,32 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let no_slip = |m: &Marker| known(m).is_some_and(|b| b.is_no_slip());
     let says_viscous = mesh.markers.iter().any(no_slip)
         || proposals(&mesh, false, MACH, 1.4).iter().any(|p| p.value == "\"no_slip\"");
-    let equations = args.equations.as_deref().unwrap_or(if says_viscous { "rans" } else { "euler" });
-    let viscous = equations != "euler";
-    let open = proposals(&mesh, viscous, MACH, 1.4);
+    let inviscid = proposals(&mesh, false, MACH, 1.4);
     let is_wall = |m: &Marker| {
-        known(m).is_some_and(|b| b.is_wall()) || open.iter().any(|p| p.wall && p.marker == m.name)
+        known(m).is_some_and(|b| b.is_wall()) || inviscid.iter().any(|p| p.wall && p.marker == m.name)
     };
     let body = Body::of(&mesh, is_wall);
-    let text = text(
-        &Facts { args, case: &case, path: &path, mesh: &mesh, open: &open, equations, body: body.as_ref() },
-        is_wall,
-    );
+    let outside = inviscid.iter().any(|p| p.value == "\"farfield\"");
+    let bluff = outside && body.as_ref().is_some_and(Body::is_bluff);
+    let equations = args.equations.as_deref().unwrap_or(match (says_viscous, bluff) {
+        (true, _) => "rans",
+        (false, true) => "laminar",
+        (false, false) => "euler",
+    });
+    let (mach, reynolds) = stream(equations, bluff);
+    let open = proposals(&mesh, equations != "euler", mach, 1.4);
+    let facts = Facts {
+        args,
+        case: &case,
+        path: &path,
+        mesh: &mesh,
+        open: &open,
+        equations,
+        mach,
+        reynolds,
+        body: body.as_ref(),
+    };
+    let text = text(&facts, is_wall);
     write_new(&case, &text, args.force)?;
     if ctx.verbose() {
         println!("{}", case.display());
@@ -125,6 +148,11 @@ impl Body {
     fn length(&self) -> f64 {
         self.high[0] - self.low[0]
     }
+
+    /// Whether it stands across the stream: inviscid flow past it has no steady state worth having.
+    fn is_bluff(&self) -> bool {
+        self.high[self.up] - self.low[self.up] > 0.35 * self.length()
+    }
 }
 
 /// The axis that a plane of symmetry is normal to.
@@ -145,6 +173,8 @@ struct Facts<'a> {
     mesh: &'a Mesh,
     open: &'a [Proposal],
     equations: &'a str,
+    mach: f64,
+    reynolds: f64,
     body: Option<&'a Body>,
 }
 
@@ -159,7 +189,7 @@ fn from_case(case: &Path, path: &Path) -> PathBuf {
 }
 
 fn text(facts: &Facts<'_>, is_wall: impl Fn(&Marker) -> bool) -> String {
-    let Facts { args, case, path, mesh, open, equations, body } = facts;
+    let Facts { args, case, path, mesh, open, equations, mach, reynolds, body } = facts;
     let mut out = String::new();
     let (low, high) = bounds(mesh.nodes.iter().copied());
     let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
@@ -178,7 +208,9 @@ fn text(facts: &Facts<'_>, is_wall: impl Fn(&Marker) -> bool) -> String {
         "# x {:.6} ... {:.6}, y {:.6} ... {:.6}, z {:.6} ... {:.6}.",
         low[0], high[0], low[1], high[1], low[2], high[2]
     );
-    let _ = writeln!(out, "[mesh]\nfile = {:?}", from_case(case, path).display().to_string());
+    // A mesh of the data folder is found by its name there.
+    let file = if args.mesh.exists() { from_case(case, path) } else { args.mesh.clone() };
+    let _ = writeln!(out, "[mesh]\nfile = {:?}", file.display().to_string());
     if let Some(mapbc) = &args.mapbc {
         let _ = writeln!(out, "mapbc = {:?}", from_case(case, mapbc).display().to_string());
     }
@@ -189,12 +221,12 @@ fn text(facts: &Facts<'_>, is_wall: impl Fn(&Marker) -> bool) -> String {
     );
     let _ = writeln!(
         out,
-        "[flow]\nequations = {equations:?} # euler, laminar or rans\nmach = {MACH:?}\nalpha = 0.0 # degrees"
+        "[flow]\nequations = {equations:?} # euler, laminar or rans\nmach = {mach:?}\nalpha = 0.0 # degrees"
     );
     if *equations != "euler" {
         let _ = writeln!(
             out,
-            "reynolds = {REYNOLDS:e} # on reynolds_length\nreynolds_length = {length:.6}\ntemperature = 288.15 # kelvin"
+            "reynolds = {reynolds:?} # on reynolds_length\nreynolds_length = {length:.6}\ntemperature = 288.15 # kelvin"
         );
     }
     if let Some(body) = body {
@@ -212,7 +244,7 @@ fn text(facts: &Facts<'_>, is_wall: impl Fn(&Marker) -> bool) -> String {
         }
     }
     if *equations != "euler" {
-        out += &heights(mesh, &is_wall, length);
+        out += &heights(mesh, &is_wall, length, *reynolds);
     }
     if let Some(body) = body.filter(|_| mesh.planar.is_none()) {
         let span = 3 - body.up;
@@ -249,11 +281,11 @@ fn reference(body: &Body, mesh: &Mesh) -> String {
 }
 
 /// How far the first nodes stand off the walls, and what y+ = 1 would ask for (turbulent plate: Cf = 0.026 / Re^(1/7)).
-fn heights(mesh: &Mesh, is_wall: &impl Fn(&Marker) -> bool, length: f64) -> String {
+fn heights(mesh: &Mesh, is_wall: &impl Fn(&Marker) -> bool, length: f64, reynolds: f64) -> String {
     let walls = |name: &str| mesh.markers.iter().any(|m| m.name == name && is_wall(m));
     let Some((low, high)) = first_heights(mesh, walls) else { return String::new() };
-    let friction = 0.026 / REYNOLDS.powf(1.0 / 7.0);
-    let one = length / (REYNOLDS * (0.5 * friction).sqrt());
+    let friction = 0.026 / reynolds.powf(1.0 / 7.0);
+    let one = length / (reynolds * (0.5 * friction).sqrt());
     format!(
         "\n# y+: the first nodes stand {low:.3e} to {high:.3e} off the walls; at the Reynolds number above y+ = 1 is at about {one:.3e}.\n"
     )
