@@ -29,7 +29,8 @@ const ROOMS: [(&str, &str); 3] = [
     ),
     (
         "chromaflow-mesh",
-        "kind places field - error - topology faces - check pairs info - raw - vtk refine - io - generate - grid",
+        "kind places field - error - parse topology faces sew - check pairs info - raw - transform stl vtk refine generate - grid \
+         - cgns - io",
     ),
     (
         "chromaflow-flow",

@@ -173,3 +173,77 @@ fn defects_are_named() {
     let (status, _, message) = chromaflow(folder, &["mesh", "info", "none.su2"]);
     assert_eq!(status, 2, "{message}");
 }
+
+#[test]
+fn bodies_are_made_moved_and_cut_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for (shape, cells) in [
+        ("airfoil-c", "8,24,10"),
+        ("airfoil", "24,10"),
+        ("wing", "16,8,5,4"),
+        ("sphere", "4,8"),
+        ("cylinder", "24,8"),
+        ("plate", "4,8,8"),
+    ] {
+        let file = format!("{shape}.su2");
+        let digits = if shape == "wing" { "0010" } else { "2412" };
+        mesh(folder, &["generate", shape, &file, "--cells", cells, "--naca", digits]);
+        let report = mesh(folder, &["check", &file]);
+        assert_eq!(report["errors"], 0, "{shape}: {report}");
+    }
+    let args =
+        ["transform", "wing.su2", "big.lb8.ugrid", "--mirror", "y", "--scale", "2", "--rotate", "x:30"];
+    mesh(folder, &args);
+    let (small, big) = (mesh(folder, &["info", "wing.su2"]), mesh(folder, &["info", "big.lb8.ugrid"]));
+    assert!((number(&big, "/volume") / number(&small, "/volume") - 8.0).abs() < 1e-9);
+    assert_eq!(mesh(folder, &["check", "big.lb8.ugrid"])["errors"], 0);
+    let surface = mesh(folder, &["extract", "wing.su2", "wing.stl"]);
+    assert_eq!(surface["markers"], serde_json::json!(["wing"]));
+    let bytes = std::fs::read(folder.join("wing.stl")).unwrap();
+    let triangles = u32::from_le_bytes(bytes[80..84].try_into().unwrap());
+    assert_eq!(bytes.len(), 84 + 50 * triangles as usize);
+    assert!(u64::from(triangles) > surface["faces"].as_u64().unwrap(), "quadrilaterals are two triangles");
+    let (status, _, message) =
+        chromaflow(folder, &["mesh", "extract", "wing.su2", "a.stl", "--markers", "flap"]);
+    assert!(status == 2 && message.contains("wing, symmetry, farfield"), "{message}");
+    let (status, _, message) =
+        chromaflow(folder, &["mesh", "transform", "wing.su2", "a.su2", "--scale", "0"]);
+    assert!(status == 2 && message.contains("flattens"), "{message}");
+}
+
+#[test]
+fn plot3d_grids_are_joined_looked_at_and_converted() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // Two blocks that meet at x = 1: the second one's i runs along y.
+    let mut text = "2\n3 3 3\n3 4 3\n".to_owned();
+    let mut block = |points: [usize; 3], at: &dyn Fn(usize, usize, usize) -> [f64; 3]| {
+        for c in 0..3 {
+            for (k, j) in (0..points[2]).flat_map(|k| (0..points[1]).map(move |j| (k, j))) {
+                let line: Vec<String> = (0..points[0]).map(|i| format!("{:?} ", at(i, j, k)[c])).collect();
+                text.push_str(&line.concat());
+            }
+            text.push('\n');
+        }
+    };
+    block([3, 3, 3], &|i, j, k| [0.5 * i as f64, 0.5 * j as f64, k as f64]);
+    block([3, 4, 3], &|i, j, k| [1.0 + 0.5 * j as f64, 0.5 * i as f64, k as f64]);
+    std::fs::write(folder.join("g.p3d"), text).unwrap();
+    let made = mesh(folder, &["nmf", "g.p3d"]);
+    assert_eq!((&made["interfaces"], made["patches"].as_array().unwrap().len()), (&1.into(), 10));
+    let info = mesh(folder, &["info", "g.p3d"]);
+    assert!(info["map"].as_str().unwrap().ends_with("g.nmf"));
+    assert_eq!(info["blocks"][1]["right_handed"], false);
+    assert_eq!(info["blocks"][0]["bad_cells"], 0);
+    assert_eq!(mesh(folder, &["check", "g.p3d"])["errors"], 0);
+    mesh(folder, &["convert", "g.p3d", "g.su2"]);
+    let whole = mesh(folder, &["info", "g.su2"]);
+    assert_eq!((&whole["nodes"], counts(&whole)), (&54.into(), [0, 0, 0, 20]));
+    assert!((number(&whole, "/volume") - 5.0).abs() < 1e-12);
+    mesh(folder, &["transform", "g.p3d", "h.xyz", "--scale", "2,1,1"]);
+    let moved = mesh(folder, &["info", "h.xyz", "--map", "g.nmf"]);
+    assert!((number(&moved, "/blocks/0/volume") - 4.0).abs() < 1e-12);
+    let (status, _, message) = chromaflow(folder, &["mesh", "nmf", "g.p3d"]);
+    assert!(status == 2 && message.contains("exists"), "{message}");
+}

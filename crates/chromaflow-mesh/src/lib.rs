@@ -7,12 +7,13 @@
 
 #![deny(unsafe_code)]
 
+pub mod cgns;
 mod check;
 mod error;
 mod faces;
 mod field;
 mod info;
-pub(crate) mod io;
+mod io;
 mod kind;
 mod places;
 mod raw;
@@ -24,7 +25,7 @@ pub use error::{Defect, Finding, MeshError, Place, Report, Subject};
 
 pub use field::Field;
 pub use info::{Info, KindInfo, MarkerInfo, Range, info, scaled_jacobian};
-pub use io::{Format, Layout, load, read, write, write_as};
+pub use io::{Format, Layout, load, read, write, write_as, write_solb};
 pub use kind::{Kind, cross, dot, mean, norm, sub, volume};
 pub use places::{MarkerPlaces, Places, Provenance};
 pub use raw::{Flipped, Loaded, ReadOptions};
@@ -32,11 +33,17 @@ pub use raw::{Flipped, Loaded, ReadOptions};
 pub mod generate;
 pub mod grid;
 pub mod pairs;
+mod parse;
 mod refine;
+mod sew;
+mod stl;
 pub mod topology;
+mod transform;
 pub mod vtk;
 
 pub use refine::{TooLarge, refine};
+pub use stl::write_stl;
+pub use transform::Affine;
 
 /// A 3-D unstructured mesh. Two-dimensional meshes are read as one layer of prisms and hexahedra between two
 /// symmetry planes, see [`Mesh::planar`].

@@ -69,6 +69,13 @@ pub(crate) struct Flat {
 }
 
 impl Raw {
+    /// A mesh that is known already.
+    pub(crate) fn of_mesh(mesh: Mesh) -> Self {
+        let mut raw = Self { mesh, ..Self::default() };
+        raw.places.markers = vec![MarkerPlaces::default(); raw.mesh.markers.len()];
+        raw
+    }
+
     /// Adds an element.
     pub(crate) fn push(&mut self, kind: Kind, nodes: &[u32], place: u64) {
         let m = &mut self.mesh;
@@ -204,7 +211,8 @@ fn turn_over(mesh: &mut Mesh, elements: &[u32]) {
     }
 }
 
-fn mirror(kind: Kind, e: &mut [u32]) {
+/// Turns an element inside out.
+pub(crate) fn mirror(kind: Kind, e: &mut [u32]) {
     let mut old = [0; 8];
     old[..e.len()].copy_from_slice(e);
     for (slot, &from) in e.iter_mut().zip(kind.mirror()) {

@@ -102,15 +102,23 @@ fn round_trips() {
     {
         let Some(path) = data(name) else { continue };
         let mesh = read(&path, &ReadOptions::default()).unwrap();
-        for ending in
-            ["su2", "ugrid", "b8.ugrid", "lb8.ugrid", "r8.ugrid", "lr8.ugrid", "lb8l.ugrid", "b8.ugrid64"]
-        {
+        for ending in [
+            "su2",
+            "ugrid",
+            "b8.ugrid",
+            "lb8.ugrid",
+            "r8.ugrid",
+            "lr8.ugrid",
+            "lb8l.ugrid",
+            "b8.ugrid64",
+            "meshb",
+        ] {
             let copy = folder.path().join(format!("a.{ending}"));
             write_as(&copy, &mesh, form(ending, &copy)).unwrap();
             let loaded = load(&copy, &ReadOptions::default()).unwrap();
             assert!(loaded.report.is_clean(), "{name} {ending}: {}", loaded.report);
             let mut back = loaded.mesh;
-            if ending.ends_with("ugrid") || ending.ends_with("64") {
+            if ending.ends_with("ugrid") || ending.ends_with("64") || ending == "meshb" {
                 back.planar = mesh.planar;
             }
             for (a, b) in back.markers.iter_mut().zip(&mesh.markers) {
@@ -236,6 +244,7 @@ fn damaged_files_are_survived() {
         "lb8.ugrid",
         "lr8.ugrid",
         "b8.ugrid64",
+        "meshb",
         "0.msh",
         "1.msh",
         "2.msh",

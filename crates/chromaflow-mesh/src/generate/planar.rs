@@ -93,6 +93,16 @@ pub fn graded(i: usize, n: usize, growth: f64) -> f64 {
     (growth.powi(i as i32) - 1.0) / (growth.powi(n as i32) - 1.0)
 }
 
+/// The growth with which `n` steps whose first is `first` make up 1, at least 1.
+pub fn growth_of(first: f64, n: usize) -> f64 {
+    let (mut low, mut high) = (1.0, 4.0);
+    for _ in 0..60 {
+        let middle: f64 = 0.5 * (low + high);
+        if graded(1, n, middle) > first { low = middle } else { high = middle }
+    }
+    0.5 * (low + high)
+}
+
 /// A channel of length 3 and height 1 with a circular arc on the floor between x = 1 and x = 2.
 ///
 /// Markers: `inlet`, `outlet`, `lower`, `upper`. **Source**: Ni, *A multiple-grid scheme for solving the Euler

@@ -6,8 +6,8 @@
 
 use super::{Block, Grid, IndexMap, Interface, Side, Window};
 use crate::Planar;
-use crate::generate::graded;
 pub use crate::generate::{Airfoil, Channel, Cylinder, FlatPlate};
+use crate::generate::{graded, growth_of};
 use std::f64::consts::{PI, TAU};
 
 const SIDES: [Side; 6] = Side::ALL;
@@ -211,16 +211,6 @@ impl ChannelCylinder {
         grid.interfaces.push(Interface { a, b, map, translation: [0.0; 3] });
         grid
     }
-}
-
-/// The growth with which `n` steps whose first is `first` make up 1, at least 1.
-fn growth_of(first: f64, n: usize) -> f64 {
-    let (mut low, mut high) = (1.0, 4.0);
-    for _ in 0..60 {
-        let middle: f64 = 0.5 * (low + high);
-        if graded(1, n, middle) > first { low = middle } else { high = middle }
-    }
-    0.5 * (low + high)
 }
 
 /// One layer of cells from points in the plane.

@@ -14,6 +14,11 @@ impl Grid {
     /// # Panics
     /// When there are 2^32 points or more.
     pub fn to_mesh(&self) -> Mesh {
+        self.numbered_mesh().0
+    }
+
+    /// The same, and the numbers of its nodes.
+    pub(super) fn numbered_mesh(&self) -> (Mesh, Numbers) {
         let markers = self.markers();
         let level = |b: &super::Block| {
             let [front, back] = [0, 1].map(|k| b.node([0, 0, k])[2]);
@@ -33,16 +38,9 @@ impl Grid {
             count += if depth.is_some() { block.points[0] * block.points[1] } else { block.nodes.len() };
         }
         assert!(u32::try_from(2 * count).is_ok(), "fewer than 2^32 points");
-        let node = |b: usize, at: [usize; 3]| {
-            let points = self.blocks[b].points;
-            let [i, j, k] = at;
-            let n = if depth.is_some() {
-                first[b] + i + points[0] * j + k * count
-            } else {
-                first[b] + self.blocks[b].index(at)
-            };
-            n as u32
-        };
+        let shapes = self.blocks.iter().map(|b| b.points).collect();
+        let number = Numbers { first, shapes, plane: depth.map(|_| count) };
+        let node = |b: usize, at: [usize; 3]| number.node(b, at);
         let mut mesh =
             Mesh { planar: depth.map(|depth| Planar { nodes_2d: count, depth }), ..Mesh::default() };
         mesh.nodes = if depth.is_some() {
@@ -93,6 +91,22 @@ impl Grid {
                 marker.quads.push(if high == right_handed[w.block] { outward } else { [a, d, c, b] });
             }
         }
-        mesh
+        (mesh, number)
+    }
+}
+
+/// Numbers of a grid's points as nodes of its mesh.
+pub(super) struct Numbers {
+    first: Vec<usize>,
+    shapes: Vec<[usize; 3]>,
+    /// Points of a plane of all blocks, for planar meshes.
+    plane: Option<usize>,
+}
+
+impl Numbers {
+    pub(super) fn node(&self, block: usize, [i, j, k]: [usize; 3]) -> u32 {
+        let [ni, nj, _] = self.shapes[block];
+        let row = i + ni * j;
+        (self.first[block] + self.plane.map_or(row + ni * nj * k, |plane| row + plane * k)) as u32
     }
 }

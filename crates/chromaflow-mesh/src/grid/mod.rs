@@ -8,6 +8,8 @@
 //! |---|---|
 //! | [`read`], [`write`] | PLOT3D points, with the neutral map file (NMF) beside them that says how blocks meet |
 //! | [`generate`] | boxes, plates, channels, cavities, O- and C-grids |
+//! | [`Grid::joined`] | blocks that meet, found from their points |
+//! | [`Grid::to_connected_mesh`] | the grid as an unstructured mesh |
 //! | [`Grid::check`] | everything that can be wrong, with block and index |
 //! | [`Cells`] | a block's cells and two layers of ghost cells around them as one array |
 //! | [`Metrics`] | face areas and volumes that keep a uniform flow uniform to round-off |
@@ -29,10 +31,13 @@
 
 mod cells;
 mod check;
+mod connected;
 mod error;
 mod exchange;
 pub mod generate;
+mod info;
 mod io;
+mod join;
 mod mesh;
 mod metrics;
 mod reorient;
@@ -44,7 +49,10 @@ mod window;
 pub use cells::{ALIGNED, Cells, GHOSTS};
 pub use error::GridError;
 pub use exchange::Exchange;
-pub use io::{Form, Plot3d, Plot3dOptions, read, read_nmf, read_plot3d, write, write_nmf, write_plot3d};
+pub use info::BlockInfo;
+pub use io::{
+    Form, Plot3d, Plot3dOptions, is_plot3d, read, read_nmf, read_plot3d, write, write_nmf, write_plot3d,
+};
 pub use metrics::{Metrics, extended_nodes};
 pub use window::{IndexMap, Side, Window};
 

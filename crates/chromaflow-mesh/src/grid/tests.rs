@@ -428,3 +428,43 @@ fn published_grids() {
     let missing = read_plot3d(Path::new("nowhere.fmt"), &Plot3dOptions::default());
     assert!(matches!(missing, Err(GridError::Read(MeshError::File(_)))));
 }
+
+#[test]
+fn interfaces_are_found_from_the_points_alone() {
+    let c = AirfoilC { cells: [8, 20, 6], radius: 5.0, growth: 1.2 }.grid();
+    let channel = ChannelCylinder { cells: [16, 6, 10], growth: 1.2 }.grid();
+    let split = BoxGrid { cells: [6, 5, 4], size: [1.0; 3], wave: 0.05 }.grid().split(0, 0, 2).unwrap();
+    for grid in [c, channel, split] {
+        let mut found = Grid::joined(grid.blocks.clone());
+        found.check().unwrap();
+        let mut expected = grid.clone();
+        let order = |g: &mut Grid| {
+            for i in &mut g.interfaces {
+                if (i.a.block, i.a.low) > (i.b.block, i.b.low) {
+                    *i = i.reversed();
+                }
+            }
+            g.interfaces.sort_by_key(|i| (i.a.block, i.a.low, i.a.high));
+        };
+        order(&mut found);
+        order(&mut expected);
+        assert_eq!(found.interfaces, expected.interfaces);
+        let mesh = found.to_connected_mesh().unwrap();
+        let report = crate::check(&mesh, None);
+        assert!(report.is_clean(), "{report}");
+        assert_eq!(mesh.planar.is_some(), grid.planar_axis().is_some());
+    }
+}
+
+#[test]
+fn a_collapsed_axis_becomes_prisms() {
+    // A quarter of a tube whose inner radius is zero.
+    let block = Block::new([4, 5, 3], |[i, j, k]| {
+        let (r, t) = (i as f64, j as f64 * std::f64::consts::FRAC_PI_8);
+        [r * t.cos(), r * t.sin(), k as f64]
+    });
+    let mesh = Grid::joined(vec![block]).to_connected_mesh().unwrap();
+    assert_eq!((mesh.prisms.len(), mesh.hexes.len()), (8, 16));
+    assert!(crate::check(&mesh, None).is_clean());
+    assert!(mesh.marker("block1_imin").is_none(), "the axis has no area");
+}

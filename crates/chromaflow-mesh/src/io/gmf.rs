@@ -4,8 +4,8 @@
 //! data, each thing with a reference at its end; nodes count from 1. Records that we do not use are passed over by
 //! position. **Source**: Marechal, libMeshb.
 
-use super::binary::{Bytes, int, node, real};
 use super::patches::{NumberedFace, gather};
+use crate::parse::binary::{Bytes, int, node, real};
 use crate::raw::Raw;
 use crate::{Kind, MeshError, ReadOptions};
 use std::path::Path;

@@ -3,7 +3,7 @@
 //! A count, then one patch per line; commas, `!` comments and further columns occur. **Source**: FUN3D manual, "Boundary
 //! conditions".
 
-use super::text::{Lines, Words, show};
+use crate::parse::text::{Lines, Words, show};
 use crate::{MeshError, ReadOptions};
 use chromaflow::files;
 use std::collections::BTreeMap;

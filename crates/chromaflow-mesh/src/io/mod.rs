@@ -1,17 +1,18 @@
 //! Mesh files.
 
-pub(crate) mod binary;
 mod gmf;
+mod gmf_write;
 mod gmsh;
 mod gmsh_write;
 mod mapbc;
+mod openfoam;
 mod patches;
 mod scan;
 mod su2;
-pub(crate) mod text;
 mod ugrid;
 mod write;
 
+pub use gmf_write::write_solb;
 pub use ugrid::Layout;
 pub use write::{write, write_as};
 
@@ -31,6 +32,10 @@ pub enum Format {
     UgridBinary(Layout),
     /// GMF, binary (`.meshb`).
     Gmf,
+    /// CGNS (`.cgns`), HDF5 or ADF.
+    Cgns,
+    /// OpenFOAM (the folder `polyMesh`, or that of a case).
+    OpenFoam,
     /// Gmsh (`.msh`); a reader takes version and form from the file.
     Gmsh {
         /// Version 2.2; 4.1 otherwise.
@@ -47,6 +52,8 @@ impl fmt::Display for Format {
             Self::Ugrid => "UGRID",
             Self::UgridBinary(_) => "UGRID binary",
             Self::Gmf => "GMF binary",
+            Self::Cgns => "CGNS",
+            Self::OpenFoam => "OpenFOAM",
             Self::Gmsh { .. } => "Gmsh",
         })
     }
@@ -58,6 +65,9 @@ impl Format {
     /// # Errors
     /// When it tells none, with the list of endings.
     pub fn of(path: &Path) -> Result<Self, MeshError> {
+        if openfoam::folder(path).is_some() {
+            return Ok(Self::OpenFoam);
+        }
         let plain = files::without_compression(path);
         let name = plain.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         let mut parts = name.rsplit('.');
@@ -66,13 +76,15 @@ impl Format {
         match last {
             "su2" => Ok(Self::Su2),
             "meshb" => Ok(Self::Gmf),
+            "cgns" => Ok(Self::Cgns),
             "msh" => Ok(Self::Gmsh { legacy: false, binary: false }),
             "ugrid" | "ugrid64" => Ok(Layout::of(before, wide).map_or(Self::Ugrid, Self::UgridBinary)),
             _ => Layout::of(last, wide).map(Self::UgridBinary).ok_or_else(|| {
                 MeshError::unsupported(
                     path,
                     "this name tells no mesh format that is known: .su2, .ugrid, .b8.ugrid, \
-                     .lb8.ugrid (and .r8, .lr8, .b4, .lb4), .msh, .meshb, each also with .gz, .xz or .zst after it",
+                     .lb8.ugrid (and .r8, .lr8, .b4, .lb4), .msh, .meshb, .cgns, each also with .gz, .xz or .zst after it, \
+                     or the folder of an OpenFOAM case",
                 )
             }),
         }
@@ -102,6 +114,8 @@ pub fn load(path: &Path, options: &ReadOptions) -> Result<Loaded, MeshError> {
         Format::Ugrid => ugrid::read_text(path, options)?,
         Format::UgridBinary(layout) => ugrid::read_binary(path, layout, options)?,
         Format::Gmf => gmf::read(path, options)?,
+        Format::OpenFoam => openfoam::read(path)?,
+        Format::Cgns => crate::cgns::read(path)?,
         Format::Gmsh { .. } => gmsh::read(path)?,
     };
     raw.finish(path, format, options)

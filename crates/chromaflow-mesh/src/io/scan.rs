@@ -1,7 +1,7 @@
 //! Files that are text with binary sections: Gmsh's.
 
-use super::binary;
-use super::text::{self, show};
+use crate::parse::binary;
+use crate::parse::text::{self, show};
 use crate::{MeshError, Place};
 use chromaflow::files::{self, FileError};
 use std::io::Read;

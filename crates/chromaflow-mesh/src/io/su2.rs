@@ -5,7 +5,7 @@
 //! older files have a second number after `NPOIN=`, `SEND_TO=` lines and `SEND_RECEIVE` markers (skipped), and blocks of
 //! free-form deformation after the mesh (skipped).
 
-use super::text::{Lines, Words, natural, show, trim};
+use crate::parse::text::{Lines, Words, natural, show, trim};
 use crate::raw::{Flat, Raw};
 use crate::{Kind, MeshError};
 use std::path::Path;

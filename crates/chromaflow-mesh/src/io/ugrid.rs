@@ -6,9 +6,9 @@
 //! Fortran's record marks (`.r8 .r4 .lr8 .lr4`); a trailing `l`, or `.ugrid64`, means integers of 8 bytes. What follows the
 //! hexahedra is optional and not read. **Source**: UG_IO documentation, "3D grid file type UGRID".
 
-use super::binary::{Bytes, int, node, real};
 use super::patches::{NumberedFace, gather};
-use super::text::{Lines, Words};
+use crate::parse::binary::{Bytes, int, node, real};
+use crate::parse::text::{Lines, Words};
 use crate::raw::Raw;
 use crate::{Kind, MeshError, ReadOptions};
 use std::path::Path;

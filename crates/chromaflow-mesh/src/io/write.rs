@@ -1,12 +1,12 @@
 //! Mesh files, written whole or not at all.
 
-use super::{Format, Layout, gmsh_write};
+use super::{Format, Layout, gmf_write, gmsh_write};
 use crate::{Kind, Marker, Mesh, MeshError, Planar};
 use chromaflow::files::{self, AtomicFile, FileError};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes a mesh in the format that the name tells; a UGRID file gets its `.mapbc` beside it; `.vtu` is for looking at.
+/// Writes a mesh in the format that the name tells; a UGRID or GMF file gets its `.mapbc` beside it; `.vtu` is for looking at.
 ///
 /// A mesh made from a two-dimensional one is written as two-dimensional to SU2 files and as one layer to others.
 ///
@@ -24,8 +24,11 @@ pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
 /// # Errors
 /// As [`write`].
 pub fn write_as(path: &Path, mesh: &Mesh, format: Format) -> Result<(), MeshError> {
-    if matches!(format, Format::Gmf) {
-        return Err(MeshError::unsupported(path, "GMF files are read only; write .su2, .msh or .lb8.ugrid"));
+    if matches!(format, Format::Cgns | Format::OpenFoam) {
+        return Err(MeshError::unsupported(
+            path,
+            "CGNS and OpenFOAM meshes are read only; write .su2, .msh, .meshb or .lb8.ugrid",
+        ));
     }
     let fail = |e| MeshError::from(FileError::new("cannot write", path, e));
     let mut out = AtomicFile::create(path)?;
@@ -33,11 +36,12 @@ pub fn write_as(path: &Path, mesh: &Mesh, format: Format) -> Result<(), MeshErro
         Format::Ugrid => ugrid_text(&mut out, mesh),
         Format::UgridBinary(layout) => ugrid_binary(&mut out, mesh, layout),
         Format::Gmsh { legacy, binary } => gmsh_write::write(&mut out, mesh, legacy, binary),
-        Format::Su2 | Format::Gmf => su2(&mut out, mesh),
+        Format::Gmf => gmf_write::write(&mut out, mesh),
+        Format::Su2 | Format::Cgns | Format::OpenFoam => su2(&mut out, mesh),
     }
     .map_err(fail)?;
     out.commit()?;
-    if matches!(format, Format::Ugrid | Format::UgridBinary(_)) {
+    if matches!(format, Format::Ugrid | Format::UgridBinary(_) | Format::Gmf) {
         let plain = files::without_compression(path);
         let name = plain.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let stem = name.split('.').next().unwrap_or_default();

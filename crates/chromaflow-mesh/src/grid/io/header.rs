@@ -50,6 +50,15 @@ pub struct Plot3dOptions {
     pub planar: Option<bool>,
 }
 
+/// Whether a name is that of a PLOT3D grid: `.p3d`, `.p2d`, `.xyz`, `.x`, `.grd`, `.grid`, and all that end in `fmt`, `unf` or
+/// `3dbin`, `2dbin`, with or without `.gz`, `.xz`, `.zst`.
+pub fn is_plot3d(path: &Path) -> bool {
+    let plain = files::without_compression(path);
+    let ending = plain.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    ["p3d", "p2d", "xyz", "x", "grd", "grid"].contains(&ending.as_str())
+        || ["fmt", "unf", "3dbin", "2dbin"].iter().any(|end| ending.ends_with(end))
+}
+
 pub(super) fn is_text(path: &Path) -> bool {
     let plain = files::without_compression(path);
     let name = plain.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();

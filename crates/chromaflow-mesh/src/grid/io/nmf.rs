@@ -9,7 +9,7 @@
 
 use crate::MeshError;
 use crate::grid::{Grid, GridError, IndexMap, Interface, Patch, Side, Window};
-use crate::io::text::{Lines, Words, show};
+use crate::parse::text::{Lines, Words, show};
 use chromaflow::files::{AtomicFile, FileError};
 use std::io::{self, Write};
 use std::path::Path;

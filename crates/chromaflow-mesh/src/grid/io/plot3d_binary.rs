@@ -2,7 +2,7 @@
 
 use super::plot3d::{Dimensions, MOST_BLOCKS};
 use crate::grid::Block;
-use crate::io::binary::{self, Bytes};
+use crate::parse::binary::{self, Bytes};
 use crate::{MeshError, Place};
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 use super::plot3d::{Dimensions, MOST_BLOCKS};
 use crate::MeshError;
 use crate::grid::Block;
-use crate::io::text::{self, Lines, Words, show};
+use crate::parse::text::{self, Lines, Words, show};
 use std::path::Path;
 
 /// Numbers of a text file, one after another.

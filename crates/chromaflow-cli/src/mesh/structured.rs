@@ -1,0 +1,204 @@
+//! `mesh` commands on PLOT3D grids.
+
+use super::Input;
+use crate::context::{Context, ensure_writable};
+use crate::error::{CliError, CliResult, Done};
+use chromaflow_flow::grid::{
+    BlockInfo, Grid, GridError, Plot3d, Plot3dOptions, is_plot3d, read_nmf, read_plot3d, write_nmf,
+    write_plot3d,
+};
+use chromaflow_flow::mesh::{Affine, Planar};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+fn cli(error: GridError) -> CliError {
+    match error {
+        GridError::File(e) => e.into(),
+        other => CliError::input(other.to_string()),
+    }
+}
+
+/// The map of a grid: the one that is named, or the one beside it.
+fn map_of(input: &Input) -> Option<PathBuf> {
+    let mut plain = input.mesh.clone();
+    if plain.extension().is_some_and(|e| ["gz", "xz", "zst"].iter().any(|z| e.eq_ignore_ascii_case(z))) {
+        plain.set_extension("");
+    }
+    input.map.clone().or_else(|| Some(plain.with_extension("nmf")).filter(|map| map.is_file()))
+}
+
+/// The blocks with their map; without one, as their points say.
+fn blocks(input: &Input) -> Result<(Grid, Option<PathBuf>), GridError> {
+    let blocks = read_plot3d(&input.mesh, &Plot3dOptions::default())?;
+    let Some(map) = map_of(input) else { return Ok((Grid::joined(blocks), None)) };
+    let (points, mut grid) = read_nmf(&map)?;
+    let found: Vec<[usize; 3]> = blocks.iter().map(|b| b.points).collect();
+    if points != found {
+        return Err(GridError::Mismatch(format!(
+            "{} is for blocks of {points:?} points, {} has {found:?}: give the right one with --map",
+            map.display(),
+            input.mesh.display()
+        )));
+    }
+    grid.blocks = blocks;
+    Ok((grid, Some(map)))
+}
+
+/// A sound grid.
+pub fn load(input: &Input) -> CliResult<Grid> {
+    if let Some(map) = map_of(input) {
+        return chromaflow_flow::grid::read(&input.mesh, &map, &Plot3dOptions::default()).map_err(cli);
+    }
+    let grid = Grid::joined(read_plot3d(&input.mesh, &Plot3dOptions::default()).map_err(cli)?);
+    grid.check().map_err(|e| CliError::input(format!("{}: {e}", input.mesh.display())))?;
+    Ok(grid)
+}
+
+/// Facts about a grid, sound or not.
+pub fn info(input: &Input, ctx: &Context) -> CliResult {
+    let (grid, map) = blocks(input).map_err(cli)?;
+    let facts = grid.info();
+    if ctx.verbose() {
+        let points: usize = facts.iter().map(|b| b.points.iter().product::<usize>()).sum();
+        println!("format     PLOT3D, {} blocks, {points} points, {} cells", facts.len(), grid.cells());
+        println!("volume     {:.12e}", facts.iter().map(|b| b.volume).sum::<f64>());
+        match &map {
+            Some(map) => println!("map        {}", map.display()),
+            None => println!(
+                "map        none: faces that meet were found from the points (`chromaflow mesh nmf` writes them)"
+            ),
+        }
+        println!(
+            "\n{:>5} {:>18} {:>6}  {:>26}  {:>6} {:>8}",
+            "block", "points", "turn", "cell volume", "bad", "blanked"
+        );
+        for (n, b) in facts.iter().enumerate() {
+            let [i, j, k] = b.points;
+            let turn = if b.right_handed { "right" } else { "left" };
+            let [low, high] = b.cell_volume;
+            let points = format!("{i} x {j} x {k}");
+            println!(
+                "{n:>5} {points:>18} {turn:>6}  {low:>11.4e} ... {high:>10.4e}  {:>6} {:>8}",
+                b.bad, b.blanked
+            );
+        }
+        println!();
+        print_patches(&grid);
+    }
+    ctx.write_json(&json(&grid, &facts, map.as_deref()))?;
+    Ok(Done::Success)
+}
+
+fn print_patches(grid: &Grid) {
+    println!("{:<24} {:>6} {:>9}", "patch", "pieces", "faces");
+    for name in grid.markers() {
+        let windows: Vec<_> =
+            grid.patches.iter().filter(|p| p.name == name).map(|p| p.window.faces()).collect();
+        println!("{name:<24} {:>6} {:>9}", windows.len(), windows.iter().map(|[u, v]| u * v).sum::<usize>());
+    }
+    println!("{} interfaces", grid.interfaces.len());
+}
+
+fn json(grid: &Grid, facts: &[BlockInfo], map: Option<&Path>) -> Value {
+    json!({
+        "format": "PLOT3D",
+        "map": map,
+        "cells": grid.cells(),
+        "interfaces": grid.interfaces.len(),
+        "blocks": facts.iter().map(|b| json!({
+            "points": b.points, "right_handed": b.right_handed, "volume": b.volume,
+            "cell_volume": b.cell_volume, "bad_cells": b.bad, "first_bad": b.first_bad, "blanked": b.blanked,
+        })).collect::<Vec<_>>(),
+        "patches": grid.markers(),
+    })
+}
+
+/// Whether a grid can be used.
+pub fn check(input: &Input, ctx: &Context) -> CliResult {
+    let (grid, map) = blocks(input).map_err(cli)?;
+    let facts = grid.info();
+    let bad: usize = facts.iter().map(|b| b.bad).sum();
+    // Periodic rows have their translation only when read with the points.
+    let result = if map.is_some() { load(input).map(|_| ()) } else { grid.check().map_err(cli) };
+    ctx.write_json(&json!({
+        "mesh": input.mesh, "errors": usize::from(result.is_err()), "bad_cells": bad,
+        "findings": result.as_ref().err().map(ToString::to_string),
+    }))?;
+    result?;
+    if ctx.verbose() {
+        println!("{}: {} blocks, {} cells, no errors", input.mesh.display(), facts.len(), grid.cells());
+    }
+    Ok(Done::Success)
+}
+
+/// Writes the map of a grid that has none.
+pub fn nmf(path: &Path, output: Option<&Path>, ctx: &Context) -> CliResult {
+    if !is_plot3d(path) {
+        return Err(CliError::input(format!(
+            "{} is no PLOT3D grid by its name: expected .p3d, .xyz, .x, .grd, or an ending in fmt, unf, 3dbin",
+            path.display()
+        )));
+    }
+    let plain =
+        if path.extension().is_some_and(|e| ["gz", "xz", "zst"].iter().any(|z| e.eq_ignore_ascii_case(z))) {
+            path.with_extension("")
+        } else {
+            path.to_owned()
+        };
+    let output = output.map_or_else(|| plain.with_extension("nmf"), Path::to_owned);
+    if output.exists() {
+        return Err(CliError::input(format!("{} exists: give another name, or remove it", output.display())));
+    }
+    ensure_writable(&output)?;
+    let grid = Grid::joined(read_plot3d(path, &Plot3dOptions::default()).map_err(cli)?);
+    write_nmf(&output, &grid).map_err(cli)?;
+    if ctx.verbose() {
+        println!("{}: {} blocks, {} interfaces", output.display(), grid.blocks.len(), grid.interfaces.len());
+        println!("\nNames stand for where faces lie: give each patch the name that your case uses.");
+        for patch in &grid.patches {
+            println!("  {:<20} {}{}", patch.name, patch.window, hint(&grid, patch));
+        }
+    }
+    ctx.write_json(&json(&grid, &grid.info(), Some(&output)))?;
+    Ok(Done::Success)
+}
+
+/// What a patch may be, by where its points lie.
+fn hint(grid: &Grid, patch: &chromaflow_flow::grid::Patch) -> String {
+    if [Planar::FRONT, Planar::BACK].contains(&patch.name.as_str()) {
+        return "; the layer's own plane".into();
+    }
+    let block = &grid.blocks[patch.window.block];
+    for (c, axis) in ["x", "y", "z"].iter().enumerate() {
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        for at in patch.window.nodes() {
+            let x = block.node(at)[c];
+            (low, high) = (low.min(x), high.max(x));
+        }
+        if high - low <= 1e-9 * (1.0 + low.abs()) {
+            return format!("; in the plane {axis} = {low}: a plane of symmetry, an inlet, an outlet?");
+        }
+    }
+    "; curved: a wall or the far field?".into()
+}
+
+/// Moves the points of a grid; its map stays what it is.
+pub fn transform(path: &Path, output: &Path, map: &Affine, ctx: &Context) -> CliResult {
+    if !is_plot3d(output) {
+        return Err(CliError::input(format!(
+            "a PLOT3D grid is transformed into a PLOT3D grid, not {}: convert it first",
+            output.display()
+        )));
+    }
+    let mut blocks = read_plot3d(path, &Plot3dOptions::default()).map_err(cli)?;
+    for block in &mut blocks {
+        block.nodes.iter_mut().for_each(|x| *x = map.of(*x));
+    }
+    write_plot3d(output, &blocks, Plot3d::of(output)).map_err(cli)?;
+    let points: usize = blocks.iter().map(|b| b.nodes.len()).sum();
+    if ctx.verbose() {
+        println!("{}: {} blocks, {points} points", output.display(), blocks.len());
+    }
+    ctx.write_json(&json!({ "mesh": output, "blocks": blocks.len(), "points": points }))?;
+    Ok(Done::Success)
+}

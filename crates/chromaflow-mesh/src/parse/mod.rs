@@ -1,0 +1,4 @@
+//! Numbers and words of text and binary files, with the place of each.
+
+pub(crate) mod binary;
+pub(crate) mod text;
