@@ -41,6 +41,29 @@ where
         });
     }
 
+    /// Writes the V/dt of each row that [`Self::assemble`] puts on the diagonal.
+    pub fn pseudo_time(&self, out: &mut [f64]) {
+        let (flow, dual) = (self.flow, self.flow.dual);
+        parallel::rows(flow.team, dual.nodes(), 1, out, |rows, out| {
+            for (i, time) in rows.zip(out) {
+                *time = dual.pattern.range(i).map(|k| self.through(i, k)[1]).sum::<f64>() / self.cfl;
+            }
+        });
+        flow.each_open_node(|_, i, mass| out[i] += 0.5 * (self.leaves)(i, mass).abs() / self.cfl);
+    }
+
+    /// Of position k in row i: the entry off the diagonal with the other sign, and what it brings to the spectral radius.
+    fn through(&self, i: usize, k: usize) -> [f64; 2] {
+        let (flow, dual) = (self.flow, self.flow.dual);
+        let (edge, j) = (dual.edge_of[k] as usize, dual.pattern.col_idx()[k] as usize);
+        let sign = if j > i { 1.0 } else { -1.0 };
+        let dx = std::array::from_fn(|d| sign * (flow.nodes[j][5 + d] - flow.nodes[i][5 + d]));
+        let [passing, gamma] = (self.face)(i, j, edge);
+        let passing = sign * passing;
+        let through = gamma * edge_weight(&dual.areas[edge], &dx);
+        [through - passing.min(0.0), 0.5 * passing.abs() + through]
+    }
+
     fn fill_rows<T: Stored>(&self, off: &mut [T], diag: &mut [f64]) {
         let (flow, dual) = (self.flow, self.flow.dual);
         let pattern = &dual.pattern;
@@ -49,16 +72,10 @@ where
             for (i, diag) in rows.zip(diag) {
                 let (mut sum, mut speed) = (0.0, 0.0);
                 for k in pattern.range(i) {
-                    let (edge, j) = (dual.edge_of[k] as usize, pattern.col_idx()[k] as usize);
-                    let sign = if j > i { 1.0 } else { -1.0 };
-                    let dx = std::array::from_fn(|d| sign * (flow.nodes[j][5 + d] - flow.nodes[i][5 + d]));
-                    let [passing, gamma] = (self.face)(i, j, edge);
-                    let passing = sign * passing;
-                    let through = gamma * edge_weight(&dual.areas[edge], &dx);
-                    let entry = through - passing.min(0.0);
+                    let [entry, radius] = self.through(i, k);
                     off[k - first] = T::narrow(-entry);
                     sum += entry;
-                    speed += 0.5 * passing.abs() + through;
+                    speed += radius;
                 }
                 *diag = sum + speed / self.cfl + dual.volumes[i] * (self.slope)(i);
             }

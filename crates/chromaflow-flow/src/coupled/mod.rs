@@ -119,6 +119,11 @@ pub trait Coupled: Send + Sync {
     /// Makes what the flow takes of this system, from the present state of both, before the flow's residual.
     fn prepare(&mut self, _flow: &FlowView<'_>, _values: &[f64]) {}
 
+    /// Whether the flow depends on this system: Newton-Krylov steps then solve for both at once.
+    fn drives_flow(&self) -> bool {
+        false
+    }
+
     /// Eddy viscosity of each node for the viscous fluxes of the flow, over rho_inf a_inf and the mesh unit; empty where this
     /// system has none. As of the last [`Coupled::prepare`].
     fn eddy_viscosity(&self) -> &[f64] {
@@ -131,6 +136,9 @@ pub trait Coupled: Send + Sync {
 
     /// Writes the matrix of a step, diagonal blocks with V/dt. Rows of given values are replaced afterwards.
     fn assemble(&self, flow: &FlowView<'_>, state: &CoupledState, at: &Moment, jacobian: &mut Jacobian);
+
+    /// Writes that V/dt of each row; asked for of systems that drive the flow.
+    fn pseudo_time(&self, _flow: &FlowView<'_>, _state: &CoupledState, _at: &Moment, _out: &mut [f64]) {}
 
     /// Subtracts a node's update from its unknowns, cut where they would leave their range; whether it was cut.
     fn update(&self, values: &mut [f64], update: &[f64]) -> bool {

@@ -49,6 +49,8 @@ pub struct CoupledSystem {
     pub(crate) residual: Vec<f64>,
     update: Vec<f64>,
     jacobian: Jacobian,
+    /// V/dt of each row in a Newton-Krylov step of the flow, where this system drives it.
+    pseudo_time: Vec<f64>,
     linear: LinearSolver,
     /// Norms of residuals that are nothing but rounding, one for each unknown.
     round_off: Vec<f64>,
@@ -92,6 +94,7 @@ impl CoupledSystem {
             },
             residual: vec![0.0; nb * n],
             update: vec![0.0; nb * n],
+            pseudo_time: vec![0.0; if physics.drives_flow() { n } else { 0 }],
             jacobian,
             linear,
             physics,
@@ -100,6 +103,12 @@ impl CoupledSystem {
 
     /// The residual; returns the sum of R^2/V of each unknown.
     pub(crate) fn compute_residual(&mut self, flow: &FlowView<'_>, at: &Moment) -> Vec<f64> {
+        self.find_residual(flow, at);
+        self.squares(flow)
+    }
+
+    /// The residual.
+    pub(crate) fn find_residual(&mut self, flow: &FlowView<'_>, at: &Moment) {
         let (state, nb) = (&self.state, self.state.nb);
         self.physics.residual(flow, state, at, &mut self.residual);
         if !state.source.is_empty() {
@@ -113,7 +122,6 @@ impl CoupledSystem {
         for &i in &state.held {
             self.residual[i as usize * nb..][..nb].fill(0.0);
         }
-        self.squares(flow)
     }
 
     fn squares(&self, flow: &FlowView<'_>) -> Vec<f64> {
@@ -176,7 +184,6 @@ impl CoupledSystem {
         at: &Moment,
         times: &mut Times,
     ) -> Result<Advanced, FlowError> {
-        self.state.last_good.copy_from_slice(&self.state.values);
         timed(&mut times[Part::Assembly], || self.assemble(flow, at).map(|_| ()))?;
         timed(&mut times[Part::Conversion], || self.linear.convert(&mut self.jacobian));
         let solved = timed(&mut times[Part::LinearSolver], || {
@@ -185,13 +192,65 @@ impl CoupledSystem {
         if let Err(row) = solved {
             return Ok(Advanced { singular: Some(row), ..Advanced::default() });
         }
-        Ok(timed(&mut times[Part::Misc], || {
-            let (nb, state) = (self.state.nb, &mut self.state);
-            let updates = self.update.chunks_exact(nb);
-            let cut = state.values.chunks_exact_mut(nb).zip(updates);
-            let limited = cut.filter_map(|(q, x)| self.physics.update(q, x).then_some(())).count();
-            Advanced { limited, bad: self.first_bad_of(&self.state.values), ..Advanced::default() }
-        }))
+        Ok(timed(&mut times[Part::Misc], || self.take_update()))
+    }
+
+    /// Whether the flow depends on this system.
+    pub(crate) fn drives_flow(&self) -> bool {
+        self.physics.drives_flow()
+    }
+
+    /// Makes the matrix, ready to precondition with; the row of a diagonal block that cannot be inverted comes back as an error.
+    pub(crate) fn factor(&mut self, flow: &FlowView<'_>, at: &Moment) -> Result<(), usize> {
+        self.assemble(flow, at).expect("the matrix was made once");
+        self.physics.pseudo_time(flow, &self.state, at, &mut self.pseudo_time);
+        self.linear.convert(&mut self.jacobian);
+        self.linear.factor(&mut self.jacobian)
+    }
+
+    /// y = V/dt v + (R(q + h v) - R(q)) / h, with the present residual that of q + h v and `base` that of q; unknowns and residuals
+    /// in these units.
+    pub(crate) fn differentiate(
+        &self,
+        (h, [unit, residual_unit]): (f64, [f64; 2]),
+        base: &[f64],
+        v: &[f64],
+        y: &mut [f64],
+    ) {
+        let nb = self.state.nb;
+        for (i, y) in y.iter_mut().enumerate() {
+            let slope = (self.residual[i] - base[i]) / h + self.pseudo_time[i / nb] * unit * v[i];
+            *y = slope / residual_unit;
+        }
+        for &row in &self.state.held {
+            let row = row as usize * nb..(row as usize + 1) * nb;
+            y[row.clone()].copy_from_slice(&v[row]);
+        }
+    }
+
+    /// z = M^-1 r with the matrix last factored; unknowns and residuals in these units.
+    pub(crate) fn precondition(&mut self, [unit, residual_unit]: [f64; 2], r: &[f64], z: &mut [f64]) {
+        self.linear.precondition(&self.jacobian, r, z);
+        for z in z {
+            *z *= residual_unit / unit;
+        }
+    }
+
+    /// Sets the update, which is given in this unit.
+    pub(crate) fn set_update(&mut self, unit: f64, update: &[f64]) {
+        for (own, value) in self.update.iter_mut().zip(update) {
+            *own = unit * value;
+        }
+    }
+
+    /// Takes the update, cut where it leaves the unknowns' range.
+    pub(crate) fn take_update(&mut self) -> Advanced {
+        self.state.last_good.copy_from_slice(&self.state.values);
+        let (nb, state) = (self.state.nb, &mut self.state);
+        let updates = self.update.chunks_exact(nb);
+        let cut = state.values.chunks_exact_mut(nb).zip(updates);
+        let limited = cut.filter_map(|(q, x)| self.physics.update(q, x).then_some(())).count();
+        Advanced { limited, bad: self.first_bad_of(&self.state.values), ..Advanced::default() }
     }
 
     /// Returns to the last good state.

@@ -17,20 +17,40 @@ pub struct CflControl {
     pub ceiling: f64,
     /// How residuals have gone since the ceiling was set.
     trend: Option<Trend>,
-    /// Whether residuals that rise or stall mean that steps are too large.
-    watches: bool,
-    /// Whether steps are Newton's, which may raise the residual on their way.
-    newton: bool,
+    /// What kind of step it controls.
+    step: Step,
     /// Largest CFL number whose linear system was found to be solved since one was not.
     solved: f64,
+    /// What the last linear solve left of its residual, of Newton-Krylov steps.
+    left: f64,
+    /// Smallest residual of Newton-Krylov steps since they were last cut back for a rise.
+    least: f64,
 }
 
-/// The smallest residual so far, and since then the steps, and those of them that raised the residual.
+/// What kind of step is controlled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// The first-order matrix of the whole system: residuals fall step by step.
+    Whole,
+    /// The derivative itself: residuals may rise on their way.
+    Newton,
+    /// A matrix that is factored into lines, or relaxed: residuals fall over many steps and rise on the way.
+    Factored,
+}
+
+/// The smallest residual so far, and since then the steps, those of them that raised the residual, and the largest CFL number.
 #[derive(Clone, Copy, Debug)]
 struct Trend {
     best: f64,
     steps: usize,
     rises: usize,
+    largest: f64,
+}
+
+/// What is left of a CFL number, and for how many steps it stays there.
+struct Cut {
+    factor: f64,
+    hold: usize,
 }
 
 /// Residual growth in one step that makes the CFL number fall.
@@ -39,12 +59,22 @@ const GROWTH_LIMIT: f64 = 1.5;
 const REJECTED_GROWTH: f64 = 3.0;
 /// The same of Newton-Krylov steps.
 const NEWTON_GROWTH: f64 = 10.0;
+/// Rise of the residual of Newton-Krylov steps over its smallest value that takes nine tenths off the CFL number. Residuals rise on
+/// the way to where they fall for good, but with steps that keep growing they were seen to rise for ever.
+const NEWTON_RISE: f64 = 4.0;
+/// What is left of the linear residual of a Newton-Krylov step from which its CFL number is too large for the preconditioner.
+const UNSOLVED: f64 = 0.9;
+/// The same from which the CFL number does not grow.
+const HALF_SOLVED: f64 = 0.6;
 /// Fraction of nodes with cut updates that makes the CFL number stay.
 const LIMITED_FRACTION: f64 = 1e-3;
 /// Steps at the largest CFL number without a new smallest residual after which that CFL number is halved: the residual's
 /// second order and the Jacobian's first have run into a cycle, which smaller steps damp.
 const STALLED: usize = 25;
-/// So many of those steps must have raised the residual: one that falls without turning is slow, but in no cycle.
+/// The same of factored steps, at whatever CFL number: the error of the factorization grows with its square, and residuals
+/// that do not fall over so many steps go in a cycle or grow slowly. Residuals that fall in the end were seen to turn for 65.
+const STALLED_FACTORED: usize = 100;
+/// One in so many of those steps must have raised the residual: one that falls without turning is slow, but in no cycle.
 const RISES: usize = 5;
 
 impl CflControl {
@@ -57,43 +87,60 @@ impl CflControl {
             last: None,
             ceiling: config.max,
             trend: None,
-            watches: true,
-            newton: false,
+            step: Step::Whole,
             solved: 0.0,
+            left: 0.0,
+            least: f64::INFINITY,
         }
     }
 
-    /// The same where residuals fall slowly as a rule, and rise on the way: a stall lowers the CFL number of one step only,
-    /// and no step is rejected for its residual.
-    pub fn without_stalls(self) -> Self {
-        Self { watches: false, ..self }
+    /// The same for steps whose matrix is factored into lines, or relaxed: residuals fall slowly there as a rule, and rise on the way.
+    pub fn factored(self) -> Self {
+        Self { step: Step::Factored, ..self }
     }
 
     /// The same for Newton-Krylov steps: the residual may rise on their way to where it falls for good, and only steps that
     /// lead far off are rejected.
     pub fn of_newton_steps(self) -> Self {
-        Self { newton: true, ..self }
+        Self { step: Step::Newton, ..self }
     }
 
     /// After a step from a state of this residual, `limited` of its updates cut (a fraction of the nodes).
     pub fn accept(&mut self, residual: f64, limited: f64) {
         let ratio = self.last.map_or(1.0, |last| residual / last);
         self.last = Some(residual);
-        if self.config.adaptive && !self.newton && ratio > GROWTH_LIMIT {
-            self.value *= 0.5;
-            self.hold = 3;
-        } else if self.config.adaptive && (self.hold > 0 || limited > LIMITED_FRACTION) {
-            self.hold = self.hold.saturating_sub(1);
-        } else {
-            self.value *= self.config.growth;
+        match self.doubt(residual, ratio) {
+            Some(cut) if self.config.adaptive => {
+                self.value *= cut.factor;
+                self.hold = cut.hold;
+            }
+            _ if self.config.adaptive && (self.hold > 0 || self.waits(limited)) => {
+                self.hold = self.hold.saturating_sub(1);
+            }
+            _ => self.value *= self.config.growth,
         }
         if self.config.adaptive {
             self.lower_ceiling(residual, ratio > 1.0);
         }
         self.value = self.value.clamp(self.config.min, self.ceiling);
-        if !self.watches {
-            self.ceiling = self.config.max;
+    }
+
+    /// By how much the CFL number is to fall, where residuals say that it is too large.
+    fn doubt(&mut self, residual: f64, ratio: f64) -> Option<Cut> {
+        if self.step != Step::Newton {
+            return (ratio > GROWTH_LIMIT).then_some(Cut { factor: 0.5, hold: 3 });
         }
+        if residual > NEWTON_RISE * self.least {
+            self.least = residual;
+            return Some(Cut { factor: 0.1, hold: 2 });
+        }
+        self.least = self.least.min(residual);
+        (self.left > UNSOLVED).then_some(Cut { factor: 0.3, hold: 0 })
+    }
+
+    /// Whether the CFL number is to stay although residuals are well.
+    fn waits(&self, limited: f64) -> bool {
+        limited > LIMITED_FRACTION || self.left > HALF_SOLVED
     }
 
     /// Sets the largest CFL number, from the next step on; residuals that stalled below it are forgotten.
@@ -107,37 +154,43 @@ impl CflControl {
     /// Whether the step that led to a state of this residual is to be rejected. Not at the smallest CFL number, where
     /// nothing smaller is left to try.
     pub fn rejects_growth(&self, residual: f64) -> bool {
-        let most = if self.newton { NEWTON_GROWTH } else { REJECTED_GROWTH };
+        let most = if self.step == Step::Newton { NEWTON_GROWTH } else { REJECTED_GROWTH };
         self.last.is_some_and(|last| residual > most * last) && self.can_reject()
     }
 
     /// Whether the linear system of this step is to be looked at: its CFL number is larger than any solved before.
     pub fn doubts(&self) -> bool {
-        self.watches && self.config.adaptive && self.value > self.solved
+        self.config.adaptive && self.value > self.solved
     }
 
     /// Whether an update is to be rejected: the linear solver has made its residual larger, or lost it.
     pub fn rejects_update(&mut self, reduction: f64) -> bool {
+        self.left = if self.step == Step::Newton { reduction } else { 0.0 };
         let solved = reduction <= 1.0;
         self.solved = if solved { self.solved.max(self.value) } else { 0.0 };
         !solved && self.can_reject()
     }
 
     fn can_reject(&self) -> bool {
-        self.watches && self.config.adaptive && self.value > self.config.min
+        self.config.adaptive && self.value > self.config.min
     }
 
     fn lower_ceiling(&mut self, residual: f64, rose: bool) {
-        let fresh = Trend { best: residual, steps: 0, rises: 0 };
+        let fresh = Trend { best: residual, steps: 0, rises: 0, largest: self.value };
         let trend = self.trend.get_or_insert(fresh);
         if residual < 0.95 * trend.best {
             *trend = fresh;
         } else {
             trend.steps += 1;
             trend.rises += usize::from(rose);
+            trend.largest = trend.largest.max(self.value);
         }
-        if trend.steps > STALLED && trend.rises >= RISES && self.value >= self.ceiling {
-            self.ceiling = (0.5 * self.ceiling).max(self.config.start);
+        let (steps, tried) = match self.step {
+            Step::Whole | Step::Newton => (STALLED, self.value >= self.ceiling),
+            Step::Factored => (STALLED_FACTORED, true),
+        };
+        if trend.steps > steps && RISES * trend.rises >= steps && tried {
+            self.ceiling = (0.5 * trend.largest.min(self.ceiling)).max(self.config.start);
             self.trend = None;
         }
     }
@@ -148,6 +201,9 @@ impl CflControl {
         restart.set("cfl_ceiling", self.ceiling);
         restart.set("cfl_hold", self.hold as f64);
         restart.set("cfl_solved", self.solved);
+        if self.least.is_finite() {
+            restart.set("least_residual", self.least);
+        }
         if let Some(last) = self.last {
             restart.set("last_residual", last);
         }
@@ -159,20 +215,25 @@ impl CflControl {
         self.last = restart.positive("last_residual");
         self.hold = restart.positive("cfl_hold").unwrap_or(0.0) as usize;
         self.solved = restart.positive("cfl_solved").unwrap_or(0.0);
+        self.least = restart.positive("least_residual").unwrap_or(f64::INFINITY);
         self.value = restart.positive("cfl").map_or(self.value, |cfl| cfl.clamp(min, max));
         self.ceiling = restart.positive("cfl_ceiling").map_or(max, |ceiling| ceiling.min(max));
     }
 
     /// The next residual is of another problem: not to be compared with the last one.
     pub fn forget(&mut self) {
-        (self.last, self.trend) = (None, None);
+        (self.last, self.trend, self.least) = (None, None, f64::INFINITY);
     }
 
     /// After a step that had to be taken back. Returns whether it is worth another try.
     pub fn reject(&mut self) -> bool {
         let possible = self.value > self.config.min;
+        if self.step == Step::Factored {
+            // Steps of this size would lead there again.
+            self.ceiling = (0.5 * self.value).max(self.config.start.min(self.ceiling));
+        }
         self.value = (0.2 * self.value).max(self.config.min);
-        self.hold = if self.newton { 2 } else { 10 };
+        self.hold = if self.step == Step::Newton { 2 } else { 10 };
         self.last = None;
         possible
     }
@@ -219,11 +280,38 @@ mod tests {
         while control.reject() {}
         control.accept(1.0, 0.0);
         assert!(!control.rejects_growth(1e9) && !control.rejects_update(2.0), "nothing smaller to try");
-        let ramp = CflControl::new(Cfl { adaptive: false, ..cfl });
-        for mut other in [ramp, CflControl::new(cfl).without_stalls()] {
-            other.accept(1.0, 0.0);
-            assert!(!other.doubts() && !other.rejects_growth(1e9) && !other.rejects_update(2.0));
-        }
+        let mut ramp = CflControl::new(Cfl { adaptive: false, ..cfl });
+        ramp.accept(1.0, 0.0);
+        assert!(!ramp.doubts() && !ramp.rejects_growth(1e9) && !ramp.rejects_update(2.0));
+    }
+
+    #[test]
+    fn newton_steps_shrink_where_residuals_rise_or_systems_stay_unsolved() {
+        let cfl = Cfl { start: 10.0, min: 1.0, max: 1e6, growth: 2.0, adaptive: true };
+        let mut control = CflControl::new(cfl).of_newton_steps();
+        let mut step = |residual: f64, left: f64| {
+            assert!(!control.rejects_update(left));
+            control.accept(residual, 0.0);
+            control.value
+        };
+        assert_eq!([step(1.0, 0.3), step(3.9, 0.3)], [20.0, 40.0], "residuals may rise somewhat");
+        assert_eq!(step(4.1, 0.3), 4.0, "not for ever");
+        assert_eq!([step(4.2, 0.3), step(4.3, 0.3), step(4.4, 0.3)], [4.0, 4.0, 8.0], "held, then grown");
+        assert_eq!([step(1.0, 0.7), step(0.9, 0.95)], [8.0, 2.4], "half a solution, none");
+        assert_eq!(step(0.8, 0.2), 4.8);
+    }
+
+    #[test]
+    fn factored_steps_shrink_when_they_have_led_nowhere_for_long() {
+        let cfl = Cfl { start: 2.0, min: 0.01, max: 20.0, growth: 1.1, adaptive: true };
+        let mut control = CflControl::new(cfl).factored();
+        let cycle = |i: i32| 1.0 + 0.1 * f64::from(i).sin();
+        (0..100).for_each(|i| control.accept(cycle(i), 0.0));
+        assert_eq!(control.value, 20.0);
+        (100..110).for_each(|i| control.accept(cycle(i), 0.0));
+        assert_eq!(control.value, 10.0);
+        control.reject();
+        assert_eq!((control.value, control.ceiling), (2.0, 5.0), "what was rejected is not tried again");
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub(crate) mod control;
 mod error;
 pub(crate) mod forces;
 pub(crate) mod linear;
+pub(crate) mod newton;
 mod progress;
 mod report;
 mod step_control;

@@ -2,10 +2,10 @@
 
 use super::FlowSolver;
 use super::FlowSystem;
-use crate::config::FlowConfig;
+use crate::config::{FlowConfig, Nonlinear};
 use crate::coupled::{Coupled, CoupledState, CoupledSystem, FlowView};
 use crate::gradient::Gradient;
-use crate::march::{Advanced, CONSERVED, FlowError, Moment, Times};
+use crate::march::{Advanced, CONSERVED, FlowError, Moment, Part, Times, timed};
 use crate::mesh::Mesh;
 use crate::output::{Field, Restart};
 use crate::residual::Eddies;
@@ -106,12 +106,37 @@ impl FlowSystem {
         })
     }
 
+    /// Residuals of the systems that the flow depends on, after its own.
+    pub(super) fn driving_residuals(&mut self, at: &Moment) {
+        self.with_coupled(at, |view, coupled| {
+            for system in coupled.iter_mut().filter(|system| system.drives_flow()) {
+                system.find_residual(view, at);
+            }
+        });
+    }
+
+    /// Matrices of the systems that the flow depends on, ready to precondition with; the row of a diagonal block that cannot be
+    /// inverted comes back as an error.
+    pub(super) fn factor_driving(&mut self, at: &Moment) -> Result<(), usize> {
+        self.with_coupled(at, |view, coupled| {
+            let mut driving = coupled.iter_mut().filter(|system| system.drives_flow());
+            driving.try_for_each(|system| system.factor(view, at))
+        })
+    }
+
     /// The steps of the systems beside the flow, from the state that its own step starts from.
     pub(super) fn advance_coupled(&mut self, at: &Moment, times: &mut Times) -> Result<Advanced, FlowError> {
+        let newton = matches!(self.config.implicit.nonlinear, Nonlinear::NewtonKrylov(_));
         self.with_coupled(at, |view, coupled| {
             let mut all = Advanced::default();
             for system in coupled {
-                all = all.with(&system.advance(view, at, times)?);
+                // A Newton-Krylov step of the flow has found the update of what it depends on, too.
+                let step = if newton && system.drives_flow() {
+                    timed(&mut times[Part::Misc], || system.take_update())
+                } else {
+                    system.advance(view, at, times)?
+                };
+                all = all.with(&step);
             }
             Ok(all)
         })

@@ -1,5 +1,4 @@
-//! The linear system of a Newton-Krylov step: its operator is the derivative of the residual, by differences, and the first-order
-//! matrix preconditions it.
+//! Newton-Krylov steps of the flow, and of the systems that it depends on with it.
 
 use super::FlowSystem;
 use super::access::no_matrix;
@@ -11,22 +10,19 @@ use crate::flux::spectral_radius;
 use crate::gas::{primitive, temperature};
 use crate::march::Moment;
 use crate::march::linear::LinearSolver;
+use crate::march::newton::{self, NewtonStep};
 use crate::parallel;
 use crate::residual::primitive_of;
 use crate::viscous::{molecular, spectral_radius_viscous_of, with_eddies};
 use chromaflow::Jacobian;
-use chromaflow::krylov::{Control, Gmres, LinearOperator, Preconditioner};
 use chromaflow::vector::norm2;
-use chromaflow_device::Team;
-use std::cell::RefCell;
 use std::sync::Arc;
 
-/// A v = V/dt v + (R(q + h v) - R(q)) / h, with h = sqrt(eps) |q| / |v|. Rows of what walls and conditions hold are those of the
-/// identity.
-///
-/// **Source**: Knoll and Keyes (2004), J. Comput. Phys. 193, eq. 10 to 12.
-struct Derivative<'a> {
-    system: RefCell<&'a mut FlowSystem>,
+/// The step's system: unknowns of the flow, then those of each system that it depends on.
+struct FlowStep<'a> {
+    system: &'a mut FlowSystem,
+    linear: &'a mut LinearSolver,
+    jacobian: &'a Jacobian,
     at: Moment,
     /// The state and its residual.
     q: Vec<[f64; 5]>,
@@ -35,25 +31,51 @@ struct Derivative<'a> {
     pseudo_time: Vec<f64>,
     /// |q|
     size: f64,
+    beside: Vec<Beside>,
 }
 
-impl LinearOperator for Derivative<'_> {
+/// A system that the flow depends on. Its unknowns and residuals are measured in units that make them as large as the flow's.
+struct Beside {
+    /// Its place among the coupled ones.
+    number: usize,
+    values: Vec<f64>,
+    residual: Vec<f64>,
+    /// Of one of its unknowns, and of one of its residuals.
+    units: [f64; 2],
+}
+
+impl Beside {
+    fn bounds(&self, first: usize) -> std::ops::Range<usize> {
+        first..first + self.values.len()
+    }
+}
+
+impl NewtonStep for FlowStep<'_> {
     fn len(&self) -> usize {
-        5 * self.q.len()
+        5 * self.q.len() + self.beside.iter().map(|b| b.values.len()).sum::<usize>()
     }
 
-    fn apply(&self, team: &Team, v: &[f64], y: &mut [f64]) {
-        let length = norm2(team, v);
-        if length == 0.0 {
-            return y.fill(0.0);
+    fn size(&self) -> f64 {
+        self.size
+    }
+
+    fn differentiate(&mut self, h: f64, v: &[f64], y: &mut [f64]) {
+        let (system, n) = (&mut *self.system, 5 * self.q.len());
+        let mut first = n;
+        for beside in &self.beside {
+            let (unit, part) = (beside.units[0], beside.bounds(first));
+            let values = &mut system.coupled[beside.number].state.values;
+            for ((value, base), v) in values.iter_mut().zip(&beside.values).zip(&v[part.clone()]) {
+                *value = base + h * unit * v;
+            }
+            first = part.end;
         }
-        let h = f64::EPSILON.sqrt() * self.size / length;
-        let system = &mut **self.system.borrow_mut();
-        system.set_beside(&self.q, h, v);
+        system.set_beside(&self.q, h, &v[..n]);
         system.compute_residual(&self.at);
+        system.driving_residuals(&self.at);
         let (moved, base, times, planar) =
             (&system.residual, &self.residual, &self.pseudo_time, system.planar);
-        parallel::rows(team, self.q.len(), 5, y, |rows, y| {
+        parallel::rows(&system.team, self.q.len(), 5, &mut y[..n], |rows, y| {
             for (i, y) in rows.zip(y.as_chunks_mut::<5>().0) {
                 for k in 0..5 {
                     let slope = (moved[i][k] - base[i][k]) / h;
@@ -72,55 +94,101 @@ impl LinearOperator for Derivative<'_> {
             let i = 5 * node as usize;
             y[i..i + 5].copy_from_slice(&v[i..i + 5]);
         }
+        let mut first = n;
+        for beside in &self.beside {
+            let part = beside.bounds(first);
+            system.coupled[beside.number].differentiate(
+                (h, beside.units),
+                &beside.residual,
+                &v[part.clone()],
+                &mut y[part.clone()],
+            );
+            first = part.end;
+        }
     }
-}
 
-/// The first-order matrix's approximate inverse.
-struct FirstOrder<'a> {
-    linear: &'a mut LinearSolver,
-    jacobian: &'a Jacobian,
-}
-
-impl Preconditioner for FirstOrder<'_> {
-    fn apply(&mut self, _team: &Team, r: &[f64], z: &mut [f64]) {
-        self.linear.precondition(self.jacobian, r, z);
+    fn precondition(&mut self, r: &[f64], z: &mut [f64]) {
+        let n = 5 * self.q.len();
+        self.linear.precondition(self.jacobian, &r[..n], &mut z[..n]);
+        let mut first = n;
+        for beside in &self.beside {
+            let part = beside.bounds(first);
+            let coupled = &mut self.system.coupled[beside.number];
+            coupled.precondition(beside.units, &r[part.clone()], &mut z[part.clone()]);
+            first = part.end;
+        }
     }
 }
 
 impl FlowSystem {
-    /// Solves (V/dt + dR/dq) x = R for the update x by flexible GMRES, around the first-order matrix in `jacobian`; the relative
-    /// residual that is left, or the row of a diagonal block that cannot be inverted.
+    /// Solves (V/dt + dR/dq) x = R for the update x by flexible GMRES, around the first-order matrices of the flow, in `jacobian`, and
+    /// of the systems that it depends on; the relative residual that is left, or the row of a diagonal block that cannot be inverted.
     pub(super) fn solve_newton(&mut self, at: &Moment, options: &NewtonKrylov) -> Result<f64, usize> {
+        self.factor_driving(at)?;
         let mut linear = self.linear.take().expect(AT_HAND);
         let mut jacobian = std::mem::replace(&mut self.jacobian, no_matrix());
-        let (team, mut x) = (Arc::clone(&self.team), std::mem::take(&mut self.update));
-        x.fill(0.0);
         let solved = linear.factor(&mut jacobian).map(|()| {
-            let (b, friction) = (self.residual.clone(), self.friction.clone());
-            let derivative = Derivative {
-                at: *at,
-                size: norm2(&team, self.q.as_flattened()),
-                q: self.q.clone(),
-                residual: b.clone(),
-                pseudo_time: self.pseudo_times(at),
-                system: RefCell::new(self),
-            };
-            let mut m = FirstOrder { linear: &mut linear, jacobian: &jacobian };
-            let control = Control { tolerance: options.tolerance, max_iterations: options.directions };
-            let mut gmres = Gmres::new(options.directions);
-            let solve = gmres.solve(&team, &derivative, &mut m, b.as_flattened(), &mut x, &control);
-            let q = derivative.q;
+            let (friction, team) = (self.friction.clone(), Arc::clone(&self.team));
+            let mut step = self.newton_step(at, &mut linear, &jacobian);
+            let mut b = step.residual.as_flattened().to_vec();
+            for beside in &step.beside {
+                b.extend(beside.residual.iter().map(|r| r / beside.units[1]));
+            }
+            let mut x = vec![0.0; b.len()];
+            let left = newton::solve(&team, &mut step, options, &b, &mut x);
+            let FlowStep { q, residual, beside, .. } = step;
             self.set_beside(&q, 0.0, q.as_flattened());
-            (self.q, self.residual, self.friction) = (q, b, friction);
-            if !self.coupled.is_empty() {
+            (self.q, self.residual, self.friction) = (q, residual, friction);
+            let (own, mut rest) = x.split_at(self.update.len());
+            self.update.copy_from_slice(own);
+            for Beside { number, values, residual, units } in beside {
+                let coupled = &mut self.coupled[number];
+                let (part, after) = rest.split_at(values.len());
+                coupled.set_update(units[0], part);
+                (coupled.state.values, coupled.residual, rest) = (values, residual, after);
+            }
+            if self.coupled.iter().any(|system| !system.drives_flow()) {
                 // Its systems look at gradients and fluxes, too.
                 self.compute_residual(at);
             }
-            solve.relative_residual
+            left
         });
-        self.update = x;
         (self.linear, self.jacobian) = (Some(linear), jacobian);
         solved
+    }
+
+    fn newton_step<'a>(
+        &'a mut self,
+        at: &Moment,
+        linear: &'a mut LinearSolver,
+        jacobian: &'a Jacobian,
+    ) -> FlowStep<'a> {
+        let team = Arc::clone(&self.team);
+        let (size, norm) = (norm2(&team, self.q.as_flattened()), norm2(&team, self.residual.as_flattened()));
+        let driving = self.coupled.iter().enumerate().filter(|(_, system)| system.drives_flow());
+        let beside = driving.map(|(number, system)| {
+            let over =
+                |values: &[f64], whole: f64| Some(norm2(&team, values) / whole).filter(|r| r.is_normal());
+            let units = [over(&system.state.values, size), over(&system.residual, norm)];
+            Beside {
+                number,
+                values: system.state.values.clone(),
+                residual: system.residual.clone(),
+                units: units.map(|unit| unit.unwrap_or(1.0)),
+            }
+        });
+        let beside: Vec<_> = beside.collect();
+        FlowStep {
+            at: *at,
+            size: size * ((1 + beside.len()) as f64).sqrt(),
+            q: self.q.clone(),
+            residual: self.residual.clone(),
+            pseudo_time: self.pseudo_times(at),
+            system: self,
+            linear,
+            jacobian,
+            beside,
+        }
     }
 
     /// Sets the state to q + h v, with what walls hold in its place.

@@ -10,7 +10,6 @@ use crate::limiter::extrapolate;
 use crate::march::Moment;
 use crate::parallel;
 use crate::residual::primitive_of;
-use chromaflow::Jacobian;
 
 /// nut is one per volume: the density plays no part in what it changes by in time.
 const UNIT: [f64; 2] = [1.0, 1.0];
@@ -102,26 +101,31 @@ impl SaEquation {
         [volume, flux_carried(volume, left, right), through]
     }
 
-    /// Writes the matrix of a step; the source's derivative where it adds to the diagonal.
-    pub(super) fn compute_matrix(
-        &self,
-        flow: &FlowView<'_>,
-        state: &CoupledState,
-        at: &Moment,
-        jacobian: &mut Jacobian,
-    ) {
+    /// What the matrix of a step is made of; the source's derivative where it adds to the diagonal.
+    #[allow(clippy::type_complexity)] // the closures' types have no names
+    pub(super) fn carried<'a>(
+        &'a self,
+        flow: &'a FlowView<'a>,
+        state: &'a CoupledState,
+        at: &'a Moment,
+    ) -> Carried<
+        'a,
+        impl Fn(usize, usize, usize) -> [f64; 2] + Sync,
+        impl Fn(usize) -> f64 + Sync,
+        impl Fn(usize, f64) -> f64 + Sync,
+    > {
         let (nut, Work { nu, source, faces, .. }) = (&state.values, &self.work);
-        let slope = |i: usize| {
+        let slope = move |i: usize| {
             let rate = at
                 .time_factors()
                 .map_or(0.0, |[_, last, before]| rate_slope_of_carried(&[last, before], &UNIT));
             (-source[i][1]).max(0.0) + rate
         };
-        let face = |i: usize, j: usize, edge: usize| {
+        let face = move |i: usize, j: usize, edge: usize| {
             [faces[edge][0], sa_diffusivity(self.model, &[nu[i], nu[j]], &[nut[i], nut[j]])]
         };
         let leaves = |i: usize, mass: f64| mass / flow.nodes[i][0];
-        Carried { flow, cfl: at.cfl * self.config.cfl_ratio, face, slope, leaves }.assemble(jacobian);
+        Carried { flow, cfl: at.cfl * self.config.cfl_ratio, face, slope, leaves }
     }
 }
 

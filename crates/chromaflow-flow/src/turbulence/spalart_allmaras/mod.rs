@@ -136,6 +136,10 @@ impl Coupled for SaEquation {
         self.find_viscosities(flow, values);
     }
 
+    fn drives_flow(&self) -> bool {
+        true
+    }
+
     fn eddy_viscosity(&self) -> &[f64] {
         &self.work.eddy
     }
@@ -145,7 +149,11 @@ impl Coupled for SaEquation {
     }
 
     fn assemble(&self, flow: &FlowView<'_>, state: &CoupledState, at: &Moment, jacobian: &mut Jacobian) {
-        self.compute_matrix(flow, state, at, jacobian);
+        self.carried(flow, state, at).assemble(jacobian);
+    }
+
+    fn pseudo_time(&self, flow: &FlowView<'_>, state: &CoupledState, at: &Moment, out: &mut [f64]) {
+        self.carried(flow, state, at).pseudo_time(out);
     }
 
     fn update(&self, values: &mut [f64], update: &[f64]) -> bool {

@@ -1,0 +1,66 @@
+//! The linear system of a Newton-Krylov step: its operator is the derivative of the residual, by differences, and the matrix of
+//! the plain step preconditions it.
+
+use crate::config::NewtonKrylov;
+use chromaflow::krylov::{Control, Gmres, LinearOperator, Preconditioner};
+use chromaflow::vector::norm2;
+use chromaflow_device::Team;
+use std::cell::RefCell;
+
+/// What a Newton-Krylov step asks of a system, all at the state that the step starts from.
+pub trait NewtonStep {
+    /// The number of unknowns.
+    fn len(&self) -> usize;
+
+    /// |q|, the size of the state.
+    fn size(&self) -> f64;
+
+    /// y = V/dt v + (R(q + h v) - R(q)) / h. Rows of what walls and conditions hold are those of the identity.
+    fn differentiate(&mut self, h: f64, v: &[f64], y: &mut [f64]);
+
+    /// z = M^-1 r, with M the matrix of the plain step.
+    fn precondition(&mut self, r: &[f64], z: &mut [f64]);
+}
+
+/// Solves (V/dt + dR/dq) x = b by flexible GMRES; |b - A x| / |b|. The step h of the difference is sqrt(eps) |q| / |v|.
+///
+/// **Source**: Knoll and Keyes (2004), J. Comput. Phys. 193, eq. 10 to 12.
+pub fn solve(
+    team: &Team,
+    step: &mut (impl NewtonStep + Send),
+    options: &NewtonKrylov,
+    b: &[f64],
+    x: &mut [f64],
+) -> f64 {
+    x.fill(0.0);
+    let step = RefCell::new(step);
+    let control = Control { tolerance: options.tolerance, max_iterations: options.directions };
+    let mut gmres = Gmres::new(options.directions);
+    gmres.solve(team, &Derivative(&step), &mut Plain(&step), b, x, &control).relative_residual
+}
+
+struct Derivative<'a, 'b, S>(&'a RefCell<&'b mut S>);
+
+impl<S: NewtonStep> LinearOperator for Derivative<'_, '_, S> {
+    fn len(&self) -> usize {
+        self.0.borrow().len()
+    }
+
+    fn apply(&self, team: &Team, v: &[f64], y: &mut [f64]) {
+        let mut step = self.0.borrow_mut();
+        let length = norm2(team, v);
+        if length == 0.0 {
+            return y.fill(0.0);
+        }
+        let h = f64::EPSILON.sqrt() * step.size() / length;
+        step.differentiate(h, v, y);
+    }
+}
+
+struct Plain<'a, 'b, S>(&'a RefCell<&'b mut S>);
+
+impl<S: NewtonStep> Preconditioner for Plain<'_, '_, S> {
+    fn apply(&mut self, _team: &Team, r: &[f64], z: &mut [f64]) {
+        self.0.borrow_mut().precondition(r, z);
+    }
+}
