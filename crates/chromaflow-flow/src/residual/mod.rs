@@ -16,7 +16,7 @@ mod viscous;
 pub use edges::EdgeFluxes;
 pub use limits::{is_node_wise, node_limits};
 pub use node_gradients::NodeGradients;
-pub(crate) use round_off::round_off;
+pub(crate) use round_off::{flux_size, round_off};
 pub use viscous::{Eddies, ViscousElements};
 
 use crate::bc::{Condition, adapted_pressure, condition_flux, outlet_flow};

@@ -30,6 +30,7 @@ mod lines;
 mod measure;
 #[cfg(test)]
 mod methods;
+mod newton;
 mod output;
 mod residual;
 mod setup;
@@ -60,6 +61,7 @@ use block::{BlockState, each_row};
 use boundary::PatchState;
 use chromaflow_device::Team;
 use lines::LineSolver;
+use newton::GridNewton;
 use residual::Physics;
 use ssor::Ssor;
 use std::sync::Arc;
@@ -79,10 +81,14 @@ pub struct StructuredSystem {
     exchange: Exchange,
     lines: LineSolver,
     ssor: Ssor,
+    /// None where steps are plain ones.
+    newton: Option<Box<GridNewton>>,
     scale: ForceScale,
     free: [f64; 5],
     /// Volume of the domain.
     volume: f64,
+    /// A density residual that is nothing but rounding errors.
+    round_off: f64,
     /// Of the present iteration.
     times: Times,
 }
@@ -90,7 +96,10 @@ pub struct StructuredSystem {
 impl System for StructuredSystem {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         let mut times = std::mem::take(&mut self.times);
-        let forces = timed(&mut times[Part::Residual], || self.compute_residual(at.bdf));
+        let forces = timed(&mut times[Part::Residual], || {
+            boundary::adapt_outlets(self.physics.gas, &mut self.patches, &self.blocks);
+            self.compute_residual(at.bdf)
+        });
         let squares = timed(&mut times[Part::Misc], || self.squares());
         self.times = times;
         Ok(Measured::new(squares, forces))
@@ -103,10 +112,10 @@ impl System for StructuredSystem {
             Err((block, cell)) => {
                 Advanced { singular: Some(self.number(block, cell)), ..Advanced::default() }
             }
-            Ok(()) => timed(&mut times[Part::Misc], || {
+            Ok(reduction) => timed(&mut times[Part::Misc], || {
                 let (limited, unphysical) = self.apply_update();
                 let bad = if unphysical > 0 { self.first_bad() } else { None };
-                Advanced { limited, bad, ..Advanced::default() }
+                Advanced { reduction, limited, bad, ..Advanced::default() }
             }),
         };
         self.times = times;
@@ -156,6 +165,10 @@ impl Host for StructuredSystem {
         self.grid.cells()
     }
 
+    fn flow_round_off(&self) -> f64 {
+        self.round_off
+    }
+
     fn first_bad(&self) -> Option<usize> {
         self.first_bad_cell().map(|(block, cell)| self.number(block, cell))
     }
@@ -183,7 +196,6 @@ impl StructuredSystem {
 
     /// R: the sum of fluxes out of each cell, and in unsteady runs the change in time; forces on the walls.
     fn compute_residual(&mut self, bdf: Option<Bdf>) -> Forces {
-        boundary::adapt_outlets(self.physics.gas, &mut self.patches, &self.blocks);
         self.fill_ghosts();
         for block in &mut self.blocks {
             residual::residual(&self.team, &self.physics, block);
@@ -237,9 +249,15 @@ impl StructuredSystem {
         }
     }
 
-    /// Local time steps and the implicit step of all blocks: the residual becomes the update.
-    fn solve_update(&mut self, at: &Moment) -> Result<(), (usize, usize)> {
+    /// Local time steps and the implicit step of all blocks: the residual becomes the update. What is left of the linear system's
+    /// residual, where that is known.
+    fn solve_update(&mut self, at: &Moment) -> Result<Option<f64>, (usize, usize)> {
         let implicit = self.config.implicit;
+        if let Some(mut newton) = self.newton.take() {
+            let solved = self.solve_newton(&mut newton, at);
+            self.newton = Some(newton);
+            return solved.map(Some);
+        }
         for block in &mut self.blocks {
             let local = implicit.local_step;
             residual::time_steps(&self.team, &self.physics, at.cfl, local, block);
@@ -250,7 +268,7 @@ impl StructuredSystem {
                 }
             }
         }
-        self.solve_implicit()
+        self.solve_implicit().map(|()| None)
     }
 
     /// The implicit step with the present residual and time steps.

@@ -4,11 +4,12 @@ use super::block::BlockState;
 use super::boundary::PatchState;
 use super::config::{Scheme, StepMethod, StructuredConfig};
 use super::lines::LineSolver;
+use super::newton::GridNewton;
 use super::residual::Physics;
 use super::ssor::Ssor;
 use super::{StructuredSolver, StructuredSystem};
 use crate::bc::ConditionKind;
-use crate::config::{Boundary, Equations};
+use crate::config::{Boundary, Equations, Nonlinear};
 use crate::flux::EntropyFix;
 use crate::gas::{Gas, temperature};
 use crate::grid::{Cells, Exchange, Grid, Interface, Metrics, Side};
@@ -16,6 +17,7 @@ use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
 use crate::march::{FlowError, Times};
 use crate::mesh::Planar;
+use crate::residual::flux_size;
 use chromaflow_device::Team;
 use std::sync::Arc;
 
@@ -59,10 +61,18 @@ impl StructuredSolver {
             }
         }
         let volume = blocks.iter().map(|b| b.metrics.total_volume()).sum();
-        // Residuals fall slowly here as a rule: that is no stall.
-        let control = CflControl::new(config.implicit.cfl).without_stalls();
+        let round_off = round_off(&blocks, gas, &free, volume);
+        let (exchange, control) = (Exchange::new(&grid), CflControl::new(config.implicit.cfl));
+        let (newton, control) = match config.implicit.nonlinear {
+            Nonlinear::NewtonKrylov(options) => {
+                let newton = GridNewton::new(&team, &blocks, &exchange, options)?;
+                (Some(Box::new(newton)), control.of_newton_steps())
+            }
+            Nonlinear::DefectCorrection => (None, control.factored()),
+        };
         let system = StructuredSystem {
-            exchange: Exchange::new(&grid),
+            exchange,
+            newton,
             lines: LineSolver::new(team.size()),
             ssor: match config.implicit.method {
                 StepMethod::Ssor { .. } => Ssor::new(&blocks),
@@ -77,10 +87,27 @@ impl StructuredSolver {
             scale,
             free,
             volume,
+            round_off,
             times: Times::default(),
         };
         Ok(Self::of(system, control))
     }
+}
+
+/// Density residual of a flow that has none: the fluxes through each cell's faces at the free stream, each known to a unit in the
+/// last place. As [`crate::residual::round_off`] of meshes.
+fn round_off(blocks: &[BlockState], gas: Gas<f64>, free: &[f64; 5], volume: f64) -> f64 {
+    let mut squares = 0.0;
+    for block in blocks {
+        for at in block.cells.rows().flat_map(|row| row..row + block.cells.count[0]) {
+            let through = (0..3).filter(|&d| block.active[d]).map(|d| {
+                let faces = [at, at + block.cells.stride[d]].map(|face| block.metrics.face(d, face));
+                faces.map(|n| flux_size(gas, free, &n)).iter().sum::<f64>()
+            });
+            squares += through.sum::<f64>().powi(2) / block.metrics.volume[at];
+        }
+    }
+    f64::EPSILON * (squares / volume).sqrt()
 }
 
 /// What every solver begins with.

@@ -217,9 +217,12 @@ impl StructuredSolver {
     ///
     /// # Errors
     /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors; lines of less than six cells that close on themselves,
-    /// which the diagonalized factors do not take there.
+    /// which the diagonalized factors do not take there. [`FlowError::NotOnGpu`]: Newton-Krylov steps.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
         self.sync()?;
+        if self.host.newton.is_some() {
+            return Err(FlowError::NotOnGpu { what: "Newton-Krylov steps on structured grids" });
+        }
         let device = StructuredCuda::new(&gpu.stream()?, &self.host)?;
         self.use_device(Box::new(device))
     }

@@ -1,0 +1,281 @@
+//! The first-order matrix of a structured grid, all blocks of cells in one, as meshes have it: it preconditions Newton-Krylov steps.
+
+use super::super::block::BlockState;
+use super::super::boundary::PatchState;
+use super::super::residual::Physics;
+use crate::config::Implicit;
+use crate::flux::{EntropyFix, flux_jacobian, roe_absolute};
+use crate::grid::Exchange;
+use crate::jacobian::Stored;
+use crate::march::FlowError;
+use crate::march::linear::plan_options;
+use crate::parallel;
+use crate::viscous::{flux_viscous_block_of, molecular, velocity_and_temperature};
+use chromaflow::order::Plan;
+use chromaflow::{BlockPattern, Jacobian, OffDiagonal, RowBatches};
+use chromaflow_device::Team;
+
+/// Where a row of the matrix lies on the grid.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    block: u32,
+    /// Cell, ghosts counted.
+    at: u32,
+    cell: [u32; 3],
+}
+
+impl Place {
+    /// The cell's number without ghosts.
+    fn number(&self, block: &BlockState) -> usize {
+        let ([ni, nj, _], [i, j, k]) = (block.cells.count, self.cell.map(|c| c as usize));
+        (k * nj + j) * ni + i
+    }
+
+    /// Where its residual lies.
+    fn residual(&self, block: &BlockState) -> usize {
+        block.residual_at(self.cell.map(|c| c as usize))
+    }
+}
+
+/// No neighbor: a boundary, or an axis that the grid lacks.
+const NONE: u32 = u32::MAX;
+
+/// The rows of a grid's matrix: one a cell, in the order of the solver.
+pub(super) struct GridRows {
+    places: Vec<Place>,
+    /// The cell beyond each of the six faces (low and high along i, j, k): its position in the pattern; `NONE` where there is none.
+    positions: Vec<[u32; 6]>,
+    /// The row of each cell, blocks one after another, i fastest.
+    pub rows: Vec<u32>,
+    pub batches: RowBatches,
+    pattern: BlockPattern,
+}
+
+impl GridRows {
+    /// Numbers the cells of all blocks and finds their neighbors.
+    pub fn new(blocks: &[BlockState], exchange: &Exchange, implicit: &Implicit) -> Result<Self, FlowError> {
+        let failed = |e: &dyn std::fmt::Display| FlowError::Linear(e.to_string());
+        let mut places = Vec::new();
+        // The number of each cell, ghosts beyond interfaces included: exact, as numbers of cells fit f64.
+        let mut numbers: Vec<Vec<f64>> = Vec::new();
+        for (b, block) in blocks.iter().enumerate() {
+            let [ni, nj, nk] = block.cells.count;
+            let mut own = vec![-1.0; block.cells.len()];
+            for n in 0..ni * nj * nk {
+                let cell = [n % ni, n / ni % nj, n / (ni * nj)];
+                let at = block.cells.inside(cell);
+                own[at] = places.len() as f64;
+                places.push(Place { block: b as u32, at: at as u32, cell: cell.map(|c| c as u32) });
+            }
+            numbers.push(own);
+        }
+        let mut fields: Vec<&mut [f64]> = numbers.iter_mut().map(|n| &mut n[..]).collect();
+        exchange.fill(&mut fields, 1);
+        let beyond = |place: &Place, side: usize| {
+            let (block, axis) = (&blocks[place.block as usize], side / 2);
+            if !block.active[axis] {
+                return None;
+            }
+            let (at, step) = (place.at as usize, block.cells.stride[axis]);
+            let number = numbers[place.block as usize][if side % 2 == 1 { at + step } else { at - step }];
+            (number >= 0.0).then_some(number as u32)
+        };
+        let mut row_ptr = vec![0];
+        let mut col_idx: Vec<u32> = Vec::with_capacity(6 * places.len());
+        for (n, place) in places.iter().enumerate() {
+            let mut row: Vec<u32> = (0..6).filter_map(|side| beyond(place, side)).collect();
+            row.retain(|&other| other as usize != n);
+            row.sort_unstable();
+            row.dedup();
+            col_idx.extend(row);
+            row_ptr.push(u32::try_from(col_idx.len()).map_err(|e| failed(&e))?);
+        }
+        let natural = BlockPattern::new(places.len(), row_ptr, col_idx).map_err(|e| failed(&e))?;
+        let plan = Plan::new(&natural, &plan_options(implicit)).map_err(|e| failed(&e))?;
+        let (pattern, _) = natural.permuted(&plan.permutation);
+        let rows = plan.permutation.new_of_old().to_vec();
+        let order = plan.permutation.old_of_new();
+        let positions = order.iter().enumerate().map(|(row, &old)| {
+            std::array::from_fn(|side| {
+                let other = beyond(&places[old as usize], side).map(|other| rows[other as usize]);
+                let range = pattern.range(row);
+                let found = other.and_then(|col| pattern.col_idx()[range.clone()].binary_search(&col).ok());
+                found.map_or(NONE, |k| (range.start + k) as u32)
+            })
+        });
+        let positions = positions.collect();
+        let places = order.iter().map(|&old| places[old as usize]).collect();
+        Ok(Self { places, positions, rows, batches: plan.batches, pattern })
+    }
+
+    /// A matrix of zeros on these rows.
+    pub fn matrix(&self, implicit: &Implicit) -> Result<Jacobian, FlowError> {
+        Jacobian::zeroed(self.pattern.clone(), 5, implicit.policy)
+            .map_err(|e| FlowError::Linear(e.to_string()))
+    }
+
+    /// V/dt of each row, from the blocks' local time steps.
+    pub fn pseudo_times(&self, blocks: &[BlockState]) -> Vec<f64> {
+        let time = |place: &Place| {
+            let block = &blocks[place.block as usize];
+            block.metrics.volume[place.at as usize] / block.dt[place.number(block)]
+        };
+        self.places.iter().map(time).collect()
+    }
+
+    /// Primitive states in the order of rows.
+    pub fn states<'a>(&'a self, blocks: &'a [BlockState]) -> impl Iterator<Item = [f64; 5]> + 'a {
+        self.places.iter().map(|place| blocks[place.block as usize].state(place.at as usize))
+    }
+
+    /// Calls `f(row, residual, out)` for each row, `out` its five entries of a vector in the order of rows.
+    pub fn each_residual(
+        &self,
+        team: &Team,
+        blocks: &[BlockState],
+        out: &mut [f64],
+        f: impl Fn(usize, [f64; 5], &mut [f64; 5]) + Sync,
+    ) {
+        parallel::rows(team, self.places.len(), 5, out, |rows, out| {
+            for (row, out) in rows.zip(out.as_chunks_mut::<5>().0) {
+                let place = &self.places[row];
+                let block = &blocks[place.block as usize];
+                let (at, ni) = (place.residual(block), block.cells.count[0]);
+                f(row, std::array::from_fn(|c| block.r[at + c * ni]), out);
+            }
+        });
+    }
+
+    /// Puts -x in the place of the residual.
+    pub fn put_update(&self, x: &[f64], blocks: &mut [BlockState]) {
+        for (place, x) in self.places.iter().zip(x.as_chunks::<5>().0) {
+            let block = &mut blocks[place.block as usize];
+            let (at, ni) = (place.residual(block), block.cells.count[0]);
+            for c in 0..5 {
+                block.r[at + c * ni] = -x[c];
+            }
+        }
+    }
+
+    /// Block and cell of a row.
+    pub fn cell(&self, row: usize) -> (usize, usize) {
+        let place = &self.places[row];
+        (place.block as usize, place.at as usize)
+    }
+
+    /// Writes V/dt + dR/dq of the first-order scheme: Roe's flux with its dissipation held, the viscous flux of the change across each
+    /// face, and the boundary's own derivatives. `pseudo_time`: V/dt of each row.
+    pub fn assemble(
+        &self,
+        team: &Team,
+        physics: &Physics,
+        (blocks, patches): (&[BlockState], &[PatchState]),
+        pseudo_time: &[f64],
+        jacobian: &mut Jacobian,
+    ) {
+        jacobian.begin_assembly();
+        let diag = &mut jacobian.diag;
+        match &mut jacobian.off {
+            OffDiagonal::F64(off) => self.fill(team, physics, (blocks, patches), pseudo_time, off, diag),
+            OffDiagonal::F32(off) => self.fill(team, physics, (blocks, patches), pseudo_time, off, diag),
+            OffDiagonal::F16 { .. } => unreachable!("an assembly has blocks in f64 or f32"),
+        }
+    }
+
+    fn fill<T: Stored>(
+        &self,
+        team: &Team,
+        physics: &Physics,
+        (blocks, patches): (&[BlockState], &[PatchState]),
+        pseudo_time: &[f64],
+        off: &mut [T],
+        diag: &mut [f64],
+    ) {
+        let row_ptr = self.pattern.row_ptr();
+        parallel::positions(team, row_ptr, (25, off), (25, diag), |rows, off, diag| {
+            off.fill(T::narrow(0.0));
+            let first = row_ptr[rows.start] as usize;
+            for (row, diag) in rows.zip(diag.as_chunks_mut::<25>().0) {
+                let place = &self.places[row];
+                let block = &blocks[place.block as usize];
+                *diag = [0.0; 25];
+                (0..5).for_each(|c| diag[6 * c] = pseudo_time[row]);
+                for side in 0..6 {
+                    let position = self.positions[row][side];
+                    if position == NONE {
+                        add_boundary(physics, patches, block, place, side, diag);
+                        continue;
+                    }
+                    let other = face_blocks(physics, block, place.at as usize, side, diag);
+                    let at = 25 * (position as usize - first);
+                    for (entry, value) in off[at..at + 25].iter_mut().zip(other) {
+                        *entry = T::narrow(entry.wide() + value);
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// Adds the derivative of the flux out through a boundary face by the cell's own state.
+fn add_boundary(
+    physics: &Physics,
+    patches: &[PatchState],
+    block: &BlockState,
+    place: &Place,
+    side: usize,
+    diag: &mut [f64; 25],
+) {
+    let axis = side / 2;
+    let [u, v] = [(axis + 1) % 3, (axis + 2) % 3].map(|d| (d, place.cell[d] as usize));
+    let ends = if side % 2 == 1 { block.cells.count[axis] - 1 } else { 0 };
+    if place.cell[axis] as usize != ends {
+        return;
+    }
+    let number = block.patch_of[side][u.1 + block.cells.count[u.0] * v.1];
+    let Some(patch) = patches.get(number as usize) else { return };
+    let jacobian = patch.jacobian(physics, &patch.view(block, place.at as usize));
+    for (d, value) in diag.iter_mut().zip(jacobian) {
+        *d += value;
+    }
+}
+
+/// The derivative of the flux out through a face by the state beyond it; that by the cell's own is added to `diag`.
+fn face_blocks(
+    physics: &Physics,
+    block: &BlockState,
+    at: usize,
+    side: usize,
+    diag: &mut [f64; 25],
+) -> [f64; 25] {
+    let (gas, axis, step) = (physics.gas, side / 2, block.cells.stride[side / 2]);
+    let (beyond, face, sign) =
+        if side % 2 == 1 { (at + step, at + step, 1.0) } else { (at - step, at, -1.0) };
+    let n: [f64; 3] = std::array::from_fn(|c| sign * block.open[axis][c][face]);
+    let (own, other) = (block.state(at), block.state(beyond));
+    let fix =
+        EntropyFix { acoustic: physics.fix.acoustic.max(0.1), convective: physics.fix.convective.max(0.1) };
+    let absolute = roe_absolute(gas, &own, &other, &n, fix);
+    let [by_own, by_other] = [&own, &other].map(|w| flux_jacobian(gas, w, &n));
+    let mut off = [0.0; 25];
+    for e in 0..25 {
+        diag[e] += 0.5 * (by_own[e] + absolute[e]);
+        off[e] = 0.5 * (by_other[e] - absolute[e]);
+    }
+    if let Some(transport) = physics.transport {
+        let volume = 0.5 * (block.metrics.volume[at] + block.metrics.volume[beyond]);
+        let sides = [&own, &other].map(|w| velocity_and_temperature(gas, w));
+        let middle: [f64; 4] = std::array::from_fn(|v| 0.5 * (sides[0][v] + sides[1][v]));
+        let diffusing = molecular(gas, transport, middle[3]);
+        let weight = n.map(|n| n / volume);
+        let still = [0.0; 3];
+        let by_own =
+            flux_viscous_block_of(gas, &diffusing, &own, &middle, &still, &weight.map(|w| -w), 0.5, &n);
+        let by_other = flux_viscous_block_of(gas, &diffusing, &other, &middle, &still, &weight, 0.5, &n);
+        for e in 0..25 {
+            diag[e] -= by_own[e];
+            off[e] -= by_other[e];
+        }
+    }
+    off
+}

@@ -1,0 +1,142 @@
+//! Newton-Krylov steps on a grid, around the first-order matrix in block ILU.
+
+mod matrix;
+
+use super::StructuredSystem;
+use super::block::{BlockState, each_row};
+use super::residual;
+use crate::config::{Implicit, NewtonKrylov};
+use crate::gas::{conserved, primitive};
+use crate::grid::Exchange;
+use crate::march::linear::LinearSolver;
+use crate::march::newton::{self, NewtonStep};
+use crate::march::{FlowError, Moment};
+use chromaflow::factor::block_ilu::Fill;
+use chromaflow::solver::{Method, PreconditionerKind};
+use chromaflow::{Jacobian, Team};
+use matrix::GridRows;
+use std::sync::Arc;
+
+/// What such steps keep: the matrix and what factors it.
+pub(super) struct GridNewton {
+    options: NewtonKrylov,
+    rows: GridRows,
+    jacobian: Jacobian,
+    linear: LinearSolver,
+}
+
+/// Levels of fill of the factors: on grids of one layer of cells they cost little.
+const FILL: [u32; 2] = [2, 1];
+
+impl GridNewton {
+    pub(super) fn new(
+        team: &Arc<Team>,
+        blocks: &[BlockState],
+        exchange: &Exchange,
+        options: NewtonKrylov,
+    ) -> Result<Self, FlowError> {
+        let spatial = blocks.iter().any(|block| block.active == [true; 3]);
+        let fill = FILL[usize::from(spatial)];
+        let implicit = Implicit {
+            method: Method::Gmres,
+            preconditioner: PreconditionerKind::Ilu(Fill::Level(fill)),
+            ..Implicit::default()
+        };
+        let rows = GridRows::new(blocks, exchange, &implicit)?;
+        let jacobian = rows.matrix(&implicit)?;
+        let linear = LinearSolver::new(team, &rows.batches, &jacobian, &implicit)?;
+        Ok(Self { options, rows, jacobian, linear })
+    }
+}
+
+/// The step's system; unknowns in the order of the matrix's rows.
+struct GridStep<'a> {
+    system: &'a mut StructuredSystem,
+    newton: &'a mut GridNewton,
+    at: Moment,
+    /// Primitive states with ghosts of each block.
+    states: Vec<Vec<f64>>,
+    residual: Vec<f64>,
+    /// V/dt of each row.
+    pseudo_time: Vec<f64>,
+    /// |q|
+    size: f64,
+}
+
+impl NewtonStep for GridStep<'_> {
+    fn len(&self) -> usize {
+        self.residual.len()
+    }
+
+    fn size(&self) -> f64 {
+        self.size
+    }
+
+    fn differentiate(&mut self, h: f64, v: &[f64], y: &mut [f64]) {
+        let (gas, team, rows) =
+            (self.system.physics.gas, Arc::clone(&self.system.team), &self.newton.rows.rows);
+        let mut first = 0;
+        for (block, state) in self.system.blocks.iter_mut().zip(&self.states) {
+            let (cells, len) = (block.cells, block.cells.len());
+            let [ni, nj, _] = cells.count;
+            let rows = &rows[first..];
+            each_row(&team, cells, &mut block.w, |line, w| {
+                let start = cells.inside([0, line % nj, line / nj]);
+                for i in 0..ni {
+                    let row = 5 * rows[line * ni + i] as usize;
+                    let q = conserved(gas, &std::array::from_fn(|c| state[c * len + start + i]));
+                    let new = primitive(gas, &std::array::from_fn(|c| q[c] + h * v[row + c]));
+                    for c in 0..5 {
+                        w[c][i] = new[c];
+                    }
+                }
+            });
+            first += block.rows() * ni;
+        }
+        self.system.compute_residual(self.at.bdf);
+        let (base, times) = (&self.residual, &self.pseudo_time);
+        self.newton.rows.each_residual(&team, &self.system.blocks, y, |row, moved, y| {
+            for c in 0..5 {
+                y[c] = (moved[c] - base[5 * row + c]) / h + times[row] * v[5 * row + c];
+            }
+        });
+    }
+
+    fn precondition(&mut self, r: &[f64], z: &mut [f64]) {
+        self.newton.linear.precondition(&self.newton.jacobian, r, z);
+    }
+}
+
+impl StructuredSystem {
+    /// Solves (V/dt + dR/dq) x = R by flexible GMRES; -x takes the place of the residual. The relative residual that is left, or the
+    /// block and cell whose diagonal block cannot be inverted.
+    pub(super) fn solve_newton(
+        &mut self,
+        newton: &mut GridNewton,
+        at: &Moment,
+    ) -> Result<f64, (usize, usize)> {
+        let (team, gas) = (Arc::clone(&self.team), self.physics.gas);
+        for block in &mut self.blocks {
+            residual::time_steps(&team, &self.physics, at.cfl, self.config.implicit.local_step, block);
+        }
+        let GridNewton { rows, jacobian, linear, options } = newton;
+        let pseudo_time = rows.pseudo_times(&self.blocks);
+        rows.assemble(&team, &self.physics, (&self.blocks, &self.patches), &pseudo_time, jacobian);
+        linear.convert(jacobian);
+        linear.factor(jacobian).map_err(|row| rows.cell(row))?;
+        let mut b = vec![0.0; 5 * pseudo_time.len()];
+        rows.each_residual(&team, &self.blocks, &mut b, |_, r, b| b.copy_from_slice(&r));
+        let squares = |q: [f64; 5]| q.iter().map(|q| q * q).sum::<f64>();
+        let size = rows.states(&self.blocks).map(|w| squares(conserved(gas, &w))).sum::<f64>().sqrt();
+        let (mut x, options) = (vec![0.0; b.len()], *options);
+        let states = self.blocks.iter().map(|block| block.w.clone()).collect();
+        let mut step =
+            GridStep { at: *at, states, residual: b.clone(), pseudo_time, size, system: self, newton };
+        let left = newton::solve(&team, &mut step, &options, &b, &mut x);
+        for (block, state) in step.system.blocks.iter_mut().zip(step.states) {
+            block.w = state;
+        }
+        newton.rows.put_update(&x, &mut self.blocks);
+        Ok(left)
+    }
+}
