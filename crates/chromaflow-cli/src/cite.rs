@@ -366,7 +366,7 @@ fn bibtex(r: &Reference) -> String {
 /// # Errors
 /// A case file that cannot be read.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
-    let used = match args.case.as_deref().map(|path| Case::read(path, &[])).transpose()? {
+    let used = match args.case.as_deref().map(|path| Case::read(path, &[], ctx.global.backend)).transpose()? {
         Some((_, Case::Incompressible(_))) => {
             REFERENCES.iter().filter(|r| INCOMPRESSIBLE.contains(&r.key)).collect()
         }

@@ -3,6 +3,7 @@
 mod common;
 
 use chromaflow_cli::case::Case;
+use chromaflow_cli::context::Backend;
 use chromaflow_cli::run::incompressible;
 use common::{CASE, cases, chromaflow, cube};
 use serde_json::Value;
@@ -108,7 +109,7 @@ fn all_cases_are_well_formed() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|e| e == "toml") {
             count += 1;
-            let case = Case::read(&path, &[]).and_then(|(source, case)| match case {
+            let case = Case::read(&path, &[], Backend::Cpu).and_then(|(source, case)| match case {
                 Case::Unstructured(case) | Case::Structured(case) => case.check(&source),
                 Case::Incompressible(case) => incompressible::check(&source, &case),
             });

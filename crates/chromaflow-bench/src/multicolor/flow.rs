@@ -3,7 +3,7 @@
 use super::measure::{Bench, Problem, SWEEPS};
 use chromaflow::gpu::Storage;
 use chromaflow::relax::{MulticolorCuda, SolveOptions};
-use chromaflow_cli::context::Context;
+use chromaflow_cli::context::{Backend, Context};
 use chromaflow_cli::error::{CliError, CliResult};
 use chromaflow_cli::plot::{Picture, Series};
 use chromaflow_cli::run::prepare;
@@ -27,7 +27,7 @@ impl Flow {
     pub fn new(path: &Path, refine: usize, policy: &str, stream: &Stream, ctx: &Context) -> CliResult<Self> {
         let start = Instant::now();
         let sets = [format!("mesh.refine={refine}"), format!("linear.policy={policy}")];
-        let prepared = prepare(path, &sets)?;
+        let prepared = prepare(path, &sets, Backend::Cuda)?;
         let fault = |e: &dyn std::fmt::Display| CliError::input(format!("{}: {e}", path.display()));
         let mut solver = FlowSolver::new(&prepared.mesh, prepared.config.clone(), Arc::clone(ctx.team()))
             .map_err(|e| fault(&e))?;

@@ -1,6 +1,8 @@
 //! How a case of a mesh is solved where it leaves that to the program.
 
-use super::{CaseFile, Equations, MethodName, Mode, PrecondName};
+use super::{CaseFile, Equations, MarchSection, MethodName, Mode, PrecondName};
+use crate::context::Backend;
+use chromaflow::factor::block_ilu::Fill;
 use chromaflow_flow::config as flow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +11,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NonlinearName {
-    /// `newton_krylov` in steady flow, `defect_correction` else.
+    /// `newton_krylov` in steady flow, but on structured grids whose `method` is given or that a GPU computes; else
+    /// `defect_correction`.
     #[default]
     Auto,
     /// The derivative itself, by differences of residuals, in GMRES around the first-order matrix.
@@ -24,45 +27,62 @@ const NEWTON_CFL: f64 = 1e6;
 const NEWTON_GROWTH: f64 = 2.0;
 /// Sweeps of the first-order matrix in each direction of such a step.
 const NEWTON_SWEEPS: usize = 6;
-/// Largest CFL number of turbulent cases that leave the linear solver to the program.
+/// Levels of fill of the factors that precondition such steps in viscous flow.
+const PLANAR_FILL: u32 = 2;
+const SPATIAL_FILL: u32 = 1;
+/// Largest CFL number of turbulent cases that leave the linear solver to the program and take no such steps.
 const RANS_CFL: f64 = 1e4;
 
 impl CaseFile {
     /// Chooses what the case file, in `table`, does not say.
     ///
     /// * Steady flow takes Newton-Krylov steps, and with them CFL numbers that grow fast and without a practical limit.
-    /// * Turbulent flow is solved by GMRES around block ILU, and with it at large CFL numbers: cells at walls are thousands of times
-    ///   longer than high, which sweeps from node to node take thousands of iterations to cross.
-    pub(super) fn choose(&mut self, table: &toml::Table) {
+    /// * Viscous flow is solved by GMRES around block ILU: cells at walls are thousands of times longer than high, which sweeps from
+    ///   node to node take thousands of iterations to cross. Levels of fill cost little on planar meshes; on a GPU there are none,
+    ///   and laminar flow keeps sweeps.
+    pub(super) fn choose(&mut self, table: &toml::Table, backend: Backend) {
         let given = |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
         let rans = self.flow.equations == Equations::Rans;
+        let viscous = rans || self.flow.equations == Equations::Laminar;
         let (march, linear) = (&mut self.march, &mut self.linear);
-        if march.nonlinear == NonlinearName::Auto {
-            let steps = if march.mode == Mode::Steady && !rans {
-                NonlinearName::NewtonKrylov
-            } else {
-                NonlinearName::DefectCorrection
-            };
-            march.nonlinear = steps;
-        }
+        march.choose(march.mode == Mode::Steady, &given);
         let newton = march.nonlinear == NonlinearName::NewtonKrylov;
-        let factors = rans && !given("linear", "method");
+        let factors = (rans || viscous && newton && backend == Backend::Cpu) && !given("linear", "method");
         if factors {
             linear.method = MethodName::Gmres;
             if !given("linear", "precond") {
                 linear.precond = PrecondName::Ilu0;
             }
         }
-        if newton && !given("march", "cfl_growth") {
-            march.cfl_growth = NEWTON_GROWTH;
-        }
+        linear.fill = linear.fill.or((backend == Backend::Cuda || !(factors && newton)).then_some(0));
         if newton && !given("linear", "sweeps") {
             linear.sweeps = NEWTON_SWEEPS;
         }
-        if !given("march", "cfl_max") {
-            let chosen = [(newton, NEWTON_CFL), (factors, RANS_CFL)];
-            march.cfl_max = chosen.into_iter().find(|c| c.0).map_or(march.cfl_max, |c| c.1);
+        if factors && !newton && !given("march", "cfl_max") {
+            march.cfl_max = RANS_CFL;
         }
+    }
+
+    /// The same of a case of a structured grid: steady flow takes Newton-Krylov steps, unless a method of plain steps is asked for or a
+    /// GPU computes.
+    pub(super) fn choose_on_grid(&mut self, table: &toml::Table, backend: Backend) {
+        let given = |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
+        let plain = given("structured", "method") || backend == Backend::Cuda;
+        self.march.choose(self.march.mode == Mode::Steady && !plain, &given);
+        if self.march.nonlinear == NonlinearName::DefectCorrection {
+            let kind = self.structured.step().cfl();
+            if !given("march", "cfl_max") {
+                self.march.cfl_max = kind.max;
+            }
+            if !given("march", "cfl_start") {
+                self.march.cfl_start = kind.start.min(self.march.cfl_max);
+            }
+        }
+    }
+
+    /// Levels of fill of incomplete factors, on planar meshes and others.
+    pub(super) fn fill(&self, planar: bool) -> Fill {
+        Fill::Level(self.linear.fill.unwrap_or(if planar { PLANAR_FILL } else { SPATIAL_FILL }))
     }
 
     /// What stands for the derivative of the residual.
@@ -82,5 +102,23 @@ impl CaseFile {
         let idle = self.march.nonlinear != NonlinearName::NewtonKrylov;
         let key = given.keys().find(|key| idle && key.starts_with("newton_"))?;
         Some((key.clone(), "only `nonlinear = \"newton_krylov\"` has such steps"))
+    }
+}
+
+impl MarchSection {
+    /// Chooses the kind of steps, and with Newton-Krylov steps their CFL numbers.
+    fn choose(&mut self, newton: bool, given: &impl Fn(&str, &str) -> bool) {
+        if self.nonlinear == NonlinearName::Auto {
+            self.nonlinear =
+                if newton { NonlinearName::NewtonKrylov } else { NonlinearName::DefectCorrection };
+        }
+        if self.nonlinear == NonlinearName::NewtonKrylov {
+            if !given("march", "cfl_growth") {
+                self.cfl_growth = NEWTON_GROWTH;
+            }
+            if !given("march", "cfl_max") {
+                self.cfl_max = NEWTON_CFL;
+            }
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::{CaseFile, LiftAxis, Mode, OutputSection, Source, Viscosity, nearest};
 use crate::error::CliResult;
-use chromaflow::factor::block_ilu::Fill;
 use chromaflow_flow::config as flow;
 use chromaflow_flow::mesh::ReadOptions;
 use std::path::{Path, PathBuf};
@@ -21,7 +20,7 @@ impl CaseFile {
     ) -> CliResult<flow::FlowConfig> {
         self.check(source)?;
         let (f, n, m, l) = (&self.flow, &self.numerics, &self.march, &self.linear);
-        let (method, preconditioner) = l.method.config().choice(l.precond.config(), Fill::Level(l.fill));
+        let (method, preconditioner) = l.method.config().choice(l.precond.config(), self.fill(planar));
         let mut config = flow::FlowConfig {
             gas: flow::GasConfig {
                 gamma: f.gamma,

@@ -1,6 +1,7 @@
 //! Which solver a case is for, and the keys that this solver has no use for.
 
 use super::{CaseFile, Equations, Source, StepName};
+use crate::context::Backend;
 use crate::error::{CliError, CliResult};
 use crate::run::incompressible::case::IncompressibleCase;
 use std::path::Path;
@@ -34,16 +35,15 @@ type Unused = (&'static str, &'static [&'static str], &'static str);
 const UNSTRUCTURED: [Unused; 1] =
     [("structured", &[], "a structured grid in [grid] would have one; leave the section out")];
 
-/// Keys of steps that only flows on meshes take.
+/// Keys of steps that only compressible flows take.
 const NEWTON: [&str; 3] = ["nonlinear", "newton_tolerance", "newton_directions"];
 
-const STRUCTURED: [Unused; 8] = [
+const STRUCTURED: [Unused; 7] = [
     ("mesh", &[], "the grid is in [grid]"),
     ("turbulence", &[], "flows on meshes have turbulence models"),
     ("numerics", &[], "schemes and viscous terms are in [structured]"),
     ("linear", &[], "the implicit step is chosen by `method` in [structured]"),
     ("scalar", &[], "flows on meshes carry scalars"),
-    ("march", &NEWTON, "flows on meshes take Newton-Krylov steps"),
     ("march", &["first_order_iterations"], "start with a smaller `cfl_start` instead"),
     ("output", &["matrix", "matrix_file"], "cases of meshes and of incompressible flow write linear systems"),
 ];
@@ -54,7 +54,7 @@ const INCOMPRESSIBLE: [Unused; 8] = [
     ("flow", &[], "the fluid is in [incompressible]"),
     ("structured", &[], "fluxes are in [numerics], block ILU is in [linear]"),
     ("scalar", &[], "its scalars are in [incompressible]"),
-    ("march", &NEWTON, "flows on meshes take Newton-Krylov steps"),
+    ("march", &NEWTON, "compressible flows take Newton-Krylov steps"),
     ("march", &["first_order_iterations", "max_change"], "start with a smaller `cfl_start` instead"),
     ("output", &["cuts"], "pressure and velocity are in surface.vtu"),
 ];
@@ -129,20 +129,20 @@ fn refused(source: &Source, sets: &[String], [section, key]: [&str; 2], who: &st
 
 impl Case {
     /// Reads a case file and changes keys of it: each of `sets` is `section.key=value`, the value in TOML's syntax or a
-    /// plain word.
+    /// plain word. What the file leaves open is chosen for the backend.
     ///
     /// # Errors
     /// Status 2 with file, line, column, what is wrong there and the nearest known key; a key that this kind of case has no
     /// use for; a change that names no key.
-    pub fn read(path: &Path, sets: &[String]) -> CliResult<(Source, Self)> {
-        Self::of(Source::open(path)?, sets)
+    pub fn read(path: &Path, sets: &[String], backend: Backend) -> CliResult<(Source, Self)> {
+        Self::of(Source::open(path)?, sets, backend)
     }
 
     /// As [`Case::read`], of a text.
     ///
     /// # Errors
     /// As [`Case::read`].
-    pub fn of(source: Source, sets: &[String]) -> CliResult<(Source, Self)> {
+    pub fn of(source: Source, sets: &[String], backend: Backend) -> CliResult<(Source, Self)> {
         let table = source.table(sets)?;
         let kind = SolverKind::of(&table);
         kind.refuse_unused(&source, sets, &table)?;
@@ -150,7 +150,7 @@ impl Case {
             SolverKind::Unstructured => {
                 let mut case: CaseFile = source.parse_with(sets)?;
                 case.take_units(&source, &table)?;
-                case.choose(&table);
+                case.choose(&table, backend);
                 let turbulence = case.idle_key_of_turbulence(&table).map(|found| ("turbulence", found));
                 let scalar = || case.idle_key_of_scalar(&table).map(|found| ("scalar", found));
                 let newton = || case.idle_key_of_newton(&table).map(|found| ("march", found));
@@ -163,6 +163,7 @@ impl Case {
             SolverKind::Structured => {
                 let mut case: CaseFile = source.parse_with(sets)?;
                 case.take_units(&source, &table)?;
+                case.choose_on_grid(&table, backend);
                 if case.flow.equations == Equations::Rans {
                     let problem =
                         "flows on structured grids have no turbulence model: expected euler or laminar";
@@ -171,6 +172,9 @@ impl Case {
                 let method = case.structured.method;
                 let given =
                     |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
+                if let Some((key, remedy)) = case.idle_key_of_newton(&table) {
+                    return Err(refused(&source, sets, ["march", &key], "this case", remedy));
+                }
                 let idle =
                     BY_METHOD.iter().find(|(section, key, idle, _)| idle(method) && given(section, key));
                 if let Some((section, key, _, remedy)) = idle {

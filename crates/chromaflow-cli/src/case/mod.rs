@@ -433,17 +433,18 @@ pub struct MarchSection {
     pub subiterations: usize,
     /// Orders of magnitude by which the residual is to fall in each physical step.
     pub subiteration_drop: f64,
-    /// What stands for the derivative of the residual in a step: the derivative itself in steady flow, unless given.
+    /// What stands for the derivative of the residual in a step: in steady flow the derivative itself, unless given.
     pub nonlinear: NonlinearName,
     /// Part of its linear system's residual that a Newton-Krylov step may leave.
     pub newton_tolerance: f64,
     /// Most directions of the GMRES of a Newton-Krylov step.
     pub newton_directions: usize,
-    /// CFL number of the first iteration.
+    /// CFL number of the first iteration; unless given, 2 of plain steps on structured grids.
     pub cfl_start: f64,
     /// Smallest CFL number that back-offs may reach before the run is given up.
     pub cfl_min: f64,
-    /// Largest CFL number; unless given, 1e6 of Newton-Krylov steps, 1e4 in turbulent flow that is given no `linear.method`.
+    /// Largest CFL number; unless given, 1e6 of Newton-Krylov steps, 1e4 of others in turbulent flow that is given no
+    /// `linear.method`, and of plain steps on structured grids 20, ssor 200.
     pub cfl_max: f64,
     /// Growth of the CFL number per iteration while all goes well; unless given, 2 of Newton-Krylov steps.
     pub cfl_growth: f64,
@@ -498,12 +499,14 @@ impl Default for MarchSection {
 pub struct LinearSection {
     /// Precision policy.
     pub policy: PolicyName,
-    /// How the system is solved: sweeps alone, or a Krylov method; turbulent flow takes gmres around ilu0 where none is given.
+    /// How the system is solved: sweeps alone, or a Krylov method; viscous flow takes gmres around ilu0 where none is given (laminar
+    /// flow on a GPU and unsteady laminar flow sweeps).
     pub method: MethodName,
     /// What gmres and bicgstab are preconditioned with.
     pub precond: PrecondName,
-    /// Level of fill of the factors of ilu0: 0 for the blocks of the matrix, 1, 2, ... for more of them (on the CPU).
-    pub fill: u32,
+    /// Level of fill of the factors of ilu0: 0 for the blocks of the matrix, 1, 2, ... for more of them (on the CPU). Where neither
+    /// this nor `method` is given, 2 on planar meshes and 1 on others in Newton-Krylov steps of viscous flow; else 0.
+    pub fill: Option<u32>,
     /// Order in which ilu0 takes the rows; sweeps go by color.
     pub order: OrderName,
     /// Sweeps (of ilu0 alone: corrections) per iteration; gmres and bicgstab have `max_iterations` instead. Of Newton-Krylov steps,
@@ -526,7 +529,7 @@ impl Default for LinearSection {
             policy: PolicyName::of(d.policy),
             method: MethodName::of(MethodWord::of(d.method, d.preconditioner).expect("a method with a word")),
             precond: PrecondName::of(d.preconditioner),
-            fill: 0,
+            fill: None,
             order: OrderName::of(d.order),
             sweeps: d.sweeps,
             precond_sweeps: d.preconditioner_sweeps,

@@ -11,7 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How flows on structured grids are solved, see `[grid]`. `[flow]`, `[reference]`, `[boundary]`, `[march]`, `[output]` and
-/// `[expect]` hold as for meshes. A largest CFL number of 10 to 20 converges best.
+/// `[expect]` hold as for meshes. Steady flow takes Newton-Krylov steps around the first-order matrix in block ILU; a `method`
+/// that is given takes plain steps in their place (`nonlinear` in `[march]`).
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StructuredSection {
@@ -162,6 +163,17 @@ impl StructuredSection {
         LaxWendroff { courant: self.courant, coarse_grids: self.coarse_grids }
     }
 
+    /// The plain implicit step; Lax-Wendroff's scheme has none.
+    pub fn step(&self) -> StepMethod {
+        match self.method {
+            StepName::BeamWarming | StepName::LaxWendroff => StepMethod::BeamWarming,
+            StepName::Diagonal => {
+                StepMethod::Diagonal { fourth: self.diagonal_dissipation == DiagonalDissipation::Fourth }
+            }
+            StepName::Ssor => StepMethod::Ssor { sweeps: self.sweeps, relaxation: self.relaxation },
+        }
+    }
+
     /// The solver's configuration, from that of the sections that meshes share.
     pub fn config(&self, shared: FlowConfig) -> StructuredConfig {
         let dissipation = Dissipation {
@@ -185,13 +197,8 @@ impl StructuredSection {
             },
             boundaries: shared.boundaries,
             implicit: LineImplicit {
-                method: match self.method {
-                    StepName::BeamWarming | StepName::LaxWendroff => StepMethod::BeamWarming,
-                    StepName::Diagonal => StepMethod::Diagonal {
-                        fourth: self.diagonal_dissipation == DiagonalDissipation::Fourth,
-                    },
-                    StepName::Ssor => StepMethod::Ssor { sweeps: self.sweeps, relaxation: self.relaxation },
-                },
+                method: self.step(),
+                nonlinear: shared.implicit.nonlinear,
                 cfl: shared.implicit.cfl,
                 dissipation: self.implicit_dissipation,
                 local_step: match self.local_step {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::context::Backend;
 use std::path::Path;
 
 fn parse(text: &str) -> Result<(Source, CaseFile), String> {
@@ -67,7 +68,7 @@ fn values_out_of_range_name_the_key() {
 fn a_turbulence_model_is_what_its_section_says() {
     let of = |text: &str| {
         let source = Source::of_text(Path::new("a.toml"), &format!("[mesh]\nfile = \"w\"\n{text}\n"));
-        match Case::of(source, &[]).map_err(|e| e.to_string())? {
+        match Case::of(source, &[], Backend::Cpu).map_err(|e| e.to_string())? {
             (source, Case::Unstructured(case)) => {
                 case.config(&source, &[], false).map(|c| c.turbulence).map_err(|e| e.to_string())
             }
@@ -79,14 +80,16 @@ fn a_turbulence_model_is_what_its_section_says() {
     assert_eq!(of(rans), Ok(Some(flow::TurbulenceConfig::default())));
     let solver = |text: &str| {
         let source = Source::of_text(Path::new("a.toml"), &format!("[mesh]\nfile = \"w\"\n{rans}{text}\n"));
-        let (_, Case::Unstructured(case)) = Case::of(source, &[]).unwrap() else {
+        let (_, Case::Unstructured(case)) = Case::of(source, &[], Backend::Cpu).unwrap() else {
             unreachable!("a case of a mesh")
         };
         (case.linear.method, case.linear.precond, case.march.cfl_max)
     };
-    assert_eq!(solver(""), (MethodName::Gmres, PrecondName::Ilu0, 1e4));
+    assert_eq!(solver(""), (MethodName::Gmres, PrecondName::Ilu0, 1e6));
+    let plain = "[march]\nnonlinear = \"defect_correction\"";
+    assert_eq!(solver(plain), (MethodName::Gmres, PrecondName::Ilu0, 1e4));
     assert_eq!(solver("[march]\ncfl_max = 50.0"), (MethodName::Gmres, PrecondName::Ilu0, 50.0));
-    let sweeps = solver("[linear]\nmethod = \"multicolor\"");
+    let sweeps = solver(&format!("{plain}\n[linear]\nmethod = \"multicolor\""));
     assert_eq!(sweeps, (MethodName::Multicolor, PrecondName::Multicolor, 200.0));
     let plain = of(&format!("{rans}[turbulence]\nmodel = \"sa\"\ninflow = 4.0\norder = 2")).unwrap().unwrap();
     assert_eq!((plain.model, plain.inflow, plain.second_order), (flow::TurbulenceModel::Sa, 4.0, true));
@@ -104,7 +107,7 @@ fn a_turbulence_model_is_what_its_section_says() {
         assert!(error.contains(expect) && error.contains("a.toml:"), "{error}");
     }
     let source = Source::of_text(Path::new("a.toml"), "[grid]\nfile = \"g\"\n[flow]\nequations = \"rans\"\n");
-    let error = Case::of(source, &[]).unwrap_err().to_string();
+    let error = Case::of(source, &[], Backend::Cpu).unwrap_err().to_string();
     assert!(error.contains("structured grids have no turbulence model"), "{error}");
 }
 
@@ -112,7 +115,7 @@ fn a_turbulence_model_is_what_its_section_says() {
 fn steady_flow_takes_newton_krylov_steps_unless_told_otherwise() {
     let of = |text: &str| {
         let source = Source::of_text(Path::new("a.toml"), &format!("[mesh]\nfile = \"w\"\n{text}\n"));
-        match Case::of(source, &[]).map_err(|e| e.to_string())? {
+        match Case::of(source, &[], Backend::Cpu).map_err(|e| e.to_string())? {
             (source, Case::Unstructured(case)) => {
                 case.config(&source, &[], false).map(|c| c.implicit).map_err(|e| e.to_string())
             }
@@ -138,9 +141,38 @@ fn steady_flow_takes_newton_krylov_steps_unless_told_otherwise() {
         let error = of(text).unwrap_err();
         assert!(error.contains(expect) && error.contains("a.toml:"), "{error}");
     }
-    let grid = Source::of_text(Path::new("a.toml"), "[grid]\nfile = \"g\"\n[march]\nnewton_directions = 3\n");
-    let error = Case::of(grid, &[]).unwrap_err().to_string();
-    assert!(error.contains("flows on meshes take Newton-Krylov steps"), "{error}");
+    let fluid = |name: &str| format!("[flow]\nequations = \"{name}\"\nreynolds = 1e3\n");
+    let fill = |planar: bool, text: &str, backend| {
+        let source = Source::of_text(Path::new("a.toml"), &format!("[mesh]\nfile = \"w\"\n{text}\n"));
+        let (source, case) = Case::of(source, &[], backend).unwrap();
+        let Case::Unstructured(case) = case else { unreachable!("a case of a mesh") };
+        let implicit = case.config(&source, &[], planar).unwrap().implicit;
+        (implicit.method, implicit.preconditioner)
+    };
+    let ilu = |level| {
+        (chromaflow::solver::Method::Gmres, chromaflow::solver::PreconditionerKind::Ilu(Fill::Level(level)))
+    };
+    assert_eq!(fill(true, &fluid("laminar"), Backend::Cpu), ilu(2));
+    assert_eq!(fill(false, &fluid("rans"), Backend::Cpu), ilu(1));
+    assert_eq!(fill(true, &format!("{}[linear]\nfill = 0", fluid("rans")), Backend::Cpu), ilu(0));
+    assert_eq!(fill(true, &fluid("rans"), Backend::Cuda), ilu(0));
+    assert_eq!(fill(true, &fluid("laminar"), Backend::Cuda).0, chromaflow::solver::Method::Richardson);
+    let on_grid = |text: &str, backend| {
+        let source = Source::of_text(Path::new("a.toml"), &format!("[grid]\nfile = \"g\"\n{text}\n"));
+        let (source, case) = Case::of(source, &[], backend).unwrap();
+        let Case::Structured(case) = case else { unreachable!("a case of a grid") };
+        let implicit = case.structured.config(case.config(&source, &[], true).unwrap()).implicit;
+        (implicit.nonlinear, implicit.cfl.start, implicit.cfl.max)
+    };
+    let plain = flow::Nonlinear::DefectCorrection;
+    assert_eq!(on_grid("", Backend::Cpu), (newton.nonlinear, 5.0, 1e6));
+    assert_eq!(on_grid("", Backend::Cuda), (plain, 2.0, 20.0));
+    assert_eq!(on_grid("[structured]\nmethod = \"ssor\"", Backend::Cpu), (plain, 2.0, 200.0));
+    assert_eq!(on_grid("[march]\nmode = \"unsteady\"\ncfl_max = 1.0", Backend::Cpu), (plain, 1.0, 1.0));
+    let grid = "[grid]\nfile = \"g\"\n[structured]\nmethod = \"ssor\"\n[march]\nnewton_directions = 3\n";
+    let grid = Source::of_text(Path::new("a.toml"), grid);
+    let error = Case::of(grid, &[], Backend::Cpu).unwrap_err().to_string();
+    assert!(error.contains("does not use march.newton_directions"), "{error}");
 }
 
 #[test]
@@ -198,7 +230,8 @@ fn keys_without_a_use_are_refused() {
     let mut refused = 0;
     for kind in kinds {
         let read = |text: &str, sets: &[String]| {
-            Case::of(Source::of_text(Path::new("a.toml"), text), sets).map_err(|e| e.to_string())
+            Case::of(Source::of_text(Path::new("a.toml"), text), sets, Backend::Cpu)
+                .map_err(|e| e.to_string())
         };
         assert_eq!(read(base(kind), &[]).unwrap().1.kind(), kind);
         for (section, keys, remedy) in kind.unused() {
@@ -224,7 +257,7 @@ fn keys_without_a_use_are_refused() {
 fn keys_of_other_methods_are_refused() {
     let read = |method: &str, rest: &str| {
         let text = format!("[grid]\nfile = \"a.xyz\"\n[structured]\nmethod = \"{method}\"\n{rest}\n");
-        Case::of(Source::of_text(Path::new("a.toml"), &text), &[]).map_err(|e| e.to_string())
+        Case::of(Source::of_text(Path::new("a.toml"), &text), &[], Backend::Cpu).map_err(|e| e.to_string())
     };
     for (method, rest, remedy) in [
         ("beam_warming", "sweeps = 3", "belongs to method ssor"),
@@ -248,7 +281,7 @@ fn a_scalar_is_what_its_section_says() {
     let markers = [("wall".to_owned(), Some(flow::Boundary::SlipWall))];
     let of = |text: &str| {
         let source = Source::of_text(Path::new("a.toml"), &format!("[mesh]\nfile = \"w\"\n{text}\n"));
-        match Case::of(source, &[]).map_err(|e| e.to_string())? {
+        match Case::of(source, &[], Backend::Cpu).map_err(|e| e.to_string())? {
             (source, Case::Unstructured(case)) => {
                 case.config(&source, &markers, false).map(|c| c.scalar).map_err(|e| e.to_string())
             }
@@ -281,7 +314,7 @@ fn a_scalar_is_what_its_section_says() {
     }
     for kind in ["[grid]\nfile = \"g\"", "[incompressible]"] {
         let source = Source::of_text(Path::new("a.toml"), &format!("{kind}\n[scalar]\nname = \"dye\"\n"));
-        let error = Case::of(source, &[]).unwrap_err().to_string();
+        let error = Case::of(source, &[], Backend::Cpu).unwrap_err().to_string();
         assert!(error.contains("does not use scalar.name"), "{error}");
     }
 }

@@ -147,11 +147,12 @@ impl CaseFile {
 mod tests {
     use super::super::Case;
     use super::*;
+    use crate::context::Backend;
     use std::path::Path;
 
     fn flow(text: &str) -> Result<FlowSection, String> {
         let text = format!("[mesh]\nfile = \"m.su2\"\n[flow]\nequations = \"laminar\"\n{text}");
-        match Case::of(Source::of_text(Path::new("c.toml"), &text), &[]) {
+        match Case::of(Source::of_text(Path::new("c.toml"), &text), &[], Backend::Cpu) {
             Ok((_, Case::Unstructured(case))) => Ok(case.flow),
             Ok(_) => unreachable!("a case of a mesh"),
             Err(error) => Err(error.to_string()),

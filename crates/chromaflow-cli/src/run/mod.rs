@@ -101,7 +101,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     }
     let start = Instant::now();
     let path = args.case.as_deref().expect("clap asks for it");
-    match Case::read(path, &args.sets)? {
+    match Case::read(path, &args.sets, ctx.global.backend)? {
         (source, Case::Unstructured(case)) => unstructured::run(args, ctx, source, case, start),
         (source, Case::Structured(case)) => structured::run(args, ctx, &source, &case, start),
         (source, Case::Incompressible(case)) => incompressible::run(args, ctx, &source, &case, start),

@@ -1,6 +1,7 @@
 //! From a case file to a mesh and a checked configuration.
 
 use crate::case::{Case, CaseFile, Source};
+use crate::context::Backend;
 use crate::error::{CliError, CliResult};
 use chromaflow_flow::FlowConfig;
 use chromaflow_flow::config::Boundary;
@@ -21,12 +22,13 @@ pub struct Prepared {
     pub config: FlowConfig,
 }
 
-/// Reads a case file, applies `sets` (`section.key=value`), reads its mesh, checks everything.
+/// Reads a case file, applies `sets` (`section.key=value`), chooses for the backend what they leave open, reads its mesh, checks
+/// everything.
 ///
 /// # Errors
 /// Status 2 with the place of what is wrong.
-pub fn prepare(path: &Path, sets: &[String]) -> CliResult<Prepared> {
-    match Case::read(path, sets)? {
+pub fn prepare(path: &Path, sets: &[String], backend: Backend) -> CliResult<Prepared> {
+    match Case::read(path, sets, backend)? {
         (source, Case::Unstructured(case)) => prepare_mesh(source, case),
         (source, other) => {
             let (path, title) = (source.path.display(), other.kind().title());

@@ -4,7 +4,7 @@ use super::flow::Flow;
 use super::history::Equations;
 use super::march::Run;
 use super::{Args, summary};
-use crate::case::{CaseFile, Source, StepName};
+use crate::case::{CaseFile, NonlinearName, Source, StepName};
 use crate::cite;
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
@@ -99,6 +99,7 @@ impl<S: GridSystem> OnGrid<'_, S> {
         if let Some(gpu) = self.ctx.gpu() {
             S::use_gpu(&mut self.solver, gpu).map_err(|e| match e {
                 FlowError::Linear(what) => run.source.error(&["structured", "method"], &what),
+                FlowError::NotOnGpu { .. } => run.source.error(&["march", "nonlinear"], &e.to_string()),
                 other => CliError::environment(other.to_string()),
             })?;
         }
@@ -112,7 +113,11 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     fn headline(&self) -> String {
         let grid = S::grid(&self.solver);
         let (blocks, cells) = (grid.blocks.len(), grid.cells());
-        format!("structured grid: {blocks} blocks, {cells} cells; {}", self.case.structured.method.title())
+        let step = match self.case.march.nonlinear {
+            NonlinearName::NewtonKrylov => "Newton-Krylov steps around block ILU",
+            _ => self.case.structured.method.title(),
+        };
+        format!("structured grid: {blocks} blocks, {cells} cells; {step}")
     }
 
     fn check(&self, ctx: &Context) -> CliResult<()> {

@@ -44,16 +44,21 @@ pub fn json(run: &Run<'_>, flow: &impl Flow, finished: &Finished, facts: Map<Str
     map.extend(facts);
     if let Some(turbulence) = map.get_mut("turbulence") {
         // A model is the last of the systems beside the flow.
-        turbulence["residual_orders"] = json!(last.coupled_orders.last());
+        turbulence["residual_orders"] = json!(last.coupled_orders.last().map(|o| digits(*o)));
     }
     map["memory"]["peak_bytes"] = json!(peak_bytes());
     all
 }
 
+/// Orders of magnitude as JSON has them: no more than numbers have digits, where nothing but rounding is left.
+fn digits(orders: f64) -> f64 {
+    orders.min(-f64::EPSILON.log10())
+}
+
 /// Residuals of systems beside the flow, by the names of their unknowns.
 fn coupled(names: &[String], last: &StepReport) -> Map<String, Value> {
     let residuals = last.coupled.iter().zip(&last.coupled_orders);
-    let of = |(residual, orders)| json!({ "residual": residual, "residual_orders": orders });
+    let of = |(residual, orders): (&f64, &f64)| json!({ "residual": residual, "residual_orders": digits(*orders) });
     names.iter().cloned().zip(residuals.map(of)).collect()
 }
 

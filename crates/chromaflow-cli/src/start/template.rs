@@ -96,13 +96,15 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
 mod tests {
     use super::*;
     use crate::case::{Case, Source};
+    use crate::context::Backend;
     use std::path::Path;
 
     #[test]
     fn every_template_is_a_case_for_its_mesh() {
         for template in Template::value_variants() {
             let (source, case) =
-                Case::of(Source::of_text(Path::new("case.toml"), template.case()), &[]).unwrap();
+                Case::of(Source::of_text(Path::new("case.toml"), template.case()), &[], Backend::Cpu)
+                    .unwrap();
             let Case::Unstructured(case) = case else { panic!("{template:?} is a case of a mesh") };
             let mesh = template.mesh();
             assert_eq!(mesh::check(&mesh, None).errors(), 0, "{template:?}");

@@ -52,7 +52,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     std::fs::create_dir_all(&out)
         .map_err(|e| CliError::environment(format!("cannot make the folder {}: {e}", out.display())))?;
     // What is wrong with the case itself is said before the first point.
-    crate::case::Case::read(&args.case, &point_sets(&swept, &fixed, &swept.values[0]))?;
+    crate::case::Case::read(&args.case, &point_sets(&swept, &fixed, &swept.values[0]), ctx.global.backend)?;
     let quiet = ctx.quietly();
     if ctx.verbose() {
         println!(

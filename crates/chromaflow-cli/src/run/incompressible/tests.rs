@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::case::Case;
+use crate::context::Backend;
 use chromaflow_flow::incompressible::Boundary;
 use chromaflow_flow::incompressible::{Given, WallScalar};
 use std::path::Path;
@@ -24,7 +25,7 @@ zmax = "symmetry"
 
 fn read(text: &str) -> Result<Config, String> {
     let read = || {
-        let (source, case) = Case::of(Source::of_text(Path::new("a.toml"), text), &[])?;
+        let (source, case) = Case::of(Source::of_text(Path::new("a.toml"), text), &[], Backend::Cpu)?;
         let Case::Incompressible(case) = case else { panic!("a case of incompressible flow") };
         let grid = case.grid.load(&source)?;
         case.config(&source, &grid::markers(&grid), grid.planar_axis())

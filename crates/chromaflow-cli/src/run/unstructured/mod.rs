@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::error::{CliError, CliResult};
 use crate::run::files::Files;
 use chromaflow::BlockCsr;
+use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow_device::give_back_freed;
 use chromaflow_flow::FlowSolver;
@@ -157,11 +158,15 @@ impl Flow for OnMesh<'_> {
     fn summary(&self) -> Map<String, Value> {
         let Prepared { mesh, case, config, mesh_path, .. } = self.prepared;
         let memory = self.solver.memory();
+        let fill = match config.implicit.preconditioner {
+            PreconditionerKind::Ilu(fill) => fill,
+            _ => Fill::default(),
+        };
         let solver = json!({
             "policy": config.implicit.policy.name(),
             "method": case.linear.method.config().name(),
             "preconditioner": case.linear.precond.config().name(),
-            "fill": case.linear.fill.to_string(),
+            "fill": fill.to_string(),
             "order": config.implicit.order.name(),
             "sweeps": config.implicit.sweeps,
             "colors": self.solver.order().colors,
