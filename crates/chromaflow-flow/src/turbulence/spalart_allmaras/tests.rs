@@ -1,9 +1,9 @@
 use super::*;
 use crate::FlowSolver;
-use crate::config::{Boundary, Equations, FlowConfig, NewtonKrylov, Nonlinear, Steady, Time};
+use crate::config::{Boundary, Equations, FlowConfig};
 use crate::real::{Dual, Real};
 use crate::testmesh::mixed_cube;
-use chromaflow::{BlockCsr, Outcome, Policy};
+use chromaflow::{BlockCsr, Policy};
 use chromaflow_device::Team;
 
 type D1 = Dual<f64, 1>;
@@ -148,14 +148,6 @@ fn diffusion_is_that_of_the_model() {
 }
 
 fn solver(turbulence: TurbulenceConfig, threads: usize) -> FlowSolver {
-    solver_of(turbulence, threads, |_| ())
-}
-
-fn solver_of(
-    turbulence: TurbulenceConfig,
-    threads: usize,
-    change: impl FnOnce(&mut FlowConfig),
-) -> FlowSolver {
     let mut config = FlowConfig { turbulence: Some(turbulence), ..FlowConfig::default() };
     config.equations = Equations::Laminar;
     config.freestream.mach = 0.4;
@@ -169,7 +161,6 @@ fn solver_of(
         };
         config.boundaries.insert(name.to_owned(), boundary);
     }
-    change(&mut config);
     FlowSolver::new(&mixed_cube(5, 0.2), config, Arc::new(Team::new(threads))).unwrap()
 }
 
@@ -235,30 +226,6 @@ fn pseudo_times_are_those_of_the_matrix() {
     for (i, time) in times.iter().enumerate().filter(|(i, _)| held.binary_search(&(*i as u32)).is_err()) {
         let [a, b] = [&stepping, &still].map(|m| diagonal(m, i));
         assert!(*time > 0.0 && (a - b - time).abs() < 1e-12 * a, "row {i}: {a} - {b}, {time}");
-    }
-}
-
-/// Newton-Krylov steps, which solve for the flow and the model at once, end in a state that steps of each by itself leave as it is.
-#[test]
-fn newton_krylov_steps_end_in_a_state_of_rest() {
-    let with = |nonlinear| {
-        solver_of(TurbulenceConfig::default(), 2, |config| {
-            config.implicit.nonlinear = nonlinear;
-            config.time = Time::Steady(Steady { iterations: 200, orders: 9.0 });
-        })
-    };
-    let mut newton = with(Nonlinear::NewtonKrylov(NewtonKrylov::default()));
-    assert_eq!(newton.run(|_| true), Outcome::Converged, "after {}", newton.iteration());
-    let mut plain = with(Nonlinear::DefectCorrection);
-    plain.resume(&newton.restart()).unwrap();
-    assert!(!plain.step().rejected);
-    for (a, b) in newton.host.nodes.as_flattened().iter().zip(plain.host.nodes.as_flattened()) {
-        assert!((a - b).abs() < 1e-7, "{a} and {b}");
-    }
-    let values = [&newton, &plain].map(|solver| &solver.host.coupled[0].state.values);
-    assert!(values[0].iter().any(|nut| *nut > 1.0), "turbulent somewhere");
-    for (a, b) in values[0].iter().zip(values[1]) {
-        assert!((a - b).abs() < 1e-5 * (1.0 + a.abs()), "nut {a} and {b}");
     }
 }
 
