@@ -1,0 +1,163 @@
+//! The one interface between ranks.
+
+use crate::CommError;
+use std::fmt::Debug;
+
+/// How values of several ranks become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Added in the order of ranks.
+    Sum,
+    /// The least; NaN when any is NaN, so that no rank overlooks another's.
+    Min,
+    /// The largest; NaN when any is NaN.
+    Max,
+}
+
+impl Op {
+    fn of(self, a: f64, b: f64) -> f64 {
+        match self {
+            Self::Sum => a + b,
+            _ if a.is_nan() || b.is_nan() => f64::NAN,
+            Self::Min => a.min(b),
+            Self::Max => a.max(b),
+        }
+    }
+}
+
+/// What a message belongs to. Messages of one sender and one tag arrive in the order they were sent; those of other
+/// tags may pass them, so that a sum can be taken while a halo is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tag {
+    /// Sums, broadcasts, gathers.
+    Collective,
+    /// A halo exchange; the number tells apart arrays that are in flight at once.
+    Halo(u32),
+}
+
+/// Ranks of one problem, numbered from 0, and the messages between them.
+///
+/// An implementation gives [`send`](Self::send) and [`receive`](Self::receive); everything else is made of them, and may
+/// be replaced where a library does it better. Collective operations are called by all ranks in the same order.
+pub trait Communicator: Debug + Send + Sync {
+    /// My number.
+    fn rank(&self) -> usize;
+
+    /// Number of ranks.
+    fn size(&self) -> usize;
+
+    /// Sends bytes to another rank; returns without waiting for it.
+    ///
+    /// # Errors
+    /// [`CommError::NoRank`]; [`CommError::Ended`] when another rank has failed.
+    fn send(&self, to: usize, tag: Tag, bytes: Vec<u8>) -> Result<(), CommError>;
+
+    /// The oldest message of another rank with this tag; waits for it.
+    ///
+    /// # Errors
+    /// [`CommError::NoRank`]; [`CommError`] when another rank has failed, has left or stays silent too long.
+    fn receive(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError>;
+
+    /// Returns when all ranks have come here.
+    ///
+    /// # Errors
+    /// [`CommError`] when another rank has failed, has left or stays silent too long.
+    fn barrier(&self) -> Result<(), CommError> {
+        self.reduce(Op::Sum, &mut [])
+    }
+
+    /// The root's bytes on every rank.
+    ///
+    /// # Errors
+    /// [`CommError::NoRank`] for a root that is not there; [`CommError`] when another rank has failed, has left or stays silent too long.
+    fn broadcast(&self, root: usize, bytes: &mut Vec<u8>) -> Result<(), CommError> {
+        partner(self.rank(), root, self.size())?;
+        if self.rank() == root {
+            return others(root, self.size())
+                .try_for_each(|to| self.send(to, Tag::Collective, bytes.clone()));
+        }
+        *bytes = self.receive(root, Tag::Collective)?;
+        Ok(())
+    }
+
+    /// The bytes of all ranks, in their order, on the root; nothing elsewhere. Lengths may differ.
+    ///
+    /// # Errors
+    /// [`CommError::NoRank`] for a root that is not there; [`CommError`] when another rank has failed, has left or stays silent too long.
+    fn gather(&self, root: usize, mine: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
+        partner(self.rank(), root, self.size())?;
+        if self.rank() != root {
+            self.send(root, Tag::Collective, mine.to_vec())?;
+            return Ok(Vec::new());
+        }
+        let of = |from| if from == root { Ok(mine.to_vec()) } else { self.receive(from, Tag::Collective) };
+        (0..self.size()).map(of).collect()
+    }
+
+    /// The bytes of all ranks, in their order, on every rank.
+    ///
+    /// # Errors
+    /// [`CommError`] when another rank has failed, has left or stays silent too long.
+    fn gather_all(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
+        let parts = self.gather(0, mine)?;
+        let mut lengths: Vec<u8> = parts.iter().flat_map(|p| (p.len() as u64).to_le_bytes()).collect();
+        let mut joined = parts.concat();
+        self.broadcast(0, &mut lengths)?;
+        self.broadcast(0, &mut joined)?;
+        let mut rest = joined.as_slice();
+        let lengths = lengths.chunks_exact(8).map(|l| bytemuck::pod_read_unaligned::<u64>(l) as usize);
+        lengths
+            .map(|expected| {
+                let length = CommError::Length { from: 0, expected, found: rest.len() };
+                let (part, after) = rest.split_at_checked(expected).ok_or(length)?;
+                rest = after;
+                Ok(part.to_vec())
+            })
+            .collect()
+    }
+
+    /// Each value becomes its sum, minimum or maximum over all ranks, the same bits on every rank.
+    ///
+    /// **Precision**: f64, combined in the order of ranks, whatever the order of arrival. A sum depends on the number
+    /// of ranks by round-off.
+    ///
+    /// # Errors
+    /// [`CommError`] when another rank has failed, has left or stays silent too long; [`CommError::Length`] when ranks reduce
+    /// different numbers of values.
+    fn reduce(&self, op: Op, values: &mut [f64]) -> Result<(), CommError> {
+        let (parts, count) = (self.gather(0, bytemuck::cast_slice(values))?, values.len());
+        for (from, part) in parts.iter().enumerate().skip(1) {
+            for (value, other) in values.iter_mut().zip(floats(from, part, count)?) {
+                *value = op.of(*value, other);
+            }
+        }
+        let mut bytes = bytemuck::cast_slice(values).to_vec();
+        self.broadcast(0, &mut bytes)?;
+        for (value, all) in values.iter_mut().zip(floats(0, &bytes, count)?) {
+            *value = all;
+        }
+        Ok(())
+    }
+}
+
+/// The numbers in a message that must have so many.
+pub(crate) fn floats(
+    from: usize,
+    bytes: &[u8],
+    count: usize,
+) -> Result<impl Iterator<Item = f64>, CommError> {
+    let expected = count * size_of::<f64>();
+    if bytes.len() != expected {
+        return Err(CommError::Length { from, expected, found: bytes.len() });
+    }
+    Ok(bytes.chunks_exact(size_of::<f64>()).map(bytemuck::pod_read_unaligned))
+}
+
+/// Checks the root of a collective operation, which may be the caller.
+fn partner(own: usize, rank: usize, size: usize) -> Result<(), CommError> {
+    if rank < size { Ok(()) } else { Err(CommError::NoRank { rank, own, size }) }
+}
+
+fn others(own: usize, size: usize) -> impl Iterator<Item = usize> {
+    (0..size).filter(move |&rank| rank != own)
+}

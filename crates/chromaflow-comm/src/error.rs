@@ -1,0 +1,95 @@
+//! What ends a communication, or a run of several ranks.
+
+use std::io;
+use std::time::Duration;
+
+/// Why a message did not pass.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommError {
+    /// Another rank failed, and with it the run.
+    #[error("rank {rank} ended the run: {why}")]
+    Ended {
+        /// The rank that failed first.
+        rank: usize,
+        /// Its own words.
+        why: String,
+    },
+    /// A rank returned while a message from it was still expected.
+    #[error(
+        "rank {rank} has finished, but a message from it is still expected: all ranks must take the same steps"
+    )]
+    Left {
+        /// The rank that has finished.
+        rank: usize,
+    },
+    /// A rank sent nothing for as long as the communicator waits.
+    #[error("rank {rank} did not answer for {} s; the run ends", .patience.as_secs_f64())]
+    Late {
+        /// The rank that is silent.
+        rank: usize,
+        /// How long was waited.
+        patience: Duration,
+    },
+    /// A rank that is not there, or the caller itself.
+    #[error("rank {rank} is no partner of rank {own}: expected another rank below {size}")]
+    NoRank {
+        /// The rank asked for.
+        rank: usize,
+        /// The rank that asks.
+        own: usize,
+        /// Number of ranks.
+        size: usize,
+    },
+    /// A message of another length than expected.
+    #[error(
+        "the message from rank {from} has {found} bytes, expected {expected}: all ranks must take the same steps"
+    )]
+    Length {
+        /// The sender.
+        from: usize,
+        /// Bytes expected.
+        expected: usize,
+        /// Bytes received.
+        found: usize,
+    },
+    /// Exchange lists that do not fit each other or the rows.
+    #[error("the halo of rank {rank}: {fault}")]
+    Lists {
+        /// The rank whose list it is.
+        rank: usize,
+        /// What is wrong and what was expected.
+        fault: String,
+    },
+}
+
+/// Why a run of several ranks ended: the first failure; those that follow from it are left out.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError<E> {
+    /// No ranks were asked for.
+    #[error("0 ranks cannot run anything: ask for 1 or more")]
+    NoRanks,
+    /// The system gave no thread.
+    #[error("no thread for rank {rank} ({source}): ask for fewer ranks")]
+    Spawn {
+        /// The rank without a thread.
+        rank: usize,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A rank returned an error.
+    #[error("rank {rank}: {error}")]
+    Failed {
+        /// The rank.
+        rank: usize,
+        /// Its error.
+        error: E,
+    },
+    /// A rank panicked.
+    #[error("rank {rank} panicked: {message}")]
+    Panicked {
+        /// The rank.
+        rank: usize,
+        /// The panic's message.
+        message: String,
+    },
+}

@@ -1,0 +1,25 @@
+//! Ranks: the parts of one problem, and what they tell one another.
+//!
+//! * [`Communicator`]: messages between two ranks, and sums, minima, maxima, broadcasts and gathers made of them.
+//! * [`Solo`]: one rank alone. [`Threads`]: ranks that are threads of this process, started by [`run`].
+//! * [`Halo`]: which rows a rank sends to each neighbor and which it receives; one packed message a neighbor.
+//! * [`bisect`]: which part owns what; [`Rows`]: owned and ghost rows of a part, with its lists.
+//!
+//! A rank that fails ends the waits of all others with a [`CommError`]; no wait outlasts the patience it was given.
+#![deny(unsafe_code)]
+
+mod communicator;
+mod error;
+mod halo;
+mod partition;
+mod solo;
+#[cfg(test)]
+mod tests;
+mod threads;
+
+pub use communicator::{Communicator, Op, Tag};
+pub use error::{CommError, RunError};
+pub use halo::{Halo, InFlight, Neighbor};
+pub use partition::{Rows, bisect};
+pub use solo::Solo;
+pub use threads::{Threads, run};

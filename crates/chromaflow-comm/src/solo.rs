@@ -1,0 +1,29 @@
+//! One rank alone.
+
+use crate::{CommError, Communicator, Op, Tag};
+
+/// One rank alone: nothing is sent, and values are their own sums.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Solo;
+
+impl Communicator for Solo {
+    fn rank(&self) -> usize {
+        0
+    }
+
+    fn size(&self) -> usize {
+        1
+    }
+
+    fn send(&self, to: usize, _: Tag, _: Vec<u8>) -> Result<(), CommError> {
+        Err(CommError::NoRank { rank: to, own: 0, size: 1 })
+    }
+
+    fn receive(&self, from: usize, _: Tag) -> Result<Vec<u8>, CommError> {
+        Err(CommError::NoRank { rank: from, own: 0, size: 1 })
+    }
+
+    fn reduce(&self, _: Op, _: &mut [f64]) -> Result<(), CommError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! Ranks that are threads of this process.
+
+use crate::{CommError, Communicator, RunError, Tag};
+use std::any::Any;
+use std::collections::{HashMap, VecDeque};
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// One of the ranks that [`run`] starts.
+#[derive(Debug)]
+pub struct Threads {
+    rank: usize,
+    world: Arc<World>,
+}
+
+/// What the ranks share.
+#[derive(Debug)]
+struct World {
+    /// One a rank: what was sent to it.
+    boxes: Vec<Mailbox>,
+    /// Ranks that have returned without an error.
+    left: Vec<AtomicBool>,
+    /// The first failure: the rank and its words.
+    ended: OnceLock<(usize, String)>,
+    /// Longest wait for a message.
+    patience: Duration,
+}
+
+/// By sender and tag, oldest first.
+type Messages = HashMap<(usize, Tag), VecDeque<Vec<u8>>>;
+
+#[derive(Debug, Default)]
+struct Mailbox {
+    messages: Mutex<Messages>,
+    news: Condvar,
+}
+
+impl Mailbox {
+    fn lock(&self) -> MutexGuard<'_, Messages> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl World {
+    fn new(size: usize, patience: Duration) -> Self {
+        let boxes = (0..size).map(|_| Mailbox::default()).collect();
+        let left = (0..size).map(|_| AtomicBool::new(false)).collect();
+        Self { boxes, left, ended: OnceLock::new(), patience }
+    }
+
+    /// A rank has failed; only the first failure is kept.
+    fn end(&self, rank: usize, why: String) {
+        let first = self.ended.set((rank, why)).is_ok();
+        if first {
+            self.wake();
+        }
+    }
+
+    /// A rank has returned and will send nothing more.
+    fn leave(&self, rank: usize) {
+        self.left[rank].store(true, Ordering::Release);
+        self.wake();
+    }
+
+    /// Wakes all who wait. The lock makes sure that nobody is between looking and waiting.
+    fn wake(&self) {
+        for mailbox in &self.boxes {
+            drop(mailbox.lock());
+            mailbox.news.notify_all();
+        }
+    }
+
+    fn check(&self) -> Result<(), CommError> {
+        match self.ended.get() {
+            Some((rank, why)) => Err(CommError::Ended { rank: *rank, why: why.clone() }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Threads {
+    fn partner(&self, rank: usize) -> Result<(), CommError> {
+        let size = self.size();
+        if rank < size && rank != self.rank {
+            return Ok(());
+        }
+        Err(CommError::NoRank { rank, own: self.rank, size })
+    }
+}
+
+impl Communicator for Threads {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.world.boxes.len()
+    }
+
+    fn send(&self, to: usize, tag: Tag, bytes: Vec<u8>) -> Result<(), CommError> {
+        self.partner(to)?;
+        self.world.check()?;
+        let mailbox = &self.world.boxes[to];
+        mailbox.lock().entry((self.rank, tag)).or_default().push_back(bytes);
+        mailbox.news.notify_all();
+        Ok(())
+    }
+
+    fn receive(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
+        self.partner(from)?;
+        let (mailbox, started) = (&self.world.boxes[self.rank], Instant::now());
+        let mut messages = mailbox.lock();
+        loop {
+            self.world.check()?;
+            if let Some(bytes) = messages.get_mut(&(from, tag)).and_then(VecDeque::pop_front) {
+                return Ok(bytes);
+            }
+            if self.world.left[from].load(Ordering::Acquire) {
+                return Err(CommError::Left { rank: from });
+            }
+            let patience = self.world.patience;
+            let rest = patience.saturating_sub(started.elapsed());
+            if rest.is_zero() {
+                return Err(CommError::Late { rank: from, patience });
+            }
+            let woken = mailbox.news.wait_timeout(messages, rest);
+            messages = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// How a rank ended.
+enum End<T, E> {
+    Value(T),
+    Failed(E),
+    Panicked(String),
+}
+
+/// Runs a job on so many ranks, each a thread of this process, and returns their values in the order of ranks.
+///
+/// No rank waits longer than `patience` for a message. Once a rank has failed, the others get [`CommError::Ended`] from
+/// their next message. A rank that does not look at its messages cannot be ended from outside: after `patience` it is
+/// left behind, which is why the job must own what it uses.
+///
+/// ```
+/// use chromaflow_comm::{CommError, Communicator, Op, run};
+/// use std::time::Duration;
+/// let sums = run(3, Duration::from_secs(30), |ranks| {
+///     let mut sum = [1.0 + ranks.rank() as f64];
+///     ranks.reduce(Op::Sum, &mut sum)?;
+///     Ok::<_, CommError>(sum[0])
+/// });
+/// assert_eq!(sums.unwrap(), [6.0, 6.0, 6.0]);
+/// ```
+///
+/// # Errors
+/// The first failure, as [`RunError`].
+pub fn run<T, E, F>(size: usize, patience: Duration, job: F) -> Result<Vec<T>, RunError<E>>
+where
+    T: Send + 'static,
+    E: Display + Send + 'static,
+    F: Fn(&Threads) -> Result<T, E> + Send + Sync + 'static,
+{
+    if size == 0 {
+        return Err(RunError::NoRanks);
+    }
+    let (world, job) = (Arc::new(World::new(size, patience)), Arc::new(job));
+    let (sender, ends) = mpsc::channel();
+    for rank in 0..size {
+        let own = Threads { rank, world: Arc::clone(&world) };
+        let (job, sender) = (Arc::clone(&job), sender.clone());
+        let started = thread::Builder::new().name(format!("rank {rank}")).spawn(move || {
+            // A receiver that is gone has stopped waiting for this rank.
+            let _ = sender.send((rank, work(&own, &*job)));
+        });
+        if let Err(source) = started {
+            world.end(rank, format!("it got no thread ({source})"));
+            return Err(RunError::Spawn { rank, source });
+        }
+    }
+    drop(sender);
+    collect(&world, &ends)
+}
+
+/// The job of one rank; tells the others how it ended.
+fn work<T, E: Display>(own: &Threads, job: &impl Fn(&Threads) -> Result<T, E>) -> End<T, E> {
+    let result = catch_unwind(AssertUnwindSafe(|| job(own).map_err(|error| (error.to_string(), error))));
+    match result {
+        Ok(Ok(value)) => {
+            own.world.leave(own.rank);
+            End::Value(value)
+        }
+        Ok(Err((why, error))) => {
+            own.world.end(own.rank, why);
+            End::Failed(error)
+        }
+        Err(payload) => {
+            let message = message(payload.as_ref());
+            own.world.end(own.rank, format!("it panicked: {message}"));
+            End::Panicked(message)
+        }
+    }
+}
+
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
+
+/// Waits for all ranks, and once one has failed no longer than the patience for the others.
+fn collect<T, E>(world: &World, ends: &Receiver<(usize, End<T, E>)>) -> Result<Vec<T>, RunError<E>> {
+    let mut values: Vec<Option<T>> = world.boxes.iter().map(|_| None).collect();
+    let (mut failure, mut deadline) = (None, None);
+    loop {
+        let next = match deadline {
+            None => ends.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(deadline) => {
+                ends.recv_timeout(Instant::saturating_duration_since(&deadline, Instant::now()))
+            }
+        };
+        let Ok((rank, end)) = next else { break };
+        let first = world.ended.get().is_some_and(|ended| ended.0 == rank);
+        match end {
+            End::Value(value) => values[rank] = Some(value),
+            End::Failed(error) if first => failure = Some(RunError::Failed { rank, error }),
+            End::Panicked(message) if first => failure = Some(RunError::Panicked { rank, message }),
+            End::Failed(_) | End::Panicked(_) => {} // it follows from the first failure
+        }
+        if failure.is_some() && deadline.is_none() {
+            deadline = Some(Instant::now() + world.patience);
+        }
+    }
+    match failure {
+        Some(failure) => Err(failure),
+        None => Ok(values.into_iter().flatten().collect()),
+    }
+}
