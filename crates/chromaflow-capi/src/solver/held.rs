@@ -9,7 +9,9 @@ use crate::status::{Failure, Outcome, Status, check_size};
 use chromaflow::krylov::Solve;
 #[cfg(feature = "cuda")]
 use chromaflow::solver::LinearSolverCuda;
-use chromaflow::solver::{BlockLayout, Index, IndexBase, LinearSolver, NumericReport, SolverError, Value};
+use chromaflow::solver::{
+    BlockLayout, Index, IndexBase, LinearSolver, NumericReport, PreconditionerKind, SolverError, Value,
+};
 use chromaflow::sparse::ShapeError;
 use chromaflow::{Permutation, RowBatches, SolverOptions};
 use std::ffi::c_void;
@@ -47,8 +49,12 @@ pub struct Held {
 /// The environment variable whose options win.
 const ENVIRONMENT: &str = "CHROMAFLOW_OPTIONS";
 
-fn options_of(text: &str) -> Result<SolverOptions, Failure> {
+fn options_of(text: &str, on_gpu: bool) -> Result<SolverOptions, Failure> {
     let mut options = SolverOptions::default();
+    if on_gpu {
+        // The levels of block ILU are many and short there.
+        options.preconditioner = PreconditionerKind::Multicolor;
+    }
     options.set_all(text)?;
     if let Ok(text) = std::env::var(ENVIRONMENT) {
         options.set_all(&text).map_err(|e| Failure::argument(format!("{ENVIRONMENT}: {e}")))?;
@@ -111,7 +117,7 @@ impl Held {
         if ![0, 1].contains(&pattern.base) {
             return Err(Failure::argument(format!("pattern.base is {}: expected 0 or 1", pattern.base)));
         }
-        let options = options_of(text)?;
+        let options = options_of(text, shared.on_gpu())?;
         let (kind, other) = (pattern.row_ptr.entries("row_ptr")?, pattern.col_idx.entries("col_idx")?);
         if kind != other {
             let text = format!(

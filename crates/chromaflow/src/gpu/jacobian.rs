@@ -41,6 +41,20 @@ impl DeviceOff {
         }
     }
 
+    /// The address that an assembly in f64 or f32 writes to.
+    ///
+    /// # Errors
+    /// [`GpuError::Unsupported`] once the values are narrowed to f16.
+    pub fn assembled(&self) -> Result<u64, GpuError> {
+        match self {
+            DeviceOff::F64(values) => Ok(values.ptr()),
+            DeviceOff::F32(values) => Ok(values.ptr()),
+            DeviceOff::F16 { .. } => Err(GpuError::Unsupported(
+                "a matrix is assembled in f64 or f32, and narrowed to f16 after that".to_owned(),
+            )),
+        }
+    }
+
     /// The address of 1 / beta (0 where there is none) and the distance between those of successive rows.
     pub(crate) fn unscale(&self) -> (u64, u32) {
         match self {

@@ -2,7 +2,8 @@
 //! Vectors on the device.
 
 use super::{GpuError, Storage, source};
-use chromaflow_device::cuda::{Arg, DeviceBuffer, Kernel, KernelSource, Launch, Module, Stream};
+use chromaflow_device::cuda::{Arg, DeviceBuffer, DeviceSlice, Kernel, KernelSource, Launch, Module, Stream};
+use std::ops::Range;
 use std::sync::Arc;
 
 const TEXT: &str = include_str!("vector.cu");
@@ -71,7 +72,7 @@ impl Vectors {
         self.blocks
     }
 
-    /// y = alpha x + beta y.
+    /// y = alpha x + beta y; with a beta of zero y may hold anything.
     ///
     /// # Errors
     /// [`GpuError::Cuda`]; lengths must agree.
@@ -82,11 +83,28 @@ impl Vectors {
         beta: f64,
         y: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
-        same(x, y)?;
+        let all = 0..y.len();
+        self.axpby_part(alpha, &x.slice(), beta, (y, all))
+    }
+
+    /// The same with a part of a vector, and of y the part in a range.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`]; lengths must agree.
+    ///
+    /// # Panics
+    /// When the range lies outside of y.
+    pub fn axpby_part(
+        &self,
+        alpha: f64,
+        x: &DeviceSlice<'_, f64>,
+        beta: f64,
+        (y, part): (&mut DeviceBuffer<f64>, Range<usize>),
+    ) -> Result<(), GpuError> {
+        let y = y.part(part);
+        crate::sparse::check_len("vector", y.len(), x.len(), || "as long as the other one".to_owned())?;
         // SAFETY: both hold `len` values.
-        unsafe {
-            self.run("axpby", x.len(), [x.len() as u64, alpha.bits(), x.bits(), beta.bits(), (&*y).bits()])
-        }
+        unsafe { self.run("axpby", x.len(), [x.len() as u64, alpha.bits(), x.bits(), beta.bits(), y.bits()]) }
     }
 
     /// x . y, added in a fixed order; `work` holds [`Self::partials`] + 1 values.

@@ -48,6 +48,9 @@ impl LinearOperatorCuda for BlockMatrixCuda {
     }
 }
 
+/// Writes z = M r, of r the first argument.
+pub type Applied<'a> = dyn FnMut(&DeviceBuffer<f64>, &mut DeviceBuffer<f64>) -> Result<(), GpuError> + 'a;
+
 /// What stands for an approximate inverse on the device.
 pub enum PreconditionerCuda<'a> {
     /// The identity.
@@ -56,16 +59,23 @@ pub enum PreconditionerCuda<'a> {
     Relaxation(&'a mut MulticolorCuda, SolveOptions),
     /// A forward and a backward solve with incomplete factors.
     Ilu(&'a mut DeviceBlockIlu),
+    /// The caller's own: writes z = M r, of r the first argument.
+    Own(&'a mut Applied<'a>),
 }
 
 impl PreconditionerCuda<'_> {
-    fn apply(&mut self, r: &DeviceBuffer<f64>, z: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
+    /// z = M r.
+    ///
+    /// # Errors
+    /// [`GpuError::Shape`], [`GpuError::Cuda`].
+    pub fn apply(&mut self, r: &DeviceBuffer<f64>, z: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
         match self {
             PreconditionerCuda::Identity => Ok(z.copy_from(&r.slice())?),
             PreconditionerCuda::Relaxation(relaxation, options) => {
                 relaxation.solve(r, z, options).map(|_| ())
             }
             PreconditionerCuda::Ilu(ilu) => ilu.solve(r, z),
+            PreconditionerCuda::Own(own) => own(r, z),
         }
     }
 }

@@ -180,6 +180,20 @@ impl Coloring {
         Self::from_dense(colors.into_iter().map(AtomicU32::into_inner).collect())
     }
 
+    /// One color a level: that of a row is one more than the highest among its neighbors before it in the order of the
+    /// rows. Every row then comes after all neighbors before it and before all others, so that sweeps through the levels,
+    /// first to last or last to first, are Gauss-Seidel sweeps through the rows as they stand.
+    ///
+    /// **Source**: Anderson and Saad (1989), for the pattern of A + A^T.
+    pub fn levels(graph: &Adjacency) -> Self {
+        let mut levels = vec![0_u32; graph.rows()];
+        for row in 0..graph.rows() {
+            let before = graph.neighbors(row).iter().filter(|&&n| (n as usize) < row);
+            levels[row] = before.map(|&n| levels[n as usize] + 1).max().unwrap_or(0);
+        }
+        Self::from_dense(levels)
+    }
+
     /// With fewer colors where `passes` greedy passes find that: each takes the rows color by color, which never needs more
     /// colors than there were, the colors by turns in reverse, largest first and smallest first.
     ///

@@ -17,6 +17,8 @@ pub enum ColoringMethod {
     Fewest,
     /// [`Coloring::parallel`].
     Parallel,
+    /// [`Coloring::levels`]: sweeps through these batches are Gauss-Seidel sweeps in the order of the rows.
+    Levels,
 }
 
 /// What [`Plan::new`] shall do.
@@ -113,9 +115,12 @@ impl Plan {
                 .reduced(&graph, 1)
                 .without_smallest(&graph),
             ColoringMethod::Parallel => Coloring::parallel(&graph, team),
+            ColoringMethod::Levels => Coloring::levels(&graph),
         };
         let uncolored = options.coloring == ColoringMethod::None;
-        let coloring = if options.balance && !uncolored { coloring.balanced(&graph) } else { coloring };
+        // Levels that lend rows to one another are levels no more.
+        let fixed = matches!(options.coloring, ColoringMethod::None | ColoringMethod::Levels);
+        let coloring = if options.balance && !fixed { coloring.balanced(&graph) } else { coloring };
         debug_assert!(uncolored || coloring.check(&graph).is_ok());
         let sizes = coloring.sizes();
         let (colors, batches) = coloring.renumber();

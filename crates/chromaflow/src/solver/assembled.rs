@@ -44,7 +44,7 @@ fn sweeps(options: &SolverOptions) -> SolveOptions {
     SolveOptions {
         sweeps: options.sweeps,
         tolerance: None,
-        direction: options.direction,
+        direction: options.preconditioner.direction(options.direction),
         damping: options.damping,
         guess: Guess::Zero,
         history: false,
@@ -54,7 +54,8 @@ fn sweeps(options: &SolverOptions) -> SolveOptions {
 
 impl AssembledSolver {
     /// Sets up for matrices with off-diagonal blocks of size `nb` on `pattern`, whose rows stand in the order of
-    /// `batches`.
+    /// `batches`: colors, or for Gauss-Seidel sweeps the levels of an order
+    /// ([`ColoringMethod::Levels`](crate::order::ColoringMethod::Levels)).
     ///
     /// # Errors
     /// [`SolverError`] when batches and pattern do not fit, or the block size lies outside 1..=128.
@@ -73,7 +74,7 @@ impl AssembledSolver {
             PreconditionerKind::Jacobi => {
                 Inverse::Sweeps(Box::new(Smoother::Jacobi(Jacobi::new(own, shared, nb, setup)?)))
             }
-            PreconditionerKind::Multicolor => {
+            PreconditionerKind::Multicolor | PreconditionerKind::GaussSeidel | PreconditionerKind::Ssor => {
                 let multicolor = Multicolor::new(own, shared, nb, batches, setup)?;
                 Inverse::Sweeps(Box::new(Smoother::Multicolor(multicolor)))
             }

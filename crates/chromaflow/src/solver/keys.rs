@@ -226,8 +226,8 @@ const KEYS: &[OptionKey] = &[
         set: |o, v| put(&mut o.method, v, |_| true), get: |o| o.method.to_string(),
     },
     OptionKey {
-        name: "preconditioner", kind: OptionKind::Word("multicolor, jacobi, ilu0, ilu1, ..., dilu, none"),
-        help: "the approximate inverse: point-implicit sweeps, block ILU with a level of fill",
+        name: "preconditioner", kind: OptionKind::Word("ilu0, ilu1, ..., dilu, ssor, gauss_seidel, multicolor, jacobi, none"),
+        help: "the approximate inverse: block ILU with a level of fill, or point-implicit sweeps",
         set: |o, v| set_preconditioner(&mut o.preconditioner, v), get: |o| preconditioner_name(o.preconditioner),
     },
     OptionKey {
@@ -247,7 +247,7 @@ const KEYS: &[OptionKey] = &[
     },
     OptionKey {
         name: "order", kind: OptionKind::Word("natural, rcm, multicolor"),
-        help: "in which order block ILU takes the rows; of sweeps, the order before coloring",
+        help: "in which order block ILU and Gauss-Seidel take the rows; of multicolor sweeps, the order before coloring",
         set: |o, v| { set_order(o, v.parse().ok()?); Some(()) }, get: |o| order(o).to_string(),
     },
     OptionKey {
@@ -268,7 +268,7 @@ const KEYS: &[OptionKey] = &[
     },
     OptionKey {
         name: "direction", kind: OptionKind::Word("forward, backward, symmetric"),
-        help: "the order of the colors",
+        help: "which way sweeps go; ssor goes both ways",
         set: |o, v| word(&mut o.direction, &DIRECTIONS, v), get: |o| name_in(&DIRECTIONS, &o.direction),
     },
     OptionKey {
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(said("policy=single"), "policy = `single`: expected d, ds, dsh");
         assert_eq!(said("sweeps=0"), "sweeps = `0`: expected a whole number from 1");
         assert_eq!(said("tolerance=NaN"), "tolerance = `NaN`: expected a number from 0 to below 1");
-        assert!(said("preconditioner=ilu").contains("expected multicolor"));
+        assert!(said("preconditioner=ilu").contains("expected ilu0"));
         assert_eq!(said("gmres"), "`gmres`: expected key=value, and commas between them");
         assert_eq!(options, SolverOptions::default());
         options.set_all(" method = bicgstab,\norder=natural, preconditioner=ilu2,").unwrap();

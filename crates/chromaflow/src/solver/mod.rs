@@ -13,6 +13,8 @@ mod layout;
 mod operator;
 mod options;
 #[cfg(test)]
+mod order_tests;
+#[cfg(test)]
 mod tests;
 
 pub use arrays::{BlockLayout, Index, IndexBase, Value, Values};

@@ -6,7 +6,7 @@ use crate::relax::{DiagonalForm, Direction};
 use chromaflow_testkit as testkit;
 
 /// Index arrays from 1 with the diagonal block first in each row, and column-major blocks in that order.
-fn sample(rows: usize, nb: usize) -> (Vec<i32>, Vec<i32>, Vec<f64>) {
+pub(super) fn sample(rows: usize, nb: usize) -> (Vec<i32>, Vec<i32>, Vec<f64>) {
     let (ptr, idx) = crate::gallery::tetrahedral(rows, rows * 6, 11);
     let (mut row_ptr, mut col_idx, mut values) = (vec![1], Vec::new(), Vec::new());
     for row in 0..rows {
@@ -29,16 +29,16 @@ fn transposed_blocks(values: &[f64], nb: usize) -> Vec<f64> {
     values.chunks(nb * nb).flat_map(block).collect()
 }
 
-fn dense(row_ptr: &[i32], col_idx: &[i32], nb: usize, values: &[f64]) -> Vec<f64> {
+pub(super) fn dense(row_ptr: &[i32], col_idx: &[i32], nb: usize, values: &[f64]) -> Vec<f64> {
     let zero = |v: &[i32]| v.iter().map(|&i| i as u32 - 1).collect::<Vec<_>>();
     testkit::dense_of_blocks(row_ptr.len() - 1, &zero(row_ptr), &zero(col_idx), nb, values)
 }
 
-fn wave(n: usize) -> Vec<f64> {
+pub(super) fn wave(n: usize) -> Vec<f64> {
     (0..n).map(|i| (i as f64 * 0.61).cos()).collect()
 }
 
-fn largest_error(x: &[f64], exact: &[f64]) -> f64 {
+pub(super) fn largest_error(x: &[f64], exact: &[f64]) -> f64 {
     x.iter().zip(exact).fold(0.0, |m: f64, (x, e)| m.max((x - e).abs()))
 }
 
@@ -196,6 +196,7 @@ fn low_precision_alone_stalls_and_corrections_lift_it() {
     for policy in [Policy::Ds, Policy::Dsh] {
         let mut options = SolverOptions {
             method: Method::Richardson,
+            preconditioner: PreconditionerKind::Multicolor,
             policy,
             tolerance: 1e-12,
             correction_sweeps: 0,
@@ -228,7 +229,8 @@ fn misuse_names_the_callers_rows() {
     let new = |row_ptr: &[i32], col_idx: &[i32], nb, options| {
         LinearSolver::symbolic_from_arrays(Arc::clone(&team), IndexBase::One, row_ptr, col_idx, nb, options)
     };
-    let default = SolverOptions::default;
+    let default =
+        || SolverOptions { preconditioner: PreconditionerKind::Multicolor, ..SolverOptions::default() };
     let said = |result: Result<LinearSolver, SolverError>| result.err().expect("misuse").to_string();
     let mut solver = new(&row_ptr, &col_idx, 2, default()).unwrap();
     assert!(matches!(solver.solve(&[0.0; 60], &mut [0.0; 60]), Err(SolverError::NoValues)));

@@ -11,6 +11,8 @@ pub trait Rank: Copy {
     const FIXED: usize;
     /// Whether a block stays in registers where there are enough of them.
     const IN_REGISTERS: bool = 1 <= Self::FIXED && Self::FIXED <= 5;
+    /// Whether kernels of this rank are compiled without vector instructions.
+    const PORTABLE: bool = Self::FIXED <= 1 || cfg!(not(target_arch = "x86_64"));
     /// The rank.
     fn get(self) -> usize;
 }
@@ -40,19 +42,23 @@ impl Rank for Dynamic {
 }
 
 /// Calls `$body` with `$rank` bound to the rank type that serves `$m` best: a constant up to 8 where there are vector
-/// instructions to feed, one run-time kernel for all else.
+/// instructions to feed (1, 4 and 5 in development builds, so that they stay quick), one run-time kernel for all else.
 macro_rules! with_rank {
     ($isa:expr, $m:expr, $rank:ident => $body:expr) => {
-        with_rank!(@ $isa, $m, $rank => $body; 2 3 4 5 6 7 8)
+        with_rank!(@ $isa, $m, $rank => $body, always: 4 5, release: 2 3 6 7 8)
     };
-    (@ $isa:expr, $m:expr, $rank:ident => $body:expr; $($fixed:literal)*) => {
+    (@ $isa:expr, $m:expr, $rank:ident => $body:expr, always: $($a:literal)*, release: $($r:literal)*) => {
         match $m {
             1 => {
                 let $rank = $crate::tridiag::block::Fixed::<1>;
                 $body
             }
-            $($fixed if $isa != Isa::Portable => {
-                let $rank = $crate::tridiag::block::Fixed::<$fixed>;
+            $($a if $isa != Isa::Portable => {
+                let $rank = $crate::tridiag::block::Fixed::<$a>;
+                $body
+            })*
+            $(#[cfg(not(debug_assertions))] $r if $isa != Isa::Portable => {
+                let $rank = $crate::tridiag::block::Fixed::<$r>;
                 $body
             })*
             m => {

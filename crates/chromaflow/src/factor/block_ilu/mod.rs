@@ -11,7 +11,7 @@
 //!   chosen at run time.
 //! * `wavefront.rs`: one thread goes through the rows as they stand; several go level by level through tiles of rows, and the
 //!   blocks of each triangle lie in the order in which they are read. Results are the same bits.
-//! * `cuda/` (feature `cuda`): ILU(0) and DILU by a warp a row, which waits for the rows it needs.
+//! * `cuda/` (feature `cuda`): the same by a warp a row, which waits for the rows it needs.
 //!
 //! **Source**: Saad, *Iterative Methods for Sparse Linear Systems* (2003), Alg. 10.4 by blocks; Luo, Edwards, Luo,
 //! Mueller, *A fine-grained block ILU scheme on regular structures for GPGPUs* (2015), whose Eq. 1 takes the upper

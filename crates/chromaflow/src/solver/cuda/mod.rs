@@ -66,7 +66,7 @@ enum Inverse {
 /// Sweeps from zero, as many as an application of the preconditioner has.
 fn sweeps(options: &SolverOptions) -> SolveOptions {
     SolveOptions {
-        direction: options.direction,
+        direction: options.preconditioner.direction(options.direction),
         damping: options.damping,
         ..SolveOptions::sweeps(options.sweeps)
     }
@@ -147,7 +147,7 @@ impl LinearSolverCuda {
             PreconditionerKind::Jacobi => {
                 Inverse::Sweeps(Box::new(MulticolorCuda::jacobi(stream, &off, nb, storage)?))
             }
-            PreconditionerKind::Multicolor => {
+            PreconditionerKind::Multicolor | PreconditionerKind::GaussSeidel | PreconditionerKind::Ssor => {
                 Inverse::Sweeps(Box::new(MulticolorCuda::new(stream, &off, nb, &plan.batches, storage)?))
             }
             PreconditionerKind::Ilu(fill) => {

@@ -77,7 +77,12 @@ fn cuda_solver_agrees_with_its_twin() {
     let Some(stream) = test_stream() else { return };
     for nb in [1, 5, 11] {
         let a = system(nb, 0);
-        for preconditioner in [PreconditionerKind::Multicolor, PreconditionerKind::Jacobi] {
+        for preconditioner in [
+            PreconditionerKind::Multicolor,
+            PreconditionerKind::GaussSeidel,
+            PreconditionerKind::Ssor,
+            PreconditionerKind::Jacobi,
+        ] {
             for (method, policy, tolerance, correction_sweeps) in [
                 (Method::Richardson, Policy::D, 0.0, 0),
                 (Method::Richardson, Policy::Ds, 0.0, 0),

@@ -61,6 +61,7 @@ pub(crate) struct Solve<'a, 'b, P: Precision, Z> {
 }
 
 impl<P: Precision, Z: Rank> WithLanes<P> for Factor<'_, '_, P, Z> {
+    const PORTABLE: bool = Z::PORTABLE;
     /// The first vector with factors that are not finite.
     type Output = Option<usize>;
 
@@ -215,6 +216,7 @@ unsafe fn factor<Z: Rank, S: Copy, L: LaneIo<S>>(
 }
 
 impl<P: Precision, Z: Rank> WithLanes<P> for Solve<'_, '_, P, Z> {
+    const PORTABLE: bool = Z::PORTABLE;
     /// The first vector with a solution that is not finite.
     type Output = Option<usize>;
 

@@ -142,6 +142,8 @@ pub fn flush() {
 
 /// A computation that can run with any lane type.
 pub trait WithLanes<P: Precision> {
+    /// Whether it is compiled for machines without vector instructions; nobody may ask for it there otherwise.
+    const PORTABLE: bool = true;
     /// What it returns.
     type Output;
     /// Runs it; implementations are `#[inline(always)]`.
@@ -164,7 +166,8 @@ pub fn dispatch<P: Precision, K: WithLanes<P>>(isa: Isa, work: K) -> K::Output {
         Isa::Avx512 => unsafe { avx512::<P, K>(work) },
         // SAFETY: as above.
         Isa::Avx2 => unsafe { avx2::<P, K>(work) },
-        Isa::Portable => work.run::<P::Portable>(),
+        Isa::Portable if K::PORTABLE => work.run::<P::Portable>(),
+        Isa::Portable => unreachable!("machines without vector instructions take ranks known at run time"),
     }
 }
 

@@ -48,6 +48,7 @@ pub(crate) struct Thomas<'a, 'b, P: Precision, Z> {
 }
 
 impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
+    const PORTABLE: bool = Z::PORTABLE;
     /// The first vector with a solution that is not finite.
     type Output = Option<usize>;
 

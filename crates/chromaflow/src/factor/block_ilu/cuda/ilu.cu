@@ -1,23 +1,22 @@
-// Block ILU(0) of any pattern: a warp a row, in the order of the level sets. A row waits for the values of the rows it needs
+// Block ILU of any pattern: a warp a row, in the order of the level sets. A row waits for the values of the rows it needs
 // (device.cuh), not for whole levels.
 //
 // Factors lie in the order in which the passes read them: the lower blocks of the rows in the order of the forward pass, the
 // upper ones in that of the backward pass. Blocks are column-major.
 //
 // Constants: NB up to 32; FACTOR32: factors are stored in f32; OFF: off-diagonal blocks of A are 0 f64, 1 f32, 2 scaled f16;
-// ROWS: rows (warps) of a thread block.
+// ROWS: rows (warps) of a thread block; LEAN: keeps nothing of the rows above in shared memory.
 #define Q (NB * NB)
 #define THREADS (32 * ROWS)
 #define GROUPS (32 / NB)  // columns that a warp takes at a time
 #define PER_LANE ((Q + 31) / 32)
 #define EVERYONE 0xffffffffu
-#if NB <= 8
+#if NB <= 8 && !LEAN
 #define AHEAD ((4 * Q + 31) / 32)  // values of upper blocks that a lane asks for one row above ahead of their use
-#define COLUMNS (NB <= 4 ? 8 : 12) // columns of a row that a lane reads before it waits
 #else
 #define AHEAD 0
-#define COLUMNS 4
 #endif
+#define COLUMNS (NB <= 4 ? 8 : NB <= 8 ? 12 : 4)  // columns of a row that a lane reads before it waits
 #if FACTOR32
 typedef float Factor;
 #else
@@ -56,13 +55,14 @@ extern "C" __global__ void ilu_poison(u64 upper_values, u64 diag_values, Factor*
     for (u64 at = first; at < diag_values; at += step) inverse[at] = POISON;
 }
 
-// order: rows of the forward pass; lower_at: their first lower block, and the number of all; upper_at: the first upper block
-// of each row. updates[update_ptr[p]..update_ptr[p + 1]] of A's block p = (i, k), k < i: {upper block (k, j), the place of
+// The blocks of A at row_ptr of a have the places `places` in the rows of the factors, or all of these in turn where there are none; row_ptr
+// and col_idx are the factors'. order: rows of the forward pass; lower_at: their first lower block, and the number of all; upper_at: the first upper block
+// of each row. updates[update_ptr[p]..update_ptr[p + 1]] of block p = (i, k), k < i: {upper block (k, j), the place of
 // (i, j) in row i, the diagonal block last}. sizes: the most off-diagonal blocks of a row, and the most updates of one from bit
 // 32 on.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-ilu_factor(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __restrict__ row_ptr, const u32* __restrict__ col_idx,
-           const void* __restrict__ off, const float* __restrict__ unscale, u32 unscale_stride, const double* __restrict__ diag,
+ilu_factor(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __restrict__ a_ptr, const u32* __restrict__ places,
+           const u32* __restrict__ row_ptr, const u32* __restrict__ col_idx, const void* __restrict__ off, const float* __restrict__ unscale, u32 unscale_stride, const double* __restrict__ diag,
            const u32* __restrict__ lower_at, const u32* __restrict__ upper_at, const u32* __restrict__ update_ptr, const uint2* __restrict__ updates,
            Factor* __restrict__ lower, Factor* upper, double* inverse, double shift, int guard, u32* findings, u64 sizes) {
     const u32 position = next_row(tickets), lane = threadIdx.x % 32;
@@ -75,7 +75,15 @@ ilu_factor(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __r
     const u32 i = order[position], begin = row_ptr[i], count = row_ptr[i + 1] - begin;
     const u32 low = lower_at[position], below = lower_at[position + 1] - low;
     const float scale = OFF == 2 ? unscale[i * unscale_stride] : 1.0f;
-    for (u32 e = lane; e < count * Q; e += 32) row[e] = off_value(off, (u64)begin * Q + e, scale);
+    const u32 a_begin = a_ptr[i], a_values = (a_ptr[i + 1] - a_begin) * Q;
+    if (places) {
+        for (u32 e = lane; e < count * Q; e += 32) row[e] = 0;
+        __syncwarp();
+    }
+    for (u32 e = lane; e < a_values; e += 32) {
+        const u32 to = places ? places[a_begin + e / Q] * Q + e % Q : e;
+        row[to] = off_value(off, (u64)a_begin * Q + e, scale);
+    }
     double* const own = row + count * Q;
     double largest = 0;
     for (u32 e = lane; e < Q; e += 32) {

@@ -1,5 +1,5 @@
 #![allow(unsafe_code)]
-//! Block ILU(0) of any pattern on a GPU.
+//! Block ILU of any pattern on a GPU.
 //!
 //! A warp takes a row, in the order of the level sets; it waits for the values of the rows that it needs, not for whole
 //! levels. The symbolic phase runs on the host once for a pattern; a numeric phase and applies stay on the device, enqueue
@@ -10,7 +10,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::{BlockIluOptions, BlockIluReport, FactorStorage, Fill, SingularRow};
+use super::{BlockIluOptions, BlockIluReport, FactorStorage, Fill, SingularRow, fill_pattern};
 use crate::factor::{FINDINGS, PIVOTED, device_source};
 use crate::gpu::{DeviceJacobian, GpuError, Storage};
 use crate::order::LevelSchedule;
@@ -23,9 +23,9 @@ const TEXT: &str = include_str!("ilu.cu");
 /// The largest block size of the kernels.
 pub const MAX_GPU_NB: usize = 32;
 
-fn ilu_source(nb: usize, factors: FactorStorage, off: Storage, rows: usize) -> KernelSource {
+fn ilu_source(nb: usize, factors: FactorStorage, off: Storage, shape: Shape) -> KernelSource {
     let source = device_source("ilu", TEXT, nb).define("FACTOR32", u32::from(factors == FactorStorage::F32));
-    source.define("OFF", off.code()).define("ROWS", rows)
+    source.define("OFF", off.code()).define("ROWS", shape.rows).define("LEAN", u32::from(shape.lean))
 }
 
 /// Sources of the kernels for a block size, for building ahead.
@@ -39,11 +39,35 @@ pub fn kernel_sources(nb: usize) -> Vec<KernelSource> {
         (FactorStorage::F32, Storage::F32),
         (FactorStorage::F32, Storage::F16),
     ];
-    pairs.into_iter().map(|(factors, off)| ilu_source(nb, factors, off, ROWS)).collect()
+    let usual = Shape { rows: ROWS, lean: false };
+    let mut sources: Vec<_> =
+        pairs.iter().map(|&(factors, off)| ilu_source(nb, factors, off, usual)).collect();
+    if nb <= AHEAD_NB {
+        sources.push(ilu_source(nb, FactorStorage::F64, Storage::F64, Shape { rows: 1, lean: true }));
+    }
+    sources
 }
 
 /// Rows of a thread block, fewer where their blocks do not fit shared memory.
 const ROWS: usize = 4;
+/// The largest block size for which a row keeps blocks of the rows above in shared memory, where there is room.
+const AHEAD_NB: usize = 8;
+
+/// What a thread block holds in shared memory.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    rows: usize,
+    lean: bool,
+}
+
+impl Shape {
+    /// For rows of this pattern in this much shared memory; none where not even one row fits.
+    fn fitting(nb: usize, symbolic: &Symbolic, bytes: usize) -> Option<Self> {
+        let rows = |lean| bytes / (8 * row_values(nb, symbolic.room, symbolic.most_updates, lean));
+        let shapes = [false, true].map(|lean| Shape { rows: rows(lean).min(ROWS), lean });
+        shapes.into_iter().find(|shape| shape.rows > 0)
+    }
+}
 
 /// What the kernels know of a pattern, on the host.
 struct Symbolic {
@@ -54,7 +78,9 @@ struct Symbolic {
     columns: [Vec<u32>; 2],
     /// First upper block of each row.
     upper_at: Vec<u32>,
-    /// For each block of A, the range of its updates.
+    /// Where levels of fill add blocks: those of the factors, and the place of each block of A in its row of them.
+    filled: Option<(BlockPattern, Vec<u32>)>,
+    /// For each block, the range of its updates.
     update_ptr: Vec<u32>,
     /// An upper block, and the place in the row that it changes.
     updates: Vec<[u32; 2]>,
@@ -66,7 +92,12 @@ struct Symbolic {
 }
 
 impl Symbolic {
-    fn new(pattern: &BlockPattern, fill: Fill) -> Self {
+    fn new(of: &BlockPattern, fill: Fill) -> Self {
+        let filled = match fill {
+            Fill::Level(level @ 1..) => Some(fill_pattern(of, level)),
+            Fill::Level(0) | Fill::DiagonalOnly => None,
+        };
+        let pattern = filled.as_ref().unwrap_or(of);
         let n = pattern.rows();
         let schedules = [LevelSchedule::lower(pattern), LevelSchedule::upper(pattern)];
         let levels = [schedules[0].batches().len(), schedules[1].batches().len()];
@@ -92,7 +123,7 @@ impl Symbolic {
                     for (s, &j) in above.enumerate() {
                         let place = if j as usize == i {
                             Some(row.len())
-                        } else if fill == Fill::Level(0) {
+                        } else if fill != Fill::DiagonalOnly {
                             row.binary_search(&j).ok()
                         } else {
                             None
@@ -109,7 +140,14 @@ impl Symbolic {
             (update_ptr[blocks.end] - update_ptr[blocks.start]) as usize
         };
         let most_updates = (0..n).map(updates_of).max().unwrap_or(0);
-        Self { order, first, columns, upper_at, update_ptr, updates, room, most_updates, levels }
+        let filled = filled.map(|filled| {
+            let place = |i: usize, j: u32| {
+                filled.columns(i).binary_search(&j).expect("the factors have the blocks of A") as u32
+            };
+            let places = (0..n).flat_map(|i| of.columns(i).iter().map(move |&j| place(i, j))).collect();
+            (filled, places)
+        });
+        Self { order, first, columns, upper_at, filled, update_ptr, updates, room, most_updates, levels }
     }
 }
 
@@ -126,7 +164,7 @@ pub struct DeviceBlockIlu {
     nb: usize,
     options: BlockIluOptions,
     stream: Stream,
-    rows_at_once: usize,
+    shape: Shape,
     room: usize,
     most_updates: usize,
     levels: [usize; 2],
@@ -134,6 +172,8 @@ pub struct DeviceBlockIlu {
     first: [DeviceBuffer<u32>; 2],
     columns: [DeviceBuffer<u32>; 2],
     upper_at: DeviceBuffer<u32>,
+    /// Places of A's blocks in rows of the factors, and the factors' pattern, where it is not A's.
+    filled: Option<[DeviceBuffer<u32>; 3]>,
     update_ptr: DeviceBuffer<u32>,
     updates: DeviceBuffer<u32>,
     factors: Factors,
@@ -150,7 +190,7 @@ impl DeviceBlockIlu {
     ///
     /// # Errors
     /// [`GpuError::Shape`] when the block size lies outside 1..=128 or the pattern is not square, [`GpuError::Unsupported`]
-    /// for blocks above [`MAX_GPU_NB`], levels of fill, factors in f16 and rows whose blocks exceed shared memory, [`GpuError::Cuda`].
+    /// for blocks above [`MAX_GPU_NB`], factors in f16 and rows whose blocks exceed shared memory, [`GpuError::Cuda`].
     pub fn new(
         stream: &Stream,
         pattern: &Arc<BlockPattern>,
@@ -166,22 +206,20 @@ impl DeviceBlockIlu {
                 "block ILU on the GPU takes blocks up to {MAX_GPU_NB}, not {nb}: use the CPU"
             )));
         }
-        if matches!(options.fill, Fill::Level(1..)) || options.storage == FactorStorage::F16 {
+        if options.storage == FactorStorage::F16 {
             return Err(GpuError::Unsupported(
-                "block ILU on the GPU has fill 0 or diagonal and factors in f64 or f32: use the CPU for more"
-                    .to_owned(),
+                "block ILU on the GPU has factors in f64 or f32: use the CPU for f16".to_owned(),
             ));
         }
         let symbolic = Symbolic::new(pattern, options.fill);
         let most = stream.gpu().facts().shared_bytes.saturating_sub(1024);
-        let of_row = 8 * row_values(nb, symbolic.room, symbolic.most_updates);
-        let rows_at_once = (most / of_row).min(ROWS);
-        if rows_at_once == 0 {
+        let Some(shape) = Shape::fitting(nb, &symbolic, most) else {
+            let of_row = 8 * row_values(nb, symbolic.room, symbolic.most_updates, true);
             return Err(GpuError::Unsupported(format!(
                 "a row of {} blocks of size {nb} needs {of_row} bytes of shared memory where the GPU has {most}: use the CPU",
                 symbolic.room + 1
             )));
-        }
+        };
         let (n, q) = (pattern.rows(), nb * nb);
         let values = [symbolic.columns[0].len() * q, symbolic.columns[1].len() * q];
         let factors = match options.storage {
@@ -201,14 +239,14 @@ impl DeviceBlockIlu {
         y.fill_bytes(0xff)?; // rows wait for values that are anything else
         // The passes do not know A's storage: that of the usual A spares a compilation.
         let usual = if options.storage == FactorStorage::F64 { Storage::F64 } else { Storage::F32 };
-        let source = ilu_source(nb, options.storage, usual, rows_at_once);
+        let source = ilu_source(nb, options.storage, usual, shape);
         let module = stream.gpu().module(&source)?;
         Ok(Self {
             pattern: Arc::clone(pattern),
             nb,
             options,
             stream: stream.clone(),
-            rows_at_once,
+            shape,
             room: symbolic.room,
             most_updates: symbolic.most_updates,
             levels: symbolic.levels,
@@ -216,6 +254,14 @@ impl DeviceBlockIlu {
             first: both(&symbolic.first)?,
             columns: both(&symbolic.columns)?,
             upper_at: stream.upload(&symbolic.upper_at)?,
+            filled: match &symbolic.filled {
+                None => None,
+                Some((pattern, places)) => Some([
+                    stream.upload(places)?,
+                    stream.upload(pattern.row_ptr())?,
+                    stream.upload(pattern.col_idx())?,
+                ]),
+            },
             update_ptr: stream.upload(&symbolic.update_ptr)?,
             updates: stream.upload(symbolic.updates.as_flattened())?,
             factors,
@@ -254,18 +300,19 @@ impl DeviceBlockIlu {
         self.findings.fill_bytes_of(0..1, 0xff)?;
         self.findings.fill_bytes_of(1..4, 0)?;
         let (stream, n) = (&self.stream, self.pattern.rows());
-        let module = stream.gpu().module(&ilu_source(
-            self.nb,
-            self.options.storage,
-            a.off.storage(),
-            self.rows_at_once,
-        ))?;
+        let module =
+            stream.gpu().module(&ilu_source(self.nb, self.options.storage, a.off.storage(), self.shape))?;
         let kernel = module.kernel("ilu_factor")?;
-        let shared = 8 * self.rows_at_once * row_values(self.nb, self.room, self.most_updates);
+        let Shape { rows, lean } = self.shape;
+        let shared = 8 * rows * row_values(self.nb, self.room, self.most_updates, lean);
         kernel.allow_shared(shared)?;
         let [lower, upper] = self.addresses();
         let q = self.nb * self.nb;
         let (unscale, stride) = a.off.unscale();
+        let [places, row_ptr, col_idx] = match &self.filled {
+            None => [0, a.row_ptr.ptr(), a.col_idx.ptr()],
+            Some(filled) => [filled[0].ptr(), filled[1].ptr(), filled[2].ptr()],
+        };
         // SAFETY: all arrays were made for this pattern and block size, which `a` has too; a row waits only for rows of
         // earlier tickets, which warps that run already hold; the last thread block returns the tickets.
         unsafe {
@@ -278,13 +325,15 @@ impl DeviceBlockIlu {
                 .arg(&self.inverse)
                 .enqueue(stream)?;
             kernel
-                .launch(n.div_ceil(self.rows_at_once), 32 * self.rows_at_once)
+                .launch(n.div_ceil(rows), 32 * rows)
                 .shared(shared)
                 .arg(n as u32)
                 .arg(&self.tickets)
                 .arg(&self.order[0])
                 .arg(&*a.row_ptr)
-                .arg(&*a.col_idx)
+                .arg(places)
+                .arg(row_ptr)
+                .arg(col_idx)
                 .arg(a.off.ptr())
                 .arg(unscale)
                 .arg(stride)
@@ -331,10 +380,11 @@ impl DeviceBlockIlu {
         let n = self.pattern.rows();
         check_len("b", b.len(), n * self.nb, || "rows * nb".to_owned())?;
         check_len("x", x.len(), n * self.nb, || "rows * nb".to_owned())?;
-        let blocks = n.div_ceil(self.rows_at_once);
+        let Shape { rows, .. } = self.shape;
+        let blocks = n.div_ceil(rows);
         let [lower, upper] = self.addresses();
         let launch = |kernel: &Kernel, side: usize, values: u64, arrays: [u64; 3]| {
-            let launch = kernel.launch(blocks, 32 * self.rows_at_once).arg(n as u32).arg(&self.tickets);
+            let launch = kernel.launch(blocks, 32 * rows).arg(n as u32).arg(&self.tickets);
             let launch = launch.arg(&self.order[side]).arg(&self.first[side]).arg(&self.columns[side]);
             let launch = arrays.into_iter().fold(launch.arg(values), |launch, array| launch.arg(array));
             // SAFETY: as in `factor`; vectors have the lengths checked above.
@@ -346,9 +396,9 @@ impl DeviceBlockIlu {
     }
 }
 
-/// Values of shared memory of a row: its blocks, two more, two vectors; for small blocks also upper blocks of a row above, what
-/// they update, and two words for each lower block. As in ilu.cu.
-fn row_values(nb: usize, room: usize, most_updates: usize) -> usize {
+/// Values of shared memory of a row: its blocks, two more, two vectors; for small blocks, unless they are to be lean, also upper blocks of
+/// a row above, what they update, and two words for each lower block. As in ilu.cu.
+fn row_values(nb: usize, room: usize, most_updates: usize, lean: bool) -> usize {
     let blocks = (room + 2) * nb * nb + 2 * nb;
-    if nb > 8 { blocks } else { blocks + room * nb * nb + most_updates + room + 1 }
+    if lean || nb > AHEAD_NB { blocks } else { blocks + room * nb * nb + most_updates + room + 1 }
 }

@@ -36,7 +36,9 @@ fn cuda_general_ilu_is_the_textbook() {
                 [(Policy::D, FactorStorage::F64, 1e-11), (Policy::Ds, FactorStorage::F32, 1e-5)]
             {
                 let (a, b) = jacobian(&case, policy);
-                for (fill, shift) in [(Fill::Level(0), 0.0), (Fill::DiagonalOnly, 0.01)] {
+                for (fill, shift) in
+                    [(Fill::Level(0), 0.0), (Fill::Level(2), 0.0), (Fill::DiagonalOnly, 0.01)]
+                {
                     let options = BlockIluOptions { fill, storage, shift, ..BlockIluOptions::default() };
                     compare(&stream, &a, &b, options, tolerance, &format!("{case} {policy} {fill:?}"));
                 }
