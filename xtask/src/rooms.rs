@@ -7,9 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates, each using some of those before it.
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "chromaflow-pointwise",
     "chromaflow-testkit",
+    "chromaflow-comm",
     "chromaflow-device",
     "chromaflow",
     "chromaflow-capi",
@@ -35,7 +36,7 @@ const ROOMS: [(&str, &str); 3] = [
     (
         "chromaflow-flow",
         "config real parallel offload - gas - dual numbering flux limiter viscous output grid - bc - pointwise - gpu \
-         - gradient - residual - jacobian - march - coupled - scalar turbulence - unstructured structured incompressible",
+         - gradient - residual - jacobian - march - coupled wall_distance - scalar turbulence - unstructured structured incompressible",
     ),
 ];
 
@@ -53,6 +54,7 @@ const DEBTS: &[(&str, &str, &str)] = &[
     ("chromaflow-flow", "gpu", "residual"),
     ("chromaflow-flow", "gpu", "scalar"),
     ("chromaflow-flow", "gpu", "structured"),
+    ("chromaflow-flow", "gpu", "turbulence"),
     ("chromaflow-flow", "gpu", "unstructured"),
 ];
 

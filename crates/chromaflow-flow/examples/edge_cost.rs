@@ -2,7 +2,7 @@
 
 use chromaflow_device::Isa;
 use chromaflow_flow::flux::{
-    EntropyFix, flux_hllc, flux_roe, flux_roe_jacobians, flux_van_leer, flux_van_leer_jacobians,
+    RoeFix, flux_hllc, flux_roe, flux_roe_jacobians, flux_van_leer, flux_van_leer_jacobians,
 };
 use chromaflow_flow::gas::Gas;
 use chromaflow_flow::real::{LANES, LaneKernel, Lanes, Packet, dispatch};
@@ -28,7 +28,7 @@ impl LaneKernel for Edges<'_> {
     #[inline(always)]
     fn run<V: Lanes>(self) {
         let gas = Gas::AIR.lift::<V>();
-        let fix = EntropyFix::DEFAULT.lift::<V>();
+        let fix = RoeFix::DEFAULT.lift::<V>();
         for (x, out) in self.input.iter().zip(self.out) {
             let mut v = [V::c(0.0); 13];
             for i in 0..13 {

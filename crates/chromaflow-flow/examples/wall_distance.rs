@@ -6,7 +6,7 @@
 
 use chromaflow_device::Team;
 use chromaflow_flow::mesh::{ReadOptions, read};
-use chromaflow_flow::turbulence::wall_distance::WallSurface;
+use chromaflow_flow::wall_distance::WallSurface;
 use std::path::Path;
 use std::time::Instant;
 

@@ -34,10 +34,19 @@ pub struct FlowConfig {
     pub turbulence: Option<TurbulenceConfig>,
 }
 
+/// Where dissipation is to shrink no further, over the free stream's Mach number. Three is what flows around bodies reach; from Mach 1/3
+/// on the flux is Roe's own.
+const CUTOFF: f64 = 3.0;
+
 impl FlowConfig {
     /// Whether an iteration's residual is of second order in space.
     pub(crate) fn is_second_order(&self, iteration: usize) -> bool {
         self.space.second_order && iteration > self.implicit.first_order_steps
+    }
+
+    /// The Mach number below which dissipation shrinks no further, at most 1.
+    pub fn cutoff_mach(&self) -> f64 {
+        self.space.cutoff_mach.unwrap_or(CUTOFF * self.freestream.mach).min(1.0)
     }
 
     /// Squares of the changes of each primitive variable that the limiter leaves alone, see [`Space::limiter_k`].
@@ -105,6 +114,9 @@ pub struct Space {
     /// Entropy fix of Roe's flux: eigenvalues below this fraction of the spectral radius are rounded off. Of the
     /// convective ones, too: larger than a hundredth, it thickens boundary layers.
     pub entropy_fix: f64,
+    /// The Mach number below which changes of velocity dissipate no less, in Roe's flux and at slip walls, see
+    /// [`RoeFix`](crate::flux::RoeFix); `None` for three times the free stream's, 1 for none of it.
+    pub cutoff_mach: Option<f64>,
     /// Second order by reconstruction, or first order.
     pub second_order: bool,
     /// UMUSCL kappa: weight of the edge difference against the gradient. 0 is the gradient alone, 1/3 the
@@ -117,6 +129,8 @@ pub struct Space {
     pub limiter_k: f64,
     /// Weights of the least squares gradients.
     pub gradient: GradientWeights,
+    /// Whether thin layers on curved walls are mapped, see [`Mapping`](crate::gradient::Mapping).
+    pub mapped: bool,
     /// Where fluxes between control volumes are integrated.
     pub quadrature: Quadrature,
 }
@@ -126,11 +140,13 @@ impl Default for Space {
         Self {
             flux: FluxScheme::Roe,
             entropy_fix: 0.005,
+            cutoff_mach: None,
             second_order: true,
             kappa: 0.0,
             limiter: Limiter::VanAlbada,
             limiter_k: 1.0,
             gradient: GradientWeights::Unweighted,
+            mapped: true,
             quadrature: Quadrature::EdgeMidpoint,
         }
     }

@@ -30,6 +30,7 @@ mod testmesh;
 pub mod turbulence;
 pub mod unstructured;
 pub mod viscous;
+pub mod wall_distance;
 
 pub use chromaflow_mesh as mesh;
 pub use config::FlowConfig;

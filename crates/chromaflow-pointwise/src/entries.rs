@@ -214,11 +214,11 @@ pub(crate) fn test_kernels(program: &Program) -> Result<String, EmitError> {
     Ok(out)
 }
 
-/// `ENTRIES` and `call`.
+/// `ENTRIES`, and `call` with a function for each entry: in one function, where all physics is inlined, compilers take many times as long.
 #[expect(clippy::unnecessary_wraps, reason = "all parts of the output may fail")]
 pub(crate) fn rust_entries(program: &Program) -> Result<String, EmitError> {
     let mut table = String::new();
-    let mut arms = String::new();
+    let (mut functions, mut arms) = (String::new(), String::new());
     for (i, f) in tested(program).enumerate() {
         let c = call(program, f, true);
         let _ = writeln!(
@@ -230,21 +230,23 @@ pub(crate) fn rust_entries(program: &Program) -> Result<String, EmitError> {
             c.choices
         );
         let _ = writeln!(
-            arms,
-            "        {i} => {{\n            let r = {}::{}::<T>({});",
+            functions,
+            "#[inline(never)]\nfn entry_{i}<T: crate::real::Real>(choice: usize, x: &[T], y: &mut [T]) {{\n    \
+             let _ = choice;\n    let r = {}::{}::<T>({});",
             f.module,
             f.name,
             c.arguments.join(", ")
         );
         for (k, value) in c.outputs.iter().enumerate() {
-            let _ = writeln!(arms, "            y[{k}] = {value};");
+            let _ = writeln!(functions, "    y[{k}] = {value};");
         }
-        arms.push_str("        }\n");
+        functions.push_str("}\n");
+        let _ = writeln!(arms, "        {i} => entry_{i}(choice, x, y),");
     }
     Ok(format!(
         "/// Every emitted public function.\npub const ENTRIES: &[Entry] = &[\n{table}];\n\n\
          /// Calls function number `entry` of [`ENTRIES`] on the scalars `x` in order, and writes its result's scalars to `y`.\n\
          pub fn call<T: crate::real::Real>(entry: usize, choice: usize, x: &[T], y: &mut [T]) {{\n    \
-         let _ = choice;\n    match entry {{\n{arms}        _ => panic!(\"no function has the number {{entry}}\"),\n    }}\n}}\n"
+         match entry {{\n{arms}        _ => panic!(\"no function has the number {{entry}}\"),\n    }}\n}}\n\n{functions}"
     ))
 }

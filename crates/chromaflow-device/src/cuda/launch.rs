@@ -200,7 +200,7 @@ pub struct Launch<'a> {
 
 impl Launch<'_> {
     /// The most arguments a kernel may take.
-    pub const MAX_ARGS: usize = 20;
+    pub const MAX_ARGS: usize = 24;
 
     /// The next argument, in the order of the kernel's parameters.
     ///

@@ -74,6 +74,8 @@ pub struct Condition<T> {
     pub velocity_inlet: VelocityInlet<T>,
     /// Of outlets.
     pub outlet: Outlet<T>,
+    /// Of slip walls: the Mach number below which what hits them is felt no less, see [`flux_wave_wall`].
+    pub cutoff_mach: T,
     /// Of outlets that adapt their pressure: mass flow out through the marker; else 0.
     pub mass_flow: T,
     /// Of isothermal walls, over the free stream's.
@@ -92,6 +94,7 @@ impl Condition<f64> {
             inlet: Inlet::NONE,
             velocity_inlet: VelocityInlet { velocity: [0.0; 3], temperature: 1.0 },
             outlet: Outlet { pressure: 0.0 },
+            cutoff_mach: 1.0,
             mass_flow: 0.0,
             temperature: 0.0,
             motion: Motion::NONE,
@@ -108,6 +111,7 @@ impl Condition<f64> {
             inlet: self.inlet.lift(),
             velocity_inlet: self.velocity_inlet.lift(),
             outlet: self.outlet.lift(),
+            cutoff_mach: T::c(self.cutoff_mach),
             mass_flow: T::c(self.mass_flow),
             temperature: T::c(self.temperature),
             motion: self.motion.lift(),
@@ -176,7 +180,7 @@ pub fn open_state_jacobian<T: Real>(
 pub fn condition_flux<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
     match condition_class(condition) {
         ConditionClass::Open => flux_through(gas, &open_state(condition, gas, w, n), n),
-        ConditionClass::Slip => flux_wave_wall(gas, w, n),
+        ConditionClass::Slip => flux_wave_wall(gas, w, n, condition.cutoff_mach),
         ConditionClass::NoSlip => flux_slip_wall(w, n),
     }
 }
@@ -199,7 +203,7 @@ pub fn condition_flux_jacobian<T: Real>(
             let slope = open_state_jacobian(condition, gas, w, n);
             flux_through_jacobian(gas, w, &wb, &slope, n)
         }
-        ConditionClass::Slip => flux_wave_wall_jacobian(gas, w, n),
+        ConditionClass::Slip => flux_wave_wall_jacobian(gas, w, n, condition.cutoff_mach),
         ConditionClass::NoSlip => flux_slip_wall_jacobian(gas, w, n),
     }
 }

@@ -28,14 +28,83 @@ impl Farfield<f64> {
     }
 }
 
+/// Mach numbers over which what comes from inside gives way to what comes from outside: of the flow across the boundary about zero, and above
+/// one.
+const TURNING: f64 = 0.1;
+const SONIC: f64 = 0.1;
+
+/// t^2 (3 - 2 t) between 0 and 1, and its slope.
+#[inline(always)]
+fn step<T: Real>(t: T) -> [T; 2] {
+    let t = t.max(T::c(0.0)).min(T::c(1.0));
+    [t * t * (T::c(3.0) - T::c(2.0) * t), T::c(6.0) * t * (T::c(1.0) - t)]
+}
+
+/// What [`bc_farfield`] and its derivative have in common.
+#[derive(Clone, Copy)]
+struct Characteristics<T> {
+    normal: [T; 3],
+    /// Normal velocity and speed of sound inside, outside, at the boundary.
+    inside: [T; 2],
+    outside: [T; 2],
+    at: [T; 2],
+    /// 1 where the outgoing invariant comes from inside.
+    in_plus: T,
+    /// How much of the incoming one comes from inside, its slope by the Mach number, and the difference of the two.
+    in_minus: [T; 2],
+    by_minus: T,
+    /// How much of entropy and tangential velocity comes from inside, and its slope by the Mach number.
+    in_state: [T; 2],
+    /// Density at the boundary with the entropy inside, and outside.
+    density: [T; 2],
+}
+
+#[inline(always)]
+fn characteristics<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) -> Characteristics<T> {
+    let (zero, one) = (T::c(0.0), T::c(1.0));
+    let inverse = one / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
+    let normal = [n[0] * inverse, n[1] * inverse, n[2] * inverse];
+    let g1 = gas.gamma - one;
+    let ci = sound_speed(gas, w);
+    let co = sound_speed(gas, free);
+    let vi = w[1] * normal[0] + w[2] * normal[1] + w[3] * normal[2];
+    let vo = free[1] * normal[0] + free[2] * normal[1] + free[3] * normal[2];
+    let two = T::c(2.0) / g1;
+    let in_plus = T::select((-vo).lt(co), one, zero);
+    let plus = vo + two * co + in_plus * (vi - vo + two * (ci - co));
+    let [part, slope] = step((vi / ci - one) * T::c(1.0 / SONIC));
+    let by_minus = vi - vo - two * (ci - co);
+    let minus = vo - two * co + part * by_minus;
+    let vb = T::c(0.5) * (plus + minus);
+    let cb = T::c(0.25) * g1 * (plus - minus);
+    let turned = step(T::c(0.5) + vb / cb * T::c(0.5 / TURNING));
+    Characteristics {
+        normal,
+        inside: [vi, ci],
+        outside: [vo, co],
+        at: [vb, cb],
+        in_plus,
+        in_minus: [part, slope * T::c(1.0 / SONIC)],
+        by_minus,
+        in_state: [turned[0], turned[1] * T::c(0.5 / TURNING)],
+        density: [
+            w[0] * (cb * cb / (ci * ci)).powf(one / g1),
+            free[0] * (cb * cb / (co * co)).powf(one / g1),
+        ],
+    }
+}
+
 /// Boundary state between the interior `w` and the free stream `free`, by one-dimensional characteristics along the
 /// outward normal.
 ///
 /// The invariant V + 2c/(gamma - 1) comes from inside unless the stream enters at supersonic speed, V - 2c/(gamma - 1)
 /// from outside unless the flow leaves at supersonic speed; entropy p/rho^gamma and tangential velocity come from where
-/// the boundary's flow comes.
+/// the boundary's flow comes. Where the one or the other gives way there is no jump: between Mach 1 and 1.1 of the flow that
+/// leaves, and within Mach 0.1 of a flow along the boundary, both sides have a part. Behind a shock, whose entropy is not the
+/// stream's, a steady state could otherwise lie on neither side.
 ///
-/// **Source**: Whitfield & Janus 1984 in the form of FUN3D's Riemann farfield; Blazek, CFD: Principles and Applications, 8.3.
+/// **Source**: Whitfield & Janus 1984 in the form of FUN3D's Riemann farfield; Blazek, CFD: Principles and Applications, 8.3; the
+/// transitions are ours.
 ///
 /// ```
 /// use chromaflow_flow::bc::bc_farfield;
@@ -47,60 +116,31 @@ impl Farfield<f64> {
 /// ```
 #[inline(always)]
 pub fn bc_farfield<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) -> [T; 5] {
-    let inverse = T::c(1.0) / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
-    let normal = [n[0] * inverse, n[1] * inverse, n[2] * inverse];
-    let g1 = gas.gamma - T::c(1.0);
-    let ci = sound_speed(gas, w);
-    let co = sound_speed(gas, free);
-    let vi = w[1] * normal[0] + w[2] * normal[1] + w[3] * normal[2];
-    let vo = free[1] * normal[0] + free[2] * normal[1] + free[3] * normal[2];
-    let two = T::c(2.0) / g1;
-    // Outgoing and incoming invariants, each taken from the other side when supersonic.
-    let plus = T::select((-vo).lt(co), vi + two * ci, vo + two * co);
-    let minus = T::select(vi.lt(ci), vo - two * co, vi - two * ci);
-    let vb = T::c(0.5) * (plus + minus);
-    let cb = T::c(0.25) * g1 * (plus - minus);
-    let out = vb.gt(T::c(0.0));
-    // From the upstream side: velocity, its normal part, and the entropy as rho / (c^2)^(1/(gamma-1)).
-    let vu = T::select(out, vi, vo);
-    let cu = T::select(out, ci, co);
-    let rho = T::select(out, w[0], free[0]) * (cb * cb / (cu * cu)).powf(T::c(1.0) / g1);
-    let change = vb - vu;
-    [
-        rho,
-        T::select(out, w[1], free[1]) + change * normal[0],
-        T::select(out, w[2], free[2]) + change * normal[1],
-        T::select(out, w[3], free[3]) + change * normal[2],
-        rho * cb * cb / gas.gamma,
-    ]
+    let x = characteristics(gas, w, free, n);
+    let [vb, cb] = x.at;
+    let own = x.in_state[0];
+    let rho = x.density[1] + own * (x.density[0] - x.density[1]);
+    let mut state = [rho, vb * x.normal[0], vb * x.normal[1], vb * x.normal[2], rho * cb * cb / gas.gamma];
+    for k in 0..3 {
+        let outside = free[1 + k] - x.outside[0] * x.normal[k];
+        let inside = w[1 + k] - x.inside[0] * x.normal[k];
+        state[1 + k] = state[1 + k] + outside + own * (inside - outside);
+    }
+    state
 }
 
 /// d(boundary state)/d(interior state) of [`bc_farfield`], primitive by primitive, column-major 5 x 5.
 #[inline(always)]
 pub fn bc_farfield_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) -> [T; 25] {
-    let zero = T::c(0.0);
-    let one = T::c(1.0);
-    let inverse = one / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
-    let normal = [n[0] * inverse, n[1] * inverse, n[2] * inverse];
+    let (zero, one) = (T::c(0.0), T::c(1.0));
     let g1 = gas.gamma - one;
-    let ci = sound_speed(gas, w);
-    let co = sound_speed(gas, free);
-    let vi = w[1] * normal[0] + w[2] * normal[1] + w[3] * normal[2];
-    let vo = free[1] * normal[0] + free[2] * normal[1] + free[3] * normal[2];
     let two = T::c(2.0) / g1;
-    let subsonic_in = (-vo).lt(co);
-    let subsonic_out = vi.lt(ci);
-    let plus = T::select(subsonic_in, vi + two * ci, vo + two * co);
-    let minus = T::select(subsonic_out, vo - two * co, vi - two * ci);
-    let vb = T::c(0.5) * (plus + minus);
-    let cb = T::c(0.25) * g1 * (plus - minus);
-    let out = vb.gt(zero);
-    let cu = T::select(out, ci, co);
-    let rho = T::select(out, w[0], free[0]) * (cb * cb / (cu * cu)).powf(one / g1);
-    // How much of the interior is in each: 1 or 0.
-    let in_plus = T::select(subsonic_in, one, zero);
-    let in_minus = T::select(subsonic_out, zero, one);
-    let in_state = T::select(out, one, zero);
+    let x = characteristics(gas, w, free, n);
+    let [vi, ci] = x.inside;
+    let [vb, cb] = x.at;
+    let normal = x.normal;
+    let [own, turning] = x.in_state;
+    let rho = x.density[1] + own * (x.density[0] - x.density[1]);
     let mut block = [zero; 25];
     for c in 0..5 {
         // Derivatives of the interior's own values by its component c.
@@ -121,17 +161,22 @@ pub fn bc_farfield_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: 
         } else {
             zero
         };
-        let d_plus = in_plus * (d_vi + two * d_ci);
-        let d_minus = in_minus * (d_vi - two * d_ci);
+        let d_plus = x.in_plus * (d_vi + two * d_ci);
+        let d_part = x.in_minus[1] * (d_vi - vi / ci * d_ci) / ci;
+        let d_minus = x.in_minus[0] * (d_vi - two * d_ci) + d_part * x.by_minus;
         let d_vb = T::c(0.5) * (d_plus + d_minus);
         let d_cb = T::c(0.25) * g1 * (d_plus - d_minus);
-        // Logarithmic derivative of the density.
-        let d_rhob = rho * (in_state * (d_rho / w[0] - two * d_ci / ci) + two * d_cb / cb);
-        let change = d_vb - in_state * d_vi;
+        let d_own = turning * (d_vb - vb / cb * d_cb) / cb;
+        let d_inside = x.density[0] * (d_rho / w[0] - two * d_ci / ci + two * d_cb / cb);
+        let d_outside = x.density[1] * two * d_cb / cb;
+        let d_rhob = d_outside + own * (d_inside - d_outside) + d_own * (x.density[0] - x.density[1]);
         block[c * 5] = d_rhob;
         for k in 0..3 {
-            let own = if c == k + 1 { in_state } else { zero };
-            block[c * 5 + 1 + k] = own + change * normal[k];
+            let outside = free[1 + k] - x.outside[0] * normal[k];
+            let inside = w[1 + k] - vi * normal[k];
+            let d_velocity = if c == k + 1 { one } else { zero };
+            let d_inside = d_velocity - d_vi * normal[k];
+            block[c * 5 + 1 + k] = d_vb * normal[k] + own * d_inside + d_own * (inside - outside);
         }
         block[c * 5 + 4] = (d_rhob * cb * cb + T::c(2.0) * rho * cb * d_cb) / gas.gamma;
     }

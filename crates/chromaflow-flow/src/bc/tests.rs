@@ -37,8 +37,8 @@ proptest! {
     }
 
     #[test]
-    fn a_wave_at_the_wall_pushes_back(w in states(), n in areas()) {
-        let f = flux_wave_wall(GAS, &w, &n);
+    fn a_wave_at_the_wall_pushes_back(w in states(), n in areas(), cutoff in 0.1..1.0f64) {
+        let f = flux_wave_wall(GAS, &w, &n, cutoff);
         let area = n.iter().map(|x| x * x).sum::<f64>().sqrt();
         let c = sound_speed(GAS, &w);
         let v = (w[1] * n[0] + w[2] * n[1] + w[3] * n[2]) / area;
@@ -46,12 +46,14 @@ proptest! {
         let p = (f[1] * n[0] + f[2] * n[1] + f[3] * n[2]) / (area * area);
         prop_assert!(p > 0.0 && (p - w[4]) * v >= 0.0, "{p} for {} at {v}", w[4]);
         // To first order Roe's flux between the state and its mirror image.
-        prop_assert!((p - w[4] - w[0] * c * v).abs() <= w[0] * v * v * (1.0 + v.abs() / c).powi(6));
-        prop_assume!((v / c + 1.0).abs() > 1e-6);
+        let mach = w[1..4].iter().map(|u| u * u).sum::<f64>().sqrt() / c;
+        let low = mach.max(cutoff).min(1.0);
+        prop_assert!((p - w[4] - w[0] * low * c * v).abs() <= w[0] * v * v * (1.0 + v.abs() / c).powi(6));
+        prop_assume!([low * v / c + 1.0, mach - cutoff, mach - 1.0].iter().all(|x| x.abs() > 1e-6));
         let exact = dual_block(&conserved(GAS, &w), |q| {
-            flux_wave_wall(GAS.lift(), &primitive(GAS.lift(), &q), &n.map(D5::c))
+            flux_wave_wall(GAS.lift(), &primitive(GAS.lift(), &q), &n.map(D5::c), D5::c(cutoff))
         });
-        assert_close(&flux_wave_wall_jacobian(GAS, &w, &n), &exact, 1e-10);
+        assert_close(&flux_wave_wall_jacobian(GAS, &w, &n, cutoff), &exact, 1e-10);
     }
 }
 

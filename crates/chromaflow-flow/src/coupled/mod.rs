@@ -21,7 +21,7 @@ mod transport;
 #[cfg(feature = "cuda")]
 pub(crate) use cuda::kernel_sources;
 #[cfg(feature = "cuda")]
-pub use cuda::{CoupledCuda, CoupledStateCuda, CoupledSystemCuda, FlowViewCuda};
+pub use cuda::{CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, CoupledSystemCuda, FACES, FlowViewCuda};
 pub use matrix::Carried;
 pub use system::{CoupledState, CoupledSystem};
 pub use transport::{flux_carried, flux_diffused, flux_entering, rate_of_carried, rate_slope_of_carried};

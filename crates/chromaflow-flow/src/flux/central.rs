@@ -2,7 +2,7 @@
 //! difference dissipation, and Roe's flux between limited extrapolations.
 
 use super::euler::{WaveFactors, absolute_factors, wave_matrix, wave_speeds};
-use super::roe::{EntropyFix, flux_roe};
+use super::roe::{RoeFix, flux_roe};
 use crate::gas::Gas;
 use crate::real::Real;
 
@@ -293,7 +293,7 @@ pub fn flux_roe_muscl<T: Real>(
     n: &[T; 3],
     kappa: T,
     limited: T,
-    fix: EntropyFix<T>,
+    fix: RoeFix<T>,
 ) -> [T; 5] {
     let mut left = [T::c(0.0); 5];
     let mut right = [T::c(0.0); 5];

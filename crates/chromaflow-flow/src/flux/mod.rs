@@ -21,5 +21,5 @@ pub use central::{
 };
 pub use euler::{flux, flux_change, flux_jacobian, flux_of_enthalpy, spectral_radius};
 pub use hllc::{flux_hllc, flux_hllc_jacobians};
-pub use roe::{EntropyFix, flux_roe, flux_roe_jacobians, roe_absolute};
+pub use roe::{RoeFix, flux_roe, flux_roe_jacobians, low_mach_factor2, roe_absolute};
 pub use van_leer::{flux_van_leer, flux_van_leer_jacobians, van_leer_split, van_leer_split_jacobian};

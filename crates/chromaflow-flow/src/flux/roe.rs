@@ -1,28 +1,52 @@
 //! Roe's approximate Riemann solver.
 
-use super::euler::{WaveFactors, absolute_factors, flux_jacobian, wave_matrix, wave_speeds};
+use super::euler::{WaveFactors, flux_jacobian, wave_matrix, wave_speeds};
+use crate::config::FlowConfig;
 use crate::gas::Gas;
 use crate::real::Real;
 
-/// Rounding off of |lambda| near zero (Harten): (lambda^2 + d^2)/(2d) where |lambda| < d, with d this fraction, at
-/// most 1, of the spectral radius |V| + c.
+/// Where Roe's flux departs from |A|.
+///
+/// Near zero |lambda| is rounded off (Harten): (lambda^2 + d^2)/(2d) where |lambda| < d, with d a fraction, at most 1, of the
+/// spectral radius |V| + c. In slow flow |A| is P^-1 |P A| (Turkel, J. Comput. Phys. 72 (1987) 277; Weiss & Smith, AIAA J. 33 (1995)
+/// 2050), where P multiplies changes of pressure by f^2, f = min(1, max(M, cutoff)) with M of Roe's average: changes of velocity
+/// dissipate by the speed f c of what is carried instead of c, so that errors do not grow with 1/M, and those of pressure by c/f, which
+/// couples neighbors.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct EntropyFix<T> {
+pub struct RoeFix<T> {
     /// For V - c and V + c: keeps expansion shocks out.
     pub acoustic: T,
     /// For V, the entropy and shear waves. Zero keeps contacts and boundary layers sharp; a small number makes the
     /// flux differentiable where the flow runs along a face.
     pub convective: T,
+    /// The Mach number below which dissipation shrinks no further; 1 for |A| at every speed.
+    pub cutoff_mach: T,
 }
 
-impl EntropyFix<f64> {
-    /// 0.05 acoustic, 0 convective.
-    pub const DEFAULT: Self = Self { acoustic: 0.05, convective: 0.0 };
+impl RoeFix<f64> {
+    /// 0.05 acoustic, 0 convective, |A| at every speed.
+    pub const DEFAULT: Self = Self { acoustic: 0.05, convective: 0.0, cutoff_mach: 1.0 };
+
+    /// In the residual of a set-up.
+    pub fn of_residual(config: &FlowConfig) -> Self {
+        let fix = config.space.entropy_fix;
+        Self { acoustic: fix, convective: fix, cutoff_mach: config.cutoff_mach() }
+    }
+
+    /// In its matrix: eigenvalues are rounded off by a tenth at the least.
+    pub fn of_matrix(config: &FlowConfig) -> Self {
+        let fix = Self::of_residual(config);
+        Self { acoustic: fix.acoustic.max(0.1), convective: fix.convective.max(0.1), ..fix }
+    }
 
     /// The same in another scalar.
     #[inline(always)]
-    pub fn lift<T: Real>(&self) -> EntropyFix<T> {
-        EntropyFix { acoustic: T::c(self.acoustic), convective: T::c(self.convective) }
+    pub fn lift<T: Real>(&self) -> RoeFix<T> {
+        RoeFix {
+            acoustic: T::c(self.acoustic),
+            convective: T::c(self.convective),
+            cutoff_mach: T::c(self.cutoff_mach),
+        }
     }
 }
 
@@ -68,16 +92,53 @@ fn rounded<T: Real>(x: T, d: T, by_2d: T) -> T {
     x + rest * rest * by_2d
 }
 
-/// Factors of |A| with rounded-off eigenvalues, V through the area n.
+/// f^2 of [`RoeFix`], from the square of the Mach number.
 #[inline(always)]
-fn rounded_factors<T: Real>(normal_velocity: T, sound2: T, n: &[T; 3], fix: EntropyFix<T>) -> WaveFactors<T> {
-    let mut x = wave_speeds(normal_velocity, sound2, n);
-    let acoustic = fix.acoustic.max(T::c(1e-30)) * x.fast;
-    let convective = fix.convective.max(T::c(1e-30)) * x.fast;
-    let by_both = T::c(0.5) / (acoustic * convective);
-    x.slow = rounded(x.slow, acoustic, convective * by_both);
-    x.middle = rounded(x.middle, convective, acoustic * by_both);
-    absolute_factors(&x)
+pub fn low_mach_factor2<T: Real>(mach2: T, cutoff_mach: T) -> T {
+    mach2.max(cutoff_mach * cutoff_mach).min(T::c(1.0))
+}
+
+/// Factors of P^-1 |P A|, P and the roundings as [`RoeFix`] has them, V through the area n.
+///
+/// In changes of pressure over rho c and of normal velocity, A is V I + c (0 1; 1 0) and P is diag(f^2, 1), so that P A has the
+/// eigenvalues V' +- c' with V' = V (1 + f^2)/2 and c'^2 = V^2 (1 - f^2)^2 / 4 + f^2 c^2, and |P A| = alpha I + beta P A.
+#[inline(always)]
+fn fixed_factors<T: Real>(
+    velocity: &[T; 3],
+    normal_velocity: T,
+    sound2: T,
+    n: &[T; 3],
+    fix: RoeFix<T>,
+) -> WaveFactors<T> {
+    let x = wave_speeds(normal_velocity, sound2, n);
+    let [u, v, s] = *velocity;
+    let by_sound2 = x.by_sound * x.by_sound;
+    let f2 = low_mach_factor2((u * u + v * v + s * s) * (by_sound2 * x.area2), fix.cutoff_mach);
+    let half = T::c(0.5);
+    let mean_velocity = half * (x.middle + f2 * x.middle);
+    let difference = x.middle - f2 * x.middle;
+    let sound = x.fast - x.middle;
+    let wave2 = T::c(0.25) * difference * difference + f2 * (sound * sound);
+    let by_wave = wave2.rsqrt();
+    let wave = wave2 * by_wave;
+    let fast = mean_velocity + wave;
+    let acoustic = fix.acoustic.max(T::c(1e-30)) * fast;
+    let convective = fix.convective.max(T::c(1e-30)) * fast;
+    let by_both = half / (acoustic * convective);
+    let slow = rounded((mean_velocity - wave).abs(), acoustic, convective * by_both);
+    let middle = rounded(x.middle, convective, acoustic * by_both);
+    let beta = half * (fast - slow) * by_wave;
+    let alpha = half * (fast + slow) - beta * mean_velocity;
+    let rest = beta * x.middle - middle;
+    let by_f = f2.rsqrt();
+    let signed = T::select(normal_velocity.lt(T::c(0.0)), -beta, beta);
+    WaveFactors {
+        diagonal: middle,
+        first_by_pressure: (alpha * by_f * by_f + rest) * by_sound2 * x.area2,
+        first_by_mass: signed,
+        second_by_pressure: signed,
+        second_by_mass: (alpha + rest) * by_sound2 * x.sound2,
+    }
 }
 
 /// Roe's flux, (F(wl) + F(wr)) . n / 2 - |A| (qr - ql) / 2 with A at Roe's average.
@@ -87,18 +148,18 @@ fn rounded_factors<T: Real>(normal_velocity: T, sound2: T, n: &[T; 3], fix: Entr
 /// rho du at the average, and needs only the changes of density, pressure and normal velocity. So neither energies nor
 /// eigenvectors are formed.
 ///
-/// **Source**: Roe 1981; the entropy fix is Harten's (1983), see [`EntropyFix`].
+/// **Source**: Roe 1981; for entropy and slow flow see [`RoeFix`].
 ///
 /// ```
-/// use chromaflow_flow::flux::{EntropyFix, flux, flux_roe};
+/// use chromaflow_flow::flux::{RoeFix, flux, flux_roe};
 /// use chromaflow_flow::gas::Gas;
 /// // Supersonic from the left: the left state's flux.
 /// let (wl, wr, n) = ([1.0, 2.0, 0.1, 0.0, 0.7], [0.9, 1.9, 0.0, 0.0, 0.6], [0.5, 0.0, 0.0]);
-/// let (f, upwind) = (flux_roe(Gas::AIR, &wl, &wr, &n, EntropyFix::DEFAULT), flux(Gas::AIR, &wl, &n));
+/// let (f, upwind) = (flux_roe(Gas::AIR, &wl, &wr, &n, RoeFix::DEFAULT), flux(Gas::AIR, &wl, &n));
 /// assert!((0..5).all(|i| (f[i] - upwind[i]).abs() < 1e-14));
 /// ```
 #[inline(always)]
-pub fn flux_roe<T: Real>(gas: Gas<T>, wl: &[T; 5], wr: &[T; 5], n: &[T; 3], fix: EntropyFix<T>) -> [T; 5] {
+pub fn flux_roe<T: Real>(gas: Gas<T>, wl: &[T; 5], wr: &[T; 5], n: &[T; 3], fix: RoeFix<T>) -> [T; 5] {
     // The same for all faces of a loop.
     let by_g1 = T::c(1.0) / (gas.gamma - T::c(1.0));
     let x = roe_average(gas, wl, wr);
@@ -108,7 +169,7 @@ pub fn flux_roe<T: Real>(gas: Gas<T>, wl: &[T; 5], wr: &[T; 5], n: &[T; 3], fix:
     let vr = wr[1] * half[0] + wr[2] * half[1] + wr[3] * half[2];
     let d_normal = vr - vl;
     let normal_velocity = vl + b * d_normal;
-    let f = rounded_factors(normal_velocity, x.sound2, &half, fix);
+    let f = fixed_factors(&x.velocity, normal_velocity, x.sound2, &half, fix);
     // At Roe's average these linear forms of dq are exact.
     let d_pressure = wr[4] - wl[4];
     let d_mass = x.density * d_normal;
@@ -133,19 +194,13 @@ pub fn flux_roe<T: Real>(gas: Gas<T>, wl: &[T; 5], wr: &[T; 5], n: &[T; 3], fix:
     [mass, momentum[0], momentum[1], momentum[2], energy]
 }
 
-/// |A| at Roe's average, times the area, with rounded-off eigenvalues; column-major 5 x 5.
+/// |A| at Roe's average, times the area, as [`RoeFix`] has it; column-major 5 x 5.
 #[inline(always)]
-pub fn roe_absolute<T: Real>(
-    gas: Gas<T>,
-    wl: &[T; 5],
-    wr: &[T; 5],
-    n: &[T; 3],
-    fix: EntropyFix<T>,
-) -> [T; 25] {
+pub fn roe_absolute<T: Real>(gas: Gas<T>, wl: &[T; 5], wr: &[T; 5], n: &[T; 3], fix: RoeFix<T>) -> [T; 25] {
     let x = roe_average(gas, wl, wr);
     let [u, v, s] = x.velocity;
     let normal_velocity = u * n[0] + v * n[1] + s * n[2];
-    let factors = rounded_factors(normal_velocity, x.sound2, n, fix);
+    let factors = fixed_factors(&x.velocity, normal_velocity, x.sound2, n, fix);
     let enthalpy = x.sound2 / (gas.gamma - T::c(1.0)) + T::c(0.5) * (u * u + v * v + s * s);
     wave_matrix(gas, &x.velocity, enthalpy, n, normal_velocity, factors)
 }
@@ -160,7 +215,7 @@ pub fn flux_roe_jacobians<T: Real>(
     wl: &[T; 5],
     wr: &[T; 5],
     n: &[T; 3],
-    fix: EntropyFix<T>,
+    fix: RoeFix<T>,
 ) -> ([T; 25], [T; 25]) {
     let absolute = roe_absolute(gas, wl, wr, n, fix);
     let mut left = flux_jacobian(gas, wl, n);

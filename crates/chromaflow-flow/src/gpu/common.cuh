@@ -9,10 +9,12 @@ typedef pointwise::Array<double, 25> Block;
 
 // Numbers of the set-up, in the order of `Params` in mod.rs.
 struct Params {
-    double gamma, kappa, eps2[5], entropy_fix, jacobian_fix;
+    double gamma, kappa, eps2[5], entropy_fix, matrix_entropy_fix, cutoff_mach;
     double viscosity, prandtl, law, sutherland;
-    double max_change, depth;
+    double max_change, depth, turbulent_prandtl;
     __device__ pointwise::Gas<double> gas() const { return {gamma}; }
+    __device__ pointwise::RoeFix<double> fix() const { return {entropy_fix, entropy_fix, cutoff_mach}; }
+    __device__ pointwise::RoeFix<double> matrix_fix() const { return {matrix_entropy_fix, matrix_entropy_fix, cutoff_mach}; }
     __device__ pointwise::Transport<double> transport() const {
         return {viscosity, prandtl, law != 0 ? pointwise::ViscosityLaw::Sutherland : pointwise::ViscosityLaw::Constant, sutherland};
     }

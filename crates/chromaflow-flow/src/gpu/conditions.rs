@@ -13,7 +13,7 @@ const SIZE: usize = 8
     + size_of::<Inlet<f64>>()
     + size_of::<VelocityInlet<f64>>()
     + size_of::<Outlet<f64>>()
-    + 2 * size_of::<f64>()
+    + 3 * size_of::<f64>()
     + size_of::<Motion<f64>>();
 const _: () =
     assert!(size_of::<Condition<f64>>() == SIZE, "no field is missing here and nothing lies between fields");

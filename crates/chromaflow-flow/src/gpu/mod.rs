@@ -11,9 +11,11 @@ mod clock;
 mod conditions;
 mod sums;
 
-use crate::config::FlowConfig;
+use crate::config::{Equations, FlowConfig};
 use crate::dual::Dual;
+use crate::flux::RoeFix;
 use crate::gas::{Gas, Transport, ViscosityLaw};
+use crate::gradient::Mapping;
 use crate::pointwise;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream};
@@ -21,6 +23,7 @@ use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream};
 pub use crate::gradient::cuda::LeastSquaresCuda;
 pub use crate::jacobian::cuda::JacobianCuda;
 pub use crate::residual::cuda::{BoundaryCuda, ResidualCuda, ViscousCuda};
+pub use crate::residual::node_gradients::cuda::NodeGradientsCuda;
 pub(crate) use clock::{Clock, MARKS};
 pub(crate) use conditions::{download_pressures, upload_conditions, upload_wall_nodes};
 pub(crate) use sums::Sums;
@@ -50,6 +53,7 @@ pub fn kernel_sources() -> Vec<KernelSource> {
     all.extend(crate::jacobian::cuda::kernel_sources());
     all.extend(crate::coupled::kernel_sources());
     all.extend(crate::scalar::cuda::kernel_sources());
+    all.extend(crate::turbulence::spalart_allmaras::cuda::kernel_sources());
     all.extend(crate::structured::cuda::kernel_sources());
     all.extend(crate::structured::lax_wendroff::cuda::kernel_sources());
     all
@@ -68,6 +72,9 @@ pub struct MeshCuda {
     /// Nodes a < b of each edge.
     pub(crate) ends: DeviceBuffer<u32>,
     pub(crate) areas: DeviceBuffer<f64>,
+    /// What layers on curved walls add to increments, [`Mapping`]; empty where there are none.
+    pub(crate) mapped_by_position: DeviceBuffer<f64>,
+    pub(crate) mapped_by_edge: DeviceBuffer<f64>,
     /// First moments of the faces; empty where they are not used.
     pub(crate) moments: DeviceBuffer<f64>,
     pub(crate) volumes: DeviceBuffer<f64>,
@@ -78,7 +85,12 @@ impl MeshCuda {
     ///
     /// # Errors
     /// [`GpuError::Cuda`]: out of memory among others.
-    pub fn new(stream: &Stream, dual: &Dual, moments: &[[[f64; 3]; 3]]) -> Result<Self, GpuError> {
+    pub fn new(
+        stream: &Stream,
+        dual: &Dual,
+        mapping: &Mapping,
+        moments: &[[[f64; 3]; 3]],
+    ) -> Result<Self, GpuError> {
         let (pattern, rows) = (&dual.pattern, dual.nodes());
         let row_of: Vec<u32> =
             (0..rows).flat_map(|i| std::iter::repeat_n(i as u32, pattern.columns(i).len())).collect();
@@ -94,10 +106,17 @@ impl MeshCuda {
             signed_edge: stream.upload(&signed)?,
             ends: stream.upload(dual.edges.as_flattened())?,
             areas: stream.upload(dual.areas.as_flattened())?,
+            mapped_by_position: stream.upload(mapping.by_position.as_flattened())?,
+            mapped_by_edge: stream.upload(mapping.by_edge.as_flattened())?,
             moments: stream.upload(moments.as_flattened().as_flattened())?,
             volumes: stream.upload(&dual.volumes)?,
         })
     }
+}
+
+/// The address of an array that kernels may lack: 0 where it is empty.
+pub fn optional(values: &DeviceBuffer<f64>) -> u64 {
+    if values.is_empty() { 0 } else { values.ptr() }
 }
 
 /// The numbers of a set-up that kernels read (`Params` in common.cuh).
@@ -123,6 +142,7 @@ impl Params {
             [t.scale, t.prandtl, law, t.sutherland]
         });
         let [rho, u, v, w, p] = config.limiter_eps2();
+        let fix = RoeFix::of_residual(config);
         let values = stream.upload(&[
             gas.gamma,
             space.kappa,
@@ -131,16 +151,49 @@ impl Params {
             v,
             w,
             p,
-            space.entropy_fix,
-            space.entropy_fix.max(0.1),
+            fix.acoustic,
+            RoeFix::of_matrix(config).acoustic,
+            fix.cutoff_mach,
             scale,
             prandtl,
             law,
             sutherland,
             implicit.max_change,
             depth,
+            config.turbulence.as_ref().map_or(1.0, |model| model.prandtl),
         ])?;
         Ok(Self { values })
+    }
+}
+
+/// What diffuses momentum and heat: as a constant of kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Diffusion {
+    /// Nothing.
+    None,
+    /// The gas.
+    Molecular,
+    /// The gas, and the eddies of a turbulence model.
+    Turbulent,
+}
+
+impl Diffusion {
+    /// Of a set-up.
+    pub fn of(config: &FlowConfig) -> Self {
+        match (config.equations, &config.turbulence) {
+            (Equations::Euler, _) => Self::None,
+            (Equations::Laminar, None) => Self::Molecular,
+            (Equations::Laminar, Some(_)) => Self::Turbulent,
+        }
+    }
+
+    /// The place of the eddy viscosity of each node, `[rows]`; 0 where there is none.
+    ///
+    /// # Panics
+    /// When turbulence has none or another flow has it.
+    pub(crate) fn eddies(self, viscosity: Option<&DeviceBuffer<f64>>, rows: usize) -> u64 {
+        assert_eq!(viscosity.map(DeviceBuffer::len), (self == Self::Turbulent).then_some(rows));
+        viscosity.map_or(0, DeviceBuffer::ptr)
     }
 }
 

@@ -12,17 +12,19 @@ use std::ops::Range;
 /// Gradients of all nodes.
 ///
 /// **Shapes**: `nodes [rows]`, `out [rows]`. On planar meshes, where all z are the same, derivatives along z
-/// are zero; so are all gradients of a node whose neighbors lie in another plane.
+/// are zero; so are all gradients of a node whose neighbors lie in another plane. `mapped`: what is added to the increment of each
+/// position, see [`Mapping`](super::Mapping), or empty.
 pub fn least_squares(
     team: &Team,
     pattern: &BlockPattern,
     nodes: &[NodeRecord],
     weights: GradientWeights,
+    mapped: &[[f64; 3]],
     out: &mut [Gradient],
 ) {
     parallel::rows(team, pattern.rows(), 1, out, |rows, out| {
         let by_distance = weights == GradientWeights::InverseDistance;
-        dispatch(Isa::detect(), Kernel { rows, pattern, nodes, by_distance, out });
+        dispatch(Isa::detect(), Kernel { rows, pattern, nodes, by_distance, mapped, out });
     });
 }
 
@@ -34,6 +36,7 @@ struct Kernel<'a> {
     pattern: &'a BlockPattern,
     nodes: &'a [NodeRecord],
     by_distance: bool,
+    mapped: &'a [[f64; 3]],
     out: &'a mut [Gradient],
 }
 
@@ -53,8 +56,12 @@ impl LaneKernel for Kernel<'_> {
                 }
                 let j = columns[k];
                 let other = &self.nodes[j as usize];
-                let diff = V::from_array(other) - here;
-                let d = [other[5] - own[5], other[6] - own[6], other[7] - own[7]];
+                let mut diff = V::from_array(other) - here;
+                let mut d = [other[5] - own[5], other[6] - own[6], other[7] - own[7]];
+                if let Some(added) = self.mapped.get(k) {
+                    diff += V::from_array(&[0.0, 0.0, 0.0, 0.0, 0.0, added[0], added[1], added[2]]);
+                    d = std::array::from_fn(|axis| d[axis] + added[axis]);
+                }
                 let weight =
                     if self.by_distance { 1.0 / (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]) } else { 1.0 };
                 for k in 0..3 {

@@ -2,7 +2,7 @@
 //! Launch of gradient.cu.
 
 use crate::config::GradientWeights;
-use crate::gpu::{MeshCuda, blocks, source};
+use crate::gpu::{MeshCuda, blocks, optional, source};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 
@@ -17,16 +17,17 @@ pub(crate) fn kernel_source() -> KernelSource {
 pub struct LeastSquaresCuda {
     kernel: Kernel,
     by_distance: u32,
+    mapped: bool,
 }
 
 impl LeastSquaresCuda {
-    /// Compiles or loads the kernel.
+    /// Compiles or loads the kernel; `mapped`: whether it takes the mesh's mapping.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
-    pub fn new(stream: &Stream, weights: GradientWeights) -> Result<Self, GpuError> {
+    pub fn new(stream: &Stream, weights: GradientWeights, mapped: bool) -> Result<Self, GpuError> {
         let kernel = stream.gpu().module(&kernel_source())?.kernel("least_squares")?;
-        Ok(Self { kernel, by_distance: u32::from(weights == GradientWeights::InverseDistance) })
+        Ok(Self { kernel, by_distance: u32::from(weights == GradientWeights::InverseDistance), mapped })
     }
 
     /// Enqueues the computation.
@@ -43,6 +44,7 @@ impl LeastSquaresCuda {
         assert!(nodes.len() == 8 * mesh.rows && gradients.len() == 16 * mesh.rows);
         let launch = self.kernel.launch(blocks(mesh.rows, 16), 128).arg(mesh.rows as u32);
         let launch = launch.arg(&mesh.row_ptr).arg(&mesh.col_idx).arg(nodes).arg(self.by_distance);
+        let launch = launch.arg(if self.mapped { optional(&mesh.mapped_by_position) } else { 0 });
         // SAFETY: columns are rows of the mesh; the arrays have the lengths checked above.
         Ok(unsafe { launch.arg(&*gradients).enqueue(stream) }?)
     }

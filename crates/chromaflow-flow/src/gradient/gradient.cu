@@ -2,7 +2,7 @@
 //
 // Eight lanes a row, one for each component of a node record: the differences of all variables and the moments of the
 // neighbors' positions come out of the same three products. Results: [row][16], derivative of variable v along axis d at
-// d * 5 + v.
+// d * 5 + v. `mapped`: what is added to the increment of each position, [positions][3], or none.
 
 // Inverse of a symmetric positive definite matrix (xx, xy, xz, yy, yz, zz), zero where it is singular. Scaled to a unit
 // diagonal first, so that flat cells lose no digits.
@@ -24,7 +24,7 @@ __device__ __forceinline__ void inverse(const double (&m)[6], double (&out)[6]) 
 // Threads: 128, sixteen rows.
 extern "C" __global__ void __launch_bounds__(128)
 least_squares(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ col_idx, const double* __restrict__ nodes, u32 by_distance,
-              double* __restrict__ out) {
+              const double* __restrict__ mapped, double* __restrict__ out) {
     constexpr int FLIGHT = 4;  // neighbors whose records are loaded at a time
     const u32 lane = threadIdx.x % 8, row = (blockIdx.x * 128 + threadIdx.x) / 8;
     const u32 mask = 0xffu << (threadIdx.x & 24);
@@ -38,7 +38,8 @@ least_squares(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__
         for (int f = 0; f < FLIGHT; f++) other[f] = nodes[(u64)col_idx[min(k + f, end - 1)] * 8 + lane];
 #pragma unroll
         for (int f = 0; f < FLIGHT; f++) {
-            const double diff = other[f] - own;
+            double diff = other[f] - own;
+            if (mapped && lane >= 5) diff += mapped[(u64)min(k + f, end - 1) * 3 + lane - 5];
             const double x = __shfl_sync(mask, diff, 5, 8), y = __shfl_sync(mask, diff, 6, 8), z = __shfl_sync(mask, diff, 7, 8);
             if (k + f < end) {
                 const double weight = by_distance ? 1.0 / (x * x + y * y + z * z) : 1.0;

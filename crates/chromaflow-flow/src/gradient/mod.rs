@@ -6,12 +6,14 @@
 mod cpu;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
+mod mapping;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
 mod tests;
 
 pub use cpu::least_squares;
+pub use mapping::Mapping;
 
 /// What is known at a node, in one cache line: rho, u, v, w, p, x, y, z.
 pub type NodeRecord = [f64; 8];

@@ -2,9 +2,9 @@
 //! Launches of jacobian.cu.
 
 use crate::config::JacobianScheme;
-use crate::gpu::{BoundaryCuda, MeshCuda, Params, blocks, source};
+use crate::gpu::{BoundaryCuda, Diffusion, MeshCuda, Params, blocks, source};
 use chromaflow::BlockPattern;
-use chromaflow::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage};
+use chromaflow::gpu::{DeviceJacobian, GpuError, Storage};
 use chromaflow::sparse::cuda::InPlace;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 
@@ -18,11 +18,16 @@ fn threads(stored: usize, chunk: usize) -> usize {
     }
 }
 
-fn kernel_source(stored: usize, scheme: JacobianScheme, viscous: bool, chunk: usize) -> KernelSource {
+fn kernel_source(stored: usize, scheme: JacobianScheme, diffusion: Diffusion, chunk: usize) -> KernelSource {
+    let viscous = match diffusion {
+        Diffusion::None => 0,
+        Diffusion::Molecular => 1,
+        Diffusion::Turbulent => 2,
+    };
     source("jacobian", "", include_str!("jacobian.cu"))
         .define("STORED", stored)
         .define("SCHEME", u32::from(scheme == JacobianScheme::VanLeer))
-        .define("VISCOUS", u32::from(viscous))
+        .define("VISCOUS", viscous)
         .define("CHUNK", chunk)
         .define("THREADS", threads(stored, chunk))
 }
@@ -33,7 +38,8 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
     for stored in [4, 8] {
         for scheme in [JacobianScheme::Roe, JacobianScheme::VanLeer] {
             for chunk in [0, 16, 32] {
-                all.extend([false, true].map(|viscous| kernel_source(stored, scheme, viscous, chunk)));
+                let each = [Diffusion::None, Diffusion::Molecular, Diffusion::Turbulent];
+                all.extend(each.map(|diffusion| kernel_source(stored, scheme, diffusion, chunk)));
             }
         }
     }
@@ -56,6 +62,7 @@ pub struct JacobianCuda {
     chunk: usize,
     /// Where each row sits among the chunks.
     seats: DeviceBuffer<u32>,
+    diffusion: Diffusion,
 }
 
 /// Where blocks go.
@@ -84,7 +91,7 @@ impl JacobianCuda {
         stream: &Stream,
         pattern: &BlockPattern,
         scheme: JacobianScheme,
-        viscous: bool,
+        diffusion: Diffusion,
         storage: Storage,
         place: Option<InPlace<'_>>,
     ) -> Result<Self, GpuError> {
@@ -92,7 +99,7 @@ impl JacobianCuda {
         let chunk = place.as_ref().map_or(0, |p| p.rows);
         let threads = threads(stored, chunk);
         assert!(matches!(chunk, 0 | 8 | 16 | 32), "warps take whole pairs of slots of whole rows");
-        let module = stream.gpu().module(&kernel_source(stored, scheme, viscous, chunk))?;
+        let module = stream.gpu().module(&kernel_source(stored, scheme, diffusion, chunk))?;
         let mut seats = Vec::new();
         let mut starts = Vec::new();
         if let Some(place) = place {
@@ -115,10 +122,11 @@ impl JacobianCuda {
             seats: stream.upload(&seats)?,
             threads,
             chunk,
+            diffusion,
         })
     }
 
-    /// Writes D and O at the state `nodes`. `shift` is the factor of V q in the physical time derivative.
+    /// Writes D and O at the state `nodes`, in turbulent flow with the eddy viscosity of each node. `shift` is the factor of V q in the physical time derivative.
     ///
     /// # Errors
     /// [`GpuError::Unsupported`] when the off-diagonal blocks are in f16 or in another place than this was set up for,
@@ -129,12 +137,13 @@ impl JacobianCuda {
         mesh: &MeshCuda,
         boundary: &BoundaryCuda,
         params: &Params,
-        nodes: &DeviceBuffer<f64>,
+        (nodes, eddies): (&DeviceBuffer<f64>, Option<&DeviceBuffer<f64>>),
         (cfl, shift): (f64, f64),
         replaced: &ReplacedRows<'_>,
         target: &Target<'_>,
     ) -> Result<(), GpuError> {
         assert!(nodes.len() == 8 * mesh.rows);
+        let eddies = self.diffusion.eddies(eddies, mesh.rows);
         let unsupported = |what: &str| Err(GpuError::Unsupported(what.to_owned()));
         let (count, nodes_on_walls) = replaced.walls;
         let walls = self.walls.launch(blocks(count, 4), 128).arg(count as u32).arg(nodes_on_walls);
@@ -144,20 +153,14 @@ impl JacobianCuda {
         match (target, self.chunk) {
             (Target::Rows(jac, largest), 0) => {
                 assert!(jac.pattern().rows() == mesh.rows && jac.nb() == 5);
-                off = match &jac.off {
-                    DeviceOff::F64(values) => values.ptr(),
-                    DeviceOff::F32(values) => values.ptr(),
-                    DeviceOff::F16 { .. } => {
-                        return unsupported("a Jacobian is assembled in f32 before its conversion");
-                    }
-                };
+                off = jac.off.assembled()?;
                 diag = jac.diag.ptr();
                 chunks = 0;
                 let launch = self.assemble.launch(self.tiles.len() - 1, self.threads).arg(&self.tiles);
                 let launch =
                     launch.arg(&mesh.row_ptr).arg(&mesh.row_of).arg(&mesh.col_idx).arg(&mesh.signed_edge);
-                let launch = launch.arg(&mesh.areas).arg(nodes).arg(&mesh.volumes).arg(&params.values);
-                let launch = launch.arg(cfl).arg(shift).arg(off).arg(diag);
+                let launch = launch.arg(&mesh.areas).arg(nodes).arg(&mesh.volumes).arg(eddies);
+                let launch = launch.arg(&params.values).arg(cfl).arg(shift).arg(off).arg(diag);
                 let largest = largest.as_ref().map_or(0, |l| l.ptr());
                 // SAFETY: tiles cover the rows of the pattern that mesh and matrix share.
                 unsafe { launch.arg(largest).enqueue(stream)? };
@@ -168,7 +171,7 @@ impl JacobianCuda {
                 let launch = self.assemble.launch(place.chunks.len(), self.threads);
                 let launch = launch.arg(place.chunks).arg(place.perm).arg(&mesh.row_ptr).arg(&mesh.col_idx);
                 let launch = launch.arg(&mesh.signed_edge).arg(&mesh.areas).arg(nodes).arg(&mesh.volumes);
-                let launch = launch.arg(&params.values).arg(cfl).arg(shift).arg(off).arg(diag);
+                let launch = launch.arg(eddies).arg(&params.values).arg(cfl).arg(shift).arg(off).arg(diag);
                 // SAFETY: the chunks hold the rows of the pattern that mesh and matrix share, each as long as its longest.
                 unsafe { launch.enqueue(stream)? };
             }

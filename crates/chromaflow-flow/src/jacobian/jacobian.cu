@@ -1,34 +1,43 @@
 // The nearest-neighbor Jacobian, row by row. Twins: positions.rs, mod.rs.
 //
-// Constants: STORED 8 or 4 bytes of an off-diagonal value; SCHEME 0 Roe, 1 van Leer; VISCOUS; THREADS; CHUNK 0: blocks in the order
-// of the pattern, else in that of the sweeps, with chunks of so many rows.
+// Constants: STORED 8 or 4 bytes of an off-diagonal value; SCHEME 0 Roe, 1 van Leer; VISCOUS 1 by the gas, 2 by eddies, too; THREADS;
+// CHUNK 0: blocks in the order of the pattern, else in that of the sweeps, with chunks of so many rows. `eddies`: the eddy viscosity of
+// each node, where VISCOUS is 2.
 #if STORED == 8
 typedef double Value;
 #else
 typedef float Value;
 #endif
 
-// The thin-layer part of the viscous flux from `left` to `right`: differences along the edge taken across the face.
-__device__ __forceinline__ void subtract_viscous(pointwise::Gas<double> gas, pointwise::Transport<double> transport, const Node& left,
-                                                 const Node& right, const Vec3& n, Block& own, Block& other) {
+// The thin-layer part of the viscous flux from `left` to `right`, with the viscosity and conductivity `diffusing`: differences along
+// the edge taken across the face.
+__device__ __forceinline__ void subtract_viscous(pointwise::Gas<double> gas, const pointwise::Array<double, 2>& diffusing,
+                                                 const pointwise::Array<double, 4>& face, const Node& left, const Node& right, const Vec3& n,
+                                                 Block& own, Block& other) {
     const Vec3 dx = {right.x[0] - left.x[0], right.x[1] - left.x[1], right.x[2] - left.x[2]};
     const Vec3 weight = pointwise::weight_across(n, dx), back = {-weight[0], -weight[1], -weight[2]};
-    const auto fl = pointwise::velocity_and_temperature(gas, left.w), fr = pointwise::velocity_and_temperature(gas, right.w);
+    const Vec3 still = {0, 0, 0};
+    const Block by_left = pointwise::flux_viscous_block_of(gas, diffusing, left.w, face, still, back, 0.5, n);
+    const Block by_right = pointwise::flux_viscous_block_of(gas, diffusing, right.w, face, still, weight, 0.5, n);
+#pragma unroll
+    for (int i = 0; i < 25; i++) own[i] -= by_left[i], other[i] -= by_right[i];
+}
+
+// (u, v, w, T) between two nodes.
+__device__ __forceinline__ pointwise::Array<double, 4> mean_face(pointwise::Gas<double> gas, const State& left, const State& right) {
+    const auto fl = pointwise::velocity_and_temperature(gas, left), fr = pointwise::velocity_and_temperature(gas, right);
     auto face = fl;
 #pragma unroll
     for (int v = 0; v < 4; v++) face[v] = 0.5 * (fl[v] + fr[v]);
-    const Vec3 still = {0, 0, 0};
-    const Block by_left = pointwise::flux_viscous_block(gas, transport, left.w, face, still, back, 0.5, n);
-    const Block by_right = pointwise::flux_viscous_block(gas, transport, right.w, face, still, weight, 0.5, n);
-#pragma unroll
-    for (int i = 0; i < 25; i++) own[i] -= by_left[i], other[i] -= by_right[i];
+    return face;
 }
 
 // One position: the block dF_ij / dq_j of the flux from a row to its neighbor, what dF_ij / dq_i adds to the row, half the area, and
 // the spectral radius. Of Roe's block `own` is the part with |A| only: the rest, A(q_i), is linear in the area, so that the sum of a
 // row's areas serves for all.
-__device__ __forceinline__ double position_blocks(const Node& left, double volume, u32 neighbor, u32 edge, const double* areas,
-                                                  const double* nodes, const Params* params, Block& own, Block& other, Vec3& half) {
+__device__ __forceinline__ double position_blocks(const Node& left, u32 row, double volume, u32 neighbor, u32 edge, const double* areas,
+                                                  const double* nodes, const double* eddies, const Params* params, Block& own, Block& other,
+                                                  Vec3& half) {
     const pointwise::Gas<double> gas = params->gas();
     const double sign = edge >> 31 ? -1.0 : 1.0;
     Vec3 n = load_vec3(areas, edge & 0x7fffffffu);
@@ -37,7 +46,7 @@ __device__ __forceinline__ double position_blocks(const Node& left, double volum
     const Node right = load_node(nodes, neighbor);
     double speed = fabs(left.w[1] * n[0] + left.w[2] * n[1] + left.w[3] * n[2]) + pointwise::sound_speed(gas, left.w) * sqrt(dot(n, n));
 #if SCHEME == 0
-    const pointwise::EntropyFix<double> fix = {params->jacobian_fix, params->jacobian_fix};
+    const pointwise::RoeFix<double> fix = params->matrix_fix();
     own = pointwise::roe_absolute(gas, left.w, right.w, n, fix);
     other = pointwise::flux_jacobian(gas, right.w, half);
 #pragma unroll
@@ -48,8 +57,15 @@ __device__ __forceinline__ double position_blocks(const Node& left, double volum
 #endif
 #if VISCOUS
     const pointwise::Transport<double> transport = params->transport();
+    const auto face = mean_face(gas, left.w, right.w);
+    auto diffusing = pointwise::molecular(gas, transport, face[3]);
+#if VISCOUS == 2
+    diffusing = pointwise::with_eddies(gas, diffusing, 0.5 * (eddies[row] + eddies[neighbor]), params->turbulent_prandtl);
+    speed += pointwise::spectral_radius_viscous_of(gas, diffusing, left.w, n, volume);
+#else
     speed += pointwise::spectral_radius_viscous(gas, transport, left.w, n, volume);
-    subtract_viscous(gas, transport, left, right, n, own, other);
+#endif
+    subtract_viscous(gas, diffusing, face, left, right, n, own, other);
 #endif
     return speed;
 }
@@ -69,8 +85,8 @@ __device__ __forceinline__ void add_linear(const Node& node, const Params* param
 extern "C" __global__ void __launch_bounds__(THREADS, SCHEME == 0 && !VISCOUS ? 4 : 2)
 assemble(const u32* __restrict__ tiles, const u32* __restrict__ row_ptr, const u32* __restrict__ row_of, const u32* __restrict__ col_idx,
          const u32* __restrict__ signed_edge, const double* __restrict__ areas, const double* __restrict__ nodes,
-         const double* __restrict__ volumes, const Params* __restrict__ params, double cfl, double shift, Value* __restrict__ off,
-         double* diag, u32* largest) {
+         const double* __restrict__ volumes, const double* __restrict__ eddies, const Params* __restrict__ params, double cfl, double shift,
+         Value* __restrict__ off, double* diag, u32* largest) {
     __shared__ double own_of[THREADS * 25], tail_of[THREADS * 4];  // halved area and spectral radius
     __shared__ Value block_of[THREADS * 25];
     const u32 t = threadIdx.x, first_row = tiles[blockIdx.x], end_row = tiles[blockIdx.x + 1];
@@ -84,7 +100,7 @@ assemble(const u32* __restrict__ tiles, const u32* __restrict__ row_ptr, const u
             const u32 row = row_of[k];
             const Node left = load_node(nodes, row);
             tail_of[t * 4 + 3] =
-                position_blocks(left, volumes[row], col_idx[k], signed_edge[k], areas, nodes, params, own, other, half);
+                position_blocks(left, row, volumes[row], col_idx[k], signed_edge[k], areas, nodes, eddies, params, own, other, half);
 #pragma unroll
             for (int d = 0; d < 3; d++) tail_of[t * 4 + d] = half[d];
 #pragma unroll
@@ -159,8 +175,8 @@ __device__ __forceinline__ u32 value_place(u32 lanes, u32 n, u32 lane, u32 e) {
 extern "C" __global__ void __launch_bounds__(THREADS, SCHEME == 0 && !VISCOUS ? STORED == 8 ? 6 : 8 : 4)
 assemble_sliced(const Chunk* __restrict__ chunks, const u32* __restrict__ perm, const u32* __restrict__ row_ptr, const u32* __restrict__ col_idx,
                 const u32* __restrict__ signed_edge, const double* __restrict__ areas, const double* __restrict__ nodes,
-                const double* __restrict__ volumes, const Params* __restrict__ params, double cfl, double shift,
-                Value* __restrict__ values, double* __restrict__ diag) {
+                const double* __restrict__ volumes, const double* __restrict__ eddies, const Params* __restrict__ params, double cfl,
+                double shift, Value* __restrict__ values, double* __restrict__ diag) {
     __shared__ double sums[SUMS * STRIDE];
     __shared__ __align__(16) Value staged[THREADS * 25];
     __shared__ u32 rows[CHUNK];
@@ -184,7 +200,8 @@ assemble_sliced(const Chunk* __restrict__ chunks, const u32* __restrict__ perm, 
             Block own;
             Vec3 half;
             const Node left = load_node(nodes, row);
-            mine[28 * STRIDE] += position_blocks(left, VISCOUS ? volumes[row] : 0.0, here, via, areas, nodes, params, own, other, half);
+            mine[28 * STRIDE] +=
+                position_blocks(left, row, VISCOUS ? volumes[row] : 0.0, here, via, areas, nodes, eddies, params, own, other, half);
 #pragma unroll
             for (int d = 0; d < 3; d++) mine[(25 + d) * STRIDE] += half[d];
 #pragma unroll

@@ -21,7 +21,7 @@ use crate::bc::{
 };
 use crate::config::JacobianScheme;
 use crate::dual::Dual;
-use crate::flux::EntropyFix;
+use crate::flux::RoeFix;
 use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
 use crate::parallel;
@@ -82,8 +82,8 @@ pub struct Assembly<'a> {
     pub boundaries: &'a [Condition<f64>],
     /// Linearization of the flux.
     pub scheme: JacobianScheme,
-    /// Entropy fix of the linearization.
-    pub entropy_fix: f64,
+    /// Fixes of Roe's flux in the linearization.
+    pub fix: RoeFix<f64>,
     /// The gas.
     pub gas: Gas<f64>,
     /// Viscosity, where there is any.
@@ -125,7 +125,7 @@ impl Assembly<'_> {
                 dual: self.dual,
                 nodes,
                 scheme: self.scheme,
-                fix: EntropyFix { acoustic: self.entropy_fix, convective: self.entropy_fix },
+                fix: self.fix,
                 gas: self.gas,
                 transport: self.transport,
                 eddies: self.eddies,

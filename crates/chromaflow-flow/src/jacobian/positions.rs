@@ -3,7 +3,7 @@
 use super::Stored;
 use crate::config::JacobianScheme;
 use crate::dual::Dual;
-use crate::flux::{EntropyFix, flux_jacobian, flux_van_leer_jacobians, roe_absolute};
+use crate::flux::{RoeFix, flux_jacobian, flux_van_leer_jacobians, roe_absolute};
 use crate::gas::{Gas, Transport, sound_speed};
 use crate::gradient::NodeRecord;
 use crate::real::{LANES, LaneKernel, Lanes, Real, prefetch};
@@ -26,7 +26,7 @@ pub struct RowBlocks<'a, T> {
     /// Linearization.
     pub scheme: JacobianScheme,
     /// Entropy fix of Roe's matrix.
-    pub fix: EntropyFix<f64>,
+    pub fix: RoeFix<f64>,
     /// The gas.
     pub gas: Gas<f64>,
     /// Viscosity, where there is any.

@@ -60,7 +60,7 @@ fn assembled(
         dual,
         boundaries: &boundaries,
         scheme,
-        entropy_fix: 0.1,
+        fix: RoeFix { acoustic: 0.1, convective: 0.1, cutoff_mach: 1.0 },
         gas: Gas::AIR,
         transport: None,
         eddies: Eddies::NONE,
@@ -112,7 +112,9 @@ fn van_leers_matrix_is_the_derivative_of_its_residual() {
         boundaries: &boundaries,
         space: &space,
         gas: Gas::AIR,
+        fix: RoeFix { acoustic: 0.005, convective: 0.005, cutoff_mach: 1.0 },
         eps2: [1e-2; 5],
+        mapping: &crate::gradient::Mapping::default(),
         moments: &[],
     };
     let residual = |q: &[[f64; 5]]| {
@@ -136,7 +138,7 @@ fn roes_matrix_is_exact_in_uniform_flow() {
     }
     let roe = assembled(&dual, &nodes, JacobianScheme::Roe, Policy::D, 1);
     let OffDiagonal::F64(off) = &roe.off else { panic!("policy d") };
-    let fix = EntropyFix { acoustic: 0.1, convective: 0.1 };
+    let fix = RoeFix { acoustic: 0.1, convective: 0.1, cutoff_mach: 1.0 };
     let q = conserved(Gas::AIR, &FREE);
     for (e, [a, b]) in dual.edges.iter().enumerate() {
         let k = dual.pattern.find(*a as usize, *b as usize).unwrap();
@@ -162,7 +164,7 @@ fn roes_matrix_is_exact_in_uniform_flow() {
 fn roes_matrix_is_the_derivative_with_its_dissipation_held() {
     let (dual, nodes, q) = flow();
     let jac = assembled(&dual, &nodes, JacobianScheme::Roe, Policy::D, 2);
-    let (fix, boundaries) = (EntropyFix { acoustic: 0.1, convective: 0.1 }, boundaries());
+    let (fix, boundaries) = (RoeFix { acoustic: 0.1, convective: 0.1, cutoff_mach: 1.0 }, boundaries());
     let state = |i: u32| primitive_of(&nodes[i as usize]);
     let held: Vec<[f64; 25]> = dual
         .edges

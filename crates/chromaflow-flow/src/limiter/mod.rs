@@ -17,4 +17,4 @@ mod umuscl;
 mod tests;
 
 pub use limiters::{limiter_barth, limiter_michalak, limiter_venkatakrishnan, rise};
-pub use umuscl::{extrapolate, extrapolate_van_albada, keep_positive, van_albada};
+pub use umuscl::{extrapolate, extrapolate_van_albada, keep_positive, shock_switch, van_albada};

@@ -46,6 +46,25 @@ pub fn extrapolate_van_albada<T: Real>(own: T, other: T, projected: T, kappa: T,
     own + T::c(0.25) * s * ((T::c(1.0) - ks) * upwind + (T::c(1.0) + ks) * central)
 }
 
+/// Part of an extrapolation that is kept at strong shocks: 1/(1 + t^2), t = (a^2 + b^2)/T^2, with a and b the pressure's difference to
+/// the other node and its gradient along the edge, both over the node's own pressure, and T = 3/2.
+///
+/// A node before a shock has a pressure that its gradient has nothing to do with; its face state would be far out of bounds. Where the
+/// pressure changes by less than its half from node to node, as in smooth flow and in transonic shocks, 0.99 and more is kept.
+///
+/// ```
+/// use chromaflow_flow::limiter::shock_switch;
+/// assert!(shock_switch(1.0, 1.3, 0.3) > 0.99); // smooth
+/// assert!(shock_switch(1.0, 10.3, 4.0) < 0.01); // before a shock at Mach 3
+/// assert!(shock_switch(10.3, 1.0, -4.0) > 0.8); // behind it
+/// ```
+#[inline(always)]
+pub fn shock_switch<T: Real>(own: T, other: T, projected: T) -> T {
+    let (a, b) = ((other - own) / own, projected / own);
+    let t = (a * a + b * b) * T::c(1.0 / 2.25);
+    T::c(1.0) / (T::c(1.0) + t * t)
+}
+
 /// Keeps an extrapolated density or pressure positive: unchanged from a quarter of the node's own value upwards; below
 /// it follows t0^2/(2 t0 - t), t the ratio to the node's value and t0 = 1/4, which is positive for every t and continues the
 /// line with its slope.

@@ -4,7 +4,7 @@
 use crate::bc::Condition;
 use crate::config::{FluxScheme, Limiter, Quadrature, Space};
 use crate::dual::Dual;
-use crate::gpu::{MeshCuda, Params, blocks, source, upload_conditions};
+use crate::gpu::{Diffusion, MeshCuda, Params, blocks, optional, source, upload_conditions};
 use crate::mesh::Kind;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
@@ -16,15 +16,21 @@ fn inviscid_source(flux: u32, limiter: u32, moments: bool) -> KernelSource {
     text.define("FLUX", flux).define("LIMITER", limiter).define("MOMENTS", u32::from(moments))
 }
 
-fn viscous_source() -> KernelSource {
-    source("viscous", &cell_tables(), include_str!("viscous.cu"))
+fn viscous_source(diffusion: Diffusion) -> KernelSource {
+    let tables = format!("{CELLS}{}", cell_tables());
+    let text = source("viscous", &tables, include_str!("viscous.cu"));
+    text.define("TURBULENT", u32::from(diffusion == Diffusion::Turbulent))
 }
+
+/// Green-Gauss weights by the number of an element's nodes.
+pub(super) const CELLS: &str = include_str!("cells.cuh");
 
 /// Every flux, every limiter and the moments once; all combinations are made of these.
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
     let inviscid = [(0, 1, false), (1, 0, false), (2, 2, false), (0, 3, true)];
     let inviscid = inviscid.map(|(flux, limiter, moments)| inviscid_source(flux, limiter, moments));
-    inviscid.into_iter().chain([viscous_source()]).collect()
+    let viscous = [Diffusion::Molecular, Diffusion::Turbulent].map(viscous_source);
+    inviscid.into_iter().chain(viscous).chain([super::node_gradients::cuda::kernel_source()]).collect()
 }
 
 /// `Cell<N>` for viscous.cu: ends of each edge, the two faces beside it in ascending order, whether each runs from the
@@ -186,6 +192,7 @@ impl ResidualCuda {
         );
         let launch = kernel.launch(blocks(mesh.rows, 16), 128).arg(mesh.rows as u32);
         let launch = launch.arg(&mesh.row_ptr).arg(&mesh.col_idx).arg(nodes).arg(gradients);
+        let launch = launch.arg(optional(&mesh.mapped_by_position));
         // SAFETY: columns are rows of the mesh; the arrays have the lengths checked above.
         Ok(unsafe { launch.arg(&params.values).arg(&*limits).enqueue(stream) }?)
     }
@@ -211,6 +218,7 @@ impl ResidualCuda {
         });
         let launch = kernel.launch(blocks(mesh.edges, 128), 128).arg(mesh.edges as u32);
         let launch = launch.arg(&mesh.ends).arg(&mesh.areas).arg(nodes).arg(gradients).arg(limits);
+        let launch = launch.arg(optional(&mesh.mapped_by_edge));
         // SAFETY: the ends of edges are rows of the mesh; the arrays have the lengths checked above; moments are there
         // where the kernel was made to read them.
         Ok(unsafe { launch.arg(&mesh.moments).arg(&params.values).arg(&*fluxes).enqueue(stream) }?)
@@ -289,6 +297,8 @@ impl BoundaryCuda {
 /// Elements of one type on the device, color by color.
 pub struct ElementsCuda {
     pub(crate) kernel: &'static str,
+    /// Nodes of an element.
+    pub(crate) corners: usize,
     pub(crate) nodes: DeviceBuffer<u32>,
     pub(crate) edges: DeviceBuffer<u32>,
     pub(crate) colors: Vec<u32>,
@@ -298,8 +308,9 @@ pub struct ElementsCuda {
 ///
 /// **Twin**: [`ViscousElements`](super::ViscousElements). **Launch shape**: a launch a color, a thread an element.
 pub struct ViscousCuda {
-    groups: Vec<(Kernel, ElementsCuda)>,
-    plane: u32,
+    pub(super) groups: Vec<(Kernel, ElementsCuda)>,
+    pub(super) plane: u32,
+    diffusion: Diffusion,
 }
 
 impl ViscousCuda {
@@ -307,14 +318,19 @@ impl ViscousCuda {
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
-    pub fn new(stream: &Stream, viscous: &super::ViscousElements) -> Result<Self, GpuError> {
-        let module = stream.gpu().module(&viscous_source())?;
+    pub fn new(
+        stream: &Stream,
+        viscous: &super::ViscousElements,
+        diffusion: Diffusion,
+    ) -> Result<Self, GpuError> {
+        let module = stream.gpu().module(&viscous_source(diffusion))?;
         let groups = viscous.upload(stream)?.into_iter().filter(|g| !g.nodes.is_empty());
         let groups = groups.map(|g| Ok((module.kernel(g.kernel)?, g))).collect::<Result<_, GpuError>>()?;
-        Ok(Self { groups, plane: viscous.plane() })
+        Ok(Self { groups, plane: viscous.plane(), diffusion })
     }
 
-    /// Subtracts the viscous fluxes from the edges' fluxes, `[edges, 5]`.
+    /// Subtracts the viscous fluxes from the edges' fluxes, `[edges, 5]`; in turbulent flow with the eddy viscosity of each
+    /// node.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
@@ -323,13 +339,16 @@ impl ViscousCuda {
         stream: &Stream,
         params: &Params,
         nodes: &DeviceBuffer<f64>,
+        eddies: Option<&DeviceBuffer<f64>>,
         fluxes: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
+        let eddies = self.diffusion.eddies(eddies, nodes.len() / 8);
         for (kernel, group) in &self.groups {
             for color in group.colors.windows(2) {
                 let count = color[1] - color[0];
                 let launch = kernel.launch(blocks(count as usize, 128), 128).arg(color[0]).arg(count);
-                let launch = launch.arg(&group.nodes).arg(&group.edges).arg(nodes).arg(self.plane);
+                let launch =
+                    launch.arg(&group.nodes).arg(&group.edges).arg(nodes).arg(self.plane).arg(eddies);
                 // SAFETY: the elements' nodes and edges are those of the mesh; no two of a color share an edge, and
                 // colors follow one another in the stream.
                 unsafe { launch.arg(&params.values).arg(&*fluxes).enqueue(stream)? };

@@ -1,10 +1,10 @@
 //! Inviscid fluxes through the faces between control volumes, eight edges at a time.
 
 use crate::config::{FluxScheme, Limiter, Space};
-use crate::flux::{EntropyFix, flux, flux_hllc, flux_roe, flux_van_leer};
+use crate::flux::{RoeFix, flux, flux_hllc, flux_roe, flux_van_leer};
 use crate::gas::Gas;
 use crate::gradient::{Gradient, NodeRecord};
-use crate::limiter::{extrapolate, extrapolate_van_albada, keep_positive};
+use crate::limiter::{extrapolate, extrapolate_van_albada, keep_positive, shock_switch};
 use crate::real::{Dual, LANES, LaneKernel, Lanes, Real, prefetch};
 use std::ops::Range;
 
@@ -20,6 +20,8 @@ pub struct EdgeFluxes<'a> {
     pub nodes: &'a [NodeRecord],
     /// Gradients for second order; empty for first order.
     pub gradients: &'a [Gradient],
+    /// What is added to the increments of each edge, see [`Mapping`](crate::gradient::Mapping); else empty.
+    pub mapped: &'a [[f64; 6]],
     /// First moments of the faces where fluxes vary over them, see [`Dual::moments`](crate::dual::Dual::moments); else
     /// empty.
     pub moments: &'a [[[f64; 3]; 3]],
@@ -27,6 +29,8 @@ pub struct EdgeFluxes<'a> {
     pub limits: &'a [[f64; 5]],
     /// The scheme.
     pub space: &'a Space,
+    /// Fixes of Roe's flux.
+    pub fix: RoeFix<f64>,
     /// The gas.
     pub gas: Gas<f64>,
     /// Squares of changes that the limiter leaves alone.
@@ -41,12 +45,12 @@ impl LaneKernel for EdgeFluxes<'_> {
     #[inline(always)]
     fn run<V: Lanes>(self) {
         let gas = self.gas.lift::<V>();
-        let fix =
-            EntropyFix { acoustic: self.space.entropy_fix, convective: self.space.entropy_fix }.lift::<V>();
+        let fix = self.fix.lift::<V>();
         let recipe = Reconstruction {
             kappa: V::c(self.space.kappa),
             eps2: self.eps2.map(V::c),
             edge_limited: self.space.limiter == Limiter::VanAlbada,
+            switched: self.space.limiter != Limiter::None,
         };
         let mut at = self.range.start;
         while at < self.range.end {
@@ -66,6 +70,13 @@ impl LaneKernel for EdgeFluxes<'_> {
             let mut besides = [V::c(0.0); 5];
             if !self.gradients.is_empty() {
                 let dx = [right[5] - left[5], right[6] - left[6], right[7] - left[7]];
+                let mut ways = [dx, dx.map(|d| V::c(0.0) - d)];
+                if !self.mapped.is_empty() {
+                    let added = V::gather(self.mapped, &edge);
+                    for (k, added) in added.into_iter().enumerate() {
+                        ways[k / 3][k % 3] += added;
+                    }
+                }
                 let gl = V::gather(self.gradients, &a);
                 let gr = V::gather(self.gradients, &b);
                 let (pl, pr) = if self.limits.is_empty() {
@@ -73,7 +84,7 @@ impl LaneKernel for EdgeFluxes<'_> {
                 } else {
                     (V::gather(self.limits, &a), V::gather(self.limits, &b))
                 };
-                (wl, wr) = recipe.faces(&wl, &wr, &dx, (&gl, &pl), (&gr, &pr));
+                (wl, wr) = recipe.faces(&wl, &wr, &ways, (&gl, &pl), (&gr, &pr));
                 if !self.moments.is_empty() {
                     besides = first_moment(gas, (&wl, &wr), (&gl, &gr), &self.moments_of::<V>(at));
                 }
@@ -151,30 +162,42 @@ struct Reconstruction<V> {
     /// Squares of changes that the limiter leaves alone.
     eps2: [V; 5],
     edge_limited: bool,
+    /// Whether extrapolations are given up at strong shocks.
+    switched: bool,
 }
 
 impl<V: Real> Reconstruction<V> {
     /// Both sides of a face by UMUSCL, limited along the edge or by node-wise factors; density and pressure are kept
-    /// positive.
+    /// positive. `ways`: from each side to the other.
     #[inline(always)]
     fn faces(
         &self,
         wl: &[V; 5],
         wr: &[V; 5],
-        dx: &[V; 3],
+        [to_r, to_l]: &[[V; 3]; 2],
         (gl, pl): (&[V; 15], &[V; 5]),
         (gr, pr): (&[V; 15], &[V; 5]),
     ) -> ([V; 5], [V; 5]) {
         let (mut l, mut r) = (*wl, *wr);
+        let mut changes = [V::c(0.0); 2];
         for v in 0..5 {
-            let along_l = gl[v] * dx[0] + gl[5 + v] * dx[1] + gl[10 + v] * dx[2];
-            let along_r = -(gr[v] * dx[0] + gr[5 + v] * dx[1] + gr[10 + v] * dx[2]);
+            let along_l = gl[v] * to_r[0] + gl[5 + v] * to_r[1] + gl[10 + v] * to_r[2];
+            let along_r = gr[v] * to_l[0] + gr[5 + v] * to_l[1] + gr[10 + v] * to_l[2];
+            changes = [along_l, along_r];
             if self.edge_limited {
                 l[v] = extrapolate_van_albada(wl[v], wr[v], along_l, self.kappa, self.eps2[v]);
                 r[v] = extrapolate_van_albada(wr[v], wl[v], along_r, self.kappa, self.eps2[v]);
             } else {
                 l[v] = extrapolate(wl[v], wr[v], along_l, self.kappa, pl[v]);
                 r[v] = extrapolate(wr[v], wl[v], along_r, self.kappa, pr[v]);
+            }
+        }
+        if self.switched {
+            // Those of the pressure, the last variable.
+            let kept = [shock_switch(wl[4], wr[4], changes[0]), shock_switch(wr[4], wl[4], changes[1])];
+            for v in 0..5 {
+                l[v] = wl[v] + kept[0] * (l[v] - wl[v]);
+                r[v] = wr[v] + kept[1] * (r[v] - wr[v]);
             }
         }
         for v in [0, 4] {

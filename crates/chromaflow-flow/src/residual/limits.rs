@@ -2,7 +2,7 @@
 
 use crate::config::Limiter;
 use crate::dual::Dual;
-use crate::gradient::{Gradient, NodeRecord};
+use crate::gradient::{Gradient, Mapping, NodeRecord};
 use crate::limiter::{limiter_barth, limiter_venkatakrishnan, rise};
 use crate::parallel;
 use crate::real::{LaneKernel, Lanes, dispatch};
@@ -16,7 +16,7 @@ pub fn node_limits(
     team: &Team,
     dual: &Dual,
     nodes: &[NodeRecord],
-    gradients: &[Gradient],
+    (gradients, mapping): (&[Gradient], &Mapping),
     limiter: Limiter,
     eps2: [f64; 5],
     out: &mut [[f64; 5]],
@@ -25,7 +25,10 @@ pub fn node_limits(
         return;
     }
     parallel::rows(team, dual.nodes(), 1, out, |rows, out| {
-        dispatch(Isa::detect(), Kernel { rows, dual, nodes, gradients, limiter, eps2, out });
+        dispatch(
+            Isa::detect(),
+            Kernel { rows, dual, nodes, gradients, mapped: &mapping.by_position, limiter, eps2, out },
+        );
     });
 }
 
@@ -39,6 +42,7 @@ struct Kernel<'a> {
     dual: &'a Dual,
     nodes: &'a [NodeRecord],
     gradients: &'a [Gradient],
+    mapped: &'a [[f64; 3]],
     limiter: Limiter,
     eps2: [f64; 5],
     out: &'a mut [[f64; 5]],
@@ -69,9 +73,13 @@ impl LaneKernel for Kernel<'_> {
             }
             let g = [V::from_array(&slopes[0]), V::from_array(&slopes[1]), V::from_array(&slopes[2])];
             let mut phi = V::c(1.0);
-            for &j in neighbors {
+            for (k, &j) in self.dual.pattern.range(i).zip(neighbors) {
                 let other = &self.nodes[j as usize];
-                let half = [0.5 * (other[5] - own[5]), 0.5 * (other[6] - own[6]), 0.5 * (other[7] - own[7])];
+                let mut half =
+                    [0.5 * (other[5] - own[5]), 0.5 * (other[6] - own[6]), 0.5 * (other[7] - own[7])];
+                if let Some(added) = self.mapped.get(k) {
+                    half = std::array::from_fn(|axis| half[axis] + 0.5 * added[axis]);
+                }
                 let slope = V::c(half[0]) * g[0] + V::c(half[1]) * g[1] + V::c(half[2]) * g[2];
                 let allowed = rise(value, smallest, largest, slope);
                 let edge = if self.limiter == Limiter::Barth {

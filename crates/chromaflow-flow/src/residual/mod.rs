@@ -7,7 +7,7 @@
 pub(crate) mod cuda;
 mod edges;
 mod limits;
-mod node_gradients;
+pub(crate) mod node_gradients;
 mod round_off;
 #[cfg(test)]
 mod tests;
@@ -22,8 +22,9 @@ pub use viscous::{Eddies, ViscousElements};
 use crate::bc::{Condition, adapted_pressure, condition_flux, outlet_flow};
 use crate::config::Space;
 use crate::dual::Dual;
+use crate::flux::RoeFix;
 use crate::gas::Gas;
-use crate::gradient::{Gradient, NodeRecord};
+use crate::gradient::{Gradient, Mapping, NodeRecord};
 use crate::parallel;
 use crate::real::{dispatch, prefetch};
 use chromaflow_device::{Isa, Team};
@@ -38,10 +39,14 @@ pub struct Inviscid<'a> {
     pub boundaries: &'a [Condition<f64>],
     /// The scheme.
     pub space: &'a Space,
+    /// Fixes of Roe's flux.
+    pub fix: RoeFix<f64>,
     /// The gas.
     pub gas: Gas<f64>,
     /// Squares of changes that the limiter leaves alone, see [`Space::limiter_k`].
     pub eps2: [f64; 5],
+    /// The mapping of layers on curved walls; empty where there are none.
+    pub mapping: &'a Mapping,
     /// First moments of the faces, `[edges]`, for [`Quadrature::Linear`](crate::config::Quadrature::Linear); else empty.
     pub moments: &'a [[[f64; 3]; 3]],
 }
@@ -64,8 +69,10 @@ impl Inviscid<'_> {
                 nodes,
                 gradients,
                 limits,
+                mapped: &self.mapping.by_edge,
                 moments: self.moments,
                 space: self.space,
+                fix: self.fix,
                 gas: self.gas,
                 eps2: self.eps2,
                 out,

@@ -8,7 +8,8 @@
 // Factors of node-wise limiters, [row][5]. Eight lanes a row; threads: 128.
 extern "C" __global__ void __launch_bounds__(128)
 node_limits(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ col_idx, const double* __restrict__ nodes,
-            const double* __restrict__ gradients, const Params* __restrict__ params, double* __restrict__ out) {
+            const double* __restrict__ gradients, const double* __restrict__ mapped, const Params* __restrict__ params,
+            double* __restrict__ out) {
     const u32 lane = threadIdx.x % 8, row = (blockIdx.x * 128 + threadIdx.x) / 8;
     const u32 mask = 0xffu << (threadIdx.x & 24);
     if (row >= rows) return;
@@ -25,7 +26,8 @@ node_limits(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ c
     double phi = 1;
 #pragma unroll 1
     for (u32 k = first; k < end; k++) {
-        const double half = 0.5 * (nodes[(u64)col_idx[k] * 8 + lane] - own);
+        double half = 0.5 * (nodes[(u64)col_idx[k] * 8 + lane] - own);
+        if (mapped && lane >= 5) half += 0.5 * mapped[(u64)k * 3 + lane - 5];
         const double x = __shfl_sync(mask, half, 5, 8), y = __shfl_sync(mask, half, 6, 8), z = __shfl_sync(mask, half, 7, 8);
         const double slope = x * gx + y * gy + z * gz;
         const double allowed = pointwise::rise(own, smallest, largest, slope);
@@ -92,7 +94,8 @@ __device__ __forceinline__ State first_moment(pointwise::Gas<double> gas, const 
 template <bool SECOND>
 __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__ ends, const double* __restrict__ areas,
                                             const double* __restrict__ nodes, const double* __restrict__ gradients,
-                                            const double* __restrict__ limits, const double* __restrict__ moments,
+                                            const double* __restrict__ limits, const double* __restrict__ mapped,
+                                            const double* __restrict__ moments,
                                             const Params* __restrict__ params, double* __restrict__ out) {
     __shared__ double shared[128 * 5];
     const u32 base = blockIdx.x * 128, e = base + threadIdx.x;
@@ -104,12 +107,19 @@ __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__
         State wl = a.w, wr = b.w, besides = {0, 0, 0, 0, 0};
         if (SECOND) {
             const Gradient gl = load_gradient(gradients, ab.x), gr = load_gradient(gradients, ab.y);
-            const Vec3 dx = {b.x[0] - a.x[0], b.x[1] - a.x[1], b.x[2] - a.x[2]};
+            Vec3 to_r, to_l;
+#pragma unroll
+            for (int d = 0; d < 3; d++) {
+                to_r[d] = b.x[d] - a.x[d], to_l[d] = -to_r[d];
+                if (mapped) to_r[d] += mapped[(u64)e * 6 + d], to_l[d] += mapped[(u64)e * 6 + 3 + d];
+            }
             const double kappa = params->kappa;
+            double change_l = 0, change_r = 0;
 #pragma unroll
             for (int v = 0; v < 5; v++) {
-                const double along_l = gl[v] * dx[0] + gl[5 + v] * dx[1] + gl[10 + v] * dx[2];
-                const double along_r = -(gr[v] * dx[0] + gr[5 + v] * dx[1] + gr[10 + v] * dx[2]);
+                const double along_l = gl[v] * to_r[0] + gl[5 + v] * to_r[1] + gl[10 + v] * to_r[2];
+                const double along_r = gr[v] * to_l[0] + gr[5 + v] * to_l[1] + gr[10 + v] * to_l[2];
+                if (v == 4) change_l = along_l, change_r = along_r;
 #if LIMITER == 1
                 wl[v] = pointwise::extrapolate_van_albada(a.w[v], b.w[v], along_l, kappa, params->eps2[v]);
                 wr[v] = pointwise::extrapolate_van_albada(b.w[v], a.w[v], along_r, kappa, params->eps2[v]);
@@ -119,6 +129,15 @@ __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__
                 wr[v] = pointwise::extrapolate(b.w[v], a.w[v], along_r, kappa, pr);
 #endif
             }
+#if LIMITER
+            const double kept_l = pointwise::shock_switch(a.w[4], b.w[4], change_l);
+            const double kept_r = pointwise::shock_switch(b.w[4], a.w[4], change_r);
+#pragma unroll
+            for (int v = 0; v < 5; v++) {
+                wl[v] = a.w[v] + kept_l * (wl[v] - a.w[v]);
+                wr[v] = b.w[v] + kept_r * (wr[v] - b.w[v]);
+            }
+#endif
 #pragma unroll
             for (int v = 0; v < 5; v += 4) {
                 wl[v] = pointwise::keep_positive(wl[v], a.w[v]);
@@ -129,7 +148,7 @@ __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__
 #endif
         }
 #if FLUX == 0
-        const pointwise::EntropyFix<double> fix = {params->entropy_fix, params->entropy_fix};
+        const pointwise::RoeFix<double> fix = params->fix();
         const State f = pointwise::flux_roe(gas, wl, wr, n, fix);
 #elif FLUX == 1
         const State f = pointwise::flux_hllc(gas, wl, wr, n);
@@ -144,13 +163,13 @@ __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__
     for (u32 at = threadIdx.x; at < count; at += 128) out[(u64)base * 5 + at] = shared[at];
 }
 #define EDGE_ARGUMENTS u32 edges, const uint2* __restrict__ ends, const double* __restrict__ areas, const double* __restrict__ nodes, \
-    const double* __restrict__ gradients, const double* __restrict__ limits, const double* __restrict__ moments, \
+    const double* __restrict__ gradients, const double* __restrict__ limits, const double* __restrict__ mapped, const double* __restrict__ moments, \
     const Params* __restrict__ params, double* __restrict__ out
 extern "C" __global__ void __launch_bounds__(128) edge_fluxes_1(EDGE_ARGUMENTS) {
-    edge_fluxes<false>(edges, ends, areas, nodes, gradients, limits, moments, params, out);
+    edge_fluxes<false>(edges, ends, areas, nodes, gradients, limits, mapped, moments, params, out);
 }
 extern "C" __global__ void __launch_bounds__(128) edge_fluxes_2(EDGE_ARGUMENTS) {
-    edge_fluxes<true>(edges, ends, areas, nodes, gradients, limits, moments, params, out);
+    edge_fluxes<true>(edges, ends, areas, nodes, gradients, limits, mapped, moments, params, out);
 }
 
 // Sums of the edges' fluxes out of each control volume, [row][5], in the order of the row. `signed_edge` has the edge of

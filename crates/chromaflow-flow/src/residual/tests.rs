@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::{Boundary, FluxScheme, Limiter};
+use crate::flux::RoeFix;
 use crate::gradient::least_squares;
 use crate::mesh::generate::FlatPlate;
 use crate::testmesh::mixed_cube;
@@ -21,11 +22,13 @@ fn residual(
         boundaries: &boundaries,
         space,
         gas: Gas::AIR,
+        fix: RoeFix { acoustic: 0.005, convective: 0.005, cutoff_mach: 1.0 },
         eps2: [1e-2; 5],
+        mapping: &Mapping::default(),
         moments: &[],
     };
     let mut gradients = vec![[0.0; 15]; nodes.len()];
-    least_squares(&team, &dual.pattern, nodes, space.gradient, &mut gradients);
+    least_squares(&team, &dual.pattern, nodes, space.gradient, &[], &mut gradients);
     let mut fluxes = vec![[0.0; 5]; dual.edges.len()];
     let mut out = vec![[0.0; 5]; nodes.len()];
     inviscid.edge_fluxes(nodes, if space.second_order { &gradients } else { &[] }, &[], &mut fluxes);

@@ -2,12 +2,9 @@
 // the element's part of each dual face. Twin: viscous.rs. `Cell<N>` (edges and faces of an element) is put before this
 // text by cuda.rs, from the tables that the twin uses.
 //
+// Constant: TURBULENT with the eddy viscosity of each node.
+//
 // A thread an element of one color: no two of a color share an edge.
-
-__device__ __forceinline__ auto cell_weights(const pointwise::Array<Vec3, 4>& x) { return pointwise::tet_weights(x); }
-__device__ __forceinline__ auto cell_weights(const pointwise::Array<Vec3, 5>& x) { return pointwise::pyramid_weights(x); }
-__device__ __forceinline__ auto cell_weights(const pointwise::Array<Vec3, 6>& x) { return pointwise::prism_weights(x); }
-__device__ __forceinline__ auto cell_weights(const pointwise::Array<Vec3, 8>& x) { return pointwise::hex_weights(x); }
 
 // What is read through `p` is not read before this point: otherwise hexahedra and prisms need more than 255 registers.
 template <typename P>
@@ -30,8 +27,8 @@ __device__ __forceinline__ Vec3 face_middle(const pointwise::Array<Vec3, N>& x, 
 
 template <int N>
 __device__ __forceinline__ void element_fluxes(u32 first, u32 count, const u32* __restrict__ element_nodes, const u32* __restrict__ element_edges,
-                                               const double* __restrict__ nodes, u32 plane, const Params* __restrict__ params,
-                                               double* fluxes) {
+                                               const double* __restrict__ nodes, u32 plane, const double* __restrict__ eddies,
+                                               const Params* __restrict__ params, double* fluxes) {
     constexpr int E = Cell<N>::EDGES;
     if (blockIdx.x * blockDim.x + threadIdx.x >= count) return;
     const u64 at = first + blockIdx.x * blockDim.x + threadIdx.x;
@@ -94,7 +91,12 @@ __device__ __forceinline__ void element_fluxes(u32 first, u32 count, const u32* 
             face[v] = 0.5 * (f[p][v] + f[q][v]);
             if (N != 4) own[v] = pointwise::edge_augmented(gradient[v], f[q][v] - f[p][v], dx);
         }
-        const State flux = pointwise::flux_viscous(gas, transport, face, own, area);
+        pointwise::Array<double, 2> diffusing = pointwise::molecular(gas, transport, face[3]);
+#if TURBULENT
+        const double eddy_viscosity = 0.5 * (eddies[index[p]] + eddies[index[q]]);
+        diffusing = pointwise::with_eddies(gas, diffusing, eddy_viscosity, params->turbulent_prandtl);
+#endif
+        const State flux = pointwise::flux_viscous_of(diffusing, face, own, area);
         const double sign = ascending >> e & 1 ? 1.0 : -1.0;
 #pragma unroll
         for (int v = 1; v < 5; v++) fluxes[(u64)edge * 5 + v] -= sign * flux[v];
@@ -103,8 +105,8 @@ __device__ __forceinline__ void element_fluxes(u32 first, u32 count, const u32* 
 #define ELEMENT(N, name) \
     extern "C" __global__ void __launch_bounds__(128) \
     name(u32 first, u32 count, const u32* __restrict__ element_nodes, const u32* __restrict__ element_edges, \
-         const double* __restrict__ nodes, u32 plane, const Params* __restrict__ params, double* fluxes) { \
-        element_fluxes<N>(first, count, element_nodes, element_edges, nodes, plane, params, fluxes); \
+         const double* __restrict__ nodes, u32 plane, const double* __restrict__ eddies, const Params* __restrict__ params, double* fluxes) { \
+        element_fluxes<N>(first, count, element_nodes, element_edges, nodes, plane, eddies, params, fluxes); \
     }
 ELEMENT(4, viscous_tets)
 ELEMENT(5, viscous_pyramids)

@@ -141,5 +141,5 @@ fn find_gradients(flow: &FlowView<'_>, phi: &[f64], work: &mut Work) {
         *record = [phi, 0.0, 0.0, 0.0, 0.0, node[5], node[6], node[7]];
     }
     let weights = flow.config.space.gradient;
-    least_squares(flow.team, &flow.dual.pattern, &work.records, weights, &mut work.gradients);
+    least_squares(flow.team, &flow.dual.pattern, &work.records, weights, &[], &mut work.gradients);
 }

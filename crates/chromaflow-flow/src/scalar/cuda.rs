@@ -3,20 +3,20 @@
 
 use super::Scalar;
 use crate::config::Quadrature;
-use crate::coupled::{CoupledCuda, CoupledStateCuda, FlowView, FlowViewCuda};
+use crate::coupled::{CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda};
 use crate::gpu::{LeastSquaresCuda, blocks, source};
 use crate::march::{FlowError, Moment};
-use chromaflow::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage};
+use chromaflow::gpu::{DeviceJacobian, GpuError};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 
-fn kernel_source(stored: usize, limited: bool, moments: bool) -> KernelSource {
-    let text = source("scalar", "", include_str!("scalar.cu")).define("STORED", stored);
+fn kernel_source(limited: bool, moments: bool) -> KernelSource {
+    let text = source("scalar", FACES, include_str!("scalar.cu"));
     text.define("LIMITED", u32::from(limited)).define("MOMENTS", u32::from(moments))
 }
 
 /// Every branch at least once.
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
-    vec![kernel_source(4, true, false), kernel_source(8, false, true)]
+    vec![kernel_source(true, false), kernel_source(false, true)]
 }
 
 /// A passive scalar on the device. **Twin**: [`Scalar`]. **Launch shapes**: a thread an edge for fluxes, a thread a row for
@@ -29,12 +29,9 @@ pub struct ScalarCuda {
     gammas_kernel: Kernel,
     fluxes_kernel: Kernel,
     residual_kernel: Kernel,
-    rows_kernel: Kernel,
-    boundary_kernel: Kernel,
     /// `Numbers` in scalar.cu.
     numbers: DeviceBuffer<f64>,
-    /// Value of each patch.
-    given: DeviceBuffer<f64>,
+    carried: CarriedCuda,
     /// As node records: phi, zeros, place; empty in first order.
     records: DeviceBuffer<f64>,
     gradients: DeviceBuffer<f64>,
@@ -49,10 +46,9 @@ impl ScalarCuda {
     /// [`FlowError::Gpu`].
     pub fn new(stream: &Stream, scalar: &Scalar, flow: &FlowView<'_>) -> Result<Self, FlowError> {
         let (config, rows) = (&scalar.config, flow.dual.nodes());
-        let stored = if Storage::from(flow.config.implicit.policy) == Storage::F64 { 8 } else { 4 };
         let space = &flow.config.space;
         let moments = space.second_order && space.quadrature == Quadrature::Linear;
-        let module = stream.gpu().module(&kernel_source(stored, config.limited, moments))?;
+        let module = stream.gpu().module(&kernel_source(config.limited, moments))?;
         // A negative Gamma stands for mu / Sc.
         let gamma = match (config.diffusivity, flow.transport) {
             (Some(gamma), _) => gamma,
@@ -63,33 +59,18 @@ impl ScalarCuda {
         Ok(Self {
             second_order: config.second_order,
             first_order_steps: flow.config.implicit.first_order_steps,
-            gradient: LeastSquaresCuda::new(stream, space.gradient)?,
+            gradient: LeastSquaresCuda::new(stream, space.gradient, false)?,
             records_kernel: module.kernel("make_records")?,
             gammas_kernel: module.kernel("make_gammas")?,
             fluxes_kernel: module.kernel("scalar_fluxes")?,
             residual_kernel: module.kernel("scalar_residual")?,
-            rows_kernel: module.kernel("scalar_rows")?,
-            boundary_kernel: module.kernel("scalar_boundary")?,
             numbers: stream.upload(&[gamma, config.schmidt, scalar.eps2])?,
-            given: stream.upload(&scalar.values)?,
+            carried: CarriedCuda::new(stream, Carrier::Mass(&scalar.values), flow)?,
             records: DeviceBuffer::zeroed(stream, 8 * with_gradients)?,
             gradients: DeviceBuffer::zeroed(stream, 16 * with_gradients)?,
             gammas: DeviceBuffer::zeroed(stream, rows)?,
             fluxes: DeviceBuffer::zeroed(stream, flow.dual.edges.len())?,
         })
-    }
-
-    /// Adds what open boundaries do to a residual, or, with a CFL number, to diagonal entries.
-    fn add_boundaries(
-        &self,
-        flow: &FlowViewCuda<'_>,
-        phi: &DeviceBuffer<f64>,
-        cfl: f64,
-        out: &DeviceBuffer<f64>,
-    ) -> Result<(), GpuError> {
-        let launch = flow.boundary.launch(&self.boundary_kernel, flow.params, flow.nodes);
-        // SAFETY: nodes of the boundary are rows, each once; every patch has a value.
-        Ok(unsafe { launch.arg(&self.given).arg(phi).arg(cfl).arg(out).enqueue(flow.stream) }?)
     }
 }
 
@@ -112,9 +93,12 @@ impl CoupledCuda for ScalarCuda {
         let (stream, mesh, phi, n) = (flow.stream, flow.mesh, &state.values, flow.mesh.rows);
         assert!(phi.len() == n && residual.len() == n && flow.fluxes.len() == 5 * mesh.edges);
         let second_order = self.second_order && at.iteration > self.first_order_steps;
+        let ([last, before], [q_last, q_before]) = earlier(flow, at);
         let gammas = self.gammas_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(flow.nodes);
-        // SAFETY: a number a row, eight a node record.
-        unsafe { gammas.arg(&flow.params.values).arg(&self.numbers).arg(&self.gammas).enqueue(stream)? };
+        let gammas = gammas.arg(&flow.params.values).arg(&self.numbers).arg(last).arg(before);
+        let gammas = gammas.arg(q_last).arg(q_before).arg(&self.gammas).arg(&self.carried.slopes);
+        // SAFETY: a number a row, eight a node record, five a row of earlier levels.
+        unsafe { gammas.enqueue(stream)? };
         if second_order {
             let records = self.records_kernel.launch(blocks(8 * n, 256), 256).arg(n as u32).arg(phi);
             // SAFETY: as above.
@@ -122,7 +106,6 @@ impl CoupledCuda for ScalarCuda {
             self.gradient.enqueue(stream, mesh, &self.records, &mut self.gradients)?;
         }
         let gradients = if second_order { self.gradients.ptr() } else { 0 };
-        let ([last, before], [q_last, q_before]) = earlier(flow, at);
         let levels = state.levels.as_ref().map_or([0; 2], |levels| [levels[0].ptr(), levels[1].ptr()]);
         let fluxes = self.fluxes_kernel.launch(blocks(mesh.edges, 128), 128).arg(mesh.edges as u32);
         let fluxes = fluxes.arg(&mesh.ends).arg(&mesh.areas).arg(flow.nodes).arg(flow.fluxes).arg(phi);
@@ -133,35 +116,19 @@ impl CoupledCuda for ScalarCuda {
         // SAFETY: ends of edges are rows and positions name edges; moments are there where the kernel was made to read them;
         // earlier levels of flow and scalar are both there or both missing.
         unsafe {
-            fluxes.arg(&self.numbers).arg(&self.fluxes).enqueue(stream)?;
+            fluxes.arg(&self.numbers).arg(&self.fluxes).arg(&self.carried.faces).enqueue(stream)?;
             sums.arg(&*residual).enqueue(stream)?;
         }
-        self.add_boundaries(flow, phi, 0.0, residual)
+        self.carried.add_to_residual(flow, phi, residual)
     }
 
     fn assemble(
         &mut self,
         flow: &FlowViewCuda<'_>,
-        state: &CoupledStateCuda,
+        _state: &CoupledStateCuda,
         at: &Moment,
         jacobian: &DeviceJacobian,
     ) -> Result<(), GpuError> {
-        let (mesh, n) = (flow.mesh, flow.mesh.rows);
-        assert!(jacobian.pattern().rows() == n && jacobian.nb() == 1);
-        let off = match &jacobian.off {
-            DeviceOff::F64(values) => values.ptr(),
-            DeviceOff::F32(values) => values.ptr(),
-            DeviceOff::F16 { .. } => {
-                return Err(GpuError::Unsupported("a matrix is assembled in f64 or f32".to_owned()));
-            }
-        };
-        let ([last, before], [q_last, q_before]) = earlier(flow, at);
-        let rows = self.rows_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
-        let rows = rows.arg(&mesh.col_idx).arg(&mesh.signed_edge).arg(&mesh.areas).arg(flow.nodes);
-        let rows = rows.arg(flow.fluxes).arg(&self.gammas).arg(&mesh.volumes).arg(at.cfl);
-        let rows = rows.arg(last).arg(before).arg(q_last).arg(q_before).arg(off).arg(&jacobian.diag);
-        // SAFETY: the matrix has the mesh's pattern, and off-diagonal values of the size the kernel was made for.
-        unsafe { rows.enqueue(flow.stream)? };
-        self.add_boundaries(flow, &state.values, at.cfl, &jacobian.diag)
+        self.carried.assemble(flow, at.cfl, jacobian)
     }
 }

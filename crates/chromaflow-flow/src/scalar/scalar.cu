@@ -1,12 +1,6 @@
-// A passive scalar: residual and matrix. Twin: cpu.rs.
+// A passive scalar: its residual, and the numbers of its matrix. Twin: cpu.rs.
 //
-// Constants: STORED 8 or 4 bytes of an off-diagonal value; LIMITED reconstruction by van Albada; MOMENTS fluxes that vary over
-// faces.
-#if STORED == 8
-typedef double Value;
-#else
-typedef float Value;
-#endif
+// Constants: LIMITED reconstruction by van Albada; MOMENTS fluxes that vary over faces.
 
 // Numbers of the scalar, in the order of `Numbers` in cuda.rs. A constant Gamma is not negative.
 struct Numbers {
@@ -22,9 +16,11 @@ make_records(u32 rows, const double* __restrict__ phi, const double* __restrict_
     records[at] = v == 0 ? phi[at / 8] : v < 5 ? 0.0 : nodes[at];
 }
 
-// Gamma at the nodes.
+// Gamma at the nodes and, in unsteady runs, the slope of the rate of change.
 extern "C" __global__ void __launch_bounds__(128)
-make_gammas(u32 rows, const double* __restrict__ nodes, const Params* __restrict__ params, const Numbers* __restrict__ numbers, double* __restrict__ gammas) {
+make_gammas(u32 rows, const double* __restrict__ nodes, const Params* __restrict__ params, const Numbers* __restrict__ numbers, double last,
+            double before, const double* __restrict__ q_last, const double* __restrict__ q_before, double* __restrict__ gammas,
+            double* __restrict__ slopes) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     double gamma = numbers->gamma;
@@ -34,17 +30,21 @@ make_gammas(u32 rows, const double* __restrict__ nodes, const Params* __restrict
         gamma = transport.scale * pointwise::viscosity(transport, t) / numbers->schmidt;
     }
     gammas[i] = gamma;
+    if (q_last) {
+        const pointwise::Array<double, 2> factors = {last, before}, densities = {q_last[(u64)i * 5], q_before[(u64)i * 5]};
+        slopes[i] = pointwise::rate_slope_of_carried(factors, densities);
+    }
 }
 
 // Area over the length across the face.
 __device__ __forceinline__ double weight(const Vec3& n, const Vec3& dx) { return dot(pointwise::weight_across(n, dx), n); }
 
-// What leaves a for b through each face; of first order without gradients. A thread an edge.
+// What leaves a for b through each face, of first order without gradients, and the face of the matrix. A thread an edge.
 extern "C" __global__ void __launch_bounds__(128)
 scalar_fluxes(u32 edges, const uint2* __restrict__ ends, const double* __restrict__ areas, const double* __restrict__ nodes,
               const double* __restrict__ mass_fluxes, const double* __restrict__ phi, const double* __restrict__ gammas,
               const double* __restrict__ gradients, const double* __restrict__ moments, const Params* __restrict__ params, const Numbers* __restrict__ numbers,
-              double* __restrict__ out) {
+              double* __restrict__ out, CarriedFace* __restrict__ faces) {
     const u32 e = blockIdx.x * 128 + threadIdx.x;
     if (e >= edges) return;
     const uint2 ab = ends[e];
@@ -54,7 +54,8 @@ scalar_fluxes(u32 edges, const uint2* __restrict__ ends, const double* __restric
     const double mass = mass_fluxes[(u64)e * 5], pa = phi[ab.x], pb = phi[ab.y], gamma = 0.5 * (gammas[ab.x] + gammas[ab.y]);
     double left = pa, right = pb, besides = 0;
     Vec3 mean = {0, 0, 0};
-    double across = weight(n, dx);
+    const double across = weight(n, dx);
+    faces[e] = {mass, {gamma * across, gamma * across}};
     if (gradients) {
         const double *ga = gradients + (u64)ab.x * 16, *gb = gradients + (u64)ab.y * 16;
         const double along_a = ga[0] * dx[0] + ga[5] * dx[1] + ga[10] * dx[2], along_b = gb[0] * dx[0] + gb[5] * dx[1] + gb[10] * dx[2];
@@ -102,52 +103,4 @@ scalar_residual(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict
         sum += volumes[i] * pointwise::rate_of_carried(factors, densities, own, values);
     }
     residual[i] = sum;
-}
-
-// Off the diagonal min(m, 0) - Gamma / dx of each face, on it their sum with the other sign and V/dt: a thread a row.
-extern "C" __global__ void __launch_bounds__(128)
-scalar_rows(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ col_idx, const u32* __restrict__ signed_edge,
-            const double* __restrict__ areas, const double* __restrict__ nodes, const double* __restrict__ mass_fluxes,
-            const double* __restrict__ gammas, const double* __restrict__ volumes, double cfl, double last, double before,
-            const double* __restrict__ q_last, const double* __restrict__ q_before, Value* __restrict__ off, double* __restrict__ diag) {
-    const u32 i = blockIdx.x * 128 + threadIdx.x;
-    if (i >= rows) return;
-    const Node here = load_node(nodes, i);
-    double sum = 0, speed = 0;
-    for (u32 k = row_ptr[i]; k < row_ptr[i + 1]; k++) {
-        const u32 j = col_idx[k], signed_ = signed_edge[k], e = signed_ & 0x7fffffffu;
-        const double sign = signed_ >> 31 ? -1.0 : 1.0, mass = sign * mass_fluxes[(u64)e * 5];
-        const Node there = load_node(nodes, j);
-        const Vec3 dx = {sign * (there.x[0] - here.x[0]), sign * (there.x[1] - here.x[1]), sign * (there.x[2] - here.x[2])};
-        const double through = 0.5 * (gammas[i] + gammas[j]) * weight(load_vec3(areas, e), dx);
-        const double entry = through - fmin(mass, 0.0);
-        off[k] = (Value)-entry;
-        sum += entry, speed += 0.5 * fabs(mass) + through;
-    }
-    double slope = 0;
-    if (q_last) {
-        const pointwise::Array<double, 2> factors = {last, before}, densities = {q_last[(u64)i * 5], q_before[(u64)i * 5]};
-        slope = pointwise::rate_slope_of_carried(factors, densities);
-    }
-    diag[i] = sum + speed / cfl + volumes[i] * slope;
-}
-
-// What open boundaries add to residuals or, where `cfl` is given, to diagonal entries: a thread a node, its parts of the boundary
-// in the order of the patches.
-extern "C" __global__ void __launch_bounds__(128)
-scalar_boundary(u32 count, const u32* __restrict__ node_of, const u32* __restrict__ ptr, const u32* __restrict__ patch_of,
-                const double* __restrict__ areas, const Condition* __restrict__ conditions, const double* __restrict__ nodes,
-                const Params* __restrict__ params, const double* __restrict__ given, const double* __restrict__ phi, double cfl, double* out) {
-    const u32 at = blockIdx.x * 128 + threadIdx.x;
-    if (at >= count) return;
-    const u32 i = node_of[at];
-    const State w = load_node(nodes, i).w;
-    double sum = out[i];
-    for (u32 k = ptr[at]; k < ptr[at + 1]; k++) {
-        const Condition& condition = conditions[patch_of[k]];
-        if (pointwise::condition_class(condition) != pointwise::ConditionClass::Open) continue;
-        const double mass = pointwise::condition_flux(condition, params->gas(), w, load_vec3(areas, k))[0];
-        sum += cfl > 0 ? -fmin(mass, 0.0) + 0.5 * fabs(mass) / cfl : pointwise::flux_entering(mass, phi[i], given[patch_of[k]]);
-    }
-    out[i] = sum;
 }

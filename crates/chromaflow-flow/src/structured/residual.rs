@@ -3,8 +3,7 @@
 use super::block::{BlockState, load, load_state};
 use super::config::{LocalStep, Scheme, ViscousTerms};
 use crate::flux::{
-    Dissipation, EntropyFix, flux_matrix_dissipation, flux_roe_muscl, flux_scalar_dissipation,
-    spectral_radius,
+    Dissipation, RoeFix, flux_matrix_dissipation, flux_roe_muscl, flux_scalar_dissipation, spectral_radius,
 };
 use crate::gas::{Gas, Transport, viscosity};
 use crate::parallel;
@@ -23,7 +22,7 @@ pub(super) struct Physics {
     pub scheme: Scheme,
     pub transport: Option<Transport<f64>>,
     pub terms: ViscousTerms,
-    pub fix: EntropyFix<f64>,
+    pub fix: RoeFix<f64>,
 }
 
 /// The sum of the fluxes out of each cell, without those through boundary faces, into `block.r`.
@@ -121,7 +120,7 @@ struct Face<'a, V> {
     scheme: Scheme,
     gas: Gas<V>,
     dissipation: Dissipation<V>,
-    fix: EntropyFix<V>,
+    fix: RoeFix<V>,
     transport: Option<Transport<V>>,
     terms: ViscousTerms,
 }

@@ -2,7 +2,7 @@
 
 use super::block::BlockState;
 use super::boundary::PatchState;
-use super::config::{Scheme, StepMethod, StructuredConfig};
+use super::config::{StepMethod, StructuredConfig};
 use super::lines::LineSolver;
 use super::newton::GridNewton;
 use super::residual::Physics;
@@ -10,7 +10,7 @@ use super::ssor::Ssor;
 use super::{StructuredSolver, StructuredSystem};
 use crate::bc::ConditionKind;
 use crate::config::{Boundary, Equations, Nonlinear};
-use crate::flux::EntropyFix;
+use crate::flux::RoeFix;
 use crate::gas::{Gas, temperature};
 use crate::grid::{Cells, Exchange, Grid, Interface, Metrics, Side};
 use crate::march::control::CflControl;
@@ -30,17 +30,13 @@ impl StructuredSolver {
     /// [`FlowError`] names the marker or the number that is wrong.
     pub fn new(grid: Grid, config: StructuredConfig, team: Arc<Team>) -> Result<Self, FlowError> {
         let Start { grid, config, metrics, gas, free, scale, depth } = start(grid, config)?;
-        let fix = match config.scheme {
-            Scheme::Roe { .. } => EntropyFix { acoustic: 0.05, convective: 0.0 },
-            _ => EntropyFix::DEFAULT,
-        };
         let physics = Physics {
             gas,
             scheme: config.scheme,
             transport: (config.equations == Equations::Laminar)
                 .then(|| config.gas.transport(&config.freestream)),
             terms: config.viscous,
-            fix,
+            fix: RoeFix::DEFAULT,
         };
         let unsteady = config.unsteady().is_some();
         let mut blocks: Vec<BlockState> =

@@ -1,4 +1,3 @@
-//! Turbulence models, and what they need of walls.
+//! Turbulence models.
 
 pub mod spalart_allmaras;
-pub mod wall_distance;

@@ -307,6 +307,7 @@ impl FlowSystem {
             jacobian: self.jacobian.bytes() + linear.bytes() + matrices,
             mesh: self.dual.bytes() - self.dual.pattern.bytes()
                 + size_of_val(&*self.moments)
+                + self.mapping.bytes()
                 + self.viscous.as_ref().map_or(0, |(_, elements)| elements.bytes())
                 + 24 * n,
             state: size_of_val(&*self.q)

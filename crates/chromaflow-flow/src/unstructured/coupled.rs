@@ -171,10 +171,6 @@ impl FlowSystem {
                 fields.push(Field::scalar(&name, self.to_file(&values, 1, 0)));
             }
         }
-        let eddy = eddies(&self.config, &self.coupled).viscosity;
-        if !eddy.is_empty() {
-            fields.push(Field::scalar("eddy_viscosity", self.to_file(eddy, 1, 0)));
-        }
         fields
     }
 

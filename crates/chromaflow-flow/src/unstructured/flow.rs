@@ -6,7 +6,7 @@ use crate::config::{FlowConfig, Nonlinear, Time};
 use crate::coupled::CoupledSystem;
 use crate::dual::Dual;
 use crate::gas::{Gas, Transport, primitive};
-use crate::gradient::{Gradient, NodeRecord};
+use crate::gradient::{Gradient, Mapping, NodeRecord};
 use crate::march::control::CflControl;
 use crate::march::forces::{ForceScale, forces};
 use crate::march::linear::LinearSolver;
@@ -37,6 +37,8 @@ pub struct FlowSystem {
     pub(super) gas: Gas<f64>,
     pub(super) plan: Plan,
     pub(crate) dual: Dual,
+    /// The mapping of layers on curved walls.
+    pub(super) mapping: Mapping,
     /// First moments of the faces, where fluxes vary over them.
     pub(super) moments: Vec<[[f64; 3]; 3]>,
     pub(super) boundaries: Vec<Condition<f64>>,

@@ -3,10 +3,10 @@
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem};
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
-use crate::config::{Boundary, Equations, FlowConfig, Nonlinear, Quadrature, Time};
+use crate::config::{Boundary, Equations, FlowConfig, Nonlinear, Quadrature, Space, Time};
 use crate::dual::Dual;
 use crate::gas::conserved;
-use crate::gradient::NodeRecord;
+use crate::gradient::{Mapping, NodeRecord};
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
 use crate::march::linear::{LinearSolver, plan_options};
@@ -14,6 +14,7 @@ use crate::march::{FlowError, Times};
 use crate::mesh::{Mesh, Planar};
 use crate::numbering::renumber;
 use crate::residual::{ViscousElements, is_node_wise, primitive_of, round_off};
+use crate::wall_distance::WallSurface;
 use chromaflow::Jacobian;
 use chromaflow_device::{Buffer, Team};
 use std::collections::BTreeMap;
@@ -62,6 +63,7 @@ impl FlowSolver {
             dual.patches.iter().map(|p| config.boundaries[&p.name].condition(gas, free)).collect();
         for condition in &mut boundaries {
             condition.mass_flow *= depth;
+            condition.cutoff_mach = config.cutoff_mach();
         }
         let fixed = wall_nodes(&mesh, &dual, &boundaries)?;
         let n = dual.nodes();
@@ -80,6 +82,7 @@ impl FlowSolver {
         let viscous = (config.equations == Equations::Laminar).then(|| {
             (config.gas.transport(&config.freestream), Arc::new(ViscousElements::new(&mesh, &dual)))
         });
+        let mapping = mapping_of(&mesh, &dual, &boundaries, &config.space, &team)?;
         let moments = if config.space.second_order && config.space.quadrature == Quadrature::Linear {
             dual.moments(&mesh)
         } else {
@@ -102,6 +105,7 @@ impl FlowSolver {
             boundaries,
             friction: vec![[0.0; 3]; fixed.len()],
             viscous,
+            mapping,
             moments,
             levels,
             source: None,
@@ -134,6 +138,45 @@ impl FlowSolver {
         system.start_coupled(&mesh)?;
         Ok(Self::of(system, control))
     }
+}
+
+/// The mapping of layers on curved walls, with and without slip.
+fn mapping_of(
+    mesh: &Mesh,
+    dual: &Dual,
+    conditions: &[Condition<f64>],
+    space: &Space,
+    team: &Team,
+) -> Result<Mapping, FlowError> {
+    let walls = || dual.patches.iter().zip(conditions).filter(|(_, condition)| condition.kind.is_wall());
+    if !space.second_order || !space.mapped || walls().next().is_none() {
+        return Ok(Mapping::default());
+    }
+    let surface = WallSurface::new(mesh, |marker| walls().any(|(patch, _)| patch.name == marker.name))?;
+    let places = &mesh.nodes[..dual.nodes()];
+    let nearest = surface.nearest_of(places, team);
+    // On the wall itself the way away from it is against the areas.
+    let mut away = vec![[0.0; 3]; dual.nodes()];
+    for (patch, _) in walls() {
+        for (&i, area) in patch.nodes.iter().zip(&patch.areas) {
+            let away = &mut away[i as usize];
+            *away = std::array::from_fn(|d| away[d] - area[d]);
+        }
+    }
+    let unit = |v: [f64; 3]| {
+        let size = (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt();
+        if size > 0.0 { v.map(|v| v / size) } else { v }
+    };
+    for ((away, near), x) in away.iter_mut().zip(&nearest).zip(places) {
+        let on_wall = away.iter().any(|v| *v != 0.0);
+        let mut from = std::array::from_fn(|d| if on_wall { away[d] } else { x[d] - near.place[d] });
+        if mesh.planar.is_some() {
+            from[2] = 0.0;
+        }
+        *away = unit(from);
+    }
+    let distance: Vec<f64> = nearest.iter().map(|near| near.distance).collect();
+    Ok(Mapping::new(team, dual, places, &distance, &away))
 }
 
 /// The nodes on walls without slip, in their order; walls that move must slide along themselves.
@@ -264,6 +307,14 @@ fn check(mesh: &Mesh, config: &FlowConfig) -> Result<(), FlowError> {
             name: "gamma".into(),
             value: config.gas.gamma,
             expected: "must exceed 1",
+        });
+    }
+    let cutoff = config.cutoff_mach();
+    if cutoff.is_nan() || cutoff <= 0.0 {
+        return Err(FlowError::Value {
+            name: "cutoff_mach".into(),
+            value: cutoff,
+            expected: "must be positive",
         });
     }
     let fix = config.space.entropy_fix;

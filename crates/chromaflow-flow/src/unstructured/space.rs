@@ -3,6 +3,7 @@
 use super::FlowSystem;
 use super::coupled::eddies;
 use crate::bc::{WallHeat, WallNode, strong_wall_energy};
+use crate::flux::RoeFix;
 use crate::gradient::{Gradient, least_squares};
 use crate::jacobian::Assembly;
 use crate::march::Moment;
@@ -27,13 +28,15 @@ impl FlowSystem {
         }
         if with_gradients {
             let weights = self.config.space.gradient;
-            least_squares(&self.team, &self.dual.pattern, &self.nodes, weights, &mut gradients);
+            let mapped = &self.mapping.by_position;
+            least_squares(&self.team, &self.dual.pattern, &self.nodes, weights, mapped, &mut gradients);
         }
         self.prepare_coupled(if with_gradients { &gradients } else { &[] });
         let eps2 = self.config.limiter_eps2();
         if second_order {
             let limiter = self.config.space.limiter;
-            node_limits(&self.team, &self.dual, &self.nodes, &gradients, limiter, eps2, &mut limits);
+            let gradients = (&gradients[..], &self.mapping);
+            node_limits(&self.team, &self.dual, &self.nodes, gradients, limiter, eps2, &mut limits);
         }
         let used: &[Gradient] = if second_order { &gradients } else { &[] };
         let inviscid = Inviscid {
@@ -41,8 +44,10 @@ impl FlowSystem {
             dual: &self.dual,
             boundaries: &self.boundaries,
             space: &self.config.space,
+            fix: RoeFix::of_residual(&self.config),
             gas: self.gas,
             eps2,
+            mapping: &self.mapping,
             moments: &self.moments,
         };
         let used_limits: &[[f64; 5]] = if second_order { &limits } else { &[] };
@@ -130,7 +135,7 @@ impl FlowSystem {
             dual: &self.dual,
             boundaries: &self.boundaries,
             scheme: self.config.implicit.jacobian,
-            entropy_fix: self.config.space.entropy_fix.max(0.1),
+            fix: RoeFix::of_matrix(&self.config),
             gas: self.gas,
             transport: self.viscous.as_ref().map(|(transport, _)| *transport),
             eddies: eddies(&self.config, &self.coupled),

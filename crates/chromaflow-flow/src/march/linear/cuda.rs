@@ -42,6 +42,12 @@ pub struct LinearCuda {
     broken: Option<usize>,
 }
 
+/// Sweeps from zero, the way that the preconditioner goes.
+fn sweeps_of(options: &Implicit, count: usize) -> SolveOptions {
+    let direction = options.preconditioner.direction(Direction::Forward);
+    SolveOptions { direction, ..SolveOptions::sweeps(count) }
+}
+
 impl LinearCuda {
     /// Sets up for blocks of `nb` x `nb`; `in_place`: whether they may be assembled where the sweeps read them.
     ///
@@ -58,7 +64,7 @@ impl LinearCuda {
         let storage = Storage::from(options.policy);
         let inverse = match options.preconditioner {
             PreconditionerKind::None => Inverse::None,
-            PreconditionerKind::Multicolor => {
+            PreconditionerKind::Multicolor | PreconditionerKind::GaussSeidel | PreconditionerKind::Ssor => {
                 Inverse::Sweeps(Box::new(MulticolorCuda::new(stream, pattern, nb, batches, storage)?))
             }
             PreconditionerKind::Jacobi => {
@@ -190,7 +196,7 @@ impl LinearCuda {
             Inverse::None => PreconditionerCuda::Identity,
             Inverse::Ilu(ilu) => PreconditionerCuda::Ilu(ilu),
             Inverse::Sweeps(relaxation) => {
-                PreconditionerCuda::Relaxation(relaxation, SolveOptions::sweeps(sweeps))
+                PreconditionerCuda::Relaxation(relaxation, sweeps_of(&self.options, sweeps))
             }
         }
     }
@@ -207,7 +213,7 @@ impl LinearCuda {
             Inverse::None => PreconditionerCuda::Identity,
             Inverse::Ilu(ilu) => PreconditionerCuda::Ilu(ilu),
             Inverse::Sweeps(sweeps) => {
-                PreconditionerCuda::Relaxation(sweeps, SolveOptions::sweeps(options.preconditioner_sweeps))
+                PreconditionerCuda::Relaxation(sweeps, sweeps_of(options, options.preconditioner_sweeps))
             }
         };
         x.fill_bytes(0)?;
@@ -234,20 +240,21 @@ impl LinearCuda {
             unreachable!("the method is one of sweeps")
         };
         let sweeps = self.options.sweeps;
+        let direction = sweeps_of(&self.options, sweeps).direction;
         relaxation.set_rhs(b)?;
         relaxation.clear()?;
         if !(measure && sweeps > 2) {
-            relaxation.sweeps(Direction::Forward, sweeps, 1.0)?;
+            relaxation.sweeps(direction, sweeps, 1.0)?;
             relaxation.get_x(x)?;
             return Ok(None);
         }
         let (vectors, before, sums) = (&self.vectors, &mut self.before, &mut self.sums);
-        relaxation.sweeps(Direction::Forward, 1, 1.0)?;
+        relaxation.sweeps(direction, 1, 1.0)?;
         relaxation.get_x(before)?;
         let first = vectors.dot(before, before, sums)?.sqrt();
-        relaxation.sweeps(Direction::Forward, sweeps - 2, 1.0)?;
+        relaxation.sweeps(direction, sweeps - 2, 1.0)?;
         relaxation.get_x(before)?;
-        relaxation.sweeps(Direction::Forward, 1, 1.0)?;
+        relaxation.sweeps(direction, 1, 1.0)?;
         relaxation.get_x(x)?;
         vectors.axpby(1.0, x, -1.0, before)?;
         let last = vectors.dot(before, before, sums)?.sqrt();

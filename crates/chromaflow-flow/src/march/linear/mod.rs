@@ -24,9 +24,13 @@ pub struct LinearSolver {
     diagonal_bytes: usize,
 }
 
-/// The order of the rows: by colors, but for incomplete factors, which have a choice.
+/// The order of the rows: by colors, but for incomplete factors and Gauss-Seidel sweeps, which have a choice.
 pub fn plan_options(implicit: &Implicit) -> PlanOptions {
     let mut options = PlanOptions::default();
+    if implicit.preconditioner.sweeps_in_levels() {
+        options.rcm = implicit.order != RowOrder::Natural;
+        options.coloring = ColoringMethod::Levels;
+    }
     if let PreconditionerKind::Ilu(_) = implicit.preconditioner {
         options.rcm = implicit.order != RowOrder::Natural;
         if implicit.order != RowOrder::Multicolor {

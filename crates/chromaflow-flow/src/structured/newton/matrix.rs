@@ -4,7 +4,7 @@ use super::super::block::BlockState;
 use super::super::boundary::PatchState;
 use super::super::residual::Physics;
 use crate::config::Implicit;
-use crate::flux::{EntropyFix, flux_jacobian, roe_absolute};
+use crate::flux::{RoeFix, flux_jacobian, roe_absolute};
 use crate::grid::Exchange;
 use crate::jacobian::Stored;
 use crate::march::FlowError;
@@ -253,8 +253,8 @@ fn face_blocks(
         if side % 2 == 1 { (at + step, at + step, 1.0) } else { (at - step, at, -1.0) };
     let n: [f64; 3] = std::array::from_fn(|c| sign * block.open[axis][c][face]);
     let (own, other) = (block.state(at), block.state(beyond));
-    let fix =
-        EntropyFix { acoustic: physics.fix.acoustic.max(0.1), convective: physics.fix.convective.max(0.1) };
+    let [acoustic, convective] = [physics.fix.acoustic, physics.fix.convective].map(|fix| fix.max(0.1));
+    let fix = RoeFix { acoustic, convective, ..physics.fix };
     let absolute = roe_absolute(gas, &own, &other, &n, fix);
     let [by_own, by_other] = [&own, &other].map(|w| flux_jacobian(gas, w, &n));
     let mut off = [0.0; 25];

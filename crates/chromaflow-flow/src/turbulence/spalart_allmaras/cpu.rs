@@ -1,6 +1,6 @@
 //! Residual and matrix on the host.
 
-use super::{SaEquation, Work, eddy_ratio, sa_diffusivity, sa_source, vorticity};
+use super::{SaEquation, Work, sa_diffusivity, sa_source, sa_viscosities, vorticity};
 use crate::coupled::{
     Carried, CoupledState, FlowView, edge_weight, flux_carried, flux_diffused, flux_entering,
     rate_of_carried, rate_slope_of_carried,
@@ -15,21 +15,19 @@ use crate::residual::primitive_of;
 const UNIT: [f64; 2] = [1.0, 1.0];
 
 impl SaEquation {
-    /// nu and the eddy viscosity.
-    pub(super) fn find_viscosities(&mut self, flow: &FlowView<'_>, nut: &[f64]) {
-        let (n, scale) = (nut.len(), self.model.scale);
-        let Work { nu, eddy, .. } = &mut self.work;
-        nu.resize(n, 0.0);
-        eddy.resize(n, 0.0);
-        let Some(transport) = flow.transport else { return };
-        parallel::rows2(flow.team, n, (1, nu), (1, eddy), |rows, nus, eddies| {
+    /// nu and the eddy viscosity at the nodes.
+    pub(super) fn viscosities(&self, flow: &FlowView<'_>, nut: &[f64]) -> [Vec<f64>; 2] {
+        let n = nut.len();
+        let (mut nu, mut eddy) = (vec![0.0; n], vec![0.0; n]);
+        let Some(transport) = flow.transport else { return [nu, eddy] };
+        parallel::rows2(flow.team, n, (1, &mut nu), (1, &mut eddy), |rows, nus, eddies| {
             for ((i, nu), eddy) in rows.zip(nus).zip(eddies) {
                 let w = primitive_of(&flow.nodes[i]);
                 let mu = viscosity(transport, temperature(flow.gas, &w));
-                *nu = mu / w[0];
-                *eddy = scale * mu * eddy_ratio(nut[i] / *nu);
+                [*nu, *eddy] = sa_viscosities(self.model, w[0], mu, nut[i]);
             }
         });
+        [nu, eddy]
     }
 
     /// What leaves each control volume less what its source brings.

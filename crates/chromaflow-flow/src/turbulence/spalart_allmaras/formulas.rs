@@ -41,6 +41,8 @@ const C3: f64 = 0.9;
 const CN1: f64 = 16.0;
 /// Largest r.
 const MOST_R: f64 = 10.0;
+/// Share of its value that a plain SA variable keeps at least in a step.
+const LEAST_KEPT: f64 = 0.01;
 
 /// Which form of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,6 +208,26 @@ pub fn sa_diffusivity<T: Real>(model: SpalartAllmaras<T>, nu: &[T; 2], nut: &[T;
     let both = nu[0] + nu[1] + sa_diffusing(nu[0], nut[0]) + sa_diffusing(nu[1], nut[1]);
     let whole = T::c(0.5) * (both + T::c(CB2) * (nut[1] - nut[0]));
     model.scale * T::c(BY_SIGMA) * whole.max(T::c(0.0))
+}
+
+/// nut less `change` where negative values have no model: a hundredth of it at least.
+///
+/// ```
+/// use chromaflow_flow::turbulence::spalart_allmaras::sa_kept;
+/// assert_eq!([sa_kept(8.0, 3.0), sa_kept(8.0, 9.0)], [5.0, 0.08]);
+/// ```
+#[inline(always)]
+pub fn sa_kept<T: Real>(nut: T, change: T) -> T {
+    let (new, least) = (nut - change, T::c(LEAST_KEPT) * nut);
+    T::select(new.lt(least), least, new)
+}
+
+/// nu, the kinematic viscosity over that of the free stream, and the eddy viscosity over rho_inf a_inf and the mesh unit:
+/// `density` of the gas, `viscosity` that over the free stream's.
+#[inline(always)]
+pub fn sa_viscosities<T: Real>(model: SpalartAllmaras<T>, density: T, viscosity: T, nut: T) -> [T; 2] {
+    let nu = viscosity / density;
+    [nu, model.scale * viscosity * eddy_ratio(nut / nu)]
 }
 
 /// Size of the vorticity, of the gradients d(u, v, w)_i / dx_k.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `formulas.rs` | the model's terms, on hosts and devices |
 //! | `cpu.rs` | residual and matrix |
+//! | `cuda.rs`, `sa.cu` | the same on a GPU |
 //!
 //! **Space**: advection in the form that is not conservative, by the volume that passes each face,
 //! sum of min(U, 0) (nut_j - nut_i), of first order (by choice of second): a constant nut stays, whatever the flow does.
@@ -17,22 +18,24 @@
 //! the diagonal.
 
 mod cpu;
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
 mod formulas;
 
 #[cfg(test)]
 mod tests;
 
 pub use formulas::{
-    SaVariant, SpalartAllmaras, clipped_vorticity, eddy_ratio, sa_diffusing, sa_diffusivity, sa_source,
-    vorticity,
+    SaVariant, SpalartAllmaras, clipped_vorticity, eddy_ratio, sa_diffusing, sa_diffusivity, sa_kept,
+    sa_source, sa_viscosities, vorticity,
 };
 
-use super::wall_distance::WallSurface;
 use crate::config::{TurbulenceConfig, TurbulenceModel};
 use crate::coupled::{Coupled, CoupledState, FlowView};
 use crate::march::{FlowError, Moment};
 use crate::mesh::Mesh;
 use crate::residual::{NodeGradients, ViscousElements};
+use crate::wall_distance::WallSurface;
 use chromaflow::Jacobian;
 use std::sync::Arc;
 
@@ -95,6 +98,11 @@ impl SaEquation {
             work: Work::default(),
         })
     }
+
+    /// Whether negative values have a model of their own.
+    fn may_be_negative(&self) -> bool {
+        self.model.variant == SaVariant::Negative
+    }
 }
 
 fn check(config: &TurbulenceConfig) -> Result<(), FlowError> {
@@ -110,9 +118,6 @@ fn check(config: &TurbulenceConfig) -> Result<(), FlowError> {
     }
     Ok(())
 }
-
-/// Share of its value that a plain SA variable keeps at least in a step.
-const LEAST_KEPT: f64 = 0.01;
 
 impl Coupled for SaEquation {
     fn unknowns(&self) -> &[String] {
@@ -133,7 +138,7 @@ impl Coupled for SaEquation {
     }
 
     fn prepare(&mut self, flow: &FlowView<'_>, values: &[f64]) {
-        self.find_viscosities(flow, values);
+        [self.work.nu, self.work.eddy] = self.viscosities(flow, values);
     }
 
     fn drives_flow(&self) -> bool {
@@ -158,26 +163,27 @@ impl Coupled for SaEquation {
 
     fn update(&self, values: &mut [f64], update: &[f64]) -> bool {
         let new = values[0] - update[0];
-        let least = LEAST_KEPT * values[0];
-        let cut = self.model.variant != SaVariant::Negative && new < least;
-        values[0] = if cut { least } else { new };
-        cut
+        let kept = if self.may_be_negative() { new } else { sa_kept(values[0], update[0]) };
+        values[0] = kept;
+        kept > new
     }
 
     #[cfg(feature = "cuda")]
     fn on_device(
         &self,
-        _stream: &chromaflow_device::cuda::Stream,
-        _flow: &FlowView<'_>,
+        stream: &chromaflow_device::cuda::Stream,
+        flow: &FlowView<'_>,
     ) -> Result<Box<dyn crate::coupled::CoupledCuda>, FlowError> {
-        Err(FlowError::NotOnGpu { what: "the Spalart-Allmaras model" })
+        Ok(Box::new(cuda::SaCuda::new(stream, self, flow)?))
     }
 
-    fn fields(&self, _flow: &FlowView<'_>, values: &[f64]) -> Vec<(String, Vec<f64>)> {
-        let ratio = |(nut, nu): (&f64, &f64)| eddy_ratio(nut / nu);
+    fn fields(&self, flow: &FlowView<'_>, values: &[f64]) -> Vec<(String, Vec<f64>)> {
+        let [nu, eddy] = self.viscosities(flow, values);
+        let ratio = values.iter().zip(nu).map(|(nut, nu)| eddy_ratio(nut / nu)).collect();
         vec![
             ("wall_distance".to_owned(), self.distance.clone()),
-            ("eddy_viscosity_ratio".to_owned(), values.iter().zip(&self.work.nu).map(ratio).collect()),
+            ("eddy_viscosity_ratio".to_owned(), ratio),
+            ("eddy_viscosity".to_owned(), eddy),
         ]
     }
 }

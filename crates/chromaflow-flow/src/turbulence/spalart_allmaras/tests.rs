@@ -291,13 +291,3 @@ fn faults_are_named() {
     negative.turbulence.as_mut().unwrap().inflow = -1.0;
     assert!(fault(negative).to_string().starts_with("turbulence.inflow = -1"));
 }
-
-#[cfg(feature = "cuda")]
-#[test]
-fn cuda_refuses_the_model() {
-    let Some(gpu) = crate::testgpu::gpu() else { return };
-    let mut solver = solver(TurbulenceConfig::default(), 1);
-    let refused = solver.use_gpu(&gpu).unwrap_err();
-    assert!(matches!(refused, FlowError::NotOnGpu { .. }), "{refused}");
-    assert!(solver.step().residual[0] > 0.0, "the CPU goes on");
-}

@@ -5,7 +5,7 @@ use crate::coupled::{CoupledSystemCuda, FlowViewCuda};
 use crate::march::{FlowError, Moment};
 use crate::unstructured::FlowSystem;
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::Stream;
+use chromaflow_device::cuda::{DeviceBuffer, Stream};
 
 /// The device's forms of the systems beside a flow.
 ///
@@ -15,6 +15,11 @@ pub fn systems(stream: &Stream, host: &FlowSystem) -> Result<Vec<CoupledSystemCu
     let view = host.view(&[], &[]);
     let make = |system| CoupledSystemCuda::new(stream, system, &view, &host.plan.batches);
     host.coupled.iter().map(make).collect()
+}
+
+/// Eddy viscosity of each node, where a system beside the flow has one.
+pub fn eddies(coupled: &[CoupledSystemCuda]) -> Option<&DeviceBuffer<f64>> {
+    coupled.iter().find_map(CoupledSystemCuda::eddy_viscosity)
 }
 
 impl FlowCuda {
@@ -29,6 +34,7 @@ impl FlowCuda {
             params: &self.params,
             walls: (self.wall_nodes(), &self.fixed),
             nodes: &self.nodes,
+            viscous: self.viscous.as_ref(),
             gradients: with_gradients.then_some(&self.gradients),
             fluxes: &self.fluxes,
             levels: self.levels.as_ref(),

@@ -8,14 +8,16 @@ mod coupled;
 pub(crate) mod newton;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod turbulence_tests;
 
 use super::flow::AT_HAND;
 use super::{FlowSolver, FlowSystem};
 use crate::config::{FlowConfig, Nonlinear, Time};
 use crate::coupled::CoupledSystemCuda;
 use crate::gpu::{
-    BoundaryCuda, Clock, JacobianCuda, LeastSquaresCuda, MARKS, MeshCuda, Params, ResidualCuda, Sums,
-    ViscousCuda, blocks, download_pressures, source, upload_conditions, upload_wall_nodes,
+    BoundaryCuda, Clock, Diffusion, JacobianCuda, LeastSquaresCuda, MARKS, MeshCuda, Params, ResidualCuda,
+    Sums, ViscousCuda, blocks, download_pressures, source, upload_conditions, upload_wall_nodes,
 };
 use crate::jacobian::cuda::ReplacedRows;
 use crate::march::forces::Walls;
@@ -168,7 +170,7 @@ impl FlowCuda {
         let storage = Storage::from(config.implicit.policy);
         let second_order = config.space.second_order;
         let with_gradients = second_order || solver.needs_gradients();
-        let viscous = solver.viscous.as_ref();
+        let (viscous, diffusion) = (solver.viscous.as_ref(), Diffusion::of(config));
         let depth = viscous.map_or(0.0, |(_, elements)| elements.depth());
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         let records: Vec<f64> = solver.nodes.as_flattened().to_vec();
@@ -182,17 +184,17 @@ impl FlowCuda {
         // What is largest comes first: a device that is too small says so at once.
         let linear = LinearCuda::new(stream, &dual.pattern, 5, &solver.plan.batches, &config.implicit, true)?;
         Ok(Self {
-            mesh: MeshCuda::new(stream, dual, &solver.moments)?,
+            mesh: MeshCuda::new(stream, dual, &solver.mapping, &solver.moments)?,
             boundary: BoundaryCuda::new(stream, dual, &solver.boundaries)?,
             params: Params::new(stream, config, solver.gas, viscous.map(|v| v.0), depth)?,
-            gradient: LeastSquaresCuda::new(stream, config.space.gradient)?,
+            gradient: LeastSquaresCuda::new(stream, config.space.gradient, true)?,
             residual_kernels: ResidualCuda::new(stream, &config.space)?,
-            viscous: viscous.map(|(_, elements)| ViscousCuda::new(stream, elements)).transpose()?,
+            viscous: viscous.map(|(_, e)| ViscousCuda::new(stream, e, diffusion)).transpose()?,
             assembly: JacobianCuda::new(
                 stream,
                 &dual.pattern,
                 config.implicit.jacobian,
-                viscous.is_some(),
+                diffusion,
                 storage,
                 linear.in_place(),
             )?,
@@ -248,7 +250,8 @@ impl FlowCuda {
         let kernels = &self.residual_kernels;
         kernels.fluxes(stream, mesh, params, &self.nodes, second, &mut self.fluxes)?;
         if let Some(viscous) = &self.viscous {
-            viscous.subtract(stream, params, &self.nodes, &mut self.fluxes)?;
+            let eddies = coupled::eddies(&self.coupled);
+            viscous.subtract(stream, params, &self.nodes, eddies, &mut self.fluxes)?;
         }
         kernels.gather(stream, mesh, &self.fluxes, &mut self.residual)?;
         kernels.add_boundaries(stream, &self.boundary, params, &self.nodes, &mut self.residual)?;
@@ -305,7 +308,7 @@ impl FlowCuda {
             &self.mesh,
             &self.boundary,
             &self.params,
-            &self.nodes,
+            (&self.nodes, coupled::eddies(&self.coupled)),
             (cfl, shift),
             &replaced,
             &target,
@@ -386,7 +389,15 @@ impl System for FlowCuda {
             let linear = self.linear.as_mut().expect(AT_HAND);
             linear.solve(&self.residual, &mut self.update, at.measure)?
         };
-        self.each_coupled(at, |system, view| system.enqueue_advance(view, at))?;
+        let newton = self.newton.is_some();
+        self.each_coupled(at, |system, view| {
+            // A Newton-Krylov step of the flow has found the update of what it depends on, too.
+            if newton && system.drives_flow() {
+                system.take_update(view)
+            } else {
+                system.enqueue_advance(view, at)
+            }
+        })?;
         self.clock.done(Part::LinearSolver, &self.stream)?;
         self.apply_update()?;
         self.counts.download_later(&mut self.host_counts)?;

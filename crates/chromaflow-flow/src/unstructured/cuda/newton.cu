@@ -46,21 +46,26 @@ held_slopes(u32 count, const u32* __restrict__ node_of, const double* __restrict
     for (int k = 0; k < 5; k++) y[i + k] = v[i + k];
 }
 
-// The sum of the spectral radii over the faces of each node, over the CFL number.
+// The sum of the spectral radii over the faces of each node, over the CFL number. eddies: none where there is no eddy viscosity.
 extern "C" __global__ void __launch_bounds__(128)
 pseudo_times(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const double* __restrict__ areas,
-             const double* __restrict__ nodes, const double* __restrict__ volumes, const Params* __restrict__ params, u32 viscous, double cfl,
-             double* __restrict__ pseudo_time) {
+             const double* __restrict__ nodes, const double* __restrict__ volumes, const double* __restrict__ eddies,
+             const Params* __restrict__ params, u32 viscous, double cfl, double* __restrict__ pseudo_time) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     const pointwise::Gas<double> gas = params->gas();
     const State w = load_node(nodes, i).w;
     const double sound = pointwise::sound_speed(gas, w);
+    pointwise::Array<double, 2> diffusing = {};
+    if (viscous) {
+        diffusing = pointwise::molecular(gas, params->transport(), pointwise::temperature(gas, w));
+        if (eddies) diffusing = pointwise::with_eddies(gas, diffusing, eddies[i], params->turbulent_prandtl);
+    }
     double sum = 0;
     for (u32 k = row_ptr[i]; k < row_ptr[i + 1]; k++) {
         const Vec3 n = load_vec3(areas, signed_edge[k] & 0x7fffffffu);
         sum += fabs(w[1] * n[0] + w[2] * n[1] + w[3] * n[2]) + sound * sqrt(dot(n, n));
-        if (viscous) sum += pointwise::spectral_radius_viscous(gas, params->transport(), w, n, volumes[i]);
+        if (viscous) sum += pointwise::spectral_radius_viscous_of(gas, diffusing, w, n, volumes[i]);
     }
     pseudo_time[i] = sum / cfl;
 }

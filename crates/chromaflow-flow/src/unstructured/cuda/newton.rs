@@ -1,13 +1,17 @@
 #![allow(unsafe_code)]
 //! The linear system of a Newton-Krylov step on the device. Twin: ../newton.rs.
 
-use super::{AT_HAND, FlowCuda, FlowSystem};
+use super::{AT_HAND, FlowCuda, FlowSystem, coupled};
 use crate::config::NewtonKrylov;
+use crate::coupled::CoupledSystemCuda;
 use crate::gpu::{blocks, source};
 use crate::march::Moment;
+use crate::march::linear::LinearCuda;
 use chromaflow::gpu::{GpuError, Storage, Vectors};
-use chromaflow::krylov::{Control, KrylovCuda, LinearOperatorCuda};
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use chromaflow::krylov::{Control, KrylovCuda, LinearOperatorCuda, PreconditionerCuda};
+use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Stream};
+use std::cell::RefCell;
+use std::ops::Range;
 
 /// The kernels of newton.cu.
 pub(crate) fn kernel_source() -> KernelSource {
@@ -17,23 +21,32 @@ pub(crate) fn kernel_source() -> KernelSource {
 /// What Newton-Krylov steps need besides what all steps do.
 pub(super) struct NewtonCuda {
     options: NewtonKrylov,
-    krylov: KrylovCuda,
-    /// Partial sums of inner products.
-    sums: DeviceBuffer<f64>,
-    /// The residual and the friction of the state.
+    solve: Option<Solve>,
+    vectors: Vectors,
+    kernels: Kernels,
+    /// State, residual and friction where the derivative is taken.
+    q: DeviceBuffer<f64>,
     residual: DeviceBuffer<f64>,
     friction: DeviceBuffer<f64>,
-    base: Base,
-}
-
-/// Where the derivative is taken, and the kernels that take it.
-struct Base {
-    vectors: Vectors,
-    q: DeviceBuffer<f64>,
-    /// |q|
+    /// |q|, with what stands beside the flow.
     size: f64,
     /// V/dt of each node.
     pseudo_time: DeviceBuffer<f64>,
+    /// Partial sums of inner products.
+    sums: DeviceBuffer<f64>,
+    /// The flow's part of what is preconditioned, and what becomes of it; empty where the flow is alone.
+    r: DeviceBuffer<f64>,
+    z: DeviceBuffer<f64>,
+}
+
+/// GMRES, and right-hand side and solution of all systems.
+struct Solve {
+    krylov: KrylovCuda,
+    b: DeviceBuffer<f64>,
+    x: DeviceBuffer<f64>,
+}
+
+struct Kernels {
     set_beside: Kernel,
     slopes: Kernel,
     held_slopes: Kernel,
@@ -46,60 +59,159 @@ impl NewtonCuda {
         let module = stream.gpu().module(&kernel_source())?;
         let vectors = Vectors::new(stream, Storage::F64)?;
         let n = solver.dual.nodes();
+        let driving = solver.coupled.iter().filter(|system| system.drives_flow());
+        let beside: usize = driving.map(|system| system.state.values.len()).sum();
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
+        let flow_part = if beside > 0 { 5 * n } else { 0 };
         Ok(Self {
             options,
-            krylov: KrylovCuda::new(stream)?,
-            sums: buffer(vectors.partials() + 1)?,
-            residual: buffer(5 * n)?,
-            friction: buffer(3 * solver.fixed.len())?,
-            base: Base {
-                vectors,
-                q: buffer(5 * n)?,
-                size: 0.0,
-                pseudo_time: buffer(n)?,
+            solve: Some(Solve {
+                krylov: KrylovCuda::new(stream)?,
+                b: buffer(5 * n + beside)?,
+                x: buffer(5 * n + beside)?,
+            }),
+            sums: buffer(vectors.partials() + 2)?,
+            vectors,
+            kernels: Kernels {
                 set_beside: module.kernel("set_beside")?,
                 slopes: module.kernel("slopes")?,
                 held_slopes: module.kernel("held_slopes")?,
                 wall_slopes: module.kernel("wall_slopes")?,
                 pseudo_times: module.kernel("pseudo_times")?,
             },
+            q: buffer(5 * n)?,
+            residual: buffer(5 * n)?,
+            friction: buffer(3 * solver.fixed.len())?,
+            size: 0.0,
+            pseudo_time: buffer(n)?,
+            r: buffer(flow_part)?,
+            z: buffer(flow_part)?,
         })
+    }
+
+    /// Takes the present state as the one at which the derivative is taken.
+    fn set_base(&mut self, flow: &mut FlowCuda, at: &Moment) -> Result<(), GpuError> {
+        self.q.copy_from(&flow.q.slice())?;
+        self.residual.copy_from(&flow.residual.slice())?;
+        self.friction.copy_from(&flow.friction.slice())?;
+        let squares =
+            self.vectors.dots([(&self.q, &self.q), (&self.residual, &self.residual)], &mut self.sums)?;
+        let [size, norm] = squares.map(f64::sqrt);
+        for system in flow.driving_mut() {
+            system.set_base(size, norm, &mut self.sums)?;
+        }
+        self.size = size * ((1 + flow.driving_mut().count()) as f64).sqrt();
+        self.pseudo_times(flow, at.cfl)
+    }
+
+    /// Returns to it.
+    fn return_to_base(&self, flow: &mut FlowCuda) -> Result<(), GpuError> {
+        self.set_beside(flow, 0.0, &self.q.slice())?;
+        flow.q.copy_from(&self.q.slice())?;
+        flow.residual.copy_from(&self.residual.slice())?;
+        Ok(flow.friction.copy_from(&self.friction.slice())?)
+    }
+
+    /// Sets the state to q + h v, with what walls hold in its place.
+    fn set_beside(&self, flow: &FlowCuda, h: f64, v: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
+        let n = flow.mesh.rows;
+        let launch = self.kernels.set_beside.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.q).arg(h);
+        let launch = launch.arg(v.ptr()).arg(&flow.params.values).arg(u32::from(flow.planar));
+        // SAFETY: vectors have five values a row, nodes eight.
+        unsafe { launch.arg(&flow.q).arg(&flow.nodes).enqueue(&flow.stream)? };
+        flow.hold_walls()
+    }
+
+    /// y = V/dt v + (R(q + h v) - R(q)) / h of the flow, with the present residual that of q + h v.
+    fn slopes(
+        &self,
+        flow: &FlowCuda,
+        h: f64,
+        v: &DeviceSlice<'_, f64>,
+        y: &DeviceSlice<'_, f64>,
+    ) -> Result<(), GpuError> {
+        let (n, stream, k) = (flow.mesh.rows, &flow.stream, &self.kernels);
+        assert!(v.len() == 5 * n && y.len() == 5 * n);
+        let slopes = k.slopes.launch(blocks(5 * n, 256), 256).arg(n as u32).arg(&flow.residual);
+        let slopes = slopes.arg(&self.residual).arg(&self.pseudo_time).arg(v.ptr()).arg(1.0 / h);
+        let walls = k.wall_slopes.launch(blocks(flow.wall_nodes(), 128), 128);
+        let walls = walls.arg(flow.wall_nodes() as u32).arg(&flow.fixed).arg(v.ptr());
+        let held = k.held_slopes.launch(blocks(flow.held.len(), 128), 128);
+        let held = held.arg(flow.held.len() as u32).arg(&flow.held).arg(v.ptr());
+        // SAFETY: vectors have five values a row, and V/dt one; the nodes of lists are rows.
+        unsafe {
+            slopes.arg(u32::from(flow.planar)).arg(y.ptr()).enqueue(stream)?;
+            walls.arg(y.ptr()).enqueue(stream)?;
+            Ok(held.arg(y.ptr()).enqueue(stream)?)
+        }
+    }
+
+    /// V/dt of each node: the sum of the spectral radii over its faces, over the CFL number.
+    fn pseudo_times(&self, flow: &FlowCuda, cfl: f64) -> Result<(), GpuError> {
+        let (n, mesh) = (flow.mesh.rows, &flow.mesh);
+        let eddies = coupled::eddies(&flow.coupled).map_or(0, DeviceBuffer::ptr);
+        let launch = self.kernels.pseudo_times.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
+        let launch = launch.arg(&mesh.signed_edge).arg(&mesh.areas).arg(&flow.nodes).arg(&mesh.volumes);
+        let launch = launch.arg(eddies).arg(&flow.params.values).arg(u32::from(flow.viscous.is_some()));
+        // SAFETY: edges of the pattern have areas; nodes, volumes, eddy viscosities and V/dt are those of the rows.
+        Ok(unsafe { launch.arg(cfl).arg(&self.pseudo_time).enqueue(&flow.stream) }?)
+    }
+}
+
+/// A step's system: unknowns of the flow, then those of each system that it depends on.
+struct FlowStep<'a> {
+    newton: &'a mut NewtonCuda,
+    flow: &'a mut FlowCuda,
+    linear: &'a mut LinearCuda,
+    at: Moment,
+}
+
+impl FlowStep<'_> {
+    fn differentiate(&mut self, v: &DeviceBuffer<f64>, y: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
+        let Self { newton, flow, at, .. } = self;
+        let length = newton.vectors.dot(v, v, &mut newton.sums)?.sqrt();
+        if length == 0.0 {
+            return Ok(y.fill_bytes(0)?);
+        }
+        let h = f64::EPSILON.sqrt() * newton.size / length;
+        let own = 0..5 * flow.mesh.rows;
+        for (system, part) in flow.parts() {
+            system.set_beside(h, &v.part(part))?;
+        }
+        newton.set_beside(flow, h, &v.part(own.clone()))?;
+        flow.compute_residual(at)?;
+        newton.slopes(flow, h, &v.part(own.clone()), &y.part(own.clone()))?;
+        let mut first = own.end;
+        flow.each_driving(at, |system, view| {
+            system.find_residual(view, at)?;
+            let part = first..first + system.unknowns();
+            first = part.end;
+            system.differentiate(view, h, &v.part(part.clone()), &y.part(part))
+        })
+    }
+
+    fn precondition(&mut self, r: &DeviceBuffer<f64>, z: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
+        let (newton, own) = (&mut *self.newton, 0..5 * self.flow.mesh.rows);
+        let mut m = self.linear.preconditioner();
+        if r.len() == own.len() {
+            return m.apply(r, z);
+        }
+        newton.r.copy_from(&r.part(own.clone()))?;
+        m.apply(&newton.r, &mut newton.z)?;
+        newton.vectors.axpby_part(1.0, &newton.z.slice(), 0.0, (z, own))?;
+        for (system, part) in self.flow.parts() {
+            system.precondition(&r.part(part.clone()), (z, part))?;
+        }
+        Ok(())
     }
 }
 
 /// A v = V/dt v + (R(q + h v) - R(q)) / h, as the twin has it.
-struct Derivative<'a> {
-    flow: &'a mut FlowCuda,
-    at: Moment,
-    base: &'a Base,
-    residual: &'a DeviceBuffer<f64>,
-    sums: &'a mut DeviceBuffer<f64>,
-}
+struct Derivative<'a, 'b>(&'a RefCell<FlowStep<'b>>);
 
-impl LinearOperatorCuda for Derivative<'_> {
+impl LinearOperatorCuda for Derivative<'_, '_> {
     fn multiply(&mut self, v: &DeviceBuffer<f64>, y: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
-        let length = self.base.vectors.dot(v, v, self.sums)?.sqrt();
-        if length == 0.0 {
-            return Ok(y.fill_bytes(0)?);
-        }
-        let h = f64::EPSILON.sqrt() * self.base.size / length;
-        let (flow, base) = (&mut *self.flow, self.base);
-        flow.set_beside(base, h, v)?;
-        flow.compute_residual(&self.at)?;
-        let (n, stream) = (flow.mesh.rows, &flow.stream);
-        // SAFETY: vectors have five values a row, and V/dt one; the nodes of lists are rows.
-        unsafe {
-            let slopes = base.slopes.launch(blocks(5 * n, 256), 256).arg(n as u32).arg(&flow.residual);
-            let slopes = slopes.arg(self.residual).arg(&base.pseudo_time).arg(v).arg(1.0 / h);
-            slopes.arg(u32::from(flow.planar)).arg(&*y).enqueue(stream)?;
-            let walls = base.wall_slopes.launch(blocks(flow.wall_nodes(), 128), 128);
-            let walls = walls.arg(flow.wall_nodes() as u32).arg(&flow.fixed);
-            walls.arg(v).arg(&*y).enqueue(stream)?;
-            let held = base.held_slopes.launch(blocks(flow.held.len(), 128), 128);
-            held.arg(flow.held.len() as u32).arg(&flow.held).arg(v).arg(&*y).enqueue(stream)?;
-        }
-        Ok(())
+        self.0.borrow_mut().differentiate(v, y)
     }
 
     fn residual(
@@ -109,63 +221,88 @@ impl LinearOperatorCuda for Derivative<'_> {
         r: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         self.multiply(x, r)?;
-        self.base.vectors.axpby(1.0, b, -1.0, r)
+        self.0.borrow().newton.vectors.axpby(1.0, b, -1.0, r)
     }
 }
 
 impl FlowCuda {
-    /// Solves (V/dt + dR/dq) x = R for the update x; the relative residual that is left, none where there are no factors to solve
-    /// with.
+    /// Solves (V/dt + dR/dq) x = R for the update x of the flow and of the systems that it depends on; the relative residual that is
+    /// left, none where there are no factors to solve with.
     pub(super) fn solve_newton(&mut self, at: &Moment) -> Result<Option<f64>, GpuError> {
         let mut linear = self.linear.take().expect(AT_HAND);
         let mut newton = self.newton.take().expect(AT_HAND);
-        let x = DeviceBuffer::uninitialized(&self.stream, 0)?;
-        let mut x = std::mem::replace(&mut self.update, x);
-        x.fill_bytes(0)?;
+        let mut good = linear.factor()?;
+        self.each_driving(at, |system, view| {
+            good &= system.factor(view, at)?;
+            Ok(())
+        })?;
         let mut reduction = None;
-        if linear.factor()? {
-            let NewtonCuda { options, krylov, sums, residual, friction, base } = &mut newton;
-            base.q.copy_from(&self.q.slice())?;
-            residual.copy_from(&self.residual.slice())?;
-            friction.copy_from(&self.friction.slice())?;
-            base.size = base.vectors.dot(&base.q, &base.q, sums)?.sqrt();
-            self.pseudo_times(base, at.cfl)?;
-            let control = Control { tolerance: options.tolerance, max_iterations: options.directions };
-            let cycle = (options.directions, options.directions);
-            let mut derivative = Derivative { flow: self, at: *at, base, residual, sums };
-            let mut m = linear.preconditioner();
-            let solve = krylov.gmres(&mut derivative, &mut m, residual, &mut x, &control, cycle)?;
-            reduction = Some(solve.relative_residual);
-            self.set_beside(base, 0.0, &base.q)?;
-            self.q.copy_from(&base.q.slice())?;
-            self.residual.copy_from(&residual.slice())?;
-            self.friction.copy_from(&friction.slice())?;
-            if !self.coupled.is_empty() {
+        if good {
+            newton.set_base(self, at)?;
+            reduction = Some(self.solve_at_base(&mut newton, &mut linear, at)?);
+            newton.return_to_base(self)?;
+            if self.coupled.iter().any(|system| !system.drives_flow()) {
                 // Its systems look at gradients and fluxes, too.
                 self.compute_residual(at)?;
             }
+        } else {
+            self.update.fill_bytes(0)?;
+            self.driving_mut().try_for_each(|system| system.clear_update())?;
         }
-        (self.update, self.linear, self.newton) = (x, Some(linear), Some(newton));
+        (self.linear, self.newton) = (Some(linear), Some(newton));
         Ok(reduction)
     }
 
-    /// Sets the state to q + h v, with what walls hold in its place.
-    fn set_beside(&self, base: &Base, h: f64, v: &DeviceBuffer<f64>) -> Result<(), GpuError> {
-        let n = self.mesh.rows;
-        let launch = base.set_beside.launch(blocks(n, 128), 128).arg(n as u32).arg(&base.q).arg(h).arg(v);
-        let launch = launch.arg(&self.params.values).arg(u32::from(self.planar));
-        // SAFETY: vectors have five values a row, nodes eight.
-        unsafe { launch.arg(&self.q).arg(&self.nodes).enqueue(&self.stream)? };
-        self.hold_walls()
+    fn solve_at_base(
+        &mut self,
+        newton: &mut NewtonCuda,
+        linear: &mut LinearCuda,
+        at: &Moment,
+    ) -> Result<f64, GpuError> {
+        let control =
+            Control { tolerance: newton.options.tolerance, max_iterations: newton.options.directions };
+        let cycle = (newton.options.directions, newton.options.directions);
+        let mut solve = newton.solve.take().expect(AT_HAND);
+        let Solve { krylov, b, x } = &mut solve;
+        let own = 0..5 * self.mesh.rows;
+        newton.vectors.axpby_part(1.0, &newton.residual.slice(), 0.0, (b, own.clone()))?;
+        for (system, part) in self.parts() {
+            system.residual_into((b, part))?;
+        }
+        x.fill_bytes(0)?;
+        let step = RefCell::new(FlowStep { newton, flow: self, linear, at: *at });
+        let mut precondition = |r: &_, z: &mut _| step.borrow_mut().precondition(r, z);
+        let mut m = PreconditionerCuda::Own(&mut precondition);
+        let left = krylov.gmres(&mut Derivative(&step), &mut m, b, x, &control, cycle)?.relative_residual;
+        let FlowStep { newton, flow, .. } = step.into_inner();
+        flow.update.copy_from(&x.part(own))?;
+        for (system, part) in flow.parts() {
+            system.set_update(&x.part(part))?;
+        }
+        newton.solve = Some(solve);
+        Ok(left)
     }
 
-    /// V/dt of each node: the sum of the spectral radii over its faces, over the CFL number.
-    fn pseudo_times(&self, base: &Base, cfl: f64) -> Result<(), GpuError> {
-        let (n, mesh) = (self.mesh.rows, &self.mesh);
-        let launch = base.pseudo_times.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
-        let launch = launch.arg(&mesh.signed_edge).arg(&mesh.areas).arg(&self.nodes).arg(&mesh.volumes);
-        let launch = launch.arg(&self.params.values).arg(u32::from(self.viscous.is_some())).arg(cfl);
-        // SAFETY: edges of the pattern have areas; nodes, volumes and V/dt are those of the rows.
-        Ok(unsafe { launch.arg(&base.pseudo_time).enqueue(&self.stream) }?)
+    fn driving_mut(&mut self) -> impl Iterator<Item = &mut CoupledSystemCuda> {
+        self.coupled.iter_mut().filter(|system| system.drives_flow())
+    }
+
+    /// The systems that the flow depends on, and where their unknowns lie behind the flow's.
+    fn parts(&mut self) -> impl Iterator<Item = (&mut CoupledSystemCuda, Range<usize>)> {
+        let mut first = 5 * self.mesh.rows;
+        self.driving_mut().map(move |system| {
+            let part = first..first + system.unknowns();
+            first = part.end;
+            (system, part)
+        })
+    }
+
+    /// Calls `f` with each system that the flow depends on.
+    fn each_driving(
+        &mut self,
+        at: &Moment,
+        mut f: impl FnMut(&mut CoupledSystemCuda, &crate::coupled::FlowViewCuda<'_>) -> Result<(), GpuError>,
+    ) -> Result<(), GpuError> {
+        self.each_coupled(at, |system, view| if system.drives_flow() { f(system, view) } else { Ok(()) })
     }
 }

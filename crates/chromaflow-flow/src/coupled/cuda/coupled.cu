@@ -1,5 +1,5 @@
 // What every system beside a flow does, whatever its equations: sources, nodes of given values, norms, update.
-// Twin: system.rs.
+// Twin: ../system.rs.
 //
 // Constants: NB unknowns a node; STORED 8 or 4 bytes of an off-diagonal value.
 #if STORED == 8
@@ -68,4 +68,19 @@ subtract_update(u32 rows, const double* __restrict__ update, double* __restrict_
 extern "C" __global__ void __launch_bounds__(128) check_values(u32 rows, const double* __restrict__ values, u32* first_bad) {
     const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;
     tell_first(i < rows && !is_finite(values, i), (u32)i, first_bad);
+}
+
+// For Newton-Krylov steps: y = ((moved - base) / h + V/dt v) / unit of residuals, with v in units of unknowns; a thread a value.
+extern "C" __global__ void __launch_bounds__(256)
+slopes(u32 rows, const double* __restrict__ moved, const double* __restrict__ base, const double* __restrict__ pseudo_time,
+       const double* __restrict__ v, double inverse, double unit, double residual_unit, double* __restrict__ y) {
+    const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
+    if (at < (u64)rows * NB) y[at] = ((moved[at] - base[at]) * inverse + pseudo_time[at / NB] * unit * v[at]) / residual_unit;
+}
+// Given values keep what they have.
+extern "C" __global__ void __launch_bounds__(128)
+held_slopes(u32 count, const u32* __restrict__ node_of, const double* __restrict__ v, double* __restrict__ y) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    for (int k = 0; k < NB; k++) y[(u64)node_of[at] * NB + k] = v[(u64)node_of[at] * NB + k];
 }

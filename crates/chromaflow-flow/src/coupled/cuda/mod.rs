@@ -1,15 +1,20 @@
 #![allow(unsafe_code)]
-//! Systems beside a flow on a GPU. Twins: mod.rs, system.rs.
+//! Systems beside a flow on a GPU. Twins: ../mod.rs, ../system.rs.
+
+mod carried;
+mod newton;
 
 use super::{CoupledSystem, FlowView};
 use crate::config::FlowConfig;
-use crate::gpu::{BoundaryCuda, MeshCuda, Params, Sums, blocks, source};
+use crate::gpu::{BoundaryCuda, MeshCuda, Params, Sums, ViscousCuda, blocks, source};
 use crate::jacobian::cuda::Target;
 use crate::march::linear::LinearCuda;
 use crate::march::{Advanced, FlowError, Moment};
+pub use carried::{CarriedCuda, Carrier, FACES};
 use chromaflow::RowBatches;
-use chromaflow::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage};
+use chromaflow::gpu::{DeviceJacobian, GpuError, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Pinned, Stream};
+use newton::Driving;
 
 fn kernel_source(nb: usize, stored: usize) -> KernelSource {
     source("coupled", "", include_str!("coupled.cu")).define("NB", nb).define("STORED", stored)
@@ -17,7 +22,9 @@ fn kernel_source(nb: usize, stored: usize) -> KernelSource {
 
 /// For one unknown and for two, each with off-diagonal values of both sizes.
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
-    [(1, 4), (1, 8), (2, 4), (2, 8)].map(|(nb, stored)| kernel_source(nb, stored)).into()
+    let mut all = Vec::from([(1, 4), (1, 8), (2, 4), (2, 8)].map(|(nb, stored)| kernel_source(nb, stored)));
+    all.extend([4, 8].map(carried::kernel_source));
+    all
 }
 
 /// The flow on the device as the systems beside it see it. Twin: [`FlowView`].
@@ -37,6 +44,8 @@ pub struct FlowViewCuda<'a> {
     pub walls: (usize, &'a DeviceBuffer<u64>),
     /// rho, u, v, w, p and the place of each node, `[rows, 8]`.
     pub nodes: &'a DeviceBuffer<f64>,
+    /// The elements of viscous flow.
+    pub viscous: Option<&'a ViscousCuda>,
     /// Gradients of the flow, `[rows, 16]`; none where its residual is of first order.
     pub gradients: Option<&'a DeviceBuffer<f64>>,
     /// What leaves a for b through the face of each edge, `[edges, 5]`.
@@ -95,6 +104,19 @@ pub trait CoupledCuda: Send + Sync {
         jacobian: &DeviceJacobian,
     ) -> Result<(), GpuError>;
 
+    /// Writes the V/dt of each row that the matrix has; asked for of systems that drive the flow.
+    ///
+    /// # Errors
+    /// The device's.
+    fn pseudo_time(
+        &self,
+        _flow: &FlowViewCuda<'_>,
+        _at: &Moment,
+        _out: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        Ok(())
+    }
+
     /// A kernel that subtracts updates where they have to be cut, with the arguments of `subtract_update` in coupled.cu and a
     /// thread a number of values.
     fn update_kernel(&self) -> Option<&Kernel> {
@@ -129,6 +151,8 @@ pub struct CoupledSystemCuda {
     residual: DeviceBuffer<f64>,
     update: DeviceBuffer<f64>,
     linear: LinearCuda,
+    /// Where the flow depends on this system.
+    driving: Option<Driving>,
     kernels: Kernels,
     sums: Sums,
     counts: DeviceBuffer<u32>,
@@ -170,6 +194,7 @@ impl CoupledSystemCuda {
             residual: buffer()?,
             update: buffer()?,
             linear,
+            driving: if host.drives_flow() { Some(Driving::new(stream, &module, nb, rows)?) } else { None },
             kernels: Kernels {
                 subtract_source: module.kernel("subtract_source")?,
                 held_residual: module.kernel("held_residual")?,
@@ -238,9 +263,24 @@ impl CoupledSystemCuda {
     /// The device's.
     pub fn enqueue_residual(&mut self, flow: &FlowViewCuda<'_>, at: &Moment) -> Result<(), GpuError> {
         self.counts.copy_from(&self.no_counts.slice())?;
+        self.find_residual(flow, at)?;
+        let (k, stream, n) = (&self.kernels, flow.stream, flow.mesh.rows);
+        let norms = k.residual_norms.launch(self.sums.norm_blocks(), 256).arg(n as u32);
+        let norms = norms.arg(&self.residual).arg(&flow.mesh.volumes).arg(&self.state.values);
+        // SAFETY: vectors have nb values a row; partial sums have room for nb numbers a thread block.
+        unsafe { norms.arg(&self.sums.norms).arg(self.count(Count::BadResidual)).enqueue(stream)? };
+        self.sums.add_up(stream, &self.kernels.add_parts)?;
+        Ok(self.counts.download_later(&mut self.host_counts)?)
+    }
+
+    /// Enqueues the residual.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn find_residual(&mut self, flow: &FlowViewCuda<'_>, at: &Moment) -> Result<(), GpuError> {
         self.physics.residual(flow, &self.state, at, &mut self.residual)?;
         let (k, state, stream, n) = (&self.kernels, &self.state, flow.stream, flow.mesh.rows);
-        // SAFETY: vectors have nb values a row; held nodes are rows; partial sums have room for nb numbers a thread block.
+        // SAFETY: vectors have nb values a row; held nodes are rows.
         unsafe {
             if let Some(source) = &state.source {
                 let launch = k.subtract_source.launch(blocks(self.nb * n, 256), 256).arg(n as u32);
@@ -248,12 +288,8 @@ impl CoupledSystemCuda {
             }
             let held = k.held_residual.launch(blocks(state.held.len(), 128), 128);
             held.arg(state.held.len() as u32).arg(&state.held).arg(&self.residual).enqueue(stream)?;
-            let norms = k.residual_norms.launch(self.sums.norm_blocks(), 256).arg(n as u32);
-            let norms = norms.arg(&self.residual).arg(&flow.mesh.volumes).arg(&state.values);
-            norms.arg(&self.sums.norms).arg(self.count(Count::BadResidual)).enqueue(stream)?;
         }
-        self.sums.add_up(stream, &self.kernels.add_parts)?;
-        Ok(self.counts.download_later(&mut self.host_counts)?)
+        Ok(())
     }
 
     /// The sum of R^2/V of each unknown.
@@ -266,27 +302,39 @@ impl CoupledSystemCuda {
         self.first(Count::BadResidual)
     }
 
+    /// Enqueues the matrix of a step, with the rows of given values.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(crate) fn enqueue_matrix(&mut self, flow: &FlowViewCuda<'_>, at: &Moment) -> Result<(), GpuError> {
+        let Target::Rows(jacobian, _) = self.linear.target(false)? else {
+            unreachable!("set up for blocks in the order of the pattern")
+        };
+        self.physics.assemble(flow, &self.state, at, jacobian)?;
+        let off = jacobian.off.assembled()?;
+        let held = self.kernels.held_rows.launch(blocks(self.state.held.len(), 128), 128);
+        let held = held.arg(self.state.held.len() as u32).arg(&self.state.held).arg(&flow.mesh.row_ptr);
+        // SAFETY: held nodes are rows of the matrix, whose pattern is the mesh's.
+        Ok(unsafe { held.arg(off).arg(&jacobian.diag).enqueue(flow.stream) }?)
+    }
+
     /// Enqueues the implicit part of a step; [`Self::advanced`] tells what it did once the stream has come so far.
     ///
     /// # Errors
     /// The device's.
     pub fn enqueue_advance(&mut self, flow: &FlowViewCuda<'_>, at: &Moment) -> Result<(), GpuError> {
-        let (stream, n) = (flow.stream, flow.mesh.rows);
-        let Target::Rows(jacobian, _) = self.linear.target(false)? else {
-            unreachable!("set up for blocks in the order of the pattern")
-        };
-        self.physics.assemble(flow, &self.state, at, jacobian)?;
-        let off = match &jacobian.off {
-            DeviceOff::F64(values) => values.ptr(),
-            DeviceOff::F32(values) => values.ptr(),
-            DeviceOff::F16 { .. } => unreachable!("a matrix is assembled in f64 or f32"),
-        };
-        let held = self.kernels.held_rows.launch(blocks(self.state.held.len(), 128), 128);
-        let held = held.arg(self.state.held.len() as u32).arg(&self.state.held).arg(&flow.mesh.row_ptr);
-        // SAFETY: held nodes are rows of the matrix, whose pattern is the mesh's.
-        unsafe { held.arg(off).arg(&jacobian.diag).enqueue(stream)? };
+        self.enqueue_matrix(flow, at)?;
         self.linear.find_scale()?;
         self.linear.solve(&self.residual, &mut self.update, false)?;
+        self.take_update(flow)
+    }
+
+    /// Enqueues that the update is taken, cut where it leaves the unknowns' range.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn take_update(&mut self, flow: &FlowViewCuda<'_>) -> Result<(), GpuError> {
+        let (stream, n) = (flow.stream, flow.mesh.rows);
         self.state.last_good.copy_from(&self.state.values.slice())?;
         let update = self.physics.update_kernel().unwrap_or(&self.kernels.subtract_update);
         let update = update.launch(blocks(self.nb * n, 256), 256).arg(n as u32).arg(&self.update);
@@ -327,6 +375,21 @@ impl CoupledSystemCuda {
             levels[0].copy_from(&self.state.values.slice())?;
         }
         Ok(())
+    }
+
+    /// The residual as last enqueued.
+    #[cfg(test)]
+    pub(crate) fn residual(&self) -> &DeviceBuffer<f64> {
+        &self.residual
+    }
+
+    /// The matrix as last enqueued.
+    #[cfg(test)]
+    pub(crate) fn jacobian(&mut self) -> Result<&DeviceJacobian, GpuError> {
+        match self.linear.target(false)? {
+            Target::Rows(jacobian, _) => Ok(jacobian),
+            Target::InPlace(_) => unreachable!("set up for blocks in the order of the pattern"),
+        }
     }
 
     fn count(&self, which: Count) -> DeviceSlice<'_, u32> {

@@ -4,6 +4,9 @@
 //! keeps it (Mavriplis, AIAA 2003-3986). A node has the mean of its elements' gradients, by their volumes: exact where the
 //! function is linear, on any mesh.
 
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
+
 use super::ViscousElements;
 use super::viscous::{Cell, Group, Shape};
 use crate::gradient::NodeRecord;

@@ -1,0 +1,146 @@
+#![allow(unsafe_code)]
+//! Launches of sa.cu.
+
+use super::{SaEquation, SaVariant};
+use crate::coupled::{CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda};
+use crate::gpu::{NodeGradientsCuda, blocks, source};
+use crate::march::{FlowError, Moment};
+use chromaflow::gpu::{DeviceJacobian, GpuError};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+
+fn kernel_source(variant: SaVariant) -> KernelSource {
+    source("sa", FACES, include_str!("sa.cu")).define("VARIANT", variant as i32)
+}
+
+/// Every form of the model.
+pub(crate) fn kernel_sources() -> Vec<KernelSource> {
+    [SaVariant::Negative, SaVariant::Standard, SaVariant::NoFt2].map(kernel_source).into()
+}
+
+/// The Spalart-Allmaras model on the device. **Twin**: [`SaEquation`]. **Launch shapes**: a thread an edge for faces, a thread a
+/// row for viscosities, sources, sums and the matrix, a thread a node of the boundary; gradients as [`NodeGradientsCuda`].
+pub struct SaCuda {
+    second_order: bool,
+    cfl_ratio: f64,
+    gradient: NodeGradientsCuda,
+    viscosities_kernel: Kernel,
+    sources_kernel: Kernel,
+    faces_kernel: Kernel,
+    residual_kernel: Kernel,
+    /// Where negative values have no model.
+    update_kernel: Option<Kernel>,
+    /// From the walls.
+    distance: DeviceBuffer<f64>,
+    nu: DeviceBuffer<f64>,
+    eddies: DeviceBuffer<f64>,
+    /// Of (u, v, w, nut), `[rows, 4, 3]`.
+    gradients: DeviceBuffer<f64>,
+    /// Per volume, `[rows]`.
+    source: DeviceBuffer<f64>,
+    /// `Flux` in sa.cu, `[edges, 3]`.
+    fluxes: DeviceBuffer<f64>,
+    carried: CarriedCuda,
+}
+
+impl SaCuda {
+    /// The model beside a flow.
+    ///
+    /// # Errors
+    /// [`FlowError::Gpu`].
+    pub fn new(stream: &Stream, sa: &SaEquation, flow: &FlowView<'_>) -> Result<Self, FlowError> {
+        let rows = flow.dual.nodes();
+        let module = stream.gpu().module(&kernel_source(sa.model.variant))?;
+        let update = (!sa.may_be_negative()).then(|| module.kernel("sa_update"));
+        Ok(Self {
+            second_order: sa.config.second_order,
+            cfl_ratio: sa.config.cfl_ratio,
+            gradient: NodeGradientsCuda::new(stream, &sa.gradients)?,
+            viscosities_kernel: module.kernel("sa_viscosities")?,
+            sources_kernel: module.kernel("sa_sources")?,
+            faces_kernel: module.kernel("sa_faces")?,
+            residual_kernel: module.kernel("sa_residual")?,
+            update_kernel: update.transpose()?,
+            distance: stream.upload(&sa.distance)?,
+            nu: DeviceBuffer::zeroed(stream, rows)?,
+            eddies: DeviceBuffer::zeroed(stream, rows)?,
+            gradients: DeviceBuffer::zeroed(stream, 12 * rows)?,
+            source: DeviceBuffer::zeroed(stream, rows)?,
+            fluxes: DeviceBuffer::zeroed(stream, 3 * flow.dual.edges.len())?,
+            carried: CarriedCuda::new(stream, Carrier::Volume(sa.config.inflow), flow)?,
+        })
+    }
+}
+
+impl CoupledCuda for SaCuda {
+    fn prepare(&mut self, flow: &FlowViewCuda<'_>, nut: &DeviceBuffer<f64>) -> Result<(), GpuError> {
+        let n = flow.mesh.rows;
+        assert!(nut.len() == n && self.nu.len() == n && flow.nodes.len() == 8 * n);
+        let launch = self.viscosities_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(flow.nodes);
+        let launch = launch.arg(nut).arg(&flow.params.values).arg(&self.nu).arg(&self.eddies);
+        // SAFETY: a number a row, eight a node record.
+        Ok(unsafe { launch.enqueue(flow.stream) }?)
+    }
+
+    fn eddy_viscosity(&self) -> Option<&DeviceBuffer<f64>> {
+        Some(&self.eddies)
+    }
+
+    fn residual(
+        &mut self,
+        flow: &FlowViewCuda<'_>,
+        state: &CoupledStateCuda,
+        at: &Moment,
+        residual: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let (stream, mesh, nut, n) = (flow.stream, flow.mesh, &state.values, flow.mesh.rows);
+        assert!(nut.len() == n && residual.len() == n && flow.fluxes.len() == 5 * mesh.edges);
+        let (params, elements) =
+            (&flow.params.values, flow.viscous.expect("turbulence is beside viscous flow"));
+        self.gradient.enqueue(stream, elements, flow.params, flow.nodes, nut, &mut self.gradients)?;
+        let sources = self.sources_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.gradients);
+        let sources = sources.arg(&self.nu).arg(nut).arg(&self.distance).arg(params);
+        let [_, last, before] = at.time_factors().unwrap_or_default();
+        let sources = sources.arg(u32::from(at.bdf.is_some())).arg(last).arg(before);
+        let faces = self.faces_kernel.launch(blocks(mesh.edges, 128), 128).arg(mesh.edges as u32);
+        let faces = faces.arg(&mesh.ends).arg(&mesh.areas).arg(flow.nodes).arg(flow.fluxes).arg(&self.nu);
+        let faces = faces.arg(nut).arg(&self.gradients).arg(u32::from(self.second_order)).arg(params);
+        let levels = match (at.bdf, &state.levels) {
+            (Some(_), Some(levels)) => [levels[0].ptr(), levels[1].ptr()],
+            _ => [0; 2],
+        };
+        let sums = self.residual_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
+        let sums = sums.arg(&mesh.signed_edge).arg(&self.fluxes).arg(&self.carried.faces).arg(nut);
+        let sums = sums.arg(&self.source).arg(&mesh.volumes).arg(last).arg(before);
+        // SAFETY: ends of edges are rows, positions name edges and columns rows; the arrays have the lengths of their
+        // set-up, for this mesh; earlier levels are both there or both missing.
+        unsafe {
+            sources.arg(&self.source).arg(&self.carried.slopes).enqueue(stream)?;
+            faces.arg(&self.fluxes).arg(&self.carried.faces).enqueue(stream)?;
+            sums.arg(levels[0]).arg(levels[1]).arg(&*residual).enqueue(stream)?;
+        }
+        self.carried.add_to_residual(flow, nut, residual)
+    }
+
+    fn assemble(
+        &mut self,
+        flow: &FlowViewCuda<'_>,
+        _state: &CoupledStateCuda,
+        at: &Moment,
+        jacobian: &DeviceJacobian,
+    ) -> Result<(), GpuError> {
+        self.carried.assemble(flow, at.cfl * self.cfl_ratio, jacobian)
+    }
+
+    fn pseudo_time(
+        &self,
+        flow: &FlowViewCuda<'_>,
+        at: &Moment,
+        out: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        self.carried.pseudo_time(flow, at.cfl * self.cfl_ratio, out)
+    }
+
+    fn update_kernel(&self) -> Option<&Kernel> {
+        self.update_kernel.as_ref()
+    }
+}
