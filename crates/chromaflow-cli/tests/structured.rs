@@ -77,6 +77,15 @@ fn an_unsteady_case_writes_what_it_is_asked_for() {
         assert!(there(name), "{name}");
     }
     assert!(!there("volume_000001.vtu") && !there("volume_000003.vtu"));
+    let series = std::fs::read_to_string(folder.join("o/volume.pvd")).unwrap();
+    let steps: Vec<&str> = series.lines().filter(|line| line.starts_with("<DataSet")).collect();
+    assert_eq!(
+        steps,
+        [
+            r#"<DataSet timestep="0.2" part="0" file="volume_000002.vtu"/>"#,
+            r#"<DataSet timestep="0.4" part="0" file="volume_000004.vtu"/>"#
+        ]
+    );
     let r = json(&folder.join("o/summary.json"));
     assert_eq!(r["time_steps"], 5);
     assert!(r.as_object().unwrap().contains_key("oscillation"));

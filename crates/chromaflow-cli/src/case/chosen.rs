@@ -38,23 +38,22 @@ impl CaseFile {
     ///
     /// * Steady flow takes Newton-Krylov steps, and with them CFL numbers that grow fast and without a practical limit.
     /// * Viscous flow is solved by GMRES around block ILU: cells at walls are thousands of times longer than high, which sweeps from
-    ///   node to node take thousands of iterations to cross. Levels of fill cost little on planar meshes; on a GPU there are none,
-    ///   and laminar flow keeps sweeps.
-    pub(super) fn choose(&mut self, table: &toml::Table, backend: Backend) {
+    ///   node to node take thousands of iterations to cross. Levels of fill cost little on planar meshes.
+    pub(super) fn choose(&mut self, table: &toml::Table) {
         let given = |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
         let rans = self.flow.equations == Equations::Rans;
         let viscous = rans || self.flow.equations == Equations::Laminar;
         let (march, linear) = (&mut self.march, &mut self.linear);
         march.choose(march.mode == Mode::Steady, &given);
         let newton = march.nonlinear == NonlinearName::NewtonKrylov;
-        let factors = (rans || viscous && newton && backend == Backend::Cpu) && !given("linear", "method");
+        let factors = (rans || viscous && newton) && !given("linear", "method");
         if factors {
             linear.method = MethodName::Gmres;
             if !given("linear", "precond") {
                 linear.precond = PrecondName::Ilu0;
             }
         }
-        linear.fill = linear.fill.or((backend == Backend::Cuda || !(factors && newton)).then_some(0));
+        linear.fill = linear.fill.or((!(factors && newton)).then_some(0));
         if newton && !given("linear", "sweeps") {
             linear.sweeps = NEWTON_SWEEPS;
         }
@@ -69,14 +68,12 @@ impl CaseFile {
         let given = |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
         let plain = given("structured", "method") || backend == Backend::Cuda;
         self.march.choose(self.march.mode == Mode::Steady && !plain, &given);
-        if self.march.nonlinear == NonlinearName::DefectCorrection {
-            let kind = self.structured.step().cfl();
-            if !given("march", "cfl_max") {
-                self.march.cfl_max = kind.max;
-            }
-            if !given("march", "cfl_start") {
-                self.march.cfl_start = kind.start.min(self.march.cfl_max);
-            }
+        let kind = self.structured.step().cfl();
+        if self.march.nonlinear == NonlinearName::DefectCorrection && !given("march", "cfl_max") {
+            self.march.cfl_max = kind.max;
+        }
+        if !given("march", "cfl_start") {
+            self.march.cfl_start = kind.start.min(self.march.cfl_max);
         }
     }
 

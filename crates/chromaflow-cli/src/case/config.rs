@@ -39,11 +39,13 @@ impl CaseFile {
             space: flow::Space {
                 flux: n.flux.config(),
                 entropy_fix: n.entropy_fix,
+                cutoff_mach: n.cutoff_mach,
                 second_order: n.order == 2,
                 kappa: n.kappa,
                 limiter: n.limiter.config(),
                 limiter_k: n.limiter_k,
                 gradient: n.gradient.config(),
+                mapped: n.mapped_gradients,
                 quadrature: n.quadrature.config(),
             },
             implicit: flow::Implicit {
@@ -210,6 +212,11 @@ impl CaseFile {
         }
         if !(0.0..=1.0).contains(&n.entropy_fix) {
             return fail(&["numerics", "entropy_fix"], n.entropy_fix, "between 0 and 1");
+        }
+        if let Some(cutoff) = n.cutoff_mach
+            && !(cutoff > 0.0 && cutoff <= 1.0)
+        {
+            return fail(&["numerics", "cutoff_mach"], cutoff, "above 0, 1 at the most");
         }
         if !(m.cfl_growth >= 1.0 && m.cfl_growth.is_finite()) {
             return fail(&["march", "cfl_growth"], m.cfl_growth, "1 or more");

@@ -150,7 +150,7 @@ impl Case {
             SolverKind::Unstructured => {
                 let mut case: CaseFile = source.parse_with(sets)?;
                 case.take_units(&source, &table)?;
-                case.choose(&table, backend);
+                case.choose(&table);
                 let turbulence = case.idle_key_of_turbulence(&table).map(|found| ("turbulence", found));
                 let scalar = || case.idle_key_of_scalar(&table).map(|found| ("scalar", found));
                 let newton = || case.idle_key_of_newton(&table).map(|found| ("march", found));

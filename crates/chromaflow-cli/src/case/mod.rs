@@ -387,6 +387,10 @@ pub struct NumericsSection {
     /// Entropy fix of Roe's flux: eigenvalues below this fraction of the spectral radius are rounded off. Larger than a
     /// hundredth, it thickens boundary layers.
     pub entropy_fix: f64,
+    /// Mach number below which changes of velocity dissipate no less, in Roe's flux and at slip walls: three times the free
+    /// stream's where it is not given, 1 for Roe's own dissipation at every speed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cutoff_mach: Option<f64>,
     /// UMUSCL kappa: 0 the gradient alone, 1 a central average.
     pub kappa: f64,
     /// Limiter of the reconstruction.
@@ -395,6 +399,8 @@ pub struct NumericsSection {
     pub limiter_k: f64,
     /// Weights of the least-squares gradients.
     pub gradient: Gradient,
+    /// Whether gradients and extrapolation follow thin layers on curved walls.
+    pub mapped_gradients: bool,
     /// Where fluxes between control volumes are integrated.
     pub quadrature: Quadrature,
 }
@@ -406,10 +412,12 @@ impl Default for NumericsSection {
             order: if d.second_order { 2 } else { 1 },
             flux: Flux::of(d.flux),
             entropy_fix: d.entropy_fix,
+            cutoff_mach: d.cutoff_mach,
             kappa: d.kappa,
             limiter: Limiter::of(d.limiter),
             limiter_k: d.limiter_k,
             gradient: Gradient::of(d.gradient),
+            mapped_gradients: d.mapped,
             quadrature: Quadrature::of(d.quadrature),
         }
     }
@@ -499,12 +507,12 @@ impl Default for MarchSection {
 pub struct LinearSection {
     /// Precision policy.
     pub policy: PolicyName,
-    /// How the system is solved: sweeps alone, or a Krylov method; viscous flow takes gmres around ilu0 where none is given (laminar
-    /// flow on a GPU and unsteady laminar flow sweeps).
+    /// How the system is solved: sweeps alone, or a Krylov method; viscous flow takes gmres around ilu0 where none is given
+    /// (unsteady laminar flow sweeps).
     pub method: MethodName,
     /// What gmres and bicgstab are preconditioned with.
     pub precond: PrecondName,
-    /// Level of fill of the factors of ilu0: 0 for the blocks of the matrix, 1, 2, ... for more of them (on the CPU). Where neither
+    /// Level of fill of the factors of ilu0: 0 for the blocks of the matrix, 1, 2, ... for more of them. Where neither
     /// this nor `method` is given, 2 on planar meshes and 1 on others in Newton-Krylov steps of viscous flow; else 0.
     pub fill: Option<u32>,
     /// Order in which ilu0 takes the rows; sweeps go by color.
@@ -555,7 +563,8 @@ pub struct OutputSection {
     /// Iterations (physical steps of an unsteady run) between restart files; 0: at the end only. Ctrl-C and
     /// divergence leave one, too.
     pub restart_every: usize,
-    /// Physical steps between snapshots of the fields of an unsteady run; 0: at the end only.
+    /// Physical steps between snapshots of the fields of an unsteady run, listed with their times in `volume.pvd`; 0: at the
+    /// end only.
     pub fields_every: usize,
     /// Iteration after which the linear system of the next one is written, for `chromaflow solve`; 0: never.
     pub matrix: usize,

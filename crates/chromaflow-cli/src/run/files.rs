@@ -81,11 +81,42 @@ impl Files {
         Ok(Some(path))
     }
 
-    /// Writes the fields of a physical step.
-    pub fn write_snapshot(&self, output: &OutputSection, flow: &mut impl Flow, step: usize) -> CliResult<()> {
-        let path = self.folder.join(format!("volume_{step:06}.vtu"));
+    /// Writes the fields of a physical step, and the series of all that there are so far, for steps of `dt`.
+    pub fn write_snapshot(
+        &self,
+        output: &OutputSection,
+        flow: &mut impl Flow,
+        (step, dt): (usize, f64),
+    ) -> CliResult<()> {
+        let path = self.folder.join(snapshot(step));
         let fields = flow.fields();
-        Ok(write_volume(&path, &flow.mesh(), &fields, vtu(output))?)
+        write_volume(&path, &flow.mesh(), &fields, vtu(output))?;
+        self.write_series(step, dt)
+    }
+
+    /// Writes the list of snapshots up to a step with their times, `volume.pvd`, as ParaView reads it: those of a run that was
+    /// interrupted and resumed, too.
+    fn write_series(&self, last: usize, dt: f64) -> CliResult<()> {
+        let path = self.folder.join("volume.pvd");
+        let entries =
+            std::fs::read_dir(&self.folder).map_err(|e| FileError::new("cannot list", &self.folder, e))?;
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut steps: Vec<usize> =
+            names.filter_map(|name| step_of(&name)).filter(|&step| step <= last).collect();
+        steps.sort_unstable();
+        let sets = steps.into_iter().map(|step| {
+            let (time, name) = (step as f64 * dt, snapshot(step));
+            format!("<DataSet timestep=\"{time}\" part=\"0\" file=\"{name}\"/>")
+        });
+        let mut lines = vec![
+            "<?xml version=\"1.0\"?>\n<VTKFile type=\"Collection\" version=\"1.0\">\n<Collection>".to_owned(),
+        ];
+        lines.extend(sets);
+        lines.push("</Collection>\n</VTKFile>\n".to_owned());
+        let text = lines.join("\n");
+        let mut file = AtomicFile::create(&path)?;
+        file.write_all(text.as_bytes()).map_err(|e| FileError::new("cannot write", &path, e))?;
+        Ok(file.commit()?)
     }
 
     /// Writes everything that the case asks for; the names of what was written.
@@ -139,6 +170,17 @@ impl Files {
         writeln!(file, "{summary:#}").map_err(|e| FileError::new("cannot write", &path, e))?;
         Ok(file.commit()?)
     }
+}
+
+/// The file of a physical step's fields.
+fn snapshot(step: usize) -> String {
+    format!("volume_{step:06}.vtu")
+}
+
+/// The inverse.
+fn step_of(name: &str) -> Option<usize> {
+    let step = name.strip_prefix("volume_")?.strip_suffix(".vtu")?.parse().ok()?;
+    (snapshot(step) == name).then_some(step)
 }
 
 fn vtu(output: &OutputSection) -> VtuOptions {

@@ -211,7 +211,8 @@ impl Run<'_> {
                 self.files.write_restart(self, flow, &rows, &loads)?;
             }
             if let Some(step) = due.fields {
-                self.files.write_snapshot(self.output, flow, step)?;
+                let dt = if let Time::Unsteady(unsteady) = self.time { unsteady.dt } else { 1.0 };
+                self.files.write_snapshot(self.output, flow, (step, dt))?;
             }
         }
     }
