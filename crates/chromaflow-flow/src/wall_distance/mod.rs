@@ -28,7 +28,7 @@ use tree::Tree;
 ///
 /// ```
 /// use chromaflow_flow::mesh::{Marker, Mesh};
-/// use chromaflow_flow::turbulence::wall_distance::WallSurface;
+/// use chromaflow_flow::wall_distance::WallSurface;
 /// let nodes = vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
 /// let floor = Marker { name: "floor".into(), triangles: vec![[0, 1, 2]], ..Marker::default() };
 /// let mesh = Mesh { nodes, markers: vec![floor], ..Mesh::default() };
