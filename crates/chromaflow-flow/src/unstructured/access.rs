@@ -5,7 +5,7 @@ use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem};
 use crate::config::Time;
 use crate::coupled::CoupledSystem;
-use crate::gas::{Transport, entropy, primitive, sound_speed, temperature, viscosity};
+use crate::gas::{entropy, primitive, sound_speed, temperature};
 use crate::gradient::NodeRecord;
 use crate::march::{FlowError, Host, LargestResidual};
 use crate::output::{Field, Restart};
@@ -43,8 +43,9 @@ impl Memory {
 }
 
 impl FlowSolver {
-    /// Fields to look at: density, velocity, pressure, mach, temperature, cp, entropy; with viscosity also skin_friction,
-    /// friction per area over the dynamic pressure, zero off walls without slip.
+    /// Fields to look at: density, velocity, pressure, mach, temperature, cp, entropy; with viscosity also, zero off walls without
+    /// slip, skin_friction, friction per area over the dynamic pressure, heat_flux, the heat that an isothermal wall draws per
+    /// area over rho V^3 / 2 of the free stream, and y_plus; and vorticity, over a_inf and the mesh unit, and q_criterion.
     ///
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
@@ -220,63 +221,9 @@ impl FlowSystem {
             scalar("cp", &|w| (w[4] - free) / dynamic),
             scalar("entropy", &|w| entropy(gas, w)),
         ];
-        if let Some((transport, _)) = &self.viscous {
-            fields.push(Field::vector("skin_friction", 3, self.skin_friction(dynamic)));
-            if self.config.turbulence.is_some() {
-                fields.push(Field::scalar("y_plus", self.y_plus(*transport)));
-            }
-        }
+        fields.extend(self.shear_fields());
         fields.extend(self.coupled_fields());
         fields
-    }
-
-    fn skin_friction(&self, dynamic: f64) -> Vec<f64> {
-        let mut rows = vec![[0.0; 3]; self.q.len()];
-        for (patch, data) in self.dual.patches.iter().zip(&self.boundaries) {
-            if !data.kind.is_no_slip() {
-                continue;
-            }
-            for (node, n) in patch.nodes.iter().zip(&patch.areas) {
-                let Ok(at) = self.fixed.binary_search_by_key(node, |f| f.node) else { continue };
-                let area = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt();
-                rows[*node as usize] = self.friction[at].map(|f| f / (area * dynamic));
-            }
-        }
-        let new = self.plan.permutation.new_of_old();
-        (0..self.file_nodes()).flat_map(|i| rows[new[i % new.len()] as usize]).collect()
-    }
-
-    /// Heights of the first nodes off walls without slip in units of the wall, y u_tau / nu; zero off these walls. The first
-    /// node is the neighbor that lies most nearly along the wall's normal.
-    fn y_plus(&self, transport: Transport<f64>) -> Vec<f64> {
-        let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-        let mut area = vec![[0.0; 3]; self.fixed.len()];
-        for (patch, _) in
-            self.dual.patches.iter().zip(&self.boundaries).filter(|(_, data)| data.kind.is_no_slip())
-        {
-            for (node, n) in patch.nodes.iter().zip(&patch.areas) {
-                let Ok(at) = self.fixed.binary_search_by_key(node, |f| f.node) else { continue };
-                area[at] = std::array::from_fn(|d| area[at][d] + n[d]);
-            }
-        }
-        let mut rows = vec![0.0; self.q.len()];
-        for ((wall, n), friction) in self.fixed.iter().zip(area).zip(&self.friction) {
-            let (i, size) = (wall.node as usize, dot(n, n).sqrt());
-            let (mut height, mut best) = (0.0, 0.0);
-            for &j in &self.dual.pattern.col_idx()[self.dual.pattern.range(i)] {
-                let dx: [f64; 3] =
-                    std::array::from_fn(|d| self.nodes[j as usize][5 + d] - self.nodes[i][5 + d]);
-                let across = dot(dx, n).abs() / size;
-                if across > best * dot(dx, dx).sqrt() {
-                    (height, best) = (across, across / dot(dx, dx).sqrt());
-                }
-            }
-            let w = primitive_of(&self.nodes[i]);
-            let mu = transport.scale * viscosity(transport, temperature(self.gas, &w));
-            rows[i] = height * (dot(*friction, *friction).sqrt() / size * w[0]).sqrt() / mu;
-        }
-        let new = self.plan.permutation.new_of_old();
-        (0..self.file_nodes()).map(|i| rows[new[i % new.len()] as usize]).collect()
     }
 
     /// One field of conserved states, checked, in the solver's order.
@@ -333,12 +280,16 @@ impl FlowSystem {
     }
 
     fn in_file_order(&self, width: usize, f: impl Fn(&NodeRecord, &mut Vec<f64>)) -> Vec<f64> {
+        let mut out = Vec::with_capacity(width * self.nodes.len());
+        self.nodes.iter().for_each(|node| f(node, &mut out));
+        self.to_file_order(width, out)
+    }
+
+    /// Values of the rows, `width` each, in the mesh's own order of nodes.
+    pub(super) fn to_file_order(&self, width: usize, values: Vec<f64>) -> Vec<f64> {
         let rows = self.plan.permutation.new_of_old();
-        let mut out = Vec::with_capacity(width * self.file_nodes());
-        for i in 0..self.file_nodes() {
-            f(&self.nodes[rows[i % rows.len()] as usize], &mut out);
-        }
-        out
+        let of = |i: usize| &values[rows[i % rows.len()] as usize * width..][..width];
+        (0..self.file_nodes()).flat_map(|i| of(i).iter().copied()).collect()
     }
 }
 

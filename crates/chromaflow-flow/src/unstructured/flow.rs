@@ -68,8 +68,8 @@ pub struct FlowSystem {
     pub(super) linear: Option<LinearSolver>,
     /// Viscosity and the elements of viscous flow.
     pub(super) viscous: Option<(Transport<f64>, Arc<ViscousElements>)>,
-    /// Force of the fluid on each of `fixed`, friction only.
-    pub(super) friction: Vec<[f64; 3]>,
+    /// What each of `fixed` takes up: the force of friction, and the heat that an isothermal wall draws from the fluid per time.
+    pub(super) friction: Vec<[f64; 4]>,
     /// Earlier time levels, in unsteady runs.
     pub(super) levels: TimeLevels,
     pub(super) source: Option<Source>,

@@ -8,7 +8,7 @@
 //! | `space.rs`, `unsteady.rs` | residual and Jacobian; the derivative in time |
 //! | `newton.rs` | the linear system of a Newton-Krylov step |
 //! | `coupled.rs` | the systems beside it: which there are, and what they see of it |
-//! | `access.rs` | fields, restarts, memory |
+//! | `access.rs`, `shear.rs` | fields, restarts, memory; friction, heat, y+ and vorticity |
 //! | `cuda/` | the same on a GPU |
 
 mod access;
@@ -18,6 +18,7 @@ pub(crate) mod cuda;
 mod flow;
 mod newton;
 mod setup;
+mod shear;
 mod space;
 #[cfg(test)]
 mod tests;
@@ -25,3 +26,4 @@ mod unsteady;
 
 pub use access::Memory;
 pub use flow::{FlowSolver, FlowSystem, Source};
+pub use shear::Spread;

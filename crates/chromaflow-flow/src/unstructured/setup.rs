@@ -103,7 +103,7 @@ impl FlowSolver {
             team,
             gas,
             boundaries,
-            friction: vec![[0.0; 3]; fixed.len()],
+            friction: vec![[0.0; 4]; fixed.len()],
             viscous,
             mapping,
             moments,

@@ -82,12 +82,14 @@ impl FlowSystem {
     }
 
     /// Momentum (and energy, where the temperature is given) of nodes on walls without slip is not solved for. What
-    /// remains of their momentum balance is the friction that the wall takes up. Nor is anything at nodes of given state.
+    /// remains of their balances is the friction and the heat that the wall takes up. Nor is anything at nodes of given state.
     fn hold_nodes(&mut self, residual: &mut [[f64; 5]]) {
         for (&WallNode { node, heat, wall }, friction) in self.fixed.iter().zip(&mut self.friction) {
             let r = &mut residual[node as usize];
-            *friction = [-r[1], -r[2], -r[3]];
-            r[4] = if heat == WallHeat::Isothermal { 0.0 } else { strong_wall_energy(wall, r) };
+            let energy = strong_wall_energy(wall, r);
+            let (kept, taken) = if heat == WallHeat::Isothermal { (0.0, -energy) } else { (energy, 0.0) };
+            *friction = [-r[1], -r[2], -r[3], taken];
+            r[4] = kept;
             r[1..4].fill(0.0);
         }
         for &i in &self.held {
@@ -102,7 +104,10 @@ impl FlowSystem {
 
     /// Friction on the `i`-th node of a patch; where several walls without slip meet, each takes its share by area.
     pub(super) fn friction_on(&self, patch: usize, i: usize) -> [f64; 3] {
-        self.friction_share(patch, i).map_or([0.0; 3], |(at, share)| self.friction[at].map(|f| share * f))
+        self.friction_share(patch, i).map_or([0.0; 3], |(at, share)| {
+            let [x, y, z, _] = self.friction[at];
+            [share * x, share * y, share * z]
+        })
     }
 
     /// Which of `fixed` the `i`-th node of a patch is, and the patch's share of the friction there.

@@ -215,7 +215,7 @@ impl FlowCuda {
             limits: buffer(if second_order && is_node_wise(config.space.limiter) { 5 * n } else { 0 })?,
             fluxes: buffer(5 * edges)?,
             residual: buffer(5 * n)?,
-            friction: buffer(3 * solver.fixed.len())?,
+            friction: buffer(4 * solver.fixed.len())?,
             update: buffer(5 * n)?,
             linear: Some(linear),
             newton: match config.implicit.nonlinear {
@@ -346,7 +346,7 @@ impl FlowCuda {
 
     /// Nodes on walls without slip.
     fn wall_nodes(&self) -> usize {
-        self.friction.len() / 3
+        self.friction.len() / 4
     }
 
     /// A counter on the device.

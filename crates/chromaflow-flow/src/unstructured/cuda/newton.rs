@@ -81,7 +81,7 @@ impl NewtonCuda {
             },
             q: buffer(5 * n)?,
             residual: buffer(5 * n)?,
-            friction: buffer(3 * solver.fixed.len())?,
+            friction: buffer(4 * solver.fixed.len())?,
             size: 0.0,
             pseudo_time: buffer(n)?,
             r: buffer(flow_part)?,

@@ -27,7 +27,8 @@ complete_residual(u32 rows, const double* __restrict__ volumes, double now, doub
     residual[at] = r;
 }
 
-// What remains of the momentum balance of nodes on walls without slip is the friction that the wall takes up.
+// What remains of the balances of nodes on walls without slip is the friction and the heat that the wall takes up: `friction`
+// [walls][4], heat last.
 extern "C" __global__ void __launch_bounds__(128)
 wall_residual(u32 count, const WallNode* __restrict__ walls, double* __restrict__ friction, double* residual) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
@@ -35,8 +36,11 @@ wall_residual(u32 count, const WallNode* __restrict__ walls, double* __restrict_
     const WallNode here = walls[at];
     double* r = residual + (u64)here.node * 5;
     const State row = load_state(residual, here.node);
-    for (int d = 0; d < 3; d++) friction[(u64)at * 3 + d] = -row[1 + d], r[1 + d] = 0;
-    r[4] = here.heat == pointwise::WallHeat::Isothermal ? 0.0 : pointwise::strong_wall_energy(here.wall, row);
+    for (int d = 0; d < 3; d++) friction[(u64)at * 4 + d] = -row[1 + d], r[1 + d] = 0;
+    const double energy = pointwise::strong_wall_energy(here.wall, row);
+    const bool isothermal = here.heat == pointwise::WallHeat::Isothermal;
+    friction[(u64)at * 4 + 3] = isothermal ? -energy : 0.0;
+    r[4] = isothermal ? 0.0 : energy;
 }
 extern "C" __global__ void __launch_bounds__(128) held_residual(u32 count, const u32* __restrict__ node_of, double* residual) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
@@ -89,7 +93,7 @@ wall_forces(const uint2* __restrict__ parts, const uint2* __restrict__ faces, co
 #pragma unroll
         for (int d = 0; d < 3; d++) {
             f[0][d] = (node.w[4] - free_pressure) * areas[at * 4 + d];
-            f[1][d] = face.y == NONE ? 0.0 : areas[at * 4 + 3] * friction[(u64)face.y * 3 + d];
+            f[1][d] = face.y == NONE ? 0.0 : areas[at * 4 + 3] * friction[(u64)face.y * 4 + d];
         }
     }
     sum_forces(arm, f, partials);
