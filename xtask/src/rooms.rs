@@ -26,7 +26,7 @@ const CRATES: [&str; 12] = [
 const ROOMS: [(&str, &str); 3] = [
     (
         "chromaflow",
-        "files shared simd words - block rim stop vector - sparse - gallery order - gpu - relax factor tridiag - krylov - solver",
+        "files shared simd words - block rim stop vector - sparse - gallery order - dist - gpu - relax factor tridiag - krylov - solver",
     ),
     (
         "chromaflow-mesh",
@@ -35,7 +35,7 @@ const ROOMS: [(&str, &str); 3] = [
     ),
     (
         "chromaflow-flow",
-        "config real parallel offload - gas - dual numbering flux limiter viscous output grid - bc - pointwise - gpu \
+        "config real parallel offload - gas - dual numbering flux limiter viscous output grid - bc ranks - pointwise - gpu \
          - gradient - residual - jacobian - march - coupled wall_distance - scalar turbulence - unstructured structured incompressible",
     ),
 ];

@@ -58,6 +58,15 @@ pub trait Communicator: Debug + Send + Sync {
     /// [`CommError::NoRank`]; [`CommError`] when another rank has failed, has left or stays silent too long.
     fn receive(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError>;
 
+    /// As [`Communicator::receive`] without an end to the wait, but for ranks that fail or leave: for those that wait while another
+    /// one reads or writes files.
+    ///
+    /// # Errors
+    /// As [`Communicator::receive`].
+    fn receive_patiently(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
+        self.receive(from, tag)
+    }
+
     /// Returns when all ranks have come here.
     ///
     /// # Errors

@@ -11,8 +11,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// Longest sleep of a wait without an end.
+const LONGEST: Duration = Duration::from_secs(60);
+
 /// One of the ranks that [`run`] starts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Threads {
     rank: usize,
     world: Arc<World>,
@@ -112,6 +115,16 @@ impl Communicator for Threads {
     }
 
     fn receive(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
+        self.receive_within(self.world.patience, from, tag)
+    }
+
+    fn receive_patiently(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
+        self.receive_within(Duration::MAX, from, tag)
+    }
+}
+
+impl Threads {
+    fn receive_within(&self, patience: Duration, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
         self.partner(from)?;
         let (mailbox, started) = (&self.world.boxes[self.rank], Instant::now());
         let mut messages = mailbox.lock();
@@ -123,12 +136,11 @@ impl Communicator for Threads {
             if self.world.left[from].load(Ordering::Acquire) {
                 return Err(CommError::Left { rank: from });
             }
-            let patience = self.world.patience;
             let rest = patience.saturating_sub(started.elapsed());
             if rest.is_zero() {
                 return Err(CommError::Late { rank: from, patience });
             }
-            let woken = mailbox.news.wait_timeout(messages, rest);
+            let woken = mailbox.news.wait_timeout(messages, rest.min(LONGEST));
             messages = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
     }

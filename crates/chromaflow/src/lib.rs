@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 
 pub mod block;
+pub mod dist;
 pub mod factor;
 pub mod files;
 pub mod gallery;

@@ -4,7 +4,8 @@ use super::monitor::{Monitor, System};
 use super::system::HostSystem;
 use super::{Control, LinearOperator, Preconditioner, Solve};
 use crate::Outcome;
-use crate::vector::{axpy, dot, norm2, xpay};
+use crate::dist::Inner;
+use crate::vector::{axpy, xpay};
 use chromaflow_device::Team;
 use std::convert::Infallible;
 
@@ -193,6 +194,11 @@ struct HostVectors<'a> {
 }
 
 impl HostVectors<'_> {
+    /// The inner product of the system.
+    fn inner(&self) -> Inner<'_> {
+        Inner::new(self.team, self.a.links())
+    }
+
     /// One vector to read and another one to change.
     fn two(&mut self, from: Name, to: Name) -> (&[f64], &mut [f64]) {
         let [from, to] = self.all.get_disjoint_mut([from as usize, to as usize]).expect("two vectors");
@@ -204,14 +210,14 @@ impl System for HostVectors<'_> {
     type Error = Infallible;
 
     fn size(&mut self) -> Result<f64, Infallible> {
-        Ok(norm2(self.team, self.b))
+        Ok(self.inner().norm2(self.b))
     }
 
     fn residual(&mut self) -> Result<f64, Infallible> {
         let (team, a, b) = (self.team, self.a, self.b);
         let (x, r) = self.two(Name::X, Name::R);
         a.residual(team, b, x, r);
-        Ok(norm2(team, r))
+        Ok(Inner::new(team, a.links()).norm2(r))
     }
 }
 
@@ -245,6 +251,6 @@ impl Space for HostVectors<'_> {
     }
 
     fn dots<const N: usize>(&mut self, pairs: [(Name, Name); N]) -> Result<[f64; N], Infallible> {
-        Ok(pairs.map(|(x, y)| dot(self.team, self.all[x as usize], self.all[y as usize])))
+        Ok(self.inner().dots(pairs.map(|(x, y)| (&*self.all[x as usize], &*self.all[y as usize]))))
     }
 }

@@ -5,6 +5,7 @@ use super::monitor::{Monitor, System};
 use super::system::HostSystem;
 use super::{Control, LinearOperator, Preconditioner, Solve};
 use crate::Outcome;
+use crate::dist::Inner;
 use crate::vector::{axpy, combine, scale};
 use chromaflow_device::Team;
 use std::convert::Infallible;
@@ -279,7 +280,7 @@ impl Basis for HostBasis<'_> {
         vector_at(self.v, j + 1, n);
         let (basis, rest) = self.v.split_at_mut(j + 1);
         self.system.a.apply(team, z, &mut rest[0]);
-        Ok(orthogonalize(team, basis, &mut rest[0], h))
+        Ok(orthogonalize(&Inner::new(team, self.system.a.links()), basis, &mut rest[0], h))
     }
 
     fn accept(&mut self, j: usize, length: f64) -> Result<(), Infallible> {

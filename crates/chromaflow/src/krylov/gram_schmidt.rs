@@ -1,6 +1,7 @@
 #![allow(unsafe_code)]
 //! Orthogonalization against a basis that is larger than the caches.
 
+use crate::dist::Inner;
 use crate::shared::SharedMut;
 use crate::simd::{Kernel, Load, Simd, Wide, dispatch};
 use crate::vector::{CHUNK, PARALLEL_FROM};
@@ -23,17 +24,17 @@ const GROUP: usize = 8;
 /// What is subtracted is exactly what `h` says, however good the orthogonality.
 ///
 /// **Source**: Daniel, Gragg, Kaufman, Stewart (1976), with the loss of orthogonality measured instead of bounded.
-pub(super) fn orthogonalize(team: &Team, basis: &[Vec<f64>], w: &mut [f64], h: &mut [f64]) -> f64 {
+pub(super) fn orthogonalize(inner: &Inner<'_>, basis: &[Vec<f64>], w: &mut [f64], h: &mut [f64]) -> f64 {
     let last = basis.len();
     assert_eq!(h.len(), last + 1);
     let mut parts = vec![0.0; last + 1];
-    pass(team, basis, &[], w, &mut parts);
+    project(inner, basis, &[], w, &mut parts);
     let before = parts[last].sqrt();
     h.fill(0.0);
     for _ in 0..2 {
         let weights: Vec<f64> = parts[..last].iter().map(|p| -p).collect();
         h.iter_mut().zip(&parts[..last]).for_each(|(h, p)| *h += p);
-        pass(team, basis, &weights, w, &mut parts);
+        project(inner, basis, &weights, w, &mut parts);
         h[last] = parts[last].sqrt();
         let left = parts[..last].iter().map(|p| p * p).sum::<f64>().sqrt();
         if left <= ORTHOGONAL * h[last] || left.is_nan() {
@@ -41,6 +42,15 @@ pub(super) fn orthogonalize(team: &Team, basis: &[Vec<f64>], w: &mut [f64], h: &
         }
     }
     before
+}
+
+/// [`pass`], its sums over all ranks.
+fn project(inner: &Inner<'_>, v: &[Vec<f64>], weights: &[f64], w: &mut [f64], sums: &mut [f64]) {
+    pass(inner.team(), v, weights, w, sums);
+    match inner.exact_products(v, w) {
+        Some(exact) => sums.copy_from_slice(&exact),
+        None => inner.complete(sums),
+    }
 }
 
 /// w <- w + sum of weights[i] v[i] (no weights: w stays), then sums[i] = v[i] . w and, last, w . w.
@@ -132,7 +142,7 @@ impl Kernel for Pass<'_> {
 /// w <- w + sum of a[k] v[k].
 ///
 /// # Safety
-/// All pointers have `n` values.
+/// All pointers have `n` values; no vector has more than eight lanes.
 #[inline(always)]
 unsafe fn add<V: Wide, const N: usize>(v: &[*const f64; N], a: &[f64; N], w: *mut f64, n: usize) {
     // SAFETY: the caller's promise.
@@ -146,10 +156,16 @@ unsafe fn add<V: Wide, const N: usize>(v: &[*const f64; N], a: &[f64; N], w: *mu
             }
             sum.store(w.add(i));
         }
-        for i in whole..n {
+        if whole < n {
+            // With the same rounding as the others: results do not depend on where in a vector an entry stands.
+            let mask = V::first(n - whole);
+            let mut sum = V::load_first(w.add(whole), mask);
             for k in 0..N {
-                *w.add(i) += a[k] * *v[k].add(i);
+                sum = V::load_first(v[k].add(whole), mask).mul_add(weights[k], sum);
             }
+            let mut lanes = [0.0; 8];
+            sum.store(lanes.as_mut_ptr());
+            w.add(whole).copy_from_nonoverlapping(lanes.as_ptr(), n - whole);
         }
     }
 }
@@ -197,10 +213,10 @@ mod tests {
             for j in 0..n.min(20) {
                 let given = wave(n, j);
                 let (mut w, mut h) = (given.clone(), vec![0.0; j + 1]);
-                let before = orthogonalize(&one, &basis, &mut w, &mut h);
+                let before = orthogonalize(&Inner::new(&one, None), &basis, &mut w, &mut h);
                 assert!((before - norm2(&one, &given)).abs() <= 1e-13 * before);
                 let (mut again, mut h_again) = (given.clone(), vec![0.0; j + 1]);
-                orthogonalize(&Team::new(3), &basis, &mut again, &mut h_again);
+                orthogonalize(&Inner::new(&Team::new(3), None), &basis, &mut again, &mut h_again);
                 assert_eq!((&again, &h_again), (&w, &h));
                 for (i, w) in w.iter().enumerate() {
                     let sum = basis.iter().zip(&h).map(|(v, h)| v[i] * h).sum::<f64>() + w;
@@ -229,10 +245,10 @@ mod tests {
         let first = unit(wave(n, 1));
         let (mut w, mut h) =
             (first.iter().zip(wave(n, 2)).map(|(a, b)| a + 1e-12 * b).collect::<Vec<_>>(), [0.0; 2]);
-        orthogonalize(&team, std::slice::from_ref(&first), &mut w, &mut h);
+        orthogonalize(&Inner::new(&team, None), std::slice::from_ref(&first), &mut w, &mut h);
         assert!((h[0] - 1.0).abs() < 1e-9 && h[1] < 1e-9);
         assert!(dot(&team, &first, &w).abs() <= 2.0 * ORTHOGONAL * h[1]);
         let mut bad = vec![f64::NAN; n];
-        assert!(!orthogonalize(&team, &[first], &mut bad, &mut h).is_finite());
+        assert!(!orthogonalize(&Inner::new(&team, None), &[first], &mut bad, &mut h).is_finite());
     }
 }

@@ -1,5 +1,6 @@
 //! What Krylov methods iterate with.
 
+use crate::dist::Links;
 use crate::{BlockCsr, Jacobian};
 use chromaflow_device::Team;
 
@@ -15,6 +16,12 @@ pub trait LinearOperator {
 
     /// `y = A x`
     fn apply(&self, team: &Team, x: &[f64], y: &mut [f64]);
+
+    /// The other ranks, where the map is a rank's part of a larger one: x are solutions then, y and r residuals, as
+    /// [`dist`](crate::dist) has it.
+    fn links(&self) -> Option<&dyn Links> {
+        None
+    }
 
     /// `r = b - A x`
     fn residual(&self, team: &Team, b: &[f64], x: &[f64], r: &mut [f64]) {

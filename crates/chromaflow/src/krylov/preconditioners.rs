@@ -1,13 +1,24 @@
 //! Relaxations and factorizations as preconditioners.
 
 use super::Preconditioner;
-use crate::factor::block_ilu::BlockIlu;
+use crate::factor::block_ilu::{BlockIlu, IluOverRanks};
 use crate::relax::{FactorReport, Jacobi, Multicolor, RelaxError, SolveOptions, SolveReport};
 use crate::{Jacobian, Outcome, Policy};
 use chromaflow_device::Team;
 
 /// z = U^-1 L^-1 r with the factors of the matrix last factored.
 impl Preconditioner for BlockIlu {
+    fn apply(&mut self, team: &Team, r: &[f64], z: &mut [f64]) {
+        self.solve(team, r, z);
+    }
+
+    fn is_fixed(&self) -> bool {
+        true
+    }
+}
+
+/// The same of each rank's own rows.
+impl Preconditioner for IluOverRanks {
     fn apply(&mut self, team: &Team, r: &[f64], z: &mut [f64]) {
         self.solve(team, r, z);
     }

@@ -2,7 +2,7 @@
 
 use super::LinearOperator;
 use super::monitor::System;
-use crate::vector::norm2;
+use crate::dist::Inner;
 use chromaflow_device::Team;
 use std::convert::Infallible;
 
@@ -25,15 +25,22 @@ impl<'a> HostSystem<'a> {
     }
 }
 
+impl HostSystem<'_> {
+    /// The inner product of the system.
+    pub(super) fn inner(&self) -> Inner<'_> {
+        Inner::new(self.team, self.a.links())
+    }
+}
+
 impl System for HostSystem<'_> {
     type Error = Infallible;
 
     fn size(&mut self) -> Result<f64, Infallible> {
-        Ok(norm2(self.team, self.b))
+        Ok(self.inner().norm2(self.b))
     }
 
     fn residual(&mut self) -> Result<f64, Infallible> {
         self.a.residual(self.team, self.b, self.x, &mut self.r);
-        Ok(norm2(self.team, &self.r))
+        Ok(self.inner().norm2(&self.r))
     }
 }

@@ -9,6 +9,7 @@
 mod diagonal;
 mod jacobi;
 mod multicolor;
+mod over_ranks;
 mod solve;
 mod sweep;
 mod sweep_scalars;
@@ -157,6 +158,11 @@ pub enum RelaxError {
          factor() instead of factor_in_place(), or neither tolerance, history nor restart, or assemble again first"
     )]
     DiagonalGone,
+    /// Residuals of rows that are divided among ranks.
+    #[error(
+        "sweeps over ranks look at no residual: put a Krylov method around them, or leave out tolerance, history and restart"
+    )]
+    OverRanks,
     /// An instruction set that this machine lacks.
     #[error("this machine has no {0} instructions")]
     NoIsa(&'static str),

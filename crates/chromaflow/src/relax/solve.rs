@@ -2,9 +2,11 @@
 //! The driver of all relaxations: sweeps, residuals, restarts, on a team of threads.
 
 use super::diagonal::{DiagonalForm, FactorReport, Factors, Target, factor};
+use super::over_ranks;
 use super::sweep::{Diagonal, Double, Half, Precision, Real, Single, SweepData, sweep_rows};
 use super::{Direction, Guess, RelaxError, RelaxOptions, SolveOptions, SolveReport};
 use crate::Outcome;
+use crate::dist::Share;
 use crate::order::{RowBatches, Schedule};
 use crate::shared::SharedMut;
 use crate::sparse::{
@@ -39,6 +41,8 @@ pub(super) struct Engine {
     form: DiagonalForm,
     factors: Option<Factors>,
     work: Work,
+    /// Where the rows are divided among ranks.
+    share: Option<Arc<Share>>,
 }
 
 /// Vectors kept from solve to solve.
@@ -92,7 +96,17 @@ impl Engine {
         }
         let schedule = Schedule::for_team(&pattern, nb, batches, &team);
         let (form, work) = (options.diagonal, Work::default());
-        Ok(Self { team, pattern, nb, schedule, update, isa, form, factors: None, work })
+        Ok(Self { team, pattern, nb, schedule, update, isa, form, factors: None, work, share: None })
+    }
+
+    /// The rows are those of a rank: sweeps exchange each color.
+    pub(super) fn divide(&mut self, share: &Arc<Share>) -> Result<(), RelaxError> {
+        let (found, rows) = (share.rows(), self.pattern.rows());
+        if found != rows {
+            return Err(RelaxError::Rows { found, rows });
+        }
+        self.share = Some(Arc::clone(share));
+        Ok(())
     }
 
     pub(super) fn schedule(&self) -> &Schedule {
@@ -152,6 +166,11 @@ impl Engine {
         let (rows, nb) = (self.pattern.rows(), self.nb);
         check_len("b", b.len(), rows * nb, || format!("{rows} rows of {nb}"))?;
         check_len("x", x.len(), rows * nb, || format!("{rows} rows of {nb}"))?;
+        if self.share.is_some()
+            && (options.tolerance.is_some() || options.history || options.restart.is_some())
+        {
+            return Err(RelaxError::OverRanks);
+        }
         let factors = self.factors.take().ok_or(RelaxError::NotFactored)?;
         if factors.in_place() && jac.is_whole() {
             return Err(RelaxError::NotFactored);
@@ -408,6 +427,12 @@ impl<P: Precision> Run<'_, P> {
             x_out: self.x[other].get(),
             damping: self.problem.options.damping,
         };
+        if let Some(share) = &engine.share {
+            // SAFETY: as below.
+            unsafe { over_ranks::sweep(share, member, engine.isa, engine.nb, &data, backward) };
+            *current = other;
+            return;
+        }
         let steps = engine.schedule.steps();
         for step in 0..steps {
             let step = if backward { steps - 1 - step } else { step };

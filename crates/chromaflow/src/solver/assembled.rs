@@ -2,7 +2,10 @@
 
 use super::options::{Method, PreconditionerKind, SolverOptions, SweepCourse};
 use super::{SolverError, apply_length};
-use crate::factor::block_ilu::{BlockIlu, BlockIluOptions, FactorStorage};
+use crate::dist::{Links, Share};
+use crate::factor::block_ilu::{
+    BlockIlu, BlockIluOptions, BlockIluReport, FactorStorage, IluOverRanks, SingularRow,
+};
 use crate::krylov::{
     BiCgStab, Control, Gmres, Identity, LinearOperator, Preconditioner, Relaxation, Richardson, Smoother,
     Solve, sweep_solution,
@@ -25,6 +28,7 @@ pub struct AssembledSolver {
     inverse: Inverse,
     gmres: Gmres,
     unknowns: usize,
+    share: Option<Arc<Share>>,
 }
 
 /// The preconditioner, set up.
@@ -32,6 +36,7 @@ enum Inverse {
     None,
     Sweeps(Box<Smoother>),
     Ilu(Box<BlockIlu>),
+    IluOverRanks(Box<IluOverRanks>),
 }
 
 /// GMRES whose cycles may grow as long as their vectors stay within bounds.
@@ -66,27 +71,81 @@ impl AssembledSolver {
         batches: &RowBatches,
         options: &SolverOptions,
     ) -> Result<Self, SolverError> {
+        Self::set_up(team, pattern, nb, batches, None, options)
+    }
+
+    /// The same for the rows of a rank: `b` are residuals and `x` solutions, as [`dist`](crate::dist) has it. Multicolor and Jacobi
+    /// sweeps are those of one rank alone; incomplete factors are of a rank's own rows.
+    ///
+    /// # Errors
+    /// As [`AssembledSolver::new`]; [`SolverError::Options`] for sweeps in levels, which go through the rows one after the other.
+    pub fn over_ranks(
+        team: &Arc<Team>,
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        batches: &RowBatches,
+        share: &Arc<Share>,
+        options: &SolverOptions,
+    ) -> Result<Self, SolverError> {
+        if options.preconditioner.sweeps_in_levels() {
+            return Err(SolverError::Options(format!(
+                "{} sweeps go through the rows in an order that ranks cannot share: use multicolor, jacobi or ilu",
+                options.preconditioner
+            )));
+        }
+        Self::set_up(team, pattern, nb, batches, Some(share), options)
+    }
+
+    fn set_up(
+        team: &Arc<Team>,
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        batches: &RowBatches,
+        share: Option<&Arc<Share>>,
+        options: &SolverOptions,
+    ) -> Result<Self, SolverError> {
         options.check_numbers().map_err(SolverError::Options)?;
         let setup = RelaxOptions { diagonal: options.diagonal, isa: None };
         let (own, shared) = (Arc::clone(team), Arc::clone(pattern));
         let inverse = match options.preconditioner {
             PreconditionerKind::None => Inverse::None,
             PreconditionerKind::Jacobi => {
-                Inverse::Sweeps(Box::new(Smoother::Jacobi(Jacobi::new(own, shared, nb, setup)?)))
+                let jacobi = Jacobi::new(own, shared, nb, setup)?;
+                let jacobi = match share {
+                    Some(share) => jacobi.over(share)?,
+                    None => jacobi,
+                };
+                Inverse::Sweeps(Box::new(Smoother::Jacobi(jacobi)))
             }
             PreconditionerKind::Multicolor | PreconditionerKind::GaussSeidel | PreconditionerKind::Ssor => {
                 let multicolor = Multicolor::new(own, shared, nb, batches, setup)?;
+                let multicolor = match share {
+                    Some(share) => multicolor.over(share)?,
+                    None => multicolor,
+                };
                 Inverse::Sweeps(Box::new(Smoother::Multicolor(multicolor)))
             }
             PreconditionerKind::Ilu(fill) => {
                 let storage = FactorStorage::of(options.policy);
                 let setup = BlockIluOptions { fill, storage, ..Default::default() };
-                Inverse::Ilu(Box::new(BlockIlu::new(pattern, nb, setup, team)?))
+                match share {
+                    Some(share) => {
+                        Inverse::IluOverRanks(Box::new(IluOverRanks::new(share, pattern, nb, setup, team)?))
+                    }
+                    None => Inverse::Ilu(Box::new(BlockIlu::new(pattern, nb, setup, team)?)),
+                }
             }
         };
         let unknowns = pattern.rows() * nb;
         let gmres = gmres(options, unknowns);
-        Ok(Self { team: Arc::clone(team), options: *options, inverse, gmres, unknowns })
+        Ok(Self {
+            team: Arc::clone(team),
+            options: *options,
+            inverse,
+            gmres,
+            unknowns,
+            share: share.cloned(),
+        })
     }
 
     /// Factors the matrix, or its diagonal blocks, into memory of its own: `a` can still be multiplied with. Blocks that
@@ -98,17 +157,8 @@ impl AssembledSolver {
         match &mut self.inverse {
             Inverse::None => Ok(FactorReport::default()),
             Inverse::Sweeps(smoother) => Ok(smoother.factor(a)?),
-            Inverse::Ilu(ilu) => Ok(match ilu.factor(a, &self.team) {
-                Ok(mut found) => {
-                    let pivoted = found.pivoted.len();
-                    found.pivoted.truncate(FactorReport::LISTED);
-                    FactorReport { pivoted, pivoted_rows: found.pivoted, ..FactorReport::default() }
-                }
-                Err(bad) => {
-                    let singular_rows = vec![bad.row as u32];
-                    FactorReport { singular: 1, singular_rows, ..FactorReport::default() }
-                }
-            }),
+            Inverse::Ilu(ilu) => Ok(reported(ilu.factor(a, &self.team))),
+            Inverse::IluOverRanks(ilu) => Ok(reported(ilu.factor(a, &self.team))),
         }
     }
 
@@ -120,7 +170,7 @@ impl AssembledSolver {
     pub fn factor_in_place(&mut self, a: &mut Jacobian) -> Result<FactorReport, SolverError> {
         match &mut self.inverse {
             Inverse::Sweeps(smoother) => Ok(smoother.factor_in_place(a)?),
-            Inverse::None | Inverse::Ilu(_) => self.factor(a),
+            Inverse::None | Inverse::Ilu(_) | Inverse::IluOverRanks(_) => self.factor(a),
         }
     }
 
@@ -138,7 +188,12 @@ impl AssembledSolver {
                 smoother.solve(a, r, z, &sweeps(&self.options))?;
             }
             Inverse::Ilu(ilu) => ilu.solve(&self.team, r, z),
+            Inverse::IluOverRanks(ilu) => {
+                ilu.solve(&self.team, r, z);
+                return Ok(());
+            }
         }
+        self.exchange(a.nb(), z);
         Ok(())
     }
 
@@ -152,7 +207,15 @@ impl AssembledSolver {
         };
         let options = SolveOptions { sweeps: count, guess: Guess::Given, ..sweeps(&self.options) };
         smoother.solve(a, r, z, &options)?;
+        self.exchange(a.nb(), z);
         Ok(())
+    }
+
+    /// All ghosts of a solution: sweeps leave out those that no row of the matrix reads.
+    fn exchange(&self, nb: usize, z: &mut [f64]) {
+        if let Some(share) = &self.share {
+            share.exchange(nb, z);
+        }
     }
 
     /// Solves A x = b by the method of the options, from the guess in `x`, where A is `operator` and the preconditioner
@@ -170,18 +233,35 @@ impl AssembledSolver {
         apply_length("b", b.len(), self.unknowns)?;
         apply_length("x", x.len(), self.unknowns)?;
         let (team, o) = (&*self.team, &self.options);
+        let part;
+        let operator = match &self.share {
+            None => operator,
+            Some(share) => {
+                part = OfRank { operator, share, nb: a.nb() };
+                &part
+            }
+        };
         let control = Control { tolerance: o.tolerance, max_iterations: o.max_iterations };
         let mut identity = Identity;
         let mut relaxation;
         let m: &mut dyn Preconditioner = match &mut self.inverse {
             Inverse::None => &mut identity,
             Inverse::Ilu(ilu) => &mut **ilu,
+            Inverse::IluOverRanks(ilu) => &mut **ilu,
             Inverse::Sweeps(smoother) => {
                 relaxation = Relaxation { smoother, matrix: a, options: sweeps(o) };
-                if o.method == Method::Richardson {
+                if o.method == Method::Richardson && self.share.is_none() {
                     return Ok(relax(team, operator, relaxation, o, b, x));
                 }
                 &mut relaxation
+            }
+        };
+        let mut complete;
+        let m: &mut dyn Preconditioner = match &self.share {
+            None => m,
+            Some(share) => {
+                complete = Complete { inner: m, share, nb: a.nb() };
+                &mut complete
             }
         };
         Ok(match o.method {
@@ -202,7 +282,11 @@ impl AssembledSolver {
 
     /// Bytes of incomplete factors; those of a relaxation are as many as the diagonal blocks have.
     pub fn factor_bytes(&self) -> usize {
-        if let Inverse::Ilu(ilu) = &self.inverse { ilu.bytes() } else { 0 }
+        match &self.inverse {
+            Inverse::Ilu(ilu) => ilu.bytes(),
+            Inverse::IluOverRanks(ilu) => ilu.bytes(),
+            Inverse::None | Inverse::Sweeps(_) => 0,
+        }
     }
 
     /// Bytes of the vectors that the method keeps, at most, and of those that sweeps work on.
@@ -218,6 +302,66 @@ impl AssembledSolver {
         };
         let work = if relaxation { self.options.policy.x_bytes() } else { 0 };
         [8 * vectors * self.unknowns, work * self.unknowns]
+    }
+}
+
+/// What a factorization found, as relaxations report it.
+fn reported(found: Result<BlockIluReport, SingularRow>) -> FactorReport {
+    match found {
+        Ok(mut found) => {
+            let pivoted = found.pivoted.len();
+            found.pivoted.truncate(FactorReport::LISTED);
+            FactorReport { pivoted, pivoted_rows: found.pivoted, ..FactorReport::default() }
+        }
+        Err(bad) => {
+            let singular_rows = vec![bad.row as u32];
+            FactorReport { singular: 1, singular_rows, ..FactorReport::default() }
+        }
+    }
+}
+
+/// A rank's part of a matrix: products are residuals.
+struct OfRank<'a> {
+    operator: &'a dyn LinearOperator,
+    share: &'a Share,
+    nb: usize,
+}
+
+impl LinearOperator for OfRank<'_> {
+    fn len(&self) -> usize {
+        self.operator.len()
+    }
+
+    fn apply(&self, team: &Team, x: &[f64], y: &mut [f64]) {
+        self.operator.apply(team, x, y);
+        self.share.clear(self.nb, y);
+    }
+
+    fn residual(&self, team: &Team, b: &[f64], x: &[f64], r: &mut [f64]) {
+        self.operator.residual(team, b, x, r);
+        self.share.clear(self.nb, r);
+    }
+
+    fn links(&self) -> Option<&dyn Links> {
+        Some(self.share)
+    }
+}
+
+/// A rank's part of a preconditioner, whose results are solutions.
+struct Complete<'a> {
+    inner: &'a mut dyn Preconditioner,
+    share: &'a Share,
+    nb: usize,
+}
+
+impl Preconditioner for Complete<'_> {
+    fn apply(&mut self, team: &Team, r: &[f64], z: &mut [f64]) {
+        self.inner.apply(team, r, z);
+        self.share.exchange(self.nb, z);
+    }
+
+    fn is_fixed(&self) -> bool {
+        self.inner.is_fixed()
     }
 }
 

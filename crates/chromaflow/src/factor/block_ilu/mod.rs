@@ -23,6 +23,7 @@ pub mod cuda;
 mod fill;
 pub(super) mod gauss_jordan;
 mod kernels;
+mod over_ranks;
 pub mod reference;
 pub(super) mod registers;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub(super) mod triangle;
 mod wavefront;
 
 pub use fill::{Fill, fill_pattern};
+pub use over_ranks::IluOverRanks;
 
 use crate::Policy;
 use crate::order::LevelSchedule;

@@ -3,6 +3,7 @@
 use super::diagonal::FactorReport;
 use super::solve::{Engine, Update};
 use super::{RelaxError, RelaxOptions, SolveOptions, SolveReport};
+use crate::dist::Share;
 use crate::order::RowBatches;
 use crate::sparse::{BlockPattern, Jacobian};
 use chromaflow_device::Team;
@@ -34,6 +35,15 @@ impl Jacobi {
         let batches = RowBatches::single(pattern.rows());
         let engine = Engine::new(team, pattern, nb, &batches, Update::Simultaneous, options)?;
         Ok(Self { engine })
+    }
+
+    /// The rows are those of a rank: see [`Multicolor::over`](super::Multicolor::over).
+    ///
+    /// # Errors
+    /// [`RelaxError::Rows`] when the share has other rows.
+    pub fn over(mut self, share: &Arc<Share>) -> Result<Self, RelaxError> {
+        self.engine.divide(share)?;
+        Ok(self)
     }
 
     /// Factors the diagonal blocks into memory of its own: call it after every change of the matrix.

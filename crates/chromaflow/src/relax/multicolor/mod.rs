@@ -10,6 +10,7 @@ mod tests;
 use super::diagonal::FactorReport;
 use super::solve::{Engine, Update};
 use super::{RelaxError, RelaxOptions, SolveOptions, SolveReport};
+use crate::dist::Share;
 use crate::order::{RowBatches, Schedule};
 use crate::sparse::{BlockPattern, Jacobian};
 use chromaflow_device::{Isa, Team};
@@ -78,6 +79,17 @@ impl Multicolor {
             }
         }
         Ok(Self { engine })
+    }
+
+    /// The rows are those of a rank: sweeps update the rows it owns and exchange each color, so that x is on every rank what one
+    /// rank alone would have; ghosts of x come out as the matrix needs them. Residuals, and with them tolerances, histories and
+    /// restarts, are not looked at over ranks: that is for a Krylov method around the sweeps.
+    ///
+    /// # Errors
+    /// [`RelaxError::Rows`] when the share has other rows.
+    pub fn over(mut self, share: &Arc<Share>) -> Result<Self, RelaxError> {
+        self.engine.divide(share)?;
+        Ok(self)
     }
 
     /// Factors the diagonal blocks into memory of its own: call it after every change of the matrix.

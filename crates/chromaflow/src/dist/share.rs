@@ -1,0 +1,421 @@
+//! A rank's share of a system: which rows it owns, and what passes between it and others.
+
+use super::Links;
+use super::exact::Sums;
+use crate::order::RowBatches;
+use crate::sparse::BlockPattern;
+use chromaflow_comm::{CommError, Communicator, Halo, Neighbor, Op, Tag};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+/// A rank's share of a system, with its part of every exchange.
+///
+/// Rows are owned ones and ghosts in one order, that of their global numbers. `order::Plan` of the whole system has put the
+/// rows of a color together, so they are together here, and colors are the same on any number of ranks.
+#[derive(Debug)]
+pub struct Share {
+    ranks: Arc<dyn Communicator>,
+    global: Vec<u32>,
+    owned: Vec<Range<usize>>,
+    ghosts: Vec<Range<usize>>,
+    halo: Halo,
+    batches: Vec<Batch>,
+    whole: usize,
+    exact: bool,
+    overlaps: bool,
+    failed: OnceLock<CommError>,
+    waited: AtomicU64,
+}
+
+/// A color's rows of this rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Owned rows that are ghosts elsewhere: they come first, so that their values travel while the others are worked on.
+    pub border: Vec<Range<usize>>,
+    /// The other owned rows.
+    pub interior: Vec<Range<usize>>,
+    /// What is exchanged after the color: rows that the matrix of some rank reads.
+    pub neighbors: Vec<Neighbor>,
+    /// Rows of the color in the whole system, and their blocks and two more for each.
+    pub whole: [usize; 2],
+}
+
+/// A share that cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum ShareError {
+    /// Between ranks.
+    #[error(transparent)]
+    Ranks(#[from] CommError),
+    /// Lists of different lengths, or rows out of order.
+    #[error("the rows of rank {rank}: {fault}")]
+    Rows {
+        /// The rank.
+        rank: usize,
+        /// What is wrong, and what was expected.
+        fault: String,
+    },
+}
+
+impl Share {
+    /// From the rows of a rank, in ascending order of their numbers `global`, and who owns each; collective. `pattern` has the
+    /// rows' blocks, in local numbers: those of ghosts do not count. `batches` are the rows of each color, of owned rows and
+    /// ghosts; `whole` gives each color's rows and cost in the whole system ([`Batch::whole`]).
+    ///
+    /// # Errors
+    /// [`ShareError`].
+    pub fn new(
+        ranks: Arc<dyn Communicator>,
+        pattern: &BlockPattern,
+        batches: &RowBatches,
+        whole: &[[usize; 2]],
+        global: Vec<u32>,
+        owner: &[u32],
+    ) -> Result<Self, ShareError> {
+        let rank = ranks.rank();
+        let fault = |fault: String| ShareError::Rows { rank, fault };
+        let n = global.len();
+        if [pattern.rows(), batches.rows(), owner.len()] != [n; 3] || whole.len() != batches.len() {
+            let found = [pattern.rows(), batches.rows(), owner.len(), whole.len()];
+            return Err(fault(format!(
+                "{found:?} rows of the pattern, rows in batches, owners and batches, expected {n}, {n}, {n} and {}",
+                batches.len()
+            )));
+        }
+        if let Some(at) = global.windows(2).position(|w| w[0] >= w[1]) {
+            return Err(fault(format!("row {} does not follow row {}", global[at + 1], global[at])));
+        }
+        let owns: Vec<bool> = owner.iter().map(|&o| o as usize == rank).collect();
+        let mut read = vec![false; n];
+        for row in (0..n).filter(|&row| owns[row]) {
+            pattern.columns(row).iter().for_each(|&c| read[c as usize] = true);
+        }
+        let every = ghost_lists(owner, &owns, |_| true);
+        let matrix = ghost_lists(owner, &owns, |row| read[row]);
+        let lists = neighbors(&*ranks, &global, every)?;
+        let sent = neighbors(&*ranks, &global, matrix)?;
+        let halo = Halo::new(&*ranks, n, lists)?;
+        let mut needed = vec![false; n];
+        sent.iter().flat_map(|n| &n.send).for_each(|&row| needed[row as usize] = true);
+        let of = |(rows, whole): (Range<usize>, &[usize; 2])| {
+            let within = |list: &[u32]| -> Vec<u32> {
+                list.iter().copied().filter(|&row| rows.contains(&(row as usize))).collect()
+            };
+            let part =
+                |n: &Neighbor| Neighbor { rank: n.rank, send: within(&n.send), receive: within(&n.receive) };
+            Batch {
+                border: runs(rows.clone(), |row| owns[row] && needed[row]),
+                interior: runs(rows.clone(), |row| owns[row] && !needed[row]),
+                neighbors: sent
+                    .iter()
+                    .map(part)
+                    .filter(|n| !(n.send.is_empty() && n.receive.is_empty()))
+                    .collect(),
+                whole: *whole,
+            }
+        };
+        let batches: Vec<Batch> = batches.iter().zip(whole).map(of).collect();
+        let mut count = [owns.iter().filter(|&&own| own).count() as f64];
+        ranks.reduce(Op::Sum, &mut count)?;
+        Ok(Self {
+            owned: runs(0..n, |row| owns[row]),
+            ghosts: runs(0..n, |row| !owns[row]),
+            global,
+            halo,
+            batches,
+            whole: count[0] as usize,
+            exact: false,
+            overlaps: false,
+            failed: OnceLock::new(),
+            waited: AtomicU64::new(0),
+            ranks,
+        })
+    }
+
+    /// The same with sums that are exact before their one rounding: results are then bit for bit those of any other number of
+    /// ranks, this one alone included.
+    #[must_use]
+    pub fn exactly(self) -> Self {
+        Self { exact: true, ..self }
+    }
+
+    /// The same where ghosts that owned rows read have their own blocks in the matrix, too: incomplete factors of a rank then reach
+    /// over them, and need fewer iterations.
+    #[must_use]
+    pub fn overlapping(self) -> Self {
+        Self { overlaps: true, ..self }
+    }
+
+    /// Whether incomplete factors reach over ghosts.
+    pub(crate) fn overlaps(&self) -> bool {
+        self.overlaps
+    }
+
+    /// Rows that incomplete factors of a rank are of.
+    pub(crate) fn factored(&self, pattern: &BlockPattern) -> Vec<u32> {
+        let mut kept = vec![false; self.rows()];
+        for row in self.owned.iter().cloned().flatten() {
+            kept[row] = true;
+            if self.overlaps {
+                pattern.columns(row).iter().for_each(|&c| kept[c as usize] = true);
+            }
+        }
+        (0..self.rows() as u32).filter(|&row| kept[row as usize]).collect()
+    }
+
+    /// The ranks.
+    pub fn ranks(&self) -> &Arc<dyn Communicator> {
+        &self.ranks
+    }
+
+    /// Owned rows and ghosts.
+    pub fn rows(&self) -> usize {
+        self.global.len()
+    }
+
+    /// Rows of the whole system.
+    pub fn whole(&self) -> usize {
+        self.whole
+    }
+
+    /// Rows that this rank owns, in runs.
+    pub fn owned(&self) -> &[Range<usize>] {
+        &self.owned
+    }
+
+    /// Rows of others, in runs.
+    pub fn ghosts(&self) -> &[Range<usize>] {
+        &self.ghosts
+    }
+
+    /// Whether a row is one of its own.
+    pub fn owns(&self, row: usize) -> bool {
+        let at = self.owned.partition_point(|run| run.end <= row);
+        self.owned.get(at).is_some_and(|run| run.contains(&row))
+    }
+
+    /// Numbers in the whole system.
+    pub fn global(&self) -> &[u32] {
+        &self.global
+    }
+
+    /// The colors.
+    pub fn batches(&self) -> &[Batch] {
+        &self.batches
+    }
+
+    /// Rows that other ranks get in an exchange of all ghosts.
+    pub fn halo(&self) -> &Halo {
+        &self.halo
+    }
+
+    /// What went wrong between ranks since the beginning; nothing passes any more from there on.
+    ///
+    /// # Errors
+    /// The first [`CommError`].
+    pub fn check(&self) -> Result<(), CommError> {
+        self.failed.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Seconds spent in exchanges and sums since the last call.
+    pub fn take_seconds(&self) -> f64 {
+        self.waited.swap(0, Ordering::Relaxed) as f64 * 1e-9
+    }
+
+    /// Does what passes between ranks, unless something has failed before.
+    fn pass<T>(&self, f: impl FnOnce() -> Result<T, CommError>) -> Option<T> {
+        if self.failed.get().is_some() {
+            return None;
+        }
+        let start = Instant::now();
+        let done = f();
+        self.waited.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        match done {
+            Ok(done) => Some(done),
+            Err(error) => {
+                let _ = self.failed.set(error);
+                None
+            }
+        }
+    }
+
+    /// Each value becomes the least or the largest of all ranks, or their sum.
+    pub fn reduce(&self, op: Op, values: &mut [f64]) {
+        if self.pass(|| self.ranks.reduce(op, values)).is_none() {
+            values.fill(f64::NAN);
+        }
+    }
+
+    /// The lowest row of all ranks, by its number in the whole system, from one of this rank's rows or none.
+    pub fn lowest(&self, row: Option<usize>) -> Option<usize> {
+        let mut least = [row.map_or(f64::INFINITY, |row| f64::from(self.global[row]))];
+        self.reduce(Op::Min, &mut least);
+        least[0].is_finite().then_some(least[0] as usize)
+    }
+
+    /// x . y over the rows that are owned, and all ranks: of solutions, whose ghosts are not zero.
+    ///
+    /// **Shapes**: x, y `[rows, width]`.
+    pub fn dot(&self, width: usize, x: &[f64], y: &[f64]) -> f64 {
+        let entries = || self.owned.iter().map(|run| run.start * width..run.end * width);
+        if self.exact {
+            let mut sums = Sums::new(1);
+            entries().for_each(|run| sums.add_products(0, &x[run.clone()], &y[run]));
+            return sums.over(self)[0];
+        }
+        let products =
+            |run: Range<usize>| x[run.clone()].iter().zip(&y[run]).map(|(x, y)| x * y).sum::<f64>();
+        let mut sum = [entries().map(products).sum::<f64>()];
+        self.sum(&mut sum);
+        sum[0]
+    }
+
+    /// |x| over the rows that are owned, and all ranks.
+    pub fn norm2(&self, width: usize, x: &[f64]) -> f64 {
+        self.dot(width, x, x).sqrt()
+    }
+
+    /// Sums over all ranks of what `visit` adds on each: it calls its argument with the number of a sum and a value.
+    pub fn sums(&self, count: usize, visit: impl FnOnce(&mut dyn FnMut(usize, f64))) -> Vec<f64> {
+        if self.exact {
+            let mut sums = Sums::new(count);
+            visit(&mut |k, value| sums.add(k, value));
+            return sums.over(self);
+        }
+        let mut sums = vec![0.0; count];
+        visit(&mut |k, value| sums[k] += value);
+        self.sum(&mut sums);
+        sums
+    }
+
+    /// Sums over owned rows of what `f` gives of each, over all ranks.
+    pub fn sum_rows<const N: usize>(&self, f: impl Fn(usize) -> [f64; N]) -> [f64; N] {
+        let sums = self.sums(N, |add| {
+            for row in self.owned.iter().cloned().flatten() {
+                f(row).into_iter().enumerate().for_each(|(k, value)| add(k, value));
+            }
+        });
+        sums.try_into().expect("as many sums as values")
+    }
+
+    /// Sends packed rows of a color to a neighbor; `false` where something has failed.
+    pub(crate) fn post(&self, to: usize, bytes: Vec<u8>) {
+        self.pass(|| self.ranks.send(to, Tag::Halo(COLORS), bytes));
+    }
+
+    /// The packed rows of a color from a neighbor; none where something has failed.
+    pub(crate) fn take(&self, from: usize, expected: usize) -> Option<Vec<u8>> {
+        self.pass(|| {
+            let bytes = self.ranks.receive(from, Tag::Halo(COLORS))?;
+            if bytes.len() == expected {
+                Ok(bytes)
+            } else {
+                Err(CommError::Length { from, expected, found: bytes.len() })
+            }
+        })
+    }
+
+    /// All owned rows of all ranks on rank 0, by their global numbers; nothing elsewhere. Collective.
+    ///
+    /// **Shapes**: x `[rows, width]`, out `[whole, width]`.
+    ///
+    /// # Errors
+    /// [`CommError`].
+    pub fn gather(&self, width: usize, x: &[f64]) -> Result<Vec<f64>, CommError> {
+        assert_eq!(x.len(), self.rows() * width);
+        self.check()?;
+        let rows = || self.owned.iter().cloned().flatten();
+        let mut bytes = Vec::new();
+        for row in rows() {
+            bytes.extend_from_slice(&self.global[row].to_le_bytes());
+            bytes.extend_from_slice(bytemuck::cast_slice(&x[row * width..][..width]));
+        }
+        let size = 4 + 8 * width;
+        let parts = self.ranks.gather(0, &bytes)?;
+        let mut out = vec![0.0; if self.ranks.rank() == 0 { self.whole * width } else { 0 }];
+        for row in parts.iter().flat_map(|part| part.chunks_exact(size)) {
+            let (at, values) = row.split_at(4);
+            let at = bytemuck::pod_read_unaligned::<u32>(at) as usize;
+            for (to, value) in out[at * width..][..width].iter_mut().zip(values.chunks_exact(8)) {
+                *to = bytemuck::pod_read_unaligned(value);
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// Tags of exchanges: of all ghosts, and of one color.
+const ALL: u32 = 0;
+const COLORS: u32 = 1;
+
+impl Links for Share {
+    fn sum(&self, values: &mut [f64]) {
+        self.reduce(Op::Sum, values);
+    }
+
+    fn exchange(&self, width: usize, x: &mut [f64]) {
+        self.pass(|| self.halo.start(&*self.ranks, ALL, width, x)?.finish(x));
+    }
+
+    fn clear(&self, width: usize, x: &mut [f64]) {
+        self.ghosts.iter().for_each(|run| x[run.start * width..run.end * width].fill(0.0));
+    }
+
+    fn exact(&self) -> bool {
+        self.exact
+    }
+}
+
+/// Runs of rows that are one of a kind.
+fn runs(rows: Range<usize>, kind: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
+    let mut all: Vec<Range<usize>> = Vec::new();
+    for row in rows.filter(|&row| kind(row)) {
+        match all.last_mut() {
+            Some(run) if run.end == row => run.end += 1,
+            _ => all.push(row..row + 1),
+        }
+    }
+    all
+}
+
+/// By owner, the ghosts that are wanted.
+fn ghost_lists(owner: &[u32], owns: &[bool], wanted: impl Fn(usize) -> bool) -> BTreeMap<usize, Vec<u32>> {
+    let mut lists: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    for row in (0..owner.len()).filter(|&row| !owns[row] && wanted(row)) {
+        lists.entry(owner[row] as usize).or_default().push(row as u32);
+    }
+    lists
+}
+
+/// What is exchanged so that each rank gets the ghosts it wants: it tells their owners which.
+fn neighbors(
+    ranks: &dyn Communicator,
+    global: &[u32],
+    mut wanted: BTreeMap<usize, Vec<u32>>,
+) -> Result<Vec<Neighbor>, ShareError> {
+    let (own, size) = (ranks.rank(), ranks.size());
+    for to in (0..size).filter(|&to| to != own) {
+        let list = wanted.get(&to).map_or(&[][..], |list| list);
+        let numbers: Vec<u32> = list.iter().map(|&row| global[row as usize]).collect();
+        ranks.send(to, Tag::Collective, bytemuck::cast_slice(&numbers).to_vec())?;
+    }
+    let mut lists = Vec::new();
+    for from in (0..size).filter(|&from| from != own) {
+        let bytes = ranks.receive(from, Tag::Collective)?;
+        let local = |number: &[u8]| {
+            let number = bytemuck::pod_read_unaligned::<u32>(number);
+            global.binary_search(&number).map(|row| row as u32).map_err(|_| ShareError::Rows {
+                rank: own,
+                fault: format!("rank {from} asks for row {number}, which is not here"),
+            })
+        };
+        let send = bytes.chunks_exact(4).map(local).collect::<Result<Vec<_>, _>>()?;
+        let receive = wanted.remove(&from).unwrap_or_default();
+        if !(send.is_empty() && receive.is_empty()) {
+            lists.push(Neighbor { rank: from, send, receive });
+        }
+    }
+    Ok(lists)
+}

@@ -1,0 +1,99 @@
+#![allow(unsafe_code)]
+//! Sweeps over rows that are divided among ranks: the same colors in the same order as on one rank, each color's values exchanged
+//! before the next color reads them.
+
+use super::sweep::{Precision, SweepData, sweep_rows};
+use crate::dist::{Batch, Share};
+use chromaflow_device::{Isa, Member};
+use std::ops::Range;
+
+/// Batches with fewer rows and values than these are done row after row on one rank: see `order::Schedule`.
+const CHAINED: [usize; 2] = [8, 8 * 1500];
+
+/// One pass over all colors. A color's border rows come first, then their values travel while its interior rows are worked on.
+///
+/// # Safety
+/// As [`sweep_rows`], for all rows of the share. All members of a team call it together.
+pub(super) unsafe fn sweep<P: Precision>(
+    share: &Share,
+    member: &Member<'_>,
+    isa: Isa,
+    nb: usize,
+    data: &SweepData<'_, P>,
+    backward: bool,
+) {
+    let batches = share.batches();
+    for at in 0..batches.len() {
+        let batch = &batches[if backward { batches.len() - 1 - at } else { at }];
+        let [rows, cost] = batch.whole;
+        let chained = rows < CHAINED[0] && cost * nb * nb < CHAINED[1];
+        // SAFETY: the caller's promise; rows of a color do not read one another, members have disjoint parts of them, and
+        // barriers part the colors. Ghosts are written by the first member between two barriers.
+        unsafe {
+            each(&batch.border, member, |rows| sweep_rows(isa, nb, data, rows, false, chained));
+            if !batch.neighbors.is_empty() {
+                member.barrier();
+                if member.rank() == 0 {
+                    send(share, batch, nb, data.x_out);
+                }
+            }
+            each(&batch.interior, member, |rows| sweep_rows(isa, nb, data, rows, false, chained));
+            if !batch.neighbors.is_empty() && member.rank() == 0 {
+                receive(share, batch, nb, data.x_out);
+            }
+            member.barrier();
+        }
+    }
+}
+
+/// A member's part of runs of rows: about as many rows as the others have.
+fn each(runs: &[Range<usize>], member: &Member<'_>, mut work: impl FnMut(Range<usize>)) {
+    if member.size() == 1 {
+        return runs.iter().cloned().for_each(work);
+    }
+    let mine = member.share(runs.iter().map(ExactSizeIterator::len).sum());
+    let mut first = 0;
+    for run in runs {
+        let (start, end) = (mine.start.max(first), mine.end.min(first + run.len()));
+        if start < end {
+            work(run.start + start - first..run.start + end - first);
+        }
+        first += run.len();
+    }
+}
+
+/// Packs border rows for the neighbors.
+///
+/// # Safety
+/// `x` has `nb` values for each row of the share, and nobody writes the border rows of the batch.
+unsafe fn send<X>(share: &Share, batch: &Batch, nb: usize, x: *const X) {
+    let width = nb * size_of::<X>();
+    for n in batch.neighbors.iter().filter(|n| !n.send.is_empty()) {
+        let mut packed = Vec::with_capacity(n.send.len() * width);
+        for &row in &n.send {
+            // SAFETY: the caller's promise.
+            let values = unsafe { std::slice::from_raw_parts(x.add(row as usize * nb).cast::<u8>(), width) };
+            packed.extend_from_slice(values);
+        }
+        share.post(n.rank, packed);
+    }
+}
+
+/// Waits for the neighbors' border rows and writes them into the ghosts of the batch.
+///
+/// # Safety
+/// `x` has `nb` values for each row of the share, and nobody else reads or writes the ghosts of the batch. Any bytes are a value
+/// of X.
+unsafe fn receive<X>(share: &Share, batch: &Batch, nb: usize, x: *mut X) {
+    let width = nb * size_of::<X>();
+    for n in batch.neighbors.iter().filter(|n| !n.receive.is_empty()) {
+        let Some(packed) = share.take(n.rank, n.receive.len() * width) else { return };
+        for (&row, values) in n.receive.iter().zip(packed.chunks_exact(width)) {
+            // SAFETY: the caller's promise; each chunk has the bytes of one row.
+            unsafe {
+                let ghost = x.add(row as usize * nb).cast::<u8>();
+                std::ptr::copy_nonoverlapping(values.as_ptr(), ghost, width);
+            }
+        }
+    }
+}
