@@ -82,6 +82,8 @@ enum RunEnd {
     /// The recurrence says so; the residual must be looked at.
     Converged,
     Limit,
+    /// Whoever listens has had enough.
+    Stopped,
     Diverged,
     Breakdown,
     Stagnated,
@@ -100,6 +102,10 @@ pub(super) fn bicgstab<S: Space>(space: &mut S, control: &Control) -> Result<Sol
         match end {
             RunEnd::Diverged => break Outcome::Diverged { iteration: monitor.iterations() },
             RunEnd::Stagnated => break Outcome::Stagnated,
+            RunEnd::Stopped => {
+                monitor.correct(norm);
+                break Outcome::IterationLimit;
+            }
             RunEnd::Breakdown if monitor.iterations() < at + 2 => break Outcome::Breakdown { row: 0 },
             RunEnd::Converged if !monitor.converged(norm) && norm > 0.5 * before => {
                 break Outcome::Stagnated;
@@ -140,6 +146,9 @@ fn run<S: Space>(space: &mut S, monitor: &mut Monitor) -> Result<RunEnd, S::Erro
         if monitor.converged(half) {
             return Ok(RunEnd::Converged);
         }
+        if !monitor.tell(space) {
+            return Ok(RunEnd::Stopped);
+        }
         if monitor.limit_reached() {
             return Ok(RunEnd::Limit);
         }
@@ -161,6 +170,9 @@ fn run<S: Space>(space: &mut S, monitor: &mut Monitor) -> Result<RunEnd, S::Erro
         monitor.push(norm);
         if monitor.converged(norm) {
             return Ok(RunEnd::Converged);
+        }
+        if !monitor.tell(space) {
+            return Ok(RunEnd::Stopped);
         }
         if monitor.diverged(norm) {
             return Ok(RunEnd::Diverged);
@@ -218,6 +230,10 @@ impl System for HostVectors<'_> {
         let (x, r) = self.two(Name::X, Name::R);
         a.residual(team, b, x, r);
         Ok(Inner::new(team, a.links()).norm2(r))
+    }
+
+    fn go_on(&mut self, iteration: usize, residual: f64) -> bool {
+        self.a.go_on(iteration, residual)
     }
 }
 

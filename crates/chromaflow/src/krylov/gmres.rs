@@ -178,6 +178,11 @@ pub(super) fn gmres<B: Basis>(
                 norm = now;
                 break Outcome::Diverged { iteration: monitor.iterations() };
             }
+            CycleEnd::Stopped => {
+                norm = now;
+                monitor.correct(norm);
+                break Outcome::IterationLimit;
+            }
             CycleEnd::SpaceEnds if !monitor.converged(now) && now > 0.5 * norm => {
                 norm = now;
                 break Outcome::Breakdown { row: 0 };
@@ -228,6 +233,9 @@ fn cycle<B: Basis>(
         if monitor.converged(estimate / aim) {
             return Ok((problem.solve(), CycleEnd::Estimate));
         }
+        if !monitor.tell(basis) {
+            return Ok((problem.solve(), CycleEnd::Stopped));
+        }
         basis.accept(j, left)?;
     }
     Ok((problem.solve(), CycleEnd::Full))
@@ -241,6 +249,8 @@ enum CycleEnd {
     Estimate,
     /// The next Krylov vector depends on the ones before: the solution is found, or the matrix is singular.
     SpaceEnds,
+    /// Whoever listens has had enough.
+    Stopped,
     /// The operator or the preconditioner gave NaN or infinity.
     NotFinite,
 }
@@ -262,6 +272,10 @@ impl System for HostBasis<'_> {
 
     fn residual(&mut self) -> Result<f64, Infallible> {
         self.system.residual()
+    }
+
+    fn go_on(&mut self, iteration: usize, residual: f64) -> bool {
+        self.system.go_on(iteration, residual)
     }
 }
 

@@ -33,6 +33,11 @@ pub(super) trait System {
 
     /// r = b - A x; |r|
     fn residual(&mut self) -> Result<f64, Self::Error>;
+
+    /// Told after each iteration; false ends the method.
+    fn go_on(&mut self, _iteration: usize, _residual: f64) -> bool {
+        true
+    }
 }
 
 impl Monitor {
@@ -69,6 +74,11 @@ impl Monitor {
     /// Notes the residual after an iteration.
     pub(super) fn push(&mut self, norm: f64) {
         self.history.push(norm / self.criterion.scale());
+    }
+
+    /// Tells whoever listens about the last iteration; false ends the method.
+    pub(super) fn tell<S: System>(&self, system: &mut S) -> bool {
+        system.go_on(self.iterations(), *self.history.last().expect("starts with the first residual"))
     }
 
     /// Replaces the last residual by a better known one.

@@ -28,6 +28,12 @@ pub trait LinearOperator {
         self.apply(team, x, r);
         crate::vector::xpay(team, b, -1.0, r);
     }
+
+    /// Told after each iteration: its number and relative residual, as the method sees it. False ends the method there, with
+    /// [`Outcome::IterationLimit`](crate::Outcome::IterationLimit) and the solution so far.
+    fn go_on(&self, _iteration: usize, _residual: f64) -> bool {
+        true
+    }
 }
 
 impl LinearOperator for BlockCsr {

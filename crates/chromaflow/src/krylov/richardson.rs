@@ -71,6 +71,9 @@ pub(super) fn richardson<C: Corrections>(
         system.correct(damping)?;
         norm = system.residual()?;
         monitor.push(norm);
+        if !monitor.converged(norm) && !monitor.tell(system) {
+            break Outcome::IterationLimit;
+        }
     };
     Ok(monitor.finish(outcome, norm))
 }
@@ -109,6 +112,10 @@ impl System for HostSweeps<'_> {
     fn residual(&mut self) -> Result<f64, Infallible> {
         self.system.residual()
     }
+
+    fn go_on(&mut self, iteration: usize, residual: f64) -> bool {
+        self.system.go_on(iteration, residual)
+    }
 }
 
 impl Corrections for HostSweeps<'_> {
@@ -139,6 +146,10 @@ impl System for HostCorrections<'_> {
 
     fn residual(&mut self) -> Result<f64, Infallible> {
         self.system.residual()
+    }
+
+    fn go_on(&mut self, iteration: usize, residual: f64) -> bool {
+        self.system.go_on(iteration, residual)
     }
 }
 

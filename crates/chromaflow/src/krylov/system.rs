@@ -43,4 +43,8 @@ impl System for HostSystem<'_> {
         self.a.residual(self.team, self.b, self.x, &mut self.r);
         Ok(self.inner().norm2(&self.r))
     }
+
+    fn go_on(&mut self, iteration: usize, residual: f64) -> bool {
+        self.a.go_on(iteration, residual)
+    }
 }

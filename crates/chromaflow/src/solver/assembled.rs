@@ -1,6 +1,7 @@
 //! A method and its preconditioner for a matrix that somebody else holds.
 
 use super::options::{Method, PreconditionerKind, SolverOptions, SweepCourse};
+use super::ranks::{Joined, RankSweeps};
 use super::{SolverError, apply_length};
 use crate::dist::{Links, Share};
 use crate::factor::block_ilu::{
@@ -180,12 +181,29 @@ impl AssembledSolver {
     /// # Errors
     /// [`SolverError`] for wrong lengths, or a matrix that was not factored.
     pub fn apply(&mut self, a: &Jacobian, r: &[f64], z: &mut [f64]) -> Result<(), SolverError> {
+        self.apply_among(a, None, r, z)
+    }
+
+    /// [`AssembledSolver::apply`] for the rows of one rank.
+    pub(super) fn apply_among(
+        &mut self,
+        a: &Jacobian,
+        joined: Option<Joined<'_>>,
+        r: &[f64],
+        z: &mut [f64],
+    ) -> Result<(), SolverError> {
         apply_length("r", r.len(), self.unknowns)?;
         apply_length("z", z.len(), self.unknowns)?;
         match &mut self.inverse {
             Inverse::None => z.copy_from_slice(r),
             Inverse::Sweeps(smoother) => {
-                smoother.solve(a, r, z, &sweeps(&self.options))?;
+                let options = sweeps(&self.options);
+                let Some(joined) = joined else {
+                    smoother.solve(a, r, z, &options)?;
+                    return Ok(());
+                };
+                let sweeps = Relaxation { smoother, matrix: a, options };
+                RankSweeps { sweeps, joined, rest: Vec::new() }.apply(&self.team, r, z);
             }
             Inverse::Ilu(ilu) => ilu.solve(&self.team, r, z),
             Inverse::IluOverRanks(ilu) => {
@@ -230,6 +248,18 @@ impl AssembledSolver {
         b: &[f64],
         x: &mut [f64],
     ) -> Result<Solve, SolverError> {
+        self.solve_among(operator, a, None, b, x)
+    }
+
+    /// [`AssembledSolver::solve`] for the rows of one rank; `operator` has those of all.
+    pub(super) fn solve_among(
+        &mut self,
+        operator: &dyn LinearOperator,
+        a: &Jacobian,
+        joined: Option<Joined<'_>>,
+        b: &[f64],
+        x: &mut [f64],
+    ) -> Result<Solve, SolverError> {
         apply_length("b", b.len(), self.unknowns)?;
         apply_length("x", x.len(), self.unknowns)?;
         let (team, o) = (&*self.team, &self.options);
@@ -243,17 +273,23 @@ impl AssembledSolver {
         };
         let control = Control { tolerance: o.tolerance, max_iterations: o.max_iterations };
         let mut identity = Identity;
-        let mut relaxation;
+        let (mut relaxation, mut among);
         let m: &mut dyn Preconditioner = match &mut self.inverse {
             Inverse::None => &mut identity,
             Inverse::Ilu(ilu) => &mut **ilu,
             Inverse::IluOverRanks(ilu) => &mut **ilu,
             Inverse::Sweeps(smoother) => {
-                relaxation = Relaxation { smoother, matrix: a, options: sweeps(o) };
+                let sweeps = Relaxation { smoother, matrix: a, options: sweeps(o) };
                 if o.method == Method::Richardson && self.share.is_none() {
-                    return Ok(relax(team, operator, relaxation, o, b, x));
+                    return Ok(relax(team, operator, sweeps, joined, o, b, x));
                 }
-                &mut relaxation
+                if let Some(joined) = joined {
+                    among = RankSweeps { sweeps, joined, rest: Vec::new() };
+                    &mut among
+                } else {
+                    relaxation = sweeps;
+                    &mut relaxation
+                }
             }
         };
         let mut complete;
@@ -345,6 +381,10 @@ impl LinearOperator for OfRank<'_> {
     fn links(&self) -> Option<&dyn Links> {
         Some(self.share)
     }
+
+    fn go_on(&self, iteration: usize, residual: f64) -> bool {
+        self.operator.go_on(iteration, residual)
+    }
 }
 
 /// A rank's part of a preconditioner, whose results are solutions.
@@ -365,18 +405,23 @@ impl Preconditioner for Complete<'_> {
     }
 }
 
-/// A relaxation alone: corrections by `correction_sweeps` of it, or sweeps on x itself.
+/// A relaxation alone: corrections by `correction_sweeps` of it, or sweeps on x itself; among ranks corrections always, which are
+/// the same sweeps but for rounding.
 fn relax(
     team: &Team,
     operator: &dyn LinearOperator,
     mut relaxation: Relaxation<'_>,
+    joined: Option<Joined<'_>>,
     options: &SolverOptions,
     b: &[f64],
     x: &mut [f64],
 ) -> Solve {
     let SweepCourse { once, corrects, control } = options.course_of_sweeps();
     relaxation.options.sweeps = once;
-    let mut solve = if corrects {
+    let mut solve = if let Some(joined) = joined {
+        let mut among = RankSweeps { sweeps: relaxation, joined, rest: Vec::new() };
+        Richardson::default().solve(team, operator, &mut among, b, x, &control)
+    } else if corrects {
         Richardson::default().solve(team, operator, &mut relaxation, b, x, &control)
     } else {
         sweep_solution(team, operator, relaxation, b, x, &control)

@@ -100,6 +100,21 @@ pub enum SolverError {
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Gpu(#[from] crate::gpu::GpuError),
+    /// A pattern with columns of other ranks, but no way to them.
+    #[error("the pattern has {ghosts} ghost columns: say how their values come here, by distribute()")]
+    NoRanks {
+        /// How many.
+        ghosts: usize,
+    },
+    /// What the caller's exchange or sum failed with.
+    #[error("{0}: the call ends, its result is lost")]
+    Ranks(#[source] super::RanksError),
+    /// A call that other ranks could not make.
+    #[error("NaN or infinity in the vectors of {count} other ranks, which say where: nothing was solved")]
+    Elsewhere {
+        /// How many ranks.
+        count: usize,
+    },
     /// No values yet.
     #[error("the matrix has no values yet: call numeric() first")]
     NoValues,

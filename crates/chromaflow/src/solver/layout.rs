@@ -18,11 +18,16 @@ pub(super) struct Rows {
     pub(super) first: usize,
     /// The caller has the diagonal blocks in an array of their own; they count after all others.
     pub(super) apart: bool,
+    /// Columns that are rows of other ranks.
+    pub(super) ghosts: usize,
+    /// Blocks in them: row, ghost (from 0), place in the caller's array.
+    pub(super) beyond: Vec<(u32, u32, u32)>,
 }
 
 impl Rows {
     pub(super) fn from_pattern(pattern: &BlockPattern) -> Result<Self, SolverError> {
-        let rows = Self { pattern: pattern.clone(), given: None, first: 0, apart: false };
+        let (ghosts, beyond) = (0, Vec::new());
+        let rows = Self { pattern: pattern.clone(), given: None, first: 0, apart: false, ghosts, beyond };
         rows.complete()
     }
 
@@ -30,6 +35,7 @@ impl Rows {
         base: IndexBase,
         row_ptr: &[I],
         col_idx: &[I],
+        ghosts: usize,
     ) -> Result<Self, SolverError> {
         let first = base.first();
         let row_ptr = shifted("row_ptr", row_ptr, first)?;
@@ -42,28 +48,40 @@ impl Rows {
             return Err(PatternError::End { end: row_ptr[rows], len: col_idx.len() }.into());
         }
         let columns = shifted("col_idx", col_idx, first)?;
-        for (what, count) in [("rows", rows), ("blocks", columns.len())] {
+        let cols = rows.saturating_add(ghosts);
+        for (what, count) in [("columns", cols), ("blocks", columns.len())] {
             if u32::try_from(count).is_err() {
                 return Err(PatternError::TooLarge { what, count }.into());
             }
         }
         let mut given: Vec<u32> = (0..columns.len() as u32).collect();
+        let mut beyond = Vec::new();
         for (row, w) in row_ptr.windows(2).enumerate() {
             let part = &mut given[w[0] as usize..w[1] as usize];
             part.sort_by_key(|&k| columns[k as usize]);
+            let own = part.partition_point(|&k| columns[k as usize] < rows as u64);
+            let ghost = |&k: &u32| (row as u32, (columns[k as usize] - rows as u64) as u32, k);
             let (row, counted) = (row + first, |k: u32| columns[k as usize] + first as u64);
-            if let Some(&k) = part.last().filter(|&&k| columns[k as usize] >= rows as u64) {
-                return Err(PatternError::Column { row, col: counted(k), cols: rows, first }.into());
+            if let Some(&k) = part.last().filter(|&&k| columns[k as usize] >= cols as u64) {
+                return Err(PatternError::Column { row, col: counted(k), cols, first }.into());
             }
+            beyond.extend(part[own..].iter().map(ghost));
             if let Some(w) = part.windows(2).find(|w| counted(w[0]) == counted(w[1])) {
                 return Err(PatternError::Order { row, col: counted(w[1]) }.into());
             }
         }
+        given.retain(|&k| columns[k as usize] < rows as u64);
         let sorted = given.iter().map(|&k| columns[k as usize] as u32).collect();
         let in_place = given.iter().enumerate().all(|(i, &k)| i == k as usize);
-        let pattern = BlockPattern::new(rows, row_ptr.iter().map(|&p| p as u32).collect(), sorted)?;
+        let mut own_ptr: Vec<u32> = row_ptr.iter().map(|&p| p as u32).collect();
+        let mut before = 0; // ghost blocks of the rows so far
+        for (row, end) in own_ptr.iter_mut().skip(1).enumerate() {
+            before += beyond[before..].iter().take_while(|b| b.0 as usize == row).count();
+            *end -= before as u32;
+        }
+        let pattern = BlockPattern::new(rows, own_ptr, sorted)?;
         let given = (!in_place).then_some(given);
-        Self { pattern, given, first, apart: false }.complete()
+        Self { pattern, given, first, apart: false, ghosts, beyond }.complete()
     }
 
     /// Every row has its diagonal block, or none has and they come apart.
@@ -74,7 +92,7 @@ impl Rows {
         if (0..rows).any(|r| self.pattern.find(r, r).is_some()) {
             return Err(ShapeError::MissingDiagonal { row: row + self.first }.into());
         }
-        let nnzb = self.pattern.nnzb();
+        let nnzb = self.pattern.nnzb() + self.beyond.len();
         let (mut row_ptr, mut col_idx, mut given) = (vec![0], Vec::new(), Vec::new());
         for row in 0..rows {
             let mut blocks: Vec<(u32, u32)> = (self.pattern.range(row))
@@ -90,7 +108,7 @@ impl Rows {
             return Err(PatternError::TooLarge { what: "blocks", count: nnzb + rows }.into());
         }
         let pattern = BlockPattern::new(rows, row_ptr, col_idx)?;
-        Ok(Self { pattern, given: Some(given), first: self.first, apart: true })
+        Ok(Self { pattern, given: Some(given), apart: true, ..self })
     }
 }
 

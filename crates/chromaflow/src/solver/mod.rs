@@ -14,6 +14,9 @@ mod operator;
 mod options;
 #[cfg(test)]
 mod order_tests;
+mod ranks;
+#[cfg(test)]
+mod ranks_tests;
 #[cfg(test)]
 mod tests;
 
@@ -26,16 +29,18 @@ pub use cuda::{ArrayIn, ArrayOut, LinearSolverCuda};
 pub use error::SolverError;
 pub use keys::{KeyError, OptionKey, OptionKind};
 pub use options::{Method, MethodWord, PreconditionerKind, RowOrder, SolverOptions};
+pub use ranks::{Ranks, RanksError};
 
-use crate::krylov::Solve;
+use crate::krylov::{LinearOperator, Solve};
 use crate::order::{Plan, PlanReport, Schedule};
 use crate::sparse::{HalfScale, ShapeError, check_len, check_nb};
 use crate::{BlockPattern, Jacobian, Permutation, Policy, RowBatches, vector};
 use arrays::Given;
 use chromaflow_device::Team;
 use layout::{Layout, Rows};
-use operator::CallersOperator;
-use std::sync::Arc;
+use operator::{CallersOperator, Watch, Watched};
+use ranks::{Ghosts, Joined, Link, RankRows};
+use std::sync::{Arc, Mutex};
 
 /// Solves A x = b for block-sparse matrices as implicit flow codes assemble them.
 ///
@@ -90,6 +95,10 @@ pub struct LinearSolver {
     first: usize,
     /// The caller has the diagonal blocks in an array of their own.
     apart: bool,
+    /// Blocks in columns of other ranks, and the way to them.
+    ghosts: Ghosts,
+    link: Option<Mutex<Link>>,
+    watch: Option<Watch>,
     has_values: bool,
     b: Vec<f64>,
     x: Vec<f64>,
@@ -104,6 +113,19 @@ pub struct NumericReport {
     pub pivoted_rows: Vec<usize>,
     /// Nonzero off-diagonal values that became zero in the policy's precision (`dsh`).
     pub underflowed: usize,
+}
+
+/// Other ranks, where there are any.
+fn joined<'a>(
+    link: Option<&'a Mutex<Link>>,
+    ghosts: &'a Ghosts,
+    permutation: &'a Permutation,
+) -> Result<Option<Joined<'a>>, SolverError> {
+    match (link, ghosts.count()) {
+        (Some(link), _) => Ok(Some(Joined { ghosts, permutation, link })),
+        (None, 0) => Ok(None),
+        (None, ghosts) => Err(SolverError::NoRanks { ghosts }),
+    }
 }
 
 fn apply_length(what: &'static str, found: usize, expected: usize) -> Result<(), ShapeError> {
@@ -139,8 +161,42 @@ impl LinearSolver {
         nb: usize,
         options: SolverOptions,
     ) -> Result<Self, SolverError> {
-        let rows = Rows::from_arrays(base, row_ptr, col_idx)?;
+        Self::symbolic_with_ghosts(team, base, row_ptr, col_idx, 0, nb, options)
+    }
+
+    /// The same for the rows of one rank: columns `rows .. rows + ghosts`, counted from 0, are rows of other ranks that own rows
+    /// couple with. [`LinearSolver::distribute`] says how their values come here. Vectors have own rows alone.
+    ///
+    /// Products and norms are those of the whole matrix, a preconditioner's factors those of own rows: block ILU is block Jacobi
+    /// between ranks, sweeps take the ghosts' values of the sweep before.
+    ///
+    /// # Errors
+    /// As [`LinearSolver::symbolic_from_arrays`].
+    pub fn symbolic_with_ghosts<I: Index>(
+        team: Arc<Team>,
+        base: IndexBase,
+        row_ptr: &[I],
+        col_idx: &[I],
+        ghosts: usize,
+        nb: usize,
+        options: SolverOptions,
+    ) -> Result<Self, SolverError> {
+        let rows = Rows::from_arrays(base, row_ptr, col_idx, ghosts)?;
         Self::with_rows(team, &rows, nb, options)
+    }
+
+    /// Makes this the rows of one rank of a matrix on several. From then on all ranks solve and multiply together, and apply
+    /// together where the preconditioner is more than one sweep: calls that one rank makes and another does not wait for ever.
+    /// Values and options come rank by rank; options must be the same on all.
+    pub fn distribute(&mut self, ranks: Box<dyn Ranks>) {
+        let entries = self.b.len() + self.ghosts.count() * self.exact.nb();
+        self.link = Some(Link::new(ranks, entries));
+    }
+
+    /// Whom to tell after each iteration of a solve: `watch(iteration, relative residual)`. False ends the solve there, with the
+    /// solution so far and [`Outcome::IterationLimit`](crate::Outcome::IterationLimit); among ranks all must answer alike.
+    pub fn watch(&mut self, watch: Option<Box<dyn FnMut(usize, f64) -> bool + Send>>) {
+        self.watch = watch;
     }
 
     fn with_rows(
@@ -165,6 +221,7 @@ impl LinearSolver {
         let n = off.rows() * nb;
         let (b, x) = (vec![0.0; n], vec![0.0; n]);
         let (first, apart, has_values) = (rows.first, rows.apart, false);
+        let (ghosts, link, watch) = (Ghosts::new(rows, &plan.permutation, nb), None, None);
         Ok(Self {
             team,
             options,
@@ -176,6 +233,9 @@ impl LinearSolver {
             solver,
             first,
             apart,
+            ghosts,
+            link,
+            watch,
             has_values,
             b,
             x,
@@ -226,7 +286,7 @@ impl LinearSolver {
         layout: BlockLayout,
     ) -> Result<NumericReport, SolverError> {
         let (nb, rows) = (self.exact.nb(), self.exact.rows());
-        let all = self.exact.pattern().nnzb() + rows;
+        let all = self.exact.pattern().nnzb() + rows + self.ghosts.blocks();
         let apart = if self.apart { rows } else { 0 };
         for (what, found, count) in
             [("values", values.len(), all - apart), ("diagonal", diagonal.len(), apart)]
@@ -268,12 +328,18 @@ impl LinearSolver {
     fn bring_in<V: Value>(&mut self, given: Given<'_, V>, layout: BlockLayout) -> Result<(), SolverError> {
         let work = (&*self.team, &self.schedule);
         let bad = self.layout.bring_in(work, given, layout, &mut self.exact, self.reduced.as_mut());
-        let Some(k) = bad else { return Ok(()) };
+        let beyond = self.ghosts.bring_in(given, layout);
+        let Some(k) = bad.into_iter().chain(beyond).min() else { return Ok(()) };
         let nb = self.exact.nb();
         let block = given.block(k, nb * nb);
         let entry = block.iter().position(|v| !v.double().is_finite());
         let entry = entry.expect("the block was found to have one");
-        let (row, col) = self.layout.place(k, &self.plan.permutation, self.exact.pattern());
+        let (row, col) = match self.ghosts.place(k) {
+            Some((row, ghost)) => {
+                (self.plan.permutation.old_of_new()[row] as usize, self.exact.rows() + ghost)
+            }
+            None => self.layout.place(k, &self.plan.permutation, self.exact.pattern()),
+        };
         let (slow, fast) = (entry / nb, entry % nb);
         let (r, c) = if layout == BlockLayout::ColumnMajor { (fast, slow) } else { (slow, fast) };
         let (row, col) = (row + self.first, col + self.first);
@@ -288,7 +354,12 @@ impl LinearSolver {
     pub fn solve(&mut self, b: &[f64], x: &mut [f64]) -> Result<Solve, SolverError> {
         self.begin(b, x)?;
         let swept = self.reduced.as_ref().unwrap_or(&self.exact);
-        let solve = self.solver.solve(&self.exact, swept, &self.b, &mut self.x)?;
+        let joined = joined(self.link.as_ref(), &self.ghosts, &self.plan.permutation)?;
+        let whole = joined.map(|joined| RankRows { own: &self.exact, joined });
+        let operator: &dyn LinearOperator = whole.as_ref().map_or(&self.exact, |whole| whole);
+        let operator = Watched::new(operator, self.watch.as_mut());
+        let solve = self.solver.solve_among(&operator, swept, joined, &self.b, &mut self.x)?;
+        joined.map_or(Ok(()), |joined| joined.ended())?;
         self.scatter(x);
         Ok(solve)
     }
@@ -306,19 +377,28 @@ impl LinearSolver {
     ) -> Result<Solve, SolverError> {
         self.begin(b, x)?;
         let swept = self.reduced.as_ref().unwrap_or(&self.exact);
-        let operator = CallersOperator::new(operator, &self.plan.permutation, self.exact.nb());
-        let solve = self.solver.solve(&operator, swept, &self.b, &mut self.x)?;
+        let joined = joined(self.link.as_ref(), &self.ghosts, &self.plan.permutation)?;
+        let operator = CallersOperator::new(operator, &self.plan.permutation, self.exact.nb(), joined);
+        let operator = Watched::new(&operator, self.watch.as_mut());
+        let solve = self.solver.solve_among(&operator, swept, joined, &self.b, &mut self.x)?;
+        joined.map_or(Ok(()), |joined| joined.ended())?;
         self.scatter(x);
         Ok(solve)
     }
 
     /// Looks at right-hand side and first guess and brings them in.
     fn begin(&mut self, b: &[f64], x: &[f64]) -> Result<(), SolverError> {
-        for (what, v) in [("b", b), ("x", x)] {
-            apply_length(what, v.len(), self.b.len())?;
-            if let Some(at) = vector::first_not_finite(&self.team, v) {
-                return Err(SolverError::NotFiniteVector { what, at, value: v[at] });
-            }
+        apply_length("b", b.len(), self.b.len())?;
+        apply_length("x", x.len(), self.b.len())?;
+        let look = |(what, v): (&'static str, &[f64])| match vector::first_not_finite(&self.team, v) {
+            Some(at) => Err(SolverError::NotFiniteVector { what, at, value: v[at] }),
+            None if self.has_values => Ok(()),
+            None => Err(SolverError::NoValues),
+        };
+        let here = look(("b", b)).and_then(|()| look(("x", x)));
+        match joined(self.link.as_ref(), &self.ghosts, &self.plan.permutation)? {
+            Some(joined) => joined.agree(here)?,
+            None => here?,
         }
         self.gather(b, x)
     }
@@ -333,7 +413,12 @@ impl LinearSolver {
         apply_length("z", z.len(), self.b.len())?;
         self.gather(r, &[])?;
         let swept = self.reduced.as_ref().unwrap_or(&self.exact);
-        self.solver.apply(swept, &self.b, &mut self.x)?;
+        // One sweep from zero, and factors, see no other rank.
+        let alone = !self.options.preconditioner.is_relaxation() || self.options.sweeps <= 1;
+        let joined =
+            if alone { None } else { joined(self.link.as_ref(), &self.ghosts, &self.plan.permutation)? };
+        self.solver.apply_among(swept, joined, &self.b, &mut self.x)?;
+        joined.map_or(Ok(()), |joined| joined.ended())?;
         self.scatter(z);
         Ok(())
     }
@@ -346,7 +431,13 @@ impl LinearSolver {
         apply_length("x", x.len(), self.b.len())?;
         apply_length("y", y.len(), self.b.len())?;
         self.gather(x, &[])?;
-        self.exact.multiply(&self.team, &self.b, &mut self.x);
+        match joined(self.link.as_ref(), &self.ghosts, &self.plan.permutation)? {
+            None => self.exact.multiply(&self.team, &self.b, &mut self.x),
+            Some(joined) => {
+                RankRows { own: &self.exact, joined }.apply(&self.team, &self.b, &mut self.x);
+                joined.ended()?;
+            }
+        }
         self.scatter(y);
         Ok(())
     }
@@ -417,6 +508,8 @@ impl LinearSolver {
             + diagonal
             + self.solver.factor_bytes()
             + self.layout.bytes()
+            + self.ghosts.bytes()
+            + self.link.as_ref().map_or(0, |l| l.lock().map_or(0, |l| l.bytes()))
             + 8 * (self.b.len() + self.x.len())
     }
 }

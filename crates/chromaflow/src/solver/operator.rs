@@ -1,6 +1,8 @@
-//! A caller's y = A x, in the caller's order of rows.
+//! A caller's y = A x, in the caller's order of rows; and a caller who watches.
 
+use super::ranks::Joined;
 use crate::Permutation;
+use crate::dist::Links;
 use crate::krylov::LinearOperator;
 use chromaflow_device::Team;
 use std::cell::RefCell;
@@ -9,6 +11,8 @@ use std::cell::RefCell;
 pub(super) struct CallersOperator<'a> {
     permutation: &'a Permutation,
     nb: usize,
+    /// Where others have rows of it, too.
+    joined: Option<Joined<'a>>,
     call: RefCell<Call<'a>>,
 }
 
@@ -23,9 +27,15 @@ impl<'a> CallersOperator<'a> {
         operator: &'a mut dyn FnMut(&[f64], &mut [f64]),
         permutation: &'a Permutation,
         nb: usize,
+        joined: Option<Joined<'a>>,
     ) -> Self {
         let n = permutation.len() * nb;
-        Self { permutation, nb, call: RefCell::new(Call { operator, x: vec![0.0; n], y: vec![0.0; n] }) }
+        Self {
+            permutation,
+            nb,
+            joined,
+            call: RefCell::new(Call { operator, x: vec![0.0; n], y: vec![0.0; n] }),
+        }
     }
 }
 
@@ -39,5 +49,46 @@ impl LinearOperator for CallersOperator<'_> {
         self.permutation.scatter_with(team, self.nb, x, given);
         operator(given, found);
         self.permutation.gather_with(team, self.nb, found, y);
+    }
+
+    fn links(&self) -> Option<&dyn Links> {
+        self.joined.as_ref().map(|joined| joined as &dyn Links)
+    }
+}
+
+/// Told after each iteration: its number, its relative residual. False ends the solve.
+pub(super) type Watch = Box<dyn FnMut(usize, f64) -> bool + Send>;
+
+/// An operator whose iterations somebody watches.
+pub(super) struct Watched<'a> {
+    operator: &'a dyn LinearOperator,
+    watch: RefCell<Option<&'a mut Watch>>,
+}
+
+impl<'a> Watched<'a> {
+    pub(super) fn new(operator: &'a dyn LinearOperator, watch: Option<&'a mut Watch>) -> Self {
+        Self { operator, watch: RefCell::new(watch) }
+    }
+}
+
+impl LinearOperator for Watched<'_> {
+    fn len(&self) -> usize {
+        self.operator.len()
+    }
+
+    fn apply(&self, team: &Team, x: &[f64], y: &mut [f64]) {
+        self.operator.apply(team, x, y);
+    }
+
+    fn residual(&self, team: &Team, b: &[f64], x: &[f64], r: &mut [f64]) {
+        self.operator.residual(team, b, x, r);
+    }
+
+    fn links(&self) -> Option<&dyn Links> {
+        self.operator.links()
+    }
+
+    fn go_on(&self, iteration: usize, residual: f64) -> bool {
+        self.watch.borrow_mut().as_mut().is_none_or(|watch| watch(iteration, residual))
     }
 }

@@ -31,7 +31,7 @@ fn a_sweep_from_zero_is_the_inverse_of_its_dense_matrix() {
     for nb in 1..=6 {
         let (row_ptr, col_idx, values) = sample(rows, nb);
         let (a, r) = (dense(&row_ptr, &col_idx, nb, &values), wave(rows * nb));
-        let given = Rows::from_arrays(IndexBase::One, &row_ptr, &col_idx).unwrap().pattern;
+        let given = Rows::from_arrays(IndexBase::One, &row_ptr, &col_idx, 0).unwrap().pattern;
         let rcm = reverse_cuthill_mckee(&Adjacency::of(&given).unwrap());
         for (in_rcm, w) in [(false, 1.0), (true, 1.0), (false, 1.3), (true, 0.7)] {
             let mut rank: Vec<usize> = (0..rows).collect();

@@ -118,7 +118,7 @@ impl LinearSolverCuda {
         nb: usize,
         options: SolverOptions,
     ) -> Result<Self, SolverError> {
-        Self::with_rows(stream, team, &Rows::from_arrays(base, row_ptr, col_idx)?, nb, options)
+        Self::with_rows(stream, team, &Rows::from_arrays(base, row_ptr, col_idx, 0)?, nb, options)
     }
 
     fn with_rows(
