@@ -36,7 +36,7 @@ int main(void) {
   chromaflow_context *context;
   chromaflow_solver *solver;
   chromaflow_pattern pattern = {sizeof pattern, ROWS, NB, 0, chromaflow_in_i32(row_ptr, ROWS + 1),
-                                chromaflow_in_i32(col_idx, nnzb)};
+                                chromaflow_in_i32(col_idx, nnzb), 0};
   check(chromaflow_context_create("threads=2", NULL, &context));
   check(chromaflow_solver_create(context, &pattern, "preconditioner=ilu0, policy=d", &solver));
   for (int i = 0; i < ROWS * NB; i++) b[i] = 1.0;

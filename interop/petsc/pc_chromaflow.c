@@ -112,7 +112,7 @@ static PetscErrorCode NewSolver(PC pc, Chromaflow *own, Mat matrix, PetscInt nb)
   PetscCall(MatGetRowIJ(matrix, 0, PETSC_FALSE, PETSC_TRUE, &rows, &row_ptr, &col_idx, &done));
   PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP, "the matrix gives no rows: use SeqBAIJ or SeqAIJ");
   chromaflow_pattern pattern = {sizeof pattern, rows, (int32_t)nb, 0, chromaflow_in(row_ptr, rows + 1, type),
-                                chromaflow_in(col_idx, row_ptr[rows], type)};
+                                chromaflow_in(col_idx, row_ptr[rows], type), 0};
   const chromaflow_status status = chromaflow_solver_create(own->context, &pattern, own->options[1], &own->solver);
   own->unknowns = rows * nb;
   PetscCall(MatRestoreRowIJ(matrix, 0, PETSC_FALSE, PETSC_TRUE, &rows, &row_ptr, &col_idx, &done));

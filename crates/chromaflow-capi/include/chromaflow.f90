@@ -12,13 +12,16 @@ module chromaflow
     CHROMAFLOW_NOT_FINITE = 3, CHROMAFLOW_SINGULAR = 4, CHROMAFLOW_NO_VALUES = 5, CHROMAFLOW_UNSUPPORTED = 6, &
     CHROMAFLOW_NO_MEMORY = 7, CHROMAFLOW_DEVICE = 8, CHROMAFLOW_CALLBACK = 9, CHROMAFLOW_BUG = 10
   integer, parameter, public :: CHROMAFLOW_CONVERGED = 0, CHROMAFLOW_ITERATION_LIMIT = 1, &
-    CHROMAFLOW_STAGNATED = 2, CHROMAFLOW_DIVERGED = 3, CHROMAFLOW_BREAKDOWN = 4
+    CHROMAFLOW_STAGNATED = 2, CHROMAFLOW_DIVERGED = 3, CHROMAFLOW_BREAKDOWN = 4, &
+    CHROMAFLOW_STOPPED = 5
 
   ! Threads or a GPU.
   type, public :: chromaflow_context
     type(c_ptr) :: handle = c_null_ptr       ! for what chromaflow.h has and this module has not
   contains
     procedure :: create => context_create
+    ! (level, log): a bind(c) procedure for messages up to this level; without it silence
+    procedure :: log => context_log
     procedure :: destroy => context_destroy
     final :: context_final
   end type
@@ -31,18 +34,84 @@ module chromaflow
     real(c_double), allocatable :: history(:)
   end type
 
+  ! y = A x by you: extend it, and give a variable of yours to chromaflow_solver%matrix_free. It, and those of the two types
+  ! below, must live as long as the solver calls them. stat is 0 when they are called; another value ends the call.
+  type, abstract, public :: chromaflow_operator
+  contains
+    procedure(product), deferred :: multiply
+  end type
+
+  ! Other ranks, over MPI or whatever you have: for chromaflow_solver%distribute.
+  type, abstract, public :: chromaflow_ranks
+  contains
+    procedure(exchange), deferred :: exchange
+    procedure(reduce), deferred :: reduce
+  end type
+
+  ! Told after each iteration, for chromaflow_solver%monitor; another stat than 0 ends the solve: outcome CHROMAFLOW_STOPPED.
+  type, abstract, public :: chromaflow_monitor
+  contains
+    procedure(tell), deferred :: tell
+  end type
+
+  abstract interface
+    subroutine product(self, x, y, stat)
+      import
+      class(chromaflow_operator), intent(inout) :: self
+      real(c_double), intent(in) :: x(:)
+      real(c_double), intent(inout) :: y(:)
+      integer, intent(inout) :: stat
+    end subroutine
+    ! Fills the ghosts of x(nb, rows + ghosts), own rows first: phase 0 begins, 1 waits for them.
+    subroutine exchange(self, phase, x, stat)
+      import
+      class(chromaflow_ranks), intent(inout) :: self
+      integer, intent(in) :: phase
+      real(c_double), intent(inout) :: x(:, :)
+      integer, intent(inout) :: stat
+    end subroutine
+    ! Each value becomes its sum over all ranks, the same bits on every one.
+    subroutine reduce(self, values, stat)
+      import
+      class(chromaflow_ranks), intent(inout) :: self
+      real(c_double), intent(inout) :: values(:)
+      integer, intent(inout) :: stat
+    end subroutine
+    subroutine tell(self, iteration, residual, stat)
+      import
+      class(chromaflow_monitor), intent(inout) :: self
+      integer(c_int64_t), intent(in) :: iteration
+      real(c_double), intent(in) :: residual
+      integer, intent(inout) :: stat
+    end subroutine
+  end interface
+
+  ! What the library has the address of.
+  type :: callers
+    class(chromaflow_operator), pointer :: operator => null()
+    class(chromaflow_ranks), pointer :: ranks => null()
+    class(chromaflow_monitor), pointer :: monitor => null()
+  end type
+
   ! A block-sparse matrix and a method to solve with it. Vectors are (nb, rows) or (nb * rows).
   type, public :: chromaflow_solver
     type(c_ptr) :: handle = c_null_ptr
+    type(callers), pointer, private :: callers => null()
   contains
     procedure, private :: create_i32, create_i64, values_f64, values_f32, solve_1, solve_2, apply_1, apply_2, &
       multiply_1, multiply_2
-    ! (context, nb, row_ptr(rows + 1), col_idx(nnzb), options), integers of 4 or 8 bytes that count from 1
+    ! (context, nb, row_ptr(rows + 1), col_idx(nnzb), options, ghosts), integers of 4 or 8 bytes that count from 1;
+    ! columns rows + 1 to rows + ghosts are rows of other ranks
     generic :: create => create_i32, create_i64
     procedure :: option => solver_option
     ! (values(nb, nb, nnzb), diagonal(nb, nb, rows)), the second where the pattern has no diagonal blocks
     generic :: set_values => values_f64, values_f32
     generic :: solve => solve_1, solve_2
+    ! (b(nb, rows, count), x(nb, rows, count), reports(count))
+    procedure :: solve_many => solver_solve_many
+    procedure :: matrix_free => solver_matrix_free
+    procedure :: distribute => solver_distribute
+    procedure :: monitor => solver_monitor
     generic :: apply => apply_1, apply_2
     generic :: multiply => multiply_1, multiply_2
     procedure :: destroy => solver_destroy
@@ -76,6 +145,7 @@ module chromaflow
     integer(c_int64_t) :: rows
     integer(c_int32_t) :: nb, base
     type(array) :: row_ptr, col_idx
+    integer(c_int64_t) :: ghosts
   end type
 
   type, bind(c) :: report
@@ -107,6 +177,13 @@ module chromaflow
       character(kind=c_char), intent(in) :: options(*)
       type(c_ptr), value :: stream
       type(c_ptr) :: handle
+      integer(c_int32_t) :: status
+    end function
+    function c_context_log(handle, level, log, user) bind(c, name='chromaflow_context_log') result(status)
+      import
+      type(c_ptr), value :: handle, user
+      integer(c_int32_t), value :: level
+      type(c_funptr), value :: log
       integer(c_int32_t) :: status
     end function
     subroutine c_context_destroy(handle) bind(c, name='chromaflow_context_destroy')
@@ -144,6 +221,32 @@ module chromaflow
       type(c_ptr), value :: handle
       type(array), value :: b, x
       type(report), intent(inout) :: found
+      integer(c_int32_t) :: status
+    end function
+    function c_solve_many(handle, count, b, x, found) bind(c, name='chromaflow_solver_solve_many') result(status)
+      import
+      type(c_ptr), value :: handle
+      integer(c_int64_t), value :: count
+      type(array), value :: b, x
+      type(report), intent(inout) :: found(*)
+      integer(c_int32_t) :: status
+    end function
+    function c_operator(handle, call, user) bind(c, name='chromaflow_solver_operator') result(status)
+      import
+      type(c_ptr), value :: handle, user
+      type(c_funptr), value :: call
+      integer(c_int32_t) :: status
+    end function
+    function c_distribute(handle, swap, add, user) bind(c, name='chromaflow_solver_distribute') result(status)
+      import
+      type(c_ptr), value :: handle, user
+      type(c_funptr), value :: swap, add
+      integer(c_int32_t) :: status
+    end function
+    function c_monitor(handle, call, user) bind(c, name='chromaflow_solver_monitor') result(status)
+      import
+      type(c_ptr), value :: handle, user
+      type(c_funptr), value :: call
       integer(c_int32_t) :: status
     end function
     function c_apply(handle, r, z) bind(c, name='chromaflow_solver_apply') result(status)
@@ -232,6 +335,19 @@ contains
     call settle(c_context_create(c_text(options), queue, self%handle), stat, errmsg)
   end subroutine
 
+  ! listener: subroutine (user, level, text) with c_ptr, integer(c_int32_t) and c_ptr to a C text, all by value.
+  subroutine context_log(self, level, listener, stat, errmsg)
+    class(chromaflow_context), intent(inout) :: self
+    integer, intent(in) :: level
+    type(c_funptr), intent(in), optional :: listener
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(c_funptr) :: call
+    call = c_null_funptr
+    if (present(listener)) call = listener
+    call settle(c_context_log(self%handle, int(level, c_int32_t), call, c_null_ptr), stat, errmsg)
+  end subroutine
+
   subroutine context_destroy(self)
     class(chromaflow_context), intent(inout) :: self
     call c_context_destroy(self%handle)
@@ -243,41 +359,46 @@ contains
     call self%destroy()
   end subroutine
 
-  subroutine create_i32(self, context, nb, row_ptr, col_idx, options, stat, errmsg)
+  subroutine create_i32(self, context, nb, row_ptr, col_idx, options, ghosts, stat, errmsg)
     class(chromaflow_solver), intent(inout) :: self
     type(chromaflow_context), intent(in) :: context
     integer, intent(in) :: nb
     integer(c_int32_t), intent(in), contiguous, target :: row_ptr(:), col_idx(:)
     character(*), intent(in), optional :: options
+    integer, intent(in), optional :: ghosts
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     call create(self, context, nb, array(c_loc(row_ptr), size(row_ptr, kind=c_int64_t), I32), &
-      array(c_loc(col_idx), size(col_idx, kind=c_int64_t), I32), c_text(options), stat, errmsg)
+      array(c_loc(col_idx), size(col_idx, kind=c_int64_t), I32), c_text(options), ghosts, stat, errmsg)
   end subroutine
 
-  subroutine create_i64(self, context, nb, row_ptr, col_idx, options, stat, errmsg)
+  subroutine create_i64(self, context, nb, row_ptr, col_idx, options, ghosts, stat, errmsg)
     class(chromaflow_solver), intent(inout) :: self
     type(chromaflow_context), intent(in) :: context
     integer, intent(in) :: nb
     integer(c_int64_t), intent(in), contiguous, target :: row_ptr(:), col_idx(:)
     character(*), intent(in), optional :: options
+    integer, intent(in), optional :: ghosts
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     call create(self, context, nb, array(c_loc(row_ptr), size(row_ptr, kind=c_int64_t), I64), &
-      array(c_loc(col_idx), size(col_idx, kind=c_int64_t), I64), c_text(options), stat, errmsg)
+      array(c_loc(col_idx), size(col_idx, kind=c_int64_t), I64), c_text(options), ghosts, stat, errmsg)
   end subroutine
 
-  subroutine create(self, context, nb, row_ptr, col_idx, options, stat, errmsg)
+  subroutine create(self, context, nb, row_ptr, col_idx, options, ghosts, stat, errmsg)
     class(chromaflow_solver), intent(inout) :: self
     type(chromaflow_context), intent(in) :: context
     integer, intent(in) :: nb
     type(array), intent(in) :: row_ptr, col_idx
     character(kind=c_char, len=*), intent(in) :: options
+    integer, intent(in), optional :: ghosts
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(pattern) :: p
-    p = pattern(c_sizeof(p), row_ptr%len - 1, int(nb, c_int32_t), 1, row_ptr, col_idx)
+    p = pattern(c_sizeof(p), row_ptr%len - 1, int(nb, c_int32_t), 1, row_ptr, col_idx, 0)
+    if (present(ghosts)) p%ghosts = ghosts
     call self%destroy()
+    allocate (self%callers)
     call settle(c_solver_create(context%handle, p, options, self%handle), stat, errmsg)
   end subroutine
 
@@ -345,6 +466,133 @@ contains
     call self%solve_1(flat_b, flat_x, found, stat, errmsg)
   end subroutine
 
+  subroutine solver_solve_many(self, b, x, found, stat, errmsg)
+    class(chromaflow_solver), intent(inout) :: self
+    real(c_double), intent(in), contiguous, target :: b(:, :, :)
+    real(c_double), intent(inout), contiguous, target :: x(:, :, :)
+    type(chromaflow_report), intent(out), optional :: found(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(report) :: r(size(b, 3))
+    integer(c_int32_t) :: status
+    real(c_double), pointer, contiguous :: flat_b(:), flat_x(:), history(:)
+    integer :: i
+    flat_b(1:size(b)) => b
+    flat_x(1:size(x)) => x
+    r%size = c_sizeof(r(1))
+    status = c_solve_many(self%handle, size(b, 3, c_int64_t), doubles(flat_b), doubles(flat_x), r)
+    if (status == CHROMAFLOW_OK .and. present(found)) then
+      do i = 1, min(size(r), size(found))
+        call c_f_pointer(r(i)%history, history, [r(i)%history_len])
+        found(i) = chromaflow_report(r(i)%outcome, r(i)%iterations, r(i)%residual, r(i)%seconds, history)
+      end do
+    end if
+    call settle(status, stat, errmsg)
+  end subroutine
+
+  ! Without operator: with the matrix again.
+  subroutine solver_matrix_free(self, operator, stat, errmsg)
+    class(chromaflow_solver), intent(inout) :: self
+    class(chromaflow_operator), intent(in), target, optional :: operator
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(c_funptr) :: call
+    call = c_null_funptr
+    if (present(operator) .and. associated(self%callers)) then
+      self%callers%operator => operator
+      call = c_funloc(call_operator)
+    end if
+    call settle(c_operator(self%handle, call, address(self)), stat, errmsg)
+  end subroutine
+
+  subroutine solver_distribute(self, ranks, stat, errmsg)
+    class(chromaflow_solver), intent(inout) :: self
+    class(chromaflow_ranks), intent(in), target :: ranks
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    if (associated(self%callers)) self%callers%ranks => ranks
+    call settle(c_distribute(self%handle, c_funloc(call_exchange), c_funloc(call_reduce), address(self)), stat, errmsg)
+  end subroutine
+
+  ! Without monitor: none.
+  subroutine solver_monitor(self, monitor, stat, errmsg)
+    class(chromaflow_solver), intent(inout) :: self
+    class(chromaflow_monitor), intent(in), target, optional :: monitor
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(c_funptr) :: call
+    call = c_null_funptr
+    if (present(monitor) .and. associated(self%callers)) then
+      self%callers%monitor => monitor
+      call = c_funloc(call_monitor)
+    end if
+    call settle(c_monitor(self%handle, call, address(self)), stat, errmsg)
+  end subroutine
+
+  function address(self) result(user)
+    class(chromaflow_solver), intent(in) :: self
+    type(c_ptr) :: user
+    user = c_null_ptr
+    if (associated(self%callers)) user = c_loc(self%callers)
+  end function
+
+  function call_operator(user, x, y) bind(c) result(status)
+    type(c_ptr), value :: user
+    type(array), value :: x, y
+    integer(c_int32_t) :: status
+    type(callers), pointer :: own
+    real(c_double), pointer :: from(:), to(:)
+    integer :: stat
+    call c_f_pointer(user, own)
+    call c_f_pointer(x%data, from, [x%len])
+    call c_f_pointer(y%data, to, [y%len])
+    stat = 0
+    call own%operator%multiply(from, to, stat)
+    status = int(stat, c_int32_t)
+  end function
+
+  function call_exchange(user, phase, x, nb) bind(c) result(status)
+    type(c_ptr), value :: user
+    integer(c_int32_t), value :: phase, nb
+    type(array), value :: x
+    integer(c_int32_t) :: status
+    type(callers), pointer :: own
+    real(c_double), pointer :: rows(:, :)
+    integer :: stat
+    call c_f_pointer(user, own)
+    call c_f_pointer(x%data, rows, [int(nb, c_int64_t), x%len / nb])
+    stat = 0
+    call own%ranks%exchange(int(phase), rows, stat)
+    status = int(stat, c_int32_t)
+  end function
+
+  function call_reduce(user, values, n) bind(c) result(status)
+    type(c_ptr), value :: user, values
+    integer(c_int32_t), value :: n
+    integer(c_int32_t) :: status
+    type(callers), pointer :: own
+    real(c_double), pointer :: sums(:)
+    integer :: stat
+    call c_f_pointer(user, own)
+    call c_f_pointer(values, sums, [n])
+    stat = 0
+    call own%ranks%reduce(sums, stat)
+    status = int(stat, c_int32_t)
+  end function
+
+  function call_monitor(user, iteration, residual) bind(c) result(status)
+    type(c_ptr), value :: user
+    integer(c_int64_t), value :: iteration
+    real(c_double), value :: residual
+    integer(c_int32_t) :: status
+    type(callers), pointer :: own
+    integer :: stat
+    call c_f_pointer(user, own)
+    stat = 0
+    call own%monitor%tell(iteration, residual, stat)
+    status = int(stat, c_int32_t)
+  end function
+
   subroutine apply_1(self, r, z, stat, errmsg)
     class(chromaflow_solver), intent(inout) :: self
     real(c_double), intent(in), contiguous, target :: r(:)
@@ -391,6 +639,7 @@ contains
     class(chromaflow_solver), intent(inout) :: self
     call c_solver_destroy(self%handle)
     self%handle = c_null_ptr
+    if (associated(self%callers)) deallocate (self%callers)
   end subroutine
 
   subroutine solver_final(self)

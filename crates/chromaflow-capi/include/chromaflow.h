@@ -4,7 +4,7 @@
  *   chromaflow_solver *solver;
  *   chromaflow_context_create("threads=8", NULL, &context);
  *   chromaflow_pattern pattern = {sizeof pattern, rows, nb, 0,
- *     chromaflow_in_i32(row_ptr, rows + 1), chromaflow_in_i32(col_idx, nnzb)};
+ *     chromaflow_in_i32(row_ptr, rows + 1), chromaflow_in_i32(col_idx, nnzb), 0};
  *   chromaflow_solver_create(context, &pattern, "preconditioner=ilu0, tolerance=1e-8", &solver);   // once a mesh
  *   for (;;) {
  *     chromaflow_solver_set_values(solver, chromaflow_in_f64(blocks, nnzb * nb * nb), chromaflow_none(),
@@ -53,7 +53,8 @@ enum {
   CHROMAFLOW_ITERATION_LIMIT = 1, /* all iterations done; of a fixed number of sweeps the normal end */
   CHROMAFLOW_STAGNATED = 2,
   CHROMAFLOW_DIVERGED = 3,
-  CHROMAFLOW_BREAKDOWN = 4
+  CHROMAFLOW_BREAKDOWN = 4,
+  CHROMAFLOW_STOPPED = 5 /* by the monitor */
 };
 
 enum { CHROMAFLOW_HOST = 0, CHROMAFLOW_CUDA = 1 }; /* where an array lies */
@@ -120,6 +121,7 @@ typedef struct {
   int32_t nb;   /* block size, 1 to 128 */
   int32_t base; /* indices count from 0 or 1; so do rows in messages */
   chromaflow_array row_ptr, col_idx; /* [rows + 1], [nnzb] */
+  int64_t ghosts; /* columns rows .. rows + ghosts - 1 (from 0) are rows of other ranks: chromaflow_solver_distribute */
 } chromaflow_pattern;
 
 /* The expensive part, once a pattern: renumbering, coloring, memory. chromaflow_options() lists the options; those in the
@@ -153,10 +155,14 @@ typedef struct {
   int64_t history_len;
   double seconds;
 } chromaflow_report;
-/* x = A^-1 b from the first guess in x, vectors [rows, nb]; on a device x is there in the order of the context's stream. With method=richardson, tolerance=0, sweeps=N: N sweeps.
- * report may be NULL. */
+/* x = A^-1 b from the first guess in x, vectors [rows, nb]; on a device x is there in the order of the context's stream. With
+ * method=richardson, tolerance=0, sweeps=N: N sweeps. report may be NULL. */
 chromaflow_status chromaflow_solver_solve(chromaflow_solver *solver, chromaflow_array b, chromaflow_array_mut x,
                                           chromaflow_report *report);
+/* The same for several right-hand sides [count, rows, nb], solved one after the other with what is set up. reports: [count], or
+ * NULL; their histories live until the next call on the solver. */
+chromaflow_status chromaflow_solver_solve_many(chromaflow_solver *solver, int64_t count, chromaflow_array b, chromaflow_array_mut x,
+                                               chromaflow_report *reports);
 /* z = M r, the preconditioner alone, and y = A x; nothing else: no residual, no look at the numbers. On arrays of a device the
  * work is queued on the context's stream and not waited for. */
 chromaflow_status chromaflow_solver_apply(chromaflow_solver *solver, chromaflow_array r, chromaflow_array_mut z);
@@ -172,6 +178,28 @@ chromaflow_status chromaflow_solver_order(chromaflow_solver *solver, int64_t *ne
  * must not call back into the same solver, which refuses. Not for a GPU's context. */
 typedef int32_t (*chromaflow_operator)(void *user, chromaflow_array x, chromaflow_array_mut y);
 chromaflow_status chromaflow_solver_operator(chromaflow_solver *solver, chromaflow_operator apply, void *user);
+
+/* Called after each iteration of a solve but the one that ends it, on the thread that solves, with its number and relative
+ * residual; returns 0, or the solve ends there with the outcome CHROMAFLOW_STOPPED, x as far as it has come. NULL for none. Among
+ * ranks all must return the same. Not for a GPU's context. */
+typedef int32_t (*chromaflow_monitor)(void *user, int64_t iteration, double residual);
+chromaflow_status chromaflow_solver_monitor(chromaflow_solver *solver, chromaflow_monitor monitor, void *user);
+
+/* Makes the solver the rows of one rank of a matrix on several: products, residuals and norms are those of all, factors those of
+ * own rows, sweeps take the ghosts' values of the sweep before. Vectors of solve, apply and multiply have own rows alone.
+ *
+ * exchange: x is [rows + ghosts, nb], F64, on the host, own rows first. phase 0: begin to send own rows and to receive ghosts; own rows
+ * stay as they are until phase 1: wait until all ghosts are there. It may be done all in one phase.
+ * reduce: each of n values becomes its sum over all ranks, the same bits on every rank (MPI_Allreduce).
+ * Both return 0, or the call ends with CHROMAFLOW_CALLBACK; they go on being called until it has ended everywhere.
+ *
+ * From then on all ranks call solve and multiply together, and apply where the preconditioner is a relaxation with sweeps > 1, with
+ * the same options; create, set_values and the rest are calls of one rank. A rank that is refused before its first exchange (a
+ * wrong length) leaves the others waiting: end them as your program ends errors. Not for a GPU's context. */
+typedef int32_t (*chromaflow_exchange)(void *user, int32_t phase, chromaflow_array_mut x, int32_t nb);
+typedef int32_t (*chromaflow_reduce)(void *user, double *values, int32_t n);
+chromaflow_status chromaflow_solver_distribute(chromaflow_solver *solver, chromaflow_exchange exchange, chromaflow_reduce reduce,
+                                               void *user);
 
 /* ---- lines ---- */
 

@@ -4,6 +4,7 @@
 #define CHROMAFLOW_HPP
 #include "chromaflow.h"
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -46,7 +47,8 @@ enum class outcome : std::int32_t {
   iteration_limit = CHROMAFLOW_ITERATION_LIMIT,
   stagnated = CHROMAFLOW_STAGNATED,
   diverged = CHROMAFLOW_DIVERGED,
-  breakdown = CHROMAFLOW_BREAKDOWN
+  breakdown = CHROMAFLOW_BREAKDOWN,
+  stopped = CHROMAFLOW_STOPPED
 };
 
 // The number by which the library knows a type of entries.
@@ -135,17 +137,18 @@ struct report {
   std::vector<double> history;
 };
 
-// A block-sparse matrix and a method to solve with it.
+// A block-sparse matrix and a method to solve with it. ghosts: columns behind the rows, which are rows of other ranks.
 class solver {
 public:
   template <class P, class C>
   solver(const context &where, std::int32_t nb, const P &row_ptr, const C &col_idx, const std::string &options = "",
-         base first = base::zero) {
+         base first = base::zero, std::int64_t ghosts = 0) {
     chromaflow_pattern pattern{};
     pattern.size = sizeof pattern;
     pattern.rows = static_cast<std::int64_t>(row_ptr.size()) - 1;
     pattern.nb = nb;
     pattern.base = static_cast<std::int32_t>(first);
+    pattern.ghosts = ghosts;
     pattern.row_ptr = detail::in(row_ptr);
     pattern.col_idx = detail::in(col_idx);
     chromaflow_solver *made = nullptr;
@@ -166,15 +169,61 @@ public:
   template <class B, class X> report solve(const B &b, X &&x) {
     chromaflow_report found{};
     found.size = sizeof found;
-    check(chromaflow_solver_solve(handle_.get(), detail::in(b), detail::out(x), &found));
-    return {static_cast<outcome>(found.outcome), found.iterations, found.residual, found.seconds,
-            std::vector<double>(found.history, found.history + found.history_len)};
+    settle(chromaflow_solver_solve(handle_.get(), detail::in(b), detail::out(x), &found));
+    return of(found);
+  }
+  // Several right-hand sides, one after the other in b.
+  template <class B, class X> std::vector<report> solve_many(std::int64_t count, const B &b, X &&x) {
+    chromaflow_report empty{};
+    empty.size = sizeof empty;
+    std::vector<chromaflow_report> found(static_cast<std::size_t>(count < 0 ? 0 : count), empty);
+    settle(chromaflow_solver_solve_many(handle_.get(), count, detail::in(b), detail::out(x), found.data()));
+    std::vector<report> reports;
+    for (const auto &one : found) reports.push_back(of(one));
+    return reports;
   }
   template <class R, class Z> void apply(const R &r, Z &&z) {
-    check(chromaflow_solver_apply(handle_.get(), detail::in(r), detail::out(z)));
+    settle(chromaflow_solver_apply(handle_.get(), detail::in(r), detail::out(z)));
   }
   template <class X, class Y> void multiply(const X &x, Y &&y) {
-    check(chromaflow_solver_multiply(handle_.get(), detail::in(x), detail::out(y)));
+    settle(chromaflow_solver_multiply(handle_.get(), detail::in(x), detail::out(y)));
+  }
+
+  // Functions of yours; what they throw ends the call and comes out of it. An empty function takes them back.
+  //
+  // product(x, y): y = A x; solves iterate with it, pattern and values only precondition.
+  void matrix_free(std::function<void(view<const double>, view<double>)> product) {
+    const auto call = [](void *user, chromaflow_array x, chromaflow_array_mut y) {
+      auto &own = *static_cast<callers *>(user);
+      return own.run([&] { own.product(seen(x), seen(y)); });
+    };
+    check(chromaflow_solver_operator(handle_.get(), product ? +call : nullptr, callers_.get()));
+    callers_->product = std::move(product);
+  }
+  // exchange(phase, x, nb): fills the ghosts of x [rows + ghosts, nb], phase 0 begins and 1 ends; sum(values): over all ranks.
+  void distribute(std::function<void(int, view<double>, int)> exchange, std::function<void(view<double>)> sum) {
+    const auto call = [](void *user, std::int32_t phase, chromaflow_array_mut x, std::int32_t nb) {
+      auto &own = *static_cast<callers *>(user);
+      return own.run([&] { own.exchange(phase, seen(x), nb); });
+    };
+    const auto add = [](void *user, double *values, std::int32_t n) {
+      auto &own = *static_cast<callers *>(user);
+      return own.run([&] { own.sum(view<double>(values, static_cast<std::size_t>(n))); });
+    };
+    check(chromaflow_solver_distribute(handle_.get(), exchange ? +call : nullptr, sum ? +add : nullptr, callers_.get()));
+    callers_->exchange = std::move(exchange);
+    callers_->sum = std::move(sum);
+  }
+  // tell(iteration, residual): after each iteration; false ends the solve, whose outcome is `stopped`.
+  void monitor(std::function<bool(std::int64_t, double)> tell) {
+    const auto call = [](void *user, std::int64_t iteration, double residual) {
+      auto &own = *static_cast<callers *>(user);
+      bool more = false;
+      const std::int32_t status = own.run([&] { more = own.tell(iteration, residual); });
+      return status != 0 || !more ? 1 : 0;
+    };
+    check(chromaflow_solver_monitor(handle_.get(), tell ? +call : nullptr, callers_.get()));
+    callers_->tell = std::move(tell);
   }
   chromaflow_solver *get() const { return handle_.get(); }
 
@@ -185,6 +234,38 @@ private:
     check(chromaflow_solver_set_values(handle_.get(), values, diagonal, static_cast<std::int32_t>(order), &found));
     return found;
   }
+  static report of(const chromaflow_report &found) {
+    return {static_cast<outcome>(found.outcome), found.iterations, found.residual, found.seconds,
+            std::vector<double>(found.history, found.history + found.history_len)};
+  }
+  struct callers {
+    std::function<void(view<const double>, view<double>)> product;
+    std::function<void(int, view<double>, int)> exchange;
+    std::function<void(view<double>)> sum;
+    std::function<bool(std::int64_t, double)> tell;
+    std::exception_ptr failure;
+    template <class J> std::int32_t run(J &&job) noexcept {
+      try {
+        job();
+        return 0;
+      } catch (...) {
+        if (!failure) failure = std::current_exception();
+        return 1;
+      }
+    }
+  };
+  static view<const double> seen(chromaflow_array x) {
+    return {static_cast<const double *>(x.data), static_cast<std::size_t>(x.len)};
+  }
+  static view<double> seen(chromaflow_array_mut x) {
+    return {static_cast<double *>(x.data), static_cast<std::size_t>(x.len)};
+  }
+  // An exception of the caller's own before ours.
+  void settle(chromaflow_status status) {
+    if (callers_->failure) std::rethrow_exception(std::exchange(callers_->failure, nullptr));
+    check(status);
+  }
+  std::unique_ptr<callers> callers_ = std::make_unique<callers>(); // longer than what calls them
   detail::handle<chromaflow_solver> handle_;
 };
 

@@ -65,6 +65,12 @@ macro_rules! entries {
 entries!(i32 = I32, i64 = I64, u32 = U32, u64 = U64, f32 = F32, f64 = F64);
 
 impl ArrayMut {
+    /// Vector `at` of `count` ones after one another.
+    pub(crate) fn part(&self, at: usize, count: usize) -> Result<Self, Failure> {
+        let part = self.as_in().part(at, count)?;
+        Ok(Self { data: part.data.cast_mut(), len: part.len, ..*self })
+    }
+
     pub(crate) fn as_in(&self) -> Array {
         Array { data: self.data, len: self.len, r#type: self.r#type, place: self.place }
     }
@@ -88,12 +94,23 @@ impl Array {
         })
     }
 
-    /// Looks at all that can be looked at without reading; the number of entries.
-    pub(crate) fn check(&self, what: &str) -> Result<usize, Failure> {
-        let bytes = match self.entries(what)? {
+    /// Vector `at` of `count` ones after one another.
+    pub(crate) fn part(&self, at: usize, count: usize) -> Result<Self, Failure> {
+        let (bytes, len) = (self.width("the array")?, self.check("the array")? / count.max(1));
+        Ok(Self { data: self.data.wrapping_byte_add(at * len * bytes), len: len as i64, ..*self })
+    }
+
+    /// Bytes of an entry.
+    fn width(&self, what: &str) -> Result<usize, Failure> {
+        Ok(match self.entries(what)? {
             Type::I32 | Type::U32 | Type::F32 => 4,
             Type::I64 | Type::U64 | Type::F64 => 8,
-        };
+        })
+    }
+
+    /// Looks at all that can be looked at without reading; the number of entries.
+    pub(crate) fn check(&self, what: &str) -> Result<usize, Failure> {
+        let bytes = self.width(what)?;
         let fault = |text: String| Err(Failure::argument(text));
         if ![HOST, CUDA].contains(&self.place) {
             return fault(format!(

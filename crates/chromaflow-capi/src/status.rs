@@ -71,7 +71,8 @@ impl From<SolverError> for Failure {
                 new(Status::BadPattern)
             }
             SolverError::NotFinite { row, col, .. } => new(Status::NotFinite).at(row, Some(col as u64)),
-            SolverError::NotFiniteVector { .. } => new(Status::NotFinite),
+            SolverError::NotFiniteVector { .. } | SolverError::Elsewhere { .. } => new(Status::NotFinite),
+            SolverError::Ranks(_) => new(Status::Callback),
             SolverError::SingularDiagonal { row, .. } => new(Status::Singular).at(row, None),
             SolverError::NoValues => {
                 Self::new(Status::NoValues, "the matrix has no values: set them before anything is solved")
@@ -238,12 +239,32 @@ pub(crate) unsafe fn lent<'a, T>(lent: *const T, what: &str) -> Result<&'a T, Fa
     unsafe { lent.as_ref() }.ok_or_else(|| Failure::argument(format!("{what} is NULL")))
 }
 
+/// A struct that the caller lends, as he knows it: members that his header does not have yet are zero.
+///
+/// # Safety
+/// `lent` is null or points to a struct of a header of this interface, whose first member is its size, and which nobody changes
+/// meanwhile; zeros are a value of T.
+pub(crate) unsafe fn versioned<T: Copy>(lent: *const T, least: usize, what: &str) -> Result<T, Failure> {
+    // SAFETY: every such struct begins with its size.
+    let size = *unsafe { self::lent(lent.cast::<usize>(), what) }?;
+    check_least(what, size, least)?;
+    let mut own = std::mem::MaybeUninit::<T>::zeroed();
+    // SAFETY: the caller's struct has `size` bytes, ours as many as T; zeros complete it.
+    unsafe {
+        lent.cast::<u8>().copy_to_nonoverlapping(own.as_mut_ptr().cast(), size.min(size_of::<T>()));
+        Ok(own.assume_init())
+    }
+}
+
 /// Refuses structs of a header that never was.
 pub(crate) fn check_size<T>(what: &str, size: usize) -> Outcome {
-    if size >= size_of::<T>() {
+    check_least(what, size, size_of::<T>())
+}
+
+fn check_least(what: &str, size: usize, expected: usize) -> Outcome {
+    if size >= expected {
         return Ok(());
     }
-    let expected = size_of::<T>();
     Err(Failure::argument(format!("{what}.size is {size}: set it to sizeof({what}), {expected} at least")))
 }
 

@@ -92,7 +92,7 @@ fn threads_and_memory_that_the_system_refuses_are_errors() {
         int main(void) {
           chromaflow_context *c;
           chromaflow_solver *s;
-          chromaflow_pattern p = {sizeof p, 10000, 128, 0, chromaflow_in_i32(row_ptr, 10001), chromaflow_in_i32(col_idx, 10000)};
+          chromaflow_pattern p = {sizeof p, 10000, 128, 0, chromaflow_in_i32(row_ptr, 10001), chromaflow_in_i32(col_idx, 10000), 0};
           for (int i = 0; i < 10000; i++) col_idx[i] = i, row_ptr[i + 1] = i + 1;
           if (chromaflow_context_create("threads=100000", 0, &c) != CHROMAFLOW_NO_MEMORY) return 1;
           if (chromaflow_context_create("threads=1", 0, &c) != CHROMAFLOW_OK) return 2;
@@ -106,28 +106,40 @@ fn threads_and_memory_that_the_system_refuses_are_errors() {
     assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
 }
 
-/// Sizes and places as C and C++ see them, in the order of the header.
-#[test]
-fn structs_are_what_the_header_says() {
-    let mut program = String::from("#include <chromaflow.h>\n#include <stdio.h>\nint main(void) {\n");
-    let mut expected = String::new();
+/// Structs and their members with sizes and places, as the library has them.
+fn layout() -> Vec<(String, usize)> {
+    let mut all = Vec::new();
     macro_rules! layout {
         ($c:literal, $rust:ty: $($field:ident),*) => {
-            program += concat!("printf(\"%d\\n\", (int)sizeof(", $c, "));\n");
-            expected += &format!("{}\n", size_of::<$rust>());
-            $(
-                let name = stringify!($field).trim_start_matches("r#");
-                program += &format!("printf(\"%d\\n\", (int)offsetof({}, {name}));\n", $c);
-                expected += &format!("{}\n", offset_of!($rust, $field));
-            )*
+            all.push(($c.to_owned(), size_of::<$rust>()));
+            $(all.push((
+                format!("{}.{}", $c, stringify!($field).trim_start_matches("r#")),
+                offset_of!($rust, $field),
+            ));)*
         };
     }
     layout!("chromaflow_array", Array: data, len, r#type, place);
     layout!("chromaflow_array_mut", ArrayMut: data, len, r#type, place);
-    layout!("chromaflow_pattern", solver::Pattern: size, rows, nb, base, row_ptr, col_idx);
+    layout!("chromaflow_pattern", solver::Pattern: size, rows, nb, base, row_ptr, col_idx, ghosts);
     layout!("chromaflow_set_report", solver::SetReport: size, pivoted, pivoted_row, underflowed, seconds);
     layout!("chromaflow_report", solver::Report: size, outcome, iterations, residual, history, history_len, seconds);
     layout!("chromaflow_shape", lines::Shape: size, lines, rows, rank, periodic, line, row, entry);
+    all
+}
+
+/// Sizes and places as C and C++ see them, in the order of the header.
+#[test]
+fn structs_are_what_the_header_says() {
+    let mut program =
+        String::from("#include <chromaflow.h>\n#include <stdio.h>\n#include <stddef.h>\nint main(void) {\n");
+    let mut expected = String::new();
+    for (name, value) in layout() {
+        let asked = name
+            .split_once('.')
+            .map_or_else(|| format!("sizeof({name})"), |(of, member)| format!("offsetof({of}, {member})"));
+        program += &format!("printf(\"%d\\n\", (int){asked});\n");
+        expected += &format!("{value}\n");
+    }
     program += "return 0;\n}\n";
     let folder = tempfile::tempdir().unwrap();
     for (words, name) in
@@ -141,25 +153,59 @@ fn structs_are_what_the_header_says() {
     }
 }
 
-/// The library gives out the functions that the header declares, and no other name.
-#[test]
-fn the_library_exports_what_the_header_declares() {
+/// The functions that the header declares.
+fn declared() -> BTreeSet<String> {
     let header = std::fs::read_to_string(include().join("chromaflow.h")).unwrap();
-    let declared: BTreeSet<&str> = header
+    let names = header
         .lines()
         .filter(|line| {
             !line.starts_with([' ', '/', '*']) && !line.starts_with("static") && !line.starts_with("typedef")
         })
         .filter_map(|line| line.split_once('(')?.0.split([' ', '*']).next_back())
-        .filter(|name| name.starts_with("chromaflow_"))
-        .collect();
+        .filter(|name| name.starts_with("chromaflow_"));
+    names.map(str::to_owned).collect()
+}
+
+/// The library gives out the functions that the header declares, and no other name.
+#[test]
+fn the_library_exports_what_the_header_declares() {
+    let declared = declared();
     assert!(declared.len() > 15, "{declared:?}");
     let mut nm = Command::new("nm");
     nm.args(["-D", "--defined-only"]).arg(library().join("libchromaflow_capi.so"));
     let Some(output) = run("nm", &mut nm) else { return };
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let exported: BTreeSet<&str> = text.lines().filter_map(|line| line.split(' ').next_back()).collect();
+    let exported: BTreeSet<String> =
+        text.lines().filter_map(|line| line.split(' ').next_back()).map(str::to_owned).collect();
     assert_eq!(exported, declared);
+}
+
+/// What programs that are built rely on, in a file: lines may come, none may change or go while the interface has this number.
+#[test]
+fn the_binary_interface_is_as_promised() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interface-1.txt");
+    let mut text = String::new();
+    for name in declared() {
+        text += &format!("{name}()\n");
+    }
+    for (name, value) in layout() {
+        text += &format!("{name} {value}\n");
+    }
+    if std::env::var_os("CHROMAFLOW_UPDATE").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let promised = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text, promised, "CHROMAFLOW_UPDATE=1 writes {}; look at what it changes", path.display());
+}
+
+/// The C program against the library under the address sanitizer: what is lent is neither read nor written beyond its ends.
+#[test]
+fn the_address_sanitizer_finds_nothing_in_any_misuse() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/misuse.c");
+    let words = ["gcc", "-std=c11", "-g", "-fsanitize=address"];
+    let Some(program) = compile(folder.path(), &words, &source) else { return };
+    run("asan", Command::new(program).arg("memcheck").env_remove("CHROMAFLOW_OPTIONS"));
 }
 
 #[test]

@@ -31,7 +31,7 @@ static chromaflow_array in(const double *v, int64_t len) { return chromaflow_in_
 static chromaflow_array_mut out(double *v, int64_t len) { return chromaflow_out_f64(v, len); }
 
 static chromaflow_pattern pattern_of(const int32_t *ptr, int64_t rows, const int32_t *idx, int64_t nnzb) {
-  chromaflow_pattern p = {sizeof p, rows, NB, 1, chromaflow_in_i32(ptr, rows + 1), chromaflow_in_i32(idx, nnzb)};
+  chromaflow_pattern p = {sizeof p, rows, NB, 1, chromaflow_in_i32(ptr, rows + 1), chromaflow_in_i32(idx, nnzb), 0};
   return p;
 }
 
@@ -173,6 +173,77 @@ static void callbacks(chromaflow_solver *s) {
   GOOD(chromaflow_solver_operator(s, NULL, NULL));
 }
 
+/* Three rows in a ring, cut before the first: columns 4 and 5 are rows 3 and 1 again. */
+static int32_t phases;
+static int32_t around(void *user, int32_t phase, chromaflow_array_mut v, int32_t nb) {
+  double *row = v.data;
+  if (v.len != 5 * NB || nb != NB) failures++;
+  phases += phase == 0 ? 1 : 100;
+  if (phase == 1) memcpy(row + 3 * NB, row + 2 * NB, NB * sizeof *row), memcpy(row + 4 * NB, row, NB * sizeof *row);
+  return *(int32_t *)user;
+}
+static int32_t sum(void *user, double *v, int32_t n) {
+  (void)v;
+  return n < 1 ? -1 : ((int32_t *)user)[1];
+}
+static int32_t second_only(void *user, int64_t iteration, double residual) {
+  (void)user;
+  return iteration >= 2 && residual < 1 ? 42 : 0;
+}
+
+static void ranks(chromaflow_context *c) {
+  static const int32_t ptr[] = {1, 4, 7, 10}, idx[] = {4, 1, 2, 1, 2, 3, 2, 3, 5};
+  static double blocks[9 * Q], y[2 * UNKNOWNS], two[2 * UNKNOWNS];
+  int32_t status[2] = {0, 0};
+  chromaflow_pattern p = pattern_of(ptr, ROWS, idx, 9);
+  chromaflow_solver *s = NULL;
+  EXPECT(BAD_PATTERN, "row 1: column 4 is outside the matrix of 3 columns", chromaflow_solver_create(c, &p, NULL, &s));
+  p.ghosts = -1;
+  EXPECT(BAD_ARGUMENT, "pattern.ghosts is -1", chromaflow_solver_create(c, &p, NULL, &s));
+  p.ghosts = 2, p.size = sizeof p - 8; /* a program of an older header has no such member */
+  EXPECT(BAD_PATTERN, "row 1: column 4 is outside the matrix of 3 columns", chromaflow_solver_create(c, &p, NULL, &s));
+  p.size = sizeof p;
+  GOOD(chromaflow_solver_create(c, &p, "preconditioner=multicolor, sweeps=2, policy=d", &s));
+  for (int k = 0; k < 9; k++) memcpy(blocks + k * Q, values + (k == 1 || k == 4 || k == 7 ? 0 : Q), Q * sizeof(double));
+  blocks[1] = NAN;
+  EXPECT(NOT_FINITE, "block row 1, block column 4", chromaflow_solver_set_values(s, in(blocks, 9 * Q), chromaflow_none(), 0, NULL));
+  blocks[1] = 0;
+  GOOD(chromaflow_solver_set_values(s, in(blocks, 9 * Q), chromaflow_none(), 0, NULL));
+  EXPECT(BAD_ARGUMENT, "2 ghost columns", chromaflow_solver_solve(s, in(b, UNKNOWNS), out(x, UNKNOWNS), NULL));
+  EXPECT(BAD_ARGUMENT, "ranks need both", chromaflow_solver_distribute(s, around, NULL, NULL));
+  GOOD(chromaflow_solver_distribute(s, around, sum, status));
+  for (int i = 0; i < 2 * UNKNOWNS; i++) two[i] = i % NB ? 3 : 2, y[i] = 0; /* row sums: 4 - 2, 1 + 4 - 2 */
+  for (int i = UNKNOWNS; i < 2 * UNKNOWNS; i++) two[i] *= -0.5;
+  chromaflow_report reports[2] = {{.size = sizeof *reports}, {.size = sizeof *reports}};
+  GOOD(chromaflow_solver_solve_many(s, 2, in(two, 2 * UNKNOWNS), out(y, 2 * UNKNOWNS), reports));
+  for (int i = 0; i < UNKNOWNS; i++)
+    if (fabs(y[i] - 1) > 1e-9 || fabs(y[UNKNOWNS + i] + 0.5) > 1e-9) failures++, fprintf(stderr, "y[%d] = %g\n", i, y[i]);
+  for (int i = 0; i < 2; i++)
+    if (reports[i].outcome != CHROMAFLOW_CONVERGED || reports[i].history_len != reports[i].iterations + 1 ||
+        reports[i].history[reports[i].iterations] > 1e-10)
+      failures++, fprintf(stderr, "report %d\n", i);
+  if (phases < 202 || phases % 100 != phases / 100) failures++, fprintf(stderr, "phases %d\n", (int)phases);
+  EXPECT(BAD_ARGUMENT, "b has 12 values, expected 18",
+         chromaflow_solver_solve_many(s, 3, in(two, 2 * UNKNOWNS), out(y, 2 * UNKNOWNS), NULL));
+  EXPECT(BAD_ARGUMENT, "count is -1", chromaflow_solver_solve_many(s, -1, in(two, 0), out(y, 0), NULL));
+  GOOD(chromaflow_solver_solve_many(s, 0, in(two, 0), out(y, 0), NULL));
+  status[0] = 7;
+  EXPECT(CALLBACK, "the exchange returned 7", chromaflow_solver_multiply(s, in(two, UNKNOWNS), out(y, UNKNOWNS)));
+  EXPECT(CALLBACK, "the exchange returned 7", chromaflow_solver_apply(s, in(two, UNKNOWNS), out(y, UNKNOWNS)));
+  EXPECT(CALLBACK, "the exchange returned 7", chromaflow_solver_solve(s, in(two, UNKNOWNS), out(y, UNKNOWNS), NULL));
+  status[0] = 0, status[1] = 8;
+  memset(y, 0, sizeof y);
+  EXPECT(CALLBACK, "the reduction returned 8", chromaflow_solver_solve(s, in(two, UNKNOWNS), out(y, UNKNOWNS), NULL));
+  status[1] = 0;
+  GOOD(chromaflow_solver_monitor(s, second_only, NULL));
+  GOOD(chromaflow_solver_option(s, "tolerance", "1e-15"));
+  memset(y, 0, sizeof y);
+  GOOD(chromaflow_solver_solve(s, in(b, UNKNOWNS), out(y, UNKNOWNS), reports));
+  if (reports->outcome != CHROMAFLOW_STOPPED || reports->iterations != 2) failures++, fprintf(stderr, "the monitor did not stop\n");
+  GOOD(chromaflow_solver_monitor(s, NULL, NULL));
+  chromaflow_solver_destroy(s);
+}
+
 static void in_a_child(chromaflow_context *c, chromaflow_solver *s) {
   const pid_t child = fork();
   if (child == 0) {
@@ -246,6 +317,7 @@ int main(int argc, char **argv) {
   GOOD(chromaflow_solver_create(c, &p, NULL, &s));
   vectors(s);
   callbacks(s);
+  ranks(c);
   if (argc == 1) in_a_child(c, s);
   updates(s, argc == 1 ? 1010 : 20);
   lines(c);

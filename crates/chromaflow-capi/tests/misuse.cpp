@@ -1,9 +1,11 @@
 // Misuse through the C++ header: exceptions with status and place; what moves, views and logs do.
+#include <algorithm>
 #include <array>
 #include <chromaflow.hpp>
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <stdexcept>
 
 static int failures = 0;
 
@@ -57,7 +59,54 @@ int main() {
   if (report.outcome != chromaflow::outcome::converged || std::abs(x[4] - 1) > 1e-9) failures++;
   if (report.history.size() != static_cast<std::size_t>(report.iterations) + 1) failures++;
 
+  // Several right-hand sides, and functions that throw.
+  std::vector<double> two(b), both(12);
+  for (double v : b) two.push_back(2 * v);
+  const auto reports = moved.solve_many(2, two, both);
+  if (reports.size() != 2 || reports[1].history.empty() || std::abs(both[10] - 2 * both[4]) > 1e-9) failures++;
+  EXPECT(BAD_ARGUMENT, "b has 12 values, expected 18", moved.solve_many(3, two, both));
+  std::int64_t told = 0;
+  moved.monitor([&](std::int64_t iteration, double) {
+    told = iteration;
+    return true;
+  });
+  moved.option("tolerance", "1e-14");
+  std::fill(x.begin(), x.end(), 0.0);
+  if (moved.solve(b, x).iterations < 2 || told == 0) failures++;
+  moved.monitor({});
+  moved.matrix_free([](auto, auto) { throw std::length_error("mine"); });
+  try {
+    moved.solve(b, x);
+    failures++;
+  } catch (const std::length_error &e) {
+    if (std::string(e.what()) != "mine") failures++;
+  }
+  moved.matrix_free({});
+  EXPECT(BAD_ARGUMENT, "exchange or reduce is NULL", moved.distribute({}, {}));
+
+  // A ring of three rows on one rank: the third couples with the first, and it with the third, through ghosts.
   chromaflow::context context;
+  chromaflow::solver ring(context, 1, std::vector<int>{0, 3, 6, 9}, std::vector<int>{0, 1, 3, 0, 1, 2, 1, 2, 4},
+                          "policy=d,sweeps=3,preconditioner=jacobi", chromaflow::base::zero, 2);
+  ring.set_values(std::vector<double>{4, -1, -1, -1, 4, -1, -1, 4, -1});
+  std::vector<double> r{2, 2, 2}, z(3);
+  EXPECT(BAD_ARGUMENT, "2 ghost columns", ring.solve(r, z));
+  ring.distribute(
+      [](int phase, chromaflow::view<double> v, int) {
+        if (phase == 1) v.data()[3] = v.data()[2], v.data()[4] = v.data()[0];
+      },
+      [](chromaflow::view<double>) {});
+  ring.multiply(r, z);
+  if (z[0] != 4 || z[1] != 4 || z[2] != 4) failures++;
+  z.assign(3, 0.0);
+  if (ring.solve(r, z).outcome != chromaflow::outcome::converged || std::abs(z[2] - 1) > 1e-9) failures++;
+  ring.distribute([](int, chromaflow::view<double>, int) { throw std::length_error("cut"); }, [](chromaflow::view<double>) {});
+  try {
+    ring.multiply(r, z);
+    failures++;
+  } catch (const std::length_error &) {
+  }
+
   chromaflow::lines lines(context, {1, 2, 1});
   std::vector<double> f{1, 1};
   lines.solve_once(std::vector<double>{0, -1}, std::vector<double>{2, 2}, std::vector<double>{-1, 0}, f);

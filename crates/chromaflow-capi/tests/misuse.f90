@@ -1,8 +1,71 @@
 ! Misuse through the Fortran module: status and text, and what works besides the example.
+module ring
+  use, intrinsic :: iso_fortran_env, only: real64, int64
+  use chromaflow
+  implicit none
+
+  ! Three rows in a ring, cut before the first: rows 4 and 5 are rows 3 and 1 again.
+  type, extends(chromaflow_ranks) :: around
+    integer :: answer = 0, sums = 0
+  contains
+    procedure :: exchange
+    procedure :: reduce
+  end type
+
+  type, extends(chromaflow_operator) :: twice
+  contains
+    procedure :: multiply
+  end type
+
+  type, extends(chromaflow_monitor) :: counter
+    integer(int64) :: last = 0, most = huge(1_int64)
+  contains
+    procedure :: tell
+  end type
+
+contains
+
+  subroutine exchange(self, phase, x, stat)
+    class(around), intent(inout) :: self
+    integer, intent(in) :: phase
+    real(real64), intent(inout) :: x(:, :)
+    integer, intent(inout) :: stat
+    if (phase == 1) x(:, 4:5) = x(:, [3, 1])
+    stat = self%answer
+  end subroutine
+
+  subroutine reduce(self, values, stat)
+    class(around), intent(inout) :: self
+    real(real64), intent(inout) :: values(:)
+    integer, intent(inout) :: stat
+    self%sums = self%sums + size(values)
+    stat = 0
+  end subroutine
+
+  subroutine multiply(self, x, y, stat)
+    class(twice), intent(inout) :: self
+    real(real64), intent(in) :: x(:)
+    real(real64), intent(inout) :: y(:)
+    integer, intent(inout) :: stat
+    y = 2 * x
+    if (.not. same_type_as(self, self)) stat = 1
+  end subroutine
+
+  subroutine tell(self, iteration, residual, stat)
+    class(counter), intent(inout) :: self
+    integer(int64), intent(in) :: iteration
+    real(real64), intent(in) :: residual
+    integer, intent(inout) :: stat
+    self%last = iteration
+    if (iteration >= self%most .and. residual < 1) stat = 5
+  end subroutine
+end module ring
+
 program misuse
   use, intrinsic :: iso_fortran_env, only: real32, real64, int32, int64, error_unit
   use, intrinsic :: ieee_arithmetic, only: ieee_value, ieee_quiet_nan
   use chromaflow
+  use ring
   implicit none
   integer, parameter :: rows = 3, nb = 2, nnzb = 7
   integer(int32), parameter :: row_ptr(rows + 1) = [1, 3, 6, 8], col_idx(nnzb) = [1, 2, 2, 1, 3, 3, 2]
@@ -10,6 +73,7 @@ program misuse
 
   call solvers()
   call batches()
+  call callers_of_ours()
   if (failures > 0) error stop 'see above'
 
 contains
@@ -66,6 +130,51 @@ contains
     call solver%apply(b, x)
     call solver%apply(reshape(b, [nb * rows]), y)
     if (any(reshape(x, [nb * rows]) /= y)) failures = failures + 1
+  end subroutine
+
+  ! Ranks, operators, monitors and several right-hand sides.
+  subroutine callers_of_ours()
+    type(chromaflow_context) :: context
+    type(chromaflow_solver) :: solver
+    type(chromaflow_report) :: reports(2)
+    type(around) :: ranks
+    type(twice) :: operator
+    type(counter) :: monitor
+    real(real64) :: values(1, 1, 9), b(1, rows, 2), x(1, rows, 2), y(1, rows)
+    character(400) :: errmsg
+    integer :: stat
+    values(1, 1, :) = [-1, 4, -1, -1, 4, -1, -1, 4, -1]
+    b(1, :, 1) = [2, 2, 2]
+    b(1, :, 2) = [7, 2, -3]
+    x = 0
+    call context%create()
+    call solver%create(context, 1, [1, 4, 7, 10], [4, 1, 2, 1, 2, 3, 2, 3, 5], 'policy=d', ghosts=2)
+    call solver%set_values(values)
+    call solver%solve(b(:, :, 1), x(:, :, 1), stat=stat, errmsg=errmsg)
+    call expect(stat, CHROMAFLOW_BAD_ARGUMENT, errmsg, '2 ghost columns')
+    call solver%distribute(ranks)
+    call solver%monitor(monitor)
+    call solver%solve_many(b, x, reports)
+    if (any(abs(x(1, :, 1) - 1) > 1e-9_real64) .or. any(reports%outcome /= CHROMAFLOW_CONVERGED)) failures = failures + 1
+    if (ranks%sums == 0 .or. monitor%last == 0 .or. .not. allocated(reports(2)%history)) failures = failures + 1
+    call solver%multiply(x(:, :, 2), y)
+    if (any(abs(y - b(:, :, 2)) > 1e-8_real64)) failures = failures + 1
+    call solver%solve_many(b, x(:, :, :1), stat=stat, errmsg=errmsg)
+    call expect(stat, CHROMAFLOW_BAD_ARGUMENT, errmsg, 'x has 3 values, expected 6')
+    monitor%most = 1
+    x = 0
+    call solver%solve_many(b(:, :, 2:), x(:, :, 2:), reports(:1))
+    if (reports(1)%outcome /= CHROMAFLOW_STOPPED .or. reports(1)%iterations /= 1) failures = failures + 1
+    call solver%monitor()
+    call solver%matrix_free(operator)
+    call solver%solve_many(b, x)
+    if (any(abs(2 * x - b) > 1e-8_real64)) failures = failures + 1
+    call solver%matrix_free()
+    ranks%answer = 3
+    call solver%multiply(x(:, :, 1), y, stat=stat, errmsg=errmsg)
+    call expect(stat, CHROMAFLOW_CALLBACK, errmsg, 'the exchange returned 3')
+    call context%log(9, stat=stat, errmsg=errmsg)
+    call expect(stat, CHROMAFLOW_BAD_ARGUMENT, errmsg, 'level 9')
   end subroutine
 
   ! Two lines of a straight line's equation, in arrays with one more place in front.

@@ -1,11 +1,12 @@
 //! What a solver's handle holds, on the host or on a GPU.
 
-use super::{OperatorFn, Pattern};
+use super::Pattern;
+use super::callbacks::{Monitor, Operator, Ranks, solve_with};
 use crate::arrays::{Array, ArrayMut, Entry, Type, check_apart};
 use crate::context::{Level, Shared};
 #[cfg(feature = "cuda")]
 use crate::device::{Given, Taken};
-use crate::status::{Failure, Outcome, Status, check_size};
+use crate::status::{Failure, Outcome, Status};
 use chromaflow::krylov::Solve;
 #[cfg(feature = "cuda")]
 use chromaflow::solver::LinearSolverCuda;
@@ -14,18 +15,8 @@ use chromaflow::solver::{
 };
 use chromaflow::sparse::ShapeError;
 use chromaflow::{Permutation, RowBatches, SolverOptions};
-use std::ffi::c_void;
 use std::sync::Arc;
-
-/// The caller's y = A x.
-#[derive(Clone, Copy)]
-pub(super) struct Operator {
-    pub(super) apply: OperatorFn,
-    pub(super) user: *mut c_void,
-}
-
-// SAFETY: the header says that the callback is called on whatever thread solves.
-unsafe impl Send for Operator {}
+use std::sync::atomic::{AtomicBool, Ordering};
 
 enum Engine {
     Cpu(Box<LinearSolver>),
@@ -40,8 +31,12 @@ pub struct Held {
     options: SolverOptions,
     /// The number of the first row.
     pub(super) base: usize,
+    nb: usize,
     pub(super) operator: Option<Operator>,
-    pub(super) history: Vec<f64>,
+    /// Whether the caller's monitor has ended a solve.
+    stopped: Arc<AtomicBool>,
+    /// Of the solves of the last call.
+    pub(super) histories: Vec<Vec<f64>>,
     /// Vectors that come in f32.
     rooms: [Vec<f64>; 2],
 }
@@ -95,6 +90,13 @@ unsafe fn set_up<I: Index + Entry>(
     if !(1..=chromaflow::MAX_NB).contains(&nb) {
         return Err(SolverError::from(ShapeError::BlockSize(nb)).into());
     }
+    let ghosts = usize::try_from(pattern.ghosts).map_err(|_| {
+        Failure::argument(format!("pattern.ghosts is {}: expected a number of columns", pattern.ghosts))
+    })?;
+    if ghosts > 0 && shared.on_gpu() {
+        let text = "ghost columns are not to be had on a GPU: use a context without a device";
+        return Err(Failure::new(Status::Unsupported, text));
+    }
     if !shared.on_gpu() {
         check_memory(row_ptr.len().max(col_idx.len()).saturating_mul(nb * nb))?;
     }
@@ -105,7 +107,7 @@ unsafe fn set_up<I: Index + Entry>(
         return Ok(Engine::Cuda(Box::new(solver)));
     }
     let team = Arc::clone(&shared.team);
-    let solver = LinearSolver::symbolic_from_arrays(team, base, row_ptr, col_idx, nb, options)?;
+    let solver = LinearSolver::symbolic_with_ghosts(team, base, row_ptr, col_idx, ghosts, nb, options)?;
     Ok(Engine::Cpu(Box::new(solver)))
 }
 
@@ -113,7 +115,6 @@ impl Held {
     /// # Safety
     /// As [`set_up`].
     pub(super) unsafe fn new(shared: Arc<Shared>, pattern: &Pattern, text: &str) -> Result<Self, Failure> {
-        check_size::<Pattern>("chromaflow_pattern", pattern.size)?;
         if ![0, 1].contains(&pattern.base) {
             return Err(Failure::argument(format!("pattern.base is {}: expected 0 or 1", pattern.base)));
         }
@@ -139,8 +140,9 @@ impl Held {
                 }
             }
         };
-        let (base, rooms) = (pattern.base as usize, [Vec::new(), Vec::new()]);
-        let held = Self { shared, engine, options, base, operator: None, history: Vec::new(), rooms };
+        let (base, nb, rooms) = (pattern.base as usize, pattern.nb as usize, [Vec::new(), Vec::new()]);
+        let (operator, stopped, histories) = (None, Arc::default(), Vec::new());
+        let held = Self { shared, engine, options, base, nb, operator, stopped, histories, rooms };
         held.shared.log(Level::Info, || {
             let (rows, colors) = (held.order().0.len(), held.order().1.len());
             format!("{rows} rows of blocks of {} in {colors} batches", pattern.nb)
@@ -154,6 +156,41 @@ impl Held {
             #[cfg(feature = "cuda")]
             Engine::Cuda(solver) => (solver.permutation(), solver.batches()),
         }
+    }
+
+    /// Entries of a vector.
+    pub(super) fn unknowns(&self) -> usize {
+        self.order().0.len() * self.nb
+    }
+
+    /// Whether the caller's monitor has ended the last solve.
+    pub(super) fn was_stopped(&self) -> bool {
+        self.stopped.swap(false, Ordering::Relaxed)
+    }
+
+    /// Refuses what GPUs do not have.
+    pub(super) fn only_on_threads(&self, what: &str, asked: bool) -> Outcome {
+        if self.shared.on_gpu() && asked {
+            let text = format!("{what} is not to be had on a GPU: use a context without a device");
+            return Err(Failure::new(Status::Unsupported, text));
+        }
+        Ok(())
+    }
+
+    pub(super) fn distribute(&mut self, ranks: Ranks) -> Outcome {
+        self.only_on_threads("an exchange of the caller's", true)?;
+        if let Engine::Cpu(solver) = &mut self.engine {
+            solver.distribute(Box::new(ranks));
+        }
+        Ok(())
+    }
+
+    pub(super) fn monitor(&mut self, monitor: Option<Monitor>) -> Outcome {
+        self.only_on_threads("a monitor of the caller's", monitor.is_some())?;
+        if let Engine::Cpu(solver) = &mut self.engine {
+            solver.watch(monitor.map(|monitor| monitor.watch(Arc::clone(&self.stopped))));
+        }
+        Ok(())
     }
 
     pub(super) fn set_option(&mut self, key: &str, value: &str) -> Outcome {
@@ -314,33 +351,5 @@ unsafe fn with_doubles<T>(
         let done = job(room)?;
         single.iter_mut().zip(&*room).for_each(|(to, &v)| *to = v as f32);
         Ok(done)
-    }
-}
-
-fn solve_with(
-    solver: &mut LinearSolver,
-    operator: Operator,
-    b: &[f64],
-    x: &mut [f64],
-) -> Result<Solve, Failure> {
-    let mut refused = None;
-    let mut product = |x: &[f64], y: &mut [f64]| {
-        let (len, r#type, place) = (x.len() as i64, Type::F64 as i32, crate::arrays::HOST);
-        let given = Array { data: x.as_ptr().cast(), len, r#type, place };
-        let found = ArrayMut { data: y.as_mut_ptr().cast(), len, r#type, place };
-        // SAFETY: the caller gave this function and what it wants as `user`; the arrays live through the call.
-        let status = refused.unwrap_or_else(|| unsafe { (operator.apply)(operator.user, given, found) });
-        if status != 0 {
-            refused = Some(status);
-            y.fill(f64::NAN); // which ends the iteration
-        }
-    };
-    let solve = solver.solve_matrix_free(&mut product, b, x)?;
-    match refused {
-        None => Ok(solve),
-        Some(status) => Err(Failure::new(
-            Status::Callback,
-            format!("the operator returned {status}: the solve ends, x is lost"),
-        )),
     }
 }

@@ -1,14 +1,18 @@
 //! A pattern, its values, a method: the entries.
 
+mod callbacks;
 mod held;
 
+pub use callbacks::{ExchangeFn, MonitorFn, OperatorFn, ReduceFn};
 pub use held::Held;
 
 use crate::arrays::{Array, ArrayMut};
 use crate::context::{Context, Level, logged, text_of};
-use crate::status::{Failure, Handle, Outcome, Status, check_size, entry, lent, slot};
-use held::Operator;
+use crate::status::{Failure, Handle, Outcome, check_size, entry, slot, versioned};
+use callbacks::{Monitor, Operator, Ranks};
+use chromaflow::krylov::Solve;
 use std::ffi::{c_char, c_void};
+use std::mem::offset_of;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -23,6 +27,7 @@ pub struct Pattern {
     pub base: i32,
     pub row_ptr: Array,
     pub col_idx: Array,
+    pub ghosts: i64,
 }
 
 /// `chromaflow_set_report`.
@@ -51,9 +56,6 @@ pub struct Report {
     pub seconds: f64,
 }
 
-/// `chromaflow_operator`.
-pub type OperatorFn = unsafe extern "C" fn(user: *mut c_void, x: Array, y: ArrayMut) -> i32;
-
 /// `chromaflow_solver`.
 pub type Solver = Handle<Held>;
 
@@ -74,10 +76,10 @@ pub unsafe extern "C" fn chromaflow_solver_create(
             let to = slot(solver, "solver")?;
             *to = std::ptr::null_mut();
             let shared = Arc::clone(&*Handle::of(context, "context")?);
-            let pattern = lent(pattern, "pattern")?;
+            let pattern = versioned(pattern, offset_of!(Pattern, ghosts), "chromaflow_pattern")?;
             let options = text_of(options, "options")?;
             logged(&Arc::clone(&shared), || {
-                Handle::give(Held::new(shared, pattern, options)?, to);
+                Handle::give(Held::new(shared, &pattern, options)?, to);
                 Ok(())
             })
         }
@@ -168,29 +170,74 @@ pub unsafe extern "C" fn chromaflow_solver_solve(
         let start = Instant::now();
         // SAFETY: as the header says.
         let solve = unsafe { held.solve(&b, &x) }?;
-        held.shared.log(Level::Info, || {
-            format!(
-                "{} after {} iterations at {:.3e}",
-                solve.outcome, solve.iterations, solve.relative_residual
-            )
-        });
-        held.history = solve.history;
-        if let Some(report) = report {
-            report.outcome = match solve.outcome {
-                chromaflow::Outcome::Converged => 0,
-                chromaflow::Outcome::IterationLimit => 1,
-                chromaflow::Outcome::Stagnated => 2,
-                chromaflow::Outcome::Diverged { .. } => 3,
-                chromaflow::Outcome::Breakdown { .. } => 4,
-            };
-            report.iterations = solve.iterations as i64;
-            report.residual = solve.relative_residual;
-            report.history = held.history.as_ptr();
-            report.history_len = held.history.len() as i64;
-            report.seconds = start.elapsed().as_secs_f64();
+        held.histories.clear();
+        told(held, solve, report, start);
+        Ok(())
+    })
+}
+
+/// Several right-hand sides.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn chromaflow_solver_solve_many(
+    solver: *mut Solver,
+    count: i64,
+    b: Array,
+    x: ArrayMut,
+    reports: *mut Report,
+) -> i32 {
+    with(solver, |held| {
+        // SAFETY: as the header says.
+        let size = unsafe { reports.as_ref() }.map(|first| first.size);
+        size.map_or(Ok(()), |size| check_size::<Report>("chromaflow_report", size))?;
+        let count = usize::try_from(count).map_err(|_| {
+            Failure::argument(format!("count is {count}: expected how many right-hand sides there are"))
+        })?;
+        let n = held.unknowns().saturating_mul(count);
+        for (what, len) in [("b", b.len), ("x", x.len)] {
+            if usize::try_from(len) != Ok(n) {
+                let text =
+                    format!("{what} has {len} values, expected {n}: {count} vectors one after the other");
+                return Err(Failure::argument(text));
+            }
+        }
+        held.histories.clear();
+        held.histories.reserve(count);
+        for at in 0..count {
+            let start = Instant::now();
+            // SAFETY: as the header says; the arrays have `count` vectors.
+            let solve = unsafe { held.solve(&b.part(at, count)?, &x.part(at, count)?) }?;
+            // SAFETY: one report each, as far apart as the caller's struct is large.
+            let report = unsafe { size.and_then(|size| reports.byte_add(at * size).as_mut()) };
+            told(held, solve, report, start);
         }
         Ok(())
     })
+}
+
+/// Keeps what a solve has found, and tells log and caller.
+fn told(held: &mut Held, solve: Solve, report: Option<&mut Report>, start: Instant) {
+    held.shared.log(Level::Info, || {
+        format!("{} after {} iterations at {:.3e}", solve.outcome, solve.iterations, solve.relative_residual)
+    });
+    held.histories.push(solve.history);
+    let stopped = held.was_stopped();
+    let (Some(report), Some(history)) = (report, held.histories.last()) else { return };
+    report.outcome = match solve.outcome {
+        _ if stopped => 5,
+        chromaflow::Outcome::Converged => 0,
+        chromaflow::Outcome::IterationLimit => 1,
+        chromaflow::Outcome::Stagnated => 2,
+        chromaflow::Outcome::Diverged { .. } => 3,
+        chromaflow::Outcome::Breakdown { .. } => 4,
+    };
+    report.iterations = solve.iterations as i64;
+    report.residual = solve.relative_residual;
+    report.history = history.as_ptr();
+    report.history_len = history.len() as i64;
+    report.seconds = start.elapsed().as_secs_f64();
 }
 
 /// z = M r.
@@ -254,14 +301,42 @@ pub unsafe extern "C" fn chromaflow_solver_operator(
     user: *mut c_void,
 ) -> i32 {
     with(solver, |held| {
-        if held.shared.on_gpu() && apply.is_some() {
-            let text =
-                "an operator of the caller's is not to be had on a GPU: use a context without a device";
-            return Err(Failure::new(Status::Unsupported, text));
-        }
+        held.only_on_threads("an operator of the caller's", apply.is_some())?;
         held.operator = apply.map(|apply| Operator { apply, user });
         Ok(())
     })
+}
+
+/// Other ranks by the caller.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn chromaflow_solver_distribute(
+    solver: *mut Solver,
+    exchange: Option<ExchangeFn>,
+    reduce: Option<ReduceFn>,
+    user: *mut c_void,
+) -> i32 {
+    with(solver, |held| {
+        let (Some(exchange), Some(reduce)) = (exchange, reduce) else {
+            return Err(Failure::argument("exchange or reduce is NULL: ranks need both"));
+        };
+        held.distribute(Ranks { exchange, reduce, user })
+    })
+}
+
+/// Whom to tell after each iteration.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn chromaflow_solver_monitor(
+    solver: *mut Solver,
+    monitor: Option<MonitorFn>,
+    user: *mut c_void,
+) -> i32 {
+    with(solver, |held| held.monitor(monitor.map(|tell| Monitor { tell, user })))
 }
 
 /// An entry that works with a solver.

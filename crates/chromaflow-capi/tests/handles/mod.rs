@@ -37,6 +37,7 @@ impl Handles {
             base: 0,
             row_ptr: arrays.0,
             col_idx: arrays.1,
+            ghosts: 0,
         };
         // SAFETY: arrays, texts and places live through the calls.
         unsafe {
