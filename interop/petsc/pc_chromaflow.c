@@ -4,7 +4,7 @@
  *
  * -pc_chromaflow takes every option of chromaflow.h, of contexts and solvers, and -pc_chromaflow_KEY VALUE one of them; unless they
  * say otherwise it is block ILU(0). Matrices: SeqBAIJ as it lies, SeqAIJ with its block size (copied as SeqBAIJ where that is not 1). On several
- * ranks: -pc_type bjacobi -sub_pc_type chromaflow, or asm.
+ * ranks MPIBAIJ and MPIAIJ by the rows and columns of each rank, block Jacobi; or -pc_type asm -sub_pc_type chromaflow.
  *
  * PETSc finds the register function by the name of the library: libpc_chromaflow.so, PetscDLLibraryRegister_pc_chromaflow. */
 #include <chromaflow.h>
@@ -125,14 +125,16 @@ static PetscErrorCode SetUp(PC pc) {
   Mat matrix;
   PetscInt nb;
   PetscObjectState state;
-  PetscBool baij, aij;
+  PetscBool parted, baij, aij;
   PetscFunctionBegin;
   PetscCall(Own(pc, &own));
   PetscCall(PCGetOperators(pc, NULL, &matrix));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)matrix, &parted, MATMPIBAIJ, MATMPIAIJ, ""));
+  if (parted) PetscCall(MatGetDiagonalBlock(matrix, &matrix)); /* which the matrix keeps */
   PetscCall(PetscObjectTypeCompare((PetscObject)matrix, MATSEQBAIJ, &baij));
   PetscCall(PetscObjectTypeCompare((PetscObject)matrix, MATSEQAIJ, &aij));
   PetscCheck(baij || aij, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
-             "Chromaflow takes SeqBAIJ and SeqAIJ: on several ranks use -pc_type bjacobi -sub_pc_type chromaflow");
+             "Chromaflow takes BAIJ and AIJ: convert the matrix, or use another preconditioner");
   PetscCall(MatGetBlockSize(matrix, &nb));
   PetscCall(MatGetNonzeroState(matrix, &state));
   const PetscBool changed = (PetscBool)(!own->solver || state != own->state);
