@@ -3,9 +3,11 @@
 use chromaflow::factor::{block_ilu, structured_ilu};
 use chromaflow::gpu::{Storage, kernel_sources};
 use chromaflow::tridiag;
-use chromaflow_device::cuda::{build_ahead, compile};
+use chromaflow_device::cuda::{KernelSource, build_ahead, compile, pack as packed};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// Block sizes up to which no kernel of a sweep may spill registers.
 const NO_SPILLS: usize = 32;
@@ -35,53 +37,33 @@ const MAY_SPILL: [(&str, usize); 17] = [
 
 /// Compiles for `--arch sm_80,sm_90,sm_100` (all three unless given) and `--nb 1-64` (ranges and numbers, separated by commas),
 /// with `--sweeps` those of multicolor sweeps alone, with `--only WORD` those whose names begin with it; with `--store` it keeps the
-/// results in the cache of kernels.
+/// results in the cache of kernels. With `--pack FILE` it writes those that runs ask for (blocks of 1, 2, 4 and 5 unless `--nb` is
+/// given) into a file that a build of the command takes along: `CHROMAFLOW_KERNELS=FILE cargo build --release`. `--times` lists the
+/// slowest.
 pub fn kernels(args: &[String]) -> Result<(), String> {
     let option = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
+    let flag = |name: &str| args.iter().any(|a| a == name);
+    let pack = option("--pack").map(PathBuf::from);
     let architectures = option("--arch").unwrap_or_else(|| "sm_80,sm_90,sm_100".to_owned());
-    let sizes = option("--nb").unwrap_or_else(|| "1-64".to_owned());
+    let sizes = option("--nb").unwrap_or_else(|| if pack.is_some() { "1,2,4,5" } else { "1-64" }.to_owned());
     let sizes = ranges(&sizes).ok_or_else(|| format!("--nb {sizes}: expected ranges such as 1-8,16"))?;
-    let store = args.iter().any(|a| a == "--store");
-    let candidates = args.iter().any(|a| a == "--candidates");
+    let candidates = flag("--candidates");
+    let mut work = work(&architectures, &sizes, pack.is_some(), candidates, flag("--sweeps"));
     let only = option("--only").unwrap_or_default();
-    let sweeps_alone = args.iter().any(|a| a == "--sweeps");
-    let mut work = Vec::new();
-    for arch in architectures.split(',') {
-        for &nb in &sizes {
-            for storage in Storage::ALL {
-                for source in kernel_sources(nb, storage, candidates) {
-                    work.push((arch.to_owned(), nb, storage, source));
-                }
-            }
-        }
-        if sweeps_alone {
-            continue;
-        }
-        for &nb in &sizes {
-            for source in structured_ilu::cuda::kernel_sources(nb, candidates)
-                .into_iter()
-                .chain(block_ilu::cuda::kernel_sources(nb))
-                .chain(tridiag::cuda::kernel_sources(nb))
-            {
-                work.push((arch.to_owned(), nb, Storage::F64, source));
-            }
-        }
-        let others =
-            chromaflow::gpu::vector_sources().into_iter().chain(chromaflow_flow::gpu::kernel_sources());
-        for source in others {
-            work.push((arch.to_owned(), 0, Storage::F32, source));
-        }
-    }
-    work.retain(|(.., source)| source.name.starts_with(&only));
+    work.retain(|w| w.source.name.starts_with(&only));
     let next = AtomicUsize::new(0);
     let (failures, allowed_ones) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
-    let most = AtomicUsize::new(0);
+    let (most, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
-                while let Some((arch, nb, storage, source)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let made = if store { build_ahead(source, arch) } else { compile(source, arch) };
-                    let what = format!("{arch} nb {nb} {} {}", storage.name(), source.options.join(" "));
+                while let Some(one) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let Work { arch, nb, source, .. } = one;
+                    let start = Instant::now();
+                    let made =
+                        if flag("--store") { build_ahead(source, arch) } else { compile(source, arch) };
+                    let seconds = start.elapsed().as_secs_f64();
+                    let what = format!("{arch} nb {nb} {} {}", one.storage.name(), source.options.join(" "));
                     match made {
                         Err(error) => failures.lock().expect("no panic").push(format!("{what}: {error}")),
                         Ok(compiled) => {
@@ -94,18 +76,80 @@ pub fn kernels(args: &[String]) -> Result<(), String> {
                                 let list = if spilled > allowed { &failures } else { &allowed_ones };
                                 list.lock().expect("no panic").push(text);
                             }
+                            let name = format!("{} {what}", source.name);
+                            done.lock().expect("no panic").push((seconds, name, one, compiled.image));
                         }
                     }
                 }
             });
         }
     });
-    let failures = failures.into_inner().expect("no panic");
+    let (failures, mut done) =
+        (failures.into_inner().expect("no panic"), done.into_inner().expect("no panic"));
     for text in allowed_ones.into_inner().expect("no panic") {
         println!("allowed: {text}");
     }
     println!("{} kernels compiled, at most {} registers", work.len(), most.into_inner());
-    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+    done.sort_by(|a, b| b.0.total_cmp(&a.0));
+    if flag("--times") {
+        let sum: f64 = done.iter().map(|d| d.0).sum();
+        println!("{sum:.1} s of compilation");
+        done.iter().take(40).for_each(|(seconds, name, ..)| println!("{seconds:8.2} s  {name}"));
+    }
+    if !failures.is_empty() {
+        return Err(failures.join("\n"));
+    }
+    let Some(path) = pack else { return Ok(()) };
+    // The same bytes whatever the order of compilation.
+    done.sort_by(|a, b| a.1.cmp(&b.1));
+    let file = packed(done.iter().map(|(.., one, image)| (&one.source, one.arch.as_str(), image.as_slice())));
+    std::fs::write(&path, &file).map_err(|e| format!("{}: {e}", path.display()))?;
+    println!("{}: {:.1} MB", path.display(), file.len() as f64 / 1e6);
+    Ok(())
+}
+
+/// A kernel to compile.
+struct Work {
+    arch: String,
+    /// 0 where there are no blocks.
+    nb: usize,
+    storage: Storage,
+    source: KernelSource,
+}
+
+/// Kernels for each architecture and block size; for a pack every variant that runs ask for.
+fn work(architectures: &str, sizes: &[usize], pack: bool, candidates: bool, sweeps_alone: bool) -> Vec<Work> {
+    let mut work = Vec::new();
+    for arch in architectures.split(',') {
+        let mut add = |nb, storage, source| work.push(Work { arch: arch.to_owned(), nb, storage, source });
+        for &nb in sizes {
+            for storage in Storage::ALL.into_iter().filter(|s| !pack || *s != Storage::Bf16) {
+                kernel_sources(nb, storage, candidates)
+                    .into_iter()
+                    .for_each(|source| add(nb, storage, source));
+            }
+        }
+        if sweeps_alone {
+            continue;
+        }
+        for &nb in sizes {
+            structured_ilu::cuda::kernel_sources(nb, candidates)
+                .into_iter()
+                .chain(block_ilu::cuda::kernel_sources(nb))
+                .chain(tridiag::cuda::kernel_sources(nb))
+                .for_each(|source| add(nb, Storage::F64, source));
+        }
+        let flow = if pack {
+            chromaflow_flow::gpu::all_kernel_sources()
+        } else {
+            chromaflow_flow::gpu::kernel_sources()
+        };
+        chromaflow::gpu::vector_sources()
+            .into_iter()
+            .chain(flow)
+            .for_each(|source| add(0, Storage::F32, source));
+    }
+    work
 }
 
 /// The numbers of `1-3,7`.

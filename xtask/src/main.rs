@@ -21,7 +21,8 @@ usage: cargo xtask COMMAND
   bench [ARGS...]    release build of the command, then `chromaflow bench ARGS`
   papers [ARGS...]   release build of what measures the papers' tables, then `chromaflow-papers ARGS`
   bundle [DIR]       release programs and GPU tests with a script that runs them on a machine with a GPU
-  kernels [ARGS...]  every GPU kernel compiled by NVRTC without a GPU (--arch sm_90 --nb 1-8 --sweeps); spills are failures
+  kernels [ARGS...]  every GPU kernel compiled by NVRTC without a GPU (--arch sm_90 --nb 1-8 --sweeps); spills are failures;
+                     --pack FILE: for a build that brings them along, CHROMAFLOW_KERNELS=FILE
   doors              the example of every door to other languages, built and run; installs what it needs
   install PREFIX     release build of the C library with headers, pkg-config and CMake files below PREFIX
   docs               the API documentation, and the book where mdbook is installed";

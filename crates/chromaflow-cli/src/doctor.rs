@@ -71,7 +71,7 @@ pub fn run(_args: &Args, ctx: &Context) -> CliResult {
 
 /// What there is to compute on besides the processor, or what is missing and how to get it.
 fn gpu() -> Vec<String> {
-    use chromaflow_device::cuda::{Gpu, kernel_cache_folder, nvrtc_version};
+    use chromaflow_device::cuda::{Gpu, kernel_cache_folder, nvrtc_version, shipped};
     let count = match Gpu::count() {
         Ok(count) => count,
         Err(missing) => return vec![missing.to_string()],
@@ -105,6 +105,9 @@ fn gpu() -> Vec<String> {
         Ok((major, minor)) => format!("NVRTC {major}.{minor} compiles the kernels"),
         Err(missing) => missing.to_string(),
     });
+    if shipped() > 0 {
+        lines.push(format!("{} kernels came with this program", shipped()));
+    }
     lines.push(kernel_cache_folder().map_or_else(
         || "kernels are not kept on disk: set CHROMAFLOW_CACHE or HOME".to_owned(),
         |folder| format!("kernels are kept in {}", folder.display()),

@@ -72,8 +72,14 @@ enum Command {
     Cite(cite::Args),
 }
 
+/// Machine code of GPU kernels that the program was built with.
+#[cfg(kernels)]
+static KERNELS: &[u8] = include_bytes!(env!("CHROMAFLOW_KERNEL_PACK"));
+
 /// Parses the process's arguments, does what they ask, and returns the exit status.
 pub fn main() -> ExitCode {
+    #[cfg(kernels)]
+    chromaflow_device::cuda::ship(KERNELS);
     sigpipe::reset(); // `chromaflow mesh info FILE | head` ends quietly, as other tools do
     let cli = Cli::parse(); // exits with status 2 on bad usage
     exit(dispatch(cli))

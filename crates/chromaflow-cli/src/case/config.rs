@@ -1,6 +1,6 @@
 //! From the case file to the solver's configuration, with checks that name the key.
 
-use super::{CaseFile, LiftAxis, Mode, OutputSection, Source, Viscosity, nearest};
+use super::{CaseFile, FieldFormat, LiftAxis, Mode, OutputSection, Source, Viscosity, nearest};
 use crate::error::CliResult;
 use chromaflow_flow::config as flow;
 use chromaflow_flow::mesh::ReadOptions;
@@ -18,6 +18,43 @@ impl CaseFile {
         markers: &[(String, Option<flow::Boundary>)],
         planar: bool,
     ) -> CliResult<flow::FlowConfig> {
+        let f = &self.flow;
+        let mut config = self.settings(source, planar)?;
+        if let Some(name) = self.scalar.markers.keys().find(|name| !markers.iter().any(|(m, _)| m == *name)) {
+            let names = markers.iter().map(|(name, _)| name.as_str());
+            let hint = nearest(name, names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+            return Err(
+                source.error(&["scalar", "markers", name], &format!("the mesh has no marker `{name}`{hint}"))
+            );
+        }
+        let lift_axis = config.reference.lift_axis.unwrap_or(if planar { 1 } else { 2 });
+        let along = direction(f.alpha, f.beta, lift_axis);
+        self.boundaries(source, markers, along, &mut config)?;
+        for name in &self.reference.markers {
+            let at = ["reference", "markers"];
+            match config.boundaries.get(name) {
+                Some(condition) if condition.is_wall() => {}
+                Some(condition) => {
+                    return Err(
+                        source.error(&at, &format!("`{name}` is no wall but {condition}: walls have forces"))
+                    );
+                }
+                None => {
+                    let names = markers.iter().map(|(name, _)| name.as_str());
+                    let hint =
+                        nearest(name, names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+                    return Err(source.error(&at, &format!("the mesh has no marker `{name}`{hint}")));
+                }
+            }
+        }
+        Ok(config)
+    }
+
+    /// The solver's configuration but for the boundaries: what is known before the mesh is read.
+    ///
+    /// # Errors
+    /// A value out of range.
+    pub fn settings(&self, source: &Source, planar: bool) -> CliResult<flow::FlowConfig> {
         self.check(source)?;
         let (f, n, m, l) = (&self.flow, &self.numerics, &self.march, &self.linear);
         let (method, preconditioner) = l.method.config().choice(l.precond.config(), self.fill(planar));
@@ -96,33 +133,6 @@ impl CaseFile {
             ..flow::FlowConfig::default()
         };
         config.scalar = self.scalar.config(source, f.equations)?;
-        if let Some(name) = self.scalar.markers.keys().find(|name| !markers.iter().any(|(m, _)| m == *name)) {
-            let names = markers.iter().map(|(name, _)| name.as_str());
-            let hint = nearest(name, names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-            return Err(
-                source.error(&["scalar", "markers", name], &format!("the mesh has no marker `{name}`{hint}"))
-            );
-        }
-        let lift_axis = config.reference.lift_axis.unwrap_or(if planar { 1 } else { 2 });
-        let along = direction(f.alpha, f.beta, lift_axis);
-        self.boundaries(source, markers, along, &mut config)?;
-        for name in &self.reference.markers {
-            let at = ["reference", "markers"];
-            match config.boundaries.get(name) {
-                Some(condition) if condition.is_wall() => {}
-                Some(condition) => {
-                    return Err(
-                        source.error(&at, &format!("`{name}` is no wall but {condition}: walls have forces"))
-                    );
-                }
-                None => {
-                    let names = markers.iter().map(|(name, _)| name.as_str());
-                    let hint =
-                        nearest(name, names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-                    return Err(source.error(&at, &format!("the mesh has no marker `{name}`{hint}")));
-                }
-            }
-        }
         Ok(config)
     }
 
@@ -175,6 +185,10 @@ impl CaseFile {
         };
         if self.mesh.file.as_os_str().is_empty() && !self.grid.is_used() {
             return Err(source.error(&["mesh"], "`file` is missing: which mesh?"));
+        }
+        if self.output.formats.contains(&FieldFormat::Plot3d) && !self.grid.is_used() {
+            let what = "`plot3d` is for cases with [grid]: of a mesh write `cgns` or `vtkhdf`";
+            return Err(source.error(&["output", "formats"], what));
         }
         let positive = [
             ("mesh", "scale", self.mesh.scale.0),

@@ -6,9 +6,10 @@ use chromaflow_flow::grid::generate::{
     Airfoil, AirfoilC, BoxGrid, Cavity, Channel, ChannelCylinder, Cylinder, FlatPlate, SmoothChannel,
 };
 use chromaflow_flow::grid::{Grid, Plot3dOptions, read};
+use chromaflow_flow::mesh::{Format, cgns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A grid of blocks of hexahedra in the place of a mesh: a PLOT3D file with its neutral map file, or a built-in one. Cases
 /// that name one are solved by approximate factorization (see `[structured]`), or as incompressible flow where they have
@@ -16,7 +17,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GridSection {
-    /// PLOT3D file of the points (.xyz, .p3dfmt and others, plain or compressed), found as mesh files are.
+    /// PLOT3D file of the points (.xyz, .p3dfmt and others, plain or compressed), or a CGNS file of structured zones, which needs
+    /// no map; found as mesh files are.
     pub file: PathBuf,
     /// Neutral map file that says what is boundary and which blocks meet; its types of boundary are the markers. Empty: the
     /// name of the points with .nmf at its end.
@@ -143,6 +145,9 @@ impl GridSection {
 
     fn read(&self, source: &Source) -> CliResult<Grid> {
         let points = config::find(source, ["grid", "file"], &self.file)?;
+        if is_cgns(&points) {
+            return Ok(cgns::read_grid(&points)?);
+        }
         let map = if self.nmf.as_os_str().is_empty() {
             chromaflow::files::without_compression(&self.file).with_extension("nmf")
         } else {
@@ -154,6 +159,11 @@ impl GridSection {
         })?;
         Ok(read(&points, &map, &Plot3dOptions::default())?)
     }
+}
+
+/// Whether a name is that of a CGNS file.
+fn is_cgns(path: &Path) -> bool {
+    matches!(Format::of(path), Ok(Format::Cgns))
 }
 
 impl Generate {

@@ -560,6 +560,9 @@ pub struct OutputSection {
     pub surface: bool,
     /// Compress the .vtu files with zlib.
     pub compress: bool,
+    /// Further files of the whole field: `cgns` (volume.cgns, HDF5), `vtkhdf` (volume.vtkhdf, for large fields), `solb`
+    /// (volume.meshb and volume.solb, for programs that adapt meshes), `plot3d` (volume.xyz and volume.fun, of cases with `[grid]`).
+    pub formats: Vec<FieldFormat>,
     /// Iterations (physical steps of an unsteady run) between restart files; 0: at the end only. Ctrl-C and
     /// divergence leave one, too.
     pub restart_every: usize,
@@ -584,6 +587,7 @@ impl Default for OutputSection {
             volume: true,
             surface: true,
             compress: true,
+            formats: Vec::new(),
             restart_every: 100,
             fields_every: 0,
             matrix: 0,
@@ -592,6 +596,20 @@ impl Default for OutputSection {
             cuts: Vec::new(),
         }
     }
+}
+
+/// A file of the whole field besides volume.vtu.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FieldFormat {
+    /// CGNS in HDF5, with the mesh: blocks of structured grids stay blocks.
+    Cgns,
+    /// VTK's HDF5 format.
+    Vtkhdf,
+    /// GMF.
+    Solb,
+    /// PLOT3D points and functions.
+    Plot3d,
 }
 
 /// A plane through the walls.

@@ -37,7 +37,8 @@ enum Command {
     Convert {
         #[command(flatten)]
         input: Input,
-        /// File to write (.su2, .ugrid, .b8.ugrid, .lb8.ugrid, .msh, .meshb, .vtu)
+        /// File to write (.su2, .ugrid, .b8.ugrid, .lb8.ugrid, .msh, .meshb, .cgns, .vtu, .vtkhdf); structured grids stay blocks in
+        /// .cgns and PLOT3D (.p3d, .xyz, ...)
         output: PathBuf,
         /// Version and form of a .msh file [default: msh41]
         #[arg(long, value_enum)]
@@ -144,6 +145,9 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         Command::Check { input } => check(input, ctx),
         Command::Convert { input, output, msh } => {
             ensure_writable(output)?;
+            if structured::keeps_blocks(input, output)? {
+                return structured::convert(input, output, ctx);
+            }
             let mesh = input.mesh()?;
             if let Some(msh) = msh {
                 let format = msh.format();

@@ -7,7 +7,7 @@ use chromaflow_flow::grid::{
     BlockInfo, Grid, GridError, Plot3d, Plot3dOptions, is_plot3d, read_nmf, read_plot3d, write_nmf,
     write_plot3d,
 };
-use chromaflow_flow::mesh::{Affine, Planar};
+use chromaflow_flow::mesh::{Affine, Format, Planar, cgns};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -42,6 +42,44 @@ fn blocks(input: &Input) -> Result<(Grid, Option<PathBuf>), GridError> {
     }
     grid.blocks = blocks;
     Ok((grid, Some(map)))
+}
+
+/// Whether a grid stays blocks from one file to another: PLOT3D and CGNS hold them.
+pub fn keeps_blocks(input: &Input, output: &Path) -> CliResult<bool> {
+    let is_cgns = |path: &Path| matches!(Format::of(path), Ok(Format::Cgns));
+    if !is_cgns(output) && !is_plot3d(output) {
+        return Ok(false);
+    }
+    let from_cgns = is_cgns(&input.mesh) && cgns::is_grid(&input.mesh)?;
+    if is_plot3d(output) && !from_cgns && !is_plot3d(&input.mesh) {
+        let (mesh, output) = (input.mesh.display(), output.display());
+        return Err(CliError::input(format!("{mesh} is no structured grid, as {output} would have to be")));
+    }
+    Ok(from_cgns || is_plot3d(&input.mesh))
+}
+
+/// Writes a structured grid in another format; PLOT3D gets its neutral map beside it.
+pub fn convert(input: &Input, output: &Path, ctx: &Context) -> CliResult {
+    let grid = if is_plot3d(&input.mesh) {
+        load(input)?
+    } else {
+        let grid = cgns::read_grid(&input.mesh).map_err(cli)?;
+        grid.check().map_err(|e| CliError::input(format!("{}: {e}", input.mesh.display())))?;
+        grid
+    };
+    if is_plot3d(output) {
+        let map = chromaflow::files::without_compression(output).with_extension("nmf");
+        chromaflow_flow::grid::write(output, &map, &grid, Plot3d::of(output)).map_err(cli)?;
+    } else {
+        cgns::write_grid(output, &grid, &[])?;
+    }
+    let points: usize = grid.blocks.iter().map(|b| b.nodes.len()).sum();
+    if ctx.verbose() {
+        let (blocks, interfaces) = (grid.blocks.len(), grid.interfaces.len());
+        println!("{}: {blocks} blocks, {points} points, {interfaces} interfaces", output.display());
+    }
+    ctx.write_json(&json!({ "mesh": output, "blocks": grid.blocks.len(), "points": points }))?;
+    Ok(Done::Success)
 }
 
 /// A sound grid.

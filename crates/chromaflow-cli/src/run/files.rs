@@ -5,14 +5,17 @@ use super::flow::Flow;
 use super::history::{self, Row};
 use super::loads::Loads;
 use super::march::{Finished, Run};
-use crate::case::OutputSection;
+use crate::case::{FieldFormat, OutputSection};
 use crate::context::ensure_writable;
 use crate::error::{CliError, CliResult};
 use crate::plot;
 use chromaflow::files::{AtomicFile, FileError};
 use chromaflow::sparse::io::write_matrix;
 use chromaflow_device::give_back_freed;
-use chromaflow_flow::output::{VtuOptions, write_surface, write_volume};
+use chromaflow_flow::grid::{Plot3d, write_function, write_plot3d};
+use chromaflow_flow::mesh::vtk::write_hdf;
+use chromaflow_flow::mesh::{self, Mesh, cgns};
+use chromaflow_flow::output::{Field, VtuOptions, write_surface, write_volume};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -139,6 +142,7 @@ impl Files {
             written.push(self.folder.join("surface.vtu"));
             write_surface(&written[written.len() - 1], &mesh, &fields, vtu(output))?;
         }
+        self.write_formats(output, flow, &mesh, &fields, &mut written)?;
         give_back_freed();
         let mut pictures = vec![
             ("convergence".to_owned(), plot::convergence(rows, run.equations, &flow.coupled())),
@@ -161,6 +165,48 @@ impl Files {
             }
         }
         Ok(written)
+    }
+
+    /// Writes the further files of the whole field that the case asks for.
+    fn write_formats(
+        &self,
+        output: &OutputSection,
+        flow: &impl Flow,
+        mesh: &Mesh,
+        fields: &[Field],
+        written: &mut Vec<PathBuf>,
+    ) -> CliResult<()> {
+        let by_block = flow.grid().map(|grid| (grid, grid.by_block(fields)));
+        for format in &output.formats {
+            let path = |ending: &str| self.folder.join(format!("volume.{ending}"));
+            match (format, &by_block) {
+                (FieldFormat::Vtkhdf, _) => write_hdf(&path("vtkhdf"), mesh, fields)?,
+                (FieldFormat::Solb, _) => {
+                    mesh::write(&path("meshb"), mesh)?;
+                    mesh::write_solb(&path("solb"), fields)?;
+                    written.extend([path("meshb"), path("mapbc")]);
+                }
+                (FieldFormat::Cgns, Some((grid, fields))) => cgns::write_grid(&path("cgns"), grid, fields)?,
+                (FieldFormat::Cgns, None) => cgns::write(&path("cgns"), mesh, fields)?,
+                (FieldFormat::Plot3d, Some((grid, fields))) => {
+                    let points = path("xyz");
+                    write_plot3d(&points, &grid.blocks, Plot3d::of(&points))?;
+                    write_function(&path("fun"), grid, fields, Plot3d::of(&points))?;
+                    written.extend([points, path("nam")]);
+                }
+                (FieldFormat::Plot3d, None) => {
+                    let what = "output.formats: `plot3d` is for cases with `[grid]`; of a mesh write `cgns` or `vtkhdf`";
+                    return Err(CliError::input(what));
+                }
+            }
+            written.push(path(match format {
+                FieldFormat::Vtkhdf => "vtkhdf",
+                FieldFormat::Solb => "solb",
+                FieldFormat::Cgns => "cgns",
+                FieldFormat::Plot3d => "fun",
+            }));
+        }
+        Ok(())
     }
 
     /// Writes the summary beside the fields.

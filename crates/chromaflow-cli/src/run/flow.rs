@@ -5,6 +5,7 @@ use super::march::Finished;
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
 use chromaflow::BlockCsr;
+use chromaflow_flow::grid::Grid;
 use chromaflow_flow::march::{FlowError, Host, March};
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::{Field, Restart};
@@ -34,6 +35,11 @@ pub trait Flow {
 
     /// The points and cells that fields are on.
     fn mesh(&self) -> Cow<'_, Mesh>;
+
+    /// The blocks, of a structured grid.
+    fn grid(&self) -> Option<&Grid> {
+        None
+    }
 
     /// Fields to look at, on the points of [`Flow::mesh`].
     fn fields(&mut self) -> Vec<Field>;

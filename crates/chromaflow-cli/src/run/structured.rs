@@ -143,6 +143,10 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         &mut self.solver
     }
 
+    fn grid(&self) -> Option<&Grid> {
+        Some(S::grid(&self.solver))
+    }
+
     fn mesh(&self) -> Cow<'_, Mesh> {
         Cow::Owned(S::grid(&self.solver).to_mesh())
     }

@@ -179,11 +179,16 @@ pub fn folder() -> Option<PathBuf> {
         .or_else(|| set("HOME").map(|p| p.join(".cache/chromaflow")))
 }
 
-/// `name-arch-hash` of source, options and architecture.
-fn stem(source: &KernelSource, arch: &str) -> String {
+/// What tells source, options and architecture from others.
+pub(super) fn identify(source: &KernelSource, arch: &str) -> [u64; 2] {
     let identity = source.identity();
     let high = fnv(FNV, format!("{arch}\n{identity}").as_bytes());
-    let low = fnv(high ^ 0x9e37_79b9_7f4a_7c15, identity.as_bytes());
+    [high, fnv(high ^ 0x9e37_79b9_7f4a_7c15, identity.as_bytes())]
+}
+
+/// `name-arch-hash` of source, options and architecture.
+fn stem(source: &KernelSource, arch: &str) -> String {
+    let [high, low] = identify(source, arch);
     format!("{}-{arch}-{high:016x}{low:016x}", source.name)
 }
 
@@ -191,8 +196,12 @@ fn file(source: &KernelSource, arch: &str, (major, minor): (u32, u32)) -> Option
     Some(folder()?.join(format!("{}-nvrtc{major}.{minor}.cubin", stem(source, arch))))
 }
 
-/// The cached machine code, if it is there and whole. Without NVRTC any compiler's version serves.
+/// The machine code that came with the program or is in the cache, if it is there and whole. Without NVRTC any compiler's version
+/// serves.
 pub(super) fn cached(source: &KernelSource, arch: &str) -> Option<Vec<u8>> {
+    if let Some(image) = super::pack::find(source, arch) {
+        return Some(image);
+    }
     if let Ok(version) = nvrtc_version() {
         return read_checked(&file(source, arch, version)?);
     }

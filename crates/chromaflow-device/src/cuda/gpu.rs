@@ -1,6 +1,7 @@
 #![allow(unsafe_code)]
 //! A device, its context and its compiled kernels.
 
+use super::ahead::Ahead;
 use super::error::check;
 use super::{CudaError, DeviceBuffer, Event, KernelSource, Module, Stream, compile};
 use bytemuck::Pod;
@@ -55,6 +56,9 @@ struct Inner {
     pool: sys::CUmemoryPool,
     facts: GpuFacts,
     modules: Mutex<HashMap<u64, Arc<Module>>>,
+    ahead: Ahead,
+    /// Kernels that were asked for before [`Gpu::prepare`] knew of them.
+    unprepared: Mutex<Vec<String>>,
 }
 
 // SAFETY: a context may be current in any number of threads, and the driver's calls are thread-safe.
@@ -177,7 +181,14 @@ impl Gpu {
         // SAFETY: `context` was just retained, and is released again by whoever drops it.
         check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(context) })?;
         let pool = memory_pool(device)?;
-        Ok(Self(Arc::new(Inner { device, context, pool, facts, modules: Mutex::new(HashMap::new()) })))
+        let arch = compile::arch_name(facts.capability);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let ahead = Ahead::new(threads, move |source| {
+            compile::cached(source, &arch)
+                .or_else(|| compile::compile_and_store(source, &arch).ok().map(|compiled| compiled.image))
+        });
+        let (modules, unprepared) = (Mutex::default(), Mutex::default());
+        Ok(Self(Arc::new(Inner { device, context, pool, facts, modules, ahead, unprepared })))
     }
 
     /// The pool of device memory.
@@ -267,7 +278,23 @@ impl Gpu {
         Stream::new(self)
     }
 
-    /// The machine code of `source` for this device: from this process, from the cache on disk, or compiled now.
+    /// Begins to compile what will be asked for, in the background on the cores that this process may use; what the program brought
+    /// along and what is in the cache on disk is only read. What fails is said by [`Gpu::module`].
+    pub fn prepare(&self, sources: Vec<KernelSource>) {
+        let modules = self.0.modules.lock().expect("no panic while locked");
+        let fresh = sources.into_iter().filter(|s| !modules.contains_key(&s.key())).collect();
+        drop(modules);
+        self.0.ahead.add(fresh);
+    }
+
+    /// Names and options of kernels that [`Gpu::module`] was asked for and [`Gpu::prepare`] was not told of: those that a run had
+    /// to wait for.
+    pub fn unprepared(&self) -> Vec<String> {
+        self.0.unprepared.lock().expect("no panic while locked").clone()
+    }
+
+    /// The machine code of `source` for this device: from this process, from what the program brought along,
+    /// from the cache on disk, or compiled now.
     ///
     /// # Errors
     /// [`CudaError::NoLibrary`] when it has to be compiled and NVRTC is missing, [`CudaError::Compile`] with the
@@ -279,7 +306,11 @@ impl Gpu {
             return Ok(found);
         }
         let arch = compile::arch_name(self.facts().capability);
-        let module = match compile::cached(source, &arch) {
+        if !self.0.ahead.has(source) {
+            let what = format!("{} {}", source.name, source.options.join(" "));
+            self.0.unprepared.lock().expect("no panic while locked").push(what);
+        }
+        let module = match self.0.ahead.take(source).or_else(|| compile::cached(source, &arch)) {
             Some(image) => match Module::load(self, &image) {
                 Ok(module) => module,
                 // A file that passes the checksum but that the driver refuses: compile afresh and write it again.

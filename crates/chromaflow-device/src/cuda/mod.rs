@@ -1,7 +1,7 @@
 //! NVIDIA GPUs, reached through the driver at run time.
 //!
 //! Nothing of CUDA is needed to build this crate. At run time [`Gpu::open`] looks for the driver, [`Gpu::module`] for
-//! NVRTC (only when a kernel is not in the cache on disk yet); each absence is a [`CudaError`] that says what is
+//! NVRTC (only when a kernel neither came with the program ([`ship`]) nor is in the cache on disk yet); each absence is a [`CudaError`] that says what is
 //! missing and what to do about it. No function here panics because of the machine it runs on.
 //!
 //! * [`Gpu`]: one device with its context and its compiled kernels.
@@ -12,12 +12,14 @@
 //!
 //! **Threads**: everything is `Send` and `Sync` but the work of one [`Stream`] should be enqueued by one thread.
 
+mod ahead;
 mod boxes;
 mod compile;
 mod error;
 mod gpu;
 mod launch;
 mod memory;
+mod pack;
 mod stream;
 
 pub use boxes::{BoxMap, box_map};
@@ -28,6 +30,7 @@ pub use error::CudaError;
 pub use gpu::{Gpu, GpuFacts, MemoryAt};
 pub use launch::{Arg, Kernel, Launch, Module};
 pub use memory::{DeviceBuffer, DeviceSlice, Pinned};
+pub use pack::{pack, ship, shipped};
 pub use stream::{Event, Graph, Stream};
 
 pub use cudarc::{cublas::sys as cublas_sys, cusparse::sys as cusparse_sys, driver::sys as driver_sys};

@@ -19,9 +19,9 @@ mod system;
 mod transport;
 
 #[cfg(feature = "cuda")]
-pub(crate) use cuda::kernel_sources;
-#[cfg(feature = "cuda")]
 pub use cuda::{CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, CoupledSystemCuda, FACES, FlowViewCuda};
+#[cfg(feature = "cuda")]
+pub(crate) use cuda::{kernel_sources, sources_of};
 pub use matrix::Carried;
 pub use system::{CoupledState, CoupledSystem};
 pub use transport::{flux_carried, flux_diffused, flux_entering, rate_of_carried, rate_slope_of_carried};
@@ -155,6 +155,15 @@ pub trait Coupled: Send + Sync {
 
     /// Fields to look at besides the unknowns: name, values `[rows]`.
     fn fields(&self, _flow: &FlowView<'_>, _values: &[f64]) -> Vec<(String, Vec<f64>)> {
+        Vec::new()
+    }
+
+    /// Sources of the kernels that the form on a device asks for besides those of all systems, to be compiled ahead.
+    #[cfg(feature = "cuda")]
+    fn kernel_sources(
+        &self,
+        _config: &crate::config::FlowConfig,
+    ) -> Vec<chromaflow_device::cuda::KernelSource> {
         Vec::new()
     }
 

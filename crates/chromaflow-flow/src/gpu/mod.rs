@@ -11,13 +11,16 @@ mod clock;
 mod conditions;
 mod sums;
 
-use crate::config::{Equations, FlowConfig};
+use crate::config::{Equations, FlowConfig, Nonlinear};
 use crate::dual::Dual;
 use crate::flux::RoeFix;
 use crate::gas::{Gas, Transport, ViscosityLaw};
 use crate::gradient::Mapping;
 use crate::pointwise;
-use chromaflow::gpu::GpuError;
+use chromaflow::factor::block_ilu::FactorStorage;
+use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
+use chromaflow::gpu::{GpuError, Storage, Vectors};
+use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream};
 
 pub use crate::gradient::cuda::LeastSquaresCuda;
@@ -39,6 +42,31 @@ pub(crate) fn source(name: &'static str, tables: &str, text: &str) -> KernelSour
     )
 }
 
+/// Kernels of a flow on a mesh that its set-up decides alone, the longest to compile first: to be compiled while the mesh is read
+/// ([`Gpu::prepare`](chromaflow_device::cuda::Gpu::prepare)). Those of the linear solver depend on the mesh, too, and are compiled
+/// while its metrics are uploaded.
+pub fn kernels_of(config: &FlowConfig) -> Vec<KernelSource> {
+    let diffusion = Diffusion::of(config);
+    let implicit = &config.implicit;
+    let storage = Storage::from(implicit.policy);
+    let mut all = Vec::new();
+    let in_order = !(implicit.method == Method::Richardson && implicit.preconditioner.is_relaxation());
+    if in_order {
+        all.push(crate::jacobian::cuda::source_of(storage, implicit.jacobian, diffusion, 0));
+    }
+    all.extend(crate::residual::cuda::sources_of(&config.space, diffusion));
+    if let PreconditionerKind::Ilu(_) = implicit.preconditioner {
+        let factors = FactorStorage::of(implicit.policy);
+        all.extend(DeviceBlockIlu::kernel_sources(5, factors, storage.assembled()));
+    }
+    all.extend([crate::unstructured::cuda::kernel_source(), crate::gradient::cuda::kernel_source()]);
+    if let Nonlinear::NewtonKrylov(_) = implicit.nonlinear {
+        all.push(crate::unstructured::cuda::newton::kernel_source());
+    }
+    all.push(Vectors::kernel_source(Storage::F64));
+    all
+}
+
 /// The flow solver's kernels with every branch of every scheme at least once, for checks without a GPU.
 pub fn kernel_sources() -> Vec<KernelSource> {
     let mut all = vec![
@@ -56,6 +84,15 @@ pub fn kernel_sources() -> Vec<KernelSource> {
     all.extend(crate::turbulence::spalart_allmaras::cuda::kernel_sources());
     all.extend(crate::structured::cuda::kernel_sources());
     all.extend(crate::structured::lax_wendroff::cuda::kernel_sources());
+    all
+}
+
+/// The flow solver's kernels for every scheme and limiter: what a program that is to run without a compiler brings along.
+pub fn all_kernel_sources() -> Vec<KernelSource> {
+    let mut all = kernel_sources();
+    all.extend(crate::residual::cuda::all_sources());
+    all.extend(crate::jacobian::cuda::all_sources());
+    all.extend(crate::scalar::cuda::all_sources());
     all
 }
 

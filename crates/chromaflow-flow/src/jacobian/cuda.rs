@@ -32,12 +32,36 @@ fn kernel_source(stored: usize, scheme: JacobianScheme, diffusion: Diffusion, ch
         .define("THREADS", threads(stored, chunk))
 }
 
+/// That of a linearization for blocks stored as `storage`, assembled in chunks of so many rows, or (0) in the order of the pattern.
+pub(crate) fn source_of(
+    storage: Storage,
+    scheme: JacobianScheme,
+    diffusion: Diffusion,
+    chunk: usize,
+) -> KernelSource {
+    kernel_source(stored_bytes(storage), scheme, diffusion, chunk)
+}
+
+/// Bytes of an assembled off-diagonal value.
+fn stored_bytes(storage: Storage) -> usize {
+    storage.assembled().bytes()
+}
+
 /// All variants, in chunks of the usual numbers of rows.
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
+    variants(&[0, 16, 32])
+}
+
+/// All variants.
+pub(crate) fn all_sources() -> Vec<KernelSource> {
+    variants(&[0, 8, 16, 32])
+}
+
+fn variants(chunks: &[usize]) -> Vec<KernelSource> {
     let mut all = Vec::new();
     for stored in [4, 8] {
         for scheme in [JacobianScheme::Roe, JacobianScheme::VanLeer] {
-            for chunk in [0, 16, 32] {
+            for &chunk in chunks {
                 let each = [Diffusion::None, Diffusion::Molecular, Diffusion::Turbulent];
                 all.extend(each.map(|diffusion| kernel_source(stored, scheme, diffusion, chunk)));
             }
@@ -95,7 +119,7 @@ impl JacobianCuda {
         storage: Storage,
         place: Option<InPlace<'_>>,
     ) -> Result<Self, GpuError> {
-        let stored = if storage == Storage::F64 { 8 } else { 4 };
+        let stored = stored_bytes(storage);
         let chunk = place.as_ref().map_or(0, |p| p.rows);
         let threads = threads(stored, chunk);
         assert!(matches!(chunk, 0 | 8 | 16 | 32), "warps take whole pairs of slots of whole rows");

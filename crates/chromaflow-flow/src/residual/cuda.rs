@@ -16,6 +16,38 @@ fn inviscid_source(flux: u32, limiter: u32, moments: bool) -> KernelSource {
     text.define("FLUX", flux).define("LIMITER", limiter).define("MOMENTS", u32::from(moments))
 }
 
+/// Every combination of flux, limiter and moments.
+pub(crate) fn all_sources() -> Vec<KernelSource> {
+    let combinations = (0..3)
+        .flat_map(|flux| (0..4).flat_map(move |limiter| [(flux, limiter, false), (flux, limiter, true)]));
+    combinations.map(|(flux, limiter, moments)| inviscid_source(flux, limiter, moments)).collect()
+}
+
+/// Those of a scheme.
+pub(crate) fn sources_of(space: &Space, diffusion: Diffusion) -> Vec<KernelSource> {
+    let viscous = (diffusion != Diffusion::None).then(|| viscous_source(diffusion));
+    [inviscid_of(space)].into_iter().chain(viscous).collect()
+}
+
+fn inviscid_of(space: &Space) -> KernelSource {
+    let flux = match space.flux {
+        FluxScheme::Roe => 0,
+        FluxScheme::Hllc => 1,
+        FluxScheme::VanLeer => 2,
+    };
+    let moments = space.second_order && space.quadrature == Quadrature::Linear;
+    inviscid_source(flux, limiter_code(space.limiter), moments)
+}
+
+fn limiter_code(limiter: Limiter) -> u32 {
+    match limiter {
+        Limiter::None => 0,
+        Limiter::VanAlbada => 1,
+        Limiter::Venkatakrishnan => 2,
+        Limiter::Barth => 3,
+    }
+}
+
 fn viscous_source(diffusion: Diffusion) -> KernelSource {
     let tables = format!("{CELLS}{}", cell_tables());
     let text = source("viscous", &tables, include_str!("viscous.cu"));
@@ -149,19 +181,8 @@ impl ResidualCuda {
     /// # Errors
     /// [`GpuError::Cuda`].
     pub fn new(stream: &Stream, space: &Space) -> Result<Self, GpuError> {
-        let flux = match space.flux {
-            FluxScheme::Roe => 0,
-            FluxScheme::Hllc => 1,
-            FluxScheme::VanLeer => 2,
-        };
-        let limiter = match space.limiter {
-            Limiter::None => 0,
-            Limiter::VanAlbada => 1,
-            Limiter::Venkatakrishnan => 2,
-            Limiter::Barth => 3,
-        };
-        let moments = space.second_order && space.quadrature == Quadrature::Linear;
-        let module = stream.gpu().module(&inviscid_source(flux, limiter, moments))?;
+        let limiter = limiter_code(space.limiter);
+        let module = stream.gpu().module(&inviscid_of(space))?;
         Ok(Self {
             limits: if limiter >= 2 { Some(module.kernel("node_limits")?) } else { None },
             edges: [module.kernel("edge_fluxes_1")?, module.kernel("edge_fluxes_2")?],

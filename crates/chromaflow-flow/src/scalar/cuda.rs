@@ -2,7 +2,7 @@
 //! Launches of scalar.cu.
 
 use super::Scalar;
-use crate::config::Quadrature;
+use crate::config::{Quadrature, Space};
 use crate::coupled::{CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda};
 use crate::gpu::{LeastSquaresCuda, blocks, source};
 use crate::march::{FlowError, Moment};
@@ -12,6 +12,19 @@ use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 fn kernel_source(limited: bool, moments: bool) -> KernelSource {
     let text = source("scalar", FACES, include_str!("scalar.cu"));
     text.define("LIMITED", u32::from(limited)).define("MOMENTS", u32::from(moments))
+}
+
+/// Every variant.
+pub(crate) fn all_sources() -> Vec<KernelSource> {
+    [(true, false), (true, true), (false, false), (false, true)]
+        .map(|(limited, moments)| kernel_source(limited, moments))
+        .into()
+}
+
+/// Those of a scalar in a flow.
+pub(crate) fn sources_of(limited: bool, space: &Space) -> Vec<KernelSource> {
+    let moments = space.second_order && space.quadrature == Quadrature::Linear;
+    vec![kernel_source(limited, moments), crate::gradient::cuda::kernel_source()]
 }
 
 /// Every branch at least once.

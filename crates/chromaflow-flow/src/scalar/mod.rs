@@ -155,6 +155,14 @@ impl Coupled for Scalar {
     }
 
     #[cfg(feature = "cuda")]
+    fn kernel_sources(
+        &self,
+        config: &crate::config::FlowConfig,
+    ) -> Vec<chromaflow_device::cuda::KernelSource> {
+        cuda::sources_of(self.config.limited, &config.space)
+    }
+
+    #[cfg(feature = "cuda")]
     fn on_device(
         &self,
         stream: &chromaflow_device::cuda::Stream,

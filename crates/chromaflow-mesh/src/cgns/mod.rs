@@ -1,7 +1,7 @@
 //! CGNS files, in HDF5 or ADF: meshes of linear elements, and structured grids with their boundaries and interfaces.
 //!
 //! Both files beneath are read by readers of our own, so that no C library is needed. Solutions and other data in a file are
-//! passed over.
+//! passed over. [`write`] and [`write_grid`] write HDF5, with solutions.
 //!
 //! **Source**: *CGNS Standard Interface Data Structures* and *File Mapping Manual*, version 4 (cgns.github.io).
 
@@ -12,6 +12,11 @@ mod structured;
 mod tests;
 mod tree;
 mod unstructured;
+mod write;
+mod write_grid;
+
+pub use write::write;
+pub use write_grid::write_grid;
 
 use crate::grid::{Grid, GridError};
 use crate::raw::Raw;

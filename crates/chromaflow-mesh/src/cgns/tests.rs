@@ -1,7 +1,7 @@
 //! Files of the CGNS library (`tests/cgns`, written by the program beside them) and what damage does.
 
 use super::*;
-use crate::{ReadOptions, check, info, load};
+use crate::{Field, ReadOptions, check, info, load};
 use std::path::PathBuf;
 
 fn file(name: &str) -> PathBuf {
@@ -98,5 +98,86 @@ fn damaged_files_are_refused() {
         std::fs::write(&path, bytes).unwrap();
         let error = load(&path, &ReadOptions::default()).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// A mesh of all four types, and a planar one.
+fn made() -> [crate::Mesh; 2] {
+    use crate::generate::{AirfoilO, Cells, Section, box_mesh};
+    let mut mixed = box_mesh([4, 4, 6], [1.0, 1.0, 1.5], Cells::Mixed, 0.0);
+    mixed.markers[0].code = Some(4000);
+    mixed.markers[1].name = "a name of forty characters, no less of it".to_owned();
+    let section = Section::naca4("0012").unwrap();
+    let planar = AirfoilO { section, cells: [24, 8], radius: 10.0, first: 1e-2, triangles: true }.mesh();
+    [mixed, planar]
+}
+
+#[test]
+fn meshes_that_are_written_are_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    for (n, mesh) in made().into_iter().enumerate() {
+        let path = folder.path().join(format!("{n}.cgns"));
+        let field = Field::vector("velocity", 3, mesh.nodes.iter().flatten().copied().collect());
+        write(&path, &mesh, &[field, Field::scalar("cp", vec![0.5; mesh.nodes.len()])]).unwrap();
+        let loaded = load(&path, &ReadOptions::default()).unwrap();
+        assert!(loaded.report.is_clean(), "{}", loaded.report);
+        assert_eq!(loaded.flipped.elements, [0; 4]);
+        let mut expected = mesh.clone();
+        if n == 0 {
+            // The longest name that a node may have.
+            expected.markers[1].name.truncate(32);
+        }
+        for marker in &mut expected.markers {
+            if marker.is_plane() {
+                marker.code = Some(6663);
+            }
+        }
+        assert!(loaded.mesh == expected, "mesh {n}");
+        // As another reader of the tree sees it: every component by the standard's name, at the vertices.
+        let bytes = std::fs::read(&path).unwrap();
+        let solution = solution_of(&bytes);
+        let names: Vec<&str> = if n == 0 {
+            vec!["VelocityX", "VelocityY", "VelocityZ", "CoefPressure"]
+        } else {
+            vec!["VelocityX", "VelocityY", "CoefPressure"]
+        };
+        let nodes = mesh.planar.map_or(mesh.nodes.len(), |p| p.nodes_2d);
+        assert_eq!(solution.iter().map(|a| a.0.as_str()).collect::<Vec<_>>(), names);
+        let y: Vec<f64> = mesh.nodes[..nodes].iter().map(|x| x[1]).collect();
+        assert_eq!(solution[1].1, y);
+    }
+}
+
+/// Names and values of the arrays of the solution of a file's first zone.
+fn solution_of(bytes: &[u8]) -> Vec<(String, Vec<f64>)> {
+    let tree = hdf5::read_all(bytes).unwrap();
+    let base = tree.of("CGNSBase_t").next().unwrap();
+    let zone = base.of("Zone_t").next().unwrap();
+    let solution = zone.of("FlowSolution_t").next().unwrap();
+    solution.of("DataArray_t").map(|a| (a.name.clone(), a.reals().unwrap().to_vec())).collect()
+}
+
+#[test]
+fn grids_that_are_written_are_read_back() {
+    use crate::grid::generate::{BoxGrid, ChannelCylinder};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.cgns");
+    let wavy = BoxGrid { cells: [6, 5, 4], size: [1.0; 3], wave: 0.05 }.grid();
+    let turned = ChannelCylinder { cells: [16, 4, 8], growth: 1.2 }.grid();
+    let periodic = wavy.clone().periodic("ymin", "ymax").unwrap();
+    for grid in [wavy.split(0, 0, 2).unwrap(), turned, periodic] {
+        let points: usize = grid.blocks.iter().map(|b| b.nodes.len()).sum();
+        let field = Field::scalar("pressure", (0..points).map(|n| n as f64).collect());
+        write_grid(&path, &grid, &[field]).unwrap();
+        let read = read_grid(&path).unwrap();
+        read.check().unwrap();
+        assert_eq!(read.blocks, grid.blocks);
+        assert_eq!(read.patches.len(), grid.patches.len());
+        assert!(grid.patches.iter().all(|p| read.patches.contains(p)));
+        assert_eq!(read.interfaces, grid.interfaces);
+        let first = &solution_of(&std::fs::read(&path).unwrap())[0];
+        assert_eq!(first.0, "Pressure");
+        let expected: Vec<f64> = (0..grid.blocks[0].nodes.len()).map(|n| n as f64).collect();
+        assert_eq!(first.1, expected);
     }
 }

@@ -1,7 +1,7 @@
 //! A structured grid as an unstructured mesh.
 
 use super::{Grid, Metrics, Side};
-use crate::{Marker, Mesh, Planar};
+use crate::{Field, Marker, Mesh, Planar};
 
 impl Grid {
     /// The grid as hexahedra, with the patches as markers: what files for ParaView are written from. Each block keeps points
@@ -17,7 +17,30 @@ impl Grid {
         self.numbered_mesh().0
     }
 
-    /// The same, and the numbers of its nodes.
+    /// Fields on the points of [`Grid::to_mesh`] as fields on the points of the blocks, one block after another: the same but of
+    /// grids that become planar meshes, which have plane after plane.
+    ///
+    /// # Panics
+    /// If a field is not as long as the points.
+    pub fn by_block(&self, fields: &[Field]) -> Vec<Field> {
+        let (_, numbers) = self.numbered_mesh();
+        let order: Vec<usize> = (self.blocks.iter().enumerate())
+            .flat_map(|(b, block)| {
+                let [ni, nj, nk] = block.points;
+                let numbers = &numbers;
+                (0..ni * nj * nk).map(move |p| numbers.node(b, [p % ni, p / ni % nj, p / (ni * nj)]) as usize)
+            })
+            .collect();
+        let moved = fields.iter().map(|field| {
+            let c = field.components;
+            assert_eq!(field.values.len(), order.len() * c, "field {} has the wrong length", field.name);
+            let values = order.iter().flat_map(|&n| field.values[n * c..(n + 1) * c].iter().copied());
+            Field::vector(&field.name, c, values.collect())
+        });
+        moved.collect()
+    }
+
+    /// The same mesh, and the numbers of its nodes.
     pub(super) fn numbered_mesh(&self) -> (Mesh, Numbers) {
         let markers = self.markers();
         let level = |b: &super::Block| {

@@ -6,15 +6,21 @@ use chromaflow::files::{self, AtomicFile, FileError};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes a mesh in the format that the name tells; a UGRID or GMF file gets its `.mapbc` beside it; `.vtu` is for looking at.
+/// Writes a mesh in the format that the name tells; a UGRID or GMF file gets its `.mapbc` beside it; `.vtu` and `.vtkhdf` are for
+/// looking at.
 ///
-/// A mesh made from a two-dimensional one is written as two-dimensional to SU2 files and as one layer to others.
+/// A mesh made from a two-dimensional one is written as two-dimensional to SU2, CGNS and VTK files and as one layer to others.
 ///
 /// # Errors
 /// When the name tells no format that is written, or the file cannot be written; nothing is left behind then.
 pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
-    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("vtu")) {
-        return Ok(crate::vtk::write_volume(path, mesh, &[], crate::vtk::VtuOptions::default())?);
+    let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
+    match ending.as_deref() {
+        Some("vtu") => {
+            return Ok(crate::vtk::write_volume(path, mesh, &[], crate::vtk::VtuOptions::default())?);
+        }
+        Some("vtkhdf") => return Ok(crate::vtk::write_hdf(path, mesh, &[])?),
+        _ => {}
     }
     write_as(path, mesh, Format::of(path)?)
 }
@@ -24,11 +30,13 @@ pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
 /// # Errors
 /// As [`write`].
 pub fn write_as(path: &Path, mesh: &Mesh, format: Format) -> Result<(), MeshError> {
-    if matches!(format, Format::Cgns | Format::OpenFoam) {
-        return Err(MeshError::unsupported(
-            path,
-            "CGNS and OpenFOAM meshes are read only; write .su2, .msh, .meshb or .lb8.ugrid",
-        ));
+    match format {
+        Format::Cgns => return crate::cgns::write(path, mesh, &[]),
+        Format::OpenFoam => {
+            let what = "OpenFOAM meshes are read only; write .cgns, .su2, .msh, .meshb or .lb8.ugrid";
+            return Err(MeshError::unsupported(path, what));
+        }
+        _ => {}
     }
     let fail = |e| MeshError::from(FileError::new("cannot write", path, e));
     let mut out = AtomicFile::create(path)?;

@@ -3,8 +3,11 @@
 //!
 //! **Source**: VTK file formats, "XML file formats", The VTK User's Guide (Kitware).
 
+mod hdf;
 #[cfg(test)]
 mod tests;
+
+pub use hdf::write_hdf;
 
 use crate::{Field, Mesh, Planar};
 use chromaflow::files::{AtomicFile, FileError};
@@ -46,19 +49,8 @@ impl Cells {
     }
 }
 
-/// Writes the whole mesh with fields on its nodes. A planar mesh is written as the two-dimensional one it was made of.
-///
-/// # Errors
-/// When the file cannot be written; nothing is left behind then.
-///
-/// # Panics
-/// If a field is not as long as the mesh.
-pub fn write_volume(
-    path: &Path,
-    mesh: &Mesh,
-    fields: &[Field],
-    options: VtuOptions,
-) -> Result<(), FileError> {
+/// The cells of the whole mesh and the number of its nodes, in two dimensions where it was made of them.
+fn volume_cells(mesh: &Mesh) -> (Cells, usize) {
     let mut cells = Cells::default();
     let mut count = mesh.nodes.len();
     if let Some(planar) = mesh.planar {
@@ -74,6 +66,23 @@ pub fn write_volume(
         mesh.prisms.iter().for_each(|p| cells.push(13, [p[0], p[2], p[1], p[3], p[5], p[4]]));
         mesh.hexes.iter().for_each(|h| cells.push(12, *h));
     }
+    (cells, count)
+}
+
+/// Writes the whole mesh with fields on its nodes. A planar mesh is written as the two-dimensional one it was made of.
+///
+/// # Errors
+/// When the file cannot be written; nothing is left behind then.
+///
+/// # Panics
+/// If a field is not as long as the mesh.
+pub fn write_volume(
+    path: &Path,
+    mesh: &Mesh,
+    fields: &[Field],
+    options: VtuOptions,
+) -> Result<(), FileError> {
+    let (cells, count) = volume_cells(mesh);
     let nodes: Vec<u32> = (0..count as u32).collect();
     write(path, mesh, &nodes, &cells, &[], fields, options)
 }

@@ -33,6 +33,11 @@ impl Vectors {
         Ok(Self { stream: stream.clone(), module, blocks: 8 * stream.gpu().facts().multiprocessors })
     }
 
+    /// The source of these kernels.
+    pub fn kernel_source(storage: Storage) -> KernelSource {
+        vector_source(storage)
+    }
+
     /// The stream.
     pub fn stream(&self) -> &Stream {
         &self.stream

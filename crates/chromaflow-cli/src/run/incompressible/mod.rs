@@ -150,6 +150,10 @@ impl Flow for InCells<'_> {
         &mut self.solver
     }
 
+    fn grid(&self) -> Option<&Grid> {
+        Some(&self.grid)
+    }
+
     fn mesh(&self) -> Cow<'_, Mesh> {
         Cow::Borrowed(&self.mesh)
     }

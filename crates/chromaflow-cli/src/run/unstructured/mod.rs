@@ -34,6 +34,9 @@ use std::time::Instant;
 /// As [`super::run`].
 pub fn run(args: &Args, ctx: &Context, source: Source, case: CaseFile, start: Instant) -> CliResult {
     let program = summary::peak_bytes().unwrap_or(0);
+    if let Some(gpu) = ctx.gpu() {
+        gpu.prepare(chromaflow_flow::gpu::kernels_of(&case.settings(&source, false)?));
+    }
     let prepared = prepare::prepare_mesh(source, case)?;
     let quality = if args.check { Value::Null } else { quality(&prepared.mesh) };
     give_back_freed();

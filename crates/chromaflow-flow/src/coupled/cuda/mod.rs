@@ -8,7 +8,7 @@ use super::{CoupledSystem, FlowView};
 use crate::config::FlowConfig;
 use crate::gpu::{BoundaryCuda, MeshCuda, Params, Sums, ViscousCuda, blocks, source};
 use crate::jacobian::cuda::Target;
-use crate::march::linear::LinearCuda;
+use crate::march::linear::{LinearCuda, Shape};
 use crate::march::{Advanced, FlowError, Moment};
 pub use carried::{CarriedCuda, Carrier, FACES};
 use chromaflow::RowBatches;
@@ -158,6 +158,16 @@ pub struct CoupledSystemCuda {
     counts: DeviceBuffer<u32>,
     no_counts: DeviceBuffer<u32>,
     host_counts: Pinned<u32>,
+}
+
+/// Sources of the kernels that [`CoupledSystemCuda::new`] asks for.
+pub(crate) fn sources_of(host: &CoupledSystem, config: &FlowConfig, shape: &Shape) -> Vec<KernelSource> {
+    let (nb, implicit) = (host.state.nb, &config.implicit);
+    let stored = Storage::from(implicit.policy).assembled().bytes();
+    let mut sources = host.physics.kernel_sources(config);
+    sources.extend([kernel_source(nb, stored), carried::kernel_source(stored)]);
+    sources.extend(LinearCuda::kernel_sources(implicit, nb, false, shape).0);
+    sources
 }
 
 impl CoupledSystemCuda {

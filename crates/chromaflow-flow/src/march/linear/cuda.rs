@@ -11,7 +11,7 @@ use chromaflow::relax::{Direction, MulticolorCuda, SolveOptions};
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow::sparse::cuda::{BlockMatrixCuda, InPlace};
 use chromaflow::{BlockPattern, RowBatches};
-use chromaflow_device::cuda::{DeviceBuffer, Pinned, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Pinned, Stream};
 use std::sync::Arc;
 
 /// What stands for an approximate inverse of the matrix.
@@ -48,7 +48,48 @@ fn sweeps_of(options: &Implicit, count: usize) -> SolveOptions {
     SolveOptions { direction, ..SolveOptions::sweeps(count) }
 }
 
+/// What of a pattern and a device decides between kernels.
+pub struct Shape {
+    /// Rows of the pattern.
+    pub rows: usize,
+    /// Rows of its largest batch.
+    pub largest_batch: usize,
+    /// Multiprocessors of the device.
+    pub multiprocessors: usize,
+}
+
 impl LinearCuda {
+    /// Sources of the kernels that [`Self::new`] and its steps ask for, and the rows of a chunk that the assembly in place writes (0:
+    /// it is not in place).
+    pub fn kernel_sources(
+        options: &Implicit,
+        nb: usize,
+        in_place: bool,
+        shape: &Shape,
+    ) -> (Vec<KernelSource>, usize) {
+        let storage = Storage::from(options.policy);
+        let alone = options.method == Method::Richardson && options.preconditioner.is_relaxation();
+        let sweeps = |largest| MulticolorCuda::kernel_sources(nb, storage, largest, shape.multiprocessors);
+        let (mut sources, chunk) = match options.preconditioner {
+            PreconditionerKind::None => (Vec::new(), 0),
+            PreconditionerKind::Multicolor | PreconditionerKind::GaussSeidel | PreconditionerKind::Ssor => {
+                sweeps(shape.largest_batch)
+            }
+            PreconditionerKind::Jacobi => sweeps(shape.rows),
+            PreconditionerKind::Ilu(_) => {
+                let factors = FactorStorage::of(options.policy);
+                (DeviceBlockIlu::kernel_sources(nb, factors, storage.assembled()), 0)
+            }
+        };
+        sources.push(Vectors::kernel_source(Storage::F64));
+        if !alone {
+            let (wide, from) = (Storage::F64, storage.assembled());
+            let (rows, processors) = (shape.rows, shape.multiprocessors);
+            sources.extend(BlockMatrixCuda::kernel_sources(nb, wide, from, rows, processors));
+        }
+        (sources, if in_place && alone { chunk } else { 0 })
+    }
+
     /// Sets up for blocks of `nb` x `nb`; `in_place`: whether they may be assembled where the sweeps read them.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 mod cuda;
 
 #[cfg(feature = "cuda")]
-pub use cuda::LinearCuda;
+pub use cuda::{LinearCuda, Shape};
 
 use super::FlowError;
 use crate::config::Implicit;

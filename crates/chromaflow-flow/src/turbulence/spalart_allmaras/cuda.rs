@@ -12,6 +12,11 @@ fn kernel_source(variant: SaVariant) -> KernelSource {
     source("sa", FACES, include_str!("sa.cu")).define("VARIANT", variant as i32)
 }
 
+/// Those of a form of the model.
+pub(crate) fn sources_of(variant: SaVariant) -> Vec<KernelSource> {
+    vec![kernel_source(variant), crate::residual::node_gradients::cuda::kernel_source()]
+}
+
 /// Every form of the model.
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
     [SaVariant::Negative, SaVariant::Standard, SaVariant::NoFt2].map(kernel_source).into()

@@ -14,14 +14,14 @@ mod turbulence_tests;
 use super::flow::AT_HAND;
 use super::{FlowSolver, FlowSystem};
 use crate::config::{FlowConfig, Nonlinear, Time};
-use crate::coupled::CoupledSystemCuda;
+use crate::coupled::{CoupledSystemCuda, sources_of};
 use crate::gpu::{
     BoundaryCuda, Clock, Diffusion, JacobianCuda, LeastSquaresCuda, MARKS, MeshCuda, Params, ResidualCuda,
     Sums, ViscousCuda, blocks, download_pressures, source, upload_conditions, upload_wall_nodes,
 };
 use crate::jacobian::cuda::ReplacedRows;
 use crate::march::forces::Walls;
-use crate::march::linear::LinearCuda;
+use crate::march::linear::{LinearCuda, Shape};
 use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, System, Times};
 use crate::residual::is_node_wise;
 use chromaflow::gpu::{GpuError, Storage};
@@ -163,8 +163,27 @@ impl FlowSolver {
     }
 }
 
+/// Kernels that a solver asks for.
+fn kernels_of(solver: &FlowSystem, multiprocessors: usize) -> Vec<KernelSource> {
+    let (config, batches) = (&solver.config, &solver.plan.batches);
+    let implicit = &config.implicit;
+    let shape = Shape {
+        rows: solver.dual.nodes(),
+        largest_batch: batches.iter().map(|b| b.len()).max().unwrap_or(0),
+        multiprocessors,
+    };
+    let (linear, chunk) = LinearCuda::kernel_sources(implicit, 5, true, &shape);
+    let (storage, diffusion) = (Storage::from(implicit.policy), Diffusion::of(config));
+    let mut all = vec![crate::jacobian::cuda::source_of(storage, implicit.jacobian, diffusion, chunk)];
+    all.extend(crate::gpu::kernels_of(config));
+    all.extend(linear);
+    all.extend(solver.coupled.iter().flat_map(|system| sources_of(system, config, &shape)));
+    all
+}
+
 impl FlowCuda {
     fn new(stream: &Stream, solver: &FlowSystem) -> Result<Self, FlowError> {
+        stream.gpu().prepare(kernels_of(solver, stream.gpu().facts().multiprocessors));
         let (config, dual) = (&solver.config, &solver.dual);
         let (n, edges) = (dual.nodes(), dual.edges.len());
         let storage = Storage::from(config.implicit.policy);

@@ -11,6 +11,7 @@ use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::{Method, PreconditionerKind, RowOrder};
 use chromaflow::{Outcome, Policy};
 use chromaflow_device::Team;
+use chromaflow_device::cuda::Gpu;
 use std::sync::Arc;
 
 fn config(boundary: impl Fn(&str) -> Boundary) -> FlowConfig {
@@ -390,5 +391,20 @@ fn cuda_scalar_converges_with_every_policy() {
         for (a, b) in here.iter().zip(run(policy, true)) {
             close(b, *a, 1e-6, 1e-6, &format!("{policy:?}"));
         }
+    }
+}
+
+/// Every kernel of every case is known before it is asked for, so that none is waited for alone.
+#[test]
+fn gpu_kernels_are_prepared() {
+    if gpu().is_none() {
+        return;
+    }
+    for (name, config) in cases() {
+        let gpu = Gpu::open(0).unwrap();
+        let mut solver = solver(&config);
+        solver.use_gpu(&gpu).unwrap();
+        solver.try_step().unwrap();
+        assert_eq!(gpu.unprepared(), Vec::<String>::new(), "{name}");
     }
 }

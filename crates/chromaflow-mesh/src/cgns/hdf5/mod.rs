@@ -14,8 +14,18 @@ pub(super) fn is_hdf5(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x89HDF\r\n\x1a\n")
 }
 
-/// Reads the tree.
+/// Reads the tree, without what no mesh needs.
 pub(super) fn read(bytes: &[u8]) -> Result<Node, Fault> {
+    read_tree(bytes, false)
+}
+
+/// Reads the whole tree.
+#[cfg(test)]
+pub(super) fn read_all(bytes: &[u8]) -> Result<Node, Fault> {
+    read_tree(bytes, true)
+}
+
+fn read_tree(bytes: &[u8], all: bool) -> Result<Node, Fault> {
     let image = Image { bytes, big: false };
     let version = image.number(8, 1)?;
     let (sizes, root) = match version {
@@ -30,12 +40,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<Node, Fault> {
         ));
     }
     let root = image.place(root, 8)?;
-    let mut reader = Reader { image, nodes: 0 };
+    let mut reader = Reader { image, nodes: 0, all };
     reader.node("/", root, 0)
 }
 
 struct Reader<'a> {
     image: Image<'a>,
+    /// Solutions too.
+    all: bool,
     nodes: usize,
 }
 
@@ -52,7 +64,7 @@ impl Reader<'_> {
             return Err(node
                 .fault("a link to another file or node: write the file whole, such as by `cgnsconvert -l`"));
         }
-        if is_left_out(&node.label) {
+        if !self.all && is_left_out(&node.label) {
             return Ok(node);
         }
         let mut links = object.links(self.image)?;

@@ -1,11 +1,13 @@
 //! Files of structured grids.
 
+mod function;
 mod header;
 mod nmf;
 mod plot3d;
 mod plot3d_binary;
 mod plot3d_text;
 
+pub use function::write_function;
 pub use header::{Form, Plot3d, Plot3dOptions, is_plot3d};
 pub use nmf::{read_nmf, write_nmf};
 pub use plot3d::{read_plot3d, write_plot3d};

@@ -120,7 +120,7 @@ pub fn write_plot3d(path: &Path, blocks: &[Block], format: Plot3d) -> Result<(),
     Ok(())
 }
 
-fn record(
+pub(super) fn record(
     file: &mut AtomicFile,
     format: Plot3d,
     length: usize,
@@ -134,13 +134,13 @@ fn record(
     if format.form == Form::Records { ints(file, format, &mark) } else { Ok(()) }
 }
 
-fn ints(file: &mut AtomicFile, format: Plot3d, values: &[i32]) -> io::Result<()> {
+pub(super) fn ints(file: &mut AtomicFile, format: Plot3d, values: &[i32]) -> io::Result<()> {
     values
         .iter()
         .try_for_each(|v| file.write_all(&if format.big_endian { v.to_be_bytes() } else { v.to_le_bytes() }))
 }
 
-fn real_bytes(file: &mut AtomicFile, format: Plot3d, x: f64) -> io::Result<()> {
+pub(super) fn real_bytes(file: &mut AtomicFile, format: Plot3d, x: f64) -> io::Result<()> {
     match (format.double, format.big_endian) {
         (true, true) => file.write_all(&x.to_be_bytes()),
         (true, false) => file.write_all(&x.to_le_bytes()),

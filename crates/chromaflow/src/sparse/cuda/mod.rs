@@ -14,7 +14,7 @@ pub use tile::{Panel, Sliced, Tile};
 
 use super::{BlockPattern, ShapeError, check_len, check_nb};
 use crate::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage, Vectors};
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, Launch, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Launch, Stream};
 use chunks::Cut;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -115,6 +115,26 @@ impl BlockMatrixCuda {
         let rows = pattern.rows();
         let tile = Tile::choose(nb, storage, rows, stream.gpu().facts().multiprocessors);
         Self::with_tile(stream, pattern, nb, std::slice::from_ref(&(0..rows)), storage, tile)
+    }
+
+    /// Sources of the kernels that [`Self::with_batches`] asks for, and that taking values of the storage `from` asks for.
+    pub fn kernel_sources(
+        nb: usize,
+        storage: Storage,
+        from: Storage,
+        rows: usize,
+        multiprocessors: usize,
+    ) -> Vec<KernelSource> {
+        let tile = Tile::choose(nb, storage, rows, multiprocessors);
+        let mut sources = vec![
+            tile.source(nb, storage, Mode::Product),
+            tile.convert_source(nb, storage, storage.assembled()),
+        ];
+        if from != storage.assembled() {
+            sources.push(tile.convert_source(nb, storage, from));
+        }
+        sources.push(Vectors::kernel_source(storage));
+        sources
     }
 
     /// The same with chunks that keep to `batches`, those of the plan that has ordered the rows.

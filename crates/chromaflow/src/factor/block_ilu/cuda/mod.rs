@@ -186,6 +186,18 @@ pub struct DeviceBlockIlu {
 }
 
 impl DeviceBlockIlu {
+    /// Sources of the kernels that [`Self::new`] and the factorization of values of the storage `from` ask for, where rows fit shared
+    /// memory as they usually do.
+    pub fn kernel_sources(nb: usize, factors: FactorStorage, from: Storage) -> Vec<KernelSource> {
+        let usual = Shape { rows: ROWS, lean: false };
+        let own = if factors == FactorStorage::F64 { Storage::F64 } else { Storage::F32 };
+        let mut sources = vec![ilu_source(nb, factors, own, usual)];
+        if from != own {
+            sources.push(ilu_source(nb, factors, from, usual));
+        }
+        sources
+    }
+
     /// The symbolic phase for `pattern` (off-diagonal blocks, as a [`DeviceJacobian`] has it).
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use crate::order::RowBatches;
 use crate::relax::RelaxError;
 use crate::sparse::cuda::{BlockMatrixCuda, Tile, padded};
 use crate::sparse::{BlockPattern, check_nb};
-use chromaflow_device::cuda::{DeviceBuffer, Graph, Kernel, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Graph, Kernel, KernelSource, Stream};
 use solve::{HISTORY, Norms, Plan};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -75,6 +75,21 @@ impl MulticolorCuda {
         let largest = batches.iter().map(|b| b.len()).max().unwrap_or(0);
         let tile = Tile::choose(nb, storage, largest, stream.gpu().facts().multiprocessors);
         Self::with_tile(stream, pattern, nb, batches, storage, tile)
+    }
+
+    /// Sources of the kernels that [`Self::new`] asks for with batches the largest of which has so many rows, and that taking
+    /// values of the usual storage asks for; and the rows of a chunk where blocks may be assembled in place, else 0.
+    pub fn kernel_sources(
+        nb: usize,
+        storage: Storage,
+        largest_batch: usize,
+        multiprocessors: usize,
+    ) -> (Vec<KernelSource>, usize) {
+        let tile = Tile::choose(nb, storage, largest_batch, multiprocessors);
+        let mut sources = tile.sources(nb, storage);
+        sources.extend([invert_source(&tile, nb, storage), Vectors::kernel_source(storage)]);
+        let whole = tile.is_sliced() && matches!(storage, Storage::F64 | Storage::F32);
+        (sources, if whole { tile.chunk() } else { 0 })
     }
 
     /// The same with a tile of the caller's choice.
