@@ -558,6 +558,8 @@ pub struct OutputSection {
     pub volume: bool,
     /// Write the boundary as surface.vtu.
     pub surface: bool,
+    /// Write all fields at the walls as surface.csv, too, a line a node.
+    pub surface_csv: bool,
     /// Compress the .vtu files with zlib.
     pub compress: bool,
     /// Further files of the whole field: `cgns` (volume.cgns, HDF5), `vtkhdf` (volume.vtkhdf, for large fields), `solb`
@@ -578,6 +580,9 @@ pub struct OutputSection {
     pub plots: bool,
     /// Planes through the walls along which Cp is written and drawn, for example `{ axis = "y", at = 0.96 }`.
     pub cuts: Vec<Cut>,
+    /// Straight lines through the field along which all fields are written (profile_0.csv, profile_1.csv, ...), for example
+    /// `{ from = [0.97, 0, 0], to = [0.97, 0.05, 0] }`. Where one begins at a wall without slip, u+ is drawn over y+.
+    pub profiles: Vec<Profile>,
 }
 
 impl Default for OutputSection {
@@ -586,6 +591,7 @@ impl Default for OutputSection {
             folder: PathBuf::new(),
             volume: true,
             surface: true,
+            surface_csv: true,
             compress: true,
             formats: Vec::new(),
             restart_every: 100,
@@ -594,8 +600,19 @@ impl Default for OutputSection {
             matrix_file: PathBuf::from("system.petsc"),
             plots: true,
             cuts: Vec::new(),
+            profiles: Vec::new(),
         }
     }
+}
+
+/// A straight line through the field.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Where it begins, mesh units: at a wall for profiles of boundary layers.
+    pub from: [f64; 3],
+    /// Where it ends.
+    pub to: [f64; 3],
 }
 
 /// A file of the whole field besides volume.vtu.

@@ -5,6 +5,8 @@ use super::flow::Flow;
 use super::history::{self, Row};
 use super::loads::Loads;
 use super::march::{Finished, Run};
+use super::profiles::Line;
+use super::surface;
 use crate::case::{FieldFormat, OutputSection};
 use crate::context::ensure_writable;
 use crate::error::{CliError, CliResult};
@@ -142,6 +144,11 @@ impl Files {
             written.push(self.folder.join("surface.vtu"));
             write_surface(&written[written.len() - 1], &mesh, &fields, vtu(output))?;
         }
+        let is_wall = |name: &str| flow.is_wall(name);
+        let table = self.folder.join("surface.csv");
+        if output.surface_csv && surface::write(&table, &mesh, is_wall, &fields)? {
+            written.push(table);
+        }
         self.write_formats(output, flow, &mesh, &fields, &mut written)?;
         give_back_freed();
         let mut pictures = vec![
@@ -150,12 +157,22 @@ impl Files {
             ("linear".to_owned(), plot::linear(rows)),
         ];
         if let Some(cp) = fields.iter().find(|f| f.name == "cp") {
-            let is_wall = |name: &str| flow.is_wall(name);
             for (name, curves) in cuts::of_walls(&mesh, is_wall, &cp.values, &output.cuts, flow.lift_axis()) {
                 written.push(self.folder.join(format!("{name}.csv")));
                 cuts::write(&written[written.len() - 1], &curves)?;
                 pictures.push((name.clone(), plot::pressure(&name, &curves, None)));
             }
+        }
+        for (number, profile) in output.profiles.iter().enumerate() {
+            let units = |friction, density, temperature| flow.wall_units(friction, density, temperature);
+            let Some(line) = Line::new(profile, &mesh, &fields, units) else {
+                eprintln!("note: the line of output.profiles[{number}] meets no cell of the mesh: nothing is written of it");
+                continue;
+            };
+            let name = format!("profile_{number}");
+            written.push(self.folder.join(format!("{name}.csv")));
+            line.write(&written[written.len() - 1])?;
+            pictures.push((name, line.picture(number)));
         }
         if output.plots && plot::AVAILABLE {
             pictures.retain(|(_, picture)| picture.series.iter().any(|s| !s.points.is_empty()));

@@ -2,6 +2,7 @@
 
 use super::advice::Trouble;
 use super::march::Finished;
+use super::profiles::WallUnits;
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
 use chromaflow::BlockCsr;
@@ -49,6 +50,17 @@ pub trait Flow {
 
     /// The axis along which lift points, where the case says.
     fn lift_axis(&self) -> Option<usize>;
+
+    /// The units of a wall with this friction over the dynamic pressure, and the density and temperature there; `None` where they are
+    /// not known.
+    fn wall_units(&self, _friction: f64, _density: f64, _temperature: f64) -> Option<WallUnits> {
+        None
+    }
+
+    /// What there is to say of a flow at the end of a run, besides its forces.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Everything that a run needs to go on.
     fn restart(&self) -> Restart;

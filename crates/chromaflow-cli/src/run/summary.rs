@@ -146,6 +146,11 @@ pub fn print(run: &Run<'_>, flow: &impl Flow, finished: &Finished, written: &[Pa
         }
     }
     line("total", &f.total);
+    let remarks = flow.remarks();
+    if !remarks.is_empty() {
+        println!();
+        remarks.iter().for_each(|remark| println!("{remark}"));
+    }
     if let Some((o, strouhal)) = finished.settled {
         println!(
             "\nover the last {} periods: mean CL {:.5}, mean CD {:.5}, amplitude of CL {:.5}, Strouhal number {strouhal:.4}",

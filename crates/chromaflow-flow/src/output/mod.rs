@@ -1,6 +1,7 @@
-//! Files of a solution: fields for ParaView, restarts, cuts.
+//! Files of a solution: fields for ParaView, restarts; cuts, and lines through the field.
 
 mod cut;
+mod line;
 mod restart;
 #[cfg(test)]
 mod tests;
@@ -8,4 +9,5 @@ mod tests;
 pub use crate::mesh::Field;
 pub use crate::mesh::vtk::{VtuOptions, write_surface, write_volume};
 pub use cut::{Curve, CutPoint, wall_cut, wall_points};
+pub use line::{Crossing, crossings};
 pub use restart::{Restart, RestartError, fingerprint};

@@ -14,15 +14,18 @@ use crate::cite;
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
 use crate::run::files::Files;
+use crate::run::profiles::WallUnits;
 use chromaflow::BlockCsr;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow_device::give_back_freed;
 use chromaflow_flow::FlowSolver;
+use chromaflow_flow::config as flow;
+use chromaflow_flow::gas::viscosity;
 use chromaflow_flow::march::FlowError;
 use chromaflow_flow::mesh::{self, KindInfo, Mesh, Range};
 use chromaflow_flow::output::{Field, Restart};
-use chromaflow_flow::unstructured::FlowSystem;
+use chromaflow_flow::unstructured::{FlowSystem, Spread};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -135,6 +138,25 @@ impl Flow for OnMesh<'_> {
         self.prepared.config.reference.lift_axis
     }
 
+    fn wall_units(&self, friction: f64, density: f64, temperature: f64) -> Option<WallUnits> {
+        let config = &self.prepared.config;
+        if config.equations == flow::Equations::Euler {
+            return None;
+        }
+        let transport = config.gas.transport(&config.freestream);
+        let stress = friction * 0.5 * config.freestream.mach.powi(2);
+        let velocity = (stress / density).sqrt();
+        let length = transport.scale * viscosity(transport, temperature) / density / velocity;
+        Some(WallUnits { velocity, length })
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let of = |(wall, y): (String, Spread)| {
+            format!("y+ of the first nodes off {wall}: {:.3} to {:.3}, mean {:.3}", y.min, y.max, y.mean)
+        };
+        self.solver.y_plus().into_iter().map(of).collect()
+    }
+
     fn restart(&self) -> Restart {
         self.solver.restart()
     }
@@ -199,6 +221,9 @@ impl Flow for OnMesh<'_> {
             "references": cite::of_case(case),
         });
         let Value::Object(mut facts) = facts else { unreachable!("written above") };
+        let walls = self.solver.y_plus().into_iter();
+        let walls = walls.map(|(wall, y)| (wall, json!({ "y_plus": { "min": y.min, "mean": y.mean, "max": y.max } })));
+        facts.insert("walls".to_owned(), Value::Object(walls.collect()));
         if config.turbulence.is_some() {
             facts.insert("turbulence".to_owned(), json!({ "model": case.turbulence.model }));
         }

@@ -54,7 +54,8 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: u
         }
         match y_plus {
             Some((low, high)) => {
-                println!("\ny+ of the first nodes off the wall, as on a flat plate: {low:.2} to {high:.2}");
+                let layer = if prepared.config.turbulence.is_some() { "turbulent" } else { "laminar" };
+                println!("\ny+ of the first nodes off the wall, as on a {layer} flat plate: {low:.2} to {high:.2}");
             }
             None => println!("\nno viscous walls: no y+"),
         }
@@ -94,8 +95,9 @@ fn mesh_bytes(mesh: &Mesh) -> usize {
         + faces
 }
 
-/// Smallest and largest y+ of the first nodes off viscous walls: their distance times the friction velocity of a
-/// laminar flat plate (Blasius: Cf = 0.664 / sqrt(Re)) at the Reynolds number of the reference length.
+/// Smallest and largest y+ of the first nodes off viscous walls: their distance times the friction velocity of a flat plate at the
+/// Reynolds number of the reference length, laminar (Blasius: Cf = 0.664 / sqrt(Re)) or turbulent (Cf = 0.027 / Re^(1/7); White,
+/// Viscous Fluid Flow, 2006).
 fn y_plus(prepared: &Prepared) -> Option<(f64, f64)> {
     let config = &prepared.config;
     if config.equations == Equations::Euler {
@@ -104,7 +106,8 @@ fn y_plus(prepared: &Prepared) -> Option<(f64, f64)> {
     let no_slip = |name: &str| config.boundaries.get(name).is_some_and(|b| b.is_no_slip());
     let (low, high) = first_heights(&prepared.mesh, no_slip)?;
     let unit = config.freestream.reynolds;
-    let friction = 0.664 / (unit * config.reference.length).sqrt();
+    let length = unit * config.reference.length;
+    let friction = if config.turbulence.is_some() { 0.027 / length.powf(1.0 / 7.0) } else { 0.664 / length.sqrt() };
     let scale = unit * (friction / 2.0).sqrt();
     Some((low * scale, high * scale))
 }
