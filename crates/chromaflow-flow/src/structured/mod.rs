@@ -23,13 +23,9 @@ mod config;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 mod diagonal;
-#[cfg(test)]
-mod flows;
 pub mod lax_wendroff;
 mod lines;
 mod measure;
-#[cfg(test)]
-mod methods;
 mod newton;
 mod output;
 mod residual;

@@ -1,6 +1,6 @@
 //! Whole flows: order of accuracy, exact solutions, the other solver.
 
-use super::*;
+use super::super::*;
 use crate::FlowConfig;
 use crate::FlowSolver;
 use crate::bc::Motion;

@@ -1,3 +1,7 @@
+mod flows;
+mod methods;
+mod operators;
+
 use super::*;
 use crate::config::{Boundary, Equations, Freestream, GasConfig};
 use crate::flux::Dissipation;
@@ -75,7 +79,7 @@ fn a_uniform_flow_stays_uniform() {
 }
 
 /// A box whose middle plane across x is drawn together to a line: two wedges that meet in faces without area.
-pub(super) fn pinched(cells: [usize; 3]) -> Grid {
+pub(in crate::structured) fn pinched(cells: [usize; 3]) -> Grid {
     let mut grid = BoxGrid { cells, size: [2.0, 1.0, 0.8], wave: 0.0 }.grid();
     for x in &mut grid.blocks[0].nodes {
         x[1] = 0.5 + (x[1] - 0.5) * (x[0] - 1.0).abs();

@@ -1,6 +1,6 @@
 //! Implicit methods against each other.
 
-use super::*;
+use super::super::*;
 use crate::config::{Boundary, Cfl, Equations, Freestream, NewtonKrylov, Nonlinear, Steady, Time};
 use crate::flux::Dissipation;
 use crate::grid::Grid;
