@@ -14,9 +14,12 @@ struct Params {
     double max_change, depth, turbulent_prandtl;
     __device__ pointwise::Gas<double> gas() const { return {gamma}; }
     __device__ pointwise::RoeFix<double> fix() const { return {entropy_fix, entropy_fix, cutoff_mach}; }
-    __device__ pointwise::RoeFix<double> matrix_fix() const { return {matrix_entropy_fix, matrix_entropy_fix, cutoff_mach}; }
+    __device__ pointwise::RoeFix<double> matrix_fix() const {
+        return {matrix_entropy_fix, matrix_entropy_fix, cutoff_mach};
+    }
     __device__ pointwise::Transport<double> transport() const {
-        return {viscosity, prandtl, law != 0 ? pointwise::ViscosityLaw::Sutherland : pointwise::ViscosityLaw::Constant, sutherland};
+        return {viscosity, prandtl, law != 0 ? pointwise::ViscosityLaw::Sutherland : pointwise::ViscosityLaw::Constant,
+                sutherland};
     }
 };
 
@@ -62,15 +65,18 @@ __device__ __forceinline__ void tell_first(bool bad, u32 i, u32* first) {
 }
 
 // Sums of partials [parts][width] from ptr[blockIdx.x] to ptr[blockIdx.x + 1]; a warp a component.
-__device__ __forceinline__ void sum_parts(const u32* __restrict__ ptr, u32 width, const double* __restrict__ partials, double* __restrict__ to) {
+__device__ __forceinline__ void sum_parts(const u32* __restrict__ ptr, u32 width, const double* __restrict__ partials,
+                                          double* __restrict__ to) {
     const u32 component = threadIdx.x / 32;
     double sum = 0;
-    for (u32 part = ptr[blockIdx.x] + threadIdx.x % 32; part < ptr[blockIdx.x + 1]; part += 32) sum += partials[(u64)part * width + component];
+    for (u32 part = ptr[blockIdx.x] + threadIdx.x % 32; part < ptr[blockIdx.x + 1]; part += 32)
+        sum += partials[(u64)part * width + component];
     for (int s = 16; s; s >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, s);
     if (threadIdx.x % 32 == 0) to[blockIdx.x * width + component] = sum;
 }
 
-// Sums over a thread block of forces, pressure's and friction's, and of their moments: force, moment, force, moment (12 numbers).
+// Sums over a thread block of forces, pressure's and friction's, and of their moments: force, moment, force, moment (12
+// numbers).
 __device__ __forceinline__ void sum_forces(const Vec3& arm, const Vec3 (&f)[2], double* __restrict__ partials) {
     double sum[12];
 #pragma unroll
@@ -86,19 +92,11 @@ __device__ __forceinline__ void sum_forces(const Vec3& arm, const Vec3 (&f)[2], 
         for (int k = 0; k < 12; k++) partials[blockIdx.x * 12 + k] = sum[k];
 }
 
-// The share of an update that a node can take: changes of density and pressure stay below `most`.
-__device__ __forceinline__ double update_share(pointwise::Gas<double> gas, const State& q, const State& w, const State& x, double most) {
-    const double kinetic = 0.5 * (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]);
-    const double d_p = (gas.gamma - 1.0) * (kinetic * x[0] - w[1] * x[1] - w[2] * x[2] - w[3] * x[3] + x[4]);
-    double share = fmin(fmin(1.0, most / fmax(fabs(x[0]) / w[0], 1e-30)), most * w[4] / fmax(fabs(d_p), 1e-30));
-    // The pressure is not linear in q: check, and halve while it would fall too far.
-    for (int turn = 0; turn < 20; turn++) {
-        State next;
-#pragma unroll
-        for (int v = 0; v < 5; v++) next[v] = q[v] - share * x[v];
-        if (pointwise::primitive(gas, next)[4] > fmax(1.0 - 2.0 * most, 0.05) * w[4]) break;
-        share *= 0.5;
-    }
+// The share of an update that a node can take. Twin: march/update.rs.
+__device__ __forceinline__ double update_share(pointwise::Gas<double> gas, const State& q, const State& w,
+                                               const State& x, double most) {
+    double share = pointwise::linear_share(gas, w, x, most);
+    for (int turn = 0; turn < 20 && !(pointwise::pressure_margin(gas, q, w, x, share, most) > 0); turn++) share *= 0.5;
     return share;
 }
 

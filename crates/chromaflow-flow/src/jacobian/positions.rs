@@ -9,8 +9,8 @@ use crate::gradient::NodeRecord;
 use crate::real::{LANES, LaneKernel, Lanes, Real, prefetch};
 use crate::residual::Eddies;
 use crate::viscous::{
-    flux_viscous_block_of, molecular, spectral_radius_viscous, spectral_radius_viscous_of,
-    velocity_and_temperature, weight_across, with_eddies,
+    mean_velocity_and_temperature, molecular, spectral_radius_viscous, spectral_radius_viscous_of,
+    thin_layer_blocks, weight_across, with_eddies,
 };
 use std::ops::Range;
 
@@ -109,7 +109,7 @@ impl<T: Stored> RowBlocks<'_, T> {
                 if VISCOUS && let Some(transport) = self.transport {
                     let transport = transport.lift::<V>();
                     let n = twice(&half);
-                    let face = mean_face(gas, &wl, &wr);
+                    let face = mean_velocity_and_temperature(gas, &wl, &wr);
                     let mut diffusing = molecular(gas, transport, face[3]);
                     if self.eddies.viscosity.is_empty() {
                         sum[25] += V::c(0.5) * spectral_radius_viscous(gas, transport, &wl, &n, V::c(volume));
@@ -121,7 +121,16 @@ impl<T: Stored> RowBlocks<'_, T> {
                         sum[25] +=
                             V::c(0.5) * spectral_radius_viscous_of(gas, &diffusing, &wl, &n, V::c(volume));
                     }
-                    subtract_viscous(gas, &diffusing, &face, (&left, &right), &n, &mut sum, &mut block);
+                    let dx = [right[5] - left[5], right[6] - left[6], right[7] - left[7]];
+                    let weight = weight_across(&n, &dx);
+                    let (by_left, by_right) =
+                        thin_layer_blocks(gas, &diffusing, &face, &wl, &wr, &weight, &n);
+                    for c in 0..5 {
+                        for r in 0..5 {
+                            sum[c * 5 + r] -= by_left[c * 5 + r];
+                            block[c * 5 + r] -= by_right[c * 5 + r];
+                        }
+                    }
                 }
                 let end = (at + LANES).min(positions.end);
                 T::store(&block, &mut off[at - first..end - first]);
@@ -202,42 +211,4 @@ fn broadcast<V: Lanes>(node: &NodeRecord) -> [V; 8] {
         out[v] = V::c(node[v]);
     }
     out
-}
-
-/// (u, v, w, T) between two nodes.
-#[inline(always)]
-fn mean_face<V: Real>(gas: Gas<V>, wl: &[V; 5], wr: &[V; 5]) -> [V; 4] {
-    let (fl, fr) = (velocity_and_temperature(gas, wl), velocity_and_temperature(gas, wr));
-    let mut face = fl;
-    for v in 0..4 {
-        face[v] = V::c(0.5) * (fl[v] + fr[v]);
-    }
-    face
-}
-
-/// The thin-layer part of the viscous flux from `left` to `right`: differences along the edge taken across the face, with the
-/// viscosity and conductivity `diffusing`. Its derivatives are subtracted from the first 25 of `own` and from `other`; all are
-/// zero where there is no area.
-#[inline(always)]
-fn subtract_viscous<V: Real>(
-    gas: Gas<V>,
-    diffusing: &[V; 2],
-    face: &[V; 4],
-    (left, right): (&[V; 8], &[V; 8]),
-    n: &[V; 3],
-    own: &mut [V; 26],
-    other: &mut [V; 25],
-) {
-    let dx = [right[5] - left[5], right[6] - left[6], right[7] - left[7]];
-    let weight = weight_across(n, &dx);
-    let wl = [left[0], left[1], left[2], left[3], left[4]];
-    let wr = [right[0], right[1], right[2], right[3], right[4]];
-    let still = [V::c(0.0); 3];
-    let back = [-weight[0], -weight[1], -weight[2]];
-    let by_left = flux_viscous_block_of(gas, diffusing, &wl, face, &still, &back, V::c(0.5), n);
-    let by_right = flux_viscous_block_of(gas, diffusing, &wr, face, &still, &weight, V::c(0.5), n);
-    for i in 0..25 {
-        own[i] -= by_left[i];
-        other[i] -= by_right[i];
-    }
 }

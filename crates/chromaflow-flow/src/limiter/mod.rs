@@ -1,6 +1,6 @@
 //! Reconstruction from nodes to the middle of an edge, and its limiters.
 //!
-//! Every function takes one component; apply it to each of (rho, u, v, w, p).
+//! Every function but [`face_states`], which makes both sides of a face, takes one component of (rho, u, v, w, p).
 //!
 //! * node-wise limiters give phi in `[0, 1]` from the largest rise and fall that neighbors allow:
 //!   [`limiter_venkatakrishnan`], [`limiter_michalak`], [`limiter_barth`]; a node's phi is the smallest over its
@@ -10,11 +10,13 @@
 //! All but Barth's are continuously differentiable in what they are given, which lets implicit iterations converge to
 //! round-off (the smallest over the edges is not, of the node-wise ones).
 
+mod faces;
 mod limiters;
 mod umuscl;
 
 #[cfg(test)]
 mod tests;
 
+pub use faces::{FaceLimit, face_states};
 pub use limiters::{limiter_barth, limiter_michalak, limiter_venkatakrishnan, rise};
 pub use umuscl::{extrapolate, extrapolate_van_albada, keep_positive, shock_switch, van_albada};

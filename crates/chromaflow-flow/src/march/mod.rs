@@ -21,6 +21,7 @@ pub(crate) mod linear;
 pub(crate) mod newton;
 mod progress;
 mod report;
+mod share;
 mod step_control;
 mod system;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub use forces::{Coefficients, Forces, MarkerForces};
 pub(crate) use progress::Progress;
 pub(crate) use report::CONSERVED;
 pub use report::{BadPlace, LargestResidual, Part, PartTime, Place, StepReport, Times};
+pub use share::{linear_share, pressure_margin};
 pub use step_control::{CourantControl, Rejection, Rejections, StepControl};
 pub(crate) use system::Device;
 pub use system::{Advanced, Bdf, Host, Measured, Moment, System, WallSums};

@@ -4,7 +4,7 @@ use crate::config::{FluxScheme, Limiter, Space};
 use crate::flux::{RoeFix, flux, flux_hllc, flux_roe, flux_van_leer};
 use crate::gas::Gas;
 use crate::gradient::{Gradient, NodeRecord};
-use crate::limiter::{extrapolate, extrapolate_van_albada, keep_positive, shock_switch};
+use crate::limiter::{FaceLimit, face_states};
 use crate::real::{Dual, LANES, LaneKernel, Lanes, Real, prefetch};
 use std::ops::Range;
 
@@ -46,11 +46,11 @@ impl LaneKernel for EdgeFluxes<'_> {
     fn run<V: Lanes>(self) {
         let gas = self.gas.lift::<V>();
         let fix = self.fix.lift::<V>();
-        let recipe = Reconstruction {
-            kappa: V::c(self.space.kappa),
-            eps2: self.eps2.map(V::c),
-            edge_limited: self.space.limiter == Limiter::VanAlbada,
-            switched: self.space.limiter != Limiter::None,
+        let (kappa, eps2) = (V::c(self.space.kappa), self.eps2.map(V::c));
+        let limit = match self.space.limiter {
+            Limiter::None => FaceLimit::Free,
+            Limiter::VanAlbada => FaceLimit::Edge,
+            Limiter::Venkatakrishnan | Limiter::Barth => FaceLimit::Node,
         };
         let mut at = self.range.start;
         while at < self.range.end {
@@ -84,7 +84,8 @@ impl LaneKernel for EdgeFluxes<'_> {
                 } else {
                     (V::gather(self.limits, &a), V::gather(self.limits, &b))
                 };
-                (wl, wr) = recipe.faces(&wl, &wr, &ways, (&gl, &pl), (&gr, &pr));
+                let [to_r, to_l] = &ways;
+                (wl, wr) = face_states(limit, kappa, &eps2, &wl, &wr, to_r, to_l, &gl, &gr, &pl, &pr);
                 if !self.moments.is_empty() {
                     besides = first_moment(gas, (&wl, &wr), (&gl, &gr), &self.moments_of::<V>(at));
                 }
@@ -154,56 +155,4 @@ fn first_moment<V: Real>(
         }
     }
     sum
-}
-
-/// From node values to the two sides of a face.
-struct Reconstruction<V> {
-    kappa: V,
-    /// Squares of changes that the limiter leaves alone.
-    eps2: [V; 5],
-    edge_limited: bool,
-    /// Whether extrapolations are given up at strong shocks.
-    switched: bool,
-}
-
-impl<V: Real> Reconstruction<V> {
-    /// Both sides of a face by UMUSCL, limited along the edge or by node-wise factors; density and pressure are kept
-    /// positive. `ways`: from each side to the other.
-    #[inline(always)]
-    fn faces(
-        &self,
-        wl: &[V; 5],
-        wr: &[V; 5],
-        [to_r, to_l]: &[[V; 3]; 2],
-        (gl, pl): (&[V; 15], &[V; 5]),
-        (gr, pr): (&[V; 15], &[V; 5]),
-    ) -> ([V; 5], [V; 5]) {
-        let (mut l, mut r) = (*wl, *wr);
-        let mut changes = [V::c(0.0); 2];
-        for v in 0..5 {
-            let along_l = gl[v] * to_r[0] + gl[5 + v] * to_r[1] + gl[10 + v] * to_r[2];
-            let along_r = gr[v] * to_l[0] + gr[5 + v] * to_l[1] + gr[10 + v] * to_l[2];
-            changes = [along_l, along_r];
-            if self.edge_limited {
-                l[v] = extrapolate_van_albada(wl[v], wr[v], along_l, self.kappa, self.eps2[v]);
-                r[v] = extrapolate_van_albada(wr[v], wl[v], along_r, self.kappa, self.eps2[v]);
-            } else {
-                l[v] = extrapolate(wl[v], wr[v], along_l, self.kappa, pl[v]);
-                r[v] = extrapolate(wr[v], wl[v], along_r, self.kappa, pr[v]);
-            }
-        }
-        if self.switched {
-            // Those of the pressure, the last variable.
-            let kept = [shock_switch(wl[4], wr[4], changes[0]), shock_switch(wr[4], wl[4], changes[1])];
-            for v in 0..5 {
-                l[v] = wl[v] + kept[0] * (l[v] - wl[v]);
-                r[v] = wr[v] + kept[1] * (r[v] - wr[v]);
-            }
-        }
-        for v in [0, 4] {
-            l[v] = keep_positive(l[v], wl[v]);
-            r[v] = keep_positive(r[v], wr[v]);
-        }
-        (l, r)
-    }
 }

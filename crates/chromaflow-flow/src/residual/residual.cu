@@ -113,36 +113,16 @@ __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__
                 to_r[d] = b.x[d] - a.x[d], to_l[d] = -to_r[d];
                 if (mapped) to_r[d] += mapped[(u64)e * 6 + d], to_l[d] += mapped[(u64)e * 6 + 3 + d];
             }
-            const double kappa = params->kappa;
-            double change_l = 0, change_r = 0;
+            State eps2, pl, pr;
 #pragma unroll
             for (int v = 0; v < 5; v++) {
-                const double along_l = gl[v] * to_r[0] + gl[5 + v] * to_r[1] + gl[10 + v] * to_r[2];
-                const double along_r = gr[v] * to_l[0] + gr[5 + v] * to_l[1] + gr[10 + v] * to_l[2];
-                if (v == 4) change_l = along_l, change_r = along_r;
-#if LIMITER == 1
-                wl[v] = pointwise::extrapolate_van_albada(a.w[v], b.w[v], along_l, kappa, params->eps2[v]);
-                wr[v] = pointwise::extrapolate_van_albada(b.w[v], a.w[v], along_r, kappa, params->eps2[v]);
-#else
-                const double pl = LIMITER ? limits[(u64)ab.x * 5 + v] : 1.0, pr = LIMITER ? limits[(u64)ab.y * 5 + v] : 1.0;
-                wl[v] = pointwise::extrapolate(a.w[v], b.w[v], along_l, kappa, pl);
-                wr[v] = pointwise::extrapolate(b.w[v], a.w[v], along_r, kappa, pr);
-#endif
+                eps2[v] = params->eps2[v];
+                pl[v] = LIMITER >= 2 ? limits[(u64)ab.x * 5 + v] : 1.0, pr[v] = LIMITER >= 2 ? limits[(u64)ab.y * 5 + v] : 1.0;
             }
-#if LIMITER
-            const double kept_l = pointwise::shock_switch(a.w[4], b.w[4], change_l);
-            const double kept_r = pointwise::shock_switch(b.w[4], a.w[4], change_r);
-#pragma unroll
-            for (int v = 0; v < 5; v++) {
-                wl[v] = a.w[v] + kept_l * (wl[v] - a.w[v]);
-                wr[v] = b.w[v] + kept_r * (wr[v] - b.w[v]);
-            }
-#endif
-#pragma unroll
-            for (int v = 0; v < 5; v += 4) {
-                wl[v] = pointwise::keep_positive(wl[v], a.w[v]);
-                wr[v] = pointwise::keep_positive(wr[v], b.w[v]);
-            }
+            constexpr pointwise::FaceLimit limit =
+                LIMITER == 0 ? pointwise::FaceLimit::Free : LIMITER == 1 ? pointwise::FaceLimit::Edge : pointwise::FaceLimit::Node;
+            const auto sides = pointwise::face_states(limit, params->kappa, eps2, a.w, b.w, to_r, to_l, gl, gr, pl, pr);
+            wl = sides._0, wr = sides._1;
 #if MOMENTS
             besides = first_moment(gas, wl, wr, gl, gr, moments + (u64)e * 9);
 #endif

@@ -230,6 +230,38 @@ pub fn weight_across<T: Real>(n: &[T; 3], dx: &[T; 3]) -> [T; 3] {
     [n[0] * inverse, n[1] * inverse, n[2] * inverse]
 }
 
+/// (u, v, w, T) between two states.
+#[inline(always)]
+pub fn mean_velocity_and_temperature<T: Real>(gas: Gas<T>, wl: &[T; 5], wr: &[T; 5]) -> [T; 4] {
+    let fl = velocity_and_temperature(gas, wl);
+    let fr = velocity_and_temperature(gas, wr);
+    let mut face = fl;
+    for v in 0..4 {
+        face[v] = T::c(0.5) * (fl[v] + fr[v]);
+    }
+    face
+}
+
+/// Derivatives of the thin-layer viscous flux through the area n by the states on its two sides, with (mu, k) = `diffusing` and the
+/// (u, v, w, T) of `face` held fixed: the gradient is `weight` times the change from left to right, [`weight_across`] an edge's face
+/// or n over the volume between two cells.
+#[inline(always)]
+pub fn thin_layer_blocks<T: Real>(
+    gas: Gas<T>,
+    diffusing: &[T; 2],
+    face: &[T; 4],
+    wl: &[T; 5],
+    wr: &[T; 5],
+    weight: &[T; 3],
+    n: &[T; 3],
+) -> ([T; 25], [T; 25]) {
+    let still = [T::c(0.0); 3];
+    let back = [-weight[0], -weight[1], -weight[2]];
+    let by_left = flux_viscous_block_of(gas, diffusing, wl, face, &still, &back, T::c(0.5), n);
+    let by_right = flux_viscous_block_of(gas, diffusing, wr, face, &still, weight, T::c(0.5), n);
+    (by_left, by_right)
+}
+
 /// Spectral radius of the viscous terms through the area n of a control volume, for local time steps:
 /// max(4/3, gamma/Pr) mu/rho |n|^2 / volume.
 ///

@@ -10,7 +10,7 @@ use crate::jacobian::Stored;
 use crate::march::FlowError;
 use crate::march::linear::plan_options;
 use crate::parallel;
-use crate::viscous::{flux_viscous_block_of, molecular, velocity_and_temperature};
+use crate::viscous::{mean_velocity_and_temperature, molecular, thin_layer_blocks};
 use chromaflow::order::Plan;
 use chromaflow::{BlockPattern, Jacobian, OffDiagonal, RowBatches};
 use chromaflow_device::Team;
@@ -264,14 +264,10 @@ fn face_blocks(
     }
     if let Some(transport) = physics.transport {
         let volume = 0.5 * (block.metrics.volume[at] + block.metrics.volume[beyond]);
-        let sides = [&own, &other].map(|w| velocity_and_temperature(gas, w));
-        let middle: [f64; 4] = std::array::from_fn(|v| 0.5 * (sides[0][v] + sides[1][v]));
+        let middle = mean_velocity_and_temperature(gas, &own, &other);
         let diffusing = molecular(gas, transport, middle[3]);
         let weight = n.map(|n| n / volume);
-        let still = [0.0; 3];
-        let by_own =
-            flux_viscous_block_of(gas, &diffusing, &own, &middle, &still, &weight.map(|w| -w), 0.5, &n);
-        let by_other = flux_viscous_block_of(gas, &diffusing, &other, &middle, &still, &weight, 0.5, &n);
+        let (by_own, by_other) = thin_layer_blocks(gas, &diffusing, &middle, &own, &other, &weight, &n);
         for e in 0..25 {
             diag[e] -= by_own[e];
             off[e] -= by_other[e];
