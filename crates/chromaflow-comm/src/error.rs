@@ -52,6 +52,12 @@ pub enum CommError {
         /// Bytes received.
         found: usize,
     },
+    /// The library that carries messages.
+    #[error("{why}")]
+    Library {
+        /// Its own words.
+        why: String,
+    },
     /// Exchange lists that do not fit each other or the rows.
     #[error("the halo of rank {rank}: {fault}")]
     Lists {

@@ -2,6 +2,7 @@
 //!
 //! * [`Communicator`]: messages between two ranks, and sums, minima, maxima, broadcasts and gathers made of them.
 //! * [`Solo`]: one rank alone. [`Threads`]: ranks that are threads of this process, started by [`run`].
+//!   [`mpi::Mpi`]: processes that an MPI started, whose library is opened at run time.
 //! * [`Halo`]: which rows a rank sends to each neighbor and which it receives; one packed message a neighbor.
 //! * [`bisect`]: which part owns what; [`Rows`]: owned and ghost rows of a part, with its lists.
 //!
@@ -11,6 +12,8 @@
 mod communicator;
 mod error;
 mod halo;
+#[cfg(unix)]
+pub mod mpi;
 mod partition;
 mod solo;
 #[cfg(test)]

@@ -1,0 +1,199 @@
+//! Ranks that MPI started.
+
+use super::abi::{Calls, Room};
+use super::{Found, Launch, MpiError, find};
+use crate::{CommError, Communicator, Tag};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The ranks of `MPI_COMM_WORLD`. All calls must come from the thread that opened it.
+#[derive(Debug)]
+pub struct Mpi {
+    calls: Calls,
+    rank: usize,
+    size: usize,
+    patience: Duration,
+    /// Messages that are on their way, with their bytes.
+    outbox: Mutex<Vec<(Request, Vec<u8>)>>,
+}
+
+/// A request. It may move while MPI knows it: what it holds is a handle.
+struct Request(Room);
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Request")
+    }
+}
+
+/// Bytes of the longest message: counts of MPI are 32 bits wide. One of exactly so many is followed by another.
+const LONGEST: usize = 1 << 30;
+/// Looks for a message before the thread lets others run.
+const LOOKS: u32 = 2000;
+
+impl Mpi {
+    /// Opens the library of the launcher that started this process, and joins the other ranks; no rank waits longer than `patience`
+    /// for a message.
+    ///
+    /// # Errors
+    /// [`MpiError`].
+    pub fn join(launch: Launch, patience: Duration) -> Result<Self, MpiError> {
+        let calls = open(launch)?;
+        let [rank, size] = calls.begin()?;
+        if size != launch.size {
+            let library = calls.found.library.display().to_string();
+            // Only one of them is to speak, but each takes itself for the first.
+            return Err(MpiError::TwoMpis {
+                launcher: launch.launcher,
+                started: launch.size,
+                library,
+                seen: size,
+            });
+        }
+        Ok(Self { calls, rank, size, patience, outbox: Mutex::new(Vec::new()) })
+    }
+
+    /// The library in use.
+    pub fn found(&self) -> &Found {
+        &self.calls.found
+    }
+
+    /// Libraries that could be opened on this machine, best first; for reports.
+    pub fn libraries() -> Vec<Found> {
+        let opened = find::candidates().into_iter().filter_map(|path| Calls::open(&path).ok());
+        opened.map(|calls| calls.found.clone()).collect()
+    }
+
+    /// Ends all ranks with this exit status: for a rank that has failed.
+    pub fn abort(&self, status: u8) {
+        self.calls.abort(i32::from(status));
+    }
+
+    /// Waits until what was sent has left, and ends MPI. All ranks do so together.
+    pub fn leave(&self) {
+        let start = Instant::now();
+        while !self.clear_outbox().unwrap_or(true) && start.elapsed() < self.patience {
+            thread::yield_now();
+        }
+        self.calls.end();
+    }
+
+    /// Drops what has been sent; whether nothing is left.
+    fn clear_outbox(&self) -> Result<bool, CommError> {
+        let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut at = 0;
+        while at < outbox.len() {
+            if self.calls.done(&mut outbox[at].0.0).map_err(failed)? {
+                drop(outbox.swap_remove(at));
+            } else {
+                at += 1;
+            }
+        }
+        Ok(outbox.is_empty())
+    }
+
+    fn partner(&self, rank: usize) -> Result<(), CommError> {
+        if rank < self.size && rank != self.rank {
+            return Ok(());
+        }
+        Err(CommError::NoRank { rank, own: self.rank, size: self.size })
+    }
+
+    fn receive_within(&self, patience: Duration, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
+        self.partner(from)?;
+        let mut all = Vec::new();
+        loop {
+            let part = self.next_part(patience, from, tag)?;
+            let last = part.len() < LONGEST;
+            if last && all.is_empty() {
+                return Ok(part);
+            }
+            all.extend_from_slice(&part);
+            if last {
+                return Ok(all);
+            }
+        }
+    }
+
+    fn next_part(&self, patience: Duration, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
+        let start = Instant::now();
+        let mut looks = 0_u32;
+        loop {
+            if let Some(bytes) = self.calls.receive(from, number(tag)).map_err(failed)? {
+                return Ok(bytes);
+            }
+            looks += 1;
+            if looks.is_multiple_of(LOOKS) {
+                self.clear_outbox()?;
+                if start.elapsed() > patience {
+                    return Err(CommError::Late { rank: from, patience });
+                }
+                thread::yield_now();
+            }
+        }
+    }
+}
+
+impl Communicator for Mpi {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn send(&self, to: usize, tag: Tag, bytes: Vec<u8>) -> Result<(), CommError> {
+        self.partner(to)?;
+        self.clear_outbox()?;
+        let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut post = |bytes: Vec<u8>| {
+            let mut request = Room::EMPTY;
+            self.calls.send(&bytes, to, number(tag), &mut request).map_err(failed)?;
+            outbox.push((Request(request), bytes));
+            Ok(())
+        };
+        if bytes.len() < LONGEST {
+            return post(bytes);
+        }
+        bytes.chunks(LONGEST).try_for_each(|part| post(part.to_vec()))?;
+        if bytes.len().is_multiple_of(LONGEST) { post(Vec::new()) } else { Ok(()) }
+    }
+
+    fn receive(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
+        self.receive_within(self.patience, from, tag)
+    }
+
+    fn receive_patiently(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
+        self.receive_within(Duration::MAX, from, tag)
+    }
+}
+
+/// The first library that opens.
+fn open(launch: Launch) -> Result<Calls, MpiError> {
+    let candidates = find::candidates();
+    let asked = std::env::var_os(find::ASKED).is_some();
+    for path in &candidates {
+        match Calls::open(path) {
+            Ok(calls) => return Ok(calls),
+            Err(error) if asked => return Err(error),
+            Err(_) => {}
+        }
+    }
+    let tried: Vec<String> = candidates.iter().map(|path| path.display().to_string()).collect();
+    let (ranks, launcher) = (launch.size, launch.launcher);
+    Err(MpiError::NoLibrary { ranks, launcher, tried: tried.join(", ") })
+}
+
+/// The number of a tag, far below the least upper bound that MPI promises.
+fn number(tag: Tag) -> i32 {
+    match tag {
+        Tag::Collective => 0,
+        Tag::Halo(number) => 1 + number as i32 % 30_000,
+    }
+}
+
+fn failed(error: MpiError) -> CommError {
+    CommError::Library { why: error.to_string() }
+}
