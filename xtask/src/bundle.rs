@@ -19,6 +19,7 @@ pub fn bundle(args: &[String]) -> Result<(), String> {
     let to = args.first().map_or_else(|| root.join("target/bundle"), PathBuf::from);
     let mut words = vec!["build", "--release"];
     words.extend(["chromaflow-cli", "chromaflow-bench", "xtask"].iter().flat_map(|p| ["--package", *p]));
+    words.extend(["--features", "xtask/kernels"]);
     run::cargo(&words)?;
     // The command's own tests start it where cargo built it, and cannot travel; of the tests beside the other libraries those do
     // whose files are named for the GPU.

@@ -3,7 +3,9 @@
 mod bundle;
 mod cases;
 mod doors;
+#[cfg(feature = "kernels")]
 mod kernels;
+mod release;
 mod rooms;
 mod run;
 mod sizes;
@@ -25,6 +27,7 @@ usage: cargo xtask COMMAND
                      --pack FILE: for a build that brings them along, CHROMAFLOW_KERNELS=FILE
   doors              the example of every door to other languages, built and run; installs what it needs
   install PREFIX     release build of the C library with headers, pkg-config and CMake files below PREFIX
+  release [DIR]      tarball, Debian package and wheel, tried in an empty root
   docs               the API documentation, and the book where mdbook is installed";
 
 fn main() -> ExitCode {
@@ -37,10 +40,11 @@ fn main() -> ExitCode {
         Some("bench") => release("chromaflow-cli", &["bench"], rest),
         Some("papers") => release("chromaflow-bench", &[], rest),
         Some("bundle") => bundle::bundle(rest),
-        Some("kernels") => kernels::kernels(rest),
+        Some("kernels") => kernels(rest),
         Some("docs") => docs(),
         Some("doors") => doors::doors(),
         Some("install") => doors::install::command(rest),
+        Some("release") => release::release(rest),
         _ => Err(USAGE.to_owned()),
     };
     match result {
@@ -49,6 +53,19 @@ fn main() -> ExitCode {
             eprintln!("{message}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// `cargo xtask kernels`, which is built with the libraries that have kernels.
+fn kernels(args: &[String]) -> Result<(), String> {
+    #[cfg(feature = "kernels")]
+    return kernels::kernels(args);
+    #[cfg(not(feature = "kernels"))]
+    {
+        let mut words =
+            vec!["run", "--quiet", "--package", "xtask", "--features", "kernels", "--", "kernels"];
+        words.extend(args.iter().map(String::as_str));
+        run::cargo(&words)
     }
 }
 

@@ -233,7 +233,9 @@ fn petsc_counts_the_same_iterations_on_two_ranks() {
     };
     let found = [
         count("-pc_type bjacobi -sub_pc_type ilu"),
-        count("-pc_type bjacobi -sub_pc_type chromaflow -sub_pc_chromaflow preconditioner=ilu0,order=natural,policy=d"),
+        count(
+            "-pc_type bjacobi -sub_pc_type chromaflow -sub_pc_chromaflow preconditioner=ilu0,order=natural,policy=d",
+        ),
         count("-pc_type chromaflow -pc_chromaflow preconditioner=ilu0,order=natural,policy=d"),
     ];
     assert_eq!(found, [27, 27, 27]);

@@ -9,7 +9,8 @@ use chromaflow_capi::{context, json, solver, status};
 use pyo3::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{from_ref, null_mut};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Address, entries, type, place.
 type Raw = (usize, i64, i32, i32);
@@ -106,22 +107,124 @@ type Found = (i32, i64, f64, Vec<f64>, f64);
 #[pyclass(frozen)]
 struct Solver {
     handle: Pointer<solver::Solver>,
-    /// The caller's operator, which the library has the address of.
-    operator: Box<Mutex<Option<Py<PyAny>>>>,
+    /// The caller's functions, which the library has the address of.
+    callers: Box<Callers>,
     /// Held while the history of a solve, which is the library's, is copied.
     solving: Mutex<()>,
 }
 
-/// Calls the Python function behind `user` with the addresses of x and y.
-unsafe extern "C" fn call(user: *mut c_void, x: Array, y: ArrayMut) -> i32 {
-    Python::attach(|py| {
-        // SAFETY: `Solver::operator` gave the address of a box that lives as long as the solver.
-        let held = unsafe { &*user.cast::<Mutex<Option<Py<PyAny>>>>() };
-        let function = held.lock().ok().and_then(|f| f.as_ref().map(|f| f.clone_ref(py)));
-        let Some(function) = function else { return 1 };
-        let status = function.call1(py, (x.data as usize, y.data as usize, x.len));
-        status.and_then(|s| s.extract(py)).unwrap_or(1)
-    })
+/// Functions of the caller's, and what they raised.
+#[derive(Default)]
+struct Callers {
+    operator: Mutex<Option<Py<PyAny>>>,
+    exchange: Mutex<Option<Py<PyAny>>>,
+    sum: Mutex<Option<Py<PyAny>>>,
+    watch: Mutex<Watch>,
+    raised: Mutex<Option<PyErr>>,
+}
+
+/// Who is told about iterations, and when the interpreter was last asked for signals.
+#[derive(Default)]
+struct Watch {
+    function: Option<Py<PyAny>>,
+    asked: Option<Instant>,
+}
+
+/// How often a solve that nobody watches looks for Ctrl-C: the interpreter, which other threads may hold, is needed for it.
+const EVERY: Duration = Duration::from_millis(50);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Callers {
+    /// What the library gives back to us.
+    fn user(&self) -> *mut c_void {
+        from_ref(self).cast_mut().cast()
+    }
+
+    /// Runs a job of the caller's; 0, or 1 where it raised, which is kept.
+    fn run(&self, job: impl FnOnce(Python<'_>) -> PyResult<()>) -> i32 {
+        Python::attach(|py| match job(py) {
+            Ok(()) => 0,
+            Err(error) => {
+                lock(&self.raised).get_or_insert(error);
+                1
+            }
+        })
+    }
+
+    /// Calls a function of the caller's.
+    fn call<'py>(
+        &self,
+        function: &Mutex<Option<Py<PyAny>>>,
+        args: impl pyo3::call::PyCallArgs<'py>,
+        py: Python<'py>,
+    ) -> PyResult<()> {
+        let function = lock(function).as_ref().map(|f| f.clone_ref(py));
+        function.map_or(Ok(()), |f| f.bind(py).call1(args).map(drop))
+    }
+
+    /// What was raised during a call comes out of it, before what the library says.
+    fn settle(&self, py: Python<'_>, status: i32) -> PyResult<()> {
+        match lock(&self.raised).take() {
+            Some(error) => Err(error),
+            None => check(py, status),
+        }
+    }
+}
+
+/// The callers behind `user`.
+///
+/// # Safety
+/// `user` comes from [`Callers::user`] of a solver that lives.
+unsafe fn callers<'a>(user: *mut c_void) -> &'a Callers {
+    // SAFETY: as the caller promises.
+    unsafe { &*user.cast::<Callers>() }
+}
+
+unsafe extern "C" fn operator(user: *mut c_void, x: Array, y: ArrayMut) -> i32 {
+    // SAFETY: this function goes to the library together with the address.
+    let own = unsafe { callers(user) };
+    own.run(|py| own.call(&own.operator, (x.data as usize, y.data as usize, x.len), py))
+}
+
+unsafe extern "C" fn exchange(user: *mut c_void, phase: i32, x: ArrayMut, nb: i32) -> i32 {
+    // SAFETY: as above.
+    let own = unsafe { callers(user) };
+    own.run(|py| own.call(&own.exchange, (phase, x.data as usize, x.len, nb), py))
+}
+
+unsafe extern "C" fn sum(user: *mut c_void, values: *mut f64, n: i32) -> i32 {
+    // SAFETY: as above.
+    let own = unsafe { callers(user) };
+    own.run(|py| own.call(&own.sum, (values as usize, n), py))
+}
+
+/// Tells the caller's function, which ends the solve by False, and asks for signals.
+unsafe extern "C" fn monitor(user: *mut c_void, iteration: i64, residual: f64) -> i32 {
+    // SAFETY: as above.
+    let own = unsafe { callers(user) };
+    let mut watch = lock(&own.watch);
+    if watch.function.is_none() && watch.asked.is_some_and(|at| at.elapsed() < EVERY) {
+        return 0;
+    }
+    let first = watch.asked.replace(Instant::now()).is_none();
+    if watch.function.is_none() && first {
+        return 0; // solves of one moment need no look
+    }
+    drop(watch);
+    let mut more = true;
+    let status = own.run(|py| {
+        py.check_signals()?;
+        let function = lock(&own.watch).function.as_ref().map(|f| f.clone_ref(py));
+        if let Some(function) = function {
+            let said = function.bind(py).call1((iteration, residual))?;
+            more = said.is_none() || said.is_truthy()?;
+        }
+        Ok(())
+    });
+    i32::from(status != 0 || !more)
 }
 
 #[pymethods]
@@ -130,14 +233,21 @@ impl Solver {
     fn new(
         py: Python<'_>,
         context: &Context,
-        size: (i64, i32),
+        size: (i64, i32, i64),
         pattern: (Raw, Raw),
         options: &str,
     ) -> PyResult<Self> {
-        let (rows, nb) = size;
+        let (rows, nb, ghosts) = size;
         let (row_ptr, col_idx) = (array(pattern.0), array(pattern.1));
-        let pattern =
-            solver::Pattern { size: size_of::<solver::Pattern>(), rows, nb, base: 0, row_ptr, col_idx };
+        let pattern = solver::Pattern {
+            size: size_of::<solver::Pattern>(),
+            rows,
+            nb,
+            base: 0,
+            row_ptr,
+            col_idx,
+            ghosts,
+        };
         let (options, context) = (text(options), context.handle);
         let pattern = Pointer(from_ref(&pattern).cast_mut()); // so that the closure may go to another thread; it is only read
         let (found, handle) = py.detach(|| {
@@ -150,7 +260,10 @@ impl Solver {
             (found, Pointer(handle))
         });
         check(py, found)?;
-        Ok(Self { handle, operator: Box::default(), solving: Mutex::new(()) })
+        let solver = Self { handle, callers: Box::default(), solving: Mutex::new(()) };
+        // SAFETY: the box lives as long as the solver. A GPU's context has no monitors: its solves cannot be interrupted.
+        unsafe { solver::chromaflow_solver_monitor(handle.get(), Some(monitor), solver.callers.user()) };
+        Ok(solver)
     }
 
     fn option(&self, py: Python<'_>, key: &str, value: &str) -> PyResult<()> {
@@ -182,13 +295,22 @@ impl Solver {
         Ok((report.pivoted, report.pivoted_row, report.underflowed))
     }
 
-    fn solve(&self, py: Python<'_>, b: Raw, x: Raw) -> PyResult<Found> {
+    /// `count` right-hand sides; `watch(iteration, residual)` is called after each iteration.
+    fn solve(
+        &self,
+        py: Python<'_>,
+        count: i64,
+        b: Raw,
+        x: Raw,
+        watch: Option<Py<PyAny>>,
+    ) -> PyResult<Vec<Found>> {
         let handle = self.handle;
         let Ok(_solving) = self.solving.try_lock() else {
             return Err(raised(py, (1, "another solve is using the solver: one at a time", -1, -1))?);
         };
+        *lock(&self.callers.watch) = Watch { function: watch, asked: None };
         let (status, found) = py.detach(|| {
-            let mut report = solver::Report {
+            let empty = solver::Report {
                 size: size_of::<solver::Report>(),
                 outcome: 0,
                 iterations: 0,
@@ -197,19 +319,24 @@ impl Solver {
                 history_len: 0,
                 seconds: 0.0,
             };
-            // SAFETY: the arrays live through the call, as the Python part promises; so does the history until the next.
+            let mut reports = vec![empty; usize::try_from(count).unwrap_or(0)];
+            // SAFETY: the arrays live through the call, as the Python part promises; so do the histories until the next.
             unsafe {
-                let status =
-                    solver::chromaflow_solver_solve(handle.get(), array(b), array_mut(x), &raw mut report);
-                let history = if report.history.is_null() {
-                    Vec::new()
-                } else {
-                    std::slice::from_raw_parts(report.history, report.history_len as usize).to_vec()
+                let (b, x, to) = (array(b), array_mut(x), reports.as_mut_ptr());
+                let status = solver::chromaflow_solver_solve_many(handle.get(), count, b, x, to);
+                let copy = |report: solver::Report| {
+                    let history = if report.history.is_null() {
+                        Vec::new()
+                    } else {
+                        std::slice::from_raw_parts(report.history, report.history_len as usize).to_vec()
+                    };
+                    (report.outcome, report.iterations, report.residual, history, report.seconds)
                 };
-                (status, (report.outcome, report.iterations, report.residual, history, report.seconds))
+                (status, reports.into_iter().map(copy).collect())
             }
         });
-        check(py, status)?;
+        lock(&self.callers.watch).function = None;
+        self.callers.settle(py, status)?;
         Ok(found)
     }
 
@@ -218,7 +345,7 @@ impl Solver {
         // SAFETY: the arrays live through the call, as the Python part promises.
         let found =
             py.detach(|| unsafe { solver::chromaflow_solver_apply(handle.get(), array(r), array_mut(z)) });
-        check(py, found)
+        self.callers.settle(py, found)
     }
 
     fn multiply(&self, py: Python<'_>, x: Raw, y: Raw) -> PyResult<()> {
@@ -226,16 +353,30 @@ impl Solver {
         // SAFETY: as above.
         let found =
             py.detach(|| unsafe { solver::chromaflow_solver_multiply(handle.get(), array(x), array_mut(y)) });
-        check(py, found)
+        self.callers.settle(py, found)
     }
 
-    /// `function(address of x, address of y, entries)` does y = A x and returns 0; None goes back to the matrix.
+    /// `function(address of x, address of y, entries)` does y = A x; None goes back to the matrix.
     fn operator(&self, py: Python<'_>, function: Option<Py<PyAny>>) -> PyResult<()> {
-        let apply = function.is_some().then_some(call as solver::OperatorFn);
-        let user = from_ref(&*self.operator).cast_mut().cast();
+        let apply = function.is_some().then_some(operator as solver::OperatorFn);
         // SAFETY: the box lives as long as the solver.
-        check(py, unsafe { solver::chromaflow_solver_operator(self.handle.get(), apply, user) })?;
-        *self.operator.lock().unwrap_or_else(PoisonError::into_inner) = function;
+        check(py, unsafe {
+            solver::chromaflow_solver_operator(self.handle.get(), apply, self.callers.user())
+        })?;
+        *lock(&self.callers.operator) = function;
+        Ok(())
+    }
+
+    /// `swap(phase, address of x, entries, nb)` fills ghosts, `add(address of values, entries)` sums over ranks.
+    fn distribute(&self, py: Python<'_>, swap: Py<PyAny>, add: Py<PyAny>) -> PyResult<()> {
+        let (exchange, reduce) = (Some(exchange as solver::ExchangeFn), Some(sum as solver::ReduceFn));
+        let user = self.callers.user();
+        // SAFETY: the box lives as long as the solver.
+        check(py, unsafe {
+            solver::chromaflow_solver_distribute(self.handle.get(), exchange, reduce, user)
+        })?;
+        *lock(&self.callers.exchange) = Some(swap);
+        *lock(&self.callers.sum) = Some(add);
         Ok(())
     }
 

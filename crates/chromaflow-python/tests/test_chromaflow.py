@@ -1,7 +1,11 @@
 """The package against SciPy, and against misuse."""
 
 import doctest
+import gc
+import os
+import signal
 import threading
+import time
 import tracemalloc
 
 import numpy as np
@@ -175,5 +179,140 @@ def test_options_are_listed():
     assert {"method", "preconditioner", "tolerance"} <= listed
 
 
-def test_the_docs_example():
+def test_several_right_hand_sides():
+    A = matrix()
+    solver = chromaflow.Solver(A)
+    b = np.cos(np.arange(3 * A.shape[0])).reshape(3, -1)
+    x, reports = solver.solve_many(b)
+    assert len(reports) == 3 and all(r.converged and r.history[-1] == r.residual for r in reports)
+    assert np.array_equal(x[1], solver.solve(b[1])[0])
+    assert np.allclose((A @ x.T).T, b, atol=1e-8)
+    with pytest.raises(chromaflow.ArgumentError, match="2 vectors one after the other"):
+        solver.solve_many(np.ones((2, 5)))
+
+
+def laplacian(n=60):
+    one = scipy.sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
+    eye = scipy.sparse.eye_array(n)
+    return scipy.sparse.csr_array(scipy.sparse.kron(one, eye) + scipy.sparse.kron(eye, one))
+
+
+def test_a_callback_watches_and_ends_a_solve():
+    A = laplacian()
+    solver = chromaflow.Solver(A, preconditioner="jacobi")
+    b, seen = np.ones(A.shape[0]), []
+    x, report = solver.solve(b, callback=lambda *row: seen.append(row))
+    assert report.converged and [row[0] for row in seen] == list(range(1, report.iterations))
+    assert np.allclose([row[1] for row in seen], report.history[1:-1])
+    y, report = solver.solve(b, callback=lambda iteration, residual: iteration < 7)
+    assert (report.outcome, report.iterations) == ("stopped", 7)
+    assert np.isclose(np.linalg.norm(b - A @ y), report.residual * np.linalg.norm(b))
+
+    def broken(iteration, residual):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        solver.solve(b, callback=broken)
+    assert np.array_equal(solver.solve(b)[0], x)
+
+
+def test_ctrl_c_ends_a_solve_that_nobody_watches():
+    A = laplacian(400)
+    solver = chromaflow.Solver(A, preconditioner="none", tolerance=1e-15, restart=30, longest_restart=30)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    start = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(1000):
+            solver.solve(np.ones(A.shape[0]))
+    timer.join()
+    assert time.monotonic() - start < 60
+
+
+def test_ranks_of_a_host_program():
+    # A ring cut before its first row, on one rank: columns n and n + 1 are the last row and the first again.
+    n, nb = 40, 2
+    random = np.random.default_rng(3)
+    blocks = random.uniform(-1, 1, (n, 3, nb, nb)) + np.array([0, 7, 0])[None, :, None, None] * np.eye(nb)
+    columns = np.array([[n if i == 0 else i - 1, i, n + 1 if i == n - 1 else i + 1] for i in range(n)])
+    pattern = (np.arange(0, 3 * n + 1, 3), columns.ravel(), blocks.reshape(-1, nb, nb))
+    cut = scipy.sparse.bsr_array((pattern[2], pattern[1], pattern[0]), shape=(n * nb, (n + 2) * nb))
+    whole = scipy.sparse.bsr_array((pattern[2], np.where(columns == n, n - 1, columns % (n + 1)).ravel(), pattern[0]))
+    b = np.sin(np.arange(n * nb))
+    with pytest.raises(chromaflow.PatternError, match="expected a square one"):
+        chromaflow.Solver(cut)
+    for words in ({}, {"preconditioner": "multicolor", "sweeps": 3}, {"preconditioner": "jacobi", "method": "bicgstab"}):
+        solver = chromaflow.Solver(cut, ghosts=2, **words)
+        with pytest.raises(chromaflow.ArgumentError, match="2 ghost columns"):
+            solver.solve(b)
+        phases, sums = [], []
+
+        def exchange(phase, x):
+            phases.append(phase)
+            assert x.shape == (n + 2, nb)
+            if phase == 1:
+                x[n:] = x[[n - 1, 0]]
+
+        solver.distribute(exchange, lambda values: sums.append(len(values)))
+        assert np.allclose(solver.multiply(b), whole @ b)
+        x, report = solver.solve(b)
+        assert report.converged and np.allclose(whole @ x, b, atol=1e-8)
+        assert phases == [0, 1] * (len(phases) // 2) and sums
+
+    def cable(phase, x):
+        raise ConnectionError("cut")
+
+    solver.distribute(cable, lambda values: None)
+    with pytest.raises(ConnectionError, match="cut"):
+        solver.solve(b)
+
+
+class OnlyDLPack:
+    """An array that DLPack alone reaches; of the host, or said to lie on a device."""
+
+    def __init__(self, array, device=None):
+        self.array, self.device, self.streams = array, device, []
+
+    def __dlpack_device__(self):
+        return self.device or self.array.__dlpack_device__()
+
+    def __dlpack__(self, *, stream=None, **words):
+        self.streams.append(stream)
+        return self.array.__dlpack__(**words)
+
+
+def test_dlpack():
+    from chromaflow import _arrays
+
+    A = matrix()
+    solver, b = chromaflow.Solver(A), np.ones(A.shape[0])
+    x, _ = solver.solve(b)
+    assert np.array_equal(solver.solve(OnlyDLPack(b))[0], x)
+    for kind, code in ((np.float64, 6), (np.float32, 5), (np.int64, 2)):
+        array = np.arange(24, dtype=kind).reshape(2, 3, 4)
+        there = OnlyDLPack(array, (2, 0))
+        assert _arrays.on_device(there) and _arrays.values(there, "v") is there
+        with _arrays.lent(there, "v", 0) as found:
+            assert found == (array.ctypes.data, 24, code, 1)
+        with _arrays.lent(there, "v", 77):
+            pass
+        assert there.streams == [1, 77]
+    part = OnlyDLPack(np.zeros((4, 4))[:, :2], (2, 0))
+    with pytest.raises(chromaflow.UnsupportedError, match="strided on its device"), _arrays.lent(part, "v", 0):
+        pass
+    half = OnlyDLPack(np.zeros(4, np.float16), (2, 0))
+    with pytest.raises(chromaflow.UnsupportedError, match="16 bits"), _arrays.lent(half, "v", 0):
+        pass
+    held = np.zeros(5)
+    with _arrays.lent(OnlyDLPack(held, (2, 0)), "v", 0):
+        pass
+    gc.collect()
+    with pytest.raises(chromaflow.UnsupportedError, match="lies on a device"):
+        solver.apply(OnlyDLPack(b, (2, 0)), out=np.empty_like(b))
+
+
+def test_the_docs_examples():
+    from chromaflow import flow
+
     assert doctest.testmod(chromaflow).failed == 0
+    assert doctest.testmod(flow).failed == 0

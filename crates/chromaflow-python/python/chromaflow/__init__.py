@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,9 +33,12 @@ from ._errors import (
     SingularError,
     UnsupportedError,
 )
+from .flow import Case, CaseError, Result
 
 __all__ = [
     "ArgumentError",
+    "Case",
+    "CaseError",
     "Context",
     "DeviceError",
     "Error",
@@ -45,13 +49,14 @@ __all__ = [
     "PatternError",
     "Report",
     "ResourceError",
+    "Result",
     "SingularError",
     "Solver",
     "UnsupportedError",
     "options",
 ]
 
-_OUTCOMES = ("converged", "iteration_limit", "stagnated", "diverged", "breakdown")
+_OUTCOMES = ("converged", "iteration_limit", "stagnated", "diverged", "breakdown", "stopped")
 
 
 def options() -> dict[str, list[dict[str, str]]]:
@@ -74,6 +79,7 @@ class Context:
         if device is not None:
             pairs["device"] = device
         self._handle = _chromaflow.Context(_text(pairs), stream)
+        self.device, self.stream = device, stream
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ class Report:
     """How a solve went. That it does not converge is no exception."""
 
     outcome: str
-    """converged, iteration_limit, stagnated, diverged or breakdown"""
+    """converged, iteration_limit, stagnated, diverged, breakdown, or stopped by the callback"""
     iterations: int
     """Applications of the preconditioner."""
     residual: float
@@ -101,7 +107,10 @@ class Solver:
 
     ``A``: a ``scipy.sparse`` matrix or array (``bsr`` as it lies; others by rows, with ``block_size``), one of
     ``cupyx.scipy.sparse`` with the same members, or ``(indptr, indices, data)`` with ``data [nnzb, nb, nb]``, each block
-    by rows. Without values (``data`` None) only the pattern is set up.
+    by rows. Without values (``data`` None) only the pattern is set up. Vectors and values may be NumPy arrays or, with
+    ``device``, arrays of CuPy, PyTorch or JAX, by ``__cuda_array_interface__`` or ``__dlpack__``, in place.
+
+    ``ghosts``: columns behind the rows, which are rows of other ranks; see ``distribute``.
 
     Options are those of ``chromaflow.options()["solver"]``, and ``threads`` or ``device`` where no context is given.
     """
@@ -114,17 +123,17 @@ class Solver:
         context: Context | None = None,
         threads: int = 1,
         device: int | None = None,
+        ghosts: int = 0,
         **options: Any,
     ) -> None:
-        indptr, indices, data, self.block_size = _parts(A, block_size)
+        indptr, indices, data, self.block_size = _parts(A, block_size, ghosts)
         self._indptr, self._indices = indptr, indices
-        self.rows = len(indptr) - 1
+        self.rows, self.ghosts = len(indptr) - 1, ghosts
         self.shape = (self.rows * self.block_size,) * 2
         self.context = context or Context(threads=threads, device=device)
         arrays = (_arrays.raw(indptr, "indptr"), _arrays.raw(indices, "indices"))
-        size = (self.rows, self.block_size)
+        size = (self.rows, self.block_size, ghosts)
         self._handle = _chromaflow.Solver(self.context._handle, size, arrays, _text(options))
-        self._failure: BaseException | None = None
         if data is not None:
             self.update(data)
 
@@ -134,7 +143,7 @@ class Solver:
         ``diagonal [rows, nb, nb]`` where the pattern has no diagonal blocks.
         """
         if hasattr(data, "indptr"):
-            indptr, indices, data, _ = _parts(data, self.block_size)
+            indptr, indices, data, _ = _parts(data, self.block_size, self.ghosts)
             if not (np.array_equal(indptr, self._indptr) and np.array_equal(indices, self._indices)):
                 raise PatternError("the matrix has another pattern than the solver: make a new solver for it")
         data = _arrays.values(data, "data")
@@ -142,25 +151,38 @@ class Solver:
         if diagonal is not None:
             diagonal = _arrays.values(diagonal, "diagonal")
             apart = _arrays.raw(diagonal, "diagonal")
-        self._handle.set_values(_arrays.raw(data, "data"), apart, 1)
+        with self._raw(data, "data") as given:
+            self._handle.set_values(given, apart, 1)
 
     def option(self, **options: Any) -> None:
         """Changes options from the next call on; what the solver was set up with stays."""
         for key, value in options.items():
             self._handle.option(key, _text({key: value}).split("=", 1)[1])
 
-    def solve(self, b: Any, x0: Any = None) -> tuple[Any, Report]:
-        """x with A x = b, from the first guess ``x0`` or zero, and how it went."""
+    def solve(
+        self, b: Any, x0: Any = None, callback: Callable[[int, float], object] | None = None
+    ) -> tuple[Any, Report]:
+        """x with A x = b, from the first guess ``x0`` or zero, and how it went.
+
+        ``callback(iteration, residual)`` is called after each iteration but the last; False ends the solve there. Ctrl-C
+        ends it, too (on a GPU after the solve).
+        """
+        x, reports = self._solve(1, b, x0, callback)
+        return x, reports[0]
+
+    def solve_many(self, b: Any, x0: Any = None) -> tuple[Any, list[Report]]:
+        """The same for the rows of ``b [count, unknowns]``, right-hand sides one after the other."""
+        return self._solve(len(b), b, x0, None)
+
+    def _solve(
+        self, count: int, b: Any, x0: Any, callback: Callable[[int, float], object] | None
+    ) -> tuple[Any, list[Report]]:
         b = _arrays.values(b, "b")
         x = self._like(b)
         x[...] = 0 if x0 is None else x0
-        try:
-            found = self._handle.solve(_arrays.raw(b, "b"), _arrays.raw(x, "x"))
-        except OperatorError as error:
-            failure, self._failure = self._failure, None
-            raise (failure or error) from None
-        outcome, iterations, residual, history, seconds = found
-        return x, Report(_OUTCOMES[outcome], iterations, residual, np.array(history), seconds)
+        with self._raw(b, "b") as given, self._raw(x, "x") as found:
+            told = self._handle.solve(count, given, found, callback)
+        return x, [Report(_OUTCOMES[t[0]], t[1], t[2], np.array(t[3]), t[4]) for t in told]
 
     def apply(self, r: Any, out: Any = None) -> Any:
         """z = M r: the preconditioner alone."""
@@ -182,15 +204,25 @@ class Solver:
             self._handle.operator(None)
             return
 
-        def call(x: int, y: int, size: int) -> int:
-            try:
-                operator(_arrays.view(x, size), _arrays.view(y, size))
-            except BaseException as failure:  # solve raises it again, Ctrl-C among them
-                self._failure = failure
-                return 1
-            return 0
+        def call(x: int, y: int, size: int) -> None:
+            operator(_arrays.view(x, size), _arrays.view(y, size))
 
         self._handle.operator(call)
+
+    def distribute(
+        self, exchange: Callable[[int, np.ndarray], None], sum: Callable[[np.ndarray], None]
+    ) -> None:
+        """Makes this the rows of one rank of a matrix on several, all of which solve and multiply together from then on.
+
+        ``exchange(phase, x)`` fills the ghosts of ``x [rows + ghosts, block_size]``, own rows first: phase 0 begins, phase 1
+        waits for them (all may be done in 1). ``sum(values)`` replaces values by their sums over all ranks, in place.
+        With mpi4py: ``lambda v: comm.Allreduce(MPI.IN_PLACE, v)``.
+        """
+
+        def swap(phase: int, x: int, size: int, nb: int) -> None:
+            exchange(phase, _arrays.view(x, size).reshape(-1, nb))
+
+        self._handle.distribute(swap, lambda values, size: sum(_arrays.view(values, size)))
 
     def order(self) -> tuple[np.ndarray, np.ndarray]:
         """The new row of each old one, and the first row of each color."""
@@ -198,7 +230,7 @@ class Solver:
         return np.array(new_of_old), np.array(starts)
 
     def _like(self, array: Any) -> Any:
-        if not _arrays.on_device(array):
+        if isinstance(array, np.ndarray):
             return np.empty_like(array)
         return array.copy() if hasattr(array, "copy") else array.clone()
 
@@ -208,11 +240,18 @@ class Solver:
             out = self._like(given)
         elif type(out) is np.ndarray or not _arrays.on_device(out):
             _arrays.check_writable(out, "out")
-        job(_arrays.raw(given, "the vector"), _arrays.raw(out, "out"))
+        if type(given) is np.ndarray and type(out) is np.ndarray:  # the quick way
+            job(_arrays.raw(given, "the vector"), _arrays.raw(out, "out"))
+        else:
+            with self._raw(given, "the vector") as r, self._raw(out, "out") as z:
+                job(r, z)
         return out
 
+    def _raw(self, array: Any, what: str) -> AbstractContextManager[_arrays.Raw]:
+        return _arrays.lent(array, what, self.context.stream)
 
-def _parts(A: Any, block_size: int | None) -> tuple[np.ndarray, np.ndarray, Any, int]:
+
+def _parts(A: Any, block_size: int | None, ghosts: int = 0) -> tuple[np.ndarray, np.ndarray, Any, int]:
     """Index arrays, values and block size of whatever is a matrix."""
     if isinstance(A, tuple):
         if len(A) != 3:
@@ -233,8 +272,9 @@ def _parts(A: Any, block_size: int | None) -> tuple[np.ndarray, np.ndarray, Any,
         indptr, indices, data = A.indptr, A.indices, A.data
     else:
         raise ArgumentError(f"{type(A).__name__} is no matrix: expected scipy.sparse, or (indptr, indices, data)")
-    if hasattr(A, "shape") and A.shape[0] != A.shape[1]:
-        raise PatternError(f"a matrix of {A.shape[0]} x {A.shape[1]}: expected a square one")
+    if hasattr(A, "shape") and A.shape[0] + ghosts * nb != A.shape[1]:
+        more = f" and {ghosts} ghost columns" if ghosts else ""
+        raise PatternError(f"a matrix of {A.shape[0]} x {A.shape[1]}: expected a square one{more}")
     indptr, indices = _arrays.host(indptr), _arrays.host(indices)
     if indptr.dtype != indices.dtype:
         indptr = indptr.astype(indices.dtype)
