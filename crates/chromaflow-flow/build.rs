@@ -29,7 +29,7 @@ const FILES: [(&str, &str); 30] = [
     ("src/coupled/transport.rs", "crate::coupled"),
     ("src/incompressible/flux.rs", "crate::incompressible"),
     ("src/incompressible/ghost.rs", "crate::incompressible"),
-    ("src/structured/beyond.rs", "crate::structured"),
+    ("src/structured/ghost_states.rs", "crate::structured"),
     ("src/structured/lax_wendroff/pointwise.rs", "crate::structured::lax_wendroff"),
     ("src/structured/waves.rs", "crate::structured"),
     ("src/turbulence/spalart_allmaras/formulas.rs", "crate::turbulence::spalart_allmaras"),

@@ -34,7 +34,7 @@ mod words;
 pub use chromaflow_device::{Team, TeamError};
 pub use order::{Permutation, RowBatches};
 pub use outcome::Outcome;
-pub use policy::Policy;
+pub use policy::{Policy, Storage};
 pub use solver::{LinearSolver, SolverOptions};
 pub use sparse::{BlockCsr, BlockPattern, Jacobian, OffDiagonal};
 pub use words::nearest_word;

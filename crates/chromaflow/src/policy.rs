@@ -38,18 +38,82 @@ impl Policy {
         }
     }
 
+    /// What O is stored in.
+    pub fn storage(self) -> Storage {
+        self.into()
+    }
+
     /// Bytes of one off-diagonal value.
     pub fn off_bytes(self) -> usize {
-        match self {
-            Policy::D => 8,
-            Policy::Ds => 4,
-            Policy::Dsh => 2,
-        }
+        self.storage().bytes()
     }
 
     /// Bytes of one value of the correction x.
     pub fn x_bytes(self) -> usize {
-        if self == Policy::D { 8 } else { 4 }
+        self.storage().x_bytes()
+    }
+}
+
+/// What numbers stored blocks are: off-diagonal blocks of a matrix, and factors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Storage {
+    /// f64, of policy `d`: x and sums of O x in f64 too.
+    F64,
+    /// f32, of policy `ds`: half the bytes; sums and diagonal blocks stay f64.
+    F32,
+    /// f16, of policy `dsh`, each row of a triangle or of the matrix divided by a power of two that brings it into range: a quarter
+    /// of the bytes. Three digits, and entries nine orders below the largest of their row are lost.
+    F16,
+    /// bfloat16, unscaled: for research, in sweeps on a GPU alone.
+    Bf16,
+}
+
+impl Storage {
+    /// All of them.
+    pub const ALL: [Storage; 4] = [Storage::F64, Storage::F32, Storage::F16, Storage::Bf16];
+
+    /// Its number in the kernels.
+    pub fn code(self) -> u32 {
+        self as u32
+    }
+
+    /// Bytes of a value.
+    pub fn bytes(self) -> usize {
+        match self {
+            Storage::F64 => 8,
+            Storage::F32 => 4,
+            Storage::F16 | Storage::Bf16 => 2,
+        }
+    }
+
+    /// Bytes of a value of x.
+    pub fn x_bytes(self) -> usize {
+        if self == Storage::F64 { 8 } else { 4 }
+    }
+
+    /// The storage that blocks are assembled in for it.
+    pub fn assembled(self) -> Storage {
+        if self == Storage::F64 { Storage::F64 } else { Storage::F32 }
+    }
+
+    /// The name used in results: that of the policy, or `bf16`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Storage::F64 => "d",
+            Storage::F32 => "ds",
+            Storage::F16 => "dsh",
+            Storage::Bf16 => "bf16",
+        }
+    }
+}
+
+impl From<Policy> for Storage {
+    fn from(policy: Policy) -> Self {
+        match policy {
+            Policy::D => Storage::F64,
+            Policy::Ds => Storage::F32,
+            Policy::Dsh => Storage::F16,
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::{Args, Engine, OnDevice, on_gpu, squares};
 use crate::figures::{Figures, list};
-use chromaflow::Policy;
-use chromaflow::factor::structured_ilu::{FactorStorage, StencilMatrix, StructuredIlu, StructuredIluOptions};
+use chromaflow::factor::structured_ilu::{StencilMatrix, StructuredIlu, StructuredIluOptions};
+use chromaflow::{Policy, Storage};
 use chromaflow_cli::context::Context;
 use chromaflow_cli::error::{CliError, CliResult, Done};
 use chromaflow_flow::config::Cfl;
@@ -42,7 +42,7 @@ pub fn run(table: u32, args: &Args, ctx: &Context) -> CliResult {
     if args.policy != Policy::D && engines.iter().any(|e| matches!(e, Engine::Acc | Engine::Cl)) {
         return Err(CliError::input("engines acc and cl have policy d alone: take cpu or cuda"));
     }
-    let storage = FactorStorage::of(args.policy);
+    let storage = args.policy.storage();
     let cells = match args.sizes.as_deref().map(list).transpose()?.as_deref() {
         None => CELLS,
         Some(&[i, j, k]) => [i, j, k],
@@ -101,7 +101,7 @@ fn system(cells: [usize; 3], ctx: &Context) -> CliResult<(StencilMatrix, Vec<f64
 }
 
 /// Sums of squares by the tuned form on all threads.
-fn tuned_squares(a: &StencilMatrix, b: &[f64], storage: FactorStorage, ctx: &Context) -> CliResult<Vec<f64>> {
+fn tuned_squares(a: &StencilMatrix, b: &[f64], storage: Storage, ctx: &Context) -> CliResult<Vec<f64>> {
     let (team, options) = (ctx.team(), StructuredIluOptions { storage, ..StructuredIluOptions::default() });
     let ilu = StructuredIlu::new(&[a.dims()], a.nb(), options, team);
     let mut ilu = ilu.map_err(CliError::device)?;

@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 //! CUDA C++ text to machine code: NVRTC at first use, then a cache on disk.
 
-use super::CudaError;
+use super::{CudaError, Record};
 use cudarc::nvrtc::sys::{self, nvrtcResult};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString};
@@ -26,6 +26,13 @@ impl KernelSource {
     /// A text without options.
     pub fn new(name: &'static str, text: impl Into<Cow<'static, str>>) -> Self {
         Self { name, text: text.into(), options: Vec::new() }
+    }
+
+    /// With the parameter list of a kernel, which may then say `kernel(NAME)`.
+    #[must_use]
+    pub fn record<R: Record>(mut self) -> Self {
+        self.text = Cow::Owned(R::declaration() + &self.text);
+        self
     }
 
     /// With a constant: `-Dname=value`.

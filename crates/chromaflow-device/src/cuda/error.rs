@@ -81,6 +81,18 @@ pub enum CudaError {
         /// The compiler's messages.
         log: String,
     },
+    /// A launch with other arguments than the kernel has parameters.
+    #[error(
+        "kernel {kernel} takes parameters of {takes:?} bytes and was given {given:?}: its launch and its text differ"
+    )]
+    Arguments {
+        /// The kernel.
+        kernel: String,
+        /// Bytes of its parameters.
+        takes: Vec<u8>,
+        /// Bytes of the arguments.
+        given: Vec<u8>,
+    },
     /// Two buffers that should have one length.
     #[error("{what}: {found} values, expected {expected}")]
     Length {

@@ -2,7 +2,7 @@
 //! Machine code, entries and launches.
 
 use super::error::check;
-use super::{CudaError, DeviceBuffer, DeviceSlice, Gpu, Stream};
+use super::{CudaError, DeviceBuffer, DeviceSlice, Gpu, Record, Stream};
 use bytemuck::Pod;
 use cudarc::driver::sys;
 use std::ffi::CString;
@@ -50,7 +50,28 @@ impl Module {
         check("cuModuleGetFunction", unsafe {
             sys::cuModuleGetFunction(&raw mut raw, self.raw, entry.as_ptr())
         })?;
-        Ok(Kernel { raw, _module: self.clone(), name: name.into() })
+        Ok(Kernel { raw, _module: self.clone(), name: name.into(), parameters: parameters(raw)? })
+    }
+}
+
+/// Bytes of each parameter of a kernel; none where the driver does not tell (before CUDA 12.4).
+fn parameters(kernel: sys::CUfunction) -> Result<Option<Arc<[u8]>>, CudaError> {
+    let mut version = 0;
+    // SAFETY: writes one integer.
+    check("cuDriverGetVersion", unsafe { sys::cuDriverGetVersion(&raw mut version) })?;
+    if version < 12_040 {
+        return Ok(None);
+    }
+    let mut all = Vec::new();
+    loop {
+        let (mut offset, mut bytes) = (0, 0);
+        // SAFETY: writes two integers; the function lives with its module. A number past the last parameter is an error.
+        let status = unsafe { sys::cuFuncGetParamInfo(kernel, all.len(), &raw mut offset, &raw mut bytes) };
+        match status {
+            sys::CUresult::CUDA_SUCCESS => all.push(u8::try_from(bytes).unwrap_or(u8::MAX)),
+            sys::CUresult::CUDA_ERROR_INVALID_VALUE => return Ok(Some(all.into())),
+            other => check("cuFuncGetParamInfo", other)?,
+        }
     }
 }
 
@@ -79,6 +100,8 @@ pub struct Kernel {
     /// Held, not read: the code stays loaded as long as an entry of it is known.
     _module: Arc<Module>,
     name: Arc<str>,
+    /// Bytes of each parameter, where they are known.
+    parameters: Option<Arc<[u8]>>,
 }
 
 // SAFETY: function handles may be used from any thread.
@@ -158,6 +181,7 @@ impl Kernel {
             dependent: false,
             cooperative: false,
             args: [0; Launch::MAX_ARGS],
+            bytes: [0; Launch::MAX_ARGS],
             count: 0,
         }
     }
@@ -165,12 +189,20 @@ impl Kernel {
 
 /// A value that a kernel takes.
 pub trait Arg: Copy {
+    /// Its size.
+    const BYTES: usize = 8;
     /// Its bytes, at the low end of eight.
     fn bits(&self) -> u64;
 }
 
 macro_rules! arg {
-    ($($t:ty => $f:expr),*) => { $(impl Arg for $t { fn bits(&self) -> u64 { let f: fn(&$t) -> u64 = $f; f(self) } })* };
+    ($($t:ty => $f:expr),*) => { $(impl Arg for $t {
+        const BYTES: usize = size_of::<$t>();
+        fn bits(&self) -> u64 {
+            let f: fn(&$t) -> u64 = $f;
+            f(self)
+        }
+    })* };
 }
 arg!(u64 => |v| *v, i64 => |v| *v as u64, u32 => |v| u64::from(*v), i32 => |v| u64::from(*v as u32),
     f32 => |v| u64::from(v.to_bits()), f64 => |v| v.to_bits());
@@ -195,6 +227,8 @@ pub struct Launch<'a> {
     dependent: bool,
     cooperative: bool,
     args: [u64; Launch::MAX_ARGS],
+    /// Bytes of each.
+    bytes: [u8; Launch::MAX_ARGS],
     count: usize,
 }
 
@@ -207,10 +241,34 @@ impl Launch<'_> {
     /// # Panics
     /// Beyond [`Self::MAX_ARGS`].
     #[must_use]
-    pub fn arg(mut self, value: impl Arg) -> Self {
-        self.args[self.count] = value.bits();
-        self.count += 1;
+    pub fn arg<A: Arg>(mut self, value: A) -> Self {
+        self.push(value.bits(), A::BYTES);
         self
+    }
+
+    /// The arguments of a kernel whose parameters were made from the record, or the next ones where they were made from several.
+    #[must_use]
+    pub fn record(mut self, record: &impl Record) -> Self {
+        record.each(&mut |bits, bytes| self.push(bits, bytes));
+        self
+    }
+
+    fn push(&mut self, bits: u64, bytes: usize) {
+        (self.args[self.count], self.bytes[self.count]) = (bits, bytes as u8);
+        self.count += 1;
+    }
+
+    /// That the arguments have the number and sizes of the kernel's parameters.
+    fn check_arguments(&self) -> Result<(), CudaError> {
+        let given = &self.bytes[..self.count];
+        match &self.kernel.parameters {
+            Some(takes) if **takes != *given => Err(CudaError::Arguments {
+                kernel: self.kernel.name().to_owned(),
+                takes: takes.to_vec(),
+                given: given.to_vec(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Dynamic shared memory, in bytes.
@@ -238,15 +296,16 @@ impl Launch<'_> {
     /// Enqueues the launch. A launch of no blocks is nothing.
     ///
     /// # Errors
-    /// [`CudaError::Driver`].
+    /// [`CudaError::Driver`], [`CudaError::Arguments`] where number or sizes of the arguments are not those that the kernel declares.
     ///
     /// # Safety
-    /// The arguments are those the kernel declares, in number and type, and what it reads and writes through them lies
+    /// The arguments are those the kernel declares, in type, and what it reads and writes through them lies
     /// in live device memory that nothing else uses without ordering.
     pub unsafe fn enqueue(mut self, stream: &Stream) -> Result<(), CudaError> {
         if self.blocks == 0 || self.threads == 0 {
             return Ok(());
         }
+        self.check_arguments()?;
         stream.gpu().bind()?;
         let mut pointers = [std::ptr::null_mut(); Launch::MAX_ARGS];
         for (p, a) in pointers.iter_mut().zip(&mut self.args) {

@@ -7,22 +7,23 @@
 //! * [`Gpu`]: one device with its context and its compiled kernels.
 //! * [`Stream`], [`Event`], [`Graph`]: order and time of work.
 //! * [`DeviceBuffer`], [`Pinned`]: memory on the device and page-locked memory on the host.
-//! * [`box_map`]: boxes of arrays that the device copies by itself.
+//! * [`tensor_map`]: boxes of arrays that the device copies by itself (TMA).
 //! * [`KernelSource`], [`Module`], [`Kernel`], [`Launch`]: CUDA C++ text, its machine code, one entry, one launch.
+//! * [`Record`]: a kernel's arguments, its parameter list made from them.
 //!
 //! **Threads**: everything is `Send` and `Sync` but the work of one [`Stream`] should be enqueued by one thread.
 
 mod ahead;
-mod boxes;
 mod compile;
 mod error;
 mod gpu;
 mod launch;
 mod memory;
 mod pack;
+mod record;
 mod stream;
+mod tensor_map;
 
-pub use boxes::{BoxMap, box_map};
 pub use compile::{
     Compiled, KernelSource, arch_name, build_ahead, compile, folder as kernel_cache_folder, nvrtc_version,
 };
@@ -31,6 +32,8 @@ pub use gpu::{Gpu, GpuFacts, MemoryAt};
 pub use launch::{Arg, Kernel, Launch, Module};
 pub use memory::{DeviceBuffer, DeviceSlice, Pinned};
 pub use pack::{pack, ship, shipped};
+pub use record::{Element, Parameter, Read, Record, Share, Watch, Write};
 pub use stream::{Event, Graph, Stream};
+pub use tensor_map::{TensorMap, tensor_map};
 
 pub use cudarc::{cublas::sys as cublas_sys, cusparse::sys as cusparse_sys, driver::sys as driver_sys};

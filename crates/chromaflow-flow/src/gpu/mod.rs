@@ -17,7 +17,6 @@ use crate::flux::RoeFix;
 use crate::gas::{Gas, Transport, ViscosityLaw};
 use crate::gradient::Mapping;
 use crate::pointwise;
-use chromaflow::factor::block_ilu::FactorStorage;
 use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
 use chromaflow::gpu::{GpuError, Storage, Vectors};
 use chromaflow::solver::{Method, PreconditionerKind};
@@ -56,7 +55,7 @@ pub fn kernels_of(config: &FlowConfig) -> Vec<KernelSource> {
     }
     all.extend(crate::residual::cuda::sources_of(&config.space, diffusion));
     if let PreconditionerKind::Ilu(_) = implicit.preconditioner {
-        let factors = FactorStorage::of(implicit.policy);
+        let factors = implicit.policy.storage();
         all.extend(DeviceBlockIlu::kernel_sources(5, factors, storage.assembled()));
     }
     all.extend([crate::unstructured::cuda::kernel_source(), crate::gradient::cuda::kernel_source()]);

@@ -1,8 +1,8 @@
 // Least squares gradients at the nodes. Twin: cpu.rs.
 //
 // Eight lanes a row, one for each component of a node record: the differences of all variables and the moments of the
-// neighbors' positions come out of the same three products. Results: [row][16], derivative of variable v along axis d at
-// d * 5 + v. `mapped`: what is added to the increment of each position, [positions][3], or none.
+// neighbors' positions come out of the same three products. Results: [row][16], derivative of variable v along axis d
+// at d * 5 + v. `mapped`: what is added to the increment of each position, [positions][3], or none.
 
 // Inverse of a symmetric positive definite matrix (xx, xy, xz, yy, yz, zz), zero where it is singular. Scaled to a unit
 // diagonal first, so that flat cells lose no digits.
@@ -23,8 +23,9 @@ __device__ __forceinline__ void inverse(const double (&m)[6], double (&out)[6]) 
 
 // Threads: 128, sixteen rows.
 extern "C" __global__ void __launch_bounds__(128)
-least_squares(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ col_idx, const double* __restrict__ nodes, u32 by_distance,
-              const double* __restrict__ mapped, double* __restrict__ out) {
+least_squares(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ col_idx,
+              const double* __restrict__ nodes, u32 by_distance, const double* __restrict__ mapped,
+              double* __restrict__ out) {
     constexpr int FLIGHT = 4;  // neighbors whose records are loaded at a time
     const u32 lane = threadIdx.x % 8, row = (blockIdx.x * 128 + threadIdx.x) / 8;
     const u32 mask = 0xffu << (threadIdx.x & 24);
@@ -40,7 +41,8 @@ least_squares(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__
         for (int f = 0; f < FLIGHT; f++) {
             double diff = other[f] - own;
             if (mapped && lane >= 5) diff += mapped[(u64)min(k + f, end - 1) * 3 + lane - 5];
-            const double x = __shfl_sync(mask, diff, 5, 8), y = __shfl_sync(mask, diff, 6, 8), z = __shfl_sync(mask, diff, 7, 8);
+            const double x = __shfl_sync(mask, diff, 5, 8), y = __shfl_sync(mask, diff, 6, 8),
+                         z = __shfl_sync(mask, diff, 7, 8);
             if (k + f < end) {
                 const double weight = by_distance ? 1.0 / (x * x + y * y + z * z) : 1.0;
                 sum[0] += weight * x * diff, sum[1] += weight * y * diff, sum[2] += weight * z * diff;
@@ -48,8 +50,10 @@ least_squares(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__
         }
     }
     double m[6], inv[6];
-    m[0] = __shfl_sync(mask, sum[0], 5, 8), m[1] = __shfl_sync(mask, sum[0], 6, 8), m[2] = __shfl_sync(mask, sum[0], 7, 8);
-    m[3] = __shfl_sync(mask, sum[1], 6, 8), m[4] = __shfl_sync(mask, sum[1], 7, 8), m[5] = __shfl_sync(mask, sum[2], 7, 8);
+    m[0] = __shfl_sync(mask, sum[0], 5, 8), m[1] = __shfl_sync(mask, sum[0], 6, 8),
+    m[2] = __shfl_sync(mask, sum[0], 7, 8);
+    m[3] = __shfl_sync(mask, sum[1], 6, 8), m[4] = __shfl_sync(mask, sum[1], 7, 8),
+    m[5] = __shfl_sync(mask, sum[2], 7, 8);
     if (m[5] == 0) m[5] = 1;  // all neighbors in one plane z: nothing changes along z
     inverse(m, inv);
     if (lane < 5) {

@@ -1,7 +1,11 @@
 // Reductions over the cells of a grid. Behind grid.cuh.
 // A fixed number of thread blocks, sums in a fixed order.
 // OPERATION 0 min, 1 max, 2 sum, 3 sum of squares. Entries that are no number make every result one.
-__device__ __forceinline__ double neutral(unsigned op) { return op == 0 ? __longlong_as_double(0x7ff0000000000000ll) : op == 1 ? -__longlong_as_double(0x7ff0000000000000ll) : 0.0; }
+__device__ __forceinline__ double neutral(unsigned op) {
+    return op == 0   ? __longlong_as_double(0x7ff0000000000000ll)
+           : op == 1 ? -__longlong_as_double(0x7ff0000000000000ll)
+                     : 0.0;
+}
 __device__ __forceinline__ double merged(unsigned op, double a, double b) {
     if (op >= 2) return a + b;
     if (a != a || b != b) return a + b;

@@ -1,8 +1,8 @@
 // The blocks of a grid in arrays of all of them: what kernels over grids share. Includes no header.
 //
 // An array has `total` entries a component: the blocks one after another, each with its ghost cells, i fastest.
-// Kernels go over chunks: CHUNK consecutive entries of one block from its first cell to its last, ghosts between rows among
-// them.
+// Kernels go over chunks: CHUNK consecutive entries of one block from its first cell to its last, ghosts between rows
+// among them.
 #define CHUNK 256
 
 // A block, in the order of `record` in device.rs.
@@ -23,7 +23,8 @@ struct GridCell {
 };
 
 // `chunks` {block, entry of the block where the chunk begins}.
-__device__ __forceinline__ GridCell grid_cell(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, unsigned chunk) {
+__device__ __forceinline__ GridCell grid_cell(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks,
+                                              unsigned chunk) {
     const uint2 here = chunks[chunk];
     const GridBlock b = blocks[here.x];
     const unsigned local = here.y + threadIdx.x;

@@ -5,8 +5,65 @@ use crate::config::JacobianScheme;
 use crate::gpu::{BoundaryCuda, Diffusion, MeshCuda, Params, blocks, source};
 use chromaflow::BlockPattern;
 use chromaflow::gpu::{DeviceJacobian, GpuError, Storage};
-use chromaflow::sparse::cuda::InPlace;
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use chromaflow::sparse::cuda::{Chunk, InPlace, SELL};
+use chromaflow_device::cuda::{DeviceBuffer, Element, Kernel, KernelSource, Read, Share, Stream, Write};
+use chromaflow_device::kernel_record;
+
+/// A number that off-diagonal blocks are assembled in.
+#[derive(Clone, Copy, Debug)]
+struct Value;
+
+impl Element for Value {
+    const C: &'static str = "Value";
+}
+
+/// The numbers of the set-up.
+#[derive(Clone, Copy, Debug)]
+struct Numbers;
+
+impl Element for Numbers {
+    const C: &'static str = "Params";
+}
+
+kernel_record! {
+    /// What blocks are made of.
+    struct Flow {
+        areas: Read<f64>,
+        nodes: Read<f64>,
+        volumes: Read<f64>,
+        /// The eddy viscosity of each node, in turbulent flow.
+        eddies: Read<f64>,
+        params: Read<Numbers>,
+        cfl: f64,
+        shift: f64,
+    }
+
+    /// An assembly in the order of the pattern.
+    struct Assemble {
+        tiles: Read<u32>,
+        row_ptr: Read<u32>,
+        row_of: Read<u32>,
+        col_idx: Read<u32>,
+        signed_edge: Read<u32>,
+        flow: Flow,
+        off: Write<Value>,
+        diag: Share<f64>,
+        /// Gets, where it is given, the bits of the largest magnitude of what is stored.
+        largest: Share<u32>,
+    }
+
+    /// An assembly in place.
+    struct AssembleSliced {
+        chunks: Read<Chunk>,
+        perm: Read<u32>,
+        row_ptr: Read<u32>,
+        col_idx: Read<u32>,
+        signed_edge: Read<u32>,
+        flow: Flow,
+        values: Write<Value>,
+        diag: Write<f64>,
+    }
+}
 
 /// Threads of an assembly: as many positions as two blocks each of shared memory allow; in chunks two warps, each with whole
 /// pairs of slots.
@@ -24,7 +81,9 @@ fn kernel_source(stored: usize, scheme: JacobianScheme, diffusion: Diffusion, ch
         Diffusion::Molecular => 1,
         Diffusion::Turbulent => 2,
     };
-    source("jacobian", "", include_str!("jacobian.cu"))
+    source("jacobian", SELL, include_str!("jacobian.cu"))
+        .record::<Assemble>()
+        .record::<AssembleSliced>()
         .define("STORED", stored)
         .define("SCHEME", u32::from(scheme == JacobianScheme::VanLeer))
         .define("VISCOUS", viscous)
@@ -173,6 +232,17 @@ impl JacobianCuda {
         let walls = self.walls.launch(blocks(count, 4), 128).arg(count as u32).arg(nodes_on_walls);
         let held = self.held.launch(blocks(replaced.held.len(), 4), 128);
         let held = held.arg(replaced.held.len() as u32).arg(replaced.held).arg(&mesh.row_ptr);
+        let flow = Flow {
+            areas: (&mesh.areas).into(),
+            nodes: nodes.into(),
+            volumes: (&mesh.volumes).into(),
+            eddies: Read::at(eddies),
+            params: Read::at(params.values.ptr()),
+            cfl,
+            shift,
+        };
+        let [row_ptr, col_idx, signed_edge] =
+            [&mesh.row_ptr, &mesh.col_idx, &mesh.signed_edge].map(Read::from);
         let (off, diag, chunks): (u64, u64, u64);
         match (target, self.chunk) {
             (Target::Rows(jac, largest), 0) => {
@@ -180,22 +250,35 @@ impl JacobianCuda {
                 off = jac.off.assembled()?;
                 diag = jac.diag.ptr();
                 chunks = 0;
-                let launch = self.assemble.launch(self.tiles.len() - 1, self.threads).arg(&self.tiles);
-                let launch =
-                    launch.arg(&mesh.row_ptr).arg(&mesh.row_of).arg(&mesh.col_idx).arg(&mesh.signed_edge);
-                let launch = launch.arg(&mesh.areas).arg(nodes).arg(&mesh.volumes).arg(eddies);
-                let launch = launch.arg(&params.values).arg(cfl).arg(shift).arg(off).arg(diag);
-                let largest = largest.as_ref().map_or(0, |l| l.ptr());
+                let arguments = Assemble {
+                    tiles: (&self.tiles).into(),
+                    row_ptr,
+                    row_of: (&mesh.row_of).into(),
+                    col_idx,
+                    signed_edge,
+                    flow,
+                    off: Write::at(off),
+                    diag: Share::at(diag),
+                    largest: (*largest).into(),
+                };
+                let launch = self.assemble.launch(self.tiles.len() - 1, self.threads).record(&arguments);
                 // SAFETY: tiles cover the rows of the pattern that mesh and matrix share.
-                unsafe { launch.arg(largest).enqueue(stream)? };
+                unsafe { launch.enqueue(stream)? };
             }
             (Target::InPlace(place), rows) if rows == place.rows => {
                 assert!(place.diag.len() == 25 * mesh.rows);
                 (off, diag, chunks) = (place.values.ptr(), place.diag.ptr(), place.chunks.ptr());
-                let launch = self.assemble.launch(place.chunks.len(), self.threads);
-                let launch = launch.arg(place.chunks).arg(place.perm).arg(&mesh.row_ptr).arg(&mesh.col_idx);
-                let launch = launch.arg(&mesh.signed_edge).arg(&mesh.areas).arg(nodes).arg(&mesh.volumes);
-                let launch = launch.arg(eddies).arg(&params.values).arg(cfl).arg(shift).arg(off).arg(diag);
+                let arguments = AssembleSliced {
+                    chunks: place.chunks.into(),
+                    perm: place.perm.into(),
+                    row_ptr,
+                    col_idx,
+                    signed_edge,
+                    flow,
+                    values: Write::at(off),
+                    diag: Write::at(diag),
+                };
+                let launch = self.assemble.launch(place.chunks.len(), self.threads).record(&arguments);
                 // SAFETY: the chunks hold the rows of the pattern that mesh and matrix share, each as long as its longest.
                 unsafe { launch.enqueue(stream)? };
             }

@@ -1,50 +1,28 @@
 // The nearest-neighbor Jacobian, row by row. Twins: positions.rs, mod.rs.
 //
-// Constants: STORED 8 or 4 bytes of an off-diagonal value; SCHEME 0 Roe, 1 van Leer; VISCOUS 1 by the gas, 2 by eddies, too; THREADS;
-// CHUNK 0: blocks in the order of the pattern, else in that of the sweeps, with chunks of so many rows. `eddies`: the eddy viscosity of
-// each node, where VISCOUS is 2.
+// Constants: STORED 8 or 4 bytes of an off-diagonal value; SCHEME 0 Roe, 1 van Leer; VISCOUS 1 by the gas, 2 by eddies,
+// too; THREADS; CHUNK 0: blocks in the order of the pattern, else in that of the sweeps, with chunks of so many rows.
+// `eddies`: the eddy viscosity of each node, where VISCOUS is 2.
 #if STORED == 8
 typedef double Value;
 #else
 typedef float Value;
 #endif
 
-// The thin-layer part of the viscous flux from `left` to `right`, with the viscosity and conductivity `diffusing`: differences along
-// the edge taken across the face.
-__device__ __forceinline__ void subtract_viscous(pointwise::Gas<double> gas, const pointwise::Array<double, 2>& diffusing,
-                                                 const pointwise::Array<double, 4>& face, const Node& left, const Node& right, const Vec3& n,
-                                                 Block& own, Block& other) {
-    const Vec3 dx = {right.x[0] - left.x[0], right.x[1] - left.x[1], right.x[2] - left.x[2]};
-    const Vec3 weight = pointwise::weight_across(n, dx), back = {-weight[0], -weight[1], -weight[2]};
-    const Vec3 still = {0, 0, 0};
-    const Block by_left = pointwise::flux_viscous_block_of(gas, diffusing, left.w, face, still, back, 0.5, n);
-    const Block by_right = pointwise::flux_viscous_block_of(gas, diffusing, right.w, face, still, weight, 0.5, n);
-#pragma unroll
-    for (int i = 0; i < 25; i++) own[i] -= by_left[i], other[i] -= by_right[i];
-}
-
-// (u, v, w, T) between two nodes.
-__device__ __forceinline__ pointwise::Array<double, 4> mean_face(pointwise::Gas<double> gas, const State& left, const State& right) {
-    const auto fl = pointwise::velocity_and_temperature(gas, left), fr = pointwise::velocity_and_temperature(gas, right);
-    auto face = fl;
-#pragma unroll
-    for (int v = 0; v < 4; v++) face[v] = 0.5 * (fl[v] + fr[v]);
-    return face;
-}
-
-// One position: the block dF_ij / dq_j of the flux from a row to its neighbor, what dF_ij / dq_i adds to the row, half the area, and
-// the spectral radius. Of Roe's block `own` is the part with |A| only: the rest, A(q_i), is linear in the area, so that the sum of a
-// row's areas serves for all.
-__device__ __forceinline__ double position_blocks(const Node& left, u32 row, double volume, u32 neighbor, u32 edge, const double* areas,
-                                                  const double* nodes, const double* eddies, const Params* params, Block& own, Block& other,
-                                                  Vec3& half) {
+// One position: the block dF_ij / dq_j of the flux from a row to its neighbor, what dF_ij / dq_i adds to the row, half
+// the area, and the spectral radius. Of Roe's block `own` is the part with |A| only: the rest, A(q_i), is linear in the
+// area, so that the sum of a row's areas serves for all.
+__device__ __forceinline__ double position_blocks(const Node& left, u32 row, double volume, u32 neighbor, u32 edge,
+                                                  const double* areas, const double* nodes, const double* eddies,
+                                                  const Params* params, Block& own, Block& other, Vec3& half) {
     const pointwise::Gas<double> gas = params->gas();
     const double sign = edge >> 31 ? -1.0 : 1.0;
     Vec3 n = load_vec3(areas, edge & 0x7fffffffu);
 #pragma unroll
     for (int d = 0; d < 3; d++) n[d] *= sign, half[d] = 0.5 * n[d];
     const Node right = load_node(nodes, neighbor);
-    double speed = fabs(left.w[1] * n[0] + left.w[2] * n[1] + left.w[3] * n[2]) + pointwise::sound_speed(gas, left.w) * sqrt(dot(n, n));
+    double speed = fabs(left.w[1] * n[0] + left.w[2] * n[1] + left.w[3] * n[2]) +
+                   pointwise::sound_speed(gas, left.w) * sqrt(dot(n, n));
 #if SCHEME == 0
     const pointwise::RoeFix<double> fix = params->matrix_fix();
     own = pointwise::roe_absolute(gas, left.w, right.w, n, fix);
@@ -57,36 +35,39 @@ __device__ __forceinline__ double position_blocks(const Node& left, u32 row, dou
 #endif
 #if VISCOUS
     const pointwise::Transport<double> transport = params->transport();
-    const auto face = mean_face(gas, left.w, right.w);
+    const auto face = pointwise::mean_velocity_and_temperature(gas, left.w, right.w);
     auto diffusing = pointwise::molecular(gas, transport, face[3]);
 #if VISCOUS == 2
-    diffusing = pointwise::with_eddies(gas, diffusing, 0.5 * (eddies[row] + eddies[neighbor]), params->turbulent_prandtl);
+    diffusing =
+        pointwise::with_eddies(gas, diffusing, 0.5 * (eddies[row] + eddies[neighbor]), params->turbulent_prandtl);
     speed += pointwise::spectral_radius_viscous_of(gas, diffusing, left.w, n, volume);
 #else
     speed += pointwise::spectral_radius_viscous(gas, transport, left.w, n, volume);
 #endif
-    subtract_viscous(gas, diffusing, face, left, right, n, own, other);
+    const Vec3 dx = {right.x[0] - left.x[0], right.x[1] - left.x[1], right.x[2] - left.x[2]};
+    const auto viscous =
+        pointwise::thin_layer_blocks(gas, diffusing, face, left.w, right.w, pointwise::weight_across(n, dx), n);
+#pragma unroll
+    for (int i = 0; i < 25; i++) own[i] -= viscous._0[i], other[i] -= viscous._1[i];
 #endif
     return speed;
 }
 
 // Adds to a row's block what is linear in its halved areas.
-__device__ __forceinline__ void add_linear(const Node& node, const Params* params, const Vec3& area, double* block, u32 stride) {
+__device__ __forceinline__ void add_linear(const Node& node, const Params* params, const Vec3& area, double* block,
+                                           u32 stride) {
     const Block part = pointwise::flux_jacobian(params->gas(), node.w, area);
 #pragma unroll
     for (int i = 0; i < 25; i++) block[i * stride] += part[i];
 }
 
 #if CHUNK == 0
-// Blocks (i, j) = dF_ij / dq_j in the order of the pattern, diagonal blocks the sum of dF_ij / dq_i + V/dt. A thread block takes
-// the rows of one tile, whose positions fit its threads (a longer row has a tile of its own and is worked off in turns), a thread
-// a position. Blocks leave through shared memory, so that stores are whole lines and the sums have the order of the row.
-// `largest`, where it is given, gets the bits of the largest magnitude of what is stored.
+// Blocks (i, j) = dF_ij / dq_j in the order of the pattern, diagonal blocks the sum of dF_ij / dq_i + V/dt. A thread
+// block takes the rows of one tile, whose positions fit its threads (a longer row has a tile of its own and is worked
+// off in turns), a thread a position. Blocks leave through shared memory, so that stores are whole lines and the sums
+// have the order of the row. `largest`, where it is given, gets the bits of the largest magnitude of what is stored.
 extern "C" __global__ void __launch_bounds__(THREADS, SCHEME == 0 && !VISCOUS ? 4 : 2)
-assemble(const u32* __restrict__ tiles, const u32* __restrict__ row_ptr, const u32* __restrict__ row_of, const u32* __restrict__ col_idx,
-         const u32* __restrict__ signed_edge, const double* __restrict__ areas, const double* __restrict__ nodes,
-         const double* __restrict__ volumes, const double* __restrict__ eddies, const Params* __restrict__ params, double cfl, double shift,
-         Value* __restrict__ off, double* diag, u32* largest) {
+assemble(Assemble) {
     __shared__ double own_of[THREADS * 25], tail_of[THREADS * 4];  // halved area and spectral radius
     __shared__ Value block_of[THREADS * 25];
     const u32 t = threadIdx.x, first_row = tiles[blockIdx.x], end_row = tiles[blockIdx.x + 1];
@@ -99,8 +80,8 @@ assemble(const u32* __restrict__ tiles, const u32* __restrict__ row_ptr, const u
             Vec3 half;
             const u32 row = row_of[k];
             const Node left = load_node(nodes, row);
-            tail_of[t * 4 + 3] =
-                position_blocks(left, row, volumes[row], col_idx[k], signed_edge[k], areas, nodes, eddies, params, own, other, half);
+            tail_of[t * 4 + 3] = position_blocks(left, row, volumes[row], col_idx[k], signed_edge[k], areas, nodes,
+                                                 eddies, params, own, other, half);
 #pragma unroll
             for (int d = 0; d < 3; d++) tail_of[t * 4 + d] = half[d];
 #pragma unroll
@@ -147,19 +128,11 @@ assemble(const u32* __restrict__ tiles, const u32* __restrict__ row_ptr, const u
 #endif
 }
 #else
-// The layout of the sweeps (chromaflow's sliced.cu) for blocks of 5 x 5: chunks of CHUNK rows, lanes L = 5 r + column; slots in pairs,
-// of which a lane has ten values, but for a last one alone.
+// Blocks go where the sweeps read them (chromaflow's sell.cuh), in chunks of CHUNK rows.
 #define LANES (CHUNK * 5)
 #define PER_VECTOR (16 / STORED)
-struct Chunk {
-    u32 slot, slots, row, rows;
-};
-
-// Where value e of the n of a lane stands among those of `lanes` lanes: whole vectors of 16 bytes lane by lane, then what remains.
-__device__ __forceinline__ u32 value_place(u32 lanes, u32 n, u32 lane, u32 e) {
-    const u32 whole = n / PER_VECTOR * PER_VECTOR;
-    return e < whole ? (e / PER_VECTOR * lanes + lane) * PER_VECTOR + e % PER_VECTOR : whole * lanes + lane * (n - whole) + e - whole;
-}
+using sell::Chunk;
+typedef sell::BlockSink<5, CHUNK, Value> Sink;
 
 // A warp works on ROWS rows and WIDE slots at once.
 #define ROWS (CHUNK < 16 ? CHUNK : 16)
@@ -170,13 +143,10 @@ __device__ __forceinline__ u32 value_place(u32 lanes, u32 n, u32 lane, u32 e) {
 #define STRIDE (THREADS + 1)            // of sums, so that neither rows nor components meet in a bank
 #define SUMS 29                         // own block, halved area, spectral radius
 
-// As `assemble`, with the off-diagonal blocks where the sweeps read them: a thread block a chunk, a thread a row and every SLOTS-th slot
-// of it. What a row adds up each thread adds up for itself; blocks are turned over within a warp.
+// As `assemble`, with the off-diagonal blocks where the sweeps read them: a thread block a chunk, a thread a row and
+// every SLOTS-th slot of it. What a row adds up each thread adds up for itself; blocks are turned over within a warp.
 extern "C" __global__ void __launch_bounds__(THREADS, SCHEME == 0 && !VISCOUS ? STORED == 8 ? 6 : 8 : 4)
-assemble_sliced(const Chunk* __restrict__ chunks, const u32* __restrict__ perm, const u32* __restrict__ row_ptr, const u32* __restrict__ col_idx,
-                const u32* __restrict__ signed_edge, const double* __restrict__ areas, const double* __restrict__ nodes,
-                const double* __restrict__ volumes, const double* __restrict__ eddies, const Params* __restrict__ params, double cfl,
-                double shift, Value* __restrict__ values, double* __restrict__ diag) {
+assemble_sliced(AssembleSliced) {
     __shared__ double sums[SUMS * STRIDE];
     __shared__ __align__(16) Value staged[THREADS * 25];
     __shared__ u32 rows[CHUNK];
@@ -200,8 +170,8 @@ assemble_sliced(const Chunk* __restrict__ chunks, const u32* __restrict__ perm, 
             Block own;
             Vec3 half;
             const Node left = load_node(nodes, row);
-            mine[28 * STRIDE] +=
-                position_blocks(left, row, VISCOUS ? volumes[row] : 0.0, here, via, areas, nodes, eddies, params, own, other, half);
+            mine[28 * STRIDE] += position_blocks(left, row, VISCOUS ? volumes[row] : 0.0, here, via, areas, nodes,
+                                                 eddies, params, own, other, half);
 #pragma unroll
             for (int d = 0; d < 3; d++) mine[(25 + d) * STRIDE] += half[d];
 #pragma unroll
@@ -215,8 +185,8 @@ assemble_sliced(const Chunk* __restrict__ chunks, const u32* __restrict__ perm, 
         if (n == 10 || !odd) {
 #pragma unroll
             for (int i = 0; i < 5; i++) {
-                const u32 at = value_place(ROWS * 5, n, lane % ROWS * 5, odd * 5 + i);
-                const u32 step = value_place(ROWS * 5, n, 1, odd * 5 + i) - value_place(ROWS * 5, n, 0, odd * 5 + i);
+                const auto place = [&](u32 l) { return sell::place<Value, 5>(ROWS * 5, n, l, odd * 5 + i); };
+                const u32 at = place(lane % ROWS * 5), step = place(1) - place(0);
 #pragma unroll
                 for (int c = 0; c < 5; c++) stage[at + c * step] = (Value)other[c * 5 + i];
             }
@@ -268,8 +238,9 @@ assemble_sliced(const Chunk* __restrict__ chunks, const u32* __restrict__ perm, 
 
 // Adds the boundary's part to diagonal blocks; see boundary_fluxes.
 extern "C" __global__ void __launch_bounds__(128)
-boundary_jacobians(u32 count, const u32* __restrict__ node_of, const u32* __restrict__ ptr, const u32* __restrict__ patch_of,
-                   const double* __restrict__ areas, const Condition* __restrict__ conditions, const double* __restrict__ nodes,
+boundary_jacobians(u32 count, const u32* __restrict__ node_of, const u32* __restrict__ ptr,
+                   const u32* __restrict__ patch_of, const double* __restrict__ areas,
+                   const Condition* __restrict__ conditions, const double* __restrict__ nodes,
                    const Params* __restrict__ params, double* diag) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
@@ -285,40 +256,32 @@ boundary_jacobians(u32 count, const u32* __restrict__ node_of, const u32* __rest
     }
 }
 
-// Where the off-diagonal values of a row are.
+// Where the off-diagonal values of a row are: entry `e` of its blocks one after another, each column by column.
+#if CHUNK
+struct RowValues {
+    Sink sink;
+    u32 seat, count;
+    __device__ RowValues(u32 row, const u32* row_ptr, const void* chunks, const u32* seats, Value* off)
+        : sink(off, static_cast<const Chunk*>(chunks)[seats[row] / CHUNK]), seat(seats[row] % CHUNK),
+          count((row_ptr[row + 1] - row_ptr[row]) * 25) {}
+    __device__ Value& operator[](u32 e) const { return sink.at(seat, e / 25, e % 5, e / 5 % 5); }
+};
+#else
 struct RowValues {
     Value* out;
     u32 count;
-#if CHUNK
-    u32 slots, seat;
-#endif
-    __device__ RowValues(u32 row, const u32* row_ptr, const void* chunks, const u32* seats, Value* off) {
-        const u32 lo = row_ptr[row];
-        count = (row_ptr[row + 1] - lo) * 25;
-#if CHUNK
-        seat = seats[row];
-        const Chunk k = static_cast<const Chunk*>(chunks)[seat / CHUNK];
-        out = off + (u64)k.slot * (LANES * 5), slots = k.slots;
-#else
-        out = off + (u64)lo * 25;
-#endif
-    }
-    // Entry `e` of the row's blocks one after another, each column by column.
-    __device__ Value& operator[](u32 e) const {
-#if CHUNK
-        const u32 component = e % 5, slot = e / 25, n = (slot | 1) < slots ? 10 : 5;
-        return out[slot / 2 * (LANES * 10) + value_place(LANES, n, seat % CHUNK * 5 + e / 5 % 5, slot % 2 * 5 + component)];
-#else
-        return out[e];
-#endif
-    }
+    __device__ RowValues(u32 row, const u32* row_ptr, const void*, const u32*, Value* off)
+        : out(off + (u64)row_ptr[row] * 25), count((row_ptr[row + 1] - row_ptr[row]) * 25) {}
+    __device__ Value& operator[](u32 e) const { return out[e]; }
 };
+#endif
 
-// Rows of nodes on walls without slip: the velocity (and, where the wall's temperature is given, the internal energy) stays.
-// A warp a node.
+// Rows of nodes on walls without slip: the velocity (and, where the wall's temperature is given, the internal energy)
+// stays. A warp a node.
 extern "C" __global__ void __launch_bounds__(128)
-wall_rows(u32 count, const WallNode* __restrict__ walls, const u32* __restrict__ row_ptr, const void* __restrict__ chunks,
-          const u32* __restrict__ seats, const Params* __restrict__ params, Value* off, double* diag) {
+wall_rows(u32 count, const WallNode* __restrict__ walls, const u32* __restrict__ row_ptr,
+          const void* __restrict__ chunks, const u32* __restrict__ seats, const Params* __restrict__ params,
+          Value* off, double* diag) {
     const u32 at = blockIdx.x * 4 + threadIdx.x / 32;
     if (at >= count) return;
     const WallNode here = walls[at];

@@ -1,7 +1,7 @@
 //! The boundary: states beyond it, fluxes through it, and their derivatives.
 
-use super::beyond::{face_flow, face_state, ghost_states, pressure_on, wall_gradient};
 use super::block::BlockState;
+use super::ghost_states::{face_flow, face_state, ghost_states, pressure_on, wall_gradient};
 use super::residual::Physics;
 use crate::bc::{
     Condition, ConditionClass, Outlet, adapted_pressure, condition_class, condition_flux_jacobian,

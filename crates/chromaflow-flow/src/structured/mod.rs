@@ -16,13 +16,13 @@
 //! Car, Owens & Davis, *GPGPU parallel algorithms for structured-grid CFD codes* (2011), section IV.
 
 mod access;
-mod beyond;
 mod block;
 mod boundary;
 mod config;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 mod diagonal;
+mod ghost_states;
 pub mod lax_wendroff;
 mod lines;
 mod measure;
@@ -36,10 +36,10 @@ mod tests;
 mod waves;
 
 pub use crate::march::PartTime;
-pub use beyond::{
+pub use config::{LineImplicit, LocalStep, Scheme, StepMethod, StructuredConfig, ViscousTerms};
+pub use ghost_states::{
     continued_state, face_flow, face_state, ghost_states, pressure_on, wall_gradient, wall_pressure,
 };
-pub use config::{LineImplicit, LocalStep, Scheme, StepMethod, StructuredConfig, ViscousTerms};
 pub use waves::{
     WaveFace, from_waves, middle_state, to_waves, unit_normal, wave_face, wave_rows, wave_weights,
 };

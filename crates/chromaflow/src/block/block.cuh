@@ -1,10 +1,11 @@
 // Dense blocks on a GPU: elimination in registers, and the copies to shared memory that feed it.
 //
 // A block is an array of N * N numbers in registers, column-major: entry (r, c) at c * N + r; any type with [] does.
-// Twin: dense.rs, which guards its pivots; here a zero pivot gives NaN or infinity, which the caller finds in its results.
+// Twin: dense.rs, which guards its pivots; here a zero pivot gives NaN or infinity, which the caller finds in its
+// results.
 
-// 1 / v: for double an approximation of 20 bits and two Newton steps (one rounding or two away from the nearest), a third of
-// the division's latency; 0 gives NaN or infinity.
+// 1 / v: for double an approximation of 20 bits and two Newton steps (one rounding or two away from the nearest), a
+// third of the division's latency; 0 gives NaN or infinity.
 __device__ __forceinline__ float reciprocal(float v) { return 1.0f / v; }
 __device__ __forceinline__ double reciprocal(double v) {
     double r;

@@ -1,6 +1,7 @@
-// What factorizations on a GPU share. Results are written over POISON, and whoever needs one reads it until it is something
-// else: a value is its own flag, written and read whole, so nothing else has to be ordered. Work is taken in an order in
-// which nothing comes before what it waits for, by tickets, so that nobody waits for work that nobody has begun.
+// What factorizations on a GPU share. Data are their own flags: results are filled beforehand with POISON, a NaN that
+// no computation makes; consumers spin on relaxed loads until they see something else, values being written and read
+// whole, so that nothing else has to be ordered. Atomic tickets hand out work in topological order, which guarantees
+// forward progress: nobody waits for work that nobody has begun.
 __device__ __forceinline__ double peek(const double* p) {
     double v;
     asm volatile("ld.relaxed.gpu.global.f64 %0, [%1];" : "=d"(v) : "l"(p));
@@ -11,8 +12,12 @@ __device__ __forceinline__ float peek(const float* p) {
     asm volatile("ld.relaxed.gpu.global.f32 %0, [%1];" : "=f"(v) : "l"(p));
     return v;
 }
-__device__ __forceinline__ void post(double* p, double v) { asm volatile("st.relaxed.gpu.global.f64 [%0], %1;" ::"l"(p), "d"(v)); }
-__device__ __forceinline__ void post(float* p, float v) { asm volatile("st.relaxed.gpu.global.f32 [%0], %1;" ::"l"(p), "f"(v)); }
+__device__ __forceinline__ void post(double* p, double v) {
+    asm volatile("st.relaxed.gpu.global.f64 [%0], %1;" ::"l"(p), "d"(v));
+}
+__device__ __forceinline__ void post(float* p, float v) {
+    asm volatile("st.relaxed.gpu.global.f32 [%0], %1;" ::"l"(p), "f"(v));
+}
 // 1 / x to the last bit or two; zero, infinite and tiny x give NaN or infinity, which the check of an inverse finds.
 __device__ __forceinline__ double reciprocal(double x) {
     double y;
@@ -26,7 +31,9 @@ __device__ __forceinline__ double reciprocal(double x) {
 __device__ __forceinline__ bool arrived(double v) { return __double_as_longlong(v) != -1ll; }
 __device__ __forceinline__ bool arrived(float v) { return __float_as_uint(v) != 0xffffffffu; }
 // No result is POISON, not even one that is not a number.
-__device__ __forceinline__ double result(double v) { return arrived(v) ? v : __longlong_as_double(0x7ff8000000000000ll); }
+__device__ __forceinline__ double result(double v) {
+    return arrived(v) ? v : __longlong_as_double(0x7ff8000000000000ll);
+}
 __device__ __forceinline__ float result(float v) { return arrived(v) ? v : __uint_as_float(0x7fc00000u); }
 template <typename T>
 __device__ __forceinline__ T await(T v, const T* p) {
@@ -41,8 +48,8 @@ __device__ __forceinline__ void return_tickets(u32* tickets, u32 takers) {
 
 // How far an inverse times the block's row sums may be from one before the block is inverted again, with pivoting.
 #define GUARD 1e-6
-// Inverts a column-major block by elimination with partial pivoting, one lane alone; `swaps` holds NB values. 0: the block is
-// singular, 1: no rows were swapped, 2: some were.
+// Inverts a column-major block by elimination with partial pivoting, one lane alone; `swaps` holds NB values. 0: the
+// block is singular, 1: no rows were swapped, 2: some were.
 __device__ __noinline__ int invert_pivoted(double* a, double* swaps, bool pivoting) {
     int outcome = 1;
     for (int p = 0; p < NB; p++) {
@@ -78,8 +85,8 @@ __device__ __noinline__ int invert_pivoted(double* a, double* swaps, bool pivoti
     }
     return outcome;
 }
-// findings: [0] first singular row, [1] number of pivoted rows, [2..4] bits of the largest shift, [4..] MOST_FINDINGS pivoted
-// rows.
+// findings: [0] first singular row, [1] number of pivoted rows, [2..4] bits of the largest shift, [4..] MOST_FINDINGS
+// pivoted rows.
 __device__ __forceinline__ void note(u32* findings, int outcome, u32 row) {
     if (outcome == 0) atomicMin(findings, row);
     if (outcome == 2) {

@@ -46,7 +46,9 @@ __device__ __forceinline__ u64 evict_first() {
 #define FROM(p) "l"(p)
 #endif
 __device__ __forceinline__ void load16(u32* w, const void* p) {
-    asm volatile(LOAD(MATRIX, ".v4.u32", "{%0,%1,%2,%3}", "%4", "%5") : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : FROM(p));
+    asm volatile(LOAD(MATRIX, ".v4.u32", "{%0,%1,%2,%3}", "%4", "%5")
+                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                 : FROM(p));
 }
 __device__ __forceinline__ void load8(u32* w, const void* p) {
     asm volatile(LOAD(MATRIX, ".v2.u32", "{%0,%1}", "%2", "%3") : "=r"(w[0]), "=r"(w[1]) : FROM(p));
@@ -108,7 +110,9 @@ __device__ __forceinline__ Sum element(const u32* w, int e) {
     return __uint_as_float(w[e]);
 #elif STORAGE == 2
     float lo, hi;
-    asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}" : "=f"(lo), "=f"(hi) : "r"(w[e / 2]));
+    asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}"
+        : "=f"(lo), "=f"(hi)
+        : "r"(w[e / 2]));
     return e % 2 ? hi : lo;
 #else
     return __uint_as_float(e % 2 ? w[e / 2] & 0xffff0000u : w[e / 2] << 16);

@@ -7,12 +7,12 @@ mod jacobian;
 mod plain;
 mod vectors;
 
+pub use crate::policy::Storage;
 pub use jacobian::{DeviceJacobian, DeviceOff, NarrowReport, Scaling};
 pub(crate) use jacobian::{global_scale, scale_of};
 pub use plain::PlainSweep;
 pub use vectors::Vectors;
 
-use crate::Policy;
 use crate::relax::RelaxError;
 use crate::sparse::ShapeError;
 use crate::sparse::cuda::Tile;
@@ -39,68 +39,6 @@ pub enum GpuError {
     /// A combination there is no kernel for.
     #[error("{0}")]
     Unsupported(String),
-}
-
-/// How off-diagonal blocks are stored on the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Storage {
-    /// Policy `d`: x and sums of O x in f64 too.
-    F64,
-    /// Policy `ds`.
-    F32,
-    /// Policy `dsh`: scaled f16.
-    F16,
-    /// bfloat16, unscaled: for research.
-    Bf16,
-}
-
-impl Storage {
-    /// All of them.
-    pub const ALL: [Storage; 4] = [Storage::F64, Storage::F32, Storage::F16, Storage::Bf16];
-
-    /// Its number in the kernels.
-    pub fn code(self) -> u32 {
-        self as u32
-    }
-
-    /// Bytes of a value.
-    pub fn bytes(self) -> usize {
-        match self {
-            Storage::F64 => 8,
-            Storage::F32 => 4,
-            Storage::F16 | Storage::Bf16 => 2,
-        }
-    }
-
-    /// Bytes of a value of x.
-    pub fn x_bytes(self) -> usize {
-        if self == Storage::F64 { 8 } else { 4 }
-    }
-
-    /// The storage that blocks are assembled in for it.
-    pub fn assembled(self) -> Storage {
-        if self == Storage::F64 { Storage::F64 } else { Storage::F32 }
-    }
-
-    /// The name used in results: that of the policy, or `bf16`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Storage::F64 => "d",
-            Storage::F32 => "ds",
-            Storage::F16 => "dsh",
-            Storage::Bf16 => "bf16",
-        }
-    }
-}
-
-impl From<Policy> for Storage {
-    fn from(policy: Policy) -> Self {
-        match policy {
-            Policy::D => Storage::F64,
-            Policy::Ds => Storage::F32,
-            Policy::Dsh => Storage::F16,
-        }
-    }
 }
 
 const COMMON: &str = include_str!("common.cuh");

@@ -3,7 +3,9 @@
 
 use super::{DeviceJacobian, DeviceOff, GpuError, Storage, Vectors};
 use crate::order::RowBatches;
-use chromaflow_device::cuda::{DeviceBuffer, KernelSource};
+use crate::sparse::cuda::arguments::Invert;
+use crate::sparse::cuda::sell_source;
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read};
 
 const INVERT: &str = include_str!("../relax/multicolor/cuda/invert.cu");
 
@@ -23,23 +25,21 @@ impl<'a> PlainSweep<'a> {
     pub fn new(jac: &'a DeviceJacobian) -> Result<Self, GpuError> {
         let (stream, nb, rows) = (jac.stream(), jac.nb(), jac.pattern().rows());
         let inverse = DeviceBuffer::zeroed(stream, rows * nb * nb)?;
-        let told = stream.upload(&[0u32, 0, u32::MAX])?;
+        let status = stream.upload(&[0u32, 0, u32::MAX])?;
         let kernel = stream.gpu().module(&plain_source(nb))?.kernel("invert")?;
         let (blocks, threads, shared) = crate::relax::invert_shape(nb, rows);
         kernel.allow_shared(shared)?;
-        // SAFETY: `inverse` has a block a row, `told` three words; the panel form reads neither chunks nor order.
-        unsafe {
-            kernel
-                .launch(blocks, threads)
-                .shared(shared)
-                .arg(rows as u32)
-                .arg(0u64)
-                .arg(0u64)
-                .arg(&jac.diag)
-                .arg(&inverse)
-                .arg(&told)
-                .enqueue(stream)?;
-        }
+        let arguments = Invert {
+            count: rows as u32,
+            chunks: Read::NONE,
+            perm: Read::NONE,
+            diag: (&jac.diag).into(),
+            dinv: (&inverse).into(),
+            report: (&status).into(),
+        };
+        let launch = kernel.launch(blocks, threads).shared(shared).record(&arguments);
+        // SAFETY: `inverse` has a block a row, `status` three words; the panel form reads neither chunks nor order.
+        unsafe { launch.enqueue(stream)? };
         Ok(Self { jac, vectors: Vectors::new(stream, Storage::F64)?, inverse })
     }
 
@@ -113,7 +113,8 @@ impl<'a> PlainSweep<'a> {
 
 /// Inverses of rows in their own order.
 pub(super) fn plain_source(nb: usize) -> KernelSource {
-    super::source("invert", INVERT, Storage::F32)
+    sell_source("invert", INVERT, Storage::F32)
+        .record::<Invert>()
         .define("NB", nb)
         .define("LD", nb)
         .define("C", 1)

@@ -5,7 +5,7 @@ use super::ranks::{Joined, RankSweeps};
 use super::{SolverError, apply_length};
 use crate::dist::{Links, Share};
 use crate::factor::block_ilu::{
-    BlockIlu, BlockIluOptions, BlockIluReport, FactorStorage, IluOverRanks, SingularRow,
+    BlockIlu, BlockIluOptions, BlockIluReport, IluOverRanks, SingularRow,
 };
 use crate::krylov::{
     BiCgStab, Control, Gmres, Identity, LinearOperator, Preconditioner, Relaxation, Richardson, Smoother,
@@ -127,7 +127,7 @@ impl AssembledSolver {
                 Inverse::Sweeps(Box::new(Smoother::Multicolor(multicolor)))
             }
             PreconditionerKind::Ilu(fill) => {
-                let storage = FactorStorage::of(options.policy);
+                let storage = options.policy.storage();
                 let setup = BlockIluOptions { fill, storage, ..Default::default() };
                 match share {
                     Some(share) => {

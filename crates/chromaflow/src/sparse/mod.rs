@@ -23,6 +23,8 @@ pub(crate) use row_product::{
 };
 pub(crate) use stored::{Direct, Off, Stored, ToDouble, Unscale};
 
+use crate::Storage;
+
 /// So many rows are sorted by length together, longest first: the window sigma of SELL-C-sigma. Plans sort the rows of a color so,
 /// and the format then finds them in the order that it needs. It is narrow beside a color, so that rows stay near their neighbors in the band.
 ///
@@ -61,6 +63,27 @@ pub enum ShapeError {
         /// Block columns.
         cols: usize,
     },
+    /// More than 32-bit indices count.
+    #[error("{count} {what} are more than 32-bit indices hold: split the matrix among processes")]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many.
+        count: usize,
+    },
+    /// Factors in a type that there are none in.
+    #[error("factors are stored in f64, f32 or f16, not in {}", .0.name())]
+    Factors(Storage),
+}
+
+/// A count as an index.
+pub(crate) fn index(what: &'static str, count: usize) -> Result<u32, ShapeError> {
+    u32::try_from(count).map_err(|_| ShapeError::TooLarge { what, count })
+}
+
+/// There are factors in this type.
+pub(crate) fn check_factors(storage: Storage) -> Result<(), ShapeError> {
+    if storage == Storage::Bf16 { Err(ShapeError::Factors(storage)) } else { Ok(()) }
 }
 
 /// Relaxations and factorizations have as many columns as rows.

@@ -7,7 +7,7 @@ const AHEAD_BYTES: usize = 24 << 10;
 
 /// An array as [`Ahead`] sees it: where the vector's numbers begin, where the next one's do, and how many a row there are.
 #[derive(Clone, Copy)]
-pub(crate) struct Coming<S> {
+pub(crate) struct Prefetched<S> {
     pub here: *const S,
     pub next: *const S,
     pub width: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Ahead<S> {
     /// Rows of a window, and of a line.
     window: usize,
     rows: usize,
-    arrays: [Coming<S>; 4],
+    arrays: [Prefetched<S>; 4],
     /// Runs of an array, and numbers of one a row has for each of its entries.
     runs: usize,
     lanes: usize,
@@ -46,7 +46,7 @@ impl<S: Copy> Ahead<S> {
 
     /// For lines of `rows` rows, of which `bytes` a row are asked for in `calls` calls; with no bytes, nothing is.
     pub(crate) fn new(rows: usize, bytes: usize, calls: usize) -> Self {
-        let none = Coming { here: std::ptr::null(), next: std::ptr::null(), width: 0 };
+        let none = Prefetched { here: std::ptr::null(), next: std::ptr::null(), width: 0 };
         Self {
             count: bytes.div_ceil(64).div_ceil(calls),
             // Whole cache lines.
@@ -67,7 +67,7 @@ impl<S: Copy> Ahead<S> {
     }
 
     /// Begins a vector of `lanes` systems, which lie end to end or side by side.
-    pub(crate) fn begin(&mut self, end_to_end: bool, lanes: usize, arrays: [Coming<S>; 4]) {
+    pub(crate) fn begin(&mut self, end_to_end: bool, lanes: usize, arrays: [Prefetched<S>; 4]) {
         (self.runs, self.lanes) = if end_to_end { (lanes, 1) } else { (1, lanes) };
         self.arrays = arrays;
         self.turn = if self.count > 0 { 0 } else { usize::MAX };

@@ -3,12 +3,12 @@
 use super::{Parts, norm};
 use crate::bench::timing::Timing;
 use crate::error::{CliError, CliResult};
-use chromaflow::Jacobian;
 use chromaflow::factor::block_ilu::BlockIluOptions;
 use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
 use chromaflow::factor::structured_ilu::cuda::{DeviceStencil, DeviceStructuredIlu, GpuIluEngine, Pencil};
-use chromaflow::factor::structured_ilu::{FactorStorage, StencilMatrix, StructuredIluOptions};
+use chromaflow::factor::structured_ilu::{StencilMatrix, StructuredIluOptions};
 use chromaflow::gpu::{DeviceJacobian, GpuError};
+use chromaflow::{Jacobian, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, Gpu, Stream};
 
 /// A system with copies of one grid block on a device.
@@ -24,7 +24,7 @@ pub struct OnDevice {
     /// The residual.
     pub r: DeviceBuffer<f64>,
     /// How factors are stored.
-    pub storage: FactorStorage,
+    pub storage: Storage,
 }
 
 impl OnDevice {
@@ -32,13 +32,7 @@ impl OnDevice {
     ///
     /// # Errors
     /// A GPU that fails.
-    pub fn new(
-        gpu: &Gpu,
-        a: &StencilMatrix,
-        b: &[f64],
-        copies: usize,
-        storage: FactorStorage,
-    ) -> CliResult<Self> {
+    pub fn new(gpu: &Gpu, a: &StencilMatrix, b: &[f64], copies: usize, storage: Storage) -> CliResult<Self> {
         let stream = gpu.stream().map_err(CliError::device)?;
         let a = DeviceStencil::upload(&stream, &vec![a; copies]).map_err(CliError::device)?;
         let b = stream.upload(&b.repeat(copies)).map_err(CliError::device)?;

@@ -8,15 +8,13 @@ use super::problem::Problem;
 use super::timing::{Record, Timing};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
-use chromaflow::factor::block_ilu::{
-    BlockIlu, BlockIluOptions, FactorStorage, Fill, fill_pattern, reference,
-};
+use chromaflow::factor::block_ilu::{BlockIlu, BlockIluOptions, Fill, fill_pattern, reference};
 use chromaflow::factor::structured_ilu::cuda::GpuIluEngine;
 use chromaflow::factor::structured_ilu::{self, StencilMatrix, StructuredIlu, StructuredIluOptions};
 use chromaflow::gallery::{Case, Kind};
 use chromaflow::solver::RowOrder;
 use chromaflow::sparse::io::read_matrix;
-use chromaflow::{BlockPattern, Policy};
+use chromaflow::{BlockPattern, Policy, Storage};
 use chromaflow_device::cuda::Gpu;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -211,8 +209,8 @@ impl<'a> Bench<'a> {
     }
 
     /// How factors of the structured form are stored.
-    pub fn storage(&self) -> FactorStorage {
-        FactorStorage::of(self.policy)
+    pub fn storage(&self) -> Storage {
+        Storage::from(self.policy)
     }
 
     fn structured_options(&self) -> StructuredIluOptions {
@@ -276,7 +274,7 @@ impl<'a> Bench<'a> {
         let pattern = self.problem.jac.pattern();
         match self.fill {
             Fill::Level(0) | Fill::DiagonalOnly => Cow::Borrowed(pattern),
-            Fill::Level(k) => Cow::Owned(fill_pattern(pattern, k)),
+            Fill::Level(k) => Cow::Owned(fill_pattern(pattern, k).expect("it was factored before")),
         }
     }
 
@@ -423,8 +421,8 @@ impl<'a> Bench<'a> {
     fn general_on_gpu(&self, gpu: &Gpu) -> Result<[Record; 2], CliError> {
         let Problem { jac, b, .. } = &self.problem;
         let (storage, bytes) = match self.policy {
-            Policy::D => (FactorStorage::F64, 8.0),
-            _ => (FactorStorage::F32, 4.0),
+            Policy::D => (Storage::F64, 8.0),
+            _ => (Storage::F32, 4.0),
         };
         let options = BlockIluOptions { fill: self.fill, storage, ..BlockIluOptions::default() };
         let (factor, apply, x) = gpu::general(gpu, jac, b, options, self.budget)?;
@@ -433,7 +431,7 @@ impl<'a> Bench<'a> {
 
     fn general(&self, ctx: &Context) -> CliResult<[Record; 2]> {
         let Problem { jac, b, .. } = &self.problem;
-        let storage = FactorStorage::of(self.policy);
+        let storage = Storage::from(self.policy);
         let options = BlockIluOptions { fill: self.fill, storage, ..BlockIluOptions::default() };
         let mut ilu =
             BlockIlu::new(jac.pattern(), jac.nb(), options, ctx.team()).expect("checked with the problem");

@@ -5,7 +5,7 @@ use crate::case::{
     CaseSection, ExpectSection, GridSection, LiftAxis, MarchSection, Mode, OutputSection, PolicyName, Source,
 };
 use crate::error::CliResult;
-use chromaflow::factor::structured_ilu::{FactorStorage, StructuredIluOptions};
+use chromaflow::factor::structured_ilu::StructuredIluOptions;
 use chromaflow_flow::config as flow;
 use chromaflow_flow::incompressible::config::{Fluid, Flux, Implicit, Reference, Space};
 use chromaflow_flow::incompressible::{Boundary, Config, Given, Scalar, WallScalar};
@@ -381,7 +381,7 @@ impl IncompressibleCase {
                     adaptive: m.cfl_adaptive,
                 },
                 ilu: StructuredIluOptions {
-                    storage: FactorStorage::of(self.linear.policy.config()),
+                    storage: self.linear.policy.config().storage(),
                     ..StructuredIluOptions::default()
                 },
                 corrections: self.linear.corrections,

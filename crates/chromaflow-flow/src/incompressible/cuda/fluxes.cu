@@ -1,8 +1,8 @@
 // Ghost cells, residual and its parts at the boundary. Twins: ghosts.rs, residual.rs.
 //
-// Constants: NB unknowns a cell; AXES bits of the axes along which anything happens; SKEWED grids that are not orthogonal;
-// ORDER 1 or 2; LIMITED; CENTRAL fluxes with matrix dissipation in the place of Roe's. Arrays of cells hold all blocks with
-// their ghosts, `cells` values a component; rows are the cells inside.
+// Constants: NB unknowns a cell; AXES bits of the axes along which anything happens; SKEWED grids that are not
+// orthogonal; ORDER 1 or 2; LIMITED; CENTRAL fluxes with matrix dissipation in the place of Roe's. Arrays of cells hold
+// all blocks with their ghosts, `cells` values a component; rows are the cells inside.
 typedef pointwise::Array<double, 4> Q4;
 
 // Numbers of the set-up, then those of each scalar, in the order of `numbers` in mod.rs.
@@ -14,10 +14,13 @@ struct Fluid {
     Scalar scalars[NB > 4 ? NB - 4 : 1];
 };
 
-// The grid: `place` {cell, block and faces whose neighbor is the cell itself (bits 16 to 21)} of each row; `strides` along j and
-// k of each block; bits of `open` say which lower faces lie between cells; `slopes` [3][3 or 1][cells] as Block::slopes.
-#define GRID u32 rows, u32 cells, const uint2* __restrict__ place, const uint2* __restrict__ strides, const double* __restrict__ area, \
-    const unsigned char* __restrict__ open, const double* __restrict__ slopes, const double* __restrict__ volumes
+// The grid: `place` {cell, block and faces whose neighbor is the cell itself (bits 16 to 21)} of each row; `strides`
+// along j and k of each block; bits of `open` say which lower faces lie between cells; `slopes` [3][3 or 1][cells] as
+// Block::slopes.
+#define GRID                                                                                                        \
+    u32 rows, u32 cells, const uint2* __restrict__ place, const uint2* __restrict__ strides,                        \
+        const double* __restrict__ area, const unsigned char* __restrict__ open, const double* __restrict__ slopes, \
+        const double* __restrict__ volumes
 #define SLOPES (SKEWED ? 3 : 1)
 
 __device__ __forceinline__ u32 step_along(uint2 strides, int d) { return d == 0 ? 1 : d == 1 ? strides.x : strides.y; }
@@ -25,7 +28,8 @@ __device__ __forceinline__ Vec3 face_area(const double* __restrict__ area, u32 c
     const double* a = area + (u64)3 * d * cells + face;
     return {a[0], a[cells], a[2 * (u64)cells]};
 }
-__device__ __forceinline__ Vec3 open_area(const double* __restrict__ area, const unsigned char* __restrict__ open, u32 cells, int d, u32 face) {
+__device__ __forceinline__ Vec3 open_area(const double* __restrict__ area, const unsigned char* __restrict__ open,
+                                          u32 cells, int d, u32 face) {
     Vec3 n = face_area(area, cells, d, face);
     const double factor = open[face] >> d & 1 ? 1.0 : 0.0;
 #pragma unroll
@@ -37,7 +41,8 @@ __device__ __forceinline__ Q4 load_q4(const double* __restrict__ q, u32 cells, u
 }
 
 // The gradient of a component along the area of a face.
-__device__ __forceinline__ double face_slope(const double* __restrict__ f, const double* __restrict__ slopes, u32 cells, uint2 strides, int d, u32 face) {
+__device__ __forceinline__ double face_slope(const double* __restrict__ f, const double* __restrict__ slopes, u32 cells,
+                                             uint2 strides, int d, u32 face) {
     const u32 below = face - step_along(strides, d);
     const double across = f[face] - f[below];
     const double* s = slopes + (u64)SLOPES * d * cells + face;
@@ -52,7 +57,8 @@ __device__ __forceinline__ double face_slope(const double* __restrict__ f, const
 #endif
 }
 
-__device__ __forceinline__ void reconstruct(const Fluid* __restrict__ fluid, double before, double left, double right, double after, double& l, double& r) {
+__device__ __forceinline__ void reconstruct(const Fluid* __restrict__ fluid, double before, double left, double right,
+                                            double after, double& l, double& r) {
 #if ORDER == 1
     l = left, r = right;
 #elif LIMITED
@@ -65,7 +71,8 @@ __device__ __forceinline__ void reconstruct(const Fluid* __restrict__ fluid, dou
 }
 
 // What leaves each cell, [rows][NB]: a thread a row sums its own faces.
-extern "C" __global__ void __launch_bounds__(128) residual(GRID, const Fluid* __restrict__ fluid, const double* __restrict__ q, double* __restrict__ out) {
+extern "C" __global__ void __launch_bounds__(128)
+residual(GRID, const Fluid* __restrict__ fluid, const double* __restrict__ q, double* __restrict__ out) {
     __shared__ double shared[128 * NB];
     const u32 base = blockIdx.x * 128, row = base + threadIdx.x;
     if (row < rows) {
@@ -90,7 +97,8 @@ extern "C" __global__ void __launch_bounds__(128) residual(GRID, const Fluid* __
             const Q4 before = left, after = right;
 #endif
 #if CENTRAL && ORDER == 2
-            Q4 flux = pointwise::flux_incompressible_central(fluid->beta, before, left, right, after, n, fluid->fourth, fluid->convective);
+            Q4 flux = pointwise::flux_incompressible_central(fluid->beta, before, left, right, after, n, fluid->fourth,
+                                                             fluid->convective);
 #else
             Q4 ql, qr;
 #pragma unroll
@@ -102,7 +110,8 @@ extern "C" __global__ void __launch_bounds__(128) residual(GRID, const Fluid* __
 #endif
             if (fluid->viscosity > 0) {
 #pragma unroll
-                for (int c = 1; c < 4; c++) flux[c] -= fluid->viscosity * face_slope(q + (u64)c * cells, slopes, cells, s, d, face);
+                for (int c = 1; c < 4; c++)
+                    flux[c] -= fluid->viscosity * face_slope(q + (u64)c * cells, slopes, cells, s, d, face);
             }
 #pragma unroll
             for (int c = 0; c < 4; c++) sum[c] += sign * flux[c];
@@ -111,8 +120,10 @@ extern "C" __global__ void __launch_bounds__(128) residual(GRID, const Fluid* __
             for (int m = 0; m < NB - 4; m++) {
                 const double* field = q + (u64)(4 + m) * cells;
                 double l, r;
-                reconstruct(fluid, ORDER == 2 ? field[face - 2 * step] : 0.0, field[face - step], field[face], ORDER == 2 ? field[face + step] : 0.0, l, r);
-                carried[m] += sign * (pointwise::flux_scalar(volume, l, r) - fluid->scalars[m].diffusivity * face_slope(field, slopes, cells, s, d, face));
+                reconstruct(fluid, ORDER == 2 ? field[face - 2 * step] : 0.0, field[face - step], field[face],
+                            ORDER == 2 ? field[face + step] : 0.0, l, r);
+                carried[m] += sign * (pointwise::flux_scalar(volume, l, r) -
+                                      fluid->scalars[m].diffusivity * face_slope(field, slopes, cells, s, d, face));
             }
 #endif
         }
@@ -135,15 +146,18 @@ extern "C" __global__ void __launch_bounds__(128) residual(GRID, const Fluid* __
     for (u32 i = threadIdx.x; i < count; i += 128) out[(u64)base * NB + i] = shared[i];
 }
 
-// Faces of the boundary, one patch after another: `index` {cell, ghost, next cell inside, patch; strides along the face, row, 0};
-// `metric` area out of the domain, products of slopes, center (9 numbers); `given` [faces][NB]; `kinds` [patches][NB - 3]:
-// the flow's condition, then those of scalars (0 no flux, 1 value, 2 value where the flow comes in).
-#define FACES const uint4* __restrict__ index, const double* __restrict__ metric, const double* __restrict__ given, const u32* __restrict__ kinds
+// Faces of the boundary, one patch after another: `index` {cell, ghost, next cell inside, patch; strides along the
+// face, row, 0}; `metric` area out of the domain, products of slopes, center (9 numbers); `given` [faces][NB]; `kinds`
+// [patches][NB - 3]: the flow's condition, then those of scalars (0 no flux, 1 value, 2 value where the flow comes in).
+#define FACES                                                                                             \
+    const uint4* __restrict__ index, const double* __restrict__ metric, const double* __restrict__ given, \
+        const u32* __restrict__ kinds
 struct Face {
     u32 cell, ghost, next, patch, along[2], row;
     Vec3 n, slope;
 };
-__device__ __forceinline__ Face load_face(const uint4* __restrict__ index, const double* __restrict__ metric, u32 face) {
+__device__ __forceinline__ Face load_face(const uint4* __restrict__ index, const double* __restrict__ metric,
+                                          u32 face) {
     const uint4 a = index[2 * (u64)face], b = index[2 * (u64)face + 1];
     const double* m = metric + (u64)face * 9;
     return {a.x, a.y, a.z, a.w, {b.x, b.y}, b.z, {m[0], m[1], m[2]}, {m[3], m[4], m[5]}};
@@ -152,14 +166,16 @@ __device__ __forceinline__ Q4 load_given(const double* __restrict__ given, u32 f
     const double* g = given + (u64)face * NB;
     return {g[0], g[1], g[2], g[3]};
 }
-__device__ __forceinline__ Q4 ghost_state(const Face& face, pointwise::GhostKind kind, double beta, const Q4& inside, const double* __restrict__ q, const Q4& given) {
+__device__ __forceinline__ Q4 ghost_state(const Face& face, pointwise::GhostKind kind, double beta, const Q4& inside,
+                                          const double* __restrict__ q, const Q4& given) {
     return pointwise::ghost_incompressible(kind, beta, inside, q[face.next], given, face.n);
 }
 // Whether a scalar is given, `leaving` the volume that flows out.
 __device__ __forceinline__ bool is_fixed(u32 kind, double leaving) { return kind == 1 || (kind == 2 && leaving < 0); }
 
 // A thread a face.
-extern "C" __global__ void __launch_bounds__(128) boundary_ghosts(u32 faces, u32 cells, FACES, const Fluid* __restrict__ fluid, double* q) {
+extern "C" __global__ void __launch_bounds__(128)
+boundary_ghosts(u32 faces, u32 cells, FACES, const Fluid* __restrict__ fluid, double* q) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= faces) return;
     const Face face = load_face(index, metric, i);
@@ -180,7 +196,8 @@ extern "C" __global__ void __launch_bounds__(128) boundary_ghosts(u32 faces, u32
 }
 
 // Ghost cells on edges between two boundaries: {corner, both ghosts beside it, the cell opposite}. A thread a value.
-extern "C" __global__ void __launch_bounds__(128) corner_ghosts(u32 corners, u32 cells, const uint4* __restrict__ list, double* q) {
+extern "C" __global__ void __launch_bounds__(128)
+corner_ghosts(u32 corners, u32 cells, const uint4* __restrict__ list, double* q) {
     const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;
     if (i >= (u64)corners * NB) return;
     const uint4 c = list[i % corners];
@@ -194,14 +211,16 @@ __device__ __forceinline__ double at_face(const double* __restrict__ f, const Fa
     mean = 0.5 * (inside + outside);
 #if SKEWED
     const u32 e = face.along[0], g = face.along[1], a = face.cell, b = face.ghost;
-    const pointwise::Array<double, 2> first = {f[a + e] - f[a - e], f[b + e] - f[b - e]}, second = {f[a + g] - f[a - g], f[b + g] - f[b - g]};
+    const pointwise::Array<double, 2> first = {f[a + e] - f[a - e], f[b + e] - f[b - e]},
+                                      second = {f[a + g] - f[a - g], f[b + g] - f[b - g]};
     return pointwise::normal_slope(face.slope, outside - inside, first, second);
 #else
     return face.slope[0] * (outside - inside);
 #endif
 }
 // What leaves: inviscid flux, friction.
-__device__ __forceinline__ Q4 boundary_flux(const double* __restrict__ q, u32 cells, const Face& face, const Fluid* __restrict__ fluid, Vec3& friction) {
+__device__ __forceinline__ Q4 boundary_flux(const double* __restrict__ q, u32 cells, const Face& face,
+                                            const Fluid* __restrict__ fluid, Vec3& friction) {
     Q4 mean;
 #pragma unroll
     for (int c = 0; c < 4; c++) {
@@ -211,10 +230,11 @@ __device__ __forceinline__ Q4 boundary_flux(const double* __restrict__ q, u32 ce
     return pointwise::flux_incompressible(fluid->beta, mean, face.n);
 }
 
-// Adds what leaves through the boundary: a thread a row, its faces from ptr[i] to ptr[i + 1] of `list` in the order of the patches.
+// Adds what leaves through the boundary: a thread a row, its faces from ptr[i] to ptr[i + 1] of `list` in the order of
+// the patches.
 extern "C" __global__ void __launch_bounds__(128)
-boundary_residual(u32 count, const u32* __restrict__ ptr, const u32* __restrict__ list, u32 cells, FACES, const Fluid* __restrict__ fluid,
-                  const double* __restrict__ q, double* __restrict__ out) {
+boundary_residual(u32 count, const u32* __restrict__ ptr, const u32* __restrict__ list, u32 cells, FACES,
+                  const Fluid* __restrict__ fluid, const double* __restrict__ q, double* __restrict__ out) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= count) return;
     for (u32 k = ptr[i]; k < ptr[i + 1]; k++) {

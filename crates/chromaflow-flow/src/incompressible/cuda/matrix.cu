@@ -1,11 +1,13 @@
-// The matrix: fluxes (AFILL), time steps (TSD), boundary; couplings of blocks in the linear residual. Twins: fill.rs, system.rs.
+// The matrix: fluxes (AFILL), time steps (TSD), boundary; couplings of blocks in the linear residual. Twins: fill.rs,
+// system.rs.
 //
-// AFILL is a thread a column of a cell's blocks: it goes over the six faces, differentiates the flux along its own unknown, and
-// puts the neighbor's column into shared memory, from where whole blocks go out.
+// AFILL is a thread a column of a cell's blocks: it goes over the six faces, differentiates the flux along its own
+// unknown, and puts the neighbor's column into shared memory, from where whole blocks go out.
 
 // Local time steps: the largest spectral radius of the three directions over the CFL number. A thread a row.
 extern "C" __global__ void __launch_bounds__(128)
-time_steps(GRID, const Fluid* __restrict__ fluid, const double* __restrict__ q, double cfl, double* __restrict__ steps) {
+time_steps(GRID, const Fluid* __restrict__ fluid, const double* __restrict__ q, double cfl,
+           double* __restrict__ steps) {
     const u32 row = blockIdx.x * 128 + threadIdx.x;
     if (row >= rows) return;
     const uint2 p = place[row], s = strides[p.y & 0xffff];
@@ -18,19 +20,22 @@ time_steps(GRID, const Fluid* __restrict__ fluid, const double* __restrict__ q, 
         if (!(AXES >> d & 1)) continue;
         const Vec3 low = face_area(area, cells, d, p.x), high = face_area(area, cells, d, p.x + step_along(s, d));
         const Vec3 mean = {0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), 0.5 * (low[2] + high[2])};
-        radius = fmax(radius, pointwise::spectral_radius_incompressible(fluid->beta, state, mean) + 2.0 * spread * dot(mean, mean) / volumes[p.x]);
+        radius = fmax(radius, pointwise::spectral_radius_incompressible(fluid->beta, state, mean) +
+                                  2.0 * spread * dot(mean, mean) / volumes[p.x]);
     }
     steps[row] = radius / cfl;
 }
 
-// Blocks of shared memory go out: `count` values from `tile` to blocks of NB * NB values, `apart` blocks from one to the next.
+// Blocks of shared memory go out: `count` values from `tile` to blocks of NB * NB values, `apart` blocks from one to
+// the next.
 __device__ __forceinline__ void put_blocks(const double* tile, u32 count, double* __restrict__ to, u32 apart) {
-    for (u32 i = threadIdx.x; i < count; i += CELLS * NB) to[(u64)(i / (NB * NB)) * apart * NB * NB + i % (NB * NB)] = tile[i];
+    for (u32 i = threadIdx.x; i < count; i += CELLS * NB)
+        to[(u64)(i / (NB * NB)) * apart * NB * NB + i % (NB * NB)] = tile[i];
 }
 
 extern "C" __global__ void __launch_bounds__(CELLS * NB)
-fill_matrix(GRID, const Fluid* __restrict__ fluid, const double* __restrict__ q, const double* __restrict__ steps, double rate,
-            double* __restrict__ diag, double* __restrict__ lower, double* __restrict__ upper) {
+fill_matrix(GRID, const Fluid* __restrict__ fluid, const double* __restrict__ q, const double* __restrict__ steps,
+            double rate, double* __restrict__ diag, double* __restrict__ lower, double* __restrict__ upper) {
     __shared__ double tile[CELLS * NB * NB];
     const u32 first = blockIdx.x * CELLS, col = threadIdx.x % NB, count = min((u32)CELLS, rows - first) * NB * NB;
     const u32 row = min(first + threadIdx.x / NB, rows - 1);
@@ -84,7 +89,8 @@ fill_matrix(GRID, const Fluid* __restrict__ fluid, const double* __restrict__ q,
         }
 #endif
         __syncthreads();
-        put_blocks(tile, count, (upwards ? upper + (3 * (u64)first + d) * NB * NB : lower + (3 * (u64)first + 2 - d) * NB * NB), 3);
+        put_blocks(tile, count,
+                   (upwards ? upper + (3 * (u64)first + d) * NB * NB : lower + (3 * (u64)first + 2 - d) * NB * NB), 3);
         __syncthreads();
     }
     const double volume = volumes[p.x], by_time = steps[row] + (col > 0 ? volume * rate : 0.0);
@@ -106,8 +112,8 @@ fill_matrix(GRID, const Fluid* __restrict__ fluid, const double* __restrict__ q,
 
 // Adds the boundary's derivatives to the diagonal: a thread a column of a row at the boundary.
 extern "C" __global__ void __launch_bounds__(128)
-boundary_matrix(u32 count, const u32* __restrict__ ptr, const u32* __restrict__ list, u32 cells, FACES, const Fluid* __restrict__ fluid,
-                const double* __restrict__ q, double* __restrict__ diag) {
+boundary_matrix(u32 count, const u32* __restrict__ ptr, const u32* __restrict__ list, u32 cells, FACES,
+                const Fluid* __restrict__ fluid, const double* __restrict__ q, double* __restrict__ diag) {
     const u32 at = blockIdx.x * 128 + threadIdx.x, i = at / NB, col = at % NB;
     if (i >= count) return;
     const double beta = fluid->beta;
@@ -133,7 +139,8 @@ boundary_matrix(u32 count, const u32* __restrict__ ptr, const u32* __restrict__ 
             const Q4 by_cell = pointwise::flux_incompressible_derivative(beta, mean, half, face.n);
 #pragma unroll
             for (int r = 0; r < 4; r++)
-                column[r] += by_cell[r] + (r > 0 ? fluid->viscosity * face.slope[0] * ((col == r ? 1.0 : 0.0) - follows[r]) : 0.0);
+                column[r] += by_cell[r] +
+                             (r > 0 ? fluid->viscosity * face.slope[0] * ((col == r ? 1.0 : 0.0) - follows[r]) : 0.0);
 #if NB > 4
             const double leaving = pointwise::flux_incompressible(beta, mean, face.n)[0] / beta;
 #pragma unroll
@@ -147,16 +154,19 @@ boundary_matrix(u32 count, const u32* __restrict__ ptr, const u32* __restrict__ 
 #if NB > 4
             const double leaving = pointwise::flux_incompressible(beta, mean, face.n)[0] / beta;
             const double slope = is_fixed(kind[col - 3], leaving) ? -1.0 : 1.0;
-            column[col] += leaving * 0.5 * (1.0 + slope) + fluid->scalars[col - 4].diffusivity * face.slope[0] * (1.0 - slope);
+            column[col] +=
+                leaving * 0.5 * (1.0 + slope) + fluid->scalars[col - 4].diffusivity * face.slope[0] * (1.0 - slope);
 #endif
         }
     }
 }
 
-// r -= A x over neighbors across interfaces: a thread an equation of a row that has any, those of row i from ptr[i] to ptr[i + 1].
+// r -= A x over neighbors across interfaces: a thread an equation of a row that has any, those of row i from ptr[i] to
+// ptr[i + 1].
 extern "C" __global__ void __launch_bounds__(128)
-couple_blocks(u32 count, const u32* __restrict__ row_of, const u32* __restrict__ ptr, const uint2* __restrict__ links, const double* __restrict__ lower,
-              const double* __restrict__ upper, const double* __restrict__ x, double* __restrict__ r) {
+couple_blocks(u32 count, const u32* __restrict__ row_of, const u32* __restrict__ ptr,
+              const uint2* __restrict__ links, const double* __restrict__ lower, const double* __restrict__ upper,
+              const double* __restrict__ x, double* __restrict__ r) {
     const u32 at = blockIdx.x * 128 + threadIdx.x, i = at / NB, e = at % NB;
     if (i >= count) return;
     const u64 row = row_of[i];

@@ -5,7 +5,7 @@ use crate::grid::Grid;
 use crate::grid::generate::{BoxGrid, ChannelCylinder};
 use crate::testgpu::{close, close_step, gpu, restarts_go_on};
 use chromaflow::Outcome;
-use chromaflow::factor::structured_ilu::FactorStorage;
+use chromaflow::Storage;
 use chromaflow_device::Team;
 use chromaflow_device::cuda::Gpu;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ fn cases() -> Vec<(&'static str, Grid, Config)> {
                 c.time = Time::Unsteady(Unsteady { dt: 0.05, steps: 3, subiterations: 4, orders: 10.0 });
             }),
         ),
-        ("couplings in f16", blocks(0.03), with(1, &|c| c.implicit.ilu.storage = FactorStorage::F16)),
+        ("couplings in f16", blocks(0.03), with(1, &|c| c.implicit.ilu.storage = Storage::F16)),
         ("cylinder in a channel", channel, around),
         ("periodic", closed, between),
     ]
@@ -150,7 +150,7 @@ fn cuda_small_case() {
     config.time = Time::Steady(Steady { iterations: 2, orders: 12.0 });
     compare_histories(&gpu, "small", &grid, &config);
     config.space.flux = Flux::Central { fourth: 0.03, convective: 0.1 };
-    config.implicit.ilu.storage = FactorStorage::F16;
+    config.implicit.ilu.storage = Storage::F16;
     config.time = Time::Unsteady(Unsteady { dt: 0.05, steps: 2, subiterations: 1, orders: 10.0 });
     compare_histories(&gpu, "small, unsteady", &grid, &config);
 }

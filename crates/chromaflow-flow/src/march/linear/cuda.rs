@@ -3,8 +3,8 @@
 use crate::config::Implicit;
 use crate::jacobian::cuda::Target;
 use crate::march::FlowError;
+use chromaflow::factor::block_ilu::BlockIluOptions;
 use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
-use chromaflow::factor::block_ilu::{BlockIluOptions, FactorStorage};
 use chromaflow::gpu::{DeviceJacobian, GpuError, Storage, Vectors};
 use chromaflow::krylov::{Control, KrylovCuda, PreconditionerCuda};
 use chromaflow::relax::{Direction, MulticolorCuda, SolveOptions};
@@ -77,7 +77,7 @@ impl LinearCuda {
             }
             PreconditionerKind::Jacobi => sweeps(shape.rows),
             PreconditionerKind::Ilu(_) => {
-                let factors = FactorStorage::of(options.policy);
+                let factors = options.policy.storage();
                 (DeviceBlockIlu::kernel_sources(nb, factors, storage.assembled()), 0)
             }
         };
@@ -112,7 +112,7 @@ impl LinearCuda {
                 Inverse::Sweeps(Box::new(MulticolorCuda::jacobi(stream, pattern, nb, storage)?))
             }
             PreconditionerKind::Ilu(fill) => {
-                let storage = FactorStorage::of(options.policy);
+                let storage = Storage::from(options.policy);
                 let setup = BlockIluOptions { fill, storage, ..Default::default() };
                 let ilu = DeviceBlockIlu::new(stream, pattern, nb, setup).map_err(|e| match e {
                     GpuError::Unsupported(what) => FlowError::Linear(what),

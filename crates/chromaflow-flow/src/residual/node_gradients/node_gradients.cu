@@ -5,8 +5,10 @@
 
 // A thread an element of N nodes; they leave through shared memory, so that stores are whole lines.
 template <int N>
-__device__ __forceinline__ void cell_gradients(u32 count, const u32* __restrict__ element_nodes, const double* __restrict__ nodes, u32 plane,
-                                               const double* __restrict__ phi, const Params* __restrict__ params, double* __restrict__ out) {
+__device__ __forceinline__ void cell_gradients(u32 count, const u32* __restrict__ element_nodes,
+                                               const double* __restrict__ nodes, u32 plane,
+                                               const double* __restrict__ phi, const Params* __restrict__ params,
+                                               double* __restrict__ out) {
     __shared__ double shared[128 * NUMBERS];
     const u32 base = blockIdx.x * 128, at = base + threadIdx.x;
     if (at < count) {
@@ -50,7 +52,8 @@ CELLS(8)
 
 // The mean of the elements around a node by their volumes, [row][12]. Sixteen lanes a row, a lane a number.
 extern "C" __global__ void __launch_bounds__(128)
-node_means(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ around, const double* __restrict__ cells, double* __restrict__ out) {
+node_means(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ around,
+           const double* __restrict__ cells, double* __restrict__ out) {
     const u32 lane = threadIdx.x % 16, row = (blockIdx.x * 128 + threadIdx.x) / 16;
     const u32 mask = 0xffffu << (threadIdx.x & 16);
     if (row >= rows) return;

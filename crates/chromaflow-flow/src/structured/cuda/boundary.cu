@@ -13,7 +13,8 @@ struct View {
     u64 inner;
 };
 
-__device__ __forceinline__ View view_of(const Side& side, u64 total, u64 at, const double* __restrict__ w, const double* __restrict__ area) {
+__device__ __forceinline__ View view_of(const Side& side, u64 total, u64 at, const double* __restrict__ w,
+                                        const double* __restrict__ area) {
     View view;
     view.inner = side.deep ? (side.high ? at - side.step : at + side.step) : at;
     view.w1 = state_at(w, total, at), view.w2 = state_at(w, total, view.inner);
@@ -23,10 +24,12 @@ __device__ __forceinline__ View view_of(const Side& side, u64 total, u64 at, con
     return view;
 }
 
-// The back pressure of outlets of given mass flow, a thread block each; `parts` {patch, range of its faces} from ptr[outlet] on.
+// The back pressure of outlets of given mass flow, a thread block each; `parts` {patch, range of its faces} from
+// ptr[outlet] on.
 extern "C" __global__ void __launch_bounds__(256)
-adapt_outlets(u64 total, const u32* __restrict__ ptr, const u32* __restrict__ parts, const uint2* __restrict__ faces, const Side* __restrict__ sides,
-              const double* __restrict__ w, const double* __restrict__ area, const Setup* __restrict__ setup, Condition* conditions) {
+adapt_outlets(u64 total, const u32* __restrict__ ptr, const u32* __restrict__ parts,
+              const uint2* __restrict__ faces, const Side* __restrict__ sides, const double* __restrict__ w,
+              const double* __restrict__ area, const Setup* __restrict__ setup, Condition* conditions) {
     const u32 first = ptr[blockIdx.x], end = ptr[blockIdx.x + 1];
     double sum[2] = {0, 0};
     for (u32 part = first; part < end; part++) {
@@ -47,8 +50,9 @@ adapt_outlets(u64 total, const u32* __restrict__ ptr, const u32* __restrict__ pa
 
 // States of the two ghosts of each column {cell, patch}; columns of one launch do not read each other's ghosts.
 extern "C" __global__ void __launch_bounds__(128)
-fill_ghosts(u32 count, u64 total, const uint2* __restrict__ columns, const double* __restrict__ middles, const Condition* __restrict__ conditions, 
-            const Side* __restrict__ sides, const double* __restrict__ area, const Setup* __restrict__ setup, double* w) {
+fill_ghosts(u32 count, u64 total, const uint2* __restrict__ columns, const double* __restrict__ middles,
+            const Condition* __restrict__ conditions, const Side* __restrict__ sides,
+            const double* __restrict__ area, const Setup* __restrict__ setup, double* w) {
     const u32 n = blockIdx.x * 128 + threadIdx.x;
     if (n >= count) return;
     const u64 at = columns[n].x;
@@ -56,16 +60,19 @@ fill_ghosts(u32 count, u64 total, const uint2* __restrict__ columns, const doubl
     const View view = view_of(side, total, at, w, area);
     const Vec3 x = load_vec3(middles, n);
     const auto ghosts = pointwise::ghost_states(conditions[columns[n].y], setup->gas(), view.w1, view.w2, view.n, x);
-    const u64 one = side.high ? at + side.step : at - side.step, two = side.high ? at + 2 * side.step : at - 2 * side.step;
+    const u64 one = side.high ? at + side.step : at - side.step,
+              two = side.high ? at + 2 * side.step : at - 2 * side.step;
     for (int c = 0; c < 5; c++) w[c * total + one] = ghosts[0][c], w[c * total + two] = ghosts[1][c];
 }
 
 // Fluxes out through the faces {cell, patch}, [5][count], and the forces on walls, [6][count]: pressure above
 // `free_pressure`, friction.
 extern "C" __global__ void __launch_bounds__(128)
-boundary_fluxes(u32 count, u64 total, const uint2* __restrict__ faces, const double* __restrict__ middles, const Condition* __restrict__ conditions, const Side* __restrict__ sides,
-                const double* __restrict__ w, const double* __restrict__ area, const double* __restrict__ volume, const Setup* __restrict__ setup,
-                double free_pressure, double* __restrict__ fluxes, double* __restrict__ loads) {
+boundary_fluxes(u32 count, u64 total, const uint2* __restrict__ faces, const double* __restrict__ middles,
+                const Condition* __restrict__ conditions, const Side* __restrict__ sides,
+                const double* __restrict__ w, const double* __restrict__ area, const double* __restrict__ volume,
+                const Setup* __restrict__ setup, double free_pressure, double* __restrict__ fluxes,
+                double* __restrict__ loads) {
     const u32 f = blockIdx.x * 128 + threadIdx.x;
     if (f >= count) return;
     const u64 at = faces[f].x;
@@ -88,7 +95,8 @@ boundary_fluxes(u32 count, u64 total, const uint2* __restrict__ faces, const dou
             const double at_wall = pointwise::real_max(1.5 * v1 - 0.5 * v2, 0.5 * v1);
             const Vec3 x = {middles[f], middles[count + f], middles[2 * (u64)count + f]};
             const auto here = pointwise::wall_at(condition, x);
-            const auto wall = pointwise::wall_gradient(gas, condition.heat, view.w1, view.w2, here, view.n, at_wall, side.deep ? 1.0 : 0.0);
+            const auto wall = pointwise::wall_gradient(gas, condition.heat, view.w1, view.w2, here, view.n, at_wall,
+                                                       side.deep ? 1.0 : 0.0);
             const auto transport = setup->transport();
             const State viscous = pointwise::flux_viscous(gas, transport, wall._0, wall._1, view.n);
             for (int c = 0; c < 5; c++) flux[c] -= viscous[c];
@@ -106,8 +114,9 @@ boundary_fluxes(u32 count, u64 total, const uint2* __restrict__ faces, const dou
 
 // Derivatives of the fluxes out by the cells' conserved variables, [25][count].
 extern "C" __global__ void __launch_bounds__(128)
-boundary_jacobians(u32 count, u64 total, const uint2* __restrict__ faces, const Condition* __restrict__ conditions, const Side* __restrict__ sides,
-                   const double* __restrict__ w, const double* __restrict__ area, const double* __restrict__ volume, const Setup* __restrict__ setup,
+boundary_jacobians(u32 count, u64 total, const uint2* __restrict__ faces, const Condition* __restrict__ conditions,
+                   const Side* __restrict__ sides, const double* __restrict__ w, const double* __restrict__ area,
+                   const double* __restrict__ volume, const Setup* __restrict__ setup,
                    double* __restrict__ jacobians) {
     const u32 f = blockIdx.x * 128 + threadIdx.x;
     if (f >= count) return;
@@ -121,7 +130,8 @@ boundary_jacobians(u32 count, u64 total, const uint2* __restrict__ faces, const 
     if (pointwise::condition_class(condition) == pointwise::ConditionClass::NoSlip) {
         const double v1 = volume[at], v2 = volume[view.inner];
         const double at_wall = pointwise::real_max(1.5 * v1 - 0.5 * v2, 0.5 * v1);
-        const double damping = 3.0 * pointwise::spectral_radius_viscous(gas, setup->transport(), view.w1, view.n, at_wall);
+        const double damping =
+            3.0 * pointwise::spectral_radius_viscous(gas, setup->transport(), view.w1, view.n, at_wall);
         for (int c = 1; c < 5; c++) block[6 * c] += damping;
     }
 #endif
@@ -129,7 +139,7 @@ boundary_jacobians(u32 count, u64 total, const uint2* __restrict__ faces, const 
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-wall_forces(u32 count, const uint2* __restrict__ parts, const double* __restrict__ middles, const double* __restrict__ loads, double cx, double cy,
-            double cz, double* __restrict__ partials) {
+wall_forces(u32 count, const uint2* __restrict__ parts, const double* __restrict__ middles,
+            const double* __restrict__ loads, double cx, double cy, double cz, double* __restrict__ partials) {
     sum_wall_forces(count, parts, middles, loads, cx, cy, cz, partials);
 }

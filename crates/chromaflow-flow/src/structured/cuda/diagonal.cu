@@ -1,8 +1,9 @@
-// The diagonalized factors of one axis: along each line three families of waves with scalar pentadiagonal systems, the first of
-// them with three right-hand sides. Twin: structured/diagonal.rs; coefficients and waves are pointwise.
+// The diagonalized factors of one axis: along each line three families of waves with scalar pentadiagonal systems, the
+// first of them with three right-hand sides. Twin: structured/diagonal.rs; coefficients and waves are pointwise.
 //
-// Rows are made where they are used, from states, areas and time steps that stream through shared memory. What goes out to
-// memory and comes back are the factors of the elimination, x_p = z_p - g_p x_{p+1} - h_p x_{p+2}: KEPT numbers a cell.
+// Rows are made where they are used, from states, areas and time steps that stream through shared memory. What goes out
+// to memory and comes back are the factors of the elimination, x_p = z_p - g_p x_{p+1} - h_p x_{p+2}: KEPT numbers a
+// cell.
 #define FAMILIES 3
 #define AHEAD 6         // rows of the elimination on their way
 #define BEHIND 4        // rows of the substitution on their way
@@ -11,16 +12,17 @@ typedef pointwise::WaveFace<double> WaveFace;
 typedef pointwise::Array<pointwise::Array<double, 5>, FAMILIES> WaveRows;
 
 // The face `number` of a line of n rows between cells of these states; p: pressures of the four cells around it.
-__device__ __forceinline__ WaveFace wave_face(const Setup& setup, u32 fourth, bool open, u32 number, u32 n, double pa, const State& b, const State& c,
-                                              double pd, const Vec3& area, double volume) {
+__device__ __forceinline__ WaveFace wave_face(const Setup& setup, u32 fourth, bool open, u32 number, u32 n, double pa,
+                                              const State& b, const State& c, double pd, const Vec3& area,
+                                              double volume) {
     const pointwise::Gas<double> gas = setup.gas();
     double viscous = 0;
 #if VISCOUS
     viscous = pointwise::spectral_radius_viscous(gas, setup.transport(), pointwise::middle_state(b, c), area, volume);
 #endif
     const bool near = open && (number <= 1 || number + 1 >= n), at_end = open && (number == 0 || number == n);
-    const auto weights = pointwise::wave_weights(pointwise::Array<double, 4>{{pa, b[4], c[4], pd}}, setup.dissipation(), setup.implicit_dissipation,
-                                                 fourth != 0, near);
+    const auto weights = pointwise::wave_weights(pointwise::Array<double, 4>{{pa, b[4], c[4], pd}}, setup.dissipation(),
+                                                 setup.implicit_dissipation, fourth != 0, near);
     return pointwise::wave_face(gas, b, c, area, weights, at_end, viscous);
 }
 __device__ __forceinline__ u32 family_of(u32 wave) { return wave < 3 ? 0 : wave - 2; }
@@ -39,7 +41,8 @@ template <int WIDTH> struct Last {
         }
     }
     // One row more: its lower bands are eliminated. `family` of each column.
-    template <class Family> __device__ void eliminate(const WaveRows& rows, const double (&right)[WIDTH], Family family) {
+    template <class Family>
+    __device__ void eliminate(const WaveRows& rows, const double (&right)[WIDTH], Family family) {
         double lower[FAMILIES][3];
 #pragma unroll
         for (int f = 0; f < FAMILIES; f++) {
@@ -59,16 +62,14 @@ template <int WIDTH> struct Last {
 };
 
 #if !CLOSED
-// r goes from the residual or the update so far to the solution along `axis`, whose areas `area` begins with. Two threads share
-// a line and eliminate towards its middle, as in lines.cu. `groups` as there; `kept` has room for KEPT numbers a cell.
+// r goes from the residual or the update so far to the solution along `axis`, whose areas `area` begins with. Two
+// threads share a line and eliminate towards its middle, as in lines.cu. `groups` as there; `kept` has room for KEPT
+// numbers a cell.
 #define KEPT 11
 #define LINES 32
 #define THREADS 64
 #define STEP_BACK 19    // factors 11, state 5, area 3
-extern "C" __global__ void __launch_bounds__(THREADS, 4)
-waves(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2* __restrict__ groups, u32 fourth, const double* __restrict__ w,
-      const double* __restrict__ area, const double* __restrict__ taus, const double* __restrict__ volume, const Setup* __restrict__ numbers, double* r,
-      double* kept, u32* bad) {
+extern "C" __global__ void __launch_bounds__(THREADS, 4) waves(WaveLines) {
     extern __shared__ double memory[];
     const u32 lane = threadIdx.x % LINES, half = threadIdx.x / LINES;
     const Line line(blocks, groups[blockIdx.x], axis, lane);
@@ -81,10 +82,15 @@ waves(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2* __
     // Faces have the number of the cell above them. They are seen as from the lower end; their speeds change sign.
     auto face_ahead = [&](int p) { return half ? place(p) : place(p + 1); };
     auto number = [&](u32 p) { return half ? n - p : p; };     // of the face behind row p
-    auto scratch = [&](u32 p, u32 e) { return (u64)line.b.first * KEPT + ((u64)(half ? n - 1 - p : p) * KEPT + e) * line.count + line.line; };
-    auto between = [&](const State& behind, const State& ahead, double beyond_behind, double beyond_ahead, u32 p, const Vec3& area, double volume) {
-        WaveFace face = half ? wave_face(setup, fourth, true, number(p), n, beyond_ahead, ahead, behind, beyond_behind, area, volume)
-                             : wave_face(setup, fourth, true, number(p), n, beyond_behind, behind, ahead, beyond_ahead, area, volume);
+    auto scratch = [&](u32 p, u32 e) {
+        return (u64)line.b.first * KEPT + ((u64)(half ? n - 1 - p : p) * KEPT + e) * line.count + line.line;
+    };
+    auto between = [&](const State& behind, const State& ahead, double beyond_behind, double beyond_ahead, u32 p,
+                       const Vec3& area, double volume) {
+        WaveFace face = half ? wave_face(setup, fourth, true, number(p), n, beyond_ahead, ahead, behind, beyond_behind,
+                                         area, volume)
+                             : wave_face(setup, fourth, true, number(p), n, beyond_behind, behind, ahead, beyond_ahead,
+                                         area, volume);
 #pragma unroll
         for (int f = 0; f < FAMILIES; f++) face.half_speed[f] = half ? -face.half_speed[f] : face.half_speed[f];
         return face;
@@ -94,7 +100,8 @@ waves(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2* __
     auto fetch = [&](u32 p) {   // one row beyond the last: its pressure is asked for
         if (p <= rows && p <= n) {
             const u64 own = place((int)p), ahead = place((int)p + 1), face = face_ahead((int)p);
-            fetch_row([&](u32 e) { return fetch_slot(p, e); }, total, w + ahead, area + face, taus + own, p < rows, r + own, volume + ahead);
+            fetch_row([&](u32 e) { return fetch_slot(p, e); }, total, w + ahead, area + face, taus + own, p < rows,
+                      r + own, volume + ahead);
         }
         copy_commit();
     };
@@ -141,7 +148,8 @@ waves(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2* __
         last.eliminate(coefficients, {wave[0], wave[1], wave[2], wave[3], wave[4]}, family);
         if (line.live) {
 #pragma unroll
-            for (int f = 0; f < FAMILIES; f++) kept[scratch(p, f)] = last.g[0][f], kept[scratch(p, 3 + f)] = last.h[0][f];
+            for (int f = 0; f < FAMILIES; f++)
+                kept[scratch(p, f)] = last.g[0][f], kept[scratch(p, 3 + f)] = last.h[0][f];
 #pragma unroll
             for (int c = 0; c < 5; c++) kept[scratch(p, 6 + c)] = last.z[0][c];
         }
@@ -155,7 +163,8 @@ waves(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2* __
 #pragma unroll
     for (int k = 0; k < 2; k++) {
 #pragma unroll
-        for (int f = 0; f < FAMILIES; f++) mine[(11 * k + f) * LINES] = last.g[k][f], mine[(11 * k + 3 + f) * LINES] = last.h[k][f];
+        for (int f = 0; f < FAMILIES; f++)
+            mine[(11 * k + f) * LINES] = last.g[k][f], mine[(11 * k + 3 + f) * LINES] = last.h[k][f];
 #pragma unroll
         for (int c = 0; c < 5; c++) mine[(11 * k + 6 + c) * LINES] = last.z[k][c];
     }
@@ -221,22 +230,21 @@ waves(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2* __
     if (!fine && line.live) atomicMin(bad, line.number(axis, 0));
 }
 #else
-// Lines that close on themselves, of at least six rows, a thread a line: their last two rows are a border, whose unknowns are
-// carried along as two right-hand sides more of each family, x = y - Z border.
+// Lines that close on themselves, of at least six rows, a thread a line: their last two rows are a border, whose
+// unknowns are carried along as two right-hand sides more of each family, x = y - Z border.
 #define KEPT 17         // factors 6, columns 11
 #define LINES 32
 #define WIDTH 11
-extern "C" __global__ void __launch_bounds__(LINES)
-closed_waves(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2* __restrict__ groups, u32 fourth, const double* __restrict__ w,
-             const double* __restrict__ area, const double* __restrict__ taus, const double* __restrict__ volume, const Setup* __restrict__ numbers,
-             double* r, double* kept, u32* bad) {
+extern "C" __global__ void __launch_bounds__(LINES) closed_waves(WaveLines) {
     const Line line(blocks, groups[blockIdx.x], axis, threadIdx.x);
     if (!line.live) return;
     const Setup setup = *numbers;
     const pointwise::Gas<double> gas = setup.gas();
     const u32 n = line.rows, inner = n - 2;
     const u64 step = pick(line.b.stride, axis);
-    auto scratch = [&](u32 p, u32 e) { return (u64)line.b.first * KEPT + ((u64)p * KEPT + e) * line.count + line.line; };
+    auto scratch = [&](u32 p, u32 e) {
+        return (u64)line.b.first * KEPT + ((u64)p * KEPT + e) * line.count + line.line;
+    };
     // Columns 0 to 4 are the waves, 5 + 2 f + b the border's unknown b of family f.
     auto family = [](int c) { return c < 3 ? 0 : c < 5 ? c - 2 : (c - 5) / 2; };
     Last<WIDTH> last;
@@ -249,7 +257,8 @@ closed_waves(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const ui
 #if VISCOUS
     vb = volume[line.first - step], vo = volume[line.first];
 #endif
-    WaveFace low = wave_face(setup, fourth, false, 0, n, w[4 * total + line.first - 2 * step], wb, wo, w[4 * total + cell(1)], nb, 0.5 * (vb + vo));
+    WaveFace low = wave_face(setup, fourth, false, 0, n, w[4 * total + line.first - 2 * step], wb, wo,
+                             w[4 * total + cell(1)], nb, 0.5 * (vb + vo));
 #pragma unroll 1
     for (u32 p = 0; p < n; p++) {
         const u64 at = cell(p);
@@ -262,7 +271,8 @@ closed_waves(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const ui
 #endif
         State v = state_at(r, total, at);
         scale_residual(line, tau, v);
-        const WaveFace high = wave_face(setup, fourth, false, p + 1, n, wb[4], wo, wa, w[4 * total + at + 2 * step], na, 0.5 * (vo + va));
+        const WaveFace high =
+            wave_face(setup, fourth, false, p + 1, n, wb[4], wo, wa, w[4 * total + at + 2 * step], na, 0.5 * (vo + va));
         WaveRows rows = pointwise::wave_rows(low, high, tau);
         const State wave = pointwise::to_waves(gas, wo, pointwise::unit_normal(nb, na), v);
         if (p < inner) {
@@ -278,7 +288,8 @@ closed_waves(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const ui
             }
             last.eliminate(rows, right, family);
 #pragma unroll
-            for (int f = 0; f < FAMILIES; f++) kept[scratch(p, f)] = last.g[0][f], kept[scratch(p, 3 + f)] = last.h[0][f];
+            for (int f = 0; f < FAMILIES; f++)
+                kept[scratch(p, f)] = last.g[0][f], kept[scratch(p, 3 + f)] = last.h[0][f];
 #pragma unroll
             for (int c = 0; c < WIDTH; c++) kept[scratch(p, 6 + c)] = last.z[0][c];
         } else {
@@ -326,7 +337,8 @@ closed_waves(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const ui
 #pragma unroll
             for (int c = 0; c < 5; c++) {
                 const int z = 6 + 5 + 2 * family(c);
-                wave[c] = kept[scratch(p, 6 + c)] - kept[scratch(p, z)] * ends[0][c] - kept[scratch(p, z + 1)] * ends[1][c];
+                wave[c] =
+                    kept[scratch(p, 6 + c)] - kept[scratch(p, z)] * ends[0][c] - kept[scratch(p, z + 1)] * ends[1][c];
             }
         }
         const u64 at = cell(p);

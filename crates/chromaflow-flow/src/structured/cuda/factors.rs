@@ -4,11 +4,12 @@
 use super::super::config::{Scheme, StepMethod};
 use super::super::measure::{DIAGONAL, LINES as BLOCK_LINES};
 use super::super::{StructuredSystem, ViscousTerms};
+use super::arguments::{BlockLines, BlockSegments, Cells, Lines, WaveLines};
 use super::setup::constants;
 use super::{Step, kernel};
 use crate::grid::{GHOSTS, GridCuda};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Read, Share, Stream};
 
 /// Lines of a thread block of `lines` and `waves`, two threads a line (`LINES` of lines.cu and diagonal.cu), and bytes of dynamic
 /// shared memory: the larger one of what the elimination and the substitution have on their way.
@@ -35,8 +36,9 @@ pub(super) fn block_sources(constants: [u32; 2]) -> [KernelSource; 3] {
     // With |A| in the operator rows do not fit the registers: a name of its own where spills are looked for.
     let open = if constants[0] > 0 { "structured_lines_matrix" } else { "structured_lines" };
     [
-        kernel(open, &text(include_str!("lines.cu")), constants),
+        kernel(open, &text(include_str!("lines.cu")), constants).record::<BlockLines>(),
         kernel("structured_segments", &text(include_str!("segments.cu")), constants)
+            .record::<BlockSegments>()
             .define("PARTS", SEGMENTS),
         turn_source(),
     ]
@@ -49,12 +51,14 @@ pub(super) fn wave_sources(constants: [u32; 2]) -> [KernelSource; 3] {
         include_str!("line.cuh"),
         include_str!("diagonal.cu")
     );
-    let diagonal = |closed| kernel("structured_diagonal", &text, constants).define("CLOSED", closed);
+    let diagonal = |closed| {
+        kernel("structured_diagonal", &text, constants).record::<WaveLines>().define("CLOSED", closed)
+    };
     [diagonal(0), diagonal(1), turn_source()]
 }
 
 fn turn_source() -> KernelSource {
-    kernel("structured_turn", include_str!("turn.cu"), [0, 0])
+    kernel("structured_transpose", include_str!("transpose.cu"), [0, 0])
 }
 
 /// Groups of lines along an axis: those for a kernel of many open lines, open lines cut into segments, and closed ones.
@@ -214,36 +218,49 @@ impl Factors {
         records: &DeviceBuffer<u32>,
         [w, area, tau, volume, r]: [DeviceSlice<'_, f64>; 5],
     ) -> Result<(), GpuError> {
-        let (groups, t, total) = (&self.groups[axis], step.tables, step.total());
-        // SAFETY: groups begin at lines of their blocks; what is kept has the numbers of each cell; lines are different
-        // cells.
-        unsafe {
-            match &self.form {
-                Form::Blocks { lines, segments, factors, values, loops } => {
-                    let open = lines.launch(groups.open.len() / 2, 2 * LINES).shared(SHARED);
-                    let open = open.arg(total).arg(axis as u32).arg(records).arg(&groups.open);
-                    let open = open.arg(&t.side_ptr).arg(&t.face_of).arg(step.faces());
-                    let open = open.arg(step.jacobians).arg(w).arg(area).arg(tau).arg(volume);
-                    let open = open.arg(step.setup).arg(r).arg(factors).arg(values);
-                    open.arg(step.bad).enqueue(step.stream)?;
-                    for (groups, closed) in [(&groups.few, 0_u32), (&groups.closed, 1)] {
-                        let cut = segments.launch(groups.len() / 2, SEGMENT_THREADS).shared(SEGMENT_SHARED);
-                        let cut = cut.arg(total).arg(axis as u32).arg(records).arg(groups).arg(closed);
-                        let cut = cut.arg(&t.side_ptr).arg(&t.face_of).arg(step.faces());
-                        let cut = cut.arg(step.jacobians).arg(w).arg(area).arg(tau).arg(volume);
-                        let cut = cut.arg(step.setup).arg(r).arg(factors).arg(values).arg(loops);
-                        cut.arg(step.bad).enqueue(step.stream)?;
-                    }
+        let groups = &self.groups[axis];
+        let lines_of = |groups: &DeviceBuffer<u32>| Lines {
+            total: step.total(),
+            axis: axis as u32,
+            blocks: Read::at(records.ptr()),
+            groups: Read::at(groups.ptr()),
+        };
+        let cells = Cells {
+            w: w.into(),
+            area: area.into(),
+            taus: tau.into(),
+            volume: volume.into(),
+            numbers: Read::at(step.setup.ptr()),
+            r: r.into(),
+        };
+        let bad = step.bad.into();
+        match &self.form {
+            Form::Blocks { lines, segments, factors, values, loops } => {
+                let ends = step.ends();
+                let [factors, values, loops] = [factors, values, loops].map(Share::from);
+                let lines_in = lines_of(&groups.open);
+                let open = BlockLines { lines: lines_in, ends, cells, factors, values, bad };
+                let launch = lines.launch(groups.open.len() / 2, 2 * LINES).shared(SHARED).record(&open);
+                // SAFETY: groups begin at lines of their blocks; what is kept has the numbers of each cell; lines are
+                // different cells.
+                unsafe { launch.enqueue(step.stream)? };
+                for (groups, closed) in [(&groups.few, 0), (&groups.closed, 1)] {
+                    let lines = lines_of(groups);
+                    let cut = BlockSegments { lines, closed, ends, cells, factors, values, loops, bad };
+                    let launch = segments.launch(groups.len() / 2, SEGMENT_THREADS).shared(SEGMENT_SHARED);
+                    // SAFETY: as above.
+                    unsafe { launch.record(&cut).enqueue(step.stream)? };
                 }
-                Form::Waves { waves, closed, fourth, kept } => {
-                    for (kernel, groups, threads, shared) in
-                        [(waves, &groups.open, 2 * LINES, SHARED), (closed, &groups.closed, LINES, 0)]
-                    {
-                        let launch = kernel.launch(groups.len() / 2, threads).shared(shared).arg(total);
-                        let launch = launch.arg(axis as u32).arg(records).arg(groups).arg(u32::from(*fourth));
-                        let launch = launch.arg(w).arg(area).arg(tau).arg(volume).arg(step.setup).arg(r);
-                        launch.arg(kept).arg(step.bad).enqueue(step.stream)?;
-                    }
+            }
+            Form::Waves { waves, closed, fourth, kept } => {
+                for (kernel, groups, threads, shared) in
+                    [(waves, &groups.open, 2 * LINES, SHARED), (closed, &groups.closed, LINES, 0)]
+                {
+                    let (lines, fourth, kept) = (lines_of(groups), u32::from(*fourth), kept.into());
+                    let arguments = WaveLines { lines, fourth, cells, kept, bad };
+                    let launch = kernel.launch(groups.len() / 2, threads).shared(shared).record(&arguments);
+                    // SAFETY: as above.
+                    unsafe { launch.enqueue(step.stream)? };
                 }
             }
         }

@@ -2,10 +2,10 @@
 //! Launches of `fluxes.cu`.
 
 use super::setup::{TILE, march_planes, tiles};
-use super::{StructuredSystem, kernel};
+use super::{StructuredSystem, arguments, kernel};
 use crate::grid::{Cells, GridCuda};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream, box_map};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream, tensor_map};
 
 /// Most rows of cells of a tile (`ROWS` of fluxes.cu): with three warps more, as many as there are registers for.
 pub(super) const MOST_ROWS: usize = 12;
@@ -26,7 +26,7 @@ fn shared(rows: usize, scheme: u32) -> usize {
 
 pub(super) fn source(constants: [u32; 2], rows: usize) -> KernelSource {
     let source = kernel("structured_fluxes", include_str!("fluxes.cu"), constants);
-    source.define("ROWS", rows).define("SHARED", shared(rows, constants[0]))
+    source.record::<arguments::Fluxes>().define("ROWS", rows).define("SHARED", shared(rows, constants[0]))
 }
 
 /// The kernel and all that belongs to it alone.
@@ -90,7 +90,7 @@ fn maps(
         let mut map = |array: &DeviceBuffer<f64>, components, [i, j]: [usize; 2], of| {
             let shape = [row, nj + 4, nk + 4, components];
             let array = array.part(offset..array.len());
-            box_map(array, shape, [row, plane, grid.len()], [i, j, 1, of]).map(|map| all.extend(map))
+            tensor_map(array, shape, [row, plane, grid.len()], [i, j, 1, of]).map(|map| all.extend(map))
         };
         map(w, 5, [TILE + 4, rows + 4], 5)?;
         for size in [[TILE + 2, rows], [TILE, rows + 1], [TILE, rows]] {
@@ -105,13 +105,24 @@ impl super::StructuredCuda {
     pub(super) fn fluxes(&self) -> Result<(), GpuError> {
         let (t, f) = (&self.tables, &self.fluxes);
         let launch = f.kernel.launch(f.tiles.len() / 4, f.threads).shared(f.shared);
-        let launch = launch.arg(self.total()).arg(f.planes).arg(self.grid.records()).arg(&f.tiles);
-        let launch = launch.arg(&t.side_ptr).arg(&t.face_of);
-        let launch = launch.arg(self.face_count() as u64).arg(&self.boundary_fluxes).arg(&self.w);
-        let launch = launch.arg(&self.area).arg(&self.setup).arg(&f.maps[0]);
+        let arguments = arguments::Fluxes {
+            total: self.total(),
+            planes: f.planes,
+            blocks: Read::at(self.grid.records().ptr()),
+            tiles: Read::at(f.tiles.ptr()),
+            side_ptr: (&t.side_ptr).into(),
+            face_of: (&t.face_of).into(),
+            faces: self.face_count() as u64,
+            at_boundary: (&self.boundary_fluxes).into(),
+            w: (&self.w).into(),
+            area: (&self.area).into(),
+            numbers: Read::at(self.setup.ptr()),
+            maps: Read::at(f.maps[0].ptr()),
+            r: (&self.r).into(),
+        };
         // SAFETY: tiles begin at cells of their blocks; what is read beyond a block's cells is cut off at its ghosts, and
         // nothing is written there; the maps are those of the buffer with the states.
-        Ok(unsafe { launch.arg(&self.r).enqueue(&self.stream) }?)
+        Ok(unsafe { launch.record(&arguments).enqueue(&self.stream) }?)
     }
 }
 

@@ -20,7 +20,8 @@ struct Line {
         cell[0] = axis == 0 ? 0 : x;
         cell[1] = axis == 0 ? x : axis == 1 ? 0 : y;
         cell[2] = axis == 2 ? 0 : y;
-        first = b.offset + (u64)(cell[0] + 2) * b.stride[0] + (u64)(cell[1] + 2) * b.stride[1] + (u64)(cell[2] + 2) * b.stride[2];
+        first = b.offset + (u64)(cell[0] + 2) * b.stride[0] + (u64)(cell[1] + 2) * b.stride[1] +
+                (u64)(cell[2] + 2) * b.stride[2];
     }
     __device__ u32 number(u32 axis, u32 row) const {
         const u32 i = axis == 0 ? row : cell[0], j = axis == 1 ? row : cell[1], k = axis == 2 ? row : cell[2];
@@ -28,11 +29,11 @@ struct Line {
     }
 };
 
-// Asks for what an elimination needs of a row: the next cell's state, the area of the face to it, the own cell's time step and,
-// where it `has_right` the right-hand side, the next cell's volume. `slot(e)` takes number e of 15.
+// Asks for what an elimination needs of a row: the next cell's state, the area of the face to it, the own cell's time
+// step and, where it `has_right` the right-hand side, the next cell's volume. `slot(e)` takes number e of 15.
 template <class Slot>
-__device__ __forceinline__ void fetch_row(Slot slot, u64 total, const double* w, const double* area, const double* tau, bool has_right,
-                                          const double* r, const double* volume) {
+__device__ __forceinline__ void fetch_row(Slot slot, u64 total, const double* w, const double* area, const double* tau,
+                                          bool has_right, const double* r, const double* volume) {
 #pragma unroll
     for (int c = 0; c < 5; c++) {
         copy_async(slot(c), w + c * total);

@@ -1,9 +1,9 @@
 // Approximate factorization: the block-tridiagonal systems of all grid lines along one axis. Twin: structured/lines.rs.
 //
-// Jacobian blocks are made where they are used, from states, areas and time steps that stream through shared memory; only
-// C' = B'^-1 C and f' of the elimination go out to memory and come back. Two threads share a line and eliminate towards its
-// middle, one from each end (twisted factorization): half the chain of dependent rows, twice the lines in flight. Seen from
-// the upper end a line looks as from the lower one with all areas reversed.
+// Jacobian blocks are made where they are used, from states, areas and time steps that stream through shared memory;
+// only C' = B'^-1 C and f' of the elimination go out to memory and come back. Two threads share a line and eliminate
+// towards its middle, one from each end (twisted factorization): half the chain of dependent rows, twice the lines in
+// flight. Seen from the upper end a line looks as from the lower one with all areas reversed.
 //
 // LINES lines a thread block; the first warp has their lower halves, the second their upper ones.
 #define LINES 32
@@ -12,13 +12,10 @@
 #define BEHIND 3        // rows of the substitution on their way
 #define ROW 15          // state 5, area 3, tau, right-hand side 5, volume
 
-// r goes from the residual or the update so far to the solution along `axis`, whose areas `area` begins with. `groups` {block,
-// with the highest bit set where r is an update already; first line}; `factors` has room for 25 numbers a cell, `values` for 5.
-extern "C" __global__ void __launch_bounds__(THREADS, 4)
-lines(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2* __restrict__ groups, const u32* __restrict__ side_ptr,
-      const u32* __restrict__ face_of, u64 faces, const double* __restrict__ jacobians, const double* __restrict__ w, const double* __restrict__ area,
-      const double* __restrict__ taus, const double* __restrict__ volume, const Setup* __restrict__ numbers, double* r, double* factors, double* values,
-      u32* bad) {
+// r goes from the residual or the update so far to the solution along `axis`, whose areas `area` begins with. `groups`
+// {block, with the highest bit set where r is an update already; first line}; `factors` has room for 25 numbers a cell,
+// `values` for 5.
+extern "C" __global__ void __launch_bounds__(THREADS, 4) lines(BlockLines) {
     extern __shared__ double memory[];
     const u32 lane = threadIdx.x % LINES, half = threadIdx.x / LINES;
     const Line line(blocks, groups[blockIdx.x], axis, lane);
@@ -35,13 +32,16 @@ lines(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2* __
     auto oriented = [&](Vec3 a) { return Vec3{sign * a[0], sign * a[1], sign * a[2]}; };
     const u32 end = sides.face(line.block, line.b.count, axis, half, line.cell);
     const u32 other_end = n == 1 ? sides.face(line.block, line.b.count, axis, 1, line.cell) : NONE;
-    auto scratch = [&](u32 p, u32 e, u32 width) { return (u64)line.b.first * width + ((u64)(half ? n - 1 - p : p) * width + e) * line.count + line.line; };
+    auto scratch = [&](u32 p, u32 e, u32 width) {
+        return (u64)line.b.first * width + ((u64)(half ? n - 1 - p : p) * width + e) * line.count + line.line;
+    };
 
     auto fetch_slot = [&](u32 p, u32 e) { return memory + (p % AHEAD * ROW + e) * THREADS + threadIdx.x; };
     auto fetch = [&](u32 p) {
         if (p < rows) {
             const u64 own = place((int)p), ahead = place((int)p + 1), face = face_ahead((int)p);
-            fetch_row([&](u32 e) { return fetch_slot(p, e); }, total, w + ahead, area + face, taus + own, true, r + own, volume + ahead);
+            fetch_row([&](u32 e) { return fetch_slot(p, e); }, total, w + ahead, area + face, taus + own, true, r + own,
+                      volume + ahead);
         }
         copy_commit();
     };
@@ -127,13 +127,14 @@ lines(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2* __
         for (int c = 0; c < 5; c++) {
             State x = {0, 0, 0, 0, 0};
             x[c] = 1.0;
-            const State a = {meeting[(c * 5) * LINES], meeting[(c * 5 + 1) * LINES], meeting[(c * 5 + 2) * LINES], meeting[(c * 5 + 3) * LINES],
-                             meeting[(c * 5 + 4) * LINES]};
+            const State a = {meeting[(c * 5) * LINES], meeting[(c * 5 + 1) * LINES], meeting[(c * 5 + 2) * LINES],
+                             meeting[(c * 5 + 3) * LINES], meeting[(c * 5 + 4) * LINES]};
             subtract(cp, a, x);
 #pragma unroll
             for (int s = 0; s < 5; s++) m[c * 5 + s] = x[s];
         }
-        const State g = {meeting[25 * LINES], meeting[26 * LINES], meeting[27 * LINES], meeting[28 * LINES], meeting[29 * LINES]};
+        const State g = {meeting[25 * LINES], meeting[26 * LINES], meeting[27 * LINES], meeting[28 * LINES],
+                         meeting[29 * LINES]};
         subtract(cp, g, fp);
         factor<5>(m);
         solve<5>(m, fp);
@@ -142,7 +143,8 @@ lines(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2* __
     }
     __syncthreads();
     if (half) {
-        const State x = {meeting[30 * LINES], meeting[31 * LINES], meeting[32 * LINES], meeting[33 * LINES], meeting[34 * LINES]};
+        const State x = {meeting[30 * LINES], meeting[31 * LINES], meeting[32 * LINES], meeting[33 * LINES],
+                         meeting[34 * LINES]};
         subtract(cp, x, fp);
     }
     __syncthreads();

@@ -14,6 +14,7 @@
 //! device: after norms and forces, and after the update. What they exchange are scalars, in page-locked memory. Nothing
 //! races and every sum has a fixed order: a case gives the same bits on every run.
 
+mod arguments;
 mod factors;
 mod fluxes;
 mod measure;
@@ -31,6 +32,7 @@ use crate::grid::device::GRID_CUH;
 use crate::grid::{ExchangeCuda, FieldLayout, GridCuda};
 use crate::march::forces::Walls;
 use crate::march::{Advanced, Bdf, Device, FlowError, Measured, Moment, Part, PartTime, System, Times};
+use arguments::Ends;
 use chromaflow::block::BLOCK_CUH;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
@@ -46,9 +48,9 @@ pub(in crate::structured) const PARTS: usize = 1024;
 
 /// What the kernels of all solvers on structured grids have before their text.
 pub(in crate::structured) fn tables() -> String {
-    let (shared, boxes) = (include_str!("structured.cuh"), include_str!("boxes.cuh"));
+    let (shared, tma) = (include_str!("structured.cuh"), include_str!("tma.cuh"));
     format!(
-        "\n{BLOCK_CUH}\n#line 1 \"grid.cuh\"\n{GRID_CUH}\n#line 1 \"structured.cuh\"\n{shared}\n#line 1 \"boxes.cuh\"\n{boxes}"
+        "\n{BLOCK_CUH}\n#line 1 \"grid.cuh\"\n{GRID_CUH}\n#line 1 \"structured.cuh\"\n{shared}\n#line 1 \"tma.cuh\"\n{tma}"
     )
 }
 
@@ -168,8 +170,14 @@ impl Step<'_> {
         self.grid.len() as u64
     }
 
-    fn faces(&self) -> u64 {
-        (self.tables.faces.len() / 2) as u64
+    /// Faces of the boundary with the derivatives of their fluxes.
+    fn ends(&self) -> Ends {
+        Ends {
+            side_ptr: (&self.tables.side_ptr).into(),
+            face_of: (&self.tables.face_of).into(),
+            faces: (self.tables.faces.len() / 2) as u64,
+            jacobians: self.jacobians.into(),
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 // Approximate factorization where lines are few or close on themselves: every line in segments, a thread each. Twin:
 // structured/lines.rs.
 //
-// The first row of a segment is its separator. The rows behind it are eliminated as x_p = y_p - C_p x_{p+1} - Z_p x_s, with x_s
-// the separator's unknowns, which leaves a block-tridiagonal system of the separators, closed where the line is: that is solved
-// by parallel cyclic reduction in shared memory, then the rows follow (Wang 1981).
+// The first row of a segment is its separator. The rows behind it are eliminated as x_p = y_p - C_p x_{p+1} - Z_p x_s,
+// with x_s the separator's unknowns, which leaves a block-tridiagonal system of the separators, closed where the line
+// is: that is solved by parallel cyclic reduction in shared memory, then the rows follow (Wang 1981).
 //
 // A thread block of THREADS has the PARTS segments each of THREADS / PARTS neighboring lines.
 #define THREADS 64
@@ -81,21 +81,19 @@ __device__ __forceinline__ void add_product(const Block& a, const State& x, Stat
         for (int r = 0; r < 5; r++) to[r] += a[k * 5 + r] * x[k];
 }
 __device__ __forceinline__ State zero() { return {0, 0, 0, 0, 0}; }
-__device__ __forceinline__ State unit(int c) { return {c == 0 ? 1.0 : 0.0, c == 1 ? 1.0 : 0.0, c == 2 ? 1.0 : 0.0, c == 3 ? 1.0 : 0.0, c == 4 ? 1.0 : 0.0}; }
+__device__ __forceinline__ State unit(int c) {
+    return {c == 0 ? 1.0 : 0.0, c == 1 ? 1.0 : 0.0, c == 2 ? 1.0 : 0.0, c == 3 ? 1.0 : 0.0, c == 4 ? 1.0 : 0.0};
+}
 __device__ __forceinline__ State minus(State x) { return {-x[0], -x[1], -x[2], -x[3], -x[4]}; }
 __device__ __forceinline__ void put_column(Block& b, int c, const State& x) {
 #pragma unroll
     for (int s = 0; s < 5; s++) b[c * 5 + s] = x[s];
 }
 
-// r goes from the residual or the update so far to the solution along `axis`, whose areas `area` begins with. `groups` as in
-// lines.cu; `factors` and `loops` have room for 25 numbers a cell, `values` for 5. Dynamic shared memory: 2 x COUPLED numbers a
-// thread. Where the segments of a line begin follows from its length alone.
-extern "C" __global__ void __launch_bounds__(THREADS)
-segments(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2* __restrict__ groups, u32 closed, const u32* __restrict__ side_ptr,
-         const u32* __restrict__ face_of, u64 faces, const double* __restrict__ jacobians, const double* __restrict__ w, const double* __restrict__ area,
-         const double* __restrict__ taus, const double* __restrict__ volume, const Setup* __restrict__ numbers, double* r, double* factors, double* values,
-         double* loops, u32* bad) {
+// r goes from the residual or the update so far to the solution along `axis`, whose areas `area` begins with. `groups`
+// as in lines.cu; `factors` and `loops` have room for 25 numbers a cell, `values` for 5. Dynamic shared memory: 2 x
+// COUPLED numbers a thread. Where the segments of a line begin follows from its length alone.
+extern "C" __global__ void __launch_bounds__(THREADS) segments(BlockSegments) {
     extern __shared__ double memory[];
     const uint2 group = groups[blockIdx.x];
     const u32 n = pick(blocks[group.x & 0x7fffffffu].count, axis);
@@ -106,7 +104,9 @@ segments(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2*
     const Setup setup = *numbers;
     const u64 step = pick(line.b.stride, axis);
     const u32 first = q * n / parts, end = (q + 1) * n / parts;
-    auto scratch = [&](u32 p, u32 e, u32 width) { return (u64)line.b.first * width + ((u64)p * width + e) * line.count + line.line; };
+    auto scratch = [&](u32 p, u32 e, u32 width) {
+        return (u64)line.b.first * width + ((u64)p * width + e) * line.count + line.line;
+    };
     auto right = [&](u32 p, double tau) {
         State v = state_at(r, total, line.first + p * step);
         scale_residual(line, tau, v);
@@ -174,11 +174,14 @@ segments(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2*
             rows.next(ahead);
         }
     }
-    // What the next separator sees of the last row: x = y - Z x_s - C x_next. With no row behind the separator that row is
-    // the separator itself.
-    auto slot = [&](u32 half, u32 part, u32 e) { return memory + (half * COUPLED + e) * THREADS + part * together + lane; };
+    // What the next separator sees of the last row: x = y - Z x_s - C x_next. With no row behind the separator that row
+    // is the separator itself.
+    auto slot = [&](u32 half, u32 part, u32 e) {
+        return memory + (half * COUPLED + e) * THREADS + part * together + lane;
+    };
     auto vector_of = [&](u32 half, u32 part, u32 e) {
-        return State{*slot(half, part, e), *slot(half, part, e + 1), *slot(half, part, e + 2), *slot(half, part, e + 3), *slot(half, part, e + 4)};
+        return State{*slot(half, part, e), *slot(half, part, e + 1), *slot(half, part, e + 2), *slot(half, part, e + 3),
+                     *slot(half, part, e + 4)};
     };
     auto put_vector = [&](u32 half, u32 e, const State& v) {
 #pragma unroll
@@ -194,7 +197,8 @@ segments(u64 total, u32 axis, const GridBlock* __restrict__ blocks, const uint2*
     }
     __syncthreads();
     if (live) {
-        // The separator's row; what couples to its right neighbor and to its left one goes to the other half of the memory.
+        // The separator's row; what couples to its right neighbor and to its left one goes to the other half of the
+        // memory.
         const u32 left = q == 0 ? parts - 1 : q - 1;
         auto other = [&](u32 e) { return vector_of(0, left, e); };
         // The first row behind the separator: x = y - Z x_s - W x_next.

@@ -1,14 +1,14 @@
 // Symmetric successive over-relaxation of the unfactored operator, plane i + j + k = const after plane. Twin:
 // structured/ssor.rs.
 //
-// `open` are areas with zeros where the boundary's fluxes take the place of those between cells; `damping` [3][total] the
-// dissipation of the lower faces of cells; `x` [5][total] the update so far, zero beyond boundaries.
+// `open` are areas with zeros where the boundary's fluxes take the place of those between cells; `damping` [3][total]
+// the dissipation of the lower faces of cells; `x` [5][total] the update so far, zero beyond boundaries.
 
 // Dissipation of the lower faces of all cells and of the faces at the upper ends.
 extern "C" __global__ void __launch_bounds__(CHUNK)
-face_damping(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total, const u32* __restrict__ actives,
-             const double* __restrict__ w, const double* __restrict__ open, const double* __restrict__ volume, const Setup* __restrict__ setup,
-             double* __restrict__ damping) {
+face_damping(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total,
+             const u32* __restrict__ actives, const double* __restrict__ w, const double* __restrict__ open,
+             const double* __restrict__ volume, const Setup* __restrict__ setup, double* __restrict__ damping) {
     const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
     const GridBlock block = blocks[cell.block];
     const pointwise::Gas<double> gas = setup->gas();
@@ -17,9 +17,11 @@ face_damping(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chu
         const u64 below = at - pick(block.stride, d);
         const State b = state_at(w, total, below), c = state_at(w, total, at);
         const Vec3 n = area_at(open + 3 * d * total, total, at);
-        double sum = 0.5 * setup->implicit_dissipation * (pointwise::spectral_radius(gas, b, n) + pointwise::spectral_radius(gas, c, n));
+        double sum = 0.5 * setup->implicit_dissipation *
+                     (pointwise::spectral_radius(gas, b, n) + pointwise::spectral_radius(gas, c, n));
 #if VISCOUS
-        sum += pointwise::spectral_radius_viscous(gas, setup->transport(), pointwise::middle_state(b, c), n, 0.5 * (volume[below] + volume[at]));
+        sum += pointwise::spectral_radius_viscous(gas, setup->transport(), pointwise::middle_state(b, c), n,
+                                                  0.5 * (volume[below] + volume[at]));
 #endif
         damping[d * total + at] = sum;
     };
@@ -33,7 +35,8 @@ face_damping(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chu
 }
 
 // 1 + tau D of a cell.
-__device__ __forceinline__ double own_number(u64 total, u64 at, u32 active, const GridBlock& block, const double* __restrict__ damping, double tau) {
+__device__ __forceinline__ double own_number(u64 total, u64 at, u32 active, const GridBlock& block,
+                                             const double* __restrict__ damping, double tau) {
     double sum = 0;
 #pragma unroll
     for (u32 d = 0; d < 3; d++)
@@ -41,19 +44,16 @@ __device__ __forceinline__ double own_number(u64 total, u64 at, u32 active, cons
     return 1.0 + tau * sum;
 }
 
-// Factored blocks [25][count] of the cells {block, i, j, k} next to the boundary: its faces add their own derivatives, and half
-// the cell's Jacobian with the area of its open faces, which is that of the closed ones turned round.
-extern "C" __global__ void __launch_bounds__(128)
-boundary_cells(u32 count, u64 total, const GridBlock* __restrict__ blocks, const uint4* __restrict__ cells, const u32* __restrict__ actives,
-               const u32* __restrict__ side_ptr, const u32* __restrict__ face_of, u64 faces, const double* __restrict__ jacobians,
-               const double* __restrict__ w, const double* __restrict__ area, const double* __restrict__ damping, const double* __restrict__ taus,
-               const Setup* __restrict__ setup, double* __restrict__ factors) {
+// Factored blocks [25][count] of the cells {block, i, j, k} next to the boundary: its faces add their own derivatives,
+// and half the cell's Jacobian with the area of its open faces, which is that of the closed ones turned round.
+extern "C" __global__ void __launch_bounds__(128) boundary_cells(BoundaryCells) {
     const u32 n = blockIdx.x * 128 + threadIdx.x;
     if (n >= count) return;
     const uint4 here = cells[n];
     const GridBlock block = blocks[here.x];
     const u32 cell[3] = {here.y, here.z, here.w}, active = actives[here.x];
-    const u64 at = block.offset + (u64)(here.y + 2) * block.stride[0] + (u64)(here.z + 2) * block.stride[1] + (u64)(here.w + 2) * block.stride[2];
+    const u64 at = block.offset + (u64)(here.y + 2) * block.stride[0] + (u64)(here.z + 2) * block.stride[1] +
+                   (u64)(here.w + 2) * block.stride[2];
     const double tau = taus[at];
     const State state = state_at(w, total, at);
     const Sides sides = {side_ptr, face_of};
@@ -80,13 +80,9 @@ boundary_cells(u32 count, u64 total, const GridBlock* __restrict__ blocks, const
     for (int e = 0; e < 25; e++) factors[(u64)e * count + n] = full[e];
 }
 
-// One plane of all blocks: groups {block, first of its cells in `order`, how many}; the cells {place, number of the factored
-// block or NONE} of `order` are those of a block and plane one after another.
-extern "C" __global__ void __launch_bounds__(128)
-sweep_plane(u64 total, const GridBlock* __restrict__ blocks, const uint4* __restrict__ groups, const uint2* __restrict__ order,
-            const u32* __restrict__ actives, u32 dense, const double* __restrict__ factors, const double* __restrict__ w,
-            const double* __restrict__ open, const double* __restrict__ damping, const double* __restrict__ taus, const double* __restrict__ r,
-            const Setup* __restrict__ setup, double relaxation, double* x) {
+// One plane of all blocks: groups {block, first of its cells in `order`, how many}; the cells {place, number of the
+// factored block or NONE} of `order` are those of a block and plane one after another.
+extern "C" __global__ void __launch_bounds__(128) sweep_plane(SweepPlane) {
     const uint4 group = groups[blockIdx.x];
     if (threadIdx.x >= group.z) return;
     const GridBlock block = blocks[group.x];
@@ -103,7 +99,8 @@ sweep_plane(u64 total, const GridBlock* __restrict__ blocks, const uint4* __rest
         for (u32 high = 0; high < 2; high++) {
             const u64 step = pick(block.stride, d), other = high ? at + step : at - step, face = high ? at + step : at;
             const State dx = state_at(x, total, other);
-            const State change = pointwise::flux_change(gas, state_at(w, total, other), area_at(open + 3 * d * total, total, face), dx);
+            const State change =
+                pointwise::flux_change(gas, state_at(w, total, other), area_at(open + 3 * d * total, total, face), dx);
             const double damped = damping[d * total + face], sign = high ? 0.5 : -0.5;
             number += damped;
 #pragma unroll

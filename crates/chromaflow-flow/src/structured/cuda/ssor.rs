@@ -2,12 +2,13 @@
 //! Symmetric successive over-relaxation on a GPU: a launch a plane, all of a step in one graph.
 
 use super::super::{StructuredSystem, ViscousTerms};
+use super::arguments::{BoundaryCells, SweepPlane};
 use super::setup::constants;
 use super::{Step, kernel};
 use crate::gpu::blocks;
 use crate::grid::{FieldLayout, GridCuda};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Graph, Kernel, KernelSource, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Graph, Kernel, KernelSource, Read, Stream};
 use std::ops::Range;
 
 /// Cells of a plane that a thread block takes.
@@ -20,7 +21,7 @@ pub(super) fn source(constants: [u32; 2]) -> KernelSource {
         include_str!("blocks.cuh"),
         include_str!("ssor.cu")
     );
-    kernel("structured_ssor", &text, constants)
+    kernel("structured_ssor", &text, constants).record::<BoundaryCells>().record::<SweepPlane>()
 }
 
 /// Sweeps over the planes i + j + k = const of all blocks.
@@ -133,10 +134,22 @@ impl Sweeps {
         let launch = launch.arg(&self.open).arg(step.volume).arg(step.setup).arg(&self.damping);
         // SAFETY: arrays of the grid; cells have ghosts on all sides.
         unsafe { launch.enqueue(step.stream)? };
-        let launch = self.boundary_cells.launch(blocks(dense, GROUP), GROUP).arg(dense as u32).arg(total);
-        let launch = launch.arg(step.grid.records()).arg(&self.dense).arg(&t.actives).arg(&t.side_ptr);
-        let launch = launch.arg(&t.face_of).arg(step.faces()).arg(step.jacobians).arg(step.w).arg(step.area);
-        let launch = launch.arg(&self.damping).arg(step.tau).arg(step.setup).arg(&self.factors);
+        let (grid_blocks, setup) = (Read::at(step.grid.records().ptr()), Read::at(step.setup.ptr()));
+        let arguments = BoundaryCells {
+            count: dense as u32,
+            total,
+            blocks: grid_blocks,
+            cells: Read::at(self.dense.ptr()),
+            actives: (&t.actives).into(),
+            ends: step.ends(),
+            w: step.w.into(),
+            area: step.area.into(),
+            damping: (&self.damping).into(),
+            taus: step.tau.into(),
+            setup,
+            factors: (&self.factors).into(),
+        };
+        let launch = self.boundary_cells.launch(blocks(dense, GROUP), GROUP).record(&arguments);
         // SAFETY: cells of the grid, with room for 25 numbers each.
         unsafe { launch.enqueue(step.stream)? };
         for sweep in 0..2 * self.count {
@@ -146,12 +159,24 @@ impl Sweeps {
             for n in 0..self.planes.len() {
                 let plane = if sweep % 2 == 1 { self.planes.len() - 1 - n } else { n };
                 let groups = &self.planes[plane];
-                let launch = self.sweep_plane.launch(groups.len(), GROUP).arg(total);
-                let launch = launch.arg(step.grid.records());
-                let launch = launch.arg(self.groups.part(4 * groups.start..4 * groups.end)).arg(&self.order);
-                let launch = launch.arg(&t.actives).arg(dense as u32).arg(&self.factors).arg(step.w);
-                let launch = launch.arg(&self.open).arg(&self.damping).arg(step.tau).arg(step.r);
-                let launch = launch.arg(step.setup).arg(self.relaxation).arg(&self.x);
+                let arguments = SweepPlane {
+                    total,
+                    blocks: grid_blocks,
+                    groups: Read::at(self.groups.part(4 * groups.start..4 * groups.end).ptr()),
+                    order: Read::at(self.order.ptr()),
+                    actives: (&t.actives).into(),
+                    dense: dense as u32,
+                    factors: (&self.factors).into(),
+                    w: step.w.into(),
+                    open: (&self.open).into(),
+                    damping: (&self.damping).into(),
+                    taus: step.tau.into(),
+                    r: step.r.into(),
+                    setup,
+                    relaxation: self.relaxation,
+                    x: (&self.x).into(),
+                };
+                let launch = self.sweep_plane.launch(groups.len(), GROUP).record(&arguments);
                 // SAFETY: no cell of a plane reads another's update, and each has neighbors or ghosts on all sides.
                 unsafe { launch.enqueue(step.stream)? };
             }

@@ -1,7 +1,8 @@
 // What the kernels of structured grids share, behind common.cuh and grid.cuh.
 //
-// Arrays of all blocks with ghosts, see grid.cuh, `total` entries a component: w [5], area [3 axes][3], volume, tau, r [5].
-// Constants: SCHEME 0 central with scalar dissipation, 1 with matrix dissipation, 2 Roe; VISCOUS 0 no, 1 thin-layer, 2 full.
+// Arrays of all blocks with ghosts, see grid.cuh, `total` entries a component: w [5], area [3 axes][3], volume, tau, r
+// [5]. Constants: SCHEME 0 central with scalar dissipation, 1 with matrix dissipation, 2 Roe; VISCOUS 0 no, 1
+// thin-layer, 2 full.
 
 // Numbers of the set-up, in the order of `setup_record` in setup.rs.
 struct Setup {
@@ -14,7 +15,8 @@ struct Setup {
     __device__ pointwise::Dissipation<double> dissipation() const { return {second, fourth, acoustic, convective}; }
     __device__ pointwise::RoeFix<double> fix() const { return {fix_acoustic, fix_convective, 1.0}; }
     __device__ pointwise::Transport<double> transport() const {
-        return {viscosity, prandtl, law != 0 ? pointwise::ViscosityLaw::Sutherland : pointwise::ViscosityLaw::Constant, sutherland};
+        return {viscosity, prandtl, law != 0 ? pointwise::ViscosityLaw::Sutherland : pointwise::ViscosityLaw::Constant,
+                sutherland};
     }
 };
 
@@ -22,7 +24,9 @@ __device__ __forceinline__ State state_at(const double* __restrict__ w, u64 tota
     return {w[at], w[total + at], w[2 * total + at], w[3 * total + at], w[4 * total + at]};
 }
 // `area` begins with the first component of an axis.
-__device__ __forceinline__ Vec3 area_at(const double* __restrict__ area, u64 total, u64 at) { return {area[at], area[total + at], area[2 * total + at]}; }
+__device__ __forceinline__ Vec3 area_at(const double* __restrict__ area, u64 total, u64 at) {
+    return {area[at], area[total + at], area[2 * total + at]};
+}
 
 // a[axis] of an array in registers.
 __device__ __forceinline__ u32 pick(const u32* a, u32 axis) { return axis == 0 ? a[0] : axis == 1 ? a[1] : a[2]; }
@@ -38,23 +42,26 @@ struct Sides {
     }
 };
 
-// Sums over one part {first face, faces} of a wall each: pressure force, its moment, friction, its moment (12 numbers), of
-// loads [6][count] at `middles` [3][count]; thread blocks of 256.
-__device__ __forceinline__ void sum_wall_forces(u32 count, const uint2* __restrict__ parts, const double* __restrict__ middles,
-                                                const double* __restrict__ loads, double cx, double cy, double cz, double* __restrict__ partials) {
+// Sums over one part {first face, faces} of a wall each: pressure force, its moment, friction, its moment (12 numbers),
+// of loads [6][count] at `middles` [3][count]; thread blocks of 256.
+__device__ __forceinline__ void sum_wall_forces(u32 count, const uint2* __restrict__ parts,
+                                                const double* __restrict__ middles, const double* __restrict__ loads,
+                                                double cx, double cy, double cz, double* __restrict__ partials) {
     Vec3 arm = {}, f[2] = {};
     const uint2 part = parts[blockIdx.x];
     if (threadIdx.x < part.y) {
         const u64 at = part.x + threadIdx.x, n = count;
         arm = {middles[at] - cx, middles[n + at] - cy, middles[2 * n + at] - cz};
 #pragma unroll
-        for (int k = 0; k < 2; k++) f[k] = {loads[3 * k * n + at], loads[(3 * k + 1) * n + at], loads[(3 * k + 2) * n + at]};
+        for (int k = 0; k < 2; k++)
+            f[k] = {loads[3 * k * n + at], loads[(3 * k + 1) * n + at], loads[(3 * k + 2) * n + at]};
     }
     sum_forces(arm, f, partials);
 }
 
 #define COLUMNS 32
-// A thread block's tile {block, i, j, k of its first cell}, COLUMNS cells wide along i, and the planes along k that it marches through.
+// A thread block's tile {block, i, j, k of its first cell}, COLUMNS cells wide along i, and the planes along k that it
+// marches through.
 struct Tile {
     GridBlock b;
     u32 block, i, j, first, end;
@@ -74,4 +81,6 @@ struct Tile {
 __device__ __forceinline__ State state_of(const double* __restrict__ w, u32 pitch, u32 at) {
     return {w[at], w[at + pitch], w[at + 2 * pitch], w[at + 3 * pitch], w[at + 4 * pitch]};
 }
-__device__ __forceinline__ Vec3 vector_of(const double* __restrict__ area, u32 pitch, u32 at) { return {area[at], area[at + pitch], area[at + 2 * pitch]}; }
+__device__ __forceinline__ Vec3 vector_of(const double* __restrict__ area, u32 pitch, u32 at) {
+    return {area[at], area[at + pitch], area[at + 2 * pitch]};
+}

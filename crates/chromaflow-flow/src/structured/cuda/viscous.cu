@@ -1,15 +1,17 @@
 // Sums of viscous fluxes out of the cells of structured grids. Twin: structured/residual.rs.
 //
-// A thread block takes 32 x ROWS cells along i and j and marches through at most 64 planes along k, a thread a cell. A warp has a row of
-// cells; others have the cells around the tile, each with its share in one flux, the first of which asks for the next plane's numbers.
-// All derivatives along k are the thread's own; neighbors along i and j are in shared memory.
+// A thread block takes 32 x ROWS cells along i and j and marches through at most 64 planes along k, a thread a cell. A
+// warp has a row of cells; others have the cells around the tile, each with its share in one flux, the first of which
+// asks for the next plane's numbers. All derivatives along k are the thread's own; neighbors along i and j are in
+// shared memory.
 //
-// The flux through a face is that of the change across it, and half of what each of its two cells has of the changes along the
-// other two axes. So a cell makes three such halves of its central differences, whichever faces take them. Cell c of a row has
+// The flux through a face is that of the change across it, and half of what each of its two cells has of the changes
+// along the other two axes. So a cell makes three such halves of its central differences, whichever faces take them.
+// Cell c of a row has
 //   flux(c + 1) - flux(c) = [across(c + 1) + half(c + 1)] - across(c) - half(c - 1)
-// and takes the bracket (`up`) from the cell above and `down` from the cell below: along i by shuffles, along j from shared memory,
-// a plane later, so that one barrier a plane does. Where a face is shut, since the boundary has its own flux there or it has no area,
-// half(c - 1) or the bracket is -half(c) and across(c) is 0.
+// and takes the bracket (`up`) from the cell above and `down` from the cell below: along i by shuffles, along j from
+// shared memory, a plane later, so that one barrier a plane does. Where a face is shut, since the boundary has its own
+// flux there or it has no area, half(c - 1) or the bracket is -half(c) and across(c) is 0.
 //
 // What of a plane needs no other thread is done between arriving at that barrier (`done`) and waiting for it.
 typedef pointwise::Array<double, 4> Thermal;    // u, v, w, T
@@ -28,51 +30,78 @@ typedef pointwise::Array<double, 4> Thermal;    // u, v, w, T
 // Planes whose areas are at hand or on their way; of states one more.
 #define TURNS 2
 #define STAGES 3
-// Shared memory, in numbers: T, u, v, w and viscosity (first the state) of three planes, their volumes; lower faces along i, along j and
-// along k of two; what cells left in two; a bit a plane for shut faces at the ends of i and of j, low and high; barriers for two planes
-// whose numbers came, and that all threads are done with.
+// Shared memory, in numbers: T, u, v, w and viscosity (first the state) of three planes, their volumes; lower faces
+// along i, along j and along k of two; what cells left in two; a bit a plane for shut faces at the ends of i and of j,
+// low and high; barriers for two planes whose numbers came, and that all threads are done with.
 enum {
-    STATE = 0, VOLUME = STATE + STAGES * PADDED(5 * PLACES), FACE_I = VOLUME + STAGES * PADDED(PLACES), FACE_J = FACE_I + TURNS * PADDED(3 * PLACES),
-    FACE_K = FACE_J + TURNS * PADDED(3 * PLACES_J), UP = FACE_K + TURNS * PADDED(3 * PLACES), DOWN = UP + 8 * LEFT, SHUT_I = DOWN + 8 * LEFT,
-    SHUT_J = SHUT_I + 2 * ROWS, FULL = SHUT_J + 2 * COLUMNS, DONE = FULL + 2, ENTRIES = DONE + 2
+    STATE = 0,
+    VOLUME = STATE + STAGES * PADDED(5 * PLACES),
+    FACE_I = VOLUME + STAGES * PADDED(PLACES),
+    FACE_J = FACE_I + TURNS * PADDED(3 * PLACES),
+    FACE_K = FACE_J + TURNS * PADDED(3 * PLACES_J),
+    UP = FACE_K + TURNS * PADDED(3 * PLACES),
+    DOWN = UP + 8 * LEFT,
+    SHUT_I = DOWN + 8 * LEFT,
+    SHUT_J = SHUT_I + 2 * ROWS,
+    FULL = SHUT_J + 2 * COLUMNS,
+    DONE = FULL + 2,
+    ENTRIES = DONE + 2
 };
 
 static_assert(8 * ENTRIES == SHARED, "as the launch has it");
 
-__device__ __forceinline__ Thermal thermal_at(const double* at) { return {at[PLACES], at[2 * PLACES], at[3 * PLACES], at[0]}; }
+__device__ __forceinline__ Thermal thermal_at(const double* at) {
+    return {at[PLACES], at[2 * PLACES], at[3 * PLACES], at[0]};
+}
 __device__ __forceinline__ Vec3 area_in(const double* at, int apart) { return {at[0], at[apart], at[2 * apart]}; }
-__device__ __forceinline__ Thermal operator-(const Thermal& a, const Thermal& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3]}; }
-__device__ __forceinline__ Vec3 operator+(const Vec3& a, const Vec3& b) { return {a[0] + b[0], a[1] + b[1], a[2] + b[2]}; }
+__device__ __forceinline__ Thermal operator-(const Thermal& a, const Thermal& b) {
+    return {a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3]};
+}
+__device__ __forceinline__ Vec3 operator+(const Vec3& a, const Vec3& b) {
+    return {a[0] + b[0], a[1] + b[1], a[2] + b[2]};
+}
 // Read again rather than kept in registers, of which there are too few.
 __device__ __forceinline__ double again(const double* at) { return *(const volatile double*)at; }
-__device__ __forceinline__ Thermal thermal_again(const double* at) { return {again(at + PLACES), again(at + 2 * PLACES), again(at + 3 * PLACES), again(at)}; }
-__device__ __forceinline__ Vec3 area_again(const double* at, int apart) { return {again(at), again(at + apart), again(at + 2 * apart)}; }
+__device__ __forceinline__ Thermal thermal_again(const double* at) {
+    return {again(at + PLACES), again(at + 2 * PLACES), again(at + 3 * PLACES), again(at)};
+}
+__device__ __forceinline__ Vec3 area_again(const double* at, int apart) {
+    return {again(at), again(at + apart), again(at + 2 * apart)};
+}
 __device__ __forceinline__ bool is_zero(const Vec3& n) { return n[0] == 0 && n[1] == 0 && n[2] == 0; }
 
 // to += what the lane above or below has, where there is one and `wanted`.
 __device__ __forceinline__ void add_from_above(double& to, double value, bool wanted) {
-    asm volatile("{\n.reg .pred here, want;\n.reg .b32 low, high;\n.reg .f64 other;\nsetp.ne.u32 want, %2, 0;\nmov.b64 {low, high}, %1;\n"
-                 "shfl.sync.down.b32 low, low, 1, 31, -1;\nshfl.sync.down.b32 high|here, high, 1, 31, -1;\nand.pred here, here, want;\n"
-                 "mov.b64 other, {low, high};\n@here add.f64 %0, %0, other;\n}" : "+d"(to) : "d"(value), "r"((u32)wanted));
+    asm volatile(
+        "{\n.reg .pred here, want;\n.reg .b32 low, high;\n.reg .f64 other;\nsetp.ne.u32 want, %2, 0;\nmov.b64 {low, "
+        "high}, %1;\n"
+        "shfl.sync.down.b32 low, low, 1, 31, -1;\nshfl.sync.down.b32 high|here, high, 1, 31, -1;\nand.pred here, here, "
+        "want;\n"
+        "mov.b64 other, {low, high};\n@here add.f64 %0, %0, other;\n}"
+        : "+d"(to)
+        : "d"(value), "r"((u32)wanted));
 }
 __device__ __forceinline__ void add_from_below(double& to, double value, bool wanted) {
-    asm volatile("{\n.reg .pred here, want;\n.reg .b32 low, high;\n.reg .f64 other;\nsetp.ne.u32 want, %2, 0;\nmov.b64 {low, high}, %1;\n"
-                 "shfl.sync.up.b32 low, low, 1, 0, -1;\nshfl.sync.up.b32 high|here, high, 1, 0, -1;\nand.pred here, here, want;\n"
-                 "mov.b64 other, {low, high};\n@here add.f64 %0, %0, other;\n}" : "+d"(to) : "d"(value), "r"((u32)wanted));
+    asm volatile(
+        "{\n.reg .pred here, want;\n.reg .b32 low, high;\n.reg .f64 other;\nsetp.ne.u32 want, %2, 0;\nmov.b64 {low, "
+        "high}, %1;\n"
+        "shfl.sync.up.b32 low, low, 1, 0, -1;\nshfl.sync.up.b32 high|here, high, 1, 0, -1;\nand.pred here, here, "
+        "want;\n"
+        "mov.b64 other, {low, high};\n@here add.f64 %0, %0, other;\n}"
+        : "+d"(to)
+        : "d"(value), "r"((u32)wanted));
 }
 
-// r -= the sum of the viscous fluxes out of each cell, but for those through the boundary. `maps`: of each block those of boxes of
-// w, of areas in ROWS + 2 and in ROWS + 3 rows, of volumes. Dynamic shared memory: as above.
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
-viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, const uint4* __restrict__ tiles, const u32* __restrict__ actives,
-               const u32* __restrict__ side_ptr, const u32* __restrict__ face_of, const double* __restrict__ w, const double* __restrict__ area,
-               const double* __restrict__ volume, double gamma, double viscosity, double prandtl, u32 sutherland_law, double sutherland,
-               const BoxMap* __restrict__ maps, double* __restrict__ r) {
+// r -= the sum of the viscous fluxes out of each cell, but for those through the boundary. `maps`: of each block those
+// of boxes of w, of areas in ROWS + 2 and in ROWS + 3 rows, of volumes. Dynamic shared memory: as above.
+extern "C" __global__ void __launch_bounds__(THREADS, 1) viscous_fluxes(ViscousFluxes) {
     extern __shared__ __align__(128) double memory[];
     const Tile tile(blocks, tiles, planes);
     const Sides sides = {side_ptr, face_of};
     const pointwise::Gas<double> gas = {gamma};
-    const pointwise::Transport<double> transport = {viscosity, prandtl, sutherland_law ? pointwise::ViscosityLaw::Sutherland : pointwise::ViscosityLaw::Constant, sutherland};
+    const pointwise::Transport<double> transport = {
+        viscosity, prandtl, sutherland_law ? pointwise::ViscosityLaw::Sutherland : pointwise::ViscosityLaw::Constant,
+        sutherland};
     const double ratio = pointwise::conductivity_by_mu(gas, transport);
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const u32 plane = tile.b.stride[2], pitch = (u32)total;
@@ -81,23 +110,28 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
     // Planes of the march: those of the tile with one before and one beyond.
     const u32 last = tile.end - tile.first + 1;
 
-    // What plane n needs: the states and volumes of the next one, and at first its own; areas. A warp of the rim asks for it, or all
-    // threads copy.
+    // What plane n needs: the states and volumes of the next one, and at first its own; areas. A warp of the rim asks
+    // for it, or all threads copy.
     u64 *const full = (u64*)(memory + FULL), *const done = (u64*)(memory + DONE);
     auto fetch = [&](u32 n) {
-        const BoxMap* const map = maps + 4 * tile.block;
+        const TensorMap* const map = maps + 4 * tile.block;
         const u32 x = tile.i + 2 - BEFORE, y = tile.j + 1, z = tile.first + 1 + n, turn = n % TURNS;
         auto states = [&](u32 z, u32 slot) {
-            copy_box<5, ROWS + 2, WIDE, COPIERS>(memory + (STATE + slot * PADDED(5 * PLACES)), map, w, tile.b, pitch, 0, x, y, z, full + turn);
-            copy_box<1, ROWS + 2, WIDE, COPIERS>(memory + (VOLUME + slot * PADDED(PLACES)), map + 3, volume, tile.b, pitch, 0, x, y, z, full + turn);
+            copy_box<5, ROWS + 2, WIDE, COPIERS>(memory + (STATE + slot * PADDED(5 * PLACES)), map, w, tile.b, pitch, 0,
+                                                 x, y, z, full + turn);
+            copy_box<1, ROWS + 2, WIDE, COPIERS>(memory + (VOLUME + slot * PADDED(PLACES)), map + 3, volume, tile.b,
+                                                 pitch, 0, x, y, z, full + turn);
         };
-        fence_boxes();
+        fence_tensor_copies();
         if (warp == ROWS) barrier_expect(full + turn, 8 * (12 * PLACES + 3 * PLACES_J + (n ? 0 : 6 * PLACES)));
         if (n == 0) states(z, 0);
         states(z + 1, (n + 1) % STAGES);
-        copy_box<3, ROWS + 2, WIDE, COPIERS>(memory + (FACE_K + turn * PADDED(3 * PLACES)), map + 1, area, tile.b, pitch, 6, x, y, z + 1, full + turn);
-        copy_box<3, ROWS + 2, WIDE, COPIERS>(memory + (FACE_I + turn * PADDED(3 * PLACES)), map + 1, area, tile.b, pitch, 0, x, y, z, full + turn);
-        copy_box<3, ROWS + 3, WIDE, COPIERS>(memory + (FACE_J + turn * PADDED(3 * PLACES_J)), map + 2, area, tile.b, pitch, 3, x, y, z, full + turn);
+        copy_box<3, ROWS + 2, WIDE, COPIERS>(memory + (FACE_K + turn * PADDED(3 * PLACES)), map + 1, area, tile.b,
+                                             pitch, 6, x, y, z + 1, full + turn);
+        copy_box<3, ROWS + 2, WIDE, COPIERS>(memory + (FACE_I + turn * PADDED(3 * PLACES)), map + 1, area, tile.b,
+                                             pitch, 0, x, y, z, full + turn);
+        copy_box<3, ROWS + 3, WIDE, COPIERS>(memory + (FACE_J + turn * PADDED(3 * PLACES_J)), map + 2, area, tile.b,
+                                             pitch, 3, x, y, z, full + turn);
         arrive_after_copies(full + turn);
     };
     if (warp == ROWS) {
@@ -140,7 +174,8 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
                 const u32* const from = face_of + (side_ptr[6 * tile.block + high] + j + count[1] * tile.first);
 #pragma unroll
                 for (u32 n = 0; n < 64; n += 32)
-                    bits |= (u64)__ballot_sync(0xffffffffu, n + lane < last - 1 && from[(n + lane) * count[1]] != NONE) << n;
+                    bits |= (u64)__ballot_sync(0xffffffffu, n + lane < last - 1 && from[(n + lane) * count[1]] != NONE)
+                            << n;
             }
             if (lane == 0) shut_i[high * ROWS] = bits;
             any_shut |= bits != 0;
@@ -181,7 +216,8 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
             {
                 const Thermal after = put_cell(mine + (STATE + next * PADDED(5 * PLACES)), mu);
                 const double own_mu = own[4 * PLACES], own_size = *size;
-                const Thermal flux = across(own_mu + mu, own_size + mine[VOLUME + next * PADDED(PLACES)], now, after, area_k);
+                const Thermal flux =
+                    across(own_mu + mu, own_size + mine[VOLUME + next * PADDED(PLACES)], now, after, area_k);
                 change_k = active & 4 ? after - old : Thermal{0, 0, 0, 0};
                 old = now;
 #pragma unroll
@@ -196,7 +232,8 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
             const Vec3 sum_k = low_k + area_k;
             // Changes over two cells and sums of two areas are each twice what they stand for; half of the flux.
             const double scale = again(own + 4 * PLACES) * pointwise::quotient(0.0625, again(size));
-            auto along = [&](const Thermal& a, const Thermal& b, const Vec3& sum_a, const Vec3& sum_b, const Vec3& sum) -> Thermal {
+            auto along = [&](const Thermal& a, const Thermal& b, const Vec3& sum_a, const Vec3& sum_b,
+                             const Vec3& sum) -> Thermal {
 #if VISCOUS == 2
                 return pointwise::flux_viscous_along<double>(ratio, scale, now, {a, b}, {sum_a, sum_b}, sum);
 #else
@@ -207,7 +244,8 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
             if (COPIERS == THREADS && n != last) fetch(n + 1);
             {
                 // The plane before takes what its cells have left for each other.
-                const double *const up = left + (UP + (~n & 1) * 4 * LEFT), *const down = left + (DOWN + (~n & 1) * 4 * LEFT);
+                const double *const up = left + (UP + (~n & 1) * 4 * LEFT);
+                const double *const down = left + (DOWN + (~n & 1) * 4 * LEFT);
 #pragma unroll
                 for (int v = 0; v < 4; v++) {
                     const double above = up[v * LEFT + LEFT_WIDE], under = down[v * LEFT - LEFT_WIDE];
@@ -225,14 +263,16 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
             }
             const double* const face_i = mine + (FACE_I + turn * PADDED(3 * PLACES));
             const double* const face_j = mine + (FACE_J + turn * PADDED(3 * PLACES_J));
-            const Vec3 n_i = area_in(face_i, PLACES), n_j = area_in(face_j, PLACES_J), next_i = area_in(face_i + 1, PLACES), next_j = area_in(face_j + WIDE, PLACES_J);
+            const Vec3 n_i = area_in(face_i, PLACES), n_j = area_in(face_j, PLACES_J),
+                       next_i = area_in(face_i + 1, PLACES), next_j = area_in(face_j + WIDE, PLACES_J);
             const Vec3 sum_i = n_i + next_i, sum_j = n_j + next_j;
             if (any_shut) {
                 const u32 bit = n - 1 & 63;
                 shut = 0;
 #pragma unroll
                 for (u32 end = 0; end < 4; end++)
-                    if (ends[end] && ((end < 2 ? shut_i[end % 2 * ROWS] : shut_j[end % 2 * COLUMNS]) >> bit & 1)) shut |= 1 << end;
+                    if (ends[end] && ((end < 2 ? shut_i[end % 2 * ROWS] : shut_j[end % 2 * COLUMNS]) >> bit & 1))
+                        shut |= 1 << end;
                 if (PINCHED) shut |= is_zero(n_i) | is_zero(next_i) << 1 | is_zero(n_j) << 2 | is_zero(next_j) << 3;
             }
             const Thermal change_i = active & 1 ? thermal_at(own + 1) - thermal_at(own - 1) : Thermal{0, 0, 0, 0};
@@ -247,15 +287,21 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
                 }
                 if (n > 1 && inside) {
 #pragma unroll
-                    for (u32 v = 0; v < 4; v++) asm volatile("red.global.add.f64 [%0], %1;" ::"l"(r + (at - plane + (v + 1) * pitch)), "d"(-sum[v]) : "memory");
+                    for (u32 v = 0; v < 4; v++)
+                        asm volatile("red.global.add.f64 [%0], %1;" ::"l"(r + (at - plane + (v + 1) * pitch)),
+                                     "d"(-sum[v])
+                                     : "memory");
                 }
                 if (n == last) return;
             }
             {
-                Thermal flux = across(again(own + 4 * PLACES) + own[4 * PLACES - 1], again(size) + size[-1], thermal_again(own - 1), now, area_again(face_i, PLACES));
+                Thermal flux = across(again(own + 4 * PLACES) + own[4 * PLACES - 1], again(size) + size[-1],
+                                      thermal_again(own - 1), now, area_again(face_i, PLACES));
                 const Thermal half = along(change_j, change_k, sum_j, sum_k, sum_i);
 #pragma unroll
-                for (int v = 0; v < 4; v++) add_from_above(pending[v], flux[v] + half[v], !(shut & 2)), add_from_below(pending[v], -half[v], !(shut & 1));
+                for (int v = 0; v < 4; v++)
+                    add_from_above(pending[v], flux[v] + half[v], !(shut & 2)),
+                        add_from_below(pending[v], -half[v], !(shut & 1));
                 if (any_shut) {
 #pragma unroll
                     for (int v = 0; v < 4; v++) {
@@ -268,9 +314,11 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
             }
             {
                 double *const up = left + (UP + (n & 1) * 4 * LEFT), *const down = left + (DOWN + (n & 1) * 4 * LEFT);
-                Thermal flux = across(again(own + 4 * PLACES) + own[4 * PLACES - WIDE], again(size) + size[-WIDE], thermal_again(own - WIDE), now, area_again(face_j, PLACES_J));
+                Thermal flux = across(again(own + 4 * PLACES) + own[4 * PLACES - WIDE], again(size) + size[-WIDE],
+                                      thermal_again(own - WIDE), now, area_again(face_j, PLACES_J));
                 const Vec3 sum_i = area_again(face_i, PLACES) + area_again(face_i + 1, PLACES);
-                const Thermal change_i = active & 1 ? thermal_again(own + 1) - thermal_again(own - 1) : Thermal{0, 0, 0, 0};
+                const Thermal change_i =
+                    active & 1 ? thermal_again(own + 1) - thermal_again(own - 1) : Thermal{0, 0, 0, 0};
                 const Thermal half = along(change_i, change_k, sum_i, sum_k, sum_j);
 #pragma unroll
                 for (int v = 0; v < 4; v++) up[v * LEFT] = flux[v] + half[v], down[v * LEFT] = half[v];
@@ -285,7 +333,8 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
             here = next;
         }
     } else {
-        // The cells of the rows below and above the tile; then of the columns beside it, the corners. Threads beyond have none.
+        // The cells of the rows below and above the tile; then of the columns beside it, the corners. Threads beyond
+        // have none.
         const bool of_row = warp < ROWS + 2;
         const u32 s = threadIdx.x - 32 * (ROWS + 2), c = s - 2 * ROWS;
         const bool of_column = !of_row && s < 2 * ROWS, idle = !of_row && s >= 2 * ROWS + 4;
@@ -321,7 +370,8 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
             if (COPIERS == THREADS || warp == ROWS) fetch(n + 1);
             if (of_row || of_column) {
                 // Lower faces along the axis that leaves the tile, and along the other one.
-                const double *const face_i = mine + (FACE_I + turn * PADDED(3 * PLACES)), *const face_j = mine + (FACE_J + turn * PADDED(3 * PLACES_J));
+                const double *const face_i = mine + (FACE_I + turn * PADDED(3 * PLACES)),
+                                    *const face_j = mine + (FACE_J + turn * PADDED(3 * PLACES_J));
                 const double *const face_out = of_row ? face_j : face_i, *const face_beside = of_row ? face_i : face_j;
                 const Vec3 n_out = area_in(face_out, apart_out);
                 Thermal half = {0, 0, 0, 0};
@@ -329,11 +379,14 @@ viscous_fluxes(u64 total, u32 planes, const GridBlock* __restrict__ blocks, cons
                 const Vec3 sum_out = n_out + area_in(face_out + back, apart_out);
                 const Vec3 sum_beside = area_in(face_beside, apart_beside) + area_in(face_beside + ahead, apart_beside);
                 const double scale = own_mu * pointwise::quotient(0.0625, *size);
-                half = pointwise::flux_viscous_along<double>(ratio, scale, now, {thermal_at(own + beside) - thermal_at(own - beside), change_k}, {sum_beside, sum_k}, sum_out);
+                half = pointwise::flux_viscous_along<double>(
+                    ratio, scale, now, {thermal_at(own + beside) - thermal_at(own - beside), change_k},
+                    {sum_beside, sum_k}, sum_out);
 #endif
                 if (upper) {
                     const double mean = pointwise::quotient(own[4 * PLACES - back] + own_mu, size[-back] + *size);
-                    const Thermal flux = pointwise::flux_viscous_across(ratio, mean, thermal_at(own - back), now, n_out);
+                    const Thermal flux =
+                        pointwise::flux_viscous_across(ratio, mean, thermal_at(own - back), now, n_out);
                     double* const up = left + (UP + (n & 1) * 4 * LEFT);
 #pragma unroll
                     for (int v = 0; v < 4; v++) up[v * LEFT] = flux[v] + half[v];

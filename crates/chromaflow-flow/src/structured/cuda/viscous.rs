@@ -4,11 +4,11 @@
 use super::super::block::BlockState;
 use super::fluxes::BOXES;
 use super::setup::{TILE, march_planes, tiles};
-use super::{StructuredCuda, StructuredSystem, kernel};
+use super::{StructuredCuda, StructuredSystem, arguments, kernel};
 use crate::gas::{Gas, Transport, ViscosityLaw};
 use crate::grid::{ALIGNED, Cells, GridCuda};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream, box_map};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream, tensor_map};
 
 /// Most rows of cells of a tile (`ROWS` of viscous.cu): with three warps more, as many as there are registers for.
 pub(super) const MOST_ROWS: usize = 12;
@@ -28,7 +28,11 @@ fn shared(rows: usize) -> usize {
 /// `pinched`: whether faces between cells have no area, which the kernel looks for only then.
 pub(super) fn source(constants: [u32; 2], rows: usize, pinched: bool) -> KernelSource {
     let source = kernel("structured_viscous", include_str!("viscous.cu"), constants);
-    let source = source.define("ROWS", rows).define("BEFORE", BEFORE).define("SHARED", shared(rows));
+    let source = source
+        .record::<arguments::ViscousFluxes>()
+        .define("ROWS", rows)
+        .define("BEFORE", BEFORE)
+        .define("SHARED", shared(rows));
     source.define("PINCHED", u32::from(pinched))
 }
 
@@ -113,7 +117,7 @@ fn maps(
         let mut map = |array: &DeviceBuffer<f64>, components, j, of| {
             let shape = [row, nj + 4, nk + 4, components];
             let array = array.part(offset..array.len());
-            box_map(array, shape, [row, plane, grid.len()], [WIDE, j, 1, of]).map(|map| all.extend(map))
+            tensor_map(array, shape, [row, plane, grid.len()], [WIDE, j, 1, of]).map(|map| all.extend(map))
         };
         map(w, 5, rows + 2, 5)?;
         map(area, 9, rows + 2, 3)?;
@@ -130,15 +134,27 @@ impl StructuredCuda {
         // A warp a row, and those of the cells around the tile.
         let threads = 32 * (v.rows + 2 + (2 * v.rows + 4).div_ceil(32));
         let launch = v.kernel.launch(v.tiles.len() / 4, threads).shared(shared(v.rows));
-        let launch = launch.arg(self.total()).arg(v.planes).arg(self.grid.records()).arg(&v.tiles);
-        let launch = launch.arg(&t.actives).arg(&t.side_ptr).arg(&t.face_of);
-        let launch = launch.arg(&self.w).arg(&self.area).arg(&self.volume);
-        let (gas, transport) = (v.gas, v.transport);
-        let launch = launch.arg(gas.gamma).arg(transport.scale).arg(transport.prandtl);
-        let launch =
-            launch.arg(u32::from(transport.law == ViscosityLaw::Sutherland)).arg(transport.sutherland);
+        let arguments = arguments::ViscousFluxes {
+            total: self.total(),
+            planes: v.planes,
+            blocks: Read::at(self.grid.records().ptr()),
+            tiles: Read::at(v.tiles.ptr()),
+            actives: (&t.actives).into(),
+            side_ptr: (&t.side_ptr).into(),
+            face_of: (&t.face_of).into(),
+            w: (&self.w).into(),
+            area: (&self.area).into(),
+            volume: (&self.volume).into(),
+            gamma: v.gas.gamma,
+            viscosity: v.transport.scale,
+            prandtl: v.transport.prandtl,
+            sutherland_law: u32::from(v.transport.law == ViscosityLaw::Sutherland),
+            sutherland: v.transport.sutherland,
+            maps: Read::at(v.maps[0].ptr()),
+            r: (&self.r).into(),
+        };
         // SAFETY: as in `fluxes`; the cells on both sides of a face and their neighbors are cells or ghosts.
-        Ok(unsafe { launch.arg(&v.maps[0]).arg(&self.r).enqueue(&self.stream) }?)
+        Ok(unsafe { launch.record(&arguments).enqueue(&self.stream) }?)
     }
 }
 

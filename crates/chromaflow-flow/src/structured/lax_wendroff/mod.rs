@@ -23,12 +23,12 @@ mod boundary;
 mod cells;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
-mod joints;
 mod measure;
 mod multigrid;
 mod nodes;
 mod output;
 mod pointwise;
+mod shared_nodes;
 #[cfg(test)]
 mod tests;
 
@@ -55,9 +55,9 @@ use block::NodeBlock;
 use boundary::{NodePatch, Point};
 use cells::{Balance, Changes, KEPT, STEP};
 use chromaflow_device::{Isa, Team};
-use joints::Joints;
 use multigrid::Level;
 use nodes::{Gather, SUMS};
+use shared_nodes::SharedNodes;
 use std::sync::Arc;
 
 /// Steps of the scheme.
@@ -89,7 +89,7 @@ pub struct LaxWendroffSystem {
     blocks: Vec<NodeBlock>,
     patches: Vec<NodePatch>,
     points: Vec<Point>,
-    joints: Joints,
+    shared_nodes: SharedNodes,
     levels: Vec<Level>,
     scale: ForceScale,
     free: [f64; 5],
@@ -126,11 +126,11 @@ impl LaxWendroffSolver {
         };
         let mut blocks: Vec<NodeBlock> =
             metrics.into_iter().enumerate().map(|(b, m)| NodeBlock::new(&grid, b, m)).collect();
-        let joints = Joints::new(&grid, &blocks);
+        let shared_nodes = SharedNodes::new(&grid, &blocks);
         for block in &mut blocks {
             block.own_volume = block.volume.clone();
         }
-        joints.add_up_volumes(&mut blocks);
+        shared_nodes.add_up_volumes(&mut blocks);
         let patches: Vec<NodePatch> = grid
             .patches
             .iter()
@@ -147,7 +147,7 @@ impl LaxWendroffSolver {
             Some(_) => Level::below(&grid, &patches, scheme.coarse_grids),
             None => Vec::new(),
         };
-        let points = boundary::points(&grid, &blocks, &patches, &joints.shared);
+        let points = boundary::points(&grid, &blocks, &patches, &shared_nodes.shared);
         let volume = blocks.iter().map(|b| b.metrics.total_volume()).sum();
         let system = LaxWendroffSystem {
             team,
@@ -159,7 +159,7 @@ impl LaxWendroffSolver {
             blocks,
             patches,
             points,
-            joints,
+            shared_nodes,
             levels,
             scale,
             free,
@@ -295,7 +295,7 @@ impl LaxWendroffSystem {
         for patch in &self.patches {
             boundary::continue_beyond(patch, &mut self.blocks[patch.window.block]);
         }
-        self.joints.fill(&mut self.blocks);
+        self.shared_nodes.fill(&mut self.blocks);
         let (gas, transport) = (self.gas, self.transport);
         for block in &mut self.blocks {
             let mut kept = std::mem::take(&mut block.kept);
@@ -375,7 +375,7 @@ impl LaxWendroffSystem {
                 patch.drop_second_order(&self.grid, block, gas, false);
             }
         }
-        self.joints.join_sums(&mut self.blocks);
+        self.shared_nodes.join_sums(&mut self.blocks);
     }
 
     /// New states of all nodes, then of those on the boundary.

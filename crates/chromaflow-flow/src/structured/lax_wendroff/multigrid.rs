@@ -11,8 +11,8 @@
 use super::block::NodeBlock;
 use super::boundary::{self, NodePatch, Point};
 use super::cells::{Balance, Changes, KEPT, STEP};
-use super::joints::Joints;
 use super::nodes::{Gather, SUMS};
+use super::shared_nodes::SharedNodes;
 use crate::flux::Dissipation;
 use crate::gas::Gas;
 use crate::grid::{Block, Grid, Metrics};
@@ -24,7 +24,7 @@ use chromaflow_device::{Isa, Team};
 pub(super) struct Level {
     pub grid: Grid,
     pub blocks: Vec<NodeBlock>,
-    pub joints: Joints,
+    pub shared_nodes: SharedNodes,
     pub patches: Vec<NodePatch>,
     pub points: Vec<Point>,
     /// Fine cells along a side of a coarse one, of each block and axis.
@@ -88,16 +88,16 @@ impl Level {
             let metrics = Metrics::of_grid(&coarse);
             let mut blocks: Vec<NodeBlock> =
                 metrics.into_iter().enumerate().map(|(b, m)| NodeBlock::new(&coarse, b, m)).collect();
-            let joints = Joints::new(&coarse, &blocks);
+            let shared_nodes = SharedNodes::new(&coarse, &blocks);
             for block in &mut blocks {
                 block.volume = block.around(|_| 1.0);
             }
-            joints.add_up_volumes(&mut blocks);
+            shared_nodes.add_up_volumes(&mut blocks);
             let windows = patches.iter().zip(&coarse.patches);
             let patches: Vec<NodePatch> =
                 windows.map(|(p, c)| NodePatch { window: c.window, ..p.clone() }).collect();
-            let points = boundary::points(&coarse, &blocks, &patches, &joints.shared);
-            levels.push(Self { grid: coarse, blocks, joints, patches, points, factors });
+            let points = boundary::points(&coarse, &blocks, &patches, &shared_nodes.shared);
+            levels.push(Self { grid: coarse, blocks, shared_nodes, patches, points, factors });
         }
         levels
     }
@@ -143,7 +143,7 @@ impl Level {
                 patch.drop_second_order(&self.grid, block, gas, true);
             }
         }
-        self.joints.join_sums(&mut self.blocks);
+        self.shared_nodes.join_sums(&mut self.blocks);
         let mut changes: Vec<Vec<f64>> = self.blocks.iter().map(changes).collect();
         for point in &self.points {
             let (b, at) = point.copies[0];

@@ -1,6 +1,6 @@
 //! Which blocks the factors have beyond those of the matrix.
 
-use crate::sparse::BlockPattern;
+use crate::sparse::{BlockPattern, ShapeError, index};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
@@ -49,8 +49,11 @@ impl FromStr for Fill {
 ///
 /// **Cost**: as many steps as the numeric phase has products of blocks.
 ///
+/// # Errors
+/// [`ShapeError::TooLarge`] when the factors have more blocks than 32-bit indices count.
+///
 /// **Source**: Saad, *Iterative Methods for Sparse Linear Systems* (2003), section 10.3.3.
-pub fn fill_pattern(pattern: &BlockPattern, level: u32) -> BlockPattern {
+pub fn fill_pattern(pattern: &BlockPattern, level: u32) -> Result<BlockPattern, ShapeError> {
     let n = pattern.rows();
     let level = level.min(u32::MAX - 1);
     let (mut row_ptr, mut col_idx) = (vec![0_u32], Vec::with_capacity(pattern.nnzb()));
@@ -95,7 +98,7 @@ pub fn fill_pattern(pattern: &BlockPattern, level: u32) -> BlockPattern {
         above.push(col_idx.len() + columns.partition_point(|&j| (j as usize) < i));
         levels.extend(columns.iter().map(|&j| std::mem::take(&mut level_of[j as usize]) - 1));
         col_idx.extend_from_slice(&columns);
-        row_ptr.push(u32::try_from(col_idx.len()).expect("fewer than 2^32 blocks"));
+        row_ptr.push(index("blocks of the factors", col_idx.len())?);
     }
-    BlockPattern::new(n, row_ptr, col_idx).expect("columns were sorted")
+    Ok(BlockPattern::new(n, row_ptr, col_idx).expect("columns were sorted"))
 }

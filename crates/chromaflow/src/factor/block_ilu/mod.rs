@@ -34,38 +34,13 @@ mod wavefront;
 pub use fill::{Fill, fill_pattern};
 pub use over_ranks::IluOverRanks;
 
-use crate::Policy;
+use crate::Storage;
 use crate::order::LevelSchedule;
-use crate::sparse::{BlockPattern, ShapeError};
+use crate::sparse::{BlockPattern, ShapeError, check_factors};
 use chromaflow_device::{Buffer, Isa, Team};
 use std::sync::Arc;
 use triangle::Triangle;
 use wavefront::Wavefront;
-
-/// How the factors are stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum FactorStorage {
-    /// Off-diagonal factors in f64.
-    F64,
-    /// Off-diagonal factors in f32: half the bytes of an apply; sums and diagonal blocks stay f64.
-    #[default]
-    F32,
-    /// Off-diagonal factors in f16, each row of a triangle divided by a power of two that brings it into range: a
-    /// quarter of the bytes. Three digits, and entries nine orders below the largest of their row are lost.
-    F16,
-}
-
-impl FactorStorage {
-    /// The one that goes with a policy: `d` f64, `ds` f32, `dsh` f16.
-    #[must_use]
-    pub fn of(policy: Policy) -> Self {
-        match policy {
-            Policy::D => FactorStorage::F64,
-            Policy::Ds => FactorStorage::F32,
-            Policy::Dsh => FactorStorage::F16,
-        }
-    }
-}
 
 /// How to factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,7 +48,7 @@ pub struct BlockIluOptions {
     /// Which blocks the factors have.
     pub fill: Fill,
     /// How factors are stored.
-    pub storage: FactorStorage,
+    pub storage: Storage,
     /// Whether a diagonal block with a small pivot is inverted again with partial pivoting (and reported).
     pub pivot_guard: bool,
     /// Adds `shift * max |D_i|` to the diagonal of each diagonal block before it is factored; 0 for none.
@@ -82,7 +57,7 @@ pub struct BlockIluOptions {
 
 impl Default for BlockIluOptions {
     fn default() -> Self {
-        Self { fill: Fill::Level(0), storage: FactorStorage::F32, pivot_guard: true, shift: 0.0 }
+        Self { fill: Fill::Level(0), storage: Storage::F32, pivot_guard: true, shift: 0.0 }
     }
 }
 
@@ -105,11 +80,12 @@ pub struct SingularRow {
 
 /// A block ILU factorization: symbolic once for a pattern, numeric for each set of values, applied often.
 ///
-/// **Precision**: sums in f64; off-diagonal factors as [`FactorStorage`] says; inverted diagonal blocks f64.
+/// **Precision**: sums in f64; off-diagonal factors as [`BlockIluOptions::storage`] says; inverted diagonal blocks f64.
 ///
 /// ```
 /// use chromaflow::{BlockCsr, BlockPattern, Jacobian, Policy};
-/// use chromaflow::factor::block_ilu::{BlockIlu, BlockIluOptions, FactorStorage};
+/// use chromaflow::Storage;
+/// use chromaflow::factor::block_ilu::{BlockIlu, BlockIluOptions};
 /// use chromaflow_device::Team;
 ///
 /// // A tridiagonal matrix has no fill: its ILU(0) is its LU, and one apply solves the system.
@@ -117,7 +93,7 @@ pub struct SingularRow {
 /// let a = BlockCsr::new(pattern, 1, vec![4., -1., -1., 4., -1., -1., 4.])?;
 /// let jacobian = Jacobian::from_csr(&a, Policy::D)?;
 /// let team = Team::new(1);
-/// let options = BlockIluOptions { storage: FactorStorage::F64, ..Default::default() };
+/// let options = BlockIluOptions { storage: Storage::F64, ..Default::default() };
 /// let mut ilu = BlockIlu::new(jacobian.pattern(), 1, options, &team)?;
 /// ilu.factor(&jacobian, &team)?;
 /// let mut x = [0.0; 3];
@@ -157,7 +133,8 @@ impl BlockIlu {
     /// The symbolic phase: level sets and storage for `pattern` (off-diagonal blocks, as a [`crate::Jacobian`] has it).
     ///
     /// # Errors
-    /// [`ShapeError`] when the block size lies outside 1..=128 or the pattern is not square.
+    /// [`ShapeError`] when the block size lies outside 1..=128, the pattern is not square, the factors would have more blocks than
+    /// 32-bit indices count, or their storage is bf16.
     pub fn new(
         pattern: &Arc<BlockPattern>,
         nb: usize,
@@ -166,10 +143,11 @@ impl BlockIlu {
     ) -> Result<Self, ShapeError> {
         crate::sparse::check_nb(nb)?;
         crate::sparse::check_square(pattern)?;
+        check_factors(options.storage)?;
         let (n, q) = (pattern.rows(), nb * nb);
         let filled = match options.fill {
             Fill::Level(0) | Fill::DiagonalOnly => Arc::clone(pattern),
-            Fill::Level(k) => Arc::new(fill_pattern(pattern, k)),
+            Fill::Level(k) => Arc::new(fill_pattern(pattern, k)?),
         };
         let depth = [LevelSchedule::lower(&filled), LevelSchedule::upper(&filled)].map(|l| l.batches().len());
         let waves =

@@ -35,7 +35,7 @@ pub fn factor(a: &Jacobian, fill: Fill, shift: f64) -> Result<Factors, usize> {
     let nb = a.nb();
     let q = nb * nb;
     let p = match fill {
-        Fill::Level(k) => fill_pattern(a.pattern(), k),
+        Fill::Level(k) => fill_pattern(a.pattern(), k).expect("fewer than 2^32 blocks"),
         Fill::DiagonalOnly => (**a.pattern()).clone(),
     };
     let given = a.off_f64();

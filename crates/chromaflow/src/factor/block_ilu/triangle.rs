@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 //! The strictly triangular factors as they are stored.
 
-use super::FactorStorage;
+use crate::Storage;
 use crate::shared::SharedMut;
 use crate::simd::narrow_to_f16;
 use crate::sparse::{BlockPattern, Unscale, power_of_two};
@@ -35,7 +35,7 @@ impl Triangle {
         pattern: &BlockPattern,
         q: usize,
         rows: Vec<u32>,
-        storage: FactorStorage,
+        storage: Storage,
         part: impl Fn(usize, usize) -> bool,
     ) -> Self {
         let mut position = vec![0; rows.len()];
@@ -68,11 +68,12 @@ pub(in crate::factor) enum ValuesMut {
 
 impl Values {
     /// Zeros at so many positions.
-    pub fn zeroed(storage: FactorStorage, count: usize, positions: usize) -> Self {
+    pub fn zeroed(storage: Storage, count: usize, positions: usize) -> Self {
         match storage {
-            FactorStorage::F64 => Values::F64(Buffer::zeroed(count)),
-            FactorStorage::F32 => Values::F32(Buffer::zeroed(count)),
-            FactorStorage::F16 => {
+            Storage::F64 => Values::F64(Buffer::zeroed(count)),
+            Storage::F32 => Values::F32(Buffer::zeroed(count)),
+            // Bf16 is refused before.
+            Storage::F16 | Storage::Bf16 => {
                 Values::F16 { values: Buffer::zeroed(count), unscale: vec![1.0; positions] }
             }
         }

@@ -28,13 +28,11 @@ pub mod reference;
 #[cfg(test)]
 mod tests;
 
-pub use super::block_ilu::FactorStorage;
-
 use super::block_ilu::triangle::{Values, ValuesMut};
-use crate::Outcome;
 use crate::shared::SharedMut;
-use crate::sparse::{Jacobian, ShapeError, Stored, Unscale, check_nb};
+use crate::sparse::{Jacobian, ShapeError, Stored, Unscale, check_factors, check_nb};
 use crate::stop::{Control, StopCriterion};
+use crate::{Outcome, Storage};
 use chromaflow_device::{Buffer, Isa, Team};
 use cpu::{Cells, Couplings, Scratch};
 use std::ops::Range;
@@ -191,9 +189,9 @@ unsafe fn narrow_line(a: &StencilMatrix, line: Line, stored: &[ValuesMut; 2], bl
 /// How to factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StructuredIluOptions {
-    /// How an apply has the couplings, which are the off-diagonal factors: [`FactorStorage::F64`] as they lie in the matrix,
+    /// How an apply has the couplings, which are the off-diagonal factors: [`Storage::F64`](crate::Storage::F64) as they lie in the matrix,
     /// else as copies in less, made by each factorization.
-    pub storage: FactorStorage,
+    pub storage: Storage,
     /// Whether a diagonal block that elimination without pivoting does not invert well is inverted again with pivoting
     /// (and reported).
     pub pivot_guard: bool,
@@ -203,7 +201,7 @@ pub struct StructuredIluOptions {
 
 impl Default for StructuredIluOptions {
     fn default() -> Self {
-        Self { storage: FactorStorage::F64, pivot_guard: true, shift: 0.0 }
+        Self { storage: Storage::F64, pivot_guard: true, shift: 0.0 }
     }
 }
 
@@ -257,7 +255,7 @@ pub struct CorrectionReport {
 
 /// A factorization of one or many 7-point matrices of one block size.
 ///
-/// **Precision**: sums and diagonal blocks f64; off-diagonal factors as [`FactorStorage`] says. The factorization itself reads the
+/// **Precision**: sums and diagonal blocks f64; off-diagonal factors as [`StructuredIluOptions::storage`] says. The factorization itself reads the
 /// matrix in f64.
 ///
 /// ```
@@ -295,7 +293,7 @@ impl StructuredIlu {
     /// Storage and schedule for grid blocks of `dims` cells.
     ///
     /// # Errors
-    /// [`ShapeError`] when `nb` lies outside 1..=128.
+    /// [`ShapeError`] when `nb` lies outside 1..=128 or couplings would be stored in bf16.
     pub fn new(
         dims: &[[usize; 3]],
         nb: usize,
@@ -303,6 +301,7 @@ impl StructuredIlu {
         team: &Team,
     ) -> Result<Self, ShapeError> {
         check_nb(nb)?;
+        check_factors(options.storage)?;
         let mut lines: Vec<Line> = dims.iter().enumerate().flat_map(|(b, &d)| natural(b, d)).collect();
         let mut levels = Vec::new();
         if team.size() == 1 {
@@ -317,7 +316,7 @@ impl StructuredIlu {
         }
         let cells = |d: &[usize; 3]| d.iter().product::<usize>();
         let inv_diag = dims.iter().map(|d| Buffer::zeroed(cells(d) * nb * nb)).collect();
-        let stored = dims.iter().filter(|_| options.storage != FactorStorage::F64);
+        let stored = dims.iter().filter(|_| options.storage != Storage::F64);
         let triangle = |d| Values::zeroed(options.storage, 3 * cells(d) * nb * nb, cells(d));
         let narrow = stored.map(|d| [triangle(d), triangle(d)]).collect();
         Ok(Self { dims: dims.to_vec(), nb, options, isa: Isa::detect(), inv_diag, narrow, lines, levels })
@@ -401,18 +400,18 @@ impl StructuredIlu {
         let cells: Vec<_> = matrices.iter().zip(&self.inv_diag).map(|(a, inv)| Cells::new(a, inv)).collect();
         let x: Vec<_> = x.iter_mut().map(|x| SharedMut(x.as_mut_ptr())).collect();
         match self.options.storage {
-            FactorStorage::F64 => {
+            Storage::F64 => {
                 let all = matrices.iter().map(|a| Couplings::new(&a.lower, &a.upper, [Unscale::One; 2]));
                 self.solve_with(team, &cells, &all.collect::<Vec<_>>(), b, &x);
             }
-            FactorStorage::F32 => {
+            Storage::F32 => {
                 let all = self.narrow.iter().filter_map(|v| match v {
                     [Values::F32(l), Values::F32(u)] => Some(Couplings::new(l, u, [Unscale::One; 2])),
                     _ => None,
                 });
                 self.solve_with(team, &cells, &all.collect::<Vec<_>>(), b, &x);
             }
-            FactorStorage::F16 => {
+            Storage::F16 | Storage::Bf16 => {
                 let all = self.narrow.iter().filter_map(|v| match v {
                     [Values::F16 { values: l, .. }, Values::F16 { values: u, .. }] => {
                         Some(Couplings::new(l, u, v.each_ref().map(Values::unscale)))

@@ -259,8 +259,8 @@ fn narrow_couplings_that_lose_nothing_give_the_same_bits() {
             ilu.solve(&team, &[&a], &[&b], &mut x);
             (x.remove(0), ilu.bytes())
         };
-        let (exact, bytes) = solved(FactorStorage::F64);
-        let [(single, more), (half, less)] = [FactorStorage::F32, FactorStorage::F16].map(solved);
+        let (exact, bytes) = solved(Storage::F64);
+        let [(single, more), (half, less)] = [Storage::F32, Storage::F16].map(solved);
         assert_eq!((&exact, &exact), (&single, &half), "{case}");
         assert!(bytes < less && less < more, "{case}");
     }
@@ -283,8 +283,8 @@ fn narrow_couplings_cost_what_their_bits_say() {
         ilu.solve(&team, &[&a], &[&b], &mut x);
         x.remove(0)
     };
-    let exact = solved(FactorStorage::F64);
-    for (storage, bits) in [(FactorStorage::F32, 24), (FactorStorage::F16, 11)] {
+    let exact = solved(Storage::F64);
+    for (storage, bits) in [(Storage::F32, 24), (Storage::F16, 11)] {
         let (off, unit) = (distance(&solved(storage), &exact), 0.5_f64.powi(bits));
         assert!(off > 1e-3 * unit && off < unit, "{storage:?}: {off:.1e}");
     }

@@ -12,8 +12,8 @@ use super::{
     BlockLayout, Index, IndexBase, Method, NumericReport, PreconditionerKind, SolverError, SolverOptions,
     apply_length,
 };
+use crate::factor::block_ilu::BlockIluOptions;
 use crate::factor::block_ilu::cuda::DeviceBlockIlu;
-use crate::factor::block_ilu::{BlockIluOptions, FactorStorage};
 use crate::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage};
 use crate::krylov::{Control, KrylovCuda, PreconditionerCuda, Solve};
 use crate::order::{Plan, PlanReport};
@@ -151,7 +151,7 @@ impl LinearSolverCuda {
                 Inverse::Sweeps(Box::new(MulticolorCuda::new(stream, &off, nb, &plan.batches, storage)?))
             }
             PreconditionerKind::Ilu(fill) => {
-                let storage = FactorStorage::of(options.policy);
+                let storage = Storage::from(options.policy);
                 let setup = BlockIluOptions { fill, storage, ..BlockIluOptions::default() };
                 Inverse::Ilu(Box::new(DeviceBlockIlu::new(stream, &off, nb, setup)?))
             }

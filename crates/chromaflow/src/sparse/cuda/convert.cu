@@ -1,7 +1,7 @@
 // From the assembled matrix to the layouts of sliced.cu (SLICED 1, chunks of C rows) and panel.cu (SLICED 0).
 //
-// Constants: NB; LD rows of a stored column of panel.cu; STORAGE of the result; IN storage of the assembled off-diagonal blocks
-// (2: scaled already).
+// Constants: NB; LD rows of a stored column of panel.cu; STORAGE of the result; IN storage of the assembled
+// off-diagonal blocks (2: scaled already).
 #if IN == 0
 typedef double In;
 #elif IN == 1
@@ -10,9 +10,7 @@ typedef float In;
 typedef u16 In;
 #endif
 
-struct Chunk {
-    u32 slot, slots, row, rows;
-};
+using sell::Chunk;
 #define LANES (C * NB)
 #define SLOT_BYTES ((u64)LANES * NB * STORED)
 #define PAIR_WORDS (2 * NB * STORED / 4)
@@ -71,9 +69,7 @@ __device__ __forceinline__ void take(u32* w, int at, const In* in, u32 lo, u32 l
 }
 
 // Grid: a thread block per chunk and SPREAD parts of its slots; threads: LANES.
-extern "C" __global__ void __launch_bounds__(LANES)
-to_sliced(const Chunk* __restrict__ chunks, const u32* __restrict__ perm, const u32* __restrict__ row_ptr, const In* __restrict__ in,
-          const float* __restrict__ scale, u32 scale_stride, char* __restrict__ values) {
+extern "C" __global__ void __launch_bounds__(LANES) to_sliced(ToSliced) {
     const Chunk k = chunks[blockIdx.x];
     const u32 lane = threadIdx.x, r = lane / NB, c = lane % NB;
     u32 lo = 0, len = 0;
@@ -86,20 +82,19 @@ to_sliced(const Chunk* __restrict__ chunks, const u32* __restrict__ perm, const 
     char* v = values + k.slot * SLOT_BYTES;
     for (u32 p = 0; p < k.slots / 2; p++) {
         u32 w[PAIR_WORDS];
-        take(w, 0, in, lo, len, 2 * p, c, s);
-        take(w, NB, in, lo, len, 2 * p + 1, c, s);
+        take(w, 0, given, lo, len, 2 * p, c, s);
+        take(w, NB, given, lo, len, 2 * p + 1, c, s);
         store_lane<PAIR_WORDS, false>(w, v + p * 2 * SLOT_BYTES, lane);
     }
     if (k.slots % 2) {
         u32 w[ONE_WORDS];
-        take(w, 0, in, lo, len, k.slots - 1, c, s);
+        take(w, 0, given, lo, len, k.slots - 1, c, s);
         store_lane<NB * STORED / 4, (NB * STORED) % 4 != 0>(w, v + (u64)(k.slots - 1) * SLOT_BYTES, lane);
     }
 }
 
 // Column numbers; padding, whose values are zeros, reads its own row, or behind the last row of a chunk the first.
-extern "C" __global__ void sliced_index(const Chunk* __restrict__ chunks, const u32* __restrict__ perm, const u32* __restrict__ row_ptr,
-                                        const u32* __restrict__ col_idx, u32* __restrict__ index) {
+extern "C" __global__ void sliced_index(SlicedIndex) {
     const Chunk k = chunks[blockIdx.x];
     for (u32 at = threadIdx.x; at < k.slots * C; at += blockDim.x) {
         const u32 s = at / C, r = at % C;
@@ -111,11 +106,10 @@ extern "C" __global__ void sliced_index(const Chunk* __restrict__ chunks, const 
 }
 #else
 // Grid: a thread block per row. Columns of LD values, zeros behind the first NB; LD STORED is a multiple of 16.
-extern "C" __global__ void to_panel(const u32* __restrict__ row_ptr, const In* __restrict__ in, const float* __restrict__ scale,
-                                    u32 scale_stride, char* __restrict__ values) {
+extern "C" __global__ void to_panel(ToPanel) {
     constexpr int VEC = 16 / STORED;
     const u32 row = blockIdx.x, lo = row_ptr[row], vectors = (row_ptr[row + 1] - lo) * (NB * LD / VEC);
-    const In* from = in + (u64)lo * (NB * NB);
+    const In* from = given + (u64)lo * (NB * NB);
     char* to = values + (u64)lo * (NB * LD * STORED);
     const float s = scale ? scale[(u64)row * scale_stride] : 1;
     for (u32 at = threadIdx.x; at < vectors; at += blockDim.x) {

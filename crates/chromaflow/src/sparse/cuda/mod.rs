@@ -5,7 +5,10 @@
 //! formats: SELL-C-sigma with blocks for scalars (`sliced.cu`) for small blocks, block CSR with padded columns (`panel.cu`)
 //! for large ones; `convert.cu` brings the assembled matrix into them.
 
+pub(crate) mod arguments;
 mod chunks;
+#[cfg(test)]
+mod tests;
 mod tile;
 
 pub use chunks::Chunk;
@@ -14,11 +17,23 @@ pub use tile::{Panel, Sliced, Tile};
 
 use super::{BlockPattern, ShapeError, check_len, check_nb};
 use crate::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage, Vectors};
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Launch, Stream};
+use arguments::{Conversion, PanelRows, Residual, SlicedIndex, SlicedRows, Terms, ToPanel, ToSliced};
+use chromaflow_device::cuda::{
+    DeviceBuffer, Kernel, KernelSource, Launch, Read, Share, Stream, Watch, Write,
+};
 use chunks::Cut;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Sliced blocks for kernels that assemble [in place](InPlace): the namespace `sell` with the record of a chunk and a `BlockSink`, CUDA C++
+/// to be put before a kernel's own text. It includes nothing and knows no constants.
+pub const SELL: &str = include_str!("sell.cuh");
+
+/// A kernel file behind what kernels over sliced blocks share.
+pub(crate) fn sell_source(name: &'static str, text: &str, storage: Storage) -> KernelSource {
+    crate::gpu::source(name, &format!("{SELL}\n#line 1 \"{name}.cu\"\n{text}"), storage)
+}
 
 /// A square block-sparse matrix A = D + O on a GPU, in the format of its products:
 ///
@@ -77,7 +92,7 @@ pub struct BlockMatrixCuda {
 ///
 /// Lane L = r NB + c holds column c of the blocks of row r of a chunk. Slots stand in pairs: the 2 NB values of a lane in vectors
 /// of 16, 8 and 4 bytes, vector by vector over the lanes; an odd last slot stands alone in the same way. Rows that are shorter than
-/// their chunk end with zeros.
+/// their chunk end with zeros. [`SELL`] has it as CUDA C++.
 pub struct InPlace<'a> {
     /// Rows a chunk.
     pub rows: usize,
@@ -223,11 +238,15 @@ impl BlockMatrixCuda {
         let index = DeviceBuffer::<u32>::uninitialized(stream, blocks)?;
         let source = self.tile.convert_source(self.nb, self.storage, self.storage.assembled());
         let kernel = stream.gpu().module(&source)?.kernel("sliced_index")?;
+        let arguments = SlicedIndex {
+            chunks: (&chunks).into(),
+            perm: (&perm).into(),
+            row_ptr: (&self.row_ptr).into(),
+            col_idx: (&self.index).into(),
+            index: (&index).into(),
+        };
         // SAFETY: `index` has a word for every slot of every row of every chunk.
-        unsafe {
-            let launch = kernel.launch(cut.chunks.len(), 128).arg(&chunks).arg(&perm);
-            launch.arg(&self.row_ptr).arg(&self.index).arg(&index).enqueue(stream)?;
-        }
+        unsafe { kernel.launch(cut.chunks.len(), 128).record(&arguments).enqueue(stream)? };
         (self.chunks, self.chunk_count, self.in_order) = (chunks, cut.chunks.len(), cut.in_order);
         (self.perm, self.index, self.batches) = (Some(perm), index, cut.batches);
         Ok(blocks)
@@ -276,13 +295,26 @@ impl BlockMatrixCuda {
         if self.in_order { Mode::Sweep } else { Mode::PermutedSweep }
     }
 
-    pub(crate) fn perm_ptr(&self) -> u64 {
-        self.perm.as_ref().map_or(0, DeviceBuffer::ptr)
-    }
-
     /// The address of 1 / beta, 0 where there is none, and the distance between those of successive rows.
     pub(crate) fn unscale_arg(&self) -> (u64, u32) {
         if self.storage == Storage::F16 { (self.unscale.ptr(), self.unscale_stride) } else { (0, 0) }
+    }
+
+    /// The terms of a sweep or a product: those that say where the blocks lie, and whether to do nothing; the rest is to be set.
+    pub(crate) fn terms(&self, stop: u64) -> Terms {
+        let (unscale, unscale_stride) = self.unscale_arg();
+        Terms {
+            values: Read::at(self.values.ptr()),
+            index: (&self.index).into(),
+            dinv: Read::NONE,
+            b: Read::NONE,
+            x: Watch::NONE,
+            x_out: Share::NONE,
+            unscale: Read::at(unscale),
+            unscale_stride,
+            omega: 1.0,
+            stop: Watch::at(stop),
+        }
     }
 
     /// Policy `dsh`: searches the f32 blocks of `jac` for beta, the scale of the values that are set next, which otherwise is done
@@ -348,13 +380,20 @@ impl BlockMatrixCuda {
             let name = if self.tile.is_sliced() { "to_sliced" } else { "to_panel" };
             self.converts.insert(from, module.kernel(name)?);
         }
-        let launch = if self.tile.is_sliced() {
-            let launch = self.converts[&from].launch(self.chunk_count, self.tile.chunk() * self.nb);
-            launch.arg(&self.chunks).arg(self.perm_ptr())
-        } else {
-            self.converts[&from].launch(self.pattern.rows(), 128)
+        let conversion = Conversion {
+            row_ptr: (&self.row_ptr).into(),
+            given: Read::at(jac.off.ptr()),
+            scale: Read::at(scale),
+            scale_stride: 0,
+            values: Write::at(self.values.ptr()),
         };
-        let launch = launch.arg(&self.row_ptr).arg(jac.off.ptr()).arg(scale).arg(0u32).arg(&self.values);
+        let launch = if self.tile.is_sliced() {
+            let (chunks, perm) = ((&self.chunks).into(), self.perm.as_ref().into());
+            let launch = self.converts[&from].launch(self.chunk_count, self.tile.chunk() * self.nb);
+            launch.record(&ToSliced { chunks, perm, conversion })
+        } else {
+            self.converts[&from].launch(self.pattern.rows(), 128).record(&ToPanel { conversion })
+        };
         // SAFETY: the format was made for this pattern and block size: every chunk or row has its place in `values`.
         unsafe { launch.enqueue(&self.stream)? };
         self.has_values = true;
@@ -450,24 +489,24 @@ impl BlockMatrixCuda {
         let count = self.launches();
         let blocks = self.tile.blocks(count);
         // D is multiplied with as it was assembled: no inverse.
-        let launch = self.launch(&self.product, 0..count as u32, 0).arg(b).arg(x).arg(0u64);
-        let (unscale, stride) = self.unscale_arg();
-        let launch = launch.arg(unscale).arg(stride).arg(1.0f64).arg(stop);
+        let terms = Terms { b: Read::at(b), x: Watch::at(x), ..self.terms(stop) };
+        let residual =
+            Residual { diag: (&self.diag).into(), r_out: Share::at(r), partials: Share::at(partials) };
+        let launch = self.launch(&self.product, 0..count as u32).record(&terms).record(&residual);
         // SAFETY: the range is all of the format; columns are rows of the matrix; and the caller's promise.
-        unsafe { launch.arg(&self.diag).arg(r).arg(partials).enqueue(&self.stream)? };
+        unsafe { launch.enqueue(&self.stream)? };
         Ok(blocks)
     }
 
-    /// A launch over chunks or rows of panels with the arguments that all kernels of the format begin with; `inverse` is the address
-    /// of the inverted diagonal blocks.
-    pub(crate) fn launch<'k>(&self, kernel: &'k Kernel, range: Range<u32>, inverse: u64) -> Launch<'k> {
+    /// A launch over chunks or rows of panels with the arguments that all kernels of the format begin with.
+    pub(crate) fn launch<'k>(&self, kernel: &'k Kernel, range: Range<u32>) -> Launch<'k> {
         let launch = kernel.launch(self.tile.blocks(range.len()), self.tile.threads(self.nb));
-        let launch = if self.tile.is_sliced() {
-            let perm = if self.in_order { 0 } else { self.perm_ptr() };
-            launch.arg(&self.chunks).arg(range.start).arg(range.end).arg(perm)
+        if self.tile.is_sliced() {
+            let perm = self.perm.as_ref().filter(|_| !self.in_order).into();
+            let chunks = (&self.chunks).into();
+            launch.record(&SlicedRows { chunks, first: range.start, end: range.end, perm })
         } else {
-            launch.arg(range.start).arg(&self.row_ptr)
-        };
-        launch.arg(&self.values).arg(&self.index).arg(inverse)
+            launch.record(&PanelRows { first: range.start, row_ptr: (&self.row_ptr).into() })
+        }
     }
 }

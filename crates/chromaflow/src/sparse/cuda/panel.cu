@@ -3,10 +3,9 @@
 // Constants: NB block size; LD rows of a stored column, NB rounded up to whole vectors of 16 bytes; THREADS, a
 // multiple of LD / 2; UB loads a thread has in flight; MINB; DEARLY; MODE 0 sweep, 1 residual.
 //
-// A row's blocks are one run of columns of LD values (zeros behind the first NB), streamed as vectors of VEC values. As VEC THREADS
-// is a multiple of LD, a thread meets the same VEC block rows at every step, VEC THREADS / LD columns further on. The inverse
-// diagonal lies alike, as pairs of doubles.
-// Twin: ../reference.rs.
+// A row's blocks are one run of columns of LD values (zeros behind the first NB), streamed as vectors of VEC values. As
+// VEC THREADS is a multiple of LD, a thread meets the same VEC block rows at every step, VEC THREADS / LD columns
+// further on. The inverse diagonal lies alike, as pairs of doubles. Twin: ../reference.rs.
 #define VEC (16 / STORED)
 #define STEP (VEC * THREADS / LD)  // columns a step
 #define DSTRIDE (NB * LD)          // doubles between inverse diagonals
@@ -38,14 +37,12 @@ __device__ __forceinline__ A sum_columns(A* part) {
     return sum;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, MINB)
-panel(u32 first, const u32* __restrict__ row_ptr, const char* __restrict__ values, const u32* __restrict__ index,
-      const double* __restrict__ dinv, const double* __restrict__ b, const Sum* x, Sum* x_out, const float* __restrict__ unscale,
-      u32 unscale_stride, double omega, const int* stop
 #if MODE == 1
-      , const double* __restrict__ diag, double* r_out, double* partials
+#define ARGUMENTS PanelProduct
+#else
+#define ARGUMENTS PanelSweep
 #endif
-) {
+extern "C" __global__ void __launch_bounds__(THREADS, MINB) panel(ARGUMENTS) {
     __shared__ Sum part[VEC * THREADS];
     __shared__ double part_d[2 * THREADS];
     __shared__ double rs[NB];

@@ -1,30 +1,23 @@
-// Rows of a matrix in sliced blocks (SELL-C-sigma): products and sweeps. The rows of a batch stand in chunks of C rows, padded to
-// their longest row; rows of like length among sigma were brought together before they were cut. Vectors, the diagonal and column
-// numbers keep the order of the matrix: `perm` says which row stands where, so nothing is gathered before a product or after it; it
-// is null where the rows came in that order, as those of a plan do: sweeps then spend neither a load nor a register on it.
+// Rows of a matrix in sliced blocks (SELL-C-sigma): products and sweeps. The rows of a batch stand in chunks of C rows,
+// padded to their longest row; rows of like length among sigma were brought together before they were cut. Vectors, the
+// diagonal and column numbers keep the order of the matrix: `perm` says which row stands where, so nothing is gathered
+// before a product or after it; it is null where the rows came in that order, as those of a plan do: sweeps then spend
+// neither a load nor a register on it.
 //
-// Constants: NB block size; C rows a chunk; G chunks a thread block; UB pairs of slots a thread has in flight; SP lane groups
-// that share the slots of a row; MINB thread blocks a multiprocessor must hold; DEARLY loads the inverse diagonal before the
-// predecessors are waited for, ONE the odd last slot with the first pairs; MODE 0 sweep of a relaxation over
-// rows in the order of the matrix, 1 product or residual, 2 sweep over rows in another order.
+// Constants: NB block size; C rows a chunk; G chunks a thread block; UB pairs of slots a thread has in flight; SP lane
+// groups that share the slots of a row; MINB thread blocks a multiprocessor must hold; DEARLY loads the inverse
+// diagonal before the predecessors are waited for, ONE the odd last slot with the first pairs; MODE 0 sweep of a
+// relaxation over rows in the order of the matrix, 1 product or residual, 2 sweep over rows in another order.
 //
-// Small blocks are bound not by memory but by the sectors of x that multiprocessors ask the L2 cache for. Chunks of one thread
-// block, near one another in the mesh, find most of them in L1.
+// Small blocks are bound not by memory but by the sectors of x that multiprocessors ask the L2 cache for. Chunks of one
+// thread block, near one another in the mesh, find most of them in L1.
 //
-// Lane L = row * NB + column owns one column of its row's blocks: one value of x feeds NB products. Slots come in
-// pairs, so that a lane's 2 NB values split into vectors of 16, 8 and 4 bytes, stored vector by vector over the lanes:
-// every request of a warp is whole lines. An odd last slot is stored alone.
-//   values  per chunk: pair by pair [vector][lane]; index [slot][row]; inverse diagonal [column][lane]
+// One value of x feeds the NB products of a lane (layout: sell.cuh). Index [slot][row] of each chunk; inverse diagonal
+// [column][lane].
 // Padding holds zeros and reads a row of its own chunk.
-// Source: Kreutzer, Hager, Wellein, Fehske, Bishop (2014), SIAM J. Sci. Comput. 36(5), with blocks for scalars and pairs of slots.
-// Twins: ../row_product.rs, ../../relax/multicolor/reference.rs.
-struct Chunk {
-    u32 slot;   // slots before this chunk
-    u32 slots;  // slots of this chunk
-    u32 row;    // place of the first row in `perm`
-    u32 rows;   // rows, at most C
-};
-
+// Source: Kreutzer, Hager, Wellein, Fehske, Bishop (2014), SIAM J. Sci. Comput. 36(5), with blocks for scalars and
+// pairs of slots. Twins: ../row_product.rs, ../../relax/multicolor/reference.rs.
+using sell::Chunk;
 #define LANES (C * NB)
 #define GROUP (LANES * SP)  // threads of a chunk
 #define SLOT_BYTES ((u64)LANES * NB * STORED)
@@ -73,14 +66,12 @@ __device__ __forceinline__ void load_lane(u32* w, const char* base, u32 lane) {
     if (REST) load2(w + WORDS, base + lane * 2);
 }
 
-extern "C" __global__ void __launch_bounds__(GROUP * G, RESIDENT)
-sliced(const Chunk* __restrict__ chunks, u32 first, u32 end, const u32* __restrict__ perm, const char* __restrict__ values,
-       const u32* __restrict__ index, const double* __restrict__ dinv, const double* __restrict__ b, const Sum* x, Sum* x_out, const float* __restrict__ unscale,
-       u32 unscale_stride, double omega, const int* stop
 #if MODE == 1
-       , const double* __restrict__ diag, double* r_out, double* partials
+#define ARGUMENTS SlicedProduct
+#else
+#define ARGUMENTS SlicedSweep
 #endif
-) {
+extern "C" __global__ void __launch_bounds__(GROUP * G, RESIDENT) sliced(ARGUMENTS) {
     __shared__ Sum parts[ALONE ? 1 : G][SP][LANES * PAD];
 #if SP > 1
     __shared__ Sum group_sums[G][SP][LANES];

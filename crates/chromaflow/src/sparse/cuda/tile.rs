@@ -1,5 +1,9 @@
 //! Which kernel with which tile: one table.
 
+use super::arguments::{
+    PanelProduct, PanelSweep, SlicedIndex, SlicedProduct, SlicedSweep, ToPanel, ToSliced,
+};
+use super::sell_source;
 use crate::gpu::{Storage, source};
 use crate::sparse::SIGMA;
 use chromaflow_device::cuda::KernelSource;
@@ -300,7 +304,9 @@ impl Tile {
         // The others keep more values at hand; they must not spill for the sake of company.
         let least = |resident| if mode == Mode::Sweep { resident } else { 1 };
         match *self {
-            Tile::Sliced(s) => source("sliced", SLICED, storage)
+            Tile::Sliced(s) => sell_source("sliced", SLICED, storage)
+                .record::<SlicedSweep>()
+                .record::<SlicedProduct>()
                 .define("NB", nb)
                 .define("C", s.chunk)
                 .define("G", s.chunks)
@@ -312,6 +318,8 @@ impl Tile {
                 .define("HINT", s.hint)
                 .define("MODE", mode as u32),
             Tile::Panel(p) => source("panel", PANEL, storage)
+                .record::<PanelSweep>()
+                .record::<PanelProduct>()
                 .define("NB", nb)
                 .define("LD", padded(nb, storage))
                 .define("THREADS", p.threads)
@@ -324,7 +332,10 @@ impl Tile {
     }
 
     pub(crate) fn convert_source(&self, nb: usize, storage: Storage, from: Storage) -> KernelSource {
-        source("convert", CONVERT, storage)
+        sell_source("convert", CONVERT, storage)
+            .record::<ToSliced>()
+            .record::<SlicedIndex>()
+            .record::<ToPanel>()
             .define("NB", nb)
             .define("IN", from.code())
             .define("LD", if self.is_sliced() { nb } else { padded(nb, storage) })

@@ -1,15 +1,16 @@
 // Lines cut into chunks: a group of G lanes a chunk. Ranks to 16, lines of any length, open or periodic.
 //
-// Arrays are system by system; `rows` rows a line, the same number of chunks (nearly equal ones) in each line. The last row of
-// a chunk is its separator; for the others, with the separators u before and w behind the chunk,
+// Arrays are system by system; `rows` rows a line, the same number of chunks (nearly equal ones) in each line. The last
+// row of a chunk is its separator; for the others, with the separators u before and w behind the chunk,
 //
 //     forward:   x_i = g_i - C'_i x_{i+1} - E_i u        backward:   x_i = g_i - W_i w - V_i u.
 //
-// The separators then form a line of one row a chunk (`join`), which is solved in the same way; `spread` gives the other
-// rows. A line that is not cut (`line`) has no separator: it ends after the forward pass with x_i = g_i - C'_i x_{i+1}.
-// With KEEP, M = B'^-1 and N = B'^-1 A of all rows stay, for later right-hand sides.
+// The separators then form a line of one row a chunk (`join`), which is solved in the same way; `spread` gives the
+// other rows. A line that is not cut (`line`) has no separator: it ends after the forward pass with x_i = g_i - C'_i
+// x_{i+1}. With KEEP, M = B'^-1 and N = B'^-1 A of all rows stay, for later right-hand sides.
 //
-// Lane c of a group owns column c of each block (with lanes beyond NB repeating the last), and entry c of vectors in `row`.
+// Lane c of a group owns column c of each block (with lanes beyond NB repeating the last), and entry c of vectors in
+// `row`.
 
 #define G (NB == 1 ? 1 : NB == 2 ? 2 : NB <= 4 ? 4 : NB <= 8 ? 8 : 16)
 
@@ -22,7 +23,9 @@ struct Chunk {
     bool live;
 };
 
-__device__ __forceinline__ long long border(int rows, int chunks, int number) { return (long long)rows * number / chunks; }
+__device__ __forceinline__ long long border(int rows, int chunks, int number) {
+    return (long long)rows * number / chunks;
+}
 
 // Whether a chunk has rows besides its separator.
 __device__ __forceinline__ bool inner_rows(int rows, int chunks, int number) {
@@ -95,11 +98,11 @@ __device__ __forceinline__ void eliminate_entry(const T (&p)[NB], int k, T pivot
     for (int r = 0; r < NB; r++) v[r] = r == k ? t : v[r] - p[r] * t;
 }
 
-// Forward and, for lines that are cut, backward pass over the inner rows of a chunk. `cp` gets C' (W in the end unless KEEP),
-// `ep` E (V in the end), `gp` g; with KEEP `mp`, `np` get M and N and `wp` W, and there is no right-hand side.
+// Forward and, for lines that are cut, backward pass over the inner rows of a chunk. `cp` gets C' (W in the end unless
+// KEEP), `ep` E (V in the end), `gp` g; with KEEP `mp`, `np` get M and N and `wp` W, and there is no right-hand side.
 template <bool SPLIT, bool KEEP>
-__device__ __forceinline__ void pass(const S *lower, const S *diag, const S *upper, const S *rhs, T *cp, T *ep, T *gp, T *mp,
-                                     T *np, T *wp, int rows, int chunks, int systems, int periodic) {
+__device__ __forceinline__ void pass(const S* lower, const S* diag, const S* upper, const S* rhs, T* cp, T* ep, T* gp,
+                                     T* mp, T* np, T* wp, int rows, int chunks, int systems, int periodic) {
     const Chunk c = chunk_of(own_group(), rows, chunks, systems);
     if (!c.live) return;
     const long long last = SPLIT ? c.end - 1 : c.end;
@@ -178,8 +181,8 @@ __device__ __forceinline__ void pass(const S *lower, const S *diag, const S *upp
 
 // x_i = g_i - C'_i x_{i+1} of a group's rows from the last, into `gp` for chunks, into `x` for whole lines.
 template <bool SPLIT>
-__device__ __forceinline__ void back(const Chunk &c, long long last, const T *cp, T *gp, S *x, int columns, int column, T below,
-                                     int *bad) {
+__device__ __forceinline__ void back(const Chunk& c, long long last, const T* cp, T* gp, S* x, int columns, int column,
+                                     T below, int* bad) {
     bool fine = finite(below);
     for (long long i = last - 1; i >= c.first; i--) {
         const long long at = (i * columns + column) * NB + c.col;
@@ -193,8 +196,7 @@ __device__ __forceinline__ void back(const Chunk &c, long long last, const T *cp
     if (!SPLIT && !fine) atomicMin(bad, (int)c.system);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) line(
-    const S *lower, const S *diag, const S *upper, const S *rhs, T *cp, T *gp, S *x, int rows, int systems, int *bad) {
+extern "C" __global__ void __launch_bounds__(THREADS) line(Line) {
     pass<false, false>(lower, diag, upper, rhs, cp, nullptr, gp, nullptr, nullptr, nullptr, rows, 1, systems, 0);
     const Chunk c = chunk_of(own_group(), rows, 1, systems);
     if (!c.live) return;
@@ -202,28 +204,21 @@ extern "C" __global__ void __launch_bounds__(THREADS) line(
     back<false>(c, c.end, cp, gp, x, 1, 0, gp[(c.end - 1) * NB + c.col], bad);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) split(
-    const S *lower, const S *diag, const S *upper, const S *rhs, T *cp, T *ep, T *gp, int rows, int chunks, int systems,
-    int periodic) {
+extern "C" __global__ void __launch_bounds__(THREADS) split(Split) {
     pass<true, false>(lower, diag, upper, rhs, cp, ep, gp, nullptr, nullptr, nullptr, rows, chunks, systems, periodic);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) keep_line(
-    const S *lower, const S *diag, const S *upper, T *cp, T *mp, T *np, int rows, int systems) {
+extern "C" __global__ void __launch_bounds__(THREADS) keep_line(KeepLine) {
     pass<false, true>(lower, diag, upper, nullptr, cp, nullptr, nullptr, mp, np, nullptr, rows, 1, systems, 0);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) keep_split(
-    const S *lower, const S *diag, const S *upper, T *cp, T *ep, T *mp, T *np, T *wp, int rows, int chunks, int systems,
-    int periodic) {
+extern "C" __global__ void __launch_bounds__(THREADS) keep_split(KeepSplit) {
     pass<true, true>(lower, diag, upper, nullptr, cp, ep, nullptr, mp, np, wp, rows, chunks, systems, periodic);
 }
 
-// The row of a chunk's separator w in the line of separators: a u + b w + c w' = f. A periodic line of one chunk is closed:
-// b gets a and c. With `np` its couplings to the rows beside it are kept there and in `kp`.
-extern "C" __global__ void __launch_bounds__(THREADS) join(
-    const S *lower, const S *diag, const S *upper, const S *rhs, const T *wp, const T *vp, const T *gp, T *np, T *kp, T *ra,
-    T *rb, T *rc, T *rf, int rows, int chunks, int systems, int periodic) {
+// The row of a chunk's separator w in the line of separators: a u + b w + c w' = f. A periodic line of one chunk is
+// closed: b gets a and c. With `np` its couplings to the rows beside it are kept there and in `kp`.
+extern "C" __global__ void __launch_bounds__(THREADS) join(Join) {
     const long long index = own_group();
     const Chunk c = chunk_of(index, rows, chunks, systems);
     if (!c.live) return;
@@ -279,8 +274,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) join(
 }
 
 // The separators' right-hand sides with the couplings that `join` kept.
-extern "C" __global__ void __launch_bounds__(THREADS) join_rhs(
-    const S *rhs, const T *gp, const T *np, const T *kp, T *rf, int rows, int chunks, int systems, int columns) {
+extern "C" __global__ void __launch_bounds__(THREADS) join_rhs(JoinRhs) {
     const long long group = own_group(), index = group / columns;
     const int column = (int)(group % columns);
     const Chunk c = chunk_of(index, rows, chunks, systems);
@@ -296,8 +290,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) join_rhs(
 
 // g of a right-hand side with kept factors, both passes.
 template <bool SPLIT>
-__device__ __forceinline__ void kept_pass(const S *rhs, const T *cp, const T *mp, const T *np, T *gp, S *x, int rows, int chunks,
-                                          int systems, int columns, int *bad) {
+__device__ __forceinline__ void kept_pass(const S* rhs, const T* cp, const T* mp, const T* np, T* gp, S* x, int rows,
+                                          int chunks, int systems, int columns, int* bad) {
     const long long group = own_group();
     const int column = (int)(group % columns);
     const Chunk c = chunk_of(group / columns, rows, chunks, systems);
@@ -315,20 +309,16 @@ __device__ __forceinline__ void kept_pass(const S *rhs, const T *cp, const T *mp
     if (last > c.first) back<SPLIT>(c, last, cp, gp, x, columns, column, above, bad);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) kept_line(
-    const S *rhs, const T *cp, const T *mp, const T *np, T *gp, S *x, int rows, int systems, int columns, int *bad) {
+extern "C" __global__ void __launch_bounds__(THREADS) kept_line(KeptLine) {
     kept_pass<false>(rhs, cp, mp, np, gp, x, rows, 1, systems, columns, bad);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) kept_split(
-    const S *rhs, const T *cp, const T *mp, const T *np, T *gp, int rows, int chunks, int systems, int columns) {
+extern "C" __global__ void __launch_bounds__(THREADS) kept_split(KeptSplit) {
     kept_pass<true>(rhs, cp, mp, np, gp, nullptr, rows, chunks, systems, columns, nullptr);
 }
 
 // All rows from the separators' solution y: a group a row and column.
-extern "C" __global__ void __launch_bounds__(THREADS) spread(
-    const T *wp, const T *vp, const T *gp, const T *y, S *x, int rows, int chunks, int systems, int periodic, int columns,
-    int *bad) {
+extern "C" __global__ void __launch_bounds__(THREADS) spread(Spread) {
     const long long group = own_group(), i = group / columns;
     const int column = (int)(group % columns);
     const long long system = i / rows;

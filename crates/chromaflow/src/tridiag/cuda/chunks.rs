@@ -2,10 +2,13 @@
 //! Lines cut into chunks (`chunks.cu`): the launches of one level, and the line of its separators as the next.
 
 use super::GpuTridiagError;
+use super::arguments::{
+    Coefficients, Join, JoinRhs, KeepLine, KeepSplit, KeptLine, KeptSplit, Lengths, Line, Split, Spread,
+};
 use super::engine::{GpuEngine, Plan, c_type};
 use crate::tridiag::{Real, Shape};
 use bytemuck::Pod;
-use chromaflow_device::cuda::{CudaError, DeviceBuffer, Launch, Module, Stream};
+use chromaflow_device::cuda::{CudaError, DeviceBuffer, KernelSource, Module, Record, Share, Stream, Watch};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -24,23 +27,16 @@ pub(super) fn cut(shape: Shape) -> usize {
     if chunks < 4 { 1 } else { chunks }
 }
 
+/// A source with the parameters of the entries.
+pub(super) fn with_records(source: KernelSource) -> KernelSource {
+    let source = source.record::<Line>().record::<Split>().record::<KeepLine>().record::<KeepSplit>();
+    let source = source.record::<Join>().record::<JoinRhs>().record::<KeptLine>().record::<KeptSplit>();
+    source.record::<Spread>()
+}
+
 /// Lanes of a group.
 fn lanes(rank: usize) -> usize {
     rank.next_power_of_two()
-}
-
-/// Coefficients by address.
-#[derive(Clone, Copy)]
-pub(super) struct Coefficients {
-    pub lower: u64,
-    pub diag: u64,
-    pub upper: u64,
-}
-
-impl Coefficients {
-    fn add_to(self, launch: Launch<'_>) -> Launch<'_> {
-        launch.arg(self.lower).arg(self.diag).arg(self.upper)
-    }
 }
 
 /// What a level keeps.
@@ -85,7 +81,8 @@ struct Next<T: Real> {
 
 impl<T: Real + Pod> Next<T> {
     fn coefficients(&self) -> Coefficients {
-        Coefficients { lower: self.lower.ptr(), diag: self.diag.ptr(), upper: self.upper.ptr() }
+        let [lower, diag, upper] = [&self.lower, &self.diag, &self.upper].map(|array| Watch::at(array.ptr()));
+        Coefficients { lower, diag, upper }
     }
 }
 
@@ -157,30 +154,29 @@ impl<S: Real + Pod, T: Real + Pod> Level<S, T> {
         Ok(())
     }
 
-    /// Launches an entry with one group of lanes for each of `groups`, its arguments to be added.
+    /// Launches an entry with one group of lanes for each of `groups`.
     fn enqueue(
         &self,
         stream: &Stream,
         entry: &str,
         groups: usize,
-        arguments: impl for<'k> FnOnce(Launch<'k>) -> Launch<'k>,
+        arguments: &impl Record,
     ) -> Result<(), CudaError> {
         let kernel = self.module.kernel(entry)?;
         let blocks = (groups * lanes(self.shape.rank)).div_ceil(THREADS);
-        // SAFETY: each caller gives the entry's arguments; the kernel stays inside arrays of the level's shape, which the
+        // SAFETY: each caller gives the entry's record; the kernel stays inside arrays of the level's shape, which the
         // callers' callers promise or this level owns.
-        unsafe { arguments(kernel.launch(blocks, THREADS)).enqueue(stream) }
+        unsafe { kernel.launch(blocks, THREADS).record(arguments).enqueue(stream) }
     }
 
-    /// Rows, chunks, systems.
-    fn lengths<'k>(&self, launch: Launch<'k>) -> Launch<'k> {
+    fn lengths(&self) -> Lengths {
         let Shape { systems, rows, .. } = self.shape;
-        launch.arg(rows as i32).arg(self.chunks as i32).arg(systems as i32)
+        Lengths { rows: rows as i32, chunks: self.chunks as i32, systems: systems as i32 }
     }
 
-    /// The same and whether lines are periodic.
-    fn sizes<'k>(&self, launch: Launch<'k>) -> Launch<'k> {
-        self.lengths(launch).arg(i32::from(self.periodic))
+    /// Where g goes: `x` where that can take it.
+    fn g_or(&self, x: u64) -> u64 {
+        if self.g.is_empty() { x } else { self.g.ptr() }
     }
 
     /// Enqueues the rows of the separators; `kept` are where their couplings are kept.
@@ -192,10 +188,45 @@ impl<S: Real + Pod, T: Real + Pod> Level<S, T> {
         [w, v, g]: [u64; 3],
         kept: [u64; 2],
     ) -> Result<(), CudaError> {
-        self.enqueue(stream, "join", self.shape.systems * self.chunks, |l| {
-            let l = given.add_to(l).arg(rhs).arg(w).arg(v).arg(g).arg(kept[0]).arg(kept[1]);
-            self.sizes(l.arg(&next.lower).arg(&next.diag).arg(&next.upper).arg(&next.rhs))
-        })
+        let arguments = Join {
+            given,
+            rhs: Watch::at(rhs),
+            wp: Watch::at(w),
+            vp: Watch::at(v),
+            gp: Watch::at(g),
+            np: Share::at(kept[0]),
+            kp: Share::at(kept[1]),
+            ra: Share::at(next.lower.ptr()),
+            rb: Share::at(next.diag.ptr()),
+            rc: Share::at(next.upper.ptr()),
+            rf: Share::at(next.rhs.ptr()),
+            lengths: self.lengths(),
+            periodic: i32::from(self.periodic),
+        };
+        self.enqueue(stream, "join", self.shape.systems * self.chunks, &arguments)
+    }
+
+    /// Enqueues the other rows of `columns` right-hand sides, from the separators' solution.
+    fn spread(
+        &self,
+        stream: &Stream,
+        next: &Next<T>,
+        [w, v, g, x]: [u64; 4],
+        columns: usize,
+        bad: &DeviceBuffer<i32>,
+    ) -> Result<(), CudaError> {
+        let arguments = Spread {
+            wp: Watch::at(w),
+            vp: Watch::at(v),
+            gp: Watch::at(g),
+            y: Watch::at(next.y.ptr()),
+            x: Share::at(x),
+            lengths: self.lengths(),
+            periodic: i32::from(self.periodic),
+            columns: columns as i32,
+            bad: bad.into(),
+        };
+        self.enqueue(stream, "spread", self.shape.systems * self.shape.rows * columns, &arguments)
     }
 
     /// Enqueues the solve for one right-hand side.
@@ -211,24 +242,25 @@ impl<S: Real + Pod, T: Real + Pod> Level<S, T> {
         x: u64,
         bad: &DeviceBuffer<i32>,
     ) -> Result<(), CudaError> {
-        let Shape { systems, rows, .. } = self.shape;
         let apart = self.keep != Keep::Nothing;
-        let (c, e) = if apart { (self.c.ptr(), self.e.ptr()) } else { (given.upper, given.lower) };
-        let g = if self.g.is_empty() { x } else { self.g.ptr() };
+        let (c, e) =
+            if apart { (self.c.ptr(), self.e.ptr()) } else { (given.upper.address(), given.lower.address()) };
+        let g = self.g_or(x);
+        let lengths = self.lengths();
+        let (rhs_of, cp, gp) = (Watch::at(rhs), Share::at(c), Share::at(g));
         let Some(next) = &self.next else {
-            return self.enqueue(stream, "line", systems, |l| {
-                given.add_to(l).arg(rhs).arg(c).arg(g).arg(x).arg(rows as i32).arg(systems as i32).arg(bad)
-            });
+            let Lengths { rows, systems, .. } = lengths;
+            let arguments =
+                Line { given, rhs: rhs_of, cp, gp, x: Share::at(x), rows, systems, bad: bad.into() };
+            return self.enqueue(stream, "line", self.shape.systems, &arguments);
         };
-        self.enqueue(stream, "split", systems * self.chunks, |l| {
-            self.sizes(given.add_to(l).arg(rhs).arg(c).arg(e).arg(g))
-        })?;
+        let (ep, periodic) = (Share::at(e), i32::from(self.periodic));
+        let arguments = Split { given, rhs: rhs_of, cp, ep, gp, lengths, periodic };
+        self.enqueue(stream, "split", self.shape.systems * self.chunks, &arguments)?;
         self.join(stream, next, (given, rhs), [c, e, g], [0, 0])?;
         // SAFETY: the next level was made for these arrays.
         unsafe { next.level.solve(stream, next.coefficients(), next.rhs.ptr(), next.y.ptr(), bad)? };
-        self.enqueue(stream, "spread", systems * rows, |l| {
-            self.sizes(l.arg(c).arg(e).arg(g).arg(&next.y).arg(x)).arg(1i32).arg(bad)
-        })
+        self.spread(stream, next, [c, e, g, x], 1, bad)
     }
 
     /// Enqueues the factorization; the factors are kept ([`Keep::Factors`]).
@@ -236,18 +268,17 @@ impl<S: Real + Pod, T: Real + Pod> Level<S, T> {
     /// # Safety
     /// As [`Self::solve`].
     pub unsafe fn factor(&self, stream: &Stream, given: Coefficients) -> Result<(), CudaError> {
-        let Shape { systems, rows, .. } = self.shape;
+        let [cp, mp, np] = [&self.c, &self.m, &self.n].map(|array| Share::at(array.ptr()));
+        let lengths = self.lengths();
         let Some(next) = &self.next else {
-            return self.enqueue(stream, "keep_line", systems, |l| {
-                let l = given.add_to(l).arg(&self.c).arg(&self.m).arg(&self.n);
-                l.arg(rows as i32).arg(systems as i32)
-            });
+            let Lengths { rows, systems, .. } = lengths;
+            let arguments = KeepLine { given, cp, mp, np, rows, systems };
+            return self.enqueue(stream, "keep_line", self.shape.systems, &arguments);
         };
-        self.enqueue(stream, "keep_split", systems * self.chunks, |l| {
-            let l = given.add_to(l).arg(&self.c).arg(&self.e).arg(&self.m).arg(&self.n);
-            self.sizes(l.arg(&self.w))
-        })?;
         let [w, v] = [self.w.ptr(), self.e.ptr()];
+        let (ep, wp, periodic) = (Share::at(v), Share::at(w), i32::from(self.periodic));
+        let arguments = KeepSplit { given, cp, ep, mp, np, wp, lengths, periodic };
+        self.enqueue(stream, "keep_split", self.shape.systems * self.chunks, &arguments)?;
         self.join(stream, next, (given, 0), [w, v, 0], [self.n.ptr(), self.c.ptr()])?;
         // SAFETY: the next level was made for these arrays.
         unsafe { next.level.factor(stream, next.coefficients()) }
@@ -265,27 +296,34 @@ impl<S: Real + Pod, T: Real + Pod> Level<S, T> {
         x: u64,
         bad: &DeviceBuffer<i32>,
     ) -> Result<(), CudaError> {
-        let Shape { systems, rows, .. } = self.shape;
-        let g = if self.g.is_empty() { x } else { self.g.ptr() };
-        let width = columns as i32;
+        let systems = self.shape.systems;
+        let g = self.g_or(x);
+        let [cp, mp, np] = [&self.c, &self.m, &self.n].map(|array| Watch::at(array.ptr()));
+        let (rhs_of, gp, lengths, width) = (Watch::at(rhs), Share::at(g), self.lengths(), columns as i32);
         let Some(next) = &self.next else {
-            return self.enqueue(stream, "kept_line", systems * columns, |l| {
-                let l = l.arg(rhs).arg(&self.c).arg(&self.m).arg(&self.n).arg(g).arg(x);
-                l.arg(rows as i32).arg(systems as i32).arg(width).arg(bad)
-            });
+            let arguments = KeptLine {
+                rhs: rhs_of,
+                cp,
+                mp,
+                np,
+                gp,
+                x: Share::at(x),
+                rows: lengths.rows,
+                systems: lengths.systems,
+                columns: width,
+                bad: bad.into(),
+            };
+            return self.enqueue(stream, "kept_line", systems * columns, &arguments);
         };
         let groups = systems * self.chunks * columns;
-        self.enqueue(stream, "kept_split", groups, |l| {
-            self.lengths(l.arg(rhs).arg(&self.c).arg(&self.m).arg(&self.n).arg(g)).arg(width)
-        })?;
-        self.enqueue(stream, "join_rhs", groups, |l| {
-            self.lengths(l.arg(rhs).arg(g).arg(&self.n).arg(&self.c).arg(&next.rhs)).arg(width)
-        })?;
+        let split = KeptSplit { rhs: rhs_of, cp, mp, np, gp, lengths, columns: width };
+        self.enqueue(stream, "kept_split", groups, &split)?;
+        let rf = Share::at(next.rhs.ptr());
+        let join = JoinRhs { rhs: rhs_of, gp: Watch::at(g), np, kp: cp, rf, lengths, columns: width };
+        self.enqueue(stream, "join_rhs", groups, &join)?;
         // SAFETY: the next level was made for these arrays, and has room for as many columns.
         unsafe { next.level.solve_kept(stream, columns, next.rhs.ptr(), next.y.ptr(), bad)? };
-        self.enqueue(stream, "spread", systems * rows * columns, |l| {
-            self.sizes(l.arg(&self.w).arg(&self.e).arg(g).arg(&next.y).arg(x)).arg(width).arg(bad)
-        })
+        self.spread(stream, next, [self.w.ptr(), self.e.ptr(), g, x], columns, bad)
     }
 
     /// The first row of `system` whose kept factors are not finite.

@@ -258,7 +258,7 @@ impl Plan {
                 .define("MOST_SHARE", self.most_share),
             GpuEngine::ParallelCyclicReduction => source.define("THREADS", self.threads),
             GpuEngine::Warp => source.define("LANE_ROWS", self.lane_rows),
-            GpuEngine::Chunks => source.define("THREADS", chunks::THREADS),
+            GpuEngine::Chunks => chunks::with_records(source).define("THREADS", chunks::THREADS),
         };
         (source, entry)
     }

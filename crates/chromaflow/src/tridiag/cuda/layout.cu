@@ -1,8 +1,8 @@
 // Arrays from one layout into another.
 //
 // Entry e (of `inner` a system) of system s in groups of `lanes` systems side by side lies at
-// (s / lanes) * inner * lanes + e * lanes + s % lanes: one lane is system by system, all systems one group is the system index
-// fastest.
+// (s / lanes) * inner * lanes + e * lanes + s % lanes: one lane is system by system, all systems one group is the
+// system index fastest.
 
 typedef STORE S;
 
@@ -18,7 +18,7 @@ __device__ __forceinline__ void in_order(int t, int lanes, int &s, int &e) {
 }
 
 extern "C" __global__ void __launch_bounds__(256) convert(
-    const S *__restrict__ from, S *__restrict__ to, long long inner, int systems, int lanes_from, int lanes_to) {
+    const S* __restrict__ from, S* __restrict__ to, long long inner, int systems, int lanes_from, int lanes_to) {
     __shared__ S tile[32][33];
     const long long tiles = (inner + 31) / 32;
     const long long e0 = blockIdx.x % tiles * 32, s0 = blockIdx.x / tiles * 32;

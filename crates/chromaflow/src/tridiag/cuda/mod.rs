@@ -20,6 +20,7 @@
 //!
 //! **Source**: Wang, *A parallel method for tridiagonal equations* (1981); Stone et al. (2011), section III.
 
+mod arguments;
 mod chunks;
 mod convert;
 mod engine;
@@ -35,9 +36,10 @@ pub use host::{HostSolver, Transfer};
 use super::precision::Precision;
 use super::solver::diagnose;
 use super::{Batch, Layout, LineOutcome, Shape, TridiagError};
+use arguments::Coefficients;
 use bytemuck::Pod;
-use chromaflow_device::cuda::{CudaError, DeviceBuffer, Kernel, Stream};
-use chunks::{Coefficients, Keep, Level};
+use chromaflow_device::cuda::{CudaError, DeviceBuffer, Kernel, Stream, Watch};
+use chunks::{Keep, Level};
 use convert::Convert;
 use engine::{Plan, c_type};
 
@@ -92,7 +94,8 @@ impl<S: Pod> GpuBatch<'_, S> {
     }
 
     fn addresses(&self) -> Coefficients {
-        Coefficients { lower: self.lower.ptr(), diag: self.diag.ptr(), upper: self.upper.ptr() }
+        let [lower, diag, upper] = [self.lower, self.diag, self.upper].map(|array| Watch::at(array.ptr()));
+        Coefficients { lower, diag, upper }
     }
 }
 
@@ -292,10 +295,10 @@ where
             Work::One { kernel, plan, factors, values } => (kernel, plan, factors, values),
         };
         let launch = kernel.launch(plan.blocks, plan.threads).shared(plan.shared);
-        let launch = launch.arg(given.lower).arg(given.diag).arg(given.upper).arg(rhs);
+        let launch = launch.record(&given).arg(rhs);
         let launch = match plan.engine {
             GpuEngine::Thomas => {
-                let factors = if factors.is_empty() { given.upper } else { factors.ptr() };
+                let factors = if factors.is_empty() { given.upper.address() } else { factors.ptr() };
                 let values = if values.is_empty() { x } else { values.ptr() };
                 launch.arg(factors).arg(values).arg(x).arg(rows).arg(systems)
             }

@@ -1,11 +1,12 @@
-// Parallel cyclic reduction, one thread block a system: a thread a row, which it holds; the neighbours' normalized rows are read from shared memory.
+// Parallel cyclic reduction, one thread block a system: a thread a row, which it holds; the neighbours' normalized rows
+// are read from shared memory.
 
 #define PQ (Q | 1)      // odd strides keep rows in different banks
 #define PV (NB | 1)
 
 extern "C" __global__ void __launch_bounds__(THREADS) parallel_cyclic_reduction(
-    const S *__restrict__ lower, const S *__restrict__ diag, const S *__restrict__ upper, const S *__restrict__ rhs,
-    S *__restrict__ x, int rows, int *bad) {
+    const S* __restrict__ lower, const S* __restrict__ diag, const S* __restrict__ upper, const S* __restrict__ rhs,
+    S* __restrict__ x, int rows, int *bad) {
     extern __shared__ __align__(16) unsigned char memory[];
     T *na = reinterpret_cast<T *>(memory), *nc = na + rows * PQ, *nf = nc + rows * PQ;
     const int i = threadIdx.x;
@@ -30,7 +31,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) parallel_cyclic_reduction(
             for (int j = 0; j < 2 * NB + 1; j++) {
                 T *to = j < NB ? na + i * PQ + j * NB : j < 2 * NB ? nc + i * PQ + (j - NB) * NB : nf + i * PV;
 #pragma unroll
-                for (int r = 0; r < NB; r++) v[r] = j < NB ? a[j % NB * NB + r] : j < 2 * NB ? c[j % NB * NB + r] : f[r];
+                for (int r = 0; r < NB; r++)
+                    v[r] = j < NB ? a[j % NB * NB + r] : j < 2 * NB ? c[j % NB * NB + r] : f[r];
                 solve<NB>(lu, v);
 #pragma unroll
                 for (int r = 0; r < NB; r++) to[r] = v[r];

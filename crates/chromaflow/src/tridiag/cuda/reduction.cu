@@ -5,14 +5,15 @@
 
 // At least SHARE threads (a power of two) work on a row: each factors its block and takes some of the columns.
 extern "C" __global__ void __launch_bounds__(THREADS) cyclic_reduction(
-    const S *__restrict__ lower, const S *__restrict__ diag, const S *__restrict__ upper, const S *__restrict__ rhs,
-    S *__restrict__ x, int rows, int *bad) {
+    const S* __restrict__ lower, const S* __restrict__ diag, const S* __restrict__ upper, const S* __restrict__ rhs,
+    S* __restrict__ x, int rows, int *bad) {
     extern __shared__ __align__(16) unsigned char memory[];
     T *a = reinterpret_cast<T *>(memory), *b = a + rows * PQ, *c = b + rows * PQ, *f = c + rows * PQ;
     const long long base = (long long)blockIdx.x * rows;
     // Blocks of odd size lie in shared memory as they do outside and move in pieces of 16 bytes.
     constexpr int PIECE = 16 / sizeof(T);
-    if (sizeof(S) == sizeof(T) && PQ == Q && rows * Q % PIECE == 0 && (((size_t)lower | (size_t)diag | (size_t)upper) & 15) == 0) {
+    if (sizeof(S) == sizeof(T) && PQ == Q && rows * Q % PIECE == 0 &&
+        (((size_t)lower | (size_t)diag | (size_t)upper) & 15) == 0) {
         for (int e = threadIdx.x * PIECE; e < rows * Q; e += THREADS * PIECE) {
             copy_piece(a + e, lower + base * Q + e);
             copy_piece(b + e, diag + base * Q + e);
@@ -81,8 +82,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) cyclic_reduction(
                     const int part = j / NB, col = j % NB;
                     T *to = part == 0 ? a + k * PQ + col * NB : part == 1 ? c + k * PQ + col * NB
                           : part == 2 ? b + k * PQ + col * NB : f + k * PV;
-                    const T *left = part == 0 ? a + lo * PQ + col * NB : part == 2 ? c + lo * PQ + col * NB : f + lo * PV;
-                    const T *next = part == 1 ? c + hi * PQ + col * NB : part == 2 ? a + hi * PQ + col * NB : f + hi * PV;
+                    const T* left = part == 0   ? a + lo * PQ + col * NB
+                                    : part == 2 ? c + lo * PQ + col * NB
+                                                : f + lo * PV;
+                    const T* next = part == 1   ? c + hi * PQ + col * NB
+                                    : part == 2 ? a + hi * PQ + col * NB
+                                                : f + hi * PV;
 #pragma unroll
                     for (int r = 0; r < NB; r++) v[r] = part < 2 ? T(0) : to[r];
                     if (part != 1) {

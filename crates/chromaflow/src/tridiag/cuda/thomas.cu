@@ -1,13 +1,13 @@
 // Thomas, one thread a system; entry e of row i of system s at (i * width + e) * systems + s.
 //
-// Rows stream through shared memory, STAGES - 1 ahead, each thread copying and reading its own; C' goes to `factors` (in the
-// order of C), f' to `values` (in that of x), which is x itself where both have one type.
+// Rows stream through shared memory, STAGES - 1 ahead, each thread copying and reading its own; C' goes to `factors`
+// (in the order of C), f' to `values` (in that of x), which is x itself where both have one type.
 
 #define WIDTH (3 * Q + NB)
 
-extern "C" __global__ void __launch_bounds__(THREADS) thomas_thread(
-    const S *__restrict__ lower, const S *__restrict__ diag, const S *upper, const S *__restrict__ rhs, T *factors, T *values,
-    S *x, int rows, int systems, int *bad) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+thomas_thread(const S* __restrict__ lower, const S* __restrict__ diag, const S* upper, const S* __restrict__ rhs,
+              T* factors, T* values, S* x, int rows, int systems, int* bad) {
     extern __shared__ __align__(16) unsigned char memory[];
     S *stage = reinterpret_cast<S *>(memory) + threadIdx.x;
     T *stage_back = reinterpret_cast<T *>(memory) + threadIdx.x;
@@ -120,4 +120,3 @@ extern "C" __global__ void __launch_bounds__(THREADS) thomas_thread(
     }
     if (!fine && own < systems) atomicMin(bad, own);
 }
-

@@ -1,6 +1,6 @@
-// Scalar systems, a warp each, system by system: LANE_ROWS neighbouring rows a lane. Each lane eliminates all of its rows but the last, as
-// `chunks.cu` has it; the 32 last rows are solved by parallel cyclic reduction through shuffles. Lines of up to 32 LANE_ROWS
-// rows; rows beyond the end read x = 0.
+// Scalar systems, a warp each, system by system: LANE_ROWS neighbouring rows a lane. Each lane eliminates all of its
+// rows but the last, as `chunks.cu` has it; the 32 last rows are solved by parallel cyclic reduction through shuffles.
+// Lines of up to 32 LANE_ROWS rows; rows beyond the end read x = 0.
 #define PIECE (16 / (int)sizeof(S))
 
 __device__ __forceinline__ void load_rows(const S *from, int first, int rows, T fill, T (&v)[LANE_ROWS]) {
@@ -22,8 +22,8 @@ __device__ __forceinline__ void load_rows(const S *from, int first, int rows, T 
 }
 
 extern "C" __global__ void __launch_bounds__(64) warp_scalar(
-    const S *__restrict__ lower, const S *__restrict__ diag, const S *__restrict__ upper, const S *__restrict__ rhs,
-    S *__restrict__ x, int rows, int systems, int *bad) {
+    const S* __restrict__ lower, const S* __restrict__ diag, const S* __restrict__ upper, const S* __restrict__ rhs,
+    S* __restrict__ x, int rows, int systems, int *bad) {
     const int system = blockIdx.x * 2 + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (system >= systems) return;
     const unsigned all = 0xffffffffu;

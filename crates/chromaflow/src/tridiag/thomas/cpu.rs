@@ -5,7 +5,7 @@
 //! kept between the two sweeps: they lie in the thread's work space (205 KB for eight systems of 128 rows of rank 5 in
 //! f64), which stays in the second-level cache, and memory sees each coefficient once.
 
-use crate::tridiag::ahead::{Ahead, Coming};
+use crate::tridiag::ahead::{Ahead, Prefetched};
 use crate::tridiag::block::{self, Rank, each};
 use crate::tridiag::groups::{Array, Rows, RowsMut, Scratch, Target, in_place};
 use crate::tridiag::lanes::{LaneIo, WithLanes, flush, prefetch};
@@ -100,7 +100,7 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
                 let coming = arrays.map(|array| {
                     let vector = L::W * n * array.width;
                     let here = array.values.as_ptr().wrapping_add(first * vector);
-                    Coming { here, next: here.wrapping_add(vector), width: array.width }
+                    Prefetched { here, next: here.wrapping_add(vector), width: array.width }
                 });
                 windows.begin(direct, L::W, coming);
             }

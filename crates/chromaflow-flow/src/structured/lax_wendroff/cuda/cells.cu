@@ -1,6 +1,7 @@
 // What happens in the cells of the Lax-Wendroff scheme, a thread a cell. Twin: lax_wendroff/cells.rs.
 
-__device__ __forceinline__ double radius_of(const Setup* __restrict__ setup, const State& mean, const Vec3& n, double volume) {
+__device__ __forceinline__ double radius_of(const Setup* __restrict__ setup, const State& mean, const Vec3& n,
+                                            double volume) {
     double radius = pointwise::spectral_radius(setup->gas(), mean, n);
 #if VISCOUS
     radius += 2.0 * pointwise::spectral_radius_viscous(setup->gas(), setup->transport(), mean, n, volume);
@@ -14,9 +15,11 @@ struct Finer {
     const double *now, *before;
     u64 total;
     const GridBlock* blocks;
-    __device__ double change(u32 c, u64 at) const { return before ? now[c * total + at] - before[c * total + at] : now[c * total + at]; }
-    // Around the node in the middle of a coarse cell: it counts a half along each axis, its neighbors a quarter each. An axis
-    // of a single cell stays: the middle lies between two nodes.
+    __device__ double change(u32 c, u64 at) const {
+        return before ? now[c * total + at] - before[c * total + at] : now[c * total + at];
+    }
+    // Around the node in the middle of a coarse cell: it counts a half along each axis, its neighbors a quarter each.
+    // An axis of a single cell stays: the middle lies between two nodes.
     __device__ State around(u32 block, const GridBlock& coarse, const u32* cell) const {
         const GridBlock fine = blocks[block];
         u32 width[3];
@@ -41,15 +44,17 @@ struct Finer {
 };
 #endif
 
-// V dU / dt of each cell, the terms (A dU - 2 F_viscous) . S of each axis, the radii, dt: [24]. The time step is `given`, or
-// `courant` V over the largest radius where that is zero. On coarse grids dU is the finer grid's, and the rates are times dt / V. The
-// second-order terms of nodes on the boundary, an eighth with the sign of the side, go to `dropped`, [5][faces].
+// V dU / dt of each cell, the terms (A dU - 2 F_viscous) . S of each axis, the radii, dt: [24]. The time step is
+// `given`, or `courant` V over the largest radius where that is zero. On coarse grids dU is the finer grid's, and the
+// rates are times dt / V. The second-order terms of nodes on the boundary, an eighth with the sign of the side, go to
+// `dropped`, [5][faces].
 extern "C" __global__ void __launch_bounds__(CHUNK)
-cell_changes(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total, const u32* __restrict__ actives,
-             const u32* __restrict__ side_ptr, const u32* __restrict__ face_of, u64 faces, const double* __restrict__ boundary_fluxes,
-             const double* __restrict__ q, const double* __restrict__ area, const double* __restrict__ volume, const Setup* __restrict__ setup,
-             double courant, double given, const double* now, const double* before, u64 finer_total, const GridBlock* __restrict__ finer_blocks,
-             double* __restrict__ kept, double* __restrict__ dropped) {
+cell_changes(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total,
+             const u32* __restrict__ actives, const u32* __restrict__ side_ptr, const u32* __restrict__ face_of,
+             u64 faces, const double* __restrict__ boundary_fluxes, const double* __restrict__ q,
+             const double* __restrict__ area, const double* __restrict__ volume, const Setup* __restrict__ setup,
+             double courant, double given, const double* now, const double* before, u64 finer_total,
+             const GridBlock* __restrict__ finer_blocks, double* __restrict__ kept, double* __restrict__ dropped) {
     const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
     const GridBlock b = blocks[cell.block];
     const CellCount count(b);
@@ -72,10 +77,12 @@ cell_changes(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chu
         if (!(active >> d & 1)) continue;
 #pragma unroll
         for (u32 high = 0; high < 2; high++) {
-            if (cell.index[d] == (high ? count.of[d] - 1 : 0)) face[d][high] = sides.face(cell.block, count.of, d, high, cell.index);
+            if (cell.index[d] == (high ? count.of[d] - 1 : 0))
+                face[d][high] = sides.face(cell.block, count.of, d, high, cell.index);
 #if !COARSE
             if (face[d][high] == NONE) {
-                const State through = pointwise::flux(gas, pointwise::corner_face(gas, corners, d, high), areas[d][high]);
+                const State through =
+                    pointwise::flux(gas, pointwise::corner_face(gas, corners, d, high), areas[d][high]);
 #pragma unroll
                 for (int c = 0; c < 5; c++) sum[c] += high ? through[c] : -through[c];
             } else {
@@ -114,7 +121,8 @@ cell_changes(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chu
 #pragma unroll
         for (u32 high = 0; high < 2; high++)
             if (face[d][high] != NONE)
-                for (int c = 0; c < 5; c++) dropped[c * faces + face[d][high]] = (high ? 0.125 : -0.125) * (scale * second[c]);
+                for (int c = 0; c < 5; c++)
+                    dropped[c * faces + face[d][high]] = (high ? 0.125 : -0.125) * (scale * second[c]);
 #if VISCOUS
         const State viscous = pointwise::flux_viscous(gas, setup->transport(), middle, gradient, n);
 #pragma unroll
@@ -129,9 +137,10 @@ cell_changes(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chu
 #if !COARSE
 // The local time step of each cell.
 extern "C" __global__ void __launch_bounds__(CHUNK)
-cell_steps(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total, const u32* __restrict__ actives,
-           const double* __restrict__ q, const double* __restrict__ area, const double* __restrict__ volume, const Setup* __restrict__ setup,
-           double courant, double* __restrict__ steps) {
+cell_steps(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total,
+           const u32* __restrict__ actives, const double* __restrict__ q, const double* __restrict__ area,
+           const double* __restrict__ volume, const Setup* __restrict__ setup, double courant,
+           double* __restrict__ steps) {
     const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
     const GridBlock b = blocks[cell.block];
     if (!cell.inside || !CellCount(b).has(cell.index)) return;
@@ -140,7 +149,8 @@ cell_steps(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunk
     double largest = 1e-300;
 #pragma unroll
     for (u32 d = 0; d < 3; d++)
-        if (actives[cell.block] >> d & 1) largest = pointwise::real_max(largest, radius_of(setup, mean, mean_area(areas, d), volume[cell.at]));
+        if (actives[cell.block] >> d & 1)
+            largest = pointwise::real_max(largest, radius_of(setup, mean, mean_area(areas, d), volume[cell.at]));
     steps[cell.at] = courant * volume[cell.at] / largest;
 }
 #endif

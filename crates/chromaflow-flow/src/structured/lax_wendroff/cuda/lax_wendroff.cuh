@@ -3,16 +3,17 @@
 // Arrays of the nodes of all blocks with ghosts, see grid.cuh, `total` entries a component: q [6] (conserved variables,
 // pressure), steps (the least of the cells around), node_volume (of the whole control volume, on
 // coarse grids an eighth for each cell around; with a minus where several copies of the
-// node share it). A cell's arrays have the place of its lowest node: area [3 axes][3], volume, kept [24]. Kept values are
-// zero where there is no cell, so that nodes take all eight cells around them.
-// Constants: VISCOUS; COARSE, grids that carry the changes of finer ones.
+// node share it). A cell's arrays have the place of its lowest node: area [3 axes][3], volume, kept [24]. Kept values
+// are zero where there is no cell, so that nodes take all eight cells around them. Constants: VISCOUS; COARSE, grids
+// that carry the changes of finer ones.
 typedef pointwise::Array<State, 8> Corners;
 enum { SECOND_ORDER = 5, RADII = 20, STEP = 23 };
 
 __device__ __forceinline__ Corners corners_at(const double* __restrict__ q, u64 total, u64 at, const u32* stride) {
     Corners corners;
 #pragma unroll
-    for (u32 b = 0; b < 8; b++) corners[b] = state_at(q, total, at + (b & 1) * stride[0] + (b >> 1 & 1) * stride[1] + (b >> 2) * stride[2]);
+    for (u32 b = 0; b < 8; b++)
+        corners[b] = state_at(q, total, at + (b & 1) * stride[0] + (b >> 1 & 1) * stride[1] + (b >> 2) * stride[2]);
     return corners;
 }
 
@@ -22,7 +23,8 @@ __device__ __forceinline__ Areas areas_at(const double* __restrict__ area, u64 t
 #pragma unroll
     for (u32 d = 0; d < 3; d++)
 #pragma unroll
-        for (u32 high = 0; high < 2; high++) areas[d][high] = area_at(area + 3 * d * total, total, at + high * stride[d]);
+        for (u32 high = 0; high < 2; high++)
+            areas[d][high] = area_at(area + 3 * d * total, total, at + high * stride[d]);
     return areas;
 }
 __device__ __forceinline__ Vec3 mean_area(const Areas& areas, u32 axis) {

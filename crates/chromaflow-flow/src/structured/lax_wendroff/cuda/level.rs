@@ -44,7 +44,7 @@ impl CoarseLevel {
             blocks: &level.blocks,
             patches: &level.patches,
             points: &level.points,
-            joints: &level.joints,
+            shared_nodes: &level.shared_nodes,
         };
         let tables = Tables::new(stream, &parts)?;
         let (kernels, [_, nodes, _]) = Kernels::new(stream, false, true)?;

@@ -4,7 +4,7 @@
 //! | file | kernels | twin |
 //! |---|---|---|
 //! | `cells.cu` | balance, time step and second-order terms of cells | `lax_wendroff/cells.rs` |
-//! | `nodes.cu` | what nodes get from the cells around them; copies, ghosts, coarse grids | `lax_wendroff/nodes.rs`, `joints.rs`, `multigrid.rs` |
+//! | `nodes.cu` | what nodes get from the cells around them; copies, ghosts, coarse grids | `lax_wendroff/nodes.rs`, `shared_nodes.rs`, `multigrid.rs` |
 //! | `boundary.cu` | fluxes through the boundary, forces, states of its nodes | `lax_wendroff/boundary.rs` |
 //!
 //! Every array of a grid has the layout of its nodes ([`tables::Tables`]). Nodes gather from the eight cells around them in one
@@ -200,7 +200,7 @@ impl LaxWendroffCuda {
             blocks: &solver.blocks,
             patches: &solver.patches,
             points: &solver.points,
-            joints: &solver.joints,
+            shared_nodes: &solver.shared_nodes,
         };
         let tables = Tables::new(stream, &parts)?;
         let viscous = solver.transport.is_some();

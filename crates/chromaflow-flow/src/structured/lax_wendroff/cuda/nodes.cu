@@ -1,9 +1,11 @@
-// What nodes of the Lax-Wendroff scheme get, a thread a node. Twins: lax_wendroff/nodes.rs, joints.rs, multigrid.rs, mod.rs.
+// What nodes of the Lax-Wendroff scheme get, a thread a node. Twins: lax_wendroff/nodes.rs, shared_nodes.rs,
+// multigrid.rs, mod.rs.
 
 #if !COARSE
-// Ghost nodes {ghost, node, next, one further}: the node's values where there is no next one, else a parabola through the
-// three (a line where there is no third). Pressures beyond the boundary keep to a tenth of those on it.
-extern "C" __global__ void __launch_bounds__(128) fill_ghosts(u32 count, u64 total, const uint4* __restrict__ ghosts, double* q) {
+// Ghost nodes {ghost, node, next, one further}: the node's values where there is no next one, else a parabola through
+// the three (a line where there is no third). Pressures beyond the boundary keep to a tenth of those on it.
+extern "C" __global__ void __launch_bounds__(128)
+fill_ghosts(u32 count, u64 total, const uint4* __restrict__ ghosts, double* q) {
     const u32 n = blockIdx.x * 128 + threadIdx.x;
     if (n >= count) return;
     const uint4 here = ghosts[n];
@@ -19,13 +21,16 @@ extern "C" __global__ void __launch_bounds__(128) fill_ghosts(u32 count, u64 tot
 }
 
 // Second and fourth differences along one axis: what they give to a node, from the radii of its edges.
-__device__ __forceinline__ void smooth(const double* __restrict__ q, u64 total, u64 at, u32 step, const pointwise::Dissipation<double>& dissipation,
-                                       double ahead, double back, State& sum) {
+__device__ __forceinline__ void smooth(const double* __restrict__ q, u64 total, u64 at, u32 step,
+                                       const pointwise::Dissipation<double>& dissipation, double ahead, double back,
+                                       State& sum) {
     const double* p = q + 5 * total + at - 2 * (u64)step;
     const pointwise::Array<double, 5> line = {p[0], p[step], p[2 * step], p[3 * step], p[4 * step]};
-    const double s0 = pointwise::pressure_switch(line[0], line[1], line[2]), s1 = pointwise::pressure_switch(line[1], line[2], line[3]);
+    const double s0 = pointwise::pressure_switch(line[0], line[1], line[2]),
+                 s1 = pointwise::pressure_switch(line[1], line[2], line[3]);
     const double s2 = pointwise::pressure_switch(line[2], line[3], line[4]);
-    const auto below = pointwise::smoothing_weights(dissipation, s0, s1), above = pointwise::smoothing_weights(dissipation, s1, s2);
+    const auto below = pointwise::smoothing_weights(dissipation, s0, s1),
+               above = pointwise::smoothing_weights(dissipation, s1, s2);
 #pragma unroll
     for (int c = 0; c < 5; c++) {
         const double* u = q + c * total + at - 2 * (u64)step;
@@ -38,10 +43,11 @@ __device__ __forceinline__ void smooth(const double* __restrict__ q, u64 total, 
 // What the eight cells around each node give it, over its control volume: the next state and its pressure, [6], and its
 // time step; on coarse grids the change, [5]. Copies of shared nodes get their sums as they are.
 extern "C" __global__ void __launch_bounds__(CHUNK)
-node_changes(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total, const u32* __restrict__ actives,
-             const u32* __restrict__ side_ptr, const u32* __restrict__ face_of, u64 faces, const double* __restrict__ dropped,
-             const double* __restrict__ kept, const double* __restrict__ node_volume,
-             const double* __restrict__ q, const Setup* __restrict__ setup, double* __restrict__ next, double* __restrict__ steps) {
+node_changes(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total,
+             const u32* __restrict__ actives, const u32* __restrict__ side_ptr, const u32* __restrict__ face_of,
+             u64 faces, const double* __restrict__ dropped, const double* __restrict__ kept,
+             const double* __restrict__ node_volume, const double* __restrict__ q, const Setup* __restrict__ setup,
+             double* __restrict__ next, double* __restrict__ steps) {
     const GridCell node = grid_cell(blocks, chunks, blockIdx.x);
     if (!node.inside) return;
     const GridBlock b = blocks[node.block];
@@ -123,8 +129,9 @@ node_changes(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chu
 
 // Sums over the copies of each shared node, then as above; a thread a node.
 extern "C" __global__ void __launch_bounds__(128)
-join_copies(u32 count, u64 total, const u32* __restrict__ ptr, const u32* __restrict__ copies, const double* __restrict__ node_volume,
-            const double* __restrict__ q, const Setup* __restrict__ setup, double* next, double* steps) {
+join_copies(u32 count, u64 total, const u32* __restrict__ ptr, const u32* __restrict__ copies,
+            const double* __restrict__ node_volume, const double* __restrict__ q, const Setup* __restrict__ setup,
+            double* next, double* steps) {
     const u32 n = blockIdx.x * 128 + threadIdx.x;
     if (n >= count) return;
     State sum = {0, 0, 0, 0, 0};
@@ -158,8 +165,9 @@ join_copies(u32 count, u64 total, const u32* __restrict__ ptr, const u32* __rest
 #if COARSE
 // States of the coarse nodes, of each block's `factors` fine cells a side of a coarse one.
 extern "C" __global__ void __launch_bounds__(CHUNK)
-inject(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total, const GridBlock* __restrict__ finest,
-       u64 finest_total, const u32* __restrict__ factors, const double* __restrict__ from, double* __restrict__ q) {
+inject(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total,
+       const GridBlock* __restrict__ finest, u64 finest_total, const u32* __restrict__ factors,
+       const double* __restrict__ from, double* __restrict__ q) {
     const GridCell node = grid_cell(blocks, chunks, blockIdx.x);
     if (!node.inside) return;
     const GridBlock fine = finest[node.block];
@@ -170,8 +178,9 @@ inject(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u
 
 // Adds changes of coarse nodes to the fine ones between them, and makes the pressure.
 extern "C" __global__ void __launch_bounds__(CHUNK)
-interpolate(const GridBlock* __restrict__ finest, const uint2* __restrict__ chunks, u64 finest_total, const GridBlock* __restrict__ blocks,
-            u64 total, const u32* __restrict__ factors, const double* __restrict__ change, const Setup* __restrict__ setup, double* q) {
+interpolate(const GridBlock* __restrict__ finest, const uint2* __restrict__ chunks, u64 finest_total,
+            const GridBlock* __restrict__ blocks, u64 total, const u32* __restrict__ factors,
+            const double* __restrict__ change, const Setup* __restrict__ setup, double* q) {
     const GridCell node = grid_cell(finest, chunks, blockIdx.x);
     if (!node.inside) return;
     const GridBlock coarse = blocks[node.block];
@@ -199,9 +208,9 @@ interpolate(const GridBlock* __restrict__ finest, const uint2* __restrict__ chun
 // Squares of what a step changed over its time step, five partial sums a thread block; the first node
 // whose state is non-physical or not finite.
 extern "C" __global__ void __launch_bounds__(CHUNK)
-rates(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u32 chunk_count, u64 total, const double* __restrict__ q,
-      const double* __restrict__ before, const double* __restrict__ steps, const double* __restrict__ own_volume, double* __restrict__ partials,
-      u32* first_bad) {
+rates(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u32 chunk_count, u64 total,
+      const double* __restrict__ q, const double* __restrict__ before, const double* __restrict__ steps,
+      const double* __restrict__ own_volume, double* __restrict__ partials, u32* first_bad) {
     double sum[5] = {0, 0, 0, 0, 0};
     for (u32 chunk = blockIdx.x; chunk < chunk_count; chunk += gridDim.x) {
         const GridCell node = grid_cell(blocks, chunks, chunk);
@@ -223,7 +232,8 @@ rates(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u3
     if (threadIdx.x == 0)
         for (int c = 0; c < 5; c++) partials[blockIdx.x * 5 + c] = sum[c];
 }
-extern "C" __global__ void add_parts(const u32* __restrict__ ptr, u32 width, const double* __restrict__ partials, double* __restrict__ to) {
+extern "C" __global__ void add_parts(const u32* __restrict__ ptr, u32 width, const double* __restrict__ partials,
+                                     double* __restrict__ to) {
     sum_parts(ptr, width, partials, to);
 }
 #endif

@@ -2,7 +2,7 @@
 
 use super::super::block::NodeBlock;
 use super::super::boundary::{NodePatch, Point};
-use super::super::joints::Joints;
+use super::super::shared_nodes::SharedNodes;
 use crate::bc::Condition;
 use crate::gpu::upload_conditions;
 use crate::grid::{Cells, Grid, GridCuda, Side};
@@ -16,7 +16,7 @@ pub(super) struct Parts<'a> {
     pub blocks: &'a [NodeBlock],
     pub patches: &'a [NodePatch],
     pub points: &'a [Point],
-    pub joints: &'a Joints,
+    pub shared_nodes: &'a SharedNodes,
 }
 
 /// One grid on the device. Everything has the layout of its nodes: a cell, and a face towards it, has the place of its lowest
@@ -67,7 +67,7 @@ impl Tables {
         let own: Vec<Vec<f64>> = blocks.iter().map(|b| inside(b, &b.own_volume)).collect();
         let mut whole: Vec<Vec<f64>> = blocks.iter().map(|b| inside(b, &b.volume)).collect();
         let (mut shared_ptr, mut shared) = (vec![0], Vec::new());
-        for copies in &from.joints.shared {
+        for copies in &from.shared_nodes.shared {
             for &(b, node) in copies {
                 let at = blocks[b].nodes.inside(node);
                 whole[b][at] = -whole[b][at];
@@ -238,7 +238,7 @@ fn ghosts(from: &Parts<'_>, offsets: &[usize]) -> Vec<u32> {
             all.insert(ghost, [at as u32, one as u32, two]);
         }
     }
-    for &[(a, ghost), (b, node)] in &from.joints.ghosts {
+    for &[(a, ghost), (b, node)] in &from.shared_nodes.ghosts {
         all.insert(offsets[a] + ghost, [(offsets[b] + node) as u32, NONE, NONE]);
     }
     all.into_iter().flat_map(|(ghost, [node, one, two])| [ghost as u32, node, one, two]).collect()

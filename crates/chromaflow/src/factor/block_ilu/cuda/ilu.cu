@@ -1,11 +1,12 @@
-// Block ILU of any pattern: a warp a row, in the order of the level sets. A row waits for the values of the rows it needs
-// (device.cuh), not for whole levels.
+// Block ILU of any pattern: a warp a row, in the order of the level sets. A row waits for the values of the rows it
+// needs (device.cuh), not for whole levels.
 //
-// Factors lie in the order in which the passes read them: the lower blocks of the rows in the order of the forward pass, the
-// upper ones in that of the backward pass. Blocks are column-major.
+// Factors lie in the order in which the passes read them: the lower blocks of the rows in the order of the forward
+// pass, the upper ones in that of the backward pass. Blocks are column-major.
 //
-// Constants: NB up to 32; FACTOR32: factors are stored in f32; OFF: off-diagonal blocks of A are 0 f64, 1 f32, 2 scaled f16;
-// ROWS: rows (warps) of a thread block; LEAN: keeps nothing of the rows above in shared memory.
+// Constants: NB up to 32; FACTOR32: factors are stored in f32; OFF: off-diagonal blocks of A are 0 f64, 1 f32, 2 scaled
+// f16; ROWS: rows (warps) of a thread block; LEAN: keeps nothing of the rows above in shared memory. Arguments:
+// arguments.rs.
 #define Q (NB * NB)
 #define THREADS (32 * ROWS)
 #define GROUPS (32 / NB)  // columns that a warp takes at a time
@@ -45,7 +46,7 @@ __device__ __forceinline__ double off_value(const void* off, u64 at, float unsca
 }
 
 // Before a factorization: what rows will wait for.
-extern "C" __global__ void ilu_poison(u64 upper_values, u64 diag_values, Factor* __restrict__ upper, double* __restrict__ inverse) {
+extern "C" __global__ void ilu_poison(Poison) {
     const u64 step = (u64)gridDim.x * blockDim.x, first = (u64)blockIdx.x * blockDim.x + threadIdx.x;
 #if FACTOR32
     for (u64 at = first; at < upper_values; at += step) upper[at] = __uint_as_float(0xffffffffu);
@@ -55,19 +56,9 @@ extern "C" __global__ void ilu_poison(u64 upper_values, u64 diag_values, Factor*
     for (u64 at = first; at < diag_values; at += step) inverse[at] = POISON;
 }
 
-// The blocks of A at row_ptr of a have the places `places` in the rows of the factors, or all of these in turn where there are none; row_ptr
-// and col_idx are the factors'. order: rows of the forward pass; lower_at: their first lower block, and the number of all; upper_at: the first upper block
-// of each row. updates[update_ptr[p]..update_ptr[p + 1]] of block p = (i, k), k < i: {upper block (k, j), the place of
-// (i, j) in row i, the diagonal block last}. sizes: the most off-diagonal blocks of a row, and the most updates of one from bit
-// 32 on.
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
-ilu_factor(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __restrict__ a_ptr, const u32* __restrict__ places,
-           const u32* __restrict__ row_ptr, const u32* __restrict__ col_idx, const void* __restrict__ off, const float* __restrict__ unscale, u32 unscale_stride, const double* __restrict__ diag,
-           const u32* __restrict__ lower_at, const u32* __restrict__ upper_at, const u32* __restrict__ update_ptr, const uint2* __restrict__ updates,
-           Factor* __restrict__ lower, Factor* upper, double* inverse, double shift, int guard, u32* findings, u64 sizes) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1) ilu_factor(Factorize) {
     const u32 position = next_row(tickets), lane = threadIdx.x % 32;
     if (position >= rows) return;
-    const u32 room = (u32)sizes, most_updates = (u32)(sizes >> 32);
     const u32 row_values = (room + 2) * Q + 2 * NB + (AHEAD ? room * Q + most_updates + room + 1 : 0);
     double* const row = (double*)shared_memory + threadIdx.x / 32 * row_values;
     double* const other = row + (room + 1) * Q;  // the inverse of a row above, then a copy of the diagonal block
@@ -181,7 +172,8 @@ ilu_factor(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __r
         {
             double v[PER_LANE];
 #pragma unroll
-            for (int m = 0; m < PER_LANE; m++) v[m] = m * 32 + lane < Q ? peek(inverse + (u64)k * Q + m * 32 + lane) : 0.0;
+            for (int m = 0; m < PER_LANE; m++)
+                v[m] = m * 32 + lane < Q ? peek(inverse + (u64)k * Q + m * 32 + lane) : 0.0;
 #pragma unroll
             for (int m = 0; m < PER_LANE; m++)
                 if (m * 32 + lane < Q) other[m * 32 + lane] = await(v[m], inverse + (u64)k * Q + m * 32 + lane);
@@ -240,9 +232,11 @@ ilu_factor(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __r
     for (u32 e = lane; e < Q; e += 32) post(inverse + (u64)i * Q + e, result(own[e]));
 }
 
-// The sum of blocks times the vector's rows, for row lane % NB in lanes below NB (elsewhere parts of it). Lanes take columns
-// of the row's blocks in turn, so that a warp reads them as one run; all that is there is read before the first wait.
-__device__ __forceinline__ double panel_times(const Factor* __restrict__ panel, const u32* __restrict__ columns, u32 count, const double* x, u32 lane) {
+// The sum of blocks times the vector's rows, for row lane % NB in lanes below NB (elsewhere parts of it). Lanes take
+// columns of the row's blocks in turn, so that a warp reads them as one run; all that is there is read before the first
+// wait.
+__device__ __forceinline__ double panel_times(const Factor* __restrict__ panel, const u32* __restrict__ columns,
+                                              u32 count, const double* x, u32 lane) {
     const u32 group = lane / NB;
     double sums[2] = {0, 0};
     if (group < GROUPS) {
@@ -288,9 +282,7 @@ __device__ __forceinline__ double over_groups(double v, u32 lane) {
 }
 
 // y = b - L y; x is poisoned for the backward pass.
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
-ilu_forward(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __restrict__ first, const u32* __restrict__ columns,
-            const Factor* __restrict__ lower, const double* __restrict__ b, double* y, double* x) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1) ilu_forward(Forward) {
     const u32 position = next_row(tickets), lane = threadIdx.x % 32;
     if (position >= rows) return;
     const u32 i = order[position], begin = first[position], count = first[position + 1] - begin;
@@ -303,9 +295,7 @@ ilu_forward(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __
     }
 }
 // x = D^-1 (y - U x); y is poisoned for the next forward pass.
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
-ilu_backward(u32 rows, u32* tickets, const u32* __restrict__ order, const u32* __restrict__ first, const u32* __restrict__ columns,
-             const Factor* __restrict__ upper, const double* __restrict__ inverse, double* y, double* x) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1) ilu_backward(Backward) {
     const u32 position = next_row(tickets), lane = threadIdx.x % 32;
     if (position >= rows) return;
     const u32 i = order[position], begin = first[position], count = first[position + 1] - begin;

@@ -7,15 +7,18 @@
 //!
 //! **Twin**: [`BlockIlu`](super::BlockIlu).
 
+mod arguments;
 #[cfg(test)]
 mod tests;
 
-use super::{BlockIluOptions, BlockIluReport, FactorStorage, Fill, SingularRow, fill_pattern};
+use arguments::{Backward, Factorize, Forward, Poison};
+
+use super::{BlockIluOptions, BlockIluReport, Fill, SingularRow, fill_pattern};
 use crate::factor::{FINDINGS, PIVOTED, device_source};
 use crate::gpu::{DeviceJacobian, GpuError, Storage};
 use crate::order::LevelSchedule;
-use crate::sparse::{BlockPattern, ShapeError, check_len};
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use crate::sparse::{BlockPattern, ShapeError, check_len, index};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Share, Stream, Write};
 use std::sync::Arc;
 
 const TEXT: &str = include_str!("ilu.cu");
@@ -23,8 +26,10 @@ const TEXT: &str = include_str!("ilu.cu");
 /// The largest block size of the kernels.
 pub const MAX_GPU_NB: usize = 32;
 
-fn ilu_source(nb: usize, factors: FactorStorage, off: Storage, shape: Shape) -> KernelSource {
-    let source = device_source("ilu", TEXT, nb).define("FACTOR32", u32::from(factors == FactorStorage::F32));
+fn ilu_source(nb: usize, factors: Storage, off: Storage, shape: Shape) -> KernelSource {
+    let source = device_source("ilu", TEXT, nb).record::<Poison>().record::<Factorize>();
+    let source = source.record::<Forward>().record::<Backward>();
+    let source = source.define("FACTOR32", u32::from(factors == Storage::F32));
     source.define("OFF", off.code()).define("ROWS", shape.rows).define("LEAN", u32::from(shape.lean))
 }
 
@@ -34,16 +39,16 @@ pub fn kernel_sources(nb: usize) -> Vec<KernelSource> {
         return Vec::new();
     }
     let pairs = [
-        (FactorStorage::F32, Storage::F64),
-        (FactorStorage::F64, Storage::F64),
-        (FactorStorage::F32, Storage::F32),
-        (FactorStorage::F32, Storage::F16),
+        (Storage::F32, Storage::F64),
+        (Storage::F64, Storage::F64),
+        (Storage::F32, Storage::F32),
+        (Storage::F32, Storage::F16),
     ];
     let usual = Shape { rows: ROWS, lean: false };
     let mut sources: Vec<_> =
         pairs.iter().map(|&(factors, off)| ilu_source(nb, factors, off, usual)).collect();
     if nb <= AHEAD_NB {
-        sources.push(ilu_source(nb, FactorStorage::F64, Storage::F64, Shape { rows: 1, lean: true }));
+        sources.push(ilu_source(nb, Storage::F64, Storage::F64, Shape { rows: 1, lean: true }));
     }
     sources
 }
@@ -92,9 +97,9 @@ struct Symbolic {
 }
 
 impl Symbolic {
-    fn new(of: &BlockPattern, fill: Fill) -> Self {
+    fn new(of: &BlockPattern, fill: Fill) -> Result<Self, ShapeError> {
         let filled = match fill {
-            Fill::Level(level @ 1..) => Some(fill_pattern(of, level)),
+            Fill::Level(level @ 1..) => Some(fill_pattern(of, level)?),
             Fill::Level(0) | Fill::DiagonalOnly => None,
         };
         let pattern = filled.as_ref().unwrap_or(of);
@@ -131,7 +136,7 @@ impl Symbolic {
                         updates.extend(place.map(|place| [upper_at[k as usize] + s as u32, place as u32]));
                     }
                 }
-                update_ptr.push(updates.len() as u32);
+                update_ptr.push(index("updates of block ILU", updates.len())?);
             }
         }
         let room = (0..n).map(|i| pattern.range(i).len()).max().unwrap_or(0);
@@ -147,7 +152,7 @@ impl Symbolic {
             let places = (0..n).flat_map(|i| of.columns(i).iter().map(move |&j| place(i, j))).collect();
             (filled, places)
         });
-        Self { order, first, columns, upper_at, filled, update_ptr, updates, room, most_updates, levels }
+        Ok(Self { order, first, columns, upper_at, filled, update_ptr, updates, room, most_updates, levels })
     }
 }
 
@@ -158,7 +163,7 @@ enum Factors {
 
 /// A block ILU factorization on a device: symbolic once for a pattern, numeric for each set of values, applied often.
 ///
-/// **Precision**: sums in f64; off-diagonal factors as [`FactorStorage`] says; inverted diagonal blocks f64.
+/// **Precision**: sums in f64; off-diagonal factors as [`Storage`] says; inverted diagonal blocks f64.
 pub struct DeviceBlockIlu {
     pattern: Arc<BlockPattern>,
     nb: usize,
@@ -175,7 +180,7 @@ pub struct DeviceBlockIlu {
     /// Places of A's blocks in rows of the factors, and the factors' pattern, where it is not A's.
     filled: Option<[DeviceBuffer<u32>; 3]>,
     update_ptr: DeviceBuffer<u32>,
-    updates: DeviceBuffer<u32>,
+    updates: DeviceBuffer<[u32; 2]>,
     factors: Factors,
     inverse: DeviceBuffer<f64>,
     y: DeviceBuffer<f64>,
@@ -188,9 +193,9 @@ pub struct DeviceBlockIlu {
 impl DeviceBlockIlu {
     /// Sources of the kernels that [`Self::new`] and the factorization of values of the storage `from` ask for, where rows fit shared
     /// memory as they usually do.
-    pub fn kernel_sources(nb: usize, factors: FactorStorage, from: Storage) -> Vec<KernelSource> {
+    pub fn kernel_sources(nb: usize, factors: Storage, from: Storage) -> Vec<KernelSource> {
         let usual = Shape { rows: ROWS, lean: false };
-        let own = if factors == FactorStorage::F64 { Storage::F64 } else { Storage::F32 };
+        let own = if factors == Storage::F64 { Storage::F64 } else { Storage::F32 };
         let mut sources = vec![ilu_source(nb, factors, own, usual)];
         if from != own {
             sources.push(ilu_source(nb, factors, from, usual));
@@ -218,12 +223,12 @@ impl DeviceBlockIlu {
                 "block ILU on the GPU takes blocks up to {MAX_GPU_NB}, not {nb}: use the CPU"
             )));
         }
-        if options.storage == FactorStorage::F16 {
+        if !matches!(options.storage, Storage::F64 | Storage::F32) {
             return Err(GpuError::Unsupported(
                 "block ILU on the GPU has factors in f64 or f32: use the CPU for f16".to_owned(),
             ));
         }
-        let symbolic = Symbolic::new(pattern, options.fill);
+        let symbolic = Symbolic::new(pattern, options.fill)?;
         let most = stream.gpu().facts().shared_bytes.saturating_sub(1024);
         let Some(shape) = Shape::fitting(nb, &symbolic, most) else {
             let of_row = 8 * row_values(nb, symbolic.room, symbolic.most_updates, true);
@@ -235,7 +240,7 @@ impl DeviceBlockIlu {
         let (n, q) = (pattern.rows(), nb * nb);
         let values = [symbolic.columns[0].len() * q, symbolic.columns[1].len() * q];
         let factors = match options.storage {
-            FactorStorage::F64 => Factors::F64([
+            Storage::F64 => Factors::F64([
                 DeviceBuffer::uninitialized(stream, values[0])?,
                 DeviceBuffer::uninitialized(stream, values[1])?,
             ]),
@@ -250,7 +255,7 @@ impl DeviceBlockIlu {
         let mut y = DeviceBuffer::uninitialized(stream, n * nb)?;
         y.fill_bytes(0xff)?; // rows wait for values that are anything else
         // The passes do not know A's storage: that of the usual A spares a compilation.
-        let usual = if options.storage == FactorStorage::F64 { Storage::F64 } else { Storage::F32 };
+        let usual = if options.storage == Storage::F64 { Storage::F64 } else { Storage::F32 };
         let source = ilu_source(nb, options.storage, usual, shape);
         let module = stream.gpu().module(&source)?;
         Ok(Self {
@@ -275,7 +280,7 @@ impl DeviceBlockIlu {
                 ]),
             },
             update_ptr: stream.upload(&symbolic.update_ptr)?,
-            updates: stream.upload(symbolic.updates.as_flattened())?,
+            updates: stream.upload(&symbolic.updates)?,
             factors,
             inverse: DeviceBuffer::uninitialized(stream, n * q)?,
             y,
@@ -322,46 +327,47 @@ impl DeviceBlockIlu {
         let q = self.nb * self.nb;
         let (unscale, stride) = a.off.unscale();
         let [places, row_ptr, col_idx] = match &self.filled {
-            None => [0, a.row_ptr.ptr(), a.col_idx.ptr()],
-            Some(filled) => [filled[0].ptr(), filled[1].ptr(), filled[2].ptr()],
+            None => [Read::NONE, (&*a.row_ptr).into(), (&*a.col_idx).into()],
+            Some(filled) => filled.each_ref().map(Read::from),
+        };
+        let poison = Poison {
+            upper_values: (self.columns[1].len() * q) as u64,
+            diag_values: self.inverse.len() as u64,
+            upper: Write::at(upper),
+            inverse: (&self.inverse).into(),
+        };
+        let factorize = Factorize {
+            rows: n as u32,
+            tickets: (&self.tickets).into(),
+            order: (&self.order[0]).into(),
+            a_ptr: (&*a.row_ptr).into(),
+            places,
+            row_ptr,
+            col_idx,
+            off: Read::at(a.off.ptr()),
+            unscale: Read::at(unscale),
+            unscale_stride: stride,
+            diag: (&a.diag).into(),
+            lower_at: (&self.first[0]).into(),
+            upper_at: (&self.upper_at).into(),
+            update_ptr: (&self.update_ptr).into(),
+            updates: (&self.updates).into(),
+            lower: Write::at(lower),
+            upper: Share::at(upper),
+            inverse: (&self.inverse).into(),
+            shift: self.options.shift,
+            guard: i32::from(self.options.pivot_guard),
+            findings: (&self.findings).into(),
+            room: self.room as u32,
+            most_updates: self.most_updates as u32,
         };
         // SAFETY: all arrays were made for this pattern and block size, which `a` has too; a row waits only for rows of
         // earlier tickets, which warps that run already hold; the last thread block returns the tickets.
         unsafe {
-            module
-                .kernel("ilu_poison")?
-                .launch(4 * stream.gpu().facts().multiprocessors, 256)
-                .arg((self.columns[1].len() * q) as u64)
-                .arg(self.inverse.len() as u64)
-                .arg(upper)
-                .arg(&self.inverse)
-                .enqueue(stream)?;
-            kernel
-                .launch(n.div_ceil(rows), 32 * rows)
-                .shared(shared)
-                .arg(n as u32)
-                .arg(&self.tickets)
-                .arg(&self.order[0])
-                .arg(&*a.row_ptr)
-                .arg(places)
-                .arg(row_ptr)
-                .arg(col_idx)
-                .arg(a.off.ptr())
-                .arg(unscale)
-                .arg(stride)
-                .arg(&a.diag)
-                .arg(&self.first[0])
-                .arg(&self.upper_at)
-                .arg(&self.update_ptr)
-                .arg(&self.updates)
-                .arg(lower)
-                .arg(upper)
-                .arg(&self.inverse)
-                .arg(self.options.shift)
-                .arg(i32::from(self.options.pivot_guard))
-                .arg(&self.findings)
-                .arg(self.room as u64 | (self.most_updates as u64) << 32)
-                .enqueue(stream)?;
+            let blocks = 4 * stream.gpu().facts().multiprocessors;
+            module.kernel("ilu_poison")?.launch(blocks, 256).record(&poison).enqueue(stream)?;
+            let launch = kernel.launch(n.div_ceil(rows), 32 * rows).shared(shared);
+            launch.record(&factorize).enqueue(stream)?;
         }
         Ok(())
     }
@@ -395,15 +401,35 @@ impl DeviceBlockIlu {
         let Shape { rows, .. } = self.shape;
         let blocks = n.div_ceil(rows);
         let [lower, upper] = self.addresses();
-        let launch = |kernel: &Kernel, side: usize, values: u64, arrays: [u64; 3]| {
-            let launch = kernel.launch(blocks, 32 * rows).arg(n as u32).arg(&self.tickets);
-            let launch = launch.arg(&self.order[side]).arg(&self.first[side]).arg(&self.columns[side]);
-            let launch = arrays.into_iter().fold(launch.arg(values), |launch, array| launch.arg(array));
-            // SAFETY: as in `factor`; vectors have the lengths checked above.
-            unsafe { launch.enqueue(&self.stream) }
+        let (rows_of_all, tickets) = (n as u32, (&self.tickets).into());
+        let index = |of: &[DeviceBuffer<u32>; 2], side: usize| Read::from(&of[side]);
+        let forward = Forward {
+            rows: rows_of_all,
+            tickets,
+            order: index(&self.order, 0),
+            first: index(&self.first, 0),
+            columns: index(&self.columns, 0),
+            lower: Read::at(lower),
+            b: b.into(),
+            y: (&self.y).into(),
+            x: (&*x).into(),
         };
-        launch(&self.forward, 0, lower, [b.ptr(), self.y.ptr(), x.ptr()])?;
-        launch(&self.backward, 1, upper, [self.inverse.ptr(), self.y.ptr(), x.ptr()])?;
+        let backward = Backward {
+            rows: rows_of_all,
+            tickets,
+            order: index(&self.order, 1),
+            first: index(&self.first, 1),
+            columns: index(&self.columns, 1),
+            upper: Read::at(upper),
+            inverse: (&self.inverse).into(),
+            y: (&self.y).into(),
+            x: (&*x).into(),
+        };
+        // SAFETY: as in `factor`; vectors have the lengths checked above.
+        unsafe {
+            self.forward.launch(blocks, 32 * rows).record(&forward).enqueue(&self.stream)?;
+            self.backward.launch(blocks, 32 * rows).record(&backward).enqueue(&self.stream)?;
+        }
         Ok(())
     }
 }

@@ -33,7 +33,7 @@ fn cuda_general_ilu_is_the_textbook() {
         for kind in ["kuhn", "grid7"] {
             let case = format!("{kind}:{dims}:{nb}");
             for (policy, storage, tolerance) in
-                [(Policy::D, FactorStorage::F64, 1e-11), (Policy::Ds, FactorStorage::F32, 1e-5)]
+                [(Policy::D, Storage::F64, 1e-11), (Policy::Ds, Storage::F32, 1e-5)]
             {
                 let (a, b) = jacobian(&case, policy);
                 for (fill, shift) in
@@ -51,7 +51,7 @@ fn cuda_general_ilu_is_the_textbook() {
 fn cuda_general_ilu_tells_of_bad_rows() {
     let Some(stream) = test_stream() else { return };
     let (mut a, _) = jacobian("kuhn:3,3,3:4", Policy::D);
-    let options = BlockIluOptions { storage: FactorStorage::F64, ..BlockIluOptions::default() };
+    let options = BlockIluOptions { storage: Storage::F64, ..BlockIluOptions::default() };
     let mut ilu = DeviceBlockIlu::new(&stream, a.pattern(), 4, options).unwrap();
     a.diag[..16].fill(0.0);
     for c in 0..4 {
@@ -69,7 +69,7 @@ fn cuda_general_ilu_tells_of_bad_rows() {
 fn cuda_small_case() {
     let Some(stream) = test_stream() else { return };
     let (a, b) = jacobian("kuhn:3,3,3:5", Policy::D);
-    let options = BlockIluOptions { storage: FactorStorage::F64, ..BlockIluOptions::default() };
+    let options = BlockIluOptions { storage: Storage::F64, ..BlockIluOptions::default() };
     compare(&stream, &a, &b, options, 1e-11, "small");
 }
 
@@ -78,7 +78,7 @@ fn cuda_small_case() {
 fn symbolic_phase_names_what_a_row_changes() {
     let (a, _) = jacobian("kuhn:3,4,3:1", Policy::D);
     let p = a.pattern();
-    let s = Symbolic::new(p, Fill::Level(0));
+    let s = Symbolic::new(p, Fill::Level(0)).unwrap();
     for (side, order) in s.order.iter().enumerate() {
         let mut position = vec![usize::MAX; p.rows()];
         for (at, &row) in order.iter().enumerate() {

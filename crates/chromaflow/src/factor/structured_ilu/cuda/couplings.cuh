@@ -1,5 +1,6 @@
-// How the couplings of a cell with its three lower or upper neighbors are stored. FACTORS 0: f64, as they lie in the matrix; 1: f32, 2:
-// f16, times a number for each cell that lies behind them (narrow.cu). Copies are padded, so that all begin at multiples of 16 bytes.
+// How the couplings of a cell with its three lower or upper neighbors are stored. FACTORS 0: f64, as they lie in the
+// matrix; 1: f32, 2: f16, times a number for each cell that lies behind them (narrow.cu). Copies are padded, so that
+// all begin at multiples of 16 bytes.
 #if FACTORS == 0
 typedef double Coupling;
 #define COUPLINGS_BYTES (24 * Q)

@@ -1,5 +1,5 @@
-// The factorization of large blocks: a thread block a cell, a warp a tile of 8 x 8 entries, products by the tensor cores. A tile of
-// cells is a single column (TJ = TK = 1).
+// The factorization of large blocks: a thread block a cell, a warp a tile of 8 x 8 entries, products by the tensor
+// cores. A tile of cells is a single column (TJ = TK = 1).
 #define SIDE ((NB + 7) / 8)
 #define FACTOR_THREADS (SIDE * SIDE * 32)
 #define STRIDE ((NB + 3) / 8 * 8 + 4)  // columns of blocks in shared memory: 4 mod 8, so that fragments meet all banks
@@ -16,14 +16,17 @@ struct Pair {
 };
 // c += a b, an 8 x 4 times a 4 x 8 matrix, by a warp.
 __device__ __forceinline__ void multiply_add(Pair& c, double a, double b) {
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};" : "+d"(c.a), "+d"(c.b) : "d"(a), "d"(b));
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+        : "+d"(c.a), "+d"(c.b)
+        : "d"(a), "d"(b));
 }
 __device__ __forceinline__ double over_row(double v) {
     v += __shfl_xor_sync(EVERYONE, v, 1);
     return v + __shfl_xor_sync(EVERYONE, v, 2);
 }
 // c += A B for the tile of rows from `row` on and columns from `column` on: A and B with columns STRIDE apart.
-__device__ __forceinline__ void multiply_tile(Pair& c, const double* a, const double* b, u32 row, u32 column, u32 lane) {
+__device__ __forceinline__ void multiply_tile(Pair& c, const double* a, const double* b, u32 row, u32 column,
+                                              u32 lane) {
     const u32 m = lane % 4, r = row + lane / 4, v = column + lane / 4;
 #pragma unroll
     for (int h = 0; h < (NB + 3) / 4; h++) {
@@ -39,7 +42,8 @@ __device__ __forceinline__ void invert_tile(Pair& a, u32 lane) {
         const int first = 4 * n + n / 2, second = first + 4;
         const double p00 = shfl(a.a, first), p01 = shfl(a.b, first), p10 = shfl(a.a, second), p11 = shfl(a.b, second);
         double f0 = shfl(a.a, own + n / 2), f1 = shfl(a.b, own + n / 2);
-        Pair v0 = {shfl(a.a, 4 * n + m), shfl(a.b, 4 * n + m)}, v1 = {shfl(a.a, 4 * n + 4 + m), shfl(a.b, 4 * n + 4 + m)};
+        Pair v0 = {shfl(a.a, 4 * n + m), shfl(a.b, 4 * n + m)},
+             v1 = {shfl(a.a, 4 * n + 4 + m), shfl(a.b, 4 * n + 4 + m)};
         const double scale = reciprocal(fma(p00, p11, -(p01 * p10)));
         if (row == n) f0 = -1, f1 = 0;
         if (row == n + 1) f0 = 0, f1 = -1;
@@ -54,12 +58,17 @@ __device__ __forceinline__ void keep_tile(double* to, Pair v, u32 lane) {
     double* at = to + 2 * (lane % 4) * SMALL_STRIDE + lane / 4;
     at[0] = v.a, at[SMALL_STRIDE] = v.b;
 }
-__device__ __forceinline__ double left_half(const double* tile, int h, u32 lane) { return tile[(4 * h + lane % 4) * SMALL_STRIDE + lane / 4]; }
-__device__ __forceinline__ double right_half(const double* tile, int h, u32 lane) { return tile[lane / 4 * SMALL_STRIDE + 4 * h + lane % 4]; }
+__device__ __forceinline__ double left_half(const double* tile, int h, u32 lane) {
+    return tile[(4 * h + lane % 4) * SMALL_STRIDE + lane / 4];
+}
+__device__ __forceinline__ double right_half(const double* tile, int h, u32 lane) {
+    return tile[lane / 4 * SMALL_STRIDE + 4 * h + lane % 4];
+}
 
 extern "C" __global__ void __launch_bounds__(FACTOR_THREADS, 1)
-pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const double* __restrict__ lower, const double* __restrict__ diag,
-              const double* __restrict__ upper, double* inverse, double shift, int guard, u32* findings) {
+pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const double* __restrict__ lower,
+              const double* __restrict__ diag, const double* __restrict__ upper, double* inverse, double shift,
+              int guard, u32* findings) {
     double* const stages = (double*)shared_memory;    // [2][7][SPACED]
     double* const inverses = stages + 14 * SPACED;    // [3][SPACED]: of the neighbors in k, j, i
     double* const products = inverses + 3 * SPACED;   // [3][SPACED]
@@ -132,7 +141,8 @@ pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const dou
             Pair change[3] = {};
 #pragma unroll
             for (int d = 0; d < 3; d++)
-                if (has[d]) multiply_tile(change[d], products + d * SPACED, mine + (4 + d) * SPACED, 8 * ti, 8 * tj, lane);
+                if (has[d])
+                    multiply_tile(change[d], products + d * SPACED, mine + (4 + d) * SPACED, 8 * ti, 8 * tj, lane);
             // Past the block's end the identity.
             const double* own = mine + 3 * SPACED + column * STRIDE + row;
             Pair a = {has_a ? own[0] : row == column ? 1.0 : 0.0, has_b ? own[STRIDE] : row == column + 1 ? 1.0 : 0.0};
@@ -164,11 +174,13 @@ pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const dou
                 if (ti == p) {
                     if (tj != p) {
                         a = Pair{0, 0};
-                        for (int h = 0; h < 2; h++) multiply_add(a, left_half(pivot, h, lane), right_half(right + tj * TILE_SPACED, h, lane));
+                        for (int h = 0; h < 2; h++)
+                            multiply_add(a, left_half(pivot, h, lane), right_half(right + tj * TILE_SPACED, h, lane));
                     }
                 } else {
                     Pair factor = {0, 0};
-                    for (int h = 0; h < 2; h++) multiply_add(factor, -left_half(left + ti * TILE_SPACED, h, lane), right_half(pivot, h, lane));
+                    for (int h = 0; h < 2; h++)
+                        multiply_add(factor, -left_half(left + ti * TILE_SPACED, h, lane), right_half(pivot, h, lane));
                     if (tj == p) {
                         a = factor;
                     } else {  // the result is a left factor whose columns come in the order 0, 2, 4, 6, 1, 3, 5, 7

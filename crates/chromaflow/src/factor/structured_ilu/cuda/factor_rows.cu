@@ -2,8 +2,9 @@
 
 // The factorization with a lane a row of a cell: a row of A_im D_m^-1 A_mi needs no other row.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const double* __restrict__ lower, const double* __restrict__ diag,
-              const double* __restrict__ upper, double* inverse, double shift, int guard, u32* findings) {
+pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const double* __restrict__ lower,
+              const double* __restrict__ diag, const double* __restrict__ upper, double* inverse, double shift,
+              int guard, u32* findings) {
     double* const stages = (double*)shared_memory;           // [2][COLUMNS][STAGED_7]
     double* const blocks = stages + 2 * COLUMNS * STAGED_7;  // [2][COLUMNS][BLOCK]
     double* const halo = blocks + 2 * COLUMNS * BLOCK;       // [TJ + TK][BLOCK]
@@ -102,16 +103,18 @@ pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const dou
 #endif
             __syncthreads();
             const bool has[3] = {line.has_k, line.has_j, ii > 0};
-            const double* inverses[3] = {p.lk > 0 ? before - TJ * BLOCK : halo_k, p.lj > 0 ? before - BLOCK : halo_j, before};
-            // Rows of A_im D_m^-1 and of its product with A_mi need no other row. A neighbor that is not there has blocks of
-            // zeros: without branches the three directions run side by side.
+            const double* inverses[3] = {p.lk > 0 ? before - TJ * BLOCK : halo_k, p.lj > 0 ? before - BLOCK : halo_j,
+                                         before};
+            // Rows of A_im D_m^-1 and of its product with A_mi need no other row. A neighbor that is not there has
+            // blocks of zeros: without branches the three directions run side by side.
 #if SMALL
 #pragma unroll
 #else
 #pragma unroll 1
 #endif
             for (int d = 0; d < 3; d++) {
-                const double *l = has[d] ? mine + d * Q + r : zeros, *m = has[d] ? inverses[d] : zeros, *u = has[d] ? mine + (4 + d) * Q : zeros;
+                const double *l = has[d] ? mine + d * Q + r : zeros, *m = has[d] ? inverses[d] : zeros,
+                             *u = has[d] ? mine + (4 + d) * Q : zeros;
                 double product[NB], v[NB];
 #if SMALL
                 double row[NB];
@@ -174,7 +177,8 @@ pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const dou
 #pragma unroll
             for (int c = 0; c < NB; c++) sum += a[c] * row_sums[p.column * ROW + c];
             const u32 bad = __ballot_sync(0xffffffffu, active && !(fabs(sum) <= GUARD));
-            const bool again = (bad >> (threadIdx.x % 32 / NB * NB) & (NB == 32 ? 0xffffffffu : (1u << NB % 32) - 1)) != 0 && p.mine;
+            const bool again =
+                (bad >> (threadIdx.x % 32 / NB * NB) & (NB == 32 ? 0xffffffffu : (1u << NB % 32) - 1)) != 0 && p.mine;
             if (bad) {
                 if (again && r == 0) {
                     note(findings, invert_pivoted(block, pivots + p.column * ROW, guard), (u32)cell);

@@ -1,6 +1,7 @@
 #define BLOCK APART(NB * ROW)
-// Three kinds of warps. Multipliers form A_im D_m^-1 A_mi, a lane two rows of one direction; inverters subtract that from the diagonal block
-// and invert, a lane a row; copiers fetch blocks, and receive what comes from other tiles.
+// Warp-specialized. Consumers: multipliers form A_im D_m^-1 A_mi, a lane two rows of one direction; inverters subtract
+// that from the diagonal block and invert, a lane a row. Producers: copiers fetch blocks, and receive the halo, what
+// comes from other tiles.
 #define PAIRS ((NB + 1) / 2)
 #define CELLS_A_WARP (32 / (3 * PAIRS))
 #define MULTIPLIERS ((COLUMNS + CELLS_A_WARP - 1) / CELLS_A_WARP)
@@ -44,13 +45,17 @@ __device__ __forceinline__ void invert_rows(double* a, int r, int base) {
 }
 
 extern "C" __global__ void __launch_bounds__(FACTOR_THREADS, NB <= 5 ? 2 : 1)
-pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const double* __restrict__ lower, const double* __restrict__ diag,
-              const double* __restrict__ upper, double* inverse, double shift, int guard, u32* findings) {
+pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const double* __restrict__ lower,
+              const double* __restrict__ diag, const double* __restrict__ upper, double* inverse, double shift,
+              int guard, u32* findings) {
     double* const stages = (double*)shared_memory;             // [STAGES][COLUMNS][STAGED_7]
-    double* const blocks = stages + STAGES * COLUMNS * STAGED_7;  // [COLUMNS][BLOCK]: newest inverses, columns ROW apart
+    double* const blocks =
+        stages + STAGES * COLUMNS * STAGED_7;                  // [COLUMNS][BLOCK]: newest inverses, columns ROW apart
     double* const halo = blocks + COLUMNS * BLOCK;             // [TJ + TK][BLOCK]
-    double* const parts = halo + (TJ + TK) * BLOCK;            // [COLUMNS][3][BLOCK]: what each direction takes away, rows ROW apart
-    double* const work = parts + 3 * COLUMNS * BLOCK;          // [COLUMNS][BLOCK]: what is inverted, rows ROW apart, and their sums
+    double* const parts =
+        halo + (TJ + TK) * BLOCK;  // [COLUMNS][3][BLOCK]: what each direction takes away, rows ROW apart
+    double* const work =
+        parts + 3 * COLUMNS * BLOCK;  // [COLUMNS][BLOCK]: what is inverted, rows ROW apart, and their sums
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     for (;;) {
         const u32 number = next_tile(tickets);
@@ -59,13 +64,17 @@ pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const dou
         const int steps = t.ni + min((u32)TJ, t.nj - t.j0) + min((u32)TK, t.nk - t.k0) - 2;
         const u32 step_j = t.ni, step_k = t.ni * t.nj;
         if (warp < MULTIPLIERS) {
-            const u32 group = min(lane / (3 * PAIRS), (u32)CELLS_A_WARP - 1), at = warp * CELLS_A_WARP + group, d = lane / PAIRS % 3;
-            const u32 r0 = lane % PAIRS * 2, r1 = min(r0 + 1, (u32)NB - 1), lj = at % TJ, lk = at / TJ, j = t.j0 + lj, k = t.k0 + lk;
+            const u32 group = min(lane / (3 * PAIRS), (u32)CELLS_A_WARP - 1), at = warp * CELLS_A_WARP + group,
+                      d = lane / PAIRS % 3;
+            const u32 r0 = lane % PAIRS * 2, r1 = min(r0 + 1, (u32)NB - 1), lj = at % TJ, lk = at / TJ, j = t.j0 + lj,
+                      k = t.k0 + lk;
             const bool exists = lane < CELLS_A_WARP * 3 * PAIRS && at < COLUMNS && j < t.nj && k < t.nk;
             const bool has = d == 0 ? k > 0 : d == 1 ? j > 0 : true;
             const int delay = lj + lk;
             const double* const before = blocks + (exists ? at : 0) * BLOCK;
-            const double* const neighbor = d == 2 ? before : d == 1 ? (lj > 0 ? before - BLOCK : halo + (TJ + lk) * BLOCK) : (lk > 0 ? before - TJ * BLOCK : halo + lj * BLOCK);
+            const double* const neighbor = d == 2   ? before
+                                           : d == 1 ? (lj > 0 ? before - BLOCK : halo + (TJ + lk) * BLOCK)
+                                                    : (lk > 0 ? before - TJ * BLOCK : halo + lj * BLOCK);
             double* const part = parts + ((exists ? at : 0) * 3 + d) * BLOCK;
             auto active = [&](int s) { return exists && (u32)(s - delay) < t.ni; };
             auto staged = [&](int s) { return stages + (s % STAGES * COLUMNS + at) * STAGED_7; };
@@ -139,7 +148,8 @@ pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const dou
             const double* const part = parts + (mine ? at : 0) * 3 * BLOCK + r * ROW;
             auto active = [&](int s) { return exists && (u32)(s - delay) < t.ni; };
             double a[NB];
-            // Posts the inverse of step s where it times the block's row sums is a vector of ones; says where it is not.
+            // Posts the inverse of step s where it times the block's row sums is a vector of ones; says where it is
+            // not.
             auto check = [&](int s) {
                 double sums[NB], sum = -1;
                 load_row(given + NB * ROW, sums);
@@ -194,7 +204,8 @@ pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const dou
                     for (int c = 0; c < NB; c++) largest = fmax(largest, shfl(most, base + c));
 #pragma unroll
                     for (int c = 0; c < NB; c++) own[c] += c == r ? shift * largest : 0.0;
-                    if (active(s) && r == 0) atomicMax((u64*)(findings + 2), (u64)__double_as_longlong(shift * largest));
+                    if (active(s) && r == 0)
+                        atomicMax((u64*)(findings + 2), (u64)__double_as_longlong(shift * largest));
                 }
                 if (__syncthreads_or(again)) {
                     invert_again(s - 1, again);
@@ -227,7 +238,8 @@ pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const dou
             if (__ballot_sync(EVERYONE, again)) invert_again(steps - 1, again);
         } else {
             const u32 number_here = warp - MULTIPLIERS - INVERTERS;
-            // The lane's pieces of a cell's blocks: where they lie for cell 0, and of which block of the seven they are.
+            // The lane's pieces of a cell's blocks: where they lie for cell 0, and of which block of the seven they
+            // are.
             const double* piece[CHUNKS_A_LANE];
             u64 blocks_of = 0;
 #pragma unroll
@@ -251,7 +263,8 @@ pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const dou
 #pragma unroll
                     for (int m = 0; m < CHUNKS_A_LANE; m++) {
                         const u32 which = (u32)(blocks_of >> 4 * m) & 15;
-                        if (there >> which & 1) copy_async(to + m * 32 * VEC, piece[m] + (u64)cell * (which == 3 ? Q : 3 * Q));
+                        if (there >> which & 1)
+                            copy_async(to + m * 32 * VEC, piece[m] + (u64)cell * (which == 3 ? Q : 3 * Q));
                     }
                 }
                 end_of_step();
@@ -265,17 +278,22 @@ pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const dou
                     const bool towards_k = which < TJ;
                     const u32 lj = towards_k ? which : 0, lk = towards_k ? 0 : which - TJ, j = t.j0 + lj, k = t.k0 + lk;
                     const int ii = s - (int)(lj + lk);
-                    if (which >= TJ + TK || j >= t.nj || k >= t.nk || (u32)ii >= t.ni || (towards_k ? k : j) == 0) continue;
+                    if (which >= TJ + TK || j >= t.nj || k >= t.nk || (u32)ii >= t.ni || (towards_k ? k : j) == 0)
+                        continue;
                     const u32 cell = t.first + t.ni * (j + t.nj * k) + ii - (towards_k ? step_k : step_j);
 #pragma unroll
                     for (int n = 0; n < PER_LANE; n++) {
                         const u32 e = n * 32 + lane;
-                        if (e < Q) visit(face[f][n], inverse + (u64)cell * Q + e, halo + which * BLOCK + e / NB * ROW + e % NB);
+                        if (e < Q)
+                            visit(face[f][n], inverse + (u64)cell * Q + e,
+                                  halo + which * BLOCK + e / NB * ROW + e % NB);
                     }
                 }
             };
             auto ask = [&](int s) { each_face(s, [](double& v, const double* from, double*) { v = peek(from); }); };
-            auto receive = [&](int s) { each_face(s, [](double& v, const double* from, double* to) { *to = await(v, from); }); };
+            auto receive = [&](int s) {
+                each_face(s, [](double& v, const double* from, double* to) { *to = await(v, from); });
+            };
             ask(0);
             for (int s = 0; s < STAGES; s++) fetch(s);
             wait_for_copies<STAGES - 1>();

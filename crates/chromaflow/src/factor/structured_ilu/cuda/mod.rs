@@ -23,8 +23,7 @@ pub use pencil::{Pencil, PencilKernel};
 pub use stencil::DeviceStencil;
 
 use super::{
-    CellAt, CorrectionReport, CorrectionSteps, FactorStorage, SingularCell, StructuredIluOptions,
-    StructuredIluReport,
+    CellAt, CorrectionReport, CorrectionSteps, SingularCell, StructuredIluOptions, StructuredIluReport,
 };
 use crate::Outcome;
 use crate::factor::{FINDINGS, PIVOTED};
@@ -101,7 +100,7 @@ impl FromStr for GpuIluEngine {
 ///
 /// **Shapes**: vectors are `[cells, nb]`, the cells of all grid blocks one behind the other as in [`DeviceStencil`].
 ///
-/// **Precision**: sums, diagonal blocks and vectors f64; couplings as [`FactorStorage`] says (engine `cuda`; else f64). **Twin**: [`StructuredIlu`](super::StructuredIlu).
+/// **Precision**: sums, diagonal blocks and vectors f64; couplings as [`StructuredIluOptions::storage`] says (engine `cuda`; else f64). **Twin**: [`StructuredIlu`](super::StructuredIlu).
 pub struct DeviceStructuredIlu {
     grids: Arc<Grids>,
     nb: usize,
@@ -145,7 +144,7 @@ fn residual_source(nb: usize) -> KernelSource {
     kernel_source("stencil_residual", text, nb)
 }
 
-fn narrow_source(nb: usize, storage: FactorStorage) -> KernelSource {
+fn narrow_source(nb: usize, storage: Storage) -> KernelSource {
     let text = concat!(
         include_str!("couplings.cuh"),
         include_str!("place.cuh"),
@@ -163,7 +162,7 @@ pub fn kernel_sources(nb: usize, candidates: bool) -> Vec<KernelSource> {
     let mut all = vec![residual_source(nb), wavefront::wavefront_source(nb)];
     if nb <= GpuIluEngine::Cuda.largest_nb() {
         all.extend(pencil::pencil_sources(nb, candidates));
-        all.extend([FactorStorage::F32, FactorStorage::F16].map(|storage| narrow_source(nb, storage)));
+        all.extend([Storage::F32, Storage::F16].map(|storage| narrow_source(nb, storage)));
     }
     all
 }
@@ -197,6 +196,7 @@ impl DeviceStructuredIlu {
         pencils: Option<[Pencil; 2]>,
     ) -> Result<Self, GpuError> {
         crate::sparse::check_nb(nb)?;
+        crate::sparse::check_factors(options.storage)?;
         if nb > engine.largest_nb() {
             return Err(GpuError::Unsupported(format!(
                 "engine {} takes blocks up to {}, not {nb}: take acc (up to {MAX_GPU_NB}) or the CPU",
@@ -206,7 +206,7 @@ impl DeviceStructuredIlu {
         }
         let grids = Arc::new(Grids::new(dims)?);
         let engine = engine.choose(nb);
-        let narrow = if options.storage == FactorStorage::F64 {
+        let narrow = if options.storage == Storage::F64 {
             None
         } else if engine == GpuIluEngine::Cuda {
             let bytes = grids.cells() * pencil::coupling_bytes(nb, options.storage);

@@ -1,16 +1,18 @@
-// Copies of the couplings in f32 or f16, a warp for the three blocks of a cell on one side; blocks without a neighbor become zeros.
+// Copies of the couplings in f32 or f16, a warp for the three blocks of a cell on one side; blocks without a neighbor
+// become zeros.
 
 // The smallest power of two that brings the largest of some values into the range of f16 when they are divided by it.
 __device__ __forceinline__ float power_of_two(float largest) {
     if (!(largest > 0)) return 1;
     const u32 bits = __float_as_uint(largest);
-    const int e = (int)(bits >> 23) - 15 + ((bits & 0x7fffffu) > 0x7fe000u ? 1 : 0);  // 65504 is 1.11111111110000000000000 2^15
+    const int e =
+        (int)(bits >> 23) - 15 + ((bits & 0x7fffffu) > 0x7fe000u ? 1 : 0);  // 65504 is 1.11111111110000000000000 2^15
     return __uint_as_float((u32)max(e, 1) << 23);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-stencil_narrow(u32 cells, u32 blocks, const uint4* __restrict__ grids, const double* __restrict__ lower, const double* __restrict__ upper,
-               char* __restrict__ narrow_lower, char* __restrict__ narrow_upper) {
+stencil_narrow(u32 cells, u32 blocks, const uint4* __restrict__ grids, const double* __restrict__ lower,
+               const double* __restrict__ upper, char* __restrict__ narrow_lower, char* __restrict__ narrow_upper) {
     const u32 lane = threadIdx.x % 32, warps = gridDim.x * (blockDim.x / 32);
     for (u32 n = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; n < 2 * cells; n += warps) {
         const u32 cell = n / 2;

@@ -1,11 +1,13 @@
-// The passes of an apply for large blocks: a thread block a cell, a tile of cells is a single column (TJ = TK = 1). A unit of LANES lanes
-// has a lane for every row; units share out the columns of all blocks, which come into registers STAGES - 1 cells ahead.
+// The passes of an apply for large blocks: a thread block a cell, a tile of cells is a single column (TJ = TK = 1). A
+// unit of LANES lanes has a lane for every row; units share out the columns of all blocks, which come into registers
+// STAGES - 1 cells ahead.
 #define LANES (NB <= 16 ? 16 : 32)
 #define UNITS (NB <= 12 ? 4 : 8)
 #define PASS_THREADS (UNITS * LANES)
 #define MINE ((NB + UNITS - 1) / UNITS)
 
-// What a lane has of a cell: its row of the unit's columns of three couplings and of the inverse, and the right-hand side.
+// What a lane has of a cell: its row of the unit's columns of three couplings and of the inverse, and the right-hand
+// side.
 struct Piece {
     Coupling block[3][MINE];
     double inverse[MINE], right, unscale;
@@ -15,8 +17,9 @@ struct Piece {
 // backward: out = right - D^-1 sum of upper out     right = y, out = x, next = y
 // Where the other pass lets tiles wait for `next`, it is poisoned here.
 template <bool back>
-__device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, u32* tickets, const char* __restrict__ couplings,
-                                     const double* __restrict__ inverse, const double* right, double* out, double* next) {
+__device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, u32* tickets,
+                                     const char* __restrict__ couplings, const double* __restrict__ inverse,
+                                     const double* right, double* out, double* next) {
     __shared__ double x[3][ROW], sums[ROW], parts[UNITS][LANES];
     const u32 r = threadIdx.x % LANES, unit = threadIdx.x / LANES;
     const bool row = r < NB, first = threadIdx.x < NB;
@@ -46,7 +49,8 @@ __device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, 
         };
         // Values of other tiles: a thread has one of the line towards k, or of that towards j.
         const bool towards_k = threadIdx.x < NB, asked = threadIdx.x < 2 * NB && (towards_k ? line.has_k : line.has_j);
-        const u32 asked_row = towards_k ? threadIdx.x : threadIdx.x - NB, asked_step = towards_k ? line.step_k : line.step_j;
+        const u32 asked_row = towards_k ? threadIdx.x : threadIdx.x - NB,
+                  asked_step = towards_k ? line.step_k : line.step_j;
         auto place_of = [&](u32 ii) { return out + line.neighbor(ii, asked_step) * NB + asked_row; };
         auto ask = [&](u32 ii) { return asked && ii < t.ni ? peek(place_of(ii)) : 0.0; };
         // The sum over all units of what they have of a row.
@@ -81,7 +85,8 @@ __device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, 
                     if (!has[d]) continue;
 #pragma unroll
                     for (int m = 0; m < MINE; m++)
-                        if (NB % UNITS == 0 || unit + m * UNITS < NB) part[d] += widen(mine.block[d][m]) * x[d][unit + m * UNITS];
+                        if (NB % UNITS == 0 || unit + m * UNITS < NB)
+                            part[d] += widen(mine.block[d][m]) * x[d][unit + m * UNITS];
                 }
                 parts[unit][r] = part[0] + part[1] + part[2];
                 __syncthreads();
@@ -107,12 +112,12 @@ __device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, 
 }
 
 extern "C" __global__ void __launch_bounds__(PASS_THREADS, 1)
-pencil_forward(u32 tiles, const Tile* __restrict__ table, u32* tickets, const char* __restrict__ lower, const double* __restrict__ inverse,
-               const double* b, double* y, double* x) {
+pencil_forward(u32 tiles, const Tile* __restrict__ table, u32* tickets, const char* __restrict__ lower,
+               const double* __restrict__ inverse, const double* b, double* y, double* x) {
     pass<false>(tiles, table, tickets, lower, inverse, b, y, x);
 }
 extern "C" __global__ void __launch_bounds__(PASS_THREADS, 1)
-pencil_backward(u32 tiles, const Tile* __restrict__ table, u32* tickets, const char* __restrict__ upper, const double* __restrict__ inverse,
-                double* y, double* x) {
+pencil_backward(u32 tiles, const Tile* __restrict__ table, u32* tickets, const char* __restrict__ upper,
+                const double* __restrict__ inverse, double* y, double* x) {
     pass<true>(tiles, table, tickets, upper, inverse, y, x, y);
 }

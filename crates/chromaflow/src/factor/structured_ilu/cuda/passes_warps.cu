@@ -1,10 +1,13 @@
-// The passes of an apply by three kinds of warps. Solvers: a cell has NB lanes of one warp, lane r its row r; copiers fetch blocks and
-// right-hand sides; receivers wait for what comes from other tiles, a lane a value.
-#define BEHIND (COUPLINGS_BYTES / 8)   // where the inverse lies behind three couplings, and the right-hand side behind that
+// The passes of an apply, forward and backward substitution, warp-specialized. Consumers ("solvers"): a cell has NB
+// lanes of one warp, lane r its row r; producers ("copiers") fetch blocks and right-hand sides; receivers wait for the
+// halo, what comes from other tiles, a lane a value.
+// Where the inverse lies behind three couplings, and the right-hand side behind that.
+#define BEHIND (COUPLINGS_BYTES / 8)
 #define STAGED APART(BEHIND + Q)
 #define RECEIVERS (((TJ + TK) * NB + 31) / 32)
 #define PASS_THREADS ((WARPS + COPIERS + RECEIVERS) * 32)
-#define RESIDENT (PASS_THREADS <= 768 ? 768 / PASS_THREADS : 1)  // thread blocks that a multiprocessor is to have room for
+#define RESIDENT \
+    (PASS_THREADS <= 768 ? 768 / PASS_THREADS : 1)  // thread blocks that a multiprocessor is to have room for
 #define COUPLING_CHUNK (FACTORS ? 16 : 8 * VEC)
 #define COUPLING_CHUNKS (COUPLINGS_BYTES / COUPLING_CHUNK)
 #define CHUNKS (COUPLING_CHUNKS + (Q + NB) / VEC)
@@ -15,8 +18,9 @@
 // backward: out = right - D^-1 sum of upper out     right = y, out = x, next = y
 // Where the other pass lets tiles wait for `next`, it is poisoned here.
 template <bool back>
-__device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, u32* tickets, const char* __restrict__ couplings,
-                                     const double* __restrict__ inverse, const double* right, double* out, double* next) {
+__device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, u32* tickets,
+                                     const char* __restrict__ couplings, const double* __restrict__ inverse,
+                                     const double* right, double* out, double* next) {
     double* const stages = (double*)shared_memory;              // [STAGES][COLUMNS][STAGED]
     double* const values = stages + STAGES * COLUMNS * STAGED;  // [2][COLUMNS][ROW]
     double* const halo = values + 2 * COLUMNS * ROW;            // [2][TJ + TK][ROW]
@@ -35,10 +39,13 @@ __device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, 
             const int delay = p.lj + p.lk;
             // Whether the other pass has another tile behind this column.
             const u32 other_j = t.nj - 1 - (t.j0 + p.lj), other_k = t.nk - 1 - (t.k0 + p.lk);
-            const bool poison = line.exists && ((other_j % TJ == TJ - 1 && other_j + 1 < t.nj) || (other_k % TK == TK - 1 && other_k + 1 < t.nk));
+            const bool poison = line.exists && ((other_j % TJ == TJ - 1 && other_j + 1 < t.nj) ||
+                                                (other_k % TK == TK - 1 && other_k + 1 < t.nk));
             double *const own = values + p.column * ROW, *const sum_row = sums + p.column * ROW;
-            const double *const from_k = p.lk > 0 ? own - TJ * ROW : halo + p.lj * ROW, *const from_j = p.lj > 0 ? own - ROW : halo + (TJ + p.lk) * ROW;
-            const u32 apart_k = p.lk > 0 ? COLUMNS * ROW : (TJ + TK) * ROW, apart_j = p.lj > 0 ? COLUMNS * ROW : (TJ + TK) * ROW;
+            const double *const from_k = p.lk > 0 ? own - TJ * ROW : halo + p.lj * ROW;
+            const double *const from_j = p.lj > 0 ? own - ROW : halo + (TJ + p.lk) * ROW;
+            const u32 apart_k = p.lk > 0 ? COLUMNS * ROW : (TJ + TK) * ROW,
+                      apart_j = p.lj > 0 ? COLUMNS * ROW : (TJ + TK) * ROW;
             double coupling[3][NB], inverse_row[NB], right_value, unscale = 1;
             // The blocks of a step; a neighbor that is not there has blocks of zeros.
             auto take = [&](int s) {
@@ -46,7 +53,8 @@ __device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, 
                 const bool has[3] = {line.has_k, line.has_j, s > delay};
 #pragma unroll
                 for (int d = 0; d < 3; d++) {
-                    const Coupling* from = has[d] ? (const Coupling*)mine + (back ? 2 - d : d) * Q + p.r : (const Coupling*)zeros;
+                    const Coupling* from =
+                        has[d] ? (const Coupling*)mine + (back ? 2 - d : d) * Q + p.r : (const Coupling*)zeros;
 #pragma unroll
                     for (int c = 0; c < NB; c++) coupling[d][c] = widen(from[c * NB]);
                 }
@@ -87,7 +95,8 @@ __device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, 
                 }
             }
         } else if (warp < WARPS + COPIERS) {
-            // The lane's pieces of its cells: where they lie for the first cell of each line, and how far apart they are; where they go to.
+            // The lane's pieces of its cells: where they lie for the first cell of each line, and how far apart they
+            // are; where they go to.
             const char* piece[CELLS_A_COPIER][CHUNKS_A_LANE];
             int delay[CELLS_A_COPIER], ni[CELLS_A_COPIER], apart[CHUNKS_A_LANE], place[CHUNKS_A_LANE];
 #pragma unroll
@@ -100,7 +109,8 @@ __device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, 
                 const u64 cell = line.start;
 #pragma unroll
                 for (int m = 0; m < CHUNKS_A_LANE; m++) {
-                    const u32 chunk = m * 32 + lane, e = (chunk - COUPLING_CHUNKS) * VEC;  // of the inverse, and behind it
+                    const u32 chunk = m * 32 + lane,
+                              e = (chunk - COUPLING_CHUNKS) * VEC;  // of the inverse, and behind it
                     const bool first = chunk < COUPLING_CHUNKS, second = e < Q;
                     piece[f][m] = first ? couplings + COUPLINGS_BYTES * cell + chunk * COUPLING_CHUNK
                                         : (const char*)(second ? inverse + cell * Q + e : right + cell * NB + (e - Q));
@@ -161,12 +171,12 @@ __device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, 
 }
 
 extern "C" __global__ void __launch_bounds__(PASS_THREADS, RESIDENT)
-pencil_forward(u32 tiles, const Tile* __restrict__ table, u32* tickets, const char* __restrict__ lower, const double* __restrict__ inverse,
-               const double* b, double* y, double* x) {
+pencil_forward(u32 tiles, const Tile* __restrict__ table, u32* tickets, const char* __restrict__ lower,
+               const double* __restrict__ inverse, const double* b, double* y, double* x) {
     pass<false>(tiles, table, tickets, lower, inverse, b, y, x);
 }
 extern "C" __global__ void __launch_bounds__(PASS_THREADS, RESIDENT)
-pencil_backward(u32 tiles, const Tile* __restrict__ table, u32* tickets, const char* __restrict__ upper, const double* __restrict__ inverse,
-                double* y, double* x) {
+pencil_backward(u32 tiles, const Tile* __restrict__ table, u32* tickets, const char* __restrict__ upper,
+                const double* __restrict__ inverse, double* y, double* x) {
     pass<true>(tiles, table, tickets, upper, inverse, y, x, y);
 }

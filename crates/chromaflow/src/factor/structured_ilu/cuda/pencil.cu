@@ -1,10 +1,10 @@
-// Block ILU(0) of 7-point stencils with the schedule on the device: what the passes (passes_warps.cu, passes_blocks.cu) and the factorizations
-// (factor_rows.cu, factor_warps.cu, factor_blocks.cu) share.
+// Block ILU(0) of 7-point stencils with the schedule on the device: what the passes (passes_warps.cu, passes_blocks.cu)
+// and the factorizations (factor_rows.cu, factor_warps.cu, factor_blocks.cu) share.
 //
 // A tile is TJ x TK columns of cells along i; a thread block takes tiles by tickets. Within a tile the columns advance
 // together, one hyperplane a step: column (lj, lk) stands lj + lk cells behind column (0, 0), and what it needs of its
-// neighbors is in shared memory since the step before. Between tiles a value is its own flag (device.cuh). Blocks come into
-// shared memory by asynchronous copies, STAGES steps deep.
+// neighbors is in shared memory since the step before. Between tiles a value is its own flag (device.cuh). Blocks come
+// into shared memory by asynchronous copies, STAGES steps deep.
 //
 // Constants: NB, TJ, TK, STAGES, COPIERS.
 #define Q (NB * NB)
@@ -15,7 +15,9 @@
 #define ROW (NB + NB % 2)  // a vector of NB values in shared memory, 16-byte aligned
 // Cells in shared memory lie NB doubles (mod 16) apart, so that rows of neighboring cells meet different banks.
 #define APART(values) (((values) + 15) / 16 * 16 + ROW)
-#define STAGED_7 APART(7 * Q)  // of a factorization: couplings with k-1, j-1, i-1, the diagonal block, and the neighbors' couplings with the cell
+#define STAGED_7 \
+    APART(7 * Q)  // of a factorization: couplings with k-1, j-1, i-1, the diagonal block, and the neighbors' couplings
+                  // with the cell
 #define SMALL (NB <= 8)  // a row of all couplings fits registers
 #define EVERYONE 0xffffffffu
 #if NB % 2 == 0
@@ -42,14 +44,14 @@ __device__ __forceinline__ void wait_for_copies() {
 }
 // ---- end of machine instructions
 
-// Tiles in the order of tickets: first cell and cells of the grid block, and the first column. For the backward pass all
-// places count from the other end.
+// Tiles in the order of tickets: first cell and cells of the grid block, and the first column. For the backward pass
+// all places count from the other end.
 struct Tile {
     u32 first, ni, nj, nk, j0, k0, unused[2];
 };
 
-// The lane's place: its column in the tile and its row. Lanes without a column stand in for their warp's first and write nothing:
-// what they read is then ordered by the warp's own barriers.
+// The lane's place: its column in the tile and its row. Lanes without a column stand in for their warp's first and
+// write nothing: what they read is then ordered by the warp's own barriers.
 struct Place {
     u32 r, column, lj, lk;
     bool mine;
@@ -100,7 +102,9 @@ struct Line {
         const u32 j = t.j0 + p.lj, k = t.k0 + p.lk;
         exists = p.mine && j < t.nj && k < t.nk;
         ni = t.ni, step_j = t.ni, step_k = t.ni * t.nj;
-        start = !exists ? t.first : back ? t.first + (t.ni - 1) + t.ni * ((t.nj - 1 - j) + t.nj * (t.nk - 1 - k)) : t.first + t.ni * (j + t.nj * k);
+        start = !exists ? t.first
+                : back  ? t.first + (t.ni - 1) + t.ni * ((t.nj - 1 - j) + t.nj * (t.nk - 1 - k))
+                        : t.first + t.ni * (j + t.nj * k);
         has_j = exists && j > 0, has_k = exists && k > 0;
     }
     __device__ bool at(int ii) const { return exists && (u32)ii < ni; }
@@ -113,7 +117,8 @@ extern "C" __global__ void pencil_poison(const Tile* __restrict__ table, double*
     const Tile t = table[blockIdx.x];
     for (u32 column = 0; column < COLUMNS; column++) {
         const u32 j = t.j0 + column % TJ, k = t.k0 + column / TJ;
-        const bool next_j = column % TJ == TJ - 1 && j + 1 < t.nj && k < t.nk, next_k = column / TJ == TK - 1 && k + 1 < t.nk && j < t.nj;
+        const bool next_j = column % TJ == TJ - 1 && j + 1 < t.nj && k < t.nk,
+                   next_k = column / TJ == TK - 1 && k + 1 < t.nk && j < t.nj;
         if (!next_j && !next_k) continue;
         double* line = inverse + (u64)(t.first + t.ni * (j + t.nj * k)) * Q;
         for (u32 e = threadIdx.x; e < t.ni * Q; e += blockDim.x) line[e] = POISON;

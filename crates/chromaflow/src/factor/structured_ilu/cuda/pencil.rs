@@ -1,7 +1,8 @@
 //! Tiles of columns whose order a persistent kernel keeps by itself.
 
+use super::StructuredIluOptions;
 use super::stencil::{DeviceStencil, Grids};
-use super::{FactorStorage, StructuredIluOptions};
+use crate::Storage;
 use crate::factor::{FINDINGS, device_source};
 use crate::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Module, Stream};
@@ -15,12 +16,12 @@ macro_rules! text {
 }
 
 /// Bytes of the three couplings of a cell with its lower or upper neighbors (`couplings.cuh`).
-pub(super) fn coupling_bytes(nb: usize, storage: FactorStorage) -> usize {
+pub(super) fn coupling_bytes(nb: usize, storage: Storage) -> usize {
     let q = nb * nb;
     match storage {
-        FactorStorage::F64 => 24 * q,
-        FactorStorage::F32 => (12 * q).next_multiple_of(16),
-        FactorStorage::F16 => ((6 * q).next_multiple_of(4) + 4).next_multiple_of(16),
+        Storage::F64 => 24 * q,
+        Storage::F32 => (12 * q).next_multiple_of(16),
+        Storage::F16 | Storage::Bf16 => ((6 * q).next_multiple_of(4) + 4).next_multiple_of(16),
     }
 }
 
@@ -57,7 +58,7 @@ pub struct Pencil {
     /// Warps that copy, where some do nothing else.
     pub copiers: usize,
     /// How the passes have the couplings.
-    pub storage: FactorStorage,
+    pub storage: Storage,
 }
 
 /// Values that a cell takes in shared memory (`APART` in the kernels).
@@ -112,7 +113,7 @@ impl Pencil {
     }
 
     /// Tiles that fit a multiprocessor, the largest of a kernel first: what tuning tries.
-    pub fn candidates(nb: usize, factor: bool, storage: FactorStorage) -> Vec<Pencil> {
+    pub fn candidates(nb: usize, factor: bool, storage: Storage) -> Vec<Pencil> {
         use PencilKernel::{FactorBlocks, FactorRows, FactorWarps, PassesBlocks, PassesWarps};
         const SIDES: [(usize, usize); 14] = [
             (8, 8),
@@ -160,7 +161,7 @@ impl Pencil {
     fn choose(
         nb: usize,
         factor: bool,
-        storage: FactorStorage,
+        storage: Storage,
         grids: &Grids,
         (multiprocessors, shared): (usize, usize),
     ) -> Pencil {
@@ -221,14 +222,14 @@ pub(super) fn pencil_sources(nb: usize, candidates: bool) -> Vec<KernelSource> {
     let mut all: Vec<Pencil> = Vec::new();
     for factor in [true, false] {
         if candidates {
-            all.extend(Pencil::candidates(nb, factor, FactorStorage::F64));
+            all.extend(Pencil::candidates(nb, factor, Storage::F64));
             continue;
         }
         for cells in [8, 65, 1000] {
             let grids = Grids::new(&[[cells, cells, cells]]).expect("not too many cells");
-            for storage in [FactorStorage::F64, FactorStorage::F32, FactorStorage::F16] {
+            for storage in [Storage::F64, Storage::F32, Storage::F16] {
                 let pencil = Pencil::choose(nb, factor, storage, &grids, (132, SHARED_BYTES));
-                if !all.contains(&pencil) && (!factor || storage == FactorStorage::F64) {
+                if !all.contains(&pencil) && (!factor || storage == Storage::F64) {
                     all.push(pencil);
                 }
             }
@@ -308,13 +309,13 @@ impl Pencils {
         stream: &Stream,
         grids: &Grids,
         nb: usize,
-        storage: FactorStorage,
+        storage: Storage,
         given: Option<[Pencil; 2]>,
     ) -> Result<Self, GpuError> {
         let facts = stream.gpu().facts();
         let device = (facts.multiprocessors, facts.shared_bytes);
         let [factor, passes] = given.unwrap_or_else(|| {
-            let factor = Pencil::choose(nb, true, FactorStorage::F64, grids, device);
+            let factor = Pencil::choose(nb, true, Storage::F64, grids, device);
             [factor, Pencil::choose(nb, false, storage, grids, device)]
         });
         if passes.storage != storage {

@@ -132,7 +132,7 @@ fn compare_tiles(nb: usize) {
     // A few tiles of each kernel, others for other block sizes.
     let few = |factor| {
         let mut seen = std::collections::HashMap::new();
-        let mut all = Pencil::candidates(nb, factor, FactorStorage::F64);
+        let mut all = Pencil::candidates(nb, factor, Storage::F64);
         all.retain(|p| {
             let count = seen.entry(p.kernel).or_insert(0);
             *count += 1;
@@ -219,14 +219,8 @@ fn a_singular_cell_is_named_on_the_device() {
 fn tiles_come_behind_those_they_wait_for() {
     let grids = Grids::new(&[[5, 13, 9], [1, 1, 1], [3, 4, 20], [0, 5, 5]]).unwrap();
     for (j, k) in [(4, 3), (1, 1), (6, 6)] {
-        let pencil = Pencil {
-            kernel: PencilKernel::PassesWarps,
-            j,
-            k,
-            stages: 2,
-            copiers: 0,
-            storage: FactorStorage::F64,
-        };
+        let pencil =
+            Pencil { kernel: PencilKernel::PassesWarps, j, k, stages: 2, copiers: 0, storage: Storage::F64 };
         let mut done = std::collections::HashMap::new();
         for (number, [first, _, nj, nk, j0, k0, ..]) in pencil::tiles(&grids, pencil).into_iter().enumerate()
         {
@@ -311,8 +305,8 @@ fn cuda_small_narrow_couplings() {
                 ilu.solve(&device, &right, &mut x).unwrap();
                 x.download().unwrap()
             };
-            let exact = solved(FactorStorage::F64);
-            for (storage, bits) in [(FactorStorage::F32, 24), (FactorStorage::F16, 11)] {
+            let exact = solved(Storage::F64);
+            for (storage, bits) in [(Storage::F32, 24), (Storage::F16, 11)] {
                 let (found, unit) = (distance(&solved(storage), &exact), 0.5_f64.powi(bits));
                 let most = if rounded || bits == 24 { 0.0 } else { unit };
                 assert!(found <= most, "{nb} {storage:?}: off by {found}");

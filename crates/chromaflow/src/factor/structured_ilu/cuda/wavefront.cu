@@ -1,7 +1,9 @@
-// Block ILU(0) of 7-point stencils, one hyperplane i + j + k at a time: the two styles of Luo, Edwards, Luo, Mueller (2015).
+// Block ILU(0) of 7-point stencils, one hyperplane i + j + k at a time: the two styles of Luo, Edwards, Luo, Mueller
+// (2015).
 //
-// Blocks are column-major; NB is a constant. A hyperplane is a run of `down` and `up`: the cell, and the distances to its
-// neighbors in k, j, i on the lower and on the upper side, 0 where there is none. Blocks without neighbor are never read.
+// Blocks are column-major; NB is a constant. A hyperplane is a run of `down` and `up`: the cell, and the distances to
+// its neighbors in k, j, i on the lower and on the upper side, 0 where there is none. Blocks without neighbor are never
+// read.
 #define Q (NB * NB)
 
 struct Point {
@@ -10,7 +12,9 @@ struct Point {
 };
 
 // A_im of the lower neighbor in direction s = k, j, i; and A_mi, the upper block that this neighbor has for the cell.
-__device__ __forceinline__ const double* lower_block(const double* lower, Point p, int s) { return lower + (3 * (u64)p.cell + s) * Q; }
+__device__ __forceinline__ const double* lower_block(const double* lower, Point p, int s) {
+    return lower + (3 * (u64)p.cell + s) * Q;
+}
 __device__ __forceinline__ const double* upper_of_neighbor(const double* upper, Point p, int s) {
     return upper + (3 * (u64)(p.cell - p.step(s)) + 2 - s) * Q;
 }
@@ -28,7 +32,8 @@ __device__ __forceinline__ double product_entry(const double* a, const double* x
 }
 
 // The diagonal blocks, with shift * max |block| added to their diagonals; a warp a cell.
-extern "C" __global__ void begin(u32 cells, double shift, const double* __restrict__ diag, double* __restrict__ inverse, u64* most) {
+extern "C" __global__ void begin(u32 cells, double shift, const double* __restrict__ diag, double* __restrict__ inverse,
+                                 u64* most) {
     const u32 cell = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (cell >= cells) return;
     double largest = 0;
@@ -37,7 +42,8 @@ extern "C" __global__ void begin(u32 cells, double shift, const double* __restri
         for (int s = 16; s; s >>= 1) largest = fmax(largest, __shfl_xor_sync(0xffffffffu, largest, s));
         if (lane == 0) atomicMax(most, (u64)__double_as_longlong(shift * largest));
     }
-    for (int e = lane; e < Q; e += 32) inverse[(u64)cell * Q + e] = diag[(u64)cell * Q + e] + (e % (NB + 1) == 0 ? shift * largest : 0.0);
+    for (int e = lane; e < Q; e += 32)
+        inverse[(u64)cell * Q + e] = diag[(u64)cell * Q + e] + (e % (NB + 1) == 0 ? shift * largest : 0.0);
 }
 
 // The first cell whose inverse is not finite; a warp a cell.
@@ -60,7 +66,8 @@ extern "C" __global__ void acc_products(u32 count, const Point* __restrict__ dow
     const Point p = down[q];
     for (int s = 0; s < 3; s++)
         if (p.step(s))
-            work[((u64)s * count + q) * Q + e] = product_entry(lower_block(lower, p, s), inverse + (u64)(p.cell - p.step(s)) * Q, e % NB, e / NB);
+            work[((u64)s * count + q) * Q + e] =
+                product_entry(lower_block(lower, p, s), inverse + (u64)(p.cell - p.step(s)) * Q, e % NB, e / NB);
 }
 extern "C" __global__ void acc_subtract(u32 count, const Point* __restrict__ down, const double* __restrict__ upper,
                                         double* __restrict__ inverse, const double* __restrict__ work) {
@@ -71,7 +78,8 @@ extern "C" __global__ void acc_subtract(u32 count, const Point* __restrict__ dow
     const Point p = down[q];
     double d = inverse[(u64)p.cell * Q + e];
     for (int s = 0; s < 3; s++)
-        if (p.step(s)) d -= product_entry(work + ((u64)s * count + q) * Q, upper_of_neighbor(upper, p, s), e % NB, e / NB);
+        if (p.step(s))
+            d -= product_entry(work + ((u64)s * count + q) * Q, upper_of_neighbor(upper, p, s), e % NB, e / NB);
     inverse[(u64)p.cell * Q + e] = d;
 }
 // Row r and column r are scaled.
@@ -89,7 +97,8 @@ extern "C" __global__ void acc_scale(u32 count, int r, const Point* __restrict__
     d[v * NB + u] = (1 - 2 * a) * d[v * NB + u] / d[r * NB + r];
 }
 // All other entries are eliminated.
-extern "C" __global__ void acc_eliminate(u32 count, int r, const Point* __restrict__ down, double* __restrict__ inverse) {
+extern "C" __global__ void acc_eliminate(u32 count, int r, const Point* __restrict__ down,
+                                         double* __restrict__ inverse) {
     const int m = NB > 1 ? NB - 1 : 1;
     const u64 t = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     const u32 q = (u32)(t / (m * m));
@@ -107,7 +116,8 @@ extern "C" __global__ void acc_pivot(u32 count, int r, const Point* __restrict__
 }
 
 extern "C" __global__ void acc_forward_sum(u32 count, const Point* __restrict__ down, const double* __restrict__ lower,
-                                           const double* __restrict__ b, const double* __restrict__ x, double* __restrict__ work) {
+                                           const double* __restrict__ b, const double* __restrict__ x,
+                                           double* __restrict__ work) {
     const u64 t = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     const u32 q = (u32)(t / NB);
     const int u = (int)(t % NB);
@@ -131,8 +141,9 @@ extern "C" __global__ void acc_backward_sum(u32 count, const Point* __restrict__
     work[t] = z;
 }
 // x = D^-1 z forward, x -= D^-1 z backward.
-extern "C" __global__ void acc_diagonal(u32 count, int backward, const Point* __restrict__ points, const double* __restrict__ inverse,
-                                        const double* __restrict__ work, double* __restrict__ x) {
+extern "C" __global__ void acc_diagonal(u32 count, int backward, const Point* __restrict__ points,
+                                        const double* __restrict__ inverse, const double* __restrict__ work,
+                                        double* __restrict__ x) {
     const u64 t = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     const u32 q = (u32)(t / NB);
     const int u = (int)(t % NB);
@@ -148,7 +159,8 @@ extern "C" __global__ void acc_diagonal(u32 count, int backward, const Point* __
 #define POINTS (Q > 288 ? 1 : 288 / Q)  // points a thread block handles
 
 extern "C" __global__ void __launch_bounds__(POINTS * Q)
-cl_factor(u32 count, const Point* __restrict__ down, const double* __restrict__ lower, const double* __restrict__ upper, double* inverse) {
+cl_factor(u32 count, const Point* __restrict__ down, const double* __restrict__ lower,
+          const double* __restrict__ upper, double* inverse) {
     __shared__ double shared[3][POINTS][Q];
     const int qw = threadIdx.x / Q, e = threadIdx.x % Q, u = e % NB, v = e / NB;
     const u32 q = blockIdx.x * POINTS + qw;
@@ -156,7 +168,8 @@ cl_factor(u32 count, const Point* __restrict__ down, const double* __restrict__ 
     Point p = {0, 0, 0, 0};
     if (live) p = down[q];
     for (int s = 0; s < 3; s++)
-        if (p.step(s)) shared[s][qw][e] = product_entry(lower_block(lower, p, s), inverse + (u64)(p.cell - p.step(s)) * Q, u, v);
+        if (p.step(s))
+            shared[s][qw][e] = product_entry(lower_block(lower, p, s), inverse + (u64)(p.cell - p.step(s)) * Q, u, v);
     __syncthreads();
     double d = live ? inverse[(u64)p.cell * Q + e] : 1.0;
     for (int s = 0; s < 3; s++)
@@ -174,8 +187,8 @@ cl_factor(u32 count, const Point* __restrict__ down, const double* __restrict__ 
 }
 
 extern "C" __global__ void __launch_bounds__(POINTS * Q)
-cl_forward(u32 count, const Point* __restrict__ down, const double* __restrict__ lower, const double* __restrict__ inverse,
-           const double* __restrict__ b, double* x) {
+cl_forward(u32 count, const Point* __restrict__ down, const double* __restrict__ lower,
+           const double* __restrict__ inverse, const double* __restrict__ b, double* x) {
     __shared__ double part[POINTS][Q], z[POINTS][NB];
     const int qw = threadIdx.x / Q, e = threadIdx.x % Q, u = e % NB, v = e / NB;
     const u32 q = blockIdx.x * POINTS + qw;
@@ -202,7 +215,8 @@ cl_forward(u32 count, const Point* __restrict__ down, const double* __restrict__
     }
 }
 extern "C" __global__ void __launch_bounds__(POINTS * Q)
-cl_backward(u32 count, const Point* __restrict__ up, const double* __restrict__ upper, const double* __restrict__ inverse, double* x) {
+cl_backward(u32 count, const Point* __restrict__ up, const double* __restrict__ upper,
+            const double* __restrict__ inverse, double* x) {
     __shared__ double part[POINTS][Q], z[POINTS][NB];
     const int qw = threadIdx.x / Q, e = threadIdx.x % Q, u = e % NB, v = e / NB;
     const u32 q = blockIdx.x * POINTS + qw;

@@ -1,9 +1,8 @@
-// The inverses of the diagonal blocks, where sweeps over sliced blocks (SLICED 1, chunks of C rows) or panels (SLICED 0) read them.
+// The inverses of the diagonal blocks, where sweeps over sliced blocks (SLICED 1, chunks of C rows) or panels (SLICED
+// 0) read them.
 //
 // Constants: NB; LD rows of a stored column of panels; C; SLICED.
-struct Chunk {
-    u32 slot, slots, row, rows;
-};
+using sell::Chunk;
 #define LANES (C * NB)
 #define DSTRIDE (NB * LD)
 
@@ -42,16 +41,15 @@ __device__ __forceinline__ void tell(u32* report, u32 row, bool exchanged, bool 
 #define KEEP_PIVOT 0.1
 #if NB <= 8
 // A lane holds a column; a warp 32 / NB blocks.
-extern "C" __global__ void __launch_bounds__(128)
-invert(u32 count, const Chunk* __restrict__ chunks, const u32* __restrict__ perm, const double* __restrict__ diag,
-       double* __restrict__ dinv, u32* __restrict__ report) {
+extern "C" __global__ void __launch_bounds__(128) invert(Invert) {
     constexpr u32 PER_WARP = 32 / NB, ALL = 0xffffffffu;
     const u32 lane = threadIdx.x % 32, warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     const u32 block = lane / NB, c = lane % NB;
     Place at = place_of(block < PER_WARP ? warp * PER_WARP + block : ~0u, count, chunks, perm, dinv);
     double a[NB];
 #pragma unroll
-    for (int i = 0; i < NB; i++) a[i] = at.live ? diag[(u64)at.row * (NB * NB) + c * NB + i] : (i == (int)c ? 1.0 : 0.0);
+    for (int i = 0; i < NB; i++)
+        a[i] = at.live ? diag[(u64)at.row * (NB * NB) + c * NB + i] : (i == (int)c ? 1.0 : 0.0);
     bool singular = false, exchanged = false;
     u32 to = c, from[NB];
 #pragma unroll
@@ -96,9 +94,7 @@ invert(u32 count, const Chunk* __restrict__ chunks, const u32* __restrict__ perm
 }
 #else
 // A thread block per diagonal block, held in shared memory with rows of NB | 1 doubles; dynamic: NB (NB | 1) doubles.
-extern "C" __global__ void __launch_bounds__(256)
-invert(u32 count, const Chunk* __restrict__ chunks, const u32* __restrict__ perm, const double* __restrict__ diag,
-       double* __restrict__ dinv, u32* __restrict__ report) {
+extern "C" __global__ void __launch_bounds__(256) invert(Invert) {
     extern __shared__ double a[];  // (row i, column j) at j * PITCH + i
     constexpr int PITCH = NB | 1;
     __shared__ double f[NB];

@@ -2,9 +2,10 @@
 //! The numeric phase: values into the matrix, diagonal blocks inverted.
 
 use super::MulticolorCuda;
-use crate::gpu::{DeviceJacobian, GpuError, Storage, source};
+use crate::gpu::{DeviceJacobian, GpuError, Storage};
 use crate::relax::FactorReport;
-use crate::sparse::cuda::{InPlace, Tile, padded};
+use crate::sparse::cuda::arguments::Invert;
+use crate::sparse::cuda::{InPlace, Tile, padded, sell_source};
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource};
 
 const INVERT: &str = include_str!("invert.cu");
@@ -13,7 +14,8 @@ const INVERT: &str = include_str!("invert.cu");
 pub(crate) fn invert_source(tile: &Tile, nb: usize, storage: Storage) -> KernelSource {
     let sliced = tile.is_sliced();
     // The inverse is in f64 whatever the storage: one text for all.
-    source("invert", INVERT, Storage::F32)
+    sell_source("invert", INVERT, Storage::F32)
+        .record::<Invert>()
         .define("NB", nb)
         .define("LD", if sliced { nb } else { padded(nb, storage) })
         .define("C", tile.chunk())
@@ -51,12 +53,12 @@ impl MulticolorCuda {
     /// [`GpuError::Cuda`].
     pub fn invert(&mut self) -> Result<FactorReport, GpuError> {
         self.invert_launch()?;
-        let told = self.told[0].download()?;
-        self.singular = (told[1] > 0).then_some(told[2] as usize);
+        let status = self.status[0].download()?;
+        self.singular = (status[1] > 0).then_some(status[2] as usize);
         Ok(FactorReport {
-            pivoted: told[0] as usize,
+            pivoted: status[0] as usize,
             pivoted_rows: Vec::new(),
-            singular: told[1] as usize,
+            singular: status[1] as usize,
             singular_rows: self.singular.iter().map(|&r| r as u32).collect(),
         })
     }
@@ -85,32 +87,29 @@ impl MulticolorCuda {
         self.matrix.assembled();
         self.invert_launch()?;
         (self.factored, self.singular) = (true, None);
-        Ok(&self.told[0])
+        Ok(&self.status[0])
     }
 
     fn invert_launch(&mut self) -> Result<(), GpuError> {
-        let [told, start] = &mut self.told;
-        told.copy_from(&start.slice())?;
+        let [status, start] = &mut self.status;
+        status.copy_from(&start.slice())?;
         let m = &self.matrix;
         let places = m.launches() * m.tile().chunk();
         let (blocks, threads, shared) = invert_shape(m.nb(), places);
         if shared > 0 {
             self.invert.allow_shared(shared)?;
         }
-        // SAFETY: `inverse` has room for the blocks of all chunks or rows, `told` for three words.
-        unsafe {
-            self.invert
-                .launch(blocks, threads)
-                .shared(shared)
-                .arg(places as u32)
-                .arg(&m.chunks)
-                .arg(m.perm_ptr())
-                .arg(&m.diag)
-                .arg(&self.inverse)
-                .arg(&*told)
-                .enqueue(&self.stream)?;
-        }
-        Ok(())
+        let arguments = Invert {
+            count: places as u32,
+            chunks: (&m.chunks).into(),
+            perm: m.perm.as_ref().into(),
+            diag: (&m.diag).into(),
+            dinv: (&self.inverse).into(),
+            report: status.into(),
+        };
+        let launch = self.invert.launch(blocks, threads).shared(shared).record(&arguments);
+        // SAFETY: `inverse` has room for the blocks of all chunks or rows, `status` for three words.
+        Ok(unsafe { launch.enqueue(&self.stream) }?)
     }
 }
 

@@ -46,7 +46,7 @@ pub struct MulticolorCuda {
     /// Inverted diagonal blocks, where the sweeps read them.
     inverse: DeviceBuffer<f64>,
     /// Rows whose pivots were exchanged, singular rows, the first of these; and what these words start from.
-    told: [DeviceBuffer<u32>; 2],
+    status: [DeviceBuffer<u32>; 2],
     b: DeviceBuffer<f64>,
     /// The iterate, and room for another one, f64 for storage `d`, else f32.
     x: [DeviceBuffer<u32>; 2],
@@ -151,12 +151,12 @@ impl MulticolorCuda {
         };
         let kernel =
             |source, name| -> Result<Kernel, GpuError> { Ok(stream.gpu().module(&source)?.kernel(name)?) };
-        let told = || stream.upload(&[0u32, 0, u32::MAX]);
+        let status = || stream.upload(&[0u32, 0, u32::MAX]);
         Ok(Self {
             sweep: kernel(tile.source(nb, storage, matrix.sweep_mode()), tile.name())?,
             invert: kernel(invert_source(&tile, nb, storage), "invert")?,
             inverse: DeviceBuffer::zeroed(stream, inverse)?,
-            told: [told()?, told()?],
+            status: [status()?, status()?],
             vectors: Vectors::new(stream, storage)?,
             b: DeviceBuffer::zeroed(stream, rows * nb)?,
             x: [x()?, x()?],

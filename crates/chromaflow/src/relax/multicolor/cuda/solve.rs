@@ -6,8 +6,9 @@ use crate::Outcome;
 use crate::gpu::GpuError;
 use crate::relax::{Direction, Guess, RelaxError, SolveOptions, SolveReport};
 use crate::sparse::check_len;
+use crate::sparse::cuda::arguments::Terms;
 use crate::stop::GROWTH;
-use chromaflow_device::cuda::DeviceBuffer;
+use chromaflow_device::cuda::{DeviceBuffer, Share, Watch};
 
 /// Residual norms that stay on the device until a solve ends.
 pub(super) struct Norms {
@@ -188,11 +189,16 @@ impl MulticolorCuda {
 
     fn launch_batch(&self, batch: usize, damping: f64, dependent: bool, stop: bool) -> Result<(), GpuError> {
         let m = &self.matrix;
-        let (unscale, stride) = m.unscale_arg();
         let stop = if stop { self.norms.stop.ptr() } else { 0 };
-        let (x, next) = (&self.x[0], &self.x[usize::from(self.apart)]);
-        let launch = m.launch(&self.sweep, m.batches[batch].clone(), self.inverse.ptr());
-        let launch = launch.arg(&self.b).arg(x).arg(next).arg(unscale).arg(stride).arg(damping).arg(stop);
+        let terms = Terms {
+            dinv: (&self.inverse).into(),
+            b: (&self.b).into(),
+            x: Watch::at(self.x[0].ptr()),
+            x_out: Share::at(self.x[usize::from(self.apart)].ptr()),
+            omega: damping,
+            ..m.terms(stop)
+        };
+        let launch = m.launch(&self.sweep, m.batches[batch].clone()).record(&terms);
         // SAFETY: the range lies within the format and columns within x; the rows of a batch do not read one another
         // (checked in `new`), but for padding, which multiplies zeros.
         Ok(unsafe { launch.dependent(dependent).enqueue(&self.stream) }?)

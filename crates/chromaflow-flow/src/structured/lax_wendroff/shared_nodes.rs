@@ -6,14 +6,14 @@ use crate::grid::{Grid, Window};
 
 /// Which nodes are one, and which nodes lie beyond interfaces: made once for a grid.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Joints {
+pub(super) struct SharedNodes {
     /// Copies of one node: block and node.
     pub shared: Vec<Vec<(usize, [usize; 3])>>,
     /// Ghost node, the node that it is.
     pub ghosts: Vec<[(usize, usize); 2]>,
 }
 
-impl Joints {
+impl SharedNodes {
     pub(super) fn new(grid: &Grid, blocks: &[NodeBlock]) -> Self {
         let mut first = vec![0];
         for block in &grid.blocks {

@@ -1,12 +1,12 @@
 #![allow(unsafe_code)]
-//! Boxes of arrays, which a GPU copies to shared memory by itself.
+//! Tensor maps: what the Tensor Memory Accelerator (TMA) needs to know to copy boxes of arrays to shared memory by itself.
 
 use super::error::check;
 use super::{CudaError, DeviceSlice};
 use cudarc::driver::sys;
 
-/// A [`box_map`], as the driver makes it: kernels read it in device memory, at a multiple of 128 bytes.
-pub type BoxMap = [u64; 16];
+/// A [`tensor_map`], as the driver makes it: kernels read it in device memory, at a multiple of 128 bytes.
+pub type TensorMap = [u64; 16];
 
 /// What a kernel's `cp.async.bulk.tensor` has to know to copy boxes of an array to shared memory, each by one instruction and with
 /// zeros for what lies beyond the array. GPUs of compute capability 9.0 and above do that.
@@ -19,12 +19,12 @@ pub type BoxMap = [u64; 16];
 ///
 /// # Panics
 /// When entries lie outside of `array`.
-pub fn box_map(
+pub fn tensor_map(
     array: DeviceSlice<'_, f64>,
     shape: [usize; 4],
     stride: [usize; 3],
     size: [usize; 4],
-) -> Result<BoxMap, CudaError> {
+) -> Result<TensorMap, CudaError> {
     let last: usize = (0..4).map(|d| (shape[d] - 1) * if d == 0 { 1 } else { stride[d - 1] }).sum();
     assert!(last < array.len(), "{shape:?} entries in an array of {}", array.len());
     let mut map = sys::CUtensorMap { opaque: [0; 16] };

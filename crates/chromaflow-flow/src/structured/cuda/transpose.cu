@@ -1,17 +1,17 @@
-// Lines along i side by side.
-
-// Planes of i and j turned over, so that lines along i lie side by side: entry (i, j) of a block's plane goes to
-// (i + 2)(nj + 4) + j + 2 of the same plane, or comes `back`. Tiles {block, i, j, plane} of 32 x 32 entries, counted with
-// ghosts; a thread block a tile and component: those of `a`, then those of `b` and `c`. Threads: 256.
+// Planes of i and j transposed, so that lines along i lie side by side: entry (i, j) of a block's plane goes to
+// (i + 2)(nj + 4) + j + 2 of the same plane, or comes `back`. Tiles {block, i, j, plane} of 32 x 32 entries, counted
+// with ghosts; a thread block a tile and component: those of `a`, then those of `b` and `c`. Threads: 256.
 extern "C" __global__ void __launch_bounds__(256)
-transpose(u64 total, const GridBlock* __restrict__ blocks, const uint4* __restrict__ tiles, u32 na, u32 nb, u32 nc, u32 back, double* a, double* b, double* c,
-          double* turned) {
+transpose(u64 total, const GridBlock* __restrict__ blocks, const uint4* __restrict__ tiles, u32 na, u32 nb, u32 nc,
+          u32 back, double* a, double* b, double* c, double* turned) {
     __shared__ double tile[32][33];
     const u32 components = na + nb + nc, component = blockIdx.x % components;
     const uint4 here = tiles[blockIdx.x / components];
     const GridBlock block = blocks[here.x];
     const u32 wide = block.stride[1], high = block.count[1] + 4, tx = threadIdx.x % 32, ty = threadIdx.x / 32;
-    double* plain = component < na ? a + component * total : component < na + nb ? b + (component - na) * total : c + (component - na - nb) * total;
+    double* plain = component < na        ? a + component * total
+                    : component < na + nb ? b + (component - na) * total
+                                          : c + (component - na - nb) * total;
     const u64 base = block.offset + (u64)here.w * block.stride[2];
     plain += base;
     double* other = turned + component * total + base;
