@@ -2,6 +2,7 @@
 
 mod bundle;
 mod cases;
+mod cuda_format;
 mod doors;
 #[cfg(feature = "kernels")]
 mod kernels;
@@ -18,7 +19,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test [FILTER...]   format, lints, licences, documentation, all tests; arguments narrow the tests
-  check              format, lints, direction of dependencies, sizes: what to run before a commit
+  check              format (of CUDA text too), lints, direction of dependencies, sizes: what to run before a commit
   verify [CASE...]   every case against its stored values, as a table; --quick: those of a few seconds
   bench [ARGS...]    release build of the command, then `chromaflow bench ARGS`
   papers [ARGS...]   release build of what measures the papers' tables, then `chromaflow-papers ARGS`

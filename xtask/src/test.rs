@@ -1,12 +1,13 @@
 //! `cargo xtask test`: everything that must hold before a change goes in. Needs a Rust toolchain and nothing else;
 //! uses cargo-nextest and cargo-deny where they are installed, and says where they are not.
 
-use crate::{rooms, run, sizes, verify};
+use crate::{cuda_format, rooms, run, sizes, verify};
 use std::collections::BTreeMap;
 
 /// Format, the direction of dependencies, sizes of functions and folders, lints.
 pub fn check() -> Result<(), String> {
     run::cargo(&["fmt", "--all", "--check"])?;
+    cuda_format::check()?;
     rooms::check()?;
     sizes::check()?;
     let all = ["--workspace", "--all-targets", "--features", "xtask/kernels"];
