@@ -14,12 +14,13 @@ pub mod mesh;
 pub mod plot;
 pub mod report;
 pub mod run;
+pub mod shell;
 pub mod solve;
 pub mod start;
 pub mod sweep;
 pub mod watch;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use context::{Context, GlobalArgs};
 use error::{CliError, CliResult, Done};
 use std::process::ExitCode;
@@ -70,6 +71,10 @@ enum Command {
     Doctor(doctor::Args),
     /// Print the references of what a case uses
     Cite(cite::Args),
+    /// Print what a shell needs to complete these words
+    Completions(shell::CompletionsArgs),
+    /// Write manual pages
+    Man(shell::ManArgs),
 }
 
 /// Machine code of GPU kernels that the program was built with.
@@ -108,6 +113,8 @@ impl Command {
             Command::Report(_) => ("report", &["--backend", "--threads", "--json"]),
             Command::Plot(_) => ("plot", &["--backend", "--threads", "--json"]),
             Command::Cite(_) => ("cite", &["--backend", "--threads"]),
+            Command::Completions(_) => ("completions", &["--backend", "--threads", "--json"]),
+            Command::Man(_) => ("man", &["--backend", "--threads", "--json"]),
             Command::Run(_)
             | Command::Sweep(_)
             | Command::Solve(_)
@@ -136,5 +143,7 @@ fn dispatch(cli: Cli) -> CliResult {
         Command::Report(args) => report::run(args, &ctx),
         Command::Doctor(args) => doctor::run(args, &ctx),
         Command::Cite(args) => cite::run(args, &ctx),
+        Command::Completions(args) => shell::completions(args, Cli::command()),
+        Command::Man(args) => shell::man(args, Cli::command()),
     }
 }
