@@ -116,7 +116,6 @@ pub struct BlockIlu {
     inv_diag: Buffer<f64>,
     /// Of the lower and the upper triangle; none where one thread goes through the rows as they stand.
     waves: Option<[Wavefront; 2]>,
-    depth: [usize; 2],
 }
 
 /// Adds `shift * max |block|` to the diagonal of a block and returns what it added.
@@ -149,7 +148,6 @@ impl BlockIlu {
             Fill::Level(0) | Fill::DiagonalOnly => Arc::clone(pattern),
             Fill::Level(k) => Arc::new(fill_pattern(pattern, k)?),
         };
-        let depth = [LevelSchedule::lower(&filled), LevelSchedule::upper(&filled)].map(|l| l.batches().len());
         let waves =
             (team.size() > 1).then(|| [false, true].map(|upper| Wavefront::new(&filled, upper, team.size())));
         let [ahead, back] = match &waves {
@@ -159,12 +157,12 @@ impl BlockIlu {
         let lower = Triangle::new(&filled, q, ahead, options.storage, |row, col| col < row);
         let upper = Triangle::new(&filled, q, back, options.storage, |row, col| col > row);
         let (pattern, inv_diag) = (Arc::clone(pattern), Buffer::zeroed(n * q));
-        Ok(Self { pattern, filled, nb, options, isa: Isa::detect(), lower, upper, inv_diag, waves, depth })
+        Ok(Self { pattern, filled, nb, options, isa: Isa::detect(), lower, upper, inv_diag, waves })
     }
 
-    /// Number of levels of the lower and of the upper triangle: how many steps a fully parallel solve takes.
+    /// Number of levels of the lower and of the upper triangle: how many steps a fully parallel solve takes. Counted when asked for.
     pub fn levels(&self) -> [usize; 2] {
-        self.depth
+        [LevelSchedule::lower(&self.filled), LevelSchedule::upper(&self.filled)].map(|l| l.batches().len())
     }
 
     /// Off-diagonal blocks of the factors over those of the matrix: what fill costs in memory and in an apply.
