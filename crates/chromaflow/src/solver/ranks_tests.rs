@@ -234,8 +234,8 @@ fn every_preconditioner_finds_the_solution_of_all_ranks() {
             let options = SolverOptions {
                 method,
                 preconditioner,
-                sweeps,
                 policy,
+                sweeps,
                 direction,
                 ..SolverOptions::default()
             };
