@@ -4,9 +4,7 @@ use super::options::{Method, PreconditionerKind, SolverOptions, SweepCourse};
 use super::ranks::{Joined, RankSweeps};
 use super::{SolverError, apply_length};
 use crate::dist::{Links, Share};
-use crate::factor::block_ilu::{
-    BlockIlu, BlockIluOptions, BlockIluReport, IluOverRanks, SingularRow,
-};
+use crate::factor::block_ilu::{BlockIlu, BlockIluOptions, BlockIluReport, IluOverRanks, SingularRow};
 use crate::krylov::{
     BiCgStab, Control, Gmres, Identity, LinearOperator, Preconditioner, Relaxation, Richardson, Smoother,
     Solve, sweep_solution,
