@@ -3,7 +3,8 @@
 
     docs/formats-table.py CHROMAFLOW DATA_FOLDER > tables.md
 
-The second table is what Gmsh, meshio and VTK (`pip install gmsh meshio pyvista`) make of the formats.
+The second table is what Gmsh, meshio, VTK (`pip install gmsh meshio pyvista`) and the CGNS library's tools (`apt install
+cgns-convert`) make of the formats.
 
 Every mesh below the folder, packed or not, goes through `chromaflow mesh info` and `chromaflow mesh check`. `mesh check`
 says `good` where it ends with status 0, else its first defect; what is refused stands with the reason. Then the mesh of
@@ -94,6 +95,34 @@ def with_vtk(path):
     return mesh.n_points, mesh.n_cells
 
 
+def with_vtk_reader(reader):
+    """Counts by one of VTK's own readers, over all blocks."""
+
+    def read(path):
+        import pyvista
+        import vtk
+
+        source = getattr(vtk, reader)()
+        source.SetFileName(str(path))
+        source.Update()
+        mesh = pyvista.wrap(source.GetOutput())
+        mesh = mesh.combine() if isinstance(mesh, pyvista.MultiBlock) else mesh
+        return mesh.n_points, mesh.n_cells
+
+    return read
+
+
+def with_cgns_library(path):
+    """What `cgnscheck` says of it, and the counts of what `cgnsconvert` makes of it (ADF)."""
+    said = subprocess.run(["cgnscheck", str(path)], capture_output=True, text=True, timeout=600)
+    faults = [line for line in said.stdout.splitlines() if line.startswith("ERROR")]
+    if said.returncode or faults:
+        raise ValueError("; ".join(faults) or said.stderr)
+    back = path.with_name("adf.cgns")
+    subprocess.run(["cgnsconvert", "-a", str(path), str(back)], capture_output=True, check=True, timeout=600)
+    return ours(sys.argv[1], back)
+
+
 def ours(program, path):
     summary = path.with_name("back.json")
     summary.unlink(missing_ok=True)
@@ -145,6 +174,8 @@ def others(program, folder):
     # Gmsh writes SU2 and does not read it; meshio's writers of UGRID and of .msh fail on a mesh of several types.
     jobs = [("msh", gmsh), ("msh", ("meshio", with_meshio, None)), ("su2", ("Gmsh", None, write_with_gmsh)), ("su2", ("meshio", with_meshio, None)),
             *((e, ("meshio", with_meshio, None)) for e in ("ugrid", "b8.ugrid", "lb8.ugrid")), ("meshb", meshio),
+            ("cgns", ("CGNS library", with_cgns_library, None)), ("cgns", ("VTK", with_vtk_reader("vtkCGNSReader"), None)),
+            ("vtkhdf", ("VTK", with_vtk_reader("vtkHDFReader"), None)),
             ("vtu", ("VTK", with_vtk, None)), ("vtu", ("meshio", with_meshio, None))]
     for ending, (name, read, write) in jobs:
         file, back = folder / f"ours.{ending}", folder / f"theirs.{ending}"

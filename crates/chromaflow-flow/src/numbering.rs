@@ -8,9 +8,13 @@ use chromaflow_device::Team;
 /// Orders the nodes for the sweeps (by default reverse Cuthill-McKee, then color by color) and gives the mesh in that
 /// order, and its edges. Of a planar mesh the plan orders the front plane; the back plane follows it in the same order.
 pub fn renumber(mesh: &Mesh, options: PlanOptions, team: &Team) -> (Mesh, Plan, Pairs) {
-    let edges = Pairs::edges(mesh);
+    let edges = Pairs::edges_with(mesh, team.size());
     let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
-    let (pattern, _) = edges.below(nodes).graph();
+    let (pattern, _) = if nodes == mesh.nodes.len() {
+        edges.graph_with(team.size())
+    } else {
+        edges.below(nodes).graph_with(team.size())
+    };
     let plan =
         Plan::with_team(&pattern, &options, team).expect("the pattern of a mesh is square and symmetric");
     let mut out = mesh.clone();
@@ -28,6 +32,6 @@ pub fn renumber(mesh: &Mesh, options: PlanOptions, team: &Team) -> (Mesh, Plan, 
         renumber(marker.triangles.as_flattened_mut());
         renumber(marker.quads.as_flattened_mut());
     }
-    let edges = Pairs::new(mesh.nodes.len(), |pair| edges.iter().for_each(|(a, b)| pair(new(a), new(b))));
+    let edges = edges.renumbered(mesh.nodes.len(), team.size(), new);
     (out, plan, edges)
 }

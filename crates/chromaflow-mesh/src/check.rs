@@ -2,14 +2,16 @@
 
 use super::faces::{self, HalfFace, face_nodes, same_turn};
 use super::kind::{mean, norm, sub};
-use super::{Defect, Finding, Kind, Mesh, Provenance, Report, Subject, volume};
+use super::par::{self, parts, split, threads};
+use super::{Defect, Finding, Kind, Mesh, Provenance, Report, Subject, topology, volume};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 /// Checks everything that [`Report`] knows: node numbers, volumes, faces, duplicates, unused nodes, markers. Linear in the
 /// size of the mesh. `places` (from [`super::load`]) lets findings say where the file has them.
 ///
 /// Every face of an element must belong to a second element or to one boundary face.
 pub fn check(mesh: &Mesh, places: Option<&Provenance>) -> Report {
-    let mut checker = Checker { mesh, places, report: Report::default() };
+    let mut checker = Checker { mesh, places, report: Report::default(), threads: threads(0) };
     checker.markers();
     if checker.indices() {
         checker.volumes();
@@ -41,6 +43,7 @@ pub(crate) struct Checker<'a> {
     pub(crate) mesh: &'a Mesh,
     pub(crate) places: Option<&'a Provenance>,
     pub(crate) report: Report,
+    pub(crate) threads: usize,
 }
 
 impl Checker<'_> {
@@ -156,61 +159,84 @@ impl Checker<'_> {
 
     pub(crate) fn volumes(&mut self) {
         let mesh = self.mesh;
-        let mut used = vec![false; mesh.nodes.len()];
-        let mut p = Vec::with_capacity(8);
-        mesh.each_element(|kind, i, nodes| {
-            p.clear();
-            for &n in nodes {
-                used[n as usize] = true;
-                p.push(mesh.nodes[n as usize]);
+        let parts = parts(self.threads, mesh.elements());
+        let used: Vec<AtomicBool> = mesh.nodes.iter().map(|_| AtomicBool::new(false)).collect();
+        for (kind, list) in topology::lists(mesh) {
+            let (corners, count) = (kind.nodes(), mesh.count(kind));
+            let bad = par::each_part(parts, |part| {
+                let mut bad = Vec::new();
+                let mut p = Vec::with_capacity(8);
+                for i in split(count, parts, part) {
+                    p.clear();
+                    for &n in &list[i * corners..(i + 1) * corners] {
+                        used[n as usize].store(true, Relaxed);
+                        p.push(mesh.nodes[n as usize]);
+                    }
+                    let v = volume(kind, &p);
+                    if v < 0.0 || is_flat(v, &p) {
+                        bad.push((i, v, is_flat(v, &p)));
+                    }
+                }
+                bad
+            });
+            for (i, v, flat) in bad.into_iter().flatten() {
+                let nodes = mesh.nodes_of(kind, i);
+                if flat {
+                    self.element(Defect::ZeroVolume, kind, i, nodes, || format!("its volume is {v:.3e}"));
+                } else {
+                    self.element(Defect::NegativeVolume, kind, i, nodes, || format!("its volume is {v:.6e}"));
+                }
             }
-            let v = volume(kind, &p);
-            if is_flat(v, &p) {
-                self.element(Defect::ZeroVolume, kind, i, nodes, || format!("its volume is {v:.3e}"));
-            } else if v < 0.0 {
-                self.element(Defect::NegativeVolume, kind, i, nodes, || format!("its volume is {v:.6e}"));
-            }
-        });
-        for i in (0..used.len()).filter(|&i| !used[i]) {
+        }
+        for i in (0..used.len()).filter(|&i| !used[i].load(Relaxed)) {
             self.node(Defect::UnusedNode, i, "no element has it".to_owned());
         }
     }
 
     pub(crate) fn duplicates(&mut self) {
         let mesh = self.mesh;
-        let n = mesh.nodes.len();
         let sorted = |nodes: &[u32]| {
             let mut k = [u32::MAX; 8];
             k[..nodes.len()].copy_from_slice(nodes);
             k.sort_unstable();
             k
         };
-        for kind in Kind::ALL {
+        for (kind, list) in topology::lists(mesh) {
             // Buckets by the smallest node; within one, equal sets of nodes are neighbors after sorting.
-            let mut start = vec![0u32; n + 1];
-            mesh.each_of(kind, |_, nodes| start[*nodes.iter().min().unwrap_or(&0) as usize + 1] += 1);
-            for i in 0..n {
-                start[i + 1] += start[i];
-            }
-            let mut at = start.clone();
-            let mut order = vec![0u32; start[n] as usize];
-            mesh.each_of(kind, |i, nodes| {
-                let slot = &mut at[*nodes.iter().min().unwrap_or(&0) as usize];
-                order[*slot as usize] = i as u32;
-                *slot += 1;
-            });
-            let mut bucket = Vec::new();
-            for i in 0..n {
-                bucket.clear();
-                let members = &order[start[i] as usize..start[i + 1] as usize];
-                bucket.extend(members.iter().map(|&e| (sorted(mesh.nodes_of(kind, e as usize)), e)));
-                bucket.sort_unstable();
-                for pair in bucket.windows(2).filter(|w| w[0].0 == w[1].0) {
-                    let (first, e) = (pair[0].1, pair[1].1 as usize);
-                    self.element(Defect::DuplicateElement, kind, e, mesh.nodes_of(kind, e), || {
-                        format!("{kind} {first} has the same nodes")
-                    });
+            let (corners, count) = (kind.nodes(), mesh.count(kind));
+            let parts = parts(self.threads, count);
+            let each = |part: usize, put: &mut dyn FnMut(u32, u32)| {
+                for i in split(count, parts, part) {
+                    put(list[i * corners..(i + 1) * corners].iter().copied().min().unwrap_or(0), i as u32);
                 }
+            };
+            if count == 0 {
+                continue;
+            }
+            let (n, all) =
+                (mesh.nodes.len(), |part: usize, put: &mut dyn FnMut(u32)| each(part, &mut |b, _| put(b)));
+            let counts = par::counts(parts, n, all);
+            let order = par::collect::<AtomicU32>(parts, 0..n, &counts, each);
+            let ranges = par::balanced(parts, 0..n, &counts);
+            let starts: Vec<usize> = ranges.iter().map(|r| counts[..r.start].iter().sum()).collect();
+            let found = par::each_part(ranges.len(), |part| {
+                let (mut at, mut bucket, mut found) = (starts[part], Vec::new(), Vec::new());
+                for b in ranges[part].clone() {
+                    bucket.clear();
+                    let members = &order[at..at + counts[b]];
+                    at += counts[b];
+                    bucket.extend(members.iter().map(|&e| (sorted(mesh.nodes_of(kind, e as usize)), e)));
+                    bucket.sort_unstable();
+                    found.extend(
+                        bucket.windows(2).filter(|w| w[0].0 == w[1].0).map(|w| (w[0].1, w[1].1 as usize)),
+                    );
+                }
+                found
+            });
+            for (first, e) in found.into_iter().flatten() {
+                self.element(Defect::DuplicateElement, kind, e, mesh.nodes_of(kind, e), || {
+                    format!("{kind} {first} has the same nodes")
+                });
             }
         }
     }
@@ -221,51 +247,60 @@ impl Checker<'_> {
         let mesh = self.mesh;
         let mut pass = FacePass::default();
         let mut conflicts = false;
-        faces::groups(mesh, |group| {
-            let elements = group.iter().take_while(|h| !h.is_boundary()).count();
-            let (inside, outside) = group.split_at(elements);
-            match (inside, outside) {
-                ([a, b], []) => match turns(mesh, *a, *b) {
-                    Some(false) => {}
-                    Some(true) => conflicts = true,
-                    None => {
+        faces::groups(
+            mesh,
+            self.threads,
+            |group| is_ordinary(mesh, group),
+            |group| {
+                let elements = group.iter().take_while(|h| !h.is_boundary()).count();
+                let (inside, outside) = group.split_at(elements);
+                match (inside, outside) {
+                    ([a, b], []) => match turns(mesh, *a, *b) {
+                        Some(false) => {}
+                        Some(true) => conflicts = true,
+                        None => {
+                            self.half(
+                                Defect::NonManifold,
+                                *a,
+                                "a neighbor has this quadrilateral in another order",
+                            );
+                        }
+                    },
+                    ([a], [b]) => pass.turned.extend(differs(mesh, *a, *b)),
+                    ([a], []) => {
                         self.half(
-                            Defect::NonManifold,
+                            Defect::MissingBoundary,
                             *a,
-                            "a neighbor has this quadrilateral in another order",
+                            "no neighbor and no boundary face on this face",
                         );
                     }
-                },
-                ([a], [b]) => pass.turned.extend(differs(mesh, *a, *b)),
-                ([a], []) => {
-                    self.half(Defect::MissingBoundary, *a, "no neighbor and no boundary face on this face");
-                }
-                ([], loose) => {
-                    for b in loose {
-                        self.boundary(Defect::LooseBoundary, b.owner, "no element has this face");
+                    ([], loose) => {
+                        for b in loose {
+                            self.boundary(Defect::LooseBoundary, b.owner, "no element has this face");
+                        }
+                    }
+                    ([_], doubled) => {
+                        for b in &doubled[1..] {
+                            self.boundary(
+                                Defect::DoubleBoundary,
+                                b.owner,
+                                "another boundary face has the same nodes",
+                            );
+                        }
+                    }
+                    ([_, _], between) => {
+                        for b in between {
+                            self.boundary(Defect::InteriorBoundary, b.owner, "it lies between two elements");
+                            pass.interior.push(b.owner);
+                        }
+                    }
+                    (many, _) => {
+                        let text = format!("{} elements share this face", many.len());
+                        self.half(Defect::NonManifold, many[0], &text);
                     }
                 }
-                ([_], doubled) => {
-                    for b in &doubled[1..] {
-                        self.boundary(
-                            Defect::DoubleBoundary,
-                            b.owner,
-                            "another boundary face has the same nodes",
-                        );
-                    }
-                }
-                ([_, _], between) => {
-                    for b in between {
-                        self.boundary(Defect::InteriorBoundary, b.owner, "it lies between two elements");
-                        pass.interior.push(b.owner);
-                    }
-                }
-                (many, _) => {
-                    let text = format!("{} elements share this face", many.len());
-                    self.half(Defect::NonManifold, many[0], &text);
-                }
-            }
-        });
+            },
+        );
         if conflicts {
             pass.tangled = self.tangled();
         }
@@ -284,14 +319,20 @@ impl Checker<'_> {
         let mut found = Vec::new();
         let mesh = self.mesh;
         let mut classes = Parity::new(mesh.elements());
-        faces::groups(mesh, |group| {
-            if let [a, b] = group
-                && !b.is_boundary()
-                && let Some(same) = turns(mesh, *a, *b)
-            {
-                classes.join(a.owner, b.owner, same);
-            }
-        });
+        let inside = |group: &[HalfFace]| matches!(group, [_, b] if !b.is_boundary());
+        faces::groups(
+            mesh,
+            self.threads,
+            |group| !inside(group),
+            |group| {
+                if let [a, b] = group
+                    && !b.is_boundary()
+                    && let Some(same) = turns(mesh, *a, *b)
+                {
+                    classes.join(a.owner, b.owner, same);
+                }
+            },
+        );
         let mut size = vec![[0u32; 2]; mesh.elements()];
         for e in 0..mesh.elements() {
             let (root, side) = classes.find(e as u32);
@@ -322,19 +363,37 @@ impl Checker<'_> {
         if allowed {
             self.report.forgive(Defect::NonManifold);
         }
-        faces::groups(mesh, |group| {
-            let elements = group.iter().take_while(|h| !h.is_boundary()).count();
-            if let ([a], [b]) = group.split_at(elements) {
-                turned.extend(differs(mesh, *a, *b));
-            } else if allowed && elements > 2 {
-                let same =
-                    group[..elements].iter().filter(|&&h| turns(mesh, group[0], h) == Some(true)).count();
-                if 2 * same != elements {
-                    self.half(Defect::NonManifold, group[0], &format!("{elements} elements share this face"));
+        faces::groups(
+            mesh,
+            self.threads,
+            |group| is_ordinary(mesh, group),
+            |group| {
+                let elements = group.iter().take_while(|h| !h.is_boundary()).count();
+                if let ([a], [b]) = group.split_at(elements) {
+                    turned.extend(differs(mesh, *a, *b));
+                } else if allowed && elements > 2 {
+                    let same =
+                        group[..elements].iter().filter(|&&h| turns(mesh, group[0], h) == Some(true)).count();
+                    if 2 * same != elements {
+                        self.half(
+                            Defect::NonManifold,
+                            group[0],
+                            &format!("{elements} elements share this face"),
+                        );
+                    }
                 }
-            }
-        });
+            },
+        );
         turned
+    }
+}
+
+/// Whether a face joins two elements that agree on it, or an element and a boundary face.
+fn is_ordinary(mesh: &Mesh, group: &[HalfFace]) -> bool {
+    match group {
+        [a, b] if b.is_boundary() => !a.is_boundary() && differs(mesh, *a, *b).is_none(),
+        [a, b] => turns(mesh, *a, *b) == Some(false),
+        _ => false,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Which faces meet: every face of every element and of the boundary, grouped by its nodes.
 
-use super::{Kind, Mesh};
+use super::par::{self, parts, split};
+use super::{Kind, Mesh, topology};
+use std::sync::atomic::AtomicU64;
 
 /// A face of an element or of the boundary.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +22,8 @@ impl HalfFace {
     }
 }
 
-/// How many half faces are held at once: bounds the memory of a pass over any mesh.
-const AT_ONCE: usize = 1 << 23;
+/// How many half faces are held at once, in 8 bytes each: bounds the memory of a pass over any mesh.
+const AT_ONCE: usize = 1 << 26;
 
 fn key(nodes: &[u32]) -> (u32, [u32; 3]) {
     let mut k = [u32::MAX; 4];
@@ -30,69 +32,93 @@ fn key(nodes: &[u32]) -> (u32, [u32; 3]) {
     (k[0], [k[1], k[2], k[3]])
 }
 
-/// Calls `visit` with the nodes of every face of every element (outward order), then of the boundary.
-fn each(mesh: &Mesh, mut visit: impl FnMut(&[u32], u32, u8)) {
+/// Calls `visit` with the smallest node of every half face of a part of the mesh, its owner and its local face.
+fn each(mesh: &Mesh, (parts, part): (usize, usize), mut visit: impl FnMut(u32, u32, u8)) {
+    let mut first = 0;
+    for (kind, nodes) in topology::lists(mesh) {
+        let corners = kind.nodes();
+        let range = split(nodes.len() / corners, parts, part);
+        let own = nodes[range.start * corners..range.end * corners].chunks_exact(corners);
+        for (e, nodes) in range.zip(own) {
+            for (local, face) in kind.faces().iter().enumerate() {
+                let low = face.iter().map(|&i| nodes[i]).min().unwrap_or(0);
+                visit(low, (first + e) as u32, local as u8);
+            }
+        }
+        first += nodes.len() / corners;
+    }
+    if part > 0 {
+        return;
+    }
     let mut owner = 0;
-    mesh.each_element(|kind, _, nodes| {
-        for (local, face) in kind.faces().iter().enumerate() {
-            let q: [u32; 4] = std::array::from_fn(|i| nodes[face[i % face.len()]]);
-            visit(&q[..face.len()], owner, local as u8);
-        }
-        owner += 1;
-    });
-    owner = 0;
     for m in &mesh.markers {
-        for t in &m.triangles {
-            visit(t, owner, HalfFace::BOUNDARY);
-            owner += 1;
-        }
-        for q in &m.quads {
-            visit(q, owner, HalfFace::BOUNDARY);
+        let faces = m.triangles.iter().map(|t| t.as_slice()).chain(m.quads.iter().map(|q| q.as_slice()));
+        for face in faces {
+            visit(face.iter().copied().min().unwrap_or(0), owner, HalfFace::BOUNDARY);
             owner += 1;
         }
     }
 }
 
-/// Calls `visit` once for each set of nodes that is a face, with all its half faces: elements in ascending order first,
-/// then boundary faces. Buckets by the smallest node; linear in the mesh, in bounded memory. All node numbers must be
-/// valid.
-pub(crate) fn groups(mesh: &Mesh, mut visit: impl FnMut(&[HalfFace])) {
+/// The half face of an entry: owner, then local face.
+fn half(mesh: &Mesh, entry: u64) -> HalfFace {
+    let (owner, local) = ((entry >> 8) as u32, entry as u8);
+    let (_, key) = if local == HalfFace::BOUNDARY {
+        let (_, corners, _, nodes) = mesh.boundary_face(owner as usize);
+        key(&nodes[..corners])
+    } else {
+        let (kind, _, nodes) = mesh.element(owner as usize);
+        let (face, corners) = face_nodes(kind, nodes, local);
+        key(&face[..corners])
+    };
+    HalfFace { key, owner, local }
+}
+
+/// Calls `visit` once for each set of nodes that is a face and not `ordinary`, with all its half faces: elements in ascending order
+/// first, then boundary faces; faces in the order of their nodes. Buckets by the smallest node; linear in the mesh, in bounded memory,
+/// on so many threads but for what is visited. All node numbers must be valid.
+pub(crate) fn groups(
+    mesh: &Mesh,
+    threads: usize,
+    ordinary: impl Fn(&[HalfFace]) -> bool + Sync,
+    mut visit: impl FnMut(&[HalfFace]),
+) {
     let n = mesh.nodes.len();
-    let mut count = vec![0u32; n];
-    each(mesh, |nodes, _, _| count[key(nodes).0 as usize] += 1);
+    let parts = parts(threads, mesh.elements());
+    let counts = par::counts(parts, n, |part, put| each(mesh, (parts, part), |low, _, _| put(low)));
     let mut first = 0;
-    let mut entries = Vec::new();
     while first < n {
         let (mut last, mut total) = (first, 0usize);
-        while last < n && (total == 0 || total + count[last] as usize <= AT_ONCE) {
-            total += count[last] as usize;
+        while last < n && (total == 0 || total + counts[last] <= AT_ONCE) {
+            total += counts[last];
             last += 1;
         }
-        let mut at = Vec::with_capacity(last - first);
-        let mut sum = 0usize;
-        for c in &count[first..last] {
-            at.push(sum);
-            sum += *c as usize;
-        }
-        entries.clear();
-        entries.resize(total, HalfFace { key: [0; 3], owner: 0, local: 0 });
-        each(mesh, |nodes, owner, local| {
-            let (low, key) = key(nodes);
-            let low = low as usize;
-            if (first..last).contains(&low) {
-                entries[at[low - first]] = HalfFace { key, owner, local };
-                at[low - first] += 1;
-            }
+        let entries = par::collect::<AtomicU64>(parts, first..last, &counts, |part, put| {
+            each(mesh, (parts, part), |low, owner, local| put(low, u64::from(owner) << 8 | u64::from(local)));
         });
-        let mut from = 0;
-        for c in &count[first..last] {
-            let bucket = &mut entries[from..from + *c as usize];
-            from += *c as usize;
-            bucket.sort_unstable_by_key(|h| (h.key, h.is_boundary(), h.owner, h.local));
-            for group in bucket.chunk_by(|a, b| a.key == b.key) {
-                visit(group);
+        let ranges = par::balanced(parts, first..last, &counts);
+        let mut start = 0;
+        let starts: Vec<usize> = ranges
+            .iter()
+            .map(|range| {
+                start += counts[range.clone()].iter().sum::<usize>();
+                start - counts[range.clone()].iter().sum::<usize>()
+            })
+            .collect();
+        let found = par::each_part(ranges.len(), |part| {
+            let (mut at, mut bucket, mut found) = (starts[part], Vec::new(), Vec::new());
+            for b in ranges[part].clone() {
+                bucket.clear();
+                bucket.extend(entries[at..at + counts[b]].iter().map(|&entry| half(mesh, entry)));
+                at += counts[b];
+                bucket.sort_unstable_by_key(|h| (h.key, h.is_boundary(), h.owner, h.local));
+                for group in bucket.chunk_by(|a, b| a.key == b.key).filter(|group| !ordinary(group)) {
+                    found.push(group.to_vec());
+                }
             }
-        }
+            found
+        });
+        found.iter().flatten().for_each(|group| visit(group));
         first = last;
     }
 }

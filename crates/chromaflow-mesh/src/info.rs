@@ -1,7 +1,7 @@
 //! What a mesh is like: counts, sizes, quality, neighbors.
 
 use super::kind::{cross, dot, mean, norm, sub};
-use super::{Kind, Mesh, volume};
+use super::{Kind, Mesh, par, topology, volume};
 
 /// Smallest, mean and largest of something.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,6 +15,7 @@ pub struct Range {
 }
 
 /// Gathers a [`Range`].
+#[derive(Clone, Copy)]
 struct Gather {
     min: f64,
     sum: f64,
@@ -30,6 +31,13 @@ impl Gather {
         self.max = self.max.max(x);
         self.sum += x;
         self.count += 1;
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum += other.sum;
+        self.count += other.count;
     }
 
     fn range(&self) -> Option<Range> {
@@ -127,35 +135,67 @@ pub fn scaled_jacobian(kind: Kind, p: &[[f64; 3]]) -> f64 {
     corners.iter().map(at).fold(f64::INFINITY, f64::min) / ideal
 }
 
-/// Looks at a sound mesh (see [`super::check()`]); linear in its size.
-pub fn info(mesh: &Mesh) -> Info {
-    let mut kinds = Vec::new();
-    let (mut total, mut warp) = (0.0, None);
-    let mut p = Vec::with_capacity(8);
-    for kind in Kind::ALL {
-        let (mut volumes, mut jacobians, mut aspects) = (Gather::NEW, Gather::NEW, Gather::NEW);
-        mesh.each_of(kind, |_, e| {
-            p.clear();
-            p.extend(e.iter().map(|&i| mesh.nodes[i as usize]));
-            volumes.add(volume(kind, &p));
-            jacobians.add(scaled_jacobian(kind, &p));
-            let mut lengths = Gather::NEW;
-            for &[a, b] in kind.edges() {
-                lengths.add(norm(sub(p[a], p[b])));
-            }
-            aspects.add(lengths.max / lengths.min);
-            for face in kind.faces().iter().filter(|f| f.len() == 4) {
-                let angle = fold([0, 1, 2, 3].map(|i| p[face[i]]));
-                warp = Some(warp.map_or(angle, |w: f64| w.max(angle)));
-            }
+/// The element types of a sound mesh and the largest fold of a quadrilateral in degrees, on so many threads (0: one per core that this
+/// process may use). Sums are over blocks of elements in their order, whatever the number of threads.
+pub fn quality(mesh: &Mesh, threads: usize) -> (Vec<KindInfo>, Option<f64>) {
+    let (mut kinds, mut warp) = (Vec::new(), None::<f64>);
+    for (kind, list) in topology::lists(mesh) {
+        let (corners, count) = (kind.nodes(), mesh.count(kind));
+        let blocks = count.div_ceil(BLOCK);
+        let parts = par::parts(par::threads(threads), count);
+        let found = par::each_part(parts, |part| {
+            let own = par::split(blocks, parts, part);
+            own.map(|b| {
+                of_block(mesh, kind, &list[b * BLOCK * corners..((b + 1) * BLOCK).min(count) * corners])
+            })
+            .collect::<Vec<_>>()
         });
+        let (mut all, mut fold) = ([Gather::NEW; 3], f64::NEG_INFINITY);
+        for (gathers, warp) in found.into_iter().flatten() {
+            all.iter_mut().zip(&gathers).for_each(|(sum, part)| sum.join(part));
+            fold = fold.max(warp);
+        }
+        if fold >= 0.0 {
+            warp = Some(warp.map_or(fold, |w| w.max(fold)));
+        }
+        let [volumes, jacobians, aspects] = all;
         if let (Some(volume), Some(scaled_jacobian), Some(aspect_ratio)) =
             (volumes.range(), jacobians.range(), aspects.range())
         {
-            total += volumes.sum;
             kinds.push(KindInfo { kind, count: volumes.count, volume, scaled_jacobian, aspect_ratio });
         }
     }
+    (kinds, warp)
+}
+
+/// Elements whose sums are formed at once.
+const BLOCK: usize = 1 << 12;
+
+/// Volumes, scaled Jacobians and aspect ratios of some elements, and the largest fold of a quadrilateral (less than 0: there is none).
+fn of_block(mesh: &Mesh, kind: Kind, list: &[u32]) -> ([Gather; 3], f64) {
+    let (mut volumes, mut jacobians, mut aspects) = (Gather::NEW, Gather::NEW, Gather::NEW);
+    let (mut warp, mut p) = (f64::NEG_INFINITY, Vec::with_capacity(8));
+    for e in list.chunks_exact(kind.nodes()) {
+        p.clear();
+        p.extend(e.iter().map(|&i| mesh.nodes[i as usize]));
+        volumes.add(volume(kind, &p));
+        jacobians.add(scaled_jacobian(kind, &p));
+        let mut lengths = Gather::NEW;
+        for &[a, b] in kind.edges() {
+            lengths.add(norm(sub(p[a], p[b])));
+        }
+        aspects.add(lengths.max / lengths.min);
+        for face in kind.faces().iter().filter(|f| f.len() == 4) {
+            warp = warp.max(fold([0, 1, 2, 3].map(|i| p[face[i]])));
+        }
+    }
+    ([volumes, jacobians, aspects], warp)
+}
+
+/// Looks at a sound mesh (see [`super::check()`]); linear in its size.
+pub fn info(mesh: &Mesh) -> Info {
+    let (kinds, warp) = quality(mesh, 0);
+    let total = kinds.iter().map(|k| k.volume.mean * k.count as f64).sum();
     let mut bounds = [[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]];
     for x in &mesh.nodes {
         for d in 0..3 {

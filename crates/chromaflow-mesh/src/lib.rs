@@ -24,7 +24,7 @@ pub use check::check;
 pub use error::{Defect, Finding, MeshError, Place, Report, Subject};
 
 pub use field::Field;
-pub use info::{Info, KindInfo, MarkerInfo, Range, info, scaled_jacobian};
+pub use info::{Info, KindInfo, MarkerInfo, Range, info, quality, scaled_jacobian};
 pub use io::{Format, Layout, load, read, write, write_as, write_solb};
 pub use kind::{Kind, cross, dot, mean, norm, sub, volume};
 pub use places::{MarkerPlaces, Places, Provenance};
@@ -34,6 +34,7 @@ pub mod generate;
 pub mod grid;
 mod hdf5;
 pub mod pairs;
+mod par;
 mod parse;
 mod refine;
 mod sew;

@@ -1,8 +1,10 @@
 //! Pairs of nodes: the edges of a mesh, and the diagonals that name its quadrilaterals.
 
 use super::Mesh;
+use super::par;
 use super::topology;
 use chromaflow::BlockPattern;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// A set of pairs of nodes, numbered in ascending order of the lower node, then of the higher one.
 #[derive(Debug)]
@@ -15,48 +17,90 @@ pub struct Pairs {
 
 impl Pairs {
     /// The distinct pairs among those that `visit` names (which it is asked for twice).
-    pub fn new(nodes: usize, visit: impl Fn(&mut dyn FnMut(u32, u32))) -> Self {
-        let mut ptr = vec![0_u32; nodes + 1];
-        visit(&mut |a, b| ptr[a.min(b) as usize + 1] += 1);
-        for i in 0..nodes {
-            ptr[i + 1] += ptr[i];
-        }
-        let mut second = vec![0; ptr[nodes] as usize];
-        let mut next = ptr.clone();
-        visit(&mut |a, b| {
-            let slot = &mut next[a.min(b) as usize];
-            second[*slot as usize] = a.max(b);
-            *slot += 1;
+    pub fn new(nodes: usize, visit: impl Fn(&mut dyn FnMut(u32, u32)) + Sync) -> Self {
+        Self::of_parts(nodes, 1, |_, pair| visit(pair))
+    }
+
+    /// The same on `parts` threads: `visit(part, pair)` names the pairs of a part.
+    pub fn of_parts(
+        nodes: usize,
+        parts: usize,
+        visit: impl Fn(usize, &mut dyn FnMut(u32, u32)) + Sync,
+    ) -> Self {
+        let counts = par::counts(parts, nodes, |part, put| visit(part, &mut |a, b| put(a.min(b))));
+        let mut second = par::collect::<AtomicU32>(parts, 0..nodes, &counts, |part, put| {
+            visit(part, &mut |a, b| put(a.min(b), a.max(b)));
         });
-        drop(next);
-        let mut kept = 0;
-        for i in 0..nodes {
-            let (start, end) = (ptr[i] as usize, ptr[i + 1] as usize);
-            second[start..end].sort_unstable();
-            ptr[i] = kept as u32;
-            for k in start..end {
-                if k == start || second[k] != second[k - 1] {
-                    // `kept` trails `k`: nothing unread is overwritten but the value just compared with.
-                    second[kept] = second[k];
-                    kept += 1;
+        let ranges = par::balanced(parts, 0..nodes, &counts);
+        let mut sum = 0;
+        let ends: Vec<usize> = ranges
+            .iter()
+            .map(|range| {
+                sum += counts[range.clone()].iter().sum::<usize>();
+                sum
+            })
+            .collect();
+        // Each part sorts its own nodes' partners and draws the different ones together.
+        let kept = par::each_piece(&mut second, &ends, |part, _, own| {
+            let (mut from, mut to, mut kept) = (0, 0, Vec::with_capacity(ranges[part].len()));
+            for &count in &counts[ranges[part].clone()] {
+                let end = from + count;
+                own[from..end].sort_unstable();
+                let start = to;
+                for k in from..end {
+                    if k == from || own[k] != own[to - 1] {
+                        // `to` trails `k`: nothing unread is overwritten.
+                        own[to] = own[k];
+                        to += 1;
+                    }
                 }
+                kept.push((to - start) as u32);
+                from = end;
+            }
+            kept
+        });
+        let (mut ptr, mut at) = (Vec::with_capacity(nodes + 1), 0);
+        ptr.push(0);
+        for (kept, end) in kept.iter().zip([0].iter().chain(&ends)) {
+            let total: usize = kept.iter().map(|&k| k as usize).sum();
+            second.copy_within(*end..end + total, at);
+            for k in kept {
+                at += *k as usize;
+                ptr.push(at as u32);
             }
         }
-        ptr[nodes] = kept as u32;
-        second.truncate(kept);
+        second.truncate(at);
         second.shrink_to_fit();
         Self { ptr, second }
     }
 
     /// The edges of all elements.
     pub fn edges(mesh: &Mesh) -> Self {
-        Self::new(mesh.nodes.len(), |pair| {
+        Self::edges_with(mesh, 1)
+    }
+
+    /// The same on so many threads.
+    pub fn edges_with(mesh: &Mesh, threads: usize) -> Self {
+        let parts = par::parts(threads, mesh.elements());
+        Self::of_parts(mesh.nodes.len(), parts, |part, pair| {
             for (kind, nodes) in topology::lists(mesh) {
-                for e in nodes.chunks_exact(kind.nodes()) {
+                let corners = kind.nodes();
+                let range = par::split(nodes.len() / corners, parts, part);
+                for e in nodes[range.start * corners..range.end * corners].chunks_exact(corners) {
                     for &[a, b] in kind.edges() {
                         pair(e[a], e[b]);
                     }
                 }
+            }
+        })
+    }
+
+    /// The same pairs of nodes that have other numbers, on so many threads: `new(i)` for i, below `nodes`.
+    pub fn renumbered(&self, nodes: usize, threads: usize, new: impl Fn(u32) -> u32 + Sync) -> Self {
+        let parts = par::parts(threads, self.len());
+        Self::of_parts(nodes, parts, |part, pair| {
+            for i in par::split(self.ptr.len() - 1, parts, part) {
+                self.of(i).iter().for_each(|&b| pair(new(i as u32), new(b)));
             }
         })
     }
@@ -110,25 +154,65 @@ impl Pairs {
 
     /// The partners of every node, and the pair of each position.
     pub fn graph(&self) -> (BlockPattern, Vec<u32>) {
+        self.graph_with(1)
+    }
+
+    /// The same on so many threads.
+    pub fn graph_with(&self, threads: usize) -> (BlockPattern, Vec<u32>) {
         let n = self.ptr.len() - 1;
-        let mut row_ptr = vec![0_u32; n + 1];
-        self.iter().for_each(|(a, b)| {
-            row_ptr[a as usize + 1] += 1;
-            row_ptr[b as usize + 1] += 1;
-        });
-        for i in 0..n {
-            row_ptr[i + 1] += row_ptr[i];
-        }
-        let mut next = row_ptr.clone();
-        let (mut columns, mut pairs) = (vec![0_u32; 2 * self.len()], vec![0_u32; 2 * self.len()]);
-        let mut put = |row: u32, column: u32, pair: usize| {
-            let at = next[row as usize] as usize;
-            (columns[at], pairs[at]) = (column, pair as u32);
-            next[row as usize] += 1;
+        let parts = par::parts(threads, self.len());
+        // Lower partners and their pairs by the higher node; higher partners stand in order already.
+        let lower = |part: usize, put: &mut dyn FnMut(u32, u64)| {
+            for i in par::split(n, parts, part) {
+                let first = self.ptr[i];
+                for (k, &b) in self.of(i).iter().enumerate() {
+                    put(b, (i as u64) << 32 | u64::from(first + k as u32));
+                }
+            }
         };
-        // Lower partners first; both come in ascending order.
-        self.iter().enumerate().for_each(|(pair, (a, b))| put(b, a, pair));
-        self.iter().enumerate().for_each(|(pair, (a, b))| put(a, b, pair));
+        let counts = par::counts(parts, n, |part, put| lower(part, &mut |b, _| put(b)));
+        let mut entries = par::collect::<AtomicU64>(parts, 0..n, &counts, lower);
+        let mut row_ptr = Vec::with_capacity(n + 1);
+        row_ptr.push(0_u32);
+        for (i, below) in counts.iter().enumerate() {
+            row_ptr.push(row_ptr[i] + *below as u32 + (self.ptr[i + 1] - self.ptr[i]));
+        }
+        let ranges = par::balanced(parts, 0..n, &counts);
+        let (mut sum, mut ends, mut ends_of_rows) = (0, Vec::new(), Vec::new());
+        for range in &ranges {
+            sum += counts[range.clone()].iter().sum::<usize>();
+            ends.push(sum);
+            ends_of_rows.push(row_ptr[range.end] as usize);
+        }
+        par::each_piece(&mut entries, &ends, |part, _, own| {
+            let mut rest = own;
+            for &count in &counts[ranges[part].clone()] {
+                let (row, after) = rest.split_at_mut(count);
+                row.sort_unstable();
+                rest = after;
+            }
+        });
+        let starts: Vec<usize> = [0].into_iter().chain(ends).collect();
+        let fill = |value: &(dyn Fn(u64) -> u32 + Sync), own: &(dyn Fn(usize, usize) -> u32 + Sync)| {
+            let mut out = vec![0_u32; row_ptr[n] as usize];
+            par::each_piece(&mut out, &ends_of_rows, |part, _, piece| {
+                let (mut from, mut to) = (starts[part], 0);
+                for i in ranges[part].clone() {
+                    for &entry in &entries[from..from + counts[i]] {
+                        piece[to] = value(entry);
+                        to += 1;
+                    }
+                    from += counts[i];
+                    for k in self.ptr[i] as usize..self.ptr[i + 1] as usize {
+                        piece[to] = own(i, k);
+                        to += 1;
+                    }
+                }
+            });
+            out
+        };
+        let columns = fill(&|entry| (entry >> 32) as u32, &|_, k| self.second[k]);
+        let pairs = fill(&|entry| entry as u32, &|_, k| k as u32);
         (BlockPattern::new(n, row_ptr, columns).expect("sorted and unique by construction"), pairs)
     }
 }
@@ -148,5 +232,27 @@ mod tests {
         assert_eq!(rows, [&[2, 4][..], &[2, 3], &[0, 1], &[1], &[0]]);
         assert_eq!(pair, [0, 1, 2, 3, 0, 2, 3, 1]);
         assert_eq!(pairs.below(4).iter().collect::<Vec<_>>(), [(0, 2), (1, 2), (1, 3)]);
+    }
+
+    #[test]
+    fn pairs_do_not_depend_on_the_number_of_threads() {
+        use crate::generate::{Cells, box_mesh};
+        let mesh = box_mesh([40, 30, 20], [1.0; 3], Cells::Mixed, 0.0);
+        let one = Pairs::edges(&mesh);
+        let (pattern, pair) = one.graph();
+        let n = mesh.nodes.len() as u32;
+        let turned = one.renumbered(n as usize, 1, |i| n - 1 - i);
+        assert!(turned.iter().all(|(a, b)| one.of((n - 1 - b) as usize).contains(&(n - 1 - a))));
+        for threads in [2, 3, 7] {
+            let many = Pairs::edges_with(&mesh, threads);
+            assert_eq!((&many.ptr, &many.second), (&one.ptr, &one.second), "{threads} threads");
+            let (other, of) = many.graph_with(threads);
+            assert_eq!(
+                (other.row_ptr(), other.col_idx(), &of),
+                (pattern.row_ptr(), pattern.col_idx(), &pair)
+            );
+            let other = one.renumbered(n as usize, threads, |i| n - 1 - i);
+            assert_eq!((&other.ptr, &other.second), (&turned.ptr, &turned.second));
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What the readers collect, and how it becomes a mesh that keeps the conventions.
 
 use super::check::{Checker, Turned, is_flat};
+use super::par::{self, parts, split, threads};
 use super::places::{MarkerPlaces, Provenance};
 use super::{Defect, Format, Kind, Marker, Mesh, MeshError, Planar, Report, volume};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ pub struct ReadOptions {
     /// Accept elements that lie inside out among their neighbors (a folded mesh). They keep their neighbors' orientation and
     /// so a negative volume, which leaves the mesh closed: control volumes and face areas still sum up as they must.
     pub allow_tangled: bool,
+    /// Threads that orient and check; 0: one per core that this process may use. The mesh does not depend on it.
+    pub threads: usize,
 }
 
 /// How many elements and faces stood the other way round and were turned over.
@@ -117,6 +120,7 @@ impl Raw {
         format: Format,
         options: &ReadOptions,
     ) -> Result<Loaded, MeshError> {
+        let threads = threads(options.threads);
         if let Some(flat) = self.flat.take() {
             self.places.nodes_2d = self.mesh.nodes.len();
             let depth = options.depth.unwrap_or(1.0);
@@ -134,8 +138,12 @@ impl Raw {
                 "no elements that fill a volume or a plane (a surface mesh?)".to_owned(),
             ));
         }
-        let mut checker =
-            Checker { mesh: &self.mesh, places: Some(&self.places), report: std::mem::take(&mut report) };
+        let mut checker = Checker {
+            mesh: &self.mesh,
+            places: Some(&self.places),
+            report: std::mem::take(&mut report),
+            threads,
+        };
         if !checker.indices() {
             return Err(MeshError::Broken { path: path.to_owned(), report: Box::new(checker.report) });
         }
@@ -146,8 +154,8 @@ impl Raw {
             }
         }
         let mut flipped = Flipped::default();
-        orient_elements(&mut self.mesh, &mut flipped);
-        let mut checker = Checker { mesh: &self.mesh, places: Some(&self.places), report };
+        orient_elements(&mut self.mesh, &mut flipped, threads);
+        let mut checker = Checker { mesh: &self.mesh, places: Some(&self.places), report, threads };
         checker.markers();
         checker.volumes();
         checker.duplicates();
@@ -156,7 +164,7 @@ impl Raw {
         turn_over(&mut self.mesh, &pass.tangled);
         let mut turned = pass.turned;
         if !pass.tangled.is_empty() {
-            let mut checker = Checker { mesh: &self.mesh, places: Some(&self.places), report };
+            let mut checker = Checker { mesh: &self.mesh, places: Some(&self.places), report, threads };
             turned = checker.second_look(options.allow_tangled);
             report = checker.report;
         }
@@ -174,21 +182,33 @@ impl Raw {
     }
 }
 
-fn orient_elements(mesh: &mut Mesh, flipped: &mut Flipped) {
+fn orient_elements(mesh: &mut Mesh, flipped: &mut Flipped, threads: usize) {
     let nodes = std::mem::take(&mut mesh.nodes);
-    let mut p = Vec::with_capacity(8);
-    for kind in Kind::ALL {
-        let mut count = 0;
-        mesh.each_of_mut(kind, |_, e| {
-            p.clear();
-            p.extend(e.iter().map(|&i| nodes[i as usize]));
-            let v = volume(kind, &p);
-            if v < 0.0 && !is_flat(v, &p) {
-                mirror(kind, e);
-                count += 1;
+    let lists = [
+        (Kind::Tetrahedron, mesh.tets.as_flattened_mut()),
+        (Kind::Pyramid, mesh.pyramids.as_flattened_mut()),
+        (Kind::Prism, mesh.prisms.as_flattened_mut()),
+        (Kind::Hexahedron, mesh.hexes.as_flattened_mut()),
+    ];
+    for (kind, list) in lists {
+        let (corners, count) = (kind.nodes(), list.len() / kind.nodes());
+        let parts = parts(threads, count);
+        let ends: Vec<usize> = (0..parts).map(|part| split(count, parts, part).end * corners).collect();
+        let turned = par::each_piece(list, &ends, |_, _, own| {
+            let mut p = Vec::with_capacity(8);
+            let mut turned = 0;
+            for e in own.chunks_exact_mut(corners) {
+                p.clear();
+                p.extend(e.iter().map(|&i| nodes[i as usize]));
+                let v = volume(kind, &p);
+                if v < 0.0 && !is_flat(v, &p) {
+                    mirror(kind, e);
+                    turned += 1;
+                }
             }
+            turned
         });
-        flipped.elements[kind as usize] = count;
+        flipped.elements[kind as usize] = turned.into_iter().sum();
     }
     mesh.nodes = nodes;
 }

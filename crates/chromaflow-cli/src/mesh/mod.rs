@@ -197,6 +197,7 @@ impl Input {
             depth: self.depth,
             drop_unused: self.drop_unused,
             allow_tangled: self.allow_tangled,
+            threads: 0,
         };
         mesh::load(&self.mesh, &options)
     }

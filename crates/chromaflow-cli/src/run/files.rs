@@ -166,7 +166,9 @@ impl Files {
         for (number, profile) in output.profiles.iter().enumerate() {
             let units = |friction, density, temperature| flow.wall_units(friction, density, temperature);
             let Some(line) = Line::new(profile, &mesh, &fields, units) else {
-                eprintln!("note: the line of output.profiles[{number}] meets no cell of the mesh: nothing is written of it");
+                eprintln!(
+                    "note: the line of output.profiles[{number}] meets no cell of the mesh: nothing is written of it"
+                );
                 continue;
             };
             let name = format!("profile_{number}");

@@ -5,7 +5,7 @@ use crate::context::Backend;
 use crate::error::{CliError, CliResult};
 use chromaflow_flow::FlowConfig;
 use chromaflow_flow::config::Boundary;
-use chromaflow_flow::mesh::{self, Mesh, MeshError, Planar};
+use chromaflow_flow::mesh::{self, Mesh, MeshError, Planar, ReadOptions};
 use std::path::{Path, PathBuf};
 
 /// A case that can be run.
@@ -29,7 +29,7 @@ pub struct Prepared {
 /// Status 2 with the place of what is wrong.
 pub fn prepare(path: &Path, sets: &[String], backend: Backend) -> CliResult<Prepared> {
     match Case::read(path, sets, backend)? {
-        (source, Case::Unstructured(case)) => prepare_mesh(source, case),
+        (source, Case::Unstructured(case)) => prepare_mesh(source, case, 0),
         (source, other) => {
             let (path, title) = (source.path.display(), other.kind().title());
             Err(CliError::input(format!("{path} is {title}: expected one of a mesh")))
@@ -37,14 +37,15 @@ pub fn prepare(path: &Path, sets: &[String], backend: Backend) -> CliResult<Prep
     }
 }
 
-/// The same of a case that was read.
+/// The same of a case that was read; the mesh is checked on so many threads (0: one per core that this process may use).
 ///
 /// # Errors
 /// As [`prepare`].
-pub fn prepare_mesh(source: Source, case: CaseFile) -> CliResult<Prepared> {
+pub fn prepare_mesh(source: Source, case: CaseFile, threads: usize) -> CliResult<Prepared> {
     case.check(&source)?;
     let mesh_path = case.mesh_path(&source)?;
-    let mut mesh = mesh::read(&mesh_path, &case.read_options(&source)?)?;
+    let options = ReadOptions { threads, ..case.read_options(&source)? };
+    let mut mesh = mesh::read(&mesh_path, &options)?;
     for _ in 0..case.mesh.refine {
         mesh = mesh::refine(&mesh).map_err(|e| source.error(&["mesh", "refine"], &e.to_string()))?;
     }

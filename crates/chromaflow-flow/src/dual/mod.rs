@@ -75,7 +75,7 @@ impl Dual {
 
     /// The same from the edges of `mesh`, on all members of `team`. It does not depend on their number.
     pub(crate) fn of_edges(mesh: &Mesh, pairs: &Pairs, team: &Team) -> Self {
-        let (pattern, edge_of) = pairs.graph();
+        let (pattern, edge_of) = pairs.graph_with(team.size());
         let edges = pairs.to_vec();
         let areas = areas(mesh, pairs, team);
         let mut volumes = vec![0.0; mesh.nodes.len()];

@@ -140,9 +140,11 @@ mod tests {
             let mesh = box_mesh([5, 4, 6], [2.0, 1.0, 1.5], cells, 0.1);
             let f = |x: &[f64; 3]| 0.3 + 2.0 * x[0] - x[1] + 0.7 * x[2];
             let field = Field::scalar("f", mesh.nodes.iter().map(f).collect());
-            for (from, to) in
-                [([0.1, 0.2, 0.0], [1.9, 0.7, 1.5]), ([0.4, 0.25, 0.0], [0.4, 0.25, 1.5]), ([0.0; 3], [2.0, 1.0, 1.5])]
-            {
+            for (from, to) in [
+                ([0.1, 0.2, 0.0], [1.9, 0.7, 1.5]),
+                ([0.4, 0.25, 0.0], [0.4, 0.25, 1.5]),
+                ([0.0; 3], [2.0, 1.0, 1.5]),
+            ] {
                 let found = crossings(&mesh, from, to);
                 assert!(found.len() > 5, "{cells:?}: {}", found.len());
                 for crossing in &found {

@@ -100,7 +100,8 @@ impl FlowSystem {
         let mach = self.config.freestream.mach;
         let dynamic = 0.5 * mach * mach;
         let (mut friction, mut heat) = (vec![[0.0; 3]; self.q.len()], vec![0.0; self.q.len()]);
-        for ((wall, [x, y, z, q]), (_, area)) in self.fixed.iter().zip(&self.friction).zip(self.wall_areas()) {
+        for ((wall, [x, y, z, q]), (_, area)) in self.fixed.iter().zip(&self.friction).zip(self.wall_areas())
+        {
             let row = wall.node as usize;
             friction[row] = [x, y, z].map(|f| f / (area * dynamic));
             heat[row] = q / (area * dynamic * mach);

@@ -274,7 +274,7 @@ fn zone<'a>(mesh: &'a Mesh, fields: &'a [Field], families: &[String]) -> Group<'
     let count: usize = cells.iter().map(|s| s.count).sum();
     let all = count + sides.iter().flatten().map(|s| s.count).sum::<usize>();
     let width = Width::of(nodes.max(all));
-    let mut zone = width.ints("Zone", "Zone_t", &[3, 1], vec![nodes as i64, count as i64, 0]);
+    let mut zone = width.ints("Zone1", "Zone_t", &[3, 1], vec![nodes as i64, count as i64, 0]);
     put(&mut zone, "ZoneType", text("ZoneType", "ZoneType_t", "Unstructured"));
     put(&mut zone, "GridCoordinates", coordinates(&mesh.nodes[..nodes], axes, &[nodes]));
     let mut names =
@@ -295,13 +295,17 @@ fn zone<'a>(mesh: &'a Mesh, fields: &'a [Field], families: &[String]) -> Group<'
         put(&mut node, "ElementConnectivity", list);
         put(zone, &name, node);
     };
-    cells.into_iter().for_each(|section| add(section, &mut zone));
+    for section in cells {
+        add(section, &mut zone);
+    }
     let mut conditions = node("ZoneBC", "ZoneBC_t", "MT");
     let location = if mesh.planar.is_some() { "EdgeCenter" } else { "FaceCenter" };
     let mut start = count as i64 + 1;
     for (sections, family) in sides.into_iter().zip(families) {
         let faces: usize = sections.iter().map(|s| s.count).sum();
-        sections.into_iter().for_each(|section| add(section, &mut zone));
+        for section in sections {
+            add(section, &mut zone);
+        }
         if faces == 0 {
             continue;
         }
@@ -319,7 +323,7 @@ fn zone<'a>(mesh: &'a Mesh, fields: &'a [Field], families: &[String]) -> Group<'
 }
 
 /// The root of a file around its base, of cells of so many dimensions.
-pub(super) fn root<'a>(base: Group<'a>) -> Group<'a> {
+pub(super) fn root(base: Group<'_>) -> Group<'_> {
     let mut root = node("HDF5 MotherNode", "Root Node of HDF5 File", "MT");
     root.attributes.retain(|a| a.0 != "flags");
     let bytes = |text: &str, size: usize| {
@@ -336,11 +340,9 @@ pub(super) fn root<'a>(base: Group<'a>) -> Group<'a> {
     root
 }
 
-/// A base of cells of so many dimensions. Numbers are as they are in the run: nondimensional unless the mesh has a unit.
+/// A base of cells of so many dimensions.
 pub(super) fn base<'a>(dimensions: i64) -> Group<'a> {
-    let mut base = Width::of(0).ints("Base", "CGNSBase_t", &[2], vec![dimensions, dimensions]);
-    put(&mut base, "DataClass", text("DataClass", "DataClass_t", "NormalizedByUnknownDimensional"));
-    base
+    Width::of(0).ints("Base", "CGNSBase_t", &[2], vec![dimensions, dimensions])
 }
 
 /// Writes the tree, whole or not at all.
@@ -367,7 +369,7 @@ pub fn write(path: &Path, mesh: &Mesh, fields: &[Field]) -> Result<(), MeshError
     }
     let mut base = base(if mesh.planar.is_some() { 2 } else { 3 });
     let sides = mesh.markers.iter().filter(|m| mesh.planar.is_none() || !m.is_plane());
-    let families = families(&mut base, sides.map(|m| (m.name.as_str(), m.code)), &["Zone", "DataClass"]);
-    put(&mut base, "Zone", zone(mesh, fields, &families));
+    let families = families(&mut base, sides.map(|m| (m.name.as_str(), m.code)), &["Zone1"]);
+    put(&mut base, "Zone1", zone(mesh, fields, &families));
     save(path, &root(base))
 }

@@ -67,9 +67,8 @@ pub fn write_grid(path: &Path, grid: &Grid, fields: &[Field]) -> Result<(), Mesh
     let width = Width::of(points);
     let mut base = base(3);
     let markers = grid.markers();
-    let zones: Vec<String> = (1..=grid.blocks.len()).map(|n| format!("Zone{n:05}")).collect();
-    let mut taken: Vec<&str> = zones.iter().map(String::as_str).collect();
-    taken.push("DataClass");
+    let zones: Vec<String> = (1..=grid.blocks.len()).map(|n| format!("Zone{n}")).collect();
+    let taken: Vec<&str> = zones.iter().map(String::as_str).collect();
     let families = families(&mut base, markers.iter().map(|&m| (m, None)), &taken);
     let both: Vec<Interface> = grid.interfaces.iter().flat_map(|i| [i.clone(), i.reversed()]).collect();
     let mut first = 0;

@@ -204,7 +204,7 @@ impl<'g, 'a> Layout<'g, 'a> {
         // Members in the order of their making, in the header itself however many there are.
         let mut info = vec![0, 3];
         info.extend((group.members.len() as u64).to_le_bytes());
-        (0..3).for_each(|_| info.extend(NOWHERE));
+        info.extend([NOWHERE; 3].concat());
         let mut messages = vec![(0x02, info), (0x0A, vec![0, 1, 0xFF, 0xFF, 0, 0])];
         messages.extend(group.attributes.iter().map(|(name, value)| (0x0C, attribute(name, value))));
         messages.extend(links);
@@ -250,7 +250,7 @@ impl<'g, 'a> Layout<'g, 'a> {
 /// A dataspace message; no dimensions are a single value.
 fn shape(dims: &[usize]) -> Vec<u8> {
     let mut out = vec![2, dims.len() as u8, 0, u8::from(!dims.is_empty())];
-    dims.iter().for_each(|&d| out.extend((d as u64).to_le_bytes()));
+    out.extend(dims.iter().flat_map(|&d| (d as u64).to_le_bytes()));
     out
 }
 

@@ -1,4 +1,4 @@
-//! GMF binary files (`.meshb`), versions 2 and 3.
+//! GMF binary files (`.meshb`), versions 2 to 4.
 //!
 //! An integer 1 (byte order), the version, then records of a keyword, the position of the next record, a count and the
 //! data, each thing with a reference at its end; nodes count from 1. Records that we do not use are passed over by
@@ -19,13 +19,12 @@ pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Raw, MeshError>
         other => return Err(bytes.error_at(0, format!("{other} where a GMF file has 1: not a .meshb file"))),
     }
     let version = bytes.int(4, "the header")?;
-    if version != 2 && version != 3 {
-        return Err(MeshError::unsupported(
-            path,
-            format!("GMF version {version}; versions 2 and 3 are read"),
-        ));
+    if !(2..=4).contains(&version) {
+        return Err(MeshError::unsupported(path, format!("GMF version {version}; versions 2 to 4 are read")));
     }
-    let wide = if version == 3 { 8 } else { 4 };
+    // Positions have 8 bytes from version 3 on, counts, nodes and references in version 4.
+    let wide = if version >= 3 { 8 } else { 4 };
+    let width = if version >= 4 { 8 } else { 4 };
     let mut raw = Raw::default();
     raw.places.bytes = true;
     let mut faces: Vec<NumberedFace> = Vec::new();
@@ -43,7 +42,7 @@ pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Raw, MeshError>
                     return Err(MeshError::unsupported(path, what));
                 }
             }
-            4 | 6..=10 | 49 => things(&mut bytes, keyword, &mut raw, &mut faces)?,
+            4 | 6..=10 | 49 => things(&mut bytes, (keyword, width), &mut raw, &mut faces)?,
             _ => {}
         }
         if next == 0 {
@@ -61,15 +60,15 @@ pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Raw, MeshError>
 
 fn things(
     bytes: &mut Bytes,
-    keyword: i64,
+    (keyword, width): (i64, usize),
     raw: &mut Raw,
     faces: &mut Vec<NumberedFace>,
 ) -> Result<(), MeshError> {
     let big = bytes.big;
-    let n = bytes.int(4, "a count")?;
+    let n = bytes.int(width, "a count")?;
     let n = u64::try_from(n).map_err(|_| bytes.error(format!("a count of {n}")))?;
     if keyword == 4 {
-        return bytes.records(n, 28, "the vertices", |place, b| {
+        return bytes.records(n, 24 + width, "the vertices", |place, b| {
             raw.mesh.nodes.push(std::array::from_fn(|i| real(&b[8 * i..8 * i + 8], big)));
             raw.places.nodes.push(place);
             Ok(())
@@ -83,15 +82,15 @@ fn things(
         10 => (8, Some(Kind::Hexahedron)),
         _ => (5, Some(Kind::Pyramid)),
     };
-    bytes.records(n, 4 * (corners + 1), "the elements", |place, b| {
+    bytes.records(n, width * (corners + 1), "the elements", |place, b| {
         let mut list = [u32::MAX; 8];
-        for (slot, b) in list[..corners].iter_mut().zip(b.chunks_exact(4)) {
+        for (slot, b) in list[..corners].iter_mut().zip(b.chunks_exact(width)) {
             *slot = node(int(b, big))?;
         }
         if let Some(kind) = kind {
             raw.push(kind, &list[..corners], place);
         } else {
-            faces.push(([list[0], list[1], list[2], list[3]], int(&b[4 * corners..], big), place));
+            faces.push(([list[0], list[1], list[2], list[3]], int(&b[width * corners..], big), place));
         }
         Ok(())
     })

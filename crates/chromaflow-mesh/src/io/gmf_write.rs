@@ -1,4 +1,4 @@
-//! GMF binary files (`.meshb`, `.solb`), version 3 (8-byte positions), little-endian.
+//! GMF binary files (`.meshb`, `.solb`), little-endian: version 3 (8-byte positions), or 4 (8-byte numbers) where nodes need it.
 //!
 //! **Source**: Marechal, libMeshb.
 
@@ -11,59 +11,79 @@ use std::path::Path;
 struct Records<'a, W: Write> {
     out: &'a mut W,
     at: u64,
+    /// Version 4: counts, nodes and references of 8 bytes.
+    wide: bool,
 }
 
 impl<W: Write> Records<'_, W> {
     fn start(&mut self) -> io::Result<()> {
         self.at = 8;
         self.out.write_all(&1_i32.to_le_bytes())?;
-        self.out.write_all(&3_i32.to_le_bytes())
+        self.out.write_all(&(if self.wide { 4_i32 } else { 3 }).to_le_bytes())
+    }
+
+    /// Bytes of a count, a node, a reference.
+    fn width(&self) -> u64 {
+        if self.wide { 8 } else { 4 }
     }
 
     /// The head of a record of `count` things in `bytes` bytes, all counted.
     fn head(&mut self, keyword: i32, count: usize, bytes: u64) -> io::Result<()> {
-        self.at += 16 + bytes;
-        let count = i32::try_from(count).map_err(|_| io::Error::other("2^31 things or more of one kind"))?;
+        self.at += 12 + self.width() + bytes;
         self.out.write_all(&keyword.to_le_bytes())?;
         self.out.write_all(&self.at.to_le_bytes())?;
-        self.out.write_all(&count.to_le_bytes())
+        self.number(count as u64)
     }
 
-    fn ints(&mut self, values: &[i32]) -> io::Result<()> {
-        values.iter().try_for_each(|v| self.out.write_all(&v.to_le_bytes()))
+    fn number(&mut self, value: u64) -> io::Result<()> {
+        if self.wide {
+            return self.out.write_all(&value.to_le_bytes());
+        }
+        let value = i32::try_from(value).map_err(|_| io::Error::other("2^31 or more in 4 bytes"))?;
+        self.out.write_all(&value.to_le_bytes())
     }
 
     fn dimension(&mut self) -> io::Result<()> {
-        // Its count is the dimension itself.
-        self.head(3, 3, 0)
+        // The dimension has 4 bytes in every version.
+        self.at += 16;
+        self.out.write_all(&3_i32.to_le_bytes())?;
+        self.out.write_all(&self.at.to_le_bytes())?;
+        self.out.write_all(&3_i32.to_le_bytes())
     }
 
     fn end(&mut self) -> io::Result<()> {
-        self.ints(&[54])?;
+        self.out.write_all(&54_i32.to_le_bytes())?;
         self.out.write_all(&0_i64.to_le_bytes())
     }
 }
 
 /// Writes a mesh; the reference of a boundary face is the number of its marker, from 1, of a vertex and an element 0.
 pub(super) fn write(out: &mut impl Write, mesh: &Mesh) -> io::Result<()> {
-    let mut file = Records { out, at: 0 };
+    let most = mesh.nodes.len().max(mesh.elements());
+    write_wide(out, mesh, most > i32::MAX as usize)
+}
+
+/// The same in version 4 (`wide`) or 3.
+pub(super) fn write_wide(out: &mut impl Write, mesh: &Mesh, wide: bool) -> io::Result<()> {
+    let mut file = Records { out, at: 0, wide };
+    let width = file.width();
     file.start()?;
     file.dimension()?;
-    file.head(4, mesh.nodes.len(), 28 * mesh.nodes.len() as u64)?;
+    file.head(4, mesh.nodes.len(), (24 + width) * mesh.nodes.len() as u64)?;
     for x in &mesh.nodes {
         x.iter().try_for_each(|x| file.out.write_all(&x.to_le_bytes()))?;
-        file.ints(&[0])?;
+        file.number(0)?;
     }
-    let mut faces: [Vec<(Vec<u32>, i32)>; 2] = [Vec::new(), Vec::new()];
+    let mut faces: [Vec<(Vec<u32>, u64)>; 2] = [Vec::new(), Vec::new()];
     for (marker, number) in mesh.markers.iter().zip(1..) {
         faces[0].extend(marker.triangles.iter().map(|t| (t.to_vec(), number)));
         faces[1].extend(marker.quads.iter().map(|q| (q.to_vec(), number)));
     }
     for (list, (keyword, corners)) in faces.iter().zip([(6, 3), (7, 4)]).filter(|f| !f.0.is_empty()) {
-        file.head(keyword, list.len(), 4 * (corners + 1) * list.len() as u64)?;
+        file.head(keyword, list.len(), width * (corners + 1) * list.len() as u64)?;
         for (nodes, number) in list {
-            nodes.iter().try_for_each(|&n| file.ints(&[n as i32 + 1]))?;
-            file.ints(&[*number])?;
+            nodes.iter().try_for_each(|&n| file.number(u64::from(n) + 1))?;
+            file.number(*number)?;
         }
     }
     for (kind, keyword) in
@@ -71,10 +91,10 @@ pub(super) fn write(out: &mut impl Write, mesh: &Mesh) -> io::Result<()> {
     {
         let count = mesh.count(kind);
         if count > 0 {
-            file.head(keyword, count, 4 * (kind.nodes() as u64 + 1) * count as u64)?;
+            file.head(keyword, count, width * (kind.nodes() as u64 + 1) * count as u64)?;
             for i in 0..count {
-                mesh.nodes_of(kind, i).iter().try_for_each(|&n| file.ints(&[n as i32 + 1]))?;
-                file.ints(&[0])?;
+                mesh.nodes_of(kind, i).iter().try_for_each(|&n| file.number(u64::from(n) + 1))?;
+                file.number(0)?;
             }
         }
     }
@@ -93,16 +113,16 @@ pub fn write_solb(path: &Path, fields: &[Field]) -> Result<(), MeshError> {
     let mut out = AtomicFile::create(path)?;
     let nodes = fields.first().map_or(0, |f| f.values.len() / f.components.max(1));
     assert!(fields.iter().all(|f| f.values.len() == nodes * f.components), "fields on the same nodes");
-    let kinds: Vec<i32> =
+    let kinds: Vec<u64> =
         fields.iter().flat_map(|f| if f.components == 3 { vec![2] } else { vec![1; f.components] }).collect();
     let width: usize = fields.iter().map(|f| f.components).sum();
     let mut body = || -> io::Result<()> {
-        let mut file = Records { out: &mut out, at: 0 };
+        let mut file = Records { out: &mut out, at: 0, wide: false };
         file.start()?;
         file.dimension()?;
         file.head(62, nodes, (4 * (1 + kinds.len()) + 8 * width * nodes) as u64)?;
-        file.ints(&[kinds.len() as i32])?;
-        file.ints(&kinds)?;
+        file.number(kinds.len() as u64)?;
+        kinds.iter().try_for_each(|&k| file.number(k))?;
         for n in 0..nodes {
             for f in fields {
                 let values = &f.values[n * f.components..(n + 1) * f.components];
@@ -113,4 +133,50 @@ pub fn write_solb(path: &Path, fields: &[Field]) -> Result<(), MeshError> {
     };
     body().map_err(|e| FileError::new("cannot write", path, e))?;
     Ok(out.commit()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{Cells, box_mesh};
+    use crate::{ReadOptions, load};
+
+    #[test]
+    fn version_4_is_read_as_version_3_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let mesh = box_mesh([4, 4, 4], [1.0; 3], Cells::Mixed, 0.0);
+        let mut read = Vec::new();
+        for wide in [false, true] {
+            let path = folder.path().join("a.meshb");
+            let mut bytes = Vec::new();
+            write_wide(&mut bytes, &mesh, wide).unwrap();
+            assert_eq!(bytes[4], if wide { 4 } else { 3 });
+            std::fs::write(&path, bytes).unwrap();
+            read.push(load(&path, &ReadOptions::default()).unwrap());
+        }
+        assert!(read.iter().all(|r| r.report.is_clean() && r.mesh.nodes == mesh.nodes));
+        assert!(read[0].mesh == read[1].mesh);
+    }
+
+    /// A `.solb` record by record, as the format says.
+    #[test]
+    fn fields_stand_node_by_node_behind_their_kinds() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.solb");
+        let velocity = Field::vector("velocity", 3, (0..6).map(f64::from).collect());
+        write_solb(&path, &[Field::scalar("p", vec![10.0, 20.0]), velocity]).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let int = |at: usize| i32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+        assert_eq!([int(0), int(4), int(8), int(20)], [1, 3, 3, 3]);
+        let solution = long(12);
+        assert_eq!((int(solution), int(solution + 12)), (62, 2));
+        assert_eq!([int(solution + 16), int(solution + 20), int(solution + 24)], [2, 1, 2]);
+        let values: Vec<f64> = bytes[solution + 28..long(solution + 4)]
+            .chunks_exact(8)
+            .map(|b| f64::from_le_bytes(b.try_into().unwrap()))
+            .collect();
+        assert_eq!(values, [10.0, 0.0, 1.0, 2.0, 20.0, 3.0, 4.0, 5.0]);
+        assert_eq!(int(long(solution + 4)), 54);
+    }
 }

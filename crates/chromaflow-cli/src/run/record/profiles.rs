@@ -82,7 +82,8 @@ impl<'a> Line<'a> {
     /// u+ over y+ beside the law of the wall, or the speed over the distance.
     pub fn picture(&self, number: usize) -> Picture {
         let title = format!("Profile {number}");
-        let solid = |name: &'static str, points: Vec<(f64, f64)>| Series { name: name.into(), points, line: true };
+        let solid =
+            |name: &'static str, points: Vec<(f64, f64)>| Series { name: name.into(), points, line: true };
         let Some(wall) = self.wall else {
             let velocity = self.fields.iter().find(|f| f.name == "velocity");
             let speed = |c: &Crossing| (velocity.map_or(0.0, |f| c.size(f)), c.distance);

@@ -40,8 +40,8 @@ pub fn run(args: &Args, ctx: &Context, source: Source, case: CaseFile, start: In
     if let Some(gpu) = ctx.gpu() {
         gpu.prepare(chromaflow_flow::gpu::kernels_of(&case.settings(&source, false)?));
     }
-    let prepared = prepare::prepare_mesh(source, case)?;
-    let quality = if args.check { Value::Null } else { quality(&prepared.mesh) };
+    let prepared = prepare::prepare_mesh(source, case, ctx.team().size())?;
+    let quality = if args.check { Value::Null } else { quality(&prepared.mesh, ctx.team().size()) };
     give_back_freed();
     let out = args.out.clone().unwrap_or_else(|| prepared.case.folder(&prepared.source));
     let files = Files::new(out, &prepared.case.output)?;
@@ -69,8 +69,8 @@ pub fn run(args: &Args, ctx: &Context, source: Source, case: CaseFile, start: In
 }
 
 /// Smallest, mean and largest scaled Jacobian and aspect ratio over all cells.
-fn quality(mesh: &Mesh) -> Value {
-    let kinds = mesh::info(mesh).kinds;
+fn quality(mesh: &Mesh, threads: usize) -> Value {
+    let (kinds, _) = mesh::quality(mesh, threads);
     let count: usize = kinds.iter().map(|k| k.count).sum();
     let over = |range: fn(&KindInfo) -> Range| {
         let min = kinds.iter().map(|k| range(k).min).fold(f64::INFINITY, f64::min);
@@ -222,7 +222,8 @@ impl Flow for OnMesh<'_> {
         });
         let Value::Object(mut facts) = facts else { unreachable!("written above") };
         let walls = self.solver.y_plus().into_iter();
-        let walls = walls.map(|(wall, y)| (wall, json!({ "y_plus": { "min": y.min, "mean": y.mean, "max": y.max } })));
+        let walls = walls
+            .map(|(wall, y)| (wall, json!({ "y_plus": { "min": y.min, "mean": y.mean, "max": y.max } })));
         facts.insert("walls".to_owned(), Value::Object(walls.collect()));
         if config.turbulence.is_some() {
             facts.insert("turbulence".to_owned(), json!({ "model": case.turbulence.model }));

@@ -55,7 +55,9 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: u
         match y_plus {
             Some((low, high)) => {
                 let layer = if prepared.config.turbulence.is_some() { "turbulent" } else { "laminar" };
-                println!("\ny+ of the first nodes off the wall, as on a {layer} flat plate: {low:.2} to {high:.2}");
+                println!(
+                    "\ny+ of the first nodes off the wall, as on a {layer} flat plate: {low:.2} to {high:.2}"
+                );
             }
             None => println!("\nno viscous walls: no y+"),
         }
@@ -107,7 +109,8 @@ fn y_plus(prepared: &Prepared) -> Option<(f64, f64)> {
     let (low, high) = first_heights(&prepared.mesh, no_slip)?;
     let unit = config.freestream.reynolds;
     let length = unit * config.reference.length;
-    let friction = if config.turbulence.is_some() { 0.027 / length.powf(1.0 / 7.0) } else { 0.664 / length.sqrt() };
+    let friction =
+        if config.turbulence.is_some() { 0.027 / length.powf(1.0 / 7.0) } else { 0.664 / length.sqrt() };
     let scale = unit * (friction / 2.0).sqrt();
     Some((low * scale, high * scale))
 }
