@@ -147,3 +147,69 @@ fn dispatch(cli: Cli) -> CliResult {
         Command::Man(args) => shell::man(args, Cli::command()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::Parser;
+    use std::path::Path;
+
+    /// Words of a line of a shell, up to a comment, a pipe, another command.
+    fn words(line: &str) -> Vec<String> {
+        let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+        for c in line.chars() {
+            match (quote, c) {
+                (Some(q), _) if c == q => quote = None,
+                (None, '\'' | '"') => quote = Some(c),
+                (None, '#') if word.is_empty() => break,
+                (None, '|' | ';' | '&' | '>') => break,
+                (None, ' ') => words.push(std::mem::take(&mut word)),
+                _ => word.push(c),
+            }
+        }
+        words.push(word);
+        words.retain(|w| !w.is_empty());
+        words
+    }
+
+    /// Commands in the blocks of code and the spans of a page.
+    fn commands(text: &str) -> Vec<String> {
+        let (mut found, mut block) = (Vec::new(), false);
+        for line in text.lines() {
+            if line.trim_start().starts_with("```") {
+                block = !block;
+            } else if block || line.starts_with("    ") {
+                found.push(line.trim().to_owned());
+            } else {
+                found.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));
+            }
+        }
+        let release = "cargo run --release -- ";
+        let own = found
+            .into_iter()
+            .map(|c| c.strip_prefix(release).map_or(c.clone(), |c| format!("chromaflow {c}")));
+        own.filter(|c| c.starts_with("chromaflow ") && !c.contains("...") && !c.contains('[')).collect()
+    }
+
+    #[test]
+    fn the_commands_of_all_pages_are_understood() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut pages = vec![root.join("README.md")];
+        pages.extend(std::fs::read_dir(root.join("docs/src")).unwrap().map(|e| e.unwrap().path()));
+        let mut count = 0;
+        for page in pages.iter().filter(|p| p.extension().is_some_and(|e| e == "md")) {
+            for command in commands(&std::fs::read_to_string(page).unwrap()) {
+                let words = words(&command);
+                // A span that names a subcommand is no command line.
+                let only_named = words.len() <= 2 || words[1] == "mesh" && words.len() == 3;
+                if let Err(error) = Cli::try_parse_from(&words)
+                    && !only_named
+                {
+                    assert!(!error.use_stderr(), "{}: {command}\n{error}", page.display());
+                }
+                count += usize::from(!only_named);
+            }
+        }
+        assert!(count > 40, "{count} commands");
+    }
+}

@@ -7,6 +7,7 @@ mod draw;
 #[path = "absent.rs"]
 mod draw;
 mod series;
+mod tecplot;
 
 pub use compare::read as compared;
 pub use series::{Series, convergence, forces, linear, pressure};
@@ -23,9 +24,12 @@ pub struct Args {
     /// The folder of a run, a history.csv, or a cut_*.csv
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Values to draw beside those of cuts: a table with columns x and cp
-    #[arg(long, value_name = "FILE.csv")]
+    /// Values to draw beside those of cuts: a table with columns x and cp, or a text file of Tecplot's
+    #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
+    /// Which zone of a file of Tecplot's: a part of its title
+    #[arg(long, value_name = "TITLE", requires = "compare")]
+    zone: Option<String>,
 }
 
 /// A picture: lines or points over two axes.
@@ -59,7 +63,8 @@ pub const AVAILABLE: bool = cfg!(feature = "plots");
 /// A file that is not one of a run, a picture that cannot be written.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let mut made = Vec::new();
-    let compare = args.compare.as_deref().map(compare::read).transpose()?;
+    let compare =
+        args.compare.as_deref().map(|path| compare::read(path, args.zone.as_deref())).transpose()?;
     let one = |path: &Path| one(path, compare.as_deref());
     for file in &args.files {
         if file.is_dir() {

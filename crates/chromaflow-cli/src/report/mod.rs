@@ -23,6 +23,9 @@ pub struct Args {
     /// Values to draw beside Cp along cuts: a table with columns x and cp
     #[arg(long, value_name = "FILE.csv")]
     compare: Option<PathBuf>,
+    /// Which zone of a file of Tecplot's: a part of its title
+    #[arg(long, value_name = "TITLE", requires = "compare")]
+    zone: Option<String>,
 }
 
 /// Largest field that a page carries, in bytes of its file.
@@ -33,7 +36,8 @@ const LARGEST_FIELD: u64 = 64_000_000;
 /// # Errors
 /// Status 2 for a folder that is not a run's; status 3 where the page cannot be written.
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
-    let compare = args.compare.as_deref().map(plot::compared).transpose()?;
+    let compare =
+        args.compare.as_deref().map(|path| plot::compared(path, args.zone.as_deref())).transpose()?;
     let names = names(&args.runs);
     let runs =
         args.runs.iter().zip(names).map(|(folder, name)| gather(folder, &name, compare.as_deref(), ctx));
