@@ -6,8 +6,8 @@
 #define STAGED APART(BEHIND + Q)
 #define RECEIVERS (((TJ + TK) * NB + 31) / 32)
 #define PASS_THREADS ((WARPS + COPIERS + RECEIVERS) * 32)
-#define RESIDENT \
-    (PASS_THREADS <= 768 ? 768 / PASS_THREADS : 1)  // thread blocks that a multiprocessor is to have room for
+// Thread blocks that a multiprocessor is to have room for.
+#define RESIDENT (PASS_THREADS <= 768 ? 768 / PASS_THREADS : 1)
 #define COUPLING_CHUNK (FACTORS ? 16 : 8 * VEC)
 #define COUPLING_CHUNKS (COUPLINGS_BYTES / COUPLING_CHUNK)
 #define CHUNKS (COUPLING_CHUNKS + (Q + NB) / VEC)
@@ -95,8 +95,7 @@ __device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, 
                 }
             }
         } else if (warp < WARPS + COPIERS) {
-            // The lane's pieces of its cells: where they lie for the first cell of each line, and how far apart they
-            // are; where they go to.
+            // The lane's pieces of its cells: where those of each line's first cell lie, how far apart, where they go.
             const char* piece[CELLS_A_COPIER][CHUNKS_A_LANE];
             int delay[CELLS_A_COPIER], ni[CELLS_A_COPIER], apart[CHUNKS_A_LANE], place[CHUNKS_A_LANE];
 #pragma unroll
@@ -109,8 +108,7 @@ __device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, 
                 const u64 cell = line.start;
 #pragma unroll
                 for (int m = 0; m < CHUNKS_A_LANE; m++) {
-                    const u32 chunk = m * 32 + lane,
-                              e = (chunk - COUPLING_CHUNKS) * VEC;  // of the inverse, and behind it
+                    const u32 chunk = m * 32 + lane, e = (chunk - COUPLING_CHUNKS) * VEC;  // of the inverse, and on
                     const bool first = chunk < COUPLING_CHUNKS, second = e < Q;
                     piece[f][m] = first ? couplings + COUPLINGS_BYTES * cell + chunk * COUPLING_CHUNK
                                         : (const char*)(second ? inverse + cell * Q + e : right + cell * NB + (e - Q));

@@ -15,9 +15,8 @@
 #define ROW (NB + NB % 2)  // a vector of NB values in shared memory, 16-byte aligned
 // Cells in shared memory lie NB doubles (mod 16) apart, so that rows of neighboring cells meet different banks.
 #define APART(values) (((values) + 15) / 16 * 16 + ROW)
-#define STAGED_7 \
-    APART(7 * Q)  // of a factorization: couplings with k-1, j-1, i-1, the diagonal block, and the neighbors' couplings
-                  // with the cell
+// Of a factorization: couplings with k-1, j-1, i-1, the diagonal block, and the neighbors' couplings with the cell.
+#define STAGED_7 APART(7 * Q)
 #define SMALL (NB <= 8)  // a row of all couplings fits registers
 #define EVERYONE 0xffffffffu
 #if NB % 2 == 0
