@@ -18,8 +18,7 @@ pub fn bundle(args: &[String]) -> Result<(), String> {
     let root = run::root();
     let to = args.first().map_or_else(|| root.join("target/bundle"), PathBuf::from);
     let mut words = vec!["build", "--release"];
-    words.extend(["chromaflow-cli", "chromaflow-bench", "xtask"].iter().flat_map(|p| ["--package", *p]));
-    words.extend(["--features", "xtask/kernels"]);
+    words.extend(["chromaflow-cli", "chromaflow-bench"].iter().flat_map(|p| ["--package", *p]));
     run::cargo(&words)?;
     // The command's own tests start it where cargo built it, and cannot travel; of the tests beside the other libraries those do
     // whose files are named for the GPU.
@@ -40,7 +39,7 @@ pub fn bundle(args: &[String]) -> Result<(), String> {
     if to.exists() {
         fs::remove_dir_all(&to).map_err(|e| format!("{}: {e}", to.display()))?;
     }
-    for program in ["chromaflow", "chromaflow-papers", "xtask"] {
+    for program in ["chromaflow", "chromaflow-papers", "chromaflow-kernels"] {
         copy(&root.join("target/release").join(program), &to.join(program), true)?;
     }
     for test in &tests {

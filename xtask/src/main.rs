@@ -1,11 +1,11 @@
 //! The project's own commands: `cargo xtask test | check | bench | ...`; `cargo xtask` lists them.
 
+mod book;
 mod bundle;
 mod cases;
 mod cuda_format;
 mod doors;
-#[cfg(feature = "kernels")]
-mod kernels;
+mod licences;
 mod release;
 mod rooms;
 mod run;
@@ -57,17 +57,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// `cargo xtask kernels`, which is built with the libraries that have kernels.
+/// Builds what compiles kernels, with the features that all of the workspace has (so that the tests need not build the libraries
+/// again), and runs it.
 fn kernels(args: &[String]) -> Result<(), String> {
-    #[cfg(feature = "kernels")]
-    return kernels::kernels(args);
-    #[cfg(not(feature = "kernels"))]
-    {
-        let mut words =
-            vec!["run", "--quiet", "--package", "xtask", "--features", "kernels", "--", "kernels"];
-        words.extend(args.iter().map(String::as_str));
-        run::cargo(&words)
-    }
+    run::cargo(&["build", "--quiet", "--workspace", "--bin", "chromaflow-kernels"])?;
+    let program = run::root().join("target/debug/chromaflow-kernels");
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    run::program(&program.to_string_lossy(), &words)
 }
 
 /// Builds a package's program for release and runs it.

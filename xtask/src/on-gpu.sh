@@ -39,7 +39,7 @@ what=("$@")
 
 wanted doctor && step doctor 60 ./chromaflow --backend cuda doctor
 # All kernels at once, on all cores: tests and benchmarks then find them.
-wanted kernels && step kernels 200 ./xtask kernels --arch "${ARCH:-sm_90}" --nb 1-64 --store
+wanted kernels && step kernels 200 ./chromaflow-kernels --arch "${ARCH:-sm_90}" --nb 1-64 --store
 for test in tests/*; do
   short=$(basename "$test" | sed 's/-[0-9a-f]*$//')
   mapfile -t all < <(names "$test")

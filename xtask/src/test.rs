@@ -1,17 +1,21 @@
 //! `cargo xtask test`: everything that must hold before a change goes in. Needs a Rust toolchain and nothing else;
-//! uses cargo-nextest and cargo-deny where they are installed, and says where they are not.
+//! uses cargo-nextest where it is installed, and says where it is not.
+//!
+//! Every step names the whole workspace: packages that are built alone have other features of what they stand on, and all of it would be
+//! compiled once more.
 
-use crate::{cuda_format, rooms, run, sizes, verify};
+use crate::{book, cuda_format, licences, rooms, run, sizes, verify};
 use std::collections::BTreeMap;
 
-/// Format, the direction of dependencies, sizes of functions and folders, lints.
+/// Format, the direction of dependencies, sizes of functions and folders, licences, the book's links, lints.
 pub fn check() -> Result<(), String> {
     run::cargo(&["fmt", "--all", "--check"])?;
     cuda_format::check()?;
     rooms::check()?;
     sizes::check()?;
-    let all = ["--workspace", "--all-targets", "--features", "xtask/kernels"];
-    run::cargo(&[&["clippy"], &all[..], &["--quiet", "--", "-D", "warnings"]].concat())
+    licences::check()?;
+    book::check()?;
+    run::cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
 }
 
 #[derive(Default)]
@@ -47,12 +51,6 @@ impl Counts {
 /// All of it; `filter` narrows the tests.
 pub fn test(filter: &[String]) -> Result<(), String> {
     check()?;
-    if run::there("cargo-deny") {
-        run::cargo(&["deny", "check", "licenses", "bans"])?;
-    } else {
-        println!("cargo-deny is not installed: licences are not checked (cargo install --locked cargo-deny)");
-    }
-
     // Tests that cannot run for want of data or of a device leave a line here (chromaflow_testkit::skip).
     let log = run::root().join("target").join(format!("skips.{}", std::process::id()));
     let env = [("CHROMAFLOW_SKIPS", log.as_path())];
@@ -70,6 +68,7 @@ pub fn test(filter: &[String]) -> Result<(), String> {
     // A case of each solver, by the very command that the tests above ran: a build of that package alone has other features, and
     // would compile all of it once more.
     if filter.is_empty() {
+        run::cargo(&["build", "--workspace", "--bin", "chromaflow"])?;
         let tally = verify::table(&run::root().join("target/debug/chromaflow"), &verify::FEW)?;
         counts.passed += tally.passed;
         counts.failed += tally.failed;

@@ -89,7 +89,9 @@ pub fn pack<'a>(kernels: impl IntoIterator<Item = (&'a KernelSource, &'a str, &'
         }
         place += packed.len();
     }
-    all.iter().for_each(|(_, packed, _)| out.extend(packed));
+    for (_, packed, _) in &all {
+        out.extend(packed);
+    }
     out
 }
 

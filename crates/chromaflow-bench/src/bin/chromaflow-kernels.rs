@@ -1,10 +1,14 @@
-//! `cargo xtask kernels`: every GPU kernel compiled without a GPU, for several architectures; spills are failures.
+//! `chromaflow-kernels`, what `cargo xtask kernels` runs: every GPU kernel compiled without a GPU, for several architectures; spills
+//! are failures.
+#![deny(unsafe_code)]
 
 use chromaflow::factor::{block_ilu, structured_ilu};
 use chromaflow::gpu::{Storage, kernel_sources};
 use chromaflow::tridiag;
 use chromaflow_device::cuda::{KernelSource, build_ahead, compile, pack as packed};
+use chromaflow_flow::gpu as flow_gpu;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -35,12 +39,23 @@ const MAY_SPILL: [(&str, usize); 17] = [
     ("incompressible", 16),
 ];
 
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match kernels(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Compiles for `--arch sm_80,sm_90,sm_100` (all three unless given) and `--nb 1-64` (ranges and numbers, separated by commas),
-/// with `--sweeps` those of multicolor sweeps alone, with `--only WORD` those whose names begin with it; with `--store` it keeps the
+/// with `--sweeps` those of multicolor sweeps alone, with `--others` all but those, with `--only WORD` those whose names begin with it; with `--store` it keeps the
 /// results in the cache of kernels. With `--pack FILE` it writes those that runs ask for (blocks of 1, 2, 4 and 5 unless `--nb` is
 /// given) into a file that a build of the command takes along: `CHROMAFLOW_KERNELS=FILE cargo build --release`. `--times` lists the
 /// slowest.
-pub fn kernels(args: &[String]) -> Result<(), String> {
+fn kernels(args: &[String]) -> Result<(), String> {
     let option = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
     let flag = |name: &str| args.iter().any(|a| a == name);
     let pack = option("--pack").map(PathBuf::from);
@@ -48,7 +63,8 @@ pub fn kernels(args: &[String]) -> Result<(), String> {
     let sizes = option("--nb").unwrap_or_else(|| if pack.is_some() { "1,2,4,5" } else { "1-64" }.to_owned());
     let sizes = ranges(&sizes).ok_or_else(|| format!("--nb {sizes}: expected ranges such as 1-8,16"))?;
     let candidates = flag("--candidates");
-    let mut work = work(&architectures, &sizes, pack.is_some(), candidates, flag("--sweeps"));
+    let mut work =
+        work(&architectures, &sizes, pack.is_some(), candidates, [flag("--others"), flag("--sweeps")]);
     let only = option("--only").unwrap_or_default();
     work.retain(|w| w.source.name.starts_with(&only));
     let next = AtomicUsize::new(0);
@@ -118,36 +134,39 @@ struct Work {
 }
 
 /// Kernels for each architecture and block size; for a pack every variant that runs ask for.
-fn work(architectures: &str, sizes: &[usize], pack: bool, candidates: bool, sweeps_alone: bool) -> Vec<Work> {
+fn work(
+    architectures: &str,
+    sizes: &[usize],
+    pack: bool,
+    candidates: bool,
+    [others_alone, sweeps_alone]: [bool; 2],
+) -> Vec<Work> {
     let mut work = Vec::new();
     for arch in architectures.split(',') {
-        let mut add = |nb, storage, source| work.push(Work { arch: arch.to_owned(), nb, storage, source });
-        for &nb in sizes {
+        let mut add = |nb, storage, sources: Vec<KernelSource>| {
+            work.extend(sources.into_iter().map(|source| Work {
+                arch: arch.to_owned(),
+                nb,
+                storage,
+                source,
+            }));
+        };
+        for &nb in sizes.iter().filter(|_| !others_alone) {
             for storage in Storage::ALL.into_iter().filter(|s| !pack || *s != Storage::Bf16) {
-                kernel_sources(nb, storage, candidates)
-                    .into_iter()
-                    .for_each(|source| add(nb, storage, source));
+                add(nb, storage, kernel_sources(nb, storage, candidates));
             }
         }
         if sweeps_alone {
             continue;
         }
         for &nb in sizes {
-            structured_ilu::cuda::kernel_sources(nb, candidates)
-                .into_iter()
-                .chain(block_ilu::cuda::kernel_sources(nb))
-                .chain(tridiag::cuda::kernel_sources(nb))
-                .for_each(|source| add(nb, Storage::F64, source));
+            add(nb, Storage::F64, structured_ilu::cuda::kernel_sources(nb, candidates));
+            add(nb, Storage::F64, block_ilu::cuda::kernel_sources(nb));
+            add(nb, Storage::F64, tridiag::cuda::kernel_sources(nb));
         }
-        let flow = if pack {
-            chromaflow_flow::gpu::all_kernel_sources()
-        } else {
-            chromaflow_flow::gpu::kernel_sources()
-        };
-        chromaflow::gpu::vector_sources()
-            .into_iter()
-            .chain(flow)
-            .for_each(|source| add(0, Storage::F32, source));
+        let flow = if pack { flow_gpu::all_kernel_sources() } else { flow_gpu::kernel_sources() };
+        add(0, Storage::F32, chromaflow::gpu::vector_sources());
+        add(0, Storage::F32, flow);
     }
     work
 }
