@@ -89,6 +89,20 @@ impl Context {
         Self { global, gpu: self.gpu.clone(), team }
     }
 
+    /// The same for one of `size` ranks that share this machine: with its part of the threads, and with something to say on the first
+    /// rank alone.
+    pub fn of_rank(&self, rank: usize, size: usize) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let threads = self.global.threads.or(NonZeroUsize::new((cores / size.max(1)).max(1)));
+        let (quiet, json) =
+            if rank == 0 { (self.global.quiet, self.global.json.clone()) } else { (true, None) };
+        Self {
+            global: GlobalArgs { threads, quiet, json, ..self.global.clone() },
+            gpu: None,
+            team: OnceLock::new(),
+        }
+    }
+
     /// The GPU that `--backend cuda` asks for.
     pub fn gpu(&self) -> Option<&Gpu> {
         self.gpu.as_ref()

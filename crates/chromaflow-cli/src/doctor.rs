@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::{CliResult, Done};
 use crate::plot;
 use crate::run::bytes;
+use chromaflow_comm::mpi::Mpi;
 use chromaflow_device::stream::{self, Bandwidth};
 use chromaflow_device::{Isa, Team};
 use serde_json::json;
@@ -33,7 +34,7 @@ pub fn run(_args: &Args, ctx: &Context) -> CliResult {
         Bandwidth { read: found.read / 1e9, triad: found.triad / 1e9 }
     };
     let (one, all) = (measure(&Team::new(1)), measure(team));
-    let gpu = gpu();
+    let (gpu, mpi) = (gpu(), mpi());
     if ctx.verbose() {
         println!("chromaflow      {}", env!("CARGO_PKG_VERSION"));
         println!("processor       {model}");
@@ -50,6 +51,9 @@ pub fn run(_args: &Args, ctx: &Context) -> CliResult {
         for line in &gpu {
             println!("GPU             {line}");
         }
+        for line in &mpi {
+            println!("MPI             {line}");
+        }
         println!(
             "plots           {}",
             if plot::AVAILABLE { "built in" } else { "build with --features plots" }
@@ -64,9 +68,20 @@ pub fn run(_args: &Args, ctx: &Context) -> CliResult {
         "triad_gb_per_s": { "one_core": one.triad, "all": all.triad },
         "memory_bytes": memory,
         "gpu": gpu,
+        "mpi": mpi,
         "plots": plot::AVAILABLE,
     }))?;
     Ok(Done::Success)
+}
+
+/// The MPI libraries that ranks of a launcher would use here, best first, and their interfaces.
+fn mpi() -> Vec<String> {
+    let found = Mpi::libraries();
+    if found.is_empty() {
+        let none = "no library found (ranks of one host need none: --ranks N; else load an MPI, or set CHROMAFLOW_MPI to its libmpi)";
+        return vec![none.to_owned()];
+    }
+    found.iter().map(|f| format!("{}: {} interface, {}", f.library.display(), f.abi, f.version)).collect()
 }
 
 /// What there is to compute on besides the processor, or what is missing and how to get it.

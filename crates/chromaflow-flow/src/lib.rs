@@ -19,6 +19,7 @@ mod numbering;
 pub mod output;
 mod parallel;
 pub mod pointwise;
+pub mod ranks;
 pub mod real;
 pub mod residual;
 pub mod scalar;

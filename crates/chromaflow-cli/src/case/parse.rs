@@ -27,6 +27,11 @@ impl Source {
         Ok(Self { path: path.to_owned(), text })
     }
 
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// `text` as if it came from `path`.
     pub fn of_text(path: &Path, text: &str) -> Self {
         Self { path: path.to_owned(), text: text.to_owned() }

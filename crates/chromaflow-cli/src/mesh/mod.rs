@@ -1,6 +1,7 @@
 //! `chromaflow mesh`: look at, convert, refine, check or make meshes.
 
 mod generate;
+mod partition;
 mod report;
 mod structured;
 mod transform;
@@ -12,6 +13,7 @@ use chromaflow_flow::mesh::{self, Format, Loaded, Mesh, MeshError, ReadOptions, 
 use clap::ValueEnum;
 use report::{json_info, json_report, print_info};
 use serde_json::json;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `chromaflow mesh`.
@@ -79,6 +81,16 @@ enum Command {
         /// Markers [default: all but planes of symmetry and far fields by their names]
         #[arg(long, value_delimiter = ',')]
         markers: Vec<String>,
+    },
+    /// Show how `run --ranks N` would divide a mesh
+    Partition {
+        #[command(flatten)]
+        input: Input,
+        /// Number of ranks
+        #[arg(long, value_name = "N")]
+        ranks: NonZeroU32,
+        /// File to write with the rank of every node (.vtu)
+        output: Option<PathBuf>,
     },
     /// Make the mesh of a simple shape
     Generate(generate::Request),
@@ -182,6 +194,10 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
             save(output, &mesh, ctx)
         }
         Command::Extract { input, output, markers } => extract(input, output, markers, ctx),
+        Command::Partition { input, ranks, output } => {
+            output.as_deref().map_or(Ok(()), ensure_writable)?;
+            partition::partition(&input.mesh()?, *ranks, output.as_deref(), ctx)
+        }
         Command::Generate(request) => {
             ensure_writable(&request.output)?;
             save(&request.output, &request.mesh()?, ctx)

@@ -6,11 +6,22 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 
 /// Starts to listen.
 pub fn watch() {
-    let handler = || {
+    listen(true);
+}
+
+/// The same on a rank that another one leads, which decides and speaks.
+pub fn watch_quietly() {
+    listen(false);
+}
+
+fn listen(speak: bool) {
+    let handler = move || {
         if ASKED.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        eprintln!("\nending after this iteration (once more to end at once)");
+        if speak {
+            eprintln!("\nending after this iteration (once more to end at once)");
+        }
     };
     // A second listener is refused: then the first one serves.
     let _ = ctrlc::set_handler(handler);

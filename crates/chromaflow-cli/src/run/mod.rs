@@ -9,6 +9,7 @@ pub mod incompressible;
 mod interrupt;
 mod march;
 mod oscillation;
+mod over_ranks;
 mod prepare;
 mod record;
 mod screen;
@@ -26,11 +27,13 @@ pub use unstructured::first_heights;
 use crate::case::{self, Case};
 use crate::context::Context;
 use crate::error::{CliResult, Done};
+use chromaflow_flow::unstructured::Ranks;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Arguments of `chromaflow run`.
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 pub struct Args {
     /// Case file (TOML); `--print-defaults` shows all its keys
     #[arg(required_unless_present_any = ["print_defaults", "print_schema"])]
@@ -59,6 +62,13 @@ pub struct Args {
     /// Compare the results with the case file's [expect]
     #[arg(long)]
     verify: bool,
+    /// Divide the mesh among N ranks, threads of this process with --threads each [default threads: cores / N]; with mpirun the
+    /// ranks are processes
+    #[arg(long, value_name = "N")]
+    ranks: Option<NonZeroUsize>,
+    /// The same results, bit for bit, on any number of ranks: sums are exact before they are rounded
+    #[arg(long)]
+    reproducible: bool,
     /// Print a case file with every key at its default, explained
     #[arg(long)]
     print_defaults: bool,
@@ -80,6 +90,8 @@ impl Args {
             sets: sets.to_vec(),
             trace: None,
             verify: false,
+            ranks: None,
+            reproducible: false,
             print_defaults: false,
             print_schema: false,
         }
@@ -99,10 +111,17 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         println!("{:#}", case::schema());
         return Ok(Done::Success);
     }
+    over_ranks::start(args, ctx)
+}
+
+/// Runs a case on this rank, alone or among others.
+fn one(args: &Args, ctx: &Context, ranks: Option<Ranks>) -> CliResult {
     let start = Instant::now();
     let path = args.case.as_deref().expect("clap asks for it");
-    match Case::read(path, &args.sets, ctx.global.backend)? {
-        (source, Case::Unstructured(case)) => unstructured::run(args, ctx, source, case, start),
+    let (source, case) = Case::read(path, &args.sets, ctx.global.backend)?;
+    over_ranks::only_meshes(&case, ranks.as_ref())?;
+    match (source, case) {
+        (source, Case::Unstructured(case)) => unstructured::run(args, ctx, source, case, ranks, start),
         (source, Case::Structured(case)) => structured::run(args, ctx, &source, &case, start),
         (source, Case::Incompressible(case)) => incompressible::run(args, ctx, &source, &case, start),
     }

@@ -42,6 +42,9 @@ pub fn json(run: &Run<'_>, flow: &impl Flow, finished: &Finished, facts: Map<Str
     });
     let map = all.as_object_mut().expect("an object");
     map.extend(facts);
+    if let Some(halo) = map.remove("halo_s") {
+        map["time"]["halo_s"] = halo;
+    }
     if let Some(turbulence) = map.get_mut("turbulence") {
         // A model is the last of the systems beside the flow.
         turbulence["residual_orders"] = json!(last.coupled_orders.last().map(|o| digits(*o)));

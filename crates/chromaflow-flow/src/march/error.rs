@@ -1,6 +1,8 @@
 //! A set-up that cannot be run.
 
 use crate::grid::GridError;
+use chromaflow::dist::ShareError;
+use chromaflow_comm::CommError;
 use std::borrow::Cow;
 
 /// Why a flow solver could not be made.
@@ -155,6 +157,20 @@ pub enum FlowError {
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Gpu(#[from] chromaflow::gpu::GpuError),
+    /// Between ranks.
+    #[error(transparent)]
+    Ranks(#[from] CommError),
+    /// A rank's rows.
+    #[error(transparent)]
+    Share(#[from] ShareError),
+    /// What is not computed over ranks.
+    #[error("{what} is computed by one rank alone: leave out --ranks and mpirun, or {remedy}")]
+    NotOverRanks {
+        /// What was asked for.
+        what: String,
+        /// What to do instead.
+        remedy: &'static str,
+    },
     /// A matrix that the linear solver refuses.
     #[error("linear solver: {0}")]
     Linear(String),

@@ -3,6 +3,7 @@
 use crate::config::FlowConfig;
 use crate::dual::{Dual, Patch, cross, dot, sub};
 use crate::gradient::NodeRecord;
+use chromaflow::dist::Share;
 
 /// Force and moment coefficients, in body axes and along the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -152,16 +153,48 @@ impl Walls {
     }
 }
 
-/// Forces on the walls of `config`. `friction(patch, i)` is the viscous force on the `i`-th node of a patch.
+/// Sums of a wall: force and moment of pressure, and of friction.
+const WALL: usize = 12;
+
+/// Forces on the walls of `config`. `friction(patch, i)` is the viscous force on the `i`-th node of a patch. Over ranks, each adds up
+/// the nodes that it owns.
 pub fn forces(
     config: &FlowConfig,
     scale: &ForceScale,
     dual: &Dual,
     nodes: &[NodeRecord],
+    share: Option<&Share>,
     friction: impl Fn(usize, usize) -> [f64; 3],
 ) -> Forces {
     let is_wall =
         |(_, patch): &(usize, &Patch)| config.boundaries.get(&patch.name).is_some_and(|b| b.is_wall());
+    if let Some(share) = share {
+        let walls: Vec<_> = dual.patches.iter().enumerate().filter(is_wall).collect();
+        let sums = share.sums(WALL * walls.len(), |add| {
+            for (at, (p, patch)) in walls.iter().enumerate() {
+                for (i, (&node, n)) in patch.nodes.iter().zip(&patch.areas).enumerate() {
+                    if share.owns(node as usize) {
+                        let record = &nodes[node as usize];
+                        let mut one = [Coefficients::default(); 2];
+                        let x = [record[5], record[6], record[7]];
+                        one[0].add(scale, x, n.map(|v| (record[4] - scale.pressure) * v));
+                        one[1].add(scale, x, friction(*p, i));
+                        let parts = one.iter().flat_map(|c| c.force.into_iter().chain(c.moment));
+                        parts.enumerate().for_each(|(k, value)| add(WALL * at + k, value));
+                    }
+                }
+            }
+        });
+        let of = |sums: &[f64]| {
+            let part = |from: usize| [sums[from], sums[from + 1], sums[from + 2]];
+            let mut all = Coefficients { force: part(0), moment: part(3), ..Coefficients::default() };
+            all.finish(scale);
+            all
+        };
+        let walls = walls.iter().zip(sums.chunks_exact(WALL));
+        let walls = walls.map(|((_, patch), sums)| (patch.name.as_str(), of(&sums[..6]), of(&sums[6..])));
+        return Forces::of_walls(scale, |wall| config.reference.counts(wall), walls);
+    }
     let walls = dual.patches.iter().enumerate().filter(is_wall).map(|(p, patch)| {
         let (mut pressure, mut viscous) = (Coefficients::default(), Coefficients::default());
         for (i, (&node, n)) in patch.nodes.iter().zip(&patch.areas).enumerate() {

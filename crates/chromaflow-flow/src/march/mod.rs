@@ -19,6 +19,7 @@ mod error;
 pub(crate) mod forces;
 pub(crate) mod linear;
 pub(crate) mod newton;
+mod order;
 mod progress;
 mod report;
 mod share;
@@ -30,6 +31,7 @@ mod update;
 
 pub use error::FlowError;
 pub use forces::{Coefficients, Forces, MarkerForces};
+pub use order::Order;
 pub(crate) use progress::Progress;
 pub(crate) use report::CONSERVED;
 pub use report::{BadPlace, LargestResidual, Part, PartTime, Place, StepReport, Times};
@@ -96,6 +98,7 @@ impl<S: Host> March<S> {
     /// The device's, such as [`FlowError::Gpu`]. The state is lost then, but for what was written to disk.
     pub fn try_step(&mut self) -> Result<StepReport, FlowError> {
         let start = Instant::now();
+        self.host.tell(Order::Step)?;
         self.progress.iteration += 1;
         self.upload()?;
         let at = self.moment();
@@ -220,6 +223,8 @@ impl<S: Host> March<S> {
 
     /// Sets the most iterations of a steady run, the physical steps of an unsteady one.
     pub fn set_iterations(&mut self, most: usize) {
+        // What cannot be told shows at the next step.
+        let _ = self.host.tell(Order::Iterations(most));
         match self.host.time_mut() {
             Time::Steady(steady) => steady.iterations = most,
             Time::Unsteady(unsteady) => unsteady.steps = most,
@@ -228,6 +233,7 @@ impl<S: Host> March<S> {
 
     /// Sets the largest CFL number, from the next step on.
     pub fn set_largest_cfl(&mut self, largest: f64) {
+        let _ = self.host.tell(Order::LargestCfl(largest));
         self.control.limit(largest);
     }
 

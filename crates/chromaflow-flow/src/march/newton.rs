@@ -2,6 +2,7 @@
 //! the plain step preconditions it.
 
 use crate::config::NewtonKrylov;
+use chromaflow::dist::Links;
 use chromaflow::krylov::{Control, Gmres, LinearOperator, Preconditioner};
 use chromaflow::vector::norm2;
 use chromaflow_device::Team;
@@ -15,6 +16,11 @@ pub trait NewtonStep {
     /// |q|, the size of the state.
     fn size(&self) -> f64;
 
+    /// |v| of a direction; over ranks of the whole of it, whose ghosts are not zero.
+    fn norm(&self, team: &Team, v: &[f64]) -> f64 {
+        norm2(team, v)
+    }
+
     /// y = V/dt v + (R(q + h v) - R(q)) / h. Rows of what walls and conditions hold are those of the identity.
     fn differentiate(&mut self, h: f64, v: &[f64], y: &mut [f64]);
 
@@ -22,13 +28,14 @@ pub trait NewtonStep {
     fn precondition(&mut self, r: &[f64], z: &mut [f64]);
 }
 
-/// Solves (V/dt + dR/dq) x = b by flexible GMRES; |b - A x| / |b|. The step h of the difference is sqrt(eps) |q| / |v|.
+/// Solves (V/dt + dR/dq) x = b by flexible GMRES, over ranks where there are `links`; |b - A x| / |b|. The step h of the difference is sqrt(eps) |q| / |v|.
 ///
 /// **Source**: Knoll and Keyes (2004), J. Comput. Phys. 193, eq. 10 to 12.
 pub fn solve(
     team: &Team,
     step: &mut (impl NewtonStep + Send),
     options: &NewtonKrylov,
+    links: Option<&dyn Links>,
     b: &[f64],
     x: &mut [f64],
 ) -> f64 {
@@ -36,24 +43,31 @@ pub fn solve(
     let step = RefCell::new(step);
     let control = Control { tolerance: options.tolerance, max_iterations: options.directions };
     let mut gmres = Gmres::new(options.directions);
-    gmres.solve(team, &Derivative(&step), &mut Plain(&step), b, x, &control).relative_residual
+    gmres.solve(team, &Derivative { step: &step, links }, &mut Plain(&step), b, x, &control).relative_residual
 }
 
-struct Derivative<'a, 'b, S>(&'a RefCell<&'b mut S>);
+struct Derivative<'a, 'b, S> {
+    step: &'a RefCell<&'b mut S>,
+    links: Option<&'a dyn Links>,
+}
 
 impl<S: NewtonStep> LinearOperator for Derivative<'_, '_, S> {
     fn len(&self) -> usize {
-        self.0.borrow().len()
+        self.step.borrow().len()
     }
 
     fn apply(&self, team: &Team, v: &[f64], y: &mut [f64]) {
-        let mut step = self.0.borrow_mut();
-        let length = norm2(team, v);
+        let mut step = self.step.borrow_mut();
+        let length = step.norm(team, v);
         if length == 0.0 {
             return y.fill(0.0);
         }
         let h = f64::EPSILON.sqrt() * step.size() / length;
         step.differentiate(h, v, y);
+    }
+
+    fn links(&self) -> Option<&dyn Links> {
+        self.links
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a march asks of a system of equations, wherever its state lies.
 
-use super::{BadPlace, FlowError, Forces, PartTime, StepControl, Times};
+use super::{BadPlace, FlowError, Forces, Order, PartTime, StepControl, Times};
 use crate::config::Time;
 
 /// Sums over one wall: pressure force, its moment, friction, its moment.
@@ -189,11 +189,20 @@ pub trait Host: System + Sized {
         0
     }
 
-    /// The first row with a residual or state that is non-physical or not finite.
+    /// The first row with a residual or state that is non-physical or not finite; over ranks by its number in the whole system, as
+    /// all rows that pass between a host and its march.
     fn first_bad(&self) -> Option<usize>;
 
     /// The place of a row, and the state there.
     fn place(&self, row: usize) -> BadPlace;
+
+    /// Has the other ranks do what this one is about to do, where there are any and this is the first.
+    ///
+    /// # Errors
+    /// [`FlowError::Ranks`].
+    fn tell(&self, _order: Order) -> Result<(), FlowError> {
+        Ok(())
+    }
 
     /// A physical step that ends at `time` begins: values given by time are to be set.
     fn begin_step(&mut self, _time: f64) {}

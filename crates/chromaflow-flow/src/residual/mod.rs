@@ -17,6 +17,7 @@ pub use edges::EdgeFluxes;
 pub use limits::{is_node_wise, node_limits};
 pub use node_gradients::NodeGradients;
 pub(crate) use round_off::{flux_size, round_off};
+pub(crate) use viscous::element_colors;
 pub use viscous::{Eddies, ViscousElements};
 
 use crate::bc::{Condition, adapted_pressure, condition_flux, outlet_flow};
@@ -27,6 +28,7 @@ use crate::gas::Gas;
 use crate::gradient::{Gradient, Mapping, NodeRecord};
 use crate::parallel;
 use crate::real::{dispatch, prefetch};
+use chromaflow::dist::Share;
 use chromaflow_device::{Isa, Team};
 
 /// What an inviscid residual is made from.
@@ -119,14 +121,34 @@ impl Inviscid<'_> {
 }
 
 /// Adapts the back pressure of outlets of given mass flow to the state `nodes`: one step a residual, each sum in the order of
-/// the patch's nodes.
-pub fn adapt_outlets(dual: &Dual, nodes: &[NodeRecord], gas: Gas<f64>, conditions: &mut [Condition<f64>]) {
+/// the patch's nodes; over ranks, of the nodes that each owns.
+pub fn adapt_outlets(
+    dual: &Dual,
+    nodes: &[NodeRecord],
+    gas: Gas<f64>,
+    share: Option<&Share>,
+    conditions: &mut [Condition<f64>],
+) {
     for (patch, condition) in dual.patches.iter().zip(conditions) {
         if condition.mass_flow > 0.0 {
             let (mut flow, mut slope) = (0.0, 0.0);
-            for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
-                let [f, s] = outlet_flow(condition, gas, &primitive_of(&nodes[i as usize]), n);
-                (flow, slope) = (flow + f, slope + s);
+            let of = |i: u32, n| outlet_flow(condition, gas, &primitive_of(&nodes[i as usize]), n);
+            match share {
+                None => {
+                    for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
+                        let [f, s] = of(i, n);
+                        (flow, slope) = (flow + f, slope + s);
+                    }
+                }
+                Some(share) => {
+                    let sums = share.sums(2, |add| {
+                        let own = patch.nodes.iter().zip(&patch.areas);
+                        for (&i, n) in own.filter(|(i, _)| share.owns(**i as usize)) {
+                            of(i, n).into_iter().enumerate().for_each(|(k, value)| add(k, value));
+                        }
+                    });
+                    (flow, slope) = (sums[0], sums[1]);
+                }
             }
             let pressure = condition.outlet.pressure;
             condition.outlet.pressure = adapted_pressure(pressure, flow, slope, condition.mass_flow);

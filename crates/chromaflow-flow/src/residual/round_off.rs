@@ -2,6 +2,7 @@
 
 use crate::dual::Dual;
 use crate::gas::{Gas, sound_speed};
+use chromaflow::dist::Share;
 
 /// (|u . n| + c |n|) rho: what a flux through the area n is made of.
 pub(crate) fn flux_size(gas: Gas<f64>, w: &[f64; 5], n: &[f64; 3]) -> f64 {
@@ -11,8 +12,8 @@ pub(crate) fn flux_size(gas: Gas<f64>, w: &[f64; 5], n: &[f64; 3]) -> f64 {
 
 /// Density residual of a flow that has none, in the norm of [`StepReport::residual`](crate::march::StepReport::residual): the
 /// fluxes through a control volume's faces, (|u . n| + c |n|) rho at the free stream, each known to a unit in the last
-/// place.
-pub(crate) fn round_off(dual: &Dual, gas: Gas<f64>, free: &[f64; 5]) -> f64 {
+/// place. Over ranks, that of the whole mesh.
+pub(crate) fn round_off(dual: &Dual, gas: Gas<f64>, free: &[f64; 5], share: Option<&Share>) -> f64 {
     let mut fluxes = vec![0.0; dual.nodes()];
     for (ends, n) in dual.edges.iter().zip(&dual.areas) {
         for &i in ends {
@@ -23,6 +24,11 @@ pub(crate) fn round_off(dual: &Dual, gas: Gas<f64>, free: &[f64; 5]) -> f64 {
         for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
             fluxes[i as usize] += flux_size(gas, free, n);
         }
+    }
+    if let Some(share) = share {
+        let [squares, volume] =
+            share.sum_rows(|i| [fluxes[i] * fluxes[i] / dual.volumes[i].abs(), dual.volumes[i]]);
+        return f64::EPSILON * (squares / volume).sqrt();
     }
     let squares: f64 = fluxes.iter().zip(&dual.volumes).map(|(f, volume)| f * f / volume.abs()).sum();
     let volume: f64 = dual.volumes.iter().sum();

@@ -10,6 +10,7 @@ use super::cuda::ElementsCuda;
 use crate::dual::Dual;
 use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
+use crate::mesh::pairs::Pairs;
 use crate::mesh::{Kind, Mesh, Planar};
 use crate::real::{LANES, LaneKernel, Lanes, Real, dispatch};
 use crate::viscous::{
@@ -66,12 +67,24 @@ pub struct ViscousElements {
 impl ViscousElements {
     /// The elements of `mesh`, whose dual (collapsed, where the mesh is planar) is `dual`.
     pub fn new(mesh: &Mesh, dual: &Dual) -> Self {
+        Self::colored(mesh, dual, None)
+    }
+
+    /// The same with colors for all elements, as [`element_colors`] gives them for the mesh that this one is a part of: fluxes are
+    /// then added in its order.
+    pub(crate) fn colored(mesh: &Mesh, dual: &Dual, colors: Option<&[u32]>) -> Self {
         let planar = mesh.planar;
+        let mut at = 0;
+        let mut next = |count: usize| {
+            at += count;
+            colors.map(|colors| &colors[at - count..at])
+        };
+        let [tets, pyramids, prisms, hexes] = Kind::ALL.map(|kind| next(mesh.count(kind)));
         Self {
-            tets: Group::new(Kind::Tetrahedron, &mesh.tets, dual, planar),
-            pyramids: Group::new(Kind::Pyramid, &mesh.pyramids, dual, planar),
-            prisms: Group::new(Kind::Prism, &mesh.prisms, dual, planar),
-            hexes: Group::new(Kind::Hexahedron, &mesh.hexes, dual, planar),
+            tets: Group::new(Kind::Tetrahedron, &mesh.tets, dual, planar, tets),
+            pyramids: Group::new(Kind::Pyramid, &mesh.pyramids, dual, planar, pyramids),
+            prisms: Group::new(Kind::Prism, &mesh.prisms, dual, planar, prisms),
+            hexes: Group::new(Kind::Hexahedron, &mesh.hexes, dual, planar, hexes),
             planar,
         }
     }
@@ -123,6 +136,54 @@ impl ViscousElements {
     }
 }
 
+/// Elements by their lowest node.
+fn by_lowest_node<const N: usize>(elements: &[[u32; N]]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..elements.len() as u32).collect();
+    order.sort_by_key(|&i| elements[i as usize].iter().min().copied());
+    order
+}
+
+/// Greedy: the lowest color that none of the element's edges has seen.
+fn greedy<const N: usize>(
+    elements: &[[u32; N]],
+    order: &[u32],
+    edges: usize,
+    edges_of: impl Fn(&[u32; N]) -> Vec<u32>,
+) -> Vec<u32> {
+    let mut seen = vec![0_u128; edges];
+    let mut color = vec![0_u32; elements.len()];
+    for &i in order {
+        let edges = edges_of(&elements[i as usize]);
+        let taken = edges.iter().fold(0, |all, &e| all | seen[e as usize]);
+        let lowest = taken.trailing_ones();
+        assert!(lowest < 128, "more than 128 elements share an edge");
+        color[i as usize] = lowest;
+        for e in edges {
+            seen[e as usize] |= 1 << lowest;
+        }
+    }
+    color
+}
+
+/// The colors of all elements of a mesh, type after type, that [`ViscousElements`] goes by. `edges` are those of the mesh.
+pub(crate) fn element_colors(mesh: &Mesh, edges: &Pairs) -> Vec<u32> {
+    fn of<const N: usize>(kind: Kind, elements: &[[u32; N]], edges: &Pairs, plane: u32) -> Vec<u32> {
+        let ends = |nodes: &[u32; N], [p, q]: [usize; 2]| (nodes[p] % plane, nodes[q] % plane);
+        let edges_of = |nodes: &[u32; N]| {
+            let ends = kind.edges().iter().map(|&local| ends(nodes, local));
+            // Edges across the layer of a planar mesh are none.
+            ends.filter(|(a, b)| a != b).map(|(a, b)| edges.find(a, b)).collect()
+        };
+        greedy(elements, &by_lowest_node(elements), edges.len(), edges_of)
+    }
+    let plane = mesh.planar.map_or(u32::MAX, |p| p.nodes_2d as u32);
+    let mut all = of(Kind::Tetrahedron, &mesh.tets, edges, plane);
+    all.extend(of(Kind::Pyramid, &mesh.pyramids, edges, plane));
+    all.extend(of(Kind::Prism, &mesh.prisms, edges, plane));
+    all.extend(of(Kind::Hexahedron, &mesh.hexes, edges, plane));
+    all
+}
+
 #[derive(Clone, Copy)]
 struct Field<'a> {
     gas: Gas<f64>,
@@ -134,7 +195,14 @@ struct Field<'a> {
 }
 
 impl<const N: usize, const E: usize> Group<N, E> {
-    fn new(kind: Kind, elements: &[[u32; N]], dual: &Dual, planar: Option<Planar>) -> Self {
+    /// With the colors given, or with its own.
+    fn new(
+        kind: Kind,
+        elements: &[[u32; N]],
+        dual: &Dual,
+        planar: Option<Planar>,
+        colors: Option<&[u32]>,
+    ) -> Self {
         let local = kind.edges();
         assert_eq!(local.len(), E);
         let plane = planar.map_or(u32::MAX, |p| p.nodes_2d as u32);
@@ -144,21 +212,15 @@ impl<const N: usize, const E: usize> Group<N, E> {
                 dual.edge(a, b).map_or(NONE, |edge| edge as u32)
             })
         };
-        let mut order: Vec<u32> = (0..elements.len() as u32).collect();
-        order.sort_by_key(|&i| elements[i as usize].iter().min().copied());
-        // Greedy: the lowest color that none of the element's edges has seen.
-        let mut seen = vec![0_u128; dual.edges.len()];
-        let mut color = vec![0_u32; elements.len()];
-        for &i in &order {
-            let edges = edges_of(&elements[i as usize]).into_iter().filter(|&e| e != NONE);
-            let taken = edges.clone().fold(0, |all, e| all | seen[e as usize]);
-            let lowest = taken.trailing_ones();
-            assert!(lowest < 128, "more than 128 elements share an edge");
-            color[i as usize] = lowest;
-            for e in edges {
-                seen[e as usize] |= 1 << lowest;
+        let mut order = by_lowest_node(elements);
+        let color = match colors {
+            Some(colors) => colors.to_vec(),
+            None => {
+                let edges =
+                    |e: &[u32; N]| edges_of(e).into_iter().filter(|&e| e != NONE).collect::<Vec<u32>>();
+                greedy(elements, &order, dual.edges.len(), edges)
             }
-        }
+        };
         order.sort_by_key(|&i| color[i as usize]);
         let count = color.iter().max().map_or(0, |&c| c + 1);
         let colors = (0..=count).map(|c| order.partition_point(|&i| color[i as usize] < c) as u32).collect();

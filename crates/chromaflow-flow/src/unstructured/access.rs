@@ -7,7 +7,7 @@ use crate::config::Time;
 use crate::coupled::CoupledSystem;
 use crate::gas::{entropy, primitive, sound_speed, temperature};
 use crate::gradient::NodeRecord;
-use crate::march::{FlowError, Host, LargestResidual};
+use crate::march::{FlowError, Host, LargestResidual, Order};
 use crate::output::{Field, Restart};
 use crate::residual::primitive_of;
 use chromaflow::order::PlanReport;
@@ -50,6 +50,8 @@ impl FlowSolver {
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn fields(&self) -> Vec<Field> {
+        // Over ranks, what cannot be told shows at the next step.
+        let _ = self.host.tell(Order::Fields);
         self.synced().fields()
     }
 
@@ -58,6 +60,7 @@ impl FlowSolver {
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn restart(&self) -> Restart {
+        let _ = self.host.tell(Order::Restart);
         let host = self.synced();
         let mut restart = self.start_restart();
         for (patch, condition) in host.dual.patches.iter().zip(&host.boundaries) {
@@ -67,9 +70,8 @@ impl FlowSolver {
         if matches!(host.config.time, Time::Unsteady(_)) {
             levels.extend([(LAST_LEVEL, &host.levels.last), (LEVEL_BEFORE, &host.levels.before)]);
         }
-        let rows = host.plan.permutation.new_of_old();
         for (name, q) in levels {
-            let values = (0..host.file_nodes()).flat_map(|i| q[rows[i % rows.len()] as usize]).collect();
+            let values = host.to_file_order(5, q.as_flattened().to_vec());
             restart.fields.push(Field::vector(name, 5, values));
         }
         host.store_coupled(&mut restart);
@@ -83,21 +85,26 @@ impl FlowSolver {
     /// # Errors
     /// [`FlowError::Restart`] when a field is missing, has the wrong length or is not a physical state.
     pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
+        self.host.tell(Order::Resume)?;
+        let scattered = self.host.scattered(restart)?;
+        let restart = scattered.as_ref().unwrap_or(restart);
         let host = &self.host;
-        let n = host.q.len();
-        let mut q = vec![[0.0; 5]; n];
-        host.read_level(restart, CONSERVED, &mut q)?;
-        let mut levels = TimeLevels::default();
         let unsteady = matches!(host.config.time, Time::Unsteady(_));
         let goes_on = unsteady && restart.field(LAST_LEVEL).is_some();
-        if unsteady {
-            levels = TimeLevels { last: q.clone(), before: q.clone() };
-            if goes_on {
-                host.read_level(restart, LAST_LEVEL, &mut levels.last)?;
-                host.read_level(restart, LEVEL_BEFORE, &mut levels.before)?;
+        let read = || {
+            let mut q = vec![[0.0; 5]; host.q.len()];
+            host.read_level(restart, CONSERVED, &mut q)?;
+            let mut levels = TimeLevels::default();
+            if unsteady {
+                levels = TimeLevels { last: q.clone(), before: q.clone() };
+                if goes_on {
+                    host.read_level(restart, LAST_LEVEL, &mut levels.last)?;
+                    host.read_level(restart, LEVEL_BEFORE, &mut levels.before)?;
+                }
             }
-        }
-        let coupled = host.read_coupled(restart, goes_on)?;
+            Ok((q, levels, host.read_coupled(restart, goes_on)?))
+        };
+        let (q, levels, coupled) = host.agreed(read())?;
         let host = self.host_to_set();
         (host.q, host.levels) = (q, levels);
         for (system, state) in host.coupled.iter_mut().zip(coupled) {
@@ -120,6 +127,7 @@ impl FlowSolver {
     /// Gives back the memory of the linear system, the gradients and the fluxes, most of what a solver holds, when fields
     /// are to be written and no further step is planned. A later step takes it again.
     pub fn release(&mut self) {
+        let _ = self.host.tell(Order::Release);
         let host = &mut self.host;
         host.jacobian = no_matrix();
         (host.gradients, host.fluxes) = (Buffer::default(), Buffer::default());
@@ -178,7 +186,11 @@ impl FlowSolver {
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn largest_residual(&self) -> Option<LargestResidual> {
+        let _ = self.host.tell(Order::Largest);
         let host = self.synced();
+        if let Some(share) = host.share() {
+            return host.largest_over_ranks(share);
+        }
         let parts = host.residual.iter().zip(&host.dual.volumes).map(|(r, volume)| r[0] * r[0] / volume);
         let (mut whole, mut largest, mut node) = (0.0, 0.0, None);
         for (i, part) in parts.enumerate() {
@@ -189,11 +201,10 @@ impl FlowSolver {
         }
         let node = node?;
         let w = primitive_of(&host.nodes[node]);
-        let speed = (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]).sqrt();
         Some(LargestResidual {
             at: host.place(node),
             share: largest / whole,
-            mach: speed / sound_speed(host.gas, &w),
+            mach: host.mach_of(&w),
             pressure: w[4] / host.scale.pressure,
         })
     }
@@ -205,6 +216,11 @@ impl FlowSolver {
 }
 
 impl FlowSystem {
+    /// The Mach number of a state.
+    pub(super) fn mach_of(&self, w: &[f64; 5]) -> f64 {
+        (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]).sqrt() / sound_speed(self.gas, w)
+    }
+
     fn fields(&self) -> Vec<Field> {
         let free = self.scale.pressure;
         let dynamic = 0.5 * self.config.freestream.mach.powi(2);
@@ -216,7 +232,7 @@ impl FlowSystem {
             scalar("density", &|w| w[0]),
             Field::vector("velocity", 3, self.in_file_order(3, |node, out| out.extend(&node[1..4]))),
             scalar("pressure", &|w| w[4]),
-            scalar("mach", &|w| (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]).sqrt() / sound_speed(gas, w)),
+            scalar("mach", &|w| self.mach_of(w)),
             scalar("temperature", &|w| temperature(gas, w)),
             scalar("cp", &|w| (w[4] - free) / dynamic),
             scalar("entropy", &|w| entropy(gas, w)),
@@ -230,17 +246,18 @@ impl FlowSystem {
     fn read_level(&self, restart: &Restart, name: &str, out: &mut [[f64; 5]]) -> Result<(), FlowError> {
         let fault = |problem: String| FlowError::Restart { field: name.to_owned(), problem };
         let field = restart.field(name).ok_or_else(|| fault("is missing".to_owned()))?;
-        let expected = 5 * self.file_nodes();
+        let expected = 5 * self.restart_nodes();
         if field.components != 5 || field.values.len() != expected {
             return Err(fault(format!("has {} values, {expected} expected", field.values.len())));
         }
-        for (i, &row) in self.plan.permutation.new_of_old().iter().enumerate() {
+        for (i, row) in self.rows_of_restart() {
             let q: [f64; 5] = field.values[5 * i..5 * i + 5].try_into().expect("five components a node");
             let w = primitive(self.gas, &q);
             if !(q.iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0) {
-                return Err(fault(format!("has no physical state at node {i}: {q:?}")));
+                let node = self.file_number(row);
+                return Err(fault(format!("has no physical state at node {node}: {q:?}")));
             }
-            out[row as usize] = q;
+            out[row] = q;
         }
         Ok(())
     }
@@ -276,20 +293,24 @@ impl FlowSystem {
 
     /// Nodes of the mesh as given (both planes of a planar one).
     pub(super) fn file_nodes(&self) -> usize {
-        self.q.len() * if self.planar { 2 } else { 1 }
+        self.rows() * if self.planar { 2 } else { 1 }
+    }
+
+    /// Nodes that a restart has where this solver reads it: over ranks it comes by the rank's own rows.
+    pub(super) fn restart_nodes(&self) -> usize {
+        if self.over.is_some() { self.q.len() } else { self.file_nodes() }
+    }
+
+    /// Where each row stands in such a restart, and the row.
+    pub(super) fn rows_of_restart(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let rows = self.plan.permutation.new_of_old().iter();
+        rows.enumerate().map(|(i, &row)| (i, row as usize))
     }
 
     fn in_file_order(&self, width: usize, f: impl Fn(&NodeRecord, &mut Vec<f64>)) -> Vec<f64> {
         let mut out = Vec::with_capacity(width * self.nodes.len());
         self.nodes.iter().for_each(|node| f(node, &mut out));
         self.to_file_order(width, out)
-    }
-
-    /// Values of the rows, `width` each, in the mesh's own order of nodes.
-    pub(super) fn to_file_order(&self, width: usize, values: Vec<f64>) -> Vec<f64> {
-        let rows = self.plan.permutation.new_of_old();
-        let of = |i: usize| &values[rows[i % rows.len()] as usize * width..][..width];
-        (0..self.file_nodes()).flat_map(|i| of(i).iter().copied()).collect()
     }
 }
 

@@ -62,6 +62,7 @@ impl FlowSystem {
             gradients,
             fluxes,
             levels: [&self.levels.last, &self.levels.before],
+            rows: self.over.as_ref(),
         }
     }
 
@@ -176,8 +177,7 @@ impl FlowSystem {
 
     /// One of `nb` unknowns of each node.
     fn to_file(&self, values: &[f64], nb: usize, v: usize) -> Vec<f64> {
-        let rows = self.plan.permutation.new_of_old();
-        (0..self.file_nodes()).map(|i| values[rows[i % rows.len()] as usize * nb + v]).collect()
+        self.to_file_order(1, values.iter().skip(v).step_by(nb).copied().collect())
     }
 
     pub(super) fn store_coupled(&self, restart: &mut Restart) {
@@ -215,7 +215,7 @@ impl FlowSystem {
             match bad {
                 None => Ok(state),
                 Some(row) => {
-                    let node = self.plan.permutation.old_of_new()[row];
+                    let node = self.file_number(row);
                     let problem = format!("is out of its range at node {node}");
                     Err(FlowError::Restart { field: names.join(", "), problem })
                 }
@@ -235,12 +235,12 @@ impl FlowSystem {
             let name = format!("{name}{ending}");
             let fault = |problem: String| FlowError::Restart { field: name.clone(), problem };
             let field = restart.field(&name).ok_or_else(|| fault("is missing".to_owned()))?;
-            if field.components != 1 || field.values.len() != self.file_nodes() {
-                let (found, expected) = (field.values.len(), self.file_nodes());
+            if field.components != 1 || field.values.len() != self.restart_nodes() {
+                let (found, expected) = (field.values.len(), self.restart_nodes());
                 return Err(fault(format!("has {found} values, {expected} expected")));
             }
-            for (&row, value) in self.plan.permutation.new_of_old().iter().zip(&field.values) {
-                out[row as usize * names.len() + v] = *value;
+            for (i, row) in self.rows_of_restart() {
+                out[row * names.len() + v] = field.values[i];
             }
         }
         Ok(())

@@ -11,10 +11,11 @@ use crate::march::control::CflControl;
 use crate::march::forces::{ForceScale, forces};
 use crate::march::linear::LinearSolver;
 use crate::march::{
-    Advanced, BadPlace, FlowError, Forces, Host, March, Measured, Moment, Part, Place, System, Times, timed,
-    update_share,
+    Advanced, BadPlace, FlowError, Forces, Host, March, Measured, Moment, Order, Part, Place, System, Times,
+    timed, update_share,
 };
 use crate::parallel;
+use crate::ranks::Rows;
 use crate::residual::{ViscousElements, adapt_outlets, primitive_of};
 use chromaflow::Jacobian;
 use chromaflow::order::Plan;
@@ -36,6 +37,8 @@ pub struct FlowSystem {
     pub(super) config: FlowConfig,
     pub(super) gas: Gas<f64>,
     pub(super) plan: Plan,
+    /// The rank's rows, where the mesh is divided among ranks.
+    pub(super) over: Option<Rows>,
     pub(crate) dual: Dual,
     /// The mapping of layers on curved walls.
     pub(super) mapping: Mapping,
@@ -83,7 +86,8 @@ impl System for FlowSystem {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         let mut times = std::mem::take(&mut self.times);
         let coupled = timed(&mut times[Part::Residual], || {
-            adapt_outlets(&self.dual, &self.nodes, self.gas, &mut self.boundaries);
+            let share = self.over.as_ref().map(|rows| &*rows.share);
+            adapt_outlets(&self.dual, &self.nodes, self.gas, share, &mut self.boundaries);
             self.compute_residual(at);
             self.coupled_residuals(at)
         });
@@ -91,6 +95,7 @@ impl System for FlowSystem {
             Measured::new(self.squares(), self.forces()).with_coupled(coupled)
         });
         self.times = times;
+        self.check_ranks()?;
         Ok(found)
     }
 
@@ -103,7 +108,9 @@ impl System for FlowSystem {
             Err(row) => Advanced { singular: Some(row), ..Advanced::default() },
         };
         self.times = times;
-        beside.map(|beside| own.with(&beside))
+        let all = own.with(&beside?);
+        self.check_ranks()?;
+        Ok(all)
     }
 
     fn restore(&mut self) -> Result<(), FlowError> {
@@ -141,7 +148,11 @@ impl Host for FlowSystem {
     }
 
     fn rows(&self) -> usize {
-        self.q.len()
+        self.share().map_or(self.q.len(), |share| share.whole())
+    }
+
+    fn tell(&self, order: Order) -> Result<(), FlowError> {
+        self.tell_others(order)
     }
 
     fn flow_round_off(&self) -> f64 {
@@ -157,7 +168,8 @@ impl Host for FlowSystem {
     }
 
     fn first_bad(&self) -> Option<usize> {
-        self.first_bad_of(&self.residual).or_else(|| self.coupled.iter().find_map(CoupledSystem::first_bad))
+        let beside = || self.coupled.iter().find_map(|system| system.first_bad(self.share()));
+        self.first_bad_of(&self.residual).or_else(|| self.lowest(beside()))
     }
 
     fn round_off(&self) -> Vec<f64> {
@@ -165,11 +177,21 @@ impl Host for FlowSystem {
     }
 
     fn place(&self, row: usize) -> BadPlace {
+        match self.share() {
+            None => self.place_here(row),
+            Some(share) => self.place_over_ranks(share, row),
+        }
+    }
+}
+
+impl FlowSystem {
+    /// The place of a row of this rank.
+    pub(super) fn place_here(&self, row: usize) -> BadPlace {
         let w = &self.nodes[row];
         let marker = self.dual.patches.iter().find(|p| p.nodes.binary_search(&(row as u32)).is_ok());
         let (state, variables) = self.unknowns_at(row);
         BadPlace {
-            place: Place::Node(self.plan.permutation.old_of_new()[row] as usize),
+            place: Place::Node(self.file_number(row)),
             at: [w[5], w[6], w[7]],
             marker: marker.map(|p| p.name.clone()),
             state,
@@ -205,6 +227,10 @@ impl FlowSystem {
 
     /// Sums of R^2/V over the domain.
     fn squares(&self) -> Vec<f64> {
+        if let Some(share) = self.share() {
+            let of = |i: usize| self.residual[i].map(|r| r * r / self.dual.volumes[i]);
+            return share.sum_rows(of).to_vec();
+        }
         let sum: [f64; 5] = parallel::reduce(
             &self.team,
             self.residual.len(),
@@ -251,16 +277,15 @@ impl FlowSystem {
         self.hold_walls();
         // Counted again here, so that the count needs no array of its own.
         let (q, old) = (&self.q, &self.last_good);
+        if let Some(share) = self.share() {
+            let [cut] =
+                share.sum_rows(|i| [f64::from(u8::from(was_cut(self.update[5 * i], &old[i], &q[i])))]);
+            return cut as usize;
+        }
         parallel::reduce(
             &self.team,
             n,
-            |rows| {
-                rows.filter(|&i| {
-                    let (full, taken) = (self.update[5 * i].abs(), (old[i][0] - q[i][0]).abs());
-                    full > 1e-6 * old[i][0] && taken < 0.999 * full
-                })
-                .count()
-            },
+            |rows| rows.filter(|&i| was_cut(self.update[5 * i], &old[i], &q[i])).count(),
             |all, part| *all += part,
         )
     }
@@ -289,13 +314,24 @@ impl FlowSystem {
             let w = &self.nodes[i];
             !(values[i].iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0)
         };
-        (0..values.len()).find(|&i| bad(i))
+        match self.share() {
+            None => (0..values.len()).find(|&i| bad(i)),
+            Some(share) => share.lowest(share.owned().iter().cloned().flatten().find(|&i| bad(i))),
+        }
     }
 
     /// Force and moment coefficients of the present state.
     pub(super) fn forces(&self) -> Forces {
-        forces(&self.config, &self.scale, &self.dual, &self.nodes, |patch, i| self.friction_on(patch, i))
+        let share = self.share().map(|share| &**share);
+        let friction = |patch, i| self.friction_on(patch, i);
+        forces(&self.config, &self.scale, &self.dual, &self.nodes, share, friction)
     }
+}
+
+/// Whether less than the whole update `x` of a density was taken.
+fn was_cut(x: f64, old: &[f64; 5], new: &[f64; 5]) -> bool {
+    let (full, taken) = (x.abs(), (old[0] - new[0]).abs());
+    full > 1e-6 * old[0] && taken < 0.999 * full
 }
 
 impl FlowSolver {
@@ -304,6 +340,8 @@ impl FlowSolver {
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn forces(&self) -> Forces {
+        // What cannot be told shows at the next step.
+        let _ = self.host.tell(Order::Forces);
         self.synced().forces()
     }
 }

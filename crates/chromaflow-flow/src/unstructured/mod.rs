@@ -9,6 +9,7 @@
 //! | `newton.rs` | the linear system of a Newton-Krylov step |
 //! | `coupled.rs` | the systems beside it: which there are, and what they see of it |
 //! | `access.rs`, `shear.rs` | fields, restarts, memory; friction, heat, y+ and vorticity |
+//! | `over_ranks.rs` | a mesh divided among ranks |
 //! | `cuda/` | the same on a GPU |
 
 mod access;
@@ -17,6 +18,7 @@ mod coupled;
 pub(crate) mod cuda;
 mod flow;
 mod newton;
+mod over_ranks;
 mod setup;
 mod shear;
 mod space;
@@ -26,4 +28,5 @@ mod unsteady;
 
 pub use access::Memory;
 pub use flow::{FlowSolver, FlowSystem, Source};
+pub use over_ranks::Ranks;
 pub use shear::Spread;

@@ -15,7 +15,9 @@ use crate::parallel;
 use crate::residual::primitive_of;
 use crate::viscous::{molecular, spectral_radius_viscous_of, with_eddies};
 use chromaflow::Jacobian;
+use chromaflow::dist::Links;
 use chromaflow::vector::norm2;
+use chromaflow_device::Team;
 use std::sync::Arc;
 
 /// The step's system: unknowns of the flow, then those of each system that it depends on.
@@ -57,6 +59,18 @@ impl NewtonStep for FlowStep<'_> {
 
     fn size(&self) -> f64 {
         self.size
+    }
+
+    fn norm(&self, team: &Team, v: &[f64]) -> f64 {
+        let Some(share) = self.system.share() else { return norm2(team, v) };
+        let (own, mut rest) = v.split_at(5 * self.q.len());
+        let mut squares = share.dot(5, own, own);
+        for beside in &self.beside {
+            let (part, after) = rest.split_at(beside.values.len());
+            squares += share.dot(beside.values.len() / self.q.len().max(1), part, part);
+            rest = after;
+        }
+        squares.sqrt()
     }
 
     fn differentiate(&mut self, h: f64, v: &[f64], y: &mut [f64]) {
@@ -105,6 +119,15 @@ impl NewtonStep for FlowStep<'_> {
             );
             first = part.end;
         }
+        if let Some(share) = system.share() {
+            share.clear(5, &mut y[..n]);
+            let mut first = n;
+            for beside in &self.beside {
+                let part = beside.bounds(first);
+                share.clear(beside.values.len() / self.q.len().max(1), &mut y[part.clone()]);
+                first = part.end;
+            }
+        }
     }
 
     fn precondition(&mut self, r: &[f64], z: &mut [f64]) {
@@ -135,7 +158,9 @@ impl FlowSystem {
                 b.extend(beside.residual.iter().map(|r| r / beside.units[1]));
             }
             let mut x = vec![0.0; b.len()];
-            let left = newton::solve(&team, &mut step, options, &b, &mut x);
+            let share = step.system.share().cloned();
+            let links = share.as_deref().map(|share| share as &dyn Links);
+            let left = newton::solve(&team, &mut step, options, links, &b, &mut x);
             let FlowStep { q, residual, beside, .. } = step;
             self.set_beside(&q, 0.0, q.as_flattened());
             (self.q, self.residual, self.friction) = (q, residual, friction);
@@ -164,11 +189,17 @@ impl FlowSystem {
         jacobian: &'a Jacobian,
     ) -> FlowStep<'a> {
         let team = Arc::clone(&self.team);
-        let (size, norm) = (norm2(&team, self.q.as_flattened()), norm2(&team, self.residual.as_flattened()));
+        let share = self.share().cloned();
+        let norm_of = |width: usize, values: &[f64]| match &share {
+            Some(share) => share.norm2(width, values),
+            None => norm2(&team, values),
+        };
+        let (size, norm) = (norm_of(5, self.q.as_flattened()), norm_of(5, self.residual.as_flattened()));
         let driving = self.coupled.iter().enumerate().filter(|(_, system)| system.drives_flow());
         let beside = driving.map(|(number, system)| {
+            let nb = system.state.nb;
             let over =
-                |values: &[f64], whole: f64| Some(norm2(&team, values) / whole).filter(|r| r.is_normal());
+                |values: &[f64], whole: f64| Some(norm_of(nb, values) / whole).filter(|r| r.is_normal());
             let units = [over(&system.state.values, size), over(&system.residual, norm)];
             Beside {
                 number,

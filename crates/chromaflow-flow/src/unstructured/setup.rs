@@ -1,5 +1,6 @@
 //! From a mesh and a set-up to a solver at free stream.
 
+use super::over_ranks::Divided;
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem};
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
@@ -11,11 +12,15 @@ use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
 use crate::march::linear::{LinearSolver, plan_options};
 use crate::march::{FlowError, Times};
+use crate::mesh::pairs::Pairs;
 use crate::mesh::{Mesh, Planar};
 use crate::numbering::renumber;
+use crate::ranks::Rows;
 use crate::residual::{ViscousElements, is_node_wise, primitive_of, round_off};
 use crate::wall_distance::WallSurface;
 use chromaflow::Jacobian;
+use chromaflow::dist::{Links, Share};
+use chromaflow::order::Plan;
 use chromaflow_device::{Buffer, Team};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,13 +31,18 @@ impl FlowSolver {
     /// # Errors
     /// [`FlowError`] names the marker, the number or the node that is wrong.
     pub fn new(mesh: &Mesh, config: FlowConfig, team: Arc<Team>) -> Result<Self, FlowError> {
-        let mut config = config;
-        if mesh.planar.is_some() {
-            for side in [Planar::FRONT, Planar::BACK] {
-                config.boundaries.entry(side.to_owned()).or_insert(Boundary::Symmetry);
-            }
-        }
-        check(mesh, &config)?;
+        let config = completed(mesh, config)?;
+        let numbered = renumber(mesh, plan_options(&config.implicit), &team);
+        Self::numbered(numbered, config, team, None)
+    }
+
+    /// On a mesh whose nodes are numbered by rows, with its edges: all of a mesh, or a rank's part of one.
+    pub(super) fn numbered(
+        (mesh, plan, edges): (Mesh, Plan, Pairs),
+        config: FlowConfig,
+        team: Arc<Team>,
+        divided: Option<Divided>,
+    ) -> Result<Self, FlowError> {
         let gas = config.gas.gas();
         let planar = mesh.planar.is_some();
         let lift_y = config.reference.lift_axis.map_or(planar, |axis| axis == 1);
@@ -49,14 +59,26 @@ impl FlowSolver {
             lift_y,
             pressure: free[4],
         };
-        let (mesh, plan, edges) = renumber(mesh, plan_options(&config.implicit), &team);
         let dual = Dual::of_edges(&mesh, &edges, &team);
         let dual = match mesh.planar {
             Some(planar) => dual.collapsed(planar.nodes_2d),
             None => dual,
         };
-        if let Some(i) = dual.volumes.iter().position(|&v| v <= 0.0 || v.is_nan()) {
-            let node = plan.permutation.old_of_new()[i] as usize;
+        // Distances are measured from the walls of the whole mesh.
+        let surface = divided.as_ref().map(|divided| divided.part.with_surface());
+        let colors = divided.as_ref().map(|divided| divided.part.element_colors.clone());
+        let over = divided.map(|Divided { part, whole, ranks }| {
+            Rows::new(&ranks.ranks, &part, whole, &dual.pattern, ranks.reproducible)
+        });
+        let over = over.transpose()?;
+        let share = over.as_ref().map(|rows| &rows.share);
+        let owns = |i: usize| share.is_none_or(|share| share.owns(i));
+        let bad = |&i: &usize| owns(i) && !(dual.volumes[i] > 0.0);
+        if let Some(i) = (0..dual.nodes()).find(bad) {
+            let node = match &over {
+                None => plan.permutation.old_of_new()[i] as usize,
+                Some(rows) => rows.file[i] as usize,
+            };
             return Err(FlowError::Volume { node, at: mesh.nodes[i], volume: dual.volumes[i] });
         }
         let mut boundaries: Vec<Condition<f64>> =
@@ -65,7 +87,7 @@ impl FlowSolver {
             condition.mass_flow *= depth;
             condition.cutoff_mach = config.cutoff_mach();
         }
-        let fixed = wall_nodes(&mesh, &dual, &boundaries)?;
+        let fixed = wall_nodes(&mesh, &dual, &boundaries, share)?;
         let n = dual.nodes();
         let mut nodes = Buffer::<NodeRecord>::zeroed(n);
         for (node, x) in nodes.iter_mut().zip(&mesh.nodes) {
@@ -80,9 +102,13 @@ impl FlowSolver {
         }
         let q: Vec<[f64; 5]> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();
         let viscous = (config.equations == Equations::Laminar).then(|| {
-            (config.gas.transport(&config.freestream), Arc::new(ViscousElements::new(&mesh, &dual)))
+            (
+                config.gas.transport(&config.freestream),
+                Arc::new(ViscousElements::colored(&mesh, &dual, colors.as_deref())),
+            )
         });
-        let mapping = mapping_of(&mesh, &dual, &boundaries, &config.space, &team)?;
+        let around = (&mesh, surface.as_ref().unwrap_or(&mesh));
+        let mapping = mapping_of(around, &dual, &boundaries, &config.space, &team, share)?;
         let moments = if config.space.second_order && config.space.quadrature == Quadrature::Linear {
             dual.moments(&mesh)
         } else {
@@ -94,7 +120,7 @@ impl FlowSolver {
         };
         let jacobian = Jacobian::zeroed(dual.pattern.clone(), 5, config.implicit.policy)
             .map_err(|e| FlowError::Linear(e.to_string()))?;
-        let linear = LinearSolver::new(&team, &plan.batches, &jacobian, &config.implicit)?;
+        let linear = LinearSolver::over(&team, &plan.batches, &jacobian, &config.implicit, share)?;
         let mut control = CflControl::new(config.implicit.cfl);
         if let Nonlinear::NewtonKrylov(_) = config.implicit.nonlinear {
             control = control.of_newton_steps();
@@ -114,8 +140,11 @@ impl FlowSolver {
             held: Vec::new(),
             scale,
             planar,
-            volume: dual.volumes.iter().sum(),
-            round_off: round_off(&dual, gas, &free),
+            volume: match share {
+                None => dual.volumes.iter().sum(),
+                Some(share) => share.sum_rows(|i| [dual.volumes[i]])[0],
+            },
+            round_off: round_off(&dual, gas, &free, share.map(|share| &**share)),
             last_good: q.clone(),
             q,
             nodes,
@@ -132,27 +161,41 @@ impl FlowSolver {
             linear: Some(linear),
             times: Times::default(),
             plan,
+            over,
             dual,
             config,
         };
-        system.start_coupled(&mesh)?;
+        system.start_coupled(surface.as_ref().unwrap_or(&mesh))?;
+        system.check_ranks()?;
         Ok(Self::of(system, control))
     }
 }
 
-/// The mapping of layers on curved walls, with and without slip.
+/// The set-up with conditions for the planes of a planar mesh, checked.
+pub(super) fn completed(mesh: &Mesh, mut config: FlowConfig) -> Result<FlowConfig, FlowError> {
+    if mesh.planar.is_some() {
+        for side in [Planar::FRONT, Planar::BACK] {
+            config.boundaries.entry(side.to_owned()).or_insert(Boundary::Symmetry);
+        }
+    }
+    check(mesh, &config)?;
+    Ok(config)
+}
+
+/// The mapping of layers on curved walls, with and without slip, of a mesh and a surface that has all its walls.
 fn mapping_of(
-    mesh: &Mesh,
+    (mesh, surface): (&Mesh, &Mesh),
     dual: &Dual,
     conditions: &[Condition<f64>],
     space: &Space,
     team: &Team,
+    share: Option<&Arc<Share>>,
 ) -> Result<Mapping, FlowError> {
     let walls = || dual.patches.iter().zip(conditions).filter(|(_, condition)| condition.kind.is_wall());
     if !space.second_order || !space.mapped || walls().next().is_none() {
         return Ok(Mapping::default());
     }
-    let surface = WallSurface::new(mesh, |marker| walls().any(|(patch, _)| patch.name == marker.name))?;
+    let surface = WallSurface::new(surface, |marker| walls().any(|(patch, _)| patch.name == marker.name))?;
     let places = &mesh.nodes[..dual.nodes()];
     let nearest = surface.nearest_of(places, team);
     // On the wall itself the way away from it is against the areas.
@@ -175,6 +218,9 @@ fn mapping_of(
         }
         *away = unit(from);
     }
+    if let Some(share) = share {
+        share.exchange(3, away.as_flattened_mut());
+    }
     let distance: Vec<f64> = nearest.iter().map(|near| near.distance).collect();
     Ok(Mapping::new(team, dual, places, &distance, &away))
 }
@@ -184,11 +230,25 @@ fn wall_nodes(
     mesh: &Mesh,
     dual: &Dual,
     conditions: &[Condition<f64>],
+    share: Option<&Arc<Share>>,
 ) -> Result<Vec<WallNode<f64>>, FlowError> {
     let mut fixed = BTreeMap::new();
     for (patch, condition) in dual.patches.iter().zip(conditions).filter(|(_, c)| c.kind.is_no_slip()) {
         let places = patch.nodes.iter().map(|&i| mesh.nodes[i as usize]);
-        let through = condition.velocity_through(places.zip(patch.areas.iter().copied()));
+        let faces = places.zip(patch.areas.iter().copied());
+        let through = match share {
+            None => condition.velocity_through(faces),
+            Some(share) => {
+                let sums = share.sums(2, |add| {
+                    let nodes = patch.nodes.iter().zip(faces);
+                    for (_, (x, n)) in nodes.filter(|(i, _)| share.owns(**i as usize)) {
+                        let parts = condition.velocity_across(&x, &n);
+                        parts.into_iter().enumerate().for_each(|(k, value)| add(k, value));
+                    }
+                });
+                if sums[1] > 0.0 { sums[0] / sums[1] } else { 0.0 }
+            }
+        };
         if through > Condition::MOST_THROUGH {
             return Err(FlowError::MovingWall { marker: patch.name.clone(), through });
         }

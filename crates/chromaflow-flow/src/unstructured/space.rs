@@ -9,11 +9,13 @@ use crate::jacobian::Assembly;
 use crate::march::Moment;
 use crate::residual::{Inviscid, node_limits};
 use chromaflow::Jacobian;
+use chromaflow::dist::Links;
 use chromaflow_device::Buffer;
 use std::sync::Arc;
 
 impl FlowSystem {
     pub(crate) fn compute_residual(&mut self, at: &Moment) {
+        self.exchange_states();
         let second_order = self.config.is_second_order(at.iteration);
         let with_gradients = self.has_gradients(at);
         let mut gradients = std::mem::take(&mut self.gradients);
@@ -67,6 +69,9 @@ impl FlowSystem {
         self.add_time_derivative(at, &mut residual);
         self.add_source(&mut residual);
         self.hold_nodes(&mut residual);
+        if let Some(share) = self.share() {
+            share.clear(5, residual.as_flattened_mut());
+        }
         (self.gradients, self.limits) = (gradients, limits);
         (self.fluxes, self.residual) = (fluxes, residual);
     }
@@ -150,5 +155,8 @@ impl FlowSystem {
             held: &self.held,
         };
         assembly.assemble(&self.nodes, &mut self.jacobian);
+        if let Some(over) = &self.over {
+            over.identities(&mut self.jacobian);
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::advice::Trouble;
 use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};
-use super::{Args, Prepared, prepare, summary};
+use super::{Args, Prepared, over_ranks, prepare, summary};
 use crate::case::{CaseFile, Source};
 use crate::cite;
 use crate::context::Context;
@@ -25,7 +25,7 @@ use chromaflow_flow::gas::viscosity;
 use chromaflow_flow::march::FlowError;
 use chromaflow_flow::mesh::{self, KindInfo, Mesh, Range};
 use chromaflow_flow::output::{Field, Restart};
-use chromaflow_flow::unstructured::{FlowSystem, Spread};
+use chromaflow_flow::unstructured::{FlowSystem, Ranks, Spread};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -35,7 +35,24 @@ use std::time::Instant;
 ///
 /// # Errors
 /// As [`super::run`].
-pub fn run(args: &Args, ctx: &Context, source: Source, case: CaseFile, start: Instant) -> CliResult {
+pub fn run(
+    args: &Args,
+    ctx: &Context,
+    source: Source,
+    case: CaseFile,
+    ranks: Option<Ranks>,
+    start: Instant,
+) -> CliResult {
+    if let Some(ranks) = &ranks {
+        over_ranks::agree(ranks, &source)?;
+        if ranks.ranks.rank() > 0 {
+            return over_ranks::follow(&source, &case, ctx, ranks.clone());
+        }
+        if case.output.matrix > 0 {
+            return Err(source
+                .error(&["output", "matrix"], "one rank alone writes linear systems: leave out --ranks"));
+        }
+    }
     let program = summary::peak_bytes().unwrap_or(0);
     if let Some(gpu) = ctx.gpu() {
         gpu.prepare(chromaflow_flow::gpu::kernels_of(&case.settings(&source, false)?));
@@ -45,8 +62,15 @@ pub fn run(args: &Args, ctx: &Context, source: Source, case: CaseFile, start: In
     give_back_freed();
     let out = args.out.clone().unwrap_or_else(|| prepared.case.folder(&prepared.source));
     let files = Files::new(out, &prepared.case.output)?;
-    let mut solver = FlowSolver::new(&prepared.mesh, prepared.config.clone(), Arc::clone(ctx.team()))
-        .map_err(|e| CliError::input(format!("{}: {e}", prepared.source.path.display())))?;
+    let (config, team) = (prepared.config.clone(), Arc::clone(ctx.team()));
+    let solver = match ranks {
+        None => FlowSolver::new(&prepared.mesh, config, team),
+        Some(ranks) => {
+            over_ranks::markers(&ranks, Some(&prepared.mesh))?;
+            FlowSolver::over_ranks(Some(&prepared.mesh), config, team, ranks)
+        }
+    };
+    let mut solver = solver.map_err(|e| refused(&prepared.source, &e))?;
     give_back_freed();
     if let Some(gpu) = ctx.gpu() {
         solver.use_gpu(gpu).map_err(|e| CliError::environment(e.to_string()))?;
@@ -65,7 +89,21 @@ pub fn run(args: &Args, ctx: &Context, source: Source, case: CaseFile, start: In
         files,
         start,
     };
-    run.go(&mut OnMesh { prepared: &prepared, quality, solver, ctx, program })
+    let mut flow = OnMesh { prepared: &prepared, quality, solver, ctx, program };
+    let done = run.go(&mut flow);
+    if done.is_ok() {
+        flow.solver.dismiss();
+    }
+    done
+}
+
+/// Why a flow solver could not be made for a case.
+pub(super) fn refused(source: &Source, error: &FlowError) -> CliError {
+    let text = format!("{}: {error}", source.path.display());
+    match error {
+        FlowError::Ranks(_) | FlowError::Share(_) => CliError::environment(text),
+        _ => CliError::input(text),
+    }
 }
 
 /// Smallest, mean and largest scaled Jacobian and aspect ratio over all cells.
@@ -107,7 +145,10 @@ impl Flow for OnMesh<'_> {
         let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
         let cells = mesh.elements();
         let path = mesh_path.display();
-        format!("{path}: {nodes} nodes, {cells} cells; {method}, policy {}", implicit.policy)
+        let ranks = self.solver.division().filter(|division| division.ranks > 1);
+        let ranks =
+            ranks.map_or_else(String::new, |d| format!("; {} ranks, balance {:.3}", d.ranks, d.balance));
+        format!("{path}: {nodes} nodes, {cells} cells; {method}, policy {}{ranks}", implicit.policy)
     }
 
     fn check(&self, ctx: &Context) -> CliResult<()> {
@@ -225,6 +266,11 @@ impl Flow for OnMesh<'_> {
         let walls = walls
             .map(|(wall, y)| (wall, json!({ "y_plus": { "min": y.min, "mean": y.mean, "max": y.max } })));
         facts.insert("walls".to_owned(), Value::Object(walls.collect()));
+        if let Some(division) = self.solver.division() {
+            facts.insert("ranks".to_owned(), json!(division.ranks));
+            facts.insert("balance".to_owned(), json!(division.balance));
+            facts.insert("halo_s".to_owned(), json!(self.solver.exchange_seconds()));
+        }
         if config.turbulence.is_some() {
             facts.insert("turbulence".to_owned(), json!({ "model": case.turbulence.model }));
         }

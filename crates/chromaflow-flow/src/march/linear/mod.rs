@@ -8,6 +8,7 @@ pub use cuda::{LinearCuda, Shape};
 
 use super::FlowError;
 use crate::config::Implicit;
+use chromaflow::dist::Share;
 use chromaflow::order::{ColoringMethod, PlanOptions};
 use chromaflow::relax::FactorReport;
 use chromaflow::solver::{AssembledSolver, Method, PreconditionerKind, RowOrder, SolverOptions};
@@ -22,6 +23,7 @@ pub struct LinearSolver {
     solver: AssembledSolver,
     options: SolverOptions,
     diagonal_bytes: usize,
+    share: Option<Arc<Share>>,
 }
 
 /// The order of the rows: by colors, but for incomplete factors and Gauss-Seidel sweeps, which have a choice.
@@ -65,11 +67,33 @@ impl LinearSolver {
         jac: &Jacobian,
         implicit: &Implicit,
     ) -> Result<Self, FlowError> {
+        Self::over(team, batches, jac, implicit, None)
+    }
+
+    /// The same for the rows of a rank: right-hand sides are residuals, what is solved for solutions, as
+    /// [`dist`](chromaflow::dist) has it.
+    pub fn over(
+        team: &Arc<Team>,
+        batches: &RowBatches,
+        jac: &Jacobian,
+        implicit: &Implicit,
+        share: Option<&Arc<Share>>,
+    ) -> Result<Self, FlowError> {
         let options = solver_options(implicit);
-        let solver = AssembledSolver::new(team, jac.pattern(), jac.nb(), batches, &options);
+        let (pattern, nb) = (jac.pattern(), jac.nb());
+        let solver = match share {
+            Some(_) if options.policy == Policy::Dsh => {
+                return Err(FlowError::NotOverRanks {
+                    what: "the policy `dsh`, whose scale is that of one matrix,".to_owned(),
+                    remedy: "choose the policy `ds` or `d`",
+                });
+            }
+            Some(share) => AssembledSolver::over_ranks(team, pattern, nb, batches, share, &options),
+            None => AssembledSolver::new(team, pattern, nb, batches, &options),
+        };
         let solver = solver.map_err(|e| FlowError::Linear(e.to_string()))?;
         let diagonal_bytes = size_of_val(&*jac.diag);
-        Ok(Self { team: Arc::clone(team), solver, options, diagonal_bytes })
+        Ok(Self { team: Arc::clone(team), solver, options, diagonal_bytes, share: share.cloned() })
     }
 
     /// Bytes besides the Jacobian.
@@ -123,7 +147,10 @@ impl LinearSolver {
     pub fn factor(&mut self, jac: &mut Jacobian) -> Result<(), usize> {
         let report =
             if self.sweeps_alone() { self.solver.factor_in_place(jac) } else { self.solver.factor(jac) };
-        regular(&report.expect(FITS))
+        let found = regular(&report.expect(FITS));
+        let Some(share) = &self.share else { return found };
+        // The same row on every rank, or none.
+        share.lowest(found.err()).map_or(Ok(()), Err)
     }
 
     /// z = M r, the preconditioner of the matrix last factored: sweeps from zero, or one solve with incomplete factors.
@@ -140,12 +167,26 @@ impl LinearSolver {
         }
         let mut sweep = |x: &mut [f64], count| self.solver.sweep(jac, b, x, count).expect(FITS);
         sweep(x, 1);
-        let first = norm(x.iter().copied());
+        let first = self.norm(jac.nb(), x, &[]);
+        let mut sweep = |x: &mut [f64], count| self.solver.sweep(jac, b, x, count).expect(FITS);
         sweep(x, sweeps - 2);
         let before = x.to_vec();
         sweep(x, 1);
-        let last = norm(x.iter().zip(&before).map(|(new, old)| new - old));
+        let last = self.norm(jac.nb(), x, &before);
         (first > 0.0).then_some(last / first)
+    }
+
+    /// |x - y|, or |x| where there is no y; over ranks that of the whole system.
+    fn norm(&self, nb: usize, x: &[f64], y: &[f64]) -> f64 {
+        let part = |i: usize| x[i] - y.get(i).unwrap_or(&0.0);
+        match &self.share {
+            None => (0..x.len()).map(|i| part(i).powi(2)).sum::<f64>().sqrt(),
+            Some(share) => {
+                let [sum] =
+                    share.sum_rows(|row| [(row * nb..(row + 1) * nb).map(|i| part(i).powi(2)).sum::<f64>()]);
+                sum.sqrt()
+            }
+        }
     }
 }
 
@@ -155,7 +196,3 @@ fn regular(found: &FactorReport) -> Result<(), usize> {
 }
 
 const FITS: &str = "the solver was set up for this matrix";
-
-fn norm(values: impl Iterator<Item = f64>) -> f64 {
-    values.map(|v| v * v).sum::<f64>().sqrt()
-}

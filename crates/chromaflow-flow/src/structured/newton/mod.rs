@@ -132,7 +132,7 @@ impl StructuredSystem {
         let states = self.blocks.iter().map(|block| block.w.clone()).collect();
         let mut step =
             GridStep { at: *at, states, residual: b.clone(), pseudo_time, size, system: self, newton };
-        let left = newton::solve(&team, &mut step, &options, &b, &mut x);
+        let left = newton::solve(&team, &mut step, &options, None, &b, &mut x);
         for (block, state) in step.system.blocks.iter_mut().zip(step.states) {
             block.w = state;
         }

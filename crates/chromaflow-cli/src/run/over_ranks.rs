@@ -1,0 +1,191 @@
+//! Ranks of a run: who they are, what they agree on before the mesh is read, and how they end.
+
+use super::{Args, interrupt, unstructured};
+use crate::case::{Case, CaseFile, Source};
+use crate::context::{Backend, Context};
+use crate::error::{CliError, CliResult, Done};
+use chromaflow_comm::mpi::{Launch, Mpi, launch};
+use chromaflow_comm::{CommError, Communicator, RunError, Solo, Tag, run};
+use chromaflow_flow::FlowSolver;
+use chromaflow_flow::mesh::{Marker, Mesh};
+use chromaflow_flow::unstructured::Ranks;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a rank waits for a message of another one before it gives up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Runs a case on the ranks that were asked for: by `--ranks`, or by a launcher.
+///
+/// # Errors
+/// As [`super::run`]; status 3 where ranks cannot be had or one of them fails.
+pub fn start(args: &Args, ctx: &Context) -> CliResult {
+    let launched = launch().filter(|launch| launch.size > 1);
+    match (launched, args.ranks) {
+        (Some(launch), Some(asked)) if asked.get() != launch.size => Err(CliError::input(format!(
+            "--ranks {asked}, but {} started {} ranks: leave out one of them",
+            launch.launcher, launch.size
+        ))),
+        (Some(launch), _) => processes(args, ctx, launch),
+        (None, Some(asked)) if asked.get() > 1 => threads(args, ctx, asked.get()),
+        _ if args.reproducible => super::one(args, ctx, Some(alone())),
+        _ => super::one(args, ctx, None),
+    }
+}
+
+/// One rank that computes as several do.
+fn alone() -> Ranks {
+    Ranks { ranks: Arc::new(Solo), reproducible: true }
+}
+
+/// Ranks that are threads of this process.
+fn threads(args: &Args, ctx: &Context, size: usize) -> CliResult {
+    refuse_gpu(ctx)?;
+    let (args, contexts) = (args.clone(), (0..size).map(|rank| ctx.of_rank(rank, size)).collect::<Vec<_>>());
+    let ended = run(size, PATIENCE, move |own| {
+        let rank = own.rank();
+        let ranks = Ranks { ranks: Arc::new(own.clone()), reproducible: args.reproducible };
+        super::one(&args, &contexts[rank], Some(ranks))
+    });
+    match ended {
+        Ok(done) => Ok(done[0]),
+        // What a rank says of itself, it says; that one was silent is said by whoever waited for it.
+        Err(RunError::Failed { error, .. }) => Err(error),
+        Err(error) => Err(CliError::environment(error.to_string())),
+    }
+}
+
+/// Ranks that a launcher started as processes.
+fn processes(args: &Args, ctx: &Context, launch: Launch) -> CliResult {
+    refuse_gpu(ctx)?;
+    let mpi = Mpi::join(launch, PATIENCE).map_err(|e| CliError::environment(e.to_string()))?;
+    let mpi = Arc::new(mpi);
+    let (rank, here) = (mpi.rank(), on_this_host(&*mpi)?);
+    let own = ctx.of_rank(rank, here);
+    if rank > 0 {
+        interrupt::watch_quietly();
+    }
+    let ranks = Ranks { ranks: Arc::clone(&mpi) as Arc<dyn Communicator>, reproducible: args.reproducible };
+    let ended = super::one(args, &own, Some(ranks));
+    match &ended {
+        Ok(_) => mpi.leave(),
+        Err(error) => {
+            eprintln!("error: rank {rank}: {error}");
+            mpi.abort(error.status());
+        }
+    }
+    ended
+}
+
+/// Ranks on this host that may use the same cores as this one.
+fn on_this_host(ranks: &dyn Communicator) -> CliResult<usize> {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let status = read("/proc/self/status");
+    let cores = status.lines().find(|line| line.starts_with("Cpus_allowed_list")).unwrap_or_default();
+    let own = format!("{}{cores}", read("/proc/sys/kernel/hostname"));
+    let all = ranks.gather_all(own.as_bytes()).map_err(lost)?;
+    Ok(all.iter().filter(|other| other.as_slice() == own.as_bytes()).count())
+}
+
+fn refuse_gpu(ctx: &Context) -> CliResult<()> {
+    if ctx.global.backend == Backend::Cuda {
+        return Err(CliError::input(
+            "--backend cuda computes on one GPU with one rank: leave out --ranks and mpirun, or use --backend cpu",
+        ));
+    }
+    Ok(())
+}
+
+fn lost(error: CommError) -> CliError {
+    CliError::environment(error.to_string())
+}
+
+/// Refuses kinds of cases that one rank alone computes.
+///
+/// # Errors
+/// Status 2 with the kinds that ranks share.
+pub fn only_meshes(case: &Case, ranks: Option<&Ranks>) -> CliResult<()> {
+    match (case, ranks) {
+        (Case::Unstructured(_), _) | (_, None) => Ok(()),
+        (other, Some(_)) => Err(CliError::input(format!(
+            "this is {}, which one rank alone computes: leave out --ranks, --reproducible and mpirun; ranks share cases of meshes",
+            other.kind().title()
+        ))),
+    }
+}
+
+/// Whether all ranks run the same program on the same case.
+///
+/// # Errors
+/// Status 2 with the first rank that differs, on every rank.
+pub fn agree(ranks: &Ranks, source: &Source) -> CliResult<()> {
+    let ranks = &*ranks.ranks;
+    let own = [env!("CARGO_PKG_VERSION"), source.text()].join("\n");
+    let all = ranks.gather_all(own.as_bytes()).map_err(lost)?;
+    let part = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        text.split_once('\n').map_or((text.clone(), String::new()), |(a, b)| (a.to_owned(), b.to_owned()))
+    };
+    let first = part(&all[0]);
+    for (rank, other) in all.iter().enumerate().skip(1) {
+        let (version, case) = part(other);
+        if version != first.0 {
+            return Err(CliError::input(format!(
+                "rank {rank} runs chromaflow {version}, rank 0 runs {}: install the same version on all hosts",
+                first.0
+            )));
+        }
+        if case != first.1 {
+            return Err(CliError::input(format!(
+                "rank {rank} reads another case file than rank 0: {} differs between hosts",
+                source.path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What a set-up asks of a mesh: names and codes of its markers, and whether it is planar. Rank 0 tells the others.
+///
+/// # Errors
+/// Status 3 when another rank has failed.
+pub fn markers(ranks: &Ranks, mesh: Option<&Mesh>) -> CliResult<(Vec<Marker>, bool)> {
+    let ranks = &*ranks.ranks;
+    if let Some(mesh) = mesh {
+        let mut text = format!("{}\n", mesh.planar.is_some());
+        for marker in &mesh.markers {
+            text +=
+                &format!("{}\0{}\n", marker.code.map_or(String::new(), |code| code.to_string()), marker.name);
+        }
+        for to in 1..ranks.size() {
+            ranks.send(to, Tag::Collective, text.clone().into_bytes()).map_err(lost)?;
+        }
+    } else {
+        // Rank 0 reads the mesh for as long as it takes.
+        let bytes = ranks.receive_patiently(0, Tag::Collective).map_err(lost)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let mut lines = text.lines();
+        let planar = lines.next() == Some("true");
+        let marker = |line: &str| {
+            let (code, name) = line.split_once('\0')?;
+            Some(Marker { name: name.to_owned(), code: code.parse().ok(), ..Marker::default() })
+        };
+        return Ok((lines.filter_map(marker).collect(), planar));
+    }
+    Ok((Vec::new(), false))
+}
+
+/// A rank that follows rank 0 through a run.
+///
+/// # Errors
+/// Status 2 for a set-up that cannot be run, status 3 when another rank has failed.
+pub fn follow(source: &Source, case: &CaseFile, ctx: &Context, ranks: Ranks) -> CliResult {
+    case.check(source)?;
+    let (markers, planar) = markers(&ranks, None)?;
+    let known: Vec<_> = markers.iter().map(|m| (m.name.clone(), super::known(m))).collect();
+    let config = case.config(source, &known, planar)?;
+    let solver = FlowSolver::over_ranks(None, config, Arc::clone(ctx.team()), ranks);
+    let mut solver = solver.map_err(|e| unstructured::refused(source, &e))?;
+    solver.follow().map_err(|e| CliError::environment(e.to_string()))?;
+    Ok(Done::Success)
+}

@@ -1,0 +1,161 @@
+//! Runs over ranks: the same history, forces and restart as of one rank; what is refused.
+
+mod common;
+
+use common::{CASE, cases, chromaflow, cube};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Flow over a box at an angle, with a wall.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("cube.su2"), cube(5)).unwrap();
+    let case = CASE
+        .replace("side = \"farfield\"", "side = \"slip_wall\"")
+        .replace("mach", "alpha = 5.0\nmach")
+        .replace("iterations = 5", "iterations = 12");
+    std::fs::write(folder.path().join("case.toml"), case).unwrap();
+    folder
+}
+
+fn run(folder: &Path, out: &str, more: &[&str]) -> Value {
+    let json = format!("{out}.json");
+    let args = [&["-q", "run", "case.toml", "--out", out, "--json", &json], more].concat();
+    let (status, _, message) = chromaflow(folder, &args);
+    assert_eq!(status, 0, "{more:?}: {message}");
+    serde_json::from_str(&std::fs::read_to_string(folder.join(json)).unwrap()).unwrap()
+}
+
+/// The history but for its seconds.
+fn history(folder: &Path, out: &str) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(folder.join(out).join("history.csv")).unwrap();
+    let header: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    let seconds = header.iter().position(|&h| h == "seconds").unwrap();
+    let rows = text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+    rows.map(|mut row| {
+        row.remove(seconds);
+        row
+    })
+    .collect()
+}
+
+fn near(a: &[Vec<String>], b: &[Vec<String>], most: f64) {
+    assert_eq!(a.len(), b.len());
+    for (x, y) in a.iter().flatten().zip(b.iter().flatten()) {
+        let (p, q): (f64, f64) = (x.parse().unwrap_or(0.0), y.parse().unwrap_or(0.0));
+        assert!((p - q).abs() <= most * (p.abs() + q.abs()) + 1e-12, "{x} {y}");
+    }
+}
+
+#[test]
+fn histories_forces_and_files_are_those_of_one_rank() {
+    let folder = folder();
+    let folder = folder.path();
+    let plain = ["--set", "march.nonlinear=defect_correction", "--set", "linear.policy=d", "--threads", "1"];
+    let one = run(folder, "one", &plain);
+    assert!(one["ranks"].is_null());
+    let expected = history(folder, "one");
+    for ranks in ["2", "5"] {
+        let several = run(folder, ranks, &[&plain[..], &["--ranks", ranks]].concat());
+        assert_eq!(several["ranks"].to_string(), ranks);
+        assert!(
+            several["balance"].as_f64().unwrap() >= 1.0 && several["time"]["halo_s"].as_f64().unwrap() > 0.0
+        );
+        near(&history(folder, ranks), &expected, 1e-10);
+        for name in ["restart.safetensors", "forces.csv", "volume.vtu", "surface.vtu", "summary.json"] {
+            assert!(folder.join(ranks).join(name).exists(), "{name}");
+        }
+        let forces = |v: &Value| ["cl", "cd", "cm"].map(|c| v["forces"][c].as_f64().unwrap());
+        for (a, b) in forces(&several).iter().zip(forces(&one)) {
+            assert!((a - b).abs() < 1e-10, "{a} {b}");
+        }
+    }
+    // On from a restart of five ranks on two.
+    let through = run(folder, "through", &[&plain[..], &["--set", "march.iterations=16"]].concat());
+    let on = [&plain[..], &["--set", "march.iterations=16", "--ranks", "2", "--resume"]].concat();
+    let on = run(folder, "5", &on);
+    assert_eq!(on["iterations"], through["iterations"]);
+    near(&history(folder, "5"), &history(folder, "through"), 1e-9);
+}
+
+#[test]
+fn reproducible_runs_are_the_same_to_the_bit_on_any_number_of_ranks() {
+    let folder = folder();
+    let folder = folder.path();
+    let newton = ["--reproducible", "--set", "linear.policy=d", "--set", "march.nonlinear=newton_krylov"];
+    run(folder, "one", &newton);
+    for ranks in ["2", "3"] {
+        run(folder, ranks, &[&newton[..], &["--ranks", ranks]].concat());
+        assert_eq!(history(folder, ranks), history(folder, "one"), "{ranks} ranks");
+        let restart = |out: &str| std::fs::read(folder.join(out).join("restart.safetensors")).unwrap();
+        assert!(restart(ranks) == restart("one"), "{ranks} ranks");
+    }
+}
+
+#[test]
+fn what_ranks_do_not_compute_is_refused_by_name() {
+    let folder = folder();
+    let folder = folder.path();
+    let refused = |args: &[&str], words: &str| {
+        let (status, _, message) = chromaflow(folder, args);
+        assert_eq!(status, 2, "{message}");
+        assert!(message.contains(words), "{message}");
+    };
+    let case = cases().join("structured_bump.toml");
+    refused(&["-q", "run", case.to_str().unwrap(), "--ranks", "2"], "one rank alone computes");
+    let case = cases().join("cavity_re100.toml");
+    refused(&["-q", "run", case.to_str().unwrap(), "--ranks", "2"], "one rank alone computes");
+    let dsh = ["-q", "run", "case.toml", "--ranks", "2", "--set", "linear.policy=dsh"];
+    refused(&dsh, "the policy `dsh`");
+    refused(&["-q", "run", "case.toml", "--ranks", "0"], "--ranks");
+    let matrix = ["-q", "run", "case.toml", "--ranks", "2", "--set", "output.matrix=1"];
+    refused(&matrix, "one rank alone writes linear systems");
+}
+
+#[test]
+fn a_division_is_shown() {
+    let folder = folder();
+    let folder = folder.path();
+    let args = ["mesh", "partition", "cube.su2", "--ranks", "3", "parts.vtu", "--json", "parts.json"];
+    let (status, text, message) = chromaflow(folder, &args);
+    assert_eq!(status, 0, "{message}");
+    assert!(text.contains("3 ranks, balance 1.") && text.contains("ghosts"), "{text}");
+    assert!(folder.join("parts.vtu").exists());
+    let parts: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.join("parts.json")).unwrap()).unwrap();
+    let rows = &parts["parts"]["rows"];
+    assert!((rows["mean"].as_f64().unwrap() - 72.0).abs() < 1e-9, "{rows}");
+}
+
+/// Launchers that `CHROMAFLOW_MPIRUN` lists, and the one on the path.
+fn launchers() -> Vec<PathBuf> {
+    let listed = std::env::var_os("CHROMAFLOW_MPIRUN").unwrap_or_default();
+    let mut found: Vec<PathBuf> = std::env::split_paths(&listed).filter(|p| p.is_file()).collect();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    found.extend(std::env::split_paths(&path).map(|folder| folder.join("mpirun")).find(|p| p.is_file()));
+    if found.is_empty() {
+        chromaflow_testkit::skip("mpi", "no mpirun is on the path, and CHROMAFLOW_MPIRUN lists none");
+    }
+    found
+}
+
+#[test]
+fn processes_of_a_launcher_are_ranks() {
+    let folder = folder();
+    let folder = folder.path();
+    let plain = ["--set", "march.nonlinear=defect_correction", "--set", "linear.policy=d", "--threads", "1"];
+    run(folder, "one", &plain);
+    for (k, mpirun) in launchers().iter().enumerate() {
+        let out = format!("mpi{k}");
+        let mut command = Command::new(mpirun);
+        command.args(["-n", "2"]).arg(env!("CARGO_BIN_EXE_chromaflow"));
+        command.args(["-q", "run", "case.toml", "--out", &out]).args(plain).current_dir(folder);
+        command.env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe");
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        let done = command.output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success(), "{}: {said}", mpirun.display());
+        near(&history(folder, &out), &history(folder, "one"), 1e-10);
+    }
+}

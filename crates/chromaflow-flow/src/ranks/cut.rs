@@ -1,0 +1,208 @@
+//! A rank's part of a mesh.
+
+use super::{Division, Part};
+use crate::mesh::{Kind, Marker, Mesh, Planar};
+use chromaflow::order::Plan;
+use std::collections::BTreeSet;
+
+/// Lists of what touches each node.
+struct Touching {
+    ptr: Vec<u32>,
+    list: Vec<u32>,
+}
+
+impl Touching {
+    /// `visit` names the pairs of a node and what touches it, twice.
+    fn new(nodes: usize, visit: impl Fn(&mut dyn FnMut(u32, u32))) -> Self {
+        let mut ptr = vec![0_u32; nodes + 1];
+        visit(&mut |node, _| ptr[node as usize + 1] += 1);
+        for i in 0..nodes {
+            ptr[i + 1] += ptr[i];
+        }
+        let (mut next, mut list) = (ptr.clone(), vec![0; ptr[nodes] as usize]);
+        visit(&mut |node, item| {
+            list[next[node as usize] as usize] = item;
+            next[node as usize] += 1;
+        });
+        Self { ptr, list }
+    }
+
+    fn of(&self, node: u32) -> &[u32] {
+        &self.list[self.ptr[node as usize] as usize..self.ptr[node as usize + 1] as usize]
+    }
+}
+
+/// Cuts a mesh, whose nodes are numbered by rows, into the parts of ranks.
+pub struct Cutter<'a> {
+    mesh: &'a Mesh,
+    plan: &'a Plan,
+    division: &'a Division,
+    /// Rows: nodes, those of the front plane of a planar mesh.
+    rows: usize,
+    /// Rows of each rank, ascending.
+    owned: Vec<Vec<u32>>,
+    elements: Touching,
+    faces: Touching,
+    whole: Vec<[u64; 2]>,
+    surface: Mesh,
+    /// Colors of elements, or none.
+    colors: &'a [u32],
+}
+
+impl<'a> Cutter<'a> {
+    /// `degrees` has the neighbors of each row.
+    pub fn new(mesh: &'a Mesh, plan: &'a Plan, degrees: &[u32], division: &'a Division) -> Self {
+        let rows = plan.permutation.len();
+        let row = |i: u32| i % rows as u32;
+        let mut owned = vec![Vec::new(); division.quality.ranks as usize];
+        for (row, &owner) in (0..).zip(&division.owner) {
+            owned[owner as usize].push(row);
+        }
+        let elements = Touching::new(rows, |pair| {
+            let mut number = 0;
+            mesh.each_element(|_, _, nodes| {
+                nodes.iter().for_each(|&i| pair(row(i), number));
+                number += 1;
+            });
+        });
+        let faces = Touching::new(rows, |pair| {
+            let mut number = 0;
+            for marker in &mesh.markers {
+                for face in marker.triangles.iter().map(|f| &f[..]).chain(marker.quads.iter().map(|f| &f[..]))
+                {
+                    face.iter().for_each(|&i| pair(row(i), number));
+                    number += 1;
+                }
+            }
+        });
+        let cost = |row: usize| u64::from(degrees[row]) + 2;
+        let whole = plan.batches.iter().map(|rows| [rows.len() as u64, rows.map(cost).sum()]).collect();
+        let surface = boundary(mesh, rows);
+        Self { mesh, plan, division, rows, owned, elements, faces, whole, surface, colors: &[] }
+    }
+
+    /// With the colors of all elements.
+    pub fn with_colors(self, colors: &'a [u32]) -> Self {
+        Self { colors, ..self }
+    }
+
+    /// The part of a rank.
+    pub fn part(&self, rank: u32) -> Part {
+        let own = &self.owned[rank as usize];
+        let (mut elements, mut near) = (BTreeSet::new(), own.iter().copied().collect::<BTreeSet<u32>>());
+        let around = |rows: &[u32], elements: &mut BTreeSet<u32>| -> Vec<u32> {
+            let mut new = BTreeSet::new();
+            for &row in rows {
+                for &e in self.elements.of(row) {
+                    if elements.insert(e) {
+                        new.extend(self.corners(e));
+                    }
+                }
+            }
+            new.into_iter().collect()
+        };
+        let first: Vec<u32> =
+            around(own, &mut elements).into_iter().filter(|row| near.insert(*row)).collect();
+        let second = around(&first, &mut elements);
+        let complete: BTreeSet<u32> = near.clone();
+        near.extend(second);
+        let global: Vec<u32> = near.into_iter().collect();
+        let faces: BTreeSet<u32> = complete.iter().flat_map(|&row| self.faces.of(row)).copied().collect();
+        let n = global.len();
+        let local = |i: u32| -> u32 {
+            let row = global.binary_search(&(i % self.rows as u32)).expect("a node of the part");
+            (row + i as usize / self.rows * n) as u32
+        };
+        let mesh = self.mesh_of(&global, &elements, &faces, local);
+        let colored = elements.iter().filter_map(|&e| self.colors.get(e as usize));
+        let element_colors = colored.copied().collect();
+        let old = self.plan.permutation.old_of_new();
+        let bound = |&offset: &u32| global.partition_point(|&row| row < offset) as u32;
+        Part {
+            owner: global.iter().map(|&row| self.division.owner[row as usize]).collect(),
+            complete: global.iter().map(|row| u8::from(complete.contains(row))).collect(),
+            file: global.iter().map(|&row| old[row as usize]).collect(),
+            colors: self.plan.batches.offsets().iter().map(bound).collect(),
+            whole: self.whole.clone(),
+            report: self.plan.report,
+            surface: self.surface.clone(),
+            quality: self.division.quality,
+            element_colors,
+            mesh,
+            global,
+        }
+    }
+
+    /// Rows of the nodes of an element, by its number over all types.
+    fn corners(&self, element: u32) -> impl Iterator<Item = u32> + '_ {
+        let (_, _, nodes) = self.mesh.element(element as usize);
+        nodes.iter().map(|&i| i % self.rows as u32)
+    }
+
+    fn mesh_of(
+        &self,
+        global: &[u32],
+        elements: &BTreeSet<u32>,
+        faces: &BTreeSet<u32>,
+        local: impl Fn(u32) -> u32,
+    ) -> Mesh {
+        let place =
+            |plane: usize| global.iter().map(move |&row| self.mesh.nodes[row as usize + plane * self.rows]);
+        let planar = self.mesh.planar.map(|planar| Planar { nodes_2d: global.len(), ..planar });
+        let mut mesh = Mesh { nodes: place(0).collect(), planar, ..Mesh::default() };
+        if planar.is_some() {
+            mesh.nodes.extend(place(1));
+        }
+        for &e in elements {
+            let (kind, _, nodes) = self.mesh.element(e as usize);
+            match kind {
+                Kind::Tetrahedron => mesh.tets.push(corners(nodes, &local)),
+                Kind::Pyramid => mesh.pyramids.push(corners(nodes, &local)),
+                Kind::Prism => mesh.prisms.push(corners(nodes, &local)),
+                Kind::Hexahedron => mesh.hexes.push(corners(nodes, &local)),
+            }
+        }
+        let bare = |m: &Marker| Marker { name: m.name.clone(), code: m.code, ..Marker::default() };
+        mesh.markers = self.mesh.markers.iter().map(bare).collect();
+        for &f in faces {
+            let (marker, count, _, nodes) = self.mesh.boundary_face(f as usize);
+            let marker = &mut mesh.markers[marker];
+            if count == 3 {
+                marker.triangles.push(corners(&nodes[..3], &local));
+            } else {
+                marker.quads.push(corners(&nodes, &local));
+            }
+        }
+        mesh
+    }
+}
+
+fn corners<const N: usize>(nodes: &[u32], local: impl Fn(u32) -> u32) -> [u32; N] {
+    std::array::from_fn(|k| local(nodes[k]))
+}
+
+/// The boundary without elements, its nodes renumbered; of a planar mesh without the two planes.
+fn boundary(mesh: &Mesh, rows: usize) -> Mesh {
+    let markers = || mesh.markers.iter().filter(|m| !(mesh.planar.is_some() && m.is_plane()));
+    let nodes = |m: &'_ Marker| -> Vec<u32> {
+        m.triangles.as_flattened().iter().chain(m.quads.as_flattened()).map(|&i| i % rows as u32).collect()
+    };
+    let kept: BTreeSet<u32> = markers().flat_map(nodes).collect();
+    let kept: Vec<u32> = kept.into_iter().collect();
+    let new = |i: u32| {
+        let at = kept.binary_search(&(i % rows as u32)).expect("a node of the boundary");
+        (at + i as usize / rows * kept.len()) as u32
+    };
+    let place = |plane: usize| kept.iter().map(move |&row| mesh.nodes[row as usize + plane * rows]);
+    let planar = mesh.planar.map(|planar| Planar { nodes_2d: kept.len(), ..planar });
+    let mut nodes: Vec<[f64; 3]> = place(0).collect();
+    if planar.is_some() {
+        nodes.extend(place(1));
+    }
+    let renumbered = |m: &Marker| Marker {
+        triangles: m.triangles.iter().map(|f| f.map(new)).collect(),
+        quads: m.quads.iter().map(|f| f.map(new)).collect(),
+        ..m.clone()
+    };
+    Mesh { nodes, markers: markers().map(renumbered).collect(), planar, ..Mesh::default() }
+}

@@ -1,0 +1,98 @@
+//! The rows of a rank: what passes between it and others, and where its nodes stand in the mesh's file.
+
+use super::wire;
+use super::{Part, Quality, Whole};
+use chromaflow::dist::{Share, ShareError};
+use chromaflow::{BlockPattern, Jacobian};
+use chromaflow_comm::{CommError, Communicator, Tag};
+use std::sync::Arc;
+
+/// The rows of a rank in a flow solver.
+#[derive(Debug)]
+pub struct Rows {
+    /// Which rows it owns, and what is exchanged.
+    pub share: Arc<Share>,
+    /// Number of each row in the mesh's file.
+    pub file: Vec<u32>,
+    /// What rank 0 keeps of the whole mesh's order.
+    pub whole: Option<Whole>,
+    /// How the mesh was divided.
+    pub quality: Quality,
+    /// Rows whose elements are not all here.
+    outer: Vec<u32>,
+}
+
+impl Rows {
+    /// Of a part, whose matrices have this pattern; collective. `exact`: sums do not depend on the number of ranks.
+    ///
+    /// # Errors
+    /// [`ShareError`].
+    pub fn new(
+        ranks: &Arc<dyn Communicator>,
+        part: &Part,
+        whole: Option<Whole>,
+        pattern: &BlockPattern,
+        exact: bool,
+    ) -> Result<Self, ShareError> {
+        let costs: Vec<[usize; 2]> = part.whole.iter().map(|w| w.map(|n| n as usize)).collect();
+        let batches = part.batches();
+        let global = part.global.clone();
+        let share = Share::new(Arc::clone(ranks), pattern, &batches, &costs, global, &part.owner)?;
+        // Rows next to owned ones are complete, see `Part::complete`.
+        let share = share.overlapping();
+        let outer = (0..).zip(&part.complete).filter(|(_, complete)| **complete == 0);
+        Ok(Self {
+            share: Arc::new(if exact { share.exactly() } else { share }),
+            file: part.file.clone(),
+            whole,
+            quality: part.quality,
+            outer: outer.map(|(row, _)| row).collect(),
+        })
+    }
+
+    /// Gives rows whose elements are not all here, and which nobody solves for, blocks that can be inverted.
+    pub fn identities(&self, jacobian: &mut Jacobian) {
+        let (nb, q) = (jacobian.nb(), jacobian.nb() * jacobian.nb());
+        for &row in &self.outer {
+            for (e, entry) in jacobian.diag[row as usize * q..][..q].iter_mut().enumerate() {
+                *entry = if e % (nb + 1) == 0 { 1.0 } else { 0.0 };
+            }
+        }
+    }
+
+    /// Values of all rows of the mesh on rank 0, by their numbers in the whole mesh; nothing elsewhere, nor where ranks have failed
+    /// ([`Share::check`] says so). Collective.
+    ///
+    /// **Shapes**: values `[rows, width]`, out `[rows of the mesh, width]`.
+    pub fn gather(&self, width: usize, values: &[f64]) -> Vec<f64> {
+        let rows = if self.share.ranks().rank() == 0 { self.share.whole() } else { 0 };
+        self.share.gather(width, values).unwrap_or_else(|_| vec![f64::NAN; rows * width])
+    }
+
+    /// Values by rows here from values by the file's numbers on rank 0; collective.
+    ///
+    /// **Shapes**: values `[nodes of the file or more, width]` on rank 0, out `[rows, width]`.
+    ///
+    /// # Errors
+    /// [`CommError`].
+    pub fn scatter(&self, width: usize, values: &[f64]) -> Result<Vec<f64>, CommError> {
+        let ranks = &**self.share.ranks();
+        let pick = |file: &[u32]| -> Vec<f64> {
+            file.iter().flat_map(|&i| &values[i as usize * width..][..width]).copied().collect()
+        };
+        let asked = ranks.gather(0, bytemuck::cast_slice(&self.file))?;
+        if ranks.rank() > 0 {
+            let bytes = ranks.receive(0, Tag::Collective)?;
+            let expected = 8 * width * self.file.len();
+            if bytes.len() != expected {
+                return Err(CommError::Length { from: 0, expected, found: bytes.len() });
+            }
+            return Ok(wire::values(&bytes));
+        }
+        for (to, asked) in asked.iter().enumerate().skip(1) {
+            let file: Vec<u32> = wire::values(asked);
+            ranks.send(to, Tag::Collective, bytemuck::cast_slice(&pick(&file)).to_vec())?;
+        }
+        Ok(pick(&self.file))
+    }
+}
