@@ -188,7 +188,9 @@ mod tests {
         let own = found
             .into_iter()
             .map(|c| c.strip_prefix(release).map_or(c.clone(), |c| format!("chromaflow {c}")));
-        own.filter(|c| c.starts_with("chromaflow ") && !c.contains("...") && !c.contains('[')).collect()
+        // Variables of a shell and letters for numbers stand for what a reader puts in.
+        let open = |c: &str| ["...", "[", "$", "I,J,K"].iter().any(|mark| c.contains(mark));
+        own.filter(|c| c.starts_with("chromaflow ") && !open(c)).collect()
     }
 
     #[test]
