@@ -139,13 +139,18 @@ fn try_in_an_empty_root(to: &Path, tarball: &Path) -> Result<()> {
     }
     inside(&empty, "/usr/bin/chromaflow", &["--version"])?;
     inside(&empty, "/usr/bin/chromaflow", &["template", "wing", "/tmp/wing"])?;
-    let case = fs::read_dir(empty.join("tmp/wing")).map_err(|e| e.to_string())?.flatten();
-    let case =
-        case.map(|f| f.file_name().to_string_lossy().into_owned()).find(|name| name.ends_with(".toml"));
-    let case = format!("/tmp/wing/{}", case.ok_or("the template has no case")?);
     // One iteration reads the mesh, solves and writes every file; it ends short of the residual that the case asks for.
-    let words =
-        ["--quiet", "--threads", "1", "run", &case, "--set", "march.iterations=1", "--out", "/tmp/out"];
+    let words = [
+        "--quiet",
+        "--threads",
+        "1",
+        "run",
+        "/tmp/wing/case.toml",
+        "--set",
+        "march.iterations=1",
+        "--out",
+        "/tmp/out",
+    ];
     let ended = chroot(&empty, "/usr/bin/chromaflow", &words).output().map_err(|e| e.to_string())?;
     let written = empty.join("tmp/out/volume.vtu").exists() && empty.join("tmp/out/convergence.svg").exists();
     if !written || !ended.stderr.is_empty() {

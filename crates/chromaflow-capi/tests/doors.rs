@@ -5,6 +5,7 @@ use chromaflow_capi::arrays::{Array, ArrayMut};
 use chromaflow_capi::{lines, solver};
 use chromaflow_testkit::available;
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -137,8 +138,8 @@ fn structs_are_what_the_header_says() {
         let asked = name
             .split_once('.')
             .map_or_else(|| format!("sizeof({name})"), |(of, member)| format!("offsetof({of}, {member})"));
-        program += &format!("printf(\"%d\\n\", (int){asked});\n");
-        expected += &format!("{value}\n");
+        let _ = writeln!(program, "printf(\"%d\\n\", (int){asked});");
+        let _ = writeln!(expected, "{value}");
     }
     program += "return 0;\n}\n";
     let folder = tempfile::tempdir().unwrap();
@@ -186,10 +187,10 @@ fn the_binary_interface_is_as_promised() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interface-1.txt");
     let mut text = String::new();
     for name in declared() {
-        text += &format!("{name}()\n");
+        let _ = writeln!(text, "{name}()");
     }
     for (name, value) in layout() {
-        text += &format!("{name} {value}\n");
+        let _ = writeln!(text, "{name} {value}");
     }
     if std::env::var_os("CHROMAFLOW_UPDATE").is_some() {
         std::fs::write(&path, &text).unwrap();

@@ -154,17 +154,6 @@ impl Callers {
         })
     }
 
-    /// Calls a function of the caller's.
-    fn call<'py>(
-        &self,
-        function: &Mutex<Option<Py<PyAny>>>,
-        args: impl pyo3::call::PyCallArgs<'py>,
-        py: Python<'py>,
-    ) -> PyResult<()> {
-        let function = lock(function).as_ref().map(|f| f.clone_ref(py));
-        function.map_or(Ok(()), |f| f.bind(py).call1(args).map(drop))
-    }
-
     /// What was raised during a call comes out of it, before what the library says.
     fn settle(&self, py: Python<'_>, status: i32) -> PyResult<()> {
         match lock(&self.raised).take() {
@@ -172,6 +161,16 @@ impl Callers {
             None => check(py, status),
         }
     }
+}
+
+/// Calls a function of the caller's.
+fn call<'py>(
+    py: Python<'py>,
+    function: &Mutex<Option<Py<PyAny>>>,
+    args: impl pyo3::call::PyCallArgs<'py>,
+) -> PyResult<()> {
+    let function = lock(function).as_ref().map(|f| f.clone_ref(py));
+    function.map_or(Ok(()), |f| f.bind(py).call1(args).map(drop))
 }
 
 /// The callers behind `user`.
@@ -186,19 +185,19 @@ unsafe fn callers<'a>(user: *mut c_void) -> &'a Callers {
 unsafe extern "C" fn operator(user: *mut c_void, x: Array, y: ArrayMut) -> i32 {
     // SAFETY: this function goes to the library together with the address.
     let own = unsafe { callers(user) };
-    own.run(|py| own.call(&own.operator, (x.data as usize, y.data as usize, x.len), py))
+    own.run(|py| call(py, &own.operator, (x.data as usize, y.data as usize, x.len)))
 }
 
 unsafe extern "C" fn exchange(user: *mut c_void, phase: i32, x: ArrayMut, nb: i32) -> i32 {
     // SAFETY: as above.
     let own = unsafe { callers(user) };
-    own.run(|py| own.call(&own.exchange, (phase, x.data as usize, x.len, nb), py))
+    own.run(|py| call(py, &own.exchange, (phase, x.data as usize, x.len, nb)))
 }
 
 unsafe extern "C" fn sum(user: *mut c_void, values: *mut f64, n: i32) -> i32 {
     // SAFETY: as above.
     let own = unsafe { callers(user) };
-    own.run(|py| own.call(&own.sum, (values as usize, n), py))
+    own.run(|py| call(py, &own.sum, (values as usize, n)))
 }
 
 /// Tells the caller's function, which ends the solve by False, and asks for signals.
