@@ -83,7 +83,7 @@ pub enum CudaError {
     },
     /// A launch with other arguments than the kernel has parameters.
     #[error(
-        "kernel {kernel} takes parameters of {takes:?} bytes and was given {given:?}: its launch and its text differ"
+        "kernel {kernel} takes parameters of {takes:?} bytes and was given {given:?} (0: of any size): its launch and its text differ"
     )]
     Arguments {
         /// The kernel.

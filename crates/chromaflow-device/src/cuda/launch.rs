@@ -189,20 +189,12 @@ impl Kernel {
 
 /// A value that a kernel takes.
 pub trait Arg: Copy {
-    /// Its size.
-    const BYTES: usize = 8;
     /// Its bytes, at the low end of eight.
     fn bits(&self) -> u64;
 }
 
 macro_rules! arg {
-    ($($t:ty => $f:expr),*) => { $(impl Arg for $t {
-        const BYTES: usize = size_of::<$t>();
-        fn bits(&self) -> u64 {
-            let f: fn(&$t) -> u64 = $f;
-            f(self)
-        }
-    })* };
+    ($($t:ty => $f:expr),*) => { $(impl Arg for $t { fn bits(&self) -> u64 { let f: fn(&$t) -> u64 = $f; f(self) } })* };
 }
 arg!(u64 => |v| *v, i64 => |v| *v as u64, u32 => |v| u64::from(*v), i32 => |v| u64::from(*v as u32),
     f32 => |v| u64::from(v.to_bits()), f64 => |v| v.to_bits());
@@ -227,7 +219,7 @@ pub struct Launch<'a> {
     dependent: bool,
     cooperative: bool,
     args: [u64; Launch::MAX_ARGS],
-    /// Bytes of each.
+    /// Bytes of each that a record has given; else 0.
     bytes: [u8; Launch::MAX_ARGS],
     count: usize,
 }
@@ -241,8 +233,8 @@ impl Launch<'_> {
     /// # Panics
     /// Beyond [`Self::MAX_ARGS`].
     #[must_use]
-    pub fn arg<A: Arg>(mut self, value: A) -> Self {
-        self.push(value.bits(), A::BYTES);
+    pub fn arg(mut self, value: impl Arg) -> Self {
+        self.push(value.bits(), 0);
         self
     }
 
@@ -258,11 +250,11 @@ impl Launch<'_> {
         self.count += 1;
     }
 
-    /// That the arguments have the number and sizes of the kernel's parameters.
+    /// That no parameter of the kernel goes without argument, and that arguments of records have the parameters' sizes.
     fn check_arguments(&self) -> Result<(), CudaError> {
         let given = &self.bytes[..self.count];
         match &self.kernel.parameters {
-            Some(takes) if **takes != *given => Err(CudaError::Arguments {
+            Some(takes) if !fits(takes, given) => Err(CudaError::Arguments {
                 kernel: self.kernel.name().to_owned(),
                 takes: takes.to_vec(),
                 given: given.to_vec(),
@@ -296,10 +288,11 @@ impl Launch<'_> {
     /// Enqueues the launch. A launch of no blocks is nothing.
     ///
     /// # Errors
-    /// [`CudaError::Driver`], [`CudaError::Arguments`] where number or sizes of the arguments are not those that the kernel declares.
+    /// [`CudaError::Driver`], [`CudaError::Arguments`] where the arguments are fewer than the kernel declares, or those of a record
+    /// have other sizes.
     ///
     /// # Safety
-    /// The arguments are those the kernel declares, in type, and what it reads and writes through them lies
+    /// The arguments are those the kernel declares, in number and type, and what it reads and writes through them lies
     /// in live device memory that nothing else uses without ordering.
     pub unsafe fn enqueue(mut self, stream: &Stream) -> Result<(), CudaError> {
         if self.blocks == 0 || self.threads == 0 {
@@ -344,5 +337,26 @@ impl Launch<'_> {
                 std::ptr::null_mut(),
             )
         })
+    }
+}
+
+/// Whether arguments of `given` bytes (0: not known) serve parameters of `takes` bytes.
+fn fits(takes: &[u8], given: &[u8]) -> bool {
+    let known = given.iter().all(|&bytes| bytes > 0);
+    let enough = if known { given.len() == takes.len() } else { given.len() >= takes.len() };
+    enough && given.iter().zip(takes).all(|(&given, &takes)| given == 0 || given == takes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn arguments_serve_the_parameters_they_were_made_for() {
+        assert!(fits(&[4, 8], &[4, 8]) && fits(&[], &[]));
+        assert!(!fits(&[4, 8], &[8, 4]), "a record of another kernel");
+        assert!(!fits(&[4, 8], &[4]) && !fits(&[4], &[4, 8]), "another number");
+        assert!(fits(&[4, 8], &[0, 8, 0]), "one by one, sizes are not known");
+        assert!(!fits(&[4, 8, 8], &[0, 0]), "a parameter without argument");
     }
 }

@@ -184,7 +184,6 @@ macro_rules! kernel_record {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel_record;
 
     kernel_record! {
         /// One of each.
