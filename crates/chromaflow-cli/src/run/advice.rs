@@ -1,25 +1,130 @@
 //! What to say of a steady run that did not converge: where the residual sits, what stood in its way, what to try.
 
+use super::around::Around;
+use super::flow::Flow;
 use super::march::Finished;
 use chromaflow::Outcome;
-use chromaflow::solver::Method;
-use chromaflow_flow::FlowSolver;
-use chromaflow_flow::config::{FlowConfig, Limiter};
+use chromaflow_flow::StepReport;
 use chromaflow_flow::march::{LargestResidual, Rejections};
+use chromaflow_flow::mesh::Planar;
+use chromaflow_flow::output::Field;
 use serde_json::{Value, json};
+
+/// What stood in the way of the steps of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Steps.
+    pub steps: usize,
+    /// Those in which the updates of some rows were cut,
+    pub cut: usize,
+    /// and the most rows in one of them.
+    pub most_cut: usize,
+    /// Those whose linear system was looked at,
+    pub looked_at: usize,
+    /// and was left with nine tenths of its residual or more.
+    pub unsolved: usize,
+    /// Largest CFL number.
+    pub largest_cfl: f64,
+}
+
+/// What is left of the residual of a linear system that counts as unsolved.
+const UNSOLVED: f64 = 0.9;
+
+impl Tally {
+    /// Counts a step.
+    pub fn add(&mut self, report: &StepReport) {
+        self.steps += 1;
+        self.cut += usize::from(report.limited > 0);
+        self.most_cut = self.most_cut.max(report.limited);
+        if let Some(left) = report.linear_reduction {
+            self.looked_at += 1;
+            self.unsolved += usize::from(!(left < UNSOLVED));
+        }
+        self.largest_cfl = self.largest_cfl.max(report.cfl);
+    }
+}
 
 /// What is known of the trouble.
 pub struct Trouble {
     largest: Option<LargestResidual>,
+    around: Option<Around>,
+    /// The unknown beside the flow whose residual has fallen least, by how many orders, where it holds the run up.
+    lagging: Option<(String, f64)>,
     rejections: Rejections,
+    tally: Tally,
+    cfl: f64,
     hints: Vec<String>,
+    /// The residual on the points of the mesh.
+    pub field: Field,
 }
 
 impl Trouble {
     /// Of a run that is over, its state on the host.
-    pub fn of(config: &FlowConfig, solver: &FlowSolver, finished: &Finished) -> Self {
-        let rejections = solver.rejections();
-        Self { largest: solver.largest_residual(), rejections, hints: hints(config, finished, &rejections) }
+    pub fn of<F: Flow>(flow: &mut F, finished: &Finished) -> Self {
+        let residuals = flow.solver_mut().residuals();
+        let values = flow.on_points(residuals.equations, &residuals.rates);
+        let solver = flow.solver();
+        let (mut largest, rejections) = (solver.largest_residual(&residuals), solver.rejections());
+        // Of a planar grid every place lies on its two planes.
+        let plane = |marker: &String| [Planar::FRONT, Planar::BACK].contains(&&**marker);
+        if let Some(l) = largest.as_mut().filter(|l| l.at.marker.as_ref().is_some_and(plane)) {
+            l.at.marker = None;
+        }
+        let around = largest.as_ref().and_then(|l| flow.around(l.at.place));
+        let tally = finished.tally;
+        let mut trouble = Self {
+            largest,
+            around,
+            lagging: lagging(&flow.coupled(), &finished.last),
+            rejections,
+            tally,
+            cfl: finished.last.cfl,
+            hints: Vec::new(),
+            field: Field::vector("residual", residuals.equations, values),
+        };
+        trouble.hints = trouble.common_hints(finished);
+        trouble.hints.extend(flow.hints(&trouble, finished));
+        if let Some(marker) = trouble.marker().filter(|m| flow.is_open(m)) {
+            trouble.hints.push(format!(
+                "another condition on `{marker}`, or that boundary further away: a shock, a wake or a vortex that reaches it \
+                 may have no steady state with what it prescribes"
+            ));
+        }
+        trouble
+    }
+
+    /// The marker on which the largest residual lies.
+    fn marker(&self) -> Option<&str> {
+        self.largest.as_ref()?.at.marker.as_deref()
+    }
+
+    /// Whether linear systems stood in the way.
+    pub fn is_unsolved(&self) -> bool {
+        self.rejections.linear > 0 || 4 * self.tally.unsolved > self.tally.looked_at
+    }
+
+    /// Whether states that are none did.
+    pub fn is_unphysical(&self, finished: &Finished) -> bool {
+        self.rejections.state > 0 || matches!(finished.outcome, Outcome::Diverged { .. })
+    }
+
+    fn common_hints(&self, finished: &Finished) -> Vec<String> {
+        let mut hints = Vec::new();
+        if self.around.as_ref().is_some_and(|a| a.scaled_jacobian < FLAT) {
+            hints.push("a better mesh at that place: cells there are flat or folded".to_owned());
+        }
+        match tendency(finished) {
+            Some(Tendency::Falls) => {
+                hints.push("more march.iterations: the residual was still falling".to_owned());
+            }
+            Some(Tendency::Turns) => hints.push(
+                "march.mode = \"unsteady\", if the flow sheds vortices or swings by nature: the residual rises and falls \
+                 about one level"
+                    .to_owned(),
+            ),
+            None => {}
+        }
+        hints
     }
 
     /// For scripts.
@@ -27,13 +132,19 @@ impl Trouble {
         let largest = self.largest.as_ref().map(|l| {
             json!({
                 "place": l.at.place.to_string(), "at": l.at.at, "marker": l.at.marker,
-                "share": l.share, "mach": l.mach, "pressure": l.pressure,
+                "cells": self.around.as_ref().map(Around::json),
+                "share": l.share, "mach": l.flow.map(|f| f[0]), "pressure": l.flow.map(|f| f[1]),
             })
         });
         let Rejections { state, linear, growth } = self.rejections;
+        let Tally { steps, cut, most_cut, looked_at, unsolved, largest_cfl } = self.tally;
         json!({
             "largest_residual": largest,
             "rejected_steps": { "state": state, "linear": linear, "growth": growth },
+            "cut_steps": { "steps": cut, "of": steps, "most_places": most_cut },
+            "unsolved_systems": { "steps": unsolved, "of": looked_at },
+            "cfl": { "last": self.cfl, "largest": largest_cfl },
+            "lagging": self.lagging.as_ref().map(|(name, orders)| json!({ "unknown": name, "orders": orders })),
             "hints": self.hints,
         })
     }
@@ -44,13 +155,18 @@ impl Trouble {
         if let Some(l) = &self.largest {
             let [x, y, z] = l.at.at;
             let marker = l.at.marker.as_ref().map_or(String::new(), |m| format!(" on marker `{m}`"));
+            let flow = l.flow.map_or(String::new(), |[mach, pressure]| {
+                format!("; Mach {mach:.3}, pressure {pressure:.4} there")
+            });
             lines.push(format!(
-                "largest residual: {} ({x}, {y}, {z}){marker}, {:.1} % of the whole; Mach {:.3}, pressure {:.4} there",
+                "largest residual: {} ({x}, {y}, {z}){marker}, {:.1} % of the whole{flow}; all of it is the field `residual`",
                 l.at.place,
                 100.0 * l.share,
-                l.mach,
-                l.pressure
             ));
+            lines.extend(self.around.as_ref().map(|around| format!("cells there: {}", around.line())));
+        }
+        if let Some((name, orders)) = &self.lagging {
+            lines.push(format!("held up by {name}: its residual is {orders:.1} orders down"));
         }
         let Rejections { state, linear, growth } = self.rejections;
         if state + linear + growth > 0 {
@@ -59,34 +175,58 @@ impl Trouble {
                  {growth} for a residual that grew"
             ));
         }
+        let Tally { steps, cut, most_cut, looked_at, unsolved, largest_cfl } = self.tally;
+        if cut > 0 {
+            lines.push(format!(
+                "cut updates: in {cut} of {steps} steps, at {most_cut} places at the most (max_change)"
+            ));
+        }
+        if unsolved > 0 {
+            lines.push(format!(
+                "linear systems left with {UNSOLVED} of their residual or more: {unsolved} of {looked_at}"
+            ));
+        }
+        if self.cfl < 0.1 * largest_cfl {
+            lines.push(format!("the CFL number is down to {:.3} from {largest_cfl:.3}", self.cfl));
+        }
         lines.extend(self.hints.iter().map(|hint| format!("try: {hint}")));
         lines
     }
 }
 
-fn hints(config: &FlowConfig, finished: &Finished, rejections: &Rejections) -> Vec<String> {
-    let mut hints = Vec::new();
-    if rejections.linear > 0 && config.implicit.method == Method::Richardson {
-        hints.push(
-            "linear.method = \"gmres\" with linear.precond = \"ilu0\": sweeps do not solve these systems"
-                .to_owned(),
-        );
+/// A scaled Jacobian below which a cell is hardly one.
+const FLAT: f64 = 0.02;
+
+/// The unknown beside the flow that has fallen least, if the run has fallen no further.
+fn lagging(names: &[String], last: &StepReport) -> Option<(String, f64)> {
+    let all = names.iter().zip(&last.coupled_orders);
+    let (name, &orders) = all.min_by(|a, b| a.1.total_cmp(b.1))?;
+    (orders <= last.orders).then(|| (name.clone(), orders))
+}
+
+/// Where a residual is going.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tendency {
+    Falls,
+    Turns,
+}
+
+/// By the last two fifths of a run: its second half far below the first, or about the same with rises in between.
+fn tendency(finished: &Finished) -> Option<Tendency> {
+    let rows = &finished.rows[3 * finished.rows.len() / 5..];
+    if rows.len() < 20 {
+        return None;
     }
-    if rejections.state > 0 || matches!(finished.outcome, Outcome::Diverged { .. }) {
-        hints.push("march.cfl_start = 1 and march.first_order_iterations = 50".to_owned());
+    let size = |rows: &[super::history::Row]| {
+        let logs: f64 = rows.iter().map(|r| r.residual[0].max(f64::MIN_POSITIVE).ln()).sum();
+        logs / rows.len() as f64
+    };
+    let (before, after) = rows.split_at(rows.len() / 2);
+    let fall = size(before) - size(after);
+    let rises = rows.windows(2).filter(|w| w[1].residual[0] > w[0].residual[0]).count();
+    if fall > 0.7 {
+        Some(Tendency::Falls)
+    } else {
+        (fall.abs() < 0.7 && 4 * rises > rows.len() && finished.last.orders > 0.5).then_some(Tendency::Turns)
     }
-    let limited = config.space.second_order && config.space.limiter != Limiter::None;
-    if limited && finished.last.orders > 1.0 {
-        let other =
-            if config.space.limiter == Limiter::Venkatakrishnan { "van_albada" } else { "venkatakrishnan" };
-        hints.push(format!("numerics.limiter = \"{other}\", or a larger numerics.limiter_k"));
-    }
-    let falling =
-        finished.rows.iter().rev().nth(finished.rows.len() / 5).is_some_and(|row| {
-            finished.rows.last().is_some_and(|last| last.residual[0] < 0.3 * row.residual[0])
-        });
-    if falling {
-        hints.push("more march.iterations: the residual was still falling".to_owned());
-    }
-    hints
 }

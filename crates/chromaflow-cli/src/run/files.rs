@@ -124,17 +124,20 @@ impl Files {
         Ok(file.commit()?)
     }
 
-    /// Writes everything that the case asks for; the names of what was written.
+    /// Writes everything that the case asks for, the residual of a run that did not converge among the fields; the names of what was
+    /// written.
     pub fn write_all(
         &self,
         run: &Run<'_>,
         flow: &mut impl Flow,
         finished: &Finished,
+        residual: Option<&Field>,
     ) -> CliResult<Vec<PathBuf>> {
         let (output, rows) = (run.output, &finished.rows);
         self.write_restart(run, flow, rows, &finished.loads)?;
         let mut written = vec![self.restart(), self.history(), self.loads()];
-        let fields = flow.fields();
+        let mut fields = flow.fields();
+        fields.extend(residual.cloned());
         let mesh = flow.mesh();
         if output.volume {
             written.push(self.folder.join("volume.vtu"));

@@ -1,13 +1,14 @@
 //! A flow under way, as runs see it.
 
 use super::advice::Trouble;
+use super::around::Around;
 use super::march::Finished;
 use super::profiles::WallUnits;
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
 use chromaflow::BlockCsr;
 use chromaflow_flow::grid::Grid;
-use chromaflow_flow::march::{FlowError, Host, March};
+use chromaflow_flow::march::{FlowError, Host, March, Place};
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::{Field, Restart};
 use serde_json::{Map, Value, json};
@@ -92,10 +93,21 @@ pub trait Flow {
     /// What scripts may want to know of the solver: `memory`, `mesh`, `solver`, `references` and more of its own.
     fn summary(&self) -> Map<String, Value>;
 
-    /// What stood in the way of a steady run that did not converge, where that is known. The state is the host's.
-    fn trouble(&self, _finished: &Finished) -> Option<Trouble> {
+    /// Values of the solver's rows, `[rows, width]`, on the points of [`Flow::mesh`].
+    fn on_points(&self, width: usize, rows: &[f64]) -> Vec<f64>;
+
+    /// The cells around a place, where they are of different kinds and shapes.
+    fn around(&self, _place: Place) -> Option<Around> {
         None
     }
+
+    /// Whether flow passes through a marker.
+    fn is_open(&self, _marker: &str) -> bool {
+        false
+    }
+
+    /// What to try where a steady run did not converge, besides what is said of every kind of flow.
+    fn hints(&self, trouble: &Trouble, finished: &Finished) -> Vec<String>;
 
     /// Gives back memory that only steps need: files are about to be written.
     fn release(&mut self) {}

@@ -1,6 +1,6 @@
 //! From a solver that is set up to forces and fields: the one loop of all kinds of case.
 
-use super::advice::Trouble;
+use super::advice::{Tally, Trouble};
 use super::cadence::Cadence;
 use super::control::{Control, Orders};
 use super::files::Files;
@@ -52,6 +52,8 @@ pub struct Finished {
     pub loads: Loads,
     /// Iterations of this run.
     pub taken: usize,
+    /// What stood in the way of its steps.
+    pub tally: Tally,
     /// The last report.
     pub last: StepReport,
     /// Seconds from reading the case to here.
@@ -90,10 +92,11 @@ impl Run<'_> {
         let mut facts = flow.summary();
         let steady = matches!(self.time, Time::Steady(_));
         let failed = steady && finished.outcome != Outcome::Converged;
-        let trouble = failed.then(|| flow.trouble(&finished)).flatten();
+        let trouble = failed.then(|| Trouble::of(flow, &finished));
         facts.insert("trouble".to_owned(), trouble.as_ref().map_or(Value::Null, Trouble::json));
         flow.release();
-        let written = self.files.write_all(self, flow, &finished)?;
+        let residual = trouble.as_ref().map(|t| &t.field);
+        let written = self.files.write_all(self, flow, &finished, residual)?;
         if let (Some(mut trace), Some(path)) = (trace, &self.args.trace) {
             trace.phase("write results", marched);
             trace.write(path)?;
@@ -158,12 +161,14 @@ impl Run<'_> {
         let mut cadence = Cadence::new(goal, self.output);
         let before = rows.len();
         let mut control = Control::new(self.files.folder());
+        let mut tally = Tally::default();
         let mut live =
             Live::new(self.files.folder(), self.title, goal, self.equations, &flow.coupled(), &rows);
         interrupt::watch();
         loop {
             let report = flow.solver_mut().try_step().map_err(|e| self.lost(&e))?;
             let row = Row::of(&report);
+            tally.add(&report);
             rows.push(row);
             loads.push(&report);
             live.push(&row);
@@ -196,6 +201,7 @@ impl Run<'_> {
                     interrupted: interrupted && report.outcome.is_none(),
                     settled: self.settled(&rows),
                     taken: rows.len() - before,
+                    tally,
                     rows,
                     loads,
                     last: report,

@@ -1,8 +1,10 @@
 //! Compressible flow on structured grids.
 
+use super::advice::Trouble;
+use super::around::on_points;
 use super::flow::Flow;
 use super::history::Equations;
-use super::march::Run;
+use super::march::{Finished, Run};
 use super::{Args, summary};
 use crate::case::{CaseFile, NonlinearName, Source, StepName};
 use crate::cite;
@@ -175,6 +177,37 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         S::resume(&mut self.solver, restart)
     }
 
+    fn on_points(&self, width: usize, rows: &[f64]) -> Vec<f64> {
+        S::on_points(&self.solver, width, rows)
+    }
+
+    fn is_open(&self, marker: &str) -> bool {
+        self.config.boundaries.get(marker).is_some_and(|b| !b.is_wall() && *b != Boundary::Symmetry)
+    }
+
+    fn hints(&self, trouble: &Trouble, finished: &Finished) -> Vec<String> {
+        let mut hints = Vec::new();
+        let explicit = self.case.structured.method == StepName::LaxWendroff;
+        let newton = matches!(self.case.march.nonlinear, NonlinearName::NewtonKrylov);
+        if explicit {
+            hints.push("structured.coarse_grids = 0, or a smaller structured.courant".to_owned());
+        } else if newton {
+            if trouble.is_unsolved() {
+                hints.push("march.newton_directions = 80: linear systems are not solved".to_owned());
+            }
+            hints.push(
+                "march.cfl_start = 0.5, or a larger structured.fourth where cells are much longer than high"
+                    .to_owned(),
+            );
+        } else {
+            hints.push("march.nonlinear = \"newton_krylov\", or march.cfl_max = 5".to_owned());
+        }
+        if trouble.is_unphysical(finished) {
+            hints.push("structured.start_layer = 0.1: the flow then starts along slip walls".to_owned());
+        }
+        hints
+    }
+
     fn summary(&self) -> Map<String, Value> {
         let grid = S::grid(&self.solver);
         let solver = json!({ "method": self.case.structured.method.title() });
@@ -203,14 +236,15 @@ trait GridSystem: Host {
     fn grid(solver: &March<Self>) -> &Grid;
     fn fields(solver: &mut March<Self>) -> Vec<Field>;
     fn entropy_error(solver: &March<Self>) -> f64;
+    fn on_points(solver: &March<Self>, width: usize, rows: &[f64]) -> Vec<f64>;
     fn restart(solver: &March<Self>) -> Restart;
     fn restart_places(solver: &March<Self>) -> Mesh;
     fn resume(solver: &mut March<Self>, restart: &Restart) -> Result<(), FlowError>;
 }
 
-/// Hands every call on to the solver's own method of that name.
+/// Hands every call on to the solver's own method of that name; rows are put on points by the second function.
 macro_rules! grid_system {
-    ($system:ty) => {
+    ($system:ty, $on_points:expr) => {
         impl GridSystem for $system {
             fn use_gpu(solver: &mut March<Self>, gpu: &Gpu) -> Result<(), FlowError> {
                 solver.use_gpu(gpu)
@@ -223,6 +257,9 @@ macro_rules! grid_system {
             }
             fn entropy_error(solver: &March<Self>) -> f64 {
                 solver.entropy_error()
+            }
+            fn on_points(solver: &March<Self>, width: usize, rows: &[f64]) -> Vec<f64> {
+                $on_points(solver, width, rows)
             }
             fn restart(solver: &March<Self>) -> Restart {
                 solver.restart()
@@ -237,5 +274,7 @@ macro_rules! grid_system {
     };
 }
 
-grid_system!(StructuredSystem);
-grid_system!(LaxWendroffSystem);
+grid_system!(StructuredSystem, |solver: &StructuredSolver, width, rows| {
+    on_points(&solver.grid().to_mesh(), width, rows)
+});
+grid_system!(LaxWendroffSystem, LaxWendroffSolver::in_mesh_order);

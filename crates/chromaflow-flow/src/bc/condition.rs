@@ -4,10 +4,10 @@
 use super::{
     Farfield, Inlet, Motion, Outlet, VelocityInlet, Wall, WallHeat, bc_farfield, bc_farfield_jacobian,
     bc_inlet, bc_inlet_jacobian, bc_outlet, bc_outlet_jacobian, bc_velocity_inlet,
-    bc_velocity_inlet_jacobian, flux_slip_wall, flux_slip_wall_jacobian, flux_through, flux_through_jacobian,
-    flux_wave_wall, flux_wave_wall_jacobian, motion_at,
+    bc_velocity_inlet_jacobian, flux_farfield, flux_farfield_jacobian, flux_out, flux_out_jacobian,
+    flux_slip_wall, flux_slip_wall_jacobian, flux_through, flux_through_jacobian, flux_wave_wall,
+    flux_wave_wall_jacobian, motion_at,
 };
-use crate::flux::flux_jacobian;
 use crate::gas::Gas;
 use crate::real::Real;
 
@@ -48,7 +48,7 @@ impl ConditionKind {
 /// What conditions have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionClass {
-    /// The flux is that of a boundary state, [`open_state`].
+    /// The gas passes, [`open_flux`].
     Open,
     /// Nothing passes; the gas slides along.
     Slip,
@@ -175,11 +175,24 @@ pub fn open_state_jacobian<T: Real>(
     }
 }
 
+/// Inviscid flux out through an open boundary: that of [`open_state`], but for far fields ([`flux_farfield`]) and
+/// extrapolation ([`flux_out`]).
+#[inline(always)]
+pub fn open_flux<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
+    if condition.kind == ConditionKind::Farfield {
+        return flux_farfield(gas, w, &condition.farfield.free, n);
+    }
+    if condition.kind == ConditionKind::Extrapolation {
+        return flux_out(gas, w, n);
+    }
+    flux_through(gas, &open_state(condition, gas, w, n), n)
+}
+
 /// Inviscid flux out of the domain at the interior state `w` through the outward area `n`.
 #[inline(always)]
 pub fn condition_flux<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
     match condition_class(condition) {
-        ConditionClass::Open => flux_through(gas, &open_state(condition, gas, w, n), n),
+        ConditionClass::Open => open_flux(condition, gas, w, n),
         ConditionClass::Slip => flux_wave_wall(gas, w, n, condition.cutoff_mach),
         ConditionClass::NoSlip => flux_slip_wall(w, n),
     }
@@ -193,9 +206,11 @@ pub fn condition_flux_jacobian<T: Real>(
     w: &[T; 5],
     n: &[T; 3],
 ) -> [T; 25] {
-    // The general form would multiply by the identity.
     if condition.kind == ConditionKind::Extrapolation {
-        return flux_jacobian(gas, w, n);
+        return flux_out_jacobian(gas, w, n);
+    }
+    if condition.kind == ConditionKind::Farfield {
+        return flux_farfield_jacobian(gas, w, &condition.farfield.free, n);
     }
     match condition_class(condition) {
         ConditionClass::Open => {

@@ -1,6 +1,7 @@
 //! The characteristic farfield.
 
-use super::{Boundary, Word};
+use super::{Boundary, Word, flux_through, flux_through_jacobian};
+use crate::flux::{RoeFix, flux_roe, flux_roe_jacobians};
 use crate::gas::{Gas, sound_speed};
 use crate::real::Real;
 
@@ -181,4 +182,64 @@ pub fn bc_farfield_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: 
         block[c * 5 + 4] = (d_rhob * cb * cb + T::c(2.0) * rho * cb * d_cb) / gas.gamma;
     }
     block
+}
+
+/// Entropy fix of the wave that leaves against a supersonic stream.
+const LEAVING: f64 = 0.05;
+
+#[inline(always)]
+fn leaving_fix<T: Real>() -> RoeFix<T> {
+    RoeFix { acoustic: T::c(LEAVING), convective: T::c(0.0), cutoff_mach: T::c(1.0) }
+}
+
+/// (V + c) times the area of `n`, of the stream: negative where it enters at supersonic speed.
+#[inline(always)]
+fn beyond_entering<T: Real>(gas: Gas<T>, free: &[T; 5], n: &[T; 3]) -> T {
+    let area = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt();
+    free[1] * n[0] + free[2] * n[1] + free[3] * n[2] + sound_speed(gas, free) * area
+}
+
+/// Flux out of the domain through a far field of outward area `n`: that of [`bc_farfield`]'s state; where the stream enters at supersonic
+/// speed Roe's flux between the inside and the stream.
+///
+/// A supersonic stream prescribes everything, as long as no wave gets past the boundary. A shock that runs upstream, before a channel
+/// that chokes or a body too near the boundary, does: with all fluxes prescribed it stands there, more enters than the channel can take,
+/// and no steady state is left. Roe's flux is the stream's as long as the shock is held, exactly where it stands still, and lets out what
+/// is too much once it leaves.
+///
+/// ```
+/// use chromaflow_flow::bc::flux_farfield;
+/// use chromaflow_flow::flux::flux;
+/// use chromaflow_flow::gas::Gas;
+/// let (free, n) = ([1.0, 2.0, 0.0, 0.0, 1.0 / 1.4], [-1.0, 0.0, 0.0]);
+/// let stream = flux(Gas::AIR, &free, &n);
+/// // Slower and faster flow inside, no shock: the stream's flux.
+/// let inside = flux_farfield(Gas::AIR, &[1.1, 1.8, 0.1, 0.0, 0.8], &free, &n);
+/// assert!((0..5).all(|i| (inside[i] - stream[i]).abs() < 1e-13));
+/// // Behind a normal shock that is stronger than one that stands: less enters.
+/// let spilled = flux_farfield(Gas::AIR, &[3.0, 0.5, 0.0, 0.0, 4.5], &free, &n);
+/// assert!(spilled[0] > stream[0] + 0.1);
+/// ```
+#[inline(always)]
+pub fn flux_farfield<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) -> [T; 5] {
+    let entering = beyond_entering(gas, free, n).lt(T::c(0.0));
+    let across = flux_roe(gas, w, free, n, leaving_fix());
+    let mut out = flux_through(gas, &bc_farfield(gas, w, free, n), n);
+    for i in 0..5 {
+        out[i] = T::select(entering, across[i], out[i]);
+    }
+    out
+}
+
+/// Derivative of [`flux_farfield`] by the interior conserved state, column-major 5 x 5; that of Roe's flux with |A| held fixed.
+#[inline(always)]
+pub fn flux_farfield_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) -> [T; 25] {
+    let entering = beyond_entering(gas, free, n).lt(T::c(0.0));
+    let (across, _) = flux_roe_jacobians(gas, w, free, n, leaving_fix());
+    let wb = bc_farfield(gas, w, free, n);
+    let mut out = flux_through_jacobian(gas, w, &wb, &bc_farfield_jacobian(gas, w, free, n), n);
+    for i in 0..25 {
+        out[i] = T::select(entering, across[i], out[i]);
+    }
+    out
 }

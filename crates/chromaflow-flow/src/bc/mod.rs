@@ -10,7 +10,7 @@
 //! Open boundaries give a boundary state `wb` from the interior state `w`, the outward area `n` and data; the boundary flux
 //! is then F(wb) . n, see [`flux_through`]. Each `bc_x` has a `bc_x_jacobian`, dwb/dw (primitive by primitive,
 //! column-major), from which [`flux_through_jacobian`] makes the block of the residual's Jacobian. Walls have fluxes of
-//! their own. Extrapolation needs no function: wb = w, and the block is the flux Jacobian.
+//! their own.
 //!
 //! A new condition is a file here and its lines in those three; the compiler names each place that lacks it.
 
@@ -34,9 +34,10 @@ mod tests;
 pub use boundary::Boundary;
 pub use condition::{
     Condition, ConditionClass, ConditionKind, condition_class, condition_flux, condition_flux_jacobian,
-    open_state, open_state_jacobian, wall_at,
+    open_flux, open_state, open_state_jacobian, wall_at,
 };
-pub use farfield::{Farfield, bc_farfield, bc_farfield_jacobian};
+pub use extrapolation::{flux_out, flux_out_jacobian};
+pub use farfield::{Farfield, bc_farfield, bc_farfield_jacobian, flux_farfield, flux_farfield_jacobian};
 pub use inlet::{Inlet, bc_inlet, bc_inlet_jacobian};
 pub use mass_flow_outlet::{adapted_pressure, outlet_flow};
 pub use moving_wall::{Motion, motion_at};

@@ -194,12 +194,41 @@ fn fluxes_of_all_conditions_against_duals() {
         Boundary::Extrapolation,
     ];
     let (free, w, n) = ([1.0, 0.5, 0.0, 0.0, 1.0 / 1.4], [1.1, 0.4, 0.1, -0.05, 0.8], [-0.7, 0.2, 0.1]);
-    for boundary in all {
+    // The last two flow in and out at a Mach number at which an outflow is partly closed, and along the boundary.
+    let [back, along] = [[1.1, 0.04, 0.0, 0.0, 0.8], [1.1, 0.2, 0.7, 0.0, 0.8]];
+    for (boundary, w) in all.iter().flat_map(|b| [w, back, along].map(|w| (b, w))) {
         let condition = boundary.condition(GAS, free);
         let exact = dual_block(&conserved(GAS, &w), |q| {
             condition_flux(&condition.lift(), GAS.lift(), &primitive(GAS.lift(), &q), &n.map(D5::c))
         });
         assert_close(&condition_flux_jacobian(&condition, GAS, &w, &n), &exact, 1e-11);
+    }
+}
+
+/// What flows out is the state inside; nothing comes in; in between the flux is continuous.
+#[test]
+fn nothing_comes_in_through_an_outflow() {
+    let (condition, n) =
+        (Boundary::Extrapolation.condition(GAS, [1.0, 2.0, 0.0, 0.0, 1.0 / 1.4]), [0.3, 0.4, 0.0]);
+    let at = |mach: f64| {
+        let speed = mach * sound_speed(GAS, &[0.7, 0.0, 0.0, 0.0, 0.6]);
+        let w = [0.7, 0.6 * speed, 0.8 * speed, 0.1, 0.6];
+        (condition_flux(&condition, GAS, &w, &n), flux(GAS, &w, &n))
+    };
+    for mach in [0.0, 0.01, 0.5, 1.5, 4.0] {
+        let (got, inside) = at(mach);
+        assert_close(&got, &inside, 1e-14);
+    }
+    for mach in [-0.1, -0.5, -3.0] {
+        let (got, _) = at(mach);
+        assert_eq!((got[0], got[4]), (0.0, 0.0), "at {mach}");
+        assert!(got[1] > 0.0 && got[1] < 0.6 * 0.3, "a wall that the gas leaves: {}", got[1]);
+    }
+    for k in 0..200 {
+        let mach = -0.2 + 0.002 * f64::from(k);
+        let (here, next) = (at(mach).0, at(mach + 0.002).0);
+        assert!((0..5).all(|i| (next[i] - here[i]).abs() < 0.01), "at {mach}: {here:?} {next:?}");
+        assert!(here[0] > -0.02, "hardly anything comes in: {}", here[0]);
     }
 }
 
@@ -249,4 +278,34 @@ fn farfield_is_one_sided_when_supersonic() {
     let (w, free) = ([1.1, 2.0, 0.1, 0.0, 0.8], [1.0, 2.5, 0.0, 0.2, 1.0 / 1.4]);
     assert_close(&bc_farfield(GAS, &w, &free, &n), &w, 1e-14);
     assert_close(&bc_farfield(GAS, &w, &free, &[-1.0, 0.0, 0.0]), &free, 1e-14);
+}
+
+/// A supersonic stream holds a shock that stands at its boundary and one that would run inwards; one that is stronger leaves, and
+/// less comes in.
+#[test]
+fn shocks_leave_against_a_supersonic_stream() {
+    let (mach, n) = (2.0_f64, [-0.3, -0.1, 0.0]);
+    let size = (n[0] * n[0] + n[1] * n[1]).sqrt();
+    let along = n.map(|x| -x / size);
+    let state = |rho: f64, speed: f64, p: f64| [rho, speed * along[0], speed * along[1], speed * along[2], p];
+    let free = state(1.0, mach, 1.0 / 1.4);
+    let behind = |mach: f64| {
+        // At rest in the shock's frame, which moves at `mach` - 2 outwards.
+        let ratio = 2.4 * mach * mach / (2.0 + 0.4 * mach * mach);
+        state(ratio, mach / ratio - (mach - 2.0), (1.0 + 2.8 / 2.4 * (mach * mach - 1.0)) / 1.4)
+    };
+    let (stream, condition) = (flux(GAS, &free, &n), Boundary::Farfield.condition(GAS, free));
+    let at = |w: &[f64; 5]| condition_flux(&condition, GAS, w, &n);
+    assert_close(&at(&free), &stream, 1e-13);
+    assert_close(&at(&state(1.2, 1.7, 0.9)), &stream, 1e-13);
+    assert_close(&flux(GAS, &behind(2.0), &n), &stream, 1e-13);
+    let held = at(&behind(2.0));
+    // But for the entropy fix: |lambda| is half its width where the shock stands.
+    for i in [0, 1, 2, 4] {
+        assert!((held[i] - stream[i]).abs() < 0.03 * stream[i].abs(), "{i}: {} {}", held[i], stream[i]);
+    }
+    let (weaker, stronger) = (at(&behind(1.5)), at(&behind(2.6)));
+    assert_close(&weaker, &stream, 1e-13);
+    assert_close(&stronger, &flux(GAS, &behind(2.6), &n), 1e-12);
+    assert!(stronger[0] > 0.9 * stream[0], "less comes in: {} {}", stronger[0], stream[0]);
 }

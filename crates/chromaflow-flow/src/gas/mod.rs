@@ -24,6 +24,6 @@ pub(crate) mod tests;
 
 pub use state::{
     Gas, Transport, ViscosityLaw, by_conserved, conserved, conserved_by_primitive, entropy,
-    from_primitive_block, multiply, primitive, primitive_by_conserved, sound_speed, temperature,
+    from_primitive_block, mach, multiply, primitive, primitive_by_conserved, sound_speed, temperature,
     total_enthalpy, viscosity,
 };

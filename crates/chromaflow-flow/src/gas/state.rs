@@ -92,6 +92,12 @@ pub fn sound_speed<T: Real>(gas: Gas<T>, w: &[T; 5]) -> T {
     (gas.gamma * w[4] / w[0]).sqrt()
 }
 
+/// Mach number, |u| / c.
+#[inline(always)]
+pub fn mach<T: Real>(gas: Gas<T>, w: &[T; 5]) -> T {
+    (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]).sqrt() / sound_speed(gas, w)
+}
+
 /// Total enthalpy per mass, H = gamma/(gamma - 1) p/rho + |u|^2 / 2.
 #[inline(always)]
 pub fn total_enthalpy<T: Real>(gas: Gas<T>, w: &[T; 5]) -> T {

@@ -9,7 +9,7 @@ use crate::config::Time;
 use crate::grid::Grid;
 use crate::march::control::CflControl;
 use crate::march::{
-    Advanced, BadPlace, FlowError, Host, March, Measured, Moment, Part, System, Times, timed,
+    Advanced, BadPlace, FlowError, Host, March, Measured, Moment, Part, Residuals, System, Times, timed,
 };
 use chromaflow::sparse::ShapeError;
 use chromaflow_device::Team;
@@ -193,6 +193,14 @@ impl Host for IncompressibleSystem {
 
     fn place(&self, row: usize) -> BadPlace {
         self.bad_cell(row)
+    }
+
+    fn residuals(&mut self, at: &Moment) -> Residuals {
+        self.compute_residual(at, &mut Times::default());
+        let volumes: Vec<f64> = self.volumes();
+        let rows = self.residual.chunks_exact(self.n).zip(&volumes);
+        let rates = rows.flat_map(|(r, volume)| r.iter().map(move |r| r / volume)).collect();
+        Residuals { rates, equations: self.n, volumes }
     }
 
     fn begin_step(&mut self, time: f64) {

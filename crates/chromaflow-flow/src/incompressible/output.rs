@@ -58,8 +58,7 @@ impl Solver {
 
     /// Volumes of all cells, in the order of [`Solver::centers`].
     pub fn volumes(&self) -> Vec<f64> {
-        let blocks = self.host.space.blocks.iter();
-        blocks.flat_map(|b| b.rows().map(|row| b.metrics.volume[b.at(row)])).collect()
+        self.host.volumes()
     }
 
     /// The state (p, u, v, w, scalars) of all cells, in the order of [`Solver::centers`].
@@ -203,6 +202,12 @@ impl Solver {
 }
 
 impl IncompressibleSystem {
+    /// Volumes of all cells.
+    pub(super) fn volumes(&self) -> Vec<f64> {
+        let blocks = self.space.blocks.iter();
+        blocks.flat_map(|b| b.rows().map(|row| b.metrics.volume[b.at(row)])).collect()
+    }
+
     fn fill_all_ghosts(&mut self) {
         ghosts::fill_boundary(&self.space, &self.config.fluid, &mut self.fields);
         ghosts::exchange(&self.space, self.n, &mut self.fields);

@@ -22,6 +22,7 @@ pub(crate) mod newton;
 mod order;
 mod progress;
 mod report;
+mod residuals;
 mod share;
 mod step_control;
 mod system;
@@ -35,6 +36,7 @@ pub use order::Order;
 pub(crate) use progress::Progress;
 pub(crate) use report::CONSERVED;
 pub use report::{BadPlace, LargestResidual, Part, PartTime, Place, StepReport, Times};
+pub use residuals::Residuals;
 pub use share::{linear_share, pressure_margin};
 pub use step_control::{CourantControl, Rejection, Rejections, StepControl};
 pub(crate) use system::Device;
@@ -139,7 +141,8 @@ impl<S: Host> March<S> {
             report.coupled_orders = self.progress.coupled_orders(&report.coupled, &self.host.round_off());
             let rests = self.progress.rests(size, self.host.flow_round_off());
             let decision = self.progress.check(time, size, &report.coupled_orders);
-            decision.unless_round_off(time, rests, &report.coupled_orders)
+            let decision = decision.unless_round_off(time, rests, &report.coupled_orders);
+            if at.iteration <= self.host.first_order_steps() { decision.of_start() } else { decision }
         };
         (report.orders, report.time_step, report.outcome) =
             (decision.orders, decision.time_step, decision.outcome);

@@ -15,7 +15,7 @@ pub enum Order {
     Restart,
     /// All go on from a restart of the first rank's.
     Resume,
-    /// All look for the largest residual.
+    /// All find the residual, which the first rank gathers, and look for the largest.
     Largest,
     /// All give back the memory of the linear system.
     Release,

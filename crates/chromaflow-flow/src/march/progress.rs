@@ -62,6 +62,14 @@ impl Decision {
         }
         self
     }
+
+    /// Of a residual that belongs to another discretization than the one asked for, which starts the run: it cannot end it.
+    pub fn of_start(self) -> Self {
+        if self.outcome == Some(Outcome::Converged) {
+            return Self { outcome: None, next: Next::Update, ..self };
+        }
+        self
+    }
 }
 
 impl Progress {
@@ -258,6 +266,8 @@ mod tests {
             (0.0, Some(Outcome::Converged), Next::Done)
         );
         assert_eq!(progress.check(&time, 1.0, &[]).unless_round_off(&time, false, &[]), last);
+        assert_eq!((converged.of_start().outcome, converged.of_start().next), (None, Next::Update));
+        assert_eq!(last.of_start(), last, "there are no more iterations");
         let coupled = progress.check(&time, 10.0, &[1.0]).unless_round_off(&time, true, &[1.0]);
         assert_eq!(coupled.outcome, Some(Outcome::IterationLimit), "a system beside it has not");
     }

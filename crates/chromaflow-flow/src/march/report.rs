@@ -170,17 +170,15 @@ impl fmt::Display for BadPlace {
     }
 }
 
-/// The node with the largest part of the density residual.
+/// The row with the largest part of the residual that progress goes by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LargestResidual {
     /// Where it is, and the state there.
     pub at: BadPlace,
     /// Its part of the sum of R^2 / V over the domain.
     pub share: f64,
-    /// Local Mach number.
-    pub mach: f64,
-    /// Pressure over that of the free stream.
-    pub pressure: f64,
+    /// In compressible flow the Mach number there, and the pressure over that of the free stream.
+    pub flow: Option<[f64; 2]>,
 }
 
 /// The unknowns of compressible flow in a [`BadPlace`].

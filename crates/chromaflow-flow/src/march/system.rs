@@ -1,6 +1,6 @@
 //! What a march asks of a system of equations, wherever its state lies.
 
-use super::{BadPlace, FlowError, Forces, Order, PartTime, StepControl, Times};
+use super::{BadPlace, FlowError, Forces, LargestResidual, Order, PartTime, Residuals, StepControl, Times};
 use crate::config::Time;
 
 /// Sums over one wall: pressure force, its moment, friction, its moment.
@@ -195,6 +195,19 @@ pub trait Host: System + Sized {
 
     /// The place of a row, and the state there.
     fn place(&self, row: usize) -> BadPlace;
+
+    /// The residual of the present state; of explicit schemes what a step would change, over its time step.
+    fn residuals(&mut self, at: &Moment) -> Residuals;
+
+    /// Where the residual that was found last is largest among all ranks; the outer one is none where this rank is alone.
+    fn largest_of_ranks(&self) -> Option<Option<LargestResidual>> {
+        None
+    }
+
+    /// In compressible flow the Mach number at a row, and the pressure over that of the free stream.
+    fn mach_and_pressure(&self, _row: usize) -> Option<[f64; 2]> {
+        None
+    }
 
     /// Has the other ranks do what this one is about to do, where there are any and this is the first.
     ///

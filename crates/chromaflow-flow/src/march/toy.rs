@@ -90,6 +90,10 @@ impl Host for Number {
         BadPlace { place: Place::Node(row), at: [0.0; 3], marker: None, state, variables: "x".into() }
     }
 
+    fn residuals(&mut self, _at: &Moment) -> Residuals {
+        Residuals { rates: vec![self.x], equations: 1, volumes: vec![1.0] }
+    }
+
     fn begin_step(&mut self, time: f64) {
         self.begun.push(time);
     }

@@ -1,9 +1,10 @@
 //! The state seen from outside.
 
+use super::block::BlockState;
 use super::{StructuredSolver, StructuredSystem};
 use crate::gas::{conserved, entropy, primitive, sound_speed, temperature};
 use crate::grid::{Grid, Metrics};
-use crate::march::{BadPlace, CONSERVED, FlowError, Forces, PartTime, Place};
+use crate::march::{BadPlace, Bdf, CONSERVED, FlowError, Forces, PartTime, Place};
 
 impl StructuredSolver {
     /// The grid, its blocks' axes turned as the solver has them: see [`Grid::thin_axis_last`].
@@ -74,20 +75,7 @@ impl StructuredSolver {
     /// The residual of the present state over the cells' volumes, in the order of [`StructuredSolver::state`].
     pub fn rates(&mut self) -> Vec<[f64; 5]> {
         let bdf = self.moment().bdf;
-        let host = self.synced_mut();
-        host.compute_residual(bdf);
-        let mut out = Vec::with_capacity(host.grid.cells());
-        for block in &host.blocks {
-            let ni = block.cells.count[0];
-            for row in 0..block.rows() {
-                let start = block.row(row);
-                for i in 0..ni {
-                    let volume = block.metrics.volume[start + i];
-                    out.push(std::array::from_fn(|c| block.r[(row * 5 + c) * ni + i] / volume));
-                }
-            }
-        }
-        out
+        self.synced_mut().rates(bdf)
     }
 
     /// Volume-weighted root mean square of the entropy's deviation from the free stream's: zero in smooth inviscid flow but
@@ -157,6 +145,32 @@ impl StructuredSolver {
 }
 
 impl StructuredSystem {
+    /// See [`StructuredSolver::rates`].
+    pub(super) fn rates(&mut self, bdf: Option<Bdf>) -> Vec<[f64; 5]> {
+        self.compute_residual(bdf);
+        let mut out = Vec::with_capacity(self.grid.cells());
+        for block in &self.blocks {
+            let ni = block.cells.count[0];
+            for row in 0..block.rows() {
+                let start = block.row(row);
+                for i in 0..ni {
+                    let volume = block.metrics.volume[start + i];
+                    out.push(std::array::from_fn(|c| block.r[(row * 5 + c) * ni + i] / volume));
+                }
+            }
+        }
+        out
+    }
+
+    /// Volumes of all cells, in the same order.
+    pub(super) fn volumes(&self) -> Vec<f64> {
+        let of = |b: &BlockState| {
+            let rows = b.cells.rows().flat_map(|row| row..row + b.cells.count[0]);
+            rows.map(|at| b.metrics.volume[at]).collect::<Vec<_>>()
+        };
+        self.blocks.iter().flat_map(of).collect()
+    }
+
     /// Block and place of a cell by its number in the order of [`StructuredSolver::state`].
     pub(super) fn locate(&self, number: usize) -> (usize, usize) {
         let mut rest = number;

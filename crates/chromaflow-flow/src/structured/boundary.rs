@@ -1,11 +1,11 @@
 //! The boundary: states beyond it, fluxes through it, and their derivatives.
 
 use super::block::BlockState;
-use super::ghost_states::{face_flow, face_state, ghost_states, pressure_on, wall_gradient};
+use super::ghost_states::{continued_flux, face_flow, ghost_states, pressure_on, wall_gradient};
 use super::residual::Physics;
 use crate::bc::{
     Condition, ConditionClass, Outlet, adapted_pressure, condition_class, condition_flux_jacobian,
-    flux_slip_wall, flux_through, wall_at,
+    flux_slip_wall, wall_at,
 };
 use crate::gas::Gas;
 use crate::grid::{GHOSTS, Grid, Side, Window};
@@ -143,8 +143,7 @@ impl PatchState {
         let ([w1, w2], n) = (&view.w, &view.n);
         let class = condition_class(&self.condition);
         if class == ConditionClass::Open {
-            let wb = face_state(&self.condition, physics.gas, w1, w2, n);
-            return (flux_through(physics.gas, &wb, n), [0.0; 3]);
+            return (continued_flux(&self.condition, physics.gas, w1, w2, n), [0.0; 3]);
         }
         let mut at_face = *w1;
         at_face[4] = self.wall_pressure(view);

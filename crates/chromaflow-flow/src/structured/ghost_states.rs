@@ -1,7 +1,8 @@
 //! States beyond boundaries of structured grids and values on their walls, from the two cells inside: pointwise.
 
 use crate::bc::{
-    Condition, ConditionKind, Wall, WallHeat, ghost_no_slip, mirrored_state, open_state, outlet_flow, wall_at,
+    Condition, ConditionKind, Wall, WallHeat, ghost_no_slip, mirrored_state, open_flux, open_state,
+    outlet_flow, wall_at,
 };
 use crate::gas::{Gas, temperature};
 use crate::real::Real;
@@ -28,6 +29,18 @@ pub fn face_state<T: Real>(
     n: &[T; 3],
 ) -> [T; 5] {
     open_state(condition, gas, &continued_state(w1, w2, T::c(0.5)), n)
+}
+
+/// [`open_flux`] out through an open boundary's face, from the state of the two cells continued to it.
+#[inline(always)]
+pub fn continued_flux<T: Real>(
+    condition: &Condition<T>,
+    gas: Gas<T>,
+    w1: &[T; 5],
+    w2: &[T; 5],
+    n: &[T; 3],
+) -> [T; 5] {
+    open_flux(condition, gas, &continued_state(w1, w2, T::c(0.5)), n)
 }
 
 /// [`outlet_flow`] through a face, from the two cells inside.

@@ -38,20 +38,21 @@ mod waves;
 pub use crate::march::PartTime;
 pub use config::{LineImplicit, LocalStep, Scheme, StepMethod, StructuredConfig, ViscousTerms};
 pub use ghost_states::{
-    continued_state, face_flow, face_state, ghost_states, pressure_on, wall_gradient, wall_pressure,
+    continued_flux, continued_state, face_flow, face_state, ghost_states, pressure_on, wall_gradient,
+    wall_pressure,
 };
 pub use waves::{
     WaveFace, from_waves, middle_state, to_waves, unit_normal, wave_face, wave_rows, wave_weights,
 };
 
 use crate::config::Time;
-use crate::gas::{conserved, primitive};
+use crate::gas::{conserved, mach, primitive};
 use crate::grid::{Exchange, Grid};
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
 use crate::march::{
-    Advanced, BadPlace, Bdf, Coefficients, FlowError, Forces, Host, March, Measured, Moment, Part, System,
-    Times, timed, update_share,
+    Advanced, BadPlace, Bdf, Coefficients, FlowError, Forces, Host, March, Measured, Moment, Part, Residuals,
+    System, Times, timed, update_share,
 };
 use block::{BlockState, each_row};
 use boundary::PatchState;
@@ -172,6 +173,17 @@ impl Host for StructuredSystem {
     fn place(&self, row: usize) -> BadPlace {
         let (block, at) = self.locate(row);
         self.bad_cell(block, at)
+    }
+
+    fn residuals(&mut self, at: &Moment) -> Residuals {
+        let rates = self.rates(at.bdf).into_flattened();
+        Residuals { rates, equations: 5, volumes: self.volumes() }
+    }
+
+    fn mach_and_pressure(&self, row: usize) -> Option<[f64; 2]> {
+        let (block, at) = self.locate(row);
+        let w = self.blocks[block].state(at);
+        Some([mach(self.physics.gas, &w), w[4] / self.free[4]])
     }
 }
 

@@ -1,7 +1,7 @@
 //! What goes into files: fields on the grid's points, restarts.
 
 use super::{StructuredSolver, StructuredSystem};
-use crate::gas::{Gas, conserved, entropy, primitive, sound_speed, temperature};
+use crate::gas::{Gas, conserved, entropy, primitive, temperature};
 use crate::march::FlowError;
 use crate::mesh::Mesh;
 use crate::output::{Field, Restart};
@@ -19,7 +19,7 @@ pub(super) fn fields(gas: Gas<f64>, free: f64, mach: f64, points: &[[f64; 5]]) -
         scalar("density", &|w| w[0]),
         Field::vector("velocity", 3, velocity),
         scalar("pressure", &|w| w[4]),
-        scalar("mach", &|w| (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]).sqrt() / sound_speed(gas, w)),
+        scalar("mach", &|w| crate::gas::mach(gas, w)),
         scalar("temperature", &|w| temperature(gas, w)),
         scalar("cp", &|w| (w[4] - free) / dynamic),
         scalar("entropy", &|w| entropy(gas, w)),

@@ -5,9 +5,9 @@ use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem};
 use crate::config::Time;
 use crate::coupled::CoupledSystem;
-use crate::gas::{entropy, primitive, sound_speed, temperature};
+use crate::gas::{entropy, mach, primitive, temperature};
 use crate::gradient::NodeRecord;
-use crate::march::{FlowError, Host, LargestResidual, Order};
+use crate::march::{FlowError, Host, Order};
 use crate::output::{Field, Restart};
 use crate::residual::primitive_of;
 use chromaflow::order::PlanReport;
@@ -181,32 +181,11 @@ impl FlowSolver {
         (&host.jacobian, &host.plan.batches, host.residual.as_flattened())
     }
 
-    /// Where the density residual of the last step is largest; `None` where it is zero or not a number everywhere.
+    /// Values of all rows in the mesh's own order of nodes.
     ///
-    /// # Panics
-    /// When a device computes and [`Self::sync`] was not called since.
-    pub fn largest_residual(&self) -> Option<LargestResidual> {
-        let _ = self.host.tell(Order::Largest);
-        let host = self.synced();
-        if let Some(share) = host.share() {
-            return host.largest_over_ranks(share);
-        }
-        let parts = host.residual.iter().zip(&host.dual.volumes).map(|(r, volume)| r[0] * r[0] / volume);
-        let (mut whole, mut largest, mut node) = (0.0, 0.0, None);
-        for (i, part) in parts.enumerate() {
-            whole += part;
-            if part > largest {
-                (largest, node) = (part, Some(i));
-            }
-        }
-        let node = node?;
-        let w = primitive_of(&host.nodes[node]);
-        Some(LargestResidual {
-            at: host.place(node),
-            share: largest / whole,
-            mach: host.mach_of(&w),
-            pressure: w[4] / host.scale.pressure,
-        })
+    /// **Shapes**: `rows` is `[rows, width]` in the solver's order, the result `[nodes, width]`. Over ranks all take part, and the first has it.
+    pub fn in_mesh_order(&self, width: usize, rows: &[f64]) -> Vec<f64> {
+        self.host.to_file_order(width, rows.to_vec())
     }
 
     /// The residual at the last step, in the solver's order.
@@ -216,11 +195,6 @@ impl FlowSolver {
 }
 
 impl FlowSystem {
-    /// The Mach number of a state.
-    pub(super) fn mach_of(&self, w: &[f64; 5]) -> f64 {
-        (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]).sqrt() / sound_speed(self.gas, w)
-    }
-
     fn fields(&self) -> Vec<Field> {
         let free = self.scale.pressure;
         let dynamic = 0.5 * self.config.freestream.mach.powi(2);
@@ -232,7 +206,7 @@ impl FlowSystem {
             scalar("density", &|w| w[0]),
             Field::vector("velocity", 3, self.in_file_order(3, |node, out| out.extend(&node[1..4]))),
             scalar("pressure", &|w| w[4]),
-            scalar("mach", &|w| self.mach_of(w)),
+            scalar("mach", &|w| mach(gas, w)),
             scalar("temperature", &|w| temperature(gas, w)),
             scalar("cp", &|w| (w[4] - free) / dynamic),
             scalar("entropy", &|w| entropy(gas, w)),

@@ -5,14 +5,14 @@ use crate::bc::{Condition, WallNode, strong_wall_conserved};
 use crate::config::{FlowConfig, Nonlinear, Time};
 use crate::coupled::CoupledSystem;
 use crate::dual::Dual;
-use crate::gas::{Gas, Transport, primitive};
+use crate::gas::{Gas, Transport, mach, primitive};
 use crate::gradient::{Gradient, Mapping, NodeRecord};
 use crate::march::control::CflControl;
 use crate::march::forces::{ForceScale, forces};
 use crate::march::linear::LinearSolver;
 use crate::march::{
-    Advanced, BadPlace, FlowError, Forces, Host, March, Measured, Moment, Order, Part, Place, System, Times,
-    timed, update_share,
+    Advanced, BadPlace, FlowError, Forces, Host, LargestResidual, March, Measured, Moment, Order, Part,
+    Place, Residuals, System, Times, timed, update_share,
 };
 use crate::parallel;
 use crate::ranks::Rows;
@@ -160,7 +160,7 @@ impl Host for FlowSystem {
     }
 
     fn first_order_steps(&self) -> usize {
-        self.config.implicit.first_order_steps
+        if self.config.space.second_order { self.config.implicit.first_order_steps } else { 0 }
     }
 
     fn linear_report(&self) -> usize {
@@ -182,6 +182,22 @@ impl Host for FlowSystem {
             Some(share) => self.place_over_ranks(share, row),
         }
     }
+
+    fn residuals(&mut self, at: &Moment) -> Residuals {
+        self.compute_residual(at);
+        let rows = self.residual.iter().zip(&self.dual.volumes);
+        let rates = rows.flat_map(|(r, volume)| r.map(|r| r / volume)).collect();
+        Residuals { rates, equations: 5, volumes: self.dual.volumes.clone() }
+    }
+
+    fn largest_of_ranks(&self) -> Option<Option<LargestResidual>> {
+        self.share().map(|share| self.largest_over_ranks(share))
+    }
+
+    fn mach_and_pressure(&self, row: usize) -> Option<[f64; 2]> {
+        let w = primitive_of(&self.nodes[row]);
+        Some([mach(self.gas, &w), w[4] / self.scale.pressure])
+    }
 }
 
 impl FlowSystem {
@@ -198,9 +214,7 @@ impl FlowSystem {
             variables,
         }
     }
-}
 
-impl FlowSystem {
     /// Finds the update; what is left of the linear system's residual, where that is known, or the row of a diagonal block that
     /// cannot be inverted.
     fn solve_linear(&mut self, at: &Moment, times: &mut Times) -> Result<Option<f64>, usize> {

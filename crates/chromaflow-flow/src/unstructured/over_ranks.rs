@@ -3,7 +3,7 @@
 
 use super::{FlowSolver, FlowSystem};
 use crate::config::{Equations, FlowConfig};
-use crate::gas::primitive;
+use crate::gas::{mach, primitive};
 use crate::march::linear::plan_options;
 use crate::march::{BadPlace, FlowError, LargestResidual, Order, Place};
 use crate::mesh::Mesh;
@@ -92,7 +92,11 @@ impl FlowSolver {
                 Order::Fields => drop(self.fields()),
                 Order::Restart => drop(self.restart()),
                 Order::Resume => self.resume(&Restart::default())?,
-                Order::Largest => drop(self.largest_residual()),
+                Order::Largest => {
+                    let found = self.residuals();
+                    drop(self.in_mesh_order(found.equations, &found.rates));
+                    drop(self.largest_residual(&found));
+                }
                 Order::Release => self.release(),
                 Order::Forces => drop(self.forces()),
                 Order::Heights => drop(self.y_plus()),
@@ -296,10 +300,10 @@ impl FlowSystem {
         let mut seen = [0.0; 2];
         if let Some(i) = local {
             let w = primitive_of(&self.nodes[i]);
-            seen = [self.mach_of(&w), w[4] / self.scale.pressure];
+            seen = [mach(self.gas, &w), w[4] / self.scale.pressure];
         }
         share.sum(&mut seen);
-        Some(LargestResidual { at, share: largest[0] / whole, mach: seen[0], pressure: seen[1] })
+        Some(LargestResidual { at, share: largest[0] / whole, flow: Some(seen) })
     }
 }
 

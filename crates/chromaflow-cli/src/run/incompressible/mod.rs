@@ -5,9 +5,11 @@ mod grid;
 #[cfg(test)]
 mod tests;
 
+use super::advice::Trouble;
+use super::around::on_points;
 use super::flow::Flow;
 use super::history::Equations;
-use super::march::Run;
+use super::march::{Finished, Run};
 use super::{Args, bytes, summary};
 use crate::case::Source;
 use crate::cite;
@@ -201,6 +203,27 @@ impl Flow for InCells<'_> {
 
     fn linear_system(&mut self) -> Option<(BlockCsr, Vec<f64>)> {
         Some(self.solver.linear_system())
+    }
+
+    fn on_points(&self, width: usize, rows: &[f64]) -> Vec<f64> {
+        on_points(&self.mesh, width, rows)
+    }
+
+    fn is_open(&self, marker: &str) -> bool {
+        use Boundary::{Farfield, Inflow, Outflow};
+        matches!(self.config.boundaries.get(marker), Some(Inflow(_) | Outflow { .. } | Farfield(_)))
+    }
+
+    fn hints(&self, trouble: &Trouble, finished: &Finished) -> Vec<String> {
+        let mut hints = Vec::new();
+        if trouble.is_unsolved() {
+            let more = 2 * self.config.implicit.corrections;
+            hints.push(format!("linear.corrections = {more}: linear systems are not solved"));
+        }
+        if trouble.is_unphysical(finished) {
+            hints.push("march.cfl_start = 1 with march.cfl_max = 10".to_owned());
+        }
+        hints
     }
 
     fn residual(&self, norms: &[f64]) -> Value {

@@ -5,6 +5,7 @@ mod plan;
 pub use plan::first_heights;
 
 use super::advice::Trouble;
+use super::around::Around;
 use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};
@@ -21,8 +22,9 @@ use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow_device::give_back_freed;
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::config as flow;
+use chromaflow_flow::config::{Boundary, Limiter, Nonlinear};
 use chromaflow_flow::gas::viscosity;
-use chromaflow_flow::march::FlowError;
+use chromaflow_flow::march::{FlowError, Place};
 use chromaflow_flow::mesh::{self, KindInfo, Mesh, Range};
 use chromaflow_flow::output::{Field, Restart};
 use chromaflow_flow::unstructured::{FlowSystem, Ranks, Spread};
@@ -277,8 +279,52 @@ impl Flow for OnMesh<'_> {
         facts
     }
 
-    fn trouble(&self, finished: &Finished) -> Option<Trouble> {
-        Some(Trouble::of(&self.prepared.config, &self.solver, finished))
+    fn on_points(&self, width: usize, rows: &[f64]) -> Vec<f64> {
+        self.solver.in_mesh_order(width, rows)
+    }
+
+    fn around(&self, place: Place) -> Option<Around> {
+        let Place::Node(node) = place else { return None };
+        Some(Around::node(&self.prepared.mesh, node))
+    }
+
+    fn is_open(&self, marker: &str) -> bool {
+        let conditions = &self.prepared.config.boundaries;
+        conditions.get(marker).is_some_and(|b| !b.is_wall() && *b != Boundary::Symmetry)
+    }
+
+    fn hints(&self, trouble: &Trouble, finished: &Finished) -> Vec<String> {
+        let config = &self.prepared.config;
+        let mut hints = Vec::new();
+        if trouble.is_unsolved() {
+            hints.push(match (config.implicit.nonlinear, config.implicit.preconditioner) {
+                (Nonlinear::NewtonKrylov(options), PreconditionerKind::Ilu(Fill::Level(level))) => format!(
+                    "linear.fill = {} or march.newton_directions = {}: linear systems are not solved",
+                    level + 1,
+                    2 * options.directions
+                ),
+                (Nonlinear::NewtonKrylov(_), _) => {
+                    "linear.method = \"gmres\" with linear.precond = \"ilu0\" and linear.fill = 1".to_owned()
+                }
+                (Nonlinear::DefectCorrection, _) => {
+                    "linear.method = \"gmres\" with linear.precond = \"ilu0\": sweeps do not solve these systems"
+                        .to_owned()
+                }
+            });
+        }
+        if trouble.is_unphysical(finished) {
+            hints.push("march.cfl_start = 1 and march.first_order_iterations = 50".to_owned());
+        }
+        let limited = config.space.second_order && config.space.limiter != Limiter::None;
+        if limited && finished.last.orders > 1.0 {
+            let other = if config.space.limiter == Limiter::Venkatakrishnan {
+                "van_albada"
+            } else {
+                "venkatakrishnan"
+            };
+            hints.push(format!("numerics.limiter = \"{other}\", or a larger numerics.limiter_k"));
+        }
+        hints
     }
 
     fn release(&mut self) {

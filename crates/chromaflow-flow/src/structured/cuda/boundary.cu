@@ -84,7 +84,7 @@ boundary_fluxes(u32 count, u64 total, const uint2* __restrict__ faces, const dou
     State flux;
     Vec3 friction = {0, 0, 0};
     if (kind == pointwise::ConditionClass::Open) {
-        flux = pointwise::flux_through(gas, pointwise::face_state(condition, gas, view.w1, view.w2, view.n), view.n);
+        flux = pointwise::continued_flux(condition, gas, view.w1, view.w2, view.n);
     } else {
         State at_face = view.w1;
         at_face[4] = pointwise::pressure_on(condition, view.w1, view.w2);

@@ -42,12 +42,12 @@ use super::config::{Scheme, StructuredConfig};
 use super::setup;
 use crate::config::{Equations, Time};
 use crate::flux::Dissipation;
-use crate::gas::{Gas, Transport, primitive};
+use crate::gas::{Gas, Transport, mach, primitive};
 use crate::grid::{GHOSTS, Grid};
 use crate::march::forces::ForceScale;
 use crate::march::{
     Advanced, BadPlace, CONSERVED, Coefficients, CourantControl, FlowError, Forces, Host, March, Measured,
-    Moment, Part, PartTime, Place, System, Times, timed,
+    Moment, Part, PartTime, Place, Residuals, System, Times, timed,
 };
 use crate::parallel;
 use crate::real::dispatch;
@@ -239,6 +239,22 @@ impl Host for LaxWendroffSystem {
 
     fn place(&self, row: usize) -> BadPlace {
         self.bad_place(row)
+    }
+
+    fn residuals(&mut self, at: &Moment) -> Residuals {
+        let before: Vec<_> = self.blocks.iter().map(|b| b.q.clone()).collect();
+        self.step_here(at, &mut Times::default());
+        let found = self.rates();
+        for (block, q) in self.blocks.iter_mut().zip(before) {
+            block.q = q;
+        }
+        found
+    }
+
+    fn mach_and_pressure(&self, row: usize) -> Option<[f64; 2]> {
+        let (block, node) = self.locate(row);
+        let w = primitive(self.gas, &self.blocks[block].state(self.blocks[block].nodes.inside(node)));
+        Some([mach(self.gas, &w), w[4] / self.free[4]])
     }
 }
 
@@ -489,15 +505,37 @@ impl LaxWendroffSystem {
         None
     }
 
-    /// A node by its number in the order of blocks, i fastest.
-    fn bad_place(&self, number: usize) -> BadPlace {
+    /// What the last step changed over its time step, node by node.
+    fn rates(&self) -> Residuals {
+        let (mut rates, mut volumes) = (Vec::new(), Vec::new());
+        for block in &self.blocks {
+            let ([pi, pj, pk], len) = (block.nodes.count, block.nodes.len());
+            for n in 0..pi * pj * pk {
+                let place = [n % pi, n / pi % pj, n / (pi * pj)];
+                let at = block.nodes.inside(place);
+                let row = [0, place[1], place[2]];
+                let dt = block.sums[block.sum_at(row) + 5 * pi + place[0]];
+                rates.extend((0..5).map(|c| (block.last_good[c * len + at] - block.q[c * len + at]) / dt));
+            }
+            volumes.extend(&block.own_volume);
+        }
+        Residuals { rates, equations: 5, volumes }
+    }
+
+    /// Block and place of a node by its number in the order of blocks, i fastest.
+    fn locate(&self, number: usize) -> (usize, [usize; 3]) {
         let (mut b, mut rest) = (0, number);
         while rest >= self.blocks[b].nodes.interior() {
             rest -= self.blocks[b].nodes.interior();
             b += 1;
         }
         let [ni, nj, _] = self.blocks[b].nodes.count;
-        let node = [rest % ni, rest / ni % nj, rest / (ni * nj)];
+        (b, [rest % ni, rest / ni % nj, rest / (ni * nj)])
+    }
+
+    /// A node by its number.
+    fn bad_place(&self, number: usize) -> BadPlace {
+        let (b, node) = self.locate(number);
         let touching =
             self.patches.iter().find(|p| p.window.block == b && p.window.nodes().any(|other| other == node));
         BadPlace {

@@ -102,6 +102,25 @@ impl LaxWendroffSolver {
         crate::structured::output::fields(host.gas, host.free[4], host.config.freestream.mach, &points)
     }
 
+    /// Values of all nodes, as [`March::residuals`](crate::march::March::residuals) has them, on the points of
+    /// [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
+    ///
+    /// **Shapes**: `[nodes, width]`, both.
+    pub fn in_mesh_order(&self, width: usize, values: &[f64]) -> Vec<f64> {
+        let host = &self.host;
+        let mut first = vec![0];
+        first.extend(host.blocks.iter().scan(0, |sum, b| {
+            *sum += b.nodes.interior();
+            Some(*sum)
+        }));
+        let number = |(b, at): (usize, usize)| {
+            let block = &host.blocks[b];
+            first[b] + block.number(block.nodes.cell(at).map(|n| n.max(0) as usize))
+        };
+        let places = host.places(host.grid.to_mesh().planar.is_some()).into_iter();
+        places.flat_map(|place| values[number(place) * width..][..width].iter().copied()).collect()
+    }
+
     /// The places that restarts are written for: the points of the grid.
     pub fn restart_places(&self) -> Mesh {
         let mesh = self.host.grid.to_mesh();
