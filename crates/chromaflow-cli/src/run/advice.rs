@@ -38,7 +38,7 @@ impl Tally {
         self.most_cut = self.most_cut.max(report.limited);
         if let Some(left) = report.linear_reduction {
             self.looked_at += 1;
-            self.unsolved += usize::from(!(left < UNSOLVED));
+            self.unsolved += usize::from(left.is_nan() || left >= UNSOLVED);
         }
         self.largest_cfl = self.largest_cfl.max(report.cfl);
     }

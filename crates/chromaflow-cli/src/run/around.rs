@@ -81,7 +81,9 @@ pub fn on_points(mesh: &Mesh, width: usize, values: &[f64]) -> Vec<f64> {
         }
     }
     for (sums, &count) in sums.chunks_exact_mut(width).zip(&counts) {
-        sums.iter_mut().for_each(|sum| *sum /= f64::from(count.max(1)));
+        for sum in sums {
+            *sum /= f64::from(count.max(1));
+        }
     }
     sums
 }
