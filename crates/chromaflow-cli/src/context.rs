@@ -97,7 +97,7 @@ impl Context {
         let (quiet, json) =
             if rank == 0 { (self.global.quiet, self.global.json.clone()) } else { (true, None) };
         Self {
-            global: GlobalArgs { threads, quiet, json, ..self.global.clone() },
+            global: GlobalArgs { threads, json, quiet, ..self.global.clone() },
             gpu: None,
             team: OnceLock::new(),
         }

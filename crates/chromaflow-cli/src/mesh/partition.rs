@@ -8,6 +8,9 @@ use serde_json::json;
 use std::num::NonZeroU32;
 use std::path::Path;
 
+/// What a table has of each rank.
+type Column = fn(&Size) -> usize;
+
 /// Prints what each rank gets, and writes the rank of every node where a file is asked for.
 ///
 /// # Errors
@@ -21,13 +24,13 @@ pub fn partition(mesh: &Mesh, ranks: NonZeroU32, output: Option<&Path>, ctx: &Co
         let field = Field::scalar("rank", survey.owner.iter().map(|&rank| f64::from(rank)).collect());
         vtk::write_volume(path, mesh, &[field], vtk::VtuOptions::default())?;
     }
-    let columns: [(&str, fn(&Size) -> usize); 4] = [
+    let columns: [(&str, Column); 4] = [
         ("rows", |s| s.rows),
         ("ghosts", |s| s.ghosts),
         ("elements", |s| s.elements),
         ("neighbors", |s| s.neighbors),
     ];
-    let range = |of: fn(&Size) -> usize| {
+    let range = |of: Column| {
         let all = || survey.parts.iter().map(of);
         let mean = all().sum::<usize>() as f64 / survey.parts.len() as f64;
         (all().min().unwrap_or(0), mean, all().max().unwrap_or(0))

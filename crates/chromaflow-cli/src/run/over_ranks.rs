@@ -9,6 +9,7 @@ use chromaflow_comm::{CommError, Communicator, RunError, Solo, Tag, run};
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::mesh::{Marker, Mesh};
 use chromaflow_flow::unstructured::Ranks;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -83,7 +84,7 @@ fn on_this_host(ranks: &dyn Communicator) -> CliResult<usize> {
     let status = read("/proc/self/status");
     let cores = status.lines().find(|line| line.starts_with("Cpus_allowed_list")).unwrap_or_default();
     let own = format!("{}{cores}", read("/proc/sys/kernel/hostname"));
-    let all = ranks.gather_all(own.as_bytes()).map_err(lost)?;
+    let all = ranks.gather_all(own.as_bytes()).map_err(|e| lost(&e))?;
     Ok(all.iter().filter(|other| other.as_slice() == own.as_bytes()).count())
 }
 
@@ -96,7 +97,7 @@ fn refuse_gpu(ctx: &Context) -> CliResult<()> {
     Ok(())
 }
 
-fn lost(error: CommError) -> CliError {
+fn lost(error: &CommError) -> CliError {
     CliError::environment(error.to_string())
 }
 
@@ -121,7 +122,7 @@ pub fn only_meshes(case: &Case, ranks: Option<&Ranks>) -> CliResult<()> {
 pub fn agree(ranks: &Ranks, source: &Source) -> CliResult<()> {
     let ranks = &*ranks.ranks;
     let own = [env!("CARGO_PKG_VERSION"), source.text()].join("\n");
-    let all = ranks.gather_all(own.as_bytes()).map_err(lost)?;
+    let all = ranks.gather_all(own.as_bytes()).map_err(|e| lost(&e))?;
     let part = |bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes).into_owned();
         text.split_once('\n').map_or((text.clone(), String::new()), |(a, b)| (a.to_owned(), b.to_owned()))
@@ -154,15 +155,15 @@ pub fn markers(ranks: &Ranks, mesh: Option<&Mesh>) -> CliResult<(Vec<Marker>, bo
     if let Some(mesh) = mesh {
         let mut text = format!("{}\n", mesh.planar.is_some());
         for marker in &mesh.markers {
-            text +=
-                &format!("{}\0{}\n", marker.code.map_or(String::new(), |code| code.to_string()), marker.name);
+            let code = marker.code.map_or(String::new(), |code| code.to_string());
+            let _ = writeln!(text, "{code}\0{}", marker.name);
         }
         for to in 1..ranks.size() {
-            ranks.send(to, Tag::Collective, text.clone().into_bytes()).map_err(lost)?;
+            ranks.send(to, Tag::Collective, text.clone().into_bytes()).map_err(|e| lost(&e))?;
         }
     } else {
         // Rank 0 reads the mesh for as long as it takes.
-        let bytes = ranks.receive_patiently(0, Tag::Collective).map_err(lost)?;
+        let bytes = ranks.receive_patiently(0, Tag::Collective).map_err(|e| lost(&e))?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let mut lines = text.lines();
         let planar = lines.next() == Some("true");

@@ -213,14 +213,16 @@ impl Calls {
     pub fn begin(&self) -> Result<[usize; 2], MpiError> {
         let c = &self.constants;
         let mut provided = 0;
-        // SAFETY (here and below): arguments are as the standard has them, and live through the call. Without arguments of the
-        // program, as the standard allows.
+        // Without arguments of the program, as the standard allows.
+        // SAFETY: arguments are as the standard has them, and live through the call.
         self.check("MPI_Init_thread", unsafe {
             (self.init)(null_mut(), null_mut(), c.funneled, &raw mut provided)
         })?;
+        // SAFETY: arguments are as the standard has them, and live through the call.
         self.check("MPI_Comm_set_errhandler", unsafe { (self.set_handler)(c.world, c.errors_return) })?;
         for (handle, expected, name) in [(c.double, 8, "MPI_DOUBLE"), (c.byte, 1, "MPI_BYTE")] {
             let mut found = 0;
+            // SAFETY: arguments are as the standard has them, and live through the call.
             self.check("MPI_Type_size", unsafe { (self.type_size)(handle, &raw mut found) })?;
             if found != expected {
                 return Err(MpiError::NotMpi {
@@ -231,7 +233,9 @@ impl Calls {
             }
         }
         let (mut rank, mut size) = (0, 0);
+        // SAFETY: arguments are as the standard has them, and live through the call.
         self.check("MPI_Comm_rank", unsafe { (self.rank)(c.world, &raw mut rank) })?;
+        // SAFETY: arguments are as the standard has them, and live through the call.
         self.check("MPI_Comm_size", unsafe { (self.size)(c.world, &raw mut size) })?;
         Ok([rank as usize, size as usize])
     }
@@ -243,6 +247,7 @@ impl Calls {
     pub fn send(&self, bytes: &[u8], to: usize, tag: c_int, request: &mut Room) -> Result<(), MpiError> {
         let c = &self.constants;
         let (from, count) = (bytes.as_ptr().cast(), bytes.len() as c_int);
+        // SAFETY: arguments are as the standard has them, and live through the call.
         self.check("MPI_Isend", unsafe {
             (self.isend)(from, count, c.byte, to as c_int, tag, c.world, request.at())
         })
@@ -255,6 +260,7 @@ impl Calls {
     pub fn done(&self, request: &mut Room) -> Result<bool, MpiError> {
         let mut flag = 0;
         let status = self.constants.no_status as *mut c_void;
+        // SAFETY: arguments are as the standard has them, and live through the call.
         self.check("MPI_Test", unsafe { (self.test)(request.at(), &raw mut flag, status) })?;
         Ok(flag != 0)
     }
@@ -266,15 +272,18 @@ impl Calls {
     pub fn receive(&self, from: usize, tag: c_int) -> Result<Option<Vec<u8>>, MpiError> {
         let c = &self.constants;
         let (mut flag, mut count, mut status) = (0, 0, Room::EMPTY);
+        // SAFETY: arguments are as the standard has them, and live through the call.
         self.check("MPI_Iprobe", unsafe {
             (self.iprobe)(from as c_int, tag, c.world, &raw mut flag, status.at())
         })?;
         if flag == 0 {
             return Ok(None);
         }
+        // SAFETY: arguments are as the standard has them, and live through the call.
         self.check("MPI_Get_count", unsafe { (self.get_count)(status.at(), c.byte, &raw mut count) })?;
         let mut bytes = vec![0; count as usize];
         let ignored = c.no_status as *mut c_void;
+        // SAFETY: arguments are as the standard has them, and live through the call.
         self.check("MPI_Recv", unsafe {
             (self.recv)(bytes.as_mut_ptr().cast(), count, c.byte, from as c_int, tag, c.world, ignored)
         })?;
@@ -283,11 +292,13 @@ impl Calls {
 
     /// Ends MPI.
     pub fn end(&self) {
+        // SAFETY: arguments are as the standard has them, and live through the call.
         unsafe { (self.finalize)() };
     }
 
     /// Ends all ranks with this exit status.
     pub fn abort(&self, status: c_int) {
+        // SAFETY: arguments are as the standard has them, and live through the call.
         unsafe { (self.abort)(self.constants.world, status) };
     }
 

@@ -83,7 +83,7 @@ impl Mpi {
         let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
         let mut at = 0;
         while at < outbox.len() {
-            if self.calls.done(&mut outbox[at].0.0).map_err(failed)? {
+            if self.calls.done(&mut outbox[at].0.0).map_err(|e| failed(&e))? {
                 drop(outbox.swap_remove(at));
             } else {
                 at += 1;
@@ -119,7 +119,7 @@ impl Mpi {
         let start = Instant::now();
         let mut looks = 0_u32;
         loop {
-            if let Some(bytes) = self.calls.receive(from, number(tag)).map_err(failed)? {
+            if let Some(bytes) = self.calls.receive(from, number(tag)).map_err(|e| failed(&e))? {
                 return Ok(bytes);
             }
             looks += 1;
@@ -149,7 +149,7 @@ impl Communicator for Mpi {
         let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
         let mut post = |bytes: Vec<u8>| {
             let mut request = Room::EMPTY;
-            self.calls.send(&bytes, to, number(tag), &mut request).map_err(failed)?;
+            self.calls.send(&bytes, to, number(tag), &mut request).map_err(|e| failed(&e))?;
             outbox.push((Request(request), bytes));
             Ok(())
         };
@@ -193,6 +193,6 @@ fn number(tag: Tag) -> i32 {
     }
 }
 
-fn failed(error: MpiError) -> CommError {
+fn failed(error: &MpiError) -> CommError {
     CommError::Library { why: error.to_string() }
 }

@@ -61,7 +61,9 @@ impl<'a> Cutter<'a> {
         let elements = Touching::new(rows, |pair| {
             let mut number = 0;
             mesh.each_element(|_, _, nodes| {
-                nodes.iter().for_each(|&i| pair(row(i), number));
+                for &i in nodes {
+                    pair(row(i), number);
+                }
                 number += 1;
             });
         });
@@ -70,7 +72,9 @@ impl<'a> Cutter<'a> {
             for marker in &mesh.markers {
                 for face in marker.triangles.iter().map(|f| &f[..]).chain(marker.quads.iter().map(|f| &f[..]))
                 {
-                    face.iter().for_each(|&i| pair(row(i), number));
+                    for &i in face {
+                        pair(row(i), number);
+                    }
                     number += 1;
                 }
             }

@@ -213,13 +213,11 @@ impl<const N: usize, const E: usize> Group<N, E> {
             })
         };
         let mut order = by_lowest_node(elements);
-        let color = match colors {
-            Some(colors) => colors.to_vec(),
-            None => {
-                let edges =
-                    |e: &[u32; N]| edges_of(e).into_iter().filter(|&e| e != NONE).collect::<Vec<u32>>();
-                greedy(elements, &order, dual.edges.len(), edges)
-            }
+        let color = if let Some(colors) = colors {
+            colors.to_vec()
+        } else {
+            let edges = |e: &[u32; N]| edges_of(e).into_iter().filter(|&e| e != NONE).collect::<Vec<u32>>();
+            greedy(elements, &order, dual.edges.len(), edges)
         };
         order.sort_by_key(|&i| color[i as usize]);
         let count = color.iter().max().map_or(0, |&c| c + 1);

@@ -3,7 +3,7 @@
 
 use super::{FlowSolver, FlowSystem};
 use crate::config::{Equations, FlowConfig};
-use crate::gas::{mach, primitive};
+use crate::gas::mach;
 use crate::march::linear::plan_options;
 use crate::march::{BadPlace, FlowError, LargestResidual, Order, Place};
 use crate::mesh::Mesh;
@@ -170,9 +170,8 @@ impl FlowSystem {
     pub(super) fn exchange_states(&mut self) {
         let Some(share) = self.share().cloned() else { return };
         share.exchange(5, self.q.as_flattened_mut());
-        for i in share.ghosts().iter().cloned().flatten() {
-            self.nodes[i][..5].copy_from_slice(&primitive(self.gas, &self.q[i]));
-        }
+        // Not from q: a state that was given in primitive variables differs from them by rounding.
+        share.exchange(8, self.nodes.as_flattened_mut());
         for system in &mut self.coupled {
             share.exchange(system.state.nb, &mut system.state.values);
         }
@@ -313,7 +312,9 @@ fn packed(place: &BadPlace) -> Vec<u8> {
     let mut numbers = vec![node as f64, place.at[0], place.at[1], place.at[2]];
     numbers.extend(&place.state);
     let mut bytes = (numbers.len() as u64).to_le_bytes().to_vec();
-    numbers.iter().for_each(|v| bytes.extend_from_slice(&v.to_le_bytes()));
+    for v in numbers {
+        bytes.extend_from_slice(&v.to_le_bytes());
+    }
     let marker = place.marker.as_deref().unwrap_or("");
     bytes.extend(format!("{}{marker}\0{}", u8::from(place.marker.is_some()), place.variables).into_bytes());
     bytes

@@ -73,7 +73,7 @@ impl FlowSolver {
         let over = over.transpose()?;
         let share = over.as_ref().map(|rows| &rows.share);
         let owns = |i: usize| share.is_none_or(|share| share.owns(i));
-        let bad = |&i: &usize| owns(i) && !(dual.volumes[i] > 0.0);
+        let bad = |&i: &usize| owns(i) && (dual.volumes[i] <= 0.0 || dual.volumes[i].is_nan());
         if let Some(i) = (0..dual.nodes()).find(bad) {
             let node = match &over {
                 None => plan.permutation.old_of_new()[i] as usize,

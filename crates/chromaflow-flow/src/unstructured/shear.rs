@@ -7,6 +7,8 @@ use crate::gas::{Transport, temperature, viscosity};
 use crate::march::{Host, Order};
 use crate::output::Field;
 use crate::residual::{NodeGradients, primitive_of};
+use chromaflow::dist::{Links, Share};
+use chromaflow_comm::Op;
 
 /// A quantity over the nodes of a wall.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,14 +22,20 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of values with their areas; `None` of no area.
-    fn of(values: impl Iterator<Item = (f64, f64)>) -> Option<Self> {
-        let (mut min, mut max, mut sum, mut whole) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0.0);
+    /// Of values with their areas, over all ranks where there are any; `None` of no area.
+    fn of(values: impl Iterator<Item = (f64, f64)>, share: Option<&Share>) -> Option<Self> {
+        let (mut least, mut most, mut sums) = ([f64::INFINITY], [f64::NEG_INFINITY], [0.0; 2]);
         for (value, area) in values {
-            (min, max) = (value.min(min), value.max(max));
-            (sum, whole) = (sum + value * area, whole + area);
+            (least[0], most[0]) = (value.min(least[0]), value.max(most[0]));
+            sums = [sums[0] + value * area, sums[1] + area];
         }
-        (whole > 0.0).then(|| Self { min, mean: sum / whole, max })
+        if let Some(share) = share {
+            share.reduce(Op::Min, &mut least);
+            share.reduce(Op::Max, &mut most);
+            share.sum(&mut sums);
+        }
+        let [sum, whole] = sums;
+        (whole > 0.0).then(|| Self { min: least[0], mean: sum / whole, max: most[0] })
     }
 }
 
@@ -38,47 +46,43 @@ impl FlowSolver {
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn y_plus(&self) -> Vec<(String, Spread)> {
+        // Over ranks, what cannot be told shows at the next step.
         let _ = self.host.tell(Order::Heights);
-        self.synced().spread_of_heights()
+        let host = self.synced();
+        let share = host.share().map(|share| &**share);
+        let Some((transport, _)) = &host.viscous else { return Vec::new() };
+        let heights = host.heights(*transport);
+        let walls = host.dual.patches.iter().zip(&host.boundaries).filter(|(_, data)| data.kind.is_no_slip());
+        let spread = |(name, areas): (&str, Vec<(usize, f64)>)| {
+            let spread = Spread::of(areas.into_iter().map(|(at, area)| (heights[at], area)), share)?;
+            Some((name.to_owned(), spread))
+        };
+        let areas = walls.map(|(patch, _)| {
+            let own = |node: u32| share.is_none_or(|share| share.owns(node as usize));
+            let areas = patch.nodes.iter().zip(&patch.areas).filter(|(node, _)| own(**node));
+            let of = |(node, n): (&u32, &[f64; 3])| Some((host.wall_of(*node)?, norm(*n)));
+            (patch.name.as_str(), areas.filter_map(of).collect())
+        });
+        areas.filter_map(spread).collect()
     }
 }
 
 impl FlowSystem {
-    /// y+ of each wall without slip; over ranks the first one has them.
-    fn spread_of_heights(&self) -> Vec<(String, Spread)> {
-        let Some((transport, _)) = &self.viscous else { return Vec::new() };
-        let heights = self.to_file_order(1, self.at_rows(self.heights(*transport)));
-        let walls = self.config.boundaries.iter().filter(|(_, condition)| condition.is_no_slip());
-        let spread = |name: &String| {
-            let mut areas = vec![0.0; self.nodes.len()];
-            for patch in self.dual.patches.iter().filter(|patch| patch.name == *name) {
-                patch.nodes.iter().zip(&patch.areas).for_each(|(node, n)| areas[*node as usize] += norm(*n));
-            }
-            let areas = self.to_file_order(1, areas);
-            let known = heights.iter().copied().zip(areas).filter(|(_, area)| *area > 0.0);
-            Some((name.clone(), Spread::of(known)?))
-        };
-        walls.filter_map(|(name, _)| spread(name)).collect()
-    }
-
-    /// Values of `fixed` by row, zero elsewhere.
-    fn at_rows(&self, values: Vec<f64>) -> Vec<f64> {
-        let mut rows = vec![0.0; self.nodes.len()];
-        self.fixed.iter().zip(values).for_each(|(wall, value)| rows[wall.node as usize] = value);
-        rows
-    }
-
     /// The fields of viscous flow; none of inviscid flow.
     pub(super) fn shear_fields(&self) -> Vec<Field> {
         let Some((transport, elements)) = &self.viscous else { return Vec::new() };
-        let rows = self.nodes.len();
+        let rows = self.q.len();
         let scalar = |name: &str, values| Field::scalar(name, self.to_file_order(1, values));
         let vector = |name: &str, values: Vec<[f64; 3]>| {
             Field::vector(name, 3, self.to_file_order(3, values.into_flattened()))
         };
         let (friction, heat) = self.loads();
         let mut fields = vec![vector("skin_friction", friction), scalar("heat_flux", heat)];
-        fields.push(scalar("y_plus", self.at_rows(self.heights(*transport))));
+        let mut heights = vec![0.0; rows];
+        for (wall, height) in self.fixed.iter().zip(self.heights(*transport)) {
+            heights[wall.node as usize] = height;
+        }
+        fields.push(scalar("y_plus", heights));
         let (mut gradients, zeros) = (vec![[[0.0; 3]; 4]; rows], vec![0.0; rows]);
         NodeGradients::new(elements, rows).compute(&self.team, elements, &self.nodes, &zeros, &mut gradients);
         fields.push(vector("vorticity", gradients.iter().map(vorticity).collect()));
@@ -108,7 +112,7 @@ impl FlowSystem {
     fn loads(&self) -> (Vec<[f64; 3]>, Vec<f64>) {
         let mach = self.config.freestream.mach;
         let dynamic = 0.5 * mach * mach;
-        let (mut friction, mut heat) = (vec![[0.0; 3]; self.nodes.len()], vec![0.0; self.nodes.len()]);
+        let (mut friction, mut heat) = (vec![[0.0; 3]; self.q.len()], vec![0.0; self.q.len()]);
         for ((wall, [x, y, z, q]), (_, area)) in self.fixed.iter().zip(&self.friction).zip(self.wall_areas())
         {
             let row = wall.node as usize;
@@ -170,8 +174,8 @@ mod tests {
 
     #[test]
     fn means_are_by_area() {
-        let spread = Spread::of([(1.0, 3.0), (5.0, 1.0)].into_iter()).unwrap();
+        let spread = Spread::of([(1.0, 3.0), (5.0, 1.0)].into_iter(), None).unwrap();
         assert_eq!(spread, Spread { min: 1.0, mean: 2.0, max: 5.0 });
-        assert!(Spread::of(std::iter::empty()).is_none());
+        assert!(Spread::of(std::iter::empty(), None).is_none());
     }
 }

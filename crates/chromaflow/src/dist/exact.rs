@@ -112,7 +112,9 @@ fn rounded(digits: &mut [i64; DIGITS]) -> f64 {
     carry(digits);
     let negative = digits[DIGITS - 1] < 0;
     if negative {
-        digits.iter_mut().for_each(|digit| *digit = -*digit);
+        for digit in digits.iter_mut() {
+            *digit = -*digit;
+        }
         carry(digits);
     }
     let Some(top) = digits.iter().rposition(|&digit| digit != 0) else { return 0.0 };
