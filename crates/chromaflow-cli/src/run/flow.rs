@@ -1,7 +1,6 @@
 //! A flow under way, as runs see it.
 
-use super::advice::Trouble;
-use super::around::Around;
+use super::advice::{Around, Trouble};
 use super::march::Finished;
 use super::profiles::WallUnits;
 use crate::context::Context;

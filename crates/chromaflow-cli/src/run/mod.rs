@@ -1,7 +1,6 @@
 //! `chromaflow run`: a flow case from its file to forces and fields.
 
 mod advice;
-mod around;
 mod cadence;
 pub mod control;
 mod files;

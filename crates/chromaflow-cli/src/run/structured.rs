@@ -1,7 +1,6 @@
 //! Compressible flow on structured grids.
 
-use super::advice::Trouble;
-use super::around::on_points;
+use super::advice::{Trouble, on_points};
 use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};

@@ -195,11 +195,6 @@ impl FlowSolver {
 }
 
 impl FlowSystem {
-    /// The Mach number of a state.
-    pub(super) fn mach_of(&self, w: &[f64; 5]) -> f64 {
-        (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]).sqrt() / sound_speed(self.gas, w)
-    }
-
     fn fields(&self) -> Vec<Field> {
         let free = self.scale.pressure;
         let dynamic = 0.5 * self.config.freestream.mach.powi(2);

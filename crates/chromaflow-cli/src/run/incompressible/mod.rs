@@ -5,8 +5,7 @@ mod grid;
 #[cfg(test)]
 mod tests;
 
-use super::advice::Trouble;
-use super::around::on_points;
+use super::advice::{Trouble, on_points};
 use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};

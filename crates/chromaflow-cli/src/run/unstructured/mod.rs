@@ -4,8 +4,7 @@ mod plan;
 
 pub use plan::first_heights;
 
-use super::advice::Trouble;
-use super::around::Around;
+use super::advice::{Around, Trouble};
 use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};

@@ -1,6 +1,9 @@
 //! What to say of a steady run that did not converge: where the residual sits, what stood in its way, what to try.
 
-use super::around::Around;
+mod around;
+
+pub use around::{Around, on_points};
+
 use super::flow::Flow;
 use super::march::Finished;
 use chromaflow::Outcome;
