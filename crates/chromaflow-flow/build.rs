@@ -4,7 +4,7 @@ use chromaflow_pointwise::{Source, emit};
 use std::{env, fs, path::Path, process::exit};
 
 /// The files that keep to the subset, and the modules through which their public functions are reached.
-const FILES: [(&str, &str); 31] = [
+const FILES: [(&str, &str); 32] = [
     ("src/gas/state.rs", "crate::gas"),
     ("src/flux/euler.rs", "crate::flux"),
     ("src/flux/roe.rs", "crate::flux"),
@@ -33,6 +33,7 @@ const FILES: [(&str, &str); 31] = [
     ("src/structured/ghost_states.rs", "crate::structured"),
     ("src/structured/lax_wendroff/pointwise.rs", "crate::structured::lax_wendroff"),
     ("src/structured/waves.rs", "crate::structured"),
+    ("src/turbulence/k_omega/formulas.rs", "crate::turbulence::k_omega"),
     ("src/turbulence/spalart_allmaras/formulas.rs", "crate::turbulence::spalart_allmaras"),
     ("src/viscous/stress.rs", "crate::viscous"),
     ("src/viscous/green_gauss.rs", "crate::viscous"),

@@ -1,8 +1,8 @@
 //! `chromaflow cite`: the references of what a run used.
 
 use crate::case::{
-    Case, CaseFile, Equations, Flux, Limiter, MethodName, Mode, PolicyName, PrecondName, SchemeName,
-    StepName, Viscosity,
+    Case, CaseFile, Equations, Flux, Limiter, MethodName, Mode, ModelName, PolicyName, PrecondName,
+    SchemeName, StepName, Viscosity,
 };
 use crate::context::Context;
 use crate::error::{CliResult, Done};
@@ -29,6 +29,11 @@ struct Reference {
     year: u16,
     /// Whether a case uses it.
     used: fn(&CaseFile) -> bool,
+}
+
+/// Whether a case has one of these turbulence models.
+fn has_model(case: &CaseFile, models: &[ModelName]) -> bool {
+    case.flow.equations == Equations::Rans && models.contains(&case.turbulence.model)
 }
 
 const REFERENCES: &[Reference] = &[
@@ -190,7 +195,7 @@ const REFERENCES: &[Reference] = &[
         title: "A one-equation turbulence model for aerodynamic flows",
         place: "La Recherche Aerospatiale 1",
         year: 1994,
-        used: |c| c.flow.equations == Equations::Rans,
+        used: |c| has_model(c, &[ModelName::SaNeg, ModelName::Sa, ModelName::SaNoFt2]),
     },
     Reference {
         key: "allmaras2012",
@@ -200,7 +205,47 @@ const REFERENCES: &[Reference] = &[
         title: "Modifications and clarifications for the implementation of the Spalart-Allmaras turbulence model",
         place: "7th International Conference on Computational Fluid Dynamics, ICCFD7-1902",
         year: 2012,
-        used: |c| c.flow.equations == Equations::Rans,
+        used: |c| has_model(c, &[ModelName::SaNeg, ModelName::Sa, ModelName::SaNoFt2]),
+    },
+    Reference {
+        key: "menter1994",
+        kind: "article",
+        what: "turbulence model",
+        authors: "F. R. Menter",
+        title: "Two-equation eddy-viscosity turbulence models for engineering applications",
+        place: "AIAA Journal 32(8)",
+        year: 1994,
+        used: |c| has_model(c, &[ModelName::Sst, ModelName::SstVorticity]),
+    },
+    Reference {
+        key: "menter2003",
+        kind: "inproceedings",
+        what: "turbulence model, form of 2003",
+        authors: "F. R. Menter and M. Kuntz and R. Langtry",
+        title: "Ten years of industrial experience with the SST turbulence model",
+        place: "Turbulence, Heat and Mass Transfer 4",
+        year: 2003,
+        used: |c| has_model(c, &[ModelName::Sst]),
+    },
+    Reference {
+        key: "wilcox2008",
+        kind: "article",
+        what: "turbulence model",
+        authors: "D. C. Wilcox",
+        title: "Formulation of the k-omega turbulence model revisited",
+        place: "AIAA Journal 46(11)",
+        year: 2008,
+        used: |c| has_model(c, &[ModelName::KOmega]),
+    },
+    Reference {
+        key: "spalart2007",
+        kind: "article",
+        what: "sustaining terms of turbulence",
+        authors: "P. R. Spalart and C. L. Rumsey",
+        title: "Effective inflow conditions for turbulence models in aerodynamic calculations",
+        place: "AIAA Journal 45(10)",
+        year: 2007,
+        used: |c| c.flow.equations == Equations::Rans && c.turbulence.sustained,
     },
     Reference {
         key: "curtiss1952",

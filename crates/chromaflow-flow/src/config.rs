@@ -432,19 +432,34 @@ impl Default for ScalarConfig {
 pub struct TurbulenceConfig {
     /// Which one.
     pub model: TurbulenceModel,
-    /// What flows in, over the kinematic viscosity of the free stream: 3 to 5.
+    /// Of Spalart-Allmaras: its variable in what flows in, over the kinematic viscosity of the free stream: 3 to 5.
     pub inflow: f64,
+    /// Of k-omega models: k of what flows in, over a_inf^2.
+    pub inflow_k: f64,
+    /// Of k-omega models: eddy viscosity of what flows in over the viscosity of the free stream, which gives omega.
+    pub inflow_ratio: f64,
+    /// Of k-omega models: whether sources keep k and omega of what flows in from decaying.
+    pub sustained: bool,
     /// Turbulent Prandtl number.
     pub prandtl: f64,
-    /// Second order in the advection of the model's variable, or first.
+    /// Second order in the advection of the model's variables, or first.
     pub second_order: bool,
-    /// CFL number of the model's equation over the flow's.
+    /// CFL number of the model's equations over the flow's.
     pub cfl_ratio: f64,
 }
 
 impl Default for TurbulenceConfig {
     fn default() -> Self {
-        Self { model: TurbulenceModel::SaNeg, inflow: 3.0, prandtl: 0.9, second_order: false, cfl_ratio: 1.0 }
+        Self {
+            model: TurbulenceModel::SaNeg,
+            inflow: 3.0,
+            inflow_k: 9e-9,
+            inflow_ratio: 0.009,
+            sustained: false,
+            prandtl: 0.9,
+            second_order: false,
+            cfl_ratio: 1.0,
+        }
     }
 }
 
@@ -458,4 +473,17 @@ pub enum TurbulenceModel {
     Sa,
     /// The same without ft2.
     SaNoFt2,
+    /// SST-2003m of Menter, Kuntz and Langtry.
+    Sst,
+    /// SST-Vm: Menter's model of 1994 with vorticity in the production.
+    SstVorticity,
+    /// Wilcox2006m-klim.
+    KOmega,
+}
+
+impl TurbulenceModel {
+    /// Whether it is a form of the Spalart-Allmaras model.
+    pub fn is_spalart_allmaras(self) -> bool {
+        matches!(self, Self::SaNeg | Self::Sa | Self::SaNoFt2)
+    }
 }

@@ -93,6 +93,11 @@ fn a_turbulence_model_is_what_its_section_says() {
     assert_eq!(sweeps, (MethodName::Multicolor, PrecondName::Multicolor, 200.0));
     let plain = of(&format!("{rans}[turbulence]\nmodel = \"sa\"\ninflow = 4.0\norder = 2")).unwrap().unwrap();
     assert_eq!((plain.model, plain.inflow, plain.second_order), (flow::TurbulenceModel::Sa, 4.0, true));
+    let two = of(&format!("{rans}[turbulence]\nmodel = \"sst-v\"\ninflow_k = 1e-8\nsustained = true"))
+        .unwrap()
+        .unwrap();
+    assert_eq!((two.model, two.inflow_k, two.sustained), (flow::TurbulenceModel::SstVorticity, 1e-8, true));
+    assert_eq!(two.inflow_ratio, 0.009);
     for (text, expect) in [
         (
             "[turbulence]\nmodel = \"sa\"".to_owned(),
@@ -100,6 +105,15 @@ fn a_turbulence_model_is_what_its_section_says() {
         ),
         (format!("{rans}[turbulence]\ninflow = 0.0"), "inflow is 0: expected a positive number"),
         (format!("{rans}[turbulence]\norder = 3"), "order is 3: expected 1 or 2"),
+        (
+            format!("{rans}[turbulence]\nmodel = \"sst\"\ninflow_k = 0.0"),
+            "inflow_k is 0: expected a positive number",
+        ),
+        (
+            format!("{rans}[turbulence]\nmodel = \"sst\"\ninflow = 4.0"),
+            "does not use turbulence.inflow: `inflow_k`",
+        ),
+        (format!("{rans}[turbulence]\nsustained = true"), "does not use turbulence.sustained: `sa`"),
         (format!("{rans}[turbulence]\nmodel = \"sa_neg\""), "did you mean `sa-neg`?"),
         ("[flow]\nequations = \"rans\"".to_owned(), "reynolds is 0"),
     ] {

@@ -18,6 +18,15 @@ choice! {
         /// The same without the term ft2.
         #[serde(rename = "sa-noft2")]
         SaNoFt2 => flow::TurbulenceModel::SaNoFt2,
+        /// Menter's SST of 2003, SST-2003m.
+        #[serde(rename = "sst")]
+        Sst => flow::TurbulenceModel::Sst,
+        /// Menter's SST of 1994 with vorticity in the production, SST-Vm.
+        #[serde(rename = "sst-v")]
+        SstVorticity => flow::TurbulenceModel::SstVorticity,
+        /// Wilcox's k-omega of 2006 with limited production, Wilcox2006m-klim.
+        #[serde(rename = "k-omega")]
+        KOmega => flow::TurbulenceModel::KOmega,
     }
 }
 
@@ -27,13 +36,19 @@ choice! {
 pub struct TurbulenceSection {
     /// Which model.
     pub model: ModelName,
-    /// The model's variable in what flows in, over the kinematic viscosity of the free stream.
+    /// Of `sa` and its kin: the model's variable in what flows in, over the kinematic viscosity of the free stream.
     pub inflow: f64,
+    /// Of `sst`, `sst-v` and `k-omega`: k of what flows in, over the square of the free stream's speed of sound.
+    pub inflow_k: f64,
+    /// Of the same: eddy viscosity of what flows in over the viscosity of the free stream, which gives omega.
+    pub inflow_ratio: f64,
+    /// Of the same: whether sources keep what flows in from decaying.
+    pub sustained: bool,
     /// Turbulent Prandtl number.
     pub prandtl: f64,
-    /// Order of accuracy of the advection of the model's variable: 1 or 2.
+    /// Order of accuracy of the advection of the model's variables: 1 or 2.
     pub order: u8,
-    /// CFL number of the model's equation over the flow's.
+    /// CFL number of the model's equations over the flow's.
     pub cfl_ratio: f64,
 }
 
@@ -43,6 +58,9 @@ impl Default for TurbulenceSection {
         Self {
             model: ModelName::default(),
             inflow: d.inflow,
+            inflow_k: d.inflow_k,
+            inflow_ratio: d.inflow_ratio,
+            sustained: d.sustained,
             prandtl: d.prandtl,
             order: if d.second_order { 2 } else { 1 },
             cfl_ratio: d.cfl_ratio,
@@ -63,7 +81,14 @@ impl CaseFile {
         let fail = |key: &str, value: f64, expected: &str| {
             Err(source.error(&["turbulence", key], &format!("{key} is {value}: expected {expected}")))
         };
-        for (key, value) in [("inflow", t.inflow), ("prandtl", t.prandtl), ("cfl_ratio", t.cfl_ratio)] {
+        let numbers = [
+            ("inflow", t.inflow),
+            ("inflow_k", t.inflow_k),
+            ("inflow_ratio", t.inflow_ratio),
+            ("prandtl", t.prandtl),
+            ("cfl_ratio", t.cfl_ratio),
+        ];
+        for (key, value) in numbers {
             if !(value > 0.0 && value.is_finite()) {
                 return fail(key, value, "a positive number");
             }
@@ -74,6 +99,9 @@ impl CaseFile {
         Ok(Some(flow::TurbulenceConfig {
             model: t.model.config(),
             inflow: t.inflow,
+            inflow_k: t.inflow_k,
+            inflow_ratio: t.inflow_ratio,
+            sustained: t.sustained,
             prandtl: t.prandtl,
             second_order: t.order == 2,
             cfl_ratio: t.cfl_ratio,
@@ -83,8 +111,19 @@ impl CaseFile {
     /// The key of `[turbulence]` in a case file that nothing would read, and what to do about it.
     pub(super) fn idle_key_of_turbulence(&self, table: &toml::Table) -> Option<(String, &'static str)> {
         let given = table.get("turbulence").and_then(toml::Value::as_table)?;
-        let idle = self.flow.equations != Equations::Rans;
-        let key = given.keys().next().filter(|_| idle)?;
-        Some((key.clone(), "only `equations = \"rans\"` in [flow] has turbulence"))
+        if self.flow.equations != Equations::Rans {
+            let key = given.keys().next()?;
+            return Some((key.clone(), "only `equations = \"rans\"` in [flow] has turbulence"));
+        }
+        let (of_others, remedy): (&[&str], _) = if self.turbulence.model.config().is_spalart_allmaras() {
+            (
+                &["inflow_k", "inflow_ratio", "sustained"],
+                "`sa` and its kin have one variable, and `inflow` says it",
+            )
+        } else {
+            (&["inflow"], "`inflow_k` and `inflow_ratio` say what flows in with k-omega models")
+        };
+        let key = given.keys().find(|key| of_others.contains(&key.as_str()))?;
+        Some((key.clone(), remedy))
     }
 }

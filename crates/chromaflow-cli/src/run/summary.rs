@@ -46,8 +46,10 @@ pub fn json(run: &Run<'_>, flow: &impl Flow, finished: &Finished, facts: Map<Str
         map["time"]["halo_s"] = halo;
     }
     if let Some(turbulence) = map.get_mut("turbulence") {
-        // A model is the last of the systems beside the flow.
-        turbulence["residual_orders"] = json!(last.coupled_orders.last().map(|o| digits(*o)));
+        // A model is the last of the systems beside the flow; of several unknowns the slowest counts.
+        let unknowns = turbulence["unknowns"].as_u64().unwrap_or(1) as usize;
+        let orders = last.coupled_orders.iter().rev().take(unknowns).copied().reduce(f64::min);
+        turbulence["residual_orders"] = json!(orders.map(digits));
     }
     map["memory"]["peak_bytes"] = json!(peak_bytes());
     all

@@ -22,7 +22,7 @@ mod transport;
 pub use cuda::{CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, CoupledSystemCuda, FACES, FlowViewCuda};
 #[cfg(feature = "cuda")]
 pub(crate) use cuda::{kernel_sources, sources_of};
-pub use matrix::Carried;
+pub use matrix::{Carried, SOLVED};
 pub use system::{CoupledState, CoupledSystem};
 pub use transport::{flux_carried, flux_diffused, flux_entering, rate_of_carried, rate_slope_of_carried};
 
@@ -118,8 +118,19 @@ pub trait Coupled: Send + Sync {
     /// Nodes whose values are given, ascending: their rows are identities.
     fn given(&self, flow: &FlowView<'_>) -> Vec<u32>;
 
-    /// Size of the values of each unknown, to tell a residual from the rounding of its sums.
+    /// Whether given values follow the flow: [`Coupled::initial`] then says them anew before each residual.
+    fn given_follow_flow(&self) -> bool {
+        false
+    }
+
+    /// Size of the values of each unknown, to tell a residual from the rounding of its sums; 1 where it is local.
     fn scales(&self) -> Vec<f64>;
+
+    /// Of an unknown that is not negative and spans orders of magnitude over the mesh, the size below which it counts for nothing:
+    /// its residual and its part of Newton-Krylov steps are measured by its own value at each node, plus this.
+    fn local_floor(&self, _unknown: usize) -> Option<f64> {
+        None
+    }
 
     /// Whether the flow's gradients are needed in iterations of first order, too.
     fn needs_gradients(&self) -> bool {

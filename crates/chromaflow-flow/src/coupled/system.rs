@@ -22,6 +22,8 @@ pub struct CoupledState {
     pub levels: [Vec<f64>; 2],
     /// Nodes whose values are given, ascending.
     pub held: Vec<u32>,
+    /// Those of them whose values are the equations' own, not set from outside.
+    pub given: Vec<u32>,
     /// A source per volume, what manufactured solutions need; empty where there is none.
     pub source: Vec<f64>,
 }
@@ -54,8 +56,31 @@ pub struct CoupledSystem {
     pseudo_time: Vec<f64>,
     linear: LinearSolver,
     share: Option<Arc<Share>>,
+    /// How a Newton-Krylov step of the flow measures this system, where it drives it.
+    units: Units,
+    /// What is preconditioned, in its own units; empty where these are the same for all unknowns.
+    scaled: Vec<f64>,
+    /// Of each unknown, see [`Coupled::local_floor`].
+    floors: Vec<Option<f64>>,
     /// Norms of residuals that are nothing but rounding, one for each unknown.
     round_off: Vec<f64>,
+}
+
+/// Units of unknowns and residuals, with which they are as large as the flow's.
+#[derive(Clone, Debug, Default)]
+struct Units {
+    /// Of each unknown, and of its residual.
+    of: Vec<[f64; 2]>,
+    /// What both are multiplied by, `[rows, nb]`: values of local unknowns and ones; empty where no unknown is local.
+    weights: Vec<f64>,
+}
+
+impl Units {
+    /// Of the `i`-th value.
+    fn at(&self, i: usize) -> [f64; 2] {
+        let [unit, residual] = self.of[i % self.of.len()];
+        self.weights.get(i).map_or([unit, residual], |weight| [unit * weight, residual * weight])
+    }
 }
 
 /// Roundings of a sum of fluxes, each of the size of the value times the speed of sound times the area.
@@ -84,6 +109,11 @@ impl CoupledSystem {
         let jacobian = zeroed(flow, nb, implicit)?;
         let linear = LinearSolver::over(flow.team, batches, &jacobian, implicit, flow.share())?;
         let rate = rounding_rate(flow);
+        let floors: Vec<Option<f64>> = (0..nb).map(|v| physics.local_floor(v)).collect();
+        let driving = physics.drives_flow();
+        let weighted = if driving && floors.iter().any(Option::is_some) { nb * n } else { 0 };
+        let scaled = if driving && (nb > 1 || weighted > 0) { nb * n } else { 0 };
+        let held = physics.given(flow);
         Ok(Self {
             round_off: physics.scales().into_iter().map(|scale| ROUND_OFF * scale * rate).collect(),
             state: CoupledState {
@@ -91,12 +121,16 @@ impl CoupledSystem {
                 last_good: values.clone(),
                 values,
                 levels,
-                held: physics.given(flow),
+                given: held.clone(),
+                held,
                 source: Vec::new(),
             },
             residual: vec![0.0; nb * n],
             update: vec![0.0; nb * n],
-            pseudo_time: vec![0.0; if physics.drives_flow() { n } else { 0 }],
+            pseudo_time: vec![0.0; if driving { n } else { 0 }],
+            units: Units { of: vec![[1.0; 2]; nb], weights: vec![1.0; weighted] },
+            scaled: vec![0.0; scaled],
+            floors,
             jacobian,
             linear,
             share: flow.share().cloned(),
@@ -104,7 +138,18 @@ impl CoupledSystem {
         })
     }
 
-    /// The residual; returns the sum of R^2/V of each unknown.
+    /// What the flow needs of this system, and the given values that follow the flow, before the flow's residual.
+    pub(crate) fn prepare(&mut self, flow: &FlowView<'_>) {
+        let Self { physics, state, .. } = self;
+        if physics.given_follow_flow() {
+            for &row in &state.given {
+                physics.initial(flow, row as usize, &mut state.values[row as usize * state.nb..][..state.nb]);
+            }
+        }
+        physics.prepare(flow, &state.values);
+    }
+
+    /// The residual; returns the sum of R^2/V of each unknown, of local ones that of (R / value)^2/V.
     pub(crate) fn compute_residual(&mut self, flow: &FlowView<'_>, at: &Moment) -> Vec<f64> {
         self.find_residual(flow, at);
         self.squares(flow)
@@ -130,13 +175,20 @@ impl CoupledSystem {
         }
     }
 
+    /// What an unknown's residual at a row is divided by in norms.
+    fn weight(&self, row: usize, v: usize) -> f64 {
+        self.floors[v].map_or(1.0, |floor| self.state.values[row * self.state.nb + v].abs() + floor)
+    }
+
     fn squares(&self, flow: &FlowView<'_>) -> Vec<f64> {
         let nb = self.state.nb;
         if let Some(share) = &self.share {
             return share.sums(nb, |add| {
                 for i in share.owned().iter().cloned().flatten() {
-                    let squares = self.residual[i * nb..][..nb].iter().map(|r| r * r / flow.dual.volumes[i]);
-                    squares.enumerate().for_each(|(v, value)| add(v, value));
+                    for v in 0..nb {
+                        let residual = self.residual[i * nb + v] / self.weight(i, v);
+                        add(v, residual.powi(2) / flow.dual.volumes[i]);
+                    }
                 }
             });
         }
@@ -147,7 +199,8 @@ impl CoupledSystem {
                 let mut sum = vec![0.0; nb];
                 for i in rows {
                     for v in 0..nb {
-                        sum[v] += self.residual[i * nb + v].powi(2) / flow.dual.volumes[i];
+                        let residual = self.residual[i * nb + v] / self.weight(i, v);
+                        sum[v] += residual.powi(2) / flow.dual.volumes[i];
                     }
                 }
                 sum
@@ -212,6 +265,12 @@ impl CoupledSystem {
         Ok(timed(&mut times[Part::Misc], || self.take_update()))
     }
 
+    /// Of each unknown, see [`Coupled::local_floor`].
+    #[cfg(feature = "cuda")]
+    pub(crate) fn floors(&self) -> &[Option<f64>] {
+        &self.floors
+    }
+
     /// Whether the flow depends on this system.
     pub(crate) fn drives_flow(&self) -> bool {
         self.physics.drives_flow()
@@ -225,17 +284,81 @@ impl CoupledSystem {
         self.linear.factor(&mut self.jacobian)
     }
 
+    /// Takes the present state and residual as those at which the derivative is taken; unknowns and residuals are then measured in
+    /// units with which each unknown is as large as a flow of this size, each residual as one of this norm.
+    pub(crate) fn measure(&mut self, flow: &FlowView<'_>, size: f64, norm: f64) {
+        let (nb, n) = (self.state.nb, flow.dual.nodes());
+        for row in 0..if self.units.weights.is_empty() { 0 } else { n } {
+            for v in 0..nb {
+                self.units.weights[row * nb + v] = self.weight(row, v);
+            }
+        }
+        let sums = self.sizes(flow);
+        for (unit, sum) in self.units.of.iter_mut().zip(sums) {
+            let over = |square: f64, whole: f64| {
+                Some(square.sqrt() / whole).filter(|ratio| ratio.is_normal()).unwrap_or(1.0)
+            };
+            *unit = [over(sum[0], size), over(sum[1], norm)];
+        }
+    }
+
+    /// Sums of squares of each unknown and of its residual, by the weights they are measured with.
+    fn sizes(&self, flow: &FlowView<'_>) -> Vec<[f64; 2]> {
+        let nb = self.state.nb;
+        let squares = |i: usize| {
+            let weight = self.units.weights.get(i).copied().unwrap_or(1.0);
+            [(self.state.values[i] / weight).powi(2), (self.residual[i] / weight).powi(2)]
+        };
+        if let Some(share) = &self.share {
+            let sums = share.sums(2 * nb, |add| {
+                for i in share.owned().iter().flat_map(|run| run.start * nb..run.end * nb) {
+                    let [value, residual] = squares(i);
+                    add(2 * (i % nb), value);
+                    add(2 * (i % nb) + 1, residual);
+                }
+            });
+            return sums.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+        }
+        let mut sums = parallel::reduce(
+            flow.team,
+            flow.dual.nodes(),
+            |rows| {
+                let mut sum = vec![[0.0; 2]; nb];
+                for i in rows.start * nb..rows.end * nb {
+                    let ([value, residual], sum) = (squares(i), &mut sum[i % nb]);
+                    *sum = [sum[0] + value, sum[1] + residual];
+                }
+                sum
+            },
+            |all: &mut Vec<[f64; 2]>, part| {
+                all.resize(nb, [0.0; 2]);
+                for (all, part) in all.iter_mut().zip(part) {
+                    *all = [all[0] + part[0], all[1] + part[1]];
+                }
+            },
+        );
+        sums.resize(nb, [0.0; 2]);
+        sums
+    }
+
+    /// The residual `base` in its units.
+    pub(crate) fn measured_residual(&self, base: &[f64]) -> impl Iterator<Item = f64> {
+        base.iter().enumerate().map(|(i, r)| r / self.units.at(i)[1])
+    }
+
+    /// Sets the values to `base` + h v, v in units of unknowns.
+    pub(crate) fn set_beside(&mut self, base: &[f64], h: f64, v: &[f64]) {
+        for (i, (value, base)) in self.state.values.iter_mut().zip(base).enumerate() {
+            *value = base + h * self.units.at(i)[0] * v[i];
+        }
+    }
+
     /// y = V/dt v + (R(q + h v) - R(q)) / h, with the present residual that of q + h v and `base` that of q; unknowns and residuals
-    /// in these units.
-    pub(crate) fn differentiate(
-        &self,
-        (h, [unit, residual_unit]): (f64, [f64; 2]),
-        base: &[f64],
-        v: &[f64],
-        y: &mut [f64],
-    ) {
+    /// in their units.
+    pub(crate) fn differentiate(&self, h: f64, base: &[f64], v: &[f64], y: &mut [f64]) {
         let nb = self.state.nb;
         for (i, y) in y.iter_mut().enumerate() {
+            let [unit, residual_unit] = self.units.at(i);
             let slope = (self.residual[i] - base[i]) / h + self.pseudo_time[i / nb] * unit * v[i];
             *y = slope / residual_unit;
         }
@@ -245,18 +368,27 @@ impl CoupledSystem {
         }
     }
 
-    /// z = M^-1 r with the matrix last factored; unknowns and residuals in these units.
-    pub(crate) fn precondition(&mut self, [unit, residual_unit]: [f64; 2], r: &[f64], z: &mut [f64]) {
-        self.linear.precondition(&self.jacobian, r, z);
-        for z in z {
-            *z *= residual_unit / unit;
+    /// z = M^-1 r with the matrix last factored; unknowns and residuals in their units.
+    pub(crate) fn precondition(&mut self, r: &[f64], z: &mut [f64]) {
+        // Where all units are alike, one factor afterwards will do.
+        let whole = self.units.of[0][1];
+        if self.scaled.is_empty() {
+            self.linear.precondition(&self.jacobian, r, z);
+        } else {
+            for (i, (scaled, r)) in self.scaled.iter_mut().zip(r).enumerate() {
+                *scaled = r * (self.units.at(i)[1] / whole);
+            }
+            self.linear.precondition(&self.jacobian, &self.scaled, z);
+        }
+        for (i, z) in z.iter_mut().enumerate() {
+            *z *= whole / self.units.at(i)[0];
         }
     }
 
-    /// Sets the update, which is given in this unit.
-    pub(crate) fn set_update(&mut self, unit: f64, update: &[f64]) {
-        for (own, value) in self.update.iter_mut().zip(update) {
-            *own = unit * value;
+    /// Sets the update, which is given in units of unknowns.
+    pub(crate) fn set_update(&mut self, update: &[f64]) {
+        for (i, (own, value)) in self.update.iter_mut().zip(update).enumerate() {
+            *own = self.units.at(i)[0] * value;
         }
     }
 
@@ -333,7 +465,8 @@ impl CoupledSystem {
                 OffDiagonal::F32(off) => size_of_val(&**off),
                 OffDiagonal::F16 { values, .. } => size_of_val(&**values),
             };
-        let work = size_of_val(&*self.residual) + size_of_val(&*self.update) + self.linear.work_bytes();
+        let vectors = [&self.residual, &self.update, &self.units.weights, &self.scaled];
+        let work = vectors.map(|v| size_of_val(&**v)).iter().sum::<usize>() + self.linear.work_bytes();
         [matrix + self.linear.bytes(), self.state.bytes(), work]
     }
 }

@@ -80,6 +80,7 @@ pub fn kernel_sources() -> Vec<KernelSource> {
     all.extend(crate::jacobian::cuda::kernel_sources());
     all.extend(crate::coupled::kernel_sources());
     all.extend(crate::scalar::cuda::kernel_sources());
+    all.extend(crate::turbulence::k_omega::cuda::kernel_sources());
     all.extend(crate::turbulence::spalart_allmaras::cuda::kernel_sources());
     all.extend(crate::structured::cuda::kernel_sources());
     all.extend(crate::structured::lax_wendroff::cuda::kernel_sources());

@@ -62,7 +62,7 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
     let inviscid = [(0, 1, false), (1, 0, false), (2, 2, false), (0, 3, true)];
     let inviscid = inviscid.map(|(flux, limiter, moments)| inviscid_source(flux, limiter, moments));
     let viscous = [Diffusion::Molecular, Diffusion::Turbulent].map(viscous_source);
-    inviscid.into_iter().chain(viscous).chain([super::node_gradients::cuda::kernel_source()]).collect()
+    inviscid.into_iter().chain(viscous).chain(super::node_gradients::cuda::kernel_sources()).collect()
 }
 
 /// `Cell<N>` for viscous.cu: ends of each edge, the two faces beside it in ascending order, whether each runs from the

@@ -99,10 +99,19 @@ fn gradients_at_nodes_are_exact_for_linear_fields() {
             .map(|x| [1.0, field(x, 0), field(x, 1), field(x, 2), 1.0, x[0], x[1], x[2]])
             .collect();
         let phi: Vec<f64> = places.iter().map(|x| field(x, 3)).collect();
-        let mut found = vec![[[0.0; 3]; 4]; dual.nodes()];
-        let mut gradients = NodeGradients::new(&elements, dual.nodes());
+        let mut found = vec![0.0; 12 * dual.nodes()];
+        let mut gradients = NodeGradients::<1, 13>::new(&elements, dual.nodes());
         gradients.compute(&Team::new(2), &elements, &nodes, &phi, &mut found);
-        for (x, gradient) in places.iter().zip(&found) {
+        // Two quantities, of which the second is twice the first.
+        let both: Vec<f64> = phi.iter().flat_map(|phi| [*phi, 2.0 * phi]).collect();
+        let mut found_of_both = vec![0.0; 15 * dual.nodes()];
+        let mut gradients = NodeGradients::<2, 16>::new(&elements, dual.nodes());
+        gradients.compute(&Team::new(2), &elements, &nodes, &both, &mut found_of_both);
+        for (one, two) in found.chunks_exact(12).zip(found_of_both.chunks_exact(15)) {
+            assert_eq!(one, &two[..12]);
+            assert!((9..12).all(|k| two[k + 3] == 2.0 * two[k]));
+        }
+        for (x, gradient) in places.iter().zip(found.as_chunks::<3>().0.as_chunks::<4>().0) {
             for v in 0..4 {
                 for d in 0..3 {
                     assert!(

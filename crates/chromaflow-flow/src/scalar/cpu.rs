@@ -122,12 +122,14 @@ impl Scalar {
     pub(super) fn compute_matrix(&self, flow: &FlowView<'_>, at: &Moment, jacobian: &mut Jacobian) {
         let gammas = &self.work.gammas;
         let slope = |i: usize| {
-            at.time_factors().map_or(0.0, |[_, last, before]| {
+            let rate = at.time_factors().map_or(0.0, |[_, last, before]| {
                 rate_slope_of_carried(&[last, before], &flow.levels.map(|level| level[i][0]))
-            })
+            });
+            [[rate]]
         };
-        let face = |i: usize, j: usize, edge: usize| [flow.fluxes[edge][0], 0.5 * (gammas[i] + gammas[j])];
-        Carried { flow, cfl: at.cfl, face, slope, leaves: |_, mass| mass }.assemble(jacobian);
+        let face = |i: usize, j: usize, edge: usize| (flow.fluxes[edge][0], [0.5 * (gammas[i] + gammas[j])]);
+        let (growth, leaves) = (|_| 0.0, |_, mass| mass);
+        Carried { flow, cfl: at.cfl, face, slope, growth, leaves }.assemble(jacobian);
     }
 }
 

@@ -11,7 +11,7 @@ use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 
 fn kernel_source(limited: bool, moments: bool) -> KernelSource {
     let text = source("scalar", FACES, include_str!("scalar.cu"));
-    text.define("LIMITED", u32::from(limited)).define("MOMENTS", u32::from(moments))
+    text.define("NB", 1).define("LIMITED", u32::from(limited)).define("MOMENTS", u32::from(moments))
 }
 
 /// Every variant.
@@ -78,7 +78,7 @@ impl ScalarCuda {
             fluxes_kernel: module.kernel("scalar_fluxes")?,
             residual_kernel: module.kernel("scalar_residual")?,
             numbers: stream.upload(&[gamma, config.schmidt, scalar.eps2])?,
-            carried: CarriedCuda::new(stream, Carrier::Mass(&scalar.values), flow)?,
+            carried: CarriedCuda::new(stream, 1, Carrier::Mass(&scalar.values), flow)?,
             records: DeviceBuffer::zeroed(stream, 8 * with_gradients)?,
             gradients: DeviceBuffer::zeroed(stream, 16 * with_gradients)?,
             gammas: DeviceBuffer::zeroed(stream, rows)?,

@@ -55,7 +55,7 @@ scalar_fluxes(u32 edges, const uint2* __restrict__ ends, const double* __restric
     double left = pa, right = pb, besides = 0;
     Vec3 mean = {0, 0, 0};
     const double across = weight(n, dx);
-    faces[e] = {mass, {gamma * across, gamma * across}};
+    faces[e] = {mass, {{gamma * across}, {gamma * across}}};
     if (gradients) {
         const double *ga = gradients + (u64)ab.x * 16, *gb = gradients + (u64)ab.y * 16;
         const double along_a = ga[0] * dx[0] + ga[5] * dx[1] + ga[10] * dx[2], along_b = gb[0] * dx[0] + gb[5] * dx[1] + gb[10] * dx[2];

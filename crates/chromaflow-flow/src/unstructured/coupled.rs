@@ -2,7 +2,7 @@
 
 use super::FlowSolver;
 use super::FlowSystem;
-use crate::config::{FlowConfig, Nonlinear};
+use crate::config::{FlowConfig, Nonlinear, TurbulenceModel};
 use crate::coupled::{Coupled, CoupledState, CoupledSystem, FlowView};
 use crate::gradient::Gradient;
 use crate::march::{Advanced, CONSERVED, FlowError, Moment, Part, Times, timed};
@@ -10,7 +10,8 @@ use crate::mesh::Mesh;
 use crate::output::{Field, Restart};
 use crate::residual::Eddies;
 use crate::scalar::Scalar;
-use crate::turbulence::spalart_allmaras::SaEquation;
+use crate::turbulence::k_omega::{KOmegaEquations, KOmegaVariant};
+use crate::turbulence::spalart_allmaras::{SaEquation, SaVariant};
 use std::borrow::Cow;
 
 /// Endings of the names of restart fields: present values, the last time level, the one before.
@@ -34,7 +35,17 @@ impl FlowSystem {
         }
         if let Some(turbulence) = &self.config.turbulence {
             let (_, elements) = self.viscous.as_ref().ok_or(FlowError::TurbulenceInviscid)?;
-            systems.push(Box::new(SaEquation::new(turbulence, mesh, elements, &self.view(&[], &[]))?));
+            let view = self.view(&[], &[]);
+            let sa = |variant| SaEquation::new(turbulence, variant, mesh, elements, &view);
+            let k_omega = |variant| KOmegaEquations::new(turbulence, variant, mesh, elements, &view);
+            systems.push(match turbulence.model {
+                TurbulenceModel::SaNeg => Box::new(sa(SaVariant::Negative)?),
+                TurbulenceModel::Sa => Box::new(sa(SaVariant::Standard)?),
+                TurbulenceModel::SaNoFt2 => Box::new(sa(SaVariant::NoFt2)?),
+                TurbulenceModel::Sst => Box::new(k_omega(KOmegaVariant::Sst)?),
+                TurbulenceModel::SstVorticity => Box::new(k_omega(KOmegaVariant::SstVorticity)?),
+                TurbulenceModel::KOmega => Box::new(k_omega(KOmegaVariant::Wilcox)?),
+            });
         }
         Ok(systems)
     }
@@ -94,8 +105,8 @@ impl FlowSystem {
     pub(super) fn prepare_coupled(&mut self, gradients: &[Gradient]) {
         let mut coupled = std::mem::take(&mut self.coupled);
         let view = self.view(gradients, &[]);
-        for CoupledSystem { physics, state, .. } in &mut coupled {
-            physics.prepare(&view, &state.values);
+        for system in &mut coupled {
+            system.prepare(&view);
         }
         self.coupled = coupled;
     }
@@ -293,6 +304,7 @@ impl FlowSolver {
                     state.values[i as usize * state.nb + v] = value(places[i as usize]);
                 }
                 state.held.extend(nodes);
+                state.given.retain(|node| nodes.binary_search(node).is_err());
             }
             state.held.sort_unstable();
             state.held.dedup();

@@ -36,14 +36,12 @@ struct FlowStep<'a> {
     beside: Vec<Beside>,
 }
 
-/// A system that the flow depends on. Its unknowns and residuals are measured in units that make them as large as the flow's.
+/// A system that the flow depends on, where the derivative is taken.
 struct Beside {
     /// Its place among the coupled ones.
     number: usize,
     values: Vec<f64>,
     residual: Vec<f64>,
-    /// Of one of its unknowns, and of one of its residuals.
-    units: [f64; 2],
 }
 
 impl Beside {
@@ -77,11 +75,8 @@ impl NewtonStep for FlowStep<'_> {
         let (system, n) = (&mut *self.system, 5 * self.q.len());
         let mut first = n;
         for beside in &self.beside {
-            let (unit, part) = (beside.units[0], beside.bounds(first));
-            let values = &mut system.coupled[beside.number].state.values;
-            for ((value, base), v) in values.iter_mut().zip(&beside.values).zip(&v[part.clone()]) {
-                *value = base + h * unit * v;
-            }
+            let part = beside.bounds(first);
+            system.coupled[beside.number].set_beside(&beside.values, h, &v[part.clone()]);
             first = part.end;
         }
         system.set_beside(&self.q, h, &v[..n]);
@@ -111,12 +106,8 @@ impl NewtonStep for FlowStep<'_> {
         let mut first = n;
         for beside in &self.beside {
             let part = beside.bounds(first);
-            system.coupled[beside.number].differentiate(
-                (h, beside.units),
-                &beside.residual,
-                &v[part.clone()],
-                &mut y[part.clone()],
-            );
+            let coupled = &system.coupled[beside.number];
+            coupled.differentiate(h, &beside.residual, &v[part.clone()], &mut y[part.clone()]);
             first = part.end;
         }
         if let Some(share) = system.share() {
@@ -137,7 +128,7 @@ impl NewtonStep for FlowStep<'_> {
         for beside in &self.beside {
             let part = beside.bounds(first);
             let coupled = &mut self.system.coupled[beside.number];
-            coupled.precondition(beside.units, &r[part.clone()], &mut z[part.clone()]);
+            coupled.precondition(&r[part.clone()], &mut z[part.clone()]);
             first = part.end;
         }
     }
@@ -155,7 +146,7 @@ impl FlowSystem {
             let mut step = self.newton_step(at, &mut linear, &jacobian);
             let mut b = step.residual.as_flattened().to_vec();
             for beside in &step.beside {
-                b.extend(beside.residual.iter().map(|r| r / beside.units[1]));
+                b.extend(step.system.coupled[beside.number].measured_residual(&beside.residual));
             }
             let mut x = vec![0.0; b.len()];
             let share = step.system.share().cloned();
@@ -166,10 +157,10 @@ impl FlowSystem {
             (self.q, self.residual, self.friction) = (q, residual, friction);
             let (own, mut rest) = x.split_at(self.update.len());
             self.update.copy_from_slice(own);
-            for Beside { number, values, residual, units } in beside {
+            for Beside { number, values, residual } in beside {
                 let coupled = &mut self.coupled[number];
                 let (part, after) = rest.split_at(values.len());
-                coupled.set_update(units[0], part);
+                coupled.set_update(part);
                 (coupled.state.values, coupled.residual, rest) = (values, residual, after);
             }
             if self.coupled.iter().any(|system| !system.drives_flow()) {
@@ -195,23 +186,20 @@ impl FlowSystem {
             None => norm2(&team, values),
         };
         let (size, norm) = (norm_of(5, self.q.as_flattened()), norm_of(5, self.residual.as_flattened()));
-        let driving = self.coupled.iter().enumerate().filter(|(_, system)| system.drives_flow());
+        let mut coupled = std::mem::take(&mut self.coupled);
+        let view = self.view(&[], &[]);
+        let driving = coupled.iter_mut().enumerate().filter(|(_, system)| system.drives_flow());
+        let mut unknowns = 0;
         let beside = driving.map(|(number, system)| {
-            let nb = system.state.nb;
-            let over =
-                |values: &[f64], whole: f64| Some(norm_of(nb, values) / whole).filter(|r| r.is_normal());
-            let units = [over(&system.state.values, size), over(&system.residual, norm)];
-            Beside {
-                number,
-                values: system.state.values.clone(),
-                residual: system.residual.clone(),
-                units: units.map(|unit| unit.unwrap_or(1.0)),
-            }
+            system.measure(&view, size, norm);
+            unknowns += system.state.nb;
+            Beside { number, values: system.state.values.clone(), residual: system.residual.clone() }
         });
         let beside: Vec<_> = beside.collect();
+        self.coupled = coupled;
         FlowStep {
             at: *at,
-            size: size * ((1 + beside.len()) as f64).sqrt(),
+            size: size * ((1 + unknowns) as f64).sqrt(),
             q: self.q.clone(),
             residual: self.residual.clone(),
             pseudo_time: self.pseudo_times(at),

@@ -272,8 +272,10 @@ impl Flow for OnMesh<'_> {
             facts.insert("balance".to_owned(), json!(division.balance));
             facts.insert("halo_s".to_owned(), json!(self.solver.exchange_seconds()));
         }
-        if config.turbulence.is_some() {
-            facts.insert("turbulence".to_owned(), json!({ "model": case.turbulence.model }));
+        if let Some(turbulence) = &config.turbulence {
+            let unknowns = if turbulence.model.is_spalart_allmaras() { 1 } else { 2 };
+            let facts_of_it = json!({ "model": case.turbulence.model, "unknowns": unknowns });
+            facts.insert("turbulence".to_owned(), facts_of_it);
         }
         facts
     }

@@ -1,48 +1,65 @@
-// The matrix of one unknown that a flow carries, and open boundaries. Twin: ../matrix.rs.
+// The matrix of unknowns that a flow carries, and open boundaries. Twin: ../matrix.rs.
 //
-// Constant: STORED 8 or 4 bytes of an off-diagonal value.
+// Constants: NB unknowns a node; STORED 8 or 4 bytes of an off-diagonal value.
 #if STORED == 8
 typedef double Value;
 #else
 typedef float Value;
 #endif
 
-// Of a position of a row: the entry off the diagonal with the other sign, and what it brings to the spectral radius.
-__device__ __forceinline__ pointwise::Array<double, 2> entry_and_radius(const CarriedFace* faces, u32 signed_edge) {
+// Of a position of a row: what the edge brings to the spectral radius, and the entries off the diagonal with the other sign.
+__device__ __forceinline__ double radius_and_entries(const CarriedFace* faces, u32 signed_edge, double (&entries)[NB]) {
     const CarriedFace& face = faces[signed_edge & 0x7fffffffu];
-    const double passing = signed_edge >> 31 ? -face.passing : face.passing, through = face.through[signed_edge >> 31];
-    return {through - fmin(passing, 0.0), 0.5 * fabs(passing) + through};
+    const double passing = signed_edge >> 31 ? -face.passing : face.passing;
+    double most = 0;
+#pragma unroll
+    for (int v = 0; v < NB; v++) {
+        const double through = face.through[signed_edge >> 31][v];
+        entries[v] = through - fmin(passing, 0.0);
+        most = fmax(most, through);
+    }
+    return 0.5 * fabs(passing) + most;
 }
 
 // Off the diagonal min(m, 0) - Gamma |n|^2 / (n . dx) of each face, on it their sum with the other sign, the slope times the volume,
-// and V/dt: a thread a row.
+// and V/dt: a thread a row. `slopes`: blocks as those of the matrix; `resolved`: part of `growth` that V/dt has.
 extern "C" __global__ void __launch_bounds__(128)
 carried_rows(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const CarriedFace* __restrict__ faces,
-             const double* __restrict__ slopes, const double* __restrict__ volumes, double cfl, Value* __restrict__ off, double* __restrict__ diag) {
+             const double* __restrict__ slopes, const double* __restrict__ growth, const double* __restrict__ volumes, double cfl, double resolved,
+             Value* __restrict__ off, double* __restrict__ diag) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
-    double sum = 0, speed = 0;
+    double sum[NB] = {}, speed = 0;
     for (u32 k = row_ptr[i]; k < row_ptr[i + 1]; k++) {
-        const auto both = entry_and_radius(faces, signed_edge[k]);
-        off[k] = (Value)-both[0];
-        sum += both[0], speed += both[1];
+        double entries[NB];
+        speed += radius_and_entries(faces, signed_edge[k], entries);
+#pragma unroll
+        for (int e = 0; e < NB * NB; e++) off[(u64)k * (NB * NB) + e] = (Value)(e % (NB + 1) == 0 ? -entries[e / (NB + 1)] : 0.0);
+#pragma unroll
+        for (int v = 0; v < NB; v++) sum[v] += entries[v];
     }
-    diag[i] = sum + speed / cfl + volumes[i] * slopes[i];
+    const double time = speed / cfl + resolved * volumes[i] * growth[i];
+#pragma unroll
+    for (int e = 0; e < NB * NB; e++) {
+        const double own = e % (NB + 1) == 0 ? sum[e / (NB + 1)] + time : 0.0;
+        diag[(u64)i * (NB * NB) + e] = own + volumes[i] * slopes[(u64)i * (NB * NB) + e];
+    }
 }
 
 // The V/dt that carried_rows puts on the diagonal: a thread a row.
 extern "C" __global__ void __launch_bounds__(128)
-carried_pseudo_times(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const CarriedFace* __restrict__ faces, double cfl,
-                     double* __restrict__ pseudo_time) {
+carried_pseudo_times(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const CarriedFace* __restrict__ faces,
+                     const double* __restrict__ growth, const double* __restrict__ volumes, double cfl, double resolved, double* __restrict__ pseudo_time) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     double speed = 0;
-    for (u32 k = row_ptr[i]; k < row_ptr[i + 1]; k++) speed += entry_and_radius(faces, signed_edge[k])[1];
-    pseudo_time[i] = speed / cfl;
+    double entries[NB];
+    for (u32 k = row_ptr[i]; k < row_ptr[i + 1]; k++) speed += radius_and_entries(faces, signed_edge[k], entries);
+    pseudo_time[i] = speed / cfl + resolved * volumes[i] * growth[i];
 }
 
-// What open boundaries add to residuals, to diagonal entries or to V/dt alone, as `to` says (`AddTo` in carried.rs): a thread a node, its
-// parts of the boundary in the order of the patches. `given`: the value of what enters through each patch; `per_volume`: the unknown is
+// What open boundaries add to residuals, to diagonal blocks or to V/dt alone, as `to` says (`AddTo` in carried.rs): a thread a node, its
+// parts of the boundary in the order of the patches. `given`: the values of what enters through each patch; `per_volume`: unknowns are
 // one per volume, not per mass.
 #define RESIDUAL 0
 #define DIAGONAL 1
@@ -55,14 +72,26 @@ carried_boundary(u32 count, const u32* __restrict__ node_of, const u32* __restri
     if (at >= count) return;
     const u32 i = node_of[at];
     const State w = load_node(nodes, i).w;
-    double sum = out[i];
+    double sum[NB], rate = 0;
+    if (to == RESIDUAL)
+        for (int v = 0; v < NB; v++) sum[v] = out[(u64)i * NB + v];
     for (u32 k = ptr[at]; k < ptr[at + 1]; k++) {
         const Condition& condition = conditions[patch_of[k]];
         if (pointwise::condition_class(condition) != pointwise::ConditionClass::Open) continue;
         const double mass = pointwise::condition_flux(condition, params->gas(), w, load_vec3(areas, k))[0];
         const double passing = per_volume ? mass / w[0] : mass;
-        if (to == RESIDUAL) sum += pointwise::flux_entering(passing, values[i], given[patch_of[k]]);
-        else sum += 0.5 * fabs(passing) / cfl - (to == DIAGONAL ? fmin(passing, 0.0) : 0.0);
+        if (to == RESIDUAL) {
+            for (int v = 0; v < NB; v++)
+                sum[v] += pointwise::flux_entering(passing, values[(u64)i * NB + v], given[patch_of[k] * NB + v]);
+        } else {
+            rate += 0.5 * fabs(passing) / cfl - (to == DIAGONAL ? fmin(passing, 0.0) : 0.0);
+        }
     }
-    out[i] = sum;
+    if (to == RESIDUAL) {
+        for (int v = 0; v < NB; v++) out[(u64)i * NB + v] = sum[v];
+    } else if (to == DIAGONAL) {
+        for (int v = 0; v < NB; v++) out[(u64)i * (NB * NB) + v * (NB + 1)] += rate;
+    } else {
+        out[i] += rate;
+    }
 }

@@ -1,7 +1,9 @@
-// What passes an edge of an unknown that a flow carries and that diffuses: the numbers of its matrix. Twin: ../matrix.rs.
+// What passes an edge of unknowns that a flow carries and that diffuse: the numbers of their matrix. Twin: ../matrix.rs.
+//
+// Constant: NB unknowns a node.
 struct CarriedFace {
     // From a to b.
     double passing;
-    // Gamma |n|^2 / (n . dx) as a and as b see it.
-    double through[2];
+    // Gamma |n|^2 / (n . dx) of each unknown as a and as b see it.
+    double through[2][NB];
 };

@@ -1,41 +1,49 @@
-//! The matrix of one unknown that a flow carries, on the device. Twin: ../matrix.rs.
+//! The matrix of unknowns that a flow carries, on the device. Twin: ../matrix.rs.
 
 use super::FlowViewCuda;
-use crate::coupled::FlowView;
+use crate::coupled::{FlowView, SOLVED};
 use crate::gpu::{blocks, source};
 use crate::march::FlowError;
 use chromaflow::gpu::{DeviceJacobian, GpuError, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 
-/// `CarriedFace`, for kernels that fill it.
+/// `CarriedFace`, for kernels that fill it; their constant NB is the number of unknowns a node.
 pub const FACES: &str = include_str!("carried.cuh");
 
-pub(super) fn kernel_source(stored: usize) -> KernelSource {
-    source("carried", FACES, include_str!("carried.cu")).define("STORED", stored)
+pub(super) fn kernel_source(nb: usize, stored: usize) -> KernelSource {
+    source("carried", FACES, include_str!("carried.cu")).define("NB", nb).define("STORED", stored)
 }
 
 /// What is carried, and what enters with it.
 #[derive(Clone, Copy, Debug)]
 pub enum Carrier<'a> {
-    /// An amount per mass, with its value at each patch.
+    /// Amounts per mass, with the values of each at each patch, `[patches, nb]`.
     Mass(&'a [f64]),
-    /// An amount per volume, with its value at every patch.
-    Volume(f64),
+    /// Amounts per volume, with the values of each at every patch, `[nb]`.
+    Volume(&'a [f64]),
 }
 
-/// The matrix and the open boundaries of an unknown that a flow carries. **Twin**: [`super::super::Carried`]. **Launch shapes**: a thread a
+/// The matrix and the open boundaries of unknowns that a flow carries. **Twin**: [`super::super::Carried`]. **Launch shapes**: a thread a
 /// row, and a thread a node of the boundary.
 pub struct CarriedCuda {
     rows: Kernel,
     pseudo_times: Kernel,
     boundary: Kernel,
+    nb: usize,
     per_volume: bool,
     /// Of what enters, by patch.
     given: DeviceBuffer<f64>,
-    /// `CarriedFace` of each edge, `[edges, 3]`: physics fill it with the residual.
+    /// `CarriedFace` of each edge, `[edges, 1 + 2 nb]`: physics fill it with the residual.
     pub faces: DeviceBuffer<f64>,
-    /// What the residual gains per volume and unknown by sources and time, `[rows]`: filled likewise, zeros at first.
+    /// What the residual gains per volume and unknown by sources and time, a block of the matrix a row: filled likewise, zeros at first.
     pub slopes: DeviceBuffer<f64>,
+    /// Of each row the rate at which an unknown grows by its source: filled likewise, zeros at first.
+    pub growth: DeviceBuffer<f64>,
+}
+
+/// The part of growth that V/dt has.
+fn resolved(cfl: f64) -> f64 {
+    2.0 / (1.0 + cfl / SOLVED)
 }
 
 /// What open boundaries add to.
@@ -52,27 +60,34 @@ enum AddTo<'a> {
 }
 
 impl CarriedCuda {
-    /// For the flow's mesh.
+    /// For `nb` unknowns a node of the flow's mesh.
     ///
     /// # Errors
     /// [`FlowError::Gpu`].
-    pub fn new(stream: &Stream, carrier: Carrier<'_>, flow: &FlowView<'_>) -> Result<Self, FlowError> {
+    pub fn new(
+        stream: &Stream,
+        nb: usize,
+        carrier: Carrier<'_>,
+        flow: &FlowView<'_>,
+    ) -> Result<Self, FlowError> {
         let stored = if Storage::from(flow.config.implicit.policy) == Storage::F64 { 8 } else { 4 };
-        let module = stream.gpu().module(&kernel_source(stored))?;
+        let module = stream.gpu().module(&kernel_source(nb, stored))?;
         let patches = flow.dual.patches.len();
         let given = match carrier {
             Carrier::Mass(given) => stream.upload(given)?,
-            Carrier::Volume(inflow) => stream.upload(&vec![inflow; patches])?,
+            Carrier::Volume(inflow) => stream.upload(&inflow.repeat(patches))?,
         };
-        assert_eq!(given.len(), patches);
+        assert_eq!(given.len(), nb * patches);
         Ok(Self {
             rows: module.kernel("carried_rows")?,
             pseudo_times: module.kernel("carried_pseudo_times")?,
             boundary: module.kernel("carried_boundary")?,
+            nb,
             per_volume: matches!(carrier, Carrier::Volume(_)),
             given,
-            faces: DeviceBuffer::zeroed(stream, 3 * flow.dual.edges.len())?,
-            slopes: DeviceBuffer::zeroed(stream, flow.dual.nodes())?,
+            faces: DeviceBuffer::zeroed(stream, (1 + 2 * nb) * flow.dual.edges.len())?,
+            slopes: DeviceBuffer::zeroed(stream, nb * nb * flow.dual.nodes())?,
+            growth: DeviceBuffer::zeroed(stream, flow.dual.nodes())?,
         })
     }
 
@@ -87,14 +102,15 @@ impl CarriedCuda {
         jacobian: &DeviceJacobian,
     ) -> Result<(), GpuError> {
         let (mesh, n) = (flow.mesh, flow.mesh.rows);
-        assert!(jacobian.pattern().rows() == n && jacobian.nb() == 1 && self.slopes.len() == n);
-        assert_eq!(self.faces.len(), 3 * mesh.edges);
+        assert!(jacobian.pattern().rows() == n && jacobian.nb() == self.nb);
+        assert!(self.slopes.len() == self.nb * self.nb * n && self.faces.len() == self.numbers(mesh.edges));
         let off = jacobian.off.assembled()?;
         let rows = self.rows.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
-        let rows = rows.arg(&mesh.signed_edge).arg(&self.faces).arg(&self.slopes).arg(&mesh.volumes);
+        let rows = rows.arg(&mesh.signed_edge).arg(&self.faces).arg(&self.slopes).arg(&self.growth);
+        let rows = rows.arg(&mesh.volumes).arg(cfl).arg(resolved(cfl));
         // SAFETY: the matrix has the mesh's pattern, whose positions name edges with faces, and off-diagonal values of the size the
         // kernel was made for.
-        unsafe { rows.arg(cfl).arg(off).arg(&jacobian.diag).enqueue(flow.stream)? };
+        unsafe { rows.arg(off).arg(&jacobian.diag).enqueue(flow.stream)? };
         self.add_boundaries(flow, AddTo::Diagonal { cfl }, &jacobian.diag)
     }
 
@@ -109,9 +125,10 @@ impl CarriedCuda {
         out: &DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         let (mesh, n) = (flow.mesh, flow.mesh.rows);
-        assert!(out.len() == n && self.faces.len() == 3 * mesh.edges);
+        assert!(out.len() == n && self.faces.len() == self.numbers(mesh.edges));
         let times = self.pseudo_times.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
-        let times = times.arg(&mesh.signed_edge).arg(&self.faces).arg(cfl).arg(out);
+        let times = times.arg(&mesh.signed_edge).arg(&self.faces).arg(&self.growth).arg(&mesh.volumes);
+        let times = times.arg(cfl).arg(resolved(cfl)).arg(out);
         // SAFETY: positions name edges, which have faces; a number a row.
         unsafe { times.enqueue(flow.stream)? };
         self.add_boundaries(flow, AddTo::PseudoTime { cfl }, out)
@@ -127,8 +144,13 @@ impl CarriedCuda {
         values: &DeviceBuffer<f64>,
         residual: &DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
-        assert!(values.len() == flow.mesh.rows && residual.len() == flow.mesh.rows);
+        assert!([values.len(), residual.len()] == [self.nb * flow.mesh.rows; 2]);
         self.add_boundaries(flow, AddTo::Residual(values), residual)
+    }
+
+    /// Numbers of the faces of so many edges.
+    fn numbers(&self, edges: usize) -> usize {
+        (1 + 2 * self.nb) * edges
     }
 
     fn add_boundaries(

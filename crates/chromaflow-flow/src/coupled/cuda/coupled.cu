@@ -1,12 +1,19 @@
 // What every system beside a flow does, whatever its equations: sources, nodes of given values, norms, update.
 // Twin: ../system.rs.
 //
-// Constants: NB unknowns a node; STORED 8 or 4 bytes of an off-diagonal value.
+// Constants: NB unknowns a node; STORED 8 or 4 bytes of an off-diagonal value. `floors`, [NB]: of unknowns that are measured by their own value
+// at each node, what is added to it; negative of others.
 #if STORED == 8
 typedef double Value;
 #else
 typedef float Value;
 #endif
+
+// What the measure of an unknown, and of its residual, is multiplied by at a node.
+__device__ __forceinline__ double weight(const double* __restrict__ floors, const double* __restrict__ values, u64 at) {
+    const double floor = floors[at % NB];
+    return floor < 0 ? 1.0 : fabs(values[at]) + floor;
+}
 
 // r -= V source.
 extern "C" __global__ void __launch_bounds__(256)
@@ -34,10 +41,10 @@ __device__ __forceinline__ bool is_finite(const double* values, u64 row) {
     for (int v = 0; v < NB; v++) good = good && fabs(values[row * NB + v]) <= 1.7976931348623157e308;
     return good;
 }
-// Partial sums of R^2 / V, NB a thread block, and the first node with a residual or an unknown that is not finite.
+// Partial sums of R^2 / V, of local unknowns (R / value)^2 / V, NB a thread block, and the first node with a residual or an unknown that is not finite.
 extern "C" __global__ void __launch_bounds__(256)
 residual_norms(u32 rows, const double* __restrict__ residual, const double* __restrict__ volumes, const double* __restrict__ values,
-               double* __restrict__ partials, u32* __restrict__ first_bad) {
+               const double* __restrict__ floors, double* __restrict__ partials, u32* __restrict__ first_bad) {
     double sum[NB] = {};
     for (u64 base = (u64)blockIdx.x * 256; base < rows; base += (u64)gridDim.x * 256) {
         const u64 i = base + threadIdx.x;
@@ -45,7 +52,10 @@ residual_norms(u32 rows, const double* __restrict__ residual, const double* __re
         if (i < rows) {
             const double inverse = 1.0 / volumes[i];
 #pragma unroll
-            for (int v = 0; v < NB; v++) sum[v] += residual[i * NB + v] * residual[i * NB + v] * inverse;
+            for (int v = 0; v < NB; v++) {
+                const double measured = residual[i * NB + v] / weight(floors, values, i * NB + v);
+                sum[v] += measured * measured * inverse;
+            }
             bad = !is_finite(residual, i) || !is_finite(values, i);
         }
         tell_first(bad, (u32)i, first_bad);
@@ -70,12 +80,50 @@ extern "C" __global__ void __launch_bounds__(128) check_values(u32 rows, const d
     tell_first(i < rows && !is_finite(values, i), (u32)i, first_bad);
 }
 
-// For Newton-Krylov steps: y = ((moved - base) / h + V/dt v) / unit of residuals, with v in units of unknowns; a thread a value.
+// For Newton-Krylov steps, a thread a value. `base` has the values where the derivative is taken; `units` those of each unknown and of its
+// residual, [NB][2].
+struct Units {
+    double unknown, residual;
+};
+__device__ __forceinline__ Units units_at(const Units* __restrict__ units, const double* __restrict__ floors, const double* __restrict__ base, u64 at) {
+    const double w = weight(floors, base, at);
+    return {units[at % NB].unknown * w, units[at % NB].residual * w};
+}
+// Values and residuals of the unknown v over their weights, and zeros of the others.
 extern "C" __global__ void __launch_bounds__(256)
-slopes(u32 rows, const double* __restrict__ moved, const double* __restrict__ base, const double* __restrict__ pseudo_time,
-       const double* __restrict__ v, double inverse, double unit, double residual_unit, double* __restrict__ y) {
+measured(u32 rows, u32 v, const double* __restrict__ floors, const double* __restrict__ base, const double* __restrict__ residual, double* __restrict__ of_values, double* __restrict__ of_residuals) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
-    if (at < (u64)rows * NB) y[at] = ((moved[at] - base[at]) * inverse + pseudo_time[at / NB] * unit * v[at]) / residual_unit;
+    if (at >= (u64)rows * NB) return;
+    const double w = weight(floors, base, at);
+    of_values[at] = at % NB == v ? base[at] / w : 0.0;
+    of_residuals[at] = at % NB == v ? residual[at] / w : 0.0;
+}
+// values = base + h v
+extern "C" __global__ void __launch_bounds__(256)
+set_beside(u32 rows, const double* __restrict__ floors, const double* __restrict__ base, const Units* __restrict__ units, double h, const double* __restrict__ v, double* __restrict__ values) {
+    const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
+    if (at < (u64)rows * NB) values[at] = base[at] + h * units_at(units, floors, base, at).unknown * v[at];
+}
+// y = ((moved - residual) / h + V/dt v) / unit
+extern "C" __global__ void __launch_bounds__(256)
+slopes(u32 rows, const double* __restrict__ floors, const double* __restrict__ base, const Units* __restrict__ units, const double* __restrict__ moved, const double* __restrict__ residual,
+       const double* __restrict__ pseudo_time, const double* __restrict__ v, double inverse, double* __restrict__ y) {
+    const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
+    if (at >= (u64)rows * NB) return;
+    const Units unit = units_at(units, floors, base, at);
+    y[at] = ((moved[at] - residual[at]) * inverse + pseudo_time[at / NB] * unit.unknown * v[at]) / unit.residual;
+}
+// Between what is measured and what is not: values and residuals, to and fro as `to` says (`Measure` in newton.rs).
+#define RESIDUAL_FROM 0
+#define RESIDUAL_TO 1
+#define VALUE_FROM 2
+extern "C" __global__ void __launch_bounds__(256)
+measure(u32 rows, const double* __restrict__ floors, const double* __restrict__ base, const Units* __restrict__ units, u32 to, const double* __restrict__ from, double* __restrict__ out) {
+    const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
+    if (at >= (u64)rows * NB) return;
+    const Units unit = units_at(units, floors, base, at);
+    out[at] = to == RESIDUAL_FROM ? from[at] * unit.residual : to == RESIDUAL_TO ? from[at] / unit.residual : to == VALUE_FROM ? from[at] * unit.unknown
+                                                                                                            : from[at] / unit.unknown;
 }
 // Given values keep what they have.
 extern "C" __global__ void __launch_bounds__(128)

@@ -22,9 +22,11 @@ fn kernel_source(nb: usize, stored: usize) -> KernelSource {
 
 /// For one unknown and for two, each with off-diagonal values of both sizes.
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
-    let mut all = Vec::from([(1, 4), (1, 8), (2, 4), (2, 8)].map(|(nb, stored)| kernel_source(nb, stored)));
-    all.extend([4, 8].map(carried::kernel_source));
-    all
+    let cases = [(1, 4), (1, 8), (2, 4), (2, 8)];
+    cases
+        .iter()
+        .flat_map(|&(nb, stored)| [kernel_source(nb, stored), carried::kernel_source(nb, stored)])
+        .collect()
 }
 
 /// The flow on the device as the systems beside it see it. Twin: [`FlowView`].
@@ -62,11 +64,26 @@ pub struct CoupledStateCuda {
     /// The last time level and the one before; none in steady runs.
     pub levels: Option<[DeviceBuffer<f64>; 2]>,
     held: DeviceBuffer<u32>,
+    /// Of them those whose values are the equations' own.
+    given: DeviceBuffer<u32>,
     source: Option<DeviceBuffer<f64>>,
 }
 
 /// The equations of a system beside the flow, on the device. Twin: [`Coupled`](super::Coupled).
 pub trait CoupledCuda: Send + Sync {
+    /// Writes the values of nodes where they follow the flow, before [`CoupledCuda::prepare`].
+    ///
+    /// # Errors
+    /// The device's.
+    fn give(
+        &self,
+        _flow: &FlowViewCuda<'_>,
+        _nodes: &DeviceBuffer<u32>,
+        _values: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        Ok(())
+    }
+
     /// Makes what the flow takes of this system, before the flow's residual.
     ///
     /// # Errors
@@ -151,6 +168,8 @@ pub struct CoupledSystemCuda {
     residual: DeviceBuffer<f64>,
     update: DeviceBuffer<f64>,
     linear: LinearCuda,
+    /// Of unknowns that are measured by their own value at each node, what is added to it, `[nb]`; negative of others.
+    floors: DeviceBuffer<f64>,
     /// Where the flow depends on this system.
     driving: Option<Driving>,
     kernels: Kernels,
@@ -199,11 +218,14 @@ impl CoupledSystemCuda {
                 last_good: buffer()?,
                 levels: if unsteady { Some([buffer()?, buffer()?]) } else { None },
                 held: stream.upload(&[])?,
+                given: stream.upload(&[])?,
                 source: None,
             },
             residual: buffer()?,
             update: buffer()?,
             linear,
+            floors: stream
+                .upload(&host.floors().iter().map(|floor| floor.unwrap_or(-1.0)).collect::<Vec<_>>())?,
             driving: if host.drives_flow() { Some(Driving::new(stream, &module, nb, rows)?) } else { None },
             kernels: Kernels {
                 subtract_source: module.kernel("subtract_source")?,
@@ -235,6 +257,7 @@ impl CoupledSystemCuda {
             }
         }
         state.held = stream.upload(&from.held)?;
+        state.given = stream.upload(&from.given)?;
         state.source = if from.source.is_empty() { None } else { Some(stream.upload(&from.source)?) };
         Ok(())
     }
@@ -259,6 +282,7 @@ impl CoupledSystemCuda {
     /// # Errors
     /// The device's.
     pub fn prepare(&mut self, flow: &FlowViewCuda<'_>) -> Result<(), GpuError> {
+        self.physics.give(flow, &self.state.given, &mut self.state.values)?;
         self.physics.prepare(flow, &self.state.values)
     }
 
@@ -276,7 +300,8 @@ impl CoupledSystemCuda {
         self.find_residual(flow, at)?;
         let (k, stream, n) = (&self.kernels, flow.stream, flow.mesh.rows);
         let norms = k.residual_norms.launch(self.sums.norm_blocks(), 256).arg(n as u32);
-        let norms = norms.arg(&self.residual).arg(&flow.mesh.volumes).arg(&self.state.values);
+        let norms =
+            norms.arg(&self.residual).arg(&flow.mesh.volumes).arg(&self.state.values).arg(&self.floors);
         // SAFETY: vectors have nb values a row; partial sums have room for nb numbers a thread block.
         unsafe { norms.arg(&self.sums.norms).arg(self.count(Count::BadResidual)).enqueue(stream)? };
         self.sums.add_up(stream, &self.kernels.add_parts)?;

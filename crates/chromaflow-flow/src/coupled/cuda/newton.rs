@@ -6,7 +6,6 @@ use crate::gpu::blocks;
 use crate::march::Moment;
 use chromaflow::gpu::{GpuError, Storage, Vectors};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, Module, Stream};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// What such a step needs of a system besides what all steps do.
@@ -20,10 +19,22 @@ pub(super) struct Driving {
     /// What is preconditioned, and what becomes of it.
     r: DeviceBuffer<f64>,
     z: DeviceBuffer<f64>,
-    /// Of one unknown, and of one residual: with these they are as large as the flow's.
-    units: [f64; 2],
+    /// Of each unknown, and of its residual, `[nb, 2]`: with these, and the values of local unknowns, they are as large as the flow's.
+    units: DeviceBuffer<f64>,
+    measured: Kernel,
+    set_beside: Kernel,
     slopes: Kernel,
+    measure: Kernel,
     held_slopes: Kernel,
+}
+
+/// Between what is measured in units and what is not.
+#[derive(Clone, Copy)]
+enum Measure {
+    ResidualFrom,
+    ResidualTo,
+    ValueFrom,
+    ValueTo,
 }
 
 impl Driving {
@@ -41,10 +52,30 @@ impl Driving {
             pseudo_time: buffer(rows)?,
             r: buffer(nb * rows)?,
             z: buffer(nb * rows)?,
-            units: [1.0; 2],
+            units: stream.upload(&vec![1.0; 2 * nb])?,
+            measured: module.kernel("measured")?,
+            set_beside: module.kernel("set_beside")?,
             slopes: module.kernel("slopes")?,
+            measure: module.kernel("measure")?,
             held_slopes: module.kernel("held_slopes")?,
         })
+    }
+}
+
+impl Driving {
+    /// Converts a vector of this system.
+    fn convert(
+        &self,
+        (stream, floors): (&Stream, &DeviceBuffer<f64>),
+        to: Measure,
+        from: u64,
+        out: u64,
+    ) -> Result<(), GpuError> {
+        let n = self.values.len();
+        let launch = self.measure.launch(blocks(n, 256), 256).arg(self.pseudo_time.len() as u32);
+        let launch = launch.arg(floors).arg(&self.values).arg(&self.units).arg(to as u32).arg(from).arg(out);
+        // SAFETY: callers give vectors with as many values as this system has.
+        Ok(unsafe { launch.enqueue(stream) }?)
     }
 }
 
@@ -54,6 +85,11 @@ impl CoupledSystemCuda {
     /// Whether the flow depends on this system.
     pub fn drives_flow(&self) -> bool {
         self.driving.is_some()
+    }
+
+    /// The number of unknowns a node.
+    pub fn nb(&self) -> usize {
+        self.nb
     }
 
     /// The number of unknowns.
@@ -73,33 +109,59 @@ impl CoupledSystemCuda {
         self.linear.factor()
     }
 
-    /// Takes the present values and residual as those at which the derivative is taken, and units in which they are as large as a flow
-    /// of this size with a residual of this norm.
+    /// Takes the present values and residual as those at which the derivative is taken, and units in which each unknown and its residual
+    /// are as large as a flow of this size with a residual of this norm.
     ///
     /// # Errors
     /// The device's.
-    pub fn set_base(&mut self, size: f64, norm: f64, sums: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
+    pub fn set_base(
+        &mut self,
+        flow: &FlowViewCuda<'_>,
+        (size, norm): (f64, f64),
+        sums: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
         let driving = self.driving.as_mut().expect(DRIVES);
         driving.values.copy_from(&self.state.values.slice())?;
         driving.residual.copy_from(&self.residual.slice())?;
-        let (values, residual) = (&driving.values, &driving.residual);
-        let squares = driving.vectors.dots([(values, values), (residual, residual)], sums)?;
         let unit = |square: f64, whole: f64| {
             Some(square.sqrt() / whole).filter(|ratio| ratio.is_normal()).unwrap_or(1.0)
         };
-        driving.units = [unit(squares[0], size), unit(squares[1], norm)];
-        Ok(())
+        let mut units = Vec::new();
+        for v in 0..self.nb {
+            let n = driving.values.len();
+            let measured =
+                driving.measured.launch(blocks(n, 256), 256).arg(flow.mesh.rows as u32).arg(v as u32);
+            let measured = measured
+                .arg(&self.floors)
+                .arg(&driving.values)
+                .arg(&driving.residual)
+                .arg(&driving.r)
+                .arg(&driving.z);
+            // SAFETY: vectors have nb values a row.
+            unsafe { measured.enqueue(flow.stream)? };
+            let (values, residual) = (&driving.r, &driving.z);
+            let squares = driving.vectors.dots([(values, values), (residual, residual)], sums)?;
+            units.extend([unit(squares[0], size), unit(squares[1], norm)]);
+        }
+        Ok(driving.units.upload(&units)?)
     }
 
-    /// Sets the values to q + h v, v in the unit of unknowns.
+    /// Sets the values to q + h v, v in units of unknowns.
     ///
     /// # Errors
     /// The device's.
-    pub fn set_beside(&mut self, h: f64, v: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
-        let (driving, values) = (self.driving.as_ref().expect(DRIVES), &mut self.state.values);
-        values.copy_from(&driving.values.slice())?;
-        let all = 0..values.len();
-        driving.vectors.axpby_part(h * driving.units[0], v, 1.0, (values, all))
+    pub fn set_beside(
+        &mut self,
+        flow: &FlowViewCuda<'_>,
+        h: f64,
+        v: &DeviceSlice<'_, f64>,
+    ) -> Result<(), GpuError> {
+        let (driving, n) = (self.driving.as_ref().expect(DRIVES), self.unknowns());
+        assert_eq!(v.len(), n);
+        let launch = driving.set_beside.launch(blocks(n, 256), 256).arg(flow.mesh.rows as u32);
+        let launch = launch.arg(&self.floors).arg(&driving.values).arg(&driving.units).arg(h).arg(v.ptr());
+        // SAFETY: vectors have nb values a row.
+        Ok(unsafe { launch.arg(&self.state.values).enqueue(flow.stream) }?)
     }
 
     /// y = V/dt v + (R(q + h v) - R(q)) / h, with the present residual that of q + h v; unknowns and residuals in their units.
@@ -115,10 +177,14 @@ impl CoupledSystemCuda {
     ) -> Result<(), GpuError> {
         let (driving, held) = (self.driving.as_ref().expect(DRIVES), &self.state.held);
         assert!(v.len() == self.unknowns() && y.len() == self.unknowns());
-        let [unit, residual_unit] = driving.units;
         let slopes = driving.slopes.launch(blocks(self.unknowns(), 256), 256).arg(flow.mesh.rows as u32);
-        let slopes = slopes.arg(&self.residual).arg(&driving.residual).arg(&driving.pseudo_time).arg(v.ptr());
-        let slopes = slopes.arg(1.0 / h).arg(unit).arg(residual_unit).arg(y.ptr());
+        let slopes = slopes
+            .arg(&self.floors)
+            .arg(&driving.values)
+            .arg(&driving.units)
+            .arg(&self.residual)
+            .arg(&driving.residual);
+        let slopes = slopes.arg(&driving.pseudo_time).arg(v.ptr()).arg(1.0 / h).arg(y.ptr());
         let held_slopes = driving.held_slopes.launch(blocks(held.len(), 128), 128).arg(held.len() as u32);
         // SAFETY: vectors have nb values a row, and V/dt one; held nodes are rows.
         unsafe {
@@ -127,29 +193,31 @@ impl CoupledSystemCuda {
         }
     }
 
-    /// z = M^-1 r with the matrix last factored, z a part of a vector; unknowns and residuals in their units.
+    /// z = M^-1 r with the matrix last factored, both parts of vectors; unknowns and residuals in their units.
     ///
     /// # Errors
     /// The device's.
     pub fn precondition(
         &mut self,
+        stream: &Stream,
         r: &DeviceSlice<'_, f64>,
-        z: (&mut DeviceBuffer<f64>, Range<usize>),
+        z: &DeviceSlice<'_, f64>,
     ) -> Result<(), GpuError> {
+        assert!(r.len() == self.unknowns() && z.len() == self.unknowns());
         let driving = self.driving.as_mut().expect(DRIVES);
-        let [unit, residual_unit] = driving.units;
-        driving.r.copy_from(r)?;
+        driving.convert((stream, &self.floors), Measure::ResidualFrom, r.ptr(), driving.r.ptr())?;
         self.linear.preconditioner().apply(&driving.r, &mut driving.z)?;
-        driving.vectors.axpby_part(residual_unit / unit, &driving.z.slice(), 0.0, z)
+        driving.convert((stream, &self.floors), Measure::ValueTo, driving.z.ptr(), z.ptr())
     }
 
-    /// Writes the residual in its unit into a part of a vector.
+    /// Writes the residual in its units into a part of a vector.
     ///
     /// # Errors
     /// The device's.
-    pub fn residual_into(&self, to: (&mut DeviceBuffer<f64>, Range<usize>)) -> Result<(), GpuError> {
+    pub fn residual_into(&self, stream: &Stream, to: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
+        assert_eq!(to.len(), self.unknowns());
         let driving = self.driving.as_ref().expect(DRIVES);
-        driving.vectors.axpby_part(1.0 / driving.units[1], &driving.residual.slice(), 0.0, to)
+        driving.convert((stream, &self.floors), Measure::ResidualTo, driving.residual.ptr(), to.ptr())
     }
 
     /// Gives up an update.
@@ -160,15 +228,15 @@ impl CoupledSystemCuda {
         Ok(self.update.fill_bytes(0)?)
     }
 
-    /// Returns to where the derivative was taken, with this update, which is given in the unit of unknowns.
+    /// Returns to where the derivative was taken, with this update, which is given in units of unknowns.
     ///
     /// # Errors
     /// The device's.
-    pub fn set_update(&mut self, update: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
+    pub fn set_update(&mut self, stream: &Stream, update: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
+        assert_eq!(update.len(), self.unknowns());
         let driving = self.driving.as_ref().expect(DRIVES);
         self.state.values.copy_from(&driving.values.slice())?;
         self.residual.copy_from(&driving.residual.slice())?;
-        let all = 0..self.update.len();
-        driving.vectors.axpby_part(driving.units[0], update, 0.0, (&mut self.update, all))
+        driving.convert((stream, &self.floors), Measure::ValueFrom, update.ptr(), self.update.ptr())
     }
 }

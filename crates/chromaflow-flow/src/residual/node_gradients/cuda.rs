@@ -7,12 +7,15 @@ use crate::residual::cuda::CELLS;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 
-pub(crate) fn kernel_source() -> KernelSource {
-    source("node_gradients", CELLS, include_str!("node_gradients.cu"))
+/// With so many quantities besides the velocity.
+fn kernel_source(more: usize) -> KernelSource {
+    source("node_gradients", CELLS, include_str!("node_gradients.cu")).define("MORE", more)
 }
 
-/// Numbers of an element: twelve derivatives and its volume.
-const NUMBERS: usize = 13;
+/// For one quantity besides the velocity and for two.
+pub(crate) fn kernel_sources() -> Vec<KernelSource> {
+    [1, 2].map(kernel_source).into()
+}
 
 /// Gradients at nodes on the device.
 ///
@@ -21,8 +24,11 @@ pub struct NodeGradientsCuda {
     /// By the nodes of an element.
     cells_kernels: [(usize, Kernel); 4],
     means_kernel: Kernel,
+    /// Quantities besides the velocity.
+    more: usize,
     row_ptr: DeviceBuffer<u32>,
     around: DeviceBuffer<u32>,
+    /// `[elements, 3 (3 + more) + 1]`
     cells: DeviceBuffer<f64>,
 }
 
@@ -31,8 +37,11 @@ impl NodeGradientsCuda {
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
-    pub fn new(stream: &Stream, host: &NodeGradients) -> Result<Self, GpuError> {
-        let module = stream.gpu().module(&kernel_source())?;
+    pub fn new<const M: usize, const W: usize>(
+        stream: &Stream,
+        host: &NodeGradients<M, W>,
+    ) -> Result<Self, GpuError> {
+        let module = stream.gpu().module(&kernel_source(M))?;
         Ok(Self {
             cells_kernels: [
                 (4, module.kernel("cell_gradients_4")?),
@@ -43,11 +52,12 @@ impl NodeGradientsCuda {
             means_kernel: module.kernel("node_means")?,
             row_ptr: stream.upload(&host.row_ptr)?,
             around: stream.upload(&host.around)?,
-            cells: DeviceBuffer::zeroed(stream, NUMBERS * host.cells.len())?,
+            more: M,
+            cells: DeviceBuffer::zeroed(stream, W * host.cells.len())?,
         })
     }
 
-    /// Enqueues the computation of the gradients of velocity and of `phi`, `[rows]`, at every node: `[rows, 4, 3]`.
+    /// Enqueues the computation of the gradients of velocity and of `phi`, `[rows, more]`, at every node: `[rows, 3 + more, 3]`.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
@@ -63,23 +73,24 @@ impl NodeGradientsCuda {
         phi: &DeviceBuffer<f64>,
         out: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
-        let rows = self.row_ptr.len() - 1;
-        assert!(nodes.len() == 8 * rows && phi.len() == rows && out.len() == 12 * rows);
+        let (rows, count) = (self.row_ptr.len() - 1, 3 * (3 + self.more));
+        assert!(nodes.len() == 8 * rows && phi.len() == self.more * rows && out.len() == count * rows);
+        let numbers = count + 1;
         let mut first = 0;
         for (_, group) in &elements.groups {
             let count = group.nodes.len() / group.corners;
             let known = self.cells_kernels.iter().find(|(corners, _)| *corners == group.corners);
             let (_, kernel) = known.expect("elements have 4, 5, 6 or 8 nodes");
-            let cells = self.cells.part(NUMBERS * first..NUMBERS * (first + count));
+            let cells = self.cells.part(numbers * first..numbers * (first + count));
             let launch = kernel.launch(blocks(count, 128), 128).arg(count as u32).arg(&group.nodes);
             let launch = launch.arg(nodes).arg(elements.plane).arg(phi).arg(&params.values);
             // SAFETY: nodes of elements are rows, of planar meshes modulo those of a plane; there is room for every element.
             unsafe { launch.arg(cells).enqueue(stream)? };
             first += count;
         }
-        assert_eq!(NUMBERS * first, self.cells.len(), "the elements of the set-up");
+        assert_eq!(numbers * first, self.cells.len(), "the elements of the set-up");
         let means = self.means_kernel.launch(blocks(rows, 8), 128).arg(rows as u32).arg(&self.row_ptr);
-        // SAFETY: the lists name elements; twelve numbers a row.
+        // SAFETY: the lists name elements; as many derivatives a row as an element has.
         Ok(unsafe { means.arg(&self.around).arg(&self.cells).arg(&*out).enqueue(stream) }?)
     }
 }

@@ -16,21 +16,29 @@ use crate::real::{LANES, LaneKernel, Lanes, dispatch};
 use chromaflow_device::{Isa, Team};
 use std::ops::Range;
 
-/// d(u, v, w, phi)_i / dx_k, row by row, and the volume it counts with.
-type Cells = Vec<[f64; 13]>;
-
-/// Which elements are around each node, and room for their gradients.
-#[derive(Clone, Debug, Default)]
-pub struct NodeGradients {
+/// Which elements are around each node, and room for their gradients: of the velocity and of M quantities phi besides, W = 3 (3 + M) + 1.
+#[derive(Clone, Debug)]
+pub struct NodeGradients<const M: usize = 1, const W: usize = 13> {
     row_ptr: Vec<u32>,
     /// Elements of each node, numbered through in the order of their groups.
     around: Vec<u32>,
-    cells: Cells,
+    /// d(u, v, w, phi)_i / dx_k, row by row, and the volume it counts with.
+    cells: Vec<[f64; W]>,
 }
 
-impl NodeGradients {
+impl<const M: usize, const W: usize> Default for NodeGradients<M, W> {
+    fn default() -> Self {
+        Self { row_ptr: Vec::new(), around: Vec::new(), cells: Vec::new() }
+    }
+}
+
+impl<const M: usize, const W: usize> NodeGradients<M, W> {
+    /// Derivatives at a node.
+    const COUNT: usize = W - 1;
+
     /// Of a mesh with `nodes` rows.
     pub fn new(elements: &ViscousElements, nodes: usize) -> Self {
+        const { assert!(W == 3 * (3 + M) + 1) };
         let mut row_ptr = vec![0_u32; nodes + 1];
         elements.each(|_, list| list.iter().for_each(|&i| row_ptr[i as usize + 1] += 1));
         for i in 0..nodes {
@@ -45,19 +53,19 @@ impl NodeGradients {
                 next[i as usize] += 1;
             }
         });
-        Self { row_ptr, around, cells: vec![[0.0; 13]; cells as usize] }
+        Self { row_ptr, around, cells: vec![[0.0; W]; cells as usize] }
     }
 
-    /// Gradients of velocity and of `phi`, `[rows]`, at every node: `out[i][v]` is that of (u, v, w, phi)_v.
+    /// Gradients of velocity and of `phi`, `[rows, M]`, at every node: `out`, `[rows, 3 + M, 3]`, has those of (u, v, w, phi)_v.
     pub fn compute(
         &mut self,
         team: &Team,
         elements: &ViscousElements,
         nodes: &[NodeRecord],
         phi: &[f64],
-        out: &mut [[[f64; 3]; 4]],
+        out: &mut [f64],
     ) {
-        let field = Field { nodes, phi: phi.as_chunks::<1>().0, planar: elements.planar };
+        let field = Field { nodes, phi: phi.as_chunks::<M>().0, planar: elements.planar };
         let (tets, rest) = self.cells.split_at_mut(elements.tets.nodes.len());
         let (pyramids, rest) = rest.split_at_mut(elements.pyramids.nodes.len());
         let (prisms, hexes) = rest.split_at_mut(elements.prisms.nodes.len());
@@ -66,17 +74,19 @@ impl NodeGradients {
         of_cells(team, &elements.prisms, field, prisms);
         of_cells(team, &elements.hexes, field, hexes);
         let Self { row_ptr, around, cells } = self;
-        parallel::rows(team, nodes.len(), 1, out, |rows, out| {
-            for (i, gradient) in rows.zip(out) {
-                let mut sum = [0.0; 13];
+        parallel::rows(team, nodes.len(), Self::COUNT, out, |rows, out| {
+            for (i, gradient) in rows.zip(out.chunks_exact_mut(Self::COUNT)) {
+                let mut sum = [0.0; W];
                 for &cell in &around[row_ptr[i] as usize..row_ptr[i + 1] as usize] {
                     let part = &cells[cell as usize];
-                    for k in 0..12 {
-                        sum[k] += part[12] * part[k];
+                    for k in 0..Self::COUNT {
+                        sum[k] += part[Self::COUNT] * part[k];
                     }
-                    sum[12] += part[12];
+                    sum[Self::COUNT] += part[Self::COUNT];
                 }
-                *gradient = std::array::from_fn(|v| std::array::from_fn(|k| sum[3 * v + k] / sum[12]));
+                for (value, part) in gradient.iter_mut().zip(sum) {
+                    *value = part / sum[Self::COUNT];
+                }
             }
         });
     }
@@ -108,11 +118,11 @@ impl ViscousElements {
     }
 }
 
-fn of_cells<const N: usize, const E: usize>(
+fn of_cells<const N: usize, const E: usize, const M: usize, const W: usize>(
     team: &Team,
     group: &Group<N, E>,
-    field: Field<'_>,
-    out: &mut [[f64; 13]],
+    field: Field<'_, M>,
+    out: &mut [[f64; W]],
 ) where
     Cell<N>: Shape<N>,
 {
@@ -122,21 +132,22 @@ fn of_cells<const N: usize, const E: usize>(
 }
 
 #[derive(Clone, Copy)]
-struct Field<'a> {
+struct Field<'a, const M: usize> {
     nodes: &'a [NodeRecord],
-    phi: &'a [[f64; 1]],
+    phi: &'a [[f64; M]],
     planar: Option<Planar>,
 }
 
 /// Gradients in a range of elements of one type.
-struct CellGradients<'a, const N: usize, const E: usize> {
+struct CellGradients<'a, const N: usize, const E: usize, const M: usize, const W: usize> {
     group: &'a Group<N, E>,
-    field: Field<'a>,
+    field: Field<'a, M>,
     range: Range<usize>,
-    out: &'a mut [[f64; 13]],
+    out: &'a mut [[f64; W]],
 }
 
-impl<const N: usize, const E: usize> LaneKernel for CellGradients<'_, N, E>
+impl<const N: usize, const E: usize, const M: usize, const W: usize> LaneKernel
+    for CellGradients<'_, N, E, M, W>
 where
     Cell<N>: Shape<N>,
 {
@@ -150,7 +161,7 @@ where
         let mut at = self.range.start;
         while at < self.range.end {
             let count = LANES.min(self.range.end - at);
-            let (mut x, mut f) = ([[zero; 3]; N], [[zero; 4]; N]);
+            let (mut x, mut f, mut more) = ([[zero; 3]; N], [[zero; 3]; N], [[zero; M]; N]);
             for p in 0..N {
                 let (mut index, mut lift) = ([0; LANES], [0.0; LANES]);
                 for l in 0..LANES {
@@ -159,17 +170,20 @@ where
                     lift[l] = if node >= plane { depth } else { 0.0 };
                 }
                 let record = V::gather(self.field.nodes, &index);
-                let [phi] = V::gather(self.field.phi, &index);
+                more[p] = V::gather(self.field.phi, &index);
                 x[p] = [record[5], record[6], record[7] + V::from_array(&lift)];
-                f[p] = [record[1], record[2], record[3], phi];
+                f[p] = [record[1], record[2], record[3]];
             }
             let cell = <Cell<N> as Shape<N>>::weights(&x);
-            let mut all = [zero; 13];
-            all[12] = cell.volume;
+            let mut all = [zero; W];
+            all[W - 1] = cell.volume;
             for p in 0..N {
-                for v in 0..4 {
-                    for d in 0..3 {
+                for d in 0..3 {
+                    for v in 0..3 {
                         all[3 * v + d] += cell.weight[p][d] * f[p][v];
+                    }
+                    for v in 0..M {
+                        all[9 + 3 * v + d] += cell.weight[p][d] * more[p][v];
                     }
                 }
             }

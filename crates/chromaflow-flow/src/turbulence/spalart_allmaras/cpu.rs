@@ -41,7 +41,8 @@ impl SaEquation {
         let (nut, dual, n) = (&state.values, flow.dual, state.values.len());
         let mut work = std::mem::take(&mut self.work);
         work.gradients.resize(n, [[0.0; 3]; 4]);
-        self.gradients.compute(flow.team, &self.elements, flow.nodes, nut, &mut work.gradients);
+        let flat = work.gradients.as_flattened_mut().as_flattened_mut();
+        self.gradients.compute(flow.team, &self.elements, flow.nodes, nut, flat);
         work.source.resize(n, [0.0; 2]);
         work.faces.resize(dual.edges.len(), [0.0; 3]);
         let Work { nu, gradients, source, faces, .. } = &mut work;
@@ -108,7 +109,9 @@ impl SaEquation {
         at: &'a Moment,
     ) -> Carried<
         'a,
-        impl Fn(usize, usize, usize) -> [f64; 2] + Sync,
+        1,
+        impl Fn(usize, usize, usize) -> (f64, [f64; 1]) + Sync,
+        impl Fn(usize) -> [[f64; 1]; 1] + Sync,
         impl Fn(usize) -> f64 + Sync,
         impl Fn(usize, f64) -> f64 + Sync,
     > {
@@ -117,13 +120,13 @@ impl SaEquation {
             let rate = at
                 .time_factors()
                 .map_or(0.0, |[_, last, before]| rate_slope_of_carried(&[last, before], &UNIT));
-            (-source[i][1]).max(0.0) + rate
+            [[(-source[i][1]).max(0.0) + rate]]
         };
         let face = move |i: usize, j: usize, edge: usize| {
-            [faces[edge][0], sa_diffusivity(self.model, &[nu[i], nu[j]], &[nut[i], nut[j]])]
+            (faces[edge][0], [sa_diffusivity(self.model, &[nu[i], nu[j]], &[nut[i], nut[j]])])
         };
         let leaves = |i: usize, mass: f64| mass / flow.nodes[i][0];
-        Carried { flow, cfl: at.cfl * self.config.cfl_ratio, face, slope, leaves }
+        Carried { flow, cfl: at.cfl * self.config.cfl_ratio, face, slope, growth: |_| 0.0, leaves }
     }
 }
 

@@ -9,7 +9,7 @@ use chromaflow::gpu::{DeviceJacobian, GpuError};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 
 fn kernel_source(variant: SaVariant) -> KernelSource {
-    source("sa", FACES, include_str!("sa.cu")).define("VARIANT", variant as i32)
+    source("sa", FACES, include_str!("sa.cu")).define("NB", 1).define("VARIANT", variant as i32)
 }
 
 /// Those of a form of the model.
@@ -71,7 +71,7 @@ impl SaCuda {
             gradients: DeviceBuffer::zeroed(stream, 12 * rows)?,
             source: DeviceBuffer::zeroed(stream, rows)?,
             fluxes: DeviceBuffer::zeroed(stream, 3 * flow.dual.edges.len())?,
-            carried: CarriedCuda::new(stream, Carrier::Volume(sa.config.inflow), flow)?,
+            carried: CarriedCuda::new(stream, 1, Carrier::Volume(&[sa.config.inflow]), flow)?,
         })
     }
 }

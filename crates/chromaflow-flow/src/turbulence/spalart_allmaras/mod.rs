@@ -30,12 +30,11 @@ pub use formulas::{
     sa_source, sa_viscosities, vorticity,
 };
 
-use crate::config::{TurbulenceConfig, TurbulenceModel};
+use crate::config::TurbulenceConfig;
 use crate::coupled::{Coupled, CoupledState, FlowView};
 use crate::march::{FlowError, Moment};
 use crate::mesh::Mesh;
 use crate::residual::{NodeGradients, ViscousElements};
-use crate::wall_distance::WallSurface;
 use chromaflow::Jacobian;
 use std::sync::Arc;
 
@@ -73,28 +72,20 @@ impl SaEquation {
     /// [`FlowError::NoWall`] when no marker is a wall without slip; [`FlowError::Value`] for numbers out of range.
     pub fn new(
         config: &TurbulenceConfig,
+        variant: SaVariant,
         mesh: &Mesh,
         elements: &Arc<ViscousElements>,
         flow: &FlowView<'_>,
     ) -> Result<Self, FlowError> {
-        check(config)?;
-        let is_wall = |name: &str| flow.config.boundaries.get(name).is_some_and(|b| b.is_no_slip());
-        let walls = WallSurface::new(mesh, |marker| is_wall(&marker.name))?;
-        let rows = flow.dual.nodes();
-        let nearest = walls.nearest_of(&mesh.nodes[..rows], flow.team);
-        let variant = match config.model {
-            TurbulenceModel::SaNeg => SaVariant::Negative,
-            TurbulenceModel::Sa => SaVariant::Standard,
-            TurbulenceModel::SaNoFt2 => SaVariant::NoFt2,
-        };
+        super::check(config)?;
         let scale = flow.transport.map_or(0.0, |transport| transport.scale);
         Ok(Self {
             model: SpalartAllmaras { variant, scale },
             config: config.clone(),
             names: ["nut".to_owned()],
-            distance: nearest.iter().map(|n| n.distance).collect(),
+            distance: super::wall_distances(mesh, flow)?,
             elements: Arc::clone(elements),
-            gradients: NodeGradients::new(elements, rows),
+            gradients: NodeGradients::new(elements, flow.dual.nodes()),
             work: Work::default(),
         })
     }
@@ -103,20 +94,6 @@ impl SaEquation {
     fn may_be_negative(&self) -> bool {
         self.model.variant == SaVariant::Negative
     }
-}
-
-fn check(config: &TurbulenceConfig) -> Result<(), FlowError> {
-    let numbers = [
-        ("turbulence.inflow", config.inflow),
-        ("turbulence.prandtl", config.prandtl),
-        ("turbulence.cfl_ratio", config.cfl_ratio),
-    ];
-    for (name, value) in numbers {
-        if !(value > 0.0 && value.is_finite()) {
-            return Err(FlowError::Value { name: name.into(), value, expected: "must be positive" });
-        }
-    }
-    Ok(())
 }
 
 impl Coupled for SaEquation {

@@ -73,7 +73,7 @@ sa_faces(u32 edges, const uint2* __restrict__ ends, const double* __restrict__ a
     const double through = -pointwise::flux_diffused(1.0, across, nb - na, mean, dx, n);
     const double da = pointwise::sa_diffusivity(model, nus, nuts), db = pointwise::sa_diffusivity(model, back, nuts_back);
     out[e] = {pointwise::flux_carried(volume, left, right), {da * through, db * through}};
-    faces[e] = {volume, {da * across, db * across}};
+    faces[e] = {volume, {{da * across}, {db * across}}};
 }
 
 // What leaves each control volume less nut times the volume that leaves it, less the source, and the rate of change: a thread a row.

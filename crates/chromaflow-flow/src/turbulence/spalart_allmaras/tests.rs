@@ -1,6 +1,6 @@
 use super::*;
 use crate::FlowSolver;
-use crate::config::{Boundary, Equations, FlowConfig};
+use crate::config::{Boundary, Equations, FlowConfig, TurbulenceModel};
 use crate::real::{Dual, Real};
 use crate::testmesh::mixed_cube;
 use chromaflow::{BlockCsr, Policy};

@@ -97,10 +97,12 @@ impl NewtonCuda {
         let squares =
             self.vectors.dots([(&self.q, &self.q), (&self.residual, &self.residual)], &mut self.sums)?;
         let [size, norm] = squares.map(f64::sqrt);
-        for system in flow.driving_mut() {
-            system.set_base(size, norm, &mut self.sums)?;
-        }
-        self.size = size * ((1 + flow.driving_mut().count()) as f64).sqrt();
+        let (sums, mut unknowns) = (&mut self.sums, 0);
+        flow.each_driving(at, |system, view| {
+            unknowns += system.nb();
+            system.set_base(view, (size, norm), sums)
+        })?;
+        self.size = size * ((1 + unknowns) as f64).sqrt();
         self.pseudo_times(flow, at.cfl)
     }
 
@@ -175,9 +177,12 @@ impl FlowStep<'_> {
         }
         let h = f64::EPSILON.sqrt() * newton.size / length;
         let own = 0..5 * flow.mesh.rows;
-        for (system, part) in flow.parts() {
-            system.set_beside(h, &v.part(part))?;
-        }
+        let mut first = own.end;
+        flow.each_driving(at, |system, view| {
+            let part = first..first + system.unknowns();
+            first = part.end;
+            system.set_beside(view, h, &v.part(part))
+        })?;
         newton.set_beside(flow, h, &v.part(own.clone()))?;
         flow.compute_residual(at)?;
         newton.slopes(flow, h, &v.part(own.clone()), &y.part(own.clone()))?;
@@ -199,8 +204,9 @@ impl FlowStep<'_> {
         newton.r.copy_from(&r.part(own.clone()))?;
         m.apply(&newton.r, &mut newton.z)?;
         newton.vectors.axpby_part(1.0, &newton.z.slice(), 0.0, (z, own))?;
+        let stream = self.flow.stream.clone();
         for (system, part) in self.flow.parts() {
-            system.precondition(&r.part(part.clone()), (z, part))?;
+            system.precondition(&stream, &r.part(part.clone()), &z.part(part))?;
         }
         Ok(())
     }
@@ -266,8 +272,9 @@ impl FlowCuda {
         let Solve { krylov, b, x } = &mut solve;
         let own = 0..5 * self.mesh.rows;
         newton.vectors.axpby_part(1.0, &newton.residual.slice(), 0.0, (b, own.clone()))?;
+        let stream = self.stream.clone();
         for (system, part) in self.parts() {
-            system.residual_into((b, part))?;
+            system.residual_into(&stream, &b.part(part))?;
         }
         x.fill_bytes(0)?;
         let step = RefCell::new(FlowStep { newton, flow: self, linear, at: *at });
@@ -277,7 +284,7 @@ impl FlowCuda {
         let FlowStep { newton, flow, .. } = step.into_inner();
         flow.update.copy_from(&x.part(own))?;
         for (system, part) in flow.parts() {
-            system.set_update(&x.part(part))?;
+            system.set_update(&stream, &x.part(part))?;
         }
         newton.solve = Some(solve);
         Ok(left)

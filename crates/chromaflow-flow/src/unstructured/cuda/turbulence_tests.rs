@@ -1,4 +1,4 @@
-//! The Spalart-Allmaras model beside a flow on a GPU against the CPU: entry by entry, and whole marches.
+//! Turbulence models beside a flow on a GPU against the CPU: entry by entry, and whole marches.
 
 use super::super::FlowSolver;
 use super::{FlowCuda, coupled};
@@ -66,7 +66,7 @@ fn noise(seed: u64, x: [f64; 3]) -> f64 {
     (state.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
 }
 
-/// A flow and values of nut, random about smooth ones.
+/// A flow and values of the model's unknowns, random about smooth ones.
 fn scattered(config: &FlowConfig, seed: u64) -> FlowSolver {
     let mut solver = solver_on(&mixed_cube(5, 0.2), config);
     let at = |k: u64, x: [f64; 3]| noise(seed.wrapping_add(k), x);
@@ -74,7 +74,13 @@ fn scattered(config: &FlowConfig, seed: u64) -> FlowSolver {
         let u = 0.4 * (1.0 + 0.2 * at(1, x)) * x[2].sqrt();
         [1.0 + 0.1 * at(2, x), u, 0.05 * at(3, x), 0.05 * at(4, x), (1.0 + 0.1 * at(5, x)) / 1.4]
     });
-    let negative = config.turbulence.as_ref().unwrap().model == TurbulenceModel::SaNeg;
+    let model = config.turbulence.as_ref().unwrap().model;
+    if !model.is_spalart_allmaras() {
+        solver.set_unknown("k", |x| 0.01 * x[2] * (at(6, x) + 1.01)).unwrap();
+        solver.set_unknown("omega", |x| (2.0 + at(7, x)) * (1.0 + 0.1 / (x[2] * x[2]))).unwrap();
+        return solver;
+    }
+    let negative = model == TurbulenceModel::SaNeg;
     let shift = if negative { 0.3 } else { 1.01 };
     solver.set_unknown("nut", |x| 40.0 * x[2] * (at(6, x) + shift)).unwrap();
     solver
@@ -86,6 +92,14 @@ fn close_all(found: &[f64], expected: &[f64], relative: f64, what: &str) {
     assert!(largest > 0.0, "{what} says something");
     for (i, (a, b)) in found.iter().zip(expected).enumerate() {
         close(*a, *b, relative, relative * largest, &format!("{what}, {i}"));
+    }
+}
+
+/// Each of a row's `nb` numbers among its likes.
+fn close_rows(found: &[f64], expected: &[f64], nb: usize, relative: f64, what: &str) {
+    for v in 0..nb {
+        let of = |all: &[f64]| all.iter().skip(v).step_by(nb).copied().collect::<Vec<f64>>();
+        close_all(&of(found), &of(expected), relative, &format!("{what}, unknown {v}"));
     }
 }
 
@@ -116,7 +130,14 @@ fn close_matrix(found: &DeviceJacobian, expected: &Jacobian, what: &str) {
 fn cuda_small_turbulence_entry_by_entry() {
     let Some(gpu) = gpu() else { return };
     let stream = gpu.stream().unwrap();
-    let models = [TurbulenceModel::SaNeg, TurbulenceModel::Sa, TurbulenceModel::SaNoFt2];
+    let models = [
+        TurbulenceModel::SaNeg,
+        TurbulenceModel::Sa,
+        TurbulenceModel::SaNoFt2,
+        TurbulenceModel::Sst,
+        TurbulenceModel::SstVorticity,
+        TurbulenceModel::KOmega,
+    ];
     for (case, model) in models.into_iter().enumerate() {
         for (second_order, in_time) in [(false, false), (true, true)] {
             let mut config = config(with(model, second_order));
@@ -146,7 +167,13 @@ fn cuda_small_turbulence_entry_by_entry() {
                 .unwrap();
 
             let eddies = coupled::eddies(&device.coupled).unwrap().download().unwrap();
-            close_all(&eddies, host.coupled[0].physics.eddy_viscosity(), 1e-13, &format!("{what}: eddies"));
+            let rounding = if model.is_spalart_allmaras() { 1e-13 } else { 1e-12 };
+            close_all(
+                &eddies,
+                host.coupled[0].physics.eddy_viscosity(),
+                rounding,
+                &format!("{what}: eddies"),
+            );
             let residual = device.residual.download().unwrap();
             for v in 0..5 {
                 let of = |all: &[f64]| all.iter().skip(v).step_by(5).copied().collect::<Vec<f64>>();
@@ -159,19 +186,26 @@ fn cuda_small_turbulence_entry_by_entry() {
 
             let system = &mut device.coupled[0];
             let residual = system.residual().download().unwrap();
-            close_all(&residual, &host.coupled[0].residual, 1e-11, &format!("{what}: residual of nut"));
+            let nb = host.coupled[0].state.nb;
+            close_rows(
+                &residual,
+                &host.coupled[0].residual,
+                nb,
+                1e-11,
+                &format!("{what}: residual of the model"),
+            );
             let mut coupled = std::mem::take(&mut host.coupled);
             let expected = coupled[0].assemble(&host.view(&[], &host.fluxes), &at).unwrap();
-            close_matrix(system.jacobian().unwrap(), expected, &format!("{what}: matrix of nut"));
+            close_matrix(system.jacobian().unwrap(), expected, &format!("{what}: matrix of the model"));
         }
     }
 }
 
-/// Plain SA cuts updates that would make values negative, as many and to the same values as the CPU.
+/// Plain SA and k-omega models cut updates that would make values negative, as many and to the same values as the CPU.
 #[test]
 fn cuda_small_turbulence_updates_are_cut_as_on_the_cpu() {
     let Some(gpu) = gpu() else { return };
-    for model in [TurbulenceModel::Sa, TurbulenceModel::SaNeg] {
+    for model in [TurbulenceModel::Sa, TurbulenceModel::SaNeg, TurbulenceModel::Sst] {
         let mut config = config(with(model, false));
         config.implicit.cfl.start = 1e3;
         config.implicit.krylov_tolerance = 1e-12;
@@ -182,9 +216,9 @@ fn cuda_small_turbulence_updates_are_cut_as_on_the_cpu() {
         there.sync().unwrap();
         assert_eq!((a.limited, a.rejected), (b.limited, b.rejected), "{model:?}, seed {seed}");
         let [x, y] = [&here, &there].map(|solver| &solver.host.coupled[0].state.values);
-        close_all(y, x, 1e-8, &format!("{model:?}, seed {seed}"));
-        if model == TurbulenceModel::Sa {
-            assert!(y.iter().all(|nut| *nut >= 0.0), "seed {seed}");
+        close_rows(y, x, here.host.coupled[0].state.nb, 1e-8, &format!("{model:?}, seed {seed}"));
+        if model != TurbulenceModel::SaNeg {
+            assert!(y.iter().all(|value| *value >= 0.0), "seed {seed}");
         }
     }
 }
@@ -203,6 +237,10 @@ fn cuda_turbulence_histories_are_the_cpus() {
     sweeps.implicit.jacobian = JacobianScheme::VanLeer;
     sweeps.time = unsteady();
     cases.push(("sweeps, unsteady", sweeps));
+    cases.push(("SST", config(with(TurbulenceModel::Sst, false))));
+    let mut unsteady_wilcox = config(with(TurbulenceModel::KOmega, true));
+    unsteady_wilcox.time = unsteady();
+    cases.push(("Wilcox, second order, unsteady", unsteady_wilcox));
     let mut cases: Vec<_> =
         cases.into_iter().map(|(name, config)| (name, mixed_cube(6, 0.2), config)).collect();
     cases.push(("a flat plate", plate(), on_plate()));
@@ -213,7 +251,9 @@ fn cuda_turbulence_histories_are_the_cpus() {
             let (a, b) = (here.step(), there.try_step().unwrap());
             let what = format!("{name}, iteration {}", a.iteration);
             close_step(&what, (&b.residual, &b.forces), (&a.residual, &a.forces), 1e-8, 1e-10);
-            close(b.coupled[0], a.coupled[0], 1e-9, 1e-12, &format!("{what}, residual of nut"));
+            for (x, y) in a.coupled.iter().zip(&b.coupled) {
+                close(*y, *x, 1e-9, 1e-12, &format!("{what}, residual of the model"));
+            }
             assert_eq!((a.limited, a.rejected, a.outcome), (b.limited, b.rejected, b.outcome), "{what}");
             close(b.cfl, a.cfl, 1e-10, 0.0, &what);
             if a.outcome.is_some() {
@@ -276,6 +316,30 @@ fn cuda_newton_krylov_steps_of_turbulent_flow_are_the_cpus() {
     }
 }
 
+/// The same of SST at one CFL number: its unknowns are measured by their own values at each node.
+#[test]
+fn cuda_newton_krylov_steps_of_two_equations_are_the_cpus() {
+    let Some(gpu) = gpu() else { return };
+    let mut config = on_plate();
+    config.turbulence.as_mut().unwrap().model = TurbulenceModel::Sst;
+    config.implicit.preconditioner = PreconditionerKind::Ilu(Fill::Level(2));
+    config.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov { tolerance: 0.05, directions: 30 });
+    config.implicit.cfl = Cfl { start: 5.0, min: 5.0, max: 5.0, growth: 1.0, adaptive: false };
+    let [mut here, mut there] = [(); 2].map(|()| solver_on(&plate(), &config));
+    there.use_gpu(&gpu).unwrap();
+    for _ in 0..6 {
+        let (a, b) = (here.step(), there.try_step().unwrap());
+        let what = format!("iteration {}", a.iteration);
+        assert_eq!((a.coupled.len(), b.coupled.len()), (2, 2));
+        for (x, y) in a.residual.iter().zip(&b.residual).chain(a.coupled.iter().zip(&b.coupled)) {
+            close(*y, *x, 1e-2, 1e-7, &what);
+        }
+        let reductions = [a.linear_reduction, b.linear_reduction].map(Option::unwrap);
+        close(reductions[1], reductions[0], 5e-2, 1e-9, &what);
+        assert_eq!((a.rejected, a.outcome), (b.rejected, b.outcome), "{what}");
+    }
+}
+
 /// The plate of a boundary layer, a layer of cells of one depth.
 fn plate() -> Mesh {
     FlatPlate { cells: [4, 10, 16], height: 1.0, growth: 1.5 }.mesh()
@@ -307,8 +371,10 @@ fn on_plate() -> FlowConfig {
 #[test]
 fn cuda_small_turbulence_restarts_on_either_side() {
     let Some(gpu) = gpu() else { return };
-    let config = config(TurbulenceConfig::default());
-    restarts_go_on(&gpu, || solver_on(&mixed_cube(4, 0.2), &config), 4, 1e-12, true);
+    for model in [TurbulenceModel::SaNeg, TurbulenceModel::Sst] {
+        let config = config(TurbulenceConfig { model, ..TurbulenceConfig::default() });
+        restarts_go_on(&gpu, || solver_on(&mixed_cube(4, 0.2), &config), 4, 1e-12, true);
+    }
 }
 
 /// Matrices and factors in f32, as cases have by default, converge as far as on the CPU.

@@ -1,0 +1,170 @@
+//! Residual and matrix on the host. Twin: k_omega.cu.
+
+use super::{
+    GRADIENTS, KOmegaEquations, NB, NUMBERS, NodeTerms, Work, deformation, k_omega_blending,
+    k_omega_diffusing, k_omega_rate, k_omega_sources,
+};
+use crate::coupled::{
+    Carried, CoupledState, FlowView, edge_weight, flux_carried, flux_diffused, flux_entering,
+    rate_of_carried, rate_slope_of_carried,
+};
+use crate::gas::{temperature, viscosity};
+use crate::limiter::extrapolate;
+use crate::march::Moment;
+use crate::parallel;
+use crate::residual::{NodeGradients, primitive_of};
+
+impl KOmegaEquations {
+    /// Gradients, sources and viscosities at the nodes.
+    pub(super) fn find_terms(
+        &self,
+        flow: &FlowView<'_>,
+        values: &[f64],
+        gradients: &mut NodeGradients<NB, NUMBERS>,
+        work: &mut Work,
+    ) {
+        let n = flow.nodes.len();
+        work.gradients.resize(GRADIENTS * n, 0.0);
+        work.nodes.resize(n, NodeTerms::default());
+        work.eddies.resize(n, 0.0);
+        gradients.compute(flow.team, &self.elements, flow.nodes, values, &mut work.gradients);
+        let slopes = work.gradients.as_chunks::<3>().0.as_chunks::<5>().0;
+        parallel::rows2(flow.team, n, (1, &mut work.nodes), (1, &mut work.eddies), |rows, nodes, eddies| {
+            for ((i, terms), eddy) in rows.zip(nodes).zip(eddies) {
+                (*terms, *eddy) = self.terms(flow, [values[NB * i], values[NB * i + 1]], &slopes[i], i);
+            }
+        });
+    }
+
+    /// What a node contributes, and its eddy viscosity.
+    fn terms(
+        &self,
+        flow: &FlowView<'_>,
+        turbulence: [f64; NB],
+        gradients: &[[f64; 3]; 5],
+        row: usize,
+    ) -> (NodeTerms, f64) {
+        let [u, v, w, of_k, of_omega] = *gradients;
+        let (model, state, slopes) = (self.model, primitive_of(&flow.nodes[row]), [of_k, of_omega]);
+        let mu = flow.transport.map_or(0.0, |t| t.scale * viscosity(t, temperature(flow.gas, &state)));
+        let gas = [state[0], mu];
+        let [f1, f2] = k_omega_blending(model, &gas, self.distance[row], &turbulence, &slopes);
+        let deformation = deformation(&[u, v, w]);
+        let rate = k_omega_rate(model, f2, turbulence[1], &deformation);
+        let terms = NodeTerms {
+            diffusing: k_omega_diffusing(model, f1, rate[0], &gas, &turbulence),
+            sources: k_omega_sources(model, f1, &rate, gas[0], &turbulence, &deformation, &slopes, 1.0),
+        };
+        (terms, gas[0] * turbulence[0] / rate[0])
+    }
+
+    /// What leaves each control volume less what its sources bring.
+    pub(super) fn compute_residual(
+        &mut self,
+        flow: &FlowView<'_>,
+        state: &CoupledState,
+        at: &Moment,
+        residual: &mut [f64],
+    ) {
+        let (values, dual, n) = (&state.values, flow.dual, flow.nodes.len());
+        let mut work = std::mem::take(&mut self.work);
+        work.faces.resize(dual.edges.len(), [[0.0; NB]; 2]);
+        let Work { gradients, nodes, faces, .. } = &mut work;
+        parallel::rows(flow.team, dual.edges.len(), 1, faces, |edges, out| {
+            for (edge, face) in edges.zip(out) {
+                *face = self.face(flow, values, gradients, edge);
+            }
+        });
+        let factors = at.time_factors();
+        parallel::rows(flow.team, n, NB, residual, |rows, out| {
+            for (i, r) in rows.zip(out.as_chunks_mut::<NB>().0) {
+                let own = [values[NB * i], values[NB * i + 1]];
+                for v in 0..NB {
+                    r[v] = -dual.volumes[i] * nodes[i].sources[v];
+                }
+                for k in dual.pattern.range(i) {
+                    let (j, edge) = (dual.pattern.col_idx()[k] as usize, dual.edge_of[k] as usize);
+                    let sign = if j > i { 1.0 } else { -1.0 };
+                    let (mass, [carried, through]) = (flow.fluxes[edge][0], faces[edge]);
+                    for v in 0..NB {
+                        let spread = 0.5 * (nodes[i].diffusing[v] + nodes[j].diffusing[v]);
+                        r[v] += sign * (carried[v] - mass * own[v] - spread * through[v]);
+                    }
+                }
+                if let Some([_, last, before]) = factors {
+                    let densities = flow.levels.map(|level| level[i][0]);
+                    for v in 0..NB {
+                        let earlier = [0, 1].map(|l: usize| state.levels[l][NB * i + v]);
+                        let rate = rate_of_carried(&[last, before], &densities, own[v], &earlier);
+                        r[v] += dual.volumes[i] * rate;
+                    }
+                }
+            }
+        });
+        flow.each_open_node(|_, i, mass| {
+            for v in 0..NB {
+                residual[NB * i + v] += flux_entering(mass, values[NB * i + v], self.inflow[v]);
+            }
+        });
+        self.work = work;
+    }
+
+    /// Through the face of an edge, from its first node to its second, of k and of omega: what the mass carries, and the
+    /// gradient's part along the normal.
+    fn face(&self, flow: &FlowView<'_>, values: &[f64], gradients: &[f64], edge: usize) -> [[f64; NB]; 2] {
+        let [a, b] = flow.dual.edges[edge].map(|i| i as usize);
+        let (mass, n) = (flow.fluxes[edge][0], &flow.dual.areas[edge]);
+        let dx: [f64; 3] = std::array::from_fn(|d| flow.nodes[b][5 + d] - flow.nodes[a][5 + d]);
+        let across = edge_weight(n, &dx);
+        let mut face = [[0.0; NB]; 2];
+        for v in 0..NB {
+            let slope = |i: usize| -> [f64; 3] {
+                std::array::from_fn(|d| gradients[GRADIENTS * i + 3 * (3 + v) + d])
+            };
+            let (ga, gb) = (slope(a), slope(b));
+            let (pa, pb) = (values[NB * a + v], values[NB * b + v]);
+            let (mut left, mut right) = (pa, pb);
+            if self.config.second_order {
+                let along = |g: &[f64; 3]| g[0] * dx[0] + g[1] * dx[1] + g[2] * dx[2];
+                let kappa = flow.config.space.kappa;
+                left = extrapolate(pa, pb, along(&ga), kappa, 1.0);
+                right = extrapolate(pb, pa, -along(&gb), kappa, 1.0);
+            }
+            let mean = std::array::from_fn(|d| 0.5 * (ga[d] + gb[d]));
+            face[0][v] = flux_carried(mass, left, right);
+            face[1][v] = -flux_diffused(1.0, across, pb - pa, &mean, &dx, n);
+        }
+        face
+    }
+
+    /// What the matrix of a step is made of.
+    #[allow(clippy::type_complexity)] // the closures' types have no names
+    pub(super) fn carried<'a>(
+        &'a self,
+        flow: &'a FlowView<'a>,
+        at: &'a Moment,
+    ) -> Carried<
+        'a,
+        NB,
+        impl Fn(usize, usize, usize) -> (f64, [f64; NB]) + Sync,
+        impl Fn(usize) -> [[f64; NB]; NB] + Sync,
+        impl Fn(usize) -> f64 + Sync,
+        impl Fn(usize, f64) -> f64 + Sync,
+    > {
+        let nodes = &self.work.nodes;
+        let slope = move |i: usize| {
+            let rate = at.time_factors().map_or(0.0, |[_, last, before]| {
+                rate_slope_of_carried(&[last, before], &flow.levels.map(|level| level[i][0]))
+            });
+            let [_, _, k_by_k, k_by_omega, omega_by_omega] = nodes[i].sources;
+            [[(-k_by_k).max(0.0) + rate, -k_by_omega], [0.0, (-omega_by_omega).max(0.0) + rate]]
+        };
+        let growth = move |i: usize| nodes[i].sources[2].max(0.0);
+        let face = move |i: usize, j: usize, edge: usize| {
+            let spread = std::array::from_fn(|v| 0.5 * (nodes[i].diffusing[v] + nodes[j].diffusing[v]));
+            (flow.fluxes[edge][0], spread)
+        };
+        let leaves = |_, mass| mass;
+        Carried { flow, cfl: at.cfl * self.config.cfl_ratio, face, slope, growth, leaves }
+    }
+}

@@ -1,0 +1,172 @@
+#![allow(unsafe_code)]
+//! Launches of k_omega.cu.
+
+use super::{GRADIENTS, KOmegaEquations, KOmegaVariant, NB};
+use crate::coupled::{CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda};
+use crate::gpu::{NodeGradientsCuda, blocks, source};
+use crate::march::{FlowError, Moment};
+use chromaflow::gpu::{DeviceJacobian, GpuError};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+
+fn kernel_source(variant: KOmegaVariant) -> KernelSource {
+    let text = source("k_omega", FACES, include_str!("k_omega.cu"));
+    text.define("NB", NB).define("VARIANT", variant as i32)
+}
+
+/// Every model.
+pub(crate) fn kernel_sources() -> Vec<KernelSource> {
+    [KOmegaVariant::Sst, KOmegaVariant::SstVorticity, KOmegaVariant::Wilcox].map(kernel_source).into()
+}
+
+/// Numbers of `Terms` and of `Flux` in k_omega.cu.
+const TERMS: usize = 7;
+const FLUX: usize = 4;
+
+/// A k-omega model on the device. **Twin**: [`KOmegaEquations`]. **Launch shapes**: a thread a wall node for given values, a thread a row for
+/// terms, sums and the matrix, a thread an edge for faces, a thread a node of the boundary; gradients as [`NodeGradientsCuda`].
+pub struct KOmegaCuda {
+    second_order: bool,
+    cfl_ratio: f64,
+    gradient: NodeGradientsCuda,
+    walls_kernel: Kernel,
+    terms_kernel: Kernel,
+    faces_kernel: Kernel,
+    residual_kernel: Kernel,
+    update_kernel: Kernel,
+    /// `Numbers` in k_omega.cu.
+    numbers: DeviceBuffer<f64>,
+    /// From the walls.
+    distance: DeviceBuffer<f64>,
+    /// Of the first node off the wall, by rows; zero off walls.
+    heights: DeviceBuffer<f64>,
+    eddies: DeviceBuffer<f64>,
+    /// Of (u, v, w, k, omega), `[rows, 5, 3]`.
+    gradients: DeviceBuffer<f64>,
+    /// `[rows, TERMS]`
+    terms: DeviceBuffer<f64>,
+    /// `[edges, FLUX]`
+    fluxes: DeviceBuffer<f64>,
+    carried: CarriedCuda,
+}
+
+impl KOmegaCuda {
+    /// The model beside a flow.
+    ///
+    /// # Errors
+    /// [`FlowError::Gpu`].
+    pub fn new(stream: &Stream, host: &KOmegaEquations, flow: &FlowView<'_>) -> Result<Self, FlowError> {
+        let (rows, edges) = (flow.dual.nodes(), flow.dual.edges.len());
+        let module = stream.gpu().module(&kernel_source(host.model.variant))?;
+        let mut heights = vec![0.0; rows];
+        for (wall, height) in flow.walls.iter().zip(&host.heights) {
+            heights[wall.node as usize] = *height;
+        }
+        let given = host.inflow.repeat(flow.dual.patches.len());
+        Ok(Self {
+            second_order: host.config.second_order,
+            cfl_ratio: host.config.cfl_ratio,
+            gradient: NodeGradientsCuda::new(stream, &host.gradients)?,
+            walls_kernel: module.kernel("k_omega_walls")?,
+            terms_kernel: module.kernel("k_omega_terms")?,
+            faces_kernel: module.kernel("k_omega_faces")?,
+            residual_kernel: module.kernel("k_omega_residual")?,
+            update_kernel: module.kernel("k_omega_update")?,
+            numbers: stream.upload(&[host.model.ambient_k, host.model.ambient_omega])?,
+            distance: stream.upload(&host.distance)?,
+            heights: stream.upload(&heights)?,
+            eddies: DeviceBuffer::zeroed(stream, rows)?,
+            gradients: DeviceBuffer::zeroed(stream, GRADIENTS * rows)?,
+            terms: DeviceBuffer::zeroed(stream, TERMS * rows)?,
+            fluxes: DeviceBuffer::zeroed(stream, FLUX * edges)?,
+            carried: CarriedCuda::new(stream, NB, Carrier::Mass(&given), flow)?,
+        })
+    }
+}
+
+impl CoupledCuda for KOmegaCuda {
+    fn give(
+        &self,
+        flow: &FlowViewCuda<'_>,
+        nodes: &DeviceBuffer<u32>,
+        values: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        assert!(values.len() == NB * flow.mesh.rows && self.heights.len() == flow.mesh.rows);
+        let walls =
+            self.walls_kernel.launch(blocks(nodes.len(), 128), 128).arg(nodes.len() as u32).arg(nodes);
+        let walls = walls.arg(flow.nodes).arg(&self.heights).arg(&flow.params.values).arg(&self.numbers);
+        // SAFETY: the nodes are rows.
+        Ok(unsafe { walls.arg(&*values).enqueue(flow.stream) }?)
+    }
+
+    fn prepare(&mut self, flow: &FlowViewCuda<'_>, values: &DeviceBuffer<f64>) -> Result<(), GpuError> {
+        let (stream, n) = (flow.stream, flow.mesh.rows);
+        assert!(values.len() == NB * n && self.distance.len() == n && flow.nodes.len() == 8 * n);
+        let (params, elements) = (flow.params, flow.viscous.expect("turbulence is beside viscous flow"));
+        self.gradient.enqueue(stream, elements, params, flow.nodes, values, &mut self.gradients)?;
+        let terms = self.terms_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(flow.nodes);
+        let terms = terms.arg(&self.gradients).arg(values).arg(&self.distance).arg(&params.values);
+        let terms = terms.arg(&self.numbers).arg(&self.terms).arg(&self.eddies);
+        // SAFETY: arrays have the lengths of their set-up, for this mesh.
+        Ok(unsafe { terms.enqueue(stream) }?)
+    }
+
+    fn eddy_viscosity(&self) -> Option<&DeviceBuffer<f64>> {
+        Some(&self.eddies)
+    }
+
+    fn residual(
+        &mut self,
+        flow: &FlowViewCuda<'_>,
+        state: &CoupledStateCuda,
+        at: &Moment,
+        residual: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let (stream, mesh, values, n) = (flow.stream, flow.mesh, &state.values, flow.mesh.rows);
+        assert!(values.len() == NB * n && residual.len() == NB * n && flow.fluxes.len() == 5 * mesh.edges);
+        let faces = self.faces_kernel.launch(blocks(mesh.edges, 128), 128).arg(mesh.edges as u32);
+        let faces = faces.arg(&mesh.ends).arg(&mesh.areas).arg(flow.nodes).arg(flow.fluxes).arg(values);
+        let faces = faces.arg(&self.gradients).arg(&self.terms).arg(u32::from(self.second_order));
+        let faces = faces.arg(&flow.params.values).arg(&self.fluxes).arg(&self.carried.faces);
+        let ([last, before], levels) = match (at.time_factors(), flow.levels, &state.levels) {
+            (Some([_, last, before]), Some(q), Some(own)) => {
+                ([last, before], [q[0].ptr(), q[1].ptr(), own[0].ptr(), own[1].ptr()])
+            }
+            _ => ([0.0; 2], [0; 4]),
+        };
+        let sums = self.residual_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
+        let sums =
+            sums.arg(&mesh.signed_edge).arg(&self.fluxes).arg(flow.fluxes).arg(values).arg(&self.terms);
+        let sums = sums.arg(&mesh.volumes).arg(last).arg(before);
+        let sums = levels.into_iter().fold(sums, |sums, level| sums.arg(level));
+        // SAFETY: ends of edges are rows, positions name edges; the arrays have the lengths of their set-up, for this mesh;
+        // earlier levels of flow and model are all there or all missing.
+        unsafe {
+            faces.enqueue(stream)?;
+            sums.arg(&self.carried.slopes).arg(&self.carried.growth).arg(&*residual).enqueue(stream)?;
+        }
+        self.carried.add_to_residual(flow, values, residual)
+    }
+
+    fn assemble(
+        &mut self,
+        flow: &FlowViewCuda<'_>,
+        _state: &CoupledStateCuda,
+        at: &Moment,
+        jacobian: &DeviceJacobian,
+    ) -> Result<(), GpuError> {
+        self.carried.assemble(flow, at.cfl * self.cfl_ratio, jacobian)
+    }
+
+    fn pseudo_time(
+        &self,
+        flow: &FlowViewCuda<'_>,
+        at: &Moment,
+        out: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        self.carried.pseudo_time(flow, at.cfl * self.cfl_ratio, out)
+    }
+
+    fn update_kernel(&self) -> Option<&Kernel> {
+        Some(&self.update_kernel)
+    }
+}

@@ -1,0 +1,322 @@
+//! The terms of the k-omega models, as pointwise functions.
+//!
+//! k is the kinetic energy of turbulence over a_inf^2, omega its rate over a_inf and the mesh unit, viscosities are over rho_inf
+//! a_inf and the mesh unit, mu_t = rho k / omega^:
+//! ```text
+//! rho Dk/Dt     = P_k - beta* rho omega k + div((mu + sigma_k mu_t) grad k)
+//! rho Domega/Dt = P_omega - beta rho omega^2 + div((mu + sigma_omega mu_t) grad omega) + rho sigma_d/omega grad k . grad omega
+//!
+//! SST-2003m:   omega^ = max(omega, F2 S / a1),      P_k = rho k min(S^2/omega^, 10 beta* omega),
+//!              P_omega = gamma rho min(S^2, 10 beta* omega omega^)
+//! SST-Vm:      omega^ = max(omega, F2 Omega / a1),  P_k = rho k min(Omega^2/omega^, 20 beta* omega), P_omega = gamma rho Omega^2
+//! Wilcox 2006: omega^ = max(omega, 7/8 S'/sqrt(beta*)), P_k = rho k min(S^2/omega^, 20 beta* omega),
+//!              P_omega = gamma rho omega/omega^ S^2, diffusion by rho k/omega in the place of mu_t
+//! ```
+//! S^2 = 2 S_ij S_ij, Omega^2 = 2 W_ij W_ij, S' that of S_ij without its trace. Constants of SST are those of its inner and its
+//! outer set, F1 of the first and 1 - F1 of the second; sigma_d = 2 (1 - F1) sigma_omega2; where it is a sink, cross diffusion takes no
+//! more omega than its destruction does. Wilcox's is 1/8 where it is a source, else 0. No 2/3 rho k in the stress.
+//!
+//! **Source**: Menter (1994), AIAA J. 32(8); Menter, Kuntz and Langtry (2003), Turbulence, Heat and Mass Transfer 4; Wilcox (2008),
+//! AIAA J. 46(11); sustaining terms: Spalart and Rumsey (2007), AIAA J. 45(10); names: NASA Turbulence Modeling Resource.
+
+use crate::real::Real;
+
+/// beta*
+const BETA_STAR: f64 = 0.09;
+/// a1 of SST.
+const A1: f64 = 0.31;
+/// Of SST, inner and outer.
+const SIGMA_K: [f64; 2] = [0.85, 1.0];
+const SIGMA_OMEGA: [f64; 2] = [0.5, 0.856];
+const BETA: [f64; 2] = [0.075, 0.0828];
+const GAMMA_2003: [f64; 2] = [5.0 / 9.0, 0.44];
+/// beta / beta* - sigma_omega kappa^2 / sqrt(beta*), kappa = 0.41.
+const GAMMA_1994: [f64; 2] = [0.553_166_666_666_666_7, 0.440_354_666_666_666_7];
+/// Of Wilcox 2006: sigma_k, sigma_omega, beta_0, gamma, sigma_d.
+const WILCOX_SIGMA_K: f64 = 0.6;
+const WILCOX_SIGMA_OMEGA: f64 = 0.5;
+const WILCOX_BETA: f64 = 0.0708;
+const WILCOX_GAMMA: f64 = 13.0 / 25.0;
+const WILCOX_SIGMA_D: f64 = 0.125;
+/// 7/8 / sqrt(beta*)
+const WILCOX_LIMIT: f64 = 0.875 / 0.3;
+/// Largest production of k over its destruction.
+const MOST_2003: f64 = 10.0;
+const MOST: f64 = 20.0;
+/// Smallest cross diffusion in F1, over rho omega^2: in the place of a number with units, which would tie the model to those of the mesh.
+const LEAST_CROSS: f64 = 1e-30;
+/// Menter's omega at a wall over nu / (beta d1^2).
+const WALL: f64 = 60.0;
+/// Share of its value that k, or omega, keeps at least in a step.
+const LEAST_LEFT: f64 = 0.2;
+
+/// Which model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum KOmegaVariant {
+    /// SST-2003m.
+    Sst,
+    /// SST-Vm.
+    SstVorticity,
+    /// Wilcox2006m-klim.
+    Wilcox,
+}
+
+/// The model for one case.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct KOmega<T> {
+    /// Its form.
+    pub variant: KOmegaVariant,
+    /// k and omega that sources sustain; zeros where they sustain none.
+    pub ambient_k: T,
+    /// See [`Self::ambient_k`].
+    pub ambient_omega: T,
+}
+
+impl KOmega<f64> {
+    /// The same in another scalar.
+    #[inline(always)]
+    pub fn lift<T: Real>(&self) -> KOmega<T> {
+        KOmega {
+            variant: self.variant,
+            ambient_k: T::c(self.ambient_k),
+            ambient_omega: T::c(self.ambient_omega),
+        }
+    }
+}
+
+/// F1 of one number and 1 - F1 of another.
+#[inline(always)]
+fn mixed<T: Real>(f1: T, inner: f64, outer: f64) -> T {
+    T::c(outer) + f1 * T::c(inner - outer)
+}
+
+/// tanh of a number that is not negative.
+#[inline(always)]
+fn tanh_of_positive<T: Real>(x: T) -> T {
+    T::c(1.0) - T::c(2.0) / ((T::c(2.0) * x.min(T::c(25.0))).exp() + T::c(1.0))
+}
+
+#[inline(always)]
+fn dot<T: Real>(a: &[T; 3], b: &[T; 3]) -> T {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+/// (S, S', Omega, |W_ij W_jk S^_ki|) of the gradients d(u, v, w)_i / dx_k; S^ = S_ij - 1/2 div u delta_ij.
+///
+/// ```
+/// use chromaflow_flow::turbulence::k_omega::deformation;
+/// // A shear, and a stretching along z.
+/// assert_eq!(deformation(&[[0.0, 3.0, 0.0], [0.0; 3], [0.0; 3]]), [3.0, 3.0, 3.0, 0.0]);
+/// let [s, without_trace, vorticity, _] = deformation(&[[0.0; 3], [0.0; 3], [0.0, 0.0, 3.0]]);
+/// assert_eq!([s * s, vorticity], [18.0, 0.0]);
+/// assert!((without_trace * without_trace - 12.0).abs() < 1e-14);
+/// ```
+#[inline(always)]
+pub fn deformation<T: Real>(gradient: &[[T; 3]; 3]) -> [T; 4] {
+    let (half, zero) = (T::c(0.5), T::c(0.0));
+    let mut strain = [[zero; 3]; 3];
+    let mut turning = [[zero; 3]; 3];
+    for i in 0..3 {
+        for j in 0..3 {
+            strain[i][j] = half * (gradient[i][j] + gradient[j][i]);
+            turning[i][j] = half * (gradient[i][j] - gradient[j][i]);
+        }
+    }
+    let divergence = strain[0][0] + strain[1][1] + strain[2][2];
+    let (mut strains, mut turnings, mut stretching) = (zero, zero, zero);
+    for i in 0..3 {
+        for j in 0..3 {
+            strains += strain[i][j] * strain[i][j];
+            turnings += turning[i][j] * turning[i][j];
+            let mut square = zero;
+            for k in 0..3 {
+                square += turning[i][k] * turning[k][j];
+            }
+            stretching += square * strain[j][i];
+            if i == j {
+                stretching -= half * divergence * square;
+            }
+        }
+    }
+    let two = T::c(2.0);
+    let without_trace = (strains - T::c(1.0 / 3.0) * divergence * divergence).max(zero);
+    [(two * strains).sqrt(), (two * without_trace).sqrt(), (two * turnings).sqrt(), stretching.abs()]
+}
+
+/// F1 and F2 of SST; of Wilcox's model, which has none, ones. `gas` is density and viscosity, `turbulence` k and omega,
+/// `slopes` their gradients.
+#[inline(always)]
+pub fn k_omega_blending<T: Real>(
+    model: KOmega<T>,
+    gas: &[T; 2],
+    distance: T,
+    turbulence: &[T; 2],
+    slopes: &[[T; 3]; 2],
+) -> [T; 2] {
+    if model.variant == KOmegaVariant::Wilcox {
+        return [T::c(1.0), T::c(1.0)];
+    }
+    let [density, viscosity] = *gas;
+    let [k, omega] = *turbulence;
+    let near = distance.max(T::c(1e-100));
+    let square = near * near;
+    let length = k.max(T::c(0.0)).sqrt() / (T::c(BETA_STAR) * omega * near);
+    let sublayer = T::c(500.0) * viscosity / (density * square * omega);
+    let outer = T::c(2.0 * SIGMA_OMEGA[1]) * density;
+    let cross =
+        (outer * dot(&slopes[0], &slopes[1]) / omega).max(T::c(LEAST_CROSS) * density * omega * omega);
+    let a1 = length.max(sublayer).min(T::c(2.0) * outer * k / (cross * square));
+    let a2 = (T::c(2.0) * length).max(sublayer);
+    // tanh is 1 long before.
+    let (a1, a2) = (a1.min(T::c(10.0)), a2.min(T::c(10.0)));
+    [tanh_of_positive(a1 * a1 * a1 * a1), tanh_of_positive(a2 * a2)]
+}
+
+/// omega^ = rho k / mu_t, and its derivative by omega with F2 as it is.
+///
+/// ```
+/// use chromaflow_flow::turbulence::k_omega::{KOmega, KOmegaVariant, k_omega_rate};
+/// let model = KOmega { variant: KOmegaVariant::Sst, ambient_k: 0.0, ambient_omega: 0.0 };
+/// assert_eq!(k_omega_rate(model, 1.0, 5.0, &[1.0; 4]), [5.0, 1.0]);
+/// assert_eq!(k_omega_rate(model, 1.0, 5.0, &[3.1, 0.0, 0.0, 0.0]), [10.0, 0.0]);
+/// ```
+#[inline(always)]
+pub fn k_omega_rate<T: Real>(model: KOmega<T>, f2: T, omega: T, deformation: &[T; 4]) -> [T; 2] {
+    let mut least = f2 * deformation[0] / T::c(A1);
+    if model.variant == KOmegaVariant::SstVorticity {
+        least = f2 * deformation[2] / T::c(A1);
+    }
+    if model.variant == KOmegaVariant::Wilcox {
+        least = T::c(WILCOX_LIMIT) * deformation[1];
+    }
+    [omega.max(least), T::select(omega.gt(least), T::c(1.0), T::c(0.0))]
+}
+
+/// What k and omega diffuse by: molecular and turbulent viscosity. `rate` is omega^.
+#[inline(always)]
+pub fn k_omega_diffusing<T: Real>(
+    model: KOmega<T>,
+    f1: T,
+    rate: T,
+    gas: &[T; 2],
+    turbulence: &[T; 2],
+) -> [T; 2] {
+    let [density, viscosity] = *gas;
+    let [k, omega] = *turbulence;
+    if model.variant == KOmegaVariant::Wilcox {
+        let eddy = density * k / omega;
+        return [viscosity + T::c(WILCOX_SIGMA_K) * eddy, viscosity + T::c(WILCOX_SIGMA_OMEGA) * eddy];
+    }
+    let eddy = density * k / rate;
+    [
+        viscosity + mixed(f1, SIGMA_K[0], SIGMA_K[1]) * eddy,
+        viscosity + mixed(f1, SIGMA_OMEGA[0], SIGMA_OMEGA[1]) * eddy,
+    ]
+}
+
+/// Production of k over rho k, and of omega over rho, with the derivatives of both by omega.
+#[inline(always)]
+fn productions<T: Real>(model: KOmega<T>, f1: T, rate: &[T; 2], omega: T, deformation: &[T; 4]) -> [T; 4] {
+    let zero = T::c(0.0);
+    let [whole, whole_by] = *rate;
+    let mut square = deformation[0] * deformation[0];
+    if model.variant == KOmegaVariant::SstVorticity {
+        square = deformation[2] * deformation[2];
+    }
+    let mut most = T::c(MOST * BETA_STAR);
+    if model.variant == KOmegaVariant::Sst {
+        most = T::c(MOST_2003 * BETA_STAR);
+    }
+    let free = square / whole;
+    let limited = free.gt(most * omega);
+    let of_k = T::select(limited, most * omega, free);
+    let of_k_by = T::select(limited, most, zero - free / whole * whole_by);
+    if model.variant == KOmegaVariant::Wilcox {
+        let gamma = T::c(WILCOX_GAMMA);
+        return [of_k, gamma * omega * free, of_k_by, gamma * free * (T::c(1.0) - omega / whole * whole_by)];
+    }
+    if model.variant == KOmegaVariant::SstVorticity {
+        return [of_k, mixed(f1, GAMMA_1994[0], GAMMA_1994[1]) * square, of_k_by, zero];
+    }
+    let gamma = mixed(f1, GAMMA_2003[0], GAMMA_2003[1]);
+    let by = T::select(limited, most * (whole + omega * whole_by), zero);
+    [of_k, gamma * of_k * whole, of_k_by, gamma * by]
+}
+
+/// Sources per volume of k and of omega, and of their derivatives, with F1, F2, `shortened` and the gradients as they are, that of
+/// the first by k and by omega, and that of the second by omega; it does not depend on k. `rate` is [`k_omega_rate`]; `shortened` the
+/// length of RANS over the model's, 1 in RANS: the destruction of k is multiplied by it.
+#[inline(always)]
+pub fn k_omega_sources<T: Real>(
+    model: KOmega<T>,
+    blend: T,
+    rate: &[T; 2],
+    density: T,
+    turbulence: &[T; 2],
+    deformation: &[T; 4],
+    slopes: &[[T; 3]; 2],
+    shortened: T,
+) -> [T; 5] {
+    let [k, omega] = *turbulence;
+    let [of_k, of_omega, of_k_by, of_omega_by] = productions(model, blend, rate, omega, deformation);
+    let cross = dot(&slopes[0], &slopes[1]) / omega;
+    let mut beta = mixed(blend, BETA[0], BETA[1]);
+    // omega times the derivative of beta.
+    let mut bending = T::c(0.0);
+    // A sink of no more than the destruction: nodes whose gradients reach over the edge of a wall would lose all their omega.
+    let free = T::c(2.0 * SIGMA_OMEGA[1]) * (T::c(1.0) - blend) * cross;
+    let least = T::c(-1.0) * beta * omega * omega;
+    let mut crossing = free.max(least);
+    let mut crossing_by = T::select(free.gt(least), T::c(-1.0) * free, T::c(2.0) * least);
+    if model.variant == KOmegaVariant::Wilcox {
+        let slow = T::c(BETA_STAR) * omega;
+        let chi = deformation[3] / (slow * slow * slow);
+        let below = T::c(1.0) + T::c(100.0) * chi;
+        beta = T::c(WILCOX_BETA) * (T::c(1.0) + T::c(85.0) * chi) / below;
+        bending = T::c(45.0 * WILCOX_BETA) * chi / (below * below);
+        crossing = T::c(WILCOX_SIGMA_D) * cross.max(T::c(0.0));
+        crossing_by = T::c(-1.0) * crossing;
+    }
+    let star = T::c(BETA_STAR) * shortened;
+    let ambient = [model.ambient_k * model.ambient_omega, model.ambient_omega * model.ambient_omega];
+    [
+        density * (k * of_k - star * omega * k + T::c(BETA_STAR) * ambient[0]),
+        density * (of_omega - beta * omega * omega + crossing + beta * ambient[1]),
+        density * (of_k - star * omega),
+        density * k * (of_k_by - star),
+        density
+            * (of_omega_by - T::c(2.0) * beta * omega
+                + (crossing_by - bending * (omega * omega - ambient[1])) / omega),
+    ]
+}
+
+/// omega at a wall by Menter: ten times that of the layer next to it at the distance of the first node off the wall,
+/// 60 nu / (beta d1^2).
+///
+/// ```
+/// use chromaflow_flow::turbulence::k_omega::{KOmega, KOmegaVariant, k_omega_wall};
+/// let model = KOmega { variant: KOmegaVariant::Sst, ambient_k: 0.0, ambient_omega: 0.0 };
+/// assert!((k_omega_wall(model, 0.5, 2.0) - 100.0_f64).abs() < 1e-12);
+/// ```
+#[inline(always)]
+pub fn k_omega_wall<T: Real>(model: KOmega<T>, kinematic: T, distance: T) -> T {
+    let mut beta = T::c(BETA[0]);
+    if model.variant == KOmegaVariant::Wilcox {
+        beta = T::c(WILCOX_BETA);
+    }
+    T::c(WALL) * kinematic / (beta * distance * distance)
+}
+
+/// k, or omega, less `change`: a fifth of it at least.
+///
+/// ```
+/// use chromaflow_flow::turbulence::k_omega::k_omega_kept;
+/// assert_eq!([k_omega_kept(8.0, 3.0), k_omega_kept(8.0, 9.0)], [5.0, 1.6]);
+/// ```
+#[inline(always)]
+pub fn k_omega_kept<T: Real>(value: T, change: T) -> T {
+    let (new, least) = (value - change, T::c(LEAST_LEFT) * value);
+    T::select(new.lt(least), least, new)
+}

@@ -1,0 +1,166 @@
+// The k-omega models: their residual, and the numbers of their matrix. Twin: cpu.rs.
+//
+// Constants: VARIANT the model, as KOmegaVariant counts; NB = 2 unknowns a node.
+#define GRADIENTS 15
+
+typedef pointwise::Array<double, 2> Pair;
+
+// Numbers of the model, in the order of `numbers` in cuda.rs.
+struct Numbers {
+    double ambient_k, ambient_omega;
+};
+__device__ __forceinline__ pointwise::KOmega<double> model_of(const Numbers* numbers) {
+    return {static_cast<pointwise::KOmegaVariant>(VARIANT), numbers->ambient_k, numbers->ambient_omega};
+}
+// Density and viscosity.
+__device__ __forceinline__ Pair gas_at(const State& w, const Params* params) {
+    const pointwise::Transport<double> transport = params->transport();
+    return {w[0], transport.scale * pointwise::viscosity(transport, pointwise::temperature(params->gas(), w))};
+}
+__device__ __forceinline__ Pair load_pair(const double* __restrict__ from, u32 i) { return {from[(u64)i * 2], from[(u64)i * 2 + 1]}; }
+
+// Values at walls without slip: a thread a node. `heights`, by rows: distance of the first node off the wall.
+extern "C" __global__ void __launch_bounds__(128)
+k_omega_walls(u32 count, const u32* __restrict__ node_of, const double* __restrict__ nodes, const double* __restrict__ heights,
+              const Params* __restrict__ params, const Numbers* __restrict__ numbers, double* values) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    const u32 i = node_of[at];
+    const Pair gas = gas_at(load_node(nodes, i).w, params);
+    values[(u64)i * 2] = 0;
+    values[(u64)i * 2 + 1] = pointwise::k_omega_wall(model_of(numbers), gas[1] / gas[0], heights[i]);
+}
+
+// What the equations take of a node, as `NodeTerms` in mod.rs has it.
+struct Terms {
+    double diffusing[2], sources[5];
+};
+// A thread a row; gradients d(u, v, w, k, omega)_i / dx_k, [row][GRADIENTS].
+extern "C" __global__ void __launch_bounds__(128)
+k_omega_terms(u32 rows, const double* __restrict__ nodes, const double* __restrict__ gradients, const double* __restrict__ values,
+              const double* __restrict__ distance, const Params* __restrict__ params, const Numbers* __restrict__ numbers, Terms* __restrict__ terms,
+              double* __restrict__ eddies) {
+    const u32 i = blockIdx.x * 128 + threadIdx.x;
+    if (i >= rows) return;
+    pointwise::Array<Vec3, 3> velocity;
+    pointwise::Array<Vec3, 2> slopes;
+#pragma unroll
+    for (int v = 0; v < 3; v++) velocity[v] = load_vec3(gradients, 5 * i + v);
+#pragma unroll
+    for (int v = 0; v < 2; v++) slopes[v] = load_vec3(gradients, 5 * i + 3 + v);
+    const auto model = model_of(numbers);
+    const Pair gas = gas_at(load_node(nodes, i).w, params), turbulence = load_pair(values, i);
+    const Pair blending = pointwise::k_omega_blending(model, gas, distance[i], turbulence, slopes);
+    const auto deformation = pointwise::deformation(velocity);
+    const Pair rate = pointwise::k_omega_rate(model, blending[1], turbulence[1], deformation);
+    const Pair diffusing = pointwise::k_omega_diffusing(model, blending[0], rate[0], gas, turbulence);
+    const auto sources = pointwise::k_omega_sources(model, blending[0], rate, gas[0], turbulence, deformation, slopes, 1.0);
+    Terms out;
+#pragma unroll
+    for (int v = 0; v < 2; v++) out.diffusing[v] = diffusing[v];
+#pragma unroll
+    for (int v = 0; v < 5; v++) out.sources[v] = sources[v];
+    terms[i] = out;
+    eddies[i] = gas[0] * turbulence[0] / rate[0];
+}
+
+// What passes each edge from a to b of k and of omega: carried, and by diffusion.
+struct Flux {
+    double carried[2], diffused[2];
+};
+// A thread an edge.
+extern "C" __global__ void __launch_bounds__(128)
+k_omega_faces(u32 edges, const uint2* __restrict__ ends, const double* __restrict__ areas, const double* __restrict__ nodes,
+              const double* __restrict__ mass_fluxes, const double* __restrict__ values, const double* __restrict__ gradients,
+              const Terms* __restrict__ terms, u32 second_order, const Params* __restrict__ params, Flux* __restrict__ out,
+              CarriedFace* __restrict__ faces) {
+    const u32 e = blockIdx.x * 128 + threadIdx.x;
+    if (e >= edges) return;
+    const uint2 ab = ends[e];
+    const Vec3 n = load_vec3(areas, e), a = load_node(nodes, ab.x).x, b = load_node(nodes, ab.y).x;
+    const Vec3 dx = {b[0] - a[0], b[1] - a[1], b[2] - a[2]};
+    const double mass = mass_fluxes[(u64)e * 5], across = dot(pointwise::weight_across(n, dx), n);
+    Flux flux;
+    CarriedFace face;
+    face.passing = mass;
+#pragma unroll
+    for (int v = 0; v < 2; v++) {
+        const Vec3 ga = load_vec3(gradients, 5 * ab.x + 3 + v), gb = load_vec3(gradients, 5 * ab.y + 3 + v);
+        const double pa = values[(u64)ab.x * 2 + v], pb = values[(u64)ab.y * 2 + v];
+        double left = pa, right = pb;
+        if (second_order) {
+            left = pointwise::extrapolate(pa, pb, dot(ga, dx), params->kappa, 1.0);
+            right = pointwise::extrapolate(pb, pa, -dot(gb, dx), params->kappa, 1.0);
+        }
+        Vec3 mean;
+#pragma unroll
+        for (int d = 0; d < 3; d++) mean[d] = 0.5 * (ga[d] + gb[d]);
+        const double gamma = 0.5 * (terms[ab.x].diffusing[v] + terms[ab.y].diffusing[v]);
+        flux.carried[v] = pointwise::flux_carried(mass, left, right);
+        flux.diffused[v] = gamma * -pointwise::flux_diffused(1.0, across, pb - pa, mean, dx, n);
+        face.through[0][v] = face.through[1][v] = gamma * across;
+    }
+    out[e] = flux;
+    faces[e] = face;
+}
+
+// What leaves each control volume less k and omega times the mass that leaves it, less the sources, and the rate of change; and what the
+// matrix takes of the derivatives. A thread a row. Earlier levels are none in steady runs.
+extern "C" __global__ void __launch_bounds__(128)
+k_omega_residual(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const Flux* __restrict__ fluxes,
+                 const double* __restrict__ mass_fluxes, const double* __restrict__ values, const Terms* __restrict__ terms,
+                 const double* __restrict__ volumes, double last, double before, const double* __restrict__ q_last, const double* __restrict__ q_before,
+                 const double* __restrict__ values_last, const double* __restrict__ values_before, double* __restrict__ slopes, double* __restrict__ growth,
+                 double* __restrict__ residual) {
+    const u32 i = blockIdx.x * 128 + threadIdx.x;
+    if (i >= rows) return;
+    const Pair own = load_pair(values, i);
+    const Terms term = terms[i];
+    double sum[2], rate_slope = 0;
+#pragma unroll
+    for (int v = 0; v < 2; v++) sum[v] = -volumes[i] * term.sources[v];
+    for (u32 k = row_ptr[i]; k < row_ptr[i + 1]; k++) {
+        const u32 signed_ = signed_edge[k], e = signed_ & 0x7fffffffu;
+        const Flux flux = fluxes[e];
+        const double mass = mass_fluxes[(u64)e * 5];
+#pragma unroll
+        for (int v = 0; v < 2; v++) {
+            // Two roundings as on the host, so that a constant cancels to the last bit.
+            const double part = __dsub_rn(flux.carried[v], __dmul_rn(mass, own[v])) - flux.diffused[v];
+            sum[v] += signed_ >> 31 ? -part : part;
+        }
+    }
+    if (q_last) {
+        const Pair factors = {last, before}, densities = {q_last[(u64)i * 5], q_before[(u64)i * 5]};
+#pragma unroll
+        for (int v = 0; v < 2; v++) {
+            const Pair earlier = {values_last[(u64)i * 2 + v], values_before[(u64)i * 2 + v]};
+            sum[v] += volumes[i] * pointwise::rate_of_carried(factors, densities, own[v], earlier);
+        }
+        rate_slope = pointwise::rate_slope_of_carried(factors, densities);
+    }
+    growth[i] = fmax(term.sources[2], 0.0);
+    // By columns.
+    double* block = slopes + (u64)i * 4;
+    block[0] = fmax(-term.sources[2], 0.0) + rate_slope, block[1] = 0;
+    block[2] = -term.sources[3], block[3] = fmax(-term.sources[4], 0.0) + rate_slope;
+#pragma unroll
+    for (int v = 0; v < 2; v++) residual[(u64)i * 2 + v] = sum[v];
+}
+
+// Values less their update, a fifth at least; nodes whose update was cut are counted. A thread a row.
+extern "C" __global__ void __launch_bounds__(256)
+k_omega_update(u32 rows, const double* __restrict__ update, double* __restrict__ values, u32* __restrict__ limited) {
+    const u64 i = (u64)blockIdx.x * 256 + threadIdx.x;
+    bool cut = false;
+    if (i < rows) {
+#pragma unroll
+        for (int v = 0; v < 2; v++) {
+            const double own = values[i * 2 + v], change = update[i * 2 + v], kept = pointwise::k_omega_kept(own, change);
+            cut = cut || kept > own - change;
+            values[i * 2 + v] = kept;
+        }
+    }
+    const u32 count = __popc(__ballot_sync(0xffffffffu, cut));
+    if (threadIdx.x % 32 == 0 && count) atomicAdd(limited, count);
+}

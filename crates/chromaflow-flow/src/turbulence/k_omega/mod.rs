@@ -1,0 +1,252 @@
+//! Models of two equations beside the flow, k and omega: SST-2003m, SST-Vm, Wilcox2006m-klim.
+//!
+//! | file | |
+//! |---|---|
+//! | `formulas.rs` | the models' terms, on hosts and devices |
+//! | `cpu.rs` | residual and matrix |
+//! | `cuda.rs`, `k_omega.cu` | the same on a GPU |
+//!
+//! **Space**: k and omega are per mass and move with the flow's own mass fluxes, sum of min(m, 0) (phi_j - phi_i), of first order (by
+//! choice of second): constants stay, whatever the flow does. Gradients at nodes, of velocity, k and omega, are means of the
+//! elements' ([`NodeGradients`]).
+//!
+//! **Boundaries**: at walls without slip k = 0 and Menter's omega, [`k_omega_wall`], which follows the viscosity of the gas there;
+//! what enters through open boundaries has the values of the free stream; nothing diffuses through open boundaries and planes of
+//! symmetry.
+//!
+//! **Matrix**: the first-order scheme with diffusion along edges, an M-matrix for each unknown; the sources' exact derivatives by
+//! their own unknown where they add to the diagonal, and that of k's source by omega, which leaves the matrix triangular.
+//!
+//! **Steps**: k and omega differ by six orders of magnitude between walls, layers and the free stream: residuals, and parts of
+//! Newton-Krylov steps, are measured by their own values at each node. Where its source makes k grow, steps resolve that growth, see
+//! [`Carried`](crate::coupled::Carried); no step takes more than four fifths of a value.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
+mod formulas;
+
+#[cfg(test)]
+mod tests;
+
+pub use formulas::{
+    KOmega, KOmegaVariant, deformation, k_omega_blending, k_omega_diffusing, k_omega_kept, k_omega_rate,
+    k_omega_sources, k_omega_wall,
+};
+
+use crate::config::TurbulenceConfig;
+use crate::coupled::{Coupled, CoupledState, FlowView};
+use crate::gas::{temperature, viscosity};
+use crate::march::{FlowError, Moment};
+use crate::mesh::Mesh;
+use crate::residual::{NodeGradients, ViscousElements, primitive_of};
+use chromaflow::Jacobian;
+use std::sync::Arc;
+
+/// k and omega of a row.
+const NB: usize = 2;
+/// Of a row: d(u, v, w, k, omega)_i / dx_k.
+const GRADIENTS: usize = 15;
+/// Numbers of an element, see [`NodeGradients`].
+const NUMBERS: usize = GRADIENTS + 1;
+/// k at the beginning over the square of the stream's velocity, where no more flows in.
+const START_K: f64 = 1e-4;
+
+/// The equations of k and omega on one mesh.
+pub struct KOmegaEquations {
+    model: KOmega<f64>,
+    config: TurbulenceConfig,
+    names: [String; NB],
+    /// k and omega of what flows in.
+    inflow: [f64; NB],
+    /// Square of the Mach number.
+    stream: f64,
+    /// From the walls, by rows.
+    distance: Vec<f64>,
+    /// Distance of the first node off the wall, of each wall node.
+    heights: Vec<f64>,
+    elements: Arc<ViscousElements>,
+    gradients: NodeGradients<NB, NUMBERS>,
+    work: Work,
+}
+
+/// Of the present state.
+#[derive(Clone, Debug, Default)]
+struct Work {
+    /// `[rows, GRADIENTS]`.
+    gradients: Vec<f64>,
+    nodes: Vec<NodeTerms>,
+    /// Eddy viscosity, over rho_inf a_inf and the mesh unit.
+    eddies: Vec<f64>,
+    /// Of each edge, of k and of omega: what the mass through its face carries, and the gradient's part along its normal.
+    faces: Vec<[[f64; NB]; 2]>,
+}
+
+/// What the equations take of a node.
+#[derive(Clone, Copy, Debug, Default)]
+struct NodeTerms {
+    /// What k and omega diffuse by.
+    diffusing: [f64; NB],
+    /// Sources per volume, and derivatives as [`k_omega_sources`] has them.
+    sources: [f64; 5],
+}
+
+impl KOmegaEquations {
+    /// The equations on `mesh`, numbered as the rows of `flow`.
+    ///
+    /// # Errors
+    /// [`FlowError::NoWall`] when no marker is a wall without slip; [`FlowError::Value`] for numbers out of range.
+    pub fn new(
+        config: &TurbulenceConfig,
+        variant: KOmegaVariant,
+        mesh: &Mesh,
+        elements: &Arc<ViscousElements>,
+        flow: &FlowView<'_>,
+    ) -> Result<Self, FlowError> {
+        super::check(config)?;
+        let distance = super::wall_distances(mesh, flow)?;
+        let scale = flow.transport.map_or(0.0, |transport| transport.scale);
+        let inflow = [config.inflow_k, config.inflow_k / (config.inflow_ratio * scale)];
+        let [ambient_k, ambient_omega] = if config.sustained { inflow } else { [0.0; NB] };
+        Ok(Self {
+            model: KOmega { variant, ambient_k, ambient_omega },
+            config: config.clone(),
+            names: ["k".to_owned(), "omega".to_owned()],
+            inflow,
+            stream: flow.config.freestream.mach.powi(2),
+            heights: flow
+                .walls
+                .iter()
+                .map(|wall| first_height(flow, &distance, wall.node as usize))
+                .collect(),
+            distance,
+            elements: Arc::clone(elements),
+            gradients: NodeGradients::new(elements, flow.dual.nodes()),
+            work: Work::default(),
+        })
+    }
+
+    /// omega at the `at`-th wall node.
+    fn at_wall(&self, flow: &FlowView<'_>, at: usize) -> f64 {
+        let w = primitive_of(&flow.nodes[flow.walls[at].node as usize]);
+        let mu = flow.transport.map_or(0.0, |t| t.scale * viscosity(t, temperature(flow.gas, &w)));
+        k_omega_wall(self.model, mu / w[0], self.heights[at])
+    }
+}
+
+/// Distance from the walls of the neighbor off them that is nearest to them; where all neighbors are on walls, the shortest edge.
+fn first_height(flow: &FlowView<'_>, distance: &[f64], row: usize) -> f64 {
+    let place = |i: usize| [flow.nodes[i][5], flow.nodes[i][6], flow.nodes[i][7]];
+    let length = |j: usize| {
+        let (a, b) = (place(row), place(j));
+        (0..3).map(|d| (b[d] - a[d]).powi(2)).sum::<f64>().sqrt()
+    };
+    let on_wall = |j: usize| flow.walls.binary_search_by_key(&(j as u32), |wall| wall.node).is_ok();
+    let columns = &flow.dual.pattern.col_idx()[flow.dual.pattern.range(row)];
+    let (mut off, mut edge) = (f64::INFINITY, f64::INFINITY);
+    for j in columns.iter().map(|&j| j as usize).filter(|&j| j != row) {
+        edge = edge.min(length(j));
+        if !on_wall(j) {
+            off = off.min(distance[j]);
+        }
+    }
+    if off.is_finite() { off } else { edge }
+}
+
+impl Coupled for KOmegaEquations {
+    fn unknowns(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What is there at the beginning is turbulent, lest boundary layers come to rest in a laminar state, and has next to walls the omega
+    /// of the layer there, 6 nu / (beta d^2).
+    fn initial(&self, flow: &FlowView<'_>, row: usize, out: &mut [f64]) {
+        if let Ok(at) = flow.walls.binary_search_by_key(&(row as u32), |wall| wall.node) {
+            out.copy_from_slice(&[0.0, self.at_wall(flow, at)]);
+            return;
+        }
+        let nu = flow.transport.map_or(0.0, |transport| transport.scale);
+        let near = 0.1 * k_omega_wall(self.model, nu, self.distance[row]);
+        out.copy_from_slice(&[self.inflow[0].max(START_K * self.stream), self.inflow[1] + near]);
+    }
+
+    fn given(&self, flow: &FlowView<'_>) -> Vec<u32> {
+        flow.walls.iter().map(|wall| wall.node).collect()
+    }
+
+    fn given_follow_flow(&self) -> bool {
+        true
+    }
+
+    fn scales(&self) -> Vec<f64> {
+        vec![1.0; NB]
+    }
+
+    fn local_floor(&self, unknown: usize) -> Option<f64> {
+        Some(if unknown == 0 { self.inflow[0] } else { 0.0 })
+    }
+
+    fn prepare(&mut self, flow: &FlowView<'_>, values: &[f64]) {
+        let (mut work, mut gradients) = (std::mem::take(&mut self.work), std::mem::take(&mut self.gradients));
+        self.find_terms(flow, values, &mut gradients, &mut work);
+        (self.work, self.gradients) = (work, gradients);
+    }
+
+    fn drives_flow(&self) -> bool {
+        true
+    }
+
+    fn eddy_viscosity(&self) -> &[f64] {
+        &self.work.eddies
+    }
+
+    fn residual(&mut self, flow: &FlowView<'_>, state: &CoupledState, at: &Moment, residual: &mut [f64]) {
+        self.compute_residual(flow, state, at, residual);
+    }
+
+    fn assemble(&self, flow: &FlowView<'_>, _state: &CoupledState, at: &Moment, jacobian: &mut Jacobian) {
+        self.carried(flow, at).assemble(jacobian);
+    }
+
+    fn pseudo_time(&self, flow: &FlowView<'_>, _state: &CoupledState, at: &Moment, out: &mut [f64]) {
+        self.carried(flow, at).pseudo_time(out);
+    }
+
+    fn update(&self, values: &mut [f64], update: &[f64]) -> bool {
+        let mut cut = false;
+        for (value, &change) in values.iter_mut().zip(update) {
+            let (new, kept) = (*value - change, k_omega_kept(*value, change));
+            cut |= kept > new;
+            *value = kept;
+        }
+        cut
+    }
+
+    fn is_good(&self, values: &[f64]) -> bool {
+        values.iter().all(|v| v.is_finite()) && values[0] >= 0.0 && values[1] > 0.0
+    }
+
+    #[cfg(feature = "cuda")]
+    fn on_device(
+        &self,
+        stream: &chromaflow_device::cuda::Stream,
+        flow: &FlowView<'_>,
+    ) -> Result<Box<dyn crate::coupled::CoupledCuda>, FlowError> {
+        Ok(Box::new(cuda::KOmegaCuda::new(stream, self, flow)?))
+    }
+
+    fn fields(&self, flow: &FlowView<'_>, values: &[f64]) -> Vec<(String, Vec<f64>)> {
+        let mut work = Work::default();
+        let mut gradients = self.gradients.clone();
+        self.find_terms(flow, values, &mut gradients, &mut work);
+        let ratio = work.eddies.iter().zip(flow.nodes).map(|(eddy, node)| {
+            let t = temperature(flow.gas, &primitive_of(node));
+            flow.transport.map_or(0.0, |transport| eddy / (transport.scale * viscosity(transport, t)))
+        });
+        vec![
+            ("wall_distance".to_owned(), self.distance.clone()),
+            ("eddy_viscosity_ratio".to_owned(), ratio.collect()),
+            ("eddy_viscosity".to_owned(), work.eddies),
+        ]
+    }
+}
