@@ -83,8 +83,10 @@ impl FlowSystem {
             heights[wall.node as usize] = height;
         }
         fields.push(scalar("y_plus", heights));
+        // Of (u, v, w), and of nothing.
         let (mut gradients, zeros) = (vec![[[0.0; 3]; 4]; rows], vec![0.0; rows]);
-        NodeGradients::new(elements, rows).compute(&self.team, elements, &self.nodes, &zeros, &mut gradients);
+        let out = gradients.as_flattened_mut().as_flattened_mut();
+        NodeGradients::<1, 13>::new(elements, rows).compute(&self.team, elements, &self.nodes, &zeros, out);
         fields.push(vector("vorticity", gradients.iter().map(vorticity).collect()));
         fields.push(scalar("q_criterion", gradients.iter().map(q_criterion).collect()));
         fields
@@ -145,14 +147,14 @@ impl FlowSystem {
     }
 }
 
-/// The curl of the velocity, of the gradients of (u, v, w, ..).
-fn vorticity(g: &[[f64; 3]; 4]) -> [f64; 3] {
+/// The curl of the velocity, of its gradient du_i/dx_k.
+fn vorticity([g @ .., _]: &[[f64; 3]; 4]) -> [f64; 3] {
     [g[2][1] - g[1][2], g[0][2] - g[2][0], g[1][0] - g[0][1]]
 }
 
 /// Q = (|W|^2 - |S|^2) / 2 with W and S the antisymmetric and the symmetric part of the gradient of the velocity: positive in
 /// vortices (Hunt, Wray and Moin, CTR-S88, 1988).
-fn q_criterion(g: &[[f64; 3]; 4]) -> f64 {
+fn q_criterion([g @ .., _]: &[[f64; 3]; 4]) -> f64 {
     let pairs = (0..3).flat_map(|i| (0..3).map(move |k| (i, k)));
     -0.5 * pairs.map(|(i, k)| g[i][k] * g[k][i]).sum::<f64>()
 }

@@ -184,7 +184,7 @@ pub(crate) fn sources_of(host: &CoupledSystem, config: &FlowConfig, shape: &Shap
     let (nb, implicit) = (host.state.nb, &config.implicit);
     let stored = Storage::from(implicit.policy).assembled().bytes();
     let mut sources = host.physics.kernel_sources(config);
-    sources.extend([kernel_source(nb, stored), carried::kernel_source(stored)]);
+    sources.extend([kernel_source(nb, stored), carried::kernel_source(nb, stored)]);
     sources.extend(LinearCuda::kernel_sources(implicit, nb, false, shape).0);
     sources
 }

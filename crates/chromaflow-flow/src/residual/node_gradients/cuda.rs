@@ -8,7 +8,7 @@ use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 
 /// With so many quantities besides the velocity.
-fn kernel_source(more: usize) -> KernelSource {
+pub(crate) fn kernel_source(more: usize) -> KernelSource {
     source("node_gradients", CELLS, include_str!("node_gradients.cu")).define("MORE", more)
 }
 

@@ -13,6 +13,11 @@ fn kernel_source(variant: KOmegaVariant) -> KernelSource {
     text.define("NB", NB).define("VARIANT", variant as i32)
 }
 
+/// Those of a model.
+pub(crate) fn sources_of(variant: KOmegaVariant) -> Vec<KernelSource> {
+    vec![kernel_source(variant), crate::residual::node_gradients::cuda::kernel_source(NB)]
+}
+
 /// Every model.
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
     [KOmegaVariant::Sst, KOmegaVariant::SstVorticity, KOmegaVariant::Wilcox].map(kernel_source).into()

@@ -227,6 +227,14 @@ impl Coupled for KOmegaEquations {
     }
 
     #[cfg(feature = "cuda")]
+    fn kernel_sources(
+        &self,
+        _config: &crate::config::FlowConfig,
+    ) -> Vec<chromaflow_device::cuda::KernelSource> {
+        cuda::sources_of(self.model.variant)
+    }
+
+    #[cfg(feature = "cuda")]
     fn on_device(
         &self,
         stream: &chromaflow_device::cuda::Stream,

@@ -14,7 +14,7 @@ fn kernel_source(variant: SaVariant) -> KernelSource {
 
 /// Those of a form of the model.
 pub(crate) fn sources_of(variant: SaVariant) -> Vec<KernelSource> {
-    vec![kernel_source(variant), crate::residual::node_gradients::cuda::kernel_source()]
+    vec![kernel_source(variant), crate::residual::node_gradients::cuda::kernel_source(1)]
 }
 
 /// Every form of the model.
