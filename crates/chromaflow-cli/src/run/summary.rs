@@ -154,7 +154,9 @@ pub fn print(run: &Run<'_>, flow: &impl Flow, finished: &Finished, written: &[Pa
     let remarks = flow.remarks();
     if !remarks.is_empty() {
         println!();
-        remarks.iter().for_each(|remark| println!("{remark}"));
+        for remark in remarks {
+            println!("{remark}");
+        }
     }
     if let Some((o, strouhal)) = finished.settled {
         println!(

@@ -58,7 +58,9 @@ fn parts_have_two_layers_of_elements_around_their_nodes() {
             let mut near = vec![false; rows];
             mesh.each_element(|_, _, nodes| {
                 if nodes.iter().any(|&i| own(i)) {
-                    nodes.iter().for_each(|&i| near[row(i)] = true);
+                    for &i in nodes {
+                        near[row(i)] = true;
+                    }
                 }
             });
             let mut expected = 0;
@@ -198,7 +200,7 @@ fn config(boundaries: &[(&str, Boundary)]) -> FlowConfig {
     config.freestream.alpha_deg = 3.0;
     config.implicit.policy = Policy::D;
     for (name, boundary) in boundaries {
-        config.boundaries.insert((*name).to_owned(), boundary.clone());
+        config.boundaries.insert((*name).to_owned(), *boundary);
     }
     config
 }
@@ -206,7 +208,7 @@ fn config(boundaries: &[(&str, Boundary)]) -> FlowConfig {
 fn cube(wall: &Boundary) -> FlowConfig {
     let sides = ["x0", "x1", "y0", "y1", "z0"].map(|side| (side, Boundary::Farfield));
     let mut config = config(&sides);
-    config.boundaries.insert("z1".to_owned(), wall.clone());
+    config.boundaries.insert("z1".to_owned(), *wall);
     config
 }
 

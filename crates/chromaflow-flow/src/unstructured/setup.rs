@@ -6,7 +6,7 @@ use super::{FlowSolver, FlowSystem};
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
 use crate::config::{Boundary, Equations, FlowConfig, Nonlinear, Quadrature, Space, Time};
 use crate::dual::Dual;
-use crate::gas::conserved;
+use crate::gas::{Gas, conserved};
 use crate::gradient::{Mapping, NodeRecord};
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
@@ -45,20 +45,8 @@ impl FlowSolver {
     ) -> Result<Self, FlowError> {
         let gas = config.gas.gas();
         let planar = mesh.planar.is_some();
-        let lift_y = config.reference.lift_axis.map_or(planar, |axis| axis == 1);
-        let axis = if lift_y { 1 } else { 2 };
-        let stream = config.freestream;
-        let free = stream.primitive(gas, axis);
         let depth = mesh.planar.map_or(1.0, |p| p.depth);
-        let scale = ForceScale {
-            drag: stream.direction(axis),
-            lift: stream.lift_direction(axis),
-            force: stream.dynamic_pressure() * config.reference.area * depth,
-            length: config.reference.length,
-            center: config.reference.moment_center,
-            lift_y,
-            pressure: free[4],
-        };
+        let (free, scale) = stream(&config, planar, depth);
         let dual = Dual::of_edges(&mesh, &edges, &team);
         let dual = match mesh.planar {
             Some(planar) => dual.collapsed(planar.nodes_2d),
@@ -89,17 +77,7 @@ impl FlowSolver {
         }
         let fixed = wall_nodes(&mesh, &dual, &boundaries, share)?;
         let n = dual.nodes();
-        let mut nodes = Buffer::<NodeRecord>::zeroed(n);
-        for (node, x) in nodes.iter_mut().zip(&mesh.nodes) {
-            *node = [free[0], free[1], free[2], free[3], free[4], x[0], x[1], x[2]];
-        }
-        for WallNode { node, heat, wall } in &fixed {
-            let node = &mut nodes[*node as usize];
-            node[1..4].copy_from_slice(&wall.velocity);
-            if *heat == WallHeat::Isothermal {
-                node[0] = gas.gamma * node[4] / wall.temperature;
-            }
-        }
+        let nodes = uniform(&mesh, &fixed, (n, gas), &free);
         let q: Vec<[f64; 5]> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();
         let viscous = (config.equations == Equations::Laminar).then(|| {
             (
@@ -169,6 +147,45 @@ impl FlowSolver {
         system.check_ranks()?;
         Ok(Self::of(system, control))
     }
+}
+
+/// The free stream, and the axes and scales of forces.
+fn stream(config: &FlowConfig, planar: bool, depth: f64) -> ([f64; 5], ForceScale) {
+    let lift_y = config.reference.lift_axis.map_or(planar, |axis| axis == 1);
+    let axis = if lift_y { 1 } else { 2 };
+    let stream = config.freestream;
+    let free = stream.primitive(config.gas.gas(), axis);
+    let scale = ForceScale {
+        drag: stream.direction(axis),
+        lift: stream.lift_direction(axis),
+        force: stream.dynamic_pressure() * config.reference.area * depth,
+        length: config.reference.length,
+        center: config.reference.moment_center,
+        lift_y,
+        pressure: free[4],
+    };
+    (free, scale)
+}
+
+/// The state `free` at the `n` rows of a mesh, with what walls without slip give.
+fn uniform(
+    mesh: &Mesh,
+    fixed: &[WallNode<f64>],
+    (n, gas): (usize, Gas<f64>),
+    free: &[f64; 5],
+) -> Buffer<NodeRecord> {
+    let mut nodes = Buffer::<NodeRecord>::zeroed(n);
+    for (node, x) in nodes.iter_mut().zip(&mesh.nodes) {
+        *node = [free[0], free[1], free[2], free[3], free[4], x[0], x[1], x[2]];
+    }
+    for WallNode { node, heat, wall } in fixed {
+        let node = &mut nodes[*node as usize];
+        node[1..4].copy_from_slice(&wall.velocity);
+        if *heat == WallHeat::Isothermal {
+            node[0] = gas.gamma * node[4] / wall.temperature;
+        }
+    }
+    nodes
 }
 
 /// The set-up with conditions for the planes of a planar mesh, checked.

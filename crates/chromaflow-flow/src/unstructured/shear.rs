@@ -129,7 +129,7 @@ impl FlowSystem {
     fn heights(&self, transport: Transport<f64>) -> Vec<f64> {
         let place = |i: usize| [self.nodes[i][5], self.nodes[i][6], self.nodes[i][7]];
         let walls = self.fixed.iter().zip(self.wall_areas()).zip(&self.friction);
-        let height = |((wall, (n, area)), load): ((&WallNode<f64>, ([f64; 3], f64)), &[f64; 4])| {
+        let height = |wall: &WallNode<f64>, (n, area): ([f64; 3], f64), load: &[f64; 4]| {
             let (i, size) = (wall.node as usize, norm(n));
             let (mut height, mut best) = (0.0, 0.0);
             for &j in &self.dual.pattern.col_idx()[self.dual.pattern.range(i)] {
@@ -143,7 +143,7 @@ impl FlowSystem {
             let mu = transport.scale * viscosity(transport, temperature(self.gas, &w));
             height * (norm([load[0], load[1], load[2]]) / area * w[0]).sqrt() / mu
         };
-        walls.map(height).collect()
+        walls.map(|((wall, area), load)| height(wall, area, load)).collect()
     }
 }
 

@@ -143,7 +143,9 @@ mod tests {
 
     fn sum(values: &[f64]) -> f64 {
         let mut sums = Sums::new(2);
-        values.iter().for_each(|&x| sums.add(1, x));
+        for &x in values {
+            sums.add(1, x);
+        }
         let values = sums.values();
         assert_eq!(values[0], 0.0, "the other sum stays");
         values[1]

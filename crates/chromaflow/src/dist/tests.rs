@@ -77,7 +77,9 @@ fn local(ranks: &Threads, whole: &System, layers: usize, exact: bool) -> Local {
     for _ in 0..layers {
         let near: Vec<u32> =
             (0..ROWS).filter(|&r| here[r]).flat_map(|r| whole.pattern.columns(r)).copied().collect();
-        near.into_iter().for_each(|r| here[r as usize] = true);
+        for r in near {
+            here[r as usize] = true;
+        }
     }
     let global: Vec<u32> = (0..ROWS as u32).filter(|&r| here[r as usize]).collect();
     let at = |row: u32| global.binary_search(&row).ok();

@@ -18,7 +18,9 @@ use std::path::Path;
 pub fn write(path: &Path, mesh: &Mesh, is_wall: impl Fn(&str) -> bool, fields: &[Field]) -> CliResult<bool> {
     let plane = mesh.planar.map_or(u32::MAX, |planar| planar.nodes_2d as u32);
     let mut text = String::from("marker,x,y,z");
-    fields.iter().for_each(|field| names(field, &mut text));
+    for field in fields {
+        names(field, &mut text);
+    }
     text.push('\n');
     let mut any = false;
     for marker in mesh.markers.iter().filter(|m| is_wall(&m.name)) {

@@ -17,11 +17,14 @@ __device__ __forceinline__ Pair gas_at(const State& w, const Params* params) {
     const pointwise::Transport<double> transport = params->transport();
     return {w[0], transport.scale * pointwise::viscosity(transport, pointwise::temperature(params->gas(), w))};
 }
-__device__ __forceinline__ Pair load_pair(const double* __restrict__ from, u32 i) { return {from[(u64)i * 2], from[(u64)i * 2 + 1]}; }
+__device__ __forceinline__ Pair load_pair(const double* __restrict__ from, u32 i) {
+    return {from[(u64)i * 2], from[(u64)i * 2 + 1]};
+}
 
 // Values at walls without slip: a thread a node. `heights`, by rows: distance of the first node off the wall.
 extern "C" __global__ void __launch_bounds__(128)
-k_omega_walls(u32 count, const u32* __restrict__ node_of, const double* __restrict__ nodes, const double* __restrict__ heights,
+k_omega_walls(u32 count, const u32* __restrict__ node_of, const double* __restrict__ nodes,
+              const double* __restrict__ heights,
               const Params* __restrict__ params, const Numbers* __restrict__ numbers, double* values) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
@@ -37,8 +40,10 @@ struct Terms {
 };
 // A thread a row; gradients d(u, v, w, k, omega)_i / dx_k, [row][GRADIENTS].
 extern "C" __global__ void __launch_bounds__(128)
-k_omega_terms(u32 rows, const double* __restrict__ nodes, const double* __restrict__ gradients, const double* __restrict__ values,
-              const double* __restrict__ distance, const Params* __restrict__ params, const Numbers* __restrict__ numbers, Terms* __restrict__ terms,
+k_omega_terms(u32 rows, const double* __restrict__ nodes, const double* __restrict__ gradients,
+              const double* __restrict__ values,
+              const double* __restrict__ distance, const Params* __restrict__ params,
+              const Numbers* __restrict__ numbers, Terms* __restrict__ terms,
               double* __restrict__ eddies) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
@@ -54,7 +59,8 @@ k_omega_terms(u32 rows, const double* __restrict__ nodes, const double* __restri
     const auto deformation = pointwise::deformation(velocity);
     const Pair rate = pointwise::k_omega_rate(model, blending[1], turbulence[1], deformation);
     const Pair diffusing = pointwise::k_omega_diffusing(model, blending[0], rate[0], gas, turbulence);
-    const auto sources = pointwise::k_omega_sources(model, blending[0], rate, gas[0], turbulence, deformation, slopes, 1.0);
+    const auto sources = pointwise::k_omega_sources(model, blending[0], rate, gas[0], turbulence, deformation, slopes,
+                                                    1.0);
     Terms out;
 #pragma unroll
     for (int v = 0; v < 2; v++) out.diffusing[v] = diffusing[v];
@@ -70,9 +76,12 @@ struct Flux {
 };
 // A thread an edge.
 extern "C" __global__ void __launch_bounds__(128)
-k_omega_faces(u32 edges, const uint2* __restrict__ ends, const double* __restrict__ areas, const double* __restrict__ nodes,
-              const double* __restrict__ mass_fluxes, const double* __restrict__ values, const double* __restrict__ gradients,
-              const Terms* __restrict__ terms, u32 second_order, const Params* __restrict__ params, Flux* __restrict__ out,
+k_omega_faces(u32 edges, const uint2* __restrict__ ends, const double* __restrict__ areas,
+              const double* __restrict__ nodes,
+              const double* __restrict__ mass_fluxes, const double* __restrict__ values,
+              const double* __restrict__ gradients,
+              const Terms* __restrict__ terms, u32 second_order, const Params* __restrict__ params,
+              Flux* __restrict__ out,
               CarriedFace* __restrict__ faces) {
     const u32 e = blockIdx.x * 128 + threadIdx.x;
     if (e >= edges) return;
@@ -104,13 +113,17 @@ k_omega_faces(u32 edges, const uint2* __restrict__ ends, const double* __restric
     faces[e] = face;
 }
 
-// What leaves each control volume less k and omega times the mass that leaves it, less the sources, and the rate of change; and what the
-// matrix takes of the derivatives. A thread a row. Earlier levels are none in steady runs.
+// What leaves each control volume less k and omega times the mass that leaves it, less the sources, and the rate of
+// change; and what the matrix takes of the derivatives. A thread a row. Earlier levels are none in steady runs.
 extern "C" __global__ void __launch_bounds__(128)
-k_omega_residual(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const Flux* __restrict__ fluxes,
-                 const double* __restrict__ mass_fluxes, const double* __restrict__ values, const Terms* __restrict__ terms,
-                 const double* __restrict__ volumes, double last, double before, const double* __restrict__ q_last, const double* __restrict__ q_before,
-                 const double* __restrict__ values_last, const double* __restrict__ values_before, double* __restrict__ slopes, double* __restrict__ growth,
+k_omega_residual(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge,
+                 const Flux* __restrict__ fluxes,
+                 const double* __restrict__ mass_fluxes, const double* __restrict__ values,
+                 const Terms* __restrict__ terms,
+                 const double* __restrict__ volumes, double last, double before, const double* __restrict__ q_last,
+                 const double* __restrict__ q_before,
+                 const double* __restrict__ values_last, const double* __restrict__ values_before,
+                 double* __restrict__ slopes, double* __restrict__ growth,
                  double* __restrict__ residual) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
@@ -156,7 +169,8 @@ k_omega_update(u32 rows, const double* __restrict__ update, double* __restrict__
     if (i < rows) {
 #pragma unroll
         for (int v = 0; v < 2; v++) {
-            const double own = values[i * 2 + v], change = update[i * 2 + v], kept = pointwise::k_omega_kept(own, change);
+            const double own = values[i * 2 + v], change = update[i * 2 + v];
+            const double kept = pointwise::k_omega_kept(own, change);
             cut = cut || kept > own - change;
             values[i * 2 + v] = kept;
         }
