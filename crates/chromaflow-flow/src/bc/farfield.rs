@@ -187,8 +187,9 @@ pub fn bc_farfield_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: 
 /// Entropy fix of the wave that leaves against a supersonic stream.
 const LEAVING: f64 = 0.05;
 
+/// In the scalar of `gas`, by which C++ finds it.
 #[inline(always)]
-fn leaving_fix<T: Real>() -> RoeFix<T> {
+fn leaving_fix<T: Real>(_gas: Gas<T>) -> RoeFix<T> {
     RoeFix { acoustic: T::c(LEAVING), convective: T::c(0.0), cutoff_mach: T::c(1.0) }
 }
 
@@ -223,7 +224,7 @@ fn beyond_entering<T: Real>(gas: Gas<T>, free: &[T; 5], n: &[T; 3]) -> T {
 #[inline(always)]
 pub fn flux_farfield<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) -> [T; 5] {
     let entering = beyond_entering(gas, free, n).lt(T::c(0.0));
-    let across = flux_roe(gas, w, free, n, leaving_fix());
+    let across = flux_roe(gas, w, free, n, leaving_fix(gas));
     let mut out = flux_through(gas, &bc_farfield(gas, w, free, n), n);
     for i in 0..5 {
         out[i] = T::select(entering, across[i], out[i]);
@@ -235,7 +236,7 @@ pub fn flux_farfield<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]
 #[inline(always)]
 pub fn flux_farfield_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) -> [T; 25] {
     let entering = beyond_entering(gas, free, n).lt(T::c(0.0));
-    let (across, _) = flux_roe_jacobians(gas, w, free, n, leaving_fix());
+    let (across, _) = flux_roe_jacobians(gas, w, free, n, leaving_fix(gas));
     let wb = bc_farfield(gas, w, free, n);
     let mut out = flux_through_jacobian(gas, w, &wb, &bc_farfield_jacobian(gas, w, free, n), n);
     for i in 0..25 {

@@ -196,12 +196,13 @@ impl AssembledSolver {
             Inverse::None => z.copy_from_slice(r),
             Inverse::Sweeps(smoother) => {
                 let options = sweeps(&self.options);
-                let Some(joined) = joined else {
-                    smoother.solve(a, r, z, &options)?;
-                    return Ok(());
-                };
-                let sweeps = Relaxation { smoother, matrix: a, options };
-                RankSweeps { sweeps, joined, rest: Vec::new() }.apply(&self.team, r, z);
+                match joined {
+                    None => drop(smoother.solve(a, r, z, &options)?),
+                    Some(joined) => {
+                        let sweeps = Relaxation { smoother, matrix: a, options };
+                        RankSweeps { sweeps, joined, rest: Vec::new() }.apply(&self.team, r, z);
+                    }
+                }
             }
             Inverse::Ilu(ilu) => ilu.solve(&self.team, r, z),
             Inverse::IluOverRanks(ilu) => {

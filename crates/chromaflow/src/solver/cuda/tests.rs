@@ -129,6 +129,7 @@ fn cuda_solver_judges_by_the_f64_matrix() {
     for policy in [Policy::Ds, Policy::Dsh] {
         let options = SolverOptions {
             method: Method::Richardson,
+            preconditioner: PreconditionerKind::Multicolor,
             policy,
             tolerance: 1e-12,
             correction_sweeps: 0,
@@ -241,7 +242,8 @@ fn cuda_solver_counts_what_f16_loses() {
     let a = system(2, 0);
     let small = |k: usize, v: f64| if k.is_multiple_of(13) && v.abs() < 0.5 { v * 1e-14 } else { v };
     let values: Vec<f64> = a.values().iter().enumerate().map(|(k, &v)| small(k, v)).collect();
-    let options = SolverOptions { policy: Policy::Dsh, ..SolverOptions::default() };
+    let preconditioner = PreconditionerKind::Multicolor;
+    let options = SolverOptions { preconditioner, policy: Policy::Dsh, ..SolverOptions::default() };
     let (mut here, mut there) = pair(&stream, &a, options);
     let expected = here.numeric(&values, BlockLayout::ColumnMajor).unwrap();
     assert!(expected.underflowed > 100);
@@ -252,7 +254,8 @@ fn cuda_solver_counts_what_f16_loses() {
 fn cuda_solver_names_misuse_as_its_twin() {
     let Some(stream) = test_stream() else { return };
     let a = system(2, 0);
-    let options = SolverOptions::default();
+    let options =
+        SolverOptions { preconditioner: PreconditionerKind::Multicolor, ..SolverOptions::default() };
     let (mut here, mut there) = pair(&stream, &a, options);
     let mut bad = a.values().to_vec();
     bad[4 * 77 + 2] = f64::NAN;
