@@ -281,7 +281,6 @@ fn cuda_solver_names_misuse_as_its_twin() {
 
     let team = Team::new(1);
     for (options, word) in [
-        (SolverOptions { preconditioner: PreconditionerKind::Ilu(Fill::Level(1)), ..options }, "fill"),
         (
             SolverOptions {
                 policy: Policy::Dsh,
