@@ -97,7 +97,13 @@ impl BlockIlu {
         }
     }
 
-    fn solve_with<T: Stored + Sync>(&self, values: [&[T]; 2], team: &Team, b: &[f64], x: &mut [f64]) {
+    fn solve_with<T: Stored + Copy + Into<f64> + Sync>(
+        &self,
+        values: [&[T]; 2],
+        team: &Team,
+        b: &[f64],
+        x: &mut [f64],
+    ) {
         let x = SharedMut(x.as_mut_ptr());
         team.run(|m| {
             for (t, triangle) in [&self.lower, &self.upper].into_iter().enumerate() {

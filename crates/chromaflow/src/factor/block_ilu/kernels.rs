@@ -12,6 +12,7 @@
 
 use super::gauss_jordan::{Inverted, invert};
 use super::registers::{COLUMNS, invert_columns};
+use super::scalars;
 use super::triangle::{Triangle, ValuesMut};
 use crate::rim::{Size, with_size};
 use crate::shared::SharedMut;
@@ -47,21 +48,27 @@ pub(super) struct FactorTask<'a> {
 /// A thread's own memory.
 pub(super) struct Scratch {
     /// The row being factored: its off-diagonal blocks, then its diagonal block, padded.
-    row: Buffer<f64>,
+    pub row: Buffer<f64>,
     /// - A_ik D_k^-1, padded.
     product: Buffer<f64>,
     /// U_kj in f64, where it is stored in less.
     wide: Buffer<f64>,
     copy: Vec<f64>,
     /// Where each column stands in `row`; `NONE` elsewhere.
-    slot: Vec<u32>,
+    pub slot: Vec<u32>,
     /// Rows inverted with pivoting.
     pub pivoted: Vec<u32>,
     /// Largest value added to a diagonal entry.
     pub shifted: f64,
 }
 
-const NONE: u32 = u32::MAX;
+/// No place in the scratch row.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The instruction set whose vectors a column fits best: lanes that hold nothing cost as much as others.
+fn fitting(isa: Isa, nb: usize) -> Isa {
+    if isa == Isa::Avx512 && nb <= 4 { Isa::Avx2 } else { isa }
+}
 
 /// Columns of a block in [`Scratch`] are this far apart.
 fn padded(nb: usize) -> usize {
@@ -95,6 +102,10 @@ pub(super) unsafe fn factor(
     positions: Range<usize>,
     scratch: &mut Scratch,
 ) {
+    if nb == 1 {
+        return scalars::factor(task, positions, scratch);
+    }
+    let isa = fitting(isa, nb);
     with_size!(few: isa, nb, size => dispatch(isa, FactorRows { size, task, positions, scratch }));
 }
 
@@ -421,7 +432,16 @@ pub(super) struct SolveTask<'a, T> {
 ///
 /// # Safety
 /// As this file says; b and x have values for all rows.
-pub(super) unsafe fn solve<T: Stored>(isa: Isa, nb: usize, task: &SolveTask<'_, T>, positions: Range<usize>) {
+pub(super) unsafe fn solve<T: Stored + Copy + Into<f64>>(
+    isa: Isa,
+    nb: usize,
+    task: &SolveTask<'_, T>,
+    positions: Range<usize>,
+) {
+    if nb == 1 {
+        return scalars::solve(task, positions);
+    }
+    let isa = fitting(isa, nb);
     with_size!(few: isa, nb, size => dispatch(isa, SolveRows { size, task, positions }));
 }
 
@@ -451,6 +471,10 @@ impl<T: Stored, Z: Size> Kernel for SolveRows<'_, T, Z> {
             if let (Some(inverse), Some(&next)) = (task.inverse, task.rows.get(position + ROWS_AHEAD)) {
                 prefetch_block::<S::F64, f64>(nb, inverse.wrapping_add(next as usize * nb * nb), 0);
             }
+            if Z::KNOWN != 0 && Z::KNOWN <= S::F64::LANES {
+                solve_small::<S, T, Z>(task, position, i);
+                continue;
+            }
             // A row may need the one just solved, whoever solved it: x is read entry by entry.
             let (x, out) = (task.x.cast_const(), sum.as_mut_ptr());
             row_product::<S::F64, T, Z, ToDouble<S>>(&off, size, position, x, out, BYTES_AHEAD, true);
@@ -471,4 +495,53 @@ impl<T: Stored, Z: Size> Kernel for SolveRows<'_, T, Z> {
             to.copy_from(result.as_ptr(), nb);
         }
     }
+}
+
+/// Columns of blocks that are summed apart: additions to one need not wait for those to the others.
+const APART: usize = 4;
+
+/// A row of blocks whose columns fit a vector: its sum stays in registers.
+#[inline(always)]
+unsafe fn solve_small<S: Simd, T: Stored, Z: Size>(task: &SolveTask<'_, T>, position: usize, i: usize) {
+    let (nb, q) = (Z::KNOWN, Z::KNOWN * Z::KNOWN);
+    let range = *task.ptr.get_unchecked(position) as usize..*task.ptr.get_unchecked(position + 1) as usize;
+    let mut block = task.values.add(range.start * q);
+    let mut sum = [S::F64::zero(); APART];
+    for &col in task.cols.get_unchecked(range) {
+        prefetch_block::<S::F64, T>(nb, block, BYTES_AHEAD);
+        add_columns::<S, T>(nb, block, task.x.cast_const().add(col as usize * nb), &mut sum);
+        block = block.add(q);
+    }
+    let to = task.x.add(i * nb);
+    let from = task.b.map_or(to.cast_const(), |b| b.add(i * nb));
+    let right = S::F64::load_first(from, S::F64::first(nb));
+    let mut own = total::<S>(sum).mul_add(S::F64::splat(-task.unscale.of(position)), right);
+    let mut room = [0.0_f64; 8];
+    if let Some(inverse) = task.inverse {
+        own.store(room.as_mut_ptr());
+        let mut sum = [S::F64::zero(); APART];
+        add_columns::<S, f64>(nb, inverse.add(i * q), room.as_ptr(), &mut sum);
+        own = total::<S>(sum);
+    }
+    own.store(room.as_mut_ptr());
+    to.copy_from(room.as_ptr(), nb);
+}
+
+/// `sum += block x`, x read entry by entry.
+#[inline(always)]
+unsafe fn add_columns<S: Simd, T: Stored>(
+    nb: usize,
+    block: *const T,
+    x: *const f64,
+    sum: &mut [S::F64; APART],
+) {
+    for c in 0..nb {
+        let column = T::load::<S>(block.add(c * nb));
+        sum[c % APART] = column.mul_add(S::F64::splat(*x.add(c)), sum[c % APART]);
+    }
+}
+
+#[inline(always)]
+unsafe fn total<S: Simd>(sum: [S::F64; APART]) -> S::F64 {
+    sum[0].add(sum[1]).add(sum[2].add(sum[3]))
 }

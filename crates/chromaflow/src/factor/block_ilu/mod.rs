@@ -8,7 +8,7 @@
 //! * `reference.rs`: the textbook.
 //! * `fill.rs`: the pattern of the factors.
 //! * `cpu.rs`, `kernels.rs`: threads level by level; block columns in SIMD lanes, the size and the instruction set
-//!   chosen at run time.
+//!   chosen at run time; `scalars.rs`: blocks of one value.
 //! * `wavefront.rs`: one thread goes through the rows as they stand; several go level by level through tiles of rows, and the
 //!   blocks of each triangle lie in the order in which they are read. Results are the same bits.
 //! * `cuda/` (feature `cuda`): the same by a warp a row, which waits for the rows it needs.
@@ -26,6 +26,7 @@ mod kernels;
 mod over_ranks;
 pub mod reference;
 pub(super) mod registers;
+mod scalars;
 #[cfg(test)]
 mod tests;
 pub(super) mod triangle;
@@ -154,8 +155,8 @@ impl BlockIlu {
             Some(waves) => waves.each_ref().map(|wave| wave.rows.clone()),
             None => [(0..n as u32).collect(), (0..n as u32).rev().collect()],
         };
-        let lower = Triangle::new(&filled, q, ahead, options.storage, |row, col| col < row);
-        let upper = Triangle::new(&filled, q, back, options.storage, |row, col| col > row);
+        let lower = Triangle::new(&filled, q, ahead, options.storage, false);
+        let upper = Triangle::new(&filled, q, back, options.storage, true);
         let (pattern, inv_diag) = (Arc::clone(pattern), Buffer::zeroed(n * q));
         Ok(Self { pattern, filled, nb, options, isa: Isa::detect(), lower, upper, inv_diag, waves })
     }

@@ -30,20 +30,17 @@ pub(in crate::factor) enum Values {
 }
 
 impl Triangle {
-    /// Zeros at the positions of `pattern` that `part` (row, column) chooses, rows in the order of `rows`.
-    pub fn new(
-        pattern: &BlockPattern,
-        q: usize,
-        rows: Vec<u32>,
-        storage: Storage,
-        part: impl Fn(usize, usize) -> bool,
-    ) -> Self {
+    /// Zeros in the upper or the lower triangle of `pattern`, which has no diagonal, rows in the order of `rows`.
+    pub fn new(pattern: &BlockPattern, q: usize, rows: Vec<u32>, storage: Storage, upper: bool) -> Self {
         let mut position = vec![0; rows.len()];
-        let (mut ptr, mut cols) = (Vec::with_capacity(rows.len() + 1), Vec::new());
+        let (mut ptr, mut cols) =
+            (Vec::with_capacity(rows.len() + 1), Vec::with_capacity(pattern.nnzb() / 2));
         ptr.push(0);
         for (at, &row) in rows.iter().enumerate() {
             position[row as usize] = at as u32;
-            cols.extend(pattern.columns(row as usize).iter().filter(|&&c| part(row as usize, c as usize)));
+            let columns = pattern.columns(row as usize);
+            let (below, above) = columns.split_at(columns.partition_point(|&c| c < row));
+            cols.extend_from_slice(if upper { above } else { below });
             ptr.push(cols.len() as u32);
         }
         let values = Values::zeroed(storage, cols.len() * q, rows.len());
@@ -117,6 +114,22 @@ impl ValuesMut {
             // SAFETY: the caller's promise.
             ValuesMut::F16(_, unscale) => unsafe { f64::from(*unscale.get().add(position)) },
             _ => 1.0,
+        }
+    }
+
+    /// The value at `at`, of blocks of one, without its scale.
+    ///
+    /// # Safety
+    /// There is such a value, and nobody writes it.
+    #[inline(always)]
+    pub unsafe fn scalar(&self, at: usize) -> f64 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                ValuesMut::F64(v) => *v.get().add(at),
+                ValuesMut::F32(v) => f64::from(*v.get().add(at)),
+                ValuesMut::F16(v, _) => (*v.get().add(at)).to_f64(),
+            }
         }
     }
 
