@@ -157,7 +157,7 @@ fn petsc_counts_the_same_iterations_on_the_matrices_of_flow_codes() {
             count("baij", "-pc_type ilu"),
             count("baij", &exact),
             count("aij", &exact),
-            count("baij", &format!("{OURS} preconditioner=ilu0,policy=ds")),
+            count("baij", &format!("{OURS} preconditioner=ilu0,order=rcm,policy=ds")),
             count("baij", &format!("{OURS} preconditioner=multicolor")),
         ];
         assert_eq!(found, [ilu, ilu, ilu, rcm, multicolor], "{name}");

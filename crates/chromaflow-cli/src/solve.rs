@@ -72,7 +72,8 @@ pub struct Args {
     /// Factor on every change within a sweep
     #[arg(long, default_value_t = 1.0)]
     damping: f64,
-    /// Order of the rows before coloring: rcm (reverse Cuthill-McKee) or natural (as in the file); multicolor: block ILU,
+    /// Order of the rows before coloring: rcm (reverse Cuthill-McKee), natural (as in the file) or auto (rcm unless the
+    /// rows of the file lie in a band); multicolor: block ILU,
     /// too, takes the rows color by color (after rcm)
     #[arg(long, default_value_t, value_parser = RowOrder::from_str)]
     order: RowOrder,
@@ -280,7 +281,7 @@ impl Args {
         let alone = method == Method::Richardson;
         let tolerance = self.tol.unwrap_or(if alone { 0.0 } else { default.tolerance });
         let mut plan = default.plan;
-        plan.rcm = self.order != RowOrder::Natural;
+        plan.rcm = self.order.rcm();
         plan.coloring = self.coloring;
         plan.balance = self.balance;
         SolverOptions {

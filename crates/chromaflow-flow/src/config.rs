@@ -241,7 +241,7 @@ impl Default for Implicit {
             policy: Policy::Ds,
             method: Method::Richardson,
             preconditioner: PreconditionerKind::Multicolor,
-            order: RowOrder::default(),
+            order: RowOrder::Rcm,
             sweeps: 15,
             preconditioner_sweeps: 1,
             krylov_tolerance: 0.01,

@@ -2,7 +2,7 @@
 
 use super::library::LibraryEngine;
 use chromaflow::gpu::{DeviceJacobian, DeviceOff, PlainSweep, Scaling, Storage, Vectors};
-use chromaflow::order::{ColoringMethod, Plan, PlanOptions};
+use chromaflow::order::{ColoringMethod, Plan, PlanOptions, Rcm};
 use chromaflow::relax::{Direction, MulticolorCuda};
 use chromaflow::sparse::cuda::Tile;
 use chromaflow::{BlockPattern, RowBatches};
@@ -33,8 +33,11 @@ impl Problem {
         coloring: ColoringMethod,
     ) -> CliResult<Self> {
         let given = BlockPattern::new(row_ptr.len() - 1, row_ptr, col_idx).map_err(CliError::device)?;
-        let plan = Plan::new(&given, &PlanOptions { rcm: !banded, coloring, balance: false })
-            .map_err(CliError::device)?;
+        let plan = Plan::new(
+            &given,
+            &PlanOptions { rcm: if banded { Rcm::Never } else { Rcm::Always }, coloring, balance: false },
+        )
+        .map_err(CliError::device)?;
         Ok(Self { pattern: Arc::new(given.permuted(&plan.permutation).0), batches: plan.batches })
     }
 }

@@ -1,7 +1,7 @@
 //! The linear systems of the benchmarks.
 
 use chromaflow::gallery::Case;
-use chromaflow::order::{ColoringMethod, OffRow, Plan, PlanOptions, Schedule, VertexOrder};
+use chromaflow::order::{ColoringMethod, OffRow, Plan, PlanOptions, Rcm, Schedule, VertexOrder};
 use chromaflow::solver::RowOrder;
 use chromaflow::sparse::{HalfScale, ShapeError};
 use chromaflow::{BlockCsr, BlockPattern, Jacobian, Permutation, Policy, RowBatches};
@@ -16,10 +16,14 @@ fn ordered(order: RowOrder, pattern: &BlockPattern, team: &Team) -> (Option<Perm
         Plan::with_team(pattern, &options, team).expect("a square pattern")
     };
     match order {
-        RowOrder::Natural => (None, single_rows()),
-        RowOrder::Rcm => (Some(planned(true, ColoringMethod::None).permutation), single_rows()),
+        RowOrder::Auto | RowOrder::Natural | RowOrder::Rcm if !order.rcm().reorders(pattern) => {
+            (None, single_rows())
+        }
+        RowOrder::Auto | RowOrder::Natural | RowOrder::Rcm => {
+            (Some(planned(Rcm::Always, ColoringMethod::None).permutation), single_rows())
+        }
         RowOrder::Multicolor => {
-            let plan = planned(false, ColoringMethod::Greedy(VertexOrder::Natural));
+            let plan = planned(Rcm::Never, ColoringMethod::Greedy(VertexOrder::Natural));
             (Some(plan.permutation), plan.batches)
         }
     }

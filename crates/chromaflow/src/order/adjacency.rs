@@ -53,11 +53,19 @@ impl Adjacency {
         ptr.push(0);
         for row in 0..rows {
             let (a, b) = (pattern.columns(row), &transposed[start[row]..start[row + 1]]);
-            merge(a, b, |c| {
-                if c as usize != row {
-                    idx.push(c);
-                }
-            });
+            if a == b {
+                // Most rows of most patterns are symmetric: nothing to merge.
+                let before = a.partition_point(|&c| (c as usize) < row);
+                let own = a.get(before).is_some_and(|&c| c as usize == row);
+                idx.extend_from_slice(&a[..before]);
+                idx.extend_from_slice(&a[before + usize::from(own)..]);
+            } else {
+                merge(a, b, |c| {
+                    if c as usize != row {
+                        idx.push(c);
+                    }
+                });
+            }
             ptr.push(idx.len());
         }
         Ok(Self { ptr, idx })

@@ -24,6 +24,6 @@ pub use batches::{BatchError, RowBatches};
 pub use coloring::{Coloring, ColoringError, VertexOrder};
 pub use levels::LevelSchedule;
 pub use permutation::{NotAPermutation, Permutation};
-pub use plan::{ColoringMethod, Plan, PlanOptions, PlanReport};
+pub use plan::{ColoringMethod, Plan, PlanOptions, PlanReport, Rcm};
 pub use rcm::{Spread, reverse_cuthill_mckee};
 pub use schedule::Schedule;

@@ -21,11 +21,41 @@ pub enum ColoringMethod {
     Levels,
 }
 
+/// Whether rows are put in reverse Cuthill-McKee order, so that neighbors are close to one another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rcm {
+    /// Never: as they are given.
+    Never,
+    /// Unless they lie in a band as they are given, of a mean width of no more than rows^(2/3): what reverse Cuthill-McKee gives for a
+    /// mesh in three dimensions. The graph is not built then, and all is the quicker.
+    UnlessBanded,
+    /// Always.
+    #[default]
+    Always,
+}
+
+impl Rcm {
+    /// Whether the rows of this pattern are reordered.
+    pub fn reorders(self, pattern: &BlockPattern) -> bool {
+        match self {
+            Rcm::Never => false,
+            Rcm::UnlessBanded => {
+                let rows = pattern.rows();
+                let reach =
+                    |row| pattern.columns(row).first().map_or(0, |&first| row.saturating_sub(first as usize));
+                let profile: u64 = (0..rows).map(|row| reach(row) as u64).sum();
+                profile as f64 > (rows as f64).powf(5.0 / 3.0)
+            }
+            Rcm::Always => true,
+        }
+    }
+}
+
 /// What [`Plan::new`] shall do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanOptions {
     /// Reverse Cuthill-McKee before coloring, so that rows of one color stand in the order of the band.
-    pub rcm: bool,
+    pub rcm: Rcm,
     /// How rows get their colors.
     pub coloring: ColoringMethod,
     /// Whether colors are made nearly equal in size ([`Coloring::balanced`]).
@@ -35,7 +65,7 @@ pub struct PlanOptions {
 impl Default for PlanOptions {
     /// Reverse Cuthill-McKee, greedy coloring in that order, sizes as they fall.
     fn default() -> Self {
-        Self { rcm: true, coloring: ColoringMethod::Greedy(VertexOrder::Natural), balance: false }
+        Self { rcm: Rcm::Always, coloring: ColoringMethod::Greedy(VertexOrder::Natural), balance: false }
     }
 }
 
@@ -100,14 +130,15 @@ impl Plan {
     pub fn with_team(pattern: &BlockPattern, options: &PlanOptions, team: &Team) -> Result<Self, ShapeError> {
         let given = Adjacency::of(pattern)?;
         let before = Spread::of(&given);
-        let (band, graph) = if options.rcm {
+        let rcm = options.rcm.reorders(pattern);
+        let (band, graph) = if rcm {
             let permutation = reverse_cuthill_mckee(&given);
             let graph = given.permuted(&permutation);
             (permutation, graph)
         } else {
             (Permutation::identity(given.rows()), given)
         };
-        let after = if options.rcm { Spread::of(&graph) } else { before };
+        let after = if rcm { Spread::of(&graph) } else { before };
         let coloring = match options.coloring {
             ColoringMethod::None => Coloring::new(vec![0; graph.rows()]),
             ColoringMethod::Greedy(order) => Coloring::greedy(&graph, order),

@@ -35,6 +35,8 @@ mod sealed {
 pub trait Index: Copy + Send + Sync + sealed::Sealed {
     /// The number, whatever its type.
     fn wide(self) -> i128;
+    /// The number, where 32 bits without a sign hold it.
+    fn narrow(self) -> Option<u32>;
 }
 
 macro_rules! index {
@@ -43,6 +45,10 @@ macro_rules! index {
         impl Index for $type {
             fn wide(self) -> i128 {
                 self as i128
+            }
+
+            fn narrow(self) -> Option<u32> {
+                self.try_into().ok()
             }
         }
     )*};
@@ -104,11 +110,29 @@ pub(super) struct Given<'a, V> {
     pub(super) diagonal: &'a [V],
 }
 
+/// The same in blocks of `q` values.
+#[derive(Clone, Copy)]
+pub(super) struct GivenBlocks<'a, V> {
+    of: Given<'a, V>,
+    q: usize,
+    /// Blocks that are not apart.
+    within: usize,
+}
+
 impl<'a, V> Given<'a, V> {
-    /// Block `k` of `q` values.
-    pub(super) fn block(&self, k: usize, q: usize) -> &'a [V] {
+    /// In blocks of `q` values.
+    pub(super) fn split(self, q: usize) -> GivenBlocks<'a, V> {
         let within = self.blocks.len() / q;
-        let (list, k) = if k < within { (self.blocks, k) } else { (self.diagonal, k - within) };
-        &list[k * q..][..q]
+        GivenBlocks { of: self, q, within }
+    }
+}
+
+impl<'a, V> GivenBlocks<'a, V> {
+    /// Block `k`.
+    #[inline(always)]
+    pub(super) fn block(&self, k: usize) -> &'a [V] {
+        let (list, k) =
+            if k < self.within { (self.of.blocks, k) } else { (self.of.diagonal, k - self.within) };
+        &list[k * self.q..][..self.q]
     }
 }

@@ -2,7 +2,7 @@
 
 use super::options::{PreconditionerKind, RowOrder, SolverOptions};
 use crate::factor::block_ilu::Fill;
-use crate::order::{ColoringMethod, VertexOrder};
+use crate::order::{ColoringMethod, Rcm, VertexOrder};
 use crate::relax::{DiagonalForm, Direction};
 use crate::sparse::HalfScale;
 use crate::{Policy, nearest_word};
@@ -206,15 +206,16 @@ fn preconditioner_name(kind: PreconditionerKind) -> String {
 }
 
 fn set_order(options: &mut SolverOptions, order: RowOrder) {
-    options.plan.rcm = order != RowOrder::Natural;
+    options.plan.rcm = order.rcm();
     options.colored = order == RowOrder::Multicolor;
 }
 
 fn order(options: &SolverOptions) -> RowOrder {
     match (options.plan.rcm, options.colored) {
         (_, true) => RowOrder::Multicolor,
-        (true, false) => RowOrder::Rcm,
-        (false, false) => RowOrder::Natural,
+        (Rcm::UnlessBanded, false) => RowOrder::Auto,
+        (Rcm::Always, false) => RowOrder::Rcm,
+        (Rcm::Never, false) => RowOrder::Natural,
     }
 }
 
@@ -246,8 +247,8 @@ const KEYS: &[OptionKey] = &[
         set: |o, v| word(&mut o.diagonal, &DIAGONALS, v), get: |o| name_in(&DIAGONALS, &o.diagonal),
     },
     OptionKey {
-        name: "order", kind: OptionKind::Word("natural, rcm, multicolor"),
-        help: "in which order block ILU and Gauss-Seidel take the rows; of multicolor sweeps, the order before coloring",
+        name: "order", kind: OptionKind::Word("auto, natural, rcm, multicolor"),
+        help: "in which order block ILU and Gauss-Seidel take the rows; auto: rcm unless they lie in a band; of multicolor sweeps, the order before coloring",
         set: |o, v| { set_order(o, v.parse().ok()?); Some(()) }, get: |o| order(o).to_string(),
     },
     OptionKey {
@@ -347,7 +348,7 @@ mod tests {
         assert_eq!(said("gmres"), "`gmres`: expected key=value, and commas between them");
         assert_eq!(options, SolverOptions::default());
         options.set_all(" method = bicgstab,\norder=natural, preconditioner=ilu2,").unwrap();
-        assert_eq!((options.method, options.plan.rcm), (Method::BiCgStab, false));
+        assert_eq!((options.method, options.plan.rcm), (Method::BiCgStab, Rcm::Never));
         assert_eq!(options.preconditioner, PreconditionerKind::Ilu(Fill::Level(2)));
     }
 }

@@ -3,7 +3,7 @@
 use super::SolverError;
 use super::arrays::{BlockLayout, Given, Index, IndexBase, Value};
 use crate::order::{OffRow, Schedule};
-use crate::sparse::{PatternError, ShapeError, SplitPattern, check_square};
+use crate::sparse::{PatternError, ShapeError, check_square};
 use crate::{BlockPattern, Jacobian, Permutation};
 use chromaflow_device::Team;
 use std::sync::Arc;
@@ -38,6 +38,9 @@ impl Rows {
         ghosts: usize,
     ) -> Result<Self, SolverError> {
         let first = base.first();
+        if let Some(pattern) = as_it_stands(first, row_ptr, col_idx) {
+            return Ok(Self { pattern, given: None, first, apart: false, ghosts, beyond: Vec::new() });
+        }
         let row_ptr = shifted("row_ptr", row_ptr, first)?;
         let rows = row_ptr.len().checked_sub(1).filter(|_| row_ptr[0] == 0);
         let rows = rows.ok_or(PatternError::Start { first })?;
@@ -112,6 +115,32 @@ impl Rows {
     }
 }
 
+/// The pattern of arrays that make one as they stand, columns ascending, none of them a ghost's, all diagonal blocks there: what most
+/// callers have, looked at in one pass. None: there is more to do, or to say.
+fn as_it_stands<I: Index>(first: usize, row_ptr: &[I], col_idx: &[I]) -> Option<BlockPattern> {
+    let (first, blocks) = (first as u32, u32::try_from(col_idx.len()).ok()?);
+    let rows = u32::try_from(row_ptr.len().checked_sub(1)?).ok()?;
+    let starts: Vec<u32> = row_ptr.iter().map(|p| p.narrow()?.checked_sub(first)).collect::<Option<_>>()?;
+    if (starts[0], starts[rows as usize]) != (0, blocks) {
+        return None;
+    }
+    let mut columns = Vec::with_capacity(col_idx.len());
+    let mut diagonals = 0;
+    for (row, ends) in starts.windows(2).enumerate() {
+        let mut least = 0; // of the next column
+        for index in col_idx.get(ends[0] as usize..ends[1] as usize)? {
+            let column = index.narrow()?.checked_sub(first)?;
+            diagonals += u32::from(column == row as u32);
+            if column < least || column >= rows {
+                return None;
+            }
+            least = column + 1;
+            columns.push(column);
+        }
+    }
+    (diagonals == rows).then(|| BlockPattern::of_ascending(rows as usize, starts, columns))
+}
+
 /// Indices from 0.
 fn shifted<I: Index>(what: &'static str, values: &[I], first: usize) -> Result<Vec<u64>, SolverError> {
     let shift = |(at, v): (usize, &I)| {
@@ -137,17 +166,34 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// `split` is the permuted pattern in its parts; `source[k]`: block of the sorted pattern that becomes block k of the
-    /// permuted one.
-    pub(super) fn new(rows: &Rows, split: &SplitPattern, source: &[u32]) -> Self {
-        let given = |&k: &u32| {
-            let sorted = source[k as usize];
-            rows.given.as_ref().map_or(sorted, |given| given[sorted as usize])
-        };
-        Self {
-            diagonal: split.diagonal.iter().map(given).collect(),
-            off: split.off.iter().map(given).collect(),
+    /// The off-diagonal pattern inside, rows and columns renumbered, and where its blocks come from. Every row has its diagonal block.
+    pub(super) fn new(rows: &Rows, permutation: &Permutation) -> (BlockPattern, Self) {
+        let (pattern, new_of_old) = (&rows.pattern, permutation.new_of_old());
+        let given = |k: usize| rows.given.as_ref().map_or(k as u32, |given| given[k]);
+        let off_diagonal = pattern.nnzb() - pattern.rows();
+        let (mut row_ptr, mut col_idx) =
+            (Vec::with_capacity(pattern.rows() + 1), Vec::with_capacity(off_diagonal));
+        let (mut diagonal, mut off) = (Vec::with_capacity(pattern.rows()), Vec::with_capacity(off_diagonal));
+        // Column and place of each block of a row, in one number each: they are sorted much faster.
+        let mut row: Vec<u64> = Vec::new();
+        row_ptr.push(0);
+        for &old in permutation.old_of_new() {
+            row.clear();
+            for k in pattern.range(old as usize) {
+                let column = pattern.col_idx()[k];
+                if column == old {
+                    diagonal.push(given(k));
+                } else {
+                    row.push(u64::from(new_of_old[column as usize]) << 32 | u64::from(given(k)));
+                }
+            }
+            row.sort_unstable();
+            col_idx.extend(row.iter().map(|block| (block >> 32) as u32));
+            off.extend(row.iter().map(|&block| block as u32));
+            row_ptr.push(col_idx.len() as u32);
         }
+        debug_assert_eq!(diagonal.len(), pattern.rows());
+        (BlockPattern::of_ascending(pattern.cols(), row_ptr, col_idx), Self { diagonal, off })
     }
 
     /// The caller's block of each block inside, the diagonal ones first.
@@ -173,8 +219,13 @@ impl Layout {
         let (nb, pattern) = (exact.nb(), Arc::clone(exact.pattern()));
         let q = nb * nb;
         let bad = AtomicUsize::new(usize::MAX);
+        let given = given.split(q);
         let take = |k: u32, to: &mut [f64]| {
-            let from = given.block(k as usize, q);
+            let from = given.block(k as usize);
+            if let ([to], [from]) = (&mut *to, from) {
+                *to = from.double();
+                return;
+            }
             match blocks {
                 BlockLayout::ColumnMajor => to.iter_mut().zip(from).for_each(|(to, v)| *to = v.double()),
                 BlockLayout::RowMajor => {
@@ -185,15 +236,20 @@ impl Layout {
                     }
                 }
             }
-            if !to.iter().all(|v| v.is_finite()) {
-                bad.fetch_min(k as usize, Ordering::Relaxed);
-            }
         };
+        // Without a branch a value: a row at a time.
+        let finite = |values: &[f64]| values.iter().fold(true, |all, v| all & v.is_finite());
         exact.assemble_with(reduced, team, schedule, |row, (diag, off), reduced| {
             take(self.diagonal[row], diag);
             let OffRow::F64(off) = off else { unreachable!("the matrix is kept in f64") };
-            for (to, &k) in off.chunks_exact_mut(q).zip(&self.off[pattern.range(row)]) {
+            let sources = &self.off[pattern.range(row)];
+            for (to, &k) in off.chunks_exact_mut(q).zip(sources) {
                 take(k, to);
+            }
+            if !(finite(diag) && finite(off)) {
+                let blocks = off.chunks_exact(q).zip(sources).chain([(&*diag, &self.diagonal[row])]);
+                let first = blocks.filter(|(block, _)| !finite(block)).map(|(_, &k)| k as usize).min();
+                bad.fetch_min(first.unwrap_or(usize::MAX), Ordering::Relaxed);
             }
             let Some((reduced_diag, reduced_off)) = reduced else { return };
             reduced_diag.copy_from_slice(diag);

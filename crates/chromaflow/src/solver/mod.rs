@@ -209,10 +209,8 @@ impl LinearSolver {
         options.check().map_err(SolverError::Options)?;
         let pattern = &rows.pattern;
         let plan = Plan::with_team(pattern, &options.effective_plan(), &team)?;
-        let (permuted, source) = pattern.permuted(&plan.permutation);
-        let split = permuted.split()?;
-        let layout = Layout::new(rows, &split, &source);
-        let off = Arc::new(split.pattern);
+        let (off, layout) = Layout::new(rows, &plan.permutation);
+        let off = Arc::new(off);
         let exact = Jacobian::zeroed(Arc::clone(&off), nb, Policy::D)?;
         let in_less = options.preconditioner.is_relaxation() && options.policy != Policy::D;
         let reduced = in_less.then(|| Jacobian::zeroed(Arc::clone(&off), nb, options.policy)).transpose()?;
@@ -331,7 +329,7 @@ impl LinearSolver {
         let beyond = self.ghosts.bring_in(given, layout);
         let Some(k) = bad.into_iter().chain(beyond).min() else { return Ok(()) };
         let nb = self.exact.nb();
-        let block = given.block(k, nb * nb);
+        let block = given.split(nb * nb).block(k);
         let entry = block.iter().position(|v| !v.double().is_finite());
         let entry = entry.expect("the block was found to have one");
         let (row, col) = match self.ghosts.place(k) {

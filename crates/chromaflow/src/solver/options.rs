@@ -2,7 +2,7 @@
 
 use crate::Policy;
 use crate::factor::block_ilu::Fill;
-use crate::order::{ColoringMethod, PlanOptions};
+use crate::order::{ColoringMethod, PlanOptions, Rcm};
 use crate::relax::{DiagonalForm, Direction};
 use crate::sparse::HalfScale;
 use crate::stop::Control;
@@ -208,15 +208,28 @@ impl MethodWord {
 /// In which order block ILU and Gauss-Seidel sweeps take the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RowOrder {
+    /// As they are given where they lie in a band, else by reverse Cuthill-McKee ([`Rcm::UnlessBanded`]).
+    #[default]
+    Auto,
     /// As they are given.
     Natural,
     /// By reverse Cuthill-McKee: the best factors, in as many levels as the band is long.
-    #[default]
     Rcm,
     /// Color by color: as few levels as there are colors, at the price of more iterations.
     Multicolor,
 }
-named!(RowOrder, "order": Natural = "natural", Rcm = "rcm", Multicolor = "multicolor");
+named!(RowOrder, "order": Auto = "auto", Natural = "natural", Rcm = "rcm", Multicolor = "multicolor");
+
+impl RowOrder {
+    /// Whether rows are reordered; before colors always, but in the natural order.
+    pub fn rcm(self) -> Rcm {
+        match self {
+            RowOrder::Auto => Rcm::UnlessBanded,
+            RowOrder::Natural => Rcm::Never,
+            RowOrder::Rcm | RowOrder::Multicolor => Rcm::Always,
+        }
+    }
+}
 
 /// The iterations of a relaxation alone.
 pub(super) struct SweepCourse {
@@ -275,7 +288,8 @@ pub struct SolverOptions {
 }
 
 impl Default for SolverOptions {
-    /// Flexible GMRES(50, growing) to ten orders around block ILU(0) in `ds`, rows in reverse Cuthill-McKee order. Of
+    /// Flexible GMRES(50, growing) to ten orders around block ILU(0) in `ds`, rows in reverse Cuthill-McKee order
+    /// unless they lie in a band. Of
     /// what there is it needs the fewest iterations on matrices of unknown kind: as many as sweeps where the diagonal
     /// rules, a tenth where stretched cells or convection couple rows strongly. Its apply costs about one sweep, its
     /// set-up some more. On a GPU, where its levels are many and short, prefer multicolor sweeps.
@@ -286,7 +300,7 @@ impl Default for SolverOptions {
             policy: Policy::Ds,
             half_scale: HalfScale::Global,
             diagonal: DiagonalForm::Inverse,
-            plan: PlanOptions::default(),
+            plan: PlanOptions { rcm: Rcm::UnlessBanded, ..PlanOptions::default() },
             colored: false,
             sweeps: 1,
             direction: Direction::Forward,
@@ -327,7 +341,8 @@ impl SolverOptions {
     /// Colors or levels only where they are used.
     pub(super) fn effective_plan(&self) -> PlanOptions {
         if self.in_colors() {
-            return self.plan;
+            let rcm = if self.plan.rcm == Rcm::Never { Rcm::Never } else { Rcm::Always };
+            return PlanOptions { rcm, ..self.plan };
         }
         let levels = self.preconditioner.sweeps_in_levels();
         let coloring = if levels { ColoringMethod::Levels } else { ColoringMethod::None };

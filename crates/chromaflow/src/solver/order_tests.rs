@@ -2,7 +2,7 @@
 
 use super::tests::{dense, largest_error, sample, wave};
 use super::*;
-use crate::order::{Adjacency, PlanOptions, reverse_cuthill_mckee};
+use crate::order::{Adjacency, PlanOptions, Rcm, reverse_cuthill_mckee};
 use crate::relax::Direction;
 use crate::{BlockCsr, Outcome};
 use chromaflow_testkit::dense_solve;
@@ -55,7 +55,11 @@ fn a_sweep_from_zero_is_the_inverse_of_its_dense_matrix() {
                         direction,
                         damping: w,
                         policy: Policy::D,
-                        plan: PlanOptions { rcm: in_rcm, balance: true, ..PlanOptions::default() },
+                        plan: PlanOptions {
+                            rcm: if in_rcm { Rcm::Always } else { Rcm::Never },
+                            balance: true,
+                            ..PlanOptions::default()
+                        },
                         ..SolverOptions::default()
                     };
                     let team = Arc::new(Team::new(threads));

@@ -101,7 +101,7 @@ impl Ghosts {
         let (nb, q) = (self.nb, self.nb * self.nb);
         let mut bad = None;
         for (to, &k) in self.values.chunks_exact_mut(q).zip(&self.source) {
-            let from = given.block(k as usize, q);
+            let from = given.split(q).block(k as usize);
             for (at, to) in to.iter_mut().enumerate() {
                 let at = if layout == BlockLayout::ColumnMajor { at } else { at % nb * nb + at / nb };
                 *to = from[at].double();

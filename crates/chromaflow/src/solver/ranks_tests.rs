@@ -273,7 +273,7 @@ fn sweeps_take_the_ghosts_of_the_sweep_before() {
         preconditioner: PreconditionerKind::GaussSeidel,
         policy: Policy::D,
         sweeps: 4,
-        plan: crate::order::PlanOptions { rcm: false, ..Default::default() },
+        plan: crate::order::PlanOptions { rcm: crate::order::Rcm::Never, ..Default::default() },
         ..SolverOptions::default()
     };
     let (found, _) = together(size, options, usize::MAX, |solver, _, mine| {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Outcome;
 use crate::factor::block_ilu::Fill;
-use crate::order::{ColoringMethod, PlanOptions, VertexOrder};
+use crate::order::{ColoringMethod, PlanOptions, Rcm, VertexOrder};
 use crate::relax::{DiagonalForm, Direction};
 use chromaflow_testkit as testkit;
 
@@ -57,7 +57,7 @@ fn every_choice_finds_the_dense_solution_in_the_callers_order() {
             }
             for policy in Policy::ALL {
                 let plan = PlanOptions {
-                    rcm: policy != Policy::Ds,
+                    rcm: if policy == Policy::Ds { Rcm::Never } else { Rcm::Always },
                     coloring: ColoringMethod::Greedy(VertexOrder::SmallestLast),
                     balance: policy == Policy::D,
                 };
@@ -100,7 +100,7 @@ fn block_ilu_solves_with_any_fill_in_any_order_of_the_rows() {
     let b = wave(rows * nb);
     let exact = testkit::dense_solve(&dense(&row_ptr, &col_idx, nb, &values), &b).unwrap();
     let team = Arc::new(Team::new(2));
-    for (rcm, colored) in [(false, false), (true, false), (true, true)] {
+    for (rcm, colored) in [(Rcm::Never, false), (Rcm::Always, false), (Rcm::Always, true)] {
         let mut most = usize::MAX;
         for fill in
             [Fill::DiagonalOnly, Fill::Level(0), Fill::Level(1), Fill::Level(2), Fill::Level(rows as u32)]
@@ -128,7 +128,7 @@ fn block_ilu_solves_with_any_fill_in_any_order_of_the_rows() {
                 solver.numeric(&values, BlockLayout::ColumnMajor).unwrap();
                 let mut x = vec![0.0; b.len()];
                 let solve = solver.solve(&b, &mut x).unwrap();
-                let what = format!("{method}, fill {fill}, rcm {rcm}, colored {colored}");
+                let what = format!("{method}, fill {fill}, rcm {rcm:?}, colored {colored}");
                 assert_eq!(solve.outcome, Outcome::Converged, "{what}");
                 assert!(largest_error(&x, &exact) < 1e-10, "{what}: {}", largest_error(&x, &exact));
                 if method == Method::Gmres {

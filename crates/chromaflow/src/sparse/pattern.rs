@@ -109,6 +109,12 @@ impl BlockPattern {
         Ok(pattern)
     }
 
+    /// A pattern from row pointers and column indices that are known to make one.
+    pub(crate) fn of_ascending(cols: usize, row_ptr: Vec<u32>, col_idx: Vec<u32>) -> Self {
+        debug_assert!(Self::new(cols, row_ptr.clone(), col_idx.clone()).is_ok());
+        Self { cols, row_ptr, col_idx }
+    }
+
     /// Number of block rows.
     pub fn rows(&self) -> usize {
         self.row_ptr.len() - 1

@@ -30,11 +30,11 @@ pub struct LinearSolver {
 pub fn plan_options(implicit: &Implicit) -> PlanOptions {
     let mut options = PlanOptions::default();
     if implicit.preconditioner.sweeps_in_levels() {
-        options.rcm = implicit.order != RowOrder::Natural;
+        options.rcm = implicit.order.rcm();
         options.coloring = ColoringMethod::Levels;
     }
     if let PreconditionerKind::Ilu(_) = implicit.preconditioner {
-        options.rcm = implicit.order != RowOrder::Natural;
+        options.rcm = implicit.order.rcm();
         if implicit.order != RowOrder::Multicolor {
             options.coloring = ColoringMethod::None;
         }

@@ -136,10 +136,8 @@ impl LinearSolverCuda {
             return Err(SolverError::NotOnGpu { option, value, remedy: "give them among the others" });
         }
         let plan = Plan::with_team(pattern, &options.effective_plan(), team)?;
-        let (permuted, source) = pattern.permuted(&plan.permutation);
-        let split = permuted.split()?;
-        let layout = Layout::new(rows, &split, &source);
-        let off = Arc::new(split.pattern);
+        let (off, layout) = Layout::new(rows, &plan.permutation);
+        let off = Arc::new(off);
         let batches: Vec<_> = plan.batches.iter().collect();
         let storage = Storage::from(options.policy);
         let inverse = match options.preconditioner {

@@ -4,6 +4,7 @@ use super::*;
 use crate::factor::block_ilu::Fill;
 use crate::gallery::banded_lattice;
 use crate::gpu::test_stream;
+use crate::order::Rcm;
 use crate::solver::LinearSolver;
 use crate::{BlockCsr, Outcome};
 
@@ -165,9 +166,9 @@ fn cuda_solver_factors_as_its_twin() {
             (Method::BiCgStab, Policy::D, 1e-11, 1),
         ] {
             for (colored, rcm, fill) in [
-                (false, true, Fill::Level(0)),
-                (false, false, Fill::DiagonalOnly),
-                (true, true, Fill::Level(0)),
+                (false, Rcm::Always, Fill::Level(0)),
+                (false, Rcm::Never, Fill::DiagonalOnly),
+                (true, Rcm::Always, Fill::Level(0)),
             ] {
                 let preconditioner = PreconditionerKind::Ilu(fill);
                 let mut options = SolverOptions {
