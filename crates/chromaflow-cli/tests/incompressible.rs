@@ -36,7 +36,7 @@ fn a_run_leaves_everything_and_can_be_gone_on_with() {
     let (status, out, err) = chromaflow(folder.path(), &["run", "a.toml", "--threads", "2"]);
     assert_eq!(status, 0, "{out}{err}");
     assert!(err.contains("144 cells in 2 blocks, 5 unknowns a cell"), "{err}");
-    assert!(out.contains("BILU FACT") && out.contains("exchange"), "{out}");
+    assert!(out.contains("BILU FACT") && out.contains("BILU SOLV"), "{out}");
     for file in ["history.csv", "restart.safetensors", "volume.vtu", "surface.vtu", "summary.json"] {
         assert!(at("out/a").join(file).exists(), "{file}");
     }

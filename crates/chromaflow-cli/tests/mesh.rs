@@ -246,4 +246,14 @@ fn plot3d_grids_are_joined_looked_at_and_converted() {
     assert!((number(&moved, "/blocks/0/volume") - 4.0).abs() < 1e-12);
     let (status, _, message) = chromaflow(folder, &["mesh", "nmf", "g.p3d"]);
     assert!(status == 2 && message.contains("exists"), "{message}");
+    // As a mesh, by its map and without one.
+    for map in ["g.nmf", "gone.nmf"] {
+        std::fs::rename(folder.join("g.nmf"), folder.join(map)).unwrap();
+        let (status, _, message) = chromaflow(folder, &["new", "g.p3d", "--force"]);
+        assert_eq!(status, 0, "{message}");
+        let case = std::fs::read_to_string(folder.join("g.toml")).unwrap();
+        assert!(case.contains("three-dimensional, 54 nodes, 20 cells"), "{case}");
+        let (status, out, message) = chromaflow(folder, &["run", "g.toml", "--check"]);
+        assert!(status == 0 && out.contains("54"), "{out}{message}");
+    }
 }

@@ -117,6 +117,13 @@ fn a_new_case_for_a_mesh_runs_as_it_is() {
     let text = std::fs::read_to_string(folder.join("round.toml")).unwrap();
     assert!(text.contains("equations = \"laminar\"") && text.contains("reynolds = 40.0"), "{text}");
     done(folder, &["-q", "run", "round.toml"]);
+    // Layers of flat cells at a wall are made for turbulent flow of some Reynolds number.
+    let flat = "mesh generate airfoil-c flat.su2 --cells 16,64,40 --first 4e-6";
+    done(folder, &flat.split(' ').collect::<Vec<_>>());
+    done(folder, &["new", "flat.su2"]);
+    let text = std::fs::read_to_string(folder.join("flat.toml")).unwrap();
+    assert!(text.contains("equations = \"rans\"") && text.contains("airfoil = \"no_slip\""), "{text}");
+    assert!(text.contains("reynolds = 7000000.0 # on reynolds_length: y+ of the first nodes"), "{text}");
     // A case without conditions names what to write.
     std::fs::write(folder.join("bare.toml"), "[mesh]\nfile = \"mine.su2\"\n[flow]\nmach = 0.5\n").unwrap();
     let (status, _, message) = chromaflow(folder, &["run", "bare.toml"]);

@@ -4,8 +4,8 @@ use super::Input;
 use crate::context::{Context, ensure_writable};
 use crate::error::{CliError, CliResult, Done};
 use chromaflow_flow::grid::{
-    BlockInfo, Grid, GridError, Plot3d, Plot3dOptions, is_plot3d, read_nmf, read_plot3d, write_nmf,
-    write_plot3d,
+    BlockInfo, Grid, GridError, Plot3d, Plot3dOptions, is_plot3d, map_beside, read_joined, read_nmf,
+    read_plot3d, write_nmf, write_plot3d,
 };
 use chromaflow_flow::mesh::{Affine, Format, Planar, cgns};
 use serde_json::{Value, json};
@@ -20,11 +20,7 @@ fn cli(error: GridError) -> CliError {
 
 /// The map of a grid: the one that is named, or the one beside it.
 fn map_of(input: &Input) -> Option<PathBuf> {
-    let mut plain = input.mesh.clone();
-    if plain.extension().is_some_and(|e| ["gz", "xz", "zst"].iter().any(|z| e.eq_ignore_ascii_case(z))) {
-        plain.set_extension("");
-    }
-    input.map.clone().or_else(|| Some(plain.with_extension("nmf")).filter(|map| map.is_file()))
+    input.map.clone().or_else(|| map_beside(&input.mesh))
 }
 
 /// The blocks with their map; without one, as their points say.
@@ -84,12 +80,11 @@ pub fn convert(input: &Input, output: &Path, ctx: &Context) -> CliResult {
 
 /// A sound grid.
 pub fn load(input: &Input) -> CliResult<Grid> {
-    if let Some(map) = map_of(input) {
-        return chromaflow_flow::grid::read(&input.mesh, &map, &Plot3dOptions::default()).map_err(cli);
-    }
-    let grid = Grid::joined(read_plot3d(&input.mesh, &Plot3dOptions::default()).map_err(cli)?);
-    grid.check().map_err(|e| CliError::input(format!("{}: {e}", input.mesh.display())))?;
-    Ok(grid)
+    read_joined(&input.mesh, map_of(input).as_deref(), &Plot3dOptions::default()).map_err(|error| match error
+    {
+        GridError::File(_) | GridError::Read(_) => cli(error),
+        other => CliError::input(format!("{}: {other}", input.mesh.display())),
+    })
 }
 
 /// Facts about a grid, sound or not.

@@ -22,7 +22,7 @@ pub use interrupt::asked as interrupted;
 pub use prepare::{Prepared, known, prepare};
 pub use record::{cuts, history, live, loads, profiles, surface, trace};
 pub use screen::{Goal, Screen, bytes, duration};
-pub use unstructured::first_heights;
+pub use unstructured::WallCells;
 
 use crate::case::{self, Case};
 use crate::context::Context;

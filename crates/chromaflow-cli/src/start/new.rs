@@ -4,7 +4,7 @@ use super::write_new;
 use crate::case::guess::{Proposal, bounds, lines, proposals};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
-use crate::run::{first_heights, known};
+use crate::run::{WallCells, known};
 use chromaflow_flow::mesh::{self, Marker, Mesh, Planar, ReadOptions};
 use serde_json::json;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ pub struct Args {
     /// Names and codes of numbered markers, where the file beside the mesh has another name
     #[arg(long, value_name = "FILE")]
     mapbc: Option<PathBuf>,
-    /// Equations [default: euler; rans where a marker is a wall without slip]
+    /// Equations [default: euler; laminar for bluff bodies; rans where a marker is a wall without slip or the mesh has layers at walls]
     #[arg(long, value_parser = ["euler", "laminar", "rans"])]
     equations: Option<String>,
     /// Write over a case file that is there
@@ -42,13 +42,26 @@ struct Body {
 const MACH: f64 = 0.5;
 
 /// Mach and Reynolds number (on the body's length) of a new case, such that its flow is steady: behind bluff bodies it is below a
-/// Reynolds number of 47, along slender ones laminar flow is up to some thousands.
-fn stream(equations: &str, bluff: bool) -> (f64, f64) {
+/// Reynolds number of 47, along slender ones laminar flow is up to some thousands; turbulent flow has the one that the layers of the
+/// mesh were made for, where it has any.
+fn stream(equations: &str, bluff: bool, made_for: Option<f64>) -> (f64, f64) {
     match (equations, bluff) {
         ("laminar", true) => (0.2, 40.0),
         ("laminar", false) => (MACH, 5e3),
-        _ => (MACH, 1e6),
+        _ => (MACH, made_for.unwrap_or(1e6)),
     }
+}
+
+/// Cells at walls that are this much longer than high were made for a boundary layer.
+const LAYERED: f64 = 20.0;
+
+/// The Reynolds number on `length` at which the first nodes off walls stand at y+ = 1 on a turbulent plate (Cf = 0.027 / Re^(1/7)), to
+/// one digit: what a mesh with layers of flat cells was made for. None where its cells are not flat, or for less than turbulent flow.
+fn made_for(cells: &WallCells, length: f64) -> Option<f64> {
+    let reynolds = (length / (cells.height * 0.0135_f64.sqrt())).powf(14.0 / 13.0);
+    let digit = 10_f64.powf(reynolds.log10().floor());
+    let turbulent = cells.aspect >= LAYERED && (3e5..=1e9).contains(&reynolds);
+    turbulent.then(|| (reynolds / digit).round() * digit)
 }
 
 /// Writes a case.
@@ -70,12 +83,17 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let body = Body::of(&mesh, is_wall);
     let outside = inviscid.iter().any(|p| p.value == "\"farfield\"");
     let bluff = outside && body.as_ref().is_some_and(Body::is_bluff);
+    let walls = |name: &str| mesh.markers.iter().any(|m| m.name == name && is_wall(m));
+    let cells = WallCells::of(&mesh, walls);
+    let length = body.as_ref().map_or(1.0, Body::length);
+    let made_for = cells.as_ref().and_then(|cells| made_for(cells, length));
     let equations = args.equations.as_deref().unwrap_or(match (says_viscous, bluff) {
         (true, _) => "rans",
         (false, true) => "laminar",
+        (false, false) if made_for.is_some() => "rans",
         (false, false) => "euler",
     });
-    let (mach, reynolds) = stream(equations, bluff);
+    let (mach, reynolds) = stream(equations, bluff, made_for);
     let open = proposals(&mesh, equations != "euler", mach, 1.4);
     let facts = Facts {
         args,
@@ -86,9 +104,11 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         equations,
         mach,
         reynolds,
+        layered: made_for.is_some(),
+        cells,
         body: body.as_ref(),
     };
-    let text = text(&facts, is_wall);
+    let text = text(&facts);
     write_new(&case, &text, args.force)?;
     if ctx.verbose() {
         println!("{}", case.display());
@@ -175,6 +195,9 @@ struct Facts<'a> {
     equations: &'a str,
     mach: f64,
     reynolds: f64,
+    /// Whether the Reynolds number is what the mesh was made for.
+    layered: bool,
+    cells: Option<WallCells>,
     body: Option<&'a Body>,
 }
 
@@ -188,8 +211,8 @@ fn from_case(case: &Path, path: &Path) -> PathBuf {
     }
 }
 
-fn text(facts: &Facts<'_>, is_wall: impl Fn(&Marker) -> bool) -> String {
-    let Facts { args, case, path, mesh, open, equations, mach, reynolds, body } = facts;
+fn text(facts: &Facts<'_>) -> String {
+    let Facts { args, case, path, mesh, open, equations, mach, reynolds, layered, cells, body } = facts;
     let mut out = String::new();
     let (low, high) = bounds(mesh.nodes.iter().copied());
     let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
@@ -224,9 +247,14 @@ fn text(facts: &Facts<'_>, is_wall: impl Fn(&Marker) -> bool) -> String {
         "[flow]\nequations = {equations:?} # euler, laminar or rans\nmach = {mach:?}\nalpha = 0.0 # degrees"
     );
     if *equations != "euler" {
+        let why = if *layered && *equations == "rans" {
+            ": y+ of the first nodes off walls is about 1"
+        } else {
+            ""
+        };
         let _ = writeln!(
             out,
-            "reynolds = {reynolds:?} # on reynolds_length\nreynolds_length = {length:.6}\ntemperature = 288.15 # kelvin"
+            "reynolds = {reynolds:?} # on reynolds_length{why}\nreynolds_length = {length:.6}\ntemperature = 288.15 # kelvin"
         );
     }
     if let Some(body) = body {
@@ -244,7 +272,7 @@ fn text(facts: &Facts<'_>, is_wall: impl Fn(&Marker) -> bool) -> String {
         }
     }
     if *equations != "euler" {
-        out += &heights(mesh, &is_wall, length, *reynolds);
+        out += &cells.map_or(String::new(), |cells| heights(&cells, length, *reynolds));
     }
     if let Some(body) = body.filter(|_| mesh.planar.is_none()) {
         let span = 3 - body.up;
@@ -280,11 +308,10 @@ fn reference(body: &Body, mesh: &Mesh) -> String {
     out
 }
 
-/// How far the first nodes stand off the walls, and what y+ = 1 would ask for (turbulent plate: Cf = 0.026 / Re^(1/7)).
-fn heights(mesh: &Mesh, is_wall: &impl Fn(&Marker) -> bool, length: f64, reynolds: f64) -> String {
-    let walls = |name: &str| mesh.markers.iter().any(|m| m.name == name && is_wall(m));
-    let Some((low, high)) = first_heights(mesh, walls) else { return String::new() };
-    let friction = 0.026 / reynolds.powf(1.0 / 7.0);
+/// How far the first nodes stand off the walls, and what y+ = 1 would ask for (turbulent plate: Cf = 0.027 / Re^(1/7)).
+fn heights(cells: &WallCells, length: f64, reynolds: f64) -> String {
+    let (low, high) = cells.heights;
+    let friction = 0.027 / reynolds.powf(1.0 / 7.0);
     let one = length / (reynolds * (0.5 * friction).sqrt());
     format!(
         "\n# y+: the first nodes stand {low:.3e} to {high:.3e} off the walls; at the Reynolds number above y+ = 1 is at about {one:.3e}.\n"

@@ -16,6 +16,7 @@ pub use gmf_write::write_solb;
 pub use ugrid::Layout;
 pub use write::{write, write_as};
 
+use super::grid::{self, GridError, Plot3dOptions};
 use super::{Loaded, Mesh, MeshError, ReadOptions};
 use chromaflow::files;
 use std::fmt;
@@ -83,24 +84,38 @@ impl Format {
                 MeshError::unsupported(
                     path,
                     "this name tells no mesh format that is known: .su2, .ugrid, .b8.ugrid, \
-                     .lb8.ugrid (and .r8, .lr8, .b4, .lb4), .msh, .meshb, .cgns, each also with .gz, .xz or .zst after it, \
-                     or the folder of an OpenFOAM case",
+                     .lb8.ugrid (and .r8, .lr8, .b4, .lb4), .msh, .meshb, .cgns, PLOT3D's .p3d, .xyz, .x, .grd and endings in fmt, unf and \
+                     3dbin, each also with .gz, .xz or .zst after it, or the folder of an OpenFOAM case",
                 )
             }),
         }
     }
 }
 
-/// Reads a mesh of any format, plain or compressed.
+/// Reads a mesh of any format, plain or compressed. A PLOT3D grid becomes one, its blocks connected by the neutral map file beside it or,
+/// without one, where their faces meet.
 ///
 /// # Errors
 /// When the file cannot be read, is damaged, or holds a mesh that no solver can use; with the place.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Mesh, MeshError> {
+    if options.format.is_none() && grid::is_plot3d(path) {
+        return read_blocks(path);
+    }
     let loaded = load(path, options)?;
     if loaded.report.errors() > 0 {
         return Err(MeshError::Broken { path: path.to_owned(), report: Box::new(loaded.report) });
     }
     Ok(loaded.mesh)
+}
+
+fn read_blocks(path: &Path) -> Result<Mesh, MeshError> {
+    let map = grid::map_beside(path);
+    let grid = grid::read_joined(path, map.as_deref(), &Plot3dOptions::default());
+    grid.and_then(|grid| grid.to_connected_mesh()).map_err(|error| match error {
+        GridError::Read(error) => error,
+        GridError::File(error) => error.into(),
+        other => MeshError::unsupported(path, other.to_string()),
+    })
 }
 
 /// Reads a mesh of any format with everything known about its file, sound or not.

@@ -2,7 +2,7 @@
 
 mod plan;
 
-pub use plan::first_heights;
+pub use plan::WallCells;
 
 use super::advice::{Around, Trouble};
 use super::flow::Flow;

@@ -106,7 +106,7 @@ fn y_plus(prepared: &Prepared) -> Option<(f64, f64)> {
         return None;
     }
     let no_slip = |name: &str| config.boundaries.get(name).is_some_and(|b| b.is_no_slip());
-    let (low, high) = first_heights(&prepared.mesh, no_slip)?;
+    let (low, high) = WallCells::of(&prepared.mesh, no_slip)?.heights;
     let unit = config.freestream.reynolds;
     let length = unit * config.reference.length;
     let friction =
@@ -115,24 +115,58 @@ fn y_plus(prepared: &Prepared) -> Option<(f64, f64)> {
     Some((low * scale, high * scale))
 }
 
-/// Smallest and largest distance from the nodes of these walls to the nearest node off them, among those that share a cell.
-pub fn first_heights(mesh: &Mesh, is_wall: impl Fn(&str) -> bool) -> Option<(f64, f64)> {
-    let mut on_wall = vec![false; mesh.nodes.len()];
-    for marker in mesh.markers.iter().filter(|m| is_wall(&m.name)) {
-        let nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
-        nodes.for_each(|&n| on_wall[n as usize] = true);
-    }
-    let mut nearest = vec![f64::INFINITY; mesh.nodes.len()];
-    mesh.each_element(|_, _, nodes| {
-        for &a in nodes.iter().filter(|a| on_wall[**a as usize]) {
-            for &b in nodes.iter().filter(|b| !on_wall[**b as usize]) {
-                let (p, q) = (mesh.nodes[a as usize], mesh.nodes[b as usize]);
-                let d = (0..3).map(|k| (p[k] - q[k]).powi(2)).sum::<f64>().sqrt();
-                nearest[a as usize] = nearest[a as usize].min(d);
+/// Cells at walls.
+#[derive(Clone, Copy, Debug)]
+pub struct WallCells {
+    /// Smallest and largest distance from a wall's node to the nearest one off the wall, among those that share a cell.
+    pub heights: (f64, f64),
+    /// Median of those distances.
+    pub height: f64,
+    /// Median of the longest edge of the wall at a node over that distance.
+    pub aspect: f64,
+}
+
+impl WallCells {
+    /// Those at these walls; none where there are none.
+    pub fn of(mesh: &Mesh, is_wall: impl Fn(&str) -> bool) -> Option<Self> {
+        let distance = |a: u32, b: u32| {
+            let (p, q) = (mesh.nodes[a as usize], mesh.nodes[b as usize]);
+            (0..3).map(|k| (p[k] - q[k]).powi(2)).sum::<f64>().sqrt()
+        };
+        // The longest edge of the wall at each node; negative off walls. Planar meshes are a cell deep, which says nothing.
+        let mut longest = vec![-1.0_f64; mesh.nodes.len()];
+        let deep = |a: u32, b: u32| {
+            let (p, q) = (mesh.nodes[a as usize], mesh.nodes[b as usize]);
+            mesh.planar.is_some() && (p[0], p[1]) == (q[0], q[1])
+        };
+        let mut face = |nodes: &[u32]| {
+            for (k, &a) in nodes.iter().enumerate() {
+                let b = nodes[(k + 1) % nodes.len()];
+                let length = if deep(a, b) { 0.0 } else { distance(a, b) };
+                for n in [a, b] {
+                    longest[n as usize] = longest[n as usize].max(length);
+                }
             }
+        };
+        for marker in mesh.markers.iter().filter(|m| is_wall(&m.name)) {
+            marker.triangles.iter().for_each(|t| face(t));
+            marker.quads.iter().for_each(|q| face(q));
         }
-    });
-    let distances = nearest.into_iter().filter(|d| d.is_finite());
-    let (low, high) = distances.fold((f64::INFINITY, 0.0_f64), |(l, h), d| (l.min(d), h.max(d)));
-    low.is_finite().then_some((low, high))
+        let mut nearest = vec![f64::INFINITY; mesh.nodes.len()];
+        mesh.each_element(|_, _, nodes| {
+            for &a in nodes.iter().filter(|a| longest[**a as usize] >= 0.0) {
+                for &b in nodes.iter().filter(|b| longest[**b as usize] < 0.0) {
+                    nearest[a as usize] = nearest[a as usize].min(distance(a, b));
+                }
+            }
+        });
+        let at_wall = nearest.iter().zip(&longest).filter(|(height, _)| height.is_finite());
+        let (mut heights, mut aspects): (Vec<f64>, Vec<f64>) =
+            at_wall.map(|(&height, &longest)| (height, longest / height)).unzip();
+        heights.sort_by(f64::total_cmp);
+        aspects.sort_by(f64::total_cmp);
+        let (low, high) = (*heights.first()?, *heights.last()?);
+        let middle = heights.len() / 2;
+        Some(Self { heights: (low, high), height: heights[middle], aspect: aspects[middle] })
+    }
 }

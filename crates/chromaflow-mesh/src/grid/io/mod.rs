@@ -13,7 +13,7 @@ pub use nmf::{read_nmf, write_nmf};
 pub use plot3d::{read_plot3d, write_plot3d};
 
 use super::{Grid, GridError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Reads the points of a grid from a PLOT3D file and its connectivity from a neutral map file; checks the whole.
 ///
@@ -34,6 +34,25 @@ pub fn read(points: &Path, map: &Path, options: &Plot3dOptions) -> Result<Grid, 
     grid.blocks = blocks;
     grid.check_points()?;
     grid.find_translations();
+    grid.check()?;
+    Ok(grid)
+}
+
+/// The neutral map file that belongs to a PLOT3D file by its name, where there is one.
+pub fn map_beside(points: &Path) -> Option<PathBuf> {
+    Some(chromaflow::files::without_compression(points).with_extension("nmf")).filter(|map| map.is_file())
+}
+
+/// Reads a PLOT3D file as a grid with the connectivity of a neutral map file; without one the faces that meet are found from the points
+/// ([`Grid::joined`]).
+///
+/// # Errors
+/// As [`read`].
+pub fn read_joined(points: &Path, map: Option<&Path>, options: &Plot3dOptions) -> Result<Grid, GridError> {
+    if let Some(map) = map {
+        return read(points, map, options);
+    }
+    let grid = Grid::joined(read_plot3d(points, options)?);
     grid.check()?;
     Ok(grid)
 }
