@@ -115,7 +115,7 @@ const REFERENCES: &[Reference] = &[
         title: "High resolution schemes for hyperbolic conservation laws",
         place: "Journal of Computational Physics 49",
         year: 1983,
-        used: |c| c.numerics.flux == Flux::Roe && c.numerics.entropy_fix > 0.0,
+        used: |c| c.numerics.flux == Flux::Roe && c.numerics.entropy_fix.max(c.numerics.acoustic_fix) > 0.0,
     },
     Reference {
         key: "toro1994",

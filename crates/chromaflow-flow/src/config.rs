@@ -111,9 +111,12 @@ pub enum Equations {
 pub struct Space {
     /// Inviscid flux.
     pub flux: FluxScheme,
-    /// Entropy fix of Roe's flux: eigenvalues below this fraction of the spectral radius are rounded off. Of the
-    /// convective ones, too: larger than a hundredth, it thickens boundary layers.
+    /// Entropy fix of Roe's flux for the convective waves: eigenvalues below this fraction of the spectral radius are rounded off. Larger
+    /// than a hundredth, it thickens boundary layers; between thin layers of inviscid flow it grows, see
+    /// [`LayerFix`](crate::flux::LayerFix).
     pub entropy_fix: f64,
+    /// The same for the acoustic waves, which are slow at sonic lines and in shocks alone.
+    pub acoustic_fix: f64,
     /// The Mach number below which changes of velocity dissipate no less, in Roe's flux and at slip walls, see
     /// [`RoeFix`](crate::flux::RoeFix); `None` for three times the free stream's, 1 for none of it.
     pub cutoff_mach: Option<f64>,
@@ -140,6 +143,7 @@ impl Default for Space {
         Self {
             flux: FluxScheme::Roe,
             entropy_fix: 0.005,
+            acoustic_fix: 0.3,
             cutoff_mach: None,
             second_order: true,
             kappa: 0.0,

@@ -23,6 +23,7 @@ pub mod ranks;
 pub mod real;
 pub mod residual;
 pub mod scalar;
+pub mod stretching;
 pub mod structured;
 #[cfg(all(test, feature = "cuda"))]
 mod testgpu;

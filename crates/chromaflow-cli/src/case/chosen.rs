@@ -4,6 +4,8 @@ use super::{CaseFile, Equations, MarchSection, MethodName, Mode, PrecondName};
 use crate::context::Backend;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow_flow::config as flow;
+use chromaflow_flow::mesh::Mesh;
+use chromaflow_flow::stretching::stretching;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +29,9 @@ const NEWTON_CFL: f64 = 1e6;
 const NEWTON_GROWTH: f64 = 2.0;
 /// Sweeps of the first-order matrix in each direction of such a step.
 const NEWTON_SWEEPS: usize = 6;
-/// Levels of fill of the factors that precondition such steps in viscous flow.
+/// [`stretching`] from which a planar mesh of inviscid flow is one of layers: factors take less time than sweeps from there on.
+const STRETCHED: f64 = 3.0;
+/// Levels of fill of the factors that precondition such steps in viscous flow, and on stretched planar meshes.
 const PLANAR_FILL: u32 = 2;
 const SPATIAL_FILL: u32 = 1;
 /// Largest CFL number of turbulent cases that leave the linear solver to the program and take no such steps.
@@ -39,6 +43,7 @@ impl CaseFile {
     /// * Steady flow takes Newton-Krylov steps, and with them CFL numbers that grow fast and without a practical limit.
     /// * Viscous flow is solved by GMRES around block ILU: cells at walls are thousands of times longer than high, which sweeps from
     ///   node to node take thousands of iterations to cross. Levels of fill cost little on planar meshes.
+    /// * Of inviscid flow [`CaseFile::choose_on_mesh`] decides, where no key of `[linear]` says how.
     pub(super) fn choose(&mut self, table: &toml::Table) {
         let given = |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
         let rans = self.flow.equations == Equations::Rans;
@@ -53,13 +58,35 @@ impl CaseFile {
                 linear.precond = PrecondName::Ilu0;
             }
         }
-        linear.fill = linear.fill.or((!(factors && newton)).then_some(0));
+        let of_mesh = newton && !viscous && !LINEAR_KEYS.iter().any(|key| given("linear", key));
+        linear.fill = linear.fill.or((!(factors && newton || of_mesh)).then_some(0));
         if newton && !given("linear", "sweeps") {
             linear.sweeps = NEWTON_SWEEPS;
         }
         if factors && !newton && !given("march", "cfl_max") {
             march.cfl_max = RANS_CFL;
         }
+    }
+
+    /// Chooses what is left open until the mesh is there: a planar mesh that is stretched has its Newton-Krylov steps preconditioned as
+    /// those of viscous flow. How stretched it is, where that was asked.
+    pub fn choose_on_mesh(&mut self, mesh: &Mesh, threads: usize) -> Option<f64> {
+        if self.linear.fill.is_some() || self.linear.method != MethodName::Multicolor || mesh.planar.is_none()
+        {
+            return None;
+        }
+        let found = stretching(mesh, threads);
+        if is_stretched(found) {
+            self.take_factors();
+        }
+        Some(found)
+    }
+
+    /// Preconditions as on a stretched planar mesh.
+    pub fn take_factors(&mut self) {
+        let linear = &mut self.linear;
+        (linear.method, linear.precond, linear.fill) =
+            (MethodName::Gmres, PrecondName::Ilu0, Some(PLANAR_FILL));
     }
 
     /// The same of a case of a structured grid: steady flow takes Newton-Krylov steps, unless a method of plain steps is asked for or a
@@ -100,6 +127,14 @@ impl CaseFile {
         let key = given.keys().find(|key| idle && key.starts_with("newton_"))?;
         Some((key.clone(), "only `nonlinear = \"newton_krylov\"` has such steps"))
     }
+}
+
+/// The keys of `[linear]` that say how steps are preconditioned.
+const LINEAR_KEYS: [&str; 4] = ["method", "precond", "fill", "sweeps"];
+
+/// Whether a planar mesh of this [`stretching`] is preconditioned by factors.
+pub fn is_stretched(stretching: f64) -> bool {
+    stretching > STRETCHED
 }
 
 impl MarchSection {

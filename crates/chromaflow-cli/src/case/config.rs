@@ -76,6 +76,7 @@ impl CaseFile {
             space: flow::Space {
                 flux: n.flux.config(),
                 entropy_fix: n.entropy_fix,
+                acoustic_fix: n.acoustic_fix,
                 cutoff_mach: n.cutoff_mach,
                 second_order: n.order == 2,
                 kappa: n.kappa,
@@ -224,8 +225,10 @@ impl CaseFile {
         if !(-1.0..=1.0).contains(&n.kappa) {
             return fail(&["numerics", "kappa"], n.kappa, "between -1 and 1");
         }
-        if !(0.0..=1.0).contains(&n.entropy_fix) {
-            return fail(&["numerics", "entropy_fix"], n.entropy_fix, "between 0 and 1");
+        for (key, fix) in [("entropy_fix", n.entropy_fix), ("acoustic_fix", n.acoustic_fix)] {
+            if !(0.0..=1.0).contains(&fix) {
+                return fail(&["numerics", key], fix, "between 0 and 1");
+            }
         }
         if let Some(cutoff) = n.cutoff_mach
             && !(cutoff > 0.0 && cutoff <= 1.0)

@@ -19,7 +19,7 @@ mod turbulence;
 mod units;
 
 pub use boundary::BoundarySpec;
-pub use chosen::NonlinearName;
+pub use chosen::{NonlinearName, is_stretched};
 pub use config::find;
 pub use describe::{defaults, reference, schema};
 pub use grid::{Generate, GridSection};
@@ -384,9 +384,11 @@ pub struct NumericsSection {
     pub order: u8,
     /// Inviscid flux.
     pub flux: Flux,
-    /// Entropy fix of Roe's flux: eigenvalues below this fraction of the spectral radius are rounded off. Larger than a
-    /// hundredth, it thickens boundary layers.
+    /// Entropy fix of Roe's flux for what is carried: eigenvalues below this fraction of the spectral radius are rounded off. Larger than
+    /// a hundredth, it thickens boundary layers; between thin layers of inviscid flow on meshes it grows with their flatness, to 0.3 at most.
     pub entropy_fix: f64,
+    /// The same for sound, which stands still at sonic lines and in shocks alone.
+    pub acoustic_fix: f64,
     /// Mach number below which changes of velocity dissipate no less, in Roe's flux and at slip walls: three times the free
     /// stream's where it is not given, 1 for Roe's own dissipation at every speed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -412,6 +414,7 @@ impl Default for NumericsSection {
             order: if d.second_order { 2 } else { 1 },
             flux: Flux::of(d.flux),
             entropy_fix: d.entropy_fix,
+            acoustic_fix: d.acoustic_fix,
             cutoff_mach: d.cutoff_mach,
             kappa: d.kappa,
             limiter: Limiter::of(d.limiter),
@@ -508,12 +511,13 @@ pub struct LinearSection {
     /// Precision policy.
     pub policy: PolicyName,
     /// How the system is solved: sweeps alone, or a Krylov method; viscous flow takes gmres around ilu0 where none is given
-    /// (unsteady laminar flow sweeps).
+    /// (unsteady laminar flow sweeps), and inviscid flow on planar meshes whose cells are long and thin.
     pub method: MethodName,
     /// What gmres and bicgstab are preconditioned with.
     pub precond: PrecondName,
     /// Level of fill of the factors of ilu0: 0 for the blocks of the matrix, 1, 2, ... for more of them. Where neither
-    /// this nor `method` is given, 2 on planar meshes and 1 on others in Newton-Krylov steps of viscous flow; else 0.
+    /// this nor `method` is given, 2 on planar meshes and 1 on others in Newton-Krylov steps of viscous flow, 2 of inviscid flow on
+    /// planar meshes that are stretched; else 0.
     pub fill: Option<u32>,
     /// Order in which ilu0 takes the rows; sweeps go by color.
     pub order: OrderName,

@@ -190,6 +190,39 @@ fn steady_flow_takes_newton_krylov_steps_unless_told_otherwise() {
 }
 
 #[test]
+fn stretched_planar_meshes_take_factors() {
+    use chromaflow::solver::{Method, PreconditionerKind};
+    use chromaflow_flow::mesh::Planar;
+    use chromaflow_flow::mesh::generate::{Cells, box_mesh};
+    let mesh = |height: f64| {
+        let mut mesh = box_mesh([8, 8, 1], [1.0, height, 0.1], Cells::Hexes, 0.0);
+        mesh.planar = Some(Planar { nodes_2d: 81, depth: 0.1 });
+        mesh
+    };
+    let of = |mesh: &chromaflow_flow::mesh::Mesh, text: &str| {
+        let source = Source::of_text(Path::new("a.toml"), &format!("[mesh]\nfile = \"w\"\n{text}\n"));
+        let (source, case) = Case::of(source, &[], Backend::Cpu).unwrap();
+        let Case::Unstructured(mut case) = case else { unreachable!("a case of a mesh") };
+        let found = case.choose_on_mesh(mesh, 1);
+        let implicit = case.config(&source, &[], mesh.planar.is_some()).unwrap().implicit;
+        (found.map(f64::round), implicit.method, implicit.preconditioner)
+    };
+    let sweeps = (Method::Richardson, PreconditionerKind::Multicolor);
+    let factors = (Method::Gmres, PreconditionerKind::Ilu(Fill::Level(2)));
+    let (square, flat) = (mesh(1.0), mesh(0.1));
+    assert_eq!(of(&square, ""), (Some(1.0), sweeps.0, sweeps.1));
+    assert_eq!(of(&flat, ""), (Some(10.0), factors.0, factors.1));
+    for given in [
+        "[linear]\nmethod = \"multicolor\"",
+        "[linear]\nsweeps = 6",
+        "[march]\nnonlinear = \"defect_correction\"",
+    ] {
+        assert_eq!(of(&flat, given), (None, sweeps.0, sweeps.1), "{given}");
+    }
+    assert_eq!(of(&box_mesh([8, 8, 2], [1.0, 0.1, 1.0], Cells::Hexes, 0.0), ""), (None, sweeps.0, sweeps.1));
+}
+
+#[test]
 fn markers_are_matched_with_the_mesh() {
     let markers = [("wing".to_owned(), None), ("far".to_owned(), None)];
     let of = |text: &str| {

@@ -146,14 +146,25 @@ pub fn agree(ranks: &Ranks, source: &Source) -> CliResult<()> {
     Ok(())
 }
 
-/// What a set-up asks of a mesh: names and codes of its markers, and whether it is planar. Rank 0 tells the others.
+/// What a set-up asks of a mesh. Rank 0 tells the others.
+#[derive(Default)]
+pub struct Asked {
+    /// Names and codes.
+    pub markers: Vec<Marker>,
+    /// Whether it is planar.
+    pub planar: bool,
+    /// Whether it is so stretched that the preconditioner is another one.
+    pub stretched: bool,
+}
+
+/// What a set-up asks of a mesh, told by rank 0, which has it and knows whether it is stretched.
 ///
 /// # Errors
 /// Status 3 when another rank has failed.
-pub fn markers(ranks: &Ranks, mesh: Option<&Mesh>) -> CliResult<(Vec<Marker>, bool)> {
+pub fn asked(ranks: &Ranks, mesh: Option<(&Mesh, bool)>) -> CliResult<Asked> {
     let ranks = &*ranks.ranks;
-    if let Some(mesh) = mesh {
-        let mut text = format!("{}\n", mesh.planar.is_some());
+    if let Some((mesh, stretched)) = mesh {
+        let mut text = format!("{}\n{stretched}\n", mesh.planar.is_some());
         for marker in &mesh.markers {
             let code = marker.code.map_or(String::new(), |code| code.to_string());
             let _ = writeln!(text, "{code}\0{}", marker.name);
@@ -166,14 +177,14 @@ pub fn markers(ranks: &Ranks, mesh: Option<&Mesh>) -> CliResult<(Vec<Marker>, bo
         let bytes = ranks.receive_patiently(0, Tag::Collective).map_err(|e| lost(&e))?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let mut lines = text.lines();
-        let planar = lines.next() == Some("true");
+        let [planar, stretched] = std::array::from_fn(|_| lines.next() == Some("true"));
         let marker = |line: &str| {
             let (code, name) = line.split_once('\0')?;
             Some(Marker { name: name.to_owned(), code: code.parse().ok(), ..Marker::default() })
         };
-        return Ok((lines.filter_map(marker).collect(), planar));
+        return Ok(Asked { markers: lines.filter_map(marker).collect(), planar, stretched });
     }
-    Ok((Vec::new(), false))
+    Ok(Asked::default())
 }
 
 /// A rank that follows rank 0 through a run.
@@ -182,8 +193,12 @@ pub fn markers(ranks: &Ranks, mesh: Option<&Mesh>) -> CliResult<(Vec<Marker>, bo
 /// Status 2 for a set-up that cannot be run, status 3 when another rank has failed.
 pub fn follow(source: &Source, case: &CaseFile, ctx: &Context, ranks: Ranks) -> CliResult {
     case.check(source)?;
-    let (markers, planar) = markers(&ranks, None)?;
+    let Asked { markers, planar, stretched } = asked(&ranks, None)?;
     let known: Vec<_> = markers.iter().map(|m| (m.name.clone(), super::known(m))).collect();
+    let mut case = case.clone();
+    if stretched {
+        case.take_factors();
+    }
     let config = case.config(source, &known, planar)?;
     let solver = FlowSolver::over_ranks(None, config, Arc::clone(ctx.team()), ranks);
     let mut solver = solver.map_err(|e| unstructured::refused(source, &e))?;

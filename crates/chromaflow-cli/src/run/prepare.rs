@@ -20,6 +20,8 @@ pub struct Prepared {
     pub mesh: Mesh,
     /// The solver's configuration.
     pub config: FlowConfig,
+    /// How stretched the mesh is, where that decided on the preconditioner: [`chromaflow_flow::stretching`].
+    pub stretching: Option<f64>,
 }
 
 /// Reads a case file, applies `sets` (`section.key=value`), chooses for the backend what they leave open, reads its mesh, checks
@@ -41,7 +43,7 @@ pub fn prepare(path: &Path, sets: &[String], backend: Backend) -> CliResult<Prep
 ///
 /// # Errors
 /// As [`prepare`].
-pub fn prepare_mesh(source: Source, case: CaseFile, threads: usize) -> CliResult<Prepared> {
+pub fn prepare_mesh(source: Source, mut case: CaseFile, threads: usize) -> CliResult<Prepared> {
     case.check(&source)?;
     let mesh_path = case.mesh_path(&source)?;
     let options = ReadOptions { threads, ..case.read_options(&source)? };
@@ -62,8 +64,9 @@ pub fn prepare_mesh(source: Source, case: CaseFile, threads: usize) -> CliResult
     if let Some(message) = case.without_condition(&mesh) {
         return Err(source.error(&["boundary"], &message));
     }
+    let stretching = case.choose_on_mesh(&mesh, threads);
     let config = case.config(&source, &markers, mesh.planar.is_some())?;
-    Ok(Prepared { source, case, mesh_path, mesh, config })
+    Ok(Prepared { source, case, mesh_path, mesh, config, stretching })
 }
 
 /// The condition that a mesh file itself gives: the planes of a planar mesh, FUN3D's codes of a `.mapbc` file.

@@ -9,6 +9,7 @@
 mod central;
 mod euler;
 mod hllc;
+mod layers;
 mod roe;
 mod van_leer;
 
@@ -21,5 +22,6 @@ pub use central::{
 };
 pub use euler::{flux, flux_change, flux_jacobian, flux_of_enthalpy, spectral_radius};
 pub use hllc::{flux_hllc, flux_hllc_jacobians};
+pub use layers::{LayerFix, convective_in_layers};
 pub use roe::{RoeFix, flux_roe, flux_roe_jacobians, low_mach_factor2, roe_absolute};
 pub use van_leer::{flux_van_leer, flux_van_leer_jacobians, van_leer_split, van_leer_split_jacobian};

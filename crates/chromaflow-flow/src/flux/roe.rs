@@ -14,7 +14,8 @@ use crate::real::Real;
 /// couples neighbors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoeFix<T> {
-    /// For V - c and V + c: keeps expansion shocks out.
+    /// For V - c and V + c: keeps expansion shocks out, and shocks that stand on a mesh from snapping from one face to the next.
+    /// Boundary layers do not feel it: across them V - c and V + c are far from zero.
     pub acoustic: T,
     /// For V, the entropy and shear waves. Zero keeps contacts and boundary layers sharp; a small number makes the
     /// flux differentiable where the flow runs along a face.
@@ -29,8 +30,9 @@ impl RoeFix<f64> {
 
     /// In the residual of a set-up.
     pub fn of_residual(config: &FlowConfig) -> Self {
-        let fix = config.space.entropy_fix;
-        Self { acoustic: fix, convective: fix, cutoff_mach: config.cutoff_mach() }
+        let space = &config.space;
+        let (acoustic, convective) = (space.acoustic_fix, space.entropy_fix);
+        Self { acoustic, convective, cutoff_mach: config.cutoff_mach() }
     }
 
     /// In its matrix: eigenvalues are rounded off by a tenth at the least.

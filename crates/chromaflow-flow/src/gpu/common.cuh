@@ -9,13 +9,20 @@ typedef pointwise::Array<double, 25> Block;
 
 // Numbers of the set-up, in the order of `Params` in mod.rs.
 struct Params {
-    double gamma, kappa, eps2[5], entropy_fix, matrix_entropy_fix, cutoff_mach;
+    double gamma, kappa, eps2[5], acoustic_fix, entropy_fix, matrix_acoustic_fix, matrix_entropy_fix, cutoff_mach;
     double viscosity, prandtl, law, sutherland;
     double max_change, depth, turbulent_prandtl;
+    double most_in_layers, depth_of_layers;
     __device__ pointwise::Gas<double> gas() const { return {gamma}; }
-    __device__ pointwise::RoeFix<double> fix() const { return {entropy_fix, entropy_fix, cutoff_mach}; }
+    __device__ pointwise::RoeFix<double> fix() const { return {acoustic_fix, entropy_fix, cutoff_mach}; }
+    // Of a face between nodes dx apart.
+    __device__ pointwise::RoeFix<double> fix_of(const Vec3& n, const Vec3& dx) const {
+        pointwise::RoeFix<double> fixed = fix();
+        if (most_in_layers > 0) fixed.convective = pointwise::convective_in_layers(entropy_fix, most_in_layers, n, dx, depth_of_layers);
+        return fixed;
+    }
     __device__ pointwise::RoeFix<double> matrix_fix() const {
-        return {matrix_entropy_fix, matrix_entropy_fix, cutoff_mach};
+        return {matrix_acoustic_fix, matrix_entropy_fix, cutoff_mach};
     }
     __device__ pointwise::Transport<double> transport() const {
         return {viscosity, prandtl, law != 0 ? pointwise::ViscosityLaw::Sutherland : pointwise::ViscosityLaw::Constant,

@@ -13,7 +13,7 @@ mod sums;
 
 use crate::config::{Equations, FlowConfig, Nonlinear};
 use crate::dual::Dual;
-use crate::flux::RoeFix;
+use crate::flux::{LayerFix, RoeFix};
 use crate::gas::{Gas, Transport, ViscosityLaw};
 use crate::gradient::Mapping;
 use crate::pointwise;
@@ -162,7 +162,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// Uploads them. `depth` is that of the layer of a planar mesh.
+    /// Uploads them. `depth` is that of the layer of a planar mesh in viscous flow.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
@@ -172,6 +172,7 @@ impl Params {
         gas: Gas<f64>,
         transport: Option<Transport<f64>>,
         depth: f64,
+        layers: LayerFix<f64>,
     ) -> Result<Self, GpuError> {
         let (space, implicit) = (&config.space, &config.implicit);
         let [scale, prandtl, law, sutherland] = transport.map_or([0.0, 1.0, 0.0, 0.0], |t| {
@@ -179,7 +180,7 @@ impl Params {
             [t.scale, t.prandtl, law, t.sutherland]
         });
         let [rho, u, v, w, p] = config.limiter_eps2();
-        let fix = RoeFix::of_residual(config);
+        let (fix, of_matrix) = (RoeFix::of_residual(config), RoeFix::of_matrix(config));
         let values = stream.upload(&[
             gas.gamma,
             space.kappa,
@@ -189,7 +190,9 @@ impl Params {
             w,
             p,
             fix.acoustic,
-            RoeFix::of_matrix(config).acoustic,
+            fix.convective,
+            of_matrix.acoustic,
+            of_matrix.convective,
             fix.cutoff_mach,
             scale,
             prandtl,
@@ -198,6 +201,8 @@ impl Params {
             implicit.max_change,
             depth,
             config.turbulence.as_ref().map_or(1.0, |model| model.prandtl),
+            layers.most,
+            layers.depth,
         ])?;
         Ok(Self { values })
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::bc::{Wall, WallHeat, condition_flux, flux_through, strong_wall_residual};
 use crate::config::{Boundary, FluxScheme, Space};
-use crate::flux::{roe_absolute, spectral_radius};
+use crate::flux::{LayerFix, roe_absolute, spectral_radius};
 use crate::gas::{ViscosityLaw, conserved, primitive, viscosity};
 use crate::residual::Inviscid;
 use crate::testmesh::mixed_cube;
@@ -127,6 +127,7 @@ fn van_leers_matrix_is_the_derivative_of_its_residual() {
         boundaries: &boundaries,
         space: &space,
         gas: Gas::AIR,
+        layers: LayerFix::NONE,
         fix: RoeFix { acoustic: 0.005, convective: 0.005, cutoff_mach: 1.0 },
         eps2: [1e-2; 5],
         mapping: &crate::gradient::Mapping::default(),

@@ -1,7 +1,7 @@
 //! Inviscid fluxes through the faces between control volumes, eight edges at a time.
 
 use crate::config::{FluxScheme, Limiter, Space};
-use crate::flux::{RoeFix, flux, flux_hllc, flux_roe, flux_van_leer};
+use crate::flux::{LayerFix, RoeFix, convective_in_layers, flux, flux_hllc, flux_roe, flux_van_leer};
 use crate::gas::Gas;
 use crate::gradient::{Gradient, NodeRecord};
 use crate::limiter::{FaceLimit, face_states};
@@ -31,6 +31,8 @@ pub struct EdgeFluxes<'a> {
     pub space: &'a Space,
     /// Fixes of Roe's flux.
     pub fix: RoeFix<f64>,
+    /// What becomes of them between thin layers.
+    pub layers: LayerFix<f64>,
     /// The gas.
     pub gas: Gas<f64>,
     /// Squares of changes that the limiter leaves alone.
@@ -68,8 +70,8 @@ impl LaneKernel for EdgeFluxes<'_> {
             let mut wl = [left[0], left[1], left[2], left[3], left[4]];
             let mut wr = [right[0], right[1], right[2], right[3], right[4]];
             let mut besides = [V::c(0.0); 5];
+            let dx = [right[5] - left[5], right[6] - left[6], right[7] - left[7]];
             if !self.gradients.is_empty() {
-                let dx = [right[5] - left[5], right[6] - left[6], right[7] - left[7]];
                 let mut ways = [dx, dx.map(|d| V::c(0.0) - d)];
                 if !self.mapped.is_empty() {
                     let added = V::gather(self.mapped, &edge);
@@ -91,7 +93,15 @@ impl LaneKernel for EdgeFluxes<'_> {
                 }
             }
             let f = match self.space.flux {
-                FluxScheme::Roe => flux_roe(gas, &wl, &wr, &n, fix),
+                FluxScheme::Roe => {
+                    let mut fix = fix;
+                    if self.layers.most > 0.0 {
+                        let (least, most, depth) =
+                            (fix.convective, V::c(self.layers.most), V::c(self.layers.depth));
+                        fix.convective = convective_in_layers(least, most, &n, &dx, depth);
+                    }
+                    flux_roe(gas, &wl, &wr, &n, fix)
+                }
                 FluxScheme::Hllc => flux_hllc(gas, &wl, &wr, &n),
                 FluxScheme::VanLeer => flux_van_leer(gas, &wl, &wr, &n),
             };

@@ -23,7 +23,7 @@ pub use viscous::{Eddies, ViscousElements};
 use crate::bc::{Condition, adapted_pressure, condition_flux, outlet_flow};
 use crate::config::Space;
 use crate::dual::Dual;
-use crate::flux::RoeFix;
+use crate::flux::{LayerFix, RoeFix};
 use crate::gas::Gas;
 use crate::gradient::{Gradient, Mapping, NodeRecord};
 use crate::parallel;
@@ -43,6 +43,8 @@ pub struct Inviscid<'a> {
     pub space: &'a Space,
     /// Fixes of Roe's flux.
     pub fix: RoeFix<f64>,
+    /// What becomes of them between thin layers.
+    pub layers: LayerFix<f64>,
     /// The gas.
     pub gas: Gas<f64>,
     /// Squares of changes that the limiter leaves alone, see [`Space::limiter_k`].
@@ -75,6 +77,7 @@ impl Inviscid<'_> {
                 moments: self.moments,
                 space: self.space,
                 fix: self.fix,
+                layers: self.layers,
                 gas: self.gas,
                 eps2: self.eps2,
                 out,

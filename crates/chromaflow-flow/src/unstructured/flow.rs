@@ -51,6 +51,8 @@ pub struct FlowSystem {
     pub(super) held: Vec<u32>,
     pub(super) scale: ForceScale,
     pub(super) planar: bool,
+    /// Depth of the layer of cells, of a planar mesh.
+    pub(super) depth: Option<f64>,
     /// Volume of the domain.
     pub(super) volume: f64,
     /// A density residual that is nothing but rounding errors.

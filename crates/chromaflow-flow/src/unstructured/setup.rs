@@ -118,6 +118,7 @@ impl FlowSolver {
             held: Vec::new(),
             scale,
             planar,
+            depth: mesh.planar.map(|planar| planar.depth),
             volume: match share {
                 None => dual.volumes.iter().sum(),
                 Some(share) => share.sum_rows(|i| [dual.volumes[i]])[0],
@@ -394,13 +395,11 @@ fn check(mesh: &Mesh, config: &FlowConfig) -> Result<(), FlowError> {
             expected: "must be positive",
         });
     }
-    let fix = config.space.entropy_fix;
-    if !(0.0..=1.0).contains(&fix) {
-        return Err(FlowError::Value {
-            name: "entropy_fix".into(),
-            value: fix,
-            expected: "must lie between 0 and 1",
-        });
+    let fixes = [("entropy_fix", config.space.entropy_fix), ("acoustic_fix", config.space.acoustic_fix)];
+    for (name, value) in fixes {
+        if !(0.0..=1.0).contains(&value) {
+            return Err(FlowError::Value { name: name.into(), value, expected: "must lie between 0 and 1" });
+        }
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::FlowSystem;
 use super::coupled::eddies;
 use crate::bc::{WallHeat, WallNode, strong_wall_energy};
-use crate::flux::RoeFix;
+use crate::flux::{LayerFix, RoeFix};
 use crate::gradient::{Gradient, least_squares};
 use crate::jacobian::Assembly;
 use crate::march::Moment;
@@ -47,6 +47,7 @@ impl FlowSystem {
             boundaries: &self.boundaries,
             space: &self.config.space,
             fix: RoeFix::of_residual(&self.config),
+            layers: LayerFix::of_residual(&self.config, self.depth),
             gas: self.gas,
             eps2,
             mapping: &self.mapping,

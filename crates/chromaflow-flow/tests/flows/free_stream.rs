@@ -3,7 +3,7 @@
 use chromaflow_device::Team;
 use chromaflow_flow::config::{Boundary, FluxScheme, Space};
 use chromaflow_flow::dual::Dual;
-use chromaflow_flow::flux::RoeFix;
+use chromaflow_flow::flux::{LayerFix, RoeFix};
 use chromaflow_flow::gas::Gas;
 use chromaflow_flow::gradient::{Mapping, NodeRecord, least_squares};
 use chromaflow_flow::mesh::{Mesh, ReadOptions, load};
@@ -51,6 +51,7 @@ fn unrest(mesh: &Mesh, flux: FluxScheme) -> f64 {
         boundaries: &boundaries,
         space: &space,
         // As in the slowest flows, which round the most.
+        layers: LayerFix::NONE,
         fix: RoeFix { acoustic: 0.005, convective: 0.005, cutoff_mach: 0.1 },
         gas: Gas::AIR,
         eps2: [1e-2; 5],

@@ -9,7 +9,7 @@ use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::{Args, Prepared, over_ranks, prepare, summary};
-use crate::case::{CaseFile, Source};
+use crate::case::{CaseFile, Source, is_stretched};
 use crate::cite;
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
@@ -67,7 +67,7 @@ pub fn run(
     let solver = match ranks {
         None => FlowSolver::new(&prepared.mesh, config, team),
         Some(ranks) => {
-            over_ranks::markers(&ranks, Some(&prepared.mesh))?;
+            over_ranks::asked(&ranks, Some((&prepared.mesh, prepared.stretching.is_some_and(is_stretched))))?;
             FlowSolver::over_ranks(Some(&prepared.mesh), config, team, ranks)
         }
     };
@@ -141,6 +141,13 @@ impl Flow for OnMesh<'_> {
                 format!("{} colors", self.solver.order().colors)
             }
             (Method::Richardson, alone) => alone.to_string(),
+            (method, PreconditionerKind::Ilu(fill)) if fill != Fill::default() => {
+                let stretched = self
+                    .prepared
+                    .stretching
+                    .map_or_else(String::new, |s| format!(" (cells stretched {s:.1} times)"));
+                format!("{method} around block ILU({fill}){stretched}")
+            }
             (method, around) => format!("{method} around {around}"),
         };
         let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
@@ -223,7 +230,7 @@ impl Flow for OnMesh<'_> {
     }
 
     fn summary(&self) -> Map<String, Value> {
-        let Prepared { mesh, case, config, mesh_path, .. } = self.prepared;
+        let Prepared { mesh, case, config, mesh_path, stretching, .. } = self.prepared;
         let memory = self.solver.memory();
         let fill = match config.implicit.preconditioner {
             PreconditionerKind::Ilu(fill) => fill,
@@ -256,6 +263,7 @@ impl Flow for OnMesh<'_> {
                 "prisms": mesh.prisms.len(),
                 "hexes": mesh.hexes.len(),
                 "planar": mesh.planar.is_some(),
+                "stretching": stretching,
                 "quality": self.quality,
                 "markers": mesh.markers.iter().map(|m| &m.name).collect::<Vec<_>>(),
             },

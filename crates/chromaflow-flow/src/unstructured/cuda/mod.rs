@@ -15,6 +15,7 @@ use super::flow::AT_HAND;
 use super::{FlowSolver, FlowSystem};
 use crate::config::{FlowConfig, Nonlinear, Time};
 use crate::coupled::{CoupledSystemCuda, sources_of};
+use crate::flux::LayerFix;
 use crate::gpu::{
     BoundaryCuda, Clock, Diffusion, JacobianCuda, LeastSquaresCuda, MARKS, MeshCuda, Params, ResidualCuda,
     Sums, ViscousCuda, blocks, download_pressures, source, upload_conditions, upload_wall_nodes,
@@ -191,6 +192,7 @@ impl FlowCuda {
         let with_gradients = second_order || solver.needs_gradients();
         let (viscous, diffusion) = (solver.viscous.as_ref(), Diffusion::of(config));
         let depth = viscous.map_or(0.0, |(_, elements)| elements.depth());
+        let layers = LayerFix::of_residual(config, solver.depth);
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         let records: Vec<f64> = solver.nodes.as_flattened().to_vec();
         let walls = WallFaces::new(stream, solver)?;
@@ -205,7 +207,7 @@ impl FlowCuda {
         Ok(Self {
             mesh: MeshCuda::new(stream, dual, &solver.mapping, &solver.moments)?,
             boundary: BoundaryCuda::new(stream, dual, &solver.boundaries)?,
-            params: Params::new(stream, config, solver.gas, viscous.map(|v| v.0), depth)?,
+            params: Params::new(stream, config, solver.gas, viscous.map(|v| v.0), depth, layers)?,
             gradient: LeastSquaresCuda::new(stream, config.space.gradient, true)?,
             residual_kernels: ResidualCuda::new(stream, &config.space)?,
             viscous: viscous.map(|(_, e)| ViscousCuda::new(stream, e, diffusion)).transpose()?,
