@@ -2,10 +2,11 @@
 """Runs the robustness suite with default settings and prints a table.
 
     python3 meshes.py FOLDER          # once: pip install gmsh numpy scipy
-    python3 suite.py FOLDER [--program chromaflow] [--backend cuda] [--only WORD] [--scales 1e-3,1,1e3] [KEY=VALUE...]
+    python3 suite.py FOLDER [--program chromaflow] [--backend cuda] [--only WORD] [--scales 1e-3,1,1e3] [--write CASES] [KEY=VALUE...]
 
 Each case is a mesh, a Mach number, an angle of attack and the conditions of its markers: nothing else is set but the most iterations.
-Exit status 1 where one does not converge.
+With --write, a case file of each that converged, with what came out as [expect]: what `cases/robust/*.toml` were made with, for meshes in
+`cases/robust/meshes`. Exit status 1 where one does not converge.
 """
 
 import argparse
@@ -37,9 +38,25 @@ CASES = [
 ]
 
 
+def lines_of(mesh, mach, alpha, conditions):
+    lines = [f'[mesh]\nfile = "{mesh}.msh"', f"\n[flow]\nmach = {mach}\nalpha = {alpha}", "\n[boundary]"]
+    return lines + [f'{marker} = "{kind}"' for marker, kind in conditions.items()]
+
+
+def write(folder, name, mach, alpha, conditions, told):
+    title = f"{name.replace('_', ' ')} of the robustness suite, M {mach}, default settings"
+    lines = [f'[case]\ntitle = "{title}"\ndescription = "Made by suite.py; the mesh by meshes.py."\n']
+    lines += lines_of(f"meshes/{name}", mach, alpha, conditions)
+    cl, cd = told["forces"]["cl"], told["forces"]["cd"]
+    # Another release of Gmsh places nodes differently.
+    tolerance = 0.003 + 0.01 * max(abs(cl), abs(cd))
+    lines += [f"\n[march]\niterations = 300\n\n[expect]\ncl = {cl:.4f}\ncd = {cd:.4f}\ntolerance = {tolerance:.4f}"]
+    lines += [f"residual_orders_at_least = 10.0\niterations_at_most = {int(1.3 * told['iterations'] + 10)}\n"]
+    (folder / f"{name}_m{mach}.toml").write_text("\n".join(lines))
+
+
 def run(options, folder, name, mach, alpha, conditions, scale):
-    lines = [f'[mesh]\nfile = "{folder / name}.msh"', f"[flow]\nmach = {mach}\nalpha = {alpha}", "[boundary]"]
-    lines += [f'{marker} = "{kind}"' for marker, kind in conditions.items()]
+    lines = lines_of(folder / name, mach, alpha, conditions)
     with tempfile.TemporaryDirectory() as scratch:
         scratch = Path(scratch)
         if scale != 1:
@@ -78,8 +95,9 @@ def main():
     parser.add_argument("--backend", default="cpu")
     parser.add_argument("--only", default="")
     parser.add_argument("--scales", default="1")
+    parser.add_argument("--write", type=Path)
     parser.add_argument("set", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     folder, failed = options.folder.resolve(), 0
     print("| case | scale | outcome | iterations | orders | seconds | CL | CD |\n|---|---|---|---|---|---|---|---|")
     for name, machs, alpha, conditions in CASES:
@@ -95,6 +113,8 @@ def main():
                     continue
                 failed += told["outcome"] != "converged"
                 forces, time = told["forces"], told["time"]
+                if options.write and told["outcome"] == "converged" and scale == 1:
+                    write(options.write, name, mach, alpha, conditions, told)
                 print(
                     label,
                     f"{told['outcome']} | {told['iterations']} | {told['residual_orders']:.1f} | {time['total_s']:.1f} |"

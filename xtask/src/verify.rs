@@ -26,6 +26,9 @@ const QUICK: [&str; 11] = [
 /// One case of each solver that needs no data: what `cargo xtask test` runs, with the build that its tests use.
 pub const FEW: [&str; 3] = ["cylinder_re40_incompressible", "structured_plate", "wing"];
 
+/// Cases of the robustness suite, whose meshes are made by its own script.
+const SUITE: &str = "cases/robust";
+
 /// How the cases came out.
 #[derive(Default)]
 pub struct Tally {
@@ -63,7 +66,8 @@ pub fn verify(args: &[String]) -> Result<(), String> {
 /// Runs the cases named (all if none is) and prints the table.
 pub fn table(program: &Path, names: &[&str]) -> Result<Tally, String> {
     let root = run::root();
-    let all = cases::all(&root.join("cases"))?;
+    let mut all = cases::all(&root.join("cases"))?;
+    all.extend(cases::all(&root.join(SUITE))?);
     let stem = |path: &Path| path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     if let Some(name) = names.iter().find(|n| !all.iter().any(|c| stem(c) == **n)) {
         return Err(format!("{name}: no such case in {}", root.join("cases").display()));
@@ -110,6 +114,10 @@ fn one(program: &Path, case: &Path, out: &Path, data: &Path) -> Result<Row, Stri
     let expect = table.get("expect").and_then(toml::Value::as_table).cloned().unwrap_or_default();
     let row = |verdict| Row { expected: expected(&expect), got: "-".into(), seconds: 0.0, verdict };
     if let Some(file) = cases::missing(case, &text, data) {
+        if case.parent().is_some_and(|folder| folder.ends_with(SUITE)) {
+            let why = format!("{file} is not there (python3 {SUITE}/meshes.py {SUITE}/meshes)");
+            return Ok(row(Verdict::Skipped(why)));
+        }
         let why = format!("{file} is not there (set CHROMAFLOW_DATA)");
         let verdict = if required("data") { Verdict::Failed(why) } else { Verdict::Skipped(why) };
         return Ok(row(verdict));

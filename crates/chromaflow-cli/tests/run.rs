@@ -105,7 +105,8 @@ fn check_tells_the_plan_and_writes_nothing_else() {
 #[test]
 fn all_cases_are_well_formed() {
     let mut count = 0;
-    for entry in std::fs::read_dir(cases()).unwrap() {
+    let folders = [cases(), cases().join("robust")];
+    for entry in folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap()) {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|e| e == "toml") {
             count += 1;

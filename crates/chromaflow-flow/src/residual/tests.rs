@@ -151,7 +151,8 @@ fn densities_of_thin_layers_are_coupled() {
     }
     let space = Space { second_order: false, ..Space::default() };
     let inviscid = LayerFix { most: 0.3, depth: 0.0 };
-    let middle = mesh.nodes.iter().position(|x| *x == [3.0, 3.0, 0.15]).unwrap();
+    let is_middle = |x: &[f64; 3]| x.iter().zip([3.0, 3.0, 0.15]).all(|(x, m)| (x - m).abs() < 1e-9);
+    let middle = mesh.nodes.iter().position(is_middle).unwrap();
     let [plain, fixed] = [LayerFix::NONE, inviscid]
         .map(|layers| residual_with(layers, &dual, &nodes, &space, Boundary::Farfield, 1)[middle]);
     assert!(plain[0].abs() > 1e-8 && (fixed[0] / plain[0] - 20.0).abs() < 0.1, "{plain:?} {fixed:?}");
