@@ -18,7 +18,10 @@ struct Params {
     // Of a face between nodes dx apart.
     __device__ pointwise::RoeFix<double> fix_of(const Vec3& n, const Vec3& dx) const {
         pointwise::RoeFix<double> fixed = fix();
-        if (most_in_layers > 0) fixed.convective = pointwise::convective_in_layers(entropy_fix, most_in_layers, n, dx, depth_of_layers);
+        if (most_in_layers > 0) {
+            fixed.convective =
+                pointwise::convective_in_layers(entropy_fix, most_in_layers, n, dx, depth_of_layers);
+        }
         return fixed;
     }
     __device__ pointwise::RoeFix<double> matrix_fix() const {
