@@ -145,6 +145,12 @@ pub trait Coupled: Send + Sync {
         false
     }
 
+    /// Whether Newton-Krylov steps are to wait until steps of the flow and of this system by themselves have brought both under way: where
+    /// the derivative taken far from a solution leads out of the range of its unknowns.
+    fn starts_apart(&self) -> bool {
+        false
+    }
+
     /// Eddy viscosity of each node for the viscous fluxes of the flow, over rho_inf a_inf and the mesh unit; empty where this
     /// system has none. As of the last [`Coupled::prepare`].
     fn eddy_viscosity(&self) -> &[f64] {

@@ -71,15 +71,16 @@ pub struct CoupledSystem {
 struct Units {
     /// Of each unknown, and of its residual.
     of: Vec<[f64; 2]>,
-    /// What both are multiplied by, `[rows, nb]`: values of local unknowns and ones; empty where no unknown is local.
-    weights: Vec<f64>,
+    /// What the two are multiplied by, `[rows, nb]`: of local unknowns their value, and that times V/dt, so that residuals are measured by
+    /// what they would change in a step; of others ones. Empty where no unknown is local.
+    weights: Vec<[f64; 2]>,
 }
 
 impl Units {
     /// Of the `i`-th value.
     fn at(&self, i: usize) -> [f64; 2] {
         let [unit, residual] = self.of[i % self.of.len()];
-        self.weights.get(i).map_or([unit, residual], |weight| [unit * weight, residual * weight])
+        self.weights.get(i).map_or([unit, residual], |weights| [unit * weights[0], residual * weights[1]])
     }
 }
 
@@ -128,7 +129,7 @@ impl CoupledSystem {
             residual: vec![0.0; nb * n],
             update: vec![0.0; nb * n],
             pseudo_time: vec![0.0; if driving { n } else { 0 }],
-            units: Units { of: vec![[1.0; 2]; nb], weights: vec![1.0; weighted] },
+            units: Units { of: vec![[1.0; 2]; nb], weights: vec![[1.0; 2]; weighted] },
             scaled: vec![0.0; scaled],
             floors,
             jacobian,
@@ -290,7 +291,10 @@ impl CoupledSystem {
         let (nb, n) = (self.state.nb, flow.dual.nodes());
         for row in 0..if self.units.weights.is_empty() { 0 } else { n } {
             for v in 0..nb {
-                self.units.weights[row * nb + v] = self.weight(row, v);
+                let (weight, local) = (self.weight(row, v), self.floors[v].is_some());
+                // Ghosts of other ranks have no V/dt.
+                let time = Some(self.pseudo_time[row]).filter(|time| local && *time > 0.0).unwrap_or(1.0);
+                self.units.weights[row * nb + v] = [weight, weight * time];
             }
         }
         let sums = self.sizes(flow);
@@ -306,8 +310,8 @@ impl CoupledSystem {
     fn sizes(&self, flow: &FlowView<'_>) -> Vec<[f64; 2]> {
         let nb = self.state.nb;
         let squares = |i: usize| {
-            let weight = self.units.weights.get(i).copied().unwrap_or(1.0);
-            [(self.state.values[i] / weight).powi(2), (self.residual[i] / weight).powi(2)]
+            let [value, residual] = self.units.weights.get(i).copied().unwrap_or([1.0; 2]);
+            [(self.state.values[i] / value).powi(2), (self.residual[i] / residual).powi(2)]
         };
         if let Some(share) = &self.share {
             let sums = share.sums(2 * nb, |add| {
@@ -465,8 +469,9 @@ impl CoupledSystem {
                 OffDiagonal::F32(off) => size_of_val(&**off),
                 OffDiagonal::F16 { values, .. } => size_of_val(&**values),
             };
-        let vectors = [&self.residual, &self.update, &self.units.weights, &self.scaled];
-        let work = vectors.map(|v| size_of_val(&**v)).iter().sum::<usize>() + self.linear.work_bytes();
+        let vectors = [&self.residual, &self.update, &self.scaled].map(|v| size_of_val(&**v));
+        let units = size_of_val(&*self.units.weights);
+        let work = vectors.iter().sum::<usize>() + units + self.linear.work_bytes();
         [matrix + self.linear.bytes(), self.state.bytes(), work]
     }
 }

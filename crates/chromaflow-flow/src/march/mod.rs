@@ -15,6 +15,7 @@
 //! somebody asks ([`March::sync`]).
 
 pub(crate) mod control;
+mod coupling;
 mod error;
 pub(crate) mod forces;
 pub(crate) mod linear;
@@ -46,6 +47,7 @@ pub(crate) use update::update_share;
 use crate::config::Time;
 use crate::output::Restart;
 use chromaflow::Outcome;
+use coupling::Coupling;
 use progress::Next;
 use std::time::Instant;
 
@@ -66,6 +68,7 @@ pub struct March<S: Host> {
     pub(crate) progress: Progress,
     pub(crate) control: S::Control,
     rejections: Rejections,
+    coupling: Coupling,
     /// Forces of the last residual.
     forces: Forces,
     times: Times,
@@ -81,6 +84,7 @@ impl<S: Host> March<S> {
             progress: Progress::default(),
             control,
             rejections: Rejections::default(),
+            coupling: Coupling::new(),
             forces: Forces::default(),
             times: Times::default(),
         }
@@ -157,6 +161,12 @@ impl<S: Host> March<S> {
         if self.control.rejects_growth(size) {
             return self.reject(Rejection::Growth, report);
         }
+        if self.host.starts_apart()
+            && self.coupling.see(report.coupled_orders.iter().copied().fold(f64::INFINITY, f64::min))
+        {
+            self.control.reset();
+        }
+        let at = &self.with_kind(*at);
         let done = self.computing().advance(at)?;
         (report.linear_reduction, report.limited) = (done.reduction, done.limited);
         if let Some(row) = done.singular.or(done.bad) {
@@ -165,6 +175,7 @@ impl<S: Host> March<S> {
         if done.reduction.is_some_and(|reduction| self.control.rejects_update(reduction)) {
             return self.reject(Rejection::Linear, report);
         }
+        self.coupling.accept();
         self.control.accept(size, report.limited as f64 / self.host.rows() as f64);
         Ok(())
     }
@@ -181,6 +192,9 @@ impl<S: Host> March<S> {
         report.rejected = true;
         self.rejections.add(why);
         self.computing().restore()?;
+        if self.host.starts_apart() && self.coupling.reject() {
+            self.control.reset();
+        }
         if !self.control.reject() {
             report.outcome = Some(Outcome::Diverged { iteration: self.progress.iteration });
         }
@@ -216,7 +230,16 @@ impl<S: Host> March<S> {
             cfl: self.control.value(),
             bdf: self.progress.bdf(self.host.time()),
             measure: iteration.is_multiple_of(self.host.linear_report()) || self.control.doubts(),
+            together: true,
         }
+    }
+
+    /// The same with the kind of its step.
+    fn with_kind(&self, at: Moment) -> Moment {
+        if self.coupling.together || !self.host.starts_apart() {
+            return at;
+        }
+        Moment { together: false, cfl: at.cfl.min(coupling::LARGEST), ..at }
     }
 
     /// The iteration that would come next.
@@ -275,6 +298,9 @@ impl<S: Host> March<S> {
         let mut restart = Restart::default();
         self.progress.store(self.host.time(), &mut restart);
         self.control.store(&mut restart);
+        if self.host.starts_apart() {
+            self.coupling.store(&mut restart);
+        }
         restart
     }
 
@@ -282,6 +308,7 @@ impl<S: Host> March<S> {
     pub(crate) fn resume_progress(&mut self, restart: &Restart, levels: bool) {
         self.progress = Progress::from_restart(restart, levels);
         self.control.resume(restart);
+        self.coupling = Coupling::from_restart(restart);
     }
 
     /// Times of the parts of a step, `repeats` of each, and at last of whole steps, which must move `step_bytes`; by the

@@ -214,7 +214,7 @@ impl Progress {
 }
 
 /// Facts of a restart that tell how far a run has come, but nothing of its state.
-const OF_A_RUN: [&str; 11] = [
+const OF_A_RUN: [&str; 14] = [
     "iteration",
     "first_residual",
     "smallest_residual",
@@ -226,6 +226,9 @@ const OF_A_RUN: [&str; 11] = [
     "cfl_hold",
     "cfl_solved",
     "last_residual",
+    "together",
+    "steps_apart",
+    "steps_of_a_kind",
 ];
 
 impl Restart {

@@ -17,6 +17,8 @@ pub struct Moment {
     pub bdf: Option<Bdf>,
     /// Whether the reduction of the linear residual is asked for.
     pub measure: bool,
+    /// Whether a Newton-Krylov step solves for the flow and for what it depends on at once; else each takes a step of its own.
+    pub together: bool,
 }
 
 impl Moment {
@@ -177,6 +179,11 @@ pub trait Host: System + Sized {
     /// Size of a residual that is nothing but rounding errors; 0 where that is not known.
     fn flow_round_off(&self) -> f64 {
         0.0
+    }
+
+    /// Whether the flow and what it depends on take steps of their own until their residuals have fallen.
+    fn starts_apart(&self) -> bool {
+        false
     }
 
     /// Iterations at the start whose residuals are of another discretization than later ones.

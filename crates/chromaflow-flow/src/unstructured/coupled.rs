@@ -138,7 +138,7 @@ impl FlowSystem {
 
     /// The steps of the systems beside the flow, from the state that its own step starts from.
     pub(super) fn advance_coupled(&mut self, at: &Moment, times: &mut Times) -> Result<Advanced, FlowError> {
-        let newton = matches!(self.config.implicit.nonlinear, Nonlinear::NewtonKrylov(_));
+        let newton = matches!(self.config.implicit.nonlinear, Nonlinear::NewtonKrylov(_)) && at.together;
         self.with_coupled(at, |view, coupled| {
             let mut all = Advanced::default();
             for system in coupled {

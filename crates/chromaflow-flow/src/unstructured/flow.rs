@@ -161,6 +161,11 @@ impl Host for FlowSystem {
         self.round_off
     }
 
+    fn starts_apart(&self) -> bool {
+        let newton = matches!(self.config.implicit.nonlinear, Nonlinear::NewtonKrylov(_));
+        newton && self.coupled.iter().any(|system| system.physics.starts_apart())
+    }
+
     fn first_order_steps(&self) -> usize {
         if self.config.space.second_order { self.config.implicit.first_order_steps } else { 0 }
     }
@@ -225,12 +230,12 @@ impl FlowSystem {
             self.linear.as_ref().expect(AT_HAND).convert(&mut self.jacobian);
         });
         timed(&mut times[Part::LinearSolver], || match self.config.implicit.nonlinear {
-            Nonlinear::DefectCorrection => {
+            Nonlinear::NewtonKrylov(options) if at.together => self.solve_newton(at, &options).map(Some),
+            _ => {
                 let linear = self.linear.as_mut().expect(AT_HAND);
                 let b = self.residual.as_flattened();
                 linear.solve(&mut self.jacobian, b, &mut self.update, at.measure)
             }
-            Nonlinear::NewtonKrylov(options) => self.solve_newton(at, &options).map(Some),
         })
     }
 

@@ -81,28 +81,35 @@ extern "C" __global__ void __launch_bounds__(128) check_values(u32 rows, const d
 }
 
 // For Newton-Krylov steps, a thread a value. `base` has the values where the derivative is taken; `units` those of each unknown and of its
-// residual, [NB][2].
+// residual, [NB][2]; `pseudo_time` V/dt of each row, by which residuals of local unknowns are measured, too.
 struct Units {
     double unknown, residual;
 };
-__device__ __forceinline__ Units units_at(const Units* __restrict__ units, const double* __restrict__ floors, const double* __restrict__ base, u64 at) {
+__device__ __forceinline__ double step_weight(const double* __restrict__ floors, const double* __restrict__ pseudo_time, u64 at) {
+    const double time = pseudo_time[at / NB];
+    return floors[at % NB] >= 0 && time > 0 ? time : 1.0;
+}
+__device__ __forceinline__ Units units_at(const Units* __restrict__ units, const double* __restrict__ floors, const double* __restrict__ base,
+                                          const double* __restrict__ pseudo_time, u64 at) {
     const double w = weight(floors, base, at);
-    return {units[at % NB].unknown * w, units[at % NB].residual * w};
+    return {units[at % NB].unknown * w, units[at % NB].residual * w * step_weight(floors, pseudo_time, at)};
 }
 // Values and residuals of the unknown v over their weights, and zeros of the others.
 extern "C" __global__ void __launch_bounds__(256)
-measured(u32 rows, u32 v, const double* __restrict__ floors, const double* __restrict__ base, const double* __restrict__ residual, double* __restrict__ of_values, double* __restrict__ of_residuals) {
+measured(u32 rows, u32 v, const double* __restrict__ floors, const double* __restrict__ base, const double* __restrict__ residual,
+         const double* __restrict__ pseudo_time, double* __restrict__ of_values, double* __restrict__ of_residuals) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at >= (u64)rows * NB) return;
     const double w = weight(floors, base, at);
     of_values[at] = at % NB == v ? base[at] / w : 0.0;
-    of_residuals[at] = at % NB == v ? residual[at] / w : 0.0;
+    of_residuals[at] = at % NB == v ? residual[at] / (w * step_weight(floors, pseudo_time, at)) : 0.0;
 }
 // values = base + h v
 extern "C" __global__ void __launch_bounds__(256)
-set_beside(u32 rows, const double* __restrict__ floors, const double* __restrict__ base, const Units* __restrict__ units, double h, const double* __restrict__ v, double* __restrict__ values) {
+set_beside(u32 rows, const double* __restrict__ floors, const double* __restrict__ base, const Units* __restrict__ units,
+           double h, const double* __restrict__ v, double* __restrict__ values) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
-    if (at < (u64)rows * NB) values[at] = base[at] + h * units_at(units, floors, base, at).unknown * v[at];
+    if (at < (u64)rows * NB) values[at] = base[at] + h * (units[at % NB].unknown * weight(floors, base, at)) * v[at];
 }
 // y = ((moved - residual) / h + V/dt v) / unit
 extern "C" __global__ void __launch_bounds__(256)
@@ -110,7 +117,7 @@ slopes(u32 rows, const double* __restrict__ floors, const double* __restrict__ b
        const double* __restrict__ pseudo_time, const double* __restrict__ v, double inverse, double* __restrict__ y) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at >= (u64)rows * NB) return;
-    const Units unit = units_at(units, floors, base, at);
+    const Units unit = units_at(units, floors, base, pseudo_time, at);
     y[at] = ((moved[at] - residual[at]) * inverse + pseudo_time[at / NB] * unit.unknown * v[at]) / unit.residual;
 }
 // Between what is measured and what is not: values and residuals, to and fro as `to` says (`Measure` in newton.rs).
@@ -118,10 +125,11 @@ slopes(u32 rows, const double* __restrict__ floors, const double* __restrict__ b
 #define RESIDUAL_TO 1
 #define VALUE_FROM 2
 extern "C" __global__ void __launch_bounds__(256)
-measure(u32 rows, const double* __restrict__ floors, const double* __restrict__ base, const Units* __restrict__ units, u32 to, const double* __restrict__ from, double* __restrict__ out) {
+measure(u32 rows, const double* __restrict__ floors, const double* __restrict__ base, const Units* __restrict__ units,
+        const double* __restrict__ pseudo_time, u32 to, const double* __restrict__ from, double* __restrict__ out) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at >= (u64)rows * NB) return;
-    const Units unit = units_at(units, floors, base, at);
+    const Units unit = units_at(units, floors, base, pseudo_time, at);
     out[at] = to == RESIDUAL_FROM ? from[at] * unit.residual : to == RESIDUAL_TO ? from[at] / unit.residual : to == VALUE_FROM ? from[at] * unit.unknown
                                                                                                             : from[at] / unit.unknown;
 }

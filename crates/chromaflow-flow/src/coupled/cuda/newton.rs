@@ -73,7 +73,8 @@ impl Driving {
     ) -> Result<(), GpuError> {
         let n = self.values.len();
         let launch = self.measure.launch(blocks(n, 256), 256).arg(self.pseudo_time.len() as u32);
-        let launch = launch.arg(floors).arg(&self.values).arg(&self.units).arg(to as u32).arg(from).arg(out);
+        let launch = launch.arg(floors).arg(&self.values).arg(&self.units).arg(&self.pseudo_time);
+        let launch = launch.arg(to as u32).arg(from).arg(out);
         // SAFETY: callers give vectors with as many values as this system has.
         Ok(unsafe { launch.enqueue(stream) }?)
     }
@@ -135,6 +136,7 @@ impl CoupledSystemCuda {
                 .arg(&self.floors)
                 .arg(&driving.values)
                 .arg(&driving.residual)
+                .arg(&driving.pseudo_time)
                 .arg(&driving.r)
                 .arg(&driving.z);
             // SAFETY: vectors have nb values a row.

@@ -161,7 +161,7 @@ k_omega_residual(u32 rows, const u32* __restrict__ row_ptr, const u32* __restric
     for (int v = 0; v < 2; v++) residual[(u64)i * 2 + v] = sum[v];
 }
 
-// Values less their update, a fifth at least; nodes whose update was cut are counted. A thread a row.
+// Values less their update, a fifth at least; nodes where nothing would be left are counted. A thread a row.
 extern "C" __global__ void __launch_bounds__(256)
 k_omega_update(u32 rows, const double* __restrict__ update, double* __restrict__ values, u32* __restrict__ limited) {
     const u64 i = (u64)blockIdx.x * 256 + threadIdx.x;
@@ -170,9 +170,8 @@ k_omega_update(u32 rows, const double* __restrict__ update, double* __restrict__
 #pragma unroll
         for (int v = 0; v < 2; v++) {
             const double own = values[i * 2 + v], change = update[i * 2 + v];
-            const double kept = pointwise::k_omega_kept(own, change);
-            cut = cut || kept > own - change;
-            values[i * 2 + v] = kept;
+            cut = cut || change > own;
+            values[i * 2 + v] = pointwise::k_omega_kept(own, change);
         }
     }
     const u32 count = __popc(__ballot_sync(0xffffffffu, cut));

@@ -41,6 +41,7 @@ use crate::march::{FlowError, Moment};
 use crate::mesh::Mesh;
 use crate::residual::{NodeGradients, ViscousElements, primitive_of};
 use chromaflow::Jacobian;
+use chromaflow_comm::Op;
 use std::sync::Arc;
 
 /// k and omega of a row.
@@ -49,8 +50,10 @@ const NB: usize = 2;
 const GRADIENTS: usize = 15;
 /// Numbers of an element, see [`NodeGradients`].
 const NUMBERS: usize = GRADIENTS + 1;
-/// k at the beginning over the square of the stream's velocity, where no more flows in.
-const START_K: f64 = 1e-4;
+/// sqrt(beta*) and kappa of the layer at the beginning.
+const LAYER: [f64; 2] = [0.3, 0.41];
+/// Wall units over which it is damped.
+const VAN_DRIEST: f64 = 25.0;
 
 /// The equations of k and omega on one mesh.
 pub struct KOmegaEquations {
@@ -59,8 +62,8 @@ pub struct KOmegaEquations {
     names: [String; NB],
     /// k and omega of what flows in.
     inflow: [f64; NB],
-    /// Square of the Mach number.
-    stream: f64,
+    /// Of the layer at the walls at the beginning: its thickness and its friction velocity.
+    layer: [f64; 2],
     /// From the walls, by rows.
     distance: Vec<f64>,
     /// Distance of the first node off the wall, of each wall node.
@@ -113,7 +116,7 @@ impl KOmegaEquations {
             config: config.clone(),
             names: ["k".to_owned(), "omega".to_owned()],
             inflow,
-            stream: flow.config.freestream.mach.powi(2),
+            layer: layer(flow, scale),
             heights: flow
                 .walls
                 .iter()
@@ -132,6 +135,28 @@ impl KOmegaEquations {
         let mu = flow.transport.map_or(0.0, |t| t.scale * viscosity(t, temperature(flow.gas, &w)));
         k_omega_wall(self.model, mu / w[0], self.heights[at])
     }
+}
+
+/// Thickness and friction velocity of a turbulent layer at the end of a plate as long as the walls, with the stream's velocity and the
+/// kinematic viscosity `nu`: 0.16 L Re^(-1/7) and Cf = 0.027 Re^(-1/7).
+///
+/// **Source**: White (2006), Viscous Fluid Flow, eq. 6-70 and 6-71.
+fn layer(flow: &FlowView<'_>, nu: f64) -> [f64; 2] {
+    // Largest and, with the other sign, smallest coordinates.
+    let mut ends = [f64::NEG_INFINITY; 6];
+    for wall in flow.walls {
+        for d in 0..3 {
+            let x = flow.nodes[wall.node as usize][5 + d];
+            (ends[d], ends[3 + d]) = (ends[d].max(x), ends[3 + d].max(-x));
+        }
+    }
+    if let Some(share) = flow.share() {
+        share.reduce(Op::Max, &mut ends);
+    }
+    let length = (0..3).map(|d| ends[d] + ends[3 + d]).fold(0.0, f64::max);
+    let speed = flow.config.freestream.mach;
+    let slow = (speed * length / nu).max(1.0).powf(-1.0 / 7.0);
+    [0.16 * length * slow, speed * (0.5 * 0.027 * slow).sqrt()]
 }
 
 /// Distance from the walls of the neighbor off them that is nearest to them; where all neighbors are on walls, the shortest edge.
@@ -158,8 +183,9 @@ impl Coupled for KOmegaEquations {
         &self.names
     }
 
-    /// What is there at the beginning is turbulent, lest boundary layers come to rest in a laminar state, and has next to walls the omega
-    /// of the layer there, 6 nu / (beta d^2).
+    /// What is there at the beginning is a turbulent layer, lest boundary layers come to rest in a laminar state: k = u_tau^2 / sqrt(beta*),
+    /// less towards the wall as van Driest damps and towards the layer's edge, and the larger omega of the viscous layer,
+    /// 6 nu / (beta d^2), and of the logarithmic one, u_tau / (sqrt(beta*) kappa d). Off the layer there is the free stream.
     fn initial(&self, flow: &FlowView<'_>, row: usize, out: &mut [f64]) {
         if let Ok(at) = flow.walls.binary_search_by_key(&(row as u32), |wall| wall.node) {
             out.copy_from_slice(&[0.0, self.at_wall(flow, at)]);
@@ -167,7 +193,11 @@ impl Coupled for KOmegaEquations {
         }
         let nu = flow.transport.map_or(0.0, |transport| transport.scale);
         let near = 0.1 * k_omega_wall(self.model, nu, self.distance[row]);
-        out.copy_from_slice(&[self.inflow[0].max(START_K * self.stream), self.inflow[1] + near]);
+        let ([thickness, friction], [root, kappa], d) = (self.layer, LAYER, self.distance[row]);
+        let damped = 1.0 - (-d * friction / (VAN_DRIEST * nu)).exp();
+        let layer = friction / root.sqrt() * damped * (1.0 - d / thickness).max(0.0);
+        let near = near.hypot(friction / (root * kappa * d));
+        out.copy_from_slice(&[self.inflow[0] + layer * layer, self.inflow[1] + near]);
     }
 
     fn given(&self, flow: &FlowView<'_>) -> Vec<u32> {
@@ -196,6 +226,10 @@ impl Coupled for KOmegaEquations {
         true
     }
 
+    fn starts_apart(&self) -> bool {
+        true
+    }
+
     fn eddy_viscosity(&self) -> &[f64] {
         &self.work.eddies
     }
@@ -215,9 +249,8 @@ impl Coupled for KOmegaEquations {
     fn update(&self, values: &mut [f64], update: &[f64]) -> bool {
         let mut cut = false;
         for (value, &change) in values.iter_mut().zip(update) {
-            let (new, kept) = (*value - change, k_omega_kept(*value, change));
-            cut |= kept > new;
-            *value = kept;
+            cut |= change > *value;
+            *value = k_omega_kept(*value, change);
         }
         cut
     }

@@ -186,7 +186,7 @@ fn scatter(solver: &mut FlowSolver) {
 }
 
 fn system(solver: &mut FlowSolver, cfl: f64) -> (Vec<f64>, BlockCsr) {
-    let at = Moment { iteration: 1, cfl, bdf: None, measure: false };
+    let at = Moment { iteration: 1, cfl, bdf: None, measure: false, together: true };
     solver.host.compute_residual(&at);
     solver.host.coupled_residuals(&at);
     let mut coupled = std::mem::take(&mut solver.host.coupled);
@@ -241,7 +241,7 @@ fn pseudo_times_are_those_of_the_matrix() {
     };
     let (_, still) = system(&mut solver, 1e300);
     let (_, stepping) = system(&mut solver, 3.0);
-    let at = Moment { iteration: 1, cfl: 3.0, bdf: None, measure: false };
+    let at = Moment { iteration: 1, cfl: 3.0, bdf: None, measure: false, together: true };
     let mut coupled = std::mem::take(&mut solver.host.coupled);
     let view = solver.host.view(&[], &solver.host.fluxes);
     let mut times = vec![0.0; view.dual.nodes()];
@@ -272,7 +272,7 @@ fn values_stay_positive_and_walls_follow_the_flow() {
         for _ in 0..20 {
             assert!(!solver.step().rejected);
         }
-        let at = Moment { iteration: 1, cfl: 1.0, bdf: None, measure: false };
+        let at = Moment { iteration: 1, cfl: 1.0, bdf: None, measure: false, together: true };
         solver.host.compute_residual(&at);
         let (host, state) = (&solver.host, &solver.host.coupled[0].state);
         let view = host.view(&[], &[]);
@@ -328,5 +328,33 @@ fn a_free_stream_is_kept() {
             seen += 1;
         }
         assert!(seen > 50, "{seen}");
+    }
+}
+
+/// At the beginning there is a layer of the walls' length in its own equilibrium: k / omega is kappa u_tau d where neither the wall nor the
+/// layer's edge is near, and the free stream off it.
+#[test]
+fn runs_begin_with_a_turbulent_layer() {
+    for model in MODELS {
+        let solver = solver(model, 1, |config| config.freestream.reynolds = 1e9);
+        let (host, system) = (&solver.host, &solver.host.coupled[0]);
+        // The wall is the unit square.
+        let slow = 1e9_f64.powf(-1.0 / 7.0);
+        let (thickness, friction) = (0.16 * slow, 0.4 * (0.0135 * slow).sqrt());
+        let (view, mut found) = (host.view(&[], &[]), [0.0; 2]);
+        let inflow = [9e-9, 9e-9 / (0.009 * 0.4 / 1e9)];
+        for (i, q) in system.state.values.chunks_exact(2).enumerate() {
+            let z = host.nodes[i][7];
+            system.physics.initial(&view, i, &mut found);
+            assert_eq!(found, q, "{model:?}, {i}");
+            if z < 1e-9 {
+                continue;
+            }
+            assert!(q[0] >= inflow[0] && q[1] > inflow[1], "{model:?}, {i}: {q:?}");
+            let share = (1.0 - z / thickness).max(0.0);
+            let ratio = (q[0] - inflow[0]) / (q[1] - inflow[1]);
+            let layer = 0.41 * friction * z * share * share;
+            assert!((ratio - layer).abs() <= 1e-3 * layer + 1e-12, "{model:?}, {i}: {ratio} {layer}");
+        }
     }
 }

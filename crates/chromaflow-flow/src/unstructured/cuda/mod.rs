@@ -404,13 +404,13 @@ impl System for FlowCuda {
         self.clock.done(Part::Assembly, &self.stream)?;
         self.linear.as_mut().expect(AT_HAND).find_scale()?;
         self.clock.done(Part::Conversion, &self.stream)?;
-        let reduction = if self.newton.is_some() {
+        let newton = self.newton.is_some() && at.together;
+        let reduction = if newton {
             self.solve_newton(at)?
         } else {
             let linear = self.linear.as_mut().expect(AT_HAND);
             linear.solve(&self.residual, &mut self.update, at.measure)?
         };
-        let newton = self.newton.is_some();
         self.each_coupled(at, |system, view| {
             // A Newton-Krylov step of the flow has found the update of what it depends on, too.
             if newton && system.drives_flow() {
@@ -503,8 +503,8 @@ impl Device<FlowSystem> for FlowCuda {
         // Residuals adapt the back pressure of outlets.
         let mut conditions = DeviceBuffer::uninitialized(&self.stream, self.boundary.conditions.len())?;
         conditions.copy_from(&self.boundary.conditions.slice())?;
-        for measure in [false, true] {
-            let at = Moment { measure, ..at };
+        for (measure, together) in [(false, true), (true, true), (false, false), (true, false)] {
+            let at = Moment { measure, together, ..at };
             self.residual(&at)?;
             self.advance(&at)?;
             self.restore()?;
