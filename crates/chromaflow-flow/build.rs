@@ -12,6 +12,7 @@ const FILES: [(&str, &str); 33] = [
     ("src/flux/central.rs", "crate::flux"),
     ("src/flux/hllc.rs", "crate::flux"),
     ("src/flux/van_leer.rs", "crate::flux"),
+    ("src/dual/image.rs", "crate::dual"),
     ("src/bc/mod.rs", "crate::bc"),
     ("src/bc/extrapolation.rs", "crate::bc"),
     ("src/bc/farfield.rs", "crate::bc"),

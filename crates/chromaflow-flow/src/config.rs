@@ -22,6 +22,8 @@ pub struct FlowConfig {
     pub space: Space,
     /// Boundary condition of each marker by its name. The two planes of a planar mesh need none: they are symmetry.
     pub boundaries: BTreeMap<String, Boundary>,
+    /// Which marker each [`Boundary::Periodic`] one is periodic with; a pair needs one entry, and none where the mesh's file says it.
+    pub partners: BTreeMap<String, String>,
     /// The implicit step.
     pub implicit: Implicit,
     /// March to a steady state, or follow the flow in time.

@@ -36,6 +36,7 @@ mod hdf5;
 pub mod pairs;
 mod par;
 mod parse;
+pub mod periodic;
 mod refine;
 mod sew;
 mod stl;
@@ -75,6 +76,8 @@ pub struct Mesh {
     pub markers: Vec<Marker>,
     /// Set when the mesh was made from a two-dimensional one.
     pub planar: Option<Planar>,
+    /// After which translations it repeats, where nodes of periodic sides were merged, see [`periodic::merge`].
+    pub periods: periodic::Periods,
 }
 
 /// A named patch of the boundary.
@@ -88,6 +91,8 @@ pub struct Marker {
     pub quads: Vec<[u32; 4]>,
     /// Boundary condition code from a `.mapbc` file.
     pub code: Option<i32>,
+    /// The marker that this one is periodic with, where the file says so.
+    pub partner: Option<String>,
 }
 
 /// How a two-dimensional mesh was given its third dimension: nodes `0..nodes_2d` lie in the plane z = 0, node

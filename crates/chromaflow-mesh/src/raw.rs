@@ -336,7 +336,7 @@ pub(crate) fn extrude(mesh: &mut Mesh, flat: &Flat, depth: f64) {
         m.quads.extend(edges.iter().map(|&[a, b]| [a, b, up(b), up(a)]));
     }
     let plane =
-        |name: &str, triangles, quads| Marker { name: name.to_owned(), triangles, quads, code: Some(6663) };
+        |name: &str, triangles, quads| Marker { name: name.to_owned(), triangles, quads, code: Some(6663), partner: None };
     // The plane z = 0 is seen from below: the other way round.
     let front3 = flat.triangles.iter().map(|&[a, b, c]| [a, c, b]).collect();
     let front4 = flat.quads.iter().map(|&[a, b, c, d]| [a, d, c, b]).collect();

@@ -150,6 +150,7 @@ fn refine_solid(mesh: &Mesh) -> Result<Mesh, TooLarge> {
         .map(|m| Marker {
             name: m.name.clone(),
             code: m.code,
+            partner: m.partner.clone(),
             triangles: m.triangles.iter().flat_map(|&t| split_triangle(t, &mid)).collect(),
             quads: m.quads.iter().flat_map(|&q| split_quad(q, center(q), &mid)).collect(),
         })
@@ -235,7 +236,7 @@ fn refine_planar(mesh: &Mesh, planar: Planar) -> Result<Mesh, TooLarge> {
         );
     }
     for m in &mesh.markers {
-        let mut marker = Marker { name: m.name.clone(), code: m.code, ..Default::default() };
+        let mut marker = Marker { name: m.name.clone(), code: m.code, partner: m.partner.clone(), ..Default::default() };
         if m.name == Planar::FRONT || m.name == Planar::BACK {
             let front = m.name == Planar::FRONT;
             // Outward of the plane z = 0 is down: the elements' bottoms turned over; the other plane is their top.
@@ -421,7 +422,7 @@ mod tests {
                 name: name.into(),
                 triangles: rim.triangles.iter().filter(|t| flat(z)(&t[..])).copied().collect(),
                 quads: rim.quads.iter().filter(|q| flat(z)(&q[..])).copied().collect(),
-                code: None,
+                ..Default::default()
             });
         }
         rim.triangles.clear();

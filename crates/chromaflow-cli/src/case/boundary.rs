@@ -1,6 +1,6 @@
 //! The values of `[boundary]`: a word, or a table with parameters. Words and parameters are those of the flow crate's table.
 
-use chromaflow_flow::bc::{Value, WORDS, Word};
+use chromaflow_flow::bc::{Shape, Value, WORDS, Word};
 use chromaflow_flow::config::Boundary;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
@@ -42,6 +42,14 @@ impl BoundarySpec {
     /// A parameter that is missing, not positive, or that the condition does not have.
     pub fn config(&self, along: [f64; 3]) -> Result<Boundary, String> {
         self.word.boundary(&self.values, along)
+    }
+
+    /// The marker that a periodic one is periodic with, where it is given.
+    pub fn partner(&self) -> Option<&str> {
+        match self.values.get("with") {
+            Some(Value::Text(name)) => Some(name),
+            _ => None,
+        }
     }
 }
 
@@ -89,10 +97,13 @@ impl<'de> Deserialize<'de> for Parameter {
         impl<'de> Visitor<'de> for NumberOrVector {
             type Value = Parameter;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, or three of them: [x, y, z]")
+                f.write_str("a number, three of them: [x, y, z], or a name")
             }
             fn visit_f64<E: Error>(self, v: f64) -> Result<Parameter, E> {
                 Ok(Parameter(Value::Number(v)))
+            }
+            fn visit_str<E: Error>(self, v: &str) -> Result<Parameter, E> {
+                Ok(Parameter(Value::Text(v.to_owned())))
             }
             fn visit_i64<E: Error>(self, v: i64) -> Result<Parameter, E> {
                 Ok(Parameter(Value::Number(v as f64)))
@@ -126,6 +137,7 @@ impl Serialize for BoundarySpec {
             match value {
                 Value::Number(v) => map.serialize_entry(name, v)?,
                 Value::Vector(v) => map.serialize_entry(name, v)?,
+                Value::Text(v) => map.serialize_entry(name, v)?,
             }
         }
         map.end()
@@ -143,13 +155,15 @@ impl JsonSchema for BoundarySpec {
         properties.insert("kind".to_owned(), json!({ "oneOf": words }));
         for (word, parameter) in WORDS.iter().flat_map(|w| w.parameters.iter().map(move |p| (w, p))) {
             let text = format!("{}: {}", word.name, parameter.text);
-            let (known, is_vector) = (properties.get(parameter.name), parameter.is_vector);
+            let known = properties.get(parameter.name);
             let text =
                 known.and_then(|k| k["description"].as_str()).map_or(text.clone(), |k| format!("{k} {text}"));
-            let kind = if is_vector {
-                json!({ "type": "array", "items": { "type": "number" }, "minItems": 3, "maxItems": 3, "description": text })
-            } else {
-                json!({ "type": "number", "description": text })
+            let kind = match parameter.shape {
+                Shape::Vector => {
+                    json!({ "type": "array", "items": { "type": "number" }, "minItems": 3, "maxItems": 3, "description": text })
+                }
+                Shape::Number => json!({ "type": "number", "description": text }),
+                Shape::Text => json!({ "type": "string", "description": text }),
             };
             properties.insert(parameter.name.to_owned(), kind);
         }

@@ -155,6 +155,15 @@ impl CaseFile {
             }
             let boundary = spec.config(along).map_err(|e| source.error(&at, &e))?;
             config.boundaries.insert(name.clone(), boundary);
+            if let Some(partner) = spec.partner() {
+                config.partners.insert(name.clone(), partner.to_owned());
+            }
+        }
+        // One side may speak for both.
+        for partner in config.partners.values() {
+            if names().any(|name| name == partner) {
+                config.boundaries.entry(partner.clone()).or_insert(flow::Boundary::Periodic);
+            }
         }
         for (name, known) in markers {
             if config.boundaries.contains_key(name) {

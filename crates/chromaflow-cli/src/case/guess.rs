@@ -142,7 +142,8 @@ impl CaseFile {
     /// What to say of the markers that nothing gives a condition: which they are, and lines to paste.
     pub fn without_condition(&self, mesh: &Mesh) -> Option<String> {
         let mut open = proposals(mesh, self.flow.equations.is_viscous(), self.flow.mach, self.flow.gamma);
-        open.retain(|p| !self.boundary.contains_key(&p.marker));
+        let spoken_for = |marker: &str| self.boundary.values().any(|spec| spec.partner() == Some(marker));
+        open.retain(|p| !self.boundary.contains_key(&p.marker) && !spoken_for(&p.marker));
         // A name that the mesh does not have is what to say first.
         let known = |name: &String| mesh.markers.iter().any(|m| m.name == *name);
         if open.is_empty() || !self.boundary.keys().all(known) {

@@ -167,7 +167,8 @@ pub fn asked(ranks: &Ranks, mesh: Option<(&Mesh, bool)>) -> CliResult<Asked> {
         let mut text = format!("{}\n{stretched}\n", mesh.planar.is_some());
         for marker in &mesh.markers {
             let code = marker.code.map_or(String::new(), |code| code.to_string());
-            let _ = writeln!(text, "{code}\0{}", marker.name);
+            let partner = marker.partner.as_deref().unwrap_or("");
+            let _ = writeln!(text, "{code}\0{partner}\0{}", marker.name);
         }
         for to in 1..ranks.size() {
             ranks.send(to, Tag::Collective, text.clone().into_bytes()).map_err(|e| lost(&e))?;
@@ -179,8 +180,10 @@ pub fn asked(ranks: &Ranks, mesh: Option<(&Mesh, bool)>) -> CliResult<Asked> {
         let mut lines = text.lines();
         let [planar, stretched] = std::array::from_fn(|_| lines.next() == Some("true"));
         let marker = |line: &str| {
-            let (code, name) = line.split_once('\0')?;
-            Some(Marker { name: name.to_owned(), code: code.parse().ok(), ..Marker::default() })
+            let (code, rest) = line.split_once('\0')?;
+            let (partner, name) = rest.split_once('\0')?;
+            let partner = (!partner.is_empty()).then(|| partner.to_owned());
+            Some(Marker { name: name.to_owned(), code: code.parse().ok(), partner, ..Marker::default() })
         };
         return Ok(Asked { markers: lines.filter_map(marker).collect(), planar, stretched });
     }

@@ -74,6 +74,9 @@ pub fn known(marker: &mesh::Marker) -> Option<Boundary> {
     if [Planar::FRONT, Planar::BACK].contains(&marker.name.as_str()) {
         return Some(Boundary::Symmetry);
     }
+    if marker.partner.is_some() {
+        return Some(Boundary::Periodic);
+    }
     match marker.code? {
         3000 => Some(Boundary::SlipWall),
         4000 => Some(Boundary::NoSlipAdiabatic),

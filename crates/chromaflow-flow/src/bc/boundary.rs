@@ -2,7 +2,7 @@
 
 use super::{
     Condition, ConditionKind, Inlet, Motion, Outlet, VelocityInlet, WallHeat, extrapolation, farfield, inlet,
-    mass_flow_outlet, moving_wall, no_slip, outlet, slip_wall, symmetry, velocity_inlet,
+    mass_flow_outlet, moving_wall, no_slip, outlet, periodic, slip_wall, symmetry, velocity_inlet,
 };
 use crate::gas::Gas;
 use std::fmt;
@@ -58,6 +58,8 @@ pub enum Boundary {
     },
     /// Everything from inside.
     Extrapolation,
+    /// One side of a pair through which a flow that repeats leaves and enters, see [`FlowConfig::partners`](crate::config::FlowConfig::partners).
+    Periodic,
 }
 
 impl Boundary {
@@ -74,6 +76,8 @@ impl Boundary {
             Self::Inlet { .. } => ConditionKind::Inlet,
             Self::Outlet { .. } | Self::MassFlowOutlet { .. } => ConditionKind::Outlet,
             Self::Extrapolation => ConditionKind::Extrapolation,
+            // Nothing asks for its flux: the solver merges the nodes of both sides.
+            Self::Periodic => ConditionKind::Symmetry,
         }
     }
 
@@ -85,7 +89,8 @@ impl Boundary {
             | Self::SlipWall
             | Self::Symmetry
             | Self::NoSlipAdiabatic
-            | Self::Extrapolation => none,
+            | Self::Extrapolation
+            | Self::Periodic => none,
             Self::NoSlipIsothermal { temperature } => {
                 Condition { heat: WallHeat::Isothermal, temperature, ..none }
             }
@@ -128,6 +133,7 @@ impl Boundary {
             Self::Outlet { .. } => &outlet::WORD,
             Self::MassFlowOutlet { .. } => &mass_flow_outlet::WORD,
             Self::Extrapolation => &extrapolation::WORD,
+            Self::Periodic => &periodic::WORD,
         };
         word.name
     }

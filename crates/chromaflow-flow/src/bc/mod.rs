@@ -23,6 +23,7 @@ mod mass_flow_outlet;
 mod moving_wall;
 mod no_slip;
 mod outlet;
+mod periodic;
 mod slip_wall;
 mod symmetry;
 mod velocity_inlet;
@@ -49,7 +50,7 @@ pub use outlet::{Outlet, bc_outlet, bc_outlet_jacobian};
 pub use slip_wall::{flux_slip_wall, flux_slip_wall_jacobian, flux_wave_wall, flux_wave_wall_jacobian};
 pub use symmetry::mirrored_state;
 pub use velocity_inlet::{VelocityInlet, bc_velocity_inlet, bc_velocity_inlet_jacobian};
-pub use word::{Parameter, Value, WORDS, Word};
+pub use word::{Parameter, Shape, Value, WORDS, Word};
 
 use crate::flux::{flux, flux_jacobian};
 use crate::gas::{Gas, by_conserved, from_primitive_block, multiply};

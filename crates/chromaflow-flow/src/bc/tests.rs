@@ -235,30 +235,30 @@ fn nothing_comes_in_through_an_outflow() {
 /// What a case file gives for each word makes its condition; what it lacks or has too much is named.
 #[test]
 fn words_and_parameters() {
-    let values = |list: &[(&str, Value)]| list.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect();
+    let values = |list: &[(&str, Value)]| list.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
     let make = |word: &str, list: &[(&str, Value)]| {
         Word::find(word).unwrap().boundary(&values(list), [1.0, 0.0, 0.0])
     };
-    let (x, one) = (Value::Vector([1.0, 0.0, 0.0]), Value::Number(1.0));
+    let (x, one) = (|| Value::Vector([1.0, 0.0, 0.0]), || Value::Number(1.0));
     assert_eq!(
-        make("mass_flow_outlet", &[("mass_flow", one)]),
+        make("mass_flow_outlet", &[("mass_flow", one())]),
         Ok(Boundary::MassFlowOutlet { mass_flow: 1.0 })
     );
     let motion = Motion { rotation: [1.0, 0.0, 0.0], ..Motion::NONE };
     assert_eq!(
-        make("moving_wall", &[("rotation", x)]),
+        make("moving_wall", &[("rotation", x())]),
         Ok(Boundary::MovingWall { motion, temperature: None })
     );
     let inlet = Boundary::VelocityInlet { velocity: [1.0, 0.0, 0.0], temperature: 1.0 };
-    assert_eq!(make("velocity_inlet", &[("velocity", x), ("temperature", one)]), Ok(inlet));
+    assert_eq!(make("velocity_inlet", &[("velocity", x()), ("temperature", one())]), Ok(inlet));
     for (word, list, part) in [
         ("mass_flow_outlet", &[][..], "needs `mass_flow`"),
         ("mass_flow_outlet", &[("mass_flow", Value::Number(-1.0))], "-1"),
         ("moving_wall", &[], "`velocity` or `rotation`"),
-        ("velocity_inlet", &[("temperature", one)], "needs `velocity`"),
-        ("velocity_inlet", &[("velocity", one), ("temperature", one)], "three numbers"),
-        ("farfield", &[("pressure", one)], "no parameter `pressure`"),
-        ("outlet", &[("pressure", x)], "one number"),
+        ("velocity_inlet", &[("temperature", one())], "needs `velocity`"),
+        ("velocity_inlet", &[("velocity", one()), ("temperature", one())], "three numbers"),
+        ("farfield", &[("pressure", one())], "no parameter `pressure`"),
+        ("outlet", &[("pressure", x())], "one number"),
     ] {
         let error = make(word, list).unwrap_err();
         assert!(error.contains(part), "{error}");

@@ -1,13 +1,13 @@
 //! Conditions by their words in case files: what reads a case, its schema and its reference are made from.
 
 use super::{
-    Boundary, extrapolation, farfield, inlet, mass_flow_outlet, moving_wall, no_slip, outlet, slip_wall,
-    symmetry, velocity_inlet,
+    Boundary, extrapolation, farfield, inlet, mass_flow_outlet, moving_wall, no_slip, outlet, periodic,
+    slip_wall, symmetry, velocity_inlet,
 };
 use std::collections::BTreeMap;
 
 /// All conditions, in the order of the reference.
-pub static WORDS: [&Word; 10] = [
+pub static WORDS: [&Word; 11] = [
     &farfield::WORD,
     &slip_wall::WORD,
     &symmetry::WORD,
@@ -18,6 +18,7 @@ pub static WORDS: [&Word; 10] = [
     &outlet::WORD,
     &mass_flow_outlet::WORD,
     &extrapolation::WORD,
+    &periodic::WORD,
 ];
 
 /// A condition in case files.
@@ -40,27 +41,44 @@ pub struct Parameter {
     pub name: &'static str,
     /// What it means.
     pub text: &'static str,
-    /// Whether it has three components.
-    pub is_vector: bool,
+    /// What its values are.
+    pub shape: Shape,
+}
+
+/// What values of a parameter are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One number.
+    Number,
+    /// Three numbers.
+    Vector,
+    /// A name.
+    Text,
 }
 
 impl Parameter {
     pub(super) const fn number(name: &'static str, text: &'static str) -> Self {
-        Self { name, text, is_vector: false }
+        Self { name, text, shape: Shape::Number }
     }
 
     pub(super) const fn vector(name: &'static str, text: &'static str) -> Self {
-        Self { name, text, is_vector: true }
+        Self { name, text, shape: Shape::Vector }
+    }
+
+    pub(super) const fn text(name: &'static str, text: &'static str) -> Self {
+        Self { name, text, shape: Shape::Text }
     }
 }
 
 /// The value of a parameter.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// One number.
     Number(f64),
     /// Three components.
     Vector([f64; 3]),
+    /// A name.
+    Text(String),
 }
 
 /// What a case file gives with a word.
@@ -86,11 +104,12 @@ impl Word {
             let Some(parameter) = self.parameters.iter().find(|p| p.name == name) else {
                 return Err(format!("`{}` has no parameter `{name}`", self.name));
             };
-            match (value, parameter.is_vector) {
-                (Value::Number(_), false) => {}
-                (Value::Vector(v), true) if v.iter().all(|x| x.is_finite()) => {}
-                (_, true) => return Err(format!("`{name}` takes three numbers: [x, y, z]")),
-                (_, false) => return Err(format!("`{name}` takes one number")),
+            match (value, parameter.shape) {
+                (Value::Number(_), Shape::Number) | (Value::Text(_), Shape::Text) => {}
+                (Value::Vector(v), Shape::Vector) if v.iter().all(|x| x.is_finite()) => {}
+                (_, Shape::Vector) => return Err(format!("`{name}` takes three numbers: [x, y, z]")),
+                (_, Shape::Number) => return Err(format!("`{name}` takes one number")),
+                (_, Shape::Text) => return Err(format!("`{name}` takes a name: \"...\"")),
             }
         }
         (self.read)(&Given { word: self, values, along })

@@ -74,7 +74,7 @@ where
         let (flow, dual) = (self.flow, self.flow.dual);
         let (edge, j) = (dual.edge_of[k] as usize, dual.pattern.col_idx()[k] as usize);
         let sign = if j > i { 1.0 } else { -1.0 };
-        let dx = std::array::from_fn(|d| sign * (flow.nodes[j][5 + d] - flow.nodes[i][5 + d]));
+        let dx = flow.between(i, j).map(|way| sign * way);
         let (passing, gammas) = (self.face)(i, j, edge);
         let passing = sign * passing;
         let weight = edge_weight(&dual.areas[edge], &dx);

@@ -49,6 +49,8 @@ pub struct FlowView<'a> {
     pub config: &'a FlowConfig,
     /// The mesh's metrics.
     pub dual: &'a Dual,
+    /// What periods add to the increment of each position; empty where the mesh does not repeat.
+    pub shifts: &'a [[f64; 3]],
     /// First moments of the faces, where fluxes vary over them; else empty.
     pub moments: &'a [[[f64; 3]; 3]],
     /// The gas.
@@ -74,6 +76,12 @@ pub struct FlowView<'a> {
 }
 
 impl FlowView<'_> {
+    /// From a row to a neighbor's, the shortest way where the mesh repeats.
+    pub fn between(&self, a: usize, b: usize) -> [f64; 3] {
+        let place = |i: usize| -> [f64; 3] { std::array::from_fn(|d| self.nodes[i][5 + d]) };
+        self.dual.between(&place(a), &place(b))
+    }
+
     /// What passes between ranks, where the mesh is divided among them.
     pub fn share(&self) -> Option<&Arc<Share>> {
         self.rows.map(|rows| &rows.share)

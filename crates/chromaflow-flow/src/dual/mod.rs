@@ -6,6 +6,7 @@
 //!
 //! **Source**: Barth and Jespersen (1989); Haselbacher and Blazek (2000) for mixed elements.
 
+mod image;
 pub(crate) mod topology;
 
 #[cfg(test)]
@@ -16,9 +17,13 @@ mod tests;
 #[cfg(test)]
 pub(crate) use topology::elements;
 
+pub use image::nearest_image;
+
 use crate::mesh::pairs::Pairs;
+use crate::mesh::periodic::Periods;
 use crate::mesh::{Mesh, Planar};
 use crate::parallel;
+use crate::real::Real;
 use chromaflow::BlockPattern;
 use chromaflow_device::Team;
 use std::ops::Range;
@@ -44,6 +49,8 @@ pub struct Dual {
     pub volumes: Vec<f64>,
     /// Boundary areas by marker, in the mesh's order of markers.
     pub patches: Vec<Patch>,
+    /// After which translations the mesh repeats.
+    pub periods: Periods,
 }
 
 /// The part of the control volumes' surface that lies on one marker.
@@ -83,8 +90,8 @@ impl Dual {
             for (row, volume) in rows.zip(volumes) {
                 // A sixth of area times length on either side of each edge: the pieces' tetrahedra.
                 let cone = |edge: u32| {
-                    let [a, b] = edges[edge as usize].map(|node| mesh.nodes[node as usize]);
-                    dot(areas[edge as usize], sub(b, a)) / 6.0
+                    let [a, b] = edges[edge as usize];
+                    dot(areas[edge as usize], mesh.between(a, b)) / 6.0
                 };
                 *volume = edge_of[pattern.range(row)].iter().map(|&edge| cone(edge)).sum();
             }
@@ -96,6 +103,7 @@ impl Dual {
             pattern: Arc::new(pattern),
             edges,
             edge_of,
+            periods: mesh.periods,
         }
     }
 
@@ -145,6 +153,7 @@ impl Dual {
             pattern: Arc::new(pattern),
             edges,
             edge_of,
+            periods: self.periods,
         };
         for ([a, b], area) in self.edges.iter().zip(&self.areas).filter(|([a, b], _)| a % n != b % n) {
             let [low, high] = flat([*a, *b]);
@@ -184,6 +193,12 @@ impl Dual {
     /// The edge between two nodes.
     pub fn edge(&self, a: u32, b: u32) -> Option<usize> {
         self.pattern.find(a as usize, b as usize).map(|k| self.edge_of[k] as usize)
+    }
+
+    /// From the place `a` of a node to the place `b` of a neighbor, the shortest way where the mesh repeats.
+    #[inline(always)]
+    pub fn between<T: Real>(&self, a: &[T; 3], b: &[T; 3]) -> [T; 3] {
+        between(&self.periods, a, b)
     }
 
     /// Bytes of all arrays.
@@ -273,16 +288,42 @@ fn patch(mesh: &Mesh, marker: &crate::mesh::Marker) -> Patch {
     let faces =
         marker.triangles.iter().map(|t| t.as_slice()).chain(marker.quads.iter().map(|q| q.as_slice()));
     for face in faces {
-        let center = topology::centroid(mesh, face);
+        let x = &mesh.corners(face)[..face.len()];
+        let center = topology::middle(x);
         for (i, &p) in face.iter().enumerate() {
-            let q = face[(i + 1) % face.len()];
-            let (xp, xq) = (mesh.nodes[p as usize], mesh.nodes[q as usize]);
+            let k = (i + 1) % face.len();
+            let (q, xp, xq) = (face[k], x[i], x[k]);
             let mid = scale(0.5, add3(xp, xq));
             add(p, scale(0.5, cross(sub(mid, xp), sub(center, xp))));
             add(q, scale(0.5, cross(sub(xq, mid), sub(center, mid))));
         }
     }
     Patch { name: marker.name.clone(), nodes, areas }
+}
+
+/// From the place `a` of a node to the place `b` of a neighbor.
+#[inline(always)]
+pub(crate) fn between<T: Real>(periods: &Periods, a: &[T; 3], b: &[T; 3]) -> [T; 3] {
+    let mut dx = [b[0] - a[0], b[1] - a[1], b[2] - a[2]];
+    for (step, across) in periods.steps().iter().zip(periods.across()) {
+        dx = nearest_image(&dx, &step.map(T::c), &across.map(T::c));
+    }
+    dx
+}
+
+/// The corners of an element at their places next to its first.
+#[inline(always)]
+pub(crate) fn drawn_together<T: Real, const N: usize>(periods: &Periods, x: &mut [[T; 3]; N]) {
+    if periods.is_empty() {
+        return;
+    }
+    let first = x[0];
+    for corner in &mut x[1..] {
+        let dx = between(periods, &first, corner);
+        for d in 0..3 {
+            corner[d] = first[d] + dx[d];
+        }
+    }
 }
 
 pub(crate) fn add3(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {

@@ -16,20 +16,21 @@ pub(crate) struct Piece {
 
 /// The dual's triangles inside one element, two for each of its edges.
 pub(crate) fn pieces<'a>(mesh: &'a Mesh, kind: Kind, nodes: &'a [u32]) -> impl Iterator<Item = Piece> + 'a {
-    let center = centroid(mesh, nodes);
+    let x = mesh.corners(nodes);
+    let center = middle(&x[..nodes.len()]);
     kind.faces().iter().flat_map(move |face| {
         let mut sum = [0.0; 3];
         for &i in *face {
-            sum = add3(sum, mesh.nodes[nodes[i] as usize]);
+            sum = add3(sum, x[i]);
         }
         let face_center = scale(1.0 / face.len() as f64, sum);
         (0..face.len()).map(move |i| {
-            let (a, b) = (nodes[face[i]], nodes[face[(i + 1) % face.len()]]);
-            let mid = scale(0.5, add3(mesh.nodes[a as usize], mesh.nodes[b as usize]));
+            let ends = [face[i], face[(i + 1) % face.len()]];
+            let mid = scale(0.5, add3(x[ends[0]], x[ends[1]]));
             // Seen from outside the face lies to the left of a -> b, the element behind it.
             let (to_center, to_face) = (sub(center, mid), sub(face_center, mid));
             Piece {
-                nodes: [a, b],
+                nodes: ends.map(|k| nodes[k]),
                 area: scale(0.5, cross(to_center, to_face)),
                 offset: scale(1.0 / 3.0, add3(to_center, to_face)),
             }
@@ -45,8 +46,8 @@ pub(crate) fn edges_of_sides(kind: Kind) -> Vec<usize> {
     sides.map(|side| edge(side).expect("sides of faces are edges")).collect()
 }
 
-/// The mean of some nodes' coordinates.
-pub(crate) fn centroid(mesh: &Mesh, nodes: &[u32]) -> [f64; 3] {
-    let sum = nodes.iter().fold([0.0; 3], |s, &i| add3(s, mesh.nodes[i as usize]));
-    scale(1.0 / nodes.len() as f64, sum)
+/// The mean of some places.
+pub(crate) fn middle(places: &[[f64; 3]]) -> [f64; 3] {
+    let sum = places.iter().fold([0.0; 3], |s, &x| add3(s, x));
+    scale(1.0 / places.len() as f64, sum)
 }

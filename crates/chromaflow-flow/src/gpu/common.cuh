@@ -13,6 +13,8 @@ struct Params {
     double viscosity, prandtl, law, sutherland;
     double max_change, depth, turbulent_prandtl;
     double most_in_layers, depth_of_layers;
+    // Translations after which the mesh repeats, and their reciprocals.
+    double periods, step[3][3], across[3][3];
     __device__ pointwise::Gas<double> gas() const { return {gamma}; }
     __device__ pointwise::RoeFix<double> fix() const { return {acoustic_fix, entropy_fix, cutoff_mach}; }
     // Of a face between nodes dx apart.
@@ -30,6 +32,25 @@ struct Params {
     __device__ pointwise::Transport<double> transport() const {
         return {viscosity, prandtl, law != 0 ? pointwise::ViscosityLaw::Sutherland : pointwise::ViscosityLaw::Constant,
                 sutherland};
+    }
+    // From the place of a node to that of a neighbor. Twin: `between` in dual/mod.rs.
+    __device__ __forceinline__ Vec3 between(const Vec3& a, const Vec3& b) const {
+        Vec3 dx = {b[0] - a[0], b[1] - a[1], b[2] - a[2]};
+        for (int k = 0; k < periods; k++) {
+            const Vec3 t = {step[k][0], step[k][1], step[k][2]}, r = {across[k][0], across[k][1], across[k][2]};
+            dx = pointwise::nearest_image(dx, t, r);
+        }
+        return dx;
+    }
+    // Corners of an element next to its first. Twin: `drawn_together`, there.
+    template <int N> __device__ __forceinline__ void draw_together(pointwise::Array<Vec3, N>& x) const {
+        if (periods == 0) return;
+#pragma unroll
+        for (int p = 1; p < N; p++) {
+            const Vec3 dx = between(x[0], x[p]);
+#pragma unroll
+            for (int d = 0; d < 3; d++) x[p][d] = x[0][d] + dx[d];
+        }
     }
 };
 

@@ -16,6 +16,7 @@ use crate::dual::Dual;
 use crate::flux::{LayerFix, RoeFix};
 use crate::gas::{Gas, Transport, ViscosityLaw};
 use crate::gradient::Mapping;
+use crate::mesh::periodic::Periods;
 use crate::pointwise;
 use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
 use chromaflow::gpu::{GpuError, Storage, Vectors};
@@ -112,6 +113,8 @@ pub struct MeshCuda {
     /// What layers on curved walls add to increments, [`Mapping`]; empty where there are none.
     pub(crate) mapped_by_position: DeviceBuffer<f64>,
     pub(crate) mapped_by_edge: DeviceBuffer<f64>,
+    /// What periods alone add to increments; empty where the mesh does not repeat.
+    pub(crate) shifts_by_position: DeviceBuffer<f64>,
     /// First moments of the faces; empty where they are not used.
     pub(crate) moments: DeviceBuffer<f64>,
     pub(crate) volumes: DeviceBuffer<f64>,
@@ -145,6 +148,7 @@ impl MeshCuda {
             areas: stream.upload(dual.areas.as_flattened())?,
             mapped_by_position: stream.upload(mapping.by_position.as_flattened())?,
             mapped_by_edge: stream.upload(mapping.by_edge.as_flattened())?,
+            shifts_by_position: stream.upload(mapping.shifts.as_flattened())?,
             moments: stream.upload(moments.as_flattened().as_flattened())?,
             volumes: stream.upload(&dual.volumes)?,
         })
@@ -162,7 +166,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// Uploads them. `depth` is that of the layer of a planar mesh in viscous flow.
+    /// Uploads them. `depth` is that of the layer of a planar mesh in viscous flow, `periods` those of the mesh.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
@@ -173,6 +177,7 @@ impl Params {
         transport: Option<Transport<f64>>,
         depth: f64,
         layers: LayerFix<f64>,
+        periods: &Periods,
     ) -> Result<Self, GpuError> {
         let (space, implicit) = (&config.space, &config.implicit);
         let [scale, prandtl, law, sutherland] = transport.map_or([0.0, 1.0, 0.0, 0.0], |t| {
@@ -181,7 +186,7 @@ impl Params {
         });
         let [rho, u, v, w, p] = config.limiter_eps2();
         let (fix, of_matrix) = (RoeFix::of_residual(config), RoeFix::of_matrix(config));
-        let values = stream.upload(&[
+        let mut values = vec![
             gas.gamma,
             space.kappa,
             rho,
@@ -203,8 +208,14 @@ impl Params {
             config.turbulence.as_ref().map_or(1.0, |model| model.prandtl),
             layers.most,
             layers.depth,
-        ])?;
-        Ok(Self { values })
+            periods.steps().len() as f64,
+        ];
+        for vectors in [periods.steps(), periods.across()] {
+            let mut three = [[0.0; 3]; 3];
+            three[..vectors.len()].copy_from_slice(vectors);
+            values.extend(three.as_flattened());
+        }
+        Ok(Self { values: stream.upload(&values)? })
     }
 }
 

@@ -21,7 +21,7 @@ pub struct LeastSquaresCuda {
 }
 
 impl LeastSquaresCuda {
-    /// Compiles or loads the kernel; `mapped`: whether it takes the mesh's mapping.
+    /// Compiles or loads the kernel; `mapped`: whether it takes the mesh's mapping, or its periods alone.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
@@ -44,7 +44,8 @@ impl LeastSquaresCuda {
         assert!(nodes.len() == 8 * mesh.rows && gradients.len() == 16 * mesh.rows);
         let launch = self.kernel.launch(blocks(mesh.rows, 16), 128).arg(mesh.rows as u32);
         let launch = launch.arg(&mesh.row_ptr).arg(&mesh.col_idx).arg(nodes).arg(self.by_distance);
-        let launch = launch.arg(if self.mapped { optional(&mesh.mapped_by_position) } else { 0 });
+        let added = if self.mapped { &mesh.mapped_by_position } else { &mesh.shifts_by_position };
+        let launch = launch.arg(optional(added));
         // SAFETY: columns are rows of the mesh; the arrays have the lengths checked above.
         Ok(unsafe { launch.arg(&*gradients).enqueue(stream) }?)
     }

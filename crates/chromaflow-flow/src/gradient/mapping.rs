@@ -23,6 +23,8 @@ pub struct Mapping {
     pub by_edge: Vec<[f64; 6]>,
     /// The number of mapped nodes.
     pub nodes: usize,
+    /// What periods alone add to the increment of each position; empty where the mesh does not repeat.
+    pub shifts: Vec<[f64; 3]>,
 }
 
 /// A node is in a layer where some neighbor lies this many heights of a cell away, or more.
@@ -86,12 +88,43 @@ impl Mapping {
                 *out = if dual.edges[edge][1] == columns[k] { [x, y, z] } else { back };
             }
         });
-        Self { by_position, by_edge, nodes }
+        Self { by_position, by_edge, nodes, shifts: Vec::new() }
+    }
+
+    /// With what leads from a node to the image of its neighbor where the mesh repeats: x_j - x_i with it is the shortest way. Where there
+    /// are no periods, nothing changes.
+    #[must_use]
+    pub fn with_periods(mut self, dual: &Dual, places: &[[f64; 3]]) -> Self {
+        if dual.periods.is_empty() {
+            return self;
+        }
+        let columns = dual.pattern.col_idx();
+        self.by_edge.resize(dual.edges.len(), [0.0; 6]);
+        self.by_position.resize(columns.len(), [0.0; 3]);
+        let shift = |i: u32, j: u32| -> [f64; 3] {
+            let (a, b) = (places[i as usize], places[j as usize]);
+            let way = dual.between(&a, &b);
+            std::array::from_fn(|d| way[d] - (b[d] - a[d]))
+        };
+        for (&[a, b], added) in dual.edges.iter().zip(&mut self.by_edge) {
+            let shift = shift(a, b);
+            for d in 0..3 {
+                added[d] += shift[d];
+                added[3 + d] -= shift[d];
+            }
+        }
+        let rows = 0..dual.nodes();
+        self.shifts =
+            rows.flat_map(|i| dual.pattern.columns(i).iter().map(move |&j| (i as u32, j))).map(|(i, j)| shift(i, j)).collect();
+        for (added, shift) in self.by_position.iter_mut().zip(&self.shifts) {
+            (0..3).for_each(|d| added[d] += shift[d]);
+        }
+        self
     }
 
     /// Bytes.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.by_position) + size_of_val(&*self.by_edge)
+        size_of_val(&*self.by_position) + size_of_val(&*self.by_edge) + size_of_val(&*self.shifts)
     }
 }
 
@@ -105,7 +138,7 @@ struct Layers<'a> {
 impl Layers<'_> {
     /// How much further j lies from the wall than the tangent plane through i says.
     fn off_tangent(&self, i: usize, j: usize) -> f64 {
-        let dx: [f64; 3] = std::array::from_fn(|d| self.places[j][d] - self.places[i][d]);
+        let dx = self.dual.between(&self.places[i], &self.places[j]);
         self.distance[j] - self.distance[i] - dot(&dx, &self.away[i])
     }
 
@@ -118,7 +151,7 @@ impl Layers<'_> {
             if dot(&self.away[i], &self.away[j]) < SMOOTH {
                 return false;
             }
-            let dx: [f64; 3] = std::array::from_fn(|d| self.places[j][d] - self.places[i][d]);
+            let dx = self.dual.between(&self.places[i], &self.places[j]);
             let (rise, way) = ((self.distance[j] - self.distance[i]).abs(), dot(&dx, &dx).sqrt());
             if rise > 0.5 * way {
                 height = height.min(rise);

@@ -44,7 +44,7 @@ __device__ __forceinline__ double position_blocks(const Node& left, u32 row, dou
 #else
     speed += pointwise::spectral_radius_viscous(gas, transport, left.w, n, volume);
 #endif
-    const Vec3 dx = {right.x[0] - left.x[0], right.x[1] - left.x[1], right.x[2] - left.x[2]};
+    const Vec3 dx = params->between(left.x, right.x);
     const auto viscous =
         pointwise::thin_layer_blocks(gas, diffusing, face, left.w, right.w, pointwise::weight_across(n, dx), n);
 #pragma unroll

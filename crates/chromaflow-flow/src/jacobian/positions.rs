@@ -121,7 +121,7 @@ impl<T: Stored> RowBlocks<'_, T> {
                         sum[25] +=
                             V::c(0.5) * spectral_radius_viscous_of(gas, &diffusing, &wl, &n, V::c(volume));
                     }
-                    let dx = [right[5] - left[5], right[6] - left[6], right[7] - left[7]];
+                    let dx = self.dual.between(&[left[5], left[6], left[7]], &[right[5], right[6], right[7]]);
                     let weight = weight_across(&n, &dx);
                     let (by_left, by_right) =
                         thin_layer_blocks(gas, &diffusing, &face, &wl, &wr, &weight, &n);

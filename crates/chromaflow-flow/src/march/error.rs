@@ -1,6 +1,7 @@
 //! A set-up that cannot be run.
 
 use crate::grid::GridError;
+use crate::mesh::periodic::PeriodicError;
 use chromaflow::dist::ShareError;
 use chromaflow_comm::CommError;
 use std::borrow::Cow;
@@ -26,6 +27,9 @@ pub enum FlowError {
         /// All markers of the mesh.
         all: String,
     },
+    /// Periodic sides that do not fit.
+    #[error(transparent)]
+    Periodic(#[from] PeriodicError),
     /// A moving wall that would move through the flow.
     #[error(
         "the wall `{marker}` moves through itself: {through:.3} of its velocity is across it; a moving wall slides along itself \

@@ -25,7 +25,7 @@ fn mesh() -> Mesh {
             Marker { name: "wall".into(), quads: vec![[0, 3, 2, 1]], ..Marker::default() },
             Marker { name: "top".into(), triangles: vec![[4, 5, 6], [4, 6, 7]], ..Marker::default() },
         ],
-        planar: None,
+        ..Mesh::default()
     }
 }
 

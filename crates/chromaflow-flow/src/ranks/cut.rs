@@ -47,6 +47,8 @@ pub struct Cutter<'a> {
     surface: Mesh,
     /// Colors of elements, or none.
     colors: &'a [u32],
+    /// Number of each node in the mesh's file, or none.
+    file: &'a [u32],
 }
 
 impl<'a> Cutter<'a> {
@@ -82,12 +84,17 @@ impl<'a> Cutter<'a> {
         let cost = |row: usize| u64::from(degrees[row]) + 2;
         let whole = plan.batches.iter().map(|rows| [rows.len() as u64, rows.map(cost).sum()]).collect();
         let surface = boundary(mesh, rows);
-        Self { mesh, plan, division, rows, owned, elements, faces, whole, surface, colors: &[] }
+        Self { mesh, plan, division, rows, owned, elements, faces, whole, surface, colors: &[], file: &[] }
     }
 
     /// With the colors of all elements.
     pub fn with_colors(self, colors: &'a [u32]) -> Self {
         Self { colors, ..self }
+    }
+
+    /// With the file's numbers of all nodes before they were numbered by rows; empty where they are their own.
+    pub fn with_file(self, file: &'a [u32]) -> Self {
+        Self { file, ..self }
     }
 
     /// The part of a rank.
@@ -121,11 +128,12 @@ impl<'a> Cutter<'a> {
         let colored = elements.iter().filter_map(|&e| self.colors.get(e as usize));
         let element_colors = colored.copied().collect();
         let old = self.plan.permutation.old_of_new();
+        let in_file = |node: u32| self.file.get(node as usize).copied().unwrap_or(node);
         let bound = |&offset: &u32| global.partition_point(|&row| row < offset) as u32;
         Part {
             owner: global.iter().map(|&row| self.division.owner[row as usize]).collect(),
             complete: global.iter().map(|row| u8::from(complete.contains(row))).collect(),
-            file: global.iter().map(|&row| old[row as usize]).collect(),
+            file: global.iter().map(|&row| in_file(old[row as usize])).collect(),
             colors: self.plan.batches.offsets().iter().map(bound).collect(),
             whole: self.whole.clone(),
             report: self.plan.report,
@@ -153,7 +161,7 @@ impl<'a> Cutter<'a> {
         let place =
             |plane: usize| global.iter().map(move |&row| self.mesh.nodes[row as usize + plane * self.rows]);
         let planar = self.mesh.planar.map(|planar| Planar { nodes_2d: global.len(), ..planar });
-        let mut mesh = Mesh { nodes: place(0).collect(), planar, ..Mesh::default() };
+        let mut mesh = Mesh { nodes: place(0).collect(), planar, periods: self.mesh.periods, ..Mesh::default() };
         if planar.is_some() {
             mesh.nodes.extend(place(1));
         }
@@ -208,5 +216,5 @@ fn boundary(mesh: &Mesh, rows: usize) -> Mesh {
         quads: m.quads.iter().map(|f| f.map(new)).collect(),
         ..m.clone()
     };
-    Mesh { nodes, markers: markers().map(renumbered).collect(), planar, ..Mesh::default() }
+    Mesh { nodes, markers: markers().map(renumbered).collect(), planar, periods: mesh.periods, ..Mesh::default() }
 }

@@ -88,7 +88,7 @@ impl Part {
             marker.quads.as_flattened_mut().iter_mut().for_each(|i| *i = moved(*i));
         }
         let planar = own.planar.map(|planar| crate::mesh::Planar { nodes_2d: n + s, ..planar });
-        Mesh { nodes, markers, planar, ..Mesh::default() }
+        Mesh { nodes, markers, planar, periods: all.periods, ..Mesh::default() }
     }
 }
 
@@ -99,18 +99,19 @@ pub struct Whole {
     pub permutation: Permutation,
 }
 
-/// Divides the mesh, which rank 0 has, among all ranks; collective. `color` colors the elements of the mesh in its new order.
+/// Divides the mesh, which rank 0 has, among all ranks; collective. With the mesh comes the file's number of each of its nodes, empty where
+/// it is their own. `color` colors the elements of the mesh in its new order.
 ///
 /// # Errors
 /// [`CommError`].
 pub fn divide(
     ranks: &dyn Communicator,
-    mesh: Option<&Mesh>,
+    mesh: Option<(&Mesh, &[u32])>,
     options: PlanOptions,
     team: &Team,
     color: impl Fn(&Mesh, &Pairs) -> Vec<u32>,
 ) -> Result<(Part, Option<Whole>), CommError> {
-    let Some(mesh) = mesh.filter(|_| ranks.rank() == 0) else {
+    let Some((mesh, file)) = mesh.filter(|_| ranks.rank() == 0) else {
         let bytes = ranks.receive_patiently(0, Tag::Collective)?;
         let found = bytes.len();
         let part = wire::unpack(&bytes).ok_or(CommError::Length { from: 0, expected: found, found })?;
@@ -119,7 +120,7 @@ pub fn divide(
     let (mesh, plan, edges) = renumber(mesh, options, team);
     let division = Division::new(&mesh, &degrees(&edges, plan.permutation.len()), ranks.size() as u32);
     let colors = color(&mesh, &edges);
-    let cutter = cutter(&mesh, &plan, &edges, &division).with_colors(&colors);
+    let cutter = cutter(&mesh, &plan, &edges, &division).with_colors(&colors).with_file(file);
     for rank in 1..ranks.size() {
         ranks.send(rank, Tag::Collective, wire::pack(&cutter.part(rank as u32)))?;
     }

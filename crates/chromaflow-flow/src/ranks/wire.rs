@@ -2,6 +2,7 @@
 //! one run share.
 
 use super::{Part, Quality};
+use crate::mesh::periodic::Periods;
 use crate::mesh::{Marker, Mesh, Planar};
 use bytemuck::{Pod, cast_slice};
 use chromaflow::order::{PlanReport, Spread};
@@ -29,6 +30,7 @@ impl Packer {
         }
         let planar = mesh.planar.map(|planar| [planar.nodes_2d as f64, planar.depth]);
         self.list(planar.as_ref().map_or(&[][..], |planar| planar));
+        self.list(mesh.periods.steps().as_flattened());
     }
 }
 
@@ -69,13 +71,15 @@ impl Unpacker<'_> {
             let name = String::from_utf8(self.list()?).ok()?;
             let [coded, code] = self.list::<i32>()?.try_into().ok()?;
             let code = (coded == 1).then_some(code);
-            mesh.markers.push(Marker { name, triangles: self.groups()?, quads: self.groups()?, code });
+            let (triangles, quads) = (self.groups()?, self.groups()?);
+            mesh.markers.push(Marker { name, triangles, quads, code, partner: None });
         }
         mesh.planar = match self.list::<f64>()?[..] {
             [nodes, depth] => Some(Planar { nodes_2d: nodes as usize, depth }),
             [] => None,
             _ => return None,
         };
+        mesh.periods = Periods::new(&self.groups()?)?;
         Some(mesh)
     }
 }

@@ -44,9 +44,12 @@ __device__ __forceinline__ void element_fluxes(u32 first, u32 count, const u32* 
         index[p] = node % plane;
         x[p] = load_node(nodes, index[p]).x;
         if (node >= plane) x[p][2] += params->depth;
+    }
+    params->draw_together(x);
+#pragma unroll
+    for (int p = 0; p < N; p++)
 #pragma unroll
         for (int d = 0; d < 3; d++) center[d] += 1.0 / N * x[p][d];
-    }
     const auto cell = cell_weights(x);
     pointwise::Array<Vec3, 4> gradient = {};
     not_before_here(nodes);

@@ -7,10 +7,11 @@
 
 #[cfg(feature = "cuda")]
 use super::cuda::ElementsCuda;
-use crate::dual::Dual;
+use crate::dual::{Dual, drawn_together};
 use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
 use crate::mesh::pairs::Pairs;
+use crate::mesh::periodic::Periods;
 use crate::mesh::{Kind, Mesh, Planar};
 use crate::real::{LANES, LaneKernel, Lanes, Real, dispatch};
 use crate::viscous::{
@@ -62,6 +63,8 @@ pub struct ViscousElements {
     pub(super) hexes: Group<8, 12>,
     /// Nodes of one plane and depth of the layer, where the mesh is planar.
     pub(super) planar: Option<Planar>,
+    /// After which translations the mesh repeats.
+    pub(super) periods: Periods,
 }
 
 impl ViscousElements {
@@ -86,6 +89,7 @@ impl ViscousElements {
             prisms: Group::new(Kind::Prism, &mesh.prisms, dual, planar, prisms),
             hexes: Group::new(Kind::Hexahedron, &mesh.hexes, dual, planar, hexes),
             planar,
+            periods: mesh.periods,
         }
     }
 
@@ -127,8 +131,8 @@ impl ViscousElements {
         nodes: &[NodeRecord],
         fluxes: &mut [[f64; 5]],
     ) {
-        let (planar, fluxes) = (self.planar, &SharedSlice::new(fluxes));
-        let field = Field { gas, transport, eddies, nodes, planar, fluxes };
+        let (planar, periods, fluxes) = (self.planar, self.periods, &SharedSlice::new(fluxes));
+        let field = Field { gas, transport, eddies, nodes, planar, periods, fluxes };
         self.tets.run(team, &field);
         self.pyramids.run(team, &field);
         self.prisms.run(team, &field);
@@ -191,6 +195,7 @@ struct Field<'a> {
     eddies: Eddies<'a>,
     nodes: &'a [NodeRecord],
     planar: Option<Planar>,
+    periods: Periods,
     fluxes: &'a SharedSlice<'a, [f64; 5]>,
 }
 
@@ -325,6 +330,7 @@ where
                     eddies[p] = self.field.eddies.gather(&index);
                 }
             }
+            drawn_together(&self.field.periods, &mut x);
             let cell = <Cell<N> as Shape<N>>::weights(&x);
             let mut gradient = [[zero; 3]; 4];
             for p in 0..N {

@@ -86,7 +86,7 @@ impl Scalar {
     ) -> f64 {
         let [a, b] = flow.dual.edges[edge].map(|i| i as usize);
         let (mass, n) = (flow.fluxes[edge][0], &flow.dual.areas[edge]);
-        let dx: [f64; 3] = std::array::from_fn(|d| flow.nodes[b][5 + d] - flow.nodes[a][5 + d]);
+        let dx = flow.between(a, b);
         let gamma = 0.5 * (gammas[a] + gammas[b]);
         let across = edge_weight(n, &dx);
         if gradients.is_empty() {
@@ -143,5 +143,5 @@ fn find_gradients(flow: &FlowView<'_>, phi: &[f64], work: &mut Work) {
         *record = [phi, 0.0, 0.0, 0.0, 0.0, node[5], node[6], node[7]];
     }
     let weights = flow.config.space.gradient;
-    least_squares(flow.team, &flow.dual.pattern, &work.records, weights, &[], &mut work.gradients);
+    least_squares(flow.team, &flow.dual.pattern, &work.records, weights, flow.shifts, &mut work.gradients);
 }

@@ -50,7 +50,7 @@ scalar_fluxes(u32 edges, const uint2* __restrict__ ends, const double* __restric
     const uint2 ab = ends[e];
     const Vec3 n = load_vec3(areas, e);
     const Node a = load_node(nodes, ab.x), b = load_node(nodes, ab.y);
-    const Vec3 dx = {b.x[0] - a.x[0], b.x[1] - a.x[1], b.x[2] - a.x[2]};
+    const Vec3 dx = params->between(a.x, b.x);
     const double mass = mass_fluxes[(u64)e * 5], pa = phi[ab.x], pb = phi[ab.y], gamma = 0.5 * (gammas[ab.x] + gammas[ab.y]);
     double left = pa, right = pb, besides = 0;
     Vec3 mean = {0, 0, 0};

@@ -267,7 +267,8 @@ impl FlowSystem {
 
     /// Nodes of the mesh as given (both planes of a planar one).
     pub(super) fn file_nodes(&self) -> usize {
-        self.rows() * if self.planar { 2 } else { 1 }
+        let all = self.rows() * if self.planar { 2 } else { 1 };
+        self.images.as_ref().map_or(all, |images| images.merged.len())
     }
 
     /// Nodes that a restart has where this solver reads it: over ranks it comes by the rank's own rows.
@@ -278,7 +279,7 @@ impl FlowSystem {
     /// Where each row stands in such a restart, and the row.
     pub(super) fn rows_of_restart(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let rows = self.plan.permutation.new_of_old().iter();
-        rows.enumerate().map(|(i, &row)| (i, row as usize))
+        rows.enumerate().map(|(i, &row)| (if self.over.is_some() { i } else { self.file_node(i) }, row as usize))
     }
 
     fn in_file_order(&self, width: usize, f: impl Fn(&NodeRecord, &mut Vec<f64>)) -> Vec<f64> {

@@ -64,6 +64,7 @@ impl FlowSystem {
             team: &self.team,
             config: &self.config,
             dual: &self.dual,
+            shifts: &self.mapping.shifts,
             moments: &self.moments,
             gas: self.gas,
             transport: self.viscous.as_ref().map(|(transport, _)| *transport),

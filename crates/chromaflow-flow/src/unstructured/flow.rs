@@ -15,6 +15,7 @@ use crate::march::{
     Place, Residuals, System, Times, timed, update_share,
 };
 use crate::parallel;
+use crate::mesh::periodic::Images;
 use crate::ranks::Rows;
 use crate::residual::{ViscousElements, adapt_outlets, primitive_of};
 use chromaflow::Jacobian;
@@ -39,6 +40,8 @@ pub struct FlowSystem {
     pub(super) plan: Plan,
     /// The rank's rows, where the mesh is divided among ranks.
     pub(super) over: Option<Rows>,
+    /// Which nodes of the file the mesh's nodes are, where periodic sides were merged.
+    pub(super) images: Option<Images>,
     pub(crate) dual: Dual,
     /// The mapping of layers on curved walls.
     pub(super) mapping: Mapping,

@@ -1,6 +1,7 @@
 //! A solver whose nodes are divided among ranks. Rank 0 leads: what it is asked for it tells the others, who do their part of it in
 //! [`FlowSolver::follow`].
 
+use super::periodic::{joined, without_sides};
 use super::{FlowSolver, FlowSystem};
 use crate::config::{Equations, FlowConfig};
 use crate::gas::mach;
@@ -61,13 +62,18 @@ impl FlowSolver {
                 remedy: "choose `multicolor` or `ilu0`",
             });
         }
-        if let Some(mesh) = mesh {
-            super::setup::completed(mesh, config.clone())?;
-        }
+        let whole_mesh = match mesh {
+            Some(mesh) => Some(joined(mesh, &super::setup::completed(mesh, config.clone())?)?),
+            None => None,
+        };
+        let config = without_sides(config);
+        let (mesh, images) = whole_mesh.map_or((None, None), |(mesh, images)| (Some(mesh), images));
+        let first = images.as_ref().map_or(&[][..], |images| &images.first);
         let viscous = config.equations == Equations::Laminar;
         let color =
             |mesh: &Mesh, edges: &Pairs| if viscous { element_colors(mesh, edges) } else { Vec::new() };
-        let (part, whole) = divide(&*ranks.ranks, mesh, plan_options(&config.implicit), &team, color)?;
+        let whole_mesh = mesh.as_deref().map(|mesh| (mesh, first));
+        let (part, whole) = divide(&*ranks.ranks, whole_mesh, plan_options(&config.implicit), &team, color)?;
         let config = super::setup::completed(&part.mesh, config)?;
         let edges = Pairs::edges(&part.mesh);
         let plan = Plan {
@@ -76,7 +82,7 @@ impl FlowSolver {
             report: part.report,
         };
         let mesh = part.mesh.clone();
-        Self::numbered((mesh, plan, edges), config, team, Some(Divided { part, whole, ranks }))
+        Self::numbered((mesh, plan, edges), config, team, (images, Some(Divided { part, whole, ranks })))
     }
 
     /// Does a rank's part of whatever rank 0 is asked for, until rank 0 ends ([`FlowSolver::dismiss`]).
@@ -185,7 +191,7 @@ impl FlowSystem {
     /// Number of a row in the mesh's file.
     pub(super) fn file_number(&self, row: usize) -> usize {
         match &self.over {
-            None => self.plan.permutation.old_of_new()[row] as usize,
+            None => self.file_node(self.plan.permutation.old_of_new()[row] as usize),
             Some(rows) => rows.file[row] as usize,
         }
     }
@@ -217,7 +223,8 @@ impl FlowSystem {
         };
         let mut out = Vec::with_capacity(width * self.file_nodes());
         for i in 0..self.file_nodes() {
-            out.extend_from_slice(&values[rows[i % rows.len()] as usize * width..][..width]);
+            let node = self.images.as_ref().map_or(i, |images| images.merged[i] as usize);
+            out.extend_from_slice(&values[rows[node % rows.len()] as usize * width..][..width]);
         }
         out
     }

@@ -1,6 +1,7 @@
 //! From a mesh and a set-up to a solver at free stream.
 
 use super::over_ranks::Divided;
+use super::periodic::{joined, without_sides};
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem};
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
@@ -13,6 +14,7 @@ use crate::march::forces::ForceScale;
 use crate::march::linear::{LinearSolver, plan_options};
 use crate::march::{FlowError, Times};
 use crate::mesh::pairs::Pairs;
+use crate::mesh::periodic::Images;
 use crate::mesh::{Mesh, Planar};
 use crate::numbering::renumber;
 use crate::ranks::Rows;
@@ -32,16 +34,19 @@ impl FlowSolver {
     /// [`FlowError`] names the marker, the number or the node that is wrong.
     pub fn new(mesh: &Mesh, config: FlowConfig, team: Arc<Team>) -> Result<Self, FlowError> {
         let config = completed(mesh, config)?;
-        let numbered = renumber(mesh, plan_options(&config.implicit), &team);
-        Self::numbered(numbered, config, team, None)
+        let (mesh, images) = joined(mesh, &config)?;
+        let config = without_sides(config);
+        let numbered = renumber(&mesh, plan_options(&config.implicit), &team);
+        Self::numbered(numbered, config, team, (images, None))
     }
 
-    /// On a mesh whose nodes are numbered by rows, with its edges: all of a mesh, or a rank's part of one.
+    /// On a mesh whose nodes are numbered by rows, with its edges: all of a mesh, or a rank's part of one. `images`: which nodes of
+    /// the file its nodes are, where periodic sides were merged.
     pub(super) fn numbered(
         (mesh, plan, edges): (Mesh, Plan, Pairs),
         config: FlowConfig,
         team: Arc<Team>,
-        divided: Option<Divided>,
+        (images, divided): (Option<Images>, Option<Divided>),
     ) -> Result<Self, FlowError> {
         let gas = config.gas.gas();
         let planar = mesh.planar.is_some();
@@ -64,7 +69,10 @@ impl FlowSolver {
         let bad = |&i: &usize| owns(i) && (dual.volumes[i] <= 0.0 || dual.volumes[i].is_nan());
         if let Some(i) = (0..dual.nodes()).find(bad) {
             let node = match &over {
-                None => plan.permutation.old_of_new()[i] as usize,
+                None => {
+                    let node = plan.permutation.old_of_new()[i] as usize;
+                    images.as_ref().map_or(node, |images| images.first[node] as usize)
+                }
                 Some(rows) => rows.file[i] as usize,
             };
             return Err(FlowError::Volume { node, at: mesh.nodes[i], volume: dual.volumes[i] });
@@ -86,7 +94,8 @@ impl FlowSolver {
             )
         });
         let around = (&mesh, surface.as_ref().unwrap_or(&mesh));
-        let mapping = mapping_of(around, &dual, &boundaries, &config.space, &team, share)?;
+        let mapping = mapping_of(around, &dual, &boundaries, &config.space, &team, share)?
+            .with_periods(&dual, &mesh.nodes[..n]);
         let moments = if config.space.second_order && config.space.quadrature == Quadrature::Linear {
             dual.moments(&mesh)
         } else {
@@ -141,6 +150,7 @@ impl FlowSolver {
             times: Times::default(),
             plan,
             over,
+            images,
             dual,
             config,
         };

@@ -2,7 +2,7 @@
 
 use super::{FlowSolver, FlowSystem};
 use crate::bc::WallNode;
-use crate::dual::{dot, norm, sub};
+use crate::dual::{dot, norm};
 use crate::gas::{Transport, temperature, viscosity};
 use crate::march::{Host, Order};
 use crate::output::Field;
@@ -133,7 +133,7 @@ impl FlowSystem {
             let (i, size) = (wall.node as usize, norm(n));
             let (mut height, mut best) = (0.0, 0.0);
             for &j in &self.dual.pattern.col_idx()[self.dual.pattern.range(i)] {
-                let dx = sub(place(j as usize), place(i));
+                let dx = self.dual.between(&place(i), &place(j as usize));
                 let across = dot(dx, n).abs() / size;
                 if across > best * norm(dx) {
                     (height, best) = (across, across / norm(dx));

@@ -101,6 +101,9 @@ impl WallSurface {
 
 /// The facets of a marker, `before` of whose mesh's boundary faces come before its own.
 fn add_facets(mesh: &Mesh, marker: &Marker, before: u32, facets: &mut Vec<Facet>) {
+    if !mesh.periods.is_empty() {
+        return add_images(mesh, marker, before, facets);
+    }
     let at = |i: u32| mesh.nodes[i as usize];
     for (face, triangle) in (before..).zip(&marker.triangles) {
         facets.push(Facet { corners: triangle.map(at), face });
@@ -109,6 +112,37 @@ fn add_facets(mesh: &Mesh, marker: &Marker, before: u32, facets: &mut Vec<Facet>
         match mesh.planar {
             Some(planar) => facets.push(Facet::segment(planar.edge(quad).map(at), face)),
             None => facets.extend(Facet::quarters(quad.map(at), face)),
+        }
+    }
+}
+
+/// The same where the mesh repeats: with the images of all faces a period away, since a wall beyond a periodic side may be the nearest.
+fn add_images(mesh: &Mesh, marker: &Marker, before: u32, facets: &mut Vec<Facet>) {
+    let mut shifts = vec![[0.0; 3]];
+    for step in mesh.periods.steps() {
+        let by = |sign: f64| move |x: &[f64; 3]| std::array::from_fn(|d| x[d] + sign * step[d]);
+        let (forth, back): (Vec<_>, Vec<_>) =
+            (shifts.iter().map(by(1.0)).collect(), shifts.iter().map(by(-1.0)).collect());
+        shifts.extend(forth);
+        shifts.extend(back);
+    }
+    for shift in shifts {
+        let moved = |x: [f64; 3]| -> [f64; 3] { std::array::from_fn(|d| x[d] + shift[d]) };
+        for (face, triangle) in (before..).zip(&marker.triangles) {
+            let [a, b, c, ..] = mesh.corners(triangle).map(moved);
+            facets.push(Facet { corners: [a, b, c], face });
+        }
+        for (face, &quad) in (before + marker.triangles.len() as u32..).zip(&marker.quads) {
+            match mesh.planar {
+                Some(planar) => {
+                    let [a, b, ..] = mesh.corners(&planar.edge(quad)).map(moved);
+                    facets.push(Facet::segment([a, b], face));
+                }
+                None => {
+                    let [a, b, c, d, ..] = mesh.corners(&quad).map(moved);
+                    facets.extend(Facet::quarters([a, b, c, d], face));
+                }
+            }
         }
     }
 }

@@ -9,8 +9,10 @@ pub(crate) mod cuda;
 
 use super::ViscousElements;
 use super::viscous::{Cell, Group, Shape};
+use crate::dual::drawn_together;
 use crate::gradient::NodeRecord;
 use crate::mesh::Planar;
+use crate::mesh::periodic::Periods;
 use crate::parallel;
 use crate::real::{LANES, LaneKernel, Lanes, dispatch};
 use chromaflow_device::{Isa, Team};
@@ -65,7 +67,7 @@ impl<const M: usize, const W: usize> NodeGradients<M, W> {
         phi: &[f64],
         out: &mut [f64],
     ) {
-        let field = Field { nodes, phi: phi.as_chunks::<M>().0, planar: elements.planar };
+        let field = Field { nodes, phi: phi.as_chunks::<M>().0, planar: elements.planar, periods: elements.periods };
         let (tets, rest) = self.cells.split_at_mut(elements.tets.nodes.len());
         let (pyramids, rest) = rest.split_at_mut(elements.pyramids.nodes.len());
         let (prisms, hexes) = rest.split_at_mut(elements.prisms.nodes.len());
@@ -136,6 +138,7 @@ struct Field<'a, const M: usize> {
     nodes: &'a [NodeRecord],
     phi: &'a [[f64; M]],
     planar: Option<Planar>,
+    periods: Periods,
 }
 
 /// Gradients in a range of elements of one type.
@@ -174,6 +177,7 @@ where
                 x[p] = [record[5], record[6], record[7] + V::from_array(&lift)];
                 f[p] = [record[1], record[2], record[3]];
             }
+            drawn_together(&self.field.periods, &mut x);
             let cell = <Cell<N> as Shape<N>>::weights(&x);
             let mut all = [zero; W];
             all[W - 1] = cell.volume;

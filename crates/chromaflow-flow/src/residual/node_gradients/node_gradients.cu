@@ -26,6 +26,7 @@ __device__ __forceinline__ void cell_gradients(u32 count, const u32* __restrict_
             if (corner >= plane) x[p][2] += params->depth;
             f[p] = {node.w[1], node.w[2], node.w[3]};
         }
+        params->draw_together(x);
         const auto cell = cell_weights(x);
         double* mine = shared + threadIdx.x * NUMBERS;
 #pragma unroll

@@ -114,7 +114,7 @@ impl KOmegaEquations {
     fn face(&self, flow: &FlowView<'_>, values: &[f64], gradients: &[f64], edge: usize) -> [[f64; NB]; 2] {
         let [a, b] = flow.dual.edges[edge].map(|i| i as usize);
         let (mass, n) = (flow.fluxes[edge][0], &flow.dual.areas[edge]);
-        let dx: [f64; 3] = std::array::from_fn(|d| flow.nodes[b][5 + d] - flow.nodes[a][5 + d]);
+        let dx = flow.between(a, b);
         let across = edge_weight(n, &dx);
         let mut face = [[0.0; NB]; 2];
         for v in 0..NB {

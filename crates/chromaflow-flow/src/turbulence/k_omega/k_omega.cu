@@ -87,7 +87,7 @@ k_omega_faces(u32 edges, const uint2* __restrict__ ends, const double* __restric
     if (e >= edges) return;
     const uint2 ab = ends[e];
     const Vec3 n = load_vec3(areas, e), a = load_node(nodes, ab.x).x, b = load_node(nodes, ab.y).x;
-    const Vec3 dx = {b[0] - a[0], b[1] - a[1], b[2] - a[2]};
+    const Vec3 dx = params->between(a, b);
     const double mass = mass_fluxes[(u64)e * 5], across = dot(pointwise::weight_across(n, dx), n);
     Flux flux;
     CarriedFace face;

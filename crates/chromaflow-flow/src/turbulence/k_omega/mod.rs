@@ -163,8 +163,8 @@ fn layer(flow: &FlowView<'_>, nu: f64) -> [f64; 2] {
 fn first_height(flow: &FlowView<'_>, distance: &[f64], row: usize) -> f64 {
     let place = |i: usize| [flow.nodes[i][5], flow.nodes[i][6], flow.nodes[i][7]];
     let length = |j: usize| {
-        let (a, b) = (place(row), place(j));
-        (0..3).map(|d| (b[d] - a[d]).powi(2)).sum::<f64>().sqrt()
+        let dx = flow.dual.between(&place(row), &place(j));
+        dx.into_iter().map(|d| d * d).sum::<f64>().sqrt()
     };
     let on_wall = |j: usize| flow.walls.binary_search_by_key(&(j as u32), |wall| wall.node).is_ok();
     let columns = &flow.dual.pattern.col_idx()[flow.dual.pattern.range(row)];

@@ -85,7 +85,7 @@ impl SaEquation {
     fn face(&self, flow: &FlowView<'_>, nut: &[f64], gradients: &[[[f64; 3]; 4]], edge: usize) -> [f64; 3] {
         let [a, b] = flow.dual.edges[edge].map(|i| i as usize);
         let n = &flow.dual.areas[edge];
-        let dx: [f64; 3] = std::array::from_fn(|d| flow.nodes[b][5 + d] - flow.nodes[a][5 + d]);
+        let dx = flow.between(a, b);
         let volume = passing(flow, edge);
         let (ga, gb) = (gradients[a][3], gradients[b][3]);
         let (mut left, mut right) = (nut[a], nut[b]);

@@ -56,7 +56,7 @@ sa_faces(u32 edges, const uint2* __restrict__ ends, const double* __restrict__ a
     const uint2 ab = ends[e];
     const Vec3 n = load_vec3(areas, e), ga = load_vec3(gradients, 4 * ab.x + 3), gb = load_vec3(gradients, 4 * ab.y + 3);
     const Node a = load_node(nodes, ab.x), b = load_node(nodes, ab.y);
-    const Vec3 dx = {b.x[0] - a.x[0], b.x[1] - a.x[1], b.x[2] - a.x[2]};
+    const Vec3 dx = params->between(a.x, b.x);
     const double volume = 2.0 * fluxes[(u64)e * 5] / (a.w[0] + b.w[0]), na = nut[ab.x], nb = nut[ab.y];
     double left = na, right = nb;
     if (second_order) {

@@ -207,7 +207,7 @@ impl FlowCuda {
         Ok(Self {
             mesh: MeshCuda::new(stream, dual, &solver.mapping, &solver.moments)?,
             boundary: BoundaryCuda::new(stream, dual, &solver.boundaries)?,
-            params: Params::new(stream, config, solver.gas, viscous.map(|v| v.0), depth, layers)?,
+            params: Params::new(stream, config, solver.gas, viscous.map(|v| v.0), depth, layers, &solver.dual.periods)?,
             gradient: LeastSquaresCuda::new(stream, config.space.gradient, true)?,
             residual_kernels: ResidualCuda::new(stream, &config.space)?,
             viscous: viscous.map(|(_, e)| ViscousCuda::new(stream, e, diffusion)).transpose()?,

@@ -1,0 +1,120 @@
+//! Meshes that repeat, and flows on them.
+
+use crate::config::{
+    Boundary, Equations, FlowConfig, Limiter, Quadrature, ScalarConfig, Space, TurbulenceConfig,
+    TurbulenceModel,
+};
+use crate::mesh::Mesh;
+use crate::mesh::generate::{Cells, Plane, box_mesh};
+use crate::unstructured::FlowSolver;
+use chromaflow_device::Team;
+use std::f64::consts::TAU;
+use std::sync::Arc;
+
+/// The period along x.
+pub const LENGTH: f64 = 1.5;
+
+/// What moves a place: the same a period further along x (and, with `both`, along y), on the sides too.
+fn moved(x: [f64; 3], both: bool) -> [f64; 3] {
+    let (a, b, c) = (TAU * x[0] / LENGTH, TAU * x[1], TAU * x[2]);
+    let inside = |t: f64| if both { 1.0 } else { (0.5 * t).sin() };
+    [
+        x[0] + 0.02 * (b + 0.3).sin() + 0.01 * (3.0 * c + a).sin(),
+        x[1] + 0.015 * (2.0 * a + 0.7).sin() * inside(b),
+        x[2] + 0.015 * (a + b + 0.2).cos() * (0.5 * c).sin(),
+    ]
+}
+
+/// A box of `times` periods along x, all its nodes moved by what repeats.
+pub fn boxes(cells: Cells, times: usize, both: bool) -> Mesh {
+    let mut mesh = box_mesh([8 * times, 8, 4], [LENGTH * times as f64, 1.0, 1.0], cells, 0.0);
+    for x in &mut mesh.nodes {
+        *x = moved(*x, both);
+    }
+    mesh
+}
+
+/// The same of a planar mesh.
+pub fn planes(triangles: bool, times: usize, both: bool) -> Mesh {
+    Plane { cells: [8 * times, 8], periodic: false, triangles }.mesh(
+        |i, j| {
+            let [x, y, _] = moved([LENGTH * i as f64 / 8.0, j as f64 / 8.0, 0.0], both);
+            [x, y]
+        },
+        |side, _| ["xmin", "xmax", "ymin", "ymax"][side],
+    )
+}
+
+/// Periodic along x (and y), what is given at other sides.
+pub fn config(mesh: &Mesh, both: bool, other: impl Fn(&str) -> Boundary) -> FlowConfig {
+    let mut config = FlowConfig::default();
+    config.freestream.mach = 0.4;
+    for marker in &mesh.markers {
+        let boundary = match marker.name.as_str() {
+            "xmin" | "xmax" => Boundary::Periodic,
+            "ymin" | "ymax" if both => Boundary::Periodic,
+            name => other(name),
+        };
+        config.boundaries.insert(marker.name.clone(), boundary);
+    }
+    config.partners.insert("xmin".into(), "xmax".into());
+    if both {
+        config.partners.insert("ymax".into(), "ymin".into());
+    }
+    config
+}
+
+/// A flow that repeats with the mesh and varies everywhere.
+pub fn wavy(x: [f64; 3]) -> [f64; 5] {
+    let (a, b, c) = (TAU * x[0] / LENGTH, TAU * x[1], TAU * x[2]);
+    [
+        1.0 + 0.2 * (a + 0.4).sin() * (b + 0.1).cos(),
+        0.4 + 0.1 * (a + b).cos() + 0.05 * c.sin(),
+        0.1 * (2.0 * a - b).sin(),
+        0.0,
+        (1.0 + 0.1 * (a - 0.3).cos() + 0.1 * b.sin()) / 1.4,
+    ]
+}
+
+/// Schemes and equations: everything that reads the way from a node to its neighbor.
+pub fn flows() -> Vec<(&'static str, fn(&mut FlowConfig))> {
+    fn laminar(c: &mut FlowConfig) {
+        c.equations = Equations::Laminar;
+        c.freestream.reynolds = 100.0;
+    }
+    fn turbulent(c: &mut FlowConfig, model: TurbulenceModel) {
+        laminar(c);
+        c.freestream.reynolds = 1e4;
+        c.turbulence = Some(TurbulenceConfig { model, second_order: true, ..TurbulenceConfig::default() });
+    }
+    vec![
+        ("Roe, van Albada", |_| {}),
+        ("Venkatakrishnan", |c| c.space.limiter = Limiter::Venkatakrishnan),
+        ("linear quadrature", |c| {
+            c.space =
+                Space { limiter: Limiter::None, quadrature: Quadrature::Linear, kappa: 0.3, ..c.space };
+        }),
+        ("laminar, a scalar", |c| {
+            laminar(c);
+            c.scalar = Some(ScalarConfig::default());
+        }),
+        ("Spalart and Allmaras", |c| turbulent(c, TurbulenceModel::SaNeg)),
+        ("SST", |c| turbulent(c, TurbulenceModel::Sst)),
+    ]
+}
+
+/// A solver in that flow, systems beside it in one that varies, too.
+pub fn solver(mesh: &Mesh, config: FlowConfig) -> FlowSolver {
+    let mut solver = FlowSolver::new(mesh, config, Arc::new(Team::new(2))).unwrap();
+    solver.set_state(wavy);
+    for name in solver.coupled_unknowns() {
+        let size = match name.as_str() {
+            "k" => 1e-3,
+            "scalar" => 1.0,
+            "omega" => 5.0,
+            _ => 1e-4,
+        };
+        solver.set_unknown(&name, |x| size * wavy([x[0] + 0.2, x[1], x[2]])[0]).unwrap();
+    }
+    solver
+}

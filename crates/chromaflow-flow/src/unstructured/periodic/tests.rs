@@ -1,0 +1,265 @@
+use super::testcases::{LENGTH, boxes, config, flows, planes, solver, wavy};
+use super::*;
+use crate::config::{Equations, Steady, Time, Unsteady};
+use crate::dual::Dual;
+use crate::mesh::generate::Cells;
+use crate::unstructured::{FlowSolver, Ranks};
+use chromaflow::Outcome;
+use chromaflow_comm::{Communicator, Threads, run};
+use chromaflow_device::Team;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Merged control volumes close, sides included, and fill the mesh.
+#[test]
+fn merged_control_volumes_close() {
+    for cells in [Cells::Hexes, Cells::Prisms, Cells::Tets, Cells::Mixed] {
+        let mesh = boxes(cells, 1, true);
+        let config = config(&mesh, true, |_| Boundary::SlipWall);
+        let (merged, images) = joined(&mesh, &config).unwrap();
+        let (whole, part) = (Dual::new(&mesh), Dual::new(&merged));
+        assert!(part.closure_error() < 1e-14, "{cells:?}: {:e}", part.closure_error());
+        let total = |dual: &Dual| dual.volumes.iter().sum::<f64>();
+        assert!((total(&whole) - total(&part)).abs() < 1e-13);
+        let images = images.unwrap();
+        let mut volumes = vec![0.0; part.nodes()];
+        for (i, volume) in whole.volumes.iter().enumerate() {
+            volumes[images.merged[i] as usize] += volume;
+        }
+        // A control volume's cone from a node on the boundary is the same wherever the boundary lies.
+        let off = volumes.iter().zip(&part.volumes).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(off < 1e-15, "{cells:?}: {off:e}");
+    }
+}
+
+/// Places of the rows of a periodic mesh, brought into one period.
+fn places(solver: &FlowSolver, mesh: &Mesh) -> Vec<[i64; 3]> {
+    let first = &solver.host.images.as_ref().unwrap().first;
+    let places = first.iter().take(solver.host.q.len()).map(|&i| mesh.nodes[i as usize]);
+    let whole = |x: f64, step: f64| {
+        let n = (step * 1e7).round() as i64;
+        ((x * 1e7).round() as i64).rem_euclid(n)
+    };
+    // Two roundings may differ at the ends of a period: half of a part in a million is kept away from them by the meshes.
+    places.map(|x| [whole(x[0] + 0.1234, LENGTH) / 1000, whole(x[1] + 0.2345, 1.0) / 1000, (x[2] * 1e4 + 0.123).floor() as i64]).collect()
+}
+
+/// The seam is a place like any other: on a mesh of two periods, whose middle is no side, residuals, matrix and systems beside the flow
+/// are those on one period, and twice its sums.
+#[test]
+fn the_seam_is_a_place_like_any_other() {
+    for both in [false, true] {
+        let meshes: [(&str, &dyn Fn(usize) -> Mesh); 6] = [
+            ("hexahedra", &|times| boxes(Cells::Hexes, times, both)),
+            ("prisms", &|times| boxes(Cells::Prisms, times, both)),
+            ("tetrahedra", &|times| boxes(Cells::Tets, times, both)),
+            ("mixed", &|times| boxes(Cells::Mixed, times, both)),
+            ("quadrilaterals", &|times| planes(false, times, both)),
+            ("triangles", &|times| planes(true, times, both)),
+        ];
+        for (cells, mesh) in meshes {
+            for (name, change) in flows() {
+                let walls = |marker: &str| match marker {
+                    "ymin" => Boundary::NoSlipAdiabatic,
+                    "zmin" if !both => Boundary::NoSlipIsothermal { temperature: 1.1 },
+                    "zmin" => Boundary::NoSlipAdiabatic,
+                    _ => Boundary::Farfield,
+                };
+                let what = format!("{cells}, {name}, both {both}");
+                let found = [1, 2].map(|times| {
+                    let mesh = mesh(times);
+                    let mut config = config(&mesh, both, |marker| {
+                        if mesh.planar.is_some() && marker.starts_with("symmetry") { Boundary::Symmetry } else { walls(marker) }
+                    });
+                    change(&mut config);
+                    // Turbulence needs a wall.
+                    if both && mesh.planar.is_some() && config.turbulence.is_some() {
+                        return None;
+                    }
+                    let mut solver = solver(&mesh, config);
+                    let at = solver.next_moment();
+                    let (matrix, residual) = solver.linear_system();
+                    let beside = solver.host.coupled_residuals(&at);
+                    let places = places(&solver, &mesh);
+                    let n = places.len();
+                    let x: Vec<f64> = solver.host.images.as_ref().unwrap().first[..n]
+                        .iter()
+                        .flat_map(|&i| wavy(mesh.nodes[i as usize]))
+                        .collect();
+                    let mut product = vec![0.0; 5 * n];
+                    matrix.multiply(&Team::new(1), &x, &mut product);
+                    let forces = solver.host.forces().total.cd;
+                    Some((places, residual, product, beside, forces))
+                });
+                let [Some(one), Some(two)] = &found else { continue };
+                assert_eq!(two.0.len(), 2 * one.0.len());
+                let row: HashMap<[i64; 3], usize> = one.0.iter().copied().zip(0..).collect();
+                assert_eq!(row.len(), one.0.len(), "{what}: places are told apart");
+                let rows: Vec<usize> = two.0.iter().map(|place| row[place]).collect();
+                for (a, b, kind) in [(&one.1, &two.1, "residual"), (&one.2, &two.2, "product")] {
+                    let size = a.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+                    assert!(size > 1e-4);
+                    for (i, &k) in rows.iter().enumerate() {
+                        for v in 0..5 {
+                            let off = (b[5 * i + v] - a[5 * k + v]).abs();
+                            assert!(off < 2e-12 * size, "{what}: {kind} {v} of row {i} is off by {off:e} of {size:e}");
+                        }
+                    }
+                }
+                assert_eq!(one.3.len(), two.3.len());
+                for (a, b) in one.3.iter().zip(&two.3) {
+                    assert!(*a > 0.0 && (b / a - 2.0).abs() < 1e-9, "{what}: beside the flow {a:e}, twice {b:e}");
+                }
+                assert!((two.4 - 2.0 * one.4).abs() < 1e-12 + 1e-11 * one.4.abs(), "{what}: {} and {}", one.4, two.4);
+            }
+        }
+    }
+}
+
+/// A uniform stream stays in a box that repeats along all axes.
+#[test]
+fn a_stream_stays_in_a_box_that_repeats_all_ways() {
+    for cells in [Cells::Hexes, Cells::Prisms, Cells::Tets] {
+        let mesh = boxes(cells, 1, true);
+        // Sides along z are plane: these repeat, too.
+        let mut config = config(&mesh, true, |_| Boundary::Periodic);
+        config.partners.insert("zmin".into(), "zmax".into());
+        config.equations = Equations::Laminar;
+        config.freestream.reynolds = 50.0;
+        let mut solver = FlowSolver::new(&mesh, config, Arc::new(Team::new(1))).unwrap();
+        solver.set_state(|_| [1.0, 0.3, 0.2, -0.1, 1.0 / 1.4]);
+        let (_, residual) = solver.linear_system();
+        assert_eq!(residual.len(), 5 * 8 * 8 * 4);
+        assert!(residual.iter().all(|r| r.abs() < 1e-15), "{cells:?}");
+    }
+}
+
+/// Fields are by the file's nodes, the same at all images; a restart goes on.
+#[test]
+fn fields_are_those_of_all_nodes_of_the_file() {
+    for mesh in [boxes(Cells::Prisms, 1, true), planes(true, 1, true)] {
+        let mut config = config(&mesh, true, |_| Boundary::SlipWall);
+        config.time = Time::Unsteady(Unsteady { dt: 0.02, steps: 4, subiterations: 3, orders: 9.0 });
+        let start = || solver(&mesh, config.clone());
+        let mut whole = start();
+        for _ in 0..6 {
+            whole.step();
+        }
+        let restart = whole.restart();
+        let images = whole.host.images.clone().unwrap();
+        for field in whole.fields() {
+            assert_eq!(field.values.len(), field.components * mesh.nodes.len());
+            for (i, &merged) in images.merged.iter().enumerate() {
+                let plane = images.first.len() / if mesh.planar.is_some() { 2 } else { 1 };
+                let first = images.first[merged as usize % plane] as usize;
+                for c in 0..field.components {
+                    let values = [i, first].map(|node| field.values[node * field.components + c]);
+                    assert_eq!(values[0], values[1], "{}", field.name);
+                }
+            }
+        }
+        let mut second = start();
+        second.resume(&restart).unwrap();
+        for _ in 0..3 {
+            assert_eq!(whole.step().residual, second.step().residual);
+        }
+    }
+}
+
+/// Ranks share a mesh that repeats as any other, and write its restart.
+#[test]
+fn ranks_find_what_one_finds() {
+    let mesh = boxes(Cells::Mixed, 1, true);
+    let mut config = config(&mesh, true, |_| Boundary::NoSlipAdiabatic);
+    config.equations = Equations::Laminar;
+    config.freestream.reynolds = 100.0;
+    config.time = Time::Steady(Steady { iterations: 6, orders: 12.0 });
+    let march = |solver: &mut FlowSolver| -> Vec<[f64; 5]> {
+        (0..5).map(|_| solver.try_step().unwrap().residual).map(|r| std::array::from_fn(|v| r[v])).collect()
+    };
+    let mut one = solver(&mesh, config.clone());
+    let expected = march(&mut one);
+    let state = one.restart();
+    for size in [2, 3] {
+        let (mesh, config) = (mesh.clone(), config.clone());
+        let mut found = run(size, Duration::from_secs(30), move |threads: &Threads| {
+            let ranks = Ranks { ranks: Arc::new(threads.clone()), reproducible: false };
+            let whole = (threads.rank() == 0).then_some(&mesh);
+            let team = Arc::new(Team::new(1));
+            let mut solver = FlowSolver::over_ranks(whole, config.clone(), team, ranks).unwrap();
+            solver.set_state(wavy);
+            if threads.rank() > 0 {
+                return solver.follow().map(|()| None).map_err(|e| e.to_string());
+            }
+            let residuals = march(&mut solver);
+            let restart = solver.restart();
+            solver.resume(&restart).unwrap();
+            solver.dismiss();
+            Ok::<_, String>(Some((residuals, restart)))
+        })
+        .unwrap();
+        let (residuals, restart) = found.swap_remove(0).unwrap();
+        for (a, b) in residuals.iter().zip(&expected) {
+            let size = b.iter().fold(0.0_f64, |m, v| m.max(*v));
+            assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-10 * size), "{a:?} {b:?}");
+        }
+        for (a, b) in restart.fields[0].values.iter().zip(&state.fields[0].values) {
+            assert!((a - b).abs() < 1e-11, "{a} {b}");
+        }
+    }
+}
+
+/// Newton-Krylov steps converge across the seam as fast as they do elsewhere: their products are differences of residuals, their
+/// preconditioner has the merged rows.
+#[test]
+fn newton_steps_converge_across_the_seam() {
+    use crate::config::{NewtonKrylov, Nonlinear};
+    use chromaflow::factor::block_ilu::Fill;
+    use chromaflow::solver::{Method, PreconditionerKind};
+    let mesh = boxes(Cells::Mixed, 1, false);
+    let mut config = config(&mesh, false, |marker| match marker {
+        "ymin" => Boundary::NoSlipIsothermal { temperature: 1.0 },
+        "ymax" => Boundary::Farfield,
+        _ => Boundary::Symmetry,
+    });
+    config.equations = Equations::Laminar;
+    config.freestream.reynolds = 20.0;
+    config.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov::default());
+    (config.implicit.method, config.implicit.preconditioner) =
+        (Method::Gmres, PreconditionerKind::Ilu(Fill::Level(1)));
+    (config.implicit.cfl.growth, config.implicit.cfl.max) = (2.0, 1e6);
+    config.time = Time::Steady(Steady { iterations: 60, orders: 9.0 });
+    let mut solver = solver(&mesh, config);
+    let mut iterations = 0;
+    let outcome = solver.run(|_| {
+        iterations += 1;
+        true
+    });
+    assert_eq!((outcome, iterations < 40), (Outcome::Converged, true), "{iterations}");
+    // Nothing drives a flow along the wall but the far field's speed: it does not vary along x.
+    let fields = solver.fields();
+    let by_height = |i: usize| fields[1].values[3 * i];
+    assert!(mesh.nodes.iter().enumerate().all(|(i, x)| x[1] < 0.99 || by_height(i) > 0.1));
+}
+
+#[test]
+fn partners_that_disagree_are_told() {
+    let mesh = boxes(Cells::Hexes, 1, false);
+    let refused = |change: &dyn Fn(&mut FlowConfig)| {
+        let mut config = config(&mesh, false, |_| Boundary::SlipWall);
+        change(&mut config);
+        FlowSolver::new(&mesh, config, Arc::new(Team::new(1))).err().unwrap().to_string()
+    };
+    let error = refused(&|c| c.partners.clear());
+    assert!(error.contains("neither the case nor the mesh file says with which"), "{error}");
+    let error = refused(&|c| drop(c.boundaries.insert("xmax".into(), Boundary::Farfield)));
+    assert!(error.contains("`xmin` is periodic with `xmax`, which is farfield"), "{error}");
+    let error = refused(&|c| {
+        c.boundaries.insert("ymin".into(), Boundary::Periodic);
+        c.partners.insert("xmax".into(), "ymin".into());
+    });
+    assert!(error.contains("which is periodic with"), "{error}");
+    let error = refused(&|c| drop(c.partners.insert("xmin".into(), "xmin".into())));
+    assert!(error.contains("more than one periodic pair"), "{error}");
+}

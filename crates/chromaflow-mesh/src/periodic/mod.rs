@@ -1,0 +1,293 @@
+//! Pairs of markers that are one and the same place of a flow that repeats.
+//!
+//! [`merge`] makes of both nodes of every pair (of four or eight, where several pairs meet) one node, and inner faces of the pair's faces:
+//! what comes out is an ordinary mesh without boundary there. Elements then reach around, and the way from one of their corners to
+//! another is the shortest of all that differ by [`Periods`].
+
+mod error;
+mod matching;
+#[cfg(test)]
+mod tests;
+
+pub use error::PeriodicError;
+
+use crate::{Marker, Mesh, Planar, dot, sub};
+use matching::matched;
+
+/// Translations, three at most, after which a mesh repeats.
+///
+/// ```
+/// use chromaflow_mesh::periodic::Periods;
+/// let periods = Periods::new(&[[2.0, 0.0, 0.0], [0.5, 1.0, 0.0]]).unwrap();
+/// // From a node near one side to the image of one near the other.
+/// assert_eq!(periods.nearest([1.9, 0.25, 7.0]), [1.9 - 2.0, 0.25, 7.0]);
+/// assert_eq!(periods.nearest([0.5, 0.9, 0.0]), [0.0, 0.9 - 1.0, 0.0]);
+/// assert!(Periods::new(&[[1.0, 0.0, 0.0], [2.0, 0.0, 0.0]]).is_none()); // one is a multiple of the other
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Periods {
+    count: usize,
+    steps: [[f64; 3]; 3],
+    across: [[f64; 3]; 3],
+}
+
+impl Periods {
+    /// Of these translations; none where they are more than three or depend on one another.
+    pub fn new(steps: &[[f64; 3]]) -> Option<Self> {
+        let mut out = Self { count: steps.len(), ..Self::default() };
+        if steps.len() > 3 {
+            return None;
+        }
+        out.steps[..steps.len()].copy_from_slice(steps);
+        // Each reciprocal vector is what the others leave of its own, by Gram and Schmidt, over its length squared.
+        for k in 0..steps.len() {
+            let mut basis: Vec<[f64; 3]> = Vec::new();
+            for &other in (0..steps.len()).filter(|&j| j != k).map(|j| &steps[j]) {
+                basis.push(rest(other, &basis));
+            }
+            let own = rest(steps[k], &basis);
+            let size = dot(own, own);
+            if size.is_nan() || size <= 1e-12 * dot(steps[k], steps[k]) {
+                return None;
+            }
+            out.across[k] = own.map(|v| v / size);
+        }
+        Some(out)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The translations t_k, `[periods]`.
+    pub fn steps(&self) -> &[[f64; 3]] {
+        &self.steps[..self.count]
+    }
+
+    /// Vectors r_k with r_k . t_l = 1 for k = l, else 0: so many periods along t_k lie in dx as r_k . dx, `[periods]`.
+    pub fn across(&self) -> &[[f64; 3]] {
+        &self.across[..self.count]
+    }
+
+    /// `dx` between two neighbors, less the period that is in it where one of them is given by its image.
+    #[inline(always)]
+    pub fn nearest(&self, dx: [f64; 3]) -> [f64; 3] {
+        let mut out = dx;
+        for (t, r) in self.steps().iter().zip(self.across()) {
+            let part = dot(dx, *r);
+            let whole = if part > 0.5 {
+                1.0
+            } else if part < -0.5 {
+                -1.0
+            } else {
+                continue;
+            };
+            out = std::array::from_fn(|d| out[d] - whole * t[d]);
+        }
+        out
+    }
+}
+
+/// What is left of `v` without its parts along an orthogonal basis.
+fn rest(v: [f64; 3], basis: &[[f64; 3]]) -> [f64; 3] {
+    basis.iter().fold(v, |v, b| {
+        let size = dot(*b, *b);
+        let part = if size > 0.0 { dot(v, *b) / size } else { 0.0 };
+        std::array::from_fn(|d| v[d] - part * b[d])
+    })
+}
+
+/// Which nodes of a mesh became which of the merged one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Images {
+    /// Node of the merged mesh of each node.
+    pub merged: Vec<u32>,
+    /// The lowest node of each node of the merged mesh.
+    pub first: Vec<u32>,
+}
+
+/// Markers that are joined: what leaves through the one enters through the other.
+pub type Pair = [String; 2];
+
+/// Pairs that a mesh's file says, each once.
+pub fn pairs_of(mesh: &Mesh) -> Vec<Pair> {
+    let mut pairs: Vec<Pair> = Vec::new();
+    for marker in &mesh.markers {
+        let Some(partner) = &marker.partner else { continue };
+        if !pairs.iter().flatten().any(|known| *known == marker.name || known == partner) {
+            pairs.push([marker.name.clone(), partner.clone()]);
+        }
+    }
+    pairs
+}
+
+/// The mesh with the nodes of each pair of markers merged; the markers themselves are gone.
+///
+/// The translation of a pair is that between the means of their nodes. Nodes match where they lie within [`PeriodicError::TOLERANCE`] of
+/// the shortest edge there from one another's image; the merged node has the place of the lowest of them, so that the mesh is closed to
+/// round-off even where the file's coordinates are not.
+///
+/// # Errors
+/// [`PeriodicError`]: an unknown marker; sides of which one is not the other's image; cells as wide as half a period.
+///
+/// ```
+/// use chromaflow_mesh::{generate::{Cells, box_mesh}, periodic::merge};
+/// let mesh = box_mesh([4, 3, 5], [1.0, 1.0, 1.0], Cells::Hexes, 0.0);
+/// let pair = |a: &str, b: &str| [a.to_owned(), b.to_owned()];
+/// let (merged, images) = merge(&mesh, &[pair("xmin", "xmax"), pair("zmin", "zmax")]).unwrap();
+/// assert_eq!(merged.nodes.len(), 4 * 4 * 5);
+/// assert_eq!(images.merged.len(), 5 * 4 * 6);
+/// assert_eq!(merged.markers.len(), 2);
+/// ```
+pub fn merge(mesh: &Mesh, pairs: &[Pair]) -> Result<(Mesh, Images), PeriodicError> {
+    let mut groups = Groups((0..mesh.nodes.len() as u32).collect());
+    let plane = mesh.planar.map_or(mesh.nodes.len(), |p| p.nodes_2d) as u32;
+    let mut steps: Vec<[f64; 3]> = Vec::new();
+    let mut taken: Vec<&String> = Vec::new();
+    for pair in pairs {
+        for name in pair {
+            if taken.contains(&name) {
+                return Err(PeriodicError::Twice { marker: name.clone() });
+            }
+            taken.push(name);
+        }
+        let [from, to] = pair;
+        let (step, nodes) = matched(mesh, side(mesh, from)?, side(mesh, to)?)?;
+        for [a, b] in nodes {
+            groups.join(a % plane, b % plane);
+        }
+        if !steps.iter().any(|known| is_same(known, &step)) {
+            steps.push(step);
+        }
+    }
+    let Some(periods) = Periods::new(&steps) else {
+        return Err(PeriodicError::Dependent { steps });
+    };
+    let images = groups.images(mesh, plane);
+    let mut out = Mesh {
+        nodes: images.first.iter().map(|&i| mesh.nodes[i as usize]).collect(),
+        tets: mesh.tets.clone(),
+        pyramids: mesh.pyramids.clone(),
+        prisms: mesh.prisms.clone(),
+        hexes: mesh.hexes.clone(),
+        markers: mesh.markers.iter().filter(|m| !taken.contains(&&m.name)).cloned().collect(),
+        planar: mesh.planar.map(|p| Planar { nodes_2d: images.first.len() / 2, ..p }),
+        periods,
+    };
+    are_fine_enough(mesh, &periods)?;
+    let renumber = |list: &mut [u32]| list.iter_mut().for_each(|i| *i = images.merged[*i as usize]);
+    renumber(out.tets.as_flattened_mut());
+    renumber(out.pyramids.as_flattened_mut());
+    renumber(out.prisms.as_flattened_mut());
+    renumber(out.hexes.as_flattened_mut());
+    for marker in &mut out.markers {
+        renumber(marker.triangles.as_flattened_mut());
+        renumber(marker.quads.as_flattened_mut());
+    }
+    for pair in pairs {
+        matching::faces_agree(mesh, &images, [side(mesh, &pair[0])?, side(mesh, &pair[1])?])?;
+    }
+    Ok((out, images))
+}
+
+fn side<'a>(mesh: &'a Mesh, name: &str) -> Result<&'a Marker, PeriodicError> {
+    mesh.marker(name).ok_or_else(|| PeriodicError::UnknownMarker {
+        marker: name.to_owned(),
+        all: mesh.markers.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// Whether two translations are the same, forth or back.
+fn is_same(a: &[f64; 3], b: &[f64; 3]) -> bool {
+    let apart = |sign: f64| -> f64 { (0..3).map(|d| (a[d] - sign * b[d]).powi(2)).sum() };
+    apart(1.0).min(apart(-1.0)) <= 1e-8 * dot(*a, *a)
+}
+
+/// Sets of nodes that are one: the next lower node of the same set, or itself.
+struct Groups(Vec<u32>);
+
+impl Groups {
+    fn lowest(&mut self, mut node: u32) -> u32 {
+        while self.0[node as usize] != node {
+            let next = self.0[self.0[node as usize] as usize];
+            self.0[node as usize] = next;
+            node = next;
+        }
+        node
+    }
+
+    fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.lowest(a), self.lowest(b));
+        self.0[a.max(b) as usize] = a.min(b);
+    }
+
+    /// Nodes of the merged mesh in the order of their lowest ones; those of the back plane of a planar mesh after those in front.
+    fn images(mut self, mesh: &Mesh, plane: u32) -> Images {
+        let mut images = Images { merged: vec![0; mesh.nodes.len()], first: Vec::new() };
+        for i in 0..plane {
+            let lowest = self.lowest(i);
+            if lowest == i {
+                images.merged[i as usize] = images.first.len() as u32;
+                images.first.push(i);
+            } else {
+                images.merged[i as usize] = images.merged[lowest as usize];
+            }
+        }
+        let front = images.first.len();
+        for i in plane as usize..mesh.nodes.len() {
+            images.merged[i] = images.merged[i - plane as usize] + front as u32;
+        }
+        if (plane as usize) < mesh.nodes.len() {
+            let back: Vec<u32> = images.first.iter().map(|i| i + plane).collect();
+            images.first.extend(back);
+        }
+        images
+    }
+}
+
+/// Elements must be narrower than half a period, so that the shortest way between two of their corners is theirs.
+fn are_fine_enough(mesh: &Mesh, periods: &Periods) -> Result<(), PeriodicError> {
+    let mut wide = None;
+    mesh.each_element(|_, _, nodes| {
+        if wide.is_some() {
+            return;
+        }
+        for (k, &a) in nodes.iter().enumerate() {
+            for &b in &nodes[..k] {
+                let dx = sub(mesh.nodes[a as usize], mesh.nodes[b as usize]);
+                let parts = periods.across().iter().map(|r| dot(dx, *r).abs());
+                // A little less than a half, for rounding.
+                if let Some(at) = parts.into_iter().position(|part| part > 0.499) {
+                    wide = Some((mesh.nodes[b as usize], periods.steps()[at]));
+                }
+            }
+        }
+    });
+    wide.map_or(Ok(()), |(at, step)| Err(PeriodicError::Coarse { at, step }))
+}
+
+impl Mesh {
+    /// From one node of an element to another of the same, the shortest way where the mesh repeats.
+    #[inline(always)]
+    pub fn between(&self, a: u32, b: u32) -> [f64; 3] {
+        self.periods.nearest(sub(self.nodes[b as usize], self.nodes[a as usize]))
+    }
+
+    /// The place of each corner of an element or a face, `nodes`, next to its first: of `nodes.len()` corners, 8 at most.
+    #[inline(always)]
+    pub fn corners(&self, nodes: &[u32]) -> [[f64; 3]; 8] {
+        let mut out = [[0.0; 3]; 8];
+        for (x, &i) in out.iter_mut().zip(nodes) {
+            *x = self.nodes[i as usize];
+        }
+        if !self.periods.is_empty() {
+            let first = out[0];
+            for x in &mut out[1..nodes.len()] {
+                let dx = self.periods.nearest(sub(*x, first));
+                *x = std::array::from_fn(|d| first[d] + dx[d]);
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,59 @@
+use super::*;
+use crate::generate::{Cells, box_mesh};
+
+fn pair(a: &str, b: &str) -> Pair {
+    [a.to_owned(), b.to_owned()]
+}
+
+/// In a box that repeats along all axes every node of a corner, an edge or a side is one of its images; no marker is left, and the
+/// neighbors of a merged node are those around all its images.
+#[test]
+fn a_box_becomes_a_torus() {
+    for kind in [Cells::Hexes, Cells::Prisms, Cells::Tets] {
+        let mesh = box_mesh([4, 3, 5], [2.0, 1.0, 3.0], kind, 0.0);
+        let pairs = [pair("xmin", "xmax"), pair("ymin", "ymax"), pair("zmin", "zmax")];
+        let (merged, images) = merge(&mesh, &pairs).unwrap();
+        assert_eq!((merged.nodes.len(), merged.markers.len()), (60, 0));
+        assert_eq!(merged.periods.steps(), [[2.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 3.0]]);
+        let of_corners = |x: &[f64; 3]| (0..3).all(|d| x[d] == 0.0 || x[d] == [2.0, 1.0, 3.0][d]);
+        let corners: Vec<u32> =
+            (0..mesh.nodes.len()).filter(|&i| of_corners(&mesh.nodes[i])).map(|i| images.merged[i]).collect();
+        assert_eq!(corners, [images.merged[0]; 8]);
+        if kind == Cells::Hexes {
+            let edges = crate::pairs::Pairs::edges(&merged);
+            assert_eq!(edges.len(), 3 * 60);
+        }
+        // The way between the corners of an element is that in the mesh that was given.
+        for (whole, cut) in mesh.hexes.iter().zip(&merged.hexes) {
+            let places = merged.corners(cut);
+            for k in 0..8 {
+                let given = sub(mesh.nodes[whole[k] as usize], mesh.nodes[whole[0] as usize]);
+                let found = sub(places[k], places[0]);
+                assert!((0..3).all(|d| (given[d] - found[d]).abs() < 1e-15), "{given:?} {found:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sides_that_do_not_fit_are_told() {
+    let mut mesh = box_mesh([4, 3, 4], [2.0, 1.0, 3.0], Cells::Tets, 0.0);
+    let pairs = [pair("xmin", "xmax")];
+    assert!(matches!(
+        merge(&mesh, &[pair("xmin", "ymax")]),
+        Err(PeriodicError::Count { .. } | PeriodicError::Unmatched { .. })
+    ));
+    assert!(matches!(merge(&mesh, &[pair("xmin", "wall")]), Err(PeriodicError::UnknownMarker { .. })));
+    assert!(matches!(merge(&mesh, &[pair("xmin", "xmin")]), Err(PeriodicError::Twice { .. })));
+    let coarse = box_mesh([2, 3, 4], [2.0, 1.0, 3.0], Cells::Hexes, 0.0);
+    assert!(matches!(merge(&coarse, &pairs), Err(PeriodicError::Coarse { .. })));
+    // One node off its place by a tenth of an edge.
+    let node = mesh.nodes.iter().position(|x| x[0] == 2.0 && x[1] > 0.1 && x[1] < 0.9 && x[2] > 0.1).unwrap();
+    mesh.nodes[node][1] += 0.03;
+    let Err(PeriodicError::Unmatched { at, marker, off, .. }) = merge(&mesh, &pairs) else { panic!("matched") };
+    assert_eq!((marker.as_str(), at[0]), ("xmin", 0.0));
+    assert!(off > 0.02 && off < 0.04, "{off}");
+    // Single precision is no obstacle.
+    mesh.nodes[node][1] -= 0.03 - 1e-7;
+    merge(&mesh, &pairs).unwrap();
+}
