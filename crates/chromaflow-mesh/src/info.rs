@@ -68,6 +68,8 @@ pub struct MarkerInfo {
     pub name: String,
     /// Its boundary condition code.
     pub code: Option<i32>,
+    /// The marker that it is periodic with, where the file says so.
+    pub partner: Option<String>,
     /// Number of triangles.
     pub triangles: usize,
     /// Number of quadrilaterals.
@@ -230,7 +232,7 @@ fn marker(mesh: &Mesh, m: &super::Marker) -> MarkerInfo {
         area += (0..4).map(|i| triangle(q[i], q[(i + 1) % 4], g)).sum::<f64>();
     }
     let (triangles, quads) = (m.triangles.len(), m.quads.len());
-    MarkerInfo { name: m.name.clone(), code: m.code, triangles, quads, area }
+    MarkerInfo { name: m.name.clone(), code: m.code, partner: m.partner.clone(), triangles, quads, area }
 }
 
 /// Angle between the two triangles of a quadrilateral, over the diagonal where it is larger, in degrees.

@@ -177,6 +177,9 @@ impl Raw {
         flipped.faces = turned.len();
         orient_faces(&mut self.mesh, turned);
         drop_interior(&mut self, &pass.interior, &mut report);
+        if report.errors() == 0 {
+            super::periodic::pair_by_code(&mut self.mesh);
+        }
         let Self { mesh, places, notes, .. } = self;
         Ok(Loaded { mesh, format, flipped, report, places, notes })
     }
@@ -335,8 +338,13 @@ pub(crate) fn extrude(mesh: &mut Mesh, flat: &Flat, depth: f64) {
     for (m, edges) in mesh.markers.iter_mut().zip(&flat.edges) {
         m.quads.extend(edges.iter().map(|&[a, b]| [a, b, up(b), up(a)]));
     }
-    let plane =
-        |name: &str, triangles, quads| Marker { name: name.to_owned(), triangles, quads, code: Some(6663), partner: None };
+    let plane = |name: &str, triangles, quads| Marker {
+        name: name.to_owned(),
+        triangles,
+        quads,
+        code: Some(6663),
+        partner: None,
+    };
     // The plane z = 0 is seen from below: the other way round.
     let front3 = flat.triangles.iter().map(|&[a, b, c]| [a, c, b]).collect();
     let front4 = flat.quads.iter().map(|&[a, b, c, d]| [a, d, c, b]).collect();

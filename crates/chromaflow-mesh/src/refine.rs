@@ -236,7 +236,8 @@ fn refine_planar(mesh: &Mesh, planar: Planar) -> Result<Mesh, TooLarge> {
         );
     }
     for m in &mesh.markers {
-        let mut marker = Marker { name: m.name.clone(), code: m.code, partner: m.partner.clone(), ..Default::default() };
+        let mut marker =
+            Marker { name: m.name.clone(), code: m.code, partner: m.partner.clone(), ..Default::default() };
         if m.name == Planar::FRONT || m.name == Planar::BACK {
             let front = m.name == Planar::FRONT;
             // Outward of the plane z = 0 is down: the elements' bottoms turned over; the other plane is their top.

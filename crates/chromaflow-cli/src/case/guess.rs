@@ -2,11 +2,13 @@
 
 use super::CaseFile;
 use crate::run::known;
+use chromaflow_flow::mesh::periodic::partner_of;
 use chromaflow_flow::mesh::{Marker, Mesh};
 use std::fmt::Write;
 
 /// What stands in a name, and the condition that it speaks for; the first one found counts.
-const NAMES: [(&[&str], Guess); 7] = [
+const NAMES: [(&[&str], Guess); 8] = [
+    (&["period", "cyclic"], Guess::Periodic),
     (&["sym"], Guess::Symmetry),
     (&["far", "freestream", "outer", "ambient", "top"], Guess::Farfield),
     (&["inlet", "inflow", "nozzle"], Guess::Inlet),
@@ -29,6 +31,8 @@ enum Guess {
     SlipWall,
     /// Without slip in viscous flow, with it in inviscid flow.
     Wall,
+    /// With the marker that is its image.
+    Periodic,
 }
 
 /// A condition for a marker, as it stands in a case file, and why.
@@ -52,6 +56,12 @@ pub fn proposals(mesh: &Mesh, viscous: bool, mach: f64, gamma: f64) -> Vec<Propo
             .map(|guess| (guess, "by its code in the .mapbc file"))
             .or_else(|| by_name(&marker.name).map(|guess| (guess, "by its name")))
             .unwrap_or_else(|| by_place(mesh, marker, low, high));
+        if guess == Guess::Periodic {
+            // Without an image on another marker it is left to the user to say with which.
+            let partner = partner_of(mesh, marker).map_or("...", |partner| &partner.name);
+            let value = format!("{{ kind = \"periodic\", with = {partner:?} }}");
+            return Proposal { marker: marker.name.clone(), value, reason, wall: false };
+        }
         let wall = matches!(guess, Guess::NoSlip | Guess::SlipWall | Guess::Wall);
         Proposal { marker: marker.name.clone(), value: value(guess, viscous, mach, gamma), reason, wall }
     })
@@ -103,6 +113,7 @@ pub fn bounds(nodes: impl Iterator<Item = [f64; 3]>) -> ([f64; 3], [f64; 3]) {
 fn value(guess: Guess, viscous: bool, mach: f64, gamma: f64) -> String {
     let word = match guess {
         Guess::Symmetry => "symmetry",
+        Guess::Periodic => "periodic",
         Guess::Farfield => "farfield",
         Guess::NoSlip => "no_slip",
         Guess::Wall if viscous => "no_slip",

@@ -9,6 +9,7 @@ mod transform;
 use crate::context::{Context, ensure_writable};
 use crate::error::{CliError, CliResult, Done};
 use chromaflow_flow::grid::is_plot3d;
+use chromaflow_flow::mesh::periodic::{merge, pairs_of};
 use chromaflow_flow::mesh::{self, Format, Loaded, Mesh, MeshError, ReadOptions, vtk};
 use clap::ValueEnum;
 use report::{json_info, json_report, print_info};
@@ -247,20 +248,30 @@ fn cli(error: MeshError) -> CliError {
 }
 
 fn check(input: &Input, ctx: &Context) -> CliResult {
-    let (report, notes) = match input.load() {
-        Ok(loaded) => (loaded.report, loaded.notes),
-        Err(MeshError::Broken { report, .. }) => (*report, Vec::new()),
+    let (report, notes, pairs) = match input.load() {
+        Ok(loaded) => {
+            let pairs = pairs_of(&loaded.mesh);
+            if loaded.report.errors() == 0 {
+                merge(&loaded.mesh, &pairs)
+                    .map_err(|e| CliError::input(format!("{}: {e}", input.mesh.display())))?;
+            }
+            (loaded.report, loaded.notes, pairs)
+        }
+        Err(MeshError::Broken { report, .. }) => (*report, Vec::new(), Vec::new()),
         Err(e) => return Err(cli(e)),
     };
     ctx.write_json(&json!({
         "mesh": input.mesh, "errors": report.errors(), "warnings": report.warnings(),
-        "findings": json_report(&report), "notes": notes,
+        "findings": json_report(&report), "notes": notes, "periodic": pairs,
     }))?;
     if report.errors() > 0 {
         return Err(CliError::input(format!("{}: {report}", input.mesh.display())));
     }
     if ctx.verbose() {
         println!("{}: {report}", input.mesh.display());
+        for [one, other] in &pairs {
+            println!("periodic: `{one}` and `{other}` match");
+        }
         for n in &notes {
             println!("note: {n}");
         }

@@ -42,7 +42,8 @@ pub fn print_info(loaded: &Loaded, info: &Info) {
     println!("\n{:<24} {:>9} {:>9} {:>14} {:>6}", "marker", "triangles", "quads", "area", "code");
     for m in &info.markers {
         let code = m.code.map_or_else(String::new, |c| c.to_string());
-        println!("{:<24} {:>9} {:>9} {:>14.6e} {code:>6}", m.name, m.triangles, m.quads, m.area);
+        let partner = m.partner.as_ref().map_or_else(String::new, |p| format!("  periodic with {p}"));
+        println!("{:<24} {:>9} {:>9} {:>14.6e} {code:>6}{partner}", m.name, m.triangles, m.quads, m.area);
     }
     let (elements, faces) = (loaded.flipped.elements.iter().sum::<usize>(), loaded.flipped.faces);
     let counts = [(elements, "elements"), (faces, "boundary faces")];
@@ -74,7 +75,7 @@ pub fn json_info(loaded: &Loaded, info: &Info) -> Value {
             "scaled_jacobian": range(k.scaled_jacobian), "aspect_ratio": range(k.aspect_ratio),
         })).collect::<Vec<_>>(),
         "markers": info.markers.iter().map(|m| json!({
-            "name": m.name, "code": m.code, "triangles": m.triangles, "quads": m.quads, "area": m.area,
+            "name": m.name, "code": m.code, "periodic_with": m.partner, "triangles": m.triangles, "quads": m.quads, "area": m.area,
         })).collect::<Vec<_>>(),
         "flipped": { "elements": flipped.into_iter().collect::<std::collections::BTreeMap<_, _>>(),
                      "faces": loaded.flipped.faces },

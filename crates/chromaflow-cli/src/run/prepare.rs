@@ -83,6 +83,7 @@ pub fn known(marker: &mesh::Marker) -> Option<Boundary> {
         5000 | 5050 => Some(Boundary::Farfield),
         5005 | 5026 => Some(Boundary::Extrapolation),
         6661..=6663 => Some(Boundary::Symmetry),
+        mesh::periodic::CODE => Some(Boundary::Periodic),
         _ => None, // inlets and outlets need values
     }
 }

@@ -114,8 +114,10 @@ impl Mapping {
             }
         }
         let rows = 0..dual.nodes();
-        self.shifts =
-            rows.flat_map(|i| dual.pattern.columns(i).iter().map(move |&j| (i as u32, j))).map(|(i, j)| shift(i, j)).collect();
+        self.shifts = rows
+            .flat_map(|i| dual.pattern.columns(i).iter().map(move |&j| (i as u32, j)))
+            .map(|(i, j)| shift(i, j))
+            .collect();
         for (added, shift) in self.by_position.iter_mut().zip(&self.shifts) {
             (0..3).for_each(|d| added[d] += shift[d]);
         }

@@ -161,7 +161,8 @@ impl<'a> Cutter<'a> {
         let place =
             |plane: usize| global.iter().map(move |&row| self.mesh.nodes[row as usize + plane * self.rows]);
         let planar = self.mesh.planar.map(|planar| Planar { nodes_2d: global.len(), ..planar });
-        let mut mesh = Mesh { nodes: place(0).collect(), planar, periods: self.mesh.periods, ..Mesh::default() };
+        let mut mesh =
+            Mesh { nodes: place(0).collect(), planar, periods: self.mesh.periods, ..Mesh::default() };
         if planar.is_some() {
             mesh.nodes.extend(place(1));
         }
@@ -216,5 +217,11 @@ fn boundary(mesh: &Mesh, rows: usize) -> Mesh {
         quads: m.quads.iter().map(|f| f.map(new)).collect(),
         ..m.clone()
     };
-    Mesh { nodes, markers: markers().map(renumbered).collect(), planar, periods: mesh.periods, ..Mesh::default() }
+    Mesh {
+        nodes,
+        markers: markers().map(renumbered).collect(),
+        planar,
+        periods: mesh.periods,
+        ..Mesh::default()
+    }
 }

@@ -19,6 +19,7 @@ use crate::march::{FlowError, Times};
 use crate::mesh::Planar;
 use crate::residual::flux_size;
 use chromaflow_device::Team;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl StructuredSolver {
@@ -254,6 +255,19 @@ fn close(block: &mut BlockState, window: crate::grid::Window, number: u32) {
     }
 }
 
+/// Sides of grids are joined with the grid itself.
+pub(super) fn not_by_condition(boundaries: &BTreeMap<String, Boundary>) -> Result<(), FlowError> {
+    match boundaries.iter().find(|(_, boundary)| **boundary == Boundary::Periodic) {
+        None => Ok(()),
+        Some((marker, boundary)) => Err(FlowError::Unsupported {
+            marker: marker.clone(),
+            condition: boundary.word(),
+            solver: "a structured grid",
+            expected: "the pair of markers in `grid.periodic`",
+        }),
+    }
+}
+
 fn check(grid: &Grid, config: &StructuredConfig) -> Result<(), FlowError> {
     let markers = grid.markers();
     let all = || markers.join(", ");
@@ -262,6 +276,7 @@ fn check(grid: &Grid, config: &StructuredConfig) -> Result<(), FlowError> {
             return Err(FlowError::MissingBoundary { marker: marker.to_owned(), all: all() });
         }
     }
+    not_by_condition(&config.boundaries)?;
     for marker in config.boundaries.keys() {
         if !markers.contains(&marker.as_str()) {
             return Err(FlowError::UnknownMarker { marker: marker.clone(), all: all() });

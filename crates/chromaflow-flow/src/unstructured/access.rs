@@ -279,7 +279,8 @@ impl FlowSystem {
     /// Where each row stands in such a restart, and the row.
     pub(super) fn rows_of_restart(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let rows = self.plan.permutation.new_of_old().iter();
-        rows.enumerate().map(|(i, &row)| (if self.over.is_some() { i } else { self.file_node(i) }, row as usize))
+        rows.enumerate()
+            .map(|(i, &row)| (if self.over.is_some() { i } else { self.file_node(i) }, row as usize))
     }
 
     fn in_file_order(&self, width: usize, f: impl Fn(&NodeRecord, &mut Vec<f64>)) -> Vec<f64> {

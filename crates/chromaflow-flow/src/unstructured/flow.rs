@@ -14,8 +14,8 @@ use crate::march::{
     Advanced, BadPlace, FlowError, Forces, Host, LargestResidual, March, Measured, Moment, Order, Part,
     Place, Residuals, System, Times, timed, update_share,
 };
-use crate::parallel;
 use crate::mesh::periodic::Images;
+use crate::parallel;
 use crate::ranks::Rows;
 use crate::residual::{ViscousElements, adapt_outlets, primitive_of};
 use chromaflow::Jacobian;

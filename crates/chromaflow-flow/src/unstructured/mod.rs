@@ -19,7 +19,7 @@ pub(crate) mod cuda;
 mod flow;
 mod newton;
 mod over_ranks;
-mod periodic;
+pub(crate) mod periodic;
 mod setup;
 mod shear;
 mod space;

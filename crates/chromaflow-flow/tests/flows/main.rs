@@ -4,6 +4,7 @@ mod accuracy;
 mod airfoil;
 mod free_stream;
 mod newton;
+mod periodic;
 mod plate;
 mod scalar;
 mod unsteady;

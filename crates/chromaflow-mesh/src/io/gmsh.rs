@@ -29,6 +29,10 @@ struct Reader {
     /// Elements of one and two dimensions; the fourth node `u32::MAX` where there are fewer.
     lines: Vec<([u32; 2], Patch, u64)>,
     surfaces: Vec<([u32; 4], Patch, u64)>,
+    /// Patch of each geometric entity that has elements.
+    patches: HashMap<(u8, i64), Patch>,
+    /// Entities of $Periodic: dimension, slave, master.
+    periodic: Vec<(u8, i64, i64)>,
     legacy: bool,
 }
 
@@ -70,6 +74,7 @@ pub(super) fn read(path: &Path) -> Result<Raw, MeshError> {
                 seen[2] = true;
                 reader.elements(&mut scan)?;
             }
+            b"Periodic" => reader.periodic(&mut scan)?,
             b"Elements" => return Err(scan.error("$Elements before $Nodes")),
             _ => {}
         }
@@ -293,6 +298,7 @@ impl Reader {
             *slot = *self.number.get(&tag).ok_or_else(|| scan.error(format!("there is no node {tag}")))?;
         }
         let patch = if group > 0 { (dimension, true, group) } else { (dimension, false, entity) };
+        self.patches.insert((dimension, entity), patch);
         match number {
             1 => self.lines.push(([nodes[0], nodes[1]], patch, place)),
             2 | 3 => self.surfaces.push(([nodes[0], nodes[1], nodes[2], nodes[3]], patch, place)),
@@ -303,6 +309,77 @@ impl Reader {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Which entities are images of which; their nodes are found by where they are.
+    fn periodic(&mut self, scan: &mut Scan) -> Result<(), MeshError> {
+        let what = "$Periodic";
+        let was = scan.binary;
+        scan.binary = was && !self.legacy; // version 2.2 has it as text even in binary files
+        for _ in 0..scan.size(what)? {
+            let [dimension, slave, master] = [scan.int(what)?, scan.int(what)?, scan.int(what)?];
+            if let Ok(dimension) = u8::try_from(dimension) {
+                self.periodic.push((dimension, slave, master));
+            }
+            let mut pairs = None;
+            if self.legacy {
+                scan.rest_of_line()?;
+                let line = scan.rest_of_line()?.unwrap_or_default();
+                let line = String::from_utf8_lossy(&line).trim().to_owned();
+                if !line.starts_with("Affine") {
+                    let count = line.parse::<u64>();
+                    pairs = Some(
+                        count.map_err(|_| scan.error(format!("expected the number of nodes in {what}")))?,
+                    );
+                }
+            } else {
+                for _ in 0..scan.size(what)? {
+                    scan.real(what)?;
+                }
+            }
+            let pairs = match pairs {
+                Some(pairs) => pairs,
+                None => scan.size(what)?,
+            };
+            for _ in 0..2 * pairs {
+                scan.size(what)?;
+            }
+        }
+        if scan.binary != was {
+            scan.rest_of_line()?;
+        }
+        scan.binary = was;
+        Ok(())
+    }
+
+    /// Names the partners of markers whose entities are images of one another.
+    fn partners(&mut self, markers: &BTreeMap<Patch, usize>, of: u8) {
+        let mut found: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut unclear = Vec::new();
+        for &(dimension, slave, master) in self.periodic.iter().filter(|p| p.0 == of) {
+            let marker = |entity: i64| markers.get(self.patches.get(&(dimension, entity))?).copied();
+            let (Some(a), Some(b)) = (marker(slave), marker(master)) else { continue };
+            let fits = |one: usize, other: usize| found.get(&one).is_none_or(|known| *known == other);
+            if a != b && fits(a, b) && fits(b, a) {
+                found.extend([(a, b), (b, a)]);
+            } else {
+                unclear.extend([a, b]);
+            }
+        }
+        for (a, b) in found {
+            if unclear.contains(&a) || unclear.contains(&b) {
+                continue;
+            }
+            self.raw.mesh.markers[a].partner = Some(self.raw.mesh.markers[b].name.clone());
+        }
+        unclear.sort_unstable();
+        unclear.dedup();
+        for marker in unclear {
+            let name = &self.raw.mesh.markers[marker].name;
+            self.raw.notes.push(format!(
+                "marker {name:?} is periodic with more than one marker, or with itself: give each side a physical group of its own"
+            ));
+        }
     }
 
     fn markers(&mut self, patches: impl Iterator<Item = Patch>) -> BTreeMap<Patch, usize> {
@@ -328,6 +405,7 @@ impl Reader {
                 let corners = if nodes[3] == u32::MAX { 3 } else { 4 };
                 self.raw.face(markers[patch], &nodes[..corners], *place);
             }
+            self.partners(&markers, 2);
             return Ok(self.raw);
         }
         let z = self.raw.mesh.nodes.first().map_or(0.0, |x| x[2]);
@@ -338,6 +416,7 @@ impl Reader {
         }
         let lines = std::mem::take(&mut self.lines);
         let markers = self.markers(lines.iter().map(|l| l.1));
+        self.partners(&markers, 1);
         let mut flat = Flat { edges: vec![Vec::new(); markers.len()], ..Flat::default() };
         for (nodes, patch, place) in &lines {
             flat.edges[markers[patch]].push(*nodes);

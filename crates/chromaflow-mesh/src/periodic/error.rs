@@ -27,7 +27,9 @@ pub enum PeriodicError {
         marker: String,
     },
     /// Two markers each of which names the other, but not mutually.
-    #[error("marker `{marker}` is periodic with `{partner}`, which is {found}; both sides say the same, or one of them nothing")]
+    #[error(
+        "marker `{marker}` is periodic with `{partner}`, which is {found}; both sides say the same, or one of them nothing"
+    )]
     Disagree {
         /// The marker.
         marker: String,
@@ -98,7 +100,9 @@ pub enum PeriodicError {
         step: [f64; 3],
     },
     /// Translations that depend on one another.
-    #[error("the periodic pairs are translated by {steps:?}, which are more than three or depend on one another")]
+    #[error(
+        "the periodic pairs are translated by {steps:?}, which are more than three or depend on one another"
+    )]
     Dependent {
         /// The translations.
         steps: Vec<[f64; 3]>,

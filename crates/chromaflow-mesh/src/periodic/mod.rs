@@ -122,6 +122,30 @@ pub fn pairs_of(mesh: &Mesh) -> Vec<Pair> {
     pairs
 }
 
+/// FUN3D's code of periodic sides in a `.mapbc` file.
+pub const CODE: i32 = 6100;
+
+/// The marker whose nodes are those of `marker` after a translation, where there is one.
+pub fn partner_of<'a>(mesh: &'a Mesh, marker: &Marker) -> Option<&'a Marker> {
+    mesh.markers.iter().find(|other| other.name != marker.name && matched(mesh, marker, other).is_ok())
+}
+
+/// Finds the partners of markers that a `.mapbc` file calls periodic without saying with which.
+pub(crate) fn pair_by_code(mesh: &mut Mesh) {
+    let mut found = Vec::new();
+    for (k, marker) in mesh.markers.iter().enumerate() {
+        if marker.code == Some(CODE)
+            && marker.partner.is_none()
+            && let Some(partner) = partner_of(mesh, marker).filter(|partner| partner.code == Some(CODE))
+        {
+            found.push((k, partner.name.clone()));
+        }
+    }
+    for (k, partner) in found {
+        mesh.markers[k].partner = Some(partner);
+    }
+}
+
 /// The mesh with the nodes of each pair of markers merged; the markers themselves are gone.
 ///
 /// The translation of a pair is that between the means of their nodes. Nodes match where they lie within [`PeriodicError::TOLERANCE`] of

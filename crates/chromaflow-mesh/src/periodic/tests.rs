@@ -50,10 +50,41 @@ fn sides_that_do_not_fit_are_told() {
     // One node off its place by a tenth of an edge.
     let node = mesh.nodes.iter().position(|x| x[0] == 2.0 && x[1] > 0.1 && x[1] < 0.9 && x[2] > 0.1).unwrap();
     mesh.nodes[node][1] += 0.03;
-    let Err(PeriodicError::Unmatched { at, marker, off, .. }) = merge(&mesh, &pairs) else { panic!("matched") };
+    let Err(PeriodicError::Unmatched { at, marker, off, .. }) = merge(&mesh, &pairs) else {
+        panic!("matched")
+    };
     assert_eq!((marker.as_str(), at[0]), ("xmin", 0.0));
     assert!(off > 0.02 && off < 0.04, "{off}");
     // Single precision is no obstacle.
     mesh.nodes[node][1] -= 0.03 - 1e-7;
     merge(&mesh, &pairs).unwrap();
+}
+
+/// Gmsh's own files name the partners, in every form of them; the sides match and merge.
+#[test]
+fn gmsh_says_which_sides_are_periodic() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gmsh");
+    for name in ["square_41.msh", "square_22.msh", "square_22_binary.msh.xz", "cube_41_binary.msh.xz"] {
+        let mesh =
+            crate::read(&folder.join(format!("periodic_{name}")), &crate::ReadOptions::default()).unwrap();
+        let pairs = pairs_of(&mesh);
+        let (merged, images) = merge(&mesh, &pairs).unwrap();
+        if mesh.planar.is_some() {
+            assert_eq!(pairs, [pair("right", "left")], "{name}");
+            assert_eq!(merged.periods.steps().len(), 1);
+            assert!((merged.periods.steps()[0][0].abs() - 1.0).abs() < 1e-12);
+            assert_eq!(mesh.nodes.len() - merged.nodes.len(), 2 * 3, "{name}");
+            assert_eq!(mesh.marker("floor").unwrap().partner, None);
+        } else {
+            assert_eq!(
+                (pairs.len(), merged.periods.steps().len(), merged.markers.len()),
+                (3, 3, 0),
+                "{name}"
+            );
+            let corner = |x: &[f64; 3]| x.iter().all(|v| v.abs() < 1e-9 || (v - 1.0).abs() < 1e-9);
+            let corners = (0..mesh.nodes.len()).filter(|&i| corner(&mesh.nodes[i]));
+            let merged: Vec<u32> = corners.map(|i| images.merged[i]).collect();
+            assert_eq!(merged, [merged[0]; 8]);
+        }
+    }
 }

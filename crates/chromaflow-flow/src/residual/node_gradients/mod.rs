@@ -67,7 +67,8 @@ impl<const M: usize, const W: usize> NodeGradients<M, W> {
         phi: &[f64],
         out: &mut [f64],
     ) {
-        let field = Field { nodes, phi: phi.as_chunks::<M>().0, planar: elements.planar, periods: elements.periods };
+        let field =
+            Field { nodes, phi: phi.as_chunks::<M>().0, planar: elements.planar, periods: elements.periods };
         let (tets, rest) = self.cells.split_at_mut(elements.tets.nodes.len());
         let (pyramids, rest) = rest.split_at_mut(elements.pyramids.nodes.len());
         let (prisms, hexes) = rest.split_at_mut(elements.prisms.nodes.len());

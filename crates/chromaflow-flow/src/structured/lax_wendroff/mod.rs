@@ -131,6 +131,7 @@ impl LaxWendroffSolver {
             block.own_volume = block.volume.clone();
         }
         shared_nodes.add_up_volumes(&mut blocks);
+        setup::not_by_condition(&config.boundaries)?;
         let patches: Vec<NodePatch> = grid
             .patches
             .iter()

@@ -7,6 +7,8 @@
 mod coupled;
 pub(crate) mod newton;
 #[cfg(test)]
+mod periodic_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod turbulence_tests;
@@ -207,7 +209,15 @@ impl FlowCuda {
         Ok(Self {
             mesh: MeshCuda::new(stream, dual, &solver.mapping, &solver.moments)?,
             boundary: BoundaryCuda::new(stream, dual, &solver.boundaries)?,
-            params: Params::new(stream, config, solver.gas, viscous.map(|v| v.0), depth, layers, &solver.dual.periods)?,
+            params: Params::new(
+                stream,
+                config,
+                solver.gas,
+                viscous.map(|v| v.0),
+                depth,
+                layers,
+                &solver.dual.periods,
+            )?,
             gradient: LeastSquaresCuda::new(stream, config.space.gradient, true)?,
             residual_kernels: ResidualCuda::new(stream, &config.space)?,
             viscous: viscous.map(|(_, e)| ViscousCuda::new(stream, e, diffusion)).transpose()?,

@@ -1,7 +1,7 @@
 //! Periodic sides of a set-up: their nodes are merged before rows are numbered, and no condition is left for them.
 
 #[cfg(test)]
-pub(super) mod testcases;
+pub(crate) mod testcases;
 #[cfg(test)]
 mod tests;
 
@@ -57,11 +57,7 @@ fn pairs(mesh: &Mesh, config: &FlowConfig) -> Result<Vec<Pair>, PeriodicError> {
             None => None,
         };
         if let Some(found) = found {
-            return Err(PeriodicError::Disagree {
-                marker: name.clone(),
-                partner: partner.to_owned(),
-                found,
-            });
+            return Err(PeriodicError::Disagree { marker: name.clone(), partner: partner.to_owned(), found });
         }
         if !pairs.iter().any(|[_, known]| known == name) {
             pairs.push([name.clone(), partner.to_owned()]);

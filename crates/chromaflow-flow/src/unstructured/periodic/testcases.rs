@@ -91,8 +91,7 @@ pub fn flows() -> Vec<(&'static str, fn(&mut FlowConfig))> {
         ("Roe, van Albada", |_| {}),
         ("Venkatakrishnan", |c| c.space.limiter = Limiter::Venkatakrishnan),
         ("linear quadrature", |c| {
-            c.space =
-                Space { limiter: Limiter::None, quadrature: Quadrature::Linear, kappa: 0.3, ..c.space };
+            c.space = Space { limiter: Limiter::None, quadrature: Quadrature::Linear, kappa: 0.3, ..c.space };
         }),
         ("laminar, a scalar", |c| {
             laminar(c);

@@ -42,7 +42,15 @@ fn places(solver: &FlowSolver, mesh: &Mesh) -> Vec<[i64; 3]> {
         ((x * 1e7).round() as i64).rem_euclid(n)
     };
     // Two roundings may differ at the ends of a period: half of a part in a million is kept away from them by the meshes.
-    places.map(|x| [whole(x[0] + 0.1234, LENGTH) / 1000, whole(x[1] + 0.2345, 1.0) / 1000, (x[2] * 1e4 + 0.123).floor() as i64]).collect()
+    places
+        .map(|x| {
+            [
+                whole(x[0] + 0.1234, LENGTH) / 1000,
+                whole(x[1] + 0.2345, 1.0) / 1000,
+                (x[2] * 1e4 + 0.123).floor() as i64,
+            ]
+        })
+        .collect()
 }
 
 /// The seam is a place like any other: on a mesh of two periods, whose middle is no side, residuals, matrix and systems beside the flow
@@ -70,7 +78,11 @@ fn the_seam_is_a_place_like_any_other() {
                 let found = [1, 2].map(|times| {
                     let mesh = mesh(times);
                     let mut config = config(&mesh, both, |marker| {
-                        if mesh.planar.is_some() && marker.starts_with("symmetry") { Boundary::Symmetry } else { walls(marker) }
+                        if mesh.planar.is_some() && marker.starts_with("symmetry") {
+                            Boundary::Symmetry
+                        } else {
+                            walls(marker)
+                        }
                     });
                     change(&mut config);
                     // Turbulence needs a wall.
@@ -103,15 +115,26 @@ fn the_seam_is_a_place_like_any_other() {
                     for (i, &k) in rows.iter().enumerate() {
                         for v in 0..5 {
                             let off = (b[5 * i + v] - a[5 * k + v]).abs();
-                            assert!(off < 2e-12 * size, "{what}: {kind} {v} of row {i} is off by {off:e} of {size:e}");
+                            assert!(
+                                off < 2e-12 * size,
+                                "{what}: {kind} {v} of row {i} is off by {off:e} of {size:e}"
+                            );
                         }
                     }
                 }
                 assert_eq!(one.3.len(), two.3.len());
                 for (a, b) in one.3.iter().zip(&two.3) {
-                    assert!(*a > 0.0 && (b / a - 2.0).abs() < 1e-9, "{what}: beside the flow {a:e}, twice {b:e}");
+                    assert!(
+                        *a > 0.0 && (b / a - 2.0).abs() < 1e-9,
+                        "{what}: beside the flow {a:e}, twice {b:e}"
+                    );
                 }
-                assert!((two.4 - 2.0 * one.4).abs() < 1e-12 + 1e-11 * one.4.abs(), "{what}: {} and {}", one.4, two.4);
+                assert!(
+                    (two.4 - 2.0 * one.4).abs() < 1e-12 + 1e-11 * one.4.abs(),
+                    "{what}: {} and {}",
+                    one.4,
+                    two.4
+                );
             }
         }
     }
@@ -253,7 +276,9 @@ fn partners_that_disagree_are_told() {
     };
     let error = refused(&|c| c.partners.clear());
     assert!(error.contains("neither the case nor the mesh file says with which"), "{error}");
-    let error = refused(&|c| drop(c.boundaries.insert("xmax".into(), Boundary::Farfield)));
+    let error = refused(&|c| {
+        c.boundaries.insert("xmax".into(), Boundary::Farfield);
+    });
     assert!(error.contains("`xmin` is periodic with `xmax`, which is farfield"), "{error}");
     let error = refused(&|c| {
         c.boundaries.insert("ymin".into(), Boundary::Periodic);
