@@ -65,8 +65,8 @@ fn sides_that_do_not_fit_are_told() {
 fn gmsh_says_which_sides_are_periodic() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gmsh");
     for name in ["square_41.msh", "square_22.msh", "square_22_binary.msh.xz", "cube_41_binary.msh.xz"] {
-        let mesh =
-            crate::read(&folder.join(format!("periodic_{name}")), &crate::ReadOptions::default()).unwrap();
+        let path = folder.join(format!("periodic_{name}"));
+        let mesh = crate::read(&path, &crate::ReadOptions::default()).unwrap();
         let pairs = pairs_of(&mesh);
         let (merged, images) = merge(&mesh, &pairs).unwrap();
         if mesh.planar.is_some() {
