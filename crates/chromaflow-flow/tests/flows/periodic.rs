@@ -108,8 +108,8 @@ fn vortices_of_taylor_and_green_decay_as_they_should() {
     };
     let found = [16, 32].map(lost);
     println!("energy left: {found:?}");
-    assert!((found[1] - 0.5).abs() < 0.01, "{found:?}");
-    assert!((found[1] - 0.5).abs() < (found[0] - 0.5).abs(), "{found:?}");
+    let off = found.map(|left| (left - 0.5).abs());
+    assert!(off[1] < 0.02 && (off[0] / off[1]).log2() > 1.9, "{found:?}");
 }
 
 /// Couette flow of constant viscosity with periodic ends and sides: the profile is exactly linear, on elements of all types.
@@ -132,8 +132,11 @@ fn couette_flow_has_a_linear_profile() {
         config.boundaries.insert("zmax".to_owned(), Boundary::MovingWall { motion, temperature: Some(1.0) });
         config.time = Time::Steady(Steady { iterations: 2000, orders: 11.0 });
         let mut solver = FlowSolver::new(&mesh, config, Arc::new(Team::new(2))).unwrap();
-        // Nothing but the walls says what flows: the gas starts with their speeds.
-        solver.set_state(|x| [1.0, speed * x[2] * x[2], 0.0, 0.0, 1.0 / 1.4]);
+        // Nothing but the walls says what flows. Along x the density varies at first, or its residual would be none from the beginning.
+        solver.set_state(|x| {
+            let wave = 0.02 * (TAU * x[0]).sin();
+            [1.0 + wave, speed * x[2] * x[2], 0.0, 0.0, (1.0 + 1.4 * wave) / 1.4]
+        });
         let outcome = solver.run(|_| true);
         let velocity = &solver.fields()[1].values;
         let off = mesh.nodes.iter().zip(velocity.chunks_exact(3)).map(|(x, u)| (u[0] - speed * x[2]).abs());
