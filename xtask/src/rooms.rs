@@ -30,7 +30,7 @@ const ROOMS: [(&str, &str); 3] = [
     ),
     (
         "chromaflow-mesh",
-        "kind places field hdf5 par - error - parse topology faces sew - check pairs info - raw - transform stl vtk refine generate - grid \
+        "kind places field hdf5 par - error - parse topology faces sew - check pairs info periodic - raw - transform stl vtk refine generate - grid \
          - cgns - io",
     ),
     (

@@ -68,7 +68,8 @@ impl Boundary {
         match self {
             Self::Farfield => ConditionKind::Farfield,
             Self::SlipWall => ConditionKind::SlipWall,
-            Self::Symmetry => ConditionKind::Symmetry,
+            // Nothing asks for the flux of periodic sides: the solver merges their nodes.
+            Self::Symmetry | Self::Periodic => ConditionKind::Symmetry,
             Self::NoSlipAdiabatic | Self::NoSlipIsothermal { .. } | Self::MovingWall { .. } => {
                 ConditionKind::NoSlip
             }
@@ -76,8 +77,6 @@ impl Boundary {
             Self::Inlet { .. } => ConditionKind::Inlet,
             Self::Outlet { .. } | Self::MassFlowOutlet { .. } => ConditionKind::Outlet,
             Self::Extrapolation => ConditionKind::Extrapolation,
-            // Nothing asks for its flux: the solver merges the nodes of both sides.
-            Self::Periodic => ConditionKind::Symmetry,
         }
     }
 

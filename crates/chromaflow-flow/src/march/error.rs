@@ -29,7 +29,7 @@ pub enum FlowError {
     },
     /// Periodic sides that do not fit.
     #[error(transparent)]
-    Periodic(#[from] PeriodicError),
+    Periodic(Box<PeriodicError>),
     /// A moving wall that would move through the flow.
     #[error(
         "the wall `{marker}` moves through itself: {through:.3} of its velocity is across it; a moving wall slides along itself \
@@ -184,5 +184,11 @@ pub enum FlowError {
 impl From<chromaflow_device::cuda::CudaError> for FlowError {
     fn from(error: chromaflow_device::cuda::CudaError) -> Self {
         Self::Gpu(error.into())
+    }
+}
+
+impl From<PeriodicError> for FlowError {
+    fn from(error: PeriodicError) -> Self {
+        Self::Periodic(Box::new(error))
     }
 }

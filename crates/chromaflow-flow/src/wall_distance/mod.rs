@@ -133,15 +133,12 @@ fn add_images(mesh: &Mesh, marker: &Marker, before: u32, facets: &mut Vec<Facet>
             facets.push(Facet { corners: [a, b, c], face });
         }
         for (face, &quad) in (before + marker.triangles.len() as u32..).zip(&marker.quads) {
-            match mesh.planar {
-                Some(planar) => {
-                    let [a, b, ..] = mesh.corners(&planar.edge(quad)).map(moved);
-                    facets.push(Facet::segment([a, b], face));
-                }
-                None => {
-                    let [a, b, c, d, ..] = mesh.corners(&quad).map(moved);
-                    facets.extend(Facet::quarters([a, b, c, d], face));
-                }
+            if let Some(planar) = mesh.planar {
+                let [a, b, ..] = mesh.corners(&planar.edge(quad)).map(moved);
+                facets.push(Facet::segment([a, b], face));
+            } else {
+                let [a, b, c, d, ..] = mesh.corners(&quad).map(moved);
+                facets.extend(Facet::quarters([a, b, c, d], face));
             }
         }
     }

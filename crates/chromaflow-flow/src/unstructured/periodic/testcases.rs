@@ -76,8 +76,11 @@ pub fn wavy(x: [f64; 3]) -> [f64; 5] {
     ]
 }
 
+/// A name, and what it changes in a set-up.
+pub type Flow = (&'static str, fn(&mut FlowConfig));
+
 /// Schemes and equations: everything that reads the way from a node to its neighbor.
-pub fn flows() -> Vec<(&'static str, fn(&mut FlowConfig))> {
+pub fn flows() -> Vec<Flow> {
     fn laminar(c: &mut FlowConfig) {
         c.equations = Equations::Laminar;
         c.freestream.reynolds = 100.0;

@@ -65,9 +65,8 @@ fn the_seam_is_a_place_like_any_other() {
         for (cells, mesh) in meshes {
             for (name, change) in flows() {
                 let walls = |marker: &str| match marker {
-                    "ymin" => Boundary::NoSlipAdiabatic,
                     "zmin" if !both => Boundary::NoSlipIsothermal { temperature: 1.1 },
-                    "zmin" => Boundary::NoSlipAdiabatic,
+                    "ymin" | "zmin" => Boundary::NoSlipAdiabatic,
                     _ => Boundary::Farfield,
                 };
                 let what = format!("{cells}, {name}, both {both}");
