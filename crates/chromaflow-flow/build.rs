@@ -35,6 +35,7 @@ const FILES: [(&str, &str); 33] = [
     ("src/structured/ghost_states.rs", "crate::structured"),
     ("src/structured/lax_wendroff/pointwise.rs", "crate::structured::lax_wendroff"),
     ("src/structured/waves.rs", "crate::structured"),
+    ("src/turbulence/hybrid/formulas.rs", "crate::turbulence::hybrid"),
     ("src/turbulence/k_omega/formulas.rs", "crate::turbulence::k_omega"),
     ("src/turbulence/spalart_allmaras/formulas.rs", "crate::turbulence::spalart_allmaras"),
     ("src/viscous/stress.rs", "crate::viscous"),

@@ -1,8 +1,8 @@
 //! `chromaflow cite`: the references of what a run used.
 
 use crate::case::{
-    Case, CaseFile, Equations, Flux, Limiter, MethodName, Mode, ModelName, PolicyName, PrecondName,
-    SchemeName, StepName, Viscosity,
+    Case, CaseFile, Equations, Flux, HybridName, Limiter, MethodName, Mode, ModelName, PolicyName,
+    PrecondName, QuadraticName, RotationName, SchemeName, StepName, Viscosity,
 };
 use crate::context::Context;
 use crate::error::{CliResult, Done};
@@ -29,6 +29,11 @@ struct Reference {
     year: u16,
     /// Whether a case uses it.
     used: fn(&CaseFile) -> bool,
+}
+
+/// Whether a case has one of these hybrids.
+fn has_hybrid(case: &CaseFile, hybrids: &[HybridName]) -> bool {
+    case.flow.equations == Equations::Rans && hybrids.contains(&case.turbulence.hybrid)
 }
 
 /// Whether a case has one of these turbulence models.
@@ -246,6 +251,71 @@ const REFERENCES: &[Reference] = &[
         place: "AIAA Journal 45(10)",
         year: 2007,
         used: |c| c.flow.equations == Equations::Rans && c.turbulence.sustained,
+    },
+    Reference {
+        key: "spalart1997",
+        kind: "inproceedings",
+        what: "detached eddy simulation",
+        authors: "P. R. Spalart and W.-H. Jou and M. Strelets and S. R. Allmaras",
+        title: "Comments on the feasibility of {LES} for wings, and on a hybrid {RANS/LES} approach",
+        place: "Advances in DNS/LES, Greyden Press",
+        year: 1997,
+        used: |c| has_hybrid(c, &[HybridName::Des]),
+    },
+    Reference {
+        key: "spalart2006",
+        kind: "article",
+        what: "delayed detached eddy simulation",
+        authors: "P. R. Spalart and S. Deck and M. L. Shur and K. D. Squires and M. Kh. Strelets and A. Travin",
+        title: "A new version of detached-eddy simulation, resistant to ambiguous grid densities",
+        place: "Theoretical and Computational Fluid Dynamics 20",
+        year: 2006,
+        used: |c| has_hybrid(c, &[HybridName::Ddes]),
+    },
+    Reference {
+        key: "shur2008",
+        kind: "article",
+        what: "improved delayed detached eddy simulation",
+        authors: "M. L. Shur and P. R. Spalart and M. Kh. Strelets and A. K. Travin",
+        title: "A hybrid {RANS-LES} approach with delayed-{DES} and wall-modelled {LES} capabilities",
+        place: "International Journal of Heat and Fluid Flow 29(6)",
+        year: 2008,
+        used: |c| has_hybrid(c, &[HybridName::Iddes]),
+    },
+    Reference {
+        key: "gritskevich2012",
+        kind: "article",
+        what: "delayed detached eddy simulation with SST",
+        authors: "M. S. Gritskevich and A. V. Garbaruk and J. Schuetze and F. R. Menter",
+        title: "Development of {DDES} and {IDDES} formulations for the k-omega shear stress transport model",
+        place: "Flow, Turbulence and Combustion 88",
+        year: 2012,
+        used: |c| {
+            has_hybrid(c, &[HybridName::Ddes, HybridName::Iddes])
+                && has_model(c, &[ModelName::Sst, ModelName::SstVorticity])
+        },
+    },
+    Reference {
+        key: "spalart2000",
+        kind: "article",
+        what: "quadratic constitutive relation",
+        authors: "P. R. Spalart",
+        title: "Strategies for turbulence modelling and simulations",
+        place: "International Journal of Heat and Fluid Flow 21(3)",
+        year: 2000,
+        used: |c| c.flow.equations == Equations::Rans && c.turbulence.qcr == QuadraticName::Qcr2000,
+    },
+    Reference {
+        key: "daclesmariani1995",
+        kind: "article",
+        what: "correction for rotation",
+        authors: "J. Dacles-Mariani and G. G. Zilliac and J. S. Chow and P. Bradshaw",
+        title: "Numerical/experimental study of a wingtip vortex in the near field",
+        place: "AIAA Journal 33(9)",
+        year: 1995,
+        used: |c| {
+            c.flow.equations == Equations::Rans && c.turbulence.rotation_correction == RotationName::SaR
+        },
     },
     Reference {
         key: "curtiss1952",

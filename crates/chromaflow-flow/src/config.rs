@@ -122,6 +122,8 @@ pub struct Space {
     /// The Mach number below which changes of velocity dissipate no less, in Roe's flux and at slip walls, see
     /// [`RoeFix`](crate::flux::RoeFix); `None` for three times the free stream's, 1 for none of it.
     pub cutoff_mach: Option<f64>,
+    /// What the dissipation of Roe's flux is multiplied by: 1, and less for large eddies.
+    pub dissipation: f64,
     /// Second order by reconstruction, or first order.
     pub second_order: bool,
     /// UMUSCL kappa: weight of the edge difference against the gradient. 0 is the gradient alone, 1/3 the
@@ -147,6 +149,7 @@ impl Default for Space {
             entropy_fix: 0.005,
             acoustic_fix: 0.3,
             cutoff_mach: None,
+            dissipation: 1.0,
             second_order: true,
             kappa: 0.0,
             limiter: Limiter::VanAlbada,
@@ -452,6 +455,55 @@ pub struct TurbulenceConfig {
     pub second_order: bool,
     /// CFL number of the model's equations over the flow's.
     pub cfl_ratio: f64,
+    /// Large eddy simulation off walls.
+    pub hybrid: Hybrid,
+    /// The length of the grid in it.
+    pub grid_length: GridLength,
+    /// What the turbulent stress has besides that of an eddy viscosity.
+    pub quadratic: Quadratic,
+    /// Of Spalart-Allmaras: production falls where the flow turns more than it is strained, SA-R.
+    pub rotation: bool,
+}
+
+impl TurbulenceConfig {
+    /// Why its hybrid is refused, if it is.
+    pub fn hybrid_problem(&self) -> Option<&'static str> {
+        match (self.hybrid, self.model, self.grid_length) {
+            (Hybrid::None, ..) => None,
+            (_, TurbulenceModel::KOmega, _) => Some(
+                "of Wilcox's k-omega no constant of a hybrid is published: expected sst, sst-v, sa-neg, sa or sa-noft2 as the model",
+            ),
+            (Hybrid::Iddes, _, GridLength::AcrossVorticity) => Some(
+                "iddes has a length of its own, of the longest edge, the distance from walls and the spacing across them: \
+                 expected grid_length max_edge, or ddes",
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// Hybrids of RANS and large eddy simulation, see [`crate::turbulence::hybrid`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hybrid {
+    /// RANS everywhere.
+    #[default]
+    None,
+    /// DES97.
+    Des,
+    /// DDES.
+    Ddes,
+    /// IDDES.
+    Iddes,
+}
+
+/// The length of the grid in a hybrid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GridLength {
+    /// The longest edge of the node.
+    #[default]
+    MaxEdge,
+    /// The size of its control volume across the vorticity.
+    AcrossVorticity,
 }
 
 impl Default for TurbulenceConfig {
@@ -465,8 +517,22 @@ impl Default for TurbulenceConfig {
             prandtl: 0.9,
             second_order: false,
             cfl_ratio: 1.0,
+            hybrid: Hybrid::None,
+            grid_length: GridLength::MaxEdge,
+            quadratic: Quadratic::None,
+            rotation: false,
         }
     }
+}
+
+/// Quadratic constitutive relations, see [`flux_quadratic`](crate::viscous::flux_quadratic).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quadratic {
+    /// None: the stress of an eddy viscosity alone.
+    #[default]
+    None,
+    /// QCR2000.
+    Qcr2000,
 }
 
 /// Turbulence models.

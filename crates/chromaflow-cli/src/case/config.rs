@@ -1,6 +1,6 @@
 //! From the case file to the solver's configuration, with checks that name the key.
 
-use super::{CaseFile, FieldFormat, LiftAxis, Mode, OutputSection, Source, Viscosity, nearest};
+use super::{CaseFile, FieldFormat, Flux, LiftAxis, Mode, OutputSection, Source, Viscosity, nearest};
 use crate::error::CliResult;
 use chromaflow_flow::config as flow;
 use chromaflow_flow::mesh::ReadOptions;
@@ -78,6 +78,7 @@ impl CaseFile {
                 entropy_fix: n.entropy_fix,
                 acoustic_fix: n.acoustic_fix,
                 cutoff_mach: n.cutoff_mach,
+                dissipation: n.dissipation,
                 second_order: n.order == 2,
                 kappa: n.kappa,
                 limiter: n.limiter.config(),
@@ -243,6 +244,16 @@ impl CaseFile {
             && !(cutoff > 0.0 && cutoff <= 1.0)
         {
             return fail(&["numerics", "cutoff_mach"], cutoff, "above 0, 1 at the most");
+        }
+        if !(n.dissipation > 0.0 && n.dissipation <= 1.0) {
+            return fail(&["numerics", "dissipation"], n.dissipation, "above 0, 1 at the most");
+        }
+        if n.dissipation < 1.0 && n.flux != Flux::Roe {
+            return fail(
+                &["numerics", "dissipation"],
+                n.dissipation,
+                "1: only `flux = \"roe\"` takes less of it",
+            );
         }
         if !(m.cfl_growth >= 1.0 && m.cfl_growth.is_finite()) {
             return fail(&["march", "cfl_growth"], m.cfl_growth, "1 or more");

@@ -27,7 +27,7 @@ pub use kind::{Case, SolverKind};
 pub use parse::{Source, nearest};
 pub use scalar::ScalarSection;
 pub use structured::{SchemeName, StepName, StructuredSection};
-pub use turbulence::{ModelName, TurbulenceSection};
+pub use turbulence::{GridLengthName, HybridName, ModelName, QuadraticName, RotationName, TurbulenceSection};
 
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::MethodWord;
@@ -393,6 +393,8 @@ pub struct NumericsSection {
     /// stream's where it is not given, 1 for Roe's own dissipation at every speed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cutoff_mach: Option<f64>,
+    /// What the dissipation of Roe's flux is multiplied by: 1, and less for large eddies; too little lets odd and even nodes part.
+    pub dissipation: f64,
     /// UMUSCL kappa: 0 the gradient alone, 1 a central average.
     pub kappa: f64,
     /// Limiter of the reconstruction.
@@ -416,6 +418,7 @@ impl Default for NumericsSection {
             entropy_fix: d.entropy_fix,
             acoustic_fix: d.acoustic_fix,
             cutoff_mach: d.cutoff_mach,
+            dissipation: d.dissipation,
             kappa: d.kappa,
             limiter: Limiter::of(d.limiter),
             limiter_k: d.limiter_k,

@@ -30,6 +30,53 @@ choice! {
     }
 }
 
+choice! {
+    /// Hybrids of RANS and large eddy simulation.
+    HybridName => flow::Hybrid {
+        /// RANS everywhere.
+        None => flow::Hybrid::None,
+        /// Detached eddy simulation of 1997: the shorter one of the model's length and of the grid's.
+        Des => flow::Hybrid::Des,
+        /// Delayed: boundary layers are kept RANS, however fine the grid.
+        Ddes => flow::Hybrid::Ddes,
+        /// Improved delayed: boundary layers may be resolved down to their inner part.
+        Iddes => flow::Hybrid::Iddes,
+    }
+}
+choice! {
+    /// Lengths of the grid in hybrids.
+    GridLengthName => flow::GridLength {
+        /// The longest edge of each node.
+        MaxEdge => flow::GridLength::MaxEdge,
+        /// The size of each control volume across the vorticity: shear layers on flat cells become unstable sooner.
+        AcrossVorticity => flow::GridLength::AcrossVorticity,
+    }
+}
+
+choice! {
+    /// Quadratic constitutive relations.
+    QuadraticName => flow::Quadratic {
+        /// The stress of an eddy viscosity alone.
+        #[serde(rename = "none")]
+        None => flow::Quadratic::None,
+        /// QCR2000: normal stresses differ in shear, as vortices in corners need.
+        #[serde(rename = "2000")]
+        Qcr2000 => flow::Quadratic::Qcr2000,
+    }
+}
+
+/// Corrections for rotation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub enum RotationName {
+    /// None.
+    #[default]
+    #[serde(rename = "none")]
+    None,
+    /// SA-R: production falls where the flow turns more than it is strained.
+    #[serde(rename = "sa-r")]
+    SaR,
+}
+
 /// The turbulence model of `equations = "rans"`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -50,6 +97,14 @@ pub struct TurbulenceSection {
     pub order: u8,
     /// CFL number of the model's equations over the flow's.
     pub cfl_ratio: f64,
+    /// Large eddy simulation off walls, in unsteady runs with `sa` and its kin, `sst` and `sst-v`.
+    pub hybrid: HybridName,
+    /// The length of the grid in it; `iddes` has one of its own.
+    pub grid_length: GridLengthName,
+    /// What the turbulent stress has besides that of an eddy viscosity.
+    pub qcr: QuadraticName,
+    /// Of `sa` and its kin: the correction for rotation.
+    pub rotation_correction: RotationName,
 }
 
 impl Default for TurbulenceSection {
@@ -64,6 +119,10 @@ impl Default for TurbulenceSection {
             prandtl: d.prandtl,
             order: if d.second_order { 2 } else { 1 },
             cfl_ratio: d.cfl_ratio,
+            hybrid: HybridName::default(),
+            grid_length: GridLengthName::default(),
+            qcr: QuadraticName::default(),
+            rotation_correction: RotationName::default(),
         }
     }
 }
@@ -96,7 +155,7 @@ impl CaseFile {
         if !(1..=2).contains(&t.order) {
             return fail("order", t.order.into(), "1 or 2");
         }
-        Ok(Some(flow::TurbulenceConfig {
+        let config = flow::TurbulenceConfig {
             model: t.model.config(),
             inflow: t.inflow,
             inflow_k: t.inflow_k,
@@ -105,7 +164,15 @@ impl CaseFile {
             prandtl: t.prandtl,
             second_order: t.order == 2,
             cfl_ratio: t.cfl_ratio,
-        }))
+            hybrid: t.hybrid.config(),
+            grid_length: t.grid_length.config(),
+            quadratic: t.qcr.config(),
+            rotation: t.rotation_correction == RotationName::SaR,
+        };
+        match config.hybrid_problem() {
+            Some(problem) => Err(source.error(&["turbulence", "hybrid"], problem)),
+            None => Ok(Some(config)),
+        }
     }
 
     /// The key of `[turbulence]` in a case file that nothing would read, and what to do about it.
@@ -115,13 +182,19 @@ impl CaseFile {
             let key = given.keys().next()?;
             return Some((key.clone(), "only `equations = \"rans\"` in [flow] has turbulence"));
         }
+        if self.turbulence.hybrid == HybridName::None && given.contains_key("grid_length") {
+            return Some(("grid_length".to_owned(), "only hybrids have a length of the grid: set `hybrid`"));
+        }
         let (of_others, remedy): (&[&str], _) = if self.turbulence.model.config().is_spalart_allmaras() {
             (
                 &["inflow_k", "inflow_ratio", "sustained"],
                 "`sa` and its kin have one variable, and `inflow` says it",
             )
         } else {
-            (&["inflow"], "`inflow_k` and `inflow_ratio` say what flows in with k-omega models")
+            (
+                &["inflow", "rotation_correction"],
+                "k-omega models have `inflow_k` and `inflow_ratio` for what flows in, and no correction for rotation",
+            )
         };
         let key = given.keys().find(|key| of_others.contains(&key.as_str()))?;
         Some((key.clone(), remedy))

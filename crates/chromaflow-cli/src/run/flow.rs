@@ -22,6 +22,11 @@ pub trait Flow {
     /// The mesh and the method, for the second line of a run.
     fn headline(&self) -> String;
 
+    /// What a run of the case may not be meant to do: said before it starts.
+    fn cautions(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Prints what `run --check` found.
     ///
     /// # Errors

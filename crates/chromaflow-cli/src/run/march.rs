@@ -76,6 +76,9 @@ impl Run<'_> {
         }
         if self.args.check {
             flow.check(self.ctx)?;
+            for caution in flow.cautions() {
+                eprintln!("warning: {caution}");
+            }
             return Ok(Done::Success);
         }
         let (rows, loads) = self.resume(flow)?;
@@ -131,7 +134,7 @@ impl Run<'_> {
             None if self.args.resume && own.exists() => own,
             None => return Ok((Vec::new(), Loads::default())),
         };
-        resume(flow, &path, self.args.anew)?;
+        let restart = resume(flow, &path, self.args.anew)?;
         if self.args.anew {
             return Ok((Vec::new(), Loads::default()));
         }

@@ -190,7 +190,7 @@ const LEAVING: f64 = 0.05;
 /// In the scalar of `gas`, by which C++ finds it.
 #[inline(always)]
 fn leaving_fix<T: Real>(_gas: Gas<T>) -> RoeFix<T> {
-    RoeFix { acoustic: T::c(LEAVING), convective: T::c(0.0), cutoff_mach: T::c(1.0) }
+    RoeFix { acoustic: T::c(LEAVING), convective: T::c(0.0), cutoff_mach: T::c(1.0), dissipation: T::c(1.0) }
 }
 
 /// (V + c) times the area of `n`, of the stream: negative where it enters at supersonic speed.

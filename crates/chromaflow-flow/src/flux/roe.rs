@@ -22,23 +22,26 @@ pub struct RoeFix<T> {
     pub convective: T,
     /// The Mach number below which dissipation shrinks no further; 1 for |A| at every speed.
     pub cutoff_mach: T,
+    /// What all of the dissipation is multiplied by: 1, and less where large eddies are to live.
+    pub dissipation: T,
 }
 
 impl RoeFix<f64> {
     /// 0.05 acoustic, 0 convective, |A| at every speed.
-    pub const DEFAULT: Self = Self { acoustic: 0.05, convective: 0.0, cutoff_mach: 1.0 };
+    pub const DEFAULT: Self = Self { acoustic: 0.05, convective: 0.0, cutoff_mach: 1.0, dissipation: 1.0 };
 
     /// In the residual of a set-up.
     pub fn of_residual(config: &FlowConfig) -> Self {
         let space = &config.space;
         let (acoustic, convective) = (space.acoustic_fix, space.entropy_fix);
-        Self { acoustic, convective, cutoff_mach: config.cutoff_mach() }
+        Self { acoustic, convective, cutoff_mach: config.cutoff_mach(), dissipation: space.dissipation }
     }
 
-    /// In its matrix: eigenvalues are rounded off by a tenth at the least.
+    /// In its matrix: eigenvalues are rounded off by a tenth at the least, and dissipation is whole, which a first-order matrix needs.
     pub fn of_matrix(config: &FlowConfig) -> Self {
         let fix = Self::of_residual(config);
-        Self { acoustic: fix.acoustic.max(0.1), convective: fix.convective.max(0.1), ..fix }
+        let (acoustic, convective) = (fix.acoustic.max(0.1), fix.convective.max(0.1));
+        Self { acoustic, convective, dissipation: 1.0, ..fix }
     }
 
     /// The same in another scalar.
@@ -48,6 +51,7 @@ impl RoeFix<f64> {
             acoustic: T::c(self.acoustic),
             convective: T::c(self.convective),
             cutoff_mach: T::c(self.cutoff_mach),
+            dissipation: T::c(self.dissipation),
         }
     }
 }
@@ -134,12 +138,13 @@ fn fixed_factors<T: Real>(
     let rest = beta * x.middle - middle;
     let by_f = f2.rsqrt();
     let signed = T::select(normal_velocity.lt(T::c(0.0)), -beta, beta);
+    let whole = fix.dissipation;
     WaveFactors {
-        diagonal: middle,
-        first_by_pressure: (alpha * by_f * by_f + rest) * by_sound2 * x.area2,
-        first_by_mass: signed,
-        second_by_pressure: signed,
-        second_by_mass: (alpha + rest) * by_sound2 * x.sound2,
+        diagonal: whole * middle,
+        first_by_pressure: whole * ((alpha * by_f * by_f + rest) * by_sound2 * x.area2),
+        first_by_mass: whole * signed,
+        second_by_pressure: whole * signed,
+        second_by_mass: whole * ((alpha + rest) * by_sound2 * x.sound2),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::gas::{Gas, conserved, primitive, total_enthalpy};
 use crate::real::Real;
 use proptest::prelude::*;
 
-const FIX: RoeFix<f64> = RoeFix { acoustic: 0.1, convective: 0.02, cutoff_mach: 1.0 };
+const FIX: RoeFix<f64> = RoeFix { acoustic: 0.1, convective: 0.02, cutoff_mach: 1.0, dissipation: 1.0 };
 
 proptest! {
     #[test]
@@ -22,7 +22,7 @@ proptest! {
     /// |A| |A| = A A where no eigenvalue is rounded off; at w = wr = wl.
     #[test]
     fn absolute_jacobian_squares_to_the_square(w in states(), n in areas()) {
-        let none = RoeFix { acoustic: 0.0, convective: 0.0, cutoff_mach: 1.0 };
+        let none = RoeFix { acoustic: 0.0, convective: 0.0, cutoff_mach: 1.0, dissipation: 1.0 };
         let (a, b) = (flux_jacobian(GAS, &w, &n), roe_absolute(GAS, &w, &w, &n, none));
         assert_close(&crate::gas::multiply(&b, &b), &crate::gas::multiply(&a, &a), 1e-10);
     }
@@ -42,6 +42,19 @@ proptest! {
         wl[1] = -wl[1];
         wr[1] = -wr[1];
         assert_close(&flux_roe(GAS, &wl, &wr, &n, FIX), &flux(GAS, &wr, &n), 1e-12);
+    }
+
+    /// Less of the dissipation, and nothing else: from the mean of both fluxes that part of the way.
+    #[test]
+    fn roe_takes_part_of_its_dissipation(wl in states(), wr in states(), n in areas(), dissipation in 0.0..1.0f64) {
+        let whole = flux_roe(GAS, &wl, &wr, &n, FIX);
+        let part = flux_roe(GAS, &wl, &wr, &n, RoeFix { dissipation, ..FIX });
+        let (fl, fr) = (flux(GAS, &wl, &n), flux(GAS, &wr, &n));
+        let expected: [f64; 5] = std::array::from_fn(|i| {
+            let mean = 0.5 * (fl[i] + fr[i]);
+            mean + dissipation * (whole[i] - mean)
+        });
+        assert_close(&part, &expected, 1e-12);
     }
 
     #[test]
@@ -71,7 +84,7 @@ proptest! {
     /// The averages and the waves as Roe wrote them, one by one.
     #[test]
     fn roe_flux_is_the_sum_of_its_waves(wl in states(), wr in states(), n in areas(), acoustic in 0.0..1.0f64) {
-        let none = RoeFix { acoustic: 0.0, convective: 0.0, cutoff_mach: 1.0 };
+        let none = RoeFix { acoustic: 0.0, convective: 0.0, cutoff_mach: 1.0, dissipation: 1.0 };
         for fix in [RoeFix { acoustic, convective: 0.3, ..none }, none] {
             assert_close(&flux_roe(GAS, &wl, &wr, &n, fix), &roe_by_waves(&wl, &wr, &n, fix), 1e-13);
         }
@@ -189,7 +202,7 @@ proptest! {
         let n = [0.3, 0.0, 0.0];
         let mut other = w;
         other[0] = rho;
-        let none = RoeFix { acoustic: 0.0, convective: 0.0, cutoff_mach: 1.0 };
+        let none = RoeFix { acoustic: 0.0, convective: 0.0, cutoff_mach: 1.0, dissipation: 1.0 };
         let upwind = if w[1] > 0.0 { w } else { other };
         assert_close(&flux_hllc(GAS, &w, &other, &n), &flux(GAS, &upwind, &n), 1e-12);
         assert_close(&flux_roe(GAS, &w, &other, &n, none), &flux(GAS, &upwind, &n), 1e-12);
@@ -246,7 +259,13 @@ fn slow_flow_dissipates_by_its_own_speed() {
     let n = [0.6, 0.8, 0.0];
     let dissipated = |mach: f64, cutoff_mach: f64| {
         let [l, r] = [mach, 1.1 * mach].map(|u| [1.0, 0.6 * u, 0.8 * u, 0.0, 1.0 / 1.4]);
-        let f = flux_roe(GAS, &l, &r, &n, RoeFix { acoustic: 0.005, convective: 0.005, cutoff_mach });
+        let f = flux_roe(
+            GAS,
+            &l,
+            &r,
+            &n,
+            RoeFix { acoustic: 0.005, convective: 0.005, cutoff_mach, dissipation: 1.0 },
+        );
         let mean = 0.5 * (flux(GAS, &l, &n)[1] + flux(GAS, &r, &n)[1]);
         (f[1] - mean).abs() / (mach * mach)
     };

@@ -11,12 +11,12 @@ typedef pointwise::Array<double, 25> Block;
 struct Params {
     double gamma, kappa, eps2[5], acoustic_fix, entropy_fix, matrix_acoustic_fix, matrix_entropy_fix, cutoff_mach;
     double viscosity, prandtl, law, sutherland;
-    double max_change, depth, turbulent_prandtl;
+    double max_change, depth, turbulent_prandtl, dissipation;
     double most_in_layers, depth_of_layers;
     // Translations after which the mesh repeats, and their reciprocals.
     double periods, step[3][3], across[3][3];
     __device__ pointwise::Gas<double> gas() const { return {gamma}; }
-    __device__ pointwise::RoeFix<double> fix() const { return {acoustic_fix, entropy_fix, cutoff_mach}; }
+    __device__ pointwise::RoeFix<double> fix() const { return {acoustic_fix, entropy_fix, cutoff_mach, dissipation}; }
     // Of a face between nodes dx apart.
     __device__ pointwise::RoeFix<double> fix_of(const Vec3& n, const Vec3& dx) const {
         pointwise::RoeFix<double> fixed = fix();
@@ -27,7 +27,7 @@ struct Params {
         return fixed;
     }
     __device__ pointwise::RoeFix<double> matrix_fix() const {
-        return {matrix_acoustic_fix, matrix_entropy_fix, cutoff_mach};
+        return {matrix_acoustic_fix, matrix_entropy_fix, cutoff_mach, 1.0};
     }
     __device__ pointwise::Transport<double> transport() const {
         return {viscosity, prandtl, law != 0 ? pointwise::ViscosityLaw::Sutherland : pointwise::ViscosityLaw::Constant,

@@ -11,7 +11,7 @@ mod clock;
 mod conditions;
 mod sums;
 
-use crate::config::{Equations, FlowConfig, Nonlinear};
+use crate::config::{Equations, FlowConfig, Nonlinear, Quadratic};
 use crate::dual::Dual;
 use crate::flux::{LayerFix, RoeFix};
 use crate::gas::{Gas, Transport, ViscosityLaw};
@@ -206,6 +206,7 @@ impl Params {
             implicit.max_change,
             depth,
             config.turbulence.as_ref().map_or(1.0, |model| model.prandtl),
+            fix.dissipation,
             layers.most,
             layers.depth,
             periods.steps().len() as f64,
@@ -228,6 +229,8 @@ pub enum Diffusion {
     Molecular,
     /// The gas, and the eddies of a turbulence model.
     Turbulent,
+    /// The same with a quadratic constitutive relation.
+    Quadratic,
 }
 
 impl Diffusion {
@@ -236,8 +239,16 @@ impl Diffusion {
         match (config.equations, &config.turbulence) {
             (Equations::Euler, _) => Self::None,
             (Equations::Laminar, None) => Self::Molecular,
-            (Equations::Laminar, Some(_)) => Self::Turbulent,
+            (Equations::Laminar, Some(model)) => match model.quadratic {
+                Quadratic::None => Self::Turbulent,
+                Quadratic::Qcr2000 => Self::Quadratic,
+            },
         }
+    }
+
+    /// Whether eddies are among it.
+    pub(crate) fn is_turbulent(self) -> bool {
+        matches!(self, Self::Turbulent | Self::Quadratic)
     }
 
     /// The place of the eddy viscosity of each node, `[rows]`; 0 where there is none.
@@ -245,7 +256,7 @@ impl Diffusion {
     /// # Panics
     /// When turbulence has none or another flow has it.
     pub(crate) fn eddies(self, viscosity: Option<&DeviceBuffer<f64>>, rows: usize) -> u64 {
-        assert_eq!(viscosity.map(DeviceBuffer::len), (self == Self::Turbulent).then_some(rows));
+        assert_eq!(viscosity.map(DeviceBuffer::len), self.is_turbulent().then_some(rows));
         viscosity.map_or(0, DeviceBuffer::ptr)
     }
 }

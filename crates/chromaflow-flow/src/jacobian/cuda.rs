@@ -79,7 +79,7 @@ fn kernel_source(stored: usize, scheme: JacobianScheme, diffusion: Diffusion, ch
     let viscous = match diffusion {
         Diffusion::None => 0,
         Diffusion::Molecular => 1,
-        Diffusion::Turbulent => 2,
+        Diffusion::Turbulent | Diffusion::Quadratic => 2,
     };
     source("jacobian", SELL, include_str!("jacobian.cu"))
         .record::<Assemble>()

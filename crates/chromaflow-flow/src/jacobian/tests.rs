@@ -47,7 +47,7 @@ fn records(x: &[[f64; 3]], q: &[[f64; 5]]) -> Vec<NodeRecord> {
         .collect()
 }
 
-const FIX: RoeFix<f64> = RoeFix { acoustic: 0.1, convective: 0.1, cutoff_mach: 1.0 };
+const FIX: RoeFix<f64> = RoeFix { acoustic: 0.1, convective: 0.1, cutoff_mach: 1.0, dissipation: 1.0 };
 
 /// An assembly of the inviscid terms alone.
 fn assembly<'a>(
@@ -128,7 +128,7 @@ fn van_leers_matrix_is_the_derivative_of_its_residual() {
         space: &space,
         gas: Gas::AIR,
         layers: LayerFix::NONE,
-        fix: RoeFix { acoustic: 0.005, convective: 0.005, cutoff_mach: 1.0 },
+        fix: RoeFix { acoustic: 0.005, convective: 0.005, cutoff_mach: 1.0, dissipation: 1.0 },
         eps2: [1e-2; 5],
         mapping: &crate::gradient::Mapping::default(),
         moments: &[],
@@ -273,7 +273,7 @@ fn roes_matrix_is_the_derivative_with_its_dissipation_held() {
 fn viscous_blocks_are_the_derivative_with_the_viscosity_held() {
     let (dual, nodes, q) = flow();
     let (team, boundaries, added) = (Team::new(2), boundaries(), eddy_viscosity(&dual));
-    for eddies in [Eddies::NONE, Eddies { viscosity: &added, prandtl: 0.9 }] {
+    for eddies in [Eddies::NONE, Eddies { viscosity: &added, prandtl: 0.9, quadratic: false }] {
         let inviscid = assembly(&team, &dual, &boundaries, JacobianScheme::Roe);
         let assembly = Assembly { transport: Some(VISCOUS), eddies, ..inviscid };
         let jac = written(&assembly, &nodes, Policy::D);
@@ -347,7 +347,7 @@ fn held_rows_depend_on_nothing() {
 fn time_stands_on_the_diagonal() {
     let (dual, nodes, _) = flow();
     let (team, boundaries, added) = (Team::new(2), boundaries(), eddy_viscosity(&dual));
-    let eddies = Eddies { viscosity: &added, prandtl: 0.9 };
+    let eddies = Eddies { viscosity: &added, prandtl: 0.9, quadratic: false };
     for transport in [None, Some(VISCOUS)] {
         let steady =
             Assembly { transport, eddies, ..assembly(&team, &dual, &boundaries, JacobianScheme::Roe) };

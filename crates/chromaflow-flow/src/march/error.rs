@@ -143,6 +143,12 @@ pub enum FlowError {
         "there is a turbulence model in inviscid flow, which has no boundary layers: choose viscous equations, or no model"
     )]
     TurbulenceInviscid,
+    /// A hybrid with large eddies that does not fit the rest of the turbulence model.
+    #[error("turbulence.hybrid: {problem}")]
+    Hybrid {
+        /// Why, and what to do.
+        problem: &'static str,
+    },
     /// A restart field that is missing or has the wrong length.
     #[error("restart field `{field}` {problem}")]
     Restart {

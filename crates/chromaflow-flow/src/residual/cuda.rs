@@ -51,7 +51,8 @@ fn limiter_code(limiter: Limiter) -> u32 {
 fn viscous_source(diffusion: Diffusion) -> KernelSource {
     let tables = format!("{CELLS}{}", cell_tables());
     let text = source("viscous", &tables, include_str!("viscous.cu"));
-    text.define("TURBULENT", u32::from(diffusion == Diffusion::Turbulent))
+    let text = text.define("TURBULENT", u32::from(diffusion.is_turbulent()));
+    text.define("QUADRATIC", u32::from(diffusion == Diffusion::Quadratic))
 }
 
 /// Green-Gauss weights by the number of an element's nodes.
@@ -61,7 +62,7 @@ pub(super) const CELLS: &str = include_str!("cells.cuh");
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
     let inviscid = [(0, 1, false), (1, 0, false), (2, 2, false), (0, 3, true)];
     let inviscid = inviscid.map(|(flux, limiter, moments)| inviscid_source(flux, limiter, moments));
-    let viscous = [Diffusion::Molecular, Diffusion::Turbulent].map(viscous_source);
+    let viscous = [Diffusion::Molecular, Diffusion::Turbulent, Diffusion::Quadratic].map(viscous_source);
     inviscid.into_iter().chain(viscous).chain(super::node_gradients::cuda::kernel_sources()).collect()
 }
 

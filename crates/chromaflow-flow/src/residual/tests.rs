@@ -34,7 +34,7 @@ fn residual_with(
         space,
         gas: Gas::AIR,
         layers,
-        fix: RoeFix { acoustic: 0.005, convective: 0.005, cutoff_mach: 1.0 },
+        fix: RoeFix { acoustic: 0.005, convective: 0.005, cutoff_mach: 1.0, dissipation: 1.0 },
         eps2: [1e-2; 5],
         mapping: &Mapping::default(),
         moments: &[],

@@ -2,7 +2,7 @@
 // the element's part of each dual face. Twin: viscous.rs. `Cell<N>` (edges and faces of an element) is put before this
 // text by cuda.rs, from the tables that the twin uses.
 //
-// Constant: TURBULENT with the eddy viscosity of each node.
+// Constants: TURBULENT with the eddy viscosity of each node; QUADRATIC with a quadratic constitutive relation.
 //
 // A thread an element of one color: no two of a color share an edge.
 
@@ -99,7 +99,12 @@ __device__ __forceinline__ void element_fluxes(u32 first, u32 count, const u32* 
         const double eddy_viscosity = 0.5 * (eddies[index[p]] + eddies[index[q]]);
         diffusing = pointwise::with_eddies(gas, diffusing, eddy_viscosity, params->turbulent_prandtl);
 #endif
-        const State flux = pointwise::flux_viscous_of(diffusing, face, own, area);
+        State flux = pointwise::flux_viscous_of(diffusing, face, own, area);
+#if QUADRATIC
+        const State besides = pointwise::flux_quadratic(eddy_viscosity, face, own, area);
+#pragma unroll
+        for (int v = 1; v < 5; v++) flux[v] += besides[v];
+#endif
         const double sign = ascending >> e & 1 ? 1.0 : -1.0;
 #pragma unroll
         for (int v = 1; v < 5; v++) fluxes[(u64)edge * 5 + v] -= sign * flux[v];

@@ -15,8 +15,8 @@ use crate::mesh::periodic::Periods;
 use crate::mesh::{Kind, Mesh, Planar};
 use crate::real::{LANES, LaneKernel, Lanes, Real, dispatch};
 use crate::viscous::{
-    CellWeights, edge_augmented, flux_viscous_of, hex_weights, molecular, prism_weights, pyramid_weights,
-    tet_weights, velocity_and_temperature, with_eddies,
+    CellWeights, edge_augmented, flux_quadratic, flux_viscous_of, hex_weights, molecular, prism_weights,
+    pyramid_weights, tet_weights, velocity_and_temperature, with_eddies,
 };
 #[cfg(feature = "cuda")]
 use chromaflow_device::cuda::{CudaError, Stream};
@@ -41,11 +41,13 @@ pub struct Eddies<'a> {
     pub viscosity: &'a [f64],
     /// Turbulent Prandtl number.
     pub prandtl: f64,
+    /// Whether the stress has the terms of QCR2000.
+    pub quadratic: bool,
 }
 
 impl Eddies<'_> {
     /// Of laminar flow.
-    pub const NONE: Self = Self { viscosity: &[], prandtl: 1.0 };
+    pub const NONE: Self = Self { viscosity: &[], prandtl: 1.0, quadratic: false };
 
     /// Viscosity of eight nodes.
     #[inline(always)]
@@ -356,7 +358,14 @@ where
                 if turbulent {
                     diffusing = with_eddies(gas, &diffusing, V::c(0.5) * (eddies[p] + eddies[q]), prandtl);
                 }
-                let flux = flux_viscous_of(&diffusing, &face, &own, &areas[e]);
+                let mut flux = flux_viscous_of(&diffusing, &face, &own, &areas[e]);
+                if turbulent && self.field.eddies.quadratic {
+                    let eddy_viscosity = V::c(0.5) * (eddies[p] + eddies[q]);
+                    let besides = flux_quadratic(eddy_viscosity, &face, &own, &areas[e]);
+                    for v in 1..5 {
+                        flux[v] += besides[v];
+                    }
+                }
                 let flux: [[f64; LANES]; 5] = std::array::from_fn(|v| flux[v].to_array());
                 for l in 0..count {
                     let edge = self.group.edges[at + l][e];

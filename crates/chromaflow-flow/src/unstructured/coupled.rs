@@ -2,7 +2,7 @@
 
 use super::FlowSolver;
 use super::FlowSystem;
-use crate::config::{FlowConfig, Nonlinear, TurbulenceModel};
+use crate::config::{FlowConfig, Nonlinear, Quadratic, TurbulenceModel};
 use crate::coupled::{Coupled, CoupledState, CoupledSystem, FlowView};
 use crate::gradient::Gradient;
 use crate::march::{Advanced, CONSERVED, FlowError, Moment, Part, Times, timed};
@@ -23,7 +23,8 @@ pub(super) fn eddies<'a>(config: &FlowConfig, coupled: &'a [CoupledSystem]) -> E
     let mut all = coupled.iter().map(|system| system.physics.eddy_viscosity());
     let viscosity = all.find(|viscosity| !viscosity.is_empty()).unwrap_or(&[]);
     let prandtl = config.turbulence.as_ref().map_or(Eddies::NONE.prandtl, |model| model.prandtl);
-    Eddies { viscosity, prandtl }
+    let quadratic = config.turbulence.as_ref().is_some_and(|model| model.quadratic == Quadratic::Qcr2000);
+    Eddies { viscosity, prandtl, quadratic }
 }
 
 impl FlowSystem {

@@ -3,6 +3,9 @@
 use crate::gas::{Gas, Transport, by_conserved, temperature, viscosity};
 use crate::real::Real;
 
+/// Ccr1 of QCR2000.
+const CCR1: f64 = 0.3;
+
 /// (u, v, w, T): what viscous terms take gradients of.
 #[inline(always)]
 pub fn velocity_and_temperature<T: Real>(gas: Gas<T>, w: &[T; 5]) -> [T; 4] {
@@ -90,6 +93,58 @@ pub fn flux_viscous_of<T: Real>(
     let heat = diffusing[1] * (gradient[3][0] * n[0] + gradient[3][1] * n[1] + gradient[3][2] * n[2]);
     let work = face[0] * force[0] + face[1] * force[1] + face[2] * force[2];
     [T::c(0.0), force[0], force[1], force[2], work + heat]
+}
+
+/// What QCR2000 adds to the viscous flux through the area n: (0, t, u . t), t = -0.3 (O tau + (O tau)^T) n with tau the stress of the
+/// eddy viscosity, mu_t (grad u + grad u^T - 2/3 div u I), and O_ik = (u_i,k - u_k,i) / sqrt(u_m,n u_m,n). The sum is symmetric and, as
+/// tau is, without a trace: normal stresses differ in shear, which drives the vortices in corners.
+///
+/// `face` is (u, v, w, T) at the face; **Shapes** as [`flux_viscous_of`].
+///
+/// **Source**: Spalart (2000), *Strategies for turbulence modelling and simulations*, Int. J. Heat Fluid Flow 21.
+///
+/// ```
+/// use chromaflow_flow::viscous::flux_quadratic;
+/// // Shear u = 2 y, mu_t = 5: tau_xy = 10, and -0.6, 0.6 times it in the normal stresses.
+/// let gradient = [[0.0, 2.0, 0.0], [0.0; 3], [0.0; 3], [0.0; 3]];
+/// assert_eq!(flux_quadratic(5.0, &[3.0, 0.0, 0.0, 1.0], &gradient, &[1.0, 0.0, 0.0]), [0.0, -6.0, 0.0, 0.0, -18.0]);
+/// assert_eq!(flux_quadratic(5.0, &[3.0, 0.0, 0.0, 1.0], &gradient, &[0.0, 1.0, 0.0]), [0.0, 0.0, 6.0, 0.0, 0.0]);
+/// ```
+#[inline(always)]
+pub fn flux_quadratic<T: Real>(
+    eddy_viscosity: T,
+    face: &[T; 4],
+    gradient: &[[T; 3]; 4],
+    n: &[T; 3],
+) -> [T; 5] {
+    let zero = T::c(0.0);
+    let mut sum = zero;
+    for i in 0..3 {
+        for k in 0..3 {
+            sum += gradient[i][k] * gradient[i][k];
+        }
+    }
+    let by_size = T::c(1.0) / sum.max(T::c(1e-200)).sqrt();
+    let across = traction(eddy_viscosity, gradient, n);
+    // O^T n
+    let mut turned = [zero; 3];
+    for k in 0..3 {
+        for j in 0..3 {
+            turned[k] += by_size * (gradient[j][k] - gradient[k][j]) * n[j];
+        }
+    }
+    let both = traction(eddy_viscosity, gradient, &turned);
+    let mut force = [zero; 3];
+    let mut work = zero;
+    for i in 0..3 {
+        let mut turning = both[i];
+        for k in 0..3 {
+            turning += by_size * (gradient[i][k] - gradient[k][i]) * across[k];
+        }
+        force[i] = T::c(-CCR1) * turning;
+        work += face[i] * force[i];
+    }
+    [zero, force[0], force[1], force[2], work]
 }
 
 /// Momentum and energy of [`flux_viscous`] through the area n between two cells, of the change from one to the other

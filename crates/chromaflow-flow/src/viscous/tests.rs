@@ -132,6 +132,36 @@ proptest! {
 }
 
 /// Heat alone: k grad T . n with k = mu / (Pr (gamma - 1)).
+/// What a quadratic relation adds is -0.3 (O tau + (O tau)^T), a symmetric tensor without trace, which does work on the face; nothing
+/// where the flow is strained without turning, or at rest.
+#[test]
+fn quadratic_stresses_are_symmetric_and_without_trace() {
+    let gradient = [[0.4, -2.0, 0.3], [1.1, 0.2, -0.6], [-0.7, 0.9, 0.5], [3.0, 1.0, -2.0]];
+    let face = [0.3, -0.2, 0.5, 1.0];
+    let normals = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    let rows = normals.map(|n| flux_quadratic(0.7, &face, &gradient, &n));
+    let size: f64 = gradient[..3].iter().flatten().map(|g| g * g).sum::<f64>().sqrt();
+    let bulk = -2.0 / 3.0 * (gradient[0][0] + gradient[1][1] + gradient[2][2]);
+    let turn = |i: usize, k: usize| (gradient[i][k] - gradient[k][i]) / size;
+    let stress =
+        |i: usize, k: usize| 0.7 * (gradient[i][k] + gradient[k][i] + if i == k { bulk } else { 0.0 });
+    let mut trace = 0.0;
+    for i in 0..3 {
+        for j in 0..3 {
+            let sum: f64 = (0..3).map(|k| turn(i, k) * stress(j, k) + turn(j, k) * stress(i, k)).sum();
+            assert!((rows[j][1 + i] + 0.3 * sum).abs() < 1e-14, "{i} {j}");
+            assert!((rows[j][1 + i] - rows[i][1 + j]).abs() < 1e-14, "{i} {j}");
+        }
+        trace += rows[i][1 + i];
+        let work: f64 = (0..3).map(|d| face[d] * rows[i][1 + d]).sum();
+        assert!(rows[i][0] == 0.0 && (rows[i][4] - work).abs() < 1e-15);
+    }
+    assert!(trace.abs() < 1e-14 && rows[0][1].abs() > 0.01, "{trace}");
+    let strained = [[1.0, 0.5, 0.0], [0.5, -1.0, 0.2], [0.0, 0.2, 0.3], [0.0; 3]];
+    assert_eq!(flux_quadratic(0.7, &face, &strained, &normals[1]), [0.0; 5]);
+    assert_eq!(flux_quadratic(0.7, &face, &[[0.0; 3]; 4], &normals[1]), [0.0; 5]);
+}
+
 #[test]
 fn heat_goes_down_the_gradient() {
     let gradient = [[0.0; 3], [0.0; 3], [0.0; 3], [2.0, 0.0, 0.0]];

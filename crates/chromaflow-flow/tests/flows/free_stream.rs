@@ -52,7 +52,7 @@ fn unrest(mesh: &Mesh, flux: FluxScheme) -> f64 {
         space: &space,
         // As in the slowest flows, which round the most.
         layers: LayerFix::NONE,
-        fix: RoeFix { acoustic: 0.005, convective: 0.005, cutoff_mach: 0.1 },
+        fix: RoeFix { acoustic: 0.005, convective: 0.005, cutoff_mach: 0.1, dissipation: 1.0 },
         gas: Gas::AIR,
         eps2: [1e-2; 5],
         mapping: &Mapping::default(),

@@ -159,6 +159,19 @@ impl Flow for OnMesh<'_> {
         format!("{path}: {nodes} nodes, {cells} cells; {method}, policy {}{ranks}", implicit.policy)
     }
 
+    fn cautions(&self) -> Vec<String> {
+        let steady = matches!(self.prepared.config.time, flow::Time::Steady(_));
+        let mut hybrid = self.prepared.config.turbulence.iter().filter(|t| t.hybrid != flow::Hybrid::None);
+        if !steady || hybrid.next().is_none() {
+            return Vec::new();
+        }
+        vec![
+            "turbulence.hybrid in a steady run: large eddies are no steady flow, and march.mode = \"unsteady\" follows them \
+             (a steady run to start from is one of hybrid = \"none\")"
+                .to_owned(),
+        ]
+    }
+
     fn check(&self, ctx: &Context) -> CliResult<()> {
         plan::check(self.prepared, &self.solver, ctx, self.program)
     }
@@ -282,7 +295,9 @@ impl Flow for OnMesh<'_> {
         }
         if let Some(turbulence) = &config.turbulence {
             let unknowns = if turbulence.model.is_spalart_allmaras() { 1 } else { 2 };
-            let facts_of_it = json!({ "model": case.turbulence.model, "unknowns": unknowns });
+            let facts_of_it = json!({
+                "model": case.turbulence.model, "unknowns": unknowns, "hybrid": case.turbulence.hybrid,
+            });
             facts.insert("turbulence".to_owned(), facts_of_it);
         }
         facts

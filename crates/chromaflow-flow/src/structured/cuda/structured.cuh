@@ -13,7 +13,7 @@ struct Setup {
     double implicit_dissipation, max_change;
     __device__ pointwise::Gas<double> gas() const { return {gamma}; }
     __device__ pointwise::Dissipation<double> dissipation() const { return {second, fourth, acoustic, convective}; }
-    __device__ pointwise::RoeFix<double> fix() const { return {fix_acoustic, fix_convective, 1.0}; }
+    __device__ pointwise::RoeFix<double> fix() const { return {fix_acoustic, fix_convective, 1.0, 1.0}; }
     __device__ pointwise::Transport<double> transport() const {
         return {viscosity, prandtl, law != 0 ? pointwise::ViscosityLaw::Sutherland : pointwise::ViscosityLaw::Constant,
                 sutherland};

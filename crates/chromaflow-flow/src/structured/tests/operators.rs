@@ -47,7 +47,7 @@ fn flux_of(face: &Face, free: &[f64; 5], q: &[[f64; 5]]) -> ([f64; 5], Option<us
             (flux, Some(*cell), None)
         }
         Face::Leaving { cell, n, viscous } => {
-            let sharp = RoeFix { acoustic: 0.0, convective: 0.0, cutoff_mach: 1.0 };
+            let sharp = RoeFix { acoustic: 0.0, convective: 0.0, cutoff_mach: 1.0, dissipation: 1.0 };
             let flux = flux_roe(GAS, &w(*cell), free, n, sharp);
             (std::array::from_fn(|r| flux[r] + viscous * q[*cell][r]), Some(*cell), None)
         }

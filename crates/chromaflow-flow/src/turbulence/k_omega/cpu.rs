@@ -1,5 +1,6 @@
 //! Residual and matrix on the host. Twin: k_omega.cu.
 
+use super::super::hybrid::sst_shortened;
 use super::{
     GRADIENTS, KOmegaEquations, NB, NUMBERS, NodeTerms, Work, deformation, k_omega_blending,
     k_omega_diffusing, k_omega_rate, k_omega_sources,
@@ -51,11 +52,17 @@ impl KOmegaEquations {
         let [f1, f2] = k_omega_blending(model, &gas, self.distance[row], &turbulence, &slopes);
         let deformation = deformation(&[u, v, w]);
         let rate = k_omega_rate(model, f2, turbulence[1], &deformation);
+        let eddy = gas[0] * turbulence[0] / rate[0];
+        let hybrid = self.hybrid.as_ref().map_or([1.0, 0.0], |grid| {
+            let (velocity, lengths) = ([u, v, w], grid.at(row, &[u, v, w]));
+            sst_shortened(grid.form(), f1, &gas, eddy, self.distance[row], &turbulence, &lengths, &velocity)
+        });
         let terms = NodeTerms {
+            hybrid,
             diffusing: k_omega_diffusing(model, f1, rate[0], &gas, &turbulence),
-            sources: k_omega_sources(model, f1, &rate, gas[0], &turbulence, &deformation, &slopes, 1.0),
+            sources: k_omega_sources(model, f1, &rate, gas[0], &turbulence, &deformation, &slopes, hybrid[0]),
         };
-        (terms, gas[0] * turbulence[0] / rate[0])
+        (terms, eddy)
     }
 
     /// What leaves each control volume less what its sources bring.

@@ -5,22 +5,27 @@ use super::{GRADIENTS, KOmegaEquations, KOmegaVariant, NB};
 use crate::coupled::{CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda};
 use crate::gpu::{NodeGradientsCuda, blocks, source};
 use crate::march::{FlowError, Moment};
+use crate::turbulence::hybrid::cuda::{FORMS, HybridGridCuda, TEXT, number};
+use crate::turbulence::hybrid::{HybridForm, HybridGrid};
 use chromaflow::gpu::{DeviceJacobian, GpuError};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 
-fn kernel_source(variant: KOmegaVariant) -> KernelSource {
-    let text = source("k_omega", FACES, include_str!("k_omega.cu"));
-    text.define("NB", NB).define("VARIANT", variant as i32)
+fn kernel_source(variant: KOmegaVariant, hybrid: Option<HybridForm>) -> KernelSource {
+    let text = source("k_omega", &format!("{FACES}{TEXT}"), include_str!("k_omega.cu"));
+    text.define("NB", NB).define("VARIANT", variant as i32).define("HYBRID", number(hybrid))
 }
 
 /// Those of a model.
-pub(crate) fn sources_of(variant: KOmegaVariant) -> Vec<KernelSource> {
-    vec![kernel_source(variant), crate::residual::node_gradients::cuda::kernel_source(NB)]
+pub(crate) fn sources_of(variant: KOmegaVariant, hybrid: Option<HybridForm>) -> Vec<KernelSource> {
+    vec![kernel_source(variant, hybrid), crate::residual::node_gradients::cuda::kernel_source(NB)]
 }
 
 /// Every model.
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
-    [KOmegaVariant::Sst, KOmegaVariant::SstVorticity, KOmegaVariant::Wilcox].map(kernel_source).into()
+    let sst = [KOmegaVariant::Sst, KOmegaVariant::SstVorticity].into_iter();
+    let mut all: Vec<_> = sst.flat_map(|model| FORMS.map(|hybrid| kernel_source(model, hybrid))).collect();
+    all.push(kernel_source(KOmegaVariant::Wilcox, None));
+    all
 }
 
 /// Numbers of `Terms` and of `Flux` in k_omega.cu.
@@ -42,6 +47,7 @@ pub struct KOmegaCuda {
     numbers: DeviceBuffer<f64>,
     /// From the walls.
     distance: DeviceBuffer<f64>,
+    hybrid: Option<HybridGridCuda>,
     /// Of the first node off the wall, by rows; zero off walls.
     heights: DeviceBuffer<f64>,
     eddies: DeviceBuffer<f64>,
@@ -61,7 +67,9 @@ impl KOmegaCuda {
     /// [`FlowError::Gpu`].
     pub fn new(stream: &Stream, host: &KOmegaEquations, flow: &FlowView<'_>) -> Result<Self, FlowError> {
         let (rows, edges) = (flow.dual.nodes(), flow.dual.edges.len());
-        let module = stream.gpu().module(&kernel_source(host.model.variant))?;
+        let form = host.hybrid.as_ref().map(HybridGrid::form);
+        let module = stream.gpu().module(&kernel_source(host.model.variant, form))?;
+        let hybrid = host.hybrid.as_ref().map(|grid| HybridGridCuda::new(stream, grid)).transpose()?;
         let mut heights = vec![0.0; rows];
         for (wall, height) in flow.walls.iter().zip(&host.heights) {
             heights[wall.node as usize] = *height;
@@ -78,6 +86,7 @@ impl KOmegaCuda {
             update_kernel: module.kernel("k_omega_update")?,
             numbers: stream.upload(&[host.model.ambient_k, host.model.ambient_omega])?,
             distance: stream.upload(&host.distance)?,
+            hybrid,
             heights: stream.upload(&heights)?,
             eddies: DeviceBuffer::zeroed(stream, rows)?,
             gradients: DeviceBuffer::zeroed(stream, GRADIENTS * rows)?,
@@ -109,7 +118,8 @@ impl CoupledCuda for KOmegaCuda {
         let (params, elements) = (flow.params, flow.viscous.expect("turbulence is beside viscous flow"));
         self.gradient.enqueue(stream, elements, params, flow.nodes, values, &mut self.gradients)?;
         let terms = self.terms_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(flow.nodes);
-        let terms = terms.arg(&self.gradients).arg(values).arg(&self.distance).arg(&params.values);
+        let terms = terms.arg(&self.gradients).arg(values).arg(&self.distance);
+        let terms = HybridGridCuda::arguments(self.hybrid.as_ref(), terms).arg(&params.values);
         let terms = terms.arg(&self.numbers).arg(&self.terms).arg(&self.eddies);
         // SAFETY: arrays have the lengths of their set-up, for this mesh.
         Ok(unsafe { terms.enqueue(stream) }?)

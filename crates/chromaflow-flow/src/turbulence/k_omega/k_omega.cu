@@ -1,6 +1,7 @@
 // The k-omega models: their residual, and the numbers of their matrix. Twin: cpu.rs.
 //
-// Constants: VARIANT the model, as KOmegaVariant counts; NB = 2 unknowns a node.
+// Constants: VARIANT the model, as KOmegaVariant counts; NB = 2 unknowns a node; HYBRID as hybrid.cuh
+// has it.
 #define GRADIENTS 15
 
 typedef pointwise::Array<double, 2> Pair;
@@ -42,7 +43,8 @@ struct Terms {
 extern "C" __global__ void __launch_bounds__(128)
 k_omega_terms(u32 rows, const double* __restrict__ nodes, const double* __restrict__ gradients,
               const double* __restrict__ values,
-              const double* __restrict__ distance, const Params* __restrict__ params,
+              const double* __restrict__ distance, const double* __restrict__ lengths,
+              const u32* __restrict__ corner_ptr, const double* __restrict__ arms, const Params* __restrict__ params,
               const Numbers* __restrict__ numbers, Terms* __restrict__ terms,
               double* __restrict__ eddies) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
@@ -59,15 +61,22 @@ k_omega_terms(u32 rows, const double* __restrict__ nodes, const double* __restri
     const auto deformation = pointwise::deformation(velocity);
     const Pair rate = pointwise::k_omega_rate(model, blending[1], turbulence[1], deformation);
     const Pair diffusing = pointwise::k_omega_diffusing(model, blending[0], rate[0], gas, turbulence);
+    const double eddy = gas[0] * turbulence[0] / rate[0];
+    double shortened = 1.0;
+#if HYBRID
+    const Vec3 grid = grid_lengths(i, lengths, corner_ptr, arms, velocity);
+    shortened = pointwise::sst_shortened(HYBRID_FORM, blending[0], gas, eddy, distance[i], turbulence, grid,
+                                         velocity)[0];
+#endif
     const auto sources = pointwise::k_omega_sources(model, blending[0], rate, gas[0], turbulence, deformation, slopes,
-                                                    1.0);
+                                                    shortened);
     Terms out;
 #pragma unroll
     for (int v = 0; v < 2; v++) out.diffusing[v] = diffusing[v];
 #pragma unroll
     for (int v = 0; v < 5; v++) out.sources[v] = sources[v];
     terms[i] = out;
-    eddies[i] = gas[0] * turbulence[0] / rate[0];
+    eddies[i] = eddy;
 }
 
 // What passes each edge from a to b of k and of omega: carried, and by diffusion.

@@ -34,6 +34,7 @@ pub use formulas::{
     k_omega_sources, k_omega_wall,
 };
 
+use super::hybrid::{FIELDS, HybridGrid};
 use crate::config::TurbulenceConfig;
 use crate::coupled::{Coupled, CoupledState, FlowView};
 use crate::gas::{temperature, viscosity};
@@ -68,6 +69,7 @@ pub struct KOmegaEquations {
     distance: Vec<f64>,
     /// Distance of the first node off the wall, of each wall node.
     heights: Vec<f64>,
+    hybrid: Option<HybridGrid>,
     elements: Arc<ViscousElements>,
     gradients: NodeGradients<NB, NUMBERS>,
     work: Work,
@@ -92,6 +94,8 @@ struct NodeTerms {
     diffusing: [f64; NB],
     /// Sources per volume, and derivatives as [`k_omega_sources`] has them.
     sources: [f64; 5],
+    /// Of a hybrid: the length of RANS over its own, and the share of large eddy simulation.
+    hybrid: [f64; 2],
 }
 
 impl KOmegaEquations {
@@ -123,6 +127,7 @@ impl KOmegaEquations {
                 .map(|wall| first_height(flow, &distance, wall.node as usize))
                 .collect(),
             distance,
+            hybrid: HybridGrid::new(config, mesh, flow)?,
             elements: Arc::clone(elements),
             gradients: NodeGradients::new(elements, flow.dual.nodes()),
             work: Work::default(),
@@ -264,7 +269,7 @@ impl Coupled for KOmegaEquations {
         &self,
         _config: &crate::config::FlowConfig,
     ) -> Vec<chromaflow_device::cuda::KernelSource> {
-        cuda::sources_of(self.model.variant)
+        cuda::sources_of(self.model.variant, self.hybrid.as_ref().map(HybridGrid::form))
     }
 
     #[cfg(feature = "cuda")]
@@ -284,10 +289,16 @@ impl Coupled for KOmegaEquations {
             let t = temperature(flow.gas, &primitive_of(node));
             flow.transport.map_or(0.0, |transport| eddy / (transport.scale * viscosity(transport, t)))
         });
-        vec![
+        let mut fields = vec![
             ("wall_distance".to_owned(), self.distance.clone()),
             ("eddy_viscosity_ratio".to_owned(), ratio.collect()),
             ("eddy_viscosity".to_owned(), work.eddies),
-        ]
+        ];
+        if self.hybrid.is_some() {
+            let ratios = work.nodes.iter().map(|node| 1.0 / node.hybrid[0]).collect();
+            fields.push((FIELDS[0].to_owned(), ratios));
+            fields.push((FIELDS[1].to_owned(), work.nodes.iter().map(|node| node.hybrid[1]).collect()));
+        }
+        fields
     }
 }

@@ -1,6 +1,6 @@
 //! Residual and matrix on the host.
 
-use super::{SaEquation, Work, sa_diffusivity, sa_source, sa_viscosities, vorticity};
+use super::{SaEquation, Work, sa_diffusivity, sa_source, sa_viscosities};
 use crate::coupled::{
     Carried, CoupledState, FlowView, edge_weight, flux_carried, flux_diffused, flux_entering,
     rate_of_carried, rate_slope_of_carried,
@@ -49,8 +49,9 @@ impl SaEquation {
         parallel::rows(flow.team, n, 1, source, |rows, out| {
             for (i, source) in rows.zip(out) {
                 let [u, v, w, _] = gradients[i];
-                let omega = vorticity(&[u, v, w]);
-                *source = sa_source(self.model, nu[i], nut[i], omega, self.distance[i]);
+                let omega = self.turning(&[u, v, w]);
+                let [length, _] = self.length(i, nu[i], nut[i], &[u, v, w]);
+                *source = sa_source(self.model, nu[i], nut[i], omega, length);
             }
         });
         parallel::rows(flow.team, dual.edges.len(), 1, faces, |edges, out| {

@@ -1,31 +1,36 @@
 #![allow(unsafe_code)]
 //! Launches of sa.cu.
 
-use super::{SaEquation, SaVariant};
+use super::{HybridGrid, SaEquation, SaVariant};
 use crate::coupled::{CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda};
 use crate::gpu::{NodeGradientsCuda, blocks, source};
 use crate::march::{FlowError, Moment};
+use crate::turbulence::hybrid::HybridForm;
+use crate::turbulence::hybrid::cuda::{FORMS, HybridGridCuda, TEXT, number};
 use chromaflow::gpu::{DeviceJacobian, GpuError};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 
-fn kernel_source(variant: SaVariant) -> KernelSource {
-    source("sa", FACES, include_str!("sa.cu")).define("NB", 1).define("VARIANT", variant as i32)
+fn kernel_source(variant: SaVariant, hybrid: Option<HybridForm>) -> KernelSource {
+    let text = source("sa", &format!("{FACES}{TEXT}"), include_str!("sa.cu"));
+    text.define("NB", 1).define("VARIANT", variant as i32).define("HYBRID", number(hybrid))
 }
 
 /// Those of a form of the model.
-pub(crate) fn sources_of(variant: SaVariant) -> Vec<KernelSource> {
-    vec![kernel_source(variant), crate::residual::node_gradients::cuda::kernel_source(1)]
+pub(crate) fn sources_of(variant: SaVariant, hybrid: Option<HybridForm>) -> Vec<KernelSource> {
+    vec![kernel_source(variant, hybrid), crate::residual::node_gradients::cuda::kernel_source(1)]
 }
 
 /// Every form of the model.
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
-    [SaVariant::Negative, SaVariant::Standard, SaVariant::NoFt2].map(kernel_source).into()
+    let variants = [SaVariant::Negative, SaVariant::Standard, SaVariant::NoFt2];
+    variants.into_iter().flat_map(|variant| FORMS.map(|hybrid| kernel_source(variant, hybrid))).collect()
 }
 
 /// The Spalart-Allmaras model on the device. **Twin**: [`SaEquation`]. **Launch shapes**: a thread an edge for faces, a thread a
 /// row for viscosities, sources, sums and the matrix, a thread a node of the boundary; gradients as [`NodeGradientsCuda`].
 pub struct SaCuda {
     second_order: bool,
+    rotation: bool,
     cfl_ratio: f64,
     gradient: NodeGradientsCuda,
     viscosities_kernel: Kernel,
@@ -36,6 +41,7 @@ pub struct SaCuda {
     update_kernel: Option<Kernel>,
     /// From the walls.
     distance: DeviceBuffer<f64>,
+    hybrid: Option<HybridGridCuda>,
     nu: DeviceBuffer<f64>,
     eddies: DeviceBuffer<f64>,
     /// Of (u, v, w, nut), `[rows, 4, 3]`.
@@ -54,10 +60,13 @@ impl SaCuda {
     /// [`FlowError::Gpu`].
     pub fn new(stream: &Stream, sa: &SaEquation, flow: &FlowView<'_>) -> Result<Self, FlowError> {
         let rows = flow.dual.nodes();
-        let module = stream.gpu().module(&kernel_source(sa.model.variant))?;
+        let form = sa.hybrid.as_ref().map(HybridGrid::form);
+        let module = stream.gpu().module(&kernel_source(sa.model.variant, form))?;
+        let hybrid = sa.hybrid.as_ref().map(|grid| HybridGridCuda::new(stream, grid)).transpose()?;
         let update = (!sa.may_be_negative()).then(|| module.kernel("sa_update"));
         Ok(Self {
             second_order: sa.config.second_order,
+            rotation: sa.config.rotation,
             cfl_ratio: sa.config.cfl_ratio,
             gradient: NodeGradientsCuda::new(stream, &sa.gradients)?,
             viscosities_kernel: module.kernel("sa_viscosities")?,
@@ -66,6 +75,7 @@ impl SaCuda {
             residual_kernel: module.kernel("sa_residual")?,
             update_kernel: update.transpose()?,
             distance: stream.upload(&sa.distance)?,
+            hybrid,
             nu: DeviceBuffer::zeroed(stream, rows)?,
             eddies: DeviceBuffer::zeroed(stream, rows)?,
             gradients: DeviceBuffer::zeroed(stream, 12 * rows)?,
@@ -103,7 +113,9 @@ impl CoupledCuda for SaCuda {
             (&flow.params.values, flow.viscous.expect("turbulence is beside viscous flow"));
         self.gradient.enqueue(stream, elements, flow.params, flow.nodes, nut, &mut self.gradients)?;
         let sources = self.sources_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.gradients);
-        let sources = sources.arg(&self.nu).arg(nut).arg(&self.distance).arg(params);
+        let sources = sources.arg(&self.nu).arg(nut).arg(&self.distance);
+        let sources = HybridGridCuda::arguments(self.hybrid.as_ref(), sources);
+        let sources = sources.arg(u32::from(self.rotation)).arg(params);
         let [_, last, before] = at.time_factors().unwrap_or_default();
         let sources = sources.arg(u32::from(at.bdf.is_some())).arg(last).arg(before);
         let faces = self.faces_kernel.launch(blocks(mesh.edges, 128), 128).arg(mesh.edges as u32);

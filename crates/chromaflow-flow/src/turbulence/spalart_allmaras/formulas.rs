@@ -41,6 +41,9 @@ const C3: f64 = 0.9;
 const CN1: f64 = 16.0;
 /// Largest r.
 const MOST_R: f64 = 10.0;
+/// Of Psi: fw in balanced shear, and its largest square.
+const FW_STAR: f64 = 0.424;
+const MOST_PSI2: f64 = 100.0;
 /// Share of its value that a plain SA variable keeps at least in a step.
 const LEAST_KEPT: f64 = 0.01;
 
@@ -186,6 +189,32 @@ pub fn sa_source<T: Real>(model: SpalartAllmaras<T>, nu: T, nut: T, omega: T, di
     ]
 }
 
+/// Psi of hybrids, which takes the model's damping near walls back where its eddy viscosity is that of the small eddies of the grid:
+/// Psi^2 = min(100, [1 - cb1 / (cw1 kappa^2 fw*) (ft2 + (1 - ft2) fv2)] / [fv1 max(1e-10, 1 - ft2)]), fw* = 0.424; `chi` not negative.
+///
+/// **Source**: Spalart, Deck, Shur, Squires, Strelets and Travin (2006), Theor. Comput. Fluid Dyn. 20, eq. 10, A5.
+///
+/// ```
+/// use chromaflow_flow::turbulence::spalart_allmaras::{SaVariant, SpalartAllmaras, sa_low_reynolds};
+/// let model = SpalartAllmaras { variant: SaVariant::NoFt2, scale: 1e-6 };
+/// assert_eq!(sa_low_reynolds(model, 0.0), 10.0);
+/// assert!((sa_low_reynolds(model, 1e4) - 1.0_f64).abs() < 1e-3);
+/// ```
+#[inline(always)]
+pub fn sa_low_reynolds<T: Real>(model: SpalartAllmaras<T>, chi: T) -> T {
+    let one = T::c(1.0);
+    let v1 = fv1(chi)[0];
+    let v2 = one - chi / (one + chi * v1);
+    let mut t2 = T::c(0.0);
+    if model.variant != SaVariant::NoFt2 {
+        t2 = T::c(CT3) * (T::c(-CT4) * chi * chi).exp();
+    }
+    let above = one - T::c(CB1_BY_KAPPA2 / (CW1 * FW_STAR)) * (t2 + (one - t2) * v2);
+    let below = v1 * (one - t2).max(T::c(1e-10));
+    // The least that its square can be is far above zero: of the root's slope.
+    (above / below.max(T::c(1e-30))).min(T::c(MOST_PSI2)).max(T::c(0.01)).sqrt()
+}
+
 /// nut fn: what nut counts for in the diffusion; fn = (cn1 + chi^3) / (cn1 - chi^3) where chi is negative, else 1.
 #[inline(always)]
 pub fn sa_diffusing<T: Real>(nu: T, nut: T) -> T {
@@ -228,6 +257,21 @@ pub fn sa_kept<T: Real>(nut: T, change: T) -> T {
 pub fn sa_viscosities<T: Real>(model: SpalartAllmaras<T>, density: T, viscosity: T, nut: T) -> [T; 2] {
     let nu = viscosity / density;
     [nu, model.scale * viscosity * eddy_ratio(nut / nu)]
+}
+
+/// SA-R: what stands for the size of the vorticity in the source, Omega + 2 min(0, S - Omega), not below zero, of the sizes of vorticity
+/// and strain: production falls in the cores of vortices, which turn without strain, and stays what it is in shear.
+///
+/// **Source**: Dacles-Mariani, Zilliac, Chow and Bradshaw (1995), AIAA J. 33(9).
+///
+/// ```
+/// use chromaflow_flow::turbulence::spalart_allmaras::sa_rotating;
+/// assert_eq!([sa_rotating(3.0, 3.0), sa_rotating(3.0, 5.0), sa_rotating(3.0, 2.0), sa_rotating(3.0, 1.0)], [3.0, 3.0, 1.0, 0.0]);
+/// ```
+#[inline(always)]
+pub fn sa_rotating<T: Real>(vorticity: T, strain: T) -> T {
+    let zero = T::c(0.0);
+    (vorticity + T::c(2.0) * (strain - vorticity).min(zero)).max(zero)
 }
 
 /// Size of the vorticity, of the gradients d(u, v, w)_i / dx_k.

@@ -27,9 +27,11 @@ mod tests;
 
 pub use formulas::{
     SaVariant, SpalartAllmaras, clipped_vorticity, eddy_ratio, sa_diffusing, sa_diffusivity, sa_kept,
-    sa_source, sa_viscosities, vorticity,
+    sa_low_reynolds, sa_rotating, sa_source, sa_viscosities, vorticity,
 };
 
+use super::hybrid::{FIELDS, HybridGrid, sa_hybrid_length};
+use super::k_omega::deformation;
 use crate::config::TurbulenceConfig;
 use crate::coupled::{Coupled, CoupledState, FlowView};
 use crate::march::{FlowError, Moment};
@@ -45,6 +47,7 @@ pub struct SaEquation {
     names: [String; 1],
     /// From the walls, by rows.
     distance: Vec<f64>,
+    hybrid: Option<HybridGrid>,
     elements: Arc<ViscousElements>,
     gradients: NodeGradients,
     work: Work,
@@ -84,10 +87,26 @@ impl SaEquation {
             config: config.clone(),
             names: ["nut".to_owned()],
             distance: super::wall_distances(mesh, flow)?,
+            hybrid: HybridGrid::new(config, mesh, flow)?,
             elements: Arc::clone(elements),
             gradients: NodeGradients::new(elements, flow.dual.nodes()),
             work: Work::default(),
         })
+    }
+
+    /// What stands for the distance from the wall in the source of a row, and the share of large eddy simulation in it: `gradient`
+    /// d(u, v, w)_i / dx_k.
+    fn length(&self, row: usize, nu: f64, nut: f64, gradient: &[[f64; 3]; 3]) -> [f64; 2] {
+        let distance = self.distance[row];
+        self.hybrid.as_ref().map_or([distance, 0.0], |grid| {
+            sa_hybrid_length(self.model, grid.form(), nu, nut, distance, &grid.at(row, gradient), gradient)
+        })
+    }
+
+    /// What stands for the size of the vorticity in the source.
+    fn turning(&self, gradient: &[[f64; 3]; 3]) -> f64 {
+        let omega = vorticity(gradient);
+        if self.config.rotation { sa_rotating(omega, deformation(gradient)[0]) } else { omega }
     }
 
     /// Whether negative values have a model of their own.
@@ -150,7 +169,7 @@ impl Coupled for SaEquation {
         &self,
         _config: &crate::config::FlowConfig,
     ) -> Vec<chromaflow_device::cuda::KernelSource> {
-        cuda::sources_of(self.model.variant)
+        cuda::sources_of(self.model.variant, self.hybrid.as_ref().map(HybridGrid::form))
     }
 
     #[cfg(feature = "cuda")]
@@ -164,12 +183,29 @@ impl Coupled for SaEquation {
 
     fn fields(&self, flow: &FlowView<'_>, values: &[f64]) -> Vec<(String, Vec<f64>)> {
         let [nu, eddy] = self.viscosities(flow, values);
-        let ratio = values.iter().zip(nu).map(|(nut, nu)| eddy_ratio(nut / nu)).collect();
-        vec![
+        let ratio = values.iter().zip(&nu).map(|(nut, nu)| eddy_ratio(nut / nu)).collect();
+        let mut fields = vec![
             ("wall_distance".to_owned(), self.distance.clone()),
             ("eddy_viscosity_ratio".to_owned(), ratio),
             ("eddy_viscosity".to_owned(), eddy),
-        ]
+        ];
+        if self.hybrid.is_some() {
+            let mut gradients = vec![[[0.0; 3]; 4]; values.len()];
+            let flat = gradients.as_flattened_mut().as_flattened_mut();
+            self.gradients.clone().compute(flow.team, &self.elements, flow.nodes, values, flat);
+            let at = |i: usize| {
+                let [u, v, w, _] = gradients[i];
+                let [length, share] = self.length(i, nu[i], values[i], &[u, v, w]);
+                // Walls have no length to compare with.
+                let distance = self.distance[i];
+                [if distance > 0.0 { length / distance } else { 1.0 }, share]
+            };
+            let both: Vec<[f64; 2]> = (0..values.len()).map(at).collect();
+            for (k, name) in FIELDS.into_iter().enumerate() {
+                fields.push((name.to_owned(), both.iter().map(|pair| pair[k]).collect()));
+            }
+        }
+        fields
     }
 }
 

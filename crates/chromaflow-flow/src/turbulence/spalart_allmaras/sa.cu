@@ -1,6 +1,6 @@
 // The Spalart-Allmaras model: its residual, and the numbers of its matrix. Twin: cpu.rs.
 //
-// Constant: VARIANT the form of the model, as SaVariant counts.
+// Constants: VARIANT the form of the model, as SaVariant counts; HYBRID as hybrid.cuh has it.
 
 __device__ __forceinline__ pointwise::SpalartAllmaras<double> model_of(const Params* params) {
     return {static_cast<pointwise::SaVariant>(VARIANT), params->viscosity};
@@ -25,14 +25,22 @@ __device__ __forceinline__ pointwise::Array<double, 2> unit() { return {1.0, 1.0
 // dx_k, [row][12]. `unsteady`: `last` and `before` are factors in time.
 extern "C" __global__ void __launch_bounds__(128)
 sa_sources(u32 rows, const double* __restrict__ gradients, const double* __restrict__ nu, const double* __restrict__ nut,
-           const double* __restrict__ distance, const Params* __restrict__ params, u32 unsteady, double last, double before,
+           const double* __restrict__ distance, const double* __restrict__ lengths, const u32* __restrict__ corner_ptr,
+           const double* __restrict__ arms, u32 rotation, const Params* __restrict__ params, u32 unsteady, double last, double before,
            double* __restrict__ source, double* __restrict__ slopes) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     pointwise::Array<Vec3, 3> velocity;
 #pragma unroll
     for (int v = 0; v < 3; v++) velocity[v] = load_vec3(gradients, 4 * i + v);
-    const auto both = pointwise::sa_source(model_of(params), nu[i], nut[i], pointwise::vorticity(velocity), distance[i]);
+    double length = distance[i];
+#if HYBRID
+    const Vec3 grid = grid_lengths(i, lengths, corner_ptr, arms, velocity);
+    length = pointwise::sa_hybrid_length(model_of(params), HYBRID_FORM, nu[i], nut[i], length, grid, velocity)[0];
+#endif
+    double omega = pointwise::vorticity(velocity);
+    if (rotation) omega = pointwise::sa_rotating(omega, pointwise::deformation(velocity)[0]);
+    const auto both = pointwise::sa_source(model_of(params), nu[i], nut[i], omega, length);
     source[i] = both[0];
     double slope = fmax(-both[1], 0.0);
     if (unsteady) {

@@ -3,8 +3,8 @@
 use super::super::FlowSolver;
 use super::{FlowCuda, coupled};
 use crate::config::{
-    Boundary, Cfl, Equations, FlowConfig, JacobianScheme, Limiter, NewtonKrylov, Nonlinear, Steady, Time,
-    TurbulenceConfig, TurbulenceModel, Unsteady,
+    Boundary, Cfl, Equations, FlowConfig, GridLength, Hybrid, JacobianScheme, Limiter, NewtonKrylov,
+    Nonlinear, Quadratic, Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady,
 };
 use crate::jacobian::cuda::Target;
 use crate::march::{Bdf, Device, Moment};
@@ -139,14 +139,31 @@ fn cuda_small_turbulence_entry_by_entry() {
         TurbulenceModel::SstVorticity,
         TurbulenceModel::KOmega,
     ];
-    for (case, model) in models.into_iter().enumerate() {
+    let plain = models.map(|model| (model, Hybrid::None, GridLength::MaxEdge));
+    let hybrids = [
+        (TurbulenceModel::SaNeg, Hybrid::Des, GridLength::AcrossVorticity),
+        (TurbulenceModel::SaNoFt2, Hybrid::Ddes, GridLength::MaxEdge),
+        (TurbulenceModel::Sa, Hybrid::Iddes, GridLength::MaxEdge),
+        (TurbulenceModel::Sst, Hybrid::Iddes, GridLength::MaxEdge),
+        (TurbulenceModel::SstVorticity, Hybrid::Ddes, GridLength::AcrossVorticity),
+        (TurbulenceModel::Sst, Hybrid::Des, GridLength::MaxEdge),
+    ];
+    for (case, (model, hybrid, grid_length)) in plain.into_iter().chain(hybrids).enumerate() {
         for (second_order, in_time) in [(false, false), (true, true)] {
-            let mut config = config(with(model, second_order));
+            // Beside hybrids the other options.
+            let (quadratic, rotation) = match hybrid {
+                Hybrid::None => (Quadratic::None, false),
+                _ => (Quadratic::Qcr2000, model.is_spalart_allmaras()),
+            };
+            let turbulence =
+                TurbulenceConfig { hybrid, grid_length, quadratic, rotation, ..with(model, second_order) };
+            let mut config = config(turbulence);
+            config.space.dissipation = if hybrid == Hybrid::None { 1.0 } else { 0.3 };
             if in_time {
                 (config.time, config.implicit.jacobian) = (unsteady(), JacobianScheme::VanLeer);
             }
             let seed = RandomState::new().hash_one(case);
-            let what = format!("{model:?}, second order {second_order}, seed {seed}");
+            let what = format!("{model:?}, {hybrid:?}, second order {second_order}, seed {seed}");
             let mut solver = scattered(&config, seed);
             let bdf = in_time.then_some(Bdf { weights: [1.5, -2.0, 0.5], dt: 0.05 });
             let at = Moment { iteration: 3, cfl: 20.0, bdf, measure: false, together: true };
@@ -242,6 +259,12 @@ fn cuda_turbulence_histories_are_the_cpus() {
     let mut unsteady_wilcox = config(with(TurbulenceModel::KOmega, true));
     unsteady_wilcox.time = unsteady();
     cases.push(("Wilcox, second order, unsteady", unsteady_wilcox));
+    let mut hybrid = config(with(TurbulenceModel::SaNeg, true));
+    hybrid.turbulence.as_mut().unwrap().hybrid = Hybrid::Ddes;
+    hybrid.time = unsteady();
+    cases.push(("DDES on SA-neg", hybrid.clone()));
+    hybrid.turbulence = Some(TurbulenceConfig { hybrid: Hybrid::Iddes, ..with(TurbulenceModel::Sst, false) });
+    cases.push(("IDDES on SST", hybrid));
     let mut cases: Vec<_> =
         cases.into_iter().map(|(name, config)| (name, mixed_cube(6, 0.2), config)).collect();
     cases.push(("a flat plate", plate(), on_plate()));

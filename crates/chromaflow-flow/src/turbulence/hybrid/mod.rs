@@ -1,0 +1,24 @@
+//! Hybrids of RANS and large eddy simulation: DES97, DDES, IDDES on Spalart-Allmaras and SST.
+//!
+//! | file | |
+//! |---|---|
+//! | `formulas.rs` | the lengths, on hosts and devices |
+//! | `grid.rs` | lengths of the grid about each row |
+//! | `cuda.rs`, `hybrid.cuh` | the same on a GPU |
+
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
+mod formulas;
+mod grid;
+
+#[cfg(test)]
+mod tests;
+
+pub use formulas::{
+    HybridBase, HybridForm, gradient_size, hybrid_length, length_across_vorticity, sa_hybrid_length,
+    sst_shortened, turned_arm,
+};
+pub use grid::HybridGrid;
+
+/// Names of the fields of a hybrid: l over that of RANS, and the share of large eddy simulation.
+pub(super) const FIELDS: [&str; 2] = ["hybrid_length_ratio", "hybrid_share"];
