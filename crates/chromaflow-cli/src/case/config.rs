@@ -197,6 +197,11 @@ impl CaseFile {
         if self.mesh.file.as_os_str().is_empty() && !self.grid.is_used() {
             return Err(source.error(&["mesh"], "`file` is missing: which mesh?"));
         }
+        if !self.output.averages.is_empty() && (self.grid.is_used() || self.march.mode == Mode::Steady) {
+            let what =
+                "means of fields are of unsteady runs of meshes: march.mode = \"unsteady\" and no [grid]";
+            return Err(source.error(&["output", "averages"], what));
+        }
         if self.output.formats.contains(&FieldFormat::Plot3d) && !self.grid.is_used() {
             let what = "`plot3d` is for cases with [grid]: of a mesh write `cgns` or `vtkhdf`";
             return Err(source.error(&["output", "formats"], what));
@@ -240,11 +245,6 @@ impl CaseFile {
                 return fail(&["numerics", key], fix, "between 0 and 1");
             }
         }
-        if let Some(cutoff) = n.cutoff_mach
-            && !(cutoff > 0.0 && cutoff <= 1.0)
-        {
-            return fail(&["numerics", "cutoff_mach"], cutoff, "above 0, 1 at the most");
-        }
         if !(n.dissipation > 0.0 && n.dissipation <= 1.0) {
             return fail(&["numerics", "dissipation"], n.dissipation, "above 0, 1 at the most");
         }
@@ -254,6 +254,11 @@ impl CaseFile {
                 n.dissipation,
                 "1: only `flux = \"roe\"` takes less of it",
             );
+        }
+        if let Some(cutoff) = n.cutoff_mach
+            && !(cutoff > 0.0 && cutoff <= 1.0)
+        {
+            return fail(&["numerics", "cutoff_mach"], cutoff, "above 0, 1 at the most");
         }
         if !(m.cfl_growth >= 1.0 && m.cfl_growth.is_finite()) {
             return fail(&["march", "cfl_growth"], m.cfl_growth, "1 or more");

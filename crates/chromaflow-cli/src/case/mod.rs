@@ -587,6 +587,11 @@ pub struct OutputSection {
     pub plots: bool,
     /// Planes through the walls along which Cp is written and drawn, for example `{ axis = "y", at = 0.96 }`.
     pub cuts: Vec<Cut>,
+    /// Fields of an unsteady run whose means over its physical steps, and the root mean squares of what departs from them, are among the
+    /// fields at its end, NAME_mean and NAME_rms, for example `["velocity", "pressure"]`; restarts keep them. For cases of meshes.
+    pub averages: Vec<String>,
+    /// First physical step that counts in them.
+    pub averages_from: usize,
     /// Straight lines through the field along which all fields are written (profile_0.csv, profile_1.csv, ...), for example
     /// `{ from = [0.97, 0, 0], to = [0.97, 0.05, 0] }`. Where one begins at a wall without slip, u+ is drawn over y+.
     pub profiles: Vec<Profile>,
@@ -607,6 +612,8 @@ impl Default for OutputSection {
             matrix_file: PathBuf::from("system.petsc"),
             plots: true,
             cuts: Vec::new(),
+            averages: Vec::new(),
+            averages_from: 0,
             profiles: Vec::new(),
         }
     }

@@ -49,6 +49,13 @@ impl Cadence {
         }
     }
 
+    /// The physical step that an iteration of the step `time_step` ends, if any: the last one as soon as it `ends`, others with the
+    /// first iteration of the next. To be asked before [`Self::after`].
+    pub fn over(&self, time_step: usize, ends: bool) -> Option<usize> {
+        let step = if ends { time_step } else { time_step.saturating_sub(1) };
+        (self.unsteady && step > 0 && (ends || time_step > self.step)).then_some(step)
+    }
+
     /// What is due after an iteration of a physical step (0 in steady runs). A physical step is known to be over by the first
     /// iteration of the next one.
     pub fn after(&mut self, iteration: usize, time_step: usize) -> Due {
@@ -98,6 +105,24 @@ mod tests {
             at(33, false, Some(8)),
         ];
         assert_eq!(due, expected);
+    }
+
+    #[test]
+    fn a_physical_step_is_over_once() {
+        let mut cadence = Cadence::new(Goal::Unsteady { steps: 3 }, &output(0, 0));
+        let over: Vec<_> = (1..=12)
+            .filter_map(|i| {
+                let step = (i - 1) / 4 + 1;
+                let over = cadence.over(step, i == 12);
+                cadence.after(i, step);
+                over.map(|step| (i, step))
+            })
+            .collect();
+        assert_eq!(over, [(5, 1), (9, 2), (12, 3)]);
+        assert_eq!(
+            Cadence::new(Goal::Steady { orders: 1.0, iterations: 9 }, &output(1, 0)).over(0, true),
+            None
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The files of a run, all in one folder.
 
+use super::averages::Averages;
 use super::cuts;
 use super::flow::Flow;
 use super::history::{self, Row};
@@ -72,8 +73,11 @@ impl Files {
         flow: &impl Flow,
         rows: &[Row],
         loads: &Loads,
+        averages: &Averages,
     ) -> CliResult<()> {
-        flow.restart().write(&self.restart(), &flow.restart_places())?;
+        let mut restart = flow.restart();
+        averages.store(&mut restart);
+        restart.write(&self.restart(), &flow.restart_places())?;
         loads.write(&self.loads())?;
         history::write(&self.history(), run.equations, &flow.coupled(), rows)
     }
@@ -134,9 +138,10 @@ impl Files {
         residual: Option<&Field>,
     ) -> CliResult<Vec<PathBuf>> {
         let (output, rows) = (run.output, &finished.rows);
-        self.write_restart(run, flow, rows, &finished.loads)?;
+        self.write_restart(run, flow, rows, &finished.loads, &finished.averages)?;
         let mut written = vec![self.restart(), self.history(), self.loads()];
         let mut fields = flow.fields();
+        fields.extend(finished.averages.fields());
         fields.extend(residual.cloned());
         let mesh = flow.mesh();
         if output.volume {

@@ -117,15 +117,16 @@ pub trait Flow {
     fn release(&mut self) {}
 }
 
-/// Reads a restart for `flow` and goes on from it; `anew`: from its state, with everything else as at a beginning.
+/// Reads a restart for `flow`, goes on from it, and gives it back; `anew`: from its state, with everything else as at a beginning.
 ///
 /// # Errors
 /// Status 2 for a file that is no restart of this case.
-pub fn resume(flow: &mut impl Flow, path: &Path, anew: bool) -> CliResult<()> {
+pub fn resume(flow: &mut impl Flow, path: &Path, anew: bool) -> CliResult<Restart> {
     let mut restart =
         Restart::read(path, &flow.restart_places()).map_err(|e| CliError::input(e.to_string()))?;
     if anew {
         restart.forget_progress();
     }
-    flow.resume(&restart).map_err(|e| CliError::input(format!("{}: {e}", path.display())))
+    flow.resume(&restart).map_err(|e| CliError::input(format!("{}: {e}", path.display())))?;
+    Ok(restart)
 }

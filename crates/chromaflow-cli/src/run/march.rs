@@ -1,6 +1,7 @@
 //! From a solver that is set up to forces and fields: the one loop of all kinds of case.
 
 use super::advice::{Tally, Trouble};
+use super::averages::Averages;
 use super::cadence::Cadence;
 use super::control::{Control, Orders};
 use super::files::Files;
@@ -50,6 +51,8 @@ pub struct Finished {
     pub rows: Vec<Row>,
     /// The forces of every wall in them.
     pub loads: Loads,
+    /// Means of fields.
+    pub averages: Averages,
     /// Iterations of this run.
     pub taken: usize,
     /// What stood in the way of its steps.
@@ -73,20 +76,21 @@ impl Run<'_> {
             let name = self.source.path.file_stem().and_then(|n| n.to_str()).unwrap_or("case");
             eprintln!("{}", if self.title.is_empty() { name } else { self.title });
             eprintln!("{}, {}", flow.headline(), self.ctx.device());
-        }
-        if self.args.check {
-            flow.check(self.ctx)?;
             for caution in flow.cautions() {
                 eprintln!("warning: {caution}");
             }
+        }
+        if self.args.check {
+            flow.check(self.ctx)?;
             return Ok(Done::Success);
         }
-        let (rows, loads) = self.resume(flow)?;
+        let mut averages = Averages::new(self.output);
+        let (rows, loads) = self.resume(flow, &mut averages)?;
         let mut trace = self.args.trace.as_ref().map(|_| Trace::new(self.start));
         if let Some(trace) = &mut trace {
             trace.phase("read and set up", 0.0);
         }
-        let finished = self.march(flow, rows, loads, &mut trace)?;
+        let finished = self.march(flow, (rows, loads, averages), &mut trace)?;
         let marched = trace.as_ref().map_or(0.0, Trace::now);
         if let Some(bad) = &finished.last.bad {
             eprintln!("{}", summary::bad_state(bad));
@@ -127,7 +131,7 @@ impl Run<'_> {
     }
 
     /// Brings the solver to where an earlier run left off; the histories up to there.
-    fn resume(&self, flow: &mut impl Flow) -> CliResult<(Vec<Row>, Loads)> {
+    fn resume(&self, flow: &mut impl Flow, averages: &mut Averages) -> CliResult<(Vec<Row>, Loads)> {
         let own = self.files.restart();
         let path = match &self.args.restart {
             Some(path) => path.clone(),
@@ -138,6 +142,7 @@ impl Run<'_> {
         if self.args.anew {
             return Ok((Vec::new(), Loads::default()));
         }
+        averages.recall(&restart);
         let history = self.files.history();
         let mut rows = if history.exists() {
             history::read_of(&history, self.equations, &flow.coupled())?
@@ -155,8 +160,7 @@ impl Run<'_> {
     fn march(
         &self,
         flow: &mut impl Flow,
-        mut rows: Vec<Row>,
-        mut loads: Loads,
+        (mut rows, mut loads, mut averages): (Vec<Row>, Loads, Averages),
         trace: &mut Option<Trace>,
     ) -> CliResult<Finished> {
         let goal = Goal::from(&self.time);
@@ -195,6 +199,11 @@ impl Run<'_> {
                     ));
                 }
             }
+            let over = cadence.over(report.time_step, report.outcome == Some(Outcome::IterationLimit));
+            if let Some(step) = over.filter(|step| averages.wants(*step)) {
+                flow.solver_mut().sync().map_err(|e| self.lost(&e))?;
+                averages.take(step, &flow.fields())?;
+            }
             if ends {
                 if interrupted {
                     screen.note("interrupted: writing restart and fields");
@@ -207,6 +216,7 @@ impl Run<'_> {
                     tally,
                     rows,
                     loads,
+                    averages,
                     last: report,
                     seconds: self.start.elapsed().as_secs_f64(),
                 });
@@ -217,7 +227,7 @@ impl Run<'_> {
                 flow.solver_mut().sync().map_err(|e| self.lost(&e))?;
             }
             if due.restart {
-                self.files.write_restart(self, flow, &rows, &loads)?;
+                self.files.write_restart(self, flow, &rows, &loads, &averages)?;
             }
             if let Some(step) = due.fields {
                 let dt = if let Time::Unsteady(unsteady) = self.time { unsteady.dt } else { 1.0 };

@@ -432,6 +432,11 @@ impl IncompressibleCase {
                 return fail(&[section, key], value, "a positive number");
             }
         }
+        if !self.output.averages.is_empty() {
+            return Err(
+                source.error(&["output", "averages"], "means of fields are of unsteady runs of meshes")
+            );
+        }
         let n = self.numerics;
         if !(1..=2).contains(&n.order) {
             return fail(&["numerics", "order"], n.order.into(), "1 or 2");

@@ -1,5 +1,6 @@
 //! What a run leaves: its history, the forces of its walls, fields at them, cuts through them, lines off them, where its time went.
 
+pub mod averages;
 pub mod cuts;
 pub mod history;
 pub mod live;
