@@ -111,7 +111,7 @@ fn a_turbulence_model_is_what_its_section_says() {
         ),
         (
             format!("{rans}[turbulence]\nmodel = \"sst\"\ninflow = 4.0"),
-            "does not use turbulence.inflow: `inflow_k`",
+            "does not use turbulence.inflow: k-omega models have `inflow_k`",
         ),
         (format!("{rans}[turbulence]\nsustained = true"), "does not use turbulence.sustained: `sa`"),
         (format!("{rans}[turbulence]\nmodel = \"sa_neg\""), "did you mean `sa-neg`?"),

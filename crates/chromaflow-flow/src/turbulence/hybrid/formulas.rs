@@ -44,7 +44,7 @@ const NEAR_WALLS: f64 = 0.15;
 /// Largest r: all functions of it have long reached their limits.
 const MOST_RATIO: f64 = 1e3;
 /// In the place of lengths and rates that are zero.
-const SMALLEST: f64 = 1e-100;
+const SMALLEST: f64 = 1e-30;
 
 /// Which hybrid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -331,7 +331,12 @@ fn runs_in_time_stay_bounded_and_restart() {
         assert!(whole == resumed, "{what}: a restart changes the result");
         assert!(whole.iter().flatten().all(|v| v.is_finite() && v.abs() < 1e6), "{what}");
         let field = |name: &str| &fields.iter().find(|f| f.name == name).unwrap().values;
-        let most = if hybrid == Hybrid::Iddes { 11.0 } else { 1.0 + 1e-12 };
+        // Where SST's k vanishes, so does its own length, and what IDDES mixes in has no bound over it.
+        let most = match (hybrid == Hybrid::Iddes, model.is_spalart_allmaras()) {
+            (false, _) => 1.0 + 1e-12,
+            (true, true) => 11.0,
+            (true, false) => f64::MAX,
+        };
         assert!(field(FIELDS[0]).iter().all(|r| *r > 0.0 && *r <= most), "{what}");
         assert!(field(FIELDS[0]).iter().any(|r| *r < 0.99), "{what}: no large eddies anywhere");
         assert!(field(FIELDS[1]).iter().all(|s| (0.0..=1.0).contains(s)), "{what}");
