@@ -310,6 +310,11 @@ fn runs_in_time_stay_bounded_and_restart() {
                 let u = 0.4 * z.sqrt() + 0.02 * (9.0 * y).sin();
                 [1.0, u, 0.02 * (7.0 * x).cos(), 0.02 * (8.0 * y).sin() * z, 1.0 / 1.4]
             });
+            if !model.is_spalart_allmaras() {
+                // Eddies half as large as the box, which the grid resolves, too weak to be taken for a boundary layer's.
+                solver.set_unknown("k", |_| 2e-5).unwrap();
+                solver.set_unknown("omega", |_| 0.1).unwrap();
+            }
             for step in 1.. {
                 let report = solver.step();
                 assert!(!report.rejected, "{what}: {:?}", report.bad);
