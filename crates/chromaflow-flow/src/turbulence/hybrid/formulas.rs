@@ -142,7 +142,7 @@ pub fn length_across_vorticity<T: Real>(gradient: &[[T; 3]; 3], turned: T, longe
 ///                                   &[1e-4, 1e-6], 2.0);
 /// // Deep in the layer the distance is kept, off it the grid counts.
 /// assert_eq!(at(1e-3), [1e-3, 0.0]);
-/// assert!((at(1.0)[0] - 0.065).abs() < 1e-6);
+/// assert!((at(1.0)[0] - 0.065_f64).abs() < 1e-6);
 /// ```
 #[inline(always)]
 pub fn hybrid_length<T: Real>(
