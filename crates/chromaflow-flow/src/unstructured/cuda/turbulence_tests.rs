@@ -341,7 +341,9 @@ fn cuda_newton_krylov_steps_of_turbulent_flow_are_the_cpus() {
         assert_eq!(outcome, Outcome::Converged, "iteration, orders, CFL {last:?}");
         last.0
     });
-    assert!(iterations[0].abs_diff(iterations[1]) <= 10, "{iterations:?}");
+    // On the CPU alone a Reynolds number changed by 1e-14 takes 68, 85 or 92.
+    let [here_took, there_took] = iterations;
+    assert!(2 * here_took > there_took && 2 * there_took > here_took, "{iterations:?}");
     there.sync().unwrap();
     for (a, b) in here.fields().iter().zip(&there.fields()) {
         for (x, y) in a.values.iter().zip(&b.values) {
