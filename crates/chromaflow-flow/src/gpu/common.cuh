@@ -17,12 +17,12 @@ struct Params {
     double periods, step[3][3], across[3][3];
     __device__ pointwise::Gas<double> gas() const { return {gamma}; }
     __device__ pointwise::RoeFix<double> fix() const { return {acoustic_fix, entropy_fix, cutoff_mach, dissipation}; }
-    // Of a face between nodes dx apart.
-    __device__ pointwise::RoeFix<double> fix_of(const Vec3& n, const Vec3& dx) const {
+    // Of the face between nodes at these places.
+    __device__ pointwise::RoeFix<double> fix_of(const Vec3& n, const Vec3& a, const Vec3& b) const {
         pointwise::RoeFix<double> fixed = fix();
         if (most_in_layers > 0) {
-            fixed.convective =
-                pointwise::convective_in_layers(entropy_fix, most_in_layers, n, dx, depth_of_layers);
+            const Vec3 way = between(a, b);
+            fixed.convective = pointwise::convective_in_layers(entropy_fix, most_in_layers, n, way, depth_of_layers);
         }
         return fixed;
     }

@@ -1,10 +1,12 @@
 //! Inviscid fluxes through the faces between control volumes, eight edges at a time.
 
 use crate::config::{FluxScheme, Limiter, Space};
+use crate::dual::between;
 use crate::flux::{LayerFix, RoeFix, convective_in_layers, flux, flux_hllc, flux_roe, flux_van_leer};
 use crate::gas::Gas;
 use crate::gradient::{Gradient, NodeRecord};
 use crate::limiter::{FaceLimit, face_states};
+use crate::mesh::periodic::Periods;
 use crate::real::{Dual, LANES, LaneKernel, Lanes, Real, prefetch};
 use std::ops::Range;
 
@@ -33,6 +35,8 @@ pub struct EdgeFluxes<'a> {
     pub fix: RoeFix<f64>,
     /// What becomes of them between thin layers.
     pub layers: LayerFix<f64>,
+    /// After which translations the mesh repeats.
+    pub periods: &'a Periods,
     /// The gas.
     pub gas: Gas<f64>,
     /// Squares of changes that the limiter leaves alone.
@@ -70,8 +74,8 @@ impl LaneKernel for EdgeFluxes<'_> {
             let mut wl = [left[0], left[1], left[2], left[3], left[4]];
             let mut wr = [right[0], right[1], right[2], right[3], right[4]];
             let mut besides = [V::c(0.0); 5];
-            let dx = [right[5] - left[5], right[6] - left[6], right[7] - left[7]];
             if !self.gradients.is_empty() {
+                let dx = [right[5] - left[5], right[6] - left[6], right[7] - left[7]];
                 let mut ways = [dx, dx.map(|d| V::c(0.0) - d)];
                 if !self.mapped.is_empty() {
                     let added = V::gather(self.mapped, &edge);
@@ -98,7 +102,9 @@ impl LaneKernel for EdgeFluxes<'_> {
                     if self.layers.most > 0.0 {
                         let (least, most, depth) =
                             (fix.convective, V::c(self.layers.most), V::c(self.layers.depth));
-                        fix.convective = convective_in_layers(least, most, &n, &dx, depth);
+                        let [from, to] = [&left, &right].map(|node| [node[5], node[6], node[7]]);
+                        let way = between(self.periods, &from, &to);
+                        fix.convective = convective_in_layers(least, most, &n, &way, depth);
                     }
                     flux_roe(gas, &wl, &wr, &n, fix)
                 }

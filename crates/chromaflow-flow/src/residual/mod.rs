@@ -78,6 +78,7 @@ impl Inviscid<'_> {
                 space: self.space,
                 fix: self.fix,
                 layers: self.layers,
+                periods: &self.dual.periods,
                 gas: self.gas,
                 eps2: self.eps2,
                 out,

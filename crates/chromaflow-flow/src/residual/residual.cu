@@ -128,9 +128,7 @@ __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__
 #endif
         }
 #if FLUX == 0
-        const Vec3 dx = {b.x[0] - a.x[0], b.x[1] - a.x[1], b.x[2] - a.x[2]};
-        const pointwise::RoeFix<double> fix = params->fix_of(n, dx);
-        const State f = pointwise::flux_roe(gas, wl, wr, n, fix);
+        const State f = pointwise::flux_roe(gas, wl, wr, n, params->fix_of(n, a.x, b.x));
 #elif FLUX == 1
         const State f = pointwise::flux_hllc(gas, wl, wr, n);
 #else

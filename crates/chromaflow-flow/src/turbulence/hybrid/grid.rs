@@ -3,6 +3,8 @@
 use super::{HybridForm, length_across_vorticity, turned_arm};
 use crate::config::{GridLength, Hybrid, TurbulenceConfig};
 use crate::coupled::FlowView;
+use crate::dual::sub;
+use crate::dual::topology::middle;
 use crate::march::FlowError;
 use crate::mesh::Mesh;
 use crate::turbulence::nearest_walls;
@@ -46,22 +48,17 @@ impl HybridGrid {
         }
         let rows = flow.dual.nodes();
         let normals = (form == HybridForm::Iddes).then(|| nearest_walls(mesh, flow)).transpose()?;
-        let place = |i: u32| {
-            let node = &flow.nodes[i as usize];
-            [node[5], node[6], node[7]]
-        };
         let mut lengths = vec![[0.0_f64; 2]; rows];
         let mut spans = vec![[0.0_f64; 2]; rows];
         for &[a, b] in &flow.dual.edges {
-            let (from, to) = (place(a), place(b));
-            let dx: [f64; 3] = std::array::from_fn(|d| to[d] - from[d]);
+            let dx = flow.between(a as usize, b as usize);
             let length = dx.iter().map(|x| x * x).sum::<f64>().sqrt();
             for (i, sign) in [(a, 1.0), (b, -1.0)] {
                 lengths[i as usize][0] = lengths[i as usize][0].max(length);
                 let Some(near) = normals.as_ref().map(|all| &all[i as usize]) else { continue };
                 if near.distance > 0.0 {
-                    let at = place(i);
-                    let along = (0..3).map(|d| (at[d] - near.place[d]) / near.distance * sign * dx[d]).sum();
+                    let away = |d: usize| (flow.nodes[i as usize][5 + d] - near.place[d]) / near.distance;
+                    let along = (0..3).map(|d| away(d) * sign * dx[d]).sum();
                     let [low, high] = &mut spans[i as usize];
                     (*low, *high) = (low.min(along), high.max(along));
                 }
@@ -93,46 +90,32 @@ impl HybridGrid {
 
 impl Corners {
     fn new(mesh: &Mesh, rows: usize) -> Self {
+        let of_rows = |&&i: &&u32| (i as usize) < rows;
         let mut row_ptr = vec![0_u32; rows + 1];
-        each_element(mesh, |nodes| {
-            for &i in nodes.iter().filter(|&&i| (i as usize) < rows) {
-                row_ptr[i as usize + 1] += 1;
-            }
+        mesh.each_element(|_, _, nodes| {
+            nodes.iter().filter(of_rows).for_each(|&i| row_ptr[i as usize + 1] += 1);
         });
         for i in 0..rows {
             row_ptr[i + 1] += row_ptr[i];
         }
         let (mut next, mut arms) = (row_ptr.clone(), vec![[0.0; 3]; row_ptr[rows] as usize]);
-        each_element(mesh, |nodes| {
-            let mut middle = [0.0; 3];
-            for &i in nodes {
-                // Of planar meshes the middle is that of the face in the plane.
-                let flat = mesh.planar.is_some();
-                let x = mesh.nodes[i as usize];
-                for d in 0..if flat { 2 } else { 3 } {
-                    middle[d] += x[d] / nodes.len() as f64;
+        mesh.each_element(|_, _, nodes| {
+            let mut middle = middle(&mesh.corners(nodes)[..nodes.len()]);
+            for &i in nodes.iter().filter(of_rows) {
+                let node = mesh.nodes[i as usize];
+                if mesh.planar.is_some() {
+                    // That of the face in the plane.
+                    middle[2] = node[2];
                 }
-            }
-            for &i in nodes.iter().filter(|&&i| (i as usize) < rows) {
-                arms[next[i as usize] as usize] = middle;
+                arms[next[i as usize] as usize] = mesh.periods.nearest(sub(middle, node));
                 next[i as usize] += 1;
             }
         });
         for row in row_ptr.windows(2) {
             let own = &mut arms[row[0] as usize..row[1] as usize];
-            let count = own.len() as f64;
-            let mean: [f64; 3] = std::array::from_fn(|d| own.iter().map(|x| x[d]).sum::<f64>() / count);
-            for arm in own {
-                *arm = std::array::from_fn(|d| arm[d] - mean[d]);
-            }
+            let mean = middle(own);
+            own.iter_mut().for_each(|arm| *arm = sub(*arm, mean));
         }
         Self { row_ptr, arms }
     }
-}
-
-fn each_element(mesh: &Mesh, mut f: impl FnMut(&[u32])) {
-    mesh.tets.iter().for_each(|nodes| f(nodes));
-    mesh.pyramids.iter().for_each(|nodes| f(nodes));
-    mesh.prisms.iter().for_each(|nodes| f(nodes));
-    mesh.hexes.iter().for_each(|nodes| f(nodes));
 }

@@ -1,8 +1,8 @@
 //! Meshes that repeat, and flows on them.
 
 use crate::config::{
-    Boundary, Equations, FlowConfig, Limiter, Quadrature, ScalarConfig, Space, TurbulenceConfig,
-    TurbulenceModel,
+    Boundary, Equations, FlowConfig, GridLength, Hybrid, Limiter, Quadrature, ScalarConfig, Space,
+    TurbulenceConfig, TurbulenceModel,
 };
 use crate::mesh::Mesh;
 use crate::mesh::generate::{Cells, Plane, box_mesh};
@@ -27,7 +27,16 @@ fn moved(x: [f64; 3], both: bool) -> [f64; 3] {
 
 /// A box of `times` periods along x, all its nodes moved by what repeats.
 pub fn boxes(cells: Cells, times: usize, both: bool) -> Mesh {
-    let mut mesh = box_mesh([8 * times, 8, 4], [LENGTH * times as f64, 1.0, 1.0], cells, 0.0);
+    boxes_of([8, 8, 4], cells, times, both)
+}
+
+/// The same of thin layers across x, in which Roe's flux has a fix of its own.
+pub fn layers(cells: Cells, times: usize, both: bool) -> Mesh {
+    boxes_of([24, 5, 4], cells, times, both)
+}
+
+fn boxes_of([x, y, z]: [usize; 3], cells: Cells, times: usize, both: bool) -> Mesh {
+    let mut mesh = box_mesh([x * times, y, z], [LENGTH * times as f64, 1.0, 1.0], cells, 0.0);
     for x in &mut mesh.nodes {
         *x = moved(*x, both);
     }
@@ -90,6 +99,10 @@ pub fn flows() -> Vec<Flow> {
         c.freestream.reynolds = 1e4;
         c.turbulence = Some(TurbulenceConfig { model, second_order: true, ..TurbulenceConfig::default() });
     }
+    fn hybrid(c: &mut FlowConfig, model: TurbulenceModel, hybrid: Hybrid, grid_length: GridLength) {
+        turbulent(c, model);
+        c.turbulence = c.turbulence.take().map(|t| TurbulenceConfig { hybrid, grid_length, ..t });
+    }
     vec![
         ("Roe, van Albada", |_| {}),
         ("Venkatakrishnan", |c| c.space.limiter = Limiter::Venkatakrishnan),
@@ -102,6 +115,10 @@ pub fn flows() -> Vec<Flow> {
         }),
         ("Spalart and Allmaras", |c| turbulent(c, TurbulenceModel::SaNeg)),
         ("SST", |c| turbulent(c, TurbulenceModel::Sst)),
+        ("DDES across the vorticity", |c| {
+            hybrid(c, TurbulenceModel::SaNeg, Hybrid::Ddes, GridLength::AcrossVorticity)
+        }),
+        ("IDDES", |c| hybrid(c, TurbulenceModel::Sst, Hybrid::Iddes, GridLength::MaxEdge)),
     ]
 }
 

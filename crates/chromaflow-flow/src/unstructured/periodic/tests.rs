@@ -1,4 +1,4 @@
-use super::testcases::{LENGTH, boxes, config, flows, planes, solver, wavy};
+use super::testcases::{LENGTH, boxes, config, flows, layers, planes, solver, wavy};
 use super::*;
 use crate::config::{Equations, Steady, Time, Unsteady};
 use crate::dual::Dual;
@@ -64,75 +64,72 @@ fn the_seam_is_a_place_like_any_other() {
         ];
         for (cells, mesh) in meshes {
             for (name, change) in flows() {
-                let walls = |marker: &str| match marker {
-                    "zmin" if !both => Boundary::NoSlipIsothermal { temperature: 1.1 },
-                    "ymin" | "zmin" => Boundary::NoSlipAdiabatic,
-                    _ => Boundary::Farfield,
-                };
-                let what = format!("{cells}, {name}, both {both}");
-                let found = [1, 2].map(|times| {
-                    let mesh = mesh(times);
-                    let mut config = config(&mesh, both, |marker| {
-                        if mesh.planar.is_some() && marker.starts_with("symmetry") {
-                            Boundary::Symmetry
-                        } else {
-                            walls(marker)
-                        }
-                    });
-                    change(&mut config);
-                    // Turbulence needs a wall.
-                    if both && mesh.planar.is_some() && config.turbulence.is_some() {
-                        return None;
-                    }
-                    let mut solver = solver(&mesh, config);
-                    let at = solver.next_moment();
-                    let (matrix, residual) = solver.linear_system();
-                    let beside = solver.host.coupled_residuals(&at);
-                    let places = places(&solver, &mesh, both);
-                    let n = places.len();
-                    let x: Vec<f64> = solver.host.images.as_ref().unwrap().first[..n]
-                        .iter()
-                        .flat_map(|&i| wavy(mesh.nodes[i as usize]))
-                        .collect();
-                    let mut product = vec![0.0; 5 * n];
-                    matrix.multiply(&Team::new(1), &x, &mut product);
-                    let forces = solver.host.forces().total.cd;
-                    Some((places, residual, product, beside, forces))
-                });
-                let [Some(one), Some(two)] = &found else { continue };
-                assert_eq!(two.0.len(), 2 * one.0.len());
-                let row: HashMap<[i64; 3], usize> = one.0.iter().copied().zip(0..).collect();
-                assert_eq!(row.len(), one.0.len(), "{what}: places are told apart");
-                let rows: Vec<usize> = two.0.iter().map(|place| row[place]).collect();
-                for (a, b, kind) in [(&one.1, &two.1, "residual"), (&one.2, &two.2, "product")] {
-                    let size = a.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
-                    assert!(size > 1e-4);
-                    for (i, &k) in rows.iter().enumerate() {
-                        for v in 0..5 {
-                            let off = (b[5 * i + v] - a[5 * k + v]).abs();
-                            assert!(
-                                off < 2e-12 * size,
-                                "{what}: {kind} {v} of row {i} is off by {off:e} of {size:e}"
-                            );
-                        }
-                    }
-                }
-                assert_eq!(one.3.len(), two.3.len());
-                for (a, b) in one.3.iter().zip(&two.3) {
-                    assert!(
-                        *a > 0.0 && (b / a - 2.0).abs() < 1e-9,
-                        "{what}: beside the flow {a:e}, twice {b:e}"
-                    );
-                }
-                assert!(
-                    (two.4 - 2.0 * one.4).abs() < 1e-12 + 1e-11 * one.4.abs(),
-                    "{what}: {} and {}",
-                    one.4,
-                    two.4
-                );
+                seam_is_like_any_other(&format!("{cells}, {name}, both {both}"), mesh, change, both);
+            }
+        }
+        // Thin layers along the seam.
+        for cells in [Cells::Hexes, Cells::Tets] {
+            let what = format!("layers of {cells:?}, both {both}");
+            seam_is_like_any_other(&what, &|times| layers(cells, times, both), |_| {}, both);
+        }
+    }
+}
+
+fn seam_is_like_any_other(what: &str, mesh: &dyn Fn(usize) -> Mesh, change: fn(&mut FlowConfig), both: bool) {
+    let walls = |marker: &str| match marker {
+        "zmin" if !both => Boundary::NoSlipIsothermal { temperature: 1.1 },
+        "ymin" | "zmin" => Boundary::NoSlipAdiabatic,
+        _ => Boundary::Farfield,
+    };
+    let found = [1, 2].map(|times| {
+        let mesh = mesh(times);
+        let mut config = config(&mesh, both, |marker| {
+            if mesh.planar.is_some() && marker.starts_with("symmetry") {
+                Boundary::Symmetry
+            } else {
+                walls(marker)
+            }
+        });
+        change(&mut config);
+        // Turbulence needs a wall.
+        if both && mesh.planar.is_some() && config.turbulence.is_some() {
+            return None;
+        }
+        let mut solver = solver(&mesh, config);
+        let at = solver.next_moment();
+        let (matrix, residual) = solver.linear_system();
+        let beside = solver.host.coupled_residuals(&at);
+        let places = places(&solver, &mesh, both);
+        let n = places.len();
+        let x: Vec<f64> = solver.host.images.as_ref().unwrap().first[..n]
+            .iter()
+            .flat_map(|&i| wavy(mesh.nodes[i as usize]))
+            .collect();
+        let mut product = vec![0.0; 5 * n];
+        matrix.multiply(&Team::new(1), &x, &mut product);
+        let forces = solver.host.forces().total.cd;
+        Some((places, residual, product, beside, forces))
+    });
+    let [Some(one), Some(two)] = &found else { return };
+    assert_eq!(two.0.len(), 2 * one.0.len());
+    let row: HashMap<[i64; 3], usize> = one.0.iter().copied().zip(0..).collect();
+    assert_eq!(row.len(), one.0.len(), "{what}: places are told apart");
+    let rows: Vec<usize> = two.0.iter().map(|place| row[place]).collect();
+    for (a, b, kind) in [(&one.1, &two.1, "residual"), (&one.2, &two.2, "product")] {
+        let size = a.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+        assert!(size > 1e-4);
+        for (i, &k) in rows.iter().enumerate() {
+            for v in 0..5 {
+                let off = (b[5 * i + v] - a[5 * k + v]).abs();
+                assert!(off < 2e-12 * size, "{what}: {kind} {v} of row {i} is off by {off:e} of {size:e}");
             }
         }
     }
+    assert_eq!(one.3.len(), two.3.len());
+    for (a, b) in one.3.iter().zip(&two.3) {
+        assert!(*a > 0.0 && (b / a - 2.0).abs() < 1e-9, "{what}: beside the flow {a:e}, twice {b:e}");
+    }
+    assert!((two.4 - 2.0 * one.4).abs() < 1e-12 + 1e-11 * one.4.abs(), "{what}: {} and {}", one.4, two.4);
 }
 
 /// A uniform stream stays in a box that repeats along all axes.
