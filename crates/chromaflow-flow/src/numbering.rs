@@ -23,15 +23,7 @@ pub fn renumber(mesh: &Mesh, options: PlanOptions, team: &Team) -> (Mesh, Plan, 
         plan.permutation.gather(1, from, to);
     }
     let new = |i: u32| plan.permutation.new_of_old()[i as usize % n] + (i as usize / n * n) as u32;
-    let renumber = |list: &mut [u32]| list.iter_mut().for_each(|i| *i = new(*i));
-    renumber(out.tets.as_flattened_mut());
-    renumber(out.pyramids.as_flattened_mut());
-    renumber(out.prisms.as_flattened_mut());
-    renumber(out.hexes.as_flattened_mut());
-    for marker in &mut out.markers {
-        renumber(marker.triangles.as_flattened_mut());
-        renumber(marker.quads.as_flattened_mut());
-    }
+    out.renumber(new);
     let edges = edges.renumbered(mesh.nodes.len(), team.size(), new);
     (out, plan, edges)
 }

@@ -32,6 +32,7 @@ pub use raw::{Flipped, Loaded, ReadOptions};
 
 pub mod generate;
 pub mod grid;
+pub mod groups;
 mod hdf5;
 pub mod pairs;
 mod par;

@@ -10,34 +10,42 @@ impl Mesh {
     /// When `same` names a node that is not there.
     #[must_use]
     pub fn sewn(mut self, seam: &str, same: impl Fn(usize) -> usize) -> Self {
-        let kept: Vec<usize> = (0..self.nodes.len()).map(|n| same(n).min(n)).collect();
+        let kept: Vec<u32> = (0..self.nodes.len()).map(|n| same(n).min(n) as u32).collect();
         self.merge(&kept);
         self.markers.retain(|m| m.name != seam);
         self
     }
 
+    /// Calls node i of elements and faces `new(i)`; the list of nodes stays what it is.
+    pub fn renumber(&mut self, new: impl Fn(u32) -> u32) {
+        let elements = [
+            self.tets.as_flattened_mut(),
+            self.pyramids.as_flattened_mut(),
+            self.prisms.as_flattened_mut(),
+            self.hexes.as_flattened_mut(),
+        ];
+        let faces = self
+            .markers
+            .iter_mut()
+            .flat_map(|m| [m.triangles.as_flattened_mut(), m.quads.as_flattened_mut()]);
+        elements.into_iter().chain(faces).flatten().for_each(|i| *i = new(*i));
+    }
+
     /// Replaces node n by `kept[n]` (which is its own), and closes the gaps.
-    pub(crate) fn merge(&mut self, kept: &[usize]) {
+    pub(crate) fn merge(&mut self, kept: &[u32]) {
         let mut new = vec![0_u32; self.nodes.len()];
         let mut next = 0;
         for (n, &to) in kept.iter().enumerate() {
-            new[n] = if to == n { next } else { new[to] };
-            next += u32::from(to == n);
+            let is_kept = to as usize == n;
+            new[n] = if is_kept { next } else { new[to as usize] };
+            next += u32::from(is_kept);
         }
         let mut at = 0;
         self.nodes.retain(|_| {
             at += 1;
-            kept[at - 1] == at - 1
+            kept[at - 1] as usize == at - 1
         });
-        let renumber = |list: &mut [u32]| list.iter_mut().for_each(|i| *i = new[*i as usize]);
-        renumber(self.tets.as_flattened_mut());
-        renumber(self.pyramids.as_flattened_mut());
-        renumber(self.prisms.as_flattened_mut());
-        renumber(self.hexes.as_flattened_mut());
-        for marker in &mut self.markers {
-            renumber(marker.triangles.as_flattened_mut());
-            renumber(marker.quads.as_flattened_mut());
-        }
+        self.renumber(|i| new[i as usize]);
         self.planar = self.planar.and_then(|planar| {
             let (n, nodes_2d) = (planar.nodes_2d, self.nodes.len() / 2);
             let layers = (0..n).all(|i| new[i + n] as usize == new[i] as usize + nodes_2d);

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
 use crate::run::{WallCells, known};
 use chromaflow_flow::mesh::{self, Marker, Mesh, Planar, ReadOptions};
+use chromaflow_flow::turbulence::{plate_friction, plate_reynolds};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -55,10 +56,10 @@ fn stream(equations: &str, bluff: bool, made_for: Option<f64>) -> (f64, f64) {
 /// Cells at walls that are this much longer than high were made for a boundary layer.
 const LAYERED: f64 = 20.0;
 
-/// The Reynolds number on `length` at which the first nodes off walls stand at y+ = 1 on a turbulent plate (Cf = 0.027 / Re^(1/7)), to
+/// The Reynolds number on `length` at which the first nodes off walls stand at y+ = 1 on a turbulent plate, to
 /// one digit: what a mesh with layers of flat cells was made for. None where its cells are not flat, or for less than turbulent flow.
 fn made_for(cells: &WallCells, length: f64) -> Option<f64> {
-    let reynolds = (length / (cells.height * 0.0135_f64.sqrt())).powf(14.0 / 13.0);
+    let reynolds = plate_reynolds(cells.height / length);
     let digit = 10_f64.powf(reynolds.log10().floor());
     let turbulent = cells.aspect >= LAYERED && (3e5..=1e9).contains(&reynolds);
     turbulent.then(|| (reynolds / digit).round() * digit)
@@ -308,11 +309,10 @@ fn reference(body: &Body, mesh: &Mesh) -> String {
     out
 }
 
-/// How far the first nodes stand off the walls, and what y+ = 1 would ask for (turbulent plate: Cf = 0.027 / Re^(1/7)).
+/// How far the first nodes stand off the walls, and what y+ = 1 would ask for on a turbulent plate.
 fn heights(cells: &WallCells, length: f64, reynolds: f64) -> String {
     let (low, high) = cells.heights;
-    let friction = 0.027 / reynolds.powf(1.0 / 7.0);
-    let one = length / (reynolds * (0.5 * friction).sqrt());
+    let one = length / (reynolds * (0.5 * plate_friction(reynolds)).sqrt());
     format!(
         "\n# y+: the first nodes stand {low:.3e} to {high:.3e} off the walls; at the Reynolds number above y+ = 1 is at about {one:.3e}.\n"
     )

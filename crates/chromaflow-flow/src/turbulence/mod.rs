@@ -3,12 +3,37 @@
 pub mod hybrid;
 pub mod k_omega;
 pub mod spalart_allmaras;
+#[cfg(test)]
+pub(crate) mod testcases;
 
 use crate::config::TurbulenceConfig;
 use crate::coupled::FlowView;
 use crate::march::FlowError;
 use crate::mesh::Mesh;
 use crate::wall_distance::{Nearest, WallSurface};
+
+/// Local friction coefficient of a turbulent flat plate: Cf = 0.027 Re^(-1/7), `reynolds` on the distance from its leading edge.
+///
+/// **Source**: White (2006), Viscous Fluid Flow, eq. 6-70.
+///
+/// ```
+/// use chromaflow_flow::turbulence::plate_friction;
+/// assert!((plate_friction(1e7) - 0.0027).abs() < 1e-5);
+/// ```
+pub fn plate_friction(reynolds: f64) -> f64 {
+    0.027 * reynolds.powf(-1.0 / 7.0)
+}
+
+/// The inverse of the wall unit of [`plate_friction`]: the Reynolds number on a plate's length L at whose end y+ = 1 is at `height` L.
+///
+/// ```
+/// use chromaflow_flow::turbulence::{plate_friction, plate_reynolds};
+/// let reynolds = plate_reynolds(1e-6);
+/// assert!((1e-6 * reynolds * (plate_friction(reynolds) / 2.0).sqrt() - 1.0).abs() < 1e-12);
+/// ```
+pub fn plate_reynolds(height: f64) -> f64 {
+    (height * (0.5 * plate_friction(1.0)).sqrt()).powf(-14.0 / 13.0)
+}
 
 /// Distances of the rows of `flow` from its walls without slip.
 fn wall_distances(mesh: &Mesh, flow: &FlowView<'_>) -> Result<Vec<f64>, FlowError> {

@@ -3,6 +3,7 @@
 use super::tree::{Fault, Node};
 use super::{Base, KINDS, coordinates, sizes};
 use crate::Kind;
+use crate::groups::Groups;
 use crate::raw::{Flat, Raw};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -38,13 +39,7 @@ pub(super) fn raw(base: &Base) -> Result<Raw, Fault> {
 
 /// The first of the nodes that are one, for every node of all zones.
 fn connections(zones: &[&Node], first: &[usize], number: &HashMap<&str, usize>) -> Result<Vec<u32>, Fault> {
-    let mut same: Vec<u32> = (0..first[zones.len()] as u32).collect();
-    fn root(same: &[u32], mut n: u32) -> u32 {
-        while same[n as usize] != n {
-            n = same[n as usize];
-        }
-        n
-    }
+    let mut same = Groups::new(first[zones.len()]);
     for (z, zone) in zones.iter().enumerate() {
         for connection in zone.of("ZoneGridConnectivity_t").flat_map(|c| c.of("GridConnectivity_t")) {
             let kind = connection.of("GridConnectivityType_t").next().map_or("Overset", Node::text);
@@ -75,12 +70,11 @@ fn connections(zones: &[&Node], first: &[usize], number: &HashMap<&str, usize>) 
                 return Err(connection.fault("its two lists have different lengths"));
             }
             for (a, b) in own.into_iter().zip(its) {
-                let (a, b) = (root(&same, a as u32), root(&same, b as u32));
-                same[a.max(b) as usize] = a.min(b);
+                same.join(a as u32, b as u32);
             }
         }
     }
-    Ok((0..same.len() as u32).map(|n| root(&same, n)).collect())
+    Ok(same.all_lowest())
 }
 
 /// A face of the file.

@@ -1,6 +1,7 @@
 //! A structured grid as a connected unstructured mesh.
 
 use super::{Grid, GridError};
+use crate::groups::Groups;
 use crate::raw::mirror;
 use crate::{Kind, Mesh, volume};
 
@@ -17,11 +18,11 @@ impl Grid {
             ));
         }
         let (mut mesh, number) = self.numbered_mesh();
-        let mut same: Vec<usize> = (0..mesh.nodes.len()).collect();
+        let mut same = Groups::new(mesh.nodes.len());
         for interface in &self.interfaces {
             for at in interface.a.nodes() {
                 let other = interface.map.node(at.map(|n| n as isize)).map(|n| n as usize);
-                unite(&mut same, number.node(interface.a.block, at), number.node(interface.b.block, other));
+                same.join(number.node(interface.a.block, at), number.node(interface.b.block, other));
             }
         }
         let collapsed: Vec<[u32; 2]> = mesh
@@ -31,27 +32,14 @@ impl Grid {
             .filter(|&[a, b]| mesh.nodes[a as usize] == mesh.nodes[b as usize])
             .collect();
         for &[a, b] in &collapsed {
-            unite(&mut same, a, b);
+            same.join(a, b);
         }
-        let kept: Vec<usize> = (0..same.len()).map(|n| root(&same, n)).collect();
-        mesh.merge(&kept);
+        mesh.merge(&same.all_lowest());
         if !collapsed.is_empty() {
             collapse(&mut mesh)?;
         }
         Ok(mesh)
     }
-}
-
-fn root(same: &[usize], mut n: usize) -> usize {
-    while same[n] != n {
-        n = same[n];
-    }
-    n
-}
-
-fn unite(same: &mut [usize], a: u32, b: u32) {
-    let (a, b) = (root(same, a as usize), root(same, b as usize));
-    same[a.max(b)] = a.min(b);
 }
 
 /// Replaces hexahedra and quadrilaterals that name a node twice by what they are.

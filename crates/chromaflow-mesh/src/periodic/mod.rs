@@ -11,6 +11,7 @@ mod tests;
 
 pub use error::PeriodicError;
 
+use crate::groups::Groups;
 use crate::{Marker, Mesh, Planar, dot, sub};
 use matching::matched;
 
@@ -165,8 +166,8 @@ pub(crate) fn pair_by_code(mesh: &mut Mesh) {
 /// assert_eq!(merged.markers.len(), 2);
 /// ```
 pub fn merge(mesh: &Mesh, pairs: &[Pair]) -> Result<(Mesh, Images), PeriodicError> {
-    let mut groups = Groups((0..mesh.nodes.len() as u32).collect());
     let plane = mesh.planar.map_or(mesh.nodes.len(), |p| p.nodes_2d) as u32;
+    let mut groups = Groups::new(plane as usize);
     let mut steps: Vec<[f64; 3]> = Vec::new();
     let mut taken: Vec<&String> = Vec::new();
     for pair in pairs {
@@ -188,7 +189,7 @@ pub fn merge(mesh: &Mesh, pairs: &[Pair]) -> Result<(Mesh, Images), PeriodicErro
     let Some(periods) = Periods::new(&steps) else {
         return Err(PeriodicError::Dependent { steps });
     };
-    let images = groups.images(mesh, plane);
+    let images = Images::of(&groups.all_lowest(), mesh.nodes.len());
     let mut out = Mesh {
         nodes: images.first.iter().map(|&i| mesh.nodes[i as usize]).collect(),
         tets: mesh.tets.clone(),
@@ -200,15 +201,7 @@ pub fn merge(mesh: &Mesh, pairs: &[Pair]) -> Result<(Mesh, Images), PeriodicErro
         periods,
     };
     are_fine_enough(mesh, &periods)?;
-    let renumber = |list: &mut [u32]| list.iter_mut().for_each(|i| *i = images.merged[*i as usize]);
-    renumber(out.tets.as_flattened_mut());
-    renumber(out.pyramids.as_flattened_mut());
-    renumber(out.prisms.as_flattened_mut());
-    renumber(out.hexes.as_flattened_mut());
-    for marker in &mut out.markers {
-        renumber(marker.triangles.as_flattened_mut());
-        renumber(marker.quads.as_flattened_mut());
-    }
+    out.renumber(|i| images.merged[i as usize]);
     for pair in pairs {
         matching::faces_agree(mesh, &images, [side(mesh, &pair[0])?, side(mesh, &pair[1])?])?;
     }
@@ -228,43 +221,25 @@ fn is_same(a: &[f64; 3], b: &[f64; 3]) -> bool {
     apart(1.0).min(apart(-1.0)) <= 1e-8 * dot(*a, *a)
 }
 
-/// Sets of nodes that are one: the next lower node of the same set, or itself.
-struct Groups(Vec<u32>);
-
-impl Groups {
-    fn lowest(&mut self, mut node: u32) -> u32 {
-        while self.0[node as usize] != node {
-            let next = self.0[self.0[node as usize] as usize];
-            self.0[node as usize] = next;
-            node = next;
-        }
-        node
-    }
-
-    fn join(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.lowest(a), self.lowest(b));
-        self.0[a.max(b) as usize] = a.min(b);
-    }
-
-    /// Nodes of the merged mesh in the order of their lowest ones; those of the back plane of a planar mesh after those in front.
-    fn images(mut self, mesh: &Mesh, plane: u32) -> Images {
-        let mut images = Images { merged: vec![0; mesh.nodes.len()], first: Vec::new() };
-        for i in 0..plane {
-            let lowest = self.lowest(i);
-            if lowest == i {
-                images.merged[i as usize] = images.first.len() as u32;
-                images.first.push(i);
+impl Images {
+    /// Nodes of the merged mesh in the order of their lowest ones, `lowest` of each node of the front plane, or of all nodes; those of
+    /// the back plane of a planar mesh, `nodes` in all, after those in front.
+    fn of(lowest: &[u32], nodes: usize) -> Self {
+        let mut images = Self { merged: Vec::with_capacity(nodes), first: Vec::new() };
+        for (i, &lowest) in lowest.iter().enumerate() {
+            if lowest as usize == i {
+                images.merged.push(images.first.len() as u32);
+                images.first.push(lowest);
             } else {
-                images.merged[i as usize] = images.merged[lowest as usize];
+                images.merged.push(images.merged[lowest as usize]);
             }
         }
-        let front = images.first.len();
-        for i in plane as usize..mesh.nodes.len() {
-            images.merged[i] = images.merged[i - plane as usize] + front as u32;
-        }
-        if (plane as usize) < mesh.nodes.len() {
-            let back: Vec<u32> = images.first.iter().map(|i| i + plane).collect();
-            images.first.extend(back);
+        if lowest.len() < nodes {
+            let (plane, front) = (lowest.len() as u32, images.first.len() as u32);
+            images.merged.extend_from_within(..);
+            images.merged[plane as usize..].iter_mut().for_each(|i| *i += front);
+            images.first.extend_from_within(..);
+            images.first[front as usize..].iter_mut().for_each(|i| *i += plane);
         }
         images
     }

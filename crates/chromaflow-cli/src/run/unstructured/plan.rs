@@ -6,6 +6,7 @@ use crate::run::{Prepared, bytes};
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::config::Equations;
 use chromaflow_flow::mesh::Mesh;
+use chromaflow_flow::turbulence::plate_friction;
 use serde_json::json;
 
 /// What drawing pictures takes at the end, whatever the mesh: two bitmaps of the larger ones.
@@ -109,8 +110,7 @@ fn y_plus(prepared: &Prepared) -> Option<(f64, f64)> {
     let (low, high) = WallCells::of(&prepared.mesh, no_slip)?.heights;
     let unit = config.freestream.reynolds;
     let length = unit * config.reference.length;
-    let friction =
-        if config.turbulence.is_some() { 0.027 / length.powf(1.0 / 7.0) } else { 0.664 / length.sqrt() };
+    let friction = if config.turbulence.is_some() { plate_friction(length) } else { 0.664 / length.sqrt() };
     let scale = unit * (friction / 2.0).sqrt();
     Some((low * scale, high * scale))
 }

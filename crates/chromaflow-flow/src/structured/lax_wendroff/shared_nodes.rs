@@ -3,6 +3,7 @@
 use super::block::NodeBlock;
 use super::nodes::SUMS;
 use crate::grid::{Grid, Window};
+use crate::mesh::groups::Groups;
 
 /// Which nodes are one, and which nodes lie beyond interfaces: made once for a grid.
 #[derive(Clone, Debug, Default)]
@@ -19,24 +20,23 @@ impl SharedNodes {
         for block in &grid.blocks {
             first.push(first[first.len() - 1] + block.nodes.len());
         }
-        let id = |b: usize, node: [usize; 3]| first[b] + grid.blocks[b].index(node);
-        let mut parent: Vec<usize> = (0..first[first.len() - 1]).collect();
+        let id = |b: usize, node: [usize; 3]| (first[b] + grid.blocks[b].index(node)) as u32;
+        let mut same = Groups::new(first[first.len() - 1]);
         let mut ghosts = Vec::new();
         for interface in grid.interfaces.iter().flat_map(|i| [i.clone(), i.reversed()]) {
             let (a, b) = (interface.a.block, interface.b.block);
             for node in interface.a.nodes() {
                 let signed = node.map(|n| n as isize);
                 let other = interface.map.node(signed).map(|n| n as usize);
-                let (x, y) = (root(&mut parent, id(a, node)), root(&mut parent, id(b, other)));
-                parent[x.max(y)] = x.min(y);
+                same.join(id(a, node), id(b, other));
                 let mut beyond = signed;
                 beyond[interface.a.side.axis] += if interface.a.side.high { 1 } else { -1 };
                 let ghost = (a, blocks[a].nodes.at(beyond));
                 ghosts.push([ghost, (b, blocks[b].nodes.at(interface.map.node(beyond)))]);
             }
         }
-        // Copies gathered by their root, in the order of blocks and nodes.
-        let mut groups = std::collections::BTreeMap::<usize, Vec<(usize, [usize; 3])>>::new();
+        // Copies gathered by the lowest of them, in the order of blocks and nodes.
+        let mut groups = std::collections::BTreeMap::<u32, Vec<(usize, [usize; 3])>>::new();
         for b in 0..grid.blocks.len() {
             let windows = grid.interfaces.iter().flat_map(|i| [i.a, i.b]).filter(|w| w.block == b);
             let mut nodes: Vec<[usize; 3]> =
@@ -44,7 +44,7 @@ impl SharedNodes {
             nodes.sort_unstable();
             nodes.dedup();
             for node in nodes {
-                groups.entry(root(&mut parent, id(b, node))).or_default().push((b, node));
+                groups.entry(same.lowest(id(b, node))).or_default().push((b, node));
             }
         }
         Self { shared: groups.into_values().filter(|g| g.len() > 1).collect(), ghosts }
@@ -100,12 +100,4 @@ impl SharedNodes {
             }
         }
     }
-}
-
-fn root(parent: &mut [usize], mut node: usize) -> usize {
-    while parent[node] != node {
-        parent[node] = parent[parent[node]];
-        node = parent[node];
-    }
-    node
 }

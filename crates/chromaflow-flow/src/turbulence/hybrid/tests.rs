@@ -1,8 +1,6 @@
 use super::*;
 use crate::FlowSolver;
-use crate::config::{
-    Boundary, Equations, FlowConfig, GridLength, Hybrid, Time, TurbulenceConfig, TurbulenceModel, Unsteady,
-};
+use crate::config::{FlowConfig, GridLength, Hybrid, Time, TurbulenceConfig, TurbulenceModel, Unsteady};
 use crate::march::{FlowError, Moment};
 use crate::mesh::{Marker, Mesh};
 use crate::real::{Dual, Real};
@@ -10,7 +8,7 @@ use crate::testmesh::mixed_cube;
 use crate::turbulence::spalart_allmaras::{
     SaVariant, SpalartAllmaras, eddy_ratio, sa_low_reynolds, sa_source,
 };
-use chromaflow::Policy;
+use crate::turbulence::testcases::along_a_wall;
 use chromaflow_device::Team;
 use std::sync::Arc;
 
@@ -178,20 +176,7 @@ fn cells() -> Mesh {
 
 fn config(model: TurbulenceModel, hybrid: Hybrid, grid_length: GridLength) -> FlowConfig {
     let turbulence = TurbulenceConfig { model, hybrid, grid_length, ..TurbulenceConfig::default() };
-    let mut config = FlowConfig { turbulence: Some(turbulence), ..FlowConfig::default() };
-    config.equations = Equations::Laminar;
-    config.freestream.mach = 0.4;
-    config.freestream.reynolds = 1e4;
-    config.implicit.policy = Policy::D;
-    for name in ["x0", "x1", "y0", "y1", "z0", "z1"] {
-        let boundary = match name {
-            "z0" => Boundary::NoSlipAdiabatic,
-            "y0" | "y1" => Boundary::Symmetry,
-            _ => Boundary::Farfield,
-        };
-        config.boundaries.insert(name.to_owned(), boundary);
-    }
-    config
+    along_a_wall(turbulence)
 }
 
 fn solver(mesh: &Mesh, config: &FlowConfig, threads: usize) -> FlowSolver {

@@ -35,6 +35,7 @@ pub use formulas::{
 };
 
 use super::hybrid::{FIELDS, HybridGrid};
+use super::plate_friction;
 use crate::config::TurbulenceConfig;
 use crate::coupled::{Coupled, CoupledState, FlowView};
 use crate::gas::{temperature, viscosity};
@@ -143,9 +144,9 @@ impl KOmegaEquations {
 }
 
 /// Thickness and friction velocity of a turbulent layer at the end of a plate as long as the walls, with the stream's velocity and the
-/// kinematic viscosity `nu`: 0.16 L Re^(-1/7) and Cf = 0.027 Re^(-1/7).
+/// kinematic viscosity `nu`: 0.16 L Re^(-1/7), and that of [`plate_friction`].
 ///
-/// **Source**: White (2006), Viscous Fluid Flow, eq. 6-70 and 6-71.
+/// **Source**: White (2006), Viscous Fluid Flow, eq. 6-71.
 fn layer(flow: &FlowView<'_>, nu: f64) -> [f64; 2] {
     // Largest and, with the other sign, smallest coordinates.
     let mut ends = [f64::NEG_INFINITY; 6];
@@ -160,8 +161,8 @@ fn layer(flow: &FlowView<'_>, nu: f64) -> [f64; 2] {
     }
     let length = (0..3).map(|d| ends[d] + ends[3 + d]).fold(0.0, f64::max);
     let speed = flow.config.freestream.mach;
-    let slow = (speed * length / nu).max(1.0).powf(-1.0 / 7.0);
-    [0.16 * length * slow, speed * (0.5 * 0.027 * slow).sqrt()]
+    let reynolds = (speed * length / nu).max(1.0);
+    [0.16 * length * reynolds.powf(-1.0 / 7.0), speed * (0.5 * plate_friction(reynolds)).sqrt()]
 }
 
 /// Distance from the walls of the neighbor off them that is nearest to them; where all neighbors are on walls, the shortest edge.

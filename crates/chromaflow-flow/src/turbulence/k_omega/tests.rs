@@ -1,9 +1,10 @@
 use super::*;
 use crate::FlowSolver;
-use crate::config::{Boundary, Equations, FlowConfig, TurbulenceModel};
+use crate::config::{FlowConfig, TurbulenceModel};
 use crate::real::{Dual, Real};
 use crate::testmesh::mixed_cube;
-use chromaflow::{BlockCsr, Policy};
+use crate::turbulence::testcases::along_a_wall;
+use chromaflow::BlockCsr;
 use chromaflow_device::Team;
 
 type D2 = Dual<f64, 2>;
@@ -156,19 +157,7 @@ fn blending_knows_where_it_is() {
 
 fn solver(model: TurbulenceModel, threads: usize, change: impl Fn(&mut FlowConfig)) -> FlowSolver {
     let turbulence = TurbulenceConfig { model, ..TurbulenceConfig::default() };
-    let mut config = FlowConfig { turbulence: Some(turbulence), ..FlowConfig::default() };
-    config.equations = Equations::Laminar;
-    config.freestream.mach = 0.4;
-    config.freestream.reynolds = 1e4;
-    config.implicit.policy = Policy::D;
-    for name in ["x0", "x1", "y0", "y1", "z0", "z1"] {
-        let boundary = match name {
-            "z0" => Boundary::NoSlipAdiabatic,
-            "y0" | "y1" => Boundary::Symmetry,
-            _ => Boundary::Farfield,
-        };
-        config.boundaries.insert(name.to_owned(), boundary);
-    }
+    let mut config = along_a_wall(turbulence);
     change(&mut config);
     FlowSolver::new(&mixed_cube(5, 0.2), config, Arc::new(Team::new(threads))).unwrap()
 }

@@ -3,7 +3,8 @@ use crate::FlowSolver;
 use crate::config::{Boundary, Equations, FlowConfig, TurbulenceModel};
 use crate::real::{Dual, Real};
 use crate::testmesh::mixed_cube;
-use chromaflow::{BlockCsr, Policy};
+use crate::turbulence::testcases::along_a_wall;
+use chromaflow::BlockCsr;
 use chromaflow_device::Team;
 
 type D1 = Dual<f64, 1>;
@@ -148,20 +149,7 @@ fn diffusion_is_that_of_the_model() {
 }
 
 fn solver(turbulence: TurbulenceConfig, threads: usize) -> FlowSolver {
-    let mut config = FlowConfig { turbulence: Some(turbulence), ..FlowConfig::default() };
-    config.equations = Equations::Laminar;
-    config.freestream.mach = 0.4;
-    config.freestream.reynolds = 1e4;
-    config.implicit.policy = Policy::D;
-    for name in ["x0", "x1", "y0", "y1", "z0", "z1"] {
-        let boundary = match name {
-            "z0" => Boundary::NoSlipAdiabatic,
-            "y0" | "y1" => Boundary::Symmetry,
-            _ => Boundary::Farfield,
-        };
-        config.boundaries.insert(name.to_owned(), boundary);
-    }
-    FlowSolver::new(&mixed_cube(5, 0.2), config, Arc::new(Team::new(threads))).unwrap()
+    FlowSolver::new(&mixed_cube(5, 0.2), along_a_wall(turbulence), Arc::new(Team::new(threads))).unwrap()
 }
 
 fn profile([x, y, z]: [f64; 3]) -> f64 {

@@ -1,9 +1,9 @@
 //! Flows that repeat on a GPU are the CPU's.
 
-use crate::config::{Boundary, NewtonKrylov, Nonlinear, Steady, Time};
+use crate::config::{Boundary, Steady, Time};
 use crate::mesh::generate::Cells;
 use crate::testgpu::{close, close_step, gpu};
-use crate::unstructured::periodic::testcases::{boxes, config, flows, planes, solver};
+use crate::unstructured::periodic::testcases::{boxes, config, flows, layers, newton, planes, solver};
 use chromaflow::Policy;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::{Method, PreconditionerKind};
@@ -14,7 +14,11 @@ use chromaflow::solver::{Method, PreconditionerKind};
 fn cuda_histories_of_small_flows_that_repeat_are_the_cpus() {
     let Some(gpu) = gpu() else { return };
     for both in [false, true] {
-        for (cells, mesh) in [("mixed", boxes(Cells::Mixed, 1, both)), ("triangles", planes(true, 1, both))] {
+        for (cells, mesh) in [
+            ("mixed", boxes(Cells::Mixed, 1, both)),
+            ("triangles", planes(true, 1, both)),
+            ("layers", layers(Cells::Hexes, 1, both)),
+        ] {
             for (name, change) in flows() {
                 let mut config = config(&mesh, both, |marker| match marker {
                     "ymin" | "zmin" => Boundary::NoSlipAdiabatic,
@@ -64,19 +68,7 @@ fn cuda_histories_of_small_flows_that_repeat_are_the_cpus() {
 #[test]
 fn cuda_newton_steps_converge_across_the_seam() {
     let Some(gpu) = gpu() else { return };
-    let mesh = boxes(Cells::Mixed, 1, false);
-    let mut config = config(&mesh, false, |marker| match marker {
-        "ymin" => Boundary::NoSlipIsothermal { temperature: 1.0 },
-        "ymax" => Boundary::Farfield,
-        _ => Boundary::Symmetry,
-    });
-    config.equations = crate::config::Equations::Laminar;
-    config.freestream.reynolds = 20.0;
-    config.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov::default());
-    (config.implicit.method, config.implicit.preconditioner) =
-        (Method::Gmres, PreconditionerKind::Ilu(Fill::Level(1)));
-    (config.implicit.cfl.growth, config.implicit.cfl.max) = (2.0, 1e6);
-    config.time = Time::Steady(Steady { iterations: 60, orders: 9.0 });
+    let (mesh, config) = newton();
     let [here, there] = [false, true].map(|on_gpu| {
         let mut solver = solver(&mesh, config.clone());
         if on_gpu {

@@ -3,8 +3,8 @@
 use super::super::FlowSolver;
 use super::{FlowCuda, coupled};
 use crate::config::{
-    Boundary, Cfl, Equations, FlowConfig, GridLength, Hybrid, JacobianScheme, Limiter, NewtonKrylov,
-    Nonlinear, Quadratic, Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady,
+    Boundary, Cfl, FlowConfig, GridLength, Hybrid, JacobianScheme, Limiter, NewtonKrylov, Nonlinear,
+    Quadratic, Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady,
 };
 use crate::jacobian::cuda::Target;
 use crate::march::{Bdf, Device, Moment};
@@ -12,6 +12,7 @@ use crate::mesh::Mesh;
 use crate::mesh::generate::FlatPlate;
 use crate::testgpu::{close, close_step, gpu, restarts_go_on};
 use crate::testmesh::mixed_cube;
+use crate::turbulence::testcases::along_a_wall;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::gpu::{DeviceJacobian, DeviceOff};
 use chromaflow::solver::{Method, PreconditionerKind};
@@ -23,25 +24,13 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 fn config(turbulence: TurbulenceConfig) -> FlowConfig {
-    let mut config = FlowConfig { turbulence: Some(turbulence), ..FlowConfig::default() };
-    config.equations = Equations::Laminar;
-    config.freestream.mach = 0.4;
-    config.freestream.reynolds = 1e4;
-    config.implicit.policy = Policy::D;
+    let mut config = along_a_wall(turbulence);
     config.implicit.method = Method::Gmres;
     config.implicit.preconditioner = PreconditionerKind::Ilu(Fill::Level(0));
     config.implicit.krylov_tolerance = 1e-8;
     config.implicit.krylov_iterations = 40;
     config.time = Time::Steady(Steady { iterations: 8, orders: 20.0 });
-    for name in ["x0", "x1", "y0", "y1", "z0", "z1"] {
-        let boundary = match name {
-            "z0" => Boundary::NoSlipAdiabatic,
-            "z1" => Boundary::NoSlipIsothermal { temperature: 1.1 },
-            "y0" | "y1" => Boundary::Symmetry,
-            _ => Boundary::Farfield,
-        };
-        config.boundaries.insert(name.to_owned(), boundary);
-    }
+    config.boundaries.insert("z1".to_owned(), Boundary::NoSlipIsothermal { temperature: 1.1 });
     config
 }
 

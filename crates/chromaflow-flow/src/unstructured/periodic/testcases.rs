@@ -1,12 +1,14 @@
 //! Meshes that repeat, and flows on them.
 
 use crate::config::{
-    Boundary, Equations, FlowConfig, GridLength, Hybrid, Limiter, Quadrature, ScalarConfig, Space,
-    TurbulenceConfig, TurbulenceModel,
+    Boundary, Equations, FlowConfig, GridLength, Hybrid, Limiter, NewtonKrylov, Nonlinear, Quadrature,
+    ScalarConfig, Space, Steady, Time, TurbulenceConfig, TurbulenceModel,
 };
 use crate::mesh::Mesh;
 use crate::mesh::generate::{Cells, Plane, box_mesh};
 use crate::unstructured::FlowSolver;
+use chromaflow::factor::block_ilu::Fill;
+use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow_device::Team;
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -120,6 +122,24 @@ pub fn flows() -> Vec<Flow> {
         }),
         ("IDDES", |c| hybrid(c, TurbulenceModel::Sst, Hybrid::Iddes, GridLength::MaxEdge)),
     ]
+}
+
+/// Slow viscous flow along a wall, by Newton-Krylov steps to nine orders.
+pub fn newton() -> (Mesh, FlowConfig) {
+    let mesh = boxes(Cells::Mixed, 1, false);
+    let mut config = config(&mesh, false, |marker| match marker {
+        "ymin" => Boundary::NoSlipIsothermal { temperature: 1.0 },
+        "ymax" => Boundary::Farfield,
+        _ => Boundary::Symmetry,
+    });
+    config.equations = Equations::Laminar;
+    config.freestream.reynolds = 20.0;
+    config.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov::default());
+    (config.implicit.method, config.implicit.preconditioner) =
+        (Method::Gmres, PreconditionerKind::Ilu(Fill::Level(1)));
+    (config.implicit.cfl.growth, config.implicit.cfl.max) = (2.0, 1e6);
+    config.time = Time::Steady(Steady { iterations: 60, orders: 9.0 });
+    (mesh, config)
 }
 
 /// A solver in that flow, systems beside it in one that varies, too.

@@ -1,4 +1,4 @@
-use super::testcases::{LENGTH, boxes, config, flows, layers, planes, solver, wavy};
+use super::testcases::{LENGTH, boxes, config, flows, layers, newton, planes, solver, wavy};
 use super::*;
 use crate::config::{Equations, Steady, Time, Unsteady};
 use crate::dual::Dual;
@@ -229,22 +229,7 @@ fn ranks_find_what_one_finds() {
 /// preconditioner has the merged rows.
 #[test]
 fn newton_steps_converge_across_the_seam() {
-    use crate::config::{NewtonKrylov, Nonlinear};
-    use chromaflow::factor::block_ilu::Fill;
-    use chromaflow::solver::{Method, PreconditionerKind};
-    let mesh = boxes(Cells::Mixed, 1, false);
-    let mut config = config(&mesh, false, |marker| match marker {
-        "ymin" => Boundary::NoSlipIsothermal { temperature: 1.0 },
-        "ymax" => Boundary::Farfield,
-        _ => Boundary::Symmetry,
-    });
-    config.equations = Equations::Laminar;
-    config.freestream.reynolds = 20.0;
-    config.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov::default());
-    (config.implicit.method, config.implicit.preconditioner) =
-        (Method::Gmres, PreconditionerKind::Ilu(Fill::Level(1)));
-    (config.implicit.cfl.growth, config.implicit.cfl.max) = (2.0, 1e6);
-    config.time = Time::Steady(Steady { iterations: 60, orders: 9.0 });
+    let (mesh, config) = newton();
     let mut solver = solver(&mesh, config);
     let mut iterations = 0;
     let outcome = solver.run(|_| {

@@ -89,6 +89,24 @@ impl Scratch {
             shifted: 0.0,
         }
     }
+
+    /// Notes where the columns of row `i` stand: its diagonal block follows the others.
+    #[inline(always)]
+    pub fn note(&mut self, columns: &[u32], i: usize) {
+        for (s, &c) in columns.iter().enumerate() {
+            self.slot[c as usize] = s as u32;
+        }
+        self.slot[i] = columns.len() as u32;
+    }
+
+    /// Forgets them.
+    #[inline(always)]
+    pub fn forget(&mut self, columns: &[u32], i: usize) {
+        for &c in columns {
+            self.slot[c as usize] = NONE;
+        }
+        self.slot[i] = NONE;
+    }
 }
 
 /// Factors the rows at `positions` of the lower schedule, one after the other.
@@ -167,10 +185,7 @@ impl<Z: Size> Kernel for FactorRows<'_, Z> {
             let position = task.upper.position[i] as usize;
             let (at, to) = (task.upper.ptr[position] as usize, &task.upper_values);
             to.store(nb, ld, position, at, upper);
-            for &c in columns {
-                scratch.slot[c as usize] = NONE;
-            }
-            scratch.slot[i] = NONE;
+            scratch.forget(columns, i);
         }
     }
 }
@@ -179,10 +194,7 @@ impl<Z: Size> Kernel for FactorRows<'_, Z> {
 #[inline(always)]
 unsafe fn load_row<S: Simd>(nb: usize, task: &FactorTask<'_>, i: usize, scratch: &mut Scratch) {
     let (ld, q, columns) = (padded(nb), nb * nb, task.filled.columns(i));
-    for (s, &c) in columns.iter().enumerate() {
-        scratch.slot[c as usize] = s as u32;
-    }
-    scratch.slot[i] = columns.len() as u32;
+    scratch.note(columns, i);
     let range = task.pattern.range(i);
     if range.len() < columns.len() {
         scratch.row[..columns.len() * nb * ld].fill(0.0);

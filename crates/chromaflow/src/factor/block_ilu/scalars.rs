@@ -37,11 +37,7 @@ unsafe fn factor_rows(
         }
         let columns = task.filled.columns(i);
         let count = columns.len();
-        for (s, &c) in columns.iter().enumerate() {
-            *scratch.slot.get_unchecked_mut(c as usize) = s as u32;
-        }
-        // The diagonal entry follows the others.
-        *scratch.slot.get_unchecked_mut(i) = count as u32;
+        scratch.note(columns, i);
         let range = task.pattern.range(i);
         let row = scratch.row.as_mut_ptr();
         if range.len() == count {
@@ -83,10 +79,7 @@ unsafe fn factor_rows(
         task.lower_values.store(1, 1, position, task.lower.ptr[position] as usize, lower);
         let position = task.upper.position[i] as usize;
         task.upper_values.store(1, 1, position, task.upper.ptr[position] as usize, upper);
-        for &c in columns {
-            *scratch.slot.get_unchecked_mut(c as usize) = NONE;
-        }
-        *scratch.slot.get_unchecked_mut(i) = NONE;
+        scratch.forget(columns, i);
     }
 }
 
