@@ -46,8 +46,9 @@ for test in tests/*; do
   mapfile -t small < <(names "$test" small)
   [ -n "${all[0]:-}" ] && wanted tests && step "test-$short" 240 "$test" --exact "${all[@]}" --test-threads 4
   if [ -n "${small[0]:-}" ] && wanted sanitizer; then
-    for tool in memcheck racecheck; do
-      step "$tool-$short" 120 compute-sanitizer --tool "$tool" --error-exitcode 9 "$test" --exact "${small[@]}" --test-threads 1
+    # A call that fails ends the count of a kernel's arguments: no error.
+    for tool in "memcheck --report-api-errors no" racecheck; do
+      step "${tool%% *}-$short" 120 compute-sanitizer --tool $tool --error-exitcode 9 "$test" --exact "${small[@]}" --test-threads 1
     done
   fi
 done

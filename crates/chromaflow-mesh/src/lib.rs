@@ -29,10 +29,10 @@ pub use io::{Format, Layout, load, read, write, write_as, write_solb};
 pub use kind::{Kind, cross, dot, mean, norm, sub, volume};
 pub use places::{MarkerPlaces, Places, Provenance};
 pub use raw::{Flipped, Loaded, ReadOptions};
+pub use sew::Groups;
 
 pub mod generate;
 pub mod grid;
-pub mod groups;
 mod hdf5;
 pub mod pairs;
 mod par;

@@ -251,7 +251,7 @@ fn check(input: &Input, ctx: &Context) -> CliResult {
     let (report, notes, pairs) = match input.load() {
         Ok(loaded) => {
             let pairs = pairs_of(&loaded.mesh);
-            if loaded.report.errors() == 0 {
+            if loaded.report.errors() == 0 && !pairs.is_empty() {
                 merge(&loaded.mesh, &pairs)
                     .map_err(|e| CliError::input(format!("{}: {e}", input.mesh.display())))?;
             }

@@ -172,13 +172,8 @@ pub fn nmf(path: &Path, output: Option<&Path>, ctx: &Context) -> CliResult {
             path.display()
         )));
     }
-    let plain =
-        if path.extension().is_some_and(|e| ["gz", "xz", "zst"].iter().any(|z| e.eq_ignore_ascii_case(z))) {
-            path.with_extension("")
-        } else {
-            path.to_owned()
-        };
-    let output = output.map_or_else(|| plain.with_extension("nmf"), Path::to_owned);
+    let beside = || chromaflow::files::without_compression(path).with_extension("nmf");
+    let output = output.map_or_else(beside, Path::to_owned);
     if output.exists() {
         return Err(CliError::input(format!("{} exists: give another name, or remove it", output.display())));
     }

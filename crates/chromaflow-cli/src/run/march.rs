@@ -80,11 +80,12 @@ impl Run<'_> {
                 eprintln!("warning: {caution}");
             }
         }
+        let mut averages = Averages::new(self.output);
+        averages.check(|| flow.fields())?;
         if self.args.check {
             flow.check(self.ctx)?;
             return Ok(Done::Success);
         }
-        let mut averages = Averages::new(self.output);
         let (rows, loads) = self.resume(flow, &mut averages)?;
         let mut trace = self.args.trace.as_ref().map(|_| Trace::new(self.start));
         if let Some(trace) = &mut trace {

@@ -2,8 +2,8 @@
 
 use super::tree::{Fault, Node};
 use super::{Base, KINDS, coordinates, sizes};
+use crate::Groups;
 use crate::Kind;
-use crate::groups::Groups;
 use crate::raw::{Flat, Raw};
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -1,7 +1,7 @@
 //! A structured grid as a connected unstructured mesh.
 
 use super::{Grid, GridError};
-use crate::groups::Groups;
+use crate::Groups;
 use crate::raw::mirror;
 use crate::{Kind, Mesh, volume};
 

@@ -11,7 +11,7 @@ mod tests;
 
 pub use error::PeriodicError;
 
-use crate::groups::Groups;
+use crate::Groups;
 use crate::{Marker, Mesh, Planar, dot, sub};
 use matching::matched;
 

@@ -36,6 +36,18 @@ impl Averages {
         Self { names: output.averages.clone(), from: output.averages_from, ..Self::default() }
     }
 
+    /// Looks for the fields, before a run begins that would end for want of one.
+    ///
+    /// # Errors
+    /// Status 2 for a name that no field has.
+    pub fn check(&self, fields: impl FnOnce() -> Vec<Field>) -> CliResult<()> {
+        if self.names.is_empty() {
+            return Ok(());
+        }
+        let fields = fields();
+        self.names.iter().try_for_each(|name| found(name, &fields).map(|_| ()))
+    }
+
     /// Whether the state after a physical step is to be a sample.
     pub fn wants(&self, step: usize) -> bool {
         !self.names.is_empty() && step >= self.from && step > self.step
@@ -49,13 +61,7 @@ impl Averages {
         (self.samples, self.step) = (self.samples + 1, step);
         let n = self.samples as f64;
         for (k, name) in self.names.iter().enumerate() {
-            let Some(field) = fields.iter().find(|field| field.name == *name) else {
-                let all: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-                return Err(CliError::input(format!(
-                    "output.averages: there is no field `{name}`; there are {}",
-                    all.join(", ")
-                )));
-            };
+            let field = found(name, fields)?;
             if self.of.len() == k {
                 let zeros = vec![0.0; field.values.len()];
                 let mean = Field { values: zeros.clone(), ..field.clone() };
@@ -114,6 +120,13 @@ impl Averages {
             (self.samples, self.step, self.of) = (samples, step, of);
         }
     }
+}
+
+fn found<'f>(name: &str, fields: &'f [Field]) -> CliResult<&'f Field> {
+    fields.iter().find(|field| field.name == name).ok_or_else(|| {
+        let all: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+        CliError::input(format!("output.averages: there is no field `{name}`; there are {}", all.join(", ")))
+    })
 }
 
 #[cfg(test)]
@@ -178,7 +191,7 @@ mod tests {
 
     #[test]
     fn unknown_fields_are_named() {
-        let fault = wanted(&["pressure"]).take(3, &fields(3)).unwrap_err().to_string();
+        let fault = wanted(&["density", "pressure"]).check(|| fields(3)).unwrap_err().to_string();
         assert!(fault.contains("`pressure`") && fault.contains("velocity, density"), "{fault}");
     }
 }

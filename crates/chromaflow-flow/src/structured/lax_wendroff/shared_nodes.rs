@@ -3,7 +3,7 @@
 use super::block::NodeBlock;
 use super::nodes::SUMS;
 use crate::grid::{Grid, Window};
-use crate::mesh::groups::Groups;
+use crate::mesh::Groups;
 
 /// Which nodes are one, and which nodes lie beyond interfaces: made once for a grid.
 #[derive(Clone, Debug, Default)]
