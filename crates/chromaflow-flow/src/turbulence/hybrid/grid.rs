@@ -114,7 +114,9 @@ impl Corners {
         for row in row_ptr.windows(2) {
             let own = &mut arms[row[0] as usize..row[1] as usize];
             let mean = middle(own);
-            own.iter_mut().for_each(|arm| *arm = sub(*arm, mean));
+            for arm in own {
+                *arm = sub(*arm, mean);
+            }
         }
         Self { row_ptr, arms }
     }

@@ -118,7 +118,7 @@ pub fn flows() -> Vec<Flow> {
         ("Spalart and Allmaras", |c| turbulent(c, TurbulenceModel::SaNeg)),
         ("SST", |c| turbulent(c, TurbulenceModel::Sst)),
         ("DDES across the vorticity", |c| {
-            hybrid(c, TurbulenceModel::SaNeg, Hybrid::Ddes, GridLength::AcrossVorticity)
+            hybrid(c, TurbulenceModel::SaNeg, Hybrid::Ddes, GridLength::AcrossVorticity);
         }),
         ("IDDES", |c| hybrid(c, TurbulenceModel::Sst, Hybrid::Iddes, GridLength::MaxEdge)),
     ]
