@@ -3,7 +3,8 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef pointwise::Array<double, 3> Vec3;
 typedef pointwise::Array<double, 5> State;
-typedef pointwise::Array<double, 15> Gradient;
+typedef pointwise::Array<double, 16> Gradient;
+const u32 SHOCK = 15;  // where a gradient has the sum of pressure_jump
 typedef pointwise::Array<double, 25> Block;
 #define NONE 0xffffffffu
 
@@ -17,13 +18,14 @@ struct Params {
     double periods, step[3][3], across[3][3];
     __device__ pointwise::Gas<double> gas() const { return {gamma}; }
     __device__ pointwise::RoeFix<double> fix() const { return {acoustic_fix, entropy_fix, cutoff_mach, dissipation}; }
-    // Of the face between nodes at these places.
-    __device__ pointwise::RoeFix<double> fix_of(const Vec3& n, const Vec3& a, const Vec3& b) const {
+    // Of the face between nodes at these places, with these sums of pressure_jump.
+    __device__ pointwise::RoeFix<double> fix_of(const Vec3& n, const Vec3& a, const Vec3& b, double jumps_a, double jumps_b) const {
         pointwise::RoeFix<double> fixed = fix();
         if (most_in_layers > 0) {
             const Vec3 way = between(a, b);
             fixed.convective = pointwise::convective_in_layers(entropy_fix, most_in_layers, n, way, depth_of_layers);
         }
+        fixed.convective = pointwise::convective_at_shocks(fixed.convective, jumps_a, jumps_b);
         return fixed;
     }
     __device__ pointwise::RoeFix<double> matrix_fix() const {

@@ -1,8 +1,9 @@
 //! One row at a time; the eight lanes are the components of a node record, so that the differences of all variables
 //! and the moments of the neighbors' positions come out of the same three products.
 
-use super::{Gradient, NodeRecord};
+use super::{Gradient, NodeRecord, SHOCK};
 use crate::config::GradientWeights;
+use crate::flux::pressure_jump;
 use crate::parallel;
 use crate::real::{LaneKernel, Lanes, dispatch, prefetch};
 use chromaflow::BlockPattern;
@@ -50,12 +51,14 @@ impl LaneKernel for Kernel<'_> {
             let own = &self.nodes[i];
             let here = V::from_array(own);
             let mut sum = [V::c(0.0); 3];
+            let mut jumps = 0.0;
             for k in self.pattern.range(i) {
                 if let Some(&later) = columns.get(k + AHEAD) {
                     prefetch(self.nodes, later);
                 }
                 let j = columns[k];
                 let other = &self.nodes[j as usize];
+                jumps += pressure_jump(own[4], other[4]);
                 let mut diff = V::from_array(other) - here;
                 let mut d = [other[5] - own[5], other[6] - own[6], other[7] - own[7]];
                 if let Some(added) = self.mapped.get(k) {
@@ -77,6 +80,7 @@ impl LaneKernel for Kernel<'_> {
                 let g = V::c(row[0]) * sum[0] + V::c(row[1]) * sum[1] + V::c(row[2]) * sum[2];
                 out[d * 5..d * 5 + 5].copy_from_slice(&g.to_array()[..5]);
             }
+            out[SHOCK] = jumps;
         }
     }
 }

@@ -12,7 +12,7 @@ pub(crate) fn kernel_source() -> KernelSource {
 
 /// Gradients of all nodes on the device.
 ///
-/// **Shapes**: `nodes [rows, 8]`, gradients `[rows, 16]`: those of the twin and one value of padding.
+/// **Shapes**: `nodes [rows, 8]`, gradients `[rows, 16]`: those of the twin.
 /// **Launch shape**: eight lanes a row. **Twin**: [`least_squares`](super::least_squares).
 pub struct LeastSquaresCuda {
     kernel: Kernel,

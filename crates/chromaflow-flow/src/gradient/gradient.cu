@@ -2,7 +2,7 @@
 //
 // Eight lanes a row, one for each component of a node record: the differences of all variables and the moments of the
 // neighbors' positions come out of the same three products. Results: [row][16], derivative of variable v along axis d
-// at d * 5 + v. `mapped`: what is added to the increment of each position, [positions][3], or none.
+// at d * 5 + v, and at 15 the sum of pressure_jump. `mapped`: what is added to the increment of each position, [positions][3], or none.
 
 // Inverse of a symmetric positive definite matrix (xx, xy, xz, yy, yz, zz), zero where it is singular. Scaled to a unit
 // diagonal first, so that flat cells lose no digits.
@@ -31,7 +31,7 @@ least_squares(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__
     const u32 mask = 0xffu << (threadIdx.x & 24);
     if (row >= rows) return;
     const double own = nodes[(u64)row * 8 + lane];
-    double sum[3] = {0, 0, 0};
+    double sum[3] = {0, 0, 0}, jumps = 0;  // of lane 4, which has pressures, alone
     const u32 end = row_ptr[row + 1];
     for (u32 k = row_ptr[row]; k < end; k += FLIGHT) {
         double other[FLIGHT];
@@ -40,6 +40,7 @@ least_squares(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__
 #pragma unroll
         for (int f = 0; f < FLIGHT; f++) {
             double diff = other[f] - own;
+            if (k + f < end) jumps += pointwise::pressure_jump(own, other[f]);
             if (mapped && lane >= 5) diff += mapped[(u64)min(k + f, end - 1) * 3 + lane - 5];
             const double x = __shfl_sync(mask, diff, 5, 8), y = __shfl_sync(mask, diff, 6, 8),
                          z = __shfl_sync(mask, diff, 7, 8);
@@ -61,5 +62,6 @@ least_squares(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__
         g[0] = inv[0] * sum[0] + inv[1] * sum[1] + inv[2] * sum[2];
         g[5] = inv[1] * sum[0] + inv[3] * sum[1] + inv[4] * sum[2];
         g[10] = inv[2] * sum[0] + inv[4] * sum[1] + inv[5] * sum[2];
+        if (lane == 4) g[11] = jumps;
     }
 }

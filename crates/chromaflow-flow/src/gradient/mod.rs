@@ -18,5 +18,9 @@ pub use mapping::Mapping;
 /// What is known at a node, in one cache line: rho, u, v, w, p, x, y, z.
 pub type NodeRecord = [f64; 8];
 
-/// The gradients of rho, u, v, w, p: derivative of variable `v` along axis `d` at `d * 5 + v`.
-pub type Gradient = [f64; 15];
+/// The gradients of rho, u, v, w, p, derivative of variable `v` along axis `d` at `d * 5 + v`, and at [`SHOCK`] what
+/// [`convective_at_shocks`](crate::flux::convective_at_shocks) knows a shock by.
+pub type Gradient = [f64; 16];
+
+/// Where a [`Gradient`] has the sum of [`pressure_jump`](crate::flux::pressure_jump) over the node's neighbors.
+pub const SHOCK: usize = 15;

@@ -1,6 +1,6 @@
 //! The normal equations, one node at a time.
 
-use super::{Gradient, NodeRecord};
+use super::{Gradient, NodeRecord, SHOCK};
 use crate::config::GradientWeights;
 use chromaflow::BlockPattern;
 
@@ -36,7 +36,7 @@ pub fn least_squares(
                     + m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0])
             };
             // Cramer's rule.
-            let mut g = [0.0; 15];
+            let mut g = [0.0; 16];
             for d in 0..3 {
                 for v in 0..5 {
                     let mut m = a;
@@ -46,6 +46,9 @@ pub fn least_squares(
                     g[d * 5 + v] = det(&m) / det(&a);
                 }
             }
+            let p = |i: usize| nodes[i][4];
+            let neighbors = pattern.range(i).map(|k| pattern.col_idx()[k] as usize);
+            g[SHOCK] = neighbors.map(|j| ((p(j) - p(i)) / (p(j) + p(i))).powi(4)).sum();
             g
         })
         .collect()

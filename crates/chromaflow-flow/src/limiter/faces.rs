@@ -25,7 +25,7 @@ pub enum FaceLimit {
 /// use chromaflow_flow::limiter::{FaceLimit, face_states};
 /// // A linear field, twice as steep along x as its first difference: kappa = 0 takes the gradient alone.
 /// let (wl, wr) = ([1.0; 5], [2.0; 5]);
-/// let mut g = [0.0; 15];
+/// let mut g = [0.0; 16];
 /// g[..5].fill(2.0);
 /// let one = [1.0; 5];
 /// let (dx, back) = ([1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]);
@@ -41,8 +41,8 @@ pub fn face_states<T: Real>(
     wr: &[T; 5],
     to_r: &[T; 3],
     to_l: &[T; 3],
-    gl: &[T; 15],
-    gr: &[T; 15],
+    gl: &[T; 16],
+    gr: &[T; 16],
     pl: &[T; 5],
     pr: &[T; 5],
 ) -> ([T; 5], [T; 5]) {

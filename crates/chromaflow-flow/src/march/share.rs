@@ -3,15 +3,24 @@
 use crate::gas::{Gas, primitive};
 use crate::real::Real;
 
+/// How much further density and pressure may rise in a step than fall.
+const RISE: f64 = 5.0;
+
+/// The share of a `change` of a positive `value` that lowers it by no more than the part `most`, and raises it by no more than `RISE` of that.
+#[inline(always)]
+fn allowed_share<T: Real>(value: T, change: T, most: T) -> T {
+    let part = T::select(change.lt(T::c(0.0)), most, T::c(RISE) * most);
+    part * value / change.abs().max(T::c(1e-30))
+}
+
 /// The share of the update `x` (subtracted from q, whose primitive variables are `w`) that changes the density by no more than the
 /// part `most` of it, and the pressure as far as that is linear in x.
 #[inline(always)]
 pub fn linear_share<T: Real>(gas: Gas<T>, w: &[T; 5], x: &[T; 5], most: T) -> T {
-    let d_rho = x[0].abs() / w[0];
+    let d_rho = T::c(0.0) - x[0];
     let kinetic = T::c(0.5) * (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]);
-    let d_p = (gas.gamma - T::c(1.0)) * (kinetic * x[0] - w[1] * x[1] - w[2] * x[2] - w[3] * x[3] + x[4]);
-    let of_density = most / d_rho.max(T::c(1e-30));
-    T::c(1.0).min(of_density).min(most * w[4] / d_p.abs().max(T::c(1e-30)))
+    let d_p = (gas.gamma - T::c(1.0)) * (w[1] * x[1] + w[2] * x[2] + w[3] * x[3] - kinetic * x[0] - x[4]);
+    T::c(1.0).min(allowed_share(w[0], d_rho, most)).min(allowed_share(w[4], d_p, most))
 }
 
 /// By how much the pressure after the part `share` of an update lies above the least that is allowed, `1 - 2 most` of it before and

@@ -2,9 +2,11 @@
 
 use crate::config::{FluxScheme, Limiter, Space};
 use crate::dual::between;
-use crate::flux::{LayerFix, RoeFix, convective_in_layers, flux, flux_hllc, flux_roe, flux_van_leer};
+use crate::flux::{
+    LayerFix, RoeFix, convective_at_shocks, convective_in_layers, flux, flux_hllc, flux_roe, flux_van_leer,
+};
 use crate::gas::Gas;
-use crate::gradient::{Gradient, NodeRecord};
+use crate::gradient::{Gradient, NodeRecord, SHOCK};
 use crate::limiter::{FaceLimit, face_states};
 use crate::mesh::periodic::Periods;
 use crate::real::{Dual, LANES, LaneKernel, Lanes, Real, prefetch};
@@ -74,6 +76,7 @@ impl LaneKernel for EdgeFluxes<'_> {
             let mut wl = [left[0], left[1], left[2], left[3], left[4]];
             let mut wr = [right[0], right[1], right[2], right[3], right[4]];
             let mut besides = [V::c(0.0); 5];
+            let mut shocks = [V::c(0.0); 2];
             if !self.gradients.is_empty() {
                 let dx = [right[5] - left[5], right[6] - left[6], right[7] - left[7]];
                 let mut ways = [dx, dx.map(|d| V::c(0.0) - d)];
@@ -85,6 +88,7 @@ impl LaneKernel for EdgeFluxes<'_> {
                 }
                 let gl = V::gather(self.gradients, &a);
                 let gr = V::gather(self.gradients, &b);
+                shocks = [gl[SHOCK], gr[SHOCK]];
                 let (pl, pr) = if self.limits.is_empty() {
                     ([V::c(1.0); 5], [V::c(1.0); 5])
                 } else {
@@ -106,6 +110,7 @@ impl LaneKernel for EdgeFluxes<'_> {
                         let way = between(self.periods, &from, &to);
                         fix.convective = convective_in_layers(least, most, &n, &way, depth);
                     }
+                    fix.convective = convective_at_shocks(fix.convective, shocks[0], shocks[1]);
                     flux_roe(gas, &wl, &wr, &n, fix)
                 }
                 FluxScheme::Hllc => flux_hllc(gas, &wl, &wr, &n),
@@ -135,7 +140,7 @@ impl EdgeFluxes<'_> {
             prefetch(self.nodes, b);
             prefetch(self.gradients, b);
             // The second half of the gradients lies on another cache line.
-            prefetch(self.gradients.as_flattened(), b * 15 + 8);
+            prefetch(self.gradients.as_flattened(), b * 16 + 8);
         }
     }
 
@@ -154,7 +159,7 @@ impl EdgeFluxes<'_> {
 fn first_moment<V: Real>(
     gas: Gas<V>,
     (wl, wr): (&[V; 5], &[V; 5]),
-    (gl, gr): (&[V; 15], &[V; 15]),
+    (gl, gr): (&[V; 16], &[V; 16]),
     moment: &[[V; 3]; 3],
 ) -> [V; 5] {
     let half = V::c(0.5);

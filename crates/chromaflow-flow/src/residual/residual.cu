@@ -48,8 +48,7 @@ __device__ __forceinline__ Gradient load_gradient(const double* __restrict__ gra
 #pragma unroll
     for (int k = 0; k < 8; k++) {
         const double2 two = p[k];
-        g[2 * k] = two.x;
-        if (k < 7) g[2 * k + 1] = two.y;
+        g[2 * k] = two.x, g[2 * k + 1] = two.y;
     }
     return g;
 }
@@ -105,8 +104,10 @@ __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__
         const Node a = load_node(nodes, ab.x), b = load_node(nodes, ab.y);
         const pointwise::Gas<double> gas = params->gas();
         State wl = a.w, wr = b.w, besides = {0, 0, 0, 0, 0};
+        double jumps_a = 0, jumps_b = 0;
         if (SECOND) {
             const Gradient gl = load_gradient(gradients, ab.x), gr = load_gradient(gradients, ab.y);
+            jumps_a = gl[SHOCK], jumps_b = gr[SHOCK];
             Vec3 to_r, to_l;
 #pragma unroll
             for (int d = 0; d < 3; d++) {
@@ -128,7 +129,7 @@ __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__
 #endif
         }
 #if FLUX == 0
-        const State f = pointwise::flux_roe(gas, wl, wr, n, params->fix_of(n, a.x, b.x));
+        const State f = pointwise::flux_roe(gas, wl, wr, n, params->fix_of(n, a.x, b.x, jumps_a, jumps_b));
 #elif FLUX == 1
         const State f = pointwise::flux_hllc(gas, wl, wr, n);
 #else

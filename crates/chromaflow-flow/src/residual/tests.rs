@@ -39,7 +39,7 @@ fn residual_with(
         mapping: &Mapping::default(),
         moments: &[],
     };
-    let mut gradients = vec![[0.0; 15]; nodes.len()];
+    let mut gradients = vec![[0.0; 16]; nodes.len()];
     least_squares(&team, &dual.pattern, nodes, space.gradient, &[], &mut gradients);
     let mut fluxes = vec![[0.0; 5]; dual.edges.len()];
     let mut out = vec![[0.0; 5]; nodes.len()];
