@@ -196,6 +196,47 @@ impl Gpu {
         self.0.pool
     }
 
+    /// Whether kernels on this device can read and write the memory of another one directly; of its own always.
+    ///
+    /// # Errors
+    /// [`CudaError::NoDevice`], [`CudaError::Driver`].
+    pub fn reaches(&self, ordinal: usize) -> Result<bool, CudaError> {
+        if ordinal == self.facts().ordinal {
+            return Ok(true);
+        }
+        let count = Self::count()?;
+        if ordinal >= count {
+            return Err(CudaError::NoDevice { ordinal, count });
+        }
+        let (mut other, mut can) = (0, 0);
+        // SAFETY: `ordinal` < count; each call writes one integer.
+        unsafe {
+            check("cuDeviceGet", sys::cuDeviceGet(&raw mut other, ordinal as i32))?;
+            check("cuDeviceCanAccessPeer", sys::cuDeviceCanAccessPeer(&raw mut can, self.0.device, other))?;
+        }
+        Ok(can != 0)
+    }
+
+    /// Lets another device, which [reaches](Self::reaches) this one, read and write the memory of buffers on this device.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    pub fn open_memory_to(&self, ordinal: usize) -> Result<(), CudaError> {
+        if ordinal == self.facts().ordinal {
+            return Ok(());
+        }
+        self.bind()?;
+        // SAFETY: zeros are variants of all enums in the description, which names one device and what it may do; the pool lives as
+        // long as `self`.
+        check("cuMemPoolSetAccess", unsafe {
+            let mut who: sys::CUmemAccessDesc = std::mem::zeroed();
+            who.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+            who.location.id = ordinal as i32;
+            who.flags = sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+            sys::cuMemPoolSetAccess(self.pool(), &raw const who, 1)
+        })
+    }
+
     /// What is known about the device.
     pub fn facts(&self) -> &GpuFacts {
         &self.0.facts
