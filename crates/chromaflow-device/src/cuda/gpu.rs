@@ -29,6 +29,8 @@ pub struct GpuFacts {
     pub memory_bytes: usize,
     /// The driver's CUDA version, major and minor.
     pub driver: (u32, u32),
+    /// What tells it from all others, on this machine and elsewhere, in hexadecimal digits.
+    pub uuid: String,
 }
 
 /// One GPU: the device's primary context (the one that CuPy, PyTorch and the CUDA runtime use too), so that pointers
@@ -144,6 +146,7 @@ impl Gpu {
             return Err(CudaError::NoDevice { ordinal, count });
         }
         let (mut device, mut context, mut version, mut memory) = (0, std::ptr::null_mut(), 0, 0usize);
+        let mut uuid = sys::CUuuid { bytes: [0; 16] };
         let mut name = [0 as core::ffi::c_char; 256];
         // SAFETY: `ordinal` < count; each call writes to the one variable given, the name to 256 bytes.
         unsafe {
@@ -151,6 +154,7 @@ impl Gpu {
             check("cuDeviceGetName", sys::cuDeviceGetName(name.as_mut_ptr(), 256, device))?;
             check("cuDeviceTotalMem", sys::cuDeviceTotalMem_v2(&raw mut memory, device))?;
             check("cuDriverGetVersion", sys::cuDriverGetVersion(&raw mut version))?;
+            check("cuDeviceGetUuid", sys::cuDeviceGetUuid_v2(&raw mut uuid, device))?;
         }
         let attribute = |which: Attribute| -> Result<usize, CudaError> {
             let mut value = 0;
@@ -173,6 +177,7 @@ impl Gpu {
             shared_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             memory_bytes: memory,
             driver: ((version / 1000) as u32, (version % 1000 / 10) as u32),
+            uuid: uuid.bytes.iter().map(|byte| format!("{:02x}", byte.to_ne_bytes()[0])).collect(),
         };
         // SAFETY: released once in Drop of Inner.
         check("cuDevicePrimaryCtxRetain", unsafe {

@@ -228,7 +228,8 @@ impl CoupledSystemCuda {
     pub fn residual_into(&self, stream: &Stream, to: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
         assert_eq!(to.len(), self.unknowns());
         let driving = self.driving.as_ref().expect(DRIVES);
-        driving.convert((stream, &self.floors), Measure::ResidualTo, driving.residual.ptr(), to.ptr())
+        driving.convert((stream, &self.floors), Measure::ResidualTo, driving.residual.ptr(), to.ptr())?;
+        self.share.as_ref().map_or(Ok(()), |share| share.clear(self.nb, to))
     }
 
     /// Gives up an update.

@@ -88,9 +88,9 @@ impl WallFaces {
             names.push(patch.name.clone());
             for (i, (&node, area)) in patch.nodes.iter().zip(&patch.areas).enumerate() {
                 let (at, share) = solver.friction_share(p, i).map_or((u32::MAX, 0.0), |(a, s)| (a as u32, s));
-                nodes.extend([node, at]);
-                // Over ranks each adds up what acts on nodes that it owns.
+                // Over ranks each adds up what acts on nodes that it owns; of ghosts the friction may be anything.
                 let own = solver.share().is_none_or(|share| share.owns(node as usize));
+                nodes.extend([node, if own { at } else { u32::MAX }]);
                 areas.extend([area[0], area[1], area[2], share].map(|a| if own { a } else { 0.0 }));
             }
         }
