@@ -53,6 +53,8 @@ pub struct Context {
     /// The global options.
     pub global: GlobalArgs,
     gpu: Option<Gpu>,
+    /// GPUs of all ranks.
+    gpus: usize,
     team: OnceLock<Arc<Team>>,
 }
 
@@ -64,15 +66,34 @@ impl Context {
     pub fn new(global: GlobalArgs) -> CliResult<Self> {
         let gpu = match global.backend {
             Backend::Cpu => None,
-            Backend::Cuda => Some(
-                Gpu::open(0)
-                    .map_err(|e| CliError::environment(format!("--backend cuda: {e}; use --backend cpu")))?,
-            ),
+            Backend::Cuda => Some(open_gpu(0)?),
         };
+        Self::with(global, gpu)
+    }
+
+    /// The same for a command that chooses its GPUs itself.
+    ///
+    /// # Errors
+    /// Status 3 where the JSON file's folder is not usable.
+    pub fn without_gpu(global: GlobalArgs) -> CliResult<Self> {
+        Self::with(global, None)
+    }
+
+    fn with(global: GlobalArgs, gpu: Option<Gpu>) -> CliResult<Self> {
         if let Some(path) = &global.json {
             ensure_writable(path)?;
         }
-        Ok(Self { global, gpu, team: OnceLock::new() })
+        let gpus = usize::from(gpu.is_some());
+        Ok(Self { global, gpu, gpus, team: OnceLock::new() })
+    }
+
+    /// The same on a GPU of this machine, one of so many that ranks compute on together.
+    ///
+    /// # Errors
+    /// Status 3 where it cannot be used.
+    pub fn on_gpu(&self, ordinal: usize, gpus: usize) -> CliResult<Self> {
+        let global = GlobalArgs { backend: Backend::Cuda, ..self.global.clone() };
+        Ok(Self { global, gpu: Some(open_gpu(ordinal)?), gpus, team: self.team.clone() })
     }
 
     /// The threads, started at first use: `--threads`, or one per core this process may use.
@@ -86,7 +107,7 @@ impl Context {
         let global = GlobalArgs { quiet: true, json: None, ..self.global.clone() };
         let team = OnceLock::new();
         let _ = team.set(Arc::clone(self.team()));
-        Self { global, gpu: self.gpu.clone(), team }
+        Self { global, gpu: self.gpu.clone(), gpus: self.gpus, team }
     }
 
     /// The same for one of `size` ranks that share this machine: with its part of the threads, and with something to say on the first
@@ -99,6 +120,7 @@ impl Context {
         Self {
             global: GlobalArgs { threads, json, quiet, ..self.global.clone() },
             gpu: None,
+            gpus: 0,
             team: OnceLock::new(),
         }
     }
@@ -120,7 +142,8 @@ impl Context {
     pub fn device(&self) -> String {
         let n = self.team().size();
         let threads = || format!("{n} thread{}", if n == 1 { "" } else { "s" });
-        self.gpu.as_ref().map_or_else(threads, |gpu| gpu.facts().name.clone())
+        let several = || if self.gpus > 1 { format!("{} x ", self.gpus) } else { String::new() };
+        self.gpu.as_ref().map_or_else(threads, |gpu| format!("{}{}", several(), gpu.facts().name))
     }
 
     /// Whether to print progress and tables.
@@ -145,6 +168,10 @@ impl Context {
             .map_err(|e| CliError::environment(format!("cannot write {}: {e}", path.display())))?;
         Ok(file.commit()?)
     }
+}
+
+fn open_gpu(ordinal: usize) -> CliResult<Gpu> {
+    Gpu::open(ordinal).map_err(|e| CliError::environment(format!("--backend cuda: {e}; use --backend cpu")))
 }
 
 /// Fails early where `path` could not be written at the end of a long computation.

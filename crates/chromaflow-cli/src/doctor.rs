@@ -5,6 +5,7 @@ use crate::error::{CliResult, Done};
 use crate::plot;
 use crate::run::bytes;
 use chromaflow_comm::mpi::Mpi;
+use chromaflow_device::cuda::{CudaError, Gpu};
 use chromaflow_device::stream::{self, Bandwidth};
 use chromaflow_device::{Isa, Team};
 use serde_json::json;
@@ -86,31 +87,22 @@ fn mpi() -> Vec<String> {
 
 /// What there is to compute on besides the processor, or what is missing and how to get it.
 fn gpu() -> Vec<String> {
-    use chromaflow_device::cuda::{Gpu, kernel_cache_folder, nvrtc_version, shipped};
+    use chromaflow_device::cuda::{kernel_cache_folder, nvrtc_version, shipped};
     let count = match Gpu::count() {
         Ok(count) => count,
         Err(missing) => return vec![missing.to_string()],
     };
+    let opened: Vec<_> = (0..count).map(Gpu::open).collect();
     let mut lines: Vec<String> = (0..count)
         .map(|ordinal| {
-            let told = Gpu::open(ordinal).and_then(|gpu| {
-                let ((free, total), f) = (gpu.memory()?, gpu.facts());
-                let copy = gpu.copy_bandwidth(free.min(2 << 30) / 4, 5)?;
-                Ok(format!(
-                    "{}: capability {}.{}, {} multiprocessors, {} of {} free, {copy:.0} GB/s copied, driver for CUDA {}.{}",
-                    f.name,
-                    f.capability.0,
-                    f.capability.1,
-                    f.multiprocessors,
-                    bytes(free),
-                    bytes(total),
-                    f.driver.0,
-                    f.driver.1
-                ))
-            });
+            let told = opened[ordinal]
+                .as_ref()
+                .map_err(ToString::to_string)
+                .and_then(|gpu| told_of(gpu).map_err(|error| error.to_string()));
             told.unwrap_or_else(|error| format!("number {ordinal}: {error}"))
         })
         .collect();
+    lines.extend(peers(&opened));
     if count == 0 {
         lines.push(
             "the driver shows no device (see `nvidia-smi`; CUDA_VISIBLE_DEVICES hides devices)".to_owned(),
@@ -130,9 +122,61 @@ fn gpu() -> Vec<String> {
     lines
 }
 
+/// A device in a line.
+fn told_of(gpu: &Gpu) -> Result<String, CudaError> {
+    let ((free, total), f) = (gpu.memory()?, gpu.facts());
+    let copy = gpu.copy_bandwidth(free.min(2 << 30) / 4, 5)?;
+    Ok(format!(
+        "{}: capability {}.{}, {} multiprocessors, {} of {} free, {copy:.0} GB/s copied, driver for CUDA {}.{}",
+        f.name,
+        f.capability.0,
+        f.capability.1,
+        f.multiprocessors,
+        bytes(free),
+        bytes(total),
+        f.driver.0,
+        f.driver.1
+    ))
+}
+
+/// Which of several devices reach one another's memory: what ranks of `--gpus` exchange by.
+fn peers(opened: &[Result<Gpu, CudaError>]) -> Vec<String> {
+    if opened.len() < 2 {
+        return Vec::new();
+    }
+    let pairs =
+        (0..opened.len()).flat_map(|a| (0..opened.len()).map(move |b| (a, b))).filter(|(a, b)| a != b);
+    let apart: Vec<(usize, usize)> = pairs
+        .filter(|&(a, b)| opened[a].as_ref().is_ok_and(|gpu| !gpu.reaches(b).unwrap_or(false)))
+        .collect();
+    vec![peers_in_words(opened.len(), &apart)]
+}
+
+fn peers_in_words(count: usize, apart: &[(usize, usize)]) -> String {
+    if apart.is_empty() {
+        return format!("all {count} reach one another's memory: --gpus exchanges by peer stores");
+    }
+    let list: Vec<String> = apart.iter().map(|(a, b)| format!("{a} to {b}")).collect();
+    format!(
+        "peer access is missing from {}: --gpus over these exchanges by page-locked memory of the host",
+        list.join(", ")
+    )
+}
+
 /// The first value of a `name : value` line of a file of the system.
 fn proc_field(path: &str, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     let (_, value) = text.lines().find_map(|l| l.split_once(':').filter(|(key, _)| key.trim() == name))?;
     Some(value.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::peers_in_words;
+
+    #[test]
+    fn missing_peer_access_names_the_devices() {
+        assert!(peers_in_words(4, &[]).starts_with("all 4 reach"));
+        assert!(peers_in_words(3, &[(0, 2), (2, 0)]).contains("from 0 to 2, 2 to 0:"));
+    }
 }

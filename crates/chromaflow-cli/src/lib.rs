@@ -129,7 +129,11 @@ fn dispatch(cli: Cli) -> CliResult {
     if let Some(option) = cli.global.given().into_iter().find(|o| idle.contains(o)) {
         return Err(CliError::input(format!("`chromaflow {name}` does not use {option}: leave it out")));
     }
-    let ctx = Context::new(cli.global)?;
+    let ctx = match &cli.command {
+        // Ranks take a GPU each.
+        Command::Run(args) if args.is_over_ranks() => Context::without_gpu(cli.global)?,
+        _ => Context::new(cli.global)?,
+    };
     match &cli.command {
         Command::Run(args) => run::run(args, &ctx),
         Command::New(args) => start::new::run(args, &ctx),

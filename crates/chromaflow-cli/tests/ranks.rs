@@ -111,6 +111,23 @@ fn what_ranks_do_not_compute_is_refused_by_name() {
     refused(&["-q", "run", "case.toml", "--ranks", "0"], "--ranks");
     let matrix = ["-q", "run", "case.toml", "--ranks", "2", "--set", "output.matrix=1"];
     refused(&matrix, "one rank alone writes linear systems");
+    refused(&["-q", "run", "case.toml", "--ranks", "2", "--gpus", "2"], "--gpus");
+}
+
+/// More GPUs than any machine has, in both spellings: said before the mesh is read, with what is there or missing.
+#[test]
+fn gpus_that_are_not_there_are_an_error() {
+    let folder = folder();
+    for args in [&["--gpus", "640"][..], &["--backend", "cuda", "--ranks", "640"]] {
+        let args = [&["-q", "run", "case.toml"][..], args].concat();
+        let (status, _, message) = chromaflow(folder.path(), &args);
+        assert_eq!(status, 3, "{message}");
+        assert!(
+            message.contains(&format!("{} 640", if args[3] == "--gpus" { "--gpus" } else { "--ranks" })),
+            "{message}"
+        );
+        assert!(message.contains("GPU") || message.contains("driver"), "{message}");
+    }
 }
 
 #[test]

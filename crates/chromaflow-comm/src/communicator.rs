@@ -1,6 +1,6 @@
 //! The one interface between ranks.
 
-use crate::CommError;
+use crate::{CommError, Threads};
 use std::fmt::Debug;
 
 /// How values of several ranks become one.
@@ -65,6 +65,11 @@ pub trait Communicator: Debug + Send + Sync {
     /// As [`Communicator::receive`].
     fn receive_patiently(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
         self.receive(from, tag)
+    }
+
+    /// This rank as a thread of its process, where all ranks are: they can then hand memory to one another.
+    fn in_process(&self) -> Option<&Threads> {
+        None
     }
 
     /// Returns when all ranks have come here.

@@ -25,4 +25,4 @@ pub use error::{CommError, RunError};
 pub use halo::{Halo, InFlight, Neighbor};
 pub use partition::{Rows, bisect};
 pub use solo::Solo;
-pub use threads::{Threads, run};
+pub use threads::{Handed, Threads, run};

@@ -3,7 +3,7 @@
 use crate::{CommError, Communicator, RunError, Tag};
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -22,7 +22,6 @@ pub struct Threads {
 }
 
 /// What the ranks share.
-#[derive(Debug)]
 struct World {
     /// One a rank: what was sent to it.
     boxes: Vec<Mailbox>,
@@ -32,7 +31,12 @@ struct World {
     ended: OnceLock<(usize, String)>,
     /// Longest wait for a message.
     patience: Duration,
+    /// One a rank: what it hands to all others ([`Threads::meet`]).
+    handed: Mutex<Vec<Option<Handed>>>,
 }
+
+/// What ranks of one process hand to one another.
+pub type Handed = Arc<dyn Any + Send + Sync>;
 
 /// By sender and tag, oldest first.
 type Messages = HashMap<(usize, Tag), VecDeque<Vec<u8>>>;
@@ -49,11 +53,18 @@ impl Mailbox {
     }
 }
 
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World").field("ranks", &self.boxes.len()).finish_non_exhaustive()
+    }
+}
+
 impl World {
     fn new(size: usize, patience: Duration) -> Self {
         let boxes = (0..size).map(|_| Mailbox::default()).collect();
         let left = (0..size).map(|_| AtomicBool::new(false)).collect();
-        Self { boxes, left, ended: OnceLock::new(), patience }
+        let handed = Mutex::new(vec![None; size]);
+        Self { boxes, left, ended: OnceLock::new(), patience, handed }
     }
 
     /// A rank has failed; only the first failure is kept.
@@ -121,9 +132,58 @@ impl Communicator for Threads {
     fn receive_patiently(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
         self.receive_within(Duration::MAX, from, tag)
     }
+
+    fn in_process(&self) -> Option<&Threads> {
+        Some(self)
+    }
 }
 
+/// Looks at a condition in a row without giving the core away: some 20 microseconds, what a message takes that is on its way.
+const LOOKS: u32 = 2_000;
+
 impl Threads {
+    /// Hands an object to all ranks and returns those of all, in their order; collective. Memory that ranks share begins here.
+    ///
+    /// # Errors
+    /// [`CommError`] when another rank has failed, has left or stays silent too long.
+    pub fn meet(&self, mine: Handed) -> Result<Vec<Handed>, CommError> {
+        let lock = || self.world.handed.lock().unwrap_or_else(PoisonError::into_inner);
+        lock()[self.rank] = Some(mine);
+        self.barrier()?;
+        let all = lock().iter().flatten().cloned().collect();
+        // Nobody takes back what others have not seen.
+        self.barrier()?;
+        lock()[self.rank] = None;
+        Ok(all)
+    }
+
+    /// Waits until `ready` says so, which the rank `from` brings about in memory that both see: no message passes, and the wait is as
+    /// short as one can be.
+    ///
+    /// # Errors
+    /// [`CommError`] when another rank has failed, or `from` has left or stays silent too long.
+    pub fn wait_until(&self, from: usize, ready: impl Fn() -> bool) -> Result<(), CommError> {
+        self.partner(from)?;
+        let started = Instant::now();
+        loop {
+            for _ in 0..LOOKS {
+                if ready() {
+                    return Ok(());
+                }
+                std::hint::spin_loop();
+            }
+            self.world.check()?;
+            // Whoever leaves has done all it will do: a last look comes after it.
+            if self.world.left[from].load(Ordering::Acquire) {
+                return if ready() { Ok(()) } else { Err(CommError::Left { rank: from }) };
+            }
+            if started.elapsed() >= self.world.patience {
+                return Err(CommError::Late { rank: from, patience: self.world.patience });
+            }
+            thread::yield_now();
+        }
+    }
+
     fn receive_within(&self, patience: Duration, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
         self.partner(from)?;
         let (mailbox, started) = (&self.world.boxes[self.rank], Instant::now());

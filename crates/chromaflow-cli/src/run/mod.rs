@@ -66,6 +66,9 @@ pub struct Args {
     /// ranks are processes
     #[arg(long, value_name = "N")]
     ranks: Option<NonZeroUsize>,
+    /// Divide the mesh among N GPUs of this machine, a rank on each: --ranks N --backend cuda
+    #[arg(long, value_name = "N", conflicts_with = "ranks")]
+    gpus: Option<NonZeroUsize>,
     /// The same results, bit for bit, on any number of ranks: sums are exact before they are rounded
     #[arg(long)]
     reproducible: bool,
@@ -78,6 +81,11 @@ pub struct Args {
 }
 
 impl Args {
+    /// Whether several ranks compute.
+    pub fn is_over_ranks(&self) -> bool {
+        self.gpus.is_some() || over_ranks::are_several(self)
+    }
+
     /// To run one point of a sweep into `folder`, from the state of a restart or from the free stream.
     pub fn of_point(case: &Path, sets: &[String], folder: &Path, from: Option<&Path>) -> Self {
         Self {
@@ -91,6 +99,7 @@ impl Args {
             trace: None,
             verify: false,
             ranks: None,
+            gpus: None,
             reproducible: false,
             print_defaults: false,
             print_schema: false,

@@ -6,6 +6,7 @@ use crate::context::{Backend, Context};
 use crate::error::{CliError, CliResult, Done};
 use chromaflow_comm::mpi::{Launch, Mpi, launch};
 use chromaflow_comm::{CommError, Communicator, RunError, Solo, Tag, run};
+use chromaflow_device::cuda::Gpu;
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::mesh::{Marker, Mesh};
 use chromaflow_flow::unstructured::Ranks;
@@ -16,22 +17,54 @@ use std::time::Duration;
 /// How long a rank waits for a message of another one before it gives up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Runs a case on the ranks that were asked for: by `--ranks`, or by a launcher.
+/// Whether `--ranks` or a launcher asks for several ranks.
+pub fn are_several(args: &Args) -> bool {
+    args.ranks.is_some_and(|ranks| ranks.get() > 1) || launch().is_some_and(|launch| launch.size > 1)
+}
+
+/// Runs a case on the ranks that were asked for: by `--ranks` or `--gpus`, or by a launcher.
 ///
 /// # Errors
-/// As [`super::run`]; status 3 where ranks cannot be had or one of them fails.
+/// As [`super::run`]; status 3 where ranks or their GPUs cannot be had or one of them fails.
 pub fn start(args: &Args, ctx: &Context) -> CliResult {
     let launched = launch().filter(|launch| launch.size > 1);
-    match (launched, args.ranks) {
-        (Some(launch), Some(asked)) if asked.get() != launch.size => Err(CliError::input(format!(
-            "--ranks {asked}, but {} started {} ranks: leave out one of them",
-            launch.launcher, launch.size
-        ))),
+    let on_gpus = args.gpus.is_some() || ctx.global.backend == Backend::Cuda;
+    match (launched, args.ranks.or(args.gpus)) {
+        (Some(launch), Some(asked)) if asked.get() != launch.size || args.gpus.is_some() => {
+            let option = if args.gpus.is_some() { "--gpus" } else { "--ranks" };
+            let instead = if args.gpus.is_some() { "; with it use --backend cuda" } else { "" };
+            Err(CliError::input(format!(
+                "{option} {asked}, but {} started {} ranks: leave out one of them{instead}",
+                launch.launcher, launch.size
+            )))
+        }
         (Some(launch), _) => processes(args, ctx, launch),
-        (None, Some(asked)) if asked.get() > 1 => threads(args, ctx, asked.get()),
-        _ if args.reproducible => super::one(args, ctx, Some(alone())),
-        _ => super::one(args, ctx, None),
+        (None, Some(asked)) if on_gpus && (asked.get() > 1 || args.gpus.is_some()) => {
+            let asked = asked.get();
+            enough_gpus(args, asked)?;
+            if asked > 1 { threads(args, ctx, asked, true) } else { one_rank(args, &ctx.on_gpu(0, 1)?) }
+        }
+        (None, Some(asked)) if asked.get() > 1 => threads(args, ctx, asked.get(), false),
+        _ => one_rank(args, ctx),
     }
+}
+
+fn one_rank(args: &Args, ctx: &Context) -> CliResult {
+    super::one(args, ctx, args.reproducible.then(alone))
+}
+
+/// Whether this machine has so many GPUs.
+fn enough_gpus(args: &Args, asked: usize) -> CliResult<()> {
+    let option = if args.gpus.is_some() { "--gpus" } else { "--backend cuda --ranks" };
+    let count = Gpu::count().map_err(|e| CliError::environment(format!("{option} {asked}: {e}")))?;
+    if asked <= count {
+        return Ok(());
+    }
+    let shown = if count == 1 { "1 GPU".to_owned() } else { format!("{count} GPUs") };
+    Err(CliError::environment(format!(
+        "{option} {asked}, but this machine shows {shown}: a rank computes on a GPU of its own; ask for at most {count} (`chromaflow \
+         doctor` lists them; CUDA_VISIBLE_DEVICES hides devices)"
+    )))
 }
 
 /// One rank that computes as several do.
@@ -40,13 +73,16 @@ fn alone() -> Ranks {
 }
 
 /// Ranks that are threads of this process.
-fn threads(args: &Args, ctx: &Context, size: usize) -> CliResult {
-    refuse_gpu(ctx)?;
+fn threads(args: &Args, ctx: &Context, size: usize, on_gpus: bool) -> CliResult {
     let (args, contexts) = (args.clone(), (0..size).map(|rank| ctx.of_rank(rank, size)).collect::<Vec<_>>());
     let ended = run(size, PATIENCE, move |own| {
         let rank = own.rank();
         let ranks = Ranks { ranks: Arc::new(own.clone()), reproducible: args.reproducible };
-        super::one(&args, &contexts[rank], Some(ranks))
+        let ctx = &contexts[rank];
+        if on_gpus {
+            return super::one(&args, &ctx.on_gpu(rank, size)?, Some(ranks));
+        }
+        super::one(&args, ctx, Some(ranks))
     });
     match ended {
         Ok(done) => Ok(done[0]),
@@ -58,7 +94,6 @@ fn threads(args: &Args, ctx: &Context, size: usize) -> CliResult {
 
 /// Ranks that a launcher started as processes.
 fn processes(args: &Args, ctx: &Context, launch: Launch) -> CliResult {
-    refuse_gpu(ctx)?;
     let mpi = Mpi::join(launch, PATIENCE).map_err(|e| CliError::environment(e.to_string()))?;
     let mpi = Arc::new(mpi);
     let (rank, here) = (mpi.rank(), on_this_host(&*mpi)?);
@@ -67,7 +102,11 @@ fn processes(args: &Args, ctx: &Context, launch: Launch) -> CliResult {
         interrupt::watch_quietly();
     }
     let ranks = Ranks { ranks: Arc::clone(&mpi) as Arc<dyn Communicator>, reproducible: args.reproducible };
-    let ended = super::one(args, &own, Some(ranks));
+    let ended = if ctx.global.backend == Backend::Cuda {
+        gpu_of_process(&*mpi, &own).and_then(|own| super::one(args, &own, Some(ranks)))
+    } else {
+        super::one(args, &own, Some(ranks))
+    };
     match &ended {
         Ok(_) => mpi.leave(),
         Err(error) => {
@@ -88,13 +127,33 @@ fn on_this_host(ranks: &dyn Communicator) -> CliResult<usize> {
     Ok(all.iter().filter(|other| other.as_slice() == own.as_bytes()).count())
 }
 
-fn refuse_gpu(ctx: &Context) -> CliResult<()> {
-    if ctx.global.backend == Backend::Cuda {
-        return Err(CliError::input(
-            "--backend cuda computes on one GPU with one rank: leave out --ranks and mpirun, or use --backend cpu",
-        ));
+/// The GPU of a rank that is a process: that of its number among the ranks of its host, or the only one that its launcher shows it.
+fn gpu_of_process(ranks: &dyn Communicator, ctx: &Context) -> CliResult<Context> {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let hosts = ranks.gather_all(host.as_bytes()).map_err(|e| lost(&e))?;
+    let here: Vec<usize> = (0..hosts.len()).filter(|&rank| hosts[rank] == host.as_bytes()).collect();
+    let own = here.iter().position(|&rank| rank == ranks.rank()).unwrap_or(0);
+    let found = Gpu::count().map_err(|e| CliError::environment(format!("--backend cuda: {e}")));
+    let opened = found.and_then(|count| match count {
+        1 => ctx.on_gpu(0, hosts.len()),
+        _ if here.len() <= count => ctx.on_gpu(own, hosts.len()),
+        _ => Err(CliError::environment(format!(
+            "{} ranks share this host, which shows {count} GPUs: start as many ranks a host as it has GPUs",
+            here.len()
+        ))),
+    });
+    // All know what all have before any of them ends.
+    let uuid = opened.as_ref().ok().and_then(|ctx| Some(ctx.gpu()?.facts().uuid.clone())).unwrap_or_default();
+    let all = ranks.gather_all(uuid.as_bytes()).map_err(|e| lost(&e))?;
+    let opened = opened?;
+    match all.iter().position(|other| other == uuid.as_bytes()).filter(|&other| other != ranks.rank()) {
+        Some(other) => Err(CliError::environment(format!(
+            "ranks {other} and {} both compute on GPU {uuid}: start as many ranks a host as it has GPUs, and leave the choice of GPUs to \
+             the program or bind one to each task",
+            ranks.rank()
+        ))),
+        None => Ok(opened),
     }
-    Ok(())
 }
 
 fn lost(error: &CommError) -> CliError {
@@ -109,7 +168,7 @@ pub fn only_meshes(case: &Case, ranks: Option<&Ranks>) -> CliResult<()> {
     match (case, ranks) {
         (Case::Unstructured(_), _) | (_, None) => Ok(()),
         (other, Some(_)) => Err(CliError::input(format!(
-            "this is {}, which one rank alone computes: leave out --ranks, --reproducible and mpirun; ranks share cases of meshes",
+            "this is {}, which one rank alone computes: leave out --ranks, --gpus, --reproducible and mpirun; ranks share cases of meshes",
             other.kind().title()
         ))),
     }
@@ -203,8 +262,12 @@ pub fn follow(source: &Source, case: &CaseFile, ctx: &Context, ranks: Ranks) -> 
         case.take_factors();
     }
     let config = case.config(source, &known, planar)?;
+    if let Some(gpu) = ctx.gpu() {
+        gpu.prepare(chromaflow_flow::gpu::kernels_of(&config));
+    }
     let solver = FlowSolver::over_ranks(None, config, Arc::clone(ctx.team()), ranks);
     let mut solver = solver.map_err(|e| unstructured::refused(source, &e))?;
+    unstructured::compute_on_gpu(&mut solver, ctx, source)?;
     solver.follow().map_err(|e| CliError::environment(e.to_string()))?;
     Ok(Done::Success)
 }

@@ -4,11 +4,13 @@
 use super::{CudaError, Record};
 use cudarc::nvrtc::sys::{self, nvrtcResult};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 /// CUDA C++ text with the constants it is compiled for. Kernels include no header, so that a driver and NVRTC are all
 /// that is needed.
@@ -244,6 +246,13 @@ pub fn build_ahead(source: &KernelSource, arch: &str) -> Result<Compiled, CudaEr
 /// Compiles and writes to the cache. A cache that cannot be written costs a compilation in every process and nothing
 /// else; it is said once on standard error.
 pub(super) fn compile_and_store(source: &KernelSource, arch: &str) -> Result<Compiled, CudaError> {
+    // Several devices of one kind ask for the same: one compiles, the others find it in the cache.
+    let turn = Turn::take(stem(source, arch));
+    if turn.waited
+        && let Some(image) = cached(source, arch)
+    {
+        return Ok(Compiled { image, log: String::new() });
+    }
     let compiled = compile(source, arch)?;
     if let Some(path) = file(source, arch, nvrtc_version()?)
         && let Err(cause) = store(&path, &compiled.image)
@@ -253,6 +262,36 @@ pub(super) fn compile_and_store(source: &KernelSource, arch: &str) -> Result<Com
         SAID.call_once(|| eprintln!("note: {}", CudaError::Cache { path, source: cause }));
     }
     Ok(compiled)
+}
+
+/// What is being compiled in this process.
+static UNDER_WAY: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+static DONE: Condvar = Condvar::new();
+
+/// The right to compile something, which one at a time has.
+struct Turn {
+    what: String,
+    /// Whether another one had it before.
+    waited: bool,
+}
+
+impl Turn {
+    fn take(what: String) -> Self {
+        let mut under_way = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waited = false;
+        while !under_way.insert(what.clone()) {
+            waited = true;
+            under_way = DONE.wait(under_way).unwrap_or_else(PoisonError::into_inner);
+        }
+        Self { what, waited }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.what);
+        DONE.notify_all();
+    }
 }
 
 /// Written under a name of its own and renamed: another process sees the whole file or none.
@@ -296,6 +335,19 @@ mod tests {
             assert_eq!(read_checked(&path), None, "cut to {len} bytes");
         }
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Whoever comes while something is compiled waits for it; others do not.
+    #[test]
+    fn one_at_a_time_compiles_the_same() {
+        let first = Turn::take("one".to_owned());
+        assert!(!first.waited && !Turn::take("another".to_owned()).waited);
+        let other = std::thread::spawn(|| Turn::take("one".to_owned()).waited);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(!other.is_finished());
+        drop(first);
+        assert!(other.join().unwrap());
+        assert!(!Turn::take("one".to_owned()).waited);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct GpuFacts {
     pub memory_bytes: usize,
     /// The driver's CUDA version, major and minor.
     pub driver: (u32, u32),
+    /// What tells it from all others, on this machine and elsewhere, in hexadecimal digits.
+    pub uuid: String,
 }
 
 /// One GPU: the device's primary context (the one that CuPy, PyTorch and the CUDA runtime use too), so that pointers
@@ -144,6 +146,7 @@ impl Gpu {
             return Err(CudaError::NoDevice { ordinal, count });
         }
         let (mut device, mut context, mut version, mut memory) = (0, std::ptr::null_mut(), 0, 0usize);
+        let mut uuid = sys::CUuuid { bytes: [0; 16] };
         let mut name = [0 as core::ffi::c_char; 256];
         // SAFETY: `ordinal` < count; each call writes to the one variable given, the name to 256 bytes.
         unsafe {
@@ -151,6 +154,7 @@ impl Gpu {
             check("cuDeviceGetName", sys::cuDeviceGetName(name.as_mut_ptr(), 256, device))?;
             check("cuDeviceTotalMem", sys::cuDeviceTotalMem_v2(&raw mut memory, device))?;
             check("cuDriverGetVersion", sys::cuDriverGetVersion(&raw mut version))?;
+            check("cuDeviceGetUuid", sys::cuDeviceGetUuid_v2(&raw mut uuid, device))?;
         }
         let attribute = |which: Attribute| -> Result<usize, CudaError> {
             let mut value = 0;
@@ -173,6 +177,7 @@ impl Gpu {
             shared_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             memory_bytes: memory,
             driver: ((version / 1000) as u32, (version % 1000 / 10) as u32),
+            uuid: uuid.bytes.iter().map(|byte| format!("{:02x}", byte.to_ne_bytes()[0])).collect(),
         };
         // SAFETY: released once in Drop of Inner.
         check("cuDevicePrimaryCtxRetain", unsafe {
@@ -194,6 +199,47 @@ impl Gpu {
     /// The pool of device memory.
     pub(super) fn pool(&self) -> sys::CUmemoryPool {
         self.0.pool
+    }
+
+    /// Whether kernels on this device can read and write the memory of another one directly; of its own always.
+    ///
+    /// # Errors
+    /// [`CudaError::NoDevice`], [`CudaError::Driver`].
+    pub fn reaches(&self, ordinal: usize) -> Result<bool, CudaError> {
+        if ordinal == self.facts().ordinal {
+            return Ok(true);
+        }
+        let count = Self::count()?;
+        if ordinal >= count {
+            return Err(CudaError::NoDevice { ordinal, count });
+        }
+        let (mut other, mut can) = (0, 0);
+        // SAFETY: `ordinal` < count; each call writes one integer.
+        unsafe {
+            check("cuDeviceGet", sys::cuDeviceGet(&raw mut other, ordinal as i32))?;
+            check("cuDeviceCanAccessPeer", sys::cuDeviceCanAccessPeer(&raw mut can, self.0.device, other))?;
+        }
+        Ok(can != 0)
+    }
+
+    /// Lets another device, which [reaches](Self::reaches) this one, read and write the memory of buffers on this device.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    pub fn open_memory_to(&self, ordinal: usize) -> Result<(), CudaError> {
+        if ordinal == self.facts().ordinal {
+            return Ok(());
+        }
+        self.bind()?;
+        // SAFETY: zeros are variants of all enums in the description, which names one device and what it may do; the pool lives as
+        // long as `self`.
+        check("cuMemPoolSetAccess", unsafe {
+            let mut who: sys::CUmemAccessDesc = std::mem::zeroed();
+            who.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+            who.location.id = ordinal as i32;
+            who.flags = sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+            sys::cuMemPoolSetAccess(self.pool(), &raw const who, 1)
+        })
     }
 
     /// What is known about the device.

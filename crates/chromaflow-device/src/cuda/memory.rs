@@ -325,6 +325,39 @@ impl<T: Pod> DeviceBuffer<T> {
         })
     }
 
+    /// Copies a part to the values from `at` on of page-locked memory, without waiting: they are there when the stream has come so far.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`] when the part reaches beyond the end, [`CudaError::Driver`].
+    ///
+    /// # Panics
+    /// When `part` lies outside.
+    pub fn download_part_later(
+        &self,
+        part: Range<usize>,
+        to: &mut Pinned<T>,
+        at: usize,
+    ) -> Result<(), CudaError> {
+        let part = self.part(part);
+        if part.len > to.len.saturating_sub(at) {
+            let expected = to.len.saturating_sub(at);
+            return Err(CudaError::Length {
+                what: "pinned part to download into",
+                found: part.len,
+                expected,
+            });
+        }
+        if part.is_empty() {
+            return Ok(());
+        }
+        self.stream.gpu().bind()?;
+        // SAFETY: both ranges hold `len` values (checked above); pinned memory is waited for before it is freed.
+        check("cuMemcpyDtoH", unsafe {
+            let (to, bytes) = (to.ptr.add(at).cast(), part.len * size_of::<T>());
+            sys::cuMemcpyDtoHAsync_v2(to, part.ptr, bytes, self.stream.raw())
+        })
+    }
+
     /// The same bytes as values of another type: how f32 blocks become f16 blocks in place.
     ///
     /// # Panics

@@ -197,11 +197,33 @@ impl Event {
     /// # Errors
     /// [`CudaError::Driver`].
     pub fn new(gpu: &Gpu) -> Result<Self, CudaError> {
+        Self::with_flags(gpu, 0)
+    }
+
+    /// An event that orders work, of streams of other devices, too, and keeps no time.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    pub fn untimed(gpu: &Gpu) -> Result<Self, CudaError> {
+        Self::with_flags(gpu, sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32)
+    }
+
+    fn with_flags(gpu: &Gpu, flags: u32) -> Result<Self, CudaError> {
         gpu.bind()?;
         let mut raw = std::ptr::null_mut();
-        // SAFETY: writes one handle; flag 0 keeps timing on.
-        check("cuEventCreate", unsafe { sys::cuEventCreate(&raw mut raw, 0) })?;
+        // SAFETY: writes one handle; timing is on unless the flags say otherwise.
+        check("cuEventCreate", unsafe { sys::cuEventCreate(&raw mut raw, flags) })?;
         Ok(Self { raw, gpu: gpu.clone() })
+    }
+
+    /// Waits until the stream has come to where this was recorded last.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: also errors of kernels that ran before.
+    pub fn synchronize(&self) -> Result<(), CudaError> {
+        self.gpu.bind()?;
+        // SAFETY: the event lives.
+        check("cuEventSynchronize", unsafe { sys::cuEventSynchronize(self.raw) })
     }
 
     /// Marks the present end of `stream`.

@@ -82,6 +82,11 @@ impl Sums {
         Ok(self.scalars.download_later(&mut self.host)?)
     }
 
+    /// All sums as last sent, to be added to those of other ranks.
+    pub fn all_mut(&mut self) -> &mut [f64] {
+        &mut self.host
+    }
+
     /// Squares of the norms, as last sent.
     pub fn squares(&self) -> &[f64] {
         &self.host[..self.equations]

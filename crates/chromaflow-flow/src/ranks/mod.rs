@@ -19,7 +19,7 @@ mod partition;
 mod rows;
 mod survey;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod wire;
 
 pub use partition::{Division, Quality};

@@ -18,6 +18,8 @@ pub struct Rows {
     pub whole: Option<Whole>,
     /// How the mesh was divided.
     pub quality: Quality,
+    /// How messages pass between devices, where devices compute.
+    pub halo: Option<String>,
     /// Rows whose elements are not all here.
     outer: Vec<u32>,
 }
@@ -46,8 +48,15 @@ impl Rows {
             file: part.file.clone(),
             whole,
             quality: part.quality,
+            halo: None,
             outer: outer.map(|(row, _)| row).collect(),
         })
+    }
+
+    /// Rows whose elements are not all here, and which nobody solves for.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn incomplete(&self) -> &[u32] {
+        &self.outer
     }
 
     /// Gives rows whose elements are not all here, and which nobody solves for, blocks that can be inverted.

@@ -7,6 +7,7 @@ use crate::config::{
     Boundary, Equations, Limiter, NewtonKrylov, Nonlinear, Quadrature, ScalarConfig, Steady, Time,
     TurbulenceConfig, Unsteady,
 };
+use crate::march::FlowError;
 use crate::mesh::Mesh;
 use crate::mesh::generate::{Cells, Cylinder, box_mesh};
 use crate::numbering::renumber;
@@ -23,10 +24,10 @@ use chromaflow_device::Team;
 use std::sync::Arc;
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 const SIZES: [usize; 5] = [1, 2, 3, 5, 8];
 
-fn cylinder(triangles: bool) -> Mesh {
+pub(crate) fn cylinder(triangles: bool) -> Mesh {
     Cylinder { cells: [24, 14], radius: 6.0, growth: 1.25, triangles }.mesh()
 }
 
@@ -99,21 +100,21 @@ fn parts_have_two_layers_of_elements_around_their_nodes() {
 
 /// A case: its mesh, its set-up, how the state begins, how many iterations.
 #[derive(Clone)]
-struct Case {
-    mesh: Mesh,
-    config: FlowConfig,
-    bump: bool,
-    iterations: usize,
+pub(crate) struct Case {
+    pub(crate) mesh: Mesh,
+    pub(crate) config: FlowConfig,
+    pub(crate) bump: bool,
+    pub(crate) iterations: usize,
 }
 
 /// What a run gives: residuals of each iteration, forces, CFL numbers, the restart in the file's order.
 #[derive(Debug, PartialEq)]
-struct Outcome {
-    residuals: Vec<Vec<f64>>,
-    forces: Vec<[f64; 3]>,
-    cfl: Vec<f64>,
-    fields: Vec<(String, Vec<f64>)>,
-    restart: Restart,
+pub(crate) struct Outcome {
+    pub(crate) residuals: Vec<Vec<f64>>,
+    pub(crate) forces: Vec<[f64; 3]>,
+    pub(crate) cfl: Vec<f64>,
+    pub(crate) fields: Vec<(String, Vec<f64>)>,
+    pub(crate) restart: Restart,
 }
 
 fn bump(x: [f64; 3]) -> [f64; 5] {
@@ -132,12 +133,23 @@ fn march(solver: &mut FlowSolver, case: &Case, set: bool) -> Outcome {
         forces.push([report.forces.total.cl, report.forces.total.cd, report.forces.total.cm]);
         cfl.push(report.cfl);
     }
+    solver.sync().unwrap();
     let fields = solver.fields().into_iter().map(|f| (f.name, f.values)).collect();
     Outcome { residuals, forces, cfl, fields, restart: solver.restart() }
 }
 
 /// On so many ranks of this process, from a restart or the beginning.
 fn over(size: usize, case: &Case, reproducible: bool, from: Option<&Restart>) -> Outcome {
+    over_with(size, case, (reproducible, from), |_| Ok(()))
+}
+
+/// The same, after each rank has done something with its solver.
+pub(crate) fn over_with(
+    size: usize,
+    case: &Case,
+    (reproducible, from): (bool, Option<&Restart>),
+    prepare: impl Fn(&mut FlowSolver) -> Result<(), FlowError> + Send + Sync + 'static,
+) -> Outcome {
     let (case, from) = (case.clone(), from.cloned());
     let mut found = run(size, PATIENCE, move |threads: &Threads| {
         let rank = threads.rank();
@@ -149,6 +161,7 @@ fn over(size: usize, case: &Case, reproducible: bool, from: Option<&Restart>) ->
         if case.bump {
             solver.set_state(bump);
         }
+        prepare(&mut solver).map_err(|e| e.to_string())?;
         if rank > 0 {
             return solver.follow().map(|()| None).map_err(|e| e.to_string());
         }
@@ -164,18 +177,27 @@ fn over(size: usize, case: &Case, reproducible: bool, from: Option<&Restart>) ->
 }
 
 fn alone(case: &Case) -> Outcome {
+    alone_with(case, |_| Ok(()))
+}
+
+/// One solver alone, after something was done with it.
+pub(crate) fn alone_with(case: &Case, prepare: impl Fn(&mut FlowSolver) -> Result<(), FlowError>) -> Outcome {
     let mut solver = FlowSolver::new(&case.mesh, case.config.clone(), Arc::new(Team::new(1))).unwrap();
-    march(&mut solver, case, true)
+    if case.bump {
+        solver.set_state(bump);
+    }
+    prepare(&mut solver).unwrap();
+    march(&mut solver, case, false)
 }
 
 /// The largest difference of two lists over the largest value.
-fn apart(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn apart(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     let size = a.iter().fold(1e-300_f64, |m, v| m.max(v.abs()));
     a.iter().zip(b).map(|(a, b)| (a - b).abs() / size).fold(0.0, f64::max)
 }
 
-fn near(found: &Outcome, expected: &Outcome, most: f64, what: &str) {
+pub(crate) fn near(found: &Outcome, expected: &Outcome, most: f64, what: &str) {
     for (k, (a, b)) in found.residuals.iter().zip(&expected.residuals).enumerate() {
         assert!(apart(a, b) <= most, "{what}: residuals of iteration {k}: {a:?}, alone {b:?}");
     }
@@ -194,7 +216,7 @@ fn near(found: &Outcome, expected: &Outcome, most: f64, what: &str) {
     }
 }
 
-fn config(boundaries: &[(&str, Boundary)]) -> FlowConfig {
+pub(crate) fn config(boundaries: &[(&str, Boundary)]) -> FlowConfig {
     let mut config = FlowConfig::default();
     config.freestream.mach = 0.4;
     config.freestream.alpha_deg = 3.0;
@@ -205,7 +227,7 @@ fn config(boundaries: &[(&str, Boundary)]) -> FlowConfig {
     config
 }
 
-fn cube(wall: &Boundary) -> FlowConfig {
+pub(crate) fn cube(wall: &Boundary) -> FlowConfig {
     let sides = ["x0", "x1", "y0", "y1", "z0"].map(|side| (side, Boundary::Farfield));
     let mut config = config(&sides);
     config.boundaries.insert("z1".to_owned(), *wall);

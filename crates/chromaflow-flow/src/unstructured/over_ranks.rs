@@ -91,6 +91,10 @@ impl FlowSolver {
     /// [`FlowError::Ranks`] when another rank has failed.
     pub fn follow(&mut self) -> Result<(), FlowError> {
         while let Some(order) = self.host.next_order()? {
+            if !matches!(order, Order::Step) {
+                // Rank 0 looks at its own state of the host, too.
+                self.sync()?;
+            }
             match order {
                 Order::Step => drop(self.try_step()?),
                 Order::Iterations(most) => self.set_iterations(most),

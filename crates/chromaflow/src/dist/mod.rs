@@ -14,7 +14,7 @@
 pub mod exact;
 mod share;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use share::{Batch, Share, ShareError};
 

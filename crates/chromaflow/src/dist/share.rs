@@ -300,6 +300,23 @@ impl Share {
         sums.try_into().expect("as many sums as values")
     }
 
+    /// Counts the time of a wait of this rank for its own device as one of an exchange.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn while_waiting<T>(&self, f: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let done = f();
+        self.waited.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        done
+    }
+
+    /// Waits for what another rank of this process brings about in memory that both see; `false` where something has failed.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn wait_until(&self, from: usize, ready: impl Fn() -> bool) -> bool {
+        let own = self.ranks.rank();
+        let nobody = CommError::NoRank { rank: from, own, size: self.ranks.size() };
+        self.pass(|| self.ranks.in_process().ok_or(nobody)?.wait_until(from, ready)).is_some()
+    }
+
     /// Sends packed rows of a color to a neighbor; `false` where something has failed.
     pub(crate) fn post(&self, to: usize, bytes: Vec<u8>) {
         self.pass(|| self.ranks.send(to, Tag::Halo(COLORS), bytes));

@@ -11,24 +11,24 @@ use chromaflow_device::Team;
 use std::sync::Arc;
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 const SIZES: [usize; 5] = [1, 2, 3, 5, 8];
-const ROWS: usize = 240;
-const NB: usize = 3;
+pub(crate) const ROWS: usize = 240;
+pub(crate) const NB: usize = 3;
 
 /// A colored system, the same on every rank.
-struct System {
-    pattern: Arc<BlockPattern>,
-    batches: RowBatches,
-    jacobian: Jacobian,
-    b: Vec<f64>,
+pub(crate) struct System {
+    pub(crate) pattern: Arc<BlockPattern>,
+    pub(crate) batches: RowBatches,
+    pub(crate) jacobian: Jacobian,
+    pub(crate) b: Vec<f64>,
 }
 
-fn wave(seed: usize, i: usize) -> f64 {
+pub(crate) fn wave(seed: usize, i: usize) -> f64 {
     ((i * 37 + seed * 101) as f64 * 0.7).sin()
 }
 
-fn system(policy: Policy) -> System {
+pub(crate) fn system(policy: Policy) -> System {
     let (ptr, columns) = tetrahedral(ROWS, 1500, 3);
     let pattern = BlockPattern::new(ROWS, ptr, columns).unwrap();
     let plan = Plan::new(&pattern, &PlanOptions::default()).unwrap();
@@ -63,14 +63,14 @@ fn owner(system: &System, row: usize, size: usize) -> u32 {
 }
 
 /// A rank's rows with `layers` layers of ghosts, and its part of the matrix and of b.
-struct Local {
-    share: Arc<Share>,
-    batches: RowBatches,
-    jacobian: Jacobian,
-    b: Vec<f64>,
+pub(crate) struct Local {
+    pub(crate) share: Arc<Share>,
+    pub(crate) batches: RowBatches,
+    pub(crate) jacobian: Jacobian,
+    pub(crate) b: Vec<f64>,
 }
 
-fn local(ranks: &Threads, whole: &System, layers: usize, exact: bool) -> Local {
+pub(crate) fn local(ranks: &Threads, whole: &System, layers: usize, exact: bool) -> Local {
     let (rank, size) = (ranks.rank() as u32, ranks.size());
     let owners: Vec<u32> = (0..ROWS).map(|row| owner(whole, row, size)).collect();
     let mut here: Vec<bool> = owners.iter().map(|&o| o == rank).collect();

@@ -3,11 +3,14 @@
 //! Kernels are CUDA C++ text without headers: [`common.cuh`](self) and the kernel's own file, compiled by NVRTC with
 //! block size, storage and tile as constants.
 
+mod halo;
 mod jacobian;
 mod plain;
 mod vectors;
 
 pub use crate::policy::Storage;
+pub(crate) use halo::Ghosts;
+pub use halo::{Path, ShareCuda, Wish};
 pub use jacobian::{DeviceJacobian, DeviceOff, NarrowReport, Scaling};
 pub(crate) use jacobian::{global_scale, scale_of};
 pub use plain::PlainSweep;
@@ -33,6 +36,9 @@ pub enum GpuError {
     /// Another pattern or block size than this was set up for.
     #[error("this was set up for another pattern or block size: make a new one for every pattern")]
     OtherMatrix,
+    /// Between ranks.
+    #[error(transparent)]
+    Ranks(#[from] chromaflow_comm::CommError),
     /// No values yet.
     #[error("the matrix has no values yet: set them first")]
     NoValues,
@@ -74,7 +80,7 @@ pub fn kernel_sources(nb: usize, storage: Storage, candidates: bool) -> Vec<Kern
 /// Sources of the kernels that know no block size, for building ahead.
 pub fn vector_sources() -> Vec<KernelSource> {
     let vectors = [Storage::F64, Storage::F32].into_iter().map(vectors::vector_source);
-    vectors.chain([crate::solver::transfer_source()]).collect()
+    vectors.chain([crate::solver::transfer_source(), halo::kernel_source()]).collect()
 }
 
 /// A device's stream for a test, or a skip that is counted.

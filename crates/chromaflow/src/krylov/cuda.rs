@@ -6,8 +6,8 @@ use super::gmres::{self, Basis};
 use super::monitor::System;
 use super::richardson::{self, Corrections};
 use super::{Control, Solve};
-use crate::factor::block_ilu::cuda::DeviceBlockIlu;
-use crate::gpu::{GpuError, Storage, Vectors};
+use crate::factor::block_ilu::cuda::{DeviceBlockIlu, DeviceIluOverRanks};
+use crate::gpu::{GpuError, ShareCuda, Storage, Vectors};
 use crate::relax::{Guess, MulticolorCuda, SolveOptions};
 use crate::sparse::cuda::BlockMatrixCuda;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, Pinned, Stream};
@@ -31,6 +31,53 @@ pub trait LinearOperatorCuda {
         x: &DeviceBuffer<f64>,
         r: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError>;
+
+    /// Where the rows are those of a rank: sums over them become sums over all ranks. Products and residuals are zero in ghosts then.
+    fn share(&self) -> Option<&ShareCuda> {
+        None
+    }
+}
+
+/// A rank's part of a matrix: products are residuals.
+pub struct OfRankCuda<'a> {
+    matrix: &'a mut BlockMatrixCuda,
+    share: &'a ShareCuda,
+}
+
+impl<'a> OfRankCuda<'a> {
+    /// Of a matrix whose rows are those of the share.
+    pub fn new(matrix: &'a mut BlockMatrixCuda, share: &'a ShareCuda) -> Self {
+        Self { matrix, share }
+    }
+}
+
+impl LinearOperatorCuda for OfRankCuda<'_> {
+    fn multiply(&mut self, x: &DeviceBuffer<f64>, y: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
+        self.matrix.multiply(x, y)?;
+        self.share.clear(self.matrix.nb(), &y.slice())
+    }
+
+    fn residual(
+        &mut self,
+        b: &DeviceBuffer<f64>,
+        x: &DeviceBuffer<f64>,
+        r: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        self.matrix.residual(b, x, r)?;
+        self.share.clear(self.matrix.nb(), &r.slice())
+    }
+
+    fn share(&self) -> Option<&ShareCuda> {
+        Some(self.share)
+    }
+}
+
+/// Inner products of a system, over all ranks where there are others.
+fn completed<const N: usize>(a: &dyn LinearOperatorCuda, mut sums: [f64; N]) -> [f64; N] {
+    if let Some(share) = a.share() {
+        share.sum(&mut sums);
+    }
+    sums
 }
 
 impl LinearOperatorCuda for BlockMatrixCuda {
@@ -59,6 +106,8 @@ pub enum PreconditionerCuda<'a> {
     Relaxation(&'a mut MulticolorCuda, SolveOptions),
     /// A forward and a backward solve with incomplete factors.
     Ilu(&'a mut DeviceBlockIlu),
+    /// The same of the rows of a rank.
+    IluOverRanks(&'a mut DeviceIluOverRanks),
     /// The caller's own: writes z = M r, of r the first argument.
     Own(&'a mut Applied<'a>),
 }
@@ -75,6 +124,7 @@ impl PreconditionerCuda<'_> {
                 relaxation.solve(r, z, options).map(|_| ())
             }
             PreconditionerCuda::Ilu(ilu) => ilu.solve(r, z),
+            PreconditionerCuda::IluOverRanks(ilu) => ilu.solve(r, z),
             PreconditionerCuda::Own(own) => own(r, z),
         }
     }
@@ -187,6 +237,41 @@ impl Products {
         // SAFETY: the table names at least `count` vectors as long as w; there is room for so many sums, and for a partial
         // sum of each, and one more, a thread block.
         Ok(unsafe { launch.enqueue(stream) }?)
+    }
+
+    /// Classical Gram-Schmidt, twice, with products that are summed over ranks: w becomes orthogonal to the first `count` of `v`. `h` gets
+    /// the products and last |w|; |w| before comes back.
+    fn orthogonalize_over(
+        &mut self,
+        share: &ShareCuda,
+        stream: &Stream,
+        (v, count): (&Family, usize),
+        w: &mut DeviceBuffer<f64>,
+        h: &mut [f64],
+    ) -> Result<f64, GpuError> {
+        let (mut products, mut before) = (vec![0.0; count + 1], 0.0);
+        h[..count].fill(0.0);
+        for first in [true, false] {
+            self.dots(stream, (v, count), w, true, first.then_some(0))?;
+            self.sums.download_later(&mut self.host)?;
+            stream.synchronize()?;
+            products[..count].copy_from_slice(&self.host[NORMS..NORMS + count]);
+            products[count] = if first { self.host[0] } else { 0.0 };
+            share.sum(&mut products);
+            if first {
+                before = products[count].sqrt();
+            }
+            h.iter_mut().zip(&products[..count]).for_each(|(h, product)| *h += product);
+            self.pass.upload_part(0..count, &products[..count])?;
+            self.combine(stream, (v, self.pass.part(0..count)), -1.0, w)?;
+        }
+        self.dots(stream, (v, 0), w, false, Some(1))?;
+        self.sums.download_later(&mut self.host)?;
+        stream.synchronize()?;
+        let mut square = [self.host[1]];
+        share.sum(&mut square);
+        h[count] = square[0].sqrt();
+        Ok(before)
     }
 
     /// y += sign * sum of a_i v_i
@@ -334,13 +419,16 @@ impl System for DeviceSystem<'_, '_> {
     type Error = GpuError;
 
     fn size(&mut self) -> Result<f64, GpuError> {
-        self.krylov.norm(self.b)
+        let KrylovCuda { vectors, work, .. } = &mut *self.krylov;
+        let [square] = completed(&*self.a, [vectors.dot(self.b, self.b, work)?]);
+        Ok(square.sqrt())
     }
 
     fn residual(&mut self) -> Result<f64, GpuError> {
         let KrylovCuda { vectors, work, r, .. } = &mut *self.krylov;
         self.a.residual(self.b, self.x, r)?;
-        Ok(vectors.dot(r, r, work)?.sqrt())
+        let [square] = completed(&*self.a, [vectors.dot(r, r, work)?]);
+        Ok(square.sqrt())
     }
 }
 
@@ -390,6 +478,9 @@ impl Basis for DeviceSystem<'_, '_> {
         let (stream, count) = (vectors.stream(), j + 1);
         self.m.apply(&basis.vectors[j], &mut directions.vectors[j])?;
         self.a.multiply(&directions.vectors[j], w)?;
+        if let Some(share) = self.a.share() {
+            return products.orthogonalize_over(share, stream, (basis, count), w, h);
+        }
         for first in [true, false] {
             products.dots(stream, (basis, count), w, first, first.then_some(0))?;
             products.combine(stream, (basis, products.pass.part(0..count)), -1.0, w)?;
@@ -439,13 +530,15 @@ impl System for DeviceVectors<'_, '_> {
     type Error = GpuError;
 
     fn size(&mut self) -> Result<f64, GpuError> {
-        Ok(self.vectors.dot(self.b, self.b, self.work)?.sqrt())
+        let [square] = completed(&*self.a, [self.vectors.dot(self.b, self.b, self.work)?]);
+        Ok(square.sqrt())
     }
 
     fn residual(&mut self) -> Result<f64, GpuError> {
         let [x, r] = self.all.get_disjoint_mut([Name::X as usize, Name::R as usize]).expect("two vectors");
         self.a.residual(self.b, x, r)?;
-        Ok(self.vectors.dot(r, r, self.work)?.sqrt())
+        let [square] = completed(&*self.a, [self.vectors.dot(r, r, self.work)?]);
+        Ok(square.sqrt())
     }
 }
 
@@ -476,6 +569,6 @@ impl Space for DeviceVectors<'_, '_> {
 
     fn dots<const N: usize>(&mut self, pairs: [(Name, Name); N]) -> Result<[f64; N], GpuError> {
         let pairs = pairs.map(|(x, y)| (&*self.all[x as usize], &*self.all[y as usize]));
-        self.vectors.dots(pairs, self.work)
+        Ok(completed(&*self.a, self.vectors.dots(pairs, self.work)?))
     }
 }

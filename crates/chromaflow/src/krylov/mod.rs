@@ -20,7 +20,7 @@ mod tests;
 pub use crate::stop::Control;
 pub use bicgstab::BiCgStab;
 #[cfg(feature = "cuda")]
-pub use cuda::{KrylovCuda, LinearOperatorCuda, PreconditionerCuda};
+pub use cuda::{KrylovCuda, LinearOperatorCuda, OfRankCuda, PreconditionerCuda};
 pub use gmres::Gmres;
 pub use monitor::Solve;
 pub use operator::{Identity, LinearOperator, Preconditioner};

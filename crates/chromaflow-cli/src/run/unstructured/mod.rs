@@ -73,9 +73,7 @@ pub fn run(
     };
     let mut solver = solver.map_err(|e| refused(&prepared.source, &e))?;
     give_back_freed();
-    if let Some(gpu) = ctx.gpu() {
-        solver.use_gpu(gpu).map_err(|e| CliError::environment(e.to_string()))?;
-    }
+    compute_on_gpu(&mut solver, ctx, &prepared.source)?;
     let config = &prepared.config;
     let run = Run {
         args,
@@ -96,6 +94,15 @@ pub fn run(
         flow.solver.dismiss();
     }
     done
+}
+
+/// Moves the computation to the GPU that was asked for, if one was.
+pub(super) fn compute_on_gpu(solver: &mut FlowSolver, ctx: &Context, source: &Source) -> CliResult<()> {
+    let Some(gpu) = ctx.gpu() else { return Ok(()) };
+    solver.use_gpu(gpu).map_err(|e| match e {
+        FlowError::NotOverRanks { .. } => refused(source, &e),
+        _ => CliError::environment(e.to_string()),
+    })
 }
 
 /// Why a flow solver could not be made for a case.
@@ -156,6 +163,8 @@ impl Flow for OnMesh<'_> {
         let ranks = self.solver.division().filter(|division| division.ranks > 1);
         let ranks =
             ranks.map_or_else(String::new, |d| format!("; {} ranks, balance {:.3}", d.ranks, d.balance));
+        let path_of_messages = self.solver.halo_path().filter(|_| !ranks.is_empty());
+        let ranks = ranks + &path_of_messages.map_or_else(String::new, |path| format!(", halos by {path}"));
         format!("{path}: {nodes} nodes, {cells} cells; {method}, policy {}{ranks}", implicit.policy)
     }
 
@@ -291,6 +300,9 @@ impl Flow for OnMesh<'_> {
         if let Some(division) = self.solver.division() {
             facts.insert("ranks".to_owned(), json!(division.ranks));
             facts.insert("balance".to_owned(), json!(division.balance));
+            if let Some(path) = self.solver.halo_path() {
+                facts.insert("halo".to_owned(), json!(path));
+            }
             facts.insert("halo_s".to_owned(), json!(self.solver.exchange_seconds()));
         }
         if let Some(turbulence) = &config.turbulence {

@@ -12,9 +12,10 @@ use crate::march::linear::{LinearCuda, Shape};
 use crate::march::{Advanced, FlowError, Moment};
 pub use carried::{CarriedCuda, Carrier, FACES};
 use chromaflow::RowBatches;
-use chromaflow::gpu::{DeviceJacobian, GpuError, Storage};
+use chromaflow::gpu::{DeviceJacobian, GpuError, ShareCuda, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Pinned, Stream};
 use newton::Driving;
+use std::sync::Arc;
 
 fn kernel_source(nb: usize, stored: usize) -> KernelSource {
     source("coupled", "", include_str!("coupled.cu")).define("NB", nb).define("STORED", stored)
@@ -168,6 +169,7 @@ pub struct CoupledSystemCuda {
     residual: DeviceBuffer<f64>,
     update: DeviceBuffer<f64>,
     linear: LinearCuda,
+    share: Option<Arc<ShareCuda>>,
     /// Of unknowns that are measured by their own value at each node, what is added to it, `[nb]`; negative of others.
     floors: DeviceBuffer<f64>,
     /// Where the flow depends on this system.
@@ -199,9 +201,10 @@ impl CoupledSystemCuda {
         host: &CoupledSystem,
         flow: &FlowView<'_>,
         batches: &RowBatches,
+        share: Option<&Arc<ShareCuda>>,
     ) -> Result<Self, FlowError> {
         let (nb, rows, implicit) = (host.state.nb, flow.dual.nodes(), &flow.config.implicit);
-        let linear = LinearCuda::new(stream, &flow.dual.pattern, nb, batches, implicit, false)?;
+        let linear = LinearCuda::new(stream, &flow.dual.pattern, nb, batches, implicit, false, share)?;
         let stored = if Storage::from(implicit.policy) == Storage::F64 { 8 } else { 4 };
         let module = stream.gpu().module(&kernel_source(nb, stored))?;
         let norm_blocks = blocks(rows, 256).min(4 * stream.gpu().facts().multiprocessors);
@@ -224,6 +227,7 @@ impl CoupledSystemCuda {
             residual: buffer()?,
             update: buffer()?,
             linear,
+            share: share.cloned(),
             floors: stream
                 .upload(&host.floors().iter().map(|floor| floor.unwrap_or(-1.0)).collect::<Vec<_>>())?,
             driving: if host.drives_flow() { Some(Driving::new(stream, &module, nb, rows)?) } else { None },
@@ -324,12 +328,30 @@ impl CoupledSystemCuda {
             let held = k.held_residual.launch(blocks(state.held.len(), 128), 128);
             held.arg(state.held.len() as u32).arg(&state.held).arg(&self.residual).enqueue(stream)?;
         }
-        Ok(())
+        self.clear_ghosts(&self.residual)
+    }
+
+    /// Makes a residual of a vector, where there are ranks.
+    fn clear_ghosts(&self, values: &DeviceBuffer<f64>) -> Result<(), GpuError> {
+        self.share.as_ref().map_or(Ok(()), |share| share.clear(self.nb, &values.slice()))
+    }
+
+    /// Ghosts get their owners' values, where there are ranks.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn exchange(&self) -> Result<(), GpuError> {
+        self.share.as_ref().map_or(Ok(()), |share| share.exchange(self.nb, &self.state.values.slice()))
     }
 
     /// The sum of R^2/V of each unknown.
     pub fn squares(&self) -> &[f64] {
         self.sums.squares()
+    }
+
+    /// The same, to be added to those of other ranks.
+    pub fn sums_mut(&mut self) -> &mut [f64] {
+        self.sums.all_mut()
     }
 
     /// The first row with a residual or an unknown that is not finite.
@@ -371,6 +393,8 @@ impl CoupledSystemCuda {
     pub fn take_update(&mut self, flow: &FlowViewCuda<'_>) -> Result<(), GpuError> {
         let (stream, n) = (flow.stream, flow.mesh.rows);
         self.state.last_good.copy_from(&self.state.values.slice())?;
+        // Cuts are counted where rows are owned; ghosts follow them.
+        self.clear_ghosts(&self.update)?;
         let update = self.physics.update_kernel().unwrap_or(&self.kernels.subtract_update);
         let update = update.launch(blocks(self.nb * n, 256), 256).arg(n as u32).arg(&self.update);
         let check = self.kernels.check_values.launch(blocks(n, 128), 128).arg(n as u32);

@@ -121,6 +121,7 @@ impl CoupledSystemCuda {
         (size, norm): (f64, f64),
         sums: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
+        let share = self.share.as_deref();
         let driving = self.driving.as_mut().expect(DRIVES);
         driving.values.copy_from(&self.state.values.slice())?;
         driving.residual.copy_from(&self.residual.slice())?;
@@ -142,7 +143,14 @@ impl CoupledSystemCuda {
             // SAFETY: vectors have nb values a row.
             unsafe { measured.enqueue(flow.stream)? };
             let (values, residual) = (&driving.r, &driving.z);
-            let squares = driving.vectors.dots([(values, values), (residual, residual)], sums)?;
+            if let Some(share) = share {
+                share.clear(self.nb, &values.slice())?;
+                share.clear(self.nb, &residual.slice())?;
+            }
+            let mut squares = driving.vectors.dots([(values, values), (residual, residual)], sums)?;
+            if let Some(share) = share {
+                share.sum(&mut squares);
+            }
             units.extend([unit(squares[0], size), unit(squares[1], norm)]);
         }
         Ok(driving.units.upload(&units)?)
@@ -191,8 +199,9 @@ impl CoupledSystemCuda {
         // SAFETY: vectors have nb values a row, and V/dt one; held nodes are rows.
         unsafe {
             slopes.enqueue(flow.stream)?;
-            Ok(held_slopes.arg(held).arg(v.ptr()).arg(y.ptr()).enqueue(flow.stream)?)
+            held_slopes.arg(held).arg(v.ptr()).arg(y.ptr()).enqueue(flow.stream)?;
         }
+        self.share.as_ref().map_or(Ok(()), |share| share.clear(self.nb, y))
     }
 
     /// z = M^-1 r with the matrix last factored, both parts of vectors; unknowns and residuals in their units.
@@ -208,7 +217,7 @@ impl CoupledSystemCuda {
         assert!(r.len() == self.unknowns() && z.len() == self.unknowns());
         let driving = self.driving.as_mut().expect(DRIVES);
         driving.convert((stream, &self.floors), Measure::ResidualFrom, r.ptr(), driving.r.ptr())?;
-        self.linear.preconditioner().apply(&driving.r, &mut driving.z)?;
+        self.linear.precondition(&driving.r, &mut driving.z)?;
         driving.convert((stream, &self.floors), Measure::ValueTo, driving.z.ptr(), z.ptr())
     }
 
@@ -219,7 +228,8 @@ impl CoupledSystemCuda {
     pub fn residual_into(&self, stream: &Stream, to: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
         assert_eq!(to.len(), self.unknowns());
         let driving = self.driving.as_ref().expect(DRIVES);
-        driving.convert((stream, &self.floors), Measure::ResidualTo, driving.residual.ptr(), to.ptr())
+        driving.convert((stream, &self.floors), Measure::ResidualTo, driving.residual.ptr(), to.ptr())?;
+        self.share.as_ref().map_or(Ok(()), |share| share.clear(self.nb, to))
     }
 
     /// Gives up an update.

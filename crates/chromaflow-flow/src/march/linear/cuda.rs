@@ -4,13 +4,13 @@ use crate::config::Implicit;
 use crate::jacobian::cuda::Target;
 use crate::march::FlowError;
 use chromaflow::factor::block_ilu::BlockIluOptions;
-use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
-use chromaflow::gpu::{DeviceJacobian, GpuError, Storage, Vectors};
-use chromaflow::krylov::{Control, KrylovCuda, PreconditionerCuda};
+use chromaflow::factor::block_ilu::cuda::{DeviceBlockIlu, DeviceIluOverRanks};
+use chromaflow::gpu::{DeviceJacobian, GpuError, ShareCuda, Storage, Vectors};
+use chromaflow::krylov::{Control, KrylovCuda, LinearOperatorCuda, OfRankCuda, PreconditionerCuda};
 use chromaflow::relax::{Direction, MulticolorCuda, SolveOptions};
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow::sparse::cuda::{BlockMatrixCuda, InPlace};
-use chromaflow::{BlockPattern, RowBatches};
+use chromaflow::{BlockPattern, Policy, RowBatches};
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Pinned, Stream};
 use std::sync::Arc;
 
@@ -19,6 +19,61 @@ enum Inverse {
     None,
     Sweeps(Box<MulticolorCuda>),
     Ilu(Box<DeviceBlockIlu>),
+    IluOverRanks(Box<DeviceIluOverRanks>),
+}
+
+impl Inverse {
+    fn new(
+        stream: &Stream,
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        batches: &RowBatches,
+        options: &Implicit,
+        share: Option<&Arc<ShareCuda>>,
+    ) -> Result<Self, FlowError> {
+        let storage = Storage::from(options.policy);
+        let sweeps = |sweeps| Inverse::Sweeps(Box::new(sweeps));
+        let found = match (options.preconditioner, share) {
+            (PreconditionerKind::None, _) => Ok(Inverse::None),
+            (
+                PreconditionerKind::Multicolor | PreconditionerKind::GaussSeidel | PreconditionerKind::Ssor,
+                None,
+            ) => MulticolorCuda::new(stream, pattern, nb, batches, storage).map(sweeps),
+            (
+                PreconditionerKind::Multicolor | PreconditionerKind::GaussSeidel | PreconditionerKind::Ssor,
+                Some(share),
+            ) => MulticolorCuda::over_ranks(pattern, nb, batches, storage, share).map(sweeps),
+            (PreconditionerKind::Jacobi, None) => {
+                MulticolorCuda::jacobi(stream, pattern, nb, storage).map(sweeps)
+            }
+            (PreconditionerKind::Jacobi, Some(share)) => {
+                MulticolorCuda::jacobi_over_ranks(pattern, nb, storage, share).map(sweeps)
+            }
+            (PreconditionerKind::Ilu(fill), None) => {
+                let setup = BlockIluOptions { fill, storage, ..Default::default() };
+                DeviceBlockIlu::new(stream, pattern, nb, setup).map(|ilu| Inverse::Ilu(Box::new(ilu)))
+            }
+            (PreconditionerKind::Ilu(fill), Some(share)) => {
+                let setup = BlockIluOptions { fill, storage, ..Default::default() };
+                DeviceIluOverRanks::new(share, pattern, nb, setup, storage.assembled())
+                    .map(|ilu| Inverse::IluOverRanks(Box::new(ilu)))
+            }
+        };
+        found.map_err(|e| match e {
+            GpuError::Unsupported(what) => FlowError::Linear(what),
+            other => other.into(),
+        })
+    }
+
+    /// One application, of sweeps as many as the options say.
+    fn preconditioner(&mut self, sweeps: SolveOptions) -> PreconditionerCuda<'_> {
+        match self {
+            Inverse::None => PreconditionerCuda::Identity,
+            Inverse::Ilu(ilu) => PreconditionerCuda::Ilu(ilu),
+            Inverse::IluOverRanks(ilu) => PreconditionerCuda::IluOverRanks(ilu),
+            Inverse::Sweeps(relaxation) => PreconditionerCuda::Relaxation(relaxation, sweeps),
+        }
+    }
 }
 
 /// The matrix and what solves with it.
@@ -38,8 +93,10 @@ pub struct LinearCuda {
     sums: DeviceBuffer<f64>,
     /// What the inversion of the diagonal blocks found: pivoted rows, singular rows, the first of these.
     told: Pinned<u32>,
-    /// The row at which incomplete factors broke down.
+    /// The row at which incomplete factors broke down; over ranks by its number in the whole system.
     broken: Option<usize>,
+    share: Option<Arc<ShareCuda>>,
+    nb: usize,
 }
 
 /// Sweeps from zero, the way that the preconditioner goes.
@@ -90,10 +147,11 @@ impl LinearCuda {
         (sources, if in_place && alone { chunk } else { 0 })
     }
 
-    /// Sets up for blocks of `nb` x `nb`; `in_place`: whether they may be assembled where the sweeps read them.
+    /// Sets up for blocks of `nb` x `nb`; `in_place`: whether they may be assembled where the sweeps read them. With a `share` the rows
+    /// are those of a rank: right-hand sides are residuals, what is solved for solutions.
     ///
     /// # Errors
-    /// [`FlowError::Linear`]: factors that the GPU does not have. [`FlowError::Gpu`].
+    /// [`FlowError::Linear`]: factors that the GPU does not have. [`FlowError::NotOverRanks`]. [`FlowError::Gpu`].
     pub fn new(
         stream: &Stream,
         pattern: &Arc<BlockPattern>,
@@ -101,26 +159,16 @@ impl LinearCuda {
         batches: &RowBatches,
         options: &Implicit,
         in_place: bool,
+        share: Option<&Arc<ShareCuda>>,
     ) -> Result<Self, FlowError> {
         let storage = Storage::from(options.policy);
-        let inverse = match options.preconditioner {
-            PreconditionerKind::None => Inverse::None,
-            PreconditionerKind::Multicolor | PreconditionerKind::GaussSeidel | PreconditionerKind::Ssor => {
-                Inverse::Sweeps(Box::new(MulticolorCuda::new(stream, pattern, nb, batches, storage)?))
-            }
-            PreconditionerKind::Jacobi => {
-                Inverse::Sweeps(Box::new(MulticolorCuda::jacobi(stream, pattern, nb, storage)?))
-            }
-            PreconditionerKind::Ilu(fill) => {
-                let storage = Storage::from(options.policy);
-                let setup = BlockIluOptions { fill, storage, ..Default::default() };
-                let ilu = DeviceBlockIlu::new(stream, pattern, nb, setup).map_err(|e| match e {
-                    GpuError::Unsupported(what) => FlowError::Linear(what),
-                    other => other.into(),
-                })?;
-                Inverse::Ilu(Box::new(ilu))
-            }
-        };
+        if share.is_some() && options.policy == Policy::Dsh {
+            return Err(FlowError::NotOverRanks {
+                what: "the policy `dsh`, whose scale is that of one matrix,".to_owned(),
+                remedy: "choose the policy `ds` or `d`",
+            });
+        }
+        let inverse = Inverse::new(stream, pattern, nb, batches, options, share)?;
         let alone = options.method == Method::Richardson && options.preconditioner.is_relaxation();
         let in_place =
             in_place && matches!(&inverse, Inverse::Sweeps(sweeps) if alone && sweeps.in_place().is_some());
@@ -148,6 +196,8 @@ impl LinearCuda {
             vectors,
             told: Pinned::zeroed(stream.gpu(), 3)?,
             broken: None,
+            share: share.cloned(),
+            nb,
         })
     }
 
@@ -213,6 +263,12 @@ impl LinearCuda {
     /// # Errors
     /// [`GpuError::Cuda`].
     pub fn factor(&mut self) -> Result<bool, GpuError> {
+        if let Some(share) = &self.share {
+            let in_place = || self.in_place().map(|place| place.diag);
+            let diag = self.jacobian.as_ref().map(|jacobian| &jacobian.diag).or_else(in_place);
+            share.identities(self.nb, diag.expect("blocks are assembled somewhere"))?;
+        }
+        let mut broken = None;
         match (&mut self.inverse, &self.jacobian) {
             (Inverse::None, _) => {}
             (Inverse::Sweeps(sweeps), Some(jacobian)) => {
@@ -223,38 +279,62 @@ impl LinearCuda {
             }
             (Inverse::Ilu(ilu), jacobian) => {
                 ilu.factor(jacobian.as_ref().expect(PATTERN))?;
-                self.broken = ilu.report()?.err().map(|singular| singular.row);
+                broken = ilu.report()?.err().map(|singular| singular.row);
+            }
+            (Inverse::IluOverRanks(ilu), jacobian) => {
+                ilu.factor(jacobian.as_ref().expect(PATTERN))?;
+                broken = ilu.report()?.err().map(|singular| singular.row);
             }
         }
+        // The same row on every rank, or none.
+        self.broken = match &self.share {
+            None => broken,
+            Some(share) if matches!(self.inverse, Inverse::IluOverRanks(_)) => {
+                let [lowest] = share.lowest([broken.map(|row| share.global(row))]);
+                lowest
+            }
+            Some(_) => None,
+        };
         Ok(self.broken.is_none())
     }
 
-    /// The preconditioner of the matrix last factored: sweeps from zero, or one solve with incomplete factors.
-    pub fn preconditioner(&mut self) -> PreconditionerCuda<'_> {
+    /// z = M r with the matrix last factored: sweeps from zero, or one solve with incomplete factors. Over ranks all ghosts of z are
+    /// their owners'.
+    ///
+    /// # Errors
+    /// [`GpuError::Shape`], [`GpuError::Cuda`].
+    pub fn precondition(&mut self, r: &DeviceBuffer<f64>, z: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
         let alone = self.options.method == Method::Richardson;
         let sweeps = if alone { self.options.sweeps } else { self.options.preconditioner_sweeps };
-        match &mut self.inverse {
-            Inverse::None => PreconditionerCuda::Identity,
-            Inverse::Ilu(ilu) => PreconditionerCuda::Ilu(ilu),
-            Inverse::Sweeps(relaxation) => {
-                PreconditionerCuda::Relaxation(relaxation, sweeps_of(&self.options, sweeps))
-            }
-        }
+        self.inverse.preconditioner(sweeps_of(&self.options, sweeps)).apply(r, z)?;
+        self.share.as_ref().map_or(Ok(()), |share| share.exchange(self.nb, &z.slice()))
     }
 
-    /// The first row whose diagonal block, as it stood or as it was factored, has no inverse.
+    /// The first row whose diagonal block, as it stood or as it was factored, has no inverse; over ranks of what this one knows, by its
+    /// number in the whole system.
     pub fn singular(&self) -> Option<usize> {
-        self.broken.or_else(|| (self.told[1] > 0).then_some(self.told[2] as usize))
+        let told = || {
+            let row = (self.told[1] > 0).then_some(self.told[2] as usize)?;
+            Some(self.share.as_ref().map_or(row, |share| share.global(row)))
+        };
+        self.broken.or_else(told)
     }
 
     fn iterate(&mut self, b: &DeviceBuffer<f64>, x: &mut DeviceBuffer<f64>) -> Result<f64, GpuError> {
         let (options, (krylov, a)) = (&self.options, self.krylov.as_mut().expect("looked at before"));
         a.set_values(self.jacobian.as_ref().expect(PATTERN))?;
-        let mut m = match &mut self.inverse {
-            Inverse::None => PreconditionerCuda::Identity,
-            Inverse::Ilu(ilu) => PreconditionerCuda::Ilu(ilu),
-            Inverse::Sweeps(sweeps) => {
-                PreconditionerCuda::Relaxation(sweeps, sweeps_of(options, options.preconditioner_sweeps))
+        let mut inner = self.inverse.preconditioner(sweeps_of(options, options.preconditioner_sweeps));
+        let (mut complete, mut of_rank);
+        let (a, mut m): (&mut dyn LinearOperatorCuda, _) = match self.share.as_deref() {
+            None => (a, inner),
+            Some(share) => {
+                let nb = self.nb;
+                complete = move |r: &DeviceBuffer<f64>, z: &mut DeviceBuffer<f64>| {
+                    inner.apply(r, z)?;
+                    share.exchange(nb, &z.slice())
+                };
+                of_rank = OfRankCuda::new(a, share);
+                (&mut of_rank, PreconditionerCuda::Own(&mut complete))
             }
         };
         x.fill_bytes(0)?;
@@ -290,15 +370,27 @@ impl LinearCuda {
             return Ok(None);
         }
         let (vectors, before, sums) = (&self.vectors, &mut self.before, &mut self.sums);
+        let (share, nb) = (self.share.as_deref(), self.nb);
+        // Of a solution, whose ghosts count where they are owned.
+        let mut norm = |v: &DeviceBuffer<f64>| -> Result<f64, GpuError> {
+            if let Some(share) = share {
+                share.clear(nb, &v.slice())?;
+            }
+            let mut square = [vectors.dot(v, v, sums)?];
+            if let Some(share) = share {
+                share.sum(&mut square);
+            }
+            Ok(square[0].sqrt())
+        };
         relaxation.sweeps(direction, 1, 1.0)?;
         relaxation.get_x(before)?;
-        let first = vectors.dot(before, before, sums)?.sqrt();
+        let first = norm(before)?;
         relaxation.sweeps(direction, sweeps - 2, 1.0)?;
         relaxation.get_x(before)?;
         relaxation.sweeps(direction, 1, 1.0)?;
         relaxation.get_x(x)?;
         vectors.axpby(1.0, x, -1.0, before)?;
-        let last = vectors.dot(before, before, sums)?.sqrt();
+        let last = norm(before)?;
         Ok((first > 0.0).then_some(last / first))
     }
 }

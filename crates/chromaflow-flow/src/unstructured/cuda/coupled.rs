@@ -4,16 +4,21 @@ use super::FlowCuda;
 use crate::coupled::{CoupledSystemCuda, FlowViewCuda};
 use crate::march::{FlowError, Moment};
 use crate::unstructured::FlowSystem;
-use chromaflow::gpu::GpuError;
+use chromaflow::gpu::{GpuError, ShareCuda};
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
+use std::sync::Arc;
 
 /// The device's forms of the systems beside a flow.
 ///
 /// # Errors
 /// [`FlowError::Gpu`], [`FlowError::Linear`].
-pub fn systems(stream: &Stream, host: &FlowSystem) -> Result<Vec<CoupledSystemCuda>, FlowError> {
+pub fn systems(
+    stream: &Stream,
+    host: &FlowSystem,
+    share: Option<&Arc<ShareCuda>>,
+) -> Result<Vec<CoupledSystemCuda>, FlowError> {
     let view = host.view(&[], &[]);
-    let make = |system| CoupledSystemCuda::new(stream, system, &view, &host.plan.batches);
+    let make = |system| CoupledSystemCuda::new(stream, system, &view, &host.plan.batches, share);
     host.coupled.iter().map(make).collect()
 }
 

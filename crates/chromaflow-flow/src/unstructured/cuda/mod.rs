@@ -6,6 +6,9 @@
 
 mod coupled;
 pub(crate) mod newton;
+mod over_ranks;
+#[cfg(test)]
+mod over_ranks_tests;
 #[cfg(test)]
 mod periodic_tests;
 #[cfg(test)]
@@ -27,9 +30,10 @@ use crate::march::forces::Walls;
 use crate::march::linear::{LinearCuda, Shape};
 use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, System, Times};
 use crate::residual::is_node_wise;
-use chromaflow::gpu::{GpuError, Storage};
+use chromaflow::gpu::{GpuError, ShareCuda, Storage, Wish};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
 use newton::NewtonCuda;
+use std::sync::Arc;
 
 /// The kernels of step.cu.
 pub(crate) fn kernel_source() -> KernelSource {
@@ -84,8 +88,10 @@ impl WallFaces {
             names.push(patch.name.clone());
             for (i, (&node, area)) in patch.nodes.iter().zip(&patch.areas).enumerate() {
                 let (at, share) = solver.friction_share(p, i).map_or((u32::MAX, 0.0), |(a, s)| (a as u32, s));
-                nodes.extend([node, at]);
-                areas.extend([area[0], area[1], area[2], share]);
+                // Over ranks each adds up what acts on nodes that it owns; of ghosts the friction may be anything.
+                let own = solver.share().is_none_or(|share| share.owns(node as usize));
+                nodes.extend([node, if own { at } else { u32::MAX }]);
+                areas.extend([area[0], area[1], area[2], share].map(|a| if own { a } else { 0.0 }));
             }
         }
         Ok(Self {
@@ -148,6 +154,8 @@ struct FlowCuda {
     /// Systems beside the flow, and whether they need its gradients always.
     coupled: Vec<CoupledSystemCuda>,
     coupled_gradients: bool,
+    /// Where the rows are those of a rank.
+    share: Option<Arc<ShareCuda>>,
 }
 
 impl FlowSolver {
@@ -156,12 +164,30 @@ impl FlowSolver {
     ///
     /// The same case gives the same results as on the CPU, to the rounding of sums in another order.
     ///
+    /// Over ranks each gives the device that it computes on, all at once; two ranks may give the same. [`Self::halo_path`] says how messages
+    /// pass between them.
+    ///
     /// # Errors
     /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors. [`FlowError::Linear`]: a linear method that runs on
-    /// the CPU only.
+    /// the CPU only. [`FlowError::NotOverRanks`]: what one device alone computes.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
+        self.use_gpu_by(gpu, Wish::Shortest)
+    }
+
+    /// As [`Self::use_gpu`], with a wish of how messages pass between devices.
+    ///
+    /// # Errors
+    /// As [`Self::use_gpu`].
+    pub fn use_gpu_by(&mut self, gpu: &Gpu, wish: Wish) -> Result<(), FlowError> {
         self.sync()?;
-        let device = FlowCuda::new(&gpu.stream()?, &self.host)?;
+        over_ranks::check(&self.host)?;
+        let stream = gpu.stream()?;
+        let share = over_ranks::share(&stream, &self.host, wish)?;
+        let path = share.as_ref().map(|share| share.path().to_string());
+        let device = FlowCuda::new(&stream, &self.host, share)?;
+        if let Some(rows) = &mut self.host.over {
+            rows.halo = path;
+        }
         self.use_device(Box::new(device))
     }
 }
@@ -170,11 +196,12 @@ impl FlowSolver {
 fn kernels_of(solver: &FlowSystem, multiprocessors: usize) -> Vec<KernelSource> {
     let (config, batches) = (&solver.config, &solver.plan.batches);
     let implicit = &config.implicit;
-    let shape = Shape {
-        rows: solver.dual.nodes(),
-        largest_batch: batches.iter().map(|b| b.len()).max().unwrap_or(0),
-        multiprocessors,
+    let largest = batches.iter().map(|b| b.len()).max().unwrap_or(0);
+    let of_ranks = |share: &Arc<chromaflow::dist::Share>| {
+        [share.whole(), share.batches().iter().map(|batch| batch.whole[0]).max().unwrap_or(0)]
     };
+    let [rows, largest_batch] = solver.share().map_or([solver.dual.nodes(), largest], of_ranks);
+    let shape = Shape { rows, largest_batch, multiprocessors };
     let (linear, chunk) = LinearCuda::kernel_sources(implicit, 5, true, &shape);
     let (storage, diffusion) = (Storage::from(implicit.policy), Diffusion::of(config));
     let mut all = vec![crate::jacobian::cuda::source_of(storage, implicit.jacobian, diffusion, chunk)];
@@ -185,7 +212,7 @@ fn kernels_of(solver: &FlowSystem, multiprocessors: usize) -> Vec<KernelSource> 
 }
 
 impl FlowCuda {
-    fn new(stream: &Stream, solver: &FlowSystem) -> Result<Self, FlowError> {
+    fn new(stream: &Stream, solver: &FlowSystem, share: Option<Arc<ShareCuda>>) -> Result<Self, FlowError> {
         stream.gpu().prepare(kernels_of(solver, stream.gpu().facts().multiprocessors));
         let (config, dual) = (&solver.config, &solver.dual);
         let (n, edges) = (dual.nodes(), dual.edges.len());
@@ -205,7 +232,8 @@ impl FlowCuda {
         counts[Count::BadResidual as usize] = u32::MAX;
         counts[Count::BadState as usize] = u32::MAX;
         // What is largest comes first: a device that is too small says so at once.
-        let linear = LinearCuda::new(stream, &dual.pattern, 5, &solver.plan.batches, &config.implicit, true)?;
+        let (batches, share) = (&solver.plan.batches, share.as_ref());
+        let linear = LinearCuda::new(stream, &dual.pattern, 5, batches, &config.implicit, true, share)?;
         Ok(Self {
             mesh: MeshCuda::new(stream, dual, &solver.mapping, &solver.moments)?,
             boundary: BoundaryCuda::new(stream, dual, &solver.boundaries)?,
@@ -259,13 +287,15 @@ impl FlowCuda {
             host_counts: Pinned::zeroed(stream.gpu(), counts.len())?,
             clock: Clock::new(stream.gpu(), MARKS)?,
             walls,
-            coupled: coupled::systems(stream, solver)?,
+            coupled: coupled::systems(stream, solver, share)?,
             coupled_gradients: solver.needs_gradients(),
+            share: share.cloned(),
             stream: stream.clone(),
         })
     }
 
     fn compute_residual(&mut self, at: &Moment) -> Result<(), GpuError> {
+        self.exchange_states()?;
         let second_order = self.config.is_second_order(at.iteration);
         if second_order || self.coupled_gradients {
             self.gradient.enqueue(&self.stream, &self.mesh, &self.nodes, &mut self.gradients)?;
@@ -286,7 +316,8 @@ impl FlowCuda {
         }
         kernels.gather(stream, mesh, &self.fluxes, &mut self.residual)?;
         kernels.add_boundaries(stream, &self.boundary, params, &self.nodes, &mut self.residual)?;
-        self.complete_residual(at.time_factors())
+        self.complete_residual(at.time_factors())?;
+        self.clear_ghosts(&self.residual)
     }
 
     /// Time derivative, source, nodes that are held.
@@ -347,6 +378,8 @@ impl FlowCuda {
     }
 
     fn apply_update(&mut self) -> Result<(), GpuError> {
+        // Cuts are counted where rows are owned; ghosts follow them.
+        self.clear_ghosts(&self.update)?;
         let (k, n, stream) = (&self.kernels, self.mesh.rows, &self.stream);
         // SAFETY: vectors have five values a row, nodes eight; the nodes of lists are rows.
         unsafe {
@@ -403,7 +436,7 @@ impl System for FlowCuda {
         self.counts.download_later(&mut self.host_counts)?;
         self.clock.done(Part::Misc, &self.stream)?;
         self.stream.synchronize()?;
-        let first_bad = self.first(Count::BadResidual).or_else(|| self.first_bad_beside());
+        let first_bad = self.over_all_ranks()?;
         let coupled = self.coupled.iter().flat_map(CoupledSystemCuda::squares).copied().collect();
         Ok(Measured { first_bad, ..self.walls.walls.measured(&self.sums).with_coupled(coupled) })
     }
@@ -431,16 +464,19 @@ impl System for FlowCuda {
         })?;
         self.clock.done(Part::LinearSolver, &self.stream)?;
         self.apply_update()?;
+        self.exchange_states()?;
         self.counts.download_later(&mut self.host_counts)?;
         self.clock.done(Part::Misc, &self.stream)?;
         self.stream.synchronize()?;
-        let own = Advanced {
+        let mut all = vec![Advanced {
             singular: self.linear.as_ref().expect(AT_HAND).singular(),
             reduction,
             limited: self.host_counts[Count::Limited as usize] as usize,
             bad: self.first(Count::BadState),
-        };
-        Ok(self.coupled.iter().fold(own, |all, system| all.with(&system.advanced())))
+        }];
+        all.extend(self.coupled.iter().map(CoupledSystemCuda::advanced));
+        self.agree(&mut all)?;
+        Ok(all[1..].iter().fold(all[0], |all, beside| all.with(beside)))
     }
 
     fn restore(&mut self) -> Result<(), FlowError> {

@@ -7,7 +7,7 @@ use crate::coupled::CoupledSystemCuda;
 use crate::gpu::{blocks, source};
 use crate::march::Moment;
 use crate::march::linear::LinearCuda;
-use chromaflow::gpu::{GpuError, Storage, Vectors};
+use chromaflow::gpu::{GpuError, ShareCuda, Storage, Vectors};
 use chromaflow::krylov::{Control, KrylovCuda, LinearOperatorCuda, PreconditionerCuda};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Stream};
 use std::cell::RefCell;
@@ -37,6 +37,8 @@ pub(super) struct NewtonCuda {
     /// The flow's part of what is preconditioned, and what becomes of it; empty where the flow is alone.
     r: DeviceBuffer<f64>,
     z: DeviceBuffer<f64>,
+    /// Over ranks a solution without its ghosts, for its norm; else empty.
+    owned: DeviceBuffer<f64>,
 }
 
 /// GMRES, and right-hand side and solution of all systems.
@@ -86,6 +88,7 @@ impl NewtonCuda {
             pseudo_time: buffer(n)?,
             r: buffer(flow_part)?,
             z: buffer(flow_part)?,
+            owned: buffer(if solver.share().is_some() { 5 * n + beside } else { 0 })?,
         })
     }
 
@@ -94,8 +97,18 @@ impl NewtonCuda {
         self.q.copy_from(&flow.q.slice())?;
         self.residual.copy_from(&flow.residual.slice())?;
         self.friction.copy_from(&flow.friction.slice())?;
-        let squares =
-            self.vectors.dots([(&self.q, &self.q), (&self.residual, &self.residual)], &mut self.sums)?;
+        let squares = match flow.share.clone() {
+            None => {
+                self.vectors.dots([(&self.q, &self.q), (&self.residual, &self.residual)], &mut self.sums)?
+            }
+            Some(share) => {
+                let mut norm = [self.vectors.dot(&self.residual, &self.residual, &mut self.sums)?];
+                share.sum(&mut norm);
+                self.owned.fill_bytes(0)?;
+                self.vectors.axpby_part(1.0, &self.q.slice(), 0.0, (&mut self.owned, 0..self.q.len()))?;
+                [self.square_of_owned(&share, &[5])?, norm[0]]
+            }
+        };
         let [size, norm] = squares.map(f64::sqrt);
         let (sums, mut unknowns) = (&mut self.sums, 0);
         flow.each_driving(at, |system, view| {
@@ -104,6 +117,20 @@ impl NewtonCuda {
         })?;
         self.size = size * ((1 + unknowns) as f64).sqrt();
         self.pseudo_times(flow, at.cfl)
+    }
+
+    /// The square over all ranks of the solution that was put into `owned`, of parts with so many numbers a row.
+    fn square_of_owned(&mut self, share: &ShareCuda, widths: &[usize]) -> Result<f64, GpuError> {
+        let mut first = 0;
+        for width in widths {
+            let part = first..first + width * share.share().rows();
+            first = part.end;
+            // Ghosts are others' to count.
+            share.clear(*width, &self.owned.part(part))?;
+        }
+        let mut square = [self.vectors.dot(&self.owned, &self.owned, &mut self.sums)?];
+        share.sum(&mut square);
+        Ok(square[0])
     }
 
     /// Returns to it.
@@ -171,7 +198,16 @@ struct FlowStep<'a> {
 impl FlowStep<'_> {
     fn differentiate(&mut self, v: &DeviceBuffer<f64>, y: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
         let Self { newton, flow, at, .. } = self;
-        let length = newton.vectors.dot(v, v, &mut newton.sums)?.sqrt();
+        let square = match flow.share.clone() {
+            None => newton.vectors.dot(v, v, &mut newton.sums)?,
+            Some(share) => {
+                let mut widths = vec![5];
+                widths.extend(flow.driving_mut().map(|system| system.nb()));
+                newton.owned.copy_from(&v.slice())?;
+                newton.square_of_owned(&share, &widths)?
+            }
+        };
+        let length = square.sqrt();
         if length == 0.0 {
             return Ok(y.fill_bytes(0)?);
         }
@@ -186,6 +222,9 @@ impl FlowStep<'_> {
         newton.set_beside(flow, h, &v.part(own.clone()))?;
         flow.compute_residual(at)?;
         newton.slopes(flow, h, &v.part(own.clone()), &y.part(own.clone()))?;
+        if let Some(share) = &flow.share {
+            share.clear(5, &y.part(own.clone()))?;
+        }
         let mut first = own.end;
         flow.each_driving(at, |system, view| {
             system.find_residual(view, at)?;
@@ -197,12 +236,11 @@ impl FlowStep<'_> {
 
     fn precondition(&mut self, r: &DeviceBuffer<f64>, z: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
         let (newton, own) = (&mut *self.newton, 0..5 * self.flow.mesh.rows);
-        let mut m = self.linear.preconditioner();
         if r.len() == own.len() {
-            return m.apply(r, z);
+            return self.linear.precondition(r, z);
         }
         newton.r.copy_from(&r.part(own.clone()))?;
-        m.apply(&newton.r, &mut newton.z)?;
+        self.linear.precondition(&newton.r, &mut newton.z)?;
         newton.vectors.axpby_part(1.0, &newton.z.slice(), 0.0, (z, own))?;
         let stream = self.flow.stream.clone();
         for (system, part) in self.flow.parts() {
@@ -213,11 +251,14 @@ impl FlowStep<'_> {
 }
 
 /// A v = V/dt v + (R(q + h v) - R(q)) / h, as the twin has it.
-struct Derivative<'a, 'b>(&'a RefCell<FlowStep<'b>>);
+struct Derivative<'a, 'b> {
+    step: &'a RefCell<FlowStep<'b>>,
+    share: Option<&'a ShareCuda>,
+}
 
 impl LinearOperatorCuda for Derivative<'_, '_> {
     fn multiply(&mut self, v: &DeviceBuffer<f64>, y: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
-        self.0.borrow_mut().differentiate(v, y)
+        self.step.borrow_mut().differentiate(v, y)
     }
 
     fn residual(
@@ -227,7 +268,11 @@ impl LinearOperatorCuda for Derivative<'_, '_> {
         r: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         self.multiply(x, r)?;
-        self.0.borrow().newton.vectors.axpby(1.0, b, -1.0, r)
+        self.step.borrow().newton.vectors.axpby(1.0, b, -1.0, r)
+    }
+
+    fn share(&self) -> Option<&ShareCuda> {
+        self.share
     }
 }
 
@@ -272,7 +317,7 @@ impl FlowCuda {
         let Solve { krylov, b, x } = &mut solve;
         let own = 0..5 * self.mesh.rows;
         newton.vectors.axpby_part(1.0, &newton.residual.slice(), 0.0, (b, own.clone()))?;
-        let stream = self.stream.clone();
+        let (stream, share) = (self.stream.clone(), self.share.clone());
         for (system, part) in self.parts() {
             system.residual_into(&stream, &b.part(part))?;
         }
@@ -280,7 +325,8 @@ impl FlowCuda {
         let step = RefCell::new(FlowStep { newton, flow: self, linear, at: *at });
         let mut precondition = |r: &_, z: &mut _| step.borrow_mut().precondition(r, z);
         let mut m = PreconditionerCuda::Own(&mut precondition);
-        let left = krylov.gmres(&mut Derivative(&step), &mut m, b, x, &control, cycle)?.relative_residual;
+        let mut derivative = Derivative { step: &step, share: share.as_deref() };
+        let left = krylov.gmres(&mut derivative, &mut m, b, x, &control, cycle)?.relative_residual;
         let FlowStep { newton, flow, .. } = step.into_inner();
         flow.update.copy_from(&x.part(own))?;
         for (system, part) in flow.parts() {

@@ -159,7 +159,7 @@ fn cuda_small_turbulence_entry_by_entry() {
             let host = &mut solver.host;
             // Earlier levels are other states.
             host.coupled[0].state.values.iter_mut().for_each(|value| *value *= 1.01);
-            let mut device = FlowCuda::new(&stream, host).unwrap();
+            let mut device = FlowCuda::new(&stream, host, None).unwrap();
             device.upload(host).unwrap();
             host.compute_residual(&at);
             host.coupled_residuals(&at);

@@ -6,6 +6,39 @@ use crate::sparse::{BlockPattern, Jacobian, OffDiagonal, ShapeError};
 use chromaflow_device::{Buffer, Team};
 use std::sync::Arc;
 
+/// The rows of a rank that are factored, as a system of their own.
+pub(super) struct FactoredRows {
+    /// Local numbers, ascending.
+    pub rows: Vec<u32>,
+    /// Positions of their blocks in the local pattern.
+    pub positions: Vec<u32>,
+    /// Their blocks among themselves.
+    pub pattern: Arc<BlockPattern>,
+}
+
+impl FactoredRows {
+    pub(super) fn new(share: &Share, pattern: &BlockPattern) -> Self {
+        let rows = share.factored(pattern);
+        let mut compact = vec![u32::MAX; share.rows()];
+        for (at, &row) in rows.iter().enumerate() {
+            compact[row as usize] = at as u32;
+        }
+        let (mut ptr, mut columns, mut positions) = (vec![0], Vec::new(), Vec::new());
+        for &row in &rows {
+            for k in pattern.range(row as usize) {
+                let column = compact[pattern.col_idx()[k] as usize];
+                if column != u32::MAX {
+                    columns.push(column);
+                    positions.push(k as u32);
+                }
+            }
+            ptr.push(columns.len() as u32);
+        }
+        let own = BlockPattern::new(rows.len(), ptr, columns).expect("a part of a pattern in its order");
+        Self { rows, positions, pattern: Arc::new(own) }
+    }
+}
+
 /// z = M r with each rank's factors of the rows it owns and, where the share overlaps, of the ghosts next to them. What a rank finds
 /// for its own rows is kept, what it finds for ghosts is not.
 ///
@@ -40,24 +73,7 @@ impl IluOverRanks {
         options: BlockIluOptions,
         team: &Team,
     ) -> Result<Self, ShapeError> {
-        let rows = share.factored(pattern);
-        let mut compact = vec![u32::MAX; share.rows()];
-        for (at, &row) in rows.iter().enumerate() {
-            compact[row as usize] = at as u32;
-        }
-        let (mut ptr, mut columns, mut positions) = (vec![0], Vec::new(), Vec::new());
-        for &row in &rows {
-            for k in pattern.range(row as usize) {
-                let column = compact[pattern.col_idx()[k] as usize];
-                if column != u32::MAX {
-                    columns.push(column);
-                    positions.push(k as u32);
-                }
-            }
-            ptr.push(columns.len() as u32);
-        }
-        let own = BlockPattern::new(rows.len(), ptr, columns).expect("a part of a pattern in its order");
-        let own = Arc::new(own);
+        let FactoredRows { rows, positions, pattern: own } = FactoredRows::new(share, pattern);
         let ilu = BlockIlu::new(&own, nb, options, team)?;
         let n = rows.len() * nb;
         let (work, all) = ([vec![0.0; n], vec![0.0; n]], vec![0.0; share.rows() * nb]);

@@ -12,6 +12,7 @@ mod tests;
 mod tile;
 
 pub use chunks::Chunk;
+pub(crate) use chunks::RowSets;
 pub(crate) use tile::{Mode, padded};
 pub use tile::{Panel, Sliced, Tile};
 
@@ -190,9 +191,28 @@ impl BlockMatrixCuda {
         storage: Storage,
         tile: Tile,
     ) -> Result<Self, GpuError> {
+        let sets = RowSets::in_order(pattern.rows(), batches);
+        Self::with_sets(stream, pattern, nb, &sets, storage, tile)
+    }
+
+    /// The same with chunks that keep to sets of rows, which may lie apart.
+    pub(crate) fn with_sets(
+        stream: &Stream,
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        sets: &RowSets,
+        storage: Storage,
+        tile: Tile,
+    ) -> Result<Self, GpuError> {
         check_nb(nb)?;
         if pattern.rows() != pattern.cols() {
             return Err(ShapeError::NotSquare { rows: pattern.rows(), cols: pattern.cols() }.into());
+        }
+        if !tile.is_sliced() && !sets.is_in_order() {
+            return Err(GpuError::Unsupported(format!(
+                "blocks of {nb} x {nb} are swept in the order of the rows, which ranks do not keep: on several GPUs blocks have at \
+                 most 10 rows"
+            )));
         }
         let (rows, q) = (pattern.rows(), nb * nb);
         let module = stream.gpu().module(&tile.source(nb, storage, Mode::Product))?;
@@ -203,7 +223,7 @@ impl BlockMatrixCuda {
             nb,
             storage,
             tile,
-            batches: batches.iter().map(|b| b.start as u32..b.end as u32).collect(),
+            batches: sets.sets.iter().map(|b| b.start as u32..b.end as u32).collect(),
             vectors: Vectors::new(stream, storage)?,
             converts: HashMap::new(),
             chunks: DeviceBuffer::zeroed(stream, 0)?,
@@ -221,7 +241,7 @@ impl BlockMatrixCuda {
             has_values: false,
         };
         let blocks = match tile {
-            Tile::Sliced(sliced) => a.slice(batches, sliced)?,
+            Tile::Sliced(sliced) => a.slice(sets, sliced)?,
             Tile::Panel(_) => pattern.nnzb() * padded(nb, storage),
         };
         let block_words = if tile.is_sliced() { q } else { nb } * storage.bytes();
@@ -230,9 +250,9 @@ impl BlockMatrixCuda {
     }
 
     /// Cuts the rows into chunks and numbers the columns slot by slot; the number of blocks with their padding.
-    fn slice(&mut self, batches: &[Range<usize>], tile: Sliced) -> Result<usize, GpuError> {
+    fn slice(&mut self, sets: &RowSets, tile: Sliced) -> Result<usize, GpuError> {
         let stream = &self.stream;
-        let cut = Cut::new(&self.pattern, batches, tile.chunk, tile.window);
+        let cut = Cut::new(&self.pattern, sets, tile.chunk, tile.window);
         let (chunks, perm) = (stream.upload(&cut.chunks)?, stream.upload(&cut.perm)?);
         let blocks = cut.slots * tile.chunk;
         let index = DeviceBuffer::<u32>::uninitialized(stream, blocks)?;

@@ -8,10 +8,12 @@
 //! **Twin**: [`BlockIlu`](super::BlockIlu).
 
 mod arguments;
+mod over_ranks;
 #[cfg(test)]
 mod tests;
 
 use arguments::{Backward, Factorize, Forward, Poison};
+pub use over_ranks::DeviceIluOverRanks;
 
 use super::{BlockIluOptions, BlockIluReport, Fill, SingularRow, fill_pattern};
 use crate::factor::{FINDINGS, PIVOTED, device_source};

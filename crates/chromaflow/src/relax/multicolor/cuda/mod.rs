@@ -12,14 +12,15 @@ mod tests;
 
 pub(crate) use invert::{invert_shape, invert_source};
 
-use crate::gpu::{GpuError, Storage, Vectors};
+use crate::gpu::{GpuError, ShareCuda, Storage, Vectors};
 use crate::order::RowBatches;
 use crate::relax::RelaxError;
-use crate::sparse::cuda::{BlockMatrixCuda, Tile, padded};
-use crate::sparse::{BlockPattern, check_nb};
+use crate::sparse::cuda::{BlockMatrixCuda, RowSets, Tile, padded};
+use crate::sparse::{BlockPattern, check_len, check_nb};
 use chromaflow_device::cuda::{DeviceBuffer, Graph, Kernel, KernelSource, Stream};
 use solve::{HISTORY, Norms, Plan};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Multicolor point-implicit relaxation of A x = (D + O) x = b on a GPU:
@@ -56,6 +57,8 @@ pub struct MulticolorCuda {
     graphs: HashMap<Plan, Graph>,
     factored: bool,
     singular: Option<usize>,
+    /// Where rows are those of a rank: the sets of rows are then border, interior and ghosts of one color after the other.
+    share: Option<Arc<ShareCuda>>,
 }
 
 impl MulticolorCuda {
@@ -105,7 +108,37 @@ impl MulticolorCuda {
         tile: Tile,
     ) -> Result<Self, GpuError> {
         check_batches(pattern, batches)?;
-        Self::build(stream, pattern, nb, batches, storage, tile, false)
+        let batches: Vec<_> = batches.iter().collect();
+        let sets = RowSets::in_order(pattern.rows(), &batches);
+        Self::build(stream, pattern, nb, &sets, storage, tile, false, None)
+    }
+
+    /// For the rows of a rank: right-hand sides are residuals and x solutions, as [`dist`](crate::dist) has it. Sweeps are those of one
+    /// device alone, bit for bit: after each color its border rows pass to the neighbors while its interior rows are worked on.
+    /// Tolerances and histories are for a Krylov method around the sweeps.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; [`GpuError::Unsupported`] for blocks of more than 10 rows.
+    pub fn over_ranks(
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        batches: &RowBatches,
+        storage: Storage,
+        share: &Arc<ShareCuda>,
+    ) -> Result<Self, GpuError> {
+        check_nb(nb)?;
+        check_batches(pattern, batches)?;
+        let rows = share.share();
+        check_len("share", rows.rows(), pattern.rows(), || "the rows of the pattern".to_owned())?;
+        let stream = share.stream();
+        // That of one device: with another one sums of a row could be added in another order.
+        let largest = rows.batches().iter().map(|batch| batch.whole[0]).max().unwrap_or(0);
+        let tile = Tile::choose(nb, storage, largest, stream.gpu().facts().multiprocessors);
+        let ghosts: Vec<Vec<_>> = batches.iter().map(|batch| within(rows.ghosts(), &batch)).collect();
+        let sets = rows.batches().iter().zip(&ghosts);
+        let sets =
+            RowSets::of_runs(sets.flat_map(|(batch, ghosts)| [&batch.border[..], &batch.interior, ghosts]));
+        Self::build(stream, pattern, nb, &sets, storage, tile, false, Some(share))
     }
 
     /// Jacobi relaxation instead: every row from the x of the sweep before, x <- D^-1 (b - O x).
@@ -122,21 +155,42 @@ impl MulticolorCuda {
     ) -> Result<Self, GpuError> {
         check_nb(nb)?;
         let tile = Tile::choose(nb, storage, pattern.rows(), stream.gpu().facts().multiprocessors);
-        Self::build(stream, pattern, nb, &RowBatches::single(pattern.rows()), storage, tile, true)
+        let sets = RowSets::in_order(pattern.rows(), std::slice::from_ref(&(0..pattern.rows())));
+        Self::build(stream, pattern, nb, &sets, storage, tile, true, None)
     }
 
+    /// Jacobi relaxation for the rows of a rank.
+    ///
+    /// # Errors
+    /// As [`Self::over_ranks`].
+    pub fn jacobi_over_ranks(
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        storage: Storage,
+        share: &Arc<ShareCuda>,
+    ) -> Result<Self, GpuError> {
+        check_nb(nb)?;
+        let rows = share.share();
+        check_len("share", rows.rows(), pattern.rows(), || "the rows of the pattern".to_owned())?;
+        let stream = share.stream();
+        let tile = Tile::choose(nb, storage, rows.whole(), stream.gpu().facts().multiprocessors);
+        let sets = RowSets::of_runs([rows.owned(), &[], rows.ghosts()]);
+        Self::build(stream, pattern, nb, &sets, storage, tile, true, Some(share))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what the constructors above have decided")]
     fn build(
         stream: &Stream,
         pattern: &Arc<BlockPattern>,
         nb: usize,
-        batches: &RowBatches,
+        sets: &RowSets,
         storage: Storage,
         tile: Tile,
         apart: bool,
+        share: Option<&Arc<ShareCuda>>,
     ) -> Result<Self, GpuError> {
         let rows = pattern.rows();
-        let batches: Vec<_> = batches.iter().collect();
-        let matrix = BlockMatrixCuda::with_tile(stream, pattern, nb, &batches, storage, tile)?;
+        let matrix = BlockMatrixCuda::with_sets(stream, pattern, nb, sets, storage, tile)?;
         let words = rows * nb * storage.x_bytes() / 4;
         let x = || DeviceBuffer::<u32>::zeroed(stream, words);
         let norms = Norms {
@@ -167,6 +221,7 @@ impl MulticolorCuda {
             graphs: HashMap::new(),
             factored: false,
             singular: None,
+            share: share.cloned(),
         })
     }
 
@@ -207,6 +262,12 @@ impl MulticolorCuda {
         let (n, nnz, q) = (pattern.rows(), pattern.nnzb(), nb * nb);
         nnz * (q * storage.bytes() + 4) + n * (8 * q + 8 * nb + 4 + 2 * storage.x_bytes() * nb)
     }
+}
+
+/// The parts of runs of rows that lie within a range.
+fn within(runs: &[Range<usize>], range: &Range<usize>) -> Vec<Range<usize>> {
+    let part = |run: &Range<usize>| run.start.max(range.start)..run.end.min(range.end);
+    runs.iter().map(part).filter(|run| !run.is_empty()).collect()
 }
 
 /// Rows are covered, and no row of a batch reads another one of it.

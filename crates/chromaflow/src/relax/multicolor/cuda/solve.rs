@@ -3,7 +3,7 @@
 
 use super::MulticolorCuda;
 use crate::Outcome;
-use crate::gpu::GpuError;
+use crate::gpu::{Ghosts, GpuError, ShareCuda};
 use crate::relax::{Direction, Guess, RelaxError, SolveOptions, SolveReport};
 use crate::sparse::check_len;
 use crate::sparse::cuda::arguments::Terms;
@@ -61,6 +61,11 @@ impl MulticolorCuda {
             return Err(GpuError::Unsupported(
                 "restarts are not done inside a device solve: solve for corrections of the residual"
                     .to_owned(),
+            ));
+        }
+        if self.share.is_some() && (options.tolerance.is_some() || options.history) {
+            return Err(GpuError::Unsupported(
+                "over ranks sweeps look at no residual: put a Krylov method around them".to_owned(),
             ));
         }
         if let Some(row) = self.singular {
@@ -142,6 +147,9 @@ impl MulticolorCuda {
         if !self.factored {
             return Err(RelaxError::NotFactored.into());
         }
+        if let Some(share) = self.share.clone() {
+            return self.sweep_over(&share, plan);
+        }
         if !self.graphs.contains_key(&plan) {
             let (mut failed, stream) = (None, self.stream.clone());
             let graph = stream.capture(|| {
@@ -182,6 +190,33 @@ impl MulticolorCuda {
             if plan.norms.is_some() {
                 self.record_norm()?;
                 dependent = false;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sweeps over the rows of a rank. They are no graph: hosts agree on each exchange as they enqueue it.
+    fn sweep_over(&mut self, share: &ShareCuda, plan: Plan) -> Result<(), GpuError> {
+        let damping = f64::from_bits(plan.damping);
+        let words = self.matrix.nb() * self.matrix.storage().x_bytes() / 4;
+        let colors = self.matrix.batches.len() / 3;
+        for _ in 0..plan.sweeps {
+            let forward = (0..colors).map(|i| (i, plan.direction != Direction::Backward));
+            let backward = (0..colors).rev().map(|i| (i, plan.direction != Direction::Forward));
+            for (color, _) in forward.chain(backward).filter(|(_, wanted)| *wanted) {
+                let x = self.x[0].ptr();
+                self.launch_batch(3 * color, damping, false, false)?;
+                if self.apart {
+                    let [x, next] = &mut self.x;
+                    x.copy_from(&next.slice())?;
+                }
+                let ghosts = if self.apart { Ghosts::All } else { Ghosts::Color(color) };
+                // SAFETY: x has so many words a row; interior rows are not sent.
+                unsafe {
+                    share.start(ghosts, words, x)?;
+                    self.launch_batch(3 * color + 1, damping, false, false)?;
+                    share.finish(ghosts, words, x)?;
+                }
             }
         }
         Ok(())

@@ -1,0 +1,36 @@
+//! What the kernels of `halo.cu` take.
+
+use chromaflow_device::cuda::{Read, Share, Write};
+use chromaflow_device::kernel_record;
+
+kernel_record! {
+    /// Rows of a vector and where they stand in messages.
+    pub struct RowsInBoxes {
+        count: u32,
+        words: u32,
+        rows: Read<u32>,
+        /// The neighbor, and the place in its message.
+        places: Read<[u32; 2]>,
+        /// Addresses of messages, two a neighbor.
+        boxes: Read<u64>,
+        turns: u64,
+        x: Share<u32>,
+    }
+
+    /// Rows of a vector one after the other.
+    pub struct RowsOfVector {
+        count: u32,
+        words: u32,
+        rows: Read<u32>,
+        x: Share<u32>,
+        packed: Share<u32>,
+    }
+
+    /// Rows whose diagonal blocks are to be the identity.
+    pub struct UnitRows {
+        count: u32,
+        nb: u32,
+        rows: Read<u32>,
+        diag: Write<f64>,
+    }
+}

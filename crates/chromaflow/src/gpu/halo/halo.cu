@@ -1,0 +1,50 @@
+// Rows of a vector on their way between ranks, in words of four bytes: a row has `words` of them. `boxes` are the addresses of messages,
+// two for each neighbor, which take turns; bit n of `turns` says which one neighbor n's turn is.
+//
+// A thread a word: words of a row are adjacent, so that rows are read and written in whole sectors.
+#define AT const u64 at = (u64)blockIdx.x * 256 + threadIdx.x
+
+__device__ __forceinline__ u32* place_in_box(const u64* boxes, u64 turns, uint2 place, u32 words) {
+    const u64 box = boxes[2 * place.x + (u32)(turns >> place.x & 1)];
+    return reinterpret_cast<u32*>(box) + (u64)place.y * words;
+}
+
+// Into the messages; the boxes may lie in the memory of other devices.
+extern "C" __global__ void __launch_bounds__(256) send_rows(RowsInBoxes) {
+    AT;
+    const u32 row = (u32)(at / words), word = (u32)(at % words);
+    if (row < count) place_in_box(boxes, turns, places[row], words)[word] = x[(u64)rows[row] * words + word];
+}
+
+// Out of them.
+extern "C" __global__ void __launch_bounds__(256) receive_rows(RowsInBoxes) {
+    AT;
+    const u32 row = (u32)(at / words), word = (u32)(at % words);
+    if (row < count) x[(u64)rows[row] * words + word] = place_in_box(boxes, turns, places[row], words)[word];
+}
+
+// Some rows of x one after the other, and back.
+extern "C" __global__ void __launch_bounds__(256) gather_rows(RowsOfVector) {
+    AT;
+    const u32 row = (u32)(at / words), word = (u32)(at % words);
+    if (row < count) packed[at] = x[(u64)rows[row] * words + word];
+}
+extern "C" __global__ void __launch_bounds__(256) scatter_rows(RowsOfVector) {
+    AT;
+    const u32 row = (u32)(at / words), word = (u32)(at % words);
+    if (row < count) x[(u64)rows[row] * words + word] = packed[at];
+}
+
+// Zeros.
+extern "C" __global__ void __launch_bounds__(256) clear_rows(RowsOfVector) {
+    AT;
+    const u32 row = (u32)(at / words), word = (u32)(at % words);
+    if (row < count) x[(u64)rows[row] * words + word] = 0;
+}
+
+// Unit matrices, column-major, in place of the diagonal blocks of some rows.
+extern "C" __global__ void __launch_bounds__(256) identity_rows(UnitRows) {
+    AT;
+    const u32 q = nb * nb, row = (u32)(at / q), e = (u32)(at % q);
+    if (row < count) diag[(u64)rows[row] * q + e] = e % (nb + 1) == 0 ? 1.0 : 0.0;
+}

@@ -1,0 +1,366 @@
+#![allow(unsafe_code)]
+//! A rank's share of a system whose vectors lie on a device: exchanges of ghost rows between devices.
+//!
+//! | file | |
+//! |---|---|
+//! | `lists.rs` | which rows pass, on the device |
+//! | `staged.rs` | messages through page-locked memory and the communicator of the ranks |
+//! | `peer.rs` | messages that a device writes into the memory of another one |
+//! | `halo.cu` | rows into messages and out of them |
+//!
+//! Both ways move the same bits.
+
+mod arguments;
+mod lists;
+mod peer;
+mod staged;
+#[cfg(test)]
+mod tests;
+
+use super::{GpuError, Storage, source};
+use crate::dist::{Links, Share};
+use arguments::{RowsInBoxes, RowsOfVector, UnitRows};
+use chromaflow_comm::Op;
+use chromaflow_device::cuda::{
+    DeviceBuffer, DeviceSlice, Kernel, KernelSource, Read, Share as Pointer, Stream,
+};
+use lists::{List, Side};
+use peer::Peers;
+use staged::Staged;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+const TEXT: &str = include_str!("halo.cu");
+
+/// The kernels of halo.cu.
+pub(crate) fn kernel_source() -> KernelSource {
+    source("halo", TEXT, Storage::F64).record::<RowsInBoxes>().record::<RowsOfVector>().record::<UnitRows>()
+}
+
+/// How messages are to pass between devices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wish {
+    /// From device to device where all neighbors can, else through the host; [`ShareCuda::path`] says which it is.
+    #[default]
+    Shortest,
+    /// Through the host.
+    Staged,
+}
+
+/// How messages pass between devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// Each device writes into the memory of its neighbors.
+    Peer,
+    /// Through page-locked memory and the communicator, and why.
+    Staged(String),
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Peer => f.write_str("peer stores"),
+            Self::Staged(why) => write!(f, "staged by page-locked memory of the host ({why})"),
+        }
+    }
+}
+
+/// A rank's share of a system on a device. What [`Share`] is to vectors on the host, this is to those on a device: ghosts of *solutions*
+/// are their owners', ghosts of *residuals* are zero.
+///
+/// What fails between ranks is remembered by [`Share::check`], as on the host; nothing passes from there on.
+///
+/// **Order**: all work is enqueued on one stream. No kernel waits for another rank: a device waits for events of its neighbors' streams
+/// that were recorded before, or the host waits for messages. Ranks may therefore share a device.
+pub struct ShareCuda {
+    share: Arc<Share>,
+    stream: Stream,
+    kernels: Kernels,
+    /// All ghosts, and those of each color that matrices read.
+    all: List,
+    colors: Vec<List>,
+    /// Rows of others.
+    ghosts: DeviceBuffer<u32>,
+    /// Rows whose blocks are not all here.
+    incomplete: DeviceBuffer<u32>,
+    /// Words of the widest row.
+    widest: usize,
+    way: Mutex<Way>,
+    path: Path,
+}
+
+enum Way {
+    Peer(Peers),
+    Staged(Staged),
+}
+
+struct Kernels {
+    send: Kernel,
+    receive: Kernel,
+    gather: Kernel,
+    scatter: Kernel,
+    clear: Kernel,
+    identity: Kernel,
+}
+
+/// Which rows an exchange is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ghosts {
+    /// All.
+    All,
+    /// Those of a color.
+    Color(usize),
+}
+
+impl ShareCuda {
+    /// On the device of `stream`, for rows of up to `widest` numbers in f64; collective. `incomplete` are rows whose blocks in a matrix
+    /// are not all here: ghosts that nobody solves for.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`]; [`GpuError::Ranks`] when another rank has failed.
+    pub fn new(
+        share: &Arc<Share>,
+        stream: &Stream,
+        incomplete: &[u32],
+        widest: usize,
+        wish: Wish,
+    ) -> Result<Self, GpuError> {
+        let module = stream.gpu().module(&kernel_source())?;
+        let neighbors = share.halo().neighbors();
+        let ghosts: Vec<u32> =
+            share.ghosts().iter().flat_map(|run| run.start as u32..run.end as u32).collect();
+        let words = 2 * widest;
+        let (way, path) = match Peers::new(share, stream, words, wish)? {
+            Ok(peers) => (Way::Peer(peers), Path::Peer),
+            Err(why) => (Way::Staged(Staged::new(neighbors, stream, words)?), Path::Staged(why)),
+        };
+        let list = |of| List::new(stream, neighbors, of);
+        Ok(Self {
+            kernels: Kernels {
+                send: module.kernel("send_rows")?,
+                receive: module.kernel("receive_rows")?,
+                gather: module.kernel("gather_rows")?,
+                scatter: module.kernel("scatter_rows")?,
+                clear: module.kernel("clear_rows")?,
+                identity: module.kernel("identity_rows")?,
+            },
+            all: list(neighbors)?,
+            colors: share.batches().iter().map(|batch| list(&batch.neighbors)).collect::<Result<_, _>>()?,
+            ghosts: stream.upload(&ghosts)?,
+            incomplete: stream.upload(incomplete)?,
+            widest: words,
+            way: Mutex::new(way),
+            path,
+            share: Arc::clone(share),
+            stream: stream.clone(),
+        })
+    }
+
+    /// The same rows for vectors on the host.
+    pub fn share(&self) -> &Arc<Share> {
+        &self.share
+    }
+
+    /// The stream of all work.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// How messages pass.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Ghost rows of a solution become those of their owners. Collective.
+    ///
+    /// **Shapes**: x `[owned and ghost rows, width]`.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn exchange(&self, width: usize, x: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
+        assert_eq!(x.len(), width * self.share.rows());
+        // SAFETY: x has so many numbers, of two words each.
+        unsafe {
+            self.start(Ghosts::All, 2 * width, x.ptr())?;
+            self.finish(Ghosts::All, 2 * width, x.ptr())
+        }
+    }
+
+    /// Ghost rows become zero: what makes a residual of a product.
+    ///
+    /// **Shapes**: x `[owned and ghost rows, width]`.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn clear(&self, width: usize, x: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
+        assert_eq!(x.len(), width * self.share.rows());
+        let words = 2 * width;
+        // SAFETY: ghosts are rows of x; nothing is packed.
+        unsafe { self.move_rows(&self.kernels.clear, &self.ghosts, words, x.ptr(), 0) }
+    }
+
+    /// Gives rows whose blocks are not all here, and which nobody solves for, diagonal blocks that can be inverted.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn identities(&self, nb: usize, diag: &DeviceBuffer<f64>) -> Result<(), GpuError> {
+        assert_eq!(diag.len(), nb * nb * self.share.rows());
+        let count = self.incomplete.len();
+        let arguments = UnitRows {
+            count: count as u32,
+            nb: nb as u32,
+            rows: (&self.incomplete).into(),
+            diag: diag.into(),
+        };
+        let launch = self.kernels.identity.launch((count * nb * nb).div_ceil(256), 256).record(&arguments);
+        // SAFETY: the rows are those of a matrix with so many diagonal blocks.
+        Ok(unsafe { launch.enqueue(&self.stream) }?)
+    }
+
+    /// Copies the rows in a list, of `words` words, one after the other; or, with `back`, from there to their places.
+    ///
+    /// # Safety
+    /// `x` has the rows of the list, `packed` room for as many.
+    pub(crate) unsafe fn pack(
+        &self,
+        rows: &DeviceBuffer<u32>,
+        words: usize,
+        x: u64,
+        packed: u64,
+        back: bool,
+    ) -> Result<(), GpuError> {
+        let kernel = if back { &self.kernels.scatter } else { &self.kernels.gather };
+        // SAFETY: the caller's promise.
+        unsafe { self.move_rows(kernel, rows, words, x, packed) }
+    }
+
+    unsafe fn move_rows(
+        &self,
+        kernel: &Kernel,
+        rows: &DeviceBuffer<u32>,
+        words: usize,
+        x: u64,
+        packed: u64,
+    ) -> Result<(), GpuError> {
+        let arguments = RowsOfVector {
+            count: rows.len() as u32,
+            words: words as u32,
+            rows: rows.into(),
+            x: Pointer::at(x),
+            packed: Pointer::at(packed),
+        };
+        let launch = kernel.launch((rows.len() * words).div_ceil(256), 256).record(&arguments);
+        // SAFETY: the caller's promise.
+        Ok(unsafe { launch.enqueue(&self.stream) }?)
+    }
+
+    /// Sends own rows of x, as they are once all work enqueued before is done; rows that are not sent may be changed from there on. Each is
+    /// followed by its [`finish`](Self::finish).
+    ///
+    /// # Safety
+    /// x has `words` words a row.
+    pub(crate) unsafe fn start(&self, ghosts: Ghosts, words: usize, x: u64) -> Result<(), GpuError> {
+        assert!(words <= self.widest, "rows of {words} words, set up for {}", self.widest);
+        let list = self.list(ghosts);
+        if list.partners.is_empty() || self.share.check().is_err() {
+            return Ok(());
+        }
+        let mut way = self.way();
+        let (boxes, turns) = match &*way {
+            Way::Peer(peers) => peers.outgoing(&list.partners),
+            Way::Staged(staged) => (&staged.boxes[0], 0),
+        };
+        // SAFETY: boxes have room for all rows that pass to a neighbor, and the caller's promise.
+        unsafe { self.pass_rows(&self.kernels.send, &list.send, boxes, turns, words, x)? };
+        match &mut *way {
+            Way::Peer(peers) => peers.post(&list.partners),
+            Way::Staged(staged) => staged.download(list, words, &self.stream),
+        }
+    }
+
+    /// Waits for the neighbors' rows, the device or the host as the way is, and writes them into the ghosts of x.
+    ///
+    /// # Safety
+    /// As [`start`](Self::start), of the same x.
+    pub(crate) unsafe fn finish(&self, ghosts: Ghosts, words: usize, x: u64) -> Result<(), GpuError> {
+        let list = self.list(ghosts);
+        if list.partners.is_empty() || self.share.check().is_err() {
+            return Ok(());
+        }
+        let mut way = self.way();
+        let arrived = match &mut *way {
+            Way::Peer(peers) => peers.take(&self.share, &list.partners)?,
+            Way::Staged(staged) => staged.pass(&self.share, list, words, &self.stream)?,
+        };
+        if !arrived {
+            return Ok(());
+        }
+        let (boxes, turns) = match &*way {
+            Way::Peer(peers) => peers.incoming(&list.partners),
+            Way::Staged(staged) => (&staged.boxes[1], 0),
+        };
+        // SAFETY: as in `start`.
+        unsafe { self.pass_rows(&self.kernels.receive, &list.receive, boxes, turns, words, x)? };
+        if let Way::Peer(peers) = &mut *way {
+            peers.next(&list.partners);
+        }
+        Ok(())
+    }
+
+    fn list(&self, ghosts: Ghosts) -> &List {
+        match ghosts {
+            Ghosts::All => &self.all,
+            Ghosts::Color(color) => &self.colors[color],
+        }
+    }
+
+    fn way(&self) -> MutexGuard<'_, Way> {
+        self.way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    unsafe fn pass_rows(
+        &self,
+        kernel: &Kernel,
+        side: &Side,
+        boxes: &DeviceBuffer<u64>,
+        turns: u64,
+        words: usize,
+        x: u64,
+    ) -> Result<(), GpuError> {
+        let arguments = RowsInBoxes {
+            count: side.rows.len() as u32,
+            words: words as u32,
+            rows: (&side.rows).into(),
+            places: Read::at(side.places.ptr()),
+            boxes: boxes.into(),
+            turns,
+            x: Pointer::at(x),
+        };
+        let launch = kernel.launch((side.rows.len() * words).div_ceil(256), 256).record(&arguments);
+        // SAFETY: the caller's promise.
+        Ok(unsafe { launch.enqueue(&self.stream) }?)
+    }
+
+    /// Sums over this rank's rows become sums over all.
+    pub fn sum(&self, values: &mut [f64]) {
+        self.share.sum(values);
+    }
+
+    /// The lowest of all ranks' rows, by their numbers in the whole system, of each of some findings; none where nobody has found one.
+    pub fn lowest<const N: usize>(&self, found: [Option<usize>; N]) -> [Option<usize>; N] {
+        let mut least = found.map(|row| row.map_or(f64::INFINITY, |row| row as f64));
+        self.share.reduce(Op::Min, &mut least);
+        least.map(|row| row.is_finite().then_some(row as usize))
+    }
+
+    /// The number of a row in the whole system.
+    pub fn global(&self, row: usize) -> usize {
+        self.share.global()[row] as usize
+    }
+}
+
+impl fmt::Debug for ShareCuda {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShareCuda").field("path", &self.path).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,173 @@
+//! Messages that a device writes into the memory of another one, of ranks that are threads of one process.
+//!
+//! Each rank has two boxes for each neighbor, which take turns. A kernel of the sender writes into the box whose turn it is; an event in
+//! the sender's stream says when it is full, and a count in memory that the event was recorded; the receiver's host, which is as far
+//! ahead of its device as the sender's, then has its stream wait for the event. So a device waits for work that was enqueued before, and
+//! for nothing else.
+//!
+//! A box is written again two exchanges later. The sender's stream has by then waited for the receiver's event of the exchange between,
+//! which the receiver recorded after it had emptied the box; likewise an event is recorded again once its waits are enqueued.
+
+use super::Wish;
+use crate::dist::Share;
+use crate::gpu::GpuError;
+use chromaflow_device::cuda::{DeviceBuffer, Event, Stream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The most neighbors: each has a bit that says which box is next.
+const MOST: usize = 64;
+
+/// What a rank opens to the others.
+struct End {
+    ordinal: usize,
+    /// By neighbor.
+    doors: Vec<Door>,
+    /// The boxes.
+    _room: DeviceBuffer<u32>,
+}
+
+/// What a rank opens to one other.
+struct Door {
+    rank: usize,
+    /// Addresses of its boxes for what that one sends.
+    boxes: [u64; 2],
+    /// That a message *to* that one is written, by turns.
+    written: [Event; 2],
+    /// Messages whose event was recorded.
+    posted: AtomicU64,
+}
+
+/// The neighbors' memory.
+pub(super) struct Peers {
+    own: Arc<End>,
+    /// Of each neighbor what it has opened, and which of its doors is ours.
+    others: Vec<(Arc<End>, usize)>,
+    /// Exchanges with each neighbor so far.
+    done: Vec<u64>,
+    /// Boxes of the neighbors, and own ones.
+    outgoing: DeviceBuffer<u64>,
+    incoming: DeviceBuffer<u64>,
+    stream: Stream,
+}
+
+impl Drop for Peers {
+    /// Boxes of others are kept until nothing here writes into them.
+    fn drop(&mut self) {
+        // A device that has failed writes nothing any more.
+        let _ = self.stream.synchronize();
+    }
+}
+
+impl Peers {
+    /// For rows of up to so many words; or why messages cannot pass so, on all ranks alike. Collective.
+    pub fn new(
+        share: &Arc<Share>,
+        stream: &Stream,
+        words: usize,
+        wish: Wish,
+    ) -> Result<Result<Self, String>, GpuError> {
+        let ranks = Arc::clone(share.ranks());
+        if wish == Wish::Staged {
+            return Ok(Err("as asked for".to_owned()));
+        }
+        let Some(threads) = ranks.in_process() else {
+            return Ok(Err("ranks are processes".to_owned()));
+        };
+        let (gpu, neighbors) = (stream.gpu(), share.halo().neighbors());
+        let rows: usize = neighbors.iter().map(|n| n.receive.len()).sum();
+        let room = DeviceBuffer::<u32>::zeroed(stream, 2 * rows * words)?;
+        let (mut doors, mut at) = (Vec::new(), room.ptr());
+        for n in neighbors {
+            let size = 4 * (n.receive.len() * words) as u64;
+            let written = [Event::untimed(gpu)?, Event::untimed(gpu)?];
+            doors.push(Door { rank: n.rank, boxes: [at, at + size], written, posted: AtomicU64::new(0) });
+            at += 2 * size;
+        }
+        // The boxes are there before anybody writes into them.
+        stream.synchronize()?;
+        let own = Arc::new(End { ordinal: gpu.facts().ordinal, doors, _room: room });
+        let all = threads.meet(Arc::clone(&own) as _)?;
+        let ends: Vec<Arc<End>> = all.into_iter().filter_map(|end| end.downcast().ok()).collect();
+        let mut fault = if neighbors.len() > MOST {
+            format!("rank {} has {} neighbors, at most {MOST}", ranks.rank(), neighbors.len())
+        } else {
+            String::new()
+        };
+        for n in neighbors {
+            let other = ends[n.rank].ordinal;
+            if gpu.reaches(other)? {
+                gpu.open_memory_to(other)?;
+            } else {
+                fault = format!("GPU {} cannot reach the memory of GPU {other}", own.ordinal);
+            }
+        }
+        // One way for all, and everybody's memory is open before the first message.
+        let faults = ranks.gather_all(fault.as_bytes())?;
+        if let Some(fault) = faults.iter().find(|fault| !fault.is_empty()) {
+            return Ok(Err(String::from_utf8_lossy(fault).into_owned()));
+        }
+        let door_to_us = |end: &End| end.doors.iter().position(|door| door.rank == ranks.rank());
+        let others: Vec<(Arc<End>, usize)> = neighbors
+            .iter()
+            .map(|n| {
+                let end = Arc::clone(&ends[n.rank]);
+                let door = door_to_us(&end).expect("neighbors know one another");
+                (end, door)
+            })
+            .collect();
+        let outgoing: Vec<u64> = others.iter().flat_map(|(end, door)| end.doors[*door].boxes).collect();
+        let incoming: Vec<u64> = own.doors.iter().flat_map(|door| door.boxes).collect();
+        Ok(Ok(Self {
+            done: vec![0; others.len()],
+            outgoing: stream.upload(&outgoing)?,
+            incoming: stream.upload(&incoming)?,
+            stream: stream.clone(),
+            own,
+            others,
+        }))
+    }
+
+    /// Which box of each partner is next.
+    fn turns(&self, partners: &[usize]) -> u64 {
+        partners.iter().fold(0, |turns, &n| turns | (self.done[n] & 1) << n)
+    }
+
+    /// Where messages are written to.
+    pub fn outgoing(&self, partners: &[usize]) -> (&DeviceBuffer<u64>, u64) {
+        (&self.outgoing, self.turns(partners))
+    }
+
+    /// Where messages are found.
+    pub fn incoming(&self, partners: &[usize]) -> (&DeviceBuffer<u64>, u64) {
+        (&self.incoming, self.turns(partners))
+    }
+
+    /// Says that messages are written once the stream has come so far.
+    pub fn post(&self, partners: &[usize]) -> Result<(), GpuError> {
+        for &n in partners {
+            let (door, turn) = (&self.own.doors[n], self.done[n]);
+            door.written[(turn & 1) as usize].record(&self.stream)?;
+            door.posted.store(turn + 1, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Has the stream wait for the partners' messages; `false` where something has failed.
+    pub fn take(&self, share: &Share, partners: &[usize]) -> Result<bool, GpuError> {
+        for &n in partners {
+            let (end, door) = &self.others[n];
+            let (door, turn, from) = (&end.doors[*door], self.done[n], self.own.doors[n].rank);
+            if !share.wait_until(from, || door.posted.load(Ordering::Acquire) > turn) {
+                return Ok(false);
+            }
+            self.stream.wait(&door.written[(turn & 1) as usize])?;
+        }
+        Ok(true)
+    }
+
+    /// The exchange is over.
+    pub fn next(&mut self, partners: &[usize]) {
+        partners.iter().for_each(|&n| self.done[n] += 1);
+    }
+}

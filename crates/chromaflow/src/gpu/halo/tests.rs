@@ -1,0 +1,230 @@
+//! Ranks on devices against one device, all of them on the same one.
+
+use super::{Path, ShareCuda, Wish};
+use crate::dist::Links;
+use crate::dist::tests::{Local, NB, PATIENCE, System, local, system, wave};
+use crate::factor::block_ilu::cuda::{DeviceBlockIlu, DeviceIluOverRanks};
+use crate::factor::block_ilu::{BlockIluOptions, Fill};
+use crate::gpu::{DeviceJacobian, GpuError, Storage, test_stream};
+use crate::krylov::{Control, KrylovCuda, OfRankCuda, PreconditionerCuda};
+use crate::relax::{Direction, MulticolorCuda, SolveOptions};
+use crate::sparse::cuda::BlockMatrixCuda;
+use crate::{Outcome, Policy};
+use chromaflow_comm::{Communicator, Threads, run};
+use chromaflow_device::cuda::{DeviceBuffer, Gpu, Stream};
+use std::sync::Arc;
+
+const SIZES: [usize; 4] = [1, 2, 3, 5];
+
+/// Runs a job on ranks that share a device, each with its rows there.
+fn on_ranks<T: Send + 'static>(
+    size: usize,
+    policy: Policy,
+    (layers, wish): (usize, Wish),
+    job: impl Fn(&Local, &Arc<ShareCuda>, &Stream) -> Result<T, GpuError> + Send + Sync + 'static,
+) -> Vec<T> {
+    let found = run(size, PATIENCE, move |ranks: &Threads| -> Result<T, GpuError> {
+        let own = local(ranks, &system(policy), layers, false);
+        let stream = Gpu::open(0)?.stream()?;
+        let share = Arc::new(ShareCuda::new(&own.share, &stream, &[], 5, wish)?);
+        match wish {
+            Wish::Shortest => assert_eq!(*share.path(), Path::Peer),
+            Wish::Staged => assert!(matches!(share.path(), Path::Staged(_))),
+        }
+        let done = job(&own, &share, &stream)?;
+        own.share.check()?;
+        Ok(done)
+    });
+    found.unwrap()
+}
+
+/// Ghosts get their owners' values, exchange after exchange, whatever stood there before; by both ways.
+#[test]
+fn cuda_small_exchanges_bring_owners_values() {
+    if test_stream().is_none() {
+        return;
+    }
+    for wish in [Wish::Shortest, Wish::Staged] {
+        for (size, layers) in [(1, 1), (2, 1), (3, 2), (5, 2)] {
+            on_ranks(size, Policy::D, (layers, wish), move |own, share, stream| {
+                for turn in 0..7 {
+                    let width = [1, 5, 2][turn % 3];
+                    let value = |row: usize, k: usize| wave(turn, own.share.global()[row] as usize * 8 + k);
+                    let all = |ghost: f64| -> Vec<f64> {
+                        let of = |row: usize, k| if own.share.owns(row) { value(row, k) } else { ghost };
+                        (0..own.share.rows())
+                            .flat_map(|row| (0..width).map(move |k| (row, k)))
+                            .map(|(row, k)| of(row, k))
+                            .collect()
+                    };
+                    let mut expected = all(f64::NAN);
+                    own.share.exchange(width, &mut expected);
+                    let x = stream.upload(&all(f64::NAN))?;
+                    share.exchange(width, &x.slice())?;
+                    assert!(x.download()? == expected, "{wish:?}, {size} ranks, width {width}, turn {turn}");
+                    share.clear(width, &x.slice())?;
+                    assert!(x.download()? == all(0.0));
+                }
+                Ok(())
+            });
+        }
+    }
+}
+
+/// One device alone.
+fn alone(whole: &System, stream: &Stream, options: &SolveOptions, jacobi: bool) -> Vec<f64> {
+    let storage = Storage::from(whole.jacobian.off.policy());
+    let mut sweeps = if jacobi {
+        MulticolorCuda::jacobi(stream, &whole.pattern, NB, storage).unwrap()
+    } else {
+        MulticolorCuda::new(stream, &whole.pattern, NB, &whole.batches, storage).unwrap()
+    };
+    sweeps.factor(&DeviceJacobian::upload(stream, &whole.jacobian).unwrap()).unwrap();
+    let (b, mut x) = (stream.upload(&whole.b).unwrap(), DeviceBuffer::zeroed(stream, whole.b.len()).unwrap());
+    sweeps.solve(&b, &mut x, options).unwrap();
+    x.download().unwrap()
+}
+
+/// Sweeps take no sums: they are bit for bit those of one device, by both ways, in f64 and f32; ghosts that the matrix reads come with them.
+#[test]
+fn cuda_small_sweeps_over_ranks_are_those_of_one_device() {
+    let Some(stream) = test_stream() else { return };
+    for policy in [Policy::D, Policy::Ds] {
+        let whole = system(policy);
+        for (direction, jacobi) in
+            [(Direction::Forward, false), (Direction::Symmetric, false), (Direction::Forward, true)]
+        {
+            let options = SolveOptions { direction, ..SolveOptions::sweeps(4) };
+            let expected = Arc::new(alone(&whole, &stream, &options, jacobi));
+            for (wish, size) in [Wish::Shortest, Wish::Staged].into_iter().flat_map(|w| SIZES.map(|s| (w, s)))
+            {
+                let expected = Arc::clone(&expected);
+                on_ranks(size, policy, (1, wish), move |own, share, stream| {
+                    let (pattern, storage) = (own.jacobian.pattern(), Storage::from(policy));
+                    let mut sweeps = if jacobi {
+                        MulticolorCuda::jacobi_over_ranks(pattern, NB, storage, share)?
+                    } else {
+                        MulticolorCuda::over_ranks(pattern, NB, &own.batches, storage, share)?
+                    };
+                    sweeps.factor(&DeviceJacobian::upload(stream, &own.jacobian)?)?;
+                    let (b, mut x) = (stream.upload(&own.b)?, DeviceBuffer::zeroed(stream, own.b.len())?);
+                    for _ in 0..2 {
+                        sweeps.solve(&b, &mut x, &options)?;
+                        let x = x.download()?;
+                        for (row, x) in own.share.global().iter().zip(x.chunks_exact(NB)) {
+                            assert!(
+                                *x == expected[*row as usize * NB..][..NB],
+                                "{policy}, {direction:?}, {wish:?}, {size} ranks"
+                            );
+                        }
+                    }
+                    Ok(())
+                });
+            }
+        }
+    }
+}
+
+/// GMRES, BiCGStab and corrections around sweeps and around factors of parts solve the same system on any number of ranks; around sweeps
+/// in as many iterations, and the two ways give the same bits.
+#[test]
+fn cuda_krylov_methods_over_ranks_solve_the_system_of_one_device() {
+    let Some(stream) = test_stream() else { return };
+    let whole = system(Policy::D);
+    let jacobian = DeviceJacobian::upload(&stream, &whole.jacobian).unwrap();
+    let control = Control { tolerance: 1e-11, max_iterations: 200 };
+    let fill = BlockIluOptions { fill: Fill::Level(0), storage: Storage::F64, ..Default::default() };
+    for (method, ilu) in [0, 1, 2].into_iter().flat_map(|method| [(method, false), (method, true)]) {
+        let solve = move |krylov: &mut KrylovCuda,
+                          a: &mut dyn crate::krylov::LinearOperatorCuda,
+                          m: &mut PreconditionerCuda<'_>,
+                          b: &_,
+                          x: &mut _| match method {
+            0 => krylov.gmres(a, m, b, x, &control, (30, 30)),
+            1 => krylov.bicgstab(a, m, b, x, &control),
+            _ => krylov.richardson(a, m, b, x, &control),
+        };
+        let mut a = BlockMatrixCuda::new(&stream, &whole.pattern, NB, Storage::F64).unwrap();
+        a.set_values(&jacobian).unwrap();
+        let mut sweeps =
+            MulticolorCuda::new(&stream, &whole.pattern, NB, &whole.batches, Storage::F64).unwrap();
+        sweeps.factor(&jacobian).unwrap();
+        let mut factors = DeviceBlockIlu::new(&stream, &whole.pattern, NB, fill).unwrap();
+        factors.factor(&jacobian).unwrap();
+        let mut m = if ilu {
+            PreconditionerCuda::Ilu(&mut factors)
+        } else {
+            PreconditionerCuda::Relaxation(&mut sweeps, SolveOptions::sweeps(3))
+        };
+        let (b, mut x) =
+            (stream.upload(&whole.b).unwrap(), DeviceBuffer::zeroed(&stream, whole.b.len()).unwrap());
+        let done = solve(&mut KrylovCuda::new(&stream).unwrap(), &mut a, &mut m, &b, &mut x).unwrap();
+        assert_eq!(done.outcome, Outcome::Converged);
+        let expected = x.download().unwrap();
+        for size in SIZES {
+            let of = |wish: Wish| {
+                on_ranks(size, Policy::D, (if ilu { 2 } else { 1 }, wish), move |own, share, stream| {
+                    let pattern = own.jacobian.pattern();
+                    let jacobian = DeviceJacobian::upload(stream, &own.jacobian)?;
+                    let mut a = BlockMatrixCuda::new(stream, pattern, NB, Storage::F64)?;
+                    a.set_values(&jacobian)?;
+                    let mut sweeps =
+                        MulticolorCuda::over_ranks(pattern, NB, &own.batches, Storage::F64, share)?;
+                    sweeps.factor(&jacobian)?;
+                    let mut factors = DeviceIluOverRanks::new(share, pattern, NB, fill, Storage::F64)?;
+                    factors.factor(&jacobian)?;
+                    assert!(factors.report()?.is_ok());
+                    let mut m = if ilu {
+                        PreconditionerCuda::IluOverRanks(&mut factors)
+                    } else {
+                        PreconditionerCuda::Relaxation(&mut sweeps, SolveOptions::sweeps(3))
+                    };
+                    let (b, mut x) = (stream.upload(&own.b)?, DeviceBuffer::zeroed(stream, own.b.len())?);
+                    let mut a = OfRankCuda::new(&mut a, share);
+                    let done = solve(&mut KrylovCuda::new(stream)?, &mut a, &mut m, &b, &mut x)?;
+                    assert_eq!(done.outcome, Outcome::Converged);
+                    Ok((own.share.gather(NB, &x.download()?)?, done.iterations))
+                })
+                .swap_remove(0)
+            };
+            let (x, iterations) = of(Wish::Shortest);
+            assert!(
+                (x.clone(), iterations) == of(Wish::Staged),
+                "method {method}, {size} ranks: the two ways"
+            );
+            assert!(
+                x.iter().zip(&expected).all(|(x, e)| (x - e).abs() <= 1e-9),
+                "method {method}, ilu {ilu}, {size} ranks"
+            );
+            if !ilu || size == 1 {
+                assert_eq!(iterations, done.iterations, "method {method}, ilu {ilu}, {size} ranks");
+            }
+        }
+    }
+}
+
+/// A rank that fails ends the exchanges of the others, which wait for nothing on the device.
+#[test]
+fn cuda_small_ranks_that_fail_end_the_exchanges_of_others() {
+    if test_stream().is_none() {
+        return;
+    }
+    for wish in [Wish::Shortest, Wish::Staged] {
+        let ended = run(3, PATIENCE, move |ranks: &Threads| -> Result<(), GpuError> {
+            let own = local(ranks, &system(Policy::D), 1, false);
+            let stream = Gpu::open(0)?.stream()?;
+            let share = ShareCuda::new(&own.share, &stream, &[], 1, wish)?;
+            let x = DeviceBuffer::<f64>::zeroed(&stream, own.share.rows())?;
+            share.exchange(1, &x.slice())?;
+            if ranks.rank() == 1 {
+                return Err(GpuError::Unsupported("it was told to fail".to_owned()));
+            }
+            for _ in 0..3 {
+                share.exchange(1, &x.slice())?;
+            }
+            stream.synchronize()?;
+            Ok(own.share.check()?)
+        });
+        assert_eq!(ended.unwrap_err().to_string(), "rank 1: it was told to fail");
+    }
+}
