@@ -241,6 +241,48 @@ def sphere():
 
 
 @mesh
+def blunt_quads():
+    """A circle of radius 1 and what flows around its front half, of quadrilaterals along the bow shock: 80 x 50."""
+    angle = np.linspace(0.5, 1.5, 81) * np.pi
+    wall = np.stack([np.cos(angle), np.sin(angle)], 1)
+    outer = wall * np.stack([np.full(81, 2.5), np.full(81, 4.0)], 1)
+    at = np.linspace(0, 1, 51)
+    nodes = np.concatenate([wall + t * (outer - wall) for t in at])
+    number = lambda j, i: 81 * j + i + 1
+    quads = [[number(j, i), number(j, i + 1), number(j + 1, i + 1), number(j + 1, i)] for j in range(50) for i in range(80)]
+    edges = {"wall": [[number(0, i), number(0, i + 1)] for i in range(80)], "far": [[number(50, i), number(50, i + 1)] for i in range(80)]}
+    edges["outlet"] = [[number(j, i), number(j + 1, i)] for j in range(50) for i in (0, 80)]
+    discrete(np.column_stack([nodes, np.zeros(len(nodes))]), (2, 3, quads), (1, 1, edges))
+
+
+@mesh
+def sphere_hexes():
+    """The front of a sphere of radius 1, 55 degrees to each side, of hexahedra along the bow shock: 24 x 24 x 32."""
+    n, layers = 25, 33
+    tangent = np.tan(np.radians(np.linspace(-55, 55, n)))
+    a, b = np.meshgrid(tangent, tangent, indexing="ij")
+    ray = np.stack([-np.ones_like(a), a, b], -1)
+    ray /= np.linalg.norm(ray, axis=-1)[..., None]
+    # Further out where the shock is.
+    reach = 0.8 + 1.2 * (1 + ray[..., 0])
+    nodes = np.concatenate([(ray * (1 + t * reach)[..., None]).reshape(-1, 3) for t in np.linspace(0, 1, layers)])
+    number = lambda k, i, j: k * n * n + i * n + j + 1
+    square = lambda k, i, j: [number(k, i, j), number(k, i + 1, j), number(k, i + 1, j + 1), number(k, i, j + 1)]
+    cells = range(n - 1)
+    hexes = [square(k, i, j)[::-1] + square(k + 1, i, j)[::-1] for k in range(layers - 1) for i in cells for j in cells]
+    sides = {"wall": [square(0, i, j) for i in cells for j in cells], "far": [square(layers - 1, i, j) for i in cells for j in cells]}
+    strip = lambda k, p, q: [number(k, *p), number(k, *q), number(k + 1, *q), number(k + 1, *p)]
+    last = n - 1
+    sides["outlet"] = [
+        strip(k, p, q)
+        for k in range(layers - 1)
+        for i in cells
+        for p, q in [((i, 0), (i + 1, 0)), ((i, last), (i + 1, last)), ((0, i), (0, i + 1)), ((last, i), (last, i + 1))]
+    ]
+    discrete(nodes, (3, 5, hexes), (2, 3, sides))
+
+
+@mesh
 def ogive():
     """A tangent ogive of three calibers on a cylinder of two, with a flat base."""
     occ = gmsh.model.occ

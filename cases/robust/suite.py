@@ -20,6 +20,7 @@ WALL = {"wall": "slip_wall", "far": "farfield"}
 HALF = {**WALL, "symmetry": "symmetry"}
 TUNNEL = {"wall": "slip_wall", "inlet": "farfield", "outlet": "extrapolation"}
 CHANNEL = {"wall": "slip_wall", "top": "slip_wall", "inlet": "farfield", "outlet": "farfield"}
+NOSE = {"wall": "slip_wall", "far": "farfield", "outlet": "extrapolation"}
 WEDGE = {**TUNNEL, "symmetry": "symmetry", "far": "farfield"}
 # Mesh, Mach numbers, angle of attack, conditions.
 CASES = [
@@ -31,6 +32,8 @@ CASES = [
     ("bump", [0.01, 0.1, 0.5], 0, CHANNEL),
     ("cylinder", [0.01, 0.1, 0.38], 0, WALL),
     ("sphere", [2, 6, 10], 0, HALF),
+    ("blunt_quads", [2, 6, 10, 20], 0, NOSE),
+    ("sphere_hexes", [2, 6, 10], 0, NOSE),
     ("ogive", [1.1, 2], 0, {**HALF, "base": "slip_wall"}),
     ("delta_wing", [0.3, 2], 10, HALF),
     ("slivers", [0.3, 0.8, 2], -5, WALL),

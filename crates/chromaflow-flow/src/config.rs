@@ -239,7 +239,8 @@ pub struct Implicit {
     pub cfl: Cfl,
     /// First-order steps before the second-order ones.
     pub first_order_steps: usize,
-    /// Largest relative change of density and pressure of a node in one step; larger updates are scaled down.
+    /// Largest relative fall of density and pressure of a node in one step, and a fifth of their largest rise; larger updates are scaled
+    /// down.
     pub max_change: f64,
 }
 

@@ -468,7 +468,7 @@ pub struct MarchSection {
     pub cfl_adaptive: bool,
     /// First-order iterations before the second-order ones.
     pub first_order_iterations: usize,
-    /// Largest relative change of density and pressure of a node in one iteration.
+    /// Largest relative fall of density and pressure of a node in one iteration; they rise by five times that at the most.
     pub max_change: f64,
 }
 

@@ -40,13 +40,13 @@ least_squares(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__
 #pragma unroll
         for (int f = 0; f < FLIGHT; f++) {
             double diff = other[f] - own;
-            if (k + f < end) jumps += pointwise::pressure_jump(own, other[f]);
             if (mapped && lane >= 5) diff += mapped[(u64)min(k + f, end - 1) * 3 + lane - 5];
             const double x = __shfl_sync(mask, diff, 5, 8), y = __shfl_sync(mask, diff, 6, 8),
                          z = __shfl_sync(mask, diff, 7, 8);
             if (k + f < end) {
                 const double weight = by_distance ? 1.0 / (x * x + y * y + z * z) : 1.0;
                 sum[0] += weight * x * diff, sum[1] += weight * y * diff, sum[2] += weight * z * diff;
+                jumps += pointwise::pressure_jump(own, other[f]);
             }
         }
     }

@@ -4,12 +4,12 @@ use crate::gas::{Gas, primitive};
 use crate::real::Real;
 
 /// How much further density and pressure may rise in a step than fall.
-const RISE: f64 = 5.0;
+const RISE_OVER_FALL: f64 = 5.0;
 
-/// The share of a `change` of a positive `value` that lowers it by no more than the part `most`, and raises it by no more than `RISE` of that.
+/// The share of a `change` of a positive `value` that lowers it by no more than the part `most`, and raises it by no more than `RISE_OVER_FALL` of that.
 #[inline(always)]
 fn allowed_share<T: Real>(value: T, change: T, most: T) -> T {
-    let part = T::select(change.lt(T::c(0.0)), most, T::c(RISE) * most);
+    let part = T::select(change.lt(T::c(0.0)), most, T::c(RISE_OVER_FALL) * most);
     part * value / change.abs().max(T::c(1e-30))
 }
 

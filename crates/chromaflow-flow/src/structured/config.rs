@@ -109,7 +109,8 @@ pub struct LineImplicit {
     pub dissipation: Option<f64>,
     /// How local time steps follow the shape of cells.
     pub local_step: LocalStep,
-    /// Largest relative change of density and pressure of a cell in one step; larger updates are scaled down.
+    /// Largest relative fall of density and pressure of a cell in one step, and a fifth of their largest rise; larger updates are scaled
+    /// down.
     pub max_change: f64,
 }
 

@@ -58,7 +58,7 @@ fn unrest(mesh: &Mesh, flux: FluxScheme) -> f64 {
         mapping: &Mapping::default(),
         moments: &[],
     };
-    let mut gradients = vec![[0.0; 15]; nodes.len()];
+    let mut gradients = vec![[0.0; 16]; nodes.len()];
     least_squares(&team, &dual.pattern, &nodes, space.gradient, &[], &mut gradients);
     let mut fluxes = vec![[0.0; 5]; dual.edges.len()];
     let mut residual = vec![[0.0; 5]; nodes.len()];
