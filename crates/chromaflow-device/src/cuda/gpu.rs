@@ -177,7 +177,7 @@ impl Gpu {
             shared_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             memory_bytes: memory,
             driver: ((version / 1000) as u32, (version % 1000 / 10) as u32),
-            uuid: uuid.bytes.iter().map(|byte| format!("{:02x}", byte.to_ne_bytes()[0])).collect(),
+            uuid: format!("{:032x}", u128::from_be_bytes(uuid.bytes.map(|byte| byte.to_ne_bytes()[0]))),
         };
         // SAFETY: released once in Drop of Inner.
         check("cuDevicePrimaryCtxRetain", unsafe {

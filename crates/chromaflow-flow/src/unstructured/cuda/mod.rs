@@ -184,7 +184,7 @@ impl FlowSolver {
         let stream = gpu.stream()?;
         let share = over_ranks::share(&stream, &self.host, wish)?;
         let path = share.as_ref().map(|share| share.path().to_string());
-        let device = FlowCuda::new(&stream, &self.host, share)?;
+        let device = FlowCuda::new(&stream, &self.host, share.as_ref())?;
         if let Some(rows) = &mut self.host.over {
             rows.halo = path;
         }
@@ -212,7 +212,7 @@ fn kernels_of(solver: &FlowSystem, multiprocessors: usize) -> Vec<KernelSource> 
 }
 
 impl FlowCuda {
-    fn new(stream: &Stream, solver: &FlowSystem, share: Option<Arc<ShareCuda>>) -> Result<Self, FlowError> {
+    fn new(stream: &Stream, solver: &FlowSystem, share: Option<&Arc<ShareCuda>>) -> Result<Self, FlowError> {
         stream.gpu().prepare(kernels_of(solver, stream.gpu().facts().multiprocessors));
         let (config, dual) = (&solver.config, &solver.dual);
         let (n, edges) = (dual.nodes(), dual.edges.len());
@@ -232,7 +232,7 @@ impl FlowCuda {
         counts[Count::BadResidual as usize] = u32::MAX;
         counts[Count::BadState as usize] = u32::MAX;
         // What is largest comes first: a device that is too small says so at once.
-        let (batches, share) = (&solver.plan.batches, share.as_ref());
+        let batches = &solver.plan.batches;
         let linear = LinearCuda::new(stream, &dual.pattern, 5, batches, &config.implicit, true, share)?;
         Ok(Self {
             mesh: MeshCuda::new(stream, dual, &solver.mapping, &solver.moments)?,

@@ -1,5 +1,5 @@
-// Rows of a vector on their way between ranks, in words of four bytes: a row has `words` of them. `boxes` are the addresses of messages,
-// two for each neighbor, which take turns; bit n of `turns` says which one neighbor n's turn is.
+// Rows of a vector on their way between ranks, in words of four bytes: a row has `words` of them. `boxes` are the
+// addresses of messages, two for each neighbor, which take turns; bit n of `turns` says which is neighbor n's next.
 //
 // A thread a word: words of a row are adjacent, so that rows are read and written in whole sectors.
 #define AT const u64 at = (u64)blockIdx.x * 256 + threadIdx.x

@@ -168,6 +168,8 @@ impl Peers {
 
     /// The exchange is over.
     pub fn next(&mut self, partners: &[usize]) {
-        partners.iter().for_each(|&n| self.done[n] += 1);
+        for &n in partners {
+            self.done[n] += 1;
+        }
     }
 }
