@@ -19,7 +19,8 @@ struct Params {
     __device__ pointwise::Gas<double> gas() const { return {gamma}; }
     __device__ pointwise::RoeFix<double> fix() const { return {acoustic_fix, entropy_fix, cutoff_mach, dissipation}; }
     // Of the face between nodes at these places, with these sums of pressure_jump.
-    __device__ pointwise::RoeFix<double> fix_of(const Vec3& n, const Vec3& a, const Vec3& b, double jumps_a, double jumps_b) const {
+    __device__ pointwise::RoeFix<double> fix_of(const Vec3& n, const Vec3& a, const Vec3& b, double jumps_a,
+                                                   double jumps_b) const {
         pointwise::RoeFix<double> fixed = fix();
         if (most_in_layers > 0) {
             const Vec3 way = between(a, b);

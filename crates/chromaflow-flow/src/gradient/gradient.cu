@@ -2,7 +2,8 @@
 //
 // Eight lanes a row, one for each component of a node record: the differences of all variables and the moments of the
 // neighbors' positions come out of the same three products. Results: [row][16], derivative of variable v along axis d
-// at d * 5 + v, and at 15 the sum of pressure_jump. `mapped`: what is added to the increment of each position, [positions][3], or none.
+// at d * 5 + v, and at 15 the sum of pressure_jump. `mapped`: what is added to the increment of each position,
+// [positions][3], or none.
 
 // Inverse of a symmetric positive definite matrix (xx, xy, xz, yy, yz, zz), zero where it is singular. Scaled to a unit
 // diagonal first, so that flat cells lose no digits.
