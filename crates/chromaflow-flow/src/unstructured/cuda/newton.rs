@@ -1,10 +1,11 @@
 #![allow(unsafe_code)]
 //! The linear system of a Newton-Krylov step on the device. Twin: ../newton.rs.
 
+use super::super::newton::LEAST_SHARE;
 use super::{AT_HAND, FlowCuda, FlowSystem, coupled};
 use crate::config::NewtonKrylov;
-use crate::coupled::CoupledSystemCuda;
-use crate::gpu::{blocks, source};
+use crate::coupled::{CoupledSystemCuda, DirectionCuda, FlowViewCuda};
+use crate::gpu::{ALONG, blocks, source};
 use crate::march::Moment;
 use crate::march::linear::LinearCuda;
 use chromaflow::gpu::{GpuError, Storage, Vectors};
@@ -15,7 +16,7 @@ use std::ops::Range;
 
 /// The kernels of newton.cu.
 pub(crate) fn kernel_source() -> KernelSource {
-    source("newton", "", include_str!("newton.cu"))
+    source("newton", ALONG, include_str!("newton.cu"))
 }
 
 /// What Newton-Krylov steps need besides what all steps do.
@@ -37,6 +38,28 @@ pub(super) struct NewtonCuda {
     /// The flow's part of what is preconditioned, and what becomes of it; empty where the flow is alone.
     r: DeviceBuffer<f64>,
     z: DeviceBuffer<f64>,
+    /// Whether residuals of the flow are measured by V/dt.
+    weighted: bool,
+    /// Where systems beside the flow have derivatives themselves.
+    way: Option<Way>,
+}
+
+/// The flow where the derivative is taken, and records of nodes along the direction.
+struct Way {
+    nodes: DeviceBuffer<f64>,
+    fluxes: DeviceBuffer<f64>,
+    along: DeviceBuffer<f64>,
+}
+
+impl Way {
+    /// Of the flow as systems beside it see it at the end of the step.
+    fn direction<'a>(&'a self, moved: &FlowViewCuda<'a>, h: f64) -> DirectionCuda<'a> {
+        DirectionCuda {
+            flow: FlowViewCuda { nodes: &self.nodes, fluxes: &self.fluxes, ..*moved },
+            along: &self.along,
+            h,
+        }
+    }
 }
 
 /// GMRES, and right-hand side and solution of all systems.
@@ -47,6 +70,9 @@ struct Solve {
 }
 
 struct Kernels {
+    states_along: Kernel,
+    walls_along: Kernel,
+    weigh: Kernel,
     set_beside: Kernel,
     slopes: Kernel,
     held_slopes: Kernel,
@@ -72,7 +98,17 @@ impl NewtonCuda {
             }),
             sums: buffer(vectors.partials() + 2)?,
             vectors,
+            weighted: solver.coupled.iter().any(|system| system.drives_flow() && system.has_local()),
+            way: if solver.coupled.iter().any(|system| system.drives_flow() && system.has_derivative()) {
+                let edges = solver.dual.edges.len();
+                Some(Way { nodes: buffer(8 * n)?, fluxes: buffer(5 * edges)?, along: buffer(8 * n)? })
+            } else {
+                None
+            },
             kernels: Kernels {
+                states_along: module.kernel("states_along")?,
+                walls_along: module.kernel("walls_along")?,
+                weigh: module.kernel("weigh")?,
                 set_beside: module.kernel("set_beside")?,
                 slopes: module.kernel("slopes")?,
                 held_slopes: module.kernel("held_slopes")?,
@@ -94,16 +130,66 @@ impl NewtonCuda {
         self.q.copy_from(&flow.q.slice())?;
         self.residual.copy_from(&flow.residual.slice())?;
         self.friction.copy_from(&flow.friction.slice())?;
-        let squares =
-            self.vectors.dots([(&self.q, &self.q), (&self.residual, &self.residual)], &mut self.sums)?;
+        if let Some(way) = &mut self.way {
+            way.nodes.copy_from(&flow.nodes.slice())?;
+            way.fluxes.copy_from(&flow.fluxes.slice())?;
+        }
+        self.pseudo_times(flow, at.cfl)?;
+        if self.weighted {
+            self.weigh(flow, false, &self.residual, &self.z)?;
+        }
+        let measured = if self.weighted { &self.z } else { &self.residual };
+        let squares = self.vectors.dots([(&self.q, &self.q), (measured, measured)], &mut self.sums)?;
         let [size, norm] = squares.map(f64::sqrt);
         let (sums, mut unknowns) = (&mut self.sums, 0);
         flow.each_driving(at, |system, view| {
             unknowns += system.nb();
             system.set_base(view, (size, norm), sums)
         })?;
-        self.size = size * ((1 + unknowns) as f64).sqrt();
-        self.pseudo_times(flow, at.cfl)
+        self.size = if self.way.is_some() { size } else { size * ((1 + unknowns) as f64).sqrt() };
+        Ok(())
+    }
+
+    /// Residuals of the flow as GMRES measures them, or back.
+    fn weigh(
+        &self,
+        flow: &FlowCuda,
+        back: bool,
+        from: &DeviceBuffer<f64>,
+        out: &DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let n = flow.mesh.rows;
+        assert!(from.len() == 5 * n && out.len() == 5 * n);
+        let launch = self.kernels.weigh.launch(blocks(5 * n, 256), 256).arg(n as u32).arg(u32::from(back));
+        // SAFETY: vectors have five values a row, and V/dt one.
+        Ok(unsafe { launch.arg(&self.pseudo_time).arg(from).arg(out).enqueue(&flow.stream) }?)
+    }
+
+    /// The length of a direction by which the step of a difference is measured.
+    fn length(&mut self, v: &DeviceBuffer<f64>, own: Range<usize>) -> Result<f64, GpuError> {
+        let whole = self.vectors.dot(v, v, &mut self.sums)?.sqrt();
+        if self.way.is_none() {
+            return Ok(whole);
+        }
+        self.r.copy_from(&v.part(own))?;
+        let of_flow = self.vectors.dot(&self.r, &self.r, &mut self.sums)?.sqrt();
+        Ok(of_flow.max(LEAST_SHARE * whole))
+    }
+
+    /// Finds how the nodes change along a direction.
+    fn find_along(&self, flow: &FlowCuda, v: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
+        let Some(way) = &self.way else { return Ok(()) };
+        let (n, params) = (flow.mesh.rows, &flow.params.values);
+        assert!(v.len() == 5 * n);
+        let states = self.kernels.states_along.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.q);
+        let states = states.arg(v.ptr()).arg(&way.nodes).arg(params).arg(u32::from(flow.planar));
+        let walls = self.kernels.walls_along.launch(blocks(flow.wall_nodes(), 128), 128);
+        let walls = walls.arg(flow.wall_nodes() as u32).arg(&flow.fixed).arg(&self.q).arg(v.ptr());
+        // SAFETY: vectors have five values a row, nodes eight; the nodes of lists are rows.
+        unsafe {
+            states.arg(&way.along).enqueue(&flow.stream)?;
+            Ok(walls.arg(params).arg(&way.along).enqueue(&flow.stream)?)
+        }
     }
 
     /// Returns to it.
@@ -137,12 +223,15 @@ impl NewtonCuda {
         let slopes = k.slopes.launch(blocks(5 * n, 256), 256).arg(n as u32).arg(&flow.residual);
         let slopes = slopes.arg(&self.residual).arg(&self.pseudo_time).arg(v.ptr()).arg(1.0 / h);
         let walls = k.wall_slopes.launch(blocks(flow.wall_nodes(), 128), 128);
-        let walls = walls.arg(flow.wall_nodes() as u32).arg(&flow.fixed).arg(v.ptr());
+        let weighted = u32::from(self.weighted);
+        let walls = walls.arg(flow.wall_nodes() as u32).arg(&flow.fixed).arg(&self.pseudo_time).arg(weighted);
+        let walls = walls.arg(v.ptr());
         let held = k.held_slopes.launch(blocks(flow.held.len(), 128), 128);
-        let held = held.arg(flow.held.len() as u32).arg(&flow.held).arg(v.ptr());
+        let held = held.arg(flow.held.len() as u32).arg(&flow.held).arg(&self.pseudo_time).arg(weighted);
+        let held = held.arg(v.ptr());
         // SAFETY: vectors have five values a row, and V/dt one; the nodes of lists are rows.
         unsafe {
-            slopes.arg(u32::from(flow.planar)).arg(y.ptr()).enqueue(stream)?;
+            slopes.arg(u32::from(flow.planar)).arg(weighted).arg(y.ptr()).enqueue(stream)?;
             walls.arg(y.ptr()).enqueue(stream)?;
             Ok(held.arg(y.ptr()).enqueue(stream)?)
         }
@@ -171,27 +260,39 @@ struct FlowStep<'a> {
 impl FlowStep<'_> {
     fn differentiate(&mut self, v: &DeviceBuffer<f64>, y: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
         let Self { newton, flow, at, .. } = self;
-        let length = newton.vectors.dot(v, v, &mut newton.sums)?.sqrt();
+        let own = 0..5 * flow.mesh.rows;
+        let length = newton.length(v, own.clone())?;
         if length == 0.0 {
             return Ok(y.fill_bytes(0)?);
         }
         let h = f64::EPSILON.sqrt() * newton.size / length;
-        let own = 0..5 * flow.mesh.rows;
+        newton.find_along(flow, &v.part(own.clone()))?;
         let mut first = own.end;
         flow.each_driving(at, |system, view| {
             let part = first..first + system.unknowns();
             first = part.end;
-            system.set_beside(view, h, &v.part(part))
+            match &newton.way {
+                Some(way) if system.has_derivative() => system.direct(&way.direction(view, h), &v.part(part)),
+                _ => system.set_beside(view, h, &v.part(part)),
+            }
         })?;
         newton.set_beside(flow, h, &v.part(own.clone()))?;
         flow.compute_residual(at)?;
         newton.slopes(flow, h, &v.part(own.clone()), &y.part(own.clone()))?;
         let mut first = own.end;
         flow.each_driving(at, |system, view| {
-            system.find_residual(view, at)?;
             let part = first..first + system.unknowns();
             first = part.end;
-            system.differentiate(view, h, &v.part(part.clone()), &y.part(part))
+            let (v, y) = (v.part(part.clone()), y.part(part));
+            match &newton.way {
+                Some(way) if system.has_derivative() => {
+                    system.derivative(&way.direction(view, h), view, at, &v, &y)
+                }
+                _ => {
+                    system.find_residual(view, at)?;
+                    system.differentiate(view, h, &v, &y)
+                }
+            }
         })
     }
 
@@ -202,6 +303,9 @@ impl FlowStep<'_> {
             return m.apply(r, z);
         }
         newton.r.copy_from(&r.part(own.clone()))?;
+        if newton.weighted {
+            newton.weigh(self.flow, true, &newton.r, &newton.r)?;
+        }
         m.apply(&newton.r, &mut newton.z)?;
         newton.vectors.axpby_part(1.0, &newton.z.slice(), 0.0, (z, own))?;
         let stream = self.flow.stream.clone();
@@ -246,6 +350,7 @@ impl FlowCuda {
         if good {
             newton.set_base(self, at)?;
             reduction = Some(self.solve_at_base(&mut newton, &mut linear, at)?);
+            self.driving_mut().for_each(CoupledSystemCuda::leave_direction);
             newton.return_to_base(self)?;
             if self.coupled.iter().any(|system| !system.drives_flow()) {
                 // Its systems look at gradients and fluxes, too.
@@ -271,7 +376,11 @@ impl FlowCuda {
         let mut solve = newton.solve.take().expect(AT_HAND);
         let Solve { krylov, b, x } = &mut solve;
         let own = 0..5 * self.mesh.rows;
-        newton.vectors.axpby_part(1.0, &newton.residual.slice(), 0.0, (b, own.clone()))?;
+        if newton.weighted {
+            newton.weigh(self, false, &newton.residual, &newton.r)?;
+        }
+        let measured = if newton.weighted { &newton.r } else { &newton.residual };
+        newton.vectors.axpby_part(1.0, &measured.slice(), 0.0, (b, own.clone()))?;
         let stream = self.stream.clone();
         for (system, part) in self.parts() {
             system.residual_into(&stream, &b.part(part))?;
