@@ -44,7 +44,7 @@ k_omega_walls(u32 count, const u32* __restrict__ node_of, const double* __restri
 struct Terms {
     double diffusing[2], sources[5];
 };
-// The same, as `NodeTerms` in mod.rs has it, and the eddy viscosity. `gas`: density and viscosity; `grid`: lengths of hybrids.
+// The same, as `NodeTerms` in mod.rs has it, and the eddy viscosity. `gas`: density and viscosity; `grid`: lengths.
 template <class T> struct NodeTerms {
     pointwise::Array<T, 2> diffusing;
     pointwise::Array<T, 5> sources;
@@ -66,9 +66,11 @@ __device__ __forceinline__ NodeTerms<T> terms_of(pointwise::KOmega<T> model, con
     T shortened(1.0);
 #if HYBRID
     const Three<T> lengths = {T(grid[0]), T(grid[1]), T(grid[2])};
-    shortened = pointwise::sst_shortened(HYBRID_FORM, blending[0], gas, out.eddy, T(distance), turbulence, lengths, velocity)[0];
+    shortened = pointwise::sst_shortened(HYBRID_FORM, blending[0], gas, out.eddy, T(distance), turbulence, lengths,
+                                         velocity)[0];
 #endif
-    out.sources = pointwise::k_omega_sources(model, blending[0], rate, gas[0], turbulence, deformation, slopes, shortened);
+    out.sources = pointwise::k_omega_sources(model, blending[0], rate, gas[0], turbulence, deformation, slopes,
+                                             shortened);
     return out;
 }
 // A thread a row; gradients d(u, v, w, k, omega)_i / dx_k, [row][GRADIENTS].
@@ -92,7 +94,8 @@ k_omega_terms(u32 rows, const double* __restrict__ nodes, const double* __restri
     grid = grid_lengths(i, lengths, corner_ptr, arms, velocity);
 #endif
     const Pair gas = gas_at(load_node(nodes, i).w, params), turbulence = load_pair(values, i);
-    const NodeTerms<double> found = terms_of(model_of<double>(numbers), gas, turbulence, velocity, slopes, distance[i], grid);
+    const NodeTerms<double> found =
+        terms_of(model_of<double>(numbers), gas, turbulence, velocity, slopes, distance[i], grid);
     Terms out;
 #pragma unroll
     for (int v = 0; v < 2; v++) out.diffusing[v] = found.diffusing[v];
@@ -192,7 +195,8 @@ k_omega_terms_along(u32 rows, const double* __restrict__ nodes, const double* __
     const PairAlong gas = gas_along_at(load_state_along(nodes, along, i), params);
     const Pair own = load_pair(values, i), change = load_pair(changes, i);
     const PairAlong turbulence = {Along(own[0], change[0]), Along(own[1], change[1])};
-    const NodeTerms<Along> found = terms_of(model_of<Along>(numbers), gas, turbulence, velocity, slopes, distance[i], grid);
+    const NodeTerms<Along> found =
+        terms_of(model_of<Along>(numbers), gas, turbulence, velocity, slopes, distance[i], grid);
     TermsAlong out;
 #pragma unroll
     for (int v = 0; v < 2; v++) out.diffusing[v] = found.diffusing[v].d, out.sources[v] = found.sources[v].d;
@@ -220,7 +224,8 @@ k_omega_faces_along(u32 edges, const uint2* __restrict__ ends, const double* __r
 #pragma unroll
     for (int v = 0; v < 2; v++) {
         const Vec3 ga = load_vec3(gradients, 5 * ab.x + 3 + v), gb = load_vec3(gradients, 5 * ab.y + 3 + v);
-        const Vec3 da = load_vec3(gradients_along, 5 * ab.x + 3 + v), db = load_vec3(gradients_along, 5 * ab.y + 3 + v);
+        const Vec3 da = load_vec3(gradients_along, 5 * ab.x + 3 + v);
+        const Vec3 db = load_vec3(gradients_along, 5 * ab.y + 3 + v);
         const Along pa(values[(u64)ab.x * 2 + v], changes[(u64)ab.x * 2 + v]);
         const Along pb(values[(u64)ab.y * 2 + v], changes[(u64)ab.y * 2 + v]);
         Along left = pa, right = pb;
@@ -241,7 +246,7 @@ k_omega_faces_along(u32 edges, const uint2* __restrict__ ends, const double* __r
     out[e] = flux;
 }
 
-// Of the residual, what enters through open boundaries left out. A thread a row. Earlier levels are none in steady runs.
+// Of the residual without what enters through boundaries. A thread a row. Earlier levels are none in steady runs.
 extern "C" __global__ void __launch_bounds__(128)
 k_omega_derivative(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge,
                    const Flux* __restrict__ fluxes, const double* __restrict__ mass_fluxes,
