@@ -16,15 +16,12 @@ pub struct Carried<'a, const NB: usize, F, S, G, E> {
     pub face: F,
     /// Of row i: what the residual of each unknown, `[residual][unknown]`, gains per volume and unknown by sources and time.
     pub slope: S,
-    /// Of row i: the rate at which an unknown grows by its source, where it does. Steps do not lead over more than half of such a time
-    /// while the CFL number is below [`SOLVED`]: over longer ones what should grow would change its sign.
+    /// Of row i: the rate at which an unknown grows, where it does. Steps do not lead over more than half of such a time: over longer ones what
+    /// should grow would change its sign.
     pub growth: G,
     /// Of row i and the mass that leaves through a part of the boundary: what passes there.
     pub leaves: E,
 }
-
-/// The CFL number at which half of what growth takes from the steps is given back: solutions are near then, and steps Newton's.
-pub const SOLVED: f64 = 1e5;
 
 impl<const NB: usize, F, S, G, E> Carried<'_, NB, F, S, G, E>
 where
@@ -66,7 +63,7 @@ where
 
     /// What growth adds to V/dt.
     fn resolving(&self, i: usize) -> f64 {
-        2.0 * self.flow.dual.volumes[i] * (self.growth)(i) / (1.0 + self.cfl / SOLVED)
+        2.0 * self.flow.dual.volumes[i] * (self.growth)(i)
     }
 
     /// Of position k in row i: the entries off the diagonal with the other sign, and what the face brings to the spectral radius.

@@ -14,15 +14,20 @@
 
 #[cfg(feature = "cuda")]
 mod cuda;
+mod direction;
 mod matrix;
 mod system;
 mod transport;
 
 #[cfg(feature = "cuda")]
-pub use cuda::{CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, CoupledSystemCuda, FACES, FlowViewCuda};
+pub use cuda::{
+    CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, CoupledSystemCuda, DirectionCuda, FACES,
+    FlowViewCuda,
+};
 #[cfg(feature = "cuda")]
 pub(crate) use cuda::{kernel_sources, sources_of};
-pub use matrix::{Carried, SOLVED};
+pub use direction::Direction;
+pub use matrix::Carried;
 pub use system::{CoupledState, CoupledSystem};
 pub use transport::{flux_carried, flux_diffused, flux_entering, rate_of_carried, rate_slope_of_carried};
 
@@ -158,6 +163,33 @@ pub trait Coupled: Send + Sync {
     fn starts_apart(&self) -> bool {
         false
     }
+
+    /// Whether it has the derivative of its residual along a direction itself ([`Coupled::direct`], [`Coupled::derivative`]), for
+    /// Newton-Krylov steps. Differences are taken otherwise, by a step that must suit all unknowns of all nodes at once: no such step is left where
+    /// they span orders of magnitude.
+    fn has_derivative(&self) -> bool {
+        false
+    }
+
+    /// Takes a direction, that of its own unknowns in `changes`, `[rows, nb]`, where rows of given values that follow the flow are to be set. What the flow
+    /// takes of this system is then that of [`Direction::h`] along the direction, until [`Coupled::leave_direction`].
+    fn direct(&mut self, _way: &Direction<'_>, _state: &CoupledState, _changes: &mut [f64]) {}
+
+    /// Writes the derivative of [`Coupled::residual`] along the direction; `moved` is the flow at the end of the step. Rows of given values are
+    /// not its business.
+    fn derivative(
+        &mut self,
+        _way: &Direction<'_>,
+        _moved: &FlowView<'_>,
+        _at: &Moment,
+        _state: &CoupledState,
+        _changes: &[f64],
+        _out: &mut [f64],
+    ) {
+    }
+
+    /// What the flow takes is that of the last [`Coupled::prepare`] again.
+    fn leave_direction(&mut self) {}
 
     /// Eddy viscosity of each node for the viscous fluxes of the flow, over rho_inf a_inf and the mesh unit; empty where this
     /// system has none. As of the last [`Coupled::prepare`].

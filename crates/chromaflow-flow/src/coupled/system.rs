@@ -1,6 +1,6 @@
 //! What every system beside a flow has: its state and the parts of an iteration.
 
-use super::{Coupled, FlowView};
+use super::{Coupled, Direction, FlowView};
 use crate::config::{Implicit, Time};
 use crate::march::linear::LinearSolver;
 use crate::march::{Advanced, FlowError, Moment, Part, Times, timed};
@@ -62,6 +62,9 @@ pub struct CoupledSystem {
     scaled: Vec<f64>,
     /// Of each unknown, see [`Coupled::local_floor`].
     floors: Vec<Option<f64>>,
+    /// The direction of a derivative, `[rows, nb]`, where the equations have it themselves, else empty; and whether one is taken.
+    changes: Vec<f64>,
+    directed: bool,
     /// Norms of residuals that are nothing but rounding, one for each unknown.
     round_off: Vec<f64>,
 }
@@ -132,6 +135,8 @@ impl CoupledSystem {
             units: Units { of: vec![[1.0; 2]; nb], weights: vec![[1.0; 2]; weighted] },
             scaled: vec![0.0; scaled],
             floors,
+            changes: vec![0.0; if driving && physics.has_derivative() { nb * n } else { 0 }],
+            directed: false,
             jacobian,
             linear,
             share: flow.share().cloned(),
@@ -141,6 +146,9 @@ impl CoupledSystem {
 
     /// What the flow needs of this system, and the given values that follow the flow, before the flow's residual.
     pub(crate) fn prepare(&mut self, flow: &FlowView<'_>) {
+        if self.directed {
+            return;
+        }
         let Self { physics, state, .. } = self;
         if physics.given_follow_flow() {
             for &row in &state.given {
@@ -277,6 +285,16 @@ impl CoupledSystem {
         self.physics.drives_flow()
     }
 
+    /// Whether unknowns are measured by each node's own values.
+    pub(crate) fn has_local(&self) -> bool {
+        !self.units.weights.is_empty()
+    }
+
+    /// Whether its equations have the derivative of their residual themselves.
+    pub(crate) fn has_derivative(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
     /// Makes the matrix, ready to precondition with; the row of a diagonal block that cannot be inverted comes back as an error.
     pub(crate) fn factor(&mut self, flow: &FlowView<'_>, at: &Moment) -> Result<(), usize> {
         self.assemble(flow, at).expect("the matrix was made once");
@@ -357,14 +375,49 @@ impl CoupledSystem {
         }
     }
 
+    /// Takes the direction `v`, in units of unknowns: what the flow takes of this system is that of a step along it, the values stay.
+    pub(crate) fn direct(&mut self, way: &Direction<'_>, v: &[f64]) {
+        for (i, (change, v)) in self.changes.iter_mut().zip(v).enumerate() {
+            *change = self.units.at(i)[0] * v;
+        }
+        if let Some(share) = &self.share {
+            share.exchange(self.state.nb, &mut self.changes);
+        }
+        self.physics.direct(way, &self.state, &mut self.changes);
+        self.directed = true;
+    }
+
+    /// Leaves the direction.
+    pub(crate) fn leave_direction(&mut self) {
+        if std::mem::take(&mut self.directed) {
+            self.physics.leave_direction();
+        }
+    }
+
+    /// y = V/dt v + dR/dq v along the direction last taken, `moved` the flow at the end of the step; unknowns and residuals in their units.
+    pub(crate) fn derivative(
+        &mut self,
+        way: &Direction<'_>,
+        moved: &FlowView<'_>,
+        at: &Moment,
+        v: &[f64],
+        y: &mut [f64],
+    ) {
+        self.physics.derivative(way, moved, at, &self.state, &self.changes, &mut self.residual);
+        self.add_pseudo_time(|i| self.residual[i], v, y);
+    }
+
     /// y = V/dt v + (R(q + h v) - R(q)) / h, with the present residual that of q + h v and `base` that of q; unknowns and residuals
     /// in their units.
     pub(crate) fn differentiate(&self, h: f64, base: &[f64], v: &[f64], y: &mut [f64]) {
+        self.add_pseudo_time(|i| (self.residual[i] - base[i]) / h, v, y);
+    }
+
+    fn add_pseudo_time(&self, slope: impl Fn(usize) -> f64, v: &[f64], y: &mut [f64]) {
         let nb = self.state.nb;
         for (i, y) in y.iter_mut().enumerate() {
             let [unit, residual_unit] = self.units.at(i);
-            let slope = (self.residual[i] - base[i]) / h + self.pseudo_time[i / nb] * unit * v[i];
-            *y = slope / residual_unit;
+            *y = (slope(i) + self.pseudo_time[i / nb] * unit * v[i]) / residual_unit;
         }
         for &row in &self.state.held {
             let row = row as usize * nb..(row as usize + 1) * nb;
@@ -469,7 +522,7 @@ impl CoupledSystem {
                 OffDiagonal::F32(off) => size_of_val(&**off),
                 OffDiagonal::F16 { values, .. } => size_of_val(&**values),
             };
-        let vectors = [&self.residual, &self.update, &self.scaled].map(|v| size_of_val(&**v));
+        let vectors = [&self.residual, &self.update, &self.scaled, &self.changes].map(|v| size_of_val(&**v));
         let units = size_of_val(&*self.units.weights);
         let work = vectors.iter().sum::<usize>() + units + self.linear.work_bytes();
         [matrix + self.linear.bytes(), self.state.bytes(), work]

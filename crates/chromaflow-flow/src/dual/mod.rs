@@ -62,6 +62,8 @@ pub struct Patch {
     pub nodes: Vec<u32>,
     /// Area vector that points out of the domain, for each of `nodes`.
     pub areas: Vec<[f64; 3]>,
+    /// Area of the surface: more than the size of its vector where it bends, at the edge of a thin plate twice a side's to the vector's zero.
+    pub sizes: Vec<f64>,
 }
 
 impl Patch {
@@ -173,14 +175,15 @@ impl Dual {
             let mut nodes: Vec<u32> = patch.nodes.iter().map(|i| i % n).collect();
             nodes.sort_unstable();
             nodes.dedup();
-            let mut areas = vec![[0.0; 3]; nodes.len()];
-            for (i, area) in patch.nodes.iter().zip(&patch.areas) {
+            let (mut areas, mut sizes) = (vec![[0.0; 3]; nodes.len()], vec![0.0; nodes.len()]);
+            for ((i, area), size) in patch.nodes.iter().zip(&patch.areas).zip(&patch.sizes) {
                 let at = nodes.binary_search(&(i % n)).expect("the node was put there above");
+                sizes[at] += size;
                 for d in 0..2 {
                     areas[at][d] += area[d];
                 }
             }
-            out.patches.push(Patch { name: patch.name.clone(), nodes, areas });
+            out.patches.push(Patch { name: patch.name.clone(), nodes, areas, sizes });
         }
         out
     }
@@ -208,7 +211,11 @@ impl Dual {
             + size_of_val(&*self.areas)
             + size_of_val(&*self.edge_of)
             + size_of_val(&*self.volumes)
-            + self.patches.iter().map(|p| size_of_val(&*p.nodes) + size_of_val(&*p.areas)).sum::<usize>()
+            + self
+                .patches
+                .iter()
+                .map(|p| size_of_val(&*p.nodes) + size_of_val(&*p.areas) + size_of_val(&*p.sizes))
+                .sum::<usize>()
     }
 
     /// The largest gap of a control volume: |sum of its outward areas|, over the sum of their magnitudes.
@@ -278,9 +285,10 @@ fn patch(mesh: &Mesh, marker: &crate::mesh::Marker) -> Patch {
         marker.triangles.iter().flatten().chain(marker.quads.iter().flatten()).copied().collect();
     nodes.sort_unstable();
     nodes.dedup();
-    let mut areas = vec![[0.0; 3]; nodes.len()];
+    let (mut areas, mut sizes) = (vec![[0.0; 3]; nodes.len()], vec![0.0; nodes.len()]);
     let mut add = |node: u32, area: [f64; 3]| {
         let at = nodes.binary_search(&node).expect("the node was put there above");
+        sizes[at] += norm(area);
         for d in 0..3 {
             areas[at][d] += area[d];
         }
@@ -298,7 +306,7 @@ fn patch(mesh: &Mesh, marker: &crate::mesh::Marker) -> Patch {
             add(q, scale(0.5, cross(sub(xq, mid), sub(center, mid))));
         }
     }
-    Patch { name: marker.name.clone(), nodes, areas }
+    Patch { name: marker.name.clone(), nodes, areas, sizes }
 }
 
 /// From the place `a` of a node to the place `b` of a neighbor.

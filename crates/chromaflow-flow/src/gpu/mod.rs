@@ -33,6 +33,9 @@ pub(crate) use sums::Sums;
 
 const COMMON: &str = include_str!("common.cuh");
 
+/// Numbers with a derivative, for kernels that take derivatives of the physics: before their text.
+pub(crate) const ALONG: &str = include_str!("../real/along.cuh");
+
 /// A kernel file behind the emitted physics and what all of them share; `tables` comes before the file.
 pub(crate) fn source(name: &'static str, tables: &str, text: &str) -> KernelSource {
     let (physics, checks) = (pointwise::cuda_source(), conditions::layout_check());

@@ -51,6 +51,9 @@ use coupling::Coupling;
 use progress::Next;
 use std::time::Instant;
 
+/// See [`March::measured`].
+const SHARE_BESIDE: f64 = 0.1;
+
 /// Who has the newest state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Newest {
@@ -158,6 +161,7 @@ impl<S: Host> March<S> {
         if at.iteration == self.host.first_order_steps() + 1 {
             self.control.reset();
         }
+        let size = self.measured(size, &report.coupled_orders);
         if self.control.rejects_growth(size) {
             return self.reject(Rejection::Growth, report);
         }
@@ -178,6 +182,18 @@ impl<S: Host> March<S> {
         self.coupling.accept();
         self.control.accept(size, report.limited as f64 / self.host.rows() as f64);
         Ok(())
+    }
+
+    /// The flow's residual as its steps are judged by: no less than a tenth of what those beside it have left of their largest. A flow that is solved to more
+    /// digits than the eddies in it has to give them up when these move.
+    fn measured(&self, size: f64, coupled: &[f64]) -> f64 {
+        let least = coupled.iter().copied().fold(f64::INFINITY, f64::min);
+        match self.progress.first_residual {
+            Some(first) if self.host.starts_apart() && least.is_finite() => {
+                size.max(SHARE_BESIDE * first * 10.0_f64.powf(-least))
+            }
+            _ => size,
+        }
     }
 
     /// Says where the state went bad, and rejects the step.

@@ -3,7 +3,8 @@
 use super::Real;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
-/// A number with its derivatives by `N` variables (forward differentiation). Comparisons look at the value alone.
+/// A number with its derivatives by `N` variables (forward differentiation). Comparisons look at the value alone. The square root of zero,
+/// which has no derivative, has that of a constant.
 ///
 /// `T` may itself be lanes, or a dual for second derivatives.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -160,7 +161,8 @@ impl<T: Real, const N: usize> Real for Dual<T, N> {
     #[inline(always)]
     fn sqrt(self) -> Self {
         let v = self.v.sqrt();
-        self.chain(v, T::c(0.5) / v)
+        let positive = v.gt(T::c(0.0));
+        self.chain(v, T::select(positive, T::c(0.5) / T::select(positive, v, T::c(1.0)), T::c(0.0)))
     }
     #[inline(always)]
     fn rsqrt(self) -> Self {

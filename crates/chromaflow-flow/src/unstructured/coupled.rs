@@ -120,10 +120,11 @@ impl FlowSystem {
         })
     }
 
-    /// Residuals of the systems that the flow depends on, after its own.
+    /// Residuals of the systems that the flow depends on, after its own, but for those that have its derivative themselves.
     pub(super) fn driving_residuals(&mut self, at: &Moment) {
         self.with_coupled(at, |view, coupled| {
-            for system in coupled.iter_mut().filter(|system| system.drives_flow()) {
+            for system in coupled.iter_mut().filter(|system| system.drives_flow() && !system.has_derivative())
+            {
                 system.find_residual(view, at);
             }
         });

@@ -4,14 +4,17 @@ use super::FlowSystem;
 use super::access::no_matrix;
 use super::coupled::eddies;
 use super::flow::AT_HAND;
-use crate::bc::WallHeat;
+use crate::bc::{Wall, WallHeat, WallNode, strong_wall_conserved};
 use crate::config::NewtonKrylov;
+use crate::coupled::{CoupledSystem, Direction, FlowView};
 use crate::flux::spectral_radius;
 use crate::gas::{primitive, temperature};
+use crate::gradient::NodeRecord;
 use crate::march::Moment;
 use crate::march::linear::LinearSolver;
 use crate::march::newton::{self, NewtonStep};
 use crate::parallel;
+use crate::real::{Dual, Real};
 use crate::residual::primitive_of;
 use crate::viscous::{molecular, spectral_radius_viscous_of, with_eddies};
 use chromaflow::Jacobian;
@@ -34,7 +37,23 @@ struct FlowStep<'a> {
     /// |q|
     size: f64,
     beside: Vec<Beside>,
+    /// Where systems beside the flow have derivatives themselves, else empty: the flow as it is, and along the direction.
+    way: Way,
+    /// What residuals of the flow are divided by in GMRES's norm, where systems beside it are measured by each node's own; else empty.
+    weights: Vec<f64>,
 }
+
+/// See [`Direction`].
+#[derive(Default)]
+struct Way {
+    nodes: Vec<NodeRecord>,
+    fluxes: Vec<[f64; 5]>,
+    along: Vec<NodeRecord>,
+}
+
+/// Where systems beside the flow have derivatives themselves, the least share of the flow in the length of a step: the flow's own residual is as good as
+/// linear in what it takes of them.
+pub(super) const LEAST_SHARE: f64 = 1e-4;
 
 /// A system that the flow depends on, where the derivative is taken.
 struct Beside {
@@ -50,16 +69,15 @@ impl Beside {
     }
 }
 
-impl NewtonStep for FlowStep<'_> {
-    fn len(&self) -> usize {
-        5 * self.q.len() + self.beside.iter().map(|b| b.values.len()).sum::<usize>()
+impl FlowStep<'_> {
+    /// Residuals of the flow as GMRES measures them.
+    fn weigh(&self, residual: &mut [f64]) {
+        for (row, weight) in residual.chunks_exact_mut(5).zip(&self.weights) {
+            row.iter_mut().for_each(|r| *r /= weight);
+        }
     }
 
-    fn size(&self) -> f64 {
-        self.size
-    }
-
-    fn norm(&self, team: &Team, v: &[f64]) -> f64 {
+    fn norm_of_all(&self, team: &Team, v: &[f64]) -> f64 {
         let Some(share) = self.system.share() else { return norm2(team, v) };
         let (own, mut rest) = v.split_at(5 * self.q.len());
         let mut squares = share.dot(5, own, own);
@@ -70,13 +88,35 @@ impl NewtonStep for FlowStep<'_> {
         }
         squares.sqrt()
     }
+}
 
+impl NewtonStep for FlowStep<'_> {
+    fn len(&self) -> usize {
+        5 * self.q.len() + self.beside.iter().map(|b| b.values.len()).sum::<usize>()
+    }
+
+    fn size(&self) -> f64 {
+        self.size
+    }
+
+    fn norm(&self, team: &Team, v: &[f64]) -> f64 {
+        let whole = self.norm_of_all(team, v);
+        if self.way.nodes.is_empty() {
+            return whole;
+        }
+        let own = &v[..5 * self.q.len()];
+        let own = self.system.share().map_or_else(|| norm2(team, own), |share| share.norm2(5, own));
+        own.max(LEAST_SHARE * whole)
+    }
     fn differentiate(&mut self, h: f64, v: &[f64], y: &mut [f64]) {
         let (system, n) = (&mut *self.system, 5 * self.q.len());
         let mut first = n;
+        if !self.way.nodes.is_empty() {
+            system.find_along(&self.q, &v[..n], &mut self.way.along);
+        }
         for beside in &self.beside {
             let part = beside.bounds(first);
-            system.coupled[beside.number].set_beside(&beside.values, h, &v[part.clone()]);
+            system.move_beside(beside.number, &beside.values, &self.way, h, &v[part.clone()]);
             first = part.end;
         }
         system.set_beside(&self.q, h, &v[..n]);
@@ -106,11 +146,12 @@ impl NewtonStep for FlowStep<'_> {
         let mut first = n;
         for beside in &self.beside {
             let part = beside.bounds(first);
-            let coupled = &system.coupled[beside.number];
-            coupled.differentiate(h, &beside.residual, &v[part.clone()], &mut y[part.clone()]);
+            let (v, y) = (&v[part.clone()], &mut y[part.clone()]);
+            system.differentiate_beside(beside, &self.way, &self.at, h, v, y);
             first = part.end;
         }
-        if let Some(share) = system.share() {
+        self.weigh(&mut y[..n]);
+        if let Some(share) = self.system.share() {
             share.clear(5, &mut y[..n]);
             let mut first = n;
             for beside in &self.beside {
@@ -123,7 +164,13 @@ impl NewtonStep for FlowStep<'_> {
 
     fn precondition(&mut self, r: &[f64], z: &mut [f64]) {
         let n = 5 * self.q.len();
-        self.linear.precondition(self.jacobian, &r[..n], &mut z[..n]);
+        if self.weights.is_empty() {
+            self.linear.precondition(self.jacobian, &r[..n], &mut z[..n]);
+        } else {
+            let weighted: Vec<f64> =
+                r[..n].iter().enumerate().map(|(i, r)| r * self.weights[i / 5]).collect();
+            self.linear.precondition(self.jacobian, &weighted, &mut z[..n]);
+        }
         let mut first = n;
         for beside in &self.beside {
             let part = beside.bounds(first);
@@ -145,6 +192,7 @@ impl FlowSystem {
             let (friction, team) = (self.friction.clone(), Arc::clone(&self.team));
             let mut step = self.newton_step(at, &mut linear, &jacobian);
             let mut b = step.residual.as_flattened().to_vec();
+            step.weigh(&mut b);
             for beside in &step.beside {
                 b.extend(step.system.coupled[beside.number].measured_residual(&beside.residual));
             }
@@ -153,6 +201,7 @@ impl FlowSystem {
             let links = share.as_deref().map(|share| share as &dyn Links);
             let left = newton::solve(&team, &mut step, options, links, &b, &mut x);
             let FlowStep { q, residual, beside, .. } = step;
+            self.coupled.iter_mut().for_each(CoupledSystem::leave_direction);
             self.set_beside(&q, 0.0, q.as_flattened());
             (self.q, self.residual, self.friction) = (q, residual, friction);
             let (own, mut rest) = x.split_at(self.update.len());
@@ -185,7 +234,21 @@ impl FlowSystem {
             Some(share) => share.norm2(width, values),
             None => norm2(&team, values),
         };
-        let (size, norm) = (norm_of(5, self.q.as_flattened()), norm_of(5, self.residual.as_flattened()));
+        let size = norm_of(5, self.q.as_flattened());
+        let pseudo_time = self.pseudo_times(at);
+        let local = self.coupled.iter().any(|system| system.drives_flow() && system.has_local());
+        let weights: Vec<f64> = if local {
+            pseudo_time.iter().map(|&time| if time > 0.0 { time } else { 1.0 }).collect()
+        } else {
+            Vec::new()
+        };
+        let norm = if local {
+            let weighted: Vec<f64> =
+                self.residual.as_flattened().iter().enumerate().map(|(i, r)| r / weights[i / 5]).collect();
+            norm_of(5, &weighted)
+        } else {
+            norm_of(5, self.residual.as_flattened())
+        };
         let mut coupled = std::mem::take(&mut self.coupled);
         let view = self.view(&[], &[]);
         let driving = coupled.iter_mut().enumerate().filter(|(_, system)| system.drives_flow());
@@ -196,18 +259,89 @@ impl FlowSystem {
             Beside { number, values: system.state.values.clone(), residual: system.residual.clone() }
         });
         let beside: Vec<_> = beside.collect();
+        let directed = coupled.iter().any(|system| system.drives_flow() && system.has_derivative());
+        let way = if directed {
+            let along = self.nodes.to_vec();
+            Way { nodes: self.nodes.to_vec(), fluxes: self.fluxes.to_vec(), along }
+        } else {
+            Way::default()
+        };
         self.coupled = coupled;
         FlowStep {
             at: *at,
-            size: size * ((1 + unknowns) as f64).sqrt(),
+            size: if directed { size } else { size * ((1 + unknowns) as f64).sqrt() },
+            way,
             q: self.q.clone(),
             residual: self.residual.clone(),
-            pseudo_time: self.pseudo_times(at),
+            pseudo_time,
+            weights,
             system: self,
             linear,
             jacobian,
             beside,
         }
+    }
+
+    /// Sets the place of `along` to the derivatives of the primitive variables where conserved ones change by `v`, with what walls hold.
+    fn find_along(&self, q: &[[f64; 5]], v: &[f64], along: &mut [NodeRecord]) {
+        let (gas, planar) = (self.gas.lift(), self.planar);
+        let state = |i: usize| -> [Dual<f64, 1>; 5] {
+            std::array::from_fn(|k| {
+                let d = if planar && k == 3 { 0.0 } else { v[5 * i + k] };
+                Dual { v: q[i][k], d: [d] }
+            })
+        };
+        parallel::rows(&self.team, q.len(), 1, along, |rows, along| {
+            for (i, along) in rows.zip(along) {
+                let w = primitive(gas, &state(i));
+                along[..5].copy_from_slice(&w.map(|w| w.d[0]));
+            }
+        });
+        for &WallNode { node, heat, wall } in &self.fixed {
+            let wall = Wall { temperature: Dual::c(wall.temperature), velocity: wall.velocity.map(Dual::c) };
+            let w = primitive(gas, &strong_wall_conserved(gas, heat, wall, &state(node as usize)));
+            along[node as usize][..5].copy_from_slice(&w.map(|w| w.d[0]));
+        }
+        if let Some(share) = self.share() {
+            share.exchange(8, along.as_flattened_mut());
+        }
+    }
+
+    /// The flow where the derivative is taken.
+    fn direction<'a>(&'a self, way: &'a Way, h: f64) -> Direction<'a> {
+        let flow = FlowView { nodes: &way.nodes, ..self.view(&[], &way.fluxes) };
+        Direction { flow, nodes: &way.along, h }
+    }
+
+    /// Has a system beside the flow take a direction, or sets its values to those of a step along it.
+    fn move_beside(&mut self, number: usize, base: &[f64], way: &Way, h: f64, v: &[f64]) {
+        let mut coupled = std::mem::take(&mut self.coupled);
+        if coupled[number].has_derivative() {
+            coupled[number].direct(&self.direction(way, h), v);
+        } else {
+            coupled[number].set_beside(base, h, v);
+        }
+        self.coupled = coupled;
+    }
+
+    /// The part of the derivative that a system beside the flow has.
+    fn differentiate_beside(
+        &mut self,
+        beside: &Beside,
+        way: &Way,
+        at: &Moment,
+        h: f64,
+        v: &[f64],
+        y: &mut [f64],
+    ) {
+        let mut coupled = std::mem::take(&mut self.coupled);
+        let system = &mut coupled[beside.number];
+        if system.has_derivative() {
+            system.derivative(&self.direction(way, h), &self.view(&[], &self.fluxes), at, v, y);
+        } else {
+            system.differentiate(h, &beside.residual, v, y);
+        }
+        self.coupled = coupled;
     }
 
     /// Sets the state to q + h v, with what walls hold in its place.

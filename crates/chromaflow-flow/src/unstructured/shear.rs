@@ -59,8 +59,8 @@ impl FlowSolver {
         };
         let areas = walls.map(|(patch, _)| {
             let own = |node: u32| share.is_none_or(|share| share.owns(node as usize));
-            let areas = patch.nodes.iter().zip(&patch.areas).filter(|(node, _)| own(**node));
-            let of = |(node, n): (&u32, &[f64; 3])| Some((host.wall_of(*node)?, norm(*n)));
+            let areas = patch.nodes.iter().zip(&patch.sizes).filter(|(node, _)| own(**node));
+            let of = |(node, size): (&u32, &f64)| Some((host.wall_of(*node)?, *size));
             (patch.name.as_str(), areas.filter_map(of).collect())
         });
         areas.filter_map(spread).collect()
@@ -97,15 +97,16 @@ impl FlowSystem {
         self.fixed.binary_search_by_key(&node, |wall| wall.node).ok()
     }
 
-    /// Area of the walls without slip at each of `fixed`, out of the flow, and the sum of its sizes where several walls meet.
+    /// Area of the walls without slip at each of `fixed`, out of the flow, and its size, which at sharp edges is more than the vector's.
     fn wall_areas(&self) -> Vec<([f64; 3], f64)> {
         let mut areas = vec![([0.0; 3], 0.0); self.fixed.len()];
         let walls = self.dual.patches.iter().zip(&self.boundaries).filter(|(_, data)| data.kind.is_no_slip());
-        for (node, n) in walls.flat_map(|(patch, _)| patch.nodes.iter().zip(&patch.areas)) {
+        let parts = walls.flat_map(|(patch, _)| patch.nodes.iter().zip(&patch.areas).zip(&patch.sizes));
+        for ((node, n), part) in parts {
             let Some(at) = self.wall_of(*node) else { continue };
             let (area, size) = &mut areas[at];
             (0..3).for_each(|d| area[d] += n[d]);
-            *size += norm(*n);
+            *size += part;
         }
         areas
     }
@@ -125,19 +126,25 @@ impl FlowSystem {
     }
 
     /// Heights of the first nodes off walls without slip in units of the wall, y u_tau / nu, of each of `fixed`. The first node is
-    /// the neighbor that lies most nearly along the wall's normal.
+    /// the neighbor that lies most nearly along the wall's normal; at sharp edges, whose normal points along the wake, the nearest one off walls.
     fn heights(&self, transport: Transport<f64>) -> Vec<f64> {
         let place = |i: usize| [self.nodes[i][5], self.nodes[i][6], self.nodes[i][7]];
         let walls = self.fixed.iter().zip(self.wall_areas()).zip(&self.friction);
         let height = |wall: &WallNode<f64>, (n, area): ([f64; 3], f64), load: &[f64; 4]| {
             let (i, size) = (wall.node as usize, norm(n));
-            let (mut height, mut best) = (0.0, 0.0);
+            let (mut height, mut best, mut nearest) = (0.0, 0.0, f64::INFINITY);
             for &j in &self.dual.pattern.col_idx()[self.dual.pattern.range(i)] {
                 let dx = self.dual.between(&place(i), &place(j as usize));
                 let across = dot(dx, n).abs() / size;
                 if across > best * norm(dx) {
                     (height, best) = (across, across / norm(dx));
                 }
+                if j as usize != i && self.wall_of(j).is_none() {
+                    nearest = nearest.min(norm(dx));
+                }
+            }
+            if size < SHARP * area && nearest.is_finite() {
+                height = nearest;
             }
             let w = primitive_of(&self.nodes[i]);
             let mu = transport.scale * viscosity(transport, temperature(self.gas, &w));
@@ -146,6 +153,9 @@ impl FlowSystem {
         walls.map(|((wall, area), load)| height(wall, area, load)).collect()
     }
 }
+
+/// Size of the area vector of a wall's part over the part's area below which it is the edge of two sides: they turn by more than 120 degrees.
+const SHARP: f64 = 0.5;
 
 /// The curl of the velocity, of its gradient du_i/dx_k.
 fn vorticity([g @ .., _]: &[[f64; 3]; 4]) -> [f64; 3] {
@@ -162,6 +172,10 @@ fn q_criterion([g @ .., _]: &[[f64; 3]; 4]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Boundary, Equations, FlowConfig};
+    use crate::mesh::generate::Airfoil;
+    use chromaflow_device::Team;
+    use std::sync::Arc;
 
     /// A body that turns at the rate w has vorticity 2 w and Q = w^2; pure shear has no Q; pure strain a negative one.
     #[test]
@@ -172,6 +186,32 @@ mod tests {
         assert_eq!((vorticity(&shear), q_criterion(&shear)), ([0.0, 2.0, 0.0], 0.0));
         let strain = [[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0; 3], [0.0; 3]];
         assert_eq!((vorticity(&strain), q_criterion(&strain)), ([0.0; 3], -1.0));
+    }
+
+    /// At the sharp trailing edge of an airfoil area, and with it friction and y+, are those of both sides: like those of the neighbors.
+    #[test]
+    fn sharp_edges_have_the_heights_of_their_sides() {
+        let mesh = Airfoil { cells: [64, 24], radius: 10.0, growth: 1.3, triangles: false }.mesh();
+        let mut config = FlowConfig { equations: Equations::Laminar, ..FlowConfig::default() };
+        config.freestream.reynolds = 5e3;
+        config.boundaries.insert("airfoil".to_owned(), Boundary::NoSlipAdiabatic);
+        config.boundaries.insert("farfield".to_owned(), Boundary::Farfield);
+        let mut solver = FlowSolver::new(&mesh, config, Arc::new(Team::new(1))).unwrap();
+        for _ in 0..10 {
+            solver.step();
+        }
+        let host = &solver.host;
+        let edge = host.fixed.iter().enumerate().max_by(|(_, a), (_, b)| {
+            let x = |wall: &WallNode<f64>| host.nodes[wall.node as usize][5];
+            x(a).total_cmp(&x(b))
+        });
+        let at = edge.unwrap().0;
+        let (vector, size) = host.wall_areas()[at];
+        assert!(norm(vector) < 0.4 * size, "the edge is sharp: {vector:?}, {size}");
+        let heights = host.heights(host.viscous.as_ref().unwrap().0);
+        let mut others: Vec<f64> = (0..heights.len()).filter(|i| *i != at).map(|i| heights[i]).collect();
+        others.sort_by(f64::total_cmp);
+        assert!(heights[at] < 2.0 * others.last().unwrap(), "{} {others:?}", heights[at]);
     }
 
     #[test]

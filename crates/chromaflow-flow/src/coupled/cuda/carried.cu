@@ -22,10 +22,10 @@ __device__ __forceinline__ double radius_and_entries(const CarriedFace* faces, u
 }
 
 // Off the diagonal min(m, 0) - Gamma |n|^2 / (n . dx) of each face, on it their sum with the other sign, the slope times the volume,
-// and V/dt: a thread a row. `slopes`: blocks as those of the matrix; `resolved`: part of `growth` that V/dt has.
+// and V/dt: a thread a row. `slopes`: blocks as those of the matrix.
 extern "C" __global__ void __launch_bounds__(128)
 carried_rows(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const CarriedFace* __restrict__ faces,
-             const double* __restrict__ slopes, const double* __restrict__ growth, const double* __restrict__ volumes, double cfl, double resolved,
+             const double* __restrict__ slopes, const double* __restrict__ growth, const double* __restrict__ volumes, double cfl,
              Value* __restrict__ off, double* __restrict__ diag) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
@@ -38,7 +38,7 @@ carried_rows(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ 
 #pragma unroll
         for (int v = 0; v < NB; v++) sum[v] += entries[v];
     }
-    const double time = speed / cfl + resolved * volumes[i] * growth[i];
+    const double time = speed / cfl + 2 * volumes[i] * growth[i];
 #pragma unroll
     for (int e = 0; e < NB * NB; e++) {
         const double own = e % (NB + 1) == 0 ? sum[e / (NB + 1)] + time : 0.0;
@@ -49,13 +49,13 @@ carried_rows(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ 
 // The V/dt that carried_rows puts on the diagonal: a thread a row.
 extern "C" __global__ void __launch_bounds__(128)
 carried_pseudo_times(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const CarriedFace* __restrict__ faces,
-                     const double* __restrict__ growth, const double* __restrict__ volumes, double cfl, double resolved, double* __restrict__ pseudo_time) {
+                     const double* __restrict__ growth, const double* __restrict__ volumes, double cfl, double* __restrict__ pseudo_time) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     double speed = 0;
     double entries[NB];
     for (u32 k = row_ptr[i]; k < row_ptr[i + 1]; k++) speed += radius_and_entries(faces, signed_edge[k], entries);
-    pseudo_time[i] = speed / cfl + resolved * volumes[i] * growth[i];
+    pseudo_time[i] = speed / cfl + 2 * volumes[i] * growth[i];
 }
 
 // What open boundaries add to residuals, to diagonal blocks or to V/dt alone, as `to` says (`AddTo` in carried.rs): a thread a node, its
@@ -93,5 +93,29 @@ carried_boundary(u32 count, const u32* __restrict__ node_of, const u32* __restri
         for (int v = 0; v < NB; v++) out[(u64)i * (NB * NB) + v * (NB + 1)] += rate;
     } else {
         out[i] += rate;
+    }
+}
+
+// What carried_boundary adds to the derivative of a residual along a direction, of amounts per mass: the flow's from `nodes` to `moved` in a step of
+// 1 / `inverse`, `changes` those of the unknowns. A thread a node.
+extern "C" __global__ void __launch_bounds__(128)
+carried_boundary_along(u32 count, const u32* __restrict__ node_of, const u32* __restrict__ ptr, const u32* __restrict__ patch_of,
+                       const double* __restrict__ areas, const Condition* __restrict__ conditions, const double* __restrict__ nodes,
+                       const Params* __restrict__ params, const double* __restrict__ moved, double inverse, const double* __restrict__ given,
+                       const double* __restrict__ values, const double* __restrict__ changes, double* out) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    const u32 i = node_of[at];
+    const State w = load_node(nodes, i).w, end = load_node(moved, i).w;
+    for (u32 k = ptr[at]; k < ptr[at + 1]; k++) {
+        const Condition& condition = conditions[patch_of[k]];
+        if (pointwise::condition_class(condition) != pointwise::ConditionClass::Open) continue;
+        const Vec3 n = load_vec3(areas, k);
+        const double start = pointwise::condition_flux(condition, params->gas(), w, n)[0];
+        const Along mass(start, (pointwise::condition_flux(condition, params->gas(), end, n)[0] - start) * inverse);
+        for (int v = 0; v < NB; v++) {
+            const Along own(values[(u64)i * NB + v], changes[(u64)i * NB + v]);
+            out[(u64)i * NB + v] += pointwise::flux_entering(mass, own, Along(given[patch_of[k] * NB + v])).d;
+        }
     }
 }

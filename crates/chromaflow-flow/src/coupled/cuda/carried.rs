@@ -1,8 +1,8 @@
 //! The matrix of unknowns that a flow carries, on the device. Twin: ../matrix.rs.
 
-use super::FlowViewCuda;
-use crate::coupled::{FlowView, SOLVED};
-use crate::gpu::{blocks, source};
+use super::{DirectionCuda, FlowViewCuda};
+use crate::coupled::FlowView;
+use crate::gpu::{ALONG, blocks, source};
 use crate::march::FlowError;
 use chromaflow::gpu::{DeviceJacobian, GpuError, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
@@ -11,7 +11,9 @@ use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 pub const FACES: &str = include_str!("carried.cuh");
 
 pub(super) fn kernel_source(nb: usize, stored: usize) -> KernelSource {
-    source("carried", FACES, include_str!("carried.cu")).define("NB", nb).define("STORED", stored)
+    source("carried", &format!("{ALONG}{FACES}"), include_str!("carried.cu"))
+        .define("NB", nb)
+        .define("STORED", stored)
 }
 
 /// What is carried, and what enters with it.
@@ -29,6 +31,7 @@ pub struct CarriedCuda {
     rows: Kernel,
     pseudo_times: Kernel,
     boundary: Kernel,
+    boundary_along: Kernel,
     nb: usize,
     per_volume: bool,
     /// Of what enters, by patch.
@@ -37,13 +40,8 @@ pub struct CarriedCuda {
     pub faces: DeviceBuffer<f64>,
     /// What the residual gains per volume and unknown by sources and time, a block of the matrix a row: filled likewise, zeros at first.
     pub slopes: DeviceBuffer<f64>,
-    /// Of each row the rate at which an unknown grows by its source: filled likewise, zeros at first.
+    /// Of each row the rate at which an unknown grows: filled likewise, zeros at first.
     pub growth: DeviceBuffer<f64>,
-}
-
-/// The part of growth that V/dt has.
-fn resolved(cfl: f64) -> f64 {
-    2.0 / (1.0 + cfl / SOLVED)
 }
 
 /// What open boundaries add to.
@@ -82,6 +80,7 @@ impl CarriedCuda {
             rows: module.kernel("carried_rows")?,
             pseudo_times: module.kernel("carried_pseudo_times")?,
             boundary: module.kernel("carried_boundary")?,
+            boundary_along: module.kernel("carried_boundary_along")?,
             nb,
             per_volume: matches!(carrier, Carrier::Volume(_)),
             given,
@@ -107,7 +106,7 @@ impl CarriedCuda {
         let off = jacobian.off.assembled()?;
         let rows = self.rows.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
         let rows = rows.arg(&mesh.signed_edge).arg(&self.faces).arg(&self.slopes).arg(&self.growth);
-        let rows = rows.arg(&mesh.volumes).arg(cfl).arg(resolved(cfl));
+        let rows = rows.arg(&mesh.volumes).arg(cfl);
         // SAFETY: the matrix has the mesh's pattern, whose positions name edges with faces, and off-diagonal values of the size the
         // kernel was made for.
         unsafe { rows.arg(off).arg(&jacobian.diag).enqueue(flow.stream)? };
@@ -128,7 +127,7 @@ impl CarriedCuda {
         assert!(out.len() == n && self.faces.len() == self.numbers(mesh.edges));
         let times = self.pseudo_times.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
         let times = times.arg(&mesh.signed_edge).arg(&self.faces).arg(&self.growth).arg(&mesh.volumes);
-        let times = times.arg(cfl).arg(resolved(cfl)).arg(out);
+        let times = times.arg(cfl).arg(out);
         // SAFETY: positions name edges, which have faces; a number a row.
         unsafe { times.enqueue(flow.stream)? };
         self.add_boundaries(flow, AddTo::PseudoTime { cfl }, out)
@@ -146,6 +145,26 @@ impl CarriedCuda {
     ) -> Result<(), GpuError> {
         assert!([values.len(), residual.len()] == [self.nb * flow.mesh.rows; 2]);
         self.add_boundaries(flow, AddTo::Residual(values), residual)
+    }
+
+    /// The same of the derivative along a direction, `moved` the flow at the end of its step, of amounts per mass.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn add_to_derivative(
+        &self,
+        way: &DirectionCuda<'_>,
+        moved: &FlowViewCuda<'_>,
+        [values, changes]: [&DeviceBuffer<f64>; 2],
+        out: &DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let flow = &way.flow;
+        assert!(!self.per_volume);
+        assert!([values.len(), changes.len(), out.len()] == [self.nb * flow.mesh.rows; 3]);
+        let launch = flow.boundary.launch(&self.boundary_along, flow.params, flow.nodes);
+        let launch = launch.arg(moved.nodes).arg(1.0 / way.h).arg(&self.given).arg(values).arg(changes);
+        // SAFETY: nodes of the boundary are rows, each once; every patch has a value.
+        Ok(unsafe { launch.arg(out).enqueue(flow.stream) }?)
     }
 
     /// Numbers of the faces of so many edges.

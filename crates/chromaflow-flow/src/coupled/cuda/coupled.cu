@@ -120,6 +120,15 @@ slopes(u32 rows, const double* __restrict__ floors, const double* __restrict__ b
     const Units unit = units_at(units, floors, base, pseudo_time, at);
     y[at] = ((moved[at] - residual[at]) * inverse + pseudo_time[at / NB] * unit.unknown * v[at]) / unit.residual;
 }
+// y = (slope + V/dt v) / unit
+extern "C" __global__ void __launch_bounds__(256)
+add_pseudo_time(u32 rows, const double* __restrict__ floors, const double* __restrict__ base, const Units* __restrict__ units,
+                const double* __restrict__ slope, const double* __restrict__ pseudo_time, const double* __restrict__ v, double* __restrict__ y) {
+    const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
+    if (at >= (u64)rows * NB) return;
+    const Units unit = units_at(units, floors, base, pseudo_time, at);
+    y[at] = (slope[at] + pseudo_time[at / NB] * unit.unknown * v[at]) / unit.residual;
+}
 // Between what is measured and what is not: values and residuals, to and fro as `to` says (`Measure` in newton.rs).
 #define RESIDUAL_FROM 0
 #define RESIDUAL_TO 1

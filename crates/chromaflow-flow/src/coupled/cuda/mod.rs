@@ -2,6 +2,7 @@
 //! Systems beside a flow on a GPU. Twins: ../mod.rs, ../system.rs.
 
 mod carried;
+mod direction;
 mod newton;
 
 use super::{CoupledSystem, FlowView};
@@ -14,6 +15,7 @@ pub use carried::{CarriedCuda, Carrier, FACES};
 use chromaflow::RowBatches;
 use chromaflow::gpu::{DeviceJacobian, GpuError, ShareCuda, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Pinned, Stream};
+pub use direction::DirectionCuda;
 use newton::Driving;
 use std::sync::Arc;
 
@@ -66,7 +68,7 @@ pub struct CoupledStateCuda {
     pub levels: Option<[DeviceBuffer<f64>; 2]>,
     held: DeviceBuffer<u32>,
     /// Of them those whose values are the equations' own.
-    given: DeviceBuffer<u32>,
+    pub given: DeviceBuffer<u32>,
     source: Option<DeviceBuffer<f64>>,
 }
 
@@ -134,6 +136,43 @@ pub trait CoupledCuda: Send + Sync {
     ) -> Result<(), GpuError> {
         Ok(())
     }
+
+    /// Twin: [`Coupled::has_derivative`](super::Coupled::has_derivative).
+    fn has_derivative(&self) -> bool {
+        false
+    }
+
+    /// Twin: [`Coupled::direct`](super::Coupled::direct).
+    ///
+    /// # Errors
+    /// The device's.
+    fn direct(
+        &mut self,
+        _way: &DirectionCuda<'_>,
+        _state: &CoupledStateCuda,
+        _changes: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        Ok(())
+    }
+
+    /// Twin: [`Coupled::derivative`](super::Coupled::derivative).
+    ///
+    /// # Errors
+    /// The device's.
+    fn derivative(
+        &mut self,
+        _way: &DirectionCuda<'_>,
+        _moved: &FlowViewCuda<'_>,
+        _at: &Moment,
+        _state: &CoupledStateCuda,
+        _changes: &DeviceBuffer<f64>,
+        _out: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        Ok(())
+    }
+
+    /// Twin: [`Coupled::leave_direction`](super::Coupled::leave_direction).
+    fn leave_direction(&mut self) {}
 
     /// A kernel that subtracts updates where they have to be cut, with the arguments of `subtract_update` in coupled.cu and a
     /// thread a number of values.
@@ -230,7 +269,11 @@ impl CoupledSystemCuda {
             share: share.cloned(),
             floors: stream
                 .upload(&host.floors().iter().map(|floor| floor.unwrap_or(-1.0)).collect::<Vec<_>>())?,
-            driving: if host.drives_flow() { Some(Driving::new(stream, &module, nb, rows)?) } else { None },
+            driving: if host.drives_flow() {
+                Some(Driving::new(stream, &module, nb, rows, host.has_derivative())?)
+            } else {
+                None
+            },
             kernels: Kernels {
                 subtract_source: module.kernel("subtract_source")?,
                 held_residual: module.kernel("held_residual")?,
@@ -286,6 +329,9 @@ impl CoupledSystemCuda {
     /// # Errors
     /// The device's.
     pub fn prepare(&mut self, flow: &FlowViewCuda<'_>) -> Result<(), GpuError> {
+        if self.driving.as_ref().is_some_and(Driving::is_directed) {
+            return Ok(());
+        }
         self.physics.give(flow, &self.state.given, &mut self.state.values)?;
         self.physics.prepare(flow, &self.state.values)
     }

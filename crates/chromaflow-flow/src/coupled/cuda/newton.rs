@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 //! A system that the flow depends on, in a Newton-Krylov step of both. Twin: ../system.rs.
 
-use super::{CoupledSystemCuda, FlowViewCuda};
+use super::{CoupledSystemCuda, DirectionCuda, FlowViewCuda};
 use crate::gpu::blocks;
 use crate::march::Moment;
 use chromaflow::gpu::{GpuError, Storage, Vectors};
@@ -21,9 +21,13 @@ pub(super) struct Driving {
     z: DeviceBuffer<f64>,
     /// Of each unknown, and of its residual, `[nb, 2]`: with these, and the values of local unknowns, they are as large as the flow's.
     units: DeviceBuffer<f64>,
+    /// The direction of a derivative, where the equations have it themselves, else empty; and whether one is taken.
+    changes: DeviceBuffer<f64>,
+    directed: bool,
     measured: Kernel,
     set_beside: Kernel,
     slopes: Kernel,
+    add_pseudo_time: Kernel,
     measure: Kernel,
     held_slopes: Kernel,
 }
@@ -43,6 +47,7 @@ impl Driving {
         module: &Arc<Module>,
         nb: usize,
         rows: usize,
+        has_derivative: bool,
     ) -> Result<Self, GpuError> {
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         Ok(Self {
@@ -53,9 +58,12 @@ impl Driving {
             r: buffer(nb * rows)?,
             z: buffer(nb * rows)?,
             units: stream.upload(&vec![1.0; 2 * nb])?,
+            changes: buffer(if has_derivative { nb * rows } else { 0 })?,
+            directed: false,
             measured: module.kernel("measured")?,
             set_beside: module.kernel("set_beside")?,
             slopes: module.kernel("slopes")?,
+            add_pseudo_time: module.kernel("add_pseudo_time")?,
             measure: module.kernel("measure")?,
             held_slopes: module.kernel("held_slopes")?,
         })
@@ -63,6 +71,11 @@ impl Driving {
 }
 
 impl Driving {
+    /// Whether what the flow takes of this system is that of a step along a direction.
+    pub(super) fn is_directed(&self) -> bool {
+        self.directed
+    }
+
     /// Converts a vector of this system.
     fn convert(
         &self,
@@ -174,6 +187,78 @@ impl CoupledSystemCuda {
         Ok(unsafe { launch.arg(&self.state.values).enqueue(flow.stream) }?)
     }
 
+    /// Whether its equations have the derivative of their residual themselves.
+    pub fn has_derivative(&self) -> bool {
+        self.driving.as_ref().is_some_and(|driving| !driving.changes.is_empty())
+    }
+
+    /// Takes the direction `v`, in units of unknowns: what the flow takes of this system is that of a step along it, the values stay.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn direct(&mut self, way: &DirectionCuda<'_>, v: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
+        assert_eq!(v.len(), self.unknowns());
+        let driving = self.driving.as_mut().expect(DRIVES);
+        driving.convert(
+            (way.flow.stream, &self.floors),
+            Measure::ValueFrom,
+            v.ptr(),
+            driving.changes.ptr(),
+        )?;
+        driving.directed = true;
+        if let Some(share) = &self.share {
+            share.exchange(self.nb, &driving.changes.slice())?;
+        }
+        self.physics.direct(way, &self.state, &mut driving.changes)
+    }
+
+    /// Leaves the direction.
+    pub fn leave_direction(&mut self) {
+        if let Some(driving) = &mut self.driving
+            && std::mem::take(&mut driving.directed)
+        {
+            self.physics.leave_direction();
+        }
+    }
+
+    /// y = V/dt v + dR/dq v along the direction last taken, `moved` the flow at the end of the step; unknowns and residuals in their units.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn derivative(
+        &mut self,
+        way: &DirectionCuda<'_>,
+        moved: &FlowViewCuda<'_>,
+        at: &Moment,
+        v: &DeviceSlice<'_, f64>,
+        y: &DeviceSlice<'_, f64>,
+    ) -> Result<(), GpuError> {
+        let n = self.unknowns();
+        assert!(v.len() == n && y.len() == n);
+        let driving = self.driving.as_ref().expect(DRIVES);
+        let (changes, out) = (&driving.changes, &mut self.residual);
+        self.physics.derivative(way, moved, at, &self.state, changes, out)?;
+        let add = driving.add_pseudo_time.launch(blocks(n, 256), 256).arg(moved.mesh.rows as u32);
+        let add = add.arg(&self.floors).arg(&driving.values).arg(&driving.units).arg(&self.residual);
+        let add = add.arg(&driving.pseudo_time).arg(v.ptr()).arg(y.ptr());
+        // SAFETY: vectors have nb values a row, and V/dt one.
+        unsafe { add.enqueue(moved.stream)? };
+        self.hold_slopes(moved.stream, v, y)
+    }
+
+    fn hold_slopes(
+        &self,
+        stream: &Stream,
+        v: &DeviceSlice<'_, f64>,
+        y: &DeviceSlice<'_, f64>,
+    ) -> Result<(), GpuError> {
+        let (driving, held) = (self.driving.as_ref().expect(DRIVES), &self.state.held);
+        let held_slopes = driving.held_slopes.launch(blocks(held.len(), 128), 128).arg(held.len() as u32);
+        // SAFETY: vectors have nb values a row; held nodes are rows.
+        unsafe { held_slopes.arg(held).arg(v.ptr()).arg(y.ptr()).enqueue(stream)? };
+        self.share.as_ref().map_or(Ok(()), |share| share.clear(self.nb, y))
+    }
+
     /// y = V/dt v + (R(q + h v) - R(q)) / h, with the present residual that of q + h v; unknowns and residuals in their units.
     ///
     /// # Errors
@@ -185,7 +270,7 @@ impl CoupledSystemCuda {
         v: &DeviceSlice<'_, f64>,
         y: &DeviceSlice<'_, f64>,
     ) -> Result<(), GpuError> {
-        let (driving, held) = (self.driving.as_ref().expect(DRIVES), &self.state.held);
+        let driving = self.driving.as_ref().expect(DRIVES);
         assert!(v.len() == self.unknowns() && y.len() == self.unknowns());
         let slopes = driving.slopes.launch(blocks(self.unknowns(), 256), 256).arg(flow.mesh.rows as u32);
         let slopes = slopes
@@ -195,13 +280,9 @@ impl CoupledSystemCuda {
             .arg(&self.residual)
             .arg(&driving.residual);
         let slopes = slopes.arg(&driving.pseudo_time).arg(v.ptr()).arg(1.0 / h).arg(y.ptr());
-        let held_slopes = driving.held_slopes.launch(blocks(held.len(), 128), 128).arg(held.len() as u32);
-        // SAFETY: vectors have nb values a row, and V/dt one; held nodes are rows.
-        unsafe {
-            slopes.enqueue(flow.stream)?;
-            held_slopes.arg(held).arg(v.ptr()).arg(y.ptr()).enqueue(flow.stream)?;
-        }
-        self.share.as_ref().map_or(Ok(()), |share| share.clear(self.nb, y))
+        // SAFETY: vectors have nb values a row, and V/dt one.
+        unsafe { slopes.enqueue(flow.stream)? };
+        self.hold_slopes(flow.stream, v, y)
     }
 
     /// z = M^-1 r with the matrix last factored, both parts of vectors; unknowns and residuals in their units.

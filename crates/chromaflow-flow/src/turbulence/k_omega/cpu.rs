@@ -3,16 +3,16 @@
 use super::super::hybrid::sst_shortened;
 use super::{
     GRADIENTS, KOmegaEquations, NB, NUMBERS, NodeTerms, Work, deformation, k_omega_blending,
-    k_omega_diffusing, k_omega_rate, k_omega_sources,
+    k_omega_diffusing, k_omega_rate, k_omega_sources, viscosity_at,
 };
 use crate::coupled::{
     Carried, CoupledState, FlowView, edge_weight, flux_carried, flux_diffused, flux_entering,
     rate_of_carried, rate_slope_of_carried,
 };
-use crate::gas::{temperature, viscosity};
 use crate::limiter::extrapolate;
 use crate::march::Moment;
 use crate::parallel;
+use crate::real::Real;
 use crate::residual::{NodeGradients, primitive_of};
 
 impl KOmegaEquations {
@@ -45,22 +45,41 @@ impl KOmegaEquations {
         gradients: &[[f64; 3]; 5],
         row: usize,
     ) -> (NodeTerms, f64) {
+        let lengths = self.lengths(row, gradients);
+        self.terms_of(flow, &primitive_of(&flow.nodes[row]), &turbulence, gradients, row, &lengths)
+    }
+
+    /// Of a hybrid, the grid's lengths at a node.
+    pub(super) fn lengths(&self, row: usize, gradients: &[[f64; 3]; 5]) -> [f64; 3] {
+        let [u, v, w, ..] = *gradients;
+        self.hybrid.as_ref().map_or([0.0; 3], |grid| grid.at(row, &[u, v, w]))
+    }
+
+    /// The same of numbers, or of numbers with derivatives.
+    pub(super) fn terms_of<T: Real>(
+        &self,
+        flow: &FlowView<'_>,
+        state: &[T; 5],
+        turbulence: &[T; NB],
+        gradients: &[[T; 3]; 5],
+        row: usize,
+        lengths: &[f64; 3],
+    ) -> (NodeTerms<T>, T) {
         let [u, v, w, of_k, of_omega] = *gradients;
-        let (model, state, slopes) = (self.model, primitive_of(&flow.nodes[row]), [of_k, of_omega]);
-        let mu = flow.transport.map_or(0.0, |t| t.scale * viscosity(t, temperature(flow.gas, &state)));
-        let gas = [state[0], mu];
-        let [f1, f2] = k_omega_blending(model, &gas, self.distance[row], &turbulence, &slopes);
+        let (model, slopes, distance) = (self.model.lift(), [of_k, of_omega], T::c(self.distance[row]));
+        let gas = [state[0], viscosity_at(flow, state)];
+        let [f1, f2] = k_omega_blending(model, &gas, distance, turbulence, &slopes);
         let deformation = deformation(&[u, v, w]);
         let rate = k_omega_rate(model, f2, turbulence[1], &deformation);
         let eddy = gas[0] * turbulence[0] / rate[0];
-        let hybrid = self.hybrid.as_ref().map_or([1.0, 0.0], |grid| {
-            let (velocity, lengths) = ([u, v, w], grid.at(row, &[u, v, w]));
-            sst_shortened(grid.form(), f1, &gas, eddy, self.distance[row], &turbulence, &lengths, &velocity)
+        let hybrid = self.hybrid.as_ref().map_or([T::c(1.0), T::c(0.0)], |grid| {
+            let (velocity, lengths) = ([u, v, w], lengths.map(T::c));
+            sst_shortened(grid.form(), f1, &gas, eddy, distance, turbulence, &lengths, &velocity)
         });
         let terms = NodeTerms {
             hybrid,
-            diffusing: k_omega_diffusing(model, f1, rate[0], &gas, &turbulence),
-            sources: k_omega_sources(model, f1, &rate, gas[0], &turbulence, &deformation, &slopes, hybrid[0]),
+            diffusing: k_omega_diffusing(model, f1, rate[0], &gas, turbulence),
+            sources: k_omega_sources(model, f1, &rate, gas[0], turbulence, &deformation, &slopes, hybrid[0]),
         };
         (terms, eddy)
     }
@@ -76,15 +95,16 @@ impl KOmegaEquations {
         let (values, dual, n) = (&state.values, flow.dual, flow.nodes.len());
         let mut work = std::mem::take(&mut self.work);
         work.faces.resize(dual.edges.len(), [[0.0; NB]; 2]);
-        let Work { gradients, nodes, faces, .. } = &mut work;
+        work.growths.resize(n, 0.0);
+        let Work { gradients, nodes, faces, growths, .. } = &mut work;
         parallel::rows(flow.team, dual.edges.len(), 1, faces, |edges, out| {
             for (edge, face) in edges.zip(out) {
                 *face = self.face(flow, values, gradients, edge);
             }
         });
         let factors = at.time_factors();
-        parallel::rows(flow.team, n, NB, residual, |rows, out| {
-            for (i, r) in rows.zip(out.as_chunks_mut::<NB>().0) {
+        parallel::rows2(flow.team, n, (NB, residual), (1, growths), |rows, out, growths| {
+            for ((i, r), growth) in rows.zip(out.as_chunks_mut::<NB>().0).zip(growths) {
                 let own = [values[NB * i], values[NB * i + 1]];
                 for v in 0..NB {
                     r[v] = -dual.volumes[i] * nodes[i].sources[v];
@@ -106,6 +126,8 @@ impl KOmegaEquations {
                         r[v] += dual.volumes[i] * rate;
                     }
                 }
+                let grows = -r[0] / (dual.volumes[i] * own[0].max(f64::MIN_POSITIVE));
+                *growth = grows.min(nodes[i].sources[2]).max(0.0);
             }
         });
         flow.each_open_node(|_, i, mass| {
@@ -164,9 +186,10 @@ impl KOmegaEquations {
                 rate_slope_of_carried(&[last, before], &flow.levels.map(|level| level[i][0]))
             });
             let [_, _, k_by_k, k_by_omega, omega_by_omega] = nodes[i].sources;
-            [[(-k_by_k).max(0.0) + rate, -k_by_omega], [0.0, (-omega_by_omega).max(0.0) + rate]]
+            [[rate - k_by_k, -k_by_omega], [0.0, (-omega_by_omega).max(0.0) + rate]]
         };
-        let growth = move |i: usize| nodes[i].sources[2].max(0.0);
+        let growths = &self.work.growths;
+        let growth = move |i: usize| growths[i];
         let face = move |i: usize, j: usize, edge: usize| {
             let spread = std::array::from_fn(|v| 0.5 * (nodes[i].diffusing[v] + nodes[j].diffusing[v]));
             (flow.fluxes[edge][0], spread)

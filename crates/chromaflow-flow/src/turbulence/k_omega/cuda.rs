@@ -2,8 +2,10 @@
 //! Launches of k_omega.cu.
 
 use super::{GRADIENTS, KOmegaEquations, KOmegaVariant, NB};
-use crate::coupled::{CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda};
-use crate::gpu::{NodeGradientsCuda, blocks, source};
+use crate::coupled::{
+    CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, DirectionCuda, FACES, FlowView, FlowViewCuda,
+};
+use crate::gpu::{ALONG, NodeGradientsCuda, blocks, source};
 use crate::march::{FlowError, Moment};
 use crate::turbulence::hybrid::cuda::{FORMS, HybridGridCuda, TEXT, number};
 use crate::turbulence::hybrid::{HybridForm, HybridGrid};
@@ -11,7 +13,7 @@ use chromaflow::gpu::{DeviceJacobian, GpuError};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 
 fn kernel_source(variant: KOmegaVariant, hybrid: Option<HybridForm>) -> KernelSource {
-    let text = source("k_omega", &format!("{FACES}{TEXT}"), include_str!("k_omega.cu"));
+    let text = source("k_omega", &format!("{ALONG}{FACES}{TEXT}"), include_str!("k_omega.cu"));
     text.define("NB", NB).define("VARIANT", variant as i32).define("HYBRID", number(hybrid))
 }
 
@@ -31,6 +33,8 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
 /// Numbers of `Terms` and of `Flux` in k_omega.cu.
 const TERMS: usize = 7;
 const FLUX: usize = 4;
+/// Of `TermsAlong`.
+const TERMS_ALONG: usize = 4;
 
 /// A k-omega model on the device. **Twin**: [`KOmegaEquations`]. **Launch shapes**: a thread a wall node for given values, a thread a row for
 /// terms, sums and the matrix, a thread an edge for faces, a thread a node of the boundary; gradients as [`NodeGradientsCuda`].
@@ -58,6 +62,23 @@ pub struct KOmegaCuda {
     /// `[edges, FLUX]`
     fluxes: DeviceBuffer<f64>,
     carried: CarriedCuda,
+    way: Way,
+}
+
+/// The residual's derivative along a direction. Twin: derivative.rs.
+struct Way {
+    walls_kernel: Kernel,
+    terms_kernel: Kernel,
+    faces_kernel: Kernel,
+    sums_kernel: Kernel,
+    gradients: DeviceBuffer<f64>,
+    /// `[rows, TERMS_ALONG]`
+    terms: DeviceBuffer<f64>,
+    /// `[edges, FLUX]`
+    fluxes: DeviceBuffer<f64>,
+    /// Eddy viscosity at the end of the flow's step.
+    eddies: DeviceBuffer<f64>,
+    taken: bool,
 }
 
 impl KOmegaCuda {
@@ -93,6 +114,17 @@ impl KOmegaCuda {
             terms: DeviceBuffer::zeroed(stream, TERMS * rows)?,
             fluxes: DeviceBuffer::zeroed(stream, FLUX * edges)?,
             carried: CarriedCuda::new(stream, NB, Carrier::Mass(&given), flow)?,
+            way: Way {
+                walls_kernel: module.kernel("k_omega_walls_along")?,
+                terms_kernel: module.kernel("k_omega_terms_along")?,
+                faces_kernel: module.kernel("k_omega_faces_along")?,
+                sums_kernel: module.kernel("k_omega_derivative")?,
+                gradients: DeviceBuffer::zeroed(stream, GRADIENTS * rows)?,
+                terms: DeviceBuffer::zeroed(stream, TERMS_ALONG * rows)?,
+                fluxes: DeviceBuffer::zeroed(stream, FLUX * edges)?,
+                eddies: DeviceBuffer::zeroed(stream, rows)?,
+                taken: false,
+            },
         })
     }
 }
@@ -126,7 +158,74 @@ impl CoupledCuda for KOmegaCuda {
     }
 
     fn eddy_viscosity(&self) -> Option<&DeviceBuffer<f64>> {
-        Some(&self.eddies)
+        Some(if self.way.taken { &self.way.eddies } else { &self.eddies })
+    }
+
+    fn has_derivative(&self) -> bool {
+        true
+    }
+
+    fn direct(
+        &mut self,
+        way: &DirectionCuda<'_>,
+        state: &CoupledStateCuda,
+        changes: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let (flow, n, own) = (&way.flow, way.flow.mesh.rows, &mut self.way);
+        let (stream, params, given) = (flow.stream, &flow.params.values, &state.given);
+        assert!(state.values.len() == NB * n && changes.len() == NB * n && way.along.len() == 8 * n);
+        let walls = own.walls_kernel.launch(blocks(given.len(), 128), 128).arg(given.len() as u32);
+        let walls = walls.arg(given).arg(flow.nodes).arg(way.along).arg(&self.heights);
+        // SAFETY: the nodes are rows.
+        unsafe { walls.arg(params).arg(&self.numbers).arg(&*changes).enqueue(stream)? };
+        let elements = flow.viscous.expect("turbulence is beside viscous flow");
+        self.gradient.enqueue(stream, elements, flow.params, way.along, changes, &mut own.gradients)?;
+        let terms = own.terms_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(flow.nodes);
+        let terms = terms.arg(way.along).arg(&self.gradients).arg(&own.gradients);
+        let terms = terms.arg(&state.values).arg(&*changes).arg(&self.distance);
+        let terms = HybridGridCuda::arguments(self.hybrid.as_ref(), terms).arg(way.h).arg(params);
+        // SAFETY: arrays have the lengths of their set-up, for this mesh.
+        unsafe { terms.arg(&self.numbers).arg(&own.terms).arg(&own.eddies).enqueue(stream)? };
+        own.taken = true;
+        Ok(())
+    }
+
+    fn derivative(
+        &mut self,
+        way: &DirectionCuda<'_>,
+        moved: &FlowViewCuda<'_>,
+        at: &Moment,
+        state: &CoupledStateCuda,
+        changes: &DeviceBuffer<f64>,
+        out: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let (flow, mesh, n, own) = (&way.flow, way.flow.mesh, way.flow.mesh.rows, &self.way);
+        let (values, inverse) = (&state.values, 1.0 / way.h);
+        assert!(values.len() == NB * n && changes.len() == NB * n && out.len() == NB * n);
+        assert!([flow.fluxes.len(), moved.fluxes.len()] == [5 * mesh.edges; 2]);
+        let faces = own.faces_kernel.launch(blocks(mesh.edges, 128), 128).arg(mesh.edges as u32);
+        let faces = faces.arg(&mesh.ends).arg(&mesh.areas).arg(flow.nodes).arg(flow.fluxes).arg(moved.fluxes);
+        let faces = faces.arg(inverse).arg(values).arg(changes).arg(&self.gradients).arg(&own.gradients);
+        let faces = faces.arg(&self.terms).arg(&own.terms).arg(u32::from(self.second_order));
+        let faces = faces.arg(&flow.params.values).arg(&own.fluxes);
+        let ([last, before], levels) = match (at.time_factors(), flow.levels) {
+            (Some([_, last, before]), Some(q)) => ([last, before], [q[0].ptr(), q[1].ptr()]),
+            _ => ([0.0; 2], [0; 2]),
+        };
+        let sums = own.sums_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
+        let sums = sums.arg(&mesh.signed_edge).arg(&own.fluxes).arg(flow.fluxes).arg(moved.fluxes);
+        let sums = sums.arg(inverse).arg(values).arg(changes).arg(&own.terms).arg(&mesh.volumes);
+        let sums = sums.arg(last).arg(before).arg(levels[0]).arg(levels[1]).arg(&*out);
+        // SAFETY: ends of edges are rows, positions name edges; the arrays have the lengths of their set-up, for this mesh.
+        unsafe {
+            faces.enqueue(flow.stream)?;
+            sums.enqueue(flow.stream)?;
+        }
+        self.carried.add_to_derivative(way, moved, [values, changes], out)
+    }
+
+    fn leave_direction(&mut self) {
+        self.way.taken = false;
     }
 
     fn residual(

@@ -5,18 +5,23 @@
 #define GRADIENTS 15
 
 typedef pointwise::Array<double, 2> Pair;
+typedef pointwise::Array<Along, 2> PairAlong;
 
 // Numbers of the model, in the order of `numbers` in cuda.rs.
 struct Numbers {
     double ambient_k, ambient_omega;
 };
-__device__ __forceinline__ pointwise::KOmega<double> model_of(const Numbers* numbers) {
-    return {static_cast<pointwise::KOmegaVariant>(VARIANT), numbers->ambient_k, numbers->ambient_omega};
+template <class T> __device__ __forceinline__ pointwise::KOmega<T> model_of(const Numbers* numbers) {
+    return {static_cast<pointwise::KOmegaVariant>(VARIANT), T(numbers->ambient_k), T(numbers->ambient_omega)};
 }
 // Density and viscosity.
 __device__ __forceinline__ Pair gas_at(const State& w, const Params* params) {
     const pointwise::Transport<double> transport = params->transport();
     return {w[0], transport.scale * pointwise::viscosity(transport, pointwise::temperature(params->gas(), w))};
+}
+__device__ __forceinline__ PairAlong gas_along_at(const StateAlong& w, const Params* params) {
+    const pointwise::Transport<Along> transport = transport_along(params);
+    return {w[0], transport.scale * pointwise::viscosity(transport, pointwise::temperature(gas_along(params), w))};
 }
 __device__ __forceinline__ Pair load_pair(const double* __restrict__ from, u32 i) {
     return {from[(u64)i * 2], from[(u64)i * 2 + 1]};
@@ -32,13 +37,42 @@ k_omega_walls(u32 count, const u32* __restrict__ node_of, const double* __restri
     const u32 i = node_of[at];
     const Pair gas = gas_at(load_node(nodes, i).w, params);
     values[(u64)i * 2] = 0;
-    values[(u64)i * 2 + 1] = pointwise::k_omega_wall(model_of(numbers), gas[1] / gas[0], heights[i]);
+    values[(u64)i * 2 + 1] = pointwise::k_omega_wall(model_of<double>(numbers), gas[1] / gas[0], heights[i]);
 }
 
-// What the equations take of a node, as `NodeTerms` in mod.rs has it.
+// What the equations take of a node.
 struct Terms {
     double diffusing[2], sources[5];
 };
+// The same, as `NodeTerms` in mod.rs has it, and the eddy viscosity. `gas`: density and viscosity; `grid`: lengths.
+template <class T> struct NodeTerms {
+    pointwise::Array<T, 2> diffusing;
+    pointwise::Array<T, 5> sources;
+    T eddy;
+};
+template <class T> using Three = pointwise::Array<T, 3>;
+template <class T>
+__device__ __forceinline__ NodeTerms<T> terms_of(pointwise::KOmega<T> model, const pointwise::Array<T, 2>& gas,
+                                                 const pointwise::Array<T, 2>& turbulence,
+                                                 const pointwise::Array<Three<T>, 3>& velocity,
+                                                 const pointwise::Array<Three<T>, 2>& slopes, double distance,
+                                                 const Vec3& grid) {
+    const auto blending = pointwise::k_omega_blending(model, gas, T(distance), turbulence, slopes);
+    const auto deformation = pointwise::deformation(velocity);
+    const auto rate = pointwise::k_omega_rate(model, blending[1], turbulence[1], deformation);
+    NodeTerms<T> out;
+    out.diffusing = pointwise::k_omega_diffusing(model, blending[0], rate[0], gas, turbulence);
+    out.eddy = gas[0] * turbulence[0] / rate[0];
+    T shortened(1.0);
+#if HYBRID
+    const Three<T> lengths = {T(grid[0]), T(grid[1]), T(grid[2])};
+    shortened = pointwise::sst_shortened(HYBRID_FORM, blending[0], gas, out.eddy, T(distance), turbulence, lengths,
+                                         velocity)[0];
+#endif
+    out.sources = pointwise::k_omega_sources(model, blending[0], rate, gas[0], turbulence, deformation, slopes,
+                                             shortened);
+    return out;
+}
 // A thread a row; gradients d(u, v, w, k, omega)_i / dx_k, [row][GRADIENTS].
 extern "C" __global__ void __launch_bounds__(128)
 k_omega_terms(u32 rows, const double* __restrict__ nodes, const double* __restrict__ gradients,
@@ -55,28 +89,20 @@ k_omega_terms(u32 rows, const double* __restrict__ nodes, const double* __restri
     for (int v = 0; v < 3; v++) velocity[v] = load_vec3(gradients, 5 * i + v);
 #pragma unroll
     for (int v = 0; v < 2; v++) slopes[v] = load_vec3(gradients, 5 * i + 3 + v);
-    const auto model = model_of(numbers);
-    const Pair gas = gas_at(load_node(nodes, i).w, params), turbulence = load_pair(values, i);
-    const Pair blending = pointwise::k_omega_blending(model, gas, distance[i], turbulence, slopes);
-    const auto deformation = pointwise::deformation(velocity);
-    const Pair rate = pointwise::k_omega_rate(model, blending[1], turbulence[1], deformation);
-    const Pair diffusing = pointwise::k_omega_diffusing(model, blending[0], rate[0], gas, turbulence);
-    const double eddy = gas[0] * turbulence[0] / rate[0];
-    double shortened = 1.0;
+    Vec3 grid = {};
 #if HYBRID
-    const Vec3 grid = grid_lengths(i, lengths, corner_ptr, arms, velocity);
-    shortened = pointwise::sst_shortened(HYBRID_FORM, blending[0], gas, eddy, distance[i], turbulence, grid,
-                                         velocity)[0];
+    grid = grid_lengths(i, lengths, corner_ptr, arms, velocity);
 #endif
-    const auto sources = pointwise::k_omega_sources(model, blending[0], rate, gas[0], turbulence, deformation, slopes,
-                                                    shortened);
+    const Pair gas = gas_at(load_node(nodes, i).w, params), turbulence = load_pair(values, i);
+    const NodeTerms<double> found =
+        terms_of(model_of<double>(numbers), gas, turbulence, velocity, slopes, distance[i], grid);
     Terms out;
 #pragma unroll
-    for (int v = 0; v < 2; v++) out.diffusing[v] = diffusing[v];
+    for (int v = 0; v < 2; v++) out.diffusing[v] = found.diffusing[v];
 #pragma unroll
-    for (int v = 0; v < 5; v++) out.sources[v] = sources[v];
+    for (int v = 0; v < 5; v++) out.sources[v] = found.sources[v];
     terms[i] = out;
-    eddies[i] = eddy;
+    eddies[i] = found.eddy;
 }
 
 // What passes each edge from a to b of k and of omega: carried, and by diffusion.
@@ -122,6 +148,138 @@ k_omega_faces(u32 edges, const uint2* __restrict__ ends, const double* __restric
     faces[e] = face;
 }
 
+// Derivatives along a direction of the flow, in records `along`, and of k and omega, `changes`. Twin: derivative.rs.
+
+// Those of given values at walls without slip, in their places of `changes`.
+extern "C" __global__ void __launch_bounds__(128)
+k_omega_walls_along(u32 count, const u32* __restrict__ node_of, const double* __restrict__ nodes,
+                    const double* __restrict__ along, const double* __restrict__ heights,
+                    const Params* __restrict__ params, const Numbers* __restrict__ numbers, double* changes) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    const u32 i = node_of[at];
+    const PairAlong gas = gas_along_at(load_state_along(nodes, along, i), params);
+    changes[(u64)i * 2] = 0;
+    changes[(u64)i * 2 + 1] = pointwise::k_omega_wall(model_of<Along>(numbers), gas[1] / gas[0], Along(heights[i])).d;
+}
+
+// Of a node's terms.
+struct TermsAlong {
+    double diffusing[2], sources[2];
+};
+// A thread a row. `moved` is the eddy viscosity after a step h along the direction.
+extern "C" __global__ void __launch_bounds__(128)
+k_omega_terms_along(u32 rows, const double* __restrict__ nodes, const double* __restrict__ along,
+                    const double* __restrict__ gradients, const double* __restrict__ gradients_along,
+                    const double* __restrict__ values, const double* __restrict__ changes,
+                    const double* __restrict__ distance, const double* __restrict__ lengths,
+                    const u32* __restrict__ corner_ptr, const double* __restrict__ arms, double h,
+                    const Params* __restrict__ params, const Numbers* __restrict__ numbers,
+                    TermsAlong* __restrict__ terms, double* __restrict__ moved) {
+    const u32 i = blockIdx.x * 128 + threadIdx.x;
+    if (i >= rows) return;
+    pointwise::Array<Three<Along>, 3> velocity;
+    pointwise::Array<Three<Along>, 2> slopes;
+    pointwise::Array<Vec3, 3> base;
+#pragma unroll
+    for (int v = 0; v < 5; v++) {
+        const Vec3 value = load_vec3(gradients, 5 * i + v), slope = load_vec3(gradients_along, 5 * i + v);
+        const Three<Along> both = {Along(value[0], slope[0]), Along(value[1], slope[1]), Along(value[2], slope[2])};
+        if (v < 3) velocity[v] = both, base[v] = value;
+        else slopes[v - 3] = both;
+    }
+    Vec3 grid = {};
+#if HYBRID
+    grid = grid_lengths(i, lengths, corner_ptr, arms, base);
+#endif
+    const PairAlong gas = gas_along_at(load_state_along(nodes, along, i), params);
+    const Pair own = load_pair(values, i), change = load_pair(changes, i);
+    const PairAlong turbulence = {Along(own[0], change[0]), Along(own[1], change[1])};
+    const NodeTerms<Along> found =
+        terms_of(model_of<Along>(numbers), gas, turbulence, velocity, slopes, distance[i], grid);
+    TermsAlong out;
+#pragma unroll
+    for (int v = 0; v < 2; v++) out.diffusing[v] = found.diffusing[v].d, out.sources[v] = found.sources[v].d;
+    terms[i] = out;
+    moved[i] = found.eddy.v + h * found.eddy.d;
+}
+
+// Of what passes each edge; `mass_moved` are the mass fluxes after a step of 1 / `inverse`. A thread an edge.
+extern "C" __global__ void __launch_bounds__(128)
+k_omega_faces_along(u32 edges, const uint2* __restrict__ ends, const double* __restrict__ areas,
+                    const double* __restrict__ nodes, const double* __restrict__ mass_fluxes,
+                    const double* __restrict__ mass_moved, double inverse, const double* __restrict__ values,
+                    const double* __restrict__ changes, const double* __restrict__ gradients,
+                    const double* __restrict__ gradients_along, const Terms* __restrict__ terms,
+                    const TermsAlong* __restrict__ terms_along, u32 second_order, const Params* __restrict__ params,
+                    Flux* __restrict__ out) {
+    const u32 e = blockIdx.x * 128 + threadIdx.x;
+    if (e >= edges) return;
+    const uint2 ab = ends[e];
+    const Vec3 n = load_vec3(areas, e), a = load_node(nodes, ab.x).x, b = load_node(nodes, ab.y).x;
+    const Vec3 dx = params->between(a, b);
+    const double start = mass_fluxes[(u64)e * 5], across = dot(pointwise::weight_across(n, dx), n);
+    const Along mass(start, (mass_moved[(u64)e * 5] - start) * inverse);
+    Flux flux;
+#pragma unroll
+    for (int v = 0; v < 2; v++) {
+        const Vec3 ga = load_vec3(gradients, 5 * ab.x + 3 + v), gb = load_vec3(gradients, 5 * ab.y + 3 + v);
+        const Vec3 da = load_vec3(gradients_along, 5 * ab.x + 3 + v);
+        const Vec3 db = load_vec3(gradients_along, 5 * ab.y + 3 + v);
+        const Along pa(values[(u64)ab.x * 2 + v], changes[(u64)ab.x * 2 + v]);
+        const Along pb(values[(u64)ab.y * 2 + v], changes[(u64)ab.y * 2 + v]);
+        Along left = pa, right = pb;
+        if (second_order) {
+            const Along kappa(params->kappa), one(1.0);
+            left = pointwise::extrapolate(pa, pb, Along(dot(ga, dx), dot(da, dx)), kappa, one);
+            right = pointwise::extrapolate(pb, pa, Along(-dot(gb, dx), -dot(db, dx)), kappa, one);
+        }
+        Vec3 mean, mean_along;
+#pragma unroll
+        for (int d = 0; d < 3; d++) mean[d] = 0.5 * (ga[d] + gb[d]), mean_along[d] = 0.5 * (da[d] + db[d]);
+        const double gamma = 0.5 * (terms[ab.x].diffusing[v] + terms[ab.y].diffusing[v]);
+        const double gamma_along = 0.5 * (terms_along[ab.x].diffusing[v] + terms_along[ab.y].diffusing[v]);
+        flux.carried[v] = pointwise::flux_carried(mass, left, right).d;
+        flux.diffused[v] = gamma_along * -pointwise::flux_diffused(1.0, across, pb.v - pa.v, mean, dx, n) +
+                           gamma * -pointwise::flux_diffused(1.0, across, pb.d - pa.d, mean_along, dx, n);
+    }
+    out[e] = flux;
+}
+
+// Of the residual without what enters through boundaries. A thread a row. Earlier levels are none in steady runs.
+extern "C" __global__ void __launch_bounds__(128)
+k_omega_derivative(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge,
+                   const Flux* __restrict__ fluxes, const double* __restrict__ mass_fluxes,
+                   const double* __restrict__ mass_moved, double inverse, const double* __restrict__ values,
+                   const double* __restrict__ changes, const TermsAlong* __restrict__ terms,
+                   const double* __restrict__ volumes, double last, double before,
+                   const double* __restrict__ q_last, const double* __restrict__ q_before, double* __restrict__ out) {
+    const u32 i = blockIdx.x * 128 + threadIdx.x;
+    if (i >= rows) return;
+    const Pair own = load_pair(values, i), change = load_pair(changes, i);
+    double sum[2];
+#pragma unroll
+    for (int v = 0; v < 2; v++) sum[v] = -volumes[i] * terms[i].sources[v];
+    for (u32 k = row_ptr[i]; k < row_ptr[i + 1]; k++) {
+        const u32 signed_ = signed_edge[k], e = signed_ & 0x7fffffffu;
+        const Flux flux = fluxes[e];
+        const double mass = mass_fluxes[(u64)e * 5], mass_along = (mass_moved[(u64)e * 5] - mass) * inverse;
+#pragma unroll
+        for (int v = 0; v < 2; v++) {
+            const double part = flux.carried[v] - (mass_along * own[v] + mass * change[v]) - flux.diffused[v];
+            sum[v] += signed_ >> 31 ? -part : part;
+        }
+    }
+    if (q_last) {
+        const Pair factors = {last, before}, densities = {q_last[(u64)i * 5], q_before[(u64)i * 5]};
+        const double slope = volumes[i] * pointwise::rate_slope_of_carried(factors, densities);
+#pragma unroll
+        for (int v = 0; v < 2; v++) sum[v] += slope * change[v];
+    }
+#pragma unroll
+    for (int v = 0; v < 2; v++) out[(u64)i * 2 + v] = sum[v];
+}
+
 // What leaves each control volume less k and omega times the mass that leaves it, less the sources, and the rate of
 // change; and what the matrix takes of the derivatives. A thread a row. Earlier levels are none in steady runs.
 extern "C" __global__ void __launch_bounds__(128)
@@ -161,10 +319,10 @@ k_omega_residual(u32 rows, const u32* __restrict__ row_ptr, const u32* __restric
         }
         rate_slope = pointwise::rate_slope_of_carried(factors, densities);
     }
-    growth[i] = fmax(term.sources[2], 0.0);
+    growth[i] = fmax(fmin(-sum[0] / (volumes[i] * fmax(own[0], 2.2250738585072014e-308)), term.sources[2]), 0.0);
     // By columns.
     double* block = slopes + (u64)i * 4;
-    block[0] = fmax(-term.sources[2], 0.0) + rate_slope, block[1] = 0;
+    block[0] = rate_slope - term.sources[2], block[1] = 0;
     block[2] = -term.sources[3], block[3] = fmax(-term.sources[4], 0.0) + rate_slope;
 #pragma unroll
     for (int v = 0; v < 2; v++) residual[(u64)i * 2 + v] = sum[v];

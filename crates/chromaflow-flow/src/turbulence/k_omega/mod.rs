@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `formulas.rs` | the models' terms, on hosts and devices |
 //! | `cpu.rs` | residual and matrix |
+//! | `derivative.rs` | the residual's derivative along a direction |
 //! | `cuda.rs`, `k_omega.cu` | the same on a GPU |
 //!
 //! **Space**: k and omega are per mass and move with the flow's own mass fluxes, sum of min(m, 0) (phi_j - phi_i), of first order (by
@@ -14,16 +15,19 @@
 //! what enters through open boundaries has the values of the free stream; nothing diffuses through open boundaries and planes of
 //! symmetry.
 //!
-//! **Matrix**: the first-order scheme with diffusion along edges, an M-matrix for each unknown; the sources' exact derivatives by
-//! their own unknown where they add to the diagonal, and that of k's source by omega, which leaves the matrix triangular.
+//! **Matrix**: the first-order scheme with diffusion along edges, an M-matrix for each unknown; the exact derivative of k's source by k and by
+//! omega, and that of omega's by omega where it adds to the diagonal, which leaves the matrix triangular. The source of k is proportional to k, so the
+//! matrix A of k has A k = R + V/dt k + what enters: an M-matrix, with which no k becomes negative, as long as V/dt > -R/k. V/dt is twice that rate at
+//! least, no more than the source's; near a solution it vanishes.
 //!
 //! **Steps**: k and omega differ by six orders of magnitude between walls, layers and the free stream: residuals, and parts of
-//! Newton-Krylov steps, are measured by their own values at each node. Where its source makes k grow, steps resolve that growth, see
-//! [`Carried`](crate::coupled::Carried); no step takes more than four fifths of a value.
+//! Newton-Krylov steps, are measured by their own values at each node, and derivatives along directions are exact (`derivative.rs`): no step of a
+//! difference suits them all. No step takes more than four fifths of a value.
 
 mod cpu;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
+mod derivative;
 mod formulas;
 
 #[cfg(test)]
@@ -37,10 +41,11 @@ pub use formulas::{
 use super::hybrid::{FIELDS, HybridGrid};
 use super::plate_friction;
 use crate::config::TurbulenceConfig;
-use crate::coupled::{Coupled, CoupledState, FlowView};
-use crate::gas::{temperature, viscosity};
+use crate::coupled::{Coupled, CoupledState, Direction, FlowView};
+use crate::gas::{Gas, temperature, viscosity};
 use crate::march::{FlowError, Moment};
 use crate::mesh::Mesh;
+use crate::real::Real;
 use crate::residual::{NodeGradients, ViscousElements, primitive_of};
 use chromaflow::Jacobian;
 use chromaflow_comm::Op;
@@ -74,6 +79,7 @@ pub struct KOmegaEquations {
     elements: Arc<ViscousElements>,
     gradients: NodeGradients<NB, NUMBERS>,
     work: Work,
+    way: derivative::Way,
 }
 
 /// Of the present state.
@@ -86,17 +92,28 @@ struct Work {
     eddies: Vec<f64>,
     /// Of each edge, of k and of omega: what the mass through its face carries, and the gradient's part along its normal.
     faces: Vec<[[f64; NB]; 2]>,
+    /// The rate at which k grows at each node, no more than its source makes it; what enters through boundaries left out.
+    growths: Vec<f64>,
 }
 
 /// What the equations take of a node.
 #[derive(Clone, Copy, Debug, Default)]
-struct NodeTerms {
+struct NodeTerms<T = f64> {
     /// What k and omega diffuse by.
-    diffusing: [f64; NB],
+    diffusing: [T; NB],
     /// Sources per volume, and derivatives as [`k_omega_sources`] has them.
-    sources: [f64; 5],
+    sources: [T; 5],
     /// Of a hybrid: the length of RANS over its own, and the share of large eddy simulation.
-    hybrid: [f64; 2],
+    hybrid: [T; 2],
+}
+
+/// Molecular viscosity of the gas, over rho_inf a_inf and the mesh unit.
+fn viscosity_at<T: Real>(flow: &FlowView<'_>, state: &[T; 5]) -> T {
+    let gas = Gas { gamma: T::c(flow.gas.gamma) };
+    flow.transport.map_or(T::c(0.0), |transport| {
+        let transport = transport.lift();
+        transport.scale * viscosity(transport, temperature(gas, state))
+    })
 }
 
 impl KOmegaEquations {
@@ -132,14 +149,19 @@ impl KOmegaEquations {
             elements: Arc::clone(elements),
             gradients: NodeGradients::new(elements, flow.dual.nodes()),
             work: Work::default(),
+            way: derivative::Way::default(),
         })
     }
 
     /// omega at the `at`-th wall node.
     fn at_wall(&self, flow: &FlowView<'_>, at: usize) -> f64 {
         let w = primitive_of(&flow.nodes[flow.walls[at].node as usize]);
-        let mu = flow.transport.map_or(0.0, |t| t.scale * viscosity(t, temperature(flow.gas, &w)));
-        k_omega_wall(self.model, mu / w[0], self.heights[at])
+        self.wall_value(flow, at, &w)
+    }
+
+    /// omega at the `at`-th wall node with the gas in this state.
+    fn wall_value<T: Real>(&self, flow: &FlowView<'_>, at: usize, w: &[T; 5]) -> T {
+        k_omega_wall(self.model.lift(), viscosity_at(flow, w) / w[0], T::c(self.heights[at]))
     }
 }
 
@@ -236,8 +258,32 @@ impl Coupled for KOmegaEquations {
         true
     }
 
+    fn has_derivative(&self) -> bool {
+        true
+    }
+
+    fn direct(&mut self, way: &Direction<'_>, state: &CoupledState, changes: &mut [f64]) {
+        self.take_direction(way, state, changes);
+    }
+
+    fn derivative(
+        &mut self,
+        way: &Direction<'_>,
+        moved: &FlowView<'_>,
+        at: &Moment,
+        state: &CoupledState,
+        changes: &[f64],
+        out: &mut [f64],
+    ) {
+        self.compute_derivative(way, moved, at, state, changes, out);
+    }
+
+    fn leave_direction(&mut self) {
+        self.way.taken = false;
+    }
+
     fn eddy_viscosity(&self) -> &[f64] {
-        &self.work.eddies
+        if self.way.taken { &self.way.eddies } else { &self.work.eddies }
     }
 
     fn residual(&mut self, flow: &FlowView<'_>, state: &CoupledState, at: &Moment, residual: &mut [f64]) {

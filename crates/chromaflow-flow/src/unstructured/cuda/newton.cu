@@ -18,32 +18,82 @@ set_beside(u32 rows, const double* __restrict__ base, double h, const double* __
     for (int k = 0; k < 5; k++) q[i * 5 + k] = state[k], nodes[i * 8 + k] = w[k];
 }
 
-// y = (moved - base) / h + V/dt v; the identity for the third momentum of planar flows.
+// Derivatives of the primitive variables where conserved ones change by v, as records of nodes.
+extern "C" __global__ void __launch_bounds__(128)
+states_along(u32 rows, const double* __restrict__ base, const double* __restrict__ v, const double* __restrict__ nodes,
+             const Params* __restrict__ params, u32 planar, double* __restrict__ along) {
+    const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;
+    if (i >= rows) return;
+    StateAlong q;
+#pragma unroll
+    for (int k = 0; k < 5; k++) q[k] = Along(base[i * 5 + k], planar && k == 3 ? 0.0 : v[i * 5 + k]);
+    const StateAlong w = pointwise::primitive(gas_along(params), q);
+#pragma unroll
+    for (int k = 0; k < 5; k++) along[i * 8 + k] = w[k].d;
+#pragma unroll
+    for (int k = 5; k < 8; k++) along[i * 8 + k] = nodes[i * 8 + k];
+}
+// The same on walls without slip, with what they hold.
+extern "C" __global__ void __launch_bounds__(128)
+walls_along(u32 count, const WallNode* __restrict__ walls, const double* __restrict__ base, const double* __restrict__ v,
+            const Params* __restrict__ params, double* __restrict__ along) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    const WallNode here = walls[at];
+    const u64 i = here.node;
+    StateAlong q;
+    for (int k = 0; k < 5; k++) q[k] = Along(base[i * 5 + k], v[i * 5 + k]);
+    pointwise::Wall<Along> wall;
+    wall.temperature = here.wall.temperature;
+    for (int d = 0; d < 3; d++) wall.velocity[d] = here.wall.velocity[d];
+    const pointwise::Gas<Along> gas = gas_along(params);
+    const StateAlong w = pointwise::primitive(gas, pointwise::strong_wall_conserved(gas, here.heat, wall, q));
+    for (int k = 0; k < 5; k++) along[i * 8 + k] = w[k].d;
+}
+
+// What residuals are divided by in GMRES's norm: V/dt of each row where `weighted`, else 1.
+__device__ __forceinline__ double weight_of(u32 weighted, const double* __restrict__ pseudo_time, u64 row) {
+    return weighted && pseudo_time[row] > 0 ? pseudo_time[row] : 1.0;
+}
+// out = residual / weight, or residual * weight where `back`. A thread a value.
+extern "C" __global__ void __launch_bounds__(256)
+weigh(u32 rows, u32 back, const double* __restrict__ pseudo_time, const double* from, double* out) {
+    const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
+    if (at >= (u64)rows * 5) return;
+    const double weight = weight_of(1, pseudo_time, at / 5);
+    out[at] = back ? from[at] * weight : from[at] / weight;
+}
+
+// y = ((moved - base) / h + V/dt v) / weight; the identity for the third momentum of planar flows.
 extern "C" __global__ void __launch_bounds__(256)
 slopes(u32 rows, const double* __restrict__ moved, const double* __restrict__ base, const double* __restrict__ pseudo_time,
-       const double* __restrict__ v, double inverse, u32 planar, double* __restrict__ y) {
+       const double* __restrict__ v, double inverse, u32 planar, u32 weighted, double* __restrict__ y) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at >= (u64)rows * 5) return;
     const double slope = (moved[at] - base[at]) * inverse + pseudo_time[at / 5] * v[at];
-    y[at] = planar && at % 5 == 3 ? v[at] : slope;
+    y[at] = (planar && at % 5 == 3 ? v[at] : slope) / weight_of(weighted, pseudo_time, at / 5);
 }
 
 // What walls and conditions hold keeps what it has.
 extern "C" __global__ void __launch_bounds__(128)
-wall_slopes(u32 count, const WallNode* __restrict__ walls, const double* __restrict__ v, double* __restrict__ y) {
+wall_slopes(u32 count, const WallNode* __restrict__ walls, const double* __restrict__ pseudo_time, u32 weighted,
+            const double* __restrict__ v, double* __restrict__ y) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     const WallNode here = walls[at];
     const u64 i = (u64)here.node * 5;
     const int end = here.heat == pointwise::WallHeat::Isothermal ? 5 : 4;
-    for (int k = 1; k < end; k++) y[i + k] = v[i + k];
+    const double weight = weight_of(weighted, pseudo_time, here.node);
+    for (int k = 1; k < end; k++) y[i + k] = v[i + k] / weight;
 }
 extern "C" __global__ void __launch_bounds__(128)
-held_slopes(u32 count, const u32* __restrict__ node_of, const double* __restrict__ v, double* __restrict__ y) {
+held_slopes(u32 count, const u32* __restrict__ node_of, const double* __restrict__ pseudo_time, u32 weighted,
+            const double* __restrict__ v, double* __restrict__ y) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     const u64 i = (u64)node_of[at] * 5;
-    for (int k = 0; k < 5; k++) y[i + k] = v[i + k];
+    const double weight = weight_of(weighted, pseudo_time, node_of[at]);
+    for (int k = 0; k < 5; k++) y[i + k] = v[i + k] / weight;
 }
 
 // The sum of the spectral radii over the faces of each node, over the CFL number. eddies: none where there is no eddy viscosity.

@@ -1,10 +1,11 @@
 #![allow(unsafe_code)]
 //! The linear system of a Newton-Krylov step on the device. Twin: ../newton.rs.
 
+use super::super::newton::LEAST_SHARE;
 use super::{AT_HAND, FlowCuda, FlowSystem, coupled};
 use crate::config::NewtonKrylov;
-use crate::coupled::CoupledSystemCuda;
-use crate::gpu::{blocks, source};
+use crate::coupled::{CoupledSystemCuda, DirectionCuda, FlowViewCuda};
+use crate::gpu::{ALONG, blocks, source};
 use crate::march::Moment;
 use crate::march::linear::LinearCuda;
 use chromaflow::gpu::{GpuError, ShareCuda, Storage, Vectors};
@@ -15,7 +16,7 @@ use std::ops::Range;
 
 /// The kernels of newton.cu.
 pub(crate) fn kernel_source() -> KernelSource {
-    source("newton", "", include_str!("newton.cu"))
+    source("newton", ALONG, include_str!("newton.cu"))
 }
 
 /// What Newton-Krylov steps need besides what all steps do.
@@ -39,6 +40,28 @@ pub(super) struct NewtonCuda {
     z: DeviceBuffer<f64>,
     /// Over ranks a solution without its ghosts, for its norm; else empty.
     owned: DeviceBuffer<f64>,
+    /// Whether residuals of the flow are measured by V/dt.
+    weighted: bool,
+    /// Where systems beside the flow have derivatives themselves.
+    way: Option<Way>,
+}
+
+/// The flow where the derivative is taken, and records of nodes along the direction.
+struct Way {
+    nodes: DeviceBuffer<f64>,
+    fluxes: DeviceBuffer<f64>,
+    along: DeviceBuffer<f64>,
+}
+
+impl Way {
+    /// Of the flow as systems beside it see it at the end of the step.
+    fn direction<'a>(&'a self, moved: &FlowViewCuda<'a>, h: f64) -> DirectionCuda<'a> {
+        DirectionCuda {
+            flow: FlowViewCuda { nodes: &self.nodes, fluxes: &self.fluxes, ..*moved },
+            along: &self.along,
+            h,
+        }
+    }
 }
 
 /// GMRES, and right-hand side and solution of all systems.
@@ -49,6 +72,9 @@ struct Solve {
 }
 
 struct Kernels {
+    states_along: Kernel,
+    walls_along: Kernel,
+    weigh: Kernel,
     set_beside: Kernel,
     slopes: Kernel,
     held_slopes: Kernel,
@@ -74,7 +100,17 @@ impl NewtonCuda {
             }),
             sums: buffer(vectors.partials() + 2)?,
             vectors,
+            weighted: solver.coupled.iter().any(|system| system.drives_flow() && system.has_local()),
+            way: if solver.coupled.iter().any(|system| system.drives_flow() && system.has_derivative()) {
+                let edges = solver.dual.edges.len();
+                Some(Way { nodes: buffer(8 * n)?, fluxes: buffer(5 * edges)?, along: buffer(8 * n)? })
+            } else {
+                None
+            },
             kernels: Kernels {
+                states_along: module.kernel("states_along")?,
+                walls_along: module.kernel("walls_along")?,
+                weigh: module.kernel("weigh")?,
                 set_beside: module.kernel("set_beside")?,
                 slopes: module.kernel("slopes")?,
                 held_slopes: module.kernel("held_slopes")?,
@@ -97,12 +133,19 @@ impl NewtonCuda {
         self.q.copy_from(&flow.q.slice())?;
         self.residual.copy_from(&flow.residual.slice())?;
         self.friction.copy_from(&flow.friction.slice())?;
+        if let Some(way) = &mut self.way {
+            way.nodes.copy_from(&flow.nodes.slice())?;
+            way.fluxes.copy_from(&flow.fluxes.slice())?;
+        }
+        self.pseudo_times(flow, at.cfl)?;
+        if self.weighted {
+            self.weigh(flow, false, &self.residual, &self.z)?;
+        }
+        let measured = if self.weighted { &self.z } else { &self.residual };
         let squares = match flow.share.clone() {
-            None => {
-                self.vectors.dots([(&self.q, &self.q), (&self.residual, &self.residual)], &mut self.sums)?
-            }
+            None => self.vectors.dots([(&self.q, &self.q), (measured, measured)], &mut self.sums)?,
             Some(share) => {
-                let mut norm = [self.vectors.dot(&self.residual, &self.residual, &mut self.sums)?];
+                let mut norm = [self.vectors.dot(measured, measured, &mut self.sums)?];
                 share.sum(&mut norm);
                 self.owned.fill_bytes(0)?;
                 self.vectors.axpby_part(1.0, &self.q.slice(), 0.0, (&mut self.owned, 0..self.q.len()))?;
@@ -115,8 +158,71 @@ impl NewtonCuda {
             unknowns += system.nb();
             system.set_base(view, (size, norm), sums)
         })?;
-        self.size = size * ((1 + unknowns) as f64).sqrt();
-        self.pseudo_times(flow, at.cfl)
+        self.size = if self.way.is_some() { size } else { size * ((1 + unknowns) as f64).sqrt() };
+        Ok(())
+    }
+
+    /// Residuals of the flow as GMRES measures them, or back.
+    fn weigh(
+        &self,
+        flow: &FlowCuda,
+        back: bool,
+        from: &DeviceBuffer<f64>,
+        out: &DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let n = flow.mesh.rows;
+        assert!(from.len() == 5 * n && out.len() == 5 * n);
+        let launch = self.kernels.weigh.launch(blocks(5 * n, 256), 256).arg(n as u32).arg(u32::from(back));
+        // SAFETY: vectors have five values a row, and V/dt one.
+        Ok(unsafe { launch.arg(&self.pseudo_time).arg(from).arg(out).enqueue(&flow.stream) }?)
+    }
+
+    /// The length of a direction by which the step of a difference is measured.
+    fn length(
+        &mut self,
+        flow: &mut FlowCuda,
+        v: &DeviceBuffer<f64>,
+        own: Range<usize>,
+    ) -> Result<f64, GpuError> {
+        let share = flow.share.clone();
+        let whole = match &share {
+            None => self.vectors.dot(v, v, &mut self.sums)?,
+            Some(share) => {
+                let mut widths = vec![5];
+                widths.extend(flow.driving_mut().map(|system| system.nb()));
+                self.owned.copy_from(&v.slice())?;
+                self.square_of_owned(share, &widths)?
+            }
+        };
+        if self.way.is_none() {
+            return Ok(whole.sqrt());
+        }
+        self.r.copy_from(&v.part(own))?;
+        if let Some(share) = &share {
+            share.clear(5, &self.r.slice())?;
+        }
+        let mut of_flow = [self.vectors.dot(&self.r, &self.r, &mut self.sums)?];
+        if let Some(share) = &share {
+            share.sum(&mut of_flow);
+        }
+        Ok(of_flow[0].sqrt().max(LEAST_SHARE * whole.sqrt()))
+    }
+
+    /// Finds how the nodes change along a direction.
+    fn find_along(&self, flow: &FlowCuda, v: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
+        let Some(way) = &self.way else { return Ok(()) };
+        let (n, params) = (flow.mesh.rows, &flow.params.values);
+        assert!(v.len() == 5 * n);
+        let states = self.kernels.states_along.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.q);
+        let states = states.arg(v.ptr()).arg(&way.nodes).arg(params).arg(u32::from(flow.planar));
+        let walls = self.kernels.walls_along.launch(blocks(flow.wall_nodes(), 128), 128);
+        let walls = walls.arg(flow.wall_nodes() as u32).arg(&flow.fixed).arg(&self.q).arg(v.ptr());
+        // SAFETY: vectors have five values a row, nodes eight; the nodes of lists are rows.
+        unsafe {
+            states.arg(&way.along).enqueue(&flow.stream)?;
+            walls.arg(params).arg(&way.along).enqueue(&flow.stream)?;
+        }
+        flow.share.as_ref().map_or(Ok(()), |share| share.exchange(8, &way.along.slice()))
     }
 
     /// The square over all ranks of the solution that was put into `owned`, of parts with so many numbers a row.
@@ -164,12 +270,15 @@ impl NewtonCuda {
         let slopes = k.slopes.launch(blocks(5 * n, 256), 256).arg(n as u32).arg(&flow.residual);
         let slopes = slopes.arg(&self.residual).arg(&self.pseudo_time).arg(v.ptr()).arg(1.0 / h);
         let walls = k.wall_slopes.launch(blocks(flow.wall_nodes(), 128), 128);
-        let walls = walls.arg(flow.wall_nodes() as u32).arg(&flow.fixed).arg(v.ptr());
+        let weighted = u32::from(self.weighted);
+        let walls = walls.arg(flow.wall_nodes() as u32).arg(&flow.fixed).arg(&self.pseudo_time).arg(weighted);
+        let walls = walls.arg(v.ptr());
         let held = k.held_slopes.launch(blocks(flow.held.len(), 128), 128);
-        let held = held.arg(flow.held.len() as u32).arg(&flow.held).arg(v.ptr());
+        let held = held.arg(flow.held.len() as u32).arg(&flow.held).arg(&self.pseudo_time).arg(weighted);
+        let held = held.arg(v.ptr());
         // SAFETY: vectors have five values a row, and V/dt one; the nodes of lists are rows.
         unsafe {
-            slopes.arg(u32::from(flow.planar)).arg(y.ptr()).enqueue(stream)?;
+            slopes.arg(u32::from(flow.planar)).arg(weighted).arg(y.ptr()).enqueue(stream)?;
             walls.arg(y.ptr()).enqueue(stream)?;
             Ok(held.arg(y.ptr()).enqueue(stream)?)
         }
@@ -198,26 +307,21 @@ struct FlowStep<'a> {
 impl FlowStep<'_> {
     fn differentiate(&mut self, v: &DeviceBuffer<f64>, y: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
         let Self { newton, flow, at, .. } = self;
-        let square = match flow.share.clone() {
-            None => newton.vectors.dot(v, v, &mut newton.sums)?,
-            Some(share) => {
-                let mut widths = vec![5];
-                widths.extend(flow.driving_mut().map(|system| system.nb()));
-                newton.owned.copy_from(&v.slice())?;
-                newton.square_of_owned(&share, &widths)?
-            }
-        };
-        let length = square.sqrt();
+        let own = 0..5 * flow.mesh.rows;
+        let length = newton.length(flow, v, own.clone())?;
         if length == 0.0 {
             return Ok(y.fill_bytes(0)?);
         }
         let h = f64::EPSILON.sqrt() * newton.size / length;
-        let own = 0..5 * flow.mesh.rows;
+        newton.find_along(flow, &v.part(own.clone()))?;
         let mut first = own.end;
         flow.each_driving(at, |system, view| {
             let part = first..first + system.unknowns();
             first = part.end;
-            system.set_beside(view, h, &v.part(part))
+            match &newton.way {
+                Some(way) if system.has_derivative() => system.direct(&way.direction(view, h), &v.part(part)),
+                _ => system.set_beside(view, h, &v.part(part)),
+            }
         })?;
         newton.set_beside(flow, h, &v.part(own.clone()))?;
         flow.compute_residual(at)?;
@@ -227,10 +331,18 @@ impl FlowStep<'_> {
         }
         let mut first = own.end;
         flow.each_driving(at, |system, view| {
-            system.find_residual(view, at)?;
             let part = first..first + system.unknowns();
             first = part.end;
-            system.differentiate(view, h, &v.part(part.clone()), &y.part(part))
+            let (v, y) = (v.part(part.clone()), y.part(part));
+            match &newton.way {
+                Some(way) if system.has_derivative() => {
+                    system.derivative(&way.direction(view, h), view, at, &v, &y)
+                }
+                _ => {
+                    system.find_residual(view, at)?;
+                    system.differentiate(view, h, &v, &y)
+                }
+            }
         })
     }
 
@@ -240,6 +352,9 @@ impl FlowStep<'_> {
             return self.linear.precondition(r, z);
         }
         newton.r.copy_from(&r.part(own.clone()))?;
+        if newton.weighted {
+            newton.weigh(self.flow, true, &newton.r, &newton.r)?;
+        }
         self.linear.precondition(&newton.r, &mut newton.z)?;
         newton.vectors.axpby_part(1.0, &newton.z.slice(), 0.0, (z, own))?;
         let stream = self.flow.stream.clone();
@@ -291,6 +406,7 @@ impl FlowCuda {
         if good {
             newton.set_base(self, at)?;
             reduction = Some(self.solve_at_base(&mut newton, &mut linear, at)?);
+            self.driving_mut().for_each(CoupledSystemCuda::leave_direction);
             newton.return_to_base(self)?;
             if self.coupled.iter().any(|system| !system.drives_flow()) {
                 // Its systems look at gradients and fluxes, too.
@@ -316,7 +432,11 @@ impl FlowCuda {
         let mut solve = newton.solve.take().expect(AT_HAND);
         let Solve { krylov, b, x } = &mut solve;
         let own = 0..5 * self.mesh.rows;
-        newton.vectors.axpby_part(1.0, &newton.residual.slice(), 0.0, (b, own.clone()))?;
+        if newton.weighted {
+            newton.weigh(self, false, &newton.residual, &newton.r)?;
+        }
+        let measured = if newton.weighted { &newton.r } else { &newton.residual };
+        newton.vectors.axpby_part(1.0, &measured.slice(), 0.0, (b, own.clone()))?;
         let (stream, share) = (self.stream.clone(), self.share.clone());
         for (system, part) in self.parts() {
             system.residual_into(&stream, &b.part(part))?;

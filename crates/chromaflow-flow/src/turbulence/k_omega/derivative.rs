@@ -1,0 +1,177 @@
+//! The derivative of the residual along a direction, exact but for that of the flow's mass fluxes, which are differences. Twin: k_omega.cu.
+
+use super::{GRADIENTS, KOmegaEquations, NB};
+use crate::coupled::{
+    CoupledState, Direction, FlowView, edge_weight, flux_carried, flux_diffused, flux_entering,
+    rate_slope_of_carried,
+};
+use crate::limiter::extrapolate;
+use crate::march::Moment;
+use crate::parallel;
+use crate::real::{Dual, Real};
+use crate::residual::primitive_of;
+
+/// A number and its derivative along the direction.
+type Along = Dual<f64, 1>;
+
+fn along(v: f64, d: f64) -> Along {
+    Dual { v, d: [d] }
+}
+
+/// Derivatives along the direction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Way {
+    /// Of gradients, `[rows, GRADIENTS]`.
+    gradients: Vec<f64>,
+    /// Of what k and omega diffuse by, and of their sources.
+    terms: Vec<[[f64; NB]; 2]>,
+    /// As `Work` has them.
+    faces: Vec<[[f64; NB]; 2]>,
+    /// Eddy viscosity at the end of the flow's step.
+    pub(super) eddies: Vec<f64>,
+    /// Whether a direction is taken.
+    pub(super) taken: bool,
+}
+
+impl KOmegaEquations {
+    /// See [`Coupled::direct`](crate::coupled::Coupled::direct).
+    pub(super) fn take_direction(&mut self, way: &Direction<'_>, state: &CoupledState, changes: &mut [f64]) {
+        let (flow, n) = (&way.flow, way.nodes.len());
+        for &row in &state.given {
+            let (row, wall) = (row as usize, flow.walls.binary_search_by_key(&row, |wall| wall.node));
+            let at = wall.expect("walls have given values");
+            let value = self.wall_value(flow, at, &state_along(way, row));
+            changes[NB * row..][..NB].copy_from_slice(&[0.0, value.d[0]]);
+        }
+        let mut own = std::mem::take(&mut self.way);
+        let mut gradients = std::mem::take(&mut self.gradients);
+        own.taken = true;
+        own.eddies.resize(n, 0.0);
+        own.gradients.resize(GRADIENTS * n, 0.0);
+        own.terms.resize(n, [[0.0; NB]; 2]);
+        gradients.compute(flow.team, &self.elements, way.nodes, changes, &mut own.gradients);
+        let [slopes, slopes_along] =
+            [&self.work.gradients, &own.gradients].map(|g| g.as_chunks::<3>().0.as_chunks::<5>().0);
+        let values = &state.values;
+        parallel::rows2(flow.team, n, (1, &mut own.terms), (1, &mut own.eddies), |rows, terms, eddies| {
+            for ((i, terms), moved) in rows.zip(terms).zip(eddies) {
+                let lengths = self.lengths(i, &slopes[i]);
+                let turbulence = [0, 1].map(|v| along(values[NB * i + v], changes[NB * i + v]));
+                let gradients = std::array::from_fn(|v| {
+                    std::array::from_fn(|d| along(slopes[i][v][d], slopes_along[i][v][d]))
+                });
+                let (own, eddy) =
+                    self.terms_of(flow, &state_along(way, i), &turbulence, &gradients, i, &lengths);
+                *terms = [own.diffusing.map(|t| t.d[0]), [own.sources[0].d[0], own.sources[1].d[0]]];
+                *moved = eddy.v + way.h * eddy.d[0];
+            }
+        });
+        (self.way, self.gradients) = (own, gradients);
+    }
+
+    /// See [`Coupled::derivative`](crate::coupled::Coupled::derivative).
+    pub(super) fn compute_derivative(
+        &mut self,
+        way: &Direction<'_>,
+        moved: &FlowView<'_>,
+        at: &Moment,
+        state: &CoupledState,
+        changes: &[f64],
+        out: &mut [f64],
+    ) {
+        let (flow, values, dual, n) = (&way.flow, &state.values, way.flow.dual, way.nodes.len());
+        let mut own = std::mem::take(&mut self.way);
+        own.faces.resize(dual.edges.len(), [[0.0; NB]; 2]);
+        let Way { gradients, terms, faces, .. } = &mut own;
+        parallel::rows(flow.team, dual.edges.len(), 1, faces, |edges, out| {
+            for (edge, face) in edges.zip(out) {
+                let mass = along(flow.fluxes[edge][0], way.mass(moved, edge));
+                *face = self.face_along(flow, mass, [values, changes], gradients, edge);
+            }
+        });
+        let (nodes, base) = (&self.work.nodes, &self.work.faces);
+        let factors = at.time_factors();
+        parallel::rows(flow.team, n, NB, out, |rows, out| {
+            for (i, r) in rows.zip(out.as_chunks_mut::<NB>().0) {
+                for v in 0..NB {
+                    r[v] = -dual.volumes[i] * terms[i][1][v];
+                }
+                for k in dual.pattern.range(i) {
+                    let (j, edge) = (dual.pattern.col_idx()[k] as usize, dual.edge_of[k] as usize);
+                    let sign = if j > i { 1.0 } else { -1.0 };
+                    let (mass, mass_along) = (flow.fluxes[edge][0], way.mass(moved, edge));
+                    let ([_, through], [carried_along, through_along]) = (base[edge], faces[edge]);
+                    for v in 0..NB {
+                        let spread = 0.5 * (nodes[i].diffusing[v] + nodes[j].diffusing[v]);
+                        let spread_along = 0.5 * (terms[i][0][v] + terms[j][0][v]);
+                        let left = mass_along * values[NB * i + v] + mass * changes[NB * i + v];
+                        let diffused = spread_along * through[v] + spread * through_along[v];
+                        r[v] += sign * (carried_along[v] - left - diffused);
+                    }
+                }
+                if let Some([_, last, before]) = factors {
+                    let densities = flow.levels.map(|level| level[i][0]);
+                    let slope = dual.volumes[i] * rate_slope_of_carried(&[last, before], &densities);
+                    for v in 0..NB {
+                        r[v] += slope * changes[NB * i + v];
+                    }
+                }
+            }
+        });
+        self.way = own;
+        let mut masses = Vec::new();
+        moved.each_open_node(|_, _, mass| masses.push(mass));
+        let mut ends = masses.into_iter();
+        flow.each_open_node(|_, i, mass| {
+            let end = ends.next().expect("as many open nodes as before");
+            let mass = along(mass, (end - mass) / way.h);
+            for v in 0..NB {
+                let value = along(values[NB * i + v], changes[NB * i + v]);
+                out[NB * i + v] += flux_entering(mass, value, Along::c(self.inflow[v])).d[0];
+            }
+        });
+    }
+
+    /// The derivative of what a face carries, and of the gradient's part along its normal.
+    fn face_along(
+        &self,
+        flow: &FlowView<'_>,
+        mass: Along,
+        [values, changes]: [&[f64]; 2],
+        gradients: &[f64],
+        edge: usize,
+    ) -> [[f64; NB]; 2] {
+        let [a, b] = flow.dual.edges[edge].map(|i| i as usize);
+        let n = &flow.dual.areas[edge];
+        let dx = flow.between(a, b);
+        let across = edge_weight(n, &dx);
+        let base = &self.work.gradients;
+        let mut face = [[0.0; NB]; 2];
+        for v in 0..NB {
+            let slope = |all: &[f64], i: usize| -> [f64; 3] {
+                std::array::from_fn(|d| all[GRADIENTS * i + 3 * (3 + v) + d])
+            };
+            let [ga, gb] = [a, b].map(|i| slope(gradients, i));
+            let [pa, pb] = [a, b].map(|i| along(values[NB * i + v], changes[NB * i + v]));
+            let (mut left, mut right) = (pa, pb);
+            if self.config.second_order {
+                let dot = |g: &[f64; 3]| g[0] * dx[0] + g[1] * dx[1] + g[2] * dx[2];
+                let (kappa, one) = (Along::c(flow.config.space.kappa), Along::c(1.0));
+                let [along_a, along_b] =
+                    [(a, &ga), (b, &gb)].map(|(i, g)| along(dot(&slope(base, i)), dot(g)));
+                left = extrapolate(pa, pb, along_a, kappa, one);
+                right = extrapolate(pb, pa, -along_b, kappa, one);
+            }
+            let mean = std::array::from_fn(|d| 0.5 * (ga[d] + gb[d]));
+            face[0][v] = flux_carried(mass, left, right).d[0];
+            face[1][v] = -flux_diffused(1.0, across, pb.d[0] - pa.d[0], &mean, &dx, n);
+        }
+        face
+    }
+}
+
+/// rho, u, v, w and p of a row.
+fn state_along(way: &Direction<'_>, row: usize) -> [Along; 5] {
+    let (value, slope) = (primitive_of(&way.flow.nodes[row]), primitive_of(&way.nodes[row]));
+    std::array::from_fn(|k| along(value[k], slope[k]))
+}
