@@ -3,7 +3,7 @@
  *   program -dll_append libpc_chromaflow.so -pc_type chromaflow -pc_chromaflow "preconditioner=ilu0, policy=ds"
  *
  * -pc_chromaflow takes every option of chromaflow.h, of contexts and solvers, and -pc_chromaflow_KEY VALUE one of them; unless they
- * say otherwise it is block ILU(0). Matrices: SeqBAIJ as it lies, SeqAIJ with its block size (copied as SeqBAIJ where that is not 1). On several
+ * say otherwise it is block ILU(0), whose factors are all that is kept: PETSc has the matrix. Matrices: SeqBAIJ as it lies, SeqAIJ with its block size (copied as SeqBAIJ where that is not 1). On several
  * ranks MPIBAIJ and MPIAIJ by the rows and columns of each rank, block Jacobi; or -pc_type asm -sub_pc_type chromaflow.
  *
  * PETSc finds the register function by the name of the library: libpc_chromaflow.so, PetscDLLibraryRegister_pc_chromaflow. */
@@ -63,7 +63,7 @@ static PetscErrorCode Options(PC pc, Chromaflow *own) {
   PetscCall(PetscStrstr(at, "\"solver\":", (char **)&solvers));
   PetscCall(PetscStrstr(at, "\"lines\":", (char **)&end));
   own->options[0][0] = '\0';
-  PetscCall(PetscStrncpy(own->options[1], "preconditioner=ilu0,", sizeof own->options[1])); /* of a key twice the last counts */
+  PetscCall(PetscStrncpy(own->options[1], "preconditioner=ilu0,keep_matrix=no,", sizeof own->options[1])); /* of a key twice the last counts */
   while (pair) { /* the pairs of the text, those with the keys of contexts apart */
     char key[64] = "\"", *next, *equals, *found = NULL;
     PetscCall(PetscStrchr(pair, ',', &next));

@@ -139,9 +139,10 @@ fn create(options: &str, stream: *mut c_void) -> Result<Arc<Shared>, Failure> {
     #[cfg(not(feature = "cuda"))]
     match device {
         None => Ok(Arc::new(Shared { team, listener: Mutex::new(None) })),
-        Some(_) => {
-            Err(Failure::new(Status::Unsupported, "this library was built without GPUs: leave device out"))
-        }
+        Some(_) => Err(Failure::new(
+            crate::status::Status::Unsupported,
+            "this library was built without GPUs: leave device out",
+        )),
     }
 }
 

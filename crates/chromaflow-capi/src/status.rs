@@ -74,6 +74,7 @@ impl From<SolverError> for Failure {
             SolverError::NotFiniteVector { .. } | SolverError::Elsewhere { .. } => new(Status::NotFinite),
             SolverError::Ranks(_) => new(Status::Callback),
             SolverError::SingularDiagonal { row, .. } => new(Status::Singular).at(row, None),
+            SolverError::NotKept => new(Status::NoValues),
             SolverError::NoValues => {
                 Self::new(Status::NoValues, "the matrix has no values: set them before anything is solved")
             }

@@ -191,6 +191,35 @@ static int32_t second_only(void *user, int64_t iteration, double residual) {
   return iteration >= 2 && residual < 1 ? 42 : 0;
 }
 
+/* Factors alone: for apply and for products of the caller's. */
+static void factors_alone(chromaflow_context *c) {
+  static const int32_t ptr[] = {0, 2, 5, 7}, idx[] = {0, 1, 0, 1, 2, 1, 2};
+  static double blocks[7 * Q], y[UNKNOWNS];
+  int32_t status = 0;
+  chromaflow_pattern p = pattern_of(ptr, ROWS, idx, 7);
+  chromaflow_solver *s = NULL;
+  for (int k = 0; k < 7; k++) memcpy(blocks + k * Q, values + (k % 3 ? Q : 0), Q * sizeof(double));
+  p.base = 0;
+  GOOD(chromaflow_solver_create(c, &p, "keep_matrix=no", &s));
+  EXPECT(NO_VALUES, "no values", chromaflow_solver_apply(s, in(b, UNKNOWNS), out(x, UNKNOWNS)));
+  blocks[5 * Q + 1] = NAN;
+  EXPECT(NOT_FINITE, "block row 2, block column 1: entry (1, 0)",
+         chromaflow_solver_set_values(s, in(blocks, 7 * Q), chromaflow_none(), 0, NULL));
+  blocks[5 * Q + 1] = 0;
+  GOOD(chromaflow_solver_set_values(s, in(blocks, 7 * Q), chromaflow_none(), 0, NULL));
+  GOOD(chromaflow_solver_apply(s, in(b, UNKNOWNS), out(y, UNKNOWNS)));
+  EXPECT(NO_VALUES, "keep_matrix=yes", chromaflow_solver_multiply(s, in(b, UNKNOWNS), out(x, UNKNOWNS)));
+  EXPECT(NO_VALUES, "keep_matrix=yes", chromaflow_solver_solve(s, in(b, UNKNOWNS), out(x, UNKNOWNS), NULL));
+  EXPECT(BAD_ARGUMENT, "fixed when the solver is set up", chromaflow_solver_option(s, "keep_matrix", "yes"));
+  chromaflow_report report = {.size = sizeof report};
+  busy = s;
+  GOOD(chromaflow_solver_operator(s, product, &status)); /* the identity */
+  memset(x, 0, sizeof x);
+  GOOD(chromaflow_solver_solve(s, in(b, UNKNOWNS), out(x, UNKNOWNS), &report));
+  if (report.outcome != CHROMAFLOW_CONVERGED || fabs(x[4] - b[4]) > 1e-9) failures++;
+  chromaflow_solver_destroy(s);
+}
+
 static void ranks(chromaflow_context *c) {
   static const int32_t ptr[] = {1, 4, 7, 10}, idx[] = {4, 1, 2, 1, 2, 3, 2, 3, 5};
   static double blocks[9 * Q], y[2 * UNKNOWNS], two[2 * UNKNOWNS];
@@ -317,6 +346,7 @@ int main(int argc, char **argv) {
   GOOD(chromaflow_solver_create(c, &p, NULL, &s));
   vectors(s);
   callbacks(s);
+  factors_alone(c);
   ranks(c);
   if (argc == 1) in_a_child(c, s);
   updates(s, argc == 1 ? 1010 : 20);

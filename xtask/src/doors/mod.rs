@@ -179,7 +179,8 @@ fn fortran(door: &mut Door<'_>) -> Result<String> {
     cmake(door, "implicit_fortran")
 }
 
-/// The command that runs flow cases: one that has been built, else a debug build.
+/// The command that runs flow cases: one that has been built, else a debug build, the one that tests run: a build of its package alone has
+/// other features, and would compile all of it once more.
 fn command(door: &Door<'_>) -> Result<PathBuf> {
     let built =
         |profile: &str| Some(install::target().join(profile).join("chromaflow")).filter(|p| p.exists());
@@ -187,7 +188,7 @@ fn command(door: &Door<'_>) -> Result<PathBuf> {
         return Ok(program);
     }
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    door.run(&cargo, &["build", "--package", "chromaflow-cli"])?;
+    door.run(&cargo, &["build", "--workspace", "--bin", "chromaflow"])?;
     built("debug").ok_or_else(|| "cargo has built no chromaflow".to_owned())
 }
 

@@ -24,6 +24,7 @@ pub use batches::{BatchError, RowBatches};
 pub use coloring::{Coloring, ColoringError, VertexOrder};
 pub use levels::LevelSchedule;
 pub use permutation::{NotAPermutation, Permutation};
+pub(crate) use plan::Order;
 pub use plan::{ColoringMethod, Plan, PlanOptions, PlanReport, Rcm};
 pub use rcm::{Spread, reverse_cuthill_mckee};
 pub use schedule::Schedule;

@@ -20,6 +20,8 @@ use chromaflow_device::Team;
 pub struct Permutation {
     new_of_old: Vec<u32>,
     old_of_new: Vec<u32>,
+    /// It moves nothing.
+    identity: bool,
 }
 
 /// A list of rows in which one is missing, out of range or named twice.
@@ -37,7 +39,7 @@ impl Permutation {
     #[must_use]
     pub fn identity(rows: usize) -> Self {
         let all: Vec<u32> = (0..u32::try_from(rows).expect("32-bit row numbers")).collect();
-        Self { new_of_old: all.clone(), old_of_new: all }
+        Self { new_of_old: all.clone(), old_of_new: all, identity: true }
     }
 
     /// From the list of old rows in their new order.
@@ -46,13 +48,15 @@ impl Permutation {
     /// [`NotAPermutation`] when a row is out of range or named twice.
     pub fn from_old_of_new(old_of_new: Vec<u32>) -> Result<Self, NotAPermutation> {
         let mut new_of_old = vec![u32::MAX; old_of_new.len()];
+        let mut identity = true;
         for (at, &row) in old_of_new.iter().enumerate() {
+            identity &= row as usize == at;
             match new_of_old.get_mut(row as usize) {
                 Some(slot) if *slot == u32::MAX => *slot = at as u32,
                 _ => return Err(NotAPermutation { at, row }),
             }
         }
-        Ok(Self { new_of_old, old_of_new })
+        Ok(Self { new_of_old, old_of_new, identity })
     }
 
     /// Number of rows.
@@ -63,6 +67,11 @@ impl Permutation {
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.old_of_new.is_empty()
+    }
+
+    /// Whether every row stays where it is.
+    pub fn is_identity(&self) -> bool {
+        self.identity
     }
 
     /// Where each old row has gone.
@@ -87,7 +96,11 @@ impl Permutation {
 
     /// The way back.
     pub fn inverse(&self) -> Permutation {
-        Self { new_of_old: self.old_of_new.clone(), old_of_new: self.new_of_old.clone() }
+        Self {
+            new_of_old: self.old_of_new.clone(),
+            old_of_new: self.new_of_old.clone(),
+            identity: self.identity,
+        }
     }
 
     /// Old order to new order, `width` values a row.

@@ -2,7 +2,7 @@
 
 use super::{Adjacency, Coloring, Permutation, RowBatches, Spread, VertexOrder, reverse_cuthill_mckee};
 use crate::BlockPattern;
-use crate::sparse::{SIGMA, ShapeError};
+use crate::sparse::{SIGMA, ShapeError, check_square};
 use chromaflow_device::Team;
 
 /// How rows get their colors.
@@ -168,6 +168,59 @@ impl Plan {
         let permutation = band.then(&colors);
         let permutation = if uncolored { permutation } else { by_length(pattern, &permutation, &batches) };
         Ok(Self { permutation, batches, report })
+    }
+}
+
+/// The order of [`Plan`] without its report: where rows are not colored and stay as they are, no graph is built for it.
+pub(crate) struct Order {
+    pub(crate) permutation: Permutation,
+    pub(crate) batches: RowBatches,
+    /// Where it cost nothing more.
+    report: Option<PlanReport>,
+}
+
+impl Order {
+    /// Orders the rows as [`Plan::with_team`] does.
+    ///
+    /// # Errors
+    /// [`ShapeError::NotSquare`].
+    pub(crate) fn new(
+        pattern: &BlockPattern,
+        options: &PlanOptions,
+        team: &Team,
+    ) -> Result<Self, ShapeError> {
+        if options.coloring != ColoringMethod::None {
+            let Plan { permutation, batches, report } = Plan::with_team(pattern, options, team)?;
+            return Ok(Self { permutation, batches, report: Some(report) });
+        }
+        check_square(pattern)?;
+        let permutation = if options.rcm.reorders(pattern) {
+            reverse_cuthill_mckee(&Adjacency::of(pattern)?)
+        } else {
+            Permutation::identity(pattern.rows())
+        };
+        let rows = pattern.rows();
+        let batches = if rows == 0 { RowBatches::new(vec![0]) } else { RowBatches::single(rows) };
+        Ok(Self { permutation, batches, report: None })
+    }
+
+    /// What [`Plan`] would report; `inside` is the pattern in the new order.
+    pub(crate) fn report(&self, inside: &BlockPattern) -> PlanReport {
+        if let Some(report) = self.report {
+            return report;
+        }
+        let graph = Adjacency::of(inside).expect("rows were ordered, so that there are as many columns");
+        let rows = graph.rows();
+        PlanReport {
+            rows,
+            edges: graph.edges(),
+            max_degree: graph.max_degree(),
+            before: Spread::at(&graph, self.permutation.old_of_new()),
+            after: Spread::of(&graph),
+            colors: usize::from(rows > 0),
+            smallest: rows,
+            largest: rows,
+        }
     }
 }
 

@@ -24,6 +24,20 @@ impl Spread {
         }
         spread
     }
+
+    /// Of a graph whose rows would stand at `position`.
+    pub(super) fn at(graph: &Adjacency, position: &[u32]) -> Self {
+        let mut spread = Self::default();
+        for row in 0..graph.rows() {
+            let first = graph.neighbors(row).iter().map(|&n| position[n as usize]).min();
+            if let Some(first) = first {
+                let reach = position[row].saturating_sub(first) as usize;
+                spread.bandwidth = spread.bandwidth.max(reach);
+                spread.profile += reach as u64;
+            }
+        }
+        spread
+    }
 }
 
 /// Renumbers the rows so that neighbors have numbers close to one another.

@@ -107,6 +107,8 @@ pub(crate) trait Wide: Vector<Elem = f64> + Load<f64> {
     unsafe fn at_most(self, other: Self) -> u32;
     /// Stores the lanes of `mask`; no other memory is touched.
     unsafe fn store_first(self, to: *mut f64, mask: Self::Mask);
+    /// Stores `LANES` values rounded to f32.
+    unsafe fn store_f32(self, to: *mut f32);
     /// Exchanges rows and columns of the square that the first `LANES` of `rows` are.
     unsafe fn transpose(rows: &mut [Self; 8]);
 }

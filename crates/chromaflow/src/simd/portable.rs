@@ -207,6 +207,10 @@ impl Wide for Lanes<f64, 8> {
         }
     }
     #[inline(always)]
+    unsafe fn store_f32(self, to: *mut f32) {
+        to.cast::<[f32; 8]>().write_unaligned(self.0.map(|v| v as f32));
+    }
+    #[inline(always)]
     unsafe fn transpose(rows: &mut [Self; 8]) {
         let from = *rows;
         *rows = from_fn(|r| Self(from_fn(|c| from[c].0[r])));

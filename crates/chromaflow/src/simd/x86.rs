@@ -375,6 +375,10 @@ impl Wide for __m512d {
         _mm512_mask_storeu_pd(to, mask, self);
     }
     #[inline(always)]
+    unsafe fn store_f32(self, to: *mut f32) {
+        _mm256_storeu_ps(to, _mm512_cvtpd_ps(self));
+    }
+    #[inline(always)]
     unsafe fn transpose(rows: &mut [Self; 8]) {
         // Pairs of neighbors, then pairs of 128 bits, then of 256 bits.
         let mut even = [rows[0]; 4];
@@ -420,6 +424,10 @@ impl Wide for __m256d {
     #[inline(always)]
     unsafe fn store_first(self, to: *mut f64, mask: __m256i) {
         _mm256_maskstore_pd(to, mask, self);
+    }
+    #[inline(always)]
+    unsafe fn store_f32(self, to: *mut f32) {
+        _mm_storeu_ps(to, _mm256_cvtpd_ps(self));
     }
     #[inline(always)]
     unsafe fn transpose(rows: &mut [Self; 8]) {

@@ -135,4 +135,10 @@ impl<'a, V> GivenBlocks<'a, V> {
             if k < self.within { (self.of.blocks, k) } else { (self.of.diagonal, k - self.within) };
         &list[k * self.q..][..self.q]
     }
+
+    /// The values of blocks that follow one another from block `first` on, none of them apart.
+    #[inline(always)]
+    pub(super) fn blocks(&self, first: usize, values: usize) -> &'a [V] {
+        &self.of.blocks[first * self.q..][..values]
+    }
 }

@@ -4,7 +4,9 @@ use super::options::{Method, PreconditionerKind, SolverOptions, SweepCourse};
 use super::ranks::{Joined, RankSweeps};
 use super::{SolverError, apply_length};
 use crate::dist::{Links, Share};
-use crate::factor::block_ilu::{BlockIlu, BlockIluOptions, BlockIluReport, IluOverRanks, SingularRow};
+use crate::factor::block_ilu::{
+    BlockIlu, BlockIluOptions, BlockIluReport, IluOverRanks, RowSource, SingularRow,
+};
 use crate::krylov::{
     BiCgStab, Control, Gmres, Identity, LinearOperator, Preconditioner, Relaxation, Richardson, Smoother,
     Solve, sweep_solution,
@@ -26,6 +28,7 @@ pub struct AssembledSolver {
     options: SolverOptions,
     inverse: Inverse,
     gmres: Gmres,
+    nb: usize,
     unknowns: usize,
     share: Option<Arc<Share>>,
 }
@@ -142,6 +145,7 @@ impl AssembledSolver {
             options: *options,
             inverse,
             gmres,
+            nb,
             unknowns,
             share: share.cloned(),
         })
@@ -158,6 +162,15 @@ impl AssembledSolver {
             Inverse::Sweeps(smoother) => Ok(smoother.factor(a)?),
             Inverse::Ilu(ilu) => Ok(reported(ilu.factor(a, &self.team))),
             Inverse::IluOverRanks(ilu) => Ok(reported(ilu.factor(a, &self.team))),
+        }
+    }
+
+    /// As [`AssembledSolver::factor`], from rows that are brought as they are needed; none where the preconditioner does not go
+    /// through the rows once.
+    pub(super) fn factor_brought(&mut self, rows: &dyn RowSource) -> Option<FactorReport> {
+        match &mut self.inverse {
+            Inverse::Ilu(ilu) => Some(reported(ilu.factor_brought(rows, &self.team))),
+            _ => None,
         }
     }
 
@@ -179,13 +192,13 @@ impl AssembledSolver {
     /// # Errors
     /// [`SolverError`] for wrong lengths, or a matrix that was not factored.
     pub fn apply(&mut self, a: &Jacobian, r: &[f64], z: &mut [f64]) -> Result<(), SolverError> {
-        self.apply_among(a, None, r, z)
+        self.apply_among(Some(a), None, r, z)
     }
 
-    /// [`AssembledSolver::apply`] for the rows of one rank.
+    /// [`AssembledSolver::apply`] for the rows of one rank; relaxations alone need the matrix.
     pub(super) fn apply_among(
         &mut self,
-        a: &Jacobian,
+        a: Option<&Jacobian>,
         joined: Option<Joined<'_>>,
         r: &[f64],
         z: &mut [f64],
@@ -195,7 +208,7 @@ impl AssembledSolver {
         match &mut self.inverse {
             Inverse::None => z.copy_from_slice(r),
             Inverse::Sweeps(smoother) => {
-                let options = sweeps(&self.options);
+                let (options, a) = (sweeps(&self.options), a.expect("relaxations have their matrix"));
                 match joined {
                     None => drop(smoother.solve(a, r, z, &options)?),
                     Some(joined) => {
@@ -210,7 +223,7 @@ impl AssembledSolver {
                 return Ok(());
             }
         }
-        self.exchange(a.nb(), z);
+        self.exchange(z);
         Ok(())
     }
 
@@ -224,14 +237,14 @@ impl AssembledSolver {
         };
         let options = SolveOptions { sweeps: count, guess: Guess::Given, ..sweeps(&self.options) };
         smoother.solve(a, r, z, &options)?;
-        self.exchange(a.nb(), z);
+        self.exchange(z);
         Ok(())
     }
 
     /// All ghosts of a solution: sweeps leave out those that no row of the matrix reads.
-    fn exchange(&self, nb: usize, z: &mut [f64]) {
+    fn exchange(&self, z: &mut [f64]) {
         if let Some(share) = &self.share {
-            share.exchange(nb, z);
+            share.exchange(self.nb, z);
         }
     }
 
@@ -247,14 +260,14 @@ impl AssembledSolver {
         b: &[f64],
         x: &mut [f64],
     ) -> Result<Solve, SolverError> {
-        self.solve_among(operator, a, None, b, x)
+        self.solve_among(operator, Some(a), None, b, x)
     }
 
-    /// [`AssembledSolver::solve`] for the rows of one rank; `operator` has those of all.
+    /// [`AssembledSolver::solve`] for the rows of one rank; `operator` has those of all. Relaxations alone need the matrix.
     pub(super) fn solve_among(
         &mut self,
         operator: &dyn LinearOperator,
-        a: &Jacobian,
+        a: Option<&Jacobian>,
         joined: Option<Joined<'_>>,
         b: &[f64],
         x: &mut [f64],
@@ -266,7 +279,7 @@ impl AssembledSolver {
         let operator = match &self.share {
             None => operator,
             Some(share) => {
-                part = OfRank { operator, share, nb: a.nb() };
+                part = OfRank { operator, share, nb: self.nb };
                 &part
             }
         };
@@ -278,7 +291,8 @@ impl AssembledSolver {
             Inverse::Ilu(ilu) => &mut **ilu,
             Inverse::IluOverRanks(ilu) => &mut **ilu,
             Inverse::Sweeps(smoother) => {
-                let sweeps = Relaxation { smoother, matrix: a, options: sweeps(o) };
+                let matrix = a.expect("relaxations have their matrix");
+                let sweeps = Relaxation { smoother, matrix, options: sweeps(o) };
                 if o.method == Method::Richardson && self.share.is_none() {
                     return Ok(relax(team, operator, sweeps, joined, o, b, x));
                 }
@@ -295,7 +309,7 @@ impl AssembledSolver {
         let m: &mut dyn Preconditioner = match &self.share {
             None => m,
             Some(share) => {
-                complete = Complete { inner: m, share, nb: a.nb() };
+                complete = Complete { inner: m, share, nb: self.nb };
                 &mut complete
             }
         };

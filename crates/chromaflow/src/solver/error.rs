@@ -115,6 +115,11 @@ pub enum SolverError {
         /// How many ranks.
         count: usize,
     },
+    /// A product with a matrix that is gone.
+    #[error(
+        "the matrix was not kept, only its factors are there: set keep_matrix=yes, or give a product of your own"
+    )]
+    NotKept,
     /// No values yet.
     #[error("the matrix has no values yet: call numeric() first")]
     NoValues,

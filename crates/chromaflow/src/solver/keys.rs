@@ -304,6 +304,11 @@ const KEYS: &[OptionKey] = &[
         set: |o, v| put(&mut o.correction_sweeps, v, |_| true), get: |o| o.correction_sweeps.to_string(),
     },
     OptionKey {
+        name: "keep_matrix", kind: OptionKind::Flag,
+        help: "whether the matrix itself is kept; no: for apply and for products of the caller's alone, which saves time and memory",
+        set: |o, v| flag(&mut o.keep_matrix, v), get: |o| yes_no(o.keep_matrix),
+    },
+    OptionKey {
         name: "history", kind: OptionKind::Flag,
         help: "whether sweeps without tolerance record the residual after each one",
         set: |o, v| flag(&mut o.history, v), get: |o| yes_no(o.history),

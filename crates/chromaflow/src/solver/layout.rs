@@ -1,12 +1,10 @@
 //! The caller's arrays and ours.
 
 use super::SolverError;
-use super::arrays::{BlockLayout, Given, Index, IndexBase, Value};
-use crate::order::{OffRow, Schedule};
+use super::arrays::{BlockLayout, Given, GivenBlocks, Index, IndexBase, Value};
 use crate::sparse::{PatternError, ShapeError, check_square};
-use crate::{BlockPattern, Jacobian, Permutation};
-use chromaflow_device::Team;
-use std::sync::Arc;
+use crate::{BlockPattern, Permutation};
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A pattern with ascending columns, and where each of its blocks stands in the caller's arrays.
@@ -116,29 +114,27 @@ impl Rows {
 }
 
 /// The pattern of arrays that make one as they stand, columns ascending, none of them a ghost's, all diagonal blocks there: what most
-/// callers have, looked at in one pass. None: there is more to do, or to say.
+/// callers have, looked at in one pass without a branch an entry. None: there is more to do, or to say.
 fn as_it_stands<I: Index>(first: usize, row_ptr: &[I], col_idx: &[I]) -> Option<BlockPattern> {
-    let (first, blocks) = (first as u32, u32::try_from(col_idx.len()).ok()?);
-    let rows = u32::try_from(row_ptr.len().checked_sub(1)?).ok()?;
-    let starts: Vec<u32> = row_ptr.iter().map(|p| p.narrow()?.checked_sub(first)).collect::<Option<_>>()?;
+    let blocks = u32::try_from(col_idx.len()).ok().filter(|&n| n < u32::MAX)?;
+    let rows = u32::try_from(row_ptr.len().checked_sub(1)?).ok().filter(|&n| n < u32::MAX - 1)?;
+    // Indices that 32 bits do not hold, or below the first, become larger than all others.
+    let from_zero = |index: &I| index.narrow().unwrap_or(u32::MAX).wrapping_sub(first as u32);
+    let starts: Vec<u32> = row_ptr.iter().map(from_zero).collect();
     if (starts[0], starts[rows as usize]) != (0, blocks) {
         return None;
     }
-    let mut columns = Vec::with_capacity(col_idx.len());
-    let mut diagonals = 0;
+    let columns: Vec<u32> = col_idx.iter().map(from_zero).collect();
+    let (mut diagonals, mut good) = (0, true);
     for (row, ends) in starts.windows(2).enumerate() {
         let mut least = 0; // of the next column
-        for index in col_idx.get(ends[0] as usize..ends[1] as usize)? {
-            let column = index.narrow()?.checked_sub(first)?;
+        for &column in columns.get(ends[0] as usize..ends[1] as usize)? {
             diagonals += u32::from(column == row as u32);
-            if column < least || column >= rows {
-                return None;
-            }
-            least = column + 1;
-            columns.push(column);
+            good &= (column >= least) & (column < rows);
+            least = column.wrapping_add(1);
         }
     }
-    (diagonals == rows).then(|| BlockPattern::of_ascending(rows as usize, starts, columns))
+    (good && diagonals == rows).then(|| BlockPattern::of_ascending(rows as usize, starts, columns))
 }
 
 /// Indices from 0.
@@ -161,14 +157,22 @@ fn shifted<I: Index>(what: &'static str, values: &[I], first: usize) -> Result<V
 pub(super) struct Layout {
     /// Of the diagonal blocks, a row each.
     diagonal: Vec<u32>,
-    /// Of the off-diagonal blocks, in the order of their pattern.
-    off: Vec<u32>,
+    /// Of the off-diagonal blocks, in the order of their pattern. None: all blocks lie as the caller has them, the diagonal ones
+    /// among the others.
+    off: Option<Vec<u32>>,
 }
 
 impl Layout {
-    /// The off-diagonal pattern inside, rows and columns renumbered, and where its blocks come from. Every row has its diagonal block.
-    pub(super) fn new(rows: &Rows, permutation: &Permutation) -> (BlockPattern, Self) {
-        let (pattern, new_of_old) = (&rows.pattern, permutation.new_of_old());
+    /// The off-diagonal pattern inside, rows and columns renumbered, and where its blocks come from. Every row has its diagonal
+    /// block. The pattern of `rows` is gone then.
+    pub(super) fn new(rows: &mut Rows, permutation: &Permutation) -> (BlockPattern, Self) {
+        let nothing = BlockPattern::of_ascending(0, vec![0], Vec::new());
+        let pattern = std::mem::replace(&mut rows.pattern, nothing);
+        if permutation.is_identity() && rows.given.is_none() {
+            let (pattern, diagonal) = pattern.into_off_diagonal();
+            return (pattern, Self { diagonal, off: None });
+        }
+        let new_of_old = permutation.new_of_old();
         let given = |k: usize| rows.given.as_ref().map_or(k as u32, |given| given[k]);
         let off_diagonal = pattern.nnzb() - pattern.rows();
         let (mut row_ptr, mut col_idx) =
@@ -193,84 +197,196 @@ impl Layout {
             row_ptr.push(col_idx.len() as u32);
         }
         debug_assert_eq!(diagonal.len(), pattern.rows());
-        (BlockPattern::of_ascending(pattern.cols(), row_ptr, col_idx), Self { diagonal, off })
+        let inside = BlockPattern::of_ascending(pattern.cols(), row_ptr, col_idx);
+        (inside, Self { diagonal, off: Some(off) })
     }
 
     /// The caller's block of each block inside, the diagonal ones first.
     #[cfg(feature = "cuda")]
-    pub(super) fn source(&self) -> Vec<u32> {
-        [&self.diagonal[..], &self.off].concat()
+    pub(super) fn source(&self, inside: &BlockPattern) -> Vec<u32> {
+        let off = |row| self.off_of(inside, row);
+        self.diagonal.iter().copied().chain((0..inside.rows()).flat_map(off)).collect()
     }
 
     pub(super) fn bytes(&self) -> usize {
-        4 * (self.diagonal.len() + self.off.len())
+        4 * (self.diagonal.len() + self.off.as_ref().map_or(0, Vec::len))
     }
 
-    /// One pass over the caller's blocks: into `exact` in f64, into `reduced` in its precision, and a look for entries
-    /// that are no numbers. The first of the caller's blocks that has one.
-    pub(super) fn bring_in<V: Value>(
-        &self,
-        (team, schedule): (&Team, &Schedule),
-        given: Given<'_, V>,
-        blocks: BlockLayout,
-        exact: &mut Jacobian,
-        reduced: Option<&mut Jacobian>,
-    ) -> Option<usize> {
-        let (nb, pattern) = (exact.nb(), Arc::clone(exact.pattern()));
-        let q = nb * nb;
-        let bad = AtomicUsize::new(usize::MAX);
-        let given = given.split(q);
-        let take = |k: u32, to: &mut [f64]| {
-            let from = given.block(k as usize);
-            if let ([to], [from]) = (&mut *to, from) {
-                *to = from.double();
-                return;
-            }
-            match blocks {
-                BlockLayout::ColumnMajor => to.iter_mut().zip(from).for_each(|(to, v)| *to = v.double()),
-                BlockLayout::RowMajor => {
-                    for c in 0..nb {
-                        for r in 0..nb {
-                            to[c * nb + r] = from[r * nb + c].double();
-                        }
-                    }
-                }
-            }
+    /// The caller's blocks of a row but the diagonal one.
+    fn off_of<'a>(&'a self, inside: &BlockPattern, row: usize) -> impl Iterator<Item = u32> + 'a {
+        let (range, own) = (inside.range(row), self.diagonal[row]);
+        let (listed, (start, end)) = match &self.off {
+            Some(off) => (&off[range], (0, 0)),
+            // As many diagonal blocks as rows stand before the row's blocks.
+            None => (&[][..], ((range.start + row) as u32, (range.end + row + 1) as u32)),
         };
-        // Without a branch a value: a row at a time.
-        let finite = |values: &[f64]| values.iter().fold(true, |all, v| all & v.is_finite());
-        exact.assemble_with(reduced, team, schedule, |row, (diag, off), reduced| {
-            take(self.diagonal[row], diag);
-            let OffRow::F64(off) = off else { unreachable!("the matrix is kept in f64") };
-            let sources = &self.off[pattern.range(row)];
-            for (to, &k) in off.chunks_exact_mut(q).zip(sources) {
-                take(k, to);
-            }
-            if !(finite(diag) && finite(off)) {
-                let blocks = off.chunks_exact(q).zip(sources).chain([(&*diag, &self.diagonal[row])]);
-                let first = blocks.filter(|(block, _)| !finite(block)).map(|(_, &k)| k as usize).min();
-                bad.fetch_min(first.unwrap_or(usize::MAX), Ordering::Relaxed);
-            }
-            let Some((reduced_diag, reduced_off)) = reduced else { return };
-            reduced_diag.copy_from_slice(diag);
-            match reduced_off {
-                OffRow::F64(to) => to.copy_from_slice(off),
-                OffRow::F32(to) => to.iter_mut().zip(&*off).for_each(|(to, &v)| *to = v as f32),
-            }
-        });
-        Some(bad.into_inner()).filter(|&k| k != usize::MAX)
+        listed.iter().copied().chain((start..end).filter(move |&k| k != own))
     }
 
     /// The caller's row and column (from 0) of the caller's block `k`; `inside` is the off-diagonal pattern.
     pub(super) fn place(&self, k: usize, permutation: &Permutation, inside: &BlockPattern) -> (usize, usize) {
-        let find = |list: &[u32]| list.iter().position(|&s| s as usize == k);
-        let (row, col) = if let Some(row) = find(&self.diagonal) {
-            (row, row)
-        } else {
-            let at = find(&self.off).expect("every block has a place");
-            (inside.row_ptr().partition_point(|&p| p as usize <= at) - 1, inside.col_idx()[at] as usize)
-        };
         let old = |r: usize| permutation.old_of_new()[r] as usize;
-        (old(row), old(col))
+        for row in 0..inside.rows() {
+            if self.diagonal[row] as usize == k {
+                return (old(row), old(row));
+            }
+            if let Some(at) = self.off_of(inside, row).position(|s| s as usize == k) {
+                return (old(row), old(inside.columns(row)[at] as usize));
+            }
+        }
+        unreachable!("every block has a place");
+    }
+}
+
+/// The caller's values on their way in, a row at a time, each looked at for entries that are no numbers.
+pub(super) struct Intake<'a, V> {
+    layout: &'a Layout,
+    /// The off-diagonal pattern inside.
+    inside: &'a BlockPattern,
+    given: GivenBlocks<'a, V>,
+    blocks: BlockLayout,
+    nb: usize,
+    /// The first of the caller's blocks that has such an entry.
+    bad: AtomicUsize,
+}
+
+impl<'a, V: Value> Intake<'a, V> {
+    pub(super) fn new(
+        layout: &'a Layout,
+        inside: &'a BlockPattern,
+        nb: usize,
+        given: Given<'a, V>,
+        blocks: BlockLayout,
+    ) -> Self {
+        let bad = AtomicUsize::new(usize::MAX);
+        Self { layout, inside, given: given.split(nb * nb), blocks, nb, bad }
+    }
+
+    /// The first of the caller's blocks with an entry that is no number, of the rows that were asked for.
+    pub(super) fn bad(self) -> Option<usize> {
+        Some(self.bad.into_inner()).filter(|&k| k != usize::MAX)
+    }
+
+    /// Values of a block.
+    pub(super) fn block_len(&self) -> usize {
+        self.nb * self.nb
+    }
+
+    /// Values of the off-diagonal blocks of a row.
+    pub(super) fn off_len(&self, row: usize) -> usize {
+        self.inside.range(row).len() * self.block_len()
+    }
+
+    /// Where the diagonal block of a row stands among all of them.
+    pub(super) fn diag_at(&self, row: usize) -> Range<usize> {
+        row * self.block_len()..(row + 1) * self.block_len()
+    }
+
+    /// Where the others do.
+    pub(super) fn off_at(&self, row: usize) -> Range<usize> {
+        let blocks = self.inside.range(row);
+        blocks.start * self.block_len()..blocks.end * self.block_len()
+    }
+
+    /// Where the blocks of a row lie, in pieces of so many bytes.
+    pub(super) fn places(&self, row: usize, tell: &mut dyn FnMut(*const u8, usize)) {
+        let bytes = self.block_len() * size_of::<V>();
+        let mut block = |k: u32| tell(self.given.block(k as usize).as_ptr().cast(), bytes);
+        block(self.layout.diagonal[row]);
+        let range = self.inside.range(row);
+        match &self.layout.off {
+            Some(list) => list[range].iter().for_each(|&k| block(k)),
+            None => {
+                let of_all = self.given.blocks(range.start + row, (range.len() + 1) * self.block_len());
+                tell(of_all.as_ptr().cast(), size_of_val(of_all));
+            }
+        }
+    }
+
+    /// Blocks of one value, few to a row: without what vectors cost at the ends of rows.
+    #[inline(always)]
+    fn row_of_scalars(&self, row: usize, diag: &mut f64, off: &mut [f64]) -> bool {
+        let own = self.layout.diagonal[row] as usize;
+        *diag = self.given.block(own)[0].double();
+        let mut none = 0.0 * *diag; // NaN once there is an entry that is no number
+        let mut put = |to: &mut f64, from: V| {
+            *to = from.double();
+            none += 0.0 * *to;
+        };
+        match &self.layout.off {
+            Some(list) => {
+                for (to, &k) in off.iter_mut().zip(&list[self.inside.range(row)]) {
+                    put(to, self.given.block(k as usize)[0]);
+                }
+            }
+            None => {
+                let first = self.inside.range(row).start + row;
+                let all = self.given.blocks(first, off.len() + 1);
+                let (before, after) = off.split_at_mut(own - first);
+                before.iter_mut().zip(all).for_each(|(to, &from)| put(to, from));
+                after.iter_mut().zip(&all[own - first + 1..]).for_each(|(to, &from)| put(to, from));
+            }
+        }
+        none == 0.0
+    }
+
+    /// Writes the diagonal block of a row and the others in f64, each by columns.
+    #[inline(always)]
+    pub(super) fn row(&self, row: usize, diag: &mut [f64], off: &mut [f64]) {
+        if let [diag] = diag {
+            if !self.row_of_scalars(row, diag, off) {
+                self.note(row, std::slice::from_ref(diag), off);
+            }
+            return;
+        }
+        let (q, own) = (self.nb * self.nb, self.layout.diagonal[row]);
+        self.take(self.given.block(own as usize), diag);
+        match &self.layout.off {
+            Some(list) => {
+                for (to, &k) in off.chunks_exact_mut(q).zip(&list[self.inside.range(row)]) {
+                    self.take(self.given.block(k as usize), to);
+                }
+            }
+            None => {
+                let first = self.inside.range(row).start + row;
+                let (before, after) = off.split_at_mut((own as usize - first) * q);
+                self.take(self.given.blocks(first, before.len()), before);
+                self.take(self.given.blocks(own as usize + 1, after.len()), after);
+            }
+        }
+        // Without a branch a value.
+        let finite = |values: &[f64]| values.iter().fold(true, |all, v| all & v.is_finite());
+        if !(finite(diag) & finite(off)) {
+            self.note(row, diag, off);
+        }
+    }
+
+    /// Finds the first of the caller's blocks of a row with an entry that is no number.
+    #[cold]
+    fn note(&self, row: usize, diag: &[f64], off: &[f64]) {
+        let (q, own) = (self.block_len(), self.layout.diagonal[row]);
+        let sources = self.layout.off_of(self.inside, row);
+        let blocks = off.chunks_exact(q).zip(sources).chain([(diag, own)]);
+        let bad = blocks.filter(|(block, _)| !block.iter().all(|v| v.is_finite()));
+        if let Some(first) = bad.map(|(_, k)| k as usize).min() {
+            self.bad.fetch_min(first, Ordering::Relaxed);
+        }
+    }
+
+    /// Copies blocks that follow one another.
+    #[inline(always)]
+    fn take(&self, from: &[V], to: &mut [f64]) {
+        let nb = self.nb;
+        if self.blocks == BlockLayout::ColumnMajor || nb == 1 {
+            to.iter_mut().zip(from).for_each(|(to, v)| *to = v.double());
+            return;
+        }
+        for (to, from) in to.chunks_exact_mut(nb * nb).zip(from.chunks_exact(nb * nb)) {
+            for c in 0..nb {
+                for r in 0..nb {
+                    to[c * nb + r] = from[r * nb + c].double();
+                }
+            }
+        }
     }
 }

@@ -8,8 +8,11 @@ mod assembled;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod error;
+#[cfg(test)]
+mod factor_tests;
 mod keys;
 mod layout;
+mod numeric;
 mod operator;
 mod options;
 #[cfg(test)]
@@ -28,19 +31,19 @@ pub(crate) use cuda::transfer_source;
 pub use cuda::{ArrayIn, ArrayOut, LinearSolverCuda};
 pub use error::SolverError;
 pub use keys::{KeyError, OptionKey, OptionKind};
+pub use numeric::NumericReport;
 pub use options::{Method, MethodWord, PreconditionerKind, RowOrder, SolverOptions};
 pub use ranks::{Ranks, RanksError};
 
 use crate::krylov::{LinearOperator, Solve};
-use crate::order::{Plan, PlanReport, Schedule};
-use crate::sparse::{HalfScale, ShapeError, check_len, check_nb};
+use crate::order::{Order, PlanReport, Schedule};
+use crate::sparse::{ShapeError, check_len, check_nb};
 use crate::{BlockPattern, Jacobian, Permutation, Policy, RowBatches, vector};
-use arrays::Given;
 use chromaflow_device::Team;
 use layout::{Layout, Rows};
 use operator::{CallersOperator, Watch, Watched};
 use ranks::{Ghosts, Joined, Link, RankRows};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Solves A x = b for block-sparse matrices as implicit flow codes assemble them.
 ///
@@ -56,7 +59,7 @@ use std::sync::{Arc, Mutex};
 /// [`SolverOptions::policy`]; vectors come and go in f64, and tolerances are judged by f64 residuals of the f64 matrix
 /// whatever the policy. **Results** do not depend on the number of threads.
 ///
-/// **Memory**: the matrix in f64; for relaxations the diagonal blocks factored and, unless the policy is `d`, the
+/// **Memory**: the matrix in f64, unless [`SolverOptions::keep_matrix`] is off; for relaxations the diagonal blocks factored and, unless the policy is `d`, the
 /// off-diagonal blocks once more in its precision; for block ILU its factors.
 ///
 /// ```
@@ -83,11 +86,16 @@ use std::sync::{Arc, Mutex};
 pub struct LinearSolver {
     team: Arc<Team>,
     options: SolverOptions,
-    plan: Plan,
+    order: Order,
+    /// Made when somebody asks for it.
+    report: OnceLock<PlanReport>,
     layout: Layout,
     schedule: Schedule,
-    /// The matrix in f64.
-    exact: Jacobian,
+    /// Where the off-diagonal blocks are, inside.
+    pattern: Arc<BlockPattern>,
+    nb: usize,
+    /// The matrix in f64; none where only its incomplete factors are asked for ([`SolverOptions::keep_matrix`]).
+    exact: Option<Jacobian>,
     /// What is swept, where its off-diagonal blocks are kept in less; its diagonal blocks are factored in place.
     reduced: Option<Jacobian>,
     solver: AssembledSolver,
@@ -104,17 +112,6 @@ pub struct LinearSolver {
     x: Vec<f64>,
 }
 
-/// What [`LinearSolver::numeric`] found in the diagonal blocks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NumericReport {
-    /// Diagonal blocks that needed pivoting: correct, but slower, and often a sign of a wrong Jacobian.
-    pub pivoted: usize,
-    /// The first of them, as the caller numbers rows.
-    pub pivoted_rows: Vec<usize>,
-    /// Nonzero off-diagonal values that became zero in the policy's precision (`dsh`).
-    pub underflowed: usize,
-}
-
 /// Other ranks, where there are any.
 fn joined<'a>(
     link: Option<&'a Mutex<Link>>,
@@ -126,6 +123,11 @@ fn joined<'a>(
         (None, 0) => Ok(None),
         (None, ghosts) => Err(SolverError::NoRanks { ghosts }),
     }
+}
+
+/// The matrix itself, where it is to be had.
+fn kept<'a>(options: &SolverOptions, exact: Option<&'a Jacobian>) -> Result<&'a Jacobian, SolverError> {
+    exact.filter(|_| options.keep_matrix).ok_or(SolverError::NotKept)
 }
 
 fn apply_length(what: &'static str, found: usize, expected: usize) -> Result<(), ShapeError> {
@@ -145,7 +147,7 @@ impl LinearSolver {
         nb: usize,
         options: SolverOptions,
     ) -> Result<Self, SolverError> {
-        Self::with_rows(team, &Rows::from_pattern(pattern)?, nb, options)
+        Self::with_rows(team, Rows::from_pattern(pattern)?, nb, options)
     }
 
     /// The same from index arrays, `row_ptr [rows + 1]` and `col_idx [nnzb]`, columns of a row in any order. Errors and
@@ -182,14 +184,14 @@ impl LinearSolver {
         options: SolverOptions,
     ) -> Result<Self, SolverError> {
         let rows = Rows::from_arrays(base, row_ptr, col_idx, ghosts)?;
-        Self::with_rows(team, &rows, nb, options)
+        Self::with_rows(team, rows, nb, options)
     }
 
     /// Makes this the rows of one rank of a matrix on several. From then on all ranks solve and multiply together, and apply
     /// together where the preconditioner is more than one sweep: calls that one rank makes and another does not wait for ever.
     /// Values and options come rank by rank; options must be the same on all.
     pub fn distribute(&mut self, ranks: Box<dyn Ranks>) {
-        let entries = self.b.len() + self.ghosts.count() * self.exact.nb();
+        let entries = self.b.len() + self.ghosts.count() * self.nb;
         self.link = Some(Link::new(ranks, entries));
     }
 
@@ -201,31 +203,35 @@ impl LinearSolver {
 
     fn with_rows(
         team: Arc<Team>,
-        rows: &Rows,
+        mut rows: Rows,
         nb: usize,
         options: SolverOptions,
     ) -> Result<Self, SolverError> {
         check_nb(nb)?;
         options.check().map_err(SolverError::Options)?;
-        let pattern = &rows.pattern;
-        let plan = Plan::with_team(pattern, &options.effective_plan(), &team)?;
-        let (off, layout) = Layout::new(rows, &plan.permutation);
-        let off = Arc::new(off);
-        let exact = Jacobian::zeroed(Arc::clone(&off), nb, Policy::D)?;
+        let order = Order::new(&rows.pattern, &options.effective_plan(), &team)?;
+        let (pattern, layout) = Layout::new(&mut rows, &order.permutation);
+        let pattern = Arc::new(pattern);
+        let zeroed = |policy| Jacobian::zeroed(Arc::clone(&pattern), nb, policy);
+        let dispensable = options.preconditioner.fill().is_some();
+        let exact = (options.keep_matrix || !dispensable).then(|| zeroed(Policy::D)).transpose()?;
         let in_less = options.preconditioner.is_relaxation() && options.policy != Policy::D;
-        let reduced = in_less.then(|| Jacobian::zeroed(Arc::clone(&off), nb, options.policy)).transpose()?;
-        let solver = AssembledSolver::new(&team, &off, nb, &plan.batches, &options)?;
-        let schedule = Schedule::for_team(&off, nb, &plan.batches, &team);
-        let n = off.rows() * nb;
+        let reduced = in_less.then(|| zeroed(options.policy)).transpose()?;
+        let solver = AssembledSolver::new(&team, &pattern, nb, &order.batches, &options)?;
+        let schedule = Schedule::for_team(&pattern, nb, &order.batches, &team);
+        let n = pattern.rows() * nb;
         let (b, x) = (vec![0.0; n], vec![0.0; n]);
         let (first, apart, has_values) = (rows.first, rows.apart, false);
-        let (ghosts, link, watch) = (Ghosts::new(rows, &plan.permutation, nb), None, None);
+        let (ghosts, link, watch) = (Ghosts::new(&rows, &order.permutation, nb), None, None);
         Ok(Self {
             team,
             options,
-            plan,
+            order,
+            report: OnceLock::new(),
             layout,
             schedule,
+            pattern,
+            nb,
             exact,
             reduced,
             solver,
@@ -240,121 +246,19 @@ impl LinearSolver {
         })
     }
 
-    /// Takes new values: blocks in the order of the pattern that was given, each `blocks` by rows or by columns, in one
-    /// pass over them. Factors what the preconditioner needs.
-    ///
-    /// # Errors
-    /// [`SolverError::NotFinite`] names the first entry that is NaN or infinite,
-    /// [`SolverError::SingularDiagonal`] the first diagonal block without inverse. The values before are gone then.
-    pub fn numeric<V: Value>(
-        &mut self,
-        values: &[V],
-        blocks: BlockLayout,
-    ) -> Result<NumericReport, SolverError> {
-        if self.apart {
-            let found = "the pattern has no diagonal blocks";
-            return Err(SolverError::Apart { found, remedy: "give them apart from the others" });
-        }
-        self.take(V::list(values), V::list(&[]), blocks)
-    }
-
-    /// The same for a pattern without diagonal blocks, which stand in an array of their own.
-    ///
-    /// **Shapes**: `diagonal [rows, nb, nb]`, `off [nnzb, nb, nb]`.
-    ///
-    /// # Errors
-    /// As [`LinearSolver::numeric`].
-    pub fn numeric_apart<V: Value>(
-        &mut self,
-        diagonal: &[V],
-        off: &[V],
-        blocks: BlockLayout,
-    ) -> Result<NumericReport, SolverError> {
-        if !self.apart {
-            let found = "the pattern has diagonal blocks of its own";
-            return Err(SolverError::Apart { found, remedy: "give all blocks in one array" });
-        }
-        self.take(V::list(off), V::list(diagonal), blocks)
-    }
-
-    fn take(
-        &mut self,
-        values: Values<'_>,
-        diagonal: Values<'_>,
-        layout: BlockLayout,
-    ) -> Result<NumericReport, SolverError> {
-        let (nb, rows) = (self.exact.nb(), self.exact.rows());
-        let all = self.exact.pattern().nnzb() + rows + self.ghosts.blocks();
-        let apart = if self.apart { rows } else { 0 };
-        for (what, found, count) in
-            [("values", values.len(), all - apart), ("diagonal", diagonal.len(), apart)]
-        {
-            check_len(what, found, count * nb * nb, || format!("{count} blocks of {nb} x {nb}"))?;
-        }
-        self.has_values = false;
-        match (values, diagonal) {
-            (Values::F64(blocks), Values::F64(diagonal)) => {
-                self.bring_in(Given { blocks, diagonal }, layout)?;
-            }
-            (Values::F32(blocks), Values::F32(diagonal)) => {
-                self.bring_in(Given { blocks, diagonal }, layout)?;
-            }
-            _ => unreachable!("both are of one type"),
-        }
-        let mut report = NumericReport::default();
-        let found = match &mut self.reduced {
-            Some(reduced) => {
-                if self.options.policy == Policy::Dsh {
-                    let scale: HalfScale = self.options.half_scale;
-                    let converted = reduced.convert_to_f16(&self.team, scale);
-                    report.underflowed = converted.expect("blocks were just assembled in f32").underflowed;
-                }
-                self.solver.factor_in_place(reduced)?
-            }
-            None => self.solver.factor(&self.exact)?,
-        };
-        let old = |&r: &u32| self.plan.permutation.old_of_new()[r as usize] as usize + self.first;
-        if let Some(row) = found.singular_rows.iter().map(old).min() {
-            return Err(SolverError::SingularDiagonal { count: found.singular, row });
-        }
-        report.pivoted = found.pivoted;
-        report.pivoted_rows = found.pivoted_rows.iter().map(old).collect();
-        self.has_values = true;
-        Ok(report)
-    }
-
-    fn bring_in<V: Value>(&mut self, given: Given<'_, V>, layout: BlockLayout) -> Result<(), SolverError> {
-        let work = (&*self.team, &self.schedule);
-        let bad = self.layout.bring_in(work, given, layout, &mut self.exact, self.reduced.as_mut());
-        let beyond = self.ghosts.bring_in(given, layout);
-        let Some(k) = bad.into_iter().chain(beyond).min() else { return Ok(()) };
-        let nb = self.exact.nb();
-        let block = given.split(nb * nb).block(k);
-        let entry = block.iter().position(|v| !v.double().is_finite());
-        let entry = entry.expect("the block was found to have one");
-        let (row, col) = match self.ghosts.place(k) {
-            Some((row, ghost)) => {
-                (self.plan.permutation.old_of_new()[row] as usize, self.exact.rows() + ghost)
-            }
-            None => self.layout.place(k, &self.plan.permutation, self.exact.pattern()),
-        };
-        let (slow, fast) = (entry / nb, entry % nb);
-        let (r, c) = if layout == BlockLayout::ColumnMajor { (fast, slow) } else { (slow, fast) };
-        let (row, col) = (row + self.first, col + self.first);
-        Err(SolverError::NotFinite { row, col, r, c, value: block[entry].double() })
-    }
-
     /// Solves A x = b by the method of the options, from the first guess in `x` (zeros when in doubt).
     ///
     /// # Errors
     /// [`SolverError`] on misuse and for a `b` or `x` that holds NaN or infinity. Numerical failure is no error but an
     /// [`Outcome`](crate::Outcome), judged by the f64 residual of the f64 matrix; `x` is then what the method had in the end.
     pub fn solve(&mut self, b: &[f64], x: &mut [f64]) -> Result<Solve, SolverError> {
+        kept(&self.options, self.exact.as_ref())?;
         self.begin(b, x)?;
-        let swept = self.reduced.as_ref().unwrap_or(&self.exact);
-        let joined = joined(self.link.as_ref(), &self.ghosts, &self.plan.permutation)?;
-        let whole = joined.map(|joined| RankRows { own: &self.exact, joined });
-        let operator: &dyn LinearOperator = whole.as_ref().map_or(&self.exact, |whole| whole);
+        let exact = kept(&self.options, self.exact.as_ref())?;
+        let swept = Some(self.reduced.as_ref().unwrap_or(exact));
+        let joined = joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)?;
+        let whole = joined.map(|joined| RankRows { own: exact, joined });
+        let operator: &dyn LinearOperator = whole.as_ref().map_or(exact, |whole| whole);
         let operator = Watched::new(operator, self.watch.as_mut());
         let solve = self.solver.solve_among(&operator, swept, joined, &self.b, &mut self.x)?;
         joined.map_or(Ok(()), |joined| joined.ended())?;
@@ -374,9 +278,9 @@ impl LinearSolver {
         x: &mut [f64],
     ) -> Result<Solve, SolverError> {
         self.begin(b, x)?;
-        let swept = self.reduced.as_ref().unwrap_or(&self.exact);
-        let joined = joined(self.link.as_ref(), &self.ghosts, &self.plan.permutation)?;
-        let operator = CallersOperator::new(operator, &self.plan.permutation, self.exact.nb(), joined);
+        let swept = self.reduced.as_ref().or(self.exact.as_ref());
+        let joined = joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)?;
+        let operator = CallersOperator::new(operator, &self.order.permutation, self.nb, joined);
         let operator = Watched::new(&operator, self.watch.as_mut());
         let solve = self.solver.solve_among(&operator, swept, joined, &self.b, &mut self.x)?;
         joined.map_or(Ok(()), |joined| joined.ended())?;
@@ -394,11 +298,14 @@ impl LinearSolver {
             None => Err(SolverError::NoValues),
         };
         let here = look(("b", b)).and_then(|()| look(("x", x)));
-        match joined(self.link.as_ref(), &self.ghosts, &self.plan.permutation)? {
+        match joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)? {
             Some(joined) => joined.agree(here)?,
             None => here?,
         }
-        self.gather(b, x)
+        let (nb, permutation) = (self.nb, &self.order.permutation);
+        permutation.gather_with(&self.team, nb, b, &mut self.b);
+        permutation.gather_with(&self.team, nb, x, &mut self.x);
+        Ok(())
     }
 
     /// z = M r: the preconditioner alone, once. No residual is formed and no entry looked at; of a relaxation, `z` is what
@@ -409,12 +316,17 @@ impl LinearSolver {
     pub fn apply(&mut self, r: &[f64], z: &mut [f64]) -> Result<(), SolverError> {
         apply_length("r", r.len(), self.b.len())?;
         apply_length("z", z.len(), self.b.len())?;
-        self.gather(r, &[])?;
-        let swept = self.reduced.as_ref().unwrap_or(&self.exact);
+        self.ready()?;
+        let swept = self.reduced.as_ref().or(self.exact.as_ref());
         // One sweep from zero, and factors, see no other rank.
         let alone = !self.options.preconditioner.is_relaxation() || self.options.sweeps <= 1;
         let joined =
-            if alone { None } else { joined(self.link.as_ref(), &self.ghosts, &self.plan.permutation)? };
+            if alone { None } else { joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)? };
+        if self.order.permutation.is_identity() {
+            self.solver.apply_among(swept, joined, r, z)?;
+            return joined.map_or(Ok(()), |joined| joined.ended());
+        }
+        self.order.permutation.gather_with(&self.team, self.nb, r, &mut self.b);
         self.solver.apply_among(swept, joined, &self.b, &mut self.x)?;
         joined.map_or(Ok(()), |joined| joined.ended())?;
         self.scatter(z);
@@ -424,38 +336,36 @@ impl LinearSolver {
     /// y = A x, with the matrix in f64.
     ///
     /// # Errors
-    /// [`SolverError`] for wrong lengths and before any values.
+    /// [`SolverError`] for wrong lengths, before any values and where the matrix is not kept.
     pub fn multiply(&mut self, x: &[f64], y: &mut [f64]) -> Result<(), SolverError> {
         apply_length("x", x.len(), self.b.len())?;
         apply_length("y", y.len(), self.b.len())?;
-        self.gather(x, &[])?;
-        match joined(self.link.as_ref(), &self.ghosts, &self.plan.permutation)? {
-            None => self.exact.multiply(&self.team, &self.b, &mut self.x),
-            Some(joined) => {
-                RankRows { own: &self.exact, joined }.apply(&self.team, &self.b, &mut self.x);
-                joined.ended()?;
-            }
+        self.ready()?;
+        let exact = kept(&self.options, self.exact.as_ref())?;
+        let joined = joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)?;
+        let multiply = |x: &[f64], y: &mut [f64]| match joined {
+            None => exact.multiply(&self.team, x, y),
+            Some(joined) => RankRows { own: exact, joined }.apply(&self.team, x, y),
+        };
+        if self.order.permutation.is_identity() {
+            multiply(x, y);
+            return joined.map_or(Ok(()), |joined| joined.ended());
         }
+        self.order.permutation.gather_with(&self.team, self.nb, x, &mut self.b);
+        multiply(&self.b, &mut self.x);
+        joined.map_or(Ok(()), |joined| joined.ended())?;
         self.scatter(y);
         Ok(())
     }
 
-    /// Brings vectors into the order inside; `x` stays out where it is empty.
-    fn gather(&mut self, b: &[f64], x: &[f64]) -> Result<(), SolverError> {
-        if !self.has_values {
-            return Err(SolverError::NoValues);
-        }
-        let (nb, permutation) = (self.exact.nb(), &self.plan.permutation);
-        permutation.gather_with(&self.team, nb, b, &mut self.b);
-        if !x.is_empty() {
-            permutation.gather_with(&self.team, nb, x, &mut self.x);
-        }
-        Ok(())
+    /// There are values.
+    fn ready(&self) -> Result<(), SolverError> {
+        if self.has_values { Ok(()) } else { Err(SolverError::NoValues) }
     }
 
     /// Hands a solution out in the caller's order.
     fn scatter(&self, x: &mut [f64]) {
-        self.plan.permutation.scatter_with(&self.team, self.exact.nb(), &self.x, x);
+        self.order.permutation.scatter_with(&self.team, self.nb, &self.x, x);
     }
 
     /// How to solve from now on: tolerance, iterations, sweeps, damping, direction, restart. What the solver was set up
@@ -478,17 +388,17 @@ impl LinearSolver {
 
     /// Bandwidth, profile, colors.
     pub fn order(&self) -> &PlanReport {
-        &self.plan.report
+        self.report.get_or_init(|| self.order.report(&self.pattern))
     }
 
     /// From the caller's order of rows to the one inside.
     pub fn permutation(&self) -> &Permutation {
-        &self.plan.permutation
+        &self.order.permutation
     }
 
     /// The batches of the sweeps, colors where rows are colored, in the order inside.
     pub fn batches(&self) -> &RowBatches {
-        &self.plan.batches
+        &self.order.batches
     }
 
     /// The precision policy.
@@ -500,8 +410,9 @@ impl LinearSolver {
     pub fn bytes(&self) -> usize {
         let reduced = self.reduced.as_ref().map_or(0, |m| m.bytes() - m.pattern().bytes());
         let apart = self.reduced.is_none() && self.options.preconditioner.is_relaxation();
-        let diagonal = if apart { self.exact.diag.bytes() } else { 0 };
-        self.exact.bytes()
+        let exact = self.exact.as_ref();
+        let diagonal = exact.filter(|_| apart).map_or(0, |exact| exact.diag.bytes());
+        exact.map_or(self.pattern.bytes(), Jacobian::bytes)
             + reduced
             + diagonal
             + self.solver.factor_bytes()

@@ -161,6 +161,30 @@ impl BlockPattern {
         4 * (self.row_ptr.len() + self.col_idx.len())
     }
 
+    /// The pattern without its diagonal, in the same memory, and where the diagonal blocks stood, of which every row has one.
+    pub(crate) fn into_off_diagonal(mut self) -> (Self, Vec<u32>) {
+        let mut diagonal = Vec::with_capacity(self.rows());
+        let (mut start, mut to) = (0, 0);
+        for row in 0..self.rows() {
+            let end = self.row_ptr[row + 1];
+            let mut own = end;
+            // Without a branch an entry: which one is the diagonal's is different in every row.
+            for k in start..end {
+                let column = self.col_idx[k as usize];
+                self.col_idx[to as usize] = column;
+                let diagonal = column as usize == row;
+                own = if diagonal { k } else { own };
+                to += u32::from(!diagonal);
+            }
+            debug_assert!(own < end, "row {row} has no diagonal block");
+            diagonal.push(own);
+            self.row_ptr[row + 1] = to;
+            start = end;
+        }
+        self.col_idx.truncate(to as usize);
+        (self, diagonal)
+    }
+
     /// The pattern without its diagonal, and where its parts stand in this one.
     ///
     /// # Errors

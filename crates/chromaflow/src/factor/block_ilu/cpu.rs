@@ -1,16 +1,38 @@
 #![allow(unsafe_code)]
 //! The numeric phase and the apply on the members of a team.
 
-use super::kernels::{self, FactorTask, Scratch, SolveTask};
+use super::kernels::{self, FactorTask, Scratch, Source};
+use super::solve::{self, SolveTask};
 use super::triangle::Values;
 use super::{BlockIlu, BlockIluReport, Fill, SingularRow};
 use crate::shared::SharedMut;
 use crate::sparse::{Jacobian, Stored};
-use chromaflow_device::{Member, Team};
+use chromaflow_device::{Buffer, Member, Team};
 use half::f16;
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex};
+
+/// Rows of a matrix that are brought one by one as they are factored.
+pub(crate) trait RowSource: Sync {
+    /// Brings a row, into `room` (for as many values as the longest one has) or to where it stays.
+    ///
+    /// # Safety
+    /// Every row is asked for once, by one thread.
+    unsafe fn row(&self, row: usize, room: &mut Buffer<f64>) -> RowAt;
+
+    /// Tells where a row comes from, in pieces of so many bytes, so that it can be asked for ahead.
+    fn places(&self, row: usize, tell: &mut dyn FnMut(*const u8, usize));
+}
+
+/// Where a row has been brought: blocks by columns, in memory that may be read one vector past them until the next row is asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct RowAt {
+    /// The diagonal block.
+    pub diag: *const f64,
+    /// The others, in the order of their columns.
+    pub off: *const f64,
+}
 
 impl BlockIlu {
     /// The numeric phase: factors the values of `a`.
@@ -23,14 +45,26 @@ impl BlockIlu {
     pub fn factor(&mut self, a: &Jacobian, team: &Team) -> Result<BlockIluReport, SingularRow> {
         a.assert_whole();
         assert!(
-            a.nb() == self.nb && **a.pattern() == *self.pattern,
+            a.nb() == self.nb && (Arc::ptr_eq(a.pattern(), &self.pattern) || **a.pattern() == *self.pattern),
             "another pattern than the symbolic phase's"
         );
+        self.factor_from(Source::Stored(a), team)
+    }
+
+    /// The same for values that are brought row by row; every row is, whatever the others hold.
+    pub(crate) fn factor_brought(
+        &mut self,
+        rows: &dyn RowSource,
+        team: &Team,
+    ) -> Result<BlockIluReport, SingularRow> {
+        self.factor_from(Source::Brought(rows), team)
+    }
+
+    fn factor_from(&mut self, source: Source<'_>, team: &Team) -> Result<BlockIluReport, SingularRow> {
         let (lower_values, upper_values) = (self.lower.values.shared(), self.upper.values.shared());
         let task = FactorTask {
             pattern: &self.pattern,
-            off: &a.off,
-            diag: &a.diag,
+            source,
             filled: &self.filled,
             lower: &self.lower,
             upper: &self.upper,
@@ -44,7 +78,8 @@ impl BlockIlu {
         };
         let report = Mutex::new(BlockIluReport::default());
         team.run(|m| {
-            let mut scratch = Scratch::new(&self.filled, self.nb);
+            let brought = matches!(task.source, Source::Brought(_));
+            let mut scratch = Scratch::new(&self.filled, self.nb, brought);
             self.walk(0, m, |positions| {
                 // SAFETY: shapes were checked; members have disjoint rows, and rows of earlier levels are finished.
                 unsafe { kernels::factor(self.isa, self.nb, &task, positions, &mut scratch) }
@@ -119,7 +154,7 @@ impl BlockIlu {
                 };
                 self.walk(t, m, |positions| {
                     // SAFETY: as in `factor`; the values are those of this triangle.
-                    unsafe { kernels::solve(self.isa, self.nb, &task, positions) }
+                    unsafe { solve::solve(self.isa, self.nb, &task, positions) }
                 });
             }
         });

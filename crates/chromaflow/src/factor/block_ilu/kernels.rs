@@ -11,15 +11,14 @@
 //! [`Buffer`](chromaflow_device::Buffer)s, which may be read one vector past their end.
 
 use super::gauss_jordan::{Inverted, invert};
+use super::padded::{load_row, store_row};
 use super::registers::{COLUMNS, invert_columns};
-use super::scalars;
 use super::triangle::{Triangle, ValuesMut};
+use super::{RowAt, RowSource, scalars};
 use crate::rim::{Size, with_size};
 use crate::shared::SharedMut;
 use crate::simd::{Kernel, Simd, Vector, Wide, dispatch};
-use crate::sparse::{
-    BlockPattern, Off, OffDiagonal, Stored, ToDouble, Unscale, block_product, prefetch_block, row_product,
-};
+use crate::sparse::{BlockPattern, Jacobian, Stored, prefetch_block};
 use chromaflow_device::{Buffer, Isa};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,8 +27,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(super) struct FactorTask<'a> {
     /// Of the matrix.
     pub pattern: &'a BlockPattern,
-    pub off: &'a OffDiagonal,
-    pub diag: &'a Buffer<f64>,
+    pub source: Source<'a>,
     /// Of the factors.
     pub filled: &'a BlockPattern,
     pub lower: &'a Triangle,
@@ -45,6 +43,41 @@ pub(super) struct FactorTask<'a> {
     pub singular: AtomicU32,
 }
 
+/// Where the values of the matrix come from.
+pub(super) enum Source<'a> {
+    /// They are there.
+    Stored(&'a Jacobian),
+    /// They are brought row by row.
+    Brought(&'a dyn RowSource),
+}
+
+impl Source<'_> {
+    /// Has row `i` brought, where it is not there.
+    ///
+    /// # Safety
+    /// Every row is asked for once.
+    #[inline(always)]
+    pub unsafe fn bring(&self, i: usize, room: &mut Buffer<f64>) -> Option<RowAt> {
+        match self {
+            Source::Stored(_) => None,
+            Source::Brought(rows) => Some(rows.row(i, room)),
+        }
+    }
+
+    /// Asks for a row that comes next.
+    ///
+    /// # Safety
+    /// The instruction set of `V` is there.
+    #[inline(always)]
+    unsafe fn ahead<V: Vector>(&self, i: usize) {
+        if let Source::Brought(rows) = self {
+            rows.places(i, &mut |at, bytes| {
+                (0..bytes).step_by(64).for_each(|line| V::prefetch(at.wrapping_add(line)));
+            });
+        }
+    }
+}
+
 /// A thread's own memory.
 pub(super) struct Scratch {
     /// The row being factored: its off-diagonal blocks, then its diagonal block, padded.
@@ -56,6 +89,12 @@ pub(super) struct Scratch {
     copy: Vec<f64>,
     /// Where each column stands in `row`; `NONE` elsewhere.
     pub slot: Vec<u32>,
+    /// Blocks of scalars: the row being factored, by columns; what stands elsewhere is nobody's.
+    pub dense: Vec<f64>,
+    /// A row of the matrix that is brought.
+    pub room: Buffer<f64>,
+    /// Blocks of a row of the upper factor that meet the row at hand, and where they do.
+    meets: Vec<(u32, u32)>,
     /// Rows inverted with pivoting.
     pub pivoted: Vec<u32>,
     /// Largest value added to a diagonal entry.
@@ -63,28 +102,33 @@ pub(super) struct Scratch {
 }
 
 /// No place in the scratch row.
-pub(super) const NONE: u32 = u32::MAX;
+const NONE: u32 = u32::MAX;
 
 /// The instruction set whose vectors a column fits best: lanes that hold nothing cost as much as others.
-fn fitting(isa: Isa, nb: usize) -> Isa {
+pub(super) fn fitting(isa: Isa, nb: usize) -> Isa {
     if isa == Isa::Avx512 && nb <= 4 { Isa::Avx2 } else { isa }
 }
 
 /// Columns of a block in [`Scratch`] are this far apart.
-fn padded(nb: usize) -> usize {
+pub(super) fn padded(nb: usize) -> usize {
     nb.next_multiple_of(8)
 }
 
 impl Scratch {
-    pub fn new(filled: &BlockPattern, nb: usize) -> Self {
+    /// For factors on `filled`; `brought` is whether rows are.
+    pub fn new(filled: &BlockPattern, nb: usize, brought: bool) -> Self {
         let longest = (0..filled.rows()).map(|i| filled.range(i).len()).max().unwrap_or(0);
         let block = nb * padded(nb);
+        let (scalars, blocks) = if nb == 1 { (filled.rows(), 0) } else { (0, filled.rows()) };
         Self {
             row: Buffer::zeroed((longest + 1) * block),
+            dense: vec![0.0; scalars],
+            room: Buffer::zeroed(if brought { (longest + 1) * nb * nb } else { 0 }),
+            meets: vec![(0, 0); longest + 1],
             product: Buffer::zeroed(block),
             wide: Buffer::zeroed(block),
             copy: Vec::with_capacity(block),
-            slot: vec![NONE; filled.rows()],
+            slot: vec![NONE; blocks],
             pivoted: Vec::new(),
             shifted: 0.0,
         }
@@ -101,7 +145,7 @@ impl Scratch {
 
     /// Forgets them.
     #[inline(always)]
-    pub fn forget(&mut self, columns: &[u32], i: usize) {
+    fn forget(&mut self, columns: &[u32], i: usize) {
         for &c in columns {
             self.slot[c as usize] = NONE;
         }
@@ -145,14 +189,18 @@ impl<Z: Size> Kernel for FactorRows<'_, Z> {
         let (ld, q) = (padded(nb), nb * nb);
         for position in positions {
             let i = task.lower.rows[position] as usize;
+            if let Some(&next) = task.lower.rows.get(position + 1) {
+                task.source.ahead::<S::F64>(next as usize);
+            }
+            let brought = task.source.bring(i, &mut scratch.room);
             if i as u32 > task.singular.load(Ordering::Relaxed) {
                 continue;
             }
             let columns = task.filled.columns(i);
             let count = columns.len();
-            load_row::<S>(nb, task, i, scratch);
+            load_row::<S>(nb, task, i, brought, scratch);
 
-            let below = columns.partition_point(|&c| (c as usize) < i);
+            let below = task.lower.range(position).len();
             for s in 0..below {
                 if let Some(&next) = columns[..below].get(s + 1) {
                     prefetch_row::<S::F64>(nb, task, next as usize);
@@ -181,49 +229,11 @@ impl<Z: Size> Kernel for FactorRows<'_, Z> {
             }
             let (lower, upper) = scratch.row[..count * nb * ld].split_at(below * nb * ld);
             let (at, to) = (task.lower.ptr[position] as usize, &task.lower_values);
-            to.store(nb, ld, position, at, lower);
+            store_row::<S>(nb, to, position, at, lower);
             let position = task.upper.position[i] as usize;
             let (at, to) = (task.upper.ptr[position] as usize, &task.upper_values);
-            to.store(nb, ld, position, at, upper);
+            store_row::<S>(nb, to, position, at, upper);
             scratch.forget(columns, i);
-        }
-    }
-}
-
-/// Brings row `i` of the matrix into the scratch row and notes where its columns stand.
-#[inline(always)]
-unsafe fn load_row<S: Simd>(nb: usize, task: &FactorTask<'_>, i: usize, scratch: &mut Scratch) {
-    let (ld, q, columns) = (padded(nb), nb * nb, task.filled.columns(i));
-    scratch.note(columns, i);
-    let range = task.pattern.range(i);
-    if range.len() < columns.len() {
-        scratch.row[..columns.len() * nb * ld].fill(0.0);
-    }
-    let row = scratch.row.as_mut_ptr();
-    for k in range {
-        let to = row.add(scratch.slot[task.pattern.col_idx()[k] as usize] as usize * nb * ld);
-        match task.off {
-            OffDiagonal::F64(v) => unpack::<S, f64>(nb, v.as_ptr().add(k * q), 1.0, to),
-            OffDiagonal::F32(v) => unpack::<S, f32>(nb, v.as_ptr().add(k * q), 1.0, to),
-            OffDiagonal::F16 { values, unscale } => {
-                let unscale = f64::from(unscale[if unscale.len() == 1 { 0 } else { i }]);
-                unpack::<S, half::f16>(nb, values.as_ptr().add(k * q), unscale, to);
-            }
-        }
-    }
-    let own = columns.len() * nb * ld;
-    unpack::<S, f64>(nb, task.diag.as_ptr().add(i * q), 1.0, row.add(own));
-    let added = super::add_shift(&mut scratch.row[own..own + nb * ld], nb, ld, task.shift);
-    scratch.shifted = scratch.shifted.max(added);
-}
-
-/// A stored block with its columns padded, times a factor.
-#[inline(always)]
-unsafe fn unpack<S: Simd, T: Stored>(nb: usize, from: *const T, factor: f64, to: *mut f64) {
-    for c in 0..nb {
-        for r in (0..nb).step_by(S::F64::LANES) {
-            let v = T::load::<S>(from.add(c * nb + r));
-            v.mul(S::F64::splat(factor)).store(to.add(c * padded(nb) + r));
         }
     }
 }
@@ -272,6 +282,22 @@ unsafe fn widen<S: Simd, T: Stored>(nb: usize, from: *const T, to: *mut f64) {
     }
 }
 
+/// Lists which blocks of the upper factor at position `at` meet blocks of row `i`, without a branch a block: which of them do is
+/// different in every row. How many.
+#[inline(always)]
+unsafe fn meet(task: &FactorTask<'_>, i: usize, at: usize, scratch: &mut Scratch) -> usize {
+    let (cols, slots, meets) = (task.upper.cols.as_ptr(), scratch.slot.as_ptr(), scratch.meets.as_mut_ptr());
+    let (all, mut count) = (!task.diagonal_only, 0);
+    for e in task.upper.range(at) {
+        let j = *cols.add(e) as usize;
+        let slot = *slots.add(j);
+        // No more than there are blocks in row i, and one that is overwritten.
+        *meets.add(count) = (e as u32, slot);
+        count += usize::from((slot != NONE) & (all | (j == i)));
+    }
+    count
+}
+
 /// Eliminates block `s` of row `i` with row `k`: `L = A_ik D_k^-1`, `A_ij -= L U_kj`.
 #[inline(always)]
 unsafe fn eliminate_small<S: Simd, Z: Size>(
@@ -299,13 +325,9 @@ unsafe fn eliminate_small<S: Simd, Z: Size>(
         sum.store(block.add(c * ld));
         minus[c] = sum.mul(sign);
     }
-    for e in task.upper.range(at) {
-        let j = *task.upper.cols.get_unchecked(e) as usize;
-        let slot = *scratch.slot.get_unchecked(j);
-        if slot == NONE || (task.diagonal_only && j != i) {
-            continue;
-        }
-        let upper = upper_block::<S>(nb, task, e, &mut scratch.wide);
+    for m in 0..meet(task, i, at, scratch) {
+        let (e, slot) = *scratch.meets.get_unchecked(m);
+        let upper = upper_block::<S>(nb, task, e as usize, &mut scratch.wide);
         let target = row.add(slot as usize * nb * ld);
         for c in 0..nb {
             let mut sum = load::<S>(target.add(c * ld));
@@ -318,7 +340,7 @@ unsafe fn eliminate_small<S: Simd, Z: Size>(
 }
 
 #[inline(always)]
-unsafe fn load<S: Simd>(from: *const f64) -> S::F64 {
+pub(super) unsafe fn load<S: Simd>(from: *const f64) -> S::F64 {
     <f64 as Stored>::load::<S>(from)
 }
 
@@ -341,13 +363,9 @@ unsafe fn eliminate_large<S: Simd>(
     let at = task.upper.position[k] as usize;
     let sign = -task.upper_values.unscale(at);
     scratch.product.iter_mut().for_each(|v| *v *= sign);
-    for e in task.upper.range(at) {
-        let j = task.upper.cols[e] as usize;
-        let slot = scratch.slot[j];
-        if slot == NONE || (task.diagonal_only && j != i) {
-            continue;
-        }
-        let upper = upper_block::<S>(nb, task, e, &mut scratch.wide);
+    for m in 0..meet(task, i, at, scratch) {
+        let (e, slot) = scratch.meets[m];
+        let upper = upper_block::<S>(nb, task, e as usize, &mut scratch.wide);
         add_product::<S>(nb, product, upper, row.add(slot as usize * nb * ld));
     }
 }
@@ -425,135 +443,4 @@ unsafe fn invert_small<S: Simd, Z: Size>(block: *const f64, inverse: *mut f64) -
         }
     }
     sound
-}
-
-/// What one triangular solve reads and writes: `x_i <- b_i - sum T_ij x_j`, then `x_i <- D_i^-1 x_i` where there is an
-/// inverse. Without b, x holds the right-hand side.
-pub(super) struct SolveTask<'a, T> {
-    pub rows: &'a [u32],
-    pub ptr: &'a [u32],
-    pub cols: &'a [u32],
-    pub values: *const T,
-    pub unscale: Unscale<'a>,
-    pub inverse: Option<*const f64>,
-    pub b: Option<*const f64>,
-    pub x: *mut f64,
-}
-
-/// Solves for the rows at `positions`, one after the other.
-///
-/// # Safety
-/// As this file says; b and x have values for all rows.
-pub(super) unsafe fn solve<T: Stored + Copy + Into<f64>>(
-    isa: Isa,
-    nb: usize,
-    task: &SolveTask<'_, T>,
-    positions: Range<usize>,
-) {
-    if nb == 1 {
-        return scalars::solve(task, positions);
-    }
-    let isa = fitting(isa, nb);
-    with_size!(few: isa, nb, size => dispatch(isa, SolveRows { size, task, positions }));
-}
-
-/// How far ahead of their use, in bytes, blocks are asked for, and how many rows ahead the inverses.
-const BYTES_AHEAD: isize = 2048;
-const ROWS_AHEAD: usize = 3;
-
-struct SolveRows<'a, T, Z> {
-    size: Z,
-    task: &'a SolveTask<'a, T>,
-    positions: Range<usize>,
-}
-
-impl<T: Stored, Z: Size> Kernel for SolveRows<'_, T, Z> {
-    const PORTABLE: bool = Z::PORTABLE;
-    type Output = ();
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
-        let Self { size, task, positions } = self;
-        let nb = size.get();
-        let off = Off { row_ptr: task.ptr, col_idx: task.cols, values: task.values, unscale: task.unscale };
-        // Room for one block row and whole vectors past its end.
-        let (mut sum, mut own) = ([0.0_f64; crate::MAX_NB + 16], [0.0_f64; crate::MAX_NB + 16]);
-        for position in positions {
-            let i = *task.rows.get_unchecked(position) as usize;
-            if let (Some(inverse), Some(&next)) = (task.inverse, task.rows.get(position + ROWS_AHEAD)) {
-                prefetch_block::<S::F64, f64>(nb, inverse.wrapping_add(next as usize * nb * nb), 0);
-            }
-            if Z::KNOWN != 0 && Z::KNOWN <= S::F64::LANES {
-                solve_small::<S, T, Z>(task, position, i);
-                continue;
-            }
-            // A row may need the one just solved, whoever solved it: x is read entry by entry.
-            let (x, out) = (task.x.cast_const(), sum.as_mut_ptr());
-            row_product::<S::F64, T, Z, ToDouble<S>>(&off, size, position, x, out, BYTES_AHEAD, true);
-            let to = task.x.add(i * nb);
-            let from = task.b.map_or(to.cast_const(), |b| b.add(i * nb));
-            let factor = S::F64::splat(-task.unscale.of(position));
-            for first in (0..nb).step_by(S::F64::LANES) {
-                let lanes = S::F64::first((nb - first).min(S::F64::LANES));
-                let right = S::F64::load_first(from.add(first), lanes);
-                load::<S>(sum.as_ptr().add(first)).mul_add(factor, right).store(own.as_mut_ptr().add(first));
-            }
-            let result = if let Some(inverse) = task.inverse {
-                block_product::<S, Z>(size, inverse.add(i * nb * nb), own.as_ptr(), sum.as_mut_ptr());
-                &sum
-            } else {
-                &own
-            };
-            to.copy_from(result.as_ptr(), nb);
-        }
-    }
-}
-
-/// Columns of blocks that are summed apart: additions to one need not wait for those to the others.
-const APART: usize = 4;
-
-/// A row of blocks whose columns fit a vector: its sum stays in registers.
-#[inline(always)]
-unsafe fn solve_small<S: Simd, T: Stored, Z: Size>(task: &SolveTask<'_, T>, position: usize, i: usize) {
-    let (nb, q) = (Z::KNOWN, Z::KNOWN * Z::KNOWN);
-    let range = *task.ptr.get_unchecked(position) as usize..*task.ptr.get_unchecked(position + 1) as usize;
-    let mut block = task.values.add(range.start * q);
-    let mut sum = [S::F64::zero(); APART];
-    for &col in task.cols.get_unchecked(range) {
-        prefetch_block::<S::F64, T>(nb, block, BYTES_AHEAD);
-        add_columns::<S, T>(nb, block, task.x.cast_const().add(col as usize * nb), &mut sum);
-        block = block.add(q);
-    }
-    let to = task.x.add(i * nb);
-    let from = task.b.map_or(to.cast_const(), |b| b.add(i * nb));
-    let right = S::F64::load_first(from, S::F64::first(nb));
-    let mut own = total::<S>(sum).mul_add(S::F64::splat(-task.unscale.of(position)), right);
-    let mut room = [0.0_f64; 8];
-    if let Some(inverse) = task.inverse {
-        own.store(room.as_mut_ptr());
-        let mut sum = [S::F64::zero(); APART];
-        add_columns::<S, f64>(nb, inverse.add(i * q), room.as_ptr(), &mut sum);
-        own = total::<S>(sum);
-    }
-    own.store(room.as_mut_ptr());
-    to.copy_from(room.as_ptr(), nb);
-}
-
-/// `sum += block x`, x read entry by entry.
-#[inline(always)]
-unsafe fn add_columns<S: Simd, T: Stored>(
-    nb: usize,
-    block: *const T,
-    x: *const f64,
-    sum: &mut [S::F64; APART],
-) {
-    for c in 0..nb {
-        let column = T::load::<S>(block.add(c * nb));
-        sum[c % APART] = column.mul_add(S::F64::splat(*x.add(c)), sum[c % APART]);
-    }
-}
-
-#[inline(always)]
-unsafe fn total<S: Simd>(sum: [S::F64; APART]) -> S::F64 {
-    sum[0].add(sum[1]).add(sum[2].add(sum[3]))
 }

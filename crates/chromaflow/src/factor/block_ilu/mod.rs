@@ -7,7 +7,7 @@
 //!
 //! * `reference.rs`: the textbook.
 //! * `fill.rs`: the pattern of the factors.
-//! * `cpu.rs`, `kernels.rs`: threads level by level; block columns in SIMD lanes, the size and the instruction set
+//! * `cpu.rs`, `kernels.rs`, `padded.rs`, `solve.rs`: threads level by level; block columns in SIMD lanes, the size and the instruction set
 //!   chosen at run time; `scalars.rs`: blocks of one value.
 //! * `wavefront.rs`: one thread goes through the rows as they stand; several go level by level through tiles of rows, and the
 //!   blocks of each triangle lie in the order in which they are read. Results are the same bits.
@@ -24,14 +24,17 @@ mod fill;
 pub(super) mod gauss_jordan;
 mod kernels;
 mod over_ranks;
+mod padded;
 pub mod reference;
 pub(super) mod registers;
 mod scalars;
+mod solve;
 #[cfg(test)]
 mod tests;
 pub(super) mod triangle;
 mod wavefront;
 
+pub(crate) use cpu::{RowAt, RowSource};
 pub use fill::{Fill, fill_pattern};
 pub use over_ranks::IluOverRanks;
 

@@ -32,16 +32,26 @@ pub(in crate::factor) enum Values {
 impl Triangle {
     /// Zeros in the upper or the lower triangle of `pattern`, which has no diagonal, rows in the order of `rows`.
     pub fn new(pattern: &BlockPattern, q: usize, rows: Vec<u32>, storage: Storage, upper: bool) -> Self {
-        let mut position = vec![0; rows.len()];
-        let (mut ptr, mut cols) =
-            (Vec::with_capacity(rows.len() + 1), Vec::with_capacity(pattern.nnzb() / 2));
-        ptr.push(0);
-        for (at, &row) in rows.iter().enumerate() {
-            position[row as usize] = at as u32;
+        // Rows are short and many: their columns are counted and copied one by one.
+        let split = |row: u32| {
             let columns = pattern.columns(row as usize);
-            let (below, above) = columns.split_at(columns.partition_point(|&c| c < row));
-            cols.extend_from_slice(if upper { above } else { below });
-            ptr.push(cols.len() as u32);
+            let below = columns.iter().map(|&c| usize::from(c < row)).sum();
+            let (below, above) = columns.split_at(below);
+            if upper { above } else { below }
+        };
+        let mut position = vec![0; rows.len()];
+        let mut ptr = Vec::with_capacity(rows.len() + 1);
+        let mut end = 0;
+        ptr.push(end);
+        ptr.extend(rows.iter().enumerate().map(|(at, &row)| {
+            position[row as usize] = at as u32;
+            end += split(row).len() as u32;
+            end
+        }));
+        let mut cols = vec![0; end as usize];
+        for (&row, ends) in rows.iter().zip(ptr.windows(2)) {
+            let to = &mut cols[ends[0] as usize..ends[1] as usize];
+            to.iter_mut().zip(split(row)).for_each(|(to, &c)| *to = c);
         }
         let values = Values::zeroed(storage, cols.len() * q, rows.len());
         Self { rows, position, ptr, cols, values }
@@ -114,22 +124,6 @@ impl ValuesMut {
             // SAFETY: the caller's promise.
             ValuesMut::F16(_, unscale) => unsafe { f64::from(*unscale.get().add(position)) },
             _ => 1.0,
-        }
-    }
-
-    /// The value at `at`, of blocks of one, without its scale.
-    ///
-    /// # Safety
-    /// There is such a value, and nobody writes it.
-    #[inline(always)]
-    pub unsafe fn scalar(&self, at: usize) -> f64 {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self {
-                ValuesMut::F64(v) => *v.get().add(at),
-                ValuesMut::F32(v) => f64::from(*v.get().add(at)),
-                ValuesMut::F16(v, _) => (*v.get().add(at)).to_f64(),
-            }
         }
     }
 

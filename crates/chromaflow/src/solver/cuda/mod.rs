@@ -103,7 +103,7 @@ impl LinearSolverCuda {
         nb: usize,
         options: SolverOptions,
     ) -> Result<Self, SolverError> {
-        Self::with_rows(stream, team, &Rows::from_pattern(pattern)?, nb, options)
+        Self::with_rows(stream, team, Rows::from_pattern(pattern)?, nb, options)
     }
 
     /// The same from index arrays, `row_ptr [rows + 1]` and `col_idx [nnzb]`, columns of a row in any order.
@@ -118,25 +118,24 @@ impl LinearSolverCuda {
         nb: usize,
         options: SolverOptions,
     ) -> Result<Self, SolverError> {
-        Self::with_rows(stream, team, &Rows::from_arrays(base, row_ptr, col_idx, 0)?, nb, options)
+        Self::with_rows(stream, team, Rows::from_arrays(base, row_ptr, col_idx, 0)?, nb, options)
     }
 
     fn with_rows(
         stream: &Stream,
         team: &Team,
-        rows: &Rows,
+        mut rows: Rows,
         nb: usize,
         options: SolverOptions,
     ) -> Result<Self, SolverError> {
         check_nb(nb)?;
         check_options(&options)?;
-        let pattern = &rows.pattern;
         if rows.apart {
             let (option, value) = ("diagonal blocks", "apart".to_owned());
             return Err(SolverError::NotOnGpu { option, value, remedy: "give them among the others" });
         }
-        let plan = Plan::with_team(pattern, &options.effective_plan(), team)?;
-        let (off, layout) = Layout::new(rows, &plan.permutation);
+        let plan = Plan::with_team(&rows.pattern, &options.effective_plan(), team)?;
+        let (off, layout) = Layout::new(&mut rows, &plan.permutation);
         let off = Arc::new(off);
         let batches: Vec<_> = plan.batches.iter().collect();
         let storage = Storage::from(options.policy);
@@ -160,7 +159,7 @@ impl LinearSolverCuda {
         let vector = || DeviceBuffer::zeroed(stream, n).map_err(GpuError::from);
         let old = plan.permutation.old_of_new();
         Ok(Self {
-            transfer: Transfer::new(stream, nb, &layout.source(), old)?,
+            transfer: Transfer::new(stream, nb, &layout.source(&off), old)?,
             whole: jacobian(Storage::F64)?,
             reduced: in_less.then(|| jacobian(Storage::F32)).transpose()?,
             matrix: BlockMatrixCuda::with_batches(stream, &off, nb, &batches, Storage::F64)?,
