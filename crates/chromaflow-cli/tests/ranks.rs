@@ -106,8 +106,6 @@ fn what_ranks_do_not_compute_is_refused_by_name() {
     refused(&["-q", "run", case.to_str().unwrap(), "--ranks", "2"], "one rank alone computes");
     let case = cases().join("cavity_re100.toml");
     refused(&["-q", "run", case.to_str().unwrap(), "--ranks", "2"], "one rank alone computes");
-    let dsh = ["-q", "run", "case.toml", "--ranks", "2", "--set", "linear.policy=dsh"];
-    refused(&dsh, "the policy `dsh`");
     refused(&["-q", "run", "case.toml", "--ranks", "0"], "--ranks");
     let matrix = ["-q", "run", "case.toml", "--ranks", "2", "--set", "output.matrix=1"];
     refused(&matrix, "one rank alone writes linear systems");

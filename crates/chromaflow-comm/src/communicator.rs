@@ -80,6 +80,21 @@ pub trait Communicator: Debug + Send + Sync {
         self.reduce(Op::Sum, &mut [])
     }
 
+    /// As [`Communicator::barrier`] without an end to the wait, but for ranks that fail or leave: for preparations that take one rank much
+    /// longer than another.
+    ///
+    /// # Errors
+    /// [`CommError`] when another rank has failed or has left.
+    fn barrier_patiently(&self) -> Result<(), CommError> {
+        let (own, size) = (self.rank(), self.size());
+        if own > 0 {
+            self.send(0, Tag::Collective, Vec::new())?;
+            return self.receive_patiently(0, Tag::Collective).map(drop);
+        }
+        others(own, size).try_for_each(|from| self.receive_patiently(from, Tag::Collective).map(drop))?;
+        others(own, size).try_for_each(|to| self.send(to, Tag::Collective, Vec::new()))
+    }
+
     /// The root's bytes on every rank.
     ///
     /// # Errors

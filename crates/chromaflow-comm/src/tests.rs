@@ -246,3 +246,59 @@ fn lists_that_do_not_fit_the_rows_are_errors() {
         assert!(text.contains(words), "{text}");
     }
 }
+
+/// Ranks hand objects to one another, time after time, and keep none that others have seen.
+#[test]
+fn objects_of_all_ranks_come_in_their_order() {
+    for size in SIZES {
+        let done = run(size, PATIENCE, |ranks: &Threads| {
+            let own = ranks.in_process().expect("a thread");
+            for round in 0..5 {
+                delay(ranks.rank(), round);
+                let mine = Arc::new((round, ranks.rank()));
+                let all = own.meet(Arc::clone(&mine) as _)?.into_iter();
+                let all: Vec<(usize, usize)> = all.map(|o| *o.downcast_ref().expect("a pair")).collect();
+                assert_eq!(all, (0..ranks.size()).map(|rank| (round, rank)).collect::<Vec<_>>());
+                ranks.barrier()?;
+                assert_eq!(Arc::strong_count(&mine), 1, "nobody holds it any more");
+                ranks.barrier_patiently()?;
+            }
+            Ok::<_, CommError>(())
+        });
+        assert_eq!(done.unwrap().len(), size);
+    }
+    assert!(Solo.in_process().is_none() && Solo.barrier_patiently().is_ok());
+}
+
+/// A wait for memory ends when it is written, when its writer leaves or another rank fails, and by patience.
+#[test]
+fn waits_for_memory_of_others_end_as_those_for_messages_do() {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    let count = Arc::new(AtomicU64::new(0));
+    let shared = Arc::clone(&count);
+    let done = run(2, PATIENCE, move |ranks: &Threads| {
+        for round in 0..100 {
+            if ranks.rank() == 0 {
+                ranks.wait_until(1, || shared.load(Ordering::Acquire) > round)?;
+            } else {
+                shared.store(round + 1, Ordering::Release);
+            }
+        }
+        Ok::<_, CommError>(())
+    });
+    assert!(done.is_ok());
+    let wait = |fails: bool, patience: Duration, stays: Duration| {
+        let ended = run(2, patience, move |ranks: &Threads| {
+            if ranks.rank() == 0 {
+                return ranks.wait_until(1, || false);
+            }
+            sleep(stays);
+            if fails { Err(CommError::Left { rank: 7 }) } else { Ok(()) }
+        });
+        ended.unwrap_err().to_string()
+    };
+    let short = Duration::from_millis(50);
+    assert!(wait(false, PATIENCE, short).contains("rank 1 has finished"));
+    assert!(wait(true, PATIENCE, short).starts_with("rank 1: "));
+    assert!(wait(false, short, Duration::from_millis(400)).contains("rank 1 did not answer"));
+}

@@ -6,6 +6,7 @@
 
 pub use crate::bc::Boundary;
 use chromaflow::Policy;
+use chromaflow::dist::SweepExchange;
 use chromaflow::solver::{Method, PreconditionerKind, RowOrder};
 use std::collections::BTreeMap;
 
@@ -227,6 +228,8 @@ pub struct Implicit {
     pub sweeps: usize,
     /// Sweeps of each application of a relaxation as preconditioner.
     pub preconditioner_sweeps: usize,
+    /// When sweeps over ranks exchange the values of border rows.
+    pub exchange: SweepExchange,
     /// Krylov methods end where the residual of the linear system has fallen to this part,
     pub krylov_tolerance: f64,
     /// or after so many iterations; GMRES keeps up to twice as many vectors.
@@ -254,6 +257,7 @@ impl Default for Implicit {
             order: RowOrder::Rcm,
             sweeps: 15,
             preconditioner_sweeps: 1,
+            exchange: SweepExchange::default(),
             krylov_tolerance: 0.01,
             krylov_iterations: 20,
             linear_report: 10,

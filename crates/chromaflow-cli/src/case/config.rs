@@ -95,6 +95,7 @@ impl CaseFile {
                 order: l.order.config(),
                 sweeps: l.sweeps,
                 preconditioner_sweeps: l.precond_sweeps,
+                exchange: l.exchange.config(),
                 krylov_tolerance: l.tolerance,
                 krylov_iterations: l.max_iterations,
                 linear_report: flow::Implicit::default().linear_report,

@@ -326,6 +326,18 @@ choice! {
     }
 }
 
+choice! {
+    /// When sweeps over ranks exchange values at the borders of parts.
+    ExchangeName => chromaflow::dist::SweepExchange {
+        /// After each color: sweeps are those of one rank.
+        Color => chromaflow::dist::SweepExchange::EveryColor,
+        /// After each color, read one color later: sweeps depend on the number of ranks a little.
+        Late => chromaflow::dist::SweepExchange::ColorLate,
+        /// Once a sweep: they depend on it more.
+        Sweep => chromaflow::dist::SweepExchange::EverySweep,
+    }
+}
+
 /// How viscosity depends on temperature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -531,6 +543,9 @@ pub struct LinearSection {
     pub sweeps: usize,
     /// Sweeps of each application of multicolor or jacobi as preconditioner.
     pub precond_sweeps: usize,
+    /// When multicolor sweeps over several ranks exchange values at the borders of their parts. Other than `color` is for runs that
+    /// wait for messages more than they compute: below some hundred thousand nodes a rank between hosts.
+    pub exchange: ExchangeName,
     /// gmres and bicgstab end where the residual of the system has fallen to this part.
     pub tolerance: f64,
     /// Most iterations of gmres (which keeps up to twice as many vectors) and bicgstab.
@@ -550,6 +565,7 @@ impl Default for LinearSection {
             order: OrderName::of(d.order),
             sweeps: d.sweeps,
             precond_sweeps: d.preconditioner_sweeps,
+            exchange: ExchangeName::of(d.exchange),
             tolerance: d.krylov_tolerance,
             max_iterations: d.krylov_iterations,
             jacobian: JacobianKind::of(d.jacobian),

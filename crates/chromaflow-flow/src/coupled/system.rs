@@ -154,6 +154,10 @@ impl CoupledSystem {
             for &row in &state.given {
                 physics.initial(flow, row as usize, &mut state.values[row as usize * state.nb..][..state.nb]);
             }
+            // Ghosts without all their neighbors cannot tell how far these are.
+            if let Some(share) = &self.share {
+                share.exchange(state.nb, &mut state.values);
+            }
         }
         physics.prepare(flow, &state.values);
     }

@@ -2,8 +2,8 @@
 
 use super::wire;
 use super::{Part, Quality, Whole};
-use chromaflow::dist::{Share, ShareError};
-use chromaflow::{BlockPattern, Jacobian};
+use chromaflow::dist::{Share, ShareError, SweepExchange};
+use chromaflow::{BlockPattern, Jacobian, OffDiagonal};
 use chromaflow_comm::{CommError, Communicator, Tag};
 use std::sync::Arc;
 
@@ -25,7 +25,8 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Of a part, whose matrices have this pattern; collective. `exact`: sums do not depend on the number of ranks.
+    /// Of a part, whose matrices have this pattern; collective. `exact`: sums do not depend on the number of ranks; `sweeps`: when those
+    /// exchange.
     ///
     /// # Errors
     /// [`ShareError`].
@@ -35,13 +36,14 @@ impl Rows {
         whole: Option<Whole>,
         pattern: &BlockPattern,
         exact: bool,
+        sweeps: SweepExchange,
     ) -> Result<Self, ShareError> {
         let costs: Vec<[usize; 2]> = part.whole.iter().map(|w| w.map(|n| n as usize)).collect();
         let batches = part.batches();
         let global = part.global.clone();
         let share = Share::new(Arc::clone(ranks), pattern, &batches, &costs, global, &part.owner)?;
         // Rows next to owned ones are complete, see `Part::complete`.
-        let share = share.overlapping();
+        let share = share.overlapping().exchanging(sweeps);
         let outer = (0..).zip(&part.complete).filter(|(_, complete)| **complete == 0);
         Ok(Self {
             share: Arc::new(if exact { share.exactly() } else { share }),
@@ -59,12 +61,21 @@ impl Rows {
         &self.outer
     }
 
-    /// Gives rows whose elements are not all here, and which nobody solves for, blocks that can be inverted.
+    /// Makes rows whose elements are not all here, and which nobody solves for, rows of the identity: they can be inverted, and have no
+    /// say in what is largest.
     pub fn identities(&self, jacobian: &mut Jacobian) {
         let (nb, q) = (jacobian.nb(), jacobian.nb() * jacobian.nb());
+        let pattern = Arc::clone(jacobian.pattern());
         for &row in &self.outer {
             for (e, entry) in jacobian.diag[row as usize * q..][..q].iter_mut().enumerate() {
                 *entry = if e % (nb + 1) == 0 { 1.0 } else { 0.0 };
+            }
+            let range = pattern.range(row as usize);
+            let range = range.start * q..range.end * q;
+            match &mut jacobian.off {
+                OffDiagonal::F64(off) => off[range].fill(0.0),
+                OffDiagonal::F32(off) => off[range].fill(0.0),
+                OffDiagonal::F16 { .. } => unreachable!("an assembly has blocks in f64 or f32"),
             }
         }
     }

@@ -5,7 +5,7 @@ use super::{Division, degrees};
 use crate::bc::Motion;
 use crate::config::{
     Boundary, Equations, Limiter, NewtonKrylov, Nonlinear, Quadrature, ScalarConfig, Steady, Time,
-    TurbulenceConfig, Unsteady,
+    TurbulenceConfig, TurbulenceModel, Unsteady,
 };
 use crate::march::FlowError;
 use crate::mesh::Mesh;
@@ -234,12 +234,15 @@ pub(crate) fn cube(wall: &Boundary) -> FlowConfig {
     config
 }
 
-/// Inviscid flow by plain steps: bit for bit but for sums, in f64 and f32 policies, on all element types.
+/// Inviscid flow by plain steps: bit for bit but for sums, in all policies (f16 blocks of all ranks have one scale), on all element types.
 #[test]
 fn plain_steps_are_those_of_one_rank() {
-    for (limiter, policy) in
-        [(Limiter::VanAlbada, Policy::D), (Limiter::Venkatakrishnan, Policy::Ds), (Limiter::None, Policy::Ds)]
-    {
+    for (limiter, policy) in [
+        (Limiter::VanAlbada, Policy::D),
+        (Limiter::Venkatakrishnan, Policy::Ds),
+        (Limiter::None, Policy::Ds),
+        (Limiter::VanAlbada, Policy::Dsh),
+    ] {
         let mut config = cube(&Boundary::SlipWall);
         (config.space.limiter, config.implicit.policy) = (limiter, policy);
         if limiter == Limiter::None {
@@ -296,21 +299,22 @@ fn newton_steps_are_those_of_one_rank() {
 /// Viscous flow past a cylinder on a planar mesh, curved layers mapped; a scalar beside it; turbulence.
 #[test]
 fn viscous_flow_and_what_marches_beside_it_are_those_of_one_rank() {
-    for turbulent in [false, true] {
+    for model in [None, Some(TurbulenceModel::SaNeg), Some(TurbulenceModel::Sst)] {
+        let turbulent = model.is_some();
         let mesh = cylinder(!turbulent);
         let mut config = config(&[("cylinder", Boundary::NoSlipAdiabatic), ("farfield", Boundary::Farfield)]);
         config.freestream.mach = 0.2;
         config.freestream.reynolds = if turbulent { 1e5 } else { 100.0 };
         config.equations = Equations::Laminar;
-        if turbulent {
-            config.turbulence = Some(TurbulenceConfig::default());
+        if let Some(model) = model {
+            config.turbulence = Some(TurbulenceConfig { model, ..TurbulenceConfig::default() });
         } else {
             config.scalar = Some(ScalarConfig::default());
         }
         let case = Case { mesh, config, bump: false, iterations: 6 };
         let expected = alone(&case);
         for size in SIZES {
-            let what = format!("turbulent {turbulent}, {size} ranks");
+            let what = format!("{model:?}, {size} ranks");
             near(&over(size, &case, false, None), &expected, 1e-10, &what);
         }
     }

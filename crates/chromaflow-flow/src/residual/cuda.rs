@@ -6,7 +6,8 @@ use crate::config::{FluxScheme, Limiter, Quadrature, Space};
 use crate::dual::Dual;
 use crate::gpu::{Diffusion, MeshCuda, Params, blocks, optional, source, upload_conditions};
 use crate::mesh::Kind;
-use chromaflow::gpu::GpuError;
+use chromaflow::dist::Share;
+use chromaflow::gpu::{GpuError, ShareCuda};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -127,11 +128,16 @@ pub struct BoundaryCuda {
 }
 
 impl BoundaryCuda {
-    /// The patches of `dual` with their conditions.
+    /// The patches of `dual` with their conditions; with a `share` flows through outlets are those of the nodes that the rank owns.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
-    pub fn new(stream: &Stream, dual: &Dual, conditions: &[Condition<f64>]) -> Result<Self, GpuError> {
+    pub fn new(
+        stream: &Stream,
+        dual: &Dual,
+        conditions: &[Condition<f64>],
+        share: Option<&Share>,
+    ) -> Result<Self, GpuError> {
         let mut parts: BTreeMap<u32, Vec<(u32, [f64; 3])>> = BTreeMap::new();
         for (p, patch) in dual.patches.iter().enumerate() {
             for (&node, &area) in patch.nodes.iter().zip(&patch.areas) {
@@ -146,8 +152,11 @@ impl BoundaryCuda {
         let (mut outlets, mut outlet_nodes, mut outlet_areas) = (Vec::new(), Vec::new(), Vec::new());
         for (p, patch) in dual.patches.iter().enumerate().filter(|(p, _)| conditions[*p].mass_flow > 0.0) {
             let first = outlet_nodes.len();
-            outlet_nodes.extend(&patch.nodes);
-            outlet_areas.extend(patch.areas.as_flattened());
+            let own = |node: u32| share.is_none_or(|share| share.owns(node as usize));
+            for (&node, area) in patch.nodes.iter().zip(&patch.areas).filter(|(node, _)| own(**node)) {
+                outlet_nodes.push(node);
+                outlet_areas.extend(area);
+            }
             outlets.extend([p as u32, first as u32, outlet_nodes.len() as u32]);
         }
         Ok(Self {
@@ -174,6 +183,7 @@ pub struct ResidualCuda {
     gather: Kernel,
     boundary: Kernel,
     outlets: Kernel,
+    outlets_by_flows: Kernel,
 }
 
 impl ResidualCuda {
@@ -190,6 +200,7 @@ impl ResidualCuda {
             gather: module.kernel("gather_fluxes")?,
             boundary: module.kernel("boundary_fluxes")?,
             outlets: module.kernel("adapt_outlets")?,
+            outlets_by_flows: module.kernel("adapt_by_flows")?,
         })
     }
 
@@ -276,11 +287,25 @@ impl ResidualCuda {
         boundary: &BoundaryCuda,
         params: &Params,
         nodes: &DeviceBuffer<f64>,
+        share: Option<&ShareCuda>,
     ) -> Result<(), GpuError> {
-        let launch = self.outlets.launch(boundary.outlets.len() / 3, 256).arg(&boundary.outlets);
+        let count = boundary.outlets.len() / 3;
+        let mut flows = match share {
+            Some(_) if count > 0 => Some(DeviceBuffer::<f64>::zeroed(stream, 2 * count)?),
+            _ => None,
+        };
+        let launch = self.outlets.launch(count, 256).arg(&boundary.outlets);
         let launch = launch.arg(&boundary.outlet_nodes).arg(&boundary.outlet_areas).arg(nodes);
-        // SAFETY: outlets name ranges of the list of nodes, which are those of the mesh, and a condition each.
-        Ok(unsafe { launch.arg(&params.values).arg(&boundary.conditions).enqueue(stream) }?)
+        let launch = launch.arg(&params.values).arg(&boundary.conditions);
+        // SAFETY: outlets name ranges of the list of nodes, which are those of the mesh, and a condition each; flows are two an outlet.
+        unsafe { launch.arg(flows.as_ref().map_or(0, DeviceBuffer::ptr)).enqueue(stream)? };
+        let (Some(flows), Some(share)) = (&mut flows, share) else { return Ok(()) };
+        let mut all = flows.download()?;
+        share.sum(&mut all);
+        flows.upload(&all)?;
+        let launch = self.outlets_by_flows.launch(blocks(count, 128), 128).arg(count as u32);
+        // SAFETY: as above.
+        Ok(unsafe { launch.arg(&boundary.outlets).arg(&*flows).arg(&boundary.conditions).enqueue(stream) }?)
     }
 
     /// Adds the fluxes through the boundary.

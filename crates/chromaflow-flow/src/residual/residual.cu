@@ -199,10 +199,14 @@ boundary_fluxes(u32 count, const u32* __restrict__ node_of, const u32* __restric
     for (int v = 0; v < 5; v++) out[(u64)i * 5 + v] = sum[v];
 }
 
-// The back pressure of outlets of given mass flow, a thread block an outlet {patch, range of its nodes and areas}.
+// The back pressure of outlets of given mass flow, a thread block an outlet {patch, range of its nodes and areas}. Over ranks first the flow
+// through the nodes that each owns, `flows` [outlets][2], then the pressure by the flow through all.
+__device__ __forceinline__ void adapt(Condition& condition, double flow, double slope) {
+    condition.outlet.pressure = pointwise::adapted_pressure(condition.outlet.pressure, flow, slope, condition.mass_flow);
+}
 extern "C" __global__ void __launch_bounds__(256)
 adapt_outlets(const u32* __restrict__ outlets, const u32* __restrict__ node_of, const double* __restrict__ areas, const double* __restrict__ nodes,
-              const Params* __restrict__ params, Condition* conditions) {
+              const Params* __restrict__ params, Condition* conditions, double* __restrict__ flows) {
     const u32* outlet = outlets + 3 * blockIdx.x;
     Condition& condition = conditions[outlet[0]];
     double sum[2] = {0, 0};
@@ -211,5 +215,12 @@ adapt_outlets(const u32* __restrict__ outlets, const u32* __restrict__ node_of, 
         sum[0] += flow[0], sum[1] += flow[1];
     }
     block_sums(sum);
-    if (threadIdx.x == 0) condition.outlet.pressure = pointwise::adapted_pressure(condition.outlet.pressure, sum[0], sum[1], condition.mass_flow);
+    if (threadIdx.x) return;
+    if (flows) flows[2 * blockIdx.x] = sum[0], flows[2 * blockIdx.x + 1] = sum[1];
+    else adapt(condition, sum[0], sum[1]);
+}
+extern "C" __global__ void __launch_bounds__(128)
+adapt_by_flows(u32 count, const u32* __restrict__ outlets, const double* __restrict__ flows, Condition* conditions) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at < count) adapt(conditions[outlets[3 * at]], flows[2 * at], flows[2 * at + 1]);
 }

@@ -61,7 +61,7 @@ impl FlowSolver {
         let surface = divided.as_ref().map(|divided| divided.part.with_surface());
         let colors = divided.as_ref().map(|divided| divided.part.element_colors.clone());
         let over = divided.map(|Divided { part, whole, ranks }| {
-            Rows::new(&ranks.ranks, &part, whole, &dual.pattern, ranks.reproducible)
+            Rows::new(&ranks.ranks, &part, whole, &dual.pattern, ranks.reproducible, config.implicit.exchange)
         });
         let over = over.transpose()?;
         let share = over.as_ref().map(|rows| &rows.share);

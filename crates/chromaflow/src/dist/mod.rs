@@ -16,7 +16,7 @@ mod share;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use share::{Batch, Share, ShareError};
+pub use share::{Batch, Share, ShareError, SweepExchange};
 
 use crate::vector;
 use chromaflow_device::Team;

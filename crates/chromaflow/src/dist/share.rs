@@ -26,8 +26,22 @@ pub struct Share {
     whole: usize,
     exact: bool,
     overlaps: bool,
+    sweeps: SweepExchange,
     failed: OnceLock<CommError>,
     waited: AtomicU64,
+}
+
+/// When the values of border rows pass in a sweep. Less often is faster where latency rules, and makes sweeps depend on the number of
+/// ranks: with few border rows by little, with many by much.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SweepExchange {
+    /// After each color, before the next one reads them: the sweep of one rank.
+    #[default]
+    EveryColor,
+    /// After each color, and they are read from the color after the next on: a message has the time of a color.
+    ColorLate,
+    /// After a sweep over all colors.
+    EverySweep,
 }
 
 /// A color's rows of this rank.
@@ -128,6 +142,7 @@ impl Share {
             whole: count[0] as usize,
             exact: false,
             overlaps: false,
+            sweeps: SweepExchange::default(),
             failed: OnceLock::new(),
             waited: AtomicU64::new(0),
             ranks,
@@ -146,6 +161,17 @@ impl Share {
     #[must_use]
     pub fn overlapping(self) -> Self {
         Self { overlaps: true, ..self }
+    }
+
+    /// The same with sweeps that exchange so often.
+    #[must_use]
+    pub fn exchanging(self, sweeps: SweepExchange) -> Self {
+        Self { sweeps, ..self }
+    }
+
+    /// When sweeps exchange.
+    pub fn sweep_exchange(&self) -> SweepExchange {
+        self.sweeps
     }
 
     /// Whether incomplete factors reach over ghosts.
@@ -246,6 +272,13 @@ impl Share {
         if self.pass(|| self.ranks.reduce(op, values)).is_none() {
             values.fill(f64::NAN);
         }
+    }
+
+    /// The largest of a number that each rank has.
+    pub fn largest(&self, value: f32) -> f32 {
+        let mut all = [f64::from(value)];
+        self.reduce(Op::Max, &mut all);
+        all[0] as f32
     }
 
     /// The lowest row of all ranks, by its number in the whole system, from one of this rank's rows or none.

@@ -1,6 +1,6 @@
 //! What ranks have together is what one rank has.
 
-use super::{Links, Share};
+use super::{Links, Share, SweepExchange};
 use crate::factor::block_ilu::Fill;
 use crate::gallery::tetrahedral;
 use crate::order::{Plan, PlanOptions};
@@ -144,7 +144,13 @@ fn alone(whole: &System, o: &SolverOptions, solve: bool) -> (Vec<f64>, usize) {
 }
 
 /// The same on ranks of so many threads: x of all rows, iterations; ghosts are looked at.
-fn together(
+fn together(size: usize, o: SolverOptions, how: (bool, usize, bool, usize)) -> (Vec<f64>, usize) {
+    exchanging(SweepExchange::EveryColor, size, o, how)
+}
+
+/// The same with sweeps that exchange so often.
+fn exchanging(
+    when: SweepExchange,
     size: usize,
     o: SolverOptions,
     (solve, layers, exact, threads): (bool, usize, bool, usize),
@@ -152,6 +158,7 @@ fn together(
     let found = run(size, PATIENCE, move |ranks: &Threads| {
         let whole = system(o.policy);
         let Local { share, batches, jacobian, b } = local(ranks, &whole, layers, exact);
+        let share = Arc::new(Arc::into_inner(share).expect("made just now").exchanging(when));
         let team = Arc::new(Team::new(threads));
         let pattern = jacobian.pattern();
         let mut solver = AssembledSolver::over_ranks(&team, pattern, NB, &batches, &share, &o).unwrap();
@@ -195,6 +202,84 @@ fn sweeps_are_those_of_one_rank() {
                     assert!(x == expected, "{kind} {direction:?} {policy} on {size} ranks");
                 }
             }
+        }
+    }
+}
+
+/// x = a^-1 y of a block, column-major, by elimination without exchanges.
+fn solve_block(a: &[f64], y: &[f64]) -> Vec<f64> {
+    let (mut a, mut y) = (a.to_vec(), y.to_vec());
+    for k in 0..NB {
+        for i in (0..NB).filter(|&i| i != k) {
+            let factor = a[k * NB + i] / a[k * NB + k];
+            for c in k..NB {
+                a[c * NB + i] -= factor * a[c * NB + k];
+            }
+            y[i] -= factor * y[k];
+        }
+    }
+    (0..NB).map(|k| y[k] / a[k * NB + k]).collect()
+}
+
+/// Forward sweeps of ranks that each have values of all rows, passed on as they would be.
+pub(crate) fn plain_sweeps(whole: &System, size: usize, when: SweepExchange, sweeps: usize) -> Vec<f64> {
+    let OffDiagonal::F64(off) = &whole.jacobian.off else { unreachable!("blocks in f64") };
+    let owner: Vec<usize> = (0..ROWS).map(|row| owner(whole, row, size) as usize).collect();
+    let mut x = vec![vec![0.0; ROWS * NB]; size];
+    let pass = |x: &mut Vec<Vec<f64>>, rows: std::ops::Range<usize>| {
+        for row in rows {
+            let values = x[owner[row]][row * NB..][..NB].to_vec();
+            for x in x.iter_mut() {
+                x[row * NB..][..NB].copy_from_slice(&values);
+            }
+        }
+    };
+    let colors: Vec<_> = whole.batches.iter().collect();
+    for _ in 0..sweeps {
+        for (c, rows) in colors.iter().enumerate() {
+            for row in rows.clone() {
+                let x = &mut x[owner[row]];
+                let mut r = whole.b[row * NB..][..NB].to_vec();
+                for k in whole.pattern.range(row) {
+                    let column = whole.pattern.col_idx()[k] as usize;
+                    for e in 0..NB * NB {
+                        r[e % NB] -= off[k * NB * NB + e] * x[column * NB + e / NB];
+                    }
+                }
+                let solved = solve_block(&whole.jacobian.diag[row * NB * NB..][..NB * NB], &r);
+                x[row * NB..][..NB].copy_from_slice(&solved);
+            }
+            match when {
+                SweepExchange::EveryColor => pass(&mut x, rows.clone()),
+                SweepExchange::ColorLate if c > 0 => pass(&mut x, colors[c - 1].clone()),
+                SweepExchange::ColorLate | SweepExchange::EverySweep => {}
+            }
+        }
+        pass(&mut x, 0..ROWS);
+    }
+    x.swap_remove(0)
+}
+
+/// Sweeps that exchange less often are what their names say, on any number of ranks and threads; on one rank they are its own.
+#[test]
+fn sweeps_that_exchange_late_read_older_values() {
+    let whole = system(Policy::D);
+    let o = options(Method::Richardson, PreconditionerKind::Multicolor, Policy::D);
+    let (exact, _) = alone(&whole, &o, false);
+    let near = |x: &[f64], y: &[f64]| x.iter().zip(y).all(|(x, y)| (x - y).abs() <= 1e-12);
+    for when in [SweepExchange::EveryColor, SweepExchange::ColorLate, SweepExchange::EverySweep] {
+        for size in SIZES {
+            let expected = plain_sweeps(&whole, size, when, o.sweeps);
+            for threads in [1, 2] {
+                let (x, _) = exchanging(when, size, o, (false, 1, false, threads));
+                assert!(near(&x, &expected), "{when:?} on {size} ranks of {threads} threads");
+            }
+            let same = size == 1 || when == SweepExchange::EveryColor;
+            assert_eq!(near(&expected, &exact), same, "{when:?} on {size} ranks");
+            let solve = SolverOptions { method: Method::Gmres, ..o };
+            let (x, _) = exchanging(when, size, solve, (true, 1, false, 1));
+            let (y, _) = alone(&whole, &solve, true);
+            assert!(x.iter().zip(&y).all(|(x, y)| (x - y).abs() <= 1e-9), "{when:?} on {size} ranks");
         }
     }
 }

@@ -243,6 +243,14 @@ pub(crate) fn global_scale(
     vectors: &Vectors,
     values: &DeviceBuffer<f32>,
 ) -> Result<(DeviceBuffer<f32>, DeviceBuffer<f32>), GpuError> {
+    scale_of(vectors, &largest_of(vectors, values)?)
+}
+
+/// The largest magnitude, the bits of an f32.
+pub(crate) fn largest_of(
+    vectors: &Vectors,
+    values: &DeviceBuffer<f32>,
+) -> Result<DeviceBuffer<u32>, GpuError> {
     let stream = vectors.stream();
     let bits = DeviceBuffer::<u32>::zeroed(stream, 1)?;
     let blocks = 4 * stream.gpu().facts().multiprocessors;
@@ -251,7 +259,7 @@ pub(crate) fn global_scale(
         let n = values.len() as u64;
         vectors.kernel("largest")?.launch(blocks, 512).arg(n).arg(values).arg(&bits).enqueue(stream)?;
     }
-    scale_of(vectors, &bits)
+    Ok(bits)
 }
 
 /// beta and 1 / beta for a largest magnitude, the bits of an f32.

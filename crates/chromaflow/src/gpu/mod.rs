@@ -12,7 +12,7 @@ pub use crate::policy::Storage;
 pub(crate) use halo::Ghosts;
 pub use halo::{Path, ShareCuda, Wish};
 pub use jacobian::{DeviceJacobian, DeviceOff, NarrowReport, Scaling};
-pub(crate) use jacobian::{global_scale, scale_of};
+pub(crate) use jacobian::{global_scale, largest_of, scale_of};
 pub use plain::PlainSweep;
 pub use vectors::Vectors;
 

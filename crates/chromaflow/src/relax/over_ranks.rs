@@ -3,14 +3,15 @@
 //! before the next color reads them.
 
 use super::sweep::{Precision, SweepData, sweep_rows};
-use crate::dist::{Batch, Share};
+use crate::dist::{Batch, Share, SweepExchange};
 use chromaflow_device::{Isa, Member};
 use std::ops::Range;
 
 /// Batches with fewer rows and values than these are done row after row on one rank: see `order::Schedule`.
 const CHAINED: [usize; 2] = [8, 8 * 1500];
 
-/// One pass over all colors. A color's border rows come first, then their values travel while its interior rows are worked on.
+/// One pass over all colors. A color's border rows come first, then their values travel while its interior rows are worked on, or as
+/// [`SweepExchange`] says.
 ///
 /// # Safety
 /// As [`sweep_rows`], for all rows of the share. All members of a team call it together.
@@ -22,27 +23,61 @@ pub(super) unsafe fn sweep<P: Precision>(
     data: &SweepData<'_, P>,
     backward: bool,
 ) {
-    let batches = share.batches();
+    let (batches, when) = (share.batches(), share.sweep_exchange());
+    let order = |at: usize| &batches[if backward { batches.len() - 1 - at } else { at }];
     for at in 0..batches.len() {
-        let batch = &batches[if backward { batches.len() - 1 - at } else { at }];
+        let batch = order(at);
         let [rows, cost] = batch.whole;
         let chained = rows < CHAINED[0] && cost * nb * nb < CHAINED[1];
-        // SAFETY: the caller's promise; rows of a color do not read one another, members have disjoint parts of them, and
-        // barriers part the colors. Ghosts are written by the first member between two barriers.
+        let work = |rows: Range<usize>| {
+            // SAFETY: the caller's promise; rows of a color do not read one another, members have disjoint parts of them, and
+            // barriers part the colors.
+            unsafe { sweep_rows(isa, nb, data, rows, false, chained) };
+        };
+        each(&batch.border, member, work);
+        let passes = when == SweepExchange::EveryColor && !batch.neighbors.is_empty();
+        // SAFETY: ghosts are written, and border rows sent, by the first member between two barriers, while nobody else writes border
+        // rows or reads ghosts of the color.
         unsafe {
-            each(&batch.border, member, |rows| sweep_rows(isa, nb, data, rows, false, chained));
-            if !batch.neighbors.is_empty() {
+            if passes {
                 member.barrier();
                 if member.rank() == 0 {
                     send(share, batch, nb, data.x_out);
                 }
             }
-            each(&batch.interior, member, |rows| sweep_rows(isa, nb, data, rows, false, chained));
-            if !batch.neighbors.is_empty() && member.rank() == 0 {
+            each(&batch.interior, member, work);
+            if passes && member.rank() == 0 {
                 receive(share, batch, nb, data.x_out);
             }
             member.barrier();
+            if when == SweepExchange::ColorLate {
+                if member.rank() == 0 {
+                    if at > 0 {
+                        receive(share, order(at - 1), nb, data.x_out);
+                    }
+                    send(share, batch, nb, data.x_out);
+                }
+                member.barrier();
+            }
         }
+    }
+    if when != SweepExchange::EveryColor {
+        if member.rank() == 0 {
+            let late = if when == SweepExchange::ColorLate { batches.len().saturating_sub(1) } else { 0 };
+            // SAFETY: all members wait for the first.
+            unsafe {
+                if when == SweepExchange::EverySweep {
+                    for batch in batches {
+                        send(share, batch, nb, data.x_out);
+                    }
+                }
+                for at in late..batches.len() {
+                    let batch = if when == SweepExchange::ColorLate { order(at) } else { &batches[at] };
+                    receive(share, batch, nb, data.x_out);
+                }
+            }
+        }
+        member.barrier();
     }
 }
 

@@ -46,6 +46,15 @@ pub struct HalfReport {
     pub max_relative_loss: f32,
 }
 
+/// How blocks are converted.
+struct How<'a> {
+    scale: HalfScale,
+    /// Makes of the largest magnitude that of all matrices of one scale.
+    agree: &'a (dyn Fn(f32) -> f32 + Sync),
+    /// Whether into the memory they are in.
+    in_place: bool,
+}
+
 /// Off-diagonal blocks that are not in f32.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("only off-diagonal blocks in f32 can be converted to f16; these are of policy `{0}`")]
@@ -64,7 +73,7 @@ impl Jacobian {
     /// [`NotSingle`] when the blocks are not in f32.
     pub fn convert_to_f16(&mut self, team: &Team, scale: HalfScale) -> Result<HalfReport, NotSingle> {
         let mut report = HalfReport::default();
-        self.convert_in_place(team, scale, Some(&mut report))?;
+        self.convert_in_place(team, scale, &|largest| largest, Some(&mut report))?;
         Ok(report)
     }
 
@@ -74,13 +83,27 @@ impl Jacobian {
     /// # Errors
     /// [`NotSingle`] when the blocks are not in f32.
     pub fn narrow_to_f16(&mut self, team: &Team, scale: HalfScale) -> Result<(), NotSingle> {
-        self.convert_in_place(team, scale, None)
+        self.convert_in_place(team, scale, &|largest| largest, None)
+    }
+
+    /// As [`Jacobian::narrow_to_f16`] with one [global](HalfScale::Global) scale for several matrices: `agree` makes of the largest
+    /// magnitude here, and is called by one thread, that of all.
+    ///
+    /// # Errors
+    /// [`NotSingle`] when the blocks are not in f32.
+    pub fn narrow_to_f16_together(
+        &mut self,
+        team: &Team,
+        agree: &(dyn Fn(f32) -> f32 + Sync),
+    ) -> Result<(), NotSingle> {
+        self.convert_in_place(team, HalfScale::Global, agree, None)
     }
 
     fn convert_in_place(
         &mut self,
         team: &Team,
         scale: HalfScale,
+        agree: &(dyn Fn(f32) -> f32 + Sync),
         report: Option<&mut HalfReport>,
     ) -> Result<(), NotSingle> {
         let off = std::mem::replace(&mut self.off, OffDiagonal::F32(Buffer::default()));
@@ -94,9 +117,9 @@ impl Jacobian {
         };
         let len = values.len();
         let from = SharedMut(values.as_mut_ptr());
+        let how = How { scale, agree, in_place: true };
         // SAFETY: f16 values go over the f32 values they come from, in the order said above.
-        let unscale =
-            unsafe { self.convert(team, scale, from, SharedMut(from.get().cast()), len, true, report) };
+        let unscale = unsafe { self.convert(team, &how, from, SharedMut(from.get().cast()), len, report) };
         self.off = OffDiagonal::F16 { values: values.reinterpret(len), unscale };
         Ok(())
     }
@@ -110,8 +133,9 @@ impl Jacobian {
         let mut values = Buffer::<f16>::zeroed(off.len());
         let (from, to) = (SharedMut(off.as_ptr().cast_mut()), SharedMut(values.as_mut_ptr()));
         let mut report = HalfReport::default();
+        let how = How { scale, agree: &|largest| largest, in_place: false };
         // SAFETY: `from` is only read, and `to` is other memory of the same length.
-        let unscale = unsafe { self.convert(team, scale, from, to, off.len(), false, Some(&mut report)) };
+        let unscale = unsafe { self.convert(team, &how, from, to, off.len(), Some(&mut report)) };
         Ok((OffDiagonal::F16 { values, unscale }, report))
     }
 
@@ -135,11 +159,10 @@ impl Jacobian {
     unsafe fn convert(
         &self,
         team: &Team,
-        scale: HalfScale,
+        &How { scale, agree, in_place }: &How<'_>,
         from: SharedMut<f32>,
         to: SharedMut<f16>,
         len: usize,
-        in_place: bool,
         report: Option<&mut HalfReport>,
     ) -> Vec<f32> {
         let isa = Isa::detect();
@@ -167,7 +190,7 @@ impl Jacobian {
             }
             member.barrier();
             if scale != HalfScale::Rows && member.rank() == 0 {
-                let largest = found.lock().expect("no member panics with it locked").0;
+                let largest = agree(found.lock().expect("no member panics with it locked").0);
                 let factor = match scale {
                     // Kept where its reciprocal is finite.
                     HalfScale::Global if largest > 0.0 => (largest / LARGEST).max(f32::MIN_POSITIVE),

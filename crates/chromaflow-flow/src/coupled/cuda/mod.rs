@@ -209,6 +209,7 @@ pub struct CoupledSystemCuda {
     update: DeviceBuffer<f64>,
     linear: LinearCuda,
     share: Option<Arc<ShareCuda>>,
+    given_follow_flow: bool,
     /// Of unknowns that are measured by their own value at each node, what is added to it, `[nb]`; negative of others.
     floors: DeviceBuffer<f64>,
     /// Where the flow depends on this system.
@@ -267,6 +268,7 @@ impl CoupledSystemCuda {
             update: buffer()?,
             linear,
             share: share.cloned(),
+            given_follow_flow: host.physics.given_follow_flow(),
             floors: stream
                 .upload(&host.floors().iter().map(|floor| floor.unwrap_or(-1.0)).collect::<Vec<_>>())?,
             driving: if host.drives_flow() {
@@ -333,6 +335,10 @@ impl CoupledSystemCuda {
             return Ok(());
         }
         self.physics.give(flow, &self.state.given, &mut self.state.values)?;
+        if self.given_follow_flow {
+            // Ghosts without all their neighbors cannot tell how far these are.
+            self.exchange()?;
+        }
         self.physics.prepare(flow, &self.state.values)
     }
 

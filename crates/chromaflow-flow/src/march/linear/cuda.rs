@@ -10,7 +10,7 @@ use chromaflow::krylov::{Control, KrylovCuda, LinearOperatorCuda, OfRankCuda, Pr
 use chromaflow::relax::{Direction, MulticolorCuda, SolveOptions};
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow::sparse::cuda::{BlockMatrixCuda, InPlace};
-use chromaflow::{BlockPattern, Policy, RowBatches};
+use chromaflow::{BlockPattern, RowBatches};
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Pinned, Stream};
 use std::sync::Arc;
 
@@ -162,12 +162,6 @@ impl LinearCuda {
         share: Option<&Arc<ShareCuda>>,
     ) -> Result<Self, FlowError> {
         let storage = Storage::from(options.policy);
-        if share.is_some() && options.policy == Policy::Dsh {
-            return Err(FlowError::NotOverRanks {
-                what: "the policy `dsh`, whose scale is that of one matrix,".to_owned(),
-                remedy: "choose the policy `ds` or `d`",
-            });
-        }
         let inverse = Inverse::new(stream, pattern, nb, batches, options, share)?;
         let alone = options.method == Method::Richardson && options.preconditioner.is_relaxation();
         let in_place =
@@ -215,7 +209,8 @@ impl LinearCuda {
     /// [`GpuError::Cuda`].
     pub fn target(&mut self, whole: bool) -> Result<Target<'_>, GpuError> {
         let half = matches!(&self.inverse, Inverse::Sweeps(sweeps) if sweeps.storage() == Storage::F16);
-        self.largest_known = whole && half;
+        // Over ranks rows are among them that nobody solves for.
+        self.largest_known = whole && half && self.share.is_none();
         let Some(jacobian) = &self.jacobian else {
             return Ok(Target::InPlace(self.in_place().expect("chosen so")));
         };
@@ -232,6 +227,15 @@ impl LinearCuda {
     /// [`GpuError::Cuda`].
     pub fn find_scale(&mut self) -> Result<(), GpuError> {
         match (&self.jacobian, &mut self.inverse) {
+            (Some(jacobian), Inverse::Sweeps(sweeps)) if self.share.is_some() => {
+                let share = self.share.as_ref().expect("looked at");
+                if sweeps.storage() != Storage::F16 {
+                    return Ok(());
+                }
+                share.without_incomplete(jacobian)?;
+                let of_all = |largest| share.share().largest(largest);
+                sweeps.matrix_mut().find_scale_together(jacobian, of_all)
+            }
             (Some(_), Inverse::Sweeps(sweeps)) if self.largest_known => {
                 sweeps.matrix_mut().take_largest(&self.largest)
             }

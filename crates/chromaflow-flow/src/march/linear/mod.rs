@@ -12,7 +12,6 @@ use chromaflow::dist::Share;
 use chromaflow::order::{ColoringMethod, PlanOptions};
 use chromaflow::relax::FactorReport;
 use chromaflow::solver::{AssembledSolver, Method, PreconditionerKind, RowOrder, SolverOptions};
-use chromaflow::sparse::HalfScale;
 use chromaflow::{Jacobian, Policy, RowBatches};
 use chromaflow_device::Team;
 use std::sync::Arc;
@@ -82,12 +81,6 @@ impl LinearSolver {
         let options = solver_options(implicit);
         let (pattern, nb) = (jac.pattern(), jac.nb());
         let solver = match share {
-            Some(_) if options.policy == Policy::Dsh => {
-                return Err(FlowError::NotOverRanks {
-                    what: "the policy `dsh`, whose scale is that of one matrix,".to_owned(),
-                    remedy: "choose the policy `ds` or `d`",
-                });
-            }
             Some(share) => AssembledSolver::over_ranks(team, pattern, nb, batches, share, &options),
             None => AssembledSolver::new(team, pattern, nb, batches, &options),
         };
@@ -116,7 +109,9 @@ impl LinearSolver {
     /// Converts the off-diagonal blocks to f16 in place, in policy `dsh`.
     pub fn convert(&self, jac: &mut Jacobian) {
         if self.options.policy == Policy::Dsh {
-            jac.narrow_to_f16(&self.team, HalfScale::Global).expect("the blocks were assembled in f32");
+            // Over ranks the scale is that of the whole matrix.
+            let of_all = |largest: f32| self.share.as_ref().map_or(largest, |share| share.largest(largest));
+            jac.narrow_to_f16_together(&self.team, &of_all).expect("the blocks were assembled in f32");
         }
     }
 

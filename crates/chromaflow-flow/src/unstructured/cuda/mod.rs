@@ -187,6 +187,8 @@ impl FlowSolver {
         let device = FlowCuda::new(&stream, &self.host, share.as_ref())?;
         if let Some(rows) = &mut self.host.over {
             rows.halo = path;
+            // Kernels may have been compiled here that another host had in its cache.
+            rows.share.ranks().barrier_patiently()?;
         }
         self.use_device(Box::new(device))
     }
@@ -236,7 +238,12 @@ impl FlowCuda {
         let linear = LinearCuda::new(stream, &dual.pattern, 5, batches, &config.implicit, true, share)?;
         Ok(Self {
             mesh: MeshCuda::new(stream, dual, &solver.mapping, &solver.moments)?,
-            boundary: BoundaryCuda::new(stream, dual, &solver.boundaries)?,
+            boundary: BoundaryCuda::new(
+                stream,
+                dual,
+                &solver.boundaries,
+                solver.share().map(|share| &**share),
+            )?,
             params: Params::new(
                 stream,
                 config,
@@ -428,7 +435,8 @@ impl System for FlowCuda {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         self.counts.copy_from(&self.no_counts.slice())?;
         self.clock.start(&self.stream)?;
-        self.residual_kernels.adapt_outlets(&self.stream, &self.boundary, &self.params, &self.nodes)?;
+        let (stream, share) = (&self.stream, self.share.as_deref());
+        self.residual_kernels.adapt_outlets(stream, &self.boundary, &self.params, &self.nodes, share)?;
         self.compute_residual(at)?;
         self.each_coupled(at, |system, view| system.enqueue_residual(view, at))?;
         self.clock.done(Part::Residual, &self.stream)?;

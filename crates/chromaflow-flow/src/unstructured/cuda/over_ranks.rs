@@ -18,15 +18,11 @@ const WIDEST: usize = 8;
 /// [`FlowError::NotOverRanks`].
 pub(super) fn check(host: &FlowSystem) -> Result<(), FlowError> {
     let Some(share) = host.share() else { return Ok(()) };
-    let refuse = |what: &str, remedy| Err(FlowError::NotOverRanks { what: what.to_owned(), remedy });
     if share.exact() {
-        return refuse(
-            "sums on GPUs that are exact before they are rounded (`--reproducible`)",
-            "use CPU cores",
-        );
-    }
-    if share.ranks().size() > 1 && host.boundaries.iter().any(|condition| condition.mass_flow != 0.0) {
-        return refuse("an outlet of given mass flow on a GPU", "use CPU cores, or one GPU");
+        return Err(FlowError::NotOverRanks {
+            what: "a sum on GPUs that is exact before it is rounded (`--reproducible`)".to_owned(),
+            remedy: "use CPU cores",
+        });
     }
     Ok(())
 }

@@ -33,4 +33,12 @@ kernel_record! {
         rows: Read<u32>,
         diag: Write<f64>,
     }
+
+    /// Rows whose off-diagonal blocks are to be zero.
+    pub struct EmptyRows {
+        words: u32,
+        rows: Read<u32>,
+        row_ptr: Read<u32>,
+        off: Write<u32>,
+    }
 }

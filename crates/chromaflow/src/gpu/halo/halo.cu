@@ -48,3 +48,10 @@ extern "C" __global__ void __launch_bounds__(256) identity_rows(UnitRows) {
     const u32 q = nb * nb, row = (u32)(at / q), e = (u32)(at % q);
     if (row < count) diag[(u64)rows[row] * q + e] = e % (nb + 1) == 0 ? 1.0 : 0.0;
 }
+
+// Zeros in place of the off-diagonal blocks of some rows, of `words` words each; a thread block a row.
+extern "C" __global__ void __launch_bounds__(128) empty_rows(EmptyRows) {
+    const u32 row = rows[blockIdx.x];
+    const u64 end = (u64)row_ptr[row + 1] * words;
+    for (u64 at = (u64)row_ptr[row] * words + threadIdx.x; at < end; at += 128) off[at] = 0;
+}

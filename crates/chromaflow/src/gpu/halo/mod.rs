@@ -17,12 +17,12 @@ mod staged;
 #[cfg(test)]
 mod tests;
 
-use super::{GpuError, Storage, source};
+use super::{DeviceJacobian, GpuError, Storage, source};
 use crate::dist::{Links, Share};
-use arguments::{RowsInBoxes, RowsOfVector, UnitRows};
+use arguments::{EmptyRows, RowsInBoxes, RowsOfVector, UnitRows};
 use chromaflow_comm::Op;
 use chromaflow_device::cuda::{
-    DeviceBuffer, DeviceSlice, Kernel, KernelSource, Read, Share as Pointer, Stream,
+    DeviceBuffer, DeviceSlice, Kernel, KernelSource, Read, Share as Pointer, Stream, Write,
 };
 use lists::{List, Side};
 use peer::Peers;
@@ -34,7 +34,8 @@ const TEXT: &str = include_str!("halo.cu");
 
 /// The kernels of halo.cu.
 pub(crate) fn kernel_source() -> KernelSource {
-    source("halo", TEXT, Storage::F64).record::<RowsInBoxes>().record::<RowsOfVector>().record::<UnitRows>()
+    let source = source("halo", TEXT, Storage::F64).record::<RowsInBoxes>().record::<RowsOfVector>();
+    source.record::<UnitRows>().record::<EmptyRows>()
 }
 
 /// How messages are to pass between devices.
@@ -101,6 +102,7 @@ struct Kernels {
     scatter: Kernel,
     clear: Kernel,
     identity: Kernel,
+    empty: Kernel,
 }
 
 /// Which rows an exchange is of.
@@ -143,6 +145,7 @@ impl ShareCuda {
                 scatter: module.kernel("scatter_rows")?,
                 clear: module.kernel("clear_rows")?,
                 identity: module.kernel("identity_rows")?,
+                empty: module.kernel("empty_rows")?,
             },
             all: list(neighbors)?,
             colors: share.batches().iter().map(|batch| list(&batch.neighbors)).collect::<Result<_, _>>()?,
@@ -214,6 +217,24 @@ impl ShareCuda {
         };
         let launch = self.kernels.identity.launch((count * nb * nb).div_ceil(256), 256).record(&arguments);
         // SAFETY: the rows are those of a matrix with so many diagonal blocks.
+        Ok(unsafe { launch.enqueue(&self.stream) }?)
+    }
+
+    /// Takes the off-diagonal blocks of such rows out of a matrix that is yet to be narrowed: they have no say in what is largest.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`]; [`GpuError::Unsupported`] once the values are narrowed.
+    pub fn without_incomplete(&self, jacobian: &DeviceJacobian) -> Result<(), GpuError> {
+        assert_eq!(jacobian.pattern().rows(), self.share.rows());
+        let words = jacobian.nb() * jacobian.nb() * jacobian.off.storage().bytes() / 4;
+        let arguments = EmptyRows {
+            words: words as u32,
+            rows: (&self.incomplete).into(),
+            row_ptr: (&*jacobian.row_ptr).into(),
+            off: Write::at(jacobian.off.assembled()?),
+        };
+        let launch = self.kernels.empty.launch(self.incomplete.len(), 128).record(&arguments);
+        // SAFETY: the rows are those of the matrix, whose blocks have so many words.
         Ok(unsafe { launch.enqueue(&self.stream) }?)
     }
 

@@ -1,8 +1,8 @@
 //! Ranks on devices against one device, all of them on the same one.
 
 use super::{Path, ShareCuda, Wish};
-use crate::dist::Links;
-use crate::dist::tests::{Local, NB, PATIENCE, System, local, system, wave};
+use crate::dist::tests::{Local, NB, PATIENCE, System, local, plain_sweeps, system, wave};
+use crate::dist::{Links, SweepExchange};
 use crate::factor::block_ilu::cuda::{DeviceBlockIlu, DeviceIluOverRanks};
 use crate::factor::block_ilu::{BlockIluOptions, Fill};
 use crate::gpu::{DeviceJacobian, GpuError, Storage, test_stream};
@@ -121,6 +121,39 @@ fn cuda_small_sweeps_over_ranks_are_those_of_one_device() {
                     Ok(())
                 });
             }
+        }
+    }
+}
+
+/// Sweeps that exchange less often are those of ranks on CPUs, to rounding, and by both ways the same.
+#[test]
+fn cuda_sweeps_that_exchange_late_read_older_values() {
+    if test_stream().is_none() {
+        return;
+    }
+    let whole = system(Policy::D);
+    for when in [SweepExchange::ColorLate, SweepExchange::EverySweep] {
+        for size in SIZES {
+            let expected = plain_sweeps(&whole, size, when, 3);
+            let found = [Wish::Shortest, Wish::Staged].map(|wish| {
+                let done = run(size, PATIENCE, move |ranks: &Threads| -> Result<Vec<f64>, GpuError> {
+                    let own = local(ranks, &system(Policy::D), 1, false);
+                    let rows = Arc::into_inner(own.share).expect("made just now").exchanging(when);
+                    let (rows, stream) = (Arc::new(rows), Gpu::open(0)?.stream()?);
+                    let share = Arc::new(ShareCuda::new(&rows, &stream, &[], NB, wish)?);
+                    let pattern = own.jacobian.pattern();
+                    let mut sweeps =
+                        MulticolorCuda::over_ranks(pattern, NB, &own.batches, Storage::F64, &share)?;
+                    sweeps.factor(&DeviceJacobian::upload(&stream, &own.jacobian)?)?;
+                    let (b, mut x) = (stream.upload(&own.b)?, DeviceBuffer::zeroed(&stream, own.b.len())?);
+                    sweeps.solve(&b, &mut x, &SolveOptions::sweeps(3))?;
+                    Ok(rows.gather(NB, &x.download()?)?)
+                });
+                done.unwrap().swap_remove(0)
+            });
+            assert!(found[0] == found[1], "{when:?} on {size} ranks: the two ways");
+            let near = |(x, y): (&f64, &f64)| (x - y).abs() <= 1e-12;
+            assert!(found[0].iter().zip(&expected).all(near), "{when:?} on {size} ranks");
         }
     }
 }

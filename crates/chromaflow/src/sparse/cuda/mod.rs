@@ -349,6 +349,24 @@ impl BlockMatrixCuda {
         Ok(self.scale.as_ref().map(|(beta, _)| beta))
     }
 
+    /// Policy `dsh`: the same with one scale for the matrices of several ranks, of which `agree` knows the largest magnitude of all.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn find_scale_together(
+        &mut self,
+        jac: &DeviceJacobian,
+        agree: impl FnOnce(f32) -> f32,
+    ) -> Result<(), GpuError> {
+        if let (DeviceOff::F32(values), Storage::F16) = (&jac.off, self.storage) {
+            let mut bits = crate::gpu::largest_of(&self.vectors, values)?;
+            let largest = agree(f32::from_bits(bits.download()?[0]));
+            bits.upload(&[largest.to_bits()])?;
+            self.take_largest(&bits)?;
+        }
+        Ok(())
+    }
+
     /// Policy `dsh`: the same where the largest magnitude is known, as the bits of an f32 on the device.
     ///
     /// # Errors

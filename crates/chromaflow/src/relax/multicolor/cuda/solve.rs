@@ -3,6 +3,7 @@
 
 use super::MulticolorCuda;
 use crate::Outcome;
+use crate::dist::SweepExchange;
 use crate::gpu::{Ghosts, GpuError, ShareCuda};
 use crate::relax::{Direction, Guess, RelaxError, SolveOptions, SolveReport};
 use crate::sparse::check_len;
@@ -201,25 +202,64 @@ impl MulticolorCuda {
         let words = self.matrix.nb() * self.matrix.storage().x_bytes() / 4;
         let colors = self.matrix.batches.len() / 3;
         for _ in 0..plan.sweeps {
-            let forward = (0..colors).map(|i| (i, plan.direction != Direction::Backward));
-            let backward = (0..colors).rev().map(|i| (i, plan.direction != Direction::Forward));
-            for (color, _) in forward.chain(backward).filter(|(_, wanted)| *wanted) {
-                let x = self.x[0].ptr();
-                self.launch_batch(3 * color, damping, false, false)?;
-                if self.apart {
-                    let [x, next] = &mut self.x;
-                    x.copy_from(&next.slice())?;
-                }
-                let ghosts = if self.apart { Ghosts::All } else { Ghosts::Color(color) };
-                // SAFETY: x has so many words a row; interior rows are not sent.
-                unsafe {
-                    share.start(ghosts, words, x)?;
-                    self.launch_batch(3 * color + 1, damping, false, false)?;
-                    share.finish(ghosts, words, x)?;
-                }
+            if plan.direction != Direction::Backward {
+                self.pass_over(share, &(0..colors).collect::<Vec<_>>(), damping, words)?;
+            }
+            if plan.direction != Direction::Forward {
+                self.pass_over(share, &(0..colors).rev().collect::<Vec<_>>(), damping, words)?;
             }
         }
         Ok(())
+    }
+
+    /// Sweeps over colors in this order, exchanging as the share says. Twin: relax/over_ranks.rs.
+    fn pass_over(
+        &mut self,
+        share: &ShareCuda,
+        order: &[usize],
+        damping: f64,
+        words: usize,
+    ) -> Result<(), GpuError> {
+        let (x, when) = (self.x[0].ptr(), share.share().sweep_exchange());
+        for (at, &color) in order.iter().enumerate() {
+            self.launch_batch(3 * color, damping, false, false)?;
+            if self.apart {
+                let [x, next] = &mut self.x;
+                x.copy_from(&next.slice())?;
+            }
+            // SAFETY: x has so many words a row; interior rows are not sent.
+            unsafe {
+                match when {
+                    _ if self.apart => share.start(Ghosts::All, words, x)?,
+                    SweepExchange::EveryColor => share.start(Ghosts::Color(color), words, x)?,
+                    SweepExchange::ColorLate | SweepExchange::EverySweep => {}
+                }
+                self.launch_batch(3 * color + 1, damping, false, false)?;
+                match when {
+                    _ if self.apart => share.finish(Ghosts::All, words, x)?,
+                    SweepExchange::EveryColor => share.finish(Ghosts::Color(color), words, x)?,
+                    SweepExchange::ColorLate => {
+                        if at > 0 {
+                            share.finish(Ghosts::Color(order[at - 1]), words, x)?;
+                        }
+                        share.start(Ghosts::Color(color), words, x)?;
+                    }
+                    SweepExchange::EverySweep => {}
+                }
+            }
+        }
+        let Some(&last) = order.last().filter(|_| !self.apart) else { return Ok(()) };
+        // SAFETY: as above.
+        unsafe {
+            match when {
+                SweepExchange::EveryColor => Ok(()),
+                SweepExchange::ColorLate => share.finish(Ghosts::Color(last), words, x),
+                SweepExchange::EverySweep => {
+                    share.start(Ghosts::All, words, x)?;
+                    share.finish(Ghosts::All, words, x)
+                }
+            }
+        }
     }
 
     fn launch_batch(&self, batch: usize, damping: f64, dependent: bool, stop: bool) -> Result<(), GpuError> {
