@@ -159,8 +159,9 @@ typedef struct {
  * method=richardson, tolerance=0, sweeps=N: N sweeps. report may be NULL. */
 chromaflow_status chromaflow_solver_solve(chromaflow_solver *solver, chromaflow_array b, chromaflow_array_mut x,
                                           chromaflow_report *report);
-/* The same for several right-hand sides [count, rows, nb], solved one after the other with what is set up. reports: [count], or
- * NULL; their histories live until the next call on the solver. */
+/* The same for several right-hand sides [count, rows, nb], each to the last bit as by itself. GMRES on a host, without callbacks and
+ * ghosts, solves eight at once and reads matrix and factors once for all of them; seconds are then an equal part of the call's.
+ * reports: [count], or NULL; their histories live until the next call on the solver. */
 chromaflow_status chromaflow_solver_solve_many(chromaflow_solver *solver, int64_t count, chromaflow_array b, chromaflow_array_mut x,
                                                chromaflow_report *reports);
 /* z = M r, the preconditioner alone, and y = A x; nothing else: no residual, no look at the numbers. On arrays of a device the

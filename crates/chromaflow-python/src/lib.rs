@@ -261,7 +261,11 @@ impl Solver {
         check(py, found)?;
         let solver = Self { handle, callers: Box::default(), solving: Mutex::new(()) };
         // SAFETY: the box lives as long as the solver. A GPU's context has no monitors: its solves cannot be interrupted.
-        unsafe { solver::chromaflow_solver_monitor(handle.get(), Some(monitor), solver.callers.user()) };
+        // Of several solves it asks only whether to go on: a callback of Python's comes with one right-hand side alone.
+        unsafe {
+            solver::chromaflow_solver_monitor(handle.get(), Some(monitor), solver.callers.user());
+            solver::monitor_in_turn(handle.get());
+        }
         Ok(solver)
     }
 

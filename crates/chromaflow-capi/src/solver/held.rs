@@ -33,7 +33,10 @@ pub struct Held {
     pub(super) base: usize,
     nb: usize,
     pub(super) operator: Option<Operator>,
-    /// Whether the caller's monitor has ended a solve.
+    /// Whether the caller's monitor is told of iterations, and may be told of several solves in turn.
+    monitored: bool,
+    in_turn: bool,
+    /// Whether it has ended a solve.
     stopped: Arc<AtomicBool>,
     /// Of the solves of the last call.
     pub(super) histories: Vec<Vec<f64>>,
@@ -142,7 +145,20 @@ impl Held {
         };
         let (base, nb, rooms) = (pattern.base as usize, pattern.nb as usize, [Vec::new(), Vec::new()]);
         let (operator, stopped, histories) = (None, Arc::default(), Vec::new());
-        let held = Self { shared, engine, options, base, nb, operator, stopped, histories, rooms };
+        let (monitored, in_turn) = (false, false);
+        let held = Self {
+            shared,
+            engine,
+            options,
+            base,
+            nb,
+            operator,
+            monitored,
+            in_turn,
+            stopped,
+            histories,
+            rooms,
+        };
         held.shared.log(Level::Info, || {
             let (rows, colors) = (held.order().0.len(), held.order().1.len());
             format!("{rows} rows of blocks of {} in {colors} batches", pattern.nb)
@@ -187,10 +203,23 @@ impl Held {
 
     pub(super) fn monitor(&mut self, monitor: Option<Monitor>) -> Outcome {
         self.only_on_threads("a monitor of the caller's", monitor.is_some())?;
+        self.monitored = monitor.is_some();
         if let Engine::Cpu(solver) = &mut self.engine {
             solver.watch(monitor.map(|monitor| monitor.watch(Arc::clone(&self.stopped))));
         }
         Ok(())
+    }
+
+    pub(super) fn monitor_in_turn(&mut self) {
+        self.in_turn = true;
+        if let Engine::Cpu(solver) = &mut self.engine {
+            solver.watch_in_turn(true);
+        }
+    }
+
+    /// Most iterations of a solve.
+    pub(super) fn max_iterations(&self) -> usize {
+        self.options.max_iterations
     }
 
     pub(super) fn set_option(&mut self, key: &str, value: &str) -> Outcome {
@@ -272,6 +301,34 @@ impl Held {
                     Ok(solver.solve(b.array(), x.array())?)
                 }
             }
+        }
+    }
+
+    /// Solves for `count` vectors in one call of the solver's; none where its callbacks, or a GPU, have it solve one after the other.
+    ///
+    /// # Safety
+    /// The arrays are as [`Array::host`] needs them.
+    pub(super) unsafe fn solve_at_once(
+        &mut self,
+        count: usize,
+        b: &Array,
+        x: &ArrayMut,
+    ) -> Result<Option<Vec<Solve>>, Failure> {
+        if self.operator.is_some() || (self.monitored && !self.in_turn) || self.shared.on_gpu() {
+            return Ok(None);
+        }
+        check_apart(("b", b), ("x", x))?;
+        let [room, out] = &mut self.rooms;
+        match &mut self.engine {
+            Engine::Cpu(solver) => {
+                // SAFETY: as the caller promises.
+                unsafe {
+                    let b = b.doubles("b", room)?;
+                    with_doubles(x, "x", out, |x| Ok(Some(solver.solve_many(count, b, x)?)))
+                }
+            }
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(_) => Ok(None),
         }
     }
 

@@ -171,7 +171,8 @@ pub unsafe extern "C" fn chromaflow_solver_solve(
         // SAFETY: as the header says.
         let solve = unsafe { held.solve(&b, &x) }?;
         held.histories.clear();
-        told(held, solve, report, start);
+        let stopped = held.was_stopped();
+        told(held, solve, report, start.elapsed().as_secs_f64(), stopped);
         Ok(())
     })
 }
@@ -205,25 +206,37 @@ pub unsafe extern "C" fn chromaflow_solver_solve_many(
         }
         held.histories.clear();
         held.histories.reserve(count);
+        // SAFETY: one report each, as far apart as the caller's struct is large.
+        let report = |at| unsafe { size.and_then(|size| reports.byte_add(at * size).as_mut()) };
+        let start = Instant::now();
+        // SAFETY: as the header says; the arrays have `count` vectors.
+        if let Some(solves) = unsafe { held.solve_at_once(count, &b, &x) }? {
+            let each = start.elapsed().as_secs_f64() / count as f64;
+            let ended = held.was_stopped();
+            for (at, solve) in solves.into_iter().enumerate() {
+                let unfinished = solve.outcome == chromaflow::Outcome::IterationLimit;
+                let stopped = ended && unfinished && solve.iterations < held.max_iterations();
+                told(held, solve, report(at), each, stopped);
+            }
+            return Ok(());
+        }
         for at in 0..count {
             let start = Instant::now();
-            // SAFETY: as the header says; the arrays have `count` vectors.
+            // SAFETY: as above.
             let solve = unsafe { held.solve(&b.part(at, count)?, &x.part(at, count)?) }?;
-            // SAFETY: one report each, as far apart as the caller's struct is large.
-            let report = unsafe { size.and_then(|size| reports.byte_add(at * size).as_mut()) };
-            told(held, solve, report, start);
+            let stopped = held.was_stopped();
+            told(held, solve, report(at), start.elapsed().as_secs_f64(), stopped);
         }
         Ok(())
     })
 }
 
 /// Keeps what a solve has found, and tells log and caller.
-fn told(held: &mut Held, solve: Solve, report: Option<&mut Report>, start: Instant) {
+fn told(held: &mut Held, solve: Solve, report: Option<&mut Report>, seconds: f64, stopped: bool) {
     held.shared.log(Level::Info, || {
         format!("{} after {} iterations at {:.3e}", solve.outcome, solve.iterations, solve.relative_residual)
     });
     held.histories.push(solve.history);
-    let stopped = held.was_stopped();
     let (Some(report), Some(history)) = (report, held.histories.last()) else { return };
     report.outcome = match solve.outcome {
         _ if stopped => 5,
@@ -237,7 +250,7 @@ fn told(held: &mut Held, solve: Solve, report: Option<&mut Report>, start: Insta
     report.residual = solve.relative_residual;
     report.history = history.as_ptr();
     report.history_len = history.len() as i64;
-    report.seconds = start.elapsed().as_secs_f64();
+    report.seconds = seconds;
 }
 
 /// z = M r.
@@ -337,6 +350,18 @@ pub unsafe extern "C" fn chromaflow_solver_monitor(
     user: *mut c_void,
 ) -> i32 {
     with(solver, |held| held.monitor(monitor.map(|tell| Monitor { tell, user })))
+}
+
+/// Lets the monitor of a solver be told of several solves in turn, without saying of which: for callers in Rust whose monitor asks for nothing
+/// but whether to go on.
+///
+/// # Safety
+/// `solver` was given out by [`chromaflow_solver_create`] and is not destroyed.
+pub unsafe fn monitor_in_turn(solver: *mut Solver) -> i32 {
+    with(solver, |held| {
+        held.monitor_in_turn();
+        Ok(())
+    })
 }
 
 /// An entry that works with a solver.

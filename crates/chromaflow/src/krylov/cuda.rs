@@ -5,6 +5,7 @@ use super::bicgstab::{self, Name, Space};
 use super::gmres::{self, Basis};
 use super::monitor::System;
 use super::richardson::{self, Corrections};
+use super::together::at_once;
 use super::{Control, Solve};
 use crate::factor::block_ilu::cuda::{DeviceBlockIlu, DeviceIluOverRanks};
 use crate::gpu::{GpuError, ShareCuda, Storage, Vectors};
@@ -344,7 +345,7 @@ impl KrylovCuda {
         (restart, longest): (usize, usize),
     ) -> Result<Solve, GpuError> {
         self.reserve(b.len(), 1)?;
-        gmres::gmres(&mut DeviceSystem { krylov: self, a, m, b, x }, control, (restart, longest))
+        at_once(gmres::gmres(&mut DeviceSystem { krylov: self, a, m, b, x }, control, (restart, longest)))
     }
 
     /// Corrections x <- x + M (b - A x) from the guess in `x`.
@@ -451,11 +452,11 @@ impl System for DeviceSweeps<'_, '_> {
     type Error = GpuError;
 
     fn size(&mut self) -> Result<f64, GpuError> {
-        self.system.size()
+        System::size(&mut self.system)
     }
 
     fn residual(&mut self) -> Result<f64, GpuError> {
-        self.system.residual()
+        System::residual(&mut self.system)
     }
 }
 
@@ -466,12 +467,22 @@ impl Corrections for DeviceSweeps<'_, '_> {
 }
 
 impl Basis for DeviceSystem<'_, '_> {
+    type Error = GpuError;
+
+    fn size(&mut self) -> Result<f64, GpuError> {
+        System::size(self)
+    }
+
+    async fn residual(&mut self) -> Result<f64, GpuError> {
+        System::residual(self)
+    }
+
     fn begin(&mut self, beta: f64) -> Result<(), GpuError> {
         let k = &mut *self.krylov;
         k.vectors.axpby(1.0 / beta, &k.r, 0.0, &mut k.basis.vectors[0])
     }
 
-    fn expand(&mut self, j: usize, h: &mut [f64]) -> Result<f64, GpuError> {
+    async fn expand(&mut self, j: usize, h: &mut [f64]) -> Result<f64, GpuError> {
         let k = &mut *self.krylov;
         k.reserve(self.b.len(), j + 1)?;
         let KrylovCuda { vectors, r: w, basis, directions, products, .. } = k;
@@ -498,7 +509,7 @@ impl Basis for DeviceSystem<'_, '_> {
         k.vectors.axpby(1.0 / length, &k.r, 0.0, &mut k.basis.vectors[j + 1])
     }
 
-    fn correct(&mut self, y: &[f64]) -> Result<(), GpuError> {
+    async fn correct(&mut self, y: &[f64]) -> Result<(), GpuError> {
         let KrylovCuda { vectors, directions, products, .. } = &mut *self.krylov;
         if y.is_empty() {
             return Ok(());

@@ -3,6 +3,7 @@
 use super::gram_schmidt::orthogonalize;
 use super::monitor::{Monitor, System};
 use super::system::HostSystem;
+use super::together::at_once;
 use super::{Control, LinearOperator, Preconditioner, Solve};
 use crate::Outcome;
 use crate::dist::Inner;
@@ -113,6 +114,11 @@ impl Gmres {
         self.restart
     }
 
+    /// Iterations between restarts, and of the longest cycle.
+    pub(super) fn lengths(&self) -> (usize, usize) {
+        (self.restart, self.longest)
+    }
+
     /// Vectors kept for the next solve.
     pub fn vectors(&self) -> usize {
         self.v.len() + self.z.len()
@@ -135,44 +141,60 @@ impl Gmres {
         self.v.retain(|v| v.len() == system.r.len());
         self.z.retain(|z| z.len() == system.r.len());
         let mut basis = HostBasis { system, m, v: &mut self.v, z: &mut self.z };
-        let Ok(solve) = gmres(&mut basis, control, (self.restart, self.longest));
+        let Ok(solve) = at_once(gmres(&mut basis, control, (self.restart, self.longest)));
         solve
     }
 }
 
-/// The vectors of GMRES, wherever they live: the system's r, an orthonormal basis v_0, v_1, ... and directions z_j = M v_j.
-pub(super) trait Basis: System {
+/// The vectors of GMRES, wherever they live: the system's r, an orthonormal basis v_0, v_1, ... and directions z_j = M v_j. What needs
+/// a product may have to wait for it.
+pub(super) trait Basis {
+    /// What may go wrong besides the numbers.
+    type Error;
+
+    /// |b|
+    fn size(&mut self) -> Result<f64, Self::Error>;
+
+    /// r = b - A x; |r|
+    async fn residual(&mut self) -> Result<f64, Self::Error>;
+
+    /// Told after each iteration; false ends the method.
+    fn go_on(&mut self, _iteration: usize, _residual: f64) -> bool {
+        true
+    }
+
     /// v_0 = r / beta; r is free until it is computed anew.
     fn begin(&mut self, beta: f64) -> Result<(), Self::Error>;
 
     /// z_j = M v_j and w = A z_j, which classical Gram-Schmidt makes orthogonal to v_0 ... v_j. The products
     /// of w with these and the norm of what is left go to `h` (j + 2 entries); returns |w| before.
-    fn expand(&mut self, j: usize, h: &mut [f64]) -> Result<f64, Self::Error>;
+    async fn expand(&mut self, j: usize, h: &mut [f64]) -> Result<f64, Self::Error>;
 
     /// v_(j+1) = w / length
     fn accept(&mut self, j: usize, length: f64) -> Result<(), Self::Error>;
 
     /// x += sum of y_j z_j
-    fn correct(&mut self, y: &[f64]) -> Result<(), Self::Error>;
+    async fn correct(&mut self, y: &[f64]) -> Result<(), Self::Error>;
 }
 
 /// The method: cycles of `restart` iterations, four times as many after one that has not halved the residual, up to
 /// `longest`.
-pub(super) fn gmres<B: Basis>(
+pub(super) async fn gmres<B: Basis>(
     basis: &mut B,
     control: &Control,
     (restart, longest): (usize, usize),
 ) -> Result<Solve, B::Error> {
-    let (mut monitor, mut norm) = Monitor::start(basis, control)?;
+    let mut norm = basis.residual().await?;
+    let mut monitor = Monitor::from_norms(norm, basis.size()?, control);
     let mut length = restart.max(1);
     let mut aim = 1.0; // estimates must reach this part of the tolerance
     let outcome = loop {
         if let Some(outcome) = monitor.stop(norm) {
             break outcome;
         }
-        let (y, end) = cycle(basis, norm, (length, aim), &mut monitor)?;
-        basis.correct(&y)?;
-        let now = basis.residual()?;
+        let (y, end) = cycle(basis, norm, (length, aim), &mut monitor).await?;
+        basis.correct(&y).await?;
+        let now = basis.residual().await?;
         match end {
             CycleEnd::NotFinite => {
                 norm = now;
@@ -204,7 +226,7 @@ pub(super) fn gmres<B: Basis>(
 }
 
 /// One cycle from a residual of norm `beta`: the weights of the directions.
-fn cycle<B: Basis>(
+async fn cycle<B: Basis>(
     basis: &mut B,
     beta: f64,
     (length, aim): (usize, f64),
@@ -214,7 +236,7 @@ fn cycle<B: Basis>(
     basis.begin(beta)?;
     for j in 0..length.min(monitor.left()) {
         let mut h = vec![0.0; j + 2];
-        let before = basis.expand(j, &mut h)?;
+        let before = basis.expand(j, &mut h).await?;
         if !before.is_finite() {
             monitor.push(f64::NAN);
             return Ok((problem.solve(), CycleEnd::NotFinite));
@@ -233,7 +255,8 @@ fn cycle<B: Basis>(
         if monitor.converged(estimate / aim) {
             return Ok((problem.solve(), CycleEnd::Estimate));
         }
-        if !monitor.tell(basis) {
+        let (iteration, residual) = monitor.last();
+        if !basis.go_on(iteration, residual) {
             return Ok((problem.solve(), CycleEnd::Stopped));
         }
         basis.accept(j, left)?;
@@ -263,23 +286,21 @@ struct HostBasis<'a> {
     z: &'a mut Vec<Vec<f64>>,
 }
 
-impl System for HostBasis<'_> {
+impl Basis for HostBasis<'_> {
     type Error = Infallible;
 
     fn size(&mut self) -> Result<f64, Infallible> {
         self.system.size()
     }
 
-    fn residual(&mut self) -> Result<f64, Infallible> {
+    async fn residual(&mut self) -> Result<f64, Infallible> {
         self.system.residual()
     }
 
     fn go_on(&mut self, iteration: usize, residual: f64) -> bool {
         self.system.go_on(iteration, residual)
     }
-}
 
-impl Basis for HostBasis<'_> {
     fn begin(&mut self, beta: f64) -> Result<(), Infallible> {
         let v = vector_at(self.v, 0, self.system.r.len());
         v.copy_from_slice(&self.system.r);
@@ -287,7 +308,7 @@ impl Basis for HostBasis<'_> {
         Ok(())
     }
 
-    fn expand(&mut self, j: usize, h: &mut [f64]) -> Result<f64, Infallible> {
+    async fn expand(&mut self, j: usize, h: &mut [f64]) -> Result<f64, Infallible> {
         let (team, n) = (self.system.team, self.system.r.len());
         let z = vector_at(self.z, if self.m.is_fixed() { 0 } else { j }, n);
         self.m.apply(team, &self.v[j], z);
@@ -302,7 +323,7 @@ impl Basis for HostBasis<'_> {
         Ok(())
     }
 
-    fn correct(&mut self, y: &[f64]) -> Result<(), Infallible> {
+    async fn correct(&mut self, y: &[f64]) -> Result<(), Infallible> {
         let HostSystem { team, x, r: sum, .. } = &mut self.system;
         if !self.m.is_fixed() {
             combine(team, y, &self.z[..y.len()], x);
@@ -316,7 +337,7 @@ impl Basis for HostBasis<'_> {
     }
 }
 
-fn vector_at(list: &mut Vec<Vec<f64>>, at: usize, n: usize) -> &mut Vec<f64> {
+pub(super) fn vector_at(list: &mut Vec<Vec<f64>>, at: usize, n: usize) -> &mut Vec<f64> {
     if list.len() <= at {
         list.push(vec![0.0; n]);
     }

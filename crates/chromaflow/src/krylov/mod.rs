@@ -16,6 +16,7 @@ mod richardson;
 mod system;
 #[cfg(test)]
 mod tests;
+mod together;
 
 pub use crate::stop::Control;
 pub use bicgstab::BiCgStab;

@@ -44,9 +44,14 @@ impl Monitor {
     /// Begins with the first residual; the norm of b scales all residuals.
     pub(super) fn start<S: System>(system: &mut S, control: &Control) -> Result<(Self, f64), S::Error> {
         let (norm, size) = (system.residual()?, system.size()?);
+        Ok((Self::from_norms(norm, size, control), norm))
+    }
+
+    /// The same from the norms of the first residual and of b.
+    pub(super) fn from_norms(norm: f64, size: f64, control: &Control) -> Self {
         let criterion = StopCriterion::new(*control, norm, size);
         let history = vec![norm / criterion.scale()];
-        Ok((Self { criterion, history }, norm))
+        Self { criterion, history }
     }
 
     pub(super) fn iterations(&self) -> usize {
@@ -78,7 +83,13 @@ impl Monitor {
 
     /// Tells whoever listens about the last iteration; false ends the method.
     pub(super) fn tell<S: System>(&self, system: &mut S) -> bool {
-        system.go_on(self.iterations(), *self.history.last().expect("starts with the first residual"))
+        let (iteration, residual) = self.last();
+        system.go_on(iteration, residual)
+    }
+
+    /// The number of the last iteration and its relative residual.
+    pub(super) fn last(&self) -> (usize, f64) {
+        (self.iterations(), *self.history.last().expect("starts with the first residual"))
     }
 
     /// Replaces the last residual by a better known one.

@@ -29,6 +29,20 @@ pub trait LinearOperator {
         crate::vector::xpay(team, b, -1.0, r);
     }
 
+    /// [`LinearOperator::apply`] of several vectors, `(x, y)` each: what has to be read for one of them may serve all.
+    fn apply_many(&self, team: &Team, columns: &mut [(&[f64], &mut [f64])]) {
+        for (x, y) in columns {
+            self.apply(team, x, y);
+        }
+    }
+
+    /// [`LinearOperator::residual`] of several vectors, `(b, x, r)` each.
+    fn residual_many(&self, team: &Team, columns: &mut [(&[f64], &[f64], &mut [f64])]) {
+        for (b, x, r) in columns {
+            self.residual(team, b, x, r);
+        }
+    }
+
     /// Told after each iteration: its number and relative residual, as the method sees it. False ends the method there, with
     /// [`Outcome::IterationLimit`](crate::Outcome::IterationLimit) and the solution so far.
     fn go_on(&self, _iteration: usize, _residual: f64) -> bool {
@@ -63,12 +77,27 @@ impl LinearOperator for Jacobian {
     fn residual(&self, team: &Team, b: &[f64], x: &[f64], r: &mut [f64]) {
         Jacobian::residual(self, team, b, x, r);
     }
+
+    fn apply_many(&self, team: &Team, columns: &mut [(&[f64], &mut [f64])]) {
+        self.multiply_many(team, columns);
+    }
+
+    fn residual_many(&self, team: &Team, columns: &mut [(&[f64], &[f64], &mut [f64])]) {
+        Jacobian::residual_many(self, team, columns);
+    }
 }
 
 /// An approximate inverse M: z = M r.
 pub trait Preconditioner {
     /// `z = M r`; what `z` holds before is ignored.
     fn apply(&mut self, team: &Team, r: &[f64], z: &mut [f64]);
+
+    /// The same of several vectors, `(r, z)` each.
+    fn apply_many(&mut self, team: &Team, columns: &mut [(&[f64], &mut [f64])]) {
+        for (r, z) in columns {
+            self.apply(team, r, z);
+        }
+    }
 
     /// Whether M is one linear map, to the rounding of f64, whenever it is applied: GMRES then keeps half as many vectors.
     fn is_fixed(&self) -> bool {

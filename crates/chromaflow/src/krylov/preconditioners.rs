@@ -12,6 +12,10 @@ impl Preconditioner for BlockIlu {
         self.solve(team, r, z);
     }
 
+    fn apply_many(&mut self, team: &Team, columns: &mut [(&[f64], &mut [f64])]) {
+        self.solve_many(team, columns);
+    }
+
     fn is_fixed(&self) -> bool {
         true
     }

@@ -184,13 +184,9 @@ impl Order {
     ///
     /// # Errors
     /// [`ShapeError::NotSquare`].
-    pub(crate) fn new(
-        pattern: &BlockPattern,
-        options: &PlanOptions,
-        team: &Team,
-    ) -> Result<Self, ShapeError> {
+    pub(crate) fn new(pattern: &BlockPattern, options: PlanOptions, team: &Team) -> Result<Self, ShapeError> {
         if options.coloring != ColoringMethod::None {
-            let Plan { permutation, batches, report } = Plan::with_team(pattern, options, team)?;
+            let Plan { permutation, batches, report } = Plan::with_team(pattern, &options, team)?;
             return Ok(Self { permutation, batches, report: Some(report) });
         }
         check_square(pattern)?;

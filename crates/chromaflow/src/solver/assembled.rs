@@ -323,6 +323,35 @@ impl AssembledSolver {
         })
     }
 
+    /// Solves for several right-hand sides at once, each as [`AssembledSolver::solve`] does alone, to the last bit; none where the method
+    /// does not: GMRES does.
+    pub(super) fn solve_many(
+        &mut self,
+        operator: &dyn LinearOperator,
+        a: Option<&Jacobian>,
+        b: &[&[f64]],
+        x: &mut [&mut [f64]],
+    ) -> Option<Vec<Solve>> {
+        let (team, o) = (&*self.team, &self.options);
+        if o.method != Method::Gmres || self.share.is_some() {
+            return None;
+        }
+        let control = Control { tolerance: o.tolerance, max_iterations: o.max_iterations };
+        let mut identity = Identity;
+        let mut relaxation;
+        let m: &mut dyn Preconditioner = match &mut self.inverse {
+            Inverse::None => &mut identity,
+            Inverse::Ilu(ilu) => &mut **ilu,
+            Inverse::IluOverRanks(ilu) => &mut **ilu,
+            Inverse::Sweeps(smoother) => {
+                let matrix = a.expect("relaxations have their matrix");
+                relaxation = Relaxation { smoother, matrix, options: sweeps(o) };
+                &mut relaxation
+            }
+        };
+        Some(self.gmres.solve_many(team, operator, m, b, x, &control))
+    }
+
     /// How to solve from now on; what the solver was set up with (preconditioner, policy, diagonal form) stays.
     pub(super) fn retune(&mut self, options: &SolverOptions) {
         self.options = *options;

@@ -115,6 +115,7 @@ impl Rows {
 
 /// The pattern of arrays that make one as they stand, columns ascending, none of them a ghost's, all diagonal blocks there: what most
 /// callers have, looked at in one pass without a branch an entry. None: there is more to do, or to say.
+#[allow(clippy::needless_bitwise_bool)] // lazy ones branch
 fn as_it_stands<I: Index>(first: usize, row_ptr: &[I], col_idx: &[I]) -> Option<BlockPattern> {
     let blocks = u32::try_from(col_idx.len()).ok().filter(|&n| n < u32::MAX)?;
     let rows = u32::try_from(row_ptr.len().checked_sub(1)?).ok().filter(|&n| n < u32::MAX - 1)?;
@@ -294,12 +295,11 @@ impl<'a, V: Value> Intake<'a, V> {
         let mut block = |k: u32| tell(self.given.block(k as usize).as_ptr().cast(), bytes);
         block(self.layout.diagonal[row]);
         let range = self.inside.range(row);
-        match &self.layout.off {
-            Some(list) => list[range].iter().for_each(|&k| block(k)),
-            None => {
-                let of_all = self.given.blocks(range.start + row, (range.len() + 1) * self.block_len());
-                tell(of_all.as_ptr().cast(), size_of_val(of_all));
-            }
+        if let Some(list) = &self.layout.off {
+            list[range].iter().for_each(|&k| block(k));
+        } else {
+            let of_all = self.given.blocks(range.start + row, (range.len() + 1) * self.block_len());
+            tell(of_all.as_ptr().cast(), size_of_val(of_all));
         }
     }
 
@@ -313,19 +313,16 @@ impl<'a, V: Value> Intake<'a, V> {
             *to = from.double();
             none += 0.0 * *to;
         };
-        match &self.layout.off {
-            Some(list) => {
-                for (to, &k) in off.iter_mut().zip(&list[self.inside.range(row)]) {
-                    put(to, self.given.block(k as usize)[0]);
-                }
+        if let Some(list) = &self.layout.off {
+            for (to, &k) in off.iter_mut().zip(&list[self.inside.range(row)]) {
+                put(to, self.given.block(k as usize)[0]);
             }
-            None => {
-                let first = self.inside.range(row).start + row;
-                let all = self.given.blocks(first, off.len() + 1);
-                let (before, after) = off.split_at_mut(own - first);
-                before.iter_mut().zip(all).for_each(|(to, &from)| put(to, from));
-                after.iter_mut().zip(&all[own - first + 1..]).for_each(|(to, &from)| put(to, from));
-            }
+        } else {
+            let first = self.inside.range(row).start + row;
+            let all = self.given.blocks(first, off.len() + 1);
+            let (before, after) = off.split_at_mut(own - first);
+            before.iter_mut().zip(all).for_each(|(to, &from)| put(to, from));
+            after.iter_mut().zip(&all[own - first + 1..]).for_each(|(to, &from)| put(to, from));
         }
         none == 0.0
     }
@@ -341,18 +338,15 @@ impl<'a, V: Value> Intake<'a, V> {
         }
         let (q, own) = (self.nb * self.nb, self.layout.diagonal[row]);
         self.take(self.given.block(own as usize), diag);
-        match &self.layout.off {
-            Some(list) => {
-                for (to, &k) in off.chunks_exact_mut(q).zip(&list[self.inside.range(row)]) {
-                    self.take(self.given.block(k as usize), to);
-                }
+        if let Some(list) = &self.layout.off {
+            for (to, &k) in off.chunks_exact_mut(q).zip(&list[self.inside.range(row)]) {
+                self.take(self.given.block(k as usize), to);
             }
-            None => {
-                let first = self.inside.range(row).start + row;
-                let (before, after) = off.split_at_mut((own as usize - first) * q);
-                self.take(self.given.blocks(first, before.len()), before);
-                self.take(self.given.blocks(own as usize + 1, after.len()), after);
-            }
+        } else {
+            let first = self.inside.range(row).start + row;
+            let (before, after) = off.split_at_mut((own as usize - first) * q);
+            self.take(self.given.blocks(first, before.len()), before);
+            self.take(self.given.blocks(own as usize + 1, after.len()), after);
         }
         // Without a branch a value.
         let finite = |values: &[f64]| values.iter().fold(true, |all, v| all & v.is_finite());

@@ -12,6 +12,7 @@ mod error;
 mod factor_tests;
 mod keys;
 mod layout;
+mod many;
 mod numeric;
 mod operator;
 mod options;
@@ -107,6 +108,8 @@ pub struct LinearSolver {
     ghosts: Ghosts,
     link: Option<Mutex<Link>>,
     watch: Option<Watch>,
+    /// Whether it may be told of several solves in turn.
+    in_turn: bool,
     has_values: bool,
     b: Vec<f64>,
     x: Vec<f64>,
@@ -201,6 +204,12 @@ impl LinearSolver {
         self.watch = watch;
     }
 
+    /// Whether whoever watches may be told of several solves in turn ([`LinearSolver::solve_many`]), without being told of which; otherwise
+    /// those that are watched are done one after the other.
+    pub fn watch_in_turn(&mut self, in_turn: bool) {
+        self.in_turn = in_turn;
+    }
+
     fn with_rows(
         team: Arc<Team>,
         mut rows: Rows,
@@ -209,7 +218,7 @@ impl LinearSolver {
     ) -> Result<Self, SolverError> {
         check_nb(nb)?;
         options.check().map_err(SolverError::Options)?;
-        let order = Order::new(&rows.pattern, &options.effective_plan(), &team)?;
+        let order = Order::new(&rows.pattern, options.effective_plan(), &team)?;
         let (pattern, layout) = Layout::new(&mut rows, &order.permutation);
         let pattern = Arc::new(pattern);
         let zeroed = |policy| Jacobian::zeroed(Arc::clone(&pattern), nb, policy);
@@ -240,6 +249,7 @@ impl LinearSolver {
             ghosts,
             link,
             watch,
+            in_turn: false,
             has_values,
             b,
             x,

@@ -84,6 +84,14 @@ impl LinearOperator for Watched<'_> {
         self.operator.residual(team, b, x, r);
     }
 
+    fn apply_many(&self, team: &Team, columns: &mut [(&[f64], &mut [f64])]) {
+        self.operator.apply_many(team, columns);
+    }
+
+    fn residual_many(&self, team: &Team, columns: &mut [(&[f64], &[f64], &mut [f64])]) {
+        self.operator.residual_many(team, columns);
+    }
+
     fn links(&self) -> Option<&dyn Links> {
         self.operator.links()
     }

@@ -9,11 +9,21 @@ use super::row_product::{BYTES_AHEAD, Scratch, block_product, row_product};
 use super::stored::{Off, Stored, ToDouble};
 use super::{Jacobian, OffDiagonal};
 use crate::rim::{Size, with_size};
-use crate::shared::SharedMut;
 use crate::simd::{Kernel, Simd, dispatch};
+use crate::vector;
 use chromaflow_device::{Isa, Team};
 use std::mem::MaybeUninit;
 use std::ops::Range;
+
+/// Vectors of a product, lent to the members of a team, each of which writes rows of its own.
+struct Lent {
+    b: Option<*const f64>,
+    x: *const f64,
+    y: *mut f64,
+}
+
+// SAFETY: whoever dereferences them says why no two threads write one place.
+unsafe impl Sync for Lent {}
 
 impl Jacobian {
     /// y = A x = (D + O) x.
@@ -34,15 +44,43 @@ impl Jacobian {
         self.product(team, Some(b), x, r);
     }
 
+    /// y = A x of several vectors, `(x, y)` each: blocks are read once for all of them. Each product is the one that it is alone, to
+    /// the last bit.
+    ///
+    /// **Shapes**, **Precision**, **Panics**: as [`Jacobian::multiply`].
+    pub fn multiply_many(&self, team: &Team, columns: &mut [(&[f64], &mut [f64])]) {
+        let columns: Vec<_> = columns.iter_mut().map(|(x, y)| self.lend(None, x, y)).collect();
+        self.products(team, &columns);
+    }
+
+    /// r = b - A x of several vectors, `(b, x, r)` each, as [`Jacobian::multiply_many`].
+    ///
+    /// **Shapes**, **Precision**, **Panics**: as [`Jacobian::multiply`].
+    pub fn residual_many(&self, team: &Team, columns: &mut [(&[f64], &[f64], &mut [f64])]) {
+        let columns: Vec<_> = columns.iter_mut().map(|(b, x, r)| self.lend(Some(b), x, r)).collect();
+        self.products(team, &columns);
+    }
+
     fn product(&self, team: &Team, b: Option<&[f64]>, x: &[f64], y: &mut [f64]) {
+        self.products(team, &[self.lend(b, x, y)]);
+    }
+
+    /// The vectors of a product, their lengths checked.
+    fn lend(&self, b: Option<&[f64]>, x: &[f64], y: &mut [f64]) -> Lent {
+        let n = self.rows() * self.nb();
+        assert!(b.is_none_or(|b| b.len() == n), "b has one value a row");
+        assert_eq!(x.len(), self.pattern().cols() * self.nb(), "x has one value a column");
+        assert_eq!(y.len(), n, "y has one value a row");
+        Lent { b: b.map(<[f64]>::as_ptr), x: x.as_ptr(), y: y.as_mut_ptr() }
+    }
+
+    fn products(&self, team: &Team, columns: &[Lent]) {
         let (rows, nb) = (self.rows(), self.nb());
         self.assert_whole();
-        assert!(b.is_none_or(|b| b.len() == rows * nb), "b has one value a row");
-        assert_eq!(x.len(), self.pattern().cols() * nb, "x has one value a column");
-        assert_eq!(y.len(), rows * nb, "y has one value a row");
         assert_eq!(self.diag.len(), rows * nb * nb, "one diagonal block a row");
         let isa = Isa::detect();
-        let y = SharedMut(y.as_mut_ptr());
+        // Of several vectors so many rows at a time that their blocks are still in a cache for the next one.
+        let some = if columns.len() > 1 { vector::rows_in_cache(self.bytes(), rows) } else { rows.max(1) };
         // Shares of about equal numbers of blocks.
         let row_ptr = self.pattern().row_ptr();
         let cost = |row: usize| row_ptr[row] as usize + 2 * row;
@@ -57,9 +95,13 @@ impl Jacobian {
                 low
             };
             let mine = row_at(blocks.start)..if blocks.end == cost(rows) { rows } else { row_at(blocks.end) };
-            let b = b.map(<[f64]>::as_ptr);
-            // SAFETY: all lengths were checked, the members' rows are disjoint, and `isa` is this machine's.
-            unsafe { product_rows(isa, self, b, x.as_ptr(), y.get(), mine) };
+            for first in mine.clone().step_by(some) {
+                let rows = first..mine.end.min(first + some);
+                for Lent { b, x, y } in columns {
+                    // SAFETY: all lengths were checked, the members' rows are disjoint, and `isa` is this machine's.
+                    unsafe { product_rows(isa, self, *b, *x, *y, rows.clone()) };
+                }
+            }
         });
     }
 }

@@ -7,11 +7,21 @@ use super::triangle::Values;
 use super::{BlockIlu, BlockIluReport, Fill, SingularRow};
 use crate::shared::SharedMut;
 use crate::sparse::{Jacobian, Stored};
+use crate::vector;
 use chromaflow_device::{Buffer, Member, Team};
 use half::f16;
 use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex};
+
+/// Vectors of a solve, lent to the members of a team.
+struct Lent {
+    b: *const f64,
+    x: *mut f64,
+}
+
+// SAFETY: members write rows of their own and read those that are finished.
+unsafe impl Sync for Lent {}
 
 /// Rows of a matrix that are brought one by one as they are factored.
 pub(crate) trait RowSource: Sync {
@@ -120,13 +130,32 @@ impl BlockIlu {
     /// # Panics
     /// When a length is wrong.
     pub fn solve(&self, team: &Team, b: &[f64], x: &mut [f64]) {
+        self.solve_lent(team, &[self.lend(b, x)]);
+    }
+
+    /// The same for several right-hand sides, `(b, x)` each: factors are read once for all of them. Each solution is the one that it is
+    /// alone, to the last bit.
+    ///
+    /// # Panics
+    /// When a length is wrong.
+    pub fn solve_many(&self, team: &Team, columns: &mut [(&[f64], &mut [f64])]) {
+        let columns: Vec<_> = columns.iter_mut().map(|(b, x)| self.lend(b, x)).collect();
+        self.solve_lent(team, &columns);
+    }
+
+    /// The vectors of a solve, their lengths checked.
+    fn lend(&self, b: &[f64], x: &mut [f64]) -> Lent {
         let n = self.pattern.rows() * self.nb;
         assert_eq!((b.len(), x.len()), (n, n), "b and x have rows * nb values");
+        Lent { b: b.as_ptr(), x: x.as_mut_ptr() }
+    }
+
+    fn solve_lent(&self, team: &Team, columns: &[Lent]) {
         match (&self.lower.values, &self.upper.values) {
-            (Values::F64(l), Values::F64(u)) => self.solve_with::<f64>([l, u], team, b, x),
-            (Values::F32(l), Values::F32(u)) => self.solve_with::<f32>([l, u], team, b, x),
+            (Values::F64(l), Values::F64(u)) => self.solve_with::<f64>([l, u], team, columns),
+            (Values::F32(l), Values::F32(u)) => self.solve_with::<f32>([l, u], team, columns),
             (Values::F16 { values: l, .. }, Values::F16 { values: u, .. }) => {
-                self.solve_with::<f16>([l, u], team, b, x);
+                self.solve_with::<f16>([l, u], team, columns);
             }
             _ => unreachable!("both triangles are stored alike"),
         }
@@ -136,25 +165,31 @@ impl BlockIlu {
         &self,
         values: [&[T]; 2],
         team: &Team,
-        b: &[f64],
-        x: &mut [f64],
+        columns: &[Lent],
     ) {
-        let x = SharedMut(x.as_mut_ptr());
+        // Of several vectors so many rows at a time that their factors are still in a cache for the next one.
+        let rows = self.pattern.rows();
+        let some = if columns.len() > 1 { vector::rows_in_cache(self.bytes(), rows) } else { rows.max(1) };
         team.run(|m| {
             for (t, triangle) in [&self.lower, &self.upper].into_iter().enumerate() {
-                let task = SolveTask {
+                let task = |column: &Lent| SolveTask {
                     rows: &triangle.rows,
                     ptr: &triangle.ptr,
                     cols: &triangle.cols,
                     values: values[t].as_ptr(),
                     unscale: triangle.values.unscale(),
                     inverse: (t == 1).then(|| self.inv_diag.as_ptr()),
-                    b: (t == 0).then_some(b.as_ptr()),
-                    x: x.get(),
+                    b: (t == 0).then_some(column.b),
+                    x: column.x,
                 };
                 self.walk(t, m, |positions| {
-                    // SAFETY: as in `factor`; the values are those of this triangle.
-                    unsafe { solve::solve(self.isa, self.nb, &task, positions) }
+                    for first in positions.clone().step_by(some) {
+                        let positions = first..positions.end.min(first + some);
+                        for column in columns {
+                            // SAFETY: as in `factor`; the values are those of this triangle.
+                            unsafe { solve::solve(self.isa, self.nb, &task(column), positions.clone()) }
+                        }
+                    }
                 });
             }
         });

@@ -285,6 +285,7 @@ unsafe fn widen<S: Simd, T: Stored>(nb: usize, from: *const T, to: *mut f64) {
 /// Lists which blocks of the upper factor at position `at` meet blocks of row `i`, without a branch a block: which of them do is
 /// different in every row. How many.
 #[inline(always)]
+#[allow(clippy::needless_bitwise_bool)] // lazy ones branch
 unsafe fn meet(task: &FactorTask<'_>, i: usize, at: usize, scratch: &mut Scratch) -> usize {
     let (cols, slots, meets) = (task.upper.cols.as_ptr(), scratch.slot.as_ptr(), scratch.meets.as_mut_ptr());
     let (all, mut count) = (!task.diagonal_only, 0);

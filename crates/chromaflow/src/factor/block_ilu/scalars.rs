@@ -19,22 +19,22 @@ use std::sync::atomic::Ordering;
 pub(super) unsafe fn factor(task: &FactorTask<'_>, positions: Range<usize>, scratch: &mut Scratch) {
     match (&task.upper_values, task.diagonal_only) {
         (ValuesMut::F64(upper), false) => {
-            factor_rows::<f64, false, false>(task, upper.get(), positions, scratch)
+            factor_rows::<f64, false, false>(task, upper.get(), positions, scratch);
         }
         (ValuesMut::F32(upper), false) => {
-            factor_rows::<f32, false, false>(task, upper.get(), positions, scratch)
+            factor_rows::<f32, false, false>(task, upper.get(), positions, scratch);
         }
         (ValuesMut::F16(upper, _), false) => {
-            factor_rows::<f16, true, false>(task, upper.get(), positions, scratch)
+            factor_rows::<f16, true, false>(task, upper.get(), positions, scratch);
         }
         (ValuesMut::F64(upper), true) => {
-            factor_rows::<f64, false, true>(task, upper.get(), positions, scratch)
+            factor_rows::<f64, false, true>(task, upper.get(), positions, scratch);
         }
         (ValuesMut::F32(upper), true) => {
-            factor_rows::<f32, false, true>(task, upper.get(), positions, scratch)
+            factor_rows::<f32, false, true>(task, upper.get(), positions, scratch);
         }
         (ValuesMut::F16(upper, _), true) => {
-            factor_rows::<f16, true, true>(task, upper.get(), positions, scratch)
+            factor_rows::<f16, true, true>(task, upper.get(), positions, scratch);
         }
     }
 }
