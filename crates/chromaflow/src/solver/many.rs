@@ -9,12 +9,16 @@ use crate::vector;
 /// So many are solved at once: the vectors of as many Krylov spaces are kept meanwhile.
 const AT_ONCE: usize = 8;
 
+/// Matrix and factors that take less come from the caches in any case, where solves at once lose by the vectors that they work on in turn.
+/// Tests do so with any.
+const WORTHWHILE: usize = if cfg!(test) { 0 } else { 8 << 20 };
+
 impl LinearSolver {
     /// Solves A x = b for `count` right-hand sides, from the first guesses in `x`; each solution, outcome and history is that of
     /// [`LinearSolver::solve`], to the last bit.
     ///
-    /// GMRES on one rank solves up to eight of them at once: matrix and factors are read once for all, and a solve that has ended waits for
-    /// none of the others. Other methods, several ranks and solves that are [watched](LinearSolver::watch), unless
+    /// GMRES on one rank solves up to eight of them at once where matrix and factors are larger than 8 MiB: they are read once for all,
+    /// and a solve that has ended waits for none of the others. Other methods, several ranks and solves that are [watched](LinearSolver::watch), unless
     /// [in turn](LinearSolver::watch_in_turn), take one after the other.
     ///
     /// **Shapes**: `b`, `x` `[count, rows, nb]`.
@@ -30,8 +34,9 @@ impl LinearSolver {
             })?;
         }
         let mut solves = Vec::with_capacity(count);
+        let small = self.bytes() < WORTHWHILE;
         let others = self.link.is_some() || self.ghosts.count() > 0;
-        if count < 2 || n == 0 || others || (self.watch.is_some() && !self.in_turn) {
+        if count < 2 || n == 0 || small || others || (self.watch.is_some() && !self.in_turn) {
             for (b, x) in parts(n, count, b, x) {
                 solves.push(self.solve(b, x)?);
             }
