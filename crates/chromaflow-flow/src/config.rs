@@ -242,8 +242,8 @@ pub struct Implicit {
     pub cfl: Cfl,
     /// First-order steps before the second-order ones.
     pub first_order_steps: usize,
-    /// Largest relative fall of density and pressure of a node in one step, and a fifth of their largest rise; larger updates are scaled
-    /// down.
+    /// Largest relative fall of density and pressure of a node in one step; rises are held to the same, to five times that
+    /// where the flow is supersonic; larger updates are scaled down.
     pub max_change: f64,
 }
 

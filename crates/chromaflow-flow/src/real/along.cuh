@@ -1,36 +1,36 @@
 // A number and its derivative along one direction, for the emitted pointwise functions. Twin: Dual in dual.rs.
 namespace pointwise {
-    struct Along {
-        double v, d;
-        Along() = default;
-        __device__ __forceinline__ constexpr Along(double value, double slope = 0) : v(value), d(slope) {}
-        __device__ __forceinline__ Along& operator+=(const Along& o) { return v += o.v, d += o.d, *this; }
-        __device__ __forceinline__ Along& operator-=(const Along& o) { return v -= o.v, d -= o.d, *this; }
-    };
-    __device__ __forceinline__ Along operator+(const Along& a, const Along& b) { return {a.v + b.v, a.d + b.d}; }
-    __device__ __forceinline__ Along operator-(const Along& a, const Along& b) { return {a.v - b.v, a.d - b.d}; }
-    __device__ __forceinline__ Along operator-(const Along& a) { return {-a.v, -a.d}; }
-    __device__ __forceinline__ Along operator*(const Along& a, const Along& b) {
-        return {a.v * b.v, b.v * a.d + a.v * b.d};
-    }
-    __device__ __forceinline__ Along operator/(const Along& a, const Along& b) {
-        const double v = a.v / b.v, r = 1.0 / b.v;
-        return {v, r * a.d - v * r * b.d};
-    }
-    __device__ __forceinline__ bool operator<(const Along& a, const Along& b) { return a.v < b.v; }
-    __device__ __forceinline__ bool operator<=(const Along& a, const Along& b) { return a.v <= b.v; }
-    __device__ __forceinline__ bool operator>(const Along& a, const Along& b) { return a.v > b.v; }
-    __device__ __forceinline__ bool operator>=(const Along& a, const Along& b) { return a.v >= b.v; }
-    // The root of zero, which has no derivative, has that of a constant.
-    __device__ __forceinline__ Along real_sqrt(const Along& x) {
-        const double v = sqrt(x.v);
-        return {v, v > 0 ? 0.5 / v * x.d : 0.0};
-    }
-    __device__ __forceinline__ Along real_abs(const Along& x) { return x.v < 0 ? -x : x; }
-    __device__ __forceinline__ Along real_exp(const Along& x) {
-        const double v = exp(x.v);
-        return {v, v * x.d};
-    }
+struct Along {
+    double v, d;
+    Along() = default;
+    __device__ __forceinline__ constexpr Along(double value, double slope = 0) : v(value), d(slope) {}
+    __device__ __forceinline__ Along& operator+=(const Along& o) { return v += o.v, d += o.d, *this; }
+    __device__ __forceinline__ Along& operator-=(const Along& o) { return v -= o.v, d -= o.d, *this; }
+};
+__device__ __forceinline__ Along operator+(const Along& a, const Along& b) { return {a.v + b.v, a.d + b.d}; }
+__device__ __forceinline__ Along operator-(const Along& a, const Along& b) { return {a.v - b.v, a.d - b.d}; }
+__device__ __forceinline__ Along operator-(const Along& a) { return {-a.v, -a.d}; }
+__device__ __forceinline__ Along operator*(const Along& a, const Along& b) {
+    return {a.v * b.v, b.v * a.d + a.v * b.d};
+}
+__device__ __forceinline__ Along operator/(const Along& a, const Along& b) {
+    const double v = a.v / b.v, r = 1.0 / b.v;
+    return {v, r * a.d - v * r * b.d};
+}
+__device__ __forceinline__ bool operator<(const Along& a, const Along& b) { return a.v < b.v; }
+__device__ __forceinline__ bool operator<=(const Along& a, const Along& b) { return a.v <= b.v; }
+__device__ __forceinline__ bool operator>(const Along& a, const Along& b) { return a.v > b.v; }
+__device__ __forceinline__ bool operator>=(const Along& a, const Along& b) { return a.v >= b.v; }
+// The root of zero, which has no derivative, has that of a constant.
+__device__ __forceinline__ Along real_sqrt(const Along& x) {
+    const double v = sqrt(x.v);
+    return {v, v > 0 ? 0.5 / v * x.d : 0.0};
+}
+__device__ __forceinline__ Along real_abs(const Along& x) { return x.v < 0 ? -x : x; }
+__device__ __forceinline__ Along real_exp(const Along& x) {
+    const double v = exp(x.v);
+    return {v, v * x.d};
+}
 }
 typedef pointwise::Along Along;
 typedef pointwise::Array<Along, 5> StateAlong;

@@ -308,7 +308,7 @@ impl StructuredSystem {
         result
     }
 
-    /// q <- q + dq, each cell's update cut so that density and pressure fall by `max_change` at most and rise by five times that. Returns the
+    /// q <- q + dq, each cell's update cut so that density and pressure change by `max_change` at most, rises of supersonic flow by five times that. Returns the
     /// numbers of cells cut and of cells left without a physical state.
     fn apply_update(&mut self) -> (usize, usize) {
         let (gas, most) = (self.physics.gas, self.config.implicit.max_change);

@@ -276,7 +276,7 @@ impl FlowSystem {
         sum.to_vec()
     }
 
-    /// q <- q - x, each node's update cut so that density and pressure fall by `max_change` at most and rise by five times that. Returns the
+    /// q <- q - x, each node's update cut so that density and pressure change by `max_change` at most, rises of supersonic flow by five times that. Returns the
     /// number of nodes cut.
     fn apply_update(&mut self) -> usize {
         let most = self.config.implicit.max_change;
