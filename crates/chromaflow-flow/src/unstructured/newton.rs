@@ -73,7 +73,9 @@ impl FlowStep<'_> {
     /// Residuals of the flow as GMRES measures them.
     fn weigh(&self, residual: &mut [f64]) {
         for (row, weight) in residual.chunks_exact_mut(5).zip(&self.weights) {
-            row.iter_mut().for_each(|r| *r /= weight);
+            for r in row {
+                *r /= weight;
+            }
         }
     }
 

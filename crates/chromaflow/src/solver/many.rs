@@ -11,7 +11,7 @@ const AT_ONCE: usize = 8;
 
 /// Matrix and factors that take less come from the caches in any case, where solves at once lose by the vectors that they work on in turn.
 /// Tests do so with any.
-const WORTHWHILE: usize = if cfg!(test) { 0 } else { 8 << 20 };
+const WORTHWHILE: usize = if cfg!(test) { 1 } else { 8 << 20 };
 
 impl LinearSolver {
     /// Solves A x = b for `count` right-hand sides, from the first guesses in `x`; each solution, outcome and history is that of
