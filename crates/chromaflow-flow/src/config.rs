@@ -52,6 +52,14 @@ impl FlowConfig {
         self.space.cutoff_mach.unwrap_or(CUTOFF * self.freestream.mach).min(1.0)
     }
 
+    /// The largest relative rise of density and pressure of a supersonic node in one step: as the largest fall in subsonic streams, five times that
+    /// from a square of the stream's Mach number of 2 on. Bow shocks of supersonic streams are on their way through the mesh for long; in ducts
+    /// and cascades, whose stream is set by their ends, such rises run away.
+    pub(crate) fn max_rise(&self) -> f64 {
+        let supersonic = (self.freestream.mach.powi(2) - 1.0).clamp(0.0, 1.0);
+        self.implicit.max_change * (1.0 + 4.0 * supersonic)
+    }
+
     /// Squares of the changes of each primitive variable that the limiter leaves alone, see [`Space::limiter_k`].
     pub fn limiter_eps2(&self) -> [f64; 5] {
         let k = self.space.limiter_k;
@@ -242,8 +250,8 @@ pub struct Implicit {
     pub cfl: Cfl,
     /// First-order steps before the second-order ones.
     pub first_order_steps: usize,
-    /// Largest relative fall of density and pressure of a node in one step; rises are held to the same, to five times that
-    /// where the flow is supersonic; larger updates are scaled down.
+    /// Largest relative change of density and pressure of a node in one step, rises up to five times that where stream and node are
+    /// supersonic; larger updates are scaled down.
     pub max_change: f64,
 }
 

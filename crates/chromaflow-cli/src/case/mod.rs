@@ -480,7 +480,7 @@ pub struct MarchSection {
     pub cfl_adaptive: bool,
     /// First-order iterations before the second-order ones.
     pub first_order_iterations: usize,
-    /// Largest relative fall of density and pressure of a node in one iteration; they rise by as much at the most, supersonic flow by five times that.
+    /// Largest relative change of density and pressure of a node in one iteration; on meshes rises of up to five times that where stream and node are supersonic.
     pub max_change: f64,
 }
 

@@ -207,6 +207,7 @@ impl Params {
             law,
             sutherland,
             implicit.max_change,
+            config.max_rise(),
             depth,
             config.turbulence.as_ref().map_or(1.0, |model| model.prandtl),
             fix.dissipation,

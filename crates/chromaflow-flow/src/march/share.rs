@@ -3,10 +3,6 @@
 use crate::gas::{Gas, primitive};
 use crate::real::Real;
 
-/// How much further density and pressure of a supersonic flow may rise in a step than fall: a bow shock on its way to its place is made of
-/// rises of the flow before it. In subsonic flow rises are cut as falls are: pressures of channels run away otherwise.
-const RISE_OVER_FALL: f64 = 5.0;
-
 /// The share of a `change` of a positive `value` that lowers it by no more than the part `fall`, and raises it by no more than the part `rise`.
 #[inline(always)]
 fn allowed_share<T: Real>(value: T, change: T, fall: T, rise: T) -> T {
@@ -14,16 +10,16 @@ fn allowed_share<T: Real>(value: T, change: T, fall: T, rise: T) -> T {
 }
 
 /// The share of the update `x` (subtracted from q, whose primitive variables are `w`) by which density and, as far as that is linear
-/// in x, pressure fall by no more than the part `most` and rise by no more than that, or five times that from a square of the Mach
-/// number of 2 on.
+/// in x, pressure fall by no more than the part `most` and rise by no more than that, at the speed of sound and below, or than the part
+/// `rise`, from a square of the Mach number of 2 on: a bow shock on its way to its place is made of rises of the flow before it.
 #[inline(always)]
-pub fn linear_share<T: Real>(gas: Gas<T>, w: &[T; 5], x: &[T; 5], most: T) -> T {
+pub fn linear_share<T: Real>(gas: Gas<T>, w: &[T; 5], x: &[T; 5], most: T, rise: T) -> T {
     let d_rho = T::c(0.0) - x[0];
     let kinetic = T::c(0.5) * (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]);
     let d_p = (gas.gamma - T::c(1.0)) * (w[1] * x[1] + w[2] * x[2] + w[3] * x[3] - kinetic * x[0] - x[4]);
     let mach2 = T::c(2.0) * kinetic * w[0] / (gas.gamma * w[4]);
     let supersonic = (mach2 - T::c(1.0)).max(T::c(0.0)).min(T::c(1.0));
-    let rise = most * (T::c(1.0) + T::c(RISE_OVER_FALL - 1.0) * supersonic);
+    let rise = most + supersonic * (rise - most);
     T::c(1.0).min(allowed_share(w[0], d_rho, most, rise)).min(allowed_share(w[4], d_p, most, rise))
 }
 

@@ -4,9 +4,16 @@ use super::share::{linear_share, pressure_margin};
 use crate::gas::Gas;
 
 /// The share of the update `x` (subtracted from q, whose primitive variables are `w`) that a node can take: changes of density and
-/// pressure stay below `most`. Where the pressure, which is not linear in q, would fall too far the share is halved.
-pub(crate) fn update_share(gas: Gas<f64>, q: &[f64; 5], w: &[f64; 5], x: &[f64; 5], most: f64) -> f64 {
-    let mut share = linear_share(gas, w, x, most);
+/// pressure stay below the part `most`, rises in supersonic flow below the part `rise`. Where the pressure, which is not linear in q, would fall too far the share is halved.
+pub(crate) fn update_share(
+    gas: Gas<f64>,
+    q: &[f64; 5],
+    w: &[f64; 5],
+    x: &[f64; 5],
+    most: f64,
+    rise: f64,
+) -> f64 {
+    let mut share = linear_share(gas, w, x, most, rise);
     for _ in 0..20 {
         if pressure_margin(gas, q, w, x, share, most) > 0.0 {
             break;

@@ -234,24 +234,52 @@ pub(crate) fn cube(wall: &Boundary) -> FlowConfig {
     config
 }
 
-/// Inviscid flow by plain steps: bit for bit but for sums, in all policies (f16 blocks of all ranks have one scale), on all element types.
-#[test]
-fn plain_steps_are_those_of_one_rank() {
-    for (limiter, policy) in [
-        (Limiter::VanAlbada, Policy::D),
-        (Limiter::Venkatakrishnan, Policy::Ds),
-        (Limiter::None, Policy::Ds),
-        (Limiter::VanAlbada, Policy::Dsh),
-    ] {
+/// Inviscid flow by plain steps in all policies, on all element types.
+pub(crate) fn plain_cases() -> Vec<(String, Case)> {
+    let with = |(limiter, policy)| {
         let mut config = cube(&Boundary::SlipWall);
         (config.space.limiter, config.implicit.policy) = (limiter, policy);
         if limiter == Limiter::None {
             config.space.quadrature = Quadrature::Linear;
         }
         let case = Case { mesh: mixed_cube(5, 0.2), config, bump: true, iterations: 8 };
+        (format!("{limiter:?}, {policy}"), case)
+    };
+    let choices = [
+        (Limiter::VanAlbada, Policy::D),
+        (Limiter::Venkatakrishnan, Policy::Ds),
+        (Limiter::None, Policy::Ds),
+        (Limiter::VanAlbada, Policy::Dsh),
+    ];
+    choices.map(with).into()
+}
+
+/// Inviscid flow by Newton-Krylov steps around sweeps.
+pub(crate) fn newton_case() -> Case {
+    let mut config = cube(&Boundary::SlipWall);
+    config.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov::default());
+    (config.implicit.sweeps, config.implicit.cfl.growth) = (4, 2.0);
+    Case { mesh: mixed_cube(5, 0.2), config, bump: true, iterations: 8 }
+}
+
+/// A mass flow through an outlet, a wall that moves.
+pub(crate) fn outlet_case() -> Case {
+    let mut config = cube(&Boundary::MovingWall {
+        motion: Motion { velocity: [0.1, 0.0, 0.0], rotation: [0.0; 3], center: [0.0; 3] },
+        temperature: None,
+    });
+    config.boundaries.insert("x1".to_owned(), Boundary::MassFlowOutlet { mass_flow: 0.38 });
+    (config.equations, config.freestream.reynolds) = (Equations::Laminar, 500.0);
+    Case { mesh: mixed_cube(3, 0.1), config, bump: true, iterations: 6 }
+}
+
+/// Inviscid flow by plain steps: bit for bit but for sums, in all policies (f16 blocks of all ranks have one scale), on all element types.
+#[test]
+fn plain_steps_are_those_of_one_rank() {
+    for (what, case) in plain_cases() {
         let expected = alone(&case);
         for size in SIZES {
-            near(&over(size, &case, false, None), &expected, 1e-12, &format!("{limiter:?} on {size} ranks"));
+            near(&over(size, &case, false, None), &expected, 1e-12, &format!("{what} on {size} ranks"));
         }
     }
 }
@@ -259,14 +287,7 @@ fn plain_steps_are_those_of_one_rank() {
 /// More ranks than nodes along an axis, and than some parts have rows; a mass flow through an outlet, a wall that moves.
 #[test]
 fn conditions_that_look_at_whole_markers_see_all_ranks() {
-    let mut config = cube(&Boundary::MovingWall {
-        motion: Motion { velocity: [0.1, 0.0, 0.0], rotation: [0.0; 3], center: [0.0; 3] },
-        temperature: None,
-    });
-    config.boundaries.insert("x1".to_owned(), Boundary::MassFlowOutlet { mass_flow: 0.38 });
-    config.equations = Equations::Laminar;
-    config.freestream.reynolds = 500.0;
-    let case = Case { mesh: mixed_cube(3, 0.1), config, bump: true, iterations: 6 };
+    let case = outlet_case();
     let expected = alone(&case);
     for size in [2, 5, 30] {
         near(&over(size, &case, false, None), &expected, 1e-11, &format!("{size} ranks"));
@@ -277,10 +298,7 @@ fn conditions_that_look_at_whole_markers_see_all_ranks() {
 /// histories agree less well than those of plain steps, and bit for bit where sums are exact.
 #[test]
 fn newton_steps_are_those_of_one_rank() {
-    let mut config = cube(&Boundary::SlipWall);
-    config.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov::default());
-    (config.implicit.sweeps, config.implicit.cfl.growth) = (4, 2.0);
-    let case = Case { mesh: mixed_cube(5, 0.2), config, bump: true, iterations: 8 };
+    let case = newton_case();
     let expected = alone(&case);
     let exact = over(1, &case, true, None);
     near(&exact, &expected, 1e-6, "exact sums");

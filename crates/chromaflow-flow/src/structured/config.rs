@@ -109,8 +109,7 @@ pub struct LineImplicit {
     pub dissipation: Option<f64>,
     /// How local time steps follow the shape of cells.
     pub local_step: LocalStep,
-    /// Largest relative fall of density and pressure of a cell in one step; rises are held to the same, to five times that
-    /// where the flow is supersonic; larger updates are scaled down.
+    /// Largest relative change of density and pressure of a cell in one step; larger updates are scaled down.
     pub max_change: f64,
 }
 

@@ -276,17 +276,17 @@ impl FlowSystem {
         sum.to_vec()
     }
 
-    /// q <- q - x, each node's update cut so that density and pressure change by `max_change` at most, rises of supersonic flow by five times that. Returns the
+    /// q <- q - x, each node's update cut so that density and pressure change by `max_change` at most, rises of supersonic flow by `max_rise`. Returns the
     /// number of nodes cut.
     fn apply_update(&mut self) -> usize {
-        let most = self.config.implicit.max_change;
+        let (most, rise) = (self.config.implicit.max_change, self.config.max_rise());
         let (gas, update) = (self.gas, &self.update);
         let n = self.q.len();
         let planar = self.planar;
         parallel::rows2(&self.team, n, (1, &mut self.q), (1, &mut self.nodes), |rows, qs, nodes| {
             for ((i, q), node) in rows.zip(qs).zip(nodes) {
                 let x: &[f64; 5] = update[5 * i..5 * i + 5].try_into().expect("five components a node");
-                let share = update_share(gas, q, &primitive_of(node), x, most);
+                let share = update_share(gas, q, &primitive_of(node), x, most, rise);
                 for v in 0..5 {
                     q[v] -= share * x[v];
                 }

@@ -1,21 +1,20 @@
 //! Flows whose ranks compute on GPUs against one GPU. All ranks are on the same one: what passes between them, and how, is the same.
 
 use crate::FlowSolver;
-use crate::bc::Motion;
 use crate::config::{
-    Boundary, Equations, Limiter, NewtonKrylov, Nonlinear, Quadrature, ScalarConfig, Steady, Time,
-    TurbulenceConfig, TurbulenceModel, Unsteady,
+    Boundary, Equations, NewtonKrylov, Nonlinear, ScalarConfig, Steady, Time, TurbulenceConfig,
+    TurbulenceModel, Unsteady,
 };
 use crate::march::FlowError;
 use crate::mesh::Mesh;
 use crate::mesh::generate::{Cells, box_mesh};
 use crate::ranks::tests::{
-    Case, Outcome, PATIENCE, alone_with, apart, config, cube, cylinder, near, over_with,
+    Case, Outcome, PATIENCE, alone_with, apart, config, cube, cylinder, near, newton_case, outlet_case,
+    over_with, plain_cases,
 };
 use crate::testgpu::gpu;
 use crate::testmesh::mixed_cube;
 use crate::unstructured::Ranks;
-use chromaflow::Policy;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::gpu::Wish;
 use chromaflow::solver::{Method, PreconditionerKind};
@@ -66,19 +65,7 @@ fn case(mesh: Mesh, config: crate::FlowConfig) -> Case {
 #[test]
 fn gpu_ranks_take_the_plain_steps_of_one() {
     let Some(gpu) = gpu() else { return };
-    for (limiter, policy) in [
-        (Limiter::VanAlbada, Policy::D),
-        (Limiter::Venkatakrishnan, Policy::Ds),
-        (Limiter::None, Policy::Ds),
-        (Limiter::VanAlbada, Policy::Dsh),
-    ] {
-        let mut config = cube(&Boundary::SlipWall);
-        (config.space.limiter, config.implicit.policy) = (limiter, policy);
-        if limiter == Limiter::None {
-            config.space.quadrature = Quadrature::Linear;
-        }
-        let case = case(mixed_cube(5, 0.2), config);
-        let what = format!("{limiter:?}, {policy}");
+    for (what, case) in plain_cases() {
         same_first_step(&case, &gpu, &what);
         agree(&case, &gpu, &[1, 2, 3], 1e-12, &what);
     }
@@ -102,10 +89,7 @@ fn gpu_small_parts_and_odd_meshes_are_marched_like_others() {
 #[test]
 fn gpu_ranks_take_the_newton_steps_of_one() {
     let Some(gpu) = gpu() else { return };
-    let mut config = cube(&Boundary::SlipWall);
-    config.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov::default());
-    (config.implicit.sweeps, config.implicit.cfl.growth) = (4, 2.0);
-    agree(&case(mixed_cube(5, 0.2), config), &gpu, &[1, 2, 3], 1e-6, "Newton-Krylov");
+    agree(&newton_case(), &gpu, &[1, 2, 3], 1e-6, "Newton-Krylov");
 }
 
 /// Viscous flow past a cylinder on a planar mesh, by plain steps, with a scalar beside it; walls that are warm or move.
@@ -250,14 +234,7 @@ fn gpu_ranks_find_a_bad_state_of_one() {
 #[test]
 fn gpu_ranks_see_the_whole_flow_through_an_outlet() {
     let Some(gpu) = gpu() else { return };
-    let mut config = cube(&Boundary::MovingWall {
-        motion: Motion { velocity: [0.1, 0.0, 0.0], rotation: [0.0; 3], center: [0.0; 3] },
-        temperature: None,
-    });
-    config.boundaries.insert("x1".to_owned(), Boundary::MassFlowOutlet { mass_flow: 0.38 });
-    (config.equations, config.freestream.reynolds) = (Equations::Laminar, 500.0);
-    let case = Case { iterations: 6, ..case(mixed_cube(3, 0.1), config) };
-    agree(&case, &gpu, &[2, 3], 1e-11, "through an outlet");
+    agree(&outlet_case(), &gpu, &[2, 3], 1e-11, "through an outlet");
 }
 
 /// What GPUs do not compute is refused by name, on every rank.

@@ -109,7 +109,7 @@ apply_update(u32 rows, const double* __restrict__ x, const Params* __restrict__ 
         const pointwise::Gas<double> gas = params->gas();
         State state = load_state(q, i);
         const State old = state, dq = load_state(x, i);
-        const double share = update_share(gas, state, load_node(nodes, (u32)i).w, dq, params->max_change);
+        const double share = update_share(gas, state, load_node(nodes, (u32)i).w, dq, params->max_change, params->max_rise);
 #pragma unroll
         for (int v = 0; v < 5; v++) state[v] -= share * dq[v];
         if (planar) state[3] = 0;
