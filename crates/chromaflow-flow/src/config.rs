@@ -52,12 +52,15 @@ impl FlowConfig {
         self.space.cutoff_mach.unwrap_or(CUTOFF * self.freestream.mach).min(1.0)
     }
 
-    /// The largest relative rise of density and pressure of a supersonic node in one step: as the largest fall in subsonic streams, five times that
-    /// from a square of the stream's Mach number of 2 on. Bow shocks of supersonic streams are on their way through the mesh for long; in ducts
-    /// and cascades, whose stream is set by their ends, such rises run away.
+    /// The largest relative rise of density and pressure of a supersonic node in one step: five times the largest fall in flows around bodies, whose
+    /// pressures the stream bounds, and as the largest fall in ducts and cascades, whose ends set a flow of their own: pressures run away there.
     pub(crate) fn max_rise(&self) -> f64 {
-        let supersonic = (self.freestream.mach.powi(2) - 1.0).clamp(0.0, 1.0);
-        self.implicit.max_change * (1.0 + 4.0 * supersonic)
+        let of_its_own = |boundary: &Boundary| {
+            use Boundary::{Inlet, MassFlowOutlet, Outlet, VelocityInlet};
+            matches!(boundary, VelocityInlet { .. } | Inlet { .. } | Outlet { .. } | MassFlowOutlet { .. })
+        };
+        let duct = self.boundaries.values().any(of_its_own);
+        self.implicit.max_change * if duct { 1.0 } else { 5.0 }
     }
 
     /// Squares of the changes of each primitive variable that the limiter leaves alone, see [`Space::limiter_k`].
@@ -250,8 +253,8 @@ pub struct Implicit {
     pub cfl: Cfl,
     /// First-order steps before the second-order ones.
     pub first_order_steps: usize,
-    /// Largest relative change of density and pressure of a node in one step, rises up to five times that where stream and node are
-    /// supersonic; larger updates are scaled down.
+    /// Largest relative change of density and pressure of a node in one step, rises of supersonic nodes around bodies
+    /// up to five times that; larger updates are scaled down.
     pub max_change: f64,
 }
 

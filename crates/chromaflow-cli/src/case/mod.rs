@@ -480,7 +480,7 @@ pub struct MarchSection {
     pub cfl_adaptive: bool,
     /// First-order iterations before the second-order ones.
     pub first_order_iterations: usize,
-    /// Largest relative change of density and pressure of a node in one iteration; on meshes rises of up to five times that where stream and node are supersonic.
+    /// Largest relative change of density and pressure of a node in one iteration; on meshes without inlets and outlets rises of supersonic nodes up to five times that.
     pub max_change: f64,
 }
 
