@@ -132,6 +132,7 @@ fn dispatch(cli: Cli) -> CliResult {
     let ctx = match &cli.command {
         // Ranks take a GPU each.
         Command::Run(args) if args.is_over_ranks() => Context::without_gpu(cli.global)?,
+        Command::Bench(args) if args.takes_its_gpus() => Context::without_gpu(cli.global)?,
         _ => Context::new(cli.global)?,
     };
     match &cli.command {

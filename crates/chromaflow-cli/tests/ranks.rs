@@ -174,3 +174,70 @@ fn processes_of_a_launcher_are_ranks() {
         near(&history(folder, &out), &history(folder, "one"), 1e-10);
     }
 }
+
+/// One command for strong scaling: each number of ranks and exchange once, with a model beside where sweeps alone solve; the exact
+/// exchange ends at the residual of one rank, the others near it.
+#[test]
+fn scaling_is_measured_beside_a_model() {
+    let folder = folder();
+    let folder = folder.path();
+    let args = [
+        "-q",
+        "bench",
+        "scaling",
+        "case.toml",
+        "--ranks",
+        "1,2,3",
+        "--threads",
+        "1",
+        "--exchange",
+        "color,sweep",
+        "--policy",
+        "d",
+        "--iterations",
+        "3",
+        "--warmup",
+        "1",
+        "--link",
+        "1,10",
+        "--set",
+        "march.nonlinear=defect_correction",
+        "--json",
+        "s.json",
+        "--table",
+        "s.md",
+    ];
+    let (status, text, message) = chromaflow(folder, &args);
+    assert_eq!(status, 0, "{message}");
+    assert!(text.contains("| 3 x 1 | sweep |"), "{text}");
+    assert_eq!(std::fs::read_to_string(folder.join("s.md")).unwrap(), text);
+    let all: Value = serde_json::from_str(&std::fs::read_to_string(folder.join("s.json")).unwrap()).unwrap();
+    let rows = all["tables"][0]["rows"].as_array().unwrap();
+    let of = |row: &Value| (row["ranks"].as_u64().unwrap(), row["exchange"].as_str().unwrap().to_owned());
+    let expected = [(1, "color"), (2, "color"), (2, "sweep"), (3, "color"), (3, "sweep")];
+    assert_eq!(rows.iter().map(of).collect::<Vec<_>>(), expected.map(|(n, e)| (n, e.to_owned())));
+    for row in rows {
+        let [median, predicted] = ["median_s", "predicted_s"].map(|key| row[key].as_f64().unwrap());
+        assert!(median > 0.0 && predicted > 0.0 && row["iterations"] == 3, "{row}");
+        let (ranks, off) = (row["ranks"].as_u64().unwrap(), row["residual_difference"].as_f64().unwrap());
+        let exact = row["exchange"] == "color";
+        assert!(if exact { off < 1e-12 } else { (1e-9..0.1).contains(&off) }, "{row}");
+        let parts = row["parts"].as_array().unwrap();
+        assert_eq!(parts.len() as u64, ranks);
+        // All nodes of the cube are somebody's, and ranks among others send.
+        let sum = |key: &str| parts.iter().map(|part| part[key].as_u64().unwrap()).sum::<u64>();
+        assert_eq!(sum("rows"), 216, "{row}");
+        assert_eq!(sum("sent_rows") > 0, ranks > 1, "{row}");
+        let halo = row["halo_s"]["min"].as_f64().unwrap();
+        assert_eq!(halo > 0.0, ranks > 1, "{row}");
+    }
+    // A case of Newton-Krylov steps has no model, one that ends too early is refused.
+    let newton =
+        ["-q", "bench", "scaling", "case.toml", "--ranks", "2", "--iterations", "1", "--json", "n.json"];
+    assert_eq!(chromaflow(folder, &newton).0, 0);
+    let all: Value = serde_json::from_str(&std::fs::read_to_string(folder.join("n.json")).unwrap()).unwrap();
+    assert!(all["tables"][0]["rows"][0]["predicted_s"].is_null(), "{all}");
+    let (status, _, message) =
+        chromaflow(folder, &["bench", "scaling", "case.toml", "--halo", "staged", "--ranks", "1"]);
+    assert!(status == 2 && message.contains("--halo is about GPUs"), "{message}");
+}

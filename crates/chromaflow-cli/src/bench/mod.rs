@@ -6,6 +6,7 @@ pub mod grid;
 pub mod ilu;
 pub mod multicolor;
 mod problem;
+pub mod scaling;
 pub mod timing;
 pub mod tridiag;
 
@@ -27,8 +28,17 @@ enum Command {
     Ilu(ilu::Args),
     /// Multicolor point-implicit sweeps on generated problems
     Multicolor(multicolor::Args),
+    /// The flow solver on more and more ranks or GPUs, beside a model of the machine
+    Scaling(scaling::Args),
     /// Batches of block tridiagonal systems, factored and solved
     Tridiag(tridiag::Args),
+}
+
+impl Args {
+    /// Whether the benchmark takes GPUs by itself, one for each of its ranks.
+    pub fn takes_its_gpus(&self) -> bool {
+        matches!(self.command, Command::Scaling(_))
+    }
 }
 
 /// Runs one benchmark.
@@ -40,6 +50,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         Command::Grid(args) => grid::run(args, ctx),
         Command::Ilu(args) => ilu::run(args, ctx),
         Command::Multicolor(args) => multicolor::run(args, ctx),
+        Command::Scaling(args) => scaling::run(args, ctx),
         Command::Tridiag(args) => tridiag::run(args, ctx),
     }
 }

@@ -9,13 +9,13 @@ pub mod incompressible;
 mod interrupt;
 mod march;
 mod oscillation;
-mod over_ranks;
+pub mod over_ranks;
 mod prepare;
 mod record;
 mod screen;
 mod structured;
 mod summary;
-mod unstructured;
+pub mod unstructured;
 mod verify;
 
 pub use interrupt::asked as interrupted;

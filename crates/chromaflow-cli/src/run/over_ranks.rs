@@ -41,7 +41,8 @@ pub fn start(args: &Args, ctx: &Context) -> CliResult {
         (Some(launch), _) => processes(args, ctx, launch),
         (None, Some(asked)) if on_gpus && (asked.get() > 1 || args.gpus.is_some()) => {
             let asked = asked.get();
-            enough_gpus(args, asked)?;
+            let option = if args.gpus.is_some() { "--gpus" } else { "--backend cuda --ranks" };
+            enough_gpus(option, asked)?;
             if asked > 1 { threads(args, ctx, asked, true) } else { one_rank(args, &ctx.on_gpu(0, 1)?) }
         }
         (None, Some(asked)) if asked.get() > 1 => threads(args, ctx, asked.get(), false),
@@ -53,9 +54,11 @@ fn one_rank(args: &Args, ctx: &Context) -> CliResult {
     super::one(args, ctx, args.reproducible.then(alone))
 }
 
-/// Whether this machine has so many GPUs.
-fn enough_gpus(args: &Args, asked: usize) -> CliResult<()> {
-    let option = if args.gpus.is_some() { "--gpus" } else { "--backend cuda --ranks" };
+/// Whether this machine has so many GPUs as an option asks for.
+///
+/// # Errors
+/// Status 3 with what there is.
+pub fn enough_gpus(option: &str, asked: usize) -> CliResult<()> {
     let count = Gpu::count().map_err(|e| CliError::environment(format!("{option} {asked}: {e}")))?;
     if asked <= count {
         return Ok(());
@@ -74,18 +77,32 @@ fn alone() -> Ranks {
 
 /// Ranks that are threads of this process.
 fn threads(args: &Args, ctx: &Context, size: usize, on_gpus: bool) -> CliResult {
-    let (args, contexts) = (args.clone(), (0..size).map(|rank| ctx.of_rank(rank, size)).collect::<Vec<_>>());
+    let args = args.clone();
+    let done = on_threads(ctx, size, on_gpus, move |ctx, ranks| {
+        super::one(&args, ctx, Some(Ranks { ranks, reproducible: args.reproducible }))
+    })?;
+    Ok(done[0])
+}
+
+/// Does a job on so many ranks, threads of this process, each with its part of the machine: cores, and a GPU where they compute on those.
+/// What it gives on each, in the order of ranks.
+///
+/// # Errors
+/// The job's; status 3 where a GPU cannot be had or a rank is silent.
+pub fn on_threads<T: Send + 'static>(
+    ctx: &Context,
+    size: usize,
+    on_gpus: bool,
+    job: impl Fn(&Context, Arc<dyn Communicator>) -> CliResult<T> + Send + Sync + 'static,
+) -> CliResult<Vec<T>> {
+    let contexts: Vec<Context> = (0..size).map(|rank| ctx.of_rank(rank, size)).collect();
     let ended = run(size, PATIENCE, move |own| {
-        let rank = own.rank();
-        let ranks = Ranks { ranks: Arc::new(own.clone()), reproducible: args.reproducible };
+        let (rank, ranks) = (own.rank(), Arc::new(own.clone()));
         let ctx = &contexts[rank];
-        if on_gpus {
-            return super::one(&args, &ctx.on_gpu(rank, size)?, Some(ranks));
-        }
-        super::one(&args, ctx, Some(ranks))
+        if on_gpus { job(&ctx.on_gpu(rank, size)?, ranks) } else { job(ctx, ranks) }
     });
     match ended {
-        Ok(done) => Ok(done[0]),
+        Ok(done) => Ok(done),
         // What a rank says of itself, it says; that one was silent is said by whoever waited for it.
         Err(RunError::Failed { error, .. }) => Err(error),
         Err(error) => Err(CliError::environment(error.to_string())),

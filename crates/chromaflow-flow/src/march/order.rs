@@ -23,6 +23,8 @@ pub enum Order {
     Forces,
     /// The first rank gathers the heights of the first nodes off walls.
     Heights,
+    /// The first rank gathers how the time of all went.
+    Reports,
     /// The run is over.
     End,
 }
@@ -41,7 +43,8 @@ impl Order {
             Self::Release => (7, 0.0),
             Self::Forces => (8, 0.0),
             Self::Heights => (9, 0.0),
-            Self::End => (10, 0.0),
+            Self::Reports => (10, 0.0),
+            Self::End => (11, 0.0),
         };
         let mut bytes = vec![number];
         bytes.extend_from_slice(&f64::to_le_bytes(value));
@@ -63,7 +66,8 @@ impl Order {
             7 => Self::Release,
             8 => Self::Forces,
             9 => Self::Heights,
-            10 => Self::End,
+            10 => Self::Reports,
+            11 => Self::End,
             _ => return None,
         })
     }
@@ -76,7 +80,8 @@ mod tests {
     #[test]
     fn orders_read_back() {
         use Order::{
-            End, Fields, Forces, Heights, Iterations, Largest, LargestCfl, Release, Restart, Resume, Step,
+            End, Fields, Forces, Heights, Iterations, Largest, LargestCfl, Release, Reports, Restart, Resume,
+            Step,
         };
         for order in [
             Step,
@@ -89,11 +94,12 @@ mod tests {
             Release,
             Forces,
             Heights,
+            Reports,
             End,
         ] {
             assert_eq!(Order::unpack(&order.pack()), Some(order));
         }
         assert_eq!(Order::unpack(&[]), None);
-        assert_eq!(Order::unpack(&[11, 0, 0, 0, 0, 0, 0, 0, 0]), None);
+        assert_eq!(Order::unpack(&[12, 0, 0, 0, 0, 0, 0, 0, 0]), None);
     }
 }

@@ -102,6 +102,24 @@ impl Times {
         self.total += other.total;
     }
 
+    /// What has been added since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let parts = std::array::from_fn(|k| self.parts[k] - earlier.parts[k]);
+        Self { parts, total: self.total - earlier.total }
+    }
+
+    /// As numbers, for messages between ranks: those of [`Part::ALL`], then the whole.
+    pub(crate) fn numbers(&self) -> [f64; Part::ALL.len() + 1] {
+        std::array::from_fn(|k| self.parts.get(k).copied().unwrap_or(self.total))
+    }
+
+    /// From such numbers.
+    pub(crate) fn from_numbers(numbers: &[f64; Part::ALL.len() + 1]) -> Self {
+        let [parts @ .., total] = *numbers;
+        Self { parts, total }
+    }
+
     /// All times by a factor.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {

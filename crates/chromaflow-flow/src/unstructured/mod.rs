@@ -9,7 +9,7 @@
 //! | `newton.rs` | the linear system of a Newton-Krylov step |
 //! | `coupled.rs` | the systems beside it: which there are, and what they see of it |
 //! | `access.rs`, `shear.rs` | fields, restarts, memory; friction, heat, y+ and vorticity |
-//! | `over_ranks.rs` | a mesh divided among ranks |
+//! | `over_ranks.rs`, `rank_report.rs` | a mesh divided among ranks; how their time went |
 //! | `cuda/` | the same on a GPU |
 
 mod access;
@@ -20,6 +20,7 @@ mod flow;
 mod newton;
 mod over_ranks;
 pub(crate) mod periodic;
+mod rank_report;
 mod setup;
 mod shear;
 mod space;
@@ -30,4 +31,5 @@ mod unsteady;
 pub use access::Memory;
 pub use flow::{FlowSolver, FlowSystem, Source};
 pub use over_ranks::Ranks;
+pub use rank_report::RankReport;
 pub use shear::Spread;

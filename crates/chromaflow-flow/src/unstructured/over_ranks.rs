@@ -91,7 +91,7 @@ impl FlowSolver {
     /// [`FlowError::Ranks`] when another rank has failed.
     pub fn follow(&mut self) -> Result<(), FlowError> {
         while let Some(order) = self.host.next_order()? {
-            if !matches!(order, Order::Step) {
+            if !matches!(order, Order::Step | Order::Reports) {
                 // Rank 0 looks at its own state of the host, too.
                 self.sync()?;
             }
@@ -110,6 +110,7 @@ impl FlowSolver {
                 Order::Release => self.release(),
                 Order::Forces => drop(self.forces()),
                 Order::Heights => drop(self.y_plus()),
+                Order::Reports => drop(self.rank_reports()),
                 Order::End => break,
             }
         }
@@ -127,9 +128,9 @@ impl FlowSolver {
         self.host.over.as_ref().map(|rows| rows.quality)
     }
 
-    /// Seconds that this rank spent in exchanges and sums since the last call; waiting for others is most of it.
+    /// Seconds that this rank has spent in exchanges and sums; waiting for others is most of it.
     pub fn exchange_seconds(&self) -> f64 {
-        self.host.share().map_or(0.0, |share| share.take_seconds())
+        self.host.share().map_or(0.0, |share| share.seconds())
     }
 
     /// Whether all ranks still answer.

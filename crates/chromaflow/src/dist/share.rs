@@ -245,9 +245,9 @@ impl Share {
         self.failed.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Seconds spent in exchanges and sums since the last call.
-    pub fn take_seconds(&self) -> f64 {
-        self.waited.swap(0, Ordering::Relaxed) as f64 * 1e-9
+    /// Seconds spent in exchanges and sums so far.
+    pub fn seconds(&self) -> f64 {
+        self.waited.load(Ordering::Relaxed) as f64 * 1e-9
     }
 
     /// Does what passes between ranks, unless something has failed before.

@@ -17,6 +17,7 @@ use crate::run::files::Files;
 use crate::run::profiles::WallUnits;
 use chromaflow::BlockCsr;
 use chromaflow::factor::block_ilu::Fill;
+use chromaflow::gpu::Wish;
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow_device::give_back_freed;
 use chromaflow_flow::FlowSolver;
@@ -98,15 +99,28 @@ pub fn run(
 
 /// Moves the computation to the GPU that was asked for, if one was.
 pub(super) fn compute_on_gpu(solver: &mut FlowSolver, ctx: &Context, source: &Source) -> CliResult<()> {
+    compute_on_gpu_by(solver, ctx, source, Wish::Shortest)
+}
+
+/// The same with a wish of how messages pass between GPUs.
+///
+/// # Errors
+/// Status 2 for what GPUs of ranks do not compute; status 3 for a GPU that fails.
+pub fn compute_on_gpu_by(
+    solver: &mut FlowSolver,
+    ctx: &Context,
+    source: &Source,
+    wish: Wish,
+) -> CliResult<()> {
     let Some(gpu) = ctx.gpu() else { return Ok(()) };
-    solver.use_gpu(gpu).map_err(|e| match e {
+    solver.use_gpu_by(gpu, wish).map_err(|e| match e {
         FlowError::NotOverRanks { .. } => refused(source, &e),
         _ => CliError::environment(e.to_string()),
     })
 }
 
 /// Why a flow solver could not be made for a case.
-pub(super) fn refused(source: &Source, error: &FlowError) -> CliError {
+pub fn refused(source: &Source, error: &FlowError) -> CliError {
     let text = format!("{}: {error}", source.path.display());
     match error {
         FlowError::Ranks(_) | FlowError::Share(_) => CliError::environment(text),

@@ -1,0 +1,226 @@
+//! `chromaflow bench scaling`: the flow solver on more and more ranks or GPUs, beside what a model of the machine predicts.
+//!
+//! | file | |
+//! |---|---|
+//! | `measure.rs` | iterations of a case on so many ranks |
+//! | `model.rs` | what they should take |
+//! | `table.rs` | both, as Markdown and JSON |
+
+mod measure;
+mod model;
+mod table;
+
+use crate::case::ExchangeName;
+use crate::context::{Backend, Context};
+use crate::error::{CliError, CliResult, Done};
+use crate::run::{self, Prepared, over_ranks};
+use chromaflow::files::AtomicFile;
+use chromaflow::gpu::Wish;
+use chromaflow::{Policy, dist::SweepExchange};
+use chromaflow_comm::mpi::launch;
+use chromaflow_device::cuda::Gpu;
+use clap::ValueEnum;
+use measure::{Measured, Setting, Window};
+use model::Link;
+use serde_json::json;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use table::Table;
+
+/// Arguments of `chromaflow bench scaling`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Case files of meshes
+    #[arg(required = true, value_name = "CASE")]
+    cases: Vec<PathBuf>,
+    /// Numbers of ranks, threads of this process with --threads each [default threads: cores / ranks; default ranks: 1, 2, 4, ... up
+    /// to the cores, with --backend cuda to the GPUs]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    ranks: Vec<NonZeroUsize>,
+    /// Numbers of GPUs of this machine, a rank on each: --ranks N,... --backend cuda
+    #[arg(long, value_name = "N,...", value_delimiter = ',', conflicts_with = "ranks")]
+    gpus: Vec<NonZeroUsize>,
+    /// When sweeps exchange values [default: as the case says]
+    #[arg(long, value_enum, value_name = "WHEN,...", value_delimiter = ',')]
+    exchange: Vec<ExchangeWord>,
+    /// How values pass between GPUs
+    #[arg(long, value_enum, value_name = "HOW,...", value_delimiter = ',', default_value = "shortest")]
+    halo: Vec<HaloWord>,
+    /// Precision policies: d, ds, dsh [default: as the case says]
+    #[arg(long, value_name = "POLICY,...", value_delimiter = ',')]
+    policy: Vec<Policy>,
+    /// Iterations that are timed
+    #[arg(long, value_name = "N", default_value = "20")]
+    iterations: NonZeroUsize,
+    /// Iterations before these
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    warmup: usize,
+    /// Change a key of the case files: --set march.nonlinear=defect_correction
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    sets: Vec<String>,
+    /// What the model takes for a message: its latency in microseconds, and GB/s
+    #[arg(long, value_name = "US,GB/S")]
+    link: Option<Link>,
+    /// Write the tables as Markdown to FILE, too
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
+}
+
+/// When sweeps exchange values, in the words of `linear.exchange`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ExchangeWord {
+    /// After each color
+    Color,
+    /// One color late
+    Late,
+    /// Once a sweep
+    Sweep,
+}
+
+impl ExchangeWord {
+    fn config(self) -> SweepExchange {
+        match self {
+            Self::Color => ExchangeName::Color.config(),
+            Self::Late => ExchangeName::Late.config(),
+            Self::Sweep => ExchangeName::Sweep.config(),
+        }
+    }
+
+    fn name(exchange: SweepExchange) -> &'static str {
+        match exchange {
+            SweepExchange::EveryColor => "color",
+            SweepExchange::ColorLate => "late",
+            SweepExchange::EverySweep => "sweep",
+        }
+    }
+}
+
+/// How values pass between GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum HaloWord {
+    /// By peer stores where the GPUs can, else staged
+    Shortest,
+    /// Through page-locked memory of the host
+    Staged,
+}
+
+impl HaloWord {
+    fn wish(self) -> Wish {
+        match self {
+            Self::Shortest => Wish::Shortest,
+            Self::Staged => Wish::Staged,
+        }
+    }
+}
+
+impl Args {
+    /// Whether each rank takes a GPU of its own, which the command then opens itself.
+    pub fn is_on_gpus(&self, backend: Backend) -> bool {
+        !self.gpus.is_empty() || backend == Backend::Cuda
+    }
+
+    /// Numbers of ranks, the least first, each once.
+    fn counts(&self, ctx: &Context, on_gpus: bool) -> CliResult<Vec<usize>> {
+        let given = if self.gpus.is_empty() { &self.ranks } else { &self.gpus };
+        let mut counts: Vec<usize> = given.iter().map(|n| n.get()).collect();
+        if counts.is_empty() {
+            let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+            let threads = ctx.global.threads.map_or(1, NonZeroUsize::get);
+            let most = if on_gpus {
+                Gpu::count().map_err(|e| CliError::environment(format!("--backend cuda: {e}")))?
+            } else {
+                cores / threads
+            };
+            counts = (0..).map(|k| 1 << k).take_while(|&n| n <= most.max(1)).collect();
+        }
+        counts.sort_unstable();
+        counts.dedup();
+        if on_gpus {
+            let most = *counts.last().expect("one is always there");
+            let option = if self.gpus.is_empty() { "--backend cuda --ranks" } else { "--gpus" };
+            over_ranks::enough_gpus(option, most)?;
+        }
+        Ok(counts)
+    }
+
+    /// Policy, exchange and path of messages of every table, in their order.
+    fn settings(&self, prepared: &Prepared, on_gpus: bool) -> Vec<(Policy, SweepExchange, Wish)> {
+        let implicit = &prepared.config.implicit;
+        let or = |given: &[Policy]| if given.is_empty() { vec![implicit.policy] } else { given.to_vec() };
+        let mut exchanges: Vec<SweepExchange> = self.exchange.iter().map(|e| e.config()).collect();
+        if exchanges.is_empty() {
+            exchanges.push(implicit.exchange);
+        }
+        let wishes: Vec<Wish> =
+            if on_gpus { self.halo.iter().map(|h| h.wish()).collect() } else { vec![Wish::Shortest] };
+        let mut all = Vec::new();
+        for policy in or(&self.policy) {
+            for &exchange in &exchanges {
+                all.extend(wishes.iter().map(|&wish| (policy, exchange, wish)));
+            }
+        }
+        all
+    }
+}
+
+/// Measures every case on every number of ranks, and prints a table for each case and policy.
+///
+/// # Errors
+/// Status 2 for a case that cannot be run or ends too early; status 3 for GPUs that are not there, ranks that fail and files that cannot
+/// be written.
+pub fn run(args: &Args, ctx: &Context) -> CliResult {
+    if let Some(launch) = launch().filter(|launch| launch.size > 1) {
+        return Err(CliError::input(format!(
+            "bench scaling starts its ranks itself, but {} started {} of it: run it alone",
+            launch.launcher, launch.size
+        )));
+    }
+    if args.halo != [HaloWord::Shortest] && !args.is_on_gpus(ctx.global.backend) {
+        return Err(CliError::input("--halo is about GPUs: ask for them by --gpus"));
+    }
+    if let Some(path) = &args.table {
+        crate::context::ensure_writable(path)?;
+    }
+    let on_gpus = args.is_on_gpus(ctx.global.backend);
+    let counts = args.counts(ctx, on_gpus)?;
+    let window = Window { warmup: args.warmup, iterations: args.iterations.get() };
+    let (mut tables, mut text) = (Vec::new(), String::new());
+    for path in &args.cases {
+        let backend = if on_gpus { Backend::Cuda } else { Backend::Cpu };
+        let prepared = Arc::new(run::prepare(path, &args.sets, backend)?);
+        let settings = args.settings(&prepared, on_gpus);
+        let mut policies: Vec<Policy> = settings.iter().map(|s| s.0).collect();
+        policies.dedup();
+        for policy in policies {
+            let mut done: Vec<Measured> = Vec::new();
+            for &ranks in &counts {
+                for &(_, exchange, wish) in settings.iter().filter(|s| s.0 == policy) {
+                    // A rank alone exchanges nothing.
+                    if ranks == 1 && done.iter().any(|m| m.setting.ranks == 1) {
+                        continue;
+                    }
+                    let setting = Setting { ranks, on_gpus, policy, exchange, wish };
+                    let measured = measure::measure(&prepared, setting, window, ctx)?;
+                    if ctx.verbose() {
+                        eprintln!("{}: {}", path.display(), measured.line());
+                    }
+                    done.push(measured);
+                }
+            }
+            let table = Table::new(&prepared, policy, done, args.link);
+            println!("{table}");
+            text += &format!("{table}\n");
+            tables.push(table.json());
+        }
+    }
+    if let Some(path) = &args.table {
+        let mut file = AtomicFile::create(path)?;
+        write!(file, "{text}")
+            .map_err(|e| CliError::environment(format!("cannot write {}: {e}", path.display())))?;
+        file.commit()?;
+    }
+    ctx.write_json(&json!({ "tables": tables, "versions": { "chromaflow": env!("CARGO_PKG_VERSION") } }))?;
+    Ok(Done::Success)
+}
