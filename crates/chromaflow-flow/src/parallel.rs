@@ -48,21 +48,23 @@ pub fn rows2<T: Send, U: Send>(
 }
 
 /// As [`rows2`], with three outputs.
-pub fn rows3<T: Send>(
+pub fn rows3<T: Send, U: Send, V: Send>(
     team: &Team,
     n: usize,
     (width1, out1): (usize, &mut [T]),
-    (width2, out2): (usize, &mut [T]),
-    (width3, out3): (usize, &mut [T]),
-    f: impl Fn(Range<usize>, &mut [T], &mut [T], &mut [T]) + Sync,
+    (width2, out2): (usize, &mut [U]),
+    (width3, out3): (usize, &mut [V]),
+    f: impl Fn(Range<usize>, &mut [T], &mut [U], &mut [V]) + Sync,
 ) {
     assert_eq!((out1.len(), out2.len(), out3.len()), (n * width1, n * width2, n * width3));
     let range = |p| split(n, team.size(), p);
-    let parts = |width: usize, out| cut(team.size(), out, |p| (range(p), range(p).len() * width));
-    let all = [parts(width1, out1), parts(width2, out2), parts(width3, out3)];
+    let first = cut(team.size(), out1, |p| (range(p), range(p).len() * width1));
+    let second = cut(team.size(), out2, |p| (range(p), range(p).len() * width2));
+    let third = cut(team.size(), out3, |p| (range(p), range(p).len() * width3));
     team.run(|m| {
-        let [mut one, mut two, mut three] =
-            all.each_ref().map(|parts| parts[m.rank()].lock().expect("each member locks its own part once"));
+        let mut one = first[m.rank()].lock().expect("each member locks its own part once");
+        let mut two = second[m.rank()].lock().expect("each member locks its own part once");
+        let mut three = third[m.rank()].lock().expect("each member locks its own part once");
         f(one.0.clone(), one.1, two.1, three.1);
     });
 }

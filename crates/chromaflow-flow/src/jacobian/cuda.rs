@@ -35,6 +35,8 @@ kernel_record! {
         eddies: Read<f64>,
         params: Read<Numbers>,
         cfl: f64,
+        /// The share of it that each node takes.
+        cfl_shares: Read<f64>,
         shift: f64,
     }
 
@@ -221,11 +223,11 @@ impl JacobianCuda {
         boundary: &BoundaryCuda,
         params: &Params,
         (nodes, eddies): (&DeviceBuffer<f64>, Option<&DeviceBuffer<f64>>),
-        (cfl, shift): (f64, f64),
+        (cfl, cfl_shares, shift): (f64, &DeviceBuffer<f64>, f64),
         replaced: &ReplacedRows<'_>,
         target: &Target<'_>,
     ) -> Result<(), GpuError> {
-        assert!(nodes.len() == 8 * mesh.rows);
+        assert!(nodes.len() == 8 * mesh.rows && cfl_shares.len() == mesh.rows);
         let eddies = self.diffusion.eddies(eddies, mesh.rows);
         let unsupported = |what: &str| Err(GpuError::Unsupported(what.to_owned()));
         let (count, nodes_on_walls) = replaced.walls;
@@ -239,6 +241,7 @@ impl JacobianCuda {
             eddies: Read::at(eddies),
             params: Read::at(params.values.ptr()),
             cfl,
+            cfl_shares: cfl_shares.into(),
             shift,
         };
         let [row_ptr, col_idx, signed_edge] =

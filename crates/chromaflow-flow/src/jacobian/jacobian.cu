@@ -112,7 +112,7 @@ assemble(Assemble) {
             if (i % 6 == 0) {
                 double radius = 0;
                 for (u32 p = lo; p < hi; p++) radius += tail_of[p * 4 + 3];
-                sum += radius / cfl + (base == first ? shift * volumes[row] : 0.0);
+                sum += radius / (cfl * cfl_shares[row]) + (base == first ? shift * volumes[row] : 0.0);
             }
             diag[(u64)row * 25 + i] = sum;
         }
@@ -220,7 +220,7 @@ assemble_sliced(AssembleSliced) {
     }
     __syncthreads();
     if (warp < GROUPS && lane < ROWS && row != NONE) {
-        const double extra = mine[28 * STRIDE] / cfl + shift * volumes[row];
+        const double extra = mine[28 * STRIDE] / (cfl * cfl_shares[row]) + shift * volumes[row];
 #pragma unroll
         for (int i = 0; i < 5; i++) mine[6 * i * STRIDE] += extra;
 #if SCHEME == 0

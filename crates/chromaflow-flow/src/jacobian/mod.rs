@@ -92,12 +92,20 @@ pub struct Assembly<'a> {
     pub eddies: Eddies<'a>,
     /// CFL number of the pseudo-time step: V/dt is the sum of spectral radii over the faces, divided by it.
     pub cfl: f64,
+    /// The share of it that each node takes; all of it where empty.
+    pub shares: &'a [f64],
     /// Factor of V q in the physical time derivative, 0 in steady flow.
     pub shift: f64,
     /// Nodes on walls without slip.
     pub fixed: &'a [WallNode<f64>],
     /// Nodes whose whole state is given.
     pub held: &'a [u32],
+}
+
+/// The share of the CFL number that a node takes.
+#[inline(always)]
+pub(crate) fn share_at(shares: &[f64], node: usize) -> f64 {
+    shares.get(node).copied().unwrap_or(1.0)
 }
 
 impl Assembly<'_> {
@@ -130,6 +138,7 @@ impl Assembly<'_> {
                 transport: self.transport,
                 eddies: self.eddies,
                 cfl: self.cfl,
+                shares: self.shares,
                 shift: self.shift,
                 off,
                 diag,

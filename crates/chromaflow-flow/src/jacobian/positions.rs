@@ -1,6 +1,6 @@
 //! The blocks of a row, eight neighbors at a time.
 
-use super::Stored;
+use super::{Stored, share_at};
 use crate::config::JacobianScheme;
 use crate::dual::Dual;
 use crate::flux::{RoeFix, flux_jacobian, flux_van_leer_jacobians, roe_absolute};
@@ -35,6 +35,8 @@ pub struct RowBlocks<'a, T> {
     pub eddies: Eddies<'a>,
     /// The CFL number.
     pub cfl: f64,
+    /// Each node's share of it, see [`Assembly::shares`](super::Assembly); all of it where empty.
+    pub shares: &'a [f64],
     /// Added to every diagonal entry, times the control volume: the physical time derivative.
     pub shift: f64,
     /// Off-diagonal blocks of these rows, column-major.
@@ -145,7 +147,7 @@ impl<T: Stored> RowBlocks<'_, T> {
                 }
             }
             let totals = V::totals(&sum);
-            let time = 2.0 * totals[25] / self.cfl + self.shift * volume;
+            let time = 2.0 * totals[25] / (self.cfl * share_at(self.shares, row)) + self.shift * volume;
             diag.copy_from_slice(&totals[..25]);
             for c in 0..5 {
                 diag[c * 6] += time;

@@ -66,6 +66,7 @@ fn assembly<'a>(
         transport: None,
         eddies: Eddies::NONE,
         cfl: f64::INFINITY,
+        shares: &[],
         shift: 0.0,
         fixed: &[],
         held: &[],

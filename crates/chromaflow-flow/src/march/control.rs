@@ -19,6 +19,8 @@ pub struct CflControl {
     trend: Option<Trend>,
     /// What kind of step it controls.
     step: Step,
+    /// See [`LIMITED_FRACTION`].
+    most_limited: f64,
     /// Largest CFL number whose linear system was found to be solved since one was not.
     solved: f64,
     /// What the last linear solve left of its residual, of Newton-Krylov steps.
@@ -66,8 +68,10 @@ const NEWTON_RISE: f64 = 4.0;
 const UNSOLVED: f64 = 0.9;
 /// The same from which the CFL number does not grow.
 const HALF_SOLVED: f64 = 0.6;
-/// Fraction of nodes with cut updates that makes the CFL number stay.
+/// Fraction of nodes with cut updates that makes the CFL number stay; with fewer it grows by less than it could.
 const LIMITED_FRACTION: f64 = 1e-3;
+/// The same where such nodes take less of it themselves.
+const LIMITED_FRACTION_WITH_SHARES: f64 = 0.02;
 /// Steps at the largest CFL number without a new smallest residual after which that CFL number is halved: the residual's
 /// second order and the Jacobian's first have run into a cycle, which smaller steps damp.
 const STALLED: usize = 25;
@@ -88,6 +92,7 @@ impl CflControl {
             ceiling: config.max,
             trend: None,
             step: Step::Whole,
+            most_limited: LIMITED_FRACTION,
             solved: 0.0,
             left: 0.0,
             least: f64::INFINITY,
@@ -105,6 +110,11 @@ impl CflControl {
         Self { step: Step::Newton, ..self }
     }
 
+    /// The same where nodes whose updates are cut take less of the CFL number themselves, see [`next_cfl_share`](super::next_cfl_share).
+    pub fn with_shares(self) -> Self {
+        Self { most_limited: LIMITED_FRACTION_WITH_SHARES, ..self }
+    }
+
     /// After a step from a state of this residual, `limited` of its updates cut (a fraction of the nodes).
     pub fn accept(&mut self, residual: f64, limited: f64) {
         let ratio = self.last.map_or(1.0, |last| residual / last);
@@ -114,8 +124,11 @@ impl CflControl {
                 self.value *= cut.factor;
                 self.hold = cut.hold;
             }
-            _ if self.config.adaptive && (self.hold > 0 || self.waits(limited)) => {
+            _ if self.config.adaptive && (self.hold > 0 || self.left > HALF_SOLVED) => {
                 self.hold = self.hold.saturating_sub(1);
+            }
+            _ if self.config.adaptive => {
+                self.value *= self.config.growth.powf((1.0 - limited / self.most_limited).max(0.0));
             }
             _ => self.value *= self.config.growth,
         }
@@ -136,11 +149,6 @@ impl CflControl {
         }
         self.least = self.least.min(residual);
         (self.left > UNSOLVED).then_some(Cut { factor: 0.3, hold: 0 })
-    }
-
-    /// Whether the CFL number is to stay although residuals are well.
-    fn waits(&self, limited: f64) -> bool {
-        limited > LIMITED_FRACTION || self.left > HALF_SOLVED
     }
 
     /// Sets the largest CFL number, from the next step on; residuals that stalled below it are forgotten.
@@ -322,6 +330,9 @@ mod tests {
         assert_eq!(control.value, 20.0);
         control.accept(1.0, 0.5);
         assert_eq!(control.value, 20.0, "updates were cut");
+        let mut few = CflControl::new(cfl).with_shares();
+        few.accept(1.0, 0.01);
+        assert_eq!(few.value, 10.0 * 2.0_f64.sqrt(), "a few of them");
         control.accept(2.0, 0.0);
         assert_eq!(control.value, 10.0, "the residual doubled");
         for _ in 0..3 {

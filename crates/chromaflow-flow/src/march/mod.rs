@@ -38,7 +38,7 @@ pub(crate) use progress::Progress;
 pub(crate) use report::CONSERVED;
 pub use report::{BadPlace, LargestResidual, Part, PartTime, Place, StepReport, Times};
 pub use residuals::Residuals;
-pub use share::{linear_share, pressure_margin};
+pub use share::{linear_share, next_cfl_share, pressure_margin};
 pub use step_control::{CourantControl, Rejection, Rejections, StepControl};
 pub(crate) use system::Device;
 pub use system::{Advanced, Bdf, Host, Measured, Moment, System, WallSums};

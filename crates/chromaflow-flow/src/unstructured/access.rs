@@ -18,6 +18,8 @@ use chromaflow_device::Buffer;
 const CONSERVED: &str = "conserved";
 const LAST_LEVEL: &str = "conserved_last";
 const LEVEL_BEFORE: &str = "conserved_before";
+/// The share of the CFL number that each node takes.
+const CFL_SHARE: &str = "cfl_share";
 
 /// Bytes that a solver holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +76,8 @@ impl FlowSolver {
             let values = host.to_file_order(5, q.as_flattened().to_vec());
             restart.fields.push(Field::vector(name, 5, values));
         }
+        let shares = host.to_file_order(1, host.cfl_shares.clone());
+        restart.fields.push(Field::scalar(CFL_SHARE, shares));
         host.store_coupled(&mut restart);
         restart
     }
@@ -102,11 +106,11 @@ impl FlowSolver {
                     host.read_level(restart, LEVEL_BEFORE, &mut levels.before)?;
                 }
             }
-            Ok((q, levels, host.read_coupled(restart, goes_on)?))
+            Ok((q, levels, host.read_shares(restart)?, host.read_coupled(restart, goes_on)?))
         };
-        let (q, levels, coupled) = host.agreed(read())?;
+        let (q, levels, shares, coupled) = host.agreed(read())?;
         let host = self.host_to_set();
-        (host.q, host.levels) = (q, levels);
+        (host.q, host.levels, host.cfl_shares) = (q, levels, shares);
         for (system, state) in host.coupled.iter_mut().zip(coupled) {
             system.state = state;
         }
@@ -236,6 +240,26 @@ impl FlowSystem {
         Ok(())
     }
 
+    /// The shares of the CFL number; older restarts have none, and all nodes take the whole.
+    fn read_shares(&self, restart: &Restart) -> Result<Vec<f64>, FlowError> {
+        let mut shares = vec![1.0; self.q.len()];
+        let Some(field) = restart.field(CFL_SHARE) else { return Ok(shares) };
+        let fault = |problem: String| FlowError::Restart { field: CFL_SHARE.to_owned(), problem };
+        let expected = self.restart_nodes();
+        if field.components != 1 || field.values.len() != expected {
+            return Err(fault(format!("has {} values, {expected} expected", field.values.len())));
+        }
+        for (i, row) in self.rows_of_restart() {
+            let share = field.values[i];
+            if !(share > 0.0 && share <= 1.0) {
+                let node = self.file_number(row);
+                return Err(fault(format!("is {share} at node {node}: a share is above 0 and at most 1")));
+            }
+            shares[row] = share;
+        }
+        Ok(shares)
+    }
+
     fn memory(&self) -> Memory {
         let (n, linear) = (self.q.len(), self.linear.as_ref().expect(AT_HAND));
         let coupled = self.coupled.iter().map(CoupledSystem::bytes);
@@ -250,6 +274,7 @@ impl FlowSystem {
                 + 24 * n,
             state: size_of_val(&*self.q)
                 + size_of_val(&*self.last_good)
+                + size_of_val(&*self.cfl_shares)
                 + size_of_val(&*self.levels.last)
                 + size_of_val(&*self.levels.before)
                 + states

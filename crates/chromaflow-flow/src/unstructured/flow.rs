@@ -12,7 +12,7 @@ use crate::march::forces::{ForceScale, forces};
 use crate::march::linear::LinearSolver;
 use crate::march::{
     Advanced, BadPlace, FlowError, Forces, Host, LargestResidual, March, Measured, Moment, Order, Part,
-    Place, Residuals, System, Times, timed, update_share,
+    Place, Residuals, System, Times, next_cfl_share, timed, update_share,
 };
 use crate::mesh::periodic::Images;
 use crate::parallel;
@@ -63,6 +63,8 @@ pub struct FlowSystem {
     /// Conserved state, and the last one known to be good.
     pub(super) q: Vec<[f64; 5]>,
     pub(super) last_good: Vec<[f64; 5]>,
+    /// The share of the CFL number that each node takes, see [`next_cfl_share`].
+    pub(super) cfl_shares: Vec<f64>,
     /// One cache line each.
     pub(crate) nodes: Buffer<NodeRecord>,
     pub(crate) gradients: Buffer<Gradient>,
@@ -283,10 +285,12 @@ impl FlowSystem {
         let (gas, update) = (self.gas, &self.update);
         let n = self.q.len();
         let planar = self.planar;
-        parallel::rows2(&self.team, n, (1, &mut self.q), (1, &mut self.nodes), |rows, qs, nodes| {
-            for ((i, q), node) in rows.zip(qs).zip(nodes) {
+        let (q, nodes, of_cfl) = (&mut self.q, &mut self.nodes, &mut self.cfl_shares);
+        parallel::rows3(&self.team, n, (1, q), (1, nodes), (1, of_cfl), |rows, qs, nodes, of_cfl| {
+            for (((i, q), node), of_cfl) in rows.zip(qs).zip(nodes).zip(of_cfl) {
                 let x: &[f64; 5] = update[5 * i..5 * i + 5].try_into().expect("five components a node");
                 let share = update_share(gas, q, &primitive_of(node), x, most, rise);
+                *of_cfl = next_cfl_share(*of_cfl, share);
                 for v in 0..5 {
                     q[v] -= share * x[v];
                 }

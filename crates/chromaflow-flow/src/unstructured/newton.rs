@@ -10,6 +10,7 @@ use crate::coupled::{CoupledSystem, Direction, FlowView};
 use crate::flux::spectral_radius;
 use crate::gas::{primitive, temperature};
 use crate::gradient::NodeRecord;
+use crate::jacobian::share_at;
 use crate::march::Moment;
 use crate::march::linear::LinearSolver;
 use crate::march::newton::{self, NewtonStep};
@@ -384,7 +385,7 @@ impl FlowSystem {
                         spectral_radius(gas, &w, n) + viscous
                     })
                     .sum();
-                *time = sum / at.cfl;
+                *time = sum / (at.cfl * share_at(&self.cfl_shares, i));
             }
         });
         times

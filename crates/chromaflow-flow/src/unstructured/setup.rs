@@ -108,7 +108,7 @@ impl FlowSolver {
         let jacobian = Jacobian::zeroed(dual.pattern.clone(), 5, config.implicit.policy)
             .map_err(|e| FlowError::Linear(e.to_string()))?;
         let linear = LinearSolver::over(&team, &plan.batches, &jacobian, &config.implicit, share)?;
-        let mut control = CflControl::new(config.implicit.cfl);
+        let mut control = CflControl::new(config.implicit.cfl).with_shares();
         if let Nonlinear::NewtonKrylov(_) = config.implicit.nonlinear {
             control = control.of_newton_steps();
         }
@@ -134,6 +134,7 @@ impl FlowSolver {
             },
             round_off: round_off(&dual, gas, &free, share.map(|share| &**share)),
             last_good: q.clone(),
+            cfl_shares: vec![1.0; q.len()],
             q,
             nodes,
             gradients: Buffer::zeroed(if config.space.second_order { n } else { 0 }),

@@ -151,6 +151,7 @@ impl FlowSystem {
             transport: self.viscous.as_ref().map(|(transport, _)| *transport),
             eddies: eddies(&self.config, &self.coupled),
             cfl: at.cfl,
+            shares: &self.cfl_shares,
             shift: at.time_shift(),
             fixed: &self.fixed,
             held: &self.held,

@@ -8,6 +8,7 @@ mod assemble;
 mod balance;
 mod batches;
 mod coloring;
+mod fronts;
 mod kempe;
 mod levels;
 mod permutation;

@@ -1,5 +1,6 @@
 //! From a pattern to the order in which its rows are swept.
 
+use super::fronts::colored_fronts;
 use super::{Adjacency, Coloring, Permutation, RowBatches, Spread, VertexOrder, reverse_cuthill_mckee};
 use crate::BlockPattern;
 use crate::sparse::{SIGMA, ShapeError, check_square};
@@ -32,6 +33,9 @@ pub enum Rcm {
     /// Always.
     #[default]
     Always,
+    /// Always, and the rows of each front by colors, so that incomplete factors with levels of fill up to this one have few level sets: each
+    /// front of Cuthill and McKee adds its few colors, where in their own order it may add a chain of all its rows.
+    ColoredFronts(usize),
 }
 
 impl Rcm {
@@ -46,7 +50,19 @@ impl Rcm {
                 let profile: u64 = (0..rows).map(|row| reach(row) as u64).sum();
                 profile as f64 > (rows as f64).powf(5.0 / 3.0)
             }
-            Rcm::Always => true,
+            Rcm::Always | Rcm::ColoredFronts(_) => true,
+        }
+    }
+
+    /// The order of a graph that is reordered.
+    fn order(self, graph: &Adjacency) -> Permutation {
+        let permutation = reverse_cuthill_mckee(graph);
+        match self {
+            Rcm::ColoredFronts(fill) => {
+                let fronts = colored_fronts(&graph.permuted(&permutation), fill);
+                permutation.then(&fronts)
+            }
+            Rcm::Never | Rcm::UnlessBanded | Rcm::Always => permutation,
         }
     }
 }
@@ -132,7 +148,7 @@ impl Plan {
         let before = Spread::of(&given);
         let rcm = options.rcm.reorders(pattern);
         let (band, graph) = if rcm {
-            let permutation = reverse_cuthill_mckee(&given);
+            let permutation = options.rcm.order(&given);
             let graph = given.permuted(&permutation);
             (permutation, graph)
         } else {
@@ -191,7 +207,7 @@ impl Order {
         }
         check_square(pattern)?;
         let permutation = if options.rcm.reorders(pattern) {
-            reverse_cuthill_mckee(&Adjacency::of(pattern)?)
+            options.rcm.order(&Adjacency::of(pattern)?)
         } else {
             Permutation::identity(pattern.rows())
         };

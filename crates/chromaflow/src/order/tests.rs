@@ -166,14 +166,49 @@ fn bands_are_kept_and_scattered_rows_reordered() {
     assert!(moved.report.before.bandwidth > 100 && moved.report.after.bandwidth <= 21, "{:?}", moved.report);
 }
 
+/// Layers around a body: m nodes around it, m along it, n off it.
+fn layers(m: usize, n: usize) -> Vec<(usize, usize)> {
+    let at = |i: usize, j: usize, k: usize| i + m * (j + m * k);
+    let mut edges = Vec::new();
+    for (i, j, k) in (0..m * m * n).map(|r| (r % m, r / m % m, r / m / m)) {
+        edges.push((at(i, j, k), at((i + 1) % m, j, k)));
+        edges.extend((j + 1 < m).then(|| (at(i, j, k), at(i, j + 1, k))));
+        edges.extend((k + 1 < n).then(|| (at(i, j, k), at(i, j, k + 1))));
+    }
+    edges
+}
+
+/// Level sets of factors with one level of fill: chains around the body in the order of Cuthill and McKee, a few colors for each front when fronts are
+/// colored; and the band is about as wide as it was.
+#[test]
+fn colored_fronts_have_short_chains() {
+    // Numbered as it comes: rows of a front then stand in no order that is short by itself.
+    let rows = 24 * 24 * 12;
+    let edges: Vec<_> = layers(24, 12).iter().map(|&(a, b)| (a * 2695 % rows, b * 2695 % rows)).collect();
+    let p = pattern(rows, &edges, true);
+    let levels = |rcm| {
+        let options = PlanOptions { rcm, coloring: ColoringMethod::None, balance: false };
+        let plan = Plan::new(&p, &options).unwrap();
+        let inside = p.permuted(&plan.permutation).0;
+        let filled = crate::factor::block_ilu::fill_pattern(&inside, 1).unwrap();
+        let counts =
+            [LevelSchedule::lower(&filled), LevelSchedule::upper(&filled)].map(|s| s.batches().len());
+        (counts, plan.report.after.bandwidth)
+    };
+    let ([plain, _], band) = levels(Rcm::Always);
+    let ([lower, upper], colored_band) = levels(Rcm::ColoredFronts(1));
+    assert!(lower.max(upper) <= 6 * (12 + 24 + 12) && plain > 3 * lower, "{plain} {lower} {upper}");
+    assert!(colored_band <= 2 * band, "{band} {colored_band}");
+}
+
 fn random_graph() -> impl Strategy<Value = (usize, Vec<(usize, usize)>)> {
     (1..60_usize).prop_flat_map(|rows| (Just(rows), proptest::collection::vec((0..rows, 0..rows), 0..200)))
 }
 
 proptest! {
     #[test]
-    fn every_plan_is_a_coloring((rows, edges) in random_graph(), choice in 0..4_usize, rcm in 0..3_usize, balance: bool) {
-        let rcm = [Rcm::Never, Rcm::UnlessBanded, Rcm::Always][rcm];
+    fn every_plan_is_a_coloring((rows, edges) in random_graph(), choice in 0..4_usize, rcm in 0..5_usize, balance: bool) {
+        let rcm = [Rcm::Never, Rcm::UnlessBanded, Rcm::Always, Rcm::ColoredFronts(1), Rcm::ColoredFronts(3)][rcm];
         let p = pattern(rows, &edges, false);
         let coloring = if choice < 3 {
             ColoringMethod::Greedy(VertexOrder::ALL[choice])
@@ -195,6 +230,22 @@ proptest! {
         let mut seen = source.clone();
         seen.sort_unstable();
         prop_assert!(seen.iter().enumerate().all(|(i, &k)| i == k as usize));
+    }
+
+    /// Factors with so many levels of fill couple no two rows of a color of a front: there are no more level sets than colors in all.
+    #[test]
+    fn fill_couples_no_rows_of_a_color((rows, edges) in random_graph(), fill in 0..3_usize) {
+        let p = pattern(rows, &edges, true);
+        let rcm = reverse_cuthill_mckee(&Adjacency::of(&p).unwrap());
+        let inside = Adjacency::of(&p).unwrap().permuted(&rcm);
+        let (order, colors) = super::fronts::colored_fronts_and_count(&inside, fill);
+        let inside = p.permuted(&rcm.then(&order)).0;
+        let filled = if fill > 0 {
+            crate::factor::block_ilu::fill_pattern(&inside, fill as u32).unwrap()
+        } else {
+            inside
+        };
+        prop_assert!(LevelSchedule::lower(&filled).batches().len() <= colors);
     }
 
     #[test]

@@ -214,7 +214,7 @@ fn order(options: &SolverOptions) -> RowOrder {
     match (options.plan.rcm, options.colored) {
         (_, true) => RowOrder::Multicolor,
         (Rcm::UnlessBanded, false) => RowOrder::Auto,
-        (Rcm::Always, false) => RowOrder::Rcm,
+        (Rcm::Always | Rcm::ColoredFronts(_), false) => RowOrder::Rcm,
         (Rcm::Never, false) => RowOrder::Natural,
     }
 }

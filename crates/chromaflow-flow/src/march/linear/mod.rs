@@ -9,7 +9,8 @@ pub use cuda::{LinearCuda, Shape};
 use super::FlowError;
 use crate::config::Implicit;
 use chromaflow::dist::Share;
-use chromaflow::order::{ColoringMethod, PlanOptions};
+use chromaflow::factor::block_ilu::Fill;
+use chromaflow::order::{ColoringMethod, PlanOptions, Rcm};
 use chromaflow::relax::FactorReport;
 use chromaflow::solver::{AssembledSolver, Method, PreconditionerKind, RowOrder, SolverOptions};
 use chromaflow::{Jacobian, Policy, RowBatches};
@@ -25,15 +26,19 @@ pub struct LinearSolver {
     share: Option<Arc<Share>>,
 }
 
-/// The order of the rows: by colors, but for incomplete factors and Gauss-Seidel sweeps, which have a choice.
+/// The order of the rows: by colors, but for incomplete factors and Gauss-Seidel sweeps, which have a choice. Fronts of Cuthill and McKee are colored for
+/// the fill of incomplete factors.
 pub fn plan_options(implicit: &Implicit) -> PlanOptions {
     let mut options = PlanOptions::default();
     if implicit.preconditioner.sweeps_in_levels() {
         options.rcm = implicit.order.rcm();
         options.coloring = ColoringMethod::Levels;
     }
-    if let PreconditionerKind::Ilu(_) = implicit.preconditioner {
-        options.rcm = implicit.order.rcm();
+    if let PreconditionerKind::Ilu(fill) = implicit.preconditioner {
+        options.rcm = match (implicit.order.rcm(), fill) {
+            (Rcm::Always, Fill::Level(level @ 1..)) => Rcm::ColoredFronts(level as usize),
+            (rcm, _) => rcm,
+        };
         if implicit.order != RowOrder::Multicolor {
             options.coloring = ColoringMethod::None;
         }

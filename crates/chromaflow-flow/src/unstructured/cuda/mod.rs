@@ -128,6 +128,8 @@ struct FlowCuda {
     // State.
     q: DeviceBuffer<f64>,
     last_good: DeviceBuffer<f64>,
+    /// The share of the CFL number that each node takes.
+    cfl_shares: DeviceBuffer<f64>,
     nodes: DeviceBuffer<f64>,
     /// Two earlier time levels; none in steady runs.
     levels: Option<[DeviceBuffer<f64>; 2]>,
@@ -269,6 +271,7 @@ impl FlowCuda {
             planar: solver.planar,
             q: buffer(5 * n)?,
             last_good: buffer(5 * n)?,
+            cfl_shares: buffer(n)?,
             nodes: stream.upload(&records)?,
             levels: match config.time {
                 Time::Steady(_) => None,
@@ -378,7 +381,7 @@ impl FlowCuda {
             &self.boundary,
             &self.params,
             (&self.nodes, coupled::eddies(&self.coupled)),
-            (cfl, shift),
+            (cfl, &self.cfl_shares, shift),
             &replaced,
             &target,
         )
@@ -392,7 +395,8 @@ impl FlowCuda {
         unsafe {
             let update = k.apply_update.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.update);
             let update = update.arg(&self.params.values).arg(u32::from(self.planar)).arg(&self.q);
-            update.arg(&self.last_good).arg(&self.nodes).arg(self.count(Count::Limited)).enqueue(stream)?;
+            let update = update.arg(&self.last_good).arg(&self.nodes).arg(&self.cfl_shares);
+            update.arg(self.count(Count::Limited)).enqueue(stream)?;
             self.hold_walls()?;
             let check = k.check_state.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.q);
             check.arg(&self.nodes).arg(self.count(Count::BadState)).enqueue(stream)?;
@@ -514,6 +518,7 @@ impl System for FlowCuda {
 impl Device<FlowSystem> for FlowCuda {
     fn upload(&mut self, host: &FlowSystem) -> Result<(), FlowError> {
         self.q.upload(host.q.as_flattened())?;
+        self.cfl_shares.upload(&host.cfl_shares)?;
         self.last_good.copy_from(&self.q.slice())?;
         if let Some([last, before]) = &mut self.levels {
             last.upload(host.levels.last.as_flattened())?;
@@ -536,6 +541,7 @@ impl Device<FlowSystem> for FlowCuda {
 
     fn download(&self, host: &mut FlowSystem) -> Result<(), FlowError> {
         self.q.download_into(host.q.as_flattened_mut())?;
+        self.cfl_shares.download_into(&mut host.cfl_shares)?;
         self.friction.download_into(host.friction.as_flattened_mut())?;
         self.residual.download_into(host.residual.as_flattened_mut())?;
         download_pressures(&self.boundary.conditions, &mut host.boundaries)?;

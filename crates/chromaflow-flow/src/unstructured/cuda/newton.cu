@@ -100,7 +100,8 @@ held_slopes(u32 count, const u32* __restrict__ node_of, const double* __restrict
 extern "C" __global__ void __launch_bounds__(128)
 pseudo_times(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const double* __restrict__ areas,
              const double* __restrict__ nodes, const double* __restrict__ volumes, const double* __restrict__ eddies,
-             const Params* __restrict__ params, u32 viscous, double cfl, double* __restrict__ pseudo_time) {
+             const Params* __restrict__ params, u32 viscous, double cfl,
+             const double* __restrict__ cfl_shares, double* __restrict__ pseudo_time) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     const pointwise::Gas<double> gas = params->gas();
@@ -117,5 +118,5 @@ pseudo_times(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ 
         sum += fabs(w[1] * n[0] + w[2] * n[1] + w[3] * n[2]) + sound * sqrt(dot(n, n));
         if (viscous) sum += pointwise::spectral_radius_viscous_of(gas, diffusing, w, n, volumes[i]);
     }
-    pseudo_time[i] = sum / cfl;
+    pseudo_time[i] = sum / (cfl * cfl_shares[i]);
 }

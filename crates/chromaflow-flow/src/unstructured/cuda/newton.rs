@@ -8,6 +8,7 @@ use crate::coupled::{CoupledSystemCuda, DirectionCuda, FlowViewCuda};
 use crate::gpu::{ALONG, blocks, source};
 use crate::march::Moment;
 use crate::march::linear::LinearCuda;
+use crate::march::newton::difference_step;
 use chromaflow::gpu::{GpuError, ShareCuda, Storage, Vectors};
 use chromaflow::krylov::{Control, KrylovCuda, LinearOperatorCuda, PreconditionerCuda};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Stream};
@@ -292,7 +293,7 @@ impl NewtonCuda {
         let launch = launch.arg(&mesh.signed_edge).arg(&mesh.areas).arg(&flow.nodes).arg(&mesh.volumes);
         let launch = launch.arg(eddies).arg(&flow.params.values).arg(u32::from(flow.viscous.is_some()));
         // SAFETY: edges of the pattern have areas; nodes, volumes, eddy viscosities and V/dt are those of the rows.
-        Ok(unsafe { launch.arg(cfl).arg(&self.pseudo_time).enqueue(&flow.stream) }?)
+        Ok(unsafe { launch.arg(cfl).arg(&flow.cfl_shares).arg(&self.pseudo_time).enqueue(&flow.stream) }?)
     }
 }
 
@@ -312,7 +313,7 @@ impl FlowStep<'_> {
         if length == 0.0 {
             return Ok(y.fill_bytes(0)?);
         }
-        let h = f64::EPSILON.sqrt() * newton.size / length;
+        let h = difference_step(newton.size, length);
         newton.find_along(flow, &v.part(own.clone()))?;
         let mut first = own.end;
         flow.each_driving(at, |system, view| {

@@ -99,10 +99,10 @@ wall_forces(const uint2* __restrict__ parts, const uint2* __restrict__ faces, co
     sum_forces(arm, f, partials);
 }
 
-// q <- q - share x; the old state is kept, nodes whose update was cut are counted.
+// q <- q - share x; the old state is kept, nodes whose update was cut are counted and take less of the CFL number.
 extern "C" __global__ void __launch_bounds__(128)
 apply_update(u32 rows, const double* __restrict__ x, const Params* __restrict__ params, u32 planar, double* __restrict__ q, double* __restrict__ last_good,
-             double* __restrict__ nodes, u32* __restrict__ limited) {
+             double* __restrict__ nodes, double* __restrict__ cfl_shares, u32* __restrict__ limited) {
     const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;
     bool cut = false;
     if (i < rows) {
@@ -117,6 +117,7 @@ apply_update(u32 rows, const double* __restrict__ x, const Params* __restrict__ 
 #pragma unroll
         for (int v = 0; v < 5; v++) last_good[i * 5 + v] = old[v], q[i * 5 + v] = state[v];
         store_primitive(gas, state, nodes, i);
+        cfl_shares[i] = pointwise::next_cfl_share(cfl_shares[i], share);
     }
     const u32 count = __popc(__ballot_sync(0xffffffffu, cut));
     if (threadIdx.x % 32 == 0 && count) atomicAdd(limited, count);
