@@ -26,7 +26,8 @@ usage: cargo xtask COMMAND
   bundle [DIR]       release programs and GPU tests with a script that runs them on a machine with a GPU
   kernels [ARGS...]  every GPU kernel compiled by NVRTC without a GPU (--arch sm_90 --nb 1-8 --sweeps); spills are failures;
                      --pack FILE: for a build that brings them along, CHROMAFLOW_KERNELS=FILE
-  doors              the example of every door to other languages, built and run; installs what it needs
+  doors              the example of every door to other languages, built and run; installs what it needs; --available: what cannot
+                     be installed is left out
   install PREFIX     release build of the C library with headers, pkg-config and CMake files below PREFIX
   release [DIR]      tarball, Debian package and wheel, tried in an empty root
   docs               the API documentation, and the book where mdbook is installed";
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
         Some("bundle") => bundle::bundle(rest),
         Some("kernels") => kernels(rest),
         Some("docs") => docs(),
-        Some("doors") => doors::doors(),
+        Some("doors") => doors::doors(rest),
         Some("install") => doors::install::command(rest),
         Some("release") => release::release(rest),
         _ => Err(USAGE.to_owned()),

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Cases that take a release build less than ten seconds on two cores: what `--quick` runs. (Measured: 0.5 to 4 s of one core.)
+/// Cases that take a release build less than ten seconds on two cores: what `--quick` runs. (Measured: 0.5 to 4 s of one core;
+/// all of them with the tests' build 93 s.)
 const QUICK: [&str; 11] = [
     "cavity_re100",
     "channel_cylinder_2d1",

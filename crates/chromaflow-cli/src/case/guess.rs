@@ -10,9 +10,9 @@ use std::fmt::Write;
 const NAMES: [(&[&str], Guess); 8] = [
     (&["period", "cyclic"], Guess::Periodic),
     (&["sym"], Guess::Symmetry),
-    (&["far", "freestream", "outer", "ambient", "top"], Guess::Farfield),
+    (&["far", "freestream", "riemann", "outer", "ambient", "top"], Guess::Farfield),
     (&["inlet", "inflow", "nozzle"], Guess::Inlet),
-    (&["outlet", "outflow", "exit"], Guess::Outlet),
+    (&["outlet", "outflow", "exit", "back_pressure", "backpressure"], Guess::Outlet),
     (&["noslip", "no_slip", "viscous", "adiabatic"], Guess::NoSlip),
     (&["slip", "tangency", "inviscid", "euler"], Guess::SlipWall),
     (
@@ -200,6 +200,18 @@ mod tests {
         assert!(lines.contains("\"sym plane\" = \"symmetry\""), "{lines}");
         let parsed: toml::Table = toml::from_str(&lines).unwrap();
         assert_eq!(parsed.len(), 6, "they can be pasted");
+    }
+
+    #[test]
+    fn names_of_conditions_in_other_codes_are_known() {
+        for (name, expected) in [
+            ("back_pressure", Guess::Outlet),
+            ("farfield_riem", Guess::Farfield),
+            ("viscous_solid", Guess::NoSlip),
+        ] {
+            assert!(by_name(name) == Some(expected), "{name}");
+        }
+        assert!(by_name("pressure").is_none());
     }
 
     #[test]

@@ -152,22 +152,40 @@ impl Body {
         if !low[0].is_finite() {
             return None;
         }
-        let up = if mesh.planar.is_some() || across(mesh) == Some(2) { 1 } else { 2 };
-        // Half of what all faces show along the lift axis: upper and lower side see the same planform.
-        let other = 3 - up;
-        let shown: f64 = faces()
-            .map(|face| {
+        // What all faces show along an axis, and what is left where those of both signs are taken together.
+        let shown = |axis: usize| {
+            let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
+            faces().fold((0.0, 0.0_f64), |(all, net), face| {
                 let p = |i: usize| mesh.nodes[face[i % face.len()] as usize];
-                let turn = (0..face.len()).map(|i| p(i)[0] * p(i + 1)[other] - p(i)[other] * p(i + 1)[0]);
-                0.5 * turn.sum::<f64>().abs()
+                let turn = (0..face.len()).map(|i| p(i)[a] * p(i + 1)[b] - p(i)[b] * p(i + 1)[a]);
+                let part = 0.5 * turn.sum::<f64>();
+                (all + part.abs(), net + part)
             })
-            .sum();
-        let area = if mesh.planar.is_some() { high[0] - low[0] } else { 0.5 * shown };
+        };
+        // Without a plane of symmetry lift goes where most of the body is seen.
+        let seen = || shown(1).0 > 1.5 * shown(2).0;
+        let sideways = mesh.planar.is_some() || across(mesh).map_or_else(seen, |axis| axis == 2);
+        let up = if sideways { 1 } else { 2 };
+        // Upper and lower side of a closed body see the same planform; a wall that is open has one of them.
+        let projected = |axis: usize| {
+            let (all, net) = shown(axis);
+            (0.5 * all).max(net.abs())
+        };
+        let [along, across] = if mesh.planar.is_some() {
+            [high[0] - low[0], high[1] - low[1]]
+        } else {
+            [projected(up), projected(0)]
+        };
+        // Of walls that stand across the stream, the area that it meets.
+        let area = if along > 1e-9 * across { along } else { across };
         Some(Self { low, high, up, area })
     }
 
+    /// Along x; of walls that stand across the stream their largest extent.
     fn length(&self) -> f64 {
-        self.high[0] - self.low[0]
+        let extents: [f64; 3] = std::array::from_fn(|k| self.high[k] - self.low[k]);
+        let largest = extents.into_iter().fold(0.0, f64::max);
+        if extents[0] > 1e-6 * largest { extents[0] } else { largest }
     }
 
     /// Whether it stands across the stream: inviscid flow past it has no steady state worth having.
@@ -255,7 +273,8 @@ fn text(facts: &Facts<'_>) -> String {
         };
         let _ = writeln!(
             out,
-            "reynolds = {reynolds:?} # on reynolds_length{why}\nreynolds_length = {length:.6}\ntemperature = 288.15 # kelvin"
+            "reynolds = {reynolds:?} # on reynolds_length{why}\nreynolds_length = {}\ntemperature = 288.15 # kelvin",
+            number(length)
         );
     }
     if let Some(body) = body {
@@ -289,22 +308,36 @@ fn text(facts: &Facts<'_>) -> String {
     out
 }
 
+/// Six digits, however small.
+fn number(value: f64) -> String {
+    if value == 0.0 || (1e-3..1e6).contains(&value.abs()) {
+        return format!("{value:.6}");
+    }
+    format!("{value:.5e}")
+}
+
 /// Reference values of the walls' bounding box and of what lift sees of them.
 fn reference(body: &Body, mesh: &Mesh) -> String {
     let Body { low, high, up, area } = body;
     let length = body.length();
+    let along = if high[0] - low[0] < length { "largest extent" } else { "length along x" };
     let mut out = format!(
         "\n# The walls reach from x {:.6} to {:.6}, y {:.6} to {:.6}, z {:.6} to {:.6}.\n",
         low[0], high[0], low[1], high[1], low[2], high[2]
     );
-    let what = if mesh.planar.is_some() { "their length along x" } else { "what lift sees of them" };
-    let nose = (0..3).map(|k| if k == 0 { low[0] + 0.25 * length } else { 0.0 });
-    let nose: Vec<String> = nose.map(|x| format!("{x:.6}")).collect();
-    let _ =
-        writeln!(out, "[reference]\narea = {area:.6} # {what}\nlength = {length:.6} # their length along x");
+    let what =
+        if mesh.planar.is_some() { format!("their {along}") } else { "what lift sees of them".to_owned() };
+    let nose = (0..3).map(|k| if k == 0 { low[0] + 0.25 * (high[0] - low[0]) } else { 0.0 });
+    let nose: Vec<String> = nose.map(number).collect();
+    let _ = writeln!(
+        out,
+        "[reference]\narea = {} # {what}\nlength = {} # their {along}",
+        number(*area),
+        number(length)
+    );
     let _ = writeln!(out, "moment_center = [{}] # a quarter of it behind the nose", nose.join(", "));
     if mesh.planar.is_none() && *up == 1 {
-        let _ = writeln!(out, "lift_axis = \"y\" # the plane of symmetry is normal to z");
+        let _ = writeln!(out, "lift_axis = \"y\" # the span is along z");
     }
     out
 }
@@ -316,4 +349,48 @@ fn heights(cells: &WallCells, length: f64, reynolds: f64) -> String {
     format!(
         "\n# y+: the first nodes stand {low:.3e} to {high:.3e} off the walls; at the Reynolds number above y+ = 1 is at about {one:.3e}.\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chromaflow_flow::mesh::generate::{Cells, box_mesh};
+
+    /// The body that some sides of a box of 2 x 3 x 5 are.
+    fn body(walls: &[&str]) -> Body {
+        let names = ["left", "right", "front", "back", "floor", "ceiling"];
+        let mut mesh = box_mesh([2; 3], [2.0, 3.0, 5.0], Cells::Hexes, 0.0);
+        assert_eq!(mesh.markers.len(), names.len());
+        for marker in &mut mesh.markers {
+            let faces = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
+            let (a, b) = bounds(faces.map(|&n| mesh.nodes[n as usize]));
+            let axis = (0..3).find(|&k| a[k] == b[k]).unwrap();
+            marker.name = names[2 * axis + usize::from(a[axis] > 0.0)].to_owned();
+            marker.code = None;
+        }
+        Body::of(&mesh, |m| walls.contains(&&*m.name)).unwrap()
+    }
+
+    #[test]
+    fn reference_values_are_those_of_what_lift_sees() {
+        for (walls, up, area, length) in [
+            (&["floor"][..], 2, 6.0, 2.0),        // an open wall shows its whole face
+            (&["floor", "ceiling"], 2, 6.0, 2.0), // two sides of one planform
+            (&["front", "back"], 1, 10.0, 2.0),   // the span is along z
+            (&["left"], 2, 15.0, 5.0),            // it stands across the stream
+            (&["left", "front", "back", "floor", "ceiling"], 1, 10.0, 2.0),
+        ] {
+            let body = body(walls);
+            assert_eq!((body.up, body.length()), (up, length), "{walls:?}");
+            assert!((body.area - area).abs() < 1e-12, "{walls:?}: {}", body.area);
+        }
+    }
+
+    #[test]
+    fn small_numbers_keep_their_digits() {
+        assert_eq!((number(0.0), number(1.25)), ("0.000000".to_owned(), "1.250000".to_owned()));
+        for value in [2.5e-7_f64, -3.25e-4, 7.5e8] {
+            assert_eq!(number(value).parse::<f64>().unwrap().to_bits(), value.to_bits());
+        }
+    }
 }

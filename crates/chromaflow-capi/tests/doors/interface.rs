@@ -1,111 +1,13 @@
-//! The header against the library, and the library against misuse, by the C and C++ compilers of this machine.
-#![allow(unsafe_code)]
+//! The header against the library.
 
+use crate::programs::{compile, include, library, run};
 use chromaflow_capi::arrays::{Array, ArrayMut};
 use chromaflow_capi::{lines, solver};
-use chromaflow_testkit::available;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::mem::offset_of;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn include() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("include")
-}
-
-/// The folder of the shared library that these tests were built with.
-fn library() -> PathBuf {
-    let here = std::env::current_exe().unwrap();
-    let folders = [here.parent().unwrap(), here.parent().unwrap().parent().unwrap()];
-    let found = folders.into_iter().find(|f| f.join("libchromaflow_capi.so").exists());
-    found.expect("cargo has built libchromaflow_capi.so").to_owned()
-}
-
-/// Runs a program that may be missing.
-fn run(what: &str, command: &mut Command) -> Option<Output> {
-    let output = available(what, command.output())?;
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{command:?}: {}\n{out}{err}", output.status);
-    Some(output)
-}
-
-/// Compiles a program against the library and returns its path.
-fn compile(folder: &Path, words: &[&str], source: &Path) -> Option<PathBuf> {
-    let program = folder.join("program");
-    let mut command = Command::new(words[0]);
-    command.args(&words[1..]).args(["-Wall", "-Wextra", "-Werror", "-I"]).arg(include()).arg(source);
-    // cargo's library has the SONAME of the installed one.
-    let link = folder.join("libchromaflow.so.1");
-    if !link.exists() {
-        std::os::unix::fs::symlink(library().join("libchromaflow_capi.so"), &link).unwrap();
-        std::os::unix::fs::symlink(&link, folder.join("libchromaflow.so")).unwrap();
-    }
-    command.arg("-o").arg(&program).arg("-L").arg(folder).args(["-lchromaflow", "-lm", "-lpthread"]);
-    command.arg(format!("-Wl,-rpath,{}", folder.display()));
-    run(words[0], &mut command).map(|_| program)
-}
-
-/// A program of this folder ends well and prints nothing.
-fn misuse(words: &[&str], name: &str) {
-    let folder = tempfile::tempdir().unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name);
-    let modules = format!("-J{}", folder.path().display());
-    let module = include().join("chromaflow.f90").display().to_string();
-    let fortran: &[&str] = if words[0] == "gfortran" { &[&modules, &module] } else { &[] };
-    let Some(program) = compile(folder.path(), &[words, fortran].concat(), &source) else { return };
-    let output = run(words[0], Command::new(program).env_remove("CHROMAFLOW_OPTIONS")).unwrap();
-    assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
-}
-
-#[test]
-fn every_misuse_in_c_has_its_status_and_text() {
-    misuse(&["gcc", "-std=c11"], "misuse.c");
-}
-
-/// No byte out of place, none lost.
-#[test]
-fn valgrind_finds_nothing_in_any_misuse() {
-    let folder = tempfile::tempdir().unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/misuse.c");
-    let Some(program) = compile(folder.path(), &["gcc", "-std=c11"], &source) else { return };
-    let mut command = Command::new("valgrind");
-    command.args(["--quiet", "--leak-check=full", "--errors-for-leak-kinds=definite", "--error-exitcode=9"]);
-    run("valgrind", command.arg(program).arg("memcheck").env_remove("CHROMAFLOW_OPTIONS"));
-}
-
-#[test]
-fn every_misuse_in_cpp_is_an_exception() {
-    misuse(&["g++", "-std=c++17"], "misuse.cpp");
-}
-
-#[test]
-fn every_misuse_in_fortran_has_its_stat_and_errmsg() {
-    misuse(&["gfortran", "-std=f2018", "-fcheck=all", "-Wno-compare-reals"], "misuse.f90");
-}
-
-#[test]
-fn threads_and_memory_that_the_system_refuses_are_errors() {
-    let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("refused.c");
-    let text = r#"#include <chromaflow.h>
-        static int32_t row_ptr[10001], col_idx[10000];
-        int main(void) {
-          chromaflow_context *c;
-          chromaflow_solver *s;
-          chromaflow_pattern p = {sizeof p, 10000, 128, 0, chromaflow_in_i32(row_ptr, 10001), chromaflow_in_i32(col_idx, 10000), 0};
-          for (int i = 0; i < 10000; i++) col_idx[i] = i, row_ptr[i + 1] = i + 1;
-          if (chromaflow_context_create("threads=100000", 0, &c) != CHROMAFLOW_NO_MEMORY) return 1;
-          if (chromaflow_context_create("threads=1", 0, &c) != CHROMAFLOW_OK) return 2;
-          return chromaflow_solver_create(c, &p, 0, &s) == CHROMAFLOW_NO_MEMORY ? 0 : 3;
-        }"#;
-    std::fs::write(&source, text).unwrap();
-    let Some(program) = compile(folder.path(), &["gcc", "-std=c99"], &source) else { return };
-    // A gigabyte has room for the stacks of some hundred threads, and for a third of the matrix.
-    let script = format!("ulimit -v 1000000 && exec {}", program.display());
-    let output = run("sh", Command::new("sh").args(["-c", &script])).unwrap();
-    assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
-}
+use std::path::Path;
+use std::process::Command;
 
 /// Structs and their members with sizes and places, as the library has them.
 fn layout() -> Vec<(String, usize)> {
@@ -197,16 +99,6 @@ fn the_binary_interface_is_as_promised() {
     }
     let promised = std::fs::read_to_string(&path).unwrap();
     assert_eq!(text, promised, "CHROMAFLOW_UPDATE=1 writes {}; look at what it changes", path.display());
-}
-
-/// The C program against the library under the address sanitizer: what is lent is neither read nor written beyond its ends.
-#[test]
-fn the_address_sanitizer_finds_nothing_in_any_misuse() {
-    let folder = tempfile::tempdir().unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/misuse.c");
-    let words = ["gcc", "-std=c11", "-g", "-fsanitize=address"];
-    let Some(program) = compile(folder.path(), &words, &source) else { return };
-    run("asan", Command::new(program).arg("memcheck").env_remove("CHROMAFLOW_OPTIONS"));
 }
 
 #[test]

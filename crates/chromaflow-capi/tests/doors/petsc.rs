@@ -3,7 +3,9 @@
 //!
 //! Programs and library come from Debian's packages `libpetsc-real-dev` and `petsc3.18-doc`, whose pages hold the examples' text.
 
+use crate::jacobian::{by_rust, right_hand_side};
 use chromaflow::files;
+use chromaflow::sparse::io;
 use chromaflow_testkit::{available, data};
 use std::fs;
 use std::io::Read;
@@ -260,4 +262,44 @@ fn petsc_hands_options_and_errors_on() {
     );
     let refused = said(&["-pc_chromaflow", "polcy=d"]).unwrap_err();
     assert!(refused.contains("did you mean `policy`?"), "{refused}");
+}
+
+/// The text of every misuse comes back through PETSc's own errors, and a thousand new sets of values take no memory.
+#[test]
+fn petsc_gets_the_text_of_every_misuse() {
+    let Some(petsc) = Petsc::new() else { return };
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/petsc.c");
+    petsc.compile(&source, "misuse", &["-Wall", "-Wextra", "-Werror", "-lm"]);
+    let said = run(&petsc.path("misuse"), &["-dll_append", &petsc.path("libpc_chromaflow.so")]);
+    assert_eq!(said.as_deref(), Ok(""));
+    // MPI itself leaves memory behind; what is read and written beyond its ends is found all the same.
+    petsc.compile(&source, "sanitized", &["-g", "-fsanitize=address", "-lm"]);
+    let library = petsc.path("libpc_chromaflow.so");
+    let mut command = Command::new(petsc.path("sanitized"));
+    command
+        .args(["-dll_append", &library])
+        .env("ASAN_OPTIONS", "detect_leaks=0")
+        .env_remove("CHROMAFLOW_OPTIONS");
+    let ended = command.output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+/// One application through PETSc has the bits of one in Rust.
+#[test]
+fn petsc_applies_with_the_same_bits() {
+    let Some(petsc) = Petsc::new() else { return };
+    let Some(file) = petsc.matrix("kfun3d_m6A_step5_bs4") else { return };
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/petsc.c");
+    petsc.compile(&source, "apply", &["-lm"]);
+    let (file, result) = (file.display().to_string(), petsc.path("result"));
+    run(&petsc.path("apply"), &[&file, &result, "-dll_append", &petsc.path("libpc_chromaflow.so")]).unwrap();
+    let matrix = io::read_matrix(Path::new(&file), Some(4)).unwrap().matrix;
+    let b = right_hand_side(&matrix);
+    let expected = by_rust(&matrix, &b, "preconditioner=ilu0,order=natural,policy=d");
+    let bytes = fs::read(&result).unwrap();
+    assert_eq!(bytes.len(), 8 * b.len());
+    for (i, (found, expected)) in bytes.chunks_exact(8).zip(&expected[1 + b.len()..]).enumerate() {
+        let found = f64::from_ne_bytes(found.try_into().unwrap());
+        assert_eq!(found.to_bits(), expected.to_bits(), "z[{i}] = {found} and {expected}");
+    }
 }

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <malloc.h>
 #include <stdexcept>
+#include <thread>
 
 static int failures = 0;
 
@@ -23,7 +25,26 @@ template <class F> void expect(int line, chromaflow_status wanted, const char *f
 }
 #define EXPECT(status, fragment, ...) expect(__LINE__, CHROMAFLOW_##status, fragment, [&] { __VA_ARGS__; })
 
-int main() {
+static std::size_t held() {
+  const auto info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+// New values and a solve a thousand times: no memory stays with any of them.
+static void updates(chromaflow::solver &solver, const std::vector<double> &values, const std::vector<double> &b, int count) {
+  std::vector<double> x(b.size());
+  std::size_t before = 0;
+  for (int i = 0; i < count; i++) {
+    if (i == 10) before = held();
+    solver.set_values(values);
+    std::fill(x.begin(), x.end(), 0.0);
+    if (solver.solve(b, x).outcome != chromaflow::outcome::converged) failures++;
+  }
+  if (held() > before + 4096) failures++, std::fprintf(stderr, "%zu bytes became %zu\n", before, held());
+}
+
+// Any argument: for memory checkers, which are slow.
+int main(int argc, char **) {
   const std::array<unsigned long, 4> row_ptr{0, 2, 5, 7}; // as SU2 has them
   const std::vector<unsigned long> col_idx{0, 1, 1, 0, 2, 2, 1};
   const std::vector<double> d{4, 1, 0, 4}, o{-1, 0, 0, -1};
@@ -52,6 +73,12 @@ int main() {
          chromaflow::solver(*first, 2, row_ptr, std::vector<unsigned long>{0, 1, 1, 0, 7, 2, 1}));
   EXPECT(BAD_ARGUMENT, "share memory", solver.apply(x, x));
   solver.set_values(values);
+  EXPECT(BAD_ARGUMENT, "r has 5 values, expected 6", solver.apply(chromaflow::view<const double>(b.data(), 5), x));
+  EXPECT(UNSUPPORTED, "r lies on a device",
+         solver.apply(chromaflow::view<const double>(b.data(), b.size(), chromaflow::place::cuda), x));
+  auto infinite = b;
+  infinite[3] = std::numeric_limits<double>::infinity();
+  EXPECT(NOT_FINITE, "b[3] is inf", solver.solve(infinite, x));
   first.reset(); // the solver keeps what it needs
   chromaflow::solver moved = std::move(solver);
   EXPECT(BAD_ARGUMENT, "solver is NULL", solver.option("restart", "30")); // NOLINT: moved from on purpose
@@ -81,7 +108,14 @@ int main() {
   } catch (const std::length_error &e) {
     if (std::string(e.what()) != "mine") failures++;
   }
+  std::vector<double> z_of_second(6);
+  moved.matrix_free([&](auto from, auto to) { // a second thread on the handle, while this one solves
+    std::thread([&] { EXPECT(BAD_ARGUMENT, "one call at a time", moved.apply(b, z_of_second)); }).join();
+    std::copy(from.data(), from.data() + from.size(), to.data());
+  });
+  moved.solve(b, x);
   moved.matrix_free({});
+  updates(moved, values, b, argc == 1 ? 1010 : 20);
   EXPECT(BAD_ARGUMENT, "exchange or reduce is NULL", moved.distribute({}, {}));
 
   // A ring of three rows on one rank: the third couples with the first, and it with the third, through ghosts.

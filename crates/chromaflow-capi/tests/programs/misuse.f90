@@ -17,6 +17,15 @@ module ring
     procedure :: multiply
   end type
 
+  ! Calls its own solver while that one solves.
+  type, extends(chromaflow_operator) :: nested
+    type(chromaflow_solver), pointer :: solver => null()
+    integer :: stat = 0
+    character(400) :: errmsg = ''
+  contains
+    procedure :: multiply => call_again
+  end type
+
   type, extends(chromaflow_monitor) :: counter
     integer(int64) :: last = 0, most = huge(1_int64)
   contains
@@ -51,6 +60,18 @@ contains
     if (.not. same_type_as(self, self)) stat = 1
   end subroutine
 
+  subroutine call_again(self, x, y, stat)
+    class(nested), intent(inout) :: self
+    real(real64), intent(in) :: x(:)
+    real(real64), intent(inout) :: y(:)
+    integer, intent(inout) :: stat
+    real(real64) :: r(size(x)), z(size(x))
+    r = x
+    call self%solver%apply(r, z, stat=self%stat, errmsg=self%errmsg)
+    y = x
+    stat = 0
+  end subroutine
+
   subroutine tell(self, iteration, residual, stat)
     class(counter), intent(inout) :: self
     integer(int64), intent(in) :: iteration
@@ -66,7 +87,18 @@ program misuse
   use, intrinsic :: ieee_arithmetic, only: ieee_value, ieee_quiet_nan
   use chromaflow
   use ring
+  use, intrinsic :: iso_c_binding, only: c_size_t
   implicit none
+  ! What the C library says of its memory.
+  type, bind(c) :: memory
+    integer(c_size_t) :: arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost
+  end type
+  interface
+    function mallinfo2() bind(c) result(info)
+      import :: memory
+      type(memory) :: info
+    end function
+  end interface
   integer, parameter :: rows = 3, nb = 2, nnzb = 7
   integer(int32), parameter :: row_ptr(rows + 1) = [1, 3, 6, 8], col_idx(nnzb) = [1, 2, 2, 1, 3, 3, 2]
   integer :: failures = 0
@@ -130,15 +162,56 @@ contains
     call solver%apply(b, x)
     call solver%apply(reshape(b, [nb * rows]), y)
     if (any(reshape(x, [nb * rows]) /= y)) failures = failures + 1
+    bad(:, 1, 1) = 0
+    bad(2, 1, 5) = 0
+    call solver%set_values(bad * 0, stat=stat, errmsg=errmsg)
+    call expect(stat, CHROMAFLOW_SINGULAR, errmsg, 'row 1')
+    call solver%set_values(values)
+    b(1, 2) = ieee_value(1.0_real64, ieee_quiet_nan)
+    call solver%solve(b, x, stat=stat, errmsg=errmsg)
+    call expect(stat, CHROMAFLOW_NOT_FINITE, errmsg, 'b[2] is NaN')
+    b(1, 2) = 2
+    ! Any argument: for memory checkers, which are slow.
+    call updates(solver, values, b, merge(1010, 20, command_argument_count() == 0))
   end subroutine
+
+  ! New values and a solve a thousand times: no memory stays with any of them.
+  subroutine updates(solver, values, b, count)
+    type(chromaflow_solver), intent(inout) :: solver
+    real(real64), contiguous, intent(in) :: values(:, :, :), b(:, :)
+    integer, intent(in) :: count
+    type(chromaflow_report) :: report
+    real(real64) :: x(nb, rows)
+    integer(c_size_t) :: before
+    integer :: i
+    before = 0
+    do i = 1, count
+      if (i == 11) before = held()
+      call solver%set_values(values)
+      x = 0
+      call solver%solve(b, x, report)
+      if (report%outcome /= CHROMAFLOW_CONVERGED) failures = failures + 1
+    end do
+    if (held() <= before + 4096) return
+    write (error_unit, '(2(i0, a))') before, ' bytes became ', held()
+    failures = failures + 1
+  end subroutine
+
+  function held()
+    integer(c_size_t) :: held
+    type(memory) :: info
+    info = mallinfo2()
+    held = info%uordblks + info%hblkhd
+  end function
 
   ! Ranks, operators, monitors and several right-hand sides.
   subroutine callers_of_ours()
     type(chromaflow_context) :: context
-    type(chromaflow_solver) :: solver
+    type(chromaflow_solver), target :: solver
     type(chromaflow_report) :: reports(2)
     type(around) :: ranks
     type(twice) :: operator
+    type(nested) :: again
     type(counter) :: monitor
     real(real64) :: values(1, 1, 9), b(1, rows, 2), x(1, rows, 2), y(1, rows)
     character(400) :: errmsg
@@ -169,6 +242,10 @@ contains
     call solver%matrix_free(operator)
     call solver%solve_many(b, x)
     if (any(abs(2 * x - b) > 1e-8_real64)) failures = failures + 1
+    again%solver => solver
+    call solver%matrix_free(again)
+    call solver%solve(b(:, :, 1), x(:, :, 1))
+    call expect(again%stat, CHROMAFLOW_BAD_ARGUMENT, again%errmsg, 'one call at a time')
     call solver%matrix_free()
     ranks%answer = 3
     call solver%multiply(x(:, :, 1), y, stat=stat, errmsg=errmsg)
