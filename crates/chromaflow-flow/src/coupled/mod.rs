@@ -16,6 +16,7 @@
 mod cuda;
 mod direction;
 mod matrix;
+mod newton;
 mod system;
 mod transport;
 
