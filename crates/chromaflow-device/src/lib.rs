@@ -12,6 +12,7 @@ mod clock;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod isa;
+mod prefetch;
 mod shared;
 pub mod stream;
 mod team;
@@ -19,5 +20,6 @@ mod team;
 pub use buffer::{Buffer, give_back_freed};
 pub use clock::cpu_time;
 pub use isa::Isa;
+pub use prefetch::prefetch;
 pub use shared::SharedSlice;
 pub use team::{Member, Team, TeamError, split};

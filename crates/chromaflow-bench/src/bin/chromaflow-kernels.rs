@@ -7,6 +7,7 @@ use chromaflow::gpu::{Storage, kernel_sources};
 use chromaflow::tridiag;
 use chromaflow_device::cuda::{KernelSource, build_ahead, compile, pack as packed};
 use chromaflow_flow::gpu as flow_gpu;
+use std::hash::{DefaultHasher, Hasher};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -59,7 +60,7 @@ fn main() -> ExitCode {
 /// with `--sweeps` those of multicolor sweeps alone, with `--others` all but those, with `--only WORD` those whose names begin with it; with `--store` it keeps the
 /// results in the cache of kernels. With `--pack FILE` it writes those that runs ask for (blocks of 1, 2, 4 and 5 unless `--nb` is
 /// given) into a file that a build of the command takes along: `CHROMAFLOW_KERNELS=FILE cargo build --release`. `--times` lists the
-/// slowest.
+/// slowest, `--digests` a hash of the machine code of each, by which changes of a text that are to change nothing are told.
 fn kernels(args: &[String]) -> Result<(), String> {
     let option = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
     let flag = |name: &str| args.iter().any(|a| a == name);
@@ -117,6 +118,12 @@ fn kernels(args: &[String]) -> Result<(), String> {
         println!("{sum:.1} s of compilation");
         done.iter().take(40).for_each(|(seconds, name, ..)| println!("{seconds:8.2} s  {name}"));
     }
+    if flag("--digests") {
+        let mut lines: Vec<String> =
+            done.iter().map(|(_, name, _, image)| format!("{name} {:016x}", digest(image))).collect();
+        lines.sort();
+        println!("{}", lines.join("\n"));
+    }
     if !failures.is_empty() {
         return Err(failures.join("\n"));
     }
@@ -127,6 +134,12 @@ fn kernels(args: &[String]) -> Result<(), String> {
     std::fs::write(&path, &file).map_err(|e| format!("{}: {e}", path.display()))?;
     println!("{}: {:.1} MB", path.display(), file.len() as f64 / 1e6);
     Ok(())
+}
+
+fn digest(image: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(image);
+    hasher.finish()
 }
 
 /// A kernel to compile.

@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 //! CUDA C++ text to machine code: NVRTC at first use, then a cache on disk.
 
-use super::{CudaError, Record};
+use super::{CudaError, Record, Records};
 use cudarc::nvrtc::sys::{self, nvrtcResult};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -34,6 +34,13 @@ impl KernelSource {
     #[must_use]
     pub fn record<R: Record>(mut self) -> Self {
         self.text = Cow::Owned(R::declaration() + &self.text);
+        self
+    }
+
+    /// With those of several.
+    #[must_use]
+    pub fn records<R: Records>(mut self) -> Self {
+        self.text = Cow::Owned(R::declarations() + &self.text);
         self
     }
 

@@ -130,14 +130,6 @@ impl Kernel {
         self.attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)
     }
 
-    /// Bytes of local memory a thread uses (spilled registers among them).
-    ///
-    /// # Errors
-    /// [`CudaError::Driver`].
-    pub fn local_bytes(&self) -> Result<usize, CudaError> {
-        self.attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)
-    }
-
     /// Lets blocks of this kernel ask for up to `bytes` of dynamic shared memory (48 KiB without this).
     ///
     /// # Errors
@@ -185,6 +177,23 @@ impl Kernel {
             count: 0,
         }
     }
+}
+
+/// A struct of kernels with the names of their entries, and `of`, which finds them in a module.
+#[macro_export]
+macro_rules! kernel_entries {
+    ($(#[$doc:meta])* $vis:vis struct $name:ident { $($field:ident),* $(,)? }) => {
+        $(#[$doc])*
+        $vis struct $name {
+            $($field: $crate::cuda::Kernel,)*
+        }
+
+        impl $name {
+            $vis fn of(module: &std::sync::Arc<$crate::cuda::Module>) -> Result<Self, $crate::cuda::CudaError> {
+                Ok(Self { $($field: module.kernel(stringify!($field))?,)* })
+            }
+        }
+    };
 }
 
 /// A value that a kernel takes.

@@ -32,7 +32,7 @@ pub use gpu::{Gpu, GpuFacts, MemoryAt};
 pub use launch::{Arg, Kernel, Launch, Module};
 pub use memory::{DeviceBuffer, DeviceSlice, Pinned};
 pub use pack::{pack, ship, shipped};
-pub use record::{Element, Parameter, Read, Record, Share, Watch, Write};
+pub use record::{Element, Parameter, Read, Record, Records, Share, Watch, Write};
 pub use stream::{Event, Graph, Stream};
 pub use tensor_map::{TensorMap, tensor_map};
 

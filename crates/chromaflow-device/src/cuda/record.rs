@@ -2,6 +2,7 @@
 
 use super::{DeviceBuffer, DeviceSlice};
 use bytemuck::Pod;
+use std::fmt;
 use std::marker::PhantomData;
 
 /// The arguments of a kernel, or some of them that several kernels take, made by [`kernel_record!`](crate::kernel_record).
@@ -14,6 +15,24 @@ pub trait Record: Parameter {
         format!("#define {} {}\n", Self::NAME, Self::declare(""))
     }
 }
+
+/// Some records: a tuple of them.
+pub trait Records {
+    /// What a source needs before kernels may take them.
+    fn declarations() -> String;
+}
+
+macro_rules! tuples {
+    ($($first:ident $($rest:ident)*)?) => { $(
+        impl<$first: Record, $($rest: Record),*> Records for ($first, $($rest,)*) {
+            fn declarations() -> String {
+                $first::declaration() $(+ &$rest::declaration())*
+            }
+        }
+        tuples!($($rest)*);
+    )? };
+}
+tuples!(A B C D E F G H I J);
 
 /// A type of arguments: a number, a pointer, or a record of some.
 pub trait Parameter: Copy {
@@ -50,18 +69,50 @@ numbers! {
 pub trait Element {
     /// The name.
     const C: &'static str;
+    /// The numbers of the buffers that such elements lie in.
+    type Stored: Pod;
 }
 
-macro_rules! elements {
-    ($($t:ty: $c:literal),*) => { $(impl Element for $t { const C: &'static str = $c; })* };
+/// Implements [`Element`] for types with their names in CUDA C++ and the numbers that they lie in, for structs of kernels (`struct`)
+/// with types of their names made here.
+#[macro_export]
+macro_rules! kernel_elements {
+    ($($t:ty: $c:literal in $stored:ty),* $(,)?) => { $(
+        impl $crate::cuda::Element for $t {
+            const C: &'static str = $c;
+            type Stored = $stored;
+        }
+    )* };
+    ($($(#[$doc:meta])* $vis:vis struct $name:ident: $c:literal in $stored:ty);* $(;)?) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        $vis struct $name;
+
+        $crate::kernel_elements!($name: $c in $stored);
+    )* };
 }
-elements!(u8: "char", i32: "int", u32: "unsigned int", u64: "unsigned long long", f32: "float", f64: "double", [u32; 2]: "uint2", () : "void");
+kernel_elements!(
+    u8: "char" in u8,
+    i32: "int" in i32,
+    u32: "unsigned int" in u32,
+    u64: "unsigned long long" in u64,
+    f32: "float" in f32,
+    f64: "double" in f64,
+    [u32; 2]: "uint2" in u32,
+    [u32; 4]: "uint4" in u32,
+    (): "void" in u8,
+);
 
 macro_rules! pointers {
     ($($(#[$doc:meta])* $name:ident, $before:literal, $after:literal;)*) => { $(
         $(#[$doc])*
-        #[derive(Debug)]
         pub struct $name<T>(u64, PhantomData<T>);
+
+        impl<T> fmt::Debug for $name<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({:#x})", stringify!($name), self.0)
+            }
+        }
 
         impl<T> Clone for $name<T> {
             fn clone(&self) -> Self {
@@ -95,26 +146,32 @@ macro_rules! pointers {
             }
         }
 
-        impl<T: Pod> From<&DeviceBuffer<T>> for $name<T> {
-            fn from(buffer: &DeviceBuffer<T>) -> Self {
+        impl<T: Element> From<&DeviceBuffer<T::Stored>> for $name<T> {
+            fn from(buffer: &DeviceBuffer<T::Stored>) -> Self {
                 Self::at(buffer.ptr())
             }
         }
 
-        impl<T: Pod> From<&mut DeviceBuffer<T>> for $name<T> {
-            fn from(buffer: &mut DeviceBuffer<T>) -> Self {
+        impl<T: Element> From<&mut DeviceBuffer<T::Stored>> for $name<T> {
+            fn from(buffer: &mut DeviceBuffer<T::Stored>) -> Self {
                 Self::at(buffer.ptr())
             }
         }
 
-        impl<T: Pod> From<DeviceSlice<'_, T>> for $name<T> {
-            fn from(slice: DeviceSlice<'_, T>) -> Self {
+        impl<T: Element> From<DeviceSlice<'_, T::Stored>> for $name<T> {
+            fn from(slice: DeviceSlice<'_, T::Stored>) -> Self {
                 Self::at(slice.ptr())
             }
         }
 
-        impl<T: Pod> From<Option<&DeviceBuffer<T>>> for $name<T> {
-            fn from(buffer: Option<&DeviceBuffer<T>>) -> Self {
+        impl<T: Element> From<&DeviceSlice<'_, T::Stored>> for $name<T> {
+            fn from(slice: &DeviceSlice<'_, T::Stored>) -> Self {
+                Self::at(slice.ptr())
+            }
+        }
+
+        impl<T: Element> From<Option<&DeviceBuffer<T::Stored>>> for $name<T> {
+            fn from(buffer: Option<&DeviceBuffer<T::Stored>>) -> Self {
                 buffer.map_or(Self::NONE, Self::from)
             }
         }
@@ -179,6 +236,17 @@ macro_rules! kernel_record {
             const NAME: &'static str = stringify!($name);
         }
     )* };
+}
+
+/// A record of arguments, each field of what can become its type: buffers and parts of them, or none, for pointers. `x` stands for
+/// `x: x`.
+#[macro_export]
+macro_rules! kernel_arguments {
+    ($name:ident { $($field:ident $(: $value:expr)?),* $(,)? }) => {
+        $name { $($field: $crate::kernel_arguments!(@ $field $($value)?)),* }
+    };
+    (@ $field:ident) => { $field.into() };
+    (@ $field:ident $value:expr) => { ($value).into() };
 }
 
 #[cfg(test)]

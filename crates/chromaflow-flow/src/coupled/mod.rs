@@ -16,16 +16,17 @@
 mod cuda;
 mod direction;
 mod matrix;
+mod newton;
 mod system;
 mod transport;
 
 #[cfg(feature = "cuda")]
 pub use cuda::{
-    CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, CoupledSystemCuda, DirectionCuda, FACES,
-    FlowViewCuda,
+    CarriedCuda, CarriedFace, Carrier, CoupledCuda, CoupledStateCuda, CoupledSystemCuda, DirectionCuda,
+    FACES, FlowViewCuda,
 };
 #[cfg(feature = "cuda")]
-pub(crate) use cuda::{kernel_sources, sources_of};
+pub(crate) use cuda::{SubtractUpdate, kernel_sources, sources_of};
 pub use direction::Direction;
 pub use matrix::Carried;
 pub use system::{CoupledState, CoupledSystem};

@@ -1,6 +1,7 @@
 //! What every system beside a flow has: its state and the parts of an iteration.
 
-use super::{Coupled, Direction, FlowView};
+use super::newton::Units;
+use super::{Coupled, FlowView};
 use crate::config::{Implicit, Time};
 use crate::march::linear::LinearSolver;
 use crate::march::{Advanced, FlowError, Moment, Part, Times, timed};
@@ -50,41 +51,23 @@ pub struct CoupledSystem {
     pub(crate) physics: Box<dyn Coupled>,
     pub(crate) state: CoupledState,
     pub(crate) residual: Vec<f64>,
-    update: Vec<f64>,
-    jacobian: Jacobian,
+    pub(super) update: Vec<f64>,
+    pub(super) jacobian: Jacobian,
     /// V/dt of each row in a Newton-Krylov step of the flow, where this system drives it.
-    pseudo_time: Vec<f64>,
-    linear: LinearSolver,
-    share: Option<Arc<Share>>,
+    pub(super) pseudo_time: Vec<f64>,
+    pub(super) linear: LinearSolver,
+    pub(super) share: Option<Arc<Share>>,
     /// How a Newton-Krylov step of the flow measures this system, where it drives it.
-    units: Units,
+    pub(super) units: Units,
     /// What is preconditioned, in its own units; empty where these are the same for all unknowns.
-    scaled: Vec<f64>,
+    pub(super) scaled: Vec<f64>,
     /// Of each unknown, see [`Coupled::local_floor`].
-    floors: Vec<Option<f64>>,
+    pub(super) floors: Vec<Option<f64>>,
     /// The direction of a derivative, `[rows, nb]`, where the equations have it themselves, else empty; and whether one is taken.
-    changes: Vec<f64>,
-    directed: bool,
+    pub(super) changes: Vec<f64>,
+    pub(super) directed: bool,
     /// Norms of residuals that are nothing but rounding, one for each unknown.
     round_off: Vec<f64>,
-}
-
-/// Units of unknowns and residuals, with which they are as large as the flow's.
-#[derive(Clone, Debug, Default)]
-struct Units {
-    /// Of each unknown, and of its residual.
-    of: Vec<[f64; 2]>,
-    /// What the two are multiplied by, `[rows, nb]`: of local unknowns their value, and that times V/dt, so that residuals are measured by
-    /// what they would change in a step; of others ones. Empty where no unknown is local.
-    weights: Vec<[f64; 2]>,
-}
-
-impl Units {
-    /// Of the `i`-th value.
-    fn at(&self, i: usize) -> [f64; 2] {
-        let [unit, residual] = self.of[i % self.of.len()];
-        self.weights.get(i).map_or([unit, residual], |weights| [unit * weights[0], residual * weights[1]])
-    }
 }
 
 /// Roundings of a sum of fluxes, each of the size of the value times the speed of sound times the area.
@@ -189,7 +172,7 @@ impl CoupledSystem {
     }
 
     /// What an unknown's residual at a row is divided by in norms.
-    fn weight(&self, row: usize, v: usize) -> f64 {
+    pub(super) fn weight(&self, row: usize, v: usize) -> f64 {
         self.floors[v].map_or(1.0, |floor| self.state.values[row * self.state.nb + v].abs() + floor)
     }
 
@@ -287,170 +270,6 @@ impl CoupledSystem {
     /// Whether the flow depends on this system.
     pub(crate) fn drives_flow(&self) -> bool {
         self.physics.drives_flow()
-    }
-
-    /// Whether unknowns are measured by each node's own values.
-    pub(crate) fn has_local(&self) -> bool {
-        !self.units.weights.is_empty()
-    }
-
-    /// Whether its equations have the derivative of their residual themselves.
-    pub(crate) fn has_derivative(&self) -> bool {
-        !self.changes.is_empty()
-    }
-
-    /// Makes the matrix, ready to precondition with; the row of a diagonal block that cannot be inverted comes back as an error.
-    pub(crate) fn factor(&mut self, flow: &FlowView<'_>, at: &Moment) -> Result<(), usize> {
-        self.assemble(flow, at).expect("the matrix was made once");
-        self.physics.pseudo_time(flow, &self.state, at, &mut self.pseudo_time);
-        self.linear.convert(&mut self.jacobian);
-        self.linear.factor(&mut self.jacobian)
-    }
-
-    /// Takes the present state and residual as those at which the derivative is taken; unknowns and residuals are then measured in
-    /// units with which each unknown is as large as a flow of this size, each residual as one of this norm.
-    pub(crate) fn measure(&mut self, flow: &FlowView<'_>, size: f64, norm: f64) {
-        let (nb, n) = (self.state.nb, flow.dual.nodes());
-        for row in 0..if self.units.weights.is_empty() { 0 } else { n } {
-            for v in 0..nb {
-                let (weight, local) = (self.weight(row, v), self.floors[v].is_some());
-                // Ghosts of other ranks have no V/dt.
-                let time = Some(self.pseudo_time[row]).filter(|time| local && *time > 0.0).unwrap_or(1.0);
-                self.units.weights[row * nb + v] = [weight, weight * time];
-            }
-        }
-        let sums = self.sizes(flow);
-        for (unit, sum) in self.units.of.iter_mut().zip(sums) {
-            let over = |square: f64, whole: f64| {
-                Some(square.sqrt() / whole).filter(|ratio| ratio.is_normal()).unwrap_or(1.0)
-            };
-            *unit = [over(sum[0], size), over(sum[1], norm)];
-        }
-    }
-
-    /// Sums of squares of each unknown and of its residual, by the weights they are measured with.
-    fn sizes(&self, flow: &FlowView<'_>) -> Vec<[f64; 2]> {
-        let nb = self.state.nb;
-        let squares = |i: usize| {
-            let [value, residual] = self.units.weights.get(i).copied().unwrap_or([1.0; 2]);
-            [(self.state.values[i] / value).powi(2), (self.residual[i] / residual).powi(2)]
-        };
-        if let Some(share) = &self.share {
-            let sums = share.sums(2 * nb, |add| {
-                for i in share.owned().iter().flat_map(|run| run.start * nb..run.end * nb) {
-                    let [value, residual] = squares(i);
-                    add(2 * (i % nb), value);
-                    add(2 * (i % nb) + 1, residual);
-                }
-            });
-            return sums.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
-        }
-        let mut sums = parallel::reduce(
-            flow.team,
-            flow.dual.nodes(),
-            |rows| {
-                let mut sum = vec![[0.0; 2]; nb];
-                for i in rows.start * nb..rows.end * nb {
-                    let ([value, residual], sum) = (squares(i), &mut sum[i % nb]);
-                    *sum = [sum[0] + value, sum[1] + residual];
-                }
-                sum
-            },
-            |all: &mut Vec<[f64; 2]>, part| {
-                all.resize(nb, [0.0; 2]);
-                for (all, part) in all.iter_mut().zip(part) {
-                    *all = [all[0] + part[0], all[1] + part[1]];
-                }
-            },
-        );
-        sums.resize(nb, [0.0; 2]);
-        sums
-    }
-
-    /// The residual `base` in its units.
-    pub(crate) fn measured_residual(&self, base: &[f64]) -> impl Iterator<Item = f64> {
-        base.iter().enumerate().map(|(i, r)| r / self.units.at(i)[1])
-    }
-
-    /// Sets the values to `base` + h v, v in units of unknowns.
-    pub(crate) fn set_beside(&mut self, base: &[f64], h: f64, v: &[f64]) {
-        for (i, (value, base)) in self.state.values.iter_mut().zip(base).enumerate() {
-            *value = base + h * self.units.at(i)[0] * v[i];
-        }
-    }
-
-    /// Takes the direction `v`, in units of unknowns: what the flow takes of this system is that of a step along it, the values stay.
-    pub(crate) fn direct(&mut self, way: &Direction<'_>, v: &[f64]) {
-        for (i, (change, v)) in self.changes.iter_mut().zip(v).enumerate() {
-            *change = self.units.at(i)[0] * v;
-        }
-        if let Some(share) = &self.share {
-            share.exchange(self.state.nb, &mut self.changes);
-        }
-        self.physics.direct(way, &self.state, &mut self.changes);
-        self.directed = true;
-    }
-
-    /// Leaves the direction.
-    pub(crate) fn leave_direction(&mut self) {
-        if std::mem::take(&mut self.directed) {
-            self.physics.leave_direction();
-        }
-    }
-
-    /// y = V/dt v + dR/dq v along the direction last taken, `moved` the flow at the end of the step; unknowns and residuals in their units.
-    pub(crate) fn derivative(
-        &mut self,
-        way: &Direction<'_>,
-        moved: &FlowView<'_>,
-        at: &Moment,
-        v: &[f64],
-        y: &mut [f64],
-    ) {
-        self.physics.derivative(way, moved, at, &self.state, &self.changes, &mut self.residual);
-        self.add_pseudo_time(|i| self.residual[i], v, y);
-    }
-
-    /// y = V/dt v + (R(q + h v) - R(q)) / h, with the present residual that of q + h v and `base` that of q; unknowns and residuals
-    /// in their units.
-    pub(crate) fn differentiate(&self, h: f64, base: &[f64], v: &[f64], y: &mut [f64]) {
-        self.add_pseudo_time(|i| (self.residual[i] - base[i]) / h, v, y);
-    }
-
-    fn add_pseudo_time(&self, slope: impl Fn(usize) -> f64, v: &[f64], y: &mut [f64]) {
-        let nb = self.state.nb;
-        for (i, y) in y.iter_mut().enumerate() {
-            let [unit, residual_unit] = self.units.at(i);
-            *y = (slope(i) + self.pseudo_time[i / nb] * unit * v[i]) / residual_unit;
-        }
-        for &row in &self.state.held {
-            let row = row as usize * nb..(row as usize + 1) * nb;
-            y[row.clone()].copy_from_slice(&v[row]);
-        }
-    }
-
-    /// z = M^-1 r with the matrix last factored; unknowns and residuals in their units.
-    pub(crate) fn precondition(&mut self, r: &[f64], z: &mut [f64]) {
-        // Where all units are alike, one factor afterwards will do.
-        let whole = self.units.of[0][1];
-        if self.scaled.is_empty() {
-            self.linear.precondition(&self.jacobian, r, z);
-        } else {
-            for (i, (scaled, r)) in self.scaled.iter_mut().zip(r).enumerate() {
-                *scaled = r * (self.units.at(i)[1] / whole);
-            }
-            self.linear.precondition(&self.jacobian, &self.scaled, z);
-        }
-        for (i, z) in z.iter_mut().enumerate() {
-            *z *= whole / self.units.at(i)[0];
-        }
-    }
-
-    /// Sets the update, which is given in units of unknowns.
-    pub(crate) fn set_update(&mut self, update: &[f64]) {
-        for (i, (own, value)) in self.update.iter_mut().zip(update).enumerate() {
-            *own = self.units.at(i)[0] * value;
-        }
     }
 
     /// Takes the update, cut where it leaves the unknowns' range.

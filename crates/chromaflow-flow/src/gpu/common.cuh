@@ -67,6 +67,10 @@ __device__ __forceinline__ Node load_node(const double* __restrict__ nodes, u32 
     const double2 a = p[0], b = p[1], c = p[2], d = p[3];
     return {{a.x, a.y, b.x, b.y, c.x}, {c.y, d.x, d.y}};
 }
+// Conserved states are [rows][5].
+__device__ __forceinline__ State load_state(const double* q, u64 i) {
+    return {q[i * 5], q[i * 5 + 1], q[i * 5 + 2], q[i * 5 + 3], q[i * 5 + 4]};
+}
 __device__ __forceinline__ Vec3 load_vec3(const double* __restrict__ from, u32 i) {
     const double* p = from + (u64)i * 3;
     return {p[0], p[1], p[2]};

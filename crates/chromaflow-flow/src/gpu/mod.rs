@@ -11,6 +11,7 @@ mod clock;
 mod conditions;
 mod sums;
 
+use crate::bc::{Condition, WallNode};
 use crate::config::{Equations, FlowConfig, Nonlinear, Quadratic};
 use crate::dual::Dual;
 use crate::flux::{LayerFix, RoeFix};
@@ -22,6 +23,7 @@ use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
 use chromaflow::gpu::{GpuError, Storage, Vectors};
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream};
+use chromaflow_device::kernel_elements;
 
 pub use crate::gradient::cuda::LeastSquaresCuda;
 pub use crate::jacobian::cuda::JacobianCuda;
@@ -29,7 +31,7 @@ pub use crate::residual::cuda::{BoundaryCuda, ResidualCuda, ViscousCuda};
 pub use crate::residual::node_gradients::cuda::NodeGradientsCuda;
 pub(crate) use clock::{Clock, MARKS};
 pub(crate) use conditions::{download_pressures, upload_conditions, upload_wall_nodes};
-pub(crate) use sums::Sums;
+pub(crate) use sums::{AddParts, Sums};
 
 const COMMON: &str = include_str!("common.cuh");
 
@@ -69,6 +71,8 @@ pub fn kernels_of(config: &FlowConfig) -> Vec<KernelSource> {
     all.push(Vectors::kernel_source(Storage::F64));
     all
 }
+
+kernel_elements!(Params: "Params" in f64, Condition<f64>: "Condition" in u64, WallNode<f64>: "WallNode" in u64);
 
 /// The flow solver's kernels with every branch of every scheme at least once, for checks without a GPU.
 pub fn kernel_sources() -> Vec<KernelSource> {
@@ -158,9 +162,9 @@ impl MeshCuda {
     }
 }
 
-/// The address of an array that kernels may lack: 0 where it is empty.
-pub fn optional(values: &DeviceBuffer<f64>) -> u64 {
-    if values.is_empty() { 0 } else { values.ptr() }
+/// An array that kernels may lack: none where it is empty.
+pub fn optional(values: &DeviceBuffer<f64>) -> Option<&DeviceBuffer<f64>> {
+    (!values.is_empty()).then_some(values)
 }
 
 /// The numbers of a set-up that kernels read (`Params` in common.cuh).
@@ -255,13 +259,17 @@ impl Diffusion {
         matches!(self, Self::Turbulent | Self::Quadratic)
     }
 
-    /// The place of the eddy viscosity of each node, `[rows]`; 0 where there is none.
+    /// The eddy viscosity of each node, `[rows]`, where there is one.
     ///
     /// # Panics
     /// When turbulence has none or another flow has it.
-    pub(crate) fn eddies(self, viscosity: Option<&DeviceBuffer<f64>>, rows: usize) -> u64 {
+    pub(crate) fn eddies(
+        self,
+        viscosity: Option<&DeviceBuffer<f64>>,
+        rows: usize,
+    ) -> Option<&DeviceBuffer<f64>> {
         assert_eq!(viscosity.map(DeviceBuffer::len), self.is_turbulent().then_some(rows));
-        viscosity.map_or(0, DeviceBuffer::ptr)
+        viscosity
     }
 }
 

@@ -4,7 +4,15 @@
 use crate::march::WallSums;
 use bytemuck::cast_slice;
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, Launch, Pinned, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, Launch, Pinned, Read, Stream, Write};
+use chromaflow_device::kernel_record;
+
+kernel_record! {
+    /// What `add_parts` takes.
+    pub(crate) struct AddParts {
+        ptr: Read<u32>, width: u32, partials: Read<f64>, to: Write<f64>,
+    }
+}
 
 /// Threads of `wall_forces`: faces that one thread block adds up.
 const FACES: usize = 256;
@@ -70,14 +78,16 @@ impl Sums {
     /// [`GpuError::Cuda`].
     pub fn add_up(&mut self, stream: &Stream, add_parts: &Kernel) -> Result<(), GpuError> {
         let (n, walls) = (self.equations, self.wall_ptr.len() - 1);
-        let norms = add_parts.launch(1, 32 * n).arg(&self.norm_ptr).arg(n as u32).arg(&self.norms);
-        let norms = norms.arg(self.scalars.part(0..n));
-        let forces = add_parts.launch(walls, 32 * WALL).arg(&self.wall_ptr).arg(WALL as u32);
-        let forces = forces.arg(&self.forces).arg(self.scalars.part(n..self.scalars.len()));
-        // SAFETY: partial sums have n (twelve) numbers a part, `scalars` room for their sums; a warp a number.
-        unsafe {
-            norms.enqueue(stream)?;
-            forces.enqueue(stream)?;
+        let [of_norms, of_forces] = [0..n, n..self.scalars.len()].map(|part| self.scalars.part(part));
+        let sets = [
+            (1, n, &self.norm_ptr, &self.norms, of_norms),
+            (walls, WALL, &self.wall_ptr, &self.forces, of_forces),
+        ];
+        for (count, width, ptr, partials, to) in sets {
+            let add =
+                AddParts { ptr: ptr.into(), width: width as u32, partials: partials.into(), to: to.into() };
+            // SAFETY: partial sums have n (twelve) numbers a part, `scalars` room for their sums; a warp a number.
+            unsafe { add_parts.launch(count, 32 * width).record(&add).enqueue(stream)? };
         }
         Ok(self.scalars.download_later(&mut self.host)?)
     }

@@ -4,10 +4,19 @@
 use crate::config::GradientWeights;
 use crate::gpu::{MeshCuda, blocks, optional, source};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream, Write};
+use chromaflow_device::{kernel_arguments, kernel_record};
+
+kernel_record! {
+    /// What `least_squares` takes.
+    struct LeastSquares {
+        rows: u32, row_ptr: Read<u32>, col_idx: Read<u32>, nodes: Read<f64>, by_distance: u32,
+        mapped: Read<f64>, out: Write<f64>,
+    }
+}
 
 pub(crate) fn kernel_source() -> KernelSource {
-    source("gradient", "", include_str!("gradient.cu"))
+    source("gradient", "", include_str!("gradient.cu")).record::<LeastSquares>()
 }
 
 /// Gradients of all nodes on the device.
@@ -42,11 +51,16 @@ impl LeastSquaresCuda {
         gradients: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         assert!(nodes.len() == 8 * mesh.rows && gradients.len() == 16 * mesh.rows);
-        let launch = self.kernel.launch(blocks(mesh.rows, 16), 128).arg(mesh.rows as u32);
-        let launch = launch.arg(&mesh.row_ptr).arg(&mesh.col_idx).arg(nodes).arg(self.by_distance);
+        let launch = self.kernel.launch(blocks(mesh.rows, 16), 128);
         let added = if self.mapped { &mesh.mapped_by_position } else { &mesh.shifts_by_position };
-        let launch = launch.arg(optional(added));
         // SAFETY: columns are rows of the mesh; the arrays have the lengths checked above.
-        Ok(unsafe { launch.arg(&*gradients).enqueue(stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { LeastSquares {
+                    rows: mesh.rows as u32, row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx, nodes,
+                    by_distance: self.by_distance, mapped: optional(added), out: &*gradients,
+                } })
+                .enqueue(stream)
+        }?)
     }
 }

@@ -24,9 +24,7 @@ __device__ __forceinline__ void inverse(const double (&m)[6], double (&out)[6]) 
 
 // Threads: 128, sixteen rows.
 extern "C" __global__ void __launch_bounds__(128)
-least_squares(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ col_idx,
-              const double* __restrict__ nodes, u32 by_distance, const double* __restrict__ mapped,
-              double* __restrict__ out) {
+least_squares(LeastSquares) {
     constexpr int FLIGHT = 4;  // neighbors whose records are loaded at a time
     const u32 lane = threadIdx.x % 8, row = (blockIdx.x * 128 + threadIdx.x) / 8;
     const u32 mask = 0xffu << (threadIdx.x & 24);

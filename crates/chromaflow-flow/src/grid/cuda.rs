@@ -3,10 +3,18 @@
 
 use super::Exchange;
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Share, Stream};
+use chromaflow_device::{kernel_arguments, kernel_record};
+
+kernel_record! {
+    /// What `fill_ghosts` takes.
+    struct FillGhosts {
+        pairs: u32, components: u32, cells: u64, by_cell: u32, copies: Read<[u32; 2]>, fields: Share<f64>,
+    }
+}
 
 pub(crate) fn kernel_source() -> KernelSource {
-    KernelSource::new("exchange", include_str!("exchange.cu"))
+    KernelSource::new("exchange", include_str!("exchange.cu")).record::<FillGhosts>()
 }
 
 /// How components of the cells of all blocks lie in one array. Cells of a block lie as [`super::Cells`] has them, blocks one
@@ -74,10 +82,15 @@ impl ExchangeCuda {
         }
         let pairs = self.pairs.len() / 2;
         let launch = self.kernel.launch((pairs * components).div_ceil(256), 256);
-        let launch = launch.arg(pairs as u32).arg(components as u32).arg(self.cells as u64);
-        let launch = launch.arg(u32::from(layout == FieldLayout::Cells)).arg(&self.pairs);
         // SAFETY: both cells of each pair are below `cells`; no pair reads what another writes.
-        Ok(unsafe { launch.arg(&*fields).enqueue(stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { FillGhosts {
+                    pairs: pairs as u32, components: components as u32, cells: self.cells as u64,
+                    by_cell: u32::from(layout == FieldLayout::Cells), copies: &self.pairs, fields: &*fields,
+                } })
+                .enqueue(stream)
+        }?)
     }
 }
 

@@ -7,7 +7,30 @@
 
 use super::{ALIGNED, Cells, GHOSTS, Grid};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Launch, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Launch, Read, Stream, Write};
+use chromaflow_device::{kernel_arguments, kernel_elements, kernel_record};
+
+kernel_elements! {
+    /// A block of a grid as kernels read it.
+    pub struct GridBlock: "GridBlock" in u32;
+}
+
+kernel_record! {
+    /// The blocks of a grid, and block and first entry of each chunk.
+    pub(crate) struct Chunks {
+        blocks: Read<GridBlock>, chunks: Read<[u32; 2]>,
+    }
+
+    /// What `reduce_cells` takes.
+    struct ReduceCells {
+        op: u32, chunk_count: u32, over: Chunks, field: Read<f64>, partials: Write<f64>,
+    }
+
+    /// What `reduce_partials` takes.
+    struct ReducePartials {
+        op: u32, count: u32, partials: Read<f64>, out: Write<f64>,
+    }
+}
 
 /// What kernels over grids share: put before their text.
 pub(crate) const GRID_CUH: &str = include_str!("grid.cuh");
@@ -23,6 +46,7 @@ pub(crate) fn kernel_source() -> KernelSource {
         "grid",
         format!("#line 1 \"grid.cuh\"\n{GRID_CUH}\n#line 1 \"grid.cu\"\n{}", include_str!("grid.cu")),
     )
+    .records::<(ReduceCells, ReducePartials)>()
 }
 
 /// What a reduction makes of the cells' values. A value that is no number makes the result none.
@@ -149,9 +173,14 @@ impl GridCuda {
         &self.chunks
     }
 
-    /// A launch over all chunks with `blocks` and `chunks` as the first arguments.
+    /// A launch over all chunks, to be given [`Self::chunk_records`] among its arguments.
     pub fn launch<'k>(&self, kernel: &'k Kernel) -> Launch<'k> {
-        kernel.launch(self.chunks.len() / 2, CHUNK).arg(&self.records).arg(&self.chunks)
+        kernel.launch(self.chunks.len() / 2, CHUNK)
+    }
+
+    /// What kernels over chunks take.
+    pub(crate) fn chunk_records(&self) -> Chunks {
+        Chunks { blocks: (&self.records).into(), chunks: (&self.chunks).into() }
     }
 
     /// Arrays of `components` components from one array a block, ghosts included.
@@ -215,16 +244,24 @@ impl GridCuda {
     ) -> Result<(), GpuError> {
         let values = field.part(component * self.len..(component + 1) * self.len);
         assert!(!out.is_empty());
-        let [cells, partials] = &self.reduce;
+        let [reduce_cells, reduce_partials] = &self.reduce;
         let (op, count) = (reduction as u32, self.chunks.len() / 2);
         let parts = count.min(PARTS);
-        let launch = cells.launch(parts, CHUNK).arg(op).arg(count as u32);
-        let launch = launch.arg(&self.records).arg(&self.chunks).arg(values).arg(&self.partials);
+        let launch = reduce_cells.launch(parts, CHUNK);
         // SAFETY: cells of chunks that are inside lie in the arrays; there is room for a number a thread block.
         unsafe {
-            launch.enqueue(&self.stream)?;
-            let launch = partials.launch(1, 256).arg(op).arg(parts as u32);
-            launch.arg(&self.partials).arg(&*out).enqueue(&self.stream)?;
+            launch
+                .record(&kernel_arguments! { ReduceCells {
+                    op, chunk_count: count as u32, over: self.chunk_records(), field: values,
+                    partials: &self.partials,
+                } })
+                .enqueue(&self.stream)?;
+            let launch = reduce_partials.launch(1, 256);
+            launch
+                .record(&kernel_arguments! { ReducePartials {
+                    op, count: parts as u32, partials: &self.partials, out: &*out,
+                } })
+                .enqueue(&self.stream)?;
         }
         Ok(())
     }

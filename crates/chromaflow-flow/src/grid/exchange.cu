@@ -4,7 +4,7 @@ typedef unsigned long long u64;
 
 // A thread a value; `by_cell` where components of a cell lie together, else those of all cells.
 extern "C" __global__ void __launch_bounds__(256)
-fill_ghosts(u32 pairs, u32 components, u64 cells, u32 by_cell, const uint2* __restrict__ copies, double* fields) {
+fill_ghosts(FillGhosts) {
     const u64 i = (u64)blockIdx.x * 256 + threadIdx.x;
     if (i >= (u64)pairs * components) return;
     const u64 pair = by_cell ? i / components : i % pairs, c = by_cell ? i % components : i / pairs;

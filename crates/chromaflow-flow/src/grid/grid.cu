@@ -22,8 +22,7 @@ __device__ __forceinline__ double over_block(unsigned op, double value) {
 }
 // Threads: 256 = CHUNK. One number a thread block.
 extern "C" __global__ void __launch_bounds__(256)
-reduce_cells(unsigned op, unsigned chunk_count, const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks,
-             const double* __restrict__ field, double* __restrict__ partials) {
+reduce_cells(ReduceCells) {
     double value = neutral(op);
     for (unsigned chunk = blockIdx.x; chunk < chunk_count; chunk += gridDim.x) {
         const GridCell cell = grid_cell(blocks, chunks, chunk);
@@ -36,7 +35,7 @@ reduce_cells(unsigned op, unsigned chunk_count, const GridBlock* __restrict__ bl
 }
 // One thread block of 256.
 extern "C" __global__ void __launch_bounds__(256)
-reduce_partials(unsigned op, unsigned count, const double* __restrict__ partials, double* __restrict__ out) {
+reduce_partials(ReducePartials) {
     double value = neutral(op);
     for (unsigned n = threadIdx.x; n < count; n += 256) value = merged(op, value, partials[n]);
     value = over_block(op, value);

@@ -10,4 +10,6 @@ pub use chromaflow_mesh::grid::*;
 #[cfg(feature = "cuda")]
 pub use cuda::{ExchangeCuda, FieldLayout};
 #[cfg(feature = "cuda")]
-pub use device::{CHUNK, GridCuda, Reduction};
+pub(crate) use device::Chunks;
+#[cfg(feature = "cuda")]
+pub use device::{CHUNK, GridBlock, GridCuda, Reduction};

@@ -1,28 +1,19 @@
 #![allow(unsafe_code)]
 //! Launches of jacobian.cu.
 
+use crate::bc::WallNode;
 use crate::config::JacobianScheme;
 use crate::gpu::{BoundaryCuda, Diffusion, MeshCuda, Params, blocks, source};
+use crate::residual::arguments::BoundaryNodes;
 use chromaflow::BlockPattern;
 use chromaflow::gpu::{DeviceJacobian, GpuError, Storage};
 use chromaflow::sparse::cuda::{Chunk, InPlace, SELL};
-use chromaflow_device::cuda::{DeviceBuffer, Element, Kernel, KernelSource, Read, Share, Stream, Write};
-use chromaflow_device::kernel_record;
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Share, Stream, Write};
+use chromaflow_device::{kernel_arguments, kernel_elements, kernel_record};
 
-/// A number that off-diagonal blocks are assembled in.
-#[derive(Clone, Copy, Debug)]
-struct Value;
-
-impl Element for Value {
-    const C: &'static str = "Value";
-}
-
-/// The numbers of the set-up.
-#[derive(Clone, Copy, Debug)]
-struct Numbers;
-
-impl Element for Numbers {
-    const C: &'static str = "Params";
+kernel_elements! {
+    /// A number that off-diagonal blocks are assembled in.
+    struct Value: "Value" in u8;
 }
 
 kernel_record! {
@@ -33,7 +24,7 @@ kernel_record! {
         volumes: Read<f64>,
         /// The eddy viscosity of each node, in turbulent flow.
         eddies: Read<f64>,
-        params: Read<Numbers>,
+        params: Read<Params>,
         cfl: f64,
         /// The share of it that each node takes.
         cfl_shares: Read<f64>,
@@ -56,14 +47,27 @@ kernel_record! {
 
     /// An assembly in place.
     struct AssembleSliced {
-        chunks: Read<Chunk>,
-        perm: Read<u32>,
-        row_ptr: Read<u32>,
-        col_idx: Read<u32>,
-        signed_edge: Read<u32>,
-        flow: Flow,
-        values: Write<Value>,
-        diag: Write<f64>,
+        chunks: Read<Chunk>, perm: Read<u32>, row_ptr: Read<u32>, col_idx: Read<u32>,
+        signed_edge: Read<u32>, flow: Flow, values: Write<Value>, diag: Write<f64>,
+    }
+}
+
+kernel_record! {
+    /// Diagonal blocks of the boundary's nodes.
+    struct BoundaryJacobians {
+        at: BoundaryNodes, diag: Share<f64>,
+    }
+
+    /// Rows of nodes on walls without slip.
+    struct WallRows {
+        count: u32, walls: Read<WallNode<f64>>, row_ptr: Read<u32>, chunks: Read<()>, seats: Read<u32>,
+        params: Read<Params>, off: Share<Value>, diag: Share<f64>,
+    }
+
+    /// Rows of nodes of given state.
+    struct HeldRows {
+        count: u32, node_of: Read<u32>, row_ptr: Read<u32>, chunks: Read<()>, seats: Read<u32>,
+        off: Share<Value>,
     }
 }
 
@@ -84,8 +88,7 @@ fn kernel_source(stored: usize, scheme: JacobianScheme, diffusion: Diffusion, ch
         Diffusion::Turbulent | Diffusion::Quadratic => 2,
     };
     source("jacobian", SELL, include_str!("jacobian.cu"))
-        .record::<Assemble>()
-        .record::<AssembleSliced>()
+        .records::<(Assemble, AssembleSliced, BoundaryJacobians, WallRows, HeldRows)>()
         .define("STORED", stored)
         .define("SCHEME", u32::from(scheme == JacobianScheme::VanLeer))
         .define("VISCOUS", viscous)
@@ -231,15 +234,14 @@ impl JacobianCuda {
         let eddies = self.diffusion.eddies(eddies, mesh.rows);
         let unsupported = |what: &str| Err(GpuError::Unsupported(what.to_owned()));
         let (count, nodes_on_walls) = replaced.walls;
-        let walls = self.walls.launch(blocks(count, 4), 128).arg(count as u32).arg(nodes_on_walls);
+        let walls = self.walls.launch(blocks(count, 4), 128);
         let held = self.held.launch(blocks(replaced.held.len(), 4), 128);
-        let held = held.arg(replaced.held.len() as u32).arg(replaced.held).arg(&mesh.row_ptr);
         let flow = Flow {
             areas: (&mesh.areas).into(),
             nodes: nodes.into(),
             volumes: (&mesh.volumes).into(),
-            eddies: Read::at(eddies),
-            params: Read::at(params.values.ptr()),
+            eddies: eddies.into(),
+            params: (&params.values).into(),
             cfl,
             cfl_shares: cfl_shares.into(),
             shift,
@@ -289,10 +291,22 @@ impl JacobianCuda {
         }
         // SAFETY: nodes of the boundary and replaced rows are rows of the matrix; there is a seat for every row.
         unsafe {
-            boundary.launch(&self.boundary, params, nodes).arg(diag).enqueue(stream)?;
-            let walls = walls.arg(&mesh.row_ptr).arg(chunks).arg(&self.seats).arg(&params.values);
-            walls.arg(off).arg(diag).enqueue(stream)?;
-            held.arg(chunks).arg(&self.seats).arg(off).enqueue(stream)?;
+            self.boundary
+                .launch(blocks(boundary.count, 128), 128)
+                .record(&BoundaryJacobians { at: boundary.nodes(params, nodes), diag: Share::at(diag) })
+                .enqueue(stream)?;
+            walls
+                .record(&kernel_arguments! { WallRows {
+                    count: count as u32, walls: nodes_on_walls, row_ptr: &mesh.row_ptr,
+                    chunks: Read::at(chunks), seats: &self.seats, params: &params.values,
+                    off: Share::at(off), diag: Share::at(diag),
+                } })
+                .enqueue(stream)?;
+            held.record(&kernel_arguments! { HeldRows {
+                count: replaced.held.len() as u32, node_of: replaced.held, row_ptr: &mesh.row_ptr,
+                chunks: Read::at(chunks), seats: &self.seats, off: Share::at(off),
+            } })
+            .enqueue(stream)?;
         }
         Ok(())
     }

@@ -238,10 +238,7 @@ assemble_sliced(AssembleSliced) {
 
 // Adds the boundary's part to diagonal blocks; see boundary_fluxes.
 extern "C" __global__ void __launch_bounds__(128)
-boundary_jacobians(u32 count, const u32* __restrict__ node_of, const u32* __restrict__ ptr,
-                   const u32* __restrict__ patch_of, const double* __restrict__ areas,
-                   const Condition* __restrict__ conditions, const double* __restrict__ nodes,
-                   const Params* __restrict__ params, double* diag) {
+boundary_jacobians(BoundaryJacobians) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     const u32 i = node_of[at];
@@ -279,9 +276,7 @@ struct RowValues {
 // Rows of nodes on walls without slip: the velocity (and, where the wall's temperature is given, the internal energy)
 // stays. A warp a node.
 extern "C" __global__ void __launch_bounds__(128)
-wall_rows(u32 count, const WallNode* __restrict__ walls, const u32* __restrict__ row_ptr,
-          const void* __restrict__ chunks, const u32* __restrict__ seats, const Params* __restrict__ params,
-          Value* off, double* diag) {
+wall_rows(WallRows) {
     const u32 at = blockIdx.x * 4 + threadIdx.x / 32;
     if (at >= count) return;
     const WallNode here = walls[at];
@@ -302,8 +297,7 @@ wall_rows(u32 count, const WallNode* __restrict__ walls, const u32* __restrict__
 
 // Rows of nodes whose whole state is given: nothing depends on neighbors. A warp a node.
 extern "C" __global__ void __launch_bounds__(128)
-held_rows(u32 count, const u32* __restrict__ node_of, const u32* __restrict__ row_ptr, const void* __restrict__ chunks,
-          const u32* __restrict__ seats, Value* off) {
+held_rows(HeldRows) {
     const u32 at = blockIdx.x * 4 + threadIdx.x / 32;
     if (at >= count) return;
     const RowValues values(node_of[at], row_ptr, chunks, seats, off);

@@ -1,6 +1,10 @@
 #![allow(unsafe_code)]
 //! Launches of residual.cu and viscous.cu.
 
+use super::arguments::{
+    AdaptByFlows, AdaptOutlets, BoundaryFluxes, BoundaryNodes, EdgeFluxes, ElementFluxes, GatherFluxes,
+    NodeLimits,
+};
 use crate::bc::Condition;
 use crate::config::{FluxScheme, Limiter, Quadrature, Space};
 use crate::dual::Dual;
@@ -9,11 +13,19 @@ use crate::mesh::Kind;
 use chromaflow::dist::Share;
 use chromaflow::gpu::{GpuError, ShareCuda};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use chromaflow_device::kernel_arguments;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 fn inviscid_source(flux: u32, limiter: u32, moments: bool) -> KernelSource {
-    let text = source("residual", "", include_str!("residual.cu"));
+    let text = source("residual", "", include_str!("residual.cu")).records::<(
+        NodeLimits,
+        EdgeFluxes,
+        GatherFluxes,
+        BoundaryFluxes,
+        AdaptOutlets,
+        AdaptByFlows,
+    )>();
     text.define("FLUX", flux).define("LIMITER", limiter).define("MOMENTS", u32::from(moments))
 }
 
@@ -51,7 +63,7 @@ fn limiter_code(limiter: Limiter) -> u32 {
 
 fn viscous_source(diffusion: Diffusion) -> KernelSource {
     let tables = format!("{CELLS}{}", cell_tables());
-    let text = source("viscous", &tables, include_str!("viscous.cu"));
+    let text = source("viscous", &tables, include_str!("viscous.cu")).records::<(ElementFluxes,)>();
     let text = text.define("TURBULENT", u32::from(diffusion.is_turbulent()));
     text.define("QUADRATIC", u32::from(diffusion == Diffusion::Quadratic))
 }
@@ -223,11 +235,17 @@ impl ResidualCuda {
                 && gradients.len() == 16 * mesh.rows
                 && limits.len() == 5 * mesh.rows
         );
-        let launch = kernel.launch(blocks(mesh.rows, 16), 128).arg(mesh.rows as u32);
-        let launch = launch.arg(&mesh.row_ptr).arg(&mesh.col_idx).arg(nodes).arg(gradients);
-        let launch = launch.arg(optional(&mesh.mapped_by_position));
+        let launch = kernel.launch(blocks(mesh.rows, 16), 128);
         // SAFETY: columns are rows of the mesh; the arrays have the lengths checked above.
-        Ok(unsafe { launch.arg(&params.values).arg(&*limits).enqueue(stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { NodeLimits {
+                    rows: mesh.rows as u32, row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx, nodes,
+                    gradients, mapped: optional(&mesh.mapped_by_position), params: &params.values,
+                    out: &*limits,
+                } })
+                .enqueue(stream)
+        }?)
     }
 
     /// Fluxes from a to b of all edges, `[edges, 5]`; of second order with `gradients` and limits.
@@ -245,16 +263,22 @@ impl ResidualCuda {
     ) -> Result<(), GpuError> {
         assert!(nodes.len() == 8 * mesh.rows && fluxes.len() == 5 * mesh.edges);
         let kernel = &self.edges[usize::from(second.is_some())];
-        let (gradients, limits) = second.map_or((0, 0), |(g, l)| {
+        let (gradients, limits) = second.map_or((None, None), |(g, l)| {
             assert!(g.len() == 16 * mesh.rows && (self.limits.is_none() || l.len() == 5 * mesh.rows));
-            (g.ptr(), l.ptr())
+            (Some(g), Some(l))
         });
-        let launch = kernel.launch(blocks(mesh.edges, 128), 128).arg(mesh.edges as u32);
-        let launch = launch.arg(&mesh.ends).arg(&mesh.areas).arg(nodes).arg(gradients).arg(limits);
-        let launch = launch.arg(optional(&mesh.mapped_by_edge));
+        let launch = kernel.launch(blocks(mesh.edges, 128), 128);
         // SAFETY: the ends of edges are rows of the mesh; the arrays have the lengths checked above; moments are there
         // where the kernel was made to read them.
-        Ok(unsafe { launch.arg(&mesh.moments).arg(&params.values).arg(&*fluxes).enqueue(stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { EdgeFluxes {
+                    edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes, gradients,
+                    limits, mapped: optional(&mesh.mapped_by_edge), moments: &mesh.moments,
+                    params: &params.values, out: &*fluxes,
+                } })
+                .enqueue(stream)
+        }?)
     }
 
     /// Sums of the edges' fluxes out of each control volume, `[rows, 5]`.
@@ -269,10 +293,16 @@ impl ResidualCuda {
         residual: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         assert!(residual.len() == 5 * mesh.rows && fluxes.len() == 5 * mesh.edges);
-        let launch = self.gather.launch(blocks(mesh.rows, 24), 128).arg(mesh.rows as u32);
-        let launch = launch.arg(&mesh.row_ptr).arg(&mesh.signed_edge).arg(fluxes).arg(&*residual);
+        let launch = self.gather.launch(blocks(mesh.rows, 24), 128);
         // SAFETY: every position names an edge of the mesh; the arrays have the lengths checked above.
-        Ok(unsafe { launch.enqueue(stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { GatherFluxes {
+                    rows: mesh.rows as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge, fluxes,
+                    out: &*residual,
+                } })
+                .enqueue(stream)
+        }?)
     }
 
     /// Adapts the back pressure of outlets of given mass flow to the state `nodes`.
@@ -294,18 +324,31 @@ impl ResidualCuda {
             Some(_) if count > 0 => Some(DeviceBuffer::<f64>::zeroed(stream, 2 * count)?),
             _ => None,
         };
-        let launch = self.outlets.launch(count, 256).arg(&boundary.outlets);
-        let launch = launch.arg(&boundary.outlet_nodes).arg(&boundary.outlet_areas).arg(nodes);
-        let launch = launch.arg(&params.values).arg(&boundary.conditions);
+        let launch = self.outlets.launch(count, 256);
         // SAFETY: outlets name ranges of the list of nodes, which are those of the mesh, and a condition each; flows are two an outlet.
-        unsafe { launch.arg(flows.as_ref().map_or(0, DeviceBuffer::ptr)).enqueue(stream)? };
+        unsafe {
+            launch
+                .record(&kernel_arguments! { AdaptOutlets {
+                    outlets: &boundary.outlets, node_of: &boundary.outlet_nodes,
+                    areas: &boundary.outlet_areas, nodes, params: &params.values,
+                    conditions: &boundary.conditions, flows: flows.as_ref(),
+                } })
+                .enqueue(stream)?;
+        }
         let (Some(flows), Some(share)) = (&mut flows, share) else { return Ok(()) };
         let mut all = flows.download()?;
         share.sum(&mut all);
         flows.upload(&all)?;
-        let launch = self.outlets_by_flows.launch(blocks(count, 128), 128).arg(count as u32);
+        let launch = self.outlets_by_flows.launch(blocks(count, 128), 128);
         // SAFETY: as above.
-        Ok(unsafe { launch.arg(&boundary.outlets).arg(&*flows).arg(&boundary.conditions).enqueue(stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { AdaptByFlows {
+                    count: count as u32, outlets: &boundary.outlets, flows: &*flows,
+                    conditions: &boundary.conditions,
+                } })
+                .enqueue(stream)
+        }?)
     }
 
     /// Adds the fluxes through the boundary.
@@ -321,23 +364,31 @@ impl ResidualCuda {
         residual: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         assert!(nodes.len() / 8 == residual.len() / 5);
-        let launch = boundary.launch(&self.boundary, params, nodes).arg(&*residual);
+        let launch = self.boundary.launch(blocks(boundary.count, 128), 128);
         // SAFETY: nodes of the boundary are nodes of the mesh, each once.
-        Ok(unsafe { launch.enqueue(stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { BoundaryFluxes {
+                    at: boundary.nodes(params, nodes), out: &*residual,
+                } })
+                .enqueue(stream)
+        }?)
     }
 }
 
 impl BoundaryCuda {
-    /// A launch of one of the kernels that go over the boundary's nodes, but for its result.
-    pub(crate) fn launch<'k>(
-        &self,
-        kernel: &'k Kernel,
-        params: &Params,
-        nodes: &DeviceBuffer<f64>,
-    ) -> chromaflow_device::cuda::Launch<'k> {
-        let launch = kernel.launch(blocks(self.count, 128), 128).arg(self.count as u32);
-        let launch = launch.arg(&self.node_of).arg(&self.ptr).arg(&self.patch_of).arg(&self.areas);
-        launch.arg(&self.conditions).arg(nodes).arg(&params.values)
+    /// What kernels over the boundary's nodes take of it, with a thread a node.
+    pub(crate) fn nodes(&self, params: &Params, nodes: &DeviceBuffer<f64>) -> BoundaryNodes {
+        BoundaryNodes {
+            count: self.count as u32,
+            node_of: (&self.node_of).into(),
+            ptr: (&self.ptr).into(),
+            patch_of: (&self.patch_of).into(),
+            areas: (&self.areas).into(),
+            conditions: (&self.conditions).into(),
+            nodes: nodes.into(),
+            params: (&params.values).into(),
+        }
     }
 }
 
@@ -393,12 +444,18 @@ impl ViscousCuda {
         for (kernel, group) in &self.groups {
             for color in group.colors.windows(2) {
                 let count = color[1] - color[0];
-                let launch = kernel.launch(blocks(count as usize, 128), 128).arg(color[0]).arg(count);
-                let launch =
-                    launch.arg(&group.nodes).arg(&group.edges).arg(nodes).arg(self.plane).arg(eddies);
+                let launch = kernel.launch(blocks(count as usize, 128), 128);
                 // SAFETY: the elements' nodes and edges are those of the mesh; no two of a color share an edge, and
                 // colors follow one another in the stream.
-                unsafe { launch.arg(&params.values).arg(&*fluxes).enqueue(stream)? };
+                unsafe {
+                    launch
+                        .record(&kernel_arguments! { ElementFluxes {
+                            first: color[0], count, element_nodes: &group.nodes,
+                            element_edges: &group.edges, nodes, plane: self.plane, eddies,
+                            params: &params.values, fluxes: &*fluxes,
+                        } })
+                        .enqueue(stream)?;
+                }
             }
         }
         Ok(())

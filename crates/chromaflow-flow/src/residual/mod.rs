@@ -4,6 +4,8 @@
 //! no sum depends on the number of threads.
 
 #[cfg(feature = "cuda")]
+pub(crate) mod arguments;
+#[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 mod edges;
 mod limits;

@@ -1,15 +1,13 @@
 // The inviscid residual: node-wise limiters, fluxes through the faces between control volumes, their sums, boundaries.
 // Twins: limits.rs, edges.rs, mod.rs.
 //
-// Constants: FLUX 0 Roe, 1 HLLC, 2 van Leer; LIMITER 0 none, 1 van Albada, 2 Venkatakrishnan, 3 Barth; MOMENTS fluxes that
-// vary over faces.
+// Constants: FLUX 0 Roe, 1 HLLC, 2 van Leer; LIMITER 0 none, 1 van Albada, 2 Venkatakrishnan, 3 Barth; MOMENTS fluxes
+// that vary over faces.
 
 #if LIMITER >= 2
 // Factors of node-wise limiters, [row][5]. Eight lanes a row; threads: 128.
 extern "C" __global__ void __launch_bounds__(128)
-node_limits(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ col_idx, const double* __restrict__ nodes,
-            const double* __restrict__ gradients, const double* __restrict__ mapped, const Params* __restrict__ params,
-            double* __restrict__ out) {
+node_limits(NodeLimits) {
     const u32 lane = threadIdx.x % 8, row = (blockIdx.x * 128 + threadIdx.x) / 8;
     const u32 mask = 0xffu << (threadIdx.x & 24);
     if (row >= rows) return;
@@ -28,7 +26,8 @@ node_limits(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ c
     for (u32 k = first; k < end; k++) {
         double half = 0.5 * (nodes[(u64)col_idx[k] * 8 + lane] - own);
         if (mapped && lane >= 5) half += 0.5 * mapped[(u64)k * 3 + lane - 5];
-        const double x = __shfl_sync(mask, half, 5, 8), y = __shfl_sync(mask, half, 6, 8), z = __shfl_sync(mask, half, 7, 8);
+        const double x = __shfl_sync(mask, half, 5, 8), y = __shfl_sync(mask, half, 6, 8),
+                     z = __shfl_sync(mask, half, 7, 8);
         const double slope = x * gx + y * gy + z * gz;
         const double allowed = pointwise::rise(own, smallest, largest, slope);
 #if LIMITER == 3
@@ -69,7 +68,8 @@ __device__ __forceinline__ Rate operator/(Rate a, Rate b) {
 }
 
 // The sum over axes of (dF/dx_d) . moment[d], at the mean of both sides and of their gradients.
-__device__ __forceinline__ State first_moment(pointwise::Gas<double> gas, const State& wl, const State& wr, const Gradient& gl, const Gradient& gr,
+__device__ __forceinline__ State first_moment(pointwise::Gas<double> gas, const State& wl, const State& wr,
+                                               const Gradient& gl, const Gradient& gr,
                                               const double* __restrict__ moment) {
     const pointwise::Gas<Rate> rate_gas = {Rate(gas.gamma)};
     State sum = {0, 0, 0, 0, 0};
@@ -118,10 +118,12 @@ __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__
 #pragma unroll
             for (int v = 0; v < 5; v++) {
                 eps2[v] = params->eps2[v];
-                pl[v] = LIMITER >= 2 ? limits[(u64)ab.x * 5 + v] : 1.0, pr[v] = LIMITER >= 2 ? limits[(u64)ab.y * 5 + v] : 1.0;
+                pl[v] = LIMITER >= 2 ? limits[(u64)ab.x * 5 + v] : 1.0,
+                pr[v] = LIMITER >= 2 ? limits[(u64)ab.y * 5 + v] : 1.0;
             }
             constexpr pointwise::FaceLimit limit =
-                LIMITER == 0 ? pointwise::FaceLimit::Free : LIMITER == 1 ? pointwise::FaceLimit::Edge : pointwise::FaceLimit::Node;
+                LIMITER == 0   ? pointwise::FaceLimit::Free
+                : LIMITER == 1 ? pointwise::FaceLimit::Edge : pointwise::FaceLimit::Node;
             const auto sides = pointwise::face_states(limit, params->kappa, eps2, a.w, b.w, to_r, to_l, gl, gr, pl, pr);
             wl = sides._0, wr = sides._1;
 #if MOMENTS
@@ -142,21 +144,17 @@ __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__
     const u32 count = min(128u, edges - base) * 5;
     for (u32 at = threadIdx.x; at < count; at += 128) out[(u64)base * 5 + at] = shared[at];
 }
-#define EDGE_ARGUMENTS u32 edges, const uint2* __restrict__ ends, const double* __restrict__ areas, const double* __restrict__ nodes, \
-    const double* __restrict__ gradients, const double* __restrict__ limits, const double* __restrict__ mapped, const double* __restrict__ moments, \
-    const Params* __restrict__ params, double* __restrict__ out
-extern "C" __global__ void __launch_bounds__(128) edge_fluxes_1(EDGE_ARGUMENTS) {
+extern "C" __global__ void __launch_bounds__(128) edge_fluxes_1(EdgeFluxes) {
     edge_fluxes<false>(edges, ends, areas, nodes, gradients, limits, mapped, moments, params, out);
 }
-extern "C" __global__ void __launch_bounds__(128) edge_fluxes_2(EDGE_ARGUMENTS) {
+extern "C" __global__ void __launch_bounds__(128) edge_fluxes_2(EdgeFluxes) {
     edge_fluxes<true>(edges, ends, areas, nodes, gradients, limits, mapped, moments, params, out);
 }
 
-// Sums of the edges' fluxes out of each control volume, [row][5], in the order of the row. `signed_edge` has the edge of
-// each position of the pattern, with the highest bit set where its flux flows in. Five lanes a row, six rows a warp.
+// Sums of the edges' fluxes out of each control volume, [row][5], in the order of the row. `signed_edge` has the edge
+// of each position of the pattern, with the highest bit set where its flux flows in. Five lanes a row, six rows a warp.
 extern "C" __global__ void __launch_bounds__(128)
-gather_fluxes(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const double* __restrict__ fluxes,
-              double* __restrict__ out) {
+gather_fluxes(GatherFluxes) {
     constexpr int FLIGHT = 4;
     const u32 lane = threadIdx.x % 32, v = lane % 5, row = (blockIdx.x * 4 + threadIdx.x / 32) * 6 + lane / 5;
     if (lane >= 30 || row >= rows) return;
@@ -178,9 +176,7 @@ gather_fluxes(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__
 
 // Adds the fluxes through the boundary: a thread a node, its parts of the boundary in the order of the patches.
 extern "C" __global__ void __launch_bounds__(128)
-boundary_fluxes(u32 count, const u32* __restrict__ node_of, const u32* __restrict__ ptr, const u32* __restrict__ patch_of,
-                const double* __restrict__ areas, const Condition* __restrict__ conditions, const double* __restrict__ nodes,
-                const Params* __restrict__ params, double* __restrict__ out) {
+boundary_fluxes(BoundaryFluxes) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     const u32 i = node_of[at];
@@ -199,19 +195,21 @@ boundary_fluxes(u32 count, const u32* __restrict__ node_of, const u32* __restric
     for (int v = 0; v < 5; v++) out[(u64)i * 5 + v] = sum[v];
 }
 
-// The back pressure of outlets of given mass flow, a thread block an outlet {patch, range of its nodes and areas}. Over ranks first the flow
-// through the nodes that each owns, `flows` [outlets][2], then the pressure by the flow through all.
+// The back pressure of outlets of given mass flow, a thread block an outlet {patch, range of its nodes and areas}. Over
+// ranks first the flow through the nodes that each owns, `flows` [outlets][2], then the pressure by the flow through
+// all.
 __device__ __forceinline__ void adapt(Condition& condition, double flow, double slope) {
-    condition.outlet.pressure = pointwise::adapted_pressure(condition.outlet.pressure, flow, slope, condition.mass_flow);
+    condition.outlet.pressure =
+        pointwise::adapted_pressure(condition.outlet.pressure, flow, slope, condition.mass_flow);
 }
 extern "C" __global__ void __launch_bounds__(256)
-adapt_outlets(const u32* __restrict__ outlets, const u32* __restrict__ node_of, const double* __restrict__ areas, const double* __restrict__ nodes,
-              const Params* __restrict__ params, Condition* conditions, double* __restrict__ flows) {
+adapt_outlets(AdaptOutlets) {
     const u32* outlet = outlets + 3 * blockIdx.x;
     Condition& condition = conditions[outlet[0]];
     double sum[2] = {0, 0};
     for (u32 k = outlet[1] + threadIdx.x; k < outlet[2]; k += 256) {
-        const auto flow = pointwise::outlet_flow(condition, params->gas(), load_node(nodes, node_of[k]).w, load_vec3(areas, k));
+        const State w = load_node(nodes, node_of[k]).w;
+        const auto flow = pointwise::outlet_flow(condition, params->gas(), w, load_vec3(areas, k));
         sum[0] += flow[0], sum[1] += flow[1];
     }
     block_sums(sum);
@@ -220,7 +218,7 @@ adapt_outlets(const u32* __restrict__ outlets, const u32* __restrict__ node_of, 
     else adapt(condition, sum[0], sum[1]);
 }
 extern "C" __global__ void __launch_bounds__(128)
-adapt_by_flows(u32 count, const u32* __restrict__ outlets, const double* __restrict__ flows, Condition* conditions) {
+adapt_by_flows(AdaptByFlows) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at < count) adapt(conditions[outlets[3 * at]], flows[2 * at], flows[2 * at + 1]);
 }

@@ -1,6 +1,6 @@
-// Viscous fluxes: gradients in elements by Green-Gauss, consistent with the edge's own difference off tetrahedra, through
-// the element's part of each dual face. Twin: viscous.rs. `Cell<N>` (edges and faces of an element) is put before this
-// text by cuda.rs, from the tables that the twin uses.
+// Viscous fluxes: gradients in elements by Green-Gauss, consistent with the edge's own difference off tetrahedra,
+// through the element's part of each dual face. Twin: viscous.rs. `Cell<N>` (edges and faces of an element) is put
+// before this text by cuda.rs, from the tables that the twin uses.
 //
 // Constants: TURBULENT with the eddy viscosity of each node; QUADRATIC with a quadratic constitutive relation.
 //
@@ -26,9 +26,7 @@ __device__ __forceinline__ Vec3 face_middle(const pointwise::Array<Vec3, N>& x, 
 }
 
 template <int N>
-__device__ __forceinline__ void element_fluxes(u32 first, u32 count, const u32* __restrict__ element_nodes, const u32* __restrict__ element_edges,
-                                               const double* __restrict__ nodes, u32 plane, const double* __restrict__ eddies,
-                                               const Params* __restrict__ params, double* fluxes) {
+__device__ __forceinline__ void element_fluxes(ElementFluxes) {
     constexpr int E = Cell<N>::EDGES;
     if (blockIdx.x * blockDim.x + threadIdx.x >= count) return;
     const u64 at = first + blockIdx.x * blockDim.x + threadIdx.x;
@@ -112,8 +110,7 @@ __device__ __forceinline__ void element_fluxes(u32 first, u32 count, const u32* 
 }
 #define ELEMENT(N, name) \
     extern "C" __global__ void __launch_bounds__(128) \
-    name(u32 first, u32 count, const u32* __restrict__ element_nodes, const u32* __restrict__ element_edges, \
-         const double* __restrict__ nodes, u32 plane, const double* __restrict__ eddies, const Params* __restrict__ params, double* fluxes) { \
+    name(ElementFluxes) { \
         element_fluxes<N>(first, count, element_nodes, element_edges, nodes, plane, eddies, params, fluxes); \
     }
 ELEMENT(4, viscous_tets)

@@ -2,15 +2,22 @@
 //! Launches of scalar.cu.
 
 use super::Scalar;
+use super::arguments::{MakeGammas, MakeRecords, ScalarFluxes, ScalarResidual};
 use crate::config::{Quadrature, Space};
 use crate::coupled::{CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda};
 use crate::gpu::{LeastSquaresCuda, blocks, source};
 use crate::march::{FlowError, Moment};
 use chromaflow::gpu::{DeviceJacobian, GpuError};
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream};
+use chromaflow_device::kernel_arguments;
 
 fn kernel_source(limited: bool, moments: bool) -> KernelSource {
-    let text = source("scalar", FACES, include_str!("scalar.cu"));
+    let text = source("scalar", FACES, include_str!("scalar.cu")).records::<(
+        MakeRecords,
+        MakeGammas,
+        ScalarFluxes,
+        ScalarResidual,
+    )>();
     text.define("NB", 1).define("LIMITED", u32::from(limited)).define("MOMENTS", u32::from(moments))
 }
 
@@ -88,10 +95,10 @@ impl ScalarCuda {
 }
 
 /// Factors in time and the flow's densities at earlier levels: zeros and no densities in steady runs.
-fn earlier(flow: &FlowViewCuda<'_>, at: &Moment) -> ([f64; 2], [u64; 2]) {
+fn earlier(flow: &FlowViewCuda<'_>, at: &Moment) -> ([f64; 2], [Read<f64>; 2]) {
     match (at.time_factors(), flow.levels) {
-        (Some([_, last, before]), Some(levels)) => ([last, before], [levels[0].ptr(), levels[1].ptr()]),
-        _ => ([0.0; 2], [0; 2]),
+        (Some([_, last, before]), Some(levels)) => ([last, before], [&levels[0], &levels[1]].map(Read::from)),
+        _ => ([0.0; 2], [Read::NONE; 2]),
     }
 }
 
@@ -107,30 +114,50 @@ impl CoupledCuda for ScalarCuda {
         assert!(phi.len() == n && residual.len() == n && flow.fluxes.len() == 5 * mesh.edges);
         let second_order = self.second_order && at.iteration > self.first_order_steps;
         let ([last, before], [q_last, q_before]) = earlier(flow, at);
-        let gammas = self.gammas_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(flow.nodes);
-        let gammas = gammas.arg(&flow.params.values).arg(&self.numbers).arg(last).arg(before);
-        let gammas = gammas.arg(q_last).arg(q_before).arg(&self.gammas).arg(&self.carried.slopes);
+        let gammas = self.gammas_kernel.launch(blocks(n, 128), 128);
         // SAFETY: a number a row, eight a node record, five a row of earlier levels.
-        unsafe { gammas.enqueue(stream)? };
+        unsafe {
+            gammas
+                .record(&kernel_arguments! { MakeGammas {
+                    rows: n as u32, nodes: flow.nodes, params: &flow.params.values, numbers: &self.numbers,
+                    last, before, q_last, q_before, gammas: &self.gammas, slopes: &self.carried.slopes,
+                } })
+                .enqueue(stream)?;
+        }
         if second_order {
-            let records = self.records_kernel.launch(blocks(8 * n, 256), 256).arg(n as u32).arg(phi);
+            let records = self.records_kernel.launch(blocks(8 * n, 256), 256);
             // SAFETY: as above.
-            unsafe { records.arg(flow.nodes).arg(&self.records).enqueue(stream)? };
+            unsafe {
+                records
+                    .record(&kernel_arguments! { MakeRecords {
+                        rows: n as u32, phi, nodes: flow.nodes, records: &self.records,
+                    } })
+                    .enqueue(stream)?;
+            }
             self.gradient.enqueue(stream, mesh, &self.records, &mut self.gradients)?;
         }
-        let gradients = if second_order { self.gradients.ptr() } else { 0 };
-        let levels = state.levels.as_ref().map_or([0; 2], |levels| [levels[0].ptr(), levels[1].ptr()]);
-        let fluxes = self.fluxes_kernel.launch(blocks(mesh.edges, 128), 128).arg(mesh.edges as u32);
-        let fluxes = fluxes.arg(&mesh.ends).arg(&mesh.areas).arg(flow.nodes).arg(flow.fluxes).arg(phi);
-        let fluxes = fluxes.arg(&self.gammas).arg(gradients).arg(&mesh.moments).arg(&flow.params.values);
-        let sums = self.residual_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
-        let sums = sums.arg(&mesh.signed_edge).arg(&self.fluxes).arg(flow.fluxes).arg(phi).arg(&mesh.volumes);
-        let sums = sums.arg(last).arg(before).arg(q_last).arg(q_before).arg(levels[0]).arg(levels[1]);
+        let gradients = second_order.then_some(&self.gradients);
+        let levels =
+            state.levels.as_ref().map_or([Read::NONE; 2], |levels| [&levels[0], &levels[1]].map(Read::from));
+        let fluxes = self.fluxes_kernel.launch(blocks(mesh.edges, 128), 128);
+        let sums = self.residual_kernel.launch(blocks(n, 128), 128);
         // SAFETY: ends of edges are rows and positions name edges; moments are there where the kernel was made to read them;
         // earlier levels of flow and scalar are both there or both missing.
         unsafe {
-            fluxes.arg(&self.numbers).arg(&self.fluxes).arg(&self.carried.faces).enqueue(stream)?;
-            sums.arg(&*residual).enqueue(stream)?;
+            fluxes
+                .record(&kernel_arguments! { ScalarFluxes {
+                    edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes: flow.nodes,
+                    mass_fluxes: flow.fluxes, phi, gammas: &self.gammas, gradients, moments: &mesh.moments,
+                    params: &flow.params.values, numbers: &self.numbers, out: &self.fluxes,
+                    faces: &self.carried.faces,
+                } })
+                .enqueue(stream)?;
+            sums.record(&kernel_arguments! { ScalarResidual {
+                rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge,
+                fluxes: &self.fluxes, mass_fluxes: flow.fluxes, phi, volumes: &mesh.volumes, last, before,
+                q_last, q_before, phi_last: levels[0], phi_before: levels[1], residual: &*residual,
+            } })
+            .enqueue(stream)?;
         }
         self.carried.add_to_residual(flow, phi, residual)
     }

@@ -14,6 +14,8 @@
 //! | `cuda.rs`, `scalar.cu` | the same on a GPU |
 //! | `../coupled/transport.rs` | what faces carry |
 
+#[cfg(feature = "cuda")]
+mod arguments;
 mod cpu;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;

@@ -9,7 +9,7 @@ struct Numbers {
 
 // phi, zeros, and the place of each node: what the least squares take. A thread a number.
 extern "C" __global__ void __launch_bounds__(256)
-make_records(u32 rows, const double* __restrict__ phi, const double* __restrict__ nodes, double* __restrict__ records) {
+make_records(MakeRecords) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at >= (u64)rows * 8) return;
     const u32 v = at % 8;
@@ -18,9 +18,7 @@ make_records(u32 rows, const double* __restrict__ phi, const double* __restrict_
 
 // Gamma at the nodes and, in unsteady runs, the slope of the rate of change.
 extern "C" __global__ void __launch_bounds__(128)
-make_gammas(u32 rows, const double* __restrict__ nodes, const Params* __restrict__ params, const Numbers* __restrict__ numbers, double last,
-            double before, const double* __restrict__ q_last, const double* __restrict__ q_before, double* __restrict__ gammas,
-            double* __restrict__ slopes) {
+make_gammas(MakeGammas) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     double gamma = numbers->gamma;
@@ -31,34 +29,37 @@ make_gammas(u32 rows, const double* __restrict__ nodes, const Params* __restrict
     }
     gammas[i] = gamma;
     if (q_last) {
-        const pointwise::Array<double, 2> factors = {last, before}, densities = {q_last[(u64)i * 5], q_before[(u64)i * 5]};
+        const pointwise::Array<double, 2> factors = {last, before},
+                                          densities = {q_last[(u64)i * 5], q_before[(u64)i * 5]};
         slopes[i] = pointwise::rate_slope_of_carried(factors, densities);
     }
 }
 
 // Area over the length across the face.
-__device__ __forceinline__ double weight(const Vec3& n, const Vec3& dx) { return dot(pointwise::weight_across(n, dx), n); }
+__device__ __forceinline__ double weight(const Vec3& n, const Vec3& dx) {
+    return dot(pointwise::weight_across(n, dx), n);
+}
 
-// What leaves a for b through each face, of first order without gradients, and the face of the matrix. A thread an edge.
+// What leaves a for b through each face, of first order without gradients, and the face of the matrix. A thread an
+// edge.
 extern "C" __global__ void __launch_bounds__(128)
-scalar_fluxes(u32 edges, const uint2* __restrict__ ends, const double* __restrict__ areas, const double* __restrict__ nodes,
-              const double* __restrict__ mass_fluxes, const double* __restrict__ phi, const double* __restrict__ gammas,
-              const double* __restrict__ gradients, const double* __restrict__ moments, const Params* __restrict__ params, const Numbers* __restrict__ numbers,
-              double* __restrict__ out, CarriedFace* __restrict__ faces) {
+scalar_fluxes(ScalarFluxes) {
     const u32 e = blockIdx.x * 128 + threadIdx.x;
     if (e >= edges) return;
     const uint2 ab = ends[e];
     const Vec3 n = load_vec3(areas, e);
     const Node a = load_node(nodes, ab.x), b = load_node(nodes, ab.y);
     const Vec3 dx = params->between(a.x, b.x);
-    const double mass = mass_fluxes[(u64)e * 5], pa = phi[ab.x], pb = phi[ab.y], gamma = 0.5 * (gammas[ab.x] + gammas[ab.y]);
+    const double mass = mass_fluxes[(u64)e * 5], pa = phi[ab.x], pb = phi[ab.y],
+                 gamma = 0.5 * (gammas[ab.x] + gammas[ab.y]);
     double left = pa, right = pb, besides = 0;
     Vec3 mean = {0, 0, 0};
     const double across = weight(n, dx);
     faces[e] = {mass, {{gamma * across}, {gamma * across}}};
     if (gradients) {
         const double *ga = gradients + (u64)ab.x * 16, *gb = gradients + (u64)ab.y * 16;
-        const double along_a = ga[0] * dx[0] + ga[5] * dx[1] + ga[10] * dx[2], along_b = gb[0] * dx[0] + gb[5] * dx[1] + gb[10] * dx[2];
+        const double along_a = ga[0] * dx[0] + ga[5] * dx[1] + ga[10] * dx[2],
+                     along_b = gb[0] * dx[0] + gb[5] * dx[1] + gb[10] * dx[2];
 #if LIMITED
         left = pointwise::extrapolate_van_albada(pa, pb, along_a, params->kappa, numbers->eps2);
         right = pointwise::extrapolate_van_albada(pb, pa, -along_b, params->kappa, numbers->eps2);
@@ -78,15 +79,13 @@ scalar_fluxes(u32 edges, const uint2* __restrict__ ends, const double* __restric
         }
 #endif
     }
-    out[e] = pointwise::flux_carried(mass, left, right) + besides + pointwise::flux_diffused(gamma, across, pb - pa, mean, dx, n);
+    out[e] = pointwise::flux_carried(mass, left, right) + besides +
+             pointwise::flux_diffused(gamma, across, pb - pa, mean, dx, n);
 }
 
 // What leaves each control volume less phi times the mass that leaves it, and the rate of change: a thread a row.
 extern "C" __global__ void __launch_bounds__(128)
-scalar_residual(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const double* __restrict__ fluxes,
-                const double* __restrict__ mass_fluxes, const double* __restrict__ phi, const double* __restrict__ volumes, double last, double before,
-                const double* __restrict__ q_last, const double* __restrict__ q_before, const double* __restrict__ phi_last,
-                const double* __restrict__ phi_before, double* __restrict__ residual) {
+scalar_residual(ScalarResidual) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     const double own = phi[i];
@@ -98,7 +97,8 @@ scalar_residual(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict
         sum += signed_ >> 31 ? -part : part;
     }
     if (q_last) {
-        const pointwise::Array<double, 2> factors = {last, before}, densities = {q_last[(u64)i * 5], q_before[(u64)i * 5]},
+        const pointwise::Array<double, 2> factors = {last, before},
+                                          densities = {q_last[(u64)i * 5], q_before[(u64)i * 5]},
                                           values = {phi_last[i], phi_before[i]};
         sum += volumes[i] * pointwise::rate_of_carried(factors, densities, own, values);
     }

@@ -2,7 +2,7 @@
 
 use super::block::BlockState;
 use super::{StructuredSolver, StructuredSystem};
-use crate::gas::{conserved, entropy, primitive, sound_speed, temperature};
+use crate::gas::{conserved, entropy, primitive};
 use crate::grid::{Grid, Metrics};
 use crate::march::{BadPlace, Bdf, CONSERVED, FlowError, Forces, PartTime, Place};
 
@@ -123,14 +123,6 @@ impl StructuredSolver {
             }
         }
         out
-    }
-
-    /// Mach number and temperature over the free stream's of a conserved state.
-    pub fn mach_and_temperature(&self, q: &[f64; 5]) -> (f64, f64) {
-        let gas = self.host.physics.gas;
-        let w = primitive(gas, q);
-        let speed = (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]).sqrt();
-        (speed / sound_speed(gas, &w), temperature(gas, &w))
     }
 
     /// Runs each part of a step `repeats` times and at last whole steps; by the device's clock where one computes. The

@@ -42,6 +42,46 @@ template <int N, class Block, class Vector> __device__ __forceinline__ void solv
     }
 }
 
+// v += SIGN a x.
+template <int N, int SIGN, class Block, class From, class To>
+__device__ __forceinline__ void add_product(const Block& a, const From& x, To& v) {
+#pragma unroll
+    for (int k = 0; k < N; k++)
+#pragma unroll
+        for (int r = 0; r < N; r++) v[r] += SIGN * a[k * N + r] * x[k];
+}
+
+// The columns of c become B^-1 c, with B as `factor` left it.
+template <int N, class Block> __device__ __forceinline__ void solve_columns(const Block& lu, Block& c) {
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        decltype(+c[0]) x[N];
+#pragma unroll
+        for (int r = 0; r < N; r++) x[r] = c[k * N + r];
+        solve<N>(lu, x);
+#pragma unroll
+        for (int r = 0; r < N; r++) c[k * N + r] = x[r];
+    }
+}
+
+// A row of an elimination along a line: b x + c x' = v behind a row that is x = f' - C' x' already, to which it is
+// coupled by -SIGN a: b += SIGN a C', v += SIGN a f'.
+template <int N, int SIGN, class A, class C, class F, class B, class V>
+__device__ __forceinline__ void eliminate_behind(const A& a, const C& cp, const F& fp, B& b, V& v) {
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        decltype(+v[0]) column[N];
+#pragma unroll
+        for (int r = 0; r < N; r++) column[r] = SIGN * a[k * N + r];
+#pragma unroll
+        for (int c = 0; c < N; c++)
+#pragma unroll
+            for (int r = 0; r < N; r++) b[c * N + r] += column[r] * cp[c * N + k];
+#pragma unroll
+        for (int r = 0; r < N; r++) v[r] += column[r] * fp[k];
+    }
+}
+
 // Copies of 4 or 8 bytes to shared memory that go on by themselves; between numbers of two types, ordinary ones.
 template <class V> __device__ __forceinline__ void copy_async(V* to, const V* from) {
     static_assert(sizeof(V) == 4 || sizeof(V) == 8, "what the instruction takes");

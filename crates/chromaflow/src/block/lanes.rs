@@ -101,7 +101,7 @@ pub(crate) unsafe fn run<V: Wide>(
 #[inline(always)]
 unsafe fn prefetch<V: Wide>(at: *const f64, values: usize) {
     for line in (0..values).step_by(8) {
-        V::prefetch(at.wrapping_add(line));
+        chromaflow_device::prefetch::<1, _>(at.wrapping_add(line));
     }
 }
 

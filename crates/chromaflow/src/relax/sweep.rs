@@ -135,7 +135,7 @@ impl<P: Precision, Z: Size> Kernel for SweepRows<'_, P, Z> {
                 let (Diagonal::Inverse(diag) | Diagonal::Lu(diag, _)) = data.diag;
                 let next = if backward { row - ROWS_AHEAD } else { row + ROWS_AHEAD };
                 prefetch_block::<S::F64, f64>(nb, diag.add(next * nb * nb), 0);
-                S::F64::prefetch(data.b.add(next * nb));
+                chromaflow_device::prefetch::<1, _>(data.b.add(next * nb));
             }
             update_row::<S, P, Z>(data, size, row, ahead, chained);
         }

@@ -30,8 +30,6 @@ pub(crate) trait Vector: Copy {
     type Four: Four<Elem = Self::Elem>;
     const LANES: usize;
 
-    /// Asks for the cache line at `at`, which may lie anywhere.
-    unsafe fn prefetch<T>(at: *const T);
     unsafe fn zero() -> Self;
     unsafe fn splat(value: Self::Elem) -> Self;
     /// The first `n` lanes.

@@ -23,8 +23,6 @@ macro_rules! lanes {
             const LANES: usize = $lanes;
 
             #[inline(always)]
-            unsafe fn prefetch<T>(_: *const T) {}
-            #[inline(always)]
             unsafe fn zero() -> Self {
                 Self([0.0; $lanes])
             }

@@ -45,10 +45,6 @@ macro_rules! vector_512 {
             const LANES: usize = $lanes;
 
             #[inline(always)]
-            unsafe fn prefetch<T>(at: *const T) {
-                _mm_prefetch::<_MM_HINT_T0>(at.cast());
-            }
-            #[inline(always)]
             unsafe fn zero() -> Self {
                 $zero()
             }
@@ -124,10 +120,6 @@ macro_rules! vector_256 {
             type Four = $four;
             const LANES: usize = $lanes;
 
-            #[inline(always)]
-            unsafe fn prefetch<T>(at: *const T) {
-                _mm_prefetch::<_MM_HINT_T0>(at.cast());
-            }
             #[inline(always)]
             unsafe fn zero() -> Self {
                 $zero()

@@ -59,11 +59,11 @@ pub(crate) unsafe fn scalars<V: Vector, T, L: Loader<V, T>>(
 ) -> V::Elem {
     let (mut even, mut odd) = (V::Four::zero(), V::Four::zero());
     let (eights, rest) = cols.as_chunks::<8>();
-    V::prefetch(cols.as_ptr().wrapping_byte_offset(ahead));
-    V::prefetch(values.wrapping_byte_offset(ahead));
+    chromaflow_device::prefetch::<1, _>(cols.as_ptr().wrapping_byte_offset(ahead));
+    chromaflow_device::prefetch::<1, _>(values.wrapping_byte_offset(ahead));
     for eight in eights {
         if size_of::<T>() == 8 {
-            V::prefetch(values.wrapping_add(8).wrapping_byte_offset(ahead));
+            chromaflow_device::prefetch::<1, _>(values.wrapping_add(8).wrapping_byte_offset(ahead));
         }
         let at = eight.as_ptr();
         even = L::load_four(values).mul_add(V::Four::gather::<4>(x, at), even);
@@ -252,7 +252,7 @@ pub(crate) unsafe fn prefetch_block<V: Vector, T>(nb: usize, block: *const T, ah
     let bytes = nb * nb * size_of::<T>();
     if bytes <= MOST_ASKED {
         for line in (0..bytes).step_by(64) {
-            V::prefetch(block.cast::<u8>().wrapping_offset(ahead).wrapping_add(line));
+            chromaflow_device::prefetch::<1, _>(block.cast::<u8>().wrapping_offset(ahead).wrapping_add(line));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Long rows to come are asked for while others are eliminated; short ones are asked for where they are read (`source.rs`).
 
-use super::lanes::prefetch;
+use chromaflow_device::prefetch;
 
 /// Rows asked for ahead while as many are eliminated: enough to cover the way from memory, little of the second-level cache.
 const AHEAD_BYTES: usize = 24 << 10;

@@ -2,7 +2,8 @@
 //! Where the numbers of a vector of systems come from. Reading some can ask for those that come a few rows later, into the
 //! first-level cache: hardware that follows that many arrays does not look far enough ahead while a row is eliminated.
 
-use super::lanes::{LaneIo, prefetch};
+use super::lanes::LaneIo;
+use chromaflow_device::prefetch;
 
 /// One array of a line whose lanes are neighbouring systems, read a few numbers at a time.
 pub(crate) trait Source<S: Copy, L: LaneIo<S>>: Copy {

@@ -7,7 +7,8 @@ typedef double Value;
 typedef float Value;
 #endif
 
-// Of a position of a row: what the edge brings to the spectral radius, and the entries off the diagonal with the other sign.
+// Of a position of a row: what the edge brings to the spectral radius, and the entries off the diagonal with the other
+// sign.
 __device__ __forceinline__ double radius_and_entries(const CarriedFace* faces, u32 signed_edge, double (&entries)[NB]) {
     const CarriedFace& face = faces[signed_edge & 0x7fffffffu];
     const double passing = signed_edge >> 31 ? -face.passing : face.passing;
@@ -21,12 +22,10 @@ __device__ __forceinline__ double radius_and_entries(const CarriedFace* faces, u
     return 0.5 * fabs(passing) + most;
 }
 
-// Off the diagonal min(m, 0) - Gamma |n|^2 / (n . dx) of each face, on it their sum with the other sign, the slope times the volume,
-// and V/dt: a thread a row. `slopes`: blocks as those of the matrix.
+// Off the diagonal min(m, 0) - Gamma |n|^2 / (n . dx) of each face, on it their sum with the other sign, the slope
+// times the volume, and V/dt: a thread a row. `slopes`: blocks as those of the matrix.
 extern "C" __global__ void __launch_bounds__(128)
-carried_rows(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const CarriedFace* __restrict__ faces,
-             const double* __restrict__ slopes, const double* __restrict__ growth, const double* __restrict__ volumes, double cfl,
-             Value* __restrict__ off, double* __restrict__ diag) {
+carried_rows(CarriedRows) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     double sum[NB] = {}, speed = 0;
@@ -34,7 +33,8 @@ carried_rows(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ 
         double entries[NB];
         speed += radius_and_entries(faces, signed_edge[k], entries);
 #pragma unroll
-        for (int e = 0; e < NB * NB; e++) off[(u64)k * (NB * NB) + e] = (Value)(e % (NB + 1) == 0 ? -entries[e / (NB + 1)] : 0.0);
+        for (int e = 0; e < NB * NB; e++)
+            off[(u64)k * (NB * NB) + e] = (Value)(e % (NB + 1) == 0 ? -entries[e / (NB + 1)] : 0.0);
 #pragma unroll
         for (int v = 0; v < NB; v++) sum[v] += entries[v];
     }
@@ -48,8 +48,7 @@ carried_rows(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ 
 
 // The V/dt that carried_rows puts on the diagonal: a thread a row.
 extern "C" __global__ void __launch_bounds__(128)
-carried_pseudo_times(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const CarriedFace* __restrict__ faces,
-                     const double* __restrict__ growth, const double* __restrict__ volumes, double cfl, double* __restrict__ pseudo_time) {
+carried_pseudo_times(CarriedPseudoTimes) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     double speed = 0;
@@ -58,16 +57,13 @@ carried_pseudo_times(u32 rows, const u32* __restrict__ row_ptr, const u32* __res
     pseudo_time[i] = speed / cfl + 2 * volumes[i] * growth[i];
 }
 
-// What open boundaries add to residuals, to diagonal blocks or to V/dt alone, as `to` says (`AddTo` in carried.rs): a thread a node, its
-// parts of the boundary in the order of the patches. `given`: the values of what enters through each patch; `per_volume`: unknowns are
-// one per volume, not per mass.
+// What open boundaries add to residuals, to diagonal blocks or to V/dt alone, as `to` says (`AddTo` in carried.rs): a
+// thread a node, its parts of the boundary in the order of the patches. `given`: the values of what enters through each
+// patch; `per_volume`: unknowns are one per volume, not per mass.
 #define RESIDUAL 0
 #define DIAGONAL 1
 extern "C" __global__ void __launch_bounds__(128)
-carried_boundary(u32 count, const u32* __restrict__ node_of, const u32* __restrict__ ptr, const u32* __restrict__ patch_of,
-                 const double* __restrict__ areas, const Condition* __restrict__ conditions, const double* __restrict__ nodes,
-                 const Params* __restrict__ params, u32 per_volume, const double* __restrict__ given, const double* __restrict__ values, u32 to,
-                 double cfl, double* out) {
+carried_boundary(CarriedBoundary) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     const u32 i = node_of[at];
@@ -96,13 +92,10 @@ carried_boundary(u32 count, const u32* __restrict__ node_of, const u32* __restri
     }
 }
 
-// What carried_boundary adds to the derivative of a residual along a direction, of amounts per mass: the flow's from `nodes` to `moved` in a step of
-// 1 / `inverse`, `changes` those of the unknowns. A thread a node.
+// What carried_boundary adds to the derivative of a residual along a direction, of amounts per mass: the flow's from
+// `nodes` to `moved` in a step of 1 / `inverse`, `changes` those of the unknowns. A thread a node.
 extern "C" __global__ void __launch_bounds__(128)
-carried_boundary_along(u32 count, const u32* __restrict__ node_of, const u32* __restrict__ ptr, const u32* __restrict__ patch_of,
-                       const double* __restrict__ areas, const Condition* __restrict__ conditions, const double* __restrict__ nodes,
-                       const Params* __restrict__ params, const double* __restrict__ moved, double inverse, const double* __restrict__ given,
-                       const double* __restrict__ values, const double* __restrict__ changes, double* out) {
+carried_boundary_along(CarriedBoundaryAlong) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     const u32 i = node_of[at];

@@ -1,4 +1,5 @@
-// What passes an edge of unknowns that a flow carries and that diffuse: the numbers of their matrix. Twin: ../matrix.rs.
+// What passes an edge of unknowns that a flow carries and that diffuse: the numbers of their matrix. Twin:
+// ../matrix.rs.
 //
 // Constant: NB unknowns a node.
 struct CarriedFace {

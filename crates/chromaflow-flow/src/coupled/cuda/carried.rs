@@ -1,17 +1,20 @@
 //! The matrix of unknowns that a flow carries, on the device. Twin: ../matrix.rs.
 
+use super::arguments::{CarriedBoundary, CarriedBoundaryAlong, CarriedPseudoTimes, CarriedRows};
 use super::{DirectionCuda, FlowViewCuda};
 use crate::coupled::FlowView;
 use crate::gpu::{ALONG, blocks, source};
 use crate::march::FlowError;
 use chromaflow::gpu::{DeviceJacobian, GpuError, Storage};
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream, Write};
+use chromaflow_device::kernel_arguments;
 
 /// `CarriedFace`, for kernels that fill it; their constant NB is the number of unknowns a node.
 pub const FACES: &str = include_str!("carried.cuh");
 
 pub(super) fn kernel_source(nb: usize, stored: usize) -> KernelSource {
     source("carried", &format!("{ALONG}{FACES}"), include_str!("carried.cu"))
+        .records::<(CarriedRows, CarriedPseudoTimes, CarriedBoundary, CarriedBoundaryAlong)>()
         .define("NB", nb)
         .define("STORED", stored)
 }
@@ -104,12 +107,17 @@ impl CarriedCuda {
         assert!(jacobian.pattern().rows() == n && jacobian.nb() == self.nb);
         assert!(self.slopes.len() == self.nb * self.nb * n && self.faces.len() == self.numbers(mesh.edges));
         let off = jacobian.off.assembled()?;
-        let rows = self.rows.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
-        let rows = rows.arg(&mesh.signed_edge).arg(&self.faces).arg(&self.slopes).arg(&self.growth);
-        let rows = rows.arg(&mesh.volumes).arg(cfl);
+        let rows = self.rows.launch(blocks(n, 128), 128);
         // SAFETY: the matrix has the mesh's pattern, whose positions name edges with faces, and off-diagonal values of the size the
         // kernel was made for.
-        unsafe { rows.arg(off).arg(&jacobian.diag).enqueue(flow.stream)? };
+        unsafe {
+            rows.record(&kernel_arguments! { CarriedRows {
+                rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge, faces: &self.faces,
+                slopes: &self.slopes, growth: &self.growth, volumes: &mesh.volumes, cfl,
+                off: Write::at(off), diag: &jacobian.diag,
+            } })
+            .enqueue(flow.stream)?;
+        }
         self.add_boundaries(flow, AddTo::Diagonal { cfl }, &jacobian.diag)
     }
 
@@ -125,11 +133,16 @@ impl CarriedCuda {
     ) -> Result<(), GpuError> {
         let (mesh, n) = (flow.mesh, flow.mesh.rows);
         assert!(out.len() == n && self.faces.len() == self.numbers(mesh.edges));
-        let times = self.pseudo_times.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
-        let times = times.arg(&mesh.signed_edge).arg(&self.faces).arg(&self.growth).arg(&mesh.volumes);
-        let times = times.arg(cfl).arg(out);
+        let times = self.pseudo_times.launch(blocks(n, 128), 128);
         // SAFETY: positions name edges, which have faces; a number a row.
-        unsafe { times.enqueue(flow.stream)? };
+        unsafe {
+            times
+                .record(&kernel_arguments! { CarriedPseudoTimes {
+                    rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge,
+                    faces: &self.faces, growth: &self.growth, volumes: &mesh.volumes, cfl, pseudo_time: out,
+                } })
+                .enqueue(flow.stream)?;
+        }
         self.add_boundaries(flow, AddTo::PseudoTime { cfl }, out)
     }
 
@@ -161,10 +174,16 @@ impl CarriedCuda {
         let flow = &way.flow;
         assert!(!self.per_volume);
         assert!([values.len(), changes.len(), out.len()] == [self.nb * flow.mesh.rows; 3]);
-        let launch = flow.boundary.launch(&self.boundary_along, flow.params, flow.nodes);
-        let launch = launch.arg(moved.nodes).arg(1.0 / way.h).arg(&self.given).arg(values).arg(changes);
+        let launch = self.boundary_along.launch(blocks(flow.boundary.count, 128), 128);
         // SAFETY: nodes of the boundary are rows, each once; every patch has a value.
-        Ok(unsafe { launch.arg(out).enqueue(flow.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { CarriedBoundaryAlong {
+                    at: flow.boundary.nodes(flow.params, flow.nodes), moved: moved.nodes,
+                    inverse: 1.0 / way.h, given: &self.given, values, changes, out,
+                } })
+                .enqueue(flow.stream)
+        }?)
     }
 
     /// Numbers of the faces of so many edges.
@@ -179,13 +198,19 @@ impl CarriedCuda {
         out: &DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         let (values, code, cfl) = match to {
-            AddTo::Residual(values) => (values.ptr(), 0_u32, 1.0),
-            AddTo::Diagonal { cfl } => (0, 1, cfl),
-            AddTo::PseudoTime { cfl } => (0, 2, cfl),
+            AddTo::Residual(values) => (Some(values), 0_u32, 1.0),
+            AddTo::Diagonal { cfl } => (None, 1, cfl),
+            AddTo::PseudoTime { cfl } => (None, 2, cfl),
         };
-        let launch = flow.boundary.launch(&self.boundary, flow.params, flow.nodes);
-        let launch = launch.arg(u32::from(self.per_volume)).arg(&self.given).arg(values).arg(code).arg(cfl);
+        let launch = self.boundary.launch(blocks(flow.boundary.count, 128), 128);
         // SAFETY: nodes of the boundary are rows, each once; every patch has a value; values are read for residuals alone.
-        Ok(unsafe { launch.arg(out).enqueue(flow.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { CarriedBoundary {
+                    at: flow.boundary.nodes(flow.params, flow.nodes),
+                    per_volume: u32::from(self.per_volume), given: &self.given, values, to: code, cfl, out,
+                } })
+                .enqueue(flow.stream)
+        }?)
     }
 }

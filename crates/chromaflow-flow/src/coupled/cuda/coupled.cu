@@ -1,8 +1,8 @@
 // What every system beside a flow does, whatever its equations: sources, nodes of given values, norms, update.
 // Twin: ../system.rs.
 //
-// Constants: NB unknowns a node; STORED 8 or 4 bytes of an off-diagonal value. `floors`, [NB]: of unknowns that are measured by their own value
-// at each node, what is added to it; negative of others.
+// Constants: NB unknowns a node; STORED 8 or 4 bytes of an off-diagonal value. `floors`, [NB]: of unknowns that are
+// measured by their own value at each node, what is added to it; negative of others.
 #if STORED == 8
 typedef double Value;
 #else
@@ -17,18 +17,18 @@ __device__ __forceinline__ double weight(const double* __restrict__ floors, cons
 
 // r -= V source.
 extern "C" __global__ void __launch_bounds__(256)
-subtract_source(u32 rows, const double* __restrict__ volumes, const double* __restrict__ source, double* __restrict__ residual) {
+subtract_source(SubtractSource) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at < (u64)rows * NB) residual[at] -= volumes[at / NB] * source[at];
 }
-extern "C" __global__ void __launch_bounds__(128) held_residual(u32 count, const u32* __restrict__ node_of, double* residual) {
+extern "C" __global__ void __launch_bounds__(128) held_residual(HeldResidual) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at < count)
         for (int v = 0; v < NB; v++) residual[(u64)node_of[at] * NB + v] = 0;
 }
 // Rows of given values are identities: a thread a row.
 extern "C" __global__ void __launch_bounds__(128)
-held_rows(u32 count, const u32* __restrict__ node_of, const u32* __restrict__ row_ptr, Value* off, double* diag) {
+held_rows(HeldRows) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     const u32 row = node_of[at];
@@ -41,10 +41,10 @@ __device__ __forceinline__ bool is_finite(const double* values, u64 row) {
     for (int v = 0; v < NB; v++) good = good && fabs(values[row * NB + v]) <= 1.7976931348623157e308;
     return good;
 }
-// Partial sums of R^2 / V, of local unknowns (R / value)^2 / V, NB a thread block, and the first node with a residual or an unknown that is not finite.
+// Partial sums of R^2 / V, of local unknowns (R / value)^2 / V, NB a thread block, and the first node with a residual
+// or an unknown that is not finite.
 extern "C" __global__ void __launch_bounds__(256)
-residual_norms(u32 rows, const double* __restrict__ residual, const double* __restrict__ volumes, const double* __restrict__ values,
-               const double* __restrict__ floors, double* __restrict__ partials, u32* __restrict__ first_bad) {
+residual_norms(ResidualNorms) {
     double sum[NB] = {};
     for (u64 base = (u64)blockIdx.x * 256; base < rows; base += (u64)gridDim.x * 256) {
         const u64 i = base + threadIdx.x;
@@ -64,40 +64,42 @@ residual_norms(u32 rows, const double* __restrict__ residual, const double* __re
     if (threadIdx.x == 0)
         for (int v = 0; v < NB; v++) partials[blockIdx.x * NB + v] = sum[v];
 }
-extern "C" __global__ void add_parts(const u32* __restrict__ ptr, u32 width, const double* __restrict__ partials, double* __restrict__ to) {
+extern "C" __global__ void add_parts(AddParts) {
     sum_parts(ptr, width, partials, to);
 }
 
 // Where the equations cut no update.
 extern "C" __global__ void __launch_bounds__(256)
-subtract_update(u32 rows, const double* __restrict__ update, double* __restrict__ values, u32* __restrict__ limited) {
+subtract_update(SubtractUpdate) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at < (u64)rows * NB) values[at] -= update[at];
 }
 // The first node with an unknown that is not finite.
-extern "C" __global__ void __launch_bounds__(128) check_values(u32 rows, const double* __restrict__ values, u32* first_bad) {
+extern "C" __global__ void __launch_bounds__(128) check_values(CheckValues) {
     const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;
     tell_first(i < rows && !is_finite(values, i), (u32)i, first_bad);
 }
 
-// For Newton-Krylov steps, a thread a value. `base` has the values where the derivative is taken; `units` those of each unknown and of its
-// residual, [NB][2]; `pseudo_time` V/dt of each row, by which residuals of local unknowns are measured, too.
+// For Newton-Krylov steps, a thread a value. `base` has the values where the derivative is taken; `units` those of each
+// unknown and of its residual, [NB][2]; `pseudo_time` V/dt of each row, by which residuals of local unknowns are
+// measured, too.
 struct Units {
     double unknown, residual;
 };
-__device__ __forceinline__ double step_weight(const double* __restrict__ floors, const double* __restrict__ pseudo_time, u64 at) {
+__device__ __forceinline__ double step_weight(const double* __restrict__ floors,
+                                              const double* __restrict__ pseudo_time, u64 at) {
     const double time = pseudo_time[at / NB];
     return floors[at % NB] >= 0 && time > 0 ? time : 1.0;
 }
-__device__ __forceinline__ Units units_at(const Units* __restrict__ units, const double* __restrict__ floors, const double* __restrict__ base,
+__device__ __forceinline__ Units units_at(const Units* __restrict__ units, const double* __restrict__ floors,
+                                          const double* __restrict__ base,
                                           const double* __restrict__ pseudo_time, u64 at) {
     const double w = weight(floors, base, at);
     return {units[at % NB].unknown * w, units[at % NB].residual * w * step_weight(floors, pseudo_time, at)};
 }
 // Values and residuals of the unknown v over their weights, and zeros of the others.
 extern "C" __global__ void __launch_bounds__(256)
-measured(u32 rows, u32 v, const double* __restrict__ floors, const double* __restrict__ base, const double* __restrict__ residual,
-         const double* __restrict__ pseudo_time, double* __restrict__ of_values, double* __restrict__ of_residuals) {
+measured(Measured) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at >= (u64)rows * NB) return;
     const double w = weight(floors, base, at);
@@ -106,15 +108,13 @@ measured(u32 rows, u32 v, const double* __restrict__ floors, const double* __res
 }
 // values = base + h v
 extern "C" __global__ void __launch_bounds__(256)
-set_beside(u32 rows, const double* __restrict__ floors, const double* __restrict__ base, const Units* __restrict__ units,
-           double h, const double* __restrict__ v, double* __restrict__ values) {
+set_beside(SetBeside) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at < (u64)rows * NB) values[at] = base[at] + h * (units[at % NB].unknown * weight(floors, base, at)) * v[at];
 }
 // y = ((moved - residual) / h + V/dt v) / unit
 extern "C" __global__ void __launch_bounds__(256)
-slopes(u32 rows, const double* __restrict__ floors, const double* __restrict__ base, const Units* __restrict__ units, const double* __restrict__ moved, const double* __restrict__ residual,
-       const double* __restrict__ pseudo_time, const double* __restrict__ v, double inverse, double* __restrict__ y) {
+slopes(Slopes) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at >= (u64)rows * NB) return;
     const Units unit = units_at(units, floors, base, pseudo_time, at);
@@ -122,8 +122,7 @@ slopes(u32 rows, const double* __restrict__ floors, const double* __restrict__ b
 }
 // y = (slope + V/dt v) / unit
 extern "C" __global__ void __launch_bounds__(256)
-add_pseudo_time(u32 rows, const double* __restrict__ floors, const double* __restrict__ base, const Units* __restrict__ units,
-                const double* __restrict__ slope, const double* __restrict__ pseudo_time, const double* __restrict__ v, double* __restrict__ y) {
+add_pseudo_time(AddPseudoTime) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at >= (u64)rows * NB) return;
     const Units unit = units_at(units, floors, base, pseudo_time, at);
@@ -134,17 +133,18 @@ add_pseudo_time(u32 rows, const double* __restrict__ floors, const double* __res
 #define RESIDUAL_TO 1
 #define VALUE_FROM 2
 extern "C" __global__ void __launch_bounds__(256)
-measure(u32 rows, const double* __restrict__ floors, const double* __restrict__ base, const Units* __restrict__ units,
-        const double* __restrict__ pseudo_time, u32 to, const double* __restrict__ from, double* __restrict__ out) {
+measure(Measure) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at >= (u64)rows * NB) return;
     const Units unit = units_at(units, floors, base, pseudo_time, at);
-    out[at] = to == RESIDUAL_FROM ? from[at] * unit.residual : to == RESIDUAL_TO ? from[at] / unit.residual : to == VALUE_FROM ? from[at] * unit.unknown
-                                                                                                            : from[at] / unit.unknown;
+    out[at] = to == RESIDUAL_FROM ? from[at] * unit.residual
+              : to == RESIDUAL_TO ? from[at] / unit.residual
+              : to == VALUE_FROM  ? from[at] * unit.unknown
+                                  : from[at] / unit.unknown;
 }
 // Given values keep what they have.
 extern "C" __global__ void __launch_bounds__(128)
-held_slopes(u32 count, const u32* __restrict__ node_of, const double* __restrict__ v, double* __restrict__ y) {
+held_slopes(HeldSlopes) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     for (int k = 0; k < NB; k++) y[(u64)node_of[at] * NB + k] = v[(u64)node_of[at] * NB + k];

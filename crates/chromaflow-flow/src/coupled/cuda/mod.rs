@@ -1,26 +1,49 @@
 #![allow(unsafe_code)]
 //! Systems beside a flow on a GPU. Twins: ../mod.rs, ../system.rs.
 
+mod arguments;
 mod carried;
 mod direction;
 mod newton;
 
 use super::{CoupledSystem, FlowView};
 use crate::config::FlowConfig;
-use crate::gpu::{BoundaryCuda, MeshCuda, Params, Sums, ViscousCuda, blocks, source};
+use crate::gpu::{AddParts, BoundaryCuda, MeshCuda, Params, Sums, ViscousCuda, blocks, source};
 use crate::jacobian::cuda::Target;
 use crate::march::linear::{LinearCuda, Shape};
 use crate::march::{Advanced, FlowError, Moment};
+pub use arguments::CarriedFace;
+pub(crate) use arguments::SubtractUpdate;
+use arguments::{
+    AddPseudoTime, CheckValues, HeldResidual, HeldRows, HeldSlopes, Measure, Measured, ResidualNorms,
+    SetBeside, Slopes, SubtractSource,
+};
 pub use carried::{CarriedCuda, Carrier, FACES};
 use chromaflow::RowBatches;
 use chromaflow::gpu::{DeviceJacobian, GpuError, ShareCuda, Storage};
-use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Pinned, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Pinned, Share, Stream};
+use chromaflow_device::{kernel_arguments, kernel_entries};
 pub use direction::DirectionCuda;
 use newton::Driving;
 use std::sync::Arc;
 
 fn kernel_source(nb: usize, stored: usize) -> KernelSource {
-    source("coupled", "", include_str!("coupled.cu")).define("NB", nb).define("STORED", stored)
+    source("coupled", "", include_str!("coupled.cu"))
+        .records::<(
+            SubtractSource,
+            HeldResidual,
+            HeldRows,
+            ResidualNorms,
+            SubtractUpdate,
+            CheckValues,
+            Measure,
+            Measured,
+            SetBeside,
+            AddPseudoTime,
+        )>()
+        .records::<(Slopes, HeldSlopes, AddParts)>()
+        .define("NB", nb)
+        .define("STORED", stored)
 }
 
 /// For one unknown and for two, each with off-diagonal values of both sizes.
@@ -181,14 +204,10 @@ pub trait CoupledCuda: Send + Sync {
     }
 }
 
-struct Kernels {
-    subtract_source: Kernel,
-    held_residual: Kernel,
-    held_rows: Kernel,
-    residual_norms: Kernel,
-    add_parts: Kernel,
-    subtract_update: Kernel,
-    check_values: Kernel,
+kernel_entries! {
+    struct Kernels {
+        subtract_source, held_residual, held_rows, residual_norms, add_parts, subtract_update, check_values,
+    }
 }
 
 /// Where the counters stand.
@@ -276,15 +295,7 @@ impl CoupledSystemCuda {
             } else {
                 None
             },
-            kernels: Kernels {
-                subtract_source: module.kernel("subtract_source")?,
-                held_residual: module.kernel("held_residual")?,
-                held_rows: module.kernel("held_rows")?,
-                residual_norms: module.kernel("residual_norms")?,
-                add_parts: module.kernel("add_parts")?,
-                subtract_update: module.kernel("subtract_update")?,
-                check_values: module.kernel("check_values")?,
-            },
+            kernels: Kernels::of(&module)?,
             sums: Sums::new(stream, nb, norm_blocks, [])?,
             counts: stream.upload(&counts)?,
             no_counts: stream.upload(&counts)?,
@@ -355,11 +366,17 @@ impl CoupledSystemCuda {
         self.counts.copy_from(&self.no_counts.slice())?;
         self.find_residual(flow, at)?;
         let (k, stream, n) = (&self.kernels, flow.stream, flow.mesh.rows);
-        let norms = k.residual_norms.launch(self.sums.norm_blocks(), 256).arg(n as u32);
-        let norms =
-            norms.arg(&self.residual).arg(&flow.mesh.volumes).arg(&self.state.values).arg(&self.floors);
+        let norms = k.residual_norms.launch(self.sums.norm_blocks(), 256);
         // SAFETY: vectors have nb values a row; partial sums have room for nb numbers a thread block.
-        unsafe { norms.arg(&self.sums.norms).arg(self.count(Count::BadResidual)).enqueue(stream)? };
+        unsafe {
+            norms
+                .record(&kernel_arguments! { ResidualNorms {
+                    rows: n as u32, residual: &self.residual, volumes: &flow.mesh.volumes,
+                    values: &self.state.values, floors: &self.floors, partials: &self.sums.norms,
+                    first_bad: self.count(Count::BadResidual),
+                } })
+                .enqueue(stream)?;
+        }
         self.sums.add_up(stream, &self.kernels.add_parts)?;
         Ok(self.counts.download_later(&mut self.host_counts)?)
     }
@@ -374,11 +391,18 @@ impl CoupledSystemCuda {
         // SAFETY: vectors have nb values a row; held nodes are rows.
         unsafe {
             if let Some(source) = &state.source {
-                let launch = k.subtract_source.launch(blocks(self.nb * n, 256), 256).arg(n as u32);
-                launch.arg(&flow.mesh.volumes).arg(source).arg(&self.residual).enqueue(stream)?;
+                let launch = k.subtract_source.launch(blocks(self.nb * n, 256), 256);
+                launch
+                    .record(&kernel_arguments! { SubtractSource {
+                        rows: n as u32, volumes: &flow.mesh.volumes, source, residual: &self.residual,
+                    } })
+                    .enqueue(stream)?;
             }
             let held = k.held_residual.launch(blocks(state.held.len(), 128), 128);
-            held.arg(state.held.len() as u32).arg(&state.held).arg(&self.residual).enqueue(stream)?;
+            held.record(&kernel_arguments! { HeldResidual {
+                count: state.held.len() as u32, node_of: &state.held, residual: &self.residual,
+            } })
+            .enqueue(stream)?;
         }
         self.clear_ghosts(&self.residual)
     }
@@ -422,9 +446,14 @@ impl CoupledSystemCuda {
         self.physics.assemble(flow, &self.state, at, jacobian)?;
         let off = jacobian.off.assembled()?;
         let held = self.kernels.held_rows.launch(blocks(self.state.held.len(), 128), 128);
-        let held = held.arg(self.state.held.len() as u32).arg(&self.state.held).arg(&flow.mesh.row_ptr);
         // SAFETY: held nodes are rows of the matrix, whose pattern is the mesh's.
-        Ok(unsafe { held.arg(off).arg(&jacobian.diag).enqueue(flow.stream) }?)
+        Ok(unsafe {
+            held.record(&kernel_arguments! { HeldRows {
+                count: self.state.held.len() as u32, node_of: &self.state.held, row_ptr: &flow.mesh.row_ptr,
+                off: Share::at(off), diag: &jacobian.diag,
+            } })
+            .enqueue(flow.stream)
+        }?)
     }
 
     /// Enqueues the implicit part of a step; [`Self::advanced`] tells what it did once the stream has come so far.
@@ -448,12 +477,21 @@ impl CoupledSystemCuda {
         // Cuts are counted where rows are owned; ghosts follow them.
         self.clear_ghosts(&self.update)?;
         let update = self.physics.update_kernel().unwrap_or(&self.kernels.subtract_update);
-        let update = update.launch(blocks(self.nb * n, 256), 256).arg(n as u32).arg(&self.update);
-        let check = self.kernels.check_values.launch(blocks(n, 128), 128).arg(n as u32);
+        let update = update.launch(blocks(self.nb * n, 256), 256);
+        let check = self.kernels.check_values.launch(blocks(n, 128), 128);
         // SAFETY: vectors have nb values a row.
         unsafe {
-            update.arg(&self.state.values).arg(self.count(Count::Limited)).enqueue(stream)?;
-            check.arg(&self.state.values).arg(self.count(Count::BadState)).enqueue(stream)?;
+            update
+                .record(&kernel_arguments! { SubtractUpdate {
+                    rows: n as u32, update: &self.update, values: &self.state.values,
+                    limited: self.count(Count::Limited),
+                } })
+                .enqueue(stream)?;
+            check
+                .record(&kernel_arguments! { CheckValues {
+                    rows: n as u32, values: &self.state.values, first_bad: self.count(Count::BadState),
+                } })
+                .enqueue(stream)?;
         }
         Ok(self.counts.download_later(&mut self.host_counts)?)
     }

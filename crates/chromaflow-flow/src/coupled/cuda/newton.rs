@@ -1,11 +1,13 @@
 #![allow(unsafe_code)]
 //! A system that the flow depends on, in a Newton-Krylov step of both. Twin: ../system.rs.
 
+use super::arguments::{AddPseudoTime, HeldSlopes, Measure as MeasureArguments, Measured, SetBeside, Slopes};
 use super::{CoupledSystemCuda, DirectionCuda, FlowViewCuda};
 use crate::gpu::blocks;
 use crate::march::Moment;
 use chromaflow::gpu::{GpuError, Storage, Vectors};
-use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, Module, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, Module, Read, Stream, Write};
+use chromaflow_device::kernel_arguments;
 use std::sync::Arc;
 
 /// What such a step needs of a system besides what all steps do.
@@ -81,15 +83,20 @@ impl Driving {
         &self,
         (stream, floors): (&Stream, &DeviceBuffer<f64>),
         to: Measure,
-        from: u64,
-        out: u64,
+        from: Read<f64>,
+        out: Write<f64>,
     ) -> Result<(), GpuError> {
         let n = self.values.len();
-        let launch = self.measure.launch(blocks(n, 256), 256).arg(self.pseudo_time.len() as u32);
-        let launch = launch.arg(floors).arg(&self.values).arg(&self.units).arg(&self.pseudo_time);
-        let launch = launch.arg(to as u32).arg(from).arg(out);
+        let launch = self.measure.launch(blocks(n, 256), 256);
         // SAFETY: callers give vectors with as many values as this system has.
-        Ok(unsafe { launch.enqueue(stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { MeasureArguments {
+                    rows: self.pseudo_time.len() as u32, floors, base: &self.values, units: &self.units,
+                    pseudo_time: &self.pseudo_time, to: to as u32, from, out,
+                } })
+                .enqueue(stream)
+        }?)
     }
 }
 
@@ -144,17 +151,17 @@ impl CoupledSystemCuda {
         let mut units = Vec::new();
         for v in 0..self.nb {
             let n = driving.values.len();
-            let measured =
-                driving.measured.launch(blocks(n, 256), 256).arg(flow.mesh.rows as u32).arg(v as u32);
-            let measured = measured
-                .arg(&self.floors)
-                .arg(&driving.values)
-                .arg(&driving.residual)
-                .arg(&driving.pseudo_time)
-                .arg(&driving.r)
-                .arg(&driving.z);
+            let measured = driving.measured.launch(blocks(n, 256), 256);
             // SAFETY: vectors have nb values a row.
-            unsafe { measured.enqueue(flow.stream)? };
+            unsafe {
+                measured
+                    .record(&kernel_arguments! { Measured {
+                        rows: flow.mesh.rows as u32, v: v as u32, floors: &self.floors,
+                        base: &driving.values, residual: &driving.residual,
+                        pseudo_time: &driving.pseudo_time, of_values: &driving.r, of_residuals: &driving.z,
+                    } })
+                    .enqueue(flow.stream)?;
+            }
             let (values, residual) = (&driving.r, &driving.z);
             if let Some(share) = share {
                 share.clear(self.nb, &values.slice())?;
@@ -181,10 +188,16 @@ impl CoupledSystemCuda {
     ) -> Result<(), GpuError> {
         let (driving, n) = (self.driving.as_ref().expect(DRIVES), self.unknowns());
         assert_eq!(v.len(), n);
-        let launch = driving.set_beside.launch(blocks(n, 256), 256).arg(flow.mesh.rows as u32);
-        let launch = launch.arg(&self.floors).arg(&driving.values).arg(&driving.units).arg(h).arg(v.ptr());
+        let launch = driving.set_beside.launch(blocks(n, 256), 256);
         // SAFETY: vectors have nb values a row.
-        Ok(unsafe { launch.arg(&self.state.values).enqueue(flow.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { SetBeside {
+                    rows: flow.mesh.rows as u32, floors: &self.floors, base: &driving.values,
+                    units: &driving.units, h, v, values: &self.state.values,
+                } })
+                .enqueue(flow.stream)
+        }?)
     }
 
     /// Whether its equations have the derivative of their residual themselves.
@@ -202,8 +215,8 @@ impl CoupledSystemCuda {
         driving.convert(
             (way.flow.stream, &self.floors),
             Measure::ValueFrom,
-            v.ptr(),
-            driving.changes.ptr(),
+            v.into(),
+            (&driving.changes).into(),
         )?;
         driving.directed = true;
         if let Some(share) = &self.share {
@@ -238,11 +251,15 @@ impl CoupledSystemCuda {
         let driving = self.driving.as_ref().expect(DRIVES);
         let (changes, out) = (&driving.changes, &mut self.residual);
         self.physics.derivative(way, moved, at, &self.state, changes, out)?;
-        let add = driving.add_pseudo_time.launch(blocks(n, 256), 256).arg(moved.mesh.rows as u32);
-        let add = add.arg(&self.floors).arg(&driving.values).arg(&driving.units).arg(&self.residual);
-        let add = add.arg(&driving.pseudo_time).arg(v.ptr()).arg(y.ptr());
+        let add = driving.add_pseudo_time.launch(blocks(n, 256), 256);
         // SAFETY: vectors have nb values a row, and V/dt one.
-        unsafe { add.enqueue(moved.stream)? };
+        unsafe {
+            add.record(&kernel_arguments! { AddPseudoTime {
+                rows: moved.mesh.rows as u32, floors: &self.floors, base: &driving.values,
+                units: &driving.units, slope: &self.residual, pseudo_time: &driving.pseudo_time, v, y,
+            } })
+            .enqueue(moved.stream)?;
+        }
         self.hold_slopes(moved.stream, v, y)
     }
 
@@ -253,9 +270,15 @@ impl CoupledSystemCuda {
         y: &DeviceSlice<'_, f64>,
     ) -> Result<(), GpuError> {
         let (driving, held) = (self.driving.as_ref().expect(DRIVES), &self.state.held);
-        let held_slopes = driving.held_slopes.launch(blocks(held.len(), 128), 128).arg(held.len() as u32);
+        let held_slopes = driving.held_slopes.launch(blocks(held.len(), 128), 128);
         // SAFETY: vectors have nb values a row; held nodes are rows.
-        unsafe { held_slopes.arg(held).arg(v.ptr()).arg(y.ptr()).enqueue(stream)? };
+        unsafe {
+            held_slopes
+                .record(&kernel_arguments! { HeldSlopes {
+                    count: held.len() as u32, node_of: held, v, y,
+                } })
+                .enqueue(stream)?;
+        }
         self.share.as_ref().map_or(Ok(()), |share| share.clear(self.nb, y))
     }
 
@@ -272,16 +295,17 @@ impl CoupledSystemCuda {
     ) -> Result<(), GpuError> {
         let driving = self.driving.as_ref().expect(DRIVES);
         assert!(v.len() == self.unknowns() && y.len() == self.unknowns());
-        let slopes = driving.slopes.launch(blocks(self.unknowns(), 256), 256).arg(flow.mesh.rows as u32);
-        let slopes = slopes
-            .arg(&self.floors)
-            .arg(&driving.values)
-            .arg(&driving.units)
-            .arg(&self.residual)
-            .arg(&driving.residual);
-        let slopes = slopes.arg(&driving.pseudo_time).arg(v.ptr()).arg(1.0 / h).arg(y.ptr());
+        let slopes = driving.slopes.launch(blocks(self.unknowns(), 256), 256);
         // SAFETY: vectors have nb values a row, and V/dt one.
-        unsafe { slopes.enqueue(flow.stream)? };
+        unsafe {
+            slopes
+                .record(&kernel_arguments! { Slopes {
+                    rows: flow.mesh.rows as u32, floors: &self.floors, base: &driving.values,
+                    units: &driving.units, moved: &self.residual, residual: &driving.residual,
+                    pseudo_time: &driving.pseudo_time, v, inverse: 1.0 / h, y,
+                } })
+                .enqueue(flow.stream)?;
+        }
         self.hold_slopes(flow.stream, v, y)
     }
 
@@ -297,9 +321,9 @@ impl CoupledSystemCuda {
     ) -> Result<(), GpuError> {
         assert!(r.len() == self.unknowns() && z.len() == self.unknowns());
         let driving = self.driving.as_mut().expect(DRIVES);
-        driving.convert((stream, &self.floors), Measure::ResidualFrom, r.ptr(), driving.r.ptr())?;
+        driving.convert((stream, &self.floors), Measure::ResidualFrom, r.into(), (&driving.r).into())?;
         self.linear.precondition(&driving.r, &mut driving.z)?;
-        driving.convert((stream, &self.floors), Measure::ValueTo, driving.z.ptr(), z.ptr())
+        driving.convert((stream, &self.floors), Measure::ValueTo, (&driving.z).into(), z.into())
     }
 
     /// Writes the residual in its units into a part of a vector.
@@ -309,7 +333,12 @@ impl CoupledSystemCuda {
     pub fn residual_into(&self, stream: &Stream, to: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
         assert_eq!(to.len(), self.unknowns());
         let driving = self.driving.as_ref().expect(DRIVES);
-        driving.convert((stream, &self.floors), Measure::ResidualTo, driving.residual.ptr(), to.ptr())?;
+        driving.convert(
+            (stream, &self.floors),
+            Measure::ResidualTo,
+            (&driving.residual).into(),
+            to.into(),
+        )?;
         self.share.as_ref().map_or(Ok(()), |share| share.clear(self.nb, to))
     }
 
@@ -330,6 +359,6 @@ impl CoupledSystemCuda {
         let driving = self.driving.as_ref().expect(DRIVES);
         self.state.values.copy_from(&driving.values.slice())?;
         self.residual.copy_from(&driving.residual.slice())?;
-        driving.convert((stream, &self.floors), Measure::ValueFrom, update.ptr(), self.update.ptr())
+        driving.convert((stream, &self.floors), Measure::ValueFrom, update.into(), (&self.update).into())
     }
 }

@@ -17,10 +17,6 @@ struct Fluid {
 // The grid: `place` {cell, block and faces whose neighbor is the cell itself (bits 16 to 21)} of each row; `strides`
 // along j and k of each block; bits of `open` say which lower faces lie between cells; `slopes` [3][3 or 1][cells] as
 // Block::slopes.
-#define GRID                                                                                                        \
-    u32 rows, u32 cells, const uint2* __restrict__ place, const uint2* __restrict__ strides,                        \
-        const double* __restrict__ area, const unsigned char* __restrict__ open, const double* __restrict__ slopes, \
-        const double* __restrict__ volumes
 #define SLOPES (SKEWED ? 3 : 1)
 
 __device__ __forceinline__ u32 step_along(uint2 strides, int d) { return d == 0 ? 1 : d == 1 ? strides.x : strides.y; }
@@ -72,7 +68,7 @@ __device__ __forceinline__ void reconstruct(const Fluid* __restrict__ fluid, dou
 
 // What leaves each cell, [rows][NB]: a thread a row sums its own faces.
 extern "C" __global__ void __launch_bounds__(128)
-residual(GRID, const Fluid* __restrict__ fluid, const double* __restrict__ q, double* __restrict__ out) {
+residual(Residual) {
     __shared__ double shared[128 * NB];
     const u32 base = blockIdx.x * 128, row = base + threadIdx.x;
     if (row < rows) {
@@ -149,9 +145,6 @@ residual(GRID, const Fluid* __restrict__ fluid, const double* __restrict__ q, do
 // Faces of the boundary, one patch after another: `index` {cell, ghost, next cell inside, patch; strides along the
 // face, row, 0}; `metric` area out of the domain, products of slopes, center (9 numbers); `given` [faces][NB]; `kinds`
 // [patches][NB - 3]: the flow's condition, then those of scalars (0 no flux, 1 value, 2 value where the flow comes in).
-#define FACES                                                                                             \
-    const uint4* __restrict__ index, const double* __restrict__ metric, const double* __restrict__ given, \
-        const u32* __restrict__ kinds
 struct Face {
     u32 cell, ghost, next, patch, along[2], row;
     Vec3 n, slope;
@@ -175,7 +168,7 @@ __device__ __forceinline__ bool is_fixed(u32 kind, double leaving) { return kind
 
 // A thread a face.
 extern "C" __global__ void __launch_bounds__(128)
-boundary_ghosts(u32 faces, u32 cells, FACES, const Fluid* __restrict__ fluid, double* q) {
+boundary_ghosts(BoundaryGhosts) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= faces) return;
     const Face face = load_face(index, metric, i);
@@ -197,7 +190,7 @@ boundary_ghosts(u32 faces, u32 cells, FACES, const Fluid* __restrict__ fluid, do
 
 // Ghost cells on edges between two boundaries: {corner, both ghosts beside it, the cell opposite}. A thread a value.
 extern "C" __global__ void __launch_bounds__(128)
-corner_ghosts(u32 corners, u32 cells, const uint4* __restrict__ list, double* q) {
+corner_ghosts(CornerGhosts) {
     const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;
     if (i >= (u64)corners * NB) return;
     const uint4 c = list[i % corners];
@@ -233,8 +226,7 @@ __device__ __forceinline__ Q4 boundary_flux(const double* __restrict__ q, u32 ce
 // Adds what leaves through the boundary: a thread a row, its faces from ptr[i] to ptr[i + 1] of `list` in the order of
 // the patches.
 extern "C" __global__ void __launch_bounds__(128)
-boundary_residual(u32 count, const u32* __restrict__ ptr, const u32* __restrict__ list, u32 cells, FACES,
-                  const Fluid* __restrict__ fluid, const double* __restrict__ q, double* __restrict__ out) {
+boundary_residual(BoundaryResidual) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= count) return;
     for (u32 k = ptr[i]; k < ptr[i + 1]; k++) {

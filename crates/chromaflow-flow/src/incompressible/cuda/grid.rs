@@ -3,9 +3,14 @@
 use super::super::IncompressibleSystem;
 use super::super::config::{Config, Flux};
 use super::super::space::{Patch, ScalarKind, Space};
-use crate::gpu::source;
+use super::arguments::{
+    AddTimeAndSource, ApplyUpdate, BoundaryFaces, BoundaryGhosts, BoundaryMatrix, BoundaryResidual,
+    CornerGhosts, CoupleBlocks, FillMatrix, GridRows, Residual, ResidualNorms, TakeRows, TimeSteps,
+    WallForces,
+};
+use crate::gpu::{AddParts, source};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Launch, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream};
 
 /// Rows of a thread block of `residual_norms`, as the kernel has it.
 pub fn norm_lanes(n: usize) -> usize {
@@ -46,6 +51,19 @@ impl Scheme {
 pub fn kernel_source(scheme: &Scheme) -> KernelSource {
     let text = [include_str!("fluxes.cu"), include_str!("matrix.cu"), include_str!("step.cu")].join("\n");
     source("incompressible", "", &text)
+        .records::<(
+            Residual,
+            BoundaryGhosts,
+            CornerGhosts,
+            BoundaryResidual,
+            TimeSteps,
+            FillMatrix,
+            BoundaryMatrix,
+            CoupleBlocks,
+            AddTimeAndSource,
+            TakeRows,
+        )>()
+        .records::<(ResidualNorms, WallForces, ApplyUpdate, AddParts)>()
         .define("NB", scheme.n)
         .define("CELLS", matrix_cells(scheme.n))
         .define("AXES", scheme.axes)
@@ -226,15 +244,33 @@ impl GridCuda {
         Ok(())
     }
 
-    /// The arguments `GRID`.
-    pub fn with_grid<'a>(&'a self, launch: Launch<'a>) -> Launch<'a> {
-        let launch = launch.arg(self.rows as u32).arg(self.cells as u32).arg(&self.place).arg(&self.strides);
-        launch.arg(&self.area).arg(&self.open).arg(&self.slopes).arg(&self.volume)
+    /// What kernels over rows take of it.
+    pub fn rows(&self) -> GridRows {
+        GridRows {
+            rows: self.rows as u32,
+            cells: self.cells as u32,
+            place: (&self.place).into(),
+            strides: (&self.strides).into(),
+            area: (&self.area).into(),
+            open: (&self.open).into(),
+            slopes: (&self.slopes).into(),
+            volumes: (&self.volume).into(),
+        }
     }
 
-    /// The arguments `FACES`.
-    pub fn with_faces<'a>(&'a self, launch: Launch<'a>) -> Launch<'a> {
-        launch.arg(&self.face_index).arg(&self.face_metric).arg(&self.given).arg(&self.kinds)
+    /// What kernels over faces of the boundary take of it.
+    pub fn faces(&self) -> BoundaryFaces {
+        BoundaryFaces {
+            index: (&self.face_index).into(),
+            metric: (&self.face_metric).into(),
+            given: (&self.given).into(),
+            kinds: (&self.kinds).into(),
+        }
+    }
+
+    /// Rows at the boundary.
+    pub fn boundary_rows(&self) -> usize {
+        self.boundary_ptr.len() - 1
     }
 }
 

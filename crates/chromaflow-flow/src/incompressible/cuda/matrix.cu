@@ -6,8 +6,7 @@
 
 // Local time steps: the largest spectral radius of the three directions over the CFL number. A thread a row.
 extern "C" __global__ void __launch_bounds__(128)
-time_steps(GRID, const Fluid* __restrict__ fluid, const double* __restrict__ q, double cfl,
-           double* __restrict__ steps) {
+time_steps(TimeSteps) {
     const u32 row = blockIdx.x * 128 + threadIdx.x;
     if (row >= rows) return;
     const uint2 p = place[row], s = strides[p.y & 0xffff];
@@ -34,8 +33,7 @@ __device__ __forceinline__ void put_blocks(const double* tile, u32 count, double
 }
 
 extern "C" __global__ void __launch_bounds__(CELLS * NB)
-fill_matrix(GRID, const Fluid* __restrict__ fluid, const double* __restrict__ q, const double* __restrict__ steps,
-            double rate, double* __restrict__ diag, double* __restrict__ lower, double* __restrict__ upper) {
+fill_matrix(FillMatrix) {
     __shared__ double tile[CELLS * NB * NB];
     const u32 first = blockIdx.x * CELLS, col = threadIdx.x % NB, count = min((u32)CELLS, rows - first) * NB * NB;
     const u32 row = min(first + threadIdx.x / NB, rows - 1);
@@ -112,8 +110,7 @@ fill_matrix(GRID, const Fluid* __restrict__ fluid, const double* __restrict__ q,
 
 // Adds the boundary's derivatives to the diagonal: a thread a column of a row at the boundary.
 extern "C" __global__ void __launch_bounds__(128)
-boundary_matrix(u32 count, const u32* __restrict__ ptr, const u32* __restrict__ list, u32 cells, FACES,
-                const Fluid* __restrict__ fluid, const double* __restrict__ q, double* __restrict__ diag) {
+boundary_matrix(BoundaryMatrix) {
     const u32 at = blockIdx.x * 128 + threadIdx.x, i = at / NB, col = at % NB;
     if (i >= count) return;
     const double beta = fluid->beta;
@@ -164,9 +161,7 @@ boundary_matrix(u32 count, const u32* __restrict__ ptr, const u32* __restrict__ 
 // r -= A x over neighbors across interfaces: a thread an equation of a row that has any, those of row i from ptr[i] to
 // ptr[i + 1].
 extern "C" __global__ void __launch_bounds__(128)
-couple_blocks(u32 count, const u32* __restrict__ row_of, const u32* __restrict__ ptr,
-              const uint2* __restrict__ links, const double* __restrict__ lower, const double* __restrict__ upper,
-              const double* __restrict__ x, double* __restrict__ r) {
+couple_blocks(CoupleBlocks) {
     const u32 at = blockIdx.x * 128 + threadIdx.x, i = at / NB, e = at % NB;
     if (i >= count) return;
     const u64 row = row_of[i];

@@ -11,6 +11,7 @@
 //! The pointwise physics are this crate's Rust functions, emitted; the exchange is [`ExchangeCuda`], the linear solver
 //! [`DeviceStructuredIlu`]. A case gives the same bits on every run, and the CPU's history to the rounding of sums.
 
+mod arguments;
 mod grid;
 #[cfg(test)]
 mod tests;
@@ -22,9 +23,14 @@ use crate::gpu::{Clock, Sums, blocks};
 use crate::grid::{ExchangeCuda, FieldLayout};
 use crate::march::forces::Walls;
 use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, System, Times};
+use arguments::{
+    AddTimeAndSource, ApplyUpdate, BoundaryGhosts, BoundaryMatrix, BoundaryResidual, BoundaryRows,
+    CornerGhosts, CoupleBlocks, FillMatrix, Residual, ResidualNorms, TakeRows, TimeSteps, WallForces,
+};
 use chromaflow::factor::structured_ilu::cuda::{DeviceStencil, DeviceStructuredIlu, GpuIluEngine};
 use chromaflow::gpu::{GpuError, Storage, Vectors};
-use chromaflow_device::cuda::{DeviceBuffer, Gpu, Kernel, Launch, Pinned, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Gpu, Pinned, Stream};
+use chromaflow_device::{kernel_arguments, kernel_entries};
 use grid::GridCuda;
 
 pub(crate) use grid::kernel_sources;
@@ -32,21 +38,12 @@ pub(crate) use grid::kernel_sources;
 /// Most unknowns a cell.
 pub const MAX_UNKNOWNS: usize = 32;
 
-struct Kernels {
-    residual: Kernel,
-    boundary_ghosts: Kernel,
-    corner_ghosts: Kernel,
-    boundary_residual: Kernel,
-    time_steps: Kernel,
-    fill_matrix: Kernel,
-    boundary_matrix: Kernel,
-    couple_blocks: Kernel,
-    add_time_and_source: Kernel,
-    take_rows: Kernel,
-    residual_norms: Kernel,
-    add_parts: Kernel,
-    wall_forces: Kernel,
-    apply_update: Kernel,
+kernel_entries! {
+    struct Kernels {
+        residual, boundary_ghosts, corner_ghosts, boundary_residual, time_steps, fill_matrix,
+        boundary_matrix, couple_blocks, add_time_and_source, take_rows, residual_norms, add_parts,
+        wall_forces, apply_update,
+    }
 }
 
 /// The state of a solver on a GPU and all that a step needs.
@@ -113,22 +110,7 @@ impl FlowCuda {
         matrix.upper.fill_bytes(0)?;
         let ilu = DeviceStructuredIlu::new(stream, &dims, n, config.implicit.ilu, GpuIluEngine::Auto)?;
         let module = stream.gpu().module(&grid::kernel_source(&grid::Scheme::of(solver)))?;
-        let kernels = Kernels {
-            residual: module.kernel("residual")?,
-            boundary_ghosts: module.kernel("boundary_ghosts")?,
-            corner_ghosts: module.kernel("corner_ghosts")?,
-            boundary_residual: module.kernel("boundary_residual")?,
-            time_steps: module.kernel("time_steps")?,
-            fill_matrix: module.kernel("fill_matrix")?,
-            boundary_matrix: module.kernel("boundary_matrix")?,
-            couple_blocks: module.kernel("couple_blocks")?,
-            add_time_and_source: module.kernel("add_time_and_source")?,
-            take_rows: module.kernel("take_rows")?,
-            residual_norms: module.kernel("residual_norms")?,
-            add_parts: module.kernel("add_parts")?,
-            wall_forces: module.kernel("wall_forces")?,
-            apply_update: module.kernel("apply_update")?,
-        };
+        let kernels = Kernels::of(&module)?;
         let grid = GridCuda::new(stream, solver)?;
         let (rows, cells) = (grid.rows, grid.cells);
         let norm_blocks = blocks(rows, grid::norm_lanes(n)).min(4 * stream.gpu().facts().multiprocessors);
@@ -176,17 +158,25 @@ impl FlowCuda {
         let (k, g, stream) = (&self.kernels, &self.grid, &self.stream);
         // SAFETY: faces' cells and ghosts are cells of the grid.
         unsafe {
-            let launch = k.boundary_ghosts.launch(blocks(g.faces, 128), 128).arg(g.faces as u32);
-            let launch = g.with_faces(launch.arg(g.cells as u32)).arg(&g.fluid);
-            launch.arg(&self.q).enqueue(stream)?;
+            let launch = k.boundary_ghosts.launch(blocks(g.faces, 128), 128);
+            launch
+                .record(&kernel_arguments! { BoundaryGhosts {
+                    faces: g.faces as u32, cells: g.cells as u32, at: g.faces(), fluid: &g.fluid,
+                    q: &self.q,
+                } })
+                .enqueue(stream)?;
         }
         self.clock.done(Part::Residual, stream)?;
         self.exchange.fill(stream, &mut self.q, self.n, FieldLayout::Components)?;
         // SAFETY: all four are cells of the grid; no corner is beside another.
         unsafe {
             let corners = g.corners.len() / 4;
-            let launch = k.corner_ghosts.launch(blocks(corners * self.n, 128), 128).arg(corners as u32);
-            launch.arg(g.cells as u32).arg(&g.corners).arg(&self.q).enqueue(stream)?;
+            let launch = k.corner_ghosts.launch(blocks(corners * self.n, 128), 128);
+            launch
+                .record(&kernel_arguments! { CornerGhosts {
+                    corners: corners as u32, cells: g.cells as u32, list: &g.corners, q: &self.q,
+                } })
+                .enqueue(stream)?;
         }
         self.clock.done(Part::Exchange, stream)?;
         Ok(())
@@ -195,35 +185,53 @@ impl FlowCuda {
     fn compute_residual(&mut self, time: Option<[f64; 3]>) -> Result<(), GpuError> {
         self.fill_ghosts()?;
         let (k, g, stream) = (&self.kernels, &self.grid, &self.stream);
+        let boundary = g.boundary_rows();
         // SAFETY: vectors have n values a row, the state n a cell; ghost cells are two deep, as far as the stencil reaches.
         unsafe {
-            let launch = g.with_grid(k.residual.launch(blocks(g.rows, 128), 128)).arg(&g.fluid);
-            launch.arg(&self.q).arg(&self.residual).enqueue(stream)?;
-            let launch = self.of_boundary_rows(&k.boundary_residual, 1);
-            launch.arg(&self.q).arg(&self.residual).enqueue(stream)?;
+            let launch = k.residual.launch(blocks(g.rows, 128), 128);
+            launch
+                .record(&kernel_arguments! { Residual {
+                    grid: g.rows(), fluid: &g.fluid, q: &self.q, out: &self.residual,
+                } })
+                .enqueue(stream)?;
+            let launch = k.boundary_residual.launch(blocks(boundary, 128), 128);
+            launch
+                .record(&kernel_arguments! { BoundaryResidual {
+                    row: self.boundary_rows(), q: &self.q, out: &self.residual,
+                } })
+                .enqueue(stream)?;
         }
         self.clock.done(Part::Residual, stream)?;
         let levels = self.levels.as_ref().filter(|_| time.is_some());
         if levels.is_some() || self.source.is_some() {
             let [now, last, before] = time.unwrap_or([0.0; 3]);
-            let level = |l: usize| levels.map_or(0, |levels| levels[l].ptr());
-            let launch = g.with_grid(k.add_time_and_source.launch(blocks(g.rows * self.n, 256), 256));
-            let launch = launch.arg(&self.q).arg(now).arg(last).arg(before).arg(level(0)).arg(level(1));
-            let launch = launch.arg(self.source.as_ref().map_or(0, DeviceBuffer::ptr));
+            let level = |l: usize| levels.map(|levels| &levels[l]);
+            let launch = k.add_time_and_source.launch(blocks(g.rows * self.n, 256), 256);
             // SAFETY: as above.
-            unsafe { launch.arg(&self.residual).enqueue(stream)? };
+            unsafe {
+                launch
+                    .record(&kernel_arguments! { AddTimeAndSource {
+                        grid: g.rows(), q: &self.q, now, last, before, q_last: level(0), q_before: level(1),
+                        source: self.source.as_ref(), residual: &self.residual,
+                    } })
+                    .enqueue(stream)?;
+            }
             self.clock.done(Part::TimeStep, stream)?;
         }
         Ok(())
     }
 
-    /// A kernel over rows at the boundary, `threads` each.
-    fn of_boundary_rows<'a>(&'a self, kernel: &'a Kernel, threads: usize) -> Launch<'a> {
+    /// What kernels over rows at the boundary take.
+    fn boundary_rows(&self) -> BoundaryRows {
         let g = &self.grid;
-        let count = g.boundary_ptr.len() - 1;
-        let launch = kernel.launch(blocks(count * threads, 128), 128).arg(count as u32);
-        let launch = launch.arg(&g.boundary_ptr).arg(&g.boundary_faces).arg(g.cells as u32);
-        g.with_faces(launch).arg(&g.fluid)
+        BoundaryRows {
+            count: g.boundary_rows() as u32,
+            ptr: (&g.boundary_ptr).into(),
+            list: (&g.boundary_faces).into(),
+            cells: g.cells as u32,
+            at: g.faces(),
+            fluid: (&g.fluid).into(),
+        }
     }
 
     /// Norms and forces.
@@ -233,27 +241,47 @@ impl FlowCuda {
         // SAFETY: partial sums have room for n (twelve) numbers a thread block.
         unsafe {
             let norms = k.residual_norms.launch(self.sums.norm_blocks(), grid::norm_lanes(n) * n);
-            g.with_grid(norms).arg(&self.residual).arg(&self.sums.norms).enqueue(stream)?;
-            let forces = self.sums.over_walls(&k.wall_forces).arg(&self.sums.parts);
-            let forces = g.with_faces(forces.arg(g.cells as u32)).arg(&g.fluid).arg(&self.q);
-            forces.arg(cx).arg(cy).arg(cz).arg(&self.sums.forces).enqueue(stream)?;
+            norms
+                .record(&kernel_arguments! { ResidualNorms {
+                    grid: g.rows(), residual: &self.residual, partials: &self.sums.norms,
+                } })
+                .enqueue(stream)?;
+            let forces = self.sums.over_walls(&k.wall_forces);
+            forces
+                .record(&kernel_arguments! { WallForces {
+                    parts: &self.sums.parts, cells: g.cells as u32, at: g.faces(), fluid: &g.fluid,
+                    q: &self.q, cx, cy, cz, partials: &self.sums.forces,
+                } })
+                .enqueue(stream)?;
         }
         self.sums.add_up(stream, &k.add_parts)
     }
 
     fn assemble(&mut self, cfl: f64, rate: f64) -> Result<(), GpuError> {
         let (k, g, stream, n) = (&self.kernels, &self.grid, &self.stream, self.n);
-        let (cells, a) = (grid::matrix_cells(n), &self.matrix);
+        let (cells, a, boundary) = (grid::matrix_cells(n), &self.matrix, g.boundary_rows());
         // SAFETY: the matrix has the blocks of all rows; the launch shape is the kernel's own.
         unsafe {
-            let launch = g.with_grid(k.time_steps.launch(blocks(g.rows, 128), 128)).arg(&g.fluid);
-            launch.arg(&self.q).arg(cfl).arg(&self.steps).enqueue(stream)?;
+            let launch = k.time_steps.launch(blocks(g.rows, 128), 128);
+            launch
+                .record(&kernel_arguments! { TimeSteps {
+                    grid: g.rows(), fluid: &g.fluid, q: &self.q, cfl, steps: &self.steps,
+                } })
+                .enqueue(stream)?;
             self.clock.done(Part::TimeStep, stream)?;
-            let launch = g.with_grid(k.fill_matrix.launch(blocks(g.rows, cells), cells * n)).arg(&g.fluid);
-            let launch = launch.arg(&self.q).arg(&self.steps).arg(rate);
-            launch.arg(&a.diag).arg(&a.lower).arg(&a.upper).enqueue(stream)?;
-            let launch = self.of_boundary_rows(&k.boundary_matrix, n);
-            launch.arg(&self.q).arg(&a.diag).enqueue(stream)?;
+            let launch = k.fill_matrix.launch(blocks(g.rows, cells), cells * n);
+            launch
+                .record(&kernel_arguments! { FillMatrix {
+                    grid: g.rows(), fluid: &g.fluid, q: &self.q, steps: &self.steps, rate, diag: &a.diag,
+                    lower: &a.lower, upper: &a.upper,
+                } })
+                .enqueue(stream)?;
+            let launch = k.boundary_matrix.launch(blocks(boundary * n, 128), 128);
+            launch
+                .record(&kernel_arguments! { BoundaryMatrix {
+                    row: self.boundary_rows(), q: &self.q, diag: &a.diag,
+                } })
+                .enqueue(stream)?;
         }
         self.clock.done(Part::Assembly, stream)?;
         Ok(())
@@ -264,10 +292,16 @@ impl FlowCuda {
         self.ilu.residual(&self.matrix, &self.residual, &self.update, &mut self.rest)?;
         let (g, n, a) = (&self.grid, self.n, &self.matrix);
         let count = g.link_rows.len();
-        let launch = self.kernels.couple_blocks.launch(blocks(count * n, 128), 128).arg(count as u32);
-        let launch = launch.arg(&g.link_rows).arg(&g.link_ptr).arg(&g.links).arg(&a.lower).arg(&a.upper);
+        let launch = self.kernels.couple_blocks.launch(blocks(count * n, 128), 128);
         // SAFETY: both ends of links are rows.
-        Ok(unsafe { launch.arg(&self.update).arg(&self.rest).enqueue(&self.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { CoupleBlocks {
+                    count: count as u32, row_of: &g.link_rows, ptr: &g.link_ptr, links: &g.links,
+                    lower: &a.lower, upper: &a.upper, x: &self.update, r: &self.rest,
+                } })
+                .enqueue(&self.stream)
+        }?)
     }
 
     fn norm(&mut self, of_rest: bool) -> Result<f64, GpuError> {
@@ -301,10 +335,16 @@ impl FlowCuda {
     fn apply_update(&mut self) -> Result<(), GpuError> {
         let g = &self.grid;
         self.first_bad.upload(&[u32::MAX])?;
-        let launch = g.with_grid(self.kernels.apply_update.launch(blocks(g.rows, 128), 128));
-        let launch = launch.arg(&self.update).arg(&self.q).arg(&self.last_good).arg(&self.first_bad);
+        let launch = self.kernels.apply_update.launch(blocks(g.rows, 128), 128);
         // SAFETY: n values a row and a cell.
-        Ok(unsafe { launch.enqueue(&self.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { ApplyUpdate {
+                    grid: g.rows(), x: &self.update, q: &self.q, last_good: &self.last_good,
+                    first_bad: &self.first_bad,
+                } })
+                .enqueue(&self.stream)
+        }?)
     }
 
     /// Each block's part of an array over all cells.
@@ -347,9 +387,15 @@ impl System for FlowCuda {
         let g = &self.grid;
         if let Some(levels) = &mut self.levels {
             levels.swap(0, 1);
-            let launch = g.with_grid(self.kernels.take_rows.launch(blocks(g.rows * self.n, 256), 256));
+            let launch = self.kernels.take_rows.launch(blocks(g.rows * self.n, 256), 256);
             // SAFETY: n values a row.
-            unsafe { launch.arg(&self.q).arg(&levels[0]).enqueue(&self.stream)? };
+            unsafe {
+                launch
+                    .record(&kernel_arguments! { TakeRows {
+                        grid: g.rows(), q: &self.q, out: &levels[0],
+                    } })
+                    .enqueue(&self.stream)?;
+            }
         }
         Ok(())
     }

@@ -3,9 +3,7 @@
 // r += V (now q + last q_last + before q_before) - V source, but for the first in the pressure's equation. A thread a
 // value.
 extern "C" __global__ void __launch_bounds__(256)
-add_time_and_source(GRID, const double* __restrict__ q, double now, double last, double before,
-                    const double* __restrict__ q_last, const double* __restrict__ q_before,
-                    const double* __restrict__ source, double* __restrict__ residual) {
+add_time_and_source(AddTimeAndSource) {
     const u64 i = (u64)blockIdx.x * 256 + threadIdx.x;
     if (i >= (u64)rows * NB) return;
     const u32 c = i % NB, at = place[i / NB].x;
@@ -18,7 +16,7 @@ add_time_and_source(GRID, const double* __restrict__ q, double now, double last,
 
 // The state as rows. A thread a value.
 extern "C" __global__ void __launch_bounds__(256)
-take_rows(GRID, const double* __restrict__ q, double* __restrict__ out) {
+take_rows(TakeRows) {
     const u64 i = (u64)blockIdx.x * 256 + threadIdx.x;
     if (i < (u64)rows * NB) out[i] = q[i % NB * cells + place[i / NB].x];
 }
@@ -26,7 +24,7 @@ take_rows(GRID, const double* __restrict__ q, double* __restrict__ out) {
 // Partial sums of R^2 / V, NB a thread block of LANES * NB threads.
 #define LANES (NB <= 16 ? 256 / NB : 8)
 extern "C" __global__ void __launch_bounds__(LANES * NB)
-residual_norms(GRID, const double* __restrict__ residual, double* __restrict__ partials) {
+residual_norms(ResidualNorms) {
     __shared__ double sums[LANES * NB];
     const u32 c = threadIdx.x % NB;
     double sum = 0;
@@ -40,16 +38,14 @@ residual_norms(GRID, const double* __restrict__ residual, double* __restrict__ p
     for (u32 l = 1; l < LANES; l++) sum += sums[l * NB + c];
     partials[blockIdx.x * NB + c] = sum;
 }
-extern "C" __global__ void add_parts(const u32* __restrict__ ptr, u32 width, const double* __restrict__ partials,
-                                     double* __restrict__ to) {
+extern "C" __global__ void add_parts(AddParts) {
     sum_parts(ptr, width, partials, to);
 }
 
 // Forces on walls: partial sums of pressure force, its moment, friction, its moment, a thread block a part {first face,
 // faces} of one patch.
 extern "C" __global__ void __launch_bounds__(256)
-wall_forces(const uint2* __restrict__ parts, u32 cells, FACES, const Fluid* __restrict__ fluid,
-            const double* __restrict__ q, double cx, double cy, double cz, double* __restrict__ partials) {
+wall_forces(WallForces) {
     Vec3 arm = {}, f[2] = {};
     const uint2 part = parts[blockIdx.x];
     if (threadIdx.x < part.y) {
@@ -66,8 +62,7 @@ wall_forces(const uint2* __restrict__ parts, u32 cells, FACES, const Fluid* __re
 
 // q -= x; the old state is kept, the first row whose update is not finite is told. A thread a row.
 extern "C" __global__ void __launch_bounds__(128)
-apply_update(GRID, const double* __restrict__ x, double* __restrict__ q, double* __restrict__ last_good,
-             u32* __restrict__ first_bad) {
+apply_update(ApplyUpdate) {
     const u32 row = blockIdx.x * 128 + threadIdx.x;
     bool bad = false;
     if (row < rows) {

@@ -2,14 +2,18 @@
 //! Launches of node_gradients.cu.
 
 use super::NodeGradients;
+use super::arguments::{CellGradients, NodeMeans};
 use crate::gpu::{Params, ViscousCuda, blocks, source};
 use crate::residual::cuda::CELLS;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use chromaflow_device::kernel_arguments;
 
 /// With so many quantities besides the velocity.
 pub(crate) fn kernel_source(more: usize) -> KernelSource {
-    source("node_gradients", CELLS, include_str!("node_gradients.cu")).define("MORE", more)
+    source("node_gradients", CELLS, include_str!("node_gradients.cu"))
+        .records::<(CellGradients, NodeMeans)>()
+        .define("MORE", more)
 }
 
 /// For one quantity besides the velocity and for two.
@@ -82,15 +86,28 @@ impl NodeGradientsCuda {
             let known = self.cells_kernels.iter().find(|(corners, _)| *corners == group.corners);
             let (_, kernel) = known.expect("elements have 4, 5, 6 or 8 nodes");
             let cells = self.cells.part(numbers * first..numbers * (first + count));
-            let launch = kernel.launch(blocks(count, 128), 128).arg(count as u32).arg(&group.nodes);
-            let launch = launch.arg(nodes).arg(elements.plane).arg(phi).arg(&params.values);
+            let launch = kernel.launch(blocks(count, 128), 128);
             // SAFETY: nodes of elements are rows, of planar meshes modulo those of a plane; there is room for every element.
-            unsafe { launch.arg(cells).enqueue(stream)? };
+            unsafe {
+                launch
+                    .record(&kernel_arguments! { CellGradients {
+                        count: count as u32, element_nodes: &group.nodes, nodes, plane: elements.plane, phi,
+                        params: &params.values, out: cells,
+                    } })
+                    .enqueue(stream)?;
+            }
             first += count;
         }
         assert_eq!(numbers * first, self.cells.len(), "the elements of the set-up");
-        let means = self.means_kernel.launch(blocks(rows, 8), 128).arg(rows as u32).arg(&self.row_ptr);
+        let means = self.means_kernel.launch(blocks(rows, 8), 128);
         // SAFETY: the lists name elements; as many derivatives a row as an element has.
-        Ok(unsafe { means.arg(&self.around).arg(&self.cells).arg(&*out).enqueue(stream) }?)
+        Ok(unsafe {
+            means
+                .record(&kernel_arguments! { NodeMeans {
+                    rows: rows as u32, row_ptr: &self.row_ptr, around: &self.around, cells: &self.cells,
+                    out: &*out,
+                } })
+                .enqueue(stream)
+        }?)
     }
 }

@@ -5,6 +5,8 @@
 //! function is linear, on any mesh.
 
 #[cfg(feature = "cuda")]
+mod arguments;
+#[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 
 use super::ViscousElements;

@@ -50,8 +50,7 @@ __device__ __forceinline__ void cell_gradients(u32 count, const u32* __restrict_
 }
 #define CELLS(N) \
     extern "C" __global__ void __launch_bounds__(128) \
-    cell_gradients_##N(u32 count, const u32* __restrict__ element_nodes, const double* __restrict__ nodes, u32 plane, \
-                       const double* __restrict__ phi, const Params* __restrict__ params, double* __restrict__ out) { \
+    cell_gradients_##N(CellGradients) { \
         cell_gradients<N>(count, element_nodes, nodes, plane, phi, params, out); \
     }
 CELLS(4)
@@ -61,8 +60,7 @@ CELLS(8)
 
 // The mean of the elements around a node by their volumes, [row][COUNT]. Sixteen lanes a row, a lane a number.
 extern "C" __global__ void __launch_bounds__(128)
-node_means(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ around,
-           const double* __restrict__ cells, double* __restrict__ out) {
+node_means(NodeMeans) {
     const u32 lane = threadIdx.x % 16, row = (blockIdx.x * 128 + threadIdx.x) / 16;
     const u32 mask = 0xffffu << (threadIdx.x & 16);
     if (row >= rows) return;

@@ -1,100 +1,56 @@
 //! What the kernels of lines, sweeps and fluxes take.
 
-use chromaflow_device::cuda::{Element, Read, Share, Write};
-use chromaflow_device::kernel_record;
+use crate::bc::Condition;
+use crate::grid::{Chunks, GridBlock};
+use chromaflow_device::cuda::{Read, Share, Write};
+use chromaflow_device::{kernel_elements, kernel_record};
 
-macro_rules! records_of_kernels {
-    ($($name:ident),*) => { $(
-        /// A record as kernels read it.
-        #[derive(Clone, Copy, Debug)]
-        pub struct $name;
-
-        impl Element for $name {
-            const C: &'static str = stringify!($name);
-        }
-    )* };
-}
-records_of_kernels!(GridBlock, Setup, TensorMap);
-
-/// Four words.
-#[derive(Clone, Copy, Debug)]
-pub struct Four;
-
-impl Element for Four {
-    const C: &'static str = "uint4";
+kernel_elements! {
+    /// Numbers of the set-up.
+    pub struct Setup: "Setup" in f64;
+    /// A side of a block at the boundary.
+    pub struct Side: "Side" in u32;
+    /// A tensor map.
+    pub struct TensorMap: "TensorMap" in u8;
 }
 
 kernel_record! {
     /// Lines along an axis: the blocks, and groups {block, first line}, the highest bit of the block set where an axis came before.
     pub struct Lines {
-        total: u64,
-        axis: u32,
-        blocks: Read<GridBlock>,
-        groups: Read<[u32; 2]>,
+        total: u64, axis: u32, blocks: Read<GridBlock>, groups: Read<[u32; 2]>,
     }
 
     /// Faces of the boundary, and the derivatives of the fluxes through them.
     pub struct Ends {
-        side_ptr: Read<u32>,
-        face_of: Read<u32>,
-        faces: u64,
-        jacobians: Read<f64>,
+        side_ptr: Read<u32>, face_of: Read<u32>, faces: u64, jacobians: Read<f64>,
     }
 
     /// Arrays of cells that lines are made of; `r` goes from the residual or the update so far to the solution.
     pub struct Cells {
-        w: Read<f64>,
-        area: Read<f64>,
-        taus: Read<f64>,
-        volume: Read<f64>,
-        numbers: Read<Setup>,
+        w: Read<f64>, area: Read<f64>, taus: Read<f64>, volume: Read<f64>, numbers: Read<Setup>,
         r: Share<f64>,
     }
 
     /// Open lines of blocks; what is kept of the elimination.
     pub struct BlockLines {
-        lines: Lines,
-        ends: Ends,
-        cells: Cells,
-        factors: Share<f64>,
-        values: Share<f64>,
-        bad: Share<u32>,
+        lines: Lines, ends: Ends, cells: Cells, factors: Share<f64>, values: Share<f64>, bad: Share<u32>,
     }
 
     /// Lines of blocks cut into segments, open or closed.
     pub struct BlockSegments {
-        lines: Lines,
-        closed: u32,
-        ends: Ends,
-        cells: Cells,
-        factors: Share<f64>,
-        values: Share<f64>,
-        loops: Share<f64>,
-        bad: Share<u32>,
+        lines: Lines, closed: u32, ends: Ends, cells: Cells, factors: Share<f64>, values: Share<f64>,
+        loops: Share<f64>, bad: Share<u32>,
     }
 
     /// Lines of waves, open or closed.
     pub struct WaveLines {
-        lines: Lines,
-        fourth: u32,
-        cells: Cells,
-        kept: Share<f64>,
-        bad: Share<u32>,
+        lines: Lines, fourth: u32, cells: Cells, kept: Share<f64>, bad: Share<u32>,
     }
 
     /// The factored blocks of cells next to the boundary.
     pub struct BoundaryCells {
-        count: u32,
-        total: u64,
-        blocks: Read<GridBlock>,
-        cells: Read<Four>,
-        actives: Read<u32>,
-        ends: Ends,
-        w: Read<f64>,
-        area: Read<f64>,
-        damping: Read<f64>,
-        taus: Read<f64>,
-        setup: Read<Setup>,
+        count: u32, total: u64, blocks: Read<GridBlock>, cells: Read<[u32; 4]>, actives: Read<u32>,
+        ends: Ends, w: Read<f64>, area: Read<f64>, damping: Read<f64>, taus: Read<f64>, setup: Read<Setup>,
         factors: Write<f64>,
     }
 
@@ -102,7 +58,7 @@ kernel_record! {
     pub struct SweepPlane {
         total: u64,
         blocks: Read<GridBlock>,
-        groups: Read<Four>,
+        groups: Read<[u32; 4]>,
         /// Places of cells plane by plane, and the numbers of their factored blocks.
         order: Read<[u32; 2]>,
         actives: Read<u32>,
@@ -120,39 +76,79 @@ kernel_record! {
 
     /// Inviscid fluxes, tile by tile.
     pub struct Fluxes {
-        total: u64,
-        planes: u32,
-        blocks: Read<GridBlock>,
-        tiles: Read<Four>,
-        side_ptr: Read<u32>,
-        face_of: Read<u32>,
-        faces: u64,
-        at_boundary: Read<f64>,
-        w: Read<f64>,
-        area: Read<f64>,
-        numbers: Read<Setup>,
-        maps: Read<TensorMap>,
-        r: Write<f64>,
+        total: u64, planes: u32, blocks: Read<GridBlock>, tiles: Read<[u32; 4]>, side_ptr: Read<u32>,
+        face_of: Read<u32>, faces: u64, at_boundary: Read<f64>, w: Read<f64>, area: Read<f64>,
+        numbers: Read<Setup>, maps: Read<TensorMap>, r: Write<f64>,
     }
 
     /// Viscous fluxes, tile by tile.
     pub struct ViscousFluxes {
-        total: u64,
-        planes: u32,
-        blocks: Read<GridBlock>,
-        tiles: Read<Four>,
-        actives: Read<u32>,
-        side_ptr: Read<u32>,
-        face_of: Read<u32>,
-        w: Read<f64>,
-        area: Read<f64>,
-        volume: Read<f64>,
-        gamma: f64,
-        viscosity: f64,
-        prandtl: f64,
-        sutherland_law: u32,
-        sutherland: f64,
-        maps: Read<TensorMap>,
-        r: Write<f64>,
+        total: u64, planes: u32, blocks: Read<GridBlock>, tiles: Read<[u32; 4]>, actives: Read<u32>,
+        side_ptr: Read<u32>, face_of: Read<u32>, w: Read<f64>, area: Read<f64>, volume: Read<f64>,
+        gamma: f64, viscosity: f64, prandtl: f64, sutherland_law: u32, sutherland: f64,
+        maps: Read<TensorMap>, r: Write<f64>,
+    }
+
+    /// What `adapt_outlets` takes.
+    pub(super) struct AdaptOutlets {
+        total: u64, ptr: Read<u32>, parts: Read<u32>, faces: Read<[u32; 2]>, sides: Read<Side>,
+        w: Read<f64>, area: Read<f64>, setup: Read<Setup>, conditions: Share<Condition<f64>>,
+    }
+
+    /// What `fill_ghosts` takes.
+    pub(super) struct FillGhosts {
+        count: u32, total: u64, columns: Read<[u32; 2]>, middles: Read<f64>,
+        conditions: Read<Condition<f64>>, sides: Read<Side>, area: Read<f64>, setup: Read<Setup>,
+        w: Share<f64>,
+    }
+
+    /// What `boundary_fluxes` takes.
+    pub(super) struct BoundaryFluxes {
+        count: u32, total: u64, faces: Read<[u32; 2]>, middles: Read<f64>, conditions: Read<Condition<f64>>,
+        sides: Read<Side>, w: Read<f64>, area: Read<f64>, volume: Read<f64>, setup: Read<Setup>,
+        free_pressure: f64, fluxes: Write<f64>, loads: Write<f64>,
+    }
+
+    /// What `boundary_jacobians` takes.
+    pub(super) struct BoundaryJacobians {
+        count: u32, total: u64, faces: Read<[u32; 2]>, conditions: Read<Condition<f64>>, sides: Read<Side>,
+        w: Read<f64>, area: Read<f64>, volume: Read<f64>, setup: Read<Setup>, jacobians: Write<f64>,
+    }
+
+    /// What `wall_forces` takes.
+    pub(in crate::structured) struct WallForces {
+        count: u32, parts: Read<[u32; 2]>, middles: Read<f64>, loads: Read<f64>, cx: f64, cy: f64, cz: f64,
+        partials: Write<f64>,
+    }
+
+    /// What `time_steps` takes.
+    pub(super) struct TimeSteps {
+        over: Chunks, total: u64, actives: Read<u32>, w: Read<f64>, area: Read<f64>, volume: Read<f64>,
+        setup: Read<Setup>, cfl: f64, mean: u32, rate: f64, tau: Write<f64>, least: Write<f64>,
+    }
+
+    /// What `finish_residual` takes.
+    pub(super) struct FinishResidual {
+        over: Chunks, chunk_count: u32, total: u64, w: Read<f64>, volume: Read<f64>, w_last: Read<f64>,
+        w_before: Read<f64>, now: f64, before: f64, setup: Read<Setup>, r: Share<f64>, partials: Write<f64>,
+        first_bad: Share<u32>,
+    }
+
+    /// What `apply_update` takes.
+    pub(super) struct ApplyUpdate {
+        over: Chunks, total: u64, w: Read<f64>, r: Read<f64>, setup: Read<Setup>, next: Write<f64>,
+        limited: Share<u32>, first_bad: Share<u32>,
+    }
+
+    /// What `face_damping` takes.
+    pub(super) struct FaceDamping {
+        over: Chunks, total: u64, actives: Read<u32>, w: Read<f64>, open: Read<f64>, volume: Read<f64>,
+        setup: Read<Setup>, damping: Write<f64>,
+    }
+
+    /// What `transpose` takes.
+    pub(super) struct TransposePlanes {
+        total: u64, blocks: Read<GridBlock>, tiles: Read<[u32; 4]>, na: u32, nb: u32, nc: u32, back: u32,
+        a: Share<f64>, b: Share<f64>, c: Share<f64>, turned: Share<f64>,
     }
 }

@@ -1,13 +1,6 @@
 // The blocks of the implicit operator, 5 x 5 and column-major in registers; they are eliminated by the library's
 // block.cuh.
 
-// v -= a x.
-__device__ __forceinline__ void subtract(const Block& a, const State& x, State& v) {
-#pragma unroll
-    for (int k = 0; k < 5; k++)
-#pragma unroll
-        for (int r = 0; r < 5; r++) v[r] -= a[k * 5 + r] * x[k];
-}
 __device__ __forceinline__ State column_of(const Block& a, int c) {
     return {a[c * 5], a[c * 5 + 1], a[c * 5 + 2], a[c * 5 + 3], a[c * 5 + 4]};
 }

@@ -27,9 +27,7 @@ __device__ __forceinline__ View view_of(const Side& side, u64 total, u64 at, con
 // The back pressure of outlets of given mass flow, a thread block each; `parts` {patch, range of its faces} from
 // ptr[outlet] on.
 extern "C" __global__ void __launch_bounds__(256)
-adapt_outlets(u64 total, const u32* __restrict__ ptr, const u32* __restrict__ parts,
-              const uint2* __restrict__ faces, const Side* __restrict__ sides, const double* __restrict__ w,
-              const double* __restrict__ area, const Setup* __restrict__ setup, Condition* conditions) {
+adapt_outlets(AdaptOutlets) {
     const u32 first = ptr[blockIdx.x], end = ptr[blockIdx.x + 1];
     double sum[2] = {0, 0};
     for (u32 part = first; part < end; part++) {
@@ -50,9 +48,7 @@ adapt_outlets(u64 total, const u32* __restrict__ ptr, const u32* __restrict__ pa
 
 // States of the two ghosts of each column {cell, patch}; columns of one launch do not read each other's ghosts.
 extern "C" __global__ void __launch_bounds__(128)
-fill_ghosts(u32 count, u64 total, const uint2* __restrict__ columns, const double* __restrict__ middles,
-            const Condition* __restrict__ conditions, const Side* __restrict__ sides,
-            const double* __restrict__ area, const Setup* __restrict__ setup, double* w) {
+fill_ghosts(FillGhosts) {
     const u32 n = blockIdx.x * 128 + threadIdx.x;
     if (n >= count) return;
     const u64 at = columns[n].x;
@@ -68,11 +64,7 @@ fill_ghosts(u32 count, u64 total, const uint2* __restrict__ columns, const doubl
 // Fluxes out through the faces {cell, patch}, [5][count], and the forces on walls, [6][count]: pressure above
 // `free_pressure`, friction.
 extern "C" __global__ void __launch_bounds__(128)
-boundary_fluxes(u32 count, u64 total, const uint2* __restrict__ faces, const double* __restrict__ middles,
-                const Condition* __restrict__ conditions, const Side* __restrict__ sides,
-                const double* __restrict__ w, const double* __restrict__ area, const double* __restrict__ volume,
-                const Setup* __restrict__ setup, double free_pressure, double* __restrict__ fluxes,
-                double* __restrict__ loads) {
+boundary_fluxes(BoundaryFluxes) {
     const u32 f = blockIdx.x * 128 + threadIdx.x;
     if (f >= count) return;
     const u64 at = faces[f].x;
@@ -114,10 +106,7 @@ boundary_fluxes(u32 count, u64 total, const uint2* __restrict__ faces, const dou
 
 // Derivatives of the fluxes out by the cells' conserved variables, [25][count].
 extern "C" __global__ void __launch_bounds__(128)
-boundary_jacobians(u32 count, u64 total, const uint2* __restrict__ faces, const Condition* __restrict__ conditions,
-                   const Side* __restrict__ sides, const double* __restrict__ w, const double* __restrict__ area,
-                   const double* __restrict__ volume, const Setup* __restrict__ setup,
-                   double* __restrict__ jacobians) {
+boundary_jacobians(BoundaryJacobians) {
     const u32 f = blockIdx.x * 128 + threadIdx.x;
     if (f >= count) return;
     const u64 at = faces[f].x;
@@ -139,7 +128,6 @@ boundary_jacobians(u32 count, u64 total, const uint2* __restrict__ faces, const 
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-wall_forces(u32 count, const uint2* __restrict__ parts, const double* __restrict__ middles,
-            const double* __restrict__ loads, double cx, double cy, double cz, double* __restrict__ partials) {
+wall_forces(WallForces) {
     sum_wall_forces(count, parts, middles, loads, cx, cy, cz, partials);
 }

@@ -4,7 +4,7 @@
 use super::super::config::{Scheme, StepMethod};
 use super::super::measure::{DIAGONAL, LINES as BLOCK_LINES};
 use super::super::{StructuredSystem, ViscousTerms};
-use super::arguments::{BlockLines, BlockSegments, Cells, Lines, WaveLines};
+use super::arguments::{BlockLines, BlockSegments, Cells, Lines, TransposePlanes, WaveLines};
 use super::setup::constants;
 use super::{Step, kernel};
 use crate::grid::{GHOSTS, GridCuda};
@@ -58,7 +58,7 @@ pub(super) fn wave_sources(constants: [u32; 2]) -> [KernelSource; 3] {
 }
 
 fn turn_source() -> KernelSource {
-    kernel("structured_transpose", include_str!("transpose.cu"), [0, 0])
+    kernel("structured_transpose", include_str!("transpose.cu"), [0, 0]).record::<TransposePlanes>()
 }
 
 /// Groups of lines along an axis: those for a kernel of many open lines, open lines cut into segments, and closed ones.
@@ -176,17 +176,23 @@ impl Factors {
     ) -> Result<(), GpuError> {
         let components: u32 = plain.iter().map(|p| p.1).sum();
         let tiles = self.turns.len() / 4;
-        let launch = self.transpose.launch(tiles * components as usize, 256).arg(grid.len() as u64);
-        let mut launch = launch.arg(grid.records()).arg(&self.turns);
-        for (_, count) in plain {
-            launch = launch.arg(count);
-        }
-        launch = launch.arg(u32::from(back));
-        for (array, _) in plain {
-            launch = launch.arg(array);
-        }
+        let [(a, na), (b, nb), (c, nc)] = plain;
+        let planes = TransposePlanes {
+            total: grid.len() as u64,
+            blocks: grid.records().into(),
+            tiles: (&self.turns).into(),
+            na,
+            nb,
+            nc,
+            back: u32::from(back),
+            a: a.into(),
+            b: b.into(),
+            c: c.into(),
+            turned: to.into(),
+        };
+        let launch = self.transpose.launch(tiles * components as usize, 256).record(&planes);
         // SAFETY: tiles lie in the blocks with their ghosts; each array has the components named.
-        Ok(unsafe { launch.arg(*to).enqueue(stream) }?)
+        Ok(unsafe { launch.enqueue(stream) }?)
     }
 
     /// The factor of one axis: r goes from the residual or the update so far to the solution.

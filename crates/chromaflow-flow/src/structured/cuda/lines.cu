@@ -12,6 +12,12 @@
 #define BEHIND 3        // rows of the substitution on their way
 #define ROW 15          // state 5, area 3, tau, right-hand side 5, volume
 
+// Numbers of a thread in shared memory.
+struct Slots {
+    const double* first;
+    __device__ double operator[](int e) const { return first[e * THREADS]; }
+};
+
 // r goes from the residual or the update so far to the solution along `axis`, whose areas `area` begins with. `groups`
 // {block, with the highest bit set where r is an update already; first line}; `factors` has room for 25 numbers a cell,
 // `values` for 5.
@@ -81,27 +87,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) lines(BlockLines) {
         } else {
             // The coupling to the cell behind is minus this.
             const Block a = coupling(setup, wb, nb, tau, 1.0, db);
-#pragma unroll
-            for (int k = 0; k < 5; k++) {
-#pragma unroll
-                for (int c = 0; c < 5; c++)
-#pragma unroll
-                    for (int s = 0; s < 5; s++) b[c * 5 + s] += a[k * 5 + s] * cp[c * 5 + k];
-#pragma unroll
-                for (int s = 0; s < 5; s++) v[s] += a[k * 5 + s] * fp[k];
-            }
+            eliminate_behind<5, 1>(a, cp, fp, b, v);
         }
         factor<5>(b);
         solve<5>(b, v);
         fp = v;
         cp = coupling(setup, wa, na, tau, -1.0, da);
-#pragma unroll
-        for (int c = 0; c < 5; c++) {
-            State x = column_of(cp, c);
-            solve<5>(b, x);
-#pragma unroll
-            for (int s = 0; s < 5; s++) cp[c * 5 + s] = n > 1 ? x[s] : 0.0;
-        }
+        solve_columns<5>(b, cp);
+        if (n == 1) cp = Block{};
         if (p + 1 < rows && line.live) {
 #pragma unroll
             for (int e = 0; e < 25; e++) factors[scratch(p, e, 25)] = cp[e];
@@ -129,13 +122,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) lines(BlockLines) {
             x[c] = 1.0;
             const State a = {meeting[(c * 5) * LINES], meeting[(c * 5 + 1) * LINES], meeting[(c * 5 + 2) * LINES],
                              meeting[(c * 5 + 3) * LINES], meeting[(c * 5 + 4) * LINES]};
-            subtract(cp, a, x);
+            add_product<5, -1>(cp, a, x);
 #pragma unroll
             for (int s = 0; s < 5; s++) m[c * 5 + s] = x[s];
         }
         const State g = {meeting[25 * LINES], meeting[26 * LINES], meeting[27 * LINES], meeting[28 * LINES],
                          meeting[29 * LINES]};
-        subtract(cp, g, fp);
+        add_product<5, -1>(cp, g, fp);
         factor<5>(m);
         solve<5>(m, fp);
 #pragma unroll
@@ -145,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) lines(BlockLines) {
     if (half) {
         const State x = {meeting[30 * LINES], meeting[31 * LINES], meeting[32 * LINES], meeting[33 * LINES],
                          meeting[34 * LINES]};
-        subtract(cp, x, fp);
+        add_product<5, -1>(cp, x, fp);
     }
     __syncthreads();
     // Outwards: fp is the solution of the row nearer to the middle.
@@ -176,10 +169,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) lines(BlockLines) {
         State v;
 #pragma unroll
         for (int e = 0; e < 5; e++) v[e] = *back_slot(q, 25 + e);
-#pragma unroll
-        for (int k = 0; k < 5; k++)
-#pragma unroll
-            for (int s = 0; s < 5; s++) v[s] -= *back_slot(q, k * 5 + s) * fp[k];
+        add_product<5, -1>(Slots{back_slot(q, 0)}, fp, v);
         fp = v;
         give(rows - 2 - q);
     }

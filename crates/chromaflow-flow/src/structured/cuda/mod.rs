@@ -14,7 +14,7 @@
 //! device: after norms and forces, and after the update. What they exchange are scalars, in page-locked memory. Nothing
 //! races and every sum has a fixed order: a case gives the same bits on every run.
 
-mod arguments;
+pub(in crate::structured) mod arguments;
 mod factors;
 mod fluxes;
 mod measure;
@@ -27,15 +27,19 @@ mod viscous;
 use super::config::{LocalStep, StepMethod};
 use super::{StructuredSolver, StructuredSystem, ViscousTerms};
 use crate::config::Time;
-use crate::gpu::{Clock, MARKS, Sums, blocks, download_pressures, source, upload_conditions};
+use crate::gpu::{AddParts, Clock, MARKS, Sums, blocks, download_pressures, source, upload_conditions};
 use crate::grid::device::GRID_CUH;
 use crate::grid::{ExchangeCuda, FieldLayout, GridCuda};
 use crate::march::forces::Walls;
 use crate::march::{Advanced, Bdf, Device, FlowError, Measured, Moment, Part, PartTime, System, Times};
-use arguments::Ends;
+use arguments::{
+    AdaptOutlets, ApplyUpdate, BoundaryFluxes, BoundaryJacobians, Ends, FillGhosts, FinishResidual,
+    TimeSteps, WallForces,
+};
 use chromaflow::block::BLOCK_CUH;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
+use chromaflow_device::kernel_arguments;
 use factors::Factors;
 use fluxes::Fluxes;
 pub(super) use measure::launch_seconds;
@@ -63,10 +67,16 @@ pub(in crate::structured) fn add_up(
     [cx, cy, cz]: [f64; 3],
     sums: &mut Sums,
 ) -> Result<(), GpuError> {
-    let forces = sums.over_walls(wall_forces).arg((middles.len() / 3) as u32).arg(&sums.parts);
-    let forces = forces.arg(middles).arg(loads).arg(cx).arg(cy).arg(cz);
+    let forces = sums.over_walls(wall_forces);
     // SAFETY: parts lie within the faces, each of which has six loads; twelve partial sums a part.
-    unsafe { forces.arg(&sums.forces).enqueue(stream)? };
+    unsafe {
+        forces
+            .record(&kernel_arguments! { WallForces {
+                count: (middles.len() / 3) as u32, parts: &sums.parts, middles, loads, cx, cy, cz,
+                partials: &sums.forces,
+            } })
+            .enqueue(stream)?;
+    }
     sums.add_up(stream, add_parts)
 }
 
@@ -80,8 +90,19 @@ fn kernel(name: &'static str, text: &str, [scheme, viscous]: [u32; 2]) -> Kernel
 /// What every method needs.
 fn sources(constants: [u32; 2]) -> [KernelSource; 2] {
     [
-        kernel("structured_boundary", include_str!("boundary.cu"), constants),
-        kernel("structured_step", include_str!("step.cu"), constants),
+        kernel("structured_boundary", include_str!("boundary.cu"), constants).records::<(
+            AdaptOutlets,
+            FillGhosts,
+            BoundaryFluxes,
+            BoundaryJacobians,
+            WallForces,
+        )>(),
+        kernel("structured_step", include_str!("step.cu"), constants).records::<(
+            TimeSteps,
+            FinishResidual,
+            ApplyUpdate,
+            AddParts,
+        )>(),
     ]
 }
 
@@ -310,10 +331,17 @@ impl StructuredCuda {
     /// Back pressures of outlets of given mass flow, a thread block each.
     fn adapt_outlets(&self) -> Result<(), GpuError> {
         let t = &self.tables;
-        let launch = self.kernels.adapt_outlets.launch(t.outlet_ptr.len() - 1, 256).arg(self.total());
-        let launch = launch.arg(&t.outlet_ptr).arg(&t.outlet_parts).arg(&t.faces).arg(&t.sides).arg(&self.w);
+        let launch = self.kernels.adapt_outlets.launch(t.outlet_ptr.len() - 1, 256);
         // SAFETY: parts name ranges of faces of one patch each.
-        Ok(unsafe { launch.arg(&self.area).arg(&self.setup).arg(&t.conditions).enqueue(&self.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { AdaptOutlets {
+                    total: self.total(), ptr: &t.outlet_ptr, parts: &t.outlet_parts, faces: &t.faces,
+                    sides: &t.sides, w: &self.w, area: &self.area, setup: &self.setup,
+                    conditions: &t.conditions,
+                } })
+                .enqueue(&self.stream)
+        }?)
     }
 
     /// States beyond boundaries and interfaces; twice in viscous flow, for those beyond edges.
@@ -323,13 +351,18 @@ impl StructuredCuda {
         for _ in 0..rounds {
             for stage in &t.stages {
                 let count = stage.len() / 2;
-                let launch = self.kernels.fill_ghosts.launch(blocks(count, 128), 128).arg(count as u32);
+                let launch = self.kernels.fill_ghosts.launch(blocks(count, 128), 128);
                 let middles = t.column_middles.part(3 * stage.start / 2..3 * stage.end / 2);
-                let launch = launch.arg(total).arg(t.columns.part(stage.clone())).arg(middles);
-                let launch =
-                    launch.arg(&t.conditions).arg(&t.sides).arg(&self.area).arg(&self.setup).arg(&self.w);
                 // SAFETY: columns are cells with two ghosts above them; no column of a stage reads another's ghosts.
-                unsafe { launch.enqueue(&self.stream)? };
+                unsafe {
+                    launch
+                        .record(&kernel_arguments! { FillGhosts {
+                            count: count as u32, total, columns: t.columns.part(stage.clone()), middles,
+                            conditions: &t.conditions, sides: &t.sides, area: &self.area,
+                            setup: &self.setup, w: &self.w,
+                        } })
+                        .enqueue(&self.stream)?;
+                }
             }
             self.exchange.fill(&self.stream, &mut self.w, 5, FieldLayout::Components)?;
         }
@@ -339,44 +372,68 @@ impl StructuredCuda {
     /// Fluxes through the boundary, and the forces there.
     fn boundary_fluxes(&self) -> Result<(), GpuError> {
         let (t, faces) = (&self.tables, self.face_count());
-        let launch = self.kernels.boundary_fluxes.launch(blocks(faces, 128), 128).arg(faces as u32);
-        let launch = launch.arg(self.total()).arg(&t.faces).arg(&t.middles).arg(&t.conditions).arg(&t.sides);
-        let launch = launch.arg(&self.w).arg(&self.area).arg(&self.volume).arg(&self.setup);
-        let launch = launch.arg(self.walls.scale.pressure);
+        let launch = self.kernels.boundary_fluxes.launch(blocks(faces, 128), 128);
         // SAFETY: faces name cells and patches; results have five and six numbers a face.
-        Ok(unsafe { launch.arg(&self.boundary_fluxes).arg(&self.loads).enqueue(&self.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { BoundaryFluxes {
+                    count: faces as u32, total: self.total(), faces: &t.faces, middles: &t.middles,
+                    conditions: &t.conditions, sides: &t.sides, w: &self.w, area: &self.area,
+                    volume: &self.volume, setup: &self.setup, free_pressure: self.walls.scale.pressure,
+                    fluxes: &self.boundary_fluxes, loads: &self.loads,
+                } })
+                .enqueue(&self.stream)
+        }?)
     }
 
     /// The change in time, and partial sums of norms.
     fn finish_residual(&self, bdf: Option<Bdf>) -> Result<(), GpuError> {
         let chunks = self.grid.chunks().len() / 2;
         let levels = self.levels.as_ref().filter(|_| bdf.is_some());
-        let [last, before] = [0, 1].map(|n| levels.map_or(0, |l| l[n].ptr()));
+        let [last, before] = [0, 1].map(|n| levels.map(|l| &l[n]));
         let (now, early) = bdf.map_or((0.0, 0.0), |bdf| (bdf.factors()[0], bdf.factors()[2]));
         let launch = self.kernels.finish_residual.launch(self.sums.norm_blocks(), 256);
-        let launch = launch.arg(self.grid.records()).arg(self.grid.chunks()).arg(chunks as u32);
-        let launch = launch.arg(self.total()).arg(&self.w).arg(&self.volume).arg(last).arg(before);
-        let launch = launch.arg(now).arg(early).arg(&self.setup).arg(&self.r).arg(&self.sums.norms);
         // SAFETY: arrays of the grid; five partial sums a thread block.
-        Ok(unsafe { launch.arg(self.count(Count::BadResidual)).enqueue(&self.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { FinishResidual {
+                    over: self.grid.chunk_records(), chunk_count: chunks as u32, total: self.total(),
+                    w: &self.w, volume: &self.volume, w_last: last, w_before: before, now, before: early,
+                    setup: &self.setup, r: &self.r, partials: &self.sums.norms,
+                    first_bad: self.count(Count::BadResidual),
+                } })
+                .enqueue(&self.stream)
+        }?)
     }
 
     /// tau = dt / V, and the least dt of each chunk.
     fn time_steps(&self, cfl: f64, rate: f64) -> Result<(), GpuError> {
-        let launch = self.grid.launch(&self.kernels.time_steps).arg(self.total()).arg(&self.tables.actives);
-        let launch = launch.arg(&self.w).arg(&self.area).arg(&self.volume).arg(&self.setup).arg(cfl);
-        let launch = launch.arg(u32::from(self.mean_step)).arg(rate).arg(&self.tau).arg(&self.least);
+        let launch = self.grid.launch(&self.kernels.time_steps);
         // SAFETY: arrays of the grid; a number a chunk.
-        Ok(unsafe { launch.enqueue(&self.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { TimeSteps {
+                    over: self.grid.chunk_records(), total: self.total(), actives: &self.tables.actives,
+                    w: &self.w, area: &self.area, volume: &self.volume, setup: &self.setup, cfl,
+                    mean: u32::from(self.mean_step), rate, tau: &self.tau, least: &self.least,
+                } })
+                .enqueue(&self.stream)
+        }?)
     }
 
     fn boundary_jacobians(&self) -> Result<(), GpuError> {
         let (t, faces) = (&self.tables, self.face_count());
-        let launch = self.kernels.boundary_jacobians.launch(blocks(faces, 128), 128).arg(faces as u32);
-        let launch = launch.arg(self.total()).arg(&t.faces).arg(&t.conditions).arg(&t.sides).arg(&self.w);
-        let launch = launch.arg(&self.area).arg(&self.volume).arg(&self.setup).arg(&self.jacobians);
+        let launch = self.kernels.boundary_jacobians.launch(blocks(faces, 128), 128);
         // SAFETY: faces name cells and patches; 25 numbers a face.
-        Ok(unsafe { launch.enqueue(&self.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { BoundaryJacobians {
+                    count: faces as u32, total: self.total(), faces: &t.faces, conditions: &t.conditions,
+                    sides: &t.sides, w: &self.w, area: &self.area, volume: &self.volume, setup: &self.setup,
+                    jacobians: &self.jacobians,
+                } })
+                .enqueue(&self.stream)
+        }?)
     }
 
     /// The implicit part of a step, or of one axis.
@@ -406,15 +463,21 @@ impl StructuredCuda {
 
     /// The next state in `other`.
     fn apply_update(&self) -> Result<(), GpuError> {
-        let launch = self.grid.launch(&self.kernels.apply_update).arg(self.total()).arg(&self.w);
+        let launch = self.grid.launch(&self.kernels.apply_update);
         let update = match &self.method {
             Method::Factors(_) => &self.r,
             Method::Sweeps(sweeps) => sweeps.update(),
         };
-        let launch = launch.arg(update).arg(&self.setup).arg(&self.other);
-        let launch = launch.arg(self.count(Count::Limited)).arg(self.count(Count::BadState));
         // SAFETY: arrays of the grid.
-        Ok(unsafe { launch.enqueue(&self.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { ApplyUpdate {
+                    over: self.grid.chunk_records(), total: self.total(), w: &self.w, r: update,
+                    setup: &self.setup, next: &self.other, limited: self.count(Count::Limited),
+                    first_bad: self.count(Count::BadState),
+                } })
+                .enqueue(&self.stream)
+        }?)
     }
 
     /// A counter on the device.

@@ -73,13 +73,6 @@ struct Rows {
     __device__ void next(const Ahead& a) { wb = wo, wo = a.w, nb = a.n, db = a.damping, vb = vo, vo = a.volume; }
 };
 
-// to += a x.
-__device__ __forceinline__ void add_product(const Block& a, const State& x, State& to) {
-#pragma unroll
-    for (int k = 0; k < 5; k++)
-#pragma unroll
-        for (int r = 0; r < 5; r++) to[r] += a[k * 5 + r] * x[k];
-}
 __device__ __forceinline__ State zero() { return {0, 0, 0, 0, 0}; }
 __device__ __forceinline__ State unit(int c) {
     return {c == 0 ? 1.0 : 0.0, c == 1 ? 1.0 : 0.0, c == 2 ? 1.0 : 0.0, c == 3 ? 1.0 : 0.0, c == 4 ? 1.0 : 0.0};
@@ -141,13 +134,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) segments(BlockSegments) {
             State v = right(p, tau);
             Block b = rows.own(p, ahead, tau, jacobians, faces);
             const Block a = rows.behind(p, tau);
-#pragma unroll
-            for (int c = 0; c < 5; c++) {
-                State x = column_of(b, c);
-                add_product(a, column_of(cp, c), x);
-                put_column(b, c, x);
-            }
-            add_product(a, fp, v);
+            eliminate_behind<5, 1>(a, cp, fp, b, v);
             factor<5>(b);
             solve<5>(b, v);
             fp = v;
@@ -157,20 +144,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) segments(BlockSegments) {
             for (int c = 0; c < 5; c++) {
                 State z = zero();
                 if (p == first + 1) z = minus(column_of(a, c));
-                else add_product(a, kept_z(p - 1, c), z);
+                else add_product<5, 1>(a, kept_z(p - 1, c), z);
                 solve<5>(b, z);
 #pragma unroll
                 for (int s = 0; s < 5; s++) loops[scratch(p, c * 5 + s, 25)] = z[s];
             }
             cp = rows.ahead(p, ahead, tau);
+            solve_columns<5>(b, cp);
 #pragma unroll
-            for (int c = 0; c < 5; c++) {
-                State x = column_of(cp, c);
-                solve<5>(b, x);
-                put_column(cp, c, x);
-#pragma unroll
-                for (int s = 0; s < 5; s++) factors[scratch(p, c * 5 + s, 25)] = x[s];
-            }
+            for (int e = 0; e < 25; e++) factors[scratch(p, e, 25)] = cp[e];
             rows.next(ahead);
         }
     }
@@ -217,14 +199,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) segments(BlockSegments) {
             State own;
 #pragma unroll
             for (int e = 0; e < 5; e++) own[e] = values[scratch(p, e, 5)];
-            subtract(c, y, own);
+            add_product<5, -1>(c, y, own);
             y = own;
 #pragma unroll
             for (int k = 0; k < 5; k++) {
                 State column = kept_z(p, k), product = zero();
-                subtract(c, column_of(z, k), column);
+                add_product<5, -1>(c, column_of(z, k), column);
                 put_column(z, k, column);
-                subtract(c, column_of(across, k), product);
+                add_product<5, -1>(c, column_of(across, k), product);
                 put_column(across, k, product);
             }
         }
@@ -235,22 +217,22 @@ extern "C" __global__ void __launch_bounds__(THREADS) segments(BlockSegments) {
         State v = right(first, tau);
         {
             const Block a = rows.ahead(first, ahead, tau);
-            subtract(a, y, v);
+            add_product<5, -1>(a, y, v);
 #pragma unroll
             for (int c = 0; c < 5; c++) {
                 State x = column_of(b, c), product = zero();
-                subtract(a, column_of(z, c), x);
+                add_product<5, -1>(a, column_of(z, c), x);
                 put_column(b, c, x);
-                subtract(a, column_of(across, c), product);
+                add_product<5, -1>(a, column_of(across, c), product);
                 put_column(across, c, product);
             }
         }
         const Block a = rows.behind(first, tau);
-        add_product(a, other(50), v);
+        add_product<5, 1>(a, other(50), v);
 #pragma unroll
         for (int c = 0; c < 5; c++) {
             State x = column_of(b, c);
-            add_product(a, other(25 + c * 5), x);
+            add_product<5, 1>(a, other(25 + c * 5), x);
             put_column(b, c, x);
         }
         factor<5>(b);
@@ -258,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) segments(BlockSegments) {
 #pragma unroll
         for (int c = 0; c < 5; c++) {
             State before = zero(), after = column_of(across, c);
-            add_product(a, other(c * 5), before);
+            add_product<5, 1>(a, other(c * 5), before);
             solve<5>(b, before), solve<5>(b, after);
             put_vector(1, c * 5, before), put_vector(1, 25 + c * 5, after);
         }
@@ -276,11 +258,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) segments(BlockSegments) {
 #pragma unroll
             for (int c = 0; c < 5; c++) put_column(before, c, of(q, c * 5)), put_column(after, c, of(q, 25 + c * 5));
             State v = of(q, 50);
-            subtract(before, of(low, 50), v), subtract(after, of(high, 50), v);
+            add_product<5, -1>(before, of(low, 50), v), add_product<5, -1>(after, of(high, 50), v);
 #pragma unroll
             for (int c = 0; c < 5; c++) {
                 State x = unit(c);
-                subtract(before, of(low, 25 + c * 5), x), subtract(after, of(high, c * 5), x);
+                add_product<5, -1>(before, of(low, 25 + c * 5), x), add_product<5, -1>(after, of(high, c * 5), x);
                 put_column(b, c, x);
             }
             factor<5>(b);
@@ -288,7 +270,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) segments(BlockSegments) {
 #pragma unroll
             for (int c = 0; c < 5; c++) {
                 State x = zero(), y = zero();
-                subtract(before, of(low, c * 5), x), subtract(after, of(high, 25 + c * 5), y);
+                add_product<5, -1>(before, of(low, c * 5), x), add_product<5, -1>(after, of(high, 25 + c * 5), y);
                 solve<5>(b, x), solve<5>(b, y);
                 put_vector(1 - half, c * 5, x), put_vector(1 - half, 25 + c * 5, y);
             }

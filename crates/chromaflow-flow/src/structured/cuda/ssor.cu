@@ -6,9 +6,7 @@
 
 // Dissipation of the lower faces of all cells and of the faces at the upper ends.
 extern "C" __global__ void __launch_bounds__(CHUNK)
-face_damping(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total,
-             const u32* __restrict__ actives, const double* __restrict__ w, const double* __restrict__ open,
-             const double* __restrict__ volume, const Setup* __restrict__ setup, double* __restrict__ damping) {
+face_damping(FaceDamping) {
     const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
     const GridBlock block = blocks[cell.block];
     const pointwise::Gas<double> gas = setup->gas();

@@ -2,13 +2,14 @@
 //! Symmetric successive over-relaxation on a GPU: a launch a plane, all of a step in one graph.
 
 use super::super::{StructuredSystem, ViscousTerms};
-use super::arguments::{BoundaryCells, SweepPlane};
+use super::arguments::{BoundaryCells, FaceDamping, SweepPlane};
 use super::setup::constants;
 use super::{Step, kernel};
 use crate::gpu::blocks;
 use crate::grid::{FieldLayout, GridCuda};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Graph, Kernel, KernelSource, Read, Stream};
+use chromaflow_device::kernel_arguments;
 use std::ops::Range;
 
 /// Cells of a plane that a thread block takes.
@@ -21,7 +22,9 @@ pub(super) fn source(constants: [u32; 2]) -> KernelSource {
         include_str!("blocks.cuh"),
         include_str!("ssor.cu")
     );
-    kernel("structured_ssor", &text, constants).record::<BoundaryCells>().record::<SweepPlane>()
+    kernel("structured_ssor", &text, constants)
+        .records::<(BoundaryCells, FaceDamping)>()
+        .record::<SweepPlane>()
 }
 
 /// Sweeps over the planes i + j + k = const of all blocks.
@@ -130,10 +133,16 @@ impl Sweeps {
     fn enqueue(&mut self, step: &Step<'_>) -> Result<(), GpuError> {
         let (t, total, dense) = (step.tables, step.total(), self.dense.len() / 4);
         self.x.fill_bytes(0)?;
-        let launch = step.grid.launch(&self.face_damping).arg(total).arg(&t.actives).arg(step.w);
-        let launch = launch.arg(&self.open).arg(step.volume).arg(step.setup).arg(&self.damping);
+        let launch = step.grid.launch(&self.face_damping);
         // SAFETY: arrays of the grid; cells have ghosts on all sides.
-        unsafe { launch.enqueue(step.stream)? };
+        unsafe {
+            launch
+                .record(&kernel_arguments! { FaceDamping {
+                    over: step.grid.chunk_records(), total, actives: &t.actives, w: step.w,
+                    open: &self.open, volume: step.volume, setup: step.setup, damping: &self.damping,
+                } })
+                .enqueue(step.stream)?;
+        }
         let (grid_blocks, setup) = (Read::at(step.grid.records().ptr()), Read::at(step.setup.ptr()));
         let arguments = BoundaryCells {
             count: dense as u32,

@@ -4,10 +4,7 @@
 // tau = dt / V, with dt = CFL V / radius in steady flow, dt / (1 + rate dt) in unsteady flow; the least dt of each
 // thread block. The radius is the largest of the axes' (mean = 0) or its geometric mean with the smallest.
 extern "C" __global__ void __launch_bounds__(CHUNK, 5)
-time_steps(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total,
-           const u32* __restrict__ actives, const double* __restrict__ w, const double* __restrict__ area,
-           const double* __restrict__ volume, const Setup* __restrict__ setup, double cfl, u32 mean, double rate,
-           double* __restrict__ tau, double* __restrict__ least) {
+time_steps(TimeSteps) {
     const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
     double dt = 1e300;
     if (cell.inside) {
@@ -48,10 +45,7 @@ time_steps(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunk
 // r += V / dt (now q + last q_last + before q_before) in unsteady flow; partial sums of R^2 / V, five a thread block;
 // the first cell with a residual or a state that is non-physical or not finite.
 extern "C" __global__ void __launch_bounds__(CHUNK)
-finish_residual(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u32 chunk_count, u64 total,
-                const double* __restrict__ w, const double* __restrict__ volume, const double* __restrict__ w_last,
-                const double* __restrict__ w_before, double now, double before, const Setup* __restrict__ setup,
-                double* r, double* __restrict__ partials, u32* first_bad) {
+finish_residual(FinishResidual) {
     double sum[5] = {0, 0, 0, 0, 0};
     for (u32 chunk = blockIdx.x; chunk < chunk_count; chunk += gridDim.x) {
         const GridCell cell = grid_cell(blocks, chunks, chunk);
@@ -86,17 +80,14 @@ finish_residual(const GridBlock* __restrict__ blocks, const uint2* __restrict__ 
     if (threadIdx.x == 0)
         for (int c = 0; c < 5; c++) partials[blockIdx.x * 5 + c] = sum[c];
 }
-extern "C" __global__ void add_parts(const u32* __restrict__ ptr, u32 width, const double* __restrict__ partials,
-                                     double* __restrict__ to) {
+extern "C" __global__ void add_parts(AddParts) {
     sum_parts(ptr, width, partials, to);
 }
 
 // The state of q + share dq, dq being what the line systems left in r, into `next`; counts[0] cells whose update was
 // cut, counts[1] the first cell left without a state.
 extern "C" __global__ void __launch_bounds__(CHUNK)
-apply_update(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total,
-             const double* __restrict__ w, const double* __restrict__ r, const Setup* __restrict__ setup,
-             double* __restrict__ next, u32* limited, u32* first_bad) {
+apply_update(ApplyUpdate) {
     const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
     bool cut = false, bad = false;
     if (cell.inside) {

@@ -2,8 +2,7 @@
 // (i + 2)(nj + 4) + j + 2 of the same plane, or comes `back`. Tiles {block, i, j, plane} of 32 x 32 entries, counted
 // with ghosts; a thread block a tile and component: those of `a`, then those of `b` and `c`. Threads: 256.
 extern "C" __global__ void __launch_bounds__(256)
-transpose(u64 total, const GridBlock* __restrict__ blocks, const uint4* __restrict__ tiles, u32 na, u32 nb, u32 nc,
-          u32 back, double* a, double* b, double* c, double* turned) {
+transpose(TransposePlanes) {
     __shared__ double tile[32][33];
     const u32 components = na + nb + nc, component = blockIdx.x % components;
     const uint4 here = tiles[blockIdx.x / components];

@@ -2,7 +2,15 @@
 
 use super::{HybridForm, HybridGrid};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Launch, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Read, Stream};
+use chromaflow_device::kernel_record;
+
+kernel_record! {
+    /// Lengths of the grid about each row, and arms to the corners of control volumes; none where there is no hybrid.
+    pub(crate) struct GridLengths {
+        lengths: Read<f64>, corner_ptr: Read<u32>, arms: Read<f64>,
+    }
+}
 
 /// What kernels of models put before their text.
 pub const TEXT: &str = include_str!("hybrid.cuh");
@@ -34,11 +42,13 @@ impl HybridGridCuda {
         Ok(Self { lengths: stream.upload(grid.lengths.as_flattened())?, corners: corners.transpose()? })
     }
 
-    /// A launch with the three arguments that `grid_lengths` takes after the row.
-    pub fn arguments<'k>(grid: Option<&Self>, launch: Launch<'k>) -> Launch<'k> {
-        let lengths = grid.map_or(0, |grid| grid.lengths.ptr());
+    /// What `grid_lengths` takes after the row.
+    pub(crate) fn arguments(grid: Option<&Self>) -> GridLengths {
         let corners = grid.and_then(|grid| grid.corners.as_ref());
-        let [ptr, arms] = corners.map_or([0; 2], |(ptr, arms)| [ptr.ptr(), arms.ptr()]);
-        launch.arg(lengths).arg(ptr).arg(arms)
+        GridLengths {
+            lengths: grid.map(|grid| &grid.lengths).into(),
+            corner_ptr: corners.map(|corners| &corners.0).into(),
+            arms: corners.map(|corners| &corners.1).into(),
+        }
     }
 }

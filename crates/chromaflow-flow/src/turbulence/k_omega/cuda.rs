@@ -1,19 +1,35 @@
 #![allow(unsafe_code)]
 //! Launches of k_omega.cu.
 
+use super::arguments::{
+    KOmegaDerivative, KOmegaFaces, KOmegaFacesAlong, KOmegaResidual, KOmegaTerms, KOmegaTermsAlong,
+    KOmegaWalls, KOmegaWallsAlong,
+};
 use super::{GRADIENTS, KOmegaEquations, KOmegaVariant, NB};
 use crate::coupled::{
     CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, DirectionCuda, FACES, FlowView, FlowViewCuda,
+    SubtractUpdate,
 };
 use crate::gpu::{ALONG, NodeGradientsCuda, blocks, source};
 use crate::march::{FlowError, Moment};
 use crate::turbulence::hybrid::cuda::{FORMS, HybridGridCuda, TEXT, number};
 use crate::turbulence::hybrid::{HybridForm, HybridGrid};
 use chromaflow::gpu::{DeviceJacobian, GpuError};
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream};
+use chromaflow_device::kernel_arguments;
 
 fn kernel_source(variant: KOmegaVariant, hybrid: Option<HybridForm>) -> KernelSource {
-    let text = source("k_omega", &format!("{ALONG}{FACES}{TEXT}"), include_str!("k_omega.cu"));
+    let text = source("k_omega", &format!("{ALONG}{FACES}{TEXT}"), include_str!("k_omega.cu")).records::<(
+        KOmegaWalls,
+        KOmegaTerms,
+        KOmegaFaces,
+        KOmegaWallsAlong,
+        KOmegaTermsAlong,
+        KOmegaFacesAlong,
+        KOmegaDerivative,
+        KOmegaResidual,
+        SubtractUpdate,
+    )>();
     text.define("NB", NB).define("VARIANT", variant as i32).define("HYBRID", number(hybrid))
 }
 
@@ -137,11 +153,16 @@ impl CoupledCuda for KOmegaCuda {
         values: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         assert!(values.len() == NB * flow.mesh.rows && self.heights.len() == flow.mesh.rows);
-        let walls =
-            self.walls_kernel.launch(blocks(nodes.len(), 128), 128).arg(nodes.len() as u32).arg(nodes);
-        let walls = walls.arg(flow.nodes).arg(&self.heights).arg(&flow.params.values).arg(&self.numbers);
+        let walls = self.walls_kernel.launch(blocks(nodes.len(), 128), 128);
         // SAFETY: the nodes are rows.
-        Ok(unsafe { walls.arg(&*values).enqueue(flow.stream) }?)
+        Ok(unsafe {
+            walls
+                .record(&kernel_arguments! { KOmegaWalls {
+                    count: nodes.len() as u32, node_of: nodes, nodes: flow.nodes, heights: &self.heights,
+                    params: &flow.params.values, numbers: &self.numbers, values: &*values,
+                } })
+                .enqueue(flow.stream)
+        }?)
     }
 
     fn prepare(&mut self, flow: &FlowViewCuda<'_>, values: &DeviceBuffer<f64>) -> Result<(), GpuError> {
@@ -149,12 +170,18 @@ impl CoupledCuda for KOmegaCuda {
         assert!(values.len() == NB * n && self.distance.len() == n && flow.nodes.len() == 8 * n);
         let (params, elements) = (flow.params, flow.viscous.expect("turbulence is beside viscous flow"));
         self.gradient.enqueue(stream, elements, params, flow.nodes, values, &mut self.gradients)?;
-        let terms = self.terms_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(flow.nodes);
-        let terms = terms.arg(&self.gradients).arg(values).arg(&self.distance);
-        let terms = HybridGridCuda::arguments(self.hybrid.as_ref(), terms).arg(&params.values);
-        let terms = terms.arg(&self.numbers).arg(&self.terms).arg(&self.eddies);
+        let terms = self.terms_kernel.launch(blocks(n, 128), 128);
         // SAFETY: arrays have the lengths of their set-up, for this mesh.
-        Ok(unsafe { terms.enqueue(stream) }?)
+        Ok(unsafe {
+            terms
+                .record(&kernel_arguments! { KOmegaTerms {
+                    rows: n as u32, nodes: flow.nodes, gradients: &self.gradients, values,
+                    distance: &self.distance, grid: HybridGridCuda::arguments(self.hybrid.as_ref()),
+                    params: &params.values, numbers: &self.numbers, terms: &self.terms,
+                    eddies: &self.eddies,
+                } })
+                .enqueue(stream)
+        }?)
     }
 
     fn eddy_viscosity(&self) -> Option<&DeviceBuffer<f64>> {
@@ -174,18 +201,30 @@ impl CoupledCuda for KOmegaCuda {
         let (flow, n, own) = (&way.flow, way.flow.mesh.rows, &mut self.way);
         let (stream, params, given) = (flow.stream, &flow.params.values, &state.given);
         assert!(state.values.len() == NB * n && changes.len() == NB * n && way.along.len() == 8 * n);
-        let walls = own.walls_kernel.launch(blocks(given.len(), 128), 128).arg(given.len() as u32);
-        let walls = walls.arg(given).arg(flow.nodes).arg(way.along).arg(&self.heights);
+        let walls = own.walls_kernel.launch(blocks(given.len(), 128), 128);
         // SAFETY: the nodes are rows.
-        unsafe { walls.arg(params).arg(&self.numbers).arg(&*changes).enqueue(stream)? };
+        unsafe {
+            walls
+                .record(&kernel_arguments! { KOmegaWallsAlong {
+                    count: given.len() as u32, node_of: given, nodes: flow.nodes, along: way.along,
+                    heights: &self.heights, params, numbers: &self.numbers, changes: &*changes,
+                } })
+                .enqueue(stream)?;
+        }
         let elements = flow.viscous.expect("turbulence is beside viscous flow");
         self.gradient.enqueue(stream, elements, flow.params, way.along, changes, &mut own.gradients)?;
-        let terms = own.terms_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(flow.nodes);
-        let terms = terms.arg(way.along).arg(&self.gradients).arg(&own.gradients);
-        let terms = terms.arg(&state.values).arg(&*changes).arg(&self.distance);
-        let terms = HybridGridCuda::arguments(self.hybrid.as_ref(), terms).arg(way.h).arg(params);
+        let terms = own.terms_kernel.launch(blocks(n, 128), 128);
         // SAFETY: arrays have the lengths of their set-up, for this mesh.
-        unsafe { terms.arg(&self.numbers).arg(&own.terms).arg(&own.eddies).enqueue(stream)? };
+        unsafe {
+            terms
+                .record(&kernel_arguments! { KOmegaTermsAlong {
+                    rows: n as u32, nodes: flow.nodes, along: way.along, gradients: &self.gradients,
+                    gradients_along: &own.gradients, values: &state.values, changes: &*changes,
+                    distance: &self.distance, grid: HybridGridCuda::arguments(self.hybrid.as_ref()),
+                    h: way.h, params, numbers: &self.numbers, terms: &own.terms, moved: &own.eddies,
+                } })
+                .enqueue(stream)?;
+        }
         own.taken = true;
         Ok(())
     }
@@ -203,23 +242,30 @@ impl CoupledCuda for KOmegaCuda {
         let (values, inverse) = (&state.values, 1.0 / way.h);
         assert!(values.len() == NB * n && changes.len() == NB * n && out.len() == NB * n);
         assert!([flow.fluxes.len(), moved.fluxes.len()] == [5 * mesh.edges; 2]);
-        let faces = own.faces_kernel.launch(blocks(mesh.edges, 128), 128).arg(mesh.edges as u32);
-        let faces = faces.arg(&mesh.ends).arg(&mesh.areas).arg(flow.nodes).arg(flow.fluxes).arg(moved.fluxes);
-        let faces = faces.arg(inverse).arg(values).arg(changes).arg(&self.gradients).arg(&own.gradients);
-        let faces = faces.arg(&self.terms).arg(&own.terms).arg(u32::from(self.second_order));
-        let faces = faces.arg(&flow.params.values).arg(&own.fluxes);
+        let faces = own.faces_kernel.launch(blocks(mesh.edges, 128), 128);
         let ([last, before], levels) = match (at.time_factors(), flow.levels) {
-            (Some([_, last, before]), Some(q)) => ([last, before], [q[0].ptr(), q[1].ptr()]),
-            _ => ([0.0; 2], [0; 2]),
+            (Some([_, last, before]), Some(q)) => ([last, before], [&q[0], &q[1]].map(Read::from)),
+            _ => ([0.0; 2], [Read::NONE; 2]),
         };
-        let sums = own.sums_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
-        let sums = sums.arg(&mesh.signed_edge).arg(&own.fluxes).arg(flow.fluxes).arg(moved.fluxes);
-        let sums = sums.arg(inverse).arg(values).arg(changes).arg(&own.terms).arg(&mesh.volumes);
-        let sums = sums.arg(last).arg(before).arg(levels[0]).arg(levels[1]).arg(&*out);
+        let sums = own.sums_kernel.launch(blocks(n, 128), 128);
         // SAFETY: ends of edges are rows, positions name edges; the arrays have the lengths of their set-up, for this mesh.
         unsafe {
-            faces.enqueue(flow.stream)?;
-            sums.enqueue(flow.stream)?;
+            faces
+                .record(&kernel_arguments! { KOmegaFacesAlong {
+                    edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes: flow.nodes,
+                    mass_fluxes: flow.fluxes, mass_moved: moved.fluxes, inverse, values, changes,
+                    gradients: &self.gradients, gradients_along: &own.gradients, terms: &self.terms,
+                    terms_along: &own.terms, second_order: u32::from(self.second_order),
+                    params: &flow.params.values, out: &own.fluxes,
+                } })
+                .enqueue(flow.stream)?;
+            sums.record(&kernel_arguments! { KOmegaDerivative {
+                rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge, fluxes: &own.fluxes,
+                mass_fluxes: flow.fluxes, mass_moved: moved.fluxes, inverse, values, changes,
+                terms: &own.terms, volumes: &mesh.volumes, last, before, q_last: levels[0],
+                q_before: levels[1], out: &*out,
+            } })
+            .enqueue(flow.stream)?;
         }
         self.carried.add_to_derivative(way, moved, [values, changes], out)
     }
@@ -237,26 +283,33 @@ impl CoupledCuda for KOmegaCuda {
     ) -> Result<(), GpuError> {
         let (stream, mesh, values, n) = (flow.stream, flow.mesh, &state.values, flow.mesh.rows);
         assert!(values.len() == NB * n && residual.len() == NB * n && flow.fluxes.len() == 5 * mesh.edges);
-        let faces = self.faces_kernel.launch(blocks(mesh.edges, 128), 128).arg(mesh.edges as u32);
-        let faces = faces.arg(&mesh.ends).arg(&mesh.areas).arg(flow.nodes).arg(flow.fluxes).arg(values);
-        let faces = faces.arg(&self.gradients).arg(&self.terms).arg(u32::from(self.second_order));
-        let faces = faces.arg(&flow.params.values).arg(&self.fluxes).arg(&self.carried.faces);
+        let faces = self.faces_kernel.launch(blocks(mesh.edges, 128), 128);
         let ([last, before], levels) = match (at.time_factors(), flow.levels, &state.levels) {
             (Some([_, last, before]), Some(q), Some(own)) => {
-                ([last, before], [q[0].ptr(), q[1].ptr(), own[0].ptr(), own[1].ptr()])
+                ([last, before], [&q[0], &q[1], &own[0], &own[1]].map(Read::from))
             }
-            _ => ([0.0; 2], [0; 4]),
+            _ => ([0.0; 2], [Read::NONE; 4]),
         };
-        let sums = self.residual_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
-        let sums =
-            sums.arg(&mesh.signed_edge).arg(&self.fluxes).arg(flow.fluxes).arg(values).arg(&self.terms);
-        let sums = sums.arg(&mesh.volumes).arg(last).arg(before);
-        let sums = levels.into_iter().fold(sums, |sums, level| sums.arg(level));
+        let sums = self.residual_kernel.launch(blocks(n, 128), 128);
         // SAFETY: ends of edges are rows, positions name edges; the arrays have the lengths of their set-up, for this mesh;
         // earlier levels of flow and model are all there or all missing.
         unsafe {
-            faces.enqueue(stream)?;
-            sums.arg(&self.carried.slopes).arg(&self.carried.growth).arg(&*residual).enqueue(stream)?;
+            faces
+                .record(&kernel_arguments! { KOmegaFaces {
+                    edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes: flow.nodes,
+                    mass_fluxes: flow.fluxes, values, gradients: &self.gradients, terms: &self.terms,
+                    second_order: u32::from(self.second_order), params: &flow.params.values,
+                    out: &self.fluxes, faces: &self.carried.faces,
+                } })
+                .enqueue(stream)?;
+            sums.record(&kernel_arguments! { KOmegaResidual {
+                rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge,
+                fluxes: &self.fluxes, mass_fluxes: flow.fluxes, values, terms: &self.terms,
+                volumes: &mesh.volumes, last, before, q_last: levels[0], q_before: levels[1],
+                values_last: levels[2], values_before: levels[3], slopes: &self.carried.slopes,
+                growth: &self.carried.growth, residual: &*residual,
+            } })
+            .enqueue(stream)?;
         }
         self.carried.add_to_residual(flow, values, residual)
     }

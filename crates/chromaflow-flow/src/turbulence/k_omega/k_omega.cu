@@ -29,9 +29,7 @@ __device__ __forceinline__ Pair load_pair(const double* __restrict__ from, u32 i
 
 // Values at walls without slip: a thread a node. `heights`, by rows: distance of the first node off the wall.
 extern "C" __global__ void __launch_bounds__(128)
-k_omega_walls(u32 count, const u32* __restrict__ node_of, const double* __restrict__ nodes,
-              const double* __restrict__ heights,
-              const Params* __restrict__ params, const Numbers* __restrict__ numbers, double* values) {
+k_omega_walls(KOmegaWalls) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     const u32 i = node_of[at];
@@ -75,12 +73,7 @@ __device__ __forceinline__ NodeTerms<T> terms_of(pointwise::KOmega<T> model, con
 }
 // A thread a row; gradients d(u, v, w, k, omega)_i / dx_k, [row][GRADIENTS].
 extern "C" __global__ void __launch_bounds__(128)
-k_omega_terms(u32 rows, const double* __restrict__ nodes, const double* __restrict__ gradients,
-              const double* __restrict__ values,
-              const double* __restrict__ distance, const double* __restrict__ lengths,
-              const u32* __restrict__ corner_ptr, const double* __restrict__ arms, const Params* __restrict__ params,
-              const Numbers* __restrict__ numbers, Terms* __restrict__ terms,
-              double* __restrict__ eddies) {
+k_omega_terms(KOmegaTerms) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     pointwise::Array<Vec3, 3> velocity;
@@ -111,13 +104,7 @@ struct Flux {
 };
 // A thread an edge.
 extern "C" __global__ void __launch_bounds__(128)
-k_omega_faces(u32 edges, const uint2* __restrict__ ends, const double* __restrict__ areas,
-              const double* __restrict__ nodes,
-              const double* __restrict__ mass_fluxes, const double* __restrict__ values,
-              const double* __restrict__ gradients,
-              const Terms* __restrict__ terms, u32 second_order, const Params* __restrict__ params,
-              Flux* __restrict__ out,
-              CarriedFace* __restrict__ faces) {
+k_omega_faces(KOmegaFaces) {
     const u32 e = blockIdx.x * 128 + threadIdx.x;
     if (e >= edges) return;
     const uint2 ab = ends[e];
@@ -152,9 +139,7 @@ k_omega_faces(u32 edges, const uint2* __restrict__ ends, const double* __restric
 
 // Those of given values at walls without slip, in their places of `changes`.
 extern "C" __global__ void __launch_bounds__(128)
-k_omega_walls_along(u32 count, const u32* __restrict__ node_of, const double* __restrict__ nodes,
-                    const double* __restrict__ along, const double* __restrict__ heights,
-                    const Params* __restrict__ params, const Numbers* __restrict__ numbers, double* changes) {
+k_omega_walls_along(KOmegaWallsAlong) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     const u32 i = node_of[at];
@@ -169,13 +154,7 @@ struct TermsAlong {
 };
 // A thread a row. `moved` is the eddy viscosity after a step h along the direction.
 extern "C" __global__ void __launch_bounds__(128)
-k_omega_terms_along(u32 rows, const double* __restrict__ nodes, const double* __restrict__ along,
-                    const double* __restrict__ gradients, const double* __restrict__ gradients_along,
-                    const double* __restrict__ values, const double* __restrict__ changes,
-                    const double* __restrict__ distance, const double* __restrict__ lengths,
-                    const u32* __restrict__ corner_ptr, const double* __restrict__ arms, double h,
-                    const Params* __restrict__ params, const Numbers* __restrict__ numbers,
-                    TermsAlong* __restrict__ terms, double* __restrict__ moved) {
+k_omega_terms_along(KOmegaTermsAlong) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     pointwise::Array<Three<Along>, 3> velocity;
@@ -206,13 +185,7 @@ k_omega_terms_along(u32 rows, const double* __restrict__ nodes, const double* __
 
 // Of what passes each edge; `mass_moved` are the mass fluxes after a step of 1 / `inverse`. A thread an edge.
 extern "C" __global__ void __launch_bounds__(128)
-k_omega_faces_along(u32 edges, const uint2* __restrict__ ends, const double* __restrict__ areas,
-                    const double* __restrict__ nodes, const double* __restrict__ mass_fluxes,
-                    const double* __restrict__ mass_moved, double inverse, const double* __restrict__ values,
-                    const double* __restrict__ changes, const double* __restrict__ gradients,
-                    const double* __restrict__ gradients_along, const Terms* __restrict__ terms,
-                    const TermsAlong* __restrict__ terms_along, u32 second_order, const Params* __restrict__ params,
-                    Flux* __restrict__ out) {
+k_omega_faces_along(KOmegaFacesAlong) {
     const u32 e = blockIdx.x * 128 + threadIdx.x;
     if (e >= edges) return;
     const uint2 ab = ends[e];
@@ -248,12 +221,7 @@ k_omega_faces_along(u32 edges, const uint2* __restrict__ ends, const double* __r
 
 // Of the residual without what enters through boundaries. A thread a row. Earlier levels are none in steady runs.
 extern "C" __global__ void __launch_bounds__(128)
-k_omega_derivative(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge,
-                   const Flux* __restrict__ fluxes, const double* __restrict__ mass_fluxes,
-                   const double* __restrict__ mass_moved, double inverse, const double* __restrict__ values,
-                   const double* __restrict__ changes, const TermsAlong* __restrict__ terms,
-                   const double* __restrict__ volumes, double last, double before,
-                   const double* __restrict__ q_last, const double* __restrict__ q_before, double* __restrict__ out) {
+k_omega_derivative(KOmegaDerivative) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     const Pair own = load_pair(values, i), change = load_pair(changes, i);
@@ -283,15 +251,7 @@ k_omega_derivative(u32 rows, const u32* __restrict__ row_ptr, const u32* __restr
 // What leaves each control volume less k and omega times the mass that leaves it, less the sources, and the rate of
 // change; and what the matrix takes of the derivatives. A thread a row. Earlier levels are none in steady runs.
 extern "C" __global__ void __launch_bounds__(128)
-k_omega_residual(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge,
-                 const Flux* __restrict__ fluxes,
-                 const double* __restrict__ mass_fluxes, const double* __restrict__ values,
-                 const Terms* __restrict__ terms,
-                 const double* __restrict__ volumes, double last, double before, const double* __restrict__ q_last,
-                 const double* __restrict__ q_before,
-                 const double* __restrict__ values_last, const double* __restrict__ values_before,
-                 double* __restrict__ slopes, double* __restrict__ growth,
-                 double* __restrict__ residual) {
+k_omega_residual(KOmegaResidual) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     const Pair own = load_pair(values, i);
@@ -330,7 +290,7 @@ k_omega_residual(u32 rows, const u32* __restrict__ row_ptr, const u32* __restric
 
 // Values less their update, a fifth at least; nodes where nothing would be left are counted. A thread a row.
 extern "C" __global__ void __launch_bounds__(256)
-k_omega_update(u32 rows, const double* __restrict__ update, double* __restrict__ values, u32* __restrict__ limited) {
+k_omega_update(SubtractUpdate) {
     const u64 i = (u64)blockIdx.x * 256 + threadIdx.x;
     bool cut = false;
     if (i < rows) {

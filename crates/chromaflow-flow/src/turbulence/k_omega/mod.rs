@@ -24,6 +24,8 @@
 //! Newton-Krylov steps, are measured by their own values at each node, and derivatives along directions are exact (`derivative.rs`): no step of a
 //! difference suits them all. No step takes more than four fifths of a value.
 
+#[cfg(feature = "cuda")]
+mod arguments;
 mod cpu;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;

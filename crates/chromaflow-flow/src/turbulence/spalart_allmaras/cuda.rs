@@ -1,17 +1,27 @@
 #![allow(unsafe_code)]
 //! Launches of sa.cu.
 
+use super::arguments::{SaFaces, SaResidual, SaSources, SaViscosities};
 use super::{HybridGrid, SaEquation, SaVariant};
-use crate::coupled::{CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda};
+use crate::coupled::{
+    CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda, SubtractUpdate,
+};
 use crate::gpu::{NodeGradientsCuda, blocks, source};
 use crate::march::{FlowError, Moment};
 use crate::turbulence::hybrid::HybridForm;
 use crate::turbulence::hybrid::cuda::{FORMS, HybridGridCuda, TEXT, number};
 use chromaflow::gpu::{DeviceJacobian, GpuError};
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream};
+use chromaflow_device::kernel_arguments;
 
 fn kernel_source(variant: SaVariant, hybrid: Option<HybridForm>) -> KernelSource {
-    let text = source("sa", &format!("{FACES}{TEXT}"), include_str!("sa.cu"));
+    let text = source("sa", &format!("{FACES}{TEXT}"), include_str!("sa.cu")).records::<(
+        SaViscosities,
+        SaSources,
+        SaFaces,
+        SaResidual,
+        SubtractUpdate,
+    )>();
     text.define("NB", 1).define("VARIANT", variant as i32).define("HYBRID", number(hybrid))
 }
 
@@ -90,10 +100,16 @@ impl CoupledCuda for SaCuda {
     fn prepare(&mut self, flow: &FlowViewCuda<'_>, nut: &DeviceBuffer<f64>) -> Result<(), GpuError> {
         let n = flow.mesh.rows;
         assert!(nut.len() == n && self.nu.len() == n && flow.nodes.len() == 8 * n);
-        let launch = self.viscosities_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(flow.nodes);
-        let launch = launch.arg(nut).arg(&flow.params.values).arg(&self.nu).arg(&self.eddies);
+        let launch = self.viscosities_kernel.launch(blocks(n, 128), 128);
         // SAFETY: a number a row, eight a node record.
-        Ok(unsafe { launch.enqueue(flow.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { SaViscosities {
+                    rows: n as u32, nodes: flow.nodes, nut, params: &flow.params.values, nu: &self.nu,
+                    eddies: &self.eddies,
+                } })
+                .enqueue(flow.stream)
+        }?)
     }
 
     fn eddy_viscosity(&self) -> Option<&DeviceBuffer<f64>> {
@@ -112,28 +128,40 @@ impl CoupledCuda for SaCuda {
         let (params, elements) =
             (&flow.params.values, flow.viscous.expect("turbulence is beside viscous flow"));
         self.gradient.enqueue(stream, elements, flow.params, flow.nodes, nut, &mut self.gradients)?;
-        let sources = self.sources_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.gradients);
-        let sources = sources.arg(&self.nu).arg(nut).arg(&self.distance);
-        let sources = HybridGridCuda::arguments(self.hybrid.as_ref(), sources);
-        let sources = sources.arg(u32::from(self.rotation)).arg(params);
+        let sources = self.sources_kernel.launch(blocks(n, 128), 128);
         let [_, last, before] = at.time_factors().unwrap_or_default();
-        let sources = sources.arg(u32::from(at.bdf.is_some())).arg(last).arg(before);
-        let faces = self.faces_kernel.launch(blocks(mesh.edges, 128), 128).arg(mesh.edges as u32);
-        let faces = faces.arg(&mesh.ends).arg(&mesh.areas).arg(flow.nodes).arg(flow.fluxes).arg(&self.nu);
-        let faces = faces.arg(nut).arg(&self.gradients).arg(u32::from(self.second_order)).arg(params);
+        let faces = self.faces_kernel.launch(blocks(mesh.edges, 128), 128);
         let levels = match (at.bdf, &state.levels) {
-            (Some(_), Some(levels)) => [levels[0].ptr(), levels[1].ptr()],
-            _ => [0; 2],
+            (Some(_), Some(levels)) => [&levels[0], &levels[1]].map(Read::from),
+            _ => [Read::NONE; 2],
         };
-        let sums = self.residual_kernel.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
-        let sums = sums.arg(&mesh.signed_edge).arg(&self.fluxes).arg(&self.carried.faces).arg(nut);
-        let sums = sums.arg(&self.source).arg(&mesh.volumes).arg(last).arg(before);
+        let sums = self.residual_kernel.launch(blocks(n, 128), 128);
         // SAFETY: ends of edges are rows, positions name edges and columns rows; the arrays have the lengths of their
         // set-up, for this mesh; earlier levels are both there or both missing.
         unsafe {
-            sources.arg(&self.source).arg(&self.carried.slopes).enqueue(stream)?;
-            faces.arg(&self.fluxes).arg(&self.carried.faces).enqueue(stream)?;
-            sums.arg(levels[0]).arg(levels[1]).arg(&*residual).enqueue(stream)?;
+            sources
+                .record(&kernel_arguments! { SaSources {
+                    rows: n as u32, gradients: &self.gradients, nu: &self.nu, nut, distance: &self.distance,
+                    grid: HybridGridCuda::arguments(self.hybrid.as_ref()),
+                    rotation: u32::from(self.rotation), params, unsteady: u32::from(at.bdf.is_some()), last,
+                    before, source: &self.source, slopes: &self.carried.slopes,
+                } })
+                .enqueue(stream)?;
+            faces
+                .record(&kernel_arguments! { SaFaces {
+                    edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes: flow.nodes,
+                    fluxes: flow.fluxes, nu: &self.nu, nut, gradients: &self.gradients,
+                    second_order: u32::from(self.second_order), params, out: &self.fluxes,
+                    faces: &self.carried.faces,
+                } })
+                .enqueue(stream)?;
+            sums.record(&kernel_arguments! { SaResidual {
+                rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge,
+                fluxes: &self.fluxes, faces: &self.carried.faces, nut, source: &self.source,
+                volumes: &mesh.volumes, last, before, nut_last: levels[0], nut_before: levels[1],
+                residual: &*residual,
+            } })
+            .enqueue(stream)?;
         }
         self.carried.add_to_residual(flow, nut, residual)
     }

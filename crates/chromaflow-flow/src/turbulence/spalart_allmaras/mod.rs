@@ -17,6 +17,8 @@
 //! **Matrix**: the first-order scheme with diffusion along edges, an M-matrix; the source's exact derivative where it adds to
 //! the diagonal.
 
+#[cfg(feature = "cuda")]
+mod arguments;
 mod cpu;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;

@@ -8,8 +8,7 @@ __device__ __forceinline__ pointwise::SpalartAllmaras<double> model_of(const Par
 
 // nu and the eddy viscosity. A thread a row.
 extern "C" __global__ void __launch_bounds__(128)
-sa_viscosities(u32 rows, const double* __restrict__ nodes, const double* __restrict__ nut, const Params* __restrict__ params, double* __restrict__ nu,
-               double* __restrict__ eddies) {
+sa_viscosities(SaViscosities) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     const State w = load_node(nodes, i).w;
@@ -21,13 +20,10 @@ sa_viscosities(u32 rows, const double* __restrict__ nodes, const double* __restr
 // nut is one per volume: the density plays no part in what it changes by in time.
 __device__ __forceinline__ pointwise::Array<double, 2> unit() { return {1.0, 1.0}; }
 
-// Source per volume, and what the matrix takes of its derivative and of the rate of change. A thread a row; gradients d(u, v, w, nut)_i /
-// dx_k, [row][12]. `unsteady`: `last` and `before` are factors in time.
+// Source per volume, and what the matrix takes of its derivative and of the rate of change. A thread a row; gradients
+// d(u, v, w, nut)_i / dx_k, [row][12]. `unsteady`: `last` and `before` are factors in time.
 extern "C" __global__ void __launch_bounds__(128)
-sa_sources(u32 rows, const double* __restrict__ gradients, const double* __restrict__ nu, const double* __restrict__ nut,
-           const double* __restrict__ distance, const double* __restrict__ lengths, const u32* __restrict__ corner_ptr,
-           const double* __restrict__ arms, u32 rotation, const Params* __restrict__ params, u32 unsteady, double last, double before,
-           double* __restrict__ source, double* __restrict__ slopes) {
+sa_sources(SaSources) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     pointwise::Array<Vec3, 3> velocity;
@@ -56,13 +52,12 @@ struct Flux {
 };
 // A thread an edge.
 extern "C" __global__ void __launch_bounds__(128)
-sa_faces(u32 edges, const uint2* __restrict__ ends, const double* __restrict__ areas, const double* __restrict__ nodes,
-         const double* __restrict__ fluxes, const double* __restrict__ nu, const double* __restrict__ nut, const double* __restrict__ gradients,
-         u32 second_order, const Params* __restrict__ params, Flux* __restrict__ out, CarriedFace* __restrict__ faces) {
+sa_faces(SaFaces) {
     const u32 e = blockIdx.x * 128 + threadIdx.x;
     if (e >= edges) return;
     const uint2 ab = ends[e];
-    const Vec3 n = load_vec3(areas, e), ga = load_vec3(gradients, 4 * ab.x + 3), gb = load_vec3(gradients, 4 * ab.y + 3);
+    const Vec3 n = load_vec3(areas, e), ga = load_vec3(gradients, 4 * ab.x + 3),
+               gb = load_vec3(gradients, 4 * ab.y + 3);
     const Node a = load_node(nodes, ab.x), b = load_node(nodes, ab.y);
     const Vec3 dx = params->between(a.x, b.x);
     const double volume = 2.0 * fluxes[(u64)e * 5] / (a.w[0] + b.w[0]), na = nut[ab.x], nb = nut[ab.y];
@@ -79,16 +74,16 @@ sa_faces(u32 edges, const uint2* __restrict__ ends, const double* __restrict__ a
     const pointwise::Array<double, 2> nus = {nua, nub}, back = {nub, nua}, nuts = {na, nb}, nuts_back = {nb, na};
     const double across = dot(pointwise::weight_across(n, dx), n);
     const double through = -pointwise::flux_diffused(1.0, across, nb - na, mean, dx, n);
-    const double da = pointwise::sa_diffusivity(model, nus, nuts), db = pointwise::sa_diffusivity(model, back, nuts_back);
+    const double da = pointwise::sa_diffusivity(model, nus, nuts),
+                 db = pointwise::sa_diffusivity(model, back, nuts_back);
     out[e] = {pointwise::flux_carried(volume, left, right), {da * through, db * through}};
     faces[e] = {volume, {{da * across}, {db * across}}};
 }
 
-// What leaves each control volume less nut times the volume that leaves it, less the source, and the rate of change: a thread a row.
+// What leaves each control volume less nut times the volume that leaves it, less the source, and the rate of change: a
+// thread a row.
 extern "C" __global__ void __launch_bounds__(128)
-sa_residual(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const Flux* __restrict__ fluxes,
-            const CarriedFace* __restrict__ faces, const double* __restrict__ nut, const double* __restrict__ source, const double* __restrict__ volumes, double last, double before,
-            const double* __restrict__ nut_last, const double* __restrict__ nut_before, double* __restrict__ residual) {
+sa_residual(SaResidual) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     const double own = nut[i];
@@ -96,7 +91,8 @@ sa_residual(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ s
     for (u32 k = row_ptr[i]; k < row_ptr[i + 1]; k++) {
         const u32 signed_ = signed_edge[k], e = signed_ & 0x7fffffffu;
         // Two roundings as on the host, so that a constant cancels to the last bit.
-        const double part = __dsub_rn(fluxes[e].carried, __dmul_rn(faces[e].passing, own)) - fluxes[e].diffused[signed_ >> 31];
+        const double part =
+            __dsub_rn(fluxes[e].carried, __dmul_rn(faces[e].passing, own)) - fluxes[e].diffused[signed_ >> 31];
         sum += signed_ >> 31 ? -part : part;
     }
     if (nut_last) {
@@ -108,13 +104,13 @@ sa_residual(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ s
 
 // nut <- nut - update where negative values have no model; nodes whose update was cut are counted.
 extern "C" __global__ void __launch_bounds__(256)
-sa_update(u32 rows, const double* __restrict__ update, double* __restrict__ nut, u32* __restrict__ limited) {
+sa_update(SubtractUpdate) {
     const u32 i = blockIdx.x * 256 + threadIdx.x;
     bool cut = false;
     if (i < rows) {
-        const double own = nut[i], change = update[i], kept = pointwise::sa_kept(own, change);
+        const double own = values[i], change = update[i], kept = pointwise::sa_kept(own, change);
         cut = kept > own - change;
-        nut[i] = kept;
+        values[i] = kept;
     }
     const u32 count = __popc(__ballot_sync(0xffffffffu, cut));
     if (threadIdx.x % 32 == 0 && count) atomicAdd(limited, count);

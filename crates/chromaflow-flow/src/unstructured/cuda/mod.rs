@@ -4,6 +4,7 @@
 //! A step has two meetings of host and device: after norms and forces, and after the update. What they exchange are
 //! scalars, in page-locked memory.
 
+mod arguments;
 mod coupled;
 pub(crate) mod newton;
 mod over_ranks;
@@ -11,6 +12,7 @@ mod over_ranks;
 mod over_ranks_tests;
 #[cfg(test)]
 mod periodic_tests;
+mod steps;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -23,53 +25,18 @@ use crate::coupled::{CoupledSystemCuda, sources_of};
 use crate::flux::LayerFix;
 use crate::gpu::{
     BoundaryCuda, Clock, Diffusion, JacobianCuda, LeastSquaresCuda, MARKS, MeshCuda, Params, ResidualCuda,
-    Sums, ViscousCuda, blocks, download_pressures, source, upload_conditions, upload_wall_nodes,
+    Sums, ViscousCuda, blocks, download_pressures, upload_conditions, upload_wall_nodes,
 };
-use crate::jacobian::cuda::ReplacedRows;
 use crate::march::forces::Walls;
 use crate::march::linear::{LinearCuda, Shape};
 use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, System, Times};
 use crate::residual::is_node_wise;
 use chromaflow::gpu::{GpuError, ShareCuda, Storage, Wish};
-use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Gpu, KernelSource, Pinned, Stream};
 use newton::NewtonCuda;
 use std::sync::Arc;
-
-/// The kernels of step.cu.
-pub(crate) fn kernel_source() -> KernelSource {
-    source("step", "", include_str!("step.cu"))
-}
-
-struct Kernels {
-    refresh_nodes: Kernel,
-    complete_residual: Kernel,
-    wall_residual: Kernel,
-    held_residual: Kernel,
-    residual_norms: Kernel,
-    add_parts: Kernel,
-    wall_forces: Kernel,
-    apply_update: Kernel,
-    hold_walls: Kernel,
-    check_state: Kernel,
-}
-
-impl Kernels {
-    fn new(stream: &Stream) -> Result<Self, GpuError> {
-        let module = stream.gpu().module(&kernel_source())?;
-        Ok(Self {
-            refresh_nodes: module.kernel("refresh_nodes")?,
-            complete_residual: module.kernel("complete_residual")?,
-            wall_residual: module.kernel("wall_residual")?,
-            held_residual: module.kernel("held_residual")?,
-            residual_norms: module.kernel("residual_norms")?,
-            add_parts: module.kernel("add_parts")?,
-            wall_forces: module.kernel("wall_forces")?,
-            apply_update: module.kernel("apply_update")?,
-            hold_walls: module.kernel("hold_walls")?,
-            check_state: module.kernel("check_state")?,
-        })
-    }
-}
+use steps::Kernels;
+pub(crate) use steps::kernel_source;
 
 /// The walls' faces, patch by patch, for `wall_forces`.
 struct WallFaces {
@@ -266,7 +233,7 @@ impl FlowCuda {
                 storage,
                 linear.in_place(),
             )?,
-            kernels: Kernels::new(stream)?,
+            kernels: Kernels::of(&stream.gpu().module(&kernel_source())?)?,
             config: config.clone(),
             planar: solver.planar,
             q: buffer(5 * n)?,
@@ -302,136 +269,6 @@ impl FlowCuda {
             share: share.cloned(),
             stream: stream.clone(),
         })
-    }
-
-    fn compute_residual(&mut self, at: &Moment) -> Result<(), GpuError> {
-        self.exchange_states()?;
-        let second_order = self.config.is_second_order(at.iteration);
-        if second_order || self.coupled_gradients {
-            self.gradient.enqueue(&self.stream, &self.mesh, &self.nodes, &mut self.gradients)?;
-        }
-        self.each_coupled(at, |system, view| system.prepare(view))?;
-        let (stream, mesh, params) = (&self.stream, &self.mesh, &self.params);
-        let mut second = None;
-        if second_order {
-            let kernels = &self.residual_kernels;
-            kernels.limits(stream, mesh, params, &self.nodes, &self.gradients, &mut self.limits)?;
-            second = Some((&self.gradients, &self.limits));
-        }
-        let kernels = &self.residual_kernels;
-        kernels.fluxes(stream, mesh, params, &self.nodes, second, &mut self.fluxes)?;
-        if let Some(viscous) = &self.viscous {
-            let eddies = coupled::eddies(&self.coupled);
-            viscous.subtract(stream, params, &self.nodes, eddies, &mut self.fluxes)?;
-        }
-        kernels.gather(stream, mesh, &self.fluxes, &mut self.residual)?;
-        kernels.add_boundaries(stream, &self.boundary, params, &self.nodes, &mut self.residual)?;
-        self.complete_residual(at.time_factors())?;
-        self.clear_ghosts(&self.residual)
-    }
-
-    /// Time derivative, source, nodes that are held.
-    fn complete_residual(&mut self, time: Option<[f64; 3]>) -> Result<(), GpuError> {
-        let (k, n, stream) = (&self.kernels, self.mesh.rows, &self.stream);
-        let levels = self.levels.as_ref().filter(|_| time.is_some());
-        let [now, last, before] = time.unwrap_or([0.0; 3]);
-        // SAFETY: vectors have five values a row; the nodes of lists are rows.
-        unsafe {
-            if levels.is_some() || self.source.is_some() || self.planar {
-                let launch = k.complete_residual.launch(blocks(5 * n, 256), 256).arg(n as u32);
-                let launch = launch.arg(&self.mesh.volumes).arg(now).arg(last).arg(before).arg(&self.q);
-                let launch =
-                    launch.arg(levels.map_or(0, |l| l[0].ptr())).arg(levels.map_or(0, |l| l[1].ptr()));
-                let launch = launch.arg(self.source.as_ref().map_or(0, DeviceBuffer::ptr));
-                launch.arg(u32::from(self.planar)).arg(&self.residual).enqueue(stream)?;
-            }
-            let walls = k.wall_residual.launch(blocks(self.wall_nodes(), 128), 128);
-            let walls = walls.arg(self.wall_nodes() as u32).arg(&self.fixed);
-            walls.arg(&self.friction).arg(&self.residual).enqueue(stream)?;
-            let held = k.held_residual.launch(blocks(self.held.len(), 128), 128);
-            held.arg(self.held.len() as u32).arg(&self.held).arg(&self.residual).enqueue(stream)?;
-        }
-        Ok(())
-    }
-
-    /// Norms and forces.
-    fn measure(&mut self) -> Result<(), GpuError> {
-        let (k, n, stream, walls) = (&self.kernels, self.mesh.rows, &self.stream, &self.walls);
-        let [cx, cy, cz] = walls.walls.scale.center;
-        // SAFETY: partial sums have room for five (twelve) numbers a thread block.
-        unsafe {
-            let norms = k.residual_norms.launch(self.sums.norm_blocks(), 256).arg(n as u32);
-            let norms = norms.arg(&self.residual).arg(&self.mesh.volumes).arg(&self.nodes);
-            norms.arg(&self.sums.norms).arg(self.count(Count::BadResidual)).enqueue(stream)?;
-            let forces = self.sums.over_walls(&k.wall_forces).arg(&self.sums.parts).arg(&walls.nodes);
-            let forces = forces.arg(&walls.areas).arg(&self.nodes).arg(&self.friction);
-            let forces = forces.arg(walls.walls.scale.pressure).arg(cx).arg(cy).arg(cz);
-            forces.arg(&self.sums.forces).enqueue(stream)?;
-        }
-        self.sums.add_up(stream, &k.add_parts)
-    }
-
-    fn assemble(&mut self, cfl: f64, shift: f64) -> Result<(), GpuError> {
-        let replaced = ReplacedRows { walls: (self.wall_nodes(), &self.fixed), held: &self.held };
-        // Rows that are replaced later lose values that the search must not see.
-        let target = self.linear.as_mut().expect(AT_HAND).target(self.fixed.len() + self.held.len() == 0)?;
-        self.assembly.assemble(
-            &self.stream,
-            &self.mesh,
-            &self.boundary,
-            &self.params,
-            (&self.nodes, coupled::eddies(&self.coupled)),
-            (cfl, &self.cfl_shares, shift),
-            &replaced,
-            &target,
-        )
-    }
-
-    fn apply_update(&mut self) -> Result<(), GpuError> {
-        // Cuts are counted where rows are owned; ghosts follow them.
-        self.clear_ghosts(&self.update)?;
-        let (k, n, stream) = (&self.kernels, self.mesh.rows, &self.stream);
-        // SAFETY: vectors have five values a row, nodes eight; the nodes of lists are rows.
-        unsafe {
-            let update = k.apply_update.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.update);
-            let update = update.arg(&self.params.values).arg(u32::from(self.planar)).arg(&self.q);
-            let update = update.arg(&self.last_good).arg(&self.nodes).arg(&self.cfl_shares);
-            update.arg(self.count(Count::Limited)).enqueue(stream)?;
-            self.hold_walls()?;
-            let check = k.check_state.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.q);
-            check.arg(&self.nodes).arg(self.count(Count::BadState)).enqueue(stream)?;
-        }
-        Ok(())
-    }
-
-    /// Gives nodes on walls without slip the velocity, and where it is given the temperature, of their wall.
-    fn hold_walls(&self) -> Result<(), GpuError> {
-        let walls = self.kernels.hold_walls.launch(blocks(self.wall_nodes(), 128), 128);
-        let walls = walls.arg(self.wall_nodes() as u32).arg(&self.fixed);
-        // SAFETY: the nodes of the list are rows; five values and a record of eight a row.
-        Ok(unsafe { walls.arg(&self.params.values).arg(&self.q).arg(&self.nodes).enqueue(&self.stream) }?)
-    }
-
-    fn refresh_nodes(&mut self) -> Result<(), GpuError> {
-        let n = self.mesh.rows;
-        let launch = self.kernels.refresh_nodes.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.q);
-        // SAFETY: five values and a record of eight a row.
-        Ok(unsafe { launch.arg(&self.params.values).arg(&self.nodes).enqueue(&self.stream) }?)
-    }
-
-    /// Nodes on walls without slip.
-    fn wall_nodes(&self) -> usize {
-        self.friction.len() / 4
-    }
-
-    /// A counter on the device.
-    fn count(&self, which: Count) -> DeviceSlice<'_, u32> {
-        self.counts.part(which as usize..which as usize + 1)
-    }
-
-    fn first(&self, which: Count) -> Option<usize> {
-        let found = self.host_counts[which as usize];
-        (found != u32::MAX).then_some(found as usize)
     }
 }
 

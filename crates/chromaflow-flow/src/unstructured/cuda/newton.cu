@@ -1,11 +1,8 @@
 // The derivative of the residual by differences, for Newton-Krylov steps. Twin: ../newton.rs.
 
-__device__ __forceinline__ State load_state(const double* q, u64 i) { return {q[i * 5], q[i * 5 + 1], q[i * 5 + 2], q[i * 5 + 3], q[i * 5 + 4]}; }
-
 // q + h v, and its primitive variables; the third momentum of planar flows is zero.
 extern "C" __global__ void __launch_bounds__(128)
-set_beside(u32 rows, const double* __restrict__ base, double h, const double* __restrict__ v, const Params* __restrict__ params, u32 planar,
-           double* __restrict__ q, double* __restrict__ nodes) {
+set_beside(SetBeside) {
     const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     State state = load_state(base, i);
@@ -20,8 +17,7 @@ set_beside(u32 rows, const double* __restrict__ base, double h, const double* __
 
 // Derivatives of the primitive variables where conserved ones change by v, as records of nodes.
 extern "C" __global__ void __launch_bounds__(128)
-states_along(u32 rows, const double* __restrict__ base, const double* __restrict__ v, const double* __restrict__ nodes,
-             const Params* __restrict__ params, u32 planar, double* __restrict__ along) {
+states_along(StatesAlong) {
     const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     StateAlong q;
@@ -35,8 +31,7 @@ states_along(u32 rows, const double* __restrict__ base, const double* __restrict
 }
 // The same on walls without slip, with what they hold.
 extern "C" __global__ void __launch_bounds__(128)
-walls_along(u32 count, const WallNode* __restrict__ walls, const double* __restrict__ base, const double* __restrict__ v,
-            const Params* __restrict__ params, double* __restrict__ along) {
+walls_along(WallsAlong) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     const WallNode here = walls[at];
@@ -57,7 +52,7 @@ __device__ __forceinline__ double weight_of(u32 weighted, const double* __restri
 }
 // out = residual / weight, or residual * weight where `back`. A thread a value.
 extern "C" __global__ void __launch_bounds__(256)
-weigh(u32 rows, u32 back, const double* __restrict__ pseudo_time, const double* from, double* out) {
+weigh(Weigh) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at >= (u64)rows * 5) return;
     const double weight = weight_of(1, pseudo_time, at / 5);
@@ -66,8 +61,7 @@ weigh(u32 rows, u32 back, const double* __restrict__ pseudo_time, const double* 
 
 // y = ((moved - base) / h + V/dt v) / weight; the identity for the third momentum of planar flows.
 extern "C" __global__ void __launch_bounds__(256)
-slopes(u32 rows, const double* __restrict__ moved, const double* __restrict__ base, const double* __restrict__ pseudo_time,
-       const double* __restrict__ v, double inverse, u32 planar, u32 weighted, double* __restrict__ y) {
+slopes(Slopes) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at >= (u64)rows * 5) return;
     const double slope = (moved[at] - base[at]) * inverse + pseudo_time[at / 5] * v[at];
@@ -76,8 +70,7 @@ slopes(u32 rows, const double* __restrict__ moved, const double* __restrict__ ba
 
 // What walls and conditions hold keeps what it has.
 extern "C" __global__ void __launch_bounds__(128)
-wall_slopes(u32 count, const WallNode* __restrict__ walls, const double* __restrict__ pseudo_time, u32 weighted,
-            const double* __restrict__ v, double* __restrict__ y) {
+wall_slopes(WallSlopes) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     const WallNode here = walls[at];
@@ -87,8 +80,7 @@ wall_slopes(u32 count, const WallNode* __restrict__ walls, const double* __restr
     for (int k = 1; k < end; k++) y[i + k] = v[i + k] / weight;
 }
 extern "C" __global__ void __launch_bounds__(128)
-held_slopes(u32 count, const u32* __restrict__ node_of, const double* __restrict__ pseudo_time, u32 weighted,
-            const double* __restrict__ v, double* __restrict__ y) {
+held_slopes(HeldSlopes) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     const u64 i = (u64)node_of[at] * 5;
@@ -96,12 +88,10 @@ held_slopes(u32 count, const u32* __restrict__ node_of, const double* __restrict
     for (int k = 0; k < 5; k++) y[i + k] = v[i + k] / weight;
 }
 
-// The sum of the spectral radii over the faces of each node, over the CFL number. eddies: none where there is no eddy viscosity.
+// The sum of the spectral radii over the faces of each node, over the CFL number. eddies: none where there is no eddy
+// viscosity.
 extern "C" __global__ void __launch_bounds__(128)
-pseudo_times(u32 rows, const u32* __restrict__ row_ptr, const u32* __restrict__ signed_edge, const double* __restrict__ areas,
-             const double* __restrict__ nodes, const double* __restrict__ volumes, const double* __restrict__ eddies,
-             const Params* __restrict__ params, u32 viscous, double cfl,
-             const double* __restrict__ cfl_shares, double* __restrict__ pseudo_time) {
+pseudo_times(PseudoTimes) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
     const pointwise::Gas<double> gas = params->gas();

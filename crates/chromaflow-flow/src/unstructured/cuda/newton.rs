@@ -2,6 +2,9 @@
 //! The linear system of a Newton-Krylov step on the device. Twin: ../newton.rs.
 
 use super::super::newton::LEAST_SHARE;
+use super::arguments::{
+    HeldSlopes, PseudoTimes, SetBeside, Slopes, StatesAlong, WallSlopes, WallsAlong, Weigh,
+};
 use super::{AT_HAND, FlowCuda, FlowSystem, coupled};
 use crate::config::NewtonKrylov;
 use crate::coupled::{CoupledSystemCuda, DirectionCuda, FlowViewCuda};
@@ -11,13 +14,23 @@ use crate::march::linear::LinearCuda;
 use crate::march::newton::difference_step;
 use chromaflow::gpu::{GpuError, ShareCuda, Storage, Vectors};
 use chromaflow::krylov::{Control, KrylovCuda, LinearOperatorCuda, PreconditionerCuda};
-use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, KernelSource, Stream};
+use chromaflow_device::{kernel_arguments, kernel_entries};
 use std::cell::RefCell;
 use std::ops::Range;
 
 /// The kernels of newton.cu.
 pub(crate) fn kernel_source() -> KernelSource {
-    source("newton", ALONG, include_str!("newton.cu"))
+    source("newton", ALONG, include_str!("newton.cu")).records::<(
+        SetBeside,
+        StatesAlong,
+        WallsAlong,
+        Weigh,
+        Slopes,
+        WallSlopes,
+        HeldSlopes,
+        PseudoTimes,
+    )>()
 }
 
 /// What Newton-Krylov steps need besides what all steps do.
@@ -72,15 +85,10 @@ struct Solve {
     x: DeviceBuffer<f64>,
 }
 
-struct Kernels {
-    states_along: Kernel,
-    walls_along: Kernel,
-    weigh: Kernel,
-    set_beside: Kernel,
-    slopes: Kernel,
-    held_slopes: Kernel,
-    wall_slopes: Kernel,
-    pseudo_times: Kernel,
+kernel_entries! {
+    struct Kernels {
+        states_along, walls_along, weigh, set_beside, slopes, held_slopes, wall_slopes, pseudo_times,
+    }
 }
 
 impl NewtonCuda {
@@ -108,16 +116,7 @@ impl NewtonCuda {
             } else {
                 None
             },
-            kernels: Kernels {
-                states_along: module.kernel("states_along")?,
-                walls_along: module.kernel("walls_along")?,
-                weigh: module.kernel("weigh")?,
-                set_beside: module.kernel("set_beside")?,
-                slopes: module.kernel("slopes")?,
-                held_slopes: module.kernel("held_slopes")?,
-                wall_slopes: module.kernel("wall_slopes")?,
-                pseudo_times: module.kernel("pseudo_times")?,
-            },
+            kernels: Kernels::of(&module)?,
             q: buffer(5 * n)?,
             residual: buffer(5 * n)?,
             friction: buffer(4 * solver.fixed.len())?,
@@ -173,9 +172,15 @@ impl NewtonCuda {
     ) -> Result<(), GpuError> {
         let n = flow.mesh.rows;
         assert!(from.len() == 5 * n && out.len() == 5 * n);
-        let launch = self.kernels.weigh.launch(blocks(5 * n, 256), 256).arg(n as u32).arg(u32::from(back));
+        let launch = self.kernels.weigh.launch(blocks(5 * n, 256), 256);
         // SAFETY: vectors have five values a row, and V/dt one.
-        Ok(unsafe { launch.arg(&self.pseudo_time).arg(from).arg(out).enqueue(&flow.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { Weigh {
+                    rows: n as u32, back: u32::from(back), pseudo_time: &self.pseudo_time, from, out,
+                } })
+                .enqueue(&flow.stream)
+        }?)
     }
 
     /// The length of a direction by which the step of a difference is measured.
@@ -214,14 +219,22 @@ impl NewtonCuda {
         let Some(way) = &self.way else { return Ok(()) };
         let (n, params) = (flow.mesh.rows, &flow.params.values);
         assert!(v.len() == 5 * n);
-        let states = self.kernels.states_along.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.q);
-        let states = states.arg(v.ptr()).arg(&way.nodes).arg(params).arg(u32::from(flow.planar));
+        let states = self.kernels.states_along.launch(blocks(n, 128), 128);
         let walls = self.kernels.walls_along.launch(blocks(flow.wall_nodes(), 128), 128);
-        let walls = walls.arg(flow.wall_nodes() as u32).arg(&flow.fixed).arg(&self.q).arg(v.ptr());
         // SAFETY: vectors have five values a row, nodes eight; the nodes of lists are rows.
         unsafe {
-            states.arg(&way.along).enqueue(&flow.stream)?;
-            walls.arg(params).arg(&way.along).enqueue(&flow.stream)?;
+            states
+                .record(&kernel_arguments! { StatesAlong {
+                    rows: n as u32, base: &self.q, v, nodes: &way.nodes, params,
+                    planar: u32::from(flow.planar), along: &way.along,
+                } })
+                .enqueue(&flow.stream)?;
+            walls
+                .record(&kernel_arguments! { WallsAlong {
+                    count: flow.wall_nodes() as u32, walls: &flow.fixed, base: &self.q, v, params,
+                    along: &way.along,
+                } })
+                .enqueue(&flow.stream)?;
         }
         flow.share.as_ref().map_or(Ok(()), |share| share.exchange(8, &way.along.slice()))
     }
@@ -251,10 +264,16 @@ impl NewtonCuda {
     /// Sets the state to q + h v, with what walls hold in its place.
     fn set_beside(&self, flow: &FlowCuda, h: f64, v: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
         let n = flow.mesh.rows;
-        let launch = self.kernels.set_beside.launch(blocks(n, 128), 128).arg(n as u32).arg(&self.q).arg(h);
-        let launch = launch.arg(v.ptr()).arg(&flow.params.values).arg(u32::from(flow.planar));
+        let launch = self.kernels.set_beside.launch(blocks(n, 128), 128);
         // SAFETY: vectors have five values a row, nodes eight.
-        unsafe { launch.arg(&flow.q).arg(&flow.nodes).enqueue(&flow.stream)? };
+        unsafe {
+            launch
+                .record(&kernel_arguments! { SetBeside {
+                    rows: n as u32, base: &self.q, h, v, params: &flow.params.values,
+                    planar: u32::from(flow.planar), q: &flow.q, nodes: &flow.nodes,
+                } })
+                .enqueue(&flow.stream)?;
+        }
         flow.hold_walls()
     }
 
@@ -268,32 +287,51 @@ impl NewtonCuda {
     ) -> Result<(), GpuError> {
         let (n, stream, k) = (flow.mesh.rows, &flow.stream, &self.kernels);
         assert!(v.len() == 5 * n && y.len() == 5 * n);
-        let slopes = k.slopes.launch(blocks(5 * n, 256), 256).arg(n as u32).arg(&flow.residual);
-        let slopes = slopes.arg(&self.residual).arg(&self.pseudo_time).arg(v.ptr()).arg(1.0 / h);
+        let slopes = k.slopes.launch(blocks(5 * n, 256), 256);
         let walls = k.wall_slopes.launch(blocks(flow.wall_nodes(), 128), 128);
         let weighted = u32::from(self.weighted);
-        let walls = walls.arg(flow.wall_nodes() as u32).arg(&flow.fixed).arg(&self.pseudo_time).arg(weighted);
-        let walls = walls.arg(v.ptr());
         let held = k.held_slopes.launch(blocks(flow.held.len(), 128), 128);
-        let held = held.arg(flow.held.len() as u32).arg(&flow.held).arg(&self.pseudo_time).arg(weighted);
-        let held = held.arg(v.ptr());
         // SAFETY: vectors have five values a row, and V/dt one; the nodes of lists are rows.
         unsafe {
-            slopes.arg(u32::from(flow.planar)).arg(weighted).arg(y.ptr()).enqueue(stream)?;
-            walls.arg(y.ptr()).enqueue(stream)?;
-            Ok(held.arg(y.ptr()).enqueue(stream)?)
+            slopes
+                .record(&kernel_arguments! { Slopes {
+                    rows: n as u32, moved: &flow.residual, base: &self.residual,
+                    pseudo_time: &self.pseudo_time, v, inverse: 1.0 / h, planar: u32::from(flow.planar),
+                    weighted, y,
+                } })
+                .enqueue(stream)?;
+            walls
+                .record(&kernel_arguments! { WallSlopes {
+                    count: flow.wall_nodes() as u32, walls: &flow.fixed, pseudo_time: &self.pseudo_time,
+                    weighted, v, y,
+                } })
+                .enqueue(stream)?;
+            Ok(held
+                .record(&kernel_arguments! { HeldSlopes {
+                    count: flow.held.len() as u32, node_of: &flow.held, pseudo_time: &self.pseudo_time,
+                    weighted, v, y,
+                } })
+                .enqueue(stream)?)
         }
     }
 
     /// V/dt of each node: the sum of the spectral radii over its faces, over the CFL number.
     fn pseudo_times(&self, flow: &FlowCuda, cfl: f64) -> Result<(), GpuError> {
         let (n, mesh) = (flow.mesh.rows, &flow.mesh);
-        let eddies = coupled::eddies(&flow.coupled).map_or(0, DeviceBuffer::ptr);
-        let launch = self.kernels.pseudo_times.launch(blocks(n, 128), 128).arg(n as u32).arg(&mesh.row_ptr);
-        let launch = launch.arg(&mesh.signed_edge).arg(&mesh.areas).arg(&flow.nodes).arg(&mesh.volumes);
-        let launch = launch.arg(eddies).arg(&flow.params.values).arg(u32::from(flow.viscous.is_some()));
+        let eddies = coupled::eddies(&flow.coupled);
+        let launch = self.kernels.pseudo_times.launch(blocks(n, 128), 128);
         // SAFETY: edges of the pattern have areas; nodes, volumes, eddy viscosities and V/dt are those of the rows.
-        Ok(unsafe { launch.arg(cfl).arg(&flow.cfl_shares).arg(&self.pseudo_time).enqueue(&flow.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { PseudoTimes {
+                    rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge,
+                    areas: &mesh.areas, nodes: &flow.nodes, volumes: &mesh.volumes, eddies,
+                    params: &flow.params.values, viscous: u32::from(flow.viscous.is_some()), cfl,
+                    cfl_shares: &flow.cfl_shares,
+                    pseudo_time: &self.pseudo_time,
+                } })
+                .enqueue(&flow.stream)
+        }?)
     }
 }
 

@@ -2,22 +2,19 @@
 // Twins: ../flow.rs, ../space.rs, ../unsteady.rs, march/forces.rs.
 
 // rho u v w p of node records from conserved states.
-__device__ __forceinline__ State load_state(const double* q, u64 i) { return {q[i * 5], q[i * 5 + 1], q[i * 5 + 2], q[i * 5 + 3], q[i * 5 + 4]}; }
 __device__ __forceinline__ void store_primitive(pointwise::Gas<double> gas, const State& q, double* nodes, u64 i) {
     const State w = pointwise::primitive(gas, q);
 #pragma unroll
     for (int v = 0; v < 5; v++) nodes[i * 8 + v] = w[v];
 }
-extern "C" __global__ void __launch_bounds__(128) refresh_nodes(u32 rows, const double* __restrict__ q, const Params* __restrict__ params, double* nodes) {
+extern "C" __global__ void __launch_bounds__(128) refresh_nodes(RefreshNodes) {
     const u64 i = blockIdx.x * 128 + threadIdx.x;
     if (i < rows) store_primitive(params->gas(), load_state(q, i), nodes, i);
 }
 
 // r += V (now q + last q_last + before q_before) - V source; the third momentum of planar flows is not solved for.
 extern "C" __global__ void __launch_bounds__(256)
-complete_residual(u32 rows, const double* __restrict__ volumes, double now, double last, double before, const double* __restrict__ q,
-                  const double* __restrict__ q_last, const double* __restrict__ q_before, const double* __restrict__ source, u32 planar,
-                  double* __restrict__ residual) {
+complete_residual(CompleteResidual) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at >= (u64)rows * 5) return;
     double r = residual[at];
@@ -27,10 +24,10 @@ complete_residual(u32 rows, const double* __restrict__ volumes, double now, doub
     residual[at] = r;
 }
 
-// What remains of the balances of nodes on walls without slip is the friction and the heat that the wall takes up: `friction`
-// [walls][4], heat last.
+// What remains of the balances of nodes on walls without slip is the friction and the heat that the wall takes up:
+// `friction` [walls][4], heat last.
 extern "C" __global__ void __launch_bounds__(128)
-wall_residual(u32 count, const WallNode* __restrict__ walls, double* __restrict__ friction, double* residual) {
+wall_residual(WallResidual) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     const WallNode here = walls[at];
@@ -42,7 +39,7 @@ wall_residual(u32 count, const WallNode* __restrict__ walls, double* __restrict_
     friction[(u64)at * 4 + 3] = isothermal ? -energy : 0.0;
     r[4] = isothermal ? 0.0 : energy;
 }
-extern "C" __global__ void __launch_bounds__(128) held_residual(u32 count, const u32* __restrict__ node_of, double* residual) {
+extern "C" __global__ void __launch_bounds__(128) held_residual(HeldResidual) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at < count)
         for (int v = 0; v < 5; v++) residual[(u64)node_of[at] * 5 + v] = 0;
@@ -53,10 +50,10 @@ __device__ __forceinline__ bool is_bad(const double* values, const double* nodes
     for (int v = 0; v < 5; v++) good = good && fabs(values[i * 5 + v]) <= 1.7976931348623157e308;
     return !good;
 }
-// Partial sums of R^2 / V, five a thread block, and the first node with a residual or a state that is non-physical or not finite.
+// Partial sums of R^2 / V, five a thread block, and the first node with a residual or a state that is non-physical or
+// not finite.
 extern "C" __global__ void __launch_bounds__(256)
-residual_norms(u32 rows, const double* __restrict__ residual, const double* __restrict__ volumes, const double* __restrict__ nodes,
-               double* __restrict__ partials, u32* __restrict__ first_bad) {
+residual_norms(ResidualNorms) {
     double sum[5] = {0, 0, 0, 0, 0};
     const u32 step = gridDim.x * 256;
     for (u64 base = (u64)blockIdx.x * 256; base < rows; base += step) {
@@ -74,15 +71,15 @@ residual_norms(u32 rows, const double* __restrict__ residual, const double* __re
     if (threadIdx.x == 0)
         for (int v = 0; v < 5; v++) partials[blockIdx.x * 5 + v] = sum[v];
 }
-extern "C" __global__ void add_parts(const u32* __restrict__ ptr, u32 width, const double* __restrict__ partials, double* __restrict__ to) {
+extern "C" __global__ void add_parts(AddParts) {
     sum_parts(ptr, width, partials, to);
 }
 
-// Forces on walls: partial sums of pressure force, its moment, friction, its moment (12 numbers), a thread block a part of
-// one patch. `faces` {node, place among the walls without slip or NONE}; `areas` [faces][4] with the share of friction last.
+// Forces on walls: partial sums of pressure force, its moment, friction, its moment (12 numbers), a thread block a part
+// of one patch. `faces` {node, place among the walls without slip or NONE}; `areas` [faces][4] with the share of
+// friction last.
 extern "C" __global__ void __launch_bounds__(256)
-wall_forces(const uint2* __restrict__ parts, const uint2* __restrict__ faces, const double* __restrict__ areas, const double* __restrict__ nodes,
-            const double* __restrict__ friction, double free_pressure, double cx, double cy, double cz, double* __restrict__ partials) {
+wall_forces(WallForces) {
     Vec3 arm = {}, f[2] = {};
     const uint2 part = parts[blockIdx.x];
     if (threadIdx.x < part.y) {
@@ -101,15 +98,15 @@ wall_forces(const uint2* __restrict__ parts, const uint2* __restrict__ faces, co
 
 // q <- q - share x; the old state is kept, nodes whose update was cut are counted and take less of the CFL number.
 extern "C" __global__ void __launch_bounds__(128)
-apply_update(u32 rows, const double* __restrict__ x, const Params* __restrict__ params, u32 planar, double* __restrict__ q, double* __restrict__ last_good,
-             double* __restrict__ nodes, double* __restrict__ cfl_shares, u32* __restrict__ limited) {
+apply_update(ApplyUpdate) {
     const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;
     bool cut = false;
     if (i < rows) {
         const pointwise::Gas<double> gas = params->gas();
         State state = load_state(q, i);
         const State old = state, dq = load_state(x, i);
-        const double share = update_share(gas, state, load_node(nodes, (u32)i).w, dq, params->max_change, params->max_rise);
+        const State w = load_node(nodes, (u32)i).w;
+        const double share = update_share(gas, state, w, dq, params->max_change, params->max_rise);
 #pragma unroll
         for (int v = 0; v < 5; v++) state[v] -= share * dq[v];
         if (planar) state[3] = 0;
@@ -124,7 +121,7 @@ apply_update(u32 rows, const double* __restrict__ x, const Params* __restrict__ 
 }
 // Corrections in f32 would let the walls drift off their conditions.
 extern "C" __global__ void __launch_bounds__(128)
-hold_walls(u32 count, const WallNode* __restrict__ walls, const Params* __restrict__ params, double* q, double* nodes) {
+hold_walls(HoldWalls) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     const WallNode here = walls[at];
@@ -136,7 +133,7 @@ hold_walls(u32 count, const WallNode* __restrict__ walls, const Params* __restri
     store_primitive(gas, state, nodes, i);
 }
 // The first node whose state is non-physical or not finite.
-extern "C" __global__ void __launch_bounds__(128) check_state(u32 rows, const double* __restrict__ q, const double* __restrict__ nodes, u32* first_bad) {
+extern "C" __global__ void __launch_bounds__(128) check_state(CheckState) {
     const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;
     tell_first(i < rows && is_bad(q, nodes, i), (u32)i, first_bad);
 }

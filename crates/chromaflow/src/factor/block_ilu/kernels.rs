@@ -72,7 +72,9 @@ impl Source<'_> {
     unsafe fn ahead<V: Vector>(&self, i: usize) {
         if let Source::Brought(rows) = self {
             rows.places(i, &mut |at, bytes| {
-                (0..bytes).step_by(64).for_each(|line| V::prefetch(at.wrapping_add(line)));
+                (0..bytes)
+                    .step_by(64)
+                    .for_each(|line| chromaflow_device::prefetch::<1, _>(at.wrapping_add(line)));
             });
         }
     }

@@ -389,7 +389,7 @@ const CELLS_AHEAD: usize = 6;
 #[inline(always)]
 unsafe fn prefetch_blocks<V: Vector, T>(at: *const T, count: usize) {
     for byte in (0..count * size_of::<T>()).step_by(64) {
-        V::prefetch(at.cast::<u8>().wrapping_add(byte));
+        chromaflow_device::prefetch::<1, _>(at.cast::<u8>().wrapping_add(byte));
     }
 }
 

@@ -1,28 +1,16 @@
 //! What the kernels over stored blocks take.
 
 use super::Chunk;
-use chromaflow_device::cuda::{Element, Read, Share, Watch, Write};
-use chromaflow_device::kernel_record;
+use chromaflow_device::cuda::{Read, Share, Watch, Write};
+use chromaflow_device::{kernel_elements, kernel_record};
 
-/// A number of x: f64 for storage `d`, else f32.
-#[derive(Clone, Copy, Debug)]
-pub struct Sum;
-
-impl Element for Sum {
-    const C: &'static str = "Sum";
+kernel_elements! {
+    /// A number of x: f64 for storage `d`, else f32.
+    pub struct Sum: "Sum" in u8;
+    /// A number that assembled off-diagonal blocks are in.
+    pub struct In: "In" in u8;
 }
-
-/// A number that assembled off-diagonal blocks are in.
-#[derive(Clone, Copy, Debug)]
-pub struct In;
-
-impl Element for In {
-    const C: &'static str = "In";
-}
-
-impl Element for Chunk {
-    const C: &'static str = "sell::Chunk";
-}
+kernel_elements!(Chunk: "sell::Chunk" in Chunk);
 
 kernel_record! {
     /// Rows of sliced blocks.

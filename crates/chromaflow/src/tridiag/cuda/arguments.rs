@@ -1,22 +1,13 @@
 //! What the kernels of `chunks.cu` take.
 
-use chromaflow_device::cuda::{Element, Share, Watch};
-use chromaflow_device::kernel_record;
+use chromaflow_device::cuda::{Share, Watch};
+use chromaflow_device::{kernel_elements, kernel_record};
 
-/// A number of the arrays.
-#[derive(Clone, Copy, Debug)]
-pub struct S;
-
-/// A number of factors and sums.
-#[derive(Clone, Copy, Debug)]
-pub struct T;
-
-impl Element for S {
-    const C: &'static str = "S";
-}
-
-impl Element for T {
-    const C: &'static str = "T";
+kernel_elements! {
+    /// A number of the arrays.
+    pub struct S: "S" in u8;
+    /// A number of factors and sums.
+    pub struct T: "T" in u8;
 }
 
 kernel_record! {

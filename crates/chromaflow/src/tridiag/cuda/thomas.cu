@@ -5,6 +5,12 @@
 
 #define WIDTH (3 * Q + NB)
 
+// Numbers of a thread in shared memory.
+template <class V> struct Slots {
+    const V *first;
+    __device__ T operator[](int e) const { return T(first[e * THREADS]); }
+};
+
 extern "C" __global__ void __launch_bounds__(THREADS)
 thomas_thread(const S* __restrict__ lower, const S* __restrict__ diag, const S* upper, const S* __restrict__ rhs,
               T* factors, T* values, S* x, int rows, int systems, int* bad) {
@@ -46,20 +52,7 @@ thomas_thread(const S* __restrict__ lower, const S* __restrict__ diag, const S* 
         for (int e = 0; e < Q; e++) b[e] = T(*slot(i, Q + e));
 #pragma unroll
         for (int e = 0; e < NB; e++) v[e] = T(*slot(i, 3 * Q + e));
-        if (i > 0) {
-#pragma unroll
-            for (int k = 0; k < NB; k++) {
-                T a[NB];
-#pragma unroll
-                for (int r = 0; r < NB; r++) a[r] = T(*slot(i, k * NB + r));
-#pragma unroll
-                for (int c = 0; c < NB; c++)
-#pragma unroll
-                    for (int r = 0; r < NB; r++) b[c * NB + r] -= a[r] * cp[c * NB + k];
-#pragma unroll
-                for (int r = 0; r < NB; r++) v[r] -= a[r] * fp[k];
-            }
-        }
+        if (i > 0) eliminate_behind<NB, -1>(Slots<S>{slot(i, 0)}, cp, fp, b, v);
         factor<NB>(b);
         solve<NB>(b, v);
 #pragma unroll
@@ -107,10 +100,7 @@ thomas_thread(const S* __restrict__ lower, const S* __restrict__ diag, const S* 
         T v[NB];
 #pragma unroll
         for (int e = 0; e < NB; e++) v[e] = *slot_back(i, Q + e);
-#pragma unroll
-        for (int k = 0; k < NB; k++)
-#pragma unroll
-            for (int r = 0; r < NB; r++) v[r] -= *slot_back(i, k * NB + r) * fp[k];
+        add_product<NB, -1>(Slots<T>{slot_back(i, 0)}, fp, v);
 #pragma unroll
         for (int e = 0; e < NB; e++) {
             fp[e] = v[e];

@@ -113,24 +113,6 @@ pub trait LaneIo<S: Copy>: Lane {
     }
 }
 
-/// Asks for the cache line at `at`, which may lie anywhere, in the first- or second-level cache.
-#[inline(always)]
-pub fn prefetch<const LEVEL: u8, S>(at: *const S) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use core::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
-        // SAFETY: a hint that reads nothing.
-        unsafe {
-            match LEVEL {
-                1 => _mm_prefetch::<_MM_HINT_T0>(at.cast()),
-                _ => _mm_prefetch::<_MM_HINT_T1>(at.cast()),
-            }
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
-}
-
 /// Makes stores past the caches visible to other threads, as ordinary ones are.
 pub fn flush() {
     #[cfg(target_arch = "x86_64")]

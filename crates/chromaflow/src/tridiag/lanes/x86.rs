@@ -4,8 +4,9 @@
 //! Values of these types only come to life inside `dispatch`, which has checked for the instructions; every `unsafe`
 //! block below rests on that, and on the caller's promise about pointers.
 
-use super::{Lane, LaneIo, prefetch};
+use super::{Lane, LaneIo};
 use crate::tridiag::whole::{Engine, Line};
+use chromaflow_device::prefetch;
 #[allow(clippy::wildcard_imports)] // the list of names would be longer than the file's other code
 use core::arch::x86_64::*;
 

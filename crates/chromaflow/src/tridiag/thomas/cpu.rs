@@ -8,9 +8,10 @@
 use crate::tridiag::ahead::{Ahead, Prefetched};
 use crate::tridiag::block::{self, Rank, each};
 use crate::tridiag::groups::{Array, Rows, RowsMut, Scratch, Target, in_place};
-use crate::tridiag::lanes::{LaneIo, WithLanes, flush, prefetch};
+use crate::tridiag::lanes::{LaneIo, WithLanes, flush};
 use crate::tridiag::source::{EndToEnd, SideBySide, Source};
 use crate::tridiag::{Layout, Precision};
+use chromaflow_device::prefetch;
 use std::ops::Range;
 
 /// Factors of one strip of vectors that a core's second-level cache keeps beside the rows that stream through it.

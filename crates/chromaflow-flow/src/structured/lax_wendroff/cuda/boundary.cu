@@ -9,11 +9,7 @@ struct NodeSide {
 // Fluxes out through the faces {cell, patch, block}, [5][count], and the forces on them, [6][count]: pressure above
 // `free_pressure`, friction.
 extern "C" __global__ void __launch_bounds__(128)
-boundary_fluxes(u32 count, const GridBlock* __restrict__ blocks, u64 total, const u32* __restrict__ faces,
-                const Condition* __restrict__ conditions, const NodeSide* __restrict__ sides,
-                const double* __restrict__ q, const double* __restrict__ area, const double* __restrict__ volume,
-                const Setup* __restrict__ setup, double free_pressure, double* __restrict__ fluxes,
-                double* __restrict__ loads) {
+boundary_fluxes(BoundaryFluxes) {
     const u32 f = blockIdx.x * 128 + threadIdx.x;
     if (f >= count) return;
     const u64 at = faces[3 * f];
@@ -54,8 +50,7 @@ boundary_fluxes(u32 count, const GridBlock* __restrict__ blocks, u64 total, cons
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-wall_forces(u32 count, const uint2* __restrict__ parts, const double* __restrict__ middles,
-            const double* __restrict__ loads, double cx, double cy, double cz, double* __restrict__ partials) {
+wall_forces(WallForces) {
     sum_wall_forces(count, parts, middles, loads, cx, cy, cz, partials);
 }
 #endif
@@ -70,11 +65,7 @@ __device__ __forceinline__ State bounded(pointwise::Gas<double> gas, const Condi
 // a node. On fine grids on the state, with its pressure; on coarse ones on the change, as the difference that it makes,
 // so that what is at rest stays there: the walls of coarse grids have other normals.
 extern "C" __global__ void __launch_bounds__(128)
-close_boundary(u32 count, u64 total, const u32* __restrict__ ptr, const u32* __restrict__ patch_of,
-               const double* __restrict__ areas, const double* __restrict__ places,
-               const u32* __restrict__ copy_ptr, const u32* __restrict__ copies,
-               const Condition* __restrict__ conditions, const Setup* __restrict__ setup,
-               const double* __restrict__ q, double* to) {
+close_boundary(CloseBoundary) {
     const u32 p = blockIdx.x * 128 + threadIdx.x;
     if (p >= count) return;
     const pointwise::Gas<double> gas = setup->gas();

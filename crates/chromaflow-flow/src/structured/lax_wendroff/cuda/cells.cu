@@ -49,12 +49,7 @@ struct Finer {
 // rates are times dt / V. The second-order terms of nodes on the boundary, an eighth with the sign of the side, go to
 // `dropped`, [5][faces].
 extern "C" __global__ void __launch_bounds__(CHUNK)
-cell_changes(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total,
-             const u32* __restrict__ actives, const u32* __restrict__ side_ptr, const u32* __restrict__ face_of,
-             u64 faces, const double* __restrict__ boundary_fluxes, const double* __restrict__ q,
-             const double* __restrict__ area, const double* __restrict__ volume, const Setup* __restrict__ setup,
-             double courant, double given, const double* now, const double* before, u64 finer_total,
-             const GridBlock* __restrict__ finer_blocks, double* __restrict__ kept, double* __restrict__ dropped) {
+cell_changes(CellChanges) {
     const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
     const GridBlock b = blocks[cell.block];
     const CellCount count(b);
@@ -137,10 +132,7 @@ cell_changes(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chu
 #if !COARSE
 // The local time step of each cell.
 extern "C" __global__ void __launch_bounds__(CHUNK)
-cell_steps(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total,
-           const u32* __restrict__ actives, const double* __restrict__ q, const double* __restrict__ area,
-           const double* __restrict__ volume, const Setup* __restrict__ setup, double courant,
-           double* __restrict__ steps) {
+cell_steps(CellSteps) {
     const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
     const GridBlock b = blocks[cell.block];
     if (!cell.inside || !CellCount(b).has(cell.index)) return;

@@ -2,10 +2,12 @@
 //! Coarse grids on the device. Twin: lax_wendroff/multigrid.rs.
 
 use super::super::multigrid::Level;
+use super::arguments::{FinerChanges, Inject, Interpolate};
 use super::tables::{Parts, Tables};
 use super::{KEPT, Kernels, Work};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, Read, Stream, Watch};
+use chromaflow_device::kernel_arguments;
 
 /// Changes of a finer grid's nodes: `now`, less `before` where it is given.
 pub(super) struct Finer<'a> {
@@ -16,11 +18,19 @@ pub(super) struct Finer<'a> {
 
 impl Finer<'_> {
     /// As `cell_changes` takes them.
-    pub(super) fn arguments(&self) -> [u64; 4] {
+    pub(super) fn arguments(&self) -> FinerChanges {
         let nodes = &self.tables.nodes;
-        let before = self.before.map_or(0, DeviceBuffer::ptr);
-        [self.now.ptr(), before, nodes.len() as u64, nodes.records().ptr()]
+        FinerChanges {
+            now: self.now.into(),
+            before: self.before.into(),
+            finer_total: nodes.len() as u64,
+            finer_blocks: nodes.records().into(),
+        }
     }
+
+    /// Those of no finer grid.
+    pub(super) const NONE: FinerChanges =
+        FinerChanges { now: Watch::NONE, before: Watch::NONE, finer_total: 0, finer_blocks: Read::NONE };
 }
 
 /// A coarse grid.
@@ -80,10 +90,16 @@ impl CoarseLevel {
         state: &DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         let (total, finest_total) = (self.tables.nodes.len() as u64, finest.nodes.len() as u64);
-        let launch = self.tables.nodes.launch(&self.inject).arg(total).arg(finest.nodes.records());
-        let launch = launch.arg(finest_total).arg(&self.factors).arg(state).arg(&self.q);
+        let launch = self.tables.nodes.launch(&self.inject);
         // SAFETY: a coarse node times its block's factors is a fine one.
-        unsafe { launch.enqueue(stream)? };
+        unsafe {
+            launch
+                .record(&kernel_arguments! { Inject {
+                    over: self.tables.nodes.chunk_records(), total, finest: finest.nodes.records(),
+                    finest_total, factors: &self.factors, from: state, q: &self.q,
+                } })
+                .enqueue(stream)?;
+        }
         let work = Work {
             stream,
             kernels: &self.kernels,
@@ -92,16 +108,22 @@ impl CoarseLevel {
             q: &self.q,
             kept: &self.kept,
             dropped: &self.dropped,
-            steps: 0,
-            fluxes: 0,
+            steps: None,
+            fluxes: None,
         };
         work.cells(courant, 0.0, Some(finer))?;
         work.nodes(&self.change)?;
         work.close_boundary(&self.change)?;
-        let launch = finest.nodes.launch(&self.interpolate).arg(finest_total);
-        let launch = launch.arg(self.tables.nodes.records()).arg(total).arg(&self.factors);
-        let launch = launch.arg(&self.change).arg(setup).arg(state);
+        let launch = finest.nodes.launch(&self.interpolate);
         // SAFETY: fine nodes lie between coarse ones of the same block.
-        Ok(unsafe { launch.enqueue(stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { Interpolate {
+                    finest: finest.nodes.records(), chunks: finest.nodes.chunks(), finest_total,
+                    blocks: self.tables.nodes.records(), total, factors: &self.factors,
+                    change: &self.change, setup, q: state,
+                } })
+                .enqueue(stream)
+        }?)
     }
 }

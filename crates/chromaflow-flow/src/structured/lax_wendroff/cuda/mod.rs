@@ -10,6 +10,7 @@
 //! Every array of a grid has the layout of its nodes ([`tables::Tables`]). Nodes gather from the eight cells around them in one
 //! order: nothing races, and a case gives the same bits on every run. Host and device meet once a step.
 
+mod arguments;
 mod level;
 mod measure;
 mod tables;
@@ -19,14 +20,20 @@ mod tests;
 use super::boundary::NodePatch;
 use super::{LaxWendroffSolver, LaxWendroffSystem};
 use crate::config::Time;
-use crate::gpu::{Clock, MARKS, Sums, blocks, source};
+use crate::gpu::{AddParts, Clock, MARKS, Sums, blocks, source};
 use crate::grid::{CHUNK, Reduction};
 use crate::march::forces::Walls;
 use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, PartTime, System, Times};
+use crate::structured::cuda::arguments::WallForces;
 use crate::structured::cuda::setup::gas_record;
 use crate::structured::cuda::{PARTS, add_up, tables as headers};
+use arguments::{
+    BoundaryFluxes, CellChanges, CellSteps, CloseBoundary, FillGhosts, Inject, Interpolate, JoinCopies,
+    NodeChanges, Rates,
+};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Gpu, Kernel, KernelSource, Pinned, Stream};
+use chromaflow_device::kernel_arguments;
 use level::{CoarseLevel, Finer};
 use tables::{Parts, Tables};
 
@@ -37,12 +44,23 @@ const KEPT: usize = super::cells::KEPT;
 fn sources(viscous: bool, coarse: bool) -> [KernelSource; 3] {
     let shared = format!("{}\n#line 1 \"lax_wendroff.cuh\"\n{}", headers(), include_str!("lax_wendroff.cuh"));
     [
-        ("lax_wendroff_cells", include_str!("cells.cu")),
-        ("lax_wendroff_nodes", include_str!("nodes.cu")),
-        ("lax_wendroff_boundary", include_str!("boundary.cu")),
+        source("lax_wendroff_cells", &shared, include_str!("cells.cu")).records::<(CellChanges, CellSteps)>(),
+        source("lax_wendroff_nodes", &shared, include_str!("nodes.cu")).records::<(
+            FillGhosts,
+            NodeChanges,
+            JoinCopies,
+            Inject,
+            Interpolate,
+            Rates,
+            AddParts,
+        )>(),
+        source("lax_wendroff_boundary", &shared, include_str!("boundary.cu")).records::<(
+            BoundaryFluxes,
+            CloseBoundary,
+            WallForces,
+        )>(),
     ]
-    .map(|(name, text)| {
-        let source = source(name, &shared, text);
+    .map(|source| {
         source.define("VISCOUS", u32::from(viscous)).define("COARSE", u32::from(coarse)).define("QUICK", 1)
     })
 }
@@ -138,8 +156,8 @@ struct Work<'a> {
     kept: &'a DeviceBuffer<f64>,
     dropped: &'a DeviceBuffer<f64>,
     /// Of fine grids.
-    steps: u64,
-    fluxes: u64,
+    steps: Option<&'a DeviceBuffer<f64>>,
+    fluxes: Option<&'a DeviceBuffer<f64>>,
 }
 
 impl Work<'_> {
@@ -150,31 +168,50 @@ impl Work<'_> {
     /// Changes and second-order terms of cells; on coarse grids those of `finer`.
     fn cells(&self, courant: f64, given: f64, finer: Option<&Finer<'_>>) -> Result<(), GpuError> {
         let t = self.tables;
-        let launch = t.nodes.launch(&self.kernels.cell_changes).arg(self.total()).arg(&t.actives);
-        let launch = launch.arg(&t.side_ptr).arg(&t.face_of).arg(t.face_count() as u64).arg(self.fluxes);
-        let launch = launch.arg(self.q).arg(&t.area).arg(&t.volume).arg(self.setup).arg(courant).arg(given);
-        let [now, before, total, records] = finer.map_or([0; 4], Finer::arguments);
-        let launch = launch.arg(now).arg(before).arg(total).arg(records);
+        let launch = t.nodes.launch(&self.kernels.cell_changes);
         // SAFETY: arrays of the nodes' layout; cells have their lowest node's place, faces numbers below `face_count`.
-        Ok(unsafe { launch.arg(self.kept).arg(self.dropped).enqueue(self.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { CellChanges {
+                    over: t.nodes.chunk_records(), total: self.total(), actives: &t.actives,
+                    side_ptr: &t.side_ptr, face_of: &t.face_of, faces: t.face_count() as u64,
+                    boundary_fluxes: self.fluxes, q: self.q, area: &t.area, volume: &t.volume,
+                    setup: self.setup, courant, given, finer: finer.map_or(Finer::NONE, Finer::arguments),
+                    kept: self.kept, dropped: self.dropped,
+                } })
+                .enqueue(self.stream)
+        }?)
     }
 
     /// What nodes get, into `next`: states, or changes on coarse grids.
     fn nodes(&self, next: &DeviceBuffer<f64>) -> Result<(), GpuError> {
         let t = self.tables;
-        let launch = t.nodes.launch(&self.kernels.node_changes).arg(self.total()).arg(&t.actives);
-        let launch = launch.arg(&t.side_ptr).arg(&t.face_of).arg(t.face_count() as u64).arg(self.dropped);
-        let launch = launch.arg(self.kept).arg(&t.node_volume).arg(self.q).arg(self.setup);
+        let launch = t.nodes.launch(&self.kernels.node_changes);
         // SAFETY: arrays of the nodes' layout; the cells around a node and two nodes along each line are cells, nodes or ghosts.
-        unsafe { launch.arg(next).arg(self.steps).enqueue(self.stream)? };
+        unsafe {
+            launch
+                .record(&kernel_arguments! { NodeChanges {
+                    over: t.nodes.chunk_records(), total: self.total(), actives: &t.actives,
+                    side_ptr: &t.side_ptr, face_of: &t.face_of, faces: t.face_count() as u64,
+                    dropped: self.dropped, kept: self.kept, node_volume: &t.node_volume, q: self.q,
+                    setup: self.setup, next, steps: self.steps,
+                } })
+                .enqueue(self.stream)?;
+        }
         let count = t.shared_ptr.len() - 1;
         if count == 0 {
             return Ok(());
         }
-        let launch = self.kernels.join_copies.launch(blocks(count, 128), 128).arg(count as u32);
-        let launch = launch.arg(self.total()).arg(&t.shared_ptr).arg(&t.shared).arg(&t.node_volume);
+        let launch = self.kernels.join_copies.launch(blocks(count, 128), 128);
         // SAFETY: each copy of a node belongs to one thread.
-        Ok(unsafe { launch.arg(self.q).arg(self.setup).arg(next).arg(self.steps).enqueue(self.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { JoinCopies {
+                    count: count as u32, total: self.total(), ptr: &t.shared_ptr, copies: &t.shared,
+                    node_volume: &t.node_volume, q: self.q, setup: self.setup, next, steps: self.steps,
+                } })
+                .enqueue(self.stream)
+        }?)
     }
 
     /// The boundary's part in `next`.
@@ -184,12 +221,17 @@ impl Work<'_> {
         if count == 0 {
             return Ok(());
         }
-        let launch = self.kernels.close_boundary.launch(blocks(count, 128), 128).arg(count as u32);
-        let launch = launch.arg(self.total()).arg(&t.point_ptr).arg(&t.point_patch).arg(&t.point_area);
-        let launch = launch.arg(&t.point_at);
-        let launch = launch.arg(&t.copy_ptr).arg(&t.copies).arg(&t.conditions).arg(self.setup);
+        let launch = self.kernels.close_boundary.launch(blocks(count, 128), 128);
         // SAFETY: a thread reads and writes the copies of its node alone.
-        Ok(unsafe { launch.arg(self.q).arg(next).enqueue(self.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { CloseBoundary {
+                    count: count as u32, total: self.total(), ptr: &t.point_ptr, patch_of: &t.point_patch,
+                    areas: &t.point_area, places: &t.point_at, copy_ptr: &t.copy_ptr, copies: &t.copies,
+                    conditions: &t.conditions, setup: self.setup, q: self.q, to: next,
+                } })
+                .enqueue(self.stream)
+        }?)
     }
 }
 
@@ -267,8 +309,8 @@ impl LaxWendroffCuda {
             q: &self.q,
             kept: &self.kept,
             dropped: &self.dropped,
-            steps: self.steps.ptr(),
-            fluxes: self.fluxes.ptr(),
+            steps: Some(&self.steps),
+            fluxes: Some(&self.fluxes),
         }
     }
 
@@ -278,9 +320,15 @@ impl LaxWendroffCuda {
         if count == 0 {
             return Ok(());
         }
-        let launch = self.fine.fill_ghosts.launch(blocks(count, 128), 128).arg(count as u32);
+        let launch = self.fine.fill_ghosts.launch(blocks(count, 128), 128);
         // SAFETY: ghosts differ, and what they are made of are no ghosts.
-        Ok(unsafe { launch.arg(self.total()).arg(&t.ghosts).arg(&self.q).enqueue(&self.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { FillGhosts {
+                    count: count as u32, total: self.total(), ghosts: &t.ghosts, q: &self.q,
+                } })
+                .enqueue(&self.stream)
+        }?)
     }
 
     fn boundary_fluxes(&self) -> Result<(), GpuError> {
@@ -288,22 +336,34 @@ impl LaxWendroffCuda {
         if faces == 0 {
             return Ok(());
         }
-        let launch = self.fine.boundary_fluxes.launch(blocks(faces, 128), 128).arg(faces as u32);
-        let launch = launch.arg(t.nodes.records()).arg(self.total()).arg(&t.faces).arg(&t.conditions);
-        let launch = launch.arg(&t.sides).arg(&self.q).arg(&t.area).arg(&t.volume).arg(&self.setup);
-        let launch = launch.arg(self.walls.scale.pressure).arg(&self.fluxes).arg(&self.loads);
+        let launch = self.fine.boundary_fluxes.launch(blocks(faces, 128), 128);
         // SAFETY: faces name cells, patches and blocks; results have five and six numbers a face.
-        Ok(unsafe { launch.enqueue(&self.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { BoundaryFluxes {
+                    count: faces as u32, blocks: t.nodes.records(), total: self.total(), faces: &t.faces,
+                    conditions: &t.conditions, sides: &t.sides, q: &self.q, area: &t.area,
+                    volume: &t.volume, setup: &self.setup, free_pressure: self.walls.scale.pressure,
+                    fluxes: &self.fluxes, loads: &self.loads,
+                } })
+                .enqueue(&self.stream)
+        }?)
     }
 
     /// The smallest local time step.
     fn smallest_step(&mut self, courant: f64) -> Result<f64, GpuError> {
         let t = &mut self.tables;
         let Some([_, local]) = &self.unsteady else { return Ok(f64::MAX) };
-        let launch = t.nodes.launch(&self.fine.cell_steps).arg(t.nodes.len() as u64).arg(&t.actives);
-        let launch = launch.arg(&self.q).arg(&t.area).arg(&t.volume).arg(&self.setup).arg(courant);
+        let launch = t.nodes.launch(&self.fine.cell_steps);
         // SAFETY: arrays of the nodes' layout.
-        unsafe { launch.arg(local).enqueue(&self.stream)? };
+        unsafe {
+            launch
+                .record(&kernel_arguments! { CellSteps {
+                    over: t.nodes.chunk_records(), total: t.nodes.len() as u64, actives: &t.actives,
+                    q: &self.q, area: &t.area, volume: &t.volume, setup: &self.setup, courant, steps: local,
+                } })
+                .enqueue(&self.stream)?;
+        }
         t.nodes.reduce(local, 0, Reduction::Min)
     }
 
@@ -337,10 +397,16 @@ impl LaxWendroffCuda {
     fn rates(&self, before: &DeviceBuffer<f64>) -> Result<(), GpuError> {
         let (t, chunks) = (&self.tables, self.tables.nodes.chunks().len() / 2);
         let launch = self.fine.rates.launch(self.sums.norm_blocks(), CHUNK);
-        let launch = launch.arg(t.nodes.records()).arg(t.nodes.chunks()).arg(chunks as u32);
-        let launch = launch.arg(self.total()).arg(&self.next).arg(before).arg(&self.steps).arg(&t.own_volume);
         // SAFETY: arrays of the nodes' layout; five partial sums a thread block.
-        Ok(unsafe { launch.arg(&self.sums.norms).arg(&self.first_bad).enqueue(&self.stream) }?)
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { Rates {
+                    over: t.nodes.chunk_records(), chunk_count: chunks as u32, total: self.total(),
+                    q: &self.next, before, steps: &self.steps, own_volume: &t.own_volume,
+                    partials: &self.sums.norms, first_bad: &self.first_bad,
+                } })
+                .enqueue(&self.stream)
+        }?)
     }
 }
 

@@ -5,7 +5,7 @@
 // Ghost nodes {ghost, node, next, one further}: the node's values where there is no next one, else a parabola through
 // the three (a line where there is no third). Pressures beyond the boundary keep to a tenth of those on it.
 extern "C" __global__ void __launch_bounds__(128)
-fill_ghosts(u32 count, u64 total, const uint4* __restrict__ ghosts, double* q) {
+fill_ghosts(FillGhosts) {
     const u32 n = blockIdx.x * 128 + threadIdx.x;
     if (n >= count) return;
     const uint4 here = ghosts[n];
@@ -43,11 +43,7 @@ __device__ __forceinline__ void smooth(const double* __restrict__ q, u64 total, 
 // What the eight cells around each node give it, over its control volume: the next state and its pressure, [6], and its
 // time step; on coarse grids the change, [5]. Copies of shared nodes get their sums as they are.
 extern "C" __global__ void __launch_bounds__(CHUNK)
-node_changes(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total,
-             const u32* __restrict__ actives, const u32* __restrict__ side_ptr, const u32* __restrict__ face_of,
-             u64 faces, const double* __restrict__ dropped, const double* __restrict__ kept,
-             const double* __restrict__ node_volume, const double* __restrict__ q, const Setup* __restrict__ setup,
-             double* __restrict__ next, double* __restrict__ steps) {
+node_changes(NodeChanges) {
     const GridCell node = grid_cell(blocks, chunks, blockIdx.x);
     if (!node.inside) return;
     const GridBlock b = blocks[node.block];
@@ -129,9 +125,7 @@ node_changes(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chu
 
 // Sums over the copies of each shared node, then as above; a thread a node.
 extern "C" __global__ void __launch_bounds__(128)
-join_copies(u32 count, u64 total, const u32* __restrict__ ptr, const u32* __restrict__ copies,
-            const double* __restrict__ node_volume, const double* __restrict__ q, const Setup* __restrict__ setup,
-            double* next, double* steps) {
+join_copies(JoinCopies) {
     const u32 n = blockIdx.x * 128 + threadIdx.x;
     if (n >= count) return;
     State sum = {0, 0, 0, 0, 0};
@@ -165,9 +159,7 @@ join_copies(u32 count, u64 total, const u32* __restrict__ ptr, const u32* __rest
 #if COARSE
 // States of the coarse nodes, of each block's `factors` fine cells a side of a coarse one.
 extern "C" __global__ void __launch_bounds__(CHUNK)
-inject(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u64 total,
-       const GridBlock* __restrict__ finest, u64 finest_total, const u32* __restrict__ factors,
-       const double* __restrict__ from, double* __restrict__ q) {
+inject(Inject) {
     const GridCell node = grid_cell(blocks, chunks, blockIdx.x);
     if (!node.inside) return;
     const GridBlock fine = finest[node.block];
@@ -178,9 +170,7 @@ inject(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u
 
 // Adds changes of coarse nodes to the fine ones between them, and makes the pressure.
 extern "C" __global__ void __launch_bounds__(CHUNK)
-interpolate(const GridBlock* __restrict__ finest, const uint2* __restrict__ chunks, u64 finest_total,
-            const GridBlock* __restrict__ blocks, u64 total, const u32* __restrict__ factors,
-            const double* __restrict__ change, const Setup* __restrict__ setup, double* q) {
+interpolate(Interpolate) {
     const GridCell node = grid_cell(finest, chunks, blockIdx.x);
     if (!node.inside) return;
     const GridBlock coarse = blocks[node.block];
@@ -208,9 +198,7 @@ interpolate(const GridBlock* __restrict__ finest, const uint2* __restrict__ chun
 // Squares of what a step changed over its time step, five partial sums a thread block; the first node
 // whose state is non-physical or not finite.
 extern "C" __global__ void __launch_bounds__(CHUNK)
-rates(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u32 chunk_count, u64 total,
-      const double* __restrict__ q, const double* __restrict__ before, const double* __restrict__ steps,
-      const double* __restrict__ own_volume, double* __restrict__ partials, u32* first_bad) {
+rates(Rates) {
     double sum[5] = {0, 0, 0, 0, 0};
     for (u32 chunk = blockIdx.x; chunk < chunk_count; chunk += gridDim.x) {
         const GridCell node = grid_cell(blocks, chunks, chunk);
@@ -232,8 +220,7 @@ rates(const GridBlock* __restrict__ blocks, const uint2* __restrict__ chunks, u3
     if (threadIdx.x == 0)
         for (int c = 0; c < 5; c++) partials[blockIdx.x * 5 + c] = sum[c];
 }
-extern "C" __global__ void add_parts(const u32* __restrict__ ptr, u32 width, const double* __restrict__ partials,
-                                     double* __restrict__ to) {
+extern "C" __global__ void add_parts(AddParts) {
     sum_parts(ptr, width, partials, to);
 }
 #endif

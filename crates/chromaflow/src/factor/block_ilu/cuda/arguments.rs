@@ -1,14 +1,11 @@
 //! What the kernels of `ilu.cu` take.
 
-use chromaflow_device::cuda::{Element, Read, Share, Write};
-use chromaflow_device::kernel_record;
+use chromaflow_device::cuda::{Read, Share, Write};
+use chromaflow_device::{kernel_elements, kernel_record};
 
-/// A number that off-diagonal factors are stored in.
-#[derive(Clone, Copy, Debug)]
-pub struct Factor;
-
-impl Element for Factor {
-    const C: &'static str = "Factor";
+kernel_elements! {
+    /// A number that off-diagonal factors are stored in.
+    pub struct Factor: "Factor" in u8;
 }
 
 kernel_record! {

@@ -353,7 +353,7 @@ impl DeviceBlockIlu {
             lower_at: (&self.first[0]).into(),
             upper_at: (&self.upper_at).into(),
             update_ptr: (&self.update_ptr).into(),
-            updates: (&self.updates).into(),
+            updates: Read::at(self.updates.ptr()),
             lower: Write::at(lower),
             upper: Share::at(upper),
             inverse: (&self.inverse).into(),

@@ -1,0 +1,53 @@
+//! What the kernels of `residual.cu` and `viscous.cu` take.
+
+use crate::bc::Condition;
+use crate::gpu::Params;
+use chromaflow_device::cuda::{Read, Share, Write};
+use chromaflow_device::kernel_record;
+
+kernel_record! {
+    /// Nodes of the boundary and their parts of it.
+    pub(crate) struct BoundaryNodes {
+        count: u32, node_of: Read<u32>, ptr: Read<u32>, patch_of: Read<u32>, areas: Read<f64>,
+        conditions: Read<Condition<f64>>, nodes: Read<f64>, params: Read<Params>,
+    }
+
+    /// What `element_fluxes` takes.
+    pub(super) struct ElementFluxes {
+        first: u32, count: u32, element_nodes: Read<u32>, element_edges: Read<u32>, nodes: Read<f64>,
+        plane: u32, eddies: Read<f64>, params: Read<Params>, fluxes: Share<f64>,
+    }
+
+    /// What `edge_fluxes` takes.
+    pub(super) struct EdgeFluxes {
+        edges: u32, ends: Read<[u32; 2]>, areas: Read<f64>, nodes: Read<f64>, gradients: Read<f64>,
+        limits: Read<f64>, mapped: Read<f64>, moments: Read<f64>, params: Read<Params>, out: Write<f64>,
+    }
+
+    /// What `node_limits` takes.
+    pub(super) struct NodeLimits {
+        rows: u32, row_ptr: Read<u32>, col_idx: Read<u32>, nodes: Read<f64>, gradients: Read<f64>,
+        mapped: Read<f64>, params: Read<Params>, out: Write<f64>,
+    }
+
+    /// What `gather_fluxes` takes.
+    pub(super) struct GatherFluxes {
+        rows: u32, row_ptr: Read<u32>, signed_edge: Read<u32>, fluxes: Read<f64>, out: Write<f64>,
+    }
+
+    /// What `boundary_fluxes` takes.
+    pub(super) struct BoundaryFluxes {
+        at: BoundaryNodes, out: Write<f64>,
+    }
+
+    /// What `adapt_outlets` takes.
+    pub(super) struct AdaptOutlets {
+        outlets: Read<u32>, node_of: Read<u32>, areas: Read<f64>, nodes: Read<f64>, params: Read<Params>,
+        conditions: Share<Condition<f64>>, flows: Write<f64>,
+    }
+
+    /// What `adapt_by_flows` takes.
+    pub(super) struct AdaptByFlows {
+        count: u32, outlets: Read<u32>, flows: Read<f64>, conditions: Share<Condition<f64>>,
+    }
+}

@@ -1,0 +1,200 @@
+#![allow(unsafe_code)]
+//! Launches of step.cu: what a step does besides gradients, fluxes and Jacobian.
+
+use super::arguments::{
+    ApplyUpdate, CheckState, CompleteResidual, HeldResidual, HoldWalls, RefreshNodes, ResidualNorms,
+    WallForces, WallResidual,
+};
+use super::{AT_HAND, Count, FlowCuda, coupled};
+use crate::gpu::{AddParts, blocks, source};
+use crate::jacobian::cuda::ReplacedRows;
+use crate::march::Moment;
+use chromaflow::gpu::GpuError;
+use chromaflow_device::cuda::{DeviceSlice, KernelSource};
+use chromaflow_device::{kernel_arguments, kernel_entries};
+
+/// The kernels of step.cu.
+pub(crate) fn kernel_source() -> KernelSource {
+    source("step", "", include_str!("step.cu"))
+        .records::<(RefreshNodes, CompleteResidual, WallResidual, HeldResidual, ResidualNorms, WallForces)>()
+        .records::<(ApplyUpdate, HoldWalls, CheckState, AddParts)>()
+}
+
+kernel_entries! {
+    pub(super) struct Kernels {
+        refresh_nodes, complete_residual, wall_residual, held_residual, residual_norms, add_parts,
+        wall_forces, apply_update, hold_walls, check_state,
+    }
+}
+
+impl FlowCuda {
+    pub(super) fn compute_residual(&mut self, at: &Moment) -> Result<(), GpuError> {
+        self.exchange_states()?;
+        let second_order = self.config.is_second_order(at.iteration);
+        if second_order || self.coupled_gradients {
+            self.gradient.enqueue(&self.stream, &self.mesh, &self.nodes, &mut self.gradients)?;
+        }
+        self.each_coupled(at, |system, view| system.prepare(view))?;
+        let (stream, mesh, params) = (&self.stream, &self.mesh, &self.params);
+        let mut second = None;
+        if second_order {
+            let kernels = &self.residual_kernels;
+            kernels.limits(stream, mesh, params, &self.nodes, &self.gradients, &mut self.limits)?;
+            second = Some((&self.gradients, &self.limits));
+        }
+        let kernels = &self.residual_kernels;
+        kernels.fluxes(stream, mesh, params, &self.nodes, second, &mut self.fluxes)?;
+        if let Some(viscous) = &self.viscous {
+            let eddies = coupled::eddies(&self.coupled);
+            viscous.subtract(stream, params, &self.nodes, eddies, &mut self.fluxes)?;
+        }
+        kernels.gather(stream, mesh, &self.fluxes, &mut self.residual)?;
+        kernels.add_boundaries(stream, &self.boundary, params, &self.nodes, &mut self.residual)?;
+        self.complete_residual(at.time_factors())?;
+        self.clear_ghosts(&self.residual)
+    }
+
+    /// Time derivative, source, nodes that are held.
+    pub(super) fn complete_residual(&mut self, time: Option<[f64; 3]>) -> Result<(), GpuError> {
+        let (k, n, stream) = (&self.kernels, self.mesh.rows, &self.stream);
+        let levels = self.levels.as_ref().filter(|_| time.is_some());
+        let [now, last, before] = time.unwrap_or([0.0; 3]);
+        // SAFETY: vectors have five values a row; the nodes of lists are rows.
+        unsafe {
+            if levels.is_some() || self.source.is_some() || self.planar {
+                let launch = k.complete_residual.launch(blocks(5 * n, 256), 256);
+                launch
+                    .record(&kernel_arguments! { CompleteResidual {
+                        rows: n as u32, volumes: &self.mesh.volumes, now, last, before, q: &self.q,
+                        q_last: levels.map(|l| &l[0]), q_before: levels.map(|l| &l[1]),
+                        source: self.source.as_ref(), planar: u32::from(self.planar),
+                        residual: &self.residual,
+                    } })
+                    .enqueue(stream)?;
+            }
+            let walls = k.wall_residual.launch(blocks(self.wall_nodes(), 128), 128);
+            walls
+                .record(&kernel_arguments! { WallResidual {
+                    count: self.wall_nodes() as u32, walls: &self.fixed, friction: &self.friction,
+                    residual: &self.residual,
+                } })
+                .enqueue(stream)?;
+            let held = k.held_residual.launch(blocks(self.held.len(), 128), 128);
+            held.record(&kernel_arguments! { HeldResidual {
+                count: self.held.len() as u32, node_of: &self.held, residual: &self.residual,
+            } })
+            .enqueue(stream)?;
+        }
+        Ok(())
+    }
+
+    /// Norms and forces.
+    pub(super) fn measure(&mut self) -> Result<(), GpuError> {
+        let (k, n, stream, walls) = (&self.kernels, self.mesh.rows, &self.stream, &self.walls);
+        let [cx, cy, cz] = walls.walls.scale.center;
+        // SAFETY: partial sums have room for five (twelve) numbers a thread block.
+        unsafe {
+            let norms = k.residual_norms.launch(self.sums.norm_blocks(), 256);
+            norms
+                .record(&kernel_arguments! { ResidualNorms {
+                    rows: n as u32, residual: &self.residual, volumes: &self.mesh.volumes,
+                    nodes: &self.nodes, partials: &self.sums.norms,
+                    first_bad: self.count(Count::BadResidual),
+                } })
+                .enqueue(stream)?;
+            let forces = self.sums.over_walls(&k.wall_forces);
+            forces
+                .record(&kernel_arguments! { WallForces {
+                    parts: &self.sums.parts, faces: &walls.nodes, areas: &walls.areas, nodes: &self.nodes,
+                    friction: &self.friction, free_pressure: walls.walls.scale.pressure, cx, cy, cz,
+                    partials: &self.sums.forces,
+                } })
+                .enqueue(stream)?;
+        }
+        self.sums.add_up(stream, &k.add_parts)
+    }
+
+    pub(super) fn assemble(&mut self, cfl: f64, shift: f64) -> Result<(), GpuError> {
+        let replaced = ReplacedRows { walls: (self.wall_nodes(), &self.fixed), held: &self.held };
+        // Rows that are replaced later lose values that the search must not see.
+        let target = self.linear.as_mut().expect(AT_HAND).target(self.fixed.len() + self.held.len() == 0)?;
+        self.assembly.assemble(
+            &self.stream,
+            &self.mesh,
+            &self.boundary,
+            &self.params,
+            (&self.nodes, coupled::eddies(&self.coupled)),
+            (cfl, &self.cfl_shares, shift),
+            &replaced,
+            &target,
+        )
+    }
+
+    pub(super) fn apply_update(&mut self) -> Result<(), GpuError> {
+        // Cuts are counted where rows are owned; ghosts follow them.
+        self.clear_ghosts(&self.update)?;
+        let (k, n, stream) = (&self.kernels, self.mesh.rows, &self.stream);
+        // SAFETY: vectors have five values a row, nodes eight; the nodes of lists are rows.
+        unsafe {
+            let update = k.apply_update.launch(blocks(n, 128), 128);
+            update
+                .record(&kernel_arguments! { ApplyUpdate {
+                    rows: n as u32, x: &self.update, params: &self.params.values,
+                    planar: u32::from(self.planar), q: &self.q, last_good: &self.last_good,
+                    nodes: &self.nodes, cfl_shares: &self.cfl_shares,
+                    limited: self.count(Count::Limited),
+                } })
+                .enqueue(stream)?;
+            self.hold_walls()?;
+            let check = k.check_state.launch(blocks(n, 128), 128);
+            check
+                .record(&kernel_arguments! { CheckState {
+                    rows: n as u32, q: &self.q, nodes: &self.nodes, first_bad: self.count(Count::BadState),
+                } })
+                .enqueue(stream)?;
+        }
+        Ok(())
+    }
+
+    /// Gives nodes on walls without slip the velocity, and where it is given the temperature, of their wall.
+    pub(super) fn hold_walls(&self) -> Result<(), GpuError> {
+        let walls = self.kernels.hold_walls.launch(blocks(self.wall_nodes(), 128), 128);
+        // SAFETY: the nodes of the list are rows; five values and a record of eight a row.
+        Ok(unsafe {
+            walls
+                .record(&kernel_arguments! { HoldWalls {
+                    count: self.wall_nodes() as u32, walls: &self.fixed, params: &self.params.values,
+                    q: &self.q, nodes: &self.nodes,
+                } })
+                .enqueue(&self.stream)
+        }?)
+    }
+
+    pub(super) fn refresh_nodes(&mut self) -> Result<(), GpuError> {
+        let n = self.mesh.rows;
+        let launch = self.kernels.refresh_nodes.launch(blocks(n, 128), 128);
+        // SAFETY: five values and a record of eight a row.
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { RefreshNodes {
+                    rows: n as u32, q: &self.q, params: &self.params.values, nodes: &self.nodes,
+                } })
+                .enqueue(&self.stream)
+        }?)
+    }
+
+    /// Nodes on walls without slip.
+    pub(super) fn wall_nodes(&self) -> usize {
+        self.friction.len() / 4
+    }
+
+    /// A counter on the device.
+    pub(super) fn count(&self, which: Count) -> DeviceSlice<'_, u32> {
+        self.counts.part(which as usize..which as usize + 1)
+    }
+
+    pub(super) fn first(&self, which: Count) -> Option<usize> {
+        let found = self.host_counts[which as usize];
+        (found != u32::MAX).then_some(found as usize)
+    }
+}
