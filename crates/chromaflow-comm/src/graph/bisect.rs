@@ -18,7 +18,9 @@ pub(super) fn recursive(graph: &Graph<'_>, shares: &[u32]) -> Vec<u32> {
     let mut sets = vec![(all, 0, shares.len())];
     while let Some((vertices, first, count)) = sets.pop() {
         if count == 1 || vertices.is_empty() {
-            vertices.iter().for_each(|&vertex| part[vertex as usize] = first as u32);
+            for &vertex in &vertices {
+                part[vertex as usize] = first as u32;
+            }
             continue;
         }
         let low = count / 2;
