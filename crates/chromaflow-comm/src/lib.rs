@@ -4,13 +4,14 @@
 //! * [`Solo`]: one rank alone. [`Threads`]: ranks that are threads of this process, started by [`run`].
 //!   [`mpi::Mpi`]: processes that an MPI started, whose library is opened at run time.
 //! * [`Halo`]: which rows a rank sends to each neighbor and which it receives; one packed message a neighbor.
-//! * [`bisect`]: which part owns what; [`Rows`]: owned and ghost rows of a part, with its lists.
+//! * [`partition`]: which part owns what of a graph, [`bisect`] of points; [`Rows`]: owned and ghost rows of a part, with its lists.
 //!
 //! A rank that fails ends the waits of all others with a [`CommError`]; no wait outlasts the patience it was given.
 #![deny(unsafe_code)]
 
 mod communicator;
 mod error;
+mod graph;
 mod halo;
 #[cfg(unix)]
 pub mod mpi;
@@ -22,6 +23,7 @@ mod threads;
 
 pub use communicator::{Communicator, Op, Tag};
 pub use error::{CommError, RunError};
+pub use graph::{partition, partition_in_groups};
 pub use halo::{Halo, InFlight, Neighbor};
 pub use partition::{Rows, bisect};
 pub use solo::Solo;

@@ -13,6 +13,7 @@ pub mod gradient;
 pub mod grid;
 pub mod incompressible;
 pub mod jacobian;
+mod laps;
 pub mod limiter;
 pub mod march;
 mod numbering;

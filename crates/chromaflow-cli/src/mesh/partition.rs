@@ -37,8 +37,8 @@ pub fn partition(mesh: &Mesh, ranks: NonZeroU32, output: Option<&Path>, ctx: &Co
     };
     if ctx.verbose() {
         println!(
-            "{ranks} ranks, balance {:.3} (most blocks of a rank over the mean)\n",
-            survey.quality.balance
+            "{ranks} ranks, balance {:.3} (most blocks of a rank over the mean), {} edges between them\n",
+            survey.quality.balance, survey.quality.cut
         );
         println!("{:<10} {:>10} {:>12} {:>10}", "a rank's", "least", "mean", "most");
         for (name, of) in columns {
@@ -56,6 +56,6 @@ pub fn partition(mesh: &Mesh, ranks: NonZeroU32, output: Option<&Path>, ctx: &Co
             ((*name).to_owned(), json!({ "min": least, "mean": mean, "max": most }))
         })
         .collect();
-    ctx.write_json(&json!({ "ranks": ranks, "balance": survey.quality.balance, "parts": ranges }))?;
+    ctx.write_json(&json!({ "ranks": ranks, "balance": survey.quality.balance, "cut": survey.quality.cut, "parts": ranges }))?;
     Ok(Done::Success)
 }

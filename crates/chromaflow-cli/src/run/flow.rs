@@ -10,6 +10,7 @@ use chromaflow_flow::grid::Grid;
 use chromaflow_flow::march::{FlowError, Host, March, Place};
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::{Field, Restart};
+use chromaflow_flow::unstructured::RankReport;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::path::Path;
@@ -96,6 +97,11 @@ pub trait Flow {
 
     /// What scripts may want to know of the solver: `memory`, `mesh`, `solver`, `references` and more of its own.
     fn summary(&self) -> Map<String, Value>;
+
+    /// How the time of each rank went; empty where there is one.
+    fn rank_reports(&self) -> Vec<RankReport> {
+        Vec::new()
+    }
 
     /// Values of the solver's rows, `[rows, width]`, on the points of [`Flow::mesh`].
     fn on_points(&self, width: usize, rows: &[f64]) -> Vec<f64>;

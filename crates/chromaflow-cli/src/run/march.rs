@@ -102,6 +102,7 @@ impl Run<'_> {
         let failed = steady && finished.outcome != Outcome::Converged;
         let trouble = failed.then(|| Trouble::of(flow, &finished));
         facts.insert("trouble".to_owned(), trouble.as_ref().map_or(Value::Null, Trouble::json));
+        let ranks = flow.rank_reports();
         flow.release();
         let residual = trouble.as_ref().map(|t| &t.field);
         let written = self.files.write_all(self, flow, &finished, residual)?;
@@ -109,11 +110,11 @@ impl Run<'_> {
             trace.phase("write results", marched);
             trace.write(path)?;
         }
-        let summary = summary::json(self, flow, &finished, facts);
+        let summary = summary::json(self, flow, &finished, (facts, &ranks));
         self.files.write_summary(&summary)?;
         self.ctx.write_json(&summary)?;
         if self.ctx.verbose() {
-            summary::print(self, flow, &finished, &written);
+            summary::print(self, flow, &finished, (&written, &ranks));
             for line in trouble.iter().flat_map(Trouble::lines) {
                 println!("{line}");
             }

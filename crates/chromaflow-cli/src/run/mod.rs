@@ -28,7 +28,7 @@ use crate::case::{self, Case};
 use crate::context::Context;
 use crate::error::{CliResult, Done};
 use chromaflow_flow::unstructured::Ranks;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -69,6 +69,9 @@ pub struct Args {
     /// Divide the mesh among N GPUs of this machine, a rank on each: --ranks N --backend cuda
     #[arg(long, value_name = "N", conflicts_with = "ranks")]
     gpus: Option<NonZeroUsize>,
+    /// How long a rank waits for a message of another one before the run ends
+    #[arg(long, value_name = "SECONDS", default_value = "30")]
+    patience: NonZeroU32,
     /// The same results, bit for bit, on any number of ranks: sums are exact before they are rounded
     #[arg(long)]
     reproducible: bool,
@@ -100,6 +103,7 @@ impl Args {
             verify: false,
             ranks: None,
             gpus: None,
+            patience: over_ranks::PATIENCE,
             reproducible: false,
             print_defaults: false,
             print_schema: false,

@@ -11,11 +11,12 @@ use chromaflow_flow::FlowSolver;
 use chromaflow_flow::mesh::{Marker, Mesh};
 use chromaflow_flow::unstructured::Ranks;
 use std::fmt::Write as _;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a rank waits for a message of another one before it gives up.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a rank waits for a message of another one before it gives up, in seconds, unless told otherwise.
+pub const PATIENCE: NonZeroU32 = NonZeroU32::new(30).expect("not zero");
 
 /// Whether `--ranks` or a launcher asks for several ranks.
 pub fn are_several(args: &Args) -> bool {
@@ -78,7 +79,7 @@ fn alone() -> Ranks {
 /// Ranks that are threads of this process.
 fn threads(args: &Args, ctx: &Context, size: usize, on_gpus: bool) -> CliResult {
     let args = args.clone();
-    let done = on_threads(ctx, size, on_gpus, move |ctx, ranks| {
+    let done = on_threads(ctx, (size, args.patience), on_gpus, move |ctx, ranks| {
         super::one(&args, ctx, Some(Ranks { ranks, reproducible: args.reproducible }))
     })?;
     Ok(done[0])
@@ -91,12 +92,13 @@ fn threads(args: &Args, ctx: &Context, size: usize, on_gpus: bool) -> CliResult 
 /// The job's; status 3 where a GPU cannot be had or a rank is silent.
 pub fn on_threads<T: Send + 'static>(
     ctx: &Context,
-    size: usize,
+    (size, patience): (usize, NonZeroU32),
     on_gpus: bool,
     job: impl Fn(&Context, Arc<dyn Communicator>) -> CliResult<T> + Send + Sync + 'static,
 ) -> CliResult<Vec<T>> {
     let contexts: Vec<Context> = (0..size).map(|rank| ctx.of_rank(rank, size)).collect();
-    let ended = run(size, PATIENCE, move |own| {
+    let patience = Duration::from_secs(patience.get().into());
+    let ended = run(size, patience, move |own| {
         let (rank, ranks) = (own.rank(), Arc::new(own.clone()));
         let ctx = &contexts[rank];
         if on_gpus { job(&ctx.on_gpu(rank, size)?, ranks) } else { job(ctx, ranks) }
@@ -111,7 +113,8 @@ pub fn on_threads<T: Send + 'static>(
 
 /// Ranks that a launcher started as processes.
 fn processes(args: &Args, ctx: &Context, launch: Launch) -> CliResult {
-    let mpi = Mpi::join(launch, PATIENCE).map_err(|e| CliError::environment(e.to_string()))?;
+    let mpi = Mpi::join(launch, Duration::from_secs(args.patience.get().into()))
+        .map_err(|e| CliError::environment(e.to_string()))?;
     let mpi = Arc::new(mpi);
     let (rank, here) = (mpi.rank(), on_this_host(&*mpi)?);
     let own = ctx.of_rank(rank, here);

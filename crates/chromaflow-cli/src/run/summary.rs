@@ -8,13 +8,20 @@ use crate::case::FlowSection;
 use crate::context::Context;
 use chromaflow_flow::StepReport;
 use chromaflow_flow::config::Boundary;
-use chromaflow_flow::march::{BadPlace, Coefficients, Forces};
+use chromaflow_flow::march::{BadPlace, Coefficients, Forces, Part};
+use chromaflow_flow::unstructured::RankReport;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Everything that scripts may want. `facts` is what the flow said of itself while it had all its memory.
-pub fn json(run: &Run<'_>, flow: &impl Flow, finished: &Finished, facts: Map<String, Value>) -> Value {
+/// Everything that scripts may want. `facts` is what the flow said of itself while it had all its memory, `ranks` how the time of each
+/// rank went, where there are several.
+pub fn json(
+    run: &Run<'_>,
+    flow: &impl Flow,
+    finished: &Finished,
+    (facts, ranks): (Map<String, Value>, &[RankReport]),
+) -> Value {
     let (last, times) = (&finished.last, flow.solver().times());
     let components: Map<String, Value> =
         times.components().into_iter().map(|(name, s)| (name.to_owned(), json!(s))).collect();
@@ -42,8 +49,17 @@ pub fn json(run: &Run<'_>, flow: &impl Flow, finished: &Finished, facts: Map<Str
     });
     let map = all.as_object_mut().expect("an object");
     map.extend(facts);
-    if let Some(halo) = map.remove("halo_s") {
-        map["time"]["halo_s"] = halo;
+    for of_time in ["halo_s", "setup_s"] {
+        if let Some(seconds) = map.remove(of_time) {
+            map["time"][of_time] = seconds;
+        }
+    }
+    if !ranks.is_empty() {
+        let range = |(name, [least, mean, most]): (&str, [f64; 3])| {
+            (name.to_owned(), json!({ "min": least, "mean": mean, "max": most }))
+        };
+        let all = of_ranks(ranks).into_iter().map(range);
+        map["time"]["ranks"] = Value::Object(all.collect());
     }
     if let Some(turbulence) = map.get_mut("turbulence") {
         // A model is the last of the systems beside the flow; of several unknowns the slowest counts.
@@ -53,6 +69,21 @@ pub fn json(run: &Run<'_>, flow: &impl Flow, finished: &Finished, facts: Map<Str
     }
     map["memory"]["peak_bytes"] = json!(peak_bytes());
     all
+}
+
+/// Least, mean and most over ranks of the seconds of each component, of the march, and of exchanges and sums in it.
+fn of_ranks(ranks: &[RankReport]) -> Vec<(&'static str, [f64; 3])> {
+    let range = |of: &dyn Fn(&RankReport) -> f64| {
+        let all = || ranks.iter().map(of);
+        let mean = all().sum::<f64>() / ranks.len() as f64;
+        [all().fold(f64::INFINITY, f64::min), mean, all().fold(0.0, f64::max)]
+    };
+    let mut rows: Vec<(&'static str, [f64; 3])> =
+        Part::ALL.into_iter().map(|part| (part.name(), range(&|r: &RankReport| r.times[part]))).collect();
+    rows.retain(|(_, [.., most])| *most > 0.0);
+    rows.push(("march", range(&|r: &RankReport| r.times.total)));
+    rows.push(("halo", range(&|r: &RankReport| r.halo)));
+    rows
 }
 
 /// Orders of magnitude as JSON has them: no more than numbers have digits, where nothing but rounding is left.
@@ -131,7 +162,12 @@ pub fn bad_state(bad: &BadPlace) -> String {
 }
 
 /// Prints how a run ended, the forces of every wall, what an unsteady run settled to, where the time went, what was written.
-pub fn print(run: &Run<'_>, flow: &impl Flow, finished: &Finished, written: &[PathBuf]) {
+pub fn print(
+    run: &Run<'_>,
+    flow: &impl Flow,
+    finished: &Finished,
+    (written, ranks): (&[PathBuf], &[RankReport]),
+) {
     let (f, times) = (&finished.last.forces, flow.solver().times());
     let outcome = if finished.interrupted { "interrupted".to_owned() } else { finished.outcome.to_string() };
     println!(
@@ -170,6 +206,13 @@ pub fn print(run: &Run<'_>, flow: &impl Flow, finished: &Finished, written: &[Pa
         println!("{name:14} {seconds:10.3} {:6.1}%", 100.0 * seconds / times.total.max(1e-9));
     }
     println!("{:14} {:10.3}", "march", times.total);
+    if !ranks.is_empty() {
+        println!("\n{:14} {:>10} {:>10} {:>10}", "of all ranks", "least", "mean", "most");
+        let all = of_ranks(ranks).into_iter();
+        for (name, range) in all.filter(|(_, [.., most])| *most > 5e-4 * times.total) {
+            println!("{name:14} {:10.3} {:10.3} {:10.3}", range[0], range[1], range[2]);
+        }
+    }
     let files: Vec<_> = written.iter().filter_map(|p| p.file_name()?.to_str()).collect();
     if let Some(folder) = written.first().and_then(|p| p.parent()) {
         println!("\n{}: {}", folder.display(), files.join(", "));

@@ -1,9 +1,9 @@
 //! A rank's part of a mesh.
 
+use super::bits::Bits;
 use super::{Division, Part};
 use crate::mesh::{Kind, Marker, Mesh, Planar};
 use chromaflow::order::Plan;
-use std::collections::BTreeSet;
 
 /// Lists of what touches each node.
 struct Touching {
@@ -100,28 +100,33 @@ impl<'a> Cutter<'a> {
     /// The part of a rank.
     pub fn part(&self, rank: u32) -> Part {
         let own = &self.owned[rank as usize];
-        let (mut elements, mut near) = (BTreeSet::new(), own.iter().copied().collect::<BTreeSet<u32>>());
-        let around = |rows: &[u32], elements: &mut BTreeSet<u32>| -> Vec<u32> {
-            let mut new = BTreeSet::new();
+        let (mut elements, mut near) = (Bits::new(self.elements_count()), Bits::new(self.rows));
+        near.extend(own.iter().copied());
+        // Rows of the elements around some that are not there yet.
+        let around = |rows: &[u32], elements: &mut Bits, near: &mut Bits| -> Vec<u32> {
+            let mut new = Vec::new();
             for &row in rows {
                 for &e in self.elements.of(row) {
                     if elements.insert(e) {
-                        new.extend(self.corners(e));
+                        new.extend(self.corners(e).filter(|&corner| near.insert(corner)));
                     }
                 }
             }
-            new.into_iter().collect()
+            new
         };
-        let first: Vec<u32> =
-            around(own, &mut elements).into_iter().filter(|row| near.insert(*row)).collect();
-        let second = around(&first, &mut elements);
-        let complete: BTreeSet<u32> = near.clone();
-        near.extend(second);
-        let global: Vec<u32> = near.into_iter().collect();
-        let faces: BTreeSet<u32> = complete.iter().flat_map(|&row| self.faces.of(row)).copied().collect();
+        let first = around(own, &mut elements, &mut near);
+        let mut complete = Bits::new(self.rows);
+        complete.extend(own.iter().chain(&first).copied());
+        around(&first, &mut elements, &mut near);
+        let global = near.list();
+        let mut faces = Bits::new(self.faces_count());
+        for &row in own.iter().chain(&first) {
+            faces.extend(self.faces.of(row).iter().copied());
+        }
+        let (elements, faces, near) = (elements.list(), faces.list(), near.ranked());
         let n = global.len();
         let local = |i: u32| -> u32 {
-            let row = global.binary_search(&(i % self.rows as u32)).expect("a node of the part");
+            let row = near.place(i % self.rows as u32) as usize;
             (row + i as usize / self.rows * n) as u32
         };
         let mesh = self.mesh_of(&global, &elements, &faces, local);
@@ -132,7 +137,7 @@ impl<'a> Cutter<'a> {
         let bound = |&offset: &u32| global.partition_point(|&row| row < offset) as u32;
         Part {
             owner: global.iter().map(|&row| self.division.owner[row as usize]).collect(),
-            complete: global.iter().map(|row| u8::from(complete.contains(row))).collect(),
+            complete: global.iter().map(|row| u8::from(complete.contains(*row))).collect(),
             file: global.iter().map(|&row| in_file(old[row as usize])).collect(),
             colors: self.plan.batches.offsets().iter().map(bound).collect(),
             whole: self.whole.clone(),
@@ -145,19 +150,21 @@ impl<'a> Cutter<'a> {
         }
     }
 
+    fn elements_count(&self) -> usize {
+        self.mesh.elements()
+    }
+
+    fn faces_count(&self) -> usize {
+        self.mesh.markers.iter().map(|m| m.triangles.len() + m.quads.len()).sum()
+    }
+
     /// Rows of the nodes of an element, by its number over all types.
     fn corners(&self, element: u32) -> impl Iterator<Item = u32> + '_ {
         let (_, _, nodes) = self.mesh.element(element as usize);
         nodes.iter().map(|&i| i % self.rows as u32)
     }
 
-    fn mesh_of(
-        &self,
-        global: &[u32],
-        elements: &BTreeSet<u32>,
-        faces: &BTreeSet<u32>,
-        local: impl Fn(u32) -> u32,
-    ) -> Mesh {
+    fn mesh_of(&self, global: &[u32], elements: &[u32], faces: &[u32], local: impl Fn(u32) -> u32) -> Mesh {
         let place =
             |plane: usize| global.iter().map(move |&row| self.mesh.nodes[row as usize + plane * self.rows]);
         let planar = self.mesh.planar.map(|planar| Planar { nodes_2d: global.len(), ..planar });
@@ -200,12 +207,11 @@ fn boundary(mesh: &Mesh, rows: usize) -> Mesh {
     let nodes = |m: &'_ Marker| -> Vec<u32> {
         m.triangles.as_flattened().iter().chain(m.quads.as_flattened()).map(|&i| i % rows as u32).collect()
     };
-    let kept: BTreeSet<u32> = markers().flat_map(nodes).collect();
-    let kept: Vec<u32> = kept.into_iter().collect();
-    let new = |i: u32| {
-        let at = kept.binary_search(&(i % rows as u32)).expect("a node of the boundary");
-        (at + i as usize / rows * kept.len()) as u32
-    };
+    let mut found = Bits::new(rows);
+    found.extend(markers().flat_map(nodes));
+    let kept = found.list();
+    let found = found.ranked();
+    let new = |i: u32| (found.place(i % rows as u32) as usize + i as usize / rows * kept.len()) as u32;
     let place = |plane: usize| kept.iter().map(move |&row| mesh.nodes[row as usize + plane * rows]);
     let planar = mesh.planar.map(|planar| Planar { nodes_2d: kept.len(), ..planar });
     let mut nodes: Vec<[f64; 3]> = place(0).collect();

@@ -9,11 +9,12 @@
 //! | file | |
 //! |---|---|
 //! | `partition.rs` | which rank owns which node |
-//! | `cut.rs` | a rank's part of the mesh |
+//! | `cut.rs`, `bits.rs` | a rank's part of the mesh; sets of its rows and elements |
 //! | `rows.rs` | what passes between ranks |
 //! | `wire.rs` | parts as bytes |
 //! | `survey.rs` | what a division looks like |
 
+mod bits;
 mod cut;
 mod partition;
 mod rows;
@@ -30,7 +31,7 @@ use crate::mesh::Mesh;
 use crate::mesh::pairs::Pairs;
 use crate::numbering::renumber;
 use chromaflow::order::{Plan, PlanOptions, PlanReport};
-use chromaflow::{Permutation, RowBatches};
+use chromaflow::{BlockPattern, Permutation, RowBatches};
 use chromaflow_comm::{CommError, Communicator, Tag};
 use chromaflow_device::Team;
 use cut::Cutter;
@@ -112,19 +113,49 @@ pub fn divide(
     color: impl Fn(&Mesh, &Pairs) -> Vec<u32>,
 ) -> Result<(Part, Option<Whole>), CommError> {
     let Some((mesh, file)) = mesh.filter(|_| ranks.rank() == 0) else {
+        ranks.send(0, Tag::Collective, own_host())?;
         let bytes = ranks.receive_patiently(0, Tag::Collective)?;
         let found = bytes.len();
         let part = wire::unpack(&bytes).ok_or(CommError::Length { from: 0, expected: found, found })?;
         return Ok((part, None));
     };
     let (mesh, plan, edges) = renumber(mesh, options, team);
-    let division = Division::new(&mesh, &degrees(&edges, plan.permutation.len()), ranks.size() as u32);
+    let (hosts, order) = hosts(ranks)?;
+    let graph = graph(&edges, plan.permutation.len(), team.size());
+    let division = Division::new(&graph, &hosts).given_to(&order);
     let colors = color(&mesh, &edges);
     let cutter = cutter(&mesh, &plan, &edges, &division).with_colors(&colors).with_file(file);
     for rank in 1..ranks.size() {
         ranks.send(rank, Tag::Collective, wire::pack(&cutter.part(rank as u32)))?;
     }
     Ok((cutter.part(0), Some(Whole { permutation: plan.permutation.clone() })))
+}
+
+/// Rows and their neighbors: those of the front plane of a planar mesh.
+fn graph(edges: &Pairs, rows: usize, threads: usize) -> BlockPattern {
+    edges.below(rows).graph_with(threads).0
+}
+
+/// What hosts call themselves.
+fn own_host() -> Vec<u8> {
+    std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default()
+}
+
+/// On rank 0, how many ranks each host has, and all ranks host by host.
+fn hosts(ranks: &dyn Communicator) -> Result<(Vec<u32>, Vec<u32>), CommError> {
+    let mut names = vec![own_host()];
+    for rank in 1..ranks.size() {
+        names.push(ranks.receive_patiently(rank, Tag::Collective)?);
+    }
+    Ok(by_host(&names))
+}
+
+fn by_host(names: &[Vec<u8>]) -> (Vec<u32>, Vec<u32>) {
+    let first = |rank: u32| names.iter().position(|name| *name == names[rank as usize]);
+    let mut order: Vec<u32> = (0..names.len() as u32).collect();
+    order.sort_by_key(|&rank| first(rank));
+    let counts = order.chunk_by(|&a, &b| first(a) == first(b)).map(|host| host.len() as u32).collect();
+    (counts, order)
 }
 
 /// Neighbors of each of the first `rows` nodes among themselves.

@@ -1,7 +1,7 @@
 //! Parts of meshes, and flows over ranks: what ranks have together is what one rank has.
 
 use super::wire::{pack, unpack};
-use super::{Division, degrees};
+use super::{Division, by_host};
 use crate::bc::Motion;
 use crate::config::{
     Boundary, Equations, Limiter, NewtonKrylov, Nonlinear, Quadrature, ScalarConfig, Steady, Time,
@@ -16,12 +16,14 @@ use crate::testmesh::mixed_cube;
 use crate::unstructured::Ranks;
 use crate::{FlowConfig, FlowSolver};
 use chromaflow::Policy;
+use chromaflow::dist::SweepExchange;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::order::PlanOptions;
 use chromaflow::solver::{Method, PreconditionerKind};
-use chromaflow_comm::{Communicator, Solo, Threads, run};
+use chromaflow_comm::{CommError, Communicator, Solo, Tag, Threads, run};
 use chromaflow_device::Team;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -38,7 +40,7 @@ fn parts_have_two_layers_of_elements_around_their_nodes() {
         let team = Team::new(1);
         let (mesh, plan, edges) = renumber(&mesh, PlanOptions::default(), &team);
         let rows = plan.permutation.len();
-        let division = Division::new(&mesh, &degrees(&edges, rows), ranks);
+        let division = Division::new(&super::graph(&edges, rows, 1), &[ranks]);
         let cutter = super::cutter(&mesh, &plan, &edges, &division);
         let (mut owned, mut elements) = (0, 0);
         for rank in 0..ranks {
@@ -98,6 +100,21 @@ fn parts_have_two_layers_of_elements_around_their_nodes() {
     }
 }
 
+/// Ranks of one host get neighboring parts, wherever a launcher put them.
+#[test]
+fn ranks_are_taken_host_by_host() {
+    let names = |list: &[&str]| list.iter().map(|name| name.as_bytes().to_vec()).collect::<Vec<_>>();
+    assert_eq!(by_host(&names(&["a", "a", "a"])), (vec![3], vec![0, 1, 2]));
+    assert_eq!(by_host(&names(&["b", "a", "b", "c", "a", "b"])), (vec![3, 2, 1], vec![0, 2, 5, 1, 4, 3]));
+    let (mesh, team) = (mixed_cube(4, 0.1), Team::new(1));
+    let (_, plan, edges) = renumber(&mesh, PlanOptions::default(), &team);
+    let pattern = super::graph(&edges, plan.permutation.len(), 1);
+    let parts = Division::new(&pattern, &[2, 1]);
+    let given = Division::new(&pattern, &[2, 1]).given_to(&[0, 2, 1]);
+    assert!(parts.owner.iter().zip(&given.owner).all(|(part, rank)| *rank == [0, 2, 1][*part as usize]));
+    assert_eq!(given.quality, parts.quality);
+}
+
 /// A case: its mesh, its set-up, how the state begins, how many iterations.
 #[derive(Clone)]
 pub(crate) struct Case {
@@ -150,10 +167,21 @@ pub(crate) fn over_with(
     (reproducible, from): (bool, Option<&Restart>),
     prepare: impl Fn(&mut FlowSolver) -> Result<(), FlowError> + Send + Sync + 'static,
 ) -> Outcome {
+    over_messages(size, case, (reproducible, from), prepare, |threads| Arc::new(threads.clone()))
+}
+
+/// The same with messages that pass as `communicator` has them.
+fn over_messages(
+    size: usize,
+    case: &Case,
+    (reproducible, from): (bool, Option<&Restart>),
+    prepare: impl Fn(&mut FlowSolver) -> Result<(), FlowError> + Send + Sync + 'static,
+    communicator: impl Fn(&Threads) -> Arc<dyn Communicator> + Send + Sync + 'static,
+) -> Outcome {
     let (case, from) = (case.clone(), from.cloned());
     let mut found = run(size, PATIENCE, move |threads: &Threads| {
         let rank = threads.rank();
-        let ranks = Ranks { ranks: Arc::new(threads.clone()), reproducible };
+        let ranks = Ranks { ranks: communicator(threads), reproducible };
         let mesh = (rank == 0).then_some(&case.mesh);
         let team = Arc::new(Team::new(1));
         let mut solver =
@@ -334,6 +362,69 @@ fn viscous_flow_and_what_marches_beside_it_are_those_of_one_rank() {
         for size in SIZES {
             let what = format!("{model:?}, {size} ranks");
             near(&over(size, &case, false, None), &expected, 1e-10, &what);
+        }
+    }
+}
+
+/// Ranks whose every message waits for a while that nobody can foresee, before it goes and before it is looked at.
+#[derive(Debug)]
+struct Delayed {
+    ranks: Threads,
+    seed: AtomicU64,
+}
+
+impl Delayed {
+    fn wait(&self) {
+        // A linear congruential generator: Knuth's multiplier.
+        let next =
+            |x: u64| Some(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407));
+        let drawn = self.seed.fetch_update(Relaxed, Relaxed, next).unwrap() >> 33;
+        // One in 16 waits longer than most computations between two messages.
+        let most = if drawn.is_multiple_of(16) { 400 } else { 20 };
+        std::thread::sleep(Duration::from_micros(drawn / 16 % most));
+    }
+}
+
+impl Communicator for Delayed {
+    fn rank(&self) -> usize {
+        self.ranks.rank()
+    }
+    fn size(&self) -> usize {
+        self.ranks.size()
+    }
+    fn send(&self, to: usize, tag: Tag, bytes: Vec<u8>) -> Result<(), CommError> {
+        self.wait();
+        self.ranks.send(to, tag, bytes)
+    }
+    fn receive(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
+        self.wait();
+        self.ranks.receive(from, tag)
+    }
+}
+
+/// Whole marches, whose every message comes when it likes: not a bit of residuals, forces, fields and restart changes.
+#[test]
+fn random_delays_change_nothing() {
+    let (_, dsh) = plain_cases().pop().unwrap();
+    let mut late = plain_cases().swap_remove(0).1;
+    late.config.implicit.exchange = SweepExchange::ColorLate;
+    for (what, case) in [("dsh", dsh), ("late", late), ("Newton-Krylov", newton_case())] {
+        let case = Case { iterations: 3, ..case };
+        for size in [2, 5] {
+            let expected = over(size, &case, false, None);
+            for seed in 1..=3 {
+                let found = over_messages(
+                    size,
+                    &case,
+                    (false, None),
+                    |_| Ok(()),
+                    move |ranks| {
+                        let seed = AtomicU64::new(seed * 1_000 + ranks.rank() as u64);
+                        Arc::new(Delayed { ranks: ranks.clone(), seed })
+                    },
+                );
+                assert!(found == expected, "{what} on {size} ranks, seed {seed}");
+            }
         }
     }
 }

@@ -101,7 +101,7 @@ pub fn pack(part: &Part) -> Vec<u8> {
     out.list(&[&counts[..], &spread(&r.before), &spread(&r.after)].concat());
     out.mesh(&part.surface);
     let q = &part.quality;
-    out.list(&[u64::from(q.ranks), q.balance.to_bits(), q.rows[0], q.rows[1]]);
+    out.list(&[u64::from(q.ranks), q.balance.to_bits(), q.cut, q.rows[0], q.rows[1]]);
     out.0
 }
 
@@ -120,8 +120,9 @@ pub fn unpack(bytes: &[u8]) -> Option<Part> {
     let report =
         PlanReport { rows, edges, max_degree, before, after, colors: colors_in_all, smallest, largest };
     let surface = from.mesh()?;
-    let [ranks, balance, fewest, most] = from.list::<u64>()?.try_into().ok()?;
-    let quality = Quality { ranks: ranks as u32, balance: f64::from_bits(balance), rows: [fewest, most] };
+    let [ranks, balance, cut, fewest, most] = from.list::<u64>()?.try_into().ok()?;
+    let quality =
+        Quality { ranks: ranks as u32, balance: f64::from_bits(balance), cut, rows: [fewest, most] };
     from.0.is_empty().then_some(Part {
         mesh,
         global,

@@ -144,6 +144,11 @@ impl FlowSolver {
         host.jacobian.bytes() - host.dual.pattern.bytes() + host.gradients.bytes() + host.fluxes.bytes()
     }
 
+    /// Stages of the set-up, in their order, and their seconds on this rank.
+    pub fn setup_seconds(&self) -> &[(&'static str, f64)] {
+        self.host.laps.seconds()
+    }
+
     /// How the nodes were ordered: bandwidth, colors.
     pub fn order(&self) -> &PlanReport {
         &self.host.plan.report

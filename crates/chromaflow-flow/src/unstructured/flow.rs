@@ -7,6 +7,7 @@ use crate::coupled::CoupledSystem;
 use crate::dual::Dual;
 use crate::gas::{Gas, Transport, mach, primitive};
 use crate::gradient::{Gradient, Mapping, NodeRecord};
+use crate::laps::Laps;
 use crate::march::control::CflControl;
 use crate::march::forces::{ForceScale, forces};
 use crate::march::linear::LinearSolver;
@@ -87,6 +88,8 @@ pub struct FlowSystem {
     pub(crate) coupled: Vec<CoupledSystem>,
     /// Of the present iteration.
     pub(super) times: Times,
+    /// Of the set-up.
+    pub(super) laps: Laps,
 }
 
 impl System for FlowSystem {

@@ -5,6 +5,7 @@ use super::periodic::{joined, without_sides};
 use super::{FlowSolver, FlowSystem};
 use crate::config::{Equations, FlowConfig};
 use crate::gas::mach;
+use crate::laps::Laps;
 use crate::march::linear::plan_options;
 use crate::march::{BadPlace, FlowError, LargestResidual, Order, Place};
 use crate::mesh::Mesh;
@@ -56,6 +57,7 @@ impl FlowSolver {
         team: Arc<Team>,
         ranks: Ranks,
     ) -> Result<Self, FlowError> {
+        let mut laps = Laps::default();
         if config.implicit.preconditioner.sweeps_in_levels() {
             return Err(FlowError::NotOverRanks {
                 what: format!("the preconditioner `{}`", config.implicit.preconditioner),
@@ -74,15 +76,22 @@ impl FlowSolver {
             |mesh: &Mesh, edges: &Pairs| if viscous { element_colors(mesh, edges) } else { Vec::new() };
         let whole_mesh = mesh.as_deref().map(|mesh| (mesh, first));
         let (part, whole) = divide(&*ranks.ranks, whole_mesh, plan_options(&config.implicit), &team, color)?;
+        laps.end("order and divide");
         let config = super::setup::completed(&part.mesh, config)?;
-        let edges = Pairs::edges(&part.mesh);
+        let edges = Pairs::edges_with(&part.mesh, team.size());
         let plan = Plan {
             permutation: Permutation::identity(part.global.len()),
             batches: part.batches(),
             report: part.report,
         };
         let mesh = part.mesh.clone();
-        Self::numbered((mesh, plan, edges), config, team, (images, Some(Divided { part, whole, ranks })))
+        laps.end("edges");
+        Self::numbered(
+            (mesh, plan, edges),
+            config,
+            (team, laps),
+            (images, Some(Divided { part, whole, ranks })),
+        )
     }
 
     /// Does a rank's part of whatever rank 0 is asked for, until rank 0 ends ([`FlowSolver::dismiss`]).

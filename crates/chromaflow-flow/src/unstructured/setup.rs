@@ -9,6 +9,7 @@ use crate::config::{Boundary, Equations, FlowConfig, Nonlinear, Quadrature, Spac
 use crate::dual::Dual;
 use crate::gas::{Gas, conserved};
 use crate::gradient::{Mapping, NodeRecord};
+use crate::laps::Laps;
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
 use crate::march::linear::{LinearSolver, plan_options};
@@ -33,11 +34,13 @@ impl FlowSolver {
     /// # Errors
     /// [`FlowError`] names the marker, the number or the node that is wrong.
     pub fn new(mesh: &Mesh, config: FlowConfig, team: Arc<Team>) -> Result<Self, FlowError> {
+        let mut laps = Laps::default();
         let config = completed(mesh, config)?;
         let (mesh, images) = joined(mesh, &config)?;
         let config = without_sides(config);
         let numbered = renumber(&mesh, plan_options(&config.implicit), &team);
-        Self::numbered(numbered, config, team, (images, None))
+        laps.end("order");
+        Self::numbered(numbered, config, (team, laps), (images, None))
     }
 
     /// On a mesh whose nodes are numbered by rows, with its edges: all of a mesh, or a rank's part of one. `images`: which nodes of
@@ -45,7 +48,7 @@ impl FlowSolver {
     pub(super) fn numbered(
         (mesh, plan, edges): (Mesh, Plan, Pairs),
         config: FlowConfig,
-        team: Arc<Team>,
+        (team, mut laps): (Arc<Team>, Laps),
         (images, divided): (Option<Images>, Option<Divided>),
     ) -> Result<Self, FlowError> {
         let gas = config.gas.gas();
@@ -57,6 +60,7 @@ impl FlowSolver {
             Some(planar) => dual.collapsed(planar.nodes_2d),
             None => dual,
         };
+        laps.end("dual");
         // Distances are measured from the walls of the whole mesh.
         let surface = divided.as_ref().map(|divided| divided.part.with_surface());
         let colors = divided.as_ref().map(|divided| divided.part.element_colors.clone());
@@ -77,6 +81,7 @@ impl FlowSolver {
             };
             return Err(FlowError::Volume { node, at: mesh.nodes[i], volume: dual.volumes[i] });
         }
+        laps.end("halo");
         let mut boundaries: Vec<Condition<f64>> =
             dual.patches.iter().map(|p| config.boundaries[&p.name].condition(gas, free)).collect();
         for condition in &mut boundaries {
@@ -93,9 +98,11 @@ impl FlowSolver {
                 Arc::new(ViscousElements::colored(&mesh, &dual, colors.as_deref())),
             )
         });
+        laps.end("state");
         let around = (&mesh, surface.as_ref().unwrap_or(&mesh));
         let mapping = mapping_of(around, &dual, &boundaries, &config.space, &team, share)?
             .with_periods(&dual, &mesh.nodes[..n]);
+        laps.end("walls");
         let moments = if config.space.second_order && config.space.quadrature == Quadrature::Linear {
             dual.moments(&mesh)
         } else {
@@ -108,6 +115,7 @@ impl FlowSolver {
         let jacobian = Jacobian::zeroed(dual.pattern.clone(), 5, config.implicit.policy)
             .map_err(|e| FlowError::Linear(e.to_string()))?;
         let linear = LinearSolver::over(&team, &plan.batches, &jacobian, &config.implicit, share)?;
+        laps.end("matrix");
         let mut control = CflControl::new(config.implicit.cfl).with_shares();
         if let Nonlinear::NewtonKrylov(_) = config.implicit.nonlinear {
             control = control.of_newton_steps();
@@ -149,6 +157,7 @@ impl FlowSolver {
             jacobian,
             linear: Some(linear),
             times: Times::default(),
+            laps,
             plan,
             over,
             images,
@@ -157,6 +166,7 @@ impl FlowSolver {
         };
         system.start_coupled(surface.as_ref().unwrap_or(&mesh))?;
         system.check_ranks()?;
+        system.laps.end("coupled");
         Ok(Self::of(system, control))
     }
 }

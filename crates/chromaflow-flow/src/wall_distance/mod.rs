@@ -11,6 +11,7 @@
 //!
 //! **Source**: Ericson, Real-Time Collision Detection (2005), 5.1 and 6.2.
 
+mod curve;
 mod facet;
 mod tree;
 
@@ -81,14 +82,15 @@ impl WallSurface {
         self.tree.nearest(self.flat(point), 0).0
     }
 
-    /// The nearest places of `points`, on all members of `team`; each search begins with what the one before found, so
-    /// that points that lie close together in the list are found sooner.
+    /// The nearest places of `points`, on all members of `team`; each search begins with what the one before found, which is near since
+    /// each member takes its points along a curve that fills space.
     pub fn nearest_of(&self, points: &[[f64; 3]], team: &Team) -> Vec<Nearest> {
         let mut out = vec![Nearest::default(); points.len()];
         parallel::rows(team, points.len(), 1, &mut out, |rows, out| {
-            let mut guess = 0;
-            for (point, nearest) in points[rows].iter().zip(out) {
-                (*nearest, guess) = self.tree.nearest(self.flat(*point), guess);
+            let (points, mut guess) = (&points[rows], 0);
+            for i in curve::order(points) {
+                let i = i as usize;
+                (out[i], guess) = self.tree.nearest(self.flat(points[i]), guess);
             }
         });
         out

@@ -42,6 +42,9 @@ pub(super) unsafe fn sweep<P: Precision>(
             if passes {
                 member.barrier();
                 if member.rank() == 0 {
+                    if cfg!(debug_assertions) {
+                        poison(batch, nb, data.x_out);
+                    }
                     send(share, batch, nb, data.x_out);
                 }
             }
@@ -111,6 +114,17 @@ unsafe fn send<X>(share: &Share, batch: &Batch, nb: usize, x: *const X) {
             packed.extend_from_slice(values);
         }
         share.post(n.rank, packed);
+    }
+}
+
+/// Makes NaN of the ghosts of a batch that are on their way: whoever reads them before they are there, or gets others, shows.
+///
+/// # Safety
+/// As [`receive`].
+unsafe fn poison<X>(batch: &Batch, nb: usize, x: *mut X) {
+    for &row in batch.neighbors.iter().flat_map(|n| &n.receive) {
+        // SAFETY: the caller's promise; all bits set are NaN in every precision.
+        unsafe { x.add(row as usize * nb).write_bytes(u8::MAX, nb) };
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Measured {
     pub device: String,
     /// Seconds from the mesh to the first iteration.
     pub setup: f64,
+    /// Of that, stages on the first rank.
+    pub stages: Vec<(&'static str, f64)>,
     /// Seconds of each iteration, ascending.
     pub seconds: Vec<f64>,
     /// Each rank's part of these iterations.
@@ -138,9 +140,14 @@ pub fn measure(
         return Ok(found.expect("the only rank leads"));
     }
     let prepared = Arc::clone(prepared);
-    let found = over_ranks::on_threads(ctx, ranks, setting.on_gpus, move |own, communicator| {
-        on_rank(&prepared, config.clone(), (setting, window), own, Some(communicator))
-    })?;
+    let found = over_ranks::on_threads(
+        ctx,
+        (ranks, over_ranks::PATIENCE),
+        setting.on_gpus,
+        move |own, communicator| {
+            on_rank(&prepared, config.clone(), (setting, window), own, Some(communicator))
+        },
+    )?;
     Ok(found.into_iter().flatten().next().expect("rank 0 leads"))
 }
 
@@ -200,6 +207,7 @@ fn on_rank(
         threads: ctx.team().size(),
         device: ctx.device(),
         setup,
+        stages: solver.setup_seconds().to_vec(),
         seconds: {
             seconds.sort_unstable_by(f64::total_cmp);
             seconds

@@ -110,13 +110,13 @@ impl Table {
                 "balance": m.balance,
                 "colors": m.colors,
                 "setup_s": m.setup,
+                "setup": seconds(&m.stages),
                 "residual": m.residual,
                 "residual_difference": self.difference(row),
                 "parts": m.reports.iter().map(|r| json!({
                     "rows": r.rows, "blocks": r.blocks, "sent_rows": r.sent, "neighbors": r.neighbors,
                     "halo_s": r.halo, "total_s": r.times.total,
-                    "components": r.times.components().into_iter().map(|(n, s)| (n.to_owned(), json!(s)))
-                        .collect::<serde_json::Map<_, _>>(),
+                    "components": seconds(&r.times.components()),
                 })).collect::<Vec<_>>(),
             })
         };
@@ -126,6 +126,10 @@ impl Table {
             "rows": self.rows.iter().map(of).collect::<Vec<_>>(),
         })
     }
+}
+
+fn seconds(all: &[(&'static str, f64)]) -> Value {
+    Value::Object(all.iter().map(|&(name, s)| (name.to_owned(), json!(s))).collect())
 }
 
 impl fmt::Display for Table {

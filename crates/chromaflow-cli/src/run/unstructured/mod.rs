@@ -27,7 +27,7 @@ use chromaflow_flow::gas::viscosity;
 use chromaflow_flow::march::{FlowError, Place};
 use chromaflow_flow::mesh::{self, KindInfo, Mesh, Range};
 use chromaflow_flow::output::{Field, Restart};
-use chromaflow_flow::unstructured::{FlowSystem, Ranks, Spread};
+use chromaflow_flow::unstructured::{FlowSystem, RankReport, Ranks, Spread};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -62,6 +62,7 @@ pub fn run(
     let prepared = prepare::prepare_mesh(source, case, ctx.team().size())?;
     let quality = if args.check { Value::Null } else { quality(&prepared.mesh, ctx.team().size()) };
     give_back_freed();
+    let read = start.elapsed().as_secs_f64();
     let out = args.out.clone().unwrap_or_else(|| prepared.case.folder(&prepared.source));
     let files = Files::new(out, &prepared.case.output)?;
     let (config, team) = (prepared.config.clone(), Arc::clone(ctx.team()));
@@ -89,7 +90,7 @@ pub fn run(
         files,
         start,
     };
-    let mut flow = OnMesh { prepared: &prepared, quality, solver, ctx, program };
+    let mut flow = OnMesh { prepared: &prepared, quality, solver, ctx, program, read };
     let done = run.go(&mut flow);
     if done.is_ok() {
         flow.solver.dismiss();
@@ -149,6 +150,8 @@ struct OnMesh<'a> {
     ctx: &'a Context,
     /// Bytes that the process held before it read anything.
     program: usize,
+    /// Seconds until case and mesh were read and checked.
+    read: f64,
 }
 
 impl Flow for OnMesh<'_> {
@@ -311,6 +314,9 @@ impl Flow for OnMesh<'_> {
         let walls = walls
             .map(|(wall, y)| (wall, json!({ "y_plus": { "min": y.min, "mean": y.mean, "max": y.max } })));
         facts.insert("walls".to_owned(), Value::Object(walls.collect()));
+        let setup = self.solver.setup_seconds().iter().map(|&(stage, s)| (stage.to_owned(), json!(s)));
+        let setup = [("read".to_owned(), json!(self.read))].into_iter().chain(setup);
+        facts.insert("setup_s".to_owned(), Value::Object(setup.collect()));
         if let Some(division) = self.solver.division() {
             facts.insert("ranks".to_owned(), json!(division.ranks));
             facts.insert("balance".to_owned(), json!(division.balance));
@@ -327,6 +333,11 @@ impl Flow for OnMesh<'_> {
             facts.insert("turbulence".to_owned(), facts_of_it);
         }
         facts
+    }
+
+    fn rank_reports(&self) -> Vec<RankReport> {
+        let several = self.solver.division().is_some_and(|division| division.ranks > 1);
+        if several { self.solver.rank_reports() } else { Vec::new() }
     }
 
     fn on_points(&self, width: usize, rows: &[f64]) -> Vec<f64> {

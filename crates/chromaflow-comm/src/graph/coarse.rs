@@ -1,0 +1,76 @@
+//! Pairs of vertices that many edges join become one vertex.
+
+use super::Graph;
+use std::borrow::Cow;
+
+/// A coarser graph must have at most this part of the vertices.
+const FEWER: f64 = 0.95;
+
+/// An order in which no vertex comes before another for where it stands: a bijection of 32-bit numbers (Mueller 2012).
+fn scattered(x: u32) -> u32 {
+    let x = (x ^ (x >> 16)).wrapping_mul(0x045d_9f3b);
+    let x = (x ^ (x >> 16)).wrapping_mul(0x045d_9f3b);
+    x ^ (x >> 16)
+}
+
+/// The graph of pairs, and the pair of each vertex; none where too few find a partner. A pair weighs no more than half as much again as
+/// vertices would if `least` of them were left.
+pub(super) fn coarsen(graph: &Graph<'_>, least: usize) -> Option<(Graph<'static>, Vec<u32>)> {
+    let n = graph.len();
+    let most = (graph.total() * 3).div_ceil(2 * least as u64).max(1);
+    let mut order: Vec<u32> = (0..n as u32).collect();
+    // Vertices with few neighbors first: they have the least choice.
+    let degree = |i: u32| graph.ptr[i as usize + 1] - graph.ptr[i as usize];
+    order.sort_unstable_by_key(|&i| (degree(i).min(64), scattered(i)));
+    let mut of = vec![u32::MAX; n];
+    let mut pairs: Vec<[u32; 2]> = Vec::with_capacity(n / 2);
+    for &i in &order {
+        let i = i as usize;
+        if of[i] != u32::MAX {
+            continue;
+        }
+        let own = graph.weights[i];
+        let free = graph.around(i).filter(|&(j, _)| of[j] == u32::MAX && own + graph.weights[j] <= most);
+        // The strongest bond, then the lightest partner.
+        let best = free.max_by_key(|&(j, bond)| (bond, u64::MAX - graph.weights[j], scattered(j as u32)));
+        let partner = best.map_or(i, |(j, _)| j);
+        (of[i], of[partner]) = (pairs.len() as u32, pairs.len() as u32);
+        pairs.push([i as u32, partner as u32]);
+    }
+    if pairs.len() as f64 > FEWER * n as f64 {
+        return None;
+    }
+    Some((contracted(graph, &pairs, &of), of))
+}
+
+/// The graph whose vertices are these pairs.
+fn contracted(graph: &Graph<'_>, pairs: &[[u32; 2]], of: &[u32]) -> Graph<'static> {
+    let mut ptr = Vec::with_capacity(pairs.len() + 1);
+    let (mut cols, mut edges) = (Vec::with_capacity(graph.cols.len() / 2), Vec::new());
+    let mut weights = Vec::with_capacity(pairs.len());
+    // Where each neighbor of the present pair stands.
+    let mut place = vec![usize::MAX; pairs.len()];
+    ptr.push(0);
+    for (own, &[a, b]) in (0_u32..).zip(pairs) {
+        let start = cols.len();
+        let members = if a == b { &[a][..] } else { &[a, b] };
+        for &member in members {
+            for (other, weight) in graph.around(member as usize) {
+                let other = of[other];
+                if other == own {
+                    continue;
+                }
+                let at = &mut place[other as usize];
+                if *at == usize::MAX || *at < start {
+                    *at = cols.len();
+                    cols.push(other);
+                    edges.push(0);
+                }
+                edges[*at] += weight as u32;
+            }
+        }
+        weights.push(members.iter().map(|&m| graph.weights[m as usize]).sum());
+        ptr.push(cols.len());
+    }
+    Graph { ptr: Cow::Owned(ptr), cols: Cow::Owned(cols), edges, weights: Cow::Owned(weights) }
+}
