@@ -72,13 +72,8 @@ impl FlowSolver {
         let owns = |i: usize| share.is_none_or(|share| share.owns(i));
         let bad = |&i: &usize| owns(i) && (dual.volumes[i] <= 0.0 || dual.volumes[i].is_nan());
         if let Some(i) = (0..dual.nodes()).find(bad) {
-            let node = match &over {
-                None => {
-                    let node = plan.permutation.old_of_new()[i] as usize;
-                    images.as_ref().map_or(node, |images| images.first[node] as usize)
-                }
-                Some(rows) => rows.file[i] as usize,
-            };
+            let of_one = || node_in_file(plan.permutation.old_of_new()[i], images.as_ref());
+            let node = over.as_ref().map_or_else(of_one, |rows| rows.file[i] as usize);
             return Err(FlowError::Volume { node, at: mesh.nodes[i], volume: dual.volumes[i] });
         }
         laps.end("halo");
@@ -264,6 +259,11 @@ fn mapping_of(
     Ok(Mapping::new(team, dual, places, &distance, &away))
 }
 
+/// The number that a node has in the mesh's file; of joined ones the first.
+fn node_in_file(node: u32, images: Option<&Images>) -> usize {
+    images.map_or(node as usize, |images| images.first[node as usize] as usize)
+}
+
 /// The nodes on walls without slip, in their order; walls that move must slide along themselves.
 fn wall_nodes(
     mesh: &Mesh,
@@ -324,6 +324,7 @@ impl FlowSolver {
             node[1..4].copy_from_slice(&wall.velocity);
             host.q[i as usize] = conserved(host.gas, &primitive_of(node));
         }
+        host.hold_walls();
         host.last_good.copy_from_slice(&host.q);
         if matches!(host.config.time, Time::Unsteady(_)) {
             host.levels.last.copy_from_slice(&host.q);

@@ -133,7 +133,8 @@ impl Args {
             } else {
                 cores / threads
             };
-            counts = (0..).map(|k| 1 << k).take_while(|&n| n <= most.max(1)).collect();
+            counts =
+                std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|&n| n <= most.max(1)).collect();
         }
         counts.sort_unstable();
         counts.dedup();
@@ -211,7 +212,8 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
             }
             let table = Table::new(&prepared, policy, done, args.link);
             println!("{table}");
-            text += &format!("{table}\n");
+            text.push_str(&table.to_string());
+            text.push('\n');
             tables.push(table.json());
         }
     }
