@@ -397,9 +397,11 @@ impl Device<FlowSystem> for FlowCuda {
     /// once.
     fn rehearse(&mut self, at: &Moment) -> Result<(), FlowError> {
         let at = Moment { iteration: usize::MAX, ..*at };
-        // Residuals adapt the back pressure of outlets.
+        // Residuals adapt the back pressure of outlets, updates the shares of the CFL number.
         let mut conditions = DeviceBuffer::uninitialized(&self.stream, self.boundary.conditions.len())?;
+        let mut shares = DeviceBuffer::uninitialized(&self.stream, self.cfl_shares.len())?;
         conditions.copy_from(&self.boundary.conditions.slice())?;
+        shares.copy_from(&self.cfl_shares.slice())?;
         for (measure, together) in [(false, true), (true, true), (false, false), (true, false)] {
             let at = Moment { measure, together, ..at };
             self.residual(&at)?;
@@ -407,6 +409,7 @@ impl Device<FlowSystem> for FlowCuda {
             self.restore()?;
             self.times()?;
         }
+        self.cfl_shares.copy_from(&shares.slice())?;
         Ok(self.boundary.conditions.copy_from(&conditions.slice())?)
     }
 
