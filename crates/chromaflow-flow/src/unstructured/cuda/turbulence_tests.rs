@@ -316,7 +316,8 @@ fn cuda_newton_krylov_steps_of_turbulent_flow_are_the_cpus() {
     config.implicit.nonlinear = Nonlinear::NewtonKrylov(DIRECTIONS);
     config.implicit.cfl = Cfl { start: 5.0, min: 5.0, max: 5.0, growth: 1.0, adaptive: false };
     newton_steps_agree(&gpu, &config, 6);
-    config.time = Time::Steady(Steady { iterations: 120, orders: 9.0 });
+    // Vorticity of the thinnest layers needs more digits of the state than nine orders give it.
+    config.time = Time::Steady(Steady { iterations: 150, orders: 11.0 });
     config.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov { tolerance: 0.05, directions: 30 });
     config.implicit.cfl = Cfl { start: 5.0, min: 0.01, max: 1e6, growth: 2.0, adaptive: true };
     let [mut here, mut there] = [(); 2].map(|()| solver_on(&plate(), &config));
