@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{CASE, chromaflow, cube};
+use common::{CASE, chromaflow, cube, launched, launchers};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -24,26 +24,10 @@ fn folder() -> tempfile::TempDir {
 
 const LONG: [&str; 6] = ["-q", "run", "case.toml", "--set", "output.restart_every=1", "--threads"];
 
-/// Launchers that `CHROMAFLOW_MPIRUN` lists, and the one on the path.
-fn launchers() -> Vec<PathBuf> {
-    let listed = std::env::var_os("CHROMAFLOW_MPIRUN").unwrap_or_default();
-    let mut found: Vec<PathBuf> = std::env::split_paths(&listed).filter(|p| p.is_file()).collect();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    found.extend(std::env::split_paths(&path).map(|folder| folder.join("mpirun")).find(|p| p.is_file()));
-    if found.is_empty() {
-        chromaflow_testkit::skip("mpi", "no mpirun is on the path, and CHROMAFLOW_MPIRUN lists none");
-    }
-    found
-}
-
 /// Starts the case on so many processes of a launcher.
 fn launch(mpirun: &Path, ranks: usize, folder: &Path, out: &str, more: &[&str]) -> Child {
-    let mut command = Command::new(mpirun);
-    command.args(["-n", &ranks.to_string()]).arg(env!("CARGO_BIN_EXE_chromaflow"));
-    command.args(LONG).args(["1", "--out", out]).args(more).current_dir(folder);
-    command.env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe");
-    command.env("OMPI_MCA_rmaps_base_oversubscribe", "1").env("OMPI_MCA_mpi_yield_when_idle", "1");
-    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    let mut command = launched(mpirun, ranks, folder);
+    command.args(LONG).args(["1", "--out", out]).args(more);
     command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

@@ -2,10 +2,9 @@
 
 mod common;
 
-use common::{CASE, cases, chromaflow, cube};
+use common::{CASE, cases, chromaflow, cube, launched, launchers};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 /// Flow over a box at an angle, with a wall.
 fn folder() -> tempfile::TempDir {
@@ -143,18 +142,6 @@ fn a_division_is_shown() {
     assert!((rows["mean"].as_f64().unwrap() - 72.0).abs() < 1e-9, "{rows}");
 }
 
-/// Launchers that `CHROMAFLOW_MPIRUN` lists, and the one on the path.
-fn launchers() -> Vec<PathBuf> {
-    let listed = std::env::var_os("CHROMAFLOW_MPIRUN").unwrap_or_default();
-    let mut found: Vec<PathBuf> = std::env::split_paths(&listed).filter(|p| p.is_file()).collect();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    found.extend(std::env::split_paths(&path).map(|folder| folder.join("mpirun")).find(|p| p.is_file()));
-    if found.is_empty() {
-        chromaflow_testkit::skip("mpi", "no mpirun is on the path, and CHROMAFLOW_MPIRUN lists none");
-    }
-    found
-}
-
 #[test]
 fn processes_of_a_launcher_are_ranks() {
     let folder = folder();
@@ -163,11 +150,8 @@ fn processes_of_a_launcher_are_ranks() {
     run(folder, "one", &plain);
     for (k, mpirun) in launchers().iter().enumerate() {
         let out = format!("mpi{k}");
-        let mut command = Command::new(mpirun);
-        command.args(["-n", "2"]).arg(env!("CARGO_BIN_EXE_chromaflow"));
-        command.args(["-q", "run", "case.toml", "--out", &out]).args(plain).current_dir(folder);
-        command.env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe");
-        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        let mut command = launched(mpirun, 2, folder);
+        command.args(["-q", "run", "case.toml", "--out", &out]).args(plain);
         let done = command.output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         assert!(done.status.success(), "{}: {said}", mpirun.display());

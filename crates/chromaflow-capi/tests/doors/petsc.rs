@@ -103,6 +103,15 @@ impl Petsc {
         after.map(|t| t.split_whitespace().next().unwrap().parse().unwrap()).collect()
     }
 
+    /// Builds a program of PETSc's tutorials, named like its page, `.../NAME.c.html`.
+    fn tutorial(&self, page: &str) -> Option<()> {
+        let file = page.strip_suffix(".html")?.rsplit('/').next()?;
+        let source = self.folder.path().join(file);
+        fs::write(&source, listing(page)?).unwrap();
+        self.compile(&source, file.strip_suffix(".c")?, &["-w", "-lm"]);
+        Some(())
+    }
+
     fn matrix(&self, name: &str) -> Option<PathBuf> {
         let packed = data(&format!("matrices/{name}.petsc.xz"))?;
         let to = self.folder.path().join(format!("{name}.petsc"));
@@ -134,15 +143,16 @@ const SOR: [(&str, Option<[u32; 2]>); 6] = [
     ("su2_om6ste01_euler_roe1_it10_bs5", Some([22, 47])),
 ];
 
+/// A program that solves with a matrix from a file.
+const EX10: &str = "ksp/ksp/tutorials/ex10.c.html";
 const OURS: &str = "-dll_append chromaflow.so -pc_type chromaflow -pc_chromaflow";
 
 #[test]
 fn petsc_counts_the_same_iterations_on_the_matrices_of_flow_codes() {
     let Some(petsc) = Petsc::new() else { return };
-    let Some(text) = listing("ksp/ksp/tutorials/ex10.c.html") else { return };
-    let source = petsc.folder.path().join("ex10.c");
-    fs::write(&source, text).unwrap();
-    petsc.compile(&source, "ex10", &["-w"]);
+    if petsc.tutorial(EX10).is_none() {
+        return;
+    }
     for (name, ilu, rcm, multicolor) in TABLE {
         let Some(file) = petsc.matrix(name) else { return };
         let count = |kind: &str, words: &str| {
@@ -170,10 +180,9 @@ fn petsc_counts_the_same_iterations_on_the_matrices_of_flow_codes() {
 #[test]
 fn petsc_counts_the_same_iterations_with_sor() {
     let Some(petsc) = Petsc::new() else { return };
-    let Some(text) = listing("ksp/ksp/tutorials/ex10.c.html") else { return };
-    let source = petsc.folder.path().join("ex10.c");
-    fs::write(&source, text).unwrap();
-    petsc.compile(&source, "ex10", &["-w"]);
+    if petsc.tutorial(EX10).is_none() {
+        return;
+    }
     for (name, expected) in SOR {
         let (Some(file), Some(expected)) = (petsc.matrix(name), expected) else { continue };
         // Backward sweeps of scalars are wrong in PETSc 3.18's BAIJ, where they take 53 iterations.
@@ -195,10 +204,9 @@ fn petsc_counts_the_same_iterations_with_sor() {
 #[test]
 fn petsc_counts_the_same_iterations_in_newtons_method() {
     let Some(petsc) = Petsc::new() else { return };
-    let Some(text) = listing("snes/tutorials/ex19.c.html") else { return };
-    let source = petsc.folder.path().join("ex19.c");
-    fs::write(&source, text).unwrap();
-    petsc.compile(&source, "ex19", &["-w", "-lm"]);
+    if petsc.tutorial("snes/tutorials/ex19.c.html").is_none() {
+        return;
+    }
     let count = |words: &str| {
         let common = "-da_grid_x 33 -da_grid_y 33 -grashof 1e3 -lidvelocity 100 -dm_mat_type baij -snes_monitor_short \
                       -ksp_converged_reason";
@@ -216,10 +224,9 @@ fn petsc_counts_the_same_iterations_on_two_ranks() {
     if available("petsc", run("mpirun", &["--version"])).is_none() {
         return;
     }
-    let Some(text) = listing("ksp/ksp/tutorials/ex10.c.html") else { return };
-    let source = petsc.folder.path().join("ex10.c");
-    fs::write(&source, text).unwrap();
-    petsc.compile(&source, "ex10", &["-w"]);
+    if petsc.tutorial(EX10).is_none() {
+        return;
+    }
     let Some(file) = petsc.matrix("su2_om6ste01_euler_roe1_it10_bs5") else { return };
     let count = |inside: &str| {
         let (program, library) = (petsc.path("ex10"), petsc.path("libpc_chromaflow.so"));

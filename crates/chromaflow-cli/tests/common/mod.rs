@@ -13,6 +13,28 @@ pub fn chromaflow(folder: &Path, args: &[&str]) -> (i32, String, String) {
     (run.status.code().unwrap_or(-1), text(&run.stdout), text(&run.stderr))
 }
 
+/// Launchers that `CHROMAFLOW_MPIRUN` lists, and the one on the path.
+pub fn launchers() -> Vec<PathBuf> {
+    let listed = std::env::var_os("CHROMAFLOW_MPIRUN").unwrap_or_default();
+    let mut found: Vec<PathBuf> = std::env::split_paths(&listed).filter(|p| p.is_file()).collect();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    found.extend(std::env::split_paths(&path).map(|folder| folder.join("mpirun")).find(|p| p.is_file()));
+    if found.is_empty() {
+        chromaflow_testkit::skip("mpi", "no mpirun is on the path, and CHROMAFLOW_MPIRUN lists none");
+    }
+    found
+}
+
+/// `chromaflow` as so many processes of a launcher, run in `folder`: more than there are cores, as any user, and idle ones yield.
+pub fn launched(mpirun: &Path, ranks: usize, folder: &Path) -> Command {
+    let mut command = Command::new(mpirun);
+    command.args(["-n", &ranks.to_string()]).arg(env!("CARGO_BIN_EXE_chromaflow")).current_dir(folder);
+    command.env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe");
+    command.env("OMPI_MCA_rmaps_base_oversubscribe", "1").env("OMPI_MCA_mpi_yield_when_idle", "1");
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command
+}
+
 /// The folder of the runnable cases.
 pub fn cases() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cases")

@@ -41,7 +41,7 @@ pub fn pressure_margin<T: Real>(gas: Gas<T>, q: &[T; 5], w: &[T; 5], x: &[T; 5],
 /// A few nodes, such as those of sharp edges behind which a flow has just begun, would hold the CFL number of all down: what
 /// they cannot take is theirs to wait for.
 ///
-/// **Source**: a CFL number of each node, adapted by the relaxation of its update, as SU2 has (Economon et al. 2016).
+/// **Source**: a CFL number of each node, adapted by the relaxation of its update, as in SU2 since version 7 (`CFL_ADAPT`).
 #[inline(always)]
 pub fn next_cfl_share<T: Real>(before: T, taken: T) -> T {
     let less = before * taken.max(T::c(0.3));

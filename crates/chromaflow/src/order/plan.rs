@@ -54,6 +54,15 @@ impl Rcm {
         }
     }
 
+    /// The same for incomplete factors with so many levels of fill: rows that are reordered anyway stand by colored fronts.
+    #[must_use]
+    pub fn for_fill(self, levels: u32) -> Self {
+        match self {
+            Rcm::Always if levels > 0 => Rcm::ColoredFronts(levels as usize),
+            _ => self,
+        }
+    }
+
     /// The order of a graph that is reordered.
     fn order(self, graph: &Adjacency) -> Permutation {
         let permutation = reverse_cuthill_mckee(graph);

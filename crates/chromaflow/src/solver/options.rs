@@ -213,7 +213,7 @@ pub enum RowOrder {
     Auto,
     /// As they are given.
     Natural,
-    /// By reverse Cuthill-McKee: the best factors, in as many levels as the band is long.
+    /// By reverse Cuthill-McKee: the best factors, in as many levels as the band is long; with levels of fill by its colored fronts ([`Rcm::ColoredFronts`]).
     Rcm,
     /// Color by color: as few levels as there are colors, at the price of more iterations.
     Multicolor,
@@ -352,7 +352,11 @@ impl SolverOptions {
         }
         let levels = self.preconditioner.sweeps_in_levels();
         let coloring = if levels { ColoringMethod::Levels } else { ColoringMethod::None };
-        PlanOptions { coloring, ..self.plan }
+        let rcm = match self.preconditioner {
+            PreconditionerKind::Ilu(fill) => self.plan.rcm.for_fill(fill.levels()),
+            _ => self.plan.rcm,
+        };
+        PlanOptions { rcm, coloring, ..self.plan }
     }
 
     pub(super) fn check(&self) -> Result<(), String> {

@@ -9,8 +9,7 @@ pub use cuda::{LinearCuda, Shape};
 use super::FlowError;
 use crate::config::Implicit;
 use chromaflow::dist::Share;
-use chromaflow::factor::block_ilu::Fill;
-use chromaflow::order::{ColoringMethod, PlanOptions, Rcm};
+use chromaflow::order::{ColoringMethod, PlanOptions};
 use chromaflow::relax::FactorReport;
 use chromaflow::solver::{AssembledSolver, Method, PreconditionerKind, RowOrder, SolverOptions};
 use chromaflow::{Jacobian, Policy, RowBatches};
@@ -35,11 +34,9 @@ pub fn plan_options(implicit: &Implicit) -> PlanOptions {
         options.coloring = ColoringMethod::Levels;
     }
     if let PreconditionerKind::Ilu(fill) = implicit.preconditioner {
-        options.rcm = match (implicit.order.rcm(), fill) {
-            (Rcm::Always, Fill::Level(level @ 1..)) => Rcm::ColoredFronts(level as usize),
-            (rcm, _) => rcm,
-        };
+        options.rcm = implicit.order.rcm();
         if implicit.order != RowOrder::Multicolor {
+            options.rcm = options.rcm.for_fill(fill.levels());
             options.coloring = ColoringMethod::None;
         }
     }

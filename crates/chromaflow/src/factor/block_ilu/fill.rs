@@ -17,6 +17,16 @@ pub enum Fill {
     DiagonalOnly,
 }
 
+impl Fill {
+    /// Levels of fill.
+    pub fn levels(self) -> u32 {
+        match self {
+            Fill::Level(levels) => levels,
+            Fill::DiagonalOnly => 0,
+        }
+    }
+}
+
 impl Default for Fill {
     /// Block ILU(0).
     fn default() -> Self {
