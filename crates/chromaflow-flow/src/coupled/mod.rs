@@ -30,7 +30,9 @@ pub(crate) use cuda::{SubtractUpdate, kernel_sources, sources_of};
 pub use direction::Direction;
 pub use matrix::Carried;
 pub use system::{CoupledState, CoupledSystem};
-pub use transport::{flux_carried, flux_diffused, flux_entering, rate_of_carried, rate_slope_of_carried};
+pub use transport::{
+    flux_carried, flux_diffused, flux_entering, gradient_of_positive, rate_of_carried, rate_slope_of_carried,
+};
 
 use crate::bc::{Condition, ConditionClass, WallNode, condition_class, condition_flux};
 use crate::config::FlowConfig;

@@ -6,7 +6,7 @@ use super::{
     k_omega_diffusing, k_omega_rate, k_omega_sources, viscosity_at,
 };
 use crate::coupled::{
-    Carried, CoupledState, FlowView, edge_weight, flux_carried, flux_diffused, flux_entering,
+    Carried, CoupledState, FlowView, edge_weight, flux_carried, flux_entering, gradient_of_positive,
     rate_of_carried, rate_slope_of_carried,
 };
 use crate::limiter::extrapolate;
@@ -161,7 +161,7 @@ impl KOmegaEquations {
             }
             let mean = std::array::from_fn(|d| 0.5 * (ga[d] + gb[d]));
             face[0][v] = flux_carried(mass, left, right);
-            face[1][v] = -flux_diffused(1.0, across, pb - pa, &mean, &dx, n);
+            face[1][v] = gradient_of_positive(across, &[pa, pb], &mean, &dx, n);
         }
         face
     }

@@ -2,7 +2,7 @@
 
 use super::{GRADIENTS, KOmegaEquations, NB};
 use crate::coupled::{
-    CoupledState, Direction, FlowView, edge_weight, flux_carried, flux_diffused, flux_entering,
+    CoupledState, Direction, FlowView, edge_weight, flux_carried, flux_entering, gradient_of_positive,
     rate_slope_of_carried,
 };
 use crate::limiter::extrapolate;
@@ -152,19 +152,21 @@ impl KOmegaEquations {
                 std::array::from_fn(|d| all[GRADIENTS * i + 3 * (3 + v) + d])
             };
             let [ga, gb] = [a, b].map(|i| slope(gradients, i));
+            let [base_a, base_b] = [a, b].map(|i| slope(base, i));
             let [pa, pb] = [a, b].map(|i| along(values[NB * i + v], changes[NB * i + v]));
             let (mut left, mut right) = (pa, pb);
             if self.config.second_order {
                 let dot = |g: &[f64; 3]| g[0] * dx[0] + g[1] * dx[1] + g[2] * dx[2];
                 let (kappa, one) = (Along::c(flow.config.space.kappa), Along::c(1.0));
                 let [along_a, along_b] =
-                    [(a, &ga), (b, &gb)].map(|(i, g)| along(dot(&slope(base, i)), dot(g)));
+                    [(&base_a, &ga), (&base_b, &gb)].map(|(base, g)| along(dot(base), dot(g)));
                 left = extrapolate(pa, pb, along_a, kappa, one);
                 right = extrapolate(pb, pa, -along_b, kappa, one);
             }
-            let mean = std::array::from_fn(|d| 0.5 * (ga[d] + gb[d]));
+            let mean = std::array::from_fn(|d| along(0.5 * (base_a[d] + base_b[d]), 0.5 * (ga[d] + gb[d])));
+            let [dx, n] = [&dx, n].map(|vector| vector.map(Along::c));
             face[0][v] = flux_carried(mass, left, right).d[0];
-            face[1][v] = -flux_diffused(1.0, across, pb.d[0] - pa.d[0], &mean, &dx, n);
+            face[1][v] = gradient_of_positive(Along::c(across), &[pa, pb], &mean, &dx, &n).d[0];
         }
         face
     }

@@ -128,7 +128,8 @@ k_omega_faces(KOmegaFaces) {
         for (int d = 0; d < 3; d++) mean[d] = 0.5 * (ga[d] + gb[d]);
         const double gamma = 0.5 * (terms[ab.x].diffusing[v] + terms[ab.y].diffusing[v]);
         flux.carried[v] = pointwise::flux_carried(mass, left, right);
-        flux.diffused[v] = gamma * -pointwise::flux_diffused(1.0, across, pb - pa, mean, dx, n);
+        const Pair both = {pa, pb};
+        flux.diffused[v] = gamma * pointwise::gradient_of_positive(across, both, mean, dx, n);
         face.through[0][v] = face.through[1][v] = gamma * across;
     }
     out[e] = flux;
@@ -193,6 +194,8 @@ k_omega_faces_along(KOmegaFacesAlong) {
     const Vec3 dx = params->between(a, b);
     const double start = mass_fluxes[(u64)e * 5], across = dot(pointwise::weight_across(n, dx), n);
     const Along mass(start, (mass_moved[(u64)e * 5] - start) * inverse);
+    const Three<Along> dx_along = {Along(dx[0]), Along(dx[1]), Along(dx[2])};
+    const Three<Along> n_along = {Along(n[0]), Along(n[1]), Along(n[2])};
     Flux flux;
 #pragma unroll
     for (int v = 0; v < 2; v++) {
@@ -207,14 +210,15 @@ k_omega_faces_along(KOmegaFacesAlong) {
             left = pointwise::extrapolate(pa, pb, Along(dot(ga, dx), dot(da, dx)), kappa, one);
             right = pointwise::extrapolate(pb, pa, Along(-dot(gb, dx), -dot(db, dx)), kappa, one);
         }
-        Vec3 mean, mean_along;
+        Three<Along> mean;
 #pragma unroll
-        for (int d = 0; d < 3; d++) mean[d] = 0.5 * (ga[d] + gb[d]), mean_along[d] = 0.5 * (da[d] + db[d]);
+        for (int d = 0; d < 3; d++) mean[d] = Along(0.5 * (ga[d] + gb[d]), 0.5 * (da[d] + db[d]));
+        const PairAlong both = {pa, pb};
+        const Along through = pointwise::gradient_of_positive(Along(across), both, mean, dx_along, n_along);
         const double gamma = 0.5 * (terms[ab.x].diffusing[v] + terms[ab.y].diffusing[v]);
         const double gamma_along = 0.5 * (terms_along[ab.x].diffusing[v] + terms_along[ab.y].diffusing[v]);
         flux.carried[v] = pointwise::flux_carried(mass, left, right).d;
-        flux.diffused[v] = gamma_along * -pointwise::flux_diffused(1.0, across, pb.v - pa.v, mean, dx, n) +
-                           gamma * -pointwise::flux_diffused(1.0, across, pb.d - pa.d, mean_along, dx, n);
+        flux.diffused[v] = gamma_along * through.v + gamma * through.d;
     }
     out[e] = flux;
 }
