@@ -10,7 +10,7 @@
 
 use crate::real::Real;
 
-/// See [`gradient_of_positive`].
+/// Bound of what [`gradient_of_positive`] takes across an edge, over what the donor would diffuse along it.
 const MOST_ACROSS: f64 = 4.0;
 /// Lest nothing be divided by nothing.
 const LEAST_ACROSS: f64 = 1e-60;
@@ -51,21 +51,31 @@ pub fn flux_diffused<T: Real>(
     dx: &[T; 3],
     n: &[T; 3],
 ) -> T {
-    let normal = gradient[0] * n[0] + gradient[1] * n[1] + gradient[2] * n[2];
-    let along = gradient[0] * dx[0] + gradient[1] * dx[1] + gradient[2] * dx[2];
+    let [normal, along] = parts_of_gradient(gradient, dx, n);
     -gamma * (normal + across * (difference - along))
 }
 
-/// The part along the normal of the gradient at a face of a quantity that is not negative, times the area: as [`flux_diffused`] has it, but
-/// what the mean gradient says across the edge is no more than [`MOST_ACROSS`] times what all of the quantity on the side that it leaves
-/// would diffuse along the edge. `ends` are the values at both ends of the edge.
+/// A gradient's parts along the area `n` and along the edge `dx`, times their lengths.
+#[inline(always)]
+fn parts_of_gradient<T: Real>(gradient: &[T; 3], dx: &[T; 3], n: &[T; 3]) -> [T; 2] {
+    let normal = gradient[0] * n[0] + gradient[1] * n[1] + gradient[2] * n[2];
+    let along = gradient[0] * dx[0] + gradient[1] * dx[1] + gradient[2] * dx[2];
+    [normal, along]
+}
+
+/// The part along the normal of the gradient at a face of a quantity phi that is not negative, times the area: what [`flux_diffused`] has
+/// of it, but what the mean gradient says across the edge is bounded smoothly by four times what all of phi on the side that it leaves would
+/// diffuse along the edge:
 /// ```text
 /// across (phi_b - phi_a) + skew / sqrt(1 + (skew / most)^2),   skew = grad phi . (n - across dx),   most = 4 across phi_donor
 /// ```
 /// Without that bound, nodes beside steep layers on cells that are not orthogonal have no solution above zero: neighbors take from
-/// them what they do not have. Where the quantity varies by less than its own size from node to node, as in all but the first cells of a layer, the
-/// bound changes it by a part that falls with the square of the mesh width, and constants and positive solutions stay as they are. A donor of zero,
-/// such as k at a wall, is given by a condition, and gives whatever the other side has.
+/// them what they do not have. Where phi varies from node to node by less than its own size, as in all but the first cells of a layer, the bound
+/// changes the part across the edge by the square of that variation; constants are left alone. A donor of zero, such as k at a wall, is given by a
+/// condition, and gives whatever the other side has.
+///
+/// **Arguments**: `across` as [`flux_diffused`] has it, a length; `ends`, phi at the first and the second node; the mean `gradient`, phi over a
+/// length; the edge `dx`, a length; the area `n`. **Units**: phi times a length.
 ///
 /// **Source**: correction factors for fluxes that would take more than there is, as in flux-corrected transport, Zalesak (1979), J. Comput.
 /// Phys. 31, eq. 10 to 14, here of each face by itself and smooth.
@@ -86,8 +96,7 @@ pub fn gradient_of_positive<T: Real>(
     dx: &[T; 3],
     n: &[T; 3],
 ) -> T {
-    let normal = gradient[0] * n[0] + gradient[1] * n[1] + gradient[2] * n[2];
-    let along = gradient[0] * dx[0] + gradient[1] * dx[1] + gradient[2] * dx[2];
+    let [normal, along] = parts_of_gradient(gradient, dx, n);
     let skew = normal - across * along;
     let zero = T::c(0.0);
     // What goes up the gradient leaves the second node.
