@@ -5,12 +5,18 @@
 #[path = "emitted_gpu/rounded.rs"]
 mod rounded;
 
-use chromaflow_device::cuda::{DeviceBuffer, Gpu, KernelSource, compile, nvrtc_version};
+use chromaflow_device::cuda::{DeviceBuffer, Gpu, KernelSource, Read, Share, compile, nvrtc_version};
+use chromaflow_device::{kernel_arguments, kernel_record};
 use chromaflow_flow::pointwise::{ENTRIES, call, test_source};
 use chromaflow_flow::real::Real;
 use rounded::Rounded;
 
 const CASES: usize = 4096;
+
+kernel_record! {
+    /// What the emitted test kernels take.
+    struct Cases { n: i32, choice: i32, x: Read<f64>, y: Share<f64> }
+}
 
 #[test]
 fn nothing_spills() {
@@ -86,8 +92,8 @@ fn the_gpu_computes_what_the_cpu_computes() {
         for choice in 0..e.choices {
             let x = DeviceBuffer::from_slice(&stream, &inputs).unwrap();
             let y = DeviceBuffer::<f64>::zeroed(&stream, e.outputs * CASES).unwrap();
-            let launch = kernel.launch(CASES.div_ceil(128), 128);
-            let launch = launch.arg(CASES as i32).arg(choice as i32).arg(&x).arg(&y);
+            let cases = kernel_arguments!(Cases { n: CASES as i32, choice: choice as i32, x: &x, y: &y });
+            let launch = kernel.launch(CASES.div_ceil(128), 128).record(&cases);
             // SAFETY: the kernel takes (int, int, const double*, double*); the buffers hold its inputs and outputs for
             // CASES cases and are in use on this stream alone.
             unsafe { launch.enqueue(&stream) }.unwrap();

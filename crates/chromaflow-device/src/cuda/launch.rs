@@ -2,8 +2,7 @@
 //! Machine code, entries and launches.
 
 use super::error::check;
-use super::{CudaError, DeviceBuffer, DeviceSlice, Gpu, Record, Stream};
-use bytemuck::Pod;
+use super::{CudaError, Gpu, Record, Stream};
 use cudarc::driver::sys;
 use std::ffi::CString;
 use std::fmt;
@@ -196,28 +195,6 @@ macro_rules! kernel_entries {
     };
 }
 
-/// A value that a kernel takes.
-pub trait Arg: Copy {
-    /// Its bytes, at the low end of eight.
-    fn bits(&self) -> u64;
-}
-
-macro_rules! arg {
-    ($($t:ty => $f:expr),*) => { $(impl Arg for $t { fn bits(&self) -> u64 { let f: fn(&$t) -> u64 = $f; f(self) } })* };
-}
-arg!(u64 => |v| *v, i64 => |v| *v as u64, u32 => |v| u64::from(*v), i32 => |v| u64::from(*v as u32),
-    f32 => |v| u64::from(v.to_bits()), f64 => |v| v.to_bits());
-impl<T: Pod> Arg for &DeviceBuffer<T> {
-    fn bits(&self) -> u64 {
-        self.ptr()
-    }
-}
-impl<T: Pod> Arg for DeviceSlice<'_, T> {
-    fn bits(&self) -> u64 {
-        self.ptr()
-    }
-}
-
 /// A launch being put together.
 #[derive(Clone, Debug)]
 pub struct Launch<'a> {
@@ -228,7 +205,7 @@ pub struct Launch<'a> {
     dependent: bool,
     cooperative: bool,
     args: [u64; Launch::MAX_ARGS],
-    /// Bytes of each that a record has given; else 0.
+    /// Bytes of each.
     bytes: [u8; Launch::MAX_ARGS],
     count: usize,
 }
@@ -237,33 +214,24 @@ impl Launch<'_> {
     /// The most arguments a kernel may take.
     pub const MAX_ARGS: usize = 24;
 
-    /// The next argument, in the order of the kernel's parameters.
+    /// The arguments of a kernel whose parameters were made from the record, or the next ones where they were made from several.
     ///
     /// # Panics
     /// Beyond [`Self::MAX_ARGS`].
     #[must_use]
-    pub fn arg(mut self, value: impl Arg) -> Self {
-        self.push(value.bits(), 0);
-        self
-    }
-
-    /// The arguments of a kernel whose parameters were made from the record, or the next ones where they were made from several.
-    #[must_use]
     pub fn record(mut self, record: &impl Record) -> Self {
-        record.each(&mut |bits, bytes| self.push(bits, bytes));
+        record.each(&mut |bits, bytes| {
+            (self.args[self.count], self.bytes[self.count]) = (bits, bytes as u8);
+            self.count += 1;
+        });
         self
     }
 
-    fn push(&mut self, bits: u64, bytes: usize) {
-        (self.args[self.count], self.bytes[self.count]) = (bits, bytes as u8);
-        self.count += 1;
-    }
-
-    /// That no parameter of the kernel goes without argument, and that arguments of records have the parameters' sizes.
+    /// That the arguments are as many as the kernel's parameters, and of their sizes.
     fn check_arguments(&self) -> Result<(), CudaError> {
         let given = &self.bytes[..self.count];
         match &self.kernel.parameters {
-            Some(takes) if !fits(takes, given) => Err(CudaError::Arguments {
+            Some(takes) if **takes != *given => Err(CudaError::Arguments {
                 kernel: self.kernel.name().to_owned(),
                 takes: takes.to_vec(),
                 given: given.to_vec(),
@@ -297,8 +265,7 @@ impl Launch<'_> {
     /// Enqueues the launch. A launch of no blocks is nothing.
     ///
     /// # Errors
-    /// [`CudaError::Driver`], [`CudaError::Arguments`] where the arguments are fewer than the kernel declares, or those of a record
-    /// have other sizes.
+    /// [`CudaError::Driver`], [`CudaError::Arguments`] where the arguments differ from the kernel's parameters in number or size.
     ///
     /// # Safety
     /// The arguments are those the kernel declares, in number and type, and what it reads and writes through them lies
@@ -346,26 +313,5 @@ impl Launch<'_> {
                 std::ptr::null_mut(),
             )
         })
-    }
-}
-
-/// Whether arguments of `given` bytes (0: not known) serve parameters of `takes` bytes.
-fn fits(takes: &[u8], given: &[u8]) -> bool {
-    let known = given.iter().all(|&bytes| bytes > 0);
-    let enough = if known { given.len() == takes.len() } else { given.len() >= takes.len() };
-    enough && given.iter().zip(takes).all(|(&given, &takes)| given == 0 || given == takes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fits;
-
-    #[test]
-    fn arguments_serve_the_parameters_they_were_made_for() {
-        assert!(fits(&[4, 8], &[4, 8]) && fits(&[], &[]));
-        assert!(!fits(&[4, 8], &[8, 4]), "a record of another kernel");
-        assert!(!fits(&[4, 8], &[4]) && !fits(&[4], &[4, 8]), "another number");
-        assert!(fits(&[4, 8], &[0, 8, 0]), "one by one, sizes are not known");
-        assert!(!fits(&[4, 8, 8], &[0, 0]), "a parameter without argument");
     }
 }

@@ -29,7 +29,7 @@ pub use compile::{
 };
 pub use error::CudaError;
 pub use gpu::{Gpu, GpuFacts, MemoryAt};
-pub use launch::{Arg, Kernel, Launch, Module};
+pub use launch::{Kernel, Launch, Module};
 pub use memory::{DeviceBuffer, DeviceSlice, Pinned};
 pub use pack::{pack, ship, shipped};
 pub use record::{Element, Parameter, Read, Record, Records, Share, Watch, Write};

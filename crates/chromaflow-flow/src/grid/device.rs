@@ -17,19 +17,13 @@ kernel_elements! {
 
 kernel_record! {
     /// The blocks of a grid, and block and first entry of each chunk.
-    pub(crate) struct Chunks {
-        blocks: Read<GridBlock>, chunks: Read<[u32; 2]>,
-    }
+    pub(crate) struct Chunks { blocks: Read<GridBlock>, chunks: Read<[u32; 2]> }
 
     /// What `reduce_cells` takes.
-    struct ReduceCells {
-        op: u32, chunk_count: u32, over: Chunks, field: Read<f64>, partials: Write<f64>,
-    }
+    struct ReduceCells { op: u32, chunk_count: u32, over: Chunks, field: Read<f64>, partials: Write<f64> }
 
     /// What `reduce_partials` takes.
-    struct ReducePartials {
-        op: u32, count: u32, partials: Read<f64>, out: Write<f64>,
-    }
+    struct ReducePartials { op: u32, count: u32, partials: Read<f64>, out: Write<f64> }
 }
 
 /// What kernels over grids share: put before their text.

@@ -1,9 +1,11 @@
 #![allow(unsafe_code)]
 //! The assembled matrix on the device, and its storage reduction in place.
 
+use super::arguments::{GlobalScale, Largest, Narrow, NarrowRows, RowScales};
 use super::{GpuError, Storage, Vectors};
 use crate::sparse::{BlockPattern, Jacobian, OffDiagonal};
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
+use chromaflow_device::kernel_arguments;
 use half::f16;
 use std::sync::Arc;
 
@@ -214,19 +216,17 @@ impl DeviceJacobian {
             Scaling::PerRow => {
                 let scale = DeviceBuffer::<f32>::uninitialized(&self.stream, rows)?;
                 let unscale = DeviceBuffer::<f32>::uninitialized(&self.stream, rows)?;
+                let arguments = kernel_arguments!(RowScales {
+                    rows: rows as u32,
+                    q: (self.nb * self.nb) as u32,
+                    row_ptr: &*self.row_ptr,
+                    x: &values,
+                    scale: &scale,
+                    unscale: &unscale,
+                });
+                let kernel = vectors.kernel("row_scales")?;
                 // SAFETY: a warp a row; both results hold a value a row.
-                unsafe {
-                    vectors
-                        .kernel("row_scales")?
-                        .launch(rows.div_ceil(8), 256)
-                        .arg(rows as u32)
-                        .arg((self.nb * self.nb) as u32)
-                        .arg(&*self.row_ptr)
-                        .arg(&values)
-                        .arg(&scale)
-                        .arg(&unscale)
-                        .enqueue(&self.stream)?;
-                }
+                unsafe { kernel.launch(rows.div_ceil(8), 256).record(&arguments).enqueue(&self.stream)? };
                 (scale, unscale)
             }
         };
@@ -253,12 +253,10 @@ pub(crate) fn largest_of(
 ) -> Result<DeviceBuffer<u32>, GpuError> {
     let stream = vectors.stream();
     let bits = DeviceBuffer::<u32>::zeroed(stream, 1)?;
-    let blocks = 4 * stream.gpu().facts().multiprocessors;
+    let arguments = kernel_arguments!(Largest { n: values.len() as u64, x: values, bits: &bits });
+    let (kernel, blocks) = (vectors.kernel("largest")?, 4 * stream.gpu().facts().multiprocessors);
     // SAFETY: reads `len` values; the result is a single word.
-    unsafe {
-        let n = values.len() as u64;
-        vectors.kernel("largest")?.launch(blocks, 512).arg(n).arg(values).arg(&bits).enqueue(stream)?;
-    }
+    unsafe { kernel.launch(blocks, 512).record(&arguments).enqueue(stream)? };
     Ok(bits)
 }
 
@@ -270,9 +268,10 @@ pub(crate) fn scale_of(
     let stream = vectors.stream();
     let scale = DeviceBuffer::<f32>::uninitialized(stream, 1)?;
     let unscale = DeviceBuffer::<f32>::uninitialized(stream, 1)?;
+    let arguments = kernel_arguments!(GlobalScale { bits, scale: &scale, unscale: &unscale });
     let kernel = vectors.kernel("global_scale")?;
     // SAFETY: one thread, single words.
-    unsafe { kernel.launch(1, 1).arg(bits).arg(&scale).arg(&unscale).enqueue(stream)? };
+    unsafe { kernel.launch(1, 1).record(&arguments).enqueue(stream)? };
     Ok((scale, unscale))
 }
 
@@ -304,11 +303,17 @@ pub(crate) fn narrow_launch(
     let chunks = values.len().div_ceil(NARROW_CHUNK);
     let blocks = (4 * stream.gpu().facts().multiprocessors).min(chunks);
     let kernel = vectors.kernel(if per_row.is_some() { "narrow_rows" } else { "narrow" })?;
-    let mut launch = kernel.launch(blocks, 512).arg(values.len() as u64).arg(values).arg(scale);
-    if let Some((row_ptr, rows, q)) = per_row {
-        launch = launch.arg(row_ptr).arg(rows as u32).arg(q as u32);
-    }
-    let launch = launch.arg(flags.part(0..1)).arg(flags.part(1..flags.len())).arg(counts);
+    let (ticket, flags) = (flags.part(0..1), flags.part(1..flags.len()));
+    let n = values.len() as u64;
+    let narrow = kernel_arguments!(Narrow { n, data: values, scale, ticket, flags, counts });
+    let launch = kernel.launch(blocks, 512);
+    let launch = match per_row {
+        None => launch.record(&narrow),
+        Some((row_ptr, rows, q)) => {
+            let (rows, q) = (rows as u32, q as u32);
+            launch.record(&kernel_arguments!(NarrowRows { narrow, row_ptr, rows, q }))
+        }
+    };
     // SAFETY: `values` is read and overwritten in place, chunk by chunk; there is a flag for every chunk.
     Ok(unsafe { launch.enqueue(stream) }?)
 }

@@ -3,6 +3,7 @@
 //! Kernels are CUDA C++ text without headers: [`common.cuh`](self) and the kernel's own file, compiled by NVRTC with
 //! block size, storage and tile as constants.
 
+pub(crate) mod arguments;
 mod halo;
 mod jacobian;
 mod plain;

@@ -1,11 +1,13 @@
 #![allow(unsafe_code)]
 //! The sweep as the paper writes it, on the device: the reference for sizes at which a CPU would be slow.
 
-use super::{DeviceJacobian, DeviceOff, GpuError, Storage, Vectors};
+use super::arguments::{PlainResidual, PlainRows, PlainSolve};
+use super::{DeviceJacobian, GpuError, Storage, Vectors};
 use crate::order::RowBatches;
 use crate::sparse::cuda::arguments::Invert;
 use crate::sparse::cuda::sell_source;
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read};
+use chromaflow_device::kernel_arguments;
 
 const INVERT: &str = include_str!("../relax/multicolor/cuda/invert.cu");
 
@@ -55,42 +57,28 @@ impl<'a> PlainSweep<'a> {
     ) -> Result<(), GpuError> {
         let (nb, stream) = (self.jac.nb(), self.jac.stream());
         let r = DeviceBuffer::<f64>::uninitialized(stream, b.len())?;
-        let storage: u32 = match self.jac.off {
-            DeviceOff::F64(_) => 0,
-            DeviceOff::F32(_) => 1,
-            DeviceOff::F16 { .. } => 2,
-        };
-        let (unscale, stride) = self.jac.off.unscale();
+        let (unscale, unscale_stride) = self.jac.off.unscale();
         let (residual, solve) = (self.vectors.kernel("plain_residual")?, self.vectors.kernel("plain_solve")?);
         for batch in batches.iter() {
             let blocks = (batch.len() * nb).div_ceil(128);
+            let batch = PlainRows { first: batch.start as u32, count: batch.len() as u32, nb: nb as u32 };
+            let of_residual = kernel_arguments!(PlainResidual {
+                batch,
+                row_ptr: &*self.jac.row_ptr,
+                col_idx: &*self.jac.col_idx,
+                off: Read::at(self.jac.off.ptr()),
+                stored: self.jac.off.storage().code(),
+                unscale: Read::at(unscale),
+                unscale_stride,
+                b,
+                x: &*x,
+                r: &r,
+            });
+            let of_solve = kernel_arguments!(PlainSolve { batch, dinv: &self.inverse, r: &r, x: &*x });
             // SAFETY: rows and columns lie within the matrix that `jac` holds; vectors have rows * nb values.
             unsafe {
-                residual
-                    .launch(blocks, 128)
-                    .arg(batch.start as u32)
-                    .arg(batch.len() as u32)
-                    .arg(nb as u32)
-                    .arg(&*self.jac.row_ptr)
-                    .arg(&*self.jac.col_idx)
-                    .arg(self.jac.off.ptr())
-                    .arg(storage)
-                    .arg(unscale)
-                    .arg(stride)
-                    .arg(b)
-                    .arg(&*x)
-                    .arg(&r)
-                    .enqueue(stream)?;
-                solve
-                    .launch(blocks, 128)
-                    .arg(batch.start as u32)
-                    .arg(batch.len() as u32)
-                    .arg(nb as u32)
-                    .arg(&self.inverse)
-                    .arg((nb * nb) as u32)
-                    .arg(&r)
-                    .arg(&*x)
-                    .enqueue(stream)?;
+                residual.launch(blocks, 128).record(&of_residual).enqueue(stream)?;
+                solve.launch(blocks, 128).record(&of_solve).enqueue(stream)?;
             }
         }
         Ok(())

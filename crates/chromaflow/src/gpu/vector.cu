@@ -2,37 +2,27 @@
 // x.
 
 // Between f64 and the type of x.
-extern "C" __global__ void to_x(u64 n, const double* __restrict__ from, Sum* __restrict__ to) {
+extern "C" __global__ void to_x(ToX) {
     for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x)
         to[at] = (Sum)from[at];
 }
-extern "C" __global__ void from_x(u64 n, const Sum* __restrict__ from, double* __restrict__ to) {
-    for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x)
-        to[at] = from[at];
-}
-extern "C" __global__ void to_f32(u64 n, const double* __restrict__ from, float* __restrict__ to) {
-    for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x)
-        to[at] = (float)from[at];
-}
-extern "C" __global__ void to_f64(u64 n, const float* __restrict__ from, double* __restrict__ to) {
+extern "C" __global__ void from_x(FromX) {
     for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x)
         to[at] = from[at];
 }
 // y = alpha x + beta y.
-extern "C" __global__ void axpby(u64 n, double alpha, const double* __restrict__ x, double beta,
-                                 double* __restrict__ y) {
+extern "C" __global__ void axpby(Axpby) {
     for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x)
         y[at] = beta == 0 ? alpha * x[at] : alpha * x[at] + beta * y[at];
 }
 // Partial sums of x . y, one a thread block; add_partials makes them one number.
-extern "C" __global__ void dot(u64 n, const double* __restrict__ x, const double* __restrict__ y,
-                               double* __restrict__ partials) {
+extern "C" __global__ void dot(Dot) {
     double sum = 0;
     for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x)
         sum += x[at] * y[at];
     block_sum_to(sum, partials + blockIdx.x);
 }
-extern "C" __global__ void add_partials(u32 n, const double* __restrict__ partials, double* __restrict__ to) {
+extern "C" __global__ void add_partials(AddPartials) {
     double sum = 0;
     for (u32 at = threadIdx.x; at < n; at += blockDim.x) sum += partials[at];
     block_sum_to(sum, to);
@@ -41,9 +31,7 @@ extern "C" __global__ void add_partials(u32 n, const double* __restrict__ partia
 // `total` their sum over passes (the first one sets it), *size the latter. The last thread block to finish adds the
 // partial sums, in the order of the blocks; `done`, zero before, is zero again after it.
 #define MANY 8
-extern "C" __global__ void __launch_bounds__(256)
-many_dots(u64 n, u32 count, const double* const* __restrict__ v, const double* __restrict__ w, double* partials,
-          u32* done, u32 first, double* __restrict__ pass, double* __restrict__ total, double* __restrict__ size) {
+extern "C" __global__ void __launch_bounds__(256) many_dots(ManyDots) {
     __shared__ double sums[8][MANY];
     __shared__ bool last;
     const u32 t = threadIdx.x, lane = t % 32, warp = t / 32, items = count + (size ? 1 : 0);
@@ -89,9 +77,7 @@ many_dots(u64 n, u32 count, const double* const* __restrict__ v, const double* _
     if (t == 0) *done = 0;
 }
 // y += sign (a[0] v[0] + ... + a[count - 1] v[count - 1]).
-extern "C" __global__ void __launch_bounds__(256)
-combine(u64 n, u32 count, const double* const* __restrict__ v, const double* __restrict__ a, double sign,
-        double* __restrict__ y) {
+extern "C" __global__ void __launch_bounds__(256) combine(Combine) {
     for (u64 at = (u64)blockIdx.x * 256 + threadIdx.x; at < n; at += (u64)gridDim.x * 256) {
         double sum = 0;
 #pragma unroll 4
@@ -102,8 +88,7 @@ combine(u64 n, u32 count, const double* const* __restrict__ v, const double* __r
 // The sum of partial sums as an entry of a residual history, with the test that ends a solve. history: [0] number of
 // entries, [1] norm of b, [2] norm to reach, then the entries. *stop becomes 1 once a norm is small enough, 2 when it
 // is no number or has grown too much.
-extern "C" __global__ void begin_norms(u32 n, const double* __restrict__ partials, double tolerance,
-                                       double* __restrict__ history, int* __restrict__ stop) {
+extern "C" __global__ void begin_norms(BeginNorms) {
     __shared__ double total;
     double sum = 0;
     for (u32 at = threadIdx.x; at < n; at += blockDim.x) sum += partials[at];
@@ -115,8 +100,7 @@ extern "C" __global__ void begin_norms(u32 n, const double* __restrict__ partial
         *stop = 0;
     }
 }
-extern "C" __global__ void add_norm(u32 n, const double* __restrict__ partials, u32 capacity, double growth,
-                                    double* __restrict__ history, int* __restrict__ stop) {
+extern "C" __global__ void add_norm(AddNorm) {
     __shared__ double total;
     if (*stop) return;
     double sum = 0;
@@ -135,7 +119,7 @@ extern "C" __global__ void add_norm(u32 n, const double* __restrict__ partials, 
 }
 
 // Largest magnitude of finite values, as the bits of a non-negative float (which order as integers do).
-extern "C" __global__ void largest(u64 n, const float* __restrict__ x, u32* __restrict__ bits) {
+extern "C" __global__ void largest(Largest) {
     u32 m = 0;
     auto take = [&](u32 v) {
         v &= 0x7fffffffu;
@@ -159,15 +143,13 @@ extern "C" __global__ void largest(u64 n, const float* __restrict__ x, u32* __re
 }
 #define HALF_MAX 65504.0f
 // beta = 65504 / largest; scale[0] = beta, scale[1] = 1 / beta. All zeros: 1.
-extern "C" __global__ void global_scale(const u32* __restrict__ bits, float* __restrict__ scale,
-                                        float* __restrict__ unscale) {
+extern "C" __global__ void global_scale(GlobalScale) {
     const float m = __uint_as_float(*bits);
     *scale = m > 0 ? HALF_MAX / m : 1.0f;
     *unscale = m > 0 ? m / HALF_MAX : 1.0f;
 }
 // The same for every row; a warp a row.
-extern "C" __global__ void row_scales(u32 rows, u32 q, const u32* __restrict__ row_ptr, const float* __restrict__ x,
-                                      float* __restrict__ scale, float* __restrict__ unscale) {
+extern "C" __global__ void row_scales(RowScales) {
     const u32 row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     if (row >= rows) return;
     u32 m = 0;
@@ -281,36 +263,16 @@ __device__ __forceinline__ void narrow_in_place(u64 n, float* data, const float*
         if (sub) atomicAdd(counts + 2, (u64)sub);
     }
 }
-extern "C" __global__ void __launch_bounds__(NARROW_THREADS, 2)
-narrow(u64 n, float* data, const float* scale, u32* ticket, u32* flags, u64* counts) {
+extern "C" __global__ void __launch_bounds__(NARROW_THREADS, 2) narrow(Narrow) {
     narrow_in_place<false>(n, data, scale, nullptr, 0, 1, ticket, flags, counts);
 }
-extern "C" __global__ void __launch_bounds__(NARROW_THREADS)
-narrow_rows(u64 n, float* data, const float* scale, const u32* row_ptr, u32 rows, u32 q, u32* ticket, u32* flags,
-            u64* counts) {
+extern "C" __global__ void __launch_bounds__(NARROW_THREADS) narrow_rows(NarrowRows) {
     narrow_in_place<true>(n, data, scale, row_ptr, rows, q, ticket, flags, counts);
-}
-// Out of place, for comparison of speed and bits.
-extern "C" __global__ void narrow_copy(u64 n, const float* __restrict__ data, const float* __restrict__ scale,
-                                       u16* __restrict__ out) {
-    const float s = *scale;
-    const u64 n4 = n / 4, step = (u64)gridDim.x * blockDim.x;
-    for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n4; at += step) {
-        const float4 v = ((const float4*)data)[at];
-        ((uint2*)out)[at] = make_uint2(float_to_half(v.x * s) | float_to_half(v.y * s) << 16,
-                                       float_to_half(v.z * s) | float_to_half(v.w * s) << 16);
-    }
-    for (u64 at = n4 * 4 + (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += step)
-        out[at] = (u16)float_to_half(data[at] * s);
 }
 
 // The sweep as the paper writes it, a thread per scalar row, on the assembled matrix and in f64: first r = b - O x,
-// then x = D^-1 r with inverse blocks column by column at stride `dstride`. IN as in convert.cu.
-extern "C" __global__ void plain_residual(u32 first, u32 count, u32 nb, const u32* __restrict__ row_ptr,
-                                          const u32* __restrict__ col_idx, const void* __restrict__ off, u32 in,
-                                          const float* __restrict__ unscale, u32 unscale_stride,
-                                          const double* __restrict__ b, const double* __restrict__ x,
-                                          double* __restrict__ r) {
+// then x = D^-1 r. `stored` as STORAGE.
+extern "C" __global__ void plain_residual(PlainResidual) {
     const u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= (u64)count * nb) return;
     const u32 row = first + (u32)(at / nb), i = (u32)(at % nb);
@@ -318,21 +280,20 @@ extern "C" __global__ void plain_residual(u32 first, u32 count, u32 nb, const u3
     for (u32 k = row_ptr[row]; k < row_ptr[row + 1]; k++)
         for (u32 c = 0; c < nb; c++) {
             const u64 e = ((u64)k * nb + c) * nb + i;
-            const double o = in == 0   ? ((const double*)off)[e]
-                             : in == 1 ? ((const float*)off)[e]
-                                       : half_to_float(((const u16*)off)[e]);
+            const double o = stored == 0   ? ((const double*)off)[e]
+                             : stored == 1 ? ((const float*)off)[e]
+                                           : half_to_float(((const u16*)off)[e]);
             sum += o * x[(u64)col_idx[k] * nb + c];
         }
     const double back = unscale ? unscale[(u64)row * unscale_stride] : 1.0;
     r[(u64)row * nb + i] = b[(u64)row * nb + i] - back * sum;
 }
-extern "C" __global__ void plain_solve(u32 first, u32 count, u32 nb, const double* __restrict__ dinv, u32 dstride,
-                                       const double* __restrict__ r, double* __restrict__ x) {
+extern "C" __global__ void plain_solve(PlainSolve) {
     const u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= (u64)count * nb) return;
     const u32 row = first + (u32)(at / nb), i = (u32)(at % nb);
     double sum = 0;
-    for (u32 l = 0; l < nb; l++) sum += dinv[(u64)row * dstride + l * nb + i] * r[(u64)row * nb + l];
+    for (u32 l = 0; l < nb; l++) sum += dinv[(u64)row * nb * nb + l * nb + i] * r[(u64)row * nb + l];
     x[(u64)row * nb + i] = sum;
 }
 
@@ -353,15 +314,14 @@ __device__ __forceinline__ void fill(u64 n, u64 stream, double amplitude, double
         to[at] = (T)v;
     }
 }
-extern "C" __global__ void fill_f32(u64 n, u64 stream, double amplitude, double shift, u32 nb, float* to) {
-    fill(n, stream, amplitude, shift, nb, to);
+extern "C" __global__ void fill_f32(FillF32) {
+    fill(n, seed, amplitude, shift, nb, to);
 }
-extern "C" __global__ void fill_f64(u64 n, u64 stream, double amplitude, double shift, u32 nb, double* to) {
-    fill(n, stream, amplitude, shift, nb, to);
+extern "C" __global__ void fill_f64(FillF64) {
+    fill(n, seed, amplitude, shift, nb, to);
 }
 // A read of everything, for the ceiling a sweep is compared with.
-extern "C" __global__ void __launch_bounds__(512)
-read_all(u64 n16, const uint4* __restrict__ data, u32* __restrict__ sink) {
+extern "C" __global__ void __launch_bounds__(512) read_all(ReadAll) {
     u32 any = 0;
     const u64 step = (u64)gridDim.x * blockDim.x;
     u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,8 +1,15 @@
 #![allow(unsafe_code)]
 //! Vectors on the device.
 
+use super::arguments::{
+    AddNorm, AddPartials, Axpby, BeginNorms, Combine, Dot, Fill, FillF32, FillF64, FromX, GlobalScale,
+    Largest, ManyDots, Narrow, NarrowRows, PlainResidual, PlainSolve, ReadAll, RowScales, ToX,
+};
 use super::{GpuError, Storage, source};
-use chromaflow_device::cuda::{Arg, DeviceBuffer, DeviceSlice, Kernel, KernelSource, Launch, Module, Stream};
+use chromaflow_device::cuda::{
+    DeviceBuffer, DeviceSlice, Kernel, KernelSource, Module, Read, Record, Stream, Write,
+};
+use chromaflow_device::{kernel_arguments, kernel_entries};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,6 +18,14 @@ const THREADS: usize = 256;
 
 pub(super) fn vector_source(storage: Storage) -> KernelSource {
     source("vector", TEXT, storage)
+        .records::<(ToX, FromX, Axpby, Dot, AddPartials, ManyDots, Combine, BeginNorms, AddNorm, Largest)>()
+        .records::<(GlobalScale, RowScales, Narrow, NarrowRows, PlainResidual, PlainSolve)>()
+        .records::<(FillF32, FillF64, ReadAll)>()
+}
+
+kernel_entries! {
+    #[derive(Clone, Debug)]
+    struct Sums { dot, add_partials }
 }
 
 /// Vector operations in the order of a stream. Sums are added in a fixed order: the same bits on every run.
@@ -20,6 +35,8 @@ pub(super) fn vector_source(storage: Storage) -> KernelSource {
 pub struct Vectors {
     stream: Stream,
     module: Arc<Module>,
+    sums: Sums,
+    storage: Storage,
     blocks: usize,
 }
 
@@ -30,7 +47,8 @@ impl Vectors {
     /// [`GpuError::Cuda`].
     pub fn new(stream: &Stream, storage: Storage) -> Result<Self, GpuError> {
         let module = stream.gpu().module(&vector_source(storage))?;
-        Ok(Self { stream: stream.clone(), module, blocks: 8 * stream.gpu().facts().multiprocessors })
+        let (sums, blocks) = (Sums::of(&module)?, 8 * stream.gpu().facts().multiprocessors);
+        Ok(Self { stream: stream.clone(), module, sums, storage, blocks })
     }
 
     /// The source of these kernels.
@@ -48,26 +66,13 @@ impl Vectors {
         Ok(self.module.kernel(name)?)
     }
 
-    /// A launch that covers `n` items with a loop over the grid.
-    fn over<'k>(&self, kernel: &'k Kernel, n: usize) -> Launch<'k> {
-        kernel.launch(n.div_ceil(THREADS).min(self.blocks), THREADS)
-    }
-
-    /// Runs an element-wise entry with `args` behind its first argument(s).
+    /// Runs an entry over `n` items, with a loop over the grid.
     ///
     /// # Safety
-    /// As [`Launch::enqueue`].
-    pub(crate) unsafe fn run<const N: usize>(
-        &self,
-        name: &str,
-        n: usize,
-        args: [u64; N],
-    ) -> Result<(), GpuError> {
+    /// As [`Launch::enqueue`](chromaflow_device::cuda::Launch::enqueue).
+    pub(crate) unsafe fn run(&self, name: &str, n: usize, arguments: &impl Record) -> Result<(), GpuError> {
         let kernel = self.kernel(name)?;
-        let mut launch = self.over(&kernel, n);
-        for a in args {
-            launch = launch.arg(a);
-        }
+        let launch = kernel.launch(n.div_ceil(THREADS).min(self.blocks), THREADS).record(arguments);
         // SAFETY: the caller's promise.
         Ok(unsafe { launch.enqueue(&self.stream) }?)
     }
@@ -107,9 +112,10 @@ impl Vectors {
         (y, part): (&mut DeviceBuffer<f64>, Range<usize>),
     ) -> Result<(), GpuError> {
         let y = y.part(part);
-        crate::sparse::check_len("vector", y.len(), x.len(), || "as long as the other one".to_owned())?;
+        same(y.len(), x.len())?;
+        let arguments = kernel_arguments!(Axpby { n: x.len() as u64, alpha, x, beta, y });
         // SAFETY: both hold `len` values.
-        unsafe { self.run("axpby", x.len(), [x.len() as u64, alpha.bits(), x.bits(), beta.bits(), y.bits()]) }
+        unsafe { self.run("axpby", x.len(), &arguments) }
     }
 
     /// x . y, added in a fixed order; `work` holds [`Self::partials`] + 1 values.
@@ -138,43 +144,90 @@ impl Vectors {
         work: &mut DeviceBuffer<f64>,
     ) -> Result<[f64; N], GpuError> {
         let results = work.len().checked_sub(N).filter(|&w| w >= self.blocks).expect("room for the sums");
-        let (dot, add) = (self.kernel("dot")?, self.kernel("add_partials")?);
         for (i, (x, y)) in pairs.into_iter().enumerate() {
-            same(x, y)?;
-            let n = x.len();
-            let blocks = n.div_ceil(THREADS).clamp(1, self.blocks);
-            let result = work.part(results + i..results + i + 1);
-            // SAFETY: `work` holds `blocks` partial sums and the results at its end.
-            unsafe {
-                let launch = dot.launch(blocks, THREADS).arg(n as u64).arg(x).arg(y).arg(&*work);
-                launch.enqueue(&self.stream)?;
-                let launch = add.launch(1, THREADS).arg(blocks as u32).arg(&*work).arg(result);
-                launch.enqueue(&self.stream)?;
-            }
+            self.dot_into(x, y, work, results + i)?;
         }
         let mut sums = [0.0; N];
         work.download_part_into(results..results + N, &mut sums)?;
         Ok(sums)
     }
 
+    /// Enqueues partial sums of x . y, one a thread block of at most `partials.len()` and `most`; how many.
+    pub(crate) fn partial_sums(
+        &self,
+        x: &DeviceBuffer<f64>,
+        y: &DeviceBuffer<f64>,
+        partials: &DeviceBuffer<f64>,
+        most: usize,
+    ) -> Result<usize, GpuError> {
+        same(x.len(), y.len())?;
+        let blocks = x.len().div_ceil(THREADS).clamp(1, most.min(partials.len()));
+        let arguments = kernel_arguments!(Dot { n: x.len() as u64, x, y, partials });
+        // SAFETY: both hold `n` values; there is a partial sum for every thread block.
+        unsafe { self.sums.dot.launch(blocks, THREADS).record(&arguments).enqueue(&self.stream)? };
+        Ok(blocks)
+    }
+
+    /// Enqueues x . y into `work[at]`, behind [`Self::partials`] values that it changes.
+    pub(crate) fn dot_into(
+        &self,
+        x: &DeviceBuffer<f64>,
+        y: &DeviceBuffer<f64>,
+        work: &DeviceBuffer<f64>,
+        at: usize,
+    ) -> Result<(), GpuError> {
+        let n = self.partial_sums(x, y, work, self.blocks)? as u32;
+        let arguments = kernel_arguments!(AddPartials { n, partials: work, to: work.part(at..at + 1) });
+        // SAFETY: `work` begins with `n` partial sums; the result lies behind them.
+        Ok(unsafe { self.sums.add_partials.launch(1, THREADS).record(&arguments).enqueue(&self.stream) }?)
+    }
+
+    /// Between f64 and x, an array of the type of x.
+    ///
+    /// # Safety
+    /// Both hold `n` values.
+    pub(crate) unsafe fn to_x(&self, n: usize, from: Read<f64>, x: u64) -> Result<(), GpuError> {
+        let arguments = kernel_arguments!(ToX { n: n as u64, from, to: Write::at(x) });
+        // SAFETY: the caller's promise.
+        unsafe { self.run("to_x", n, &arguments) }
+    }
+
+    /// The way back.
+    ///
+    /// # Safety
+    /// Both hold `n` values.
+    pub(crate) unsafe fn from_x(&self, n: usize, x: u64, to: Write<f64>) -> Result<(), GpuError> {
+        let arguments = kernel_arguments!(FromX { n: n as u64, from: Read::at(x), to });
+        // SAFETY: the caller's promise.
+        unsafe { self.run("from_x", n, &arguments) }
+    }
+
+    /// That x is in f32.
+    fn check_f32(&self) -> Result<(), GpuError> {
+        let what = || GpuError::Unsupported("vectors of storage d are not rounded".to_owned());
+        (self.storage != Storage::F64).then_some(()).ok_or_else(what)
+    }
+
     /// Rounds to f32.
     ///
     /// # Errors
-    /// [`GpuError::Cuda`]; lengths must agree.
+    /// [`GpuError::Unsupported`] for vectors of storage `d`, [`GpuError::Cuda`]; lengths must agree.
     pub fn to_f32(&self, from: &DeviceBuffer<f64>, to: &mut DeviceBuffer<f32>) -> Result<(), GpuError> {
-        crate::sparse::check_len("vector", to.len(), from.len(), || "as long as the other one".to_owned())?;
-        // SAFETY: both hold `len` values.
-        unsafe { self.run("to_f32", from.len(), [from.len() as u64, from.bits(), (&*to).bits()]) }
+        same(to.len(), from.len())?;
+        self.check_f32()?;
+        // SAFETY: both hold `len` values, x in f32.
+        unsafe { self.to_x(from.len(), from.into(), to.ptr()) }
     }
 
     /// Widens to f64.
     ///
     /// # Errors
-    /// [`GpuError::Cuda`]; lengths must agree.
+    /// As [`Self::to_f32`].
     pub fn to_f64(&self, from: &DeviceBuffer<f32>, to: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
-        crate::sparse::check_len("vector", to.len(), from.len(), || "as long as the other one".to_owned())?;
-        // SAFETY: both hold `len` values.
-        unsafe { self.run("to_f64", from.len(), [from.len() as u64, from.bits(), (&*to).bits()]) }
+        same(to.len(), from.len())?;
+        self.check_f32()?;
+        // SAFETY: as above.
+        unsafe { self.from_x(from.len(), from.ptr(), to.into()) }
     }
 
     /// Values that are a pure function of `seed` and the index: `amplitude * [-0.5, 0.5)`, plus `shift` on the diagonals of
@@ -190,9 +243,9 @@ impl Vectors {
         shift: f64,
         nb: usize,
     ) -> Result<(), GpuError> {
-        let args = [to.len() as u64, seed, amplitude.bits(), shift.bits(), nb as u64, (&*to).bits()];
+        let (n, fill) = (to.len(), Fill { n: to.len() as u64, seed, amplitude, shift, nb: nb as u32 });
         // SAFETY: `to` holds `len` values.
-        unsafe { self.run("fill_f64", to.len(), args) }
+        unsafe { self.run("fill_f64", n, &kernel_arguments!(FillF64 { fill, to })) }
     }
 
     /// The same in f32.
@@ -200,9 +253,9 @@ impl Vectors {
     /// # Errors
     /// [`GpuError::Cuda`].
     pub fn fill_f32(&self, to: &mut DeviceBuffer<f32>, seed: u64, amplitude: f64) -> Result<(), GpuError> {
-        let args = [to.len() as u64, seed, amplitude.bits(), 0f64.bits(), 0, (&*to).bits()];
+        let (n, fill) = (to.len(), Fill { n: to.len() as u64, seed, amplitude, shift: 0.0, nb: 0 });
         // SAFETY: `to` holds `len` values.
-        unsafe { self.run("fill_f32", to.len(), args) }
+        unsafe { self.run("fill_f32", n, &kernel_arguments!(FillF32 { fill, to })) }
     }
 
     /// The bandwidth at which `data` is read with 16-byte loads, in GB/s: the ceiling of kernels that mostly read.
@@ -213,16 +266,14 @@ impl Vectors {
         let kernel = self.kernel("read_all")?;
         let sink = DeviceBuffer::<u32>::zeroed(&self.stream, 1)?;
         let n = data.bytes() / 16;
-        let blocks = 4 * self.stream.gpu().facts().multiprocessors;
+        let arguments = ReadAll { n16: n as u64, data: Read::at(data.ptr()), sink: (&sink).into() };
+        let launch = kernel.launch(4 * self.stream.gpu().facts().multiprocessors, 512).record(&arguments);
         // SAFETY: reads n vectors of 16 bytes of `data`, and writes at most one word of `sink`.
-        let ms = self.stream.time(repeats, || unsafe {
-            kernel.launch(blocks, 512).arg(n as u64).arg(data).arg(&sink).enqueue(&self.stream)
-        })?;
+        let ms = self.stream.time(repeats, || unsafe { launch.clone().enqueue(&self.stream) })?;
         Ok(16.0 * n as f64 / ms * 1e-6)
     }
 }
 
-fn same(x: &DeviceBuffer<f64>, y: &DeviceBuffer<f64>) -> Result<(), GpuError> {
-    crate::sparse::check_len("vector", x.len(), y.len(), || "as long as the other one".to_owned())?;
-    Ok(())
+fn same(x: usize, y: usize) -> Result<(), GpuError> {
+    Ok(crate::sparse::check_len("vector", x, y, || "as long as the other one".to_owned())?)
 }

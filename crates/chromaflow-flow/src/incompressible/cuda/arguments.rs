@@ -28,9 +28,7 @@ kernel_record! {
     }
 
     /// What `residual` takes.
-    pub(super) struct Residual {
-        grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, out: Write<f64>,
-    }
+    pub(super) struct Residual { grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, out: Write<f64> }
 
     /// What `boundary_ghosts` takes.
     pub(super) struct BoundaryGhosts {
@@ -38,14 +36,10 @@ kernel_record! {
     }
 
     /// What `corner_ghosts` takes.
-    pub(super) struct CornerGhosts {
-        corners: u32, cells: u32, list: Read<[u32; 4]>, q: Share<f64>,
-    }
+    pub(super) struct CornerGhosts { corners: u32, cells: u32, list: Read<[u32; 4]>, q: Share<f64> }
 
     /// What `boundary_residual` takes.
-    pub(super) struct BoundaryResidual {
-        row: BoundaryRows, q: Read<f64>, out: Write<f64>,
-    }
+    pub(super) struct BoundaryResidual { row: BoundaryRows, q: Read<f64>, out: Write<f64> }
 
     /// What `time_steps` takes.
     pub(super) struct TimeSteps {
@@ -59,9 +53,7 @@ kernel_record! {
     }
 
     /// What `boundary_matrix` takes.
-    pub(super) struct BoundaryMatrix {
-        row: BoundaryRows, q: Read<f64>, diag: Write<f64>,
-    }
+    pub(super) struct BoundaryMatrix { row: BoundaryRows, q: Read<f64>, diag: Write<f64> }
 
     /// What `couple_blocks` takes.
     pub(super) struct CoupleBlocks {
@@ -76,14 +68,10 @@ kernel_record! {
     }
 
     /// What `take_rows` takes.
-    pub(super) struct TakeRows {
-        grid: GridRows, q: Read<f64>, out: Write<f64>,
-    }
+    pub(super) struct TakeRows { grid: GridRows, q: Read<f64>, out: Write<f64> }
 
     /// What `residual_norms` takes.
-    pub(super) struct ResidualNorms {
-        grid: GridRows, residual: Read<f64>, partials: Write<f64>,
-    }
+    pub(super) struct ResidualNorms { grid: GridRows, residual: Read<f64>, partials: Write<f64> }
 
     /// What `wall_forces` takes.
     pub(super) struct WallForces {

@@ -24,6 +24,7 @@
 mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod factor;
 pub mod reference;
 #[cfg(test)]
 mod tests;
@@ -34,7 +35,8 @@ use crate::sparse::{Jacobian, ShapeError, Stored, Unscale, check_factors, check_
 use crate::stop::{Control, StopCriterion};
 use crate::{Outcome, Storage};
 use chromaflow_device::{Buffer, Isa, Team};
-use cpu::{Cells, Couplings, Scratch};
+use cpu::{Cells, Couplings};
+use factor::Scratch;
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -367,7 +369,7 @@ impl StructuredIlu {
                 // Copies are made line by line, of blocks that were just read.
                 for lines in lines.chunks(if narrow.is_empty() { lines.len().max(1) } else { 1 }) {
                     // SAFETY: shapes were checked; lines of a level do not need one another, and a barrier parts levels.
-                    unsafe { cpu::factor(isa, &cells, lines, &inverses, &mut scratch) };
+                    unsafe { factor::factor(isa, &cells, lines, &inverses, &mut scratch) };
                     if let Some(stored) = narrow.get(lines[0].block as usize) {
                         let a = matrices[lines[0].block as usize];
                         // SAFETY: there are three blocks for each cell, and each line has one member.

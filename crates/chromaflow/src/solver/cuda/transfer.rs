@@ -3,7 +3,8 @@
 
 use crate::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage, source};
 use crate::solver::BlockLayout;
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Share, Stream, Write};
+use chromaflow_device::{kernel_arguments, kernel_entries, kernel_record};
 
 /// An array to read, on the host or on the device.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +101,29 @@ const THREADS: usize = 256;
 
 /// The kernels' text.
 pub(crate) fn transfer_source() -> KernelSource {
-    source("values", include_str!("values.cu"), Storage::F32)
+    source("values", include_str!("values.cu"), Storage::F32).records::<(
+        TakeBlocks,
+        TakeVector,
+        GiveVector,
+        CountUnderflow,
+    )>()
+}
+
+kernel_entries! {
+    struct Entries { take_blocks, take_vector, give_vector, count_underflow }
+}
+
+kernel_record! {
+    struct TakeBlocks {
+        blocks: u64, rows: u32, nb: u32, by_rows: u32, source: Read<u32>, given: Read<f64>, diag: Write<f64>,
+        off: Write<f64>, narrow: Write<f32>, bad: Share<u64>,
+    }
+
+    /// Values of a vector, and the caller's row of each row inside.
+    struct Order { n: u64, nb: u32, old: Read<u32> }
+    struct TakeVector { order: Order, given: Read<f64>, to: Write<f64>, bad: Share<u64> }
+    struct GiveVector { order: Order, from: Read<f64>, to: Write<f64> }
+    struct CountUnderflow { n: u64, values: Read<f32>, scale: Read<f32>, count: Share<u64> }
 }
 
 /// Between the caller's order and the one inside. Arrays of the host pass through memory of the device that is kept.
@@ -110,10 +133,7 @@ pub(super) struct Transfer {
     rows: usize,
     /// Most thread blocks.
     blocks: usize,
-    take_blocks: Kernel,
-    take_vector: Kernel,
-    give_vector: Kernel,
-    count_underflow: Kernel,
+    entries: Entries,
     /// The caller's block of each block inside, diagonal ones first.
     source: DeviceBuffer<u32>,
     /// The caller's row of each row inside.
@@ -136,10 +156,7 @@ impl Transfer {
             nb,
             rows: old.len(),
             blocks: 8 * stream.gpu().facts().multiprocessors,
-            take_blocks: module.kernel("take_blocks")?,
-            take_vector: module.kernel("take_vector")?,
-            give_vector: module.kernel("give_vector")?,
-            count_underflow: module.kernel("count_underflow")?,
+            entries: Entries::of(&module)?,
             source: stream.upload(source)?,
             old: stream.upload(old)?,
             bad: DeviceBuffer::zeroed(stream, 3)?,
@@ -150,6 +167,10 @@ impl Transfer {
 
     fn grid(&self, n: usize) -> usize {
         n.div_ceil(THREADS).clamp(1, self.blocks)
+    }
+
+    fn order(&self, n: usize) -> Order {
+        Order { n: n as u64, nb: self.nb as u32, old: (&self.old).into() }
     }
 
     /// Device memory that holds what was given.
@@ -182,11 +203,19 @@ impl Transfer {
         let from = Self::staged(&self.stream, &mut self.staged_blocks, given)?;
         self.bad.fill_bytes(0xff)?;
         let DeviceOff::F64(off) = &whole.off else { unreachable!("kept in f64") };
-        let narrow = reduced.as_ref().map_or(0, |r| r.off.ptr());
-        let launch = self.take_blocks.launch(self.grid(given.len()), THREADS);
-        let launch = launch.arg(self.source.len() as u64).arg(self.rows as u32).arg(self.nb as u32);
-        let launch = launch.arg(u32::from(layout == BlockLayout::RowMajor)).arg(&self.source).arg(from);
-        let launch = launch.arg(&whole.diag).arg(off).arg(narrow).arg(self.bad.part(0..1));
+        let arguments = kernel_arguments!(TakeBlocks {
+            blocks: self.source.len() as u64,
+            rows: self.rows as u32,
+            nb: self.nb as u32,
+            by_rows: layout == BlockLayout::RowMajor,
+            source: &self.source,
+            given: Read::at(from),
+            diag: &whole.diag,
+            off,
+            narrow: Write::at(reduced.as_ref().map_or(0, |r| r.off.ptr())),
+            bad: self.bad.part(0..1),
+        });
+        let launch = self.entries.take_blocks.launch(self.grid(given.len()), THREADS).record(&arguments);
         // SAFETY: `source` has a block of the caller for every block of the matrix, whose arrays were made for it.
         unsafe { launch.enqueue(&self.stream)? };
         if let Some(reduced) = reduced {
@@ -202,11 +231,12 @@ impl Transfer {
     ) -> Result<(), GpuError> {
         self.bad.fill_bytes(0xff)?;
         for (i, (given, to)) in what.iter_mut().enumerate() {
-            let from = Self::staged(&self.stream, &mut self.staged_vector, *given)?;
-            let launch = self.take_vector.launch(self.grid(to.len()), THREADS).arg(to.len() as u64);
-            let launch = launch.arg(self.nb as u32).arg(&self.old).arg(from).arg(&**to);
+            let given = Read::at(Self::staged(&self.stream, &mut self.staged_vector, *given)?);
+            let (order, bad) = (self.order(to.len()), self.bad.part(i..i + 1));
+            let arguments = kernel_arguments!(TakeVector { order, given, to: &**to, bad });
+            let launch = self.entries.take_vector.launch(self.grid(to.len()), THREADS).record(&arguments);
             // SAFETY: both hold a value an unknown, `old` a row of the caller for every row.
-            unsafe { launch.arg(self.bad.part(i..i + 1)).enqueue(&self.stream)? };
+            unsafe { launch.enqueue(&self.stream)? };
         }
         Ok(())
     }
@@ -229,9 +259,11 @@ impl Transfer {
                 self.staged_vector.as_ref().map_or(0, DeviceBuffer::ptr)
             }
         };
-        let launch = self.give_vector.launch(self.grid(from.len()), THREADS).arg(from.len() as u64);
+        let order = self.order(from.len());
+        let arguments = kernel_arguments!(GiveVector { order, from, to: Write::at(room) });
+        let launch = self.entries.give_vector.launch(self.grid(from.len()), THREADS).record(&arguments);
         // SAFETY: as in `take`.
-        unsafe { launch.arg(self.nb as u32).arg(&self.old).arg(from).arg(room).enqueue(&self.stream)? };
+        unsafe { launch.enqueue(&self.stream)? };
         if let ArrayOut::Host(v) = to {
             self.staged_vector.as_ref().expect("made above").download_into(v)?;
         }
@@ -245,9 +277,11 @@ impl Transfer {
         scale: &DeviceBuffer<f32>,
     ) -> Result<usize, GpuError> {
         self.bad.fill_bytes_of(2..3, 0)?;
-        let launch = self.count_underflow.launch(self.grid(values.len()), THREADS).arg(values.len() as u64);
+        let (n, count) = (values.len(), self.bad.part(2..3));
+        let arguments = kernel_arguments!(CountUnderflow { n: n as u64, values, scale, count });
+        let launch = self.entries.count_underflow.launch(self.grid(n), THREADS).record(&arguments);
         // SAFETY: one scale, one count.
-        unsafe { launch.arg(values).arg(scale).arg(self.bad.part(2..3)).enqueue(&self.stream)? };
+        unsafe { launch.enqueue(&self.stream)? };
         let mut count = [0];
         self.bad.download_part_into(2..3, &mut count)?;
         Ok(count[0] as usize)

@@ -6,9 +6,7 @@ __device__ __forceinline__ void look_at(double v, u64 at, u64* bad) {
 }
 // The caller's blocks, column-major or by rows: block k inside is block source[k] of the caller, the first `rows` of
 // them diagonal ones. `narrow`, where there is such, gets the off-diagonal blocks in f32.
-extern "C" __global__ void take_blocks(u64 blocks, u32 rows, u32 nb, u32 by_rows, const u32* __restrict__ source,
-                                       const double* __restrict__ given, double* __restrict__ diag,
-                                       double* __restrict__ off, float* __restrict__ narrow, u64* bad) {
+extern "C" __global__ void take_blocks(TakeBlocks) {
     const u64 q = (u64)nb * nb, n = blocks * q, of_diag = (u64)rows * q;
     for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x) {
         const u32 e = (u32)(at % q);
@@ -24,8 +22,7 @@ extern "C" __global__ void take_blocks(u64 blocks, u32 rows, u32 nb, u32 by_rows
     }
 }
 // to = the rows of a vector in the order inside: row i is row old[i] of the caller.
-extern "C" __global__ void take_vector(u64 n, u32 nb, const u32* __restrict__ old, const double* __restrict__ given,
-                                       double* __restrict__ to, u64* bad) {
+extern "C" __global__ void take_vector(TakeVector) {
     for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x) {
         const u64 from = (u64)old[at / nb] * nb + at % nb;
         const double v = given[from];
@@ -34,14 +31,12 @@ extern "C" __global__ void take_vector(u64 n, u32 nb, const u32* __restrict__ ol
     }
 }
 // The way back.
-extern "C" __global__ void give_vector(u64 n, u32 nb, const u32* __restrict__ old, const double* __restrict__ from,
-                                       double* __restrict__ to) {
+extern "C" __global__ void give_vector(GiveVector) {
     for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x)
         to[(u64)old[at / nb] * nb + at % nb] = from[at];
 }
 // The number of non-zero values that become zero in f16.
-extern "C" __global__ void count_underflow(u64 n, const float* __restrict__ values, const float* __restrict__ scale,
-                                           u64* count) {
+extern "C" __global__ void count_underflow(CountUnderflow) {
     const float beta = *scale;
     u32 lost = 0;
     for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x)

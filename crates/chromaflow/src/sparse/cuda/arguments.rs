@@ -24,10 +24,7 @@ kernel_record! {
     }
 
     /// Rows of panels.
-    pub struct PanelRows {
-        first: u32,
-        row_ptr: Read<u32>,
-    }
+    pub struct PanelRows { first: u32, row_ptr: Read<u32> }
 
     /// What sweeps and products do with them.
     pub struct Terms {
@@ -54,27 +51,10 @@ kernel_record! {
         partials: Share<f64>,
     }
 
-    pub struct SlicedSweep {
-        rows: SlicedRows,
-        terms: Terms,
-    }
-
-    pub struct SlicedProduct {
-        rows: SlicedRows,
-        terms: Terms,
-        residual: Residual,
-    }
-
-    pub struct PanelSweep {
-        rows: PanelRows,
-        terms: Terms,
-    }
-
-    pub struct PanelProduct {
-        rows: PanelRows,
-        terms: Terms,
-        residual: Residual,
-    }
+    pub struct SlicedSweep { rows: SlicedRows, terms: Terms }
+    pub struct SlicedProduct { rows: SlicedRows, terms: Terms, residual: Residual }
+    pub struct PanelSweep { rows: PanelRows, terms: Terms }
+    pub struct PanelProduct { rows: PanelRows, terms: Terms, residual: Residual }
 
     /// From assembled blocks to others of the same pattern.
     pub struct Conversion {
@@ -87,23 +67,12 @@ kernel_record! {
         values: Write<u8>,
     }
 
-    pub struct ToSliced {
-        chunks: Read<Chunk>,
-        perm: Read<u32>,
-        conversion: Conversion,
-    }
-
-    pub struct ToPanel {
-        conversion: Conversion,
-    }
+    pub struct ToSliced { chunks: Read<Chunk>, perm: Read<u32>, conversion: Conversion }
+    pub struct ToPanel { conversion: Conversion }
 
     /// Column numbers slot by slot.
     pub struct SlicedIndex {
-        chunks: Read<Chunk>,
-        perm: Read<u32>,
-        row_ptr: Read<u32>,
-        col_idx: Read<u32>,
-        index: Write<u32>,
+        chunks: Read<Chunk>, perm: Read<u32>, row_ptr: Read<u32>, col_idx: Read<u32>, index: Write<u32>,
     }
 
     /// Inverses of diagonal blocks, where sweeps read them.

@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::gallery::banded_lattice;
-use crate::gpu::test_stream;
+use crate::gpu::{DeviceJacobian, test_stream};
 use crate::sparse::{Jacobian, OffDiagonal};
 use crate::{Policy, Storage};
 use arguments::In;
+use chromaflow_device::cuda::Write;
 use chromaflow_device::kernel_record;
 
 const ROWS: usize = 70;
@@ -29,11 +30,7 @@ extern "C" __global__ void put(Put) {
 kernel_record! {
     /// Blocks in the order of the pattern into their places.
     struct Put {
-        chunks: Read<Chunk>,
-        perm: Read<u32>,
-        row_ptr: Read<u32>,
-        given: Read<In>,
-        values: Write<In>,
+        chunks: Read<Chunk>, perm: Read<u32>, row_ptr: Read<u32>, given: Read<In>, values: Write<In>,
     }
 }
 

@@ -1,13 +1,16 @@
 #![allow(unsafe_code)]
 //! Arrays in device memory from one layout into another.
 
+use super::arguments::Rearrange;
 use crate::tridiag::{Layout, Shape};
 use bytemuck::Pod;
-use chromaflow_device::cuda::{CudaError, DeviceBuffer, Kernel, KernelSource, Stream};
+use chromaflow_device::cuda::{CudaError, DeviceBuffer, Kernel, KernelSource, Read, Stream, Write};
 
 /// The kernel's text for arrays of `store`.
 pub(super) fn source(store: &'static str) -> KernelSource {
-    KernelSource::new("tridiag_layout", include_str!("layout.cu")).define("STORE", store)
+    KernelSource::new("tridiag_layout", include_str!("layout.cu"))
+        .record::<Rearrange>()
+        .define("STORE", store)
 }
 
 /// Rearranges arrays of the batches of one shape.
@@ -42,10 +45,12 @@ impl Convert {
         let systems = self.systems;
         assert!(from.len().min(to.len()) >= inner * systems, "arrays of {systems} systems x {inner}");
         let blocks = systems.div_ceil(32) * inner.div_ceil(32);
-        let [given, wanted] = [from_layout, to_layout].map(|l| lanes(l, systems) as i32);
-        let launch = self.kernel.launch(blocks, 256).arg(from).arg(to).arg(inner as i64);
+        let [lanes_from, lanes_to] = [from_layout, to_layout].map(|l| lanes(l, systems) as i32);
+        let (from, to) = (Read::at(from.ptr()), Write::at(to.ptr()));
+        let (inner, systems) = (inner as i64, systems as i32);
+        let arguments = Rearrange { from, to, inner, systems, lanes_from, lanes_to };
         // SAFETY: both arrays hold every entry of every system (checked above; groups of lanes are padded to whole ones by
         // their layout); the kernel touches no other.
-        unsafe { launch.arg(systems as i32).arg(given).arg(wanted).enqueue(stream) }
+        unsafe { self.kernel.launch(blocks, 256).record(&arguments).enqueue(stream) }
     }
 }

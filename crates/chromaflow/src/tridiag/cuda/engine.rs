@@ -1,5 +1,6 @@
 //! Which engines there are, which one a batch gets, and how its kernel is launched.
 
+use super::arguments::{Systems, Thomas};
 use super::chunks;
 use crate::tridiag::{Layout, Shape, TridiagError};
 use chromaflow_device::cuda::KernelSource;
@@ -247,8 +248,12 @@ impl Plan {
             .define("NB", rank);
         let source = match self.engine {
             GpuEngine::Auto | GpuEngine::Thomas => {
-                source.define("STAGES", self.stages).define("THREADS", self.threads)
+                source.record::<Thomas>().define("STAGES", self.stages).define("THREADS", self.threads)
             }
+            GpuEngine::Chunks => chunks::with_records(source).define("THREADS", chunks::THREADS),
+            _ => source.record::<Systems>(),
+        };
+        let source = match self.engine {
             GpuEngine::ScalarThomas => source
                 .define("THREADS", self.threads)
                 .define("AHEAD", if types[1] == "double" { 8 } else { 16 }),
@@ -258,7 +263,7 @@ impl Plan {
                 .define("MOST_SHARE", self.most_share),
             GpuEngine::ParallelCyclicReduction => source.define("THREADS", self.threads),
             GpuEngine::Warp => source.define("LANE_ROWS", self.lane_rows),
-            GpuEngine::Chunks => chunks::with_records(source).define("THREADS", chunks::THREADS),
+            GpuEngine::Auto | GpuEngine::Thomas | GpuEngine::Chunks => source,
         };
         (source, entry)
     }

@@ -17,8 +17,7 @@ __device__ __forceinline__ void in_order(int t, int lanes, int &s, int &e) {
     e = t / n % 32;
 }
 
-extern "C" __global__ void __launch_bounds__(256) convert(
-    const S* __restrict__ from, S* __restrict__ to, long long inner, int systems, int lanes_from, int lanes_to) {
+extern "C" __global__ void __launch_bounds__(256) convert(Rearrange) {
     __shared__ S tile[32][33];
     const long long tiles = (inner + 31) / 32;
     const long long e0 = blockIdx.x % tiles * 32, s0 = blockIdx.x / tiles * 32;

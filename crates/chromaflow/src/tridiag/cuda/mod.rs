@@ -36,9 +36,9 @@ pub use host::{HostSolver, Transfer};
 use super::precision::Precision;
 use super::solver::diagnose;
 use super::{Batch, Layout, LineOutcome, Shape, TridiagError};
-use arguments::Coefficients;
+use arguments::{Coefficients, Systems, Thomas};
 use bytemuck::Pod;
-use chromaflow_device::cuda::{CudaError, DeviceBuffer, Kernel, Stream, Watch};
+use chromaflow_device::cuda::{CudaError, DeviceBuffer, Kernel, Read, Share, Stream, Watch};
 use chunks::{Keep, Level};
 use convert::Convert;
 use engine::{Plan, c_type};
@@ -295,19 +295,20 @@ where
             Work::One { kernel, plan, factors, values } => (kernel, plan, factors, values),
         };
         let launch = kernel.launch(plan.blocks, plan.threads).shared(plan.shared);
-        let launch = launch.record(&given).arg(rhs);
-        let launch = match plan.engine {
-            GpuEngine::Thomas => {
-                let factors = if factors.is_empty() { given.upper.address() } else { factors.ptr() };
-                let values = if values.is_empty() { x } else { values.ptr() };
-                launch.arg(factors).arg(values).arg(x).arg(rows).arg(systems)
-            }
-            GpuEngine::ScalarThomas | GpuEngine::Warp => launch.arg(x).arg(rows).arg(systems),
-            _ => launch.arg(x).arg(rows),
+        let [lower, diag, upper, rhs] =
+            [given.lower.address(), given.diag.address(), given.upper.address(), rhs].map(Read::at);
+        let (out, bad) = (Share::at(x), (&self.bad).into());
+        let launch = if plan.engine == GpuEngine::Thomas {
+            let factors = if factors.is_empty() { given.upper.address() } else { factors.ptr() };
+            let values = if values.is_empty() { x } else { values.ptr() };
+            let (upper, factors, values) = (given.upper, Share::at(factors), Share::at(values));
+            launch.record(&Thomas { lower, diag, upper, rhs, factors, values, x: out, rows, systems, bad })
+        } else {
+            launch.record(&Systems { lower, diag, upper, rhs, x: out, rows, systems, bad })
         };
-        // SAFETY: the arguments are those of the engine's entry; the arrays have this shape (checked by the caller, or
+        // SAFETY: the record is that of the engine's entry; the arrays have this shape (checked by the caller, or
         // allocated for it), in the stream's order; without factors of its own, C may be overwritten.
-        unsafe { launch.arg(&self.bad).enqueue(stream) }
+        unsafe { launch.enqueue(stream) }
     }
 
     /// Waits for the solves so far and says how they ended; a breakdown is looked up on the host, from the data of the

@@ -11,9 +11,7 @@ template <class V> struct Slots {
     __device__ T operator[](int e) const { return T(first[e * THREADS]); }
 };
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-thomas_thread(const S* __restrict__ lower, const S* __restrict__ diag, const S* upper, const S* __restrict__ rhs,
-              T* factors, T* values, S* x, int rows, int systems, int* bad) {
+extern "C" __global__ void __launch_bounds__(THREADS) thomas_thread(Thomas) {
     extern __shared__ __align__(16) unsigned char memory[];
     S *stage = reinterpret_cast<S *>(memory) + threadIdx.x;
     T *stage_back = reinterpret_cast<T *>(memory) + threadIdx.x;

@@ -21,9 +21,7 @@ __device__ __forceinline__ void load_rows(const S *from, int first, int rows, T 
     }
 }
 
-extern "C" __global__ void __launch_bounds__(64) warp_scalar(
-    const S* __restrict__ lower, const S* __restrict__ diag, const S* __restrict__ upper, const S* __restrict__ rhs,
-    S* __restrict__ x, int rows, int systems, int *bad) {
+extern "C" __global__ void __launch_bounds__(64) warp_scalar(Systems) {
     const int system = blockIdx.x * 2 + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (system >= systems) return;
     const unsigned all = 0xffffffffu;

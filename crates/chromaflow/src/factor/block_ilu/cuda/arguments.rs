@@ -10,12 +10,7 @@ kernel_elements! {
 
 kernel_record! {
     /// Before a factorization: what rows will wait for.
-    pub struct Poison {
-        upper_values: u64,
-        diag_values: u64,
-        upper: Write<Factor>,
-        inverse: Write<f64>,
-    }
+    pub struct Poison { upper_values: u64, diag_values: u64, upper: Write<Factor>, inverse: Write<f64> }
 
     /// The numeric phase.
     pub struct Factorize {
@@ -56,27 +51,13 @@ kernel_record! {
 
     /// y = b - L y; x is poisoned for the backward pass.
     pub struct Forward {
-        rows: u32,
-        tickets: Share<u32>,
-        order: Read<u32>,
-        first: Read<u32>,
-        columns: Read<u32>,
-        lower: Read<Factor>,
-        b: Read<f64>,
-        y: Share<f64>,
-        x: Share<f64>,
+        rows: u32, tickets: Share<u32>, order: Read<u32>, first: Read<u32>, columns: Read<u32>,
+        lower: Read<Factor>, b: Read<f64>, y: Share<f64>, x: Share<f64>,
     }
 
     /// x = D^-1 (y - U x); y is poisoned for the next forward pass.
     pub struct Backward {
-        rows: u32,
-        tickets: Share<u32>,
-        order: Read<u32>,
-        first: Read<u32>,
-        columns: Read<u32>,
-        upper: Read<Factor>,
-        inverse: Read<f64>,
-        y: Share<f64>,
-        x: Share<f64>,
+        rows: u32, tickets: Share<u32>, order: Read<u32>, first: Read<u32>, columns: Read<u32>,
+        upper: Read<Factor>, inverse: Read<f64>, y: Share<f64>, x: Share<f64>,
     }
 }

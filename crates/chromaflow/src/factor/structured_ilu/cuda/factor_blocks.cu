@@ -65,10 +65,7 @@ __device__ __forceinline__ double right_half(const double* tile, int h, u32 lane
     return tile[lane / 4 * SMALL_STRIDE + 4 * h + lane % 4];
 }
 
-extern "C" __global__ void __launch_bounds__(FACTOR_THREADS, 1)
-pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const double* __restrict__ lower,
-              const double* __restrict__ diag, const double* __restrict__ upper, double* inverse, double shift,
-              int guard, u32* findings) {
+extern "C" __global__ void __launch_bounds__(FACTOR_THREADS, 1) pencil_factor(FactorTiles) {
     double* const stages = (double*)shared_memory;    // [2][7][SPACED]
     double* const inverses = stages + 14 * SPACED;    // [3][SPACED]: of the neighbors in k, j, i
     double* const products = inverses + 3 * SPACED;   // [3][SPACED]

@@ -1,10 +1,7 @@
 #define BLOCK APART(Q)
 
 // The factorization with a lane a row of a cell: a row of A_im D_m^-1 A_mi needs no other row.
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
-pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const double* __restrict__ lower,
-              const double* __restrict__ diag, const double* __restrict__ upper, double* inverse, double shift,
-              int guard, u32* findings) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1) pencil_factor(FactorTiles) {
     double* const stages = (double*)shared_memory;           // [2][COLUMNS][STAGED_7]
     double* const blocks = stages + 2 * COLUMNS * STAGED_7;  // [2][COLUMNS][BLOCK]
     double* const halo = blocks + 2 * COLUMNS * BLOCK;       // [TJ + TK][BLOCK]

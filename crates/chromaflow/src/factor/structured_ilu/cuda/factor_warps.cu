@@ -44,10 +44,7 @@ __device__ __forceinline__ void invert_rows(double* a, int r, int base) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(FACTOR_THREADS, NB <= 5 ? 2 : 1)
-pencil_factor(u32 tiles, const Tile* __restrict__ table, u32* tickets, const double* __restrict__ lower,
-              const double* __restrict__ diag, const double* __restrict__ upper, double* inverse, double shift,
-              int guard, u32* findings) {
+extern "C" __global__ void __launch_bounds__(FACTOR_THREADS, NB <= 5 ? 2 : 1) pencil_factor(FactorTiles) {
     double* const stages = (double*)shared_memory;             // [STAGES][COLUMNS][STAGED_7]
     double* const blocks =
         stages + STAGES * COLUMNS * STAGED_7;                  // [COLUMNS][BLOCK]: newest inverses, columns ROW apart

@@ -29,7 +29,8 @@ use crate::Outcome;
 use crate::factor::{FINDINGS, PIVOTED};
 use crate::gpu::{GpuError, Storage, Vectors, source};
 use crate::sparse::{ShapeError, check_len};
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream, Write};
+use chromaflow_device::{kernel_arguments, kernel_record};
 use pencil::Pencils;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -131,6 +132,26 @@ enum Schedule {
     Pencils(Box<Pencils>),
 }
 
+kernel_record! {
+    /// Cells of all grid blocks.
+    struct CellsOfBlocks {
+        cells: u32,
+        blocks: u32,
+        /// First cell and cells of each block.
+        grids: Read<[u32; 4]>,
+    }
+
+    struct NarrowCouplings {
+        all: CellsOfBlocks, lower: Read<f64>, upper: Read<f64>, narrow_lower: Write<u8>,
+        narrow_upper: Write<u8>,
+    }
+
+    struct ResidualOfStencil {
+        all: CellsOfBlocks, diag: Read<f64>, lower: Read<f64>, upper: Read<f64>, b: Read<f64>, x: Read<f64>,
+        r: Write<f64>,
+    }
+}
+
 /// Norms that correction steps keep on the device before they are fetched.
 const NORMS: usize = 256;
 
@@ -141,7 +162,7 @@ fn kernel_source(name: &'static str, text: &str, nb: usize) -> KernelSource {
 
 fn residual_source(nb: usize) -> KernelSource {
     let text = concat!(include_str!("place.cuh"), "\n#line 1 \"residual.cu\"\n", include_str!("residual.cu"));
-    kernel_source("stencil_residual", text, nb)
+    kernel_source("stencil_residual", text, nb).record::<ResidualOfStencil>()
 }
 
 fn narrow_source(nb: usize, storage: Storage) -> KernelSource {
@@ -151,7 +172,8 @@ fn narrow_source(nb: usize, storage: Storage) -> KernelSource {
         "\n#line 1 \"narrow.cu\"\n",
         include_str!("narrow.cu")
     );
-    kernel_source("stencil_narrow", text, nb).define("Q", nb * nb).define("FACTORS", storage as u32)
+    let source = kernel_source("stencil_narrow", text, nb).record::<NarrowCouplings>();
+    source.define("Q", nb * nb).define("FACTORS", storage as u32)
 }
 
 /// Sources of the kernels for a block size, for building ahead; with those of all tiles that tuning tries.
@@ -296,23 +318,21 @@ impl DeviceStructuredIlu {
             }
             Schedule::Pencils(p) => p.factor(a, self.options, &self.inverse, &self.findings),
         }?;
-        if let Some(narrow) = &self.narrow {
+        if let Some(Narrow { kernel, couplings: [narrow_lower, narrow_upper] }) = &self.narrow {
+            let (all, lower, upper) = (self.cells(), &a.lower, &a.upper);
+            let arguments =
+                kernel_arguments!(NarrowCouplings { all, lower, upper, narrow_lower, narrow_upper });
+            let launch = kernel.launch(8 * self.stream.gpu().facts().multiprocessors, 256);
             // SAFETY: `a` has the blocks of all cells (checked above), and the copies have room for theirs; a warp takes cells in turn.
-            unsafe {
-                narrow
-                    .kernel
-                    .launch(8 * self.stream.gpu().facts().multiprocessors, 256)
-                    .arg(self.grids.cells() as u32)
-                    .arg(self.grids.dims.len() as u32)
-                    .arg(&self.grid_table)
-                    .arg(&a.lower)
-                    .arg(&a.upper)
-                    .arg(&narrow.couplings[0])
-                    .arg(&narrow.couplings[1])
-                    .enqueue(&self.stream)?;
-            }
+            unsafe { launch.record(&arguments).enqueue(&self.stream)? };
         }
         Ok(())
+    }
+
+    fn cells(&self) -> CellsOfBlocks {
+        let Grids { dims, .. } = &*self.grids;
+        let (cells, blocks) = (self.grids.cells() as u32, dims.len() as u32);
+        CellsOfBlocks { cells, blocks, grids: (&self.grid_table).into() }
     }
 
     /// Waits for the factorization and says what it had to do, or which cell has a singular block (the factors are not usable
@@ -352,9 +372,8 @@ impl DeviceStructuredIlu {
         match &self.schedule {
             Schedule::Wavefront(w) => w.solve(self.engine, a, &self.inverse, b, x),
             Schedule::Pencils(p) => {
-                let own = [a.lower.ptr(), a.upper.ptr()];
-                let couplings =
-                    self.narrow.as_ref().map_or(own, |n| n.couplings.each_ref().map(DeviceBuffer::ptr));
+                let own = [&a.lower, &a.upper].map(|c| Read::at(c.ptr()));
+                let couplings = self.narrow.as_ref().map_or(own, |n| n.couplings.each_ref().map(Read::from));
                 p.solve(couplings, &self.inverse, b, x)
             }
         }
@@ -378,42 +397,17 @@ impl DeviceStructuredIlu {
         let rows = if self.nb.is_multiple_of(2) { self.nb / 2 } else { self.nb };
         let columns = if rows * self.nb <= 512 { self.nb } else { 512 / rows };
         let cells = if rows * columns > 128 { 1 } else { 256 / (rows * columns) };
+        let (all, DeviceStencil { diag, lower, upper, .. }) = (self.cells(), a);
+        let arguments = kernel_arguments!(ResidualOfStencil { all, diag, lower, upper, b, x, r });
+        let launch = self.residual.launch(self.grids.cells().div_ceil(cells), cells * rows * columns);
         // SAFETY: the launch shape is the kernel's own; all arrays have the blocks or rows of all cells (checked above).
-        unsafe {
-            self.residual
-                .launch(self.grids.cells().div_ceil(cells), cells * rows * columns)
-                .arg(self.grids.cells() as u32)
-                .arg(self.grids.dims.len() as u32)
-                .arg(&self.grid_table)
-                .arg(&a.diag)
-                .arg(&a.lower)
-                .arg(&a.upper)
-                .arg(b)
-                .arg(x)
-                .arg(&*r)
-                .enqueue(&self.stream)?;
-        }
-        Ok(())
+        Ok(unsafe { launch.record(&arguments).enqueue(&self.stream) }?)
     }
 
     /// Enqueues the sum of squares of `v` into norm number `slot`.
     fn square(&mut self, v: &DeviceBuffer<f64>, slot: usize) -> Result<(), GpuError> {
-        let partials = self.vectors.partials();
-        let blocks = v.len().div_ceil(256).clamp(1, partials);
-        // SAFETY: `sums` holds the partial sums of all blocks, and the norms behind them.
-        unsafe {
-            let n = v.len() as u64;
-            let dot = self.vectors.kernel("dot")?;
-            dot.launch(blocks, 256).arg(n).arg(v).arg(v).arg(&self.sums).enqueue(&self.stream)?;
-            self.vectors
-                .kernel("add_partials")?
-                .launch(1, 256)
-                .arg(blocks as u32)
-                .arg(&self.sums)
-                .arg(self.sums.part(partials + slot..partials + slot + 1))
-                .enqueue(&self.stream)?;
-        }
-        Ok(())
+        let at = self.vectors.partials() + slot;
+        self.vectors.dot_into(v, v, &self.sums, at)
     }
 
     fn norms(&self) -> Result<Vec<f64>, GpuError> {

@@ -10,9 +10,7 @@ __device__ __forceinline__ float power_of_two(float largest) {
     return __uint_as_float((u32)max(e, 1) << 23);
 }
 
-extern "C" __global__ void __launch_bounds__(256)
-stencil_narrow(u32 cells, u32 blocks, const uint4* __restrict__ grids, const double* __restrict__ lower,
-               const double* __restrict__ upper, char* __restrict__ narrow_lower, char* __restrict__ narrow_upper) {
+extern "C" __global__ void __launch_bounds__(256) stencil_narrow(NarrowCouplings) {
     const u32 lane = threadIdx.x % 32, warps = gridDim.x * (blockDim.x / 32);
     for (u32 n = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; n < 2 * cells; n += warps) {
         const u32 cell = n / 2;

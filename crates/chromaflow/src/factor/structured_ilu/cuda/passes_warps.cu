@@ -168,13 +168,9 @@ __device__ __forceinline__ void pass(u32 tiles, const Tile* __restrict__ table, 
     return_tickets(tickets, gridDim.x);
 }
 
-extern "C" __global__ void __launch_bounds__(PASS_THREADS, RESIDENT)
-pencil_forward(u32 tiles, const Tile* __restrict__ table, u32* tickets, const char* __restrict__ lower,
-               const double* __restrict__ inverse, const double* b, double* y, double* x) {
-    pass<false>(tiles, table, tickets, lower, inverse, b, y, x);
+extern "C" __global__ void __launch_bounds__(PASS_THREADS, RESIDENT) pencil_forward(PassTiles) {
+    pass<false>(tiles, table, tickets, couplings, inverse, b, y, x);
 }
-extern "C" __global__ void __launch_bounds__(PASS_THREADS, RESIDENT)
-pencil_backward(u32 tiles, const Tile* __restrict__ table, u32* tickets, const char* __restrict__ upper,
-                const double* __restrict__ inverse, double* y, double* x) {
-    pass<true>(tiles, table, tickets, upper, inverse, y, x, y);
+extern "C" __global__ void __launch_bounds__(PASS_THREADS, RESIDENT) pencil_backward(PassTiles) {
+    pass<true>(tiles, table, tickets, couplings, inverse, y, x, y);
 }

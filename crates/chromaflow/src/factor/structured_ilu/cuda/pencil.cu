@@ -112,7 +112,7 @@ struct Line {
 };
 
 // Poisons what tiles will wait for; a thread block a tile.
-extern "C" __global__ void pencil_poison(const Tile* __restrict__ table, double* __restrict__ inverse) {
+extern "C" __global__ void pencil_poison(PoisonTiles) {
     const Tile t = table[blockIdx.x];
     for (u32 column = 0; column < COLUMNS; column++) {
         const u32 j = t.j0 + column % TJ, k = t.k0 + column / TJ;

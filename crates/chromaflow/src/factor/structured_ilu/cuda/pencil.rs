@@ -5,7 +5,10 @@ use super::stencil::{DeviceStencil, Grids};
 use crate::Storage;
 use crate::factor::{FINDINGS, device_source};
 use crate::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Module, Stream};
+use chromaflow_device::cuda::{
+    DeviceBuffer, Kernel, KernelSource, Module, Read, Share, Stream, Watch, Write,
+};
+use chromaflow_device::{kernel_arguments, kernel_elements, kernel_record};
 use std::sync::Arc;
 
 /// A kernel file behind what all of them share.
@@ -207,13 +210,32 @@ impl Pencil {
             PencilKernel::FactorWarps => ("factor_warps", text!("factor_warps.cu")),
             PencilKernel::FactorBlocks => ("factor_blocks", text!("factor_blocks.cu")),
         };
-        let source = device_source(name, text, nb);
-        source
+        device_source(name, text, nb)
+            .records::<(PoisonTiles, FactorTiles, PassTiles)>()
             .define("TJ", self.j)
             .define("TK", self.k)
             .define("STAGES", self.stages)
             .define("COPIERS", self.copiers)
             .define("FACTORS", self.storage as u32)
+    }
+}
+
+kernel_elements! {
+    /// First cell and cells of the grid block, first column; two words unused.
+    struct TileWords: "Tile" in u32;
+}
+
+kernel_record! {
+    struct PoisonTiles { table: Read<TileWords>, inverse: Write<f64> }
+    struct FactorTiles {
+        tiles: u32, table: Read<TileWords>, tickets: Share<u32>, lower: Read<f64>, diag: Read<f64>,
+        upper: Read<f64>, inverse: Share<f64>, shift: f64, guard: i32, findings: Share<u32>,
+    }
+
+    /// y = D^-1 (b - L y), or x = y - D^-1 U x without b; what has been read is poisoned.
+    struct PassTiles {
+        tiles: u32, table: Read<TileWords>, tickets: Share<u32>, couplings: Read<u8>, inverse: Read<f64>,
+        b: Watch<f64>, y: Share<f64>, x: Share<f64>,
     }
 }
 
@@ -355,25 +377,26 @@ impl Pencils {
     ) -> Result<(), GpuError> {
         debug_assert_eq!(findings.len(), FINDINGS);
         let (cut, (kernel, here)) = (&self.factor, &self.factor_kernel);
+        let poison = kernel_arguments!(PoisonTiles { table: &cut.table, inverse });
+        let arguments = kernel_arguments!(FactorTiles {
+            tiles: cut.tiles as u32,
+            table: &cut.table,
+            tickets: &cut.tickets,
+            lower: &a.lower,
+            diag: &a.diag,
+            upper: &a.upper,
+            inverse,
+            shift: options.shift,
+            guard: options.pivot_guard,
+            findings,
+        });
+        let launch = kernel.launch(self.blocks(cut, *here), cut.pencil.threads(self.nb));
         // SAFETY: `a` and `inverse` were checked to hold all cells, and tiles name cells within them; the kernel waits only
         // for tiles of earlier tickets, which thread blocks that run already hold.
         unsafe {
-            let poison = cut.module.kernel("pencil_poison")?;
-            poison.launch(cut.tiles, 128).arg(&cut.table).arg(inverse).enqueue(&self.stream)?;
-            kernel
-                .launch(self.blocks(cut, *here), cut.pencil.threads(self.nb))
-                .shared(cut.pencil.shared(self.nb))
-                .arg(cut.tiles as u32)
-                .arg(&cut.table)
-                .arg(&cut.tickets)
-                .arg(&a.lower)
-                .arg(&a.diag)
-                .arg(&a.upper)
-                .arg(inverse)
-                .arg(options.shift)
-                .arg(i32::from(options.pivot_guard))
-                .arg(findings)
-                .enqueue(&self.stream)?;
+            let kernel = cut.module.kernel("pencil_poison")?;
+            kernel.launch(cut.tiles, 128).record(&poison).enqueue(&self.stream)?;
+            launch.shared(cut.pencil.shared(self.nb)).record(&arguments).enqueue(&self.stream)?;
         }
         Ok(())
     }
@@ -381,23 +404,29 @@ impl Pencils {
     /// `couplings`: where those with lower and with upper neighbors lie.
     pub fn solve(
         &self,
-        couplings: [u64; 2],
+        couplings: [Read<u8>; 2],
         inverse: &DeviceBuffer<f64>,
         b: &DeviceBuffer<f64>,
         x: &DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         let cut = &self.passes;
-        type Values<'a> = &'a DeviceBuffer<f64>;
-        let launch = |(kernel, here): &(Kernel, usize), couplings: u64, arrays: &[Values<'_>]| {
-            let threads = cut.pencil.threads(self.nb);
-            let launch = kernel.launch(self.blocks(cut, *here), threads).shared(cut.pencil.shared(self.nb));
-            let launch = launch.arg(cut.tiles as u32).arg(&cut.table).arg(&cut.tickets).arg(couplings);
-            let launch = arrays.iter().fold(launch, |launch, array| launch.arg(*array));
+        let passes = [(&self.forward_kernel, b.into()), (&self.backward_kernel, Watch::NONE)];
+        for (((kernel, here), b), couplings) in passes.into_iter().zip(couplings) {
+            let arguments = kernel_arguments!(PassTiles {
+                tiles: cut.tiles as u32,
+                table: &cut.table,
+                tickets: &cut.tickets,
+                couplings,
+                inverse,
+                b,
+                y: &self.y,
+                x,
+            });
+            let launch = kernel.launch(self.blocks(cut, *here), cut.pencil.threads(self.nb));
+            let launch = launch.shared(cut.pencil.shared(self.nb)).record(&arguments);
             // SAFETY: as in `factor`; vectors were checked, too.
-            unsafe { launch.enqueue(&self.stream) }
-        };
-        launch(&self.forward_kernel, couplings[0], &[inverse, b, &self.y, x])?;
-        launch(&self.backward_kernel, couplings[1], &[inverse, &self.y, x])?;
+            unsafe { launch.enqueue(&self.stream)? };
+        }
         Ok(())
     }
 }

@@ -20,10 +20,7 @@ __device__ __forceinline__ void load_values(double* v, const double* p) {
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(CELLS * PER_CELL)
-stencil_residual(u32 cells, u32 blocks, const uint4* __restrict__ grids, const double* __restrict__ diag,
-                 const double* __restrict__ lower, const double* __restrict__ upper, const double* __restrict__ b,
-                 const double* __restrict__ x, double* __restrict__ r) {
+extern "C" __global__ void __launch_bounds__(CELLS * PER_CELL) stencil_residual(ResidualOfStencil) {
     __shared__ double part[CELLS][COLUMNS][NB + (NB % 2 ? 0 : 1)];
     const u32 own = threadIdx.x / PER_CELL, e = threadIdx.x % PER_CELL, c0 = e / ROWS, row = e % ROWS * VEC;
     const u32 cell = blockIdx.x * CELLS + own;

@@ -1,9 +1,8 @@
 // Block ILU(0) of 7-point stencils, one hyperplane i + j + k at a time: the two styles of Luo, Edwards, Luo, Mueller
 // (2015).
 //
-// Blocks are column-major; NB is a constant. A hyperplane is a run of `down` and `up`: the cell, and the distances to
-// its neighbors in k, j, i on the lower and on the upper side, 0 where there is none. Blocks without neighbor are never
-// read.
+// Blocks are column-major; NB is a constant. A hyperplane is a run of points: the cell, and the distances to its
+// neighbors in k, j, i on the lower or on the upper side, 0 where there is none. Blocks without neighbor are never read.
 #define Q (NB * NB)
 
 struct Point {
@@ -32,8 +31,7 @@ __device__ __forceinline__ double product_entry(const double* a, const double* x
 }
 
 // The diagonal blocks, with shift * max |block| added to their diagonals; a warp a cell.
-extern "C" __global__ void begin(u32 cells, double shift, const double* __restrict__ diag, double* __restrict__ inverse,
-                                 u64* most) {
+extern "C" __global__ void begin(Begin) {
     const u32 cell = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (cell >= cells) return;
     double largest = 0;
@@ -47,7 +45,7 @@ extern "C" __global__ void begin(u32 cells, double shift, const double* __restri
 }
 
 // The first cell whose inverse is not finite; a warp a cell.
-extern "C" __global__ void find_singular(u32 cells, const double* __restrict__ inverse, u32* first) {
+extern "C" __global__ void find_singular(FindSingular) {
     const u32 cell = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (cell >= cells) return;
     bool finite = true;
@@ -57,25 +55,23 @@ extern "C" __global__ void find_singular(u32 cells, const double* __restrict__ i
 
 // ---- ACC style: every stage is a kernel of its own, one thread an element (Alg. 4, 6, 7).
 
-extern "C" __global__ void acc_products(u32 count, const Point* __restrict__ down, const double* __restrict__ lower,
-                                        const double* __restrict__ inverse, double* __restrict__ work) {
+extern "C" __global__ void acc_products(Products) {
     const u64 t = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     const u32 q = (u32)(t / Q);
     const int e = (int)(t % Q);
     if (q >= count) return;
-    const Point p = down[q];
+    const Point p = points[q];
     for (int s = 0; s < 3; s++)
         if (p.step(s))
             work[((u64)s * count + q) * Q + e] =
                 product_entry(lower_block(lower, p, s), inverse + (u64)(p.cell - p.step(s)) * Q, e % NB, e / NB);
 }
-extern "C" __global__ void acc_subtract(u32 count, const Point* __restrict__ down, const double* __restrict__ upper,
-                                        double* __restrict__ inverse, const double* __restrict__ work) {
+extern "C" __global__ void acc_subtract(Subtract) {
     const u64 t = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     const u32 q = (u32)(t / Q);
     const int e = (int)(t % Q);
     if (q >= count) return;
-    const Point p = down[q];
+    const Point p = points[q];
     double d = inverse[(u64)p.cell * Q + e];
     for (int s = 0; s < 3; s++)
         if (p.step(s))
@@ -83,7 +79,7 @@ extern "C" __global__ void acc_subtract(u32 count, const Point* __restrict__ dow
     inverse[(u64)p.cell * Q + e] = d;
 }
 // Row r and column r are scaled.
-extern "C" __global__ void acc_scale(u32 count, int r, const Point* __restrict__ down, double* __restrict__ inverse) {
+extern "C" __global__ void acc_scale(Eliminate) {
     const int per = NB > 1 ? 2 * (NB - 1) : 1;
     const u64 t = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     const u32 q = (u32)(t / per);
@@ -93,57 +89,52 @@ extern "C" __global__ void acc_scale(u32 count, int r, const Point* __restrict__
     w -= a * (NB - 1);
     w += w >= r;
     const int b = a * (w - r), u = r + b, v = w - b;
-    double* d = inverse + (u64)down[q].cell * Q;
+    double* d = inverse + (u64)points[q].cell * Q;
     d[v * NB + u] = (1 - 2 * a) * d[v * NB + u] / d[r * NB + r];
 }
 // All other entries are eliminated.
-extern "C" __global__ void acc_eliminate(u32 count, int r, const Point* __restrict__ down,
-                                         double* __restrict__ inverse) {
+extern "C" __global__ void acc_eliminate(Eliminate) {
     const int m = NB > 1 ? NB - 1 : 1;
     const u64 t = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     const u32 q = (u32)(t / (m * m));
     if (q >= count || NB == 1) return;
     int u = (int)(t % (m * m)) % m, v = (int)(t % (m * m)) / m;
     u += u >= r, v += v >= r;
-    double* d = inverse + (u64)down[q].cell * Q;
+    double* d = inverse + (u64)points[q].cell * Q;
     d[v * NB + u] += d[r * NB + u] * d[v * NB + r] * d[r * NB + r];
 }
-extern "C" __global__ void acc_pivot(u32 count, int r, const Point* __restrict__ down, double* __restrict__ inverse) {
+extern "C" __global__ void acc_pivot(Eliminate) {
     const u32 q = blockIdx.x * blockDim.x + threadIdx.x;
     if (q >= count) return;
-    double* d = inverse + (u64)down[q].cell * Q + r * NB + r;
+    double* d = inverse + (u64)points[q].cell * Q + r * NB + r;
     *d = 1.0 / *d;
 }
 
-extern "C" __global__ void acc_forward_sum(u32 count, const Point* __restrict__ down, const double* __restrict__ lower,
-                                           const double* __restrict__ b, const double* __restrict__ x,
-                                           double* __restrict__ work) {
+extern "C" __global__ void acc_forward_sum(Sums) {
     const u64 t = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     const u32 q = (u32)(t / NB);
     const int u = (int)(t % NB);
     if (q >= count) return;
-    const Point p = down[q];
+    const Point p = points[q];
     double z = b[(u64)p.cell * NB + u];
     for (int s = 0; s < 3; s++)
-        if (p.step(s)) z -= product_entry(lower_block(lower, p, s), x + (u64)(p.cell - p.step(s)) * NB, u);
+        if (p.step(s)) z -= product_entry(lower_block(couplings, p, s), x + (u64)(p.cell - p.step(s)) * NB, u);
     work[t] = z;
 }
-extern "C" __global__ void acc_backward_sum(u32 count, const Point* __restrict__ up, const double* __restrict__ upper,
-                                            const double* __restrict__ x, double* __restrict__ work) {
+extern "C" __global__ void acc_backward_sum(Sums) {
     const u64 t = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     const u32 q = (u32)(t / NB);
     const int u = (int)(t % NB);
     if (q >= count) return;
-    const Point p = up[q];
+    const Point p = points[q];
     double z = 0;
     for (int s = 0; s < 3; s++)  // upper blocks lie in the order i, j, k
-        if (p.step(s)) z += product_entry(upper + (3 * (u64)p.cell + 2 - s) * Q, x + (u64)(p.cell + p.step(s)) * NB, u);
+        if (p.step(s))
+            z += product_entry(couplings + (3 * (u64)p.cell + 2 - s) * Q, x + (u64)(p.cell + p.step(s)) * NB, u);
     work[t] = z;
 }
 // x = D^-1 z forward, x -= D^-1 z backward.
-extern "C" __global__ void acc_diagonal(u32 count, int backward, const Point* __restrict__ points,
-                                        const double* __restrict__ inverse, const double* __restrict__ work,
-                                        double* __restrict__ x) {
+extern "C" __global__ void acc_diagonal(Diagonal) {
     const u64 t = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     const u32 q = (u32)(t / NB);
     const int u = (int)(t % NB);
@@ -158,15 +149,13 @@ extern "C" __global__ void acc_diagonal(u32 count, int backward, const Point* __
 #if Q <= 1024
 #define POINTS (Q > 288 ? 1 : 288 / Q)  // points a thread block handles
 
-extern "C" __global__ void __launch_bounds__(POINTS * Q)
-cl_factor(u32 count, const Point* __restrict__ down, const double* __restrict__ lower,
-          const double* __restrict__ upper, double* inverse) {
+extern "C" __global__ void __launch_bounds__(POINTS * Q) cl_factor(FactorPlane) {
     __shared__ double shared[3][POINTS][Q];
     const int qw = threadIdx.x / Q, e = threadIdx.x % Q, u = e % NB, v = e / NB;
     const u32 q = blockIdx.x * POINTS + qw;
     const bool live = q < count;
     Point p = {0, 0, 0, 0};
-    if (live) p = down[q];
+    if (live) p = points[q];
     for (int s = 0; s < 3; s++)
         if (p.step(s))
             shared[s][qw][e] = product_entry(lower_block(lower, p, s), inverse + (u64)(p.cell - p.step(s)) * Q, u, v);
@@ -186,18 +175,16 @@ cl_factor(u32 count, const Point* __restrict__ down, const double* __restrict__ 
     if (live) inverse[(u64)p.cell * Q + e] = d;
 }
 
-extern "C" __global__ void __launch_bounds__(POINTS * Q)
-cl_forward(u32 count, const Point* __restrict__ down, const double* __restrict__ lower,
-           const double* __restrict__ inverse, const double* __restrict__ b, double* x) {
+extern "C" __global__ void __launch_bounds__(POINTS * Q) cl_forward(SolvePlane) {
     __shared__ double part[POINTS][Q], z[POINTS][NB];
     const int qw = threadIdx.x / Q, e = threadIdx.x % Q, u = e % NB, v = e / NB;
     const u32 q = blockIdx.x * POINTS + qw;
     const bool live = q < count;
     Point p = {0, 0, 0, 0};
-    if (live) p = down[q];
+    if (live) p = points[q];
     double sum = 0;
     for (int s = 0; s < 3; s++)
-        if (p.step(s)) sum += lower_block(lower, p, s)[e] * x[(u64)(p.cell - p.step(s)) * NB + v];
+        if (p.step(s)) sum += lower_block(couplings, p, s)[e] * x[(u64)(p.cell - p.step(s)) * NB + v];
     part[qw][e] = sum;
     __syncthreads();
     if (v == 0 && live) {
@@ -214,18 +201,16 @@ cl_forward(u32 count, const Point* __restrict__ down, const double* __restrict__
         x[(u64)p.cell * NB + u] = total;
     }
 }
-extern "C" __global__ void __launch_bounds__(POINTS * Q)
-cl_backward(u32 count, const Point* __restrict__ up, const double* __restrict__ upper,
-            const double* __restrict__ inverse, double* x) {
+extern "C" __global__ void __launch_bounds__(POINTS * Q) cl_backward(SolvePlane) {
     __shared__ double part[POINTS][Q], z[POINTS][NB];
     const int qw = threadIdx.x / Q, e = threadIdx.x % Q, u = e % NB, v = e / NB;
     const u32 q = blockIdx.x * POINTS + qw;
     const bool live = q < count;
     Point p = {0, 0, 0, 0};
-    if (live) p = up[q];
+    if (live) p = points[q];
     double sum = 0;
     for (int s = 0; s < 3; s++)
-        if (p.step(s)) sum += upper[(3 * (u64)p.cell + 2 - s) * Q + e] * x[(u64)(p.cell + p.step(s)) * NB + v];
+        if (p.step(s)) sum += couplings[(3 * (u64)p.cell + 2 - s) * Q + e] * x[(u64)(p.cell + p.step(s)) * NB + v];
     part[qw][e] = sum;
     __syncthreads();
     if (v == 0 && live) {

@@ -3,7 +3,8 @@
 use super::stencil::{DeviceStencil, Grids};
 use super::{GpuIluEngine, kernel_source};
 use crate::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Module, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Module, Read, Share, Stream, Write};
+use chromaflow_device::{kernel_arguments, kernel_elements, kernel_record};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,7 +12,43 @@ const TEXT: &str = include_str!("wavefront.cu");
 const THREADS: usize = 256;
 
 pub(super) fn wavefront_source(nb: usize) -> KernelSource {
-    kernel_source("wavefront", TEXT, nb)
+    let source = kernel_source("wavefront", TEXT, nb);
+    source
+        .records::<(Begin, FindSingular, Products, Subtract, Eliminate, Sums, Diagonal, FactorPlane, SolvePlane)>()
+}
+
+kernel_elements! {
+    /// A cell and the distances to its neighbors in k, j, i.
+    struct Point: "Point" in u32;
+}
+
+kernel_record! {
+    struct Begin {
+        cells: u32,
+        shift: f64,
+        diag: Read<f64>,
+        inverse: Write<f64>,
+        /// The bits of the largest shift.
+        most: Share<u64>,
+    }
+
+    struct FindSingular { cells: u32, inverse: Read<f64>, first: Share<u32> }
+
+    /// Cells of a hyperplane.
+    struct Plane { count: u32, points: Read<Point> }
+    struct Products { plane: Plane, lower: Read<f64>, inverse: Read<f64>, work: Write<f64> }
+    struct Subtract { plane: Plane, upper: Read<f64>, inverse: Write<f64>, work: Read<f64> }
+
+    /// A step of the inversion of diagonal blocks.
+    struct Eliminate { plane: Plane, r: i32, inverse: Write<f64> }
+
+    /// b - L x, or U x without b.
+    struct Sums { plane: Plane, couplings: Read<f64>, b: Read<f64>, x: Read<f64>, work: Write<f64> }
+    struct Diagonal { plane: Plane, backward: i32, inverse: Read<f64>, work: Read<f64>, x: Write<f64> }
+    struct FactorPlane { plane: Plane, lower: Read<f64>, upper: Read<f64>, inverse: Share<f64> }
+
+    /// x = D^-1 (b - L x), or x -= D^-1 U x without b.
+    struct SolvePlane { plane: Plane, couplings: Read<f64>, inverse: Read<f64>, b: Read<f64>, x: Share<f64> }
 }
 
 /// Cells by hyperplane, those of all grid blocks together (Alg. 1), and the kernels.
@@ -92,6 +129,12 @@ impl Wavefront {
         (points, points * q)
     }
 
+    /// A hyperplane's cells with their neighbors on one side.
+    fn plane(points: &DeviceBuffer<u32>, level: &Range<usize>) -> Plane {
+        let points = points.part(4 * level.start..4 * level.end);
+        Plane { count: level.len() as u32, points: points.into() }
+    }
+
     pub fn factor(
         &self,
         engine: GpuIluEngine,
@@ -100,65 +143,50 @@ impl Wavefront {
         inverse: &DeviceBuffer<f64>,
         findings: &DeviceBuffer<u32>,
     ) -> Result<(), GpuError> {
-        let (nb, q, stream) = (self.nb, self.nb * self.nb, &self.stream);
+        let (nb, q, cells, stream) = (self.nb, self.nb * self.nb, self.cells as u32, &self.stream);
         let warps = self.cells.div_ceil(THREADS / 32);
+        let most = Share::at(findings.part(2..4).ptr());
+        let begin = kernel_arguments!(Begin { cells, shift, diag: &a.diag, inverse, most });
         // SAFETY: here and below, `a`, `inverse` and vectors were checked to hold all cells; hyperplanes name cells and
         // distances within them; `work` holds three blocks for each point of the largest hyperplane.
-        unsafe {
-            self.kernel("begin")?
-                .launch(warps, THREADS)
-                .arg(self.cells as u32)
-                .arg(shift)
-                .arg(&a.diag)
-                .arg(inverse)
-                .arg(findings.part(2..4))
-                .enqueue(stream)?;
-        }
+        unsafe { self.kernel("begin")?.launch(warps, THREADS).record(&begin).enqueue(stream)? };
         let names = ["acc_products", "acc_subtract", "acc_scale", "acc_eliminate", "acc_pivot"];
         if engine == GpuIluEngine::Cl {
             let (kernel, (points, threads)) = (self.kernel("cl_factor")?, self.group());
             for level in &self.levels {
-                let launch = kernel.launch(level.len().div_ceil(points), threads).arg(level.len() as u32);
-                let launch =
-                    launch.arg(self.down.part(4 * level.start..4 * level.end)).arg(&a.lower).arg(&a.upper);
+                let (lower, upper, plane) = (&a.lower, &a.upper, Self::plane(&self.down, level));
+                let arguments = kernel_arguments!(FactorPlane { plane, lower, upper, inverse });
+                let launch = kernel.launch(level.len().div_ceil(points), threads).record(&arguments);
                 // SAFETY: as above.
-                unsafe { launch.arg(inverse).enqueue(stream)? };
+                unsafe { launch.enqueue(stream)? };
             }
         } else {
             let [products, subtract, scale, eliminate, pivot] = names.map(|name| self.kernel(name));
             let (products, subtract, scale, eliminate, pivot) =
                 (products?, subtract?, scale?, eliminate?, pivot?);
             for level in &self.levels {
-                let (n, points) = (level.len(), self.down.part(4 * level.start..4 * level.end));
-                let blocks = |per_point: usize| (n * per_point).div_ceil(THREADS);
+                let (plane, work) = (Self::plane(&self.down, level), &self.work);
+                let blocks = |per_point: usize| (level.len() * per_point).div_ceil(THREADS);
+                let multiply = kernel_arguments!(Products { plane, lower: &a.lower, inverse, work });
+                let take = kernel_arguments!(Subtract { plane, upper: &a.upper, inverse, work });
                 // SAFETY: as above.
                 unsafe {
-                    let launch = products.launch(blocks(q), THREADS).arg(n as u32).arg(points).arg(&a.lower);
-                    launch.arg(inverse).arg(&self.work).enqueue(stream)?;
-                    let launch = subtract.launch(blocks(q), THREADS).arg(n as u32).arg(points).arg(&a.upper);
-                    launch.arg(inverse).arg(&self.work).enqueue(stream)?;
+                    products.launch(blocks(q), THREADS).record(&multiply).enqueue(stream)?;
+                    subtract.launch(blocks(q), THREADS).record(&take).enqueue(stream)?;
                     for r in 0..nb {
+                        let step = kernel_arguments!(Eliminate { plane, r: r as i32, inverse });
                         for (kernel, per_point) in
                             [(&scale, 2 * (nb - 1)), (&eliminate, (nb - 1) * (nb - 1)), (&pivot, 1)]
                         {
-                            let launch =
-                                kernel.launch(blocks(per_point), THREADS).arg(n as u32).arg(r as i32);
-                            launch.arg(points).arg(inverse).enqueue(stream)?;
+                            kernel.launch(blocks(per_point), THREADS).record(&step).enqueue(stream)?;
                         }
                     }
                 }
             }
         }
+        let find = kernel_arguments!(FindSingular { cells, inverse, first: findings.part(0..1) });
         // SAFETY: as above.
-        unsafe {
-            self.kernel("find_singular")?
-                .launch(warps, THREADS)
-                .arg(self.cells as u32)
-                .arg(inverse)
-                .arg(findings.part(0..1))
-                .enqueue(stream)?;
-        }
-        Ok(())
+        Ok(unsafe { self.kernel("find_singular")?.launch(warps, THREADS).record(&find).enqueue(stream) }?)
     }
 
     pub fn solve(
@@ -169,45 +197,38 @@ impl Wavefront {
         b: &DeviceBuffer<f64>,
         x: &DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
-        let stream = &self.stream;
-        if engine == GpuIluEngine::Cl {
-            let (points, threads) = self.group();
-            let (forward, backward) = (self.kernel("cl_forward")?, self.kernel("cl_backward")?);
-            for level in &self.levels {
-                let launch = forward.launch(level.len().div_ceil(points), threads).arg(level.len() as u32);
-                let launch = launch.arg(self.down.part(4 * level.start..4 * level.end)).arg(&a.lower);
-                // SAFETY: as in `factor`.
-                unsafe { launch.arg(inverse).arg(b).arg(x).enqueue(stream)? };
-            }
-            for level in self.levels.iter().rev() {
-                let launch = backward.launch(level.len().div_ceil(points), threads).arg(level.len() as u32);
-                let launch = launch.arg(self.up.part(4 * level.start..4 * level.end)).arg(&a.upper);
-                // SAFETY: as in `factor`.
-                unsafe { launch.arg(inverse).arg(x).enqueue(stream)? };
-            }
-            return Ok(());
-        }
-        let names = ["acc_forward_sum", "acc_backward_sum", "acc_diagonal"];
-        let [forward, backward, diagonal] = names.map(|name| self.kernel(name));
-        let (forward, backward, diagonal) = (forward?, backward?, diagonal?);
-        let apply = |level: &Range<usize>, back: bool| -> Result<(), GpuError> {
-            let (n, blocks) = (level.len(), (level.len() * self.nb).div_ceil(THREADS));
-            let points = if back { &self.up } else { &self.down }.part(4 * level.start..4 * level.end);
-            // SAFETY: as in `factor`.
-            unsafe {
-                if back {
-                    let launch = backward.launch(blocks, THREADS).arg(n as u32).arg(points).arg(&a.upper);
-                    launch.arg(x).arg(&self.work).enqueue(stream)?;
-                } else {
-                    let launch = forward.launch(blocks, THREADS).arg(n as u32).arg(points).arg(&a.lower);
-                    launch.arg(b).arg(x).arg(&self.work).enqueue(stream)?;
+        let (stream, work, cl) = (&self.stream, &self.work, engine == GpuIluEngine::Cl);
+        let (group, threads) = self.group();
+        let diagonal = self.kernel("acc_diagonal")?;
+        for back in [false, true] {
+            let (couplings, points) = if back { (&a.upper, &self.up) } else { (&a.lower, &self.down) };
+            let b = if back { Read::NONE } else { b.into() };
+            let kernel = self.kernel(match (cl, back) {
+                (true, false) => "cl_forward",
+                (true, true) => "cl_backward",
+                (false, false) => "acc_forward_sum",
+                (false, true) => "acc_backward_sum",
+            })?;
+            for at in 0..self.levels.len() {
+                let level = &self.levels[if back { self.levels.len() - 1 - at } else { at }];
+                let plane = Self::plane(points, level);
+                if cl {
+                    let pass = kernel_arguments!(SolvePlane { plane, couplings, inverse, b, x });
+                    let launch = kernel.launch(level.len().div_ceil(group), threads).record(&pass);
+                    // SAFETY: as in `factor`.
+                    unsafe { launch.enqueue(stream)? };
+                    continue;
                 }
-                let launch = diagonal.launch(blocks, THREADS).arg(n as u32).arg(i32::from(back)).arg(points);
-                launch.arg(inverse).arg(&self.work).arg(x).enqueue(stream)?;
+                let blocks = (level.len() * self.nb).div_ceil(THREADS);
+                let sums = kernel_arguments!(Sums { plane, couplings, b, x, work });
+                let solve = kernel_arguments!(Diagonal { plane, backward: back, inverse, work, x });
+                // SAFETY: as in `factor`.
+                unsafe {
+                    kernel.launch(blocks, THREADS).record(&sums).enqueue(stream)?;
+                    diagonal.launch(blocks, THREADS).record(&solve).enqueue(stream)?;
+                }
             }
-            Ok(())
-        };
-        self.levels.iter().try_for_each(|level| apply(level, false))?;
-        self.levels.iter().rev().try_for_each(|level| apply(level, true))
+        }
+        Ok(())
     }
 }

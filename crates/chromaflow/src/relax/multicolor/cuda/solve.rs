@@ -4,12 +4,14 @@
 use super::MulticolorCuda;
 use crate::Outcome;
 use crate::dist::SweepExchange;
+use crate::gpu::arguments::{AddNorm, BeginNorms};
 use crate::gpu::{Ghosts, GpuError, ShareCuda};
 use crate::relax::{Direction, Guess, RelaxError, SolveOptions, SolveReport};
 use crate::sparse::check_len;
 use crate::sparse::cuda::arguments::Terms;
 use crate::stop::GROWTH;
 use chromaflow_device::cuda::{DeviceBuffer, Share, Watch};
+use chromaflow_device::kernel_arguments;
 
 /// Residual norms that stay on the device until a solve ends.
 pub(super) struct Norms {
@@ -109,7 +111,8 @@ impl MulticolorCuda {
     /// [`GpuError::Cuda`], [`GpuError::Shape`].
     pub fn set_x(&mut self, x: &DeviceBuffer<f64>) -> Result<(), GpuError> {
         check_len("x", x.len(), self.b.len(), || "rows * nb".to_owned())?;
-        self.convert("to_x", x.ptr(), self.x[0].ptr())
+        // SAFETY: both hold rows * nb values.
+        unsafe { self.vectors.to_x(x.len(), x.into(), self.x[0].ptr()) }
     }
 
     /// Starts from zero.
@@ -126,13 +129,8 @@ impl MulticolorCuda {
     /// [`GpuError::Cuda`], [`GpuError::Shape`].
     pub fn get_x(&self, x: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
         check_len("x", x.len(), self.b.len(), || "rows * nb".to_owned())?;
-        self.convert("from_x", self.x[0].ptr(), x.ptr())
-    }
-
-    /// Between f64 and the precision of the sweeps.
-    fn convert(&self, how: &str, from: u64, to: u64) -> Result<(), GpuError> {
-        // SAFETY: both vectors hold rows * nb values.
-        unsafe { self.vectors.run(how, self.b.len(), [self.b.len() as u64, from, to]) }
+        // SAFETY: both hold rows * nb values.
+        unsafe { self.vectors.from_x(x.len(), self.x[0].ptr(), x.into()) }
     }
 
     /// `count` sweeps from the present x as one graph launch.
@@ -281,29 +279,23 @@ impl MulticolorCuda {
 
     /// |b| and the norm to reach.
     fn record_begin(&self, tolerance: f64) -> Result<(), GpuError> {
-        let (n, len) = (&self.norms, self.b.len());
-        let blocks = len.div_ceil(256).clamp(1, n.partials.len());
+        let Norms { partials, history, stop } = &self.norms;
+        let n = self.vectors.partial_sums(&self.b, &self.b, partials, usize::MAX)? as u32;
+        let arguments = kernel_arguments!(BeginNorms { n, partials, tolerance, history, stop });
+        let begin = self.vectors.kernel("begin_norms")?;
         // SAFETY: `partials` holds a sum a thread block, `history` the three numbers set here.
-        unsafe {
-            let dot = self.vectors.kernel("dot")?;
-            let launch = dot.launch(blocks, 256).arg(len as u64).arg(&self.b).arg(&self.b);
-            launch.arg(&n.partials).enqueue(&self.stream)?;
-            let begin = self.vectors.kernel("begin_norms")?;
-            let launch = begin.launch(1, 1024).arg(blocks as u32).arg(&n.partials).arg(tolerance);
-            launch.arg(&n.history).arg(&n.stop).enqueue(&self.stream)?;
-        }
-        Ok(())
+        Ok(unsafe { begin.launch(1, 1024).record(&arguments).enqueue(&self.stream) }?)
     }
 
     fn record_norm(&self) -> Result<(), GpuError> {
-        let n = &self.norms;
+        let Norms { partials, history, stop } = &self.norms;
         let (x, b) = (self.x[0].ptr(), self.b.ptr());
         // SAFETY: x and b hold rows * nb values; there is a partial sum for every chunk or row.
-        let blocks = unsafe { self.matrix.launch_product(x, b, 0, n.partials.ptr(), n.stop.ptr())? };
-        let add = self.vectors.kernel("add_norm")?;
-        let launch = add.launch(1, 1024).arg(blocks as u32).arg(&n.partials).arg(HISTORY as u32).arg(GROWTH);
+        let n = unsafe { self.matrix.launch_product(x, b, 0, partials.ptr(), stop.ptr())? } as u32;
+        let (add, capacity, growth) = (self.vectors.kernel("add_norm")?, HISTORY as u32, GROWTH);
+        let arguments = kernel_arguments!(AddNorm { n, partials, capacity, growth, history, stop });
         // SAFETY: `partials` holds a sum a thread block, `history` HISTORY entries behind the first three numbers.
-        Ok(unsafe { launch.arg(&n.history).arg(&n.stop).enqueue(&self.stream) }?)
+        Ok(unsafe { add.launch(1, 1024).record(&arguments).enqueue(&self.stream) }?)
     }
 
     fn solve_with_norms(&mut self, options: &SolveOptions) -> Result<SolveReport, GpuError> {

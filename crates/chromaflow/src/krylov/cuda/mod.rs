@@ -1,5 +1,9 @@
-#![allow(unsafe_code)]
 //! The same methods with vectors that stay on the device: a few numbers come back an iteration, together.
+
+mod operator;
+mod products;
+
+pub use operator::{LinearOperatorCuda, OfRankCuda, PreconditionerCuda};
 
 use super::bicgstab::{self, Name, Space};
 use super::gmres::{self, Basis};
@@ -7,134 +11,16 @@ use super::monitor::System;
 use super::richardson::{self, Corrections};
 use super::together::at_once;
 use super::{Control, Solve};
-use crate::factor::block_ilu::cuda::{DeviceBlockIlu, DeviceIluOverRanks};
-use crate::gpu::{GpuError, ShareCuda, Storage, Vectors};
+use crate::gpu::{GpuError, Storage, Vectors};
 use crate::relax::{Guess, MulticolorCuda, SolveOptions};
-use crate::sparse::cuda::BlockMatrixCuda;
-use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, Pinned, Stream};
-
-/// A square linear map x -> A x on the device: a matrix, or the directional derivative of a residual. Twin:
-/// [`LinearOperator`](super::LinearOperator).
-pub trait LinearOperatorCuda {
-    /// y = A x.
-    ///
-    /// # Errors
-    /// [`GpuError`], as the operator has them.
-    fn multiply(&mut self, x: &DeviceBuffer<f64>, y: &mut DeviceBuffer<f64>) -> Result<(), GpuError>;
-
-    /// r = b - A x.
-    ///
-    /// # Errors
-    /// [`GpuError`], as the operator has them.
-    fn residual(
-        &mut self,
-        b: &DeviceBuffer<f64>,
-        x: &DeviceBuffer<f64>,
-        r: &mut DeviceBuffer<f64>,
-    ) -> Result<(), GpuError>;
-
-    /// Where the rows are those of a rank: sums over them become sums over all ranks. Products and residuals are zero in ghosts then.
-    fn share(&self) -> Option<&ShareCuda> {
-        None
-    }
-}
-
-/// A rank's part of a matrix: products are residuals.
-pub struct OfRankCuda<'a> {
-    matrix: &'a mut BlockMatrixCuda,
-    share: &'a ShareCuda,
-}
-
-impl<'a> OfRankCuda<'a> {
-    /// Of a matrix whose rows are those of the share.
-    pub fn new(matrix: &'a mut BlockMatrixCuda, share: &'a ShareCuda) -> Self {
-        Self { matrix, share }
-    }
-}
-
-impl LinearOperatorCuda for OfRankCuda<'_> {
-    fn multiply(&mut self, x: &DeviceBuffer<f64>, y: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
-        self.matrix.multiply(x, y)?;
-        self.share.clear(self.matrix.nb(), &y.slice())
-    }
-
-    fn residual(
-        &mut self,
-        b: &DeviceBuffer<f64>,
-        x: &DeviceBuffer<f64>,
-        r: &mut DeviceBuffer<f64>,
-    ) -> Result<(), GpuError> {
-        self.matrix.residual(b, x, r)?;
-        self.share.clear(self.matrix.nb(), &r.slice())
-    }
-
-    fn share(&self) -> Option<&ShareCuda> {
-        Some(self.share)
-    }
-}
-
-/// Inner products of a system, over all ranks where there are others.
-fn completed<const N: usize>(a: &dyn LinearOperatorCuda, mut sums: [f64; N]) -> [f64; N] {
-    if let Some(share) = a.share() {
-        share.sum(&mut sums);
-    }
-    sums
-}
-
-impl LinearOperatorCuda for BlockMatrixCuda {
-    fn multiply(&mut self, x: &DeviceBuffer<f64>, y: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
-        BlockMatrixCuda::multiply(self, x, y)
-    }
-
-    fn residual(
-        &mut self,
-        b: &DeviceBuffer<f64>,
-        x: &DeviceBuffer<f64>,
-        r: &mut DeviceBuffer<f64>,
-    ) -> Result<(), GpuError> {
-        BlockMatrixCuda::residual(self, b, x, r)
-    }
-}
-
-/// Writes z = M r, of r the first argument.
-pub type Applied<'a> = dyn FnMut(&DeviceBuffer<f64>, &mut DeviceBuffer<f64>) -> Result<(), GpuError> + 'a;
-
-/// What stands for an approximate inverse on the device.
-pub enum PreconditionerCuda<'a> {
-    /// The identity.
-    Identity,
-    /// Sweeps from zero.
-    Relaxation(&'a mut MulticolorCuda, SolveOptions),
-    /// A forward and a backward solve with incomplete factors.
-    Ilu(&'a mut DeviceBlockIlu),
-    /// The same of the rows of a rank.
-    IluOverRanks(&'a mut DeviceIluOverRanks),
-    /// The caller's own: writes z = M r, of r the first argument.
-    Own(&'a mut Applied<'a>),
-}
-
-impl PreconditionerCuda<'_> {
-    /// z = M r.
-    ///
-    /// # Errors
-    /// [`GpuError::Shape`], [`GpuError::Cuda`].
-    pub fn apply(&mut self, r: &DeviceBuffer<f64>, z: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
-        match self {
-            PreconditionerCuda::Identity => Ok(z.copy_from(&r.slice())?),
-            PreconditionerCuda::Relaxation(relaxation, options) => {
-                relaxation.solve(r, z, options).map(|_| ())
-            }
-            PreconditionerCuda::Ilu(ilu) => ilu.solve(r, z),
-            PreconditionerCuda::IluOverRanks(ilu) => ilu.solve(r, z),
-            PreconditionerCuda::Own(own) => own(r, z),
-        }
-    }
-}
+use chromaflow_device::cuda::{DeviceBuffer, Stream};
+use operator::completed;
+use products::{Family, Products};
 
 /// Flexible GMRES, BiCGStab and Richardson's iteration on the device, with the vectors they need, which are kept between
 /// solves.
 ///
-/// The operator is a [`LinearOperatorCuda`]: a [`BlockMatrixCuda`], of storage `d` where products shall be in f64, or the caller's own. The methods are written once, over
+/// The operator is a [`LinearOperatorCuda`]: a [`BlockMatrixCuda`](crate::sparse::cuda::BlockMatrixCuda), of storage `d` where products shall be in f64, or the caller's own. The methods are written once, over
 /// vectors wherever they live: iterations, outcomes and source are those of [`Gmres`](super::Gmres),
 /// [`BiCgStab`](super::BiCgStab) and [`Richardson`](super::Richardson). The host waits once in an iteration of GMRES and four
 /// times in a step of BiCGStab.
@@ -150,144 +36,6 @@ pub struct KrylovCuda {
     /// Preconditioned vectors.
     directions: Family,
     products: Products,
-}
-
-/// Vectors of one length, and where they lie, for kernels that run over many of them.
-struct Family {
-    vectors: Vec<DeviceBuffer<f64>>,
-    table: DeviceBuffer<u64>,
-}
-
-impl Family {
-    fn new(stream: &Stream) -> Result<Self, GpuError> {
-        Ok(Self { vectors: Vec::new(), table: DeviceBuffer::zeroed(stream, 0)? })
-    }
-
-    /// At least `count` vectors of length `n`.
-    fn grow(&mut self, stream: &Stream, count: usize, n: usize) -> Result<(), GpuError> {
-        self.vectors.retain(|v| v.len() == n);
-        while self.vectors.len() < count {
-            self.vectors.push(DeviceBuffer::uninitialized(stream, n)?);
-        }
-        if self.table.len() != self.vectors.len() {
-            self.table = stream.upload(&self.vectors.iter().map(DeviceBuffer::ptr).collect::<Vec<_>>())?;
-        }
-        Ok(())
-    }
-}
-
-/// Inner products of one vector with many, and its combinations with them.
-struct Products {
-    many_dots: Kernel,
-    combine: Kernel,
-    /// Most thread blocks.
-    blocks: usize,
-    done: DeviceBuffer<u32>,
-    partials: DeviceBuffer<f64>,
-    /// Of the last pass.
-    pass: DeviceBuffer<f64>,
-    /// Squares of w before and after; sums over the passes.
-    sums: DeviceBuffer<f64>,
-    host: Pinned<f64>,
-}
-
-/// Squares of w before and after.
-const NORMS: usize = 2;
-
-impl Products {
-    fn new(vectors: &Vectors) -> Result<Self, GpuError> {
-        let stream = vectors.stream();
-        let none = || DeviceBuffer::zeroed(stream, 0);
-        Ok(Self {
-            many_dots: vectors.kernel("many_dots")?,
-            combine: vectors.kernel("combine")?,
-            blocks: 4 * stream.gpu().facts().multiprocessors,
-            done: DeviceBuffer::zeroed(stream, 1)?,
-            partials: none()?,
-            pass: none()?,
-            sums: none()?,
-            host: Pinned::zeroed(stream.gpu(), 0)?,
-        })
-    }
-
-    /// Room for `count` vectors.
-    fn grow(&mut self, stream: &Stream, count: usize) -> Result<(), GpuError> {
-        if self.pass.len() < count {
-            self.partials = DeviceBuffer::uninitialized(stream, (count + 1) * self.blocks)?;
-            self.pass = DeviceBuffer::zeroed(stream, count)?;
-            self.sums = DeviceBuffer::zeroed(stream, count + NORMS)?;
-            self.host = Pinned::zeroed(stream.gpu(), count + NORMS)?;
-        }
-        Ok(())
-    }
-
-    /// Products of w with the first `count` of `v`, and with itself where `norm` says in which place.
-    fn dots(
-        &self,
-        stream: &Stream,
-        (v, count): (&Family, usize),
-        w: &DeviceBuffer<f64>,
-        first: bool,
-        norm: Option<usize>,
-    ) -> Result<(), GpuError> {
-        let blocks = w.len().div_ceil(256).clamp(1, self.blocks);
-        let launch = self.many_dots.launch(blocks, 256).arg(w.len() as u64).arg(count as u32).arg(&v.table);
-        let launch = launch.arg(w).arg(&self.partials).arg(&self.done).arg(u32::from(first)).arg(&self.pass);
-        let launch = launch.arg(self.sums.part(NORMS..NORMS + count));
-        let launch = launch.arg(norm.map_or(0, |at| self.sums.part(at..at + 1).ptr()));
-        // SAFETY: the table names at least `count` vectors as long as w; there is room for so many sums, and for a partial
-        // sum of each, and one more, a thread block.
-        Ok(unsafe { launch.enqueue(stream) }?)
-    }
-
-    /// Classical Gram-Schmidt, twice, with products that are summed over ranks: w becomes orthogonal to the first `count` of `v`. `h` gets
-    /// the products and last |w|; |w| before comes back.
-    fn orthogonalize_over(
-        &mut self,
-        share: &ShareCuda,
-        stream: &Stream,
-        (v, count): (&Family, usize),
-        w: &mut DeviceBuffer<f64>,
-        h: &mut [f64],
-    ) -> Result<f64, GpuError> {
-        let (mut products, mut before) = (vec![0.0; count + 1], 0.0);
-        h[..count].fill(0.0);
-        for first in [true, false] {
-            self.dots(stream, (v, count), w, true, first.then_some(0))?;
-            self.sums.download_later(&mut self.host)?;
-            stream.synchronize()?;
-            products[..count].copy_from_slice(&self.host[NORMS..NORMS + count]);
-            products[count] = if first { self.host[0] } else { 0.0 };
-            share.sum(&mut products);
-            if first {
-                before = products[count].sqrt();
-            }
-            h.iter_mut().zip(&products[..count]).for_each(|(h, product)| *h += product);
-            self.pass.upload_part(0..count, &products[..count])?;
-            self.combine(stream, (v, self.pass.part(0..count)), -1.0, w)?;
-        }
-        self.dots(stream, (v, 0), w, false, Some(1))?;
-        self.sums.download_later(&mut self.host)?;
-        stream.synchronize()?;
-        let mut square = [self.host[1]];
-        share.sum(&mut square);
-        h[count] = square[0].sqrt();
-        Ok(before)
-    }
-
-    /// y += sign * sum of a_i v_i
-    fn combine(
-        &self,
-        stream: &Stream,
-        (v, a): (&Family, DeviceSlice<'_, f64>),
-        sign: f64,
-        y: &mut DeviceBuffer<f64>,
-    ) -> Result<(), GpuError> {
-        let blocks = y.len().div_ceil(256).clamp(1, self.blocks);
-        let launch = self.combine.launch(blocks, 256).arg(y.len() as u64).arg(a.len() as u32).arg(&v.table);
-        // SAFETY: the table names at least as many vectors as there are factors, all as long as y.
-        Ok(unsafe { launch.arg(a).arg(sign).arg(&*y).enqueue(stream) }?)
-    }
 }
 
 impl KrylovCuda {
@@ -407,6 +155,17 @@ impl KrylovCuda {
     }
 }
 
+/// |v|, over all ranks where there are others.
+fn size_of(
+    a: &dyn LinearOperatorCuda,
+    vectors: &Vectors,
+    work: &mut DeviceBuffer<f64>,
+    v: &DeviceBuffer<f64>,
+) -> Result<f64, GpuError> {
+    let [square] = completed(a, [vectors.dot(v, v, work)?]);
+    Ok(square.sqrt())
+}
+
 /// A system on the device with the vectors of GMRES and of corrections; w of GMRES is kept where r was.
 struct DeviceSystem<'a, 'm> {
     krylov: &'a mut KrylovCuda,
@@ -421,15 +180,13 @@ impl System for DeviceSystem<'_, '_> {
 
     fn size(&mut self) -> Result<f64, GpuError> {
         let KrylovCuda { vectors, work, .. } = &mut *self.krylov;
-        let [square] = completed(&*self.a, [vectors.dot(self.b, self.b, work)?]);
-        Ok(square.sqrt())
+        size_of(self.a, vectors, work, self.b)
     }
 
     fn residual(&mut self) -> Result<f64, GpuError> {
         let KrylovCuda { vectors, work, r, .. } = &mut *self.krylov;
         self.a.residual(self.b, self.x, r)?;
-        let [square] = completed(&*self.a, [vectors.dot(r, r, work)?]);
-        Ok(square.sqrt())
+        size_of(self.a, vectors, work, r)
     }
 }
 
@@ -489,19 +246,7 @@ impl Basis for DeviceSystem<'_, '_> {
         let (stream, count) = (vectors.stream(), j + 1);
         self.m.apply(&basis.vectors[j], &mut directions.vectors[j])?;
         self.a.multiply(&directions.vectors[j], w)?;
-        if let Some(share) = self.a.share() {
-            return products.orthogonalize_over(share, stream, (basis, count), w, h);
-        }
-        for first in [true, false] {
-            products.dots(stream, (basis, count), w, first, first.then_some(0))?;
-            products.combine(stream, (basis, products.pass.part(0..count)), -1.0, w)?;
-        }
-        products.dots(stream, (basis, 0), w, false, Some(1))?;
-        products.sums.download_later(&mut products.host)?;
-        stream.synchronize()?;
-        h[..count].copy_from_slice(&products.host[NORMS..NORMS + count]);
-        h[count] = products.host[1].sqrt();
-        Ok(products.host[0].sqrt())
+        products.orthogonalize(self.a.share(), stream, (basis, count), w, h)
     }
 
     fn accept(&mut self, j: usize, length: f64) -> Result<(), GpuError> {
@@ -541,15 +286,13 @@ impl System for DeviceVectors<'_, '_> {
     type Error = GpuError;
 
     fn size(&mut self) -> Result<f64, GpuError> {
-        let [square] = completed(&*self.a, [self.vectors.dot(self.b, self.b, self.work)?]);
-        Ok(square.sqrt())
+        size_of(self.a, self.vectors, self.work, self.b)
     }
 
     fn residual(&mut self) -> Result<f64, GpuError> {
         let [x, r] = self.all.get_disjoint_mut([Name::X as usize, Name::R as usize]).expect("two vectors");
         self.a.residual(self.b, x, r)?;
-        let [square] = completed(&*self.a, [self.vectors.dot(r, r, self.work)?]);
-        Ok(square.sqrt())
+        size_of(self.a, self.vectors, self.work, r)
     }
 }
 
