@@ -1,5 +1,6 @@
 use super::*;
 use crate::context::Backend;
+use chromaflow::factor::block_ilu::Fill;
 use std::path::Path;
 
 fn parse(text: &str) -> Result<(Source, CaseFile), String> {

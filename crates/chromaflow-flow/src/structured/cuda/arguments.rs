@@ -16,14 +16,10 @@ kernel_elements! {
 
 kernel_record! {
     /// Lines along an axis: the blocks, and groups {block, first line}, the highest bit of the block set where an axis came before.
-    pub struct Lines {
-        total: u64, axis: u32, blocks: Read<GridBlock>, groups: Read<[u32; 2]>,
-    }
+    pub struct Lines { total: u64, axis: u32, blocks: Read<GridBlock>, groups: Read<[u32; 2]> }
 
     /// Faces of the boundary, and the derivatives of the fluxes through them.
-    pub struct Ends {
-        side_ptr: Read<u32>, face_of: Read<u32>, faces: u64, jacobians: Read<f64>,
-    }
+    pub struct Ends { side_ptr: Read<u32>, face_of: Read<u32>, faces: u64, jacobians: Read<f64> }
 
     /// Arrays of cells that lines are made of; `r` goes from the residual or the update so far to the solution.
     pub struct Cells {
@@ -43,9 +39,7 @@ kernel_record! {
     }
 
     /// Lines of waves, open or closed.
-    pub struct WaveLines {
-        lines: Lines, fourth: u32, cells: Cells, kept: Share<f64>, bad: Share<u32>,
-    }
+    pub struct WaveLines { lines: Lines, fourth: u32, cells: Cells, kept: Share<f64>, bad: Share<u32> }
 
     /// The factored blocks of cells next to the boundary.
     pub struct BoundaryCells {
@@ -84,22 +78,21 @@ kernel_record! {
     /// Viscous fluxes, tile by tile.
     pub struct ViscousFluxes {
         total: u64, planes: u32, blocks: Read<GridBlock>, tiles: Read<[u32; 4]>, actives: Read<u32>,
-        side_ptr: Read<u32>, face_of: Read<u32>, w: Read<f64>, area: Read<f64>, volume: Read<f64>,
-        gamma: f64, viscosity: f64, prandtl: f64, sutherland_law: u32, sutherland: f64,
-        maps: Read<TensorMap>, r: Write<f64>,
+        side_ptr: Read<u32>, face_of: Read<u32>, w: Read<f64>, area: Read<f64>, volume: Read<f64>, gamma: f64,
+        viscosity: f64, prandtl: f64, sutherland_law: u32, sutherland: f64, maps: Read<TensorMap>,
+        r: Write<f64>,
     }
 
     /// What `adapt_outlets` takes.
     pub(super) struct AdaptOutlets {
-        total: u64, ptr: Read<u32>, parts: Read<u32>, faces: Read<[u32; 2]>, sides: Read<Side>,
-        w: Read<f64>, area: Read<f64>, setup: Read<Setup>, conditions: Share<Condition<f64>>,
+        total: u64, ptr: Read<u32>, parts: Read<u32>, faces: Read<[u32; 2]>, sides: Read<Side>, w: Read<f64>,
+        area: Read<f64>, setup: Read<Setup>, conditions: Share<Condition<f64>>,
     }
 
     /// What `fill_ghosts` takes.
     pub(super) struct FillGhosts {
-        count: u32, total: u64, columns: Read<[u32; 2]>, middles: Read<f64>,
-        conditions: Read<Condition<f64>>, sides: Read<Side>, area: Read<f64>, setup: Read<Setup>,
-        w: Share<f64>,
+        count: u32, total: u64, columns: Read<[u32; 2]>, middles: Read<f64>, conditions: Read<Condition<f64>>,
+        sides: Read<Side>, area: Read<f64>, setup: Read<Setup>, w: Share<f64>,
     }
 
     /// What `boundary_fluxes` takes.

@@ -1,8 +1,9 @@
 #![allow(unsafe_code)]
 //! Launches of `fluxes.cu`.
 
+use super::super::StructuredSystem;
 use super::setup::{TILE, march_planes, tiles};
-use super::{StructuredSystem, arguments, kernel};
+use super::{arguments, kernel};
 use crate::grid::{Cells, GridCuda};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream, tensor_map};

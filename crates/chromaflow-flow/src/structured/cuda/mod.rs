@@ -24,14 +24,12 @@ mod ssor;
 mod tests;
 mod viscous;
 
-use super::config::{LocalStep, StepMethod};
-use super::{StructuredSolver, StructuredSystem, ViscousTerms};
-use crate::config::Time;
-use crate::gpu::{AddParts, Clock, MARKS, Sums, blocks, download_pressures, source, upload_conditions};
+use super::StructuredSolver;
+use crate::gpu::{AddParts, Clock, Sums, blocks, source};
 use crate::grid::device::GRID_CUH;
 use crate::grid::{ExchangeCuda, FieldLayout, GridCuda};
 use crate::march::forces::Walls;
-use crate::march::{Advanced, Bdf, Device, FlowError, Measured, Moment, Part, PartTime, System, Times};
+use crate::march::{Advanced, Bdf, FlowError, Measured, Moment, Part, PartTime, System, Times};
 use arguments::{
     AdaptOutlets, ApplyUpdate, BoundaryFluxes, BoundaryJacobians, Ends, FillGhosts, FinishResidual,
     TimeSteps, WallForces,
@@ -39,11 +37,11 @@ use arguments::{
 use chromaflow::block::BLOCK_CUH;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
-use chromaflow_device::kernel_arguments;
+use chromaflow_device::{kernel_arguments, kernel_entries};
 use factors::Factors;
 use fluxes::Fluxes;
 pub(super) use measure::launch_seconds;
-use setup::{Tables, conditions, constants, setup_record};
+use setup::Tables;
 use ssor::Sweeps;
 use viscous::Viscous;
 
@@ -120,35 +118,11 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
         .collect()
 }
 
-struct Kernels {
-    fill_ghosts: Kernel,
-    boundary_fluxes: Kernel,
-    boundary_jacobians: Kernel,
-    adapt_outlets: Kernel,
-    wall_forces: Kernel,
-    time_steps: Kernel,
-    finish_residual: Kernel,
-    add_parts: Kernel,
-    apply_update: Kernel,
+kernel_entries! {
+    struct AtBoundary { fill_ghosts, boundary_fluxes, boundary_jacobians, adapt_outlets, wall_forces }
 }
-
-impl Kernels {
-    fn new(stream: &Stream, constants: [u32; 2]) -> Result<Self, GpuError> {
-        let all = sources(constants);
-        let [boundary, step] = all.map(|source| stream.gpu().module(&source));
-        let (boundary, step) = (boundary?, step?);
-        Ok(Self {
-            fill_ghosts: boundary.kernel("fill_ghosts")?,
-            boundary_fluxes: boundary.kernel("boundary_fluxes")?,
-            boundary_jacobians: boundary.kernel("boundary_jacobians")?,
-            adapt_outlets: boundary.kernel("adapt_outlets")?,
-            wall_forces: boundary.kernel("wall_forces")?,
-            time_steps: step.kernel("time_steps")?,
-            finish_residual: step.kernel("finish_residual")?,
-            add_parts: step.kernel("add_parts")?,
-            apply_update: step.kernel("apply_update")?,
-        })
-    }
+kernel_entries! {
+    struct OverCells { time_steps, finish_residual, add_parts, apply_update }
 }
 
 /// Where the counters stand.
@@ -208,7 +182,8 @@ struct StructuredCuda {
     grid: GridCuda,
     tables: Tables,
     exchange: ExchangeCuda,
-    kernels: Kernels,
+    at_boundary: AtBoundary,
+    over_cells: OverCells,
     setup: DeviceBuffer<f64>,
     walls: Walls,
     mean_step: bool,
@@ -258,68 +233,6 @@ impl StructuredSolver {
 }
 
 impl StructuredCuda {
-    fn new(stream: &Stream, solver: &StructuredSystem) -> Result<Self, GpuError> {
-        let grid = GridCuda::new(stream, &solver.grid)?;
-        let len = grid.len();
-        let tables = Tables::new(stream, solver, &grid)?;
-        let area: Vec<Vec<f64>> =
-            solver.blocks.iter().map(|b| b.metrics.area.as_flattened().concat()).collect();
-        let volume: Vec<&[f64]> = solver.blocks.iter().map(|b| &b.metrics.volume[..]).collect();
-        let (area, volume) = (grid.upload(&area, 9)?, grid.upload(&volume, 1)?);
-        let method = match solver.config.implicit.method {
-            StepMethod::Ssor { sweeps, relaxation } => {
-                Method::Sweeps(Box::new(Sweeps::new(stream, solver, &grid, sweeps, relaxation)?))
-            }
-            _ => Method::Factors(Box::new(Factors::new(stream, solver, &grid, &area, &volume)?)),
-        };
-        let terms: Option<ViscousTerms> = solver.physics.transport.is_some().then_some(solver.physics.terms);
-        let constants = constants(solver.physics.scheme, terms);
-        let kernels = Kernels::new(stream, constants)?;
-        let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
-        let (w, other) = (buffer(5 * len)?, buffer(5 * len)?);
-        let fluxes = Fluxes::new(stream, solver, &grid, constants, &area, [&w, &other])?;
-        let viscous = Viscous::new(stream, solver, &grid, constants, [&area, &volume], [&w, &other])?;
-        let faces = tables.faces.len() / 2;
-        let mut counts = [u32::MAX; Count::Number as usize];
-        counts[Count::Limited as usize] = 0;
-        let chunks = grid.chunks().len() / 2;
-        let patches = solver.patches.iter().map(|p| (p.faces.len(), p.condition.kind.is_wall()));
-        let walls = solver.patches.iter().filter(|p| p.condition.kind.is_wall());
-        let names = walls.map(|p| p.name.clone()).collect();
-        Ok(Self {
-            exchange: ExchangeCuda::new(stream, &solver.exchange, grid.offsets(), len)?,
-            kernels,
-            setup: stream.upload(&setup_record(solver))?,
-            walls: Walls { scale: solver.scale, names, counted: solver.config.reference.markers.clone() },
-            mean_step: solver.config.implicit.local_step == LocalStep::Mean,
-            area,
-            volume,
-            w,
-            other,
-            levels: match solver.config.time {
-                Time::Steady(_) => None,
-                Time::Unsteady(_) => Some([buffer(5 * len)?, buffer(5 * len)?]),
-            },
-            r: buffer(5 * len)?,
-            tau: buffer(len)?,
-            least: buffer(chunks)?,
-            boundary_fluxes: buffer(5 * faces)?,
-            loads: buffer(6 * faces)?,
-            jacobians: buffer(25 * faces)?,
-            method,
-            fluxes,
-            viscous,
-            sums: Sums::new(stream, 5, chunks.min(PARTS), patches)?,
-            counts: stream.upload(&counts)?,
-            no_counts: stream.upload(&counts)?,
-            host_counts: Pinned::zeroed(stream.gpu(), counts.len())?,
-            clock: Clock::new(stream.gpu(), MARKS)?,
-            tables,
-            grid,
-            stream: stream.clone(),
-        })
-    }
-
     fn total(&self) -> u64 {
         self.grid.len() as u64
     }
@@ -331,7 +244,7 @@ impl StructuredCuda {
     /// Back pressures of outlets of given mass flow, a thread block each.
     fn adapt_outlets(&self) -> Result<(), GpuError> {
         let t = &self.tables;
-        let launch = self.kernels.adapt_outlets.launch(t.outlet_ptr.len() - 1, 256);
+        let launch = self.at_boundary.adapt_outlets.launch(t.outlet_ptr.len() - 1, 256);
         // SAFETY: parts name ranges of faces of one patch each.
         Ok(unsafe {
             launch
@@ -351,7 +264,7 @@ impl StructuredCuda {
         for _ in 0..rounds {
             for stage in &t.stages {
                 let count = stage.len() / 2;
-                let launch = self.kernels.fill_ghosts.launch(blocks(count, 128), 128);
+                let launch = self.at_boundary.fill_ghosts.launch(blocks(count, 128), 128);
                 let middles = t.column_middles.part(3 * stage.start / 2..3 * stage.end / 2);
                 // SAFETY: columns are cells with two ghosts above them; no column of a stage reads another's ghosts.
                 unsafe {
@@ -372,7 +285,7 @@ impl StructuredCuda {
     /// Fluxes through the boundary, and the forces there.
     fn boundary_fluxes(&self) -> Result<(), GpuError> {
         let (t, faces) = (&self.tables, self.face_count());
-        let launch = self.kernels.boundary_fluxes.launch(blocks(faces, 128), 128);
+        let launch = self.at_boundary.boundary_fluxes.launch(blocks(faces, 128), 128);
         // SAFETY: faces name cells and patches; results have five and six numbers a face.
         Ok(unsafe {
             launch
@@ -392,7 +305,7 @@ impl StructuredCuda {
         let levels = self.levels.as_ref().filter(|_| bdf.is_some());
         let [last, before] = [0, 1].map(|n| levels.map(|l| &l[n]));
         let (now, early) = bdf.map_or((0.0, 0.0), |bdf| (bdf.factors()[0], bdf.factors()[2]));
-        let launch = self.kernels.finish_residual.launch(self.sums.norm_blocks(), 256);
+        let launch = self.over_cells.finish_residual.launch(self.sums.norm_blocks(), 256);
         // SAFETY: arrays of the grid; five partial sums a thread block.
         Ok(unsafe {
             launch
@@ -408,7 +321,7 @@ impl StructuredCuda {
 
     /// tau = dt / V, and the least dt of each chunk.
     fn time_steps(&self, cfl: f64, rate: f64) -> Result<(), GpuError> {
-        let launch = self.grid.launch(&self.kernels.time_steps);
+        let launch = self.grid.launch(&self.over_cells.time_steps);
         // SAFETY: arrays of the grid; a number a chunk.
         Ok(unsafe {
             launch
@@ -423,7 +336,7 @@ impl StructuredCuda {
 
     fn boundary_jacobians(&self) -> Result<(), GpuError> {
         let (t, faces) = (&self.tables, self.face_count());
-        let launch = self.kernels.boundary_jacobians.launch(blocks(faces, 128), 128);
+        let launch = self.at_boundary.boundary_jacobians.launch(blocks(faces, 128), 128);
         // SAFETY: faces name cells and patches; 25 numbers a face.
         Ok(unsafe {
             launch
@@ -463,7 +376,7 @@ impl StructuredCuda {
 
     /// The next state in `other`.
     fn apply_update(&self) -> Result<(), GpuError> {
-        let launch = self.grid.launch(&self.kernels.apply_update);
+        let launch = self.grid.launch(&self.over_cells.apply_update);
         let update = match &self.method {
             Method::Factors(_) => &self.r,
             Method::Sweeps(sweeps) => sweeps.update(),
@@ -502,7 +415,7 @@ impl System for StructuredCuda {
         self.viscous_fluxes()?;
         self.clock.done(Part::Residual, &self.stream)?;
         self.finish_residual(at.bdf)?;
-        let kernels = [&self.kernels.wall_forces, &self.kernels.add_parts];
+        let kernels = [&self.at_boundary.wall_forces, &self.over_cells.add_parts];
         add_up(
             &self.stream,
             kernels,
@@ -558,43 +471,5 @@ impl System for StructuredCuda {
 
     fn parts(&mut self, _at: &Moment, repeats: usize) -> Result<Vec<PartTime>, FlowError> {
         Ok(self.measure_parts(repeats)?)
-    }
-}
-
-impl Device<StructuredSystem> for StructuredCuda {
-    fn upload(&mut self, host: &StructuredSystem) -> Result<(), FlowError> {
-        self.tables.conditions = upload_conditions(&self.stream, &conditions(&host.patches))?;
-        let states: Vec<&[f64]> = host.blocks.iter().map(|b| &b.w[..]).collect();
-        self.w.copy_from(&self.grid.upload(&states, 5)?.slice())?;
-        self.other.copy_from(&self.w.slice())?;
-        if let Some(levels) = &mut self.levels {
-            for (n, level) in levels.iter_mut().enumerate() {
-                let states: Vec<&[f64]> = host.blocks.iter().map(|b| &b.levels[n][..]).collect();
-                *level = self.grid.upload(&states, 5)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn download(&self, host: &mut StructuredSystem) -> Result<(), FlowError> {
-        let mut known = conditions(&host.patches);
-        download_pressures(&self.tables.conditions, &mut known)?;
-        for (patch, condition) in host.patches.iter_mut().zip(known) {
-            patch.condition = condition;
-        }
-        let mut states: Vec<&mut [f64]> = host.blocks.iter_mut().map(|b| &mut b.w[..]).collect();
-        self.grid.download(&self.w, &mut states)?;
-        if let Some(levels) = &self.levels {
-            for (n, level) in levels.iter().enumerate() {
-                let mut states: Vec<&mut [f64]> =
-                    host.blocks.iter_mut().map(|b| &mut b.levels[n][..]).collect();
-                self.grid.download(level, &mut states)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn bytes(&self) -> usize {
-        self.stream.held_bytes()
     }
 }

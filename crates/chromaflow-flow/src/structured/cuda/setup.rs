@@ -1,14 +1,22 @@
-//! Tables of a solver on the device: the boundary's faces and ghosts, tiles, lines.
+//! A solver moves to the device and back: tables of the boundary's faces and ghosts, tiles and lines, metrics, states.
 
 use super::super::boundary::{PatchState, outlets};
-use super::super::config::Scheme;
+use super::super::config::{LocalStep, Scheme, StepMethod};
 use super::super::{StructuredSystem, ViscousTerms};
+use super::factors::Factors;
+use super::fluxes::Fluxes;
+use super::ssor::Sweeps;
+use super::viscous::Viscous;
+use super::{AtBoundary, Count, Method, OverCells, PARTS, StructuredCuda, sources};
 use crate::bc::Condition;
+use crate::config::Time;
 use crate::gas::{Gas, Transport, ViscosityLaw};
-use crate::gpu::upload_conditions;
-use crate::grid::{GridCuda, Side};
+use crate::gpu::{Clock, MARKS, Sums, download_pressures, upload_conditions};
+use crate::grid::{ExchangeCuda, GridCuda, Side};
+use crate::march::forces::Walls;
+use crate::march::{Device, FlowError};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Pinned, Stream};
 use std::ops::Range;
 
 /// Cells of a tile along i (`COLUMNS` of structured.cuh).
@@ -262,4 +270,108 @@ pub(super) fn tiles(solver: &StructuredSystem, rows: usize, planes: usize) -> Ve
         }
     }
     tiles
+}
+
+impl StructuredCuda {
+    /// The solver on the device, its state yet to be given.
+    pub(super) fn new(stream: &Stream, solver: &StructuredSystem) -> Result<Self, GpuError> {
+        let grid = GridCuda::new(stream, &solver.grid)?;
+        let len = grid.len();
+        let tables = Tables::new(stream, solver, &grid)?;
+        let area: Vec<Vec<f64>> =
+            solver.blocks.iter().map(|b| b.metrics.area.as_flattened().concat()).collect();
+        let volume: Vec<&[f64]> = solver.blocks.iter().map(|b| &b.metrics.volume[..]).collect();
+        let (area, volume) = (grid.upload(&area, 9)?, grid.upload(&volume, 1)?);
+        let method = match solver.config.implicit.method {
+            StepMethod::Ssor { sweeps, relaxation } => {
+                Method::Sweeps(Box::new(Sweeps::new(stream, solver, &grid, sweeps, relaxation)?))
+            }
+            _ => Method::Factors(Box::new(Factors::new(stream, solver, &grid, &area, &volume)?)),
+        };
+        let terms: Option<ViscousTerms> = solver.physics.transport.is_some().then_some(solver.physics.terms);
+        let constants = constants(solver.physics.scheme, terms);
+        let [at_boundary, over_cells] = sources(constants).map(|source| stream.gpu().module(&source));
+        let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
+        let (w, other) = (buffer(5 * len)?, buffer(5 * len)?);
+        let fluxes = Fluxes::new(stream, solver, &grid, constants, &area, [&w, &other])?;
+        let viscous = Viscous::new(stream, solver, &grid, constants, [&area, &volume], [&w, &other])?;
+        let faces = tables.faces.len() / 2;
+        let mut counts = [u32::MAX; Count::Number as usize];
+        counts[Count::Limited as usize] = 0;
+        let chunks = grid.chunks().len() / 2;
+        let patches = solver.patches.iter().map(|p| (p.faces.len(), p.condition.kind.is_wall()));
+        let walls = solver.patches.iter().filter(|p| p.condition.kind.is_wall());
+        let names = walls.map(|p| p.name.clone()).collect();
+        Ok(Self {
+            exchange: ExchangeCuda::new(stream, &solver.exchange, grid.offsets(), len)?,
+            at_boundary: AtBoundary::of(&at_boundary?)?,
+            over_cells: OverCells::of(&over_cells?)?,
+            setup: stream.upload(&setup_record(solver))?,
+            walls: Walls { scale: solver.scale, names, counted: solver.config.reference.markers.clone() },
+            mean_step: solver.config.implicit.local_step == LocalStep::Mean,
+            area,
+            volume,
+            w,
+            other,
+            levels: match solver.config.time {
+                Time::Steady(_) => None,
+                Time::Unsteady(_) => Some([buffer(5 * len)?, buffer(5 * len)?]),
+            },
+            r: buffer(5 * len)?,
+            tau: buffer(len)?,
+            least: buffer(chunks)?,
+            boundary_fluxes: buffer(5 * faces)?,
+            loads: buffer(6 * faces)?,
+            jacobians: buffer(25 * faces)?,
+            method,
+            fluxes,
+            viscous,
+            sums: Sums::new(stream, 5, chunks.min(PARTS), patches)?,
+            counts: stream.upload(&counts)?,
+            no_counts: stream.upload(&counts)?,
+            host_counts: Pinned::zeroed(stream.gpu(), counts.len())?,
+            clock: Clock::new(stream.gpu(), MARKS)?,
+            tables,
+            grid,
+            stream: stream.clone(),
+        })
+    }
+}
+
+impl Device<StructuredSystem> for StructuredCuda {
+    fn upload(&mut self, host: &StructuredSystem) -> Result<(), FlowError> {
+        self.tables.conditions = upload_conditions(&self.stream, &conditions(&host.patches))?;
+        let states: Vec<&[f64]> = host.blocks.iter().map(|b| &b.w[..]).collect();
+        self.w.copy_from(&self.grid.upload(&states, 5)?.slice())?;
+        self.other.copy_from(&self.w.slice())?;
+        if let Some(levels) = &mut self.levels {
+            for (n, level) in levels.iter_mut().enumerate() {
+                let states: Vec<&[f64]> = host.blocks.iter().map(|b| &b.levels[n][..]).collect();
+                *level = self.grid.upload(&states, 5)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn download(&self, host: &mut StructuredSystem) -> Result<(), FlowError> {
+        let mut known = conditions(&host.patches);
+        download_pressures(&self.tables.conditions, &mut known)?;
+        for (patch, condition) in host.patches.iter_mut().zip(known) {
+            patch.condition = condition;
+        }
+        let mut states: Vec<&mut [f64]> = host.blocks.iter_mut().map(|b| &mut b.w[..]).collect();
+        self.grid.download(&self.w, &mut states)?;
+        if let Some(levels) = &self.levels {
+            for (n, level) in levels.iter().enumerate() {
+                let mut states: Vec<&mut [f64]> =
+                    host.blocks.iter_mut().map(|b| &mut b.levels[n][..]).collect();
+                self.grid.download(level, &mut states)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.stream.held_bytes()
+    }
 }

@@ -1,10 +1,11 @@
 #![allow(unsafe_code)]
 //! Launches of `viscous.cu`.
 
+use super::super::StructuredSystem;
 use super::super::block::BlockState;
 use super::fluxes::BOXES;
 use super::setup::{TILE, march_planes, tiles};
-use super::{StructuredCuda, StructuredSystem, arguments, kernel};
+use super::{StructuredCuda, arguments, kernel};
 use crate::gas::{Gas, Transport, ViscosityLaw};
 use crate::grid::{ALIGNED, Cells, GridCuda};
 use chromaflow::gpu::GpuError;

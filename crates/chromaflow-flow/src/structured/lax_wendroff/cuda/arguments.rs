@@ -31,9 +31,7 @@ kernel_record! {
     }
 
     /// What `fill_ghosts` takes.
-    pub(super) struct FillGhosts {
-        count: u32, total: u64, ghosts: Read<[u32; 4]>, q: Share<f64>,
-    }
+    pub(super) struct FillGhosts { count: u32, total: u64, ghosts: Read<[u32; 4]>, q: Share<f64> }
 
     /// What `node_changes` takes.
     pub(super) struct NodeChanges {
