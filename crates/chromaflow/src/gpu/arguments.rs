@@ -31,24 +31,14 @@ kernel_record! {
 
     pub struct Largest { n: u64, x: Read<f32>, bits: Write<u32> }
     pub struct GlobalScale { bits: Read<u32>, scale: Write<f32>, unscale: Write<f32> }
+    /// Of blocks of `q` values.
     pub struct RowScales {
-        rows: u32,
-        /// Values of a block.
-        q: u32,
-        row_ptr: Read<u32>,
-        x: Read<f32>,
-        scale: Write<f32>,
-        unscale: Write<f32>,
+        rows: u32, q: u32, row_ptr: Read<u32>, x: Read<f32>, scale: Write<f32>, unscale: Write<f32>,
     }
 
+    /// `ticket` is the next chunk; `flags` say of each whether it has been read.
     pub struct Narrow {
-        n: u64,
-        data: Share<f32>,
-        scale: Watch<f32>,
-        /// The next chunk.
-        ticket: Share<u32>,
-        /// One a chunk: that it has been read.
-        flags: Share<u32>,
+        n: u64, data: Share<f32>, scale: Watch<f32>, ticket: Share<u32>, flags: Share<u32>,
         counts: Share<u64>,
     }
 
@@ -56,28 +46,16 @@ kernel_record! {
 
     /// Rows of a batch.
     pub struct PlainRows { first: u32, count: u32, nb: u32 }
+    /// `stored` says how the off-diagonal blocks `off` are.
     pub struct PlainResidual {
-        batch: PlainRows,
-        row_ptr: Read<u32>,
-        col_idx: Read<u32>,
-        off: Read<()>,
-        /// The storage of these blocks.
-        stored: u32,
-        unscale: Read<f32>,
-        unscale_stride: u32,
-        b: Read<f64>,
-        x: Read<f64>,
-        r: Write<f64>,
+        batch: PlainRows, row_ptr: Read<u32>, col_idx: Read<u32>, off: Read<()>, stored: u32,
+        unscale: Read<f32>, unscale_stride: u32, b: Read<f64>, x: Read<f64>, r: Write<f64>,
     }
 
     pub struct PlainSolve { batch: PlainRows, dinv: Read<f64>, r: Read<f64>, x: Write<f64> }
     pub struct Fill { n: u64, seed: u64, amplitude: f64, shift: f64, nb: u32 }
     pub struct FillF32 { fill: Fill, to: Share<f32> }
     pub struct FillF64 { fill: Fill, to: Share<f64> }
-    pub struct ReadAll {
-        /// Vectors of 16 bytes.
-        n16: u64,
-        data: Read<[u32; 4]>,
-        sink: Write<u32>,
-    }
+    /// Vectors of 16 bytes.
+    pub struct ReadAll { n16: u64, data: Read<[u32; 4]>, sink: Write<u32> }
 }

@@ -186,7 +186,7 @@ impl Vectors {
     ///
     /// # Safety
     /// Both hold `n` values.
-    pub(crate) unsafe fn to_x(&self, n: usize, from: Read<f64>, x: u64) -> Result<(), GpuError> {
+    pub(crate) unsafe fn round_x(&self, n: usize, from: Read<f64>, x: u64) -> Result<(), GpuError> {
         let arguments = kernel_arguments!(ToX { n: n as u64, from, to: Write::at(x) });
         // SAFETY: the caller's promise.
         unsafe { self.run("to_x", n, &arguments) }
@@ -196,7 +196,7 @@ impl Vectors {
     ///
     /// # Safety
     /// Both hold `n` values.
-    pub(crate) unsafe fn from_x(&self, n: usize, x: u64, to: Write<f64>) -> Result<(), GpuError> {
+    pub(crate) unsafe fn widen_x(&self, n: usize, x: u64, to: Write<f64>) -> Result<(), GpuError> {
         let arguments = kernel_arguments!(FromX { n: n as u64, from: Read::at(x), to });
         // SAFETY: the caller's promise.
         unsafe { self.run("from_x", n, &arguments) }
@@ -216,7 +216,7 @@ impl Vectors {
         same(to.len(), from.len())?;
         self.check_f32()?;
         // SAFETY: both hold `len` values, x in f32.
-        unsafe { self.to_x(from.len(), from.into(), to.ptr()) }
+        unsafe { self.round_x(from.len(), from.into(), to.ptr()) }
     }
 
     /// Widens to f64.
@@ -227,7 +227,7 @@ impl Vectors {
         same(to.len(), from.len())?;
         self.check_f32()?;
         // SAFETY: as above.
-        unsafe { self.from_x(from.len(), from.ptr(), to.into()) }
+        unsafe { self.widen_x(from.len(), from.ptr(), to.into()) }
     }
 
     /// Values that are a pure function of `seed` and the index: `amplitude * [-0.5, 0.5)`, plus `shift` on the diagonals of

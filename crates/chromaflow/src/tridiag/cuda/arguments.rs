@@ -17,7 +17,7 @@ kernel_record! {
     }
 
     /// Systems that a kernel solves as a whole.
-    pub struct Systems {
+    pub struct WholeLines {
         lower: Read<S>, diag: Read<S>, upper: Read<S>, rhs: Read<S>, x: Share<S>, rows: i32, systems: i32,
         bad: Share<i32>,
     }

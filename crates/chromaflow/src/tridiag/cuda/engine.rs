@@ -1,6 +1,6 @@
 //! Which engines there are, which one a batch gets, and how its kernel is launched.
 
-use super::arguments::{Systems, Thomas};
+use super::arguments::{Thomas, WholeLines};
 use super::chunks;
 use crate::tridiag::{Layout, Shape, TridiagError};
 use chromaflow_device::cuda::KernelSource;
@@ -251,7 +251,7 @@ impl Plan {
                 source.record::<Thomas>().define("STAGES", self.stages).define("THREADS", self.threads)
             }
             GpuEngine::Chunks => chunks::with_records(source).define("THREADS", chunks::THREADS),
-            _ => source.record::<Systems>(),
+            _ => source.record::<WholeLines>(),
         };
         let source = match self.engine {
             GpuEngine::ScalarThomas => source

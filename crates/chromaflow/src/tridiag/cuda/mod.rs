@@ -36,7 +36,7 @@ pub use host::{HostSolver, Transfer};
 use super::precision::Precision;
 use super::solver::diagnose;
 use super::{Batch, Layout, LineOutcome, Shape, TridiagError};
-use arguments::{Coefficients, Systems, Thomas};
+use arguments::{Coefficients, Thomas, WholeLines};
 use bytemuck::Pod;
 use chromaflow_device::cuda::{CudaError, DeviceBuffer, Kernel, Read, Share, Stream, Watch};
 use chunks::{Keep, Level};
@@ -304,7 +304,7 @@ where
             let (upper, factors, values) = (given.upper, Share::at(factors), Share::at(values));
             launch.record(&Thomas { lower, diag, upper, rhs, factors, values, x: out, rows, systems, bad })
         } else {
-            launch.record(&Systems { lower, diag, upper, rhs, x: out, rows, systems, bad })
+            launch.record(&WholeLines { lower, diag, upper, rhs, x: out, rows, systems, bad })
         };
         // SAFETY: the record is that of the engine's entry; the arrays have this shape (checked by the caller, or
         // allocated for it), in the stream's order; without factors of its own, C may be overwritten.

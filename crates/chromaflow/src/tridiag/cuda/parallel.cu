@@ -4,7 +4,7 @@
 #define PQ (Q | 1)      // odd strides keep rows in different banks
 #define PV (NB | 1)
 
-extern "C" __global__ void __launch_bounds__(THREADS) parallel_cyclic_reduction(Systems) {
+extern "C" __global__ void __launch_bounds__(THREADS) parallel_cyclic_reduction(WholeLines) {
     extern __shared__ __align__(16) unsigned char memory[];
     T *na = reinterpret_cast<T *>(memory), *nc = na + rows * PQ, *nf = nc + rows * PQ;
     const int i = threadIdx.x;

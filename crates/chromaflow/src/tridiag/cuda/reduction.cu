@@ -4,7 +4,7 @@
 #define PV (NB | 1)
 
 // At least SHARE threads (a power of two) work on a row: each factors its block and takes some of the columns.
-extern "C" __global__ void __launch_bounds__(THREADS) cyclic_reduction(Systems) {
+extern "C" __global__ void __launch_bounds__(THREADS) cyclic_reduction(WholeLines) {
     extern __shared__ __align__(16) unsigned char memory[];
     T *a = reinterpret_cast<T *>(memory), *b = a + rows * PQ, *c = b + rows * PQ, *f = c + rows * PQ;
     const long long base = (long long)blockIdx.x * rows;

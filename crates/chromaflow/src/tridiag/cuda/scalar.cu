@@ -1,6 +1,6 @@
 // Scalar systems by Thomas, a thread each, the system index fastest, the factors on the chip: no memory traffic but the
 // data's own. C' and f' of row i of a thread at (2 i) THREADS and (2 i + 1) THREADS; AHEAD rows are loaded at once.
-extern "C" __global__ void __launch_bounds__(THREADS) thomas_scalar(Systems) {
+extern "C" __global__ void __launch_bounds__(THREADS) thomas_scalar(WholeLines) {
     extern __shared__ __align__(16) unsigned char memory[];
     T *factors = reinterpret_cast<T *>(memory) + threadIdx.x;
     const int own = blockIdx.x * THREADS + threadIdx.x;

@@ -21,7 +21,7 @@ __device__ __forceinline__ void load_rows(const S *from, int first, int rows, T 
     }
 }
 
-extern "C" __global__ void __launch_bounds__(64) warp_scalar(Systems) {
+extern "C" __global__ void __launch_bounds__(64) warp_scalar(WholeLines) {
     const int system = blockIdx.x * 2 + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (system >= systems) return;
     const unsigned all = 0xffffffffu;

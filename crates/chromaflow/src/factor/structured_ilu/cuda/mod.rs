@@ -133,14 +133,8 @@ enum Schedule {
 }
 
 kernel_record! {
-    /// Cells of all grid blocks.
-    struct CellsOfBlocks {
-        cells: u32,
-        blocks: u32,
-        /// First cell and cells of each block.
-        grids: Read<[u32; 4]>,
-    }
-
+    /// Cells of all grid blocks: first cell and cells of each.
+    struct CellsOfBlocks { cells: u32, blocks: u32, grids: Read<[u32; 4]> }
     struct NarrowCouplings {
         all: CellsOfBlocks, lower: Read<f64>, upper: Read<f64>, narrow_lower: Write<u8>,
         narrow_upper: Write<u8>,

@@ -2,7 +2,7 @@
 // (2015).
 //
 // Blocks are column-major; NB is a constant. A hyperplane is a run of points: the cell, and the distances to its
-// neighbors in k, j, i on the lower or on the upper side, 0 where there is none. Blocks without neighbor are never read.
+// neighbors in k, j, i on the lower or the upper side, 0 where there is none. Blocks without neighbor are never read.
 #define Q (NB * NB)
 
 struct Point {

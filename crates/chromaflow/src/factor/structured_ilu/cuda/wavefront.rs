@@ -23,15 +23,8 @@ kernel_elements! {
 }
 
 kernel_record! {
-    struct Begin {
-        cells: u32,
-        shift: f64,
-        diag: Read<f64>,
-        inverse: Write<f64>,
-        /// The bits of the largest shift.
-        most: Share<u64>,
-    }
-
+    /// `most` are the bits of the largest shift.
+    struct Begin { cells: u32, shift: f64, diag: Read<f64>, inverse: Write<f64>, most: Share<u64> }
     struct FindSingular { cells: u32, inverse: Read<f64>, first: Share<u32> }
 
     /// Cells of a hyperplane.

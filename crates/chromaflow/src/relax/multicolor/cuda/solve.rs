@@ -112,7 +112,7 @@ impl MulticolorCuda {
     pub fn set_x(&mut self, x: &DeviceBuffer<f64>) -> Result<(), GpuError> {
         check_len("x", x.len(), self.b.len(), || "rows * nb".to_owned())?;
         // SAFETY: both hold rows * nb values.
-        unsafe { self.vectors.to_x(x.len(), x.into(), self.x[0].ptr()) }
+        unsafe { self.vectors.round_x(x.len(), x.into(), self.x[0].ptr()) }
     }
 
     /// Starts from zero.
@@ -130,7 +130,7 @@ impl MulticolorCuda {
     pub fn get_x(&self, x: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
         check_len("x", x.len(), self.b.len(), || "rows * nb".to_owned())?;
         // SAFETY: both hold rows * nb values.
-        unsafe { self.vectors.from_x(x.len(), self.x[0].ptr(), x.into()) }
+        unsafe { self.vectors.widen_x(x.len(), self.x[0].ptr(), x.into()) }
     }
 
     /// `count` sweeps from the present x as one graph launch.
