@@ -142,6 +142,11 @@ impl Communicator for Threads {
 const LOOKS: u32 = 2_000;
 
 impl Threads {
+    /// How long a rank waits for another one.
+    pub fn patience(&self) -> Duration {
+        self.world.patience
+    }
+
     /// Hands an object to all ranks and returns those of all, in their order; collective. Memory that ranks share begins here.
     ///
     /// # Errors

@@ -49,16 +49,31 @@ impl Module {
         check("cuModuleGetFunction", unsafe {
             sys::cuModuleGetFunction(&raw mut raw, self.raw, entry.as_ptr())
         })?;
+        load(raw)?;
         Ok(Kernel { raw, _module: self.clone(), name: name.into(), parameters: parameters(raw)? })
     }
 }
 
-/// Bytes of each parameter of a kernel; none where the driver does not tell (before CUDA 12.4).
-fn parameters(kernel: sys::CUfunction) -> Result<Option<Arc<[u8]>>, CudaError> {
+/// Loads a kernel now, not at its first launch: loading may wait for kernels under way, which may wait for others that this would hold
+/// up. Before CUDA 12.4 there is no such call.
+fn load(kernel: sys::CUfunction) -> Result<(), CudaError> {
+    if driver_version()? < 12_040 {
+        return Ok(());
+    }
+    // SAFETY: the function lives with its module.
+    check("cuFuncLoad", unsafe { sys::cuFuncLoad(kernel) })
+}
+
+fn driver_version() -> Result<i32, CudaError> {
     let mut version = 0;
     // SAFETY: writes one integer.
     check("cuDriverGetVersion", unsafe { sys::cuDriverGetVersion(&raw mut version) })?;
-    if version < 12_040 {
+    Ok(version)
+}
+
+/// Bytes of each parameter of a kernel; none where the driver does not tell (before CUDA 12.4).
+fn parameters(kernel: sys::CUfunction) -> Result<Option<Arc<[u8]>>, CudaError> {
+    if driver_version()? < 12_040 {
         return Ok(None);
     }
     let mut all = Vec::new();
@@ -276,6 +291,7 @@ impl Launch<'_> {
         }
         self.check_arguments()?;
         stream.gpu().bind()?;
+        stream.count(0);
         let mut pointers = [std::ptr::null_mut(); Launch::MAX_ARGS];
         for (p, a) in pointers.iter_mut().zip(&mut self.args) {
             *p = std::ptr::from_mut(a).cast();

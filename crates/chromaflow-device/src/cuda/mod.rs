@@ -33,7 +33,7 @@ pub use launch::{Kernel, Launch, Module};
 pub use memory::{DeviceBuffer, DeviceSlice, Pinned};
 pub use pack::{pack, ship, shipped};
 pub use record::{Element, Parameter, Read, Record, Records, Share, Watch, Write};
-pub use stream::{Event, Graph, Stream};
+pub use stream::{Asked, Event, Graph, Stream};
 pub use tensor_map::{TensorMap, tensor_map};
 
 pub use cudarc::{cublas::sys as cublas_sys, cusparse::sys as cusparse_sys, driver::sys as driver_sys};

@@ -6,7 +6,7 @@ use super::{CudaError, Gpu};
 use cudarc::driver::sys;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// A queue of work on one device. Clones are the same queue.
 #[derive(Clone)]
@@ -17,6 +17,20 @@ struct StreamInner {
     raw: sys::CUstream,
     owned: bool,
     held: AtomicUsize,
+    asked: [AtomicU64; 4],
+}
+
+/// What a host has asked of the driver for a stream, but for copies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Kernels launched one by one, or recorded in a graph.
+    pub kernels: u64,
+    /// Graphs launched.
+    pub graphs: u64,
+    /// Events recorded and waited for by the stream.
+    pub events: u64,
+    /// Waits of the host for the stream.
+    pub waits: u64,
 }
 
 // SAFETY: a stream handle may be used from any thread; the driver serializes what is enqueued.
@@ -53,7 +67,13 @@ impl Stream {
     }
 
     fn from_raw(gpu: &Gpu, raw: sys::CUstream, owned: bool) -> Self {
-        Self(Arc::new(StreamInner { gpu: gpu.clone(), raw, owned, held: AtomicUsize::new(0) }))
+        Self(Arc::new(StreamInner {
+            gpu: gpu.clone(),
+            raw,
+            owned,
+            held: AtomicUsize::new(0),
+            asked: Default::default(),
+        }))
     }
 
     /// The device.
@@ -69,6 +89,17 @@ impl Stream {
     /// Bytes of device memory that were allocated in the order of this stream and are not yet freed.
     pub fn held_bytes(&self) -> usize {
         self.0.held.load(Ordering::Relaxed)
+    }
+
+    /// What was asked of the driver so far.
+    pub fn asked(&self) -> Asked {
+        let [kernels, graphs, events, waits] = self.0.asked.each_ref().map(|n| n.load(Ordering::Relaxed));
+        Asked { kernels, graphs, events, waits }
+    }
+
+    /// Counts a kernel (0), a graph (1), an event (2) or a wait (3).
+    pub(super) fn count(&self, what: usize) {
+        self.0.asked[what].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts what was allocated.
@@ -87,6 +118,7 @@ impl Stream {
     /// [`CudaError::Driver`]: also errors of kernels that ran before.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.gpu().bind()?;
+        self.count(3);
         // SAFETY: the stream lives as long as `self`.
         check("cuStreamSynchronize", unsafe { sys::cuStreamSynchronize(self.0.raw) })
     }
@@ -97,6 +129,7 @@ impl Stream {
     /// [`CudaError::Driver`].
     pub fn wait(&self, event: &Event) -> Result<(), CudaError> {
         self.gpu().bind()?;
+        self.count(2);
         // SAFETY: both handles live.
         check("cuStreamWaitEvent", unsafe { sys::cuStreamWaitEvent(self.0.raw, event.raw, 0) })
     }
@@ -160,6 +193,7 @@ impl Graph {
     /// [`CudaError::Driver`].
     pub fn launch(&mut self, stream: &Stream) -> Result<(), CudaError> {
         self.gpu.bind()?;
+        stream.count(1);
         // SAFETY: both handles live. The memory the graph names is kept by the owner of the graph.
         check("cuGraphLaunch", unsafe { sys::cuGraphLaunch(self.exec, stream.raw()) })
     }
@@ -232,6 +266,7 @@ impl Event {
     /// [`CudaError::Driver`].
     pub fn record(&self, stream: &Stream) -> Result<(), CudaError> {
         self.gpu.bind()?;
+        stream.count(2);
         // SAFETY: both handles live.
         check("cuEventRecord", unsafe { sys::cuEventRecord(self.raw, stream.raw()) })
     }

@@ -6,9 +6,10 @@ use crate::order::RowBatches;
 use crate::sparse::BlockPattern;
 use chromaflow_comm::{CommError, Communicator, Halo, Neighbor, Op, Tag};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// A rank's share of a system, with its part of every exchange.
@@ -28,7 +29,26 @@ pub struct Share {
     overlaps: bool,
     sweeps: SweepExchange,
     failed: OnceLock<CommError>,
+    watch: Watch,
     waited: AtomicU64,
+}
+
+/// Looks for what goes wrong elsewhere than in messages.
+#[derive(Default)]
+struct Watch(Mutex<Option<Look>>);
+
+type Look = Box<dyn Fn() -> Option<CommError> + Send>;
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
+}
+
+impl Watch {
+    fn look(&self) -> Option<CommError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(|look| look())
+    }
 }
 
 /// When the values of border rows pass in a sweep. Less often is faster where latency rules, and makes sweeps depend on the number of
@@ -144,6 +164,7 @@ impl Share {
             overlaps: false,
             sweeps: SweepExchange::default(),
             failed: OnceLock::new(),
+            watch: Watch::default(),
             waited: AtomicU64::new(0),
             ranks,
         })
@@ -242,6 +263,11 @@ impl Share {
     /// # Errors
     /// The first [`CommError`].
     pub fn check(&self) -> Result<(), CommError> {
+        if self.failed.get().is_none()
+            && let Some(error) = self.watch.look()
+        {
+            let _ = self.failed.set(error); // else one that came before
+        }
         self.failed.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
@@ -252,7 +278,7 @@ impl Share {
 
     /// Does what passes between ranks, unless something has failed before.
     fn pass<T>(&self, f: impl FnOnce() -> Result<T, CommError>) -> Option<T> {
-        if self.failed.get().is_some() {
+        if self.check().is_err() {
             return None;
         }
         let start = Instant::now();
@@ -331,6 +357,12 @@ impl Share {
             }
         });
         sums.try_into().expect("as many sums as values")
+    }
+
+    /// What is looked at besides messages, from here on.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn watch(&self, look: impl Fn() -> Option<CommError> + Send + 'static) {
+        *self.watch.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(look));
     }
 
     /// Counts the time of a wait of this rank for its own device as one of an exchange.

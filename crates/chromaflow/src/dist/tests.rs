@@ -29,8 +29,13 @@ pub(crate) fn wave(seed: usize, i: usize) -> f64 {
 }
 
 pub(crate) fn system(policy: Policy) -> System {
-    let (ptr, columns) = tetrahedral(ROWS, 1500, 3);
-    let pattern = BlockPattern::new(ROWS, ptr, columns).unwrap();
+    system_of(ROWS, 1500, 3, policy)
+}
+
+/// So many rows with some blocks between them, others for each seed.
+pub(crate) fn system_of(rows: usize, blocks: usize, seed: u64, policy: Policy) -> System {
+    let (ptr, columns) = tetrahedral(rows, blocks, seed);
+    let pattern = BlockPattern::new(rows, ptr, columns).unwrap();
     let plan = Plan::new(&pattern, &PlanOptions::default()).unwrap();
     let (pattern, _) = pattern.permuted(&plan.permutation);
     let pattern = Arc::new(pattern);
@@ -41,13 +46,13 @@ pub(crate) fn system(policy: Policy) -> System {
         OffDiagonal::F32(off) => off.iter_mut().enumerate().for_each(|(i, v)| *v = wave(1, i) as f32),
         OffDiagonal::F16 { .. } => unreachable!(),
     }
-    for row in 0..ROWS {
+    for row in 0..rows {
         for e in 0..q {
             let heavy = if e % (NB + 1) == 0 { 2.0 * pattern.range(row).len() as f64 + 3.0 } else { 0.0 };
             jacobian.diag[row * q + e] = heavy + wave(2, row * q + e);
         }
     }
-    let b = (0..ROWS * NB).map(|i| wave(3, i)).collect();
+    let b = (0..rows * NB).map(|i| wave(3, i)).collect();
     System { pattern, batches: plan.batches, jacobian, b }
 }
 
@@ -71,17 +76,22 @@ pub(crate) struct Local {
 }
 
 pub(crate) fn local(ranks: &Threads, whole: &System, layers: usize, exact: bool) -> Local {
-    let (rank, size) = (ranks.rank() as u32, ranks.size());
-    let owners: Vec<u32> = (0..ROWS).map(|row| owner(whole, row, size)).collect();
+    let owners: Vec<u32> = (0..ROWS).map(|row| owner(whole, row, ranks.size())).collect();
+    local_of(ranks, whole, &owners, layers, exact)
+}
+
+/// The same for owners of the caller's choice.
+pub(crate) fn local_of(ranks: &Threads, whole: &System, owners: &[u32], layers: usize, exact: bool) -> Local {
+    let (rank, rows) = (ranks.rank() as u32, owners.len());
     let mut here: Vec<bool> = owners.iter().map(|&o| o == rank).collect();
     for _ in 0..layers {
         let near: Vec<u32> =
-            (0..ROWS).filter(|&r| here[r]).flat_map(|r| whole.pattern.columns(r)).copied().collect();
+            (0..rows).filter(|&r| here[r]).flat_map(|r| whole.pattern.columns(r)).copied().collect();
         for r in near {
             here[r as usize] = true;
         }
     }
-    let global: Vec<u32> = (0..ROWS as u32).filter(|&r| here[r as usize]).collect();
+    let global: Vec<u32> = (0..rows as u32).filter(|&r| here[r as usize]).collect();
     let at = |row: u32| global.binary_search(&row).ok();
     let (mut ptr, mut columns, mut from) = (vec![0], Vec::new(), Vec::new());
     for &row in &global {

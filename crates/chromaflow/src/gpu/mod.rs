@@ -10,7 +10,7 @@ mod plain;
 mod vectors;
 
 pub use crate::policy::Storage;
-pub(crate) use halo::Ghosts;
+pub(crate) use halo::{Direct, Ghosts, MAIL, Posts};
 pub use halo::{Path, ShareCuda, Wish};
 pub use jacobian::{DeviceJacobian, DeviceOff, NarrowReport, Scaling};
 pub(crate) use jacobian::{global_scale, largest_of, scale_of};
@@ -81,7 +81,7 @@ pub fn kernel_sources(nb: usize, storage: Storage, candidates: bool) -> Vec<Kern
 /// Sources of the kernels that know no block size, for building ahead.
 pub fn vector_sources() -> Vec<KernelSource> {
     let vectors = [Storage::F64, Storage::F32].into_iter().map(vectors::vector_source);
-    vectors.chain([crate::solver::transfer_source(), halo::kernel_source()]).collect()
+    vectors.chain([crate::solver::transfer_source(), halo::kernel_source(), halo::direct_source()]).collect()
 }
 
 /// A device's stream for a test, or a skip that is counted.

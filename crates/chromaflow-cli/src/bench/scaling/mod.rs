@@ -100,8 +100,10 @@ impl ExchangeWord {
 /// How values pass between GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum HaloWord {
-    /// By peer stores where the GPUs can, else staged
+    /// By peer stores where the GPUs can, within sweeps where each rank has one of its own, else staged
     Shortest,
+    /// By peer stores between kernels where the GPUs can, else staged
+    Posted,
     /// Through page-locked memory of the host
     Staged,
 }
@@ -110,6 +112,7 @@ impl HaloWord {
     fn wish(self) -> Wish {
         match self {
             Self::Shortest => Wish::Shortest,
+            Self::Posted => Wish::Posted,
             Self::Staged => Wish::Staged,
         }
     }

@@ -1,7 +1,12 @@
 //! What the kernels of `halo.cu` take.
 
 use chromaflow_device::cuda::{Read, Share, Write};
-use chromaflow_device::kernel_record;
+use chromaflow_device::{kernel_elements, kernel_record};
+
+kernel_elements! {
+    /// What a rank and its neighbors have of one another in sweeps that pass rows themselves (direct.cuh).
+    pub struct Mail: "Mail" in u64;
+}
 
 kernel_record! {
     /// Rows of a vector and where they stand in messages.
@@ -40,5 +45,14 @@ kernel_record! {
         rows: Read<u32>,
         row_ptr: Read<u32>,
         off: Write<u32>,
+    }
+
+    /// A step of such sweeps.
+    pub struct Posts {
+        mail_of: Read<Mail>,
+        /// Its number in this launch.
+        step: u32,
+        /// Thread blocks that wait and send, the first ones.
+        edge: u32,
     }
 }

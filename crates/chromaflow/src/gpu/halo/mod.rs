@@ -7,10 +7,14 @@
 //! | `staged.rs` | messages through page-locked memory and the communicator of the ranks |
 //! | `peer.rs` | messages that a device writes into the memory of another one |
 //! | `halo.cu` | rows into messages and out of them |
+//! | `direct.rs`, `direct.cuh`, `direct.cu` | rows that kernels of sweeps write into the x of another device |
 //!
-//! Both ways move the same bits.
+//! All ways move the same bits.
 
 mod arguments;
+mod direct;
+#[cfg(test)]
+mod direct_tests;
 mod lists;
 mod peer;
 mod staged;
@@ -19,11 +23,13 @@ mod tests;
 
 use super::{DeviceJacobian, GpuError, Storage, source};
 use crate::dist::{Links, Share};
+pub(crate) use arguments::Posts;
 use arguments::{EmptyRows, RowsInBoxes, RowsOfVector, UnitRows};
 use chromaflow_comm::Op;
 use chromaflow_device::cuda::{
     DeviceBuffer, DeviceSlice, Kernel, KernelSource, Read, Share as Pointer, Stream, Write,
 };
+pub(crate) use direct::{Direct, MAIL, direct_source};
 use lists::{List, Side};
 use peer::Peers;
 use staged::Staged;
@@ -44,14 +50,21 @@ pub enum Wish {
     /// From device to device where all neighbors can, else through the host; [`ShareCuda::path`] says which it is.
     #[default]
     Shortest,
+    /// From device to device, but by events of the streams alone: no kernel waits.
+    Posted,
     /// Through the host.
     Staged,
+    /// From device to device and within sweeps, even where ranks share a device: small systems alone get through.
+    #[cfg(test)]
+    Within,
 }
 
 /// How messages pass between devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Path {
-    /// Each device writes into the memory of its neighbors.
+    /// Each device writes into the memory of its neighbors; kernels of sweeps do so themselves, and wait for one another.
+    Direct,
+    /// Each device writes into the memory of its neighbors; devices wait for events.
     Peer,
     /// Through page-locked memory and the communicator, and why.
     Staged(String),
@@ -60,6 +73,7 @@ pub enum Path {
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Direct => f.write_str("peer stores within sweeps"),
             Self::Peer => f.write_str("peer stores"),
             Self::Staged(why) => write!(f, "staged by page-locked memory of the host ({why})"),
         }
@@ -71,8 +85,9 @@ impl fmt::Display for Path {
 ///
 /// What fails between ranks is remembered by [`Share::check`], as on the host; nothing passes from there on.
 ///
-/// **Order**: all work is enqueued on one stream. No kernel waits for another rank: a device waits for events of its neighbors' streams
-/// that were recorded before, or the host waits for messages. Ranks may therefore share a device.
+/// **Order**: all work is enqueued on one stream. No kernel of an exchange waits for another rank: a device waits for events of its
+/// neighbors' streams that were recorded before, or the host waits for messages. Ranks may therefore share a device. Sweeps are passed
+/// within kernels ([`Path::Direct`]), which wait for those of other ranks, only where each rank has a device of its own.
 pub struct ShareCuda {
     share: Arc<Share>,
     stream: Stream,
@@ -133,7 +148,11 @@ impl ShareCuda {
             share.ghosts().iter().flat_map(|run| run.start as u32..run.end as u32).collect();
         let words = 2 * widest;
         let (way, path) = match Peers::new(share, stream, words, wish)? {
-            Ok(peers) => (Way::Peer(peers), Path::Peer),
+            Ok(peers) => {
+                peers.watched_by(share);
+                let path = if peers.may_wait(wish) { Path::Direct } else { Path::Peer };
+                (Way::Peer(peers), path)
+            }
             Err(why) => (Way::Staged(Staged::new(neighbors, stream, words)?), Path::Staged(why)),
         };
         let list = |of| List::new(stream, neighbors, of);
@@ -167,6 +186,20 @@ impl ShareCuda {
     /// The stream of all work.
     pub fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    /// What sweeps over an x of so many words need to pass rows themselves; none where messages pass another way. Collective. `delay` is
+    /// for tests.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`]; [`GpuError::Ranks`] when another rank has failed.
+    pub(crate) fn direct(&self, words: usize, delay: Option<u32>) -> Result<Option<Direct>, GpuError> {
+        match &*self.way() {
+            Way::Peer(peers) if self.path == Path::Direct => {
+                Direct::new(&self.share, &self.stream, peers, words, delay).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// How messages pass.

@@ -11,9 +11,10 @@
 use super::Wish;
 use crate::dist::Share;
 use crate::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Event, Stream};
+use chromaflow_comm::CommError;
+use chromaflow_device::cuda::{DeviceBuffer, Event, Gpu, Pinned, Stream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The most neighbors: each has a bit that says which box is next.
 const MOST: usize = 64;
@@ -23,6 +24,7 @@ struct End {
     ordinal: usize,
     /// By neighbor.
     doors: Vec<Door>,
+    alarm: Arc<Alarm>,
     /// The boxes.
     _room: DeviceBuffer<u32>,
 }
@@ -38,8 +40,34 @@ struct Door {
     posted: AtomicU64,
 }
 
+/// Words of the host that kernels see: the first says which neighbor they have waited for in vain (direct.cuh), one for each neighbor
+/// whether it has left.
+pub(super) struct Alarm(Pinned<u32>);
+
+/// Set in the first word where the neighbor has left.
+const LEFT: u32 = 1 << 31;
+
+impl Alarm {
+    fn new(gpu: &Gpu, neighbors: usize) -> Result<Self, GpuError> {
+        Ok(Self(Pinned::zeroed(gpu, 1 + neighbors)?))
+    }
+
+    fn word(&self, at: usize) -> &AtomicU32 {
+        let word = std::ptr::from_ref(&self.0[at]).cast_mut();
+        // SAFETY: an aligned word that lives as long as `self`; host and device read and write it as one.
+        unsafe { AtomicU32::from_ptr(word) }
+    }
+
+    /// Where kernels find the words.
+    pub fn address(&self) -> u64 {
+        self.0.as_ptr() as u64
+    }
+}
+
 /// The neighbors' memory.
 pub(super) struct Peers {
+    /// Whether no two ranks share a device.
+    apart: bool,
     own: Arc<End>,
     /// Of each neighbor what it has opened, and which of its doors is ours.
     others: Vec<(Arc<End>, usize)>,
@@ -56,6 +84,9 @@ impl Drop for Peers {
     fn drop(&mut self) {
         // A device that has failed writes nothing any more.
         let _ = self.stream.synchronize();
+        for (end, door) in &self.others {
+            end.alarm.word(1 + door).store(1, Ordering::Release);
+        }
     }
 }
 
@@ -86,7 +117,8 @@ impl Peers {
         }
         // The boxes are there before anybody writes into them.
         stream.synchronize()?;
-        let own = Arc::new(End { ordinal: gpu.facts().ordinal, doors, _room: room });
+        let alarm = Arc::new(Alarm::new(gpu, neighbors.len())?);
+        let own = Arc::new(End { ordinal: gpu.facts().ordinal, doors, alarm, _room: room });
         let all = threads.meet(Arc::clone(&own) as _)?;
         let ends: Vec<Arc<End>> = all.into_iter().filter_map(|end| end.downcast().ok()).collect();
         let mut fault = if neighbors.len() > MOST {
@@ -118,7 +150,10 @@ impl Peers {
             .collect();
         let outgoing: Vec<u64> = others.iter().flat_map(|(end, door)| end.doors[*door].boxes).collect();
         let incoming: Vec<u64> = own.doors.iter().flat_map(|door| door.boxes).collect();
+        let mut devices: Vec<usize> = ends.iter().map(|end| end.ordinal).collect();
+        devices.sort_unstable();
         Ok(Ok(Self {
+            apart: devices.windows(2).all(|two| two[0] != two[1]),
             done: vec![0; others.len()],
             outgoing: stream.upload(&outgoing)?,
             incoming: stream.upload(&incoming)?,
@@ -126,6 +161,37 @@ impl Peers {
             own,
             others,
         }))
+    }
+
+    /// Whether kernels may wait for those of other ranks: these then run at the same time, whatever else does.
+    pub fn may_wait(&self, wish: Wish) -> bool {
+        match wish {
+            Wish::Shortest => self.apart && !self.others.is_empty(),
+            #[cfg(test)]
+            Wish::Within => true,
+            Wish::Posted | Wish::Staged => false,
+        }
+    }
+
+    /// Where kernels say that they have waited in vain.
+    pub fn alarm(&self) -> &Alarm {
+        &self.own.alarm
+    }
+
+    /// Has the share of the ranks look for that.
+    pub fn watched_by(&self, share: &Share) {
+        let (alarm, ranks) = (Arc::clone(&self.own.alarm), Arc::clone(share.ranks()));
+        let neighbors: Vec<usize> = self.own.doors.iter().map(|door| door.rank).collect();
+        share.watch(move || {
+            let found = alarm.word(0).load(Ordering::Acquire);
+            let (threads, &rank) =
+                (ranks.in_process()?, neighbors.get((found & !LEFT).checked_sub(1)? as usize)?);
+            if found & LEFT == 0 {
+                return Some(CommError::Late { rank, patience: threads.patience() });
+            }
+            // It says why it has left, if something went wrong there.
+            threads.wait_until(rank, || false).err()
+        });
     }
 
     /// Which box of each partner is next.

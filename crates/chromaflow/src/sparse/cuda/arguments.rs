@@ -1,6 +1,7 @@
 //! What the kernels over stored blocks take.
 
 use super::Chunk;
+use crate::gpu::Posts;
 use chromaflow_device::cuda::{Read, Share, Watch, Write};
 use chromaflow_device::{kernel_elements, kernel_record};
 
@@ -52,6 +53,7 @@ kernel_record! {
     }
 
     pub struct SlicedSweep { rows: SlicedRows, terms: Terms }
+    pub struct SlicedPeerSweep { rows: SlicedRows, terms: Terms, posts: Posts }
     pub struct SlicedProduct { rows: SlicedRows, terms: Terms, residual: Residual }
     pub struct PanelSweep { rows: PanelRows, terms: Terms }
     pub struct PanelProduct { rows: PanelRows, terms: Terms, residual: Residual }

@@ -7,7 +7,8 @@
 // Constants: NB block size; C rows a chunk; G chunks a thread block; UB pairs of slots a thread has in flight; SP lane
 // groups that share the slots of a row; MINB thread blocks a multiprocessor must hold; DEARLY loads the inverse
 // diagonal before the predecessors are waited for, ONE the odd last slot with the first pairs; MODE 0 sweep of a
-// relaxation over rows in the order of the matrix, 1 product or residual, 2 sweep over rows in another order.
+// relaxation over rows in the order of the matrix, 1 product or residual, 2 sweep over rows in another order, 3 the same
+// that passes rows between ranks: its first `edge` thread blocks wait for the neighbors' rows and send theirs.
 //
 // Small blocks are bound not by memory but by the sectors of x that multiprocessors ask the L2 cache for. Chunks of one
 // thread block, near one another in the mesh, find most of them in L1.
@@ -68,6 +69,8 @@ __device__ __forceinline__ void load_lane(u32* w, const char* base, u32 lane) {
 
 #if MODE == 1
 #define ARGUMENTS SlicedProduct
+#elif MODE == 3
+#define ARGUMENTS SlicedPeerSweep
 #else
 #define ARGUMENTS SlicedSweep
 #endif
@@ -132,7 +135,12 @@ extern "C" __global__ void __launch_bounds__(GROUP * G, RESIDENT) sliced(ARGUMEN
     // Not earlier: what the successor loads ahead of its turn would take the memory's time from these loads.
     launch_dependents();
     wait_for_predecessors();
+#if MODE == 3
+    mail::delay();
+    if (blockIdx.x < edge) mail::wait(mail_of, step - 1);
+#else
     if (stop && *(volatile const int*)stop) return;
+#endif
 
     Sum one_x = 0;
     if (ONE && has_one) one_x = load_x(x + (u64)one_col * NB + c);
@@ -217,7 +225,13 @@ extern "C" __global__ void __launch_bounds__(GROUP * G, RESIDENT) sliced(ARGUMEN
             xi = old + omega * (xi - old);
         }
         x_out[at] = (Sum)xi;
+#if MODE == 3
+        if (blockIdx.x < edge) mail::send(mail_of, row, NB, c, (Sum)xi);
+#endif
     }
+#if MODE == 3
+    if (blockIdx.x < edge) mail::post(mail_of, step, edge);
+#endif
 #else
     // r = b - O x - D x, rows of D as assembled; without b the product A x.
     double res = 0;

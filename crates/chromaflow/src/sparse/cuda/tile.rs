@@ -1,10 +1,10 @@
 //! Which kernel with which tile: one table.
 
 use super::arguments::{
-    PanelProduct, PanelSweep, SlicedIndex, SlicedProduct, SlicedSweep, ToPanel, ToSliced,
+    PanelProduct, PanelSweep, SlicedIndex, SlicedPeerSweep, SlicedProduct, SlicedSweep, ToPanel, ToSliced,
 };
 use super::sell_source;
-use crate::gpu::{Storage, source};
+use crate::gpu::{MAIL, Storage, source};
 use crate::sparse::SIGMA;
 use chromaflow_device::cuda::KernelSource;
 
@@ -68,6 +68,8 @@ pub(crate) enum Mode {
     Product = 1,
     /// A sweep over rows in another order.
     PermutedSweep = 2,
+    /// The same that passes rows between ranks.
+    PeerSweep = 3,
 }
 
 impl Sliced {
@@ -304,7 +306,7 @@ impl Tile {
         // The others keep more values at hand; they must not spill for the sake of company.
         let least = |resident| if mode == Mode::Sweep { resident } else { 1 };
         match *self {
-            Tile::Sliced(s) => sell_source("sliced", SLICED, storage)
+            Tile::Sliced(s) => sliced_source(storage, mode)
                 .record::<SlicedSweep>()
                 .record::<SlicedProduct>()
                 .define("NB", nb)
@@ -352,12 +354,22 @@ impl Tile {
         ];
         if self.is_sliced() {
             sources.push(self.source(nb, storage, Mode::PermutedSweep));
+            sources.push(self.source(nb, storage, Mode::PeerSweep));
         }
         if storage == Storage::F16 {
             sources.push(self.convert_source(nb, storage, Storage::F16));
         }
         sources
     }
+}
+
+/// The text of sliced.cu; what passes rows between ranks stands before it where they pass.
+fn sliced_source(storage: Storage, mode: Mode) -> KernelSource {
+    if mode != Mode::PeerSweep {
+        return sell_source("sliced", SLICED, storage);
+    }
+    let text = format!("{MAIL}\n#line 1 \"sliced.cu\"\n{SLICED}");
+    sell_source("sliced", &text, storage).record::<SlicedPeerSweep>()
 }
 
 #[cfg(test)]

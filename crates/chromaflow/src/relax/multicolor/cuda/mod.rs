@@ -12,10 +12,11 @@ mod tests;
 
 pub(crate) use invert::{invert_shape, invert_source};
 
-use crate::gpu::{GpuError, ShareCuda, Storage, Vectors};
+use crate::dist::{Batch, Share, SweepExchange};
+use crate::gpu::{Direct, GpuError, ShareCuda, Storage, Vectors};
 use crate::order::RowBatches;
 use crate::relax::RelaxError;
-use crate::sparse::cuda::{BlockMatrixCuda, RowSets, Tile, padded};
+use crate::sparse::cuda::{BlockMatrixCuda, Mode, RowSets, Tile, padded};
 use crate::sparse::{BlockPattern, check_len, check_nb};
 use chromaflow_device::cuda::{DeviceBuffer, Graph, Kernel, KernelSource, Stream};
 use solve::{HISTORY, Norms, Plan};
@@ -59,6 +60,8 @@ pub struct MulticolorCuda {
     singular: Option<usize>,
     /// Where rows are those of a rank: the sets of rows are then border, interior and ghosts of one color after the other.
     share: Option<Arc<ShareCuda>>,
+    /// Where sweeps pass rows themselves: x\[0\] is then what others write into.
+    direct: Option<Direct>,
 }
 
 impl MulticolorCuda {
@@ -110,11 +113,12 @@ impl MulticolorCuda {
         check_batches(pattern, batches)?;
         let batches: Vec<_> = batches.iter().collect();
         let sets = RowSets::in_order(pattern.rows(), &batches);
-        Self::build(stream, pattern, nb, &sets, storage, tile, false, None)
+        Self::build(stream, pattern, nb, &sets, storage, tile, false, None, None)
     }
 
     /// For the rows of a rank: right-hand sides are residuals and x solutions, as [`dist`](crate::dist) has it. Sweeps are those of one
-    /// device alone, bit for bit: after each color its border rows pass to the neighbors while its interior rows are worked on.
+    /// device alone, bit for bit: after each color its border rows pass to the neighbors while its interior rows are worked on; all
+    /// sweeps of a solve are one graph where kernels pass them ([`Path::Direct`](crate::gpu::Path)).
     /// Tolerances and histories are for a Krylov method around the sweeps.
     ///
     /// # Errors
@@ -126,6 +130,18 @@ impl MulticolorCuda {
         storage: Storage,
         share: &Arc<ShareCuda>,
     ) -> Result<Self, GpuError> {
+        Self::over_ranks_delayed(pattern, nb, batches, storage, share, None)
+    }
+
+    /// The same with kernels that come and go at any time, later by up to so many nanoseconds, where they pass rows themselves.
+    pub(crate) fn over_ranks_delayed(
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        batches: &RowBatches,
+        storage: Storage,
+        share: &Arc<ShareCuda>,
+        delay: Option<u32>,
+    ) -> Result<Self, GpuError> {
         check_nb(nb)?;
         check_batches(pattern, batches)?;
         let rows = share.share();
@@ -135,10 +151,16 @@ impl MulticolorCuda {
         let largest = rows.batches().iter().map(|batch| batch.whole[0]).max().unwrap_or(0);
         let tile = Tile::choose(nb, storage, largest, stream.gpu().facts().multiprocessors);
         let ghosts: Vec<Vec<_>> = batches.iter().map(|batch| within(rows.ghosts(), &batch)).collect();
-        let sets = rows.batches().iter().zip(&ghosts);
+        let edges: Vec<_> = rows.batches().iter().map(|batch| edge(pattern, rows, batch)).collect();
+        let sets = edges.iter().zip(&ghosts);
         let sets =
-            RowSets::of_runs(sets.flat_map(|(batch, ghosts)| [&batch.border[..], &batch.interior, ghosts]));
-        Self::build(stream, pattern, nb, &sets, storage, tile, false, Some(share))
+            RowSets::of_runs(sets.flat_map(|([border, interior], ghosts)| [&border[..], interior, ghosts]));
+        let words = pattern.rows() * nb * storage.x_bytes() / 4;
+        let direct = match rows.sweep_exchange() {
+            SweepExchange::EveryColor => share.direct(words, delay)?,
+            SweepExchange::ColorLate | SweepExchange::EverySweep => None,
+        };
+        Self::build(stream, pattern, nb, &sets, storage, tile, false, Some(share), direct)
     }
 
     /// Jacobi relaxation instead: every row from the x of the sweep before, x <- D^-1 (b - O x).
@@ -156,7 +178,7 @@ impl MulticolorCuda {
         check_nb(nb)?;
         let tile = Tile::choose(nb, storage, pattern.rows(), stream.gpu().facts().multiprocessors);
         let sets = RowSets::in_order(pattern.rows(), std::slice::from_ref(&(0..pattern.rows())));
-        Self::build(stream, pattern, nb, &sets, storage, tile, true, None)
+        Self::build(stream, pattern, nb, &sets, storage, tile, true, None, None)
     }
 
     /// Jacobi relaxation for the rows of a rank.
@@ -175,7 +197,7 @@ impl MulticolorCuda {
         let stream = share.stream();
         let tile = Tile::choose(nb, storage, rows.whole(), stream.gpu().facts().multiprocessors);
         let sets = RowSets::of_runs([rows.owned(), &[], rows.ghosts()]);
-        Self::build(stream, pattern, nb, &sets, storage, tile, true, Some(share))
+        Self::build(stream, pattern, nb, &sets, storage, tile, true, Some(share), None)
     }
 
     #[expect(clippy::too_many_arguments, reason = "what the constructors above have decided")]
@@ -188,6 +210,7 @@ impl MulticolorCuda {
         tile: Tile,
         apart: bool,
         share: Option<&Arc<ShareCuda>>,
+        direct: Option<Direct>,
     ) -> Result<Self, GpuError> {
         let rows = pattern.rows();
         let matrix = BlockMatrixCuda::with_sets(stream, pattern, nb, sets, storage, tile)?;
@@ -205,15 +228,21 @@ impl MulticolorCuda {
         };
         let kernel =
             |source, name| -> Result<Kernel, GpuError> { Ok(stream.gpu().module(&source)?.kernel(name)?) };
+        let sweep = match &direct {
+            Some(direct) => direct.source(tile.source(nb, storage, Mode::PeerSweep)),
+            None => tile.source(nb, storage, matrix.sweep_mode()),
+        };
+        // SAFETY: `direct` keeps the memory, of so many words, as long as what is made here lives.
+        let first = direct.as_ref().map(|d| unsafe { DeviceBuffer::adopt(stream, d.x().0, d.x().1) });
         let status = || stream.upload(&[0u32, 0, u32::MAX]);
         Ok(Self {
-            sweep: kernel(tile.source(nb, storage, matrix.sweep_mode()), tile.name())?,
+            sweep: kernel(sweep, tile.name())?,
             invert: kernel(invert_source(&tile, nb, storage), "invert")?,
             inverse: DeviceBuffer::zeroed(stream, inverse)?,
             status: [status()?, status()?],
             vectors: Vectors::new(stream, storage)?,
             b: DeviceBuffer::zeroed(stream, rows * nb)?,
-            x: [x()?, x()?],
+            x: [first.map_or_else(x, Ok)?, x()?],
             apart,
             stream: stream.clone(),
             matrix,
@@ -222,6 +251,7 @@ impl MulticolorCuda {
             factored: false,
             singular: None,
             share: share.cloned(),
+            direct,
         })
     }
 
@@ -262,6 +292,24 @@ impl MulticolorCuda {
         let (n, nnz, q) = (pattern.rows(), pattern.nnzb(), nb * nb);
         nnz * (q * storage.bytes() + 4) + n * (8 * q + 8 * nb + 4 + 2 * storage.x_bytes() * nb)
     }
+}
+
+/// Own rows of a color that others read or that read others', and those that have nothing to do with them. A matrix that reads both ways,
+/// as those of meshes do, has the same rows as the share.
+fn edge(pattern: &BlockPattern, share: &Share, batch: &Batch) -> [Vec<Range<usize>>; 2] {
+    let (mut border, mut interior) = (batch.border.clone(), Vec::new());
+    let reads = |row: usize| pattern.columns(row).iter().any(|&c| !share.owns(c as usize));
+    for run in &batch.interior {
+        let mut rest = run.clone();
+        for row in run.clone().filter(|&row| reads(row)) {
+            interior.push(rest.start..row);
+            border.push(row..row + 1);
+            rest.start = row + 1;
+        }
+        interior.push(rest);
+    }
+    interior.retain(|run| !run.is_empty());
+    [border, interior]
 }
 
 /// The parts of runs of rows that lie within a range.

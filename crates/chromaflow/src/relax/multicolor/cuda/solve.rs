@@ -5,7 +5,7 @@ use super::MulticolorCuda;
 use crate::Outcome;
 use crate::dist::SweepExchange;
 use crate::gpu::arguments::{AddNorm, BeginNorms};
-use crate::gpu::{Ghosts, GpuError, ShareCuda};
+use crate::gpu::{Direct, Ghosts, GpuError, ShareCuda};
 use crate::relax::{Direction, Guess, RelaxError, SolveOptions, SolveReport};
 use crate::sparse::check_len;
 use crate::sparse::cuda::arguments::Terms;
@@ -147,12 +147,20 @@ impl MulticolorCuda {
             return Err(RelaxError::NotFactored.into());
         }
         if let Some(share) = self.share.clone() {
-            return self.sweep_over(&share, plan);
+            if self.direct.is_none() {
+                return self.sweep_over(&share, plan);
+            }
+            if share.share().check().is_err() {
+                return Ok(()); // nothing passes any more
+            }
         }
         if !self.graphs.contains_key(&plan) {
             let (mut failed, stream) = (None, self.stream.clone());
             let graph = stream.capture(|| {
-                failed = self.record(plan).err();
+                failed = match &self.direct {
+                    Some(direct) => self.record_direct(direct, plan).err(),
+                    None => self.record(plan).err(),
+                };
                 Ok(())
             });
             if let Some(error) = failed {
@@ -192,6 +200,31 @@ impl MulticolorCuda {
             }
         }
         Ok(())
+    }
+
+    /// Sweeps over the rows of a rank that pass rows themselves: a launch a color, its border first, and one before and one after all.
+    fn record_direct(&self, direct: &Direct, plan: Plan) -> Result<(), GpuError> {
+        let (m, omega) = (&self.matrix, f64::from_bits(plan.damping));
+        let colors = m.batches.len() / 3;
+        let forward = (0..colors).filter(|_| plan.direction != Direction::Backward);
+        let backward = (0..colors).rev().filter(|_| plan.direction != Direction::Forward);
+        let order: Vec<usize> = forward.chain(backward).collect();
+        let mut step = 0;
+        direct.post(step)?;
+        for &color in (0..plan.sweeps).flat_map(|_| &order) {
+            step += 1;
+            let [border, interior] = [&m.batches[3 * color], &m.batches[3 * color + 1]];
+            let terms = self.sweep_terms(omega, 0);
+            let posts = direct.posts(step, m.tile().blocks(border.len()));
+            let launch = m.launch(&self.sweep, border.start..interior.end).record(&terms).record(&posts);
+            // SAFETY: as in `launch_batch`; others write ghosts of x, which rows of the border alone read, once these were read
+            // (direct.cuh), and the memory of all is kept by `direct`.
+            unsafe { launch.dependent(true).enqueue(&self.stream)? };
+            if border.is_empty() {
+                direct.post(step)?;
+            }
+        }
+        direct.end(step)
     }
 
     /// Sweeps over the rows of a rank. They are no graph: hosts agree on each exchange as they enqueue it.
@@ -260,17 +293,20 @@ impl MulticolorCuda {
         }
     }
 
-    fn launch_batch(&self, batch: usize, damping: f64, dependent: bool, stop: bool) -> Result<(), GpuError> {
-        let m = &self.matrix;
-        let stop = if stop { self.norms.stop.ptr() } else { 0 };
-        let terms = Terms {
+    fn sweep_terms(&self, omega: f64, stop: u64) -> Terms {
+        Terms {
             dinv: (&self.inverse).into(),
             b: (&self.b).into(),
             x: Watch::at(self.x[0].ptr()),
             x_out: Share::at(self.x[usize::from(self.apart)].ptr()),
-            omega: damping,
-            ..m.terms(stop)
-        };
+            omega,
+            ..self.matrix.terms(stop)
+        }
+    }
+
+    fn launch_batch(&self, batch: usize, damping: f64, dependent: bool, stop: bool) -> Result<(), GpuError> {
+        let m = &self.matrix;
+        let terms = self.sweep_terms(damping, if stop { self.norms.stop.ptr() } else { 0 });
         let launch = m.launch(&self.sweep, m.batches[batch].clone()).record(&terms);
         // SAFETY: the range lies within the format and columns within x; the rows of a batch do not read one another
         // (checked in `new`), but for padding, which multiplies zeros.

@@ -1,0 +1,175 @@
+//! Sweeps that pass rows between ranks themselves: kernels write into the neighbors' x and wait for numbers in their own memory
+//! (direct.cuh), so that all sweeps of a linear step are one graph on each rank and no host waits for another.
+
+use super::arguments::{Mail, Posts};
+use super::peer::Peers;
+use crate::dist::Share;
+use crate::gpu::{GpuError, Storage, source};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What sweeps put before their own text.
+pub(crate) const MAIL: &str = include_str!("direct.cuh");
+const TEXT: &str = include_str!("direct.cu");
+
+/// Words between the numbers of two neighbors: no two in a line of the cache.
+const FLAG: usize = 32;
+
+/// The kernels of direct.cu.
+pub(crate) fn direct_source() -> KernelSource {
+    source("direct", &format!("{MAIL}\n#line 1 \"direct.cu\"\n{TEXT}"), Storage::F64).record::<Posts>()
+}
+
+/// What a rank opens to its neighbors for the sweeps of one matrix.
+struct End {
+    /// The iterate.
+    x: DeviceBuffer<u32>,
+    /// A number from each neighbor.
+    flags: DeviceBuffer<u32>,
+    /// By neighbor: the rank, and rows of x that it writes, color by color.
+    ghosts: Vec<(usize, Vec<u32>)>,
+}
+
+/// Memory of a rank and its neighbors for the sweeps of one matrix.
+pub(crate) struct Direct {
+    own: Arc<End>,
+    /// Kept until nothing here writes into them.
+    _others: Vec<Arc<End>>,
+    mail: DeviceBuffer<u64>,
+    /// What the mail names.
+    _words: [DeviceBuffer<u32>; 3],
+    _addresses: [DeviceBuffer<u64>; 2],
+    _targets: DeviceBuffer<[u32; 2]>,
+    post: Kernel,
+    end: Kernel,
+    stream: Stream,
+    delay: Option<u32>,
+}
+
+impl Drop for Direct {
+    /// Memory of others is kept until nothing here writes into it.
+    fn drop(&mut self) {
+        // A device that has failed writes nothing any more.
+        let _ = self.stream.synchronize();
+    }
+}
+
+impl Direct {
+    /// For an x of so many words; collective. With a `delay`, in nanoseconds, kernels come and go at any time: for tests.
+    pub(super) fn new(
+        share: &Share,
+        stream: &Stream,
+        peers: &Peers,
+        words: usize,
+        delay: Option<u32>,
+    ) -> Result<Self, GpuError> {
+        let (ranks, neighbors) = (share.ranks(), share.halo().neighbors());
+        let Some(threads) = ranks.in_process() else {
+            return Err(GpuError::Unsupported("ranks that are processes share no memory".to_owned()));
+        };
+        let (mut sent, mut received) = (BTreeMap::new(), BTreeMap::new());
+        for n in share.batches().iter().flat_map(|batch| &batch.neighbors) {
+            sent.entry(n.rank).or_insert_with(Vec::new).extend_from_slice(&n.send);
+            received.entry(n.rank).or_insert_with(Vec::new).extend_from_slice(&n.receive);
+        }
+        let own = Arc::new(End {
+            x: DeviceBuffer::zeroed(stream, words)?,
+            flags: DeviceBuffer::zeroed(stream, neighbors.len() * FLAG)?,
+            ghosts: neighbors
+                .iter()
+                .map(|n| (n.rank, received.remove(&n.rank).unwrap_or_default()))
+                .collect(),
+        });
+        // It is there before anybody writes into it.
+        stream.synchronize()?;
+        let all = threads.meet(Arc::clone(&own) as _)?;
+        let ends: Vec<Arc<End>> = all.into_iter().filter_map(|end| end.downcast().ok()).collect();
+        let others: Vec<Arc<End>> = neighbors.iter().map(|n| Arc::clone(&ends[n.rank])).collect();
+        let mut targets = vec![Vec::new(); share.rows()];
+        let (mut flags, mut x) = (Vec::new(), Vec::new());
+        for (place, (n, end)) in neighbors.iter().zip(&others).enumerate() {
+            let door = end.ghosts.iter().position(|(rank, _)| *rank == ranks.rank());
+            let door = door.expect("neighbors know one another");
+            let (rows, there) = (sent.remove(&n.rank).unwrap_or_default(), &end.ghosts[door].1);
+            assert_eq!(rows.len(), there.len(), "what one sends the other receives");
+            for (&row, &there) in rows.iter().zip(there) {
+                targets[row as usize].push([place as u32, there]);
+            }
+            flags.push(end.flags.ptr() + 4 * (door * FLAG) as u64);
+            x.push(end.x.ptr());
+        }
+        let mut first = vec![0u32];
+        first.extend(targets.iter().scan(0, |sum, of| {
+            *sum += of.len() as u32;
+            Some(*sum)
+        }));
+        let words = [stream.upload(&[0u32])?, stream.upload(&first)?, stream.upload(&[0u32])?];
+        let addresses = [stream.upload(&flags)?, stream.upload(&x)?];
+        let targets = stream.upload(&targets.concat())?;
+        let [base, first, done] = words.each_ref().map(DeviceBuffer::ptr);
+        let [flags, x] = addresses.each_ref().map(DeviceBuffer::ptr);
+        let patience = threads.patience().as_nanos().min(u128::from(u64::MAX >> 1)) as u64;
+        let mail = [
+            neighbors.len() as u64,
+            base,
+            own.flags.ptr(),
+            flags,
+            x,
+            first,
+            targets.ptr(),
+            done,
+            peers.alarm().address(),
+            patience,
+        ];
+        let module = stream.gpu().module(&delayed(direct_source(), delay))?;
+        Ok(Self {
+            mail: stream.upload(&mail)?,
+            own,
+            _others: others,
+            _words: words,
+            _addresses: addresses,
+            _targets: targets,
+            post: module.kernel("post_step")?,
+            end: module.kernel("end_steps")?,
+            stream: stream.clone(),
+            delay,
+        })
+    }
+
+    /// The address of x, `words` of them.
+    pub fn x(&self) -> (u64, usize) {
+        (self.own.x.ptr(), self.own.x.len())
+    }
+
+    /// Kernels of sweeps, delayed as these are.
+    pub fn source(&self, sweep: KernelSource) -> KernelSource {
+        delayed(sweep, self.delay)
+    }
+
+    /// What a sweep over the rows of step `step` takes, whose first `edge` thread blocks have rows that pass.
+    pub fn posts(&self, step: u32, edge: usize) -> Posts {
+        Posts { mail_of: Read::<Mail>::at(self.mail.ptr()), step, edge: edge as u32 }
+    }
+
+    /// Step 0, after which neighbors may write into x; or a step without rows that pass.
+    pub fn post(&self, step: u32) -> Result<(), GpuError> {
+        let launch = self.post.launch(1, 32).record(&self.posts(step, 0));
+        // SAFETY: the mail's memory lives as long as `self`, and so do the neighbors'.
+        Ok(unsafe { launch.enqueue(&self.stream) }?)
+    }
+
+    /// Waits for the neighbors' rows of the last step.
+    pub fn end(&self, step: u32) -> Result<(), GpuError> {
+        let launch = self.end.launch(1, 32).record(&self.posts(step, 0));
+        // SAFETY: as above.
+        Ok(unsafe { launch.enqueue(&self.stream) }?)
+    }
+}
+
+fn delayed(source: KernelSource, delay: Option<u32>) -> KernelSource {
+    match delay {
+        Some(most) => source.define("DELAY", most),
+        None => source,
+    }
+}

@@ -1,0 +1,212 @@
+//! Sweeps that pass rows themselves, against one device and against sweeps whose rows pass by events.
+
+use super::{Path, ShareCuda, Wish};
+use crate::Policy;
+use crate::dist::tests::{Local, NB, PATIENCE, System, local, local_of, system, system_of};
+use crate::gpu::{DeviceJacobian, GpuError, Storage, test_stream};
+use crate::relax::{Direction, MulticolorCuda, SolveOptions};
+use chromaflow_comm::{Communicator, Threads, run};
+use chromaflow_device::cuda::{Asked, DeviceBuffer, Gpu, Stream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// At most so many nanoseconds later than they would, thread blocks come and go.
+const DELAY: Option<u32> = Some(20_000);
+
+/// Numbers without a pattern (splitmix64 by Steele, Lea and Flood, 2014).
+fn random(seed: u64, at: usize) -> u64 {
+    let mut z = seed.wrapping_add((at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Sweeps of a rank over its part, and their right-hand side.
+fn sweeps(
+    own: &Local,
+    share: &Arc<ShareCuda>,
+    storage: Storage,
+    delay: Option<u32>,
+) -> Result<(MulticolorCuda, DeviceBuffer<f64>), GpuError> {
+    let pattern = own.jacobian.pattern();
+    let mut sweeps = MulticolorCuda::over_ranks_delayed(pattern, NB, &own.batches, storage, share, delay)?;
+    sweeps.factor(&DeviceJacobian::upload(share.stream(), &own.jacobian)?)?;
+    Ok((sweeps, share.stream().upload(&own.b)?))
+}
+
+fn alone(whole: &System, stream: &Stream, options: &SolveOptions) -> Vec<f64> {
+    let storage = Storage::from(whole.jacobian.off.policy());
+    let mut sweeps = MulticolorCuda::new(stream, &whole.pattern, NB, &whole.batches, storage).unwrap();
+    sweeps.factor(&DeviceJacobian::upload(stream, &whole.jacobian).unwrap()).unwrap();
+    let (b, mut x) = (stream.upload(&whole.b).unwrap(), DeviceBuffer::zeroed(stream, whole.b.len()).unwrap());
+    sweeps.solve(&b, &mut x, options).unwrap();
+    x.download().unwrap()
+}
+
+/// Own rows and ghosts that the matrix reads have the values of the whole.
+fn same(own: &Local, x: &[f64], expected: &[f64], what: &str) {
+    let pattern = own.jacobian.pattern();
+    let mut known: Vec<bool> = (0..own.share.rows()).map(|row| own.share.owns(row)).collect();
+    for row in (0..own.share.rows()).filter(|&row| own.share.owns(row)) {
+        pattern.columns(row).iter().for_each(|&c| known[c as usize] = true);
+    }
+    for (row, x) in x.chunks_exact(NB).enumerate().filter(|(row, _)| known[*row]) {
+        let global = own.share.global()[row] as usize;
+        assert!(*x == expected[global * NB..][..NB], "{what}: row {global} of the whole system");
+    }
+}
+
+/// Several ranks on one device, whose kernels are small enough to run side by side: bit for bit those of one rank, whatever comes late.
+#[test]
+fn cuda_sweeps_that_pass_rows_themselves_are_those_of_one_device() {
+    let Some(stream) = test_stream() else { return };
+    for (policy, direction) in [
+        (Policy::D, Direction::Forward),
+        (Policy::Ds, Direction::Symmetric),
+        (Policy::Ds, Direction::Backward),
+    ] {
+        let whole = system(policy);
+        let options = SolveOptions { direction, damping: 0.9, ..SolveOptions::sweeps(4) };
+        let expected = Arc::new(alone(&whole, &stream, &options));
+        for size in [1, 2, 3, 5] {
+            let expected = Arc::clone(&expected);
+            run(size, PATIENCE, move |ranks: &Threads| -> Result<(), GpuError> {
+                let own = local(ranks, &system(policy), 1, false);
+                let stream = Gpu::open(0)?.stream()?;
+                let share = Arc::new(ShareCuda::new(&own.share, &stream, &[], NB, Wish::Within)?);
+                assert_eq!(*share.path(), Path::Direct);
+                let (mut sweeps, b) = sweeps(&own, &share, Storage::from(policy), DELAY)?;
+                for turn in 0..4 {
+                    let mut x = DeviceBuffer::zeroed(&stream, own.b.len())?;
+                    std::thread::sleep(Duration::from_micros(random(ranks.rank() as u64, turn) % 3000));
+                    sweeps.solve(&b, &mut x, &options)?;
+                    let x = x.download()?;
+                    own.share.check()?;
+                    same(&own, &x, &expected, &format!("{policy}, {direction:?}, {size} ranks, turn {turn}"));
+                }
+                Ok(())
+            })
+            .unwrap();
+        }
+    }
+}
+
+/// Owners of rows: scattered, in runs of odd lengths, and all but a few on one rank.
+fn owners(kind: usize, seed: u64, rows: usize, size: usize) -> Vec<u32> {
+    let part = |row: usize| match kind {
+        0 => random(seed, row) % size as u64,
+        1 => random(seed, row / 37) % size as u64,
+        _ if random(seed, row) % 97 == 0 => size as u64 - 1,
+        _ => 0,
+    };
+    (0..rows).map(|row| part(row) as u32).collect()
+}
+
+/// Each rank on a GPU of its own: graphs whose kernels pass rows against one device and against rows that pass by events, on random
+/// matrices cut in odd ways, with and without delays, bit for bit; and what a host asks of the driver for each linear step.
+#[test]
+fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
+    let Some(stream) = test_stream() else { return };
+    let count = Gpu::count().unwrap().min(4);
+    if count < 2 {
+        chromaflow_testkit::skip("two gpus", "there is one GPU, two are needed");
+        return;
+    }
+    for (seed, policy) in [(1, Policy::Ds), (2, Policy::D), (3, Policy::Ds)] {
+        let (rows, blocks) = (1000 + 4321 * seed as usize, 9000 + 40_000 * seed as usize);
+        let whole = system_of(rows, blocks, seed, policy);
+        let options = SolveOptions::sweeps(15);
+        let expected = Arc::new(alone(&whole, &stream, &options));
+        for (size, kind) in (2..=count).flat_map(|size| [0, 1, 2].map(|kind| (size, kind))) {
+            let expected = Arc::clone(&expected);
+            let asked = run(size, PATIENCE, move |ranks: &Threads| -> Result<Vec<Asked>, GpuError> {
+                let whole = system_of(rows, blocks, seed, policy);
+                let own = local_of(ranks, &whole, &owners(kind, seed, rows, size), 1, false);
+                let stream = Gpu::open(ranks.rank())?.stream()?;
+                let mut all = Vec::new();
+                for (wish, path, delay) in [
+                    (Wish::Posted, Path::Peer, None),
+                    (Wish::Shortest, Path::Direct, None),
+                    (Wish::Shortest, Path::Direct, DELAY),
+                ] {
+                    let share = Arc::new(ShareCuda::new(&own.share, &stream, &[], NB, wish)?);
+                    assert_eq!(*share.path(), path);
+                    let (mut sweeps, b) = sweeps(&own, &share, Storage::from(policy), delay)?;
+                    for turn in 0..if delay.is_some() { 3 } else { 30 } {
+                        let mut x = DeviceBuffer::zeroed(&stream, own.b.len())?;
+                        std::thread::sleep(Duration::from_micros(random(ranks.rank() as u64, turn) % 500));
+                        let before = stream.asked();
+                        sweeps.solve(&b, &mut x, &options)?;
+                        let after = stream.asked();
+                        let x = x.download()?;
+                        own.share.check()?;
+                        same(
+                            &own,
+                            &x,
+                            &expected,
+                            &format!("seed {seed}, cut {kind}, {size} ranks, {wish:?}, turn {turn}"),
+                        );
+                        if turn == 2 && delay.is_none() {
+                            all.push(Asked {
+                                kernels: after.kernels - before.kernels,
+                                graphs: after.graphs - before.graphs,
+                                events: after.events - before.events,
+                                waits: after.waits - before.waits,
+                            });
+                        }
+                    }
+                }
+                Ok(all)
+            });
+            let asked = asked.unwrap();
+            println!(
+                "seed {seed}, cut {kind}, {size} ranks: by events {:?}, as a graph {:?}",
+                asked[0][0], asked[0][1]
+            );
+            for rank in asked {
+                // What remains beside the graph brings x from f32 to f64.
+                let kernels = 1;
+                assert_eq!(rank[1], Asked { kernels, graphs: 1, events: 0, waits: 0 }, "a graph a step");
+                assert!(rank[0].kernels > 100 && rank[0].graphs == 0, "{:?}", rank[0]);
+            }
+        }
+    }
+}
+
+/// Who waits in vain says so in the end: after the patience of the ranks for one that stays silent, at once for one that has failed.
+#[test]
+fn cuda_kernels_that_wait_for_a_rank_in_vain_end_with_an_error() {
+    if test_stream().is_none() {
+        return;
+    }
+    for fails in [false, true] {
+        let started = Instant::now();
+        let patience = Duration::from_secs(if fails { 60 } else { 2 });
+        let ended = run(2, patience, move |ranks: &Threads| -> Result<(), GpuError> {
+            let own = local(ranks, &system(Policy::D), 1, false);
+            let stream = Gpu::open(0)?.stream()?;
+            let share = Arc::new(ShareCuda::new(&own.share, &stream, &[], NB, Wish::Within)?);
+            let (mut sweeps, b) = sweeps(&own, &share, Storage::F64, None)?;
+            let mut x = DeviceBuffer::zeroed(&stream, own.b.len())?;
+            sweeps.solve(&b, &mut x, &SolveOptions::sweeps(2))?;
+            own.share.check()?;
+            if ranks.rank() == 1 {
+                if fails {
+                    return Err(GpuError::Unsupported("it was told to fail".to_owned()));
+                }
+                std::thread::sleep(2 * patience);
+                return Ok(());
+            }
+            sweeps.solve(&b, &mut x, &SolveOptions::sweeps(2))?;
+            stream.synchronize()?;
+            Ok(own.share.check()?)
+        });
+        let words = ended.unwrap_err().to_string();
+        if fails {
+            assert_eq!(words, "rank 1: it was told to fail");
+            assert!(started.elapsed() < patience / 2, "{:?}", started.elapsed());
+        } else {
+            assert!(words.contains("rank 1 did not answer for 2 s"), "{words}");
+        }
+    }
+}
