@@ -21,7 +21,7 @@ struct Mail {
     const uint2* targets; // neighbor and row there
     u32* done;            // thread blocks of this step that have written
     u32* alarm;           // on the host: [0] 1 + neighbor that failed to come (+ LEFT); [1 + n] whether neighbor n has left
-    u64 patience;         // nanoseconds
+    u64 patience;         // units of 2^20 nanoseconds, about a millisecond
 };
 #define FLAG 32
 #define LEFT 0x80000000u
@@ -56,15 +56,16 @@ __device__ __forceinline__ void wait(const Mail* m, u32 step) {
     const u32 wanted = *(volatile const u32*)m->base + 1 + step;
     for (u32 n = threadIdx.x; n < (u32)m->neighbors; n += blockDim.x) {
         const u32* flag = m->flags + n * FLAG;
-        u64 since = 0;
+        // Where nothing has come after some looks the clock is looked at, and the host's words.
+        u32 since = 0;
         for (u32 looks = 1; missing(flag, wanted); looks++) {
             if (looks % 1024) continue;
             volatile u32* alarm = m->alarm;
             if (alarm[0]) break;
-            const u64 now = nanoseconds();
-            if (!since) since = now;
+            const u32 now = (u32)(nanoseconds() >> 20);
+            if (looks == 1024) since = now;
             const bool left = alarm[1 + n] && missing(flag, wanted);
-            if (left || now - since > m->patience) alarm[0] = (1 + n) | (left ? LEFT : 0u);
+            if (left || now - since > (u32)m->patience) alarm[0] = (1 + n) | (left ? LEFT : 0u);
         }
     }
     __syncthreads();

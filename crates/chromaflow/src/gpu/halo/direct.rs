@@ -109,7 +109,7 @@ impl Direct {
         let targets = stream.upload(&targets.concat())?;
         let [base, first, done] = words.each_ref().map(DeviceBuffer::ptr);
         let [flags, x] = addresses.each_ref().map(DeviceBuffer::ptr);
-        let patience = threads.patience().as_nanos().min(u128::from(u64::MAX >> 1)) as u64;
+        let patience = (threads.patience().as_nanos() >> 20).clamp(1, u128::from(u32::MAX >> 1)) as u64;
         let mail = [
             neighbors.len() as u64,
             base,

@@ -304,7 +304,13 @@ impl Tile {
     pub(crate) fn source(&self, nb: usize, storage: Storage, mode: Mode) -> KernelSource {
         let flag = u32::from;
         // The others keep more values at hand; they must not spill for the sake of company.
-        let least = |resident| if mode == Mode::Sweep { resident } else { 1 };
+        // Those that pass rows need few registers more than sweeps of one device; where these are short, a thread block less has them.
+        let short = storage == Storage::F32 && matches!(nb, 3 | 6 | 7);
+        let least = |resident: usize| match mode {
+            Mode::Sweep => resident,
+            Mode::PeerSweep => (resident - usize::from(short)).max(1),
+            Mode::Product | Mode::PermutedSweep => 1,
+        };
         match *self {
             Tile::Sliced(s) => sliced_source(storage, mode)
                 .record::<SlicedSweep>()
