@@ -20,7 +20,7 @@ struct Mail {
     const u32* first;     // of each own row the first of its `targets`; one more
     const uint2* targets; // neighbor and row there
     u32* done;            // thread blocks of this step that have written
-    u32* alarm;           // on the host: [0] 1 + neighbor that failed to come (+ LEFT); [1 + n] whether neighbor n has left
+    u32* alarm;           // on the host: [0] 1 + neighbor that failed to come (+ LEFT), [1 + n] whether n has left
     u64 patience;         // units of 2^20 nanoseconds, about a millisecond
 };
 #define FLAG 32

@@ -7,8 +7,8 @@
 // Constants: NB block size; C rows a chunk; G chunks a thread block; UB pairs of slots a thread has in flight; SP lane
 // groups that share the slots of a row; MINB thread blocks a multiprocessor must hold; DEARLY loads the inverse
 // diagonal before the predecessors are waited for, ONE the odd last slot with the first pairs; MODE 0 sweep of a
-// relaxation over rows in the order of the matrix, 1 product or residual, 2 sweep over rows in another order, 3 the same
-// that passes rows between ranks: its first `edge` thread blocks wait for the neighbors' rows and send theirs.
+// relaxation over rows in the order of the matrix, 1 product or residual, 2 sweep over rows in another order, 3 the
+// same that passes rows between ranks: its first `edge` thread blocks wait for the neighbors' rows and send theirs.
 //
 // Small blocks are bound not by memory but by the sectors of x that multiprocessors ask the L2 cache for. Chunks of one
 // thread block, near one another in the mesh, find most of them in L1.
