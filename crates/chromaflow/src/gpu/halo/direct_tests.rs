@@ -96,7 +96,7 @@ fn owners(kind: usize, seed: u64, rows: usize, size: usize) -> Vec<u32> {
     let part = |row: usize| match kind {
         0 => random(seed, row) % size as u64,
         1 => random(seed, row / 37) % size as u64,
-        _ if random(seed, row) % 97 == 0 => size as u64 - 1,
+        _ if random(seed, row).is_multiple_of(97) => size as u64 - 1,
         _ => 0,
     };
     (0..rows).map(|row| part(row) as u32).collect()
