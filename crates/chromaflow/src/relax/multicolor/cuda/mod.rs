@@ -160,7 +160,12 @@ impl MulticolorCuda {
             SweepExchange::EveryColor => share.direct(words, delay)?,
             SweepExchange::ColorLate | SweepExchange::EverySweep => None,
         };
-        Self::build(stream, pattern, nb, &sets, storage, tile, false, Some(share), direct)
+        let made = Self::build(stream, pattern, nb, &sets, storage, tile, false, Some(share), direct)?;
+        if made.direct.is_some() {
+            // Everybody's kernels are loaded before anybody's wait: loading may wait for them.
+            rows.ranks().barrier()?;
+        }
+        Ok(made)
     }
 
     /// Jacobi relaxation instead: every row from the x of the sweep before, x <- D^-1 (b - O x).
