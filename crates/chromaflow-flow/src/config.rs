@@ -477,11 +477,38 @@ pub struct TurbulenceConfig {
     pub grid_length: GridLength,
     /// What the turbulent stress has besides that of an eddy viscosity.
     pub quadratic: Quadratic,
-    /// Of Spalart-Allmaras: production falls where the flow turns more than it is strained, SA-R.
-    pub rotation: bool,
+    /// Of Spalart-Allmaras: what production makes of rotation and curvature.
+    pub rotation: Rotation,
+    /// What stands at walls without slip for the layer next to them.
+    pub walls: WallTreatment,
+}
+
+/// What stands at walls without slip for the layer next to them, see [`crate::wall_law`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WallTreatment {
+    /// Nothing: the mesh resolves it.
+    #[default]
+    Resolved,
+    /// A law of the wall; omega is that of the logarithmic layer.
+    Functions,
+    /// A law of the wall; omega goes from that of the viscous to that of the logarithmic layer.
+    Automatic,
 }
 
 impl TurbulenceConfig {
+    /// Why what its model does not have is refused, if it is; `in_time`: whether the run is unsteady.
+    pub fn option_problem(&self, in_time: bool) -> Option<(&'static str, &'static str)> {
+        if self.quadratic == Quadratic::Qcr2020 && !self.model.is_spalart_allmaras() {
+            let problem = "the constants of QCR2020 go by a function of Spalart-Allmaras: expected sa-neg, sa or sa-noft2 as the model, or 2000";
+            return Some(("qcr", problem));
+        }
+        if self.rotation == Rotation::Curved && in_time {
+            let problem = "SA-RC of a run in time needs the strain of earlier times, which is not kept: expected a steady run, or sa-r";
+            return Some(("rotation_correction", problem));
+        }
+        None
+    }
+
     /// Why its hybrid is refused, if it is.
     pub fn hybrid_problem(&self) -> Option<&'static str> {
         match (self.hybrid, self.model, self.grid_length) {
@@ -536,7 +563,8 @@ impl Default for TurbulenceConfig {
             hybrid: Hybrid::None,
             grid_length: GridLength::MaxEdge,
             quadratic: Quadratic::None,
-            rotation: false,
+            rotation: Rotation::None,
+            walls: WallTreatment::Resolved,
         }
     }
 }
@@ -549,6 +577,20 @@ pub enum Quadratic {
     None,
     /// QCR2000.
     Qcr2000,
+    /// QCR2020, with constants that go by fw of Spalart-Allmaras.
+    Qcr2020,
+}
+
+/// Corrections of Spalart-Allmaras for rotation and curvature.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rotation {
+    /// None.
+    #[default]
+    None,
+    /// SA-R: production falls where the flow turns more than it is strained.
+    Rotating,
+    /// SA-RC: it goes by how the strain turns along the flow.
+    Curved,
 }
 
 /// Turbulence models.

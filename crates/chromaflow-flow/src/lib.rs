@@ -34,6 +34,7 @@ pub mod turbulence;
 pub mod unstructured;
 pub mod viscous;
 pub mod wall_distance;
+pub mod wall_law;
 
 pub use chromaflow_mesh as mesh;
 pub use config::FlowConfig;

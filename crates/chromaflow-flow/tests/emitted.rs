@@ -15,7 +15,7 @@ const SHIM: &str = "
 #include <cmath>
 #include <cstdio>
 #include <vector>
-using std::sqrt; using std::fabs; using std::exp; using std::log; using std::pow;
+using std::sqrt; using std::fabs; using std::exp; using std::log; using std::atan; using std::pow;
 inline double rsqrt(double x) { return 1.0 / sqrt(x); }
 inline float rsqrtf(float x) { return 1.0f / sqrt(x); }
 #define __device__

@@ -432,12 +432,12 @@ impl<'a> Body<'a> {
             ("and", 1) => format!("({on} && {arguments})"),
             ("or", 1) => format!("({on} || {arguments})"),
             ("not", 0) => format!("(!{on})"),
-            ("sqrt" | "rsqrt" | "abs" | "exp" | "ln", 0) => format!("real_{name}({on})"),
+            ("sqrt" | "rsqrt" | "abs" | "exp" | "ln" | "atan", 0) => format!("real_{name}({on})"),
             ("min" | "max" | "powf", 1) => format!("real_{name}({on}, {arguments})"),
             _ => {
                 return Err(self.fault(
                     &m.method,
-                    format!("no method `{name}` in the subset: sqrt, rsqrt, abs, exp, ln, powf, min, max, lt, le, gt, ge, and, or, not"),
+                    format!("no method `{name}` in the subset: sqrt, rsqrt, abs, exp, ln, atan, powf, min, max, lt, le, gt, ge, and, or, not"),
                 ));
             }
         })

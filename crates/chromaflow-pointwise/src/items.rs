@@ -111,6 +111,8 @@ __device__ __forceinline__ double real_exp(double x) { return exp(x); }
 __device__ __forceinline__ float real_exp(float x) { return expf(x); }
 __device__ __forceinline__ double real_ln(double x) { return log(x); }
 __device__ __forceinline__ float real_ln(float x) { return logf(x); }
+__device__ __forceinline__ double real_atan(double x) { return atan(x); }
+__device__ __forceinline__ float real_atan(float x) { return atanf(x); }
 __device__ __forceinline__ double real_powf(double x, double y) { return pow(x, y); }
 __device__ __forceinline__ float real_powf(float x, float y) { return powf(x, y); }
 "#;

@@ -62,19 +62,37 @@ choice! {
         /// QCR2000: normal stresses differ in shear, as vortices in corners need.
         #[serde(rename = "2000")]
         Qcr2000 => flow::Quadratic::Qcr2000,
+        /// QCR2020, of `sa` and its kin: constants that go by the model's fw, and what 2/3 rho k would be.
+        #[serde(rename = "2020")]
+        Qcr2020 => flow::Quadratic::Qcr2020,
     }
 }
 
-/// Corrections for rotation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-pub enum RotationName {
-    /// None.
-    #[default]
-    #[serde(rename = "none")]
-    None,
-    /// SA-R: production falls where the flow turns more than it is strained.
-    #[serde(rename = "sa-r")]
-    SaR,
+choice! {
+    /// What stands at walls without slip for the layer next to them.
+    WallsName => flow::WallTreatment {
+        /// Nothing: the mesh resolves it, y+ of the first nodes about 1.
+        Resolved => flow::WallTreatment::Resolved,
+        /// A law of the wall, for meshes of y+ 30 to 100.
+        Functions => flow::WallTreatment::Functions,
+        /// A law of the wall for any y+.
+        Automatic => flow::WallTreatment::Automatic,
+    }
+}
+
+choice! {
+    /// Corrections for rotation and curvature.
+    RotationName => flow::Rotation {
+        /// None.
+        #[serde(rename = "none")]
+        None => flow::Rotation::None,
+        /// SA-R: production falls where the flow turns more than it is strained.
+        #[serde(rename = "sa-r")]
+        SaR => flow::Rotation::Rotating,
+        /// SA-RC: production goes by how the strain turns along the flow, in steady runs.
+        #[serde(rename = "sa-rc")]
+        SaRc => flow::Rotation::Curved,
+    }
 }
 
 /// The turbulence model of `equations = "rans"`.
@@ -103,8 +121,10 @@ pub struct TurbulenceSection {
     pub grid_length: GridLengthName,
     /// What the turbulent stress has besides that of an eddy viscosity.
     pub qcr: QuadraticName,
-    /// Of `sa` and its kin: the correction for rotation.
+    /// Of `sa` and its kin: the correction for rotation and curvature.
     pub rotation_correction: RotationName,
+    /// What stands at walls without slip for the layer next to them.
+    pub walls: WallsName,
 }
 
 impl Default for TurbulenceSection {
@@ -123,6 +143,7 @@ impl Default for TurbulenceSection {
             grid_length: GridLengthName::default(),
             qcr: QuadraticName::default(),
             rotation_correction: RotationName::default(),
+            walls: WallsName::default(),
         }
     }
 }
@@ -167,8 +188,12 @@ impl CaseFile {
             hybrid: t.hybrid.config(),
             grid_length: t.grid_length.config(),
             quadratic: t.qcr.config(),
-            rotation: t.rotation_correction == RotationName::SaR,
+            rotation: t.rotation_correction.config(),
+            walls: t.walls.config(),
         };
+        if let Some((key, problem)) = config.option_problem(self.march.mode == super::Mode::Unsteady) {
+            return Err(source.error(&["turbulence", key], problem));
+        }
         match config.hybrid_problem() {
             Some(problem) => Err(source.error(&["turbulence", "hybrid"], problem)),
             None => Ok(Some(config)),

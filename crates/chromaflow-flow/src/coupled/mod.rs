@@ -43,6 +43,7 @@ use crate::march::Moment;
 use crate::ranks::Rows;
 use crate::residual::primitive_of;
 use crate::viscous::weight_across;
+use crate::wall_law::LawNode;
 use chromaflow::Jacobian;
 use chromaflow::dist::Share;
 use chromaflow_device::Team;
@@ -69,6 +70,8 @@ pub struct FlowView<'a> {
     pub boundaries: &'a [Condition<f64>],
     /// Nodes on walls without slip, ascending.
     pub walls: &'a [WallNode<f64>],
+    /// Nodes on walls with a law of the wall, ascending, and nodes off walls next to these; none where the mesh resolves all walls.
+    pub laws: [&'a [LawNode<f64>]; 2],
     /// rho, u, v, w, p and the place of each node.
     pub nodes: &'a [NodeRecord],
     /// Gradients of the flow; empty where its residual is of first order.
@@ -88,6 +91,25 @@ impl FlowView<'_> {
     pub fn between(&self, a: usize, b: usize) -> [f64; 3] {
         let place = |i: usize| -> [f64; 3] { std::array::from_fn(|d| self.nodes[i][5 + d]) };
         self.dual.between(&place(a), &place(b))
+    }
+
+    /// Nodes on viscous walls, ascending.
+    pub fn wall_rows(&self) -> Vec<u32> {
+        let of_laws = self.laws[0].iter().map(|law| law.node);
+        let mut rows: Vec<u32> = self.walls.iter().map(|wall| wall.node).chain(of_laws).collect();
+        rows.sort_unstable();
+        rows
+    }
+
+    /// Whether a row is a node on a viscous wall.
+    pub fn is_on_wall(&self, row: u32) -> bool {
+        let fixed = self.walls.binary_search_by_key(&row, |wall| wall.node).is_ok();
+        fixed || self.law_at(row).is_some()
+    }
+
+    /// Which of the nodes with a law of the wall a row is.
+    pub fn law_at(&self, row: u32) -> Option<usize> {
+        self.laws[0].binary_search_by_key(&row, |law| law.node).ok()
     }
 
     /// What passes between ranks, where the mesh is divided among them.
@@ -197,6 +219,11 @@ pub trait Coupled: Send + Sync {
     /// Eddy viscosity of each node for the viscous fluxes of the flow, over rho_inf a_inf and the mesh unit; empty where this
     /// system has none. As of the last [`Coupled::prepare`].
     fn eddy_viscosity(&self) -> &[f64] {
+        &[]
+    }
+
+    /// fw of each node for the stress of QCR2020, as of the last [`Coupled::prepare`]; empty where it is not asked for.
+    fn relation(&self) -> &[f64] {
         &[]
     }
 

@@ -2,6 +2,7 @@
 //! Boundary conditions in device memory, in the very layout of the host.
 
 use crate::bc::{Condition, Farfield, Inlet, Motion, Outlet, VelocityInlet, Wall, WallNode};
+use crate::wall_law::LawNode;
 use bytemuck::NoUninit;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
@@ -27,6 +28,12 @@ const _: () = assert!(size_of::<WallNode<f64>>() == WALL_SIZE, "nothing lies bet
 // SAFETY: `repr(C)` of two numbers of four bytes and a record of f64 only; by the assertion above no byte of it is padding.
 unsafe impl NoUninit for WallNode<f64> {}
 
+const LAW_SIZE: usize = 16 + 5 * size_of::<f64>() + size_of::<Wall<f64>>();
+const _: () = assert!(size_of::<LawNode<f64>>() == LAW_SIZE, "nothing lies between fields");
+
+// SAFETY: `repr(C)` of four numbers of four bytes and f64 only; by the assertion above no byte of it is padding.
+unsafe impl NoUninit for LawNode<f64> {}
+
 /// An array of `Condition` as kernels read it.
 ///
 /// # Errors
@@ -45,6 +52,17 @@ pub(crate) fn upload_conditions(
 pub(crate) fn upload_wall_nodes(
     stream: &Stream,
     nodes: &[WallNode<f64>],
+) -> Result<DeviceBuffer<u64>, GpuError> {
+    Ok(stream.upload(bytemuck::cast_slice::<_, u64>(nodes))?)
+}
+
+/// An array of `LawNode` as kernels read it.
+///
+/// # Errors
+/// [`GpuError::Cuda`].
+pub(crate) fn upload_law_nodes(
+    stream: &Stream,
+    nodes: &[LawNode<f64>],
 ) -> Result<DeviceBuffer<u64>, GpuError> {
     Ok(stream.upload(bytemuck::cast_slice::<_, u64>(nodes))?)
 }
@@ -72,6 +90,7 @@ pub(crate) fn download_pressures(
 /// Makes kernels that see another layout fail to compile.
 pub(crate) fn layout_check() -> String {
     format!(
-        "static_assert(sizeof(Condition) == {SIZE} && sizeof(WallNode) == {WALL_SIZE}, \"the host's layout\");\n"
+        "static_assert(sizeof(Condition) == {SIZE} && sizeof(WallNode) == {WALL_SIZE} && sizeof(LawNode) == {LAW_SIZE}, \
+         \"the host's layout\");\n"
     )
 }

@@ -19,6 +19,7 @@ use crate::gas::{Gas, Transport, ViscosityLaw};
 use crate::gradient::Mapping;
 use crate::mesh::periodic::Periods;
 use crate::pointwise;
+use crate::wall_law::LawNode;
 use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
 use chromaflow::gpu::{GpuError, Storage, Vectors};
 use chromaflow::solver::{Method, PreconditionerKind};
@@ -30,7 +31,7 @@ pub use crate::jacobian::cuda::JacobianCuda;
 pub use crate::residual::cuda::{BoundaryCuda, ResidualCuda, ViscousCuda};
 pub use crate::residual::node_gradients::cuda::NodeGradientsCuda;
 pub(crate) use clock::{Clock, MARKS};
-pub(crate) use conditions::{download_pressures, upload_conditions, upload_wall_nodes};
+pub(crate) use conditions::{download_pressures, upload_conditions, upload_law_nodes, upload_wall_nodes};
 pub(crate) use sums::{AddParts, Sums};
 
 const COMMON: &str = include_str!("common.cuh");
@@ -72,7 +73,10 @@ pub fn kernels_of(config: &FlowConfig) -> Vec<KernelSource> {
     all
 }
 
-kernel_elements!(Params: "Params" in f64, Condition<f64>: "Condition" in u64, WallNode<f64>: "WallNode" in u64);
+kernel_elements!(
+    Params: "Params" in f64, Condition<f64>: "Condition" in u64, WallNode<f64>: "WallNode" in u64,
+    LawNode<f64>: "LawNode" in u64,
+);
 
 /// The flow solver's kernels with every branch of every scheme at least once, for checks without a GPU.
 pub fn kernel_sources() -> Vec<KernelSource> {
@@ -90,6 +94,7 @@ pub fn kernel_sources() -> Vec<KernelSource> {
     all.extend(crate::scalar::cuda::kernel_sources());
     all.extend(crate::turbulence::k_omega::cuda::kernel_sources());
     all.extend(crate::turbulence::spalart_allmaras::cuda::kernel_sources());
+    all.extend([false, true].map(crate::turbulence::walls::cuda::kernel_source));
     all.extend(crate::structured::cuda::kernel_sources());
     all.extend(crate::structured::lax_wendroff::cuda::kernel_sources());
     all
@@ -163,7 +168,7 @@ impl MeshCuda {
 }
 
 /// An array that kernels may lack: none where it is empty.
-pub fn optional(values: &DeviceBuffer<f64>) -> Option<&DeviceBuffer<f64>> {
+pub fn optional<T: bytemuck::Pod>(values: &DeviceBuffer<T>) -> Option<&DeviceBuffer<T>> {
     (!values.is_empty()).then_some(values)
 }
 
@@ -239,6 +244,8 @@ pub enum Diffusion {
     Turbulent,
     /// The same with a quadratic constitutive relation.
     Quadratic,
+    /// The same of 2020.
+    Quadratic2020,
 }
 
 impl Diffusion {
@@ -250,13 +257,14 @@ impl Diffusion {
             (Equations::Laminar, Some(model)) => match model.quadratic {
                 Quadratic::None => Self::Turbulent,
                 Quadratic::Qcr2000 => Self::Quadratic,
+                Quadratic::Qcr2020 => Self::Quadratic2020,
             },
         }
     }
 
     /// Whether eddies are among it.
     pub(crate) fn is_turbulent(self) -> bool {
-        matches!(self, Self::Turbulent | Self::Quadratic)
+        matches!(self, Self::Turbulent | Self::Quadratic | Self::Quadratic2020)
     }
 
     /// The eddy viscosity of each node, `[rows]`, where there is one.

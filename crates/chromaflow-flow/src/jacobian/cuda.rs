@@ -3,8 +3,9 @@
 
 use crate::bc::WallNode;
 use crate::config::JacobianScheme;
-use crate::gpu::{BoundaryCuda, Diffusion, MeshCuda, Params, blocks, source};
+use crate::gpu::{ALONG, BoundaryCuda, Diffusion, MeshCuda, Params, blocks, source};
 use crate::residual::arguments::BoundaryNodes;
+use crate::wall_law::LawNode;
 use chromaflow::BlockPattern;
 use chromaflow::gpu::{DeviceJacobian, GpuError, Storage};
 use chromaflow::sparse::cuda::{Chunk, InPlace, SELL};
@@ -64,6 +65,12 @@ kernel_record! {
         params: Read<Params>, off: Share<Value>, diag: Share<f64>,
     }
 
+    /// Rows of nodes on walls with a law.
+    struct LawRows {
+        count: u32, laws: Read<LawNode<f64>>, row_ptr: Read<u32>, col_idx: Read<u32>, chunks: Read<()>,
+        seats: Read<u32>, nodes: Read<f64>, params: Read<Params>, off: Share<Value>,
+    }
+
     /// Rows of nodes of given state.
     struct HeldRows {
         count: u32, node_of: Read<u32>, row_ptr: Read<u32>, chunks: Read<()>, seats: Read<u32>,
@@ -85,10 +92,10 @@ fn kernel_source(stored: usize, scheme: JacobianScheme, diffusion: Diffusion, ch
     let viscous = match diffusion {
         Diffusion::None => 0,
         Diffusion::Molecular => 1,
-        Diffusion::Turbulent | Diffusion::Quadratic => 2,
+        Diffusion::Turbulent | Diffusion::Quadratic | Diffusion::Quadratic2020 => 2,
     };
-    source("jacobian", SELL, include_str!("jacobian.cu"))
-        .records::<(Assemble, AssembleSliced, BoundaryJacobians, WallRows, HeldRows)>()
+    source("jacobian", &format!("{ALONG}{SELL}"), include_str!("jacobian.cu"))
+        .records::<(Assemble, AssembleSliced, BoundaryJacobians, WallRows, LawRows, HeldRows)>()
         .define("STORED", stored)
         .define("SCHEME", u32::from(scheme == JacobianScheme::VanLeer))
         .define("VISCOUS", viscous)
@@ -143,6 +150,7 @@ pub struct JacobianCuda {
     assemble: Kernel,
     boundary: Kernel,
     walls: Kernel,
+    laws: Kernel,
     held: Kernel,
     tiles: DeviceBuffer<u32>,
     threads: usize,
@@ -165,6 +173,8 @@ pub enum Target<'a> {
 pub struct ReplacedRows<'a> {
     /// Nodes on walls without slip: how many, and an array of `WallNode`.
     pub walls: (usize, &'a DeviceBuffer<u64>),
+    /// Nodes on walls with a law: how many, and an array of `LawNode`.
+    pub laws: (usize, &'a DeviceBuffer<u64>),
     /// Nodes of given state.
     pub held: &'a DeviceBuffer<u32>,
 }
@@ -205,6 +215,7 @@ impl JacobianCuda {
             assemble: module.kernel(if chunk == 0 { "assemble" } else { "assemble_sliced" })?,
             boundary: module.kernel("boundary_jacobians")?,
             walls: module.kernel("wall_rows")?,
+            laws: module.kernel("law_rows")?,
             held: module.kernel("held_rows")?,
             tiles: stream.upload(&starts)?,
             seats: stream.upload(&seats)?,
@@ -235,6 +246,7 @@ impl JacobianCuda {
         let unsupported = |what: &str| Err(GpuError::Unsupported(what.to_owned()));
         let (count, nodes_on_walls) = replaced.walls;
         let walls = self.walls.launch(blocks(count, 4), 128);
+        let laws = self.laws.launch(blocks(replaced.laws.0, 128), 128);
         let held = self.held.launch(blocks(replaced.held.len(), 4), 128);
         let flow = Flow {
             areas: (&mesh.areas).into(),
@@ -302,6 +314,12 @@ impl JacobianCuda {
                     off: Share::at(off), diag: Share::at(diag),
                 } })
                 .enqueue(stream)?;
+            laws.record(&kernel_arguments! { LawRows {
+                count: replaced.laws.0 as u32, laws: replaced.laws.1, row_ptr: &mesh.row_ptr,
+                col_idx: &mesh.col_idx, chunks: Read::at(chunks), seats: &self.seats, nodes,
+                params: &params.values, off: Share::at(off),
+            } })
+            .enqueue(stream)?;
             held.record(&kernel_arguments! { HeldRows {
                 count: replaced.held.len() as u32, node_of: replaced.held, row_ptr: &mesh.row_ptr,
                 chunks: Read::at(chunks), seats: &self.seats, off: Share::at(off),

@@ -295,6 +295,36 @@ wall_rows(WallRows) {
     }
 }
 
+// What a law of the wall takes of the node off it: its derivative by the state there, in the block of that node. A
+// thread a node.
+extern "C" __global__ void __launch_bounds__(128)
+law_rows(LawRows) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    const LawNode here = laws[at];
+    const RowValues values(here.node, row_ptr, chunks, seats, off);
+    const u32 first = row_ptr[here.node], end = row_ptr[here.node + 1];
+    u32 k = first;
+    while (k < end && col_idx[k] != here.other) k++;
+    if (k == end) return;
+    const State w = load_node(nodes, here.other).w;
+    const auto place = along_of(here.place);
+    Block block;
+#pragma unroll 1
+    for (int c = 0; c < 5; c++) {
+        StateAlong state;
+        for (int v = 0; v < 5; v++) state[v] = Along(w[v], v == c ? 1.0 : 0.0);
+        const auto load = pointwise::law_load(gas_along(params), transport_along(params), place, state);
+        const StateAlong flux = pointwise::law_flux(place, load);
+        for (int v = 0; v < 5; v++) block[5 * c + v] = flux[v].d;
+    }
+    block = pointwise::by_conserved(params->gas(), w, block);
+    for (u32 e = 0; e < 25; e++) {
+        Value& entry = values[25 * (k - first) + e];
+        entry = static_cast<Value>(entry + block[e]);
+    }
+}
+
 // Rows of nodes whose whole state is given: nothing depends on neighbors. A warp a node.
 extern "C" __global__ void __launch_bounds__(128)
 held_rows(HeldRows) {

@@ -22,11 +22,12 @@ use crate::bc::{
 use crate::config::JacobianScheme;
 use crate::dual::Dual;
 use crate::flux::RoeFix;
-use crate::gas::{Gas, Transport};
+use crate::gas::{Gas, Transport, by_conserved};
 use crate::gradient::NodeRecord;
 use crate::parallel;
-use crate::real::{Lanes, dispatch};
+use crate::real::{Dual as Slopes, Lanes, dispatch};
 use crate::residual::{Eddies, primitive_of};
+use crate::wall_law::{LawNode, law_flux, law_load};
 use chromaflow::{Jacobian, OffDiagonal};
 use chromaflow_device::{Isa, Team};
 
@@ -98,6 +99,8 @@ pub struct Assembly<'a> {
     pub shift: f64,
     /// Nodes on walls without slip.
     pub fixed: &'a [WallNode<f64>],
+    /// Nodes on walls with a law of the wall.
+    pub laws: &'a [LawNode<f64>],
     /// Nodes whose whole state is given.
     pub held: &'a [u32],
 }
@@ -119,8 +122,8 @@ impl Assembly<'_> {
         }
         self.add_boundaries(nodes, &mut jac.diag);
         match &mut jac.off {
-            OffDiagonal::F64(off) => self.hold_nodes(off, &mut jac.diag),
-            OffDiagonal::F32(off) => self.hold_nodes(off, &mut jac.diag),
+            OffDiagonal::F64(off) => self.hold_nodes(nodes, off, &mut jac.diag),
+            OffDiagonal::F32(off) => self.hold_nodes(nodes, off, &mut jac.diag),
             OffDiagonal::F16 { .. } => {}
         }
     }
@@ -147,9 +150,9 @@ impl Assembly<'_> {
         });
     }
 
-    /// Rows of nodes on walls without slip: the velocity (and, at a given temperature, the internal energy) stays; rows of
+    /// Rows of nodes on walls with a law: what it takes of the node off the wall. Rows of nodes on walls without slip: the velocity (and, at a given temperature, the internal energy) stays; rows of
     /// nodes of given state: all of it does.
-    fn hold_nodes<T: Stored>(&self, off: &mut [T], diag: &mut [f64]) {
+    fn hold_nodes<T: Stored>(&self, nodes: &[NodeRecord], off: &mut [T], diag: &mut [f64]) {
         let (off, diag) = (off.as_chunks_mut::<25>().0, diag.as_chunks_mut::<25>().0);
         for &WallNode { node, heat, wall } in self.fixed {
             for block in &mut off[self.dual.pattern.range(node as usize)] {
@@ -157,6 +160,18 @@ impl Assembly<'_> {
             }
             let block = &mut diag[node as usize];
             *block = strong_wall_diagonal(self.gas, heat, wall, block);
+        }
+        if let Some(transport) = self.transport {
+            for law in self.laws {
+                let range = self.dual.pattern.range(law.node as usize);
+                let columns = &self.dual.pattern.col_idx()[range.clone()];
+                let Some(at) = columns.iter().position(|&j| j == law.other) else { continue };
+                let w = primitive_of(&nodes[law.other as usize]);
+                let block = &mut off[range.start + at];
+                for (entry, add) in block.iter_mut().zip(law_block(self.gas, transport, law, &w)) {
+                    *entry = T::narrow(entry.wide() + add);
+                }
+            }
         }
         for &i in self.held {
             off[self.dual.pattern.range(i as usize)].fill([T::default(); 25]);
@@ -178,4 +193,14 @@ impl Assembly<'_> {
             }
         });
     }
+}
+
+/// Derivative of what a law of the wall takes from its node by the conserved state of the node off the wall, whose primitive one is `w`: column-major.
+fn law_block(gas: Gas<f64>, transport: Transport<f64>, law: &LawNode<f64>, w: &[f64; 5]) -> [f64; 25] {
+    type By = Slopes<f64, 5>;
+    let state: [By; 5] = std::array::from_fn(|c| By::variable(w[c], c));
+    let place = law.place.lift();
+    let flux = law_flux(place, &law_load(gas.lift(), transport.lift(), place, &state));
+    let block = std::array::from_fn(|e| flux[e % 5].d[e / 5]);
+    by_conserved(gas, w, &block)
 }

@@ -69,6 +69,7 @@ fn assembly<'a>(
         shares: &[],
         shift: 0.0,
         fixed: &[],
+        laws: &[],
         held: &[],
     }
 }
@@ -274,7 +275,7 @@ fn roes_matrix_is_the_derivative_with_its_dissipation_held() {
 fn viscous_blocks_are_the_derivative_with_the_viscosity_held() {
     let (dual, nodes, q) = flow();
     let (team, boundaries, added) = (Team::new(2), boundaries(), eddy_viscosity(&dual));
-    for eddies in [Eddies::NONE, Eddies { viscosity: &added, prandtl: 0.9, quadratic: false }] {
+    for eddies in [Eddies::NONE, Eddies { viscosity: &added, prandtl: 0.9, ..Eddies::NONE }] {
         let inviscid = assembly(&team, &dual, &boundaries, JacobianScheme::Roe);
         let assembly = Assembly { transport: Some(VISCOUS), eddies, ..inviscid };
         let jac = written(&assembly, &nodes, Policy::D);
@@ -348,7 +349,7 @@ fn held_rows_depend_on_nothing() {
 fn time_stands_on_the_diagonal() {
     let (dual, nodes, _) = flow();
     let (team, boundaries, added) = (Team::new(2), boundaries(), eddy_viscosity(&dual));
-    let eddies = Eddies { viscosity: &added, prandtl: 0.9, quadratic: false };
+    let eddies = Eddies { viscosity: &added, prandtl: 0.9, ..Eddies::NONE };
     for transport in [None, Some(VISCOUS)] {
         let steady =
             Assembly { transport, eddies, ..assembly(&team, &dual, &boundaries, JacobianScheme::Roe) };

@@ -149,6 +149,14 @@ pub enum FlowError {
         /// Why, and what to do.
         problem: &'static str,
     },
+    /// An option of a turbulence model that it, or the run, has no place for.
+    #[error("turbulence.{key}: {problem}")]
+    TurbulenceOption {
+        /// Which one, as in case files.
+        key: &'static str,
+        /// Why, and what to do.
+        problem: &'static str,
+    },
     /// A restart field that is missing or has the wrong length.
     #[error("restart field `{field}` {problem}")]
     Restart {

@@ -31,6 +31,12 @@ __device__ __forceinline__ Along real_exp(const Along& x) {
     const double v = exp(x.v);
     return {v, v * x.d};
 }
+__device__ __forceinline__ Along real_ln(const Along& x) { return {log(x.v), x.d / x.v}; }
+__device__ __forceinline__ Along real_atan(const Along& x) { return {atan(x.v), x.d / (1.0 + x.v * x.v)}; }
+__device__ __forceinline__ Along real_powf(const Along& x, const Along& y) {
+    const double v = pow(x.v, y.v);
+    return {v, y.v * pow(x.v, y.v - 1.0) * x.d + v * log(x.v) * y.d};
+}
 }
 typedef pointwise::Along Along;
 typedef pointwise::Array<Along, 5> StateAlong;
@@ -44,4 +50,9 @@ __device__ __forceinline__ pointwise::Gas<Along> gas_along(const Params* params)
 __device__ __forceinline__ pointwise::Transport<Along> transport_along(const Params* params) {
     const pointwise::Transport<double> t = params->transport();
     return {Along(t.scale), Along(t.prandtl), t.law, Along(t.sutherland)};
+}
+__device__ __forceinline__ pointwise::LawPlace<Along> along_of(const pointwise::LawPlace<double>& p) {
+    const auto u = p.wall.velocity;
+    return {p.law, p.heat, Along(p.area), Along(p.distance), {Along(p.away[0]), Along(p.away[1]), Along(p.away[2])},
+            {Along(p.wall.temperature), {Along(u[0]), Along(u[1]), Along(u[2])}}};
 }

@@ -183,6 +183,10 @@ impl<T: Real, const N: usize> Real for Dual<T, N> {
         self.chain(self.v.ln(), T::c(1.0) / self.v)
     }
     #[inline(always)]
+    fn atan(self) -> Self {
+        self.chain(self.v.atan(), T::c(1.0) / (T::c(1.0) + self.v * self.v))
+    }
+    #[inline(always)]
     fn powf(self, exponent: Self) -> Self {
         let v = self.v.powf(exponent.v);
         let base = exponent.v * self.v.powf(exponent.v - T::c(1.0));

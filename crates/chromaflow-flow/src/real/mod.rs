@@ -15,7 +15,7 @@
 //!   references stored in structs.
 //!
 //! **Precision.** No operation is fused or reordered, so a lane holds the very bits of the scalar function, on every
-//! instruction set. `exp`, `ln` and `powf` call the scalar library function per lane.
+//! instruction set. `exp`, `ln`, `atan` and `powf` call the scalar library function per lane.
 
 mod dispatch;
 mod dual;
@@ -90,6 +90,8 @@ pub trait Real:
     fn exp(self) -> Self;
     /// Natural logarithm.
     fn ln(self) -> Self;
+    /// Arc tangent.
+    fn atan(self) -> Self;
     /// This number, which is positive, to a power.
     fn powf(self, exponent: Self) -> Self;
 

@@ -120,6 +120,10 @@ impl Real for Portable {
         self.map(f64::ln)
     }
     #[inline(always)]
+    fn atan(self) -> Self {
+        self.map(f64::atan)
+    }
+    #[inline(always)]
     fn powf(self, exponent: Self) -> Self {
         self.zip(exponent, f64::powf)
     }

@@ -43,6 +43,10 @@ macro_rules! scalar {
                 <$t>::ln(self)
             }
             #[inline(always)]
+            fn atan(self) -> Self {
+                <$t>::atan(self)
+            }
+            #[inline(always)]
             fn powf(self, exponent: Self) -> Self {
                 <$t>::powf(self, exponent)
             }

@@ -2,7 +2,7 @@ use super::{Dual, LANES, LaneKernel, Lanes, Mask, Packet, Real, dispatch};
 use chromaflow_device::Isa;
 
 /// Every operation of `Real` once.
-fn all_operations<T: Real>(x: T, y: T) -> [T; 8] {
+fn all_operations<T: Real>(x: T, y: T) -> [T; 9] {
     let m = x.lt(y).and(x.gt(T::c(0.3)).not()).or(y.ge(x).and(y.le(T::c(0.2))));
     let mut z = x + y * x - y / x;
     z += x;
@@ -18,16 +18,17 @@ fn all_operations<T: Real>(x: T, y: T) -> [T; 8] {
         x.max(y) - x.min(z),
         (x - y).abs(),
         T::select(x.ge(y), T::c(1.0), T::c(-1.0)),
+        (x * y).atan(),
     ]
 }
 
-struct All<'a>(&'a Packet, &'a Packet, &'a mut [Packet; 8]);
+struct All<'a>(&'a Packet, &'a Packet, &'a mut [Packet; 9]);
 impl LaneKernel for All<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Lanes>(self) {
         let out = all_operations(V::load(self.0), V::from_array(&self.1.0));
-        for k in 0..8 {
+        for k in 0..9 {
             out[k].store(&mut self.2[k]);
         }
         assert_eq!(V::load(self.0).to_array(), self.0.0);
@@ -39,11 +40,11 @@ fn lanes_hold_the_bits_of_the_scalar() {
     let x = Packet([0.1, 0.25, 0.5, 0.5, 1.5, 2.0, 7.0, 1e-3]);
     let y = Packet([0.7, 0.15, 0.5, 0.1, -1.5, 3.0, -7.0, 0.11]);
     for isa in Isa::available() {
-        let mut out = [Packet::ZERO; 8];
+        let mut out = [Packet::ZERO; 9];
         dispatch(isa, All(&x, &y, &mut out));
         for l in 0..LANES {
             let scalar = all_operations(x.0[l], y.0[l]);
-            for k in 0..8 {
+            for k in 0..9 {
                 assert_eq!(out[k].0[l].to_bits(), scalar[k].to_bits(), "{isa:?} lane {l} operation {k}");
             }
         }
@@ -74,7 +75,7 @@ fn duals_against_finite_differences() {
     let value = all_operations(x, y);
     let by_x = (all_operations(x + h, y), all_operations(x - h, y));
     let by_y = (all_operations(x, y + h), all_operations(x, y - h));
-    for k in 0..8 {
+    for k in 0..9 {
         assert_eq!(dual[k].v, value[k]);
         let fd = [(by_x.0[k] - by_x.1[k]) / (2.0 * h), (by_y.0[k] - by_y.1[k]) / (2.0 * h)];
         for i in 0..2 {

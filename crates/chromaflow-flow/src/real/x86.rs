@@ -136,6 +136,10 @@ macro_rules! each_lane {
             Self::from_array(&self.to_array().map(f64::ln))
         }
         #[inline(always)]
+        fn atan(self) -> Self {
+            Self::from_array(&self.to_array().map(f64::atan))
+        }
+        #[inline(always)]
         fn powf(self, exponent: Self) -> Self {
             let (mut base, exponent) = (self.to_array(), exponent.to_array());
             for i in 0..LANES {

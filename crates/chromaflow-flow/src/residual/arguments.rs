@@ -15,7 +15,7 @@ kernel_record! {
     /// What `element_fluxes` takes.
     pub(super) struct ElementFluxes {
         first: u32, count: u32, element_nodes: Read<u32>, element_edges: Read<u32>, nodes: Read<f64>,
-        plane: u32, eddies: Read<f64>, params: Read<Params>, fluxes: Share<f64>,
+        plane: u32, eddies: Read<f64>, relation: Read<f64>, params: Read<Params>, fluxes: Share<f64>,
     }
 
     /// What `edge_fluxes` takes.

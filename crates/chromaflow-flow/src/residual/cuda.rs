@@ -65,7 +65,12 @@ fn viscous_source(diffusion: Diffusion) -> KernelSource {
     let tables = format!("{CELLS}{}", cell_tables());
     let text = source("viscous", &tables, include_str!("viscous.cu")).records::<(ElementFluxes,)>();
     let text = text.define("TURBULENT", u32::from(diffusion.is_turbulent()));
-    text.define("QUADRATIC", u32::from(diffusion == Diffusion::Quadratic))
+    let quadratic = match diffusion {
+        Diffusion::Quadratic => 1,
+        Diffusion::Quadratic2020 => 2,
+        _ => 0,
+    };
+    text.define("QUADRATIC", quadratic)
 }
 
 /// Green-Gauss weights by the number of an element's nodes.
@@ -75,7 +80,9 @@ pub(super) const CELLS: &str = include_str!("cells.cuh");
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
     let inviscid = [(0, 1, false), (1, 0, false), (2, 2, false), (0, 3, true)];
     let inviscid = inviscid.map(|(flux, limiter, moments)| inviscid_source(flux, limiter, moments));
-    let viscous = [Diffusion::Molecular, Diffusion::Turbulent, Diffusion::Quadratic].map(viscous_source);
+    let viscous =
+        [Diffusion::Molecular, Diffusion::Turbulent, Diffusion::Quadratic, Diffusion::Quadratic2020];
+    let viscous = viscous.map(viscous_source);
     inviscid.into_iter().chain(viscous).chain(super::node_gradients::cuda::kernel_sources()).collect()
 }
 
@@ -428,7 +435,7 @@ impl ViscousCuda {
     }
 
     /// Subtracts the viscous fluxes from the edges' fluxes, `[edges, 5]`; in turbulent flow with the eddy viscosity of each
-    /// node.
+    /// node, with QCR2020 with its fw, too.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
@@ -437,10 +444,11 @@ impl ViscousCuda {
         stream: &Stream,
         params: &Params,
         nodes: &DeviceBuffer<f64>,
-        eddies: Option<&DeviceBuffer<f64>>,
+        [eddies, relation]: [Option<&DeviceBuffer<f64>>; 2],
         fluxes: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         let eddies = self.diffusion.eddies(eddies, nodes.len() / 8);
+        assert_eq!(relation.is_some(), self.diffusion == Diffusion::Quadratic2020);
         for (kernel, group) in &self.groups {
             for color in group.colors.windows(2) {
                 let count = color[1] - color[0];
@@ -451,7 +459,7 @@ impl ViscousCuda {
                     launch
                         .record(&kernel_arguments! { ElementFluxes {
                             first: color[0], count, element_nodes: &group.nodes,
-                            element_edges: &group.edges, nodes, plane: self.plane, eddies,
+                            element_edges: &group.edges, nodes, plane: self.plane, eddies, relation,
                             params: &params.values, fluxes: &*fluxes,
                         } })
                         .enqueue(stream)?;

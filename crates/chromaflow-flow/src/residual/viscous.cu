@@ -2,7 +2,8 @@
 // through the element's part of each dual face. Twin: viscous.rs. `Cell<N>` (edges and faces of an element) is put
 // before this text by cuda.rs, from the tables that the twin uses.
 //
-// Constants: TURBULENT with the eddy viscosity of each node; QUADRATIC with a quadratic constitutive relation.
+// Constants: TURBULENT with the eddy viscosity of each node; QUADRATIC with a quadratic constitutive
+// relation, 1 that of 2000, 2 that of 2020 with fw of each node, `relation`.
 //
 // A thread an element of one color: no two of a color share an edge.
 
@@ -98,8 +99,13 @@ __device__ __forceinline__ void element_fluxes(ElementFluxes) {
         diffusing = pointwise::with_eddies(gas, diffusing, eddy_viscosity, params->turbulent_prandtl);
 #endif
         State flux = pointwise::flux_viscous_of(diffusing, face, own, area);
-#if QUADRATIC
+#if QUADRATIC == 2
+        const double mean = 0.5 * (relation[index[p]] + relation[index[q]]);
+        const State besides = pointwise::flux_quadratic_2020(eddy_viscosity, mean, face, own, area);
+#elif QUADRATIC
         const State besides = pointwise::flux_quadratic(eddy_viscosity, face, own, area);
+#endif
+#if QUADRATIC
 #pragma unroll
         for (int v = 1; v < 5; v++) flux[v] += besides[v];
 #endif
@@ -111,7 +117,8 @@ __device__ __forceinline__ void element_fluxes(ElementFluxes) {
 #define ELEMENT(N, name) \
     extern "C" __global__ void __launch_bounds__(128) \
     name(ElementFluxes) { \
-        element_fluxes<N>(first, count, element_nodes, element_edges, nodes, plane, eddies, params, fluxes); \
+        element_fluxes<N>(first, count, element_nodes, element_edges, nodes, plane, eddies, relation, params, \
+                          fluxes); \
     }
 ELEMENT(4, viscous_tets)
 ELEMENT(5, viscous_pyramids)

@@ -7,6 +7,7 @@
 
 #[cfg(feature = "cuda")]
 use super::cuda::ElementsCuda;
+use crate::config::Quadratic;
 use crate::dual::{Dual, drawn_together};
 use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
@@ -15,8 +16,8 @@ use crate::mesh::periodic::Periods;
 use crate::mesh::{Kind, Mesh, Planar};
 use crate::real::{LANES, LaneKernel, Lanes, Real, dispatch};
 use crate::viscous::{
-    CellWeights, edge_augmented, flux_quadratic, flux_viscous_of, hex_weights, molecular, prism_weights,
-    pyramid_weights, tet_weights, velocity_and_temperature, with_eddies,
+    CellWeights, edge_augmented, flux_quadratic, flux_quadratic_2020, flux_viscous_of, hex_weights,
+    molecular, prism_weights, pyramid_weights, tet_weights, velocity_and_temperature, with_eddies,
 };
 #[cfg(feature = "cuda")]
 use chromaflow_device::cuda::{CudaError, Stream};
@@ -41,19 +42,28 @@ pub struct Eddies<'a> {
     pub viscosity: &'a [f64],
     /// Turbulent Prandtl number.
     pub prandtl: f64,
-    /// Whether the stress has the terms of QCR2000.
-    pub quadratic: bool,
+    /// What the stress has besides.
+    pub quadratic: Quadratic,
+    /// Of QCR2020: fw of each node.
+    pub relation: &'a [f64],
 }
 
 impl Eddies<'_> {
     /// Of laminar flow.
-    pub const NONE: Self = Self { viscosity: &[], prandtl: 1.0, quadratic: false };
+    pub const NONE: Self = Self { viscosity: &[], prandtl: 1.0, quadratic: Quadratic::None, relation: &[] };
 
     /// Viscosity of eight nodes.
     #[inline(always)]
     pub(crate) fn gather<V: Lanes>(&self, nodes: &[u32; LANES]) -> V {
         let [viscosity] = V::gather(self.viscosity.as_chunks::<1>().0, nodes);
         viscosity
+    }
+
+    /// fw of eight nodes.
+    #[inline(always)]
+    fn gather_relation<V: Lanes>(&self, nodes: &[u32; LANES]) -> V {
+        let [relation] = V::gather(self.relation.as_chunks::<1>().0, nodes);
+        relation
     }
 }
 
@@ -310,12 +320,13 @@ where
         let zero = V::c(0.0);
         let turbulent = !self.field.eddies.viscosity.is_empty();
         let prandtl = V::c(self.field.eddies.prandtl);
+        let quadratic = self.field.eddies.quadratic;
         let mut at = self.range.start;
         while at < self.range.end {
             let count = LANES.min(self.range.end - at);
             let mut x = [[zero; 3]; N];
             let mut f = [[zero; 4]; N];
-            let mut eddies = [zero; N];
+            let (mut eddies, mut relation) = ([zero; N], [zero; N]);
             for p in 0..N {
                 let mut index = [0; LANES];
                 let mut lift = [0.0; LANES];
@@ -330,6 +341,9 @@ where
                 f[p] = velocity_and_temperature(gas, &w);
                 if turbulent {
                     eddies[p] = self.field.eddies.gather(&index);
+                    if quadratic == Quadratic::Qcr2020 {
+                        relation[p] = self.field.eddies.gather_relation(&index);
+                    }
                 }
             }
             drawn_together(&self.field.periods, &mut x);
@@ -359,9 +373,14 @@ where
                     diffusing = with_eddies(gas, &diffusing, V::c(0.5) * (eddies[p] + eddies[q]), prandtl);
                 }
                 let mut flux = flux_viscous_of(&diffusing, &face, &own, &areas[e]);
-                if turbulent && self.field.eddies.quadratic {
+                if turbulent && quadratic != Quadratic::None {
                     let eddy_viscosity = V::c(0.5) * (eddies[p] + eddies[q]);
-                    let besides = flux_quadratic(eddy_viscosity, &face, &own, &areas[e]);
+                    let besides = if quadratic == Quadratic::Qcr2020 {
+                        let relation = V::c(0.5) * (relation[p] + relation[q]);
+                        flux_quadratic_2020(eddy_viscosity, relation, &face, &own, &areas[e])
+                    } else {
+                        flux_quadratic(eddy_viscosity, &face, &own, &areas[e])
+                    };
                     for v in 1..5 {
                         flux[v] += besides[v];
                     }

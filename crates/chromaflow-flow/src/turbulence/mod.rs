@@ -2,11 +2,14 @@
 
 pub mod hybrid;
 pub mod k_omega;
+#[cfg(test)]
+mod manufactured;
 pub mod spalart_allmaras;
 #[cfg(test)]
 pub(crate) mod testcases;
+pub(crate) mod walls;
 
-use crate::config::TurbulenceConfig;
+use crate::config::{Time, TurbulenceConfig};
 use crate::coupled::FlowView;
 use crate::march::FlowError;
 use crate::mesh::Mesh;
@@ -41,13 +44,16 @@ fn wall_distances(mesh: &Mesh, flow: &FlowView<'_>) -> Result<Vec<f64>, FlowErro
 }
 
 /// The places of those walls that are nearest to the rows.
-fn nearest_walls(mesh: &Mesh, flow: &FlowView<'_>) -> Result<Vec<Nearest>, FlowError> {
+pub(crate) fn nearest_walls(mesh: &Mesh, flow: &FlowView<'_>) -> Result<Vec<Nearest>, FlowError> {
     let is_wall = |name: &str| flow.config.boundaries.get(name).is_some_and(|b| b.is_no_slip());
     let walls = WallSurface::new(mesh, |marker| is_wall(&marker.name))?;
     Ok(walls.nearest_of(&mesh.nodes[..flow.dual.nodes()], flow.team))
 }
 
-fn check(config: &TurbulenceConfig) -> Result<(), FlowError> {
+fn check(config: &TurbulenceConfig, time: &Time) -> Result<(), FlowError> {
+    if let Some((key, problem)) = config.option_problem(matches!(time, Time::Unsteady(_))) {
+        return Err(FlowError::TurbulenceOption { key, problem });
+    }
     let numbers = [
         ("turbulence.inflow", config.inflow),
         ("turbulence.inflow_k", config.inflow_k),

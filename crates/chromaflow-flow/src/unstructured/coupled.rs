@@ -23,8 +23,9 @@ pub(super) fn eddies<'a>(config: &FlowConfig, coupled: &'a [CoupledSystem]) -> E
     let mut all = coupled.iter().map(|system| system.physics.eddy_viscosity());
     let viscosity = all.find(|viscosity| !viscosity.is_empty()).unwrap_or(&[]);
     let prandtl = config.turbulence.as_ref().map_or(Eddies::NONE.prandtl, |model| model.prandtl);
-    let quadratic = config.turbulence.as_ref().is_some_and(|model| model.quadratic == Quadratic::Qcr2000);
-    Eddies { viscosity, prandtl, quadratic }
+    let quadratic = config.turbulence.as_ref().map_or(Quadratic::None, |model| model.quadratic);
+    let relation = coupled.iter().map(|system| system.physics.relation()).find(|all| !all.is_empty());
+    Eddies { viscosity, prandtl, quadratic, relation: relation.unwrap_or(&[]) }
 }
 
 impl FlowSystem {
@@ -53,6 +54,7 @@ impl FlowSystem {
 
     /// Puts the systems that the set-up asks for beside the flow, each at its beginning.
     pub(super) fn start_coupled(&mut self, mesh: &Mesh) -> Result<(), FlowError> {
+        self.start_laws(mesh)?;
         let (systems, view) = (self.registered(mesh)?, self.view(&[], &[]));
         let start = |system| CoupledSystem::new(system, &view, &self.plan.batches);
         self.coupled = systems.into_iter().map(start).collect::<Result<_, _>>()?;
@@ -71,6 +73,7 @@ impl FlowSystem {
             transport: self.viscous.as_ref().map(|(transport, _)| *transport),
             boundaries: &self.boundaries,
             walls: &self.fixed,
+            laws: [&self.laws[0], &self.laws[1]],
             nodes: &self.nodes,
             gradients,
             fluxes,

@@ -19,6 +19,7 @@ use crate::mesh::periodic::Images;
 use crate::parallel;
 use crate::ranks::Rows;
 use crate::residual::{ViscousElements, adapt_outlets, primitive_of};
+use crate::wall_law::LawNode;
 use chromaflow::Jacobian;
 use chromaflow::order::Plan;
 use chromaflow_device::{Buffer, Team};
@@ -51,6 +52,8 @@ pub struct FlowSystem {
     pub(super) boundaries: Vec<Condition<f64>>,
     /// Nodes on walls without slip, ascending, with the wall's temperature where it has one.
     pub(super) fixed: Vec<WallNode<f64>>,
+    /// Nodes on walls with a law of the wall, ascending, and nodes off walls next to them.
+    pub(super) laws: [Vec<LawNode<f64>>; 2],
     /// Nodes whose whole state is given, ascending.
     pub(super) held: Vec<u32>,
     pub(super) scale: ForceScale,
@@ -79,7 +82,7 @@ pub struct FlowSystem {
     pub(super) linear: Option<LinearSolver>,
     /// Viscosity and the elements of viscous flow.
     pub(super) viscous: Option<(Transport<f64>, Arc<ViscousElements>)>,
-    /// What each of `fixed` takes up: the force of friction, and the heat that an isothermal wall draws from the fluid per time.
+    /// What the wall takes up at each of `fixed`, then at each of `laws`: the force of friction, and the heat that an isothermal wall draws from the fluid per time.
     pub(super) friction: Vec<[f64; 4]>,
     /// Earlier time levels, in unsteady runs.
     pub(super) levels: TimeLevels,

@@ -8,6 +8,7 @@
 //! | `space.rs`, `unsteady.rs` | residual and Jacobian; the derivative in time |
 //! | `newton.rs` | the linear system of a Newton-Krylov step |
 //! | `coupled.rs` | the systems beside it: which there are, and what they see of it |
+//! | `laws.rs` | nodes on walls with a law of the wall |
 //! | `access.rs`, `shear.rs` | fields, restarts, memory; friction, heat, y+ and vorticity |
 //! | `over_ranks.rs`, `rank_report.rs` | a mesh divided among ranks; how their time went |
 //! | `cuda/` | the same on a GPU |
@@ -17,6 +18,7 @@ mod coupled;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 mod flow;
+mod laws;
 mod newton;
 mod over_ranks;
 pub(crate) mod periodic;

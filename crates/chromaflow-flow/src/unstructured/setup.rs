@@ -127,6 +127,7 @@ impl FlowSolver {
             source: None,
             coupled: Vec::new(),
             fixed,
+            laws: Default::default(),
             held: Vec::new(),
             scale,
             planar,

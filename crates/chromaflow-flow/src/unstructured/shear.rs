@@ -1,8 +1,8 @@
 //! What shear makes of a viscous flow: friction, heat and heights at walls without slip; vorticity.
 
 use super::{FlowSolver, FlowSystem};
-use crate::bc::WallNode;
-use crate::dual::{dot, norm};
+use crate::config::Boundary;
+use crate::dual::{Patch, dot, norm};
 use crate::gas::{Transport, temperature, viscosity};
 use crate::march::{Host, Order};
 use crate::output::Field;
@@ -52,12 +52,12 @@ impl FlowSolver {
         let share = host.share().map(|share| &**share);
         let Some((transport, _)) = &host.viscous else { return Vec::new() };
         let heights = host.heights(*transport);
-        let walls = host.dual.patches.iter().zip(&host.boundaries).filter(|(_, data)| data.kind.is_no_slip());
+        let walls = host.dual.patches.iter().filter(|patch| host.is_viscous(patch));
         let spread = |(name, areas): (&str, Vec<(usize, f64)>)| {
             let spread = Spread::of(areas.into_iter().map(|(at, area)| (heights[at], area)), share)?;
             Some((name.to_owned(), spread))
         };
-        let areas = walls.map(|(patch, _)| {
+        let areas = walls.map(|patch| {
             let own = |node: u32| share.is_none_or(|share| share.owns(node as usize));
             let areas = patch.nodes.iter().zip(&patch.sizes).filter(|(node, _)| own(**node));
             let of = |(node, size): (&u32, &f64)| Some((host.wall_of(*node)?, *size));
@@ -79,8 +79,8 @@ impl FlowSystem {
         let (friction, heat) = self.loads();
         let mut fields = vec![vector("skin_friction", friction), scalar("heat_flux", heat)];
         let mut heights = vec![0.0; rows];
-        for (wall, height) in self.fixed.iter().zip(self.heights(*transport)) {
-            heights[wall.node as usize] = height;
+        for (row, height) in self.wall_rows().zip(self.heights(*transport)) {
+            heights[row as usize] = height;
         }
         fields.push(scalar("y_plus", heights));
         // Of (u, v, w), and of nothing.
@@ -92,16 +92,28 @@ impl FlowSystem {
         fields
     }
 
-    /// Which of `fixed` a node is.
-    fn wall_of(&self, node: u32) -> Option<usize> {
-        self.fixed.binary_search_by_key(&node, |wall| wall.node).ok()
+    /// Whether a patch is a wall whose velocity the gas has, at its nodes or across a layer that a law stands for.
+    pub(super) fn is_viscous(&self, patch: &Patch) -> bool {
+        self.config.boundaries.get(&patch.name).is_some_and(Boundary::is_no_slip)
     }
 
-    /// Area of the walls without slip at each of `fixed`, out of the flow, and its size, which at sharp edges is more than the vector's.
-    fn wall_areas(&self) -> Vec<([f64; 3], f64)> {
-        let mut areas = vec![([0.0; 3], 0.0); self.fixed.len()];
-        let walls = self.dual.patches.iter().zip(&self.boundaries).filter(|(_, data)| data.kind.is_no_slip());
-        let parts = walls.flat_map(|(patch, _)| patch.nodes.iter().zip(&patch.areas).zip(&patch.sizes));
+    /// Rows of `fixed`, then of `laws`.
+    pub(super) fn wall_rows(&self) -> impl Iterator<Item = u32> {
+        self.fixed.iter().map(|wall| wall.node).chain(self.laws[0].iter().map(|law| law.node))
+    }
+
+    /// Which of them a node is.
+    pub(super) fn wall_of(&self, node: u32) -> Option<usize> {
+        let of_law = || self.laws[0].binary_search_by_key(&node, |law| law.node).ok();
+        let fixed = self.fixed.binary_search_by_key(&node, |wall| wall.node).ok();
+        fixed.or_else(|| of_law().map(|at| self.fixed.len() + at))
+    }
+
+    /// Area of the walls without slip at each of [`Self::wall_rows`], out of the flow, and its size, which at sharp edges is more than the vector's.
+    pub(super) fn wall_areas(&self) -> Vec<([f64; 3], f64)> {
+        let mut areas = vec![([0.0; 3], 0.0); self.fixed.len() + self.laws[0].len()];
+        let walls = self.dual.patches.iter().filter(|patch| self.is_viscous(patch));
+        let parts = walls.flat_map(|patch| patch.nodes.iter().zip(&patch.areas).zip(&patch.sizes));
         for ((node, n), part) in parts {
             let Some(at) = self.wall_of(*node) else { continue };
             let (area, size) = &mut areas[at];
@@ -116,22 +128,21 @@ impl FlowSystem {
         let mach = self.config.freestream.mach;
         let dynamic = 0.5 * mach * mach;
         let (mut friction, mut heat) = (vec![[0.0; 3]; self.q.len()], vec![0.0; self.q.len()]);
-        for ((wall, [x, y, z, q]), (_, area)) in self.fixed.iter().zip(&self.friction).zip(self.wall_areas())
-        {
-            let row = wall.node as usize;
+        for ((row, [x, y, z, q]), (_, area)) in self.wall_rows().zip(&self.friction).zip(self.wall_areas()) {
+            let row = row as usize;
             friction[row] = [x, y, z].map(|f| f / (area * dynamic));
             heat[row] = q / (area * dynamic * mach);
         }
         (friction, heat)
     }
 
-    /// Heights of the first nodes off walls without slip in units of the wall, y u_tau / nu, of each of `fixed`. The first node is
+    /// Heights of the first nodes off walls without slip in units of the wall, y u_tau / nu, of each of [`Self::wall_rows`]. The first node is
     /// the neighbor that lies most nearly along the wall's normal; at sharp edges, whose normal points along the wake, the nearest one off walls.
     fn heights(&self, transport: Transport<f64>) -> Vec<f64> {
         let place = |i: usize| [self.nodes[i][5], self.nodes[i][6], self.nodes[i][7]];
-        let walls = self.fixed.iter().zip(self.wall_areas()).zip(&self.friction);
-        let height = |wall: &WallNode<f64>, (n, area): ([f64; 3], f64), load: &[f64; 4]| {
-            let (i, size) = (wall.node as usize, norm(n));
+        let walls = self.wall_rows().zip(self.wall_areas()).zip(&self.friction);
+        let height = |row: u32, (n, area): ([f64; 3], f64), load: &[f64; 4]| {
+            let (i, size) = (row as usize, norm(n));
             let (mut height, mut best, mut nearest) = (0.0, 0.0, f64::INFINITY);
             for &j in &self.dual.pattern.col_idx()[self.dual.pattern.range(i)] {
                 let dx = self.dual.between(&place(i), &place(j as usize));
@@ -155,7 +166,7 @@ impl FlowSystem {
 }
 
 /// Size of the area vector of a wall's part over the part's area below which it is the edge of two sides: they turn by more than 120 degrees.
-const SHARP: f64 = 0.5;
+pub(super) const SHARP: f64 = 0.5;
 
 /// The curl of the velocity, of its gradient du_i/dx_k.
 fn vorticity([g @ .., _]: &[[f64; 3]; 4]) -> [f64; 3] {
@@ -172,7 +183,8 @@ fn q_criterion([g @ .., _]: &[[f64; 3]; 4]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Boundary, Equations, FlowConfig};
+    use crate::bc::WallNode;
+    use crate::config::{Equations, FlowConfig};
     use crate::mesh::generate::Airfoil;
     use chromaflow_device::Team;
     use std::sync::Arc;

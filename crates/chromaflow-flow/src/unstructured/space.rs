@@ -98,6 +98,7 @@ impl FlowSystem {
             r[4] = kept;
             r[1..4].fill(0.0);
         }
+        self.add_laws(residual);
         for &i in &self.held {
             residual[i as usize] = [0.0; 5];
         }
@@ -116,21 +117,20 @@ impl FlowSystem {
         })
     }
 
-    /// Which of `fixed` the `i`-th node of a patch is, and the patch's share of the friction there.
+    /// Which of `fixed` and `laws` the `i`-th node of a patch is, and the patch's share of the friction there.
     pub(super) fn friction_share(&self, patch: usize, i: usize) -> Option<(usize, f64)> {
-        if !self.boundaries[patch].kind.is_no_slip() {
+        if !self.is_viscous(&self.dual.patches[patch]) {
             return None;
         }
         let node = self.dual.patches[patch].nodes[i];
-        let at = self.fixed.binary_search_by_key(&node, |f| f.node).ok()?;
+        let at = self.wall_of(node)?;
         let size = |n: &[f64; 3]| (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt();
         let whole: f64 = self
             .dual
             .patches
             .iter()
-            .zip(&self.boundaries)
-            .filter(|(_, data)| data.kind.is_no_slip())
-            .filter_map(|(p, _)| p.nodes.binary_search(&node).ok().map(|k| size(&p.areas[k])))
+            .filter(|p| self.is_viscous(p))
+            .filter_map(|p| p.nodes.binary_search(&node).ok().map(|k| size(&p.areas[k])))
             .sum();
         Some((at, size(&self.dual.patches[patch].areas[i]) / whole))
     }
@@ -154,6 +154,7 @@ impl FlowSystem {
             shares: &self.cfl_shares,
             shift: at.time_shift(),
             fixed: &self.fixed,
+            laws: &self.laws[0],
             held: &self.held,
         };
         assembly.assemble(&self.nodes, &mut self.jacobian);

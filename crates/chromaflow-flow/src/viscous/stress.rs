@@ -5,6 +5,9 @@ use crate::real::Real;
 
 /// Ccr1 of QCR2000.
 const CCR1: f64 = 0.3;
+/// Of QCR2020.
+const CCR1_2020: f64 = 0.2;
+const CCR2_2020: f64 = 2.15054;
 
 /// (u, v, w, T): what viscous terms take gradients of.
 #[inline(always)]
@@ -117,6 +120,59 @@ pub fn flux_quadratic<T: Real>(
     gradient: &[[T; 3]; 4],
     n: &[T; 3],
 ) -> [T; 5] {
+    let [x, y, z] = quadratic_turning(eddy_viscosity, gradient, n);
+    let force = [T::c(-CCR1) * x, T::c(-CCR1) * y, T::c(-CCR1) * z];
+    let work = face[0] * force[0] + face[1] * force[1] + face[2] * force[2];
+    [T::c(0.0), force[0], force[1], force[2], work]
+}
+
+/// The same of QCR2020, t = -0.2 (1 + 2 fw) (O tau + (O tau)^T) n - 2.15054 (1 + 0.3 fw) mu_t Omega n with the size Omega of the vorticity; `relation` is
+/// [`sa_relation`](crate::turbulence::spalart_allmaras::sa_relation), fw.
+///
+/// **Source**: Rumsey, Carlson, Pulliam and Spalart (2020), *Improvements to the quadratic constitutive relation based on NASA juncture flow data*, AIAA J.
+/// 58(10), eq. 8-10.
+///
+/// ```
+/// use chromaflow_flow::viscous::flux_quadratic_2020;
+/// // Shear u = 2 y, mu_t = 5, fw 1: tau_xy = 10; -1.2, 1.2 times it of the turning, and -2.795702 times it of what k is.
+/// let gradient = [[0.0, 2.0, 0.0], [0.0; 3], [0.0; 3], [0.0; 3]];
+/// let along = flux_quadratic_2020(5.0, 1.0, &[3.0, 0.0, 0.0, 1.0], &gradient, &[1.0, 0.0, 0.0]);
+/// assert!((along[1] + 12.0 + 27.95702).abs() < 1e-12 && (along[4] - 3.0 * along[1]).abs() < 1e-12);
+/// let across = flux_quadratic_2020(5.0, 1.0, &[3.0, 0.0, 0.0, 1.0], &gradient, &[0.0, 1.0, 0.0]);
+/// assert!((across[2] - 12.0 + 27.95702).abs() < 1e-12);
+/// ```
+#[inline(always)]
+pub fn flux_quadratic_2020<T: Real>(
+    eddy_viscosity: T,
+    relation: T,
+    face: &[T; 4],
+    gradient: &[[T; 3]; 4],
+    n: &[T; 3],
+) -> [T; 5] {
+    let one = T::c(1.0);
+    let turning = quadratic_turning(eddy_viscosity, gradient, n);
+    let mut squares = T::c(0.0);
+    for i in 0..3 {
+        for k in 0..3 {
+            let difference = gradient[i][k] - gradient[k][i];
+            squares += T::c(0.5) * difference * difference;
+        }
+    }
+    let first = T::c(-CCR1_2020) * (one + T::c(2.0) * relation);
+    let second =
+        T::c(-CCR2_2020) * (one + T::c(0.3) * relation) * eddy_viscosity * squares.max(T::c(1e-200)).sqrt();
+    let mut force = [T::c(0.0); 3];
+    let mut work = T::c(0.0);
+    for i in 0..3 {
+        force[i] = first * turning[i] + second * n[i];
+        work += face[i] * force[i];
+    }
+    [T::c(0.0), force[0], force[1], force[2], work]
+}
+
+/// (O tau + (O tau)^T) n.
+#[inline(always)]
+fn quadratic_turning<T: Real>(eddy_viscosity: T, gradient: &[[T; 3]; 4], n: &[T; 3]) -> [T; 3] {
     let zero = T::c(0.0);
     let mut sum = zero;
     for i in 0..3 {
@@ -134,17 +190,15 @@ pub fn flux_quadratic<T: Real>(
         }
     }
     let both = traction(eddy_viscosity, gradient, &turned);
-    let mut force = [zero; 3];
-    let mut work = zero;
+    let mut out = [zero; 3];
     for i in 0..3 {
         let mut turning = both[i];
         for k in 0..3 {
             turning += by_size * (gradient[i][k] - gradient[k][i]) * across[k];
         }
-        force[i] = T::c(-CCR1) * turning;
-        work += face[i] * force[i];
+        out[i] = turning;
     }
-    [zero, force[0], force[1], force[2], work]
+    out
 }
 
 /// Momentum and energy of [`flux_viscous`] through the area n between two cells, of the change from one to the other

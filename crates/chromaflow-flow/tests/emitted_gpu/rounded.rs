@@ -126,6 +126,9 @@ impl<const S: bool> Real for Rounded<S> {
     fn ln(self) -> Self {
         Self::of(self.value.ln(), self.error / self.value.abs(), 2.0)
     }
+    fn atan(self) -> Self {
+        Self::of(self.value.atan(), self.error / (1.0 + self.value * self.value), 4.0)
+    }
     fn powf(self, exponent: Self) -> Self {
         let value = self.value.powf(exponent.value);
         let base = exponent.value.abs() * self.error / self.value.abs();

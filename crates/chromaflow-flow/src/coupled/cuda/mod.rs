@@ -123,6 +123,11 @@ pub trait CoupledCuda: Send + Sync {
         None
     }
 
+    /// fw of each node for the stress of QCR2020, as of the last [`Self::prepare`].
+    fn relation(&self) -> Option<&DeviceBuffer<f64>> {
+        None
+    }
+
     /// Writes the residual.
     ///
     /// # Errors
@@ -351,6 +356,11 @@ impl CoupledSystemCuda {
             self.exchange()?;
         }
         self.physics.prepare(flow, &self.state.values)
+    }
+
+    /// See [`CoupledCuda::relation`].
+    pub fn relation(&self) -> Option<&DeviceBuffer<f64>> {
+        self.physics.relation()
     }
 
     /// See [`CoupledCuda::eddy_viscosity`].

@@ -3,6 +3,7 @@
 use crate::coupled::CarriedFace;
 use crate::gpu::Params;
 use crate::turbulence::hybrid::cuda::GridLengths;
+use crate::wall_law::LawNode;
 use chromaflow_device::cuda::{Read, Share, Write};
 use chromaflow_device::{kernel_elements, kernel_record};
 
@@ -20,7 +21,8 @@ kernel_elements! {
 kernel_record! {
     /// What `k_omega_walls` takes.
     pub(super) struct KOmegaWalls {
-        count: u32, node_of: Read<u32>, nodes: Read<f64>, heights: Read<f64>, params: Read<Params>,
+        count: u32, node_of: Read<u32>, nodes: Read<f64>, heights: Read<f64>,
+        law_of: Read<u32>, laws: Read<LawNode<f64>>, blended: u32, params: Read<Params>,
         numbers: Read<Numbers>, values: Share<f64>,
     }
 
@@ -41,7 +43,8 @@ kernel_record! {
     /// What `k_omega_walls_along` takes.
     pub(super) struct KOmegaWallsAlong {
         count: u32, node_of: Read<u32>, nodes: Read<f64>, along: Read<f64>, heights: Read<f64>,
-        params: Read<Params>, numbers: Read<Numbers>, changes: Share<f64>,
+        law_of: Read<u32>, laws: Read<LawNode<f64>>, blended: u32, params: Read<Params>,
+        numbers: Read<Numbers>, changes: Share<f64>,
     }
 
     /// What `k_omega_terms_along` takes.

@@ -1,6 +1,7 @@
 //! Residual and matrix on the host. Twin: k_omega.cu.
 
 use super::super::hybrid::sst_shortened;
+use super::super::walls::replace_shear;
 use super::{
     GRADIENTS, KOmegaEquations, NB, NUMBERS, NodeTerms, Work, deformation, k_omega_blending,
     k_omega_diffusing, k_omega_rate, k_omega_sources, viscosity_at,
@@ -29,6 +30,7 @@ impl KOmegaEquations {
         work.nodes.resize(n, NodeTerms::default());
         work.eddies.resize(n, 0.0);
         gradients.compute(flow.team, &self.elements, flow.nodes, values, &mut work.gradients);
+        work.without_law = replace_shear(flow, &mut work.gradients, GRADIENTS);
         let slopes = work.gradients.as_chunks::<3>().0.as_chunks::<5>().0;
         parallel::rows2(flow.team, n, (1, &mut work.nodes), (1, &mut work.eddies), |rows, nodes, eddies| {
             for ((i, terms), eddy) in rows.zip(nodes).zip(eddies) {

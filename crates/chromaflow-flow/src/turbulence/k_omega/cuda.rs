@@ -6,14 +6,16 @@ use super::arguments::{
     KOmegaWalls, KOmegaWallsAlong,
 };
 use super::{GRADIENTS, KOmegaEquations, KOmegaVariant, NB};
+use crate::config::WallTreatment;
 use crate::coupled::{
     CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, DirectionCuda, FACES, FlowView, FlowViewCuda,
     SubtractUpdate,
 };
-use crate::gpu::{ALONG, NodeGradientsCuda, blocks, source};
+use crate::gpu::{ALONG, NodeGradientsCuda, blocks, optional, source, upload_law_nodes};
 use crate::march::{FlowError, Moment};
 use crate::turbulence::hybrid::cuda::{FORMS, HybridGridCuda, TEXT, number};
 use crate::turbulence::hybrid::{HybridForm, HybridGrid};
+use crate::turbulence::walls::cuda::ShearCuda;
 use chromaflow::gpu::{DeviceJacobian, GpuError};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream};
 use chromaflow_device::kernel_arguments;
@@ -70,6 +72,11 @@ pub struct KOmegaCuda {
     hybrid: Option<HybridGridCuda>,
     /// Of the first node off the wall, by rows; zero off walls.
     heights: DeviceBuffer<f64>,
+    /// Which of `laws`, `LawNode`, each row takes, from 1; empty where none does. Whether omega there is blended.
+    law_of: DeviceBuffer<u32>,
+    laws: DeviceBuffer<u64>,
+    blended: bool,
+    shear: Option<ShearCuda>,
     eddies: DeviceBuffer<f64>,
     /// Of (u, v, w, k, omega), `[rows, 5, 3]`.
     gradients: DeviceBuffer<f64>,
@@ -108,8 +115,13 @@ impl KOmegaCuda {
         let module = stream.gpu().module(&kernel_source(host.model.variant, form))?;
         let hybrid = host.hybrid.as_ref().map(|grid| HybridGridCuda::new(stream, grid)).transpose()?;
         let mut heights = vec![0.0; rows];
-        for (wall, height) in flow.walls.iter().zip(&host.heights) {
-            heights[wall.node as usize] = *height;
+        for (row, height) in host.walls.iter().zip(&host.heights) {
+            heights[*row as usize] = *height;
+        }
+        // From 1; 0 where a row has none.
+        let mut law_of = vec![0_u32; if flow.laws[0].is_empty() { 0 } else { rows }];
+        for (at, law) in flow.laws[0].iter().enumerate() {
+            law_of[law.node as usize] = at as u32 + 1;
         }
         let given = host.inflow.repeat(flow.dual.patches.len());
         Ok(Self {
@@ -125,6 +137,10 @@ impl KOmegaCuda {
             distance: stream.upload(&host.distance)?,
             hybrid,
             heights: stream.upload(&heights)?,
+            law_of: stream.upload(&law_of)?,
+            laws: upload_law_nodes(stream, flow.laws[0])?,
+            blended: host.config.walls == WallTreatment::Automatic,
+            shear: ShearCuda::new(stream, flow.laws[1], true)?,
             eddies: DeviceBuffer::zeroed(stream, rows)?,
             gradients: DeviceBuffer::zeroed(stream, GRADIENTS * rows)?,
             terms: DeviceBuffer::zeroed(stream, TERMS * rows)?,
@@ -159,6 +175,7 @@ impl CoupledCuda for KOmegaCuda {
             walls
                 .record(&kernel_arguments! { KOmegaWalls {
                     count: nodes.len() as u32, node_of: nodes, nodes: flow.nodes, heights: &self.heights,
+                    law_of: optional(&self.law_of), laws: &self.laws, blended: u32::from(self.blended),
                     params: &flow.params.values, numbers: &self.numbers, values: &*values,
                 } })
                 .enqueue(flow.stream)
@@ -170,6 +187,9 @@ impl CoupledCuda for KOmegaCuda {
         assert!(values.len() == NB * n && self.distance.len() == n && flow.nodes.len() == 8 * n);
         let (params, elements) = (flow.params, flow.viscous.expect("turbulence is beside viscous flow"));
         self.gradient.enqueue(stream, elements, params, flow.nodes, values, &mut self.gradients)?;
+        if let Some(shear) = &self.shear {
+            shear.replace(stream, params, flow.nodes, &self.gradients)?;
+        }
         let terms = self.terms_kernel.launch(blocks(n, 128), 128);
         // SAFETY: arrays have the lengths of their set-up, for this mesh.
         Ok(unsafe {
@@ -207,12 +227,16 @@ impl CoupledCuda for KOmegaCuda {
             walls
                 .record(&kernel_arguments! { KOmegaWallsAlong {
                     count: given.len() as u32, node_of: given, nodes: flow.nodes, along: way.along,
-                    heights: &self.heights, params, numbers: &self.numbers, changes: &*changes,
+                    heights: &self.heights, law_of: optional(&self.law_of), laws: &self.laws,
+                    blended: u32::from(self.blended), params, numbers: &self.numbers, changes: &*changes,
                 } })
                 .enqueue(stream)?;
         }
         let elements = flow.viscous.expect("turbulence is beside viscous flow");
         self.gradient.enqueue(stream, elements, flow.params, way.along, changes, &mut own.gradients)?;
+        if let Some(shear) = &self.shear {
+            shear.replace_along(stream, flow.params, [flow.nodes, way.along], &own.gradients)?;
+        }
         let terms = own.terms_kernel.launch(blocks(n, 128), 128);
         // SAFETY: arrays have the lengths of their set-up, for this mesh.
         unsafe {

@@ -10,6 +10,7 @@ use crate::march::Moment;
 use crate::parallel;
 use crate::real::{Dual, Real};
 use crate::residual::primitive_of;
+use crate::wall_law::{LawNode, law_gradient};
 
 /// A number and its derivative along the direction.
 type Along = Dual<f64, 1>;
@@ -38,10 +39,9 @@ impl KOmegaEquations {
     pub(super) fn take_direction(&mut self, way: &Direction<'_>, state: &CoupledState, changes: &mut [f64]) {
         let (flow, n) = (&way.flow, way.nodes.len());
         for &row in &state.given {
-            let (row, wall) = (row as usize, flow.walls.binary_search_by_key(&row, |wall| wall.node));
-            let at = wall.expect("walls have given values");
-            let value = self.wall_value(flow, at, &state_along(way, row));
-            changes[NB * row..][..NB].copy_from_slice(&[0.0, value.d[0]]);
+            let row = row as usize;
+            let values = self.wall_values(flow, row, |i| state_along(way, i));
+            changes[NB * row..][..NB].copy_from_slice(&values.map(|value| value.d[0]));
         }
         let mut own = std::mem::take(&mut self.way);
         let mut gradients = std::mem::take(&mut self.gradients);
@@ -50,6 +50,7 @@ impl KOmegaEquations {
         own.gradients.resize(GRADIENTS * n, 0.0);
         own.terms.resize(n, [[0.0; NB]; 2]);
         gradients.compute(flow.team, &self.elements, way.nodes, changes, &mut own.gradients);
+        self.replace_shear_along(way, &mut own.gradients);
         let [slopes, slopes_along] =
             [&self.work.gradients, &own.gradients].map(|g| g.as_chunks::<3>().0.as_chunks::<5>().0);
         let values = &state.values;
@@ -67,6 +68,22 @@ impl KOmegaEquations {
             }
         });
         (self.way, self.gradients) = (own, gradients);
+    }
+
+    /// Of the shear at nodes next to walls with laws, see [`replace_shear`](super::super::walls::replace_shear).
+    fn replace_shear_along(&self, way: &Direction<'_>, slopes: &mut [f64]) {
+        let flow = &way.flow;
+        let Some(transport) = flow.transport else { return };
+        for (LawNode { node, other, place }, base) in flow.laws[1].iter().zip(&self.work.without_law) {
+            let from = GRADIENTS * *node as usize;
+            let velocity =
+                std::array::from_fn(|i| std::array::from_fn(|k| along(base[i][k], slopes[from + 3 * i + k])));
+            let (gas, w) = (flow.gas.lift(), state_along(way, *other as usize));
+            let found = law_gradient(gas, transport.lift(), place.lift(), &w, &velocity);
+            for (slope, value) in slopes[from..from + 9].iter_mut().zip(found.as_flattened()) {
+                *slope = value.d[0];
+            }
+        }
     }
 
     /// See [`Coupled::derivative`](crate::coupled::Coupled::derivative).

@@ -27,12 +27,30 @@ __device__ __forceinline__ Pair load_pair(const double* __restrict__ from, u32 i
     return {from[(u64)i * 2], from[(u64)i * 2 + 1]};
 }
 
-// Values at walls without slip: a thread a node. `heights`, by rows: distance of the first node off the wall.
+// Values at walls with a law, from the state `w` off them.
+template <class T>
+__device__ __forceinline__ pointwise::Array<T, 2> law_values(pointwise::KOmega<T> model, pointwise::Gas<T> gas,
+                                                             pointwise::Transport<T> transport,
+                                                             const pointwise::LawPlace<T>& place,
+                                                             const pointwise::Array<T, 5>& w, bool blended) {
+    const auto friction = pointwise::law_friction(gas, transport, place, w);
+    return pointwise::k_omega_law(model, blended, friction[0], friction[1] * place.distance / friction[0],
+                                  place.distance);
+}
+// Values at walls without slip: a thread a node. `heights`, by rows: distance of the first node off the wall;
+// `law_of`, by rows: which law it has, from 1.
 extern "C" __global__ void __launch_bounds__(128)
 k_omega_walls(KOmegaWalls) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     const u32 i = node_of[at];
+    if (law_of && law_of[i]) {
+        const LawNode law = laws[law_of[i] - 1];
+        const Pair both = law_values(model_of<double>(numbers), params->gas(), params->transport(), law.place,
+                                     load_node(nodes, law.other).w, blended);
+        values[(u64)i * 2] = both[0], values[(u64)i * 2 + 1] = both[1];
+        return;
+    }
     const Pair gas = gas_at(load_node(nodes, i).w, params);
     values[(u64)i * 2] = 0;
     values[(u64)i * 2 + 1] = pointwise::k_omega_wall(model_of<double>(numbers), gas[1] / gas[0], heights[i]);
@@ -144,6 +162,13 @@ k_omega_walls_along(KOmegaWallsAlong) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
     const u32 i = node_of[at];
+    if (law_of && law_of[i]) {
+        const LawNode law = laws[law_of[i] - 1];
+        const PairAlong both = law_values(model_of<Along>(numbers), gas_along(params), transport_along(params),
+                                          along_of(law.place), load_state_along(nodes, along, law.other), blended);
+        changes[(u64)i * 2] = both[0].d, changes[(u64)i * 2 + 1] = both[1].d;
+        return;
+    }
     const PairAlong gas = gas_along_at(load_state_along(nodes, along, i), params);
     changes[(u64)i * 2] = 0;
     changes[(u64)i * 2 + 1] = pointwise::k_omega_wall(model_of<Along>(numbers), gas[1] / gas[0], Along(heights[i])).d;

@@ -36,19 +36,20 @@ mod formulas;
 mod tests;
 
 pub use formulas::{
-    KOmega, KOmegaVariant, deformation, k_omega_blending, k_omega_diffusing, k_omega_kept, k_omega_rate,
-    k_omega_sources, k_omega_wall,
+    KOmega, KOmegaVariant, deformation, k_omega_blending, k_omega_diffusing, k_omega_kept, k_omega_law,
+    k_omega_rate, k_omega_sources, k_omega_wall,
 };
 
 use super::hybrid::{FIELDS, HybridGrid};
 use super::plate_friction;
-use crate::config::TurbulenceConfig;
+use crate::config::{TurbulenceConfig, WallTreatment};
 use crate::coupled::{Coupled, CoupledState, Direction, FlowView};
 use crate::gas::{Gas, temperature, viscosity};
 use crate::march::{FlowError, Moment};
 use crate::mesh::Mesh;
 use crate::real::Real;
 use crate::residual::{NodeGradients, ViscousElements, primitive_of};
+use crate::wall_law::{LawNode, law_friction};
 use chromaflow::Jacobian;
 use chromaflow_comm::Op;
 use std::sync::Arc;
@@ -75,7 +76,8 @@ pub struct KOmegaEquations {
     layer: [f64; 2],
     /// From the walls, by rows.
     distance: Vec<f64>,
-    /// Distance of the first node off the wall, of each wall node.
+    /// Wall nodes, ascending, and the distance of the first node off the wall of each.
+    walls: Vec<u32>,
     heights: Vec<f64>,
     hybrid: Option<HybridGrid>,
     elements: Arc<ViscousElements>,
@@ -89,6 +91,8 @@ pub struct KOmegaEquations {
 struct Work {
     /// `[rows, GRADIENTS]`.
     gradients: Vec<f64>,
+    /// Of nodes next to walls with laws: gradients of the velocity without them.
+    without_law: Vec<[[f64; 3]; 3]>,
     nodes: Vec<NodeTerms>,
     /// Eddy viscosity, over rho_inf a_inf and the mesh unit.
     eddies: Vec<f64>,
@@ -130,7 +134,7 @@ impl KOmegaEquations {
         elements: &Arc<ViscousElements>,
         flow: &FlowView<'_>,
     ) -> Result<Self, FlowError> {
-        super::check(config)?;
+        super::check(config, &flow.config.time)?;
         let distance = super::wall_distances(mesh, flow)?;
         let scale = flow.transport.map_or(0.0, |transport| transport.scale);
         let inflow = [config.inflow_k, config.inflow_k / (config.inflow_ratio * scale)];
@@ -142,10 +146,11 @@ impl KOmegaEquations {
             inflow,
             layer: layer(flow, scale),
             heights: flow
-                .walls
+                .wall_rows()
                 .iter()
-                .map(|wall| first_height(flow, &distance, wall.node as usize))
+                .map(|&row| first_height(flow, &distance, row as usize))
                 .collect(),
+            walls: flow.wall_rows(),
             distance,
             hybrid: HybridGrid::new(config, mesh, flow)?,
             elements: Arc::clone(elements),
@@ -155,15 +160,25 @@ impl KOmegaEquations {
         })
     }
 
-    /// omega at the `at`-th wall node.
-    fn at_wall(&self, flow: &FlowView<'_>, at: usize) -> f64 {
-        let w = primitive_of(&flow.nodes[flow.walls[at].node as usize]);
-        self.wall_value(flow, at, &w)
-    }
-
-    /// omega at the `at`-th wall node with the gas in this state.
-    fn wall_value<T: Real>(&self, flow: &FlowView<'_>, at: usize, w: &[T; 5]) -> T {
-        k_omega_wall(self.model.lift(), viscosity_at(flow, w) / w[0], T::c(self.heights[at]))
+    /// k and omega at a wall node, `state` the rho, u, v, w and p of rows.
+    fn wall_values<T: Real>(
+        &self,
+        flow: &FlowView<'_>,
+        row: usize,
+        state: impl Fn(usize) -> [T; 5],
+    ) -> [T; NB] {
+        let model = self.model.lift();
+        if let (Some(at), Some(transport)) = (flow.law_at(row as u32), flow.transport) {
+            let LawNode { other, place, .. } = flow.laws[0][at];
+            let (w, gas) = (state(other as usize), Gas { gamma: T::c(flow.gas.gamma) });
+            let [units, friction] = law_friction(gas, transport.lift(), place.lift(), &w);
+            let distance = T::c(place.distance);
+            let blended = self.config.walls == WallTreatment::Automatic;
+            return k_omega_law(model, blended, units, friction * distance / units, distance);
+        }
+        let at = self.walls.binary_search(&(row as u32)).expect("a node on a wall");
+        let w = state(row);
+        [T::c(0.0), k_omega_wall(model, viscosity_at(flow, &w) / w[0], T::c(self.heights[at]))]
     }
 }
 
@@ -174,9 +189,9 @@ impl KOmegaEquations {
 fn layer(flow: &FlowView<'_>, nu: f64) -> [f64; 2] {
     // Largest and, with the other sign, smallest coordinates.
     let mut ends = [f64::NEG_INFINITY; 6];
-    for wall in flow.walls {
+    for row in flow.wall_rows() {
         for d in 0..3 {
-            let x = flow.nodes[wall.node as usize][5 + d];
+            let x = flow.nodes[row as usize][5 + d];
             (ends[d], ends[3 + d]) = (ends[d].max(x), ends[3 + d].max(-x));
         }
     }
@@ -196,7 +211,7 @@ fn first_height(flow: &FlowView<'_>, distance: &[f64], row: usize) -> f64 {
         let dx = flow.dual.between(&place(row), &place(j));
         dx.into_iter().map(|d| d * d).sum::<f64>().sqrt()
     };
-    let on_wall = |j: usize| flow.walls.binary_search_by_key(&(j as u32), |wall| wall.node).is_ok();
+    let on_wall = |j: usize| flow.is_on_wall(j as u32);
     let columns = &flow.dual.pattern.col_idx()[flow.dual.pattern.range(row)];
     let (mut off, mut edge) = (f64::INFINITY, f64::INFINITY);
     for j in columns.iter().map(|&j| j as usize).filter(|&j| j != row) {
@@ -217,8 +232,8 @@ impl Coupled for KOmegaEquations {
     /// less towards the wall as van Driest damps and towards the layer's edge, and the larger omega of the viscous layer,
     /// 6 nu / (beta d^2), and of the logarithmic one, u_tau / (sqrt(beta*) kappa d). Off the layer there is the free stream.
     fn initial(&self, flow: &FlowView<'_>, row: usize, out: &mut [f64]) {
-        if let Ok(at) = flow.walls.binary_search_by_key(&(row as u32), |wall| wall.node) {
-            out.copy_from_slice(&[0.0, self.at_wall(flow, at)]);
+        if flow.is_on_wall(row as u32) {
+            out.copy_from_slice(&self.wall_values(flow, row, |i| primitive_of(&flow.nodes[i])));
             return;
         }
         let nu = flow.transport.map_or(0.0, |transport| transport.scale);
@@ -230,8 +245,8 @@ impl Coupled for KOmegaEquations {
         out.copy_from_slice(&[self.inflow[0] + layer * layer, self.inflow[1] + near]);
     }
 
-    fn given(&self, flow: &FlowView<'_>) -> Vec<u32> {
-        flow.walls.iter().map(|wall| wall.node).collect()
+    fn given(&self, _flow: &FlowView<'_>) -> Vec<u32> {
+        self.walls.clone()
     }
 
     fn given_follow_flow(&self) -> bool {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::FlowSolver;
-use crate::config::{Boundary, FlowConfig, TurbulenceModel};
+use crate::config::{Boundary, FlowConfig, TurbulenceModel, WallTreatment};
 use crate::coupled::CoupledSystem;
 use crate::mesh::generate::FlatPlate;
 use crate::real::{Dual, Real};
@@ -268,9 +268,14 @@ fn the_matrix_of_k_is_inverse_positive_where_k_grows() {
 #[test]
 fn derivatives_along_directions_are_those_of_differences() {
     for model in MODELS {
-        for second_order in [false, true] {
-            let mut solver =
-                solver(model, 2, |config| config.turbulence.as_mut().unwrap().second_order = second_order);
+        let walls = [WallTreatment::Resolved, WallTreatment::Functions, WallTreatment::Automatic];
+        for (second_order, walls) in
+            [(false, walls[0]), (true, walls[0]), (false, walls[1]), (true, walls[2])]
+        {
+            let mut solver = solver(model, 2, |config| {
+                let turbulence = config.turbulence.as_mut().unwrap();
+                (turbulence.second_order, turbulence.walls) = (second_order, walls);
+            });
             scatter(&mut solver);
             let at = Moment { iteration: 1, cfl: 1.0, bdf: None, measure: false, together: true };
             let host = &mut solver.host;
@@ -319,7 +324,7 @@ fn derivatives_along_directions_are_those_of_differences() {
             let mut exact = vec![0.0; values.len()];
             physics.derivative(&direction, &moved, &at, state, &changes, &mut exact);
             let eddies = physics.eddy_viscosity().to_vec();
-            let what = format!("{model:?}, second order {second_order}");
+            let what = format!("{model:?}, second order {second_order}, {walls:?}");
             for v in 0..2 {
                 let slope = |i: usize| (found[1].0[i] - found[0].0[i]) / (2.0 * h);
                 let rows = (0..nodes.len()).filter(|i| held.binary_search(&(*i as u32)).is_err());

@@ -21,8 +21,15 @@ kernel_record! {
     /// What `sa_sources` takes.
     pub(super) struct SaSources {
         rows: u32, gradients: Read<f64>, nu: Read<f64>, nut: Read<f64>, distance: Read<f64>,
-        grid: GridLengths, rotation: u32, params: Read<Params>, unsteady: u32, last: f64, before: f64,
+        grid: GridLengths, rotation: u32, row_ptr: Read<u32>, col_idx: Read<u32>, signed_edge: Read<u32>,
+        nodes: Read<f64>, fluxes: Read<f64>, volumes: Read<f64>, params: Read<Params>, unsteady: u32, last: f64, before: f64,
         source: Write<f64>, slopes: Write<f64>,
+    }
+
+    /// What `sa_relations` takes.
+    pub(super) struct SaRelations {
+        rows: u32, gradients: Read<f64>, nu: Read<f64>, nut: Read<f64>, distance: Read<f64>,
+        params: Read<Params>, relation: Write<f64>,
     }
 
     /// What `sa_faces` takes.

@@ -1,6 +1,7 @@
 //! Residual and matrix on the host.
 
-use super::{SaEquation, Work, sa_diffusivity, sa_source, sa_viscosities};
+use super::{SaEquation, Work, sa_diffusivity, sa_source_turning, sa_viscosities};
+use crate::config::Quadratic;
 use crate::coupled::{
     Carried, CoupledState, FlowView, edge_weight, flux_carried, flux_diffused, flux_entering,
     rate_of_carried, rate_slope_of_carried,
@@ -10,6 +11,7 @@ use crate::limiter::extrapolate;
 use crate::march::Moment;
 use crate::parallel;
 use crate::residual::primitive_of;
+use crate::turbulence::walls::replace_shear;
 
 /// nut is one per volume: the density plays no part in what it changes by in time.
 const UNIT: [f64; 2] = [1.0, 1.0];
@@ -30,6 +32,15 @@ impl SaEquation {
         [nu, eddy]
     }
 
+    /// Gradients of velocity and nut at the nodes.
+    pub(super) fn find_gradients(&mut self, flow: &FlowView<'_>, nut: &[f64]) {
+        let gradients = &mut self.work.gradients;
+        gradients.resize(nut.len(), [[0.0; 3]; 4]);
+        let flat = gradients.as_flattened_mut().as_flattened_mut();
+        self.gradients.compute(flow.team, &self.elements, flow.nodes, nut, flat);
+        replace_shear(flow, flat, 12);
+    }
+
     /// What leaves each control volume less what its source brings.
     pub(super) fn compute_residual(
         &mut self,
@@ -39,10 +50,10 @@ impl SaEquation {
         residual: &mut [f64],
     ) {
         let (nut, dual, n) = (&state.values, flow.dual, state.values.len());
+        if self.config.quadratic != Quadratic::Qcr2020 {
+            self.find_gradients(flow, nut);
+        }
         let mut work = std::mem::take(&mut self.work);
-        work.gradients.resize(n, [[0.0; 3]; 4]);
-        let flat = work.gradients.as_flattened_mut().as_flattened_mut();
-        self.gradients.compute(flow.team, &self.elements, flow.nodes, nut, flat);
         work.source.resize(n, [0.0; 2]);
         work.faces.resize(dual.edges.len(), [0.0; 3]);
         let Work { nu, gradients, source, faces, .. } = &mut work;
@@ -51,7 +62,8 @@ impl SaEquation {
                 let [u, v, w, _] = gradients[i];
                 let omega = self.turning(&[u, v, w]);
                 let [length, _] = self.length(i, nu[i], nut[i], &[u, v, w]);
-                *source = sa_source(self.model, nu[i], nut[i], omega, length);
+                let turning = self.curvature(flow, gradients, i);
+                *source = sa_source_turning(self.model, nu[i], nut[i], omega, length, turning);
             }
         });
         parallel::rows(flow.team, dual.edges.len(), 1, faces, |edges, out| {
@@ -132,7 +144,7 @@ impl SaEquation {
 }
 
 /// Volume that passes the face of an edge.
-fn passing(flow: &FlowView<'_>, edge: usize) -> f64 {
+pub(super) fn passing(flow: &FlowView<'_>, edge: usize) -> f64 {
     let [a, b] = flow.dual.edges[edge].map(|i| flow.nodes[i as usize][0]);
     2.0 * flow.fluxes[edge][0] / (a + b)
 }

@@ -1,8 +1,9 @@
 #![allow(unsafe_code)]
 //! Launches of sa.cu.
 
-use super::arguments::{SaFaces, SaResidual, SaSources, SaViscosities};
+use super::arguments::{SaFaces, SaRelations, SaResidual, SaSources, SaViscosities};
 use super::{HybridGrid, SaEquation, SaVariant};
+use crate::config::{Quadratic, Rotation};
 use crate::coupled::{
     CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda, SubtractUpdate,
 };
@@ -10,6 +11,7 @@ use crate::gpu::{NodeGradientsCuda, blocks, source};
 use crate::march::{FlowError, Moment};
 use crate::turbulence::hybrid::HybridForm;
 use crate::turbulence::hybrid::cuda::{FORMS, HybridGridCuda, TEXT, number};
+use crate::turbulence::walls::cuda::ShearCuda;
 use chromaflow::gpu::{DeviceJacobian, GpuError};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream};
 use chromaflow_device::kernel_arguments;
@@ -18,6 +20,7 @@ fn kernel_source(variant: SaVariant, hybrid: Option<HybridForm>) -> KernelSource
     let text = source("sa", &format!("{FACES}{TEXT}"), include_str!("sa.cu")).records::<(
         SaViscosities,
         SaSources,
+        SaRelations,
         SaFaces,
         SaResidual,
         SubtractUpdate,
@@ -40,7 +43,9 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
 /// row for viscosities, sources, sums and the matrix, a thread a node of the boundary; gradients as [`NodeGradientsCuda`].
 pub struct SaCuda {
     second_order: bool,
-    rotation: bool,
+    rotation: Rotation,
+    /// fw of QCR2020 and what makes it, where it is asked for.
+    relation: Option<(Kernel, DeviceBuffer<f64>)>,
     cfl_ratio: f64,
     gradient: NodeGradientsCuda,
     viscosities_kernel: Kernel,
@@ -52,6 +57,7 @@ pub struct SaCuda {
     /// From the walls.
     distance: DeviceBuffer<f64>,
     hybrid: Option<HybridGridCuda>,
+    shear: Option<ShearCuda>,
     nu: DeviceBuffer<f64>,
     eddies: DeviceBuffer<f64>,
     /// Of (u, v, w, nut), `[rows, 4, 3]`.
@@ -77,6 +83,12 @@ impl SaCuda {
         Ok(Self {
             second_order: sa.config.second_order,
             rotation: sa.config.rotation,
+            relation: match sa.config.quadratic {
+                Quadratic::Qcr2020 => {
+                    Some((module.kernel("sa_relations")?, DeviceBuffer::zeroed(stream, rows)?))
+                }
+                _ => None,
+            },
             cfl_ratio: sa.config.cfl_ratio,
             gradient: NodeGradientsCuda::new(stream, &sa.gradients)?,
             viscosities_kernel: module.kernel("sa_viscosities")?,
@@ -86,6 +98,7 @@ impl SaCuda {
             update_kernel: update.transpose()?,
             distance: stream.upload(&sa.distance)?,
             hybrid,
+            shear: ShearCuda::new(stream, flow.laws[1], false)?,
             nu: DeviceBuffer::zeroed(stream, rows)?,
             eddies: DeviceBuffer::zeroed(stream, rows)?,
             gradients: DeviceBuffer::zeroed(stream, 12 * rows)?,
@@ -96,20 +109,50 @@ impl SaCuda {
     }
 }
 
+impl SaCuda {
+    /// Gradients of velocity and nut at the nodes.
+    fn find_gradients(&mut self, flow: &FlowViewCuda<'_>, nut: &DeviceBuffer<f64>) -> Result<(), GpuError> {
+        let elements = flow.viscous.expect("turbulence is beside viscous flow");
+        self.gradient.enqueue(flow.stream, elements, flow.params, flow.nodes, nut, &mut self.gradients)?;
+        match &self.shear {
+            Some(shear) => shear.replace(flow.stream, flow.params, flow.nodes, &self.gradients),
+            None => Ok(()),
+        }
+    }
+}
+
 impl CoupledCuda for SaCuda {
     fn prepare(&mut self, flow: &FlowViewCuda<'_>, nut: &DeviceBuffer<f64>) -> Result<(), GpuError> {
         let n = flow.mesh.rows;
         assert!(nut.len() == n && self.nu.len() == n && flow.nodes.len() == 8 * n);
         let launch = self.viscosities_kernel.launch(blocks(n, 128), 128);
         // SAFETY: a number a row, eight a node record.
-        Ok(unsafe {
+        unsafe {
             launch
                 .record(&kernel_arguments! { SaViscosities {
                     rows: n as u32, nodes: flow.nodes, nut, params: &flow.params.values, nu: &self.nu,
                     eddies: &self.eddies,
                 } })
+                .enqueue(flow.stream)?;
+        }
+        if self.relation.is_some() {
+            self.find_gradients(flow, nut)?;
+        }
+        let Some((kernel, relation)) = &self.relation else { return Ok(()) };
+        let launch = kernel.launch(blocks(n, 128), 128);
+        // SAFETY: a number a row, twelve derivatives.
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { SaRelations {
+                    rows: n as u32, gradients: &self.gradients, nu: &self.nu, nut, distance: &self.distance,
+                    params: &flow.params.values, relation,
+                } })
                 .enqueue(flow.stream)
         }?)
+    }
+
+    fn relation(&self) -> Option<&DeviceBuffer<f64>> {
+        self.relation.as_ref().map(|(_, relation)| relation)
     }
 
     fn eddy_viscosity(&self) -> Option<&DeviceBuffer<f64>> {
@@ -125,9 +168,10 @@ impl CoupledCuda for SaCuda {
     ) -> Result<(), GpuError> {
         let (stream, mesh, nut, n) = (flow.stream, flow.mesh, &state.values, flow.mesh.rows);
         assert!(nut.len() == n && residual.len() == n && flow.fluxes.len() == 5 * mesh.edges);
-        let (params, elements) =
-            (&flow.params.values, flow.viscous.expect("turbulence is beside viscous flow"));
-        self.gradient.enqueue(stream, elements, flow.params, flow.nodes, nut, &mut self.gradients)?;
+        let params = &flow.params.values;
+        if self.relation.is_none() {
+            self.find_gradients(flow, nut)?;
+        }
         let sources = self.sources_kernel.launch(blocks(n, 128), 128);
         let [_, last, before] = at.time_factors().unwrap_or_default();
         let faces = self.faces_kernel.launch(blocks(mesh.edges, 128), 128);
@@ -143,7 +187,9 @@ impl CoupledCuda for SaCuda {
                 .record(&kernel_arguments! { SaSources {
                     rows: n as u32, gradients: &self.gradients, nu: &self.nu, nut, distance: &self.distance,
                     grid: HybridGridCuda::arguments(self.hybrid.as_ref()),
-                    rotation: u32::from(self.rotation), params, unsteady: u32::from(at.bdf.is_some()), last,
+                    rotation: self.rotation as u32, row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx,
+                    signed_edge: &mesh.signed_edge, nodes: flow.nodes, fluxes: flow.fluxes,
+                    volumes: &mesh.volumes, params, unsteady: u32::from(at.bdf.is_some()), last,
                     before, source: &self.source, slopes: &self.carried.slopes,
                 } })
                 .enqueue(stream)?;

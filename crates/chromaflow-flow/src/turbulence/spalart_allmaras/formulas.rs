@@ -44,6 +44,10 @@ const MOST_R: f64 = 10.0;
 /// Of Psi: fw in balanced shear, and its largest square.
 const FW_STAR: f64 = 0.424;
 const MOST_PSI2: f64 = 100.0;
+/// Of SA-RC.
+const CR1: f64 = 1.0;
+const CR2: f64 = 12.0;
+const CR3: f64 = 1.0;
 /// Share of its value that a plain SA variable keeps at least in a step.
 const LEAST_KEPT: f64 = 0.01;
 
@@ -129,9 +133,16 @@ fn fw<T: Real>(r: T) -> [T; 2] {
 }
 
 /// The source per volume where nut is not negative, and its derivative by nut: production less destruction, `omega` the size
-/// of the vorticity, `square` = 1 / d^2.
+/// of the vorticity, `square` = 1 / d^2; `turning` stands for 1 in 1 - ft2.
 #[inline(always)]
-fn source_positive<T: Real>(model: SpalartAllmaras<T>, nu: T, nut: T, omega: T, square: T) -> [T; 2] {
+fn source_positive<T: Real>(
+    model: SpalartAllmaras<T>,
+    nu: T,
+    nut: T,
+    omega: T,
+    square: T,
+    turning: T,
+) -> [T; 2] {
     let one = T::c(1.0);
     let chi = nut / nu;
     let [v1, v1_by] = fv1(chi);
@@ -155,8 +166,8 @@ fn source_positive<T: Real>(model: SpalartAllmaras<T>, nu: T, nut: T, omega: T, 
     let factor = T::c(CW1) * w - T::c(CB1_BY_KAPPA2) * t2;
     let factor_by = T::c(CW1) * w_by * r_by - T::c(CB1_BY_KAPPA2) * t2_by;
     let damped = model.scale * square * nut;
-    let source = T::c(CB1) * (one - t2) * s_hat * nut - damped * nut * factor;
-    let production_by = T::c(CB1) * ((one - t2) * (s_hat + nut * s_hat_by) - t2_by * s_hat * nut);
+    let source = T::c(CB1) * (turning - t2) * s_hat * nut - damped * nut * factor;
+    let production_by = T::c(CB1) * ((turning - t2) * (s_hat + nut * s_hat_by) - t2_by * s_hat * nut);
     [source, production_by - damped * (T::c(2.0) * factor + nut * factor_by)]
 }
 
@@ -173,10 +184,23 @@ fn source_positive<T: Real>(model: SpalartAllmaras<T>, nu: T, nut: T, omega: T, 
 /// ```
 #[inline(always)]
 pub fn sa_source<T: Real>(model: SpalartAllmaras<T>, nu: T, nut: T, omega: T, distance: T) -> [T; 2] {
+    sa_source_turning(model, nu, nut, omega, distance, T::c(1.0))
+}
+
+/// The same with the production of SA-RC, cb1 (fr1 - ft2) S^ nut; `turning` is [`sa_turning`]. Where nut is negative the correction has no part.
+#[inline(always)]
+pub fn sa_source_turning<T: Real>(
+    model: SpalartAllmaras<T>,
+    nu: T,
+    nut: T,
+    omega: T,
+    distance: T,
+    turning: T,
+) -> [T; 2] {
     let zero = T::c(0.0);
     let near = distance.max(T::c(1e-100));
     let square = T::c(1.0) / (near * near);
-    let positive = source_positive(model, nu, nut.max(zero), omega, square);
+    let positive = source_positive(model, nu, nut.max(zero), omega, square, turning);
     if model.variant != SaVariant::Negative {
         return positive;
     }
@@ -272,6 +296,97 @@ pub fn sa_viscosities<T: Real>(model: SpalartAllmaras<T>, density: T, viscosity:
 pub fn sa_rotating<T: Real>(vorticity: T, strain: T) -> T {
     let zero = T::c(0.0);
     (vorticity + T::c(2.0) * (strain - vorticity).min(zero)).max(zero)
+}
+
+/// The strain S_ij in the order xx, yy, zz, xy, xz, yz, of the gradients d(u, v, w)_i / dx_k.
+#[inline(always)]
+pub fn strain_rates<T: Real>(gradient: &[[T; 3]; 3]) -> [T; 6] {
+    let half = T::c(0.5);
+    [
+        gradient[0][0],
+        gradient[1][1],
+        gradient[2][2],
+        half * (gradient[0][1] + gradient[1][0]),
+        half * (gradient[0][2] + gradient[2][0]),
+        half * (gradient[1][2] + gradient[2][1]),
+    ]
+}
+
+/// fr1 of SA-RC, what production is multiplied by where the flow turns: `change` is DS_ij/Dt in the order of [`strain_rates`].
+/// ```text
+/// fr1 = (1 + cr1) 2 r* / (1 + r*) (1 - cr3 atan(cr2 r^)) - cr1,  cr 1, 12, 1
+/// r* = S / Omega,  r^ = 2 W_ik S_jk DS_ij/Dt / D^4,  D^2 = (S^2 + Omega^2) / 2
+/// ```
+/// 1 in straight shear, less where the vorticity turns as the flow does (convex walls, vortices), more where it turns against it.
+///
+/// **Source**: Shur, Strelets, Travin and Spalart (2000), AIAA J. 38(5), eq. 4-6; the frame does not turn.
+///
+/// ```
+/// use chromaflow_flow::turbulence::spalart_allmaras::sa_turning;
+/// let shear = [[0.0, 3.0, 0.0], [0.0; 3], [0.0; 3]];
+/// assert_eq!(sa_turning(&shear, &[0.0; 6]), 1.0);
+/// ```
+#[inline(always)]
+pub fn sa_turning<T: Real>(gradient: &[[T; 3]; 3], change: &[T; 6]) -> T {
+    let (zero, one, two, half) = (T::c(0.0), T::c(1.0), T::c(2.0), T::c(0.5));
+    let [xx, yy, zz, xy, xz, yz] = strain_rates(gradient);
+    let strain = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
+    let [cxx, cyy, czz, cxy, cxz, cyz] = *change;
+    let changes = [[cxx, cxy, cxz], [cxy, cyy, cyz], [cxz, cyz, czz]];
+    let (mut strains, mut turnings, mut turned) = (zero, zero, zero);
+    for i in 0..3 {
+        for j in 0..3 {
+            let turning = half * (gradient[i][j] - gradient[j][i]);
+            strains += strain[i][j] * strain[i][j];
+            turnings += turning * turning;
+            // W_ij S_kj DS_ik/Dt
+            for k in 0..3 {
+                turned += turning * strain[k][j] * changes[i][k];
+            }
+        }
+    }
+    let (s, omega) = ((two * strains).sqrt(), (two * turnings).sqrt());
+    let d2 = (strains + turnings).max(T::c(1e-100));
+    let r = two * turned / (d2 * d2);
+    let ratio = two * s / (s + omega).max(T::c(1e-100));
+    T::c(1.0 + CR1) * ratio * (one - T::c(CR3) * (T::c(CR2) * r).atan()) - T::c(CR1)
+}
+
+/// fw with the size of strain and vorticity, sqrt((S^2 + Omega^2) / 2), in the place of Omega: what the constants of QCR2020 go by.
+///
+/// **Source**: Rumsey, Carlson, Pulliam and Spalart (2020), AIAA J. 58(10).
+///
+/// ```
+/// use chromaflow_flow::turbulence::spalart_allmaras::{SaVariant, SpalartAllmaras, sa_relation};
+/// let model = SpalartAllmaras { variant: SaVariant::NoFt2, scale: 1.0 };
+/// // A logarithmic layer of u_tau 1, where fw is 1: nut = kappa d, Omega and S are 1 / (kappa d).
+/// let shear = [[0.0, 1.0 / 410.0, 0.0], [0.0; 3], [0.0; 3]];
+/// let found: f64 = sa_relation(model, 1e-6, 410.0, &shear, 1000.0);
+/// assert!((found - 1.0).abs() < 1e-4);
+/// ```
+#[inline(always)]
+pub fn sa_relation<T: Real>(
+    model: SpalartAllmaras<T>,
+    nu: T,
+    nut: T,
+    gradient: &[[T; 3]; 3],
+    distance: T,
+) -> T {
+    let mut sum = T::c(0.0);
+    for i in 0..3 {
+        for k in 0..3 {
+            sum += gradient[i][k] * gradient[i][k];
+        }
+    }
+    // S^2 + Omega^2 = 2 u_i,k u_i,k
+    let size = sum.max(T::c(1e-200)).sqrt();
+    let positive = nut.max(T::c(0.0));
+    let near = distance.max(T::c(1e-100));
+    let lift = model.scale / (T::c(KAPPA2) * near * near);
+    let chi = positive / nu;
+    let v2 = T::c(1.0) - chi / (T::c(1.0) + chi * fv1(chi)[0]);
+    let s_hat = clipped_vorticity(size, lift * positive * v2)[0];
+    fw((lift * positive / s_hat.max(T::c(1e-300))).min(T::c(MOST_R)))[0]
 }
 
 /// Size of the vorticity, of the gradients d(u, v, w)_i / dx_k.

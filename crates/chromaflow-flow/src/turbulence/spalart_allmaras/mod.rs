@@ -29,12 +29,14 @@ mod tests;
 
 pub use formulas::{
     SaVariant, SpalartAllmaras, clipped_vorticity, eddy_ratio, sa_diffusing, sa_diffusivity, sa_kept,
-    sa_low_reynolds, sa_rotating, sa_source, sa_viscosities, vorticity,
+    sa_low_reynolds, sa_relation, sa_rotating, sa_source, sa_source_turning, sa_turning, sa_viscosities,
+    strain_rates, vorticity,
 };
 
 use super::hybrid::{FIELDS, HybridGrid, sa_hybrid_length};
 use super::k_omega::deformation;
-use crate::config::TurbulenceConfig;
+use super::walls::replace_shear;
+use crate::config::{Quadratic, Rotation, TurbulenceConfig};
 use crate::coupled::{Coupled, CoupledState, FlowView};
 use crate::march::{FlowError, Moment};
 use crate::mesh::Mesh;
@@ -64,6 +66,8 @@ struct Work {
     eddy: Vec<f64>,
     /// Of (u, v, w, nut).
     gradients: Vec<[[f64; 3]; 4]>,
+    /// fw of QCR2020, where it is asked for.
+    relation: Vec<f64>,
     /// Source per volume and its derivative.
     source: Vec<[f64; 2]>,
     /// Of each edge: the volume that passes its face, what it carries of nut, and grad nut . n.
@@ -82,7 +86,7 @@ impl SaEquation {
         elements: &Arc<ViscousElements>,
         flow: &FlowView<'_>,
     ) -> Result<Self, FlowError> {
-        super::check(config)?;
+        super::check(config, &flow.config.time)?;
         let scale = flow.transport.map_or(0.0, |transport| transport.scale);
         Ok(Self {
             model: SpalartAllmaras { variant, scale },
@@ -108,7 +112,34 @@ impl SaEquation {
     /// What stands for the size of the vorticity in the source.
     fn turning(&self, gradient: &[[f64; 3]; 3]) -> f64 {
         let omega = vorticity(gradient);
-        if self.config.rotation { sa_rotating(omega, deformation(gradient)[0]) } else { omega }
+        if self.config.rotation == Rotation::Rotating {
+            sa_rotating(omega, deformation(gradient)[0])
+        } else {
+            omega
+        }
+    }
+
+    /// fr1 of SA-RC at a row, 1 without it. The change of the strain along the flow is the sum over faces of U (S_j - S_i) / 2 over the volume, U the volume
+    /// that leaves; in time the strain itself does not change.
+    fn curvature(&self, flow: &FlowView<'_>, gradients: &[[[f64; 3]; 4]], row: usize) -> f64 {
+        if self.config.rotation != Rotation::Curved {
+            return 1.0;
+        }
+        let strain = |i: usize| {
+            let [u, v, w, _] = gradients[i];
+            strain_rates(&[u, v, w])
+        };
+        let (dual, own, mut change) = (flow.dual, strain(row), [0.0; 6]);
+        for k in dual.pattern.range(row) {
+            let (j, edge) = (dual.pattern.col_idx()[k] as usize, dual.edge_of[k] as usize);
+            let half = if j > row { 0.5 } else { -0.5 };
+            let leaving = half * cpu::passing(flow, edge) / dual.volumes[row];
+            for ((change, there), here) in change.iter_mut().zip(strain(j)).zip(own) {
+                *change += leaving * (there - here);
+            }
+        }
+        let [u, v, w, _] = gradients[row];
+        sa_turning(&[u, v, w], &change)
     }
 
     /// Whether negative values have a model of their own.
@@ -123,12 +154,11 @@ impl Coupled for SaEquation {
     }
 
     fn initial(&self, flow: &FlowView<'_>, row: usize, out: &mut [f64]) {
-        let at_wall = flow.walls.binary_search_by_key(&(row as u32), |wall| wall.node).is_ok();
-        out[0] = if at_wall { 0.0 } else { self.config.inflow };
+        out[0] = if flow.is_on_wall(row as u32) { 0.0 } else { self.config.inflow };
     }
 
     fn given(&self, flow: &FlowView<'_>) -> Vec<u32> {
-        flow.walls.iter().map(|wall| wall.node).collect()
+        flow.wall_rows()
     }
 
     fn scales(&self) -> Vec<f64> {
@@ -137,6 +167,19 @@ impl Coupled for SaEquation {
 
     fn prepare(&mut self, flow: &FlowView<'_>, values: &[f64]) {
         [self.work.nu, self.work.eddy] = self.viscosities(flow, values);
+        if self.config.quadratic == Quadratic::Qcr2020 {
+            self.find_gradients(flow, values);
+            let Work { nu, gradients, relation, .. } = &mut self.work;
+            relation.resize(values.len(), 0.0);
+            for (i, relation) in relation.iter_mut().enumerate() {
+                let [u, v, w, _] = gradients[i];
+                *relation = sa_relation(self.model, nu[i], values[i], &[u, v, w], self.distance[i]);
+            }
+        }
+    }
+
+    fn relation(&self) -> &[f64] {
+        &self.work.relation
     }
 
     fn drives_flow(&self) -> bool {
@@ -195,6 +238,7 @@ impl Coupled for SaEquation {
             let mut gradients = vec![[[0.0; 3]; 4]; values.len()];
             let flat = gradients.as_flattened_mut().as_flattened_mut();
             self.gradients.clone().compute(flow.team, &self.elements, flow.nodes, values, flat);
+            replace_shear(flow, flat, 12);
             let at = |i: usize| {
                 let [u, v, w, _] = gradients[i];
                 let [length, share] = self.length(i, nu[i], values[i], &[u, v, w]);

@@ -35,8 +35,27 @@ sa_sources(SaSources) {
     length = pointwise::sa_hybrid_length(model_of(params), HYBRID_FORM, nu[i], nut[i], length, grid, velocity)[0];
 #endif
     double omega = pointwise::vorticity(velocity);
-    if (rotation) omega = pointwise::sa_rotating(omega, pointwise::deformation(velocity)[0]);
-    const auto both = pointwise::sa_source(model_of(params), nu[i], nut[i], omega, length);
+    double turning = 1.0;
+    if (rotation == 1) omega = pointwise::sa_rotating(omega, pointwise::deformation(velocity)[0]);
+    if (rotation == 2) {
+        // The change of the strain along the flow.
+        const auto own = pointwise::strain_rates(velocity);
+        pointwise::Array<double, 6> change = {0, 0, 0, 0, 0, 0};
+        for (u32 k = row_ptr[i]; k < row_ptr[i + 1]; k++) {
+            const u32 signed_ = signed_edge[k], j = col_idx[k];
+            const double density = nodes[(u64)i * 8] + nodes[(u64)j * 8];
+            const double volume = 2.0 * fluxes[(u64)(signed_ & 0x7fffffffu) * 5] / density;
+            const double leaving = (signed_ >> 31 ? -0.5 : 0.5) * volume / volumes[i];
+            pointwise::Array<Vec3, 3> there;
+#pragma unroll
+            for (int v = 0; v < 3; v++) there[v] = load_vec3(gradients, 4 * j + v);
+            const auto other = pointwise::strain_rates(there);
+#pragma unroll
+            for (int c = 0; c < 6; c++) change[c] += leaving * (other[c] - own[c]);
+        }
+        turning = pointwise::sa_turning(velocity, change);
+    }
+    const auto both = pointwise::sa_source_turning(model_of(params), nu[i], nut[i], omega, length, turning);
     source[i] = both[0];
     double slope = fmax(-both[1], 0.0);
     if (unsteady) {
@@ -44,6 +63,17 @@ sa_sources(SaSources) {
         slope += pointwise::rate_slope_of_carried(factors, unit());
     }
     slopes[i] = slope;
+}
+
+// fw of QCR2020. A thread a row.
+extern "C" __global__ void __launch_bounds__(128)
+sa_relations(SaRelations) {
+    const u32 i = blockIdx.x * 128 + threadIdx.x;
+    if (i >= rows) return;
+    pointwise::Array<Vec3, 3> velocity;
+#pragma unroll
+    for (int v = 0; v < 3; v++) velocity[v] = load_vec3(gradients, 4 * i + v);
+    relation[i] = pointwise::sa_relation(model_of(params), nu[i], nut[i], velocity, distance[i]);
 }
 
 // What passes each edge from a to b: carried, and by diffusion as a and as b see it.

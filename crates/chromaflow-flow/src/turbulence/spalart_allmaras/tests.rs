@@ -17,10 +17,34 @@ const VARIANTS: [SaVariant; 3] = [SaVariant::Negative, SaVariant::Standard, SaVa
 const KAPPA: f64 = 0.41;
 
 /// Source and derivative at a state, and the source's own derivative by dual numbers.
-fn slopes(variant: SaVariant, nu: f64, nut: f64, omega: f64, distance: f64) -> (f64, f64) {
-    let [_, by] = sa_source(model(variant, 1.0), nu, nut, omega, distance);
-    let dual = sa_source(model(variant, 1.0), D1::c(nu), D1::variable(nut, 0), D1::c(omega), D1::c(distance));
+fn slopes(variant: SaVariant, nu: f64, nut: f64, omega: f64, distance: f64, turning: f64) -> (f64, f64) {
+    let [_, by] = sa_source_turning(model(variant, 1.0), nu, nut, omega, distance, turning);
+    let own = D1::variable(nut, 0);
+    let [nu, omega, distance, turning] = [nu, omega, distance, turning].map(D1::c);
+    let dual = sa_source_turning(model(variant, 1.0), nu, own, omega, distance, turning);
     (by, dual[0].d[0])
+}
+
+/// By hand: a body's vorticity without strain has fr1 -1. Where the flow turns at the rate a, strain s and vorticity w change by (-2 a s, 2 a s)
+/// in xx and yy, and r^ = 2 a w s^2 / (s^2 + w^2)^2: 0.05 for s, w 1 and a 0.1, fr1 = 2 (1 - atan 0.6) - 1; against the vorticity it grows.
+#[test]
+fn production_goes_by_how_the_flow_turns() {
+    let body: [[f64; 3]; 3] = [[0.0, -2.0, 0.0], [2.0, 0.0, 0.0], [0.0; 3]];
+    assert_eq!(sa_turning(&body, &[0.0; 6]), -1.0);
+    // u_y = s - w, v_x = s + w.
+    let curved: [[f64; 3]; 3] = [[0.0; 3], [2.0, 0.0, 0.0], [0.0; 3]];
+    assert_eq!(strain_rates(&curved), [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
+    for (a, expected) in
+        [(0.1, 2.0 * (1.0 - 0.6_f64.atan()) - 1.0), (-0.1, 2.0 * (1.0 + 0.6_f64.atan()) - 1.0)]
+    {
+        let found = sa_turning(&curved, &[-2.0 * a, 2.0 * a, 0.0, 0.0, 0.0, 0.0]);
+        assert!((found - expected).abs() < 1e-14, "{found} {expected}");
+    }
+    let [straight, turned] = [1.0, 0.4]
+        .map(|turning| sa_source_turning(model(SaVariant::NoFt2, 1.0), 1.0, 5.0, 3.0, 0.5, turning)[0]);
+    let s_hat =
+        clipped_vorticity(3.0, 5.0 * (1.0 - 5.0 / (1.0 + eddy_ratio(5.0))) / (KAPPA * 0.5).powi(2))[0];
+    assert!((straight - turned - 0.6 * 0.1355 * s_hat * 5.0).abs() < 1e-12);
 }
 
 #[test]
@@ -36,11 +60,13 @@ fn derivatives_against_dual_numbers_in_every_branch() {
                         continue;
                     }
                     for distance in [0.05, 0.7, 3.0, 90.0] {
-                        let (by, exact) = slopes(variant, nu, nut, omega, distance);
-                        assert!(
-                            (by - exact).abs() <= 1e-11 * (1.0 + exact.abs()),
-                            "{variant:?}, nu {nu}, nut {nut}, omega {omega}, d {distance}: {by} {exact}"
-                        );
+                        for turning in [1.0, -0.7] {
+                            let (by, exact) = slopes(variant, nu, nut, omega, distance, turning);
+                            assert!(
+                                (by - exact).abs() <= 1e-11 * (1.0 + exact.abs()),
+                                "{variant:?}, nu {nu}, nut {nut}, omega {omega}, d {distance}: {by} {exact}"
+                            );
+                        }
                         let chi = nut.max(0.0) / nu;
                         let v2 = 1.0 - chi / (1.0 + eddy_ratio(chi));
                         let lift = nut.max(0.0) / (KAPPA * distance).powi(2);

@@ -2,6 +2,7 @@
 
 use crate::bc::WallNode;
 use crate::gpu::Params;
+use crate::wall_law::LawNode;
 use chromaflow_device::cuda::{Read, Share, Watch, Write};
 use chromaflow_device::kernel_record;
 
@@ -20,6 +21,12 @@ kernel_record! {
     /// What `wall_residual` takes.
     pub(super) struct WallResidual {
         count: u32, walls: Read<WallNode<f64>>, friction: Write<f64>, residual: Share<f64>,
+    }
+
+    /// What `law_residual` takes.
+    pub(super) struct LawResidual {
+        count: u32, laws: Read<LawNode<f64>>, nodes: Read<f64>, params: Read<Params>, loads: Write<f64>,
+        residual: Share<f64>,
     }
 
     /// What `held_residual` takes.

@@ -25,7 +25,7 @@ use crate::coupled::{CoupledSystemCuda, sources_of};
 use crate::flux::LayerFix;
 use crate::gpu::{
     BoundaryCuda, Clock, Diffusion, JacobianCuda, LeastSquaresCuda, MARKS, MeshCuda, Params, ResidualCuda,
-    Sums, ViscousCuda, blocks, download_pressures, upload_conditions, upload_wall_nodes,
+    Sums, ViscousCuda, blocks, download_pressures, upload_conditions, upload_law_nodes, upload_wall_nodes,
 };
 use crate::march::forces::Walls;
 use crate::march::linear::{LinearCuda, Shape};
@@ -103,6 +103,9 @@ struct FlowCuda {
     source: Option<DeviceBuffer<f64>>,
     /// Nodes on walls without slip, `WallNode`.
     fixed: DeviceBuffer<u64>,
+    /// Nodes on walls with a law, `LawNode`, and how many.
+    laws: DeviceBuffer<u64>,
+    law_nodes: usize,
     held: DeviceBuffer<u32>,
     // Work.
     gradients: DeviceBuffer<f64>,
@@ -246,12 +249,14 @@ impl FlowCuda {
             },
             source: None,
             fixed: upload_wall_nodes(stream, &solver.fixed)?,
+            laws: upload_law_nodes(stream, &solver.laws[0])?,
+            law_nodes: solver.laws[0].len(),
             held: stream.upload(&[])?,
             gradients: buffer(if with_gradients { 16 * n } else { 0 })?,
             limits: buffer(if second_order && is_node_wise(config.space.limiter) { 5 * n } else { 0 })?,
             fluxes: buffer(5 * edges)?,
             residual: buffer(5 * n)?,
-            friction: buffer(4 * solver.fixed.len())?,
+            friction: buffer(4 * solver.friction.len())?,
             update: buffer(5 * n)?,
             linear: Some(linear),
             newton: match config.implicit.nonlinear {

@@ -119,7 +119,7 @@ impl NewtonCuda {
             kernels: Kernels::of(&module)?,
             q: buffer(5 * n)?,
             residual: buffer(5 * n)?,
-            friction: buffer(4 * solver.fixed.len())?,
+            friction: buffer(4 * solver.friction.len())?,
             size: 0.0,
             pseudo_time: buffer(n)?,
             r: buffer(flow_part)?,

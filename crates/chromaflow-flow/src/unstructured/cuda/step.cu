@@ -39,6 +39,18 @@ wall_residual(WallResidual) {
     friction[(u64)at * 4 + 3] = isothermal ? -energy : 0.0;
     r[4] = isothermal ? 0.0 : energy;
 }
+// What walls with a law take up, added to their nodes: `loads` [laws][4], heat last.
+extern "C" __global__ void __launch_bounds__(128)
+law_residual(LawResidual) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    const LawNode here = laws[at];
+    const State w = load_node(nodes, here.other).w;
+    const auto load = pointwise::law_load(params->gas(), params->transport(), here.place, w);
+    const State flux = pointwise::law_flux(here.place, load);
+    for (int d = 0; d < 4; d++) loads[(u64)at * 4 + d] = load[d];
+    for (int v = 0; v < 5; v++) residual[(u64)here.node * 5 + v] += flux[v];
+}
 extern "C" __global__ void __launch_bounds__(128) held_residual(HeldResidual) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at < count)

@@ -2,10 +2,11 @@
 //! Launches of step.cu: what a step does besides gradients, fluxes and Jacobian.
 
 use super::arguments::{
-    ApplyUpdate, CheckState, CompleteResidual, HeldResidual, HoldWalls, RefreshNodes, ResidualNorms,
-    WallForces, WallResidual,
+    ApplyUpdate, CheckState, CompleteResidual, HeldResidual, HoldWalls, LawResidual, RefreshNodes,
+    ResidualNorms, WallForces, WallResidual,
 };
 use super::{AT_HAND, Count, FlowCuda, coupled};
+use crate::coupled::CoupledSystemCuda;
 use crate::gpu::{AddParts, blocks, source};
 use crate::jacobian::cuda::ReplacedRows;
 use crate::march::Moment;
@@ -16,13 +17,13 @@ use chromaflow_device::{kernel_arguments, kernel_entries};
 /// The kernels of step.cu.
 pub(crate) fn kernel_source() -> KernelSource {
     source("step", "", include_str!("step.cu"))
-        .records::<(RefreshNodes, CompleteResidual, WallResidual, HeldResidual, ResidualNorms, WallForces)>()
-        .records::<(ApplyUpdate, HoldWalls, CheckState, AddParts)>()
+        .records::<(RefreshNodes, CompleteResidual, WallResidual, LawResidual, HeldResidual)>()
+        .records::<(ResidualNorms, WallForces, ApplyUpdate, HoldWalls, CheckState, AddParts)>()
 }
 
 kernel_entries! {
     pub(super) struct Kernels {
-        refresh_nodes, complete_residual, wall_residual, held_residual, residual_norms, add_parts,
+        refresh_nodes, complete_residual, wall_residual, law_residual, held_residual, residual_norms, add_parts,
         wall_forces, apply_update, hold_walls, check_state,
     }
 }
@@ -45,7 +46,8 @@ impl FlowCuda {
         let kernels = &self.residual_kernels;
         kernels.fluxes(stream, mesh, params, &self.nodes, second, &mut self.fluxes)?;
         if let Some(viscous) = &self.viscous {
-            let eddies = coupled::eddies(&self.coupled);
+            let relation = self.coupled.iter().find_map(CoupledSystemCuda::relation);
+            let eddies = [coupled::eddies(&self.coupled), relation];
             viscous.subtract(stream, params, &self.nodes, eddies, &mut self.fluxes)?;
         }
         kernels.gather(stream, mesh, &self.fluxes, &mut self.residual)?;
@@ -79,6 +81,14 @@ impl FlowCuda {
                     residual: &self.residual,
                 } })
                 .enqueue(stream)?;
+            let laws = k.law_residual.launch(blocks(self.law_nodes, 128), 128);
+            laws.record(&kernel_arguments! { LawResidual {
+                count: self.law_nodes as u32, laws: &self.laws, nodes: &self.nodes,
+                params: &self.params.values,
+                loads: self.friction.part(4 * self.wall_nodes()..self.friction.len()),
+                residual: &self.residual,
+            } })
+            .enqueue(stream)?;
             let held = k.held_residual.launch(blocks(self.held.len(), 128), 128);
             held.record(&kernel_arguments! { HeldResidual {
                 count: self.held.len() as u32, node_of: &self.held, residual: &self.residual,
@@ -115,9 +125,14 @@ impl FlowCuda {
     }
 
     pub(super) fn assemble(&mut self, cfl: f64, shift: f64) -> Result<(), GpuError> {
-        let replaced = ReplacedRows { walls: (self.wall_nodes(), &self.fixed), held: &self.held };
+        let replaced = ReplacedRows {
+            walls: (self.wall_nodes(), &self.fixed),
+            laws: (self.law_nodes, &self.laws),
+            held: &self.held,
+        };
         // Rows that are replaced later lose values that the search must not see.
-        let target = self.linear.as_mut().expect(AT_HAND).target(self.fixed.len() + self.held.len() == 0)?;
+        let target =
+            self.linear.as_mut().expect(AT_HAND).target(self.friction.len() + self.held.len() == 0)?;
         self.assembly.assemble(
             &self.stream,
             &self.mesh,
@@ -185,7 +200,7 @@ impl FlowCuda {
 
     /// Nodes on walls without slip.
     pub(super) fn wall_nodes(&self) -> usize {
-        self.friction.len() / 4
+        self.friction.len() / 4 - self.law_nodes
     }
 
     /// A counter on the device.

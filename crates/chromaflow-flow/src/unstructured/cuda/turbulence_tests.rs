@@ -4,7 +4,7 @@ use super::super::FlowSolver;
 use super::{FlowCuda, coupled};
 use crate::config::{
     Boundary, Cfl, FlowConfig, GridLength, Hybrid, JacobianScheme, Limiter, NewtonKrylov, Nonlinear,
-    Quadratic, Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady,
+    Quadratic, Rotation, Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady, WallTreatment,
 };
 use crate::jacobian::cuda::Target;
 use crate::march::{Bdf, Device, Moment};
@@ -141,11 +141,17 @@ fn cuda_small_turbulence_entry_by_entry() {
         for (second_order, in_time) in [(false, false), (true, true)] {
             // Beside hybrids the other options.
             let (quadratic, rotation) = match hybrid {
-                Hybrid::None => (Quadratic::None, false),
-                _ => (Quadratic::Qcr2000, model.is_spalart_allmaras()),
+                Hybrid::None => (Quadratic::None, Rotation::None),
+                _ if !model.is_spalart_allmaras() => (Quadratic::Qcr2000, Rotation::None),
+                Hybrid::Iddes => (Quadratic::Qcr2000, Rotation::Rotating),
+                _ if in_time => (Quadratic::Qcr2020, Rotation::Rotating),
+                _ => (Quadratic::Qcr2020, Rotation::Curved),
             };
-            let turbulence =
-                TurbulenceConfig { hybrid, grid_length, quadratic, rotation, ..with(model, second_order) };
+            // Every other case has laws of the wall.
+            let walls = [WallTreatment::Resolved, WallTreatment::Automatic, WallTreatment::Functions]
+                [(case + usize::from(second_order)) % 3];
+            let options = with(model, second_order);
+            let turbulence = TurbulenceConfig { hybrid, grid_length, quadratic, rotation, walls, ..options };
             let mut config = config(turbulence);
             config.space.dissipation = if hybrid == Hybrid::None { 1.0 } else { 0.3 };
             if in_time {

@@ -1,0 +1,185 @@
+//! Order of accuracy of the models' equations by manufactured solutions, in a flow that is given, values held on the sides of a cube: of first order on a mesh
+//! of all elements, of second order on one of hexahedra.
+
+use super::k_omega::{
+    KOmega, KOmegaVariant, deformation, k_omega_blending, k_omega_diffusing, k_omega_rate, k_omega_sources,
+};
+use super::spalart_allmaras::{SaVariant, SpalartAllmaras, sa_diffusing, sa_source, vorticity};
+use super::testcases::along_a_wall;
+use crate::config::{TurbulenceConfig, TurbulenceModel};
+use crate::march::{Moment, Times};
+use crate::mesh::generate::{Cells, box_mesh};
+use crate::real::{Dual, Real};
+use crate::testmesh::mixed_cube;
+use crate::{FlowConfig, FlowSolver};
+use chromaflow_device::Team;
+use std::sync::Arc;
+
+/// A function's value and gradient, and both with their gradients.
+type First = Dual<f64, 3>;
+type Second = Dual<First, 3>;
+
+/// F: kinematic viscosity over the speed of sound and the side of the cube.
+const SCALE: f64 = 0.01;
+
+fn place(x: [f64; 3]) -> [Second; 3] {
+    std::array::from_fn(|d| Second::variable(First::variable(x[d], d), d))
+}
+
+fn bend<T: Real>(x: &[T; 3], a: [f64; 3], phase: f64) -> T {
+    (T::c(a[0]) * x[0] + T::c(a[1]) * x[1] + T::c(a[2]) * x[2] + T::c(phase)).atan()
+}
+
+/// rho, u, v, w, p; at rest on the wall z = 0.
+fn flow<T: Real>(x: &[T; 3]) -> [T; 5] {
+    let around = |mean: f64, size: f64, a, phase| T::c(mean) + T::c(size) * bend(x, a, phase);
+    [
+        around(1.0, 0.1, [2.0, 1.0, 1.5], 0.3),
+        x[2] * around(0.5, 0.1, [1.0, -2.0, 1.0], 0.7),
+        x[2] * around(0.2, 0.1, [-1.0, 1.5, 2.0], 1.1),
+        x[2] * x[2] * around(0.1, 0.1, [1.5, 1.0, -1.0], 0.2),
+        around(1.0 / 1.4, 0.05, [1.5, 2.0, 1.0], 0.5),
+    ]
+}
+
+fn nut<T: Real>(x: &[T; 3]) -> T {
+    T::c(5.0) + T::c(2.0) * bend(x, [2.0, -1.0, 1.5], 0.4)
+}
+
+fn k<T: Real>(x: &[T; 3]) -> T {
+    T::c(0.04) + T::c(0.01) * bend(x, [1.0, 2.0, -1.5], 0.1)
+}
+
+fn omega<T: Real>(x: &[T; 3]) -> T {
+    T::c(8.0) + T::c(2.0) * bend(x, [-1.5, 1.0, 2.0], 0.6)
+}
+
+/// Of a function: its value, and its gradient with that of each component.
+fn slopes(f: Second) -> (f64, [First; 3]) {
+    (f.v.v, f.d)
+}
+
+fn gradients(x: [f64; 3]) -> [[First; 3]; 3] {
+    let w = flow(&place(x));
+    [w[1].d, w[2].d, w[3].d]
+}
+
+/// u . grad f
+fn carried(w: &[f64; 5], slope: &[First; 3]) -> f64 {
+    (0..3).map(|d| w[1 + d] * slope[d].v).sum()
+}
+
+/// div(by grad f)
+fn diffused(by: First, slope: &[First; 3]) -> f64 {
+    (0..3).map(|d| (by * slope[d]).d[d]).sum()
+}
+
+/// What Spalart-Allmaras needs for [`nut`]; the gas has constant viscosity 1, so that nu is 1 / rho.
+fn source_of_nut(x: [f64; 3]) -> f64 {
+    let model = SpalartAllmaras { variant: SaVariant::Negative, scale: SCALE };
+    let (w, at) = (flow(&x), flow(&std::array::from_fn(|d| First::variable(x[d], d))));
+    let (value, slope) = slopes(nut(&place(x)));
+    let nu = First::c(1.0) / at[0];
+    let own = nut(&std::array::from_fn(|d| First::variable(x[d], d)));
+    let by = First::c(1.5 * SCALE) * (nu + sa_diffusing(nu, own));
+    let square: f64 = slope.iter().map(|s| s.v * s.v).sum();
+    let turning = vorticity(&gradients(x).map(|row| row.map(|g| g.v)));
+    let [source, _] = sa_source(model, 1.0 / w[0], value, turning, x[2]);
+    carried(&w, &slope) - diffused(by, &slope) - 1.5 * SCALE * 0.622 * square - source
+}
+
+/// What a model of two equations needs for [`k`] and [`omega`].
+fn source_of_two(variant: KOmegaVariant, x: [f64; 3]) -> [f64; 2] {
+    let model = KOmega { variant, ambient_k: First::c(0.0), ambient_omega: First::c(0.0) };
+    let here: [First; 3] = std::array::from_fn(|d| First::variable(x[d], d));
+    let (w, at) = (flow(&x), flow(&here));
+    let (of_k, of_omega) = (slopes(k(&place(x))), slopes(omega(&place(x))));
+    let (gas, turbulence) = ([at[0], First::c(SCALE)], [k(&here), omega(&here)]);
+    let both = [of_k.1, of_omega.1];
+    let [f1, f2] = k_omega_blending(model, &gas, here[2], &turbulence, &both);
+    let rates = deformation(&gradients(x));
+    let rate = k_omega_rate(model, f2, turbulence[1], &rates);
+    let by = k_omega_diffusing(model, f1, rate[0], &gas, &turbulence);
+    let made = k_omega_sources(model, f1, &rate, at[0], &turbulence, &rates, &both, First::c(1.0));
+    std::array::from_fn(|v| w[0] * carried(&w, &both[v]) - diffused(by[v], &both[v]) - made[v].v)
+}
+
+/// Root of the mean square of the error of each unknown where nothing is held, on n x n x n cells.
+fn errors(model: TurbulenceModel, second_order: bool, n: usize) -> Vec<f64> {
+    let turbulence = TurbulenceConfig { model, second_order, ..TurbulenceConfig::default() };
+    let mut config: FlowConfig = along_a_wall(turbulence);
+    config.freestream.reynolds = config.freestream.mach / SCALE;
+    config.gas.sutherland = false;
+    // Gradients at nodes are of second order where the elements around them lie alike.
+    let mut mesh =
+        if second_order { box_mesh([n; 3], [1.0; 3], Cells::Hexes, 0.0) } else { mixed_cube(n, 0.0) };
+    for marker in &mut mesh.markers {
+        marker.name = marker.name.replace("min", "0").replace("max", "1");
+    }
+    let mut solver = FlowSolver::new(&mesh, config, Arc::new(Team::new(2))).unwrap();
+    solver.set_state(|x| flow(&x));
+    let sides = ["x0", "x1", "y0", "y1", "z0", "z1"];
+    let variant = match model {
+        TurbulenceModel::Sst => KOmegaVariant::Sst,
+        TurbulenceModel::SstVorticity => KOmegaVariant::SstVorticity,
+        _ => KOmegaVariant::Wilcox,
+    };
+    // On the wall, where values are held, sources have no end.
+    let off = |x: [f64; 3]| [x[0], x[1], x[2].max(1e-3)];
+    let exact: Vec<(&str, fn(&[f64; 3]) -> f64)> = match model {
+        TurbulenceModel::SaNeg => vec![("nut", nut::<f64>)],
+        _ => vec![("k", k::<f64>), ("omega", omega::<f64>)],
+    };
+    for (v, (name, value)) in exact.iter().enumerate() {
+        solver.set_unknown(name, |x| value(&x)).unwrap();
+        solver.hold_unknown(name, &sides, |x| value(&x)).unwrap();
+        let source = |x| match model {
+            TurbulenceModel::SaNeg => source_of_nut(off(x)),
+            _ => source_of_two(variant, off(x))[v],
+        };
+        solver.set_unknown_source(name, source).unwrap();
+    }
+    let host = &mut solver.host;
+    let at = Moment { iteration: 1, cfl: 1e3, bdf: None, measure: false, together: false };
+    host.compute_residual(&at);
+    let mut coupled = std::mem::take(&mut host.coupled);
+    let (view, system) = (host.view(&[], &host.fluxes), &mut coupled[0]);
+    let (mut first, mut last) = (0.0, 0.0);
+    for step in 0..200 {
+        system.prepare(&view);
+        last = system.compute_residual(&view, &at).into_iter().fold(0.0, f64::max);
+        first = if step == 0 { last } else { first };
+        if last < 1e-10 * first {
+            break;
+        }
+        system.advance(&view, &at, &mut Times::default()).unwrap();
+    }
+    assert!(last < 1e-8 * first, "{model:?}, {n}: {last} of {first}");
+    let (nb, mut sums, mut count) = (exact.len(), vec![0.0; exact.len()], 0.0);
+    for (i, node) in host.nodes.iter().enumerate() {
+        let x = [node[5], node[6], node[7]];
+        if system.state.held.binary_search(&(i as u32)).is_err() {
+            count += 1.0;
+            for (v, (_, value)) in exact.iter().enumerate() {
+                sums[v] += (system.state.values[nb * i + v] / value(&x) - 1.0).powi(2);
+            }
+        }
+    }
+    sums.into_iter().map(|sum: f64| (sum / count).sqrt()).collect()
+}
+
+/// The orders that are promised: with advection of first order one, of second order two.
+#[test]
+fn manufactured_solutions_have_the_order_of_the_advection() {
+    use TurbulenceModel::{KOmega, SaNeg, Sst, SstVorticity};
+    for model in [SaNeg, Sst, SstVorticity, KOmega] {
+        for (second_order, least) in [(false, 0.9), (true, 1.7)] {
+            let [coarse, fine] = [6, 12].map(|n| errors(model, second_order, n));
+            for (v, (coarse, fine)) in coarse.iter().zip(&fine).enumerate() {
+                let order = (coarse / fine).log2();
+                println!("{model:?} {v} second order {second_order}: {coarse:.3e} {fine:.3e} {order:.2}");
+                assert!(order > least && *fine < 0.01, "{model:?} {v}, {second_order}: {coarse} {fine}");
+            }
+        }
+    }
+}

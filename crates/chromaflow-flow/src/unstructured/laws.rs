@@ -1,0 +1,105 @@
+//! Laws of the wall on a mesh: which nodes take one, and their part of the residual. See [`crate::wall_law`].
+
+use super::FlowSystem;
+use super::shear::SHARP;
+use crate::bc::{ConditionKind, WallNode};
+use crate::config::{TurbulenceConfig, WallTreatment};
+use crate::dual::{dot, norm};
+use crate::march::FlowError;
+use crate::mesh::Mesh;
+use crate::residual::primitive_of;
+use crate::turbulence::nearest_walls;
+use crate::wall_law::{LawNode, LawPlace, WallLaw, law_flux, law_load};
+
+/// The law of a model's walls; none where the mesh resolves them.
+fn law_of(turbulence: &TurbulenceConfig) -> Option<WallLaw> {
+    (turbulence.walls != WallTreatment::Resolved).then(|| {
+        if turbulence.model.is_spalart_allmaras() { WallLaw::SpalartAllmaras } else { WallLaw::Spalding }
+    })
+}
+
+impl FlowSystem {
+    /// Takes the nodes on walls without slip that have one off it along the wall's normal from those whose velocity is the wall's, where the
+    /// set-up asks for laws of the wall. Nodes at sharp edges, and those all of whose neighbors are on walls, stay. `mesh` has all walls.
+    pub(super) fn start_laws(&mut self, mesh: &Mesh) -> Result<(), FlowError> {
+        let Some(law) = self.config.turbulence.as_ref().and_then(law_of) else { return Ok(()) };
+        if self.viscous.is_none() || self.fixed.is_empty() {
+            return Ok(());
+        }
+        let nearest = nearest_walls(mesh, &self.view(&[], &[]))?;
+        let areas = self.wall_areas();
+        let place = |i: usize| [self.nodes[i][5], self.nodes[i][6], self.nodes[i][7]];
+        let of_node = |(at, wall): (usize, &WallNode<f64>)| {
+            let (i, (n, area)) = (wall.node as usize, areas[at]);
+            let size = norm(n);
+            if size < SHARP * area {
+                return None;
+            }
+            let away = n.map(|n| -n / size);
+            let (mut other, mut best) = (None, 0.0);
+            for &j in &self.dual.pattern.col_idx()[self.dual.pattern.range(i)] {
+                if j as usize == i || self.wall_of(j).is_some() {
+                    continue;
+                }
+                let dx = self.dual.between(&place(i), &place(j as usize));
+                let across = dot(dx, away) / norm(dx);
+                if across > best {
+                    (other, best) = (Some(j), across);
+                }
+            }
+            let other = other?;
+            let distance = nearest[other as usize].distance;
+            let wall_there = wall.wall;
+            let seen = LawPlace { law, heat: wall.heat, area, distance, away, wall: wall_there };
+            Some(LawNode { node: wall.node, other, place: seen })
+        };
+        let laws: Vec<LawNode<f64>> = self.fixed.iter().enumerate().filter_map(of_node).collect();
+        let layers = self.layers_next_to(&laws, |row| {
+            let (x, near) = (place(row), &nearest[row]);
+            let away = std::array::from_fn(|d| (x[d] - near.place[d]) / near.distance);
+            (near.distance, away)
+        });
+        self.fixed.retain(|wall| laws.binary_search_by_key(&wall.node, |law| law.node).is_err());
+        for condition in self.boundaries.iter_mut().filter(|c| c.kind == ConditionKind::NoSlip) {
+            // The gas slides along; what it loses by friction is not the condition's business.
+            condition.kind = ConditionKind::SlipWall;
+        }
+        self.laws = [laws, layers];
+        Ok(())
+    }
+
+    /// Nodes off walls next to nodes with laws; `seen` gives the distance from the wall and the way away from it.
+    fn layers_next_to(
+        &self,
+        laws: &[LawNode<f64>],
+        seen: impl Fn(usize) -> (f64, [f64; 3]),
+    ) -> Vec<LawNode<f64>> {
+        let mut layers = Vec::new();
+        for row in 0..self.dual.nodes() {
+            let columns = &self.dual.pattern.col_idx()[self.dual.pattern.range(row)];
+            let law_at = |j: &u32| laws.binary_search_by_key(j, |law| law.node).ok();
+            if self.wall_of(row as u32).is_some() {
+                continue;
+            }
+            if let Some(at) = columns.iter().find_map(law_at) {
+                let (distance, away) = seen(row);
+                let place = LawPlace { area: 0.0, distance, away, ..laws[at].place };
+                layers.push(LawNode { node: row as u32, other: row as u32, place });
+            }
+        }
+        layers
+    }
+
+    /// Adds what walls with a law take up.
+    pub(super) fn add_laws(&mut self, residual: &mut [[f64; 5]]) {
+        let Some((transport, _)) = self.viscous else { return };
+        let loads = &mut self.friction[self.fixed.len()..];
+        for (LawNode { node, other, place }, taken) in self.laws[0].iter().zip(loads) {
+            *taken = law_load(self.gas, transport, *place, &primitive_of(&self.nodes[*other as usize]));
+            let flux = law_flux(*place, taken);
+            for (sum, part) in residual[*node as usize].iter_mut().zip(flux) {
+                *sum += part;
+            }
+        }
+    }
+}

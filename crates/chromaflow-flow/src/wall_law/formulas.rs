@@ -1,0 +1,272 @@
+//! Laws of the wall as pointwise functions: friction and heat from the state of a node near a wall, and the shear there.
+//!
+//! Both laws hold from the wall outwards, so that nothing switches between meshes that resolve the viscous layer and those whose
+//! first node lies in the logarithmic one. y+ = d u_tau / nu and u+ = u / u_tau have the product Re = u d / nu, which is known:
+//! ```text
+//! Spalding     y+ = u+ + e^(-kappa B) (e^(kappa u+) - 1 - kappa u+ - (kappa u+)^2/2 - (kappa u+)^3/6),  kappa 0.41, B 5.0
+//! SA           u+ = the model's exact law of the wall, du+/dy+ = 1 / (1 + chi fv1),  chi = kappa y+
+//! ```
+//!
+//! **Source**: Spalding (1961), J. Appl. Mech. 28, 455; Allmaras, Johnson and Spalart (2012), ICCFD7-1902; heat: Kader (1981),
+//! Int. J. Heat Mass Transfer 24(9), 1541, with the recovery of Crocco and Busemann.
+
+use crate::bc::{Wall, WallHeat};
+use crate::gas::{Gas, Transport, viscosity};
+use crate::real::Real;
+
+const KAPPA: f64 = 0.41;
+/// Of Spalding's law.
+const BY_LOG: f64 = 5.0;
+/// exp(-kappa B)
+const SMALL: f64 = 0.128_734_903_587_804_23;
+/// cv1^3 of Spalart-Allmaras.
+const CV1_3: f64 = 7.1 * 7.1 * 7.1;
+/// Of its law of the wall: additions to y+ and their companions, factors of logarithms and of angles.
+const SHIFT: [f64; 2] = [8.148221580024245, -6.9287093849022945];
+const WIDTH: [f64; 2] = [7.4600876082527945, 7.468145790401841];
+const LOGS: [f64; 2] = [2.5496773539754747, -1.3301651588535228];
+const ANGLES: [f64; 2] = [3.599459109332379, 3.6397531868684494];
+const OFFSET: f64 = 5.0333908790505579;
+/// Below this y+ its series is nearer than the differences of its terms.
+const NEAR: f64 = 0.3;
+/// Smallest Re: below it there is no friction to tell from none.
+const LEAST: f64 = 1e-12;
+
+/// Which law of the wall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum WallLaw {
+    /// That of the Spalart-Allmaras model.
+    SpalartAllmaras,
+    /// Spalding's.
+    Spalding,
+}
+
+/// A wall as seen from a node near it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct LawPlace<T> {
+    /// The law.
+    pub law: WallLaw,
+    /// What the wall does with heat.
+    pub heat: WallHeat,
+    /// Area of the wall that the law's friction acts on.
+    pub area: T,
+    /// Distance of the node from the wall.
+    pub distance: T,
+    /// Unit vector away from the wall.
+    pub away: [T; 3],
+    /// The wall.
+    pub wall: Wall<T>,
+}
+
+/// A node whose equations take a law of the wall, as kernels read arrays of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct LawNode<T> {
+    /// Its row.
+    pub node: u32,
+    /// The row whose state the law takes: of nodes on walls that of the nearest one off it, else the node's own.
+    pub other: u32,
+    /// The wall as `other` sees it.
+    pub place: LawPlace<T>,
+}
+
+impl LawPlace<f64> {
+    /// The same in another scalar.
+    #[inline(always)]
+    pub fn lift<T: Real>(&self) -> LawPlace<T> {
+        LawPlace {
+            law: self.law,
+            heat: self.heat,
+            area: T::c(self.area),
+            distance: T::c(self.distance),
+            away: self.away.map(T::c),
+            wall: Wall { temperature: T::c(self.wall.temperature), velocity: self.wall.velocity.map(T::c) },
+        }
+    }
+}
+
+/// u+ and du+/dy+ of the Spalart-Allmaras model's law.
+#[inline(always)]
+fn sa_profile<T: Real>(y: T) -> [T; 2] {
+    let chi = T::c(KAPPA) * y;
+    let cube = chi * chi * chi;
+    let eddy = chi * cube / (cube + T::c(CV1_3));
+    let mut u = T::c(OFFSET);
+    for k in 0..2 {
+        let along = y + T::c(SHIFT[k]);
+        let angle = T::c(2.0) * T::c(1.0).atan() - (along * T::c(1.0 / WIDTH[k])).atan();
+        u += T::c(LOGS[k]) * (along * along + T::c(WIDTH[k] * WIDTH[k])).ln() - T::c(ANGLES[k]) * angle;
+    }
+    let series = y - y * chi * cube * T::c(0.2 / CV1_3);
+    [T::select(y.lt(T::c(NEAR)), series, u), T::c(1.0) / (T::c(1.0) + eddy)]
+}
+
+/// y+ and its derivative by u+ of Spalding's law.
+#[inline(always)]
+fn spalding_height<T: Real>(u: T) -> [T; 2] {
+    let x = T::c(KAPPA) * u;
+    let exponential = x.exp();
+    let tail = exponential - T::c(1.0) - x - T::c(0.5) * x * x;
+    let cubic = tail - x * x * x * T::c(1.0 / 6.0);
+    [u + T::c(SMALL) * cubic, T::c(1.0) + T::c(SMALL * KAPPA) * tail]
+}
+
+/// y+ and du+/dy+ where `reynolds` = u d / nu = u+ y+.
+///
+/// ```
+/// use chromaflow_flow::turbulence::spalart_allmaras::law_of_the_wall;
+/// use chromaflow_flow::wall_law::{WallLaw, law_units};
+/// let y: f64 = law_units(WallLaw::SpalartAllmaras, 60.0 * law_of_the_wall(60.0))[0];
+/// assert!((y - 60.0).abs() < 1e-10);
+/// // In the viscous layer u+ = y+.
+/// let [y, slope]: [f64; 2] = law_units(WallLaw::Spalding, 0.25);
+/// assert!((y - 0.5).abs() < 1e-4 && (slope - 1.0).abs() < 1e-3);
+/// ```
+#[inline(always)]
+pub fn law_units<T: Real>(law: WallLaw, reynolds: T) -> [T; 2] {
+    let re = reynolds.max(T::c(LEAST));
+    let laminar = re.sqrt();
+    if law == WallLaw::SpalartAllmaras {
+        // u+ y+ is convex: from the first step on Newton's method comes from above.
+        let mut y = laminar;
+        for _k in 0..6 {
+            let [u, slope] = sa_profile(y);
+            y = y - (y * u - re) / (u + y * slope);
+        }
+        return [y, sa_profile(y)[1]];
+    }
+    // That of the viscous layer, or of u+ e^(kappa (u+ - B)) = Re with its largest u+ in front.
+    let log = re.max(T::c(1.0)).ln() * T::c(1.0 / KAPPA);
+    let largest = T::c(BY_LOG) + log;
+    let mut u = laminar.min(largest - largest.ln() * T::c(1.0 / KAPPA));
+    for _k in 0..7 {
+        let [y, slope] = spalding_height(u);
+        u = u - (u * y - re) / (y + u * slope);
+    }
+    let [y, slope] = spalding_height(u);
+    [y, T::c(1.0) / slope]
+}
+
+/// T+ = (T_wall - T) rho cp u_tau / q at y+, `prandtl` the molecular Prandtl number: Pr y+ e^-G + (2.12 ln(1 + y+) + beta) e^(-1/G),
+/// G = 0.01 (Pr y+)^4 / (1 + 5 Pr^3 y+), beta = (3.85 Pr^(1/3) - 1.3)^2 + 2.12 ln Pr.
+///
+/// **Source**: Kader (1981), eq. 33.
+///
+/// ```
+/// use chromaflow_flow::wall_law::law_heat;
+/// assert!((law_heat(0.7, 1.0_f64) - 0.7).abs() < 1e-3);
+/// assert!((law_heat(0.7, 1000.0_f64) - 17.9).abs() < 0.2);
+/// ```
+#[inline(always)]
+pub fn law_heat<T: Real>(prandtl: T, y: T) -> T {
+    let one = T::c(1.0);
+    let viscous = prandtl * y;
+    let square = viscous * viscous;
+    let blend = T::c(0.01) * square * square / (one + T::c(5.0) * prandtl * prandtl * viscous);
+    let root = T::c(3.85) * prandtl.powf(T::c(1.0 / 3.0)) - T::c(1.3);
+    let beta = root * root + T::c(2.12) * prandtl.ln();
+    // Where it is small, e^(-1/G) is zero and has no slope.
+    let inverse = one / blend.max(T::c(1e-3));
+    viscous * (-blend).exp() + (T::c(2.12) * (one + y).ln() + beta) * (-inverse).exp()
+}
+
+/// The velocity along the wall, relative to it, and its size.
+#[inline(always)]
+fn sliding<T: Real>(place: LawPlace<T>, w: &[T; 5]) -> [T; 4] {
+    let wall = place.wall.velocity;
+    let n = place.away;
+    let relative = [w[1] - wall[0], w[2] - wall[1], w[3] - wall[2]];
+    let through = relative[0] * n[0] + relative[1] * n[1] + relative[2] * n[2];
+    let [x, y, z] =
+        [relative[0] - through * n[0], relative[1] - through * n[1], relative[2] - through * n[2]];
+    [x, y, z, (x * x + y * y + z * z).max(T::c(1e-60)).sqrt()]
+}
+
+/// rho, mu, T and the temperature of no heat flux at the wall, of the state `w` near it: its pressure, the wall's temperature where it has one, else
+/// that of Crocco and Busemann, T + Pr^(1/3) (gamma - 1)/2 u^2.
+#[inline(always)]
+fn at_wall<T: Real>(
+    gas: Gas<T>,
+    transport: Transport<T>,
+    place: LawPlace<T>,
+    w: &[T; 5],
+    speed: T,
+) -> [T; 4] {
+    let recovery = transport.prandtl.powf(T::c(1.0 / 3.0)) * T::c(0.5) * (gas.gamma - T::c(1.0));
+    let adiabatic = gas.gamma * w[4] / w[0] + recovery * speed * speed;
+    let mut temperature = adiabatic;
+    if place.heat == WallHeat::Isothermal {
+        temperature = place.wall.temperature;
+    }
+    let mu = transport.scale * viscosity(transport, temperature);
+    [gas.gamma * w[4] / temperature, mu, temperature, adiabatic]
+}
+
+/// y+ of the node with the state `w` that sees the wall, and u_tau.
+#[inline(always)]
+pub fn law_friction<T: Real>(gas: Gas<T>, transport: Transport<T>, place: LawPlace<T>, w: &[T; 5]) -> [T; 2] {
+    let speed = sliding(place, w)[3];
+    let wall = at_wall(gas, transport, place, w, speed);
+    let nu = wall[1] / wall[0];
+    let y = law_units(place.law, speed * place.distance / nu)[0];
+    [y, y * nu / place.distance]
+}
+
+/// What the wall takes up: the force of friction, rho u_tau^2 times the area along the velocity, and the heat that an isothermal wall draws from
+/// the fluid per time, rho cp u_tau (T_adiabatic - T_wall) / T+ times the area. `w` is the state at the distance of `place`.
+#[inline(always)]
+pub fn law_load<T: Real>(gas: Gas<T>, transport: Transport<T>, place: LawPlace<T>, w: &[T; 5]) -> [T; 4] {
+    let [x, y, z, speed] = sliding(place, w);
+    let [rho, mu, temperature, adiabatic] = at_wall(gas, transport, place, w, speed);
+    let nu = mu / rho;
+    let units = law_units(place.law, speed * place.distance / nu)[0];
+    let friction = units * nu / place.distance;
+    let force = place.area * rho * friction * friction / speed;
+    let mut heat = T::c(0.0);
+    if place.heat == WallHeat::Isothermal {
+        let by = law_heat(transport.prandtl, units) * (gas.gamma - T::c(1.0));
+        heat = place.area * rho * friction * (adiabatic - temperature) / by;
+    }
+    [force * x, force * y, force * z, heat]
+}
+
+/// What leaves the control volume of a node on the wall for it: `load` is [`law_load`]; a wall that moves does work.
+#[inline(always)]
+pub fn law_flux<T: Real>(place: LawPlace<T>, load: &[T; 4]) -> [T; 5] {
+    let u = place.wall.velocity;
+    let work = u[0] * load[0] + u[1] * load[1] + u[2] * load[2];
+    [T::c(0.0), load[0], load[1], load[2], work + load[3]]
+}
+
+/// The gradient d(u, v, w)_i / dx_k of a node near the wall with the derivative of the velocity along the wall across it
+/// replaced by the law's, u_tau^2 / nu du+/dy+: differences over the first cell are not the slope of a logarithm.
+#[inline(always)]
+pub fn law_gradient<T: Real>(
+    gas: Gas<T>,
+    transport: Transport<T>,
+    place: LawPlace<T>,
+    w: &[T; 5],
+    gradient: &[[T; 3]; 3],
+) -> [[T; 3]; 3] {
+    let [x, y, z, speed] = sliding(place, w);
+    let along = [x / speed, y / speed, z / speed];
+    let wall = at_wall(gas, transport, place, w, speed);
+    let nu = wall[1] / wall[0];
+    let [units, slope] = law_units(place.law, speed * place.distance / nu);
+    let rate = units / place.distance;
+    let mut missing = rate * rate * nu * slope;
+    for i in 0..3 {
+        for k in 0..3 {
+            missing -= along[i] * gradient[i][k] * place.away[k];
+        }
+    }
+    let mut out = *gradient;
+    for i in 0..3 {
+        for k in 0..3 {
+            out[i][k] += missing * along[i] * place.away[k];
+        }
+    }
+    out
+}

@@ -1,0 +1,107 @@
+use super::*;
+use crate::bc::{Wall, WallHeat};
+use crate::gas::{Gas, Transport, ViscosityLaw};
+use crate::turbulence::spalart_allmaras::law_of_the_wall;
+
+const LAWS: [WallLaw; 2] = [WallLaw::SpalartAllmaras, WallLaw::Spalding];
+
+/// u+ is that of the law at the y+ found, from creeping flow to y+ of 1e8, and the slope is that of its differences.
+#[test]
+fn units_solve_the_law() {
+    let spalding = |u: f64| {
+        let x = 0.41 * u;
+        let series: f64 = x.exp() - 1.0 - x - x * x / 2.0 - x.powi(3) / 6.0;
+        u + (-0.41_f64 * 5.0).exp() * series
+    };
+    for k in -40..=60 {
+        let reynolds = 10.0_f64.powf(0.2 * f64::from(k));
+        let [y, slope]: [f64; 2] = law_units(WallLaw::SpalartAllmaras, reynolds);
+        assert!((y * law_of_the_wall(y) / reynolds - 1.0).abs() < 1e-9, "{reynolds}: {y}");
+        let h = 1e-4 * y;
+        let difference = (law_of_the_wall(y + h) - law_of_the_wall(y - h)) / (2.0 * h);
+        assert!((slope - difference).abs() < 1e-6, "{reynolds}: {slope} {difference}");
+        let [y, slope]: [f64; 2] = law_units(WallLaw::Spalding, reynolds);
+        let u = reynolds / y;
+        assert!((spalding(u) / y - 1.0).abs() < 1e-9, "{reynolds}: {y} {u}");
+        let h = 1e-5 * u;
+        let difference = 2.0 * h / (spalding(u + h) - spalding(u - h));
+        assert!((slope / difference - 1.0).abs() < 1e-6, "{reynolds}: {slope} {difference}");
+    }
+}
+
+/// By hand: y+ of 100 at Re 1632.0216 for Spalart-Allmaras; Spalding's u+ = 15 has y+ = 65.2.
+#[test]
+fn units_by_hand() {
+    let [y, _]: [f64; 2] = law_units(WallLaw::SpalartAllmaras, 1632.0216076);
+    assert!((y - 100.0).abs() < 1e-5);
+    // e^6.15 = 468.717, less 1 + 6.15 + 18.911 + 38.769, times 0.128735, and 15.
+    let [y, _]: [f64; 2] = law_units(WallLaw::Spalding, 15.0 * 66.9936);
+    assert!((y - 66.9936).abs() < 1e-2, "{y}");
+}
+
+fn place(law: WallLaw, heat: WallHeat) -> LawPlace<f64> {
+    let wall = Wall { temperature: 1.3, velocity: [0.0; 3] };
+    LawPlace { law, heat, area: 2.0, distance: 0.01, away: [0.0, 0.0, 1.0], wall }
+}
+
+fn air(scale: f64) -> Transport<f64> {
+    Transport { scale, prandtl: 0.72, law: ViscosityLaw::Constant, sutherland: 0.0 }
+}
+
+/// In the viscous layer friction and heat are those of linear profiles, mu u / d and k (T - T_wall) / d.
+#[test]
+fn thin_cells_have_the_stress_of_a_linear_profile() {
+    let (gas, transport) = (Gas::AIR, air(1e-3));
+    for law in LAWS {
+        // Re = 0.1.
+        let w = [1.0, 0.006, 0.008, 0.3, 1.0 / 1.4];
+        let [x, y, z, q] = law_load(gas, transport, place(law, WallHeat::Adiabatic), &w);
+        let mu = 1e-3 / 0.01 * 2.0;
+        assert!((x / (mu * 0.006) - 1.0).abs() < 1e-3 && (y / x - 8.0 / 6.0).abs() < 1e-12, "{x} {y}");
+        assert!(z == 0.0 && q == 0.0);
+        let q = law_load(gas, transport, place(law, WallHeat::Isothermal), &w)[3];
+        let conductivity = 1e-3 / (0.72 * 0.4);
+        let expected = 2.0 * conductivity * (1.0 - 1.3) / 0.01;
+        assert!((q / expected - 1.0).abs() < 1e-3, "{q} {expected}");
+    }
+}
+
+/// Of a wall that moves the velocity relative to it counts, and its force does work.
+#[test]
+fn walls_that_move() {
+    let (gas, transport) = (Gas::AIR, air(1e-6));
+    let still = place(WallLaw::Spalding, WallHeat::Adiabatic);
+    let moving = LawPlace { wall: Wall { velocity: [0.2, 0.0, 0.0], ..still.wall }, ..still };
+    let w = [1.0, 0.5, 0.0, 0.0, 1.0 / 1.4];
+    let load = law_load(gas, transport, moving, &w);
+    assert_eq!(load, law_load(gas, transport, still, &[1.0, 0.3, 0.0, 0.0, 1.0 / 1.4]));
+    assert_eq!(law_flux(moving, &load)[4], 0.2 * load[0]);
+}
+
+/// The shear along the wall is the law's, u_tau / (kappa d) in the logarithmic layer, and nothing else of the gradient changes.
+#[test]
+fn gradients_have_the_shear_of_the_law() {
+    let (gas, transport) = (Gas::AIR, air(1e-7));
+    let gradient = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]];
+    let w = [1.0, 0.0, 0.4, 0.1, 1.0 / 1.4];
+    for law in LAWS {
+        let place = place(law, WallHeat::Adiabatic);
+        let changed = law_gradient(gas, transport, place, &w, &gradient);
+        let [y, friction] = law_friction(gas, transport, place, &w);
+        assert!(y > 300.0, "{y}");
+        assert!((changed[1][2] * 0.41 * 0.01 / friction - 1.0).abs() < 0.02, "{law:?}: {changed:?}");
+        for i in 0..3 {
+            for k in 0..3 {
+                assert!((i, k) == (1, 2) || changed[i][k] == gradient[i][k]);
+            }
+        }
+    }
+}
+
+/// Kader's temperature is linear at the wall and logarithmic off it, with the slope 2.12 in ln y+.
+#[test]
+fn temperatures_follow_kader() {
+    assert!((law_heat(0.72, 0.5_f64) / 0.36 - 1.0).abs() < 1e-3);
+    let rise: f64 = law_heat(0.72, 2e4) - law_heat(0.72, 1e4);
+    assert!((rise - 2.12 * 2.0_f64.ln()).abs() < 1e-3, "{rise}");
+}
