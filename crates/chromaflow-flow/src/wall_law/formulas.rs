@@ -14,13 +14,13 @@ use crate::bc::{Wall, WallHeat};
 use crate::gas::{Gas, Transport, viscosity};
 use crate::real::Real;
 
-const KAPPA: f64 = 0.41;
+const LAW_KAPPA: f64 = 0.41;
 /// Of Spalding's law.
 const BY_LOG: f64 = 5.0;
 /// exp(-kappa B)
-const SMALL: f64 = 0.128_734_903_587_804_23;
+const BY_OFFSET: f64 = 0.128_734_903_587_804_23;
 /// cv1^3 of Spalart-Allmaras.
-const CV1_3: f64 = 7.1 * 7.1 * 7.1;
+const LAW_CV1_3: f64 = 7.1 * 7.1 * 7.1;
 /// Of its law of the wall: additions to y+ and their companions, factors of logarithms and of angles.
 const SHIFT: [f64; 2] = [8.148221580024245, -6.9287093849022945];
 const WIDTH: [f64; 2] = [7.4600876082527945, 7.468145790401841];
@@ -87,30 +87,36 @@ impl LawPlace<f64> {
     }
 }
 
+/// Not a power, which GPUs call out of line.
+#[inline(always)]
+fn cube_root<T: Real>(x: T) -> T {
+    (x.ln() * T::c(1.0 / 3.0)).exp()
+}
+
 /// u+ and du+/dy+ of the Spalart-Allmaras model's law.
 #[inline(always)]
 fn sa_profile<T: Real>(y: T) -> [T; 2] {
-    let chi = T::c(KAPPA) * y;
+    let chi = T::c(LAW_KAPPA) * y;
     let cube = chi * chi * chi;
-    let eddy = chi * cube / (cube + T::c(CV1_3));
+    let eddy = chi * cube / (cube + T::c(LAW_CV1_3));
     let mut u = T::c(OFFSET);
     for k in 0..2 {
         let along = y + T::c(SHIFT[k]);
         let angle = T::c(2.0) * T::c(1.0).atan() - (along * T::c(1.0 / WIDTH[k])).atan();
         u += T::c(LOGS[k]) * (along * along + T::c(WIDTH[k] * WIDTH[k])).ln() - T::c(ANGLES[k]) * angle;
     }
-    let series = y - y * chi * cube * T::c(0.2 / CV1_3);
+    let series = y - y * chi * cube * T::c(0.2 / LAW_CV1_3);
     [T::select(y.lt(T::c(NEAR)), series, u), T::c(1.0) / (T::c(1.0) + eddy)]
 }
 
 /// y+ and its derivative by u+ of Spalding's law.
 #[inline(always)]
 fn spalding_height<T: Real>(u: T) -> [T; 2] {
-    let x = T::c(KAPPA) * u;
+    let x = T::c(LAW_KAPPA) * u;
     let exponential = x.exp();
     let tail = exponential - T::c(1.0) - x - T::c(0.5) * x * x;
     let cubic = tail - x * x * x * T::c(1.0 / 6.0);
-    [u + T::c(SMALL) * cubic, T::c(1.0) + T::c(SMALL * KAPPA) * tail]
+    [u + T::c(BY_OFFSET) * cubic, T::c(1.0) + T::c(BY_OFFSET * LAW_KAPPA) * tail]
 }
 
 /// y+ and du+/dy+ where `reynolds` = u d / nu = u+ y+.
@@ -138,9 +144,9 @@ pub fn law_units<T: Real>(law: WallLaw, reynolds: T) -> [T; 2] {
         return [y, sa_profile(y)[1]];
     }
     // That of the viscous layer, or of u+ e^(kappa (u+ - B)) = Re with its largest u+ in front.
-    let log = re.max(T::c(1.0)).ln() * T::c(1.0 / KAPPA);
+    let log = re.max(T::c(1.0)).ln() * T::c(1.0 / LAW_KAPPA);
     let largest = T::c(BY_LOG) + log;
-    let mut u = laminar.min(largest - largest.ln() * T::c(1.0 / KAPPA));
+    let mut u = laminar.min(largest - largest.ln() * T::c(1.0 / LAW_KAPPA));
     for _k in 0..7 {
         let [y, slope] = spalding_height(u);
         u = u - (u * y - re) / (y + u * slope);
@@ -165,7 +171,7 @@ pub fn law_heat<T: Real>(prandtl: T, y: T) -> T {
     let viscous = prandtl * y;
     let square = viscous * viscous;
     let blend = T::c(0.01) * square * square / (one + T::c(5.0) * prandtl * prandtl * viscous);
-    let root = T::c(3.85) * prandtl.powf(T::c(1.0 / 3.0)) - T::c(1.3);
+    let root = T::c(3.85) * cube_root(prandtl) - T::c(1.3);
     let beta = root * root + T::c(2.12) * prandtl.ln();
     // Where it is small, e^(-1/G) is zero and has no slope.
     let inverse = one / blend.max(T::c(1e-3));
@@ -194,7 +200,7 @@ fn at_wall<T: Real>(
     w: &[T; 5],
     speed: T,
 ) -> [T; 4] {
-    let recovery = transport.prandtl.powf(T::c(1.0 / 3.0)) * T::c(0.5) * (gas.gamma - T::c(1.0));
+    let recovery = cube_root(transport.prandtl) * T::c(0.5) * (gas.gamma - T::c(1.0));
     let adiabatic = gas.gamma * w[4] / w[0] + recovery * speed * speed;
     let mut temperature = adiabatic;
     if place.heat == WallHeat::Isothermal {

@@ -47,13 +47,14 @@ const MOST: f64 = 20.0;
 const LEAST_CROSS: f64 = 1e-30;
 /// Menter's omega at a wall over nu / (beta d1^2).
 const WALL: f64 = 60.0;
+/// sqrt(beta*) and kappa of the logarithmic layer.
+const ROOT_BETA_STAR: f64 = 0.3;
+const LOG_KAPPA: f64 = 0.41;
 /// (7 + sqrt(65)) / 4
 const LOG_WALL: f64 = 3.765_564_437_074_637;
 /// Exponent of k in the viscous layer, and the y+ where the two layers' omega of SST are one: 80 sqrt(beta*) kappa.
 const VISCOUS_K: f64 = 3.23;
-const CROSSING: f64 = 80.0 * ROOT_BETA_STAR * KAPPA;
-const ROOT_BETA_STAR: f64 = 0.3;
-const KAPPA: f64 = 0.41;
+const CROSSING: f64 = 80.0 * ROOT_BETA_STAR * LOG_KAPPA;
 /// Share of its value that k, or omega, keeps at least in a step.
 const LEAST_LEFT: f64 = 0.2;
 
@@ -340,8 +341,9 @@ pub fn k_omega_wall<T: Real>(model: KOmega<T>, kinematic: T, distance: T) -> T {
 #[inline(always)]
 pub fn k_omega_law<T: Real>(model: KOmega<T>, blended: bool, units: T, kinematic: T, distance: T) -> [T; 2] {
     let friction = units * kinematic / distance;
-    let log = friction / (T::c(ROOT_BETA_STAR * KAPPA) * distance);
-    let whole = (units.max(T::c(1e-30)) / T::c(CROSSING)).powf(T::c(VISCOUS_K));
+    let log = friction / (T::c(ROOT_BETA_STAR * LOG_KAPPA) * distance);
+    // Not a power, which GPUs call out of line.
+    let whole = (T::c(VISCOUS_K) * (units.max(T::c(1e-30)) / T::c(CROSSING)).ln()).exp();
     let k = friction * friction * whole / (T::c(ROOT_BETA_STAR) * (T::c(1.0) + whole));
     if !blended {
         return [k, T::c(LOG_WALL) * log];
