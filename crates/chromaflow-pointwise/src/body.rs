@@ -221,7 +221,9 @@ impl<'a> Body<'a> {
         let name = self.declare(&i.ident.to_string());
         let body = self.block(&f.body, Tail::Dropped)?;
         self.scopes.pop();
-        Ok(format!("#pragma unroll\nfor (int {name} = {start}; {name} {compare} {end}; ++{name}) {body}"))
+        // An index that nothing asks for counts the steps of an iteration, too long to write out.
+        let unroll = if name.starts_with('_') { "unroll 1" } else { "unroll" };
+        Ok(format!("#pragma {unroll}\nfor (int {name} = {start}; {name} {compare} {end}; ++{name}) {body}"))
     }
 
     fn if_statement(&mut self, i: &syn::ExprIf, tail: Tail) -> Result<String, EmitError> {

@@ -8,7 +8,7 @@
 //! | `fn f<T: Real, const N: usize>(a: T, x: &[T; 5], y: &mut [T; 5]) -> (T, [T; N])` | `template <class T, int N> __device__ Tuple2<T, Array<T, N>> f(T a, const Array<T, 5>& x, Array<T, 5>& y)` |
 //! | structs with named fields; enums without data; constants of numbers and arrays | the same |
 //! | `let`, `let mut`, shadowing, `let [a, b, _] = x`, `let (a, b) = x` | `auto`, each name once |
-//! | `for i in 0..5` with constant bounds | an unrolled loop |
+//! | `for i in 0..5` with constant bounds | an unrolled loop; one that is not where the index is `_i` |
 //! | `if`, `else`, `match` on enums, as statements and as values; `return` | the same; values as `?:` or called lambdas |
 //! | `T::c(1.4)`, `T::select(m, x, y)`, `a.lt(b)`, `a.sqrt()`, ... | `T(1.4)`, `select(m, x, y)`, `(a < b)`, `real_sqrt(a)` |
 //! | operators, indexing, fields, calls, struct, array and tuple literals | the same, structs by makers |

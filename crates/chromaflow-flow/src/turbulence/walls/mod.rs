@@ -7,8 +7,6 @@
 
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
-#[cfg(test)]
-mod tests;
 
 use crate::coupled::FlowView;
 use crate::residual::primitive_of;
