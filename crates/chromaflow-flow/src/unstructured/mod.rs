@@ -26,6 +26,7 @@ mod rank_report;
 mod setup;
 mod shear;
 mod space;
+mod start;
 #[cfg(test)]
 mod tests;
 mod unsteady;

@@ -2,13 +2,14 @@
 
 use super::over_ranks::Divided;
 use super::periodic::{joined, without_sides};
+use super::start::{Around, hold_walls, uniform};
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem};
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
-use crate::config::{Boundary, Equations, FlowConfig, Nonlinear, Quadrature, Space, Time};
+use crate::config::{Boundary, Equations, FlowConfig, Nonlinear, Quadrature, Time};
 use crate::dual::Dual;
-use crate::gas::{Gas, conserved};
-use crate::gradient::{Mapping, NodeRecord};
+use crate::gas::conserved;
+use crate::gradient::Mapping;
 use crate::laps::Laps;
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
@@ -20,9 +21,8 @@ use crate::mesh::{Mesh, Planar};
 use crate::numbering::renumber;
 use crate::ranks::Rows;
 use crate::residual::{ViscousElements, is_node_wise, primitive_of, round_off};
-use crate::wall_distance::WallSurface;
 use chromaflow::Jacobian;
-use chromaflow::dist::{Links, Share};
+use chromaflow::dist::Share;
 use chromaflow::order::Plan;
 use chromaflow_device::{Buffer, Team};
 use std::collections::BTreeMap;
@@ -85,8 +85,6 @@ impl FlowSolver {
         }
         let fixed = wall_nodes(&mesh, &dual, &boundaries, share)?;
         let n = dual.nodes();
-        let nodes = uniform(&mesh, &fixed, (n, gas), &free);
-        let q: Vec<[f64; 5]> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();
         let viscous = (config.equations == Equations::Laminar).then(|| {
             (
                 config.gas.transport(&config.freestream),
@@ -95,8 +93,18 @@ impl FlowSolver {
         });
         laps.end("state");
         let around = (&mesh, surface.as_ref().unwrap_or(&mesh));
-        let mapping = mapping_of(around, &dual, &boundaries, &config.space, &team, share)?
-            .with_periods(&dual, &mesh.nodes[..n]);
+        let walls = Around::walls(around, &dual, &boundaries, &config, &team, share)?;
+        let mapped =
+            |walls: &Around| Mapping::new(&team, &dual, &mesh.nodes[..n], &walls.distance, &walls.away);
+        let near_walls = config.space.second_order && config.space.mapped;
+        let mapping = walls.as_ref().filter(|_| near_walls).map_or_else(Mapping::default, mapped);
+        let mapping = mapping.with_periods(&dual, &mesh.nodes[..n]);
+        let mut nodes = uniform(&mesh, n, &free);
+        if let Some(walls) = walls.as_ref().filter(|_| matches!(config.time, Time::Steady(_))) {
+            walls.add_shock_layer(gas, &free, &mut nodes);
+        }
+        hold_walls(gas, &fixed, &mut nodes);
+        let q: Vec<[f64; 5]> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();
         laps.end("walls");
         let moments = if config.space.second_order && config.space.quadrature == Quadrature::Linear {
             dual.moments(&mesh)
@@ -185,27 +193,6 @@ fn stream(config: &FlowConfig, planar: bool, depth: f64) -> ([f64; 5], ForceScal
     (free, scale)
 }
 
-/// The state `free` at the `n` rows of a mesh, with what walls without slip give.
-fn uniform(
-    mesh: &Mesh,
-    fixed: &[WallNode<f64>],
-    (n, gas): (usize, Gas<f64>),
-    free: &[f64; 5],
-) -> Buffer<NodeRecord> {
-    let mut nodes = Buffer::<NodeRecord>::zeroed(n);
-    for (node, x) in nodes.iter_mut().zip(&mesh.nodes) {
-        *node = [free[0], free[1], free[2], free[3], free[4], x[0], x[1], x[2]];
-    }
-    for WallNode { node, heat, wall } in fixed {
-        let node = &mut nodes[*node as usize];
-        node[1..4].copy_from_slice(&wall.velocity);
-        if *heat == WallHeat::Isothermal {
-            node[0] = gas.gamma * node[4] / wall.temperature;
-        }
-    }
-    nodes
-}
-
 /// The set-up with conditions for the planes of a planar mesh, checked.
 pub(super) fn completed(mesh: &Mesh, mut config: FlowConfig) -> Result<FlowConfig, FlowError> {
     if mesh.planar.is_some() {
@@ -215,49 +202,6 @@ pub(super) fn completed(mesh: &Mesh, mut config: FlowConfig) -> Result<FlowConfi
     }
     check(mesh, &config)?;
     Ok(config)
-}
-
-/// The mapping of layers on curved walls, with and without slip, of a mesh and a surface that has all its walls.
-fn mapping_of(
-    (mesh, surface): (&Mesh, &Mesh),
-    dual: &Dual,
-    conditions: &[Condition<f64>],
-    space: &Space,
-    team: &Team,
-    share: Option<&Arc<Share>>,
-) -> Result<Mapping, FlowError> {
-    let walls = || dual.patches.iter().zip(conditions).filter(|(_, condition)| condition.kind.is_wall());
-    if !space.second_order || !space.mapped || walls().next().is_none() {
-        return Ok(Mapping::default());
-    }
-    let surface = WallSurface::new(surface, |marker| walls().any(|(patch, _)| patch.name == marker.name))?;
-    let places = &mesh.nodes[..dual.nodes()];
-    let nearest = surface.nearest_of(places, team);
-    // On the wall itself the way away from it is against the areas.
-    let mut away = vec![[0.0; 3]; dual.nodes()];
-    for (patch, _) in walls() {
-        for (&i, area) in patch.nodes.iter().zip(&patch.areas) {
-            let away = &mut away[i as usize];
-            *away = std::array::from_fn(|d| away[d] - area[d]);
-        }
-    }
-    let unit = |v: [f64; 3]| {
-        let size = (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt();
-        if size > 0.0 { v.map(|v| v / size) } else { v }
-    };
-    for ((away, near), x) in away.iter_mut().zip(&nearest).zip(places) {
-        let on_wall = away.iter().any(|v| *v != 0.0);
-        let mut from = std::array::from_fn(|d| if on_wall { away[d] } else { x[d] - near.place[d] });
-        if mesh.planar.is_some() {
-            from[2] = 0.0;
-        }
-        *away = unit(from);
-    }
-    if let Some(share) = share {
-        share.exchange(3, away.as_flattened_mut());
-    }
-    let distance: Vec<f64> = nearest.iter().map(|near| near.distance).collect();
-    Ok(Mapping::new(team, dual, places, &distance, &away))
 }
 
 /// The number that a node has in the mesh's file; of joined ones the first.

@@ -19,7 +19,7 @@ mod tree;
 mod tests;
 
 use crate::march::FlowError;
-use crate::mesh::{Marker, Mesh};
+use crate::mesh::{Marker, Mesh, cross, dot};
 use crate::parallel;
 use chromaflow_device::Team;
 use facet::Facet;
@@ -94,6 +94,27 @@ impl WallSurface {
             }
         });
         out
+    }
+
+    /// The smaller of the walls' extents along two ways across `stream`, a unit vector, and each other; of planar meshes their extent across it in the
+    /// plane.
+    pub fn extent_across(&self, stream: &[f64; 3]) -> f64 {
+        let axis = if self.planar {
+            2
+        } else {
+            (0..3).fold(0, |a, b| if stream[b].abs() < stream[a].abs() { b } else { a })
+        };
+        let first = cross(*stream, std::array::from_fn(|d| if d == axis { 1.0 } else { 0.0 }));
+        let second = cross(*stream, first);
+        let extent = |way: [f64; 3]| {
+            let mut ends = [f64::INFINITY, f64::NEG_INFINITY];
+            for corner in self.tree.facets().iter().flat_map(|facet| facet.corners) {
+                let x = dot(way, corner);
+                ends = [ends[0].min(x), ends[1].max(x)];
+            }
+            ends[1] - ends[0]
+        };
+        if self.planar { extent(first) } else { extent(first).min(extent(second)) }
     }
 
     fn flat(&self, point: [f64; 3]) -> [f64; 3] {

@@ -101,6 +101,11 @@ impl Tree {
         tree
     }
 
+    /// All of them.
+    pub fn facets(&self) -> &[Facet] {
+        &self.facets
+    }
+
     /// Halves a box with many facets across its longest side.
     fn divide(&mut self, at: usize) {
         let Bounds { low, high, first, count, .. } = self.boxes[at];

@@ -1,0 +1,129 @@
+//! The state at the beginning: the free stream, what walls give, and in steady supersonic flow a shock layer before walls that face the
+//! stream.
+
+use crate::bc::{Condition, WallHeat, WallNode};
+use crate::config::FlowConfig;
+use crate::dual::Dual;
+use crate::gas::Gas;
+use crate::gradient::NodeRecord;
+use crate::march::FlowError;
+use crate::mesh::{Mesh, dot};
+use crate::wall_distance::WallSurface;
+use chromaflow::dist::{Links, Share};
+use chromaflow_device::{Buffer, Team};
+use std::sync::Arc;
+
+/// The state `free` at the `n` rows of a mesh.
+pub(super) fn uniform(mesh: &Mesh, n: usize, free: &[f64; 5]) -> Buffer<NodeRecord> {
+    let mut nodes = Buffer::<NodeRecord>::zeroed(n);
+    for (node, x) in nodes.iter_mut().zip(&mesh.nodes) {
+        *node = [free[0], free[1], free[2], free[3], free[4], x[0], x[1], x[2]];
+    }
+    nodes
+}
+
+/// Gives nodes on walls without slip the wall's velocity and, where it has one, its temperature.
+pub(super) fn hold_walls(gas: Gas<f64>, fixed: &[WallNode<f64>], nodes: &mut [NodeRecord]) {
+    for WallNode { node, heat, wall } in fixed {
+        let node = &mut nodes[*node as usize];
+        node[1..4].copy_from_slice(&wall.velocity);
+        if *heat == WallHeat::Isothermal {
+            node[0] = gas.gamma * node[4] / wall.temperature;
+        }
+    }
+}
+
+/// Thickness of the layer over the smaller extent of all walls across the stream: within the layer before a nose of a tenth of that, whose
+/// shock stands off by a fifth to a half of its radius.
+const LAYER: f64 = 0.02;
+
+/// Where walls, with and without slip, are as the rows see them.
+pub(super) struct Around {
+    /// From the nearest wall.
+    pub distance: Vec<f64>,
+    /// The way away from it, of length 1; on walls against their areas.
+    pub away: Vec<[f64; 3]>,
+    /// Thickness of the shock layer at the beginning.
+    thickness: f64,
+}
+
+impl Around {
+    /// Of a mesh and a surface that has all its walls; none where there is no wall, or nobody asks.
+    pub fn walls(
+        (mesh, surface): (&Mesh, &Mesh),
+        dual: &Dual,
+        conditions: &[Condition<f64>],
+        config: &FlowConfig,
+        team: &Team,
+        share: Option<&Arc<Share>>,
+    ) -> Result<Option<Self>, FlowError> {
+        let walls = || dual.patches.iter().zip(conditions).filter(|(_, condition)| condition.kind.is_wall());
+        let asked = (config.space.second_order && config.space.mapped) || config.freestream.mach > 1.0;
+        if !asked || walls().next().is_none() {
+            return Ok(None);
+        }
+        let surface =
+            WallSurface::new(surface, |marker| walls().any(|(patch, _)| patch.name == marker.name))?;
+        let places = &mesh.nodes[..dual.nodes()];
+        let nearest = surface.nearest_of(places, team);
+        // On the wall itself the way away from it is against the areas.
+        let mut away = vec![[0.0; 3]; dual.nodes()];
+        for (patch, _) in walls() {
+            for (&i, area) in patch.nodes.iter().zip(&patch.areas) {
+                let away = &mut away[i as usize];
+                *away = std::array::from_fn(|d| away[d] - area[d]);
+            }
+        }
+        let unit = |v: [f64; 3]| {
+            let size = (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt();
+            if size > 0.0 { v.map(|v| v / size) } else { v }
+        };
+        for ((away, near), x) in away.iter_mut().zip(&nearest).zip(places) {
+            let on_wall = away.iter().any(|v| *v != 0.0);
+            let mut from = std::array::from_fn(|d| if on_wall { away[d] } else { x[d] - near.place[d] });
+            if mesh.planar.is_some() {
+                from[2] = 0.0;
+            }
+            *away = unit(from);
+        }
+        if let Some(share) = share {
+            share.exchange(3, away.as_flattened_mut());
+        }
+        let distance = nearest.iter().map(|near| near.distance).collect();
+        let lift_y = mesh.planar.is_some() || config.reference.lift_axis == Some(1);
+        let stream = config.freestream.direction(if lift_y { 1 } else { 2 });
+        let thickness = LAYER * surface.extent_across(&stream);
+        Ok(Some(Self { distance, away, thickness }))
+    }
+
+    /// Replaces the state within the layer by that behind a normal shock of the stream's part towards the wall, where that part is supersonic;
+    /// what is left of it behind the shock falls to zero at the wall.
+    ///
+    /// A bow shock moves by a cell in some steps. From the free stream it begins at the wall, and crosses all the layers of cells
+    /// that are made for a boundary layer.
+    pub fn add_shock_layer(&self, gas: Gas<f64>, free: &[f64; 5], nodes: &mut [NodeRecord]) {
+        for ((node, &d), away) in nodes.iter_mut().zip(&self.distance).zip(&self.away) {
+            let towards = -dot(*away, [free[1], free[2], free[3]]);
+            let sound = (gas.gamma * free[4] / free[0]).sqrt();
+            if d >= self.thickness || towards <= sound {
+                continue;
+            }
+            let (density, pressure) = behind_shock(gas, towards / sound);
+            node[0] = density * free[0];
+            node[4] = pressure * free[4];
+            let left = towards * (d / self.thickness) / density;
+            for k in 0..3 {
+                node[1 + k] = free[1 + k] + (towards - left) * away[k];
+            }
+        }
+    }
+}
+
+/// Density and pressure behind a normal shock of this Mach number, at least 1, over those before it.
+///
+/// **Source**: Anderson (2003), Modern Compressible Flow, eq. 3.53 and 3.57.
+fn behind_shock(gas: Gas<f64>, mach: f64) -> (f64, f64) {
+    let (g, square) = (gas.gamma, mach * mach);
+    let density = (g + 1.0) * square / ((g - 1.0) * square + 2.0);
+    (density, 1.0 + 2.0 * g / (g + 1.0) * (square - 1.0))
+}
