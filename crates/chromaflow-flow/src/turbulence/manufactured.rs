@@ -18,6 +18,8 @@ use std::sync::Arc;
 /// A function's value and gradient, and both with their gradients.
 type First = Dual<f64, 3>;
 type Second = Dual<First, 3>;
+/// A field.
+type Exact = fn(&[f64; 3]) -> f64;
 
 /// F: kinematic viscosity over the speed of sound and the side of the cube.
 const SCALE: f64 = 0.01;
@@ -126,7 +128,7 @@ fn errors(model: TurbulenceModel, second_order: bool, n: usize) -> Vec<f64> {
     };
     // On the wall, where values are held, sources have no end.
     let off = |x: [f64; 3]| [x[0], x[1], x[2].max(1e-3)];
-    let exact: Vec<(&str, fn(&[f64; 3]) -> f64)> = match model {
+    let exact: Vec<(&str, Exact)> = match model {
         TurbulenceModel::SaNeg => vec![("nut", nut::<f64>)],
         _ => vec![("k", k::<f64>), ("omega", omega::<f64>)],
     };

@@ -2,11 +2,11 @@
 
 use super::over_ranks::Divided;
 use super::periodic::{joined, without_sides};
-use super::start::{Around, hold_walls, uniform};
+use super::start::{Around, beginning};
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem};
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
-use crate::config::{Boundary, Equations, FlowConfig, Nonlinear, Quadrature, Time};
+use crate::config::{Boundary, Equations, FlowConfig, Nonlinear, Quadrature, Space, Time};
 use crate::dual::Dual;
 use crate::gas::conserved;
 use crate::gradient::Mapping;
@@ -94,16 +94,8 @@ impl FlowSolver {
         laps.end("state");
         let around = (&mesh, surface.as_ref().unwrap_or(&mesh));
         let walls = Around::walls(around, &dual, &boundaries, &config, &team, share)?;
-        let mapped =
-            |walls: &Around| Mapping::new(&team, &dual, &mesh.nodes[..n], &walls.distance, &walls.away);
-        let near_walls = config.space.second_order && config.space.mapped;
-        let mapping = walls.as_ref().filter(|_| near_walls).map_or_else(Mapping::default, mapped);
-        let mapping = mapping.with_periods(&dual, &mesh.nodes[..n]);
-        let mut nodes = uniform(&mesh, n, &free);
-        if let Some(walls) = walls.as_ref().filter(|_| matches!(config.time, Time::Steady(_))) {
-            walls.add_shock_layer(gas, &free, &mut nodes);
-        }
-        hold_walls(gas, &fixed, &mut nodes);
+        let mapping = mapping_of(walls.as_ref(), &dual, &mesh, &config.space, &team);
+        let nodes = beginning(walls.as_ref(), &mesh, &fixed, (n, gas), &free, &config);
         let q: Vec<[f64; 5]> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();
         laps.end("walls");
         let moments = if config.space.second_order && config.space.quadrature == Quadrature::Linear {
@@ -191,6 +183,16 @@ fn stream(config: &FlowConfig, planar: bool, depth: f64) -> ([f64; 5], ForceScal
         pressure: free[4],
     };
     (free, scale)
+}
+
+/// The mapping of layers on curved walls, with and without slip.
+fn mapping_of(walls: Option<&Around>, dual: &Dual, mesh: &Mesh, space: &Space, team: &Team) -> Mapping {
+    let places = &mesh.nodes[..dual.nodes()];
+    let mapping = match walls.filter(|_| space.second_order && space.mapped) {
+        Some(walls) => Mapping::new(team, dual, places, &walls.distance, &walls.away),
+        None => Mapping::default(),
+    };
+    mapping.with_periods(dual, places)
 }
 
 /// The set-up with conditions for the planes of a planar mesh, checked.

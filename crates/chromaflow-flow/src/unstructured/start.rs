@@ -2,7 +2,7 @@
 //! stream.
 
 use crate::bc::{Condition, WallHeat, WallNode};
-use crate::config::FlowConfig;
+use crate::config::{FlowConfig, Time};
 use crate::dual::Dual;
 use crate::gas::Gas;
 use crate::gradient::NodeRecord;
@@ -13,17 +13,23 @@ use chromaflow::dist::{Links, Share};
 use chromaflow_device::{Buffer, Team};
 use std::sync::Arc;
 
-/// The state `free` at the `n` rows of a mesh.
-pub(super) fn uniform(mesh: &Mesh, n: usize, free: &[f64; 5]) -> Buffer<NodeRecord> {
+/// The state at the `n` rows of a mesh from which a run begins.
+pub(super) fn beginning(
+    walls: Option<&Around>,
+    mesh: &Mesh,
+    fixed: &[WallNode<f64>],
+    (n, gas): (usize, Gas<f64>),
+    free: &[f64; 5],
+    config: &FlowConfig,
+) -> Buffer<NodeRecord> {
     let mut nodes = Buffer::<NodeRecord>::zeroed(n);
     for (node, x) in nodes.iter_mut().zip(&mesh.nodes) {
         *node = [free[0], free[1], free[2], free[3], free[4], x[0], x[1], x[2]];
     }
-    nodes
-}
-
-/// Gives nodes on walls without slip the wall's velocity and, where it has one, its temperature.
-pub(super) fn hold_walls(gas: Gas<f64>, fixed: &[WallNode<f64>], nodes: &mut [NodeRecord]) {
+    if let Some(walls) = walls.filter(|_| matches!(config.time, Time::Steady(_))) {
+        walls.add_shock_layer(gas, free, &mut nodes);
+    }
+    // Walls without slip give their velocity and, where they have one, their temperature.
     for WallNode { node, heat, wall } in fixed {
         let node = &mut nodes[*node as usize];
         node[1..4].copy_from_slice(&wall.velocity);
@@ -31,6 +37,7 @@ pub(super) fn hold_walls(gas: Gas<f64>, fixed: &[WallNode<f64>], nodes: &mut [No
             node[0] = gas.gamma * node[4] / wall.temperature;
         }
     }
+    nodes
 }
 
 /// Thickness of the layer over the smaller extent of all walls across the stream: within the layer before a nose of a tenth of that, whose
@@ -101,7 +108,7 @@ impl Around {
     ///
     /// A bow shock moves by a cell in some steps. From the free stream it begins at the wall, and crosses all the layers of cells
     /// that are made for a boundary layer.
-    pub fn add_shock_layer(&self, gas: Gas<f64>, free: &[f64; 5], nodes: &mut [NodeRecord]) {
+    fn add_shock_layer(&self, gas: Gas<f64>, free: &[f64; 5], nodes: &mut [NodeRecord]) {
         for ((node, &d), away) in nodes.iter_mut().zip(&self.distance).zip(&self.away) {
             let towards = -dot(*away, [free[1], free[2], free[3]]);
             let sound = (gas.gamma * free[4] / free[0]).sqrt();
@@ -126,4 +133,53 @@ fn behind_shock(gas: Gas<f64>, mach: f64) -> (f64, f64) {
     let (g, square) = (gas.gamma, mach * mach);
     let density = (g + 1.0) * square / ((g - 1.0) * square + 2.0);
     (density, 1.0 + 2.0 * g / (g + 1.0) * (square - 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Boundary, Unsteady};
+    use crate::mesh::generate::{Cells, box_mesh};
+    use crate::unstructured::FlowSolver;
+
+    /// Nodes of a box along x, whose end x = 0.2 is a wall of 1 x 1, in a stream towards it.
+    fn nodes_before_a_wall(mach: f64, time: Time) -> Vec<NodeRecord> {
+        let mesh = box_mesh([40, 2, 2], [0.2, 1.0, 1.0], Cells::Hexes, 0.0);
+        let mut config = FlowConfig { time, ..FlowConfig::default() };
+        config.freestream.mach = mach;
+        for marker in &mesh.markers {
+            let wall = marker.name == "xmax";
+            let boundary = if wall { Boundary::SlipWall } else { Boundary::Farfield };
+            config.boundaries.insert(marker.name.clone(), boundary);
+        }
+        FlowSolver::new(&mesh, config, Arc::new(Team::new(1))).unwrap().host.nodes.to_vec()
+    }
+
+    /// Density and pressure are those of the tables at M 3, mass passes the shock, and the gas rests at the wall; farther off is the stream.
+    #[test]
+    fn a_supersonic_stream_has_a_shock_layer_before_a_wall() {
+        let nodes = nodes_before_a_wall(3.0, Time::default());
+        let (mut behind, mut before) = (0, 0);
+        for [density, u, v, w, pressure, x, ..] in nodes {
+            let d = 0.2 - x;
+            assert!(v == 0.0 && w == 0.0);
+            if d < LAYER - 1e-9 {
+                behind += 1;
+                assert!((density - 3.857).abs() < 1e-3 && (pressure * 1.4 - 10.333).abs() < 1e-3);
+                assert!((density * u - 3.0 * d / LAYER).abs() < 1e-9, "{u} at {d}");
+            } else if d > LAYER + 1e-9 {
+                before += 1;
+                assert!(density == 1.0 && u == 3.0 && (pressure * 1.4 - 1.0).abs() < 1e-14);
+            }
+        }
+        assert!(behind >= 4 * 9 && before >= 36 * 9 - 9, "{behind}, {before}");
+    }
+
+    #[test]
+    fn subsonic_and_unsteady_flow_begins_with_the_stream() {
+        let unsteady = Time::Unsteady(Unsteady::default());
+        for (mach, time) in [(0.9, Time::default()), (3.0, unsteady)] {
+            assert!(nodes_before_a_wall(mach, time).iter().all(|node| node[0] == 1.0 && node[1] == mach));
+        }
+    }
 }

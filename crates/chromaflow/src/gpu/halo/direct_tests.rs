@@ -56,7 +56,8 @@ fn same(own: &Local, x: &[f64], expected: &[f64], what: &str) {
     }
 }
 
-/// Several ranks on one device, whose kernels are small enough to run side by side: bit for bit those of one rank, whatever comes late.
+/// Several ranks on one device, whose kernels are small enough to run side by side (with CUDA_DEVICE_MAX_CONNECTIONS=32: streams that share a
+/// queue of the hardware wait for one another): bit for bit those of one rank, whatever comes late.
 #[test]
 fn cuda_sweeps_that_pass_rows_themselves_are_those_of_one_device() {
     let Some(stream) = test_stream() else { return };

@@ -167,6 +167,11 @@ impl MulticolorCuda {
                 return Err(error);
             }
             self.graphs.insert(plan, graph?);
+            if let Some(share) = self.share.as_ref().filter(|_| self.direct.is_some()) {
+                // Everybody's graph is on its device before anybody's waits: to bring it there may wait for what runs.
+                self.stream.synchronize()?;
+                share.share().ranks().barrier()?;
+            }
         }
         let graph = self.graphs.get_mut(&plan).expect("it was put there above");
         Ok(graph.launch(&self.stream)?)
