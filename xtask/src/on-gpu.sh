@@ -13,8 +13,6 @@ mkdir -p "$out"
 export LD_LIBRARY_PATH=/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-} PATH=$PATH:/usr/local/cuda/bin
 export CHROMAFLOW_CACHE=${CHROMAFLOW_CACHE:-/tmp/chromaflow-kernels} CHROMAFLOW_DATA=$PWD/data
 export CHROMAFLOW_REQUIRE=gpu # a GPU test that cannot run is a failure
-# Ranks that share a GPU in tests wait for one another in kernels: a queue of the hardware for each.
-export CUDA_DEVICE_MAX_CONNECTIONS=32
 start=$(date +%s)
 failed=()
 

@@ -54,9 +54,6 @@ pub enum Wish {
     Posted,
     /// Through the host.
     Staged,
-    /// From device to device and within sweeps, even where ranks share a device: small systems alone get through.
-    #[cfg(test)]
-    Within,
 }
 
 /// How messages pass between devices.

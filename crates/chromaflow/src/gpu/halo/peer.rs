@@ -167,8 +167,6 @@ impl Peers {
     pub fn may_wait(&self, wish: Wish) -> bool {
         match wish {
             Wish::Shortest => self.apart && !self.others.is_empty(),
-            #[cfg(test)]
-            Wish::Within => true,
             Wish::Posted | Wish::Staged => false,
         }
     }

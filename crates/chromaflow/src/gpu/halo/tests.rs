@@ -29,7 +29,6 @@ fn on_ranks<T: Send + 'static>(
         let share = Arc::new(ShareCuda::new(&own.share, &stream, &[], 5, wish)?);
         match wish {
             Wish::Shortest | Wish::Posted => assert_eq!(*share.path(), Path::Peer),
-            Wish::Within => assert_eq!(*share.path(), Path::Direct),
             Wish::Staged => assert!(matches!(share.path(), Path::Staged(_))),
         }
         let done = job(&own, &share, &stream)?;
