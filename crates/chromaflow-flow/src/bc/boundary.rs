@@ -105,11 +105,11 @@ impl Boundary {
                 Condition { inlet, ..none }
             }
             Self::Outlet { pressure } => {
-                Condition { outlet: Outlet { pressure: pressure / gas.gamma }, ..none }
+                Condition { outlet: Outlet::new(gas, pressure / gas.gamma, &free), ..none }
             }
             // Begins with the free stream's.
             Self::MassFlowOutlet { mass_flow } => {
-                Condition { outlet: Outlet { pressure: free[4] }, mass_flow, ..none }
+                Condition { outlet: Outlet::new(gas, free[4], &free), mass_flow, ..none }
             }
         }
     }

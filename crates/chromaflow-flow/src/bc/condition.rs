@@ -93,7 +93,7 @@ impl Condition<f64> {
             farfield: Farfield { free },
             inlet: Inlet::NONE,
             velocity_inlet: VelocityInlet { velocity: [0.0; 3], temperature: 1.0 },
-            outlet: Outlet { pressure: 0.0 },
+            outlet: Outlet { pressure: 0.0, total_temperature: 1.0 },
             cutoff_mach: 1.0,
             mass_flow: 0.0,
             temperature: 0.0,
@@ -141,7 +141,7 @@ pub fn open_state<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5], n:
         ConditionKind::Farfield => bc_farfield(gas, w, &condition.farfield.free, n),
         ConditionKind::Inlet => bc_inlet(gas, w, condition.inlet, n),
         ConditionKind::VelocityInlet => bc_velocity_inlet(gas, w, condition.velocity_inlet, n),
-        ConditionKind::Outlet => bc_outlet(gas, w, condition.outlet.pressure, n),
+        ConditionKind::Outlet => bc_outlet(gas, w, condition.outlet, n),
         ConditionKind::Extrapolation
         | ConditionKind::SlipWall
         | ConditionKind::Symmetry
@@ -161,7 +161,7 @@ pub fn open_state_jacobian<T: Real>(
         ConditionKind::Farfield => bc_farfield_jacobian(gas, w, &condition.farfield.free, n),
         ConditionKind::Inlet => bc_inlet_jacobian(gas, w, condition.inlet, n),
         ConditionKind::VelocityInlet => bc_velocity_inlet_jacobian(gas, w, condition.velocity_inlet, n),
-        ConditionKind::Outlet => bc_outlet_jacobian(gas, w, condition.outlet.pressure, n),
+        ConditionKind::Outlet => bc_outlet_jacobian(gas, w, condition.outlet, n),
         ConditionKind::Extrapolation
         | ConditionKind::SlipWall
         | ConditionKind::Symmetry

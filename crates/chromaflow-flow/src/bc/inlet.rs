@@ -84,8 +84,12 @@ fn inlet_state<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) ->
     let d = inlet.direction;
     let m = ((d[0] * n[0] + d[1] * n[1] + d[2] * n[2]) * inverse).min(T::c(-0.1));
     let v = (w[1] * n[0] + w[2] * n[1] + w[3] * n[2]) * inverse;
-    let invariant = v + k * sound_speed(gas, w);
     let c02 = inlet.total_temperature;
+    // The gas comes in at the speed of sound at most: at U = c, c^2 = c0^2 k/(k + 1).
+    let least = (k + m) * (c02 * k / (k + one)).sqrt();
+    let given = v + k * sound_speed(gas, w);
+    let invariant = given.max(least);
+    let choked = given.lt(least);
     let a = m * m + k;
     let rest = invariant * invariant / k - c02 * m * m;
     let root = (invariant * invariant - a * rest).max(T::c(1e-12)).sqrt();
@@ -94,9 +98,10 @@ fn inlet_state<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) ->
     // No outflow: the gas stands still where the invariant asks for it.
     let inflow = (invariant - k * c).lt(zero);
     let speed = T::select(inflow, (invariant - k * c) / m, zero);
-    let speed_slope = T::select(inflow, (one - k * c_slope) / m, zero);
+    let moves = T::select(choked, zero, T::select(inflow, one, zero));
+    let speed_slope = moves * (one - k * c_slope) / m;
     let c = T::select(inflow, c, c02.sqrt());
-    let c_slope = T::select(inflow, c_slope, zero);
+    let c_slope = moves * c_slope;
     let c2 = c * c;
     let p = inlet.total_pressure * (c2 / c02).powf(gas.gamma / g1);
     let rho = gas.gamma * p / c2;

@@ -1,13 +1,14 @@
 //! Outflow against a given pressure.
 
-use super::{Boundary, Parameter, Word};
+use super::extrapolation::{mach_through, mach_through_slope, opening};
+use super::{Boundary, Inlet, Parameter, Word, bc_inlet, bc_inlet_jacobian};
 use crate::gas::{Gas, sound_speed};
 use crate::real::Real;
 
 /// In case files.
 pub(super) static WORD: Word = Word {
     name: "outlet",
-    text: "Outflow against a back `pressure`.",
+    text: "Outflow against a back `pressure`. What flows back in comes from a room at rest of that pressure and the stream's total temperature.",
     parameters: &[Parameter::number("pressure", "static pressure over the free stream's.")],
     read: |given| Ok(Boundary::Outlet { pressure: given.ratio("pressure")? }),
 };
@@ -18,22 +19,29 @@ pub(super) static WORD: Word = Word {
 pub struct Outlet<T> {
     /// Static pressure (the free stream's is 1/gamma).
     pub pressure: T,
+    /// Total temperature of what flows back in, over the free stream's temperature.
+    pub total_temperature: T,
 }
 
 impl Outlet<f64> {
+    /// Of a back pressure, in the free stream `free`.
+    pub fn new(gas: Gas<f64>, pressure: f64, free: &[f64; 5]) -> Self {
+        let [rho, u, v, w, p] = *free;
+        let total_temperature = gas.gamma * p / rho + 0.5 * (gas.gamma - 1.0) * (u * u + v * v + w * w);
+        Self { pressure, total_temperature }
+    }
+
     /// The same in another scalar.
     #[inline(always)]
     pub fn lift<T: Real>(&self) -> Outlet<T> {
-        Outlet { pressure: T::c(self.pressure) }
+        Outlet { pressure: T::c(self.pressure), total_temperature: T::c(self.total_temperature) }
     }
 }
 
-/// Outflow against the static pressure `back` (the free stream's is 1/gamma): entropy, tangential velocity and the
+/// What leaves against the static pressure `back` (the free stream's is 1/gamma): entropy, tangential velocity and the
 /// outgoing invariant V + 2c/(gamma-1) come from inside; everything does where the flow leaves at supersonic speed.
-///
-/// **Source**: Blazek, CFD: Principles and Applications, 8.4 (its linear relations replaced by the invariants).
 #[inline(always)]
-pub fn bc_outlet<T: Real>(gas: Gas<T>, w: &[T; 5], back: T, n: &[T; 3]) -> [T; 5] {
+fn leaving<T: Real>(gas: Gas<T>, w: &[T; 5], back: T, n: &[T; 3]) -> [T; 5] {
     let one = T::c(1.0);
     let inverse = one / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
     let normal = [n[0] * inverse, n[1] * inverse, n[2] * inverse];
@@ -52,9 +60,9 @@ pub fn bc_outlet<T: Real>(gas: Gas<T>, w: &[T; 5], back: T, n: &[T; 3]) -> [T; 5
     wb
 }
 
-/// d(boundary state)/d(interior state) of [`bc_outlet`], primitive by primitive, column-major 5 x 5.
+/// d(boundary state)/d(interior state) of [`leaving`], primitive by primitive, column-major 5 x 5.
 #[inline(always)]
-pub fn bc_outlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], back: T, n: &[T; 3]) -> [T; 25] {
+fn leaving_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], back: T, n: &[T; 3]) -> [T; 25] {
     let zero = T::c(0.0);
     let one = T::c(1.0);
     let inverse = one / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
@@ -80,6 +88,60 @@ pub fn bc_outlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], back: T, n: &[T; 3])
     for i in 0..25 {
         let identity = if i % 6 == 0 { one } else { zero };
         block[i] = T::select(leaves, identity, block[i]);
+    }
+    block
+}
+
+/// The room behind an outlet, as an inlet against the outward area `n`.
+#[inline(always)]
+fn room<T: Real>(outlet: Outlet<T>, n: &[T; 3]) -> Inlet<T> {
+    let inverse = T::c(-1.0) / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
+    Inlet {
+        total_pressure: outlet.pressure,
+        total_temperature: outlet.total_temperature,
+        direction: [n[0] * inverse, n[1] * inverse, n[2] * inverse],
+    }
+}
+
+/// Outflow against a static pressure: entropy, tangential velocity and the outgoing invariant V + 2c/(gamma-1) come from inside; everything does
+/// where the flow leaves at supersonic speed. What flows back in comes, within Mach 0.1, from gas at rest whose total pressure
+/// is that pressure ([`bc_inlet`]): with what is inside it would come in ever faster.
+///
+/// **Source**: Blazek, CFD: Principles and Applications, 8.4 (its linear relations replaced by the invariants).
+///
+/// ```
+/// use chromaflow_flow::bc::{Outlet, bc_outlet};
+/// use chromaflow_flow::gas::Gas;
+/// let (n, outlet) = ([1.0, 0.0, 0.0], Outlet { pressure: 0.7, total_temperature: 1.0 });
+/// assert_eq!(bc_outlet(Gas::AIR, &[1.0, 0.2, 0.3, 0.0, 0.75], outlet, &n)[4], 0.7);
+/// // Back in at Mach 20 and more: no faster than sound, and straight.
+/// let back = bc_outlet(Gas::AIR, &[1.0, -20.0, 30.0, 0.0, 0.7], outlet, &n);
+/// assert!(back[1] < 0.0 && back[1] > -1.0 && back[2] == 0.0);
+/// ```
+#[inline(always)]
+pub fn bc_outlet<T: Real>(gas: Gas<T>, w: &[T; 5], outlet: Outlet<T>, n: &[T; 3]) -> [T; 5] {
+    let [open, _] = opening(mach_through(gas, w, n));
+    let (out, back) = (leaving(gas, w, outlet.pressure, n), bc_inlet(gas, w, room(outlet, n), n));
+    let mut wb = [T::c(0.0); 5];
+    for i in 0..5 {
+        wb[i] = back[i] + open * (out[i] - back[i]);
+    }
+    wb
+}
+
+/// d(boundary state)/d(interior state) of [`bc_outlet`], primitive by primitive, column-major 5 x 5.
+#[inline(always)]
+pub fn bc_outlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], outlet: Outlet<T>, n: &[T; 3]) -> [T; 25] {
+    let [open, slope] = opening(mach_through(gas, w, n));
+    let by_primitive = mach_through_slope(gas, w, n);
+    let (out, back) = (leaving(gas, w, outlet.pressure, n), bc_inlet(gas, w, room(outlet, n), n));
+    let mut block = bc_inlet_jacobian(gas, w, room(outlet, n), n);
+    let by_out = leaving_jacobian(gas, w, outlet.pressure, n);
+    for c in 0..5 {
+        for r in 0..5 {
+            let at = c * 5 + r;
+            block[at] += open * (by_out[at] - block[at]) + slope * (out[r] - back[r]) * by_primitive[c];
+        }
     }
     block
 }

@@ -201,7 +201,7 @@ pub(super) fn adapt_outlets(gas: Gas<f64>, patches: &mut [PatchState], blocks: &
                 (flow, slope) = (flow + f, slope + s);
             }
         }
-        let Condition { outlet: Outlet { pressure }, mass_flow, .. } = patches[outlet[0]].condition;
+        let Condition { outlet: Outlet { pressure, .. }, mass_flow, .. } = patches[outlet[0]].condition;
         for p in outlet {
             patches[p].condition.outlet.pressure = adapted_pressure(pressure, flow, slope, mass_flow);
         }
