@@ -65,16 +65,16 @@ impl Inlet<f64> {
 
 /// An inlet's state as a function of the one number that comes from inside, the outgoing invariant.
 #[derive(Clone, Copy, Debug)]
-struct InletState<T> {
-    w: [T; 5],
+pub(super) struct InletState<T> {
+    pub w: [T; 5],
     /// Derivative of `w` by the invariant.
-    slope: [T; 5],
+    pub slope: [T; 5],
 }
 
 /// Speed of sound at the inlet from R = V + 2c/(gamma-1), V = U m, c^2 = c0^2 - (gamma-1)/2 U^2, where m is the cosine
 /// between flow and outward normal: a quadratic in c. `m` is kept below -0.1.
 #[inline(always)]
-fn inlet_state<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) -> InletState<T> {
+pub(super) fn inlet_state<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) -> InletState<T> {
     let zero = T::c(0.0);
     let one = T::c(1.0);
     let two = T::c(2.0);
@@ -129,14 +129,19 @@ pub fn bc_inlet<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) -
     inlet_state(gas, w, inlet, n).w
 }
 
+/// Derivative of the outgoing invariant by density, velocity and pressure: k dc with dc = c/2 (dp/p - drho/rho).
+#[inline(always)]
+pub(super) fn invariant_slope<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
+    let inverse = T::c(1.0) / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
+    let kc = sound_speed(gas, w) / (gas.gamma - T::c(1.0));
+    [-kc / w[0], n[0] * inverse, n[1] * inverse, n[2] * inverse, kc / w[4]]
+}
+
 /// d(boundary state)/d(interior state) of [`bc_inlet`], primitive by primitive, column-major 5 x 5, of rank one.
 #[inline(always)]
 pub fn bc_inlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) -> [T; 25] {
     let slope = inlet_state(gas, w, inlet, n).slope;
-    let inverse = T::c(1.0) / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
-    // k dc with dc = c/2 (dp/p - drho/rho).
-    let kc = sound_speed(gas, w) / (gas.gamma - T::c(1.0));
-    let invariant = [-kc / w[0], n[0] * inverse, n[1] * inverse, n[2] * inverse, kc / w[4]];
+    let invariant = invariant_slope(gas, w, n);
     let mut block = [T::c(0.0); 25];
     for c in 0..5 {
         for r in 0..5 {

@@ -1,7 +1,8 @@
 //! Outflow against a given pressure.
 
 use super::extrapolation::{mach_through, mach_through_slope, opening};
-use super::{Boundary, Inlet, Parameter, Word, bc_inlet, bc_inlet_jacobian};
+use super::inlet::{inlet_state, invariant_slope};
+use super::{Boundary, Inlet, Parameter, Word, bc_inlet};
 use crate::gas::{Gas, sound_speed};
 use crate::real::Real;
 
@@ -133,14 +134,15 @@ pub fn bc_outlet<T: Real>(gas: Gas<T>, w: &[T; 5], outlet: Outlet<T>, n: &[T; 3]
 #[inline(always)]
 pub fn bc_outlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], outlet: Outlet<T>, n: &[T; 3]) -> [T; 25] {
     let [open, slope] = opening(mach_through(gas, w, n));
-    let by_primitive = mach_through_slope(gas, w, n);
-    let (out, back) = (leaving(gas, w, outlet.pressure, n), bc_inlet(gas, w, room(outlet, n), n));
-    let mut block = bc_inlet_jacobian(gas, w, room(outlet, n), n);
-    let by_out = leaving_jacobian(gas, w, outlet.pressure, n);
+    let (by_mach, by_invariant) = (mach_through_slope(gas, w, n), invariant_slope(gas, w, n));
+    let (out, back) = (leaving(gas, w, outlet.pressure, n), inlet_state(gas, w, room(outlet, n), n));
+    let mut block = leaving_jacobian(gas, w, outlet.pressure, n);
     for c in 0..5 {
         for r in 0..5 {
             let at = c * 5 + r;
-            block[at] += open * (by_out[at] - block[at]) + slope * (out[r] - back[r]) * by_primitive[c];
+            block[at] = open * block[at]
+                + (T::c(1.0) - open) * back.slope[r] * by_invariant[c]
+                + slope * (out[r] - back.w[r]) * by_mach[c];
         }
     }
     block
