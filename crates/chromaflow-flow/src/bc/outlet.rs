@@ -125,7 +125,7 @@ pub fn bc_outlet<T: Real>(gas: Gas<T>, w: &[T; 5], outlet: Outlet<T>, n: &[T; 3]
     let (out, back) = (leaving(gas, w, outlet.pressure, n), bc_inlet(gas, w, room(outlet, n), n));
     let mut wb = [T::c(0.0); 5];
     for i in 0..5 {
-        wb[i] = back[i] + open * (out[i] - back[i]);
+        wb[i] = open * out[i] + (T::c(1.0) - open) * back[i];
     }
     wb
 }

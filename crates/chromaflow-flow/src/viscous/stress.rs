@@ -136,9 +136,9 @@ pub fn flux_quadratic<T: Real>(
 /// use chromaflow_flow::viscous::flux_quadratic_2020;
 /// // Shear u = 2 y, mu_t = 5, fw 1: tau_xy = 10; -1.2, 1.2 times it of the turning, and -2.795702 times it of what k is.
 /// let gradient = [[0.0, 2.0, 0.0], [0.0; 3], [0.0; 3], [0.0; 3]];
-/// let along = flux_quadratic_2020(5.0, 1.0, &[3.0, 0.0, 0.0, 1.0], &gradient, &[1.0, 0.0, 0.0]);
+/// let along: [f64; 5] = flux_quadratic_2020(5.0, 1.0, &[3.0, 0.0, 0.0, 1.0], &gradient, &[1.0, 0.0, 0.0]);
 /// assert!((along[1] + 12.0 + 27.95702).abs() < 1e-12 && (along[4] - 3.0 * along[1]).abs() < 1e-12);
-/// let across = flux_quadratic_2020(5.0, 1.0, &[3.0, 0.0, 0.0, 1.0], &gradient, &[0.0, 1.0, 0.0]);
+/// let across: [f64; 5] = flux_quadratic_2020(5.0, 1.0, &[3.0, 0.0, 0.0, 1.0], &gradient, &[0.0, 1.0, 0.0]);
 /// assert!((across[2] - 12.0 + 27.95702).abs() < 1e-12);
 /// ```
 #[inline(always)]
