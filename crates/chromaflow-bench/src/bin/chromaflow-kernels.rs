@@ -26,8 +26,9 @@ const MAY_SPILL: [(&str, usize); 20] = [
     ("sa", 8),
     ("viscous", 4),
     ("ilu", 4),
-    // Of boundary nodes alone: a far field has the matrix of its state beside that of Roe's flux.
-    ("jacobian", 308),
+    // Of boundary nodes alone: a far field has the matrix of its state beside that of Roe's flux, an outlet that of what leaves beside that of
+    // what comes back in.
+    ("jacobian", 320),
     ("tridiag_chunks", 108),
     ("tridiag_thomas", 1400),
     ("tridiag_cr", 700),

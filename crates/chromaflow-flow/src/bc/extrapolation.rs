@@ -31,15 +31,6 @@ pub(super) fn mach_through<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> T {
     (w[1] * n[0] + w[2] * n[1] + w[3] * n[2]) / (area * sound_speed(gas, w))
 }
 
-/// Its derivative by density, velocity and pressure.
-#[inline(always)]
-pub(super) fn mach_through_slope<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
-    let area = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
-    let by_velocity = T::c(1.0) / (area * sound_speed(gas, w));
-    let half = T::c(0.5) * mach_through(gas, w, n);
-    [half / w[0], by_velocity * n[0], by_velocity * n[1], by_velocity * n[2], -half / w[4]]
-}
-
 /// Flux out of the domain through the outward area `n`: that of the state inside. A flow back in would bring in whatever it likes, ever
 /// faster: there the boundary closes, within Mach 0.1, to a wall ([`flux_wave_wall`]).
 ///
@@ -71,7 +62,12 @@ pub fn flux_out_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 25
     let (out, wall) = (flux(gas, w, n), flux_wave_wall(gas, w, n, T::c(1.0)));
     let by_out = flux_jacobian(gas, w, n);
     let by_wall = flux_wave_wall_jacobian(gas, w, n, T::c(1.0));
-    let by_primitive = mach_through_slope(gas, w, n);
+    let area = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
+    // V/c by density, velocity and pressure.
+    let by_velocity = T::c(1.0) / (area * sound_speed(gas, w));
+    let half = T::c(0.5) * mach;
+    let by_primitive =
+        [half / w[0], by_velocity * n[0], by_velocity * n[1], by_velocity * n[2], -half / w[4]];
     let mut block = [T::c(0.0); 25];
     for c in 0..5 {
         for r in 0..5 {

@@ -129,19 +129,14 @@ pub fn bc_inlet<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) -
     inlet_state(gas, w, inlet, n).w
 }
 
-/// Derivative of the outgoing invariant by density, velocity and pressure: k dc with dc = c/2 (dp/p - drho/rho).
-#[inline(always)]
-pub(super) fn invariant_slope<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
-    let inverse = T::c(1.0) / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
-    let kc = sound_speed(gas, w) / (gas.gamma - T::c(1.0));
-    [-kc / w[0], n[0] * inverse, n[1] * inverse, n[2] * inverse, kc / w[4]]
-}
-
 /// d(boundary state)/d(interior state) of [`bc_inlet`], primitive by primitive, column-major 5 x 5, of rank one.
 #[inline(always)]
 pub fn bc_inlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) -> [T; 25] {
     let slope = inlet_state(gas, w, inlet, n).slope;
-    let invariant = invariant_slope(gas, w, n);
+    let inverse = T::c(1.0) / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
+    // k dc with dc = c/2 (dp/p - drho/rho).
+    let kc = sound_speed(gas, w) / (gas.gamma - T::c(1.0));
+    let invariant = [-kc / w[0], n[0] * inverse, n[1] * inverse, n[2] * inverse, kc / w[4]];
     let mut block = [T::c(0.0); 25];
     for c in 0..5 {
         for r in 0..5 {

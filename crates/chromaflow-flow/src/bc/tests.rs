@@ -98,12 +98,12 @@ proptest! {
             prop_assert!((t + 0.2 * speed2 - 1.1).abs() < 1e-12 && speed2 < t * (1.0 + 1e-12));
             prop_assert!((wb[4] * (1.1 / t).powf(3.5) - back).abs() < 1e-12);
         } else if (0.0..1.0).contains(&mach) {
-            prop_assert_eq!(wb[4], back);
+            prop_assert!((wb[4] - back).abs() < 1e-15);
             let invariant = |w: &[f64; 5]| along(w) + 5.0 * sound_speed(GAS, w);
             prop_assert!((invariant(&wb) - invariant(&w)).abs() < 1e-12);
             prop_assert!((wb[4] / wb[0].powf(1.4) - w[4] / w[0].powf(1.4)).abs() < 1e-11);
         } else if mach >= 1.0 {
-            prop_assert_eq!(wb, w);
+            assert_close(&wb, &w, 1e-15);
         }
         let exact = dual_block(&w, |w| bc_outlet(GAS.lift(), &w, outlet.lift(), &n.map(D5::c)));
         assert_close(&bc_outlet_jacobian(GAS, &w, outlet, &n), &exact, 1e-9);
