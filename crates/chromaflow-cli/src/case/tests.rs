@@ -116,6 +116,10 @@ fn a_turbulence_model_is_what_its_section_says() {
         ),
         (format!("{rans}[turbulence]\nsustained = true"), "does not use turbulence.sustained: `sa`"),
         (format!("{rans}[turbulence]\nmodel = \"sa_neg\""), "did you mean `sa-neg`?"),
+        (
+            format!("{rans}[turbulence]\nqcr = 2020"),
+            "expected a word, in quotes even where it is of digits alone",
+        ),
         ("[flow]\nequations = \"rans\"".to_owned(), "reynolds is 0"),
     ] {
         let error = of(&text).unwrap_err();

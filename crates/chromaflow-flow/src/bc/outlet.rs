@@ -77,18 +77,16 @@ fn leaving_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], back: T, n: &[T; 3]) -> [T
     // dc/c = (dp/p - drho/rho)/2 inside; at the boundary -drhob/(2 rhob), drhob/rhob = drho/rho - dp/(gamma p).
     let change_by_rho = k * (cb - c) / w[0];
     let change_by_p = k * (c - cb / gas.gamma) / w[4];
-    let mut block = [zero; 25];
-    block[0] = x;
-    block[20] = -rho / (gas.gamma * w[4]);
-    for i in 0..3 {
-        block[1 + i] = change_by_rho * normal[i];
-        block[21 + i] = change_by_p * normal[i];
-        block[6 * i + 6] = one;
-    }
+    // At supersonic speed the identity.
     let leaves = v.ge(c);
-    for i in 0..25 {
-        let identity = if i % 6 == 0 { one } else { zero };
-        block[i] = T::select(leaves, identity, block[i]);
+    let mut block = [zero; 25];
+    block[0] = T::select(leaves, one, x);
+    block[20] = T::select(leaves, zero, -rho / (gas.gamma * w[4]));
+    block[24] = T::select(leaves, one, zero);
+    for i in 0..3 {
+        block[1 + i] = T::select(leaves, zero, change_by_rho * normal[i]);
+        block[21 + i] = T::select(leaves, zero, change_by_p * normal[i]);
+        block[6 * i + 6] = one;
     }
     block
 }

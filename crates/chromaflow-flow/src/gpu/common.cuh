@@ -75,6 +75,14 @@ __device__ __forceinline__ Vec3 load_vec3(const double* __restrict__ from, u32 i
     const double* p = from + (u64)i * 3;
     return {p[0], p[1], p[2]};
 }
+// d(u, v, w)_i / dx_k of a row, of gradients of `count` quantities a row, the velocity's first.
+typedef pointwise::Array<Vec3, 3> Tensor;
+__device__ __forceinline__ Tensor load_tensor(const double* __restrict__ from, u32 count, u32 row) {
+    Tensor t;
+#pragma unroll
+    for (int v = 0; v < 3; v++) t[v] = load_vec3(from, count * row + v);
+    return t;
+}
 __device__ __forceinline__ double dot(const Vec3& a, const Vec3& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
 // Sums of K values over a thread block of whole warps, in an order that never changes; valid in thread 0.

@@ -148,7 +148,8 @@ fn variants(chunks: &[usize]) -> Vec<KernelSource> {
 /// memory and more.
 pub struct JacobianCuda {
     assemble: Kernel,
-    boundary: Kernel,
+    /// Far fields by one of their own.
+    boundary: [Kernel; 2],
     walls: Kernel,
     laws: Kernel,
     held: Kernel,
@@ -213,7 +214,7 @@ impl JacobianCuda {
         }
         Ok(Self {
             assemble: module.kernel(if chunk == 0 { "assemble" } else { "assemble_sliced" })?,
-            boundary: module.kernel("boundary_jacobians")?,
+            boundary: [module.kernel("boundary_jacobians")?, module.kernel("farfield_jacobians")?],
             walls: module.kernel("wall_rows")?,
             laws: module.kernel("law_rows")?,
             held: module.kernel("held_rows")?,
@@ -303,10 +304,12 @@ impl JacobianCuda {
         }
         // SAFETY: nodes of the boundary and replaced rows are rows of the matrix; there is a seat for every row.
         unsafe {
-            self.boundary
-                .launch(blocks(boundary.count, 128), 128)
-                .record(&BoundaryJacobians { at: boundary.nodes(params, nodes), diag: Share::at(diag) })
-                .enqueue(stream)?;
+            for kernel in &self.boundary {
+                kernel
+                    .launch(blocks(boundary.count, 128), 128)
+                    .record(&BoundaryJacobians { at: boundary.nodes(params, nodes), diag: Share::at(diag) })
+                    .enqueue(stream)?;
+            }
             walls
                 .record(&kernel_arguments! { WallRows {
                     count: count as u32, walls: nodes_on_walls, row_ptr: &mesh.row_ptr,

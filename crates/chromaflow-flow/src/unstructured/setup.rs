@@ -93,7 +93,7 @@ impl FlowSolver {
         });
         laps.end("state");
         let around = (&mesh, surface.as_ref().unwrap_or(&mesh));
-        let walls = Around::walls(around, &dual, &boundaries, &config, &team, share)?;
+        let walls = Around::walls(around, &dual, &boundaries, &free, &config, &team, share)?;
         let mapping = mapping_of(walls.as_ref(), &dual, &mesh, &config.space, &team);
         let nodes = beginning(walls.as_ref(), &mesh, &fixed, (n, gas), &free, &config);
         let q: Vec<[f64; 5]> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();

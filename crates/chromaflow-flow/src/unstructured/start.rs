@@ -60,6 +60,7 @@ impl Around {
         (mesh, surface): (&Mesh, &Mesh),
         dual: &Dual,
         conditions: &[Condition<f64>],
+        free: &[f64; 5],
         config: &FlowConfig,
         team: &Team,
         share: Option<&Arc<Share>>,
@@ -97,9 +98,7 @@ impl Around {
             share.exchange(3, away.as_flattened_mut());
         }
         let distance = nearest.iter().map(|near| near.distance).collect();
-        let lift_y = mesh.planar.is_some() || config.reference.lift_axis == Some(1);
-        let stream = config.freestream.direction(if lift_y { 1 } else { 2 });
-        let thickness = LAYER * surface.extent_across(&stream);
+        let thickness = LAYER * surface.extent_across(&unit([free[1], free[2], free[3]]));
         Ok(Some(Self { distance, away, thickness }))
     }
 

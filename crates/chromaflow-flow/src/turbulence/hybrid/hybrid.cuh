@@ -8,7 +8,7 @@ __device__ constexpr pointwise::HybridForm HYBRID_FORM = static_cast<pointwise::
 // across the vorticity, else none.
 __device__ __forceinline__ Vec3 grid_lengths(u32 i, const double* __restrict__ lengths,
                                              const u32* __restrict__ corner_ptr, const double* __restrict__ arms,
-                                             const pointwise::Array<Vec3, 3>& gradient) {
+                                             const Tensor& gradient) {
     const double longest = lengths[2 * (u64)i], across = lengths[2 * (u64)i + 1];
     double delta = longest;
     if (arms) {

@@ -95,10 +95,8 @@ extern "C" __global__ void __launch_bounds__(128)
 k_omega_terms(KOmegaTerms) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
-    pointwise::Array<Vec3, 3> velocity;
+    const Tensor velocity = load_tensor(gradients, 5, i);
     pointwise::Array<Vec3, 2> slopes;
-#pragma unroll
-    for (int v = 0; v < 3; v++) velocity[v] = load_vec3(gradients, 5 * i + v);
 #pragma unroll
     for (int v = 0; v < 2; v++) slopes[v] = load_vec3(gradients, 5 * i + 3 + v);
     Vec3 grid = {};
@@ -186,7 +184,7 @@ k_omega_terms_along(KOmegaTermsAlong) {
     if (i >= rows) return;
     pointwise::Array<Three<Along>, 3> velocity;
     pointwise::Array<Three<Along>, 2> slopes;
-    pointwise::Array<Vec3, 3> base;
+    Tensor base;
 #pragma unroll
     for (int v = 0; v < 5; v++) {
         const Vec3 value = load_vec3(gradients, 5 * i + v), slope = load_vec3(gradients_along, 5 * i + v);

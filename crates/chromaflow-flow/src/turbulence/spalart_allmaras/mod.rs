@@ -40,6 +40,7 @@ use crate::config::{Quadratic, Rotation, TurbulenceConfig};
 use crate::coupled::{Coupled, CoupledState, FlowView};
 use crate::march::{FlowError, Moment};
 use crate::mesh::Mesh;
+use crate::parallel;
 use crate::residual::{NodeGradients, ViscousElements};
 use chromaflow::Jacobian;
 use std::sync::Arc;
@@ -169,12 +170,15 @@ impl Coupled for SaEquation {
         [self.work.nu, self.work.eddy] = self.viscosities(flow, values);
         if self.config.quadratic == Quadratic::Qcr2020 {
             self.find_gradients(flow, values);
+            let (model, distance) = (self.model, &self.distance);
             let Work { nu, gradients, relation, .. } = &mut self.work;
             relation.resize(values.len(), 0.0);
-            for (i, relation) in relation.iter_mut().enumerate() {
-                let [u, v, w, _] = gradients[i];
-                *relation = sa_relation(self.model, nu[i], values[i], &[u, v, w], self.distance[i]);
-            }
+            parallel::rows(flow.team, values.len(), 1, relation, |rows, out| {
+                for (i, relation) in rows.zip(out) {
+                    let [u, v, w, _] = gradients[i];
+                    *relation = sa_relation(model, nu[i], values[i], &[u, v, w], distance[i]);
+                }
+            });
         }
     }
 

@@ -26,9 +26,7 @@ extern "C" __global__ void __launch_bounds__(128)
 sa_sources(SaSources) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
-    pointwise::Array<Vec3, 3> velocity;
-#pragma unroll
-    for (int v = 0; v < 3; v++) velocity[v] = load_vec3(gradients, 4 * i + v);
+    const Tensor velocity = load_tensor(gradients, 4, i);
     double length = distance[i];
 #if HYBRID
     const Vec3 grid = grid_lengths(i, lengths, corner_ptr, arms, velocity);
@@ -46,10 +44,7 @@ sa_sources(SaSources) {
             const double density = nodes[(u64)i * 8] + nodes[(u64)j * 8];
             const double volume = 2.0 * fluxes[(u64)(signed_ & 0x7fffffffu) * 5] / density;
             const double leaving = (signed_ >> 31 ? -0.5 : 0.5) * volume / volumes[i];
-            pointwise::Array<Vec3, 3> there;
-#pragma unroll
-            for (int v = 0; v < 3; v++) there[v] = load_vec3(gradients, 4 * j + v);
-            const auto other = pointwise::strain_rates(there);
+            const auto other = pointwise::strain_rates(load_tensor(gradients, 4, j));
 #pragma unroll
             for (int c = 0; c < 6; c++) change[c] += leaving * (other[c] - own[c]);
         }
@@ -70,9 +65,7 @@ extern "C" __global__ void __launch_bounds__(128)
 sa_relations(SaRelations) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= rows) return;
-    pointwise::Array<Vec3, 3> velocity;
-#pragma unroll
-    for (int v = 0; v < 3; v++) velocity[v] = load_vec3(gradients, 4 * i + v);
+    const Tensor velocity = load_tensor(gradients, 4, i);
     relation[i] = pointwise::sa_relation(model_of(params), nu[i], nut[i], velocity, distance[i]);
 }
 

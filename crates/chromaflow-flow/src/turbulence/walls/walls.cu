@@ -2,8 +2,6 @@
 //
 // Constants: GRADIENTS derivatives a row.
 
-typedef pointwise::Array<Vec3, 3> Tensor;
-
 // Replaces it in d(u, v, w, ...)_i / dx_k, [row][GRADIENTS]; what was there goes to `before`, [count][9]. A thread a
 // node.
 extern "C" __global__ void __launch_bounds__(128)

@@ -44,12 +44,11 @@ extern "C" __global__ void __launch_bounds__(128)
 law_residual(LawResidual) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;
-    const LawNode here = laws[at];
-    const State w = load_node(nodes, here.other).w;
-    const auto load = pointwise::law_load(params->gas(), params->transport(), here.place, w);
-    const State flux = pointwise::law_flux(here.place, load);
+    const State w = load_node(nodes, laws[at].other).w;
+    const auto load = pointwise::law_load(params->gas(), params->transport(), laws[at].place, w);
+    const State flux = pointwise::law_flux(laws[at].place, load);
     for (int d = 0; d < 4; d++) loads[(u64)at * 4 + d] = load[d];
-    for (int v = 0; v < 5; v++) residual[(u64)here.node * 5 + v] += flux[v];
+    for (int v = 0; v < 5; v++) residual[(u64)laws[at].node * 5 + v] += flux[v];
 }
 extern "C" __global__ void __launch_bounds__(128) held_residual(HeldResidual) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
