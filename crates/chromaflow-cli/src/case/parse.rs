@@ -143,7 +143,7 @@ fn explain(message: &str) -> String {
         "key"
     } else if message.starts_with("unknown variant") {
         "value"
-    } else if message.contains("unit variant") {
+    } else if message.contains("unit variant") || message.starts_with("wanted string or table") {
         return "expected a word, in quotes even where it is of digits alone".to_owned();
     } else {
         return message.trim_end().to_owned();
