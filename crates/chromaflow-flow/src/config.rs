@@ -42,11 +42,6 @@ pub struct FlowConfig {
 const CUTOFF: f64 = 3.0;
 
 impl FlowConfig {
-    /// Whether an iteration's residual is of second order in space.
-    pub(crate) fn is_second_order(&self, iteration: usize) -> bool {
-        self.space.second_order && iteration > self.implicit.first_order_steps
-    }
-
     /// The Mach number below which dissipation shrinks no further, at most 1.
     pub fn cutoff_mach(&self) -> f64 {
         self.space.cutoff_mach.unwrap_or(CUTOFF * self.freestream.mach).min(1.0)
@@ -251,7 +246,9 @@ pub struct Implicit {
     pub jacobian: JacobianScheme,
     /// The CFL number from step to step.
     pub cfl: Cfl,
-    /// First-order steps before the second-order ones.
+    /// Most first-order steps before the second-order ones, which begin as soon as the residual has fallen by four orders. Steady flow that
+    /// takes Newton-Krylov steps and has no turbulence goes back to such steps by itself, once, where its residual has not
+    /// fallen for 100 steps.
     pub first_order_steps: usize,
     /// Largest relative change of density and pressure of a node in one step, rises of supersonic nodes around bodies
     /// up to five times that; larger updates are scaled down.

@@ -309,7 +309,8 @@ pub struct MarchSection {
     pub cfl_growth: f64,
     /// Whether the CFL number backs off when residuals grow; else it is a plain ramp.
     pub cfl_adaptive: bool,
-    /// First-order iterations before the second-order ones.
+    /// Most first-order iterations before the second-order ones, which begin as soon as the residual has fallen by four orders. Steady flow
+    /// without turbulence goes back to them by itself, once, where its residual has not fallen for 100 iterations.
     pub first_order_iterations: usize,
     /// Largest relative change of density and pressure of a node in one iteration; on meshes without inlets and outlets rises of supersonic nodes up to five times that.
     pub max_change: f64,

@@ -173,6 +173,7 @@ impl Run<'_> {
         let mut tally = Tally::default();
         let mut live =
             Live::new(self.files.folder(), self.title, goal, self.equations, &flow.coupled(), &rows);
+        let mut first_order = false;
         interrupt::watch();
         loop {
             let report = flow.solver_mut().try_step().map_err(|e| self.lost(&e))?;
@@ -190,6 +191,14 @@ impl Run<'_> {
             screen.row(&row, report.orders, ends);
             if report.rejected {
                 screen.note(&format!("iteration {}: step rejected, CFL lowered", report.iteration));
+            }
+            if report.first_order != first_order {
+                first_order = report.first_order;
+                let order = if first_order { "first" } else { "second" };
+                screen.note(&format!(
+                    "iteration {}: steps of {order} order in space from here",
+                    report.iteration
+                ));
             }
             if self.output.matrix == report.iteration {
                 flow.solver_mut().sync().map_err(|e| self.lost(&e))?;

@@ -119,7 +119,7 @@ impl FlowView<'_> {
 
     /// Whether an iteration is of second order in space.
     pub fn is_second_order(&self, at: &Moment) -> bool {
-        self.config.is_second_order(at.iteration)
+        at.is_second_order(&self.config.space)
     }
 
     /// Calls `f(patch, node, mass flux out)` for each node of each open boundary.

@@ -9,13 +9,13 @@
 //! advance              matrix, linear solver, update           System::advance
 //! reject?              a bad state, a linear system not solved StepControl::rejects_update
 //! accept               the next CFL number                     StepControl::accept
+//! go back?             the next step's order in space          FirstOrder::changes
 //! ```
 //! A [`System`] has its state on the host ([`Host`]) or on a device that computes in its place. The march knows who has the
 //! newest state: what the host changes the device takes before its next step, what the device changes the host gets when
 //! somebody asks ([`March::sync`]).
 
 pub(crate) mod control;
-mod coupling;
 mod error;
 pub(crate) mod forces;
 pub(crate) mod linear;
@@ -25,12 +25,12 @@ mod progress;
 mod report;
 mod residuals;
 mod share;
-mod step_control;
 mod system;
 #[cfg(test)]
 mod toy;
 mod update;
 
+pub use control::{CourantControl, Rejection, Rejections, StepControl};
 pub use error::FlowError;
 pub use forces::{Coefficients, Forces, MarkerForces};
 pub use order::Order;
@@ -39,7 +39,6 @@ pub(crate) use report::CONSERVED;
 pub use report::{BadPlace, LargestResidual, Part, PartTime, Place, StepReport, Times};
 pub use residuals::Residuals;
 pub use share::{linear_share, next_cfl_share, pressure_margin};
-pub use step_control::{CourantControl, Rejection, Rejections, StepControl};
 pub(crate) use system::Device;
 pub use system::{Advanced, Bdf, Host, Measured, Moment, System, WallSums};
 pub(crate) use update::update_share;
@@ -47,7 +46,7 @@ pub(crate) use update::update_share;
 use crate::config::Time;
 use crate::output::Restart;
 use chromaflow::Outcome;
-use coupling::Coupling;
+use control::{Coupling, FirstOrder, LARGEST_APART, Seen};
 use progress::Next;
 use std::time::Instant;
 
@@ -71,6 +70,7 @@ pub struct March<S: Host> {
     pub(crate) progress: Progress,
     pub(crate) control: S::Control,
     rejections: Rejections,
+    first_order: FirstOrder,
     coupling: Coupling,
     /// Forces of the last residual.
     forces: Forces,
@@ -80,11 +80,13 @@ pub struct March<S: Host> {
 impl<S: Host> March<S> {
     /// At the beginning, computed by the host.
     pub(crate) fn of(host: S, control: S::Control) -> Self {
+        let first_order = FirstOrder::new(host.first_order_steps());
         Self {
             host,
             device: None,
             newest: Newest::Both,
             progress: Progress::default(),
+            first_order,
             control,
             rejections: Rejections::default(),
             coupling: Coupling::new(),
@@ -115,6 +117,7 @@ impl<S: Host> March<S> {
             iteration: at.iteration,
             time_step: self.progress.time_step(self.host.time()),
             cfl: at.cfl,
+            first_order: at.first_order,
             ..StepReport::default()
         };
         let found = self.computing().residual(&at)?;
@@ -142,6 +145,7 @@ impl<S: Host> March<S> {
     fn advance(&mut self, at: &Moment, report: &mut StepReport) -> Result<(), FlowError> {
         let size = S::size(&report.residual);
         let time = self.host.time();
+        let mut seen = Seen { residual: size, orders: 0.0, rests: false };
         let decision = if S::EXPLICIT {
             self.progress.check_explicit(time, size)
         } else {
@@ -149,7 +153,8 @@ impl<S: Host> March<S> {
             let rests = self.progress.rests(size, self.host.flow_round_off());
             let decision = self.progress.check(time, size, &report.coupled_orders);
             let decision = decision.unless_round_off(time, rests, &report.coupled_orders);
-            if at.iteration <= self.host.first_order_steps() { decision.of_start() } else { decision }
+            seen = Seen { residual: size, orders: self.progress.orders(size), rests };
+            if at.first_order { decision.of_start() } else { decision }
         };
         (report.orders, report.time_step, report.outcome) =
             (decision.orders, decision.time_step, decision.outcome);
@@ -157,9 +162,6 @@ impl<S: Host> March<S> {
             Next::Done => return Ok(()),
             Next::Step => return self.next_level(),
             Next::Update => {}
-        }
-        if at.iteration == self.host.first_order_steps() + 1 {
-            self.control.reset();
         }
         let size = self.measured(size, &report.coupled_orders);
         if self.control.rejects_growth(size) {
@@ -181,6 +183,10 @@ impl<S: Host> March<S> {
         }
         self.coupling.accept();
         self.control.accept(size, report.limited as f64 / self.host.rows() as f64);
+        let (most, back) = (self.host.first_order_steps(), self.host.may_go_back());
+        if !S::EXPLICIT && self.first_order.changes(seen, most, back) {
+            self.control.begin();
+        }
         Ok(())
     }
 
@@ -243,6 +249,7 @@ impl<S: Host> March<S> {
         let iteration = self.progress.iteration;
         Moment {
             iteration,
+            first_order: self.first_order.under_way,
             cfl: self.control.value(),
             bdf: self.progress.bdf(self.host.time()),
             measure: iteration.is_multiple_of(self.host.linear_report()) || self.control.doubts(),
@@ -255,7 +262,7 @@ impl<S: Host> March<S> {
         if self.coupling.together || !self.host.starts_apart() {
             return at;
         }
-        Moment { together: false, cfl: at.cfl.min(coupling::LARGEST), ..at }
+        Moment { together: false, cfl: at.cfl.min(LARGEST_APART), ..at }
     }
 
     /// The iteration that would come next.
@@ -314,6 +321,7 @@ impl<S: Host> March<S> {
         let mut restart = Restart::default();
         self.progress.store(self.host.time(), &mut restart);
         self.control.store(&mut restart);
+        self.first_order.store(&mut restart);
         if self.host.starts_apart() {
             self.coupling.store(&mut restart);
         }
@@ -324,6 +332,7 @@ impl<S: Host> March<S> {
     pub(crate) fn resume_progress(&mut self, restart: &Restart, levels: bool) {
         self.progress = Progress::from_restart(restart, levels);
         self.control.resume(restart);
+        self.first_order = FirstOrder::from_restart(restart);
         self.coupling = Coupling::from_restart(restart);
     }
 

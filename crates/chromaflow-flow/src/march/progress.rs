@@ -1,6 +1,7 @@
 //! How far a run has come.
 
 use super::Bdf;
+use super::control::FACTS;
 use crate::config::Time;
 use crate::output::Restart;
 use chromaflow::Outcome;
@@ -234,7 +235,11 @@ const OF_A_RUN: [&str; 14] = [
 impl Restart {
     /// Keeps the state alone: a run that goes on from it counts iterations, measures residuals and raises the CFL number anew.
     pub fn forget_progress(&mut self) {
-        self.facts.retain(|name, _| !(OF_A_RUN.contains(&name.as_str()) || name.starts_with(LARGEST)));
+        self.facts.retain(|name, _| {
+            !(OF_A_RUN.contains(&name.as_str())
+                || name.starts_with(LARGEST)
+                || FACTS.contains(&name.as_str()))
+        });
     }
 }
 

@@ -220,6 +220,8 @@ pub struct StepReport {
     pub orders: f64,
     /// CFL number of the step.
     pub cfl: f64,
+    /// Whether the step was of first order in space, see [`Implicit::first_order_steps`](crate::config::Implicit::first_order_steps).
+    pub first_order: bool,
     /// Reduction of the linear system's residual, where it was looked at; of a relaxation alone that of the residual
     /// preconditioned by the sweep.
     pub linear_reduction: Option<f64>,

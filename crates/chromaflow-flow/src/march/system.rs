@@ -1,7 +1,7 @@
 //! What a march asks of a system of equations, wherever its state lies.
 
 use super::{BadPlace, FlowError, Forces, LargestResidual, Order, PartTime, Residuals, StepControl, Times};
-use crate::config::Time;
+use crate::config::{Space, Time};
 
 /// Sums over one wall: pressure force, its moment, friction, its moment.
 pub type WallSums = [[f64; 3]; 4];
@@ -9,8 +9,10 @@ pub type WallSums = [[f64; 3]; 4];
 /// Where in a run a residual or a step is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moment {
-    /// The iteration, from 1: discretizations may begin at first order.
+    /// The iteration, from 1.
     pub iteration: usize,
+    /// Whether the step is of first order in space, whatever the discretization that the run is for.
+    pub first_order: bool,
     /// CFL number of the step.
     pub cfl: f64,
     /// The derivative in physical time; none in steady runs.
@@ -22,6 +24,11 @@ pub struct Moment {
 }
 
 impl Moment {
+    /// Whether the step is of second order in space, of a discretization that is or is not.
+    pub fn is_second_order(&self, space: &Space) -> bool {
+        space.second_order && !self.first_order
+    }
+
     /// Factors of q, of the last time level and of the one before in dq/dt; `None` in steady runs.
     pub fn time_factors(&self) -> Option<[f64; 3]> {
         self.bdf.map(|bdf| bdf.factors())
@@ -186,9 +193,14 @@ pub trait Host: System + Sized {
         false
     }
 
-    /// Iterations at the start whose residuals are of another discretization than later ones.
+    /// Most steps at the start that are of first order in space.
     fn first_order_steps(&self) -> usize {
         0
+    }
+
+    /// Whether a run that falls no more may go back to the flow of first order and begin anew from there.
+    fn may_go_back(&self) -> bool {
+        false
     }
 
     /// The linear residual is looked at every so many iterations (0: only where that costs nothing).
@@ -243,6 +255,7 @@ pub(crate) trait Device<S>: System {
 
     /// Takes all memory that steps need and loads all code, so that nothing can be missing in the middle of a march; the
     /// state stays as it is.
+    #[cfg(any(feature = "cuda", test))]
     fn rehearse(&mut self, _at: &Moment) -> Result<(), FlowError> {
         Ok(())
     }

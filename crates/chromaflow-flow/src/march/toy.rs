@@ -18,11 +18,21 @@ struct Number {
     time: Time,
     /// Physical steps that were announced.
     begun: Vec<f64>,
+    /// Most steps of first order.
+    start: usize,
+    /// CFL numbers of steps of first order, and of others.
+    cfl: [Vec<f64>; 2],
 }
 
 impl Number {
     fn march(x: f64, factor: f64, time: Time) -> March<Self> {
-        let number = Self { x, last_good: x, level: x, factor, reduction: None, time, begun: Vec::new() };
+        Self::starting(x, factor, time, 0)
+    }
+
+    fn starting(x: f64, factor: f64, time: Time, start: usize) -> March<Self> {
+        let (last_good, level, reduction) = (x, x, None);
+        let (begun, cfl) = (Vec::new(), [Vec::new(), Vec::new()]);
+        let number = Self { x, last_good, level, factor, reduction, time, begun, start, cfl };
         March::of(number, CflControl::new(Cfl { start: 1.0, min: 0.01, ..Cfl::default() }))
     }
 
@@ -36,7 +46,8 @@ impl System for Number {
         Ok(Measured::new(vec![self.x * self.x], Forces::default()))
     }
 
-    fn advance(&mut self, _at: &Moment) -> Result<Advanced, FlowError> {
+    fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
+        self.cfl[usize::from(!at.first_order)].push(at.cfl);
         self.last_good = self.x;
         self.x *= self.factor;
         let bad = (self.x > LIMIT).then_some(0);
@@ -79,6 +90,14 @@ impl Host for Number {
 
     fn flow_round_off(&self) -> f64 {
         1e-9
+    }
+
+    fn first_order_steps(&self) -> usize {
+        self.start
+    }
+
+    fn may_go_back(&self) -> bool {
+        true
     }
 
     fn first_bad(&self) -> Option<usize> {
@@ -195,6 +214,39 @@ fn round_off_has_converged() {
         true
     });
     assert_eq!((outcome, last, march.host.x), (Outcome::Converged, Some((26, 0.0)), 1e-10));
+    let mut march = Number::starting(1e-10, 1.0, time, 50);
+    assert_eq!((march.run(|_| true), march.iteration()), (Outcome::Converged, 27), "of a start, too");
+}
+
+#[test]
+fn a_start_of_first_order_ends_where_its_residual_has_fallen() {
+    let time = Time::Steady(Steady { iterations: 100, orders: 2.0 });
+    let steps = |start: usize| {
+        let mut march = Number::starting(1.0, 0.5, time, start);
+        assert_eq!(march.run(|_| true), Outcome::Converged);
+        (march.host.cfl.clone().map(|cfl| (cfl.len(), cfl.first().copied())), march.iteration())
+    };
+    // Residuals are 1, 1/2, 1/4, ...: the fifteenth is the first below 1e-4.
+    assert_eq!(steps(50), ([(15, Some(1.0)), (0, None)], 16), "four orders; two do not end the run");
+    assert_eq!(
+        steps(5),
+        ([(5, Some(1.0)), (2, Some(1.0))], 8),
+        "as many as allowed, then as at the beginning"
+    );
+    assert_eq!(steps(0), ([(0, None), (7, Some(1.0))], 8));
+    let mut march = Number::starting(1.0, 0.5, time, 3);
+    march.step();
+    let restart = march.start_restart();
+    let mut next = Number::starting(march.host.x, 0.5, time, 3);
+    next.resume_progress(&restart, false);
+    next.run(|_| true);
+    assert_eq!(next.host.cfl[0].len(), 2, "a start goes on");
+    let mut anew = Number::starting(march.host.x, 0.5, time, 3);
+    let mut state = restart;
+    state.forget_progress();
+    anew.resume_progress(&state, false);
+    anew.run(|_| true);
+    assert_eq!(anew.host.cfl[0].len(), 0, "a state that is given is no free stream");
 }
 
 #[test]

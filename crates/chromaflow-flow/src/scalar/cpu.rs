@@ -24,7 +24,7 @@ impl Scalar {
         residual: &mut [f64],
     ) {
         let mut work = std::mem::take(&mut self.work);
-        let (phi, dual, second_order) = (&state.values, flow.dual, self.is_second_order(flow, at));
+        let (phi, dual, second_order) = (&state.values, flow.dual, self.is_second_order(at));
         self.find_gammas(flow, &mut work);
         if second_order {
             find_gradients(flow, phi, &mut work);

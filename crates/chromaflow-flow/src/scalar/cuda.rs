@@ -43,7 +43,6 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
 /// sums and the matrix, a thread a node of the boundary.
 pub struct ScalarCuda {
     second_order: bool,
-    first_order_steps: usize,
     gradient: LeastSquaresCuda,
     records_kernel: Kernel,
     gammas_kernel: Kernel,
@@ -78,7 +77,6 @@ impl ScalarCuda {
         let with_gradients = if config.second_order { rows } else { 0 };
         Ok(Self {
             second_order: config.second_order,
-            first_order_steps: flow.config.implicit.first_order_steps,
             gradient: LeastSquaresCuda::new(stream, space.gradient, false)?,
             records_kernel: module.kernel("make_records")?,
             gammas_kernel: module.kernel("make_gammas")?,
@@ -112,7 +110,7 @@ impl CoupledCuda for ScalarCuda {
     ) -> Result<(), GpuError> {
         let (stream, mesh, phi, n) = (flow.stream, flow.mesh, &state.values, flow.mesh.rows);
         assert!(phi.len() == n && residual.len() == n && flow.fluxes.len() == 5 * mesh.edges);
-        let second_order = self.second_order && at.iteration > self.first_order_steps;
+        let second_order = self.second_order && !at.first_order;
         let ([last, before], [q_last, q_before]) = earlier(flow, at);
         let gammas = self.gammas_kernel.launch(blocks(n, 128), 128);
         // SAFETY: a number a row, eight a node record, five a row of earlier levels.

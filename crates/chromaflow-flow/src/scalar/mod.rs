@@ -91,8 +91,8 @@ impl Scalar {
         })
     }
 
-    fn is_second_order(&self, flow: &FlowView<'_>, at: &Moment) -> bool {
-        self.config.second_order && at.iteration > flow.config.implicit.first_order_steps
+    fn is_second_order(&self, at: &Moment) -> bool {
+        self.config.second_order && !at.first_order
     }
 }
 

@@ -84,7 +84,7 @@ impl FlowSystem {
 
     /// Whether an iteration has gradients of the flow.
     pub(super) fn has_gradients(&self, at: &Moment) -> bool {
-        self.config.is_second_order(at.iteration) || self.needs_gradients()
+        at.is_second_order(&self.config.space) || self.needs_gradients()
     }
 
     /// Whether a system beside the flow needs its gradients always.

@@ -181,6 +181,12 @@ impl Host for FlowSystem {
         if self.config.space.second_order { self.config.implicit.first_order_steps } else { 0 }
     }
 
+    fn may_go_back(&self) -> bool {
+        let newton = matches!(self.config.implicit.nonlinear, Nonlinear::NewtonKrylov(_));
+        let steady = matches!(self.config.time, Time::Steady(_));
+        newton && steady && self.config.space.second_order && !self.starts_apart()
+    }
+
     fn linear_report(&self) -> usize {
         self.config.implicit.linear_report
     }

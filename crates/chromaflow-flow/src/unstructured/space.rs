@@ -16,7 +16,7 @@ use std::sync::Arc;
 impl FlowSystem {
     pub(crate) fn compute_residual(&mut self, at: &Moment) {
         self.exchange_states();
-        let second_order = self.config.is_second_order(at.iteration);
+        let second_order = at.is_second_order(&self.config.space);
         let with_gradients = self.has_gradients(at);
         let mut gradients = std::mem::take(&mut self.gradients);
         let mut fluxes = std::mem::take(&mut self.fluxes);

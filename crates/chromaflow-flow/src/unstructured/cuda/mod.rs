@@ -401,7 +401,7 @@ impl Device<FlowSystem> for FlowCuda {
     /// Graphs are recorded, code is loaded and scratch memory taken when they are first used: by steps that are rejected at
     /// once.
     fn rehearse(&mut self, at: &Moment) -> Result<(), FlowError> {
-        let at = Moment { iteration: usize::MAX, ..*at };
+        let at = Moment { first_order: false, ..*at };
         // Residuals adapt the back pressure of outlets, updates the shares of the CFL number.
         let mut conditions = DeviceBuffer::uninitialized(&self.stream, self.boundary.conditions.len())?;
         let mut shares = DeviceBuffer::uninitialized(&self.stream, self.cfl_shares.len())?;

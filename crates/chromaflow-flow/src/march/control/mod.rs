@@ -1,4 +1,12 @@
-//! The CFL number from step to step.
+//! How steps are chosen: the CFL number, the order in space, whether what a flow depends on takes steps of its own.
+
+mod coupling;
+mod first_order;
+mod step_control;
+
+pub(super) use coupling::{Coupling, LARGEST_APART};
+pub(super) use first_order::{FACTS, FirstOrder, Seen};
+pub use step_control::{CourantControl, Rejection, Rejections, StepControl};
 
 use crate::config::Cfl;
 use crate::output::Restart;
@@ -110,7 +118,7 @@ impl CflControl {
         Self { step: Step::Newton, ..self }
     }
 
-    /// The same where nodes whose updates are cut take less of the CFL number themselves, see [`next_cfl_share`](super::next_cfl_share).
+    /// The same where nodes whose updates are cut take less of the CFL number themselves, see [`next_cfl_share`](crate::march::next_cfl_share).
     pub fn with_shares(self) -> Self {
         Self { most_limited: LIMITED_FRACTION_WITH_SHARES, ..self }
     }
@@ -231,6 +239,11 @@ impl CflControl {
     /// The next residual is of another problem: not to be compared with the last one.
     pub fn forget(&mut self) {
         (self.last, self.trend, self.least) = (None, None, f64::INFINITY);
+    }
+
+    /// The next step is the first one of another problem: as at the beginning.
+    pub fn begin(&mut self) {
+        *self = Self { step: self.step, most_limited: self.most_limited, ..Self::new(self.config) };
     }
 
     /// After a step that had to be taken back. Returns whether it is worth another try.

@@ -8,7 +8,7 @@ use crate::output::Restart;
 /// half in a step has, to first order, a production below zero. Steps apart see the production of the last state, and their matrices are
 /// M-matrices. They begin the run and come back where steps together are rejected one after another.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Coupling {
+pub struct Coupling {
     /// Whether the next step is one of all unknowns.
     pub together: bool,
     /// Most steps apart before they are tried.
@@ -30,7 +30,7 @@ const AGAIN: usize = 10;
 /// Rejected steps in succession after which they are given up.
 const REJECTED: usize = 3;
 /// Largest CFL number of steps apart: at larger ones they go in cycles.
-pub(super) const LARGEST: f64 = 1e4;
+pub const LARGEST_APART: f64 = 1e4;
 
 impl Coupling {
     pub fn new() -> Self {

@@ -1,6 +1,6 @@
 //! How the next step is chosen: what a march tells its control.
 
-use super::control::CflControl;
+use super::CflControl;
 use crate::output::Restart;
 
 /// Why a step was rejected.
@@ -27,7 +27,7 @@ pub struct Rejections {
 
 impl Rejections {
     /// One more.
-    pub(super) fn add(&mut self, why: Rejection) {
+    pub(in crate::march) fn add(&mut self, why: Rejection) {
         match why {
             Rejection::State => self.state += 1,
             Rejection::Linear => self.linear += 1,
@@ -64,6 +64,11 @@ pub trait StepControl: Send + Sync {
 
     /// The next residual is of another problem: not to be compared with the last one.
     fn reset(&mut self);
+
+    /// The next step is the first one of another problem.
+    fn begin(&mut self) {
+        self.reset();
+    }
 
     /// Sets the largest CFL number, from the next step on.
     fn limit(&mut self, largest: f64);
@@ -102,6 +107,10 @@ impl StepControl for CflControl {
 
     fn reset(&mut self) {
         self.forget();
+    }
+
+    fn begin(&mut self) {
+        self.begin();
     }
 
     fn limit(&mut self, largest: f64) {

@@ -1,0 +1,140 @@
+//! Steps of first order in space: at the start of a run, where they are asked for, and where those of second order lead nowhere.
+
+use crate::output::Restart;
+
+/// Chooses between them.
+///
+/// The flow of first order is found in few steps on any mesh, and is near that of second order. Where a run of second order has
+/// separated from a wall by what its own transient left there, or swings between such states, it has no way back of its own: from
+/// the flow of first order it begins anew, once.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FirstOrder {
+    /// Whether the next step is of first order.
+    pub under_way: bool,
+    /// Steps of first order in succession.
+    steps: usize,
+    /// Smallest residual of second order, and steps since it was reached.
+    least: Option<f64>,
+    idle: usize,
+    /// Whether the run has gone back once.
+    gone_back: bool,
+}
+
+/// What is known after a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    pub residual: f64,
+    /// By how much it lies below the first one of the run.
+    pub orders: f64,
+    /// Whether it is nothing but rounding.
+    pub rests: bool,
+}
+
+/// Orders by which the residual falls in steps of first order.
+const FALLEN: f64 = 4.0;
+/// Most steps of first order after the start.
+const MOST: usize = 50;
+/// Steps of second order after which a run goes back, if the residual is as large as it was.
+const STALLED: usize = 100;
+
+impl FirstOrder {
+    /// At the start of a run that begins with at most `most` steps of first order.
+    pub fn new(most: usize) -> Self {
+        Self { under_way: most > 0, ..Self::default() }
+    }
+
+    /// After a step that was not rejected; whether the next is of another order. `most`: as in [`Self::new`]; `back`: whether the run
+    /// may go back.
+    pub fn changes(&mut self, seen: Seen, most: usize, back: bool) -> bool {
+        if self.under_way {
+            self.steps += 1;
+            let most = if self.gone_back { MOST } else { most };
+            let over = self.steps >= most || seen.orders >= FALLEN || seen.rests;
+            if over {
+                (self.under_way, self.steps, self.least, self.idle) = (false, 0, None, 0);
+            }
+            return over;
+        }
+        if self.least.is_none_or(|least| seen.residual < 0.95 * least) {
+            (self.least, self.idle) = (Some(seen.residual), 0);
+        } else {
+            self.idle += 1;
+        }
+        let goes_back = back && !self.gone_back && self.idle >= STALLED && seen.orders < FALLEN;
+        if goes_back {
+            (self.under_way, self.gone_back) = (true, true);
+        }
+        goes_back
+    }
+
+    pub fn store(&self, restart: &mut Restart) {
+        let mut set = |name: &str, value: f64| {
+            if value > 0.0 {
+                restart.set(name, value);
+            }
+        };
+        set(FACTS[0], f64::from(u8::from(self.under_way)));
+        set(FACTS[1], self.steps as f64);
+        set(FACTS[2], self.least.unwrap_or(0.0));
+        set(FACTS[3], self.idle as f64);
+        set(FACTS[4], f64::from(u8::from(self.gone_back)));
+    }
+
+    pub fn from_restart(restart: &Restart) -> Self {
+        let [under_way, steps, least, idle, gone_back] = FACTS.map(|name| restart.positive(name));
+        Self {
+            under_way: under_way.is_some(),
+            steps: steps.unwrap_or(0.0) as usize,
+            least,
+            idle: idle.unwrap_or(0.0) as usize,
+            gone_back: gone_back.is_some(),
+        }
+    }
+}
+
+/// Its facts in a restart.
+pub const FACTS: [&str; 5] =
+    ["first_order", "first_order_steps", "first_order_least", "first_order_idle", "first_order_again"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(residual: f64) -> Seen {
+        Seen { residual, orders: -residual.log10(), rests: false }
+    }
+
+    #[test]
+    fn a_run_goes_back_once_where_its_residual_falls_no_more() {
+        let mut phase = FirstOrder::new(0);
+        let cycle = |i: usize| at(0.1 + 0.05 * (i as f64).sin());
+        assert!((0..60).all(|i| !phase.changes(at(0.98_f64.powi(i)), 0, true)), "it falls slowly");
+        let back = (1..1000).find(|&i| phase.changes(cycle(i), 0, true)).unwrap();
+        assert!(phase.under_way && (STALLED..2 * STALLED).contains(&back), "{back}");
+        let mut restart = Restart::default();
+        phase.store(&mut restart);
+        assert_eq!(FirstOrder::from_restart(&restart), phase);
+        assert!((1..MOST).all(|i| !phase.changes(cycle(i), 0, true)) && phase.changes(cycle(0), 0, true));
+        assert!(!phase.under_way);
+        assert!((0..1000).all(|i| !phase.changes(cycle(i), 0, true)), "once");
+        assert_eq!(FirstOrder::from_restart(&Restart::default()), FirstOrder::new(0));
+    }
+
+    #[test]
+    fn runs_that_may_not_or_are_nearly_done_go_on() {
+        let mut phase = FirstOrder::new(0);
+        assert!((0..1000).all(|_| !phase.changes(at(1.0), 0, false)), "it may not");
+        let mut phase = FirstOrder::new(0);
+        assert!((0..1000).all(|_| !phase.changes(at(1e-5), 0, true)), "five orders down");
+    }
+
+    #[test]
+    fn a_start_ends_by_orders_steps_or_rounding() {
+        let steps = |seen: Seen, most: usize| {
+            let mut phase = FirstOrder::new(most);
+            (1..1000).find(|_| phase.changes(seen, most, true)).unwrap()
+        };
+        assert_eq!([steps(at(0.5), 7), steps(at(1e-4), 7)], [7, 1]);
+        assert_eq!(steps(Seen { rests: true, ..at(1.0) }, 7), 1);
+    }
+}
