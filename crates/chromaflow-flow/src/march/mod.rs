@@ -35,8 +35,8 @@ pub use error::FlowError;
 pub use forces::{Coefficients, Forces, MarkerForces};
 pub use order::Order;
 pub(crate) use progress::Progress;
-pub(crate) use report::CONSERVED;
 pub use report::{BadPlace, LargestResidual, Part, PartTime, Place, StepReport, Times};
+pub(crate) use report::{CONSERVED, Running};
 pub use residuals::Residuals;
 pub use share::{linear_share, next_cfl_share, pressure_margin};
 pub use step_control::{CourantControl, Rejection, Rejections, StepControl};
@@ -47,6 +47,7 @@ pub(crate) use update::update_share;
 use crate::config::Time;
 use crate::output::Restart;
 use chromaflow::Outcome;
+use chromaflow_device::ranges::range;
 use coupling::Coupling;
 use progress::Next;
 use std::time::Instant;
@@ -107,6 +108,7 @@ impl<S: Host> March<S> {
     /// The device's, such as [`FlowError::Gpu`]. The state is lost then, but for what was written to disk.
     pub fn try_step(&mut self) -> Result<StepReport, FlowError> {
         let start = Instant::now();
+        let _range = range("iteration");
         self.host.tell(Order::Step)?;
         self.progress.iteration += 1;
         self.upload()?;
@@ -419,11 +421,4 @@ impl<S: Host> March<S> {
         }
         ready
     }
-}
-
-pub(crate) fn timed<T>(sum: &mut f64, f: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
-    let out = f();
-    *sum += start.elapsed().as_secs_f64();
-    out
 }
