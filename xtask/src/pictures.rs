@@ -128,7 +128,7 @@ pub fn pictures(names: &[String]) -> Result<(), String> {
     let mut tools = Tools::default();
     let mut rows = Vec::new();
     for group in GROUPS.iter().filter(|g| names.is_empty() || names.iter().any(|n| n == g.name)) {
-        let said = match group.needs.iter().find_map(|need| tools.lacks(*need)) {
+        let said = match group.needs.iter().find_map(|need| lacks(*need)) {
             Some((what, why)) if required(what) => return Err(format!("{what} is required, but {why}")),
             Some((_, why)) => format!("skipped: {why}"),
             None => {
@@ -149,42 +149,6 @@ struct Tools {
 }
 
 impl Tools {
-    /// What is missing, by the word of `CHROMAFLOW_REQUIRE`, and why; nothing where nothing is.
-    fn lacks(&self, need: Need) -> Option<(&'static str, String)> {
-        match need {
-            Need::Gpu => {
-                let json = run::root().join("target/pictures/doctor.json");
-                let _ = fs::create_dir_all(json.parent().unwrap_or(Path::new(".")));
-                let mut doctor = Command::new(program("chromaflow"));
-                let done = doctor
-                    .args(["doctor", "--json"])
-                    .arg(&json)
-                    .stdout(Stdio::null())
-                    .stderr(Stdio::null())
-                    .status();
-                let text = fs::read_to_string(json).unwrap_or_default();
-                let facts: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-                let told =
-                    facts["gpu"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
-                let there = done.is_ok() && told.into_iter().any(|line| line.contains(": capability "));
-                (!there).then(|| ("gpu", "there is no GPU".to_owned()))
-            }
-            Need::Data(file) => {
-                let there = cases::data_folder(&run::root()).join(file).exists();
-                (!there).then(|| ("data", format!("{file} is not there (set CHROMAFLOW_DATA)")))
-            }
-            Need::Python(modules) => {
-                let mut python = Command::new(program("python3"));
-                let import = python.args(["-c", &format!("import {modules}")]);
-                let there = import.stderr(Stdio::null()).status().is_ok_and(|s| s.success());
-                (!there).then(|| {
-                    ("python", format!("python3 has not {modules} (pip install; PYTHON names another one)"))
-                })
-            }
-            Need::Browser => browser().err().map(|why| ("browser", why.to_owned())),
-        }
-    }
-
     /// Runs the commands of a group and puts its pictures in their places.
     fn draw(&mut self, group: &Group) -> Result<(), String> {
         let root = run::root();
@@ -221,6 +185,41 @@ impl Tools {
     }
 }
 
+/// What is missing, by the word of `CHROMAFLOW_REQUIRE`, and why; nothing where nothing is.
+fn lacks(need: Need) -> Option<(&'static str, String)> {
+    match need {
+        Need::Gpu => {
+            let json = run::root().join("target/pictures/doctor.json");
+            let _ = fs::create_dir_all(json.parent().unwrap_or(Path::new(".")));
+            let mut doctor = Command::new(program("chromaflow"));
+            let done = doctor
+                .args(["doctor", "--json"])
+                .arg(&json)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+            let text = fs::read_to_string(json).unwrap_or_default();
+            let facts: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+            let told = facts["gpu"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
+            let there = done.is_ok() && told.into_iter().any(|line| line.contains(": capability "));
+            (!there).then(|| ("gpu", "there is no GPU".to_owned()))
+        }
+        Need::Data(file) => {
+            let there = cases::data_folder(&run::root()).join(file).exists();
+            (!there).then(|| ("data", format!("{file} is not there (set CHROMAFLOW_DATA)")))
+        }
+        Need::Python(modules) => {
+            let mut python = Command::new(program("python3"));
+            let import = python.args(["-c", &format!("import {modules}")]);
+            let there = import.stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+            (!there).then(|| {
+                ("python", format!("python3 has not {modules} (pip install; PYTHON names another one)"))
+            })
+        }
+        Need::Browser => browser().err().map(|why| ("browser", why.to_owned())),
+    }
+}
+
 /// The words of a command, with `OUT` as the folder.
 fn words(command: &str, out: &Path) -> Vec<String> {
     let out = out.display().to_string();
@@ -249,8 +248,9 @@ mod tests {
         for page in pages.chain([root.join("README.md")]).filter(|p| p.extension().is_some_and(|e| e == "md"))
         {
             let text = fs::read_to_string(&page).unwrap();
-            for link in
-                crate::book::links(&text).into_iter().filter(|l| l.ends_with(".svg") || l.ends_with(".png"))
+            for link in crate::book::links(&text)
+                .into_iter()
+                .filter(|l| Path::new(l).extension().is_some_and(|e| e == "svg" || e == "png"))
             {
                 let path = page.with_file_name(link);
                 shown.insert(path.strip_prefix(&root).unwrap().display().to_string());

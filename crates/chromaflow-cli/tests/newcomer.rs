@@ -5,7 +5,7 @@ mod common;
 use chromaflow_testkit::{available, browser};
 use common::{CASE, chromaflow, cube};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 

@@ -146,13 +146,13 @@ struct Callbacks {
 #[repr(C)]
 struct Version {
     size: usize,
-    version: u32,
+    number: u32,
     reserved: u32,
-    tool_version: extern "C" fn(u32),
+    told: extern "C" fn(u32),
 }
 
 static CALLBACKS: Callbacks = Callbacks { size: size_of::<Callbacks>(), module_functions };
-static VERSION: Version = Version { size: size_of::<Version>(), version: 3, reserved: 0, tool_version };
+static VERSION: Version = Version { size: size_of::<Version>(), number: 3, reserved: 0, told: tool_version };
 
 /// `nvtxGetExportTable`: tables by their numbers.
 extern "C" fn export_table(number: u32) -> *const c_void {

@@ -28,7 +28,9 @@ impl Clock {
 
     /// A part ends here, on the stream; what put it there ends with this call, for profilers that listen to ranges.
     pub fn done(&mut self, running: Running, stream: &Stream) -> Result<(), GpuError> {
-        self.mark(Some(running.part), stream)
+        let marked = self.mark(Some(running.part), stream);
+        drop(running);
+        marked
     }
 
     fn mark(&mut self, mark: Option<Part>, stream: &Stream) -> Result<(), GpuError> {

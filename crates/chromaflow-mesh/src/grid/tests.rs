@@ -380,8 +380,8 @@ fn a_planar_file_takes_the_map_of_its_layer_in_space() {
     let [points, map] = ["a.p2dfmt", "a.nmf"].map(|name| dir.path().join(name));
     let [ni, nj, _] = grid.blocks[0].points;
     let plane = &grid.blocks[0].nodes[..ni * nj];
-    let column = |c: usize| plane.iter().map(|x| format!("{:?}\n", x[c])).collect::<String>();
-    std::fs::write(&points, format!("1\n{ni} {nj}\n{}{}", column(0), column(1))).unwrap();
+    let column = |c: usize| plane.iter().map(|x| format!("{:?}", x[c])).collect::<Vec<_>>().join("\n");
+    std::fs::write(&points, format!("1\n{ni} {nj}\n{}\n{}\n", column(0), column(1))).unwrap();
     for axes in [[1, 2, 0], [0, 2, 1], [0, 1, 2]] {
         // What lies at the two planes has other names in a map of three dimensions.
         let mut in_space = grid.clone().reorient(0, axes, [false; 3]);
