@@ -35,8 +35,10 @@ pub use error::FlowError;
 pub use forces::{Coefficients, Forces, MarkerForces};
 pub use order::Order;
 pub(crate) use progress::Progress;
+pub(crate) use report::CONSERVED;
+#[cfg(feature = "cuda")]
+pub(crate) use report::Running;
 pub use report::{BadPlace, LargestResidual, Part, PartTime, Place, StepReport, Times};
-pub(crate) use report::{CONSERVED, Running};
 pub use residuals::Residuals;
 pub use share::{linear_share, next_cfl_share, pressure_margin};
 pub use step_control::{CourantControl, Rejection, Rejections, StepControl};
