@@ -66,7 +66,7 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Where links and pictures of a page lead.
-fn links(text: &str) -> Vec<&str> {
+pub fn links(text: &str) -> Vec<&str> {
     let mut links = Vec::new();
     for line in prose(text) {
         let mut rest = line;

@@ -6,6 +6,7 @@ mod cases;
 mod cuda_format;
 mod doors;
 mod licences;
+mod pictures;
 mod release;
 mod rooms;
 mod run;
@@ -30,6 +31,7 @@ usage: cargo xtask COMMAND
                      be installed is left out
   install PREFIX     release build of the C library with headers, pkg-config and CMake files below PREFIX
   release [DIR]      tarball, Debian package and wheel, tried in an empty root
+  pictures [NAME...] the pictures of the documentation, by the commands that they come from; says what it leaves out
   docs               the API documentation, and the book where mdbook is installed";
 
 fn main() -> ExitCode {
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Some("papers") => release("chromaflow-bench", &[], rest),
         Some("bundle") => bundle::bundle(rest),
         Some("kernels") => kernels(rest),
+        Some("pictures") => pictures::pictures(rest),
         Some("docs") => docs(),
         Some("doors") => doors::doors(rest),
         Some("install") => doors::install::command(rest),

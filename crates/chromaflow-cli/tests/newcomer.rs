@@ -2,10 +2,10 @@
 
 mod common;
 
-use chromaflow_testkit::skip;
+use chromaflow_testkit::{available, browser};
 use common::{CASE, chromaflow, cube};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -18,19 +18,6 @@ fn done(folder: &Path, args: &[&str]) -> String {
     let (status, out, message) = chromaflow(folder, args);
     assert_eq!(status, 0, "{args:?}\n{out}\n{message}");
     out
-}
-
-/// Chromium or Chrome on this machine.
-fn browser() -> Option<PathBuf> {
-    let named = std::env::var_os("CHROMAFLOW_BROWSER").map(PathBuf::from);
-    let names = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut found = std::env::split_paths(&path).flat_map(|folder| names.map(|name| folder.join(name)));
-    let browser = named.or_else(|| found.find(|file| file.is_file()));
-    if browser.is_none() {
-        skip("browser", "no chromium or chrome in PATH (CHROMAFLOW_BROWSER names one)");
-    }
-    browser
 }
 
 /// The page's body tag once its scripts have run.
@@ -86,7 +73,7 @@ fn a_template_runs_and_its_report_opens_in_a_browser() {
     assert!(svg.contains("upper side") && svg.contains("compared with"));
     let (status, _, message) = chromaflow(&home, &["report", "."]);
     assert!(status == 2 && message.contains("expected summary.json"), "{message}");
-    let Some(browser) = browser() else { return };
+    let Some(browser) = available("browser", browser()) else { return };
     for (page, runs) in [("out/case/report.html", 1.0), ("report.html", 2.0)] {
         let body = body(&browser, &home.join(page));
         assert!(body.contains("data-state=\"ready\""), "{body}");

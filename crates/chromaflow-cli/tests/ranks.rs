@@ -225,3 +225,35 @@ fn scaling_is_measured_beside_a_model() {
         chromaflow(folder, &["bench", "scaling", "case.toml", "--halo", "staged", "--ranks", "1"]);
     assert!(status == 2 && message.contains("--halo is about GPUs"), "{message}");
 }
+
+/// Fields in pieces: every cell of the mesh in one of them, a piece for each rank; a run that writes one file leaves no list behind.
+#[test]
+fn fields_in_pieces_have_all_cells() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("cube.su2"), cube(5)).unwrap();
+    std::fs::write(dir.path().join("case.toml"), CASE).unwrap();
+    let run = |more: &[&str]| {
+        let (status, _, said) =
+            chromaflow(dir.path(), &[&["run", "case.toml", "--threads", "1"], more].concat());
+        assert_eq!(status, 0, "{said}");
+    };
+    run(&["--ranks", "3", "--set", "output.pieces=true"]);
+    let out = dir.path().join("out/case");
+    let list = std::fs::read_to_string(out.join("volume.pvtu")).unwrap();
+    assert_eq!(list.matches("<Piece Source=").count(), 3);
+    let cells: Vec<usize> = (0..3)
+        .map(|k| {
+            let file = format!("volume/piece_{k}.vtu");
+            assert!(list.contains(&format!("Source=\"{file}\"")), "{list}");
+            let bytes = std::fs::read(out.join(file)).unwrap();
+            let text = String::from_utf8_lossy(&bytes);
+            let count = text.split("NumberOfCells=\"").nth(1).unwrap();
+            count.split('"').next().unwrap().parse().unwrap()
+        })
+        .collect();
+    assert_eq!(cells.iter().sum::<usize>(), 6 * 5 * 5 * 5);
+    assert!(cells.iter().all(|&n| n > 150), "{cells:?}");
+    assert!(!out.join("volume.vtu").exists());
+    run(&[]);
+    assert!(out.join("volume.vtu").exists() && !out.join("volume.pvtu").exists());
+}

@@ -4,6 +4,7 @@
 //!   barrier per color, so the general thread pools (20 microseconds and more per parallel region) do not serve.
 //! * [`Isa`]: which vector instructions the machine has, found once.
 //! * [`SharedSlice`]: an output that members write in disjoint parts, in the order of a schedule.
+//! * [`ranges`]: named ranges of time for profilers, by NVTX.
 //! * [`Buffer`]: 64-byte aligned memory with a readable tail, whose pages are placed by their first writer.
 #![deny(unsafe_code)]
 
@@ -13,6 +14,7 @@ mod clock;
 pub mod cuda;
 mod isa;
 mod prefetch;
+pub mod ranges;
 mod shared;
 pub mod stream;
 mod team;

@@ -7,5 +7,5 @@ mod skip;
 mod tolerance;
 
 pub use dense::{dense_multiply, dense_of_blocks, dense_solve};
-pub use skip::{available, data, required, skip};
+pub use skip::{available, browser, data, required, skip};
 pub use tolerance::rounding;

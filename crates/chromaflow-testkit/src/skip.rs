@@ -23,6 +23,19 @@ pub fn available<T, E: std::fmt::Display>(what: &str, found: Result<T, E>) -> Op
     found.map_err(|reason| skip(what, &reason.to_string())).ok()
 }
 
+/// Chromium or Chrome on this machine: the program that `CHROMAFLOW_BROWSER` names, or one on the path.
+///
+/// # Errors
+/// What is missing.
+pub fn browser() -> Result<PathBuf, &'static str> {
+    let named = std::env::var_os("CHROMAFLOW_BROWSER").map(PathBuf::from);
+    let names = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&path).flat_map(|folder| names.map(|name| folder.join(name)));
+    let browser = named.or_else(|| found.find(|file| file.is_file()));
+    browser.ok_or("no chromium or chrome in PATH (CHROMAFLOW_BROWSER names one)")
+}
+
 /// Says that the running test is skipped, and why; `cargo xtask test` counts it. `what` is missing (`data`, `gpu`,
 /// `nvrtc`, `cxx`): where the environment variable `CHROMAFLOW_REQUIRE` lists it (`data, gpu`), the skip is a failure.
 ///

@@ -12,6 +12,8 @@ pub struct OutputSection {
     pub folder: PathBuf,
     /// Write the whole field as volume.vtu.
     pub volume: bool,
+    /// Write it, and snapshots, in pieces, those of each rank in a file of its own: volume.pvtu lists volume/piece_0.vtu, ...
+    pub pieces: bool,
     /// Write the boundary as surface.vtu.
     pub surface: bool,
     /// Write all fields at the walls as surface.csv, too, a line a node.
@@ -51,6 +53,7 @@ impl Default for OutputSection {
         Self {
             folder: PathBuf::new(),
             volume: true,
+            pieces: false,
             surface: true,
             surface_csv: true,
             compress: true,

@@ -4,8 +4,8 @@ use super::Input;
 use crate::context::{Context, ensure_writable};
 use crate::error::{CliError, CliResult, Done};
 use chromaflow_flow::grid::{
-    BlockInfo, Grid, GridError, Plot3d, Plot3dOptions, is_plot3d, map_beside, read_joined, read_nmf,
-    read_plot3d, write_nmf, write_plot3d,
+    BlockInfo, Grid, GridError, Plot3d, Plot3dOptions, is_plot3d, map_beside, read_joined, read_plot3d,
+    read_unchecked, write_nmf, write_plot3d,
 };
 use chromaflow_flow::mesh::{Affine, Format, Planar, cgns};
 use serde_json::{Value, json};
@@ -25,19 +25,11 @@ fn map_of(input: &Input) -> Option<PathBuf> {
 
 /// The blocks with their map; without one, as their points say.
 fn blocks(input: &Input) -> Result<(Grid, Option<PathBuf>), GridError> {
-    let blocks = read_plot3d(&input.mesh, &Plot3dOptions::default())?;
-    let Some(map) = map_of(input) else { return Ok((Grid::joined(blocks), None)) };
-    let (points, mut grid) = read_nmf(&map)?;
-    let found: Vec<[usize; 3]> = blocks.iter().map(|b| b.points).collect();
-    if points != found {
-        return Err(GridError::Mismatch(format!(
-            "{} is for blocks of {points:?} points, {} has {found:?}: give the right one with --map",
-            map.display(),
-            input.mesh.display()
-        )));
+    let options = Plot3dOptions::default();
+    match map_of(input) {
+        Some(map) => Ok((read_unchecked(&input.mesh, &map, &options)?, Some(map))),
+        None => Ok((Grid::joined(read_plot3d(&input.mesh, &options)?), None)),
     }
-    grid.blocks = blocks;
-    Ok((grid, Some(map)))
 }
 
 /// Whether a grid stays blocks from one file to another: PLOT3D and CGNS hold them.

@@ -18,7 +18,7 @@ use chromaflow_device::give_back_freed;
 use chromaflow_flow::grid::{Plot3d, write_function, write_plot3d};
 use chromaflow_flow::mesh::vtk::write_hdf;
 use chromaflow_flow::mesh::{self, Mesh, cgns};
-use chromaflow_flow::output::{Field, VtuOptions, write_surface, write_volume};
+use chromaflow_flow::output::{Field, VtuOptions, write_pieces, write_surface, write_volume};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -97,10 +97,30 @@ impl Files {
         flow: &mut impl Flow,
         (step, dt): (usize, f64),
     ) -> CliResult<()> {
-        let path = self.folder.join(snapshot(step));
         let fields = flow.fields();
-        write_volume(&path, &flow.mesh(), &fields, vtu(output))?;
+        self.write_field(&snapshot(step), output, flow, &fields)?;
         self.write_series(step, dt)
+    }
+
+    /// Writes fields of the whole mesh as `name.vtu`, or in pieces as `name.pvtu`; all files that were written.
+    fn write_field(
+        &self,
+        name: &str,
+        output: &OutputSection,
+        flow: &impl Flow,
+        fields: &[Field],
+    ) -> CliResult<Vec<PathBuf>> {
+        let path = |ending: &str| self.folder.join(format!("{name}.{ending}"));
+        let (written, other) = if output.pieces {
+            let pieces = write_pieces(&path("pvtu"), &flow.mesh(), &flow.owners(), fields, vtu(output))?;
+            (pieces, path("vtu"))
+        } else {
+            write_volume(&path("vtu"), &flow.mesh(), fields, vtu(output))?;
+            (vec![path("vtu")], path("pvtu"))
+        };
+        // What an earlier run left in the other form is not of this field.
+        let _ = std::fs::remove_file(other);
+        Ok(written)
     }
 
     /// Writes the list of snapshots up to a step with their times, `volume.pvd`, as ParaView reads it: those of a run that was
@@ -110,11 +130,13 @@ impl Files {
         let entries =
             std::fs::read_dir(&self.folder).map_err(|e| FileError::new("cannot list", &self.folder, e))?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut steps: Vec<usize> =
-            names.filter_map(|name| step_of(&name)).filter(|&step| step <= last).collect();
+        let mut steps: Vec<(usize, String)> = names
+            .filter_map(|name| Some((step_of(&name)?, name)))
+            .filter(|&(step, _)| step <= last)
+            .collect();
         steps.sort_unstable();
-        let sets = steps.into_iter().map(|step| {
-            let (time, name) = (step as f64 * dt, snapshot(step));
+        let sets = steps.into_iter().map(|(step, name)| {
+            let time = step as f64 * dt;
             format!("<DataSet timestep=\"{time}\" part=\"0\" file=\"{name}\"/>")
         });
         let mut lines = vec![
@@ -145,8 +167,7 @@ impl Files {
         fields.extend(residual.cloned());
         let mesh = flow.mesh();
         if output.volume {
-            written.push(self.folder.join("volume.vtu"));
-            write_volume(&written[written.len() - 1], &mesh, &fields, vtu(output))?;
+            written.extend(self.write_field("volume", output, flow, &fields)?);
         }
         if output.surface {
             written.push(self.folder.join("surface.vtu"));
@@ -245,14 +266,15 @@ impl Files {
     }
 }
 
-/// The file of a physical step's fields.
+/// The file of a physical step's fields, without its ending.
 fn snapshot(step: usize) -> String {
-    format!("volume_{step:06}.vtu")
+    format!("volume_{step:06}")
 }
 
-/// The inverse.
-fn step_of(name: &str) -> Option<usize> {
-    let step = name.strip_prefix("volume_")?.strip_suffix(".vtu")?.parse().ok()?;
+/// The step of such a file.
+fn step_of(file: &str) -> Option<usize> {
+    let name = file.strip_suffix(".vtu").or_else(|| file.strip_suffix(".pvtu"))?;
+    let step = name.strip_prefix("volume_")?.parse().ok()?;
     (snapshot(step) == name).then_some(step)
 }
 

@@ -51,6 +51,11 @@ pub trait Flow {
     /// Fields to look at, on the points of [`Flow::mesh`].
     fn fields(&mut self) -> Vec<Field>;
 
+    /// The rank that owns each point of [`Flow::mesh`].
+    fn owners(&self) -> Vec<u32> {
+        vec![0; self.mesh().nodes.len()]
+    }
+
     /// Whether forces are summed on a marker.
     fn is_wall(&self, marker: &str) -> bool;
 

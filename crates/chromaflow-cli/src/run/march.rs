@@ -16,6 +16,7 @@ use crate::case::{ExpectSection, OutputSection, Source};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
 use chromaflow::Outcome;
+use chromaflow_device::ranges::{profiler, range};
 use chromaflow_flow::StepReport;
 use chromaflow_flow::config::Time;
 use chromaflow_flow::march::FlowError;
@@ -79,6 +80,9 @@ impl Run<'_> {
             for caution in flow.cautions() {
                 eprintln!("warning: {caution}");
             }
+            if let Err(why) = profiler() {
+                eprintln!("warning: {why}; no profiler sees this run");
+            }
         }
         let mut averages = Averages::new(self.output);
         averages.check(|| flow.fields())?;
@@ -105,7 +109,10 @@ impl Run<'_> {
         let ranks = flow.rank_reports();
         flow.release();
         let residual = trouble.as_ref().map(|t| &t.field);
-        let written = self.files.write_all(self, flow, &finished, residual)?;
+        let written = {
+            let _range = range("write results");
+            self.files.write_all(self, flow, &finished, residual)?
+        };
         if let (Some(mut trace), Some(path)) = (trace, &self.args.trace) {
             trace.phase("write results", marched);
             trace.write(path)?;

@@ -4,7 +4,7 @@ use super::newton::Units;
 use super::{Coupled, FlowView};
 use crate::config::{Implicit, Time};
 use crate::march::linear::LinearSolver;
-use crate::march::{Advanced, FlowError, Moment, Part, Times, timed};
+use crate::march::{Advanced, FlowError, Moment, Part, Times};
 use crate::parallel;
 use chromaflow::dist::{Links, Share};
 use chromaflow::{Jacobian, OffDiagonal, RowBatches};
@@ -250,15 +250,15 @@ impl CoupledSystem {
         at: &Moment,
         times: &mut Times,
     ) -> Result<Advanced, FlowError> {
-        timed(&mut times[Part::Assembly], || self.assemble(flow, at).map(|_| ()))?;
-        timed(&mut times[Part::Conversion], || self.linear.convert(&mut self.jacobian));
-        let solved = timed(&mut times[Part::LinearSolver], || {
+        times.timed(Part::Assembly, || self.assemble(flow, at).map(|_| ()))?;
+        times.timed(Part::Conversion, || self.linear.convert(&mut self.jacobian));
+        let solved = times.timed(Part::LinearSolver, || {
             self.linear.solve(&mut self.jacobian, &self.residual, &mut self.update, false)
         });
         if let Err(row) = solved {
             return Ok(Advanced { singular: Some(row), ..Advanced::default() });
         }
-        Ok(timed(&mut times[Part::Misc], || self.take_update()))
+        Ok(times.timed(Part::Misc, || self.take_update()))
     }
 
     /// Of each unknown, see [`Coupled::local_floor`].

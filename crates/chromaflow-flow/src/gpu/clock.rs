@@ -1,6 +1,6 @@
 //! Times of a step by device events.
 
-use crate::march::{Part, Times};
+use crate::march::{Part, Running, Times};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{Event, Gpu, Stream};
 
@@ -26,9 +26,11 @@ impl Clock {
         self.mark(None, stream)
     }
 
-    /// `part` ends here.
-    pub fn done(&mut self, part: Part, stream: &Stream) -> Result<(), GpuError> {
-        self.mark(Some(part), stream)
+    /// A part ends here, on the stream; what put it there ends with this call, for profilers that listen to ranges.
+    pub fn done(&mut self, running: Running, stream: &Stream) -> Result<(), GpuError> {
+        let marked = self.mark(Some(running.part), stream);
+        drop(running);
+        marked
     }
 
     fn mark(&mut self, mark: Option<Part>, stream: &Stream) -> Result<(), GpuError> {

@@ -2,7 +2,7 @@
 
 use super::config::Implicit;
 use super::system::System;
-use crate::march::timed;
+use crate::march::{Part, Times};
 use crate::parallel;
 use chromaflow::factor::structured_ilu::{SingularCell, StencilMatrix, StructuredIlu};
 use chromaflow::sparse::ShapeError;
@@ -18,15 +18,6 @@ pub(super) struct Linear {
     first: Vec<usize>,
     rest: Vec<Vec<f64>>,
     correction: Vec<Vec<f64>>,
-}
-
-/// Seconds of a solve, and what it reached.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Solved {
-    pub solves: f64,
-    pub residuals: f64,
-    /// |b - A x| / |b|
-    pub reduction: f64,
 }
 
 fn norm<'a>(team: &Team, parts: impl Iterator<Item = &'a [f64]>) -> f64 {
@@ -68,27 +59,34 @@ impl Linear {
         self.ilu.factor(team, &blocks).map(|_| ())
     }
 
-    /// x = A^-1 b, nearly.
+    /// x = A^-1 b, nearly; |b - A x| / |b|.
     ///
     /// **Shapes**: `b` `[rows, n]`; `x` `[cells, n]` of each block.
-    pub fn solve(&mut self, system: &System, team: &Team, b: &[f64], x: &mut [Vec<f64>]) -> Solved {
-        let mut solved = Solved::default();
+    pub fn solve(
+        &mut self,
+        system: &System,
+        team: &Team,
+        b: &[f64],
+        x: &mut [Vec<f64>],
+        times: &mut Times,
+    ) -> f64 {
+        let mut reduction = 0.0;
         let blocks: Vec<&StencilMatrix> = system.blocks.iter().collect();
         let size = norm(team, [b].into_iter());
         let parts: Vec<&[f64]> = self.first.iter().zip(&*x).map(|(&at, x)| &b[at..at + x.len()]).collect();
-        timed(&mut solved.solves, || self.ilu.solve(team, &blocks, &parts, x));
+        times.timed(Part::Solve, || self.ilu.solve(team, &blocks, &parts, x));
         for correction in 0..=self.implicit.corrections {
-            timed(&mut solved.residuals, || {
+            times.timed(Part::Correction, || {
                 system.residual(team, b, x, &mut self.rest);
                 let rest = norm(team, self.rest.iter().map(Vec::as_slice));
-                solved.reduction = if size > 0.0 { rest / size } else { 0.0 };
+                reduction = if size > 0.0 { rest / size } else { 0.0 };
             });
-            if correction == self.implicit.corrections || solved.reduction <= self.implicit.reduction {
+            if correction == self.implicit.corrections || reduction <= self.implicit.reduction {
                 break;
             }
             let parts: Vec<&[f64]> = self.rest.iter().map(Vec::as_slice).collect();
-            timed(&mut solved.solves, || self.ilu.solve(team, &blocks, &parts, &mut self.correction));
-            timed(&mut solved.residuals, || {
+            times.timed(Part::Solve, || self.ilu.solve(team, &blocks, &parts, &mut self.correction));
+            times.timed(Part::Correction, || {
                 for (x, xi) in x.iter_mut().zip(&self.correction) {
                     parallel::rows(team, xi.len(), 1, x, |range, x| {
                         for (x, xi) in x.iter_mut().zip(&xi[range]) {
@@ -98,6 +96,6 @@ impl Linear {
                 }
             });
         }
-        solved
+        reduction
     }
 }

@@ -1,7 +1,7 @@
 //! The march in pseudo-time, and in time.
 
 use super::config::{Config, Function};
-use super::linear::{Linear, Solved};
+use super::linear::Linear;
 use super::space::Space;
 use super::system::System as Matrix;
 use super::{fill, ghosts, residual};
@@ -9,7 +9,7 @@ use crate::config::Time;
 use crate::grid::Grid;
 use crate::march::control::CflControl;
 use crate::march::{
-    Advanced, BadPlace, FlowError, Host, March, Measured, Moment, Part, Residuals, System, Times, timed,
+    Advanced, BadPlace, FlowError, Host, March, Measured, Moment, Part, Residuals, System, Times,
 };
 use chromaflow::sparse::ShapeError;
 use chromaflow_device::Team;
@@ -133,7 +133,7 @@ impl System for IncompressibleSystem {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         let mut times = std::mem::take(&mut self.times);
         self.compute_residual(at, &mut times);
-        let found = timed(&mut times[Part::Misc], || Measured::new(self.squares(), self.wall_forces()));
+        let found = times.timed(Part::Misc, || Measured::new(self.squares(), self.wall_forces()));
         self.times = times;
         Ok(found)
     }
@@ -276,15 +276,15 @@ impl IncompressibleSystem {
     }
 
     fn fill_ghosts(&mut self, times: &mut Times) {
-        timed(&mut times[Part::Residual], || {
+        times.timed(Part::Residual, || {
             ghosts::fill_boundary(&self.space, &self.config.fluid, &mut self.fields);
         });
-        timed(&mut times[Part::Exchange], || ghosts::exchange(&self.space, self.n, &mut self.fields));
+        times.timed(Part::Exchange, || ghosts::exchange(&self.space, self.n, &mut self.fields));
     }
 
     fn compute_residual(&mut self, at: &Moment, times: &mut Times) {
         self.fill_ghosts(times);
-        timed(&mut times[Part::Residual], || {
+        times.timed(Part::Residual, || {
             let scheme = self.config.space;
             residual::residual(
                 &self.team,
@@ -295,7 +295,7 @@ impl IncompressibleSystem {
                 &mut self.residual,
             );
         });
-        timed(&mut times[Part::TimeStep], || self.add_time_and_source(at));
+        times.timed(Part::TimeStep, || self.add_time_and_source(at));
     }
 
     fn add_time_and_source(&mut self, at: &Moment) {
@@ -329,16 +329,14 @@ impl IncompressibleSystem {
     /// The implicit part of a step.
     fn advance_timed(&mut self, at: &Moment, times: &mut Times) -> Advanced {
         self.assemble(at, times);
-        let factored = timed(&mut times[Part::Factor], || self.linear.factor(&self.system, &self.team));
+        let factored = times.timed(Part::Factor, || self.linear.factor(&self.system, &self.team));
         if let Err(singular) = factored {
             let row = self.space.blocks[singular.at.block].first_row + singular.at.cell;
             return Advanced { singular: Some(row), ..Advanced::default() };
         }
-        let Solved { solves, residuals, reduction } =
-            self.linear.solve(&self.system, &self.team, &self.residual, &mut self.update);
-        times[Part::Solve] += solves;
-        times[Part::Correction] += residuals;
-        timed(&mut times[Part::Misc], || {
+        let (b, x) = (&self.residual, &mut self.update);
+        let reduction = self.linear.solve(&self.system, &self.team, b, x, times);
+        times.timed(Part::Misc, || {
             self.keep_good();
             self.apply_update();
             let finite = self.update.iter().flatten().all(|v| v.is_finite());
@@ -350,8 +348,8 @@ impl IncompressibleSystem {
     /// The matrix at the present state; ghost cells must be filled.
     fn assemble(&mut self, at: &Moment, times: &mut Times) {
         let (team, space, fluid) = (&self.team, &self.space, &self.config.fluid);
-        timed(&mut times[Part::Assembly], || fill::fill(team, space, fluid, &self.fields, &mut self.system));
-        timed(&mut times[Part::TimeStep], || {
+        times.timed(Part::Assembly, || fill::fill(team, space, fluid, &self.fields, &mut self.system));
+        times.timed(Part::TimeStep, || {
             let steps = (at.cfl, at.time_shift());
             fill::add_time_step(team, space, fluid, &self.fields, steps, &mut self.system);
         });

@@ -36,6 +36,8 @@ pub use forces::{Coefficients, Forces, MarkerForces};
 pub use order::Order;
 pub(crate) use progress::Progress;
 pub(crate) use report::CONSERVED;
+#[cfg(feature = "cuda")]
+pub(crate) use report::Running;
 pub use report::{BadPlace, LargestResidual, Part, PartTime, Place, StepReport, Times};
 pub use residuals::Residuals;
 pub use share::{linear_share, next_cfl_share, pressure_margin};
@@ -46,6 +48,7 @@ pub(crate) use update::update_share;
 use crate::config::Time;
 use crate::output::Restart;
 use chromaflow::Outcome;
+use chromaflow_device::ranges::range;
 use control::{Coupling, FirstOrder, LARGEST_APART, Seen};
 use progress::Next;
 use std::time::Instant;
@@ -109,6 +112,7 @@ impl<S: Host> March<S> {
     /// The device's, such as [`FlowError::Gpu`]. The state is lost then, but for what was written to disk.
     pub fn try_step(&mut self) -> Result<StepReport, FlowError> {
         let start = Instant::now();
+        let _range = range("iteration");
         self.host.tell(Order::Step)?;
         self.progress.iteration += 1;
         self.upload()?;
@@ -428,11 +432,4 @@ impl<S: Host> March<S> {
         }
         ready
     }
-}
-
-pub(crate) fn timed<T>(sum: &mut f64, f: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
-    let out = f();
-    *sum += start.elapsed().as_secs_f64();
-    out
 }

@@ -2,9 +2,11 @@
 
 use super::Forces;
 use chromaflow::Outcome;
+use chromaflow_device::ranges::{Range, range};
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Index, IndexMut};
+use std::time::Instant;
 
 /// A component of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +65,21 @@ impl Part {
     }
 }
 
+impl Part {
+    /// The component begins on this thread; a profiler that listens sees it until it ends.
+    #[must_use]
+    pub(crate) fn begin(self) -> Running {
+        Running { part: self, _range: range(self.name()) }
+    }
+}
+
+/// A component under way.
+pub(crate) struct Running {
+    /// Which it is.
+    pub part: Part,
+    _range: Range,
+}
+
 /// Seconds by component. Overhead is what remains of the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Times {
@@ -92,6 +109,15 @@ impl Times {
         let known: f64 = self.parts.iter().sum();
         let rest = ("Overhead", (self.total - known).max(0.0));
         taken.map(|part| (part.name(), self[part])).chain([rest]).collect()
+    }
+
+    /// Runs a component and adds the time that it takes.
+    pub(crate) fn timed<T>(&mut self, part: Part, f: impl FnOnce() -> T) -> T {
+        let running = part.begin();
+        let start = Instant::now();
+        let out = f();
+        self[running.part] += start.elapsed().as_secs_f64();
+        out
     }
 
     /// Adds another step's times.

@@ -98,6 +98,8 @@ impl Part {
 pub struct Whole {
     /// From the file's order of nodes to that of rows.
     pub permutation: Permutation,
+    /// The rank of each row.
+    pub owner: Vec<u32>,
 }
 
 /// Divides the mesh, which rank 0 has, among all ranks; collective. With the mesh comes the file's number of each of its nodes, empty where
@@ -128,7 +130,8 @@ pub fn divide(
     for rank in 1..ranks.size() {
         ranks.send(rank, Tag::Collective, wire::pack(&cutter.part(rank as u32)))?;
     }
-    Ok((cutter.part(0), Some(Whole { permutation: plan.permutation.clone() })))
+    let part = cutter.part(0);
+    Ok((part, Some(Whole { permutation: plan.permutation.clone(), owner: division.owner })))
 }
 
 /// Rows and their neighbors: those of the front plane of a planar mesh.

@@ -52,7 +52,7 @@ use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
 use crate::march::{
     Advanced, BadPlace, Bdf, Coefficients, FlowError, Forces, Host, March, Measured, Moment, Part, Residuals,
-    System, Times, timed, update_share,
+    System, Times, update_share,
 };
 use block::{BlockState, each_row};
 use boundary::PatchState;
@@ -93,23 +93,23 @@ pub struct StructuredSystem {
 impl System for StructuredSystem {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         let mut times = std::mem::take(&mut self.times);
-        let forces = timed(&mut times[Part::Residual], || {
+        let forces = times.timed(Part::Residual, || {
             boundary::adapt_outlets(self.physics.gas, &mut self.patches, &self.blocks);
             self.compute_residual(at.bdf)
         });
-        let squares = timed(&mut times[Part::Misc], || self.squares());
+        let squares = times.timed(Part::Misc, || self.squares());
         self.times = times;
         Ok(Measured::new(squares, forces))
     }
 
     fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
         let mut times = std::mem::take(&mut self.times);
-        let solved = timed(&mut times[Part::LinearSolver], || self.solve_update(at));
+        let solved = times.timed(Part::LinearSolver, || self.solve_update(at));
         let done = match solved {
             Err((block, cell)) => {
                 Advanced { singular: Some(self.number(block, cell)), ..Advanced::default() }
             }
-            Ok(reduction) => timed(&mut times[Part::Misc], || {
+            Ok(reduction) => times.timed(Part::Misc, || {
                 let (limited, unphysical) = self.apply_update();
                 let bad = if unphysical > 0 { self.first_bad() } else { None };
                 Advanced { reduction, limited, bad, ..Advanced::default() }

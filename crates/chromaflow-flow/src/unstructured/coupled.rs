@@ -5,7 +5,7 @@ use super::FlowSystem;
 use crate::config::{FlowConfig, Nonlinear, Quadratic, TurbulenceModel};
 use crate::coupled::{Coupled, CoupledState, CoupledSystem, FlowView};
 use crate::gradient::Gradient;
-use crate::march::{Advanced, CONSERVED, FlowError, Moment, Part, Times, timed};
+use crate::march::{Advanced, CONSERVED, FlowError, Moment, Part, Times};
 use crate::mesh::Mesh;
 use crate::output::{Field, Restart};
 use crate::residual::Eddies;
@@ -150,7 +150,7 @@ impl FlowSystem {
             for system in coupled {
                 // A Newton-Krylov step of the flow has found the update of what it depends on, too.
                 let step = if newton && system.drives_flow() {
-                    timed(&mut times[Part::Misc], || system.take_update())
+                    times.timed(Part::Misc, || system.take_update())
                 } else {
                     system.advance(view, at, times)?
                 };

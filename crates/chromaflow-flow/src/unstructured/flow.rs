@@ -13,7 +13,7 @@ use crate::march::forces::{ForceScale, forces};
 use crate::march::linear::LinearSolver;
 use crate::march::{
     Advanced, BadPlace, FlowError, Forces, Host, LargestResidual, March, Measured, Moment, Order, Part,
-    Place, Residuals, System, Times, next_cfl_share, timed, update_share,
+    Place, Residuals, System, Times, next_cfl_share, update_share,
 };
 use crate::mesh::periodic::Images;
 use crate::parallel;
@@ -98,15 +98,14 @@ pub struct FlowSystem {
 impl System for FlowSystem {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         let mut times = std::mem::take(&mut self.times);
-        let coupled = timed(&mut times[Part::Residual], || {
+        let coupled = times.timed(Part::Residual, || {
             let share = self.over.as_ref().map(|rows| &*rows.share);
             adapt_outlets(&self.dual, &self.nodes, self.gas, share, &mut self.boundaries);
             self.compute_residual(at);
             self.coupled_residuals(at)
         });
-        let found = timed(&mut times[Part::Misc], || {
-            Measured::new(self.squares(), self.forces()).with_coupled(coupled)
-        });
+        let found =
+            times.timed(Part::Misc, || Measured::new(self.squares(), self.forces()).with_coupled(coupled));
         self.times = times;
         self.check_ranks()?;
         Ok(found)
@@ -117,7 +116,7 @@ impl System for FlowSystem {
         let solved = self.solve_linear(at, &mut times);
         let beside = self.advance_coupled(at, &mut times);
         let own = match solved {
-            Ok(reduction) => timed(&mut times[Part::Misc], || self.take_update(reduction)),
+            Ok(reduction) => times.timed(Part::Misc, || self.take_update(reduction)),
             Err(row) => Advanced { singular: Some(row), ..Advanced::default() },
         };
         self.times = times;
@@ -242,11 +241,11 @@ impl FlowSystem {
     /// Finds the update; what is left of the linear system's residual, where that is known, or the row of a diagonal block that
     /// cannot be inverted.
     fn solve_linear(&mut self, at: &Moment, times: &mut Times) -> Result<Option<f64>, usize> {
-        timed(&mut times[Part::Assembly], || self.assemble(at));
-        timed(&mut times[Part::Conversion], || {
+        times.timed(Part::Assembly, || self.assemble(at));
+        times.timed(Part::Conversion, || {
             self.linear.as_ref().expect(AT_HAND).convert(&mut self.jacobian);
         });
-        timed(&mut times[Part::LinearSolver], || match self.config.implicit.nonlinear {
+        times.timed(Part::LinearSolver, || match self.config.implicit.nonlinear {
             Nonlinear::NewtonKrylov(options) if at.together => self.solve_newton(at, &options).map(Some),
             _ => {
                 let linear = self.linear.as_mut().expect(AT_HAND);

@@ -137,6 +137,17 @@ impl FlowSolver {
         self.host.over.as_ref().map(|rows| rows.quality)
     }
 
+    /// The rank that owns each node of the mesh's file, on rank 0: rank 0 all of them where there are no others.
+    pub fn owners(&self) -> Vec<u32> {
+        let host = &self.host;
+        match host.over.as_ref().and_then(|rows| rows.whole.as_ref()) {
+            None => vec![0; host.file_nodes()],
+            Some(whole) => {
+                host.rows_of_file(whole.permutation.new_of_old()).map(|row| whole.owner[row]).collect()
+            }
+        }
+    }
+
     /// Seconds that this rank has spent in exchanges and sums; waiting for others is most of it.
     pub fn exchange_seconds(&self) -> f64 {
         self.host.share().map_or(0.0, |share| share.seconds())
@@ -236,11 +247,18 @@ impl FlowSystem {
             }
         };
         let mut out = Vec::with_capacity(width * self.file_nodes());
-        for i in 0..self.file_nodes() {
-            let node = self.images.as_ref().map_or(i, |images| images.merged[i] as usize);
-            out.extend_from_slice(&values[rows[node % rows.len()] as usize * width..][..width]);
+        for row in self.rows_of_file(rows) {
+            out.extend_from_slice(&values[row * width..][..width]);
         }
         out
+    }
+
+    /// The row of each node of the mesh's file, of `rows` in the mesh's own order.
+    fn rows_of_file(&self, rows: &[u32]) -> impl Iterator<Item = usize> {
+        (0..self.file_nodes()).map(|i| {
+            let node = self.images.as_ref().map_or(i, |images| images.merged[i] as usize);
+            rows[node % rows.len()] as usize
+        })
     }
 
     /// A restart whose fields are by rows of this rank, from one of the leading rank's: all its facts and fields.

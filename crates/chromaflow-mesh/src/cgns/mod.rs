@@ -55,6 +55,9 @@ impl Base {
         let family = bc.of("FamilyName_t").next().map(Node::text);
         let name = family.filter(|f| !f.is_empty() && *f != "Unspecified").unwrap_or(&bc.name);
         let of_family = self.node.of("Family_t").find(|f| f.name == name);
+        // Gmsh has a family for each of its entities, and the names of physical groups in these.
+        let group = of_family.filter(|f| is_entity(&f.name)).and_then(|f| f.of("FamilyName_t").next());
+        let name = group.map(Node::text).filter(|group| !group.is_empty()).unwrap_or(name);
         let family_kind = of_family.and_then(|f| f.of("FamilyBC_t").next()).map_or("", Node::text);
         let kind = if bc.text() == "FamilySpecified" { family_kind } else { bc.text() };
         let code = match kind {
@@ -65,6 +68,12 @@ impl Base {
         };
         (name.to_owned(), code)
     }
+}
+
+/// Whether a family is called as Gmsh calls surfaces and curves of its geometry: `S_1`, `L_12`.
+fn is_entity(family: &str) -> bool {
+    let number = family.strip_prefix("S_").or_else(|| family.strip_prefix("L_"));
+    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn open(path: &Path) -> Result<Base, MeshError> {

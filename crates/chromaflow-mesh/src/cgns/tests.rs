@@ -1,4 +1,5 @@
-//! Files of the CGNS library (`tests/cgns`; one of them rewritten by h5py with big-endian numbers), files of our own, and what damage does.
+//! Files of the CGNS library and of Gmsh (`tests/cgns`; one of them rewritten by h5py with big-endian numbers), files of our own, and what
+//! damage does.
 
 use super::*;
 use crate::{Field, ReadOptions, check, info, load};
@@ -50,6 +51,18 @@ fn grids_of_the_library_have_families_and_turned_interfaces() {
         assert!((info(&mesh).volume - 3.5 * 2.0 * 3.0).abs() < 1e-12);
     }
     assert!(read_grid(&file("sections_hdf5.cgns.xz")).is_err());
+}
+
+/// Gmsh puts conditions on faces at `CellCenter`, by families of its own that belong to those of the physical groups.
+#[test]
+fn files_of_gmsh_have_the_names_of_physical_groups() {
+    let path = file("gmsh_hdf5.cgns.xz");
+    let sides = areas(&path);
+    let names: Vec<&str> = sides.iter().map(|s| s.0.as_str()).collect();
+    assert_eq!(names, ["west", "east", "walls"]);
+    for ((name, area), exact) in sides.iter().zip([1.0, 1.0, 4.0]) {
+        assert!((area - exact).abs() < 1e-12, "{name}: {area}");
+    }
 }
 
 #[test]

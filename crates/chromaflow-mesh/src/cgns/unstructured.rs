@@ -196,7 +196,8 @@ impl Sections {
             if is_range && (values.len() != 2 || values[1].checked_sub(values[0]).is_none()) {
                 return Err(node.fault("expected the first and the last of a range"));
             }
-            if elements.is_some() || location.ends_with("FaceCenter") || location == "EdgeCenter" {
+            // Faces are elements, too: programs say FaceCenter, Gmsh CellCenter.
+            if elements.is_some() || location != "Vertex" {
                 let mut give = |n: i64| {
                     if let Some(&f) = by_number.get(&n) {
                         owner[f].get_or_insert(c);

@@ -51,8 +51,8 @@ pub use error::GridError;
 pub use exchange::Exchange;
 pub use info::BlockInfo;
 pub use io::{
-    Form, Plot3d, Plot3dOptions, is_plot3d, map_beside, read, read_joined, read_nmf, read_plot3d, write,
-    write_function, write_nmf, write_plot3d,
+    Form, Plot3d, Plot3dOptions, is_plot3d, map_beside, read, read_joined, read_nmf, read_plot3d,
+    read_unchecked, write, write_function, write_nmf, write_plot3d,
 };
 pub use metrics::{Metrics, extended_nodes};
 pub use window::{IndexMap, Side, Window};
@@ -133,6 +133,12 @@ impl Block {
     #[inline]
     pub fn index(&self, [i, j, k]: [usize; 3]) -> usize {
         i + self.points[0] * (j + self.points[1] * k)
+    }
+
+    /// Whether it is one layer of cells along k between z = 0 and z = 1, as the blocks of planar files are.
+    pub fn is_layer(&self) -> bool {
+        let (front, back) = self.nodes.split_at(self.nodes.len() / 2);
+        self.points[2] == 2 && front.iter().all(|x| x[2] == 0.0) && back.iter().all(|x| x[2] == 1.0)
     }
 
     /// Coordinates of node `[i, j, k]`.

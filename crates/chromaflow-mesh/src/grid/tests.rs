@@ -372,6 +372,44 @@ proptest! {
     }
 }
 
+/// A planar file with the map of the grid in three dimensions, its planes along i or along j, is the grid of the layer's own map.
+#[test]
+fn a_planar_file_takes_the_map_of_its_layer_in_space() {
+    let grid = AirfoilC { cells: [6, 12, 8], radius: 10.0, growth: 1.4 }.grid();
+    let dir = tempfile::tempdir().unwrap();
+    let [points, map] = ["a.p2dfmt", "a.nmf"].map(|name| dir.path().join(name));
+    let [ni, nj, _] = grid.blocks[0].points;
+    let plane = &grid.blocks[0].nodes[..ni * nj];
+    let column = |c: usize| plane.iter().map(|x| format!("{:?}", x[c])).collect::<Vec<_>>().join("\n");
+    std::fs::write(&points, format!("1\n{ni} {nj}\n{}\n{}\n", column(0), column(1))).unwrap();
+    for axes in [[1, 2, 0], [0, 2, 1], [0, 1, 2]] {
+        // What lies at the two planes has other names in a map of three dimensions.
+        let mut in_space = grid.clone().reorient(0, axes, [false; 3]);
+        for patch in &mut in_space.patches {
+            if [crate::Planar::FRONT, crate::Planar::BACK].contains(&patch.name.as_str()) {
+                patch.name = "symmetry_y_strong".into();
+            }
+        }
+        write_nmf(&map, &in_space).unwrap();
+        let found = read(&points, &map, &Plot3dOptions::default()).unwrap();
+        assert_eq!((&found.blocks, &found.interfaces), (&grid.blocks, &grid.interfaces), "{axes:?}");
+        let sides = |grid: &Grid| {
+            let mut sides: Vec<_> = grid.patches.iter().map(|p| (p.name.clone(), p.window)).collect();
+            sides.sort_by_key(|s| (s.1.side.axis, s.1.side.high, s.1.low));
+            sides
+        };
+        if axes[2] != 2 {
+            assert_eq!(sides(&found), sides(&grid), "{axes:?}");
+            assert!(found.to_mesh().planar.is_some());
+        }
+    }
+    // Blocks that a map of other numbers of points is for.
+    let other = AirfoilC { cells: [6, 12, 9], radius: 10.0, growth: 1.4 }.grid();
+    write_nmf(&map, &other).unwrap();
+    let error = read(&points, &map, &Plot3dOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("is for blocks of [[25, 10, 2]] points"), "{error}");
+}
+
 /// Grids from elsewhere, with what their publishers say of them.
 #[test]
 fn published_grids() {
@@ -405,6 +443,13 @@ fn published_grids() {
             "farfield_riem"
         ]
     );
+    let flat = "../turbulence/tmr_bump2d/bump_4levelsdown_89x41";
+    let channel = load(&format!("{flat}.p2dfmt.xz"), &format!("{flat}.nmf"));
+    assert_eq!(channel.blocks[0].points, [89, 41, 2]);
+    let named = |name: &str| channel.patches.iter().find(|p| p.name == name).map(|p| p.window);
+    let wall = named("viscous_solid").unwrap();
+    assert_eq!((wall.low, wall.high), ([24, 0, 0], [64, 0, 1]));
+    assert_eq!(named("subsonic_inflow_pt").unwrap().side, Side { axis: 0, high: false });
     let bump = load("tmr_bump3d/bump3d_9x89x41.p3dfmt.xz", "tmr_bump3d/grid9x89x41.nmf");
     assert_eq!(bump.cells(), 28_160);
     for (name, points) in [

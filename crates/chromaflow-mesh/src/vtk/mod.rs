@@ -1,13 +1,15 @@
-//! VTK unstructured grid files (`.vtu`), which ParaView, VisIt, VTK and meshio read: arrays as raw appended binary
+//! VTK unstructured grid files (`.vtu`, in pieces `.pvtu`), which ParaView, VisIt, VTK and meshio read: arrays as raw appended binary
 //! with 64-bit headers, little-endian, optionally in zlib blocks.
 //!
 //! **Source**: VTK file formats, "XML file formats", The VTK User's Guide (Kitware).
 
 mod hdf;
+mod pieces;
 #[cfg(test)]
 mod tests;
 
 pub use hdf::write_hdf;
+pub use pieces::write_pieces;
 
 use crate::{Field, Mesh, Planar};
 use chromaflow::files::{AtomicFile, FileError};
@@ -147,8 +149,7 @@ impl Array {
         components: usize,
         bytes: impl Iterator<Item = impl IntoIterator<Item = u8>>,
     ) -> Self {
-        let name = name.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
-        Self { kind, name, components, bytes: bytes.flatten().collect() }
+        Self { kind, name: attribute(name), components, bytes: bytes.flatten().collect() }
     }
 
     /// As it lies in the file: header and data.
@@ -168,6 +169,11 @@ impl Array {
         out.extend(blocks.concat());
         (tag, out)
     }
+}
+
+/// Text as an XML attribute has it.
+fn attribute(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
 
 fn deflate(block: &[u8]) -> Vec<u8> {

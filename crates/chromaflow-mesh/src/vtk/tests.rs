@@ -2,6 +2,7 @@ use super::*;
 use crate::{Field, Marker, Mesh};
 use flate2::read::ZlibDecoder;
 use std::io::Read;
+use std::path::PathBuf;
 
 /// One element of each kind, not connected; a marker with a triangle and a quadrilateral.
 fn mesh() -> Mesh {
@@ -75,6 +76,39 @@ fn vtu_arrays_read_back_plain_and_compressed() {
             array(&file, "marker").chunks(4).map(|b| i32::from_le_bytes(b.try_into().unwrap())).collect();
         assert_eq!(of, [0, 1, 1]);
     }
+}
+
+/// Each cell is in the piece of whoever owns its first node, with its own nodes and their values; a list of fewer pieces leaves none of a
+/// longer one behind.
+#[test]
+fn pieces_have_their_cells_and_the_values_of_their_nodes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("v.pvtu");
+    let mut mesh = mesh();
+    mesh.tets.push([5, 2, 6, 1]);
+    let owner = [0, 0, 0, 0, 0, 2, 1, 0];
+    let names = |written: &[PathBuf]| -> Vec<String> {
+        written.iter().map(|p| p.strip_prefix(dir.path()).unwrap().display().to_string()).collect()
+    };
+    let written = write_pieces(&path, &mesh, &owner, &[field(&mesh)], VtuOptions::default()).unwrap();
+    assert_eq!(names(&written), ["v.pvtu", "v/piece_0.vtu", "v/piece_2.vtu"]);
+    let piece = std::fs::read(&written[2]).unwrap();
+    assert_eq!(array(&piece, "types"), [10]);
+    let nodes: Vec<i64> =
+        array(&piece, "connectivity").chunks(8).map(|b| i64::from_le_bytes(b.try_into().unwrap())).collect();
+    assert_eq!(nodes, [2, 1, 3, 0]);
+    let p: Vec<f32> =
+        array(&piece, "p").chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+    assert_eq!(p, [1., 11., 101., 111.]);
+    let all = std::fs::read(&written[1]).unwrap();
+    assert_eq!(array(&all, "types"), [10, 14, 13, 12]);
+    let list = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(list.matches("<Piece Source=").count(), 2);
+    assert!(list.contains("<Piece Source=\"v/piece_2.vtu\"/>"), "{list}");
+
+    let written = write_pieces(&path, &mesh, &[0; 8], &[field(&mesh)], VtuOptions::default()).unwrap();
+    assert_eq!(names(&written), ["v.pvtu", "v/piece_0.vtu"]);
+    assert_eq!(std::fs::read_dir(dir.path().join("v")).unwrap().count(), 1);
 }
 
 #[test]

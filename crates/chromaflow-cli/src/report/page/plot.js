@@ -20,8 +20,9 @@ function ticks(low, high, log, most) {
       const v = p + Math.log10(f);
       if (v >= low && v <= high) found.push(v);
     }
-    if (found.length > 1) return { found, step: 0 };
-    found.length = 0;
+    // Where there is but one of them, whole steps of the values.
+    if (found.length < 2) return { found: ticks(10 ** low, 10 ** high, false, most).found.map(Math.log10), step: 0 };
+    return { found, step: 0 };
   }
   const rough = (high - low) / most;
   let step = Math.pow(10, Math.floor(Math.log10(rough)));

@@ -218,6 +218,10 @@ impl Flow for OnMesh<'_> {
         self.solver.fields()
     }
 
+    fn owners(&self) -> Vec<u32> {
+        self.solver.owners()
+    }
+
     fn is_wall(&self, marker: &str) -> bool {
         self.prepared.config.boundaries.get(marker).is_some_and(|b| b.is_wall())
     }

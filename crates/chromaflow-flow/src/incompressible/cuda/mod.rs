@@ -155,6 +155,7 @@ impl FlowCuda {
 
     /// States beyond the boundary and across interfaces.
     fn fill_ghosts(&mut self) -> Result<(), GpuError> {
+        let running = Part::Residual.begin();
         let (k, g, stream) = (&self.kernels, &self.grid, &self.stream);
         // SAFETY: faces' cells and ghosts are cells of the grid.
         unsafe {
@@ -166,7 +167,8 @@ impl FlowCuda {
                 } })
                 .enqueue(stream)?;
         }
-        self.clock.done(Part::Residual, stream)?;
+        self.clock.done(running, stream)?;
+        let running = Part::Exchange.begin();
         self.exchange.fill(stream, &mut self.q, self.n, FieldLayout::Components)?;
         // SAFETY: all four are cells of the grid; no corner is beside another.
         unsafe {
@@ -178,12 +180,13 @@ impl FlowCuda {
                 } })
                 .enqueue(stream)?;
         }
-        self.clock.done(Part::Exchange, stream)?;
+        self.clock.done(running, stream)?;
         Ok(())
     }
 
     fn compute_residual(&mut self, time: Option<[f64; 3]>) -> Result<(), GpuError> {
         self.fill_ghosts()?;
+        let running = Part::Residual.begin();
         let (k, g, stream) = (&self.kernels, &self.grid, &self.stream);
         let boundary = g.boundary_rows();
         // SAFETY: vectors have n values a row, the state n a cell; ghost cells are two deep, as far as the stencil reaches.
@@ -201,9 +204,10 @@ impl FlowCuda {
                 } })
                 .enqueue(stream)?;
         }
-        self.clock.done(Part::Residual, stream)?;
+        self.clock.done(running, stream)?;
         let levels = self.levels.as_ref().filter(|_| time.is_some());
         if levels.is_some() || self.source.is_some() {
+            let running = Part::TimeStep.begin();
             let [now, last, before] = time.unwrap_or([0.0; 3]);
             let level = |l: usize| levels.map(|levels| &levels[l]);
             let launch = k.add_time_and_source.launch(blocks(g.rows * self.n, 256), 256);
@@ -216,7 +220,7 @@ impl FlowCuda {
                     } })
                     .enqueue(stream)?;
             }
-            self.clock.done(Part::TimeStep, stream)?;
+            self.clock.done(running, stream)?;
         }
         Ok(())
     }
@@ -258,6 +262,7 @@ impl FlowCuda {
     }
 
     fn assemble(&mut self, cfl: f64, rate: f64) -> Result<(), GpuError> {
+        let mut running = Part::TimeStep.begin();
         let (k, g, stream, n) = (&self.kernels, &self.grid, &self.stream, self.n);
         let (cells, a, boundary) = (grid::matrix_cells(n), &self.matrix, g.boundary_rows());
         // SAFETY: the matrix has the blocks of all rows; the launch shape is the kernel's own.
@@ -268,7 +273,8 @@ impl FlowCuda {
                     grid: g.rows(), fluid: &g.fluid, q: &self.q, cfl, steps: &self.steps,
                 } })
                 .enqueue(stream)?;
-            self.clock.done(Part::TimeStep, stream)?;
+            self.clock.done(running, stream)?;
+            running = Part::Assembly.begin();
             let launch = k.fill_matrix.launch(blocks(g.rows, cells), cells * n);
             launch
                 .record(&kernel_arguments! { FillMatrix {
@@ -283,7 +289,7 @@ impl FlowCuda {
                 } })
                 .enqueue(stream)?;
         }
-        self.clock.done(Part::Assembly, stream)?;
+        self.clock.done(running, stream)?;
         Ok(())
     }
 
@@ -311,22 +317,27 @@ impl FlowCuda {
 
     /// As the twin in linear.rs.
     fn solve(&mut self) -> Result<f64, GpuError> {
+        let running = Part::Factor.begin();
         self.ilu.factor(&self.matrix)?;
-        self.clock.done(Part::Factor, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
+        let running = Part::Solve.begin();
         self.ilu.solve(&self.matrix, &self.residual, &mut self.update)?;
-        self.clock.done(Part::Solve, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
+        let mut running = Part::Correction.begin();
         let size = self.norm(false)?;
         let mut reduction = 0.0;
         for correction in 0..=self.implicit.corrections {
             self.linear_residual()?;
             let rest = self.norm(true)?;
             reduction = if size > 0.0 { rest / size } else { 0.0 };
-            self.clock.done(Part::Correction, &self.stream)?;
+            self.clock.done(running, &self.stream)?;
             if correction == self.implicit.corrections || reduction <= self.implicit.reduction {
                 break;
             }
+            let solving = Part::Solve.begin();
             self.ilu.solve(&self.matrix, &self.rest, &mut self.correction)?;
-            self.clock.done(Part::Solve, &self.stream)?;
+            self.clock.done(solving, &self.stream)?;
+            running = Part::Correction.begin();
             self.vectors.axpby(1.0, &self.correction, 1.0, &mut self.update)?;
         }
         Ok(reduction)
@@ -357,8 +368,9 @@ impl System for FlowCuda {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         self.clock.start(&self.stream)?;
         self.compute_residual(at.time_factors())?;
+        let running = Part::Misc.begin();
         self.measure()?;
-        self.clock.done(Part::Misc, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
         self.stream.synchronize()?;
         Ok(self.walls.measured(&self.sums))
     }
@@ -371,9 +383,10 @@ impl System for FlowCuda {
             let row = self.matrix.cells_of(singular.at.block).start + singular.at.cell;
             return Ok(Advanced { singular: Some(row), ..Advanced::default() });
         }
+        let running = Part::Misc.begin();
         self.apply_update()?;
         self.first_bad.download_later(&mut self.host_bad)?;
-        self.clock.done(Part::Misc, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
         self.stream.synchronize()?;
         let bad = Some(self.host_bad[0] as usize).filter(|&row| row < self.grid.rows);
         Ok(Advanced { reduction: Some(reduction), bad, ..Advanced::default() })

@@ -408,12 +408,14 @@ impl System for StructuredCuda {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         self.counts.copy_from(&self.no_counts.slice())?;
         self.clock.start(&self.stream)?;
+        let running = Part::Residual.begin();
         self.adapt_outlets()?;
         self.fill_ghosts()?;
         self.boundary_fluxes()?;
         self.fluxes()?;
         self.viscous_fluxes()?;
-        self.clock.done(Part::Residual, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
+        let running = Part::Misc.begin();
         self.finish_residual(at.bdf)?;
         let kernels = [&self.at_boundary.wall_forces, &self.over_cells.add_parts];
         add_up(
@@ -425,20 +427,22 @@ impl System for StructuredCuda {
             &mut self.sums,
         )?;
         self.counts.download_later(&mut self.host_counts)?;
-        self.clock.done(Part::Misc, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
         self.stream.synchronize()?;
         Ok(Measured { first_bad: self.first(Count::BadResidual), ..self.walls.measured(&self.sums) })
     }
 
     fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
         self.clock.start(&self.stream)?;
+        let running = Part::LinearSolver.begin();
         self.time_steps(at.cfl, at.time_shift())?;
         self.boundary_jacobians()?;
         self.solve(None)?;
-        self.clock.done(Part::LinearSolver, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
+        let running = Part::Misc.begin();
         self.apply_update()?;
         self.counts.download_later(&mut self.host_counts)?;
-        self.clock.done(Part::Misc, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
         self.stream.synchronize()?;
         std::mem::swap(&mut self.w, &mut self.other);
         self.fluxes.swap();

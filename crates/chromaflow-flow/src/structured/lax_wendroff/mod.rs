@@ -47,7 +47,7 @@ use crate::grid::Grid;
 use crate::march::forces::ForceScale;
 use crate::march::{
     Advanced, BadPlace, CONSERVED, CourantControl, FlowError, Forces, Host, March, Measured, Moment, Part,
-    PartTime, Place, Residuals, System, Times, timed,
+    PartTime, Place, Residuals, System, Times,
 };
 use crate::parallel;
 use block::NodeBlock;
@@ -177,7 +177,7 @@ impl System for LaxWendroffSystem {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         let mut times = std::mem::take(&mut self.times);
         self.step_here(at, &mut times);
-        let found = timed(&mut times[Part::Misc], || {
+        let found = times.timed(Part::Misc, || {
             let found = Measured::new(self.squares(), self.forces.clone());
             let first_bad = self.first_bad();
             Measured { good: found.good && first_bad.is_none(), first_bad, ..found }

@@ -7,7 +7,7 @@ use super::nodes::{Gather, SUMS};
 use super::{LaxWendroffSystem, boundary};
 use crate::gas::primitive;
 use crate::grid::GHOSTS;
-use crate::march::{Coefficients, Forces, Moment, Part, Times, timed};
+use crate::march::{Coefficients, Forces, Moment, Part, Times};
 use crate::parallel;
 use crate::real::dispatch;
 use chromaflow_device::Isa;
@@ -23,7 +23,7 @@ impl LaxWendroffSystem {
         }
         let courant = at.cfl;
         let Some(dt) = at.bdf.map(|bdf| bdf.dt) else { return self.explicit(courant, None, false, times) };
-        timed(&mut times[Part::Residual], || self.balance(courant));
+        times.timed(Part::Residual, || self.balance(courant));
         let parts = (dt / self.smallest_step()).ceil().clamp(1.0, 1e6);
         for part in 0..parts as usize {
             self.explicit(courant, Some(dt / parts), part == 0, times);
@@ -32,15 +32,15 @@ impl LaxWendroffSystem {
 
     /// One explicit step, with local time steps or the given one.
     fn explicit(&mut self, courant: f64, dt: Option<f64>, balanced: bool, times: &mut Times) {
-        timed(&mut times[Part::Residual], || {
+        times.timed(Part::Residual, || {
             if !balanced {
                 self.balance(courant);
             }
             self.distribute(dt);
         });
-        timed(&mut times[Part::Misc], || self.update());
+        times.timed(Part::Misc, || self.update());
         if !self.levels.is_empty() {
-            timed(&mut times[Part::Assembly], || self.carry_on(courant));
+            times.timed(Part::Assembly, || self.carry_on(courant));
         }
     }
 

@@ -281,14 +281,16 @@ impl System for FlowCuda {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         self.counts.copy_from(&self.no_counts.slice())?;
         self.clock.start(&self.stream)?;
+        let running = Part::Residual.begin();
         let (stream, share) = (&self.stream, self.share.as_deref());
         self.residual_kernels.adapt_outlets(stream, &self.boundary, &self.params, &self.nodes, share)?;
         self.compute_residual(at)?;
         self.each_coupled(at, |system, view| system.enqueue_residual(view, at))?;
-        self.clock.done(Part::Residual, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
+        let running = Part::Misc.begin();
         self.measure()?;
         self.counts.download_later(&mut self.host_counts)?;
-        self.clock.done(Part::Misc, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
         self.stream.synchronize()?;
         let first_bad = self.over_all_ranks()?;
         let coupled = self.coupled.iter().flat_map(CoupledSystemCuda::squares).copied().collect();
@@ -297,10 +299,13 @@ impl System for FlowCuda {
 
     fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
         self.clock.start(&self.stream)?;
+        let running = Part::Assembly.begin();
         self.assemble(at.cfl, at.time_shift())?;
-        self.clock.done(Part::Assembly, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
+        let running = Part::Conversion.begin();
         self.linear.as_mut().expect(AT_HAND).find_scale()?;
-        self.clock.done(Part::Conversion, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
+        let running = Part::LinearSolver.begin();
         let newton = self.newton.is_some() && at.together;
         let reduction = if newton {
             self.solve_newton(at)?
@@ -316,11 +321,12 @@ impl System for FlowCuda {
                 system.enqueue_advance(view, at)
             }
         })?;
-        self.clock.done(Part::LinearSolver, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
+        let running = Part::Misc.begin();
         self.apply_update()?;
         self.exchange_states()?;
         self.counts.download_later(&mut self.host_counts)?;
-        self.clock.done(Part::Misc, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
         self.stream.synchronize()?;
         let mut all = vec![Advanced {
             singular: self.linear.as_ref().expect(AT_HAND).singular(),

@@ -422,15 +422,18 @@ impl System for LaxWendroffCuda {
             saved.copy_from(&self.q.slice())?;
         }
         self.clock.start(&self.stream)?;
+        let running = Part::Residual.begin();
         for part in 0..parts as usize {
             if part > 0 {
                 std::mem::swap(&mut self.q, &mut self.next);
             }
             self.explicit(courant, dt.map_or(0.0, |dt| dt / parts))?;
         }
-        self.clock.done(Part::Residual, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
+        let running = Part::Assembly.begin();
         self.carry_on(courant)?;
-        self.clock.done(Part::Assembly, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
+        let running = Part::Misc.begin();
         self.rates(self.unsteady.as_ref().map_or(&self.q, |[saved, _]| saved))?;
         let kernels = [&self.fine.wall_forces, &self.fine.add_parts];
         add_up(
@@ -442,7 +445,7 @@ impl System for LaxWendroffCuda {
             &mut self.sums,
         )?;
         self.first_bad.download_later(&mut self.host_bad)?;
-        self.clock.done(Part::Misc, &self.stream)?;
+        self.clock.done(running, &self.stream)?;
         self.stream.synchronize()?;
         std::mem::swap(&mut self.q, &mut self.next);
         // Where the first bad node is, the host finds out: it counts nodes in another order.
