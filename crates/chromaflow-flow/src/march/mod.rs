@@ -255,6 +255,7 @@ impl<S: Host> March<S> {
             iteration,
             first_order: self.first_order.under_way,
             cfl: self.control.value(),
+            forcing: self.control.forcing(),
             bdf: self.progress.bdf(self.host.time()),
             measure: iteration.is_multiple_of(self.host.linear_report()) || self.control.doubts(),
             together: true,

@@ -215,7 +215,7 @@ impl Progress {
 }
 
 /// Facts of a restart that tell how far a run has come, but nothing of its state.
-const OF_A_RUN: [&str; 14] = [
+const OF_A_RUN: [&str; 15] = [
     "iteration",
     "first_residual",
     "smallest_residual",
@@ -227,6 +227,7 @@ const OF_A_RUN: [&str; 14] = [
     "cfl_hold",
     "cfl_solved",
     "last_residual",
+    "forcing",
     "together",
     "steps_apart",
     "steps_of_a_kind",

@@ -1,7 +1,7 @@
 //! What a march asks of a system of equations, wherever its state lies.
 
 use super::{BadPlace, FlowError, Forces, LargestResidual, Order, PartTime, Residuals, StepControl, Times};
-use crate::config::{Space, Time};
+use crate::config::{NewtonKrylov, Space, Time};
 
 /// Sums over one wall: pressure force, its moment, friction, its moment.
 pub type WallSums = [[f64; 3]; 4];
@@ -15,6 +15,8 @@ pub struct Moment {
     pub first_order: bool,
     /// CFL number of the step.
     pub cfl: f64,
+    /// Part of what a Newton-Krylov step may leave of its linear system's residual that it leaves at most.
+    pub forcing: f64,
     /// The derivative in physical time; none in steady runs.
     pub bdf: Option<Bdf>,
     /// Whether the reduction of the linear residual is asked for.
@@ -24,6 +26,11 @@ pub struct Moment {
 }
 
 impl Moment {
+    /// How far the linear system of a Newton-Krylov step is solved.
+    pub fn newton(&self, options: &NewtonKrylov) -> NewtonKrylov {
+        NewtonKrylov { tolerance: self.forcing * options.tolerance, ..*options }
+    }
+
     /// Whether the step is of second order in space, of a discretization that is or is not.
     pub fn is_second_order(&self, space: &Space) -> bool {
         space.second_order && !self.first_order

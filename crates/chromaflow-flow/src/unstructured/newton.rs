@@ -202,7 +202,7 @@ impl FlowSystem {
             let mut x = vec![0.0; b.len()];
             let share = step.system.share().cloned();
             let links = share.as_deref().map(|share| share as &dyn Links);
-            let left = newton::solve(&team, &mut step, options, links, &b, &mut x);
+            let left = newton::solve(&team, &mut step, &at.newton(options), links, &b, &mut x);
             let FlowStep { q, residual, beside, .. } = step;
             self.coupled.iter_mut().for_each(CoupledSystem::leave_direction);
             self.set_beside(&q, 0.0, q.as_flattened());

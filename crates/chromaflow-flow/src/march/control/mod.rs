@@ -35,6 +35,8 @@ pub struct CflControl {
     left: f64,
     /// Smallest residual of Newton-Krylov steps since they were last cut back for a rise.
     least: f64,
+    /// Part of the usual tolerance to which linear systems are solved.
+    pub forcing: f64,
 }
 
 /// What kind of step is controlled.
@@ -76,6 +78,11 @@ const NEWTON_RISE: f64 = 4.0;
 const UNSOLVED: f64 = 0.9;
 /// The same from which the CFL number does not grow.
 const HALF_SOLVED: f64 = 0.6;
+/// What a Newton step whose system was solved leaves of the residual at most, or the next systems are solved closer by the factor [`TIGHTER`],
+/// down to the part [`LEAST_FORCING`] of the usual tolerance.
+const NEWTON_FALL: f64 = 0.8;
+const TIGHTER: f64 = 0.3;
+const LEAST_FORCING: f64 = 0.03;
 /// Fraction of nodes with cut updates that makes the CFL number stay; with fewer it grows by less than it could.
 const LIMITED_FRACTION: f64 = 1e-3;
 /// The same where such nodes take less of it themselves.
@@ -104,6 +111,7 @@ impl CflControl {
             solved: 0.0,
             left: 0.0,
             least: f64::INFINITY,
+            forcing: 1.0,
         }
     }
 
@@ -127,6 +135,7 @@ impl CflControl {
     pub fn accept(&mut self, residual: f64, limited: f64) {
         let ratio = self.last.map_or(1.0, |last| residual / last);
         self.last = Some(residual);
+        self.tighten(ratio);
         match self.doubt(residual, ratio) {
             Some(cut) if self.config.adaptive => {
                 self.value *= cut.factor;
@@ -144,6 +153,15 @@ impl CflControl {
             self.lower_ceiling(residual, ratio > 1.0);
         }
         self.value = self.value.clamp(self.config.min, self.ceiling);
+    }
+
+    /// Solves closer where steps at the largest CFL number, Newton's, do not converge although their systems are solved: GMRES measures |R|, in which
+    /// very small cells count little, progress R^2/V, in which they count much.
+    fn tighten(&mut self, ratio: f64) {
+        let of_newton = self.step == Step::Newton && self.value >= self.config.max;
+        if of_newton && ratio > NEWTON_FALL && self.left <= HALF_SOLVED {
+            self.forcing = (TIGHTER * self.forcing).max(LEAST_FORCING);
+        }
     }
 
     /// By how much the CFL number is to fall, where residuals say that it is too large.
@@ -220,6 +238,9 @@ impl CflControl {
         if self.least.is_finite() {
             restart.set("least_residual", self.least);
         }
+        if self.forcing < 1.0 {
+            restart.set("forcing", self.forcing);
+        }
         if let Some(last) = self.last {
             restart.set("last_residual", last);
         }
@@ -232,6 +253,7 @@ impl CflControl {
         self.hold = restart.positive("cfl_hold").unwrap_or(0.0) as usize;
         self.solved = restart.positive("cfl_solved").unwrap_or(0.0);
         self.least = restart.positive("least_residual").unwrap_or(f64::INFINITY);
+        self.forcing = restart.positive("forcing").unwrap_or(1.0);
         self.value = restart.positive("cfl").map_or(self.value, |cfl| cfl.clamp(min, max));
         self.ceiling = restart.positive("cfl_ceiling").map_or(max, |ceiling| ceiling.min(max));
     }
@@ -320,6 +342,26 @@ mod tests {
         assert_eq!([step(4.2, 0.3), step(4.3, 0.3), step(4.4, 0.3)], [4.0, 4.0, 8.0], "held, then grown");
         assert_eq!([step(1.0, 0.7), step(0.9, 0.95)], [8.0, 2.4], "half a solution, none");
         assert_eq!(step(0.8, 0.2), 4.8);
+    }
+
+    #[test]
+    fn newton_steps_that_do_not_converge_solve_closer() {
+        let cfl = Cfl { start: 10.0, min: 1.0, max: 20.0, growth: 2.0, adaptive: true };
+        let mut control = CflControl::new(cfl).of_newton_steps();
+        let mut step = |residual: f64, left: f64| {
+            assert!(!control.rejects_update(left));
+            control.accept(residual, 0.0);
+            control.forcing
+        };
+        assert_eq!(step(1.0, 0.3), 1.0, "below the largest CFL number");
+        assert_eq!([step(0.5, 0.3), step(0.45, 0.7)], [1.0, 1.0], "it converges; its system was not solved");
+        assert_eq!([step(0.44, 0.3), step(0.1, 0.1), step(0.1, 0.1)], [0.3, 0.3, 0.09]);
+        assert_eq!((0..9).map(|_| step(0.1, 0.01)).last(), Some(LEAST_FORCING));
+        control.begin();
+        assert_eq!(control.forcing, 1.0);
+        let mut plain = CflControl::new(cfl);
+        (0..9).for_each(|_| plain.accept(1.0, 0.0));
+        assert_eq!(plain.forcing, 1.0);
     }
 
     #[test]

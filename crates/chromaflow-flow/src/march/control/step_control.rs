@@ -59,6 +59,11 @@ pub trait StepControl: Send + Sync {
         false
     }
 
+    /// Part of the usual tolerance to which the linear system of a Newton-Krylov step is solved.
+    fn forcing(&self) -> f64 {
+        1.0
+    }
+
     /// After a step that was rejected; whether it is worth another try.
     fn reject(&mut self) -> bool;
 
@@ -99,6 +104,10 @@ impl StepControl for CflControl {
 
     fn rejects_update(&mut self, reduction: f64) -> bool {
         self.rejects_update(reduction)
+    }
+
+    fn forcing(&self) -> f64 {
+        self.forcing
     }
 
     fn reject(&mut self) -> bool {

@@ -128,7 +128,7 @@ impl StructuredSystem {
         rows.each_residual(&team, &self.blocks, &mut b, |_, r, b| b.copy_from_slice(&r));
         let squares = |q: [f64; 5]| q.iter().map(|q| q * q).sum::<f64>();
         let size = rows.states(&self.blocks).map(|w| squares(conserved(gas, &w))).sum::<f64>().sqrt();
-        let (mut x, options) = (vec![0.0; b.len()], *options);
+        let (mut x, options) = (vec![0.0; b.len()], at.newton(options));
         let states = self.blocks.iter().map(|block| block.w.clone()).collect();
         let mut step =
             GridStep { at: *at, states, residual: b.clone(), pseudo_time, size, system: self, newton };

@@ -465,9 +465,9 @@ impl FlowCuda {
         linear: &mut LinearCuda,
         at: &Moment,
     ) -> Result<f64, GpuError> {
-        let control =
-            Control { tolerance: newton.options.tolerance, max_iterations: newton.options.directions };
-        let cycle = (newton.options.directions, newton.options.directions);
+        let options = at.newton(&newton.options);
+        let control = Control { tolerance: options.tolerance, max_iterations: options.directions };
+        let cycle = (options.directions, options.directions);
         let mut solve = newton.solve.take().expect(AT_HAND);
         let Solve { krylov, b, x } = &mut solve;
         let own = 0..5 * self.mesh.rows;
