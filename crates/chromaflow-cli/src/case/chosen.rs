@@ -27,9 +27,6 @@ pub enum NonlinearName {
 const NEWTON_CFL: f64 = 1e6;
 /// Growth of the CFL number from one such step to the next.
 const NEWTON_GROWTH: f64 = 2.0;
-/// [`NumericsSection::entropy_fix`](super::NumericsSection::entropy_fix) of inviscid flow, which has no boundary layer to thicken: what stagnation
-/// points leave of wrong entropy along a wall mixes with the flow beside it, or it separates where the pressure rises.
-const INVISCID_FIX: f64 = 0.02;
 /// Sweeps of the first-order matrix in each direction of such a step.
 const NEWTON_SWEEPS: usize = 6;
 /// [`stretching`] from which a planar mesh of inviscid flow is one of layers: factors take less time than sweeps from there on.
@@ -63,9 +60,6 @@ impl CaseFile {
         }
         let of_mesh = newton && !viscous && !LINEAR_KEYS.iter().any(|key| given("linear", key));
         linear.fill = linear.fill.or((!(factors && newton || of_mesh)).then_some(0));
-        if !viscous && !given("numerics", "entropy_fix") {
-            self.numerics.entropy_fix = INVISCID_FIX;
-        }
         if newton && !given("linear", "sweeps") {
             linear.sweeps = NEWTON_SWEEPS;
         }

@@ -230,8 +230,7 @@ pub struct NumericsSection {
     /// Inviscid flux.
     pub flux: Flux,
     /// Entropy fix of Roe's flux for what is carried: eigenvalues below this fraction of the spectral radius are rounded off. Larger than
-    /// a hundredth, it thickens boundary layers; unless given, 0.02 of inviscid flow on meshes, and between thin layers there it grows with
-    /// their flatness, to 0.3 at most.
+    /// a hundredth, it thickens boundary layers; between thin layers of inviscid flow on meshes it grows with their flatness, to 0.3 at most.
     pub entropy_fix: f64,
     /// The same for sound, which stands still at sonic lines and in shocks alone.
     pub acoustic_fix: f64,

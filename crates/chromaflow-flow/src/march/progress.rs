@@ -215,7 +215,7 @@ impl Progress {
 }
 
 /// Facts of a restart that tell how far a run has come, but nothing of its state.
-const OF_A_RUN: [&str; 15] = [
+const OF_A_RUN: [&str; 16] = [
     "iteration",
     "first_residual",
     "smallest_residual",
@@ -228,6 +228,7 @@ const OF_A_RUN: [&str; 15] = [
     "cfl_solved",
     "last_residual",
     "forcing",
+    "largest_residual_of_steps",
     "together",
     "steps_apart",
     "steps_of_a_kind",

@@ -35,6 +35,8 @@ pub struct CflControl {
     left: f64,
     /// Smallest residual of Newton-Krylov steps since they were last cut back for a rise.
     least: f64,
+    /// Largest residual so far.
+    largest: f64,
     /// Part of the usual tolerance to which linear systems are solved.
     pub forcing: f64,
 }
@@ -82,6 +84,8 @@ const HALF_SOLVED: f64 = 0.6;
 /// down to the part [`LEAST_FORCING`] of the usual tolerance.
 const NEWTON_FALL: f64 = 0.8;
 const TIGHTER: f64 = 0.3;
+/// Part of the largest residual below which a solution is near: farther from it, steps that do not converge have other reasons.
+const NEAR: f64 = 1e-6;
 const LEAST_FORCING: f64 = 0.03;
 /// Fraction of nodes with cut updates that makes the CFL number stay; with fewer it grows by less than it could.
 const LIMITED_FRACTION: f64 = 1e-3;
@@ -111,6 +115,7 @@ impl CflControl {
             solved: 0.0,
             left: 0.0,
             least: f64::INFINITY,
+            largest: 0.0,
             forcing: 1.0,
         }
     }
@@ -135,7 +140,7 @@ impl CflControl {
     pub fn accept(&mut self, residual: f64, limited: f64) {
         let ratio = self.last.map_or(1.0, |last| residual / last);
         self.last = Some(residual);
-        self.tighten(ratio);
+        self.tighten(residual, ratio);
         match self.doubt(residual, ratio) {
             Some(cut) if self.config.adaptive => {
                 self.value *= cut.factor;
@@ -155,11 +160,13 @@ impl CflControl {
         self.value = self.value.clamp(self.config.min, self.ceiling);
     }
 
-    /// Solves closer where steps at the largest CFL number, Newton's, do not converge although their systems are solved: GMRES measures |R|, in which
+    /// Solves closer where steps at the largest CFL number, Newton's, do not converge near the solution although their systems are solved: GMRES measures |R|, in which
     /// very small cells count little, progress R^2/V, in which they count much.
-    fn tighten(&mut self, ratio: f64) {
+    fn tighten(&mut self, residual: f64, ratio: f64) {
+        self.largest = self.largest.max(residual);
         let of_newton = self.step == Step::Newton && self.value >= self.config.max;
-        if of_newton && ratio > NEWTON_FALL && self.left <= HALF_SOLVED {
+        let at_end = residual < NEAR * self.largest;
+        if of_newton && at_end && ratio > NEWTON_FALL && self.left <= HALF_SOLVED {
             self.forcing = (TIGHTER * self.forcing).max(LEAST_FORCING);
         }
     }
@@ -238,6 +245,9 @@ impl CflControl {
         if self.least.is_finite() {
             restart.set("least_residual", self.least);
         }
+        if self.largest > 0.0 {
+            restart.set("largest_residual_of_steps", self.largest);
+        }
         if self.forcing < 1.0 {
             restart.set("forcing", self.forcing);
         }
@@ -253,6 +263,7 @@ impl CflControl {
         self.hold = restart.positive("cfl_hold").unwrap_or(0.0) as usize;
         self.solved = restart.positive("cfl_solved").unwrap_or(0.0);
         self.least = restart.positive("least_residual").unwrap_or(f64::INFINITY);
+        self.largest = restart.positive("largest_residual_of_steps").unwrap_or(0.0);
         self.forcing = restart.positive("forcing").unwrap_or(1.0);
         self.value = restart.positive("cfl").map_or(self.value, |cfl| cfl.clamp(min, max));
         self.ceiling = restart.positive("cfl_ceiling").map_or(max, |ceiling| ceiling.min(max));
@@ -353,10 +364,10 @@ mod tests {
             control.accept(residual, 0.0);
             control.forcing
         };
-        assert_eq!(step(1.0, 0.3), 1.0, "below the largest CFL number");
-        assert_eq!([step(0.5, 0.3), step(0.45, 0.7)], [1.0, 1.0], "it converges; its system was not solved");
-        assert_eq!([step(0.44, 0.3), step(0.1, 0.1), step(0.1, 0.1)], [0.3, 0.3, 0.09]);
-        assert_eq!((0..9).map(|_| step(0.1, 0.01)).last(), Some(LEAST_FORCING));
+        assert_eq!([step(1.0, 0.3), step(1.0, 0.3)], [1.0, 1.0], "far from a solution");
+        assert_eq!([step(1e-7, 0.3), step(9e-8, 0.7)], [1.0, 1.0], "it converges; its system was not solved");
+        assert_eq!([step(8.9e-8, 0.3), step(1e-8, 0.1), step(1e-8, 0.1)], [0.3, 0.3, 0.09]);
+        assert_eq!((0..9).map(|_| step(1e-8, 0.01)).last(), Some(LEAST_FORCING));
         control.begin();
         assert_eq!(control.forcing, 1.0);
         let mut plain = CflControl::new(cfl);
