@@ -255,5 +255,7 @@ fn fields_in_pieces_have_all_cells() {
     assert!(cells.iter().all(|&n| n > 150), "{cells:?}");
     assert!(!out.join("volume.vtu").exists());
     run(&[]);
-    assert!(out.join("volume.vtu").exists() && !out.join("volume.pvtu").exists());
+    assert!(
+        out.join("volume.vtu").exists() && !out.join("volume.pvtu").exists() && !out.join("volume").exists()
+    );
 }

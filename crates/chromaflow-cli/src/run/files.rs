@@ -18,7 +18,7 @@ use chromaflow_device::give_back_freed;
 use chromaflow_flow::grid::{Plot3d, write_function, write_plot3d};
 use chromaflow_flow::mesh::vtk::write_hdf;
 use chromaflow_flow::mesh::{self, Mesh, cgns};
-use chromaflow_flow::output::{Field, VtuOptions, write_pieces, write_surface, write_volume};
+use chromaflow_flow::output::{Field, VtuOptions, remove_pieces, write_pieces, write_surface, write_volume};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -111,16 +111,16 @@ impl Files {
         fields: &[Field],
     ) -> CliResult<Vec<PathBuf>> {
         let path = |ending: &str| self.folder.join(format!("{name}.{ending}"));
-        let (written, other) = if output.pieces {
-            let pieces = write_pieces(&path("pvtu"), &flow.mesh(), &flow.owners(), fields, vtu(output))?;
-            (pieces, path("vtu"))
+        // What an earlier run left in the other form is not of this field.
+        if output.pieces {
+            let written = write_pieces(&path("pvtu"), &flow.mesh(), &flow.owners(), fields, vtu(output))?;
+            let _ = std::fs::remove_file(path("vtu"));
+            Ok(written)
         } else {
             write_volume(&path("vtu"), &flow.mesh(), fields, vtu(output))?;
-            (vec![path("vtu")], path("pvtu"))
-        };
-        // What an earlier run left in the other form is not of this field.
-        let _ = std::fs::remove_file(other);
-        Ok(written)
+            remove_pieces(&path("pvtu"))?;
+            Ok(vec![path("vtu")])
+        }
     }
 
     /// Writes the list of snapshots up to a step with their times, `volume.pvd`, as ParaView reads it: those of a run that was

@@ -149,15 +149,13 @@ impl<S: Host> March<S> {
     fn advance(&mut self, at: &Moment, report: &mut StepReport) -> Result<(), FlowError> {
         let size = S::size(&report.residual);
         let time = self.host.time();
-        let mut seen = Seen { residual: size, orders: 0.0, rests: false };
+        let rests = !S::EXPLICIT && self.progress.rests(size, self.host.flow_round_off());
         let decision = if S::EXPLICIT {
             self.progress.check_explicit(time, size)
         } else {
             report.coupled_orders = self.progress.coupled_orders(&report.coupled, &self.host.round_off());
-            let rests = self.progress.rests(size, self.host.flow_round_off());
             let decision = self.progress.check(time, size, &report.coupled_orders);
             let decision = decision.unless_round_off(time, rests, &report.coupled_orders);
-            seen = Seen { residual: size, orders: self.progress.orders(size), rests };
             if at.first_order { decision.of_start() } else { decision }
         };
         (report.orders, report.time_step, report.outcome) =
@@ -167,6 +165,7 @@ impl<S: Host> March<S> {
             Next::Step => return self.next_level(),
             Next::Update => {}
         }
+        let seen = Seen { residual: size, orders: self.progress.orders(size), rests };
         let size = self.measured(size, &report.coupled_orders);
         if self.control.rejects_growth(size) {
             return self.reject(Rejection::Growth, report);
@@ -337,7 +336,7 @@ impl<S: Host> March<S> {
     pub(crate) fn resume_progress(&mut self, restart: &Restart, levels: bool) {
         self.progress = Progress::from_restart(restart, levels);
         self.control.resume(restart);
-        self.first_order = FirstOrder::from_restart(restart);
+        self.first_order = FirstOrder::from_restart(restart, self.host.first_order_steps());
         self.coupling = Coupling::from_restart(restart);
     }
 

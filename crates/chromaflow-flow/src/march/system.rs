@@ -15,7 +15,7 @@ pub struct Moment {
     pub first_order: bool,
     /// CFL number of the step.
     pub cfl: f64,
-    /// Part of what a Newton-Krylov step may leave of its linear system's residual that it leaves at most.
+    /// The factor of [`NewtonKrylov::tolerance`] in this step, at most 1.
     pub forcing: f64,
     /// The derivative in physical time; none in steady runs.
     pub bdf: Option<Bdf>,
@@ -26,6 +26,20 @@ pub struct Moment {
 }
 
 impl Moment {
+    /// The first step of a steady run at a CFL number, in second order, for systems that are tested without a march.
+    #[cfg(test)]
+    pub fn first(cfl: f64) -> Self {
+        Self {
+            iteration: 1,
+            first_order: false,
+            cfl,
+            forcing: 1.0,
+            bdf: None,
+            measure: false,
+            together: true,
+        }
+    }
+
     /// How far the linear system of a Newton-Krylov step is solved.
     pub fn newton(&self, options: &NewtonKrylov) -> NewtonKrylov {
         NewtonKrylov { tolerance: self.forcing * options.tolerance, ..*options }

@@ -7,7 +7,7 @@ mod restart;
 mod tests;
 
 pub use crate::mesh::Field;
-pub use crate::mesh::vtk::{VtuOptions, write_pieces, write_surface, write_volume};
+pub use crate::mesh::vtk::{VtuOptions, remove_pieces, write_pieces, write_surface, write_volume};
 pub use cut::{Curve, CutPoint, wall_cut, wall_points};
 pub use line::{Crossing, crossings};
 pub use restart::{Restart, RestartError, fingerprint};

@@ -52,7 +52,7 @@ fn values(solver: &FlowSolver) -> &[f64] {
 /// The state of the first iteration of a run that is `unsteady` or not, with the scalar's residual.
 fn at(cfl: f64, unsteady: bool) -> Moment {
     let bdf = unsteady.then_some(Bdf { weights: [1.5, -2.0, 0.5], dt: 0.05 });
-    Moment { iteration: 1, first_order: false, forcing: 1.0, cfl, bdf, measure: false, together: true }
+    Moment { bdf, ..Moment::first(cfl) }
 }
 
 fn residual(solver: &mut FlowSolver, at: &Moment) -> Vec<f64> {

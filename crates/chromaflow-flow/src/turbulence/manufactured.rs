@@ -142,15 +142,7 @@ fn errors(model: TurbulenceModel, second_order: bool, n: usize) -> Vec<f64> {
         solver.set_unknown_source(name, source).unwrap();
     }
     let host = &mut solver.host;
-    let at = Moment {
-        iteration: 1,
-        first_order: false,
-        forcing: 1.0,
-        cfl: 1e3,
-        bdf: None,
-        measure: false,
-        together: false,
-    };
+    let at = Moment { together: false, ..Moment::first(1e3) };
     host.compute_residual(&at);
     let mut coupled = std::mem::take(&mut host.coupled);
     let (view, system) = (host.view(&[], &host.fluxes), &mut coupled[0]);

@@ -9,7 +9,7 @@ mod pieces;
 mod tests;
 
 pub use hdf::write_hdf;
-pub use pieces::write_pieces;
+pub use pieces::{remove_pieces, write_pieces};
 
 use crate::{Field, Mesh, Planar};
 use chromaflow::files::{AtomicFile, FileError};

@@ -57,6 +57,23 @@ pub fn write_pieces(
     Ok([path.to_owned()].into_iter().chain(written).collect())
 }
 
+/// Removes a list that [`write_pieces`] wrote and its pieces, where there are any; other files stay.
+///
+/// # Errors
+/// When a file cannot be removed.
+pub fn remove_pieces(path: &Path) -> Result<(), FileError> {
+    if !path.exists() {
+        return Ok(());
+    }
+    std::fs::remove_file(path).map_err(|e| FileError::new("cannot remove", path, e))?;
+    let folder = path.with_extension("");
+    if folder.is_dir() {
+        remove_others(&folder, &[])?;
+        let _ = std::fs::remove_dir(&folder); // which stays where it holds more
+    }
+    Ok(())
+}
+
 /// Removes pieces of an earlier list.
 fn remove_others(folder: &Path, pieces: &[PathBuf]) -> Result<(), FileError> {
     let entries = std::fs::read_dir(folder).map_err(|e| FileError::new("cannot list", folder, e))?;

@@ -108,7 +108,12 @@ fn pieces_have_their_cells_and_the_values_of_their_nodes() {
 
     let written = write_pieces(&path, &mesh, &[0; 8], &[field(&mesh)], VtuOptions::default()).unwrap();
     assert_eq!(names(&written), ["v.pvtu", "v/piece_0.vtu"]);
-    assert_eq!(std::fs::read_dir(dir.path().join("v")).unwrap().count(), 1);
+    let other = dir.path().join("v/notes.txt");
+    std::fs::write(&other, "").unwrap();
+    assert_eq!(std::fs::read_dir(dir.path().join("v")).unwrap().count(), 2);
+    remove_pieces(&path).unwrap();
+    assert!(written.iter().all(|file| !file.exists()) && other.exists());
+    remove_pieces(&path).unwrap();
 }
 
 #[test]

@@ -20,9 +20,10 @@ pub struct FirstOrder {
     gone_back: bool,
 }
 
-/// What is known after a step.
+/// What is known of the state that a step started from.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
+    /// The flow's residual.
     pub residual: f64,
     /// By how much it lies below the first one of the run.
     pub orders: f64,
@@ -30,7 +31,7 @@ pub struct Seen {
     pub rests: bool,
 }
 
-/// Orders by which the residual falls in steps of first order.
+/// Orders below the run's first residual at which steps of first order end, and within which those of second order may go back.
 const FALLEN: f64 = 4.0;
 /// Most steps of first order after the start.
 const MOST: usize = 50;
@@ -55,12 +56,15 @@ impl FirstOrder {
             }
             return over;
         }
+        if !back || self.gone_back {
+            return false;
+        }
         if self.least.is_none_or(|least| seen.residual < 0.95 * least) {
             (self.least, self.idle) = (Some(seen.residual), 0);
         } else {
             self.idle += 1;
         }
-        let goes_back = back && !self.gone_back && self.idle >= STALLED && seen.orders < FALLEN;
+        let goes_back = self.idle >= STALLED && seen.orders < FALLEN;
         if goes_back {
             (self.under_way, self.gone_back) = (true, true);
         }
@@ -80,7 +84,11 @@ impl FirstOrder {
         set(FACTS[4], f64::from(u8::from(self.gone_back)));
     }
 
-    pub fn from_restart(restart: &Restart) -> Self {
+    /// Goes on as a restart says; one that keeps the state of a run alone begins as [`Self::new`] does.
+    pub fn from_restart(restart: &Restart, most: usize) -> Self {
+        if restart.positive("iteration").is_none() {
+            return Self::new(most);
+        }
         let [under_way, steps, least, idle, gone_back] = FACTS.map(|name| restart.positive(name));
         Self {
             under_way: under_way.is_some(),
@@ -112,12 +120,13 @@ mod tests {
         let back = (1..1000).find(|&i| phase.changes(cycle(i), 0, true)).unwrap();
         assert!(phase.under_way && (STALLED..2 * STALLED).contains(&back), "{back}");
         let mut restart = Restart::default();
+        restart.set("iteration", 200.0);
         phase.store(&mut restart);
-        assert_eq!(FirstOrder::from_restart(&restart), phase);
+        assert_eq!(FirstOrder::from_restart(&restart, 7), phase);
         assert!((1..MOST).all(|i| !phase.changes(cycle(i), 0, true)) && phase.changes(cycle(0), 0, true));
         assert!(!phase.under_way);
         assert!((0..1000).all(|i| !phase.changes(cycle(i), 0, true)), "once");
-        assert_eq!(FirstOrder::from_restart(&Restart::default()), FirstOrder::new(0));
+        assert_eq!(FirstOrder::from_restart(&Restart::default(), 7), FirstOrder::new(7));
     }
 
     #[test]

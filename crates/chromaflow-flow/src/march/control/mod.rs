@@ -80,13 +80,14 @@ const NEWTON_RISE: f64 = 4.0;
 const UNSOLVED: f64 = 0.9;
 /// The same from which the CFL number does not grow.
 const HALF_SOLVED: f64 = 0.6;
-/// What a Newton step whose system was solved leaves of the residual at most, or the next systems are solved closer by the factor [`TIGHTER`],
-/// down to the part [`LEAST_FORCING`] of the usual tolerance.
+/// What a Newton step whose system was solved leaves of the residual at most; else the next systems are solved closer,
 const NEWTON_FALL: f64 = 0.8;
+/// by this factor,
 const TIGHTER: f64 = 0.3;
+/// down to this part of the usual tolerance.
+const LEAST_FORCING: f64 = 0.03;
 /// Part of the largest residual below which a solution is near: farther from it, steps that do not converge have other reasons.
 const NEAR: f64 = 1e-6;
-const LEAST_FORCING: f64 = 0.03;
 /// Fraction of nodes with cut updates that makes the CFL number stay; with fewer it grows by less than it could.
 const LIMITED_FRACTION: f64 = 1e-3;
 /// The same where such nodes take less of it themselves.
@@ -160,8 +161,11 @@ impl CflControl {
         self.value = self.value.clamp(self.config.min, self.ceiling);
     }
 
-    /// Solves closer where steps at the largest CFL number, Newton's, do not converge near the solution although their systems are solved: GMRES measures |R|, in which
-    /// very small cells count little, progress R^2/V, in which they count much.
+    /// Solves closer where steps at the largest CFL number, Newton's, do not converge near the solution although their systems are solved:
+    /// GMRES measures |R|, in which very small cells count little, progress sqrt(sum of R^2/V), in which they count much.
+    ///
+    /// What a step leaves of its system's residual is the forcing term of inexact Newton methods (Eisenstat and Walker 1996, SIAM J. Sci.
+    /// Comput. 17(1)); their choices go by falls of |R| and would loosen it here.
     fn tighten(&mut self, residual: f64, ratio: f64) {
         self.largest = self.largest.max(residual);
         let of_newton = self.step == Step::Newton && self.value >= self.config.max;
@@ -276,7 +280,8 @@ impl CflControl {
 
     /// The next step is the first one of another problem: as at the beginning.
     pub fn begin(&mut self) {
-        *self = Self { step: self.step, most_limited: self.most_limited, ..Self::new(self.config) };
+        let value = self.config.start.min(self.config.max);
+        *self = Self { value, step: self.step, most_limited: self.most_limited, ..Self::new(self.config) };
     }
 
     /// After a step that had to be taken back. Returns whether it is worth another try.
@@ -368,8 +373,13 @@ mod tests {
         assert_eq!([step(1e-7, 0.3), step(9e-8, 0.7)], [1.0, 1.0], "it converges; its system was not solved");
         assert_eq!([step(8.9e-8, 0.3), step(1e-8, 0.1), step(1e-8, 0.1)], [0.3, 0.3, 0.09]);
         assert_eq!((0..9).map(|_| step(1e-8, 0.01)).last(), Some(LEAST_FORCING));
+        control.limit(5.0);
         control.begin();
-        assert_eq!(control.forcing, 1.0);
+        assert_eq!(
+            (control.forcing, control.value),
+            (1.0, 5.0),
+            "as at the beginning, below a limit set since"
+        );
         let mut plain = CflControl::new(cfl);
         (0..9).for_each(|_| plain.accept(1.0, 0.0));
         assert_eq!(plain.forcing, 1.0);

@@ -230,15 +230,7 @@ fn profile([x, y, z]: [f64; 3]) -> f64 {
 
 /// Residual of the model and the diagonal of its matrix, by rows.
 fn system(solver: &mut FlowSolver) -> (Vec<f64>, Vec<f64>) {
-    let at = Moment {
-        iteration: 1,
-        first_order: false,
-        forcing: 1.0,
-        cfl: 1e300,
-        bdf: None,
-        measure: false,
-        together: true,
-    };
+    let at = Moment::first(1e300);
     solver.host.compute_residual(&at);
     solver.host.coupled_residuals(&at);
     let mut coupled = std::mem::take(&mut solver.host.coupled);

@@ -178,15 +178,7 @@ fn scatter(solver: &mut FlowSolver) {
 }
 
 fn system(solver: &mut FlowSolver, cfl: f64) -> (Vec<f64>, BlockCsr) {
-    let at = Moment {
-        iteration: 1,
-        first_order: false,
-        forcing: 1.0,
-        cfl,
-        bdf: None,
-        measure: false,
-        together: true,
-    };
+    let at = Moment::first(cfl);
     solver.host.compute_residual(&at);
     solver.host.coupled_residuals(&at);
     let mut coupled = std::mem::take(&mut solver.host.coupled);
@@ -285,15 +277,7 @@ fn derivatives_along_directions_are_those_of_differences() {
                 (turbulence.second_order, turbulence.walls) = (second_order, walls);
             });
             scatter(&mut solver);
-            let at = Moment {
-                iteration: 1,
-                first_order: false,
-                forcing: 1.0,
-                cfl: 1.0,
-                bdf: None,
-                measure: false,
-                together: true,
-            };
+            let at = Moment::first(1.0);
             let host = &mut solver.host;
             let way = |i: usize, k: usize| (0.7 * i as f64 + 1.9 * k as f64).sin();
             let (nodes, values, h) = (host.nodes.to_vec(), host.coupled[0].state.values.clone(), 1e-7);
@@ -376,15 +360,7 @@ fn pseudo_times_are_those_of_the_matrix() {
     let mut coupled = std::mem::take(&mut solver.host.coupled);
     let view = solver.host.view(&[], &solver.host.fluxes);
     let [least, times] = [1e300, 3.0].map(|cfl| {
-        let at = Moment {
-            iteration: 1,
-            first_order: false,
-            forcing: 1.0,
-            cfl,
-            bdf: None,
-            measure: false,
-            together: true,
-        };
+        let at = Moment::first(cfl);
         let mut times = vec![0.0; view.dual.nodes()];
         coupled[0].physics.pseudo_time(&view, &coupled[0].state, &at, &mut times);
         times
@@ -418,15 +394,7 @@ fn values_stay_positive_and_walls_follow_the_flow() {
         for _ in 0..20 {
             assert!(!solver.step().rejected);
         }
-        let at = Moment {
-            iteration: 1,
-            first_order: false,
-            forcing: 1.0,
-            cfl: 1.0,
-            bdf: None,
-            measure: false,
-            together: true,
-        };
+        let at = Moment::first(1.0);
         solver.host.compute_residual(&at);
         let (host, state) = (&solver.host, &solver.host.coupled[0].state);
         let view = host.view(&[], &[]);

@@ -184,15 +184,7 @@ fn profile([x, y, z]: [f64; 3]) -> f64 {
 
 /// Residual and matrix of a first step, in the solver's order.
 fn system(solver: &mut FlowSolver, cfl: f64) -> (Vec<f64>, BlockCsr) {
-    let at = Moment {
-        iteration: 1,
-        first_order: false,
-        forcing: 1.0,
-        cfl,
-        bdf: None,
-        measure: false,
-        together: true,
-    };
+    let at = Moment::first(cfl);
     solver.host.compute_residual(&at);
     solver.host.coupled_residuals(&at);
     let mut coupled = std::mem::take(&mut solver.host.coupled);
@@ -238,15 +230,7 @@ fn pseudo_times_are_those_of_the_matrix() {
     };
     let (_, still) = system(&mut solver, 1e300);
     let (_, stepping) = system(&mut solver, 3.0);
-    let at = Moment {
-        iteration: 1,
-        first_order: false,
-        forcing: 1.0,
-        cfl: 3.0,
-        bdf: None,
-        measure: false,
-        together: true,
-    };
+    let at = Moment::first(3.0);
     let mut coupled = std::mem::take(&mut solver.host.coupled);
     let view = solver.host.view(&[], &solver.host.fluxes);
     let mut times = vec![0.0; view.dual.nodes()];

@@ -161,15 +161,7 @@ fn cuda_small_turbulence_entry_by_entry() {
             let what = format!("{model:?}, {hybrid:?}, second order {second_order}, seed {seed}");
             let mut solver = scattered(&config, seed);
             let bdf = in_time.then_some(Bdf { weights: [1.5, -2.0, 0.5], dt: 0.05 });
-            let at = Moment {
-                iteration: 3,
-                first_order: false,
-                forcing: 1.0,
-                cfl: 20.0,
-                bdf,
-                measure: false,
-                together: true,
-            };
+            let at = Moment { bdf, ..Moment::first(20.0) };
             let host = &mut solver.host;
             // Earlier levels are other states.
             host.coupled[0].state.values.iter_mut().for_each(|value| *value *= 1.01);
