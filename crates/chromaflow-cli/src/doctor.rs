@@ -5,7 +5,7 @@ use crate::error::{CliResult, Done};
 use crate::plot;
 use crate::run::bytes;
 use chromaflow_comm::mpi::Mpi;
-use chromaflow_device::cuda::{CudaError, Gpu};
+use chromaflow_device::cuda::{CudaError, Gpu, Nccl};
 use chromaflow_device::stream::{self, Bandwidth};
 use chromaflow_device::{Isa, Team};
 use serde_json::json;
@@ -103,6 +103,16 @@ fn gpu() -> Vec<String> {
         })
         .collect();
     lines.extend(peers(&opened));
+    if count > 0 {
+        lines.push(match Nccl::open() {
+            Ok(nccl) => {
+                format!("NCCL {} passes messages between GPUs of processes and of hosts", nccl.version())
+            }
+            Err(missing) => {
+                format!("{missing}; without it messages between GPUs of processes go through the host")
+            }
+        });
+    }
     if count == 0 {
         lines.push(
             "the driver shows no device (see `nvidia-smi`; CUDA_VISIBLE_DEVICES hides devices)".to_owned(),
@@ -158,7 +168,7 @@ fn peers_in_words(count: usize, apart: &[(usize, usize)]) -> String {
     }
     let list: Vec<String> = apart.iter().map(|(a, b)| format!("{a} to {b}")).collect();
     format!(
-        "peer access is missing from {}: --gpus over these exchanges by page-locked memory of the host",
+        "peer access is missing from {}: --gpus over these exchanges by NCCL, or through the host",
         list.join(", ")
     )
 }

@@ -2,6 +2,7 @@
 
 use crate::{CommError, Threads};
 use std::fmt::Debug;
+use std::time::Duration;
 
 /// How values of several ranks become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,17 @@ pub trait Communicator: Debug + Send + Sync {
     /// As [`Communicator::receive`].
     fn receive_patiently(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
         self.receive(from, tag)
+    }
+
+    /// How long a rank waits for another one.
+    fn patience(&self) -> Duration;
+
+    /// Whether another rank is known to have failed, without a message.
+    ///
+    /// # Errors
+    /// [`CommError::Ended`].
+    fn check(&self) -> Result<(), CommError> {
+        Ok(())
     }
 
     /// This rank as a thread of its process, where all ranks are: they can then hand memory to one another.

@@ -30,6 +30,12 @@ pub enum CommError {
         /// How long was waited.
         patience: Duration,
     },
+    /// Messages between devices stand still for as long as the communicator waits.
+    #[error("messages between GPUs stand still for {} s: another rank does not answer; the run ends", .patience.as_secs_f64())]
+    Silent {
+        /// How long was waited.
+        patience: Duration,
+    },
     /// A rank that is not there, or the caller itself.
     #[error("rank {rank} is no partner of rank {own}: expected another rank below {size}")]
     NoRank {

@@ -1,6 +1,7 @@
 //! One rank alone.
 
 use crate::{CommError, Communicator, Op, Tag};
+use std::time::Duration;
 
 /// One rank alone: nothing is sent, and values are their own sums.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,6 +22,10 @@ impl Communicator for Solo {
 
     fn receive(&self, from: usize, _: Tag) -> Result<Vec<u8>, CommError> {
         Err(CommError::NoRank { rank: from, own: 0, size: 1 })
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::MAX
     }
 
     fn reduce(&self, _: Op, _: &mut [f64]) -> Result<(), CommError> {

@@ -133,6 +133,14 @@ impl Communicator for Threads {
         self.receive_within(Duration::MAX, from, tag)
     }
 
+    fn patience(&self) -> Duration {
+        self.world.patience
+    }
+
+    fn check(&self) -> Result<(), CommError> {
+        self.world.check()
+    }
+
     fn in_process(&self) -> Option<&Threads> {
         Some(self)
     }
@@ -142,11 +150,6 @@ impl Communicator for Threads {
 const LOOKS: u32 = 2_000;
 
 impl Threads {
-    /// How long a rank waits for another one.
-    pub fn patience(&self) -> Duration {
-        self.world.patience
-    }
-
     /// Hands an object to all ranks and returns those of all, in their order; collective. Memory that ranks share begins here.
     ///
     /// # Errors

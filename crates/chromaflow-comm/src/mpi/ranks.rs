@@ -167,6 +167,10 @@ impl Communicator for Mpi {
     fn receive_patiently(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
         self.receive_within(Duration::MAX, from, tag)
     }
+
+    fn patience(&self) -> Duration {
+        self.patience
+    }
 }
 
 /// The first library that opens.

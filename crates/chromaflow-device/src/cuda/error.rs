@@ -26,6 +26,18 @@ pub enum CudaError {
         /// What to update.
         remedy: &'static str,
     },
+    /// A library of another version than is needed.
+    #[error("{library} {found} is older than {needed}: {remedy}")]
+    Old {
+        /// The library's name.
+        library: &'static str,
+        /// Its version.
+        found: String,
+        /// The oldest that will do.
+        needed: String,
+        /// What to update.
+        remedy: &'static str,
+    },
     /// No device, or none of this number.
     #[error(
         "there is no GPU number {ordinal}: the driver shows {count} (see `nvidia-smi`; CUDA_VISIBLE_DEVICES hides devices)"

@@ -8,7 +8,7 @@ use bytemuck::Pod;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What is known about a device.
 #[derive(Clone, Debug)]
@@ -61,6 +61,8 @@ struct Inner {
     ahead: Ahead,
     /// Kernels that were asked for before [`Gpu::prepare`] knew of them.
     unprepared: Mutex<Vec<String>>,
+    /// Held while a graph is recorded.
+    recording: Mutex<()>,
 }
 
 // SAFETY: a context may be current in any number of threads, and the driver's calls are thread-safe.
@@ -192,8 +194,8 @@ impl Gpu {
             compile::cached(source, &arch)
                 .or_else(|| compile::compile_and_store(source, &arch).ok().map(|compiled| compiled.image))
         });
-        let (modules, unprepared) = (Mutex::default(), Mutex::default());
-        Ok(Self(Arc::new(Inner { device, context, pool, facts, modules, ahead, unprepared })))
+        let (modules, unprepared, recording) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(Self(Arc::new(Inner { device, context, pool, facts, modules, ahead, unprepared, recording })))
     }
 
     /// The pool of device memory.
@@ -245,6 +247,16 @@ impl Gpu {
     /// What is known about the device.
     pub fn facts(&self) -> &GpuFacts {
         &self.0.facts
+    }
+
+    /// Held while a graph is recorded on this device.
+    pub(super) fn recording(&self) -> MutexGuard<'_, ()> {
+        self.0.recording.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps graphs from being recorded, unless one is.
+    pub(super) fn recording_if_nobody_else(&self) -> Option<MutexGuard<'_, ()>> {
+        self.0.recording.try_lock().ok()
     }
 
     /// Makes the context current in this thread; every entry of this module does.

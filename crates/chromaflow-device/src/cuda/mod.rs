@@ -7,6 +7,7 @@
 //! * [`Gpu`]: one device with its context and its compiled kernels.
 //! * [`Stream`], [`Event`], [`Graph`]: order and time of work.
 //! * [`DeviceBuffer`], [`Pinned`]: memory on the device and page-locked memory on the host.
+//! * [`Nccl`], [`NcclRank`]: messages between GPUs by NVIDIA's library, where it is installed.
 //! * [`tensor_map`]: boxes of arrays that the device copies by itself (TMA).
 //! * [`KernelSource`], [`Module`], [`Kernel`], [`Launch`]: CUDA C++ text, its machine code, one entry, one launch.
 //! * [`Record`]: a kernel's arguments, its parameter list made from them.
@@ -19,6 +20,7 @@ mod error;
 mod gpu;
 mod launch;
 mod memory;
+mod nccl;
 mod pack;
 mod record;
 mod stream;
@@ -31,6 +33,7 @@ pub use error::CudaError;
 pub use gpu::{Gpu, GpuFacts, MemoryAt};
 pub use launch::{Kernel, Launch, Module};
 pub use memory::{DeviceBuffer, DeviceSlice, Pinned};
+pub use nccl::{Leg, Nccl, NcclId, NcclRank};
 pub use pack::{pack, ship, shipped};
 pub use record::{Element, Parameter, Read, Record, Records, Share, Watch, Write};
 pub use stream::{Asked, Event, Graph, Stream};

@@ -123,6 +123,20 @@ impl Stream {
         check("cuStreamSynchronize", unsafe { sys::cuStreamSynchronize(self.0.raw) })
     }
 
+    /// Whether all work enqueued so far is done; nothing while a graph is recorded on this device, when nobody may ask.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: also errors of kernels that ran before.
+    pub fn is_idle(&self) -> Result<Option<bool>, CudaError> {
+        self.gpu().bind()?;
+        let Some(_not_recording) = self.gpu().recording_if_nobody_else() else { return Ok(None) };
+        // SAFETY: the stream lives, and is not part of a graph that is recorded.
+        match unsafe { sys::cuStreamQuery(self.0.raw) } {
+            sys::CUresult::CUDA_ERROR_NOT_READY => Ok(Some(false)),
+            status => check("cuStreamQuery", status).map(|()| Some(true)),
+        }
+    }
+
     /// Work enqueued here later waits for `event`.
     ///
     /// # Errors
@@ -141,6 +155,7 @@ impl Stream {
     /// memory cannot: buffers must exist before).
     pub fn capture(&self, work: impl FnOnce() -> Result<(), CudaError>) -> Result<Graph, CudaError> {
         self.gpu().bind()?;
+        let _recording = self.gpu().recording();
         // SAFETY: the stream lives; the mode lets other threads go on working.
         check("cuStreamBeginCapture", unsafe {
             sys::cuStreamBeginCapture_v2(

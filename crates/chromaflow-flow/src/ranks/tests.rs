@@ -400,6 +400,9 @@ impl Communicator for Delayed {
         self.wait();
         self.ranks.receive(from, tag)
     }
+    fn patience(&self) -> Duration {
+        self.ranks.patience()
+    }
 }
 
 /// Whole marches, whose every message comes when it likes: not a bit of residuals, forces, fields and restart changes.

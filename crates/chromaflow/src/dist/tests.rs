@@ -402,6 +402,9 @@ fn the_order_of_arrival_changes_no_bit() {
         fn receive(&self, from: usize, tag: chromaflow_comm::Tag) -> Result<Vec<u8>, CommError> {
             self.0.receive(from, tag)
         }
+        fn patience(&self) -> Duration {
+            self.0.patience()
+        }
     }
     let exchanged = |delayed: bool| {
         run(5, PATIENCE, move |ranks: &Threads| {

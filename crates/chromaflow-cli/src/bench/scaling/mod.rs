@@ -100,10 +100,12 @@ impl ExchangeWord {
 /// How values pass between GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum HaloWord {
-    /// By peer stores where the GPUs can, within sweeps where each rank has one of its own, else staged
+    /// By peer stores where the GPUs can, within sweeps where each rank has one of its own, else as `nccl`
     Shortest,
-    /// By peer stores between kernels where the GPUs can, else staged
+    /// By peer stores between kernels where the GPUs can, else as `nccl`
     Posted,
+    /// By NCCL where it is installed, else staged
+    Nccl,
     /// Through page-locked memory of the host
     Staged,
 }
@@ -113,6 +115,7 @@ impl HaloWord {
         match self {
             Self::Shortest => Wish::Shortest,
             Self::Posted => Wish::Posted,
+            Self::Nccl => Wish::Nccl,
             Self::Staged => Wish::Staged,
         }
     }

@@ -5,6 +5,7 @@ use super::arguments::{Mail, Posts};
 use super::peer::Peers;
 use crate::dist::Share;
 use crate::gpu::{GpuError, Storage, source};
+use chromaflow_comm::Communicator;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use crate::dist::tests::{Local, NB, PATIENCE, System, local, local_of, system, s
 use crate::gpu::{DeviceJacobian, GpuError, Storage, test_stream};
 use crate::relax::{Direction, MulticolorCuda, SolveOptions};
 use chromaflow_comm::{Communicator, Threads, run};
-use chromaflow_device::cuda::{Asked, DeviceBuffer, Gpu, Stream};
+use chromaflow_device::cuda::{Asked, DeviceBuffer, Gpu, Nccl, Stream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -76,12 +76,27 @@ fn owners(kind: usize, seed: u64, rows: usize, size: usize) -> Vec<u32> {
     (0..rows).map(|row| part(row) as u32).collect()
 }
 
-/// Each rank on a GPU of its own: graphs whose kernels pass rows against one device and against rows that pass by events, on random
-/// matrices cut in odd ways, with and without delays, bit for bit; and what a host asks of the driver for each linear step.
+/// Ways between GPUs that each have a rank of their own; by NCCL where it is installed.
+fn ways() -> Vec<(Wish, Path, Option<u32>)> {
+    let mut all = vec![
+        (Wish::Posted, Path::Peer, None),
+        (Wish::Shortest, Path::Direct, None),
+        (Wish::Shortest, Path::Direct, DELAY),
+    ];
+    match Nccl::open() {
+        Ok(nccl) => all.push((Wish::Nccl, Path::Nccl(nccl.version()), None)),
+        Err(why) => chromaflow_testkit::skip("nccl", &why.to_string()),
+    }
+    all
+}
+
+/// Each rank on a GPU of its own: graphs whose kernels pass rows, or whose rows pass by NCCL, against one device and against rows that
+/// pass by events, on random matrices cut in odd ways, with and without delays, bit for bit; and what a host asks of the driver for each linear step.
 #[test]
 fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
     let Some(stream) = test_stream() else { return };
     let Some(count) = gpus() else { return };
+    let ways = Arc::new(ways());
     for (seed, policy, direction, damping) in [
         (1, Policy::Ds, Direction::Forward, 1.0),
         (2, Policy::D, Direction::Symmetric, 0.9),
@@ -92,17 +107,13 @@ fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
         let options = SolveOptions { direction, damping, ..SolveOptions::sweeps(15) };
         let expected = Arc::new(alone(&whole, &stream, &options));
         for (size, kind) in (2..=count).flat_map(|size| [0, 1, 2].map(|kind| (size, kind))) {
-            let expected = Arc::clone(&expected);
+            let (expected, ways) = (Arc::clone(&expected), Arc::clone(&ways));
             let asked = run(size, PATIENCE, move |ranks: &Threads| -> Result<Vec<Asked>, GpuError> {
                 let whole = system_of(rows, blocks, seed, policy);
                 let own = local_of(ranks, &whole, &owners(kind, seed, rows, size), 1, false);
                 let stream = Gpu::open(ranks.rank())?.stream()?;
                 let mut all = Vec::new();
-                for (wish, path, delay) in [
-                    (Wish::Posted, Path::Peer, None),
-                    (Wish::Shortest, Path::Direct, None),
-                    (Wish::Shortest, Path::Direct, DELAY),
-                ] {
+                for (wish, path, delay) in ways.iter().cloned() {
                     let share = Arc::new(ShareCuda::new(&own.share, &stream, &[], NB, wish)?);
                     assert_eq!(*share.path(), path);
                     let (mut sweeps, b) = sweeps(&own, &share, Storage::from(policy), delay)?;
@@ -142,6 +153,9 @@ fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
                 let kernels = 1;
                 assert_eq!(rank[1], Asked { kernels, graphs: 1, events: 0, waits: 0 }, "a graph a step");
                 assert!(rank[0].kernels > 100 && rank[0].graphs == 0, "{:?}", rank[0]);
+                for by_nccl in &rank[2..] {
+                    assert_eq!(*by_nccl, Asked { kernels, graphs: 1, events: 0, waits: 0 }, "a graph a step");
+                }
             }
         }
     }
@@ -153,13 +167,14 @@ fn cuda_kernels_that_wait_for_a_rank_in_vain_end_with_an_error() {
     if test_stream().is_none() || gpus().is_none() {
         return;
     }
-    for fails in [false, true] {
+    let wishes = if Nccl::open().is_ok() { &[Wish::Shortest, Wish::Nccl][..] } else { &[Wish::Shortest] };
+    for (&wish, fails) in wishes.iter().flat_map(|wish| [(wish, false), (wish, true)]) {
         let started = Instant::now();
         let patience = Duration::from_secs(if fails { 60 } else { 2 });
         let ended = run(2, patience, move |ranks: &Threads| -> Result<(), GpuError> {
             let own = local(ranks, &system(Policy::D), 1, false);
             let stream = Gpu::open(ranks.rank())?.stream()?;
-            let share = Arc::new(ShareCuda::new(&own.share, &stream, &[], NB, Wish::Shortest)?);
+            let share = Arc::new(ShareCuda::new(&own.share, &stream, &[], NB, wish)?);
             let (mut sweeps, b) = sweeps(&own, &share, Storage::F64, None)?;
             let mut x = DeviceBuffer::zeroed(&stream, own.b.len())?;
             sweeps.solve(&b, &mut x, &SolveOptions::sweeps(2))?;
@@ -180,7 +195,11 @@ fn cuda_kernels_that_wait_for_a_rank_in_vain_end_with_an_error() {
             assert_eq!(words, "rank 1: it was told to fail");
             assert!(started.elapsed() < patience / 2, "{:?}", started.elapsed());
         } else {
-            assert!(words.contains("rank 1 did not answer for 2 s"), "{words}");
+            let silent = match wish {
+                Wish::Nccl => "rank 0: messages between GPUs stand still for 2 s",
+                _ => "rank 1 did not answer for 2 s",
+            };
+            assert!(words.contains(silent), "{words}");
         }
     }
 }

@@ -4,6 +4,8 @@
 //! | file | |
 //! |---|---|
 //! | `lists.rs` | which rows pass, on the device |
+//! | `boxes.rs` | room for messages on the device |
+//! | `nccl.rs` | messages by NCCL |
 //! | `staged.rs` | messages through page-locked memory and the communicator of the ranks |
 //! | `peer.rs` | messages that a device writes into the memory of another one |
 //! | `halo.cu` | rows into messages and out of them |
@@ -12,10 +14,12 @@
 //! All ways move the same bits.
 
 mod arguments;
+mod boxes;
 mod direct;
 #[cfg(test)]
 mod direct_tests;
 mod lists;
+mod nccl;
 mod peer;
 mod staged;
 #[cfg(test)]
@@ -31,6 +35,7 @@ use chromaflow_device::cuda::{
 };
 pub(crate) use direct::{Direct, MAIL, direct_source};
 use lists::{List, Side};
+use nccl::ByNccl;
 use peer::Peers;
 use staged::Staged;
 use std::fmt;
@@ -47,11 +52,14 @@ pub(crate) fn kernel_source() -> KernelSource {
 /// How messages are to pass between devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wish {
-    /// From device to device where all neighbors can, else through the host; [`ShareCuda::path`] says which it is.
+    /// From device to device where all neighbors can, else by NCCL where it is installed, else through the host; [`ShareCuda::path`] says
+    /// which it is.
     #[default]
     Shortest,
-    /// From device to device, but by events of the streams alone: no kernel waits.
+    /// The same, but by events of the streams where devices write into one another's memory: no kernel of a sweep waits.
     Posted,
+    /// By NCCL, else through the host.
+    Nccl,
     /// Through the host.
     Staged,
 }
@@ -63,6 +71,8 @@ pub enum Path {
     Direct,
     /// Each device writes into the memory of its neighbors; devices wait for events.
     Peer,
+    /// By NCCL of this version.
+    Nccl(String),
     /// Through page-locked memory and the communicator, and why.
     Staged(String),
 }
@@ -72,6 +82,7 @@ impl fmt::Display for Path {
         match self {
             Self::Direct => f.write_str("peer stores within sweeps"),
             Self::Peer => f.write_str("peer stores"),
+            Self::Nccl(version) => write!(f, "NCCL ({version})"),
             Self::Staged(why) => write!(f, "staged by page-locked memory of the host ({why})"),
         }
     }
@@ -84,7 +95,8 @@ impl fmt::Display for Path {
 ///
 /// **Order**: all work is enqueued on one stream. No kernel of an exchange waits for another rank: a device waits for events of its
 /// neighbors' streams that were recorded before, or the host waits for messages. Ranks may therefore share a device. Sweeps are passed
-/// within kernels ([`Path::Direct`]), which wait for those of other ranks, only where each rank has a device of its own.
+/// within kernels ([`Path::Direct`]), which wait for those of other ranks, and messages by NCCL ([`Path::Nccl`]), whose kernels do, only
+/// where each rank has a device of its own.
 pub struct ShareCuda {
     share: Arc<Share>,
     stream: Stream,
@@ -104,7 +116,35 @@ pub struct ShareCuda {
 
 enum Way {
     Peer(Peers),
+    Nccl(ByNccl),
     Staged(Staged),
+}
+
+impl Way {
+    /// The shortest one that is wished for and open to all ranks. Collective.
+    fn find(share: &Arc<Share>, stream: &Stream, words: usize, wish: Wish) -> Result<(Self, Path), GpuError> {
+        let no_peers = match Peers::new(share, stream, words, wish)? {
+            Ok(peers) => {
+                peers.watched_by(share);
+                let path = if peers.may_wait(wish) { Path::Direct } else { Path::Peer };
+                return Ok((Self::Peer(peers), path));
+            }
+            Err(why) => why,
+        };
+        let no_nccl = match ByNccl::new(share, stream, words, wish)? {
+            Ok(nccl) => {
+                nccl.watched_by(share);
+                let path = Path::Nccl(nccl.version().to_owned());
+                return Ok((Self::Nccl(nccl), path));
+            }
+            Err(why) => why,
+        };
+        let why = match wish {
+            Wish::Shortest | Wish::Posted => format!("{no_peers}; no NCCL: {no_nccl}"),
+            Wish::Nccl | Wish::Staged => no_nccl,
+        };
+        Ok((Self::Staged(Staged::new(share.halo().neighbors(), stream, words)?), Path::Staged(why)))
+    }
 }
 
 struct Kernels {
@@ -144,14 +184,7 @@ impl ShareCuda {
         let ghosts: Vec<u32> =
             share.ghosts().iter().flat_map(|run| run.start as u32..run.end as u32).collect();
         let words = 2 * widest;
-        let (way, path) = match Peers::new(share, stream, words, wish)? {
-            Ok(peers) => {
-                peers.watched_by(share);
-                let path = if peers.may_wait(wish) { Path::Direct } else { Path::Peer };
-                (Way::Peer(peers), path)
-            }
-            Err(why) => (Way::Staged(Staged::new(neighbors, stream, words)?), Path::Staged(why)),
-        };
+        let (way, path) = Way::find(share, stream, words, wish)?;
         let list = |of| List::new(stream, neighbors, of);
         Ok(Self {
             kernels: Kernels {
@@ -197,6 +230,11 @@ impl ShareCuda {
             }
             _ => Ok(None),
         }
+    }
+
+    /// Whether exchanges may be recorded in a graph: no host takes part in them.
+    pub(crate) fn is_recordable(&self) -> bool {
+        matches!(self.path, Path::Nccl(_))
     }
 
     /// How messages pass.
@@ -319,12 +357,14 @@ impl ShareCuda {
         let mut way = self.way();
         let (boxes, turns) = match &*way {
             Way::Peer(peers) => peers.outgoing(&list.partners),
-            Way::Staged(staged) => (&staged.boxes[0], 0),
+            Way::Nccl(nccl) => (&nccl.boxes.addresses[0], 0),
+            Way::Staged(staged) => (&staged.boxes.addresses[0], 0),
         };
         // SAFETY: boxes have room for all rows that pass to a neighbor, and the caller's promise.
         unsafe { self.pass_rows(&self.kernels.send, &list.send, boxes, turns, words, x)? };
         match &mut *way {
             Way::Peer(peers) => peers.post(&list.partners),
+            Way::Nccl(nccl) => nccl.pass(list, words, &self.stream),
             Way::Staged(staged) => staged.download(list, words, &self.stream),
         }
     }
@@ -341,6 +381,7 @@ impl ShareCuda {
         let mut way = self.way();
         let arrived = match &mut *way {
             Way::Peer(peers) => peers.take(&self.share, &list.partners)?,
+            Way::Nccl(nccl) => nccl.take(&self.stream).map(|()| true)?,
             Way::Staged(staged) => staged.pass(&self.share, list, words, &self.stream)?,
         };
         if !arrived {
@@ -348,7 +389,8 @@ impl ShareCuda {
         }
         let (boxes, turns) = match &*way {
             Way::Peer(peers) => peers.incoming(&list.partners),
-            Way::Staged(staged) => (&staged.boxes[1], 0),
+            Way::Nccl(nccl) => (&nccl.boxes.addresses[1], 0),
+            Way::Staged(staged) => (&staged.boxes.addresses[1], 0),
         };
         // SAFETY: as in `start`.
         unsafe { self.pass_rows(&self.kernels.receive, &list.receive, boxes, turns, words, x)? };

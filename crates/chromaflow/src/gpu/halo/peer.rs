@@ -11,7 +11,7 @@
 use super::Wish;
 use crate::dist::Share;
 use crate::gpu::GpuError;
-use chromaflow_comm::CommError;
+use chromaflow_comm::{CommError, Communicator};
 use chromaflow_device::cuda::{DeviceBuffer, Event, Gpu, Pinned, Stream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -99,7 +99,7 @@ impl Peers {
         wish: Wish,
     ) -> Result<Result<Self, String>, GpuError> {
         let ranks = Arc::clone(share.ranks());
-        if wish == Wish::Staged {
+        if matches!(wish, Wish::Staged | Wish::Nccl) {
             return Ok(Err("as asked for".to_owned()));
         }
         let Some(threads) = ranks.in_process() else {
@@ -167,7 +167,7 @@ impl Peers {
     pub fn may_wait(&self, wish: Wish) -> bool {
         match wish {
             Wish::Shortest => self.apart && !self.others.is_empty(),
-            Wish::Posted | Wish::Staged => false,
+            Wish::Posted | Wish::Nccl | Wish::Staged => false,
         }
     }
 

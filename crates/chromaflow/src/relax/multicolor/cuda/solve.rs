@@ -147,7 +147,7 @@ impl MulticolorCuda {
             return Err(RelaxError::NotFactored.into());
         }
         if let Some(share) = self.share.clone() {
-            if self.direct.is_none() {
+            if self.direct.is_none() && !share.is_recordable() {
                 return self.sweep_over(&share, plan);
             }
             if share.share().check().is_err() {
@@ -157,9 +157,10 @@ impl MulticolorCuda {
         if !self.graphs.contains_key(&plan) {
             let (mut failed, stream) = (None, self.stream.clone());
             let graph = stream.capture(|| {
-                failed = match &self.direct {
-                    Some(direct) => self.record_direct(direct, plan).err(),
-                    None => self.record(plan).err(),
+                failed = match (&self.direct, self.share.clone()) {
+                    (Some(direct), _) => self.record_direct(direct, plan).err(),
+                    (None, Some(share)) => self.sweep_over(&share, plan).err(),
+                    (None, None) => self.record(plan).err(),
                 };
                 Ok(())
             });
@@ -167,7 +168,7 @@ impl MulticolorCuda {
                 return Err(error);
             }
             self.graphs.insert(plan, graph?);
-            if let Some(share) = self.share.as_ref().filter(|_| self.direct.is_some()) {
+            if let Some(share) = &self.share {
                 // Everybody's graph is on its device before anybody's waits: to bring it there may wait for what runs.
                 self.stream.synchronize()?;
                 share.share().ranks().barrier()?;
@@ -232,7 +233,7 @@ impl MulticolorCuda {
         direct.end(step)
     }
 
-    /// Sweeps over the rows of a rank. They are no graph: hosts agree on each exchange as they enqueue it.
+    /// Sweeps over the rows of a rank. They are no graph where hosts agree on each exchange as they enqueue it.
     fn sweep_over(&mut self, share: &ShareCuda, plan: Plan) -> Result<(), GpuError> {
         let damping = f64::from_bits(plan.damping);
         let words = self.matrix.nb() * self.matrix.storage().x_bytes() / 4;
