@@ -166,10 +166,18 @@ pub trait Communicator: Debug + Send + Sync {
     /// [`CommError`] when another rank has failed, has left or stays silent too long; [`CommError::Length`] when ranks reduce
     /// different numbers of values.
     fn reduce(&self, op: Op, values: &mut [f64]) -> Result<(), CommError> {
+        self.reduce_each(&|_| op, values)
+    }
+
+    /// The same with an operation for each value, by its place: one message where several kinds of numbers are to be agreed on.
+    ///
+    /// # Errors
+    /// As [`Communicator::reduce`].
+    fn reduce_each(&self, op: &dyn Fn(usize) -> Op, values: &mut [f64]) -> Result<(), CommError> {
         let (parts, count) = (self.gather(0, bytemuck::cast_slice(values))?, values.len());
         for (from, part) in parts.iter().enumerate().skip(1) {
-            for (value, other) in values.iter_mut().zip(floats(from, part, count)?) {
-                *value = op.of(*value, other);
+            for (place, (value, other)) in values.iter_mut().zip(floats(from, part, count)?).enumerate() {
+                *value = op(place).of(*value, other);
             }
         }
         let mut bytes = bytemuck::cast_slice(values).to_vec();

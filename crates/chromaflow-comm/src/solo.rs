@@ -28,7 +28,7 @@ impl Communicator for Solo {
         Duration::MAX
     }
 
-    fn reduce(&self, _: Op, _: &mut [f64]) -> Result<(), CommError> {
+    fn reduce_each(&self, _: &dyn Fn(usize) -> Op, _: &mut [f64]) -> Result<(), CommError> {
         Ok(())
     }
 }

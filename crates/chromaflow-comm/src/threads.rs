@@ -5,7 +5,7 @@ use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::fmt::{self, Display};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -33,6 +33,8 @@ struct World {
     patience: Duration,
     /// One a rank: what it hands to all others ([`Threads::meet`]).
     handed: Mutex<Vec<Option<Handed>>>,
+    /// Whether each rank may have a core of its own.
+    roomy: bool,
 }
 
 /// What ranks of one process hand to one another.
@@ -45,6 +47,8 @@ type Messages = HashMap<(usize, Tag), VecDeque<Vec<u8>>>;
 struct Mailbox {
     messages: Mutex<Messages>,
     news: Condvar,
+    /// Messages that have come so far.
+    count: AtomicUsize,
 }
 
 impl Mailbox {
@@ -64,7 +68,8 @@ impl World {
         let boxes = (0..size).map(|_| Mailbox::default()).collect();
         let left = (0..size).map(|_| AtomicBool::new(false)).collect();
         let handed = Mutex::new(vec![None; size]);
-        Self { boxes, left, ended: OnceLock::new(), patience, handed }
+        let roomy = thread::available_parallelism().is_ok_and(|cores| cores.get() >= size);
+        Self { boxes, left, ended: OnceLock::new(), patience, handed, roomy }
     }
 
     /// A rank has failed; only the first failure is kept.
@@ -121,6 +126,7 @@ impl Communicator for Threads {
         self.world.check()?;
         let mailbox = &self.world.boxes[to];
         mailbox.lock().entry((self.rank, tag)).or_default().push_back(bytes);
+        mailbox.count.fetch_add(1, Ordering::Release);
         mailbox.news.notify_all();
         Ok(())
     }
@@ -195,6 +201,8 @@ impl Threads {
     fn receive_within(&self, patience: Duration, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
         self.partner(from)?;
         let (mailbox, started) = (&self.world.boxes[self.rank], Instant::now());
+        // To be woken takes longer than most messages do: with a core to spare a rank looks before it sleeps.
+        let mut looks = self.world.roomy;
         let mut messages = mailbox.lock();
         loop {
             self.world.check()?;
@@ -207,6 +215,16 @@ impl Threads {
             let rest = patience.saturating_sub(started.elapsed());
             if rest.is_zero() {
                 return Err(CommError::Late { rank: from, patience });
+            }
+            if std::mem::take(&mut looks) {
+                let count = mailbox.count.load(Ordering::Acquire);
+                drop(messages);
+                looks = (0..LOOKS).any(|_| {
+                    std::hint::spin_loop();
+                    mailbox.count.load(Ordering::Acquire) != count
+                });
+                messages = mailbox.lock();
+                continue;
             }
             let woken = mailbox.news.wait_timeout(messages, rest.min(LONGEST));
             messages = woken.unwrap_or_else(PoisonError::into_inner).0;

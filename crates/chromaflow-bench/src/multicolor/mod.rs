@@ -74,6 +74,9 @@ pub struct Args {
     /// Tiles to print while tuning
     #[arg(long, default_value_t = 6)]
     tune_best: usize,
+    /// While tuning, only tiles with so many groups of lanes that share a row: they all add in one order
+    #[arg(long, value_name = "N")]
+    tune_split: Option<usize>,
     /// Repeats of a measurement, the median of which counts
     #[arg(long, default_value_t = 11)]
     repeats: usize,
@@ -357,7 +360,10 @@ fn tune(args: &Args, mut bench: Bench, problem: &Problem, storages: &[Storage]) 
         }
         let start = Instant::now();
         let mut found = Vec::new();
-        let candidates = Tile::candidates(nb, storage, largest / multiprocessors);
+        let mut candidates = Tile::candidates(nb, storage, largest / multiprocessors);
+        if let Some(split) = args.tune_split {
+            candidates.retain(|tile| matches!(tile, Tile::Sliced(s) if s.split == split));
+        }
         let total = candidates.len();
         for tile in candidates {
             if start.elapsed().as_secs_f64() > args.tune_seconds {

@@ -166,6 +166,8 @@ choice! {
         Late => chromaflow::dist::SweepExchange::ColorLate,
         /// Once a sweep: they depend on it more.
         Sweep => chromaflow::dist::SweepExchange::EverySweep,
+        /// Once a solve: each rank relaxes its own rows, block Jacobi between ranks.
+        Solve => chromaflow::dist::SweepExchange::EverySolve,
     }
 }
 

@@ -62,6 +62,8 @@ pub enum SweepExchange {
     ColorLate,
     /// After a sweep over all colors.
     EverySweep,
+    /// After all sweeps of a solve: block Jacobi between ranks, each block relaxed on its own.
+    EverySolve,
 }
 
 /// A color's rows of this rank.
@@ -298,6 +300,18 @@ impl Share {
         if self.pass(|| self.ranks.reduce(op, values)).is_none() {
             values.fill(f64::NAN);
         }
+    }
+
+    /// Numbers become their sums over all ranks, and others the least of all ranks, by one message.
+    pub fn sum_and_least(&self, sums: &mut [f64], least: &mut [f64]) {
+        let count = sums.len();
+        let mut all = [&*sums, &*least].concat();
+        let op = |place: usize| if place < count { Op::Sum } else { Op::Min };
+        if self.pass(|| self.ranks.reduce_each(&op, &mut all)).is_none() {
+            all.fill(f64::NAN);
+        }
+        sums.copy_from_slice(&all[..count]);
+        least.copy_from_slice(&all[count..]);
     }
 
     /// The largest of a number that each rank has.

@@ -262,11 +262,14 @@ pub(crate) fn plain_sweeps(whole: &System, size: usize, when: SweepExchange, swe
             match when {
                 SweepExchange::EveryColor => pass(&mut x, rows.clone()),
                 SweepExchange::ColorLate if c > 0 => pass(&mut x, colors[c - 1].clone()),
-                SweepExchange::ColorLate | SweepExchange::EverySweep => {}
+                SweepExchange::ColorLate | SweepExchange::EverySweep | SweepExchange::EverySolve => {}
             }
         }
-        pass(&mut x, 0..ROWS);
+        if when != SweepExchange::EverySolve {
+            pass(&mut x, 0..ROWS);
+        }
     }
+    pass(&mut x, 0..ROWS);
     x.swap_remove(0)
 }
 
@@ -277,7 +280,12 @@ fn sweeps_that_exchange_late_read_older_values() {
     let o = options(Method::Richardson, PreconditionerKind::Multicolor, Policy::D);
     let (exact, _) = alone(&whole, &o, false);
     let near = |x: &[f64], y: &[f64]| x.iter().zip(y).all(|(x, y)| (x - y).abs() <= 1e-12);
-    for when in [SweepExchange::EveryColor, SweepExchange::ColorLate, SweepExchange::EverySweep] {
+    for when in [
+        SweepExchange::EveryColor,
+        SweepExchange::ColorLate,
+        SweepExchange::EverySweep,
+        SweepExchange::EverySolve,
+    ] {
         for size in SIZES {
             let expected = plain_sweeps(&whole, size, when, o.sweeps);
             for threads in [1, 2] {

@@ -11,6 +11,9 @@ typedef float Sum;
 #define STORED (STORAGE == 1 ? 4 : 2)
 #endif
 
+// Asks for a line of the second-level cache, without a register for it.
+__device__ __forceinline__ void prefetch_l2(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+
 // Programmatic dependent launch: let the successor start, and wait until all predecessors are done and visible.
 __device__ __forceinline__ void launch_dependents() {
 #if __CUDA_ARCH__ >= 900

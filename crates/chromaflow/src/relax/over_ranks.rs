@@ -10,8 +10,8 @@ use std::ops::Range;
 /// Batches with fewer rows and values than these are done row after row on one rank: see `order::Schedule`.
 const CHAINED: [usize; 2] = [8, 8 * 1500];
 
-/// One pass over all colors. A color's border rows come first, then their values travel while its interior rows are worked on, or as
-/// [`SweepExchange`] says.
+/// One pass over all colors, the last one before somebody looks at x where it `closes`. A color's border rows come first, then their values
+/// travel while its interior rows are worked on, or as [`SweepExchange`] says.
 ///
 /// # Safety
 /// As [`sweep_rows`], for all rows of the share. All members of a team call it together.
@@ -21,9 +21,13 @@ pub(super) unsafe fn sweep<P: Precision>(
     isa: Isa,
     nb: usize,
     data: &SweepData<'_, P>,
-    backward: bool,
+    (backward, closes): (bool, bool),
 ) {
-    let (batches, when) = (share.batches(), share.sweep_exchange());
+    let batches = share.batches();
+    let when = match share.sweep_exchange() {
+        SweepExchange::EverySolve if closes => SweepExchange::EverySweep,
+        when => when,
+    };
     let order = |at: usize| &batches[if backward { batches.len() - 1 - at } else { at }];
     for at in 0..batches.len() {
         let batch = order(at);
@@ -64,7 +68,7 @@ pub(super) unsafe fn sweep<P: Precision>(
             }
         }
     }
-    if when != SweepExchange::EveryColor {
+    if matches!(when, SweepExchange::ColorLate | SweepExchange::EverySweep) {
         if member.rank() == 0 {
             let late = if when == SweepExchange::ColorLate { batches.len().saturating_sub(1) } else { 0 };
             // SAFETY: all members wait for the first.

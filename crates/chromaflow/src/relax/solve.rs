@@ -340,13 +340,15 @@ impl<P: Precision> Run<'_, P> {
         let mut sweep = 0;
         while sweep < options.sweeps && outcome.is_none() {
             sweep += 1;
+            let correct = options.restart.is_some_and(|every| sweep.is_multiple_of(every.max(1)));
+            let closes = correct || problem.watched || sweep == options.sweeps;
             if options.direction != Direction::Backward {
-                self.sweep(member, &mut current, rhs, false);
+                let closes = closes && options.direction == Direction::Forward;
+                self.sweep(member, &mut current, rhs, (false, closes));
             }
             if options.direction != Direction::Forward {
-                self.sweep(member, &mut current, rhs, true);
+                self.sweep(member, &mut current, rhs, (true, closes));
             }
-            let correct = options.restart.is_some_and(|every| sweep.is_multiple_of(every.max(1)));
             if !(problem.watched || correct) {
                 continue;
             }
@@ -415,8 +417,14 @@ impl<P: Precision> Run<'_, P> {
         }
     }
 
-    /// One pass over all batches.
-    fn sweep(&self, member: &Member<'_>, current: &mut usize, b: *const f64, backward: bool) {
+    /// One pass over all batches, the last one before somebody looks at x where it `closes`.
+    fn sweep(
+        &self,
+        member: &Member<'_>,
+        current: &mut usize,
+        b: *const f64,
+        (backward, closes): (bool, bool),
+    ) {
         let engine = self.engine;
         let other = if engine.update == Update::Simultaneous { 1 - *current } else { *current };
         let data = SweepData::<P> {
@@ -429,7 +437,7 @@ impl<P: Precision> Run<'_, P> {
         };
         if let Some(share) = &engine.share {
             // SAFETY: as below.
-            unsafe { over_ranks::sweep(share, member, engine.isa, engine.nb, &data, backward) };
+            unsafe { over_ranks::sweep(share, member, engine.isa, engine.nb, &data, (backward, closes)) };
             *current = other;
             return;
         }

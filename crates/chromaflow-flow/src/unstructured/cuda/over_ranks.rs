@@ -71,16 +71,16 @@ impl FlowCuda {
         let beside = self.coupled.iter_mut().map(CoupledSystemCuda::sums_mut);
         let mut parts: Vec<&mut [f64]> = std::iter::once(self.sums.all_mut()).chain(beside).collect();
         let mut all: Vec<f64> = parts.iter().flat_map(|part| part.iter().copied()).collect();
-        share.sum(&mut all);
+        let mut found = found.map(|row| row.map(|row| share.global(row)));
+        share.sum_and_lowest(&mut all, &mut found);
         let mut rest = &all[..];
         for part in &mut parts {
             let (own, after) = rest.split_at(part.len());
             part.copy_from_slice(own);
             rest = after;
         }
-        let [flow, beside] = share.lowest(found.map(|row| row.map(|row| share.global(row))));
         share.share().check()?;
-        Ok(flow.or(beside))
+        Ok(found[0].or(found[1]))
     }
 
     /// What the steps of the flow and of the systems beside it did on all ranks, rows by their numbers in the whole mesh; what a rank alone
@@ -88,10 +88,12 @@ impl FlowCuda {
     pub(super) fn agree(&self, all: &mut [Advanced]) -> Result<(), FlowError> {
         let Some(share) = &self.share else { return Ok(()) };
         let mut limited: Vec<f64> = all.iter().map(|done| done.limited as f64).collect();
-        share.sum(&mut limited);
-        for (done, limited) in all.iter_mut().zip(limited) {
-            // Singular rows have their numbers in the whole mesh already.
-            [done.singular, done.bad] = share.lowest([done.singular, done.bad.map(|row| share.global(row))]);
+        // Singular rows have their numbers in the whole mesh already.
+        let mut found: Vec<Option<usize>> =
+            all.iter().flat_map(|done| [done.singular, done.bad.map(|row| share.global(row))]).collect();
+        share.sum_and_lowest(&mut limited, &mut found);
+        for ((done, limited), found) in all.iter_mut().zip(limited).zip(found.chunks_exact(2)) {
+            [done.singular, done.bad] = [found[0], found[1]];
             done.limited = limited as usize;
         }
         Ok(share.share().check()?)

@@ -7,7 +7,9 @@
 // number of the color before, that it has read it: there is no second copy.
 //
 // Order: rows are written, then (fence of the whole system) the count of finished thread blocks, then by the last of
-// them the number (store-release); who has read the number (load-acquire, which also empties L1) reads the rows.
+// them the number (store-release); who has read the number (load-acquire) reads the rows. A store-release waits for the
+// stores before it to arrive, so each neighbor's number has a lane of its own: one after the other they would add up. A
+// load-acquire empties L1, from which other thread blocks read x: it comes once, after looks that do not.
 //
 // Whoever waits does so for kernels that wait for earlier steps only, on devices of their own: so it ends. It also ends
 // once `patience` is over or the neighbor has left, with a word to the host; whoever waits after that does not.
@@ -24,12 +26,18 @@ struct Mail {
     u64 patience;         // units of 2^20 nanoseconds, about a millisecond
 };
 #define FLAG 32
+#define MOST 64  // neighbors
 #define LEFT 0x80000000u
 
 namespace mail {
 __device__ __forceinline__ u32 acquire(const u32* p) {
     u32 v;
     asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+__device__ __forceinline__ u32 look(const u32* p) {
+    u32 v;
+    asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
     return v;
 }
 __device__ __forceinline__ void release(u32* p, u32 v) {
@@ -49,13 +57,31 @@ __device__ __forceinline__ void delay() {
 #endif
 }
 
-__device__ __forceinline__ bool missing(const u32* flag, u32 wanted) { return (int)(acquire(flag) - wanted) < 0; }
+__device__ __forceinline__ bool missing(const u32* flag, u32 wanted) { return (int)(look(flag) - wanted) < 0; }
 
-// Until all neighbors have come to `step`; all threads of the block call it.
-__device__ __forceinline__ void wait(const Mail* m, u32 step) {
-    const u32 wanted = *(volatile const u32*)m->base + 1 + step;
-    for (u32 n = threadIdx.x; n < (u32)m->neighbors; n += blockDim.x) {
-        const u32* flag = m->flags + n * FLAG;
+// What the thread blocks of a border have at hand before their turn comes: to look it up then would be half of the time
+// that a step between small parts takes.
+struct Desk {
+    u32 neighbors, number;  // number: of this step
+    const u32* flags;
+    u32* done;
+    u32* theirs[MOST];
+};
+
+// Fills the desk for `step`; all threads of the block call it, and meet before they read it.
+__device__ __forceinline__ void prepare(Desk& desk, const Mail* m, u32 step) {
+    const u32 neighbors = (u32)m->neighbors;
+    for (u32 n = threadIdx.x; n < neighbors; n += blockDim.x) desk.theirs[n] = m->theirs[n];
+    if (threadIdx.x) return;
+    desk.neighbors = neighbors, desk.flags = m->flags, desk.done = m->done;
+    desk.number = *(volatile const u32*)m->base + 1 + step;
+}
+
+// Until all neighbors have come to the step before that of the desk; all threads of the block call it.
+__device__ __forceinline__ void wait(const Mail* m, const Desk& desk) {
+    const u32 wanted = desk.number - 1;
+    for (u32 n = threadIdx.x; n < desk.neighbors; n += blockDim.x) {
+        const u32* flag = desk.flags + n * FLAG;
         // Where nothing has come after some looks the clock is looked at, and the host's words.
         u32 since = 0;
         for (u32 looks = 1; missing(flag, wanted); looks++) {
@@ -67,33 +93,51 @@ __device__ __forceinline__ void wait(const Mail* m, u32 step) {
             const bool left = alarm[1 + n] && missing(flag, wanted);
             if (left || now - since > (u32)m->patience) alarm[0] = (1 + n) | (left ? LEFT : 0u);
         }
+        acquire(flag);
     }
     __syncthreads();
+}
+
+// Where the values of a row go: to one neighbor, as a rule.
+template <class Value> struct Sent {
+    Value* to;      // none: nobody reads the row
+    u32 next, end;  // further targets
+};
+
+template <class Value> __device__ __forceinline__ Value* target(const Mail* m, u32 i, u32 nb) {
+    const uint2 to = m->targets[i];
+    return static_cast<Value*>(m->x[to.x]) + (u64)to.y * nb;
+}
+
+template <class Value> __device__ __forceinline__ Sent<Value> address(const Mail* m, u32 row, u32 nb) {
+    const u32 first = m->first[row], end = m->first[row + 1];
+    return {first < end ? target<Value>(m, first, nb) : nullptr, first + 1, end};
 }
 
 // Value c of a row, of `nb`, to all who read it.
-template <class Value> __device__ __forceinline__ void send(const Mail* m, u32 row, u32 nb, u32 c, Value value) {
-    const u32 end = m->first[row + 1];
-    for (u32 i = m->first[row]; i < end; i++) {
-        const uint2 to = m->targets[i];
-        static_cast<Value*>(m->x[to.x])[(u64)to.y * nb + c] = value;
-    }
+template <class Value>
+__device__ __forceinline__ void send(const Mail* m, const Sent<Value>& sent, u32 nb, u32 c, Value value) {
+    if (!sent.to) return;
+    sent.to[c] = value;
+    for (u32 i = sent.next; i < sent.end; i++) target<Value>(m, i, nb)[c] = value;
 }
 
-// Tells all neighbors that this rank has come to `step`; one thread.
-__device__ __forceinline__ void tell(const Mail* m, u32 step) {
-    const u32 number = *(volatile const u32*)m->base + 1 + step;
-    __threadfence_system();
-    for (u32 n = 0; n < (u32)m->neighbors; n++) release(m->theirs[n], number);
+// Tells all neighbors that this rank has come to the desk's step; the first `lanes` threads of a block, of one warp.
+__device__ __forceinline__ void tell(const Desk& desk, u32 lanes) {
+    for (u32 n = threadIdx.x; n < desk.neighbors; n += lanes) release(desk.theirs[n], desk.number);
 }
 
 // This block has sent its rows; the last of `blocks` tells. All threads call it.
-__device__ __forceinline__ void post(const Mail* m, u32 step, u32 blocks) {
+__device__ __forceinline__ void post(const Desk& desk, u32 blocks) {
     __syncthreads();
-    if (threadIdx.x) return;
-    __threadfence_system();
-    if (atomicAdd(m->done, 1u) + 1 < blocks) return;
-    *m->done = 0;
-    tell(m, step);
+    const u32 lanes = blockDim.x < 32 ? blockDim.x : 32;
+    if (threadIdx.x >= lanes) return;
+    u32 last = 0;
+    if (threadIdx.x == 0) {
+        __threadfence_system();
+        last = atomicAdd(desk.done, 1u) + 1 == blocks;
+        if (last) *desk.done = 0;
+    }
+    if (__shfl_sync(0xffffffffu >> (32 - lanes), last, 0)) tell(desk, lanes);
 }
 }  // namespace mail

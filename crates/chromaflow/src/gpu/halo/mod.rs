@@ -29,7 +29,6 @@ use super::{DeviceJacobian, GpuError, Storage, source};
 use crate::dist::{Links, Share};
 pub(crate) use arguments::Posts;
 use arguments::{EmptyRows, RowsInBoxes, RowsOfVector, UnitRows};
-use chromaflow_comm::Op;
 use chromaflow_device::cuda::{
     DeviceBuffer, DeviceSlice, Kernel, KernelSource, Read, Share as Pointer, Stream, Write,
 };
@@ -441,9 +440,19 @@ impl ShareCuda {
 
     /// The lowest of all ranks' rows, by their numbers in the whole system, of each of some findings; none where nobody has found one.
     pub fn lowest<const N: usize>(&self, found: [Option<usize>; N]) -> [Option<usize>; N] {
-        let mut least = found.map(|row| row.map_or(f64::INFINITY, |row| row as f64));
-        self.share.reduce(Op::Min, &mut least);
-        least.map(|row| row.is_finite().then_some(row as usize))
+        let mut found = found;
+        self.sum_and_lowest(&mut [], &mut found);
+        found
+    }
+
+    /// The same, and numbers become their sums over all ranks, by one message.
+    pub fn sum_and_lowest(&self, sums: &mut [f64], found: &mut [Option<usize>]) {
+        let mut least: Vec<f64> =
+            found.iter().map(|row| row.map_or(f64::INFINITY, |row| row as f64)).collect();
+        self.share.sum_and_least(sums, &mut least);
+        for (row, least) in found.iter_mut().zip(least) {
+            *row = least.is_finite().then_some(least as usize);
+        }
     }
 
     /// The number of a row in the whole system.

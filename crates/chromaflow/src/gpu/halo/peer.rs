@@ -153,7 +153,7 @@ impl Peers {
         let mut devices: Vec<usize> = ends.iter().map(|end| end.ordinal).collect();
         devices.sort_unstable();
         Ok(Ok(Self {
-            apart: devices.windows(2).all(|two| two[0] != two[1]),
+            apart: devices.len() > 1 && devices.windows(2).all(|two| two[0] != two[1]),
             done: vec![0; others.len()],
             outgoing: stream.upload(&outgoing)?,
             incoming: stream.upload(&incoming)?,
@@ -163,10 +163,11 @@ impl Peers {
         }))
     }
 
-    /// Whether kernels may wait for those of other ranks: these then run at the same time, whatever else does.
+    /// Whether kernels may wait for those of other ranks, on all ranks alike, with neighbors or without: they then run at the same time,
+    /// whatever else does.
     pub fn may_wait(&self, wish: Wish) -> bool {
         match wish {
-            Wish::Shortest => self.apart && !self.others.is_empty(),
+            Wish::Shortest => self.apart,
             Wish::Posted | Wish::Nccl | Wish::Staged => false,
         }
     }

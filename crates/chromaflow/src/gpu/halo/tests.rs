@@ -133,7 +133,7 @@ fn cuda_sweeps_that_exchange_late_read_older_values() {
         return;
     }
     let whole = system(Policy::D);
-    for when in [SweepExchange::ColorLate, SweepExchange::EverySweep] {
+    for when in [SweepExchange::ColorLate, SweepExchange::EverySweep, SweepExchange::EverySolve] {
         for size in SIZES {
             let expected = plain_sweeps(&whole, size, when, 3);
             let found = [Wish::Shortest, Wish::Staged].map(|wish| {

@@ -128,6 +128,26 @@ extern "C" __global__ void __launch_bounds__(GROUP * G, RESIDENT) sliced(ARGUMEN
         bi = load_f64(b + AT);
     }
 #endif
+#if MODE == 3
+    // What is in the way of a border is brought near before its turn comes: neighbors wait for it.
+    __shared__ mail::Desk desk;
+    __shared__ mail::Sent<Sum> sent[G][C];
+    if (blockIdx.x < edge) {
+        mail::prepare(desk, mail_of, step);
+        if (owner && c == 0) {
+            sent[g][r] = mail::address<Sum>(mail_of, row, NB);
+            prefetch_l2(b + (u64)row * NB);
+        }
+        const char* indices = reinterpret_cast<const char*>(index + (u64)k.slot * C);
+        const char* inverse = reinterpret_cast<const char*>(dinv + (u64)id * (LANES * NB));
+        if (G == 1 || id < end) {
+            for (u32 at = t * 128; at < k.slots * SLOT_BYTES; at += GROUP * 128) prefetch_l2(v + at);
+            for (u32 at = t * 128; at < k.slots * C * 4; at += GROUP * 128) prefetch_l2(indices + at);
+            for (u32 at = t * 128; at < LANES * NB * 8; at += GROUP * 128) prefetch_l2(inverse + at);
+        }
+        __syncthreads();
+    }
+#endif
 #define BACK const double back = unscale ? unscale[(u64)(r < k.rows ? ROW : 0) * unscale_stride] : 1.0;
 #if SP > 1
     BACK  // small systems wait for every load; large ones have no register to spare for it
@@ -137,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(GROUP * G, RESIDENT) sliced(ARGUMEN
     wait_for_predecessors();
 #if MODE == 3
     mail::delay();
-    if (blockIdx.x < edge) mail::wait(mail_of, step - 1);
+    if (blockIdx.x < edge) mail::wait(mail_of, desk);
 #else
     if (stop && *(volatile const int*)stop) return;
 #endif
@@ -226,11 +246,11 @@ extern "C" __global__ void __launch_bounds__(GROUP * G, RESIDENT) sliced(ARGUMEN
         }
         x_out[at] = (Sum)xi;
 #if MODE == 3
-        if (blockIdx.x < edge) mail::send(mail_of, row, NB, c, (Sum)xi);
+        if (blockIdx.x < edge) mail::send(mail_of, sent[g][r], NB, c, (Sum)xi);
 #endif
     }
 #if MODE == 3
-    if (blockIdx.x < edge) mail::post(mail_of, step, edge);
+    if (blockIdx.x < edge) mail::post(desk, edge);
 #endif
 #else
     // r = b - O x - D x, rows of D as assembled; without b the product A x.

@@ -247,7 +247,8 @@ impl Tile {
         };
         if nb <= 15 {
             for (&chunk, &split) in chunks.iter().flat_map(|c| splits.iter().map(move |s| (c, s))) {
-                for pairs in 1..=4 {
+                // With few rows all of a row's slots may be in flight.
+                for pairs in 1..=if split == 1 && rows_each < 320 { 8 } else { 4 } {
                     for &resident in residents {
                         let tile = Sliced::new(chunk, pairs, split, resident);
                         add(Tile::Sliced(tile));
@@ -305,7 +306,8 @@ impl Tile {
         let flag = u32::from;
         // The others keep more values at hand; they must not spill for the sake of company.
         // Those that pass rows need few registers more than sweeps of one device; where these are short, a thread block less has them.
-        let short = storage == Storage::F32 && matches!(nb, 3 | 6 | 7);
+        let half = storage.bytes() == 2;
+        let short = (storage == Storage::F32 && matches!(nb, 3 | 6 | 7)) || (half && nb == 5);
         let least = |resident: usize| match mode {
             Mode::Sweep => resident,
             Mode::PeerSweep => (resident - usize::from(short)).max(1),

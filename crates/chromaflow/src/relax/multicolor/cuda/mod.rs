@@ -158,7 +158,7 @@ impl MulticolorCuda {
         let words = pattern.rows() * nb * storage.x_bytes() / 4;
         let direct = match rows.sweep_exchange() {
             SweepExchange::EveryColor => share.direct(words, delay)?,
-            SweepExchange::ColorLate | SweepExchange::EverySweep => None,
+            SweepExchange::ColorLate | SweepExchange::EverySweep | SweepExchange::EverySolve => None,
         };
         let made = Self::build(stream, pattern, nb, &sets, storage, tile, false, Some(share), direct)?;
         if made.direct.is_some() {

@@ -12,6 +12,8 @@ use crate::sparse::cuda::arguments::Terms;
 use crate::stop::GROWTH;
 use chromaflow_device::cuda::{DeviceBuffer, Share, Watch};
 use chromaflow_device::kernel_arguments;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Residual norms that stay on the device until a solve ends.
 pub(super) struct Norms {
@@ -146,9 +148,13 @@ impl MulticolorCuda {
         if !self.factored {
             return Err(RelaxError::NotFactored.into());
         }
-        if let Some(share) = self.share.clone() {
-            if self.direct.is_none() && !share.is_recordable() {
-                return self.sweep_over(&share, plan);
+        let share = self.share.clone();
+        // Sweeps between which nothing passes; then their x does.
+        let apart = |share: &&Arc<ShareCuda>| share.share().sweep_exchange() == SweepExchange::EverySolve;
+        let passes = share.as_ref().filter(apart).filter(|_| !self.apart);
+        if let Some(share) = &share {
+            if self.direct.is_none() && passes.is_none() && !share.is_recordable() {
+                return self.sweep_over(share, plan);
             }
             if share.share().check().is_err() {
                 return Ok(()); // nothing passes any more
@@ -175,7 +181,19 @@ impl MulticolorCuda {
             }
         }
         let graph = self.graphs.get_mut(&plan).expect("it was put there above");
-        Ok(graph.launch(&self.stream)?)
+        graph.launch(&self.stream)?;
+        let Some(share) = passes else { return Ok(()) };
+        let (x, words) = (self.x[0].ptr(), self.words());
+        // SAFETY: x has so many words a row.
+        unsafe {
+            share.start(Ghosts::All, words, x)?;
+            share.finish(Ghosts::All, words, x)
+        }
+    }
+
+    /// Words of a row of x.
+    fn words(&self) -> usize {
+        self.matrix.nb() * self.matrix.storage().x_bytes() / 4
     }
 
     fn record(&mut self, plan: Plan) -> Result<(), GpuError> {
@@ -236,7 +254,7 @@ impl MulticolorCuda {
     /// Sweeps over the rows of a rank. They are no graph where hosts agree on each exchange as they enqueue it.
     fn sweep_over(&mut self, share: &ShareCuda, plan: Plan) -> Result<(), GpuError> {
         let damping = f64::from_bits(plan.damping);
-        let words = self.matrix.nb() * self.matrix.storage().x_bytes() / 4;
+        let words = self.words();
         let colors = self.matrix.batches.len() / 3;
         for _ in 0..plan.sweeps {
             if plan.direction != Direction::Backward {
@@ -257,31 +275,34 @@ impl MulticolorCuda {
         damping: f64,
         words: usize,
     ) -> Result<(), GpuError> {
-        let (x, when) = (self.x[0].ptr(), share.share().sweep_exchange());
+        let x = self.x[0].ptr();
+        let when = share.share().sweep_exchange();
         for (at, &color) in order.iter().enumerate() {
-            self.launch_batch(3 * color, damping, false, false)?;
-            if self.apart {
-                let [x, next] = &mut self.x;
-                x.copy_from(&next.slice())?;
-            }
-            // SAFETY: x has so many words a row; interior rows are not sent.
-            unsafe {
-                match when {
-                    _ if self.apart => share.start(Ghosts::All, words, x)?,
-                    SweepExchange::EveryColor => share.start(Ghosts::Color(color), words, x)?,
-                    SweepExchange::ColorLate | SweepExchange::EverySweep => {}
+            let [border, interior] = [3 * color, 3 * color + 1].map(|k| self.matrix.batches[k].clone());
+            if self.apart || when == SweepExchange::EveryColor {
+                let ghosts = if self.apart { Ghosts::All } else { Ghosts::Color(color) };
+                self.launch_rows(border, damping, false, false)?;
+                if self.apart {
+                    let [x, next] = &mut self.x;
+                    x.copy_from(&next.slice())?;
                 }
-                self.launch_batch(3 * color + 1, damping, false, false)?;
-                match when {
-                    _ if self.apart => share.finish(Ghosts::All, words, x)?,
-                    SweepExchange::EveryColor => share.finish(Ghosts::Color(color), words, x)?,
-                    SweepExchange::ColorLate => {
-                        if at > 0 {
-                            share.finish(Ghosts::Color(order[at - 1]), words, x)?;
-                        }
-                        share.start(Ghosts::Color(color), words, x)?;
+                // SAFETY: x has so many words a row; interior rows are not sent.
+                unsafe { share.start(ghosts, words, x)? };
+                self.launch_rows(interior, damping, false, false)?;
+                // SAFETY: as above.
+                unsafe { share.finish(ghosts, words, x)? };
+                continue;
+            }
+            // Nothing passes between border and interior: they are one launch.
+            let late = when == SweepExchange::ColorLate;
+            self.launch_rows(border.start..interior.end, damping, at > 0 && !late, false)?;
+            if late {
+                // SAFETY: as above.
+                unsafe {
+                    if at > 0 {
+                        share.finish(Ghosts::Color(order[at - 1]), words, x)?;
                     }
-                    SweepExchange::EverySweep => {}
+                    share.start(Ghosts::Color(color), words, x)?;
                 }
             }
         }
@@ -289,7 +310,7 @@ impl MulticolorCuda {
         // SAFETY: as above.
         unsafe {
             match when {
-                SweepExchange::EveryColor => Ok(()),
+                SweepExchange::EveryColor | SweepExchange::EverySolve => Ok(()),
                 SweepExchange::ColorLate => share.finish(Ghosts::Color(last), words, x),
                 SweepExchange::EverySweep => {
                     share.start(Ghosts::All, words, x)?;
@@ -311,9 +332,20 @@ impl MulticolorCuda {
     }
 
     fn launch_batch(&self, batch: usize, damping: f64, dependent: bool, stop: bool) -> Result<(), GpuError> {
+        self.launch_rows(self.matrix.batches[batch].clone(), damping, dependent, stop)
+    }
+
+    /// A range of the format's rows that do not read one another.
+    fn launch_rows(
+        &self,
+        rows: Range<u32>,
+        damping: f64,
+        dependent: bool,
+        stop: bool,
+    ) -> Result<(), GpuError> {
         let m = &self.matrix;
         let terms = self.sweep_terms(damping, if stop { self.norms.stop.ptr() } else { 0 });
-        let launch = m.launch(&self.sweep, m.batches[batch].clone()).record(&terms);
+        let launch = m.launch(&self.sweep, rows).record(&terms);
         // SAFETY: the range lies within the format and columns within x; the rows of a batch do not read one another
         // (checked in `new`), but for padding, which multiplies zeros.
         Ok(unsafe { launch.dependent(dependent).enqueue(&self.stream) }?)
