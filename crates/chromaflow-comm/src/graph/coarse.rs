@@ -2,9 +2,13 @@
 
 use super::Graph;
 use std::borrow::Cow;
+use std::thread;
 
 /// A coarser graph must have at most this part of the vertices.
 const FEWER: f64 = 0.95;
+
+/// Neighbors that are looked through rather than looked up.
+const FEW: usize = 64;
 
 /// An order in which no vertex comes before another for where it stands: a bijection of 32-bit numbers (Mueller 2012).
 fn scattered(x: u32) -> u32 {
@@ -15,7 +19,7 @@ fn scattered(x: u32) -> u32 {
 
 /// The graph of pairs, and the pair of each vertex; none where too few find a partner. A pair weighs no more than half as much again as
 /// vertices would if `least` of them were left.
-pub(super) fn coarsen(graph: &Graph<'_>, least: usize) -> Option<(Graph<'static>, Vec<u32>)> {
+pub(super) fn coarsen(graph: &Graph<'_>, least: usize, threads: usize) -> Option<(Graph<'static>, Vec<u32>)> {
     let n = graph.len();
     let most = (graph.total() * 3).div_ceil(2 * least as u64).max(1);
     let mut order: Vec<u32> = (0..n as u32).collect();
@@ -40,37 +44,80 @@ pub(super) fn coarsen(graph: &Graph<'_>, least: usize) -> Option<(Graph<'static>
     if pairs.len() as f64 > FEWER * n as f64 {
         return None;
     }
-    Some((contracted(graph, &pairs, &of), of))
+    Some((contracted(graph, &pairs, &of, threads), of))
 }
 
 /// The graph whose vertices are these pairs.
-fn contracted(graph: &Graph<'_>, pairs: &[[u32; 2]], of: &[u32]) -> Graph<'static> {
+fn contracted(graph: &Graph<'_>, pairs: &[[u32; 2]], of: &[u32], threads: usize) -> Graph<'static> {
+    let run = pairs.len().div_ceil(threads.max(1)).max(1);
+    let runs: Vec<Run> = thread::scope(|scope| {
+        let runs = pairs.chunks(run).enumerate();
+        let runs = runs
+            .map(|(at, own)| scope.spawn(move || Run::of(graph, (own, pairs.len()), (at * run) as u32, of)));
+        // All of them at once: they are collected before the first is waited for.
+        let runs: Vec<_> = runs.collect();
+        runs.into_iter().map(|run| run.join().expect("a run of pairs does not panic")).collect()
+    });
     let mut ptr = Vec::with_capacity(pairs.len() + 1);
-    let (mut cols, mut edges) = (Vec::with_capacity(graph.cols.len() / 2), Vec::new());
-    let mut weights = Vec::with_capacity(pairs.len());
-    // Where each neighbor of the present pair stands.
-    let mut place = vec![usize::MAX; pairs.len()];
     ptr.push(0);
-    for (own, &[a, b]) in (0_u32..).zip(pairs) {
-        let start = cols.len();
-        let members = if a == b { &[a][..] } else { &[a, b] };
-        for &member in members {
-            for (other, weight) in graph.around(member as usize) {
-                let other = of[other];
-                if other == own {
-                    continue;
-                }
-                let at = &mut place[other as usize];
-                if *at == usize::MAX || *at < start {
-                    *at = cols.len();
-                    cols.push(other);
-                    edges.push(0);
-                }
-                edges[*at] += weight as u32;
-            }
-        }
-        weights.push(members.iter().map(|&m| graph.weights[m as usize]).sum());
-        ptr.push(cols.len());
+    let (mut cols, mut edges, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+    for run in runs {
+        let before = cols.len();
+        ptr.extend(run.ends.iter().map(|end| before + end));
+        cols.extend(run.cols);
+        edges.extend(run.edges);
+        weights.extend(run.weights);
     }
     Graph { ptr: Cow::Owned(ptr), cols: Cow::Owned(cols), edges, weights: Cow::Owned(weights) }
+}
+
+/// Pairs that follow one another, with their neighbors.
+struct Run {
+    ends: Vec<usize>,
+    cols: Vec<u32>,
+    edges: Vec<u32>,
+    weights: Vec<u64>,
+}
+
+impl Run {
+    /// Of pairs, so many in all, the first of which here is number `first`.
+    fn of(graph: &Graph<'_>, (pairs, all): (&[[u32; 2]], usize), first: u32, of: &[u32]) -> Self {
+        let (mut cols, mut edges): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+        let (mut ends, mut weights) = (Vec::with_capacity(pairs.len()), Vec::with_capacity(pairs.len()));
+        // Where each neighbor of the present pair stands, for pairs with many.
+        let mut place = Vec::new();
+        for (own, &[a, b]) in (first..).zip(pairs) {
+            let start = cols.len();
+            let members = if a == b { &[a][..] } else { &[a, b] };
+            let many = members.iter().map(|&m| graph.around(m as usize).count()).sum::<usize>() > FEW;
+            if many {
+                place.resize(all, usize::MAX);
+            }
+            for &member in members {
+                for (other, weight) in graph.around(member as usize) {
+                    let other = of[other];
+                    if other == own {
+                        continue;
+                    }
+                    let known = if many {
+                        Some(place[other as usize]).filter(|&at| at != usize::MAX && at >= start)
+                    } else {
+                        cols[start..].iter().position(|&c| c == other).map(|at| start + at)
+                    };
+                    let at = known.unwrap_or(cols.len());
+                    if at == cols.len() {
+                        cols.push(other);
+                        edges.push(0);
+                        if many {
+                            place[other as usize] = at;
+                        }
+                    }
+                    edges[at] += weight as u32;
+                }
+            }
+            weights.push(members.iter().map(|&m| graph.weights[m as usize]).sum());
+            ends.push(cols.len());
+        }
+        Self { ends, cols, edges, weights }
+    }
 }

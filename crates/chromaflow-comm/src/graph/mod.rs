@@ -26,8 +26,14 @@ use std::borrow::Cow;
 /// that few edges join them, then each into its parts, which have consecutive numbers.
 ///
 /// **Shapes**: as [`partition`]; groups `[groups]`.
-pub fn partition_in_groups(ptr: &[usize], cols: &[u32], weights: &[u64], groups: &[u32]) -> Vec<u32> {
-    let mut part = partition(ptr, cols, weights, groups);
+pub fn partition_in_groups(
+    ptr: &[usize],
+    cols: &[u32],
+    weights: &[u64],
+    groups: &[u32],
+    threads: usize,
+) -> Vec<u32> {
+    let mut part = partition(ptr, cols, weights, groups, threads);
     if groups.iter().all(|&count| count == 1) {
         return part;
     }
@@ -42,7 +48,7 @@ pub fn partition_in_groups(ptr: &[usize], cols: &[u32], weights: &[u64], groups:
     let mut first = 0;
     for (vertices, &count) in members.iter().zip(groups) {
         let inner = graph.induced(vertices);
-        let own = partition(&inner.ptr, &inner.cols, &inner.weights, &vec![1; count as usize]);
+        let own = partition(&inner.ptr, &inner.cols, &inner.weights, &vec![1; count as usize], threads);
         for (&vertex, own) in vertices.iter().zip(own) {
             part[vertex as usize] = first + own;
         }
@@ -111,20 +117,20 @@ const MORE: f64 = 0.01;
 
 /// The part of every vertex of a symmetric graph, vertex `i` touching `cols[ptr[i]..ptr[i + 1]]`: part `k` gets `shares[k]` of the whole
 /// weight, to one hundredth or one vertex, with few edges between parts. Parts with neighboring numbers tend to be neighbors. A graph with
-/// fewer vertices than parts leaves parts empty.
+/// fewer vertices than parts leaves parts empty. The number of threads does not show in the result.
 ///
 /// ```
 /// use chromaflow_comm::partition;
 /// // A path of six vertices.
 /// let ptr = [0, 1, 3, 5, 7, 9, 10];
 /// let cols = [1, 0, 2, 1, 3, 2, 4, 3, 5, 4];
-/// let part = partition(&ptr, &cols, &[1; 6], &[2, 1]);
+/// let part = partition(&ptr, &cols, &[1; 6], &[2, 1], 1);
 /// let cut = (0..5).filter(|&i| part[i] != part[i + 1]).count();
 /// assert_eq!((part.iter().filter(|&&p| p == 0).count(), cut), (4, 1));
 /// ```
 ///
 /// **Shapes**: ptr `[n + 1]`, weights `[n]`, of at least 1; shares `[parts]`. **Panics** when lengths differ or nothing is shared.
-pub fn partition(ptr: &[usize], cols: &[u32], weights: &[u64], shares: &[u32]) -> Vec<u32> {
+pub fn partition(ptr: &[usize], cols: &[u32], weights: &[u64], shares: &[u32], threads: usize) -> Vec<u32> {
     assert_eq!((ptr.len(), cols.len()), (weights.len() + 1, ptr[weights.len()]));
     let whole: u64 = shares.iter().map(|&s| u64::from(s)).sum();
     assert!(whole > 0, "somebody gets a share");
@@ -141,7 +147,7 @@ pub fn partition(ptr: &[usize], cols: &[u32], weights: &[u64], shares: &[u32]) -
     let mut levels: Vec<(Graph<'_>, Vec<u32>)> = Vec::new();
     let mut graph = finest;
     while graph.len() > least {
-        let Some((coarser, of)) = coarse::coarsen(&graph, least) else { break };
+        let Some((coarser, of)) = coarse::coarsen(&graph, least, threads) else { break };
         levels.push((graph, of));
         graph = coarser;
     }
@@ -149,7 +155,7 @@ pub fn partition(ptr: &[usize], cols: &[u32], weights: &[u64], shares: &[u32]) -
     let refine = |graph: &Graph<'_>, part: &mut [u32]| {
         let aims: Vec<f64> =
             shares.iter().map(|&s| graph.total() as f64 * f64::from(s) / whole as f64).collect();
-        refine::refine(graph, &aims, part);
+        refine::refine(graph, &aims, part, threads);
     };
     refine(&graph, &mut part);
     while let Some((finer, of)) = levels.pop() {

@@ -2,6 +2,7 @@
 
 use super::{Graph, MORE};
 use std::collections::BinaryHeap;
+use std::thread;
 
 /// Passes of moves that are better at once,
 const PASSES: usize = 10;
@@ -11,7 +12,7 @@ const LOOKS: usize = 8;
 const PATIENCE: usize = 300;
 
 /// Moves vertices between parts whose weights are to be `aims` while edges between parts become fewer, or parts that are too heavy lighter.
-pub(super) fn refine(graph: &Graph<'_>, aims: &[f64], part: &mut [u32]) {
+pub(super) fn refine(graph: &Graph<'_>, aims: &[f64], part: &mut [u32], threads: usize) {
     let heaviest = graph.heaviest() as f64;
     let mut weights = vec![0.0; aims.len()];
     for (&part, &weight) in part.iter().zip(graph.weights.iter()) {
@@ -20,10 +21,12 @@ pub(super) fn refine(graph: &Graph<'_>, aims: &[f64], part: &mut [u32]) {
     // To a hundredth, or to half a vertex where those are heavy.
     let most = aims.iter().map(|aim| (aim * (1.0 + MORE)).max(aim + 0.5 * heaviest)).collect();
     let (edges_to, near) = (vec![0; aims.len()], Vec::new());
-    let mut borders = Borders { graph, aims, most, weights, part, edges_to, near };
+    let on_border = on_border(graph, part, threads);
+    let mut borders = Borders { graph, aims, most, weights, part, edges_to, near, on_border };
     for _ in 0..PASSES {
-        let mut moves = 0;
-        for vertex in 0..graph.len() {
+        let (mut moves, mut from) = (0, 0);
+        while let Some(vertex) = borders.next(from) {
+            from = vertex + 1;
             if let Some((gain, to)) = borders.best(vertex) {
                 let own = borders.part[vertex] as usize;
                 if gain > 0 || borders.is_heavy(own) || gain == 0 && borders.evens(vertex, to) {
@@ -44,6 +47,25 @@ pub(super) fn refine(graph: &Graph<'_>, aims: &[f64], part: &mut [u32]) {
     }
 }
 
+/// Bits of the vertices that touch another part.
+fn on_border(graph: &Graph<'_>, part: &[u32], threads: usize) -> Vec<u64> {
+    let mut bits = vec![0_u64; graph.len().div_ceil(64)];
+    let words = bits.len().div_ceil(threads.max(1)).max(1);
+    let touches = |vertex: usize| graph.around(vertex).any(|(other, _)| part[other] != part[vertex]);
+    thread::scope(|scope| {
+        for (at, own) in bits.chunks_mut(words).enumerate() {
+            scope.spawn(move || {
+                for (word, bits) in own.iter_mut().enumerate() {
+                    let first = 64 * (at * words + word);
+                    let set = (first..graph.len().min(first + 64)).filter(|&vertex| touches(vertex));
+                    *bits = set.fold(0, |bits, vertex| bits | 1 << (vertex - first));
+                }
+            });
+        }
+    });
+    bits
+}
+
 /// Parts under change.
 struct Borders<'a> {
     graph: &'a Graph<'a>,
@@ -55,6 +77,8 @@ struct Borders<'a> {
     /// Zeros, and no parts, between two looks at a vertex.
     edges_to: Vec<i64>,
     near: Vec<usize>,
+    /// A bit for each vertex that may touch another part.
+    on_border: Vec<u64>,
 }
 
 impl Borders<'_> {
@@ -77,6 +101,7 @@ impl Borders<'_> {
     fn best(&mut self, vertex: usize) -> Option<(i64, usize)> {
         let (graph, own) = (self.graph, self.part[vertex] as usize);
         if graph.around(vertex).all(|(other, _)| self.part[other] as usize == own) {
+            self.on_border[vertex / 64] &= !(1 << (vertex % 64));
             return None;
         }
         let mut near = std::mem::take(&mut self.near);
@@ -109,13 +134,28 @@ impl Borders<'_> {
         self.weights[self.part[vertex] as usize] -= weight;
         self.weights[to] += weight;
         self.part[vertex] = to as u32;
+        for (touched, _) in self.graph.around(vertex).chain([(vertex, 0)]) {
+            self.on_border[touched / 64] |= 1 << (touched % 64);
+        }
+    }
+
+    /// The next vertex that may touch another part.
+    fn next(&self, from: usize) -> Option<usize> {
+        let rest = self.on_border.get(from / 64)? & (u64::MAX << (from % 64));
+        if rest != 0 {
+            return Some(from / 64 * 64 + rest.trailing_zeros() as usize);
+        }
+        let later = (from / 64 + 1..self.on_border.len()).find(|&word| self.on_border[word] != 0)?;
+        Some(64 * later + self.on_border[later].trailing_zeros() as usize)
     }
 
     /// Moves vertices, each once, the best first and worse ones too, and takes back what came after the fewest edges were cut; whether
     /// these are fewer. `moved` is false throughout before and after.
     fn look_beyond(&mut self, moved: &mut [bool]) -> bool {
         let mut heap = BinaryHeap::new();
-        for vertex in 0..self.graph.len() {
+        let mut from = 0;
+        while let Some(vertex) = self.next(from) {
+            from = vertex + 1;
             heap.extend(self.best(vertex).map(|(gain, _)| (gain, vertex)));
         }
         // Edges that fewer are cut so far, the most of that, and after how many moves.

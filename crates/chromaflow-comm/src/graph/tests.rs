@@ -50,11 +50,11 @@ fn grids_are_cut_as_by_rulers() {
         let (ptr, cols) = grid(sides);
         let weights = vec![1; ptr.len() - 1];
         let shares = vec![1; parts];
-        let part = partition(&ptr, &cols, &weights, &shares);
+        let part = partition(&ptr, &cols, &weights, &shares, 1);
         let (found, even) = (cut(&ptr, &cols, &part), balance(&weights, &part, &shares));
         assert!(even <= 1.015, "{sides:?} in {parts}: balance {even}");
         assert!(found * 5 <= best * 7, "{sides:?} in {parts}: {found} edges cut, {best} by a ruler");
-        assert_eq!(part, partition(&ptr, &cols, &weights, &shares), "the same again");
+        assert_eq!(part, partition(&ptr, &cols, &weights, &shares, 3), "the same again, by three threads");
     }
 }
 
@@ -64,7 +64,7 @@ fn parts_weigh_what_they_should() {
     let (ptr, cols) = grid([30, 20, 7]);
     let weights: Vec<u64> = (0..4200).map(|i| 3 + i * i % 11).collect();
     for shares in [&[1, 1, 1][..], &[3, 1], &[4, 4, 2, 1], &[1; 13]] {
-        let part = partition(&ptr, &cols, &weights, shares);
+        let part = partition(&ptr, &cols, &weights, shares, 1);
         let even = balance(&weights, &part, shares);
         assert!(even <= 1.03, "{shares:?}: {even}");
         assert!(part.iter().all(|&p| (p as usize) < shares.len()));
@@ -74,7 +74,7 @@ fn parts_weigh_what_they_should() {
 /// No edges, several pieces, a hub that touches all, fewer vertices than parts, none at all.
 #[test]
 fn odd_graphs_have_parts_too() {
-    let lonely = partition(&vec![0; 101], &[], &[1; 100], &[1; 4]);
+    let lonely = partition(&vec![0; 101], &[], &[1; 100], &[1; 4], 1);
     assert!(balance(&[1; 100], &lonely, &[1; 4]) <= 1.05);
     let mut cols: Vec<u32> = (1..500).collect();
     let mut ptr = vec![0, 499];
@@ -82,17 +82,17 @@ fn odd_graphs_have_parts_too() {
         cols.push(0);
         ptr.push(499 + i);
     });
-    let hub = partition(&ptr, &cols, &[1; 500], &[1; 3]);
+    let hub = partition(&ptr, &cols, &[1; 500], &[1; 3], 1);
     assert!(balance(&[1; 500], &hub, &[1; 3]) <= 1.05, "{}", balance(&[1; 500], &hub, &[1; 3]));
     let (ptr, cols) = grid([3, 1, 1]);
-    let few = partition(&ptr, &cols, &[1; 3], &[1; 8]);
+    let few = partition(&ptr, &cols, &[1; 3], &[1; 8], 1);
     assert!(few.iter().all(|&p| p < 8) && few[0] != few[1] && few[1] != few[2] && few[0] != few[2]);
-    assert!(partition(&[0], &[], &[], &[1, 1]).is_empty());
+    assert!(partition(&[0], &[], &[], &[1, 1], 1).is_empty());
     let (one, other) = (grid([40, 10, 1]), grid([20, 20, 1]));
     let mut ptr = one.0.clone();
     ptr.extend(other.0[1..].iter().map(|p| p + one.1.len()));
     let cols: Vec<u32> = one.1.iter().copied().chain(other.1.iter().map(|c| c + 400)).collect();
-    let part = partition(&ptr, &cols, &[1; 800], &[1, 1]);
+    let part = partition(&ptr, &cols, &[1; 800], &[1, 1], 1);
     assert!(cut(&ptr, &cols, &part) <= 12, "{} edges cut, none need be", cut(&ptr, &cols, &part));
 }
 
@@ -101,11 +101,14 @@ fn odd_graphs_have_parts_too() {
 fn hosts_are_divided_first() {
     let (ptr, cols) = grid([120, 8, 1]);
     let weights = vec![1; 960];
-    let part = partition_in_groups(&ptr, &cols, &weights, &[3, 3]);
+    let part = partition_in_groups(&ptr, &cols, &weights, &[3, 3], 1);
     assert!(balance(&weights, &part, &[1; 6]) <= 1.04);
     let host: Vec<u32> = part.iter().map(|p| p / 3).collect();
     assert!(cut(&ptr, &cols, &host) <= 10 && cut(&ptr, &cols, &part) <= 50);
-    assert_eq!(partition_in_groups(&ptr, &cols, &weights, &[4]), partition(&ptr, &cols, &weights, &[1; 4]));
-    let uneven = partition_in_groups(&ptr, &cols, &weights, &[1, 4]);
+    assert_eq!(
+        partition_in_groups(&ptr, &cols, &weights, &[4], 1),
+        partition(&ptr, &cols, &weights, &[1; 4], 1)
+    );
+    let uneven = partition_in_groups(&ptr, &cols, &weights, &[1, 4], 1);
     assert!(balance(&weights, &uneven, &[1; 5]) <= 1.04);
 }

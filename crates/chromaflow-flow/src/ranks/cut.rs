@@ -41,25 +41,25 @@ pub struct Cutter<'a> {
     rows: usize,
     /// Rows of each rank, ascending.
     owned: Vec<Vec<u32>>,
-    elements: Touching,
-    faces: Touching,
+    touched: Touched,
     whole: Vec<[u64; 2]>,
-    surface: Mesh,
     /// Colors of elements, or none.
     colors: &'a [u32],
     /// Number of each node in the mesh's file, or none.
     file: &'a [u32],
 }
 
-impl<'a> Cutter<'a> {
-    /// `degrees` has the neighbors of each row.
-    pub fn new(mesh: &'a Mesh, plan: &'a Plan, degrees: &[u32], division: &'a Division) -> Self {
-        let rows = plan.permutation.len();
+/// What touches each row of a mesh, and its boundary: all that cuts ask for but who owns what.
+pub struct Touched {
+    elements: Touching,
+    faces: Touching,
+    surface: Mesh,
+}
+
+impl Touched {
+    /// Of a mesh with so many rows.
+    pub fn new(mesh: &Mesh, rows: usize) -> Self {
         let row = |i: u32| i % rows as u32;
-        let mut owned = vec![Vec::new(); division.quality.ranks as usize];
-        for (row, &owner) in (0..).zip(&division.owner) {
-            owned[owner as usize].push(row);
-        }
         let elements = Touching::new(rows, |pair| {
             let mut number = 0;
             mesh.each_element(|_, _, nodes| {
@@ -81,10 +81,27 @@ impl<'a> Cutter<'a> {
                 }
             }
         });
+        Self { elements, faces, surface: boundary(mesh, rows) }
+    }
+}
+
+impl<'a> Cutter<'a> {
+    /// `degrees` has the neighbors of each row.
+    pub fn new(
+        mesh: &'a Mesh,
+        plan: &'a Plan,
+        degrees: &[u32],
+        division: &'a Division,
+        touched: Touched,
+    ) -> Self {
+        let rows = plan.permutation.len();
+        let mut owned = vec![Vec::new(); division.quality.ranks as usize];
+        for (row, &owner) in (0..).zip(&division.owner) {
+            owned[owner as usize].push(row);
+        }
         let cost = |row: usize| u64::from(degrees[row]) + 2;
         let whole = plan.batches.iter().map(|rows| [rows.len() as u64, rows.map(cost).sum()]).collect();
-        let surface = boundary(mesh, rows);
-        Self { mesh, plan, division, rows, owned, elements, faces, whole, surface, colors: &[], file: &[] }
+        Self { mesh, plan, division, rows, owned, touched, whole, colors: &[], file: &[] }
     }
 
     /// With the colors of all elements.
@@ -106,7 +123,7 @@ impl<'a> Cutter<'a> {
         let around = |rows: &[u32], elements: &mut Bits, near: &mut Bits| -> Vec<u32> {
             let mut new = Vec::new();
             for &row in rows {
-                for &e in self.elements.of(row) {
+                for &e in self.touched.elements.of(row) {
                     if elements.insert(e) {
                         new.extend(self.corners(e).filter(|&corner| near.insert(corner)));
                     }
@@ -121,7 +138,7 @@ impl<'a> Cutter<'a> {
         let global = near.list();
         let mut faces = Bits::new(self.faces_count());
         for &row in own.iter().chain(&first) {
-            faces.extend(self.faces.of(row).iter().copied());
+            faces.extend(self.touched.faces.of(row).iter().copied());
         }
         let (elements, faces, near) = (elements.list(), faces.list(), near.ranked());
         let n = global.len();
@@ -142,7 +159,7 @@ impl<'a> Cutter<'a> {
             colors: self.plan.batches.offsets().iter().map(bound).collect(),
             whole: self.whole.clone(),
             report: self.plan.report,
-            surface: self.surface.clone(),
+            surface: self.touched.surface.clone(),
             quality: self.division.quality,
             element_colors,
             mesh,

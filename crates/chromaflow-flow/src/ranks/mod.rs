@@ -27,6 +27,7 @@ pub use partition::{Division, Quality};
 pub use rows::Rows;
 pub use survey::{Size, Survey};
 
+use crate::laps::Laps;
 use crate::mesh::Mesh;
 use crate::mesh::pairs::Pairs;
 use crate::numbering::renumber;
@@ -34,7 +35,10 @@ use chromaflow::order::{Plan, PlanOptions, PlanReport};
 use chromaflow::{BlockPattern, Permutation, RowBatches};
 use chromaflow_comm::{CommError, Communicator, Tag};
 use chromaflow_device::Team;
-use cut::Cutter;
+use cut::{Cutter, Touched};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
 
 /// A rank's part of a mesh, its nodes in the order of the whole mesh's rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,27 +115,65 @@ pub fn divide(
     ranks: &dyn Communicator,
     mesh: Option<(&Mesh, &[u32])>,
     options: PlanOptions,
-    team: &Team,
-    color: impl Fn(&Mesh, &Pairs) -> Vec<u32>,
+    (team, laps): (&Team, &mut Laps),
+    color: impl Fn(&Mesh, &Pairs) -> Vec<u32> + Sync,
 ) -> Result<(Part, Option<Whole>), CommError> {
     let Some((mesh, file)) = mesh.filter(|_| ranks.rank() == 0) else {
         ranks.send(0, Tag::Collective, own_host())?;
         let bytes = ranks.receive_patiently(0, Tag::Collective)?;
         let found = bytes.len();
         let part = wire::unpack(&bytes).ok_or(CommError::Length { from: 0, expected: found, found })?;
+        laps.end("cut");
         return Ok((part, None));
     };
     let (mesh, plan, edges) = renumber(mesh, options, team);
+    laps.end("order");
     let (hosts, order) = hosts(ranks)?;
-    let graph = graph(&edges, plan.permutation.len(), team.size());
-    let division = Division::new(&graph, &hosts).given_to(&order);
-    let colors = color(&mesh, &edges);
-    let cutter = cutter(&mesh, &plan, &edges, &division).with_colors(&colors).with_file(file);
-    for rank in 1..ranks.size() {
-        ranks.send(rank, Tag::Collective, wire::pack(&cutter.part(rank as u32)))?;
-    }
-    let part = cutter.part(0);
+    let rows = plan.permutation.len();
+    let (division, touched, colors) = thread::scope(|scope| {
+        let touched = scope.spawn(|| Touched::new(&mesh, rows));
+        let colors = scope.spawn(|| color(&mesh, &edges));
+        let division = Division::new(&graph(&edges, rows, team.size()), &hosts, team.size());
+        (division.given_to(&order), joined(touched), joined(colors))
+    });
+    laps.end("divide");
+    let cutter = cutter(&mesh, &plan, &edges, &division, touched).with_colors(&colors).with_file(file);
+    let part = send_parts(ranks, &cutter, team.size())?;
+    laps.end("cut");
     Ok((part, Some(Whole { permutation: plan.permutation.clone(), owner: division.owner })))
+}
+
+/// What a thread has found; its panic goes on here.
+fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Cuts parts on so many threads and sends each as it comes, from this thread alone, as MPI wants it; returns the part of rank 0.
+fn send_parts(ranks: &dyn Communicator, cutter: &Cutter<'_>, threads: usize) -> Result<Part, CommError> {
+    let (next, size) = (AtomicUsize::new(1), ranks.size());
+    let workers = threads.min(size - 1);
+    // No more parts than threads are kept as bytes.
+    let (done, parts) = mpsc::sync_channel(workers);
+    thread::scope(|scope| {
+        let own = scope.spawn(|| cutter.part(0));
+        for _ in 0..workers {
+            let (done, next) = (done.clone(), &next);
+            scope.spawn(move || {
+                loop {
+                    let rank = next.fetch_add(1, Ordering::Relaxed);
+                    // Nobody listens any more where a message could not be sent.
+                    if rank >= size || done.send((rank, wire::pack(&cutter.part(rank as u32)))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(done);
+        for (rank, bytes) in parts {
+            ranks.send(rank, Tag::Collective, bytes)?;
+        }
+        Ok(joined(own))
+    })
 }
 
 /// Rows and their neighbors: those of the front plane of a planar mesh.
@@ -171,6 +213,12 @@ pub(crate) fn degrees(edges: &Pairs, rows: usize) -> Vec<u32> {
     degrees
 }
 
-fn cutter<'a>(mesh: &'a Mesh, plan: &'a Plan, edges: &Pairs, division: &'a Division) -> Cutter<'a> {
-    Cutter::new(mesh, plan, &degrees(edges, plan.permutation.len()), division)
+fn cutter<'a>(
+    mesh: &'a Mesh,
+    plan: &'a Plan,
+    edges: &Pairs,
+    division: &'a Division,
+    touched: Touched,
+) -> Cutter<'a> {
+    Cutter::new(mesh, plan, &degrees(edges, plan.permutation.len()), division, touched)
 }

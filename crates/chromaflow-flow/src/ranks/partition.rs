@@ -30,13 +30,13 @@ const BESIDES: u64 = 2;
 
 impl Division {
     /// Parts of the rows' graph with equal numbers of blocks and few pairs of neighbors between them, and fewest between hosts, whose
-    /// numbers of ranks stand in `hosts`.
-    pub fn new(pattern: &BlockPattern, hosts: &[u32]) -> Self {
+    /// numbers of ranks stand in `hosts`. The number of threads does not show in them.
+    pub fn new(pattern: &BlockPattern, hosts: &[u32], threads: usize) -> Self {
         let ranks: u32 = hosts.iter().sum();
         let weights: Vec<u64> =
             (0..pattern.rows()).map(|row| pattern.columns(row).len() as u64 + BESIDES).collect();
         let ptr: Vec<usize> = pattern.row_ptr().iter().map(|&p| p as usize).collect();
-        let owner = partition_in_groups(&ptr, pattern.col_idx(), &weights, hosts);
+        let owner = partition_in_groups(&ptr, pattern.col_idx(), &weights, hosts, threads);
         let (mut sums, mut rows, mut cut) = (vec![0.0; ranks as usize], vec![0; ranks as usize], 0);
         for (row, (&own, &weight)) in owner.iter().zip(&weights).enumerate() {
             sums[own as usize] += weight as f64;

@@ -1,6 +1,7 @@
 //! What a division of a mesh looks like, before anything is computed on it.
 
-use super::{Cutter, Division, Quality, degrees, graph};
+use super::cut::Touched;
+use super::{Division, Quality, cutter, graph};
 use crate::mesh::Mesh;
 use crate::numbering::renumber;
 use chromaflow::order::PlanOptions;
@@ -47,9 +48,8 @@ impl Survey {
     pub fn new(mesh: &Mesh, ranks: u32) -> Self {
         let (mesh, plan, edges) = renumber(mesh, PlanOptions::default(), &Team::new(1));
         let rows = plan.permutation.len();
-        let degrees = degrees(&edges, rows);
-        let division = Division::new(&graph(&edges, rows, 1), &[ranks]);
-        let cutter = Cutter::new(&mesh, &plan, &degrees, &division);
+        let division = Division::new(&graph(&edges, rows, 1), &[ranks], 1);
+        let cutter = cutter(&mesh, &plan, &edges, &division, Touched::new(&mesh, rows));
         let size = |rank: u32| {
             let part = cutter.part(rank);
             let mut others: Vec<u32> = part.owner.iter().copied().filter(|&owner| owner != rank).collect();

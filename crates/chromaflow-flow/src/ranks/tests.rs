@@ -1,5 +1,6 @@
 //! Parts of meshes, and flows over ranks: what ranks have together is what one rank has.
 
+use super::cut::Touched;
 use super::wire::{pack, unpack};
 use super::{Division, by_host};
 use crate::bc::Motion;
@@ -40,8 +41,8 @@ fn parts_have_two_layers_of_elements_around_their_nodes() {
         let team = Team::new(1);
         let (mesh, plan, edges) = renumber(&mesh, PlanOptions::default(), &team);
         let rows = plan.permutation.len();
-        let division = Division::new(&super::graph(&edges, rows, 1), &[ranks]);
-        let cutter = super::cutter(&mesh, &plan, &edges, &division);
+        let division = Division::new(&super::graph(&edges, rows, 1), &[ranks], 1);
+        let cutter = super::cutter(&mesh, &plan, &edges, &division, Touched::new(&mesh, rows));
         let (mut owned, mut elements) = (0, 0);
         for rank in 0..ranks {
             let part = cutter.part(rank);
@@ -109,8 +110,8 @@ fn ranks_are_taken_host_by_host() {
     let (mesh, team) = (mixed_cube(4, 0.1), Team::new(1));
     let (_, plan, edges) = renumber(&mesh, PlanOptions::default(), &team);
     let pattern = super::graph(&edges, plan.permutation.len(), 1);
-    let parts = Division::new(&pattern, &[2, 1]);
-    let given = Division::new(&pattern, &[2, 1]).given_to(&[0, 2, 1]);
+    let parts = Division::new(&pattern, &[2, 1], 2);
+    let given = Division::new(&pattern, &[2, 1], 2).given_to(&[0, 2, 1]);
     assert!(parts.owner.iter().zip(&given.owner).all(|(part, rank)| *rank == [0, 2, 1][*part as usize]));
     assert_eq!(given.quality, parts.quality);
 }

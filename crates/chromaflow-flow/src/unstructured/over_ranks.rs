@@ -75,8 +75,8 @@ impl FlowSolver {
         let color =
             |mesh: &Mesh, edges: &Pairs| if viscous { element_colors(mesh, edges) } else { Vec::new() };
         let whole_mesh = mesh.as_deref().map(|mesh| (mesh, first));
-        let (part, whole) = divide(&*ranks.ranks, whole_mesh, plan_options(&config.implicit), &team, color)?;
-        laps.end("order and divide");
+        let (part, whole) =
+            divide(&*ranks.ranks, whole_mesh, plan_options(&config.implicit), (&team, &mut laps), color)?;
         let config = super::setup::completed(&part.mesh, config)?;
         let edges = Pairs::edges_with(&part.mesh, team.size());
         let plan = Plan {

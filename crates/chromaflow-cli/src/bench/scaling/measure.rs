@@ -23,6 +23,8 @@ pub struct Setting {
     pub policy: Policy,
     pub exchange: SweepExchange,
     pub wish: Wish,
+    /// Sweeps of a linear step beyond what the case asks for.
+    pub more_sweeps: usize,
 }
 
 /// Which iterations count.
@@ -36,6 +38,9 @@ pub struct Window {
 #[derive(Clone, Debug)]
 pub struct Measured {
     pub setting: Setting,
+    /// The case, and rows of its whole system.
+    pub case: String,
+    pub nodes: usize,
     /// Threads of a rank.
     pub threads: usize,
     /// Who computes.
@@ -57,6 +62,8 @@ pub struct Measured {
     pub residual: f64,
     /// Iterations whose step was rejected.
     pub rejected: usize,
+    /// Seconds of a sweep alone, least, mean and largest over ranks, where they were measured.
+    pub sweep: Option<[f64; 3]>,
 }
 
 impl Measured {
@@ -103,6 +110,13 @@ impl Measured {
         self.over_ranks(|report| report.times.total - report.halo)
     }
 
+    /// What a sweep alone takes, by the same measured with more of them.
+    pub fn sweep_of(&self, more: &Self) -> [f64; 3] {
+        let (few, many) = (self.linear(), more.linear());
+        let sweeps = more.setting.more_sweeps - self.setting.more_sweeps;
+        std::array::from_fn(|k| (many[k] - few[k]) / sweeps as f64)
+    }
+
     /// For whoever waits for the next one.
     pub fn line(&self) -> String {
         let Setting { ranks, policy, exchange, .. } = self.setting;
@@ -128,6 +142,7 @@ pub fn measure(
 ) -> CliResult<Measured> {
     let mut config = prepared.config.clone();
     (config.implicit.policy, config.implicit.exchange) = (setting.policy, setting.exchange);
+    config.implicit.sweeps += setting.more_sweeps;
     // As many iterations as are asked for, however much the residual falls.
     if let Time::Steady(steady) = &mut config.time {
         (steady.iterations, steady.orders) = (window.warmup + window.iterations + 1, f64::INFINITY);
@@ -202,8 +217,11 @@ fn on_rank(
     let after = solver.rank_reports();
     solver.check_ranks().map_err(lost)?;
     let reports = after.iter().zip(&before).map(|(after, before)| after.since(before)).collect();
+    let nodes = prepared.mesh.planar.map_or(prepared.mesh.nodes.len(), |planar| planar.nodes_2d);
     let found = Measured {
         setting,
+        case: source.path.file_stem().and_then(|n| n.to_str()).unwrap_or("case").to_owned(),
+        nodes,
         threads: ctx.team().size(),
         device: ctx.device(),
         setup,
@@ -218,6 +236,7 @@ fn on_rank(
         colors: solver.order().colors,
         residual,
         rejected,
+        sweep: None,
     };
     solver.dismiss();
     Ok(Some(found))

@@ -19,6 +19,7 @@ use chromaflow::gpu::Wish;
 use chromaflow::{Policy, dist::SweepExchange};
 use chromaflow_comm::mpi::launch;
 use chromaflow_device::cuda::Gpu;
+use chromaflow_flow::config::Nonlinear;
 use clap::ValueEnum;
 use measure::{Measured, Setting, Window};
 use model::Link;
@@ -57,6 +58,12 @@ pub struct Args {
     /// Iterations before these
     #[arg(long, value_name = "N", default_value_t = 5)]
     warmup: usize,
+    /// The first case on the first number of ranks, the second case on the second, ... in one table: meshes that grow with them
+    #[arg(long)]
+    weak: bool,
+    /// Measure with so many more sweeps a linear step, too: what a sweep alone takes
+    #[arg(long, value_name = "SWEEPS")]
+    alone: Option<NonZeroUsize>,
     /// Change a key of the case files: --set march.nonlinear=defect_correction
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     sets: Vec<String>,
@@ -77,6 +84,8 @@ enum ExchangeWord {
     Late,
     /// Once a sweep
     Sweep,
+    /// Once a solve: what sweeps take that wait for nobody
+    Solve,
 }
 
 impl ExchangeWord {
@@ -85,6 +94,7 @@ impl ExchangeWord {
             Self::Color => ExchangeName::Color.config(),
             Self::Late => ExchangeName::Late.config(),
             Self::Sweep => ExchangeName::Sweep.config(),
+            Self::Solve => ExchangeName::Solve.config(),
         }
     }
 
@@ -93,6 +103,7 @@ impl ExchangeWord {
             SweepExchange::EveryColor => "color",
             SweepExchange::ColorLate => "late",
             SweepExchange::EverySweep => "sweep",
+            SweepExchange::EverySolve => "solve",
         }
     }
 }
@@ -120,6 +131,9 @@ impl HaloWord {
         }
     }
 }
+
+/// Cases of a table, with the numbers of ranks of each.
+type Group<'a> = Vec<(&'a PathBuf, Vec<usize>)>;
 
 impl Args {
     /// Whether each rank takes a GPU of its own, which the command then opens itself.
@@ -170,6 +184,60 @@ impl Args {
         }
         all
     }
+
+    /// Cases of each table, with the numbers of ranks of each.
+    fn groups(&self, counts: &[usize]) -> CliResult<Vec<Group<'_>>> {
+        if !self.weak {
+            return Ok(self.cases.iter().map(|path| vec![(path, counts.to_vec())]).collect());
+        }
+        if self.cases.len() != counts.len() {
+            return Err(CliError::input(format!(
+                "--weak has {} cases for {} numbers of ranks: give a case for each of {counts:?}",
+                self.cases.len(),
+                counts.len()
+            )));
+        }
+        let pairs = self.cases.iter().zip(counts);
+        Ok(vec![pairs.map(|(path, &count)| (path, vec![count])).collect()])
+    }
+
+    /// All settings of a case on these numbers of ranks.
+    fn measure(
+        &self,
+        prepared: &Arc<Prepared>,
+        counts: &[usize],
+        on_gpus: bool,
+        ctx: &Context,
+    ) -> CliResult<Vec<Measured>> {
+        let window = Window { warmup: self.warmup, iterations: self.iterations.get() };
+        let implicit = &prepared.config.implicit;
+        if self.alone.is_some() && implicit.nonlinear != Nonlinear::DefectCorrection {
+            return Err(CliError::input(
+                "--alone is about steps of a fixed number of sweeps: --set march.nonlinear=defect_correction",
+            ));
+        }
+        let mut done: Vec<Measured> = Vec::new();
+        for &ranks in counts {
+            for (policy, exchange, wish) in self.settings(prepared, on_gpus) {
+                // A rank alone exchanges nothing.
+                if ranks == 1 && done.iter().any(|m| m.setting.ranks == 1 && m.setting.policy == policy) {
+                    continue;
+                }
+                let setting = Setting { ranks, on_gpus, policy, exchange, wish, more_sweeps: 0 };
+                let mut measured = measure::measure(prepared, setting, window, ctx)?;
+                if let Some(more) = self.alone {
+                    let setting = Setting { more_sweeps: more.get(), ..setting };
+                    let many = measure::measure(prepared, setting, window, ctx)?;
+                    measured.sweep = Some(measured.sweep_of(&many));
+                }
+                if ctx.verbose() {
+                    eprintln!("{}: {}", prepared.source.path.display(), measured.line());
+                }
+                done.push(measured);
+            }
+        }
+        Ok(done)
+    }
 }
 
 /// Measures every case on every number of ranks, and prints a table for each case and policy.
@@ -192,31 +260,23 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     }
     let on_gpus = args.is_on_gpus(ctx.global.backend);
     let counts = args.counts(ctx, on_gpus)?;
-    let window = Window { warmup: args.warmup, iterations: args.iterations.get() };
     let (mut tables, mut text) = (Vec::new(), String::new());
-    for path in &args.cases {
+    for group in args.groups(&counts)? {
         let backend = if on_gpus { Backend::Cuda } else { Backend::Cpu };
-        let prepared = Arc::new(run::prepare(path, &args.sets, backend)?);
-        let settings = args.settings(&prepared, on_gpus);
-        let mut policies: Vec<Policy> = settings.iter().map(|s| s.0).collect();
+        let mut done: Vec<(Arc<Prepared>, Vec<Measured>)> = Vec::new();
+        for (path, counts) in &group {
+            let prepared = Arc::new(run::prepare(path, &args.sets, backend)?);
+            let measured = args.measure(&prepared, counts, on_gpus, ctx)?;
+            done.push((prepared, measured));
+        }
+        let prepared = Arc::clone(&done[0].0);
+        let all: Vec<Measured> = done.into_iter().flat_map(|(_, measured)| measured).collect();
+        let mut policies: Vec<Policy> = all.iter().map(|m| m.setting.policy).collect();
+        policies.sort_by_key(|policy| policy.name());
         policies.dedup();
         for policy in policies {
-            let mut done: Vec<Measured> = Vec::new();
-            for &ranks in &counts {
-                for &(_, exchange, wish) in settings.iter().filter(|s| s.0 == policy) {
-                    // A rank alone exchanges nothing.
-                    if ranks == 1 && done.iter().any(|m| m.setting.ranks == 1) {
-                        continue;
-                    }
-                    let setting = Setting { ranks, on_gpus, policy, exchange, wish };
-                    let measured = measure::measure(&prepared, setting, window, ctx)?;
-                    if ctx.verbose() {
-                        eprintln!("{}: {}", path.display(), measured.line());
-                    }
-                    done.push(measured);
-                }
-            }
-            let table = Table::new(&prepared, policy, done, args.link);
+            let of_policy = all.iter().filter(|m| m.setting.policy == policy).cloned().collect();
+            let table = Table::new(&prepared, policy, of_policy, args.link);
             println!("{table}");
             text.push_str(&table.to_string());
             text.push('\n');

@@ -1,36 +1,40 @@
 //! What an iteration over ranks should take.
 //!
 //! From a measured iteration of one rank, split into its sweeps and the rest. With n rows on P times its GPU or its cores, the slowest rank
-//! having m = balance n / P, C colors and S sweeps:
+//! having m = balance n / P, C colors, S sweeps and N neighbors:
 //! ```text
-//! T(P) = S (sweep(m) + X) + more + rest(m)
+//! T(P) = S (sweep(m) + X) + more + rest(m + ghosts)
 //! sweep(m) = sweep(n) s(m) / s(n),   rest(m) = rest(n) r(m) / r(n)
-//! X = C (launch + max(0, L + w / C - sweep(m) / C (1 - border)))     after each color, behind its interior rows
-//!     C (launch + max(0, L + w / C - sweep(m) / C))                  one color late, behind a whole color
-//!     launch + L + w                                                 once a sweep
+//! X = C (F + N E + max(0, L + w / C - sweep(m) / C (1 - border), least - sweep(m) / C))   after each color, behind its interior rows
+//!     C (F + N E + max(0, L + w / C - sweep(m) / C))                                      one color late, behind a whole color
+//!     F + N E + L + w                                                                     once a sweep; over S once a solve
 //! more = 2 (L + state / bandwidth) + 2 reductions
 //! ```
 //! L is the latency of a message, w the time that the wire needs for what the slowest rank sends in a sweep, border the part of rows that
-//! it sends. On CPUs s and r are proportional to m; a GPU needs many rows to be busy, and s and r are curves measured on one H200
+//! it sends, F what an exchange takes however early it begins, E what each neighbor adds to it, least the shortest time between two colors.
+//! On CPUs s and r are proportional to m; a GPU needs many rows to be busy, and s and r are curves measured on H200
 //! (policy `ds`, blocks of 5).
 
 use chromaflow::dist::SweepExchange;
 use std::str::FromStr;
 
-/// Seconds of a sweep on one H200 by rows, microseconds; beyond the last two as between them.
-const SWEEP_US: [(f64, f64); 8] = [
-    (6_309.0, 13.2),
-    (14_872.0, 20.0),
-    (25_000.0, 25.7),
-    (103_178.0, 62.0),
-    (204_983.0, 104.0),
-    (394_745.0, 177.0),
+/// A sweep of 10 colors on one H200 by rows, microseconds, with the tile of the largest: that of a part is the whole system's. Beyond the last
+/// two as between them.
+const SWEEP_US: [(f64, f64); 6] = [
+    (0.0, 38.0),
+    (103_178.0, 77.0),
+    (204_983.0, 115.7),
+    (394_745.0, 187.7),
     (800_322.0, 352.0),
     (983_633.0, 430.0),
 ];
 
+/// What a color more adds to it.
+const COLOR_US: f64 = 3.8;
+
 /// The rest of an iteration there, microseconds.
-const REST_US: [(f64, f64); 4] = [(0.0, 110.0), (14_872.0, 140.0), (99_972.0, 375.0), (786_448.0, 2_290.0)];
+const REST_US: [(f64, f64); 4] =
+    [(0.0, 166.0), (99_972.0, 472.0), (786_448.0, 2_576.0), (6_191_003.0, 19_500.0)];
 
 /// Microseconds of a sum over ranks: so many, and so many for each doubling of ranks.
 const REDUCTION_US: [f64; 2] = [10.0, 4.0];
@@ -48,19 +52,25 @@ pub struct Link {
     pub latency: f64,
     /// GB/s of a rank in one direction.
     pub bandwidth: f64,
-    /// Microseconds of one more launch of a kernel.
-    pub launch: f64,
+    /// Microseconds that an exchange takes however early it begins,
+    pub fixed: f64,
+    /// and that each neighbor adds.
+    pub each: f64,
+    /// Least microseconds between two colors.
+    pub least: f64,
 }
 
 impl Link {
-    /// Peer stores: 2.3 us and 370 GB/s above a kernel, NCCL in a graph 6.4 us, measured between two H200 (NVLink); a launch 1.1 us. Staged,
-    /// and messages between threads: assumed.
+    /// Measured on H200 of one host (NVLink), `bench/scaling-h200.md`: peer stores within sweeps between two, by events and by NCCL between two,
+    /// four and eight. Staged, and messages between threads: assumed.
     pub fn of(path: Option<&str>) -> Self {
+        let link = Self { latency: 2.3, bandwidth: 370.0, fixed: 0.0, each: 0.0, least: 0.0 };
         match path {
-            Some(path) if path.starts_with("peer") => Self { latency: 2.3, bandwidth: 370.0, launch: 1.1 },
-            Some(path) if path.starts_with("NCCL") => Self { latency: 6.4, bandwidth: 370.0, launch: 1.1 },
-            Some(_) => Self { latency: 25.0, bandwidth: 20.0, launch: 1.1 },
-            None => Self { latency: 5.0, bandwidth: 5.0, launch: 0.0 },
+            Some(path) if path.starts_with("peer stores within") => Self { least: 5.2, ..link },
+            Some(path) if path.starts_with("peer") => Self { fixed: 8.0, each: 6.2, ..link },
+            Some(path) if path.starts_with("NCCL") => Self { fixed: 15.0, ..link },
+            Some(_) => Self { latency: 25.0, bandwidth: 20.0, fixed: 8.0, ..link },
+            None => Self { latency: 5.0, bandwidth: 5.0, ..link },
         }
     }
 }
@@ -77,7 +87,7 @@ impl FromStr for Link {
         if bandwidth == 0.0 {
             return Err(expected());
         }
-        Ok(Self { latency, bandwidth, launch: 0.0 })
+        Ok(Self { latency, bandwidth, fixed: 0.0, each: 0.0, least: 0.0 })
     }
 }
 
@@ -101,34 +111,45 @@ pub struct Single {
 /// A division among ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Divided {
+    /// Rows of the whole system.
+    pub rows: f64,
     pub ranks: f64,
     /// What all of them compute with, GPUs or cores, over what the one rank does.
     pub machines: f64,
     /// Most blocks of a rank over the mean.
     pub balance: f64,
-    /// Most rows that a rank sends in a sweep.
+    /// Most rows that a rank sends in a sweep, and most neighbors of one.
     pub sent: f64,
+    pub neighbors: f64,
     pub exchange: SweepExchange,
 }
 
 impl Single {
     /// Seconds of an iteration over ranks.
     pub fn predict(&self, over: &Divided, link: &Link) -> f64 {
-        if over.ranks <= 1.0 {
+        if over.ranks <= 1.0 && over.rows == self.rows {
             return self.seconds;
         }
         let us = 1e-6;
-        let m = over.balance * self.rows / over.machines;
-        let sweep = self.sweeps_seconds / self.sweeps * self.share(&SWEEP_US, m);
-        let rest = (self.seconds - self.sweeps_seconds) * self.share(&REST_US, m);
-        let (latency, launch, bytes) = (us * link.latency, us * link.launch, 1e9 * link.bandwidth);
-        let (c, wire) = (self.colors, over.sent * self.row_bytes / bytes);
+        let m = over.balance * over.rows / over.machines;
+        let c = self.colors;
+        let sweep_us = |m: f64| at(&SWEEP_US, m) + COLOR_US * (c - 10.0);
+        let sweep = self.sweeps_seconds / self.sweeps * self.share(sweep_us, m);
+        let with_ghosts = m + if self.on_gpu { LAYERS * over.sent } else { 0.0 };
+        let rest = (self.seconds - self.sweeps_seconds) * self.share(|m| at(&REST_US, m), with_ghosts);
+        let (latency, bytes) = (us * link.latency, 1e9 * link.bandwidth);
+        let fixed = us * (link.fixed + link.each * over.neighbors);
+        let wire = over.sent * self.row_bytes / bytes;
         let border = (over.sent / m).min(1.0);
-        let hidden = |behind: f64| c * (launch + (latency + wire / c - behind).max(0.0));
+        let behind = |hidden: f64| (latency + wire / c - hidden).max(0.0);
         let exchange = match over.exchange {
-            SweepExchange::EveryColor => hidden(sweep / c * (1.0 - border)),
-            SweepExchange::ColorLate => hidden(sweep / c),
-            SweepExchange::EverySweep => launch + latency + wire,
+            SweepExchange::EveryColor => {
+                let waits = behind(sweep / c * (1.0 - border)).max(us * link.least - sweep / c);
+                c * (fixed + waits)
+            }
+            SweepExchange::ColorLate => c * (fixed + behind(sweep / c)),
+            SweepExchange::EverySweep => fixed + latency + wire,
+            SweepExchange::EverySolve => (fixed + latency + wire) / self.sweeps,
         };
         let reduction = us * (REDUCTION_US[0] + REDUCTION_US[1] * over.ranks.log2());
         let more = 2.0 * latency + LAYERS * over.sent * STATE / bytes + 2.0 * reduction;
@@ -136,8 +157,8 @@ impl Single {
     }
 
     /// What m rows take over what all do.
-    fn share(&self, curve: &[(f64, f64)], m: f64) -> f64 {
-        if self.on_gpu { at(curve, m) / at(curve, self.rows) } else { m / self.rows }
+    fn share(&self, curve: impl Fn(f64) -> f64, m: f64) -> f64 {
+        if self.on_gpu { curve(m) / curve(self.rows) } else { m / self.rows }
     }
 }
 
@@ -167,42 +188,49 @@ mod tests {
 
     fn over(ranks: f64, exchange: SweepExchange) -> Divided {
         Divided {
+            rows: 1e6,
             ranks,
             machines: ranks,
             balance: 1.03,
             sent: 1.5 * 1.3 * (1e6 / ranks).powf(2.0 / 3.0),
+            neighbors: 1.0,
             exchange,
         }
     }
 
-    /// By hand: two GPUs, each with 515,000 rows; a sweep 440 us at 1 M rows by the curve (436.96) becomes that of 515,000.
+    /// By hand: two GPUs, each with 515,000 rows; a sweep of 440 us at 1 M rows by the curve (436.97) becomes that of 515,000.
     #[test]
     fn two_gpus_of_a_million_rows() {
-        let link = Link { latency: 2.3, bandwidth: 370.0, launch: 1.1 };
-        let s = |m: f64| 177.0 + (352.0 - 177.0) * (m - 394_745.0) / (800_322.0 - 394_745.0);
+        let link = Link { latency: 2.3, bandwidth: 370.0, fixed: 1.1, each: 0.5, least: 5.0 };
+        let s = |m: f64| 187.7 + (352.0 - 187.7) * (m - 394_745.0) / (800_322.0 - 394_745.0);
         let all = 352.0 + (430.0 - 352.0) * (1e6 - 800_322.0) / (983_633.0 - 800_322.0);
-        let r = |m: f64| 375.0 + (2_290.0 - 375.0) * (m - 99_972.0) / (786_448.0 - 99_972.0);
+        let r = |m: f64| 472.0 + (2_576.0 - 472.0) * (m - 99_972.0) / (786_448.0 - 99_972.0);
+        let r_all = 2_576.0 + (19_500.0 - 2_576.0) * (1e6 - 786_448.0) / (6_191_003.0 - 786_448.0);
         let sweep = 440e-6 * s(515_000.0) / all;
-        let rest = 2.9e-3 * r(515_000.0) / r(1e6);
-        // A color lasts 24 us, a message 2.3 and 0.07: hidden.
         let sent = 1.5 * 1.3 * 500_000_f64.powf(2.0 / 3.0);
+        let rest = 2.9e-3 * r(515_000.0 + 2.0 * sent) / r_all;
+        // A color lasts 24 us, a message 2.3 and 0.07: hidden.
         let more = 2.0 * 2.3e-6 + 2.0 * sent * 104.0 / 370e9 + 2.0 * 14e-6;
-        let expected = 15.0 * (sweep + 10.0 * 1.1e-6) + more + rest;
+        let expected = 15.0 * (sweep + 10.0 * 1.6e-6) + more + rest;
         let found = SINGLE.predict(&over(2.0, SweepExchange::EveryColor), &link);
         assert!((found - expected).abs() < 1e-9, "{found} {expected}");
         assert!(SINGLE.predict(&over(1.0, SweepExchange::EveryColor), &link) == SINGLE.seconds);
+        // Colors of a few thousand rows cannot follow one another faster than their rows pass.
+        let slow = Link { least: 100.0, ..link };
+        let waits = SINGLE.predict(&over(2.0, SweepExchange::EveryColor), &slow);
+        assert!((waits - (found + 15.0 * (10.0 * 100e-6 - sweep))).abs() < 1e-9, "{waits}");
     }
 
     /// A slow network shows in what is not hidden: each color, less of it one color late, once a sweep.
     #[test]
     fn less_exchange_waits_less() {
-        let slow = Link { latency: 60.0, bandwidth: 45.0, launch: 1.1 };
+        let slow = Link { latency: 60.0, bandwidth: 45.0, fixed: 1.1, each: 0.0, least: 0.0 };
         let [color, late, sweep] =
             [SweepExchange::EveryColor, SweepExchange::ColorLate, SweepExchange::EverySweep]
                 .map(|exchange| SINGLE.predict(&over(8.0, exchange), &slow));
         assert!(color > late && late > sweep, "{color} {late} {sweep}");
         let cpu = Single { on_gpu: false, ..SINGLE };
-        let free = Link { latency: 0.0, bandwidth: 1e30, launch: 0.0 };
+        let free = Link { latency: 0.0, bandwidth: 1e30, fixed: 0.0, each: 0.0, least: 0.0 };
         let even = Divided { balance: 1.0, ..over(8.0, SweepExchange::EveryColor) };
         let most = 1e-6 * 2.0 * 22.0;
         assert!((cpu.predict(&even, &free) - SINGLE.seconds / 8.0 - most).abs() < 1e-12);
@@ -210,7 +238,8 @@ mod tests {
 
     #[test]
     fn links_are_read() {
-        assert_eq!("2.3,370".parse(), Ok(Link { latency: 2.3, bandwidth: 370.0, launch: 0.0 }));
+        let link = Link { latency: 2.3, bandwidth: 370.0, fixed: 0.0, each: 0.0, least: 0.0 };
+        assert_eq!("2.3,370".parse(), Ok(link));
         for bad in ["2.3", "2.3,0", "x,1", "-1,3", "1,inf"] {
             assert!(bad.parse::<Link>().is_err(), "{bad}");
         }

@@ -1,19 +1,19 @@
 //! What was measured, beside what the model says: as Markdown and JSON.
 
 use super::ExchangeWord;
-use super::measure::Measured;
+use super::measure::{Measured, Setting};
 use super::model::{Divided, Link, Single};
 use crate::run::Prepared;
 use chromaflow::Policy;
+use chromaflow::dist::SweepExchange;
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow_flow::config::Nonlinear;
 use serde_json::{Value, json};
 use std::fmt;
 
-/// A case in a policy on several numbers of ranks.
+/// A case, or cases that grow with their ranks, in a policy on several numbers of ranks.
 pub struct Table {
     name: String,
-    nodes: usize,
     method: String,
     policy: Policy,
     rows: Vec<Row>,
@@ -23,12 +23,14 @@ pub struct Table {
 
 struct Row {
     measured: Measured,
-    /// One rank's time over this one's,
+    /// Nodes a second over those of one rank,
     speedup: Option<f64>,
     /// and that over the GPUs or cores that it has more than the one rank.
     efficiency: Option<f64>,
     /// Seconds an iteration by the model.
     predicted: Option<f64>,
+    /// Part of the time that exchanges within solves cost, beside the same without them.
+    exchanges: Option<f64>,
 }
 
 impl Table {
@@ -39,9 +41,8 @@ impl Table {
             && implicit.nonlinear == Nonlinear::DefectCorrection
             && prepared.config.turbulence.is_none();
         let one = measured.iter().find(|m| m.setting.ranks == 1);
-        let nodes = prepared.mesh.planar.map_or(prepared.mesh.nodes.len(), |planar| planar.nodes_2d);
         let single = one.filter(|_| sweeps_alone).map(|m| Single {
-            rows: nodes as f64,
+            rows: m.nodes as f64,
             seconds: m.median(),
             sweeps_seconds: m.linear()[1].min(m.median()),
             sweeps: implicit.sweeps as f64,
@@ -49,24 +50,39 @@ impl Table {
             row_bytes: 5.0 * policy.x_bytes() as f64,
             on_gpu: m.setting.on_gpus,
         });
-        let base = one.map(|m| (m.median(), m.machines()));
+        let base = one.map(|m| (m.median() / m.nodes as f64, m.machines()));
+        let apart: Vec<(usize, usize, f64)> = measured
+            .iter()
+            .filter(|m| m.setting.exchange == SweepExchange::EverySolve)
+            .map(|m| (m.setting.ranks, m.nodes, m.median()))
+            .collect();
         let row = |measured: Measured| {
             let sent = measured.reports.iter().map(|r| r.sent).max().unwrap_or(0);
             let machines = base.map_or(1.0, |(_, machines)| measured.machines() / machines);
-            let speedup = base.map(|(seconds, _)| seconds / measured.median());
+            let speedup = base.map(|(seconds, _)| seconds * measured.nodes as f64 / measured.median());
             let divided = Divided {
+                rows: measured.nodes as f64,
                 ranks: measured.setting.ranks as f64,
                 machines,
                 balance: measured.balance,
                 sent: sent as f64,
+                neighbors: measured.reports.iter().map(|r| r.neighbors).max().unwrap_or(0) as f64,
                 exchange: measured.setting.exchange,
             };
             let of_path = Link::of(measured.path.as_deref());
-            let link = link.map_or(of_path, |given| Link { launch: of_path.launch, ..given });
+            let link = link.map_or(of_path, |given| Link {
+                latency: given.latency,
+                bandwidth: given.bandwidth,
+                ..of_path
+            });
+            let Setting { ranks, exchange, .. } = measured.setting;
+            let without = apart.iter().find(|&&(r, n, _)| (r, n) == (ranks, measured.nodes));
+            let without = without.filter(|_| ranks > 1 && exchange != SweepExchange::EverySolve);
             Row {
                 speedup,
                 efficiency: speedup.map(|s| s / machines),
                 predicted: single.map(|single| single.predict(&divided, &link)),
+                exchanges: without.map(|(_, _, seconds)| 1.0 - seconds / measured.median()),
                 measured,
             }
         };
@@ -75,14 +91,23 @@ impl Table {
             (_, Method::Richardson) => format!("{} sweeps of {}", implicit.sweeps, implicit.preconditioner),
             (_, method) => format!("{method} around {}", implicit.preconditioner),
         };
-        let name = prepared.source.path.file_stem().and_then(|n| n.to_str()).unwrap_or("case").to_owned();
-        Self { name, nodes, method, policy, rows: measured.into_iter().map(row).collect(), link }
+        let mut names: Vec<&str> = measured.iter().map(|m| &m.case[..]).collect();
+        names.dedup();
+        let name = names.join(", ");
+        Self { name, method, policy, rows: measured.into_iter().map(row).collect(), link }
     }
 
-    /// Relative difference of a row's last residual from that of the first.
-    fn difference(&self, row: &Row) -> f64 {
+    /// Rows of the first system, where all have as many.
+    fn nodes(&self) -> Option<usize> {
+        let first = self.rows[0].measured.nodes;
+        self.rows.iter().all(|row| row.measured.nodes == first).then_some(first)
+    }
+
+    /// Relative difference of a row's last residual from that of the first, where they are of one system.
+    fn difference(&self, row: &Row) -> Option<f64> {
+        self.nodes()?;
         let first = self.rows[0].measured.residual;
-        (row.measured.residual - first).abs() / first.abs().max(f64::MIN_POSITIVE)
+        Some((row.measured.residual - first).abs() / first.abs().max(f64::MIN_POSITIVE))
     }
 
     pub fn json(&self) -> Value {
@@ -90,6 +115,8 @@ impl Table {
         let of = |row: &Row| {
             let m = &row.measured;
             json!({
+                "case": m.case,
+                "nodes": m.nodes,
                 "ranks": m.setting.ranks,
                 "gpus": if m.setting.on_gpus { m.setting.ranks } else { 0 },
                 "threads": m.threads,
@@ -104,6 +131,8 @@ impl Table {
                 "speedup": row.speedup,
                 "efficiency": row.efficiency,
                 "predicted_s": row.predicted,
+                "exchanges_share": row.exchanges,
+                "sweep_s": m.sweep.map(range),
                 "linear_s": range(m.linear()),
                 "halo_s": range(m.halo()),
                 "work_s": range(m.work()),
@@ -121,7 +150,7 @@ impl Table {
             })
         };
         json!({
-            "case": self.name, "nodes": self.nodes, "method": self.method, "policy": self.policy.name(),
+            "case": self.name, "nodes": self.nodes(), "method": self.method, "policy": self.policy.name(),
             "link": self.link.map(|l| json!({ "latency_us": l.latency, "gb_per_s": l.bandwidth })),
             "rows": self.rows.iter().map(of).collect::<Vec<_>>(),
         })
@@ -138,26 +167,40 @@ impl fmt::Display for Table {
         let on_gpus = first.setting.on_gpus;
         let who = if on_gpus { "GPUs" } else { "ranks x threads" };
         let colors = first.colors;
+        let nodes = self.nodes().map_or_else(String::new, |nodes| format!("{nodes} nodes, "));
         writeln!(
             f,
-            "**{}**: {} nodes, {}, {colors} colors, policy {}; {}, {} iterations each\n",
+            "**{}**: {nodes}{}, {colors} colors, policy {}; {}, {} iterations each\n",
             self.name,
-            self.nodes,
             self.method,
             self.policy,
             first.device,
             first.seconds.len()
         )?;
-        writeln!(
-            f,
-            "| {who} | exchange | ms an iteration | p10 .. p90 | speed-up | efficiency | model, ms | measured / model | linear solver, ms \
-             | exchanges and sums, ms | own work, ms | balance | residual off by |"
-        )?;
-        writeln!(f, "|---|---|---|---|---|---|---|---|---|---|---|---|---|")?;
+        let grows = self.nodes().is_none();
+        let [alone, apart] = [
+            self.rows.iter().any(|row| row.measured.sweep.is_some()),
+            self.rows.iter().any(|row| row.exchanges.is_some()),
+        ];
+        let mut heads = vec![who];
+        if grows {
+            heads.push("nodes");
+        }
+        heads.extend(["exchange", "ms an iteration", "p10 .. p90", "speed-up", "efficiency", "model, ms"]);
+        heads.extend(["measured / model", "linear solver, ms", "exchanges and sums, ms", "own work, ms"]);
+        heads.extend(["balance", "residual off by"]);
+        if alone {
+            heads.push("a sweep, us");
+        }
+        if apart {
+            heads.push("exchanges within solves");
+        }
+        writeln!(f, "| {} |\n|{}", heads.join(" | "), "---|".repeat(heads.len()))?;
         let ms = |s: f64| format!("{:.3}", 1e3 * s);
         let range = |several: bool, [least, mean, most]: [f64; 3]| {
             if several { format!("{} / {} / {}", ms(least), ms(mean), ms(most)) } else { ms(mean) }
         };
+        let percent = |part: f64| format!("{:.0} %", 100.0 * part);
         let or = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
         for row in &self.rows {
             let m = &row.measured;
@@ -175,22 +218,31 @@ impl fmt::Display for Table {
                 }
                 None => ExchangeWord::name(m.setting.exchange).to_owned(),
             };
-            writeln!(
-                f,
-                "| {ranks} | {exchange} | {} | {} .. {} | {} | {} | {} | {} | {} | {} | {} | {:.3} | {:.1e} |",
+            let mut cells = vec![ranks];
+            if grows {
+                cells.push(m.nodes.to_string());
+            }
+            cells.extend([
+                exchange,
                 ms(m.median()),
-                ms(m.quantile(0.1)),
-                ms(m.quantile(0.9)),
+                format!("{} .. {}", ms(m.quantile(0.1)), ms(m.quantile(0.9))),
                 or(row.speedup.map(|s| format!("{s:.2}"))),
-                or(row.efficiency.map(|e| format!("{:.0} %", 100.0 * e))),
+                or(row.efficiency.map(percent)),
                 or(row.predicted.map(ms)),
                 or(row.predicted.map(|p| format!("{:.2}", m.median() / p))),
                 range(several, m.linear()),
                 range(several, m.halo()),
                 range(several, m.work()),
-                m.balance,
-                self.difference(row)
-            )?;
+                format!("{:.3}", m.balance),
+                or(self.difference(row).map(|d| format!("{d:.1e}"))),
+            ]);
+            if alone {
+                cells.push(or(m.sweep.map(|s| format!("{:.1}", 1e6 * s[2]))));
+            }
+            if apart {
+                cells.push(or(row.exchanges.map(percent)));
+            }
+            writeln!(f, "| {} |", cells.join(" | "))?;
         }
         writeln!(f, "\nThree numbers are the least, the mean and the most of all ranks.")
     }
