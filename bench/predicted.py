@@ -1,63 +1,66 @@
 #!/usr/bin/env python3
-"""The table of docs/src/parallel.md, "To 1,024 GPUs": a plain iteration (15 sweeps, nb 5, ds) of n nodes on P GPUs, in ms.
+"""The table of docs/src/parallel.md, "To 1,024 GPUs": a plain iteration (15 sweeps, nb 5, ds) of n nodes on P GPUs, in ms; and with files
+of `chromaflow bench scaling --json`, what it says beside what they have.
 
-T(P) = S (b sweep(m) + X) + b rest(m) + exchanges of states and sums, m = n / P, b the balance, as on that page. Curves were measured on
-one H200 and are scaled by one point of an H100, 786,448 nodes (scaling-h100.md). Nothing of more than two GPUs was measured.
+    python3 bench/predicted.py [FILE.json ...]
+
+The model and its numbers are those of crates/chromaflow-cli/src/bench/scaling/model.rs, of H200.
 """
 
-SWEEP = [(6309, 13.2), (25000, 25.7), (103178, 62.0), (204983, 104.0), (394745, 177.0), (800322, 352.0), (983633, 430.0)]  # us
-REST = [(14872, 0.14), (99972, 0.375), (786448, 2.29)]  # ms
-GHOSTS = [(2, 1.3), (4, 2.3), (8, 3.3), (16, 3.9), (64, 5.2), (256, 6.0), (1024, 6.6)]  # c of c m^(2/3) ghosts, METIS on the M6
-ALONE_SWEEPS, ALONE = 7.547, 10.402  # ms, 786,448 nodes on an H100
-TWO_SWEEPS = 6.568  # ms on two, passed by events
-SWEEPS, COLORS, NB, BALANCE, WORST = 15, 11, 5, 1.03, 1.5
-SUMS = 0.34  # ms of exchanges of states and sums, two GPUs
-BYTES, MEMORY = 3200, 78 * 2**30  # a node, a GPU
+import json
+import math
+import sys
+
+SWEEP = [(0, 38), (103178, 77), (204983, 115.7), (394745, 187.7), (800322, 352), (983633, 430)]  # us, 10 colors
+COLOR = 3.8  # us a color more
+REST = [(0, 0.166), (99972, 0.472), (786448, 2.576), (6191003, 19.5)]  # ms
+GHOSTS = [(1, 0), (2, 1.3), (4, 2.3), (8, 3.3), (16, 3.9), (64, 5.2), (256, 6.0), (1024, 6.6)]  # c of c m^(2/3) ghosts, METIS on the M6
+NEIGHBORS = [(1, 0), (2, 1), (4, 3), (8, 7), (16, 10), (64, 19), (256, 20), (1024, 22)]  # most of a rank
+SWEEPS, COLORS, NB, BALANCE, WORST = 15, 11, 5, 1.01, 1.5
+REDUCTION = (10.0, 4.0)  # us, and for each doubling
+STATE, LAYERS = 104, 2
+BYTES, MEMORY = 3200, 139 * 2**30  # a node, a GPU
+WAYS = {  # L us, GB/s, F us, E us, least us
+    "within sweeps": (2.3, 370.0, 0.0, 0.0, 5.2),
+    "by events": (2.3, 370.0, 8.0, 6.2, 0.0),
+    "NCCL": (2.3, 370.0, 15.0, 0.0, 0.0),
+    "NCCL, InfiniBand": (18.0, 45.0, 15.0, 0.0, 0.0),
+}
 
 
 def along(table, x):
-    """Straight between points and beyond the last ones; constant before the first."""
-    x = max(x, table[0][0])
+    """Straight between points and beyond the last ones."""
     pairs = list(zip(table, table[1:]))
     (a, fa), (b, fb) = next((pair for pair in pairs if x <= pair[1][0]), pairs[-1])
     return fa + (fb - fa) * (x - a) / (b - a)
 
 
-SLOWER = [ALONE_SWEEPS * 1e3 / SWEEPS / along(SWEEP, 786448), (ALONE - ALONE_SWEEPS) / along(REST, 786448)]
+def sweep(m, colors):
+    return along(SWEEP, m) + COLOR * (colors - 10)
 
 
-def sweep(m):
-    return SLOWER[0] * along(SWEEP, m)
-
-
-def rest(m):
-    return SLOWER[1] * along(REST, m)
-
-
-# What a color costs beside its rows where events order the exchanges: from the two GPUs.
-BY_EVENTS = (TWO_SWEEPS * 1e3 / SWEEPS - BALANCE * sweep(786448 / 2)) / COLORS
-WAYS = {  # us a color whatever happens, latency in us, GB/s
-    "within sweeps": (0.0, 2.3, 370.0),
-    "by events": (BY_EVENTS, 0.0, 370.0),
-    "staged": (BY_EVENTS, 25.0, 20.0),
-}
-
-
-def iteration(n, ranks, way):
-    m = n / ranks
+def iteration(n, ranks, way, colors=COLORS, sent=None, neighbors=None, balance=BALANCE, alone=None):
+    """ms; `alone` has those of one GPU and of its sweeps, where they were measured."""
+    solver, rest = (alone[1], alone[0] - alone[1]) if alone else (SWEEPS * sweep(n, colors) / 1e3, along(REST, n))
     if ranks == 1:
-        return SWEEPS * sweep(m) / 1e3 + rest(m)
-    fixed, latency, bandwidth = WAYS[way]
-    ghosts = along(GHOSTS, ranks) * m ** (2 / 3)
-    wire = WORST * ghosts * NB * 4 / bandwidth / 1e3
-    inside = sweep(m) / COLORS * max(0.0, 1 - ghosts / m)
-    color = fixed + max(0.0, latency + wire / COLORS - inside)
-    return (SWEEPS * (BALANCE * sweep(m) + COLORS * color)) / 1e3 + BALANCE * rest(m) + SUMS
+        return solver + rest
+    latency, bandwidth, fixed, each, least = WAYS[way]
+    m = balance * n / ranks
+    ghosts = along(GHOSTS, ranks) * (n / ranks) ** (2 / 3)
+    sent = WORST * ghosts if sent is None else sent
+    neighbors = along(NEIGHBORS, ranks) if neighbors is None else neighbors
+    one = solver / SWEEPS * sweep(m, colors) / sweep(n, colors)  # ms
+    color = 1e3 * one / colors  # us
+    wire = sent * NB * 4 / bandwidth / 1e3
+    waits = max(0.0, latency + wire / colors - color * (1 - min(1, sent / m)), least - color)
+    exchange = colors * (fixed + each * neighbors + waits) / 1e3
+    more = (2 * latency + LAYERS * sent * STATE / bandwidth / 1e3 + 2 * (REDUCTION[0] + REDUCTION[1] * math.log2(ranks))) / 1e3
+    return SWEEPS * (one + exchange) + more + rest * along(REST, m + LAYERS * sent) / along(REST, n)
 
 
 def table(title, ranks, ways):
     print(f"| {title} | way | " + " | ".join(str(p) for p in ranks) + " |\n|---|---|" + "---|" * len(ranks))
-    for n in (1e6, 1e7, 1e8, 1e9, 1e10):
+    for n in (1e6, 4e6, 1.6e7, 1e8, 1e9, 1e10):
         for way in ways:
             cells = []
             for p in ranks:
@@ -69,6 +72,30 @@ def table(title, ranks, ways):
     print()
 
 
-print(f"by events {BY_EVENTS:.1f} us a color; an H100 takes {SLOWER[0]:.2f} and {SLOWER[1]:.2f} times the curves\n")
-table("nodes, GPUs of one host", (1, 2, 4, 8), ("within sweeps", "by events"))
-table("nodes, GPUs of hosts", (16, 64, 256, 1024), ("staged",))
+def beside(path):
+    """Plain iterations of a file, exchanged after each color."""
+    names = {"peer stores within sweeps": "within sweeps", "peer stores": "by events", "NCCL": "NCCL"}
+    for found in json.load(open(path))["tables"]:
+        rows = found["rows"]
+        if "sweeps of multicolor" not in found["method"] or found["policy"] != "ds":
+            continue
+        first = rows[0]
+        alone = (1e3 * first["median_s"], 1e3 * first["linear_s"]["mean"])
+        print(f"| {found['case']}, GPUs | way | measured, ms | model, ms | measured / model |\n|---|---|---|---|---|")
+        for row in rows:
+            if row["exchange"] != "color" or row["ranks"] == 1 or row["nodes"] != first["nodes"]:
+                continue
+            way = names.get(row["halo"].split(" (")[0])
+            if way is None:
+                continue
+            sent, near = (max(part[key] for part in row["parts"]) for key in ("sent_rows", "neighbors"))
+            model = iteration(row["nodes"], row["ranks"], way, row["colors"], sent, near, row["balance"], alone)
+            ms = 1e3 * row["median_s"]
+            print(f"| {row['ranks']} | {way} | {ms:.3f} | {model:.3f} | {ms / model:.2f} |")
+        print()
+
+
+table("nodes, GPUs of one host", (1, 2, 4, 8), ("within sweeps", "by events", "NCCL"))
+table("nodes, GPUs of hosts", (16, 64, 256, 1024), ("NCCL, InfiniBand",))
+for path in sys.argv[1:]:
+    beside(path)
