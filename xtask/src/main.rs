@@ -3,6 +3,7 @@
 mod book;
 mod bundle;
 mod cases;
+mod commands;
 mod cuda_format;
 mod doors;
 mod licences;
@@ -22,6 +23,7 @@ usage: cargo xtask COMMAND
   test [FILTER...]   format, lints, licences, documentation, all tests; arguments narrow the tests
   check              format (of CUDA text too), lints, direction of dependencies, sizes: what to run before a commit
   verify [CASE...]   every case against its stored values, as a table; --quick: those of a few seconds
+  commands [PAGE...] the commands that README and book show, run in folders of their own; says which are not run and why
   bench [ARGS...]    release build of the command, then `chromaflow bench ARGS`
   papers [ARGS...]   release build of what measures the papers' tables, then `chromaflow-papers ARGS`
   bundle [DIR]       release programs and GPU tests with a script that runs them on a machine with a GPU
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Some("test") => test::test(rest),
         Some("check") => test::check(),
         Some("verify") => verify::verify(rest),
+        Some("commands") => commands::commands(rest),
         Some("bench") => release("chromaflow-cli", &["bench"], rest),
         Some("papers") => release("chromaflow-bench", &[], rest),
         Some("bundle") => bundle::bundle(rest),

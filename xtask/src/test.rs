@@ -4,7 +4,7 @@
 //! Every step names the whole workspace: packages that are built alone have other features of what they stand on, and all of it would be
 //! compiled once more.
 
-use crate::{book, cuda_format, licences, rooms, run, sizes, verify};
+use crate::{book, commands, cuda_format, licences, rooms, run, sizes, verify};
 use std::collections::BTreeMap;
 
 /// Format, the direction of dependencies, sizes of functions and folders, licences, the book's links, lints.
@@ -65,14 +65,16 @@ pub fn test(filter: &[String]) -> Result<(), String> {
     let words: Vec<&str> = words.iter().copied().chain(filter.iter().map(String::as_str)).collect();
     good &= run::watch(&words, &env, |l| counts.read(l))?;
 
-    // A case of each solver, by the very command that the tests above ran: a build of that package alone has other features, and
-    // would compile all of it once more.
+    // A case of each solver and the commands of the pages, by the very program that the tests above ran: a build of that package alone has
+    // other features, and would compile all of it once more.
     if filter.is_empty() {
         run::cargo(&["build", "--workspace", "--bin", "chromaflow"])?;
-        let tally = verify::table(&run::root().join("target/debug/chromaflow"), &verify::FEW)?;
-        counts.passed += tally.passed;
-        counts.failed += tally.failed;
-        good &= tally.failed == 0;
+        let program = run::root().join("target/debug/chromaflow");
+        let tally = verify::table(&program, &verify::FEW)?;
+        let (passed, failed) = commands::table(&program, &[])?;
+        counts.passed += tally.passed + passed;
+        counts.failed += tally.failed + failed;
+        good &= tally.failed + failed == 0;
     }
 
     let mut skips: BTreeMap<String, Vec<String>> = BTreeMap::new();
