@@ -1,7 +1,7 @@
 """Draws pictures of the documentation from what runs have left: `cargo xtask pictures` runs the commands and this.
 
     pip install matplotlib numpy pyvista
-    python docs/pictures.py wing|policies|plate FOLDER PICTURE
+    python docs/pictures.py wing|policies|plate|airfoil|cylinder|channel FOLDER PICTURE
 """
 
 import csv
@@ -18,10 +18,11 @@ BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#888888"
 
 
 def columns(file):
-    """The columns of a CSV file by their names."""
+    """The columns of numbers of a CSV file by their names."""
     with open(file) as lines:
         rows = list(csv.DictReader(lines))
-    return {name: np.array([float(row[name] or "nan") for row in rows]) for name in rows[0]}
+    names = [name for name in rows[0] if name != "marker"]
+    return {name: np.array([float(row[name] or "nan") for row in rows]) for name in names}
 
 
 def wing(folder, out):
@@ -104,9 +105,75 @@ def plate(folder, out):
     print(f"from the law by {100 * np.max(np.abs(u / law_of_the_wall(y) - 1)[part]):.3f} % at most from y+ 1 to 60")
 
 
+def plane(folder):
+    """The triangles of a planar field and its values by name."""
+    import matplotlib.tri as tri
+    import pyvista
+
+    field = pyvista.read(folder / "volume.vtu")
+    flat = field.extract_cells(np.flatnonzero(np.isin(field.celltypes, (5, 9)))).extract_surface(algorithm=None).triangulate()
+    x, y, _ = flat.points.T
+    return tri.Triangulation(x, y, flat.faces.reshape(-1, 4)[:, 1:]), flat.point_data
+
+
+def airfoil(folder, out):
+    """Mach numbers around an airfoil, and Cp along it."""
+    triangles, field = plane(folder)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=(1.2, 1), layout="constrained")
+    colors = left.tricontourf(triangles, field["mach"], levels=np.arange(0.0, 1.45, 0.05), cmap="RdYlBu_r", extend="max")
+    left.tricontour(triangles, field["mach"], levels=[1.0], colors="k", linewidths=0.8)
+    left.set_aspect("equal")
+    left.set(xlim=(-0.5, 1.5), ylim=(-0.8, 1.0), xlabel="x", ylabel="y", title="Mach number; the line is Mach 1")
+    left.set_xticks([-0.5, 0.0, 0.5, 1.0, 1.5])
+    figure.colorbar(colors, ax=left, shrink=0.85)
+    cut = columns(folder / "cut_wall.csv")
+    for side, color, name in [(1, BLUE, "upper side"), (-1, ORANGE, "lower side")]:
+        part = cut["side"] == side
+        right.plot(cut["x"][part], cut["cp"][part], color=color, label=name)
+    right.invert_yaxis()
+    right.set(xlabel="x / c", ylabel="Cp", title="Pressure coefficient")
+    right.grid(alpha=0.3)
+    right.legend(frameon=False, loc="lower right")
+    figure.savefig(out, dpi=110)
+
+
+def cylinder(folder, out):
+    """Speed around a cylinder and the streamlines of its wake."""
+    import matplotlib.tri as tri
+
+    triangles, field = plane(folder)
+    u, v = np.asarray(field["velocity"])[:, :2].T
+    far = np.max(np.hypot(triangles.x, triangles.y))
+    stream = np.median(u[np.hypot(triangles.x, triangles.y) > 0.9 * far])
+    figure, axes = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
+    levels = np.arange(0.0, 1.21, 0.05)
+    colors = axes.tricontourf(triangles, np.hypot(u, v) / stream, levels=levels, cmap="viridis", extend="max")
+    x, y = np.meshgrid(np.linspace(-1.5, 5.0, 261), np.linspace(-1.5, 1.5, 121))
+    u, v = (tri.LinearTriInterpolator(triangles, part)(x, y) for part in (u, v))
+    axes.streamplot(x, y, u, v, density=(1.6, 1.1), color="white", linewidth=0.6, arrowsize=0.6)
+    axes.add_patch(plt.Circle((0.0, 0.0), 0.5, color=GREY, zorder=3))
+    axes.set_aspect("equal")
+    axes.set(xlim=(-1.5, 5.0), ylim=(-1.5, 1.5), xlabel="x / D", ylabel="y / D")
+    figure.colorbar(colors, ax=axes, shrink=0.85, label="speed over the stream's")
+    figure.savefig(out, dpi=110)
+
+
+def channel(folder, out):
+    """Mach numbers in a channel with shocks."""
+    triangles, field = plane(folder)
+    figure, axes = plt.subplots(figsize=(7.5, 2.9), layout="constrained")
+    levels = np.arange(0.9375, 1.67, 0.025)  # the free stream lies between two
+    colors = axes.tricontourf(triangles, field["mach"], levels=levels, cmap="RdYlBu_r", extend="both")
+    axes.set_aspect("equal")
+    axes.set(xlabel="x", ylabel="y")
+    figure.colorbar(colors, ax=axes, shrink=0.85, label="Mach number", ticks=np.arange(1.0, 1.61, 0.1))
+    figure.savefig(out, dpi=110)
+
+
 if __name__ == "__main__":
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     plt.rcParams.update({"font.size": 9, "font.family": "DejaVu Sans", "svg.hashsalt": "chromaflow"})
-    pictures = {"wing": wing, "policies": policies, "plate": plate}
+    drawn = (wing, policies, plate, airfoil, cylinder, channel)
+    pictures = {picture.__name__: picture for picture in drawn}
     pictures[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))

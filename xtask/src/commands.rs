@@ -110,21 +110,8 @@ cargo() {
 
 /// `[--program FILE] [PAGE...]`: pages by their names without `.md`, all unless named; a debug build is made unless a program is given.
 pub fn commands(args: &[String]) -> Result<(), String> {
-    let (mut program, mut names) = (None, Vec::new());
-    let mut words = args.iter();
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--program" => program = Some(PathBuf::from(words.next().ok_or("--program: which file?")?)),
-            option if option.starts_with('-') => return Err(format!("commands: no option {option}")),
-            name => names.push(name),
-        }
-    }
-    let program = if let Some(program) = program {
-        std::path::absolute(program).map_err(|e| e.to_string())?
-    } else {
-        run::cargo(&["build", "--workspace", "--bin", "chromaflow"])?;
-        run::root().join("target/debug/chromaflow")
-    };
+    let (given, names) = run::program_given("commands", args)?;
+    let program = run::program_or_built(given, &["build", "--workspace", "--bin", "chromaflow"])?;
     match table(&program, &names)? {
         (_, 0) => Ok(()),
         (_, failed) => Err(format!("{failed} blocks of commands failed")),

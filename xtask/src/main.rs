@@ -33,7 +33,8 @@ usage: cargo xtask COMMAND
                      be installed is left out
   install PREFIX     release build of the C library with headers, pkg-config and CMake files below PREFIX
   release [DIR]      tarball, Debian package and wheel, tried in an empty root
-  pictures [NAME...] the pictures of the documentation, by the commands that they come from; says what it leaves out
+  pictures [NAME...] the pictures of the documentation, by the commands that they come from; says what it leaves out;
+                     --program FILE, here and above: by that program, not by one built for it
   docs               the API documentation, and the book where mdbook is installed";
 
 fn main() -> ExitCode {

@@ -23,7 +23,8 @@ enum Need {
 struct Group {
     name: &'static str,
     needs: &'static [Need],
-    /// What runs one after another in the repository's root, or where `cd` leads; `OUT` is a folder of the group's own.
+    /// What runs one after another in the repository's root, or where `cd` leads; `OUT` is a folder of the group's own, `ROOT` the
+    /// repository's.
     commands: &'static [&'static str],
     /// What they leave in `OUT`, and the picture it is.
     pictures: &'static [(&'static str, &'static str)],
@@ -32,7 +33,7 @@ struct Group {
 const M6: &str = "mesh3d/oneram6_sharpTE_gmsh_15k.su2.xz";
 const PLATE: &str = "mesh2d/flatplate_turb_137x97.su2.xz";
 
-const GROUPS: [Group; 7] = [
+const GROUPS: [Group; 11] = [
     Group {
         name: "wing",
         needs: &[Need::Python("pyvista, matplotlib")],
@@ -40,7 +41,7 @@ const GROUPS: [Group; 7] = [
             "chromaflow run cases/wing.toml --threads 1 --out OUT/wing",
             "python3 docs/pictures.py wing OUT/wing OUT/wing.png",
         ],
-        pictures: &[("wing.png", "docs/images/wing.png")],
+        pictures: &[("wing.png", "docs/src/images/wing.png")],
     },
     Group {
         name: "report",
@@ -54,6 +55,47 @@ const GROUPS: [Group; 7] = [
              --window-size=1300,1580 --virtual-time-budget=10000 --screenshot=OUT/report.png file://OUT/wing/out/case/report.html",
         ],
         pictures: &[("report.png", "docs/src/images/report.png")],
+    },
+    Group {
+        name: "airfoil",
+        needs: &[Need::Python("pyvista, matplotlib")],
+        commands: &[
+            "chromaflow template naca0012 OUT/naca0012",
+            "cd OUT/naca0012",
+            "chromaflow run case.toml --threads 1",
+            "python3 ROOT/docs/pictures.py airfoil out/case OUT/airfoil.png",
+        ],
+        pictures: &[("airfoil.png", "docs/src/images/airfoil.png")],
+    },
+    Group {
+        name: "polar",
+        needs: &[],
+        commands: &[
+            "chromaflow template naca0012 OUT/naca0012",
+            "cd OUT/naca0012",
+            "chromaflow sweep case.toml --set flow.alpha=0:10:2 --set flow.mach=0.3",
+        ],
+        pictures: &[("naca0012/out/case-sweep/polar.svg", "docs/src/images/polar.svg")],
+    },
+    Group {
+        name: "cylinder",
+        needs: &[Need::Python("pyvista, matplotlib")],
+        commands: &[
+            "chromaflow template cylinder OUT/cylinder",
+            "cd OUT/cylinder",
+            "chromaflow run case.toml --threads 1",
+            "python3 ROOT/docs/pictures.py cylinder out/case OUT/cylinder.png",
+        ],
+        pictures: &[("cylinder.png", "docs/src/images/cylinder.png")],
+    },
+    Group {
+        name: "channel",
+        needs: &[Need::Python("pyvista, matplotlib")],
+        commands: &[
+            "chromaflow run cases/structured_channel_supersonic.toml --threads 1 --out OUT/channel",
+            "python3 docs/pictures.py channel OUT/channel OUT/channel.png",
+        ],
+        pictures: &[("channel.png", "docs/src/images/channel.png")],
     },
     Group {
         name: "policies",
@@ -118,17 +160,19 @@ const GROUPS: [Group; 7] = [
     },
 ];
 
-/// `[NAME...]`: groups by their names, all unless named. Prints a table of what was drawn and what was left out, and why.
-pub fn pictures(names: &[String]) -> Result<(), String> {
+/// `[--program FILE] [NAME...]`: groups by their names, all unless named; a release build is made unless a program is given. Prints a table
+/// of what was drawn and what was left out, and why.
+pub fn pictures(args: &[String]) -> Result<(), String> {
+    let (given, names) = run::program_given("pictures", args)?;
     if let Some(name) = names.iter().find(|n| !GROUPS.iter().any(|g| g.name == **n)) {
         let all: Vec<&str> = GROUPS.iter().map(|g| g.name).collect();
         return Err(format!("no pictures {name}: expected {}", all.join(", ")));
     }
-    run::cargo(&["build", "--release", "--quiet", "--package", "chromaflow-cli"])?;
-    let mut tools = Tools::default();
+    let program = run::program_or_built(given, &["build", "--release", "--package", "chromaflow-cli"])?;
+    let mut tools = Tools { program, papers: false };
     let mut rows = Vec::new();
-    for group in GROUPS.iter().filter(|g| names.is_empty() || names.iter().any(|n| n == g.name)) {
-        let said = match group.needs.iter().find_map(|need| lacks(*need)) {
+    for group in GROUPS.iter().filter(|g| names.is_empty() || names.contains(&g.name)) {
+        let said = match group.needs.iter().find_map(|need| tools.lack(*need)) {
             Some((what, why)) if required(what) => return Err(format!("{what} is required, but {why}")),
             Some((_, why)) => format!("skipped: {why}"),
             None => {
@@ -143,8 +187,10 @@ pub fn pictures(names: &[String]) -> Result<(), String> {
 }
 
 /// The programs that commands name.
-#[derive(Default)]
 struct Tools {
+    /// The command `chromaflow`.
+    program: PathBuf,
+    /// Whether `chromaflow-papers` is built.
     papers: bool,
 }
 
@@ -167,7 +213,7 @@ impl Tools {
                 self.papers = true;
             }
             println!("$ {}", words.join(" "));
-            let mut job = Command::new(program(&words[0]));
+            let mut job = Command::new(self.of(&words[0]));
             let job = job.args(&words[1..]).current_dir(&here);
             let job = job.env("CHROMAFLOW_DATA", cases::data_folder(&root)).stdin(Stdio::null());
             let done = job.output().map_err(|e| format!("cannot start {}: {e}", words[0]))?;
@@ -183,55 +229,58 @@ impl Tools {
         }
         Ok(())
     }
-}
 
-/// What is missing, by the word of `CHROMAFLOW_REQUIRE`, and why; nothing where nothing is.
-fn lacks(need: Need) -> Option<(&'static str, String)> {
-    match need {
-        Need::Gpu => {
-            let json = run::root().join("target/pictures/doctor.json");
-            let _ = fs::create_dir_all(json.parent().unwrap_or(Path::new(".")));
-            let mut doctor = Command::new(program("chromaflow"));
-            let done = doctor
-                .args(["doctor", "--json"])
-                .arg(&json)
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status();
-            let text = fs::read_to_string(json).unwrap_or_default();
-            let facts: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-            let told = facts["gpu"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
-            let there = done.is_ok() && told.into_iter().any(|line| line.contains(": capability "));
-            (!there).then(|| ("gpu", "there is no GPU".to_owned()))
+    /// What is missing, by the word of `CHROMAFLOW_REQUIRE`, and why; nothing where nothing is.
+    fn lack(&self, need: Need) -> Option<(&'static str, String)> {
+        match need {
+            Need::Gpu => {
+                let json = run::root().join("target/pictures/doctor.json");
+                let _ = fs::create_dir_all(json.parent().unwrap_or(Path::new(".")));
+                let mut doctor = Command::new(self.of("chromaflow"));
+                let done = doctor
+                    .args(["doctor", "--json"])
+                    .arg(&json)
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::null())
+                    .status();
+                let text = fs::read_to_string(json).unwrap_or_default();
+                let facts: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+                let told =
+                    facts["gpu"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
+                let there = done.is_ok() && told.into_iter().any(|line| line.contains(": capability "));
+                (!there).then(|| ("gpu", "there is no GPU".to_owned()))
+            }
+            Need::Data(file) => {
+                let there = cases::data_folder(&run::root()).join(file).exists();
+                (!there).then(|| ("data", format!("{file} is not there (set CHROMAFLOW_DATA)")))
+            }
+            Need::Python(modules) => {
+                let mut python = Command::new(self.of("python3"));
+                let import = python.args(["-c", &format!("import {modules}")]);
+                let there = import.stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+                (!there).then(|| {
+                    ("python", format!("python3 has not {modules} (pip install; PYTHON names another one)"))
+                })
+            }
+            Need::Browser => browser().err().map(|why| ("browser", why.to_owned())),
         }
-        Need::Data(file) => {
-            let there = cases::data_folder(&run::root()).join(file).exists();
-            (!there).then(|| ("data", format!("{file} is not there (set CHROMAFLOW_DATA)")))
+    }
+
+    fn of(&self, name: &str) -> PathBuf {
+        match name {
+            "python3" => std::env::var_os("PYTHON").map_or_else(|| name.into(), PathBuf::from),
+            "browser" => browser().unwrap_or_default(),
+            "chromaflow" => self.program.clone(),
+            ours => run::root().join("target/release").join(ours),
         }
-        Need::Python(modules) => {
-            let mut python = Command::new(program("python3"));
-            let import = python.args(["-c", &format!("import {modules}")]);
-            let there = import.stderr(Stdio::null()).status().is_ok_and(|s| s.success());
-            (!there).then(|| {
-                ("python", format!("python3 has not {modules} (pip install; PYTHON names another one)"))
-            })
-        }
-        Need::Browser => browser().err().map(|why| ("browser", why.to_owned())),
     }
 }
 
-/// The words of a command, with `OUT` as the folder.
+/// The words of a command, with `OUT` as the folder and `ROOT` as the repository's.
 fn words(command: &str, out: &Path) -> Vec<String> {
-    let out = out.display().to_string();
-    command.split_whitespace().map(|word| word.replace("OUT", &out)).collect()
-}
-
-fn program(name: &str) -> PathBuf {
-    match name {
-        "python3" => std::env::var_os("PYTHON").map_or_else(|| name.into(), PathBuf::from),
-        "browser" => browser().unwrap_or_default(),
-        ours => run::root().join("target/release").join(ours),
-    }
+    let folders = [("OUT", out.to_owned()), ("ROOT", run::root())].map(|(w, f)| (w, f.display().to_string()));
+    let put = |word: &str| folders.iter().fold(word.to_owned(), |word, (name, f)| word.replace(name, f));
+    command.split_whitespace().map(put).collect()
 }
 
 #[cfg(test)]

@@ -31,6 +31,36 @@ pub fn program(program: &str, args: &[&str]) -> Result<(), String> {
     }
 }
 
+/// The program that `--program FILE` names among a command's arguments, and its other arguments, which are no options.
+pub fn program_given<'a>(
+    command: &str,
+    args: &'a [String],
+) -> Result<(Option<PathBuf>, Vec<&'a str>), String> {
+    let (mut program, mut names) = (None, Vec::new());
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--program" => {
+                let file = words.next().ok_or("--program: which file?")?;
+                program = Some(std::path::absolute(file).map_err(|e| e.to_string())?);
+            }
+            option if option.starts_with('-') => return Err(format!("{command}: no option {option}")),
+            name => names.push(name),
+        }
+    }
+    Ok((program, names))
+}
+
+/// The program given, or the one that cargo builds with these arguments.
+pub fn program_or_built(given: Option<PathBuf>, build: &[&str]) -> Result<PathBuf, String> {
+    if let Some(program) = given {
+        return Ok(program);
+    }
+    cargo(build)?;
+    let profile = if build.contains(&"--release") { "release" } else { "debug" };
+    Ok(root().join("target").join(profile).join("chromaflow"))
+}
+
 fn short(program: &str) -> &str {
     Path::new(program).file_name().and_then(|n| n.to_str()).unwrap_or(program)
 }

@@ -4,7 +4,7 @@ use crate::{cases, run};
 use chromaflow_testkit::required;
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -41,25 +41,12 @@ pub struct Tally {
 /// `[--quick] [--program FILE] [CASE...]`: cases by their names without `.toml`, all unless named. A release build is made
 /// unless a program is given.
 pub fn verify(args: &[String]) -> Result<(), String> {
-    let (mut program, mut names, mut quick) = (None, Vec::new(), false);
-    let mut words = args.iter();
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--quick" => quick = true,
-            "--program" => program = Some(PathBuf::from(words.next().ok_or("--program: which file?")?)),
-            option if option.starts_with('-') => return Err(format!("verify: no option {option}")),
-            name => names.push(name),
-        }
-    }
-    if quick {
+    let (quick, args): (Vec<String>, Vec<String>) = args.iter().cloned().partition(|word| word == "--quick");
+    let (given, mut names) = run::program_given("verify", &args)?;
+    if !quick.is_empty() {
         names.extend(QUICK);
     }
-    let program = if let Some(program) = program {
-        std::path::absolute(program).map_err(|e| e.to_string())?
-    } else {
-        run::cargo(&["build", "--release", "--package", "chromaflow-cli"])?;
-        run::root().join("target/release/chromaflow")
-    };
+    let program = run::program_or_built(given, &["build", "--release", "--package", "chromaflow-cli"])?;
     let tally = table(&program, &names)?;
     if tally.failed == 0 { Ok(()) } else { Err(format!("{} cases failed", tally.failed)) }
 }

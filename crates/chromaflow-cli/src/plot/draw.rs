@@ -40,11 +40,12 @@ pub fn draw(stem: &Path, picture: &Picture) -> CliResult<()> {
         .with_title(&picture.title)
         .with_x_label(picture.x)
         .with_y_label(picture.y);
+    layout = layout.with_x_tick_format(ticks(picture, 0)).with_y_tick_format(ticks(picture, 1));
     if picture.log[0] {
-        layout = layout.with_log_x().with_x_tick_format(log_ticks(picture, 0));
+        layout = layout.with_log_x();
     }
     if picture.log[1] {
-        layout = layout.with_log_y().with_y_tick_format(log_ticks(picture, 1));
+        layout = layout.with_log_y();
     }
     let scene = render_multiple(plots, layout);
     let png = kuva::PngBackend::new()
@@ -72,6 +73,16 @@ fn lift(picture: &Picture, axis: usize) -> f64 {
     }
 }
 
+/// How numbers along an axis are written. The drawing library's own way rounds to three decimals, 0.0125 to 0.013.
+fn ticks(picture: &Picture, axis: usize) -> TickFormat {
+    if picture.log[axis] {
+        return log_ticks(picture, axis);
+    }
+    let values = picture.series.iter().flat_map(|s| &s.points).map(|&(x, y)| [x, y][axis].abs());
+    let most = values.fold(0.0, f64::max);
+    if (1e-3..=1e6).contains(&most) { TickFormat::Custom(Arc::new(decimal)) } else { TickFormat::Auto }
+}
+
 /// How numbers along a logarithmic axis are written: all as decimals, or, where the axis goes far from one, all as powers of ten.
 fn log_ticks(picture: &Picture, axis: usize) -> TickFormat {
     let values = positive(picture, axis);
@@ -82,7 +93,8 @@ fn log_ticks(picture: &Picture, axis: usize) -> TickFormat {
 
 fn decimal(v: f64) -> String {
     let text = format!("{v:.6}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
 fn scientific(v: f64) -> String {
@@ -118,5 +130,18 @@ mod tests {
         };
         assert_eq!(of(&[0.05, 300.0]), ["0.1", "0.5", "0.02", "1", "2000"]);
         assert_eq!(of(&[1e-9, 0.0, 0.3]), ["1e-1", "5e-1", "2e-2", "1e0", "2e3"]);
+    }
+
+    #[test]
+    fn linear_axes_lose_no_digits() {
+        let of = |most: f64, v: f64| {
+            let series = vec![Series { name: "s".into(), points: vec![(0.0, most)], line: true }];
+            let picture = Picture { title: String::new(), x: "", y: "", log: [false; 2], series };
+            ticks(&picture, 1).format(v)
+        };
+        assert_eq!(of(0.02, 0.0125), "0.0125");
+        assert_eq!(of(0.02, 0.1 + 0.2), "0.3");
+        assert_eq!(of(1.0, -1e-17), "0");
+        assert_eq!(of(1e-9, 2e-10), "2e-10");
     }
 }
