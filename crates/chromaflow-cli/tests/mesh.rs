@@ -98,6 +98,7 @@ fn every_format_there_and_back() {
         ("g.msh", Some("msh22")),
         ("h.su2.xz", None),
         ("i.lb8.ugrid.zst", None),
+        ("k.vtu", None),
         ("j.su2", None),
     ] {
         let mut args = vec!["convert", last.as_str(), name];

@@ -91,6 +91,19 @@ impl Raw {
         self.places.elements[kind as usize].push(place);
     }
 
+    /// Adds a triangle or a quadrilateral of a two-dimensional mesh.
+    pub(crate) fn push_flat(&mut self, nodes: &[u32], place: u64) {
+        let flat = self.flat.get_or_insert_default();
+        let kind = if let [a, b, c] = *nodes {
+            flat.triangles.push([a, b, c]);
+            Kind::Prism
+        } else {
+            flat.quads.push([nodes[0], nodes[1], nodes[2], nodes[3]]);
+            Kind::Hexahedron
+        };
+        self.places.elements[kind as usize].push(place);
+    }
+
     /// Starts a marker and gives its number.
     pub(crate) fn marker(&mut self, name: String, code: Option<i32>) -> usize {
         self.mesh.markers.push(Marker { name, code, ..Marker::default() });
@@ -101,9 +114,14 @@ impl Raw {
         self.mesh.markers.len() - 1
     }
 
-    /// Adds a boundary face of three or four nodes.
+    /// Adds a boundary face of three or four nodes, or of a two-dimensional mesh an edge.
     pub(crate) fn face(&mut self, marker: usize, nodes: &[u32], place: u64) {
         let (m, p) = (&mut self.mesh.markers[marker], &mut self.places.markers[marker]);
+        if let (&[a, b], Some(flat)) = (nodes, &mut self.flat) {
+            flat.edges[marker].push([a, b]);
+            p.quads.push(place);
+            return;
+        }
         if let [a, b, c] = *nodes {
             m.triangles.push([a, b, c]);
             p.triangles.push(place);

@@ -112,6 +112,7 @@ fn round_trips() {
             "lb8l.ugrid",
             "b8.ugrid64",
             "meshb",
+            "vtu",
         ] {
             let copy = folder.path().join(format!("a.{ending}"));
             write_as(&copy, &mesh, form(ending, &copy)).unwrap();
@@ -249,6 +250,7 @@ fn damaged_files_are_survived() {
         "1.msh",
         "2.msh",
         "3.msh",
+        "vtu",
     ] {
         let path = folder.path().join(format!("m.{ending}"));
         write_as(&path, &mesh, form(ending, &path)).unwrap();

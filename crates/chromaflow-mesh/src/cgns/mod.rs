@@ -18,9 +18,9 @@ mod write_grid;
 pub use write::write;
 pub use write_grid::write_grid;
 
+use crate::MeshError;
 use crate::grid::{Grid, GridError};
 use crate::raw::Raw;
-use crate::{MeshError, Place};
 use chromaflow::files::{self, FileError};
 use std::io::Read;
 use std::path::Path;
@@ -87,7 +87,7 @@ fn open(path: &Path) -> Result<Base, MeshError> {
         Err(Fault::new(0, "neither HDF5 nor ADF, one of which a CGNS file is"))
     };
     drop(bytes);
-    let root = root.map_err(|fault| at(path, fault))?;
+    let root = root.map_err(|fault| fault.of(path))?;
     let mut bases = root.children.into_iter().filter(|c| c.label == "CGNSBase_t");
     let (Some(node), rest) = (bases.next(), bases.count()) else {
         return Err(MeshError::unsupported(path, "a CGNS file without a CGNSBase_t: it has no mesh"));
@@ -96,7 +96,7 @@ fn open(path: &Path) -> Result<Base, MeshError> {
         let what = format!("a CGNS file of {} bases: write one with a single base", rest + 1);
         return Err(MeshError::unsupported(path, what));
     }
-    let cells = node.ints().map_err(|fault| at(path, fault))?.first().copied().unwrap_or(0);
+    let cells = node.ints().map_err(|fault| fault.of(path))?.first().copied().unwrap_or(0);
     if cells != 2 && cells != 3 {
         return Err(MeshError::unsupported(path, format!("cells of dimension {cells}: expected 2 or 3")));
     }
@@ -104,10 +104,6 @@ fn open(path: &Path) -> Result<Base, MeshError> {
         return Err(MeshError::unsupported(path, "a CGNS file without a Zone_t: it has no mesh"));
     }
     Ok(Base { node, cells: cells as usize })
-}
-
-fn at(path: &Path, fault: Fault) -> MeshError {
-    MeshError::Syntax { path: path.to_owned(), place: Place::Byte(fault.at), what: fault.what }
 }
 
 /// Whether a zone is structured.
@@ -149,7 +145,7 @@ fn sizes(zone: &Node, most: usize) -> Result<Vec<usize>, Fault> {
 pub(crate) fn read(path: &Path) -> Result<Raw, MeshError> {
     let base = open(path)?;
     if base.zones().all(is_structured) {
-        let grid = structured::grid(&base).map_err(|fault| at(path, fault))?;
+        let grid = structured::grid(&base).map_err(|fault| fault.of(path))?;
         let refused = |e: GridError| MeshError::unsupported(path, e.to_string());
         grid.check().map_err(refused)?;
         let mesh = grid.to_connected_mesh().map_err(refused)?;
@@ -161,7 +157,7 @@ pub(crate) fn read(path: &Path) -> Result<Raw, MeshError> {
             "structured and unstructured zones in one base: write one kind",
         ));
     }
-    unstructured::raw(&base).map_err(|fault| at(path, fault))
+    unstructured::raw(&base).map_err(|fault| fault.of(path))
 }
 
 /// Whether all zones of a file are structured.
@@ -181,5 +177,5 @@ pub fn read_grid(path: &Path) -> Result<Grid, GridError> {
     if !base.zones().all(is_structured) {
         return Err(MeshError::unsupported(path, "the zones are unstructured: read it as a mesh").into());
     }
-    Ok(structured::grid(&base).map_err(|fault| at(path, fault))?)
+    Ok(structured::grid(&base).map_err(|fault| fault.of(path))?)
 }

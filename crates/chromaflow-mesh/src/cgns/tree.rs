@@ -1,17 +1,6 @@
 //! The tree that a CGNS file is, whichever file lies beneath it.
 
-/// What is wrong in a file: byte and words.
-#[derive(Debug)]
-pub(super) struct Fault {
-    pub at: u64,
-    pub what: String,
-}
-
-impl Fault {
-    pub fn new(at: usize, what: impl Into<String>) -> Self {
-        Self { at: at as u64, what: what.into() }
-    }
-}
+pub(super) use crate::parse::Fault;
 
 /// Numbers or text of a node.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -10,6 +10,7 @@ mod patches;
 mod scan;
 mod su2;
 mod ugrid;
+mod vtu;
 mod write;
 
 pub use gmf_write::write_solb;
@@ -37,6 +38,8 @@ pub enum Format {
     Cgns,
     /// OpenFOAM (the folder `polyMesh`, or that of a case).
     OpenFoam,
+    /// VTK's unstructured grids (`.vtu`, pieces of one `.pvtu`).
+    Vtu,
     /// Gmsh (`.msh`); a reader takes version and form from the file.
     Gmsh {
         /// Version 2.2; 4.1 otherwise.
@@ -56,6 +59,7 @@ impl fmt::Display for Format {
             Self::Cgns => "CGNS",
             Self::OpenFoam => "OpenFOAM",
             Self::Gmsh { .. } => "Gmsh",
+            Self::Vtu => "VTU",
         })
     }
 }
@@ -78,13 +82,14 @@ impl Format {
             "su2" => Ok(Self::Su2),
             "meshb" => Ok(Self::Gmf),
             "cgns" => Ok(Self::Cgns),
+            "vtu" | "pvtu" => Ok(Self::Vtu),
             "msh" => Ok(Self::Gmsh { legacy: false, binary: false }),
             "ugrid" | "ugrid64" => Ok(Layout::of(before, wide).map_or(Self::Ugrid, Self::UgridBinary)),
             _ => Layout::of(last, wide).map(Self::UgridBinary).ok_or_else(|| {
                 MeshError::unsupported(
                     path,
                     "this name tells no mesh format that is known: .su2, .ugrid, .b8.ugrid, \
-                     .lb8.ugrid (and .r8, .lr8, .b4, .lb4), .msh, .meshb, .cgns, PLOT3D's .p3d, .xyz, .x, .grd and endings in fmt, unf and \
+                     .lb8.ugrid (and .r8, .lr8, .b4, .lb4), .msh, .meshb, .cgns, .vtu, .pvtu, PLOT3D's .p3d, .xyz, .x, .grd and endings in fmt, unf and \
                      3dbin, each also with .gz, .xz or .zst after it, or the folder of an OpenFOAM case",
                 )
             }),
@@ -132,6 +137,7 @@ pub fn load(path: &Path, options: &ReadOptions) -> Result<Loaded, MeshError> {
         Format::OpenFoam => openfoam::read(path)?,
         Format::Cgns => crate::cgns::read(path)?,
         Format::Gmsh { .. } => gmsh::read(path)?,
+        Format::Vtu => vtu::read(path, options)?,
     };
     raw.finish(path, format, options)
 }

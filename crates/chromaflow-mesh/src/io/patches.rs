@@ -6,7 +6,7 @@ use crate::{MeshError, ReadOptions};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Faces as they come: nodes (the fourth `u32::MAX` for a triangle), patch, place.
+/// Faces as they come: nodes (the fourth `u32::MAX` for a triangle, the third, too, for an edge), patch, place.
 pub(crate) type NumberedFace = ([u32; 4], i64, u64);
 
 /// Makes one marker per patch number, in ascending order, with names and codes of the mesh's `.mapbc`.
@@ -16,7 +16,12 @@ pub(crate) fn gather(
     path: &Path,
     options: &ReadOptions,
 ) -> Result<(), MeshError> {
-    let table: Patches = mapbc::find(path, options)?;
+    named(raw, faces, &mapbc::find(path, options)?);
+    Ok(())
+}
+
+/// Makes one marker per patch number, in ascending order, with names and codes of a table.
+pub(crate) fn named(raw: &mut Raw, faces: &[NumberedFace], table: &Patches) {
     let mut markers: BTreeMap<i64, usize> = faces.iter().map(|f| (f.1, 0)).collect();
     for (id, slot) in &mut markers {
         let (name, code) = table.get(id).map_or((None, None), |(name, code)| (name.clone(), Some(*code)));
@@ -31,8 +36,12 @@ pub(crate) fn gather(
         raw.notes.push(format!("the .mapbc file names patch {id} ({name}), which has no faces"));
     }
     for (nodes, id, place) in faces {
-        let corners = if nodes[3] == u32::MAX { 3 } else { 4 };
-        raw.face(markers[id], &nodes[..corners], *place);
+        raw.face(markers[id], corners(nodes), *place);
     }
-    Ok(())
+}
+
+/// The nodes of such a face.
+pub(crate) fn corners(nodes: &[u32; 4]) -> &[u32] {
+    let count = nodes.iter().position(|&n| n == u32::MAX).unwrap_or(4);
+    &nodes[..count]
 }

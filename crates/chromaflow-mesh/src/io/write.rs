@@ -6,7 +6,7 @@ use chromaflow::files::{self, AtomicFile, FileError};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes a mesh in the format that the name tells; a UGRID or GMF file gets its `.mapbc` beside it; `.vtu` and `.vtkhdf` are for
+/// Writes a mesh in the format that the name tells; a UGRID or GMF file gets its `.mapbc` beside it; `.vtkhdf` is for
 /// looking at.
 ///
 /// A mesh made from a two-dimensional one is written as two-dimensional to SU2, CGNS and VTK files and as one layer to others.
@@ -14,13 +14,8 @@ use std::path::Path;
 /// # Errors
 /// When the name tells no format that is written, or the file cannot be written; nothing is left behind then.
 pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
-    let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
-    match ending.as_deref() {
-        Some("vtu") => {
-            return Ok(crate::vtk::write_volume(path, mesh, &[], crate::vtk::VtuOptions::default())?);
-        }
-        Some("vtkhdf") => return Ok(crate::vtk::write_hdf(path, mesh, &[])?),
-        _ => {}
+    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("vtkhdf")) {
+        return Ok(crate::vtk::write_hdf(path, mesh, &[])?);
     }
     write_as(path, mesh, Format::of(path)?)
 }
@@ -32,6 +27,7 @@ pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
 pub fn write_as(path: &Path, mesh: &Mesh, format: Format) -> Result<(), MeshError> {
     match format {
         Format::Cgns => return crate::cgns::write(path, mesh, &[]),
+        Format::Vtu => return Ok(crate::vtk::write_mesh(path, mesh, crate::vtk::VtuOptions::default())?),
         Format::OpenFoam => {
             let what = "OpenFOAM meshes are read only; write .cgns, .su2, .msh, .meshb or .lb8.ugrid";
             return Err(MeshError::unsupported(path, what));
@@ -45,7 +41,7 @@ pub fn write_as(path: &Path, mesh: &Mesh, format: Format) -> Result<(), MeshErro
         Format::UgridBinary(layout) => ugrid_binary(&mut out, mesh, layout),
         Format::Gmsh { legacy, binary } => gmsh_write::write(&mut out, mesh, legacy, binary),
         Format::Gmf => gmf_write::write(&mut out, mesh),
-        Format::Su2 | Format::Cgns | Format::OpenFoam => su2(&mut out, mesh),
+        Format::Su2 | Format::Cgns | Format::Vtu | Format::OpenFoam => su2(&mut out, mesh),
     }
     .map_err(fail)?;
     out.commit()?;

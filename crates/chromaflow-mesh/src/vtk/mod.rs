@@ -86,7 +86,7 @@ pub fn write_volume(
 ) -> Result<(), FileError> {
     let (cells, count) = volume_cells(mesh);
     let nodes: Vec<u32> = (0..count as u32).collect();
-    write(path, mesh, &nodes, &cells, &[], fields, options)
+    write(path, mesh, &nodes, &cells, (&[], &[]), fields, options)
 }
 
 /// Writes the boundary with fields on its nodes; cells carry the number of their marker as `marker`. Of a planar mesh
@@ -114,24 +114,48 @@ pub fn write_surface(
         *slot
     };
     let mut cells = Cells::default();
-    let mut of_marker = Vec::new();
+    let of_marker = boundary_cells(mesh, &mut cells, Vec::new(), &mut local);
+    write(path, mesh, &nodes, &cells, (&of_marker, &[]), fields, options)
+}
+
+/// Adds the faces of markers (lines, where the mesh is planar) with nodes by `local`, and the number of its marker for each cell.
+fn boundary_cells(
+    mesh: &Mesh,
+    cells: &mut Cells,
+    mut of_marker: Vec<i32>,
+    local: &mut dyn FnMut(u32) -> u32,
+) -> Vec<i32> {
     for (m, marker) in mesh.markers.iter().enumerate() {
         match mesh.planar {
-            Some(_) if [Planar::FRONT, Planar::BACK].contains(&marker.name.as_str()) => continue,
+            Some(_) if marker.is_plane() => continue,
             Some(planar) => {
-                for quad in &marker.quads {
-                    let line = quad.iter().filter(|n| (**n as usize) < planar.nodes_2d);
-                    cells.push(3, line.map(|&n| local(n)));
-                }
+                marker.quads.iter().for_each(|&quad| cells.push(3, planar.edge(quad).map(&mut *local)));
             }
             None => {
-                marker.triangles.iter().for_each(|t| cells.push(5, t.map(&mut local)));
-                marker.quads.iter().for_each(|q| cells.push(9, q.map(&mut local)));
+                marker.triangles.iter().for_each(|t| cells.push(5, t.map(&mut *local)));
+                marker.quads.iter().for_each(|q| cells.push(9, q.map(&mut *local)));
             }
         }
         of_marker.resize(cells.types.len(), m as i32);
     }
-    write(path, mesh, &nodes, &cells, &of_marker, fields, options)
+    of_marker
+}
+
+/// Writes a mesh that can be read again: elements, then the faces of markers (lines, where it is planar), with the number of its marker on
+/// each cell as `marker`, -1 on elements. Names are field data: of each marker an array of its name with two numbers, marker and
+/// dimension, as meshio has physical groups.
+///
+/// # Errors
+/// When the file cannot be written; nothing is left behind then.
+pub fn write_mesh(path: &Path, mesh: &Mesh, options: VtuOptions) -> Result<(), FileError> {
+    let (mut cells, count) = volume_cells(mesh);
+    let elements = vec![-1; cells.types.len()];
+    let of_marker = boundary_cells(mesh, &mut cells, elements, &mut |n| n);
+    let dimension = if mesh.planar.is_some() { 1 } else { 2 };
+    let markers = mesh.markers.iter().zip(0..).filter(|(m, _)| mesh.planar.is_none() || !m.is_plane());
+    let names: Vec<(&str, [i32; 2])> = markers.map(|(m, k)| (m.name.as_str(), [k, dimension])).collect();
+    let nodes: Vec<u32> = (0..count as u32).collect();
+    write(path, mesh, &nodes, &cells, (&of_marker, &names), &[], options)
 }
 
 /// An array of the file: its XML attributes and its bytes.
@@ -186,7 +210,7 @@ fn write(
     mesh: &Mesh,
     nodes: &[u32],
     cells: &Cells,
-    of_marker: &[i32],
+    (of_marker, names): (&[i32], &[(&str, [i32; 2])]),
     fields: &[Field],
     options: VtuOptions,
 ) -> Result<(), FileError> {
@@ -211,21 +235,29 @@ fn write(
     let compressor = if options.compress { r#" compressor="vtkZLibDataCompressor""# } else { "" };
     let mut xml = format!(
         "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" byte_order=\"LittleEndian\" \
-         header_type=\"UInt64\"{compressor}>\n<UnstructuredGrid>\n<Piece NumberOfPoints=\"{}\" NumberOfCells=\"{}\">\n",
-        nodes.len(),
-        cells.types.len()
+         header_type=\"UInt64\"{compressor}>\n<UnstructuredGrid>\n"
     );
     let mut data = Vec::new();
     let mut offset = 0;
-    for (group, arrays) in groups {
+    let mut put = |xml: &mut String, group: &str, arrays: Vec<Array>, more: &str| {
         let _ = writeln!(xml, "<{group}>");
         for array in arrays {
             let (tag, bytes) = array.encode(options.compress);
-            let _ = writeln!(xml, "{tag} format=\"appended\" offset=\"{offset}\"/>");
+            let _ = writeln!(xml, "{tag}{more} format=\"appended\" offset=\"{offset}\"/>");
             offset += bytes.len();
             data.push(bytes);
         }
         let _ = writeln!(xml, "</{group}>");
+    };
+    if !names.is_empty() {
+        let pair =
+            |(name, of): &(&str, [i32; 2])| Array::new("Int32", name, 1, of.iter().map(|n| n.to_le_bytes()));
+        put(&mut xml, "FieldData", names.iter().map(pair).collect(), " NumberOfTuples=\"2\"");
+    }
+    let _ =
+        writeln!(xml, "<Piece NumberOfPoints=\"{}\" NumberOfCells=\"{}\">", nodes.len(), cells.types.len());
+    for (group, arrays) in groups {
+        put(&mut xml, group, arrays, "");
     }
     xml.push_str("</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_");
 

@@ -44,7 +44,7 @@ pub fn write_pieces(
     let done = each_part(threads, |part| {
         own.iter().skip(part).step_by(threads).try_for_each(|(file, own)| {
             let (nodes, cells) = cells.of_piece(own);
-            write(file, mesh, &nodes, &cells, &[], fields, options)
+            write(file, mesh, &nodes, &cells, (&[], &[]), fields, options)
         })
     });
     done.into_iter().collect::<Result<(), _>>()?;
