@@ -53,6 +53,29 @@ fn grids_of_the_library_have_families_and_turned_interfaces() {
     assert!(read_grid(&file("sections_hdf5.cgns.xz")).is_err());
 }
 
+/// Arrays in chunks, packed or not, by h5py (`tests/cgns/make_chunked.py`): the same meshes as without; what is not read names the remedy.
+#[test]
+fn arrays_in_chunks_are_those_without() {
+    for kind in ["sections", "structured"] {
+        let plain = load(&file(&format!("{kind}_hdf5.cgns.xz")), &ReadOptions::default()).unwrap();
+        for way in ["packed", "parts", "v110_single", "v110_implicit", "v110_fixed", "v110_ones", "latest"] {
+            let other = load(&file(&format!("{kind}_{way}.cgns.xz")), &ReadOptions::default()).unwrap();
+            assert!(other.mesh == plain.mesh, "{kind} {way}");
+        }
+    }
+    for (name, words) in [
+        (
+            "sections_lzf",
+            "HDF5's filter 32000 (lzf): deflate, shuffle and fletcher32 are read; rewrite the file with `h5repack",
+        ),
+        ("sections_v110_growing", "chunks that may grow"),
+        ("structured_v110_growing_two", "chunks that may grow"),
+    ] {
+        let error = load(&file(&format!("{name}.cgns.xz")), &ReadOptions::default()).unwrap_err().to_string();
+        assert!(error.contains(words), "{name}: {error}");
+    }
+}
+
 /// Gmsh puts conditions on faces at `CellCenter`, by families of its own that belong to those of the physical groups.
 #[test]
 fn files_of_gmsh_have_the_names_of_physical_groups() {
@@ -80,7 +103,9 @@ fn a_file_of_the_data_set_has_its_elements_and_boundaries() {
 #[test]
 fn damaged_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["sections_hdf5", "mixed_adf", "structured_adf", "structured_hdf5", "many_hdf5"] {
+    let plain = ["sections_hdf5", "mixed_adf", "structured_adf", "structured_hdf5", "many_hdf5"];
+    for name in plain.into_iter().chain(["structured_packed", "sections_v110_fixed", "sections_v110_single"])
+    {
         let mut whole = Vec::new();
         files::open(&file(&format!("{name}.cgns.xz"))).unwrap().read_to_end(&mut whole).unwrap();
         let path = folder.path().join("a.cgns");

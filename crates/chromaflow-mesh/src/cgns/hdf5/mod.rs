@@ -1,8 +1,10 @@
-//! As much of HDF5 as CGNS files are made of: groups of old and new style, attributes of text, contiguous and compact
-//! arrays of whole and real numbers.
+//! As much of HDF5 as CGNS files are made of: groups of old and new style, attributes of text, arrays of whole and
+//! real numbers, contiguous, compact, or in chunks that may be packed.
 //!
 //! **Source**: The HDF Group, *HDF5 File Format Specification*, version 3.0.
 
+mod chunks;
+mod filters;
 mod group;
 mod object;
 

@@ -2,6 +2,7 @@
 
 use super::super::tree::{Fault, Image, Values};
 use super::group::{self, Link};
+use super::{chunks, filters};
 
 /// What the messages of a header say.
 #[derive(Default)]
@@ -126,23 +127,29 @@ impl Object {
         };
         let ((space, _), (kind, _), (layout, _)) = (of(1, "shape")?, of(3, "type")?, of(8, "layout")?);
         let mut dims = shape(image, space)?;
+        let (name, big) = number_type(image, kind)?;
+        let (version, class) = (image.number(layout, 1)?, image.number(layout + 1, 1)?);
+        if let (3..=5, 2) = (version, class) {
+            let filters = self.all(0x0B).next().map(|(at, _)| filters::read(image, at)).transpose()?;
+            let width = image.number(kind + 4, 4)? as usize;
+            let data = chunks::read(image, layout, (&dims, width), &filters.unwrap_or_default())?;
+            dims.reverse();
+            let Some(data) = data else { return Ok((Values::None, dims)) };
+            return Ok((Image { big, bytes: &data }.values(0, name, data.len() / width)?, dims));
+        }
         dims.reverse();
         let count = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
         let count = count.filter(|&n| n <= image.bytes.len());
         let count = count.ok_or_else(|| {
             Fault::new(space, format!("an array of {dims:?} numbers: larger than the file"))
         })?;
-        let (name, big) = number_type(image, kind)?;
-        let (version, class) = (image.number(layout, 1)?, image.number(layout + 1, 1)?);
         let at = match (version, class) {
-            (3 | 4, 0) => layout + 4,
-            (3 | 4, 1) if image.number(layout + 2, 8)? == u64::MAX => return Ok((Values::None, dims)),
-            (3 | 4, 1) => image.place(layout + 2, 8)?,
+            (3..=5, 0) => layout + 4,
+            (3..=5, 1) if image.number(layout + 2, 8)? == u64::MAX => return Ok((Values::None, dims)),
+            (3..=5, 1) => image.place(layout + 2, 8)?,
             _ => {
-                return Err(Fault::new(
-                    layout,
-                    "an array in chunks or compressed: rewrite the file with `h5repack -l CONTI -f NONE in.cgns out.cgns`",
-                ));
+                let what = format!("an HDF5 array of layout {class}, version {version}; {}", chunks::REMEDY);
+                return Err(Fault::new(layout, what));
             }
         };
         Ok((Image { big, ..image }.values(at, name, count)?, dims))
