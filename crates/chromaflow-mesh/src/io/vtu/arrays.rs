@@ -213,7 +213,7 @@ impl Packing {
     fn unpack(self, packed: Vec<u8>, expected: usize) -> Result<Vec<u8>, String> {
         let read = |input: &mut dyn Read| {
             let mut data = Vec::new();
-            let limit = expected as u64 + 1;
+            let limit = (expected as u64).saturating_add(1);
             input.take(limit).read_to_end(&mut data).map(|_| data).map_err(|e| e.to_string())
         };
         let data = match self {
@@ -367,6 +367,13 @@ mod tests {
         assert!(source.take(1).unwrap_err().contains("1 bytes are expected, 0 are there"));
         assert!(Source::base64(b"Zm9").take(1).unwrap_err().contains("group of four"));
         assert!(Source::base64(b"Zm*v").take(1).unwrap_err().contains("'*'"));
+    }
+
+    #[test]
+    fn blocks_of_impossible_sizes_are_refused() {
+        for packing in [Packing::Zlib, Packing::Lz4, Packing::Lzma] {
+            assert!(packing.unpack(vec![0; 3], usize::MAX).is_err(), "{packing:?}");
+        }
     }
 
     #[test]

@@ -228,10 +228,13 @@ impl Collected {
         }
         let array = piece.required(piece.points.as_ref(), "<Points>")?;
         let points = coding.reals(array)?;
-        if points.len() as u64 != 3 * count as u64 {
+        if !points.len().is_multiple_of(3) || points.len() / 3 != count {
             return Err(
                 array.fault(format!("{} numbers, expected three for each of {count} points", points.len()))
             );
+        }
+        if self.raw.mesh.nodes.len() + count >= u32::MAX as usize {
+            return Err(array.fault("2^32 points or more"));
         }
         let nodes: Vec<u32> =
             points.chunks_exact(3).map(|p| self.node([p[0], p[1], p[2]], array.at)).collect();

@@ -151,6 +151,11 @@ fn faults_name_their_array() {
         ("NumberOfPoints=\"4\"", "", "<Piece> without NumberOfPoints="),
         ("NumberOfPoints=\"4\"", "NumberOfPoints=\"5\"", "12 numbers, expected three for each of 5 points"),
         (
+            "NumberOfPoints=\"4\"",
+            "NumberOfPoints=\"17000000000000000000\"",
+            "12 numbers, expected three for each of 17000000000000000000 points",
+        ),
+        (
             "NumberOfCells=\"5\"",
             "NumberOfCells=\"-5\"",
             "NumberOfCells must be a natural number, found \"-5\"",
