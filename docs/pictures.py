@@ -1,10 +1,11 @@
 """Draws pictures of the documentation from what runs have left: `cargo xtask pictures` runs the commands and this.
 
     pip install matplotlib numpy pyvista
-    python docs/pictures.py wing|policies|plate|airfoil|cylinder|channel FOLDER PICTURE
+    python docs/pictures.py wing|policies|plate|airfoil|cylinder|channel|scaling FOLDER PICTURE
 """
 
 import csv
+import json
 import sys
 from pathlib import Path
 
@@ -170,10 +171,37 @@ def channel(folder, out):
     figure.savefig(out, dpi=110)
 
 
+def scaling(folder, out):
+    """Nodes a second over those of one GPU, on two, four and eight."""
+    with open(folder / "scaling-h200.json") as file:
+        tables = json.load(file)["tables"]
+    figure, axes = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
+    axes.plot([1, 8], [1, 8], color=GREY, linewidth=0.8, label="as many times as GPUs")
+    curves = [
+        ("two GPUs, addresses at hand", 786448, "peer stores within", BLUE, "s", "786,448 nodes, two GPUs"),
+        ("eight GPUs, before", 6191003, "peer stores within", ORANGE, "o", "6,191,003 nodes, before"),
+        ("eight GPUs, before", 786448, "peer stores within", GREEN, "o", "786,448 nodes, before"),
+        ("eight GPUs, before", 786448, "NCCL", GREEN, "x", "by NCCL"),
+    ]
+    for run, nodes, halo, color, mark, label in curves:
+        found = {}
+        for table in tables:
+            plain = "sweeps of multicolor" in table["method"] and table["policy"] == "ds" and table["run"] == run
+            for row in table["rows"] if plain and table["nodes"] == nodes else []:
+                if row["ranks"] == 1 or (row["exchange"] == "color" and row["halo"].startswith(halo)):
+                    found.setdefault(row["ranks"], row["speedup"])
+        line = "--" if mark == "x" else "-"
+        axes.plot(list(found), list(found.values()), line, marker=mark, markersize=4, color=color, label=label)
+    axes.set(xlabel="GPUs of one host", ylabel="times one GPU", xticks=[1, 2, 4, 8], yticks=range(1, 9))
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, loc="upper left")
+    figure.savefig(out, metadata={"Date": None})
+
+
 if __name__ == "__main__":
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     plt.rcParams.update({"font.size": 9, "font.family": "DejaVu Sans", "svg.hashsalt": "chromaflow"})
-    drawn = (wing, policies, plate, airfoil, cylinder, channel)
+    drawn = (wing, policies, plate, airfoil, cylinder, channel, scaling)
     pictures = {picture.__name__: picture for picture in drawn}
     pictures[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))

@@ -33,7 +33,7 @@ struct Group {
 const M6: &str = "mesh3d/oneram6_sharpTE_gmsh_15k.su2.xz";
 const PLATE: &str = "mesh2d/flatplate_turb_137x97.su2.xz";
 
-const GROUPS: [Group; 11] = [
+const GROUPS: [Group; 12] = [
     Group {
         name: "wing",
         needs: &[Need::Python("pyvista, matplotlib")],
@@ -96,6 +96,12 @@ const GROUPS: [Group; 11] = [
             "python3 docs/pictures.py channel OUT/channel OUT/channel.png",
         ],
         pictures: &[("channel.png", "docs/src/images/channel.png")],
+    },
+    Group {
+        name: "scaling",
+        needs: &[Need::Python("matplotlib")],
+        commands: &["python3 docs/pictures.py scaling bench OUT/scaling.svg"],
+        pictures: &[("scaling.svg", "docs/src/images/scaling.svg")],
     },
     Group {
         name: "policies",
