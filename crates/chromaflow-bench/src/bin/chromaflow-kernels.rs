@@ -64,6 +64,12 @@ fn main() -> ExitCode {
 fn kernels(args: &[String]) -> Result<(), String> {
     let option = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
     let flag = |name: &str| args.iter().any(|a| a == name);
+    if flag("--help") {
+        println!(
+            "chromaflow-kernels [--arch sm_90,...] [--nb 1-8,16] [--sweeps | --others] [--candidates] [--only WORD] [--store] [--pack FILE] [--times] [--digests]"
+        );
+        return Ok(());
+    }
     let pack = option("--pack").map(PathBuf::from);
     let architectures = option("--arch").unwrap_or_else(|| "sm_80,sm_90,sm_100".to_owned());
     let sizes = option("--nb").unwrap_or_else(|| if pack.is_some() { "1,2,4,5" } else { "1-64" }.to_owned());
