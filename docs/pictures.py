@@ -178,10 +178,11 @@ def scaling(folder, out):
     figure, axes = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
     axes.plot([1, 8], [1, 8], color=GREY, linewidth=0.8, label="as many times as GPUs")
     curves = [
-        ("two GPUs, addresses at hand", 786448, "peer stores within", BLUE, "s", "786,448 nodes, two GPUs"),
-        ("eight GPUs, before", 6191003, "peer stores within", ORANGE, "o", "6,191,003 nodes, before"),
-        ("eight GPUs, before", 786448, "peer stores within", GREEN, "o", "786,448 nodes, before"),
-        ("eight GPUs, before", 786448, "NCCL", GREEN, "x", "by NCCL"),
+        ("four GPUs", 6191003, "peer stores within", ORANGE, "o", "6,191,003 nodes"),
+        ("four GPUs", 786448, "peer stores within", BLUE, "o", "786,448 nodes"),
+        ("four GPUs", 99972, "peer stores within", GREEN, "o", "99,972 nodes"),
+        ("eight GPUs, before", 6191003, "peer stores within", ORANGE, "x", "before (eight GPUs)"),
+        ("eight GPUs, before", 786448, "peer stores within", BLUE, "x", None),
     ]
     for run, nodes, halo, color, mark, label in curves:
         found = {}

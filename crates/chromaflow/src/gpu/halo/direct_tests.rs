@@ -149,10 +149,10 @@ fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
                 asked[0][0], asked[0][1]
             );
             for rank in asked {
-                // What remains beside the graph brings x from f32 to f64.
-                let kernels = 1;
+                // What remains beside the graph brings x from f32 to f64, where the rank has rows.
+                let kernels = u64::from(rank[0].kernels > 0);
                 assert_eq!(rank[1], Asked { kernels, graphs: 1, events: 0, waits: 0 }, "a graph a step");
-                assert!(rank[0].kernels > 100 && rank[0].graphs == 0, "{:?}", rank[0]);
+                assert!([0, 100].contains(&rank[0].kernels.min(100)) && rank[0].graphs == 0, "{:?}", rank[0]);
                 for by_nccl in &rank[2..] {
                     assert_eq!(*by_nccl, Asked { kernels, graphs: 1, events: 0, waits: 0 }, "a graph a step");
                 }
