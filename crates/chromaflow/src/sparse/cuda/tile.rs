@@ -305,12 +305,15 @@ impl Tile {
     pub(crate) fn source(&self, nb: usize, storage: Storage, mode: Mode) -> KernelSource {
         let flag = u32::from;
         // The others keep more values at hand; they must not spill for the sake of company.
-        // Those that pass rows need few registers more than sweeps of one device; where these are short, a thread block less has them.
-        let half = storage.bytes() == 2;
-        let short = (storage == Storage::F32 && matches!(nb, 3 | 6 | 7)) || (half && nb == 5);
+        // Those that pass rows need few registers more than sweeps of one device; where these are short, a thread block or two less has them.
+        let passing = |resident: usize| match (storage, nb) {
+            (Storage::F32, 3 | 6 | 7) => (resident - 1).max(1),
+            (Storage::F16 | Storage::Bf16, 5) => resident.min(4),
+            _ => resident,
+        };
         let least = |resident: usize| match mode {
             Mode::Sweep => resident,
-            Mode::PeerSweep => (resident - usize::from(short)).max(1),
+            Mode::PeerSweep => passing(resident),
             Mode::Product | Mode::PermutedSweep => 1,
         };
         match *self {
