@@ -17,7 +17,7 @@ wing=cases/oneram6_100k.toml plain="--set march.nonlinear=defect_correction" fin
 bench() {
   local name=$1
   shift
-  echo "$name: chromaflow bench scaling $*"
+  echo "$name: chromaflow bench scaling $* --gpus $gpus"
   "$program" bench scaling "$@" --gpus "$gpus" --table "$out/$name.md" --json "$out/$name.json" >/dev/null
 }
 

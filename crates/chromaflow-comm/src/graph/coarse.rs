@@ -24,8 +24,7 @@ pub(super) fn coarsen(graph: &Graph<'_>, least: usize, threads: usize) -> Option
     let most = (graph.total() * 3).div_ceil(2 * least as u64).max(1);
     let mut order: Vec<u32> = (0..n as u32).collect();
     // Vertices with few neighbors first: they have the least choice.
-    let degree = |i: u32| graph.ptr[i as usize + 1] - graph.ptr[i as usize];
-    order.sort_unstable_by_key(|&i| (degree(i).min(64), scattered(i)));
+    order.sort_unstable_by_key(|&i| (graph.degree(i as usize).min(64), scattered(i)));
     let mut of = vec![u32::MAX; n];
     let mut pairs: Vec<[u32; 2]> = Vec::with_capacity(n / 2);
     for &i in &order {
@@ -89,7 +88,7 @@ impl Run {
         for (own, &[a, b]) in (first..).zip(pairs) {
             let start = cols.len();
             let members = if a == b { &[a][..] } else { &[a, b] };
-            let many = members.iter().map(|&m| graph.around(m as usize).count()).sum::<usize>() > FEW;
+            let many = members.iter().map(|&m| graph.degree(m as usize)).sum::<usize>() > FEW;
             if many {
                 place.resize(all, usize::MAX);
             }

@@ -81,6 +81,11 @@ impl Graph<'_> {
         self.weights.iter().copied().max().unwrap_or(0)
     }
 
+    /// How many neighbors a vertex has.
+    fn degree(&self, vertex: usize) -> usize {
+        self.ptr[vertex + 1] - self.ptr[vertex]
+    }
+
     /// Neighbors of a vertex and the weights of the edges to them.
     fn around(&self, vertex: usize) -> impl Iterator<Item = (usize, u64)> + '_ {
         let range = self.ptr[vertex]..self.ptr[vertex + 1];

@@ -19,7 +19,6 @@ use chromaflow::gpu::Wish;
 use chromaflow::{Policy, dist::SweepExchange};
 use chromaflow_comm::mpi::launch;
 use chromaflow_device::cuda::Gpu;
-use chromaflow_flow::config::Nonlinear;
 use clap::ValueEnum;
 use measure::{Measured, Setting, Window};
 use model::Link;
@@ -28,7 +27,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
-use table::Table;
+use table::{Table, sweeps_alone};
 
 /// Arguments of `chromaflow bench scaling`.
 #[derive(clap::Args)]
@@ -58,7 +57,7 @@ pub struct Args {
     /// Iterations before these
     #[arg(long, value_name = "N", default_value_t = 5)]
     warmup: usize,
-    /// The first case on the first number of ranks, the second case on the second, ... in one table: meshes that grow with them
+    /// The first case on the least number of ranks, the second on the next, ... in one table: meshes that grow with them
     #[arg(long)]
     weak: bool,
     /// Measure with so many more sweeps a linear step, too: what a sweep alone takes
@@ -210,11 +209,12 @@ impl Args {
         ctx: &Context,
     ) -> CliResult<Vec<Measured>> {
         let window = Window { warmup: self.warmup, iterations: self.iterations.get() };
-        let implicit = &prepared.config.implicit;
-        if self.alone.is_some() && implicit.nonlinear != Nonlinear::DefectCorrection {
-            return Err(CliError::input(
-                "--alone is about steps of a fixed number of sweeps: --set march.nonlinear=defect_correction",
-            ));
+        if self.alone.is_some() && !sweeps_alone(prepared) {
+            return Err(CliError::input(format!(
+                "{}: --alone is about steps of a fixed number of multicolor sweeps of a flow without turbulence: \
+                 --set march.nonlinear=defect_correction",
+                prepared.source.path.display()
+            )));
         }
         let mut done: Vec<Measured> = Vec::new();
         for &ranks in counts {
@@ -263,20 +263,22 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let (mut tables, mut text) = (Vec::new(), String::new());
     for group in args.groups(&counts)? {
         let backend = if on_gpus { Backend::Cuda } else { Backend::Cpu };
-        let mut done: Vec<(Arc<Prepared>, Vec<Measured>)> = Vec::new();
+        let (mut first, mut all) = (None, Vec::new());
         for (path, counts) in &group {
             let prepared = Arc::new(run::prepare(path, &args.sets, backend)?);
-            let measured = args.measure(&prepared, counts, on_gpus, ctx)?;
-            done.push((prepared, measured));
+            all.extend(args.measure(&prepared, counts, on_gpus, ctx)?);
+            first.get_or_insert(prepared);
         }
-        let prepared = Arc::clone(&done[0].0);
-        let all: Vec<Measured> = done.into_iter().flat_map(|(_, measured)| measured).collect();
-        let mut policies: Vec<Policy> = all.iter().map(|m| m.setting.policy).collect();
-        policies.sort_by_key(|policy| policy.name());
-        policies.dedup();
+        let first = first.expect("a case is required");
+        let mut policies: Vec<Policy> = Vec::new();
+        for measured in &all {
+            if !policies.contains(&measured.setting.policy) {
+                policies.push(measured.setting.policy);
+            }
+        }
         for policy in policies {
             let of_policy = all.iter().filter(|m| m.setting.policy == policy).cloned().collect();
-            let table = Table::new(&prepared, policy, of_policy, args.link);
+            let table = Table::new(&first, policy, of_policy, args.link);
             println!("{table}");
             text.push_str(&table.to_string());
             text.push('\n');

@@ -11,6 +11,15 @@ use chromaflow_flow::config::Nonlinear;
 use serde_json::{Value, json};
 use std::fmt;
 
+/// Whether a fixed number of sweeps solves the linear systems, all of which are of the flow.
+pub fn sweeps_alone(prepared: &Prepared) -> bool {
+    let implicit = &prepared.config.implicit;
+    implicit.method == Method::Richardson
+        && implicit.preconditioner == PreconditionerKind::Multicolor
+        && implicit.nonlinear == Nonlinear::DefectCorrection
+        && prepared.config.turbulence.is_none()
+}
+
 /// A case, or cases that grow with their ranks, in a policy on several numbers of ranks.
 pub struct Table {
     name: String,
@@ -36,10 +45,7 @@ struct Row {
 impl Table {
     pub fn new(prepared: &Prepared, policy: Policy, measured: Vec<Measured>, link: Option<Link>) -> Self {
         let implicit = &prepared.config.implicit;
-        let sweeps_alone = implicit.method == Method::Richardson
-            && implicit.preconditioner == PreconditionerKind::Multicolor
-            && implicit.nonlinear == Nonlinear::DefectCorrection
-            && prepared.config.turbulence.is_none();
+        let sweeps_alone = sweeps_alone(prepared);
         let one = measured.iter().find(|m| m.setting.ranks == 1);
         let single = one.filter(|_| sweeps_alone).map(|m| Single {
             rows: m.nodes as f64,

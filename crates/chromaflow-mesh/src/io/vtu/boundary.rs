@@ -3,33 +3,38 @@
 use super::super::mapbc::Patches;
 use super::super::patches::{NumberedFace, corners};
 use crate::Groups;
+use crate::faces;
 use crate::raw::Raw;
 
 /// Faces of elements (edges of planar ones) that one element has, in the order of their nodes.
-pub(super) fn free(raw: &Raw) -> Vec<NumberedFace> {
-    let mut halves: Vec<([u32; 4], [u32; 4])> = Vec::new();
-    let mut add = |nodes: &mut dyn Iterator<Item = u32>| {
-        let mut face = [u32::MAX; 4];
-        face.iter_mut().zip(nodes).for_each(|(slot, n)| *slot = n);
-        let mut key = face;
-        key.sort_unstable();
-        halves.push((key, face));
+pub(super) fn free(raw: &Raw, threads: usize) -> Vec<NumberedFace> {
+    let Some(flat) = &raw.flat else {
+        let mut free = Vec::new();
+        faces::groups(
+            &raw.mesh,
+            threads,
+            |halves| halves.len() != 1,
+            |halves| {
+                let (kind, _, nodes) = raw.mesh.element(halves[0].owner as usize);
+                let (mut face, corners) = faces::face_nodes(kind, nodes, halves[0].local);
+                face[corners..].fill(u32::MAX);
+                free.push((face, 0, 0));
+            },
+        );
+        return free;
     };
-    if let Some(flat) = &raw.flat {
-        let mut edges = |nodes: &[u32]| {
-            for i in 0..nodes.len() {
-                add(&mut [nodes[i], nodes[(i + 1) % nodes.len()]].into_iter());
-            }
-        };
-        flat.triangles.iter().for_each(|t| edges(t));
-        flat.quads.iter().for_each(|q| edges(q));
-    }
-    raw.mesh.each_element(|kind, _, nodes| {
-        kind.faces().iter().for_each(|face| add(&mut face.iter().map(|&i| nodes[i])));
-    });
+    let mut halves: Vec<([u32; 2], [u32; 2])> = Vec::new();
+    let mut edges = |nodes: &[u32]| {
+        for (i, &a) in nodes.iter().enumerate() {
+            let b = nodes[(i + 1) % nodes.len()];
+            halves.push(([a.min(b), a.max(b)], [a, b]));
+        }
+    };
+    flat.triangles.iter().for_each(|t| edges(t));
+    flat.quads.iter().for_each(|q| edges(q));
     halves.sort_unstable();
-    let same = halves.chunk_by(|a, b| a.0 == b.0);
-    same.filter(|all| all.len() == 1).map(|all| (all[0].1, 0, 0)).collect()
+    let same = halves.chunk_by(|a, b| a.0 == b.0).filter(|all| all.len() == 1);
+    same.map(|all| ([all[0].1[0], all[0].1[1], u32::MAX, u32::MAX], 0, 0)).collect()
 }
 
 /// Numbers faces by what they are connected with through nodes, from 1, and names them `boundary`, or `boundary_1` and so on.

@@ -15,6 +15,7 @@ mod xml;
 
 use super::mapbc::{self, Patches};
 use super::patches::{NumberedFace, named};
+use crate::par::threads;
 use crate::parse::Fault;
 use crate::raw::Raw;
 use crate::{Kind, MeshError, ReadOptions};
@@ -353,7 +354,7 @@ impl Collected {
             .collect();
         if faces.is_empty() || self.numbered != Some(true) {
             let found = if faces.is_empty() {
-                faces = boundary::free(raw);
+                faces = boundary::free(raw, threads(options.threads));
                 "no boundary faces: those of one element are taken"
             } else {
                 "boundary faces without markers"

@@ -174,3 +174,21 @@ fn delayed(source: KernelSource, delay: Option<u32>) -> KernelSource {
         None => source,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::peer::{LEFT, MOST};
+    use super::{FLAG, MAIL};
+
+    /// What the text repeats of the host's constants is the same.
+    #[test]
+    fn the_text_has_the_constants_of_the_host() {
+        for line in [
+            format!("#define FLAG {FLAG}\n"),
+            format!("#define MOST {MOST} "),
+            format!("#define LEFT {LEFT:#x}u\n"),
+        ] {
+            assert!(MAIL.contains(&line), "{line}");
+        }
+    }
+}

@@ -122,27 +122,32 @@ enum Way {
 impl Way {
     /// The shortest one that is wished for and open to all ranks. Collective.
     fn find(share: &Arc<Share>, stream: &Stream, words: usize, wish: Wish) -> Result<(Self, Path), GpuError> {
-        let no_peers = match Peers::new(share, stream, words, wish)? {
-            Ok(peers) => {
-                peers.watched_by(share);
-                let path = if peers.may_wait(wish) { Path::Direct } else { Path::Peer };
-                return Ok((Self::Peer(peers), path));
+        let mut faults = Vec::new();
+        if matches!(wish, Wish::Shortest | Wish::Posted) {
+            match Peers::new(share, stream, words)? {
+                Ok(peers) => {
+                    peers.watched_by(share);
+                    let waits = wish == Wish::Shortest && peers.may_wait();
+                    let path = if waits { Path::Direct } else { Path::Peer };
+                    return Ok((Self::Peer(peers), path));
+                }
+                Err(why) => faults.push(why),
             }
-            Err(why) => why,
-        };
-        let no_nccl = match ByNccl::new(share, stream, words, wish)? {
-            Ok(nccl) => {
-                nccl.watched_by(share);
-                let path = Path::Nccl(nccl.version().to_owned());
-                return Ok((Self::Nccl(nccl), path));
+        }
+        if wish == Wish::Staged {
+            faults.push("as asked for".to_owned());
+        } else {
+            match ByNccl::new(share, stream, words)? {
+                Ok(nccl) => {
+                    nccl.watched_by(share);
+                    let path = Path::Nccl(nccl.version().to_owned());
+                    return Ok((Self::Nccl(nccl), path));
+                }
+                Err(why) => faults.push(format!("no NCCL: {why}")),
             }
-            Err(why) => why,
-        };
-        let why = match wish {
-            Wish::Shortest | Wish::Posted => format!("{no_peers}; no NCCL: {no_nccl}"),
-            Wish::Nccl | Wish::Staged => no_nccl,
-        };
-        Ok((Self::Staged(Staged::new(share.halo().neighbors(), stream, words)?), Path::Staged(why)))
+        }
+        let staged = Staged::new(share.halo().neighbors(), stream, words)?;
+        Ok((Self::Staged(staged), Path::Staged(faults.join("; "))))
     }
 }
 

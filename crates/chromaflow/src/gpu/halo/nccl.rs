@@ -6,8 +6,8 @@
 //! NCCL's kernels wait for the other rank without an end. A thread looks after them: where a rank has failed, or the messages of this one
 //! stand still for as long as the ranks have patience, it ends them, and [`Share::check`] says why.
 
+use super::List;
 use super::boxes::Boxes;
-use super::{List, Wish};
 use crate::dist::Share;
 use crate::gpu::GpuError;
 use chromaflow_comm::{CommError, Communicator};
@@ -36,16 +36,8 @@ pub(super) struct ByNccl {
 
 impl ByNccl {
     /// For rows of up to so many words; or why messages cannot pass so, on all ranks alike. Collective.
-    pub fn new(
-        share: &Arc<Share>,
-        stream: &Stream,
-        words: usize,
-        wish: Wish,
-    ) -> Result<Result<Self, String>, GpuError> {
+    pub fn new(share: &Arc<Share>, stream: &Stream, words: usize) -> Result<Result<Self, String>, GpuError> {
         let (ranks, neighbors) = (share.ranks(), share.halo().neighbors());
-        if wish == Wish::Staged {
-            return Ok(Err("as asked for".to_owned()));
-        }
         if ranks.size() < 2 {
             return Ok(Err("a rank alone".to_owned()));
         }

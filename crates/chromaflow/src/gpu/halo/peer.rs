@@ -8,7 +8,6 @@
 //! A box is written again two exchanges later. The sender's stream has by then waited for the receiver's event of the exchange between,
 //! which the receiver recorded after it had emptied the box; likewise an event is recorded again once its waits are enqueued.
 
-use super::Wish;
 use crate::dist::Share;
 use crate::gpu::GpuError;
 use chromaflow_comm::{CommError, Communicator};
@@ -17,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The most neighbors: each has a bit that says which box is next.
-const MOST: usize = 64;
+pub(super) const MOST: usize = 64;
 
 /// What a rank opens to the others.
 struct End {
@@ -45,7 +44,7 @@ struct Door {
 pub(super) struct Alarm(Pinned<u32>);
 
 /// Set in the first word where the neighbor has left.
-const LEFT: u32 = 1 << 31;
+pub(super) const LEFT: u32 = 1 << 31;
 
 impl Alarm {
     fn new(gpu: &Gpu, neighbors: usize) -> Result<Self, GpuError> {
@@ -92,16 +91,8 @@ impl Drop for Peers {
 
 impl Peers {
     /// For rows of up to so many words; or why messages cannot pass so, on all ranks alike. Collective.
-    pub fn new(
-        share: &Arc<Share>,
-        stream: &Stream,
-        words: usize,
-        wish: Wish,
-    ) -> Result<Result<Self, String>, GpuError> {
+    pub fn new(share: &Arc<Share>, stream: &Stream, words: usize) -> Result<Result<Self, String>, GpuError> {
         let ranks = Arc::clone(share.ranks());
-        if matches!(wish, Wish::Staged | Wish::Nccl) {
-            return Ok(Err("as asked for".to_owned()));
-        }
         let Some(threads) = ranks.in_process() else {
             return Ok(Err("ranks are processes".to_owned()));
         };
@@ -165,11 +156,8 @@ impl Peers {
 
     /// Whether kernels may wait for those of other ranks, on all ranks alike, with neighbors or without: they then run at the same time,
     /// whatever else does.
-    pub fn may_wait(&self, wish: Wish) -> bool {
-        match wish {
-            Wish::Shortest => self.apart,
-            Wish::Posted | Wish::Nccl | Wish::Staged => false,
-        }
+    pub fn may_wait(&self) -> bool {
+        self.apart
     }
 
     /// Where kernels say that they have waited in vain.
