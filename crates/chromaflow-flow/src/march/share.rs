@@ -9,7 +9,10 @@ fn allowed_share<T: Real>(value: T, change: T, fall: T, rise: T) -> T {
     T::select(change.lt(T::c(0.0)), fall, rise) * value / change.abs().max(T::c(1e-30))
 }
 
-/// The share of the update `x` (subtracted from q, whose primitive variables are `w`) by which density and, as far as that is linear
+/// The largest change of the velocity in an update, over the sum of the speed of sound and the gas's own.
+const MOST_OF_SPEED: f64 = 0.5;
+
+/// The share of the update `x` (subtracted from q, whose primitive variables are `w`) by which the velocity changes by no more than a half of |u| + a, and density and, as far as that is linear
 /// in x, pressure fall by no more than the part `most` and rise by no more than that, at the speed of sound and below, or than the part
 /// `rise`, from a square of the Mach number of 2 on: a bow shock on its way to its place is made of rises of the flow before it.
 #[inline(always)]
@@ -20,7 +23,17 @@ pub fn linear_share<T: Real>(gas: Gas<T>, w: &[T; 5], x: &[T; 5], most: T, rise:
     let mach2 = T::c(2.0) * kinetic * w[0] / (gas.gamma * w[4]);
     let supersonic = (mach2 - T::c(1.0)).max(T::c(0.0)).min(T::c(1.0));
     let rise = most + supersonic * (rise - most);
-    T::c(1.0).min(allowed_share(w[0], d_rho, most, rise)).min(allowed_share(w[4], d_p, most, rise))
+    let mut change2 = T::c(0.0);
+    for d in 1..4 {
+        let change = (w[d] * x[0] - x[d]) / w[0];
+        change2 += change * change;
+    }
+    let speed = (gas.gamma * w[4] / w[0]).sqrt() + (T::c(2.0) * kinetic).sqrt();
+    let turned = T::c(MOST_OF_SPEED) * speed / change2.sqrt().max(T::c(1e-30));
+    T::c(1.0)
+        .min(allowed_share(w[0], d_rho, most, rise))
+        .min(allowed_share(w[4], d_p, most, rise))
+        .min(turned)
 }
 
 /// By how much the pressure after the part `share` of an update lies above the least that is allowed, `1 - 2 most` of it before and

@@ -38,16 +38,29 @@ pub fn plate_reynolds(height: f64) -> f64 {
     (height * (0.5 * plate_friction(1.0)).sqrt()).powf(-14.0 / 13.0)
 }
 
-/// Distances of the rows of `flow` from its walls without slip.
-fn wall_distances(mesh: &Mesh, flow: &FlowView<'_>) -> Result<Vec<f64>, FlowError> {
-    Ok(nearest_walls(mesh, flow)?.iter().map(|near| near.distance).collect())
+/// Thickness of a turbulent layer at the end of a plate of the length L, in a stream of this speed and kinematic viscosity `nu`:
+/// 0.16 L Re^(-1/7).
+///
+/// **Source**: White (2006), Viscous Fluid Flow, eq. 6-71.
+pub(crate) fn plate_thickness(length: f64, speed: f64, nu: f64) -> f64 {
+    0.16 * length * (speed * length / nu).max(1.0).powf(-1.0 / 7.0)
+}
+
+/// The walls without slip of a mesh.
+fn walls_of(mesh: &Mesh, flow: &FlowView<'_>) -> Result<WallSurface, FlowError> {
+    let is_wall = |name: &str| flow.config.boundaries.get(name).is_some_and(|b| b.is_no_slip());
+    WallSurface::new(mesh, |marker| is_wall(&marker.name))
+}
+
+/// Distances of the rows of `flow` from them.
+fn distances_from(walls: &WallSurface, mesh: &Mesh, flow: &FlowView<'_>) -> Vec<f64> {
+    let nearest = walls.nearest_of(&mesh.nodes[..flow.dual.nodes()], flow.team);
+    nearest.iter().map(|near| near.distance).collect()
 }
 
 /// The places of those walls that are nearest to the rows.
 pub(crate) fn nearest_walls(mesh: &Mesh, flow: &FlowView<'_>) -> Result<Vec<Nearest>, FlowError> {
-    let is_wall = |name: &str| flow.config.boundaries.get(name).is_some_and(|b| b.is_no_slip());
-    let walls = WallSurface::new(mesh, |marker| is_wall(&marker.name))?;
-    Ok(walls.nearest_of(&mesh.nodes[..flow.dual.nodes()], flow.team))
+    Ok(walls_of(mesh, flow)?.nearest_of(&mesh.nodes[..flow.dual.nodes()], flow.team))
 }
 
 fn check(config: &TurbulenceConfig, time: &Time) -> Result<(), FlowError> {

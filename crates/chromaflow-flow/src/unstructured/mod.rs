@@ -4,6 +4,7 @@
 //! | file | |
 //! |---|---|
 //! | `setup.rs` | from a mesh and a set-up to a solver |
+//! | `start.rs`, `layer.rs` | the state at the beginning; the layer along walls in it |
 //! | `flow.rs` | the state and an iteration |
 //! | `space.rs`, `unsteady.rs` | residual and Jacobian; the derivative in time |
 //! | `newton.rs` | the linear system of a Newton-Krylov step |
@@ -19,6 +20,7 @@ mod coupled;
 pub(crate) mod cuda;
 mod flow;
 mod laws;
+mod layer;
 mod newton;
 mod over_ranks;
 pub(crate) mod periodic;

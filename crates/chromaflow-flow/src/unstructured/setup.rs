@@ -1,5 +1,6 @@
 //! From a mesh and a set-up to a solver at free stream.
 
+use super::layer::WallLayer;
 use super::over_ranks::Divided;
 use super::periodic::{joined, without_sides};
 use super::start::{Around, beginning};
@@ -95,7 +96,11 @@ impl FlowSolver {
         let around = (&mesh, surface.as_ref().unwrap_or(&mesh));
         let walls = Around::walls(around, &dual, &boundaries, &free, &config, &team, share)?;
         let mapping = mapping_of(walls.as_ref(), &dual, &mesh, &config.space, &team);
-        let nodes = beginning(walls.as_ref(), &mesh, &fixed, (n, gas), &free, &config);
+        let layer = match &viscous {
+            Some((transport, _)) => WallLayer::new(around, &dual, &boundaries, transport, &config, &team)?,
+            None => None,
+        };
+        let nodes = beginning((walls.as_ref(), layer.as_ref()), &mesh, &fixed, (n, gas), &free, &config);
         let q: Vec<[f64; 5]> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();
         laps.end("walls");
         let moments = if config.space.second_order && config.space.quadrature == Quadrature::Linear {

@@ -1,6 +1,7 @@
-//! The state at the beginning: the free stream, what walls give, and in steady supersonic flow a shock layer before walls that face the
-//! stream.
+//! The state at the beginning: the free stream, what walls give, in steady supersonic flow a shock layer before walls that face the
+//! stream, and in steady viscous flow a layer along walls without slip.
 
+use super::layer::WallLayer;
 use crate::bc::{Condition, WallHeat, WallNode};
 use crate::config::{FlowConfig, Time};
 use crate::dual::Dual;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 /// The state at the `n` rows of a mesh from which a run begins.
 pub(super) fn beginning(
-    walls: Option<&Around>,
+    (walls, layer): (Option<&Around>, Option<&WallLayer>),
     mesh: &Mesh,
     fixed: &[WallNode<f64>],
     (n, gas): (usize, Gas<f64>),
@@ -28,6 +29,9 @@ pub(super) fn beginning(
     }
     if let Some(walls) = walls.filter(|_| matches!(config.time, Time::Steady(_))) {
         walls.add_shock_layer(gas, free, &mut nodes);
+    }
+    if let Some(layer) = layer {
+        layer.slow(gas, &mut nodes);
     }
     // Walls without slip give their velocity and, where they have one, their temperature.
     for WallNode { node, heat, wall } in fixed {

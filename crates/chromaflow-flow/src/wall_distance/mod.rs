@@ -117,6 +117,16 @@ impl WallSurface {
         if self.planar { extent(first) } else { extent(first).min(extent(second)) }
     }
 
+    /// The largest of the walls' extents along the axes.
+    pub fn extent(&self) -> f64 {
+        let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+        for corner in self.tree.facets().iter().flat_map(|facet| facet.corners) {
+            low = std::array::from_fn(|d| low[d].min(corner[d]));
+            high = std::array::from_fn(|d| high[d].max(corner[d]));
+        }
+        (0..3).map(|d| high[d] - low[d]).fold(0.0, f64::max)
+    }
+
     fn flat(&self, point: [f64; 3]) -> [f64; 3] {
         if self.planar { [point[0], point[1], 0.0] } else { point }
     }

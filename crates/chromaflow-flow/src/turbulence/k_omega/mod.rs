@@ -41,7 +41,7 @@ pub use formulas::{
 };
 
 use super::hybrid::{FIELDS, HybridGrid};
-use super::plate_friction;
+use super::{plate_friction, plate_thickness};
 use crate::config::{TurbulenceConfig, WallTreatment};
 use crate::coupled::{Coupled, CoupledState, Direction, FlowView};
 use crate::gas::{Gas, temperature, viscosity};
@@ -51,7 +51,6 @@ use crate::real::Real;
 use crate::residual::{NodeGradients, ViscousElements, primitive_of};
 use crate::wall_law::{LawNode, law_friction};
 use chromaflow::Jacobian;
-use chromaflow_comm::Op;
 use std::sync::Arc;
 
 /// k and omega of a row.
@@ -135,7 +134,8 @@ impl KOmegaEquations {
         flow: &FlowView<'_>,
     ) -> Result<Self, FlowError> {
         super::check(config, &flow.config.time)?;
-        let distance = super::wall_distances(mesh, flow)?;
+        let walls = super::walls_of(mesh, flow)?;
+        let distance = super::distances_from(&walls, mesh, flow);
         let scale = flow.transport.map_or(0.0, |transport| transport.scale);
         let inflow = [config.inflow_k, config.inflow_k / (config.inflow_ratio * scale)];
         let [ambient_k, ambient_omega] = if config.sustained { inflow } else { [0.0; NB] };
@@ -144,7 +144,7 @@ impl KOmegaEquations {
             config: config.clone(),
             names: ["k".to_owned(), "omega".to_owned()],
             inflow,
-            layer: layer(flow, scale),
+            layer: layer(walls.extent(), flow.config.freestream.mach, scale),
             heights: flow
                 .wall_rows()
                 .iter()
@@ -182,26 +182,10 @@ impl KOmegaEquations {
     }
 }
 
-/// Thickness and friction velocity of a turbulent layer at the end of a plate as long as the walls, with the stream's velocity and the
-/// kinematic viscosity `nu`: 0.16 L Re^(-1/7), and that of [`plate_friction`].
-///
-/// **Source**: White (2006), Viscous Fluid Flow, eq. 6-71.
-fn layer(flow: &FlowView<'_>, nu: f64) -> [f64; 2] {
-    // Largest and, with the other sign, smallest coordinates.
-    let mut ends = [f64::NEG_INFINITY; 6];
-    for row in flow.wall_rows() {
-        for d in 0..3 {
-            let x = flow.nodes[row as usize][5 + d];
-            (ends[d], ends[3 + d]) = (ends[d].max(x), ends[3 + d].max(-x));
-        }
-    }
-    if let Some(share) = flow.share() {
-        share.reduce(Op::Max, &mut ends);
-    }
-    let length = (0..3).map(|d| ends[d] + ends[3 + d]).fold(0.0, f64::max);
-    let speed = flow.config.freestream.mach;
+/// Thickness and friction velocity of a turbulent layer at the end of a plate of this length: see [`plate_thickness`] and [`plate_friction`].
+fn layer(length: f64, speed: f64, nu: f64) -> [f64; 2] {
     let reynolds = (speed * length / nu).max(1.0);
-    [0.16 * length * reynolds.powf(-1.0 / 7.0), speed * (0.5 * plate_friction(reynolds)).sqrt()]
+    [plate_thickness(length, speed, nu), speed * (0.5 * plate_friction(reynolds)).sqrt()]
 }
 
 /// Distance from the walls of the neighbor off them that is nearest to them; where all neighbors are on walls, the shortest edge.

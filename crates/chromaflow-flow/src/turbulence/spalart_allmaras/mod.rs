@@ -93,7 +93,7 @@ impl SaEquation {
             model: SpalartAllmaras { variant, scale },
             config: config.clone(),
             names: ["nut".to_owned()],
-            distance: super::wall_distances(mesh, flow)?,
+            distance: super::distances_from(&super::walls_of(mesh, flow)?, mesh, flow),
             hybrid: HybridGrid::new(config, mesh, flow)?,
             elements: Arc::clone(elements),
             gradients: NodeGradients::new(elements, flow.dual.nodes()),
