@@ -96,6 +96,23 @@ impl Adjacency {
         (0..self.rows()).map(|row| self.degree(row)).max().unwrap_or(0)
     }
 
+    /// The graph of groups of rows, `groups [groups]` with their rows and `group_of [rows]`: two are neighbors where rows of them are.
+    pub(super) fn of_groups<'a>(&self, groups: impl Iterator<Item = &'a [u32]>, group_of: &[u32]) -> Self {
+        let (mut ptr, mut idx) = (vec![0], Vec::new());
+        let mut near = Vec::new();
+        for (own, rows) in groups.enumerate() {
+            near.clear();
+            for &row in rows {
+                near.extend(self.neighbors(row as usize).iter().map(|&n| group_of[n as usize]));
+            }
+            near.sort_unstable();
+            near.dedup();
+            idx.extend(near.iter().filter(|&&group| group as usize != own));
+            ptr.push(idx.len());
+        }
+        Self { ptr, idx }
+    }
+
     /// The same graph with its rows renumbered.
     ///
     /// # Panics

@@ -5,12 +5,11 @@
 
 mod adjacency;
 mod assemble;
-mod balance;
 mod batches;
 mod coloring;
 mod fronts;
-mod kempe;
 mod levels;
+mod lines;
 mod permutation;
 mod permute;
 mod plan;
@@ -24,6 +23,7 @@ pub use assemble::{OffRow, RowBlocks};
 pub use batches::{BatchError, RowBatches};
 pub use coloring::{Coloring, ColoringError, VertexOrder};
 pub use levels::LevelSchedule;
+pub use lines::{Lines, LinesError};
 pub use permutation::{NotAPermutation, Permutation};
 pub(crate) use plan::Order;
 pub use plan::{ColoringMethod, Plan, PlanOptions, PlanReport, Rcm};

@@ -1,9 +1,11 @@
 //! From a pattern to the order in which its rows are swept.
 
 use super::fronts::colored_fronts;
-use super::{Adjacency, Coloring, Permutation, RowBatches, Spread, VertexOrder, reverse_cuthill_mckee};
+use super::{
+    Adjacency, Coloring, Lines, Permutation, RowBatches, Spread, VertexOrder, reverse_cuthill_mckee,
+};
 use crate::BlockPattern;
-use crate::sparse::{SIGMA, ShapeError, check_square};
+use crate::sparse::{SIGMA, ShapeError, check_len, check_square};
 use chromaflow_device::Team;
 
 /// How rows get their colors.
@@ -94,6 +96,26 @@ impl Default for PlanOptions {
     }
 }
 
+impl PlanOptions {
+    /// Colors of a graph.
+    fn color(&self, graph: &Adjacency, team: &Team) -> Coloring {
+        let coloring = match self.coloring {
+            ColoringMethod::None => return Coloring::new(vec![0; graph.rows()]),
+            ColoringMethod::Greedy(order) => Coloring::greedy(graph, order),
+            ColoringMethod::Fewest => {
+                Coloring::greedy(graph, VertexOrder::SmallestLast).reduced(graph, 1).without_smallest(graph)
+            }
+            ColoringMethod::Parallel => Coloring::parallel(graph, team),
+            ColoringMethod::Levels => Coloring::levels(graph),
+        };
+        // Levels that lend rows to one another are levels no more.
+        let fixed = self.coloring == ColoringMethod::Levels;
+        let coloring = if self.balance && !fixed { coloring.balanced(graph) } else { coloring };
+        debug_assert!(coloring.check(graph).is_ok());
+        coloring
+    }
+}
+
 /// What [`Plan::new`] found and made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanReport {
@@ -153,7 +175,27 @@ impl Plan {
     /// # Errors
     /// [`ShapeError::NotSquare`].
     pub fn with_team(pattern: &BlockPattern, options: &PlanOptions, team: &Team) -> Result<Self, ShapeError> {
+        Self::of_lines(pattern, &Lines::default(), options, team)
+    }
+
+    /// The same for rows that form lines: those of a line stand one after the other, and lines that are coupled have different colors.
+    /// Within a color long lines come first; rows in no line stand alone as lines of one. Without any line it is [`Plan::with_team`], whose
+    /// batches know of no lines.
+    ///
+    /// # Errors
+    /// [`ShapeError::NotSquare`]; [`ShapeError::Length`] for lines of a matrix with other rows.
+    pub fn of_lines(
+        pattern: &BlockPattern,
+        lines: &Lines,
+        options: &PlanOptions,
+        team: &Team,
+    ) -> Result<Self, ShapeError> {
         let given = Adjacency::of(pattern)?;
+        if !lines.is_empty() {
+            check_len("lines", lines.rows(), given.rows(), || {
+                "those of a matrix with as many rows".to_owned()
+            })?;
+        }
         let before = Spread::of(&given);
         let rcm = options.rcm.reorders(pattern);
         let (band, graph) = if rcm {
@@ -164,22 +206,14 @@ impl Plan {
             (Permutation::identity(given.rows()), given)
         };
         let after = if rcm { Spread::of(&graph) } else { before };
-        let coloring = match options.coloring {
-            ColoringMethod::None => Coloring::new(vec![0; graph.rows()]),
-            ColoringMethod::Greedy(order) => Coloring::greedy(&graph, order),
-            ColoringMethod::Fewest => Coloring::greedy(&graph, VertexOrder::SmallestLast)
-                .reduced(&graph, 1)
-                .without_smallest(&graph),
-            ColoringMethod::Parallel => Coloring::parallel(&graph, team),
-            ColoringMethod::Levels => Coloring::levels(&graph),
-        };
+        let grouped = (!lines.is_empty()).then(|| lines.renumbered(&band).grouped(&graph));
+        let coloring = options.color(grouped.as_ref().map_or(&graph, |grouped| &grouped.graph), team);
         let uncolored = options.coloring == ColoringMethod::None;
-        // Levels that lend rows to one another are levels no more.
-        let fixed = matches!(options.coloring, ColoringMethod::None | ColoringMethod::Levels);
-        let coloring = if options.balance && !fixed { coloring.balanced(&graph) } else { coloring };
-        debug_assert!(uncolored || coloring.check(&graph).is_ok());
-        let sizes = coloring.sizes();
-        let (colors, batches) = coloring.renumber();
+        let (colors, batches) = match &grouped {
+            Some(grouped) => grouped.renumber(&coloring),
+            None => coloring.renumber(),
+        };
+        let sizes = || batches.iter().map(|rows| rows.len());
         let report = PlanReport {
             rows: graph.rows(),
             edges: graph.edges(),
@@ -187,8 +221,8 @@ impl Plan {
             before,
             after,
             colors: coloring.count(),
-            smallest: sizes.iter().copied().min().unwrap_or(0),
-            largest: sizes.iter().copied().max().unwrap_or(0),
+            smallest: sizes().min().unwrap_or(0),
+            largest: sizes().max().unwrap_or(0),
         };
         let permutation = band.then(&colors);
         let permutation = if uncolored { permutation } else { by_length(pattern, &permutation, &batches) };
@@ -245,11 +279,12 @@ impl Order {
     }
 }
 
-/// The same batches with their rows sorted by length, longest first, within windows of [`SIGMA`].
+/// The same batches with their rows sorted by length, longest first, within windows of [`SIGMA`]; rows of longer lines stay.
 fn by_length(pattern: &BlockPattern, permutation: &Permutation, batches: &RowBatches) -> Permutation {
     let mut old_of_new = permutation.old_of_new().to_vec();
     for batch in batches.iter() {
-        for part in old_of_new[batch].chunks_mut(SIGMA) {
+        let alone = batches.alone(batch);
+        for part in old_of_new[alone].chunks_mut(SIGMA) {
             part.sort_by_key(|&row| std::cmp::Reverse(pattern.range(row as usize).len()));
         }
     }

@@ -1,6 +1,7 @@
 //! Fewer colors by exchanging two of them where a row stands in the way.
 
-use super::{Adjacency, Coloring};
+use super::Coloring;
+use crate::order::Adjacency;
 
 /// The most rows that exchange two colors for the sake of one row.
 const CHAIN: usize = 2000;

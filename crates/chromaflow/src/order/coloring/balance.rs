@@ -1,6 +1,7 @@
 //! Colors of nearly equal size.
 
-use super::{Adjacency, Coloring};
+use super::Coloring;
+use crate::order::Adjacency;
 
 /// Passes over all rows; the second one hardly moves anything.
 const PASSES: usize = 4;

@@ -1,5 +1,8 @@
 //! Distance-1 colorings: rows of one color do not depend on one another.
 
+mod balance;
+mod kempe;
+
 use super::{Adjacency, Permutation, RowBatches};
 use chromaflow_device::Team;
 use std::cmp::Reverse;
@@ -109,8 +112,8 @@ fn smallest_last(graph: &Adjacency) -> Vec<u32> {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coloring {
-    pub(super) colors: Vec<u32>,
-    pub(super) count: usize,
+    colors: Vec<u32>,
+    count: usize,
 }
 
 /// A coloring that is none.
