@@ -53,6 +53,16 @@ const REFERENCES: &[Reference] = &[
         used: |c| relaxation(c) == PrecondName::Multicolor,
     },
     Reference {
+        key: "mavriplis1998",
+        kind: "article",
+        what: "line relaxation along strong couplings",
+        authors: "D. J. Mavriplis",
+        title: "Multigrid Strategies for Viscous Flow Solvers on Anisotropic Unstructured Meshes",
+        place: "Journal of Computational Physics 145",
+        year: 1998,
+        used: |c| relaxation(c) == PrecondName::Lines,
+    },
+    Reference {
         key: "walden2019",
         kind: "inproceedings",
         what: "precision policies ds and dsh",
@@ -454,6 +464,7 @@ fn relaxation(case: &CaseFile) -> PrecondName {
     match case.linear.method {
         MethodName::Multicolor => PrecondName::Multicolor,
         MethodName::Jacobi => PrecondName::Jacobi,
+        MethodName::Lines => PrecondName::Lines,
         MethodName::Ilu0 => PrecondName::Ilu0,
         MethodName::Gmres | MethodName::BiCgStab => case.linear.precond,
     }

@@ -373,7 +373,7 @@ pub struct LinearSection {
     /// Sweeps (of ilu0 alone: corrections) per iteration; gmres and bicgstab have `max_iterations` instead. Of Newton-Krylov steps,
     /// in each direction, and 6 unless given.
     pub sweeps: usize,
-    /// Sweeps of each application of multicolor or jacobi as preconditioner.
+    /// Sweeps of each application of multicolor, jacobi or lines as preconditioner.
     pub precond_sweeps: usize,
     /// When multicolor sweeps over several ranks exchange values at the borders of their parts. Other than `color` is for runs that
     /// wait for messages more than they compute: below some hundred thousand nodes a rank between hosts.

@@ -122,6 +122,8 @@ choice! {
         Multicolor => chromaflow::solver::MethodWord::Multicolor,
         /// Block Jacobi sweeps.
         Jacobi => chromaflow::solver::MethodWord::Jacobi,
+        /// Line-implicit sweeps along the short edges of stretched cells.
+        Lines => chromaflow::solver::MethodWord::Lines,
         /// Corrections by block ILU(`fill`).
         Ilu0 => chromaflow::solver::MethodWord::Ilu0,
         /// Flexible GMRES around `precond`.
@@ -138,6 +140,8 @@ choice! {
         Multicolor => chromaflow::solver::PreconditionerKind::Multicolor,
         /// Block Jacobi sweeps.
         Jacobi => chromaflow::solver::PreconditionerKind::Jacobi,
+        /// Line-implicit sweeps along the short edges of stretched cells.
+        Lines => chromaflow::solver::PreconditionerKind::Lines,
         /// Block ILU(`fill`).
         Ilu0 => chromaflow::solver::PreconditionerKind::Ilu(Fill::Level(0)),
         /// None.

@@ -56,7 +56,9 @@ pub fn kernels_of(config: &FlowConfig) -> Vec<KernelSource> {
     let implicit = &config.implicit;
     let storage = Storage::from(implicit.policy);
     let mut all = Vec::new();
-    let in_order = !(implicit.method == Method::Richardson && implicit.preconditioner.is_relaxation());
+    let points =
+        implicit.preconditioner.is_relaxation() && implicit.preconditioner != PreconditionerKind::Lines;
+    let in_order = !(implicit.method == Method::Richardson && points);
     if in_order {
         all.push(crate::jacobian::cuda::source_of(storage, implicit.jacobian, diffusion, 0));
     }

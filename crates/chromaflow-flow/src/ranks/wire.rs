@@ -117,8 +117,18 @@ pub fn unpack(bytes: &[u8]) -> Option<Part> {
         counts.map(|n| n as usize);
     let spread = |bandwidth, profile: usize| Spread { bandwidth, profile: profile as u64 };
     let (before, after) = (spread(b0, b1), spread(a0, a1));
-    let report =
-        PlanReport { rows, edges, max_degree, before, after, colors: colors_in_all, smallest, largest };
+    let report = PlanReport {
+        rows,
+        edges,
+        max_degree,
+        before,
+        after,
+        colors: colors_in_all,
+        smallest,
+        largest,
+        lines: 0,
+        in_lines: 0,
+    };
     let surface = from.mesh()?;
     let [ranks, balance, cut, fewest, most] = from.list::<u64>()?.try_into().ok()?;
     let quality =

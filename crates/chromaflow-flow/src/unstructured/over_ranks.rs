@@ -16,6 +16,7 @@ use crate::residual::{element_colors, primitive_of};
 use chromaflow::Permutation;
 use chromaflow::dist::{Links, Share};
 use chromaflow::order::Plan;
+use chromaflow::solver::PreconditionerKind;
 use chromaflow_comm::{CommError, Communicator, Op, Tag};
 use chromaflow_device::Team;
 use std::borrow::Cow;
@@ -58,9 +59,10 @@ impl FlowSolver {
         ranks: Ranks,
     ) -> Result<Self, FlowError> {
         let mut laps = Laps::default();
-        if config.implicit.preconditioner.sweeps_in_levels() {
+        let around = config.implicit.preconditioner;
+        if around.sweeps_in_levels() || around == PreconditionerKind::Lines {
             return Err(FlowError::NotOverRanks {
-                what: format!("the preconditioner `{}`", config.implicit.preconditioner),
+                what: format!("the preconditioner `{}`", around),
                 remedy: "choose `multicolor` or `ilu0`",
             });
         }

@@ -14,7 +14,7 @@ use crate::gradient::Mapping;
 use crate::laps::Laps;
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
-use crate::march::linear::{LinearSolver, plan_options};
+use crate::march::linear::{LinearSolver, numbering};
 use crate::march::{FlowError, Times};
 use crate::mesh::pairs::Pairs;
 use crate::mesh::periodic::Images;
@@ -39,7 +39,7 @@ impl FlowSolver {
         let config = completed(mesh, config)?;
         let (mesh, images) = joined(mesh, &config)?;
         let config = without_sides(config);
-        let numbered = renumber(&mesh, plan_options(&config.implicit), &team);
+        let numbered = renumber(&mesh, numbering(&config.implicit), &team);
         laps.end("order");
         Self::numbered(numbered, config, (team, laps), (images, None))
     }

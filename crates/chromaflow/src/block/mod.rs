@@ -10,9 +10,7 @@ mod lanes;
 #[cfg(test)]
 mod tests;
 
-#[cfg(test)]
-use dense::add_product;
-pub(crate) use dense::{Workspace, factor_guarded, invert_guarded, solve_factored};
+pub(crate) use dense::{Workspace, add_product, factor_guarded, invert_guarded, solve_factored};
 pub(crate) use lanes::{MOST as MOST_IN_LANES, Task as LaneTask, run as run_in_lanes};
 
 /// Elimination of blocks in registers for kernels of any crate, to be put before their text: `factor<N>`, `solve<N>`, `reciprocal`

@@ -69,7 +69,7 @@ pub fn kernel_sources(nb: usize, storage: Storage, candidates: bool) -> Vec<Kern
         let inverts = crate::relax::invert_source(tile, nb, storage);
         tile.sources(nb, storage).into_iter().chain([inverts])
     });
-    let all = all.chain([plain::plain_source(nb)]);
+    let all = all.chain([plain::plain_source(nb)]).chain(crate::relax::line_sources(nb, storage));
     for source in all {
         if !sources.iter().any(|s| s.name == source.name && s.options == source.options) {
             sources.push(source);

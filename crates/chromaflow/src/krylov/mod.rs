@@ -21,7 +21,7 @@ mod together;
 pub use crate::stop::Control;
 pub use bicgstab::BiCgStab;
 #[cfg(feature = "cuda")]
-pub use cuda::{KrylovCuda, LinearOperatorCuda, OfRankCuda, PreconditionerCuda};
+pub use cuda::{KrylovCuda, LinearOperatorCuda, OfRankCuda, PreconditionerCuda, SmootherCuda};
 pub use gmres::Gmres;
 pub use monitor::Solve;
 pub use operator::{Identity, LinearOperator, Preconditioner};

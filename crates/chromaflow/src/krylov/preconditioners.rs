@@ -2,7 +2,7 @@
 
 use super::Preconditioner;
 use crate::factor::block_ilu::{BlockIlu, IluOverRanks};
-use crate::relax::{FactorReport, Jacobi, Multicolor, RelaxError, SolveOptions, SolveReport};
+use crate::relax::{FactorReport, Jacobi, LineRelaxation, Multicolor, RelaxError, SolveOptions, SolveReport};
 use crate::{Jacobian, Outcome, Policy};
 use chromaflow_device::Team;
 
@@ -32,12 +32,14 @@ impl Preconditioner for IluOverRanks {
     }
 }
 
-/// A point-implicit relaxation, of whichever kind.
+/// A relaxation, of whichever kind.
 pub enum Smoother {
     /// Block Gauss-Seidel by colors.
     Multicolor(Multicolor),
     /// Block Jacobi.
     Jacobi(Jacobi),
+    /// Gauss-Seidel by colors over lines.
+    Lines(LineRelaxation),
 }
 
 impl Smoother {
@@ -49,6 +51,7 @@ impl Smoother {
         match self {
             Smoother::Multicolor(s) => s.factor(a),
             Smoother::Jacobi(s) => s.factor(a),
+            Smoother::Lines(s) => s.factor(a),
         }
     }
 
@@ -61,6 +64,7 @@ impl Smoother {
         match self {
             Smoother::Multicolor(s) => s.factor_in_place(a),
             Smoother::Jacobi(s) => s.factor_in_place(a),
+            Smoother::Lines(s) => s.factor_in_place(a),
         }
     }
 
@@ -78,6 +82,15 @@ impl Smoother {
         match self {
             Smoother::Multicolor(s) => s.solve(a, b, x, options),
             Smoother::Jacobi(s) => s.solve(a, b, x, options),
+            Smoother::Lines(s) => s.solve(a, b, x, options),
+        }
+    }
+
+    /// Bytes of factors besides those of the diagonal blocks.
+    pub fn coupling_bytes(&self) -> usize {
+        match self {
+            Smoother::Multicolor(_) | Smoother::Jacobi(_) => 0,
+            Smoother::Lines(s) => s.bytes(),
         }
     }
 }

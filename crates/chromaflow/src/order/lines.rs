@@ -62,8 +62,9 @@ impl Lines {
     /// Lines along the strongest couplings of a graph: `strength(i, j)` of neighbors i and j, the same as of j and i.
     ///
     /// Rows begin lines in the order of their strongest coupling over their weakest one. From row i, reached from row p, a line goes on to
-    /// the row j of the strongest coupling but p's, while `s_ij >= ratio * mean of s_ik, k != p, j`, and ends where j lies in a line
-    /// already; from its first row it goes both ways. The same graph gives the same lines.
+    /// the row j of the strongest coupling but p's, while `s_ij >= ratio * mean of s_ik, k != p, j` (of a row without others: while
+    /// `ratio * s_ij >= s_ip`), and ends where j lies in a line already; from its first row it goes both ways. The same graph gives the
+    /// same lines.
     pub fn of(graph: &Adjacency, strength: impl Fn(usize, usize) -> f64, ratio: f64) -> Self {
         let rows = graph.rows();
         let spread = |row: usize| {
@@ -85,7 +86,11 @@ impl Lines {
             let others = graph.neighbors(row).iter().filter(|&&n| Some(n) != from && n != to);
             let (sum, count) =
                 others.fold((0.0, 0), |(sum, count), &n| (sum + strength(row, n as usize), count + 1));
-            (strong * f64::from(count) >= ratio * sum).then_some(to)
+            let goes_on = match (count, from) {
+                (0, Some(from)) => strong * ratio >= strength(row, from as usize),
+                _ => strong * f64::from(count) >= ratio * sum,
+            };
+            goes_on.then_some(to)
         };
         let mut free = vec![true; rows];
         let mut lines = Self::none(rows);

@@ -135,6 +135,10 @@ pub struct PlanReport {
     pub smallest: usize,
     /// Rows of the largest color.
     pub largest: usize,
+    /// Number of lines, of two rows at least.
+    pub lines: usize,
+    /// Rows in them.
+    pub in_lines: usize,
 }
 
 /// The order in which rows are swept: a permutation from the given order, and batches of the permuted rows. Rows of a color are
@@ -223,6 +227,8 @@ impl Plan {
             colors: coloring.count(),
             smallest: sizes().min().unwrap_or(0),
             largest: sizes().max().unwrap_or(0),
+            lines: lines.len(),
+            in_lines: lines.covered(),
         };
         let permutation = band.then(&colors);
         let permutation = if uncolored { permutation } else { by_length(pattern, &permutation, &batches) };
@@ -275,6 +281,8 @@ impl Order {
             colors: usize::from(rows > 0),
             smallest: rows,
             largest: rows,
+            lines: 0,
+            in_lines: 0,
         }
     }
 }

@@ -82,6 +82,20 @@ impl Schedule {
         Self::new(pattern, nb, batches, team.size())
     }
 
+    /// The same with lines left whole: members take those that begin in their part.
+    #[must_use]
+    pub fn of_lines(mut self, batches: &RowBatches) -> Self {
+        let Some(lines) = batches.lines() else { return self };
+        for step in &mut self.steps {
+            if let Step::Shared(cuts) = step {
+                for cut in cuts {
+                    *cut = lines[lines.partition_point(|start| *start < *cut)];
+                }
+            }
+        }
+        self
+    }
+
     /// Number of members the work is divided among.
     pub fn members(&self) -> usize {
         self.members

@@ -1,6 +1,8 @@
 #![allow(unsafe_code)]
 //! Factoring the diagonal blocks, all rows at once.
 
+use super::lines::Run;
+use super::lines::factor::{Elimination, LineWork};
 use super::sweep::{Diagonal, Pivots};
 use crate::block::{
     BlockHealth, LaneTask, MOST_IN_LANES, Workspace, factor_guarded, invert_guarded, run_in_lanes,
@@ -84,7 +86,7 @@ pub(super) enum Target<'a> {
     Apart(&'a [f64], Buffer<f64>),
 }
 
-/// Factors all diagonal blocks, each row by its owner.
+/// Factors all diagonal blocks, each row by its owner; those of lines as their elimination leaves them.
 pub(super) fn factor(
     team: &Team,
     schedule: &Schedule,
@@ -92,6 +94,7 @@ pub(super) fn factor(
     nb: usize,
     form: DiagonalForm,
     target: Target<'_>,
+    lines: Option<&Elimination<'_>>,
 ) -> (Factors, FactorReport) {
     let (from, to, own) = match target {
         Target::InPlace(blocks) => (None, blocks.as_mut_ptr(), None),
@@ -102,12 +105,32 @@ pub(super) fn factor(
     team.run(|member| {
         let mut work = Workspace::new(nb);
         let mut mine = Vec::new();
-        for rows in schedule.owned(member.rank()) {
-            let task =
-                FactorRows { to: to.get(), from, size: (), rows, form, work: &mut work, bad: &mut mine };
+        let mut alone = |rows: Range<usize>, mine: &mut Vec<Bad>| {
+            let task = FactorRows { to: to.get(), from, size: (), rows, form, work: &mut work, bad: mine };
             // SAFETY: `to` has room for all rows (checked by the callers), each row has one owner, and the instruction
             // set is there (checked when the relaxation was made).
             unsafe { with_size!(few: isa, nb, size => dispatch(isa, task.sized(size))) };
+        };
+        let mut work = LineWork::new(nb);
+        for rows in schedule.owned(member.rank()) {
+            let Some(lines) = lines else {
+                alone(rows, &mut mine);
+                continue;
+            };
+            for run in lines.table().runs(rows) {
+                match run {
+                    Run::Alone(rows) => alone(rows, &mut mine),
+                    Run::Line(rows, stored) => {
+                        let mut bad = |row: usize, health, work: &Workspace| {
+                            mine.push(Bad { row: row as u32, health, pivots: work.pivots().into() });
+                        };
+                        // SAFETY: as above; members own whole lines.
+                        unsafe {
+                            lines.line(isa, nb, form, (rows, stored), from, to.get(), &mut work, &mut bad)
+                        };
+                    }
+                }
+            }
         }
         found.lock().expect("no member panics with the list locked").append(&mut mine);
     });
@@ -233,7 +256,7 @@ mod tests {
         let batches = RowBatches::new(vec![0, 30, ROWS as u32]);
         let schedule = Schedule::for_team(&pattern, 128, &batches, &team);
         let mut blocks = blocks(nb);
-        let (_, report) = factor(&team, &schedule, isa, nb, form, Target::InPlace(&mut blocks));
+        let (_, report) = factor(&team, &schedule, isa, nb, form, Target::InPlace(&mut blocks), None);
         (blocks, report)
     }
 

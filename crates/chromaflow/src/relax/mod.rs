@@ -1,13 +1,15 @@
-//! Relaxations of A x = (D + O) x = b: point-implicit sweeps in batches of independent rows.
+//! Relaxations of A x = (D + O) x = b: point- and line-implicit sweeps in batches of independent rows or lines.
 //!
 //! * [`Multicolor`]: block Gauss-Seidel, `x_c <- D_c^-1 (b_c - O_c x)` for one batch c after the other.
 //! * [`Jacobi`]: the same for all rows at once.
+//! * [`LineRelaxation`]: Gauss-Seidel over lines of rows, `x_c <- T_c^-1 (b_c - O_c x)` with T block tridiagonal.
 //!
-//! Both take the matrix in any [`Policy`](crate::Policy), fixed numbers of sweeps or a tolerance, damping, and
+//! All take the matrix in any [`Policy`](crate::Policy), fixed numbers of sweeps or a tolerance, damping, and
 //! restarts, in which low-precision sweeps correct a solution kept in f64.
 
 mod diagonal;
 mod jacobi;
+mod lines;
 mod multicolor;
 mod over_ranks;
 mod solve;
@@ -19,6 +21,11 @@ use crate::sparse::ShapeError;
 
 pub use diagonal::{DiagonalForm, FactorReport};
 pub use jacobi::Jacobi;
+pub use lines::LineRelaxation;
+#[cfg(feature = "cuda")]
+pub use lines::cuda::LinesCuda;
+#[cfg(feature = "cuda")]
+pub(crate) use lines::cuda::kernel_sources as line_sources;
 pub use multicolor::Multicolor;
 #[cfg(feature = "cuda")]
 pub use multicolor::cuda::MulticolorCuda;

@@ -2,6 +2,9 @@
 //! The driver of all relaxations: sweeps, residuals, restarts, on a team of threads.
 
 use super::diagonal::{DiagonalForm, FactorReport, Factors, Target, factor};
+use super::lines::LineTable;
+use super::lines::factor::{Couplings, Elimination};
+use super::lines::sweep::{LineData, sweep_lines};
 use super::over_ranks;
 use super::sweep::{Diagonal, Double, Half, Precision, Real, Single, SweepData, sweep_rows};
 use super::{Direction, Guess, RelaxError, RelaxOptions, SolveOptions, SolveReport};
@@ -28,6 +31,8 @@ pub(super) enum Update {
     InPlace,
     /// All new values come from old ones.
     Simultaneous,
+    /// New values of a line's rows come together and take the place of the old ones.
+    Lines,
 }
 
 /// A relaxation set up for a pattern, a block size and a team.
@@ -40,6 +45,8 @@ pub(super) struct Engine {
     isa: Isa,
     form: DiagonalForm,
     factors: Option<Factors>,
+    /// Where rows form lines: these, and what couples their rows.
+    lines: Option<(LineTable, Option<Couplings>)>,
     work: Work,
     /// Where the rows are divided among ranks.
     share: Option<Arc<Share>>,
@@ -59,20 +66,31 @@ pub(super) struct Work {
 /// The work vectors of a precision.
 pub(super) trait Vectors: Precision {
     fn x(work: &mut Work) -> &mut [Buffer<Self::X>; 2];
+    /// What couples the rows of lines, where it is of this precision.
+    fn couplings(found: &Couplings) -> Option<&[Buffer<Self::X>; 2]>;
 }
 impl Vectors for Double {
     fn x(work: &mut Work) -> &mut [Buffer<f64>; 2] {
         &mut work.double
+    }
+    fn couplings(found: &Couplings) -> Option<&[Buffer<f64>; 2]> {
+        if let Couplings::Double(found) = found { Some(found) } else { None }
     }
 }
 impl Vectors for Single {
     fn x(work: &mut Work) -> &mut [Buffer<f32>; 2] {
         &mut work.single
     }
+    fn couplings(found: &Couplings) -> Option<&[Buffer<f32>; 2]> {
+        if let Couplings::Single(found) = found { Some(found) } else { None }
+    }
 }
 impl Vectors for Half {
     fn x(work: &mut Work) -> &mut [Buffer<f32>; 2] {
         &mut work.single
+    }
+    fn couplings(found: &Couplings) -> Option<&[Buffer<f32>; 2]> {
+        if let Couplings::Single(found) = found { Some(found) } else { None }
     }
 }
 
@@ -94,9 +112,10 @@ impl Engine {
         if !Isa::available().contains(&isa) {
             return Err(RelaxError::NoIsa(isa.name()));
         }
-        let schedule = Schedule::for_team(&pattern, nb, batches, &team);
+        let schedule = Schedule::for_team(&pattern, nb, batches, &team).of_lines(batches);
         let (form, work) = (options.diagonal, Work::default());
-        Ok(Self { team, pattern, nb, schedule, update, isa, form, factors: None, work, share: None })
+        let lines = (update == Update::Lines).then(|| (LineTable::new(&pattern, batches), None));
+        Ok(Self { team, pattern, nb, schedule, update, isa, form, factors: None, lines, work, share: None })
     }
 
     /// The rows are those of a rank: sweeps exchange each color.
@@ -107,6 +126,11 @@ impl Engine {
         }
         self.share = Some(Arc::clone(share));
         Ok(())
+    }
+
+    /// Bytes of what couples the rows of lines.
+    pub(super) fn coupling_bytes(&self) -> usize {
+        self.lines.as_ref().and_then(|(_, couplings)| couplings.as_ref()).map_or(0, Couplings::bytes)
     }
 
     pub(super) fn schedule(&self) -> &Schedule {
@@ -133,7 +157,7 @@ impl Engine {
         }
         let memory = self.factors.take().and_then(Factors::into_buffer);
         let memory = memory.unwrap_or_else(|| Buffer::zeroed(jac.diag.len()));
-        Ok(self.factor_into(Target::Apart(&jac.diag, memory)))
+        Ok(self.factor_into(Target::Apart(&jac.diag, memory), &jac.off))
     }
 
     pub(super) fn factor_in_place(&mut self, jac: &mut Jacobian) -> Result<FactorReport, RelaxError> {
@@ -141,11 +165,18 @@ impl Engine {
         if !jac.is_whole() {
             return Err(RelaxError::DiagonalGone);
         }
-        Ok(self.factor_into(Target::InPlace(jac.replace_diagonal())))
+        let (diag, off) = jac.replace_diagonal();
+        Ok(self.factor_into(Target::InPlace(diag), off))
     }
 
-    fn factor_into(&mut self, target: Target<'_>) -> FactorReport {
-        let (factors, report) = factor(&self.team, &self.schedule, self.isa, self.nb, self.form, target);
+    fn factor_into(&mut self, target: Target<'_>, off: &OffDiagonal) -> FactorReport {
+        let (isa, nb, form) = (self.isa, self.nb, self.form);
+        let lines = self.lines.as_mut().map(|(table, couplings)| {
+            let kept = couplings.take().filter(|couplings| couplings.fit(off));
+            let room = kept.unwrap_or_else(|| Couplings::zeroed(off, table.stored(), nb));
+            Elimination::new(table, &self.pattern, off, couplings.insert(room))
+        });
+        let (factors, report) = factor(&self.team, &self.schedule, isa, nb, form, target, lines.as_ref());
         self.factors = Some(factors);
         report
     }
@@ -172,7 +203,10 @@ impl Engine {
             return Err(RelaxError::OverRanks);
         }
         let factors = self.factors.take().ok_or(RelaxError::NotFactored)?;
-        if factors.in_place() && jac.is_whole() {
+        let fit =
+            |(_, couplings): &(_, Option<Couplings>)| couplings.as_ref().is_some_and(|c| c.fit(&jac.off));
+        if factors.in_place() && jac.is_whole() || !self.lines.as_ref().is_none_or(fit) {
+            self.factors = Some(factors);
             return Err(RelaxError::NotFactored);
         }
         let result = self.solve_factored(&factors, jac, outer, b, x, options);
@@ -229,7 +263,7 @@ impl Engine {
         let rhs = grow(&mut self.work.rhs, length(restart));
         let residual = grow(&mut self.work.residual, length(problem.watched || restart));
         let partial = grow(&mut self.work.partial, rows.div_ceil(CHUNK));
-        let two = self.update == Update::Simultaneous;
+        let two = self.update != Update::InPlace;
         let x = P::x(&mut self.work);
         for (i, buffer) in x.iter_mut().enumerate() {
             let len = length(i == 0 || two);
@@ -240,6 +274,7 @@ impl Engine {
         let [x0, x1] = x;
         let x0 = SharedMut(x0.as_mut_ptr());
         let x1 = if two { SharedMut(x1.as_mut_ptr()) } else { x0 };
+        let couplings = self.lines.as_ref().and_then(|(_, couplings)| P::couplings(couplings.as_ref()?));
         let finite = AtomicBool::new(true);
         let report = Mutex::new(None);
         let shared = Run::<P> {
@@ -248,6 +283,7 @@ impl Engine {
             off: SharedRef(&off),
             diag: SharedRef(&diag),
             x: [x0, x1],
+            couplings,
             trial,
             rhs,
             residual,
@@ -288,8 +324,9 @@ struct Run<'a, P: Precision> {
     problem: &'a Problem<'a>,
     off: SharedRef<'a, Off<'a, P::Off>>,
     diag: SharedRef<'a, Diagonal<'a>>,
-    /// The correction; both the same unless updates are simultaneous.
+    /// The correction, twice where updates are simultaneous; the second is room for lines.
     x: [SharedMut<P::X>; 2],
+    couplings: Option<&'a [Buffer<P::X>; 2]>,
     trial: SharedMut<f64>,
     rhs: SharedMut<f64>,
     residual: SharedMut<f64>,
@@ -448,8 +485,15 @@ impl<P: Precision> Run<'_, P> {
             // Memory is read faster upwards, so rows go backward only where that matters.
             let backward = backward && !engine.schedule.independent(step);
             // SAFETY: lengths were checked, the instruction set too; a member writes only its rows of a batch, whose
-            // rows do not read one another (checked when the relaxation was made), and barriers part the batches.
+            // rows or lines do not read one another (checked when the relaxation was made), and barriers part the batches.
             unsafe {
+                if let (Some((table, _)), Some(couplings)) = (&engine.lines, self.couplings) {
+                    let couplings = couplings.each_ref().map(|blocks| blocks.as_ptr());
+                    let lines = LineData { table, couplings, room: self.x[1].get() };
+                    sweep_lines(engine.isa, engine.nb, &data, &lines, rows, backward);
+                    member.barrier();
+                    continue;
+                }
                 let chained = engine.schedule.chained(step);
                 sweep_rows(engine.isa, engine.nb, &data, rows, backward, chained);
             };

@@ -22,7 +22,7 @@ pub(crate) trait Precision: 'static {
     /// The correction x and the sums of O x.
     type X: Real;
     /// Vectors of those sums.
-    type Sum<S: Simd>: Vector<Elem = Self::X> + Load<Self::Off>;
+    type Sum<S: Simd>: Vector<Elem = Self::X> + Load<Self::Off> + Load<Self::X>;
 }
 
 /// Policy `d`.
@@ -144,7 +144,7 @@ impl<P: Precision, Z: Size> Kernel for SweepRows<'_, P, Z> {
 
 /// `x_i <- D_i^-1 (b_i - O_i x)` for one row i.
 #[inline(always)]
-unsafe fn update_row<S: Simd, P: Precision, Z: Size>(
+pub(crate) unsafe fn update_row<S: Simd, P: Precision, Z: Size>(
     data: &SweepData<'_, P>,
     size: Z,
     row: usize,
@@ -159,13 +159,40 @@ unsafe fn update_row<S: Simd, P: Precision, Z: Size>(
         (sum.as_mut_ptr().cast::<P::X>(), rest.as_mut_ptr().cast::<f64>(), new.as_mut_ptr().cast::<f64>());
 
     row_product::<P::Sum<S>, P::Off, Z, Direct>(&data.off, size, row, data.x_in, sum, ahead, chained);
+    let new = solve_row::<S, P, Z>(data, size, row, sum, rest, new);
+    for r in 0..nb {
+        *data.x_out.add(row * nb + r) = damped(data, row * nb + r, *new.add(r));
+    }
+}
+
+/// What becomes of entry i of x where a sweep finds `new`.
+#[inline(always)]
+pub(crate) unsafe fn damped<P: Precision>(data: &SweepData<'_, P>, i: usize, new: f64) -> P::X {
+    if data.damping == 1.0 {
+        return P::X::of(new);
+    }
+    let old: f64 = (*data.x_in.add(i)).into();
+    P::X::of(old + data.damping * (new - old))
+}
+
+/// `D_i^-1 (b_i - sum)` for one row i, in `new` or in `rest`.
+#[inline(always)]
+pub(crate) unsafe fn solve_row<S: Simd, P: Precision, Z: Size>(
+    data: &SweepData<'_, P>,
+    size: Z,
+    row: usize,
+    sum: *const P::X,
+    rest: *mut f64,
+    new: *mut f64,
+) -> *const f64 {
+    let nb = size.get();
     let unscale = S::F64::splat(-data.off.unscale.of(row));
     for first in (0..nb).step_by(S::F64::LANES) {
         let lanes = S::F64::first((nb - first).min(S::F64::LANES));
         let b = S::F64::load_first(data.b.add(row * nb + first), lanes);
         P::X::load::<S>(sum.add(first)).mul_add(unscale, b).store(rest.add(first));
     }
-    let new = match data.diag {
+    match data.diag {
         Diagonal::Inverse(blocks) => {
             block_product::<S, Z>(size, blocks.add(row * nb * nb), rest, new);
             new
@@ -175,17 +202,6 @@ unsafe fn update_row<S: Simd, P: Precision, Z: Size>(
             let pivots = if pivots.is_empty() { None } else { pivots.get(&(row as u32)).map(|p| &**p) };
             solve_factored(nb, lu, pivots, std::slice::from_raw_parts_mut(rest, nb));
             rest
-        }
-    };
-    let to = data.x_out.add(row * nb);
-    if data.damping == 1.0 {
-        for r in 0..nb {
-            *to.add(r) = P::X::of(*new.add(r));
-        }
-    } else {
-        for r in 0..nb {
-            let old: f64 = (*data.x_in.add(row * nb + r)).into();
-            *to.add(r) = P::X::of(old + data.damping * (*new.add(r) - old));
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::krylov::{
     BiCgStab, Control, Gmres, Identity, LinearOperator, Preconditioner, Relaxation, Richardson, Smoother,
     Solve, sweep_solution,
 };
-use crate::relax::{FactorReport, Guess, Jacobi, Multicolor, RelaxOptions, SolveOptions};
+use crate::relax::{FactorReport, Guess, Jacobi, LineRelaxation, Multicolor, RelaxOptions, SolveOptions};
 use crate::{BlockPattern, Jacobian, Policy, RowBatches};
 use chromaflow_device::Team;
 use std::sync::Arc;
@@ -61,8 +61,9 @@ fn sweeps(options: &SolverOptions) -> SolveOptions {
 
 impl AssembledSolver {
     /// Sets up for matrices with off-diagonal blocks of size `nb` on `pattern`, whose rows stand in the order of
-    /// `batches`: colors, or for Gauss-Seidel sweeps the levels of an order
-    /// ([`ColoringMethod::Levels`](crate::order::ColoringMethod::Levels)).
+    /// `batches`: colors, for Gauss-Seidel sweeps the levels of an order
+    /// ([`ColoringMethod::Levels`](crate::order::ColoringMethod::Levels)), for line relaxation colors of lines
+    /// ([`Plan::of_lines`](crate::order::Plan::of_lines)).
     ///
     /// # Errors
     /// [`SolverError`] when batches and pattern do not fit, or the block size lies outside 1..=128.
@@ -126,6 +127,15 @@ impl AssembledSolver {
                     None => multicolor,
                 };
                 Inverse::Sweeps(Box::new(Smoother::Multicolor(multicolor)))
+            }
+            PreconditionerKind::Lines => {
+                if share.is_some() {
+                    return Err(SolverError::Options(
+                        "lines of rows are not divided among ranks: use multicolor, jacobi or ilu".to_owned(),
+                    ));
+                }
+                let lines = LineRelaxation::new(own, shared, nb, batches, setup)?;
+                Inverse::Sweeps(Box::new(Smoother::Lines(lines)))
             }
             PreconditionerKind::Ilu(fill) => {
                 let storage = options.policy.storage();
@@ -358,12 +368,13 @@ impl AssembledSolver {
         self.gmres = gmres(options, self.unknowns);
     }
 
-    /// Bytes of incomplete factors; those of a relaxation are as many as the diagonal blocks have.
+    /// Bytes of incomplete factors; those of a relaxation are as many as the diagonal blocks have, and what couples the rows of lines.
     pub fn factor_bytes(&self) -> usize {
         match &self.inverse {
             Inverse::Ilu(ilu) => ilu.bytes(),
             Inverse::IluOverRanks(ilu) => ilu.bytes(),
-            Inverse::None | Inverse::Sweeps(_) => 0,
+            Inverse::Sweeps(smoother) => smoother.coupling_bytes(),
+            Inverse::None => 0,
         }
     }
 
@@ -378,7 +389,8 @@ impl AssembledSolver {
             Method::Richardson if relaxation => 0,
             Method::Richardson => 2,
         };
-        let work = if relaxation { self.options.policy.x_bytes() } else { 0 };
+        let copies = if self.options.preconditioner == PreconditionerKind::Lines { 2 } else { 1 };
+        let work = if relaxation { copies * self.options.policy.x_bytes() } else { 0 };
         [8 * vectors * self.unknowns, work * self.unknowns]
     }
 }

@@ -340,6 +340,18 @@ mod tests {
         }
     }
 
+    /// Lines need more than a matrix: the word is understood, kept, and refused with what to do by whoever has none.
+    #[test]
+    fn lines_are_understood_and_refused_where_there_are_none() {
+        let mut options = SolverOptions::default();
+        options.set("preconditioner", "lines").unwrap();
+        assert_eq!(options.preconditioner, PreconditionerKind::Lines);
+        assert_eq!(options.get("preconditioner").unwrap(), "lines");
+        let refused = options.check().unwrap_err();
+        assert!(refused.contains("AssembledSolver") && refused.contains("ilu0"), "{refused}");
+        assert!(!options.preconditioner.sweeps_in_levels() && options.preconditioner.sweeps_in_batches());
+    }
+
     #[test]
     fn wrong_text_is_refused_and_changes_nothing() {
         let mut options = SolverOptions::default();

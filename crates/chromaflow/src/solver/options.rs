@@ -65,6 +65,9 @@ pub enum PreconditionerKind {
     Ssor,
     /// Block Jacobi sweeps from zero.
     Jacobi,
+    /// Multicolor line-implicit sweeps from zero, along lines of strong coupling ([`Lines`](crate::order::Lines)), which an
+    /// [`AssembledSolver`](super::AssembledSolver) is given with its batches: for meshes of long, thin cells.
+    Lines,
     /// Block ILU with this fill: for matrices whose couplings are too strong for point-implicit sweeps. Policy `d` keeps
     /// its factors in f64, `ds` in f32, `dsh` in scaled f16.
     Ilu(Fill),
@@ -86,6 +89,7 @@ impl PreconditionerKind {
         PreconditionerKind::GaussSeidel,
         PreconditionerKind::Ssor,
         PreconditionerKind::Jacobi,
+        PreconditionerKind::Lines,
         PreconditionerKind::Ilu(Fill::Level(0)),
         PreconditionerKind::None,
     ];
@@ -97,6 +101,7 @@ impl PreconditionerKind {
             PreconditionerKind::GaussSeidel => "gauss_seidel",
             PreconditionerKind::Ssor => "ssor",
             PreconditionerKind::Jacobi => "jacobi",
+            PreconditionerKind::Lines => "lines",
             PreconditionerKind::Ilu(_) => "ilu0",
             PreconditionerKind::None => "none",
         }
@@ -113,15 +118,14 @@ impl PreconditionerKind {
         if let PreconditionerKind::Ilu(fill) = self { Some(fill) } else { None }
     }
 
-    /// Whether it is a point-implicit relaxation.
+    /// Whether it is a point- or line-implicit relaxation.
     pub fn is_relaxation(self) -> bool {
         self == PreconditionerKind::Jacobi || self.sweeps_in_batches()
     }
 
     /// Whether its sweeps go batch by batch, each with the latest values of the others.
     pub fn sweeps_in_batches(self) -> bool {
-        use PreconditionerKind::{GaussSeidel, Multicolor, Ssor};
-        matches!(self, Multicolor | GaussSeidel | Ssor)
+        self == PreconditionerKind::Multicolor || self == PreconditionerKind::Lines || self.sweeps_in_levels()
     }
 
     /// Which way its sweeps go, where there is a choice by `asked`.
@@ -131,7 +135,7 @@ impl PreconditionerKind {
 
     /// Whether those batches are the levels of an order of the rows.
     pub fn sweeps_in_levels(self) -> bool {
-        self != PreconditionerKind::Multicolor && self.sweeps_in_batches()
+        matches!(self, PreconditionerKind::GaussSeidel | PreconditionerKind::Ssor)
     }
 }
 
@@ -162,6 +166,8 @@ pub enum MethodWord {
     Ssor,
     /// Block Jacobi sweeps alone.
     Jacobi,
+    /// Line-implicit sweeps alone.
+    Lines,
     /// Corrections by block ILU alone.
     Ilu0,
     /// GMRES around a preconditioner.
@@ -172,7 +178,7 @@ pub enum MethodWord {
 }
 named!(
     MethodWord,
-    "method": Multicolor = "multicolor", GaussSeidel = "gauss_seidel", Ssor = "ssor", Jacobi = "jacobi", Ilu0 = "ilu0", Gmres = "gmres", BiCgStab = "bicgstab"
+    "method": Multicolor = "multicolor", GaussSeidel = "gauss_seidel", Ssor = "ssor", Jacobi = "jacobi", Lines = "lines", Ilu0 = "ilu0", Gmres = "gmres", BiCgStab = "bicgstab"
 );
 
 impl MethodWord {
@@ -183,6 +189,7 @@ impl MethodWord {
             MethodWord::GaussSeidel => (Method::Richardson, PreconditionerKind::GaussSeidel),
             MethodWord::Ssor => (Method::Richardson, PreconditionerKind::Ssor),
             MethodWord::Jacobi => (Method::Richardson, PreconditionerKind::Jacobi),
+            MethodWord::Lines => (Method::Richardson, PreconditionerKind::Lines),
             MethodWord::Ilu0 => (Method::Richardson, PreconditionerKind::Ilu(fill)),
             MethodWord::Gmres => (Method::Gmres, around),
             MethodWord::BiCgStab => (Method::BiCgStab, around),
@@ -199,6 +206,7 @@ impl MethodWord {
             (Method::Richardson, PreconditionerKind::GaussSeidel) => Some(MethodWord::GaussSeidel),
             (Method::Richardson, PreconditionerKind::Ssor) => Some(MethodWord::Ssor),
             (Method::Richardson, PreconditionerKind::Jacobi) => Some(MethodWord::Jacobi),
+            (Method::Richardson, PreconditionerKind::Lines) => Some(MethodWord::Lines),
             (Method::Richardson, PreconditionerKind::Ilu(_)) => Some(MethodWord::Ilu0),
             (Method::Richardson, PreconditionerKind::None) => None,
         }
@@ -338,7 +346,7 @@ impl SolverOptions {
     /// Whether the rows are taken color by color.
     fn in_colors(&self) -> bool {
         match self.preconditioner {
-            PreconditionerKind::Multicolor => true,
+            PreconditionerKind::Multicolor | PreconditionerKind::Lines => true,
             PreconditionerKind::Ilu(_) => self.colored,
             _ => false,
         }
@@ -360,6 +368,11 @@ impl SolverOptions {
     }
 
     pub(super) fn check(&self) -> Result<(), String> {
+        if self.preconditioner == PreconditionerKind::Lines {
+            return Err("a pattern alone has no lines of strong coupling: give them to an AssembledSolver, as batches of a plan of \
+                 lines, or use ilu0, multicolor or ssor"
+                .into());
+        }
         if self.in_colors() && self.plan.coloring == ColoringMethod::None {
             return Err(
                 "rows in the order of colors need a coloring: choose one, or the jacobi method".into()

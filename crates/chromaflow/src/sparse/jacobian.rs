@@ -32,6 +32,19 @@ impl OffDiagonal {
         }
     }
 
+    /// Block k of `q` values, which lies in `row`, without scaling.
+    pub(crate) fn block(&self, q: usize, row: usize, k: usize, out: &mut [f64]) {
+        let at = k * q..(k + 1) * q;
+        match self {
+            OffDiagonal::F64(v) => out.copy_from_slice(&v[at]),
+            OffDiagonal::F32(v) => out.iter_mut().zip(&v[at]).for_each(|(out, &x)| *out = x.into()),
+            OffDiagonal::F16 { values, unscale } => {
+                let unscale = f64::from(unscale[if unscale.len() == 1 { 0 } else { row }]);
+                out.iter_mut().zip(&values[at]).for_each(|(out, &x)| *out = f64::from(x) * unscale);
+            }
+        }
+    }
+
     /// Number of values.
     pub fn len(&self) -> usize {
         match self {
@@ -152,10 +165,10 @@ impl Jacobian {
         !self.factored
     }
 
-    /// The diagonal blocks, to be replaced by their factors.
-    pub(crate) fn replace_diagonal(&mut self) -> &mut Buffer<f64> {
+    /// The diagonal blocks, to be replaced by their factors, and the others.
+    pub(crate) fn replace_diagonal(&mut self) -> (&mut Buffer<f64>, &OffDiagonal) {
         self.factored = true;
-        &mut self.diag
+        (&mut self.diag, &self.off)
     }
 
     /// For what needs the blocks of the matrix and has no error to give back.
@@ -218,15 +231,9 @@ impl Jacobian {
     }
 
     fn push_off(&self, row: usize, k: usize, out: &mut Vec<f64>) {
-        let at = k * self.nb * self.nb..(k + 1) * self.nb * self.nb;
-        match &self.off {
-            OffDiagonal::F64(v) => out.extend_from_slice(&v[at]),
-            OffDiagonal::F32(v) => out.extend(v[at].iter().map(|&x| f64::from(x))),
-            OffDiagonal::F16 { values, unscale } => {
-                let unscale = f64::from(unscale[if unscale.len() == 1 { 0 } else { row }]);
-                out.extend(values[at].iter().map(|&x| f64::from(x) * unscale));
-            }
-        }
+        let (at, q) = (out.len(), self.nb * self.nb);
+        out.resize(at + q, 0.0);
+        self.off.block(q, row, k, &mut out[at..]);
     }
 
     /// Where the off-diagonal blocks are.

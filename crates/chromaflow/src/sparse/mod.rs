@@ -19,7 +19,7 @@ pub use jacobian::{Jacobian, OffDiagonal};
 pub use pattern::{BlockPattern, PatternError, SplitPattern};
 pub(crate) use product::product_rows;
 pub(crate) use row_product::{
-    BYTES_AHEAD, Scratch, block_product, columns, prefetch_block, row_product, scalars,
+    BYTES_AHEAD, Scratch, block_product, columns, prefetch_block, row_part, row_product, scalars,
 };
 pub(crate) use stored::{Direct, Off, Stored, ToDouble, Unscale};
 

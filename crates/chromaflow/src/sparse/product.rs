@@ -260,7 +260,7 @@ mod tests {
     fn factors_are_not_multiplied_with() {
         let mut a =
             Jacobian::zeroed(BlockPattern::new(1, vec![0, 0], vec![]).unwrap(), 1, Policy::D).unwrap();
-        a.replace_diagonal()[0] = 1.0;
+        a.replace_diagonal().0[0] = 1.0;
         a.multiply(&Team::new(1), &[1.0], &mut [0.0]);
     }
 }

@@ -9,6 +9,7 @@ use super::stored::{Direct, Loader, Off};
 use crate::rim::Size;
 use crate::simd::{Four, Simd, Vector};
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 /// Room for one block row of a vector and whole vectors past its end.
 pub(crate) type Scratch<T> = MaybeUninit<[T; crate::MAX_NB + 16]>;
@@ -24,8 +25,22 @@ pub(crate) unsafe fn row_product<V: Vector, T, Z: Size, L: Loader<V, T>>(
     ahead: isize,
     chained: bool,
 ) {
-    let nb = size.get();
     let range = *off.row_ptr.get_unchecked(row) as usize..*off.row_ptr.get_unchecked(row + 1) as usize;
+    row_part::<V, T, Z, L>(off, size, range, x, out, ahead, chained);
+}
+
+/// The same for a part of a row's blocks.
+#[inline(always)]
+pub(crate) unsafe fn row_part<V: Vector, T, Z: Size, L: Loader<V, T>>(
+    off: &Off<'_, T>,
+    size: Z,
+    range: Range<usize>,
+    x: *const V::Elem,
+    out: *mut V::Elem,
+    ahead: isize,
+    chained: bool,
+) {
+    let nb = size.get();
     let blocks = off.values.add(range.start * nb * nb);
     let cols = off.col_idx.get_unchecked(range);
     if Z::KNOWN == 1 {

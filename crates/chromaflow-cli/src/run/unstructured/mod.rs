@@ -18,6 +18,7 @@ use crate::run::profiles::WallUnits;
 use chromaflow::BlockCsr;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::gpu::Wish;
+use chromaflow::order::PlanReport;
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow_device::give_back_freed;
 use chromaflow_flow::FlowSolver;
@@ -154,6 +155,15 @@ struct OnMesh<'a> {
     read: f64,
 }
 
+/// How many lines there are, where there are any, and of what mean length.
+fn lines_of(order: &PlanReport) -> String {
+    if order.lines == 0 {
+        return String::new();
+    }
+    let (lines, colors) = (order.lines, order.colors);
+    format!(" ({lines} lines of {:.1} nodes in {colors} colors)", order.in_lines as f64 / lines as f64)
+}
+
 impl Flow for OnMesh<'_> {
     type System = FlowSystem;
 
@@ -182,7 +192,8 @@ impl Flow for OnMesh<'_> {
             ranks.map_or_else(String::new, |d| format!("; {} ranks, balance {:.3}", d.ranks, d.balance));
         let path_of_messages = self.solver.halo_path().filter(|_| !ranks.is_empty());
         let ranks = ranks + &path_of_messages.map_or_else(String::new, |path| format!(", halos by {path}"));
-        format!("{path}: {nodes} nodes, {cells} cells; {method}, policy {}{ranks}", implicit.policy)
+        let lines = lines_of(self.solver.order());
+        format!("{path}: {nodes} nodes, {cells} cells; {method}{lines}, policy {}{ranks}", implicit.policy)
     }
 
     fn cautions(&self) -> Vec<String> {
@@ -287,6 +298,8 @@ impl Flow for OnMesh<'_> {
             "order": config.implicit.order.name(),
             "sweeps": config.implicit.sweeps,
             "colors": self.solver.order().colors,
+            "lines": self.solver.order().lines,
+            "nodes_in_lines": self.solver.order().in_lines,
         });
         let facts = json!({
             "conditions": summary::conditions(&case.flow, &config.boundaries),

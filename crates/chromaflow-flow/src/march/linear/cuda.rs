@@ -6,8 +6,10 @@ use crate::march::FlowError;
 use chromaflow::factor::block_ilu::BlockIluOptions;
 use chromaflow::factor::block_ilu::cuda::{DeviceBlockIlu, DeviceIluOverRanks};
 use chromaflow::gpu::{DeviceJacobian, GpuError, ShareCuda, Storage, Vectors};
-use chromaflow::krylov::{Control, KrylovCuda, LinearOperatorCuda, OfRankCuda, PreconditionerCuda};
-use chromaflow::relax::{Direction, MulticolorCuda, SolveOptions};
+use chromaflow::krylov::{
+    Control, KrylovCuda, LinearOperatorCuda, OfRankCuda, PreconditionerCuda, SmootherCuda,
+};
+use chromaflow::relax::{Direction, LinesCuda, MulticolorCuda, SolveOptions};
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow::sparse::cuda::{BlockMatrixCuda, InPlace};
 use chromaflow::{BlockPattern, RowBatches};
@@ -17,7 +19,7 @@ use std::sync::Arc;
 /// What stands for an approximate inverse of the matrix.
 enum Inverse {
     None,
-    Sweeps(Box<MulticolorCuda>),
+    Sweeps(Box<SmootherCuda>),
     Ilu(Box<DeviceBlockIlu>),
     IluOverRanks(Box<DeviceIluOverRanks>),
 }
@@ -32,9 +34,14 @@ impl Inverse {
         share: Option<&Arc<ShareCuda>>,
     ) -> Result<Self, FlowError> {
         let storage = Storage::from(options.policy);
-        let sweeps = |sweeps| Inverse::Sweeps(Box::new(sweeps));
+        let sweeps = |sweeps| Inverse::Sweeps(Box::new(SmootherCuda::Points(sweeps)));
         let found = match (options.preconditioner, share) {
             (PreconditionerKind::None, _) => Ok(Inverse::None),
+            (PreconditionerKind::Lines, None) => LinesCuda::new(stream, pattern, nb, batches, storage)
+                .map(|lines| Inverse::Sweeps(Box::new(SmootherCuda::Lines(lines)))),
+            (PreconditionerKind::Lines, Some(_)) => Err(GpuError::Unsupported(
+                "lines of rows are not divided among ranks: use multicolor or ilu0".into(),
+            )),
             (
                 PreconditionerKind::Multicolor | PreconditionerKind::GaussSeidel | PreconditionerKind::Ssor,
                 None,
@@ -71,7 +78,7 @@ impl Inverse {
             Inverse::None => PreconditionerCuda::Identity,
             Inverse::Ilu(ilu) => PreconditionerCuda::Ilu(ilu),
             Inverse::IluOverRanks(ilu) => PreconditionerCuda::IluOverRanks(ilu),
-            Inverse::Sweeps(relaxation) => PreconditionerCuda::Relaxation(relaxation, sweeps),
+            Inverse::Sweeps(relaxation) => relaxation.preconditioner(sweeps),
         }
     }
 }
@@ -129,6 +136,10 @@ impl LinearCuda {
         let sweeps = |largest| MulticolorCuda::kernel_sources(nb, storage, largest, shape.multiprocessors);
         let (mut sources, chunk) = match options.preconditioner {
             PreconditionerKind::None => (Vec::new(), 0),
+            PreconditionerKind::Lines => {
+                let (largest, processors) = (shape.largest_batch, shape.multiprocessors);
+                (LinesCuda::kernel_sources(nb, storage, largest, processors), 0)
+            }
             PreconditionerKind::Multicolor | PreconditionerKind::GaussSeidel | PreconditionerKind::Ssor => {
                 sweeps(shape.largest_batch)
             }
@@ -279,7 +290,7 @@ impl LinearCuda {
                 sweeps.factor_later(jacobian)?.download_later(&mut self.told)?;
             }
             (Inverse::Sweeps(sweeps), None) => {
-                sweeps.factor_assembled_later()?.download_later(&mut self.told)?;
+                sweeps.points().factor_assembled_later()?.download_later(&mut self.told)?;
             }
             (Inverse::Ilu(ilu), jacobian) => {
                 ilu.factor(jacobian.as_ref().expect(PATTERN))?;
@@ -366,11 +377,11 @@ impl LinearCuda {
         };
         let sweeps = self.options.sweeps;
         let direction = sweeps_of(&self.options, sweeps).direction;
-        relaxation.set_rhs(b)?;
-        relaxation.clear()?;
+        relaxation.points().set_rhs(b)?;
+        relaxation.points().clear()?;
         if !(measure && sweeps > 2) {
-            relaxation.sweeps(direction, sweeps, 1.0)?;
-            relaxation.get_x(x)?;
+            relaxation.sweeps(direction, sweeps)?;
+            relaxation.points().get_x(x)?;
             return Ok(None);
         }
         let (vectors, before, sums) = (&self.vectors, &mut self.before, &mut self.sums);
@@ -386,13 +397,13 @@ impl LinearCuda {
             }
             Ok(square[0].sqrt())
         };
-        relaxation.sweeps(direction, 1, 1.0)?;
-        relaxation.get_x(before)?;
+        relaxation.sweeps(direction, 1)?;
+        relaxation.points().get_x(before)?;
         let first = norm(before)?;
-        relaxation.sweeps(direction, sweeps - 2, 1.0)?;
-        relaxation.get_x(before)?;
-        relaxation.sweeps(direction, 1, 1.0)?;
-        relaxation.get_x(x)?;
+        relaxation.sweeps(direction, sweeps - 2)?;
+        relaxation.points().get_x(before)?;
+        relaxation.sweeps(direction, 1)?;
+        relaxation.points().get_x(x)?;
         vectors.axpby(1.0, x, -1.0, before)?;
         let last = norm(before)?;
         Ok((first > 0.0).then_some(last / first))

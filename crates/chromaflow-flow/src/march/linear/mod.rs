@@ -8,6 +8,7 @@ pub use cuda::{LinearCuda, Shape};
 
 use super::FlowError;
 use crate::config::Implicit;
+use crate::numbering::Numbering;
 use chromaflow::dist::Share;
 use chromaflow::order::{ColoringMethod, PlanOptions};
 use chromaflow::relax::FactorReport;
@@ -23,6 +24,12 @@ pub struct LinearSolver {
     options: SolverOptions,
     diagonal_bytes: usize,
     share: Option<Arc<Share>>,
+}
+
+/// How the nodes of a mesh are ordered for it: as [`plan_options`] says, in lines where they are relaxed.
+pub fn numbering(implicit: &Implicit) -> Numbering {
+    let lines = implicit.preconditioner == PreconditionerKind::Lines;
+    Numbering { plan: plan_options(implicit), lines }
 }
 
 /// The order of the rows: by colors, but for incomplete factors and Gauss-Seidel sweeps, which have a choice. Fronts of Cuthill and McKee are colored for

@@ -2,8 +2,10 @@
 
 mod operator;
 mod products;
+mod smoother;
 
 pub use operator::{LinearOperatorCuda, OfRankCuda, PreconditionerCuda};
+pub use smoother::SmootherCuda;
 
 use super::bicgstab::{self, Name, Space};
 use super::gmres::{self, Basis};

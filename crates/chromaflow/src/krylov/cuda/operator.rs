@@ -2,7 +2,7 @@
 
 use crate::factor::block_ilu::cuda::{DeviceBlockIlu, DeviceIluOverRanks};
 use crate::gpu::{GpuError, ShareCuda};
-use crate::relax::{MulticolorCuda, SolveOptions};
+use crate::relax::{LinesCuda, MulticolorCuda, SolveOptions};
 use crate::sparse::cuda::BlockMatrixCuda;
 use chromaflow_device::cuda::DeviceBuffer;
 
@@ -98,6 +98,8 @@ pub enum PreconditionerCuda<'a> {
     Identity,
     /// Sweeps from zero.
     Relaxation(&'a mut MulticolorCuda, SolveOptions),
+    /// Sweeps over lines from zero.
+    Lines(&'a mut LinesCuda, SolveOptions),
     /// A forward and a backward solve with incomplete factors.
     Ilu(&'a mut DeviceBlockIlu),
     /// The same of the rows of a rank.
@@ -117,6 +119,7 @@ impl PreconditionerCuda<'_> {
             PreconditionerCuda::Relaxation(relaxation, options) => {
                 relaxation.solve(r, z, options).map(|_| ())
             }
+            PreconditionerCuda::Lines(lines, options) => lines.solve(r, z, options).map(|_| ()),
             PreconditionerCuda::Ilu(ilu) => ilu.solve(r, z),
             PreconditionerCuda::IluOverRanks(ilu) => ilu.solve(r, z),
             PreconditionerCuda::Own(own) => own(r, z),

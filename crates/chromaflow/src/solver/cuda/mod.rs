@@ -141,6 +141,7 @@ impl LinearSolverCuda {
         let storage = Storage::from(options.policy);
         let inverse = match options.preconditioner {
             PreconditionerKind::None => Inverse::None,
+            PreconditionerKind::Lines => unreachable!("refused by the check of the options"),
             PreconditionerKind::Jacobi => {
                 Inverse::Sweeps(Box::new(MulticolorCuda::jacobi(stream, &off, nb, storage)?))
             }

@@ -63,6 +63,8 @@ kernel_record! {
         row_ptr: Read<u32>,
         /// Assembled blocks.
         given: Read<In>,
+        /// Which of them each block is; none where that is its own number.
+        kept: Read<u32>,
         /// beta of f16, one for all rows or one a row; none where values are scaled or need it not.
         scale: Read<f32>,
         scale_stride: u32,

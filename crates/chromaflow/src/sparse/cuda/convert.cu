@@ -57,9 +57,10 @@ __device__ __forceinline__ void store_lane(const u32* w, char* base, u32 lane) {
 }
 
 // One column of NB values of slot `s` of a row, zeros behind its end.
-__device__ __forceinline__ void take(u32* w, int at, const In* in, u32 lo, u32 len, u32 s, u32 c, float scale) {
+__device__ __forceinline__ void take(u32* w, int at, const In* in, const u32* kept, u32 lo, u32 len, u32 s, u32 c,
+                                     float scale) {
     if (s < len) {
-        const In* from = in + ((u64)(lo + s) * NB + c) * NB;
+        const In* from = in + ((u64)(kept ? kept[lo + s] : lo + s) * NB + c) * NB;
 #pragma unroll
         for (int i = 0; i < NB; i++) put(w, at + i, stored(from[i], scale));
     } else {
@@ -82,13 +83,13 @@ extern "C" __global__ void __launch_bounds__(LANES) to_sliced(ToSliced) {
     char* v = values + k.slot * SLOT_BYTES;
     for (u32 p = 0; p < k.slots / 2; p++) {
         u32 w[PAIR_WORDS];
-        take(w, 0, given, lo, len, 2 * p, c, s);
-        take(w, NB, given, lo, len, 2 * p + 1, c, s);
+        take(w, 0, given, kept, lo, len, 2 * p, c, s);
+        take(w, NB, given, kept, lo, len, 2 * p + 1, c, s);
         store_lane<PAIR_WORDS, false>(w, v + p * 2 * SLOT_BYTES, lane);
     }
     if (k.slots % 2) {
         u32 w[ONE_WORDS];
-        take(w, 0, given, lo, len, k.slots - 1, c, s);
+        take(w, 0, given, kept, lo, len, k.slots - 1, c, s);
         store_lane<NB * STORED / 4, (NB * STORED) % 4 != 0>(w, v + (u64)(k.slots - 1) * SLOT_BYTES, lane);
     }
 }
@@ -109,14 +110,15 @@ extern "C" __global__ void sliced_index(SlicedIndex) {
 extern "C" __global__ void to_panel(ToPanel) {
     constexpr int VEC = 16 / STORED;
     const u32 row = blockIdx.x, lo = row_ptr[row], vectors = (row_ptr[row + 1] - lo) * (NB * LD / VEC);
-    const In* from = given + (u64)lo * (NB * NB);
     char* to = values + (u64)lo * (NB * LD * STORED);
     const float s = scale ? scale[(u64)row * scale_stride] : 1;
     for (u32 at = threadIdx.x; at < vectors; at += blockDim.x) {
         const u32 column = at / (LD / VEC), top = at % (LD / VEC) * VEC;
+        const u32 block = lo + column / NB;
+        const In* from = given + ((u64)(kept ? kept[block] : block) * NB + column % NB) * NB;
         u32 w[4];
 #pragma unroll
-        for (int e = 0; e < VEC; e++) put(w, e, top + e < NB ? stored(from[(u64)column * NB + top + e], s) : 0);
+        for (int e = 0; e < VEC; e++) put(w, e, top + e < NB ? stored(from[top + e], s) : 0);
         *(uint4*)(to + (u64)at * 16) = make_uint4(w[0], w[1], w[2], w[3]);
     }
 }

@@ -86,6 +86,8 @@ pub struct BlockMatrixCuda {
     /// x rounded to f32, where products need it so; from the first one on.
     rounded: Option<DeviceBuffer<f32>>,
     has_values: bool,
+    /// Where it is a part of assembled matrices: their pattern, and which of their blocks each of its own is.
+    part_of: Option<(Arc<BlockPattern>, DeviceBuffer<u32>)>,
 }
 
 impl BlockMatrixCuda {
@@ -212,6 +214,7 @@ impl BlockMatrixCuda {
             scale: None,
             rounded: None,
             has_values: false,
+            part_of: None,
         };
         let blocks = match tile {
             Tile::Sliced(sliced) => a.slice(sets, sliced)?,
@@ -220,6 +223,15 @@ impl BlockMatrixCuda {
         let block_words = if tile.is_sliced() { q } else { nb } * storage.bytes();
         a.values = DeviceBuffer::zeroed(stream, blocks * block_words / 4)?;
         Ok(a)
+    }
+
+    /// The same, of blocks that are some of those of matrices on the pattern `whole`: block k is its number `kept[k]`. The rest is left
+    /// out of what is multiplied with.
+    pub(crate) fn part_of(mut self, whole: &Arc<BlockPattern>, kept: &[u32]) -> Result<Self, GpuError> {
+        check_len("kept", kept.len(), self.pattern.nnzb(), || "one a block".to_owned())?;
+        assert!(kept.iter().all(|&k| (k as usize) < whole.nnzb()), "blocks of the whole matrix");
+        self.part_of = Some((Arc::clone(whole), self.stream.upload(kept)?));
+        Ok(self)
     }
 
     /// Cuts the rows into chunks and numbers the columns slot by slot; the number of blocks with their padding.
@@ -275,7 +287,8 @@ impl BlockMatrixCuda {
         let words = self.index.len() + self.row_ptr.len() + self.values.len() + self.unscale.len();
         let perm = self.perm.as_ref().map_or(0, DeviceBuffer::bytes);
         let rounded = self.rounded.as_ref().map_or(0, DeviceBuffer::bytes);
-        4 * words + self.diag.bytes() + self.chunks.bytes() + perm + rounded
+        let kept = self.part_of.as_ref().map_or(0, |(_, kept)| kept.bytes());
+        4 * words + self.diag.bytes() + self.chunks.bytes() + perm + rounded + kept
     }
 
     /// Chunks of all batches; rows for panels.

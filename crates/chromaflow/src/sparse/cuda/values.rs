@@ -83,7 +83,8 @@ impl BlockMatrixCuda {
     /// [`GpuError::OtherMatrix`] for another pattern or block size, [`GpuError::Unsupported`] for values
     /// of another storage, [`GpuError::Cuda`].
     pub fn set_values(&mut self, jac: &DeviceJacobian) -> Result<(), GpuError> {
-        let same = Arc::ptr_eq(jac.pattern(), &self.pattern) || **jac.pattern() == *self.pattern;
+        let whole = self.part_of.as_ref().map_or(&self.pattern, |(whole, _)| whole);
+        let same = Arc::ptr_eq(jac.pattern(), whole) || **jac.pattern() == **whole;
         if !same || jac.nb() != self.nb {
             return Err(GpuError::OtherMatrix);
         }
@@ -119,6 +120,7 @@ impl BlockMatrixCuda {
         let conversion = Conversion {
             row_ptr: (&self.row_ptr).into(),
             given: Read::at(jac.off.ptr()),
+            kept: self.part_of.as_ref().map(|(_, kept)| kept).into(),
             scale: Read::at(scale),
             scale_stride: 0,
             values: Write::at(self.values.ptr()),
@@ -130,7 +132,8 @@ impl BlockMatrixCuda {
         } else {
             self.converts[&from].launch(self.pattern.rows(), 128).record(&ToPanel { conversion })
         };
-        // SAFETY: the format was made for this pattern and block size: every chunk or row has its place in `values`.
+        // SAFETY: the format was made for this pattern and block size: every chunk or row has its place in `values`, and every block is
+        // one of those that are given.
         unsafe { launch.enqueue(&self.stream)? };
         self.has_values = true;
         Ok(())

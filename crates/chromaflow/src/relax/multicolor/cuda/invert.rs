@@ -53,6 +53,11 @@ impl MulticolorCuda {
     /// [`GpuError::Cuda`].
     pub fn invert(&mut self) -> Result<FactorReport, GpuError> {
         self.invert_launch()?;
+        self.report()
+    }
+
+    /// What the last inversion found.
+    pub(in crate::relax) fn report(&mut self) -> Result<FactorReport, GpuError> {
         let status = self.status[0].download()?;
         self.singular = (status[1] > 0).then_some(status[2] as usize);
         Ok(FactorReport {

@@ -113,7 +113,22 @@ impl MulticolorCuda {
         check_batches(pattern, batches)?;
         let batches: Vec<_> = batches.iter().collect();
         let sets = RowSets::in_order(pattern.rows(), &batches);
-        Self::build(stream, pattern, nb, &sets, storage, tile, false, None, None)
+        let matrix = BlockMatrixCuda::with_sets(stream, pattern, nb, &sets, storage, tile)?;
+        Self::build(stream, matrix, false, None, None)
+    }
+
+    /// For sweeps over sets of rows of the caller's choice, with the blocks `kept` of matrices on the pattern `whole`.
+    pub(in crate::relax) fn of_part(
+        stream: &Stream,
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        sets: &RowSets,
+        storage: Storage,
+        tile: Tile,
+        (whole, kept): (&Arc<BlockPattern>, &[u32]),
+    ) -> Result<Self, GpuError> {
+        let matrix = BlockMatrixCuda::with_sets(stream, pattern, nb, sets, storage, tile)?;
+        Self::build(stream, matrix.part_of(whole, kept)?, false, None, None)
     }
 
     /// For the rows of a rank: right-hand sides are residuals and x solutions, as [`dist`](crate::dist) has it. Sweeps are those of one
@@ -160,7 +175,8 @@ impl MulticolorCuda {
             SweepExchange::EveryColor => share.direct(words, delay)?,
             SweepExchange::ColorLate | SweepExchange::EverySweep | SweepExchange::EverySolve => None,
         };
-        let made = Self::build(stream, pattern, nb, &sets, storage, tile, false, Some(share), direct)?;
+        let matrix = BlockMatrixCuda::with_sets(stream, pattern, nb, &sets, storage, tile)?;
+        let made = Self::build(stream, matrix, false, Some(share), direct)?;
         if made.direct.is_some() {
             // Everybody's kernels are loaded before anybody's wait: loading may wait for them.
             rows.ranks().barrier()?;
@@ -183,7 +199,8 @@ impl MulticolorCuda {
         check_nb(nb)?;
         let tile = Tile::choose(nb, storage, pattern.rows(), stream.gpu().facts().multiprocessors);
         let sets = RowSets::in_order(pattern.rows(), std::slice::from_ref(&(0..pattern.rows())));
-        Self::build(stream, pattern, nb, &sets, storage, tile, true, None, None)
+        let matrix = BlockMatrixCuda::with_sets(stream, pattern, nb, &sets, storage, tile)?;
+        Self::build(stream, matrix, true, None, None)
     }
 
     /// Jacobi relaxation for the rows of a rank.
@@ -202,23 +219,19 @@ impl MulticolorCuda {
         let stream = share.stream();
         let tile = Tile::choose(nb, storage, rows.whole(), stream.gpu().facts().multiprocessors);
         let sets = RowSets::of_runs([rows.owned(), &[], rows.ghosts()]);
-        Self::build(stream, pattern, nb, &sets, storage, tile, true, Some(share), None)
+        let matrix = BlockMatrixCuda::with_sets(stream, pattern, nb, &sets, storage, tile)?;
+        Self::build(stream, matrix, true, Some(share), None)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what the constructors above have decided")]
     fn build(
         stream: &Stream,
-        pattern: &Arc<BlockPattern>,
-        nb: usize,
-        sets: &RowSets,
-        storage: Storage,
-        tile: Tile,
+        matrix: BlockMatrixCuda,
         apart: bool,
         share: Option<&Arc<ShareCuda>>,
         direct: Option<Direct>,
     ) -> Result<Self, GpuError> {
-        let rows = pattern.rows();
-        let matrix = BlockMatrixCuda::with_sets(stream, pattern, nb, sets, storage, tile)?;
+        let (rows, nb, storage, tile) =
+            (matrix.pattern().rows(), matrix.nb(), matrix.storage(), matrix.tile());
         let words = rows * nb * storage.x_bytes() / 4;
         let x = || DeviceBuffer::<u32>::zeroed(stream, words);
         let norms = Norms {

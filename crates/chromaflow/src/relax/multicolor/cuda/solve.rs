@@ -238,7 +238,7 @@ impl MulticolorCuda {
         for &color in (0..plan.sweeps).flat_map(|_| &order) {
             step += 1;
             let [border, interior] = [&m.batches[3 * color], &m.batches[3 * color + 1]];
-            let terms = self.sweep_terms(omega, 0);
+            let terms = self.sweep_terms(omega, 0, false);
             let posts = direct.posts(step, m.tile().blocks(border.len()));
             let launch = m.launch(&self.sweep, border.start..interior.end).record(&terms).record(&posts);
             // SAFETY: as in `launch_batch`; others write ghosts of x, which rows of the border alone read, once these were read
@@ -320,12 +320,13 @@ impl MulticolorCuda {
         }
     }
 
-    fn sweep_terms(&self, omega: f64, stop: u64) -> Terms {
+    /// What a sweep takes, which writes x or, where updates are apart, the other one.
+    fn sweep_terms(&self, omega: f64, stop: u64, apart: bool) -> Terms {
         Terms {
             dinv: (&self.inverse).into(),
             b: (&self.b).into(),
             x: Watch::at(self.x[0].ptr()),
-            x_out: Share::at(self.x[usize::from(self.apart)].ptr()),
+            x_out: Share::at(self.x[usize::from(apart)].ptr()),
             omega,
             ..self.matrix.terms(stop)
         }
@@ -344,11 +345,43 @@ impl MulticolorCuda {
         stop: bool,
     ) -> Result<(), GpuError> {
         let m = &self.matrix;
-        let terms = self.sweep_terms(damping, if stop { self.norms.stop.ptr() } else { 0 });
+        let terms = self.sweep_terms(damping, if stop { self.norms.stop.ptr() } else { 0 }, self.apart);
         let launch = m.launch(&self.sweep, rows).record(&terms);
         // SAFETY: the range lies within the format and columns within x; the rows of a batch do not read one another
         // (checked in `new`), but for padding, which multiplies zeros.
         Ok(unsafe { launch.dependent(dependent).enqueue(&self.stream) }?)
+    }
+
+    /// A set of rows that do not read one another, their new values into the other iterate.
+    pub(in crate::relax) fn launch_apart(&self, set: usize, dependent: bool) -> Result<(), GpuError> {
+        let m = &self.matrix;
+        let launch = m.launch(&self.sweep, m.batches[set].clone()).record(&self.sweep_terms(1.0, 0, true));
+        // SAFETY: as in `launch_rows`.
+        Ok(unsafe { launch.dependent(dependent).enqueue(&self.stream) }?)
+    }
+
+    /// A set of rows that do not read one another, if there are any; whether there are.
+    pub(in crate::relax) fn launch_in_place(
+        &self,
+        set: usize,
+        damping: f64,
+        dependent: bool,
+    ) -> Result<bool, GpuError> {
+        let rows = self.matrix.batches[set].clone();
+        if !rows.is_empty() {
+            self.launch_rows(rows.clone(), damping, dependent, false)?;
+        }
+        Ok(!rows.is_empty())
+    }
+
+    /// Where x is, and the other iterate.
+    pub(in crate::relax) fn iterates(&self) -> [u64; 2] {
+        [self.x[0].ptr(), self.x[1].ptr()]
+    }
+
+    /// Whether diagonal blocks are inverted.
+    pub(in crate::relax) fn is_factored(&self) -> bool {
+        self.factored
     }
 
     /// |b| and the norm to reach.

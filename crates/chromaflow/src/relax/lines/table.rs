@@ -1,0 +1,74 @@
+//! Which rows form lines, and where a row has its neighbors in one.
+
+use crate::order::RowBatches;
+use crate::sparse::BlockPattern;
+use std::ops::Range;
+
+/// The lines of all batches.
+pub(in crate::relax) struct LineTable {
+    /// Where each line begins, and the number of rows.
+    starts: Vec<u32>,
+    /// Rows of lines of several rows that come before each line.
+    stored: Vec<u32>,
+    /// Of each such row where the blocks of its neighbors in the line lie among those of the pattern, which has them side by side.
+    near: Vec<[u32; 2]>,
+}
+
+/// Rows to go through.
+pub(in crate::relax) enum Run {
+    /// Rows that stand alone.
+    Alone(Range<usize>),
+    /// A line, and which of the stored rows its first one is.
+    Line(Range<usize>, usize),
+}
+
+impl LineTable {
+    pub(in crate::relax) fn new(pattern: &BlockPattern, batches: &RowBatches) -> Self {
+        let rows = pattern.rows() as u32;
+        let starts = batches.lines().map_or_else(|| (0..=rows).collect(), <[u32]>::to_vec);
+        let (mut stored, mut near) = (Vec::with_capacity(starts.len()), Vec::new());
+        for line in starts.windows(2) {
+            stored.push(near.len() as u32);
+            for row in line[0]..line[1] {
+                if line[1] - line[0] == 1 {
+                    break;
+                }
+                let (columns, first) = (pattern.columns(row as usize), pattern.row_ptr()[row as usize]);
+                let least = row.saturating_sub(1).max(line[0]);
+                let most = (row + 1).min(line[1] - 1);
+                let at = |to: usize| first + to as u32;
+                let begin = columns.partition_point(|&c| c < least);
+                near.push([at(begin), at(columns.partition_point(|&c| c <= most))]);
+            }
+        }
+        Self { starts, stored, near }
+    }
+
+    /// Rows in lines of several.
+    pub(in crate::relax) fn stored(&self) -> usize {
+        self.near.len()
+    }
+
+    /// Where the neighbors in its line are of the row that is stored at `at`.
+    pub(in crate::relax) fn near(&self, at: usize) -> Range<usize> {
+        let [begin, end] = self.near[at];
+        begin as usize..end as usize
+    }
+
+    /// Whole lines from the first to the last of `rows`, those of one row together.
+    pub(in crate::relax) fn runs(&self, rows: Range<usize>) -> impl DoubleEndedIterator<Item = Run> + '_ {
+        let line_at = |row: usize| self.starts.partition_point(|&start| (start as usize) < row);
+        let lines = line_at(rows.start)..line_at(rows.end);
+        let rows_of = |line: usize| self.starts[line] as usize..self.starts[line + 1] as usize;
+        let alone = move |line: usize| rows_of(line).len() == 1;
+        let mut runs: Vec<Run> = Vec::new();
+        for line in lines {
+            match runs.last_mut() {
+                Some(Run::Alone(rows)) if alone(line) => rows.end += 1,
+                _ if alone(line) => runs.push(Run::Alone(rows_of(line))),
+                _ => runs.push(Run::Line(rows_of(line), self.stored[line] as usize)),
+            }
+        }
+        runs.into_iter()
+    }
+}
