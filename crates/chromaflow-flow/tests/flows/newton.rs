@@ -94,7 +94,9 @@ fn orders_double_at_the_end() {
     config.time = Time::Steady(Steady { iterations: 200, orders: 10.0 });
     let (plain, _) = solve(&mesh, &config, 2);
     let mut ends = Vec::new();
-    for preconditioner in [PreconditionerKind::Multicolor, PreconditionerKind::Ilu(Fill::Level(0))] {
+    for preconditioner in
+        [PreconditionerKind::Multicolor, PreconditionerKind::Lines, PreconditionerKind::Ilu(Fill::Level(0))]
+    {
         config.implicit.preconditioner = preconditioner;
         config.implicit.method =
             if preconditioner.is_relaxation() { Method::Richardson } else { Method::Gmres };

@@ -32,7 +32,12 @@ fn bump(x: [f64; 3]) -> [f64; 5] {
 }
 
 fn solver(config: &FlowConfig) -> FlowSolver {
-    let mut solver = FlowSolver::new(&mixed_cube(6, 0.2), config.clone(), Arc::new(Team::new(2))).unwrap();
+    let mut mesh = mixed_cube(6, 0.2);
+    if config.implicit.preconditioner == PreconditionerKind::Lines {
+        mesh.nodes.iter_mut().for_each(|x| x[2] *= 0.03); // so that there are some
+    }
+    let mut solver = FlowSolver::new(&mesh, config.clone(), Arc::new(Team::new(2))).unwrap();
+    assert_eq!(config.implicit.preconditioner == PreconditionerKind::Lines, solver.order().lines > 0);
     solver.set_state(bump);
     if config.scalar.is_some() {
         solver.set_unknown("scalar", |x| 0.5 + (3.0 * x[0]).sin() * (2.0 * x[1]).cos() + 0.3 * x[2]).unwrap();
@@ -124,6 +129,13 @@ fn cases() -> Vec<(&'static str, FlowConfig)> {
         c.implicit.jacobian = JacobianScheme::VanLeer;
     });
     add("Jacobi", in_tunnel, |c| c.implicit.preconditioner = PreconditionerKind::Jacobi);
+    add("sweeps over lines", in_tunnel, |c| c.implicit.preconditioner = PreconditionerKind::Lines);
+    add("flexible GMRES around sweeps over lines", between_walls, |c| {
+        c.implicit.method = Method::Gmres;
+        c.implicit.preconditioner = PreconditionerKind::Lines;
+        c.equations = Equations::Laminar;
+        c.freestream.reynolds = 200.0;
+    });
     add("flexible GMRES around multicolor sweeps", between_walls, |c| {
         c.implicit.method = Method::Gmres;
         c.equations = Equations::Laminar;

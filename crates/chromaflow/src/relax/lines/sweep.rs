@@ -51,17 +51,19 @@ impl<P: Precision, Z: Size> Kernel for SweepLines<'_, P, Z> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
         let Self { data, lines, size, rows, backward } = self;
-        let mut each = |run: Run| match run {
-            Run::Line(rows, stored) => update_line::<S, P, Z>(data, lines, size, rows, stored),
-            Run::Alone(rows) if backward => {
-                rows.rev().for_each(|row| update_row::<S, P, Z>(data, size, row, BYTES_AHEAD, false));
-            }
-            Run::Alone(rows) => {
-                rows.for_each(|row| update_row::<S, P, Z>(data, size, row, BYTES_AHEAD, false));
-            }
-        };
+        // Loops, not closures: what has vector instructions must be inlined.
         let runs = lines.table.runs(rows);
-        if backward { runs.rev().for_each(&mut each) } else { runs.for_each(&mut each) }
+        for at in 0..runs.len() {
+            match runs[if backward { runs.len() - 1 - at } else { at }].clone() {
+                Run::Line(rows, stored) => update_line::<S, P, Z>(data, lines, size, rows, stored),
+                Run::Alone(rows) => {
+                    for at in 0..rows.len() {
+                        let row = if backward { rows.end - 1 - at } else { rows.start + at };
+                        update_row::<S, P, Z>(data, size, row, BYTES_AHEAD, false);
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -110,26 +112,34 @@ unsafe fn update_line<S: Simd, P: Precision, Z: Size>(
             *lines.room.add(row * nb + r) = P::X::of(*new.add(r));
         }
     }
-    let q = nb * nb;
-    let less = |which: usize, row: usize, from: usize| {
-        let block = lines.couplings[which].add((stored + row - rows.start) * q);
-        let ahead = if which == 0 { BYTES_AHEAD } else { -BYTES_AHEAD };
-        prefetch_block::<P::Sum<S>, P::X>(nb, block, ahead);
-        columns::<P::Sum<S>, P::X, Direct>(nb, block, &[0], lines.room.add(from * nb), sum, 0);
-        for r in 0..nb {
-            let entry = lines.room.add(row * nb + r);
-            *entry = P::X::of((*entry).into() - (*sum.add(r)).into());
-        }
-    };
+    let block = |which: usize, row: usize| lines.couplings[which].add((stored + row - rows.start) * nb * nb);
     for row in rows.start + 1..rows.end {
-        less(0, row, row - 1);
+        subtract::<S, P>(nb, block(0, row), BYTES_AHEAD, lines.room, [row, row - 1], sum);
     }
     for row in rows.clone().rev() {
         if row + 1 < rows.end {
-            less(1, row, row + 1);
+            subtract::<S, P>(nb, block(1, row), -BYTES_AHEAD, lines.room, [row, row + 1], sum);
         }
         for i in row * nb..(row + 1) * nb {
             *data.x_out.add(i) = damped::<P>(data, i, (*lines.room.add(i)).into());
         }
+    }
+}
+
+/// `v_row <- v_row - block v_from`.
+#[inline(always)]
+unsafe fn subtract<S: Simd, P: Precision>(
+    nb: usize,
+    block: *const P::X,
+    ahead: isize,
+    v: *mut P::X,
+    [row, from]: [usize; 2],
+    sum: *mut P::X,
+) {
+    prefetch_block::<P::Sum<S>, P::X>(nb, block, ahead);
+    columns::<P::Sum<S>, P::X, Direct>(nb, block, &[0], v.add(from * nb), sum, 0);
+    for r in 0..nb {
+        let entry = v.add(row * nb + r);
+        *entry = P::X::of((*entry).into() - (*sum.add(r)).into());
     }
 }

@@ -15,6 +15,7 @@ pub(in crate::relax) struct LineTable {
 }
 
 /// Rows to go through.
+#[derive(Clone)]
 pub(in crate::relax) enum Run {
     /// Rows that stand alone.
     Alone(Range<usize>),
@@ -56,7 +57,7 @@ impl LineTable {
     }
 
     /// Whole lines from the first to the last of `rows`, those of one row together.
-    pub(in crate::relax) fn runs(&self, rows: Range<usize>) -> impl DoubleEndedIterator<Item = Run> + '_ {
+    pub(in crate::relax) fn runs(&self, rows: Range<usize>) -> Vec<Run> {
         let line_at = |row: usize| self.starts.partition_point(|&start| (start as usize) < row);
         let lines = line_at(rows.start)..line_at(rows.end);
         let rows_of = |line: usize| self.starts[line] as usize..self.starts[line + 1] as usize;
@@ -69,6 +70,6 @@ impl LineTable {
                 _ => runs.push(Run::Line(rows_of(line), self.stored[line] as usize)),
             }
         }
-        runs.into_iter()
+        runs
     }
 }
