@@ -3,11 +3,12 @@
 //     B_i = D_i - A_i F_{i-1}      E_i = B_i^-1 A_i      F_i = B_i^-1 C_i
 //
 // B goes where the inversion of diagonal blocks finds it, E and F where sweeps over lines read them. 3 NB lanes a line,
-// each with a column of [B A C], so that Gauss-Jordan elimination of B leaves E and F beside it; the columns of the next
-// row are on their way meanwhile. A row's pivots are chosen as invert.cu chooses them, which also tells of singular B.
+// each with a column of [B A C], so that Gauss-Jordan elimination of B leaves E and F beside it; the columns of the
+// next row are on their way meanwhile. A row's pivots are chosen as invert.cu chooses them, which tells of singular B,
+// too.
 //
-// Constants: NB, at most 10; STORAGE of the sweeps, whose x has the type of E and F; IN storage of the assembled blocks.
-// Twin: ../factor.rs.
+// Constants: NB, at most 10; STORAGE of the sweeps, whose x has the type of E and F; IN storage of the assembled
+// blocks. Twin: ../factor.rs.
 #if IN == 0
 typedef double In;
 #elif IN == 1

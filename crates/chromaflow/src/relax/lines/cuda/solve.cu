@@ -3,8 +3,8 @@
 //     y_i = z_i - E_i y_{i-1}, upward      x_i = y_i - F_i x_{i+1}, downward
 //
 // NB lanes a line, each with a row of the blocks. Blocks of the lines of a warp stand side by side, [row of the line]
-// [column][lane]: every request is a whole line of memory. They do not depend on the recurrences, so that those of AHEAD
-// rows are on their way while as many are used. A lane writes y where it reads z.
+// [column][lane]: every request is a whole line of memory. They do not depend on the recurrences, so that those of
+// AHEAD rows are on their way while as many are used. A lane writes y where it reads z.
 //
 // Constants: NB; AHEAD. Twin: ../sweep.rs.
 #define PER_WARP (32 / NB)
