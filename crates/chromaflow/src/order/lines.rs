@@ -171,7 +171,9 @@ impl Lines {
     pub(super) fn grouped(&self, graph: &Adjacency) -> Grouped {
         let mut line_of = vec![u32::MAX; self.all];
         for (line, rows) in self.iter().enumerate() {
-            rows.iter().for_each(|&row| line_of[row as usize] = line as u32);
+            for &row in rows {
+                line_of[row as usize] = line as u32;
+            }
         }
         let mut group_of = vec![u32::MAX; self.all];
         let (mut offsets, mut rows) = (vec![0], Vec::with_capacity(self.all));
@@ -187,7 +189,9 @@ impl Lines {
                     &self.rows[self.offsets[line as usize] as usize..self.offsets[line as usize + 1] as usize]
                 }
             };
-            own.iter().for_each(|&row| group_of[row as usize] = group);
+            for &row in own {
+                group_of[row as usize] = group;
+            }
             rows.extend_from_slice(own);
             offsets.push(rows.len());
         }

@@ -126,7 +126,7 @@ pub(super) fn factor(
                         };
                         // SAFETY: as above; members own whole lines.
                         unsafe {
-                            lines.line(isa, nb, form, (rows, stored), from, to.get(), &mut work, &mut bad)
+                            lines.line(isa, nb, form, (rows, stored), from, to.get(), &mut work, &mut bad);
                         };
                     }
                 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// What stands for an approximate inverse of the matrix.
 enum Inverse {
     None,
-    Sweeps(Box<SmootherCuda>),
+    Sweeps(SmootherCuda),
     Ilu(Box<DeviceBlockIlu>),
     IluOverRanks(Box<DeviceIluOverRanks>),
 }
@@ -34,11 +34,11 @@ impl Inverse {
         share: Option<&Arc<ShareCuda>>,
     ) -> Result<Self, FlowError> {
         let storage = Storage::from(options.policy);
-        let sweeps = |sweeps| Inverse::Sweeps(Box::new(SmootherCuda::Points(sweeps)));
+        let sweeps = |sweeps| Inverse::Sweeps(SmootherCuda::Points(Box::new(sweeps)));
         let found = match (options.preconditioner, share) {
             (PreconditionerKind::None, _) => Ok(Inverse::None),
             (PreconditionerKind::Lines, None) => LinesCuda::new(stream, pattern, nb, batches, storage)
-                .map(|lines| Inverse::Sweeps(Box::new(SmootherCuda::Lines(lines)))),
+                .map(|lines| Inverse::Sweeps(SmootherCuda::Lines(Box::new(lines)))),
             (PreconditionerKind::Lines, Some(_)) => Err(GpuError::Unsupported(
                 "lines of rows are not divided among ranks: use multicolor or ilu0".into(),
             )),

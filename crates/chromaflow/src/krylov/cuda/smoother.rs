@@ -9,9 +9,9 @@ use chromaflow_device::cuda::DeviceBuffer;
 /// A point- or line-implicit relaxation. Twin: [`Smoother`](crate::krylov::Smoother).
 pub enum SmootherCuda {
     /// Gauss-Seidel by colors, or Jacobi.
-    Points(MulticolorCuda),
+    Points(Box<MulticolorCuda>),
     /// Gauss-Seidel by colors over lines.
-    Lines(LinesCuda),
+    Lines(Box<LinesCuda>),
 }
 
 impl SmootherCuda {

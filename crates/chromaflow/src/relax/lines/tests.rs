@@ -131,7 +131,7 @@ fn sweeps_are_those_of_dense_lines() {
                     (Direction::Symmetric, Guess::Given, 0.7),
                 ] {
                     let what = format!("nb {nb} {policy} {diagonal:?} {direction:?}");
-                    let options = SolveOptions { direction, guess, damping, ..SolveOptions::sweeps(2) };
+                    let options = SolveOptions { direction, damping, guess, ..SolveOptions::sweeps(2) };
                     let mut x = system.guess.clone();
                     let mut lines = relaxation(&system, 1, diagonal);
                     lines.solve(&system.jac, &system.b, &mut x, &options).unwrap();

@@ -18,6 +18,7 @@ use crate::{Outcome, sparse};
 use arguments::{FactorLines, Line, SolveLines};
 use chromaflow_device::cuda::{DeviceBuffer, Graph, Kernel, KernelSource, Read, Share, Stream, Write};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -204,10 +205,13 @@ impl LinesCuda {
         }
         self.singular = None;
         let stream = self.points.stream().clone();
-        if !self.factor.contains_key(&from) {
-            let module = stream.gpu().module(&factor_source(nb, storage, from))?;
-            self.factor.insert(from, module.kernel("factor_lines")?);
-        }
+        let factor = match self.factor.entry(from) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let module = stream.gpu().module(&factor_source(nb, storage, from))?;
+                new.insert(module.kernel("factor_lines")?)
+            }
+        };
         let (unscale, unscale_stride) = jac.off.unscale();
         let [e, f] = &self.couplings;
         let arguments = FactorLines {
@@ -224,7 +228,7 @@ impl LinesCuda {
         };
         let warps = self.lines.len().div_ceil(WARP / (3 * nb));
         if warps > 0 {
-            let launch = self.factor[&from].launch(warps.div_ceil(4), 128).record(&arguments);
+            let launch = factor.launch(warps.div_ceil(4), 128).record(&arguments);
             // SAFETY: lines and blocks are those of the pattern, which `jac` has (checked as its values were taken); E and F have room
             // for the rows of all groups, B for all rows.
             unsafe { launch.enqueue(&stream)? };

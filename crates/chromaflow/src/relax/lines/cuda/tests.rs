@@ -39,7 +39,7 @@ fn check(stream: &Stream, cells: [usize; 2], nb: usize, policy: Policy, directio
     assert_eq!(lines.factor(&device).unwrap().singular, 0, "{what}");
     let b = stream.upload(&system.b).unwrap();
     for guess in [Guess::Zero, Guess::Given] {
-        let options = SolveOptions { direction, guess, damping, ..SolveOptions::sweeps(3) };
+        let options = SolveOptions { direction, damping, guess, ..SolveOptions::sweeps(3) };
         let solved = |lines: &mut LinesCuda| {
             let mut x = stream.upload(&system.guess).unwrap();
             if guess == Guess::Zero {
