@@ -62,7 +62,7 @@ impl FlowSolver {
         let around = config.implicit.preconditioner;
         if around.sweeps_in_levels() || around == PreconditionerKind::Lines {
             return Err(FlowError::NotOverRanks {
-                what: format!("the preconditioner `{}`", around),
+                what: format!("the preconditioner `{around}`"),
                 remedy: "choose `multicolor` or `ilu0`",
             });
         }
