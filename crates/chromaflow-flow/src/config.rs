@@ -58,6 +58,12 @@ impl FlowConfig {
         self.implicit.max_change * if duct { 1.0 } else { 5.0 }
     }
 
+    /// The largest change of the velocity in one step, over its own size and the speed of sound: a half in viscous flow. Without friction the flow around
+    /// an edge turns at once, and shocks that wander take longer with a bound.
+    pub(crate) fn max_turn(&self) -> f64 {
+        if self.equations == Equations::Laminar { 0.5 } else { f64::INFINITY }
+    }
+
     /// Squares of the changes of each primitive variable that the limiter leaves alone, see [`Space::limiter_k`].
     pub fn limiter_eps2(&self) -> [f64; 5] {
         let k = self.space.limiter_k;

@@ -34,6 +34,10 @@ const STRETCHED: f64 = 3.0;
 /// Levels of fill of the factors that precondition such steps in viscous flow, and on stretched planar meshes.
 const PLANAR_FILL: u32 = 2;
 const SPATIAL_FILL: u32 = 1;
+/// Sweeps over lines that precondition such steps in viscous flow on stretched hexahedra.
+const LINE_SWEEPS: usize = 4;
+/// Share of hexahedra among the cells from which a mesh is one of them.
+const HEXAHEDRA: f64 = 0.9;
 /// Largest CFL number of turbulent cases that leave the linear solver to the program and take no such steps.
 const RANS_CFL: f64 = 1e4;
 
@@ -43,7 +47,7 @@ impl CaseFile {
     /// * Steady flow takes Newton-Krylov steps, and with them CFL numbers that grow fast and without a practical limit.
     /// * Viscous flow is solved by GMRES around block ILU: cells at walls are thousands of times longer than high, which sweeps from
     ///   node to node take thousands of iterations to cross. Levels of fill cost little on planar meshes.
-    /// * Of inviscid flow [`CaseFile::choose_on_mesh`] decides, where no key of `[linear]` says how.
+    /// * [`CaseFile::choose_on_mesh`] has the last word, where no key of `[linear]` says how.
     pub(super) fn choose(&mut self, table: &toml::Table) {
         let given = |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
         let rans = self.flow.equations == Equations::Rans;
@@ -58,7 +62,9 @@ impl CaseFile {
                 linear.precond = PrecondName::Ilu0;
             }
         }
-        let of_mesh = newton && !viscous && !LINEAR_KEYS.iter().any(|key| given("linear", key));
+        let left = !LINEAR_KEYS.iter().any(|key| given("linear", key));
+        let of_mesh = newton && !viscous && left;
+        linear.open = newton && viscous && left;
         linear.fill = linear.fill.or((!(factors && newton || of_mesh)).then_some(0));
         if newton && !given("linear", "sweeps") {
             linear.sweeps = NEWTON_SWEEPS;
@@ -68,9 +74,19 @@ impl CaseFile {
         }
     }
 
-    /// Chooses what is left open until the mesh is there: a planar mesh that is stretched has its Newton-Krylov steps preconditioned as
-    /// those of viscous flow. How stretched it is, where that was asked.
-    pub fn choose_on_mesh(&mut self, mesh: &Mesh, threads: usize) -> Option<f64> {
+    /// Chooses what is left open until the mesh is there. How stretched it is, where that was asked.
+    ///
+    /// * A planar mesh that is stretched has its Newton-Krylov steps of inviscid flow preconditioned as those of viscous flow.
+    /// * Stretched hexahedra have those of viscous flow preconditioned by sweeps over lines, on one rank `alone`: a row is coupled along its line and
+    ///   with the same layer of its neighbors there. Cut into prisms or tetrahedra it is coupled across the line as strongly.
+    pub fn choose_on_mesh(&mut self, mesh: &Mesh, alone: bool, threads: usize) -> Option<f64> {
+        if self.linear.open && alone && mesh.planar.is_none() && is_of_hexahedra(mesh) {
+            let found = stretching(mesh, threads);
+            if is_stretched(found) {
+                (self.linear.precond, self.linear.precond_sweeps) = (PrecondName::Lines, LINE_SWEEPS);
+            }
+            return Some(found);
+        }
         if self.linear.fill.is_some() || self.linear.method != MethodName::Multicolor || mesh.planar.is_none()
         {
             return None;
@@ -130,7 +146,12 @@ impl CaseFile {
 }
 
 /// The keys of `[linear]` that say how steps are preconditioned.
-const LINEAR_KEYS: [&str; 4] = ["method", "precond", "fill", "sweeps"];
+const LINEAR_KEYS: [&str; 5] = ["method", "precond", "fill", "sweeps", "precond_sweeps"];
+
+/// Whether nearly all cells are hexahedra.
+fn is_of_hexahedra(mesh: &Mesh) -> bool {
+    mesh.hexes.len() as f64 >= HEXAHEDRA * mesh.elements() as f64
+}
 
 /// Whether a planar mesh of this [`stretching`] is preconditioned by factors.
 pub fn is_stretched(stretching: f64) -> bool {

@@ -360,7 +360,7 @@ pub struct LinearSection {
     /// Precision policy.
     pub policy: PolicyName,
     /// How the system is solved: sweeps alone, or a Krylov method; viscous flow takes gmres around ilu0 where none is given
-    /// (unsteady laminar flow sweeps), and inviscid flow on planar meshes whose cells are long and thin.
+    /// (unsteady laminar flow sweeps; on one rank steady flow on stretched hexahedra four sweeps of lines), and inviscid flow on planar meshes whose cells are long and thin.
     pub method: MethodName,
     /// What gmres and bicgstab are preconditioned with.
     pub precond: PrecondName,
@@ -384,6 +384,9 @@ pub struct LinearSection {
     pub max_iterations: usize,
     /// First-order linearization of the inviscid flux.
     pub jacobian: JacobianKind,
+    /// Whether the mesh decides how Newton-Krylov steps of viscous flow are preconditioned.
+    #[serde(skip)]
+    pub open: bool,
 }
 
 impl Default for LinearSection {
@@ -401,6 +404,7 @@ impl Default for LinearSection {
             tolerance: d.krylov_tolerance,
             max_iterations: d.krylov_iterations,
             jacobian: JacobianKind::of(d.jacobian),
+            open: false,
         }
     }
 }

@@ -12,7 +12,7 @@ typedef pointwise::Array<double, 25> Block;
 struct Params {
     double gamma, kappa, eps2[5], acoustic_fix, entropy_fix, matrix_acoustic_fix, matrix_entropy_fix, cutoff_mach;
     double viscosity, prandtl, law, sutherland;
-    double max_change, max_rise, depth, turbulent_prandtl, dissipation;
+    double max_change, max_rise, max_turn, depth, turbulent_prandtl, dissipation;
     double most_in_layers, depth_of_layers;
     // Translations after which the mesh repeats, and their reciprocals.
     double periods, step[3][3], across[3][3];
@@ -140,9 +140,11 @@ __device__ __forceinline__ void sum_forces(const Vec3& arm, const Vec3 (&f)[2], 
 
 // The share of an update that a node can take. Twin: march/update.rs.
 __device__ __forceinline__ double update_share(pointwise::Gas<double> gas, const State& q, const State& w,
-                                               const State& x, double most, double rise) {
-    double share = pointwise::linear_share(gas, w, x, most, rise);
-    for (int turn = 0; turn < 20 && !(pointwise::pressure_margin(gas, q, w, x, share, most) > 0); turn++) share *= 0.5;
+                                               const State& x, double most, double rise, double turn) {
+    double share = fmin(pointwise::linear_share(gas, w, x, most, rise), pointwise::turning_share(gas, w, x, turn));
+    for (int halved = 0; halved < 20 && !(pointwise::pressure_margin(gas, q, w, x, share, most) > 0); halved++) {
+        share *= 0.5;
+    }
     return share;
 }
 

@@ -219,6 +219,7 @@ impl Params {
             sutherland,
             implicit.max_change,
             config.max_rise(),
+            config.max_turn(),
             depth,
             config.turbulence.as_ref().map_or(1.0, |model| model.prandtl),
             fix.dissipation,

@@ -323,7 +323,7 @@ impl StructuredSystem {
                     let old: [f64; 5] = std::array::from_fn(|c| w[c][i]);
                     let q = conserved(gas, &old);
                     let x: [f64; 5] = std::array::from_fn(|c| -r[(row * 5 + c) * ni + i]);
-                    let share = update_share(gas, &q, &old, &x, most, most);
+                    let share = update_share(gas, &q, &old, &x, most, most, f64::INFINITY);
                     let new = primitive(gas, &std::array::from_fn(|c| q[c] - share * x[c]));
                     cut += usize::from(share < 1.0);
                     let sound = new.iter().all(|v| v.is_finite()) && new[0] > 0.0 && new[4] > 0.0;

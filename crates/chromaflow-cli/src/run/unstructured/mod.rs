@@ -60,7 +60,7 @@ pub fn run(
     if let Some(gpu) = ctx.gpu() {
         gpu.prepare(chromaflow_flow::gpu::kernels_of(&case.settings(&source, false)?));
     }
-    let prepared = prepare::prepare_mesh(source, case, ctx.team().size())?;
+    let prepared = prepare::prepare_mesh(source, case, ranks.is_none(), ctx.team().size())?;
     let quality = if args.check { Value::Null } else { quality(&prepared.mesh, ctx.team().size()) };
     give_back_freed();
     let read = start.elapsed().as_secs_f64();

@@ -117,7 +117,7 @@ apply_update(ApplyUpdate) {
         State state = load_state(q, i);
         const State old = state, dq = load_state(x, i);
         const State w = load_node(nodes, (u32)i).w;
-        const double share = update_share(gas, state, w, dq, params->max_change, params->max_rise);
+        const double share = update_share(gas, state, w, dq, params->max_change, params->max_rise, params->max_turn);
 #pragma unroll
         for (int v = 0; v < 5; v++) state[v] -= share * dq[v];
         if (planar) state[3] = 0;
