@@ -80,7 +80,7 @@ def beside(path):
         if "sweeps of multicolor" not in found["method"] or found["policy"] != "ds":
             continue
         first = rows[0]
-        alone = (1e3 * first["median_s"], 1e3 * first["linear_s"]["mean"])
+        alone = (1e3 * first["median_s"], 1e3 * first["linear_s"]["mean"]) if first["ranks"] == 1 else None
         print(f"| {found['case']}, GPUs | way | measured, ms | model, ms | measured / model |\n|---|---|---|---|---|")
         for row in rows:
             if row["exchange"] != "color" or row["ranks"] == 1 or row["nodes"] != first["nodes"]:

@@ -178,21 +178,24 @@ def scaling(folder, out):
     figure, axes = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
     axes.plot([1, 8], [1, 8], color=GREY, linewidth=0.8, label="as many times as GPUs")
     curves = [
-        ("four GPUs", 6191003, "peer stores within", ORANGE, "o", "6,191,003 nodes"),
-        ("four GPUs", 786448, "peer stores within", BLUE, "o", "786,448 nodes"),
-        ("four GPUs", 99972, "peer stores within", GREEN, "o", "99,972 nodes"),
-        ("eight GPUs, before", 6191003, "peer stores within", ORANGE, "x", "before (eight GPUs)"),
-        ("eight GPUs, before", 786448, "peer stores within", BLUE, "x", None),
+        (6191003, "peer stores within", ORANGE, "o", "6,191,003 nodes"),
+        (786448, "peer stores within", BLUE, "o", "786,448 nodes"),
+        (99972, "peer stores within", GREEN, "o", "99,972 nodes"),
+        (786448, "NCCL", BLUE, "x", "by NCCL"),
     ]
-    for run, nodes, halo, color, mark, label in curves:
-        found = {}
+    # The time of one GPU, of another run where a run has none.
+    of_one = {}
+    for nodes, halo, color, mark, label in curves:
+        found = {1: 1.0}
         for table in tables:
-            plain = "sweeps of multicolor" in table["method"] and table["policy"] == "ds" and table["run"] == run
+            plain = "sweeps of multicolor" in table["method"] and table["policy"] == "ds"
             for row in table["rows"] if plain and table["nodes"] == nodes else []:
-                if row["ranks"] == 1 or (row["exchange"] == "color" and row["halo"].startswith(halo)):
-                    found.setdefault(row["ranks"], row["speedup"])
+                if row["ranks"] == 1:
+                    of_one[nodes] = row["median_s"]
+                elif row["exchange"] == "color" and row["halo"].startswith(halo):
+                    found[row["ranks"]] = of_one[nodes] / row["median_s"]
         line = "--" if mark == "x" else "-"
-        axes.plot(list(found), list(found.values()), line, marker=mark, markersize=4, color=color, label=label)
+        axes.plot(sorted(found), [found[n] for n in sorted(found)], line, marker=mark, markersize=4, color=color, label=label)
     axes.set(xlabel="GPUs of one host", ylabel="times one GPU", xticks=[1, 2, 4, 8], yticks=range(1, 9))
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, loc="upper left")
