@@ -6,7 +6,7 @@ use crate::dual::{Dual, dot};
 use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
 use crate::march::FlowError;
-use crate::mesh::Mesh;
+use crate::mesh::{Marker, Mesh};
 use crate::turbulence::plate_thickness;
 use crate::wall_distance::WallSurface;
 use chromaflow_device::Team;
@@ -39,18 +39,19 @@ impl WallLayer {
         (mesh, surface): (&Mesh, &Mesh),
         dual: &Dual,
         conditions: &[Condition<f64>],
-        transport: &Transport<f64>,
+        transport: Option<&Transport<f64>>,
         config: &FlowConfig,
         team: &Team,
     ) -> Result<Option<Self>, FlowError> {
+        let Some(transport) = transport.filter(|_| matches!(config.time, Time::Steady(_))) else {
+            return Ok(None);
+        };
         let condition_of = |name: &str| {
             let at = dual.patches.iter().position(|patch| patch.name == name)?;
             Some(&conditions[at]).filter(|condition| condition.kind.is_no_slip())
         };
-        let walls =
-            surface.markers.iter().filter(|marker| !marker.triangles.is_empty() || !marker.quads.is_empty());
-        let holds = walls.filter(|marker| condition_of(&marker.name).is_some()).count() > 0;
-        if !holds || matches!(config.time, Time::Unsteady(_)) {
+        let has_faces = |marker: &Marker| !marker.triangles.is_empty() || !marker.quads.is_empty();
+        if !surface.markers.iter().any(|marker| has_faces(marker) && condition_of(&marker.name).is_some()) {
             return Ok(None);
         }
         let walls = WallSurface::new(surface, |marker| condition_of(&marker.name).is_some())?;
@@ -107,7 +108,7 @@ mod tests {
         (config.freestream.mach, config.freestream.reynolds) = (2.0, 1e5);
         config.turbulence = turbulent.then(TurbulenceConfig::default);
         for marker in &mesh.markers {
-            let boundary = if marker.name == "zmin" { wall.clone() } else { Boundary::Farfield };
+            let boundary = if marker.name == "zmin" { *wall } else { Boundary::Farfield };
             config.boundaries.insert(marker.name.clone(), boundary);
         }
         FlowSolver::new(&mesh, config, Arc::new(Team::new(1))).unwrap().host.nodes.to_vec()

@@ -96,18 +96,13 @@ impl FlowSolver {
         let around = (&mesh, surface.as_ref().unwrap_or(&mesh));
         let walls = Around::walls(around, &dual, &boundaries, &free, &config, &team, share)?;
         let mapping = mapping_of(walls.as_ref(), &dual, &mesh, &config.space, &team);
-        let layer = match &viscous {
-            Some((transport, _)) => WallLayer::new(around, &dual, &boundaries, transport, &config, &team)?,
-            None => None,
-        };
+        let transport = viscous.as_ref().map(|(transport, _)| transport);
+        let layer = WallLayer::new(around, &dual, &boundaries, transport, &config, &team)?;
         let nodes = beginning((walls.as_ref(), layer.as_ref()), &mesh, &fixed, (n, gas), &free, &config);
         let q: Vec<[f64; 5]> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();
         laps.end("walls");
-        let moments = if config.space.second_order && config.space.quadrature == Quadrature::Linear {
-            dual.moments(&mesh)
-        } else {
-            Vec::new()
-        };
+        let linear = config.space.second_order && config.space.quadrature == Quadrature::Linear;
+        let moments = if linear { dual.moments(&mesh) } else { Vec::new() };
         let levels = match config.time {
             Time::Steady(_) => TimeLevels::default(),
             Time::Unsteady(_) => TimeLevels { last: q.clone(), before: q.clone() },
