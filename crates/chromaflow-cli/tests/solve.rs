@@ -180,7 +180,8 @@ fn bad_input_is_status_2_and_an_unwritable_folder_3() {
         ("fine.mtx --rhs embedded", "--rhs ones"),
         ("fine.mtx --rhs missing.mtx", "missing.mtx"),
         ("missing.mtx", "missing.mtx"),
-        ("fine.mtx --method magic", "multicolor, gauss_seidel, ssor, jacobi, ilu0, gmres, bicgstab"),
+        ("fine.mtx --method magic", "multicolor, gauss_seidel, ssor, jacobi, lines, ilu0, gmres, bicgstab"),
+        ("fine.mtx --method lines", "a pattern alone has no lines of strong coupling"),
         ("fine.mtx --damping 3", "damping is 3"),
         ("fine.mtx --fill much", "a level (0, 1, 2, ...) or diagonal"),
     ] {

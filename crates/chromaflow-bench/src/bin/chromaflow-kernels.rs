@@ -20,7 +20,7 @@ const NO_SPILLS: usize = 32;
 /// two in memory at some sizes, as do factorizations of any pattern, of a hyperplane with 1024 threads and by warps of three
 /// kinds; Jacobians and fluxes of structured grids keep to 128 registers for the sake of more threads; lines with |A| in the operator, and those that close on themselves, have four blocks of 25
 /// numbers at hand.
-const MAY_SPILL: [(&str, usize); 20] = [
+const MAY_SPILL: [(&str, usize); 21] = [
     // IDDES; a stress that is quadratic in the gradient.
     ("k_omega", 8),
     ("sa", 8),
@@ -36,6 +36,8 @@ const MAY_SPILL: [(&str, usize); 20] = [
     ("invert", 16),
     ("wavefront", 16),
     ("factor_warps", 32),
+    // At nb 10 alone.
+    ("factor_lines", 8),
     ("structured_boundary", 8),
     ("structured_fluxes", 100),
     ("structured_step", 16),
