@@ -138,10 +138,10 @@ __device__ __forceinline__ void sum_forces(const Vec3& arm, const Vec3 (&f)[2], 
         for (int k = 0; k < 12; k++) partials[blockIdx.x * 12 + k] = sum[k];
 }
 
-// The share of an update that a node can take. Twin: march/update.rs.
+// The share of an update that a node can take, no more than `most_of_it`. Twin: march/update.rs.
 __device__ __forceinline__ double update_share(pointwise::Gas<double> gas, const State& q, const State& w,
-                                               const State& x, double most, double rise, double turn) {
-    double share = fmin(pointwise::linear_share(gas, w, x, most, rise), pointwise::turning_share(gas, w, x, turn));
+                                               const State& x, double most, double rise, double most_of_it = 1.0) {
+    double share = fmin(pointwise::linear_share(gas, w, x, most, rise), most_of_it);
     for (int halved = 0; halved < 20 && !(pointwise::pressure_margin(gas, q, w, x, share, most) > 0); halved++) {
         share *= 0.5;
     }

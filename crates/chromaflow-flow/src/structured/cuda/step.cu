@@ -95,7 +95,7 @@ apply_update(ApplyUpdate) {
         const State old = state_at(w, total, cell.at), dq = state_at(r, total, cell.at);
         State q = pointwise::conserved(gas, old);
         const State x = {-dq[0], -dq[1], -dq[2], -dq[3], -dq[4]};
-        const double share = update_share(gas, q, old, x, setup->max_change, setup->max_change, 1e30);
+        const double share = update_share(gas, q, old, x, setup->max_change, setup->max_change);
 #pragma unroll
         for (int c = 0; c < 5; c++) q[c] -= share * x[c];
         const State made = pointwise::primitive(gas, q);
