@@ -60,7 +60,7 @@ impl FlowConfig {
 
     /// The largest change of the velocity in one step, over its own size and the speed of sound: a half in viscous flow. Without friction the flow around
     /// an edge turns at once, and shocks that wander take longer with a bound.
-    pub(crate) fn max_turn(&self) -> f64 {
+    pub(crate) fn max_velocity_change(&self) -> f64 {
         if self.equations == Equations::Laminar { 0.5 } else { f64::INFINITY }
     }
 

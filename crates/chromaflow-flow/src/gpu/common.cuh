@@ -12,7 +12,7 @@ typedef pointwise::Array<double, 25> Block;
 struct Params {
     double gamma, kappa, eps2[5], acoustic_fix, entropy_fix, matrix_acoustic_fix, matrix_entropy_fix, cutoff_mach;
     double viscosity, prandtl, law, sutherland;
-    double max_change, max_rise, max_turn, depth, turbulent_prandtl, dissipation;
+    double max_change, max_rise, max_velocity_change, depth, turbulent_prandtl, dissipation;
     double most_in_layers, depth_of_layers;
     // Translations after which the mesh repeats, and their reciprocals.
     double periods, step[3][3], across[3][3];

@@ -219,7 +219,7 @@ impl Params {
             sutherland,
             implicit.max_change,
             config.max_rise(),
-            config.max_turn(),
+            config.max_velocity_change(),
             depth,
             config.turbulence.as_ref().map_or(1.0, |model| model.prandtl),
             fix.dissipation,

@@ -40,7 +40,7 @@ pub(crate) use report::CONSERVED;
 pub(crate) use report::Running;
 pub use report::{BadPlace, LargestResidual, Part, PartTime, Place, StepReport, Times};
 pub use residuals::Residuals;
-pub use share::{linear_share, next_cfl_share, pressure_margin, turning_share};
+pub use share::{linear_share, next_cfl_share, pressure_margin, velocity_share};
 pub(crate) use system::Device;
 pub use system::{Advanced, Bdf, Host, Measured, Moment, System, WallSums};
 pub(crate) use update::update_share;

@@ -23,20 +23,20 @@ pub fn linear_share<T: Real>(gas: Gas<T>, w: &[T; 5], x: &[T; 5], most: T, rise:
     T::c(1.0).min(allowed_share(w[0], d_rho, most, rise)).min(allowed_share(w[4], d_p, most, rise))
 }
 
-/// The share of the update `x` (subtracted from q, whose primitive variables are `w`) by which the velocity changes by no more than the part `turn`
+/// The share of the update `x` (subtracted from q, whose primitive variables are `w`) by which the velocity changes by no more than the part `most`
 /// of the speed of sound and its own size.
 ///
 /// What a step finds for gas that is to leave a sharp edge may be a velocity of many times that of sound at the pressure that it has: a state
 /// which density and pressure let pass, and which takes long to go.
 #[inline(always)]
-pub fn turning_share<T: Real>(gas: Gas<T>, w: &[T; 5], x: &[T; 5], turn: T) -> T {
+pub fn velocity_share<T: Real>(gas: Gas<T>, w: &[T; 5], x: &[T; 5], most: T) -> T {
     let mut change2 = T::c(0.0);
     for d in 1..4 {
         let change = (w[d] * x[0] - x[d]) / w[0];
         change2 += change * change;
     }
     let speed = (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]).sqrt() + (gas.gamma * w[4] / w[0]).sqrt();
-    T::c(1.0).min(turn * speed / change2.sqrt().max(T::c(1e-30)))
+    T::c(1.0).min(most * speed / change2.sqrt().max(T::c(1e-30)))
 }
 
 /// By how much the pressure after the part `share` of an update lies above the least that is allowed, `1 - 2 most` of it before and
@@ -67,7 +67,7 @@ pub fn next_cfl_share<T: Real>(before: T, taken: T) -> T {
 
 #[cfg(test)]
 mod tests {
-    use super::{next_cfl_share, turning_share};
+    use super::{next_cfl_share, velocity_share};
     use crate::gas::Gas;
 
     /// At rest a change of the velocity by 3 a is cut to a half of a, at Mach 1 along or across it to a whole; changes of density alone leave
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn velocities_change_by_a_part_of_themselves_and_of_sound() {
         let state = |mach: f64| [2.0, mach, 0.0, 0.0, 2.0 / 1.4];
-        let share = |mach, x: [f64; 5]| turning_share(Gas::AIR, &state(mach), &x, 0.5);
+        let share = |mach, x: [f64; 5]| velocity_share(Gas::AIR, &state(mach), &x, 0.5);
         for (mach, expected) in [(0.0, 0.5 / 3.0), (1.0, 1.0 / 3.0)] {
             for direction in 1..4 {
                 let mut x = [0.0; 5];

@@ -10,10 +10,7 @@ pub(crate) mod testcases;
 pub(crate) mod walls;
 
 use crate::config::{Time, TurbulenceConfig};
-use crate::coupled::FlowView;
 use crate::march::FlowError;
-use crate::mesh::Mesh;
-use crate::wall_distance::{Nearest, WallSurface};
 
 /// Local friction coefficient of a turbulent flat plate: Cf = 0.027 Re^(-1/7), `reynolds` on the distance from its leading edge.
 ///
@@ -44,23 +41,6 @@ pub fn plate_reynolds(height: f64) -> f64 {
 /// **Source**: White (2006), Viscous Fluid Flow, eq. 6-71.
 pub(crate) fn plate_thickness(length: f64, speed: f64, nu: f64) -> f64 {
     0.16 * length * (speed * length / nu).max(1.0).powf(-1.0 / 7.0)
-}
-
-/// The walls without slip of a mesh.
-fn walls_of(mesh: &Mesh, flow: &FlowView<'_>) -> Result<WallSurface, FlowError> {
-    let is_wall = |name: &str| flow.config.boundaries.get(name).is_some_and(|b| b.is_no_slip());
-    WallSurface::new(mesh, |marker| is_wall(&marker.name))
-}
-
-/// Distances of the rows of `flow` from them.
-fn distances_from(walls: &WallSurface, mesh: &Mesh, flow: &FlowView<'_>) -> Vec<f64> {
-    let nearest = walls.nearest_of(&mesh.nodes[..flow.dual.nodes()], flow.team);
-    nearest.iter().map(|near| near.distance).collect()
-}
-
-/// The places of those walls that are nearest to the rows.
-pub(crate) fn nearest_walls(mesh: &Mesh, flow: &FlowView<'_>) -> Result<Vec<Nearest>, FlowError> {
-    Ok(walls_of(mesh, flow)?.nearest_of(&mesh.nodes[..flow.dual.nodes()], flow.team))
 }
 
 fn check(config: &TurbulenceConfig, time: &Time) -> Result<(), FlowError> {

@@ -12,6 +12,7 @@ use crate::residual::Eddies;
 use crate::scalar::Scalar;
 use crate::turbulence::k_omega::{KOmegaEquations, KOmegaVariant};
 use crate::turbulence::spalart_allmaras::{SaEquation, SaVariant};
+use crate::wall_distance::{NearWalls, no_wall};
 use std::borrow::Cow;
 
 /// Endings of the names of restart fields: present values, the last time level, the one before.
@@ -30,7 +31,7 @@ pub(super) fn eddies<'a>(config: &FlowConfig, coupled: &'a [CoupledSystem]) -> E
 
 impl FlowSystem {
     /// The systems that the set-up asks for on `mesh`, whose nodes are numbered as rows. A new one is registered here.
-    fn registered(&self, mesh: &Mesh) -> Result<Vec<Box<dyn Coupled>>, FlowError> {
+    fn registered(&self, mesh: &Mesh, walls: Option<&NearWalls>) -> Result<Vec<Box<dyn Coupled>>, FlowError> {
         let mut systems: Vec<Box<dyn Coupled>> = Vec::new();
         if let Some(scalar) = &self.config.scalar {
             systems.push(Box::new(Scalar::new(scalar, &self.view(&[], &[]))?));
@@ -38,8 +39,9 @@ impl FlowSystem {
         if let Some(turbulence) = &self.config.turbulence {
             let (_, elements) = self.viscous.as_ref().ok_or(FlowError::TurbulenceInviscid)?;
             let view = self.view(&[], &[]);
-            let sa = |variant| SaEquation::new(turbulence, variant, mesh, elements, &view);
-            let k_omega = |variant| KOmegaEquations::new(turbulence, variant, mesh, elements, &view);
+            let near = (mesh, walls.ok_or_else(|| no_wall(mesh))?);
+            let sa = |variant| SaEquation::new(turbulence, variant, near, elements, &view);
+            let k_omega = |variant| KOmegaEquations::new(turbulence, variant, near, elements, &view);
             systems.push(match turbulence.model {
                 TurbulenceModel::SaNeg => Box::new(sa(SaVariant::Negative)?),
                 TurbulenceModel::Sa => Box::new(sa(SaVariant::Standard)?),
@@ -53,9 +55,11 @@ impl FlowSystem {
     }
 
     /// Puts the systems that the set-up asks for beside the flow, each at its beginning.
-    pub(super) fn start_coupled(&mut self, mesh: &Mesh) -> Result<(), FlowError> {
-        self.start_laws(mesh)?;
-        let (systems, view) = (self.registered(mesh)?, self.view(&[], &[]));
+    pub(super) fn start_coupled(&mut self, mesh: &Mesh, walls: Option<&NearWalls>) -> Result<(), FlowError> {
+        if let Some(walls) = walls {
+            self.start_laws(walls);
+        }
+        let (systems, view) = (self.registered(mesh, walls)?, self.view(&[], &[]));
         let start = |system| CoupledSystem::new(system, &view, &self.plan.batches);
         self.coupled = systems.into_iter().map(start).collect::<Result<_, _>>()?;
         Ok(())

@@ -290,11 +290,11 @@ impl FlowSystem {
     }
 
     /// q <- q - x, each node's update cut so that density and pressure change by `max_change` at most, rises of supersonic flow by `max_rise`,
-    /// velocities by `max_turn`. Returns the
+    /// velocities by `max_velocity_change`. Returns the
     /// number of nodes cut.
     fn apply_update(&mut self) -> usize {
-        let (most, rise, turn) =
-            (self.config.implicit.max_change, self.config.max_rise(), self.config.max_turn());
+        let (most, rise, velocity) =
+            (self.config.implicit.max_change, self.config.max_rise(), self.config.max_velocity_change());
         let (gas, update) = (self.gas, &self.update);
         let n = self.q.len();
         let planar = self.planar;
@@ -302,7 +302,7 @@ impl FlowSystem {
         parallel::rows3(&self.team, n, (1, q), (1, nodes), (1, of_cfl), |rows, qs, nodes, of_cfl| {
             for (((i, q), node), of_cfl) in rows.zip(qs).zip(nodes).zip(of_cfl) {
                 let x: &[f64; 5] = update[5 * i..5 * i + 5].try_into().expect("five components a node");
-                let share = update_share(gas, q, &primitive_of(node), x, most, rise, turn);
+                let share = update_share(gas, q, &primitive_of(node), x, most, rise, velocity);
                 *of_cfl = next_cfl_share(*of_cfl, share);
                 for v in 0..5 {
                     q[v] -= share * x[v];

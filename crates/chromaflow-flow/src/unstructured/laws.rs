@@ -5,10 +5,8 @@ use super::shear::SHARP;
 use crate::bc::{ConditionKind, WallNode};
 use crate::config::{TurbulenceConfig, WallTreatment};
 use crate::dual::{dot, norm};
-use crate::march::FlowError;
-use crate::mesh::Mesh;
 use crate::residual::primitive_of;
-use crate::turbulence::nearest_walls;
+use crate::wall_distance::NearWalls;
 use crate::wall_law::{LawNode, LawPlace, WallLaw, law_flux, law_load};
 
 /// The law of a model's walls; none where the mesh resolves them.
@@ -20,13 +18,13 @@ fn law_of(turbulence: &TurbulenceConfig) -> Option<WallLaw> {
 
 impl FlowSystem {
     /// Takes the nodes on walls without slip that have one off it along the wall's normal from those whose velocity is the wall's, where the
-    /// set-up asks for laws of the wall. Nodes at sharp edges, and those all of whose neighbors are on walls, stay. `mesh` has all walls.
-    pub(super) fn start_laws(&mut self, mesh: &Mesh) -> Result<(), FlowError> {
-        let Some(law) = self.config.turbulence.as_ref().and_then(law_of) else { return Ok(()) };
-        if self.viscous.is_none() || self.fixed.is_empty() {
-            return Ok(());
+    /// set-up asks for laws of the wall. Nodes at sharp edges, and those all of whose neighbors are on walls, stay.
+    pub(super) fn start_laws(&mut self, walls: &NearWalls) {
+        let Some(law) = self.config.turbulence.as_ref().and_then(law_of) else { return };
+        if self.fixed.is_empty() {
+            return;
         }
-        let nearest = nearest_walls(mesh, &self.view(&[], &[]))?;
+        let nearest = &walls.nearest;
         let areas = self.wall_areas();
         let place = |i: usize| [self.nodes[i][5], self.nodes[i][6], self.nodes[i][7]];
         let of_node = |(at, wall): (usize, &WallNode<f64>)| {
@@ -65,7 +63,6 @@ impl FlowSystem {
             condition.kind = ConditionKind::SlipWall;
         }
         self.laws = [laws, layers];
-        Ok(())
     }
 
     /// Nodes off walls next to nodes with laws; `seen` gives the distance from the wall and the way away from it.

@@ -1,15 +1,13 @@
 //! The layer along walls without slip with which steady viscous flow begins.
 
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
-use crate::config::{FlowConfig, Time};
-use crate::dual::{Dual, dot};
+use crate::config::FlowConfig;
+use crate::dual::dot;
 use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
-use crate::march::FlowError;
 use crate::mesh::{Marker, Mesh};
 use crate::turbulence::plate_thickness;
-use crate::wall_distance::WallSurface;
-use chromaflow_device::Team;
+use crate::wall_distance::NearWalls;
 
 /// Nodes near walls without slip.
 ///
@@ -34,44 +32,27 @@ fn laminar_thickness(length: f64, speed: f64, nu: f64) -> f64 {
 }
 
 impl WallLayer {
-    /// Of a mesh and a surface that has all its walls; none where no wall holds the gas, and in unsteady flow, whose beginning is the case's own.
-    pub fn new(
-        (mesh, surface): (&Mesh, &Mesh),
-        dual: &Dual,
-        conditions: &[Condition<f64>],
-        transport: Option<&Transport<f64>>,
+    /// Of the nodes near `walls`, those of `surface` without slip; `condition_of` gives the condition of a marker.
+    pub fn new<'a>(
+        surface: &Mesh,
+        walls: &NearWalls,
+        condition_of: impl Fn(&str) -> Option<&'a Condition<f64>>,
+        transport: &Transport<f64>,
         config: &FlowConfig,
-        team: &Team,
-    ) -> Result<Option<Self>, FlowError> {
-        let Some(transport) = transport.filter(|_| matches!(config.time, Time::Steady(_))) else {
-            return Ok(None);
-        };
-        let condition_of = |name: &str| {
-            let at = dual.patches.iter().position(|patch| patch.name == name)?;
-            Some(&conditions[at]).filter(|condition| condition.kind.is_no_slip())
-        };
-        let has_faces = |marker: &Marker| !marker.triangles.is_empty() || !marker.quads.is_empty();
-        if !surface.markers.iter().any(|marker| has_faces(marker) && condition_of(&marker.name).is_some()) {
-            return Ok(None);
-        }
-        let walls = WallSurface::new(surface, |marker| condition_of(&marker.name).is_some())?;
-        let of_faces: Vec<_> = surface
-            .markers
-            .iter()
-            .flat_map(|m| std::iter::repeat_n(condition_of(&m.name), m.triangles.len() + m.quads.len()))
-            .collect();
-        let (length, speed, turbulent) =
-            (walls.extent(), config.freestream.mach, config.turbulence.is_some());
+    ) -> Self {
+        let faces = |m: &Marker| m.triangles.len() + m.quads.len();
+        let of_marker = |m: &Marker| std::iter::repeat_n(condition_of(&m.name), faces(m));
+        let of_faces: Vec<_> = surface.markers.iter().flat_map(of_marker).collect();
+        let turbulent = config.turbulence.is_some();
         let thickness = if turbulent { plate_thickness } else { laminar_thickness };
-        let thickness = thickness(length, speed, transport.scale);
-        let nearest = walls.nearest_of(&mesh.nodes[..dual.nodes()], team);
-        let within = nearest.iter().zip(0..).filter(|(near, _)| near.distance < thickness);
+        let thickness = thickness(walls.surface.extent(), config.freestream.mach, transport.scale);
+        let within = walls.nearest.iter().zip(0..).filter(|(near, _)| near.distance < thickness);
         let nodes = within.filter_map(|(near, node)| {
             let condition = of_faces[near.face as usize]?;
             let wall = WallNode { node, heat: condition.heat, wall: wall_at(condition, &near.place) };
             Some((near.distance / thickness, wall))
         });
-        Ok(Some(Self { turbulent, nodes: nodes.collect() }))
+        Self { turbulent, nodes: nodes.collect() }
     }
 
     /// Slows the gas in the layer down, from the state that is there.
@@ -96,9 +77,10 @@ impl WallLayer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Boundary, Equations, TurbulenceConfig, Unsteady};
+    use crate::config::{Boundary, Equations, Time, TurbulenceConfig, Unsteady};
     use crate::mesh::generate::{Cells, box_mesh};
     use crate::unstructured::FlowSolver;
+    use chromaflow_device::Team;
     use std::sync::Arc;
 
     /// Nodes of a box of 1 x 0.1 x 0.1 above a wall, stretched towards it, at Mach 2 and a Reynolds number of 1e5, as they begin.

@@ -1,9 +1,8 @@
 //! From a mesh and a set-up to a solver at free stream.
 
-use super::layer::WallLayer;
 use super::over_ranks::Divided;
 use super::periodic::{joined, without_sides};
-use super::start::{Around, beginning};
+use super::start::{Around, Walls, beginning};
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem};
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
@@ -94,11 +93,10 @@ impl FlowSolver {
         });
         laps.end("state");
         let around = (&mesh, surface.as_ref().unwrap_or(&mesh));
-        let walls = Around::walls(around, &dual, &boundaries, &free, &config, &team, share)?;
-        let mapping = mapping_of(walls.as_ref(), &dual, &mesh, &config.space, &team);
         let transport = viscous.as_ref().map(|(transport, _)| transport);
-        let layer = WallLayer::new(around, &dual, &boundaries, transport, &config, &team)?;
-        let nodes = beginning((walls.as_ref(), layer.as_ref()), &mesh, &fixed, (n, gas), &free, &config);
+        let walls = Walls::new(around, &dual, &boundaries, transport, (&free, &config), &team, share);
+        let mapping = mapping_of(walls.around.as_ref(), &dual, &mesh, &config.space, &team);
+        let nodes = beginning(&walls, &mesh, &fixed, (n, gas), &free, &config);
         let q: Vec<[f64; 5]> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();
         laps.end("walls");
         let linear = config.space.second_order && config.space.quadrature == Quadrature::Linear;
@@ -160,7 +158,7 @@ impl FlowSolver {
             dual,
             config,
         };
-        system.start_coupled(surface.as_ref().unwrap_or(&mesh))?;
+        system.start_coupled(surface.as_ref().unwrap_or(&mesh), walls.held.as_ref())?;
         system.check_ranks()?;
         system.laps.end("coupled");
         Ok(Self::of(system, control))

@@ -4,19 +4,65 @@
 use super::layer::WallLayer;
 use crate::bc::{Condition, WallHeat, WallNode};
 use crate::config::{FlowConfig, Time};
-use crate::dual::Dual;
-use crate::gas::Gas;
+use crate::dual::{Dual, Patch};
+use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
-use crate::march::FlowError;
-use crate::mesh::{Mesh, dot};
-use crate::wall_distance::WallSurface;
+use crate::mesh::{Marker, Mesh, dot};
+use crate::wall_distance::NearWalls;
 use chromaflow::dist::{Links, Share};
 use chromaflow_device::{Buffer, Team};
+use std::borrow::Cow;
 use std::sync::Arc;
+
+/// The walls of a mesh, as its set-up asks for them.
+pub(super) struct Walls {
+    /// All walls.
+    pub around: Option<Around>,
+    /// Those without slip, of steady and of turbulent viscous flow.
+    pub held: Option<NearWalls>,
+    layer: Option<WallLayer>,
+}
+
+impl Walls {
+    /// Of a mesh and a surface that has all its walls.
+    pub fn new(
+        (mesh, surface): (&Mesh, &Mesh),
+        dual: &Dual,
+        conditions: &[Condition<f64>],
+        transport: Option<&Transport<f64>>,
+        (free, config): (&[f64; 5], &FlowConfig),
+        team: &Team,
+        share: Option<&Arc<Share>>,
+    ) -> Self {
+        let patches = || dual.patches.iter().zip(conditions);
+        let condition_of =
+            |name: &str| patches().find(|(patch, _)| patch.name == name).map(|(_, condition)| condition);
+        let holds = |name: &str| condition_of(name).is_some_and(|condition| condition.kind.is_no_slip());
+        let places = &mesh.nodes[..dual.nodes()];
+        let steady = matches!(config.time, Time::Steady(_));
+        let viscous = transport.filter(|_| steady || config.turbulence.is_some());
+        let held = viscous.and_then(|_| NearWalls::of(surface, |marker| holds(&marker.name), places, team));
+        let asked = (config.space.second_order && config.space.mapped) || config.freestream.mach > 1.0;
+        let around = asked.then(|| {
+            let walls: Vec<_> = patches().filter(|(_, condition)| condition.kind.is_wall()).collect();
+            // Where no wall lets the gas slip they are the same.
+            let same =
+                held.as_ref().filter(|_| walls.iter().all(|(_, condition)| condition.kind.is_no_slip()));
+            let is_wall = |marker: &Marker| walls.iter().any(|(patch, _)| patch.name == marker.name);
+            let near = same.map(Cow::Borrowed);
+            let near = near.or_else(|| NearWalls::of(surface, is_wall, places, team).map(Cow::Owned))?;
+            Some(Around::new(mesh, &near, walls.iter().map(|(patch, _)| *patch), free, share))
+        });
+        let layer = transport.filter(|_| steady).zip(held.as_ref());
+        let layer =
+            layer.map(|(transport, held)| WallLayer::new(surface, held, condition_of, transport, config));
+        Self { around: around.flatten(), held, layer }
+    }
+}
 
 /// The state at the `n` rows of a mesh from which a run begins.
 pub(super) fn beginning(
-    (walls, layer): (Option<&Around>, Option<&WallLayer>),
+    walls: &Walls,
     mesh: &Mesh,
     fixed: &[WallNode<f64>],
     (n, gas): (usize, Gas<f64>),
@@ -27,10 +73,10 @@ pub(super) fn beginning(
     for (node, x) in nodes.iter_mut().zip(&mesh.nodes) {
         *node = [free[0], free[1], free[2], free[3], free[4], x[0], x[1], x[2]];
     }
-    if let Some(walls) = walls.filter(|_| matches!(config.time, Time::Steady(_))) {
-        walls.add_shock_layer(gas, free, &mut nodes);
+    if let Some(around) = walls.around.as_ref().filter(|_| matches!(config.time, Time::Steady(_))) {
+        around.add_shock_layer(gas, free, &mut nodes);
     }
-    if let Some(layer) = layer {
+    if let Some(layer) = &walls.layer {
         layer.slow(gas, &mut nodes);
     }
     // Walls without slip give their velocity and, where they have one, their temperature.
@@ -59,28 +105,18 @@ pub(super) struct Around {
 }
 
 impl Around {
-    /// Of a mesh and a surface that has all its walls; none where there is no wall, or nobody asks.
-    pub fn walls(
-        (mesh, surface): (&Mesh, &Mesh),
-        dual: &Dual,
-        conditions: &[Condition<f64>],
+    /// Of the nodes of a mesh next to `walls`, whose parts of the boundary are `patches`.
+    fn new<'a>(
+        mesh: &Mesh,
+        walls: &NearWalls,
+        patches: impl Iterator<Item = &'a Patch>,
         free: &[f64; 5],
-        config: &FlowConfig,
-        team: &Team,
         share: Option<&Arc<Share>>,
-    ) -> Result<Option<Self>, FlowError> {
-        let walls = || dual.patches.iter().zip(conditions).filter(|(_, condition)| condition.kind.is_wall());
-        let asked = (config.space.second_order && config.space.mapped) || config.freestream.mach > 1.0;
-        if !asked || walls().next().is_none() {
-            return Ok(None);
-        }
-        let surface =
-            WallSurface::new(surface, |marker| walls().any(|(patch, _)| patch.name == marker.name))?;
-        let places = &mesh.nodes[..dual.nodes()];
-        let nearest = surface.nearest_of(places, team);
+    ) -> Self {
+        let nearest = &walls.nearest;
         // On the wall itself the way away from it is against the areas.
-        let mut away = vec![[0.0; 3]; dual.nodes()];
-        for (patch, _) in walls() {
+        let mut away = vec![[0.0; 3]; nearest.len()];
+        for patch in patches {
             for (&i, area) in patch.nodes.iter().zip(&patch.areas) {
                 let away = &mut away[i as usize];
                 *away = std::array::from_fn(|d| away[d] - area[d]);
@@ -90,7 +126,7 @@ impl Around {
             let size = (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt();
             if size > 0.0 { v.map(|v| v / size) } else { v }
         };
-        for ((away, near), x) in away.iter_mut().zip(&nearest).zip(places) {
+        for ((away, near), x) in away.iter_mut().zip(nearest).zip(&mesh.nodes) {
             let on_wall = away.iter().any(|v| *v != 0.0);
             let mut from = std::array::from_fn(|d| if on_wall { away[d] } else { x[d] - near.place[d] });
             if mesh.planar.is_some() {
@@ -101,9 +137,8 @@ impl Around {
         if let Some(share) = share {
             share.exchange(3, away.as_flattened_mut());
         }
-        let distance = nearest.iter().map(|near| near.distance).collect();
-        let thickness = LAYER * surface.extent_across(&unit([free[1], free[2], free[3]]));
-        Ok(Some(Self { distance, away, thickness }))
+        let thickness = LAYER * walls.surface.extent_across(&unit([free[1], free[2], free[3]]));
+        Self { distance: walls.distances(), away, thickness }
     }
 
     /// Replaces the state within the layer by that behind a normal shock of the stream's part towards the wall, where that part is supersonic;

@@ -71,8 +71,7 @@ impl WallSurface {
             before += faces as u32;
         }
         if facets.is_empty() {
-            let markers: Vec<&str> = mesh.markers.iter().map(|m| m.name.as_str()).collect();
-            return Err(FlowError::NoWall { markers: markers.join(", ") });
+            return Err(no_wall(mesh));
         }
         Ok(Self { tree: Tree::new(facets), planar: mesh.planar.is_some() })
     }
@@ -106,30 +105,62 @@ impl WallSurface {
         };
         let first = cross(*stream, std::array::from_fn(|d| if d == axis { 1.0 } else { 0.0 }));
         let second = cross(*stream, first);
-        let extent = |way: [f64; 3]| {
-            let mut ends = [f64::INFINITY, f64::NEG_INFINITY];
-            for corner in self.tree.facets().iter().flat_map(|facet| facet.corners) {
-                let x = dot(way, corner);
-                ends = [ends[0].min(x), ends[1].max(x)];
-            }
-            ends[1] - ends[0]
-        };
+        let extent = |way| self.extent_along(way);
         if self.planar { extent(first) } else { extent(first).min(extent(second)) }
+    }
+
+    fn extent_along(&self, way: [f64; 3]) -> f64 {
+        let mut ends = [f64::INFINITY, f64::NEG_INFINITY];
+        for corner in self.tree.facets().iter().flat_map(|facet| facet.corners) {
+            let x = dot(way, corner);
+            ends = [ends[0].min(x), ends[1].max(x)];
+        }
+        ends[1] - ends[0]
     }
 
     /// The largest of the walls' extents along the axes.
     pub fn extent(&self) -> f64 {
-        let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-        for corner in self.tree.facets().iter().flat_map(|facet| facet.corners) {
-            low = std::array::from_fn(|d| low[d].min(corner[d]));
-            high = std::array::from_fn(|d| high[d].max(corner[d]));
-        }
-        (0..3).map(|d| high[d] - low[d]).fold(0.0, f64::max)
+        let axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+        axes.into_iter().map(|way| self.extent_along(way)).fold(0.0, f64::max)
     }
 
     fn flat(&self, point: [f64; 3]) -> [f64; 3] {
         if self.planar { [point[0], point[1], 0.0] } else { point }
     }
+}
+
+/// Some walls, and of each of some points the nearest place on them: searched for once, for all who ask.
+#[derive(Clone, Debug)]
+pub struct NearWalls {
+    /// The walls.
+    pub surface: WallSurface,
+    /// The nearest place of each point.
+    pub nearest: Vec<Nearest>,
+}
+
+impl NearWalls {
+    /// Of the markers of `mesh` that `is_wall` picks and of `points`; none where they have no face.
+    pub fn of(
+        mesh: &Mesh,
+        is_wall: impl Fn(&Marker) -> bool,
+        points: &[[f64; 3]],
+        team: &Team,
+    ) -> Option<Self> {
+        let surface = WallSurface::new(mesh, is_wall).ok()?;
+        let nearest = surface.nearest_of(points, team);
+        Some(Self { surface, nearest })
+    }
+
+    /// Distances of the points.
+    pub fn distances(&self) -> Vec<f64> {
+        self.nearest.iter().map(|near| near.distance).collect()
+    }
+}
+
+/// That a mesh has none.
+pub(crate) fn no_wall(mesh: &Mesh) -> FlowError {
+    let markers: Vec<&str> = mesh.markers.iter().map(|m| m.name.as_str()).collect();
+    FlowError::NoWall { markers: markers.join(", ") }
 }
 
 /// The facets of a marker, `before` of whose mesh's boundary faces come before its own.

@@ -11,6 +11,16 @@ typedef float Sum;
 #define STORED (STORAGE == 1 ? 4 : 2)
 #endif
 
+#ifdef IN  // storage of assembled blocks that a kernel reads
+#if IN == 0
+typedef double In;
+#elif IN == 1
+typedef float In;
+#else
+typedef u16 In;
+#endif
+#endif
+
 // Asks for a line of the second-level cache, without a register for it.
 __device__ __forceinline__ void prefetch_l2(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 

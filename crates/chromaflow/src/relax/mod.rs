@@ -17,7 +17,8 @@ mod sweep;
 mod sweep_scalars;
 
 use crate::Outcome;
-use crate::sparse::ShapeError;
+use crate::order::RowBatches;
+use crate::sparse::{BlockPattern, ShapeError};
 
 pub use diagonal::{DiagonalForm, FactorReport};
 pub use jacobi::Jacobi;
@@ -123,6 +124,29 @@ pub struct SolveReport {
     pub relative_residual: Option<f64>,
     /// Relative residuals, the first before any sweep; empty unless asked for.
     pub history: Vec<f64>,
+}
+
+/// Batches cover all rows.
+fn check_rows(pattern: &BlockPattern, batches: &RowBatches) -> Result<(), RelaxError> {
+    let [found, rows] = [batches.rows(), pattern.rows()];
+    if found == rows { Ok(()) } else { Err(RelaxError::Rows { found, rows }) }
+}
+
+/// They do, and no row reads itself or another row of its batch; of batches of `lines` but those of its own line.
+fn check_batches(pattern: &BlockPattern, batches: &RowBatches, lines: bool) -> Result<(), RelaxError> {
+    check_rows(pattern, batches)?;
+    for (batch, rows) in batches.iter().enumerate() {
+        for row in rows.clone() {
+            let own = if lines { batches.line_of(row) } else { row..row };
+            let dependent = |&&c: &&u32| {
+                c as usize == row || rows.contains(&(c as usize)) && !own.contains(&(c as usize))
+            };
+            if let Some(&col) = pattern.columns(row).iter().find(dependent) {
+                return Err(RelaxError::Dependent { row, col: col as usize, batch });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Misuse of a relaxation.

@@ -7,7 +7,9 @@ use super::lines::factor::{Couplings, Elimination};
 use super::lines::sweep::{LineData, sweep_lines};
 use super::over_ranks;
 use super::sweep::{Diagonal, Double, Half, Precision, Real, Single, SweepData, sweep_rows};
-use super::{Direction, Guess, RelaxError, RelaxOptions, SolveOptions, SolveReport};
+use super::{
+    Direction, Guess, RelaxError, RelaxOptions, SolveOptions, SolveReport, check_batches, check_rows,
+};
 use crate::Outcome;
 use crate::dist::Share;
 use crate::order::{RowBatches, Schedule};
@@ -105,8 +107,9 @@ impl Engine {
     ) -> Result<Self, RelaxError> {
         check_nb(nb)?;
         check_square(&pattern)?;
-        if batches.rows() != pattern.rows() {
-            return Err(RelaxError::Rows { found: batches.rows(), rows: pattern.rows() });
+        match update {
+            Update::Simultaneous => check_rows(&pattern, batches)?,
+            Update::InPlace | Update::Lines => check_batches(&pattern, batches, update == Update::Lines)?,
         }
         let isa = options.isa.unwrap_or_else(Isa::detect);
         if !Isa::available().contains(&isa) {

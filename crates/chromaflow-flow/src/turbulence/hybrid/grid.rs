@@ -7,7 +7,7 @@ use crate::dual::sub;
 use crate::dual::topology::middle;
 use crate::march::FlowError;
 use crate::mesh::Mesh;
-use crate::turbulence::nearest_walls;
+use crate::wall_distance::NearWalls;
 
 /// What a hybrid takes of the grid. On planar meshes the depth of the layer plays no part.
 #[derive(Clone, Debug)]
@@ -31,10 +31,10 @@ impl HybridGrid {
     /// Of `mesh`, numbered as the rows of `flow`; none where there is no hybrid.
     ///
     /// # Errors
-    /// [`FlowError::Hybrid`] for a model or a length that the hybrid is not made for; [`FlowError::NoWall`].
+    /// [`FlowError::Hybrid`] for a model or a length that the hybrid is not made for.
     pub fn new(
         config: &TurbulenceConfig,
-        mesh: &Mesh,
+        (mesh, walls): (&Mesh, &NearWalls),
         flow: &FlowView<'_>,
     ) -> Result<Option<Self>, FlowError> {
         let form = match config.hybrid {
@@ -47,7 +47,7 @@ impl HybridGrid {
             return Err(FlowError::Hybrid { problem });
         }
         let rows = flow.dual.nodes();
-        let normals = (form == HybridForm::Iddes).then(|| nearest_walls(mesh, flow)).transpose()?;
+        let normals = (form == HybridForm::Iddes).then_some(&walls.nearest);
         let mut lengths = vec![[0.0_f64; 2]; rows];
         let mut spans = vec![[0.0_f64; 2]; rows];
         for &[a, b] in &flow.dual.edges {
@@ -55,7 +55,7 @@ impl HybridGrid {
             let length = dx.iter().map(|x| x * x).sum::<f64>().sqrt();
             for (i, sign) in [(a, 1.0), (b, -1.0)] {
                 lengths[i as usize][0] = lengths[i as usize][0].max(length);
-                let Some(near) = normals.as_ref().map(|all| &all[i as usize]) else { continue };
+                let Some(near) = normals.map(|all| &all[i as usize]) else { continue };
                 if near.distance > 0.0 {
                     let away = |d: usize| (flow.nodes[i as usize][5 + d] - near.place[d]) / near.distance;
                     let along = (0..3).map(|d| away(d) * sign * dx[d]).sum();

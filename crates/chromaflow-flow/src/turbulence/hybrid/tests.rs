@@ -9,6 +9,7 @@ use crate::turbulence::spalart_allmaras::{
     SaVariant, SpalartAllmaras, eddy_ratio, sa_low_reynolds, sa_source,
 };
 use crate::turbulence::testcases::along_a_wall;
+use crate::wall_distance::NearWalls;
 use chromaflow_device::Team;
 use std::sync::Arc;
 
@@ -208,7 +209,10 @@ fn lengths_of_the_grid() {
         for (marker, old) in ordered.markers.iter_mut().zip(&mesh.markers) {
             marker.quads = old.quads.iter().map(|e| e.each_ref().map(number)).collect();
         }
-        let grid = HybridGrid::new(config.turbulence.as_ref().unwrap(), &ordered, &view).unwrap().unwrap();
+        let holds = |marker: &Marker| config.boundaries[&marker.name].is_no_slip();
+        let walls = NearWalls::of(&ordered, holds, &ordered.nodes, view.team).unwrap();
+        let turbulence = config.turbulence.as_ref().unwrap();
+        let grid = HybridGrid::new(turbulence, (&ordered, &walls), &view).unwrap().unwrap();
         for (row, x) in ordered.nodes.iter().enumerate() {
             let inside = x[2] > 0.01 && x[2] < 0.24;
             let [delta, longest, across] = grid.at(row, &along_y);

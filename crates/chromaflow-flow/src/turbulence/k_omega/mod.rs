@@ -49,6 +49,7 @@ use crate::march::{FlowError, Moment};
 use crate::mesh::Mesh;
 use crate::real::Real;
 use crate::residual::{NodeGradients, ViscousElements, primitive_of};
+use crate::wall_distance::NearWalls;
 use crate::wall_law::{LawNode, law_friction};
 use chromaflow::Jacobian;
 use std::sync::Arc;
@@ -122,20 +123,19 @@ fn viscosity_at<T: Real>(flow: &FlowView<'_>, state: &[T; 5]) -> T {
 }
 
 impl KOmegaEquations {
-    /// The equations on `mesh`, numbered as the rows of `flow`.
+    /// The equations on `mesh`, numbered as the rows of `flow`, with its walls without slip.
     ///
     /// # Errors
-    /// [`FlowError::NoWall`] when no marker is a wall without slip; [`FlowError::Value`] for numbers out of range.
+    /// [`FlowError::Value`] for numbers out of range; those of [`HybridGrid::new`].
     pub fn new(
         config: &TurbulenceConfig,
         variant: KOmegaVariant,
-        mesh: &Mesh,
+        (mesh, walls): (&Mesh, &NearWalls),
         elements: &Arc<ViscousElements>,
         flow: &FlowView<'_>,
     ) -> Result<Self, FlowError> {
         super::check(config, &flow.config.time)?;
-        let walls = super::walls_of(mesh, flow)?;
-        let distance = super::distances_from(&walls, mesh, flow);
+        let distance = walls.distances();
         let scale = flow.transport.map_or(0.0, |transport| transport.scale);
         let inflow = [config.inflow_k, config.inflow_k / (config.inflow_ratio * scale)];
         let [ambient_k, ambient_omega] = if config.sustained { inflow } else { [0.0; NB] };
@@ -144,7 +144,7 @@ impl KOmegaEquations {
             config: config.clone(),
             names: ["k".to_owned(), "omega".to_owned()],
             inflow,
-            layer: layer(walls.extent(), flow.config.freestream.mach, scale),
+            layer: layer(walls.surface.extent(), flow.config.freestream.mach, scale),
             heights: flow
                 .wall_rows()
                 .iter()
@@ -152,7 +152,7 @@ impl KOmegaEquations {
                 .collect(),
             walls: flow.wall_rows(),
             distance,
-            hybrid: HybridGrid::new(config, mesh, flow)?,
+            hybrid: HybridGrid::new(config, (mesh, walls), flow)?,
             elements: Arc::clone(elements),
             gradients: NodeGradients::new(elements, flow.dual.nodes()),
             work: Work::default(),

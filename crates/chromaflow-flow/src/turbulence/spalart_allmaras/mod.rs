@@ -42,6 +42,7 @@ use crate::march::{FlowError, Moment};
 use crate::mesh::Mesh;
 use crate::parallel;
 use crate::residual::{NodeGradients, ViscousElements};
+use crate::wall_distance::NearWalls;
 use chromaflow::Jacobian;
 use std::sync::Arc;
 
@@ -76,14 +77,14 @@ struct Work {
 }
 
 impl SaEquation {
-    /// The equation on `mesh`, numbered as the rows of `flow`.
+    /// The equation on `mesh`, numbered as the rows of `flow`, with its walls without slip.
     ///
     /// # Errors
-    /// [`FlowError::NoWall`] when no marker is a wall without slip; [`FlowError::Value`] for numbers out of range.
+    /// [`FlowError::Value`] for numbers out of range; those of [`HybridGrid::new`].
     pub fn new(
         config: &TurbulenceConfig,
         variant: SaVariant,
-        mesh: &Mesh,
+        (mesh, walls): (&Mesh, &NearWalls),
         elements: &Arc<ViscousElements>,
         flow: &FlowView<'_>,
     ) -> Result<Self, FlowError> {
@@ -93,8 +94,8 @@ impl SaEquation {
             model: SpalartAllmaras { variant, scale },
             config: config.clone(),
             names: ["nut".to_owned()],
-            distance: super::distances_from(&super::walls_of(mesh, flow)?, mesh, flow),
-            hybrid: HybridGrid::new(config, mesh, flow)?,
+            distance: walls.distances(),
+            hybrid: HybridGrid::new(config, (mesh, walls), flow)?,
             elements: Arc::clone(elements),
             gradients: NodeGradients::new(elements, flow.dual.nodes()),
             work: Work::default(),

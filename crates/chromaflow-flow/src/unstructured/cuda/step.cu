@@ -117,8 +117,8 @@ apply_update(ApplyUpdate) {
         State state = load_state(q, i);
         const State old = state, dq = load_state(x, i);
         const State w = load_node(nodes, (u32)i).w;
-        const double turned = pointwise::turning_share(gas, w, dq, params->max_turn);
-        const double share = update_share(gas, state, w, dq, params->max_change, params->max_rise, turned);
+        const double share_of_velocity = pointwise::velocity_share(gas, w, dq, params->max_velocity_change);
+        const double share = update_share(gas, state, w, dq, params->max_change, params->max_rise, share_of_velocity);
 #pragma unroll
         for (int v = 0; v < 5; v++) state[v] -= share * dq[v];
         if (planar) state[3] = 0;

@@ -13,7 +13,7 @@ pub(super) use table::{LineTable, Run};
 use super::diagonal::FactorReport;
 use super::solve::{Engine, Update};
 use super::{RelaxError, RelaxOptions, SolveOptions, SolveReport};
-use crate::order::{BatchError, RowBatches};
+use crate::order::RowBatches;
 use crate::sparse::{BlockPattern, Jacobian};
 use chromaflow_device::Team;
 use std::sync::Arc;
@@ -84,7 +84,6 @@ impl LineRelaxation {
     ) -> Result<Self, RelaxError> {
         let pattern = pattern.into();
         let engine = Engine::new(team, Arc::clone(&pattern), nb, batches, Update::Lines, options)?;
-        check_batches(&pattern, batches)?;
         Ok(Self { engine })
     }
 
@@ -125,12 +124,4 @@ impl LineRelaxation {
     pub fn bytes(&self) -> usize {
         self.engine.coupling_bytes()
     }
-}
-
-/// Rows are covered, and no line of a batch reads another one of it.
-fn check_batches(pattern: &BlockPattern, batches: &RowBatches) -> Result<(), RelaxError> {
-    batches.check(pattern).map_err(|e| match e {
-        BatchError::Dependent { row, column, batch } => RelaxError::Dependent { row, col: column, batch },
-        BatchError::Rows { found, rows } => RelaxError::Rows { found, rows },
-    })
 }

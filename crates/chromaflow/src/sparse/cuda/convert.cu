@@ -2,13 +2,6 @@
 //
 // Constants: NB; LD rows of a stored column of panel.cu; STORAGE of the result; IN storage of the assembled
 // off-diagonal blocks (2: scaled already).
-#if IN == 0
-typedef double In;
-#elif IN == 1
-typedef float In;
-#else
-typedef u16 In;
-#endif
 
 using sell::Chunk;
 #define LANES (C * NB)

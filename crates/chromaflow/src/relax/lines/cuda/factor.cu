@@ -9,13 +9,6 @@
 //
 // Constants: NB, at most 10; STORAGE of the sweeps, whose x has the type of E and F; IN storage of the assembled
 // blocks. Twin: ../factor.rs.
-#if IN == 0
-typedef double In;
-#elif IN == 1
-typedef float In;
-#else
-typedef u16 In;
-#endif
 #define COLUMNS (3 * NB)
 #define PER_WARP (32 / COLUMNS)
 #define KEEP_PIVOT 0.1

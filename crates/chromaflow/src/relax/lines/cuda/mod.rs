@@ -11,7 +11,9 @@ mod tests;
 use super::LineTable;
 use crate::gpu::{DeviceJacobian, GpuError, Storage};
 use crate::order::RowBatches;
-use crate::relax::{Direction, FactorReport, Guess, MulticolorCuda, RelaxError, SolveOptions, SolveReport};
+use crate::relax::{
+    Direction, FactorReport, Guess, MulticolorCuda, RelaxError, SolveOptions, SolveReport, check_batches,
+};
 use crate::sparse::BlockPattern;
 use crate::sparse::cuda::{RowSets, Tile};
 use crate::{Outcome, sparse};
@@ -137,7 +139,7 @@ impl LinesCuda {
                 "lines of blocks of {nb} x {nb} are not solved for on a GPU: blocks have at most {MOST} rows"
             )));
         }
-        super::check_batches(pattern, batches)?;
+        check_batches(pattern, batches, true)?;
         let table = LineTable::new(pattern, batches);
         let (rest, kept, near) = without_lines(pattern, batches, &table);
         let sets: Vec<Range<usize>> = batches
@@ -259,38 +261,14 @@ impl LinesCuda {
         if let Some(row) = self.singular {
             return Ok(report(Outcome::Breakdown { row }, 0));
         }
-        self.set_rhs(b)?;
+        self.points.set_rhs(b)?;
         match options.guess {
-            Guess::Zero => self.clear()?,
+            Guess::Zero => self.points.clear()?,
             Guess::Given => self.points.set_x(x)?,
         }
         self.sweeps(options.direction, options.sweeps, options.damping)?;
-        self.get_x(x)?;
+        self.points.get_x(x)?;
         Ok(report(Outcome::IterationLimit, options.sweeps))
-    }
-
-    /// Takes a right-hand side for [`Self::sweeps`].
-    ///
-    /// # Errors
-    /// [`GpuError::Cuda`], [`GpuError::Shape`].
-    pub fn set_rhs(&mut self, b: &DeviceBuffer<f64>) -> Result<(), GpuError> {
-        self.points.set_rhs(b)
-    }
-
-    /// Starts from zero.
-    ///
-    /// # Errors
-    /// [`GpuError::Cuda`].
-    pub fn clear(&mut self) -> Result<(), GpuError> {
-        self.points.clear()
-    }
-
-    /// Gives the solution.
-    ///
-    /// # Errors
-    /// [`GpuError::Cuda`], [`GpuError::Shape`].
-    pub fn get_x(&self, x: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
-        self.points.get_x(x)
     }
 
     /// `count` sweeps from the present x as one graph launch.

@@ -15,7 +15,7 @@ pub(crate) use invert::{invert_shape, invert_source};
 use crate::dist::{Batch, Share, SweepExchange};
 use crate::gpu::{Direct, GpuError, ShareCuda, Storage, Vectors};
 use crate::order::RowBatches;
-use crate::relax::RelaxError;
+use crate::relax::check_batches;
 use crate::sparse::cuda::{BlockMatrixCuda, Mode, RowSets, Tile, padded};
 use crate::sparse::{BlockPattern, check_len, check_nb};
 use chromaflow_device::cuda::{DeviceBuffer, Graph, Kernel, KernelSource, Stream};
@@ -110,7 +110,7 @@ impl MulticolorCuda {
         storage: Storage,
         tile: Tile,
     ) -> Result<Self, GpuError> {
-        check_batches(pattern, batches)?;
+        check_batches(pattern, batches, false)?;
         let batches: Vec<_> = batches.iter().collect();
         let sets = RowSets::in_order(pattern.rows(), &batches);
         let matrix = BlockMatrixCuda::with_sets(stream, pattern, nb, &sets, storage, tile)?;
@@ -158,7 +158,7 @@ impl MulticolorCuda {
         delay: Option<u32>,
     ) -> Result<Self, GpuError> {
         check_nb(nb)?;
-        check_batches(pattern, batches)?;
+        check_batches(pattern, batches, false)?;
         let rows = share.share();
         check_len("share", rows.rows(), pattern.rows(), || "the rows of the pattern".to_owned())?;
         let stream = share.stream();
@@ -334,19 +334,4 @@ fn edge(pattern: &BlockPattern, share: &Share, batch: &Batch) -> [Vec<Range<usiz
 fn within(runs: &[Range<usize>], range: &Range<usize>) -> Vec<Range<usize>> {
     let part = |run: &Range<usize>| run.start.max(range.start)..run.end.min(range.end);
     runs.iter().map(part).filter(|run| !run.is_empty()).collect()
-}
-
-/// Rows are covered, and no row of a batch reads another one of it.
-fn check_batches(pattern: &BlockPattern, batches: &RowBatches) -> Result<(), RelaxError> {
-    if batches.rows() != pattern.rows() {
-        return Err(RelaxError::Rows { found: batches.rows(), rows: pattern.rows() });
-    }
-    for (i, batch) in batches.iter().enumerate() {
-        for row in batch.clone() {
-            if let Some(&col) = pattern.columns(row).iter().find(|&&c| batch.contains(&(c as usize))) {
-                return Err(RelaxError::Dependent { row, col: col as usize, batch: i });
-            }
-        }
-    }
-    Ok(())
 }
