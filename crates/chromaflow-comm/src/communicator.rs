@@ -16,7 +16,7 @@ pub enum Op {
 }
 
 impl Op {
-    fn of(self, a: f64, b: f64) -> f64 {
+    pub(crate) fn of(self, a: f64, b: f64) -> f64 {
         match self {
             Self::Sum => a + b,
             _ if a.is_nan() || b.is_nan() => f64::NAN,
@@ -174,6 +174,14 @@ pub trait Communicator: Debug + Send + Sync {
     /// # Errors
     /// As [`Communicator::reduce`].
     fn reduce_each(&self, op: &dyn Fn(usize) -> Op, values: &mut [f64]) -> Result<(), CommError> {
+        self.reduce_by_messages(op, values)
+    }
+
+    /// The same through the lowest rank: what [`reduce_each`](Self::reduce_each) is made of where nothing better is at hand.
+    ///
+    /// # Errors
+    /// As [`Communicator::reduce`].
+    fn reduce_by_messages(&self, op: &dyn Fn(usize) -> Op, values: &mut [f64]) -> Result<(), CommError> {
         let (parts, count) = (self.gather(0, bytemuck::cast_slice(values))?, values.len());
         for (from, part) in parts.iter().enumerate().skip(1) {
             for (place, (value, other)) in values.iter_mut().zip(floats(from, part, count)?).enumerate() {

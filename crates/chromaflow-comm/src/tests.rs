@@ -35,6 +35,40 @@ fn sums_are_added_in_the_order_of_ranks_whoever_comes_first() {
     }
 }
 
+/// Few values pass through memory where each rank has a core, many as messages: the same bits, and none is overwritten before all have read it.
+#[test]
+fn values_are_reduced_alike_through_memory_and_by_messages() {
+    for size in SIZES {
+        let checked = run(size, PATIENCE, |ranks: &Threads| {
+            let op = |place: usize| [Op::Sum, Op::Min, Op::Max][place % 3];
+            for round in 0..200 {
+                if round % 20 == 0 {
+                    delay(ranks.rank(), round);
+                }
+                let own: Vec<f64> =
+                    (0..1 + round % 18).map(|k| value(ranks.rank(), round + 7 * k)).collect();
+                let (mut one, mut other) = (own.clone(), own);
+                ranks.reduce_each(&op, &mut one)?;
+                if round % 3 == 0 {
+                    ranks.reduce_by_messages(&op, &mut other)?;
+                    assert_eq!(one, other, "round {round} on rank {} of {}", ranks.rank(), ranks.size());
+                }
+            }
+            Ok::<_, CommError>(())
+        });
+        checked.unwrap();
+    }
+}
+
+#[test]
+fn ranks_that_reduce_different_numbers_of_values_are_told() {
+    let failed = run(2, PATIENCE, |ranks: &Threads| {
+        ranks.reduce(Op::Sum, &mut vec![1.0; 2 + ranks.rank()])?;
+        Ok::<_, CommError>(())
+    });
+    assert!(matches!(failed, Err(RunError::Failed { error: CommError::Length { .. }, .. })), "{failed:?}");
+}
+
 #[test]
 fn extremes_see_the_nan_of_any_rank() {
     let found = run(3, PATIENCE, |ranks: &Threads| {

@@ -1,11 +1,11 @@
 //! Ranks that are threads of this process.
 
-use crate::{CommError, Communicator, RunError, Tag};
+use crate::{CommError, Communicator, Op, RunError, Tag};
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::fmt::{self, Display};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -25,6 +25,8 @@ pub struct Threads {
 struct World {
     /// One a rank: what was sent to it.
     boxes: Vec<Mailbox>,
+    /// One a rank: its values of a reduction.
+    slots: Vec<Slot>,
     /// Ranks that have returned without an error.
     left: Vec<AtomicBool>,
     /// The first failure: the rank and its words.
@@ -57,6 +59,36 @@ impl Mailbox {
     }
 }
 
+/// Most values of a reduction that pass through slots: more of them pass as messages.
+const FEW: usize = 16;
+
+/// Values that a rank has put out for reductions; two reductions take turns. A line of the cache is of one rank.
+#[derive(Default)]
+#[repr(align(128))]
+struct Slot {
+    /// Reductions whose values were put out.
+    count: AtomicU64,
+    lengths: [AtomicUsize; 2],
+    values: [[AtomicU64; FEW]; 2],
+}
+
+impl Slot {
+    fn put(&self, values: &[f64]) -> u64 {
+        let turn = self.count.load(Ordering::Relaxed); // no other rank writes it
+        let k = (turn & 1) as usize;
+        self.lengths[k].store(values.len(), Ordering::Relaxed);
+        for (slot, value) in self.values[k].iter().zip(values) {
+            slot.store(value.to_bits(), Ordering::Relaxed);
+        }
+        self.count.store(turn + 1, Ordering::Release);
+        turn
+    }
+
+    fn has(&self, turn: u64) -> bool {
+        self.count.load(Ordering::Acquire) > turn
+    }
+}
+
 impl fmt::Debug for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("World").field("ranks", &self.boxes.len()).finish_non_exhaustive()
@@ -66,10 +98,11 @@ impl fmt::Debug for World {
 impl World {
     fn new(size: usize, patience: Duration) -> Self {
         let boxes = (0..size).map(|_| Mailbox::default()).collect();
+        let slots = (0..size).map(|_| Slot::default()).collect();
         let left = (0..size).map(|_| AtomicBool::new(false)).collect();
         let handed = Mutex::new(vec![None; size]);
         let roomy = thread::available_parallelism().is_ok_and(|cores| cores.get() >= size);
-        Self { boxes, left, ended: OnceLock::new(), patience, handed, roomy }
+        Self { boxes, slots, left, ended: OnceLock::new(), patience, handed, roomy }
     }
 
     /// A rank has failed; only the first failure is kept.
@@ -149,6 +182,35 @@ impl Communicator for Threads {
 
     fn in_process(&self) -> Option<&Threads> {
         Some(self)
+    }
+
+    /// A few values pass through memory that all ranks see, where each has a core: every rank reads those of all, in their order.
+    ///
+    /// A slot is written again two reductions later. All ranks have by then put out their values of the one between, which they do once
+    /// they have read those before.
+    fn reduce_each(&self, op: &dyn Fn(usize) -> Op, values: &mut [f64]) -> Result<(), CommError> {
+        // Without values ranks wait for one another, maybe long, and sleep meanwhile.
+        if !self.world.roomy || values.is_empty() || values.len() > FEW {
+            return self.reduce_by_messages(op, values);
+        }
+        self.world.check()?;
+        let turn = self.world.slots[self.rank].put(values);
+        let (k, count) = ((turn & 1) as usize, values.len());
+        for (from, slot) in self.world.slots.iter().enumerate() {
+            if from != self.rank {
+                self.wait_until(from, || slot.has(turn))?;
+            }
+            let found = slot.lengths[k].load(Ordering::Relaxed);
+            if found != count {
+                let [expected, found] = [count, found].map(|n| n * size_of::<f64>());
+                return Err(CommError::Length { from, expected, found });
+            }
+            for (place, (value, other)) in values.iter_mut().zip(&slot.values[k]).enumerate() {
+                let other = f64::from_bits(other.load(Ordering::Relaxed));
+                *value = if from == 0 { other } else { op(place).of(*value, other) };
+            }
+        }
+        Ok(())
     }
 }
 

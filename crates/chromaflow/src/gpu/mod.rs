@@ -81,7 +81,7 @@ pub fn kernel_sources(nb: usize, storage: Storage, candidates: bool) -> Vec<Kern
 /// Sources of the kernels that know no block size, for building ahead.
 pub fn vector_sources() -> Vec<KernelSource> {
     let vectors = [Storage::F64, Storage::F32].into_iter().map(vectors::vector_source);
-    vectors.chain([crate::solver::transfer_source(), halo::kernel_source(), halo::direct_source()]).collect()
+    vectors.chain([crate::solver::transfer_source(), halo::kernel_source()]).collect()
 }
 
 /// A device's stream for a test, or a skip that is counted.

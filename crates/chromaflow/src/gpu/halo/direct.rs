@@ -2,25 +2,20 @@
 //! (direct.cuh), so that all sweeps of a linear step are one graph on each rank and no host waits for another.
 
 use super::arguments::{Mail, Posts};
+use super::kernel_source;
 use super::peer::Peers;
 use crate::dist::Share;
-use crate::gpu::{GpuError, Storage, source};
-use chromaflow_comm::Communicator;
+use crate::gpu::GpuError;
+use chromaflow_comm::{Communicator, Threads};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What sweeps put before their own text.
 pub(crate) const MAIL: &str = include_str!("direct.cuh");
-const TEXT: &str = include_str!("direct.cu");
 
 /// Words between the numbers of two neighbors: no two in a line of the cache.
-const FLAG: usize = 32;
-
-/// The kernels of direct.cu.
-pub(crate) fn direct_source() -> KernelSource {
-    source("direct", &format!("{MAIL}\n#line 1 \"direct.cu\"\n{TEXT}"), Storage::F64).record::<Posts>()
-}
+pub(super) const FLAG: usize = 32;
 
 /// What a rank opens to its neighbors for the sweeps of one matrix.
 struct End {
@@ -110,7 +105,6 @@ impl Direct {
         let targets = stream.upload(&targets.concat())?;
         let [base, first, done] = words.each_ref().map(DeviceBuffer::ptr);
         let [flags, x] = addresses.each_ref().map(DeviceBuffer::ptr);
-        let patience = (threads.patience().as_nanos() >> 20).clamp(1, u128::from(u32::MAX >> 1)) as u64;
         let mail = [
             neighbors.len() as u64,
             base,
@@ -121,9 +115,9 @@ impl Direct {
             targets.ptr(),
             done,
             peers.alarm().address(),
-            patience,
+            patience(threads),
         ];
-        let module = stream.gpu().module(&delayed(direct_source(), delay))?;
+        let module = stream.gpu().module(&delayed(kernel_source(), delay))?;
         Ok(Self {
             mail: stream.upload(&mail)?,
             own,
@@ -166,6 +160,11 @@ impl Direct {
         // SAFETY: as above.
         Ok(unsafe { launch.enqueue(&self.stream) }?)
     }
+}
+
+/// How long kernels wait, in units of 2^20 nanoseconds.
+pub(super) fn patience(threads: &Threads) -> u64 {
+    (threads.patience().as_nanos() >> 20).clamp(1, u128::from(u32::MAX >> 1)) as u64
 }
 
 fn delayed(source: KernelSource, delay: Option<u32>) -> KernelSource {

@@ -2,6 +2,7 @@
 
 use super::{Path, ShareCuda, Wish};
 use crate::Policy;
+use crate::dist::Links;
 use crate::dist::tests::{Local, NB, PATIENCE, System, local, local_of, system, system_of};
 use crate::gpu::{DeviceJacobian, GpuError, Storage, test_stream};
 use crate::relax::{Direction, MulticolorCuda, SolveOptions};
@@ -157,6 +158,54 @@ fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
                     assert_eq!(*by_nccl, Asked { kernels, graphs: 1, events: 0, waits: 0 }, "a graph a step");
                 }
             }
+        }
+    }
+}
+
+/// All ghosts get their owners' values on GPUs of their own, exchange after exchange, of rows of any width, however far apart hosts are and
+/// where neighbors have few rows for one another or none.
+#[test]
+fn cuda_exchanges_on_two_gpus_bring_owners_values() {
+    let Some(count) = gpus() else { return };
+    for (size, kind) in (2..=count).flat_map(|size| [0, 1, 2].map(|kind| (size, kind))) {
+        for (wish, path, _) in ways().into_iter().filter(|(_, _, delay)| delay.is_none()) {
+            let found = run(size, PATIENCE, move |ranks: &Threads| -> Result<(), GpuError> {
+                let whole = system_of(3000, 20_000, 4, Policy::D);
+                let own = local_of(ranks, &whole, &owners(kind, 4, 3000, size), 1, false);
+                let stream = Gpu::open(ranks.rank())?.stream()?;
+                let share = ShareCuda::new(&own.share, &stream, &[], 13, wish)?;
+                assert_eq!(*share.path(), path);
+                let mut events = Vec::new();
+                for turn in 0..60 {
+                    let width = [13, 1, 5][turn % 3];
+                    let value = |row: usize, k: usize| {
+                        random(turn as u64, own.share.global()[row] as usize * 16 + k) as f64
+                    };
+                    let mut expected: Vec<f64> = (0..own.share.rows())
+                        .flat_map(|row| (0..width).map(move |k| (row, k)))
+                        .map(|(row, k)| if own.share.owns(row) { value(row, k) } else { f64::NAN })
+                        .collect();
+                    let x = stream.upload(&expected)?;
+                    std::thread::sleep(Duration::from_micros(random(ranks.rank() as u64, turn) % 300));
+                    let before = stream.asked();
+                    share.exchange(width, &x.slice())?;
+                    let after = stream.asked();
+                    events.push(after.events - before.events + after.waits - before.waits);
+                    let found = x.download()?;
+                    own.share.exchange(width, &mut expected);
+                    own.share.check()?;
+                    assert!(found == expected, "cut {kind}, {size} ranks, {wish:?}, turn {turn}");
+                }
+                let neighbors = own.share.halo().neighbors().len() as u64;
+                let each = match path {
+                    Path::Peer => 2 * neighbors,
+                    Path::Direct => 0,
+                    _ => return Ok(()),
+                };
+                assert!(events.iter().all(|&of| of == each), "{events:?}: {each} events and waits expected");
+                Ok(())
+            });
+            found.unwrap();
         }
     }
 }

@@ -2,6 +2,9 @@
 // addresses of messages, two for each neighbor, which take turns; bit n of `turns` says which is neighbor n's next.
 //
 // A thread a word: words of a row are adjacent, so that rows are read and written in whole sectors.
+//
+// Where each rank has a device of its own, messages are told and awaited by numbers as the rows of sweeps are
+// (direct.cuh); those of an exchange are told by the last thread block that writes.
 #define AT const u64 at = (u64)blockIdx.x * 256 + threadIdx.x
 
 __device__ __forceinline__ u32* place_in_box(const u64* boxes, u64 turns, uint2 place, u32 words) {
@@ -9,37 +12,49 @@ __device__ __forceinline__ u32* place_in_box(const u64* boxes, u64 turns, uint2 
     return reinterpret_cast<u32*>(box) + (u64)place.y * words;
 }
 
+#define WORD                                                     \
+    AT;                                                          \
+    const u32 row = (u32)(at / words), word = (u32)(at % words); \
+    if (row < count)
+#define SEND WORD place_in_box(boxes, turns, places[row], words)[word] = x[(u64)rows[row] * words + word]
+#define RECEIVE WORD x[(u64)rows[row] * words + word] = place_in_box(boxes, turns, places[row], words)[word]
+
 // Into the messages; the boxes may lie in the memory of other devices.
 extern "C" __global__ void __launch_bounds__(256) send_rows(RowsInBoxes) {
-    AT;
-    const u32 row = (u32)(at / words), word = (u32)(at % words);
-    if (row < count) place_in_box(boxes, turns, places[row], words)[word] = x[(u64)rows[row] * words + word];
+    SEND;
 }
 
 // Out of them.
 extern "C" __global__ void __launch_bounds__(256) receive_rows(RowsInBoxes) {
-    AT;
-    const u32 row = (u32)(at / words), word = (u32)(at % words);
-    if (row < count) x[(u64)rows[row] * words + word] = place_in_box(boxes, turns, places[row], words)[word];
+    RECEIVE;
+}
+
+// The same, and the neighbors are told; and out of messages that were told.
+extern "C" __global__ void __launch_bounds__(256) send_and_tell(RowsInBoxes, Posts) {
+    __shared__ mail::Desk desk;
+    mail::prepare(desk, mail_of, step);
+    SEND;
+    mail::post(desk, gridDim.x);
+}
+extern "C" __global__ void __launch_bounds__(256) await_and_receive(RowsInBoxes, Posts) {
+    __shared__ mail::Desk desk;
+    mail::prepare(desk, mail_of, step + 1);
+    __syncthreads();
+    mail::wait(mail_of, desk);
+    RECEIVE;
 }
 
 // Some rows of x one after the other, and back.
 extern "C" __global__ void __launch_bounds__(256) gather_rows(RowsOfVector) {
-    AT;
-    const u32 row = (u32)(at / words), word = (u32)(at % words);
-    if (row < count) packed[at] = x[(u64)rows[row] * words + word];
+    WORD packed[at] = x[(u64)rows[row] * words + word];
 }
 extern "C" __global__ void __launch_bounds__(256) scatter_rows(RowsOfVector) {
-    AT;
-    const u32 row = (u32)(at / words), word = (u32)(at % words);
-    if (row < count) x[(u64)rows[row] * words + word] = packed[at];
+    WORD x[(u64)rows[row] * words + word] = packed[at];
 }
 
 // Zeros.
 extern "C" __global__ void __launch_bounds__(256) clear_rows(RowsOfVector) {
-    AT;
-    const u32 row = (u32)(at / words), word = (u32)(at % words);
-    if (row < count) x[(u64)rows[row] * words + word] = 0;
+    WORD x[(u64)rows[row] * words + word] = 0;
 }
 
 // Unit matrices, column-major, in place of the diagonal blocks of some rows.
@@ -54,4 +69,22 @@ extern "C" __global__ void __launch_bounds__(128) empty_rows(EmptyRows) {
     const u32 row = rows[blockIdx.x];
     const u64 end = (u64)row_ptr[row + 1] * words;
     for (u64 at = (u64)row_ptr[row] * words + threadIdx.x; at < end; at += 128) off[at] = 0;
+}
+
+// The first step of sweeps that pass rows themselves, steps without rows to pass, and the last wait (direct.cuh).
+extern "C" __global__ void __launch_bounds__(32) post_step(Posts) {
+    __shared__ mail::Desk desk;
+    mail::delay();
+    mail::prepare(desk, mail_of, step);
+    __syncthreads();
+    mail::tell(desk, 32);
+}
+
+// All rows of the last step are here; the next launch counts on from this one.
+extern "C" __global__ void __launch_bounds__(32) end_steps(Posts) {
+    __shared__ mail::Desk desk;
+    mail::prepare(desk, mail_of, step + 1);
+    __syncthreads();
+    mail::wait(mail_of, desk);
+    if (threadIdx.x == 0) *mail_of->base += step + 1;
 }

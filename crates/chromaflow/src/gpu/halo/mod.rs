@@ -9,7 +9,7 @@
 //! | `staged.rs` | messages through page-locked memory and the communicator of the ranks |
 //! | `peer.rs` | messages that a device writes into the memory of another one |
 //! | `halo.cu` | rows into messages and out of them |
-//! | `direct.rs`, `direct.cuh`, `direct.cu` | rows that kernels of sweeps write into the x of another device |
+//! | `direct.rs`, `direct.cuh` | rows that kernels of sweeps write into the x of another device, and numbers that kernels wait for |
 //!
 //! All ways move the same bits.
 
@@ -32,7 +32,7 @@ use arguments::{EmptyRows, RowsInBoxes, RowsOfVector, UnitRows};
 use chromaflow_device::cuda::{
     DeviceBuffer, DeviceSlice, Kernel, KernelSource, Read, Share as Pointer, Stream, Write,
 };
-pub(crate) use direct::{Direct, MAIL, direct_source};
+pub(crate) use direct::{Direct, MAIL};
 use lists::{List, Side};
 use nccl::ByNccl;
 use peer::Peers;
@@ -44,8 +44,9 @@ const TEXT: &str = include_str!("halo.cu");
 
 /// The kernels of halo.cu.
 pub(crate) fn kernel_source() -> KernelSource {
-    let source = source("halo", TEXT, Storage::F64).record::<RowsInBoxes>().record::<RowsOfVector>();
-    source.record::<UnitRows>().record::<EmptyRows>()
+    let text = format!("{MAIL}\n#line 1 \"halo.cu\"\n{TEXT}");
+    let source = source("halo", &text, Storage::F64).record::<RowsInBoxes>().record::<RowsOfVector>();
+    source.record::<UnitRows>().record::<EmptyRows>().record::<Posts>()
 }
 
 /// How messages are to pass between devices.
@@ -92,10 +93,9 @@ impl fmt::Display for Path {
 ///
 /// What fails between ranks is remembered by [`Share::check`], as on the host; nothing passes from there on.
 ///
-/// **Order**: all work is enqueued on one stream. No kernel of an exchange waits for another rank: a device waits for events of its
-/// neighbors' streams that were recorded before, or the host waits for messages. Ranks may therefore share a device. Sweeps are passed
-/// within kernels ([`Path::Direct`]), which wait for those of other ranks, and messages by NCCL ([`Path::Nccl`]), whose kernels do, only
-/// where each rank has a device of its own.
+/// **Order**: all work is enqueued on one stream. A device waits for what its neighbors' hosts have enqueued before, or the host waits for
+/// messages. Kernels wait for those of other ranks ([`Path::Direct`], [`Path::Nccl`]) only where each rank has a device of its own;
+/// elsewhere streams wait for events, and ranks may share a device.
 pub struct ShareCuda {
     share: Arc<Share>,
     stream: Stream,
@@ -154,6 +154,8 @@ impl Way {
 struct Kernels {
     send: Kernel,
     receive: Kernel,
+    send_and_tell: Kernel,
+    await_and_receive: Kernel,
     gather: Kernel,
     scatter: Kernel,
     clear: Kernel,
@@ -194,6 +196,8 @@ impl ShareCuda {
             kernels: Kernels {
                 send: module.kernel("send_rows")?,
                 receive: module.kernel("receive_rows")?,
+                send_and_tell: module.kernel("send_and_tell")?,
+                await_and_receive: module.kernel("await_and_receive")?,
                 gather: module.kernel("gather_rows")?,
                 scatter: module.kernel("scatter_rows")?,
                 clear: module.kernel("clear_rows")?,
@@ -359,15 +363,17 @@ impl ShareCuda {
             return Ok(());
         }
         let mut way = self.way();
+        let told = self.told(&way, ghosts);
         let (boxes, turns) = match &*way {
             Way::Peer(peers) => peers.outgoing(&list.partners),
             Way::Nccl(nccl) => (&nccl.boxes.addresses[0], 0),
             Way::Staged(staged) => (&staged.boxes.addresses[0], 0),
         };
+        let kernel = if told.is_some() { &self.kernels.send_and_tell } else { &self.kernels.send };
         // SAFETY: boxes have room for all rows that pass to a neighbor, and the caller's promise.
-        unsafe { self.pass_rows(&self.kernels.send, &list.send, boxes, turns, words, x)? };
+        unsafe { self.pass_rows(kernel, &list.send, boxes, turns, words, x, told.as_ref())? };
         match &mut *way {
-            Way::Peer(peers) => peers.post(&list.partners),
+            Way::Peer(peers) => peers.post(&list.partners, told.is_none()),
             Way::Nccl(nccl) => nccl.pass(list, words, &self.stream),
             Way::Staged(staged) => staged.download(list, words, &self.stream),
         }
@@ -383,8 +389,9 @@ impl ShareCuda {
             return Ok(());
         }
         let mut way = self.way();
+        let told = self.told(&way, ghosts);
         let arrived = match &mut *way {
-            Way::Peer(peers) => peers.take(&self.share, &list.partners)?,
+            Way::Peer(peers) => peers.take(&self.share, &list.partners, told.is_none())?,
             Way::Nccl(nccl) => nccl.take(&self.stream).map(|()| true)?,
             Way::Staged(staged) => staged.pass(&self.share, list, words, &self.stream)?,
         };
@@ -396,12 +403,21 @@ impl ShareCuda {
             Way::Nccl(nccl) => (&nccl.boxes.addresses[1], 0),
             Way::Staged(staged) => (&staged.boxes.addresses[1], 0),
         };
+        let kernel = if told.is_some() { &self.kernels.await_and_receive } else { &self.kernels.receive };
         // SAFETY: as in `start`.
-        unsafe { self.pass_rows(&self.kernels.receive, &list.receive, boxes, turns, words, x)? };
+        unsafe { self.pass_rows(kernel, &list.receive, boxes, turns, words, x, told.as_ref())? };
         if let Way::Peer(peers) = &mut *way {
-            peers.next(&list.partners);
+            peers.next(&list.partners, told.is_some());
         }
         Ok(())
+    }
+
+    /// The number of an exchange whose kernels tell the neighbors and wait for them: one with all neighbors, where kernels may.
+    fn told(&self, way: &Way, ghosts: Ghosts) -> Option<Posts> {
+        match way {
+            Way::Peer(peers) if self.path == Path::Direct && ghosts == Ghosts::All => Some(peers.posts()),
+            _ => None,
+        }
     }
 
     fn list(&self, ghosts: Ghosts) -> &List {
@@ -415,6 +431,7 @@ impl ShareCuda {
         self.way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[allow(clippy::too_many_arguments)]
     unsafe fn pass_rows(
         &self,
         kernel: &Kernel,
@@ -423,6 +440,7 @@ impl ShareCuda {
         turns: u64,
         words: usize,
         x: u64,
+        told: Option<&Posts>,
     ) -> Result<(), GpuError> {
         let arguments = RowsInBoxes {
             count: side.rows.len() as u32,
@@ -433,7 +451,10 @@ impl ShareCuda {
             turns,
             x: Pointer::at(x),
         };
-        let launch = kernel.launch((side.rows.len() * words).div_ceil(256), 256).record(&arguments);
+        let blocks = (side.rows.len() * words).div_ceil(256);
+        // Without rows, too, neighbors are told and awaited.
+        let launch = kernel.launch(blocks.max(usize::from(told.is_some())), 256).record(&arguments);
+        let launch = if let Some(posts) = told { launch.record(posts) } else { launch };
         // SAFETY: the caller's promise.
         Ok(unsafe { launch.enqueue(&self.stream) }?)
     }

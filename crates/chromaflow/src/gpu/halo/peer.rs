@@ -7,11 +7,17 @@
 //!
 //! A box is written again two exchanges later. The sender's stream has by then waited for the receiver's event of the exchange between,
 //! which the receiver recorded after it had emptied the box; likewise an event is recorded again once its waits are enqueued.
+//!
+//! An event for each neighbor and a wait for each take the host longer than a small exchange takes devices. Where kernels may wait for one
+//! another, an exchange with all neighbors is told by the kernel that writes and awaited by the one that reads (direct.cuh), and the hosts'
+//! counts alone remain.
 
+use super::arguments::{Mail, Posts};
+use super::direct::{FLAG, patience};
 use crate::dist::Share;
 use crate::gpu::GpuError;
 use chromaflow_comm::{CommError, Communicator};
-use chromaflow_device::cuda::{DeviceBuffer, Event, Gpu, Pinned, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Event, Gpu, Pinned, Read, Stream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -24,6 +30,8 @@ struct End {
     /// By neighbor.
     doors: Vec<Door>,
     alarm: Arc<Alarm>,
+    /// Numbers of exchanges from each neighbor, `FLAG` words apart.
+    flags: DeviceBuffer<u32>,
     /// The boxes.
     _room: DeviceBuffer<u32>,
 }
@@ -75,6 +83,12 @@ pub(super) struct Peers {
     /// Boxes of the neighbors, and own ones.
     outgoing: DeviceBuffer<u64>,
     incoming: DeviceBuffer<u64>,
+    /// Exchanges with all neighbors that kernels told, and what those need.
+    told: u32,
+    mail: DeviceBuffer<u64>,
+    /// What the mail names: a base of zero, a count of thread blocks, and where neighbors await numbers.
+    _words: DeviceBuffer<u32>,
+    _theirs: DeviceBuffer<u64>,
     stream: Stream,
 }
 
@@ -99,6 +113,7 @@ impl Peers {
         let (gpu, neighbors) = (stream.gpu(), share.halo().neighbors());
         let rows: usize = neighbors.iter().map(|n| n.receive.len()).sum();
         let room = DeviceBuffer::<u32>::zeroed(stream, 2 * rows * words)?;
+        let flags = DeviceBuffer::<u32>::zeroed(stream, neighbors.len() * FLAG)?;
         let (mut doors, mut at) = (Vec::new(), room.ptr());
         for n in neighbors {
             let size = 4 * (n.receive.len() * words) as u64;
@@ -109,7 +124,7 @@ impl Peers {
         // The boxes are there before anybody writes into them.
         stream.synchronize()?;
         let alarm = Arc::new(Alarm::new(gpu, neighbors.len())?);
-        let own = Arc::new(End { ordinal: gpu.facts().ordinal, doors, alarm, _room: room });
+        let own = Arc::new(End { ordinal: gpu.facts().ordinal, doors, alarm, flags, _room: room });
         let all = threads.meet(Arc::clone(&own) as _)?;
         let ends: Vec<Arc<End>> = all.into_iter().filter_map(|end| end.downcast().ok()).collect();
         let mut fault = if neighbors.len() > MOST {
@@ -141,6 +156,23 @@ impl Peers {
             .collect();
         let outgoing: Vec<u64> = others.iter().flat_map(|(end, door)| end.doors[*door].boxes).collect();
         let incoming: Vec<u64> = own.doors.iter().flat_map(|door| door.boxes).collect();
+        let theirs: Vec<u64> =
+            others.iter().map(|(end, door)| end.flags.ptr() + 4 * (door * FLAG) as u64).collect();
+        let (words, theirs) = (stream.upload(&[0u32; 2])?, stream.upload(&theirs)?);
+        let [base, done] = [words.ptr(), words.ptr() + 4];
+        // No x of theirs: rows pass through boxes.
+        let mail = [
+            neighbors.len() as u64,
+            base,
+            own.flags.ptr(),
+            theirs.ptr(),
+            0,
+            0,
+            0,
+            done,
+            own.alarm.address(),
+            patience(threads),
+        ];
         let mut devices: Vec<usize> = ends.iter().map(|end| end.ordinal).collect();
         devices.sort_unstable();
         Ok(Ok(Self {
@@ -148,6 +180,10 @@ impl Peers {
             done: vec![0; others.len()],
             outgoing: stream.upload(&outgoing)?,
             incoming: stream.upload(&incoming)?,
+            told: 0,
+            mail: stream.upload(&mail)?,
+            _words: words,
+            _theirs: theirs,
             stream: stream.clone(),
             own,
             others,
@@ -196,31 +232,41 @@ impl Peers {
         (&self.incoming, self.turns(partners))
     }
 
-    /// Says that messages are written once the stream has come so far.
-    pub fn post(&self, partners: &[usize]) -> Result<(), GpuError> {
+    /// The number of the next exchange with all neighbors, which kernels tell.
+    pub fn posts(&self) -> Posts {
+        Posts { mail_of: Read::<Mail>::at(self.mail.ptr()), step: self.told, edge: 0 }
+    }
+
+    /// Says that messages are written once the stream has come so far: by events, or by the kernel that writes them.
+    pub fn post(&self, partners: &[usize], by_events: bool) -> Result<(), GpuError> {
         for &n in partners {
             let (door, turn) = (&self.own.doors[n], self.done[n]);
-            door.written[(turn & 1) as usize].record(&self.stream)?;
+            if by_events {
+                door.written[(turn & 1) as usize].record(&self.stream)?;
+            }
             door.posted.store(turn + 1, Ordering::Release);
         }
         Ok(())
     }
 
-    /// Has the stream wait for the partners' messages; `false` where something has failed.
-    pub fn take(&self, share: &Share, partners: &[usize]) -> Result<bool, GpuError> {
+    /// Has the stream wait for the partners' messages, or what is enqueued next; `false` where something has failed.
+    pub fn take(&self, share: &Share, partners: &[usize], by_events: bool) -> Result<bool, GpuError> {
         for &n in partners {
             let (end, door) = &self.others[n];
             let (door, turn, from) = (&end.doors[*door], self.done[n], self.own.doors[n].rank);
             if !share.wait_until(from, || door.posted.load(Ordering::Acquire) > turn) {
                 return Ok(false);
             }
-            self.stream.wait(&door.written[(turn & 1) as usize])?;
+            if by_events {
+                self.stream.wait(&door.written[(turn & 1) as usize])?;
+            }
         }
         Ok(true)
     }
 
     /// The exchange is over.
-    pub fn next(&mut self, partners: &[usize]) {
+    pub fn next(&mut self, partners: &[usize], told: bool) {
+        self.told = self.told.wrapping_add(u32::from(told));
         for &n in partners {
             self.done[n] += 1;
         }
