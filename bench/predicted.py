@@ -11,9 +11,12 @@ import json
 import math
 import sys
 
-SWEEP = [(0, 38), (103178, 77), (204983, 115.7), (394745, 187.7), (800322, 352), (983633, 430)]  # us, 10 colors
+SWEEP = [(0, 16), (5832, 20.7), (13824, 27.6), (27000, 32.3), (54872, 50.2), (103823, 77.8), (205379, 117.1), (405224, 190.4)]
+SWEEP += [(804357, 361.4), (1000000, 453)]  # us, 10 colors
+APART = 1.06  # sweeps of a part over those of a whole of as many rows
 COLOR = 3.8  # us a color more
-REST = [(0, 0.166), (99972, 0.472), (786448, 2.576), (6191003, 19.5)]  # ms
+REST = [(0, 0.166), (5832, 0.179), (13824, 0.197), (27000, 0.237), (54872, 0.318), (103823, 0.48), (205379, 0.764), (405224, 1.318)]
+REST += [(804357, 2.538), (6191003, 19.5)]  # ms
 GHOSTS = [(1, 0), (2, 1.3), (4, 2.3), (8, 3.3), (16, 3.9), (64, 5.2), (256, 6.0), (1024, 6.6)]  # c of c m^(2/3) ghosts, METIS on the M6
 NEIGHBORS = [(1, 0), (2, 1), (4, 3), (8, 7), (16, 10), (64, 19), (256, 20), (1024, 22)]  # most of a rank
 SWEEPS, COLORS, NB, BALANCE, WORST = 15, 11, 5, 1.01, 1.5
@@ -21,8 +24,8 @@ REDUCTION = (10.0, 4.0)  # us, and for each doubling
 STATE, LAYERS = 104, 2
 BYTES, MEMORY = 3200, 139 * 2**30  # a node, a GPU
 WAYS = {  # L us, GB/s, F us, E us, least us
-    "within sweeps": (2.3, 370.0, 0.0, 0.0, 5.2),
-    "by events": (2.3, 370.0, 8.0, 6.2, 0.0),
+    "within sweeps": (2.3, 370.0, 0.0, 0.25, 5.2),
+    "by events": (2.3, 370.0, 11.0, 4.0, 0.0),
     "NCCL": (2.3, 370.0, 15.0, 0.0, 0.0),
     "NCCL, InfiniBand": (18.0, 45.0, 15.0, 0.0, 0.0),
 }
@@ -49,7 +52,7 @@ def iteration(n, ranks, way, colors=COLORS, sent=None, neighbors=None, balance=B
     ghosts = along(GHOSTS, ranks) * (n / ranks) ** (2 / 3)
     sent = WORST * ghosts if sent is None else sent
     neighbors = along(NEIGHBORS, ranks) if neighbors is None else neighbors
-    one = solver / SWEEPS * sweep(m, colors) / sweep(n, colors)  # ms
+    one = APART * solver / SWEEPS * sweep(m, colors) / sweep(n, colors)  # ms
     color = 1e3 * one / colors  # us
     wire = sent * NB * 4 / bandwidth / 1e3
     waits = max(0.0, latency + wire / colors - color * (1 - min(1, sent / m)), least - color)

@@ -4,7 +4,7 @@
 //! having m = balance n / P, C colors, S sweeps and N neighbors:
 //! ```text
 //! T(P) = S (sweep(m) + X) + more + rest(m + ghosts)
-//! sweep(m) = sweep(n) s(m) / s(n),   rest(m) = rest(n) r(m) / r(n)
+//! sweep(m) = a sweep(n) s(m) / s(n),   rest(m) = rest(n) r(m) / r(n)
 //! X = C (F + N E + max(0, L + w / C - sweep(m) / C (1 - border), least - sweep(m) / C))   after each color, behind its interior rows
 //!     C (F + N E + max(0, L + w / C - sweep(m) / C))                                      one color late, behind a whole color
 //!     F + N E + L + w                                                                     once a sweep; over S once a solve
@@ -13,28 +13,46 @@
 //! L is the latency of a message, w the time that the wire needs for what the slowest rank sends in a sweep, border the part of rows that
 //! it sends, F what an exchange takes however early it begins, E what each neighbor adds to it, least the shortest time between two colors.
 //! On CPUs s and r are proportional to m; a GPU needs many rows to be busy, and s and r are curves measured on H200
-//! (policy `ds`, blocks of 5).
+//! (policy `ds`, blocks of 5), a what parts take longer than a whole there (1 on CPUs).
 
 use chromaflow::dist::SweepExchange;
 use std::str::FromStr;
 
 /// A sweep of 10 colors on one H200 by rows, microseconds, with the tile of the largest: that of a part is the whole system's. Beyond the last
 /// two as between them.
-const SWEEP_US: [(f64, f64); 6] = [
-    (0.0, 38.0),
-    (103_178.0, 77.0),
-    (204_983.0, 115.7),
-    (394_745.0, 187.7),
-    (800_322.0, 352.0),
-    (983_633.0, 430.0),
+const SWEEP_US: [(f64, f64); 10] = [
+    (0.0, 16.0),
+    (5_832.0, 20.7),
+    (13_824.0, 27.6),
+    (27_000.0, 32.3),
+    (54_872.0, 50.2),
+    (103_823.0, 77.8),
+    (205_379.0, 117.1),
+    (405_224.0, 190.4),
+    (804_357.0, 361.4),
+    (1_000_000.0, 453.0),
 ];
 
 /// What a color more adds to it.
 const COLOR_US: f64 = 3.8;
 
 /// The rest of an iteration there, microseconds.
-const REST_US: [(f64, f64); 4] =
-    [(0.0, 166.0), (99_972.0, 472.0), (786_448.0, 2_576.0), (6_191_003.0, 19_500.0)];
+const REST_US: [(f64, f64); 10] = [
+    (0.0, 166.0),
+    (5_832.0, 179.0),
+    (13_824.0, 197.0),
+    (27_000.0, 237.0),
+    (54_872.0, 318.0),
+    (103_823.0, 480.0),
+    (205_379.0, 764.0),
+    (405_224.0, 1_318.0),
+    (804_357.0, 2_538.0),
+    (6_191_003.0, 19_500.0),
+];
+
+/// What sweeps over a part of a system take, of those over a whole one of as many rows: rows of the border, apart from the others, are read
+/// once more with their neighbors (1.02 to 1.12 without any exchange).
+const APART: f64 = 1.06;
 
 /// Microseconds of a sum over ranks: so many, and so many for each doubling of ranks.
 const REDUCTION_US: [f64; 2] = [10.0, 4.0];
@@ -61,13 +79,13 @@ pub struct Link {
 }
 
 impl Link {
-    /// Measured on H200 of one host (NVLink), `bench/scaling-h200.md`: peer stores within sweeps between two, by events and by NCCL between two,
-    /// four and eight. Staged, and messages between threads: assumed.
+    /// Measured on H200 of one host (NVLink), `bench/scaling-h200.md`: peer stores within sweeps, by events and by NCCL between two, four and
+    /// eight. Staged, and messages between threads: assumed.
     pub fn of(path: Option<&str>) -> Self {
         let link = Self { latency: 2.3, bandwidth: 370.0, fixed: 0.0, each: 0.0, least: 0.0 };
         match path {
-            Some(path) if path.starts_with("peer stores within") => Self { least: 5.2, ..link },
-            Some(path) if path.starts_with("peer") => Self { fixed: 8.0, each: 6.2, ..link },
+            Some(path) if path.starts_with("peer stores within") => Self { each: 0.25, least: 5.2, ..link },
+            Some(path) if path.starts_with("peer") => Self { fixed: 11.0, each: 4.0, ..link },
             Some(path) if path.starts_with("NCCL") => Self { fixed: 15.0, ..link },
             Some(_) => Self { latency: 25.0, bandwidth: 20.0, fixed: 8.0, ..link },
             None => Self { latency: 5.0, bandwidth: 5.0, ..link },
@@ -134,7 +152,8 @@ impl Single {
         let m = over.balance * over.rows / over.machines;
         let c = self.colors;
         let sweep_us = |m: f64| at(&SWEEP_US, m) + COLOR_US * (c - 10.0);
-        let sweep = self.sweeps_seconds / self.sweeps * self.share(sweep_us, m);
+        let apart = if self.on_gpu { APART } else { 1.0 };
+        let sweep = apart * self.sweeps_seconds / self.sweeps * self.share(sweep_us, m);
         let with_ghosts = m + if self.on_gpu { LAYERS * over.sent } else { 0.0 };
         let rest = (self.seconds - self.sweeps_seconds) * self.share(|m| at(&REST_US, m), with_ghosts);
         let (latency, bytes) = (us * link.latency, 1e9 * link.bandwidth);
@@ -198,15 +217,15 @@ mod tests {
         }
     }
 
-    /// By hand: two GPUs, each with 515,000 rows; a sweep of 440 us at 1 M rows by the curve (436.97) becomes that of 515,000.
+    /// By hand: two GPUs, each with 515,000 rows; a sweep of 440 us at 1 M rows (453 by the curve) becomes that of 515,000.
     #[test]
     fn two_gpus_of_a_million_rows() {
         let link = Link { latency: 2.3, bandwidth: 370.0, fixed: 1.1, each: 0.5, least: 5.0 };
-        let s = |m: f64| 187.7 + (352.0 - 187.7) * (m - 394_745.0) / (800_322.0 - 394_745.0);
-        let all = 352.0 + (430.0 - 352.0) * (1e6 - 800_322.0) / (983_633.0 - 800_322.0);
-        let r = |m: f64| 472.0 + (2_576.0 - 472.0) * (m - 99_972.0) / (786_448.0 - 99_972.0);
-        let r_all = 2_576.0 + (19_500.0 - 2_576.0) * (1e6 - 786_448.0) / (6_191_003.0 - 786_448.0);
-        let sweep = 440e-6 * s(515_000.0) / all;
+        let between = |m: f64, [a, fa]: [f64; 2], [b, fb]: [f64; 2]| fa + (fb - fa) * (m - a) / (b - a);
+        let s = |m| between(m, [405_224.0, 190.4], [804_357.0, 361.4]);
+        let r = |m| between(m, [405_224.0, 1_318.0], [804_357.0, 2_538.0]);
+        let r_all = between(1e6, [804_357.0, 2_538.0], [6_191_003.0, 19_500.0]);
+        let sweep = 1.06 * 440e-6 * s(515_000.0) / 453.0;
         let sent = 1.5 * 1.3 * 500_000_f64.powf(2.0 / 3.0);
         let rest = 2.9e-3 * r(515_000.0 + 2.0 * sent) / r_all;
         // A color lasts 24 us, a message 2.3 and 0.07: hidden.

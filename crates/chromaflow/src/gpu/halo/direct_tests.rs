@@ -8,7 +8,7 @@ use crate::gpu::{DeviceJacobian, GpuError, Storage, test_stream};
 use crate::relax::{Direction, MulticolorCuda, SolveOptions};
 use chromaflow_comm::{Communicator, Threads, run};
 use chromaflow_device::cuda::{Asked, DeviceBuffer, Gpu, Nccl, Stream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// At most so many nanoseconds later than they would, thread blocks come and go.
@@ -53,17 +53,21 @@ fn same(own: &Local, x: &[f64], expected: &[f64], what: &str) {
     }
     for (row, x) in x.chunks_exact(NB).enumerate().filter(|(row, _)| known[*row]) {
         let global = own.share.global()[row] as usize;
-        assert!(*x == expected[global * NB..][..NB], "{what}: row {global} of the whole system");
+        let (expected, owns) = (&expected[global * NB..][..NB], own.share.owns(row));
+        assert!(x == expected, "{what}: row {global} of the whole system, own {owns}: {x:?}, {expected:?}");
     }
 }
 
-/// How many GPUs there are for ranks, each of which needs its own: on one, hosts wait in the driver for kernels that wait for them.
-fn gpus() -> Option<usize> {
+/// How many GPUs there are for ranks, each of which needs its own: on one, hosts wait in the driver for kernels that wait for them. One
+/// test at a time has them: two that wait on the same GPUs would wait for one another.
+fn gpus() -> Option<(usize, MutexGuard<'static, ()>)> {
+    static ALONE: Mutex<()> = Mutex::new(());
     let count = Gpu::count().unwrap().min(4);
     if count < 2 {
         chromaflow_testkit::skip("two gpus", "there is one GPU, two are needed");
+        return None;
     }
-    (count > 1).then_some(count)
+    Some((count, ALONE.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// Owners of rows: scattered, in runs of odd lengths, and all but a few on one rank.
@@ -96,7 +100,7 @@ fn ways() -> Vec<(Wish, Path, Option<u32>)> {
 #[test]
 fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
     let Some(stream) = test_stream() else { return };
-    let Some(count) = gpus() else { return };
+    let Some((count, _alone)) = gpus() else { return };
     let ways = Arc::new(ways());
     for (seed, policy, direction, damping) in [
         (1, Policy::Ds, Direction::Forward, 1.0),
@@ -130,7 +134,7 @@ fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
                             &own,
                             &x,
                             &expected,
-                            &format!("seed {seed}, cut {kind}, {size} ranks, {wish:?}, turn {turn}"),
+                            &format!("seed {seed}, cut {kind}, {size} ranks, {wish:?}, {delay:?}, turn {turn}"),
                         );
                         if turn == 2 && delay.is_none() {
                             all.push(Asked {
@@ -166,7 +170,7 @@ fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
 /// where neighbors have few rows for one another or none.
 #[test]
 fn cuda_exchanges_on_two_gpus_bring_owners_values() {
-    let Some(count) = gpus() else { return };
+    let Some((count, _alone)) = gpus() else { return };
     for (size, kind) in (2..=count).flat_map(|size| [0, 1, 2].map(|kind| (size, kind))) {
         for (wish, path, _) in ways().into_iter().filter(|(_, _, delay)| delay.is_none()) {
             let found = run(size, PATIENCE, move |ranks: &Threads| -> Result<(), GpuError> {
@@ -213,9 +217,7 @@ fn cuda_exchanges_on_two_gpus_bring_owners_values() {
 /// Who waits in vain says so in the end: after the patience of the ranks for one that stays silent, at once for one that has failed.
 #[test]
 fn cuda_kernels_that_wait_for_a_rank_in_vain_end_with_an_error() {
-    if test_stream().is_none() || gpus().is_none() {
-        return;
-    }
+    let Some(_alone) = test_stream().and_then(|_| gpus()) else { return };
     let wishes = if Nccl::open().is_ok() { &[Wish::Shortest, Wish::Nccl][..] } else { &[Wish::Shortest] };
     for (&wish, fails) in wishes.iter().flat_map(|wish| [(wish, false), (wish, true)]) {
         let started = Instant::now();
