@@ -45,8 +45,7 @@ fn values_are_reduced_alike_through_memory_and_by_messages() {
                 if round % 20 == 0 {
                     delay(ranks.rank(), round);
                 }
-                let own: Vec<f64> =
-                    (0..1 + round % 18).map(|k| value(ranks.rank(), round + 7 * k)).collect();
+                let own: Vec<f64> = (0..=round % 18).map(|k| value(ranks.rank(), round + 7 * k)).collect();
                 let (mut one, mut other) = (own.clone(), own);
                 ranks.reduce_each(&op, &mut one)?;
                 if round % 3 == 0 {

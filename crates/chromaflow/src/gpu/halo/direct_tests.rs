@@ -134,7 +134,9 @@ fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
                             &own,
                             &x,
                             &expected,
-                            &format!("seed {seed}, cut {kind}, {size} ranks, {wish:?}, {delay:?}, turn {turn}"),
+                            &format!(
+                                "seed {seed}, cut {kind}, {size} ranks, {wish:?}, {delay:?}, turn {turn}"
+                            ),
                         );
                         if turn == 2 && delay.is_none() {
                             all.push(Asked {
