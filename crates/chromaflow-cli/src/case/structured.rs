@@ -53,8 +53,9 @@ pub struct StructuredSection {
     pub local_step: LocalStepName,
     /// Thickness, over the reference length, of the layer at slip walls in which the flow starts along them, total enthalpy and
     /// entropy the free stream's: 0.1 is good for cells made for boundary layers, which shocks from an impulsive start leave
-    /// hot. 0 starts with the free stream in every cell. Not for `lax_wendroff`.
-    pub start_layer: f64,
+    /// hot. 0 starts with the free stream in every cell. By default a tenth of slip walls' extent in steady inviscid subsonic flow by
+    /// Newton-Krylov steps, else 0. Not for `lax_wendroff`.
+    pub start_layer: Option<f64>,
 }
 
 /// Steps on structured grids.
@@ -152,7 +153,7 @@ impl Default for StructuredSection {
             viscous: ViscousName::Full,
             implicit_dissipation: None,
             local_step: LocalStepName::Mean,
-            start_layer: 0.0,
+            start_layer: None,
         }
     }
 }

@@ -201,7 +201,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         } else {
             hints.push("march.nonlinear = \"newton_krylov\", or march.cfl_max = 5".to_owned());
         }
-        if trouble.is_unphysical(finished) {
+        if trouble.is_unphysical(finished) && !newton {
             hints.push("structured.start_layer = 0.1: the flow then starts along slip walls".to_owned());
         }
         hints

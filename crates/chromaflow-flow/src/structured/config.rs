@@ -24,8 +24,9 @@ pub struct StructuredConfig {
     /// The implicit step.
     pub implicit: LineImplicit,
     /// Thickness, over the reference length, of the layer at slip walls in which the flow starts along them; 0 starts with
-    /// the free stream in every cell.
-    pub start_layer: f64,
+    /// the free stream in every cell. None: a tenth of these walls' largest extent along an axis in steady inviscid subsonic flow by
+    /// Newton-Krylov steps, else 0.
+    pub start_layer: Option<f64>,
     /// March to a steady state, or follow the flow in time.
     pub time: Time,
     /// How forces are made into coefficients.

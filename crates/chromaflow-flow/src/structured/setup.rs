@@ -51,11 +51,10 @@ impl StructuredSolver {
             patches.push(PatchState::new(&grid, &patch.name, patch.window, condition, block));
             patches[patches.len() - 1].check_motion(block)?;
         }
-        if config.start_layer > 0.0 {
-            let layer = config.start_layer * config.reference.length;
-            for wall in patches.iter().filter(|p: &&PatchState| p.condition.kind == ConditionKind::SlipWall) {
-                start_along(gas, wall, layer, &mut blocks[wall.window.block]);
-            }
+        let slips = || patches.iter().filter(|p: &&PatchState| p.condition.kind == ConditionKind::SlipWall);
+        let layer = layer_at_start(&config, slips().flat_map(|wall| wall.faces.iter().map(|(_, face)| *face)));
+        for wall in slips().filter(|_| layer > 0.0) {
+            start_along(gas, wall, layer, &mut blocks[wall.window.block]);
         }
         let volume = blocks.iter().map(|b| b.metrics.total_volume()).sum();
         let round_off = round_off(&blocks, gas, &free, volume);
@@ -204,6 +203,22 @@ fn block_of(grid: &Grid, number: usize, metrics: Metrics, free: [f64; 5], unstea
     }
 }
 
+/// Thickness of the layer at slip walls with these faces in which the flow starts along them.
+fn layer_at_start(config: &StructuredConfig, faces: impl Iterator<Item = [f64; 3]>) -> f64 {
+    if let Some(share) = config.start_layer {
+        return share * config.reference.length;
+    }
+    let newton = matches!(config.implicit.nonlinear, Nonlinear::NewtonKrylov(_));
+    let subsonic = config.freestream.mach < 1.0;
+    if !(newton && subsonic && config.unsteady().is_none() && config.equations == Equations::Euler) {
+        return 0.0;
+    }
+    let ends = faces.fold([[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]], |[low, high], x| {
+        [std::array::from_fn(|d| low[d].min(x[d])), std::array::from_fn(|d| high[d].max(x[d]))]
+    });
+    0.1 * (0..3).map(|d| ends[1][d] - ends[0][d]).fold(0.0, f64::max)
+}
+
 /// Turns the flow along a slip wall, at each face and on the grid line from it into the block: u - e^(-d/`layer`) (u . k) k at
 /// a distance d from the face of unit normal k, total enthalpy and entropy as they are.
 ///
@@ -283,6 +298,7 @@ fn check(grid: &Grid, config: &StructuredConfig) -> Result<(), FlowError> {
         }
     }
     let (free, implicit) = (&config.freestream, &config.implicit);
+    let layer = config.start_layer.unwrap_or(0.0);
     let laminar = config.equations == Equations::Laminar;
     let dissipation = config.implicit_dissipation();
     let positive = "expected a positive number";
@@ -301,7 +317,7 @@ fn check(grid: &Grid, config: &StructuredConfig) -> Result<(), FlowError> {
         ("gamma", config.gas.gamma, config.gas.gamma > 1.0, "expected more than 1"),
         ("cfl.start", implicit.cfl.start, implicit.cfl.start > 0.0, positive),
         ("max_change", implicit.max_change, implicit.max_change > 0.0, positive),
-        ("start_layer", config.start_layer, config.start_layer >= 0.0, "expected zero or more"),
+        ("start_layer", layer, layer >= 0.0, "expected zero or more"),
         ("dissipation", dissipation, dissipation >= 0.0, "expected zero or more"),
         ("sweeps", sweeps as f64, sweeps > 0, "expected one or more"),
         ("relaxation", relaxation, relaxation > 0.0 && relaxation < 2.0, "expected a number between 0 and 2"),

@@ -3,7 +3,7 @@ mod methods;
 mod operators;
 
 use super::*;
-use crate::config::{Boundary, Equations, Freestream, GasConfig};
+use crate::config::{Boundary, Equations, Freestream, GasConfig, NewtonKrylov, Nonlinear};
 use crate::flux::Dissipation;
 use crate::grid::generate::BoxGrid;
 use std::collections::BTreeMap;
@@ -247,19 +247,29 @@ fn starts_along_slip_walls() {
     let mut config = config(&grid, SCHEMES[0], Equations::Euler);
     config.boundaries.insert("ymax".to_owned(), Boundary::SlipWall);
     config.reference.length = 2.0;
-    config.start_layer = 0.05;
-    let solver = StructuredSolver::new(grid.clone(), config.clone(), team(1)).unwrap();
-    let free = solver.free_stream();
-    let enthalpy = |w: &[f64; 5]| 3.5 * w[4] / w[0] + 0.5 * (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]);
-    for (q, (x, _)) in solver.state().iter().zip(solver.cells()) {
-        let w = primitive(GasConfig::default().gas(), q);
-        let through = free[2] * (1.0 - ((x[1] - 0.5) / 0.1).exp());
-        let expected = [free[1], through, free[3]];
-        assert!((0..3).all(|c| (w[1 + c] - expected[c]).abs() < 1e-14), "{x:?}: {w:?}");
-        assert!((crate::gas::entropy(GasConfig::default().gas(), &w) - 1.0).abs() < 1e-13, "{x:?}: {w:?}");
-        assert!((enthalpy(&w) - enthalpy(&free)).abs() < 1e-13, "{x:?}: {w:?}");
+    // By default a tenth of the wall's extent, along which there are six cells, for Newton-Krylov steps.
+    let newton = Nonlinear::NewtonKrylov(NewtonKrylov::default());
+    let plain = config.implicit.nonlinear;
+    for (given, nonlinear, layer) in [
+        (Some(0.05), plain, 0.1),
+        (None, newton, 0.1 * 5.0 / 6.0),
+        (None, plain, 1e-9),
+        (Some(0.0), newton, 1e-9),
+    ] {
+        (config.start_layer, config.implicit.nonlinear) = (given, nonlinear);
+        let solver = StructuredSolver::new(grid.clone(), config.clone(), team(1)).unwrap();
+        let free = solver.free_stream();
+        let enthalpy = |w: &[f64; 5]| 3.5 * w[4] / w[0] + 0.5 * (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]);
+        for (q, (x, _)) in solver.state().iter().zip(solver.cells()) {
+            let w = primitive(GasConfig::default().gas(), q);
+            let through = free[2] * (1.0 - ((x[1] - 0.5) / layer).exp());
+            let expected = [free[1], through, free[3]];
+            assert!((0..3).all(|c| (w[1 + c] - expected[c]).abs() < 1e-14), "{given:?}, {x:?}: {w:?}");
+            assert!((crate::gas::entropy(GasConfig::default().gas(), &w) - 1.0).abs() < 1e-13, "{x:?}: {w:?}");
+            assert!((enthalpy(&w) - enthalpy(&free)).abs() < 1e-13, "{x:?}: {w:?}");
+        }
     }
-    config.start_layer = -1.0;
+    config.start_layer = Some(-1.0);
     let error = StructuredSolver::new(grid, config, team(1)).err().expect("an error").to_string();
     assert!(error.contains("start_layer"), "{error}");
 }
