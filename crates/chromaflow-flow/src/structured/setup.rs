@@ -52,7 +52,8 @@ impl StructuredSolver {
             patches[patches.len() - 1].check_motion(block)?;
         }
         let slips = || patches.iter().filter(|p: &&PatchState| p.condition.kind == ConditionKind::SlipWall);
-        let layer = layer_at_start(&config, slips().flat_map(|wall| wall.faces.iter().map(|(_, face)| *face)));
+        let layer =
+            layer_at_start(&config, slips().flat_map(|wall| wall.faces.iter().map(|(_, face)| *face)));
         for wall in slips().filter(|_| layer > 0.0) {
             start_along(gas, wall, layer, &mut blocks[wall.window.block]);
         }

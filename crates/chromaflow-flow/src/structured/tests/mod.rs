@@ -265,7 +265,10 @@ fn starts_along_slip_walls() {
             let through = free[2] * (1.0 - ((x[1] - 0.5) / layer).exp());
             let expected = [free[1], through, free[3]];
             assert!((0..3).all(|c| (w[1 + c] - expected[c]).abs() < 1e-14), "{given:?}, {x:?}: {w:?}");
-            assert!((crate::gas::entropy(GasConfig::default().gas(), &w) - 1.0).abs() < 1e-13, "{x:?}: {w:?}");
+            assert!(
+                (crate::gas::entropy(GasConfig::default().gas(), &w) - 1.0).abs() < 1e-13,
+                "{x:?}: {w:?}"
+            );
             assert!((enthalpy(&w) - enthalpy(&free)).abs() < 1e-13, "{x:?}: {w:?}");
         }
     }
