@@ -364,14 +364,14 @@ impl ShareCuda {
         }
         let mut way = self.way();
         let told = self.told(&way, ghosts);
-        let (boxes, turns) = match &*way {
+        let boxes = match &*way {
             Way::Peer(peers) => peers.outgoing(&list.partners),
             Way::Nccl(nccl) => (&nccl.boxes.addresses[0], 0),
             Way::Staged(staged) => (&staged.boxes.addresses[0], 0),
         };
         let kernel = if told.is_some() { &self.kernels.send_and_tell } else { &self.kernels.send };
-        // SAFETY: boxes have room for all rows that pass to a neighbor, and the caller's promise.
-        unsafe { self.pass_rows(kernel, &list.send, boxes, turns, words, x, told.as_ref())? };
+        // SAFETY: boxes have room for all rows that pass to a neighbor, and the caller's promise; `Peers` keeps what numbers need.
+        unsafe { self.pass_rows(kernel, &list.send, boxes, (words, x), told.as_ref())? };
         match &mut *way {
             Way::Peer(peers) => peers.post(&list.partners, told.is_none()),
             Way::Nccl(nccl) => nccl.pass(list, words, &self.stream),
@@ -398,14 +398,14 @@ impl ShareCuda {
         if !arrived {
             return Ok(());
         }
-        let (boxes, turns) = match &*way {
+        let boxes = match &*way {
             Way::Peer(peers) => peers.incoming(&list.partners),
             Way::Nccl(nccl) => (&nccl.boxes.addresses[1], 0),
             Way::Staged(staged) => (&staged.boxes.addresses[1], 0),
         };
         let kernel = if told.is_some() { &self.kernels.await_and_receive } else { &self.kernels.receive };
         // SAFETY: as in `start`.
-        unsafe { self.pass_rows(kernel, &list.receive, boxes, turns, words, x, told.as_ref())? };
+        unsafe { self.pass_rows(kernel, &list.receive, boxes, (words, x), told.as_ref())? };
         if let Way::Peer(peers) = &mut *way {
             peers.next(&list.partners, told.is_some());
         }
@@ -431,15 +431,12 @@ impl ShareCuda {
         self.way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    #[allow(clippy::too_many_arguments)]
     unsafe fn pass_rows(
         &self,
         kernel: &Kernel,
         side: &Side,
-        boxes: &DeviceBuffer<u64>,
-        turns: u64,
-        words: usize,
-        x: u64,
+        (boxes, turns): (&DeviceBuffer<u64>, u64),
+        (words, x): (usize, u64),
         told: Option<&Posts>,
     ) -> Result<(), GpuError> {
         let arguments = RowsInBoxes {
