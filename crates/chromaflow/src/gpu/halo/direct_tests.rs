@@ -172,7 +172,7 @@ fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
 /// where neighbors have few rows for one another or none.
 #[test]
 fn cuda_exchanges_on_two_gpus_bring_owners_values() {
-    let Some((count, _alone)) = gpus() else { return };
+    let Some((count, _alone)) = test_stream().and_then(|_| gpus()) else { return };
     for (size, kind) in (2..=count).flat_map(|size| [0, 1, 2].map(|kind| (size, kind))) {
         for (wish, path, _) in ways().into_iter().filter(|(_, _, delay)| delay.is_none()) {
             let found = run(size, PATIENCE, move |ranks: &Threads| -> Result<(), GpuError> {
