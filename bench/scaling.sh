@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tables of scaling-h200.md again, on 1, 2, 4, 8 GPUs of this machine:
 #
-#   bash bench/scaling.sh FOLDER [strong|small|newton|big|weak|sweeps|ways|half|rans ...]      all of them unless named
+#   bash bench/scaling.sh FOLDER [strong|small|newton|big|weak|sweeps|sizes|ways|half|rans ...]      all of them unless named
 #
 # PROGRAM is the command (target/release/chromaflow). Tables go to FOLDER/NAME.md, all that was measured to FOLDER/NAME.json, which
 # predicted.py reads. Meshes of the data set are found as the cases say; cubes are made in FOLDER.
@@ -41,7 +41,7 @@ ymax = "slip_wall"
 CASE
 }
 
-[ $# -gt 0 ] || set -- strong small newton big weak sweeps ways half rans
+[ $# -gt 0 ] || set -- strong small newton big weak sweeps sizes ways half rans
 for what in "$@"; do
   # shellcheck disable=SC2086 # settings are words
   case $what in
@@ -65,7 +65,14 @@ for what in "$@"; do
         bench sweeps_$cells "$out/cube_$cells.toml" --alone 60 $plain --iterations 20
       done
       ;;
+    sizes) # the model's curves of few rows
+      for cells in 17 23 29 37 46 58 73 92; do
+        cube $cells
+        gpus=1 bench size_$cells "$out/cube_$cells.toml" $plain --iterations 40
+      done
+      ;;
     ways)
+      bench late $wing --exchange late,sweep $fine $plain --iterations 40
       bench ways $wing --halo posted,nccl,staged $fine $plain --iterations 20
       bench nccl $wing --halo nccl --exchange late,sweep $fine $plain --iterations 40
       ;;

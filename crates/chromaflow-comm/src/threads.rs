@@ -216,6 +216,10 @@ impl Communicator for Threads {
 
 /// Looks at a condition in a row without giving the core away: some 20 microseconds, what a message takes that is on its way.
 const LOOKS: u32 = 2_000;
+/// So often a rank looks in a row before it sleeps between looks, some milliseconds: the core may be wanted by another one's threads.
+const ROWS_OF_LOOKS: u32 = 100;
+/// How long it then sleeps.
+const NAP: Duration = Duration::from_micros(50);
 
 impl Threads {
     /// Hands an object to all ranks and returns those of all, in their order; collective. Memory that ranks share begins here.
@@ -233,14 +237,15 @@ impl Threads {
         Ok(all)
     }
 
-    /// Waits until `ready` says so, which the rank `from` brings about in memory that both see: no message passes, and the wait is as
-    /// short as one can be.
+    /// Waits until `ready` says so, which the rank `from` brings about in memory that both see: no message passes, and waits of up to some
+    /// milliseconds are as short as they can be.
     ///
     /// # Errors
     /// [`CommError`] when another rank has failed, or `from` has left or stays silent too long.
     pub fn wait_until(&self, from: usize, ready: impl Fn() -> bool) -> Result<(), CommError> {
         self.partner(from)?;
         let started = Instant::now();
+        let mut row = 0;
         loop {
             for _ in 0..LOOKS {
                 if ready() {
@@ -256,7 +261,12 @@ impl Threads {
             if started.elapsed() >= self.world.patience {
                 return Err(CommError::Late { rank: from, patience: self.world.patience });
             }
-            thread::yield_now();
+            if row < ROWS_OF_LOOKS {
+                row += 1;
+                thread::yield_now();
+            } else {
+                thread::sleep(NAP);
+            }
         }
     }
 

@@ -50,8 +50,8 @@ const REST_US: [(f64, f64); 10] = [
     (6_191_003.0, 19_500.0),
 ];
 
-/// What sweeps over a part of a system take, of those over a whole one of as many rows: rows of the border, apart from the others, are read
-/// once more with their neighbors (1.02 to 1.12 without any exchange).
+/// What sweeps over a part of a system take, of those over a whole one of as many rows: fitted, 1.02 to 1.12 without any exchange. Why was
+/// not found out; a part has its border's rows as a set of their own and other rows next to one another in memory.
 const APART: f64 = 1.06;
 
 /// Microseconds of a sum over ranks: so many, and so many for each doubling of ranks.
@@ -238,6 +238,30 @@ mod tests {
         let slow = Link { least: 100.0, ..link };
         let waits = SINGLE.predict(&over(2.0, SweepExchange::EveryColor), &slow);
         assert!((waits - (found + 15.0 * (10.0 * 100e-6 - sweep))).abs() < 1e-9, "{waits}");
+    }
+
+    /// `bench/predicted.py` has the same numbers.
+    #[test]
+    fn the_script_has_these_numbers() {
+        let script = include_str!("../../../../../bench/predicted.py");
+        let curve = |points: &[(f64, f64)], scale: f64| -> Vec<String> {
+            points.iter().map(|(rows, us)| format!("({rows}, {})", us / scale)).collect()
+        };
+        let numbers = [curve(&SWEEP_US, 1.0), curve(&REST_US, 1e3)].concat();
+        let more = [
+            format!("APART = {APART} "),
+            format!("COLOR = {COLOR_US} "),
+            format!("STATE, LAYERS = {STATE}, {LAYERS}\n"),
+        ];
+        for expected in numbers.into_iter().chain(more) {
+            assert!(script.contains(&expected), "predicted.py lacks `{expected}`");
+        }
+        let ways = [("within sweeps", "peer stores within"), ("by events", "peer stores"), ("NCCL", "NCCL")];
+        for (way, path) in ways {
+            let Link { latency, bandwidth, fixed, each, least } = Link::of(Some(path));
+            let expected = format!("\"{way}\": ({latency:?}, {bandwidth:?}, {fixed:?}, {each:?}, {least:?})");
+            assert!(script.contains(&expected), "predicted.py lacks `{expected}`");
+        }
     }
 
     /// A slow network shows in what is not hidden: each color, less of it one color late, once a sweep.
