@@ -32,7 +32,8 @@ usage: cargo xtask COMMAND
   doors              the example of every door to other languages, built and run; installs what it needs; --available: what cannot
                      be installed is left out
   install PREFIX     release build of the C library with headers, pkg-config and CMake files below PREFIX
-  release [DIR]      tarball, Debian package and wheel, tried in an empty root
+  release [DIR]      tarball, Debian package and wheel, tried in an empty root; GPU kernels for sm_80, sm_90 and sm_100 among them, which
+                     takes minutes (--arch sm_90: others; --arch none)
   pictures [NAME...] the pictures of the documentation, by the commands that they come from; says what it leaves out;
                      --program FILE, here and above: by that program, not by one built for it
   docs               the API documentation, and the book where mdbook is installed";

@@ -48,6 +48,8 @@ for test in tests/*; do
   if [ -n "${small[0]:-}" ] && wanted sanitizer; then
     # A call that fails ends the count of a kernel's arguments: no error.
     for tool in "memcheck --report-api-errors no" racecheck; do
+      # Under racecheck kernels run one after the other: those that wait for one another would wait for ever.
+      [ "$tool" = racecheck ] && mapfile -t small < <(printf '%s\n' "${small[@]}" | grep -v exchange)
       step "${tool%% *}-$short" 120 compute-sanitizer --tool $tool --error-exitcode 9 "$test" --exact "${small[@]}" --test-threads 1
     done
   fi

@@ -17,15 +17,32 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("fish", "share/fish/vendor_completions.d/chromaflow.fish"),
 ];
 
-/// `cargo xtask release [DIR]`: builds all, puts the packages into a folder (`target/packages` unless given) and tries them.
+/// Devices whose kernels the command brings along.
+const ARCHITECTURES: &str = "sm_80,sm_90,sm_100";
+
+/// `cargo xtask release [DIR] [--arch sm_90,...|none]`: builds all, puts the packages into a folder (`target/packages` unless given) and tries
+/// them.
 pub fn release(args: &[String]) -> Result<()> {
-    let to = args.first().map_or_else(|| install::target().join("packages"), PathBuf::from);
+    let (to, architectures) = match args {
+        [] => (None, ARCHITECTURES),
+        [word, arch] if word == "--arch" => (None, arch.as_str()),
+        [to] => (Some(to), ARCHITECTURES),
+        [to, word, arch] if word == "--arch" => (Some(to), arch.as_str()),
+        _ => return Err("usage: cargo xtask release [DIR] [--arch sm_90,...|none]".to_owned()),
+    };
+    let to = to.map_or_else(|| install::target().join("packages"), PathBuf::from);
     let to = std::path::absolute(&to).map_err(|e| format!("{}: {e}", to.display()))?;
     let root = to.join("root");
     if root.exists() {
         fs::remove_dir_all(&root).map_err(|e| format!("{}: {e}", root.display()))?;
     }
-    run::cargo(&["build", "--release", "--package", "chromaflow-cli", "--package", "chromaflow-capi"])?;
+    let pack = if architectures == "none" { None } else { kernels(architectures)? };
+    let mut build = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+    build.args(["build", "--release", "--package", "chromaflow-cli", "--package", "chromaflow-capi"]);
+    build.current_dir(run::root()).envs(pack.map(|pack| ("CHROMAFLOW_KERNELS", pack)));
+    if !build.status().is_ok_and(|status| status.success()) {
+        return Err("the release was not built".to_owned());
+    }
     stage(&root.join("usr"))?;
     let tarball = to.join(format!("chromaflow-{VERSION}-{}-linux.tar.gz", std::env::consts::ARCH));
     let (from, text) = (root.join("usr").display().to_string(), tarball.display().to_string());
@@ -46,6 +63,41 @@ pub fn release(args: &[String]) -> Result<()> {
         println!("{}: {:.1} MB", file.display(), bytes as f64 / 1e6);
     }
     Ok(())
+}
+
+/// A pack of GPU kernels for these devices, by NVRTC from PyPI: a first run on a GPU then compiles nothing. None where it is not to be had.
+fn kernels(architectures: &str) -> Result<Option<PathBuf>> {
+    let nvrtc = install::target().join("nvrtc");
+    let place = nvrtc.display().to_string();
+    let words = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--upgrade",
+        "--target",
+        &place,
+        "nvidia-cuda-nvrtc==13.0.*",
+    ];
+    if run::program("python3", &words).is_err() {
+        println!(
+            "no GPU kernels in the command, which compiles them at first use: nvidia-cuda-nvrtc could not be installed"
+        );
+        return Ok(None);
+    }
+    run::cargo(&["build", "--release", "--package", "chromaflow-bench", "--bin", "chromaflow-kernels"])?;
+    let (program, pack) =
+        (install::target().join("release/chromaflow-kernels"), install::target().join("kernels.pack"));
+    let mut compile = Command::new(&program);
+    compile
+        .args(["--arch", architectures, "--pack"])
+        .arg(&pack)
+        .env("LD_LIBRARY_PATH", nvrtc.join("nvidia/cu13/lib"));
+    match compile.status() {
+        Ok(status) if status.success() => Ok(Some(pack)),
+        ended => Err(format!("{}: {ended:?}", program.display())),
+    }
 }
 
 /// All files below a prefix.

@@ -253,8 +253,8 @@ pub struct Implicit {
     /// The CFL number from step to step.
     pub cfl: Cfl,
     /// Most first-order steps before the second-order ones, which begin as soon as the residual has fallen by four orders. Steady flow that
-    /// takes Newton-Krylov steps and has no turbulence goes back to such steps by itself, once, where its residual has not
-    /// fallen for 100 steps.
+    /// takes Newton-Krylov steps and has no turbulence goes back to such steps by itself where its residual has not
+    /// fallen for 100 steps: once, inviscid flow once more with Roe's flux [damped](crate::flux::RoeFix::damped).
     pub first_order_steps: usize,
     /// Largest relative change of density and pressure of a node in one step, rises of supersonic nodes around bodies
     /// up to five times that; larger updates are scaled down.

@@ -30,7 +30,7 @@ pub enum MeshError {
     #[error(transparent)]
     File(#[from] FileError),
     /// The file does not follow its format.
-    #[error("{}: {place}: {what}", path.display())]
+    #[error("{}: {place}: {what}; mend it there, or copy or write the file anew", path.display())]
     Syntax {
         /// The file.
         path: PathBuf,

@@ -20,11 +20,13 @@ const NO_SPILLS: usize = 32;
 /// two in memory at some sizes, as do factorizations of any pattern, of a hyperplane with 1024 threads and by warps of three
 /// kinds; Jacobians and fluxes of structured grids keep to 128 registers for the sake of more threads; lines with |A| in the operator, and those that close on themselves, have four blocks of 25
 /// numbers at hand.
-const MAY_SPILL: [(&str, usize); 21] = [
+const MAY_SPILL: [(&str, usize); 22] = [
     // IDDES; a stress that is quadratic in the gradient.
     ("k_omega", 8),
     ("sa", 8),
     ("viscous", 4),
+    // Fluxes over the true shape of faces.
+    ("residual", 8),
     ("ilu", 4),
     // Of boundary nodes alone: an outlet has the matrix of what leaves beside that of what comes back in.
     ("jacobian", 44),

@@ -180,7 +180,7 @@ impl Run<'_> {
         let mut tally = Tally::default();
         let mut live =
             Live::new(self.files.folder(), self.title, goal, self.equations, &flow.coupled(), &rows);
-        let mut first_order = false;
+        let (mut first_order, mut damped) = (false, false);
         interrupt::watch();
         loop {
             let report = flow.solver_mut().try_step().map_err(|e| self.lost(&e))?;
@@ -206,6 +206,11 @@ impl Run<'_> {
                     "iteration {}: steps of {order} order in space from here",
                     report.iteration
                 ));
+            }
+            if report.damped && !damped {
+                damped = true;
+                let flux = summary::damped_flux();
+                screen.note(&format!("iteration {}: no steady flow was found: {flux}", report.iteration));
             }
             if self.output.matrix == report.iteration {
                 flow.solver_mut().sync().map_err(|e| self.lost(&e))?;

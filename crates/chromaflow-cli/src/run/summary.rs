@@ -8,11 +8,20 @@ use crate::case::FlowSection;
 use crate::context::Context;
 use chromaflow_flow::StepReport;
 use chromaflow_flow::config::Boundary;
+use chromaflow_flow::flux::RoeFix;
 use chromaflow_flow::march::{BadPlace, Coefficients, Forces, Part};
 use chromaflow_flow::unstructured::RankReport;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+
+/// What is said of runs that have gone over to a flux that damps more.
+pub fn damped_flux() -> String {
+    let [entropy, acoustic] = RoeFix::DAMPED;
+    format!(
+        "Roe's flux damps more than the case asks for, as by numerics.entropy_fix = {entropy} and acoustic_fix = {acoustic}"
+    )
+}
 
 /// Everything that scripts may want. `facts` is what the flow said of itself while it had all its memory, `ranks` how the time of each
 /// rank went, where there are several.
@@ -34,6 +43,7 @@ pub fn json(
         "iterations": last.iteration,
         "time_steps": last.time_step,
         "residual_orders": last.orders,
+        "damped": last.damped,
         "residual": flow.residual(&last.residual),
         "coupled": coupled(&flow.coupled(), last),
         "forces": forces(&last.forces),
@@ -178,6 +188,9 @@ pub fn print(
         duration(finished.seconds),
         peak_bytes().map_or_else(|| "memory unknown".to_owned(), bytes)
     );
+    if finished.last.damped {
+        println!("{}", damped_flux());
+    }
     println!("\n{:20} {:>12} {:>12} {:>12}", "", "CL", "CD", "CM");
     let line = |name: &str, c: &Coefficients| println!("{name:20} {:12.7} {:12.7} {:12.7}", c.cl, c.cd, c.cm);
     for m in &f.markers {

@@ -104,6 +104,9 @@ impl Compiled {
     }
 }
 
+/// The first NVRTC with a cache of its own, in the driver's.
+const CACHES: (u32, u32) = (12, 9);
+
 const NVRTC_REMEDY: &str = "kernels are compiled at first use: install the CUDA toolkit, or `pip install \
                             nvidia-cuda-nvrtc` and put its lib folder on LD_LIBRARY_PATH before the start";
 
@@ -134,13 +137,16 @@ fn nvrtc(call: &'static str, status: nvrtcResult) -> Result<(), CudaError> {
 /// # Errors
 /// [`CudaError::NoLibrary`] without NVRTC, [`CudaError::Compile`] with the compiler's messages.
 pub fn compile(source: &KernelSource, arch: &str) -> Result<Compiled, CudaError> {
-    nvrtc_version()?;
+    let version = nvrtc_version()?;
     let mut options = vec![
         format!("--gpu-architecture={arch}"),
         "-std=c++17".to_owned(),
         "-default-device".to_owned(),
         "--ptxas-options=-v".to_owned(),
     ];
+    if version >= CACHES {
+        options.push("--no-cache".to_owned()); // what comes from there has no log
+    }
     options.extend(source.options.iter().cloned());
     let c = |s: &str| CString::new(s).expect("kernel texts and options have no zero byte");
     let c_options: Vec<CString> = options.iter().map(|o| c(o)).collect();

@@ -148,6 +148,18 @@ impl Stream {
         check("cuStreamWaitEvent", unsafe { sys::cuStreamWaitEvent(self.0.raw, event.raw, 0) })
     }
 
+    /// Whether what is enqueued here is being recorded as a graph, by [`Self::capture`] or by whoever else has the stream.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    pub fn is_recording(&self) -> Result<bool, CudaError> {
+        self.gpu().bind()?;
+        let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        // SAFETY: the stream lives; writes one value.
+        check("cuStreamIsCapturing", unsafe { sys::cuStreamIsCapturing(self.0.raw, &raw mut status) })?;
+        Ok(status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+
     /// Records what `work` enqueues on this stream as a graph, without running it.
     ///
     /// # Errors

@@ -30,16 +30,30 @@ impl RoeFix<f64> {
     /// 0.05 acoustic, 0 convective, |A| at every speed.
     pub const DEFAULT: Self = Self { acoustic: 0.05, convective: 0.0, cutoff_mach: 1.0, dissipation: 1.0 };
 
-    /// In the residual of a set-up.
-    pub fn of_residual(config: &FlowConfig) -> Self {
+    /// The least convective and the largest acoustic fix of [damped](Self::damped) flows.
+    pub const DAMPED: [f64; 2] = [0.05, 0.1];
+
+    /// In the residual of a set-up, or the same [damped](Self::damped).
+    pub fn of_residual(config: &FlowConfig, damped: bool) -> Self {
         let space = &config.space;
         let (acoustic, convective) = (space.acoustic_fix, space.entropy_fix);
-        Self { acoustic, convective, cutoff_mach: config.cutoff_mach(), dissipation: space.dissipation }
+        let fix =
+            Self { acoustic, convective, cutoff_mach: config.cutoff_mach(), dissipation: space.dissipation };
+        if damped { fix.damped() } else { fix }
+    }
+
+    /// For inviscid flows that find no steady state otherwise: entropy and shear are damped by a twentieth of the spectral radius at the
+    /// least, so that neighbors along a streamline's sides are coupled; sonic lines and shocks less than by default, so that these may pass
+    /// from face to face. Lift and drag of smooth flow change by some thousandths.
+    #[must_use]
+    pub fn damped(self) -> Self {
+        let [convective, acoustic] = Self::DAMPED;
+        Self { convective: self.convective.max(convective), acoustic: self.acoustic.min(acoustic), ..self }
     }
 
     /// In its matrix: eigenvalues are rounded off by a tenth at the least, and dissipation is whole, which a first-order matrix needs.
-    pub fn of_matrix(config: &FlowConfig) -> Self {
-        let fix = Self::of_residual(config);
+    pub fn of_matrix(config: &FlowConfig, damped: bool) -> Self {
+        let fix = Self::of_residual(config, damped);
         let (acoustic, convective) = (fix.acoustic.max(0.1), fix.convective.max(0.1));
         Self { acoustic, convective, dissipation: 1.0, ..fix }
     }

@@ -174,9 +174,15 @@ pub fn optional<T: bytemuck::Pod>(values: &DeviceBuffer<T>) -> Option<&DeviceBuf
     (!values.is_empty()).then_some(values)
 }
 
+/// Where the fixes stand among them.
+const FIXES: usize = 7;
+
 /// The numbers of a set-up that kernels read (`Params` in common.cuh).
 pub struct Params {
     pub(crate) values: DeviceBuffer<f64>,
+    /// As asked for, and [damped](RoeFix::damped).
+    sets: [DeviceBuffer<f64>; 2],
+    damped: bool,
 }
 
 impl Params {
@@ -199,7 +205,7 @@ impl Params {
             [t.scale, t.prandtl, law, t.sutherland]
         });
         let [rho, u, v, w, p] = config.limiter_eps2();
-        let (fix, of_matrix) = (RoeFix::of_residual(config), RoeFix::of_matrix(config));
+        let fix = RoeFix::of_residual(config, false);
         let mut values = vec![
             gas.gamma,
             space.kappa,
@@ -208,10 +214,11 @@ impl Params {
             v,
             w,
             p,
-            fix.acoustic,
-            fix.convective,
-            of_matrix.acoustic,
-            of_matrix.convective,
+            // Fixes of the residual, then those of the matrix.
+            0.0,
+            0.0,
+            0.0,
+            0.0,
             fix.cutoff_mach,
             scale,
             prandtl,
@@ -232,7 +239,27 @@ impl Params {
             three[..vectors.len()].copy_from_slice(vectors);
             values.extend(three.as_flattened());
         }
-        Ok(Self { values: stream.upload(&values)? })
+        let mut set = |damped: bool| {
+            let fixes = [RoeFix::of_residual(config, damped), RoeFix::of_matrix(config, damped)];
+            for (to, fix) in values[FIXES..].chunks_mut(2).zip(fixes) {
+                to.copy_from_slice(&[fix.acoustic, fix.convective]);
+            }
+            stream.upload(&values)
+        };
+        let sets = [set(false)?, set(true)?];
+        Ok(Self { values: set(false)?, sets, damped: false })
+    }
+
+    /// Whether Roe's flux is damped from here on, in the order of the stream.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn damp(&mut self, damped: bool) -> Result<(), GpuError> {
+        if self.damped != damped {
+            self.values.copy_from(&self.sets[usize::from(damped)].slice())?;
+            self.damped = damped;
+        }
+        Ok(())
     }
 }
 

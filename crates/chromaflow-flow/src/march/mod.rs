@@ -122,6 +122,7 @@ impl<S: Host> March<S> {
             time_step: self.progress.time_step(self.host.time()),
             cfl: at.cfl,
             first_order: at.first_order,
+            damped: at.damped,
             ..StepReport::default()
         };
         let found = self.computing().residual(&at)?;
@@ -186,9 +187,13 @@ impl<S: Host> March<S> {
         }
         self.coupling.accept();
         self.control.accept(size, report.limited as f64 / self.host.rows() as f64);
-        let (most, back) = (self.host.first_order_steps(), self.host.may_go_back());
-        if !S::EXPLICIT && self.first_order.changes(seen, most, back) {
+        let (most, returns) = (self.host.first_order_steps(), self.host.returns());
+        if !S::EXPLICIT && self.first_order.changes(seen, most, returns) {
             self.control.begin();
+            if self.first_order.starts_anew() {
+                self.sync()?;
+                self.host_to_set().start_anew();
+            }
         }
         Ok(())
     }
@@ -253,6 +258,7 @@ impl<S: Host> March<S> {
         Moment {
             iteration,
             first_order: self.first_order.under_way,
+            damped: self.first_order.damps(),
             cfl: self.control.value(),
             forcing: self.control.forcing(),
             bdf: self.progress.bdf(self.host.time()),

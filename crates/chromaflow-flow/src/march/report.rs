@@ -248,6 +248,8 @@ pub struct StepReport {
     pub cfl: f64,
     /// Whether the step was of first order in space, see [`Implicit::first_order_steps`](crate::config::Implicit::first_order_steps).
     pub first_order: bool,
+    /// Whether Roe's flux damped more than was asked for, see [`RoeFix::damped`](crate::flux::RoeFix::damped).
+    pub damped: bool,
     /// Reduction of the linear system's residual, where it was looked at; of a relaxation alone that of the residual
     /// preconditioned by the sweep.
     pub linear_reduction: Option<f64>,

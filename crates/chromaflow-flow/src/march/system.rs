@@ -13,6 +13,8 @@ pub struct Moment {
     pub iteration: usize,
     /// Whether the step is of first order in space, whatever the discretization that the run is for.
     pub first_order: bool,
+    /// Whether Roe's flux damps more than the run asks for, see [`RoeFix::damped`](crate::flux::RoeFix::damped).
+    pub damped: bool,
     /// CFL number of the step.
     pub cfl: f64,
     /// The factor of [`NewtonKrylov::tolerance`] in this step, at most 1.
@@ -32,6 +34,7 @@ impl Moment {
         Self {
             iteration: 1,
             first_order: false,
+            damped: false,
             cfl,
             forcing: 1.0,
             bdf: None,
@@ -219,10 +222,14 @@ pub trait Host: System + Sized {
         0
     }
 
-    /// Whether a run that falls no more may go back to the flow of first order and begin anew from there.
-    fn may_go_back(&self) -> bool {
-        false
+    /// How often a run whose residual falls no more may go back to the flow of first order and begin anew from there: the second time
+    /// [damped](Moment::damped).
+    fn returns(&self) -> usize {
+        0
     }
+
+    /// Sets the state that the run began with, where it may go back twice.
+    fn start_anew(&mut self) {}
 
     /// The linear residual is looked at every so many iterations (0: only where that costs nothing).
     fn linear_report(&self) -> usize {

@@ -22,6 +22,8 @@ struct Number {
     start: usize,
     /// CFL numbers of steps of first order, and of others.
     cfl: [Vec<f64>; 2],
+    /// How often the first state was set again.
+    anew: usize,
 }
 
 impl Number {
@@ -32,7 +34,7 @@ impl Number {
     fn starting(x: f64, factor: f64, time: Time, start: usize) -> March<Self> {
         let (last_good, level, reduction) = (x, x, None);
         let (begun, cfl) = (Vec::new(), [Vec::new(), Vec::new()]);
-        let number = Self { x, last_good, level, factor, reduction, time, begun, start, cfl };
+        let number = Self { x, last_good, level, factor, reduction, time, begun, start, cfl, anew: 0 };
         March::of(number, CflControl::new(Cfl { start: 1.0, min: 0.01, ..Cfl::default() }))
     }
 
@@ -96,8 +98,12 @@ impl Host for Number {
         self.start
     }
 
-    fn may_go_back(&self) -> bool {
-        true
+    fn returns(&self) -> usize {
+        2
+    }
+
+    fn start_anew(&mut self) {
+        self.anew += 1;
     }
 
     fn first_bad(&self) -> Option<usize> {
@@ -247,6 +253,25 @@ fn a_start_of_first_order_ends_where_its_residual_has_fallen() {
     anew.resume_progress(&state, false);
     anew.run(|_| true);
     assert_eq!(anew.host.cfl[0].len(), 3, "one that is asked for begins anew with the run");
+}
+
+/// A residual that never falls: back to first order as asked for, then from the first state with a flux that damps more, then no more.
+#[test]
+fn a_run_that_leads_nowhere_goes_back_twice() {
+    let time = Time::Steady(Steady { iterations: 600, orders: 2.0 });
+    let mut march = Number::march(1.0, 1.0, time);
+    let mut phases = vec![(false, false)];
+    let mut anew = Vec::new();
+    march.run(|report| {
+        let phase = (report.first_order, report.damped);
+        if phases.last() != Some(&phase) {
+            phases.push(phase);
+            anew.push(report.iteration);
+        }
+        true
+    });
+    assert_eq!(phases, [(false, false), (true, false), (false, false), (true, true), (false, true)]);
+    assert_eq!((anew, march.host.anew), (vec![102, 152, 253, 303], 1));
 }
 
 #[test]

@@ -3,8 +3,10 @@
 use super::flow::AT_HAND;
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem};
+use crate::bc::{Condition, ConditionKind};
 use crate::config::Time;
 use crate::coupled::CoupledSystem;
+use crate::dual::Patch;
 use crate::gas::{entropy, mach, primitive, temperature};
 use crate::gradient::NodeRecord;
 use crate::march::{FlowError, Host, Order};
@@ -55,6 +57,27 @@ impl FlowSolver {
         // Over ranks, what cannot be told shows at the next step.
         let _ = self.host.tell(Order::Fields);
         self.synced().fields()
+    }
+
+    /// Markers of extrapolation through most of whose area the flow leaves below the speed of sound, where nothing sets its pressure. Of
+    /// this rank's rows alone.
+    ///
+    /// # Panics
+    /// As [`Self::restart`].
+    pub fn leaves_below_sound(&self) -> Vec<&str> {
+        let host = self.synced();
+        let patches = host.dual.patches.iter().zip(&host.boundaries);
+        let mostly = |(patch, condition): &(&Patch, &Condition<f64>)| {
+            let mut sums = [0.0; 2];
+            for (&i, area) in patch.nodes.iter().zip(&patch.areas) {
+                let w = primitive_of(&host.nodes[i as usize]);
+                let outward: f64 = (0..3).map(|k| w[1 + k] * area[k]).sum();
+                let size = area.iter().map(|a| a * a).sum::<f64>().sqrt();
+                sums[usize::from(outward > 0.0 && mach(host.gas, &w) < 1.0)] += size;
+            }
+            condition.kind == ConditionKind::Extrapolation && sums[1] > sums[0]
+        };
+        patches.filter(mostly).map(|(patch, _)| patch.name.as_str()).collect()
     }
 
     /// Everything that a run needs to go on.
@@ -279,6 +302,7 @@ impl FlowSystem {
                 + 24 * n,
             state: size_of_val(&*self.q)
                 + size_of_val(&*self.last_good)
+                + size_of_val(&*self.first)
                 + size_of_val(&*self.cfl_shares)
                 + size_of_val(&*self.levels.last)
                 + size_of_val(&*self.levels.before)

@@ -1,5 +1,6 @@
 //! From a mesh and a set-up to a solver at free stream.
 
+use super::flow::may_damp;
 use super::over_ranks::Divided;
 use super::periodic::{joined, without_sides};
 use super::start::{Around, Walls, beginning};
@@ -136,6 +137,7 @@ impl FlowSolver {
             },
             round_off: round_off(&dual, gas, &free, share.map(|share| &**share)),
             last_good: q.clone(),
+            first: if may_damp(&config) { q.clone() } else { Vec::new() },
             cfl_shares: vec![1.0; q.len()],
             q,
             nodes,

@@ -393,6 +393,12 @@ impl Flow for OnMesh<'_> {
         if trouble.is_unphysical(finished) {
             hints.push("march.cfl_start = 1 and march.first_order_iterations = 50".to_owned());
         }
+        for marker in self.solver.leaves_below_sound() {
+            hints.push(format!(
+                "[boundary] {marker} = {{ kind = \"outlet\", pressure = 1.0 }}, or what it is: the flow leaves there below the speed of sound, and \
+                 extrapolation sets no pressure"
+            ));
+        }
         let limited = config.space.second_order && config.space.limiter != Limiter::None;
         if limited && finished.last.orders > 1.0 {
             let other = if config.space.limiter == Limiter::Venkatakrishnan {

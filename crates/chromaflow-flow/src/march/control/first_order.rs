@@ -6,7 +6,8 @@ use crate::output::Restart;
 ///
 /// The flow of first order is found in few steps on any mesh, and is near that of second order. Where a run of second order has
 /// separated from a wall by what its own transient left there, or swings between such states, it has no way back of its own: from
-/// the flow of first order it begins anew, once.
+/// the flow of first order it begins anew. Once as it was, since what failed was the transient; where that fails, too, perhaps once more, from
+/// the state that the run began with and with a flux that damps more: of some meshes the flow that one asks for has no steady state.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FirstOrder {
     /// Whether the next step is of first order.
@@ -16,8 +17,8 @@ pub struct FirstOrder {
     /// Smallest residual of second order, and steps since it was reached.
     least: Option<f64>,
     idle: usize,
-    /// Whether the run has gone back once.
-    gone_back: bool,
+    /// How often the run has gone back.
+    returns: usize,
 }
 
 /// What is known of the state that a step started from.
@@ -37,6 +38,8 @@ const FALLEN: f64 = 4.0;
 const MOST: usize = 50;
 /// Steps of second order after which a run goes back, if the residual is as large as it was.
 const STALLED: usize = 100;
+/// Returns after which a run goes on as it was asked for.
+const AS_ASKED: usize = 1;
 
 impl FirstOrder {
     /// At the start of a run that begins with at most `most` steps of first order.
@@ -44,19 +47,29 @@ impl FirstOrder {
         Self { under_way: most > 0, ..Self::default() }
     }
 
-    /// After a step that was not rejected; whether the next is of another order. `most`: as in [`Self::new`]; `back`: whether the run
+    /// Whether the next step is to start from the state that the run began with.
+    pub fn starts_anew(&self) -> bool {
+        self.damps() && self.under_way && self.steps == 0
+    }
+
+    /// Whether steps damp more than what was asked for.
+    pub fn damps(&self) -> bool {
+        self.returns > AS_ASKED
+    }
+
+    /// After a step that was not rejected; whether the next is of another order. `most`: as in [`Self::new`]; `returns`: how often the run
     /// may go back.
-    pub fn changes(&mut self, seen: Seen, most: usize, back: bool) -> bool {
+    pub fn changes(&mut self, seen: Seen, most: usize, returns: usize) -> bool {
         if self.under_way {
             self.steps += 1;
-            let most = if self.gone_back { MOST } else { most };
+            let most = if self.returns > 0 { MOST } else { most };
             let over = self.steps >= most || seen.orders >= FALLEN || seen.rests;
             if over {
                 (self.under_way, self.steps, self.least, self.idle) = (false, 0, None, 0);
             }
             return over;
         }
-        if !back || self.gone_back {
+        if self.returns >= returns {
             return false;
         }
         if self.least.is_none_or(|least| seen.residual < 0.95 * least) {
@@ -66,7 +79,7 @@ impl FirstOrder {
         }
         let goes_back = self.idle >= STALLED && seen.orders < FALLEN;
         if goes_back {
-            (self.under_way, self.gone_back) = (true, true);
+            (self.under_way, self.returns) = (true, self.returns + 1);
         }
         goes_back
     }
@@ -81,7 +94,7 @@ impl FirstOrder {
         set(FACTS[1], self.steps as f64);
         set(FACTS[2], self.least.unwrap_or(0.0));
         set(FACTS[3], self.idle as f64);
-        set(FACTS[4], f64::from(u8::from(self.gone_back)));
+        set(FACTS[4], self.returns as f64);
     }
 
     /// Goes on as a restart says; one that keeps the state of a run alone begins as [`Self::new`] does.
@@ -89,13 +102,13 @@ impl FirstOrder {
         if restart.positive("iteration").is_none() {
             return Self::new(most);
         }
-        let [under_way, steps, least, idle, gone_back] = FACTS.map(|name| restart.positive(name));
+        let [under_way, steps, least, idle, returns] = FACTS.map(|name| restart.positive(name));
         Self {
             under_way: under_way.is_some(),
             steps: steps.unwrap_or(0.0) as usize,
             least,
             idle: idle.unwrap_or(0.0) as usize,
-            gone_back: gone_back.is_some(),
+            returns: returns.unwrap_or(0.0) as usize,
         }
     }
 }
@@ -113,35 +126,41 @@ mod tests {
     }
 
     #[test]
-    fn a_run_goes_back_once_where_its_residual_falls_no_more() {
+    fn a_run_goes_back_where_its_residual_falls_no_more() {
         let mut phase = FirstOrder::new(0);
         let cycle = |i: usize| at(0.1 + 0.05 * (i as f64).sin());
-        assert!((0..60).all(|i| !phase.changes(at(0.98_f64.powi(i)), 0, true)), "it falls slowly");
-        let back = (1..1000).find(|&i| phase.changes(cycle(i), 0, true)).unwrap();
+        assert!((0..60).all(|i| !phase.changes(at(0.98_f64.powi(i)), 0, 1)), "it falls slowly");
+        let back = (1..1000).find(|&i| phase.changes(cycle(i), 0, 1)).unwrap();
         assert!(phase.under_way && (STALLED..2 * STALLED).contains(&back), "{back}");
         let mut restart = Restart::default();
         restart.set("iteration", 200.0);
         phase.store(&mut restart);
         assert_eq!(FirstOrder::from_restart(&restart, 7), phase);
-        assert!((1..MOST).all(|i| !phase.changes(cycle(i), 0, true)) && phase.changes(cycle(0), 0, true));
+        assert!((1..MOST).all(|i| !phase.changes(cycle(i), 0, 1)) && phase.changes(cycle(0), 0, 1));
         assert!(!phase.under_way);
-        assert!((0..1000).all(|i| !phase.changes(cycle(i), 0, true)), "once");
+        assert!((0..1000).all(|i| !phase.changes(cycle(i), 0, 1)) && !phase.damps(), "once");
+        assert!(
+            (0..2 * STALLED).any(|i| phase.changes(cycle(i), 0, 2)) && phase.starts_anew(),
+            "and once more, with another flux"
+        );
+        phase.store(&mut restart);
+        assert!(FirstOrder::from_restart(&restart, 7).damps());
         assert_eq!(FirstOrder::from_restart(&Restart::default(), 7), FirstOrder::new(7));
     }
 
     #[test]
     fn runs_that_may_not_or_are_nearly_done_go_on() {
         let mut phase = FirstOrder::new(0);
-        assert!((0..1000).all(|_| !phase.changes(at(1.0), 0, false)), "it may not");
+        assert!((0..1000).all(|_| !phase.changes(at(1.0), 0, 0)), "it may not");
         let mut phase = FirstOrder::new(0);
-        assert!((0..1000).all(|_| !phase.changes(at(1e-5), 0, true)), "five orders down");
+        assert!((0..1000).all(|_| !phase.changes(at(1e-5), 0, 2)), "five orders down");
     }
 
     #[test]
     fn a_start_ends_by_orders_steps_or_rounding() {
         let steps = |seen: Seen, most: usize| {
             let mut phase = FirstOrder::new(most);
-            (1..1000).find(|_| phase.changes(seen, most, true)).unwrap()
+            (1..1000).find(|_| phase.changes(seen, most, 1)).unwrap()
         };
         assert_eq!([steps(at(0.5), 7), steps(at(1e-4), 7)], [7, 1]);
         assert_eq!(steps(Seen { rests: true, ..at(1.0) }, 7), 1);

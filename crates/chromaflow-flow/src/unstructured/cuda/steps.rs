@@ -31,6 +31,7 @@ kernel_entries! {
 impl FlowCuda {
     pub(super) fn compute_residual(&mut self, at: &Moment) -> Result<(), GpuError> {
         self.exchange_states()?;
+        self.params.damp(at.damped)?;
         let second_order = at.is_second_order(&self.config.space);
         if second_order || self.coupled_gradients {
             self.gradient.enqueue(&self.stream, &self.mesh, &self.nodes, &mut self.gradients)?;

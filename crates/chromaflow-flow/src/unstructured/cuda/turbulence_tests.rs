@@ -76,7 +76,7 @@ fn scattered(config: &FlowConfig, seed: u64) -> FlowSolver {
     solver
 }
 
-fn close_all(found: &[f64], expected: &[f64], relative: f64, what: &str) {
+pub(super) fn close_all(found: &[f64], expected: &[f64], relative: f64, what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     let largest = expected.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
     assert!(largest > 0.0, "{what} says something");
@@ -103,7 +103,7 @@ fn close_blocks(found: &[f64], expected: &[f64], nb: usize, what: &str) {
     }
 }
 
-fn close_matrix(found: &DeviceJacobian, expected: &Jacobian, what: &str) {
+pub(super) fn close_matrix(found: &DeviceJacobian, expected: &Jacobian, what: &str) {
     let DeviceOff::F64(off) = &found.off else { panic!("blocks in f64") };
     let OffDiagonal::F64(expected_off) = &expected.off else { panic!("blocks in f64") };
     close_blocks(

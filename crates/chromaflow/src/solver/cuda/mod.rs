@@ -1,5 +1,6 @@
 //! The solver of a given system on a GPU.
 
+mod recorded;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -23,8 +24,9 @@ use crate::sparse::{HalfScale, check_len, check_nb};
 use crate::{BlockPattern, Permutation, Policy, RowBatches};
 use chromaflow_device::Team;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
+use recorded::{Call, Recorded, What};
 use std::sync::Arc;
-use transfer::Transfer;
+use transfer::{Look, Transfer};
 
 /// [`LinearSolver`](super::LinearSolver) on a GPU: the same phases, options, reports, errors and rules of when to stop. Blocks and
 /// vectors come from the host or the device ([`ArrayIn`], [`ArrayOut`]) in the caller's order; between them only norms, inner
@@ -54,6 +56,7 @@ pub struct LinearSolverCuda {
     b: DeviceBuffer<f64>,
     x: DeviceBuffer<f64>,
     has_values: bool,
+    recorded: Recorded,
 }
 
 /// The preconditioner, set up.
@@ -173,6 +176,7 @@ impl LinearSolverCuda {
             first: rows.first,
             inverse,
             has_values: false,
+            recorded: Recorded::default(),
         })
     }
 
@@ -257,7 +261,7 @@ impl LinearSolverCuda {
         if !self.has_values {
             return Err(SolverError::NoValues);
         }
-        self.transfer.take(&mut [(b, &mut self.b), (x.as_in(), &mut self.x)])?;
+        self.transfer.take(&mut [(b, &mut self.b), (x.as_in(), &mut self.x)], Look::At)?;
         for ((what, given), at) in [("b", b), ("x", x.as_in())].into_iter().zip(self.transfer.found()?) {
             if let Some(at) = at {
                 return Err(SolverError::NotFiniteVector { what, at, value: given.value(at)? });
@@ -308,15 +312,7 @@ impl LinearSolverCuda {
         r: impl Into<ArrayIn<'a>>,
         z: impl Into<ArrayOut<'b>>,
     ) -> Result<(), SolverError> {
-        let z = self.begin(("r", r.into()), ("z", z.into()))?;
-        match &mut self.inverse {
-            Inverse::None => self.x.copy_from(&self.b.slice()).map_err(GpuError::from)?,
-            Inverse::Sweeps(relaxation) => {
-                relaxation.solve(&self.b, &mut self.x, &sweeps(&self.options))?;
-            }
-            Inverse::Ilu(ilu) => ilu.solve(&self.b, &mut self.x)?,
-        }
-        Ok(self.transfer.give(&self.x, z)?)
+        self.call(What::Apply, ("r", r.into()), ("z", z.into()))
     }
 
     /// y = A x, with the matrix in f64.
@@ -328,24 +324,52 @@ impl LinearSolverCuda {
         x: impl Into<ArrayIn<'a>>,
         y: impl Into<ArrayOut<'b>>,
     ) -> Result<(), SolverError> {
-        let y = self.begin(("x", x.into()), ("y", y.into()))?;
-        self.matrix.multiply(&self.b, &mut self.x)?;
-        Ok(self.transfer.give(&self.x, y)?)
+        self.call(What::Multiply, ("x", x.into()), ("y", y.into()))
     }
 
-    /// Brings what is read into b inside, once lengths and values are there.
-    fn begin<'b>(
+    /// Takes what is read, once lengths and values are there, works, and gives. Calls on the same arrays of the device are a graph from the
+    /// second time on.
+    fn call(
         &mut self,
+        what: What,
         (read, from): (&'static str, ArrayIn<'_>),
-        (written, to): (&'static str, ArrayOut<'b>),
-    ) -> Result<ArrayOut<'b>, SolverError> {
+        (written, mut to): (&'static str, ArrayOut<'_>),
+    ) -> Result<(), SolverError> {
         apply_length(read, from.len(), self.b.len())?;
         apply_length(written, to.as_in().len(), self.b.len())?;
         if !self.has_values {
             return Err(SolverError::NoValues);
         }
-        self.transfer.take(&mut [(from, &mut self.b)])?;
-        Ok(to)
+        let (transfer, b, x) = (&mut self.transfer, &mut self.b, &mut self.x);
+        let (matrix, inverse, options) = (&mut self.matrix, &mut self.inverse, &self.options);
+        let stream = transfer.stream().clone();
+        let call = match (from, &to) {
+            (ArrayIn::Device(from), ArrayOut::Device(to)) => {
+                Some(Call { what, from: from.ptr(), to: to.ptr() })
+            }
+            _ => None,
+        };
+        if let Some(graph) = call.and_then(|call| self.recorded.graph(call))
+            && !stream.is_recording().map_err(GpuError::from)?
+        {
+            return Ok(graph.launch(&stream).map_err(GpuError::from)?);
+        }
+        let mut work = || {
+            transfer.take(&mut [(from, &mut *b)], Look::Away)?;
+            match (what, &mut *inverse) {
+                (What::Multiply, _) => matrix.multiply(b, x)?,
+                (What::Apply, Inverse::None) => x.copy_from(&b.slice())?,
+                (What::Apply, Inverse::Sweeps(relaxation)) => {
+                    relaxation.solve(b, x, &sweeps(options))?;
+                }
+                (What::Apply, Inverse::Ilu(ilu)) => ilu.solve(b, x)?,
+            }
+            transfer.give(x, to.again())
+        };
+        match call {
+            Some(call) => Ok(self.recorded.enqueue(&stream, call, work)?),
+            None => Ok(work()?),
+        }
     }
 
     /// How to solve from now on: tolerance, iterations, sweeps, damping, direction, restart. What the solver was set up
@@ -356,6 +380,7 @@ impl LinearSolverCuda {
     pub fn set_options(&mut self, options: SolverOptions) -> Result<(), SolverError> {
         options.check().map_err(SolverError::Options)?;
         options.check_setup(&self.options).map_err(SolverError::Options)?;
+        self.recorded.clear();
         self.options = options;
         Ok(())
     }

@@ -237,6 +237,56 @@ fn cuda_solver_takes_values_and_vectors_from_everywhere() {
     }
 }
 
+/// Calls on arrays of the device are graphs from the second time on: the same bits as the first time, with new values and options too.
+#[test]
+fn cuda_small_solver_records_its_calls() {
+    let Some(stream) = test_stream() else { return };
+    let [a, other] = [0, 5].map(|seed| system(3, seed));
+    let b = wave(3);
+    let kinds = [PreconditionerKind::Ssor, PreconditionerKind::Ilu(Fill::Level(0)), PreconditionerKind::None];
+    for preconditioner in kinds {
+        let options = SolverOptions { preconditioner, sweeps: 2, ..SolverOptions::default() };
+        let (_, mut solver) = pair(&stream, &a, options);
+        let given: Vec<_> = (0..3).map(|_| DeviceBuffer::from_slice(&stream, &b).unwrap()).collect();
+        let mut taken: Vec<_> = (0..3).map(|_| DeviceBuffer::zeroed(&stream, b.len()).unwrap()).collect();
+        for values in [&a, &other, &a] {
+            solver.numeric(values.values(), BlockLayout::ColumnMajor).unwrap();
+            let [mut applied, mut multiplied] = [vec![0.0; b.len()], vec![0.0; b.len()]];
+            solver.apply(&b, &mut applied).unwrap();
+            solver.multiply(&b, &mut multiplied).unwrap();
+            for _ in 0..4 {
+                for (from, to) in given.iter().zip(&mut taken) {
+                    let poison = vec![f64::NAN; b.len()];
+                    to.upload(&poison).unwrap();
+                    solver.apply(from, &mut *to).unwrap();
+                    assert_eq!(to.download().unwrap(), applied, "{preconditioner:?}");
+                    to.upload(&poison).unwrap();
+                    solver.multiply(from, &mut *to).unwrap();
+                    assert_eq!(to.download().unwrap(), multiplied, "{preconditioner:?}");
+                }
+            }
+        }
+        solver.set_options(SolverOptions { sweeps: 3, ..options }).unwrap();
+        let mut expected = vec![0.0; b.len()];
+        solver.apply(&b, &mut expected).unwrap();
+        solver.apply(&given[0], &mut taken[0]).unwrap();
+        assert_eq!(taken[0].download().unwrap(), expected, "other options");
+        // The caller records a graph of its own.
+        for _ in 0..2 {
+            let mut graph = stream
+                .capture(|| {
+                    solver.apply(&given[0], &mut taken[0]).unwrap();
+                    solver.multiply(&given[0], &mut taken[1]).unwrap();
+                    Ok(())
+                })
+                .unwrap();
+            taken[0].upload(&vec![f64::NAN; b.len()]).unwrap();
+            graph.launch(&stream).unwrap();
+            assert_eq!(taken[0].download().unwrap(), expected, "recorded by the caller");
+        }
+    }
+}
+
 #[test]
 fn cuda_solver_counts_what_f16_loses() {
     let Some(stream) = test_stream() else { return };

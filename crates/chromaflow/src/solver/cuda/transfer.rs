@@ -52,6 +52,14 @@ impl ArrayIn<'_> {
 }
 
 impl ArrayOut<'_> {
+    /// The same once more.
+    pub(super) fn again(&mut self) -> ArrayOut<'_> {
+        match self {
+            ArrayOut::Host(v) => ArrayOut::Host(v),
+            ArrayOut::Device(v) => ArrayOut::Device(v),
+        }
+    }
+
     /// The same to read.
     pub fn as_in(&self) -> ArrayIn<'_> {
         match self {
@@ -145,6 +153,13 @@ pub(super) struct Transfer {
     staged_vector: Option<DeviceBuffer<f64>>,
 }
 
+/// Whether numbers that are none are looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    At,
+    Away,
+}
+
 /// No position.
 const NONE: u64 = u64::MAX;
 
@@ -224,15 +239,25 @@ impl Transfer {
         Ok(self.found()?[0])
     }
 
+    /// In which order of work arrays of the device are taken and given.
+    pub(super) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
     /// Takes vectors into the order inside; of each the position of the first number that is none, where they are looked for.
     pub(super) fn take(
         &mut self,
         what: &mut [(ArrayIn<'_>, &mut DeviceBuffer<f64>)],
+        look: Look,
     ) -> Result<(), GpuError> {
-        self.bad.fill_bytes(0xff)?;
+        if look == Look::At {
+            self.bad.fill_bytes(0xff)?;
+        }
         for (i, (given, to)) in what.iter_mut().enumerate() {
             let given = Read::at(Self::staged(&self.stream, &mut self.staged_vector, *given)?);
-            let (order, bad) = (self.order(to.len()), self.bad.part(i..i + 1));
+            let bad: Share<u64> =
+                if look == Look::At { self.bad.part(i..i + 1).into() } else { Share::at(0) };
+            let order = self.order(to.len());
             let arguments = kernel_arguments!(TakeVector { order, given, to: &**to, bad });
             let launch = self.entries.take_vector.launch(self.grid(to.len()), THREADS).record(&arguments);
             // SAFETY: both hold a value an unknown, `old` a row of the caller for every row.

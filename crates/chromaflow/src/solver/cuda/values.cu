@@ -26,7 +26,7 @@ extern "C" __global__ void take_vector(TakeVector) {
     for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x) {
         const u64 from = (u64)old[at / nb] * nb + at % nb;
         const double v = given[from];
-        look_at(v, from, bad);
+        if (bad) look_at(v, from, bad);
         to[at] = v;
     }
 }

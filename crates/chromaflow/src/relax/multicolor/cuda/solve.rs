@@ -160,6 +160,9 @@ impl MulticolorCuda {
                 return Ok(()); // nothing passes any more
             }
         }
+        if self.share.is_none() && self.stream.is_recording()? {
+            return self.record(plan); // as a part of another graph
+        }
         if !self.graphs.contains_key(&plan) {
             let (mut failed, stream) = (None, self.stream.clone());
             let graph = stream.capture(|| {
