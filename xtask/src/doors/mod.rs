@@ -235,7 +235,29 @@ fn python(door: &mut Door<'_>) -> Result<String> {
         &bin("python"),
         &["-m", "pytest", "-q", "-p", "no:cacheprovider", "crates/chromaflow-python/tests"],
     )?;
+    if door.need("valgrind", "valgrind").is_ok() {
+        misuse_under_valgrind(door, &bin("python"))?;
+    }
     door.run(&bin("python"), &["examples/implicit.py"])
+}
+
+/// What goes wrong in Python, and what several threads do: no byte out of place. Values that are not set are not looked for: NumPy and the
+/// interpreter read such.
+fn misuse_under_valgrind(door: &Door<'_>, python: &str) -> Result<String> {
+    let tests = "crates/chromaflow-python/tests";
+    let suppressions = format!("--suppressions={tests}/valgrind.supp");
+    let file = format!("{tests}/test_chromaflow.py");
+    let mut words = vec![
+        "PYTHONMALLOC=malloc",
+        "valgrind",
+        "--quiet",
+        "--undef-value-errors=no",
+        "--error-exitcode=9",
+        &suppressions,
+    ];
+    words.extend([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", &file]);
+    words.extend(["-k", "misuse or other_forms or two_threads or several or dlpack"]);
+    door.run("env", &words)
 }
 
 /// A program of PETSc's with its own block ILU(0) and with ours: the same iterations, the same solution. And, since MPI is here, a
