@@ -26,7 +26,7 @@ pub fn release(args: &[String]) -> Result<()> {
     let (to, architectures) = match args {
         [] => (None, ARCHITECTURES),
         [word, arch] if word == "--arch" => (None, arch.as_str()),
-        [to] => (Some(to), ARCHITECTURES),
+        [to] if !to.starts_with("--") => (Some(to), ARCHITECTURES),
         [to, word, arch] if word == "--arch" => (Some(to), arch.as_str()),
         _ => return Err("usage: cargo xtask release [DIR] [--arch sm_90,...|none]".to_owned()),
     };
@@ -36,12 +36,11 @@ pub fn release(args: &[String]) -> Result<()> {
     if root.exists() {
         fs::remove_dir_all(&root).map_err(|e| format!("{}: {e}", root.display()))?;
     }
-    let pack = if architectures == "none" { None } else { kernels(architectures)? };
-    let mut build = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
-    build.args(["build", "--release", "--package", "chromaflow-cli", "--package", "chromaflow-capi"]);
-    build.current_dir(run::root()).envs(pack.map(|pack| ("CHROMAFLOW_KERNELS", pack)));
-    if !build.status().is_ok_and(|status| status.success()) {
-        return Err("the release was not built".to_owned());
+    build(None)?;
+    if architectures != "none"
+        && let Some(pack) = kernels(architectures)?
+    {
+        build(Some(&pack))?;
     }
     stage(&root.join("usr"))?;
     let tarball = to.join(format!("chromaflow-{VERSION}-{}-linux.tar.gz", std::env::consts::ARCH));
@@ -65,6 +64,18 @@ pub fn release(args: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Builds the programs, with a pack of kernels in the command. Always the same packages: what is built alone has other features.
+fn build(pack: Option<&Path>) -> Result<()> {
+    let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+    cargo.args(["build", "--release", "--package", "chromaflow-cli", "--package", "chromaflow-capi"]);
+    cargo.args(["--package", "chromaflow-bench"]).current_dir(run::root());
+    cargo.envs(pack.map(|pack| ("CHROMAFLOW_KERNELS", pack)));
+    match cargo.status() {
+        Ok(status) if status.success() => Ok(()),
+        ended => Err(format!("the release was not built: {ended:?}")),
+    }
+}
+
 /// A pack of GPU kernels for these devices, by NVRTC from PyPI: a first run on a GPU then compiles nothing. None where it is not to be had.
 fn kernels(architectures: &str) -> Result<Option<PathBuf>> {
     let nvrtc = install::target().join("nvrtc");
@@ -86,7 +97,6 @@ fn kernels(architectures: &str) -> Result<Option<PathBuf>> {
         );
         return Ok(None);
     }
-    run::cargo(&["build", "--release", "--package", "chromaflow-bench", "--bin", "chromaflow-kernels"])?;
     let (program, pack) =
         (install::target().join("release/chromaflow-kernels"), install::target().join("kernels.pack"));
     let mut compile = Command::new(&program);
