@@ -1,26 +1,7 @@
 /* What a call costs besides its work: microseconds a call on systems of a few rows, the least of 20 batches of 10,000.
  *
  *   cc -O2 overhead.c $(pkg-config --cflags --libs chromaflow) -o overhead && ./overhead [context options]   */
-#include <chromaflow.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
-enum { MOST = 64, NB = 5, Q = NB * NB };
-
-static void check(chromaflow_status status) {
-  char text[512];
-  if (status == CHROMAFLOW_OK) return;
-  chromaflow_error_text(text, sizeof text);
-  fprintf(stderr, "status %d: %s\n", (int)status, text);
-  exit(1);
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
+#include "overhead.h"
 
 static double values[MOST * Q], b[MOST * NB], x[MOST * NB];
 
@@ -38,7 +19,6 @@ static void call(chromaflow_solver *s, int what, int64_t n, int64_t entries) {
 
 int main(int argc, char **argv) {
   static const char *names[] = {"multiply", "apply", "solve", "set_values"};
-  static const int sizes[] = {1, 8, 64};
   int32_t row_ptr[MOST + 1], col_idx[MOST];
   chromaflow_context *context;
   check(chromaflow_context_create(argc > 1 ? argv[1] : "threads=1", NULL, &context));

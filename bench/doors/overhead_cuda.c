@@ -2,32 +2,15 @@
  * rows; the least of 50 batches of 100 calls, the stream empty before each. Beside it a memset of 8 bytes: what queueing anything costs.
  *
  *   cc -O2 overhead_cuda.c -I/usr/local/cuda/include -L/usr/local/cuda/lib64 -lcudart $(pkg-config --cflags --libs chromaflow) -o overhead_cuda */
-#include <chromaflow.h>
+#include "overhead.h"
 #include <cuda_runtime_api.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
-enum { MOST = 64, NB = 5, Q = NB * NB, CALLS = 100, BATCHES = 50 };
-
-static void check(chromaflow_status status) {
-  char text[512];
-  if (status == CHROMAFLOW_OK) return;
-  chromaflow_error_text(text, sizeof text);
-  fprintf(stderr, "status %d: %s\n", (int)status, text);
-  exit(1);
-}
+enum { CALLS = 100, BATCHES = 50 };
 
 static void cuda(cudaError_t status) {
   if (status == cudaSuccess) return;
   fprintf(stderr, "CUDA: %s\n", cudaGetErrorString(status));
   exit(1);
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
 }
 
 static double *values, *b, *x; /* on the device */
@@ -57,7 +40,6 @@ static void *on_device(const double *from, size_t n) {
 
 int main(int argc, char **argv) {
   static const char *names[] = {"memset", "multiply", "apply", "set_values"};
-  static const int sizes[] = {1, 8, 64};
   static double host[MOST * Q], ones[MOST * NB];
   const char *options = argc > 1 ? argv[1] : "preconditioner=multicolor,policy=d";
   int32_t row_ptr[MOST + 1], col_idx[MOST];

@@ -13,16 +13,8 @@ from pathlib import Path
 import gmsh
 import numpy as np
 
-MADE = {}
-
-
-def mesh(function):
-    MADE[function.__name__] = function
-    return function
-
-
-def mark(dim, name, tags):
-    gmsh.model.addPhysicalGroup(dim, tags, name=name)
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from building import MADE, mark, mesh, polygon  # noqa: E402
 
 
 def faces_where(predicate, dim=2):
@@ -147,19 +139,6 @@ def discrete(nodes, cells, markers):
         tag = gmsh.model.addDiscreteEntity(low)
         gmsh.model.mesh.addElementsByType(tag, kind, [], np.asarray(group).ravel())
         mark(low, name, [tag])
-
-
-def polygon(corners, names, size, extra=()):
-    """A planar domain; names[k] is the marker of the side from corner k on."""
-    geo = gmsh.model.geo
-    points = [geo.addPoint(x, y, 0, size) for x, y in corners]
-    sides = [geo.addLine(points[k], points[(k + 1) % len(points)]) for k in range(len(points))]
-    surface = geo.addPlaneSurface([geo.addCurveLoop(sides)])
-    geo.synchronize()
-    for name in sorted(set(names)):
-        mark(1, name, [side for side, of in zip(sides, names) if of == name])
-    mark(2, "fluid", [surface])
-    return points, sides, surface
 
 
 @mesh

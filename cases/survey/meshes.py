@@ -13,20 +13,13 @@ from pathlib import Path
 import gmsh
 import numpy as np
 
-MADE = {}
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from building import MADE, mark, mesh, polygon  # noqa: E402
+
 # Gmsh 2.2 in bytes where that is smaller than 4.1 as text.
 BINARY = set(
     "venturi cubed corner spheroid spheroidv pipebend bluntq bluntv ellipse ramp bend2 nibump nozzle ktq extrq n23012q flapv".split()
 )
-
-
-def mesh(function):
-    MADE[function.__name__] = function
-    return function
-
-
-def mark(dim, name, tags):
-    gmsh.model.addPhysicalGroup(dim, tags, name=name)
 
 
 def sizes(ramps, boxes=()):
@@ -170,18 +163,6 @@ def in_far_field(bodies, radius, center=(0.5, 0)):
     mark(1, "far", far)
     mark(2, "fluid", [surface])
     return surface
-
-
-def polygon(corners, names):
-    geo = gmsh.model.geo
-    points = [geo.addPoint(x, y, 0) for x, y in corners]
-    sides = [geo.addLine(points[k], points[(k + 1) % len(points)]) for k in range(len(points))]
-    surface = geo.addPlaneSurface([geo.addCurveLoop(sides)])
-    geo.synchronize()
-    for name in sorted(set(names)):
-        mark(1, name, [s for s, of in zip(sides, names) if of == name])
-    mark(2, "fluid", [surface])
-    return points, sides, surface
 
 
 # ---- meshes by their nodes ------------------------------------------------------------------------------------------------------------

@@ -112,22 +112,9 @@ case("ktt_lam400", "ktt", 0.3, FOIL, 0, 400)
 ROW = {"blade": "body", "floor": '{ kind = "periodic", with = "roof" }', "roof": '{ kind = "periodic", with = "floor" }'}
 p, _ = isentropic(0.37)
 towards = (0.819152, 0.573576, 0.0)
-case(
-    "turbine_m08",
-    "turbine",
-    0.37,
-    {**ROW, "inlet": total(0.37, towards), "outlet": back(p / isentropic(0.8)[0])},
-    35,
-    about="Leaves at M 0.8",
-)
-case(
-    "turbine_m11",
-    "turbine",
-    0.37,
-    {**ROW, "inlet": total(0.37, towards), "outlet": back(p / isentropic(1.1)[0])},
-    35,
-    about="Leaves at M 1.1",
-)
+for name, leaving in [("turbine_m08", 0.8), ("turbine_m11", 1.1)]:
+    sides = {**ROW, "inlet": total(0.37, towards), "outlet": back(p / isentropic(leaving)[0])}
+    case(name, "turbine", 0.37, sides, 35, about=f"Leaves at M {leaving}")
 for model in ("sa-neg", "sst"):
     sides = {**ROW, "inlet": total(0.4, (0.707107, 0.707107, 0.0)), "outlet": back(1.035)}
     case(f"compressor_{model[:3].strip('-')}", "compressor", 0.4, sides, 45, 5e5, model=model)

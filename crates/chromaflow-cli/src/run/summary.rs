@@ -19,7 +19,7 @@ use std::path::PathBuf;
 pub fn damped_flux() -> String {
     let [entropy, acoustic] = RoeFix::DAMPED;
     format!(
-        "Roe's flux damps more than the case asks for, as by numerics.entropy_fix = {entropy} and acoustic_fix = {acoustic}"
+        "Roe's flux damps more than the case asks for, as by numerics.entropy_fix of {entropy} at least and acoustic_fix of {acoustic} at most"
     )
 }
 

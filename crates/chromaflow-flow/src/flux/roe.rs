@@ -44,7 +44,16 @@ impl RoeFix<f64> {
 
     /// For inviscid flows that find no steady state otherwise: entropy and shear are damped by a twentieth of the spectral radius at the
     /// least, so that neighbors along a streamline's sides are coupled; sonic lines and shocks less than by default, so that these may pass
-    /// from face to face. Lift and drag of smooth flow change by some thousandths.
+    /// from face to face. Lift and drag of smooth flow change by some thousandths. What it gains was measured (the book's page on
+    /// robustness); the bounds are [`Self::DAMPED`], parts of |V| + c as those of the struct.
+    ///
+    /// ```
+    /// use chromaflow_flow::flux::RoeFix;
+    ///
+    /// let fix = RoeFix { acoustic: 0.3, convective: 0.005, ..RoeFix::DEFAULT };
+    /// assert_eq!(fix.damped(), RoeFix { acoustic: 0.1, convective: 0.05, ..fix });
+    /// assert_eq!(fix.damped().damped(), fix.damped());
+    /// ```
     #[must_use]
     pub fn damped(self) -> Self {
         let [convective, acoustic] = Self::DAMPED;

@@ -3,7 +3,7 @@
 use super::flow::AT_HAND;
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem};
-use crate::bc::{Condition, ConditionKind};
+use crate::bc::ConditionKind;
 use crate::config::Time;
 use crate::coupled::CoupledSystem;
 use crate::dual::Patch;
@@ -67,7 +67,8 @@ impl FlowSolver {
     pub fn leaves_below_sound(&self) -> Vec<&str> {
         let host = self.synced();
         let patches = host.dual.patches.iter().zip(&host.boundaries);
-        let mostly = |(patch, condition): &(&Patch, &Condition<f64>)| {
+        let extrapolated = patches.filter(|(_, condition)| condition.kind == ConditionKind::Extrapolation);
+        let mostly = |patch: &&Patch| {
             let mut sums = [0.0; 2];
             for (&i, area) in patch.nodes.iter().zip(&patch.areas) {
                 let w = primitive_of(&host.nodes[i as usize]);
@@ -75,9 +76,9 @@ impl FlowSolver {
                 let size = area.iter().map(|a| a * a).sum::<f64>().sqrt();
                 sums[usize::from(outward > 0.0 && mach(host.gas, &w) < 1.0)] += size;
             }
-            condition.kind == ConditionKind::Extrapolation && sums[1] > sums[0]
+            sums[1] > sums[0]
         };
-        patches.filter(mostly).map(|(patch, _)| patch.name.as_str()).collect()
+        extrapolated.map(|(patch, _)| patch).filter(mostly).map(|patch| patch.name.as_str()).collect()
     }
 
     /// Everything that a run needs to go on.

@@ -349,11 +349,6 @@ impl LinearSolverCuda {
             }
             _ => None,
         };
-        if let Some(graph) = call.and_then(|call| self.recorded.graph(call))
-            && !stream.is_recording().map_err(GpuError::from)?
-        {
-            return Ok(graph.launch(&stream).map_err(GpuError::from)?);
-        }
         let mut work = || {
             transfer.take(&mut [(from, &mut *b)], Look::Away)?;
             match (what, &mut *inverse) {

@@ -36,28 +36,28 @@ pub(super) struct Recorded(HashMap<Call, State>);
 const MOST: usize = 256;
 
 impl Recorded {
-    /// The graph of a call that has been recorded.
-    pub(super) fn graph(&mut self, call: Call) -> Option<&mut Graph> {
-        match self.0.get_mut(&call) {
-            Some(State::Recorded(graph)) => Some(graph),
-            _ => None,
-        }
-    }
-
-    /// Enqueues `work`, the call: at first as it is, the second time as a graph for all times to come, unless the stream's owner is recording
-    /// one of his own.
+    /// Enqueues `work`, the call: at first as it is, from the second time on as a graph, unless the stream's owner is recording one of his
+    /// own.
     pub(super) fn enqueue(
         &mut self,
         stream: &Stream,
         call: Call,
         mut work: impl FnMut() -> Result<(), GpuError>,
     ) -> Result<(), GpuError> {
-        if !matches!(self.0.get(&call), Some(State::Seen)) || stream.is_recording()? {
-            if self.0.len() >= MOST {
-                self.0.clear();
-            }
-            self.0.entry(call).or_insert(State::Seen);
+        if stream.is_recording()? {
             return work();
+        }
+        match self.0.get_mut(&call) {
+            Some(State::Recorded(graph)) => return Ok(graph.launch(stream)?),
+            Some(State::Direct) => return work(),
+            Some(State::Seen) => {}
+            None => {
+                if self.0.len() >= MOST {
+                    self.0.clear();
+                }
+                self.0.insert(call, State::Seen);
+                return work();
+            }
         }
         let mut failed = false;
         let graph = stream.capture(|| {
