@@ -182,3 +182,47 @@ fn linear_methods_agree() {
         assert_eq!(run(linear, "1"), forces, "{linear:?}: the number of threads changes nothing");
     }
 }
+
+/// What is recorded after physical steps: the same tables, spectra and means of a run that went through and of one that went on from a
+/// restart, the point outside is named, and a steady run has none of them.
+#[test]
+fn samples_over_time_go_on_with_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("cube.su2"), cube(3)).unwrap();
+    let case = CASE
+        .replace("side = \"farfield\"", "side = \"slip_wall\"")
+        .replace("mach", "alpha = 5.0\nmach")
+        .replace("iterations = 5", "mode = \"unsteady\"\ndt = 0.02\nsteps = 150\nsubiterations = 2");
+    let output = "plots = false\nprobes = [[0.4, 0.3, 0.6], [1, 1, 1]]\nvolume_means = [\"kinetic_energy\", \"velocity\"]\n\
+                  averages = [\"pressure\"]\nsamples_every = 2\nrestart_every = 0\n";
+    let with = |output: &str| case.replace("plots = false\n", output);
+    std::fs::write(folder.join("case.toml"), with(output)).unwrap();
+    let run = |out: &str, more: &[&str]| {
+        let (status, _, message) =
+            chromaflow(folder, &[&["-q", "run", "case.toml", "--threads", "1", "--out", out], more].concat());
+        assert_eq!(status, 0, "{message}");
+    };
+    run("through", &[]);
+    run("parts", &["--set", "march.steps=71"]);
+    run("parts", &["--resume"]);
+    for name in ["probe_0.csv", "probe_1.csv", "probe_1_spectrum.csv", "volume_means.csv"] {
+        let read = |out: &str| std::fs::read_to_string(folder.join(out).join(name)).unwrap();
+        assert_eq!(read("through"), read("parts"), "{name}");
+    }
+    let table = std::fs::read_to_string(folder.join("through/probe_0.csv")).unwrap();
+    let steps: Vec<&str> = table.lines().skip(1).map(|row| row.split(',').next().unwrap()).collect();
+    assert_eq!((steps.len(), steps[0], steps[74]), (75, "2", "150"));
+    assert!(table.starts_with("step,time,density,velocity_x,"), "{table}");
+    for (text, expect) in [
+        (output.replace("[1, 1, 1]", "[1, 1, 1.5]"), "output.probes[1]: (1, 1, 1.5) lies in no cell"),
+        (output.replace("kinetic_energy", "enstrophy"), "there is no field `enstrophy`"),
+    ] {
+        std::fs::write(folder.join("bad.toml"), with(&text)).unwrap();
+        let (status, _, message) = chromaflow(folder, &["run", "bad.toml"]);
+        assert!(status == 2 && message.contains(expect), "{message}");
+    }
+    std::fs::write(folder.join("bad.toml"), CASE.replace("plots = false", "probes = [[0, 0, 0]]")).unwrap();
+    let (status, _, message) = chromaflow(folder, &["run", "bad.toml"]);
+    assert!(status == 2 && message.contains("physical steps of unsteady runs"), "{message}");
+}

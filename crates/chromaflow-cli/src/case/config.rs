@@ -203,6 +203,7 @@ impl CaseFile {
                 "means of fields are of unsteady runs of meshes: march.mode = \"unsteady\" and no [grid]";
             return Err(source.error(&["output", "averages"], what));
         }
+        self.output.check(self.march.mode, source)?;
         if self.output.formats.contains(&FieldFormat::Plot3d) && !self.grid.is_used() {
             let what = "`plot3d` is for cases with [grid]: of a mesh write `cgns` or `vtkhdf`";
             return Err(source.error(&["output", "formats"], what));

@@ -1,5 +1,7 @@
 //! `[output]`: what is written, and where.
 
+use super::{Mode, Source};
+use crate::error::CliResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -41,8 +43,16 @@ pub struct OutputSection {
     /// Fields of an unsteady run whose means over its physical steps, and the root mean squares of what departs from them, are among the
     /// fields at its end, NAME_mean and NAME_rms, for example `["velocity", "pressure"]`; restarts keep them. For cases of meshes.
     pub averages: Vec<String>,
-    /// First physical step that counts in them.
+    /// First physical step that counts in them, and in the spectra of `probes`.
     pub averages_from: usize,
+    /// Physical steps from one sample of `averages`, `probes` and `volume_means` to the next.
+    pub samples_every: usize,
+    /// Points at which all fields are recorded after each physical step of an unsteady run (probe_0.csv, probe_1.csv, ...), with their
+    /// spectral densities at its end (probe_0_spectrum.csv, ...), for example `[[1.5, 0.2, 0.0]]`.
+    pub probes: Vec<[f64; 3]>,
+    /// Fields of an unsteady run whose means over the volume are recorded after each physical step in volume_means.csv; besides fields
+    /// `kinetic_energy`, rho |u|^2 / 2, and in viscous flow `enstrophy`, rho |curl u|^2 / 2.
+    pub volume_means: Vec<String>,
     /// Straight lines through the field along which all fields are written (profile_0.csv, profile_1.csv, ...), for example
     /// `{ from = [0.97, 0, 0], to = [0.97, 0.05, 0] }`. Where one begins at a wall without slip, u+ is drawn over y+.
     pub profiles: Vec<Profile>,
@@ -66,7 +76,30 @@ impl Default for OutputSection {
             cuts: Vec::new(),
             averages: Vec::new(),
             averages_from: 0,
+            samples_every: 1,
+            probes: Vec::new(),
+            volume_means: Vec::new(),
             profiles: Vec::new(),
+        }
+    }
+}
+
+impl OutputSection {
+    /// Checks what depends on the kind of march.
+    ///
+    /// # Errors
+    /// What is recorded after physical steps, in a steady run.
+    pub fn check(&self, mode: Mode, source: &Source) -> CliResult<()> {
+        if self.samples_every == 0 {
+            return Err(source.error(&["output", "samples_every"], "samples_every is 0: expected at least 1"));
+        }
+        let of_steps = [("probes", self.probes.is_empty()), ("volume_means", self.volume_means.is_empty())];
+        match of_steps.iter().find(|(_, empty)| !empty && mode == Mode::Steady) {
+            Some((key, _)) => Err(source.error(
+                &["output", key],
+                "values are recorded after the physical steps of unsteady runs: set march.mode = \"unsteady\", or leave it out",
+            )),
+            None => Ok(()),
         }
     }
 }

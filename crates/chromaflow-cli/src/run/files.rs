@@ -1,12 +1,12 @@
 //! The files of a run, all in one folder.
 
-use super::averages::Averages;
 use super::cuts;
 use super::flow::Flow;
 use super::history::{self, Row};
 use super::loads::Loads;
 use super::march::{Finished, Run};
 use super::profiles::Line;
+use super::samples::Samples;
 use super::surface;
 use crate::case::{FieldFormat, OutputSection};
 use crate::context::ensure_writable;
@@ -73,13 +73,15 @@ impl Files {
         flow: &impl Flow,
         rows: &[Row],
         loads: &Loads,
-        averages: &Averages,
-    ) -> CliResult<()> {
+        samples: &Samples,
+    ) -> CliResult<Vec<PathBuf>> {
         let mut restart = flow.restart();
-        averages.store(&mut restart);
+        let mut written = samples.store(&mut restart, &self.folder)?;
         restart.write(&self.restart(), &flow.restart_places())?;
         loads.write(&self.loads())?;
-        history::write(&self.history(), run.equations, &flow.coupled(), rows)
+        history::write(&self.history(), run.equations, &flow.coupled(), rows)?;
+        written.extend([self.restart(), self.history(), self.loads()]);
+        Ok(written)
     }
 
     /// Writes the linear system of the next iteration, where there is one.
@@ -160,10 +162,9 @@ impl Files {
         residual: Option<&Field>,
     ) -> CliResult<Vec<PathBuf>> {
         let (output, rows) = (run.output, &finished.rows);
-        self.write_restart(run, flow, rows, &finished.loads, &finished.averages)?;
-        let mut written = vec![self.restart(), self.history(), self.loads()];
+        let mut written = self.write_restart(run, flow, rows, &finished.loads, &finished.samples)?;
         let mut fields = flow.fields();
-        fields.extend(finished.averages.fields());
+        fields.extend(finished.samples.fields());
         fields.extend(residual.cloned());
         let mesh = flow.mesh();
         if output.volume {
@@ -204,6 +205,11 @@ impl Files {
             written.push(self.folder.join(format!("{name}.csv")));
             line.write(&written[written.len() - 1])?;
             pictures.push((name, line.picture(number)));
+        }
+        let [length, velocity] = run.strouhal;
+        for (path, name, picture) in finished.samples.write_spectra(&self.folder, length / velocity)? {
+            written.push(path);
+            pictures.push((name, picture));
         }
         if output.plots && plot::AVAILABLE {
             pictures.retain(|(_, picture)| picture.series.iter().any(|s| !s.points.is_empty()));

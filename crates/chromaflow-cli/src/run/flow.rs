@@ -51,6 +51,13 @@ pub trait Flow {
     /// Fields to look at, on the points of [`Flow::mesh`].
     fn fields(&mut self) -> Vec<Field>;
 
+    /// Those of [`Flow::fields`] that `wanted` picks by name.
+    fn fields_of(&mut self, wanted: &dyn Fn(&str) -> bool) -> Vec<Field> {
+        let mut fields = self.fields();
+        fields.retain(|field| wanted(&field.name));
+        fields
+    }
+
     /// The rank that owns each point of [`Flow::mesh`].
     fn owners(&self) -> Vec<u32> {
         vec![0; self.mesh().nodes.len()]

@@ -1,7 +1,6 @@
 //! From a solver that is set up to forces and fields: the one loop of all kinds of case.
 
 use super::advice::{Tally, Trouble};
-use super::averages::Averages;
 use super::cadence::Cadence;
 use super::control::{Control, Orders};
 use super::files::Files;
@@ -10,6 +9,7 @@ use super::history::{self, Equations, Row};
 use super::live::Live;
 use super::loads::Loads;
 use super::oscillation::Oscillation;
+use super::samples::Samples;
 use super::trace::Trace;
 use super::{Args, Goal, Screen, interrupt, summary, verify};
 use crate::case::{ExpectSection, OutputSection, Source};
@@ -52,8 +52,8 @@ pub struct Finished {
     pub rows: Vec<Row>,
     /// The forces of every wall in them.
     pub loads: Loads,
-    /// Means of fields.
-    pub averages: Averages,
+    /// What was recorded after each physical step.
+    pub samples: Samples,
     /// Iterations of this run.
     pub taken: usize,
     /// What stood in the way of its steps.
@@ -84,18 +84,21 @@ impl Run<'_> {
                 eprintln!("warning: {why}; no profiler sees this run");
             }
         }
-        let mut averages = Averages::new(self.output);
-        averages.check(|| flow.fields())?;
+        let dt = if let Time::Unsteady(unsteady) = self.time { unsteady.dt } else { 1.0 };
+        let mut samples = Samples::new(self.output, dt, || {
+            let fields = flow.fields();
+            (flow.mesh().into_owned(), fields)
+        })?;
         if self.args.check {
             flow.check(self.ctx)?;
             return Ok(Done::Success);
         }
-        let (rows, loads) = self.resume(flow, &mut averages)?;
+        let (rows, loads) = self.resume(flow, &mut samples)?;
         let mut trace = self.args.trace.as_ref().map(|_| Trace::new(self.start));
         if let Some(trace) = &mut trace {
             trace.phase("read and set up", 0.0);
         }
-        let finished = self.march(flow, (rows, loads, averages), &mut trace)?;
+        let finished = self.march(flow, (rows, loads, samples), &mut trace)?;
         let marched = trace.as_ref().map_or(0.0, Trace::now);
         if let Some(bad) = &finished.last.bad {
             eprintln!("{}", summary::bad_state(bad));
@@ -140,7 +143,7 @@ impl Run<'_> {
     }
 
     /// Brings the solver to where an earlier run left off; the histories up to there.
-    fn resume(&self, flow: &mut impl Flow, averages: &mut Averages) -> CliResult<(Vec<Row>, Loads)> {
+    fn resume(&self, flow: &mut impl Flow, samples: &mut Samples) -> CliResult<(Vec<Row>, Loads)> {
         let own = self.files.restart();
         let path = match &self.args.restart {
             Some(path) => path.clone(),
@@ -151,7 +154,6 @@ impl Run<'_> {
         if self.args.anew {
             return Ok((Vec::new(), Loads::default()));
         }
-        averages.recall(&restart);
         let history = self.files.history();
         let mut rows = if history.exists() {
             history::read_of(&history, self.equations, &flow.coupled())?
@@ -162,6 +164,7 @@ impl Run<'_> {
         let loads = self.files.loads();
         let mut loads = if loads.exists() { Loads::read(&loads)? } else { Loads::default() };
         loads.rows.retain(|r| r.iteration <= flow.solver().iteration());
+        samples.recall(&restart, self.files.folder(), rows.last().map_or(0, |row| row.time_step))?;
         Ok((rows, loads))
     }
 
@@ -169,7 +172,7 @@ impl Run<'_> {
     fn march(
         &self,
         flow: &mut impl Flow,
-        (mut rows, mut loads, mut averages): (Vec<Row>, Loads, Averages),
+        (mut rows, mut loads, mut samples): (Vec<Row>, Loads, Samples),
         trace: &mut Option<Trace>,
     ) -> CliResult<Finished> {
         let goal = Goal::from(&self.time);
@@ -223,9 +226,9 @@ impl Run<'_> {
                 }
             }
             let over = cadence.over(report.time_step, report.outcome == Some(Outcome::IterationLimit));
-            if let Some(step) = over.filter(|step| averages.wants(*step)) {
+            if let Some(step) = over.filter(|step| samples.wants(*step)) {
                 flow.solver_mut().sync().map_err(|e| self.lost(&e))?;
-                averages.take(step, &flow.fields())?;
+                samples.take(step, &flow.fields_of(&|name| samples.reads(name)))?;
             }
             if ends {
                 if interrupted {
@@ -239,7 +242,7 @@ impl Run<'_> {
                     tally,
                     rows,
                     loads,
-                    averages,
+                    samples,
                     last: report,
                     seconds: self.start.elapsed().as_secs_f64(),
                 });
@@ -250,7 +253,7 @@ impl Run<'_> {
                 flow.solver_mut().sync().map_err(|e| self.lost(&e))?;
             }
             if due.restart {
-                self.files.write_restart(self, flow, &rows, &loads, &averages)?;
+                self.files.write_restart(self, flow, &rows, &loads, &samples)?;
             }
             if let Some(step) = due.fields {
                 let dt = if let Time::Unsteady(unsteady) = self.time { unsteady.dt } else { 1.0 };

@@ -20,7 +20,7 @@ mod verify;
 
 pub use interrupt::asked as interrupted;
 pub use prepare::{Prepared, known, prepare};
-pub use record::{averages, cuts, history, live, loads, profiles, surface, trace};
+pub use record::{cuts, history, live, loads, profiles, samples, surface, trace};
 pub use screen::{Goal, Screen, bytes, duration};
 pub use unstructured::WallCells;
 

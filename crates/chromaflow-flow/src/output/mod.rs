@@ -2,6 +2,7 @@
 
 mod cut;
 mod line;
+mod point;
 mod restart;
 #[cfg(test)]
 mod tests;
@@ -10,4 +11,5 @@ pub use crate::mesh::Field;
 pub use crate::mesh::vtk::{VtuOptions, remove_pieces, write_pieces, write_surface, write_volume};
 pub use cut::{Curve, CutPoint, wall_cut, wall_points};
 pub use line::{Crossing, crossings};
+pub use point::{Within, volume_shares, within};
 pub use restart::{Restart, RestartError, fingerprint};

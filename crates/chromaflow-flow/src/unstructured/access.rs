@@ -56,7 +56,20 @@ impl FlowSolver {
     pub fn fields(&self) -> Vec<Field> {
         // Over ranks, what cannot be told shows at the next step.
         let _ = self.host.tell(Order::Fields);
-        self.synced().fields()
+        self.synced().fields(&|_| true)
+    }
+
+    /// Those of [`Self::fields`] that `wanted` picks by name, at the cost of these alone where one rank computes.
+    ///
+    /// # Panics
+    /// As [`Self::fields`].
+    pub fn fields_of(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<Field> {
+        let mut fields = match self.host.share() {
+            None => self.synced().fields(wanted),
+            Some(_) => self.fields(),
+        };
+        fields.retain(|field| wanted(&field.name));
+        fields
     }
 
     /// Markers of extrapolation through most of whose area the flow leaves below the speed of sound, where nothing sets its pressure. Of
@@ -228,23 +241,26 @@ impl FlowSolver {
 }
 
 impl FlowSystem {
-    fn fields(&self) -> Vec<Field> {
+    /// Fields that `wanted` picks, and some besides that cost little.
+    fn fields(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<Field> {
         let free = self.scale.pressure;
         let dynamic = 0.5 * self.config.freestream.mach.powi(2);
         let gas = self.gas;
-        let scalar = |name: &str, f: &dyn Fn(&[f64; 5]) -> f64| {
-            Field::scalar(name, self.in_file_order(1, |node, out| out.push(f(&primitive_of(node)))))
+        let mut fields = Vec::new();
+        let mut add = |name: &str, components: usize, f: &dyn Fn(&[f64; 5], &mut Vec<f64>)| {
+            if wanted(name) {
+                let values = self.in_file_order(components, |node, out| f(&primitive_of(node), out));
+                fields.push(Field { name: name.to_owned(), components, values });
+            }
         };
-        let mut fields = vec![
-            scalar("density", &|w| w[0]),
-            Field::vector("velocity", 3, self.in_file_order(3, |node, out| out.extend(&node[1..4]))),
-            scalar("pressure", &|w| w[4]),
-            scalar("mach", &|w| mach(gas, w)),
-            scalar("temperature", &|w| temperature(gas, w)),
-            scalar("cp", &|w| (w[4] - free) / dynamic),
-            scalar("entropy", &|w| entropy(gas, w)),
-        ];
-        fields.extend(self.shear_fields());
+        add("density", 1, &|w, out| out.push(w[0]));
+        add("velocity", 3, &|w, out| out.extend(&w[1..4]));
+        add("pressure", 1, &|w, out| out.push(w[4]));
+        add("mach", 1, &|w, out| out.push(mach(gas, w)));
+        add("temperature", 1, &|w, out| out.push(temperature(gas, w)));
+        add("cp", 1, &|w, out| out.push((w[4] - free) / dynamic));
+        add("entropy", 1, &|w, out| out.push(entropy(gas, w)));
+        fields.extend(self.shear_fields(wanted));
         fields.extend(self.coupled_fields());
         fields
     }

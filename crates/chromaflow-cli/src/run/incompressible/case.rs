@@ -437,6 +437,7 @@ impl IncompressibleCase {
                 source.error(&["output", "averages"], "means of fields are of unsteady runs of meshes")
             );
         }
+        self.output.check(m.mode, source)?;
         let n = self.numerics;
         if !(1..=2).contains(&n.order) {
             return fail(&["numerics", "order"], n.order.into(), "1 or 2");

@@ -40,17 +40,18 @@ impl Averages {
     ///
     /// # Errors
     /// Status 2 for a name that no field has.
-    pub fn check(&self, fields: impl FnOnce() -> Vec<Field>) -> CliResult<()> {
-        if self.names.is_empty() {
-            return Ok(());
-        }
-        let fields = fields();
-        self.names.iter().try_for_each(|name| found(name, &fields).map(|_| ()))
+    pub fn check(&self, fields: &[Field]) -> CliResult<()> {
+        self.names.iter().try_for_each(|name| found(name, fields).map(|_| ()))
     }
 
     /// Whether the state after a physical step is to be a sample.
     pub fn wants(&self, step: usize) -> bool {
         !self.names.is_empty() && step >= self.from && step > self.step
+    }
+
+    /// Whether the field of this name is among them.
+    pub fn reads(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own == name)
     }
 
     /// Takes the fields after a physical step.
@@ -191,7 +192,7 @@ mod tests {
 
     #[test]
     fn unknown_fields_are_named() {
-        let fault = wanted(&["density", "pressure"]).check(|| fields(3)).unwrap_err().to_string();
+        let fault = wanted(&["density", "pressure"]).check(&fields(3)).unwrap_err().to_string();
         assert!(fault.contains("`pressure`") && fault.contains("velocity, density"), "{fault}");
     }
 }

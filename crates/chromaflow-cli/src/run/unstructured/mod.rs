@@ -229,6 +229,10 @@ impl Flow for OnMesh<'_> {
         self.solver.fields()
     }
 
+    fn fields_of(&mut self, wanted: &dyn Fn(&str) -> bool) -> Vec<Field> {
+        self.solver.fields_of(wanted)
+    }
+
     fn owners(&self) -> Vec<u32> {
         self.solver.owners()
     }

@@ -1,0 +1,201 @@
+//! All fields at points over the physical steps of a run, and their spectra.
+
+use super::profiles::names;
+use super::spectrum::Spectrum;
+use super::table::{Table, write_text};
+use crate::error::{CliError, CliResult};
+use crate::plot::{Picture, Series};
+use chromaflow_flow::mesh::Mesh;
+use chromaflow_flow::output::{Field, Within, within};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The points of `output.probes`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Probes {
+    at: Vec<Within>,
+    tables: Vec<Table>,
+}
+
+impl Probes {
+    /// Finds the cells around the points; `fields` has what is to be recorded.
+    ///
+    /// # Errors
+    /// Status 2 for a point that lies in no cell.
+    pub fn new(points: &[[f64; 3]], mesh: &Mesh, fields: &[Field]) -> CliResult<Self> {
+        let mut at = Vec::new();
+        for (number, found) in within(mesh, points).into_iter().enumerate() {
+            let [x, y, z] = points[number];
+            at.push(found.ok_or_else(|| {
+                let what = "lies in no cell; give a point within the mesh, in its (scaled) unit";
+                CliError::input(format!("output.probes[{number}]: ({x}, {y}, {z}) {what}"))
+            })?);
+        }
+        let table = Table { names: columns(fields), rows: Vec::new() };
+        Ok(Self { tables: vec![table; at.len()], at })
+    }
+
+    /// The physical step of the last sample.
+    pub fn last(&self) -> usize {
+        self.tables.first().map_or(0, Table::last)
+    }
+
+    /// Whether there are points.
+    pub fn is_empty(&self) -> bool {
+        self.at.is_empty()
+    }
+
+    /// Takes the fields after a physical step.
+    pub fn take(&mut self, (step, time): (usize, f64), fields: &[Field]) {
+        for (at, table) in self.at.iter().zip(&mut self.tables) {
+            let of = |field| (0..field_components(field)).map(move |c| at.value(field, c));
+            table.rows.push((step, time, fields.iter().flat_map(of).collect()));
+        }
+    }
+
+    /// Writes `probe_0.csv` and so on; their paths.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn write(&self, folder: &Path) -> CliResult<Vec<PathBuf>> {
+        let paths = (0..self.tables.len()).map(|number| file(folder, number));
+        let all = self.tables.iter().zip(paths);
+        all.map(|(table, path)| table.write(&path).map(|()| path)).collect()
+    }
+
+    /// Goes on from what an earlier run left in a folder.
+    ///
+    /// # Errors
+    /// Status 2 for files that are not such tables.
+    pub fn recall(&mut self, folder: &Path, up_to: usize) -> CliResult<()> {
+        let mut all = self.tables.iter_mut().enumerate();
+        all.try_for_each(|(number, table)| table.recall(&file(folder, number), up_to))
+    }
+
+    /// Writes the spectra of the samples from a physical step on, where they are enough: `probe_0_spectrum.csv` and so on; their paths and
+    /// pictures. `unit` is length over velocity of the Strouhal number.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn write_spectra(
+        &self,
+        folder: &Path,
+        from: usize,
+        (dt, unit): (f64, f64),
+    ) -> CliResult<Vec<(PathBuf, String, Picture)>> {
+        let mut out = Vec::new();
+        for (number, table) in self.tables.iter().enumerate() {
+            let rows: Vec<&Vec<f64>> =
+                table.rows.iter().filter(|row| row.0 >= from).map(|row| &row.2).collect();
+            let column = |k: usize| -> Vec<f64> { rows.iter().map(|row| row[k]).collect() };
+            let all = (0..table.names.len()).map(|k| Spectrum::welch(&column(k), dt));
+            let Some(spectra) = all.collect::<Option<Vec<Spectrum>>>().filter(|all| !all.is_empty()) else {
+                continue;
+            };
+            let name = format!("probe_{number}_spectrum");
+            let path = folder.join(format!("{name}.csv"));
+            let mut text = String::from("frequency,strouhal");
+            table.names.iter().for_each(|name| {
+                let _ = write!(text, ",{name}");
+            });
+            for (k, f) in spectra[0].frequencies.iter().enumerate() {
+                let _ = write!(text, "\n{f},{}", f * unit);
+                let _ = spectra.iter().try_for_each(|s| write!(text, ",{}", s.density[k]));
+            }
+            text.push('\n');
+            write_text(&path, &text)?;
+            out.push((path, name, picture(number, &table.names, &spectra, unit)));
+        }
+        Ok(out)
+    }
+}
+
+fn file(folder: &Path, number: usize) -> PathBuf {
+    folder.join(format!("probe_{number}.csv"))
+}
+
+fn field_components(field: &Field) -> usize {
+    field.components
+}
+
+/// Names of all components of fields.
+pub fn columns(fields: &[Field]) -> Vec<String> {
+    let mut text = String::new();
+    fields.iter().for_each(|field| names(field, &mut text));
+    text.split(',').skip(1).map(str::to_owned).collect()
+}
+
+/// Densities of velocity and pressure over the Strouhal number.
+fn picture(number: usize, names: &[String], spectra: &[Spectrum], unit: f64) -> Picture {
+    let shown = ["velocity_x", "velocity_y", "velocity_z", "pressure"];
+    let series = shown.iter().filter_map(|name| {
+        let spectrum = &spectra[names.iter().position(|n| n == name)?];
+        let points = spectrum.frequencies.iter().zip(&spectrum.density).map(|(f, d)| (f * unit, *d));
+        let points = points.filter(|(f, d)| *f > 0.0 && *d > 0.0).collect();
+        Some(Series { name: (*name).into(), points, line: true })
+    });
+    Picture {
+        title: format!("Spectra at probe {number}"),
+        x: "Strouhal number",
+        y: "spectral density",
+        log: [true, true],
+        series: series.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chromaflow_flow::mesh::generate::{Cells, box_mesh};
+
+    fn fields(mesh: &Mesh, step: usize) -> Vec<Field> {
+        let t = step as f64;
+        let f = |x: &[f64; 3]| x[0] + 2.0 * x[1] + (0.25 * std::f64::consts::TAU * t).sin();
+        vec![
+            Field::scalar("pressure", mesh.nodes.iter().map(f).collect()),
+            Field::vector("velocity", 3, mesh.nodes.iter().flat_map(|x| [t, x[2], 0.0]).collect()),
+        ]
+    }
+
+    /// Values are those of the point, a restart goes on with them, and a wave has its frequency in the spectrum.
+    #[test]
+    fn probes_follow_a_wave() {
+        let mesh = box_mesh([3, 3, 3], [1.0; 3], Cells::Tets, 0.1);
+        let folder = tempfile::tempdir().unwrap();
+        let new = || Probes::new(&[[0.4, 0.3, 0.6]], &mesh, &fields(&mesh, 0)).unwrap();
+        let (mut whole, mut first) = (new(), new());
+        for step in 1..=256 {
+            whole.take((step, 0.5 * step as f64), &fields(&mesh, step));
+            if step <= 100 {
+                first.take((step, 0.5 * step as f64), &fields(&mesh, step));
+            }
+        }
+        assert_eq!(whole.tables[0].names, ["pressure", "velocity_x", "velocity_y", "velocity_z"]);
+        let (_, _, values) = &whole.tables[0].rows[0];
+        assert!((values[0] - 2.0).abs() < 1e-13 && (values[2] - 0.6).abs() < 1e-13, "{values:?}");
+        first.write(folder.path()).unwrap();
+        let mut resumed = new();
+        resumed.recall(folder.path(), 90).unwrap();
+        assert_eq!(resumed.last(), 90);
+        (91..=256).for_each(|step| resumed.take((step, 0.5 * step as f64), &fields(&mesh, step)));
+        assert_eq!(resumed, whole);
+        // A period of four steps of 0.5: frequency 0.5.
+        let spectra = whole.write_spectra(folder.path(), 2, (0.5, 2.0)).unwrap();
+        let text = std::fs::read_to_string(&spectra[0].0).unwrap();
+        let rows = text.lines().skip(1).map(|line| {
+            let row: Vec<f64> = line.split(',').map(|v| v.parse().unwrap()).collect();
+            (row[0], row[1], row[2])
+        });
+        let peak = rows.max_by(|a, b| a.2.total_cmp(&b.2)).unwrap();
+        assert!((peak.0 - 0.5).abs() < 0.02 && (peak.1 - 2.0 * peak.0).abs() < 1e-12, "{peak:?}");
+        assert!(whole.write_spectra(folder.path(), 240, (0.5, 2.0)).unwrap().is_empty(), "too few samples");
+    }
+
+    #[test]
+    fn a_point_outside_is_named() {
+        let mesh = box_mesh([2, 2, 2], [1.0; 3], Cells::Hexes, 0.0);
+        let points = [[0.5, 0.5, 0.5], [0.5, 1.5, 0.5]];
+        let fault = Probes::new(&points, &mesh, &[]).unwrap_err().to_string();
+        assert!(fault.contains("output.probes[1]") && fault.contains("(0.5, 1.5, 0.5)"), "{fault}");
+    }
+}
