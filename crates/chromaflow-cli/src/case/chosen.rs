@@ -47,6 +47,7 @@ impl CaseFile {
     /// * Steady flow takes Newton-Krylov steps, and with them CFL numbers that grow fast and without a practical limit.
     /// * Viscous flow is solved by GMRES around block ILU: cells at walls are thousands of times longer than high, which sweeps from
     ///   node to node take thousands of iterations to cross. Levels of fill cost little on planar meshes.
+    /// * A preconditioner without a method is one of GMRES.
     /// * [`CaseFile::choose_on_mesh`] has the last word, where no key of `[linear]` says how.
     pub(super) fn choose(&mut self, table: &toml::Table) {
         let given = |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
@@ -55,6 +56,10 @@ impl CaseFile {
         let (march, linear) = (&mut self.march, &mut self.linear);
         march.choose(march.mode == Mode::Steady, &given);
         let newton = march.nonlinear == NonlinearName::NewtonKrylov;
+        // A preconditioner that is named alone is one of gmres.
+        if PRECOND_KEYS.iter().any(|key| given("linear", key)) && !given("linear", "method") {
+            linear.method = MethodName::Gmres;
+        }
         let factors = (rans || viscous && newton) && !given("linear", "method");
         if factors {
             linear.method = MethodName::Gmres;
@@ -136,6 +141,17 @@ impl CaseFile {
         }
     }
 
+    /// The key of a preconditioner in a case file whose method has none, and what to do about it.
+    pub(super) fn idle_key_of_linear(&self, table: &toml::Table) -> Option<(String, &'static str)> {
+        let given = table.get("linear").and_then(toml::Value::as_table)?;
+        let krylov = matches!(self.linear.method, MethodName::Gmres | MethodName::BiCgStab);
+        let key = PRECOND_KEYS.into_iter().find(|key| !krylov && given.contains_key(*key))?;
+        Some((
+            key.to_owned(),
+            "only gmres and bicgstab are preconditioned: set `method` to one of them, or leave it out",
+        ))
+    }
+
     /// The key of Newton-Krylov steps in a case file that takes none, and what to do about it.
     pub(super) fn idle_key_of_newton(&self, table: &toml::Table) -> Option<(String, &'static str)> {
         let given = table.get("march").and_then(toml::Value::as_table)?;
@@ -147,6 +163,8 @@ impl CaseFile {
 
 /// The keys of `[linear]` that say how steps are preconditioned.
 const LINEAR_KEYS: [&str; 5] = ["method", "precond", "fill", "sweeps", "precond_sweeps"];
+/// Those of them that only a method with a preconditioner has.
+const PRECOND_KEYS: [&str; 2] = ["precond", "precond_sweeps"];
 
 /// Whether nearly all cells are hexahedra.
 fn is_of_hexahedra(mesh: &Mesh) -> bool {

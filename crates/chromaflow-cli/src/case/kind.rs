@@ -154,7 +154,9 @@ impl Case {
                 let turbulence = case.idle_key_of_turbulence(&table).map(|found| ("turbulence", found));
                 let scalar = || case.idle_key_of_scalar(&table).map(|found| ("scalar", found));
                 let newton = || case.idle_key_of_newton(&table).map(|found| ("march", found));
-                if let Some((section, (key, remedy))) = turbulence.or_else(scalar).or_else(newton) {
+                let linear = || case.idle_key_of_linear(&table).map(|found| ("linear", found));
+                let idle = turbulence.or_else(scalar).or_else(newton).or_else(linear);
+                if let Some((section, (key, remedy))) = idle {
                     return Err(refused(&source, sets, [section, &key], "this case", remedy));
                 }
                 Self::Unstructured(case)

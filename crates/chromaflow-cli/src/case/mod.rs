@@ -362,7 +362,7 @@ pub struct LinearSection {
     /// How the system is solved: sweeps alone, or a Krylov method; viscous flow takes gmres around ilu0 where none is given
     /// (unsteady laminar flow sweeps; on one rank steady flow on stretched hexahedra four sweeps of lines), and inviscid flow on planar meshes whose cells are long and thin.
     pub method: MethodName,
-    /// What gmres and bicgstab are preconditioned with.
+    /// What gmres and bicgstab are preconditioned with; alone it asks for gmres.
     pub precond: PrecondName,
     /// Level of fill of the factors of ilu0: 0 for the blocks of the matrix, 1, 2, ... for more of them. Where neither
     /// this nor `method` is given, 2 on planar meshes and 1 on others in Newton-Krylov steps of viscous flow, 2 of inviscid flow on

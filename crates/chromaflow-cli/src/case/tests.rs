@@ -92,6 +92,7 @@ fn a_turbulence_model_is_what_its_section_says() {
     assert_eq!(solver("[march]\ncfl_max = 50.0"), (MethodName::Gmres, PrecondName::Ilu0, 50.0));
     let sweeps = solver(&format!("{plain}\n[linear]\nmethod = \"multicolor\""));
     assert_eq!(sweeps, (MethodName::Multicolor, PrecondName::Multicolor, 200.0));
+    assert_eq!(solver("[linear]\nprecond = \"lines\""), (MethodName::Gmres, PrecondName::Lines, 1e6));
     let plain = of(&format!("{rans}[turbulence]\nmodel = \"sa\"\ninflow = 4.0\norder = 2")).unwrap().unwrap();
     assert_eq!((plain.model, plain.inflow, plain.second_order), (flow::TurbulenceModel::Sa, 4.0, true));
     let two = of(&format!("{rans}[turbulence]\nmodel = \"sst-v\"\ninflow_k = 1e-8\nsustained = true"))
