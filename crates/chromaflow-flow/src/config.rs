@@ -484,6 +484,24 @@ pub struct TurbulenceConfig {
     pub rotation: Rotation,
     /// What stands at walls without slip for the layer next to them.
     pub walls: WallTreatment,
+    /// Where the flow is kept laminar: nothing is produced there.
+    pub laminar: Vec<Region>,
+}
+
+/// A box along the axes, its sides included; mesh units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Region {
+    /// The lowest coordinates.
+    pub from: [f64; 3],
+    /// The highest.
+    pub to: [f64; 3],
+}
+
+impl Region {
+    /// Whether a place lies in it, by its first `dimensions` coordinates.
+    pub fn holds(&self, place: &[f64; 3], dimensions: usize) -> bool {
+        (0..dimensions).all(|d| (self.from[d]..=self.to[d]).contains(&place[d]))
+    }
 }
 
 /// What stands at walls without slip for the layer next to them, see [`crate::wall_law`].
@@ -568,6 +586,7 @@ impl Default for TurbulenceConfig {
             quadratic: Quadratic::None,
             rotation: Rotation::None,
             walls: WallTreatment::Resolved,
+            laminar: Vec::new(),
         }
     }
 }

@@ -95,6 +95,16 @@ choice! {
     }
 }
 
+/// A box along the axes.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Region {
+    /// Its lowest coordinates, mesh units.
+    pub from: [f64; 3],
+    /// Its highest.
+    pub to: [f64; 3],
+}
+
 /// The turbulence model of `equations = "rans"`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -125,6 +135,9 @@ pub struct TurbulenceSection {
     pub rotation_correction: RotationName,
     /// What stands at walls without slip for the layer next to them.
     pub walls: WallsName,
+    /// Boxes in which the flow is kept laminar, for transition where they end: nothing is produced there, for example
+    /// `[{ from = [-1, -1, 0], to = [0.1, 1, 0] }]`; mesh units, sides included, and on planar meshes z does not count.
+    pub laminar: Vec<Region>,
 }
 
 impl Default for TurbulenceSection {
@@ -144,6 +157,7 @@ impl Default for TurbulenceSection {
             qcr: QuadraticName::default(),
             rotation_correction: RotationName::default(),
             walls: WallsName::default(),
+            laminar: Vec::new(),
         }
     }
 }
@@ -190,6 +204,7 @@ impl CaseFile {
             quadratic: t.qcr.config(),
             rotation: t.rotation_correction.config(),
             walls: t.walls.config(),
+            laminar: t.laminar.iter().map(|&Region { from, to }| flow::Region { from, to }).collect(),
         };
         if let Some((key, problem)) = config.option_problem(self.march.mode == super::Mode::Unsteady) {
             return Err(source.error(&["turbulence", key], problem));

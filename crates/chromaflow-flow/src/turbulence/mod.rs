@@ -7,10 +7,14 @@ mod manufactured;
 pub mod spalart_allmaras;
 #[cfg(test)]
 pub(crate) mod testcases;
+#[cfg(test)]
+mod tests;
 pub(crate) mod walls;
 
-use crate::config::{Time, TurbulenceConfig};
+use crate::config::{Region, Time, TurbulenceConfig};
+use crate::coupled::FlowView;
 use crate::march::FlowError;
+use crate::mesh::Mesh;
 
 /// Local friction coefficient of a turbulent flat plate: Cf = 0.027 Re^(-1/7), `reynolds` on the distance from its leading edge.
 ///
@@ -43,6 +47,19 @@ pub(crate) fn plate_thickness(length: f64, speed: f64, nu: f64) -> f64 {
     0.16 * length * (speed * length / nu).max(1.0).powf(-1.0 / 7.0)
 }
 
+/// What production is multiplied by at each row of `flow`: 0 in regions that are kept laminar, so that transition is where they end; empty
+/// where there are none.
+fn production(config: &TurbulenceConfig, mesh: &Mesh, flow: &FlowView<'_>) -> Vec<f64> {
+    if config.laminar.is_empty() {
+        return Vec::new();
+    }
+    let dimensions = if mesh.planar.is_some() { 2 } else { 3 };
+    let laminar = |[.., x, y, z]: &[f64; 8]| {
+        config.laminar.iter().any(|region| region.holds(&[*x, *y, *z], dimensions))
+    };
+    flow.nodes.iter().map(|node| if laminar(node) { 0.0 } else { 1.0 }).collect()
+}
+
 fn check(config: &TurbulenceConfig, time: &Time) -> Result<(), FlowError> {
     if let Some((key, problem)) = config.option_problem(matches!(time, Time::Unsteady(_))) {
         return Err(FlowError::TurbulenceOption { key, problem });
@@ -54,6 +71,12 @@ fn check(config: &TurbulenceConfig, time: &Time) -> Result<(), FlowError> {
         ("turbulence.prandtl", config.prandtl),
         ("turbulence.cfl_ratio", config.cfl_ratio),
     ];
+    let ordered = |region: &Region| (0..3).all(|d| region.from[d] <= region.to[d]);
+    if !config.laminar.iter().all(ordered) {
+        let problem =
+            "expected boxes `{ from = [x, y, z], to = [x, y, z] }` whose `from` is nowhere above their `to`";
+        return Err(FlowError::TurbulenceOption { key: "laminar", problem });
+    }
     for (name, value) in numbers {
         if !(value > 0.0 && value.is_finite()) {
             return Err(FlowError::Value { name: name.into(), value, expected: "must be positive" });

@@ -2,7 +2,7 @@
 
 use super::FlowSolver;
 use super::FlowSystem;
-use crate::config::{FlowConfig, Nonlinear, Quadratic, TurbulenceModel};
+use crate::config::{FlowConfig, Hybrid, Nonlinear, Quadratic, TurbulenceModel};
 use crate::coupled::{Coupled, CoupledState, CoupledSystem, FlowView};
 use crate::gradient::Gradient;
 use crate::march::{Advanced, CONSERVED, FlowError, Moment, Part, Times};
@@ -39,7 +39,12 @@ impl FlowSystem {
         if let Some(turbulence) = &self.config.turbulence {
             let (_, elements) = self.viscous.as_ref().ok_or(FlowError::TurbulenceInviscid)?;
             let view = self.view(&[], &[]);
-            let near = (mesh, walls.ok_or_else(|| no_wall(mesh))?);
+            // Eddies in a box have no wall; a boundary layer that has none is a mistake.
+            let nowhere =
+                || (turbulence.hybrid != Hybrid::None).then(|| NearWalls::nowhere(mesh.nodes.len()));
+            let walls = walls.map(Cow::Borrowed).or_else(|| nowhere().map(Cow::Owned));
+            let walls = walls.ok_or_else(|| no_wall(mesh))?;
+            let near = (mesh, &*walls);
             let sa = |variant| SaEquation::new(turbulence, variant, near, elements, &view);
             let k_omega = |variant| KOmegaEquations::new(turbulence, variant, near, elements, &view);
             systems.push(match turbulence.model {

@@ -129,6 +129,9 @@ impl WallSurface {
     }
 }
 
+/// The distance of points of a mesh without walls: what any unit of length makes large, and its square a number.
+pub const FAR: f64 = 1e30;
+
 /// Some walls, and of each of some points the nearest place on them: searched for once, for all who ask.
 #[derive(Clone, Debug)]
 pub struct NearWalls {
@@ -149,6 +152,13 @@ impl NearWalls {
         let surface = WallSurface::new(mesh, is_wall).ok()?;
         let nearest = surface.nearest_of(points, team);
         Some(Self { surface, nearest })
+    }
+
+    /// No walls at all, or one of no extent so far away that each of `points` points is [`FAR`] from it.
+    pub fn nowhere(points: usize) -> Self {
+        let facet = Facet { corners: [[FAR, 0.0, 0.0]; 3], face: 0 };
+        let surface = WallSurface { tree: Tree::new(vec![facet]), planar: false };
+        Self { surface, nearest: vec![Nearest { distance: FAR, ..Nearest::default() }; points] }
     }
 
     /// Distances of the points.

@@ -170,7 +170,9 @@ pub fn hybrid_length<T: Real>(
     if form == HybridForm::Ddes {
         let r = T::c(shields[0]) * ((viscosities[0] + viscosities[1]) / below).min(most);
         let fd = one - saturated(r * r * r);
-        return [rans - fd * (rans - factors[0] * factors[1] * delta).max(zero), fd];
+        let of_grid = factors[0] * factors[1] * delta;
+        // As a sum: far from walls a difference would leave nothing.
+        return [rans.min(of_grid) + (one - fd) * (rans - of_grid).max(zero), fd];
     }
     let (eddies, molecular) = ((viscosities[0] / below).min(most), (viscosities[1] / below).min(most));
     let near = T::c(NEAR_WALLS);

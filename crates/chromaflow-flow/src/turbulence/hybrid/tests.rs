@@ -1,6 +1,8 @@
 use super::*;
 use crate::FlowSolver;
-use crate::config::{FlowConfig, GridLength, Hybrid, Time, TurbulenceConfig, TurbulenceModel, Unsteady};
+use crate::config::{
+    Boundary, FlowConfig, GridLength, Hybrid, Time, TurbulenceConfig, TurbulenceModel, Unsteady,
+};
 use crate::march::{FlowError, Moment};
 use crate::mesh::{Marker, Mesh};
 use crate::real::{Dual, Real};
@@ -347,4 +349,33 @@ fn faults_are_named() {
     assert!(matches!(wilcox, FlowError::Hybrid { .. }) && wilcox.to_string().contains("sst"), "{wilcox}");
     let iddes = fault(TurbulenceModel::Sst, Hybrid::Iddes, GridLength::AcrossVorticity);
     assert!(iddes.to_string().contains("max_edge"), "{iddes}");
+}
+
+/// Without walls the length is the grid's everywhere, that of DDES with its correction of low Reynolds numbers; RANS wants a wall.
+#[test]
+fn boxes_without_walls_take_the_lengths_of_the_grid() {
+    let mesh = mixed_cube(4, 0.1);
+    for (model, hybrid, _) in CASES {
+        let mut config = config(model, hybrid, GridLength::MaxEdge);
+        config.boundaries.values_mut().for_each(|boundary| *boundary = Boundary::Symmetry);
+        config.time = Time::Unsteady(Unsteady { dt: 0.05, steps: 2, subiterations: 4, orders: 20.0 });
+        let mut solver = solver(&mesh, &config, 1);
+        if model.is_spalart_allmaras() {
+            solver.set_unknown("nut", |_| 5.0).unwrap();
+        }
+        for _ in 0..8 {
+            assert!(!solver.step().rejected, "{model:?}, {hybrid:?}");
+        }
+        let fields = solver.fields();
+        let field = |name: &str| &fields.iter().find(|f| f.name == name).unwrap().values;
+        // SST's own length is none of the walls', and may be the shorter one.
+        let (share, length) = (field("hybrid_share"), field("hybrid_length_ratio"));
+        if model.is_spalart_allmaras() {
+            assert!(share.iter().all(|share| *share == 1.0) && length.iter().all(|l| *l > 0.0 && *l < 1e-28));
+        }
+        assert!(length.iter().all(|l| l.is_finite() && *l > 0.0), "{model:?}, {hybrid:?}");
+        config.turbulence.as_mut().unwrap().hybrid = Hybrid::None;
+        let fault = FlowSolver::new(&mesh, config, Arc::new(Team::new(1))).err().unwrap();
+        assert!(matches!(fault, FlowError::NoWall { .. }), "{fault}");
+    }
 }

@@ -29,7 +29,7 @@ kernel_record! {
     /// What `k_omega_terms` takes.
     pub(super) struct KOmegaTerms {
         rows: u32, nodes: Read<f64>, gradients: Read<f64>, values: Read<f64>, distance: Read<f64>,
-        grid: GridLengths, params: Read<Params>, numbers: Read<Numbers>, terms: Write<Terms>,
+        production: Read<f64>, grid: GridLengths, params: Read<Params>, numbers: Read<Numbers>, terms: Write<Terms>,
         eddies: Write<f64>,
     }
 
@@ -50,7 +50,7 @@ kernel_record! {
     /// What `k_omega_terms_along` takes.
     pub(super) struct KOmegaTermsAlong {
         rows: u32, nodes: Read<f64>, along: Read<f64>, gradients: Read<f64>, gradients_along: Read<f64>,
-        values: Read<f64>, changes: Read<f64>, distance: Read<f64>, grid: GridLengths, h: f64,
+        values: Read<f64>, changes: Read<f64>, distance: Read<f64>, production: Read<f64>, grid: GridLengths, h: f64,
         params: Read<Params>, numbers: Read<Numbers>, terms: Write<TermsAlong>, moved: Write<f64>,
     }
 

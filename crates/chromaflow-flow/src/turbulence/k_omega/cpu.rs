@@ -4,7 +4,7 @@ use super::super::hybrid::sst_shortened;
 use super::super::walls::replace_shear;
 use super::{
     GRADIENTS, KOmegaEquations, NB, NUMBERS, NodeTerms, Work, deformation, k_omega_blending,
-    k_omega_diffusing, k_omega_rate, k_omega_sources, viscosity_at,
+    k_omega_diffusing, k_omega_rate, k_omega_sources, producing, viscosity_at,
 };
 use crate::coupled::{
     Carried, CoupledState, FlowView, edge_weight, flux_carried, flux_entering, gradient_of_positive,
@@ -78,6 +78,7 @@ impl KOmegaEquations {
             let (velocity, lengths) = ([u, v, w], lengths.map(T::c));
             sst_shortened(grid.form(), f1, &gas, eddy, distance, turbulence, &lengths, &velocity)
         });
+        let deformation = producing(&deformation, T::c(self.production.get(row).copied().unwrap_or(1.0)));
         let terms = NodeTerms {
             hybrid,
             diffusing: k_omega_diffusing(model, f1, rate[0], &gas, turbulence),

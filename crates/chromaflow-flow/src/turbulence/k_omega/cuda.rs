@@ -69,6 +69,8 @@ pub struct KOmegaCuda {
     numbers: DeviceBuffer<f64>,
     /// From the walls.
     distance: DeviceBuffer<f64>,
+    /// None where production is multiplied by nothing.
+    production: DeviceBuffer<f64>,
     hybrid: Option<HybridGridCuda>,
     /// Of the first node off the wall, by rows; zero off walls.
     heights: DeviceBuffer<f64>,
@@ -135,6 +137,7 @@ impl KOmegaCuda {
             update_kernel: module.kernel("k_omega_update")?,
             numbers: stream.upload(&[host.model.ambient_k, host.model.ambient_omega])?,
             distance: stream.upload(&host.distance)?,
+            production: stream.upload(&host.production)?,
             hybrid,
             heights: stream.upload(&heights)?,
             law_of: stream.upload(&law_of)?,
@@ -196,7 +199,7 @@ impl CoupledCuda for KOmegaCuda {
             terms
                 .record(&kernel_arguments! { KOmegaTerms {
                     rows: n as u32, nodes: flow.nodes, gradients: &self.gradients, values,
-                    distance: &self.distance, grid: HybridGridCuda::arguments(self.hybrid.as_ref()),
+                    distance: &self.distance, production: optional(&self.production), grid: HybridGridCuda::arguments(self.hybrid.as_ref()),
                     params: &params.values, numbers: &self.numbers, terms: &self.terms,
                     eddies: &self.eddies,
                 } })
@@ -244,7 +247,7 @@ impl CoupledCuda for KOmegaCuda {
                 .record(&kernel_arguments! { KOmegaTermsAlong {
                     rows: n as u32, nodes: flow.nodes, along: way.along, gradients: &self.gradients,
                     gradients_along: &own.gradients, values: &state.values, changes: &*changes,
-                    distance: &self.distance, grid: HybridGridCuda::arguments(self.hybrid.as_ref()),
+                    distance: &self.distance, production: optional(&self.production), grid: HybridGridCuda::arguments(self.hybrid.as_ref()),
                     h: way.h, params, numbers: &self.numbers, terms: &own.terms, moved: &own.eddies,
                 } })
                 .enqueue(stream)?;

@@ -224,6 +224,17 @@ pub fn k_omega_diffusing<T: Real>(
     ]
 }
 
+/// [`deformation`] as production is to see it: sizes of strain and vorticity times `share`, 1 in turbulent flow, 0 where it is kept laminar.
+///
+/// ```
+/// use chromaflow_flow::turbulence::k_omega::producing;
+/// assert_eq!(producing(&[3.0, 4.0, 5.0, 6.0], 0.0), [0.0, 4.0, 0.0, 6.0]);
+/// ```
+#[inline(always)]
+pub fn producing<T: Real>(deformation: &[T; 4], share: T) -> [T; 4] {
+    [deformation[0] * share, deformation[1], deformation[2] * share, deformation[3]]
+}
+
 /// Production of k over rho k, and of omega over rho, with the derivatives of both by omega.
 #[inline(always)]
 fn productions<T: Real>(model: KOmega<T>, f1: T, rate: &[T; 2], omega: T, deformation: &[T; 4]) -> [T; 4] {

@@ -37,7 +37,7 @@ mod tests;
 
 pub use formulas::{
     KOmega, KOmegaVariant, deformation, k_omega_blending, k_omega_diffusing, k_omega_kept, k_omega_law,
-    k_omega_rate, k_omega_sources, k_omega_wall,
+    k_omega_rate, k_omega_sources, k_omega_wall, producing,
 };
 
 use super::hybrid::{FIELDS, HybridGrid};
@@ -74,6 +74,8 @@ pub struct KOmegaEquations {
     inflow: [f64; NB],
     /// Of the layer at the walls at the beginning: its thickness and its friction velocity.
     layer: [f64; 2],
+    /// What production is multiplied by, by rows; empty for 1.
+    production: Vec<f64>,
     /// From the walls, by rows.
     distance: Vec<f64>,
     /// Wall nodes, ascending, and the distance of the first node off the wall of each.
@@ -151,6 +153,7 @@ impl KOmegaEquations {
                 .map(|&row| first_height(flow, &distance, row as usize))
                 .collect(),
             walls: flow.wall_rows(),
+            production: super::production(config, mesh, flow),
             distance,
             hybrid: HybridGrid::new(config, (mesh, walls), flow)?,
             elements: Arc::clone(elements),

@@ -20,7 +20,7 @@ kernel_record! {
 
     /// What `sa_sources` takes.
     pub(super) struct SaSources {
-        rows: u32, gradients: Read<f64>, nu: Read<f64>, nut: Read<f64>, distance: Read<f64>,
+        rows: u32, gradients: Read<f64>, nu: Read<f64>, nut: Read<f64>, distance: Read<f64>, production: Read<f64>,
         grid: GridLengths, rotation: u32, row_ptr: Read<u32>, col_idx: Read<u32>, signed_edge: Read<u32>,
         nodes: Read<f64>, fluxes: Read<f64>, volumes: Read<f64>, params: Read<Params>, unsteady: u32, last: f64, before: f64,
         source: Write<f64>, slopes: Write<f64>,

@@ -62,7 +62,7 @@ impl SaEquation {
                 let [u, v, w, _] = gradients[i];
                 let omega = self.turning(&[u, v, w]);
                 let [length, _] = self.length(i, nu[i], nut[i], &[u, v, w]);
-                let turning = self.curvature(flow, gradients, i);
+                let turning = self.produced(flow, gradients, i);
                 *source = sa_source_turning(self.model, nu[i], nut[i], omega, length, turning);
             }
         });

@@ -7,7 +7,7 @@ use crate::config::{Quadratic, Rotation};
 use crate::coupled::{
     CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda, SubtractUpdate,
 };
-use crate::gpu::{NodeGradientsCuda, blocks, source};
+use crate::gpu::{NodeGradientsCuda, blocks, optional, source};
 use crate::march::{FlowError, Moment};
 use crate::turbulence::hybrid::HybridForm;
 use crate::turbulence::hybrid::cuda::{FORMS, HybridGridCuda, TEXT, number};
@@ -56,6 +56,8 @@ pub struct SaCuda {
     update_kernel: Option<Kernel>,
     /// From the walls.
     distance: DeviceBuffer<f64>,
+    /// None where production is multiplied by nothing.
+    production: DeviceBuffer<f64>,
     hybrid: Option<HybridGridCuda>,
     shear: Option<ShearCuda>,
     nu: DeviceBuffer<f64>,
@@ -97,6 +99,7 @@ impl SaCuda {
             residual_kernel: module.kernel("sa_residual")?,
             update_kernel: update.transpose()?,
             distance: stream.upload(&sa.distance)?,
+            production: stream.upload(&sa.production)?,
             hybrid,
             shear: ShearCuda::new(stream, flow.laws[1], false)?,
             nu: DeviceBuffer::zeroed(stream, rows)?,
@@ -186,7 +189,7 @@ impl CoupledCuda for SaCuda {
             sources
                 .record(&kernel_arguments! { SaSources {
                     rows: n as u32, gradients: &self.gradients, nu: &self.nu, nut, distance: &self.distance,
-                    grid: HybridGridCuda::arguments(self.hybrid.as_ref()),
+                    production: optional(&self.production), grid: HybridGridCuda::arguments(self.hybrid.as_ref()),
                     rotation: self.rotation as u32, row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx,
                     signed_edge: &mesh.signed_edge, nodes: flow.nodes, fluxes: flow.fluxes,
                     volumes: &mesh.volumes, params, unsteady: u32::from(at.bdf.is_some()), last,

@@ -53,6 +53,8 @@ pub struct SaEquation {
     names: [String; 1],
     /// From the walls, by rows.
     distance: Vec<f64>,
+    /// What production is multiplied by, by rows; empty for 1.
+    production: Vec<f64>,
     hybrid: Option<HybridGrid>,
     elements: Arc<ViscousElements>,
     gradients: NodeGradients,
@@ -95,6 +97,7 @@ impl SaEquation {
             config: config.clone(),
             names: ["nut".to_owned()],
             distance: walls.distances(),
+            production: super::production(config, mesh, flow),
             hybrid: HybridGrid::new(config, (mesh, walls), flow)?,
             elements: Arc::clone(elements),
             gradients: NodeGradients::new(elements, flow.dual.nodes()),
@@ -121,11 +124,13 @@ impl SaEquation {
         }
     }
 
-    /// fr1 of SA-RC at a row, 1 without it. The change of the strain along the flow is the sum over faces of U (S_j - S_i) / 2 over the volume, U the volume
-    /// that leaves; in time the strain itself does not change.
-    fn curvature(&self, flow: &FlowView<'_>, gradients: &[[[f64; 3]; 4]], row: usize) -> f64 {
+    /// What production is multiplied by at a row: fr1 of SA-RC, 1 without it, and nothing where the flow is kept laminar. The change
+    /// of the strain along the flow is the sum over faces of U (S_j - S_i) / 2 over the volume, U the volume that leaves; in time the strain
+    /// itself does not change.
+    fn produced(&self, flow: &FlowView<'_>, gradients: &[[[f64; 3]; 4]], row: usize) -> f64 {
+        let share = self.production.get(row).copied().unwrap_or(1.0);
         if self.config.rotation != Rotation::Curved {
-            return 1.0;
+            return share;
         }
         let strain = |i: usize| {
             let [u, v, w, _] = gradients[i];
@@ -141,7 +146,7 @@ impl SaEquation {
             }
         }
         let [u, v, w, _] = gradients[row];
-        sa_turning(&[u, v, w], &change)
+        share * sa_turning(&[u, v, w], &change)
     }
 
     /// Whether negative values have a model of their own.

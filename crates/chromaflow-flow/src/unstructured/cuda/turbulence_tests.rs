@@ -4,7 +4,7 @@ use super::super::FlowSolver;
 use super::{FlowCuda, coupled};
 use crate::config::{
     Boundary, Cfl, FlowConfig, GridLength, Hybrid, JacobianScheme, Limiter, NewtonKrylov, Nonlinear,
-    Quadratic, Rotation, Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady, WallTreatment,
+    Quadratic, Region, Rotation, Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady, WallTreatment,
 };
 use crate::jacobian::cuda::Target;
 use crate::march::{Bdf, Device, Moment};
@@ -150,8 +150,11 @@ fn cuda_small_turbulence_entry_by_entry() {
             // Every other case has laws of the wall.
             let walls = [WallTreatment::Resolved, WallTreatment::Automatic, WallTreatment::Functions]
                 [(case + usize::from(second_order)) % 3];
+            let half = Region { from: [-1.0; 3], to: [0.5, 2.0, 2.0] };
+            let laminar = if second_order { vec![half] } else { Vec::new() };
             let options = with(model, second_order);
-            let turbulence = TurbulenceConfig { hybrid, grid_length, quadratic, rotation, walls, ..options };
+            let turbulence =
+                TurbulenceConfig { hybrid, grid_length, quadratic, rotation, walls, laminar, ..options };
             let mut config = config(turbulence);
             config.space.dissipation = if hybrid == Hybrid::None { 1.0 } else { 0.3 };
             if in_time {
