@@ -7,11 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates, each using some of those before it.
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 13] = [
     "chromaflow-pointwise",
     "chromaflow-testkit",
     "chromaflow-comm",
     "chromaflow-device",
+    "chromaflow-simd",
     "chromaflow",
     "chromaflow-capi",
     "chromaflow-python",
@@ -26,7 +27,7 @@ const CRATES: [&str; 12] = [
 const ROOMS: [(&str, &str); 3] = [
     (
         "chromaflow",
-        "files shared simd words - block rim stop vector - sparse - gallery order - dist - gpu - relax factor tridiag - krylov - solver",
+        "files shared words - block rim stop vector - sparse - gallery order - dist - gpu - relax factor tridiag - krylov - solver",
     ),
     (
         "chromaflow-mesh",

@@ -23,7 +23,6 @@ pub mod policy;
 pub mod relax;
 mod rim;
 mod shared;
-mod simd;
 pub mod solver;
 pub mod sparse;
 mod stop;

@@ -7,7 +7,7 @@
 //! * kernels for which a constant gains less take a shorter list (`few:`);
 //! * code without vector instructions is compiled for sizes known at run time alone, on machines that have any.
 //!
-//! Tests reach every size in both kinds of build. The instruction set becomes a type in [`crate::simd::dispatch`], the
+//! Tests reach every size in both kinds of build. The instruction set becomes a type in [`chromaflow_simd::dispatch`], the
 //! policy in [`crate::relax`].
 
 use chromaflow_device::Isa;
@@ -62,6 +62,9 @@ macro_rules! with_size {
     };
     (few: $isa:expr, $nb:expr, $size:ident => $body:expr) => {
         $crate::rim::with_size!(@list $isa, $nb, $size => $body, always: 1 4 5 6, release: 10 16)
+    };
+    (lines: $isa:expr, $nb:expr, $size:ident => $body:expr) => {
+        $crate::rim::with_size!(@list $isa, $nb, $size => $body, always: 4 5, release: 2 3 6 7 8)
     };
     (@list $isa:expr, $nb:expr, $size:ident => $body:expr, always: $($a:literal)*, release: $($r:literal)*) => {
         match ($nb, $crate::rim::has_constant_sizes($isa)) {

@@ -1,10 +1,40 @@
 //! From the case file to the solver's configuration, with checks that name the key.
 
-use super::{CaseFile, FieldFormat, Flux, LiftAxis, Mode, OutputSection, Source, Viscosity, nearest};
+use super::{
+    CaseFile, FieldFormat, Flux, LiftAxis, MarchSection, Mode, OutputSection, Source, Viscosity, nearest,
+};
 use crate::error::CliResult;
 use chromaflow_flow::config as flow;
 use chromaflow_flow::mesh::ReadOptions;
 use std::path::{Path, PathBuf};
+
+impl MarchSection {
+    /// Steps in pseudo time.
+    pub fn cfl(&self) -> flow::Cfl {
+        flow::Cfl {
+            start: self.cfl_start,
+            min: self.cfl_min,
+            max: self.cfl_max,
+            growth: self.cfl_growth,
+            adaptive: self.cfl_adaptive,
+        }
+    }
+
+    /// Towards a steady state, or through time.
+    pub fn time(&self) -> flow::Time {
+        match self.mode {
+            Mode::Steady => {
+                flow::Time::Steady(flow::Steady { iterations: self.iterations, orders: self.residual_drop })
+            }
+            Mode::Unsteady => flow::Time::Unsteady(flow::Unsteady {
+                dt: self.dt,
+                steps: self.steps,
+                subiterations: self.subiterations,
+                orders: self.subiteration_drop,
+            }),
+        }
+    }
+}
 
 impl CaseFile {
     /// The solver's configuration for a mesh with these markers. `known` says what the mesh file itself knows about a
@@ -100,27 +130,11 @@ impl CaseFile {
                 krylov_iterations: l.max_iterations,
                 linear_report: flow::Implicit::default().linear_report,
                 jacobian: l.jacobian.config(),
-                cfl: flow::Cfl {
-                    start: m.cfl_start,
-                    min: m.cfl_min,
-                    max: m.cfl_max,
-                    growth: m.cfl_growth,
-                    adaptive: m.cfl_adaptive,
-                },
+                cfl: m.cfl(),
                 first_order_steps: m.first_order_iterations,
                 max_change: m.max_change,
             },
-            time: match m.mode {
-                Mode::Steady => {
-                    flow::Time::Steady(flow::Steady { iterations: m.iterations, orders: m.residual_drop })
-                }
-                Mode::Unsteady => flow::Time::Unsteady(flow::Unsteady {
-                    dt: m.dt,
-                    steps: m.steps,
-                    subiterations: m.subiterations,
-                    orders: m.subiteration_drop,
-                }),
-            },
+            time: m.time(),
             reference: flow::Reference {
                 area: self.reference.area,
                 length: self.reference.length,

@@ -7,7 +7,7 @@
 //! it does for the instruction set.
 
 use super::{CANCELLATION, GUARD};
-use crate::simd::Wide;
+use chromaflow_simd::{Bits, Turn};
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -38,7 +38,7 @@ pub(crate) enum Task {
 /// Both pointers must hold `nb * nb` values for each of `rows`, those at `to` owned by the caller, `nb` must not
 /// exceed [`MOST`], and the machine must have the instruction set of `V`.
 #[inline(always)]
-pub(crate) unsafe fn run<V: Wide>(
+pub(crate) unsafe fn run<V: Turn<Elem = f64>>(
     nb: usize,
     task: Task,
     from: *const f64,
@@ -70,8 +70,8 @@ pub(crate) unsafe fn run<V: Wide>(
             (source, target) = (room, room);
         }
         gather(q, source, original, block);
-        prefetch::<V>(source.wrapping_add(V::LANES * q), V::LANES * q);
-        prefetch::<V>(target.wrapping_add(V::LANES * q), V::LANES * q);
+        prefetch(source.wrapping_add(V::LANES * q), V::LANES * q);
+        prefetch(target.wrapping_add(V::LANES * q), V::LANES * q);
         let sound = match task {
             Task::Factor => factor(nb, original, block),
             Task::Invert => invert(nb, original, block),
@@ -99,7 +99,7 @@ pub(crate) unsafe fn run<V: Wide>(
 
 /// Asks for `values` at `at`.
 #[inline(always)]
-unsafe fn prefetch<V: Wide>(at: *const f64, values: usize) {
+unsafe fn prefetch(at: *const f64, values: usize) {
     for line in (0..values).step_by(8) {
         chromaflow_device::prefetch::<1, _>(at.wrapping_add(line));
     }
@@ -107,7 +107,7 @@ unsafe fn prefetch<V: Wide>(at: *const f64, values: usize) {
 
 /// Blocks of one value.
 #[inline(always)]
-unsafe fn reciprocals<V: Wide>(
+unsafe fn reciprocals<V: Turn<Elem = f64>>(
     from: *const f64,
     to: *mut f64,
     rows: Range<usize>,
@@ -117,7 +117,7 @@ unsafe fn reciprocals<V: Wide>(
     for first in whole.clone().step_by(V::LANES) {
         let values = V::load(from.add(first));
         let magnitude = values.abs();
-        let sound = V::splat(1e-300).at_most(magnitude) & magnitude.at_most(V::splat(1e300));
+        let sound = V::splat(1e-300).le(magnitude).bits() & magnitude.le(V::splat(1e300)).bits();
         if sound & ((1 << V::LANES) - 1) == (1 << V::LANES) - 1 {
             values.recip().store(to.add(first));
         } else {
@@ -129,8 +129,8 @@ unsafe fn reciprocals<V: Wide>(
 
 /// Reads a block of `q` values into each lane, twice.
 #[inline(always)]
-unsafe fn gather<V: Wide>(q: usize, from: *const f64, once: *mut V, twice: *mut V) {
-    let mut square = [V::zero(); 8];
+unsafe fn gather<V: Turn<Elem = f64>>(q: usize, from: *const f64, once: *mut V, twice: *mut V) {
+    let mut square = [V::c(0.0); 8];
     for e in (0..q).step_by(V::LANES) {
         let lanes = (q - e).min(V::LANES);
         for lane in 0..V::LANES {
@@ -138,7 +138,7 @@ unsafe fn gather<V: Wide>(q: usize, from: *const f64, once: *mut V, twice: *mut 
             square[lane] =
                 if lanes == V::LANES { V::load(from) } else { V::load_first(from, V::first(lanes)) };
         }
-        V::transpose(&mut square);
+        V::turn(&mut square);
         for i in 0..lanes {
             *once.add(e + i) = square[i];
             *twice.add(e + i) = square[i];
@@ -148,14 +148,14 @@ unsafe fn gather<V: Wide>(q: usize, from: *const f64, once: *mut V, twice: *mut 
 
 /// Writes the block of every lane.
 #[inline(always)]
-unsafe fn scatter<V: Wide>(q: usize, block: *const V, to: *mut f64) {
-    let mut square = [V::zero(); 8];
+unsafe fn scatter<V: Turn<Elem = f64>>(q: usize, block: *const V, to: *mut f64) {
+    let mut square = [V::c(0.0); 8];
     for e in (0..q).step_by(V::LANES) {
         let lanes = (q - e).min(V::LANES);
         for i in 0..lanes {
             square[i] = *block.add(e + i);
         }
-        V::transpose(&mut square);
+        V::turn(&mut square);
         for lane in 0..V::LANES {
             let to = to.add(lane * q + e);
             if lanes == V::LANES {
@@ -169,31 +169,31 @@ unsafe fn scatter<V: Wide>(q: usize, block: *const V, to: *mut f64) {
 
 /// `y[r] += x[r] * factor` for some rows.
 #[inline(always)]
-unsafe fn add_multiple<V: Wide>(rows: Range<usize>, x: *const V, factor: V, y: *mut V) {
+unsafe fn add_multiple<V: Turn<Elem = f64>>(rows: Range<usize>, x: *const V, factor: V, y: *mut V) {
     for r in rows {
         *y.add(r) = (*x.add(r)).mul_add(factor, *y.add(r));
     }
 }
 
 #[inline(always)]
-unsafe fn invert<V: Wide>(nb: usize, original: *const V, a: *mut V) -> u32 {
+unsafe fn invert<V: Turn<Elem = f64>>(nb: usize, original: *const V, a: *mut V) -> u32 {
     for k in 0..nb {
         let pivot = a.add(k * nb);
         let reciprocal = (*pivot.add(k)).recip();
-        let negative = reciprocal.mul(V::splat(-1.0));
+        let negative = reciprocal * V::splat(-1.0);
         for r in 0..nb {
-            *pivot.add(r) = (*pivot.add(r)).mul(negative);
+            *pivot.add(r) = *pivot.add(r) * negative;
         }
         *pivot.add(k) = reciprocal;
         for c in (0..nb).filter(|&c| c != k) {
             let column = a.add(c * nb);
             let factor = *column.add(k);
-            *column.add(k) = V::zero();
+            *column.add(k) = V::c(0.0);
             add_multiple(0..nb, pivot, factor, column);
         }
     }
     let b = test_rhs(nb, original);
-    let mut y = [V::zero(); MOST];
+    let mut y = [V::c(0.0); MOST];
     for c in 0..nb {
         add_multiple(0..nb, a.add(c * nb), b[c], y.as_mut_ptr());
     }
@@ -201,59 +201,59 @@ unsafe fn invert<V: Wide>(nb: usize, original: *const V, a: *mut V) -> u32 {
 }
 
 #[inline(always)]
-unsafe fn factor<V: Wide>(nb: usize, original: *const V, a: *mut V) -> u32 {
+unsafe fn factor<V: Turn<Elem = f64>>(nb: usize, original: *const V, a: *mut V) -> u32 {
     let minus = V::splat(-1.0);
     for k in 0..nb {
         let pivot = a.add(k * nb);
         let reciprocal = (*pivot.add(k)).recip();
         *pivot.add(k) = reciprocal;
         for r in k + 1..nb {
-            *pivot.add(r) = (*pivot.add(r)).mul(reciprocal);
+            *pivot.add(r) = *pivot.add(r) * reciprocal;
         }
         for c in k + 1..nb {
             let column = a.add(c * nb);
-            add_multiple(k + 1..nb, pivot, (*column.add(k)).mul(minus), column);
+            add_multiple(k + 1..nb, pivot, *column.add(k) * minus, column);
         }
     }
     let b = test_rhs(nb, original);
     let mut y = b;
     for k in 0..nb {
-        add_multiple(k + 1..nb, a.add(k * nb), y[k].mul(minus), y.as_mut_ptr());
+        add_multiple(k + 1..nb, a.add(k * nb), y[k] * minus, y.as_mut_ptr());
     }
     for k in (0..nb).rev() {
-        y[k] = y[k].mul(*a.add(k * nb + k));
-        add_multiple(0..k, a.add(k * nb), y[k].mul(minus), y.as_mut_ptr());
+        y[k] *= *a.add(k * nb + k);
+        add_multiple(0..k, a.add(k * nb), y[k] * minus, y.as_mut_ptr());
     }
     solves(nb, original, &y, &b)
 }
 
 /// A right-hand side of the size of each row, that is no combination of the rows but by chance.
 #[inline(always)]
-unsafe fn test_rhs<V: Wide>(nb: usize, a: *const V) -> [V; MOST] {
-    let mut b = [V::zero(); MOST];
+unsafe fn test_rhs<V: Turn<Elem = f64>>(nb: usize, a: *const V) -> [V; MOST] {
+    let mut b = [V::c(0.0); MOST];
     for r in 0..nb {
         for c in 0..nb {
             b[r] = (*a.add(c * nb + r)).abs().max(b[r]);
         }
-        b[r] = b[r].mul(V::splat(1.0 + (r as f64 * super::GOLDEN).fract()));
+        b[r] *= V::splat(1.0 + (r as f64 * super::GOLDEN).fract());
     }
     b
 }
 
 /// The lanes in which y solves A y = b up to rounding, row by row.
 #[inline(always)]
-unsafe fn solves<V: Wide>(nb: usize, a: *const V, y: &[V; MOST], b: &[V; MOST]) -> u32 {
+unsafe fn solves<V: Turn<Elem = f64>>(nb: usize, a: *const V, y: &[V; MOST], b: &[V; MOST]) -> u32 {
     let mut good = u32::MAX;
     for r in 0..nb {
-        let (mut residual, mut terms) = (b[r].mul(V::splat(-1.0)), b[r]);
+        let (mut residual, mut terms) = (b[r] * V::splat(-1.0), b[r]);
         for c in 0..nb {
-            let term = (*a.add(c * nb + r)).mul(y[c]);
-            residual = residual.add(term);
-            terms = terms.add(term.abs());
+            let term = *a.add(c * nb + r) * y[c];
+            residual += term;
+            terms += term.abs();
         }
-        good &= residual.abs().at_most(terms.mul(V::splat(GUARD)));
-        good &= terms.at_most(b[r].mul(V::splat(CANCELLATION)));
-        good &= V::splat(f64::from_bits(1)).at_most(terms);
+        good &= residual.abs().le(terms * V::splat(GUARD)).bits();
+        good &= terms.le(b[r] * V::splat(CANCELLATION)).bits();
+        good &= V::splat(f64::from_bits(1)).le(terms).bits();
     }
     good
 }

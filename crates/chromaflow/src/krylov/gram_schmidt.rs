@@ -3,9 +3,9 @@
 
 use crate::dist::Inner;
 use crate::shared::SharedMut;
-use crate::simd::{Kernel, Load, Simd, Wide, dispatch};
 use crate::vector::{CHUNK, PARALLEL_FROM};
 use chromaflow_device::{Isa, Team};
+use chromaflow_simd::{Kernel, Load, Native, Simd, dispatch};
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -144,7 +144,12 @@ impl Kernel for Pass<'_> {
 /// # Safety
 /// All pointers have `n` values; no vector has more than eight lanes.
 #[inline(always)]
-unsafe fn add<V: Wide, const N: usize>(v: &[*const f64; N], a: &[f64; N], w: *mut f64, n: usize) {
+unsafe fn add<V: Native<Elem = f64>, const N: usize>(
+    v: &[*const f64; N],
+    a: &[f64; N],
+    w: *mut f64,
+    n: usize,
+) {
     // SAFETY: the caller's promise.
     unsafe {
         let whole = n - n % V::LANES;
@@ -175,11 +180,16 @@ unsafe fn add<V: Wide, const N: usize>(v: &[*const f64; N], a: &[f64; N], w: *mu
 /// # Safety
 /// All pointers have `n` values.
 #[inline(always)]
-unsafe fn dots<V: Wide, const N: usize>(v: &[*const f64; N], w: *const f64, n: usize, sums: &mut [f64; N]) {
+unsafe fn dots<V: Native<Elem = f64>, const N: usize>(
+    v: &[*const f64; N],
+    w: *const f64,
+    n: usize,
+    sums: &mut [f64; N],
+) {
     // SAFETY: the caller's promise; no vector has more than eight lanes.
     unsafe {
         let whole = n - n % V::LANES;
-        let mut all = [V::zero(); N];
+        let mut all = [V::c(0.0); N];
         for i in (0..whole).step_by(V::LANES) {
             let w = <V as Load<f64>>::load(w.add(i));
             for k in 0..N {

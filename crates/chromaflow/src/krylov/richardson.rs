@@ -7,7 +7,6 @@ use crate::Outcome;
 use crate::relax::{Guess, SolveOptions};
 use crate::vector::axpy;
 use chromaflow_device::Team;
-use std::convert::Infallible;
 
 /// x <- x + damping M (b - A x): a relaxation made into a solver, or the restart of a low-precision one: the residual
 /// and x are f64, whatever the precision inside M.
@@ -41,25 +40,22 @@ impl Richardson {
         x: &mut [f64],
         control: &Control,
     ) -> Solve {
-        let system = HostSystem::new(team, a, b, x);
-        let z = vec![0.0; system.r.len()];
-        let Ok(solve) = richardson(&mut HostCorrections { system, m, z }, self.damping, control);
+        let mut z = vec![0.0; b.len()];
+        let Ok(solve) = richardson(&mut HostSystem::new(team, a, b, x), control, |system| {
+            m.apply(system.team, &system.r, &mut z);
+            axpy(system.team, self.damping, &z, system.x);
+            Ok(())
+        });
         solve
     }
 }
 
-/// A system that can be corrected.
-pub(super) trait Corrections: System {
-    /// x += damping M r
-    fn correct(&mut self, damping: f64) -> Result<(), Self::Error>;
-}
-
-/// The method.
-pub(super) fn richardson<C: Corrections>(
-    system: &mut C,
-    damping: f64,
+/// The method; `correct` makes x better by M r.
+pub(super) fn richardson<S: System>(
+    system: &mut S,
     control: &Control,
-) -> Result<Solve, C::Error> {
+    mut correct: impl FnMut(&mut S) -> Result<(), S::Error>,
+) -> Result<Solve, S::Error> {
     let (mut monitor, mut norm) = Monitor::start(system, control)?;
     let outcome = loop {
         if let Some(outcome) = monitor.stop(norm) {
@@ -68,7 +64,7 @@ pub(super) fn richardson<C: Corrections>(
         if monitor.stagnates(norm) {
             break Outcome::Stagnated;
         }
-        system.correct(damping)?;
+        correct(system)?;
         norm = system.residual()?;
         monitor.push(norm);
         if !monitor.converged(norm) && !monitor.tell(system) {
@@ -91,72 +87,14 @@ pub fn sweep_solution(
     x: &mut [f64],
     control: &Control,
 ) -> Solve {
-    let mut sweeps = HostSweeps { system: HostSystem::new(team, a, b, x), relaxation };
-    let Ok(solve) = richardson(&mut sweeps, 1.0, control);
-    solve
-}
-
-/// A system whose solution is swept in place.
-struct HostSweeps<'a> {
-    system: HostSystem<'a>,
-    relaxation: Relaxation<'a>,
-}
-
-impl System for HostSweeps<'_> {
-    type Error = Infallible;
-
-    fn size(&mut self) -> Result<f64, Infallible> {
-        self.system.size()
-    }
-
-    fn residual(&mut self) -> Result<f64, Infallible> {
-        self.system.residual()
-    }
-
-    fn go_on(&mut self, iteration: usize, residual: f64) -> bool {
-        self.system.go_on(iteration, residual)
-    }
-}
-
-impl Corrections for HostSweeps<'_> {
-    fn correct(&mut self, _damping: f64) -> Result<(), Infallible> {
-        let Relaxation { smoother, matrix, options } = &mut self.relaxation;
-        let options = SolveOptions { guess: Guess::Given, ..*options };
-        let report = smoother.solve(matrix, self.system.b, self.system.x, &options);
+    let Relaxation { smoother, matrix, options } = relaxation;
+    let options = SolveOptions { guess: Guess::Given, ..options };
+    let Ok(solve) = richardson(&mut HostSystem::new(team, a, b, x), control, |system| {
+        let report = smoother.solve(matrix, system.b, system.x, &options);
         if let Outcome::Breakdown { .. } = report.expect("the smoother is set up for this matrix").outcome {
-            self.system.x.fill(f64::NAN); // the residual says so
+            system.x.fill(f64::NAN); // the residual says so
         }
         Ok(())
-    }
-}
-
-/// The system on this process's threads.
-struct HostCorrections<'a> {
-    system: HostSystem<'a>,
-    m: &'a mut dyn Preconditioner,
-    z: Vec<f64>,
-}
-
-impl System for HostCorrections<'_> {
-    type Error = Infallible;
-
-    fn size(&mut self) -> Result<f64, Infallible> {
-        self.system.size()
-    }
-
-    fn residual(&mut self) -> Result<f64, Infallible> {
-        self.system.residual()
-    }
-
-    fn go_on(&mut self, iteration: usize, residual: f64) -> bool {
-        self.system.go_on(iteration, residual)
-    }
-}
-
-impl Corrections for HostCorrections<'_> {
-    fn correct(&mut self, damping: f64) -> Result<(), Infallible> {
-        self.m.apply(self.system.team, &self.system.r, &mut self.z);
-        axpy(self.system.team, damping, &self.z, self.system.x);
-        Ok(())
-    }
+    });
+    solve
 }

@@ -10,8 +10,8 @@ use crate::block::{
 use crate::order::Schedule;
 use crate::rim::{Size, with_size};
 use crate::shared::SharedMut;
-use crate::simd::{Kernel, Simd, dispatch};
 use chromaflow_device::{Buffer, Isa, Team};
+use chromaflow_simd::{Kernel, Simd, dispatch};
 use std::ops::Range;
 use std::sync::Mutex;
 

@@ -6,7 +6,7 @@ use super::lines::LineTable;
 use super::lines::factor::{Couplings, Elimination};
 use super::lines::sweep::{LineData, sweep_lines};
 use super::over_ranks;
-use super::sweep::{Diagonal, Double, Half, Precision, Real, Single, SweepData, sweep_rows};
+use super::sweep::{Diagonal, Double, Half, Precision, Single, SweepData, sweep_rows};
 use super::{
     Direction, Guess, RelaxError, RelaxOptions, SolveOptions, SolveReport, check_batches, check_rows,
 };
@@ -19,6 +19,7 @@ use crate::sparse::{
 };
 use crate::stop::{Control, StopCriterion};
 use chromaflow_device::{Buffer, Isa, Member, Team};
+use chromaflow_simd::Elem;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -352,7 +353,7 @@ impl<P: Precision> Run<'_, P> {
                     *solution.add(i) = 0.0;
                 }
                 let start = if restarted { 0.0 } else { *solution.add(i) };
-                *self.x[0].get().add(i) = P::X::of(start);
+                *self.x[0].get().add(i) = P::X::from_f64(start);
             }
         });
         member.barrier();
@@ -418,7 +419,7 @@ impl<P: Precision> Run<'_, P> {
                 self.each(member, |i| unsafe {
                     // SAFETY: as above.
                     *solution.add(i) = *total.add(i);
-                    *x.add(i) = P::X::of(0.0);
+                    *x.add(i) = P::X::from_f64(0.0);
                     *new_rhs.add(i) = *residual.add(i);
                 });
                 rhs = new_rhs;

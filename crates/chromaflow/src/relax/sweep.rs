@@ -8,9 +8,9 @@
 use super::sweep_scalars::SweepScalars;
 use crate::block::solve_factored;
 use crate::rim::{Size, with_size};
-use crate::simd::{Kernel, Load, Simd, Vector, dispatch};
 use crate::sparse::{BYTES_AHEAD, Direct, Off, Scratch, Stored, block_product, prefetch_block, row_product};
 use chromaflow_device::Isa;
+use chromaflow_simd::{Elem, Kernel, Load, Native, Simd, Store, Vector, dispatch};
 use half::f16;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -20,9 +20,9 @@ pub(crate) trait Precision: 'static {
     /// Stored off-diagonal values.
     type Off: Copy + 'static;
     /// The correction x and the sums of O x.
-    type X: Real;
+    type X: Stored + Elem;
     /// Vectors of those sums.
-    type Sum<S: Simd>: Vector<Elem = Self::X> + Load<Self::Off> + Load<Self::X>;
+    type Sum<S: Simd>: Native<Elem = Self::X> + Load<Self::Off>;
 }
 
 /// Policy `d`.
@@ -46,24 +46,6 @@ impl Precision for Half {
     type Off = f16;
     type X = f32;
     type Sum<S: Simd> = S::F32;
-}
-
-/// f32 or f64.
-pub(crate) trait Real: Stored + Copy + Into<f64> + bytemuck::Zeroable + Send + Sync + 'static {
-    /// The nearest value.
-    fn of(value: f64) -> Self;
-}
-impl Real for f32 {
-    #[inline(always)]
-    fn of(value: f64) -> f32 {
-        value as f32
-    }
-}
-impl Real for f64 {
-    #[inline(always)]
-    fn of(value: f64) -> f64 {
-        value
-    }
 }
 
 /// Pivots of the rows whose diagonal blocks were factored with row exchanges.
@@ -134,7 +116,7 @@ impl<P: Precision, Z: Size> Kernel for SweepRows<'_, P, Z> {
             if step + ROWS_AHEAD < count {
                 let (Diagonal::Inverse(diag) | Diagonal::Lu(diag, _)) = data.diag;
                 let next = if backward { row - ROWS_AHEAD } else { row + ROWS_AHEAD };
-                prefetch_block::<S::F64, f64>(nb, diag.add(next * nb * nb), 0);
+                prefetch_block(nb, diag.add(next * nb * nb), 0);
                 chromaflow_device::prefetch::<1, _>(data.b.add(next * nb));
             }
             update_row::<S, P, Z>(data, size, row, ahead, chained);
@@ -169,10 +151,10 @@ pub(crate) unsafe fn update_row<S: Simd, P: Precision, Z: Size>(
 #[inline(always)]
 pub(crate) unsafe fn damped<P: Precision>(data: &SweepData<'_, P>, i: usize, new: f64) -> P::X {
     if data.damping == 1.0 {
-        return P::X::of(new);
+        return P::X::from_f64(new);
     }
     let old: f64 = (*data.x_in.add(i)).into();
-    P::X::of(old + data.damping * (new - old))
+    P::X::from_f64(old + data.damping * (new - old))
 }
 
 /// `D_i^-1 (b_i - sum)` for one row i, in `new` or in `rest`.

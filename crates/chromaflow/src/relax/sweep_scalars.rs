@@ -3,9 +3,9 @@
 //!
 //! SAFETY of this file: as in `sweep.rs`.
 
-use super::sweep::{Diagonal, Precision, Real, SweepData};
-use crate::simd::{Four, Kernel, Load, Simd};
+use super::sweep::{Diagonal, Precision, SweepData};
 use crate::sparse::{BYTES_AHEAD, Direct, Unscale, scalars};
+use chromaflow_simd::{Elem, Four, Kernel, Load, Simd};
 use std::ops::Range;
 
 /// Blocks of one value, whose factors are their reciprocals.
@@ -68,7 +68,7 @@ impl<P: Precision, const CHAINED: bool> Kernel for SweepScalars<'_, P, CHAINED> 
                 let old: f64 = (*x_in.add(row)).into();
                 new = old + damping * (new - old);
             }
-            let new = P::X::of(new);
+            let new = P::X::from_f64(new);
             if CHAINED {
                 held = Some((row, new, new.into() - (*x_in.add(row)).into()));
             } else {

@@ -3,8 +3,8 @@
 
 use super::{Jacobian, OffDiagonal};
 use crate::shared::SharedMut;
-use crate::simd::{Kernel, Load, Narrow, Simd, Vector, dispatch};
 use chromaflow_device::{Buffer, Isa, Member, Team};
+use chromaflow_simd::{Bits, Kernel, Load, Mask, Real, Simd, Store, Vector, dispatch};
 use half::f16;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -307,16 +307,28 @@ impl Kernel for Largest {
         let mut lane_max = [0.0_f32; 16];
         // SAFETY: `len` values at `from`; masks keep the last vector within them.
         unsafe {
-            let mut largest = S::F32::zero();
+            let mut largest = S::F32::c(0.0);
             for i in (0..self.len).step_by(lanes) {
                 let mask = S::F32::first((self.len - i).min(lanes));
                 let v = S::F32::load_first(self.from.add(i), mask).abs();
-                largest = v.where_between(v, 0.0, f32::MAX).max(largest);
+                largest = within(v, v, 0.0, f32::MAX).max(largest);
             }
             largest.store(lane_max.as_mut_ptr());
         }
         lane_max.into_iter().fold(0.0, f32::max)
     }
+}
+
+/// Where `size` lies in low..=high the lanes of `values`, zero elsewhere.
+#[inline(always)]
+fn within<V: Vector<Elem = f32>>(values: V, size: V, low: f32, high: f32) -> V {
+    V::select(size.ge(V::splat(low)).and(size.le(V::splat(high))), values, V::c(0.0))
+}
+
+/// Number of lanes below or equal to `limit`.
+#[inline(always)]
+fn at_most<V: Vector<Elem = f32>>(values: V, limit: f32) -> usize {
+    values.le(V::splat(limit)).bits().count_ones() as usize
 }
 
 /// Multiplies with `beta`, rounds to f16 and counts, if asked to, what that loses.
@@ -338,14 +350,14 @@ impl Kernel for Round<'_> {
         let Some(tally) = tally else {
             // SAFETY: whole vectors lie within `len` values; the last part goes through an array of a vector's length.
             unsafe {
-                let (beta, zero) = (S::F32::splat(beta), S::F32::zero());
+                let (beta, zero) = (S::F32::splat(beta), S::F32::c(0.0));
                 for i in (0..len - len % lanes).step_by(lanes) {
-                    <S::F32 as Load<f32>>::load(from.add(i)).mul_add(beta, zero).store_f16(to.add(i));
+                    <S::F32 as Load<f32>>::load(from.add(i)).mul_add(beta, zero).store(to.add(i));
                 }
                 let (i, rest) = (len - len % lanes, len % lanes);
                 let mut last = [f16::ZERO; 16];
                 let v = S::F32::load_first(from.add(i), S::F32::first(rest));
-                v.mul_add(beta, zero).store_f16(last.as_mut_ptr());
+                v.mul_add(beta, zero).store(last.as_mut_ptr());
                 std::ptr::copy_nonoverlapping(last.as_ptr(), to.add(i), rest);
             }
             return;
@@ -354,7 +366,7 @@ impl Kernel for Round<'_> {
         let mut lane_loss = [0.0_f32; 16];
         // SAFETY: whole vectors lie within `len` values; the last part goes through arrays of a vector's length.
         unsafe {
-            let (beta, zero) = (S::F32::splat(beta), S::F32::zero());
+            let (beta, zero) = (S::F32::splat(beta), S::F32::c(0.0));
             let mut loss = zero;
             // One place for the body: a closure called from two would be compiled without the vector instructions.
             for i in (0..len).step_by(lanes) {
@@ -366,16 +378,16 @@ impl Kernel for Round<'_> {
                     (S::F32::load_first(from.add(i), S::F32::first(len - i)), last.as_mut_ptr())
                 };
                 let scaled = v.mul_add(beta, zero);
-                scaled.store_f16(to_v);
+                scaled.store(to_v);
                 let back = <S::F32 as Load<f16>>::load(to_v);
                 let (size, kept) = (scaled.abs(), back.abs());
-                in_zero += size.count_at_most(0.0);
-                out_zero += kept.count_at_most(0.0);
-                small += kept.count_at_most(SMALLEST_NORMAL.next_down());
-                fit += kept.count_at_most(LARGEST);
+                in_zero += at_most(size, 0.0);
+                out_zero += at_most(kept, 0.0);
+                small += at_most(kept, SMALLEST_NORMAL.next_down());
+                fit += at_most(kept, LARGEST);
                 vectors += 1;
-                let part = back.sub(scaled).abs().div(size);
-                loss = part.where_between(kept, f32::MIN_POSITIVE, LARGEST).max(loss);
+                let part = (back - scaled).abs() / size;
+                loss = within(part, kept, f32::MIN_POSITIVE, LARGEST).max(loss);
                 if !whole {
                     std::ptr::copy_nonoverlapping(last.as_ptr(), to.add(i), len - i);
                 }

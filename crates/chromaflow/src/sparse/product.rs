@@ -9,9 +9,9 @@ use super::row_product::{BYTES_AHEAD, Scratch, block_product, row_product};
 use super::stored::{Off, Stored, ToDouble};
 use super::{Jacobian, OffDiagonal};
 use crate::rim::{Size, with_size};
-use crate::simd::{Kernel, Simd, dispatch};
 use crate::vector;
 use chromaflow_device::{Isa, Team};
+use chromaflow_simd::{Kernel, Simd, dispatch};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 

@@ -7,7 +7,7 @@
 
 use super::stored::{Direct, Loader, Off};
 use crate::rim::Size;
-use crate::simd::{Four, Simd, Vector};
+use chromaflow_simd::{Four, Native, Simd, Vector};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub(crate) type Scratch<T> = MaybeUninit<[T; crate::MAX_NB + 16]>;
 
 /// `out = sum over the blocks of a row of O_ij x_j`, whole vectors of it.
 #[inline(always)]
-pub(crate) unsafe fn row_product<V: Vector, T, Z: Size, L: Loader<V, T>>(
+pub(crate) unsafe fn row_product<V: Native, T, Z: Size, L: Loader<V, T>>(
     off: &Off<'_, T>,
     size: Z,
     row: usize,
@@ -31,7 +31,7 @@ pub(crate) unsafe fn row_product<V: Vector, T, Z: Size, L: Loader<V, T>>(
 
 /// The same for a part of a row's blocks.
 #[inline(always)]
-pub(crate) unsafe fn row_part<V: Vector, T, Z: Size, L: Loader<V, T>>(
+pub(crate) unsafe fn row_part<V: Native, T, Z: Size, L: Loader<V, T>>(
     off: &Off<'_, T>,
     size: Z,
     range: Range<usize>,
@@ -99,7 +99,7 @@ pub(crate) unsafe fn scalars<V: Vector, T, L: Loader<V, T>>(
     if let [one] = one {
         even = L::load_four(values).keep::<1>().mul_add(V::Four::gather::<1>(x, one), even);
     }
-    even.add(odd).total()
+    even.plus(odd).total()
 }
 
 /// How a small block of a known size lies in vectors: as many whole columns in each as fit.
@@ -150,7 +150,7 @@ const MOST: usize = 4;
 
 /// Small blocks: several columns lie in one vector, and x is spread over them by a permutation.
 #[inline(always)]
-unsafe fn packed<V: Vector, T, Z: Size, L: Loader<V, T>>(
+unsafe fn packed<V: Native, T, Z: Size, L: Loader<V, T>>(
     mut block: *const T,
     cols: &[u32],
     x: *const V::Elem,
@@ -159,8 +159,8 @@ unsafe fn packed<V: Vector, T, Z: Size, L: Loader<V, T>>(
 ) {
     let (nb, vectors) = (Packed::<V, Z>::NB, Packed::<V, Z>::VECTORS);
     // Two sets of sums, for alternate blocks: additions to one need not wait for those to the other.
-    let mut even = [V::zero(); MOST];
-    let mut odd = [V::zero(); MOST];
+    let mut even = [V::c(0.0); MOST];
+    let mut odd = [V::c(0.0); MOST];
     let (pairs, last) = cols.as_chunks::<2>();
     for &[first, second] in pairs {
         add_packed::<V, T, Z, L>(block, x.add(first as usize * nb), &mut even, ahead);
@@ -170,14 +170,14 @@ unsafe fn packed<V: Vector, T, Z: Size, L: Loader<V, T>>(
     if let &[col] = last {
         add_packed::<V, T, Z, L>(block, x.add(col as usize * nb), &mut even, ahead);
     }
-    let mut total = even[0].add(odd[0]);
+    let mut total = even[0] + odd[0];
     for v in 1..vectors {
-        total = total.add(even[v].add(odd[v]));
+        total += even[v] + odd[v];
     }
     // Lane c * nb + r holds a part of row r.
     let mut folded = total;
     for c in 1..Packed::<V, Z>::COLUMNS.min(nb) {
-        folded = folded.add(total.permute(V::index(&Packed::<V, Z>::FOLD[c])));
+        folded += total.permute(&Packed::<V, Z>::FOLD[c]);
     }
     folded.store(out);
 }
@@ -193,10 +193,10 @@ unsafe fn add_packed<V: Vector, T, Z: Size, L: Loader<V, T>>(
     let (nb, vectors, columns) = (Packed::<V, Z>::NB, Packed::<V, Z>::VECTORS, Packed::<V, Z>::COLUMNS);
     let last = Packed::<V, Z>::LAST;
     let xj = V::load_first(xj, V::first(nb));
-    prefetch_block::<V, T>(nb, block, ahead);
+    prefetch_block(nb, block, ahead);
     for v in 0..vectors {
         let a = L::load(block.add(v * columns * nb));
-        let xj = xj.permute(V::index(&Packed::<V, Z>::SPREAD[v]));
+        let xj = xj.permute(&Packed::<V, Z>::SPREAD[v]);
         sum[v] = if v + 1 < vectors || last == columns {
             a.mul_add(xj, sum[v])
         } else {
@@ -207,7 +207,7 @@ unsafe fn add_packed<V: Vector, T, Z: Size, L: Loader<V, T>>(
 
 /// Blocks of any size, column by column: x is broadcast.
 #[inline(always)]
-pub(crate) unsafe fn columns<V: Vector, T, L: Loader<V, T>>(
+pub(crate) unsafe fn columns<V: Native, T, L: Loader<V, T>>(
     nb: usize,
     block: *const T,
     cols: &[u32],
@@ -230,7 +230,7 @@ pub(crate) unsafe fn columns<V: Vector, T, L: Loader<V, T>>(
 
 /// C vectors of rows of each block; returns C.
 #[inline(always)]
-unsafe fn panel<V: Vector, T, L: Loader<V, T>, const C: usize>(
+unsafe fn panel<V: Native, T, L: Loader<V, T>, const C: usize>(
     nb: usize,
     mut block: *const T,
     cols: &[u32],
@@ -238,10 +238,10 @@ unsafe fn panel<V: Vector, T, L: Loader<V, T>, const C: usize>(
     out: *mut V::Elem,
     ahead: isize,
 ) -> usize {
-    let mut sum = [[V::zero(); C]; 2];
+    let mut sum = [[V::c(0.0); C]; 2];
     for &col in cols {
         let xj = x.add(col as usize * nb);
-        prefetch_block::<V, T>(nb, block, ahead);
+        prefetch_block(nb, block, ahead);
         for c in 0..nb {
             let value = V::splat(*xj.add(c));
             for v in 0..C {
@@ -251,7 +251,7 @@ unsafe fn panel<V: Vector, T, L: Loader<V, T>, const C: usize>(
         block = block.add(nb * nb);
     }
     for v in 0..C {
-        sum[0][v].add(sum[1][v]).store(out.add(v * V::LANES));
+        (sum[0][v] + sum[1][v]).store(out.add(v * V::LANES));
     }
     C
 }
@@ -263,7 +263,7 @@ const MOST_ASKED: usize = 1024;
 
 /// Asks for as many bytes as a block has, `ahead` of it.
 #[inline(always)]
-pub(crate) unsafe fn prefetch_block<V: Vector, T>(nb: usize, block: *const T, ahead: isize) {
+pub(crate) unsafe fn prefetch_block<T>(nb: usize, block: *const T, ahead: isize) {
     let bytes = nb * nb * size_of::<T>();
     if bytes <= MOST_ASKED {
         for line in (0..bytes).step_by(64) {

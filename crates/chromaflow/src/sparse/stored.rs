@@ -2,8 +2,8 @@
 //! Stored blocks as the inner loops see them: where they lie, in which precision, and how they become vectors.
 
 use super::BlockPattern;
-use crate::simd::{Load, Simd, Vector};
 use chromaflow_device::Buffer;
+use chromaflow_simd::{Load, Simd, Vector};
 use half::f16;
 
 /// What the stored off-diagonal values are multiplied by.

@@ -1,6 +1,6 @@
 //! A batch's coefficients, wherever they lie.
 
-use super::precision::Real;
+use super::Real;
 use super::{Layout, Shape, TridiagError};
 
 /// Coefficients of a batch of systems, borrowed.

@@ -1,11 +1,13 @@
 #![allow(unsafe_code)]
 //! Vectors of neighbouring systems: where their rows are read and written, and the work space of a thread.
 
-use super::lanes::{Lane, LaneIo};
 use super::precision::Precision;
 use super::{Layout, Shape};
-use chromaflow_device::Buffer;
+use chromaflow_device::{Buffer, Team};
+use chromaflow_simd::{Columns, Vector};
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Work space of one thread; it grows and stays.
 #[derive(Default)]
@@ -15,7 +17,7 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// Room for `lanes` vectors `L` (unspecified values) and, behind them, `stores` values `S`.
-    pub(crate) fn take<L: Lane, S: Copy>(&mut self, lanes: usize, stores: usize) -> (&mut [L], &mut [S]) {
+    pub(crate) fn take<L: Vector, S: Copy>(&mut self, lanes: usize, stores: usize) -> (&mut [L], &mut [S]) {
         let front = (lanes * size_of::<L>()).div_ceil(64);
         let back = (stores * size_of::<S>()).div_ceil(64);
         if self.bytes.len() < front + back {
@@ -33,6 +35,35 @@ impl Scratch {
     }
 }
 
+/// The work spaces of a team's members; they stay.
+#[derive(Default)]
+pub(crate) struct Workers(Vec<Mutex<Scratch>>);
+
+/// What is a member's own.
+pub struct Part<'a> {
+    /// Its vectors of so many.
+    pub(crate) vectors: &'a dyn Fn(usize) -> Range<usize>,
+    pub(crate) scratch: &'a mut Scratch,
+}
+
+impl Workers {
+    /// Does every member's part; the first of the vectors that parts found in trouble.
+    pub(crate) fn run(
+        &mut self,
+        team: &Team,
+        work: impl Fn(Part<'_>) -> Option<usize> + Sync,
+    ) -> Option<usize> {
+        self.0.resize_with(self.0.len().max(team.size()), Mutex::default);
+        let bad = AtomicUsize::new(usize::MAX);
+        team.run(|member| {
+            let mut scratch = self.0[member.rank()].lock().unwrap_or_else(PoisonError::into_inner);
+            let found = work(Part { vectors: &|count| member.share(count), scratch: &mut scratch });
+            bad.fetch_min(found.unwrap_or(usize::MAX), Ordering::Relaxed);
+        });
+        Some(bad.into_inner()).filter(|&vector| vector < usize::MAX)
+    }
+}
+
 /// Rows of vectors of systems, interleaved by the vector's lanes: entry e of row i of vector v at
 /// `ptr + v vector + ((i - first) width + e) lanes`.
 #[derive(Clone, Copy)]
@@ -45,14 +76,14 @@ pub(crate) struct Rows<S> {
 impl<S: Copy> Rows<S> {
     /// Where row 0 of vector `v` is or would be, for [`SideBySide`](super::source::SideBySide).
     #[inline(always)]
-    pub(crate) fn line<L: LaneIo<S>>(&self, v: usize, width: usize) -> *const S {
-        self.ptr.wrapping_add(v * self.vector).wrapping_sub(self.first * width * L::W)
+    pub(crate) fn line<L: Columns<S>>(&self, v: usize, width: usize) -> *const S {
+        self.ptr.wrapping_add(v * self.vector).wrapping_sub(self.first * width * L::LANES)
     }
 
-    /// Row `i` of vector `v`, for [`LaneIo::load`] at multiples of the lanes.
+    /// Row `i` of vector `v`, for [`Columns::load`] at multiples of the lanes.
     #[inline(always)]
-    pub(crate) fn row<L: LaneIo<S>>(&self, v: usize, i: usize, width: usize) -> *const S {
-        self.ptr.wrapping_add(v * self.vector).wrapping_add((i - self.first) * width * L::W)
+    pub(crate) fn row<L: Columns<S>>(&self, v: usize, i: usize, width: usize) -> *const S {
+        self.ptr.wrapping_add(v * self.vector).wrapping_add((i - self.first) * width * L::LANES)
     }
 }
 
@@ -73,8 +104,8 @@ pub(crate) fn in_place(layout: Layout, shape: Shape, system: usize, lanes: usize
 
 impl<S: Copy> Array<'_, S> {
     /// Rows `rows` of `count` vectors of systems from `system` on (beyond the last system: the last one again), in
-    /// place where they lie interleaved by `L::W`, otherwise rearranged into `room` (`[count, rows, width, W]`).
-    pub(crate) fn rows<L: LaneIo<S>>(
+    /// place where they lie interleaved by `L::LANES`, otherwise rearranged into `room` (`[count, rows, width, W]`).
+    pub(crate) fn rows<L: Columns<S>>(
         &self,
         system: usize,
         count: usize,
@@ -83,21 +114,21 @@ impl<S: Copy> Array<'_, S> {
     ) -> Rows<S> {
         let (shape, width) = (self.shape, self.width);
         let place = self.layout.place(shape, width, system);
-        let whole = system + count * L::W <= shape.systems;
-        if whole && self.layout == (Layout::Interleaved { lanes: L::W }) {
+        let whole = system + count * L::LANES <= shape.systems;
+        if whole && self.layout == (Layout::Interleaved { lanes: L::LANES }) {
             let ptr = self.values[place.base + rows.start * place.row..].as_ptr();
-            return Rows { ptr, vector: shape.rows * width * L::W, first: rows.start };
+            return Rows { ptr, vector: shape.rows * width * L::LANES, first: rows.start };
         }
-        let vector = rows.len() * width * L::W;
+        let vector = rows.len() * width * L::LANES;
         assert!(room.len() >= count * vector, "room for the rows of {count} vectors");
         let result = Rows { ptr: room.as_ptr(), vector, first: rows.start };
         match self.layout {
             Layout::Aos if whole => {
                 for v in 0..count {
-                    let from = &self.values[place.base + v * L::W * place.system + rows.start * width..];
+                    let from = &self.values[place.base + v * L::LANES * place.system + rows.start * width..];
                     let len = rows.len() * width;
                     assert!(
-                        from.len() >= (L::W - 1) * place.system + len,
+                        from.len() >= (L::LANES - 1) * place.system + len,
                         "the last system's rows are there"
                     );
                     let to = room[v * vector..].as_mut_ptr();
@@ -110,8 +141,10 @@ impl<S: Copy> Array<'_, S> {
                     for entry in 0..width {
                         let at = place.base + row * place.row + entry * place.entry;
                         let k = i * width + entry;
-                        for (v, lanes) in self.values[at..][..count * L::W].chunks_exact(L::W).enumerate() {
-                            room[v * vector + k * L::W..][..L::W].copy_from_slice(lanes);
+                        for (v, lanes) in
+                            self.values[at..][..count * L::LANES].chunks_exact(L::LANES).enumerate()
+                        {
+                            room[v * vector + k * L::LANES..][..L::LANES].copy_from_slice(lanes);
                         }
                     }
                 }
@@ -122,14 +155,14 @@ impl<S: Copy> Array<'_, S> {
     }
 
     /// Any layout, any number of systems left.
-    fn gather<L: LaneIo<S>>(&self, system: usize, rows: Range<usize>, vector: usize, room: &mut [S]) {
+    fn gather<L: Columns<S>>(&self, system: usize, rows: Range<usize>, vector: usize, room: &mut [S]) {
         for (v, room) in room.chunks_exact_mut(vector).enumerate() {
-            for lane in 0..L::W {
-                let system = (system + v * L::W + lane).min(self.shape.systems - 1);
+            for lane in 0..L::LANES {
+                let system = (system + v * L::LANES + lane).min(self.shape.systems - 1);
                 let place = self.layout.place(self.shape, self.width, system);
                 for (k, i) in rows.clone().enumerate() {
                     for e in 0..self.width {
-                        room[(k * self.width + e) * L::W + lane] =
+                        room[(k * self.width + e) * L::LANES + lane] =
                             self.values[place.base + i * place.row + e * place.entry];
                     }
                 }
@@ -148,24 +181,24 @@ pub(crate) struct Target<'a, P: Precision> {
 impl<P: Precision> Target<'_, P> {
     /// Where `rows` of a vector of systems are written, interleaved: straight into the array, or into `room` first.
     #[inline(always)]
-    pub(crate) fn rows<L: LaneIo<P::Store>>(
+    pub(crate) fn rows<L: Columns<P::Store>>(
         &self,
         system: usize,
         rows: &Range<usize>,
         room: &mut [P::Store],
     ) -> RowsMut<P::Store> {
         let m = self.shape.rank;
-        if in_place(self.layout, self.shape, system, L::W) {
+        if in_place(self.layout, self.shape, system, L::LANES) {
             let place = self.layout.place(self.shape, m, system);
             let ptr = self.values.ptr().wrapping_add(place.base + rows.start * place.row);
             return RowsMut { ptr, first: rows.start };
         }
-        assert!(room.len() >= rows.len() * m * L::W, "room for the rows of one vector");
+        assert!(room.len() >= rows.len() * m * L::LANES, "room for the rows of one vector");
         RowsMut { ptr: room.as_mut_ptr(), first: rows.start }
     }
 
     /// Moves `rows` written into `room` to where they belong, past the caches if so asked and possible.
-    pub(crate) fn finish<L: LaneIo<P::Store>>(
+    pub(crate) fn finish<L: Columns<P::Store>>(
         &self,
         system: usize,
         rows: Range<usize>,
@@ -173,23 +206,23 @@ impl<P: Precision> Target<'_, P> {
         past: bool,
     ) {
         let (shape, m) = (self.shape, self.shape.rank);
-        if in_place(self.layout, shape, system, L::W) {
+        if in_place(self.layout, shape, system, L::LANES) {
             return;
         }
         let place = self.layout.place(shape, m, system);
-        if self.layout == Layout::Aos && system + L::W <= shape.systems {
+        if self.layout == Layout::Aos && system + L::LANES <= shape.systems {
             let to = self.values.ptr().wrapping_add(place.base + rows.start * m);
             let len = rows.len() * m;
-            assert!(room.len() >= len * L::W, "the rows of one vector");
+            assert!(room.len() >= len * L::LANES, "the rows of one vector");
             // SAFETY: the systems system .. system + W are all there (checked above), each with `len` entries from
             // row `rows.start` on, and belong to this thread.
             unsafe { L::deinterleave(room.as_ptr(), len, to, place.system, past) };
             return;
         }
-        let live = L::W.min(shape.systems - system);
+        let live = L::LANES.min(shape.systems - system);
         for (k, i) in rows.enumerate() {
             for e in 0..m {
-                let lanes = &room[(k * m + e) * L::W..][..live];
+                let lanes = &room[(k * m + e) * L::LANES..][..live];
                 for (lane, &value) in lanes.iter().enumerate() {
                     self.values.set(self.layout.index(shape, m, system + lane, i, e), value);
                 }
@@ -206,9 +239,9 @@ pub(crate) struct RowsMut<S> {
 }
 
 impl<S: Copy> RowsMut<S> {
-    /// Row `i`, for [`LaneIo::store`] at multiples of the lanes.
+    /// Row `i`, for [`Columns::store`] at multiples of the lanes.
     #[inline(always)]
-    pub(crate) fn row<L: LaneIo<S>>(&self, i: usize, rank: usize) -> *mut S {
-        self.ptr.wrapping_add((i - self.first) * rank * L::W)
+    pub(crate) fn row<L: Columns<S>>(&self, i: usize, rank: usize) -> *mut S {
+        self.ptr.wrapping_add((i - self.first) * rank * L::LANES)
     }
 }

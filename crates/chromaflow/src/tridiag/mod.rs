@@ -64,11 +64,12 @@ pub mod thomas;
 mod whole;
 
 pub use batch::Batch;
+pub use chromaflow_simd::Elem as Real;
 pub use error::{LineOutcome, TridiagError};
 pub use factored::FactoredSolver;
 pub use layout::{Layout, Shape, convert};
 pub use pentadiagonal::{PentaBatch, PentaSolver};
-pub use precision::{Double, Mixed, Precision, Real, Single};
+pub use precision::{Double, Mixed, Precision, Single};
 pub(crate) use shared::Shared;
 pub use solver::{Method, Options, Pivoting, Solver, UnknownMethod};
 pub use whole::Operations;

@@ -4,33 +4,34 @@
 //! columns through which they see the last unknown (A of the first row, C of the last but one). A block of the same rank (a
 //! Schur complement) gives the last unknown.
 
-use super::block::{self, Dynamic};
-use super::lanes::Lane;
+use super::block;
 use super::whole::{Line, sub_mul_columns};
+use crate::rim::Dynamic;
+use chromaflow_simd::Vector;
 
 /// Puts the columns of the border beside the right-hand side, and opens the line.
 #[inline(always)]
-pub(super) fn open<L: Lane>(line: &mut Line<'_, L>) {
+pub(super) fn open<L: Vector>(line: &mut Line<'_, L>) {
     if line.border.is_none() {
         return;
     }
     let (m, q) = (line.m, line.m * line.m);
     let (width, last) = (m + q, line.n - 1);
     for row in line.f.chunks_exact_mut(width) {
-        row[m..].fill(L::splat(0.0));
+        row[m..].fill(L::c(0.0));
     }
     line.f[m..width].copy_from_slice(&line.a[..q]);
     for e in 0..q {
         let at = last * width + m + e;
-        line.f[at] = line.f[at].add(line.c[last * q + e]);
+        line.f[at] += line.c[last * q + e];
     }
-    line.a[..q].fill(L::splat(0.0));
-    line.c[last * q..].fill(L::splat(0.0));
+    line.a[..q].fill(L::c(0.0));
+    line.c[last * q..].fill(L::c(0.0));
 }
 
 /// The last unknown from the solutions y and Z, and the others from it.
 #[inline(always)]
-pub(super) fn close<L: Lane>(line: &mut Line<'_, L>) {
+pub(super) fn close<L: Vector>(line: &mut Line<'_, L>) {
     let Some([a, b, c, f]) = &mut line.border else { return };
     let (m, q) = (line.m, line.m * line.m);
     let width = m + q;

@@ -1,18 +1,17 @@
 //! Methods, options, and the solver that keeps its work space.
 
-use super::groups::{Array, Scratch, Target};
-use super::lanes::{Lane, Portable, width};
-use super::precision::{Precision, Real};
+use super::groups::{Array, Target, Workers};
+use super::lanes::width;
 use super::thomas::cpu::Work;
 use super::thomas::reference::Line;
 use super::whole::{self, Engine, Operations};
-use super::{Batch, LineOutcome, Shared, TridiagError};
+use super::{Batch, LineOutcome, Precision, Real, Shared, TridiagError};
 use chromaflow_device::{Isa, Team};
+use chromaflow_simd::{Plain, Real as _};
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How systems are solved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -59,14 +58,14 @@ impl Method {
     ///
     /// **Source**: Stone et al. (2011), Table 1.
     pub fn operations(self, rows: usize) -> Operations {
-        type One = Portable<f64, 1>;
+        type One = Plain<f64, 1>;
         let Some(engine) = self.engine(false) else {
             let pairs = rows.saturating_sub(1);
             return Operations { inverses: rows, products: 2 * pairs, vectors: rows + 2 * pairs };
         };
-        let mut room = vec![One::splat(0.0); whole::Line::<One>::room(rows, 1, false)];
+        let mut room = vec![One::c(0.0); whole::Line::<One>::room(rows, 1, false)];
         let mut line = whole::Line::new(rows, 1, false, &mut room);
-        line.b.fill(One::splat(1.0));
+        line.b.fill(One::c(1.0));
         engine.solve(&mut line);
         line.count
     }
@@ -136,15 +135,15 @@ impl Default for Options {
 /// number of threads; they may differ in the last bits between instruction sets (fused products).
 pub struct Solver<P> {
     options: Options,
-    scratch: Vec<Mutex<Scratch>>,
+    workers: Workers,
     precision: PhantomData<P>,
 }
 
 impl<P: Precision> Solver<P> {
     /// A solver with no work space yet.
     pub fn new(mut options: Options) -> Self {
-        options.isa = options.isa.min(Isa::available().into_iter().max().unwrap_or(Isa::Portable));
-        Self { options, scratch: Vec::new(), precision: PhantomData }
+        options.isa = options.isa.min(Isa::strongest());
+        Self { options, workers: Workers::default(), precision: PhantomData }
     }
 
     /// The number of systems that go through the vector unit together: data interleaved by this number
@@ -181,14 +180,10 @@ impl<P: Precision> Solver<P> {
             }
             return Ok(one_by_one::<P>(team, batch, rhs, x));
         }
-        self.scratch.resize_with(self.scratch.len().max(team.size()), Mutex::default);
-        let (scratch, isa) = (&self.scratch, self.options.isa);
+        let isa = self.options.isa;
         let array = |values, width| Array { values, layout: batch.layout, shape, width };
         let target = Target::<P> { values: Shared::new(x), layout: batch.layout, shape };
-        let bad = AtomicUsize::new(usize::MAX);
-        team.run(|member| {
-            let mut scratch =
-                scratch[member.rank()].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let bad = self.workers.run(team, |part| {
             let work = Work {
                 lower: array(batch.lower, shape.block()),
                 diag: array(batch.diag, shape.block()),
@@ -196,16 +191,11 @@ impl<P: Precision> Solver<P> {
                 rhs: array(rhs, shape.rank),
                 x: &target,
                 periodic: batch.periodic,
-                vectors: &|count| member.share(count),
-                scratch: &mut scratch,
+                part,
             };
-            let found = P::run(isa, engine, work);
-            bad.fetch_min(found.unwrap_or(usize::MAX), Ordering::Relaxed);
+            P::run(isa, engine, work)
         });
-        match bad.into_inner() {
-            usize::MAX => Ok(LineOutcome::Solved),
-            vector => Ok(diagnose::<P>(batch, rhs, x, vector * self.lanes())),
-        }
+        Ok(bad.map_or(LineOutcome::Solved, |vector| diagnose::<P>(batch, rhs, x, vector * self.lanes())))
     }
 }
 

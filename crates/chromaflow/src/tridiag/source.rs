@@ -2,11 +2,11 @@
 //! Where the numbers of a vector of systems come from. Reading some can ask for those that come a few rows later, into the
 //! first-level cache: hardware that follows that many arrays does not look far enough ahead while a row is eliminated.
 
-use super::lanes::LaneIo;
 use chromaflow_device::prefetch;
+use chromaflow_simd::Columns;
 
 /// One array of a line whose lanes are neighbouring systems, read a few numbers at a time.
-pub(crate) trait Source<S: Copy, L: LaneIo<S>>: Copy {
+pub(crate) trait Source<S: Copy, L: Columns<S>>: Copy {
     /// Makes `len` numbers of the line from `first` on ready; `room` may serve.
     ///
     /// # Safety
@@ -33,12 +33,12 @@ pub(crate) struct SideBySide<S> {
     pub ahead: usize,
 }
 
-impl<S: Copy, L: LaneIo<S>> Source<S, L> for SideBySide<S> {
+impl<S: Copy, L: Columns<S>> Source<S, L> for SideBySide<S> {
     #[inline(always)]
     unsafe fn fetch(&self, first: usize, len: usize, _: &mut [L]) {
         if self.ahead > 0 {
-            let from = self.at.wrapping_add(first * L::W + self.ahead);
-            for j in (0..len * L::W).step_by(in_line::<S>()) {
+            let from = self.at.wrapping_add(first * L::LANES + self.ahead);
+            for j in (0..len * L::LANES).step_by(in_line::<S>()) {
                 prefetch::<1, S>(from.wrapping_add(j));
             }
         }
@@ -47,7 +47,7 @@ impl<S: Copy, L: LaneIo<S>> Source<S, L> for SideBySide<S> {
     #[inline(always)]
     unsafe fn entry(&self, first: usize, k: usize, _: &[L]) -> L {
         // SAFETY: the caller's promise, passed on.
-        unsafe { L::load(self.at.wrapping_add((first + k) * L::W)) }
+        unsafe { L::load(self.at.wrapping_add((first + k) * L::LANES)) }
     }
 }
 
@@ -61,16 +61,16 @@ pub(crate) struct EndToEnd<S> {
     pub ahead: usize,
 }
 
-impl<S: Copy, L: LaneIo<S>> Source<S, L> for EndToEnd<S> {
+impl<S: Copy, L: Columns<S>> Source<S, L> for EndToEnd<S> {
     #[inline(always)]
     unsafe fn fetch(&self, first: usize, len: usize, room: &mut [L]) {
         // SAFETY: the caller's promise, passed on.
         unsafe { L::columns(self.at.add(first), self.stride, len, room) };
         if self.ahead > 0 {
-            let beyond = if first + self.ahead < self.stride { 0 } else { (L::W - 1) * self.stride };
+            let beyond = if first + self.ahead < self.stride { 0 } else { (L::LANES - 1) * self.stride };
             let coming = self.at.wrapping_add(first + self.ahead + beyond);
             for j in (0..len).step_by(in_line::<S>()) {
-                for l in 0..L::W {
+                for l in 0..L::LANES {
                     prefetch::<1, S>(coming.wrapping_add(j + l * self.stride));
                 }
             }

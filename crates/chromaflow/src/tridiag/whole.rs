@@ -2,14 +2,17 @@
 //! Engines that need every row of a line at hand: a vector of systems is read whole into the work space, solved there
 //! and written back.
 
-use super::block::{self, Dynamic};
+use super::block;
 use super::cyclic_reduction::cyclic_reduction;
+use super::groups::Part;
 use super::hybrid::{cr_pcr, pcr_thomas, thomas};
-use super::lanes::{Lane, LaneIo, WithLanes};
+use super::lanes::WithLanes;
 use super::parallel_cyclic_reduction::parallel_cyclic_reduction;
 use super::periodic;
 use super::precision::Precision;
 use super::thomas::cpu::Work;
+use crate::rim::Dynamic;
+use chromaflow_simd::{Columns, Kernel, Simd, Vector};
 use std::ops::Range;
 
 /// Block operations of one line, as the paper's Table 1 counts them.
@@ -55,7 +58,7 @@ pub struct Line<'a, L> {
     pub count: Operations,
 }
 
-impl<'a, L: Lane> Line<'a, L> {
+impl<'a, L: Vector> Line<'a, L> {
     /// Vectors that a line of `n` rows takes.
     pub(crate) fn room(n: usize, m: usize, periodic: bool) -> usize {
         let columns = if periodic { 1 + m } else { 1 };
@@ -156,7 +159,7 @@ pub(crate) fn two<L>(values: &mut [L], write: usize, read: usize, len: usize) ->
 
 /// `v <- v - block w` for each of some columns.
 #[inline(always)]
-pub(crate) fn sub_mul_columns<L: Lane>(m: usize, block: &[L], w: &[L], v: &mut [L]) {
+pub(crate) fn sub_mul_columns<L: Vector>(m: usize, block: &[L], w: &[L], v: &mut [L]) {
     for (v, w) in v.chunks_exact_mut(m).zip(w.chunks_exact(m)) {
         block::sub_mul_vec(Dynamic(m), block, w, v);
     }
@@ -164,8 +167,8 @@ pub(crate) fn sub_mul_columns<L: Lane>(m: usize, block: &[L], w: &[L], v: &mut [
 
 /// `target <- -(block other)`.
 #[inline(always)]
-pub(crate) fn negated_product<L: Lane>(m: usize, block: &[L], other: &[L], target: &mut [L]) {
-    target.fill(L::splat(0.0));
+pub(crate) fn negated_product<L: Vector>(m: usize, block: &[L], other: &[L], target: &mut [L]) {
+    target.fill(L::c(0.0));
     block::sub_mul(Dynamic(m), block, other, target);
 }
 
@@ -182,7 +185,7 @@ pub enum Engine {
 impl Engine {
     /// Solves the line, with its border if it has one; the solution replaces the first column of `f`.
     #[inline(always)]
-    pub(crate) fn solve<L: Lane>(self, line: &mut Line<'_, L>) {
+    pub(crate) fn solve<L: Vector>(self, line: &mut Line<'_, L>) {
         periodic::open(line);
         match self {
             Engine::Thomas => thomas(line),
@@ -192,6 +195,17 @@ impl Engine {
             Engine::PcrThomas => pcr_thomas(line),
         }
         periodic::close(line);
+    }
+}
+
+/// [`Engine::solve`] in a function of its own, compiled once for each lane type.
+struct SolveLine<'a, 'b, L>(Engine, &'a mut Line<'b, L>);
+
+impl<L: Vector> Kernel for SolveLine<'_, '_, L> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        self.0.solve(self.1);
     }
 }
 
@@ -206,15 +220,15 @@ impl<P: Precision> WithLanes<P> for Whole<'_, '_, P> {
     type Output = Option<usize>;
 
     #[inline(always)]
-    fn run<L: LaneIo<P::Store>>(self) -> Option<usize> {
+    fn run<L: Columns<P::Store>>(self) -> Option<usize> {
         let Self { engine, work } = self;
-        let Work { lower, diag, upper, rhs, x, periodic, vectors, scratch } = work;
+        let Work { lower, diag, upper, rhs, x, periodic, part: Part { vectors, scratch } } = work;
         let (n, m) = (x.shape.rows, x.shape.rank);
         let q = m * m;
-        let (room, pack) = scratch.take::<L, P::Store>(Line::<L>::room(n, m, periodic), n * q * L::W);
+        let (room, pack) = scratch.take::<L, P::Store>(Line::<L>::room(n, m, periodic), n * q * L::LANES);
         let mut bad = None;
-        for vector in vectors(x.shape.systems.div_ceil(L::W)) {
-            let at = vector * L::W;
+        for vector in vectors(x.shape.systems.div_ceil(L::LANES)) {
+            let at = vector * L::LANES;
             let mut line = Line::new(n, m, periodic, room);
             let width = line.columns * m;
             let inner = line.n;
@@ -232,7 +246,7 @@ impl<P: Precision> WithLanes<P> for Whole<'_, '_, P> {
                 let rows = array.rows::<L>(at, 1, 0..n, pack);
                 // SAFETY: row i is one of the n held, e one of its entries.
                 let load =
-                    |i: usize, e: usize| unsafe { L::load(rows.row::<L>(0, i, entries).add(e * L::W)) };
+                    |i: usize, e: usize| unsafe { L::load(rows.row::<L>(0, i, entries).add(e * L::LANES)) };
                 for i in 0..inner {
                     for e in 0..entries {
                         to[i * stride + e] = load(i, e);
@@ -243,23 +257,24 @@ impl<P: Precision> WithLanes<P> for Whole<'_, '_, P> {
                 }
             }
             if !periodic {
-                line.a[..q].fill(L::splat(0.0));
-                line.c[(n - 1) * q..].fill(L::splat(0.0));
+                line.a[..q].fill(L::c(0.0));
+                line.c[(n - 1) * q..].fill(L::c(0.0));
             } else if n == 1 {
                 for e in 0..q {
-                    line.b[e] = line.b[e].add(line.a[e]).add(line.c[e]);
+                    line.b[e] = (line.b[e] + line.a[e]) + line.c[e];
                 }
             }
-            L::solve_line(engine, &mut line);
+            // SAFETY: the work asks for nothing.
+            unsafe { L::Set::run(SolveLine(engine, &mut line)) };
             let out = x.rows::<L>(at, &(0..n), pack);
-            let zero = L::splat(0.0);
+            let zero = L::c(0.0);
             let mut taint = zero;
             let last = line.border.as_ref().map_or(&[][..], |border| &*border[3]);
             let rows = line.f.chunks_exact(width).map(|row| &row[..m]).chain([last]);
             for (k, value) in rows.flatten().enumerate() {
                 taint = taint.sub_mul(*value, zero);
                 // SAFETY: row k / m is one of the n that `out` takes, and the systems are this thread's.
-                unsafe { value.store(out.row::<L>(k / m, m).add(k % m * L::W)) };
+                unsafe { value.store(out.row::<L>(k / m, m).add(k % m * L::LANES)) };
             }
             x.finish::<L>(at, 0..n, pack, false);
             if taint.any_nan() && bad.is_none() {

@@ -2,11 +2,10 @@
 //! written alike.
 
 use crate::case::{
-    CaseSection, ExpectSection, GridSection, LiftAxis, MarchSection, Mode, OutputSection, PolicyName, Source,
+    CaseSection, ExpectSection, GridSection, LiftAxis, MarchSection, OutputSection, PolicyName, Source,
 };
 use crate::error::CliResult;
 use chromaflow::factor::structured_ilu::StructuredIluOptions;
-use chromaflow_flow::config as flow;
 use chromaflow_flow::incompressible::config::{Fluid, Flux, Implicit, Reference, Space};
 use chromaflow_flow::incompressible::{Boundary, Config, Given, Scalar, WallScalar};
 use schemars::JsonSchema;
@@ -373,13 +372,7 @@ impl IncompressibleCase {
                 },
             },
             implicit: Implicit {
-                cfl: flow::Cfl {
-                    start: m.cfl_start,
-                    min: m.cfl_min,
-                    max: m.cfl_max,
-                    growth: m.cfl_growth,
-                    adaptive: m.cfl_adaptive,
-                },
+                cfl: m.cfl(),
                 ilu: StructuredIluOptions {
                     storage: self.linear.policy.config().storage(),
                     ..StructuredIluOptions::default()
@@ -387,17 +380,7 @@ impl IncompressibleCase {
                 corrections: self.linear.corrections,
                 reduction: self.linear.reduction,
             },
-            time: match m.mode {
-                Mode::Steady => {
-                    flow::Time::Steady(flow::Steady { iterations: m.iterations, orders: m.residual_drop })
-                }
-                Mode::Unsteady => flow::Time::Unsteady(flow::Unsteady {
-                    dt: m.dt,
-                    steps: m.steps,
-                    subiterations: m.subiterations,
-                    orders: m.subiteration_drop,
-                }),
-            },
+            time: m.time(),
             reference: Reference {
                 velocity: r.velocity,
                 area: r.area,

@@ -22,6 +22,7 @@ pub(in crate::structured) mod setup;
 mod ssor;
 #[cfg(test)]
 mod tests;
+mod tiles;
 mod viscous;
 
 use super::StructuredSolver;
@@ -39,10 +40,10 @@ use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
 use chromaflow_device::{kernel_arguments, kernel_entries};
 use factors::Factors;
-use fluxes::Fluxes;
 pub(super) use measure::launch_seconds;
 use setup::Tables;
 use ssor::Sweeps;
+use tiles::Tiles;
 use viscous::Viscous;
 
 /// Thread blocks of the pass over residuals: as many on every device, so that sums have one order.
@@ -203,7 +204,7 @@ struct StructuredCuda {
     loads: DeviceBuffer<f64>,
     jacobians: DeviceBuffer<f64>,
     method: Method,
-    fluxes: Fluxes,
+    fluxes: Tiles,
     viscous: Option<Viscous>,
     // Numbers for the host.
     sums: Sums,
@@ -447,7 +448,7 @@ impl System for StructuredCuda {
         std::mem::swap(&mut self.w, &mut self.other);
         self.fluxes.swap();
         if let Some(viscous) = &mut self.viscous {
-            viscous.swap();
+            viscous.tiles.swap();
         }
         Ok(Advanced {
             singular: self.first(Count::BadLine),

@@ -4,7 +4,7 @@ use super::super::boundary::{PatchState, outlets};
 use super::super::config::{LocalStep, Scheme, StepMethod};
 use super::super::{StructuredSystem, ViscousTerms};
 use super::factors::Factors;
-use super::fluxes::Fluxes;
+use super::fluxes::fluxes;
 use super::ssor::Sweeps;
 use super::viscous::Viscous;
 use super::{AtBoundary, Count, Method, OverCells, PARTS, StructuredCuda, sources};
@@ -18,11 +18,6 @@ use crate::march::{Device, FlowError};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Pinned, Stream};
 use std::ops::Range;
-
-/// Cells of a tile along i (`COLUMNS` of structured.cuh).
-pub(super) const TILE: usize = 32;
-/// Most planes that a thread block marches through: `viscous_fluxes` has a bit each of 64.
-const MOST_PLANES: usize = 64;
 
 /// The constants of a set-up's kernels: SCHEME, VISCOUS.
 pub(super) fn constants(scheme: Scheme, viscous: Option<ViscousTerms>) -> [u32; 2] {
@@ -241,37 +236,6 @@ fn columns(solver: &StructuredSystem, grid: &GridCuda) -> (Vec<u32>, Vec<f64>, V
     (stages.concat(), middles.concat(), ranges)
 }
 
-/// Planes of a march with which thread blocks, one a multiprocessor at a time and two planes to begin and to end with, are done
-/// first.
-pub(super) fn march_planes(solver: &StructuredSystem, rows: usize, multiprocessors: usize) -> usize {
-    let rounds = |planes: usize| {
-        let tiles: usize = solver
-            .blocks
-            .iter()
-            .map(|b| b.cells.count)
-            .map(|[ni, nj, nk]| ni.div_ceil(TILE) * nj.div_ceil(rows) * nk.div_ceil(planes))
-            .sum();
-        tiles.div_ceil(multiprocessors)
-    };
-    (1..=MOST_PLANES).min_by_key(|&planes| rounds(planes) * (planes + 2)).unwrap_or(MOST_PLANES)
-}
-
-/// Tiles {block, i, j, k} of `rows` cells along j and so many planes.
-pub(super) fn tiles(solver: &StructuredSystem, rows: usize, planes: usize) -> Vec<u32> {
-    let mut tiles = Vec::new();
-    for (b, block) in solver.blocks.iter().enumerate() {
-        let [ni, nj, nk] = block.cells.count;
-        for k in (0..nk).step_by(planes) {
-            for j in (0..nj).step_by(rows) {
-                for i in (0..ni).step_by(TILE) {
-                    tiles.extend([b, i, j, k].map(|n| n as u32));
-                }
-            }
-        }
-    }
-    tiles
-}
-
 impl StructuredCuda {
     /// The solver on the device, its state yet to be given.
     pub(super) fn new(stream: &Stream, solver: &StructuredSystem) -> Result<Self, GpuError> {
@@ -293,7 +257,7 @@ impl StructuredCuda {
         let [at_boundary, over_cells] = sources(constants).map(|source| stream.gpu().module(&source));
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         let (w, other) = (buffer(5 * len)?, buffer(5 * len)?);
-        let fluxes = Fluxes::new(stream, solver, &grid, constants, &area, [&w, &other])?;
+        let fluxes = fluxes(stream, solver, &grid, constants, &area, [&w, &other])?;
         let viscous = Viscous::new(stream, solver, &grid, constants, [&area, &volume], [&w, &other])?;
         let faces = tables.faces.len() / 2;
         let mut counts = [u32::MAX; Count::Number as usize];

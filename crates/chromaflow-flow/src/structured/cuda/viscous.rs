@@ -3,13 +3,12 @@
 
 use super::super::StructuredSystem;
 use super::super::block::BlockState;
-use super::fluxes::BOXES;
-use super::setup::{TILE, march_planes, tiles};
+use super::tiles::{TILE, Tiles};
 use super::{StructuredCuda, arguments, kernel};
 use crate::gas::{Gas, Transport, ViscosityLaw};
-use crate::grid::{ALIGNED, Cells, GridCuda};
+use crate::grid::{ALIGNED, GridCuda};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream, tensor_map};
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Stream};
 
 /// Most rows of cells of a tile (`ROWS` of viscous.cu): with three warps more, as many as there are registers for.
 pub(super) const MOST_ROWS: usize = 12;
@@ -53,93 +52,53 @@ fn pinched(block: &BlockState) -> bool {
     })
 }
 
-/// The kernel and all that belongs to it alone.
+/// The kernel and the gas that it is for.
 pub(super) struct Viscous {
-    kernel: Kernel,
-    rows: usize,
+    pub(super) tiles: Tiles,
     gas: Gas<f64>,
     transport: Transport<f64>,
-    tiles: DeviceBuffer<u32>,
-    planes: u32,
-    /// Boxes of each block: of the states, as these lie in one buffer or in the other, of areas and volumes.
-    maps: [DeviceBuffer<u64>; 2],
 }
 
 impl Viscous {
-    /// For states in one of two buffers, at first in that of the first; none in inviscid flow.
+    /// For states in one of two buffers, at first in that of the first; none in inviscid flow. A tile reads, with the cells around it,
+    /// states, areas of lower faces along i and k, those along j, of which there is a row more, and volumes.
     pub(super) fn new(
         stream: &Stream,
         solver: &StructuredSystem,
         grid: &GridCuda,
         constants: [u32; 2],
-        metrics: [&DeviceBuffer<f64>; 2],
+        [area, volume]: [&DeviceBuffer<f64>; 2],
         states: [&DeviceBuffer<f64>; 2],
     ) -> Result<Option<Self>, GpuError> {
         let Some(transport) = solver.physics.transport else { return Ok(None) };
-        let facts = stream.gpu().facts();
-        // As many rows as fit a multiprocessor's memory.
-        let rows = (1..=MOST_ROWS).rev().find(|&rows| shared(rows) <= facts.shared_bytes).unwrap_or(1);
         let pinched = solver.blocks.iter().any(pinched);
-        let kernel = stream.gpu().module(&source(constants, rows, pinched))?.kernel("viscous_fluxes")?;
-        kernel.allow_shared(shared(rows))?;
-        let planes = march_planes(solver, rows, facts.multiprocessors);
-        let [now, next] = states.map(|w| -> Result<_, GpuError> {
-            let all = if facts.capability < BOXES { Vec::new() } else { maps(grid, w, metrics, rows)? };
-            Ok(stream.upload(&all)?)
-        });
-        Ok(Some(Self {
-            kernel,
-            rows,
-            gas: solver.physics.gas,
-            transport,
-            tiles: stream.upload(&tiles(solver, rows, planes))?,
-            planes: planes as u32,
-            maps: [now?, next?],
-        }))
+        let (name, source) = (("viscous_fluxes", MOST_ROWS), |rows| source(constants, rows, pinched));
+        let tiles = Tiles::new(stream, solver, grid, name, shared, source, states, |w, rows| {
+            let of = |array, components, j| (array, components, [WIDE, j]);
+            vec![
+                of(w, [5, 5], rows + 2),
+                of(area, [9, 3], rows + 2),
+                of(area, [9, 3], rows + 3),
+                of(volume, [1, 1], rows + 2),
+            ]
+        })?;
+        Ok(Some(Self { tiles, gas: solver.physics.gas, transport }))
     }
-
-    /// The states are in the other buffer from now on.
-    pub(super) fn swap(&mut self) {
-        self.maps.swap(0, 1);
-    }
-}
-
-/// What the kernel reads of each block, with the cells around a tile: states, areas of lower faces along i and k, those along j, of
-/// which there is a row more, volumes.
-fn maps(
-    grid: &GridCuda,
-    w: &DeviceBuffer<f64>,
-    [area, volume]: [&DeviceBuffer<f64>; 2],
-    rows: usize,
-) -> Result<Vec<u64>, GpuError> {
-    let mut all = Vec::new();
-    for (c, &offset) in grid.cells().iter().zip(grid.offsets()) {
-        let Cells { count: [_, nj, nk], stride: [_, row, plane] } = *c;
-        let mut map = |array: &DeviceBuffer<f64>, components, j, of| {
-            let shape = [row, nj + 4, nk + 4, components];
-            let array = array.part(offset..array.len());
-            tensor_map(array, shape, [row, plane, grid.len()], [WIDE, j, 1, of]).map(|map| all.extend(map))
-        };
-        map(w, 5, rows + 2, 5)?;
-        map(area, 9, rows + 2, 3)?;
-        map(area, 9, rows + 3, 3)?;
-        map(volume, 1, rows + 2, 1)?;
-    }
-    Ok(all)
 }
 
 impl StructuredCuda {
     /// Subtracts the viscous fluxes between cells.
     pub(super) fn viscous_fluxes(&self) -> Result<(), GpuError> {
         let (t, Some(v)) = (&self.tables, &self.viscous) else { return Ok(()) };
+        let Tiles { kernel, rows, shared, planes, .. } = &v.tiles;
         // A warp a row, and those of the cells around the tile.
-        let threads = 32 * (v.rows + 2 + (2 * v.rows + 4).div_ceil(32));
-        let launch = v.kernel.launch(v.tiles.len() / 4, threads).shared(shared(v.rows));
+        let threads = 32 * (rows + 2 + (2 * rows + 4).div_ceil(32));
+        let launch = kernel.launch(v.tiles.count(), threads).shared(*shared);
         let arguments = arguments::ViscousFluxes {
             total: self.total(),
-            planes: v.planes,
+            planes: *planes,
             blocks: Read::at(self.grid.records().ptr()),
-            tiles: Read::at(v.tiles.ptr()),
+            tiles: v.tiles.begin(),
             actives: (&t.actives).into(),
             side_ptr: (&t.side_ptr).into(),
             face_of: (&t.face_of).into(),
@@ -151,7 +110,7 @@ impl StructuredCuda {
             prandtl: v.transport.prandtl,
             sutherland_law: u32::from(v.transport.law == ViscosityLaw::Sutherland),
             sutherland: v.transport.sutherland,
-            maps: Read::at(v.maps[0].ptr()),
+            maps: v.tiles.boxes(),
             r: (&self.r).into(),
         };
         // SAFETY: as in `fluxes`; the cells on both sides of a face and their neighbors are cells or ghosts.
@@ -161,12 +120,13 @@ impl StructuredCuda {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tiles::rows_that_fit;
     use super::*;
 
     /// As `fluxes`.
     #[test]
     fn tiles_fit_shared_memory() {
-        let rows = |kib: usize| (1..=MOST_ROWS).rev().find(|&rows| shared(rows) <= kib << 10);
+        let rows = |kib: usize| rows_that_fit(MOST_ROWS, shared, kib << 10);
         assert_eq!([227, 163, 99].map(rows), [Some(12), Some(8), Some(4)]);
     }
 }

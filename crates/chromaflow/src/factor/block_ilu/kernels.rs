@@ -17,9 +17,9 @@ use super::triangle::{Triangle, ValuesMut};
 use super::{RowAt, RowSource, scalars};
 use crate::rim::{Size, with_size};
 use crate::shared::SharedMut;
-use crate::simd::{Kernel, Simd, Vector, Wide, dispatch};
 use crate::sparse::{BlockPattern, Jacobian, Stored, prefetch_block};
 use chromaflow_device::{Buffer, Isa};
+use chromaflow_simd::{Kernel, Real, Simd, Store, Vector, dispatch};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -69,7 +69,7 @@ impl Source<'_> {
     /// # Safety
     /// The instruction set of `V` is there.
     #[inline(always)]
-    unsafe fn ahead<V: Vector>(&self, i: usize) {
+    unsafe fn ahead(&self, i: usize) {
         if let Source::Brought(rows) = self {
             rows.places(i, &mut |at, bytes| {
                 (0..bytes)
@@ -192,7 +192,7 @@ impl<Z: Size> Kernel for FactorRows<'_, Z> {
         for position in positions {
             let i = task.lower.rows[position] as usize;
             if let Some(&next) = task.lower.rows.get(position + 1) {
-                task.source.ahead::<S::F64>(next as usize);
+                task.source.ahead(next as usize);
             }
             let brought = task.source.bring(i, &mut scratch.room);
             if i as u32 > task.singular.load(Ordering::Relaxed) {
@@ -205,7 +205,7 @@ impl<Z: Size> Kernel for FactorRows<'_, Z> {
             let below = task.lower.range(position).len();
             for s in 0..below {
                 if let Some(&next) = columns[..below].get(s + 1) {
-                    prefetch_row::<S::F64>(nb, task, next as usize);
+                    prefetch_row(nb, task, next as usize);
                 }
                 if Z::KNOWN != 0 && Z::KNOWN <= S::F64::LANES {
                     eliminate_small::<S, Z>(task, i, s, columns[s] as usize, scratch);
@@ -244,16 +244,16 @@ impl<Z: Size> Kernel for FactorRows<'_, Z> {
 const BLOCKS_ASKED: usize = 8;
 
 #[inline(always)]
-unsafe fn prefetch_row<V: Vector>(nb: usize, task: &FactorTask<'_>, k: usize) {
+unsafe fn prefetch_row(nb: usize, task: &FactorTask<'_>, k: usize) {
     let q = nb * nb;
-    prefetch_block::<V, f64>(nb, task.inv_diag.get().cast_const().wrapping_add(k * q), 0);
+    prefetch_block(nb, task.inv_diag.get().cast_const().wrapping_add(k * q), 0);
     let blocks = task.upper.range(task.upper.position[k] as usize);
     for e in blocks.take(BLOCKS_ASKED) {
         match &task.upper_values {
-            ValuesMut::F64(v) => prefetch_block::<V, f64>(nb, v.get().cast_const().wrapping_add(e * q), 0),
-            ValuesMut::F32(v) => prefetch_block::<V, f32>(nb, v.get().cast_const().wrapping_add(e * q), 0),
+            ValuesMut::F64(v) => prefetch_block(nb, v.get().cast_const().wrapping_add(e * q), 0),
+            ValuesMut::F32(v) => prefetch_block(nb, v.get().cast_const().wrapping_add(e * q), 0),
             ValuesMut::F16(v, _) => {
-                prefetch_block::<V, half::f16>(nb, v.get().cast_const().wrapping_add(e * q), 0);
+                prefetch_block(nb, v.get().cast_const().wrapping_add(e * q), 0);
             }
         }
     }
@@ -315,18 +315,18 @@ unsafe fn eliminate_small<S: Simd, Z: Size>(
     let (block, inverse) = (row.add(s * nb * ld), task.inv_diag.get().cast_const().add(k * q));
     let at = task.upper.position[k] as usize;
     let sign = S::F64::splat(-task.upper_values.unscale(at));
-    let mut a = [S::F64::zero(); COLUMNS];
+    let mut a = [S::F64::c(0.0); COLUMNS];
     for c in 0..nb {
         a[c] = load::<S>(block.add(c * ld));
     }
-    let mut minus = [S::F64::zero(); COLUMNS];
+    let mut minus = [S::F64::c(0.0); COLUMNS];
     for c in 0..nb {
-        let mut sum = a[0].mul(S::F64::splat(*inverse.add(c * nb)));
+        let mut sum = a[0] * S::F64::splat(*inverse.add(c * nb));
         for r in 1..nb {
             sum = a[r].mul_add(S::F64::splat(*inverse.add(c * nb + r)), sum);
         }
         sum.store(block.add(c * ld));
-        minus[c] = sum.mul(sign);
+        minus[c] = sum * sign;
     }
     for m in 0..meet(task, i, at, scratch) {
         let (e, slot) = *scratch.meets.get_unchecked(m);
@@ -409,7 +409,7 @@ unsafe fn add_tile<S: Simd, const R: usize, const C: usize>(
     c: *mut f64,
 ) {
     let ld = padded(nb);
-    let mut sum = [[S::F64::zero(); R]; C];
+    let mut sum = [[S::F64::c(0.0); R]; C];
     for col in 0..C {
         for v in 0..R {
             sum[col][v] = load::<S>(c.add(col * ld + v * S::F64::LANES));
@@ -435,7 +435,7 @@ unsafe fn add_tile<S: Simd, const R: usize, const C: usize>(
 #[inline(always)]
 unsafe fn invert_small<S: Simd, Z: Size>(block: *const f64, inverse: *mut f64) -> bool {
     let (nb, ld) = (Z::KNOWN, padded(Z::KNOWN));
-    let mut t = [S::F64::zero(); COLUMNS];
+    let mut t = [S::F64::c(0.0); COLUMNS];
     for c in 0..nb {
         t[c] = load::<S>(block.add(c * ld));
     }

@@ -6,8 +6,8 @@
 use super::RowAt;
 use super::kernels::{FactorTask, Scratch, Source, load, padded};
 use super::triangle::ValuesMut;
-use crate::simd::{Simd, Vector, Wide};
 use crate::sparse::{OffDiagonal, Stored};
+use chromaflow_simd::{Simd, Store, Vector};
 
 /// Brings row `i` of the matrix into the scratch row and notes where its columns stand.
 #[inline(always)]
@@ -107,7 +107,7 @@ impl Rounded for f32 {
     }
     #[inline(always)]
     unsafe fn store<S: Simd>(v: S::F64, to: *mut f32) {
-        v.store_f32(to);
+        v.store(to);
     }
 }
 
@@ -138,7 +138,7 @@ unsafe fn unpack<S: Simd, T: Stored>(nb: usize, from: *const T, factor: f64, to:
     for c in 0..nb {
         for r in (0..nb).step_by(S::F64::LANES) {
             let v = T::load::<S>(from.add(c * nb + r));
-            v.mul(S::F64::splat(factor)).store(to.add(c * padded(nb) + r));
+            (v * S::F64::splat(factor)).store(to.add(c * padded(nb) + r));
         }
     }
 }

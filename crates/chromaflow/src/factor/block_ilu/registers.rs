@@ -2,7 +2,7 @@
 //! Blocks whose columns fit one vector each, inverted in registers.
 
 use crate::rim::Size;
-use crate::simd::Wide;
+use chromaflow_simd::{Bits, Native};
 
 /// The most columns that are kept in registers.
 pub(in crate::factor) const COLUMNS: usize = 8;
@@ -28,30 +28,30 @@ const GUARD: f64 = 1e-6;
 /// # Safety
 /// The instruction set of `V` is there and a column fits a vector.
 #[inline(always)]
-pub(in crate::factor) unsafe fn invert_columns<V: Wide, Z: Size>(t: &mut [V; COLUMNS]) -> bool {
+pub(in crate::factor) unsafe fn invert_columns<V: Native<Elem = f64>, Z: Size>(t: &mut [V; COLUMNS]) -> bool {
     let nb = Z::KNOWN;
     let mut sums = t[0];
     for c in 1..nb {
-        sums = sums.add(t[c]);
+        sums += t[c];
     }
     for p in 0..nb {
-        let lane = V::index(&[p as u8; 16]);
+        let lane = &[p as u8; 16];
         let (unit, others) = (V::load(UNIT[p][0].as_ptr()), V::load(UNIT[p][1].as_ptr()));
         let scale = t[p].permute(lane).recip();
         // One in lane p, the pivot's column with the other sign elsewhere.
-        let column = t[p].mul(others).mul_add(V::splat(-1.0), unit);
+        let column = (t[p] * others).mul_add(V::splat(-1.0), unit);
         for c in 0..nb {
             if c != p {
-                let x = t[c].permute(lane).mul(scale);
-                t[c] = column.mul_add(x, t[c].mul(others));
+                let x = t[c].permute(lane) * scale;
+                t[c] = column.mul_add(x, t[c] * others);
             }
         }
-        t[p] = column.mul(scale);
+        t[p] = column * scale;
     }
     let mut ones = V::splat(-1.0);
     for c in 0..nb {
-        ones = t[c].mul_add(sums.permute(V::index(&[c as u8; 16])), ones);
+        ones = t[c].mul_add(sums.permute(&[c as u8; 16]), ones);
     }
     let rows = (1_u32 << nb) - 1;
-    ones.abs().at_most(V::splat(GUARD)) & rows == rows
+    ones.abs().le(V::splat(GUARD)).bits() & rows == rows
 }

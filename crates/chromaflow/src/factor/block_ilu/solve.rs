@@ -6,9 +6,9 @@
 use super::kernels::{fitting, load};
 use super::scalars;
 use crate::rim::{Size, with_size};
-use crate::simd::{Kernel, Simd, Vector, dispatch};
 use crate::sparse::{Off, Stored, ToDouble, Unscale, block_product, prefetch_block, row_product};
 use chromaflow_device::Isa;
+use chromaflow_simd::{Kernel, Real, Simd, Store, Vector, dispatch};
 use std::ops::Range;
 
 /// What one triangular solve reads and writes: `x_i <- b_i - sum T_ij x_j`, then `x_i <- D_i^-1 x_i` where there is an
@@ -65,7 +65,7 @@ impl<T: Stored, Z: Size> Kernel for SolveRows<'_, T, Z> {
         for position in positions {
             let i = *task.rows.get_unchecked(position) as usize;
             if let (Some(inverse), Some(&next)) = (task.inverse, task.rows.get(position + ROWS_AHEAD)) {
-                prefetch_block::<S::F64, f64>(nb, inverse.wrapping_add(next as usize * nb * nb), 0);
+                prefetch_block(nb, inverse.wrapping_add(next as usize * nb * nb), 0);
             }
             if Z::KNOWN != 0 && Z::KNOWN <= S::F64::LANES {
                 solve_small::<S, T, Z>(task, position, i);
@@ -102,9 +102,9 @@ unsafe fn solve_small<S: Simd, T: Stored, Z: Size>(task: &SolveTask<'_, T>, posi
     let (nb, q) = (Z::KNOWN, Z::KNOWN * Z::KNOWN);
     let range = *task.ptr.get_unchecked(position) as usize..*task.ptr.get_unchecked(position + 1) as usize;
     let mut block = task.values.add(range.start * q);
-    let mut sum = [S::F64::zero(); APART];
+    let mut sum = [S::F64::c(0.0); APART];
     for &col in task.cols.get_unchecked(range) {
-        prefetch_block::<S::F64, T>(nb, block, BYTES_AHEAD);
+        prefetch_block(nb, block, BYTES_AHEAD);
         add_columns::<S, T>(nb, block, task.x.cast_const().add(col as usize * nb), &mut sum);
         block = block.add(q);
     }
@@ -115,7 +115,7 @@ unsafe fn solve_small<S: Simd, T: Stored, Z: Size>(task: &SolveTask<'_, T>, posi
     let mut room = [0.0_f64; 8];
     if let Some(inverse) = task.inverse {
         own.store(room.as_mut_ptr());
-        let mut sum = [S::F64::zero(); APART];
+        let mut sum = [S::F64::c(0.0); APART];
         add_columns::<S, f64>(nb, inverse.add(i * q), room.as_ptr(), &mut sum);
         own = total::<S>(sum);
     }
@@ -139,5 +139,5 @@ unsafe fn add_columns<S: Simd, T: Stored>(
 
 #[inline(always)]
 unsafe fn total<S: Simd>(sum: [S::F64; APART]) -> S::F64 {
-    sum[0].add(sum[1]).add(sum[2].add(sum[3]))
+    (sum[0] + sum[1]) + (sum[2] + sum[3])
 }

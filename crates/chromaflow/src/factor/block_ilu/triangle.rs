@@ -3,9 +3,9 @@
 
 use crate::Storage;
 use crate::shared::SharedMut;
-use crate::simd::narrow_to_f16;
 use crate::sparse::{BlockPattern, Unscale, power_of_two};
 use chromaflow_device::Buffer;
+use chromaflow_simd::narrow as narrow_to_f16;
 use half::f16;
 use std::ops::Range;
 

@@ -8,9 +8,9 @@
 use super::{Line, StencilMatrix};
 use crate::rim::{Size, with_size};
 use crate::shared::SharedMut;
-use crate::simd::{Kernel, Simd, Vector, Wide, dispatch};
 use crate::sparse::{Direct, Stored, Unscale, columns, prefetch_block};
 use chromaflow_device::Isa;
+use chromaflow_simd::{Kernel, Native, Real, Simd, Store, Vector, dispatch};
 use std::marker::PhantomData;
 
 /// Where the blocks of a matrix and its factorization lie.
@@ -135,7 +135,7 @@ unsafe fn large_forward<S: Simd, T: Stored>(
         let near = (cell > first).then(|| cell - 1);
         let far = [(0, step_k), (1, step_j)].map(|(s, step)| (s, cell - step, step > 0));
         couplings::<S, T>(nb, t.lower.add(3 * cell * q), (2, near), far, x, &mut sum, BYTES_AHEAD);
-        prefetch_block::<S::F64, f64>(nb, a.inverse.wrapping_add((cell + 4) * q), 0);
+        prefetch_block(nb, a.inverse.wrapping_add((cell + 4) * q), 0);
         let factor = t.unscale[0].of(cell);
         for r in 0..nb {
             sum[r] = b[cell * nb + r] - factor * sum[r];
@@ -161,7 +161,7 @@ unsafe fn large_backward<S: Simd, T: Stored>(
         let near = (cell < last).then_some(cell + 1);
         let far = [(1, step_j), (2, step_k)].map(|(s, step)| (s, cell + step, step > 0));
         couplings::<S, T>(nb, t.upper.add(3 * cell * q), (0, near), far, x, &mut sum, -BYTES_AHEAD);
-        prefetch_block::<S::F64, f64>(nb, a.inverse.wrapping_add(cell.wrapping_sub(4).wrapping_mul(q)), 0);
+        prefetch_block(nb, a.inverse.wrapping_add(cell.wrapping_sub(4).wrapping_mul(q)), 0);
         product::<S::F64>(nb, a.inverse.add(cell * q), sum.as_ptr(), right.as_mut_ptr());
         let (own, factor) = (x.add(cell * nb), t.unscale[1].of(cell));
         for r in 0..nb {
@@ -175,7 +175,7 @@ const CELLS_AHEAD: usize = 6;
 
 /// Asks for `count` values.
 #[inline(always)]
-unsafe fn prefetch_blocks<V: Vector, T>(at: *const T, count: usize) {
+unsafe fn prefetch_blocks<T>(at: *const T, count: usize) {
     for byte in (0..count * size_of::<T>()).step_by(64) {
         chromaflow_device::prefetch::<1, _>(at.cast::<u8>().wrapping_add(byte));
     }
@@ -195,8 +195,8 @@ unsafe fn add_columns<S: Simd, Z: Size, T: Stored>(
 
 /// An entry of a vector in all lanes.
 #[inline(always)]
-unsafe fn entry_of<V: Wide>(v: V, c: usize) -> V {
-    v.permute(V::index(&[c as u8; 16]))
+unsafe fn entry_of<V: Native<Elem = f64>>(v: V, c: usize) -> V {
+    v.permute(&[c as u8; 16])
 }
 
 /// [`Pass`] over one line where a block row fits a vector: what a cell needs of the one before stays in registers.
@@ -210,12 +210,12 @@ unsafe fn small_forward<S: Simd, Z: Size, T: Stored>(
     x: *mut f64,
 ) {
     let (nb, q, rows) = (Z::KNOWN, Z::KNOWN * Z::KNOWN, S::F64::first(Z::KNOWN));
-    let mut before = S::F64::zero();
+    let mut before = S::F64::c(0.0);
     for cell in first..first + a.dims[0] {
         let (blocks, inverse) = (t.lower.add(3 * cell * q), a.inverse.add(cell * q));
-        prefetch_blocks::<S::F64, T>(blocks.wrapping_add(3 * CELLS_AHEAD * q), 3 * q);
-        prefetch_blocks::<S::F64, f64>(inverse.wrapping_add(CELLS_AHEAD * q), q);
-        let mut sum = [S::F64::zero(); 2];
+        prefetch_blocks(blocks.wrapping_add(3 * CELLS_AHEAD * q), 3 * q);
+        prefetch_blocks(inverse.wrapping_add(CELLS_AHEAD * q), q);
+        let mut sum = [S::F64::c(0.0); 2];
         for (s, step) in steps.into_iter().enumerate() {
             if step > 0 {
                 let other = x.cast_const().add((cell - step) * nb);
@@ -226,10 +226,10 @@ unsafe fn small_forward<S: Simd, Z: Size, T: Stored>(
             add_columns::<S, Z, T>(blocks.add(2 * q), &mut sum, |c| entry_of(before, c));
         }
         let b = S::F64::load_first(b.as_ptr().add(cell * nb), rows);
-        let right = sum[0].add(sum[1]).mul_add(S::F64::splat(-t.unscale[0].of(cell)), b);
-        let mut sum = [S::F64::zero(); 2];
+        let right = (sum[0] + sum[1]).mul_add(S::F64::splat(-t.unscale[0].of(cell)), b);
+        let mut sum = [S::F64::c(0.0); 2];
         add_columns::<S, Z, f64>(inverse, &mut sum, |c| entry_of(right, c));
-        before = sum[0].add(sum[1]);
+        before = sum[0] + sum[1];
         before.store_first(x.add(cell * nb), rows);
     }
 }
@@ -244,12 +244,12 @@ unsafe fn small_backward<S: Simd, Z: Size, T: Stored>(
     x: *mut f64,
 ) {
     let (nb, q, rows) = (Z::KNOWN, Z::KNOWN * Z::KNOWN, S::F64::first(Z::KNOWN));
-    let mut before = S::F64::zero();
+    let mut before = S::F64::c(0.0);
     for cell in (first..first + a.dims[0]).rev() {
         let (blocks, inverse) = (t.upper.add(3 * cell * q), a.inverse.add(cell * q));
-        prefetch_blocks::<S::F64, T>(blocks.wrapping_sub(3 * CELLS_AHEAD * q), 3 * q);
-        prefetch_blocks::<S::F64, f64>(inverse.wrapping_sub(CELLS_AHEAD * q), q);
-        let mut sum = [S::F64::zero(); 2];
+        prefetch_blocks(blocks.wrapping_sub(3 * CELLS_AHEAD * q), 3 * q);
+        prefetch_blocks(inverse.wrapping_sub(CELLS_AHEAD * q), q);
+        let mut sum = [S::F64::c(0.0); 2];
         for (s, step) in [(2, step_k), (1, step_j)] {
             if step > 0 {
                 let other = x.cast_const().add((cell + step) * nb);
@@ -259,18 +259,18 @@ unsafe fn small_backward<S: Simd, Z: Size, T: Stored>(
         if cell + 1 < first + a.dims[0] {
             add_columns::<S, Z, T>(blocks, &mut sum, |c| entry_of(before, c));
         }
-        let right = sum[0].add(sum[1]);
-        let mut sum = [S::F64::zero(); 2];
+        let right = sum[0] + sum[1];
+        let mut sum = [S::F64::c(0.0); 2];
         add_columns::<S, Z, f64>(inverse, &mut sum, |c| entry_of(right, c));
         let own = S::F64::load_first(x.add(cell * nb), rows);
-        before = sum[0].add(sum[1]).mul_add(S::F64::splat(-t.unscale[1].of(cell)), own);
+        before = (sum[0] + sum[1]).mul_add(S::F64::splat(-t.unscale[1].of(cell)), own);
         before.store_first(x.add(cell * nb), rows);
     }
 }
 
 /// `out = A x` for one block, whole vectors of it.
 #[inline(always)]
-unsafe fn product<V: Wide>(nb: usize, block: *const f64, x: *const f64, out: *mut f64) {
+unsafe fn product<V: Native<Elem = f64>>(nb: usize, block: *const f64, x: *const f64, out: *mut f64) {
     columns::<V, f64, Direct>(nb, block, &[0], x, out, 0);
 }
 
@@ -287,10 +287,10 @@ unsafe fn couplings<S: Simd, T: Stored>(
 ) {
     let q = nb * nb;
     for first in (0..nb).step_by(S::F64::LANES) {
-        let mut sum = [S::F64::zero(); 2];
+        let mut sum = [S::F64::c(0.0); 2];
         let mut add = |s: usize, other: usize| {
             let (block, x) = (blocks.add(s * q + first), x.add(other * nb));
-            prefetch_block::<S::F64, T>(nb, block, ahead);
+            prefetch_block(nb, block, ahead);
             for c in 0..nb {
                 sum[c % 2] = T::load::<S>(block.add(c * nb)).mul_add(S::F64::splat(*x.add(c)), sum[c % 2]);
             }
@@ -301,7 +301,7 @@ unsafe fn couplings<S: Simd, T: Stored>(
         if let Some(other) = neighbor {
             add(near, other);
         }
-        sum[0].add(sum[1]).store(out.as_mut_ptr().add(first));
+        (sum[0] + sum[1]).store(out.as_mut_ptr().add(first));
     }
 }
 

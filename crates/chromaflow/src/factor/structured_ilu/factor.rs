@@ -10,9 +10,9 @@ use crate::factor::block_ilu::gauss_jordan::{Inverted, invert};
 use crate::factor::block_ilu::registers::{COLUMNS, UNIT, invert_columns};
 use crate::rim::{Size, with_size};
 use crate::shared::SharedMut;
-use crate::simd::{Kernel, Simd, Vector, Wide, dispatch};
 use crate::sparse::prefetch_block;
 use chromaflow_device::Isa;
+use chromaflow_simd::{Kernel, Native, Simd, Vector, dispatch};
 
 /// A member's own memory and findings.
 pub(super) struct Scratch {
@@ -81,11 +81,11 @@ impl<Z: Size> Kernel for Factor<'_, Z> {
                 let steps = [down_k, down_j, usize::from(i > 0)];
                 for (s, step) in steps.into_iter().enumerate() {
                     let ahead = cell + 2;
-                    prefetch_block::<S::F64, f64>(size.get(), a.lower.wrapping_add((3 * ahead + s) * q), 0);
+                    prefetch_block(size.get(), a.lower.wrapping_add((3 * ahead + s) * q), 0);
                     let neighbor = a.upper.wrapping_add((3 * (ahead - step) + 2 - s) * q);
-                    prefetch_block::<S::F64, f64>(size.get(), neighbor, 0);
+                    prefetch_block(size.get(), neighbor, 0);
                 }
-                prefetch_block::<S::F64, f64>(size.get(), a.diag.wrapping_add((cell + 2) * q), 0);
+                prefetch_block(size.get(), a.diag.wrapping_add((cell + 2) * q), 0);
                 let at = CellAt { block: line.block as usize, cell };
                 if Z::KNOWN != 0 && Z::KNOWN <= S::F64::LANES {
                     small::<S::F64, Z>(a, inverse, at, steps, scratch);
@@ -99,7 +99,7 @@ impl<Z: Size> Kernel for Factor<'_, Z> {
 
 /// One cell with every column of a block in one vector; lanes past the block hold what nobody uses.
 #[inline(always)]
-unsafe fn small<V: Wide, Z: Size>(
+unsafe fn small<V: Native<Elem = f64>, Z: Size>(
     a: &Cells<'_>,
     inverse: *mut f64,
     at: CellAt,
@@ -107,7 +107,7 @@ unsafe fn small<V: Wide, Z: Size>(
     scratch: &mut Scratch,
 ) {
     let (nb, q, cell) = (Z::KNOWN, Z::KNOWN * Z::KNOWN, at.cell);
-    let mut t = [V::zero(); COLUMNS];
+    let mut t = [V::c(0.0); COLUMNS];
     for c in 0..nb {
         t[c] = V::load(a.diag.add(cell * q + c * nb));
     }
@@ -123,13 +123,13 @@ unsafe fn small<V: Wide, Z: Size>(
     for (s, step) in steps.into_iter().enumerate().filter(|&(_, step)| step > 0) {
         let (lower, other) = (a.lower.add((3 * cell + s) * q), inverse.cast_const().add((cell - step) * q));
         let upper = a.upper.add((3 * (cell - step) + 2 - s) * q);
-        let mut l = [V::zero(); COLUMNS];
+        let mut l = [V::c(0.0); COLUMNS];
         for k in 0..nb {
-            l[k] = V::load(lower.add(k * nb)).mul(V::splat(-1.0));
+            l[k] = V::load(lower.add(k * nb)) * V::splat(-1.0);
         }
-        let mut w = [V::zero(); COLUMNS];
+        let mut w = [V::c(0.0); COLUMNS];
         for c in 0..nb {
-            w[c] = l[0].mul(V::splat(*other.add(c * nb)));
+            w[c] = l[0] * V::splat(*other.add(c * nb));
             for k in 1..nb {
                 w[c] = l[k].mul_add(V::splat(*other.add(c * nb + k)), w[c]);
             }
@@ -176,7 +176,7 @@ unsafe fn invert_guarded(nb: usize, at: CellAt, to: *mut f64, scratch: &mut Scra
 
 /// One cell with a block of any size, in memory.
 #[inline(always)]
-unsafe fn large<V: Wide>(
+unsafe fn large<V: Native<Elem = f64>>(
     nb: usize,
     a: &Cells<'_>,
     inverse: *mut f64,
@@ -203,7 +203,7 @@ unsafe fn large<V: Wide>(
 
 /// `C += sign A B`: C is padded, the columns of A are `stride` apart.
 #[inline(always)]
-unsafe fn add_product<V: Wide>(
+unsafe fn add_product<V: Native<Elem = f64>>(
     nb: usize,
     (a, stride): (*const f64, usize),
     sign: f64,

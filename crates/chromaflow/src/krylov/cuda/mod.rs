@@ -10,7 +10,7 @@ pub use smoother::SmootherCuda;
 use super::bicgstab::{self, Name, Space};
 use super::gmres::{self, Basis};
 use super::monitor::System;
-use super::richardson::{self, Corrections};
+use super::richardson::richardson;
 use super::together::at_once;
 use super::{Control, Solve};
 use crate::gpu::{GpuError, Storage, Vectors};
@@ -111,7 +111,11 @@ impl KrylovCuda {
         control: &Control,
     ) -> Result<Solve, GpuError> {
         self.reserve(b.len(), 1)?;
-        richardson::richardson(&mut DeviceSystem { krylov: self, a, m, b, x }, 1.0, control)
+        richardson(&mut DeviceSystem { krylov: self, a, m, b, x }, control, |system| {
+            let KrylovCuda { vectors, r, directions, .. } = &mut *system.krylov;
+            system.m.apply(r, &mut directions.vectors[0])?;
+            vectors.axpby(1.0, &directions.vectors[0], 1.0, system.x)
+        })
     }
 
     /// Sweeps on x itself, in each iteration as many as the options say: no correction is formed, so that x keeps the
@@ -131,8 +135,9 @@ impl KrylovCuda {
         self.reserve(b.len(), 1)?;
         let options = SolveOptions { guess: Guess::Given, ..options };
         let m = &mut PreconditionerCuda::Identity;
-        let system = DeviceSystem { krylov: self, a, m, b, x };
-        richardson::richardson(&mut DeviceSweeps { system, relaxation, options }, 1.0, control)
+        richardson(&mut DeviceSystem { krylov: self, a, m, b, x }, control, |system| {
+            relaxation.solve(system.b, system.x, &options).map(|_| ())
+        })
     }
 
     /// Solves A x = b by BiCGStab from the guess in `x`.
@@ -189,39 +194,6 @@ impl System for DeviceSystem<'_, '_> {
         let KrylovCuda { vectors, work, r, .. } = &mut *self.krylov;
         self.a.residual(self.b, self.x, r)?;
         size_of(self.a, vectors, work, r)
-    }
-}
-
-impl Corrections for DeviceSystem<'_, '_> {
-    fn correct(&mut self, damping: f64) -> Result<(), GpuError> {
-        let KrylovCuda { vectors, r, directions, .. } = &mut *self.krylov;
-        self.m.apply(r, &mut directions.vectors[0])?;
-        vectors.axpby(damping, &directions.vectors[0], 1.0, self.x)
-    }
-}
-
-/// A system whose solution is swept in place.
-struct DeviceSweeps<'a, 'm> {
-    system: DeviceSystem<'a, 'm>,
-    relaxation: &'a mut MulticolorCuda,
-    options: SolveOptions,
-}
-
-impl System for DeviceSweeps<'_, '_> {
-    type Error = GpuError;
-
-    fn size(&mut self) -> Result<f64, GpuError> {
-        System::size(&mut self.system)
-    }
-
-    fn residual(&mut self) -> Result<f64, GpuError> {
-        System::residual(&mut self.system)
-    }
-}
-
-impl Corrections for DeviceSweeps<'_, '_> {
-    fn correct(&mut self, _damping: f64) -> Result<(), GpuError> {
-        self.relaxation.solve(self.system.b, self.system.x, &self.options).map(|_| ())
     }
 }
 

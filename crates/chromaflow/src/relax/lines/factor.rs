@@ -4,12 +4,11 @@
 use super::LineTable;
 use crate::block::{BlockHealth, Workspace, add_product, factor_guarded, invert_guarded, solve_factored};
 use crate::relax::DiagonalForm;
-use crate::relax::sweep::Real;
 use crate::rim::{Size, with_size};
 use crate::shared::SharedMut;
-use crate::simd::{Kernel, Simd, dispatch};
 use crate::sparse::{BlockPattern, OffDiagonal};
 use chromaflow_device::{Buffer, Isa};
+use chromaflow_simd::{Elem, Kernel, Simd, dispatch};
 use std::ops::Range;
 
 /// The blocks E and F of the rows of lines, `[stored rows, nb, nb]` each, in the precision of x.
@@ -206,9 +205,9 @@ fn multiply(nb: usize, a: &[f64], b: &[f64], out: &mut [f64]) {
 /// # Safety
 /// `to` has room for the block.
 #[inline(always)]
-unsafe fn put<T: Real>(block: &[f64], to: *mut T) {
+unsafe fn put<T: Elem>(block: &[f64], to: *mut T) {
     for (i, &value) in block.iter().enumerate() {
         // SAFETY: as the caller promises.
-        unsafe { *to.add(i) = T::of(value) };
+        unsafe { *to.add(i) = T::from_f64(value) };
     }
 }

@@ -4,11 +4,11 @@
 //! SAFETY of this file: as in `relax/sweep.rs`.
 
 use super::{LineTable, Run};
-use crate::relax::sweep::{Precision, Real, SweepData, damped, solve_row, update_row};
+use crate::relax::sweep::{Precision, SweepData, damped, solve_row, update_row};
 use crate::rim::{Size, with_size};
-use crate::simd::{Kernel, Simd, dispatch};
 use crate::sparse::{BYTES_AHEAD, Direct, Scratch, columns, prefetch_block, row_part};
 use chromaflow_device::Isa;
+use chromaflow_simd::{Elem, Kernel, Simd, dispatch};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -105,11 +105,11 @@ unsafe fn update_line<S: Simd, P: Precision, Z: Size>(
         );
         for r in 0..nb {
             let both: f64 = (*sum.add(r)).into() + (*more.add(r)).into();
-            *sum.add(r) = P::X::of(both);
+            *sum.add(r) = P::X::from_f64(both);
         }
         let new = solve_row::<S, P, Z>(data, size, row, sum, rest, new);
         for r in 0..nb {
-            *lines.room.add(row * nb + r) = P::X::of(*new.add(r));
+            *lines.room.add(row * nb + r) = P::X::from_f64(*new.add(r));
         }
     }
     let block = |which: usize, row: usize| lines.couplings[which].add((stored + row - rows.start) * nb * nb);
@@ -136,10 +136,10 @@ unsafe fn subtract<S: Simd, P: Precision>(
     [row, from]: [usize; 2],
     sum: *mut P::X,
 ) {
-    prefetch_block::<P::Sum<S>, P::X>(nb, block, ahead);
+    prefetch_block(nb, block, ahead);
     columns::<P::Sum<S>, P::X, Direct>(nb, block, &[0], v.add(from * nb), sum, 0);
     for r in 0..nb {
         let entry = v.add(row * nb + r);
-        *entry = P::X::of((*entry).into() - (*sum.add(r)).into());
+        *entry = P::X::from_f64((*entry).into() - (*sum.add(r)).into());
     }
 }

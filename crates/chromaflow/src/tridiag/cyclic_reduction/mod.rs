@@ -12,16 +12,17 @@
 //!
 //! **Source**: Hockney, Jesshope, *Parallel Computers 2* (1988); Stone et al. (2011), Eq. 3.
 
-use super::block::{self, Dynamic};
-use super::lanes::Lane;
+use super::block;
 use super::whole::{Line, Side, negated_product, two};
+use crate::rim::Dynamic;
+use chromaflow_simd::Vector;
 
 #[cfg(test)]
 mod tests;
 
 /// Normalizes row `i`: its factors stay in `b`, and `a`, `c`, `f` become `b^-1 a`, `b^-1 c`, `b^-1 f`.
 #[inline(always)]
-fn normalize<L: Lane>(line: &mut Line<'_, L>, i: usize) {
+fn normalize<L: Vector>(line: &mut Line<'_, L>, i: usize) {
     let z = Dynamic(line.m);
     line.factor(i);
     let at = line.block(i);
@@ -33,7 +34,7 @@ fn normalize<L: Lane>(line: &mut Line<'_, L>, i: usize) {
 
 /// Adds the normalized neighbour `j` to row `i`, which loses its unknown.
 #[inline(always)]
-fn absorb<L: Lane>(line: &mut Line<'_, L>, side: Side, i: usize, j: usize) {
+fn absorb<L: Vector>(line: &mut Line<'_, L>, side: Side, i: usize, j: usize) {
     let (m, q) = (line.m, line.m * line.m);
     let here = line.block(i);
     line.substitute(side, i, j);
@@ -49,7 +50,7 @@ fn absorb<L: Lane>(line: &mut Line<'_, L>, side: Side, i: usize, j: usize) {
 
 /// Reduction steps while more than `keep` rows are left; returns the distance of the rows that are.
 #[inline(always)]
-pub(super) fn reduce<L: Lane>(line: &mut Line<'_, L>, keep: usize) -> usize {
+pub(super) fn reduce<L: Vector>(line: &mut Line<'_, L>, keep: usize) -> usize {
     let n = line.n;
     let mut d = 1;
     while n / d > keep.max(1) {
@@ -69,7 +70,7 @@ pub(super) fn reduce<L: Lane>(line: &mut Line<'_, L>, keep: usize) -> usize {
 
 /// Back-substitution of the rows that the steps below distance `d` eliminated.
 #[inline(always)]
-pub(super) fn expand<L: Lane>(line: &mut Line<'_, L>, mut d: usize) {
+pub(super) fn expand<L: Vector>(line: &mut Line<'_, L>, mut d: usize) {
     let n = line.n;
     while d > 1 {
         d /= 2;
@@ -86,7 +87,7 @@ pub(super) fn expand<L: Lane>(line: &mut Line<'_, L>, mut d: usize) {
 
 /// Solves a line; the solution replaces `f`.
 #[inline(always)]
-pub(super) fn cyclic_reduction<L: Lane>(line: &mut Line<'_, L>) {
+pub(super) fn cyclic_reduction<L: Vector>(line: &mut Line<'_, L>) {
     let d = reduce(line, 1);
     line.factor(d - 1);
     line.solve_rhs(d - 1);

@@ -6,15 +6,17 @@
 //! the vector's lanes. Periodic lines are bordered as in `periodic.rs`: `[rows, m, m]` blocks Z_i follow, and the last row has
 //! its own A and C and the factors of the Schur complement.
 
+use crate::rim::Size;
 use crate::tridiag::ahead::Ahead;
-use crate::tridiag::block::{self, Rank};
-use crate::tridiag::groups::{Array, Rows, RowsMut, Scratch, Target};
-use crate::tridiag::lanes::{Lane, LaneIo, WithLanes};
+use crate::tridiag::block;
+use crate::tridiag::groups::{Array, Part, Rows, RowsMut, Target};
+use crate::tridiag::lanes::WithLanes;
 use crate::tridiag::source::SideBySide;
 use crate::tridiag::thomas::cpu::{
     Blocks, SMALL, blocking, pivot_block, substitute, substitute_scalars, upper_block,
 };
 use crate::tridiag::{Precision, Shared};
+use chromaflow_simd::{Columns, Vector};
 use std::ops::Range;
 
 /// Blocks kept for each row: A, the factors of B', C'; of periodic lines Z as well.
@@ -30,9 +32,7 @@ pub struct FactorWork<'a, 'b, P: Precision> {
     /// 64-byte aligned; `kept` blocks a row of every vector of systems.
     pub(crate) factors: &'b Shared<'b, P::Sum>,
     pub(crate) periodic: bool,
-    /// This thread's vectors of so many.
-    pub(crate) vectors: &'b dyn Fn(usize) -> Range<usize>,
-    pub(crate) scratch: &'b mut Scratch,
+    pub(crate) part: Part<'b>,
 }
 
 /// A thread's part in the solve of a factored batch.
@@ -43,9 +43,7 @@ pub struct SolveWork<'a, 'b, P: Precision> {
     /// `columns` times rank entries a row.
     pub(crate) rhs: Array<'a, P::Store>,
     pub(crate) x: &'b Target<'a, P>,
-    /// This thread's vectors of so many.
-    pub(crate) vectors: &'b dyn Fn(usize) -> Range<usize>,
-    pub(crate) scratch: &'b mut Scratch,
+    pub(crate) part: Part<'b>,
 }
 
 /// Factors a thread's vectors of systems.
@@ -60,31 +58,31 @@ pub(crate) struct Solve<'a, 'b, P: Precision, Z> {
     pub work: SolveWork<'a, 'b, P>,
 }
 
-impl<P: Precision, Z: Rank> WithLanes<P> for Factor<'_, '_, P, Z> {
-    const PORTABLE: bool = Z::PORTABLE;
+impl<P: Precision, Z: Size> WithLanes<P> for Factor<'_, '_, P, Z> {
+    const PORTABLE: bool = Z::PORTABLE || Z::KNOWN == 1;
     /// The first vector with factors that are not finite.
     type Output = Option<usize>;
 
     #[inline(always)]
-    fn run<L: LaneIo<P::Store>>(self) -> Option<usize> {
-        const { assert!(size_of::<L>() == L::W * size_of::<P::Sum>()) };
+    fn run<L: Columns<P::Store>>(self) -> Option<usize> {
+        const { assert!(size_of::<L>() == L::LANES * size_of::<P::Sum>()) };
         let Self { rank: z, work } = self;
-        let FactorWork { lower, diag, upper, factors, periodic, vectors, scratch } = work;
+        let FactorWork { lower, diag, upper, factors, periodic, part: Part { vectors, scratch } } = work;
         let (n, q) = (lower.shape.rows, z.get() * z.get());
-        let total = lower.shape.systems.div_ceil(L::W);
+        let total = lower.shape.systems.div_ceil(L::LANES);
         let vectors = vectors(total);
         let line = kept(periodic) * n * q;
-        assert!(vectors.end <= total && factors.len() == total * line * L::W, "room for all factors");
+        assert!(vectors.end <= total && factors.len() == total * line * L::LANES, "room for all factors");
         let (strip, chunk) =
-            blocking(lower.layout, n, line * size_of::<L>(), q * L::W * size_of::<P::Store>(), L::W);
-        let pack = strip * chunk * L::W * q;
+            blocking(lower.layout, n, line * size_of::<L>(), q * L::LANES * size_of::<P::Store>(), L::LANES);
+        let pack = strip * chunk * L::LANES * q;
         let (small, stores) = scratch.take::<L, P::Store>(2 * q + z.get(), 3 * pack);
         let (pack_a, stores) = stores.split_at_mut(pack);
         let (pack_b, pack_c) = stores.split_at_mut(pack);
         let mut bad = None;
         let mut first = vectors.start;
         while first < vectors.end {
-            let at = first * L::W;
+            let at = first * L::LANES;
             let count = strip.min(vectors.end - first);
             let mut start = 0;
             while start < n {
@@ -116,7 +114,7 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Factor<'_, '_, P, Z> {
 /// # Safety
 /// `blocks` must hold `rows` of vector `v`.
 #[inline(always)]
-unsafe fn factor<Z: Rank, S: Copy, L: LaneIo<S>>(
+unsafe fn factor<Z: Size, S: Copy, L: Columns<S>>(
     z: Z,
     n: usize,
     periodic: bool,
@@ -131,17 +129,17 @@ unsafe fn factor<Z: Rank, S: Copy, L: LaneIo<S>>(
     assert!(rows.end <= n && line.len() == kept(periodic) * n * q, "room for the factors of a line");
     // Rows that are eliminated; the last one of a periodic line is its border.
     let inner = if periodic && n > 1 { n - 1 } else { n };
-    let zero = L::splat(0.0);
+    let zero = L::c(0.0);
     let mut small = [zero; 2 * SMALL + 8];
-    let work = if Z::FIXED == 0 { large } else { &mut small[..] };
-    let (b, work) = work.split_at_mut(if Z::FIXED == 0 { q } else { SMALL });
-    let (a, w) = work.split_at_mut(if Z::FIXED == 0 { q } else { SMALL });
+    let work = if Z::KNOWN == 0 { large } else { &mut small[..] };
+    let (b, work) = work.split_at_mut(if Z::KNOWN == 0 { q } else { SMALL });
+    let (a, w) = work.split_at_mut(if Z::KNOWN == 0 { q } else { SMALL });
     let (pivots, cp) = line.split_at_mut(2 * n * q);
     let (uppers, answers) = cp.split_at_mut(n * q);
     let mut taint = zero;
     for i in rows {
         // SAFETY: `i` is one of the rows held, `e` an entry of its block.
-        let load = |from: *const S, e: usize| unsafe { L::load(from.add(e * L::W)) };
+        let load = |from: *const S, e: usize| unsafe { L::load(from.add(e * L::LANES)) };
         let [ra, rb, rc] = [&blocks.a, &blocks.b, &blocks.c].map(|array| array.row::<L>(v, i, q));
         let here = &mut pivots[2 * i * q..2 * (i + 1) * q];
         if i == inner {
@@ -161,7 +159,7 @@ unsafe fn factor<Z: Rank, S: Copy, L: LaneIo<S>>(
             }
             if periodic && n == 1 {
                 for e in 0..q {
-                    b[e] = load(rb, e).add(a[e]).add(load(rc, e));
+                    b[e] = (load(rb, e) + a[e]) + load(rc, e);
                 }
                 block::factor(z, b);
             } else {
@@ -188,7 +186,7 @@ unsafe fn factor<Z: Rank, S: Copy, L: LaneIo<S>>(
                 }
                 if i + 1 == inner {
                     for e in 0..q {
-                        answer[e] = answer[e].add(load(rc, e));
+                        answer[e] += load(rc, e);
                     }
                 }
                 block::solve_block(z, b, answer);
@@ -215,33 +213,37 @@ unsafe fn factor<Z: Rank, S: Copy, L: LaneIo<S>>(
     !taint.any_nan()
 }
 
-impl<P: Precision, Z: Rank> WithLanes<P> for Solve<'_, '_, P, Z> {
-    const PORTABLE: bool = Z::PORTABLE;
+impl<P: Precision, Z: Size> WithLanes<P> for Solve<'_, '_, P, Z> {
+    const PORTABLE: bool = Z::PORTABLE || Z::KNOWN == 1;
     /// The first vector with a solution that is not finite.
     type Output = Option<usize>;
 
     #[inline(always)]
-    fn run<L: LaneIo<P::Store>>(self) -> Option<usize> {
-        const { assert!(size_of::<L>() == L::W * size_of::<P::Sum>()) };
+    fn run<L: Columns<P::Store>>(self) -> Option<usize> {
+        const { assert!(size_of::<L>() == L::LANES * size_of::<P::Sum>()) };
         let Self { rank: z, work } = self;
-        let SolveWork { factors, periodic, rhs, x, vectors, scratch } = work;
+        let SolveWork { factors, periodic, rhs, x, part: Part { vectors, scratch } } = work;
         let (n, q, width) = (x.shape.rows, z.get() * z.get(), rhs.width);
-        let total = x.shape.systems.div_ceil(L::W);
+        let total = x.shape.systems.div_ceil(L::LANES);
         let vectors = vectors(total);
         let line = kept(periodic) * n * q;
-        assert!(vectors.end <= total && factors.len() == total * line * L::W, "the factors of all vectors");
+        assert!(
+            vectors.end <= total && factors.len() == total * line * L::LANES,
+            "the factors of all vectors"
+        );
         // SAFETY: the factors are that many whole vectors (checked above) of lanes that any bits make valid, and start at
         // a multiple of 64 bytes, to which no lane type is aligned more.
         let factors = unsafe { std::slice::from_raw_parts(factors.as_ptr().cast::<L>(), total * line) };
         let own = n * width;
         let (strip, chunk) =
-            blocking(x.layout, n, own * size_of::<L>(), width * L::W * size_of::<P::Store>(), L::W);
-        let (values, pack) = scratch.take::<L, P::Store>(strip * own + z.get(), strip * chunk * L::W * width);
+            blocking(x.layout, n, own * size_of::<L>(), width * L::LANES * size_of::<P::Store>(), L::LANES);
+        let (values, pack) =
+            scratch.take::<L, P::Store>(strip * own + z.get(), strip * chunk * L::LANES * width);
         let (values, spare) = values.split_at_mut(strip * own);
         let mut bad = None;
         let mut first = vectors.start;
         while first < vectors.end {
-            let at = first * L::W;
+            let at = first * L::LANES;
             let count = strip.min(vectors.end - first);
             let kept = |v: usize| factors[(first + v) * line..(first + v + 1) * line].split_at(2 * n * q);
             let bordered = periodic && n > 1;
@@ -277,14 +279,14 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Solve<'_, '_, P, Z> {
             while end > 0 {
                 let rows = end.saturating_sub(chunk)..end;
                 for (v, fp) in values.chunks_exact_mut(own).take(count).enumerate() {
-                    let at = at + v * L::W;
+                    let at = at + v * L::LANES;
                     let out = x.rows::<L>(at, &rows, pack);
                     let cp = &kept(v).1[..n * q];
                     // SAFETY: `out` takes these rows, and the systems are this thread's.
                     let finite = unsafe {
                         if bordered {
                             emit::<P::Store, L>(rows.clone(), width, fp, &out)
-                        } else if Z::FIXED == 1 && width == 1 {
+                        } else if Z::KNOWN == 1 && width == 1 {
                             substitute_scalars(n, rows.clone(), cp, fp, &out, None, false)
                         } else {
                             substitute::<Z, P::Store, L>(
@@ -318,7 +320,7 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Solve<'_, '_, P, Z> {
 /// # Safety
 /// `right` must hold `rows` of vector `v`.
 #[inline(always)]
-unsafe fn forward<Z: Rank, S: Copy, L: LaneIo<S>>(
+unsafe fn forward<Z: Size, S: Copy, L: Columns<S>>(
     z: Z,
     rows: Range<usize>,
     border: Option<usize>,
@@ -331,8 +333,8 @@ unsafe fn forward<Z: Rank, S: Copy, L: LaneIo<S>>(
 ) {
     let m = z.get();
     let q = m * m;
-    let mut small = [L::splat(0.0); 8];
-    let w = if Z::FIXED == 0 { large } else { &mut small[..] };
+    let mut small = [L::c(0.0); 8];
+    let w = if Z::KNOWN == 0 { large } else { &mut small[..] };
     for i in rows {
         let (a, b) = pivots[2 * i * q..2 * (i + 1) * q].split_at(q);
         let (above, here) = fp.split_at_mut(i * width);
@@ -341,7 +343,7 @@ unsafe fn forward<Z: Rank, S: Copy, L: LaneIo<S>>(
         for column in (0..width).step_by(m) {
             for r in 0..m {
                 // SAFETY: `i` is one of the rows held, column + r below its width.
-                w[r] = unsafe { L::load(from.add((column + r) * L::W)) };
+                w[r] = unsafe { L::load(from.add((column + r) * L::LANES)) };
             }
             if border != Some(i) {
                 if i > 0 {
@@ -356,7 +358,7 @@ unsafe fn forward<Z: Rank, S: Copy, L: LaneIo<S>>(
 
 /// y of a periodic line's rows by back-substitution, its last unknown, and x of the others: they replace f' in `fp`.
 #[inline(always)]
-fn close<Z: Rank, L: Lane>(z: Z, n: usize, width: usize, pivots: &[L], cp: &[L], fp: &mut [L]) {
+fn close<Z: Size, L: Vector>(z: Z, n: usize, width: usize, pivots: &[L], cp: &[L], fp: &mut [L]) {
     let m = z.get();
     let (q, last) = (m * m, n - 1);
     let (cp, answers) = cp.split_at(n * q);
@@ -386,15 +388,15 @@ fn close<Z: Rank, L: Lane>(z: Z, n: usize, width: usize, pivots: &[L], cp: &[L],
 /// # Safety
 /// `out` must take `rows` of systems of this thread.
 #[inline(always)]
-unsafe fn emit<S: Copy, L: LaneIo<S>>(rows: Range<usize>, width: usize, fp: &[L], out: &RowsMut<S>) -> bool {
-    let zero = L::splat(0.0);
+unsafe fn emit<S: Copy, L: Columns<S>>(rows: Range<usize>, width: usize, fp: &[L], out: &RowsMut<S>) -> bool {
+    let zero = L::c(0.0);
     let mut taint = zero;
     for i in rows {
         let to = out.row::<L>(i, width);
         for (e, value) in fp[i * width..(i + 1) * width].iter().enumerate() {
             taint = taint.sub_mul(*value, zero);
             // SAFETY: `i` is one of the rows that `out` takes, e below its width.
-            unsafe { value.store(to.add(e * L::W)) };
+            unsafe { value.store(to.add(e * L::LANES)) };
         }
     }
     !taint.any_nan()

@@ -18,14 +18,12 @@ pub(crate) mod cpu;
 #[cfg(test)]
 mod tests;
 
-use super::groups::{Array, Scratch, Target};
+use super::groups::{Array, Target, Workers};
 use super::lanes::width;
-use super::precision::{Precision, Real};
 use super::solver::line_of;
 use super::thomas::reference::FactoredLine;
-use super::{Batch, Layout, LineOutcome, Pivoting, Shape, Shared, TridiagError};
+use super::{Batch, Layout, LineOutcome, Pivoting, Precision, Real, Shape, Shared, TridiagError};
 use chromaflow_device::{Buffer, Isa, Team};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Keeps the factors of a batch of block tridiagonal systems and solves with them, as often as asked.
@@ -62,7 +60,7 @@ pub struct FactoredSolver<P: Precision> {
     pivoted: Vec<Option<FactoredLine<P::Sum>>>,
     /// The first system whose factors are not sound, and its row.
     broken: Option<(usize, usize)>,
-    scratch: Vec<Mutex<Scratch>>,
+    workers: Workers,
 }
 
 impl<P: Precision> Default for FactoredSolver<P> {
@@ -80,7 +78,7 @@ impl<P: Precision> FactoredSolver<P> {
     /// The same with weaker vector instructions, or the best there are.
     pub fn with_isa(isa: Isa) -> Self {
         Self {
-            isa: isa.min(Isa::available().into_iter().max().unwrap_or(Isa::Portable)),
+            isa: isa.min(Isa::strongest()),
             shape: Shape::new(0, 0, 1),
             layout: Layout::Aos,
             periodic: false,
@@ -88,7 +86,7 @@ impl<P: Precision> FactoredSolver<P> {
             factors: Buffer::default(),
             pivoted: Vec::new(),
             broken: None,
-            scratch: Vec::new(),
+            workers: Workers::default(),
         }
     }
 
@@ -137,28 +135,22 @@ impl<P: Precision> FactoredSolver<P> {
         if shape.systems == 0 {
             return Ok(LineOutcome::Solved);
         }
-        self.scratch.resize_with(self.scratch.len().max(team.size()), Mutex::default);
-        let scratch = &self.scratch;
         let factors = Shared::new(&mut self.factors);
         let array = |values| Array { values, layout, shape, width: shape.block() };
-        let bad = AtomicUsize::new(usize::MAX);
-        team.run(|member| {
-            let mut scratch = scratch[member.rank()].lock().unwrap_or_else(PoisonError::into_inner);
+        let bad = self.workers.run(team, |part| {
             let work = cpu::FactorWork {
                 lower: array(batch.lower),
                 diag: array(batch.diag),
                 upper: array(batch.upper),
                 factors: &factors,
                 periodic: batch.periodic,
-                vectors: &|count| member.share(count),
-                scratch: &mut scratch,
+                part,
             };
-            let found = P::run_factor(isa, shape.rank, work);
-            bad.fetch_min(found.unwrap_or(usize::MAX), Ordering::Relaxed);
+            P::run_factor(isa, shape.rank, work)
         });
-        // The product overflows where no vector is bad.
-        if let Some(start) = bad.into_inner().checked_mul(self.lanes()) {
-            self.broken = (start..shape.systems).find_map(|s| Some((s, self.unsound_row(s)?)));
+        if let Some(vector) = bad {
+            self.broken =
+                (vector * self.lanes()..shape.systems).find_map(|s| Some((s, self.unsound_row(s)?)));
         }
         Ok(outcome(self.broken))
     }
@@ -191,29 +183,23 @@ impl<P: Precision> FactoredSolver<P> {
         if self.pivoting == Pivoting::Partial {
             return Ok(self.solve_one_by_one(team, columns, rhs, x));
         }
-        self.scratch.resize_with(self.scratch.len().max(team.size()), Mutex::default);
-        let (scratch, factors, periodic) = (&self.scratch, &self.factors, self.periodic);
+        let (factors, periodic) = (&self.factors, self.periodic);
         let target = Target::<P> { values: Shared::new(x), layout, shape };
-        let bad = AtomicUsize::new(usize::MAX);
-        team.run(|member| {
-            let mut scratch = scratch[member.rank()].lock().unwrap_or_else(PoisonError::into_inner);
+        let bad = self.workers.run(team, |part| {
             let work = cpu::SolveWork {
                 factors,
                 periodic,
                 rhs: Array { values: rhs, layout, shape, width },
                 x: &target,
-                vectors: &|count| member.share(count),
-                scratch: &mut scratch,
+                part,
             };
-            let found = P::run_factored(isa, rank, work);
-            bad.fetch_min(found.unwrap_or(usize::MAX), Ordering::Relaxed);
+            P::run_factored(isa, rank, work)
         });
         let finite = |s: usize, row: usize| {
             (0..width).all(|e| x[layout.index(shape, width, s, row, e)].to_f64().is_finite())
         };
-        // The product overflows where no vector is bad.
-        let first = bad.into_inner().checked_mul(self.lanes()).and_then(|start| {
-            (start..shape.systems)
+        let first = bad.and_then(|vector| {
+            (vector * self.lanes()..shape.systems)
                 .find_map(|s| (0..shape.rows).find(|&row| !finite(s, row)).map(|row| (s, row)))
         });
         // In the same system the row of the pivot tells more.

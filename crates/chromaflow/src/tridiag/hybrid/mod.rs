@@ -3,11 +3,12 @@
 //!
 //! **Source**: Zhang, Cohen, Owens, *Fast tridiagonal solvers on the GPU* (2010), as cited by Stone et al. (2011).
 
-use super::block::{self, Dynamic};
+use super::block;
 use super::cyclic_reduction::{expand, reduce};
-use super::lanes::Lane;
 use super::parallel_cyclic_reduction::{solve_rows, steps};
 use super::whole::{Line, Side};
+use crate::rim::Dynamic;
+use chromaflow_simd::Vector;
 
 /// Rows at which cyclic reduction hands over: its last steps keep few rows busy.
 pub(super) const PCR_ROWS: usize = 32;
@@ -16,7 +17,7 @@ pub(super) const THOMAS_LINES: usize = 16;
 
 /// Cyclic reduction to [`PCR_ROWS`], then parallel cyclic reduction.
 #[inline(always)]
-pub(super) fn cr_pcr<L: Lane>(line: &mut Line<'_, L>) {
+pub(super) fn cr_pcr<L: Vector>(line: &mut Line<'_, L>) {
     let d = reduce(line, PCR_ROWS);
     solve_rows(line, d, line.n / d);
     expand(line, d);
@@ -24,20 +25,20 @@ pub(super) fn cr_pcr<L: Lane>(line: &mut Line<'_, L>) {
 
 /// Parallel cyclic reduction to [`THOMAS_LINES`] lines, then Thomas.
 #[inline(always)]
-pub(super) fn pcr_thomas<L: Lane>(line: &mut Line<'_, L>) {
+pub(super) fn pcr_thomas<L: Vector>(line: &mut Line<'_, L>) {
     let lines = steps(line, 1, line.n, THOMAS_LINES);
     thomas_of(line, lines);
 }
 
 /// Thomas on the whole line.
 #[inline(always)]
-pub(super) fn thomas<L: Lane>(line: &mut Line<'_, L>) {
+pub(super) fn thomas<L: Vector>(line: &mut Line<'_, L>) {
     thomas_of(line, 1);
 }
 
 /// Thomas on the lines of every `s`-th row.
 #[inline(always)]
-fn thomas_of<L: Lane>(line: &mut Line<'_, L>, s: usize) {
+fn thomas_of<L: Vector>(line: &mut Line<'_, L>, s: usize) {
     let z = Dynamic(line.m);
     let n = line.n;
     for first in 0..s.min(n) {

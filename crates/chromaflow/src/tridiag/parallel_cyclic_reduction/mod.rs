@@ -6,14 +6,15 @@
 //!
 //! **Source**: Hockney, Jesshope, *Parallel Computers 2* (1988); Stone et al. (2011), section III.
 
-use super::block::{self, Dynamic};
-use super::lanes::Lane;
+use super::block;
 use super::whole::{Line, negated_product, sub_mul_columns};
+use crate::rim::Dynamic;
+use chromaflow_simd::Vector;
 
 /// Steps on the rows `d, 2 d, ..` (counted from 1, `count` of them) while the distance `s` of coupled ones is below
 /// `until`; returns that distance.
 #[inline(always)]
-pub(super) fn steps<L: Lane>(line: &mut Line<'_, L>, d: usize, count: usize, until: usize) -> usize {
+pub(super) fn steps<L: Vector>(line: &mut Line<'_, L>, d: usize, count: usize, until: usize) -> usize {
     let z = Dynamic(line.m);
     let (m, width) = (line.m, line.m * line.columns);
     let rows = |i: usize, width: usize| i * width..(i + 1) * width;
@@ -68,7 +69,7 @@ pub(super) fn steps<L: Lane>(line: &mut Line<'_, L>, d: usize, count: usize, unt
 
 /// Solves the rows `d, 2 d, ..`, coupled to one another only.
 #[inline(always)]
-pub(super) fn solve_rows<L: Lane>(line: &mut Line<'_, L>, d: usize, count: usize) {
+pub(super) fn solve_rows<L: Vector>(line: &mut Line<'_, L>, d: usize, count: usize) {
     steps(line, d, count, usize::MAX);
     for j in 0..count {
         let i = (j + 1) * d - 1;
@@ -79,6 +80,6 @@ pub(super) fn solve_rows<L: Lane>(line: &mut Line<'_, L>, d: usize, count: usize
 
 /// Solves a line; the solution replaces `f`.
 #[inline(always)]
-pub(super) fn parallel_cyclic_reduction<L: Lane>(line: &mut Line<'_, L>) {
+pub(super) fn parallel_cyclic_reduction<L: Vector>(line: &mut Line<'_, L>) {
     solve_rows(line, 1, line.n);
 }

@@ -2,9 +2,9 @@
 //! A vector of systems at a time; periodic lines with their last two unknowns as a border.
 
 use crate::tridiag::Precision;
-use crate::tridiag::groups::{Array, Rows, Scratch, Target};
-use crate::tridiag::lanes::{LaneIo, WithLanes};
-use std::ops::Range;
+use crate::tridiag::groups::{Array, Part, Rows, Target};
+use crate::tridiag::lanes::WithLanes;
+use chromaflow_simd::Columns;
 
 /// A thread's part in the solve of a batch.
 pub struct Work<'a, 'b, P: Precision> {
@@ -12,9 +12,7 @@ pub struct Work<'a, 'b, P: Precision> {
     pub(crate) rhs: Array<'a, P::Store>,
     pub(crate) x: &'b Target<'a, P>,
     pub(crate) periodic: bool,
-    /// This thread's vectors of so many.
-    pub(crate) vectors: &'b dyn Fn(usize) -> Range<usize>,
-    pub(crate) scratch: &'b mut Scratch,
+    pub(crate) part: Part<'b>,
 }
 
 /// Solves a thread's vectors of systems.
@@ -28,20 +26,20 @@ impl<P: Precision> WithLanes<P> for Penta<'_, '_, P> {
     type Output = Option<usize>;
 
     #[inline(always)]
-    fn run<L: LaneIo<P::Store>>(self) -> Option<usize> {
-        let Work { bands, rhs, x, periodic, vectors, scratch } = self.0;
+    fn run<L: Columns<P::Store>>(self) -> Option<usize> {
+        let Work { bands, rhs, x, periodic, part: Part { vectors, scratch } } = self.0;
         let (n, k) = (x.shape.rows, x.shape.rank);
         let border = if periodic { BORDER.min(n) } else { 0 };
         // Columns: the right-hand sides, then the answers to the border's unknowns.
         let width = k + border;
-        let (room, pack) = scratch.take::<L, P::Store>(n * (2 + width), n * (5 + k) * L::W);
+        let (room, pack) = scratch.take::<L, P::Store>(n * (2 + width), n * (5 + k) * L::LANES);
         let (factors, columns) = room.split_at_mut(2 * n);
         let mut bad = None;
-        for vector in vectors(x.shape.systems.div_ceil(L::W)) {
-            let at = vector * L::W;
+        for vector in vectors(x.shape.systems.div_ceil(L::LANES)) {
+            let at = vector * L::LANES;
             let mut rest = &mut *pack;
             let streams = bands.map(|band| {
-                let (mine, other) = std::mem::take(&mut rest).split_at_mut(n * L::W);
+                let (mine, other) = std::mem::take(&mut rest).split_at_mut(n * L::LANES);
                 rest = other;
                 Coefficients(band.rows::<L>(at, 1, 0..n, mine))
             });
@@ -49,9 +47,9 @@ impl<P: Precision> WithLanes<P> for Penta<'_, '_, P> {
             for i in 0..n {
                 for c in 0..k {
                     // SAFETY: row i is one of the n held, column c one of its k.
-                    columns[i * width + c] = unsafe { L::load(right.row::<L>(0, i, k).add(c * L::W)) };
+                    columns[i * width + c] = unsafe { L::load(right.row::<L>(0, i, k).add(c * L::LANES)) };
                 }
-                columns[i * width + k..(i + 1) * width].fill(L::splat(0.0));
+                columns[i * width + k..(i + 1) * width].fill(L::c(0.0));
             }
             let inner = n - border;
             if border > 0 {
@@ -65,7 +63,7 @@ impl<P: Precision> WithLanes<P> for Penta<'_, '_, P> {
                 unsafe { close::<P::Store, L>(n, inner, &streams, columns, k, width) };
             }
             let out = x.rows::<L>(at, &(0..n), pack);
-            let zero = L::splat(0.0);
+            let zero = L::c(0.0);
             let mut taint = zero;
             for i in 0..n {
                 for c in 0..k {
@@ -73,7 +71,7 @@ impl<P: Precision> WithLanes<P> for Penta<'_, '_, P> {
                     // 0 x is NaN where x is infinite or NaN.
                     taint = taint.sub_mul(value, zero);
                     // SAFETY: row i is one of the n that `out` takes, and the systems are this thread's.
-                    unsafe { value.store(out.row::<L>(i, k).add(c * L::W)) };
+                    unsafe { value.store(out.row::<L>(i, k).add(c * L::LANES)) };
                 }
             }
             x.finish::<L>(at, 0..n, pack, false);
@@ -93,7 +91,7 @@ impl<S: Copy> Coefficients<S> {
     /// # Safety
     /// Row `i` must be held.
     #[inline(always)]
-    unsafe fn get<L: LaneIo<S>>(&self, i: usize) -> L {
+    unsafe fn get<L: Columns<S>>(&self, i: usize) -> L {
         // SAFETY: the caller's promise.
         unsafe { L::load(self.0.row::<L>(0, i, 1)) }
     }
@@ -104,14 +102,14 @@ impl<S: Copy> Coefficients<S> {
 /// # Safety
 /// The streams must hold `n` rows.
 #[inline(always)]
-unsafe fn sweep<S: Copy, L: LaneIo<S>>(
+unsafe fn sweep<S: Copy, L: Columns<S>>(
     n: usize,
     streams: &[Coefficients<S>; 5],
     factors: &mut [L],
     columns: &mut [L],
     width: usize,
 ) {
-    let zero = L::splat(0.0);
+    let zero = L::c(0.0);
     let ([mut g1, mut h1], [mut g2, mut h2]) = ([zero; 2], [zero; 2]);
     for i in 0..n {
         // SAFETY: i is below n.
@@ -126,8 +124,8 @@ unsafe fn sweep<S: Copy, L: LaneIo<S>>(
         };
         let a = a.sub_mul(e, g2);
         let pivot = b.sub_mul(e, h2).sub_mul(a, g1).recip();
-        let g = c.sub_mul(a, h1).mul(pivot);
-        let h = d.mul(pivot);
+        let g = c.sub_mul(a, h1) * pivot;
+        let h = d * pivot;
         factors[2 * i] = g;
         factors[2 * i + 1] = h;
         for column in 0..width {
@@ -138,7 +136,7 @@ unsafe fn sweep<S: Copy, L: LaneIo<S>>(
             if i > 0 {
                 value = value.sub_mul(a, columns[(i - 1) * width + column]);
             }
-            columns[i * width + column] = value.mul(pivot);
+            columns[i * width + column] = value * pivot;
         }
         (g2, h2, g1, h1) = (g1, h1, g, h);
     }
@@ -165,7 +163,7 @@ fn partner(n: usize, i: usize, band: usize) -> usize {
 /// # Safety
 /// The streams must hold `n` rows.
 #[inline(always)]
-unsafe fn border_columns<S: Copy, L: LaneIo<S>>(
+unsafe fn border_columns<S: Copy, L: Columns<S>>(
     n: usize,
     inner: usize,
     streams: &[Coefficients<S>; 5],
@@ -179,7 +177,7 @@ unsafe fn border_columns<S: Copy, L: LaneIo<S>>(
             if to >= inner {
                 let slot = &mut columns[i * width + k + to - inner];
                 // SAFETY: i is below n.
-                *slot = slot.add(unsafe { stream.get::<L>(i) });
+                *slot += unsafe { stream.get::<L>(i) };
             }
         }
     }
@@ -190,7 +188,7 @@ unsafe fn border_columns<S: Copy, L: LaneIo<S>>(
 /// # Safety
 /// The streams must hold `n` rows.
 #[inline(always)]
-unsafe fn close<S: Copy, L: LaneIo<S>>(
+unsafe fn close<S: Copy, L: Columns<S>>(
     n: usize,
     inner: usize,
     streams: &[Coefficients<S>; 5],
@@ -198,11 +196,11 @@ unsafe fn close<S: Copy, L: LaneIo<S>>(
     k: usize,
     width: usize,
 ) {
-    let zero = L::splat(0.0);
+    let zero = L::c(0.0);
     let border = n - inner;
     // The Schur complement; a border of one is made one of two that are not coupled.
     let mut schur = [[zero; BORDER]; BORDER];
-    schur[1][1] = L::splat(1.0);
+    schur[1][1] = L::c(1.0);
     for r in 0..border {
         schur[r] = [zero; BORDER];
         let row = inner + r;
@@ -211,7 +209,7 @@ unsafe fn close<S: Copy, L: LaneIo<S>>(
             let value = unsafe { stream.get::<L>(row) };
             let to = partner(n, row, band);
             if to >= inner {
-                schur[r][to - inner] = schur[r][to - inner].add(value);
+                schur[r][to - inner] += value;
                 continue;
             }
             for s in 0..border {
@@ -223,11 +221,11 @@ unsafe fn close<S: Copy, L: LaneIo<S>>(
         }
     }
     let [[p, q], [r, s]] = schur;
-    let inverse = p.mul(s).sub_mul(q, r).recip();
+    let inverse = (p * s).sub_mul(q, r).recip();
     for c in 0..k {
         let f = columns[inner * width + c];
         let h = if border > 1 { columns[(inner + 1) * width + c] } else { zero };
-        let last = [s.mul(f).sub_mul(q, h).mul(inverse), p.mul(h).sub_mul(r, f).mul(inverse)];
+        let last = [(s * f).sub_mul(q, h) * inverse, (p * h).sub_mul(r, f) * inverse];
         for (b, &value) in last.iter().enumerate().take(border) {
             columns[(inner + b) * width + c] = value;
             for i in 0..inner {

@@ -13,14 +13,11 @@ pub mod reference;
 #[cfg(test)]
 mod tests;
 
-use super::groups::{Array, Scratch, Target};
+use super::groups::{Array, Target, Workers};
 use super::lanes::width;
-use super::precision::{Precision, Real};
-use super::{Layout, LineOutcome, Shape, Shared, TridiagError};
+use super::{Layout, LineOutcome, Precision, Real, Shape, Shared, TridiagError};
 use chromaflow_device::{Isa, Team};
 use std::marker::PhantomData;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Coefficients of a batch of pentadiagonal systems, borrowed: e, a, b, c, d from the lowest band to the highest.
 ///
@@ -90,7 +87,7 @@ impl<'a, S: Real> PentaBatch<'a, S> {
 /// ```
 pub struct PentaSolver<P> {
     isa: Isa,
-    scratch: Vec<Mutex<Scratch>>,
+    workers: Workers,
     precision: PhantomData<P>,
 }
 
@@ -108,7 +105,7 @@ impl<P: Precision> PentaSolver<P> {
 
     /// The same with weaker vector instructions, or the best there are.
     pub fn with_isa(isa: Isa) -> Self {
-        Self { isa: isa.min(Isa::detect()), scratch: Vec::new(), precision: PhantomData }
+        Self { isa: isa.min(Isa::strongest()), workers: Workers::default(), precision: PhantomData }
     }
 
     /// The number of systems that go through the vector unit together: data interleaved by it are read as they lie.
@@ -138,28 +135,19 @@ impl<P: Precision> PentaSolver<P> {
         if shape.systems == 0 || columns == 0 {
             return Ok(LineOutcome::Solved);
         }
-        self.scratch.resize_with(self.scratch.len().max(team.size()), Mutex::default);
-        let (scratch, isa, layout) = (&self.scratch, self.isa, batch.layout);
+        let (isa, layout) = (self.isa, batch.layout);
         let target = Target::<P> { values: Shared::new(x), layout, shape };
-        let bad = AtomicUsize::new(usize::MAX);
-        team.run(|member| {
-            let mut scratch =
-                scratch[member.rank()].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let bad = self.workers.run(team, |part| {
             let work = cpu::Work {
                 bands: batch.bands.map(|values| Array { values, layout, shape: batch.shape, width: 1 }),
                 rhs: Array { values: rhs, layout, shape, width: columns },
                 x: &target,
                 periodic: batch.periodic,
-                vectors: &|count| member.share(count),
-                scratch: &mut scratch,
+                part,
             };
-            let found = P::run_penta(isa, work);
-            bad.fetch_min(found.unwrap_or(usize::MAX), Ordering::Relaxed);
+            P::run_penta(isa, work)
         });
-        match bad.into_inner() {
-            usize::MAX => Ok(LineOutcome::Solved),
-            vector => Ok(diagnose(batch, shape, x, vector * self.lanes())),
-        }
+        Ok(bad.map_or(LineOutcome::Solved, |vector| diagnose(batch, shape, x, vector * self.lanes())))
     }
 }
 

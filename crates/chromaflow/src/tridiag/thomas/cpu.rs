@@ -5,13 +5,15 @@
 //! kept between the two sweeps: they lie in the thread's work space (205 KB for eight systems of 128 rows of rank 5 in
 //! f64), which stays in the second-level cache, and memory sees each coefficient once.
 
+use crate::rim::Size;
 use crate::tridiag::ahead::{Ahead, Prefetched};
-use crate::tridiag::block::{self, Rank, each};
-use crate::tridiag::groups::{Array, Rows, RowsMut, Scratch, Target, in_place};
-use crate::tridiag::lanes::{LaneIo, WithLanes, flush};
+use crate::tridiag::block::{self, each};
+use crate::tridiag::groups::{Array, Part, Rows, RowsMut, Target, in_place};
+use crate::tridiag::lanes::WithLanes;
 use crate::tridiag::source::{EndToEnd, SideBySide, Source};
 use crate::tridiag::{Layout, Precision};
 use chromaflow_device::prefetch;
+use chromaflow_simd::{Columns, flush};
 use std::ops::Range;
 
 /// Factors of one strip of vectors that a core's second-level cache keeps beside the rows that stream through it.
@@ -37,9 +39,7 @@ pub struct Work<'a, 'b, P: Precision> {
     pub(crate) x: &'b Target<'a, P>,
     /// Whether the ends are coupled (lines that stream are open).
     pub(crate) periodic: bool,
-    /// This thread's vectors of so many.
-    pub(crate) vectors: &'b dyn Fn(usize) -> Range<usize>,
-    pub(crate) scratch: &'b mut Scratch,
+    pub(crate) part: Part<'b>,
 }
 
 /// Elimination and back-substitution of a thread's vectors of systems.
@@ -48,40 +48,47 @@ pub(crate) struct Thomas<'a, 'b, P: Precision, Z> {
     pub work: Work<'a, 'b, P>,
 }
 
-impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
-    const PORTABLE: bool = Z::PORTABLE;
+impl<P: Precision, Z: Size> WithLanes<P> for Thomas<'_, '_, P, Z> {
+    const PORTABLE: bool = Z::PORTABLE || Z::KNOWN == 1;
     /// The first vector with a solution that is not finite.
     type Output = Option<usize>;
 
     #[inline(always)]
-    fn run<L: LaneIo<P::Store>>(self) -> Option<usize> {
+    fn run<L: Columns<P::Store>>(self) -> Option<usize> {
         let Self { rank: z, work } = self;
-        let Work { lower, diag, upper, rhs, x, vectors, scratch, .. } = work;
+        let Work { lower, diag, upper, rhs, x, part: Part { vectors, scratch }, .. } = work;
         let (n, m, q) = (x.shape.rows, z.get(), z.get() * z.get());
-        let vectors = vectors(x.shape.systems.div_ceil(L::W));
+        let vectors = vectors(x.shape.systems.div_ceil(L::LANES));
         let line = n * (q + m);
         let size = size_of::<P::Store>();
-        let (strip, chunk) = blocking(x.layout, n, line * size_of::<L>(), q * L::W * size, L::W);
+        let (strip, chunk) = blocking(x.layout, n, line * size_of::<L>(), q * L::LANES * size, L::LANES);
         let bytes = x.shape.systems * n * (3 * q + 2 * m) * size;
         let streams = |least| x.layout != Layout::Soa && bytes >= least;
-        let row = (3 * q + m) * L::W * size;
+        let row = (3 * q + m) * L::LANES * size;
         // Short rows ask for others as they are read, long ones while they are eliminated; ranks known at run time have arithmetic
         // enough.
         let asks = streams(2 * STRIP_BYTES);
-        let ahead =
-            |least| if asks && Z::IN_REGISTERS && Z::FIXED > 1 { (AHEAD_BYTES / row).max(least) } else { 0 };
-        let long = asks && !Z::IN_REGISTERS && Z::FIXED > 0;
+        let ahead = |least| {
+            if asks && block::in_registers::<Z>() && Z::KNOWN > 1 {
+                (AHEAD_BYTES / row).max(least)
+            } else {
+                0
+            }
+        };
+        let long = asks && !block::in_registers::<Z>() && Z::KNOWN > 0;
         let mut windows = if long { Ahead::new(n, row, 2 * m) } else { Ahead::none() };
         // Scalar systems wait for memory and little else: all rows of the next vector are asked for.
-        let scalars = streams(STREAM_BYTES) && Z::FIXED == 1 && line * size_of::<L>() <= STRIP_BYTES;
+        let scalars = streams(STREAM_BYTES) && Z::KNOWN == 1 && line * size_of::<L>() <= STRIP_BYTES;
         let past = streams(STREAM_BYTES) && L::PAST_CACHES;
         let aligned = x.values.ptr().align_offset(64) == 0;
         // Whole cache lines of each system.
-        let back = (BACK_BYTES / (m * L::W * size)).next_multiple_of(64 / size);
+        let back = (BACK_BYTES / (m * L::LANES * size)).next_multiple_of(64 / size);
         let back = if x.layout == Layout::Soa { 1 } else { back.min(n) };
-        let pack = strip * chunk * L::W;
-        let (lanes, stores) = scratch
-            .take::<L, P::Store>(strip * line + 2 * q + m, 3 * pack * q + strip * chunk.max(back) * L::W * m);
+        let pack = strip * chunk * L::LANES;
+        let (lanes, stores) = scratch.take::<L, P::Store>(
+            strip * line + 2 * q + m,
+            3 * pack * q + strip * chunk.max(back) * L::LANES * m,
+        );
         let (factors, small) = lanes.split_at_mut(strip * line);
         let (pack_a, stores) = stores.split_at_mut(pack * q);
         let (pack_b, stores) = stores.split_at_mut(pack * q);
@@ -89,21 +96,23 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
         let mut bad = None;
         let mut first = vectors.start;
         while first < vectors.end {
-            let at = first * L::W;
+            let at = first * L::LANES;
             let count = strip.min(vectors.end - first);
-            let whole = at + L::W <= x.shape.systems;
-            let (direct, aside) = (whole && x.layout == Layout::Aos, in_place(x.layout, x.shape, at, L::W));
+            let whole = at + L::LANES <= x.shape.systems;
+            let (direct, aside) =
+                (whole && x.layout == Layout::Aos, in_place(x.layout, x.shape, at, L::LANES));
             let arrays = [&lower, &diag, &upper, &rhs];
-            let [a, b, c, f] = arrays
-                .map(|array| array.values.as_ptr().wrapping_add((first + count) * L::W * n * array.width));
+            let [a, b, c, f] = arrays.map(|array| {
+                array.values.as_ptr().wrapping_add((first + count) * L::LANES * n * array.width)
+            });
             let next = scalars.then_some([a, b, c]);
             if direct || aside {
                 let coming = arrays.map(|array| {
-                    let vector = L::W * n * array.width;
+                    let vector = L::LANES * n * array.width;
                     let here = array.values.as_ptr().wrapping_add(first * vector);
                     Prefetched { here, next: here.wrapping_add(vector), width: array.width }
                 });
-                windows.begin(direct, L::W, coming);
+                windows.begin(direct, L::LANES, coming);
             }
             if direct {
                 // Where all lines fall into the same sets, each array asks for another row: what has come is not driven out
@@ -119,7 +128,7 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
                 // SAFETY: all systems of the vector are there, with all rows.
                 unsafe { forward::<Z, _, L, _>(z, n, 0..n, &sources, factors, small, &mut windows, next) };
             } else {
-                let ahead = if aside { ahead(1) * L::W } else { 0 };
+                let ahead = if aside { ahead(1) * L::LANES } else { 0 };
                 let mut start = 0;
                 while start < n {
                     let rows = start..(start + chunk).min(n);
@@ -151,13 +160,13 @@ impl<P: Precision, Z: Rank> WithLanes<P> for Thomas<'_, '_, P, Z> {
             while end > 0 {
                 let rows = (end - 1) / back * back..end;
                 for v in 0..count {
-                    let at = at + v * L::W;
+                    let at = at + v * L::LANES;
                     let out = x.rows::<L>(at, &rows, pack_f);
                     let (cp, fp) = factors[v * line..(v + 1) * line].split_at_mut(n * q);
-                    let stream = past && aligned && in_place(x.layout, x.shape, at, L::W);
+                    let stream = past && aligned && in_place(x.layout, x.shape, at, L::LANES);
                     // SAFETY: `out` takes these rows, and the systems are this thread's.
                     let finite = unsafe {
-                        if Z::FIXED == 1 {
+                        if Z::KNOWN == 1 {
                             substitute_scalars(n, rows.clone(), cp, fp, &out, next.map(|_| f), stream)
                         } else {
                             substitute::<Z, P::Store, L>(z, n, 1, rows.clone(), cp, fp, &out, stream)
@@ -207,7 +216,7 @@ pub(crate) struct Blocks<S> {
 impl<S: Copy> Blocks<S> {
     /// `rows` of the `count` vectors from system `at` on, of lower, diagonal and upper blocks; rearranged in `packs` if need be.
     #[inline(always)]
-    pub fn of<L: LaneIo<S>>(
+    pub fn of<L: Columns<S>>(
         arrays: [&Array<'_, S>; 3],
         at: usize,
         count: usize,
@@ -231,7 +240,7 @@ pub(crate) const SMALL: usize = 64;
 /// # Safety
 /// As [`eliminate`].
 #[inline(always)]
-unsafe fn forward<Z: Rank, S: Copy, L: LaneIo<S>, A: Source<S, L>>(
+unsafe fn forward<Z: Size, S: Copy, L: Columns<S>, A: Source<S, L>>(
     z: Z,
     n: usize,
     rows: Range<usize>,
@@ -244,7 +253,7 @@ unsafe fn forward<Z: Rank, S: Copy, L: LaneIo<S>, A: Source<S, L>>(
     let (cp, fp) = factors.split_at_mut(n * z.get() * z.get());
     // SAFETY: the caller's promise, passed on.
     unsafe {
-        if Z::FIXED == 1 {
+        if Z::KNOWN == 1 {
             eliminate_scalars::<_, L, _>(n, rows, sources, cp, fp, next);
         } else {
             eliminate::<Z, _, L, _>(z, n, rows, sources, cp, fp, large, windows);
@@ -257,7 +266,7 @@ unsafe fn forward<Z: Rank, S: Copy, L: LaneIo<S>, A: Source<S, L>>(
 /// # Safety
 /// The sources must have these rows.
 #[inline(always)]
-unsafe fn eliminate<Z: Rank, S: Copy, L: LaneIo<S>, A: Source<S, L>>(
+unsafe fn eliminate<Z: Size, S: Copy, L: Columns<S>, A: Source<S, L>>(
     z: Z,
     n: usize,
     rows: Range<usize>,
@@ -270,9 +279,8 @@ unsafe fn eliminate<Z: Rank, S: Copy, L: LaneIo<S>, A: Source<S, L>>(
     let m = z.get();
     let q = m * m;
     assert!(rows.end <= n && cp.len() >= n * q && fp.len() >= n * m, "room for the factors of a line");
-    let (mut small_a, mut small_b, mut small_w) =
-        ([L::splat(0.0); SMALL], [L::splat(0.0); SMALL], [L::splat(0.0); 8]);
-    let (a, b, w) = if Z::FIXED == 0 {
+    let (mut small_a, mut small_b, mut small_w) = ([L::c(0.0); SMALL], [L::c(0.0); SMALL], [L::c(0.0); 8]);
+    let (a, b, w) = if Z::KNOWN == 0 {
         let (a, rest) = large.split_at_mut(q);
         let (b, w) = rest.split_at_mut(q);
         (a, b, w)
@@ -312,7 +320,7 @@ unsafe fn eliminate<Z: Rank, S: Copy, L: LaneIo<S>, A: Source<S, L>>(
 /// # Safety
 /// `diag` must have that block, the blocks of the row above must have rank squared entries.
 #[inline(always)]
-pub(crate) unsafe fn pivot_block<Z: Rank, S: Copy, L: LaneIo<S>>(
+pub(crate) unsafe fn pivot_block<Z: Size, S: Copy, L: Columns<S>>(
     z: Z,
     diag: &impl Source<S, L>,
     first: usize,
@@ -343,7 +351,7 @@ pub(crate) unsafe fn pivot_block<Z: Rank, S: Copy, L: LaneIo<S>>(
 /// # Safety
 /// `upper` must have that block.
 #[inline(always)]
-pub(crate) unsafe fn upper_block<Z: Rank, S: Copy, L: LaneIo<S>>(
+pub(crate) unsafe fn upper_block<Z: Size, S: Copy, L: Columns<S>>(
     z: Z,
     upper: &impl Source<S, L>,
     first: usize,
@@ -375,7 +383,7 @@ pub(crate) unsafe fn upper_block<Z: Rank, S: Copy, L: LaneIo<S>>(
 /// # Safety
 /// As [`eliminate`].
 #[inline(always)]
-unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>, A: Source<S, L>>(
+unsafe fn eliminate_scalars<S: Copy, L: Columns<S>, A: Source<S, L>>(
     n: usize,
     rows: Range<usize>,
     [lower, diag, upper, right]: &[A; 4],
@@ -385,7 +393,7 @@ unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>, A: Source<S, L>>(
 ) {
     const TILE: usize = 8;
     assert!(rows.end <= n && cp.len() >= n && fp.len() >= n, "room for the factors of a line");
-    let zero = L::splat(0.0);
+    let zero = L::c(0.0);
     // C' and f' above the first row are zero, and so is A there.
     let mut c = if rows.start > 0 { cp[rows.start - 1] } else { zero };
     let mut f = if rows.start > 0 { fp[rows.start - 1] } else { zero };
@@ -405,15 +413,15 @@ unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>, A: Source<S, L>>(
             unsafe {
                 let a = if i > 0 { lower.entry(first, k, &ra) } else { zero };
                 let pivot = diag.entry(first, k, &rb).sub_mul(a, c).recip();
-                f = right.entry(first, k, &rf).sub_mul(a, f).mul(pivot);
-                c = upper.entry(first, k, &rc).mul(pivot);
+                f = right.entry(first, k, &rf).sub_mul(a, f) * pivot;
+                c = upper.entry(first, k, &rc) * pivot;
                 *cp.get_unchecked_mut(i) = c;
                 *fp.get_unchecked_mut(i) = f;
             }
             if let Some([a, b, c]) = next {
-                prefetch::<2, S>(a.wrapping_add(i * L::W));
-                prefetch::<2, S>(b.wrapping_add(i * L::W));
-                prefetch::<2, S>(c.wrapping_add(i * L::W));
+                prefetch::<2, S>(a.wrapping_add(i * L::LANES));
+                prefetch::<2, S>(b.wrapping_add(i * L::LANES));
+                prefetch::<2, S>(c.wrapping_add(i * L::LANES));
             }
         }
     }
@@ -424,7 +432,7 @@ unsafe fn eliminate_scalars<S: Copy, L: LaneIo<S>, A: Source<S, L>>(
 /// # Safety
 /// As [`substitute`].
 #[inline(always)]
-pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
+pub(crate) unsafe fn substitute_scalars<S: Copy, L: Columns<S>>(
     n: usize,
     rows: Range<usize>,
     cp: &[L],
@@ -434,7 +442,7 @@ pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
     past: bool,
 ) -> bool {
     assert!(rows.end <= n && cp.len() >= n && fp.len() >= n, "the factors of a line");
-    let zero = L::splat(0.0);
+    let zero = L::c(0.0);
     let mut taint = zero;
     let mut x = if rows.end < n { fp[rows.end] } else { zero };
     for i in rows.rev() {
@@ -451,7 +459,7 @@ pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
             }
         }
         if let Some(array) = next {
-            prefetch::<2, S>(array.wrapping_add(i * L::W));
+            prefetch::<2, S>(array.wrapping_add(i * L::LANES));
         }
     }
     !taint.any_nan()
@@ -463,7 +471,7 @@ pub(crate) unsafe fn substitute_scalars<S: Copy, L: LaneIo<S>>(
 /// # Safety
 /// `out` must take `rows` of systems of this thread; past the caches its rows are aligned to cache lines.
 #[inline(always)]
-pub(crate) unsafe fn substitute<Z: Rank, S: Copy, L: LaneIo<S>>(
+pub(crate) unsafe fn substitute<Z: Size, S: Copy, L: Columns<S>>(
     z: Z,
     n: usize,
     columns: usize,
@@ -476,7 +484,7 @@ pub(crate) unsafe fn substitute<Z: Rank, S: Copy, L: LaneIo<S>>(
     let m = z.get();
     let (q, width) = (m * m, columns * m);
     assert!(rows.end <= n && cp.len() >= n * q && fp.len() >= n * width, "the factors of a line");
-    let zero = L::splat(0.0);
+    let zero = L::c(0.0);
     let mut taint = zero;
     for i in rows.rev() {
         let to = out.row::<L>(i, width);
@@ -494,7 +502,7 @@ pub(crate) unsafe fn substitute<Z: Rank, S: Copy, L: LaneIo<S>>(
                 for r in 0..m {
                     // 0 x is NaN where x is infinite or NaN.
                     taint = taint.sub_mul(here[r], zero);
-                    let to = to.add((column + r) * L::W);
+                    let to = to.add((column + r) * L::LANES);
                     if past {
                         here[r].store_past(to);
                     } else {

@@ -28,7 +28,7 @@ impl<T: Real> Lu<T> {
                 return None;
             }
             for r in k + 1..m {
-                block[k * m + r] = block[k * m + r] / pivot;
+                block[k * m + r] /= pivot;
                 for c in k + 1..m {
                     block[c * m + r] = block[c * m + r] - block[k * m + r] * block[c * m + k];
                 }
@@ -44,13 +44,13 @@ impl<T: Real> Lu<T> {
         v.copy_from_slice(&permuted);
         for k in 0..m {
             for r in k + 1..m {
-                v[r] = v[r] - self.factors[k * m + r] * v[k];
+                v[r] -= self.factors[k * m + r] * v[k];
             }
         }
         for k in (0..m).rev() {
-            v[k] = v[k] / self.factors[k * m + k];
+            v[k] /= self.factors[k * m + k];
             for r in 0..k {
-                v[r] = v[r] - self.factors[k * m + r] * v[k];
+                v[r] -= self.factors[k * m + r] * v[k];
             }
         }
     }
@@ -75,7 +75,7 @@ pub struct Line<T> {
 fn sub_mul<T: Real>(m: usize, block: &[T], w: &[T], v: &mut [T]) {
     for c in 0..m {
         for r in 0..m {
-            v[r] = v[r] - block[c * m + r] * w[c];
+            v[r] -= block[c * m + r] * w[c];
         }
     }
 }
@@ -148,7 +148,7 @@ impl<T: Real> Line<T> {
                     for r in 0..m {
                         column[r] = self.lower[c * m + r];
                         let at = (last - 1) * m + r;
-                        column[at] = column[at] + self.upper[(last - 1) * q + c * m + r];
+                        column[at] += self.upper[(last - 1) * q + c * m + r];
                     }
                     factored.sweep(&mut column);
                     column
@@ -190,7 +190,7 @@ impl<T: Real> FactoredLine<T> {
         schur.solve(last);
         for (answer, &value) in answers.iter().zip(&*last) {
             for (x, &a) in others.iter_mut().zip(answer) {
-                *x = *x - a * value;
+                *x -= a * value;
             }
         }
     }
