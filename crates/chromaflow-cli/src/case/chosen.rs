@@ -82,32 +82,31 @@ impl CaseFile {
     /// Chooses what is left open until the mesh is there. How stretched it is, where that was asked.
     ///
     /// * A planar mesh that is stretched has its Newton-Krylov steps of inviscid flow preconditioned as those of viscous flow.
-    /// * Stretched hexahedra have those of viscous flow preconditioned by sweeps over lines, on one rank `alone`: a row is coupled along its line and
+    /// * Stretched hexahedra have those of viscous flow preconditioned by sweeps over lines: a row is coupled along its line and
     ///   with the same layer of its neighbors there. Cut into prisms or tetrahedra it is coupled across the line as strongly.
-    pub fn choose_on_mesh(&mut self, mesh: &Mesh, alone: bool, threads: usize) -> Option<f64> {
-        if self.linear.open && alone && mesh.planar.is_none() && is_of_hexahedra(mesh) {
-            let found = stretching(mesh, threads);
-            if is_stretched(found) {
-                (self.linear.precond, self.linear.precond_sweeps) = (PrecondName::Lines, LINE_SWEEPS);
-            }
-            return Some(found);
-        }
-        if self.linear.fill.is_some() || self.linear.method != MethodName::Multicolor || mesh.planar.is_none()
-        {
-            return None;
-        }
-        let found = stretching(mesh, threads);
+    pub fn choose_on_mesh(&mut self, mesh: &Mesh, threads: usize) -> Option<f64> {
+        let linear = &self.linear;
+        let decides = if linear.open {
+            mesh.planar.is_none() && is_of_hexahedra(mesh)
+        } else {
+            linear.fill.is_none() && linear.method == MethodName::Multicolor && mesh.planar.is_some()
+        };
+        let found = decides.then(|| stretching(mesh, threads))?;
         if is_stretched(found) {
-            self.take_factors();
+            self.take_stretched();
         }
         Some(found)
     }
 
-    /// Preconditions as on a stretched planar mesh.
-    pub fn take_factors(&mut self) {
+    /// Preconditions as on a stretched mesh: by lines of hexahedra in viscous flow, by factors on a planar mesh.
+    pub fn take_stretched(&mut self) {
         let linear = &mut self.linear;
-        (linear.method, linear.precond, linear.fill) =
-            (MethodName::Gmres, PrecondName::Ilu0, Some(PLANAR_FILL));
+        if linear.open {
+            (linear.precond, linear.precond_sweeps) = (PrecondName::Lines, LINE_SWEEPS);
+        } else {
+            (linear.method, linear.precond, linear.fill) =
+                (MethodName::Gmres, PrecondName::Ilu0, Some(PLANAR_FILL));
+        }
     }
 
     /// The same of a case of a structured grid: steady flow takes Newton-Krylov steps, unless a method of plain steps is asked for or a

@@ -360,7 +360,7 @@ pub struct LinearSection {
     /// Precision policy.
     pub policy: PolicyName,
     /// How the system is solved: sweeps alone, or a Krylov method; viscous flow takes gmres around ilu0 where none is given
-    /// (unsteady laminar flow sweeps; on one rank steady flow on stretched hexahedra four sweeps of lines), and inviscid flow on planar meshes whose cells are long and thin.
+    /// (unsteady laminar flow sweeps; steady flow on stretched hexahedra four sweeps of lines), and inviscid flow on planar meshes whose cells are long and thin.
     pub method: MethodName,
     /// What gmres and bicgstab are preconditioned with; alone it asks for gmres.
     pub precond: PrecondName,
@@ -375,7 +375,7 @@ pub struct LinearSection {
     pub sweeps: usize,
     /// Sweeps of each application of multicolor, jacobi or lines as preconditioner.
     pub precond_sweeps: usize,
-    /// When multicolor sweeps over several ranks exchange values at the borders of their parts. Other than `color` is for runs that
+    /// When sweeps over several ranks exchange values at the borders of their parts. Other than `color` is for runs that
     /// wait for messages more than they compute: below some hundred thousand nodes a rank between hosts.
     pub exchange: ExchangeName,
     /// gmres and bicgstab end where the residual of the system has fallen to this part.

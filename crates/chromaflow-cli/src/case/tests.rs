@@ -209,7 +209,7 @@ fn stretched_planar_meshes_take_factors() {
         let source = Source::of_text(Path::new("a.toml"), &format!("[mesh]\nfile = \"w\"\n{text}\n"));
         let (source, case) = Case::of(source, &[], Backend::Cpu).unwrap();
         let Case::Unstructured(mut case) = case else { unreachable!("a case of a mesh") };
-        let found = case.choose_on_mesh(mesh, true, 1);
+        let found = case.choose_on_mesh(mesh, 1);
         let implicit = case.config(&source, &[], mesh.planar.is_some()).unwrap().implicit;
         (found.map(f64::round), implicit.method, implicit.preconditioner)
     };
@@ -228,27 +228,26 @@ fn stretched_planar_meshes_take_factors() {
     assert_eq!(of(&box_mesh([8, 8, 2], [1.0, 0.1, 1.0], Cells::Hexes, 0.0), ""), (None, sweeps.0, sweeps.1));
 }
 
-/// Steady viscous flow on stretched hexahedra; not on cubes, on tetrahedra, over ranks, or where the case says how.
+/// Steady viscous flow on stretched hexahedra; not on cubes, on tetrahedra, or where the case says how.
 #[test]
 fn stretched_hexahedra_are_relaxed_along_lines() {
     use chromaflow::solver::PreconditionerKind;
     use chromaflow_flow::mesh::generate::{Cells, box_mesh};
-    let of = |(height, cells), text: &str, alone| {
+    let of = |(height, cells), text: &str| {
         let mesh = box_mesh([8, 8, 8], [1.0, 1.0, height], cells, 0.0);
         let text = format!("[mesh]\nfile = \"w\"\n[flow]\nequations = \"rans\"\nreynolds = 1e6\n{text}");
         let source = Source::of_text(Path::new("a.toml"), &text);
         let (source, case) = Case::of(source, &[], Backend::Cpu).unwrap();
         let Case::Unstructured(mut case) = case else { unreachable!("a case of a mesh") };
-        case.choose_on_mesh(&mesh, alone, 1);
+        case.choose_on_mesh(&mesh, 1);
         let implicit = case.config(&source, &[], false).unwrap().implicit;
         (implicit.preconditioner, implicit.preconditioner_sweeps)
     };
     let (flat, ilu) = ((0.01, Cells::Hexes), |level| PreconditionerKind::Ilu(Fill::Level(level)));
-    assert_eq!(of(flat, "", true), (PreconditionerKind::Lines, 4));
-    assert_eq!(of(flat, "", false).0, ilu(1));
-    assert_eq!(of((1.0, Cells::Hexes), "", true).0, ilu(1));
-    assert_eq!(of((0.01, Cells::Tets), "", true).0, ilu(1));
-    assert_eq!(of(flat, "[linear]\nfill = 0\n", true).0, ilu(0));
+    assert_eq!(of(flat, ""), (PreconditionerKind::Lines, 4));
+    assert_eq!(of((1.0, Cells::Hexes), "").0, ilu(1));
+    assert_eq!(of((0.01, Cells::Tets), "").0, ilu(1));
+    assert_eq!(of(flat, "[linear]\nfill = 0\n").0, ilu(0));
 }
 
 #[test]

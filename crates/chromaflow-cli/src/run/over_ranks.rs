@@ -279,7 +279,7 @@ pub fn follow(source: &Source, case: &CaseFile, ctx: &Context, ranks: Ranks) -> 
     let known: Vec<_> = markers.iter().map(|m| (m.name.clone(), super::known(m))).collect();
     let mut case = case.clone();
     if stretched {
-        case.take_factors();
+        case.take_stretched();
     }
     let config = case.config(source, &known, planar)?;
     if let Some(gpu) = ctx.gpu() {

@@ -31,7 +31,7 @@ pub struct Prepared {
 /// Status 2 with the place of what is wrong.
 pub fn prepare(path: &Path, sets: &[String], backend: Backend) -> CliResult<Prepared> {
     match Case::read(path, sets, backend)? {
-        (source, Case::Unstructured(case)) => prepare_mesh(source, case, false, 0),
+        (source, Case::Unstructured(case)) => prepare_mesh(source, case, 0),
         (source, other) => {
             let (path, title) = (source.path.display(), other.kind().title());
             Err(CliError::input(format!("{path} is {title}: expected one of a mesh")))
@@ -39,11 +39,11 @@ pub fn prepare(path: &Path, sets: &[String], backend: Backend) -> CliResult<Prep
     }
 }
 
-/// The same of a case that was read, for one rank `alone` or for several; the mesh is checked on so many threads (0: one per core that this process may use).
+/// The same of a case that was read; the mesh is checked on so many threads (0: one per core that this process may use).
 ///
 /// # Errors
 /// As [`prepare`].
-pub fn prepare_mesh(source: Source, mut case: CaseFile, alone: bool, threads: usize) -> CliResult<Prepared> {
+pub fn prepare_mesh(source: Source, mut case: CaseFile, threads: usize) -> CliResult<Prepared> {
     case.check(&source)?;
     let mesh_path = case.mesh_path(&source)?;
     let options = ReadOptions { threads, ..case.read_options(&source)? };
@@ -64,7 +64,7 @@ pub fn prepare_mesh(source: Source, mut case: CaseFile, alone: bool, threads: us
     if let Some(message) = case.without_condition(&mesh) {
         return Err(source.error(&["boundary"], &message));
     }
-    let stretching = case.choose_on_mesh(&mesh, alone, threads);
+    let stretching = case.choose_on_mesh(&mesh, threads);
     let config = case.config(&source, &markers, mesh.planar.is_some())?;
     Ok(Prepared { source, case, mesh_path, mesh, config, stretching })
 }

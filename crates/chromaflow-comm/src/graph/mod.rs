@@ -23,32 +23,30 @@ mod tests;
 use std::borrow::Cow;
 
 /// The part of every vertex as by [`partition`], for parts of equal weight in groups of so many: those of hosts. Groups are divided first, so
-/// that few edges join them, then each into its parts, which have consecutive numbers.
+/// that few edges join them, then each into its parts, which have consecutive numbers. Each of `cols` counts as so many edges as `edges` says,
+/// the same both ways; as one where that is empty.
 ///
-/// **Shapes**: as [`partition`]; groups `[groups]`.
+/// **Shapes**: as [`partition`]; edges `[cols]` or none, groups `[groups]`.
 pub fn partition_in_groups(
     ptr: &[usize],
-    cols: &[u32],
+    (cols, edges): (&[u32], Vec<u32>),
     weights: &[u64],
     groups: &[u32],
     threads: usize,
 ) -> Vec<u32> {
-    let mut part = partition(ptr, cols, weights, groups, threads);
+    assert!(edges.is_empty() || edges.len() == cols.len());
+    let graph =
+        Graph { ptr: Cow::Borrowed(ptr), cols: Cow::Borrowed(cols), edges, weights: Cow::Borrowed(weights) };
     if groups.iter().all(|&count| count == 1) {
-        return part;
+        return parts_of(graph, groups, threads);
     }
-    let graph = Graph {
-        ptr: Cow::Borrowed(ptr),
-        cols: Cow::Borrowed(cols),
-        edges: Vec::new(),
-        weights: Cow::Borrowed(weights),
-    };
+    let mut part = parts_of(graph.clone(), groups, threads);
     let mut members = vec![Vec::new(); groups.len()];
     (0_u32..).zip(&part).for_each(|(vertex, &group)| members[group as usize].push(vertex));
     let mut first = 0;
     for (vertices, &count) in members.iter().zip(groups) {
         let inner = graph.induced(vertices);
-        let own = partition(&inner.ptr, &inner.cols, &inner.weights, &vec![1; count as usize], threads);
+        let own = parts_of(inner, &vec![1; count as usize], threads);
         for (&vertex, own) in vertices.iter().zip(own) {
             part[vertex as usize] = first + own;
         }
@@ -136,15 +134,20 @@ const MORE: f64 = 0.01;
 ///
 /// **Shapes**: ptr `[n + 1]`, weights `[n]`, of at least 1; shares `[parts]`. **Panics** when lengths differ or nothing is shared.
 pub fn partition(ptr: &[usize], cols: &[u32], weights: &[u64], shares: &[u32], threads: usize) -> Vec<u32> {
-    assert_eq!((ptr.len(), cols.len()), (weights.len() + 1, ptr[weights.len()]));
-    let whole: u64 = shares.iter().map(|&s| u64::from(s)).sum();
-    assert!(whole > 0, "somebody gets a share");
-    let finest = Graph {
+    let graph = Graph {
         ptr: Cow::Borrowed(ptr),
         cols: Cow::Borrowed(cols),
         edges: Vec::new(),
         weights: Cow::Borrowed(weights),
     };
+    parts_of(graph, shares, threads)
+}
+
+/// The same of a graph whose edges have weights.
+fn parts_of(finest: Graph<'_>, shares: &[u32], threads: usize) -> Vec<u32> {
+    assert_eq!((finest.ptr.len(), finest.cols.len()), (finest.len() + 1, finest.ptr[finest.len()]));
+    let whole: u64 = shares.iter().map(|&s| u64::from(s)).sum();
+    assert!(whole > 0, "somebody gets a share");
     if shares.len() == 1 || finest.len() == 0 {
         return vec![0; finest.len()];
     }

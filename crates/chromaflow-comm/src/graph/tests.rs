@@ -101,14 +101,31 @@ fn odd_graphs_have_parts_too() {
 fn hosts_are_divided_first() {
     let (ptr, cols) = grid([120, 8, 1]);
     let weights = vec![1; 960];
-    let part = partition_in_groups(&ptr, &cols, &weights, &[3, 3], 1);
+    let part = partition_in_groups(&ptr, (&cols, Vec::new()), &weights, &[3, 3], 1);
     assert!(balance(&weights, &part, &[1; 6]) <= 1.04);
     let host: Vec<u32> = part.iter().map(|p| p / 3).collect();
     assert!(cut(&ptr, &cols, &host) <= 10 && cut(&ptr, &cols, &part) <= 50);
     assert_eq!(
-        partition_in_groups(&ptr, &cols, &weights, &[4], 1),
+        partition_in_groups(&ptr, (&cols, Vec::new()), &weights, &[4], 1),
         partition(&ptr, &cols, &weights, &[1; 4], 1)
     );
-    let uneven = partition_in_groups(&ptr, &cols, &weights, &[1, 4], 1);
+    let uneven = partition_in_groups(&ptr, (&cols, Vec::new()), &weights, &[1, 4], 1);
     assert!(balance(&weights, &uneven, &[1; 5]) <= 1.04);
+}
+
+/// A square whose edges along one side count a hundred times is cut across the others alone.
+#[test]
+fn heavy_edges_are_not_cut() {
+    let (ptr, cols) = grid([12, 12, 1]);
+    for along in [|n: usize| n / 12, |n: usize| n % 12] {
+        let ends = (0..144).flat_map(|from| cols[ptr[from]..ptr[from + 1]].iter().map(move |&to| (from, to)));
+        let edges: Vec<u32> =
+            ends.map(|(from, to)| if along(from) == along(to as usize) { 100 } else { 1 }).collect();
+        for groups in [&[2][..], &[1, 1]] {
+            let part = partition_in_groups(&ptr, (&cols, edges.clone()), &[1; 144], groups, 1);
+            let apart = |n: usize| (0..n).any(|m| along(m) == along(n) && part[m] != part[n]);
+            assert!(!(0..144).any(apart), "{part:?}");
+            assert_eq!(balance(&[1; 144], &part, &[1; 2]), 1.0);
+        }
+    }
 }

@@ -152,11 +152,14 @@ impl<'a> Cutter<'a> {
         let old = self.plan.permutation.old_of_new();
         let in_file = |node: u32| self.file.get(node as usize).copied().unwrap_or(node);
         let bound = |&offset: &u32| global.partition_point(|&row| row < offset) as u32;
+        let mut lines: Vec<u32> = self.plan.batches.lines().unwrap_or_default().iter().map(bound).collect();
+        lines.dedup();
         Part {
             owner: global.iter().map(|&row| self.division.owner[row as usize]).collect(),
             complete: global.iter().map(|row| u8::from(complete.contains(*row))).collect(),
             file: global.iter().map(|&row| in_file(old[row as usize])).collect(),
             colors: self.plan.batches.offsets().iter().map(bound).collect(),
+            lines,
             whole: self.whole.clone(),
             report: self.plan.report,
             surface: self.touched.surface.clone(),

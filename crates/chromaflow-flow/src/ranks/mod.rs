@@ -4,7 +4,7 @@
 //! nodes it owns and two layers of elements around them. With the nearer layer all that a residual reads beside the state is computed
 //! where it is needed (gradients, limits, sources of systems beside the flow), so that between two residuals only states pass from
 //! rank to rank. Nodes of a part stand in the order of the whole mesh, and so do its elements and faces: sums over them are added as
-//! one rank alone adds them.
+//! one rank alone adds them. A line of rows that are solved for together has one rank.
 //!
 //! | file | |
 //! |---|---|
@@ -30,8 +30,8 @@ pub use survey::{Size, Survey};
 use crate::laps::Laps;
 use crate::mesh::Mesh;
 use crate::mesh::pairs::Pairs;
-use crate::numbering::renumber;
-use chromaflow::order::{Plan, PlanOptions, PlanReport};
+use crate::numbering::{Numbering, renumber};
+use chromaflow::order::{Plan, PlanReport};
 use chromaflow::{BlockPattern, Permutation, RowBatches};
 use chromaflow_comm::{CommError, Communicator, Tag};
 use chromaflow_device::Team;
@@ -57,6 +57,9 @@ pub struct Part {
     pub file: Vec<u32>,
     /// Where each color's rows begin here, and the end.
     pub colors: Vec<u32>,
+    /// Where lines of rows begin here, and the end: those of this rank are whole, of others it has what lies near; empty where rows form
+    /// none.
+    pub lines: Vec<u32>,
     /// Each color's rows and cost in the whole mesh.
     pub whole: Vec<[u64; 2]>,
     /// How the whole mesh is ordered.
@@ -68,9 +71,10 @@ pub struct Part {
 }
 
 impl Part {
-    /// The colors' rows here.
+    /// The colors' rows here, in lines where they form some.
     pub fn batches(&self) -> RowBatches {
-        RowBatches::new(self.colors.clone())
+        let batches = RowBatches::new(self.colors.clone());
+        if self.lines.is_empty() { batches } else { batches.of_lines(self.lines.clone()) }
     }
 
     /// The part's nodes, and after them those of the whole mesh's boundary with all its faces: for whoever asks for the nearest
@@ -114,7 +118,7 @@ pub struct Whole {
 pub fn divide(
     ranks: &dyn Communicator,
     mesh: Option<(&Mesh, &[u32])>,
-    options: PlanOptions,
+    numbering: Numbering,
     (team, laps): (&Team, &mut Laps),
     color: impl Fn(&Mesh, &Pairs) -> Vec<u32> + Sync,
 ) -> Result<(Part, Option<Whole>), CommError> {
@@ -126,14 +130,15 @@ pub fn divide(
         laps.end("cut");
         return Ok((part, None));
     };
-    let (mesh, plan, edges) = renumber(mesh, options, team);
+    let (mesh, plan, edges) = renumber(mesh, numbering, team);
     laps.end("order");
     let (hosts, order) = hosts(ranks)?;
     let rows = plan.permutation.len();
     let (division, touched, colors) = thread::scope(|scope| {
         let touched = scope.spawn(|| Touched::new(&mesh, rows));
         let colors = scope.spawn(|| color(&mesh, &edges));
-        let division = Division::new(&graph(&edges, rows, team.size()), &hosts, team.size());
+        let lines = plan.batches.lines();
+        let division = Division::new(&graph(&edges, rows, team.size()), lines, &hosts, team.size());
         (division.given_to(&order), joined(touched), joined(colors))
     });
     laps.end("divide");

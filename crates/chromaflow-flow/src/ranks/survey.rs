@@ -48,7 +48,7 @@ impl Survey {
     pub fn new(mesh: &Mesh, ranks: u32) -> Self {
         let (mesh, plan, edges) = renumber(mesh, PlanOptions::default(), &Team::new(1));
         let rows = plan.permutation.len();
-        let division = Division::new(&graph(&edges, rows, 1), &[ranks], 1);
+        let division = Division::new(&graph(&edges, rows, 1), None, &[ranks], 1);
         let cutter = cutter(&mesh, &plan, &edges, &division, Touched::new(&mesh, rows));
         let size = |rank: u32| {
             let part = cutter.part(rank);

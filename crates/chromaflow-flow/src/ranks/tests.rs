@@ -1,5 +1,7 @@
 //! Parts of meshes, and flows over ranks: what ranks have together is what one rank has.
 
+mod lines;
+
 use super::cut::Touched;
 use super::wire::{pack, unpack};
 use super::{Division, by_host};
@@ -11,7 +13,7 @@ use crate::config::{
 use crate::march::FlowError;
 use crate::mesh::Mesh;
 use crate::mesh::generate::{Cells, Cylinder, box_mesh};
-use crate::numbering::renumber;
+use crate::numbering::{Numbering, renumber};
 use crate::output::Restart;
 use crate::testmesh::mixed_cube;
 use crate::unstructured::Ranks;
@@ -27,6 +29,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use lines::layers;
+pub(crate) use lines::lined_case;
+#[cfg(feature = "cuda")]
+pub(crate) use lines::lined_newton_case;
+
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 const SIZES: [usize; 5] = [1, 2, 3, 5, 8];
 
@@ -37,11 +44,18 @@ pub(crate) fn cylinder(triangles: bool) -> Mesh {
 /// Every element and face around an owned node or one next to it is there, with its nodes at their places; parts read back.
 #[test]
 fn parts_have_two_layers_of_elements_around_their_nodes() {
-    for (mesh, ranks) in [(mixed_cube(5, 0.2), 3), (cylinder(true), 4), (mixed_cube(2, 0.0), 40)] {
+    for (mesh, ranks, lines) in [
+        (mixed_cube(5, 0.2), 3, false),
+        (cylinder(true), 4, false),
+        (mixed_cube(2, 0.0), 40, false),
+        (layers(), 5, true),
+        (layers(), 80, true),
+        (cylinder(false), 3, true),
+    ] {
         let team = Team::new(1);
-        let (mesh, plan, edges) = renumber(&mesh, PlanOptions::default(), &team);
+        let (mesh, plan, edges) = renumber(&mesh, Numbering { lines, ..Numbering::default() }, &team);
         let rows = plan.permutation.len();
-        let division = Division::new(&super::graph(&edges, rows, 1), &[ranks], 1);
+        let division = Division::new(&super::graph(&edges, rows, 1), plan.batches.lines(), &[ranks], 1);
         let cutter = super::cutter(&mesh, &plan, &edges, &division, Touched::new(&mesh, rows));
         let (mut owned, mut elements) = (0, 0);
         for rank in 0..ranks {
@@ -49,6 +63,19 @@ fn parts_have_two_layers_of_elements_around_their_nodes() {
             assert_eq!(unpack(&pack(&part)), Some(part.clone()));
             assert_eq!(unpack(&pack(&part)[1..]), None);
             let n = part.global.len();
+            let of_line = |row: &u32| {
+                let line = plan.batches.line_of(*row as usize);
+                line.start as u32..line.end as u32
+            };
+            let whole = |(at, row): (usize, &u32)| {
+                part.batches().line_of(at).map(|at| part.global[at]).eq(of_line(row))
+            };
+            let own = |(_, row): &(usize, &u32)| division.owner[**row as usize] == rank;
+            assert!(
+                part.global.iter().enumerate().filter(own).all(whole),
+                "rank {rank} of {ranks}: its lines"
+            );
+            assert_eq!(part.batches().lines().is_some(), lines);
             assert_eq!(part.mesh.planar.map(|p| p.nodes_2d), mesh.planar.map(|_| n));
             for (at, &row) in part.global.iter().enumerate() {
                 assert_eq!(part.mesh.nodes[at], mesh.nodes[row as usize]);
@@ -97,6 +124,11 @@ fn parts_have_two_layers_of_elements_around_their_nodes() {
             }
         }
         assert_eq!(owned, rows);
+        let longest = plan.batches.lines().map_or(0, |l| l.windows(2).map(|l| l[1] - l[0]).max().unwrap());
+        assert_eq!(longest > 1, lines);
+        // To a hundredth, or to a line.
+        let most = rows as f64 / f64::from(ranks);
+        assert!(!lines || division.quality.rows[1] as f64 <= 1.15 * most + f64::from(longest));
         assert!(elements >= mesh.elements());
     }
 }
@@ -110,8 +142,8 @@ fn ranks_are_taken_host_by_host() {
     let (mesh, team) = (mixed_cube(4, 0.1), Team::new(1));
     let (_, plan, edges) = renumber(&mesh, PlanOptions::default(), &team);
     let pattern = super::graph(&edges, plan.permutation.len(), 1);
-    let parts = Division::new(&pattern, &[2, 1], 2);
-    let given = Division::new(&pattern, &[2, 1], 2).given_to(&[0, 2, 1]);
+    let parts = Division::new(&pattern, None, &[2, 1], 2);
+    let given = Division::new(&pattern, None, &[2, 1], 2).given_to(&[0, 2, 1]);
     assert!(parts.owner.iter().zip(&given.owner).all(|(part, rank)| *rank == [0, 2, 1][*part as usize]));
     assert_eq!(given.quality, parts.quality);
 }
@@ -412,7 +444,9 @@ fn random_delays_change_nothing() {
     let (_, dsh) = plain_cases().pop().unwrap();
     let mut late = plain_cases().swap_remove(0).1;
     late.config.implicit.exchange = SweepExchange::ColorLate;
-    for (what, case) in [("dsh", dsh), ("late", late), ("Newton-Krylov", newton_case())] {
+    let cases =
+        [("dsh", dsh), ("late", late), ("Newton-Krylov", newton_case()), ("lines", lined_case(Policy::Ds))];
+    for (what, case) in cases {
         let case = Case { iterations: 3, ..case };
         for size in [2, 5] {
             let expected = over(size, &case, false, None);

@@ -94,10 +94,12 @@ pub fn pack(part: &Part) -> Vec<u8> {
     out.list(&part.complete);
     out.list(&part.file);
     out.list(&part.colors);
+    out.list(&part.lines);
     out.list(part.whole.as_flattened());
     let r = &part.report;
     let spread = |s: &Spread| [s.bandwidth as u64, s.profile];
-    let counts = [r.rows, r.edges, r.max_degree, r.colors, r.smallest, r.largest].map(|n| n as u64);
+    let counts = [r.rows, r.edges, r.max_degree, r.colors, r.smallest, r.largest, r.lines, r.in_lines];
+    let counts = counts.map(|n| n as u64);
     out.list(&[&counts[..], &spread(&r.before), &spread(&r.after)].concat());
     out.mesh(&part.surface);
     let q = &part.quality;
@@ -111,9 +113,9 @@ pub fn unpack(bytes: &[u8]) -> Option<Part> {
     let mesh = from.mesh()?;
     let (global, element_colors) = (from.list()?, from.list()?);
     let (owner, complete) = (from.list()?, from.list()?);
-    let (file, colors, whole) = (from.list()?, from.list()?, from.groups()?);
-    let counts: [u64; 10] = from.list::<u64>()?.try_into().ok()?;
-    let [rows, edges, max_degree, colors_in_all, smallest, largest, b0, b1, a0, a1] =
+    let (file, colors, lines, whole) = (from.list()?, from.list()?, from.list()?, from.groups()?);
+    let counts: [u64; 12] = from.list::<u64>()?.try_into().ok()?;
+    let [rows, edges, max_degree, colors_in_all, smallest, largest, lines_in_all, in_lines, b0, b1, a0, a1] =
         counts.map(|n| n as usize);
     let spread = |bandwidth, profile: usize| Spread { bandwidth, profile: profile as u64 };
     let (before, after) = (spread(b0, b1), spread(a0, a1));
@@ -126,8 +128,8 @@ pub fn unpack(bytes: &[u8]) -> Option<Part> {
         colors: colors_in_all,
         smallest,
         largest,
-        lines: 0,
-        in_lines: 0,
+        lines: lines_in_all,
+        in_lines,
     };
     let surface = from.mesh()?;
     let [ranks, balance, cut, fewest, most] = from.list::<u64>()?.try_into().ok()?;
@@ -141,6 +143,7 @@ pub fn unpack(bytes: &[u8]) -> Option<Part> {
         complete,
         file,
         colors,
+        lines,
         whole,
         report,
         surface,

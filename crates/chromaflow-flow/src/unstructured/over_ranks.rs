@@ -6,7 +6,7 @@ use super::{FlowSolver, FlowSystem};
 use crate::config::{Equations, FlowConfig};
 use crate::gas::mach;
 use crate::laps::Laps;
-use crate::march::linear::plan_options;
+use crate::march::linear::numbering;
 use crate::march::{BadPlace, FlowError, LargestResidual, Order, Place};
 use crate::mesh::Mesh;
 use crate::mesh::pairs::Pairs;
@@ -16,7 +16,6 @@ use crate::residual::{element_colors, primitive_of};
 use chromaflow::Permutation;
 use chromaflow::dist::{Links, Share};
 use chromaflow::order::Plan;
-use chromaflow::solver::PreconditionerKind;
 use chromaflow_comm::{CommError, Communicator, Op, Tag};
 use chromaflow_device::Team;
 use std::borrow::Cow;
@@ -60,10 +59,10 @@ impl FlowSolver {
     ) -> Result<Self, FlowError> {
         let mut laps = Laps::default();
         let around = config.implicit.preconditioner;
-        if around.sweeps_in_levels() || around == PreconditionerKind::Lines {
+        if around.sweeps_in_levels() {
             return Err(FlowError::NotOverRanks {
                 what: format!("the preconditioner `{around}`"),
-                remedy: "choose `multicolor` or `ilu0`",
+                remedy: "choose `multicolor`, `lines` or `ilu0`",
             });
         }
         let whole_mesh = match mesh {
@@ -78,7 +77,7 @@ impl FlowSolver {
             |mesh: &Mesh, edges: &Pairs| if viscous { element_colors(mesh, edges) } else { Vec::new() };
         let whole_mesh = mesh.as_deref().map(|mesh| (mesh, first));
         let (part, whole) =
-            divide(&*ranks.ranks, whole_mesh, plan_options(&config.implicit), (&team, &mut laps), color)?;
+            divide(&*ranks.ranks, whole_mesh, numbering(&config.implicit), (&team, &mut laps), color)?;
         let config = super::setup::completed(&part.mesh, config)?;
         let edges = Pairs::edges_with(&part.mesh, team.size());
         let plan = Plan {

@@ -69,7 +69,8 @@ pub enum SweepExchange {
 /// A color's rows of this rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// Owned rows that are ghosts elsewhere: they come first, so that their values travel while the others are worked on.
+    /// Owned rows that are ghosts elsewhere, and those of their lines: they come first, so that their values travel while the others are
+    /// worked on.
     pub border: Vec<Range<usize>>,
     /// The other owned rows.
     pub interior: Vec<Range<usize>>,
@@ -98,7 +99,7 @@ pub enum ShareError {
 impl Share {
     /// From the rows of a rank, in ascending order of their numbers `global`, and who owns each; collective. `pattern` has the
     /// rows' blocks, in local numbers: those of ghosts do not count. `batches` are the rows of each color, of owned rows and
-    /// ghosts; `whole` gives each color's rows and cost in the whole system ([`Batch::whole`]).
+    /// ghosts, in lines where they form some; `whole` gives each color's rows and cost in the whole system ([`Batch::whole`]).
     ///
     /// # Errors
     /// [`ShareError`].
@@ -134,7 +135,9 @@ impl Share {
         let sent = neighbors(&*ranks, &global, matrix)?;
         let halo = Halo::new(&*ranks, n, lists)?;
         let mut needed = vec![false; n];
-        sent.iter().flat_map(|n| &n.send).for_each(|&row| needed[row as usize] = true);
+        // With a row goes its line, which is solved for at once.
+        let lines = sent.iter().flat_map(|n| &n.send).map(|&row| batches.line_of(row as usize));
+        lines.for_each(|line| needed[line].fill(true));
         let of = |(rows, whole): (Range<usize>, &[usize; 2])| {
             let within = |list: &[u32]| -> Vec<u32> {
                 list.iter().copied().filter(|&row| rows.contains(&(row as usize))).collect()

@@ -1,15 +1,21 @@
 //! What ranks have together is what one rank has.
 
+mod lines;
+
 use super::{Links, Share, SweepExchange};
 use crate::factor::block_ilu::Fill;
 use crate::gallery::tetrahedral;
-use crate::order::{Plan, PlanOptions};
+use crate::order::{Lines, Plan, PlanOptions};
 use crate::solver::{AssembledSolver, Method, PreconditionerKind, SolverOptions};
 use crate::{BlockPattern, Jacobian, OffDiagonal, Outcome, Policy, RowBatches};
 use chromaflow_comm::{CommError, Communicator, Halo, Threads, run};
 use chromaflow_device::Team;
 use std::sync::Arc;
 use std::time::Duration;
+
+pub(crate) use lines::lined_system;
+#[cfg(feature = "cuda")]
+pub(crate) use lines::{lined_sweeps, lined_system_of};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 const SIZES: [usize; 5] = [1, 2, 3, 5, 8];
@@ -35,8 +41,12 @@ pub(crate) fn system(policy: Policy) -> System {
 /// So many rows with some blocks between them, others for each seed.
 pub(crate) fn system_of(rows: usize, blocks: usize, seed: u64, policy: Policy) -> System {
     let (ptr, columns) = tetrahedral(rows, blocks, seed);
-    let pattern = BlockPattern::new(rows, ptr, columns).unwrap();
-    let plan = Plan::new(&pattern, &PlanOptions::default()).unwrap();
+    planned(&BlockPattern::new(rows, ptr, columns).unwrap(), &Lines::default(), policy)
+}
+
+fn planned(pattern: &BlockPattern, lines: &Lines, policy: Policy) -> System {
+    let rows = pattern.rows();
+    let plan = Plan::of_lines(pattern, lines, &PlanOptions::default(), &Team::new(1)).unwrap();
     let (pattern, _) = pattern.permuted(&plan.permutation);
     let pattern = Arc::new(pattern);
     let mut jacobian = Jacobian::zeroed(Arc::clone(&pattern), NB, policy).unwrap();
@@ -57,12 +67,14 @@ pub(crate) fn system_of(rows: usize, blocks: usize, seed: u64, policy: Policy) -
 }
 
 /// Owners scattered over the ranks, in parts that hang together nowhere; of three ranks and more the last owns nothing, and
-/// the one before only rows of one color.
+/// the one before only rows of one color. Rows of a line have one owner, of five ranks and more not the first.
 fn owner(system: &System, row: usize, size: usize) -> u32 {
     let color = system.batches.iter().position(|rows| rows.contains(&row)).unwrap();
+    let (line, row) = (system.batches.line_of(row), system.batches.line_of(row).start);
     match size {
         1 | 2 => (row * row / 7 % size) as u32,
         _ if color == 1 => size as u32 - 2,
+        5.. if line.len() > 1 => (row / 5 % (size - 3)) as u32 + 1,
         _ => (row / 5 % (size - 2)) as u32,
     }
 }
@@ -120,7 +132,12 @@ pub(crate) fn local_of(ranks: &Threads, whole: &System, owners: &[u32], layers: 
     }
     let offsets = whole.batches.offsets();
     let bound = |&offset: &u32| global.partition_point(|&row| row < offset) as u32;
-    let batches = RowBatches::new(offsets.iter().map(bound).collect());
+    let mut batches = RowBatches::new(offsets.iter().map(bound).collect());
+    if let Some(lines) = whole.batches.lines() {
+        let mut lines: Vec<u32> = lines.iter().map(bound).collect();
+        lines.dedup();
+        batches = batches.of_lines(lines);
+    }
     let cost = |row: usize| whole.pattern.range(row).len() + 2;
     let costs: Vec<[usize; 2]> =
         whole.batches.iter().map(|rows| [rows.len(), rows.map(cost).sum()]).collect();
@@ -136,6 +153,11 @@ pub(crate) fn local_of(ranks: &Threads, whole: &System, owners: &[u32], layers: 
 
 fn options(method: Method, preconditioner: PreconditionerKind, policy: Policy) -> SolverOptions {
     SolverOptions { method, preconditioner, policy, sweeps: 3, tolerance: 1e-11, ..SolverOptions::default() }
+}
+
+/// The system that is solved so.
+fn system_for(o: &SolverOptions) -> System {
+    if o.preconditioner == PreconditionerKind::Lines { lined_system(o.policy) } else { system(o.policy) }
 }
 
 /// The result of one application or of a solve on one rank alone.
@@ -166,7 +188,7 @@ fn exchanging(
     (solve, layers, exact, threads): (bool, usize, bool, usize),
 ) -> (Vec<f64>, usize) {
     let found = run(size, PATIENCE, move |ranks: &Threads| {
-        let whole = system(o.policy);
+        let whole = system_for(&o);
         let Local { share, batches, jacobian, b } = local(ranks, &whole, layers, exact);
         let share = Arc::new(Arc::into_inner(share).expect("made just now").exchanging(when));
         let team = Arc::new(Team::new(threads));
@@ -198,14 +220,15 @@ fn exchanging(
 fn sweeps_are_those_of_one_rank() {
     use crate::relax::Direction;
     for policy in [Policy::D, Policy::Ds] {
-        let whole = system(policy);
         for (kind, direction) in [
             (PreconditionerKind::Multicolor, Direction::Forward),
             (PreconditionerKind::Multicolor, Direction::Symmetric),
             (PreconditionerKind::Jacobi, Direction::Forward),
+            (PreconditionerKind::Lines, Direction::Forward),
+            (PreconditionerKind::Lines, Direction::Symmetric),
         ] {
             let o = SolverOptions { direction, ..options(Method::Richardson, kind, policy) };
-            let (expected, _) = alone(&whole, &o, false);
+            let (expected, _) = alone(&system_for(&o), &o, false);
             for size in SIZES {
                 for (layers, threads) in [(1, 1), (2, 2)] {
                     let (x, _) = together(size, o, (false, layers, false, threads));
@@ -305,16 +328,21 @@ fn sweeps_that_exchange_late_read_older_values() {
 /// Methods with sums agree to rounding, and to the bit where sums are exact.
 #[test]
 fn krylov_methods_are_those_of_one_rank() {
-    let whole = system(Policy::D);
-    for method in [Method::Gmres, Method::BiCgStab, Method::Richardson] {
-        let o = options(method, PreconditionerKind::Multicolor, Policy::D);
-        let (expected, count) = alone(&whole, &o, true);
+    let kinds = [PreconditionerKind::Multicolor, PreconditionerKind::Lines];
+    for (method, kind) in
+        [Method::Gmres, Method::BiCgStab, Method::Richardson].into_iter().flat_map(|m| kinds.map(|k| (m, k)))
+    {
+        let o = options(method, kind, Policy::D);
+        let (expected, count) = alone(&system_for(&o), &o, true);
         let (bits, _) = together(1, o, (true, 1, true, 1));
         for size in SIZES {
             let (x, iterations) = together(size, o, (true, 1, false, 1));
             // Alone, Richardson sweeps x itself; over ranks it corrects it.
             let most = if method == Method::Richardson { 1e-9 } else { 1e-12 };
-            assert!(x.iter().zip(&expected).all(|(x, e)| (x - e).abs() <= most), "{method} on {size} ranks");
+            assert!(
+                x.iter().zip(&expected).all(|(x, e)| (x - e).abs() <= most),
+                "{method}, {kind}, {size} ranks"
+            );
             if method != Method::Richardson {
                 assert_eq!(iterations, count, "{method} on {size} ranks");
             }

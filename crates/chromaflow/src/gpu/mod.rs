@@ -19,7 +19,7 @@ pub use vectors::Vectors;
 
 use crate::relax::RelaxError;
 use crate::sparse::ShapeError;
-use crate::sparse::cuda::Tile;
+use crate::sparse::cuda::{Mode, Tile};
 use chromaflow_device::cuda::{CudaError, KernelSource};
 
 /// Why a device algorithm could not be set up or run.
@@ -67,7 +67,8 @@ pub fn kernel_sources(nb: usize, storage: Storage, candidates: bool) -> Vec<Kern
     let mut sources: Vec<KernelSource> = Vec::new();
     let all = tiles.iter().flat_map(|tile| {
         let inverts = crate::relax::invert_source(tile, nb, storage);
-        tile.sources(nb, storage).into_iter().chain([inverts])
+        let awaits = tile.is_sliced().then(|| tile.source(nb, storage, Mode::AwaitSweep));
+        tile.sources(nb, storage).into_iter().chain(awaits).chain([inverts])
     });
     let all = all.chain([plain::plain_source(nb)]).chain(crate::relax::line_sources(nb, storage));
     for source in all {

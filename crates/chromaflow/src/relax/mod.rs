@@ -12,6 +12,8 @@ mod jacobi;
 mod lines;
 mod multicolor;
 mod over_ranks;
+#[cfg(feature = "cuda")]
+mod over_ranks_cuda;
 mod solve;
 mod sweep;
 mod sweep_scalars;
@@ -194,6 +196,17 @@ pub enum RelaxError {
         "sweeps over ranks look at no residual: put a Krylov method around them, or leave out tolerance, history and restart"
     )]
     OverRanks,
+    /// A line whose rows several ranks own.
+    #[error(
+        "rows {before} and {row} of the whole matrix follow one another in a line, but two ranks own them: give a line to one rank, or \
+         make it two lines there before rows get their colors"
+    )]
+    CutLine {
+        /// The first row that another rank owns than the row before it, by its number in the whole matrix.
+        row: usize,
+        /// That row.
+        before: usize,
+    },
     /// An instruction set that this machine lacks.
     #[error("this machine has no {0} instructions")]
     NoIsa(&'static str),

@@ -2,26 +2,37 @@
 //! Sweeps over rows that are divided among ranks: the same colors in the same order as on one rank, each color's values exchanged
 //! before the next color reads them.
 
-use super::sweep::{Precision, SweepData, sweep_rows};
 use crate::dist::{Batch, Share, SweepExchange};
-use chromaflow_device::{Isa, Member};
+use chromaflow_device::Member;
 use std::ops::Range;
 
 /// Batches with fewer rows and values than these are done row after row on one rank: see `order::Schedule`.
 const CHAINED: [usize; 2] = [8, 8 * 1500];
 
+/// Whether a batch of so many rows and so high a cost is done row after row.
+fn is_chained([rows, cost]: [usize; 2], nb: usize) -> bool {
+    rows < CHAINED[0] && cost * nb * nb < CHAINED[1]
+}
+
+/// The same of all rows together, those of one rank's Jacobi relaxation.
+pub(super) fn all_are_chained(share: &Share, nb: usize) -> bool {
+    let all = share.batches().iter().fold([0; 2], |[r, c], batch| [r + batch.whole[0], c + batch.whole[1]]);
+    is_chained(all, nb)
+}
+
 /// One pass over all colors, the last one before somebody looks at x where it `closes`. A color's border rows come first, then their values
-/// travel while its interior rows are worked on, or as [`SweepExchange`] says.
+/// travel while its interior rows are worked on, or as [`SweepExchange`] says. `update` writes the new values of some rows of a color, or
+/// of the lines that begin among them, into `x`; it is told whether the color is one of few rows.
 ///
 /// # Safety
-/// As [`sweep_rows`], for all rows of the share. All members of a team call it together.
-pub(super) unsafe fn sweep<P: Precision>(
+/// `x` has `nb` values for each row of the share; nobody but `update` writes them, and it reads no row of the color but those of the
+/// same line. All members of a team call it together.
+pub(super) unsafe fn sweep<X>(
     share: &Share,
     member: &Member<'_>,
-    isa: Isa,
-    nb: usize,
-    data: &SweepData<'_, P>,
+    (nb, x): (usize, *mut X),
     (backward, closes): (bool, bool),
+    mut update: impl FnMut(Range<usize>, bool),
 ) {
     let batches = share.batches();
     let when = match share.sweep_exchange() {
@@ -31,14 +42,9 @@ pub(super) unsafe fn sweep<P: Precision>(
     let order = |at: usize| &batches[if backward { batches.len() - 1 - at } else { at }];
     for at in 0..batches.len() {
         let batch = order(at);
-        let [rows, cost] = batch.whole;
-        let chained = rows < CHAINED[0] && cost * nb * nb < CHAINED[1];
-        let work = |rows: Range<usize>| {
-            // SAFETY: the caller's promise; rows of a color do not read one another, members have disjoint parts of them, and
-            // barriers part the colors.
-            unsafe { sweep_rows(isa, nb, data, rows, false, chained) };
-        };
-        each(&batch.border, member, work);
+        let chained = is_chained(batch.whole, nb);
+        let mut work = |rows: Range<usize>| update(rows, chained);
+        each(&batch.border, member, &mut work);
         let passes = when == SweepExchange::EveryColor && !batch.neighbors.is_empty();
         // SAFETY: ghosts are written, and border rows sent, by the first member between two barriers, while nobody else writes border
         // rows or reads ghosts of the color.
@@ -47,22 +53,22 @@ pub(super) unsafe fn sweep<P: Precision>(
                 member.barrier();
                 if member.rank() == 0 {
                     if cfg!(debug_assertions) {
-                        poison(batch, nb, data.x_out);
+                        poison(batch, nb, x);
                     }
-                    send(share, batch, nb, data.x_out);
+                    send(share, batch, nb, x);
                 }
             }
-            each(&batch.interior, member, work);
+            each(&batch.interior, member, &mut work);
             if passes && member.rank() == 0 {
-                receive(share, batch, nb, data.x_out);
+                receive(share, batch, nb, x);
             }
             member.barrier();
             if when == SweepExchange::ColorLate {
                 if member.rank() == 0 {
                     if at > 0 {
-                        receive(share, order(at - 1), nb, data.x_out);
+                        receive(share, order(at - 1), nb, x);
                     }
-                    send(share, batch, nb, data.x_out);
+                    send(share, batch, nb, x);
                 }
                 member.barrier();
             }
@@ -75,12 +81,12 @@ pub(super) unsafe fn sweep<P: Precision>(
             unsafe {
                 if when == SweepExchange::EverySweep {
                     for batch in batches {
-                        send(share, batch, nb, data.x_out);
+                        send(share, batch, nb, x);
                     }
                 }
                 for at in late..batches.len() {
                     let batch = if when == SweepExchange::ColorLate { order(at) } else { &batches[at] };
-                    receive(share, batch, nb, data.x_out);
+                    receive(share, batch, nb, x);
                 }
             }
         }
@@ -88,7 +94,7 @@ pub(super) unsafe fn sweep<P: Precision>(
     }
 }
 
-/// A member's part of runs of rows: about as many rows as the others have.
+/// A member's part of runs of rows: about as many rows as the others have, wherever lines begin among them.
 fn each(runs: &[Range<usize>], member: &Member<'_>, mut work: impl FnMut(Range<usize>)) {
     if member.size() == 1 {
         return runs.iter().cloned().for_each(work);

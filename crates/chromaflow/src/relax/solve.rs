@@ -2,9 +2,9 @@
 //! The driver of all relaxations: sweeps, residuals, restarts, on a team of threads.
 
 use super::diagonal::{DiagonalForm, FactorReport, Factors, Target, factor};
-use super::lines::LineTable;
 use super::lines::factor::{Couplings, Elimination};
 use super::lines::sweep::{LineData, sweep_lines};
+use super::lines::{LineTable, starts};
 use super::over_ranks;
 use super::sweep::{Diagonal, Double, Half, Precision, Single, SweepData, sweep_rows};
 use super::{
@@ -118,15 +118,20 @@ impl Engine {
         }
         let schedule = Schedule::for_team(&pattern, nb, batches, &team).of_lines(batches);
         let (form, work) = (options.diagonal, Work::default());
-        let lines = (update == Update::Lines).then(|| (LineTable::new(&pattern, batches), None));
+        let lines = (update == Update::Lines).then(|| (LineTable::new(&pattern, &starts(batches)), None));
         Ok(Self { team, pattern, nb, schedule, update, isa, form, factors: None, lines, work, share: None })
     }
 
-    /// The rows are those of a rank: sweeps exchange each color.
+    /// The rows are those of a rank: sweeps exchange each color. Of lines it has those whose rows it owns; ghosts stand alone, since nobody
+    /// solves for them here.
     pub(super) fn divide(&mut self, share: &Arc<Share>) -> Result<(), RelaxError> {
         let (found, rows) = (share.rows(), self.pattern.rows());
         if found != rows {
             return Err(RelaxError::Rows { found, rows });
+        }
+        if let Some((table, couplings)) = &mut self.lines {
+            let owned = table.starts_of_owned(share)?;
+            (*table, *couplings) = (LineTable::new(&self.pattern, &owned), None);
         }
         self.share = Some(Arc::clone(share));
         Ok(())
@@ -477,8 +482,15 @@ impl<P: Precision> Run<'_, P> {
             damping: self.problem.options.damping,
         };
         if let Some(share) = &engine.share {
-            // SAFETY: as below.
-            unsafe { over_ranks::sweep(share, member, engine.isa, engine.nb, &data, (backward, closes)) };
+            let x = (engine.nb, data.x_out);
+            let simultaneous = engine.update == Update::Simultaneous;
+            let all = simultaneous.then(|| over_ranks::all_are_chained(share, engine.nb));
+            // SAFETY: as in `update`.
+            unsafe {
+                over_ranks::sweep(share, member, x, (backward, closes), |rows, chained| {
+                    self.update(&data, rows, false, all.unwrap_or(chained));
+                });
+            }
             *current = other;
             return;
         }
@@ -488,22 +500,26 @@ impl<P: Precision> Run<'_, P> {
             let rows = engine.schedule.rows(step, member.rank());
             // Memory is read faster upwards, so rows go backward only where that matters.
             let backward = backward && !engine.schedule.independent(step);
-            // SAFETY: lengths were checked, the instruction set too; a member writes only its rows of a batch, whose
-            // rows or lines do not read one another (checked when the relaxation was made), and barriers part the batches.
-            unsafe {
-                if let (Some((table, _)), Some(couplings)) = (&engine.lines, self.couplings) {
-                    let couplings = couplings.each_ref().map(|blocks| blocks.as_ptr());
-                    let lines = LineData { table, couplings, room: self.x[1].get() };
-                    sweep_lines(engine.isa, engine.nb, &data, &lines, rows, backward);
-                    member.barrier();
-                    continue;
-                }
-                let chained = engine.schedule.chained(step);
-                sweep_rows(engine.isa, engine.nb, &data, rows, backward, chained);
-            };
+            self.update(&data, rows, backward, engine.schedule.chained(step));
             member.barrier();
         }
         *current = other;
+    }
+
+    /// New values of some rows of a batch, or of the lines that begin among them.
+    fn update(&self, data: &SweepData<'_, P>, rows: Range<usize>, backward: bool, chained: bool) {
+        let engine = self.engine;
+        // SAFETY: lengths were checked, the instruction set too; a member writes only its rows of a batch, whose
+        // rows or lines do not read one another (checked when the relaxation was made), and barriers part the batches.
+        unsafe {
+            if let (Some((table, _)), Some(couplings)) = (&engine.lines, self.couplings) {
+                let couplings = couplings.each_ref().map(|blocks| blocks.as_ptr());
+                let lines = LineData { table, couplings, room: self.x[1].get() };
+                sweep_lines(engine.isa, engine.nb, data, &lines, rows, backward);
+            } else {
+                sweep_rows(engine.isa, engine.nb, data, rows, backward, chained);
+            }
+        }
     }
 
     /// `r = b - A x`; its norm.

@@ -129,12 +129,11 @@ impl AssembledSolver {
                 Inverse::Sweeps(Box::new(Smoother::Multicolor(multicolor)))
             }
             PreconditionerKind::Lines => {
-                if share.is_some() {
-                    return Err(SolverError::Options(
-                        "lines of rows are not divided among ranks: use multicolor, jacobi or ilu".to_owned(),
-                    ));
-                }
                 let lines = LineRelaxation::new(own, shared, nb, batches, setup)?;
+                let lines = match share {
+                    Some(share) => lines.over(share)?,
+                    None => lines,
+                };
                 Inverse::Sweeps(Box::new(Smoother::Lines(lines)))
             }
             PreconditionerKind::Ilu(fill) => {

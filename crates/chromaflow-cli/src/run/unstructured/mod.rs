@@ -58,9 +58,14 @@ pub fn run(
     }
     let program = summary::peak_bytes().unwrap_or(0);
     if let Some(gpu) = ctx.gpu() {
-        gpu.prepare(chromaflow_flow::gpu::kernels_of(&case.settings(&source, false)?));
+        let mut settings = case.settings(&source, false)?;
+        if case.linear.open {
+            // Kernels of factors wait for the mesh, which may want lines.
+            settings.implicit.preconditioner = PreconditionerKind::Lines;
+        }
+        gpu.prepare(chromaflow_flow::gpu::kernels_of(&settings));
     }
-    let prepared = prepare::prepare_mesh(source, case, ranks.is_none(), ctx.team().size())?;
+    let prepared = prepare::prepare_mesh(source, case, ctx.team().size())?;
     let quality = if args.check { Value::Null } else { quality(&prepared.mesh, ctx.team().size()) };
     give_back_freed();
     let read = start.elapsed().as_secs_f64();

@@ -37,11 +37,13 @@ impl Inverse {
         let sweeps = |sweeps| Inverse::Sweeps(SmootherCuda::Points(Box::new(sweeps)));
         let found = match (options.preconditioner, share) {
             (PreconditionerKind::None, _) => Ok(Inverse::None),
-            (PreconditionerKind::Lines, None) => LinesCuda::new(stream, pattern, nb, batches, storage)
-                .map(|lines| Inverse::Sweeps(SmootherCuda::Lines(Box::new(lines)))),
-            (PreconditionerKind::Lines, Some(_)) => Err(GpuError::Unsupported(
-                "lines of rows are not divided among ranks: use multicolor or ilu0".into(),
-            )),
+            (PreconditionerKind::Lines, share) => {
+                let lines = match share {
+                    None => LinesCuda::new(stream, pattern, nb, batches, storage),
+                    Some(share) => LinesCuda::over_ranks(pattern, nb, batches, storage, share),
+                };
+                lines.map(|lines| Inverse::Sweeps(SmootherCuda::Lines(Box::new(lines))))
+            }
             (
                 PreconditionerKind::Multicolor | PreconditionerKind::GaussSeidel | PreconditionerKind::Ssor,
                 None,
@@ -120,6 +122,8 @@ pub struct Shape {
     pub largest_batch: usize,
     /// Multiprocessors of the device.
     pub multiprocessors: usize,
+    /// Whether the rows are those of a rank.
+    pub over_ranks: bool,
 }
 
 impl LinearCuda {
@@ -138,7 +142,7 @@ impl LinearCuda {
             PreconditionerKind::None => (Vec::new(), 0),
             PreconditionerKind::Lines => {
                 let (largest, processors) = (shape.largest_batch, shape.multiprocessors);
-                (LinesCuda::kernel_sources(nb, storage, largest, processors), 0)
+                (LinesCuda::kernel_sources(nb, storage, largest, processors, shape.over_ranks), 0)
             }
             PreconditionerKind::Multicolor | PreconditionerKind::GaussSeidel | PreconditionerKind::Ssor => {
                 sweeps(shape.largest_batch)

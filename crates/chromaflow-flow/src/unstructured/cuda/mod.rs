@@ -175,7 +175,8 @@ fn kernels_of(solver: &FlowSystem, multiprocessors: usize) -> Vec<KernelSource> 
         [share.whole(), share.batches().iter().map(|batch| batch.whole[0]).max().unwrap_or(0)]
     };
     let [rows, largest_batch] = solver.share().map_or([solver.dual.nodes(), largest], of_ranks);
-    let shape = Shape { rows, largest_batch, multiprocessors };
+    let over_ranks = solver.share().is_some();
+    let shape = Shape { rows, largest_batch, multiprocessors, over_ranks };
     let (linear, chunk) = LinearCuda::kernel_sources(implicit, 5, true, &shape);
     let (storage, diffusion) = (Storage::from(implicit.policy), Diffusion::of(config));
     let mut all = vec![crate::jacobian::cuda::source_of(storage, implicit.jacobian, diffusion, chunk)];

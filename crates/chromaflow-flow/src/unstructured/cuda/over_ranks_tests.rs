@@ -9,12 +9,13 @@ use crate::march::FlowError;
 use crate::mesh::Mesh;
 use crate::mesh::generate::{Cells, box_mesh};
 use crate::ranks::tests::{
-    Case, Outcome, PATIENCE, alone_with, apart, config, cube, cylinder, near, newton_case, outlet_case,
-    over_with, plain_cases,
+    Case, Outcome, PATIENCE, alone_with, apart, config, cube, cylinder, lined_case, lined_newton_case, near,
+    newton_case, outlet_case, over_with, plain_cases,
 };
 use crate::testgpu::gpu;
 use crate::testmesh::mixed_cube;
 use crate::unstructured::Ranks;
+use chromaflow::Policy;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::gpu::Wish;
 use chromaflow::solver::{Method, PreconditionerKind};
@@ -158,6 +159,18 @@ fn gpu_ranks_solve_with_every_method_like_one() {
         let case = Case { iterations: 4, ..case(mixed_cube(4, 0.2), config) };
         agree(&case, &gpu, &[2, 3], 1e-10, &format!("{method} with {preconditioner}"));
     }
+}
+
+/// Sweeps over lines: alone in plain steps in all policies, around turbulent flow in Newton-Krylov steps.
+#[test]
+fn gpu_ranks_relax_lines_like_one() {
+    let Some(gpu) = gpu() else { return };
+    for policy in [Policy::D, Policy::Ds, Policy::Dsh] {
+        let case = lined_case(policy);
+        same_first_step(&case, &gpu, &format!("lines, {policy}"));
+        agree(&case, &gpu, &[1, 2, 3], 1e-11, &format!("lines, {policy}"));
+    }
+    agree(&lined_newton_case(), &gpu, &[1, 2, 3], 1e-5, "Newton-Krylov around lines");
 }
 
 /// Incomplete factors are of parts: the same solution, found in other steps.

@@ -3,9 +3,10 @@
 use super::{Path, ShareCuda, Wish};
 use crate::Policy;
 use crate::dist::Links;
-use crate::dist::tests::{Local, NB, PATIENCE, System, local, local_of, system, system_of};
+use crate::dist::tests::{Local, NB, PATIENCE, System, lined_system_of, local, local_of, system, system_of};
 use crate::gpu::{DeviceJacobian, GpuError, Storage, test_stream};
-use crate::relax::{Direction, MulticolorCuda, SolveOptions};
+use crate::krylov::SmootherCuda;
+use crate::relax::{Direction, LinesCuda, MulticolorCuda, SolveOptions};
 use chromaflow_comm::{Communicator, Threads, run};
 use chromaflow_device::cuda::{Asked, DeviceBuffer, Gpu, Nccl, Stream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,26 +23,43 @@ fn random(seed: u64, at: usize) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Sweeps of a rank over its part, and their right-hand side.
+/// Sweeps of a rank over its part, over lines where its rows form some, and their right-hand side.
 fn sweeps(
     own: &Local,
     share: &Arc<ShareCuda>,
     storage: Storage,
     delay: Option<u32>,
-) -> Result<(MulticolorCuda, DeviceBuffer<f64>), GpuError> {
-    let pattern = own.jacobian.pattern();
-    let mut sweeps = MulticolorCuda::over_ranks_delayed(pattern, NB, &own.batches, storage, share, delay)?;
-    sweeps.factor(&DeviceJacobian::upload(share.stream(), &own.jacobian)?)?;
+) -> Result<(SmootherCuda, DeviceBuffer<f64>), GpuError> {
+    let (pattern, batches) = (own.jacobian.pattern(), &own.batches);
+    let mut sweeps = if batches.lines().is_some() {
+        let lines = LinesCuda::over_ranks_delayed(pattern, NB, batches, storage, share, delay)?;
+        SmootherCuda::Lines(lines.into())
+    } else {
+        let points = MulticolorCuda::over_ranks_delayed(pattern, NB, batches, storage, share, delay)?;
+        SmootherCuda::Points(points.into())
+    };
+    sweeps.factor_later(&DeviceJacobian::upload(share.stream(), &own.jacobian)?)?;
     Ok((sweeps, share.stream().upload(&own.b)?))
 }
 
 fn alone(whole: &System, stream: &Stream, options: &SolveOptions) -> Vec<f64> {
-    let storage = Storage::from(whole.jacobian.off.policy());
-    let mut sweeps = MulticolorCuda::new(stream, &whole.pattern, NB, &whole.batches, storage).unwrap();
-    sweeps.factor(&DeviceJacobian::upload(stream, &whole.jacobian).unwrap()).unwrap();
+    let (storage, batches) = (Storage::from(whole.jacobian.off.policy()), &whole.batches);
+    let mut sweeps = if batches.lines().is_some() {
+        let lines = LinesCuda::new(stream, &whole.pattern, NB, batches, storage).unwrap();
+        SmootherCuda::Lines(lines.into())
+    } else {
+        let points = MulticolorCuda::new(stream, &whole.pattern, NB, batches, storage).unwrap();
+        SmootherCuda::Points(points.into())
+    };
+    sweeps.factor_later(&DeviceJacobian::upload(stream, &whole.jacobian).unwrap()).unwrap();
     let (b, mut x) = (stream.upload(&whole.b).unwrap(), DeviceBuffer::zeroed(stream, whole.b.len()).unwrap());
-    sweeps.solve(&b, &mut x, options).unwrap();
+    sweeps.preconditioner(*options).apply(&b, &mut x).unwrap();
     x.download().unwrap()
+}
+
+/// A random system, whose rows form lines or not.
+fn system_for(lined: bool, rows: usize, blocks: usize, seed: u64, policy: Policy) -> System {
+    if lined { lined_system_of(rows, blocks, seed, policy) } else { system_of(rows, blocks, seed, policy) }
 }
 
 /// Own rows and ghosts that the matrix reads have the values of the whole.
@@ -68,6 +86,13 @@ fn gpus() -> Option<(usize, MutexGuard<'static, ()>)> {
         return None;
     }
     Some((count, ALONE.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// Owners of the rows of a system, whose lines have one each.
+fn owners_of(whole: &System, kind: usize, seed: u64, size: usize) -> Vec<u32> {
+    let rows = whole.pattern.rows();
+    let owners = owners(kind, seed, rows, size);
+    (0..rows).map(|row| owners[whole.batches.line_of(row).start]).collect()
 }
 
 /// Owners of rows: scattered, in runs of odd lengths, and all but a few on one rank.
@@ -102,20 +127,23 @@ fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
     let Some(stream) = test_stream() else { return };
     let Some((count, _alone)) = gpus() else { return };
     let ways = Arc::new(ways());
-    for (seed, policy, direction, damping) in [
-        (1, Policy::Ds, Direction::Forward, 1.0),
-        (2, Policy::D, Direction::Symmetric, 0.9),
-        (3, Policy::Ds, Direction::Backward, 1.0),
+    for (lined, seed, policy, direction, damping) in [
+        (false, 1, Policy::Ds, Direction::Forward, 1.0),
+        (false, 2, Policy::D, Direction::Symmetric, 0.9),
+        (false, 3, Policy::Ds, Direction::Backward, 1.0),
+        (true, 1, Policy::Ds, Direction::Forward, 1.0),
+        (true, 2, Policy::D, Direction::Symmetric, 0.9),
+        (true, 3, Policy::Ds, Direction::Backward, 1.0),
     ] {
         let (rows, blocks) = (1000 + 4321 * seed as usize, 9000 + 40_000 * seed as usize);
-        let whole = system_of(rows, blocks, seed, policy);
+        let whole = system_for(lined, rows, blocks, seed, policy);
         let options = SolveOptions { direction, damping, ..SolveOptions::sweeps(15) };
         let expected = Arc::new(alone(&whole, &stream, &options));
         for (size, kind) in (2..=count).flat_map(|size| [0, 1, 2].map(|kind| (size, kind))) {
             let (expected, ways) = (Arc::clone(&expected), Arc::clone(&ways));
             let asked = run(size, PATIENCE, move |ranks: &Threads| -> Result<(bool, Vec<Asked>), GpuError> {
-                let whole = system_of(rows, blocks, seed, policy);
-                let own = local_of(ranks, &whole, &owners(kind, seed, rows, size), 1, false);
+                let whole = system_for(lined, rows, blocks, seed, policy);
+                let own = local_of(ranks, &whole, &owners_of(&whole, kind, seed, size), 1, false);
                 let stream = Gpu::open(ranks.rank())?.stream()?;
                 let mut all = Vec::new();
                 for (wish, path, delay) in ways.iter().cloned() {
@@ -126,7 +154,7 @@ fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
                         let mut x = DeviceBuffer::zeroed(&stream, own.b.len())?;
                         std::thread::sleep(Duration::from_micros(random(ranks.rank() as u64, turn) % 500));
                         let before = stream.asked();
-                        sweeps.solve(&b, &mut x, &options)?;
+                        sweeps.preconditioner(options).apply(&b, &mut x)?;
                         let after = stream.asked();
                         let x = x.download()?;
                         own.share.check()?;
@@ -135,7 +163,7 @@ fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
                             &x,
                             &expected,
                             &format!(
-                                "seed {seed}, cut {kind}, {size} ranks, {wish:?}, {delay:?}, turn {turn}"
+                                "lines {lined}, seed {seed}, cut {kind}, {size} ranks, {wish:?}, {delay:?}, turn {turn}"
                             ),
                         );
                         if turn == 2 && delay.is_none() {
@@ -152,7 +180,7 @@ fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
             });
             let asked = asked.unwrap();
             println!(
-                "seed {seed}, cut {kind}, {size} ranks: by events {:?}, as a graph {:?}",
+                "lines {lined}, seed {seed}, cut {kind}, {size} ranks: by events {:?}, as a graph {:?}",
                 asked[0].1[0], asked[0].1[1]
             );
             for (has_rows, rank) in asked {
@@ -230,7 +258,7 @@ fn cuda_kernels_that_wait_for_a_rank_in_vain_end_with_an_error() {
             let share = Arc::new(ShareCuda::new(&own.share, &stream, &[], NB, wish)?);
             let (mut sweeps, b) = sweeps(&own, &share, Storage::F64, None)?;
             let mut x = DeviceBuffer::zeroed(&stream, own.b.len())?;
-            sweeps.solve(&b, &mut x, &SolveOptions::sweeps(2))?;
+            sweeps.preconditioner(SolveOptions::sweeps(2)).apply(&b, &mut x)?;
             own.share.check()?;
             if ranks.rank() == 1 {
                 if fails {
@@ -239,7 +267,7 @@ fn cuda_kernels_that_wait_for_a_rank_in_vain_end_with_an_error() {
                 std::thread::sleep(2 * patience);
                 return Ok(());
             }
-            sweeps.solve(&b, &mut x, &SolveOptions::sweeps(2))?;
+            sweeps.preconditioner(SolveOptions::sweeps(2)).apply(&b, &mut x)?;
             stream.synchronize()?;
             Ok(own.share.check()?)
         });

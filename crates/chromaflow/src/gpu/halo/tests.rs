@@ -1,13 +1,15 @@
 //! Ranks on devices against one device, all of them on the same one.
 
 use super::{Path, ShareCuda, Wish};
-use crate::dist::tests::{Local, NB, PATIENCE, System, local, plain_sweeps, system, wave};
+use crate::dist::tests::{
+    Local, NB, PATIENCE, System, lined_sweeps, lined_system, local, plain_sweeps, system, wave,
+};
 use crate::dist::{Links, SweepExchange};
 use crate::factor::block_ilu::cuda::{DeviceBlockIlu, DeviceIluOverRanks};
 use crate::factor::block_ilu::{BlockIluOptions, Fill};
 use crate::gpu::{DeviceJacobian, GpuError, Storage, test_stream};
-use crate::krylov::{Control, KrylovCuda, OfRankCuda, PreconditionerCuda};
-use crate::relax::{Direction, MulticolorCuda, SolveOptions};
+use crate::krylov::{Control, KrylovCuda, OfRankCuda, PreconditionerCuda, SmootherCuda};
+use crate::relax::{Direction, LinesCuda, MulticolorCuda, SolveOptions};
 use crate::sparse::cuda::BlockMatrixCuda;
 use crate::{Outcome, Policy};
 use chromaflow_comm::{Communicator, Threads, run};
@@ -20,11 +22,22 @@ const SIZES: [usize; 4] = [1, 2, 3, 5];
 fn on_ranks<T: Send + 'static>(
     size: usize,
     policy: Policy,
+    how: (usize, Wish),
+    job: impl Fn(&Local, &Arc<ShareCuda>, &Stream) -> Result<T, GpuError> + Send + Sync + 'static,
+) -> Vec<T> {
+    on_ranks_of(Sweeps::Points, size, policy, how, job)
+}
+
+/// The same with the system that is swept so.
+fn on_ranks_of<T: Send + 'static>(
+    sweeps: Sweeps,
+    size: usize,
+    policy: Policy,
     (layers, wish): (usize, Wish),
     job: impl Fn(&Local, &Arc<ShareCuda>, &Stream) -> Result<T, GpuError> + Send + Sync + 'static,
 ) -> Vec<T> {
     let found = run(size, PATIENCE, move |ranks: &Threads| -> Result<T, GpuError> {
-        let own = local(ranks, &system(policy), layers, false);
+        let own = local(ranks, &sweeps.system(policy), layers, false);
         let stream = Gpu::open(0)?.stream()?;
         let share = Arc::new(ShareCuda::new(&own.share, &stream, &[], 5, wish)?);
         match wish {
@@ -37,6 +50,54 @@ fn on_ranks<T: Send + 'static>(
         Ok(done)
     });
     found.unwrap()
+}
+
+/// What is swept over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sweeps {
+    Points,
+    Jacobi,
+    Lines,
+}
+
+impl Sweeps {
+    fn system(self, policy: Policy) -> System {
+        if self == Self::Lines { lined_system(policy) } else { system(policy) }
+    }
+
+    /// On one device.
+    fn alone(self, stream: &Stream, whole: &System) -> Result<SmootherCuda, GpuError> {
+        let (pattern, storage) = (&whole.pattern, Storage::from(whole.jacobian.off.policy()));
+        Ok(match self {
+            Self::Points => SmootherCuda::Points(
+                MulticolorCuda::new(stream, pattern, NB, &whole.batches, storage)?.into(),
+            ),
+            Self::Jacobi => {
+                SmootherCuda::Points(MulticolorCuda::jacobi(stream, pattern, NB, storage)?.into())
+            }
+            Self::Lines => {
+                SmootherCuda::Lines(LinesCuda::new(stream, pattern, NB, &whole.batches, storage)?.into())
+            }
+        })
+    }
+
+    /// Over the rows of a rank.
+    fn over_ranks(self, own: &Local, share: &Arc<ShareCuda>) -> Result<SmootherCuda, GpuError> {
+        let (pattern, storage) = (own.jacobian.pattern(), Storage::from(own.jacobian.off.policy()));
+        Ok(match self {
+            Self::Points => {
+                let points = MulticolorCuda::over_ranks(pattern, NB, &own.batches, storage, share)?;
+                SmootherCuda::Points(points.into())
+            }
+            Self::Jacobi => {
+                SmootherCuda::Points(MulticolorCuda::jacobi_over_ranks(pattern, NB, storage, share)?.into())
+            }
+            Self::Lines => {
+                let lines = LinesCuda::over_ranks(pattern, NB, &own.batches, storage, share)?;
+                SmootherCuda::Lines(lines.into())
+            }
+        })
+    }
 }
 
 /// Ghosts get their owners' values, exchange after exchange, whatever stood there before; by both ways.
@@ -72,50 +133,40 @@ fn cuda_small_exchanges_bring_owners_values() {
     }
 }
 
-/// One device alone.
-fn alone(whole: &System, stream: &Stream, options: &SolveOptions, jacobi: bool) -> Vec<f64> {
-    let storage = Storage::from(whole.jacobian.off.policy());
-    let mut sweeps = if jacobi {
-        MulticolorCuda::jacobi(stream, &whole.pattern, NB, storage).unwrap()
-    } else {
-        MulticolorCuda::new(stream, &whole.pattern, NB, &whole.batches, storage).unwrap()
-    };
-    sweeps.factor(&DeviceJacobian::upload(stream, &whole.jacobian).unwrap()).unwrap();
-    let (b, mut x) = (stream.upload(&whole.b).unwrap(), DeviceBuffer::zeroed(stream, whole.b.len()).unwrap());
-    sweeps.solve(&b, &mut x, options).unwrap();
-    x.download().unwrap()
-}
-
 /// Sweeps take no sums: they are bit for bit those of one device, by both ways, in f64 and f32; ghosts that the matrix reads come with them.
 #[test]
 fn cuda_small_sweeps_over_ranks_are_those_of_one_device() {
     let Some(stream) = test_stream() else { return };
     for policy in [Policy::D, Policy::Ds] {
-        let whole = system(policy);
-        for (direction, jacobi) in
-            [(Direction::Forward, false), (Direction::Symmetric, false), (Direction::Forward, true)]
-        {
-            let options = SolveOptions { direction, ..SolveOptions::sweeps(4) };
-            let expected = Arc::new(alone(&whole, &stream, &options, jacobi));
+        for (direction, kind) in [
+            (Direction::Forward, Sweeps::Points),
+            (Direction::Symmetric, Sweeps::Points),
+            (Direction::Forward, Sweeps::Jacobi),
+            (Direction::Forward, Sweeps::Lines),
+            (Direction::Symmetric, Sweeps::Lines),
+        ] {
+            let (whole, options) =
+                (kind.system(policy), SolveOptions { direction, damping: 0.9, ..SolveOptions::sweeps(4) });
+            let mut alone = kind.alone(&stream, &whole).unwrap();
+            alone.factor_later(&DeviceJacobian::upload(&stream, &whole.jacobian).unwrap()).unwrap();
+            let b = stream.upload(&whole.b).unwrap();
+            let mut x = DeviceBuffer::zeroed(&stream, whole.b.len()).unwrap();
+            alone.preconditioner(options).apply(&b, &mut x).unwrap();
+            let expected = Arc::new(x.download().unwrap());
             for (wish, size) in [Wish::Shortest, Wish::Staged].into_iter().flat_map(|w| SIZES.map(|s| (w, s)))
             {
                 let expected = Arc::clone(&expected);
-                on_ranks(size, policy, (1, wish), move |own, share, stream| {
-                    let (pattern, storage) = (own.jacobian.pattern(), Storage::from(policy));
-                    let mut sweeps = if jacobi {
-                        MulticolorCuda::jacobi_over_ranks(pattern, NB, storage, share)?
-                    } else {
-                        MulticolorCuda::over_ranks(pattern, NB, &own.batches, storage, share)?
-                    };
-                    sweeps.factor(&DeviceJacobian::upload(stream, &own.jacobian)?)?;
+                on_ranks_of(kind, size, policy, (1, wish), move |own, share, stream| {
+                    let mut sweeps = kind.over_ranks(own, share)?;
+                    sweeps.factor_later(&DeviceJacobian::upload(stream, &own.jacobian)?)?;
                     let (b, mut x) = (stream.upload(&own.b)?, DeviceBuffer::zeroed(stream, own.b.len())?);
                     for _ in 0..2 {
-                        sweeps.solve(&b, &mut x, &options)?;
+                        sweeps.preconditioner(options).apply(&b, &mut x)?;
                         let x = x.download()?;
                         for (row, x) in own.share.global().iter().zip(x.chunks_exact(NB)) {
                             assert!(
                                 *x == expected[*row as usize * NB..][..NB],
-                                "{policy}, {direction:?}, {wish:?}, {size} ranks"
+                                "{policy}, {kind:?}, {direction:?}, {wish:?}, {size} ranks"
                             );
                         }
                     }
@@ -133,28 +184,31 @@ fn cuda_sweeps_that_exchange_late_read_older_values() {
         return;
     }
     let whole = system(Policy::D);
-    for when in [SweepExchange::ColorLate, SweepExchange::EverySweep, SweepExchange::EverySolve] {
+    let late = [SweepExchange::ColorLate, SweepExchange::EverySweep, SweepExchange::EverySolve];
+    for (when, kind) in late.into_iter().flat_map(|when| [(when, Sweeps::Points), (when, Sweeps::Lines)]) {
         for size in SIZES {
-            let expected = plain_sweeps(&whole, size, when, 3);
+            let expected = match kind {
+                Sweeps::Lines => lined_sweeps(size, when, 3),
+                _ => plain_sweeps(&whole, size, when, 3),
+            };
             let found = [Wish::Shortest, Wish::Staged].map(|wish| {
                 let done = run(size, PATIENCE, move |ranks: &Threads| -> Result<Vec<f64>, GpuError> {
-                    let own = local(ranks, &system(Policy::D), 1, false);
+                    let mut own = local(ranks, &kind.system(Policy::D), 1, false);
                     let rows = Arc::into_inner(own.share).expect("made just now").exchanging(when);
-                    let (rows, stream) = (Arc::new(rows), Gpu::open(0)?.stream()?);
-                    let share = Arc::new(ShareCuda::new(&rows, &stream, &[], NB, wish)?);
-                    let pattern = own.jacobian.pattern();
-                    let mut sweeps =
-                        MulticolorCuda::over_ranks(pattern, NB, &own.batches, Storage::F64, &share)?;
-                    sweeps.factor(&DeviceJacobian::upload(&stream, &own.jacobian)?)?;
+                    own.share = Arc::new(rows);
+                    let stream = Gpu::open(0)?.stream()?;
+                    let share = Arc::new(ShareCuda::new(&own.share, &stream, &[], NB, wish)?);
+                    let mut sweeps = kind.over_ranks(&own, &share)?;
+                    sweeps.factor_later(&DeviceJacobian::upload(&stream, &own.jacobian)?)?;
                     let (b, mut x) = (stream.upload(&own.b)?, DeviceBuffer::zeroed(&stream, own.b.len())?);
-                    sweeps.solve(&b, &mut x, &SolveOptions::sweeps(3))?;
-                    Ok(rows.gather(NB, &x.download()?)?)
+                    sweeps.preconditioner(SolveOptions::sweeps(3)).apply(&b, &mut x)?;
+                    Ok(own.share.gather(NB, &x.download()?)?)
                 });
                 done.unwrap().swap_remove(0)
             });
-            assert!(found[0] == found[1], "{when:?} on {size} ranks: the two ways");
+            assert!(found[0] == found[1], "{when:?}, {kind:?} on {size} ranks: the two ways");
             let near = |(x, y): (&f64, &f64)| (x - y).abs() <= 1e-12;
-            assert!(found[0].iter().zip(&expected).all(near), "{when:?} on {size} ranks");
+            assert!(found[0].iter().zip(&expected).all(near), "{when:?}, {kind:?} on {size} ranks");
         }
     }
 }

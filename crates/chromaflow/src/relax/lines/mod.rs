@@ -8,11 +8,12 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub(super) use table::{LineTable, Run};
+pub(super) use table::{LineTable, Run, starts};
 
 use super::diagonal::FactorReport;
 use super::solve::{Engine, Update};
 use super::{RelaxError, RelaxOptions, SolveOptions, SolveReport};
+use crate::dist::Share;
 use crate::order::RowBatches;
 use crate::sparse::{BlockPattern, Jacobian};
 use chromaflow_device::Team;
@@ -85,6 +86,16 @@ impl LineRelaxation {
         let pattern = pattern.into();
         let engine = Engine::new(team, Arc::clone(&pattern), nb, batches, Update::Lines, options)?;
         Ok(Self { engine })
+    }
+
+    /// For the rows of a rank: sweeps are those of one rank alone, bit for bit ([`Multicolor::over`](super::Multicolor::over)), over lines each
+    /// of which one rank owns.
+    ///
+    /// # Errors
+    /// [`RelaxError::Rows`] for a share of other rows, [`RelaxError::CutLine`] for a line that several ranks own rows of.
+    pub fn over(mut self, share: &Arc<Share>) -> Result<Self, RelaxError> {
+        self.engine.divide(share)?;
+        Ok(self)
     }
 
     /// Factors the lines into memory of its own: call it after every change of the matrix.

@@ -1,8 +1,16 @@
 //! Which rows form lines, and where a row has its neighbors in one.
 
+use crate::dist::Share;
 use crate::order::RowBatches;
+use crate::relax::RelaxError;
 use crate::sparse::BlockPattern;
+use std::borrow::Cow;
 use std::ops::Range;
+
+/// Where the lines of batches begin, and the number of rows.
+pub(in crate::relax) fn starts(batches: &RowBatches) -> Cow<'_, [u32]> {
+    batches.lines().map_or_else(|| (0..=batches.rows() as u32).collect(), Cow::Borrowed)
+}
 
 /// The lines of all batches.
 pub(in crate::relax) struct LineTable {
@@ -24,9 +32,9 @@ pub(in crate::relax) enum Run {
 }
 
 impl LineTable {
-    pub(in crate::relax) fn new(pattern: &BlockPattern, batches: &RowBatches) -> Self {
-        let rows = pattern.rows() as u32;
-        let starts = batches.lines().map_or_else(|| (0..=rows).collect(), <[u32]>::to_vec);
+    /// Of lines that begin where [`starts`] says.
+    pub(in crate::relax) fn new(pattern: &BlockPattern, starts: &[u32]) -> Self {
+        let starts = starts.to_vec();
         let (mut stored, mut near) = (Vec::with_capacity(starts.len()), Vec::new());
         for line in starts.windows(2) {
             stored.push(near.len() as u32);
@@ -43,6 +51,25 @@ impl LineTable {
             }
         }
         Self { starts, stored, near }
+    }
+
+    /// Where lines begin if those of rows of other ranks are no lines.
+    ///
+    /// # Errors
+    /// [`RelaxError::CutLine`].
+    pub(in crate::relax) fn starts_of_owned(&self, share: &Share) -> Result<Vec<u32>, RelaxError> {
+        let mut starts = Vec::with_capacity(self.starts.len());
+        for line in self.starts.windows(2) {
+            let mut rows = line[0]..line[1];
+            let owned = share.owns(line[0] as usize);
+            if let Some(row) = rows.find(|&row| share.owns(row as usize) != owned) {
+                let [row, before] = [row, row - 1].map(|row| share.global()[row as usize] as usize);
+                return Err(RelaxError::CutLine { row, before });
+            }
+            starts.extend(if owned { line[0]..line[0] + 1 } else { line[0]..line[1] });
+        }
+        starts.push(share.rows() as u32);
+        Ok(starts)
     }
 
     /// Rows in lines of several.

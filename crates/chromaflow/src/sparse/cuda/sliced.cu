@@ -8,7 +8,8 @@
 // groups that share the slots of a row; MINB thread blocks a multiprocessor must hold; DEARLY loads the inverse
 // diagonal before the predecessors are waited for, ONE the odd last slot with the first pairs; MODE 0 sweep of a
 // relaxation over rows in the order of the matrix, 1 product or residual, 2 sweep over rows in another order, 3 the
-// same that passes rows between ranks: its first `edge` thread blocks wait for the neighbors' rows and send theirs.
+// same that passes rows between ranks: its first `edge` thread blocks wait for the neighbors' rows and send theirs, 4
+// that waits for them alone.
 //
 // Small blocks are bound not by memory but by the sectors of x that multiprocessors ask the L2 cache for. Chunks of one
 // thread block, near one another in the mesh, find most of them in L1.
@@ -33,6 +34,8 @@ using sell::Chunk;
 #endif
 #define ALONE (NB == 1 && SP == 1)  // a thread has the whole sum of its row
 #define SWEEP (MODE != 1)
+#define AWAITS (MODE >= 3)
+#define SENDS (MODE == 3)
 // Where an owner's value stands in a vector, and the row it belongs to.
 #if MODE == 0
 #define ROW (k.row + r)
@@ -69,7 +72,7 @@ __device__ __forceinline__ void load_lane(u32* w, const char* base, u32 lane) {
 
 #if MODE == 1
 #define ARGUMENTS SlicedProduct
-#elif MODE == 3
+#elif AWAITS
 #define ARGUMENTS SlicedPeerSweep
 #else
 #define ARGUMENTS SlicedSweep
@@ -128,14 +131,18 @@ extern "C" __global__ void __launch_bounds__(GROUP * G, RESIDENT) sliced(ARGUMEN
         bi = load_f64(b + AT);
     }
 #endif
-#if MODE == 3
+#if AWAITS
     // What is in the way of a border is brought near before its turn comes: neighbors wait for it.
     __shared__ mail::Desk desk;
+#if SENDS
     __shared__ mail::Sent<Sum> sent[G][C];
+#endif
     if (blockIdx.x < edge) {
         mail::prepare(desk, mail_of, step);
         if (owner && c == 0) {
+#if SENDS
             sent[g][r] = mail::address<Sum>(mail_of, row, NB);
+#endif
             prefetch_l2(b + (u64)row * NB);
         }
         const char* indices = reinterpret_cast<const char*>(index + (u64)k.slot * C);
@@ -155,7 +162,7 @@ extern "C" __global__ void __launch_bounds__(GROUP * G, RESIDENT) sliced(ARGUMEN
     // Not earlier: what the successor loads ahead of its turn would take the memory's time from these loads.
     launch_dependents();
     wait_for_predecessors();
-#if MODE == 3
+#if AWAITS
     mail::delay();
     if (blockIdx.x < edge) mail::wait(mail_of, desk);
 #else
@@ -245,11 +252,11 @@ extern "C" __global__ void __launch_bounds__(GROUP * G, RESIDENT) sliced(ARGUMEN
             xi = old + omega * (xi - old);
         }
         x_out[at] = (Sum)xi;
-#if MODE == 3
+#if SENDS
         if (blockIdx.x < edge) mail::send(mail_of, sent[g][r], NB, c, (Sum)xi);
 #endif
     }
-#if MODE == 3
+#if SENDS
     if (blockIdx.x < edge) mail::post(desk, edge);
 #endif
 #else

@@ -70,6 +70,8 @@ pub(crate) enum Mode {
     PermutedSweep = 2,
     /// The same that passes rows between ranks.
     PeerSweep = 3,
+    /// The same that waits for rows of other ranks and sends none.
+    AwaitSweep = 4,
 }
 
 impl Sliced {
@@ -311,9 +313,14 @@ impl Tile {
             (Storage::F16 | Storage::Bf16, 5) => resident.min(4),
             _ => resident,
         };
+        let waiting = |resident: usize| match (storage, nb) {
+            (Storage::F32, 5) | (Storage::F16 | Storage::Bf16, 6) => (resident - 1).max(1),
+            _ => resident,
+        };
         let least = |resident: usize| match mode {
             Mode::Sweep => resident,
             Mode::PeerSweep => passing(resident),
+            Mode::AwaitSweep => waiting(passing(resident)),
             Mode::Product | Mode::PermutedSweep => 1,
         };
         match *self {
@@ -376,7 +383,7 @@ impl Tile {
 
 /// The text of sliced.cu; what passes rows between ranks stands before it where they pass.
 fn sliced_source(storage: Storage, mode: Mode) -> KernelSource {
-    if mode != Mode::PeerSweep {
+    if !matches!(mode, Mode::PeerSweep | Mode::AwaitSweep) {
         return sell_source("sliced", SLICED, storage);
     }
     let text = format!("{MAIL}\n#line 1 \"sliced.cu\"\n{SLICED}");

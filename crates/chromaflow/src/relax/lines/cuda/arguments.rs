@@ -1,5 +1,6 @@
 //! What the kernels of lines take.
 
+use crate::gpu::Posts;
 use crate::sparse::cuda::arguments::{In, Sum};
 use bytemuck::{Pod, Zeroable};
 use chromaflow_device::cuda::{Read, Share, Write};
@@ -49,5 +50,13 @@ kernel_record! {
         room: Share<Sum>,
         x: Share<Sum>,
         omega: f64,
+    }
+
+    /// The same where rows of the border pass to other ranks.
+    pub struct SolvePassingLines {
+        lines: SolveLines,
+        posts: Posts,
+        /// Whether the neighbors are told: no other rows of the color follow.
+        tells: u32,
     }
 }

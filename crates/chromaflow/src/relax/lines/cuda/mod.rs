@@ -5,23 +5,24 @@
 //! which leaves z = B^-1 (b - O x); `solve.cu` then goes up and down the lines. `factor.cu` eliminates them.
 
 pub(super) mod arguments;
+mod layout;
+mod sweep;
 #[cfg(test)]
 mod tests;
 
-use super::LineTable;
-use crate::gpu::{DeviceJacobian, GpuError, Storage};
+use super::{LineTable, starts};
+use crate::dist::SweepExchange;
+use crate::gpu::{DeviceJacobian, Direct, GpuError, MAIL, ShareCuda, Storage, Vectors};
 use crate::order::RowBatches;
-use crate::relax::{
-    Direction, FactorReport, Guess, MulticolorCuda, RelaxError, SolveOptions, SolveReport, check_batches,
-};
-use crate::sparse::BlockPattern;
-use crate::sparse::cuda::{RowSets, Tile};
-use crate::{Outcome, sparse};
-use arguments::{FactorLines, Line, SolveLines};
-use chromaflow_device::cuda::{DeviceBuffer, Graph, Kernel, KernelSource, Read, Share, Stream, Write};
+use crate::relax::over_ranks_cuda::Recorded;
+use crate::relax::{Direction, FactorReport, MulticolorCuda, check_batches, invert_source};
+use crate::sparse::cuda::{Mode, Tile};
+use crate::sparse::{BlockPattern, check_len, check_nb};
+use arguments::{FactorLines, Line, SolveLines, SolvePassingLines};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream, Write};
+use layout::{Color, Groups, Parts, without_lines};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::ops::Range;
 use std::sync::Arc;
 
 const LINES: &str = include_str!("lines.cuh");
@@ -42,18 +43,36 @@ fn factor_source(nb: usize, storage: Storage, from: Storage) -> KernelSource {
     source("factor_lines", FACTOR, storage, nb).record::<FactorLines>().define("IN", from.code())
 }
 
-/// Sweeps along lines; as many rows ahead as about 20 registers a buffer hold.
-fn solve_source(nb: usize, storage: Storage) -> KernelSource {
+/// Sweeps along lines, which may pass those of the border to other ranks; as many rows ahead as about 20 registers a buffer hold.
+fn solve_source(nb: usize, storage: Storage, passes: bool) -> KernelSource {
     let ahead = (20 / nb / (storage.x_bytes() / 4)).clamp(1, 8);
-    source("solve_lines", SOLVE, storage, nb).record::<SolveLines>().define("AHEAD", ahead)
+    let source = if passes {
+        source("solve_lines", &format!("{MAIL}\n#line 1 \"solve.cu\"\n{SOLVE}"), storage, nb)
+            .record::<SolvePassingLines>()
+    } else {
+        source("solve_lines", SOLVE, storage, nb).record::<SolveLines>()
+    };
+    source.define("AHEAD", ahead).define("PASSES", u32::from(passes))
 }
 
-/// Sources of the kernels for lines of blocks of a size, for building ahead; none where there are none.
+/// Whether lines of blocks of this size are solved for.
+fn check_size(nb: usize) -> Result<(), GpuError> {
+    check_nb(nb)?;
+    if nb > MOST {
+        return Err(GpuError::Unsupported(format!(
+            "lines of blocks of {nb} x {nb} are not solved for on a GPU: blocks have at most {MOST} rows"
+        )));
+    }
+    Ok(())
+}
+
+/// Sources of the kernels for lines of blocks of a size, for building ahead, over ranks and alone; none where there are none.
 pub(crate) fn kernel_sources(nb: usize, storage: Storage) -> Vec<KernelSource> {
     if nb > MOST {
         return Vec::new();
     }
-    let mut sources = vec![solve_source(nb, storage), factor_source(nb, storage, storage.assembled())];
+    let mut sources = Vec::from([false, true].map(|passes| solve_source(nb, storage, passes)));
+    sources.push(factor_source(nb, storage, storage.assembled()));
     if storage == Storage::F16 {
         sources.push(factor_source(nb, storage, Storage::F16));
     }
@@ -70,53 +89,23 @@ pub(crate) fn kernel_sources(nb: usize, storage: Storage) -> Vec<KernelSource> {
 /// **Results** are the same bits on every run.
 ///
 /// **Launch shape**: three launches a batch, each dependent on the one before: the rows of lines, the lines (as many as fit a warp, an
-/// entry of x a lane), the rows that stand alone. **Twin**: [`LineRelaxation`](crate::relax::LineRelaxation).
+/// entry of x a lane), the rows that stand alone. Over ranks without kernels that pass rows, so many for the border and for the rest. **Twin**: [`LineRelaxation`](crate::relax::LineRelaxation).
 pub struct LinesCuda {
-    /// Sweeps over rows; of each color first those of lines, then those alone.
+    /// Sweeps over rows, of each color by [`Color`].
     points: MulticolorCuda,
     pattern: Arc<BlockPattern>,
     lines: DeviceBuffer<Line>,
-    /// The lines of each color, and how many groups of a warp they are.
-    colors: Vec<Range<u32>>,
+    colors: Vec<Color>,
     near: DeviceBuffer<u32>,
     couplings: [DeviceBuffer<u32>; 2],
     solve: Kernel,
     /// Eliminations by the storage of assembled blocks.
     factor: HashMap<Storage, Kernel>,
-    graphs: HashMap<(Direction, usize, u64), Graph>,
+    graphs: Recorded<(Direction, usize, u64)>,
     singular: Option<usize>,
-}
-
-/// Lines as warps go through them.
-struct Groups {
-    lines: Vec<Line>,
-    colors: Vec<Range<u32>>,
-    /// Rows of the longest lines of all groups.
-    slots: usize,
-}
-
-impl Groups {
-    fn new(batches: &RowBatches, nb: usize) -> Self {
-        let starts = batches.lines().map_or(&[][..], |lines| lines);
-        let (mut lines, mut colors, mut slots) = (Vec::new(), Vec::new(), 0);
-        for batch in batches.iter() {
-            let first = lines.len();
-            let long = batch.start..batches.alone(batch.clone()).start;
-            let inside = |start: &&[u32]| long.contains(&(start[0] as usize));
-            let own: Vec<&[u32]> = starts.windows(2).filter(inside).collect();
-            for group in own.chunks(WARP / nb) {
-                // Long lines come first.
-                let longest = group.first().map_or(0, |line| line[1] - line[0]);
-                for (at, line) in group.iter().enumerate() {
-                    let (row, rows) = (line[0], line[1] - line[0]);
-                    lines.push(Line { row, rows, slot: slots as u32, lane: (at * nb) as u32 });
-                }
-                slots += longest as usize;
-            }
-            colors.push(first as u32..lines.len() as u32);
-        }
-        Self { lines, colors, slots }
-    }
+    share: Option<Arc<ShareCuda>>,
+    /// Where kernels pass rows themselves: the sweep over rows in lines, which waits for other ranks.
+    awaiting: Option<Kernel>,
 }
 
 impl LinesCuda {
@@ -133,29 +122,83 @@ impl LinesCuda {
         batches: &RowBatches,
         storage: Storage,
     ) -> Result<Self, GpuError> {
-        sparse::check_nb(nb)?;
-        if nb > MOST {
-            return Err(GpuError::Unsupported(format!(
-                "lines of blocks of {nb} x {nb} are not solved for on a GPU: blocks have at most {MOST} rows"
-            )));
-        }
+        check_size(nb)?;
         check_batches(pattern, batches, true)?;
-        let table = LineTable::new(pattern, batches);
-        let (rest, kept, near) = without_lines(pattern, batches, &table);
-        let sets: Vec<Range<usize>> = batches
-            .iter()
-            .flat_map(|batch| {
-                let alone = batches.alone(batch.clone());
-                [batch.start..alone.start, alone]
-            })
-            .collect();
         let largest = batches.iter().map(|batch| batch.len()).max().unwrap_or(0);
+        Self::build(stream, pattern, nb, (batches, &starts(batches)), (storage, largest), (None, None))
+    }
+
+    /// For the rows of a rank: right-hand sides are residuals and x solutions, as [`dist`](crate::dist) has it. Sweeps are those of one
+    /// device alone, bit for bit, over lines each of which one rank owns: after each color its border, with the whole of its lines,
+    /// passes to the neighbors while the interior is worked on; all sweeps of a solve are one graph where kernels pass it
+    /// ([`Path::Direct`](crate::gpu::Path)).
+    ///
+    /// # Errors
+    /// As [`Self::new`]; [`RelaxError::CutLine`](crate::relax::RelaxError::CutLine).
+    pub fn over_ranks(
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        batches: &RowBatches,
+        storage: Storage,
+        share: &Arc<ShareCuda>,
+    ) -> Result<Self, GpuError> {
+        Self::over_ranks_delayed(pattern, nb, batches, storage, share, None)
+    }
+
+    /// The same with kernels that come and go at any time, later by up to so many nanoseconds, where they pass rows themselves.
+    pub(crate) fn over_ranks_delayed(
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        batches: &RowBatches,
+        storage: Storage,
+        share: &Arc<ShareCuda>,
+        delay: Option<u32>,
+    ) -> Result<Self, GpuError> {
+        check_size(nb)?;
+        check_batches(pattern, batches, true)?;
+        let (rows, stream) = (share.share(), share.stream());
+        check_len("share", rows.rows(), pattern.rows(), || "the rows of the pattern".to_owned())?;
+        let owned = LineTable::new(pattern, &starts(batches)).starts_of_owned(rows)?;
+        // That of one device: with another tile sums of a row could be added in another order.
+        let largest = rows.batches().iter().map(|batch| batch.whole[0]).max().unwrap_or(0);
+        let words = pattern.rows() * nb * storage.x_bytes() / 4;
+        let direct = match rows.sweep_exchange() {
+            SweepExchange::EveryColor => share.direct(words, delay)?,
+            SweepExchange::ColorLate | SweepExchange::EverySweep | SweepExchange::EverySolve => None,
+        };
+        let (passes, of_rank) = (direct.is_some(), (Some(share), direct));
+        let made = Self::build(stream, pattern, nb, (batches, &owned), (storage, largest), of_rank)?;
+        if passes {
+            // Everybody's kernels are loaded before anybody's wait: loading may wait for them.
+            rows.ranks().barrier()?;
+        }
+        Ok(made)
+    }
+
+    fn build(
+        stream: &Stream,
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        (batches, starts): (&RowBatches, &[u32]),
+        (storage, largest): (Storage, usize),
+        (share, direct): (Option<&Arc<ShareCuda>>, Option<Direct>),
+    ) -> Result<Self, GpuError> {
+        let table = LineTable::new(pattern, starts);
+        let (rest, kept, near) = without_lines(pattern, starts, &table);
+        let parts = Parts::of_colors(pattern, batches, starts, share.map(|share| &**share.share()));
         let tile = Tile::choose(nb, storage, largest, stream.gpu().facts().multiprocessors);
-        let sets = RowSets::in_order(pattern.rows(), &sets);
-        let points = MulticolorCuda::of_part(stream, &rest, nb, &sets, storage, tile, (pattern, &kept))?;
-        let Groups { lines, colors, slots } = Groups::new(batches, nb);
+        let kernel = |source: KernelSource, name| -> Result<Kernel, GpuError> {
+            let source = direct.iter().fold(source, |source, direct| direct.source(source));
+            Ok(stream.gpu().module(&source)?.kernel(name)?)
+        };
+        let solve = kernel(solve_source(nb, storage, direct.is_some()), "solve_lines")?;
+        let awaiting =
+            direct.as_ref().map(|_| kernel(tile.source(nb, storage, Mode::AwaitSweep), tile.name()));
+        let awaiting = awaiting.transpose()?;
+        let (sets, part) = (Parts::sets(&parts), (&rest, pattern, &kept[..]));
+        let points = MulticolorCuda::of_part(stream, part, nb, &sets, (storage, tile), (share, direct))?;
+        let Groups { lines, colors, slots } = Groups::new(&parts, &points.matrix().batches, nb);
         let words = slots * nb * WARP * storage.x_bytes() / 4;
-        let solve = stream.gpu().module(&solve_source(nb, storage))?.kernel("solve_lines")?;
         Ok(Self {
             points,
             pattern: Arc::clone(pattern),
@@ -165,21 +208,37 @@ impl LinesCuda {
             couplings: [DeviceBuffer::zeroed(stream, words)?, DeviceBuffer::zeroed(stream, words)?],
             solve,
             factor: HashMap::new(),
-            graphs: HashMap::new(),
+            graphs: Recorded::new(),
             singular: None,
+            share: share.cloned(),
+            awaiting,
         })
     }
 
-    /// Sources of the kernels that [`Self::new`] asks for with batches the largest of which has so many rows, and that taking values
-    /// of the usual storage asks for.
+    /// Sources of the kernels that [`Self::new`], or `over_ranks` [`Self::over_ranks`], asks for with batches the largest of which has so many
+    /// rows, and that taking values of the usual storage asks for.
     pub fn kernel_sources(
         nb: usize,
         storage: Storage,
         largest: usize,
         processors: usize,
+        over_ranks: bool,
     ) -> Vec<KernelSource> {
-        let mut sources = MulticolorCuda::kernel_sources(nb, storage, largest, processors).0;
-        sources.extend(kernel_sources(nb, storage));
+        let tile = Tile::choose(nb, storage, largest, processors);
+        let sweeps: &[Mode] = if over_ranks {
+            &[Mode::PermutedSweep, Mode::PeerSweep, Mode::AwaitSweep]
+        } else {
+            &[Mode::Sweep]
+        };
+        let mut sources: Vec<KernelSource> =
+            sweeps.iter().chain(&[Mode::Product]).map(|&mode| tile.source(nb, storage, mode)).collect();
+        sources.push(tile.convert_source(nb, storage, storage.assembled()));
+        sources.extend([invert_source(&tile, nb, storage), Vectors::kernel_source(storage)]);
+        sources.push(factor_source(nb, storage, storage.assembled()));
+        sources.push(solve_source(nb, storage, false));
+        if over_ranks {
+            sources.push(solve_source(nb, storage, true));
+        }
         sources
     }
 
@@ -238,102 +297,6 @@ impl LinesCuda {
         self.points.factor_assembled_later()
     }
 
-    /// Solves A x = b as `options` say, with `b` and `x` on the device in the order of the matrix's rows.
-    ///
-    /// **Shapes**: `b`, `x [rows, nb]`.
-    ///
-    /// # Errors
-    /// [`RelaxError::NotFactored`], [`GpuError::Shape`], [`GpuError::Cuda`]; [`GpuError::Unsupported`] for tolerances, histories and
-    /// restarts, which are for a Krylov method around the sweeps.
-    pub fn solve(
-        &mut self,
-        b: &DeviceBuffer<f64>,
-        x: &mut DeviceBuffer<f64>,
-        options: &SolveOptions,
-    ) -> Result<SolveReport, GpuError> {
-        if options.tolerance.is_some() || options.history || options.restart.is_some() {
-            return Err(GpuError::Unsupported(
-                "sweeps over lines look at no residual on a GPU: put a Krylov method around them".to_owned(),
-            ));
-        }
-        let report =
-            |outcome, sweeps| SolveReport { outcome, sweeps, relative_residual: None, history: Vec::new() };
-        if let Some(row) = self.singular {
-            return Ok(report(Outcome::Breakdown { row }, 0));
-        }
-        self.points.set_rhs(b)?;
-        match options.guess {
-            Guess::Zero => self.points.clear()?,
-            Guess::Given => self.points.set_x(x)?,
-        }
-        self.sweeps(options.direction, options.sweeps, options.damping)?;
-        self.points.get_x(x)?;
-        Ok(report(Outcome::IterationLimit, options.sweeps))
-    }
-
-    /// `count` sweeps from the present x as one graph launch.
-    ///
-    /// # Errors
-    /// [`RelaxError::NotFactored`], [`GpuError::Cuda`].
-    pub fn sweeps(&mut self, direction: Direction, count: usize, damping: f64) -> Result<(), GpuError> {
-        if !self.points.is_factored() {
-            return Err(RelaxError::NotFactored.into());
-        }
-        let (key, stream) = ((direction, count, damping.to_bits()), self.points.stream().clone());
-        if !self.graphs.contains_key(&key) {
-            let mut failed = None;
-            let graph = stream.capture(|| {
-                failed = self.record(direction, count, damping).err();
-                Ok(())
-            });
-            if let Some(error) = failed {
-                return Err(error);
-            }
-            self.graphs.insert(key, graph?);
-        }
-        Ok(self.graphs.get_mut(&key).expect("it was put there above").launch(&stream)?)
-    }
-
-    fn record(&self, direction: Direction, count: usize, damping: f64) -> Result<(), GpuError> {
-        let colors = self.colors.len();
-        let forward = (0..colors).filter(|_| direction != Direction::Backward);
-        let backward = (0..colors).rev().filter(|_| direction != Direction::Forward);
-        let order: Vec<usize> = forward.chain(backward).collect();
-        let mut dependent = false;
-        for &color in (0..count).flat_map(|_| &order) {
-            let lines = self.colors[color].clone();
-            if !lines.is_empty() {
-                self.points.launch_apart(2 * color, dependent)?;
-                self.launch_lines(lines, damping)?;
-                dependent = true;
-            }
-            if self.points.launch_in_place(2 * color + 1, damping, dependent)? {
-                dependent = true;
-            }
-        }
-        Ok(())
-    }
-
-    fn launch_lines(&self, lines: Range<u32>, omega: f64) -> Result<(), GpuError> {
-        let nb = self.points.matrix().nb();
-        let [e, f] = &self.couplings;
-        let [x, room] = self.points.iterates();
-        let arguments = SolveLines {
-            lines: (&self.lines).into(),
-            first: lines.start,
-            end: lines.end,
-            e: Read::at(e.ptr()),
-            f: Read::at(f.ptr()),
-            room: Share::at(room),
-            x: Share::at(x),
-            omega,
-        };
-        let blocks = lines.len().div_ceil(WARP / nb).div_ceil(2);
-        let launch = self.solve.launch(blocks, 64).record(&arguments);
-        // SAFETY: lines lie within the rows, their blocks within E and F; no line of a color reads another one's rows.
-        Ok(unsafe { launch.dependent(true).enqueue(self.points.stream()) }?)
-    }
-
     /// The matrix without the couplings inside lines, as the sweeps read it.
     pub fn points_mut(&mut self) -> &mut MulticolorCuda {
         &mut self.points
@@ -358,33 +321,4 @@ impl LinesCuda {
         let room = self.couplings[0].bytes() / (nb * WARP) * (WARP / nb) * nb;
         self.points.minimal_bytes() + in_lines * nb * nb * x + 4 * room
     }
-}
-
-/// The pattern without the couplings inside lines, which of the blocks each of its own is, and of each row the blocks A and C.
-fn without_lines(
-    pattern: &BlockPattern,
-    batches: &RowBatches,
-    table: &LineTable,
-) -> (Arc<BlockPattern>, Vec<u32>, Vec<u32>) {
-    let (mut ptr, mut idx, mut kept) = (vec![0], Vec::new(), Vec::new());
-    let (mut near, mut stored) = (Vec::with_capacity(2 * pattern.rows()), 0);
-    for row in 0..pattern.rows() {
-        let mut skipped = 0..0;
-        if batches.line_of(row).len() > 1 {
-            skipped = table.near(stored);
-            stored += 1;
-        }
-        let column = |k: usize| pattern.col_idx()[k] as usize;
-        let find = |wanted: Option<usize>| skipped.clone().find(|&k| Some(column(k)) == wanted);
-        for wanted in [row.checked_sub(1), Some(row + 1)] {
-            near.push(find(wanted).map_or(u32::MAX, |k| k as u32));
-        }
-        for k in pattern.range(row).filter(|k| !skipped.contains(k)) {
-            idx.push(column(k) as u32);
-            kept.push(k as u32);
-        }
-        ptr.push(idx.len() as u32);
-    }
-    let rest = BlockPattern::new(pattern.cols(), ptr, idx).expect("columns ascend as before");
-    (Arc::new(rest), kept, near)
 }

@@ -6,8 +6,17 @@
 // [column][lane]: every request is a whole line of memory. They do not depend on the recurrences, so that those of
 // AHEAD rows are on their way while as many are used. A lane writes y where it reads z.
 //
-// Constants: NB; AHEAD. Twin: ../sweep.rs.
+// Where rows pass between ranks (PASSES) the first `edge` thread blocks send theirs when they are done, row after row
+// of a line; where nothing of the color follows, `tells`, the last of them says so (direct.cuh). They need not wait:
+// the sweep before them did.
+//
+// Constants: NB; AHEAD; PASSES. Twin: ../sweep.rs.
 #define PER_WARP (32 / NB)
+#if PASSES
+#define ARGUMENTS SolvePassingLines
+#else
+#define ARGUMENTS SolveLines
+#endif
 
 __device__ __forceinline__ Sum load_block(const Sum* p) {
 #if STORAGE == 0
@@ -82,7 +91,27 @@ struct Walk {
     }
 };
 
-extern "C" __global__ void __launch_bounds__(64) solve_lines(SolveLines) {
+#if PASSES
+// Rows of a line to whom reads them, some at a time: their addresses are on their way together. A lane its entry.
+__device__ __forceinline__ void send_line(const Mail* m, const Line& line, const Sum* x, u32 r) {
+    constexpr u32 TOGETHER = 4;
+    for (u32 i = 0; i < line.rows; i += TOGETHER) {
+        mail::Sent<Sum> to[TOGETHER];
+        Sum value[TOGETHER];
+#pragma unroll
+        for (u32 u = 0; u < TOGETHER; u++)
+            if (i + u < line.rows) {
+                to[u] = mail::address<Sum>(m, line.row + i + u, NB);
+                value[u] = load_x(x + (u64)(line.row + i + u) * NB + r);
+            }
+#pragma unroll
+        for (u32 u = 0; u < TOGETHER; u++)
+            if (i + u < line.rows) mail::send(m, to[u], NB, r, value[u]);
+    }
+}
+#endif
+
+extern "C" __global__ void __launch_bounds__(64) solve_lines(ARGUMENTS) {
     const u32 lane = threadIdx.x % 32, group = lane / NB, r = lane % NB;
     const u32 id = first + (blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * PER_WARP + group;
     uint4 raw = {0, 0, 0, 0};
@@ -94,6 +123,10 @@ extern "C" __global__ void __launch_bounds__(64) solve_lines(SolveLines) {
     Walk walk = {e + blocks, room + own, line.rows, longest, false};
     Part part;
     walk.load_blocks(part, 0);
+#if PASSES
+    __shared__ mail::Desk desk;
+    if (blockIdx.x < edge && tells) mail::prepare(desk, mail_of, step);
+#endif
     launch_dependents();
     wait_for_predecessors();
     walk.load_values(part, 0);
@@ -109,4 +142,12 @@ extern "C" __global__ void __launch_bounds__(64) solve_lines(SolveLines) {
         }
         *to = xi;
     });
+#if PASSES
+    mail::delay();
+    if (blockIdx.x < edge) {
+        send_line(mail_of, line, x, r);
+        if (tells) mail::post(desk, edge);
+        else __threadfence_system();
+    }
+#endif
 }

@@ -16,11 +16,11 @@ use crate::dist::{Batch, Share, SweepExchange};
 use crate::gpu::{Direct, GpuError, ShareCuda, Storage, Vectors};
 use crate::order::RowBatches;
 use crate::relax::check_batches;
+use crate::relax::over_ranks_cuda::Recorded;
 use crate::sparse::cuda::{BlockMatrixCuda, Mode, RowSets, Tile, padded};
 use crate::sparse::{BlockPattern, check_len, check_nb};
-use chromaflow_device::cuda::{DeviceBuffer, Graph, Kernel, KernelSource, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 use solve::{HISTORY, Norms, Plan};
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub struct MulticolorCuda {
     /// Whether a sweep writes the other x and reads this one (Jacobi).
     apart: bool,
     norms: Norms,
-    graphs: HashMap<Plan, Graph>,
+    graphs: Recorded<Plan>,
     factored: bool,
     singular: Option<usize>,
     /// Where rows are those of a rank: the sets of rows are then border, interior and ghosts of one color after the other.
@@ -117,18 +117,18 @@ impl MulticolorCuda {
         Self::build(stream, matrix, false, None, None)
     }
 
-    /// For sweeps over sets of rows of the caller's choice, with the blocks `kept` of matrices on the pattern `whole`.
+    /// For sweeps over sets of rows of the caller's choice on a pattern, with the blocks `kept` of matrices on the pattern `whole`; of a
+    /// rank where there is a share.
     pub(in crate::relax) fn of_part(
         stream: &Stream,
-        pattern: &Arc<BlockPattern>,
+        (pattern, whole, kept): (&Arc<BlockPattern>, &Arc<BlockPattern>, &[u32]),
         nb: usize,
         sets: &RowSets,
-        storage: Storage,
-        tile: Tile,
-        (whole, kept): (&Arc<BlockPattern>, &[u32]),
+        (storage, tile): (Storage, Tile),
+        (share, direct): (Option<&Arc<ShareCuda>>, Option<Direct>),
     ) -> Result<Self, GpuError> {
         let matrix = BlockMatrixCuda::with_sets(stream, pattern, nb, sets, storage, tile)?;
-        Self::build(stream, matrix.part_of(whole, kept)?, false, None, None)
+        Self::build(stream, matrix.part_of(whole, kept)?, false, share, direct)
     }
 
     /// For the rows of a rank: right-hand sides are residuals and x solutions, as [`dist`](crate::dist) has it. Sweeps are those of one
@@ -265,7 +265,7 @@ impl MulticolorCuda {
             stream: stream.clone(),
             matrix,
             norms,
-            graphs: HashMap::new(),
+            graphs: Recorded::new(),
             factored: false,
             singular: None,
             share: share.cloned(),

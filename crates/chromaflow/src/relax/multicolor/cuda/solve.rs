@@ -3,17 +3,16 @@
 
 use super::MulticolorCuda;
 use crate::Outcome;
-use crate::dist::SweepExchange;
 use crate::gpu::arguments::{AddNorm, BeginNorms};
-use crate::gpu::{Direct, Ghosts, GpuError, ShareCuda};
+use crate::gpu::{Direct, GpuError, Posts};
+use crate::relax::over_ranks_cuda::{Part, Passing, Recorded, order};
 use crate::relax::{Direction, Guess, RelaxError, SolveOptions, SolveReport};
 use crate::sparse::check_len;
 use crate::sparse::cuda::arguments::Terms;
 use crate::stop::GROWTH;
-use chromaflow_device::cuda::{DeviceBuffer, Share, Watch};
+use chromaflow_device::cuda::{DeviceBuffer, Kernel, Share, Watch};
 use chromaflow_device::kernel_arguments;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Residual norms that stay on the device until a solve ends.
 pub(super) struct Norms {
@@ -148,54 +147,26 @@ impl MulticolorCuda {
         if !self.factored {
             return Err(RelaxError::NotFactored.into());
         }
-        let share = self.share.clone();
-        // Sweeps between which nothing passes; then their x does.
-        let apart = |share: &&Arc<ShareCuda>| share.share().sweep_exchange() == SweepExchange::EverySolve;
-        let passes = share.as_ref().filter(apart).filter(|_| !self.apart);
-        if let Some(share) = &share {
-            if self.direct.is_none() && passes.is_none() && !share.is_recordable() {
-                return self.sweep_over(share, plan);
-            }
-            if share.share().check().is_err() {
-                return Ok(()); // nothing passes any more
-            }
-        }
-        if self.share.is_none() && self.stream.is_recording()? {
-            return self.record(plan); // as a part of another graph
-        }
-        if !self.graphs.contains_key(&plan) {
-            let (mut failed, stream) = (None, self.stream.clone());
-            let graph = stream.capture(|| {
-                failed = match (&self.direct, self.share.clone()) {
-                    (Some(direct), _) => self.record_direct(direct, plan).err(),
-                    (None, Some(share)) => self.sweep_over(&share, plan).err(),
-                    (None, None) => self.record(plan).err(),
-                };
-                Ok(())
-            });
-            if let Some(error) = failed {
-                return Err(error);
-            }
-            self.graphs.insert(plan, graph?);
-            if let Some(share) = &self.share {
-                // Everybody's graph is on its device before anybody's waits: to bring it there may wait for what runs.
-                self.stream.synchronize()?;
-                share.share().ranks().barrier()?;
-            }
-        }
-        let graph = self.graphs.get_mut(&plan).expect("it was put there above");
-        graph.launch(&self.stream)?;
-        let Some(share) = passes else { return Ok(()) };
-        let (x, words) = (self.x[0].ptr(), self.words());
-        // SAFETY: x has so many words a row.
-        unsafe {
-            share.start(Ghosts::All, words, x)?;
-            share.finish(Ghosts::All, words, x)
-        }
+        let (share, stream, words) = (self.share.clone(), self.stream.clone(), self.words());
+        let passing = share.as_ref().map(|share| Passing {
+            share,
+            direct: self.direct.is_some(),
+            at_once: self.apart,
+            x: self.x[0].ptr(),
+            words,
+        });
+        let mut graphs = std::mem::replace(&mut self.graphs, Recorded::new());
+        let done = graphs.run(plan, &stream, passing.as_ref(), || match (&self.direct, &passing) {
+            (Some(direct), _) => self.record_direct(direct, plan),
+            (None, Some(passing)) => self.sweep_over(passing, plan),
+            (None, None) => self.record(plan),
+        });
+        self.graphs = graphs;
+        done
     }
 
     /// Words of a row of x.
-    fn words(&self) -> usize {
+    pub(in crate::relax) fn words(&self) -> usize {
         self.matrix.nb() * self.matrix.storage().x_bytes() / 4
     }
 
@@ -232,21 +203,14 @@ impl MulticolorCuda {
     /// Sweeps over the rows of a rank that pass rows themselves: a launch a color, its border first, and one before and one after all.
     fn record_direct(&self, direct: &Direct, plan: Plan) -> Result<(), GpuError> {
         let (m, omega) = (&self.matrix, f64::from_bits(plan.damping));
-        let colors = m.batches.len() / 3;
-        let forward = (0..colors).filter(|_| plan.direction != Direction::Backward);
-        let backward = (0..colors).rev().filter(|_| plan.direction != Direction::Forward);
-        let order: Vec<usize> = forward.chain(backward).collect();
+        let order = order(plan.direction, m.batches.len() / 3);
         let mut step = 0;
         direct.post(step)?;
         for &color in (0..plan.sweeps).flat_map(|_| &order) {
             step += 1;
             let [border, interior] = [&m.batches[3 * color], &m.batches[3 * color + 1]];
-            let terms = self.sweep_terms(omega, 0, false);
             let posts = direct.posts(step, m.tile().blocks(border.len()));
-            let launch = m.launch(&self.sweep, border.start..interior.end).record(&terms).record(&posts);
-            // SAFETY: as in `launch_batch`; others write ghosts of x, which rows of the border alone read, once these were read
-            // (direct.cuh), and the memory of all is kept by `direct`.
-            unsafe { launch.dependent(true).enqueue(&self.stream)? };
+            self.launch_passing(border.start..interior.end, omega, &posts)?;
             if border.is_empty() {
                 direct.post(step)?;
             }
@@ -254,73 +218,23 @@ impl MulticolorCuda {
         direct.end(step)
     }
 
-    /// Sweeps over the rows of a rank. They are no graph where hosts agree on each exchange as they enqueue it.
-    fn sweep_over(&mut self, share: &ShareCuda, plan: Plan) -> Result<(), GpuError> {
-        let damping = f64::from_bits(plan.damping);
-        let words = self.words();
-        let colors = self.matrix.batches.len() / 3;
-        for _ in 0..plan.sweeps {
-            if plan.direction != Direction::Backward {
-                self.pass_over(share, &(0..colors).collect::<Vec<_>>(), damping, words)?;
-            }
-            if plan.direction != Direction::Forward {
-                self.pass_over(share, &(0..colors).rev().collect::<Vec<_>>(), damping, words)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Sweeps over colors in this order, exchanging as the share says. Twin: relax/over_ranks.rs.
-    fn pass_over(
-        &mut self,
-        share: &ShareCuda,
-        order: &[usize],
-        damping: f64,
-        words: usize,
-    ) -> Result<(), GpuError> {
-        let x = self.x[0].ptr();
-        let when = share.share().sweep_exchange();
-        for (at, &color) in order.iter().enumerate() {
+    /// Sweeps over the rows of a rank between which hosts pass them.
+    fn sweep_over(&mut self, passing: &Passing<'_>, plan: Plan) -> Result<(), GpuError> {
+        let (damping, colors) = (f64::from_bits(plan.damping), self.matrix.batches.len() / 3);
+        passing.sweeps((plan.direction, plan.sweeps), colors, &mut |color, part, dependent| {
             let [border, interior] = [3 * color, 3 * color + 1].map(|k| self.matrix.batches[k].clone());
-            if self.apart || when == SweepExchange::EveryColor {
-                let ghosts = if self.apart { Ghosts::All } else { Ghosts::Color(color) };
-                self.launch_rows(border, damping, false, false)?;
-                if self.apart {
-                    let [x, next] = &mut self.x;
-                    x.copy_from(&next.slice())?;
-                }
-                // SAFETY: x has so many words a row; interior rows are not sent.
-                unsafe { share.start(ghosts, words, x)? };
-                self.launch_rows(interior, damping, false, false)?;
-                // SAFETY: as above.
-                unsafe { share.finish(ghosts, words, x)? };
-                continue;
+            let rows = match part {
+                Part::Border => border,
+                Part::Interior => interior,
+                Part::All => border.start..interior.end,
+            };
+            self.launch_rows(rows, damping, dependent, false)?;
+            if self.apart && part == Part::Border {
+                let [x, next] = &mut self.x;
+                x.copy_from(&next.slice())?;
             }
-            // Nothing passes between border and interior: they are one launch.
-            let late = when == SweepExchange::ColorLate;
-            self.launch_rows(border.start..interior.end, damping, at > 0 && !late, false)?;
-            if late {
-                // SAFETY: as above.
-                unsafe {
-                    if at > 0 {
-                        share.finish(Ghosts::Color(order[at - 1]), words, x)?;
-                    }
-                    share.start(Ghosts::Color(color), words, x)?;
-                }
-            }
-        }
-        let Some(&last) = order.last().filter(|_| !self.apart) else { return Ok(()) };
-        // SAFETY: as above.
-        unsafe {
-            match when {
-                SweepExchange::EveryColor | SweepExchange::EverySolve => Ok(()),
-                SweepExchange::ColorLate => share.finish(Ghosts::Color(last), words, x),
-                SweepExchange::EverySweep => {
-                    share.start(Ghosts::All, words, x)?;
-                    share.finish(Ghosts::All, words, x)
-                }
-            }
-        }
+            Ok(())
+        })
     }
 
     /// What a sweep takes, which writes x or, where updates are apart, the other one.
@@ -355,26 +269,53 @@ impl MulticolorCuda {
         Ok(unsafe { launch.dependent(dependent).enqueue(&self.stream) }?)
     }
 
-    /// A set of rows that do not read one another, their new values into the other iterate.
-    pub(in crate::relax) fn launch_apart(&self, set: usize, dependent: bool) -> Result<(), GpuError> {
-        let m = &self.matrix;
-        let launch = m.launch(&self.sweep, m.batches[set].clone()).record(&self.sweep_terms(1.0, 0, true));
+    /// Chunks of rows that do not read one another, their new values into the other iterate.
+    pub(in crate::relax) fn launch_apart(&self, rows: Range<u32>, dependent: bool) -> Result<(), GpuError> {
+        let launch = self.matrix.launch(&self.sweep, rows).record(&self.sweep_terms(1.0, 0, true));
         // SAFETY: as in `launch_rows`.
         Ok(unsafe { launch.dependent(dependent).enqueue(&self.stream) }?)
     }
 
-    /// A set of rows that do not read one another, if there are any; whether there are.
+    /// Chunks of rows that do not read one another.
     pub(in crate::relax) fn launch_in_place(
         &self,
-        set: usize,
+        rows: Range<u32>,
         damping: f64,
         dependent: bool,
-    ) -> Result<bool, GpuError> {
-        let rows = self.matrix.batches[set].clone();
-        if !rows.is_empty() {
-            self.launch_rows(rows.clone(), damping, dependent, false)?;
-        }
-        Ok(!rows.is_empty())
+    ) -> Result<(), GpuError> {
+        self.launch_rows(rows, damping, dependent, false)
+    }
+
+    /// The same where the first `edge` thread blocks pass their rows to other ranks.
+    pub(in crate::relax) fn launch_passing(
+        &self,
+        rows: Range<u32>,
+        omega: f64,
+        posts: &Posts,
+    ) -> Result<(), GpuError> {
+        let launch = self.matrix.launch(&self.sweep, rows);
+        let launch = launch.record(&self.sweep_terms(omega, 0, false)).record(posts);
+        // SAFETY: as in `launch_rows`; others write ghosts of x, which rows of the border alone read, once these were read
+        // (direct.cuh), and the memory of all is kept by what passes rows.
+        Ok(unsafe { launch.dependent(true).enqueue(&self.stream) }?)
+    }
+
+    /// Chunks of rows that do not read one another, by a kernel whose first `edge` thread blocks wait for other ranks; their new values into the
+    /// other iterate.
+    pub(in crate::relax) fn launch_awaiting(
+        &self,
+        sweep: &Kernel,
+        rows: Range<u32>,
+        posts: &Posts,
+    ) -> Result<(), GpuError> {
+        let launch = self.matrix.launch(sweep, rows).record(&self.sweep_terms(1.0, 0, true)).record(posts);
+        // SAFETY: as in `launch_passing`.
+        Ok(unsafe { launch.dependent(true).enqueue(&self.stream) }?)
+    }
+
+    /// What passes rows, where kernels do so themselves.
+    pub(in crate::relax) fn direct(&self) -> Option<&Direct> {
+        self.direct.as_ref()
     }
 
     /// Where x is, and the other iterate.
