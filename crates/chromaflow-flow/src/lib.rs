@@ -35,6 +35,7 @@ pub mod unstructured;
 pub mod viscous;
 pub mod wall_distance;
 pub mod wall_law;
+mod wall_layer;
 
 pub use chromaflow_mesh as mesh;
 pub use config::FlowConfig;

@@ -1,6 +1,6 @@
 //! How a case of a mesh is solved where it leaves that to the program.
 
-use super::{CaseFile, Equations, MarchSection, MethodName, Mode, PrecondName};
+use super::{CaseFile, Equations, MarchSection, MethodName, Mode, PrecondName, SchemeName};
 use crate::context::Backend;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow_flow::config as flow;
@@ -110,11 +110,16 @@ impl CaseFile {
     }
 
     /// The same of a case of a structured grid: steady flow takes Newton-Krylov steps, unless a method of plain steps is asked for or a
-    /// GPU computes.
+    /// GPU computes. Turbulent flow has Roe's flux, below Mach 1 without a limiter: scalar dissipation would thicken layers of cells that are
+    /// thousands of times longer than high.
     pub(super) fn choose_on_grid(&mut self, table: &toml::Table, backend: Backend) {
         let given = |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
         let plain = given("structured", "method") || backend == Backend::Cuda;
         self.march.choose(self.march.mode == Mode::Steady && !plain, &given);
+        if self.flow.equations == Equations::Rans && !given("structured", "scheme") {
+            self.structured.scheme = SchemeName::Roe;
+            self.structured.limited &= given("structured", "limited") || self.flow.mach >= 1.0;
+        }
         let kind = self.structured.step().cfl();
         if self.march.nonlinear == NonlinearName::DefectCorrection && !given("march", "cfl_max") {
             self.march.cfl_max = kind.max;

@@ -38,9 +38,8 @@ const UNSTRUCTURED: [Unused; 1] =
 /// Keys of steps that only compressible flows take.
 const NEWTON: [&str; 3] = ["nonlinear", "newton_tolerance", "newton_directions"];
 
-const STRUCTURED: [Unused; 7] = [
+const STRUCTURED: [Unused; 6] = [
     ("mesh", &[], "the grid is in [grid]"),
-    ("turbulence", &[], "flows on meshes have turbulence models"),
     ("numerics", &[], "schemes and viscous terms are in [structured]"),
     ("linear", &[], "the implicit step is chosen by `method` in [structured]"),
     ("scalar", &[], "flows on meshes carry scalars"),
@@ -166,16 +165,18 @@ impl Case {
                 let mut case: CaseFile = source.parse_with(sets)?;
                 case.take_units(&source, &table)?;
                 case.choose_on_grid(&table, backend);
-                if case.flow.equations == Equations::Rans {
-                    let problem =
-                        "flows on structured grids have no turbulence model: expected euler or laminar";
+                if case.flow.equations == Equations::Rans && backend == Backend::Cuda {
+                    let problem = "turbulent flow on structured grids is computed on the CPU only: leave out --backend cuda, or give the \
+                                   case a [mesh] in the place of its [grid]";
                     return Err(source.error(&["flow", "equations"], problem));
                 }
                 let method = case.structured.method;
                 let given =
                     |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
-                if let Some((key, remedy)) = case.idle_key_of_newton(&table) {
-                    return Err(refused(&source, sets, ["march", &key], "this case", remedy));
+                let turbulence = case.idle_key_of_turbulence(&table).map(|found| ("turbulence", found));
+                let newton = || case.idle_key_of_newton(&table).map(|found| ("march", found));
+                if let Some((section, (key, remedy))) = turbulence.or_else(newton) {
+                    return Err(refused(&source, sets, [section, &key], "this case", remedy));
                 }
                 let idle =
                     BY_METHOD.iter().find(|(section, key, idle, _)| idle(method) && given(section, key));

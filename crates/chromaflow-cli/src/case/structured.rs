@@ -30,7 +30,7 @@ pub struct StructuredSection {
     /// lax_wendroff: coarse grids that speed up steady runs, where the numbers of cells can be halved. Three are best in
     /// channels, one where shocks stand on airfoils, which swing with more.
     pub coarse_grids: usize,
-    /// Inviscid fluxes.
+    /// Inviscid fluxes. By default `scalar`, in turbulent flow `roe`.
     pub scheme: SchemeName,
     /// scalar, matrix: coefficient of the second differences.
     pub second: f64,
@@ -42,9 +42,9 @@ pub struct StructuredSection {
     pub convective: f64,
     /// roe: weight of the extrapolation; 1/3 is of third order in one dimension.
     pub kappa: f64,
-    /// roe: whether van Albada's limiter acts.
+    /// roe: whether van Albada's limiter acts. By default it does, but in turbulent flow below Mach 1 that has `roe` by default.
     pub limited: bool,
-    /// Viscous terms of laminar flow.
+    /// Viscous terms.
     pub viscous: ViscousName,
     /// Second differences of the implicit operator over the spectral radius (over |A| with `matrix` and `roe` in block
     /// systems); 0.5 is upwinding. By default 0.5 for `ssor` and `roe`, four times `fourth` for the others.
@@ -196,6 +196,7 @@ impl StructuredSection {
                 ViscousName::Full => ViscousTerms::Full,
                 ViscousName::ThinLayer => ViscousTerms::ThinLayer,
             },
+            turbulence: shared.turbulence,
             boundaries: shared.boundaries,
             implicit: LineImplicit {
                 method: self.step(),

@@ -1,6 +1,7 @@
 use super::*;
 use crate::context::Backend;
 use chromaflow::factor::block_ilu::Fill;
+use chromaflow_flow::structured::Scheme;
 use std::path::Path;
 
 fn parse(text: &str) -> Result<(Source, CaseFile), String> {
@@ -126,9 +127,40 @@ fn a_turbulence_model_is_what_its_section_says() {
         let error = of(&text).unwrap_err();
         assert!(error.contains(expect) && error.contains("a.toml:"), "{error}");
     }
-    let source = Source::of_text(Path::new("a.toml"), "[grid]\nfile = \"g\"\n[flow]\nequations = \"rans\"\n");
-    let error = Case::of(source, &[], Backend::Cpu).unwrap_err().to_string();
-    assert!(error.contains("structured grids have no turbulence model"), "{error}");
+}
+
+/// Turbulent flow on structured grids takes Roe's flux, below Mach 1 without a limiter, where nothing else is said; a GPU does not compute it.
+#[test]
+fn structured_grids_have_turbulence() {
+    let of = |text: &str, backend| {
+        let text = format!("[grid]\nfile = \"g\"\n[flow]\nequations = \"rans\"\nreynolds = 1e6\n{text}");
+        match Case::of(Source::of_text(Path::new("a.toml"), &text), &[], backend)
+            .map_err(|e| e.to_string())?
+        {
+            (source, Case::Structured(case)) => {
+                case.config(&source, &[], false).map(|c| case.structured.config(c)).map_err(|e| e.to_string())
+            }
+            _ => panic!("a case of a structured grid"),
+        }
+    };
+    let roe = |limited| Scheme::Roe { kappa: 1.0 / 3.0, limited };
+    let slow = of("mach = 0.5\n[turbulence]\nmodel = \"sa\"\norder = 2", Backend::Cpu).unwrap();
+    assert_eq!((slow.scheme, slow.equations), (roe(false), flow::Equations::Laminar));
+    assert!(matches!(slow.implicit.nonlinear, flow::Nonlinear::NewtonKrylov(_)));
+    let turbulence = slow.turbulence.unwrap();
+    assert_eq!((turbulence.model, turbulence.second_order), (flow::TurbulenceModel::Sa, true));
+    assert_eq!(of("mach = 1.5", Backend::Cpu).unwrap().scheme, roe(true));
+    let given = "mach = 0.5\n[structured]\nlimited = true";
+    assert_eq!(of(given, Backend::Cpu).unwrap().scheme, roe(true));
+    let matrix = of("mach = 0.5\n[structured]\nscheme = \"matrix\"", Backend::Cpu).unwrap().scheme;
+    assert!(matches!(matrix, Scheme::Matrix(_)));
+    let error = of("mach = 0.5", Backend::Cuda).unwrap_err();
+    assert!(
+        error.contains("on the CPU only: leave out --backend cuda") && error.contains("a.toml:4"),
+        "{error}"
+    );
+    let error = of("mach = 0.5\n[turbulence]\nsustained = true", Backend::Cpu).unwrap_err();
+    assert!(error.contains("does not use turbulence.sustained"), "{error}");
 }
 
 #[test]

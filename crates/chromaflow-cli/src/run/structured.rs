@@ -4,6 +4,7 @@ use super::advice::{Trouble, on_points};
 use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};
+use super::profiles::WallUnits;
 use super::{Args, summary};
 use crate::case::{CaseFile, NonlinearName, Source, StepName};
 use crate::cite;
@@ -13,7 +14,7 @@ use crate::run::files::Files;
 use chromaflow_device::cuda::Gpu;
 use chromaflow_flow::config::Boundary;
 use chromaflow_flow::grid::{Grid, GridError};
-use chromaflow_flow::march::{FlowError, Host, March};
+use chromaflow_flow::march::{FlowError, Host, March, Spread};
 use chromaflow_flow::mesh::{Mesh, Planar};
 use chromaflow_flow::output::{Field, Restart};
 use chromaflow_flow::structured::lax_wendroff::{LaxWendroffSolver, LaxWendroffSystem};
@@ -56,7 +57,10 @@ pub fn run(args: &Args, ctx: &Context, source: &Source, case: &CaseFile, start: 
         files,
         start,
     };
-    let bad = |e: FlowError| CliError::input(format!("{}: {e}", source.path.display()));
+    let bad = |e: FlowError| match e {
+        FlowError::TurbulenceOption { key, problem } => source.error(&["turbulence", key], problem),
+        other => CliError::input(format!("{}: {other}", source.path.display())),
+    };
     let (wanted, team) = (config.clone(), Arc::clone(ctx.team()));
     if case.structured.method == StepName::LaxWendroff {
         let scheme = case.structured.lax_wendroff();
@@ -173,7 +177,26 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     }
 
     fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
+        for name in S::unknowns_missing_in(&self.solver, restart).iter().filter(|_| self.ctx.verbose()) {
+            eprintln!("note: the restart has no `{name}`, which starts anew");
+        }
         S::resume(&mut self.solver, restart)
+    }
+
+    fn coupled(&self) -> Vec<String> {
+        S::coupled_unknowns(&self.solver)
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let of = |(wall, y): (String, Spread)| {
+            format!("y+ of the first cells at {wall}: {:.3} to {:.3}, mean {:.3}", y.min, y.max, y.mean)
+        };
+        S::y_plus(&self.solver).into_iter().map(of).collect()
+    }
+
+    fn wall_units(&self, friction: f64, density: f64, temperature: f64) -> Option<WallUnits> {
+        self.config.turbulence.as_ref()?;
+        Some(WallUnits::of(&self.config.gas, &self.config.freestream, friction, density, temperature))
     }
 
     fn on_points(&self, width: usize, rows: &[f64]) -> Vec<f64> {
@@ -225,7 +248,12 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
             "solver": summary::machine(self.ctx, solver),
             "references": cite::of_case(self.case),
         });
-        let Value::Object(facts) = facts else { unreachable!("written above") };
+        let Value::Object(mut facts) = facts else { unreachable!("written above") };
+        if self.config.turbulence.is_some() {
+            facts.insert("walls".to_owned(), summary::walls(S::y_plus(&self.solver)));
+            let model = self.case.turbulence.model;
+            facts.insert("turbulence".to_owned(), json!({ "model": model, "unknowns": 1 }));
+        }
         facts
     }
 }
@@ -240,11 +268,20 @@ trait GridSystem: Host {
     fn restart(solver: &March<Self>) -> Restart;
     fn restart_places(solver: &March<Self>) -> Mesh;
     fn resume(solver: &mut March<Self>, restart: &Restart) -> Result<(), FlowError>;
+    fn coupled_unknowns(_: &March<Self>) -> Vec<String> {
+        Vec::new()
+    }
+    fn unknowns_missing_in(_: &March<Self>, _: &Restart) -> Vec<String> {
+        Vec::new()
+    }
+    fn y_plus(_: &March<Self>) -> Vec<(String, Spread)> {
+        Vec::new()
+    }
 }
 
 /// Hands every call on to the solver's own method of that name; rows are put on points by the second function.
 macro_rules! grid_system {
-    ($system:ty, $on_points:expr) => {
+    ($system:ty, $on_points:expr $(, $more:item)*) => {
         impl GridSystem for $system {
             fn use_gpu(solver: &mut March<Self>, gpu: &Gpu) -> Result<(), FlowError> {
                 solver.use_gpu(gpu)
@@ -270,11 +307,22 @@ macro_rules! grid_system {
             fn resume(solver: &mut March<Self>, restart: &Restart) -> Result<(), FlowError> {
                 solver.resume(restart)
             }
+            $($more)*
         }
     };
 }
 
-grid_system!(StructuredSystem, |solver: &StructuredSolver, width, rows| {
-    on_points(&solver.grid().to_mesh(), width, rows)
-});
+grid_system!(
+    StructuredSystem,
+    |solver: &StructuredSolver, width, rows| on_points(&solver.grid().to_mesh(), width, rows),
+    fn coupled_unknowns(solver: &March<Self>) -> Vec<String> {
+        solver.coupled_unknowns()
+    },
+    fn unknowns_missing_in(solver: &March<Self>, restart: &Restart) -> Vec<String> {
+        solver.unknowns_missing_in(restart)
+    },
+    fn y_plus(solver: &March<Self>) -> Vec<(String, Spread)> {
+        solver.y_plus()
+    }
+);
 grid_system!(LaxWendroffSystem, LaxWendroffSolver::in_mesh_order);

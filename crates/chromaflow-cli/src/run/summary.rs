@@ -9,7 +9,7 @@ use crate::context::Context;
 use chromaflow_flow::StepReport;
 use chromaflow_flow::config::Boundary;
 use chromaflow_flow::flux::RoeFix;
-use chromaflow_flow::march::{BadPlace, Coefficients, Forces, Part};
+use chromaflow_flow::march::{BadPlace, Coefficients, Forces, Part, Spread};
 use chromaflow_flow::unstructured::RankReport;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -94,6 +94,14 @@ fn of_ranks(ranks: &[RankReport]) -> Vec<(&'static str, [f64; 3])> {
     rows.push(("march", range(&|r: &RankReport| r.times.total)));
     rows.push(("halo", range(&|r: &RankReport| r.halo)));
     rows
+}
+
+/// y+ by walls.
+pub fn walls(y_plus: Vec<(String, Spread)>) -> Value {
+    let walls = y_plus
+        .into_iter()
+        .map(|(wall, y)| (wall, json!({ "y_plus": { "min": y.min, "mean": y.mean, "max": y.max } })));
+    Value::Object(walls.collect())
 }
 
 /// Orders of magnitude as JSON has them: no more than numbers have digits, where nothing but rounding is left.

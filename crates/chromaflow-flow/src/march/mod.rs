@@ -25,6 +25,7 @@ mod progress;
 mod report;
 mod residuals;
 mod share;
+mod spread;
 mod system;
 #[cfg(test)]
 mod toy;
@@ -41,6 +42,7 @@ pub(crate) use report::Running;
 pub use report::{BadPlace, LargestResidual, Part, PartTime, Place, StepReport, Times};
 pub use residuals::Residuals;
 pub use share::{linear_share, next_cfl_share, pressure_margin, velocity_share};
+pub use spread::Spread;
 pub(crate) use system::Device;
 pub use system::{Advanced, Bdf, Host, Measured, Moment, System, WallSums};
 pub(crate) use update::update_share;

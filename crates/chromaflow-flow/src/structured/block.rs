@@ -1,6 +1,7 @@
 #![allow(unsafe_code)]
 //! One block's state, and how a team writes it row by row.
 
+use super::turbulence::Eddies;
 use crate::grid::{Cells, Metrics};
 use crate::real::{LANES, Lanes};
 use chromaflow_device::{SharedSlice, Team, split};
@@ -28,6 +29,8 @@ pub(super) struct BlockState {
     pub dt: Vec<f64>,
     /// For each of the six sides, the patch of each face (`u32::MAX` where there is none), first tangential axis fastest.
     pub patch_of: [Vec<u32>; 6],
+    /// Its turbulence; nothing in flow without a model.
+    pub eddies: Eddies,
 }
 
 impl BlockState {

@@ -4,14 +4,14 @@ use super::block::BlockState;
 use super::ghost_states::{continued_flux, face_flow, ghost_states, pressure_on, wall_gradient};
 use super::residual::Physics;
 use crate::bc::{
-    Condition, ConditionClass, Outlet, adapted_pressure, condition_class, condition_flux_jacobian,
+    Condition, ConditionClass, Outlet, WallHeat, adapted_pressure, condition_class, condition_flux_jacobian,
     flux_slip_wall, wall_at,
 };
-use crate::gas::Gas;
+use crate::gas::{Gas, Transport, temperature};
 use crate::grid::{GHOSTS, Grid, Side, Window};
 use crate::march::FlowError;
 use crate::parallel;
-use crate::viscous::{flux_viscous, traction};
+use crate::viscous::{flux_viscous, flux_viscous_block_of, molecular, traction};
 use chromaflow_device::Team;
 
 /// A patch with what its faces need.
@@ -34,8 +34,9 @@ pub(super) struct View {
     pub w: [[f64; 5]; 2],
     /// Outward area.
     pub n: [f64; 3],
-    /// Volume at the wall, continued from the two cells.
+    /// Volume at the wall, continued from the two cells; that of the cell.
     pub volume: f64,
+    pub own: f64,
     /// Whether there is a second cell.
     pub deep: bool,
 }
@@ -129,6 +130,7 @@ impl PatchState {
             w: [block.state(at), block.state(inner)],
             n: if high { area } else { area.map(|x| -x) },
             volume: (1.5 * v1 - 0.5 * v2).max(0.5 * v1),
+            own: v1,
             deep,
         }
     }
@@ -151,7 +153,7 @@ impl PatchState {
         let (ConditionClass::NoSlip, Some(transport)) = (class, physics.transport) else {
             return (flux, [0.0; 3]);
         };
-        let (face, gradient) = self.wall_gradient(physics.gas, view, x);
+        let (face, gradient) = self.wall_gradient(physics, view, x);
         let viscous = flux_viscous(physics.gas, transport, &face, &gradient, n);
         for c in 0..5 {
             flux[c] -= viscous[c];
@@ -165,11 +167,16 @@ impl PatchState {
         pressure_on(&self.condition, &view.w[0], &view.w[1])
     }
 
-    /// (u, v, w, T) at a no-slip wall and their gradient there.
-    fn wall_gradient(&self, gas: Gas<f64>, view: &View, x: &[f64; 3]) -> ([f64; 4], [[f64; 3]; 4]) {
+    /// (u, v, w, T) at a no-slip wall and their gradient there. Under turbulent flow it is that of the first cell alone, within the
+    /// sublayer, where velocities are linear: exact however cells are stretched.
+    fn wall_gradient(&self, physics: &Physics, view: &View, x: &[f64; 3]) -> ([f64; 4], [[f64; 3]; 4]) {
         let (heat, wall) = (self.condition.heat, wall_at(&self.condition, x));
-        let deep = if view.deep { 1.0 } else { 0.0 };
-        wall_gradient(gas, heat, &view.w[0], &view.w[1], wall, &view.n, view.volume, deep)
+        let (deep, volume) = match (physics.turbulence, view.deep) {
+            (Some(_), _) => (0.0, view.own),
+            (None, true) => (1.0, view.volume),
+            (None, false) => (0.0, view.volume),
+        };
+        wall_gradient(physics.gas, heat, &view.w[0], &view.w[1], wall, &view.n, volume, deep)
     }
 
     /// Derivative of the flux out by the cell's conserved variables, column-major.
@@ -178,6 +185,10 @@ impl PatchState {
         let mut block = condition_flux_jacobian(&self.condition, gas, w, n);
         let class = condition_class(&self.condition);
         if let (ConditionClass::NoSlip, Some(transport)) = (class, physics.transport) {
+            if physics.turbulence.is_some() {
+                self.add_friction(physics.gas, transport, view, &mut block);
+                return block;
+            }
             // Three volumes' worth of the viscous radius: the slope of the wall's difference formula.
             let damping = 3.0 * crate::viscous::spectral_radius_viscous(gas, transport, w, n, view.volume);
             for c in 1..5 {
@@ -185,6 +196,22 @@ impl PatchState {
             }
         }
         block
+    }
+}
+
+impl PatchState {
+    /// Subtracts the derivative of the viscous flux by the cell's conserved variables, the gradient that of the first cell alone; without the
+    /// work of walls that move.
+    fn add_friction(&self, gas: Gas<f64>, transport: Transport<f64>, view: &View, block: &mut [f64; 25]) {
+        let t = temperature(gas, &view.w[0]);
+        let [mu, heat] = molecular(gas, transport, t);
+        let diffusing = [mu, if self.condition.heat == WallHeat::Isothermal { heat } else { 0.0 }];
+        let weight = view.n.map(|n| -2.0 * n / view.own);
+        let (face, still) = ([0.0, 0.0, 0.0, t], [0.0; 3]);
+        let by = flux_viscous_block_of(gas, &diffusing, &view.w[0], &face, &still, &weight, 0.0, &view.n);
+        for (entry, by) in block.iter_mut().zip(by) {
+            *entry -= by;
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! What the structured solver needs to know besides the grid.
 
 use crate::config::{
-    Boundary, Cfl, Equations, Freestream, GasConfig, Nonlinear, Reference, Steady, Time, Unsteady,
+    Boundary, Cfl, Equations, Freestream, GasConfig, Nonlinear, Reference, Steady, Time, TurbulenceConfig,
+    Unsteady,
 };
 use crate::flux::Dissipation;
 use std::collections::BTreeMap;
@@ -17,8 +18,10 @@ pub struct StructuredConfig {
     pub equations: Equations,
     /// Inviscid fluxes.
     pub scheme: Scheme,
-    /// Viscous fluxes of laminar flow.
+    /// Viscous fluxes.
     pub viscous: ViscousTerms,
+    /// The turbulence model of viscous flow: Spalart-Allmaras, of steady flow by Newton-Krylov steps on the CPU.
+    pub turbulence: Option<TurbulenceConfig>,
     /// Boundary condition of each marker by its name.
     pub boundaries: BTreeMap<String, Boundary>,
     /// The implicit step.

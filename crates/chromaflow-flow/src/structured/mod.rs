@@ -33,6 +33,7 @@ mod setup;
 mod ssor;
 #[cfg(test)]
 mod tests;
+mod turbulence;
 mod waves;
 
 pub use crate::march::PartTime;
@@ -97,9 +98,9 @@ impl System for StructuredSystem {
             boundary::adapt_outlets(self.physics.gas, &mut self.patches, &self.blocks);
             self.compute_residual(at.bdf)
         });
-        let squares = times.timed(Part::Misc, || self.squares());
+        let (squares, beside) = times.timed(Part::Misc, || (self.squares(), self.turbulence_squares()));
         self.times = times;
-        Ok(Measured::new(squares, forces))
+        Ok(Measured::new(squares, forces).with_coupled(beside))
     }
 
     fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
@@ -122,6 +123,7 @@ impl System for StructuredSystem {
     fn restore(&mut self) -> Result<(), FlowError> {
         for block in &mut self.blocks {
             block.w.copy_from_slice(&block.last_good);
+            block.eddies.nut.copy_from_slice(&block.eddies.last_good);
         }
         Ok(())
     }
@@ -166,6 +168,10 @@ impl Host for StructuredSystem {
         self.round_off
     }
 
+    fn round_off(&self) -> Vec<f64> {
+        self.turbulence_round_off()
+    }
+
     fn first_bad(&self) -> Option<usize> {
         self.first_bad_cell().map(|(block, cell)| self.number(block, cell))
     }
@@ -205,6 +211,10 @@ impl StructuredSystem {
     /// R: the sum of fluxes out of each cell, and in unsteady runs the change in time; forces on the walls.
     fn compute_residual(&mut self, bdf: Option<Bdf>) -> Forces {
         self.fill_ghosts();
+        if let Some(sa) = self.physics.turbulence {
+            let (patches, blocks) = (&self.patches, &mut self.blocks);
+            turbulence::prepare(&self.team, &self.physics, sa, patches, blocks, &self.exchange);
+        }
         for block in &mut self.blocks {
             residual::residual(&self.team, &self.physics, block);
         }
@@ -228,6 +238,11 @@ impl StructuredSystem {
             }
         }
         let forces = Forces::of_walls(scale, |wall| self.config.reference.counts(wall), walls);
+        if let Some(sa) = self.physics.turbulence {
+            for block in &mut self.blocks {
+                turbulence::residual(&self.team, &self.physics, sa, &self.patches, block);
+            }
+        }
         if let Some(bdf) = bdf {
             self.add_time_derivative(bdf);
         }
@@ -336,7 +351,13 @@ impl StructuredSystem {
                 unphysical.fetch_add(bad, Ordering::Relaxed);
             });
         }
-        (limited.into_inner(), unphysical.into_inner())
+        let (mut limited, mut unphysical) = (limited.into_inner(), unphysical.into_inner());
+        for (block, sa) in self.blocks.iter_mut().filter_map(|block| Some((block, self.physics.turbulence?)))
+        {
+            let [cut, bad] = block.update_turbulence(sa);
+            (limited, unphysical) = (limited.max(cut), unphysical + bad);
+        }
+        (limited, unphysical)
     }
 
     /// Sums of R^2/V over the domain.

@@ -1,5 +1,6 @@
 //! What goes into files: fields on the grid's points, restarts.
 
+use super::block::BlockState;
 use super::{StructuredSolver, StructuredSystem};
 use crate::gas::{Gas, conserved, entropy, primitive, temperature};
 use crate::march::FlowError;
@@ -35,7 +36,9 @@ impl StructuredSolver {
         host.fill_ghosts();
         host.fill_ghosts();
         let points = host.point_states();
-        fields(host.physics.gas, host.free[4], host.config.freestream.mach, &points)
+        let mut fields = fields(host.physics.gas, host.free[4], host.config.freestream.mach, &points);
+        fields.extend(host.turbulence_fields(&points));
+        fields
     }
 
     /// The centers of cells as the nodes of a mesh without elements: the places that restarts are written for.
@@ -65,6 +68,7 @@ impl StructuredSolver {
             }
             restart.fields.push(Field::vector(name, 5, values));
         }
+        host.store_turbulence(&mut restart);
         restart
     }
 
@@ -79,6 +83,7 @@ impl StructuredSolver {
         for name in &LEVELS[..count] {
             states.push(self.host.checked(restart, name)?);
         }
+        let nut = self.host.turbulence_of(restart)?;
         let mut at_cell = 0;
         for block in &mut self.host_to_set().blocks {
             let (cells, len) = (block.cells, block.cells.len());
@@ -94,6 +99,7 @@ impl StructuredSolver {
             }
             block.last_good.copy_from_slice(&block.w);
         }
+        self.host_to_set().take_turbulence(&nut);
         for patch in &mut self.host.patches {
             patch.condition.recall(&patch.name, restart);
         }
@@ -105,6 +111,14 @@ impl StructuredSolver {
 impl StructuredSystem {
     /// Primitive states on points, in the order of [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
     fn point_states(&self) -> Vec<[f64; 5]> {
+        self.on_points(BlockState::state)
+    }
+
+    /// Means of the cells around points, ghosts included, in the same order.
+    pub(super) fn on_points<const N: usize>(
+        &self,
+        value: impl Fn(&BlockState, usize) -> [f64; N] + Copy,
+    ) -> Vec<[f64; N]> {
         let mesh = self.grid.to_mesh();
         let block_points = |b: usize| {
             let (block, points) = (&self.blocks[b], self.grid.blocks[b].points);
@@ -112,10 +126,10 @@ impl StructuredSystem {
             let s = block.cells.stride;
             (0..ni * nj * nk).map(move |n| {
                 let at = block.cells.inside([n % ni, n / ni % nj, n / (ni * nj)]);
-                let mut sum = [0.0; 5];
+                let mut sum = [0.0; N];
                 for corner in 0..8 {
                     let below: usize = (0..3).map(|d| (corner >> d & 1) * s[d]).sum();
-                    let w = block.state(at - below);
+                    let w = value(block, at - below);
                     sum = std::array::from_fn(|c| sum[c] + 0.125 * w[c]);
                 }
                 sum

@@ -2,15 +2,16 @@
 
 use super::block::{BlockState, load, load_state};
 use super::config::{LocalStep, Scheme, ViscousTerms};
+use super::turbulence::GridSa;
 use crate::flux::{
     Dissipation, RoeFix, flux_matrix_dissipation, flux_roe_muscl, flux_scalar_dissipation, spectral_radius,
 };
-use crate::gas::{Gas, Transport, viscosity};
+use crate::gas::{Gas, Transport, temperature, viscosity};
 use crate::parallel;
 use crate::real::{LANES, LaneKernel, Lanes, dispatch};
 use crate::viscous::{
-    conductivity_by_mu, flux_viscous_across, flux_viscous_along, spectral_radius_viscous,
-    velocity_and_temperature,
+    conductivity_by_mu, flux_viscous_across, flux_viscous_along, molecular, spectral_radius_viscous,
+    spectral_radius_viscous_of, velocity_and_temperature, with_eddies,
 };
 use chromaflow_device::{Isa, Team};
 use std::ops::Range;
@@ -23,6 +24,8 @@ pub(super) struct Physics {
     pub transport: Option<Transport<f64>>,
     pub terms: ViscousTerms,
     pub fix: RoeFix<f64>,
+    /// The turbulence model, of viscous flow that has one.
+    pub turbulence: Option<GridSa>,
 }
 
 /// The sum of the fluxes out of each cell, without those through boundary faces, into `block.r`.
@@ -123,6 +126,8 @@ struct Face<'a, V> {
     fix: RoeFix<V>,
     transport: Option<Transport<V>>,
     terms: ViscousTerms,
+    /// The turbulent Prandtl number, where blocks have an eddy viscosity.
+    turbulent: Option<f64>,
 }
 
 impl<'a, V: Lanes> Face<'a, V> {
@@ -137,6 +142,10 @@ impl<'a, V: Lanes> Face<'a, V> {
         if let Some(of_numbers) = &physics.transport {
             transport = Some(of_numbers.lift());
         }
+        let mut turbulent = None;
+        if let Some(model) = &physics.turbulence {
+            turbulent = Some(model.prandtl);
+        }
         Self {
             block,
             scheme: physics.scheme,
@@ -145,6 +154,7 @@ impl<'a, V: Lanes> Face<'a, V> {
             fix: physics.fix.lift(),
             transport,
             terms: physics.terms,
+            turbulent,
         }
     }
 
@@ -212,8 +222,20 @@ impl<'a, V: Lanes> Face<'a, V> {
             mu[side] = transport.scale * viscosity(transport, states[side][3]);
             volumes[side] = load(volume, places[side]);
         }
+        // Of each side, and of both.
+        let mut ratios = [ratio; 3];
+        if let Some(prandtl) = self.turbulent {
+            let mut heat = [V::c(0.0); 2];
+            for side in 0..2 {
+                let eddies = load(&self.block.eddies.viscosity, places[side]);
+                [mu[side], heat[side]] =
+                    with_eddies(self.gas, &[mu[side], ratio * mu[side]], eddies, V::c(prandtl));
+                ratios[side] = heat[side] / mu[side];
+            }
+            ratios[2] = (heat[0] + heat[1]) / (mu[0] + mu[1]);
+        }
         let mean = (mu[0] + mu[1]) / (volumes[0] + volumes[1]);
-        let mut flux = flux_viscous_across(ratio, mean, &states[0], &states[1], n);
+        let mut flux = flux_viscous_across(ratios[2], mean, &states[0], &states[1], n);
         if self.terms == ViscousTerms::ThinLayer {
             return flux;
         }
@@ -222,7 +244,7 @@ impl<'a, V: Lanes> Face<'a, V> {
         for side in 0..2 {
             // A change over two cells and two sums of two areas are twice what they stand for each; half of the flux.
             let scale = V::c(0.0625) * mu[side] / volumes[side];
-            let half = self.along(ratio, scale, axis, places[side], &states[side]);
+            let half = self.along(ratios[side], scale, axis, places[side], &states[side]);
             for c in 0..4 {
                 flux[c] += V::select(open, half[c], V::c(0.0));
             }
@@ -294,6 +316,12 @@ impl LaneKernel for Steps<'_> {
                 let w = load_state::<V>(&block.w, block.cells.len(), at);
                 let volume = load::<V>(&block.metrics.volume, at);
                 let (mut largest, mut smallest) = (V::c(1e-300), V::c(1e300));
+                let mut diffusing = None;
+                if let (Some(transport), Some(model)) = (&physics.transport, &physics.turbulence) {
+                    let own = molecular(gas, transport.lift(), temperature(gas, &w));
+                    let eddies = load(&block.eddies.viscosity, at);
+                    diffusing = Some(with_eddies(gas, &own, eddies, V::c(model.prandtl)));
+                }
                 for d in 0..3 {
                     if !block.active[d] {
                         continue;
@@ -305,7 +333,9 @@ impl LaneKernel for Steps<'_> {
                         n[k] = V::c(0.5) * (low[k] + high[k]);
                     }
                     let mut radius = spectral_radius(gas, &w, &n);
-                    if let Some(transport) = &physics.transport {
+                    if let Some(diffusing) = &diffusing {
+                        radius += V::c(2.0) * spectral_radius_viscous_of(gas, diffusing, &w, &n, volume);
+                    } else if let Some(transport) = &physics.transport {
                         let viscous = spectral_radius_viscous(gas, transport.lift(), &w, &n, volume);
                         radius += V::c(2.0) * viscous;
                     }

@@ -7,6 +7,7 @@ use super::lines::LineSolver;
 use super::newton::GridNewton;
 use super::residual::Physics;
 use super::ssor::Ssor;
+use super::turbulence::{Eddies, GridSa};
 use super::{StructuredSolver, StructuredSystem};
 use crate::bc::ConditionKind;
 use crate::config::{Boundary, Equations, Nonlinear};
@@ -31,6 +32,7 @@ impl StructuredSolver {
     /// [`FlowError`] names the marker or the number that is wrong.
     pub fn new(grid: Grid, config: StructuredConfig, team: Arc<Team>) -> Result<Self, FlowError> {
         let Start { grid, config, metrics, gas, free, scale, depth } = start(grid, config)?;
+        let turbulence = GridSa::of(&config)?;
         let physics = Physics {
             gas,
             scheme: config.scheme,
@@ -38,6 +40,7 @@ impl StructuredSolver {
                 .then(|| config.gas.transport(&config.freestream)),
             terms: config.viscous,
             fix: RoeFix::DEFAULT,
+            turbulence,
         };
         let unsteady = config.unsteady().is_some();
         let mut blocks: Vec<BlockState> =
@@ -57,12 +60,16 @@ impl StructuredSolver {
         for wall in slips().filter(|_| layer > 0.0) {
             start_along(gas, wall, layer, &mut blocks[wall.window.block]);
         }
+        if let (Some(sa), Some(transport)) = (turbulence, &physics.transport) {
+            let flow = (&config, gas, transport);
+            super::turbulence::start(sa, flow, &grid, &patches, &mut blocks, &team)?;
+        }
         let volume = blocks.iter().map(|b| b.metrics.total_volume()).sum();
         let round_off = round_off(&blocks, gas, &free, volume);
         let (exchange, control) = (Exchange::new(&grid), CflControl::new(config.implicit.cfl));
         let (newton, control) = match config.implicit.nonlinear {
             Nonlinear::NewtonKrylov(options) => {
-                let newton = GridNewton::new(&team, &blocks, &exchange, options)?;
+                let newton = GridNewton::new(&team, &blocks, &exchange, options, turbulence.is_some())?;
                 (Some(Box::new(newton)), control.of_newton_steps())
             }
             Nonlinear::DefectCorrection => (None, control.factored()),
@@ -201,6 +208,7 @@ fn block_of(grid: &Grid, number: usize, metrics: Metrics, free: [f64; 5], unstea
         r: vec![0.0; 5 * ni * nj * nk],
         dt: vec![0.0; ni * nj * nk],
         patch_of,
+        eddies: Eddies::default(),
     }
 }
 

@@ -12,7 +12,6 @@ mod tests;
 pub(crate) mod walls;
 
 use crate::config::{Region, Time, TurbulenceConfig};
-use crate::coupled::FlowView;
 use crate::march::FlowError;
 use crate::mesh::Mesh;
 
@@ -47,20 +46,22 @@ pub(crate) fn plate_thickness(length: f64, speed: f64, nu: f64) -> f64 {
     0.16 * length * (speed * length / nu).max(1.0).powf(-1.0 / 7.0)
 }
 
-/// What production is multiplied by at each row of `flow`: 0 in regions that are kept laminar, so that transition is where they end; empty
-/// where there are none.
-fn production(config: &TurbulenceConfig, mesh: &Mesh, flow: &FlowView<'_>) -> Vec<f64> {
+/// What production is multiplied by at each of some places in `mesh`: 0 in regions that are kept laminar, so that transition is where they end;
+/// empty where there are none.
+pub(crate) fn production(
+    config: &TurbulenceConfig,
+    mesh: &Mesh,
+    places: impl Iterator<Item = [f64; 3]>,
+) -> Vec<f64> {
     if config.laminar.is_empty() {
         return Vec::new();
     }
     let dimensions = if mesh.planar.is_some() { 2 } else { 3 };
-    let laminar = |[.., x, y, z]: &[f64; 8]| {
-        config.laminar.iter().any(|region| region.holds(&[*x, *y, *z], dimensions))
-    };
-    flow.nodes.iter().map(|node| if laminar(node) { 0.0 } else { 1.0 }).collect()
+    let laminar = |place: &[f64; 3]| config.laminar.iter().any(|region| region.holds(place, dimensions));
+    places.map(|place| if laminar(&place) { 0.0 } else { 1.0 }).collect()
 }
 
-fn check(config: &TurbulenceConfig, time: &Time) -> Result<(), FlowError> {
+pub(crate) fn check(config: &TurbulenceConfig, time: &Time) -> Result<(), FlowError> {
     if let Some((key, problem)) = config.option_problem(matches!(time, Time::Unsteady(_))) {
         return Err(FlowError::TurbulenceOption { key, problem });
     }

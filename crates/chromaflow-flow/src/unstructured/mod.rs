@@ -4,7 +4,7 @@
 //! | file | |
 //! |---|---|
 //! | `setup.rs` | from a mesh and a set-up to a solver |
-//! | `start.rs`, `layer.rs` | the state at the beginning; the layer along walls in it |
+//! | `start.rs` | the state at the beginning |
 //! | `flow.rs` | the state and an iteration |
 //! | `space.rs`, `unsteady.rs` | residual and Jacobian; the derivative in time |
 //! | `newton.rs` | the linear system of a Newton-Krylov step |
@@ -20,7 +20,6 @@ mod coupled;
 pub(crate) mod cuda;
 mod flow;
 mod laws;
-mod layer;
 mod newton;
 mod over_ranks;
 pub(crate) mod periodic;
@@ -33,8 +32,8 @@ mod start;
 mod tests;
 mod unsteady;
 
+pub use crate::march::Spread;
 pub use access::Memory;
 pub use flow::{FlowSolver, FlowSystem, Source};
 pub use over_ranks::Ranks;
 pub use rank_report::RankReport;
-pub use shear::Spread;

@@ -1,7 +1,6 @@
 //! The state at the beginning: the free stream, what walls give, in steady supersonic flow a shock layer before walls that face the
 //! stream, and in steady viscous flow a layer along walls without slip.
 
-use super::layer::WallLayer;
 use crate::bc::{Condition, WallHeat, WallNode};
 use crate::config::{FlowConfig, Time};
 use crate::dual::{Dual, Patch};
@@ -9,6 +8,7 @@ use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
 use crate::mesh::{Marker, Mesh, dot};
 use crate::wall_distance::NearWalls;
+use crate::wall_layer::WallLayer;
 use chromaflow::dist::{Links, Share};
 use chromaflow_device::{Buffer, Team};
 use std::borrow::Cow;
@@ -54,8 +54,9 @@ impl Walls {
             Some(Around::new(mesh, &near, walls.iter().map(|(patch, _)| *patch), free, share))
         });
         let layer = transport.filter(|_| steady).zip(held.as_ref());
+        let stream = (config.freestream.mach, config.turbulence.is_some());
         let layer =
-            layer.map(|(transport, held)| WallLayer::new(surface, held, condition_of, transport, config));
+            layer.map(|(transport, held)| WallLayer::new(surface, held, condition_of, transport, stream));
         Self { around: around.flatten(), held, layer }
     }
 }

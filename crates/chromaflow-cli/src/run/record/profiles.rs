@@ -4,6 +4,8 @@ use crate::case::Profile;
 use crate::error::CliResult;
 use crate::plot::{Picture, Series};
 use chromaflow::files::{AtomicFile, FileError};
+use chromaflow_flow::config::{Freestream, GasConfig};
+use chromaflow_flow::gas::viscosity;
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::{Crossing, Field, crossings};
 use std::fmt::Write as _;
@@ -17,6 +19,16 @@ pub struct WallUnits {
     pub velocity: f64,
     /// Viscous length nu / u_tau, mesh units.
     pub length: f64,
+}
+
+impl WallUnits {
+    /// Of a wall with this friction over the dynamic pressure, and the density and temperature there.
+    pub fn of(gas: &GasConfig, stream: &Freestream, friction: f64, density: f64, temperature: f64) -> Self {
+        let transport = gas.transport(stream);
+        let velocity = (friction * 0.5 * stream.mach.powi(2) / density).sqrt();
+        let length = transport.scale * viscosity(transport, temperature) / density / velocity;
+        Self { velocity, length }
+    }
 }
 
 /// A line with the places where it crosses faces of cells.

@@ -24,7 +24,6 @@ use chromaflow_device::give_back_freed;
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::config as flow;
 use chromaflow_flow::config::{Boundary, Limiter, Nonlinear};
-use chromaflow_flow::gas::viscosity;
 use chromaflow_flow::march::{FlowError, Place};
 use chromaflow_flow::mesh::{self, KindInfo, Mesh, Range};
 use chromaflow_flow::output::{Field, Restart};
@@ -255,11 +254,7 @@ impl Flow for OnMesh<'_> {
         if config.equations == flow::Equations::Euler {
             return None;
         }
-        let transport = config.gas.transport(&config.freestream);
-        let stress = friction * 0.5 * config.freestream.mach.powi(2);
-        let velocity = (stress / density).sqrt();
-        let length = transport.scale * viscosity(transport, temperature) / density / velocity;
-        Some(WallUnits { velocity, length })
+        Some(WallUnits::of(&config.gas, &config.freestream, friction, density, temperature))
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -336,10 +331,7 @@ impl Flow for OnMesh<'_> {
             "references": cite::of_case(case),
         });
         let Value::Object(mut facts) = facts else { unreachable!("written above") };
-        let walls = self.solver.y_plus().into_iter();
-        let walls = walls
-            .map(|(wall, y)| (wall, json!({ "y_plus": { "min": y.min, "mean": y.mean, "max": y.max } })));
-        facts.insert("walls".to_owned(), Value::Object(walls.collect()));
+        facts.insert("walls".to_owned(), summary::walls(self.solver.y_plus()));
         let setup = self.solver.setup_seconds().iter().map(|&(stage, s)| (stage.to_owned(), json!(s)));
         let setup = [("read".to_owned(), json!(self.read))].into_iter().chain(setup);
         facts.insert("setup_s".to_owned(), Value::Object(setup.collect()));

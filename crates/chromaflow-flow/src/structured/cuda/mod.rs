@@ -225,6 +225,9 @@ impl StructuredSolver {
     /// which the diagonalized factors do not take there. [`FlowError::NotOnGpu`]: Newton-Krylov steps.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
         self.sync()?;
+        if self.host.physics.turbulence.is_some() {
+            return Err(FlowError::NotOnGpu { what: "turbulent flow on structured grids" });
+        }
         if self.host.newton.is_some() {
             return Err(FlowError::NotOnGpu { what: "Newton-Krylov steps on structured grids" });
         }

@@ -39,7 +39,7 @@ pub use pointwise::{
 };
 
 use super::config::{Scheme, StructuredConfig};
-use super::setup;
+use super::{setup, turbulence};
 use crate::config::{Equations, Time};
 use crate::flux::Dissipation;
 use crate::gas::{Gas, Transport, mach, primitive};
@@ -111,6 +111,9 @@ impl LaxWendroffSolver {
     ) -> Result<Self, FlowError> {
         let courant = scheme.courant;
         let setup::Start { grid, config, metrics, gas, free, scale, .. } = setup::start(grid, config)?;
+        if config.turbulence.is_some() {
+            return Err(FlowError::TurbulenceOption { key: "model", problem: turbulence::STEPS });
+        }
         if !(courant > 0.0 && courant <= 1.0) {
             let expected = "expected more than 0, at most 1";
             return Err(FlowError::Value { name: "courant".into(), value: courant, expected });

@@ -10,23 +10,23 @@ use crate::jacobian::Stored;
 use crate::march::FlowError;
 use crate::march::linear::plan_options;
 use crate::parallel;
-use crate::viscous::{mean_velocity_and_temperature, molecular, thin_layer_blocks};
+use crate::viscous::{mean_velocity_and_temperature, molecular, thin_layer_blocks, with_eddies};
 use chromaflow::order::Plan;
 use chromaflow::{BlockPattern, Jacobian, OffDiagonal, RowBatches};
 use chromaflow_device::Team;
 
 /// Where a row of the matrix lies on the grid.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    block: u32,
+pub(super) struct Place {
+    pub block: u32,
     /// Cell, ghosts counted.
-    at: u32,
-    cell: [u32; 3],
+    pub at: u32,
+    pub cell: [u32; 3],
 }
 
 impl Place {
     /// The cell's number without ghosts.
-    fn number(&self, block: &BlockState) -> usize {
+    pub fn number(&self, block: &BlockState) -> usize {
         let ([ni, nj, _], [i, j, k]) = (block.cells.count, self.cell.map(|c| c as usize));
         (k * nj + j) * ni + i
     }
@@ -38,17 +38,17 @@ impl Place {
 }
 
 /// No neighbor: a boundary, or an axis that the grid lacks.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// The rows of a grid's matrix: one a cell, in the order of the solver.
 pub(super) struct GridRows {
-    places: Vec<Place>,
+    pub places: Vec<Place>,
     /// The cell beyond each of the six faces (low and high along i, j, k): its position in the pattern; `NONE` where there is none.
-    positions: Vec<[u32; 6]>,
+    pub positions: Vec<[u32; 6]>,
     /// The row of each cell, blocks one after another, i fastest.
     pub rows: Vec<u32>,
     pub batches: RowBatches,
-    pattern: BlockPattern,
+    pub pattern: BlockPattern,
 }
 
 impl GridRows {
@@ -108,9 +108,9 @@ impl GridRows {
         Ok(Self { places, positions, rows, batches: plan.batches, pattern })
     }
 
-    /// A matrix of zeros on these rows.
-    pub fn matrix(&self, implicit: &Implicit) -> Result<Jacobian, FlowError> {
-        Jacobian::zeroed(self.pattern.clone(), 5, implicit.policy)
+    /// A matrix of zeros on these rows, in blocks of `nb`.
+    pub fn matrix(&self, nb: usize, implicit: &Implicit) -> Result<Jacobian, FlowError> {
+        Jacobian::zeroed(self.pattern.clone(), nb, implicit.policy)
             .map_err(|e| FlowError::Linear(e.to_string()))
     }
 
@@ -265,7 +265,11 @@ fn face_blocks(
     if let Some(transport) = physics.transport {
         let volume = 0.5 * (block.metrics.volume[at] + block.metrics.volume[beyond]);
         let middle = mean_velocity_and_temperature(gas, &own, &other);
-        let diffusing = molecular(gas, transport, middle[3]);
+        let mut diffusing = molecular(gas, transport, middle[3]);
+        if let Some(sa) = physics.turbulence {
+            let eddies = &block.eddies.viscosity;
+            diffusing = with_eddies(gas, &diffusing, 0.5 * (eddies[at] + eddies[beyond]), sa.prandtl);
+        }
         let weight = n.map(|n| n / volume);
         let (by_own, by_other) = thin_layer_blocks(gas, &diffusing, &middle, &own, &other, &weight, &n);
         for e in 0..25 {

@@ -1,5 +1,7 @@
-//! Newton-Krylov steps on a grid, around the first-order matrix in block ILU.
+//! Newton-Krylov steps on a grid, around the first-order matrix in block ILU; of turbulent flow for the model's variable at once, around a matrix of
+//! its own.
 
+mod beside;
 mod matrix;
 
 use super::StructuredSystem;
@@ -11,6 +13,7 @@ use crate::grid::Exchange;
 use crate::march::linear::LinearSolver;
 use crate::march::newton::{self, NewtonStep};
 use crate::march::{FlowError, Moment};
+use beside::{Along, Beside};
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow::{Jacobian, Team};
@@ -23,6 +26,8 @@ pub(super) struct GridNewton {
     rows: GridRows,
     jacobian: Jacobian,
     linear: LinearSolver,
+    /// Of turbulent flow.
+    beside: Option<Beside>,
 }
 
 /// Levels of fill of the factors: on grids of one layer of cells they cost little.
@@ -34,6 +39,7 @@ impl GridNewton {
         blocks: &[BlockState],
         exchange: &Exchange,
         options: NewtonKrylov,
+        turbulent: bool,
     ) -> Result<Self, FlowError> {
         let spatial = blocks.iter().any(|block| block.active == [true; 3]);
         let fill = FILL[usize::from(spatial)];
@@ -43,9 +49,10 @@ impl GridNewton {
             ..Implicit::default()
         };
         let rows = GridRows::new(blocks, exchange, &implicit)?;
-        let jacobian = rows.matrix(&implicit)?;
+        let jacobian = rows.matrix(5, &implicit)?;
         let linear = LinearSolver::new(team, &rows.batches, &jacobian, &implicit)?;
-        Ok(Self { options, rows, jacobian, linear })
+        let beside = if turbulent { Some(Beside::new(team, &rows, &implicit)?) } else { None };
+        Ok(Self { options, rows, jacobian, linear, beside })
     }
 }
 
@@ -61,11 +68,13 @@ struct GridStep<'a> {
     pseudo_time: Vec<f64>,
     /// |q|
     size: f64,
+    /// Of turbulent flow, whose unknowns follow the flow's.
+    along: Option<Along>,
 }
 
 impl NewtonStep for GridStep<'_> {
     fn len(&self) -> usize {
-        self.residual.len()
+        self.residual.len() + self.along.as_ref().map_or(0, |along| along.values.len())
     }
 
     fn size(&self) -> f64 {
@@ -93,17 +102,29 @@ impl NewtonStep for GridStep<'_> {
             });
             first += block.rows() * ni;
         }
+        let (_, changes) = v.split_at(self.residual.len());
+        if let Some(along) = &self.along {
+            along.put(&self.newton.rows, h, changes, &mut self.system.blocks);
+        }
         self.system.compute_residual(self.at.bdf);
         let (base, times) = (&self.residual, &self.pseudo_time);
+        let (y, of_changes) = y.split_at_mut(self.residual.len());
         self.newton.rows.each_residual(&team, &self.system.blocks, y, |row, moved, y| {
             for c in 0..5 {
                 y[c] = (moved[c] - base[5 * row + c]) / h + times[row] * v[5 * row + c];
             }
         });
+        if let (Some(along), Some(beside)) = (&self.along, &self.newton.beside) {
+            along.differentiate(&self.newton.rows, beside, &self.system.blocks, h, changes, of_changes);
+        }
     }
 
     fn precondition(&mut self, r: &[f64], z: &mut [f64]) {
-        self.newton.linear.precondition(&self.newton.jacobian, r, z);
+        let n = self.residual.len();
+        self.newton.linear.precondition(&self.newton.jacobian, &r[..n], &mut z[..n]);
+        if let (Some(along), Some(beside)) = (&self.along, &mut self.newton.beside) {
+            beside.precondition(along, &r[n..], &mut z[n..]);
+        }
     }
 }
 
@@ -119,24 +140,36 @@ impl StructuredSystem {
         for block in &mut self.blocks {
             residual::time_steps(&team, &self.physics, at.cfl, self.config.implicit.local_step, block);
         }
-        let GridNewton { rows, jacobian, linear, options } = newton;
+        let GridNewton { rows, jacobian, linear, options, beside } = newton;
         let pseudo_time = rows.pseudo_times(&self.blocks);
         rows.assemble(&team, &self.physics, (&self.blocks, &self.patches), &pseudo_time, jacobian);
         linear.convert(jacobian);
         linear.factor(jacobian).map_err(|row| rows.cell(row))?;
+        if let Some(beside) = beside {
+            let state = (&self.blocks[..], &self.patches[..]);
+            beside.factor(&team, &self.physics, rows, state, at).map_err(|row| rows.cell(row))?;
+        }
         let mut b = vec![0.0; 5 * pseudo_time.len()];
         rows.each_residual(&team, &self.blocks, &mut b, |_, r, b| b.copy_from_slice(&r));
         let squares = |q: [f64; 5]| q.iter().map(|q| q * q).sum::<f64>();
         let size = rows.states(&self.blocks).map(|w| squares(conserved(gas, &w))).sum::<f64>().sqrt();
+        let residual = b.clone();
+        let along = beside.is_some().then(|| Along::new(&team, rows, &self.blocks, size, &residual));
+        b.extend(along.iter().flat_map(Along::measured));
+        // A flow and what is beside it are as large.
+        let size = if along.is_some() { size * 2.0_f64.sqrt() } else { size };
         let (mut x, options) = (vec![0.0; b.len()], at.newton(options));
         let states = self.blocks.iter().map(|block| block.w.clone()).collect();
-        let mut step =
-            GridStep { at: *at, states, residual: b.clone(), pseudo_time, size, system: self, newton };
+        let mut step = GridStep { at: *at, states, residual, pseudo_time, size, along, system: self, newton };
         let left = newton::solve(&team, &mut step, &options, None, &b, &mut x);
         for (block, state) in step.system.blocks.iter_mut().zip(step.states) {
             block.w = state;
         }
-        newton.rows.put_update(&x, &mut self.blocks);
+        let (own, changes) = x.split_at(step.residual.len());
+        if let Some(along) = &step.along {
+            along.put_update(&step.newton.rows, changes, &mut step.system.blocks);
+        }
+        newton.rows.put_update(own, &mut self.blocks);
         Ok(left)
     }
 }

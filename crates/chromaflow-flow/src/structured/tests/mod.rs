@@ -1,6 +1,7 @@
 mod flows;
 mod methods;
 mod operators;
+mod turbulence;
 
 use super::*;
 use crate::config::{Boundary, Equations, Freestream, GasConfig, NewtonKrylov, Nonlinear};

@@ -153,7 +153,11 @@ impl KOmegaEquations {
                 .map(|&row| first_height(flow, &distance, row as usize))
                 .collect(),
             walls: flow.wall_rows(),
-            production: super::production(config, mesh, flow),
+            production: super::production(
+                config,
+                mesh,
+                flow.nodes.iter().map(|node| [node[5], node[6], node[7]]),
+            ),
             distance,
             hybrid: HybridGrid::new(config, (mesh, walls), flow)?,
             elements: Arc::clone(elements),

@@ -97,7 +97,11 @@ impl SaEquation {
             config: config.clone(),
             names: ["nut".to_owned()],
             distance: walls.distances(),
-            production: super::production(config, mesh, flow),
+            production: super::production(
+                config,
+                mesh,
+                flow.nodes.iter().map(|node| [node[5], node[6], node[7]]),
+            ),
             hybrid: HybridGrid::new(config, (mesh, walls), flow)?,
             elements: Arc::clone(elements),
             gradients: NodeGradients::new(elements, flow.dual.nodes()),

@@ -1,7 +1,6 @@
 //! The layer along walls without slip with which steady viscous flow begins.
 
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
-use crate::config::FlowConfig;
 use crate::dual::dot;
 use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
@@ -18,7 +17,7 @@ use crate::wall_distance::NearWalls;
 /// goes with the velocity as Crocco and Busemann have it, for a Prandtl number of 1.
 ///
 /// **Source**: White (2006), Viscous Fluid Flow, sections 4-6.2 (Pohlhausen), 6-6 (power laws), 7-2 (Crocco, Busemann).
-pub(super) struct WallLayer {
+pub(crate) struct WallLayer {
     turbulent: bool,
     /// Where nodes are in it, 0 at the wall and 1 at its edge, with the wall next to them.
     nodes: Vec<(f64, WallNode<f64>)>,
@@ -32,20 +31,20 @@ fn laminar_thickness(length: f64, speed: f64, nu: f64) -> f64 {
 }
 
 impl WallLayer {
-    /// Of the nodes near `walls`, those of `surface` without slip; `condition_of` gives the condition of a marker.
+    /// Of the nodes near `walls`, those of `surface` without slip, in a stream of this Mach number; `condition_of` gives the condition of a
+    /// marker.
     pub fn new<'a>(
         surface: &Mesh,
         walls: &NearWalls,
         condition_of: impl Fn(&str) -> Option<&'a Condition<f64>>,
         transport: &Transport<f64>,
-        config: &FlowConfig,
+        (mach, turbulent): (f64, bool),
     ) -> Self {
         let faces = |m: &Marker| m.triangles.len() + m.quads.len();
         let of_marker = |m: &Marker| std::iter::repeat_n(condition_of(&m.name), faces(m));
         let of_faces: Vec<_> = surface.markers.iter().flat_map(of_marker).collect();
-        let turbulent = config.turbulence.is_some();
         let thickness = if turbulent { plate_thickness } else { laminar_thickness };
-        let thickness = thickness(walls.surface.extent(), config.freestream.mach, transport.scale);
+        let thickness = thickness(walls.surface.extent(), mach, transport.scale);
         let within = walls.nearest.iter().zip(0..).filter(|(near, _)| near.distance < thickness);
         let nodes = within.filter_map(|(near, node)| {
             let condition = of_faces[near.face as usize]?;
@@ -77,7 +76,7 @@ impl WallLayer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Boundary, Equations, Time, TurbulenceConfig, Unsteady};
+    use crate::config::{Boundary, Equations, FlowConfig, Time, TurbulenceConfig, Unsteady};
     use crate::mesh::generate::{Cells, box_mesh};
     use crate::unstructured::FlowSolver;
     use chromaflow_device::Team;

@@ -1,0 +1,158 @@
+//! From a set-up to the state at the beginning: distances from walls, the free stream's nut, a layer along walls.
+
+use super::super::block::BlockState;
+use super::super::boundary::PatchState;
+use super::super::config::StructuredConfig;
+use super::{Eddies, GridSa};
+use crate::bc::Condition;
+use crate::config::{
+    Equations, Hybrid, Nonlinear, Quadratic, Rotation, Time, TurbulenceConfig, TurbulenceModel, WallTreatment,
+};
+use crate::gas::{Gas, Transport};
+use crate::gradient::NodeRecord;
+use crate::grid::Grid;
+use crate::march::FlowError;
+use crate::mesh::Mesh;
+use crate::turbulence::production;
+use crate::turbulence::spalart_allmaras::{SaVariant, SpalartAllmaras};
+use crate::wall_distance::{NearWalls, Nearest, no_wall};
+use crate::wall_layer::WallLayer;
+use chromaflow_device::Team;
+
+/// Why turbulence does without other steps.
+pub(in crate::structured) const STEPS: &str = "on structured grids turbulence takes Newton-Krylov steps: leave out structured.method and \
+                                               march.nonlinear, or set the latter to newton_krylov";
+
+/// Why a set-up with turbulence is refused, if it is: the key of `[turbulence]` and what to do.
+fn problem(config: &StructuredConfig, turbulence: &TurbulenceConfig) -> Option<(&'static str, &'static str)> {
+    let t = turbulence;
+    let newton = matches!(config.implicit.nonlinear, Nonlinear::NewtonKrylov(_));
+    let model = "structured grids have Spalart-Allmaras: expected sa-neg, sa or sa-noft2, or a [mesh] in the place of the [grid]";
+    let time = "on structured grids turbulent flow is steady: expected march.mode = \"steady\", or a [mesh] in the place of the [grid]";
+    let hybrid = "expected none on structured grids, or a [mesh] in the place of the [grid]";
+    let curved = "SA-RC is not there on structured grids: expected none or sa-r, or a [mesh] in the place of the [grid]";
+    let walls = "laws of the wall are not there on structured grids: expected resolved, or a [mesh] in the place of the [grid]";
+    let refused = [
+        ("model", !t.model.is_spalart_allmaras(), model),
+        ("model", matches!(config.time, Time::Unsteady(_)), time),
+        ("model", !newton, STEPS),
+        ("hybrid", t.hybrid != Hybrid::None, hybrid),
+        ("qcr", t.quadratic != Quadratic::None, hybrid),
+        ("rotation_correction", t.rotation == Rotation::Curved, curved),
+        ("walls", t.walls != WallTreatment::Resolved, walls),
+    ];
+    refused.into_iter().find(|(_, refused, _)| *refused).map(|(key, _, problem)| (key, problem))
+}
+
+impl GridSa {
+    /// The model of a set-up, if it has one.
+    ///
+    /// # Errors
+    /// [`FlowError::TurbulenceOption`] for what structured grids do not have; [`FlowError::TurbulenceInviscid`]; [`FlowError::Value`].
+    pub fn of(config: &StructuredConfig) -> Result<Option<Self>, FlowError> {
+        let Some(turbulence) = &config.turbulence else { return Ok(None) };
+        if config.equations != Equations::Laminar {
+            return Err(FlowError::TurbulenceInviscid);
+        }
+        if let Some((key, problem)) = problem(config, turbulence) {
+            return Err(FlowError::TurbulenceOption { key, problem });
+        }
+        crate::turbulence::check(turbulence, &config.time)?;
+        let variant = match turbulence.model {
+            TurbulenceModel::Sa => SaVariant::Standard,
+            TurbulenceModel::SaNoFt2 => SaVariant::NoFt2,
+            _ => SaVariant::Negative,
+        };
+        let scale = config.gas.transport(&config.freestream).scale;
+        Ok(Some(Self {
+            model: SpalartAllmaras { variant, scale },
+            inflow: turbulence.inflow,
+            prandtl: turbulence.prandtl,
+            second_order: turbulence.second_order,
+            rotating: turbulence.rotation == Rotation::Rotating,
+            cfl_ratio: turbulence.cfl_ratio,
+        }))
+    }
+}
+
+/// The conditions of a grid's markers.
+fn condition_of<'a>(patches: &'a [PatchState], name: &str) -> Option<&'a Condition<f64>> {
+    patches.iter().find(|patch| patch.name == name).map(|patch| &patch.condition)
+}
+
+/// Walls without slip as points see them, images a period away included: they may be nearer.
+pub(super) fn near_walls(
+    (grid, mesh): (&Grid, &Mesh),
+    patches: &[PatchState],
+    points: &[[f64; 3]],
+    team: &Team,
+) -> Result<NearWalls, FlowError> {
+    let holds = |name: &str| condition_of(patches, name).is_some_and(|condition| condition.kind.is_no_slip());
+    let of = |points: &[[f64; 3]]| {
+        NearWalls::of(mesh, |marker| holds(&marker.name), points, team).ok_or_else(|| no_wall(mesh))
+    };
+    let mut near = of(points)?;
+    let mut shifts: Vec<[f64; 3]> = Vec::new();
+    for step in grid.interfaces.iter().map(|i| i.translation).filter(|t| *t != [0.0; 3]) {
+        for shift in [step, step.map(|x| -x)] {
+            if !shifts.contains(&shift) {
+                shifts.push(shift);
+            }
+        }
+    }
+    for shift in shifts {
+        let moved: Vec<[f64; 3]> = points.iter().map(|x| std::array::from_fn(|d| x[d] - shift[d])).collect();
+        for (own, other) in near.nearest.iter_mut().zip(of(&moved)?.nearest) {
+            if other.distance < own.distance {
+                let place = std::array::from_fn(|d| other.place[d] + shift[d]);
+                *own = Nearest { place, ..other };
+            }
+        }
+    }
+    Ok(near)
+}
+
+/// Gives blocks their turbulence at the beginning, and the flow a turbulent layer along walls without slip.
+pub(in crate::structured) fn start(
+    sa: GridSa,
+    (config, gas, transport): (&StructuredConfig, Gas<f64>, &Transport<f64>),
+    grid: &Grid,
+    patches: &[PatchState],
+    blocks: &mut [BlockState],
+    team: &Team,
+) -> Result<(), FlowError> {
+    let center = |block: &BlockState, at: usize| std::array::from_fn(|c| block.metrics.center[c][at]);
+    let points: Vec<[f64; 3]> =
+        blocks.iter().flat_map(|block| block.places().map(move |at| center(block, at))).collect();
+    let mesh = grid.to_mesh();
+    let model = config.turbulence.as_ref().expect("a set-up of turbulence");
+    let production = production(model, &mesh, points.iter().copied());
+    let walls = near_walls((grid, &mesh), patches, &points, team)?;
+    let mut cells: Vec<NodeRecord> = (blocks.iter())
+        .flat_map(|block| block.places().map(move |at| block.state(at)))
+        .zip(&points)
+        .map(|(w, x)| [w[0], w[1], w[2], w[3], w[4], x[0], x[1], x[2]])
+        .collect();
+    let of_marker = |name: &str| condition_of(patches, name);
+    WallLayer::new(&mesh, &walls, of_marker, transport, (config.freestream.mach, true)).slow(gas, &mut cells);
+    let mut first = 0;
+    for block in blocks {
+        let (count, len) = (block.cells.interior(), block.cells.len());
+        for (at, cell) in block.places().zip(&cells[first..]) {
+            block.set(at, std::array::from_fn(|c| cell[c]));
+        }
+        block.last_good.copy_from_slice(&block.w);
+        block.eddies = Eddies {
+            nut: vec![sa.inflow; len],
+            nu: vec![1.0; len],
+            viscosity: vec![0.0; len],
+            last_good: vec![sa.inflow; len],
+            distance: walls.nearest[first..first + count].iter().map(|near| near.distance).collect(),
+            production: production.get(first..first + count).unwrap_or_default().to_vec(),
+            r: vec![0.0; count],
+            slope: vec![0.0; count],
+        };
+        first += count;
+    }
+    Ok(())
+}
