@@ -64,6 +64,11 @@ impl FlowConfig {
         if self.equations == Equations::Laminar { 0.5 } else { f64::INFINITY }
     }
 
+    /// Whether what marches beside the flow looks at the elements themselves.
+    pub(crate) fn needs_elements(&self) -> bool {
+        self.turbulence.as_ref().is_some_and(|t| t.grid_length == GridLength::AcrossVorticity)
+    }
+
     /// Squares of the changes of each primitive variable that the limiter leaves alone, see [`Space::limiter_k`].
     pub fn limiter_eps2(&self) -> [f64; 5] {
         let k = self.space.limiter_k;

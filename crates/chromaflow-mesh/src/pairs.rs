@@ -74,7 +74,7 @@ impl Pairs {
         Self { ptr, second }
     }
 
-    /// The edges of all elements.
+    /// The edges of all elements; none from a node to itself, where that is its own neighbor's image.
     pub fn edges(mesh: &Mesh) -> Self {
         Self::edges_with(mesh, 1)
     }
@@ -88,7 +88,9 @@ impl Pairs {
                 let range = par::split(nodes.len() / corners, parts, part);
                 for e in nodes[range.start * corners..range.end * corners].chunks_exact(corners) {
                     for &[a, b] in kind.edges() {
-                        pair(e[a], e[b]);
+                        if e[a] != e[b] {
+                            pair(e[a], e[b]);
+                        }
                     }
                 }
             }

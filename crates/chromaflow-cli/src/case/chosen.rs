@@ -5,6 +5,7 @@ use crate::context::Backend;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow_flow::config as flow;
 use chromaflow_flow::mesh::Mesh;
+use chromaflow_flow::mesh::periodic::{is_turned, pairs_of};
 use chromaflow_flow::stretching::stretching;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -83,11 +84,12 @@ impl CaseFile {
     ///
     /// * A planar mesh that is stretched has its Newton-Krylov steps of inviscid flow preconditioned as those of viscous flow.
     /// * Stretched hexahedra have those of viscous flow preconditioned by sweeps over lines: a row is coupled along its line and
-    ///   with the same layer of its neighbors there. Cut into prisms or tetrahedra it is coupled across the line as strongly.
+    ///   with the same layer of its neighbors there. Cut into prisms or tetrahedra it is coupled across the line as strongly. Lines do not see
+    ///   across turned sides.
     pub fn choose_on_mesh(&mut self, mesh: &Mesh, threads: usize) -> Option<f64> {
         let linear = &self.linear;
         let decides = if linear.open {
-            mesh.planar.is_none() && is_of_hexahedra(mesh)
+            mesh.planar.is_none() && is_of_hexahedra(mesh) && !self.turns(mesh)
         } else {
             linear.fill.is_none() && linear.method == MethodName::Multicolor && mesh.planar.is_some()
         };
@@ -96,6 +98,13 @@ impl CaseFile {
             self.take_stretched();
         }
         Some(found)
+    }
+
+    /// Whether periodic sides are turned, by the case's pairs or the mesh file's.
+    fn turns(&self, mesh: &Mesh) -> bool {
+        let of_case =
+            self.boundary.iter().filter_map(|(name, spec)| Some([name.clone(), spec.partner()?.to_owned()]));
+        of_case.chain(pairs_of(mesh)).any(|pair| is_turned(mesh, &pair))
     }
 
     /// Preconditions as on a stretched mesh: by lines of hexahedra in viscous flow, by factors on a planar mesh.

@@ -58,7 +58,7 @@ pub fn proposals(mesh: &Mesh, viscous: bool, mach: f64, gamma: f64) -> Vec<Propo
             .unwrap_or_else(|| by_place(mesh, marker, low, high));
         if guess == Guess::Periodic {
             // Without an image on another marker it is left to the user to say with which.
-            let partner = partner_of(mesh, marker).map_or("...", |partner| &partner.name);
+            let partner = partner_of(mesh, marker, |_| true).map_or("...", |partner| &partner.name);
             let value = format!("{{ kind = \"periodic\", with = {partner:?} }}");
             return Proposal { marker: marker.name.clone(), value, reason, wall: false };
         }

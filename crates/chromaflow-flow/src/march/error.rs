@@ -189,6 +189,18 @@ pub enum FlowError {
         /// What to do instead.
         remedy: &'static str,
     },
+    /// What is not the same in every sector of a mesh with turned periodic sides.
+    #[error(
+        "periodic sides are turned about the axis {axis:?}, and {what} is not the same in every sector: {remedy}"
+    )]
+    NotTurned {
+        /// What.
+        what: String,
+        /// The axis.
+        axis: [f64; 3],
+        /// What to do instead.
+        remedy: &'static str,
+    },
     /// A matrix that the linear solver refuses.
     #[error("linear solver: {0}")]
     Linear(String),

@@ -3,7 +3,7 @@
 use crate::config::FlowConfig;
 use crate::dual::{Dual, Patch, cross, dot, sub};
 use crate::gradient::NodeRecord;
-use chromaflow::dist::Share;
+use crate::ranks::Rows;
 
 /// Force and moment coefficients, in body axes and along the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -61,6 +61,8 @@ pub struct ForceScale {
     pub lift_y: bool,
     /// Static pressure of the free stream.
     pub pressure: f64,
+    /// Where periodic sides are turned, a place on their axis, and the axis: forces are then a sector's share of the whole body's.
+    pub turns_about: Option<[[f64; 3]; 2]>,
 }
 
 impl Coefficients {
@@ -96,7 +98,22 @@ impl Coefficients {
         self.finish(scale);
     }
 
+    /// What a sector's force and moment are in the mean over all sectors: of the force, and of the moment about a place on the axis, the
+    /// part along the axis.
+    fn shared(&mut self, scale: &ForceScale, [point, axis]: [[f64; 3]; 2]) {
+        let arm = sub(scale.center, point).map(|v| v / scale.length);
+        let along = |v: [f64; 3]| axis.map(|k| dot(axis, v) * k);
+        let about = cross(arm, self.force);
+        self.force = along(self.force);
+        let mean = along(std::array::from_fn(|d| self.moment[d] + about[d]));
+        let about = cross(arm, self.force);
+        self.moment = std::array::from_fn(|d| mean[d] - about[d]);
+    }
+
     fn finish(&mut self, scale: &ForceScale) {
+        if let Some(turns_about) = scale.turns_about {
+            self.shared(scale, turns_about);
+        }
         self.cl = dot(self.force, scale.lift);
         self.cd = dot(self.force, scale.drag);
         self.cm = if scale.lift_y { -self.moment[2] } else { self.moment[1] };
@@ -163,12 +180,13 @@ pub fn forces(
     scale: &ForceScale,
     dual: &Dual,
     nodes: &[NodeRecord],
-    share: Option<&Share>,
+    rows: Option<&Rows>,
     friction: impl Fn(usize, usize) -> [f64; 3],
 ) -> Forces {
     let is_wall =
         |(_, patch): &(usize, &Patch)| config.boundaries.get(&patch.name).is_some_and(|b| b.is_wall());
-    if let Some(share) = share {
+    if let Some(rows) = rows {
+        let share = &rows.share;
         let walls: Vec<_> = dual.patches.iter().enumerate().filter(is_wall).collect();
         let sums = share.sums(WALL * walls.len(), |add| {
             for (at, (p, patch)) in walls.iter().enumerate() {
@@ -177,8 +195,9 @@ pub fn forces(
                         let record = &nodes[node as usize];
                         let mut one = [Coefficients::default(); 2];
                         let x = [record[5], record[6], record[7]];
-                        one[0].add(scale, x, n.map(|v| (record[4] - scale.pressure) * v));
-                        one[1].add(scale, x, friction(*p, i));
+                        let part = rows.in_sector(node);
+                        one[0].add(scale, x, n.map(|v| part * (record[4] - scale.pressure) * v));
+                        one[1].add(scale, x, friction(*p, i).map(|v| part * v));
                         let parts = one.iter().flat_map(|c| c.force.into_iter().chain(c.moment));
                         parts.enumerate().for_each(|(k, value)| add(WALL * at + k, value));
                     }

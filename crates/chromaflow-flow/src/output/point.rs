@@ -116,11 +116,12 @@ pub fn volume_shares(mesh: &Mesh) -> Vec<f64> {
         corners.clear();
         corners.extend(nodes.iter().map(|&n| mesh.nodes[n as usize]));
         let share = volume(kind, &corners) / nodes.len() as f64;
-        nodes.iter().for_each(|&n| shares[n as usize] += share);
+        for &n in nodes {
+            shares[n as usize] += share;
+        }
     });
     let whole: f64 = shares.iter().sum();
-    shares.iter_mut().for_each(|share| *share /= whole);
-    shares
+    shares.into_iter().map(|share| share / whole).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! A rank's part of a mesh.
 
 use super::bits::Bits;
+use super::unrolled::{NOBODY, Seam, Unrolled};
 use super::{Division, Part};
+use crate::mesh::periodic::Rotation;
 use crate::mesh::{Kind, Marker, Mesh, Planar};
 use chromaflow::order::Plan;
 
@@ -47,6 +49,8 @@ pub struct Cutter<'a> {
     colors: &'a [u32],
     /// Number of each node in the mesh's file, or none.
     file: &'a [u32],
+    /// Where the mesh was unrolled.
+    seam: Option<(&'a Unrolled, Rotation)>,
 }
 
 /// What touches each row of a mesh, and its boundary: all that cuts ask for but who owns what.
@@ -83,6 +87,11 @@ impl Touched {
         });
         Self { elements, faces, surface: boundary(mesh, rows) }
     }
+
+    /// With another mesh's boundary, which has all walls.
+    pub fn with_surface(self, surface: Mesh) -> Self {
+        Self { surface, ..self }
+    }
 }
 
 impl<'a> Cutter<'a> {
@@ -96,12 +105,23 @@ impl<'a> Cutter<'a> {
     ) -> Self {
         let rows = plan.permutation.len();
         let mut owned = vec![Vec::new(); division.quality.ranks as usize];
-        for (row, &owner) in (0..).zip(&division.owner) {
+        for (row, &owner) in (0..).zip(&division.owner).filter(|(_, owner)| **owner != NOBODY) {
             owned[owner as usize].push(row);
         }
         let cost = |row: usize| u64::from(degrees[row]) + 2;
         let whole = plan.batches.iter().map(|rows| [rows.len() as u64, rows.map(cost).sum()]).collect();
-        Self { mesh, plan, division, rows, owned, touched, whole, colors: &[], file: &[] }
+        Self { mesh, plan, division, rows, owned, touched, whole, colors: &[], file: &[], seam: None }
+    }
+
+    /// Of a mesh that was unrolled: with its images, which nobody owns and nobody solves for.
+    pub fn with_seam(mut self, unrolled: &'a Unrolled, rotation: Rotation) -> Self {
+        let rows = self.rows - unrolled.images.len();
+        for (cost, batch) in self.whole.iter_mut().zip(unrolled.plan.batches.iter()) {
+            if batch.start >= rows {
+                *cost = [0, 0];
+            }
+        }
+        Self { seam: Some((unrolled, rotation)), ..self }
     }
 
     /// With the colors of all elements.
@@ -135,6 +155,10 @@ impl<'a> Cutter<'a> {
         let mut complete = Bits::new(self.rows);
         complete.extend(own.iter().chain(&first).copied());
         around(&first, &mut elements, &mut near);
+        // Images follow rows that are here, owned or ghosts.
+        let of_images: Vec<u32> =
+            near.list().into_iter().filter_map(|i| self.image(i)).map(|(row, _)| row).collect();
+        near.extend(of_images);
         let global = near.list();
         let mut faces = Bits::new(self.faces_count());
         for &row in own.iter().chain(&first) {
@@ -150,6 +174,17 @@ impl<'a> Cutter<'a> {
         let colored = elements.iter().filter_map(|&e| self.colors.get(e as usize));
         let element_colors = colored.copied().collect();
         let old = self.plan.permutation.old_of_new();
+        let seam = self.seam.map(|(unrolled, rotation)| {
+            let place = |row: &u32| global.binary_search(row).ok().map(|row| row as u32);
+            let image = |(at, &i): (u32, &u32)| {
+                self.image(i).map(|(row, turns)| (at, place(&row).expect("put there above"), turns))
+            };
+            Seam {
+                rotation,
+                images: (0..).zip(&global).filter_map(image).collect(),
+                on_axis: unrolled.on_axis.iter().filter_map(place).collect(),
+            }
+        });
         let in_file = |node: u32| self.file.get(node as usize).copied().unwrap_or(node);
         let bound = |&offset: &u32| global.partition_point(|&row| row < offset) as u32;
         let mut lines: Vec<u32> = self.plan.batches.lines().unwrap_or_default().iter().map(bound).collect();
@@ -165,9 +200,16 @@ impl<'a> Cutter<'a> {
             surface: self.touched.surface.clone(),
             quality: self.division.quality,
             element_colors,
+            seam,
             mesh,
             global,
         }
+    }
+
+    /// The row that a node of an unrolled mesh is the image of, and its turns.
+    fn image(&self, node: u32) -> Option<(u32, i32)> {
+        let (unrolled, _) = self.seam?;
+        unrolled.images.get((node as usize).checked_sub(self.rows - unrolled.images.len())?).copied()
     }
 
     fn elements_count(&self) -> usize {

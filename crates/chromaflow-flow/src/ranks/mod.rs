@@ -11,6 +11,7 @@
 //! | `partition.rs` | which rank owns which node |
 //! | `cut.rs`, `bits.rs` | a rank's part of the mesh; sets of its rows and elements |
 //! | `rows.rs` | what passes between ranks |
+//! | `unrolled.rs` | meshes with turned periodic sides: their images around the sector |
 //! | `wire.rs` | parts as bytes |
 //! | `survey.rs` | what a division looks like |
 
@@ -21,11 +22,13 @@ mod rows;
 mod survey;
 #[cfg(test)]
 pub(crate) mod tests;
+mod unrolled;
 mod wire;
 
 pub use partition::{Division, Quality};
 pub use rows::Rows;
 pub use survey::{Size, Survey};
+pub use unrolled::{Seam, Turning};
 
 use crate::laps::Laps;
 use crate::mesh::Mesh;
@@ -39,6 +42,7 @@ use cut::{Cutter, Touched};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
+use unrolled::{NOBODY, Unrolled};
 
 /// A rank's part of a mesh, its nodes in the order of the whole mesh's rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +72,8 @@ pub struct Part {
     pub surface: Mesh,
     /// How the mesh was divided.
     pub quality: Quality,
+    /// What repeats when it is turned, where that is.
+    pub seam: Option<Seam>,
 }
 
 impl Part {
@@ -79,7 +85,8 @@ impl Part {
 
     /// The part's nodes, and after them those of the whole mesh's boundary with all its faces: for whoever asks for the nearest
     /// wall. Of a planar mesh both planes are complete.
-    pub fn with_surface(&self) -> Mesh {
+    /// With `elements` those of the part are there, too.
+    pub fn with_surface(&self, elements: bool) -> Mesh {
         let (own, all) = (&self.mesh, &self.surface);
         let plane = |mesh: &Mesh| mesh.planar.map_or(mesh.nodes.len(), |p| p.nodes_2d);
         let (n, s) = (plane(own), plane(all));
@@ -97,7 +104,15 @@ impl Part {
             marker.quads.as_flattened_mut().iter_mut().for_each(|i| *i = moved(*i));
         }
         let planar = own.planar.map(|planar| crate::mesh::Planar { nodes_2d: n + s, ..planar });
-        Mesh { nodes, markers, planar, periods: all.periods, ..Mesh::default() }
+        let mut mesh = Mesh { planar, periods: all.periods, ..Mesh::default() };
+        if elements {
+            mesh.tets.clone_from(&own.tets);
+            mesh.pyramids.clone_from(&own.pyramids);
+            mesh.prisms.clone_from(&own.prisms);
+            mesh.hexes.clone_from(&own.hexes);
+            mesh.renumber(|i| if (i as usize) < n { i } else { i + s as u32 });
+        }
+        Mesh { nodes, markers, ..mesh }
     }
 }
 
@@ -110,19 +125,29 @@ pub struct Whole {
     pub owner: Vec<u32>,
 }
 
-/// Divides the mesh, which rank 0 has, among all ranks; collective. With the mesh comes the file's number of each of its nodes, empty where
-/// it is their own. `color` colors the elements of the mesh in its new order.
+/// What is divided, on the rank that has it.
+#[derive(Clone, Copy)]
+pub struct Given<'a> {
+    /// The mesh; where sides are turned, the merged one, which says who is whose neighbor.
+    pub mesh: &'a Mesh,
+    /// The file's number of each of its nodes, empty where it is their own.
+    pub file: &'a [u32],
+    /// Where sides are turned, the mesh of the file.
+    pub turning: Option<Turning<'a>>,
+}
+
+/// Divides the mesh, which rank 0 has, among all ranks; collective. `color` colors the elements of the mesh in its new order.
 ///
 /// # Errors
 /// [`CommError`].
 pub fn divide(
     ranks: &dyn Communicator,
-    mesh: Option<(&Mesh, &[u32])>,
+    given: Option<Given<'_>>,
     numbering: Numbering,
     (team, laps): (&Team, &mut Laps),
     color: impl Fn(&Mesh, &Pairs) -> Vec<u32> + Sync,
 ) -> Result<(Part, Option<Whole>), CommError> {
-    let Some((mesh, file)) = mesh.filter(|_| ranks.rank() == 0) else {
+    let Some(Given { mesh, file, turning }) = given.filter(|_| ranks.rank() == 0) else {
         ranks.send(0, Tag::Collective, own_host())?;
         let bytes = ranks.receive_patiently(0, Tag::Collective)?;
         let found = bytes.len();
@@ -134,16 +159,34 @@ pub fn divide(
     laps.end("order");
     let (hosts, order) = hosts(ranks)?;
     let rows = plan.permutation.len();
+    let unrolled = turning.map(|of| (of, Unrolled::new(of, mesh.periods, &plan, team)));
+    let seen = unrolled.as_ref().map_or((&mesh, &edges), |(_, unrolled)| (&unrolled.mesh, &unrolled.edges));
     let (division, touched, colors) = thread::scope(|scope| {
-        let touched = scope.spawn(|| Touched::new(&mesh, rows));
-        let colors = scope.spawn(|| color(&mesh, &edges));
+        let touched = scope.spawn(|| match &unrolled {
+            None => Touched::new(&mesh, rows),
+            Some((of, unrolled)) => unrolled.touched(*of),
+        });
+        let colors = scope.spawn(|| color(seen.0, seen.1));
         let lines = plan.batches.lines();
         let division = Division::new(&graph(&edges, rows, team.size()), lines, &hosts, team.size());
         (division.given_to(&order), joined(touched), joined(colors))
     });
     laps.end("divide");
-    let cutter = cutter(&mesh, &plan, &edges, &division, touched).with_colors(&colors).with_file(file);
-    let part = send_parts(ranks, &cutter, team.size())?;
+    let part = match &unrolled {
+        None => {
+            let cutter = cutter(&mesh, &plan, &edges, &division, touched);
+            send_parts(ranks, &cutter.with_colors(&colors).with_file(file), team.size())?
+        }
+        Some((of, unrolled)) => {
+            let mut all = division.clone();
+            all.owner.resize(unrolled.mesh.nodes.len(), NOBODY);
+            let mut degrees = degrees(&edges, rows);
+            degrees.resize(all.owner.len(), 0);
+            let cutter = Cutter::new(&unrolled.mesh, &unrolled.plan, &degrees, &all, touched);
+            let cutter = cutter.with_colors(&colors).with_file(&unrolled.file);
+            send_parts(ranks, &cutter.with_seam(unrolled, of.turned.rotation), team.size())?
+        }
+    };
     laps.end("cut");
     Ok((part, Some(Whole { permutation: plan.permutation.clone(), owner: division.owner })))
 }

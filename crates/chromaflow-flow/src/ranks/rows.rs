@@ -1,7 +1,7 @@
 //! The rows of a rank: what passes between it and others, and where its nodes stand in the mesh's file.
 
 use super::wire;
-use super::{Part, Quality, Whole};
+use super::{Part, Quality, Seam, Whole};
 use chromaflow::dist::{Share, ShareError, SweepExchange};
 use chromaflow::{BlockPattern, Jacobian, OffDiagonal};
 use chromaflow_comm::{CommError, Communicator, Tag};
@@ -20,6 +20,8 @@ pub struct Rows {
     pub quality: Quality,
     /// How messages pass between devices, where devices compute.
     pub halo: Option<String>,
+    /// What repeats when it is turned, where that is.
+    pub seam: Option<Seam>,
     /// Rows whose elements are not all here.
     outer: Vec<u32>,
 }
@@ -41,7 +43,9 @@ impl Rows {
         let costs: Vec<[usize; 2]> = part.whole.iter().map(|w| w.map(|n| n as usize)).collect();
         let batches = part.batches();
         let global = part.global.clone();
-        let share = Share::new(Arc::clone(ranks), pattern, &batches, &costs, global, &part.owner)?;
+        let images = part.seam.as_ref().map(Seam::images).unwrap_or_default();
+        let owners = (&part.owner[..], images);
+        let share = Share::with_images(Arc::clone(ranks), pattern, &batches, &costs, global, owners)?;
         // Rows next to owned ones are complete, see `Part::complete`.
         let share = share.overlapping().exchanging(sweeps);
         let outer = (0..).zip(&part.complete).filter(|(_, complete)| **complete == 0);
@@ -50,6 +54,7 @@ impl Rows {
             file: part.file.clone(),
             whole,
             quality: part.quality,
+            seam: part.seam.clone(),
             halo: None,
             outer: outer.map(|(row, _)| row).collect(),
         })
@@ -59,6 +64,21 @@ impl Rows {
     #[cfg(feature = "cuda")]
     pub(crate) fn incomplete(&self) -> &[u32] {
         &self.outer
+    }
+
+    /// Where sides are turned, a place on their axis, and the axis.
+    pub fn turns_about(&self) -> Option<[[f64; 3]; 2]> {
+        self.seam.as_ref().map(|seam| [seam.rotation.point, seam.rotation.axis])
+    }
+
+    /// The share of a node's control volume that lies in the sector of the mesh: all of it but on the axis, where all sectors meet.
+    pub fn in_sector(&self, row: u32) -> f64 {
+        match &self.seam {
+            Some(seam) if seam.on_axis.binary_search(&row).is_ok() => {
+                1.0 / f64::from(seam.rotation.sectors().unwrap_or(1))
+            }
+            _ => 1.0,
+        }
     }
 
     /// Makes rows whose elements are not all here, and which nobody solves for, rows of the identity: they can be inverted, and have no

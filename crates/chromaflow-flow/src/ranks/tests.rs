@@ -110,7 +110,7 @@ fn parts_have_two_layers_of_elements_around_their_nodes() {
             assert_eq!(faces(&part.mesh, &|_| true), faces(&mesh, &|i| near[row(i)]));
             owned += part.owner.iter().filter(|&&o| o == rank).count();
             elements += part.mesh.elements();
-            let surface = part.with_surface();
+            let surface = part.with_surface(false);
             let planes = |m: &&crate::mesh::Marker| mesh.planar.is_none() || !m.is_plane();
             assert_eq!(surface.markers.len(), mesh.markers.iter().filter(planes).count());
             for (own, whole) in surface.markers.iter().zip(mesh.markers.iter().filter(planes)) {

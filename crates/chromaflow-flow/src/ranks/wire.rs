@@ -1,8 +1,8 @@
 //! Parts as bytes: arrays with their lengths before them, one after the other, in the byte order of the machine, which ranks of
 //! one run share.
 
-use super::{Part, Quality};
-use crate::mesh::periodic::Periods;
+use super::{Part, Quality, Seam};
+use crate::mesh::periodic::{Periods, Rotation};
 use crate::mesh::{Marker, Mesh, Planar};
 use bytemuck::{Pod, cast_slice};
 use chromaflow::order::{PlanReport, Spread};
@@ -104,6 +104,15 @@ pub fn pack(part: &Part) -> Vec<u8> {
     out.mesh(&part.surface);
     let q = &part.quality;
     out.list(&[u64::from(q.ranks), q.balance.to_bits(), q.cut, q.rows[0], q.rows[1]]);
+    let seam = part.seam.as_ref().map(|seam| {
+        let Rotation { point, axis, angle } = seam.rotation;
+        [&point[..], &axis, &[angle]].concat()
+    });
+    out.list(&seam.unwrap_or_default());
+    let images = || part.seam.iter().flat_map(|seam| &seam.images);
+    out.list(&images().flat_map(|&(row, of, _)| [row, of]).collect::<Vec<_>>());
+    out.list(&images().map(|image| image.2).collect::<Vec<_>>());
+    out.list(part.seam.as_ref().map_or(&[][..], |seam| &seam.on_axis));
     out.0
 }
 
@@ -135,6 +144,18 @@ pub fn unpack(bytes: &[u8]) -> Option<Part> {
     let [ranks, balance, cut, fewest, most] = from.list::<u64>()?.try_into().ok()?;
     let quality =
         Quality { ranks: ranks as u32, balance: f64::from_bits(balance), cut, rows: [fewest, most] };
+    let rotation: Vec<f64> = from.list()?;
+    let (rows, turns) = (from.groups::<u32, 2>()?, from.list::<i32>()?);
+    let images = rows.into_iter().zip(turns).map(|([row, of], turns)| (row, of, turns)).collect();
+    let on_axis = from.list()?;
+    let seam = match rotation[..] {
+        [p, q, r, x, y, z, angle] => {
+            let rotation = Rotation { point: [p, q, r], axis: [x, y, z], angle };
+            Some(Seam { rotation, images, on_axis })
+        }
+        [] => None,
+        _ => return None,
+    };
     from.0.is_empty().then_some(Part {
         mesh,
         global,
@@ -148,5 +169,6 @@ pub fn unpack(bytes: &[u8]) -> Option<Part> {
         report,
         surface,
         quality,
+        seam,
     })
 }

@@ -19,7 +19,7 @@ kernel_record! {
     }
 
     /// What `edge_fluxes` takes.
-    pub(super) struct EdgeFluxes {
+    pub(crate) struct EdgeFluxes {
         edges: u32, ends: Read<[u32; 2]>, areas: Read<f64>, nodes: Read<f64>, gradients: Read<f64>,
         limits: Read<f64>, mapped: Read<f64>, moments: Read<f64>, params: Read<Params>, out: Write<f64>,
     }

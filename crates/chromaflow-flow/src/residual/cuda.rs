@@ -10,7 +10,8 @@ use crate::config::{FluxScheme, Limiter, Quadrature, Space};
 use crate::dual::Dual;
 use crate::gpu::{Diffusion, MeshCuda, Params, blocks, optional, source, upload_conditions};
 use crate::mesh::Kind;
-use chromaflow::dist::Share;
+use crate::ranks::Rows;
+use crate::residual::turned::cuda::TurnedCuda;
 use chromaflow::gpu::{GpuError, ShareCuda};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
 use chromaflow_device::kernel_arguments;
@@ -83,7 +84,13 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
     let viscous =
         [Diffusion::Molecular, Diffusion::Turbulent, Diffusion::Quadratic, Diffusion::Quadratic2020];
     let viscous = viscous.map(viscous_source);
-    inviscid.into_iter().chain(viscous).chain(super::node_gradients::cuda::kernel_sources()).collect()
+    let turned = [super::turned::cuda::kernel_source()];
+    inviscid
+        .into_iter()
+        .chain(viscous)
+        .chain(turned)
+        .chain(super::node_gradients::cuda::kernel_sources())
+        .collect()
 }
 
 /// `Cell<N>` for viscous.cu: ends of each edge, the two faces beside it in ascending order, whether each runs from the
@@ -147,7 +154,7 @@ pub struct BoundaryCuda {
 }
 
 impl BoundaryCuda {
-    /// The patches of `dual` with their conditions; with a `share` flows through outlets are those of the nodes that the rank owns.
+    /// The patches of `dual` with their conditions; with a rank's `rows` flows through outlets are those of the nodes that it owns.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
@@ -155,7 +162,7 @@ impl BoundaryCuda {
         stream: &Stream,
         dual: &Dual,
         conditions: &[Condition<f64>],
-        share: Option<&Share>,
+        rows: Option<&Rows>,
     ) -> Result<Self, GpuError> {
         let mut parts: BTreeMap<u32, Vec<(u32, [f64; 3])>> = BTreeMap::new();
         for (p, patch) in dual.patches.iter().enumerate() {
@@ -171,10 +178,11 @@ impl BoundaryCuda {
         let (mut outlets, mut outlet_nodes, mut outlet_areas) = (Vec::new(), Vec::new(), Vec::new());
         for (p, patch) in dual.patches.iter().enumerate().filter(|(p, _)| conditions[*p].mass_flow > 0.0) {
             let first = outlet_nodes.len();
-            let own = |node: u32| share.is_none_or(|share| share.owns(node as usize));
+            let own = |node: u32| rows.is_none_or(|rows| rows.share.owns(node as usize));
             for (&node, area) in patch.nodes.iter().zip(&patch.areas).filter(|(node, _)| own(**node)) {
+                let part = rows.map_or(1.0, |rows| rows.in_sector(node));
                 outlet_nodes.push(node);
-                outlet_areas.extend(area);
+                outlet_areas.extend(area.map(|v| part * v));
             }
             outlets.extend([p as u32, first as u32, outlet_nodes.len() as u32]);
         }
@@ -286,6 +294,23 @@ impl ResidualCuda {
                 } })
                 .enqueue(stream)
         }?)
+    }
+
+    /// Replaces fluxes of second order through edges at the seam of turned sides.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn turned_fluxes(
+        &self,
+        stream: &Stream,
+        turned: &TurnedCuda,
+        params: &Params,
+        nodes: &DeviceBuffer<f64>,
+        (gradients, limits): (&DeviceBuffer<f64>, &DeviceBuffer<f64>),
+        fluxes: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let limits = self.limits.as_ref().map(|_| limits);
+        turned.replace(stream, (&self.edges[1], params), [nodes, gradients], limits, fluxes)
     }
 
     /// Sums of the edges' fluxes out of each control volume, `[rows, 5]`.

@@ -13,12 +13,14 @@ pub(crate) mod node_gradients;
 mod round_off;
 #[cfg(test)]
 mod tests;
+pub(crate) mod turned;
 mod viscous;
 
 pub use edges::EdgeFluxes;
 pub use limits::{is_node_wise, node_limits};
 pub use node_gradients::NodeGradients;
 pub(crate) use round_off::{flux_size, round_off};
+pub use turned::TurnedEdges;
 pub(crate) use viscous::element_colors;
 pub use viscous::{Eddies, ViscousElements};
 
@@ -29,8 +31,8 @@ use crate::flux::{LayerFix, RoeFix};
 use crate::gas::Gas;
 use crate::gradient::{Gradient, Mapping, NodeRecord};
 use crate::parallel;
+use crate::ranks::Rows;
 use crate::real::{dispatch, prefetch};
-use chromaflow::dist::Share;
 use chromaflow_device::{Isa, Team};
 
 /// What an inviscid residual is made from.
@@ -132,25 +134,29 @@ pub fn adapt_outlets(
     dual: &Dual,
     nodes: &[NodeRecord],
     gas: Gas<f64>,
-    share: Option<&Share>,
+    rows: Option<&Rows>,
     conditions: &mut [Condition<f64>],
 ) {
     for (patch, condition) in dual.patches.iter().zip(conditions) {
         if condition.mass_flow > 0.0 {
             let (mut flow, mut slope) = (0.0, 0.0);
             let of = |i: u32, n| outlet_flow(condition, gas, &primitive_of(&nodes[i as usize]), n);
-            match share {
+            match rows.map(|rows| (rows, &rows.share)) {
                 None => {
                     for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
                         let [f, s] = of(i, n);
                         (flow, slope) = (flow + f, slope + s);
                     }
                 }
-                Some(share) => {
+                Some((rows, share)) => {
                     let sums = share.sums(2, |add| {
                         let own = patch.nodes.iter().zip(&patch.areas);
                         for (&i, n) in own.filter(|(i, _)| share.owns(**i as usize)) {
-                            of(i, n).into_iter().enumerate().for_each(|(k, value)| add(k, value));
+                            of(i, n)
+                                .map(|v| v * rows.in_sector(i))
+                                .into_iter()
+                                .enumerate()
+                                .for_each(|(k, value)| add(k, value));
                         }
                     });
                     (flow, slope) = (sums[0], sums[1]);

@@ -352,9 +352,9 @@ impl StructuredSystem {
             });
         }
         let (mut limited, mut unphysical) = (limited.into_inner(), unphysical.into_inner());
-        for (block, sa) in self.blocks.iter_mut().filter_map(|block| Some((block, self.physics.turbulence?)))
-        {
-            let [cut, bad] = block.update_turbulence(sa);
+        if let Some(sa) = self.physics.turbulence {
+            let all = self.blocks.iter_mut().map(|block| block.update_turbulence(sa));
+            let [cut, bad] = all.fold([0; 2], |sums, of| [sums[0] + of[0], sums[1] + of[1]]);
             (limited, unphysical) = (limited.max(cut), unphysical + bad);
         }
         (limited, unphysical)

@@ -154,6 +154,7 @@ pub(super) fn start(grid: Grid, mut config: StructuredConfig) -> Result<Start, F
         center: config.reference.moment_center,
         lift_y,
         pressure: free[4],
+        turns_about: None,
     };
     Ok(Start { grid, config, metrics, gas, free, scale, depth })
 }

@@ -19,7 +19,7 @@ use crate::march::{
 use crate::mesh::periodic::Images;
 use crate::parallel;
 use crate::ranks::Rows;
-use crate::residual::{ViscousElements, adapt_outlets, primitive_of};
+use crate::residual::{TurnedEdges, ViscousElements, adapt_outlets, primitive_of};
 use crate::wall_law::LawNode;
 use chromaflow::Jacobian;
 use chromaflow::order::Plan;
@@ -50,6 +50,8 @@ pub struct FlowSystem {
     pub(super) mapping: Mapping,
     /// First moments of the faces, where fluxes vary over them.
     pub(super) moments: Vec<[[f64; 3]; 3]>,
+    /// Edges at the seam of turned sides, where limiters look at components.
+    pub(super) turned: TurnedEdges,
     pub(super) boundaries: Vec<Condition<f64>>,
     /// Nodes on walls without slip, ascending, with the wall's temperature where it has one.
     pub(super) fixed: Vec<WallNode<f64>>,
@@ -110,8 +112,7 @@ impl System for FlowSystem {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         let mut times = std::mem::take(&mut self.times);
         let coupled = times.timed(Part::Residual, || {
-            let share = self.over.as_ref().map(|rows| &*rows.share);
-            adapt_outlets(&self.dual, &self.nodes, self.gas, share, &mut self.boundaries);
+            adapt_outlets(&self.dual, &self.nodes, self.gas, self.over.as_ref(), &mut self.boundaries);
             self.compute_residual(at);
             self.coupled_residuals(at)
         });
@@ -385,9 +386,8 @@ impl FlowSystem {
 
     /// Force and moment coefficients of the present state.
     pub(super) fn forces(&self) -> Forces {
-        let share = self.share().map(|share| &**share);
         let friction = |patch, i| self.friction_on(patch, i);
-        forces(&self.config, &self.scale, &self.dual, &self.nodes, share, friction)
+        forces(&self.config, &self.scale, &self.dual, &self.nodes, self.over.as_ref(), friction)
     }
 }
 

@@ -10,8 +10,9 @@ use crate::march::linear::numbering;
 use crate::march::{BadPlace, FlowError, LargestResidual, Order, Place};
 use crate::mesh::Mesh;
 use crate::mesh::pairs::Pairs;
+use crate::mesh::periodic::Images;
 use crate::output::{Field, Restart};
-use crate::ranks::{Part, Quality, Whole, divide};
+use crate::ranks::{Given, Part, Quality, Turning, Whole, divide};
 use crate::residual::{element_colors, primitive_of};
 use chromaflow::Permutation;
 use chromaflow::dist::{Links, Share};
@@ -57,7 +58,7 @@ impl FlowSolver {
         team: Arc<Team>,
         ranks: Ranks,
     ) -> Result<Self, FlowError> {
-        let mut laps = Laps::default();
+        let laps = Laps::default();
         let around = config.implicit.preconditioner;
         if around.sweeps_in_levels() {
             return Err(FlowError::NotOverRanks {
@@ -65,19 +66,37 @@ impl FlowSolver {
                 remedy: "choose `multicolor`, `lines` or `ilu0`",
             });
         }
-        let whole_mesh = match mesh {
-            Some(mesh) => Some(joined(mesh, &super::setup::completed(mesh, config.clone())?)?),
+        let given = match mesh {
+            Some(mesh) => {
+                let (merged, images) = joined(mesh, &super::setup::completed(mesh, config.clone())?)?;
+                Some((mesh, merged, images))
+            }
             None => None,
         };
+        Self::divided(given, config, (team, laps), ranks)
+    }
+
+    /// From the mesh of the file, what merging its periodic sides left, and which node became which, on the rank that has them.
+    pub(super) fn divided(
+        given: Option<(&Mesh, Cow<'_, Mesh>, Option<Images>)>,
+        config: FlowConfig,
+        (team, mut laps): (Arc<Team>, Laps),
+        ranks: Ranks,
+    ) -> Result<Self, FlowError> {
         let config = without_sides(config);
-        let (mesh, images) = whole_mesh.map_or((None, None), |(mesh, images)| (Some(mesh), images));
-        let first = images.as_ref().map_or(&[][..], |images| &images.first);
+        let images = given.as_ref().and_then(|(_, _, images)| images.as_ref());
+        let whole = given.as_ref().map(|(file, mesh, _)| Given {
+            mesh,
+            file: images.map_or(&[][..], |images| &images.first),
+            turning: images
+                .and_then(|images| Some(Turning { mesh: file, images, turned: images.turned.as_ref()? })),
+        });
         let viscous = config.equations == Equations::Laminar;
         let color =
             |mesh: &Mesh, edges: &Pairs| if viscous { element_colors(mesh, edges) } else { Vec::new() };
-        let whole_mesh = mesh.as_deref().map(|mesh| (mesh, first));
         let (part, whole) =
-            divide(&*ranks.ranks, whole_mesh, numbering(&config.implicit), (&team, &mut laps), color)?;
+            divide(&*ranks.ranks, whole, numbering(&config.implicit), (&team, &mut laps), color)?;
+        let images = given.and_then(|(_, _, images)| images);
         let config = super::setup::completed(&part.mesh, config)?;
         let edges = Pairs::edges_with(&part.mesh, team.size());
         let plan = Plan {
@@ -135,7 +154,7 @@ impl FlowSolver {
 
     /// How the mesh was divided among ranks; none where it was not.
     pub fn division(&self) -> Option<Quality> {
-        self.host.over.as_ref().map(|rows| rows.quality)
+        self.host.over.as_ref().map(|rows| rows.quality).filter(|quality| quality.ranks > 1)
     }
 
     /// The rank that owns each node of the mesh's file, on rank 0: rank 0 all of them where there are no others.
@@ -248,8 +267,9 @@ impl FlowSystem {
             }
         };
         let mut out = Vec::with_capacity(width * self.file_nodes());
-        for row in self.rows_of_file(rows) {
+        for (node, row) in self.rows_of_file(rows).enumerate() {
             out.extend_from_slice(&values[row * width..][..width]);
+            self.as_in_file(node, &mut out[node * width..]);
         }
         out
     }

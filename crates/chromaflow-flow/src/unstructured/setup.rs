@@ -5,9 +5,9 @@ use super::over_ranks::Divided;
 use super::periodic::{joined, without_sides};
 use super::start::{Around, Walls, beginning};
 use super::unsteady::TimeLevels;
-use super::{FlowSolver, FlowSystem};
+use super::{FlowSolver, FlowSystem, Ranks};
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
-use crate::config::{Boundary, Equations, FlowConfig, Nonlinear, Quadrature, Space, Time};
+use crate::config::{Boundary, Equations, FlowConfig, Limiter, Nonlinear, Quadrature, Space, Time};
 use crate::dual::Dual;
 use crate::gas::conserved;
 use crate::gradient::Mapping;
@@ -21,10 +21,11 @@ use crate::mesh::periodic::Images;
 use crate::mesh::{Mesh, Planar};
 use crate::numbering::renumber;
 use crate::ranks::Rows;
-use crate::residual::{ViscousElements, is_node_wise, primitive_of, round_off};
+use crate::residual::{TurnedEdges, ViscousElements, is_node_wise, primitive_of, round_off};
 use chromaflow::Jacobian;
 use chromaflow::dist::Share;
 use chromaflow::order::Plan;
+use chromaflow_comm::Solo;
 use chromaflow_device::{Buffer, Team};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,9 +38,14 @@ impl FlowSolver {
     pub fn new(mesh: &Mesh, config: FlowConfig, team: Arc<Team>) -> Result<Self, FlowError> {
         let mut laps = Laps::default();
         let config = completed(mesh, config)?;
-        let (mesh, images) = joined(mesh, &config)?;
+        let (merged, images) = joined(mesh, &config)?;
+        if images.as_ref().is_some_and(|images| images.turned.is_some()) {
+            // What passes across the seam passes as between ranks.
+            let ranks = Ranks { ranks: Arc::new(Solo), reproducible: false };
+            return Self::divided(Some((mesh, merged, images)), config, (team, laps), ranks);
+        }
         let config = without_sides(config);
-        let numbered = renumber(&mesh, numbering(&config.implicit), &team);
+        let numbered = renumber(&merged, numbering(&config.implicit), &team);
         laps.end("order");
         Self::numbered(numbered, config, (team, laps), (images, None))
     }
@@ -52,10 +58,9 @@ impl FlowSolver {
         (team, mut laps): (Arc<Team>, Laps),
         (images, divided): (Option<Images>, Option<Divided>),
     ) -> Result<Self, FlowError> {
-        let gas = config.gas.gas();
-        let planar = mesh.planar.is_some();
+        let (gas, planar) = (config.gas.gas(), mesh.planar.is_some());
         let depth = mesh.planar.map_or(1.0, |p| p.depth);
-        let (free, scale) = stream(&config, planar, depth);
+        let (free, mut scale) = stream(&config, planar, depth);
         let dual = Dual::of_edges(&mesh, &edges, &team);
         let dual = match mesh.planar {
             Some(planar) => dual.collapsed(planar.nodes_2d),
@@ -63,13 +68,14 @@ impl FlowSolver {
         };
         laps.end("dual");
         // Distances are measured from the walls of the whole mesh.
-        let surface = divided.as_ref().map(|divided| divided.part.with_surface());
+        let surface = divided.as_ref().map(|divided| divided.part.with_surface(config.needs_elements()));
         let colors = divided.as_ref().map(|divided| divided.part.element_colors.clone());
         let over = divided.map(|Divided { part, whole, ranks }| {
             Rows::new(&ranks.ranks, &part, whole, &dual.pattern, ranks.reproducible, config.implicit.exchange)
         });
         let over = over.transpose()?;
         let share = over.as_ref().map(|rows| &rows.share);
+        scale.turns_about = over.as_ref().and_then(Rows::turns_about);
         let owns = |i: usize| share.is_none_or(|share| share.owns(i));
         let bad = |&i: &usize| owns(i) && (dual.volumes[i] <= 0.0 || dual.volumes[i].is_nan());
         if let Some(i) = (0..dual.nodes()).find(bad) {
@@ -95,13 +101,13 @@ impl FlowSolver {
         laps.end("state");
         let around = (&mesh, surface.as_ref().unwrap_or(&mesh));
         let transport = viscous.as_ref().map(|(transport, _)| transport);
-        let walls = Walls::new(around, &dual, &boundaries, transport, (&free, &config), &team, share);
+        let walls = Walls::new(around, &dual, &boundaries, transport, (&free, &config), &team, over.as_ref());
         let mapping = mapping_of(walls.around.as_ref(), &dual, &mesh, &config.space, &team);
         let nodes = beginning(&walls, &mesh, &fixed, (n, gas), &free, &config);
         let q: Vec<[f64; 5]> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();
         laps.end("walls");
-        let linear = config.space.second_order && config.space.quadrature == Quadrature::Linear;
-        let moments = if linear { dual.moments(&mesh) } else { Vec::new() };
+        let moments = moments_of(&dual, &mesh, &config.space);
+        let turned = turned_edges(&dual, &config.space, over.as_ref(), &mapping, &moments);
         let levels = match config.time {
             Time::Steady(_) => TimeLevels::default(),
             Time::Unsteady(_) => TimeLevels { last: q.clone(), before: q.clone() },
@@ -122,6 +128,7 @@ impl FlowSolver {
             viscous,
             mapping,
             moments,
+            turned,
             levels,
             source: None,
             coupled: Vec::new(),
@@ -181,8 +188,28 @@ fn stream(config: &FlowConfig, planar: bool, depth: f64) -> ([f64; 5], ForceScal
         center: config.reference.moment_center,
         lift_y,
         pressure: free[4],
+        turns_about: None,
     };
     (free, scale)
+}
+
+/// Edges at the seam of turned sides, where a limiter looks at components.
+fn turned_edges(
+    dual: &Dual,
+    space: &Space,
+    rows: Option<&Rows>,
+    mapping: &Mapping,
+    moments: &[[[f64; 3]; 3]],
+) -> TurnedEdges {
+    let limited = space.second_order && space.limiter != Limiter::None;
+    let seam = rows.and_then(|rows| Some((rows.seam.as_ref()?, &*rows.share))).filter(|_| limited);
+    seam.map(|seam| TurnedEdges::new(dual, seam, &mapping.by_edge, moments)).unwrap_or_default()
+}
+
+/// First moments of faces where fluxes vary over them.
+fn moments_of(dual: &Dual, mesh: &Mesh, space: &Space) -> Vec<[[f64; 3]; 3]> {
+    let linear = space.second_order && space.quadrature == Quadrature::Linear;
+    if linear { dual.moments(mesh) } else { Vec::new() }
 }
 
 /// The mapping of layers on curved walls, with and without slip.

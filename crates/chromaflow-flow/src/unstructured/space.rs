@@ -39,6 +39,10 @@ impl FlowSystem {
             let limiter = self.config.space.limiter;
             let gradients = (&gradients[..], &self.mapping);
             node_limits(&self.team, &self.dual, &self.nodes, gradients, limiter, eps2, &mut limits);
+            if let Some(rows) = self.over.as_ref().filter(|rows| rows.seam.is_some() && !limits.is_empty()) {
+                // Factors are a row's own, in its own axes.
+                rows.share.exchange_factors(5, limits.as_flattened_mut());
+            }
         }
         let used: &[Gradient] = if second_order { &gradients } else { &[] };
         let inviscid = Inviscid {
@@ -55,6 +59,9 @@ impl FlowSystem {
         };
         let used_limits: &[[f64; 5]] = if second_order { &limits } else { &[] };
         inviscid.edge_fluxes(&self.nodes, used, used_limits, &mut fluxes);
+        if second_order && !self.turned.edges.is_empty() {
+            inviscid.turned_fluxes(&self.turned, (&self.nodes, used, used_limits), &mut fluxes);
+        }
         if let Some((transport, elements)) = &self.viscous {
             elements.subtract(
                 &self.team,

@@ -7,7 +7,8 @@ use crate::dual::{Dual, Patch};
 use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
 use crate::mesh::{Marker, Mesh, dot};
-use crate::wall_distance::NearWalls;
+use crate::ranks::{Rows, Seam};
+use crate::wall_distance::{NearWalls, Nearest};
 use crate::wall_layer::WallLayer;
 use chromaflow::dist::{Links, Share};
 use chromaflow_device::{Buffer, Team};
@@ -32,16 +33,24 @@ impl Walls {
         transport: Option<&Transport<f64>>,
         (free, config): (&[f64; 5], &FlowConfig),
         team: &Team,
-        share: Option<&Arc<Share>>,
+        rows: Option<&Rows>,
     ) -> Self {
+        let share = rows.map(|rows| &rows.share);
+        let seam = rows.and_then(|rows| rows.seam.as_ref());
+        let near = |is_wall: &dyn Fn(&Marker) -> bool| {
+            let mut near = NearWalls::of(surface, is_wall, &mesh.nodes[..dual.nodes()], team)?;
+            if let Some(seam) = seam {
+                seam.follow(&mut near);
+            }
+            Some(near)
+        };
         let patches = || dual.patches.iter().zip(conditions);
         let condition_of =
             |name: &str| patches().find(|(patch, _)| patch.name == name).map(|(_, condition)| condition);
         let holds = |name: &str| condition_of(name).is_some_and(|condition| condition.kind.is_no_slip());
-        let places = &mesh.nodes[..dual.nodes()];
         let steady = matches!(config.time, Time::Steady(_));
         let viscous = transport.filter(|_| steady || config.turbulence.is_some());
-        let held = viscous.and_then(|_| NearWalls::of(surface, |marker| holds(&marker.name), places, team));
+        let held = viscous.and_then(|_| near(&|marker| holds(&marker.name)));
         let asked = (config.space.second_order && config.space.mapped) || config.freestream.mach > 1.0;
         let around = asked.then(|| {
             let walls: Vec<_> = patches().filter(|(_, condition)| condition.kind.is_wall()).collect();
@@ -49,8 +58,8 @@ impl Walls {
             let same =
                 held.as_ref().filter(|_| walls.iter().all(|(_, condition)| condition.kind.is_no_slip()));
             let is_wall = |marker: &Marker| walls.iter().any(|(patch, _)| patch.name == marker.name);
-            let near = same.map(Cow::Borrowed);
-            let near = near.or_else(|| NearWalls::of(surface, is_wall, places, team).map(Cow::Owned))?;
+            let found = same.map(Cow::Borrowed);
+            let near = found.or_else(|| near(&is_wall).map(Cow::Owned))?;
             Some(Around::new(mesh, &near, walls.iter().map(|(patch, _)| *patch), free, share))
         });
         let layer = transport.filter(|_| steady).zip(held.as_ref());
@@ -58,6 +67,16 @@ impl Walls {
         let layer =
             layer.map(|(transport, held)| WallLayer::new(surface, held, condition_of, transport, stream));
         Self { around: around.flatten(), held, layer }
+    }
+}
+
+impl Seam {
+    /// The nearest places of images are those of their rows: around an axis they stand in sectors beyond those whose walls were looked at.
+    fn follow(&self, near: &mut NearWalls) {
+        for &(row, of, turns) in &self.images {
+            let own = near.nearest[of as usize];
+            near.nearest[row as usize] = Nearest { place: self.rotation.moved(turns, own.place), ..own };
+        }
     }
 }
 
@@ -137,6 +156,13 @@ impl Around {
         }
         if let Some(share) = share {
             share.exchange(3, away.as_flattened_mut());
+            // On the axis of turned sides walls lie all around: there is no way away from them but along it.
+            for image in &share.images().on_axis {
+                let away = &mut away[image.row as usize];
+                if dot(*away, *away) < 1.0 - 1e-9 {
+                    *away = [0.0; 3];
+                }
+            }
         }
         let thickness = LAYER * walls.surface.extent_across(&unit([free[1], free[2], free[3]]));
         Self { distance: walls.distances(), away, thickness }

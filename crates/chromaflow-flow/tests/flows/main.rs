@@ -7,4 +7,5 @@ mod newton;
 mod periodic;
 mod plate;
 mod scalar;
+mod sectors;
 mod unsteady;

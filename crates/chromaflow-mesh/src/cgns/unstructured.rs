@@ -37,18 +37,20 @@ pub(super) fn raw(base: &Base) -> Result<Raw, Fault> {
     Ok(raw)
 }
 
-/// The first of the nodes that are one, for every node of all zones.
+/// The first of the nodes that are one, for every node of all zones. Those of a periodic connection stay two: what joins them is for whoever
+/// reads the mesh to say.
 fn connections(zones: &[&Node], first: &[usize], number: &HashMap<&str, usize>) -> Result<Vec<u32>, Fault> {
     let mut same = Groups::new(first[zones.len()]);
     for (z, zone) in zones.iter().enumerate() {
         for connection in zone.of("ZoneGridConnectivity_t").flat_map(|c| c.of("GridConnectivity_t")) {
             let kind = connection.of("GridConnectivityType_t").next().map_or("Overset", Node::text);
             let location = connection.of("GridLocation_t").next().map_or("Vertex", Node::text);
-            let periodic =
-                connection.of("GridConnectivityProperty_t").any(|p| p.of("Periodic_t").next().is_some());
-            if kind != "Abutting1to1" || location != "Vertex" || periodic {
+            if connection.of("GridConnectivityProperty_t").any(|p| p.of("Periodic_t").next().is_some()) {
+                continue;
+            }
+            if kind != "Abutting1to1" || location != "Vertex" {
                 return Err(connection.fault(format!(
-                    "a connection of the type {kind} at {location}: only Abutting1to1 at Vertex, not periodic, is read"
+                    "a connection of the type {kind} at {location}: only Abutting1to1 at Vertex is read"
                 )));
             }
             let donor = connection.text().rsplit('/').next().unwrap_or_default();

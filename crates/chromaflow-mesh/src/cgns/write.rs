@@ -267,7 +267,7 @@ fn sections(mesh: &Mesh) -> (Vec<Section<'_>>, Vec<Vec<Section<'_>>>) {
 }
 
 /// The zone of a mesh, whose markers' families have these names.
-fn zone<'a>(mesh: &'a Mesh, fields: &'a [Field], families: &[String]) -> Group<'a> {
+pub(super) fn zone<'a>(mesh: &'a Mesh, fields: &'a [Field], families: &[String]) -> Group<'a> {
     let nodes = mesh.planar.map_or(mesh.nodes.len(), |p| p.nodes_2d);
     let axes = if mesh.planar.is_some() { 2 } else { 3 };
     let (cells, sides) = sections(mesh);

@@ -42,7 +42,7 @@ pub enum PeriodicError {
     #[error(
         "node {node} of marker `{marker}` at {at:?} has no image on `{partner}` at the distance {step:?}: the nearest node there is \
          {off:.3e} away, {tolerance:.3e} are allowed (a hundredth of the shortest edge); both sides need the same nodes, one \
-         translated by the distance of their means (rotated sides are not supported): make the mesh with periodic sides"
+         translated by the distance of their means or, in three dimensions, turned about an axis: make the mesh with periodic sides"
     )]
     Unmatched {
         /// The node, counted from 0.
@@ -60,10 +60,86 @@ pub enum PeriodicError {
         /// How far it may be.
         tolerance: f64,
     },
+    /// A node without an image by the rotation that the sides say.
+    #[error(
+        "node {node} of marker `{marker}` at {at:?} has no image on `{partner}` when it is turned by {degrees:.6} degrees about the axis \
+         {:?} through {:?}: the nearest node there is {off:.3e} away, {tolerance:.3e} are allowed (a hundredth of the shortest \
+         edge); both sides need the same nodes, one turned: make the mesh with periodic sides",
+        line[1],
+        line[0]
+    )]
+    Unturned {
+        /// The node, counted from 0.
+        node: u32,
+        /// Where it is.
+        at: [f64; 3],
+        /// Its marker.
+        marker: String,
+        /// The other side.
+        partner: String,
+        /// The angle.
+        degrees: f64,
+        /// A place on the axis, and the axis.
+        line: Box<[[f64; 3]; 2]>,
+        /// How far the nearest node of the other side is from the image.
+        off: f64,
+        /// How far it may be.
+        tolerance: f64,
+    },
+    /// Rotations that are not one and the same.
+    #[error(
+        "the sides `{marker}` and `{partner}` are turned by {degrees:.6} degrees about the axis {axis:?} through {point:?}, other ones by \
+         another rotation: all turned pairs of a mesh need the same axis and angle"
+    )]
+    Rotations {
+        /// One side.
+        marker: String,
+        /// The other.
+        partner: String,
+        /// The angle of this pair.
+        degrees: f64,
+        /// A place on its axis.
+        point: [f64; 3],
+        /// Its axis.
+        axis: [f64; 3],
+    },
+    /// A translation beside a rotation that is not along its axis.
+    #[error(
+        "a periodic pair is translated by {step:?} and another one turned about the axis {axis:?}: beside a rotation there may be one \
+         translation, along its axis"
+    )]
+    Skew {
+        /// The translation.
+        step: [f64; 3],
+        /// The axis.
+        axis: [f64; 3],
+    },
+    /// A mesh that reaches its axis in sectors that do not fill the circle.
+    #[error(
+        "the mesh reaches the axis of its periodic sides at {at:?}, but {degrees:.6} degrees are not a whole part of the circle: make the \
+         sector 360/n degrees wide, or leave a hole around the axis"
+    )]
+    Axis {
+        /// A node on the axis.
+        at: [f64; 3],
+        /// The angle.
+        degrees: f64,
+    },
+    /// A node on both sides of turned pairs.
+    #[error(
+        "node {node} at {at:?} lies on both sides of turned periodic pairs, off their axis: name the pairs so that one side of the sector \
+         has the first markers and the other one their partners"
+    )]
+    BothSides {
+        /// The node, counted from 0.
+        node: usize,
+        /// Where it is.
+        at: [f64; 3],
+    },
     /// Sides of different numbers of nodes.
     #[error(
         "markers `{marker}` and `{partner}` have {nodes} and {others} nodes: the sides of a periodic pair need the same nodes, one \
-         translated; make the mesh with periodic sides"
+         translated or turned; make the mesh with periodic sides"
     )]
     Count {
         /// One side.

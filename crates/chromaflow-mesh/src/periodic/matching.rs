@@ -1,8 +1,26 @@
 //! Which node of one side is the image of which of the other.
 
-use super::{Images, PeriodicError};
-use crate::{Marker, Mesh, norm, sub};
+use super::{Images, PeriodicError, Rotation};
+use crate::{Marker, Mesh, cross, norm, sub};
 use std::collections::{HashMap, HashSet};
+
+/// How one side of a pair becomes the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Motion {
+    /// By a translation.
+    Translation([f64; 3]),
+    /// By a rotation.
+    Rotation(Rotation),
+}
+
+impl Motion {
+    fn image(&self, x: [f64; 3]) -> [f64; 3] {
+        match self {
+            Self::Translation(step) => std::array::from_fn(|d| x[d] + step[d]),
+            Self::Rotation(rotation) => rotation.moved(1, x),
+        }
+    }
+}
 
 /// Nodes of a side, ascending, and the shortest edge at each.
 struct Side {
@@ -29,6 +47,19 @@ impl Side {
         Self { nodes, shortest }
     }
 
+    /// Sum of the areas of a marker's faces, which point out of the mesh.
+    fn area(mesh: &Mesh, marker: &Marker) -> [f64; 3] {
+        let mut sum = [0.0; 3];
+        for face in faces(marker) {
+            let x = |k: usize| mesh.nodes[face[k % face.len()] as usize];
+            for k in 1..face.len() - 1 {
+                let area = cross(sub(x(k), x(0)), sub(x(k + 1), x(0)));
+                (0..3).for_each(|d| sum[d] += 0.5 * area[d]);
+            }
+        }
+        sum
+    }
+
     fn mean(&self, mesh: &Mesh) -> [f64; 3] {
         let mut sum = [0.0; 3];
         for &i in &self.nodes {
@@ -43,13 +74,15 @@ fn faces(marker: &Marker) -> impl Iterator<Item = &[u32]> {
     triangles.chain(marker.quads.iter().map(|f| f.as_slice()))
 }
 
-/// The translation from one side to the other, and the pairs of nodes, the first of each on the first side.
+/// The motion from one side to the other, and the pairs of nodes, the first of each on the first side. A node that is its own image lies
+/// on the axis of a rotation.
 pub(super) fn matched(
     mesh: &Mesh,
     from: &Marker,
     to: &Marker,
-) -> Result<([f64; 3], Vec<[u32; 2]>), PeriodicError> {
-    let (one, other) = (Side::new(mesh, from), Side::new(mesh, to));
+) -> Result<(Motion, Vec<[u32; 2]>), PeriodicError> {
+    let sides = [Side::new(mesh, from), Side::new(mesh, to)];
+    let [one, other] = &sides;
     if one.nodes.len() != other.nodes.len() || one.nodes.is_empty() {
         return Err(PeriodicError::Count {
             marker: from.name.clone(),
@@ -58,7 +91,8 @@ pub(super) fn matched(
             others: other.nodes.len(),
         });
     }
-    let mut step = sub(other.mean(mesh), one.mean(mesh));
+    let means = [one.mean(mesh), other.mean(mesh)];
+    let mut step = sub(means[1], means[0]);
     let size = norm(step);
     // What is left of rounding where a side is a plane of coordinates.
     for v in &mut step {
@@ -68,23 +102,88 @@ pub(super) fn matched(
     }
     let places: Vec<[f64; 3]> = other.nodes.iter().map(|&i| mesh.nodes[i as usize]).collect();
     let cells = Cells::new(&places);
-    let mut pairs = Vec::with_capacity(one.nodes.len());
-    let mut found = HashSet::new();
-    for (&node, &shortest) in one.nodes.iter().zip(&one.shortest) {
-        let at = mesh.nodes[node as usize];
-        let image: [f64; 3] = std::array::from_fn(|d| at[d] + step[d]);
-        let tolerance = PeriodicError::TOLERANCE * shortest;
-        let nearest = cells.nearest(&places, image);
-        match nearest {
-            Some((k, off)) if off <= tolerance && found.insert(k) => pairs.push([node, other.nodes[k]]),
-            _ => {
-                let off = nearest.map_or(f64::INFINITY, |(_, off)| off);
-                let (marker, partner) = (from.name.clone(), to.name.clone());
-                return Err(PeriodicError::Unmatched { node, at, marker, partner, step, off, tolerance });
+    let by = |motion: Motion| {
+        let pairs = one.images(mesh, other, (&cells, &places), motion);
+        pairs.map(|pairs| (motion, pairs))
+    };
+    let by_step = match by(Motion::Translation(step)) {
+        Ok(found) => return Ok(found),
+        Err(lost) => lost,
+    };
+    // What points out of the mesh on the one side points into it on the other.
+    let areas = [Side::area(mesh, from), Side::area(mesh, to).map(|v| -v)];
+    let rotation = if mesh.planar.is_some() { None } else { Rotation::between(means, areas) };
+    let Some(rotation) = rotation else { return Err(by_step.told(from, to, step, None)) };
+    by(Motion::Rotation(rotation)).map_err(|by_turn| {
+        // The motion that comes nearer is the one that was meant.
+        if by_turn.ratio() < by_step.ratio() {
+            by_turn.told(from, to, step, Some(rotation))
+        } else {
+            by_step.told(from, to, step, None)
+        }
+    })
+}
+
+/// A node without an image.
+struct Lost {
+    node: u32,
+    at: [f64; 3],
+    off: f64,
+    tolerance: f64,
+}
+
+impl Lost {
+    fn ratio(&self) -> f64 {
+        self.off / self.tolerance
+    }
+
+    fn told(self, from: &Marker, to: &Marker, step: [f64; 3], rotation: Option<Rotation>) -> PeriodicError {
+        let (marker, partner) = (from.name.clone(), to.name.clone());
+        let Self { node, at, off, tolerance } = self;
+        match rotation {
+            None => PeriodicError::Unmatched { node, at, marker, partner, step, off, tolerance },
+            Some(rotation) => {
+                let degrees = rotation.angle.to_degrees();
+                let Rotation { point, axis, .. } = rotation;
+                PeriodicError::Unturned {
+                    node,
+                    at,
+                    marker,
+                    partner,
+                    degrees,
+                    line: Box::new([point, axis]),
+                    off,
+                    tolerance,
+                }
             }
         }
     }
-    Ok((step, pairs))
+}
+
+impl Side {
+    /// The image of each node on another side by a motion, or the first node without one.
+    fn images(
+        &self,
+        mesh: &Mesh,
+        other: &Self,
+        (cells, places): (&Cells, &[[f64; 3]]),
+        motion: Motion,
+    ) -> Result<Vec<[u32; 2]>, Lost> {
+        let mut pairs = Vec::with_capacity(self.nodes.len());
+        let mut found = HashSet::new();
+        for (&node, &shortest) in self.nodes.iter().zip(&self.shortest) {
+            let at = mesh.nodes[node as usize];
+            let tolerance = PeriodicError::TOLERANCE * shortest;
+            match cells.nearest(places, motion.image(at)) {
+                Some((k, off)) if off <= tolerance && found.insert(k) => pairs.push([node, other.nodes[k]]),
+                nearest => {
+                    let off = nearest.map_or(f64::INFINITY, |(_, off)| off);
+                    return Err(Lost { node, at, off, tolerance });
+                }
+            }
+        }
+        Ok(pairs)
+    }
 }
 
 /// Every face of the one side is one of the other, after merging.

@@ -3,17 +3,24 @@
 //! [`merge`] makes of both nodes of every pair (of four or eight, where several pairs meet) one node, and inner faces of the pair's faces:
 //! what comes out is an ordinary mesh without boundary there. Elements then reach around, and the way from one of their corners to
 //! another is the shortest of all that differ by [`Periods`].
+//!
+//! Sides that are turned about an axis have no such way: their merged mesh says only which nodes are neighbors, and [`Turned`] by how many
+//! turns each node of the file stands from the one that it became.
 
 mod error;
 mod matching;
+mod rotation;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 pub use error::PeriodicError;
+pub use rotation::{Matrix, Rotation, product};
 
 use crate::Groups;
 use crate::{Marker, Mesh, Planar, dot, sub};
-use matching::matched;
+use matching::{Motion, matched};
+use turns::Turns;
 
 /// Translations, three at most, after which a mesh repeats.
 ///
@@ -100,12 +107,27 @@ fn rest(v: [f64; 3], basis: &[[f64; 3]]) -> [f64; 3] {
 }
 
 /// Which nodes of a mesh became which of the merged one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Images {
     /// Node of the merged mesh of each node.
     pub merged: Vec<u32>,
     /// The lowest node of each node of the merged mesh.
     pub first: Vec<u32>,
+    /// Markers whose faces are inner ones of the merged mesh.
+    pub joined: Vec<String>,
+    /// Where a pair is turned, by what.
+    pub turned: Option<Turned>,
+}
+
+/// How nodes of a mesh with turned sides stand to those that they became.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turned {
+    /// The rotation from one side to the other.
+    pub rotation: Rotation,
+    /// How often the place of its merged node is turned to give each node's own, `[nodes]`: -1, 0 or 1.
+    pub by: Vec<i8>,
+    /// Nodes of the merged mesh on the axis, ascending.
+    pub on_axis: Vec<u32>,
 }
 
 /// Markers that are joined: what leaves through the one enters through the other.
@@ -126,9 +148,24 @@ pub fn pairs_of(mesh: &Mesh) -> Vec<Pair> {
 /// FUN3D's code of periodic sides in a `.mapbc` file.
 pub const CODE: i32 = 6100;
 
-/// The marker whose nodes are those of `marker` after a translation, where there is one.
-pub fn partner_of<'a>(mesh: &'a Mesh, marker: &Marker) -> Option<&'a Marker> {
-    mesh.markers.iter().find(|other| other.name != marker.name && matched(mesh, marker, other).is_ok())
+/// The marker, of those that `may` be it, whose nodes are those of `marker` after a translation, or else a rotation, where there is one.
+pub fn partner_of<'a>(mesh: &'a Mesh, marker: &Marker, may: impl Fn(&Marker) -> bool) -> Option<&'a Marker> {
+    let others = mesh.markers.iter().filter(|other| other.name != marker.name && may(other));
+    let mut turned = None;
+    for other in others {
+        match matched(mesh, marker, other) {
+            Ok((Motion::Translation(_), _)) => return Some(other),
+            Ok((Motion::Rotation(_), _)) => turned = turned.or(Some(other)),
+            Err(_) => {}
+        }
+    }
+    turned
+}
+
+/// Whether the one side of a pair is turned to give the other one.
+pub fn is_turned(mesh: &Mesh, [from, to]: &Pair) -> bool {
+    let sides = mesh.marker(from).zip(mesh.marker(to));
+    sides.is_some_and(|(from, to)| matches!(matched(mesh, from, to), Ok((Motion::Rotation(_), _))))
 }
 
 /// Finds the partners of markers that a `.mapbc` file calls periodic without saying with which.
@@ -137,7 +174,7 @@ pub(crate) fn pair_by_code(mesh: &mut Mesh) {
     for (k, marker) in mesh.markers.iter().enumerate() {
         if marker.code == Some(CODE)
             && marker.partner.is_none()
-            && let Some(partner) = partner_of(mesh, marker).filter(|partner| partner.code == Some(CODE))
+            && let Some(partner) = partner_of(mesh, marker, |other| other.code == Some(CODE))
         {
             found.push((k, partner.name.clone()));
         }
@@ -149,7 +186,8 @@ pub(crate) fn pair_by_code(mesh: &mut Mesh) {
 
 /// The mesh with the nodes of each pair of markers merged; the markers themselves are gone.
 ///
-/// The translation of a pair is that between the means of their nodes. Nodes match where they lie within [`PeriodicError::TOLERANCE`] of
+/// The translation of a pair is that between the means of their nodes; the rotation of one that no translation matches, that between
+/// their means and areas. Nodes match where they lie within [`PeriodicError::TOLERANCE`] of
 /// the shortest edge there from one another's image; the merged node has the place of the lowest of them, so that the mesh is closed to
 /// round-off even where the file's coordinates are not.
 ///
@@ -169,6 +207,7 @@ pub fn merge(mesh: &Mesh, pairs: &[Pair]) -> Result<(Mesh, Images), PeriodicErro
     let plane = mesh.planar.map_or(mesh.nodes.len(), |p| p.nodes_2d) as u32;
     let mut groups = Groups::new(plane as usize);
     let mut steps: Vec<[f64; 3]> = Vec::new();
+    let mut turns = Turns::default();
     let mut taken: Vec<&String> = Vec::new();
     for pair in pairs {
         for name in pair {
@@ -178,18 +217,22 @@ pub fn merge(mesh: &Mesh, pairs: &[Pair]) -> Result<(Mesh, Images), PeriodicErro
             taken.push(name);
         }
         let [from, to] = pair;
-        let (step, nodes) = matched(mesh, side(mesh, from)?, side(mesh, to)?)?;
-        for [a, b] in nodes {
+        let (motion, nodes) = matched(mesh, side(mesh, from)?, side(mesh, to)?)?;
+        for &[a, b] in &nodes {
             groups.join(a % plane, b % plane);
         }
-        if !steps.iter().any(|known| is_same(known, &step)) {
-            steps.push(step);
+        match motion {
+            Motion::Translation(step) if !steps.iter().any(|known| is_same(known, &step)) => steps.push(step),
+            Motion::Translation(_) => {}
+            Motion::Rotation(rotation) => turns.add(mesh, pair, rotation, nodes)?,
         }
     }
     let Some(periods) = Periods::new(&steps) else {
         return Err(PeriodicError::Dependent { steps });
     };
-    let images = Images::of(&groups.all_lowest(), mesh.nodes.len());
+    let mut images = Images::of(&groups.all_lowest(), mesh.nodes.len());
+    images.joined = taken.iter().map(|&name| name.clone()).collect();
+    images.turned = turns.of_nodes(mesh, &images, &steps)?;
     let mut out = Mesh {
         nodes: images.first.iter().map(|&i| mesh.nodes[i as usize]).collect(),
         tets: mesh.tets.clone(),
@@ -225,7 +268,7 @@ impl Images {
     /// Nodes of the merged mesh in the order of their lowest ones, `lowest` of each node of the front plane, or of all nodes; those of
     /// the back plane of a planar mesh, `nodes` in all, after those in front.
     fn of(lowest: &[u32], nodes: usize) -> Self {
-        let mut images = Self { merged: Vec::with_capacity(nodes), first: Vec::new() };
+        let mut images = Self { merged: Vec::with_capacity(nodes), ..Self::default() };
         for (i, &lowest) in lowest.iter().enumerate() {
             if lowest as usize == i {
                 images.merged.push(images.first.len() as u32);

@@ -88,3 +88,68 @@ fn gmsh_says_which_sides_are_periodic() {
         }
     }
 }
+
+/// A sector of `n`, its sides curved, about an axis that is none of coordinates; `width` cells around.
+fn sector(n: usize, width: usize) -> Mesh {
+    let mut mesh = box_mesh([3, width, 3], [1.0; 3], Cells::Hexes, 0.0);
+    let by =
+        Rotation { point: [0.3, -0.2, 0.7], axis: [0.6, 0.0, 0.8], angle: std::f64::consts::TAU / n as f64 };
+    for x in &mut mesh.nodes {
+        let [r, a, z] = *x;
+        let from = [0.3 - 0.8 * (1.0 + r) + 0.6 * z, -0.2 + 0.1 * z * z, 0.7 + 0.6 * (1.0 + r) + 0.8 * z];
+        *x = Rotation { angle: by.angle * (a + 0.2 * r * z), ..by }.moved(1, from);
+    }
+    mesh
+}
+
+/// The axis and the angle are found from the sides, whichever comes first; every node of the one side becomes its image.
+#[test]
+fn turned_sides_are_found_about_any_axis() {
+    for n in [2, 3, 5, 36] {
+        for width in [1, 4] {
+            let mesh = sector(n, width);
+            for (from, to, sign) in [("ymin", "ymax", 1.0), ("ymax", "ymin", -1.0)] {
+                let (merged, images) = merge(&mesh, &[pair(from, to)]).unwrap();
+                assert_eq!(merged.nodes.len(), 4 * width * 4);
+                let Turned { rotation, by, on_axis } = images.turned.unwrap();
+                assert_eq!((rotation.sectors(), on_axis.len()), (Some(n as u32), 0));
+                assert!(n == 2 || rotation.angle * sign > 0.0);
+                for (i, &turns) in by.iter().enumerate() {
+                    let first = images.first[images.merged[i] as usize] as usize;
+                    let image = rotation.moved(i32::from(turns), mesh.nodes[first]);
+                    let off = crate::norm(sub(image, mesh.nodes[i]));
+                    assert!(off < 1e-13, "{n}, {width}: {off:e}");
+                }
+                assert_eq!(by.iter().filter(|turns| **turns != 0).count(), 16);
+            }
+            let found = partner_of(&mesh, mesh.marker("ymax").unwrap(), |_| true);
+            assert_eq!(found.map(|m| m.name.as_str()), Some("ymin"));
+        }
+    }
+}
+
+#[test]
+fn rotations_that_do_not_go_together_are_told() {
+    // Sides along z are translated across the axis.
+    let mut mesh = box_mesh([3, 3, 3], [1.0; 3], Cells::Hexes, 0.0);
+    for x in &mut mesh.nodes {
+        let angle = 0.3 * x[1];
+        *x = [(1.0 + x[0]) * angle.cos(), (1.0 + x[0]) * angle.sin(), x[2]];
+    }
+    let both = [pair("ymin", "ymax"), pair("zmin", "zmax")];
+    let (merged, images) = merge(&mesh, &both).unwrap();
+    assert_eq!((merged.periods.steps().len(), merged.nodes.len()), (1, 4 * 3 * 3));
+    assert_eq!(images.turned.unwrap().rotation.sectors(), None);
+    // From the axis on, 0.3 radians are no part of the circle.
+    let mut at_axis = mesh.clone();
+    at_axis.nodes.iter_mut().for_each(|x| {
+        let r = (x[0] * x[0] + x[1] * x[1]).sqrt();
+        (x[0], x[1]) = (x[0] * (r - 1.0) / r, x[1] * (r - 1.0) / r);
+    });
+    assert!(matches!(merge(&at_axis, &both[..1]), Err(PeriodicError::Axis { .. })));
+    // One node off its place.
+    let node = mesh.marker("ymin").unwrap().quads[3][0];
+    mesh.nodes[node as usize][2] += 0.02;
+    let error = merge(&mesh, &both[..1]).unwrap_err();
+    assert!(matches!(error, PeriodicError::Unturned { .. }), "{error}");
+}

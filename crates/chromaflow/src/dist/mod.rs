@@ -8,14 +8,19 @@
 //! * *residuals* (b, r, A x, the vectors of a Krylov basis): ghosts are zero, so that sums over them are sums over what the
 //!   rank owns, and a sum over all ranks is the sum over the system.
 //!
+//! Where a system repeats when it is turned, some ghosts are [`Images`]: a row of the same or another rank, as it looks from across the
+//! seam.
+//!
 //! [`Links`] is all that a Krylov method asks of the other ranks; [`Share`] is it for ranks of a
 //! [`Communicator`](chromaflow_comm::Communicator), with the exchange of one color after the other that sweeps need.
 
 pub mod exact;
+mod images;
 mod share;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use images::{Image, Images, turning};
 pub use share::{Batch, Share, ShareError, SweepExchange};
 
 use crate::vector;

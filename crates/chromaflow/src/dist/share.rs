@@ -2,6 +2,7 @@
 
 use super::Links;
 use super::exact::Sums;
+use super::{Image, Images};
 use crate::order::RowBatches;
 use crate::sparse::BlockPattern;
 use chromaflow_comm::{CommError, Communicator, Halo, Neighbor, Op, Tag};
@@ -23,6 +24,7 @@ pub struct Share {
     owned: Vec<Range<usize>>,
     ghosts: Vec<Range<usize>>,
     halo: Halo,
+    images: Images,
     batches: Vec<Batch>,
     whole: usize,
     exact: bool,
@@ -76,6 +78,8 @@ pub struct Batch {
     pub interior: Vec<Range<usize>>,
     /// What is exchanged after the color: rows that the matrix of some rank reads.
     pub neighbors: Vec<Neighbor>,
+    /// Images of the color's rows: they follow what is exchanged.
+    pub images: Vec<Image>,
     /// Rows of the color in the whole system, and their blocks and two more for each.
     pub whole: [usize; 2],
 }
@@ -111,6 +115,22 @@ impl Share {
         global: Vec<u32>,
         owner: &[u32],
     ) -> Result<Self, ShareError> {
+        Self::with_images(ranks, pattern, batches, whole, global, (owner, Images::default()))
+    }
+
+    /// The same where some rows are images of others. They have numbers of their own, beyond those of all rows, and no rank owns them: their
+    /// owner is one that there is not. What they are images of is here, owned or a ghost.
+    ///
+    /// # Errors
+    /// [`ShareError`].
+    pub fn with_images(
+        ranks: Arc<dyn Communicator>,
+        pattern: &BlockPattern,
+        batches: &RowBatches,
+        whole: &[[usize; 2]],
+        global: Vec<u32>,
+        (owner, images): (&[u32], Images),
+    ) -> Result<Self, ShareError> {
         let rank = ranks.rank();
         let fault = |fault: String| ShareError::Rows { rank, fault };
         let n = global.len();
@@ -128,6 +148,10 @@ impl Share {
         let mut read = vec![false; n];
         for row in (0..n).filter(|&row| owns[row]) {
             pattern.columns(row).iter().for_each(|&c| read[c as usize] = true);
+        }
+        // Who reads an image reads what it is of.
+        for image in images.list.iter().filter(|image| read[image.row as usize]).collect::<Vec<_>>() {
+            read[image.of as usize] = true;
         }
         let every = ghost_lists(owner, &owns, |_| true);
         let matrix = ghost_lists(owner, &owns, |row| read[row]);
@@ -152,6 +176,7 @@ impl Share {
                     .map(part)
                     .filter(|n| !(n.send.is_empty() && n.receive.is_empty()))
                     .collect(),
+                images: images.of_rows(&rows),
                 whole: *whole,
             }
         };
@@ -163,6 +188,7 @@ impl Share {
             ghosts: runs(0..n, |row| !owns[row]),
             global,
             halo,
+            images,
             batches,
             whole: count[0] as usize,
             exact: false,
@@ -261,6 +287,19 @@ impl Share {
     /// Rows that other ranks get in an exchange of all ghosts.
     pub fn halo(&self) -> &Halo {
         &self.halo
+    }
+
+    /// Rows that are images of others.
+    pub fn images(&self) -> &Images {
+        &self.images
+    }
+
+    /// Ghosts become those of their owners, and images have their rows' [factors](Images::fill_factors).
+    ///
+    /// **Shapes**: x `[owned and ghost rows, width]`.
+    pub fn exchange_factors(&self, width: usize, x: &mut [f64]) {
+        self.pass(|| self.halo.exchange(&*self.ranks, width, x));
+        self.images.fill_factors(width, x);
     }
 
     /// What went wrong between ranks since the beginning; nothing passes any more from there on.
@@ -458,11 +497,15 @@ impl Links for Share {
         self.pass(|| {
             let under_way = self.halo.start(&*self.ranks, ALL, width, x)?;
             if cfg!(debug_assertions) {
-                // A ghost that nobody sends shows.
-                self.ghosts.iter().for_each(|run| x[run.start * width..run.end * width].fill(f64::NAN));
+                // A ghost that nobody sends shows. Images keep what does not pass.
+                let mut ghosts = vec![true; self.rows()];
+                self.images.list.iter().for_each(|image| ghosts[image.row as usize] = false);
+                let ghosts = self.ghosts.iter().cloned().flatten().filter(|&row| ghosts[row]);
+                ghosts.for_each(|row| x[row * width..(row + 1) * width].fill(f64::NAN));
             }
             under_way.finish(x)
         });
+        self.images.fill(width, x);
     }
 
     fn clear(&self, width: usize, x: &mut [f64]) {

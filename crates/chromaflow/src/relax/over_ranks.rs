@@ -4,6 +4,7 @@
 
 use crate::dist::{Batch, Share, SweepExchange};
 use chromaflow_device::Member;
+use chromaflow_simd::Elem;
 use std::ops::Range;
 
 /// Batches with fewer rows and values than these are done row after row on one rank: see `order::Schedule`.
@@ -27,7 +28,7 @@ pub(super) fn all_are_chained(share: &Share, nb: usize) -> bool {
 /// # Safety
 /// `x` has `nb` values for each row of the share; nobody but `update` writes them, and it reads no row of the color but those of the
 /// same line. All members of a team call it together.
-pub(super) unsafe fn sweep<X>(
+pub(super) unsafe fn sweep<X: Elem>(
     share: &Share,
     member: &Member<'_>,
     (nb, x): (usize, *mut X),
@@ -63,10 +64,18 @@ pub(super) unsafe fn sweep<X>(
                 receive(share, batch, nb, x);
             }
             member.barrier();
+            // A row may be its own neighbor's image: images follow when nobody reads them.
+            if when == SweepExchange::EveryColor && !batch.images.is_empty() {
+                if member.rank() == 0 {
+                    fill(share, batch, nb, x);
+                }
+                member.barrier();
+            }
             if when == SweepExchange::ColorLate {
                 if member.rank() == 0 {
                     if at > 0 {
                         receive(share, order(at - 1), nb, x);
+                        fill(share, order(at - 1), nb, x);
                     }
                     send(share, batch, nb, x);
                 }
@@ -87,6 +96,7 @@ pub(super) unsafe fn sweep<X>(
                 for at in late..batches.len() {
                     let batch = if when == SweepExchange::ColorLate { order(at) } else { &batches[at] };
                     receive(share, batch, nb, x);
+                    fill(share, batch, nb, x);
                 }
             }
         }
@@ -152,6 +162,23 @@ unsafe fn receive<X>(share: &Share, batch: &Batch, nb: usize, x: *mut X) {
             unsafe {
                 let ghost = x.add(row as usize * nb).cast::<u8>();
                 std::ptr::copy_nonoverlapping(values.as_ptr(), ghost, width);
+            }
+        }
+    }
+}
+
+/// Images of the rows of a batch become what those are.
+///
+/// # Safety
+/// `x` has `nb` values for each row of the share, and nobody else writes rows of the batch or reads or writes their images.
+unsafe fn fill<X: Elem>(share: &Share, batch: &Batch, nb: usize, x: *mut X) {
+    for image in &batch.images {
+        // SAFETY: the caller's promise; rows of a share are those of x.
+        unsafe {
+            let from = std::slice::from_raw_parts(x.add(image.of as usize * nb), nb);
+            let turned = share.images().turned(image, from);
+            for (v, &value) in turned[..nb].iter().enumerate() {
+                x.add(image.row as usize * nb + v).write(X::from_f64(value));
             }
         }
     }

@@ -15,15 +15,16 @@ use std::sync::Arc;
 pub(super) struct Recorded<K>(HashMap<K, Graph>);
 
 /// Where the x of a rank is that sweeps pass rows of.
+#[derive(Clone, Copy)]
 pub(super) struct Passing<'a> {
     pub share: &'a Arc<ShareCuda>,
     /// Whether kernels of the sweeps pass rows themselves.
     pub direct: bool,
     /// Whether a sweep updates all rows at once, so that all ghosts pass together.
     pub at_once: bool,
-    /// Its address, and the words of a row.
+    /// Its address, the numbers of a row, and their bytes.
     pub x: u64,
-    pub words: usize,
+    pub row: (usize, usize),
 }
 
 /// Which rows of a color are launched.
@@ -96,8 +97,8 @@ impl<K: Copy + Eq + Hash> Recorded<K> {
         let Some(p) = after else { return Ok(()) };
         // SAFETY: x has so many words a row.
         unsafe {
-            p.share.start(Ghosts::All, p.words, p.x)?;
-            p.share.finish(Ghosts::All, p.words, p.x)
+            p.share.start(Ghosts::All, p.words(), p.x)?;
+            p.share.finish(Ghosts::All, p.row, p.x)
         }
     }
 }
@@ -110,6 +111,11 @@ pub(super) fn order(direction: Direction, colors: usize) -> Vec<usize> {
 }
 
 impl Passing<'_> {
+    /// Words of a row of x.
+    fn words(&self) -> usize {
+        self.row.0 * self.row.1 / 4
+    }
+
     /// `count` sweeps, exchanging as the share says. `launch` enqueues a part of a color, dependent on the launch before or not.
     ///
     /// # Errors
@@ -136,7 +142,7 @@ impl Passing<'_> {
         order: &[usize],
         launch: &mut dyn FnMut(usize, Part, bool) -> Result<(), GpuError>,
     ) -> Result<(), GpuError> {
-        let Self { share, at_once, x, words, .. } = *self;
+        let (Self { share, at_once, x, row, .. }, words) = (*self, self.words());
         let when = share.share().sweep_exchange();
         for (at, &color) in order.iter().enumerate() {
             if at_once || when == SweepExchange::EveryColor {
@@ -146,7 +152,7 @@ impl Passing<'_> {
                 unsafe { share.start(ghosts, words, x)? };
                 launch(color, Part::Interior, false)?;
                 // SAFETY: as above.
-                unsafe { share.finish(ghosts, words, x)? };
+                unsafe { share.finish(ghosts, row, x)? };
                 continue;
             }
             // Nothing passes between border and interior: they are launched together.
@@ -156,7 +162,7 @@ impl Passing<'_> {
                 // SAFETY: as above.
                 unsafe {
                     if at > 0 {
-                        share.finish(Ghosts::Color(order[at - 1]), words, x)?;
+                        share.finish(Ghosts::Color(order[at - 1]), row, x)?;
                     }
                     share.start(Ghosts::Color(color), words, x)?;
                 }
@@ -167,10 +173,10 @@ impl Passing<'_> {
         unsafe {
             match when {
                 SweepExchange::EveryColor | SweepExchange::EverySolve => Ok(()),
-                SweepExchange::ColorLate => share.finish(Ghosts::Color(last), words, x),
+                SweepExchange::ColorLate => share.finish(Ghosts::Color(last), row, x),
                 SweepExchange::EverySweep => {
                     share.start(Ghosts::All, words, x)?;
-                    share.finish(Ghosts::All, words, x)
+                    share.finish(Ghosts::All, row, x)
                 }
             }
         }

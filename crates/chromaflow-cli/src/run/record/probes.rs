@@ -48,7 +48,7 @@ impl Probes {
     /// Takes the fields after a physical step.
     pub fn take(&mut self, (step, time): (usize, f64), fields: &[Field]) {
         for (at, table) in self.at.iter().zip(&mut self.tables) {
-            let of = |field| (0..field_components(field)).map(move |c| at.value(field, c));
+            let of = |field: &Field| (0..field.components).map(|c| at.value(field, c)).collect::<Vec<_>>();
             table.rows.push((step, time, fields.iter().flat_map(of).collect()));
         }
     }
@@ -114,14 +114,12 @@ fn file(folder: &Path, number: usize) -> PathBuf {
     folder.join(format!("probe_{number}.csv"))
 }
 
-fn field_components(field: &Field) -> usize {
-    field.components
-}
-
 /// Names of all components of fields.
 pub fn columns(fields: &[Field]) -> Vec<String> {
     let mut text = String::new();
-    fields.iter().for_each(|field| names(field, &mut text));
+    for field in fields {
+        names(field, &mut text);
+    }
     text.split(',').skip(1).map(str::to_owned).collect()
 }
 

@@ -305,6 +305,8 @@ fn rejected_steps_give_everything_back() {
     assert!(solver.turbulence() != nut);
     solver.host.restore().unwrap();
     assert!(solver.state() == state && solver.turbulence() == nut);
+    solver.set_turbulence(|x| if x[0] > 0.9 { f64::NAN } else { 3.0 });
+    assert!(solver.host.first_bad().is_some_and(|row| solver.cells()[row].0[0] > 0.9));
 }
 
 /// Distances are those from the images of walls beyond periodic sides, too.

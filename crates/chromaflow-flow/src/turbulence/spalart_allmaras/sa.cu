@@ -21,8 +21,8 @@ sa_viscosities(SaViscosities) {
 __device__ __forceinline__ pointwise::Array<double, 2> unit() { return {1.0, 1.0}; }
 
 // Source per volume, and what the matrix takes of its derivative and of the rate of change. A thread a row; gradients
-// d(u, v, w, nut)_i / dx_k, [row][12]. `unsteady`: `last` and `before` are factors in time; `production`: what it is multiplied by, 1 where
-// there is none.
+// d(u, v, w, nut)_i / dx_k, [row][12]. `unsteady`: `last` and `before` are factors in time; `production`: what
+// production is multiplied by, 1 where there is none.
 extern "C" __global__ void __launch_bounds__(128)
 sa_sources(SaSources) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;

@@ -31,6 +31,7 @@ use crate::march::forces::Walls;
 use crate::march::linear::{LinearCuda, Shape};
 use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, System, Times};
 use crate::residual::is_node_wise;
+use crate::residual::turned::cuda::TurnedCuda;
 use chromaflow::gpu::{GpuError, ShareCuda, Storage, Wish};
 use chromaflow_device::cuda::{DeviceBuffer, Gpu, KernelSource, Pinned, Stream};
 use newton::NewtonCuda;
@@ -58,7 +59,8 @@ impl WallFaces {
                 // Over ranks each adds up what acts on nodes that it owns; of ghosts the friction may be anything.
                 let own = solver.share().is_none_or(|share| share.owns(node as usize));
                 nodes.extend([node, if own { at } else { u32::MAX }]);
-                areas.extend([area[0], area[1], area[2], share].map(|a| if own { a } else { 0.0 }));
+                let part = solver.over.as_ref().map_or(1.0, |rows| rows.in_sector(node));
+                areas.extend([area[0], area[1], area[2], share].map(|a| if own { part * a } else { 0.0 }));
             }
         }
         Ok(Self {
@@ -86,6 +88,10 @@ struct FlowCuda {
     params: Params,
     gradient: LeastSquaresCuda,
     residual_kernels: ResidualCuda,
+    /// Edges at the seam of turned sides, where limiters look at components.
+    turned: Option<TurnedCuda>,
+    /// Whether sides are turned.
+    turns: bool,
     viscous: Option<ViscousCuda>,
     assembly: JacobianCuda,
     kernels: Kernels,
@@ -211,12 +217,7 @@ impl FlowCuda {
         let linear = LinearCuda::new(stream, &dual.pattern, 5, batches, &config.implicit, true, share)?;
         Ok(Self {
             mesh: MeshCuda::new(stream, dual, &solver.mapping, &solver.moments)?,
-            boundary: BoundaryCuda::new(
-                stream,
-                dual,
-                &solver.boundaries,
-                solver.share().map(|share| &**share),
-            )?,
+            boundary: BoundaryCuda::new(stream, dual, &solver.boundaries, solver.over.as_ref())?,
             params: Params::new(
                 stream,
                 config,
@@ -228,6 +229,8 @@ impl FlowCuda {
             )?,
             gradient: LeastSquaresCuda::new(stream, config.space.gradient, true)?,
             residual_kernels: ResidualCuda::new(stream, &config.space)?,
+            turned: TurnedCuda::new(stream, &solver.turned)?,
+            turns: solver.over.as_ref().is_some_and(|rows| rows.seam.is_some()),
             viscous: viscous.map(|(_, e)| ViscousCuda::new(stream, e, diffusion)).transpose()?,
             assembly: JacobianCuda::new(
                 stream,

@@ -3,10 +3,18 @@
 use crate::config::{Boundary, Steady, Time};
 use crate::mesh::generate::Cells;
 use crate::testgpu::{close, close_step, gpu};
+use crate::unstructured::periodic::sectors::{self, disc, ring};
 use crate::unstructured::periodic::testcases::{boxes, config, flows, layers, newton, planes, solver};
+use crate::unstructured::{FlowSolver, Ranks};
 use chromaflow::Policy;
 use chromaflow::factor::block_ilu::Fill;
+use chromaflow::gpu::Wish;
 use chromaflow::solver::{Method, PreconditionerKind};
+use chromaflow_comm::{Communicator, Threads, run};
+use chromaflow_device::Team;
+use chromaflow_device::cuda::Gpu;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Every scheme and system beside the flow that reads the way to a neighbor, on elements of all types, with pairs along one axis and along
 /// two that meet in corners: residuals and fields of some steps.
@@ -71,6 +79,127 @@ fn cuda_newton_steps_converge_across_the_seam() {
     let (mesh, config) = newton();
     let [here, there] = [false, true].map(|on_gpu| {
         let mut solver = solver(&mesh, config.clone());
+        if on_gpu {
+            solver.use_gpu(&gpu).unwrap();
+        }
+        assert_eq!(solver.run(|_| true), chromaflow::Outcome::Converged, "on a GPU: {on_gpu}");
+        solver.sync().unwrap();
+        solver.fields()
+    });
+    for (a, b) in here.iter().zip(&there).take(3) {
+        for (x, y) in a.values.iter().zip(&b.values) {
+            close(*y, *x, 1e-6, 1e-6, &a.name);
+        }
+    }
+}
+
+/// Sectors whose sides are turned, to the axis or not, as narrow as a cell: histories and fields, on one GPU as one rank and on two.
+#[test]
+fn cuda_histories_of_small_sectors_are_the_cpus() {
+    let Some(gpu) = gpu() else { return };
+    let meshes = [
+        ("ring", ring([5, 4, 5], Cells::Mixed, 5, false), 5),
+        ("disc", disc([5, 3, 5], 5, false), 5),
+        ("wedge", disc([5, 1, 5], 36, false), 36),
+    ];
+    for (cells, mesh, n) in meshes {
+        for (name, change) in flows() {
+            for (policy, method) in [(Policy::D, Method::Gmres), (Policy::Ds, Method::Richardson)] {
+                let what = format!("{cells}, {name}, {policy:?}");
+                let mut config = sectors::config(&mesh, |marker| match marker {
+                    "xmin" | "outer" => Boundary::NoSlipAdiabatic,
+                    _ => Boundary::Farfield,
+                });
+                change(&mut config);
+                (config.implicit.policy, config.implicit.method) = (policy, method);
+                if method == Method::Gmres {
+                    config.implicit.preconditioner = PreconditionerKind::Ilu(Fill::Level(0));
+                    (config.implicit.krylov_tolerance, config.implicit.krylov_iterations) = (1e-8, 40);
+                }
+                config.time = Time::Steady(Steady { iterations: 4, orders: 14.0 });
+                let start = || sectors::solver(&mesh, config.clone(), n);
+                let (mut here, mut there) = (start(), start());
+                there.use_gpu(&gpu).unwrap();
+                // Sweeps in f32 differ by its rounding.
+                let most = if policy == Policy::D { 1e-8 } else { 1e-4 };
+                for _ in 0..4 {
+                    let (a, b) = (here.step(), there.try_step().unwrap());
+                    let what = format!("{what}, iteration {}", a.iteration);
+                    close_step(&what, (&b.residual, &b.forces), (&a.residual, &a.forces), most, most);
+                    for (x, y) in a.coupled.iter().zip(&b.coupled) {
+                        close(*y, *x, most, 1e-12, &format!("{what}, beside the flow"));
+                    }
+                }
+                there.sync().unwrap();
+                for (a, b) in here.fields().iter().zip(&there.fields()) {
+                    let size = a.values.iter().fold(1.0_f64, |m, v| m.max(v.abs()));
+                    for (x, y) in a.values.iter().zip(&b.values) {
+                        close(*y, *x, most, most * size, &format!("{what}, field {}", a.name));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Ranks on GPUs take the steps of one GPU on a sector.
+#[test]
+fn gpu_ranks_share_a_sector() {
+    let Some(gpu) = gpu() else { return };
+    let (mesh, n) = (disc([5, 3, 5], 5, false), 5);
+    let mut config = sectors::config(&mesh, |marker| match marker {
+        "outer" => Boundary::NoSlipAdiabatic,
+        _ => Boundary::Farfield,
+    });
+    config.equations = crate::config::Equations::Laminar;
+    config.freestream.reynolds = 100.0;
+    config.space.limiter = crate::config::Limiter::Venkatakrishnan;
+    config.time = Time::Steady(Steady { iterations: 6, orders: 14.0 });
+    let mut one = sectors::solver(&mesh, config.clone(), n);
+    one.use_gpu(&gpu).unwrap();
+    let expected: Vec<_> = (0..5).map(|_| one.try_step().unwrap()).collect();
+    for size in [1, 2, 3] {
+        for wish in [Wish::Shortest, Wish::Staged] {
+            let (mesh, config) = (mesh.clone(), config.clone());
+            let mut found = run(size, Duration::from_secs(60), move |threads: &Threads| {
+                let ranks = Ranks { ranks: Arc::new(threads.clone()), reproducible: false };
+                let whole = (threads.rank() == 0).then_some(&mesh);
+                let team = Arc::new(Team::new(1));
+                let mut solver = FlowSolver::over_ranks(whole, config.clone(), team, ranks).unwrap();
+                solver.set_state(|x| sectors::swirling(x, n));
+                solver.use_gpu_by(&Gpu::open(0).unwrap(), wish).unwrap();
+                if threads.rank() > 0 {
+                    return solver.follow().map(|()| None).map_err(|e| e.to_string());
+                }
+                let steps: Vec<_> = (0..5).map(|_| solver.try_step().unwrap()).collect();
+                solver.dismiss();
+                Ok::<_, String>(Some(steps))
+            })
+            .unwrap();
+            let steps = found.swap_remove(0).unwrap();
+            for (a, b) in steps.iter().zip(&expected) {
+                let what = format!("{size} ranks, {wish:?}, iteration {}", a.iteration);
+                close_step(&what, (&a.residual, &a.forces), (&b.residual, &b.forces), 1e-9, 1e-9);
+            }
+        }
+    }
+}
+
+/// Newton-Krylov steps on a GPU converge on a sector.
+#[test]
+fn cuda_newton_steps_converge_on_a_sector() {
+    let Some(gpu) = gpu() else { return };
+    let mesh = disc([5, 3, 5], 5, false);
+    let (_, of_box) = newton();
+    let mut config = sectors::config(&mesh, |marker| match marker {
+        "outer" => Boundary::NoSlipIsothermal { temperature: 1.0 },
+        _ => Boundary::Farfield,
+    });
+    (config.implicit, config.time, config.equations) = (of_box.implicit, of_box.time, of_box.equations);
+    (config.freestream.mach, config.freestream.reynolds) = (0.3, 50.0);
+    config.space.limiter = crate::config::Limiter::None;
+    let [here, there] = [false, true].map(|on_gpu| {
+        let mut solver = FlowSolver::new(&mesh, config.clone(), Arc::new(Team::new(2))).unwrap();
         if on_gpu {
             solver.use_gpu(&gpu).unwrap();
         }

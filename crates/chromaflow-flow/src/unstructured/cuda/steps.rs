@@ -42,10 +42,17 @@ impl FlowCuda {
         if second_order {
             let kernels = &self.residual_kernels;
             kernels.limits(stream, mesh, params, &self.nodes, &self.gradients, &mut self.limits)?;
+            if let Some(share) = self.share.as_ref().filter(|_| self.turns && !self.limits.is_empty()) {
+                // Factors are a row's own, in its own axes.
+                share.exchange_factors(5, &self.limits.slice())?;
+            }
             second = Some((&self.gradients, &self.limits));
         }
         let kernels = &self.residual_kernels;
         kernels.fluxes(stream, mesh, params, &self.nodes, second, &mut self.fluxes)?;
+        if let (Some(turned), Some(second)) = (&self.turned, second) {
+            kernels.turned_fluxes(stream, turned, params, &self.nodes, second, &mut self.fluxes)?;
+        }
         if let Some(viscous) = &self.viscous {
             let relation = self.coupled.iter().find_map(CoupledSystemCuda::relation);
             let eddies = [coupled::eddies(&self.coupled), relation];

@@ -1,9 +1,14 @@
 //! Periodic sides of a set-up: their nodes are merged before rows are numbered, and no condition is left for them.
 
 #[cfg(test)]
+pub(crate) mod sectors;
+#[cfg(test)]
 pub(crate) mod testcases;
 #[cfg(test)]
 mod tests;
+mod turned;
+#[cfg(test)]
+mod turned_tests;
 
 use super::FlowSystem;
 use crate::config::{Boundary, FlowConfig};
@@ -22,6 +27,9 @@ pub(super) fn joined<'a>(
         return Ok((Cow::Borrowed(mesh), None));
     }
     let (merged, images) = merge(mesh, &pairs)?;
+    if let Some(turned) = &images.turned {
+        turned::check(config, &turned.rotation)?;
+    }
     Ok((Cow::Owned(merged), Some(images)))
 }
 

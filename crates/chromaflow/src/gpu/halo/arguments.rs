@@ -31,6 +31,19 @@ kernel_record! {
         packed: Share<u32>,
     }
 
+    /// Rows that become turned copies of others.
+    pub struct ImagesOfRows {
+        count: u32,
+        width: u32,
+        /// Whether numbers are f64, else f32.
+        wide: u32,
+        /// A row, and the one that it is the image of.
+        rows: Read<[u32; 2]>,
+        turn_of: Read<u32>,
+        turns: Read<f64>,
+        x: Share<u32>,
+    }
+
     /// Rows whose diagonal blocks are to be the identity.
     pub struct UnitRows {
         count: u32,

@@ -57,6 +57,35 @@ extern "C" __global__ void __launch_bounds__(256) clear_rows(RowsOfVector) {
     WORD x[(u64)rows[row] * words + word] = 0;
 }
 
+// Rows of f32 or f64 that are images of others, as dist/images.rs has them; on the axis rows are their own. A thread an
+// image.
+template <class X>
+__device__ __forceinline__ void turn_row(u32 width, const double* turn, const X* from, X* to) {
+    const u32 count = width > 5 ? 5 : width, first = width == 3 ? 0 : 1;
+    double v[3] = {0, 0, 0};
+    const bool turns = width == 3 || width >= 5;
+    if (turns)
+        for (int d = 0; d < 3; d++) v[d] = from[first + d];
+    for (u32 k = 0; k < count; k++) {
+        const bool turned = turns && k >= first && k < first + 3;
+        const double* row = turn + 3 * (k - first);
+        to[k] = turned ? (X)(row[0] * v[0] + row[1] * v[1] + row[2] * v[2]) : from[k];
+    }
+}
+extern "C" __global__ void __launch_bounds__(256) image_rows(ImagesOfRows) {
+    AT;
+    if (at >= count) return;
+    const uint2 row = rows[at];
+    const double* turn = turns + 9 * (u64)turn_of[at];
+    if (wide) {
+        double* all = reinterpret_cast<double*>(x);
+        turn_row(width, turn, all + (u64)row.y * width, all + (u64)row.x * width);
+    } else {
+        float* all = reinterpret_cast<float*>(x);
+        turn_row(width, turn, all + (u64)row.y * width, all + (u64)row.x * width);
+    }
+}
+
 // Unit matrices, column-major, in place of the diagonal blocks of some rows.
 extern "C" __global__ void __launch_bounds__(256) identity_rows(UnitRows) {
     AT;

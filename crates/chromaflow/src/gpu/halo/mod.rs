@@ -4,6 +4,7 @@
 //! | file | |
 //! |---|---|
 //! | `lists.rs` | which rows pass, on the device |
+//! | `images.rs` | rows that are images of others, turned |
 //! | `boxes.rs` | room for messages on the device |
 //! | `nccl.rs` | messages by NCCL |
 //! | `staged.rs` | messages through page-locked memory and the communicator of the ranks |
@@ -18,6 +19,7 @@ mod boxes;
 mod direct;
 #[cfg(test)]
 mod direct_tests;
+mod images;
 mod lists;
 mod nccl;
 mod peer;
@@ -28,11 +30,13 @@ mod tests;
 use super::{DeviceJacobian, GpuError, Storage, source};
 use crate::dist::{Links, Share};
 pub(crate) use arguments::Posts;
-use arguments::{EmptyRows, RowsInBoxes, RowsOfVector, UnitRows};
+use arguments::{EmptyRows, ImagesOfRows, RowsInBoxes, RowsOfVector, UnitRows};
+use chromaflow_comm::Op;
 use chromaflow_device::cuda::{
     DeviceBuffer, DeviceSlice, Kernel, KernelSource, Read, Share as Pointer, Stream, Write,
 };
 pub(crate) use direct::{Direct, MAIL};
+use images::ImagesCuda;
 use lists::{List, Side};
 use nccl::ByNccl;
 use peer::Peers;
@@ -46,7 +50,7 @@ const TEXT: &str = include_str!("halo.cu");
 pub(crate) fn kernel_source() -> KernelSource {
     let text = format!("{MAIL}\n#line 1 \"halo.cu\"\n{TEXT}");
     let source = source("halo", &text, Storage::F64).record::<RowsInBoxes>().record::<RowsOfVector>();
-    source.record::<UnitRows>().record::<EmptyRows>().record::<Posts>()
+    source.record::<UnitRows>().record::<EmptyRows>().record::<ImagesOfRows>().record::<Posts>()
 }
 
 /// How messages are to pass between devices.
@@ -103,6 +107,8 @@ pub struct ShareCuda {
     /// All ghosts, and those of each color that matrices read.
     all: List,
     colors: Vec<List>,
+    /// Rows that are images of others, where there are any.
+    images: Option<ImagesCuda>,
     /// Rows of others.
     ghosts: DeviceBuffer<u32>,
     /// Rows whose blocks are not all here.
@@ -123,11 +129,18 @@ impl Way {
     /// The shortest one that is wished for and open to all ranks. Collective.
     fn find(share: &Arc<Share>, stream: &Stream, words: usize, wish: Wish) -> Result<(Self, Path), GpuError> {
         let mut faults = Vec::new();
+        if share.ranks().size() == 1 && share.ranks().in_process().is_none() {
+            let staged = Staged::new(share.halo().neighbors(), stream, words)?;
+            return Ok((Self::Staged(staged), Path::Staged("one rank sends nothing".to_owned())));
+        }
+        // Kernels of sweeps pass rows as they are, not as they look when they are turned.
+        let mut turns = [f64::from(u8::from(!share.images().is_empty()))];
+        share.ranks().reduce(Op::Max, &mut turns)?;
         if matches!(wish, Wish::Shortest | Wish::Posted) {
             match Peers::new(share, stream, words)? {
                 Ok(peers) => {
                     peers.watched_by(share);
-                    let waits = wish == Wish::Shortest && peers.may_wait();
+                    let waits = wish == Wish::Shortest && peers.may_wait() && turns == [0.0];
                     let path = if waits { Path::Direct } else { Path::Peer };
                     return Ok((Self::Peer(peers), path));
                 }
@@ -206,6 +219,7 @@ impl ShareCuda {
             },
             all: list(neighbors)?,
             colors: share.batches().iter().map(|batch| list(&batch.neighbors)).collect::<Result<_, _>>()?,
+            images: ImagesCuda::new(stream, share.images(), share.batches(), module.kernel("image_rows")?)?,
             ghosts: stream.upload(&ghosts)?,
             incomplete: stream.upload(incomplete)?,
             widest: words,
@@ -242,7 +256,7 @@ impl ShareCuda {
 
     /// Whether exchanges may be recorded in a graph: no host takes part in them.
     pub(crate) fn is_recordable(&self) -> bool {
-        matches!(self.path, Path::Nccl(_))
+        matches!(self.path, Path::Nccl(_)) || self.share.ranks().size() == 1
     }
 
     /// How messages pass.
@@ -261,7 +275,26 @@ impl ShareCuda {
         // SAFETY: x has so many numbers, of two words each.
         unsafe {
             self.start(Ghosts::All, 2 * width, x.ptr())?;
-            self.finish(Ghosts::All, 2 * width, x.ptr())
+            self.finish(Ghosts::All, (width, 8), x.ptr())
+        }
+    }
+
+    /// Ghosts become those of their owners, and images have their rows' factors. Twin: [`Share::exchange_factors`]. Collective.
+    ///
+    /// **Shapes**: x `[owned and ghost rows, width]`.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn exchange_factors(&self, width: usize, x: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
+        assert_eq!(x.len(), width * self.share.rows());
+        // SAFETY: as in `exchange`.
+        unsafe {
+            self.start(Ghosts::All, 2 * width, x.ptr())?;
+            self.receive(Ghosts::All, 2 * width, x.ptr())?;
+            match &self.images {
+                None => Ok(()),
+                Some(images) => images.fill_factors(&self.stream, width, x.ptr()),
+            }
         }
     }
 
@@ -379,11 +412,31 @@ impl ShareCuda {
         }
     }
 
-    /// Waits for the neighbors' rows, the device or the host as the way is, and writes them into the ghosts of x.
+    /// Waits for the neighbors' rows, the device or the host as the way is, and writes them into the ghosts of x; images follow.
     ///
     /// # Safety
-    /// As [`start`](Self::start), of the same x.
-    pub(crate) unsafe fn finish(&self, ghosts: Ghosts, words: usize, x: u64) -> Result<(), GpuError> {
+    /// As [`start`](Self::start), of the same x, whose rows are `width` numbers of `bytes` bytes.
+    pub(crate) unsafe fn finish(
+        &self,
+        ghosts: Ghosts,
+        (width, bytes): (usize, usize),
+        x: u64,
+    ) -> Result<(), GpuError> {
+        let color = match ghosts {
+            Ghosts::All => None,
+            Ghosts::Color(color) => Some(color),
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.receive(ghosts, width * bytes / 4, x)?;
+            match &self.images {
+                None => Ok(()),
+                Some(images) => images.fill(&self.stream, color, (width, bytes), x),
+            }
+        }
+    }
+
+    unsafe fn receive(&self, ghosts: Ghosts, words: usize, x: u64) -> Result<(), GpuError> {
         let list = self.list(ghosts);
         if list.partners.is_empty() || self.share.check().is_err() {
             return Ok(());

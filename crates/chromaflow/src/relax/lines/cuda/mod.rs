@@ -225,13 +225,13 @@ impl LinesCuda {
         over_ranks: bool,
     ) -> Vec<KernelSource> {
         let tile = Tile::choose(nb, storage, largest, processors);
-        let sweeps: &[Mode] = if over_ranks {
-            &[Mode::PermutedSweep, Mode::PeerSweep, Mode::AwaitSweep]
-        } else {
-            &[Mode::Sweep]
-        };
+        // Without the couplings inside lines rows have other lengths, and seldom stand in order.
+        let mut modes = vec![Mode::Product, Mode::Sweep, Mode::PermutedSweep];
+        if over_ranks {
+            modes.extend([Mode::PeerSweep, Mode::AwaitSweep]);
+        }
         let mut sources: Vec<KernelSource> =
-            sweeps.iter().chain(&[Mode::Product]).map(|&mode| tile.source(nb, storage, mode)).collect();
+            modes.into_iter().map(|mode| tile.source(nb, storage, mode)).collect();
         sources.push(tile.convert_source(nb, storage, storage.assembled()));
         sources.extend([invert_source(&tile, nb, storage), Vectors::kernel_source(storage)]);
         sources.push(factor_source(nb, storage, storage.assembled()));

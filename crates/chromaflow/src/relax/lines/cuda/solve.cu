@@ -14,8 +14,10 @@
 #define PER_WARP (32 / NB)
 #if PASSES
 #define ARGUMENTS SolvePassingLines
+#define RESIDENT , 8  // thread blocks a multiprocessor: left alone the compiler spills for the sake of more
 #else
 #define ARGUMENTS SolveLines
+#define RESIDENT
 #endif
 
 __device__ __forceinline__ Sum load_block(const Sum* p) {
@@ -111,7 +113,7 @@ __device__ __forceinline__ void send_line(const Mail* m, const Line& line, const
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(64) solve_lines(ARGUMENTS) {
+extern "C" __global__ void __launch_bounds__(64 RESIDENT) solve_lines(ARGUMENTS) {
     const u32 lane = threadIdx.x % 32, group = lane / NB, r = lane % NB;
     const u32 id = first + (blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * PER_WARP + group;
     uint4 raw = {0, 0, 0, 0};

@@ -59,7 +59,7 @@ impl LinesCuda {
             direct: direct.is_some(),
             at_once: false,
             x: self.points.iterates()[0],
-            words: self.points.words(),
+            row: self.points.row(),
         });
         let (key, stream) = ((direction, count, damping.to_bits()), self.points.stream());
         let mut graphs = std::mem::replace(&mut self.graphs, Recorded::new());

@@ -147,13 +147,13 @@ impl MulticolorCuda {
         if !self.factored {
             return Err(RelaxError::NotFactored.into());
         }
-        let (share, stream, words) = (self.share.clone(), self.stream.clone(), self.words());
+        let (share, stream, row) = (self.share.clone(), self.stream.clone(), self.row());
         let passing = share.as_ref().map(|share| Passing {
             share,
             direct: self.direct.is_some(),
             at_once: self.apart,
             x: self.x[0].ptr(),
-            words,
+            row,
         });
         let mut graphs = std::mem::replace(&mut self.graphs, Recorded::new());
         let done = graphs.run(plan, &stream, passing.as_ref(), || match (&self.direct, &passing) {
@@ -165,9 +165,9 @@ impl MulticolorCuda {
         done
     }
 
-    /// Words of a row of x.
-    pub(in crate::relax) fn words(&self) -> usize {
-        self.matrix.nb() * self.matrix.storage().x_bytes() / 4
+    /// Numbers of a row of x, and their bytes.
+    pub(in crate::relax) fn row(&self) -> (usize, usize) {
+        (self.matrix.nb(), self.matrix.storage().x_bytes())
     }
 
     fn record(&mut self, plan: Plan) -> Result<(), GpuError> {
