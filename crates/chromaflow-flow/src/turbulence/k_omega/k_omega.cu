@@ -73,7 +73,7 @@ __device__ __forceinline__ NodeTerms<T> terms_of(pointwise::KOmega<T> model, con
                                                  const pointwise::Array<T, 2>& turbulence,
                                                  const pointwise::Array<Three<T>, 3>& velocity,
                                                  const pointwise::Array<Three<T>, 2>& slopes, double distance,
-                                                 double production, const Vec3& grid) {
+                                                 const double* production, const Vec3& grid) {
     const auto blending = pointwise::k_omega_blending(model, gas, T(distance), turbulence, slopes);
     const auto deformation = pointwise::deformation(velocity);
     const auto rate = pointwise::k_omega_rate(model, blending[1], turbulence[1], deformation);
@@ -86,8 +86,10 @@ __device__ __forceinline__ NodeTerms<T> terms_of(pointwise::KOmega<T> model, con
     shortened = pointwise::sst_shortened(HYBRID_FORM, blending[0], gas, out.eddy, T(distance), turbulence, lengths,
                                          velocity)[0];
 #endif
+    // Read where it is wanted: all registers are taken by then.
+    const auto share = T(production ? *production : 1.0);
     out.sources = pointwise::k_omega_sources(model, blending[0], rate, gas[0], turbulence,
-                                             pointwise::producing(deformation, T(production)), slopes, shortened);
+                                             pointwise::producing(deformation, share), slopes, shortened);
     return out;
 }
 // A thread a row; gradients d(u, v, w, k, omega)_i / dx_k, [row][GRADIENTS].
@@ -106,7 +108,7 @@ k_omega_terms(KOmegaTerms) {
     const Pair gas = gas_at(load_node(nodes, i).w, params), turbulence = load_pair(values, i);
     const NodeTerms<double> found =
         terms_of(model_of<double>(numbers), gas, turbulence, velocity, slopes, distance[i],
-                 production ? production[i] : 1.0, grid);
+                 production ? production + i : nullptr, grid);
     Terms out;
 #pragma unroll
     for (int v = 0; v < 2; v++) out.diffusing[v] = found.diffusing[v];
@@ -202,7 +204,7 @@ k_omega_terms_along(KOmegaTermsAlong) {
     const PairAlong turbulence = {Along(own[0], change[0]), Along(own[1], change[1])};
     const NodeTerms<Along> found =
         terms_of(model_of<Along>(numbers), gas, turbulence, velocity, slopes, distance[i],
-                 production ? production[i] : 1.0, grid);
+                 production ? production + i : nullptr, grid);
     TermsAlong out;
 #pragma unroll
     for (int v = 0; v < 2; v++) out.diffusing[v] = found.diffusing[v].d, out.sources[v] = found.sources[v].d;
