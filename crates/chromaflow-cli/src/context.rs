@@ -1,7 +1,7 @@
 //! What all subcommands share: the global options, the thread team, the JSON result.
 
 use crate::error::{CliError, CliResult};
-use chromaflow::files::AtomicFile;
+use chromaflow::files::{AtomicFile, FileError};
 use chromaflow_device::Team;
 use chromaflow_device::cuda::Gpu;
 use clap::{Args, ValueEnum};
@@ -162,16 +162,22 @@ impl Context {
     /// Status 3 when it cannot be written; an older file of that name is untouched then.
     pub fn write_json(&self, value: &serde_json::Value) -> CliResult<()> {
         let Some(path) = &self.global.json else { return Ok(()) };
-        let mut file = AtomicFile::create(path)?;
-        let text = serde_json::to_string_pretty(value).expect("a JSON value has only text keys");
-        writeln!(file, "{text}")
-            .map_err(|e| CliError::environment(format!("cannot write {}: {e}", path.display())))?;
-        Ok(file.commit()?)
+        write_whole(path, format!("{value:#}\n").as_bytes())
     }
 }
 
 fn open_gpu(ordinal: usize) -> CliResult<Gpu> {
     Gpu::open(ordinal).map_err(|e| CliError::environment(format!("--backend cuda: {e}; use --backend cpu")))
+}
+
+/// Writes a whole file; an older one of that name stays until it is complete.
+///
+/// # Errors
+/// Status 3 when it cannot be written.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> CliResult<()> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(bytes).map_err(|e| FileError::new("cannot write", path, e))?;
+    Ok(file.commit()?)
 }
 
 /// Fails early where `path` could not be written at the end of a long computation.

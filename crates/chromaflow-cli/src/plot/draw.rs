@@ -1,11 +1,10 @@
 //! Drawing with kuva; nothing else knows it.
 
 use super::Picture;
+use crate::context::write_whole;
 use crate::error::{CliError, CliResult};
-use chromaflow::files::{AtomicFile, FileError};
 use kuva::prelude::{Layout, LinePlot, Plot, ScatterPlot, SvgBackend, TickFormat};
 use kuva::render::render::render_multiple;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -109,9 +108,7 @@ fn named(stem: &Path, ending: &str) -> PathBuf {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> CliResult<()> {
-    let mut file = AtomicFile::create(path)?;
-    file.write_all(bytes).map_err(|e| FileError::new("cannot write", path, e))?;
-    Ok(file.commit()?)
+    write_whole(path, bytes)
 }
 
 #[cfg(test)]

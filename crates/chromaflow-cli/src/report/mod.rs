@@ -3,12 +3,11 @@
 //! The page carries the run's own files (summary, histories, cuts, surface) and reads them in the browser: what draws is in
 //! `page/`, without other libraries.
 
-use crate::context::Context;
+use crate::context::{Context, write_whole};
 use crate::error::{CliError, CliResult, Done};
 use crate::plot;
-use chromaflow::files::{AtomicFile, FileError};
+use chromaflow::files::FileError;
 use serde_json::{Map, Value, json};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `chromaflow report`.
@@ -47,9 +46,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         _ => PathBuf::from("report.html"),
     });
     let page = page(&Value::Array(runs));
-    let mut file = AtomicFile::create(&path)?;
-    file.write_all(page.as_bytes()).map_err(|e| FileError::new("cannot write", &path, e))?;
-    file.commit()?;
+    write_whole(&path, page.as_bytes())?;
     if ctx.verbose() {
         println!("{}", path.display());
     }

@@ -1,9 +1,8 @@
 //! Orders to a run under way: the file `control.toml` in its output folder, taken after each iteration and removed.
 
+use crate::context::write_whole;
 use crate::error::CliResult;
-use chromaflow::files::{AtomicFile, FileError};
 use serde::{Deserialize, Serialize};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -31,9 +30,7 @@ impl Orders {
     pub fn give(&self, folder: &Path) -> CliResult<()> {
         let path = folder.join(FILE);
         let text = toml::to_string(self).expect("plain values");
-        let mut file = AtomicFile::create(&path)?;
-        file.write_all(text.as_bytes()).map_err(|e| FileError::new("cannot write", &path, e))?;
-        Ok(file.commit()?)
+        write_whole(&path, text.as_bytes())
     }
 
     fn parse(text: &str) -> Result<Self, String> {

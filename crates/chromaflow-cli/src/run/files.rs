@@ -9,17 +9,16 @@ use super::profiles::Line;
 use super::samples::Samples;
 use super::surface;
 use crate::case::{FieldFormat, OutputSection};
-use crate::context::ensure_writable;
+use crate::context::{ensure_writable, write_whole};
 use crate::error::{CliError, CliResult};
 use crate::plot;
-use chromaflow::files::{AtomicFile, FileError};
+use chromaflow::files::FileError;
 use chromaflow::sparse::io::write_matrix;
 use chromaflow_device::give_back_freed;
 use chromaflow_flow::grid::{Plot3d, write_function, write_plot3d};
 use chromaflow_flow::mesh::vtk::write_hdf;
 use chromaflow_flow::mesh::{self, Mesh, cgns};
 use chromaflow_flow::output::{Field, VtuOptions, remove_pieces, write_pieces, write_surface, write_volume};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Where a run writes.
@@ -147,9 +146,7 @@ impl Files {
         lines.extend(sets);
         lines.push("</Collection>\n</VTKFile>\n".to_owned());
         let text = lines.join("\n");
-        let mut file = AtomicFile::create(&path)?;
-        file.write_all(text.as_bytes()).map_err(|e| FileError::new("cannot write", &path, e))?;
-        Ok(file.commit()?)
+        write_whole(&path, text.as_bytes())
     }
 
     /// Writes everything that the case asks for, the residual of a run that did not converge among the fields; the names of what was
@@ -266,9 +263,7 @@ impl Files {
     /// Writes the summary beside the fields.
     pub fn write_summary(&self, summary: &serde_json::Value) -> CliResult<()> {
         let path = self.folder.join("summary.json");
-        let mut file = AtomicFile::create(&path)?;
-        writeln!(file, "{summary:#}").map_err(|e| FileError::new("cannot write", &path, e))?;
-        Ok(file.commit()?)
+        write_whole(&path, format!("{summary:#}\n").as_bytes())
     }
 }
 

@@ -85,10 +85,7 @@ impl Run<'_> {
             }
         }
         let dt = if let Time::Unsteady(unsteady) = self.time { unsteady.dt } else { 1.0 };
-        let mut samples = Samples::new(self.output, dt, || {
-            let fields = flow.fields();
-            (flow.mesh().into_owned(), fields)
-        })?;
+        let mut samples = Samples::new(self.output, dt, flow)?;
         if self.args.check {
             flow.check(self.ctx)?;
             return Ok(Done::Success);

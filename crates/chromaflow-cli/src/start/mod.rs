@@ -3,9 +3,8 @@
 pub mod new;
 pub mod template;
 
+use crate::context::write_whole;
 use crate::error::{CliError, CliResult};
-use chromaflow::files::{AtomicFile, FileError};
-use std::io::Write;
 use std::path::Path;
 
 /// Writes a file that is not to take the place of another, unless that is `force`d.
@@ -14,9 +13,7 @@ use std::path::Path;
 /// Status 2 where there is one; status 3 where it cannot be written.
 fn write_new(path: &Path, text: &str, force: bool) -> CliResult<()> {
     refuse_old(path, force)?;
-    let mut file = AtomicFile::create(path)?;
-    file.write_all(text.as_bytes()).map_err(|e| FileError::new("cannot write", path, e))?;
-    Ok(file.commit()?)
+    write_whole(path, text.as_bytes())
 }
 
 fn refuse_old(path: &Path, force: bool) -> CliResult<()> {

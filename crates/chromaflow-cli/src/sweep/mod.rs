@@ -2,14 +2,12 @@
 
 mod values;
 
-use crate::context::Context;
+use crate::context::{Context, write_whole};
 use crate::error::{CliError, CliResult, Done};
 use crate::plot::{self, Picture, Series};
 use crate::run;
-use chromaflow::files::{AtomicFile, FileError};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use values::Swept;
 
@@ -147,9 +145,7 @@ fn write_table(path: &Path, key: &str, points: &[Point]) -> CliResult<()> {
         let _ = write!(text, ",{}", point.folder.display());
     }
     text.push('\n');
-    let mut file = AtomicFile::create(path)?;
-    file.write_all(text.as_bytes()).map_err(|e| FileError::new("cannot write", path, e))?;
-    Ok(file.commit()?)
+    write_whole(path, text.as_bytes())
 }
 
 /// Coefficients over the key, and lift over drag, of the points that converged.

@@ -1,12 +1,12 @@
 //! Cp along cuts through the walls, as CSV.
 
 use crate::case::Cut;
+use crate::context::write_whole;
 use crate::error::{CliError, CliResult};
-use chromaflow::files::{AtomicFile, FileError};
+use chromaflow::files::FileError;
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::{Curve, CutPoint, wall_cut, wall_points};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
 /// Cp along the cuts that a case asks for, by name; on planar meshes at all wall nodes, too. Cuts that meet no wall are left out.
@@ -45,9 +45,7 @@ pub fn write(path: &Path, curves: &[Curve]) -> CliResult<()> {
             let _ = writeln!(text, "{x},{y},{z},{value},{side},{number},{marker}");
         }
     }
-    let mut file = AtomicFile::create(path)?;
-    file.write_all(text.as_bytes()).map_err(|e| FileError::new("cannot write", path, e))?;
-    Ok(file.commit()?)
+    write_whole(path, text.as_bytes())
 }
 
 /// Reads a cut.

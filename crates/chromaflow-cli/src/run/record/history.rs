@@ -1,10 +1,10 @@
 //! The history of a run: one row per iteration, as CSV.
 
+use crate::context::write_whole;
 use crate::error::{CliError, CliResult};
-use chromaflow::files::{AtomicFile, FileError};
+use chromaflow::files::FileError;
 use chromaflow_flow::StepReport;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
 /// Most unknowns of systems beside the flow that a row has room for.
@@ -136,9 +136,7 @@ pub fn write(path: &Path, equations: Equations, coupled: &[String], rows: &[Row]
     for row in rows {
         text += &line(row, coupled.len());
     }
-    let mut file = AtomicFile::create(path)?;
-    file.write_all(text.as_bytes()).map_err(|e| FileError::new("cannot write", path, e))?;
-    Ok(file.commit()?)
+    write_whole(path, text.as_bytes())
 }
 
 /// The first line of a history, of systems beside the flow as many as rows have room for.

@@ -1,10 +1,10 @@
 //! The forces of every wall over the iterations, as CSV.
 
+use crate::context::write_whole;
 use crate::error::{CliError, CliResult};
-use chromaflow::files::{AtomicFile, FileError};
+use chromaflow::files::FileError;
 use chromaflow_flow::StepReport;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
 /// Coefficients of one iteration: lift, drag and pitching moment of each wall.
@@ -58,9 +58,7 @@ impl Loads {
             let _ = row.walls.iter().flatten().try_for_each(|v| write!(text, ",{v}"));
         }
         text.push('\n');
-        let mut file = AtomicFile::create(path)?;
-        file.write_all(text.as_bytes()).map_err(|e| FileError::new("cannot write", path, e))?;
-        Ok(file.commit()?)
+        write_whole(path, text.as_bytes())
     }
 
     /// Reads them back.

@@ -2,7 +2,8 @@
 
 use super::profiles::names;
 use super::spectrum::Spectrum;
-use super::table::{Table, write_text};
+use super::table::Table;
+use crate::context::write_whole;
 use crate::error::{CliError, CliResult};
 use crate::plot::{Picture, Series};
 use chromaflow_flow::mesh::Mesh;
@@ -103,7 +104,7 @@ impl Probes {
                 let _ = spectra.iter().try_for_each(|s| write!(text, ",{}", s.density[k]));
             }
             text.push('\n');
-            write_text(&path, &text)?;
+            write_whole(&path, text.as_bytes())?;
             out.push((path, name, picture(number, &table.names, &spectra, unit)));
         }
         Ok(out)
@@ -115,7 +116,7 @@ fn file(folder: &Path, number: usize) -> PathBuf {
 }
 
 /// Names of all components of fields.
-pub fn columns(fields: &[Field]) -> Vec<String> {
+pub fn columns<'f>(fields: impl IntoIterator<Item = &'f Field>) -> Vec<String> {
     let mut text = String::new();
     for field in fields {
         names(field, &mut text);

@@ -1,15 +1,14 @@
 //! All fields along straight lines, as CSV; in units of the wall where a line begins at one.
 
 use crate::case::Profile;
+use crate::context::write_whole;
 use crate::error::CliResult;
 use crate::plot::{Picture, Series};
-use chromaflow::files::{AtomicFile, FileError};
 use chromaflow_flow::config::{Freestream, GasConfig};
 use chromaflow_flow::gas::viscosity;
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::{Crossing, Field, crossings};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
 /// What a wall measures a boundary layer by.
@@ -80,9 +79,7 @@ impl<'a> Line<'a> {
             }
         }
         text.push('\n');
-        let mut file = AtomicFile::create(path)?;
-        file.write_all(text.as_bytes()).map_err(|e| FileError::new("cannot write", path, e))?;
-        Ok(file.commit()?)
+        write_whole(path, text.as_bytes())
     }
 
     /// y+ and u+ of a place.

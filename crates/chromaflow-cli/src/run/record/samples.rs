@@ -6,7 +6,7 @@ use super::volume_means::VolumeMeans;
 use crate::case::OutputSection;
 use crate::error::CliResult;
 use crate::plot::Picture;
-use chromaflow_flow::mesh::Mesh;
+use crate::run::flow::Flow;
 use chromaflow_flow::output::{Field, Restart};
 use std::path::{Path, PathBuf};
 
@@ -25,19 +25,19 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// As `output` says, before a run begins that would end for want of a field or a place; `now` gives mesh and fields, where any are
-    /// needed.
+    /// As `output` says, before a run begins that would end for want of a field or a place.
     ///
     /// # Errors
     /// Status 2 for a name that no field has and a point that lies in no cell.
-    pub fn new(output: &OutputSection, dt: f64, now: impl FnOnce() -> (Mesh, Vec<Field>)) -> CliResult<Self> {
+    pub fn new(output: &OutputSection, dt: f64, flow: &mut impl Flow) -> CliResult<Self> {
         let averages = Averages::new(output);
         let (from, every) = (output.averages_from, output.samples_every);
         let mut samples = Self { averages, from, every, dt, ..Self::default() };
         if output.averages.is_empty() && output.probes.is_empty() && output.volume_means.is_empty() {
             return Ok(samples);
         }
-        let (mesh, fields) = now();
+        let fields = flow.fields();
+        let mesh = flow.mesh();
         samples.averages.check(&fields)?;
         samples.probes = Probes::new(&output.probes, &mesh, &fields)?;
         samples.volume_means = VolumeMeans::new(&output.volume_means, &mesh, &fields)?;

@@ -1,13 +1,12 @@
 //! All fields at the nodes of walls, as CSV.
 
 use super::profiles::names;
+use crate::context::write_whole;
 use crate::error::CliResult;
-use chromaflow::files::{AtomicFile, FileError};
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::Field;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
 /// Writes a line for each node of each wall, of a planar mesh those of its plane: marker, place, all fields. Whether there were any:
@@ -38,9 +37,7 @@ pub fn write(path: &Path, mesh: &Mesh, is_wall: impl Fn(&str) -> bool, fields: &
         }
     }
     if any {
-        let mut file = AtomicFile::create(path)?;
-        file.write_all(text.as_bytes()).map_err(|e| FileError::new("cannot write", path, e))?;
-        file.commit()?;
+        write_whole(path, text.as_bytes())?;
     }
     Ok(any)
 }

@@ -1,9 +1,9 @@
 //! A table of numbers over the physical steps of a run, as CSV.
 
+use crate::context::write_whole;
 use crate::error::{CliError, CliResult};
-use chromaflow::files::{AtomicFile, FileError};
+use chromaflow::files::FileError;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
 /// One row of values a physical step, with its time.
@@ -35,7 +35,7 @@ impl Table {
             let _ = values.iter().try_for_each(|v| write!(text, ",{v}"));
         }
         text.push('\n');
-        write_text(path, &text)
+        write_whole(path, text.as_bytes())
     }
 
     /// Reads back what is there of a table of these values, up to a physical step; nothing where there is no such file or one of
@@ -72,16 +72,6 @@ impl Table {
         }
         Ok(())
     }
-}
-
-/// Writes a whole file; an older one stays until it is complete.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn write_text(path: &Path, text: &str) -> CliResult<()> {
-    let mut file = AtomicFile::create(path)?;
-    file.write_all(text.as_bytes()).map_err(|e| FileError::new("cannot write", path, e))?;
-    Ok(file.commit()?)
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! `run --trace`: where the time of each iteration went, for chrome://tracing and ui.perfetto.dev.
 
+use crate::context::write_whole;
 use crate::error::CliResult;
-use chromaflow::files::{AtomicFile, FileError};
 use chromaflow_flow::march::Times;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
@@ -72,9 +71,7 @@ impl Trace {
     pub fn write(mut self, path: &Path) -> CliResult<()> {
         self.text.truncate(self.text.trim_end_matches(',').len());
         self.text.push_str("\n]\n");
-        let mut file = AtomicFile::create(path)?;
-        file.write_all(self.text.as_bytes()).map_err(|e| FileError::new("cannot write", path, e))?;
-        Ok(file.commit()?)
+        write_whole(path, self.text.as_bytes())
     }
 }
 

@@ -5,6 +5,7 @@ use super::table::Table;
 use crate::error::{CliError, CliResult};
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::{Field, volume_shares};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Means that are no field's: rho |u|^2 / 2, and rho |omega|^2 / 2 where there is a field of vorticity; of incompressible flow with rho = 1.
@@ -27,8 +28,8 @@ impl VolumeMeans {
         if names.is_empty() {
             return Ok(Self::default());
         }
-        let wanted = names.iter().map(|name| found(name, fields)).collect::<CliResult<Vec<Field>>>()?;
-        let table = Table { names: columns(&wanted), rows: Vec::new() };
+        let wanted = names.iter().map(|name| found(name, fields)).collect::<CliResult<Vec<_>>>()?;
+        let table = Table { names: columns(wanted.iter().map(|field| &**field)), rows: Vec::new() };
         Ok(Self { names: names.to_owned(), shares: volume_shares(mesh), table })
     }
 
@@ -89,10 +90,10 @@ fn file(folder: &Path) -> PathBuf {
 }
 
 /// A field, or what is derived from one.
-fn found(name: &str, fields: &[Field]) -> CliResult<Field> {
+fn found<'f>(name: &str, fields: &'f [Field]) -> CliResult<Cow<'f, Field>> {
     let get = |name: &str| fields.iter().find(|field| field.name == name);
     if let Some(field) = get(name) {
-        return Ok(field.clone());
+        return Ok(Cow::Borrowed(field));
     }
     let of = DERIVED.iter().find(|(derived, _)| *derived == name);
     if let Some(vector) = of.and_then(|(_, vector)| get(vector)) {
@@ -100,10 +101,8 @@ fn found(name: &str, fields: &[Field]) -> CliResult<Field> {
         let half = |(i, v): (usize, &[f64])| {
             0.5 * density.map_or(1.0, |rho| rho.values[i]) * v.iter().map(|c| c * c).sum::<f64>()
         };
-        return Ok(Field::scalar(
-            name,
-            vector.values.chunks(vector.components).enumerate().map(half).collect(),
-        ));
+        let values = vector.values.chunks(vector.components).enumerate().map(half).collect();
+        return Ok(Cow::Owned(Field::scalar(name, values)));
     }
     let derived = DERIVED.iter().filter(|(_, vector)| get(vector).is_some()).map(|(name, _)| *name);
     let all: Vec<&str> = fields.iter().map(|field| field.name.as_str()).chain(derived).collect();

@@ -3,18 +3,18 @@
 use crate::config::{Boundary, Steady, Time};
 use crate::mesh::generate::Cells;
 use crate::testgpu::{close, close_step, gpu};
+use crate::unstructured::FlowSolver;
 use crate::unstructured::periodic::sectors::{self, disc, ring};
-use crate::unstructured::periodic::testcases::{boxes, config, flows, layers, newton, planes, solver};
-use crate::unstructured::{FlowSolver, Ranks};
+use crate::unstructured::periodic::testcases::{
+    boxes, config, flows, layers, newton, over_ranks, planes, solver,
+};
 use chromaflow::Policy;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::gpu::Wish;
 use chromaflow::solver::{Method, PreconditionerKind};
-use chromaflow_comm::{Communicator, Threads, run};
 use chromaflow_device::Team;
 use chromaflow_device::cuda::Gpu;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Every scheme and system beside the flow that reads the way to a neighbor, on elements of all types, with pairs along one axis and along
 /// two that meet in corners: residuals and fields of some steps.
@@ -72,15 +72,12 @@ fn cuda_histories_of_small_flows_that_repeat_are_the_cpus() {
     }
 }
 
-/// Newton-Krylov steps on a GPU converge across the seam.
-#[test]
-fn cuda_newton_steps_converge_across_the_seam() {
-    let Some(gpu) = gpu() else { return };
-    let (mesh, config) = newton();
+/// That a steady run converges on both, to the same flow.
+fn converges_as_on_the_cpu(gpu: &Gpu, start: impl Fn() -> FlowSolver) {
     let [here, there] = [false, true].map(|on_gpu| {
-        let mut solver = solver(&mesh, config.clone());
+        let mut solver = start();
         if on_gpu {
-            solver.use_gpu(&gpu).unwrap();
+            solver.use_gpu(gpu).unwrap();
         }
         assert_eq!(solver.run(|_| true), chromaflow::Outcome::Converged, "on a GPU: {on_gpu}");
         solver.sync().unwrap();
@@ -91,6 +88,14 @@ fn cuda_newton_steps_converge_across_the_seam() {
             close(*y, *x, 1e-6, 1e-6, &a.name);
         }
     }
+}
+
+/// Newton-Krylov steps on a GPU converge across the seam.
+#[test]
+fn cuda_newton_steps_converge_across_the_seam() {
+    let Some(gpu) = gpu() else { return };
+    let (mesh, config) = newton();
+    converges_as_on_the_cpu(&gpu, || solver(&mesh, config.clone()));
 }
 
 /// Sectors whose sides are turned, to the axis or not, as narrow as a cell: histories and fields, on one GPU as one rank and on two.
@@ -163,23 +168,13 @@ fn gpu_ranks_share_a_sector() {
     let expected: Vec<_> = (0..5).map(|_| one.try_step().unwrap()).collect();
     for size in [1, 2, 3] {
         for wish in [Wish::Shortest, Wish::Staged] {
-            let (mesh, config) = (mesh.clone(), config.clone());
-            let mut found = run(size, Duration::from_secs(60), move |threads: &Threads| {
-                let ranks = Ranks { ranks: Arc::new(threads.clone()), reproducible: false };
-                let whole = (threads.rank() == 0).then_some(&mesh);
-                let team = Arc::new(Team::new(1));
-                let mut solver = FlowSolver::over_ranks(whole, config.clone(), team, ranks).unwrap();
+            let start = move |solver: &mut FlowSolver| {
                 solver.set_state(|x| sectors::swirling(x, n));
                 solver.use_gpu_by(&Gpu::open(0).unwrap(), wish).unwrap();
-                if threads.rank() > 0 {
-                    return solver.follow().map(|()| None).map_err(|e| e.to_string());
-                }
-                let steps: Vec<_> = (0..5).map(|_| solver.try_step().unwrap()).collect();
-                solver.dismiss();
-                Ok::<_, String>(Some(steps))
-            })
-            .unwrap();
-            let steps = found.swap_remove(0).unwrap();
+            };
+            let march =
+                |solver: &mut FlowSolver| -> Vec<_> { (0..5).map(|_| solver.try_step().unwrap()).collect() };
+            let steps = over_ranks(size, (&mesh, &config), start, march);
             for (a, b) in steps.iter().zip(&expected) {
                 let what = format!("{size} ranks, {wish:?}, iteration {}", a.iteration);
                 close_step(&what, (&a.residual, &a.forces), (&b.residual, &b.forces), 1e-9, 1e-9);
@@ -201,18 +196,5 @@ fn cuda_newton_steps_converge_on_a_sector() {
     (config.implicit, config.time, config.equations) = (of_box.implicit, of_box.time, of_box.equations);
     (config.freestream.mach, config.freestream.reynolds) = (0.3, 50.0);
     config.space.limiter = crate::config::Limiter::None;
-    let [here, there] = [false, true].map(|on_gpu| {
-        let mut solver = FlowSolver::new(&mesh, config.clone(), Arc::new(Team::new(2))).unwrap();
-        if on_gpu {
-            solver.use_gpu(&gpu).unwrap();
-        }
-        assert_eq!(solver.run(|_| true), chromaflow::Outcome::Converged, "on a GPU: {on_gpu}");
-        solver.sync().unwrap();
-        solver.fields()
-    });
-    for (a, b) in here.iter().zip(&there).take(3) {
-        for (x, y) in a.values.iter().zip(&b.values) {
-            close(*y, *x, 1e-6, 1e-6, &a.name);
-        }
-    }
+    converges_as_on_the_cpu(&gpu, || FlowSolver::new(&mesh, config.clone(), Arc::new(Team::new(2))).unwrap());
 }

@@ -6,12 +6,15 @@ use crate::config::{
 };
 use crate::mesh::Mesh;
 use crate::mesh::generate::{Cells, Plane, box_mesh};
-use crate::unstructured::FlowSolver;
+use crate::output::Restart;
+use crate::unstructured::{FlowSolver, Ranks};
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::{Method, PreconditionerKind};
+use chromaflow_comm::{Communicator, Threads, run};
 use chromaflow_device::Team;
 use std::f64::consts::TAU;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The period along x.
 pub const LENGTH: f64 = 1.5;
@@ -156,4 +159,57 @@ pub fn solver(mesh: &Mesh, config: FlowConfig) -> FlowSolver {
         solver.set_unknown(&name, |x| size * wavy([x[0] + 0.2, x[1], x[2]])[0]).unwrap();
     }
     solver
+}
+
+/// What `march` finds over so many ranks, which are threads, on the first of them, which the others follow; all `start` alike.
+pub fn over_ranks<T: Send + 'static>(
+    size: usize,
+    (mesh, config): (&Mesh, &FlowConfig),
+    start: impl Fn(&mut FlowSolver) + Send + Sync + 'static,
+    march: impl Fn(&mut FlowSolver) -> T + Send + Sync + 'static,
+) -> T {
+    let (mesh, config) = (mesh.clone(), config.clone());
+    let mut found = run(size, Duration::from_secs(60), move |threads: &Threads| {
+        let ranks = Ranks { ranks: Arc::new(threads.clone()), reproducible: false };
+        let whole = (threads.rank() == 0).then_some(&mesh);
+        let team = Arc::new(Team::new(1));
+        let mut solver = FlowSolver::over_ranks(whole, config.clone(), team, ranks).unwrap();
+        start(&mut solver);
+        if threads.rank() > 0 {
+            return solver.follow().map(|()| None).map_err(|e| e.to_string());
+        }
+        let found = march(&mut solver);
+        solver.dismiss();
+        Ok::<_, String>(Some(found))
+    })
+    .unwrap();
+    found.swap_remove(0).unwrap()
+}
+
+/// Residuals of five steps, and the restart after them.
+pub fn five_steps(solver: &mut FlowSolver) -> (Vec<[f64; 5]>, Restart) {
+    let step = |_| {
+        let residual = solver.try_step().unwrap().residual;
+        std::array::from_fn(|v| residual[v])
+    };
+    let residuals = (0..5).map(step).collect();
+    (residuals, solver.restart())
+}
+
+/// The same, and the restart is one to go on from.
+pub fn five_steps_and_on(solver: &mut FlowSolver) -> (Vec<[f64; 5]>, Restart) {
+    let found = five_steps(solver);
+    solver.resume(&found.1).unwrap();
+    found
+}
+
+/// That ranks took the steps of one, and have its state after them.
+pub fn alike(what: &str, (a, b): (&[[f64; 5]], &Restart), (of_one, state): (&[[f64; 5]], &Restart)) {
+    for (a, b) in a.iter().zip(of_one) {
+        let largest = b.iter().fold(0.0_f64, |m, v| m.max(*v));
+        assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-10 * largest), "{what}: {a:?} {b:?}");
+    }
+    for (a, b) in b.fields[0].values.iter().zip(&state.fields[0].values) {
+        assert!((a - b).abs() < 1e-11, "{what}: {a} {b}");
+    }
 }

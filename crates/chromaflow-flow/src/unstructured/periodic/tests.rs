@@ -1,15 +1,16 @@
-use super::testcases::{LENGTH, boxes, config, flows, layers, newton, planes, solver, wavy};
+use super::testcases::{
+    LENGTH, alike, boxes, config, five_steps, five_steps_and_on, flows, layers, newton, over_ranks, planes,
+    solver, wavy,
+};
 use super::*;
 use crate::config::{Equations, Steady, Time, Unsteady};
 use crate::dual::Dual;
 use crate::mesh::generate::Cells;
-use crate::unstructured::{FlowSolver, Ranks};
+use crate::unstructured::FlowSolver;
 use chromaflow::Outcome;
-use chromaflow_comm::{Communicator, Threads, run};
 use chromaflow_device::Team;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Merged control volumes close, sides included, and fill the mesh.
 #[test]
@@ -190,38 +191,11 @@ fn ranks_find_what_one_finds() {
     config.equations = Equations::Laminar;
     config.freestream.reynolds = 100.0;
     config.time = Time::Steady(Steady { iterations: 6, orders: 12.0 });
-    let march = |solver: &mut FlowSolver| -> Vec<[f64; 5]> {
-        (0..5).map(|_| solver.try_step().unwrap().residual).map(|r| std::array::from_fn(|v| r[v])).collect()
-    };
-    let mut one = solver(&mesh, config.clone());
-    let expected = march(&mut one);
-    let state = one.restart();
+    let (expected, state) = five_steps(&mut solver(&mesh, config.clone()));
     for size in [2, 3] {
-        let (mesh, config) = (mesh.clone(), config.clone());
-        let mut found = run(size, Duration::from_secs(30), move |threads: &Threads| {
-            let ranks = Ranks { ranks: Arc::new(threads.clone()), reproducible: false };
-            let whole = (threads.rank() == 0).then_some(&mesh);
-            let team = Arc::new(Team::new(1));
-            let mut solver = FlowSolver::over_ranks(whole, config.clone(), team, ranks).unwrap();
-            solver.set_state(wavy);
-            if threads.rank() > 0 {
-                return solver.follow().map(|()| None).map_err(|e| e.to_string());
-            }
-            let residuals = march(&mut solver);
-            let restart = solver.restart();
-            solver.resume(&restart).unwrap();
-            solver.dismiss();
-            Ok::<_, String>(Some((residuals, restart)))
-        })
-        .unwrap();
-        let (residuals, restart) = found.swap_remove(0).unwrap();
-        for (a, b) in residuals.iter().zip(&expected) {
-            let size = b.iter().fold(0.0_f64, |m, v| m.max(*v));
-            assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-10 * size), "{a:?} {b:?}");
-        }
-        for (a, b) in restart.fields[0].values.iter().zip(&state.fields[0].values) {
-            assert!((a - b).abs() < 1e-11, "{a} {b}");
-        }
+        let (found, restart) =
+            over_ranks(size, (&mesh, &config), |solver| solver.set_state(wavy), five_steps_and_on);
+        alike(&format!("{size} ranks"), (&found, &restart), (&expected, &state));
     }
 }
 

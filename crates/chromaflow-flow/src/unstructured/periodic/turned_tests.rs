@@ -1,5 +1,5 @@
 use super::sectors::{config, disc, ring, solver, swirling};
-use super::testcases::{Flow, flows};
+use super::testcases::{Flow, alike, five_steps, five_steps_and_on, flows, over_ranks};
 use super::*;
 use crate::bc::Motion;
 use crate::config::{
@@ -8,16 +8,14 @@ use crate::config::{
 };
 use crate::dual::{Dual, norm};
 use crate::mesh::generate::{Cells, Plane};
-use crate::unstructured::{FlowSolver, Ranks};
+use crate::unstructured::FlowSolver;
 use chromaflow::dist::Links;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow::{Outcome, Policy};
-use chromaflow_comm::{Communicator, Threads, run};
 use chromaflow_device::Team;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What a row has, in the axes of its own meridian plane: along the axis, outwards, around.
 struct Row {
@@ -324,13 +322,8 @@ fn ranks_share_a_sector() {
         config.freestream.reynolds = 100.0;
         config.space.limiter = Limiter::Venkatakrishnan;
         config.time = Time::Unsteady(Unsteady { dt: 0.02, steps: 4, subiterations: 3, orders: 9.0 });
-        let march = |solver: &mut FlowSolver| -> Vec<[f64; 5]> {
-            let mut residual = || solver.try_step().unwrap().residual;
-            (0..5).map(|_| residual()).map(|r| std::array::from_fn(|v| r[v])).collect()
-        };
         let mut one = solver(&mesh, config.clone(), n);
-        let expected = march(&mut one);
-        let state = one.restart();
+        let (expected, state) = five_steps(&mut one);
         let next = one.step().residual;
         let mut second = solver(&mesh, config.clone(), n);
         second.resume(&state).unwrap();
@@ -338,31 +331,9 @@ fn ranks_share_a_sector() {
             assert!((a - b).abs() <= 1e-12 * b.abs(), "{a:e} {b:e}");
         }
         for size in [1, 2, 3, 5] {
-            let (mesh, config) = (mesh.clone(), config.clone());
-            let mut found = run(size, Duration::from_secs(60), move |threads: &Threads| {
-                let ranks = Ranks { ranks: Arc::new(threads.clone()), reproducible: false };
-                let whole = (threads.rank() == 0).then_some(&mesh);
-                let team = Arc::new(Team::new(1));
-                let mut solver = FlowSolver::over_ranks(whole, config.clone(), team, ranks).unwrap();
-                solver.set_state(|x| swirling(x, n));
-                if threads.rank() > 0 {
-                    return solver.follow().map(|()| None).map_err(|e| e.to_string());
-                }
-                let residuals = march(&mut solver);
-                let restart = solver.restart();
-                solver.resume(&restart).unwrap();
-                solver.dismiss();
-                Ok::<_, String>(Some((residuals, restart)))
-            })
-            .unwrap();
-            let (residuals, restart) = found.swap_remove(0).unwrap();
-            for (a, b) in residuals.iter().zip(&expected) {
-                let largest = b.iter().fold(0.0_f64, |m, v| m.max(*v));
-                assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-10 * largest), "{size}: {a:?} {b:?}");
-            }
-            for (a, b) in restart.fields[0].values.iter().zip(&state.fields[0].values) {
-                assert!((a - b).abs() < 1e-11, "{size}: {a} {b}");
-            }
+            let start = move |solver: &mut FlowSolver| solver.set_state(|x| swirling(x, n));
+            let (found, restart) = over_ranks(size, (&mesh, &config), start, five_steps_and_on);
+            alike(&format!("{size} ranks"), (&found, &restart), (&expected, &state));
         }
     }
 }
