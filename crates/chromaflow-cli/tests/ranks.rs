@@ -150,12 +150,26 @@ fn processes_of_a_launcher_are_ranks() {
     run(folder, "one", &plain);
     for (k, mpirun) in launchers().iter().enumerate() {
         let out = format!("mpi{k}");
-        let mut command = launched(mpirun, 2, folder);
-        command.args(["-q", "run", "case.toml", "--out", &out]).args(plain);
-        let done = command.output().unwrap();
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert!(done.status.success(), "{}: {said}", mpirun.display());
+        let launched = || {
+            let mut command = launched(mpirun, 2, folder);
+            command
+                .args(["-q", "run", "case.toml", "--out", &out, "--set", "output.pieces=true"])
+                .args(plain);
+            let done = command.output().unwrap();
+            (done.status, String::from_utf8_lossy(&done.stderr).into_owned())
+        };
+        let (status, said) = launched();
+        assert!(status.success(), "{}: {said}", mpirun.display());
         near(&history(folder, &out), &history(folder, "one"), 1e-10);
+        let cells = cells_of_pieces(&folder.join(&out), 2);
+        assert_eq!(cells.iter().sum::<usize>(), 6 * 5 * 5 * 5);
+        // A piece that cannot be written ends the job.
+        let file = folder.join(&out).join("volume/piece_1.vtu");
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir_all(file.join("in the way")).unwrap();
+        let (status, said) = launched();
+        assert_eq!(status.code(), Some(3), "{}: {said}", mpirun.display());
+        assert!(said.contains("the piece of rank 1: cannot write") && said.contains("piece_1.vtu"), "{said}");
     }
 }
 
@@ -226,7 +240,23 @@ fn scaling_is_measured_beside_a_model() {
     assert!(status == 2 && message.contains("--halo is about GPUs"), "{message}");
 }
 
-/// Fields in pieces: every cell of the mesh in one of them, a piece for each rank; a run that writes one file leaves no list behind.
+/// Cells of the pieces that the list of a run names, so many of them.
+fn cells_of_pieces(out: &Path, count: usize) -> Vec<usize> {
+    let list = std::fs::read_to_string(out.join("volume.pvtu")).unwrap();
+    assert_eq!(list.matches("<Piece Source=").count(), count);
+    let cells = |k: usize| {
+        let file = format!("volume/piece_{k}.vtu");
+        assert!(list.contains(&format!("Source=\"{file}\"")), "{list}");
+        let bytes = std::fs::read(out.join(file)).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        let count = text.split("NumberOfCells=\"").nth(1).unwrap();
+        count.split('"').next().unwrap().parse().unwrap()
+    };
+    (0..count).map(cells).collect()
+}
+
+/// Fields in pieces: every cell of the mesh in one of them, a piece for each rank; a run that writes one file leaves no list behind; a rank
+/// that cannot write is an error.
 #[test]
 fn fields_in_pieces_have_all_cells() {
     let dir = tempfile::tempdir().unwrap();
@@ -237,25 +267,22 @@ fn fields_in_pieces_have_all_cells() {
             chromaflow(dir.path(), &[&["run", "case.toml", "--threads", "1"], more].concat());
         assert_eq!(status, 0, "{said}");
     };
-    run(&["--ranks", "3", "--set", "output.pieces=true"]);
     let out = dir.path().join("out/case");
-    let list = std::fs::read_to_string(out.join("volume.pvtu")).unwrap();
-    assert_eq!(list.matches("<Piece Source=").count(), 3);
-    let cells: Vec<usize> = (0..3)
-        .map(|k| {
-            let file = format!("volume/piece_{k}.vtu");
-            assert!(list.contains(&format!("Source=\"{file}\"")), "{list}");
-            let bytes = std::fs::read(out.join(file)).unwrap();
-            let text = String::from_utf8_lossy(&bytes);
-            let count = text.split("NumberOfCells=\"").nth(1).unwrap();
-            count.split('"').next().unwrap().parse().unwrap()
-        })
-        .collect();
+    let in_pieces = ["--ranks", "3", "--set", "output.pieces=true"];
+    run(&in_pieces);
+    let cells = cells_of_pieces(&out, 3);
     assert_eq!(cells.iter().sum::<usize>(), 6 * 5 * 5 * 5);
     assert!(cells.iter().all(|&n| n > 150), "{cells:?}");
-    assert!(!out.join("volume.vtu").exists());
+    assert!(!out.join("volume.vtu").exists() && out.join("surface.vtu").exists());
+    run(&["--set", "output.pieces=true"]);
+    assert_eq!(cells_of_pieces(&out, 1), [6 * 5 * 5 * 5], "one rank, one piece");
     run(&[]);
     assert!(
         out.join("volume.vtu").exists() && !out.join("volume.pvtu").exists() && !out.join("volume").exists()
     );
+    std::fs::create_dir_all(out.join("volume/piece_2.vtu/in the way")).unwrap();
+    let (status, _, said) = chromaflow(dir.path(), &[&["-q", "run", "case.toml"], &in_pieces[..]].concat());
+    assert_eq!(status, 3, "{said}");
+    assert!(said.contains("the piece of rank 2: cannot write") && said.contains("piece_2.vtu"), "{said}");
+    assert!(!out.join("volume.pvtu").exists() && out.join("restart.safetensors").exists());
 }

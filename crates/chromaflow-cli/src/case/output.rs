@@ -14,7 +14,8 @@ pub struct OutputSection {
     pub folder: PathBuf,
     /// Write the whole field as volume.vtu.
     pub volume: bool,
-    /// Write it, and snapshots, in pieces, those of each rank in a file of its own: volume.pvtu lists volume/piece_0.vtu, ...
+    /// Write it, and snapshots, in pieces, which each rank writes itself: volume.pvtu lists volume/piece_0.vtu, ...; one where there is
+    /// one rank.
     pub pieces: bool,
     /// Write the boundary as surface.vtu.
     pub surface: bool,
@@ -85,6 +86,12 @@ impl Default for OutputSection {
 }
 
 impl OutputSection {
+    /// Whether something is made of the fields of the whole mesh at the end of a run.
+    pub fn wants_whole(&self) -> bool {
+        let of_lines = !self.cuts.is_empty() || !self.profiles.is_empty() || !self.formats.is_empty();
+        self.volume && !self.pieces || self.surface || self.surface_csv || of_lines
+    }
+
     /// Checks what depends on the kind of march.
     ///
     /// # Errors

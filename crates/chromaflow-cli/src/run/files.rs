@@ -18,7 +18,7 @@ use chromaflow_device::give_back_freed;
 use chromaflow_flow::grid::{Plot3d, write_function, write_plot3d};
 use chromaflow_flow::mesh::vtk::write_hdf;
 use chromaflow_flow::mesh::{self, Mesh, cgns};
-use chromaflow_flow::output::{Field, VtuOptions, remove_pieces, write_pieces, write_surface, write_volume};
+use chromaflow_flow::output::{Field, VtuOptions, remove_pieces, write_surface, write_volume};
 use std::path::{Path, PathBuf};
 
 /// Where a run writes.
@@ -98,30 +98,43 @@ impl Files {
         flow: &mut impl Flow,
         (step, dt): (usize, f64),
     ) -> CliResult<()> {
-        let fields = flow.fields();
-        self.write_field(&snapshot(step), output, flow, &fields)?;
+        let name = snapshot(step);
+        if output.pieces {
+            self.write_in_pieces(&name, output, flow, &[])?;
+        } else {
+            let fields = flow.fields();
+            self.write_field(&name, output, flow, &fields)?;
+        }
         self.write_series(step, dt)
     }
 
-    /// Writes fields of the whole mesh as `name.vtu`, or in pieces as `name.pvtu`; all files that were written.
+    /// Writes fields of the whole mesh as `name.vtu`. What an earlier run left in pieces is not of this field.
     fn write_field(
         &self,
         name: &str,
         output: &OutputSection,
         flow: &impl Flow,
         fields: &[Field],
+    ) -> CliResult<PathBuf> {
+        let path = self.folder.join(format!("{name}.vtu"));
+        write_volume(&path, &flow.mesh(), fields, vtu(output))?;
+        remove_pieces(&path.with_extension("pvtu"))?;
+        Ok(path)
+    }
+
+    /// Writes the flow's fields and `more` as `name.pvtu` and its pieces; all files that were written. What an earlier run left in one
+    /// file is not of this field.
+    fn write_in_pieces(
+        &self,
+        name: &str,
+        output: &OutputSection,
+        flow: &mut impl Flow,
+        more: &[Field],
     ) -> CliResult<Vec<PathBuf>> {
-        let path = |ending: &str| self.folder.join(format!("{name}.{ending}"));
-        // What an earlier run left in the other form is not of this field.
-        if output.pieces {
-            let written = write_pieces(&path("pvtu"), &flow.mesh(), &flow.owners(), fields, vtu(output))?;
-            let _ = std::fs::remove_file(path("vtu"));
-            Ok(written)
-        } else {
-            write_volume(&path("vtu"), &flow.mesh(), fields, vtu(output))?;
-            remove_pieces(&path("pvtu"))?;
-            Ok(vec![path("vtu")])
-        }
+        let list = self.folder.join(format!("{name}.pvtu"));
+        let written = flow.write_pieces(&list, more, vtu(output))?;
+        let _ = std::fs::remove_file(list.with_extension("vtu"));
+        Ok(written)
     }
 
     /// Writes the list of snapshots up to a step with their times, `volume.pvd`, as ParaView reads it: those of a run that was
@@ -160,13 +173,19 @@ impl Files {
     ) -> CliResult<Vec<PathBuf>> {
         let (output, rows) = (run.output, &finished.rows);
         let mut written = self.write_restart(run, flow, rows, &finished.loads, &finished.samples)?;
-        let mut fields = flow.fields();
-        fields.extend(finished.samples.fields());
-        fields.extend(residual.cloned());
-        let mesh = flow.mesh();
-        if output.volume {
-            written.extend(self.write_field("volume", output, flow, &fields)?);
+        let mut more = finished.samples.fields();
+        more.extend(residual.cloned());
+        if output.volume && output.pieces {
+            written.extend(self.write_in_pieces("volume", output, flow, &more)?);
         }
+        // Over ranks rank 0 gathers them.
+        let whole = output.wants_whole() || flow.mesh().planar.is_some();
+        let mut fields = if whole { flow.fields() } else { Vec::new() };
+        fields.append(&mut more);
+        if output.volume && !output.pieces {
+            written.push(self.write_field("volume", output, flow, &fields)?);
+        }
+        let mesh = flow.mesh();
         if output.surface {
             written.push(self.folder.join("surface.vtu"));
             write_surface(&written[written.len() - 1], &mesh, &fields, vtu(output))?;

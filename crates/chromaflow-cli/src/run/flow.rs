@@ -9,11 +9,11 @@ use chromaflow::BlockCsr;
 use chromaflow_flow::grid::Grid;
 use chromaflow_flow::march::{FlowError, Host, March, Place};
 use chromaflow_flow::mesh::Mesh;
-use chromaflow_flow::output::{Field, Restart};
+use chromaflow_flow::output::{Field, Restart, VtuOptions, write_pieces};
 use chromaflow_flow::unstructured::RankReport;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What kinds of case do differently: the solver, where its values are, what there is to say of it.
 pub trait Flow {
@@ -58,9 +58,13 @@ pub trait Flow {
         fields
     }
 
-    /// The rank that owns each point of [`Flow::mesh`].
-    fn owners(&self) -> Vec<u32> {
-        vec![0; self.mesh().nodes.len()]
+    /// Writes [`Flow::fields`] and `more` as a list, `NAME.pvtu`, and pieces, `NAME/piece_K.vtu`: each rank its own, one piece where there
+    /// is one rank. The paths, the list first.
+    ///
+    /// # Errors
+    /// Status 3 when a rank cannot write.
+    fn write_pieces(&mut self, list: &Path, more: &[Field], options: VtuOptions) -> CliResult<Vec<PathBuf>> {
+        in_one_piece(self, list, more, options)
     }
 
     /// Whether forces are summed on a marker.
@@ -133,6 +137,22 @@ pub trait Flow {
 
     /// Gives back memory that only steps need: files are about to be written.
     fn release(&mut self) {}
+}
+
+/// The list and the piece of a flow on one rank.
+///
+/// # Errors
+/// Status 3 when they cannot be written.
+pub fn in_one_piece(
+    flow: &mut (impl Flow + ?Sized),
+    list: &Path,
+    more: &[Field],
+    options: VtuOptions,
+) -> CliResult<Vec<PathBuf>> {
+    let mut fields = flow.fields();
+    fields.extend_from_slice(more);
+    let mesh = flow.mesh();
+    Ok(write_pieces(list, &mesh, &vec![0; mesh.nodes.len()], &fields, options)?)
 }
 
 /// Reads a restart for `flow`, goes on from it, and gives it back; `anew`: from its state, with everything else as at a beginning.

@@ -131,6 +131,8 @@ fn processes(args: &Args, ctx: &Context, launch: Launch) -> CliResult {
         Ok(_) => mpi.leave(),
         Err(error) => {
             eprintln!("error: rank {rank}: {error}");
+            // A launcher that ends all drops what it has not passed on by then.
+            std::thread::sleep(Duration::from_millis(200));
             mpi.abort(error.status());
         }
     }

@@ -178,6 +178,14 @@ pub enum FlowError {
     /// Between ranks.
     #[error(transparent)]
     Ranks(#[from] CommError),
+    /// A piece of the fields that its rank could not write.
+    #[error("the piece of rank {rank}: {problem}")]
+    Piece {
+        /// The first such rank.
+        rank: usize,
+        /// What went wrong.
+        problem: String,
+    },
     /// A rank's rows.
     #[error(transparent)]
     Share(#[from] ShareError),

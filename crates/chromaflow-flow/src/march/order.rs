@@ -11,6 +11,8 @@ pub enum Order {
     LargestCfl(f64),
     /// The first rank gathers the fields.
     Fields,
+    /// Each rank writes its piece of the fields.
+    Pieces,
     /// The first rank gathers a restart.
     Restart,
     /// All go on from a restart of the first rank's.
@@ -45,6 +47,7 @@ impl Order {
             Self::Heights => (9, 0.0),
             Self::Reports => (10, 0.0),
             Self::End => (11, 0.0),
+            Self::Pieces => (12, 0.0),
         };
         let mut bytes = vec![number];
         bytes.extend_from_slice(&f64::to_le_bytes(value));
@@ -68,6 +71,7 @@ impl Order {
             9 => Self::Heights,
             10 => Self::Reports,
             11 => Self::End,
+            12 => Self::Pieces,
             _ => return None,
         })
     }
@@ -80,14 +84,15 @@ mod tests {
     #[test]
     fn orders_read_back() {
         use Order::{
-            End, Fields, Forces, Heights, Iterations, Largest, LargestCfl, Release, Reports, Restart, Resume,
-            Step,
+            End, Fields, Forces, Heights, Iterations, Largest, LargestCfl, Pieces, Release, Reports, Restart,
+            Resume, Step,
         };
         for order in [
             Step,
             Iterations(1_000_003),
             LargestCfl(0.1),
             Fields,
+            Pieces,
             Restart,
             Resume,
             Largest,
@@ -100,6 +105,6 @@ mod tests {
             assert_eq!(Order::unpack(&order.pack()), Some(order));
         }
         assert_eq!(Order::unpack(&[]), None);
-        assert_eq!(Order::unpack(&[12, 0, 0, 0, 0, 0, 0, 0, 0]), None);
+        assert_eq!(Order::unpack(&[13, 0, 0, 0, 0, 0, 0, 0, 0]), None);
     }
 }

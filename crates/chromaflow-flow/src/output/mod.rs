@@ -8,7 +8,9 @@ mod restart;
 mod tests;
 
 pub use crate::mesh::Field;
-pub use crate::mesh::vtk::{VtuOptions, remove_pieces, write_pieces, write_surface, write_volume};
+pub use crate::mesh::vtk::{
+    Piece, Pieces, VtuOptions, remove_pieces, write_pieces, write_surface, write_volume,
+};
 pub use cut::{Curve, CutPoint, wall_cut, wall_points};
 pub use line::{Crossing, crossings};
 pub use point::{Within, volume_shares, within};

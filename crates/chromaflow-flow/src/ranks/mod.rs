@@ -12,12 +12,14 @@
 //! | `cut.rs`, `bits.rs` | a rank's part of the mesh; sets of its rows and elements |
 //! | `rows.rs` | what passes between ranks |
 //! | `unrolled.rs` | meshes with turned periodic sides: their images around the sector |
-//! | `wire.rs` | parts as bytes |
+//! | `piece.rs` | a rank's piece of the mesh's file, where fields are written in pieces |
+//! | `wire.rs` | parts and pieces as bytes |
 //! | `survey.rs` | what a division looks like |
 
 mod bits;
 mod cut;
 mod partition;
+mod piece;
 mod rows;
 mod survey;
 #[cfg(test)]
@@ -26,6 +28,7 @@ mod unrolled;
 mod wire;
 
 pub use partition::{Division, Quality};
+pub use piece::{FileNodes, RankPiece};
 pub use rows::Rows;
 pub use survey::{Size, Survey};
 pub use unrolled::{Seam, Turning};

@@ -1,11 +1,11 @@
 //! The rows of a rank: what passes between it and others, and where its nodes stand in the mesh's file.
 
 use super::wire;
-use super::{Part, Quality, Seam, Whole};
+use super::{Part, Quality, RankPiece, Seam, Whole};
 use chromaflow::dist::{Share, ShareError, SweepExchange};
 use chromaflow::{BlockPattern, Jacobian, OffDiagonal};
 use chromaflow_comm::{CommError, Communicator, Tag};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The rows of a rank in a flow solver.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub struct Rows {
     pub halo: Option<String>,
     /// What repeats when it is turned, where that is.
     pub seam: Option<Seam>,
+    /// This rank's piece of the mesh's file, once fields were written in pieces.
+    pub piece: OnceLock<RankPiece>,
     /// Rows whose elements are not all here.
     outer: Vec<u32>,
 }
@@ -56,6 +58,7 @@ impl Rows {
             quality: part.quality,
             seam: part.seam.clone(),
             halo: None,
+            piece: OnceLock::new(),
             outer: outer.map(|(row, _)| row).collect(),
         })
     }

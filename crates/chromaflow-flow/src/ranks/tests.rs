@@ -1,6 +1,7 @@
 //! Parts of meshes, and flows over ranks: what ranks have together is what one rank has.
 
 mod lines;
+mod pieces;
 
 use super::cut::Touched;
 use super::wire::{pack, unpack};

@@ -1,8 +1,9 @@
-//! Parts as bytes: arrays with their lengths before them, one after the other, in the byte order of the machine, which ranks of
+//! Parts and pieces as bytes: arrays with their lengths before them, one after the other, in the byte order of the machine, which ranks of
 //! one run share.
 
-use super::{Part, Quality, Seam};
+use super::{Part, Quality, RankPiece, Seam};
 use crate::mesh::periodic::{Periods, Rotation};
+use crate::mesh::vtk::{Cells, Piece};
 use crate::mesh::{Marker, Mesh, Planar};
 use bytemuck::{Pod, cast_slice};
 use chromaflow::order::{PlanReport, Spread};
@@ -171,4 +172,27 @@ pub fn unpack(bytes: &[u8]) -> Option<Part> {
         quality,
         seam,
     })
+}
+
+/// The bytes of a piece.
+pub fn pack_piece(RankPiece { piece, rows, turns }: &RankPiece) -> Vec<u8> {
+    let mut out = Packer(Vec::new());
+    out.list(&piece.nodes);
+    out.list(piece.places.as_flattened());
+    out.list(&piece.ghosts);
+    out.list(&piece.cells.connectivity);
+    out.list(&piece.cells.offsets);
+    out.list(&piece.cells.types);
+    out.list(rows);
+    out.list(turns);
+    out.0
+}
+
+/// A piece from its bytes; none where they are not those of one.
+pub fn unpack_piece(bytes: &[u8]) -> Option<RankPiece> {
+    let mut from = Unpacker(bytes);
+    let (nodes, places, ghosts) = (from.list()?, from.groups()?, from.list()?);
+    let cells = Cells { connectivity: from.list()?, offsets: from.list()?, types: from.list()? };
+    let (rows, turns) = (from.list()?, from.list()?);
+    from.0.is_empty().then_some(RankPiece { piece: Piece { nodes, places, ghosts, cells }, rows, turns })
 }

@@ -8,7 +8,6 @@ use crate::config::Time;
 use crate::coupled::CoupledSystem;
 use crate::dual::Patch;
 use crate::gas::{entropy, mach, primitive, temperature};
-use crate::gradient::NodeRecord;
 use crate::march::{FlowError, Host, Order};
 use crate::output::{Field, Restart};
 use crate::residual::primitive_of;
@@ -56,7 +55,7 @@ impl FlowSolver {
     pub fn fields(&self) -> Vec<Field> {
         // Over ranks, what cannot be told shows at the next step.
         let _ = self.host.tell(Order::Fields);
-        self.synced().fields(&|_| true)
+        self.synced().fields_in_file(&|_| true)
     }
 
     /// Those of [`Self::fields`] that `wanted` picks by name, at the cost of these alone where one rank computes.
@@ -65,7 +64,7 @@ impl FlowSolver {
     /// As [`Self::fields`].
     pub fn fields_of(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<Field> {
         let mut fields = match self.host.share() {
-            None => self.synced().fields(wanted),
+            None => self.synced().fields_in_file(wanted),
             Some(_) => self.fields(),
         };
         fields.retain(|field| wanted(&field.name));
@@ -241,15 +240,23 @@ impl FlowSolver {
 }
 
 impl FlowSystem {
-    /// Fields that `wanted` picks, and some besides that cost little.
-    fn fields(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<Field> {
+    /// Fields that `wanted` picks, and some besides that cost little, in the order of the file.
+    fn fields_in_file(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<Field> {
+        let in_file =
+            |field: Field| Field { values: self.to_file_order(field.components, field.values), ..field };
+        self.row_fields(wanted).into_iter().map(in_file).collect()
+    }
+
+    /// The same by rows of this rank, ghosts as they come.
+    pub(super) fn row_fields(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<Field> {
         let free = self.scale.pressure;
         let dynamic = 0.5 * self.config.freestream.mach.powi(2);
         let gas = self.gas;
         let mut fields = Vec::new();
         let mut add = |name: &str, components: usize, f: &dyn Fn(&[f64; 5], &mut Vec<f64>)| {
             if wanted(name) {
-                let values = self.in_file_order(components, |node, out| f(&primitive_of(node), out));
+                let mut values = Vec::with_capacity(components * self.nodes.len());
+                self.nodes.iter().for_each(|node| f(&primitive_of(node), &mut values));
                 fields.push(Field { name: name.to_owned(), components, values });
             }
         };
@@ -352,12 +359,6 @@ impl FlowSystem {
         let rows = self.plan.permutation.new_of_old().iter();
         rows.enumerate()
             .map(|(i, &row)| (if self.over.is_some() { i } else { self.file_node(i) }, row as usize))
-    }
-
-    fn in_file_order(&self, width: usize, f: impl Fn(&NodeRecord, &mut Vec<f64>)) -> Vec<f64> {
-        let mut out = Vec::with_capacity(width * self.nodes.len());
-        self.nodes.iter().for_each(|node| f(node, &mut out));
-        self.to_file_order(width, out)
     }
 }
 

@@ -184,26 +184,25 @@ impl FlowSystem {
     }
 }
 
-/// Fields and restarts; all in the mesh's own order of nodes.
+/// One of `nb` unknowns of each node.
+fn one_of(values: &[f64], nb: usize, v: usize) -> Vec<f64> {
+    values.iter().skip(v).step_by(nb).copied().collect()
+}
+
+/// Fields and restarts.
 impl FlowSystem {
-    /// The unknowns of the systems beside the flow, and what they show besides.
+    /// The unknowns of the systems beside the flow, and what they show besides, by rows.
     pub(super) fn coupled_fields(&self) -> Vec<Field> {
         let mut fields = Vec::new();
         let view = self.view(&[], &[]);
         for CoupledSystem { physics, state, .. } in &self.coupled {
             for (v, name) in physics.unknowns().iter().enumerate() {
-                fields.push(Field::scalar(name, self.to_file(&state.values, state.nb, v)));
+                fields.push(Field::scalar(name, one_of(&state.values, state.nb, v)));
             }
-            for (name, values) in physics.fields(&view, &state.values) {
-                fields.push(Field::scalar(&name, self.to_file(&values, 1, 0)));
-            }
+            let more = physics.fields(&view, &state.values).into_iter();
+            fields.extend(more.map(|(name, values)| Field::scalar(&name, values)));
         }
         fields
-    }
-
-    /// One of `nb` unknowns of each node.
-    fn to_file(&self, values: &[f64], nb: usize, v: usize) -> Vec<f64> {
-        self.to_file_order(1, values.iter().skip(v).step_by(nb).copied().collect())
     }
 
     pub(super) fn store_coupled(&self, restart: &mut Restart) {
@@ -212,7 +211,9 @@ impl FlowSystem {
             for (ending, values) in ENDINGS.into_iter().zip(levels).filter(|(_, values)| !values.is_empty()) {
                 for (v, name) in physics.unknowns().iter().enumerate() {
                     let name = format!("{name}{ending}");
-                    restart.fields.push(Field::scalar(&name, self.to_file(values, state.nb, v)));
+                    restart
+                        .fields
+                        .push(Field::scalar(&name, self.to_file_order(1, one_of(values, state.nb, v))));
                 }
             }
         }

@@ -23,6 +23,7 @@ mod laws;
 mod newton;
 mod over_ranks;
 pub(crate) mod periodic;
+mod pieces;
 mod rank_report;
 mod setup;
 mod shear;

@@ -129,6 +129,7 @@ impl FlowSolver {
                 Order::Iterations(most) => self.set_iterations(most),
                 Order::LargestCfl(largest) => self.set_largest_cfl(largest),
                 Order::Fields => drop(self.fields()),
+                Order::Pieces => self.host.write_piece()?,
                 Order::Restart => drop(self.restart()),
                 Order::Resume => self.resume(&Restart::default())?,
                 Order::Largest => {
@@ -155,17 +156,6 @@ impl FlowSolver {
     /// How the mesh was divided among ranks; none where it was not.
     pub fn division(&self) -> Option<Quality> {
         self.host.over.as_ref().map(|rows| rows.quality).filter(|quality| quality.ranks > 1)
-    }
-
-    /// The rank that owns each node of the mesh's file, on rank 0: rank 0 all of them where there are no others.
-    pub fn owners(&self) -> Vec<u32> {
-        let host = &self.host;
-        match host.over.as_ref().and_then(|rows| rows.whole.as_ref()) {
-            None => vec![0; host.file_nodes()],
-            Some(whole) => {
-                host.rows_of_file(whole.permutation.new_of_old()).map(|row| whole.owner[row]).collect()
-            }
-        }
     }
 
     /// Seconds that this rank has spent in exchanges and sums; waiting for others is most of it.
@@ -275,7 +265,7 @@ impl FlowSystem {
     }
 
     /// The row of each node of the mesh's file, of `rows` in the mesh's own order.
-    fn rows_of_file(&self, rows: &[u32]) -> impl Iterator<Item = usize> {
+    pub(super) fn rows_of_file(&self, rows: &[u32]) -> impl Iterator<Item = usize> {
         (0..self.file_nodes()).map(|i| {
             let node = self.images.as_ref().map_or(i, |images| images.merged[i] as usize);
             rows[node % rows.len()] as usize

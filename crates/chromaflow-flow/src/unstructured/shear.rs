@@ -37,23 +37,20 @@ impl FlowSolver {
 }
 
 impl FlowSystem {
-    /// The fields of viscous flow, all that are found with one that `wanted` picks; none of inviscid flow.
+    /// The fields of viscous flow by rows, all that are found with one that `wanted` picks; none of inviscid flow.
     pub(super) fn shear_fields(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<Field> {
         let Some((transport, elements)) = &self.viscous else { return Vec::new() };
         let rows = self.q.len();
-        let scalar = |name: &str, values| Field::scalar(name, self.to_file_order(1, values));
-        let vector = |name: &str, values: Vec<[f64; 3]>| {
-            Field::vector(name, 3, self.to_file_order(3, values.into_flattened()))
-        };
+        let vector = |name: &str, values: Vec<[f64; 3]>| Field::vector(name, 3, values.into_flattened());
         let mut fields = Vec::new();
         if ["skin_friction", "heat_flux", "y_plus"].into_iter().any(wanted) {
             let (friction, heat) = self.loads();
-            fields.extend([vector("skin_friction", friction), scalar("heat_flux", heat)]);
+            fields.extend([vector("skin_friction", friction), Field::scalar("heat_flux", heat)]);
             let mut heights = vec![0.0; rows];
             for (row, height) in self.wall_rows().zip(self.heights(*transport)) {
                 heights[row as usize] = height;
             }
-            fields.push(scalar("y_plus", heights));
+            fields.push(Field::scalar("y_plus", heights));
         }
         if !["vorticity", "q_criterion"].into_iter().any(wanted) {
             return fields;
@@ -63,7 +60,7 @@ impl FlowSystem {
         let out = gradients.as_flattened_mut().as_flattened_mut();
         NodeGradients::<1, 13>::new(elements, rows).compute(&self.team, elements, &self.nodes, &zeros, out);
         fields.push(vector("vorticity", gradients.iter().map(vorticity).collect()));
-        fields.push(scalar("q_criterion", gradients.iter().map(q_criterion).collect()));
+        fields.push(Field::scalar("q_criterion", gradients.iter().map(q_criterion).collect()));
         fields
     }
 

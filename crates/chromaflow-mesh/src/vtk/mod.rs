@@ -9,7 +9,7 @@ mod pieces;
 mod tests;
 
 pub use hdf::write_hdf;
-pub use pieces::{remove_pieces, write_pieces};
+pub use pieces::{Piece, Pieces, remove_pieces, write_pieces};
 
 use crate::{Field, Mesh, Planar};
 use chromaflow::files::{AtomicFile, FileError};
@@ -32,15 +32,21 @@ impl Default for VtuOptions {
     }
 }
 
+/// The array that says which points and cells are copies, as VTK names it.
+const GHOSTS: &str = "vtkGhostType";
+
 /// Uncompressed bytes of one zlib block.
 const BLOCK: usize = 1 << 18;
 
-/// Cells by VTK type.
-#[derive(Default)]
-struct Cells {
-    connectivity: Vec<u32>,
-    offsets: Vec<u64>,
-    types: Vec<u8>,
+/// Cells as VTK has them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cells {
+    /// Points of all cells, one cell after the other.
+    pub connectivity: Vec<u32>,
+    /// Where each cell's points end.
+    pub offsets: Vec<u64>,
+    /// VTK's number of each cell's type.
+    pub types: Vec<u8>,
 }
 
 impl Cells {
@@ -86,7 +92,7 @@ pub fn write_volume(
 ) -> Result<(), FileError> {
     let (cells, count) = volume_cells(mesh);
     let nodes: Vec<u32> = (0..count as u32).collect();
-    write(path, mesh, &nodes, &cells, (&[], &[]), fields, options)
+    write(path, &mesh.nodes, &nodes, &cells, &Marks::default(), fields, options)?.commit()
 }
 
 /// Writes the boundary with fields on its nodes; cells carry the number of their marker as `marker`. Of a planar mesh
@@ -115,7 +121,8 @@ pub fn write_surface(
     };
     let mut cells = Cells::default();
     let of_marker = boundary_cells(mesh, &mut cells, Vec::new(), &mut local);
-    write(path, mesh, &nodes, &cells, (&of_marker, &[]), fields, options)
+    let marks = Marks { of_marker: &of_marker, ..Marks::default() };
+    write(path, &mesh.nodes, &nodes, &cells, &marks, fields, options)?.commit()
 }
 
 /// Adds the faces of markers (lines, where the mesh is planar) with nodes by `local`, and the number of its marker for each cell.
@@ -155,7 +162,8 @@ pub fn write_mesh(path: &Path, mesh: &Mesh, options: VtuOptions) -> Result<(), F
     let markers = mesh.markers.iter().zip(0..).filter(|(m, _)| mesh.planar.is_none() || !m.is_plane());
     let names: Vec<(&str, [i32; 2])> = markers.map(|(m, k)| (m.name.as_str(), [k, dimension])).collect();
     let nodes: Vec<u32> = (0..count as u32).collect();
-    write(path, mesh, &nodes, &cells, (&of_marker, &names), &[], options)
+    let marks = Marks { of_marker: &of_marker, names: &names, ..Marks::default() };
+    write(path, &mesh.nodes, &nodes, &cells, &marks, &[], options)?.commit()
 }
 
 /// An array of the file: its XML attributes and its bytes.
@@ -205,23 +213,38 @@ fn deflate(block: &[u8]) -> Vec<u8> {
     encoder.write_all(block).and_then(|()| encoder.finish()).expect("writing to memory does not fail")
 }
 
+/// Whole numbers beside the fields, where there are any.
+#[derive(Clone, Copy, Default)]
+struct Marks<'a> {
+    /// The marker of each cell.
+    of_marker: &'a [i32],
+    /// Names of markers, their numbers and dimensions.
+    names: &'a [(&'a str, [i32; 2])],
+    /// Of each node VTK's ghost type.
+    ghosts: &'a [u8],
+}
+
+/// The file, yet to be committed: some of `places` and of the fields there.
 fn write(
     path: &Path,
-    mesh: &Mesh,
+    places: &[[f64; 3]],
     nodes: &[u32],
     cells: &Cells,
-    (of_marker, names): (&[i32], &[(&str, [i32; 2])]),
+    &Marks { of_marker, names, ghosts }: &Marks<'_>,
     fields: &[Field],
     options: VtuOptions,
-) -> Result<(), FileError> {
-    let points = nodes.iter().flat_map(|&n| mesh.nodes[n as usize]).map(f64::to_le_bytes);
+) -> Result<AtomicFile, FileError> {
+    let points = nodes.iter().flat_map(|&n| places[n as usize]).map(f64::to_le_bytes);
     let mut groups: [(&str, Vec<Array>); 4] =
         [("PointData", vec![]), ("CellData", vec![]), ("Points", vec![]), ("Cells", vec![])];
     for field in fields {
         let c = field.components;
-        assert_eq!(field.values.len(), mesh.nodes.len() * c, "field {} has the wrong length", field.name);
+        assert_eq!(field.values.len(), places.len() * c, "field {} has the wrong length", field.name);
         let values = nodes.iter().flat_map(|&n| &field.values[n as usize * c..][..c]);
         groups[0].1.push(Array::new("Float32", &field.name, c, values.map(|&v| (v as f32).to_le_bytes())));
+    }
+    if !ghosts.is_empty() {
+        groups[0].1.push(Array::new("UInt8", GHOSTS, 1, ghosts.iter().map(|g| [*g])));
     }
     if !of_marker.is_empty() {
         groups[1].1.push(Array::new("Int32", "marker", 1, of_marker.iter().map(|m| m.to_le_bytes())));
@@ -268,5 +291,5 @@ fn write(
         file.write_all(b"\n</AppendedData>\n</VTKFile>\n")
     };
     body().map_err(|e| FileError::new("cannot write", path, e))?;
-    file.commit()
+    Ok(file)
 }

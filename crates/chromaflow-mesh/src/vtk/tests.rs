@@ -100,8 +100,10 @@ fn pieces_have_their_cells_and_the_values_of_their_nodes() {
     let p: Vec<f32> =
         array(&piece, "p").chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
     assert_eq!(p, [1., 11., 101., 111.]);
+    assert_eq!(array(&piece, "vtkGhostType"), [1; 4]);
     let all = std::fs::read(&written[1]).unwrap();
     assert_eq!(array(&all, "types"), [10, 14, 13, 12]);
+    assert_eq!(array(&all, "vtkGhostType"), [0; 8]);
     let list = std::fs::read_to_string(&path).unwrap();
     assert_eq!(list.matches("<Piece Source=").count(), 2);
     assert!(list.contains("<Piece Source=\"v/piece_2.vtu\"/>"), "{list}");

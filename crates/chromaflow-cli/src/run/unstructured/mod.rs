@@ -5,7 +5,7 @@ mod plan;
 pub use plan::WallCells;
 
 use super::advice::{Around, Trouble};
-use super::flow::Flow;
+use super::flow::{Flow, in_one_piece};
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::{Args, Prepared, over_ranks, prepare, summary};
@@ -26,10 +26,11 @@ use chromaflow_flow::config as flow;
 use chromaflow_flow::config::{Boundary, Limiter, Nonlinear};
 use chromaflow_flow::march::{FlowError, Place};
 use chromaflow_flow::mesh::{self, KindInfo, Mesh, Range};
-use chromaflow_flow::output::{Field, Restart};
+use chromaflow_flow::output::{Field, Restart, VtuOptions};
 use chromaflow_flow::unstructured::{FlowSystem, RankReport, Ranks, Spread};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -237,8 +238,12 @@ impl Flow for OnMesh<'_> {
         self.solver.fields_of(wanted)
     }
 
-    fn owners(&self) -> Vec<u32> {
-        self.solver.owners()
+    fn write_pieces(&mut self, list: &Path, more: &[Field], options: VtuOptions) -> CliResult<Vec<PathBuf>> {
+        if self.solver.division().is_none() {
+            return in_one_piece(self, list, more, options);
+        }
+        let written = self.solver.write_pieces(list, &self.prepared.mesh, more, options);
+        written.map_err(|e| CliError::environment(e.to_string()))
     }
 
     fn is_wall(&self, marker: &str) -> bool {

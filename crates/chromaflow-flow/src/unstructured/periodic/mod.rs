@@ -16,6 +16,7 @@ use crate::march::FlowError;
 use crate::mesh::Mesh;
 use crate::mesh::periodic::{Images, Pair, PeriodicError, merge};
 use std::borrow::Cow;
+pub(super) use turned::turn;
 
 /// The mesh that is solved on: of one with periodic sides, what merging them leaves, and which nodes became which.
 pub(super) fn joined<'a>(

@@ -47,15 +47,19 @@ pub fn check(config: &FlowConfig, rotation: &Rotation) -> Result<(), FlowError> 
     Ok(())
 }
 
+/// Turns the vector among the numbers of a node so many times, where there is one.
+pub(in crate::unstructured) fn turn(rotation: &Rotation, by: i8, numbers: &mut [f64]) {
+    let (Some(at), _) = turning(numbers.len()) else { return };
+    if by != 0 {
+        let v = product(&rotation.matrix(by.into()), [numbers[at], numbers[at + 1], numbers[at + 2]]);
+        numbers[at..at + 3].copy_from_slice(&v);
+    }
+}
+
 impl FlowSystem {
     /// The numbers of a node of the mesh's file, from those of the row that it became: turned where the node lies on the other side.
     pub(in crate::unstructured) fn as_in_file(&self, node: usize, numbers: &mut [f64]) {
         let Some(turned) = self.images.as_ref().and_then(|images| images.turned.as_ref()) else { return };
-        let by = i32::from(turned.by[node]);
-        let (Some(at), _) = turning(numbers.len()) else { return };
-        if by != 0 {
-            let v = product(&turned.rotation.matrix(by), [numbers[at], numbers[at + 1], numbers[at + 2]]);
-            numbers[at..at + 3].copy_from_slice(&v);
-        }
+        turn(&turned.rotation, turned.by[node], numbers);
     }
 }
