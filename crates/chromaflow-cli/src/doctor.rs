@@ -5,7 +5,7 @@ use crate::error::{CliResult, Done};
 use crate::plot;
 use crate::run::bytes;
 use chromaflow_comm::mpi::Mpi;
-use chromaflow_device::cuda::{CudaError, Gpu, Nccl};
+use chromaflow_device::cuda::{CudaError, Exported, Gpu, Nccl};
 use chromaflow_device::stream::{self, Bandwidth};
 use chromaflow_device::{Isa, Team};
 use serde_json::json;
@@ -103,6 +103,7 @@ fn gpu() -> Vec<String> {
         })
         .collect();
     lines.extend(peers(&opened));
+    lines.extend(opened.iter().flatten().take(1).map(between_processes));
     if count > 0 {
         lines.push(match Nccl::open() {
             Ok(nccl) => {
@@ -160,6 +161,20 @@ fn peers(opened: &[Result<Gpu, CudaError>]) -> Vec<String> {
         .filter(|&(a, b)| opened[a].as_ref().is_ok_and(|gpu| !gpu.reaches(b).unwrap_or(false)))
         .collect();
     vec![peers_in_words(opened.len(), &apart)]
+}
+
+/// Whether processes open one another's memory: what ranks of a launcher on one host exchange by.
+fn between_processes(gpu: &Gpu) -> String {
+    let handle = gpu.stream().and_then(|stream| Exported::zeroed(&stream, 1)?.handle());
+    match handle {
+        Ok(_) => {
+            "CUDA IPC opens memory to other processes: ranks of mpirun on one host exchange by peer stores"
+                .to_owned()
+        }
+        Err(error) => format!(
+            "no CUDA IPC ({error}): ranks of mpirun on one host exchange by NCCL, or through the host"
+        ),
+    }
 }
 
 fn peers_in_words(count: usize, apart: &[(usize, usize)]) -> String {

@@ -7,6 +7,7 @@
 //! * [`Gpu`]: one device with its context and its compiled kernels.
 //! * [`Stream`], [`Event`], [`Graph`]: order and time of work.
 //! * [`DeviceBuffer`], [`Pinned`]: memory on the device and page-locked memory on the host.
+//! * [`Exported`], [`Imported`]: device memory of one process that others of the host write into.
 //! * [`Nccl`], [`NcclRank`]: messages between GPUs by NVIDIA's library, where it is installed.
 //! * [`tensor_map`]: boxes of arrays that the device copies by itself (TMA).
 //! * [`KernelSource`], [`Module`], [`Kernel`], [`Launch`]: CUDA C++ text, its machine code, one entry, one launch.
@@ -18,6 +19,7 @@ mod ahead;
 mod compile;
 mod error;
 mod gpu;
+mod ipc;
 mod launch;
 mod memory;
 mod nccl;
@@ -31,6 +33,7 @@ pub use compile::{
 };
 pub use error::CudaError;
 pub use gpu::{Gpu, GpuFacts, MemoryAt};
+pub use ipc::{Exported, Imported, IpcHandle};
 pub use launch::{Kernel, Launch, Module};
 pub use memory::{DeviceBuffer, DeviceSlice, Pinned};
 pub use nccl::{Leg, Nccl, NcclId, NcclRank};

@@ -136,11 +136,9 @@ impl Head {
     }
 
     fn pack(&self) -> Vec<u8> {
-        let mut text = format!("{}\0{}", self.list, self.compress);
-        for (name, components) in &self.more {
-            text += &format!("\0{name}\0{components}");
-        }
-        text.into_bytes()
+        let mut words = vec![self.list.clone(), self.compress.to_string()];
+        words.extend(self.more.iter().flat_map(|(name, components)| [name.clone(), components.to_string()]));
+        words.join("\0").into_bytes()
     }
 
     fn unpack(bytes: &[u8]) -> Result<Self, CommError> {

@@ -233,7 +233,9 @@ fn list(path: &Path, pieces: &[PathBuf], fields: &[(String, usize)]) -> String {
             "<PDataArray type=\"{kind}\" Name=\"{name}\" NumberOfComponents=\"{components}\"/>"
         );
     };
-    fields.iter().for_each(|(name, components)| array("Float32", name, *components));
+    for (name, components) in fields {
+        array("Float32", name, *components);
+    }
     array("UInt8", GHOSTS, 1);
     xml.push_str("</PPointData>\n<PPoints>\n<PDataArray type=\"Float64\" Name=\"Points\" NumberOfComponents=\"3\"/>\n</PPoints>\n");
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();

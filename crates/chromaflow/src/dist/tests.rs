@@ -93,7 +93,13 @@ pub(crate) fn local(ranks: &Threads, whole: &System, layers: usize, exact: bool)
 }
 
 /// The same for owners of the caller's choice.
-pub(crate) fn local_of(ranks: &Threads, whole: &System, owners: &[u32], layers: usize, exact: bool) -> Local {
+pub(crate) fn local_of(
+    ranks: &(impl Communicator + Clone + 'static),
+    whole: &System,
+    owners: &[u32],
+    layers: usize,
+    exact: bool,
+) -> Local {
     let (rank, rows) = (ranks.rank() as u32, owners.len());
     let mut here: Vec<bool> = owners.iter().map(|&o| o == rank).collect();
     for _ in 0..layers {

@@ -10,8 +10,8 @@ mod plain;
 mod vectors;
 
 pub use crate::policy::Storage;
+pub use halo::{Between, Path, ShareCuda, Wish};
 pub(crate) use halo::{Direct, Ghosts, MAIL, Posts};
-pub use halo::{Path, ShareCuda, Wish};
 pub use jacobian::{DeviceJacobian, DeviceOff, NarrowReport, Scaling};
 pub(crate) use jacobian::{global_scale, largest_of, scale_of};
 pub use plain::PlainSweep;

@@ -67,7 +67,7 @@ fn read(file: &Path, places: &HashMap<[u64; 3], usize>, fields: &[Field], (cells
 /// The cells of a mesh, those of the front plane of a planar one.
 fn cells_of(mesh: &Mesh) -> Vec<Vec<usize>> {
     let mut all = Vec::new();
-    let front = mesh.planar.map(|planar| planar.nodes_2d).unwrap_or(mesh.nodes.len());
+    let front = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
     mesh.each_element(|_, _, nodes| {
         let mut cell: Vec<usize> = nodes.iter().map(|&n| n as usize).filter(|&n| n < front).collect();
         cell.sort_unstable();
@@ -139,7 +139,7 @@ fn pieces_have_the_cells_and_values_of_the_whole() {
             assert!(written[0] == list && written.len() == size + 1, "{what}: {written:?}");
             let text = std::fs::read_to_string(&list).unwrap();
             assert_eq!(text.matches("<Piece Source=").count(), size);
-            fields.iter().for_each(|f| assert!(text.contains(&format!("Name=\"{}\"", f.name))));
+            assert!(fields.iter().all(|f| text.contains(&format!("Name=\"{}\"", f.name))), "{text}");
             let count = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
             let (places, mut seen) = (by_place(&mesh.nodes[..count]), Seen::default());
             written[1..].iter().for_each(|file| read(file, &places, &fields, &mut seen));

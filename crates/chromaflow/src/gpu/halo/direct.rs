@@ -4,12 +4,12 @@
 use super::arguments::{Mail, Posts};
 use super::kernel_source;
 use super::peer::Peers;
+use super::window::{Window, told};
 use crate::dist::Share;
 use crate::gpu::GpuError;
-use chromaflow_comm::{Communicator, Threads};
+use chromaflow_comm::Communicator;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// What sweeps put before their own text.
 pub(crate) const MAIL: &str = include_str!("direct.cuh");
@@ -17,21 +17,11 @@ pub(crate) const MAIL: &str = include_str!("direct.cuh");
 /// Words between the numbers of two neighbors: no two in a line of the cache.
 pub(super) const FLAG: usize = 32;
 
-/// What a rank opens to its neighbors for the sweeps of one matrix.
-struct End {
-    /// The iterate.
-    x: DeviceBuffer<u32>,
-    /// A number from each neighbor.
-    flags: DeviceBuffer<u32>,
-    /// By neighbor: the rank, and rows of x that it writes, color by color.
-    ghosts: Vec<(usize, Vec<u32>)>,
-}
-
 /// Memory of a rank and its neighbors for the sweeps of one matrix.
 pub(crate) struct Direct {
-    own: Arc<End>,
-    /// Kept until nothing here writes into them.
-    _others: Vec<Arc<End>>,
+    /// Words of the iterate, with which the window begins; behind it is a number from each neighbor.
+    words: usize,
+    window: Window,
     mail: DeviceBuffer<u64>,
     /// What the mail names.
     _words: [DeviceBuffer<u32>; 3],
@@ -60,69 +50,62 @@ impl Direct {
         words: usize,
         delay: Option<u32>,
     ) -> Result<Self, GpuError> {
-        let (ranks, neighbors) = (share.ranks(), share.halo().neighbors());
-        let Some(threads) = ranks.in_process() else {
-            return Err(GpuError::Unsupported("ranks that are processes share no memory".to_owned()));
-        };
+        let (ranks, neighbors) = (&**share.ranks(), share.halo().neighbors());
         let (mut sent, mut received) = (BTreeMap::new(), BTreeMap::new());
         for n in share.batches().iter().flat_map(|batch| &batch.neighbors) {
             sent.entry(n.rank).or_insert_with(Vec::new).extend_from_slice(&n.send);
             received.entry(n.rank).or_insert_with(Vec::new).extend_from_slice(&n.receive);
         }
-        let own = Arc::new(End {
-            x: DeviceBuffer::zeroed(stream, words)?,
-            flags: DeviceBuffer::zeroed(stream, neighbors.len() * FLAG)?,
-            ghosts: neighbors
-                .iter()
-                .map(|n| (n.rank, received.remove(&n.rank).unwrap_or_default()))
-                .collect(),
-        });
-        // It is there before anybody writes into it.
-        stream.synchronize()?;
-        let all = threads.meet(Arc::clone(&own) as _)?;
-        let ends: Vec<Arc<End>> = all.into_iter().filter_map(|end| end.downcast().ok()).collect();
-        let others: Vec<Arc<End>> = neighbors.iter().map(|n| Arc::clone(&ends[n.rank])).collect();
+        // Numbers stand in lines of their own.
+        let numbers = words.next_multiple_of(FLAG);
+        let window = Window::new(share, stream, numbers + neighbors.len() * FLAG)?;
+        let window = window.map_err(GpuError::Unsupported)?;
+        // The place of its number here, and the rows of x that it writes, color by color.
+        let there = told(ranks, neighbors, |n| {
+            let mut all = vec![(numbers + n * FLAG) as u32];
+            all.extend(received.get(&neighbors[n].rank).into_iter().flatten());
+            all
+        })?;
         let mut targets = vec![Vec::new(); share.rows()];
-        let (mut flags, mut x) = (Vec::new(), Vec::new());
-        for (place, (n, end)) in neighbors.iter().zip(&others).enumerate() {
-            let door = end.ghosts.iter().position(|(rank, _)| *rank == ranks.rank());
-            let door = door.expect("neighbors know one another");
-            let (rows, there) = (sent.remove(&n.rank).unwrap_or_default(), &end.ghosts[door].1);
+        let mut flags = Vec::new();
+        for (place, (n, (&base, there))) in neighbors.iter().zip(window.others.iter().zip(&there)).enumerate()
+        {
+            let (number, there) = there.split_first().expect("the place of a number");
+            let rows = sent.remove(&n.rank).unwrap_or_default();
             assert_eq!(rows.len(), there.len(), "what one sends the other receives");
             for (&row, &there) in rows.iter().zip(there) {
                 targets[row as usize].push([place as u32, there]);
             }
-            flags.push(end.flags.ptr() + 4 * (door * FLAG) as u64);
-            x.push(end.x.ptr());
+            flags.push(base + 4 * u64::from(*number));
         }
         let mut first = vec![0u32];
         first.extend(targets.iter().scan(0, |sum, of| {
             *sum += of.len() as u32;
             Some(*sum)
         }));
-        let words = [stream.upload(&[0u32])?, stream.upload(&first)?, stream.upload(&[0u32])?];
-        let addresses = [stream.upload(&flags)?, stream.upload(&x)?];
+        let named = [stream.upload(&[0u32])?, stream.upload(&first)?, stream.upload(&[0u32])?];
+        let addresses = [stream.upload(&flags)?, stream.upload(&window.others)?];
         let targets = stream.upload(&targets.concat())?;
-        let [base, first, done] = words.each_ref().map(DeviceBuffer::ptr);
+        let [base, first, done] = named.each_ref().map(DeviceBuffer::ptr);
         let [flags, x] = addresses.each_ref().map(DeviceBuffer::ptr);
         let mail = [
             neighbors.len() as u64,
             base,
-            own.flags.ptr(),
+            window.own + 4 * numbers as u64,
             flags,
             x,
             first,
             targets.ptr(),
             done,
             peers.alarm().address(),
-            patience(threads),
+            patience(ranks),
         ];
         let module = stream.gpu().module(&delayed(kernel_source(), delay))?;
         Ok(Self {
             mail: stream.upload(&mail)?,
-            own,
-            _others: others,
-            _words: words,
+            words,
+            window,
+            _words: named,
             _addresses: addresses,
             _targets: targets,
             post: module.kernel("post_step")?,
@@ -134,7 +117,7 @@ impl Direct {
 
     /// The address of x, `words` of them.
     pub fn x(&self) -> (u64, usize) {
-        (self.own.x.ptr(), self.own.x.len())
+        (self.window.own, self.words)
     }
 
     /// Kernels of sweeps, delayed as these are.
@@ -163,8 +146,8 @@ impl Direct {
 }
 
 /// How long kernels wait, in units of 2^20 nanoseconds.
-pub(super) fn patience(threads: &Threads) -> u64 {
-    (threads.patience().as_nanos() >> 20).clamp(1, u128::from(u32::MAX >> 1)) as u64
+pub(super) fn patience(ranks: &dyn Communicator) -> u64 {
+    (ranks.patience().as_nanos() >> 20).clamp(1, u128::from(u32::MAX >> 1)) as u64
 }
 
 fn delayed(source: KernelSource, delay: Option<u32>) -> KernelSource {

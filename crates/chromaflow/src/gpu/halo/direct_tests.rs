@@ -1,6 +1,6 @@
 //! Sweeps that pass rows themselves, against one device and against sweeps whose rows pass by events.
 
-use super::{Path, ShareCuda, Wish};
+use super::{Between, Path, ShareCuda, Wish};
 use crate::Policy;
 use crate::dist::Links;
 use crate::dist::tests::{Local, NB, PATIENCE, System, lined_system_of, local, local_of, system, system_of};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// At most so many nanoseconds later than they would, thread blocks come and go.
-const DELAY: Option<u32> = Some(20_000);
+pub(super) const DELAY: Option<u32> = Some(20_000);
 
 /// Numbers without a pattern (splitmix64 by Steele, Lea and Flood, 2014).
 fn random(seed: u64, at: usize) -> u64 {
@@ -24,7 +24,7 @@ fn random(seed: u64, at: usize) -> u64 {
 }
 
 /// Sweeps of a rank over its part, over lines where its rows form some, and their right-hand side.
-fn sweeps(
+pub(super) fn sweeps(
     own: &Local,
     share: &Arc<ShareCuda>,
     storage: Storage,
@@ -78,7 +78,7 @@ fn same(own: &Local, x: &[f64], expected: &[f64], what: &str) {
 
 /// How many GPUs there are for ranks, each of which needs its own: on one, hosts wait in the driver for kernels that wait for them. One
 /// test at a time has them: two that wait on the same GPUs would wait for one another.
-fn gpus() -> Option<(usize, MutexGuard<'static, ()>)> {
+pub(super) fn gpus() -> Option<(usize, MutexGuard<'static, ()>)> {
     static ALONE: Mutex<()> = Mutex::new(());
     let count = Gpu::count().unwrap().min(4);
     if count < 2 {
@@ -109,15 +109,93 @@ fn owners(kind: usize, seed: u64, rows: usize, size: usize) -> Vec<u32> {
 /// Ways between GPUs that each have a rank of their own; by NCCL where it is installed.
 fn ways() -> Vec<(Wish, Path, Option<u32>)> {
     let mut all = vec![
-        (Wish::Posted, Path::Peer, None),
-        (Wish::Shortest, Path::Direct, None),
-        (Wish::Shortest, Path::Direct, DELAY),
+        (Wish::Posted, Path::Peer(Between::Threads), None),
+        (Wish::Shortest, Path::Direct(Between::Threads), None),
+        (Wish::Shortest, Path::Direct(Between::Threads), DELAY),
     ];
     match Nccl::open() {
         Ok(nccl) => all.push((Wish::Nccl, Path::Nccl(nccl.version()), None)),
         Err(why) => chromaflow_testkit::skip("nccl", &why.to_string()),
     }
     all
+}
+
+/// A random system and how it is swept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Swept {
+    lined: bool,
+    seed: u64,
+    policy: Policy,
+    direction: Direction,
+    damping: f64,
+}
+
+impl Swept {
+    pub(super) fn all() -> [Self; 6] {
+        let of = |lined, seed, policy, direction, damping| Self { lined, seed, policy, direction, damping };
+        [
+            of(false, 1, Policy::Ds, Direction::Forward, 1.0),
+            of(false, 2, Policy::D, Direction::Symmetric, 0.9),
+            of(false, 3, Policy::Ds, Direction::Backward, 1.0),
+            of(true, 1, Policy::Ds, Direction::Forward, 1.0),
+            of(true, 2, Policy::D, Direction::Symmetric, 0.9),
+            of(true, 3, Policy::Ds, Direction::Backward, 1.0),
+        ]
+    }
+
+    fn whole(self) -> System {
+        let Self { lined, seed, policy, .. } = self;
+        system_for(lined, 1000 + 4321 * seed as usize, 9000 + 40_000 * seed as usize, seed, policy)
+    }
+
+    fn options(self) -> SolveOptions {
+        SolveOptions { direction: self.direction, damping: self.damping, ..SolveOptions::sweeps(15) }
+    }
+
+    /// What one device makes of it.
+    pub(super) fn alone(self, stream: &Stream) -> Vec<f64> {
+        alone(&self.whole(), stream, &self.options())
+    }
+
+    /// The part of a rank, cut in one of some odd ways, by all `ways` again and again, bit for bit; whether the rank has rows, and what its host
+    /// asks of the driver for a linear step by each way.
+    pub(super) fn over_ranks(
+        self,
+        ranks: &(impl Communicator + Clone + 'static),
+        cut: usize,
+        ways: &[(Wish, Path, Option<u32>)],
+        expected: &[f64],
+    ) -> Result<(bool, Vec<Asked>), GpuError> {
+        let (whole, size) = (self.whole(), ranks.size());
+        let own = local_of(ranks, &whole, &owners_of(&whole, cut, self.seed, size), 1, false);
+        let stream = Gpu::open(ranks.rank())?.stream()?;
+        let mut all = Vec::new();
+        for (wish, path, delay) in ways.iter().cloned() {
+            let share = Arc::new(ShareCuda::new(&own.share, &stream, &[], NB, wish)?);
+            assert_eq!(*share.path(), path);
+            let (mut sweeps, b) = sweeps(&own, &share, Storage::from(self.policy), delay)?;
+            for turn in 0..if delay.is_some() { 3 } else { 30 } {
+                let mut x = DeviceBuffer::zeroed(&stream, own.b.len())?;
+                std::thread::sleep(Duration::from_micros(random(ranks.rank() as u64, turn) % 500));
+                let before = stream.asked();
+                sweeps.preconditioner(self.options()).apply(&b, &mut x)?;
+                let after = stream.asked();
+                let x = x.download()?;
+                own.share.check()?;
+                let what = format!("{self:?}, cut {cut}, {size} ranks, {wish:?}, {delay:?}, turn {turn}");
+                same(&own, &x, expected, &what);
+                if turn == 2 && delay.is_none() {
+                    all.push(Asked {
+                        kernels: after.kernels - before.kernels,
+                        graphs: after.graphs - before.graphs,
+                        events: after.events - before.events,
+                        waits: after.waits - before.waits,
+                    });
+                }
+            }
+        }
+        Ok((!own.share.owned().is_empty(), all))
+    }
 }
 
 /// Each rank on a GPU of its own: graphs whose kernels pass rows, or whose rows pass by NCCL, against one device and against rows that
@@ -127,60 +205,15 @@ fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
     let Some(stream) = test_stream() else { return };
     let Some((count, _alone)) = gpus() else { return };
     let ways = Arc::new(ways());
-    for (lined, seed, policy, direction, damping) in [
-        (false, 1, Policy::Ds, Direction::Forward, 1.0),
-        (false, 2, Policy::D, Direction::Symmetric, 0.9),
-        (false, 3, Policy::Ds, Direction::Backward, 1.0),
-        (true, 1, Policy::Ds, Direction::Forward, 1.0),
-        (true, 2, Policy::D, Direction::Symmetric, 0.9),
-        (true, 3, Policy::Ds, Direction::Backward, 1.0),
-    ] {
-        let (rows, blocks) = (1000 + 4321 * seed as usize, 9000 + 40_000 * seed as usize);
-        let whole = system_for(lined, rows, blocks, seed, policy);
-        let options = SolveOptions { direction, damping, ..SolveOptions::sweeps(15) };
-        let expected = Arc::new(alone(&whole, &stream, &options));
-        for (size, kind) in (2..=count).flat_map(|size| [0, 1, 2].map(|kind| (size, kind))) {
+    for swept in Swept::all() {
+        let expected = Arc::new(swept.alone(&stream));
+        for (size, cut) in (2..=count).flat_map(|size| [0, 1, 2].map(|cut| (size, cut))) {
             let (expected, ways) = (Arc::clone(&expected), Arc::clone(&ways));
-            let asked = run(size, PATIENCE, move |ranks: &Threads| -> Result<(bool, Vec<Asked>), GpuError> {
-                let whole = system_for(lined, rows, blocks, seed, policy);
-                let own = local_of(ranks, &whole, &owners_of(&whole, kind, seed, size), 1, false);
-                let stream = Gpu::open(ranks.rank())?.stream()?;
-                let mut all = Vec::new();
-                for (wish, path, delay) in ways.iter().cloned() {
-                    let share = Arc::new(ShareCuda::new(&own.share, &stream, &[], NB, wish)?);
-                    assert_eq!(*share.path(), path);
-                    let (mut sweeps, b) = sweeps(&own, &share, Storage::from(policy), delay)?;
-                    for turn in 0..if delay.is_some() { 3 } else { 30 } {
-                        let mut x = DeviceBuffer::zeroed(&stream, own.b.len())?;
-                        std::thread::sleep(Duration::from_micros(random(ranks.rank() as u64, turn) % 500));
-                        let before = stream.asked();
-                        sweeps.preconditioner(options).apply(&b, &mut x)?;
-                        let after = stream.asked();
-                        let x = x.download()?;
-                        own.share.check()?;
-                        same(
-                            &own,
-                            &x,
-                            &expected,
-                            &format!(
-                                "lines {lined}, seed {seed}, cut {kind}, {size} ranks, {wish:?}, {delay:?}, turn {turn}"
-                            ),
-                        );
-                        if turn == 2 && delay.is_none() {
-                            all.push(Asked {
-                                kernels: after.kernels - before.kernels,
-                                graphs: after.graphs - before.graphs,
-                                events: after.events - before.events,
-                                waits: after.waits - before.waits,
-                            });
-                        }
-                    }
-                }
-                Ok((!own.share.owned().is_empty(), all))
-            });
+            let asked =
+                run(size, PATIENCE, move |ranks: &Threads| swept.over_ranks(ranks, cut, &ways, &expected));
             let asked = asked.unwrap();
             println!(
-                "lines {lined}, seed {seed}, cut {kind}, {size} ranks: by events {:?}, as a graph {:?}",
+                "{swept:?}, cut {cut}, {size} ranks: by events {:?}, as a graph {:?}",
                 asked[0].1[0], asked[0].1[1]
             );
             for (has_rows, rank) in asked {
@@ -196,50 +229,56 @@ fn cuda_graphs_on_two_gpus_are_the_sweeps_of_one_bit_for_bit() {
     }
 }
 
-/// All ghosts get their owners' values on GPUs of their own, exchange after exchange, of rows of any width, however far apart hosts are and
-/// where neighbors have few rows for one another or none.
+/// All ghosts of a part cut in one of some odd ways get their owners' values, exchange after exchange, of rows of any width, however far apart
+/// hosts are.
+pub(super) fn exchanges(
+    ranks: &(impl Communicator + Clone + 'static),
+    cut: usize,
+    wish: Wish,
+    path: &Path,
+) -> Result<(), GpuError> {
+    let (whole, size) = (system_of(3000, 20_000, 4, Policy::D), ranks.size());
+    let own = local_of(ranks, &whole, &owners(cut, 4, 3000, size), 1, false);
+    let stream = Gpu::open(ranks.rank())?.stream()?;
+    let share = ShareCuda::new(&own.share, &stream, &[], 13, wish)?;
+    assert_eq!(share.path(), path);
+    let mut events = Vec::new();
+    for turn in 0..60 {
+        let width = [13, 1, 5][turn % 3];
+        let value =
+            |row: usize, k: usize| random(turn as u64, own.share.global()[row] as usize * 16 + k) as f64;
+        let mut expected: Vec<f64> = (0..own.share.rows())
+            .flat_map(|row| (0..width).map(move |k| (row, k)))
+            .map(|(row, k)| if own.share.owns(row) { value(row, k) } else { f64::NAN })
+            .collect();
+        let x = stream.upload(&expected)?;
+        std::thread::sleep(Duration::from_micros(random(ranks.rank() as u64, turn) % 300));
+        let before = stream.asked();
+        share.exchange(width, &x.slice())?;
+        let after = stream.asked();
+        events.push(after.events - before.events + after.waits - before.waits);
+        let found = x.download()?;
+        own.share.exchange(width, &mut expected);
+        own.share.check()?;
+        assert!(found == expected, "cut {cut}, {size} ranks, {wish:?}, turn {turn}");
+    }
+    let neighbors = own.share.halo().neighbors().len() as u64;
+    let each = match path {
+        Path::Peer(Between::Threads) => 2 * neighbors,
+        Path::Peer(Between::Processes) | Path::Direct(_) => 0,
+        _ => return Ok(()),
+    };
+    assert!(events.iter().all(|&of| of == each), "{events:?}: {each} events and waits expected");
+    Ok(())
+}
+
+/// The same where neighbors have few rows for one another or none, on GPUs of their own.
 #[test]
 fn cuda_exchanges_on_two_gpus_bring_owners_values() {
     let Some((count, _alone)) = test_stream().and_then(|_| gpus()) else { return };
-    for (size, kind) in (2..=count).flat_map(|size| [0, 1, 2].map(|kind| (size, kind))) {
+    for (size, cut) in (2..=count).flat_map(|size| [0, 1, 2].map(|cut| (size, cut))) {
         for (wish, path, _) in ways().into_iter().filter(|(_, _, delay)| delay.is_none()) {
-            let found = run(size, PATIENCE, move |ranks: &Threads| -> Result<(), GpuError> {
-                let whole = system_of(3000, 20_000, 4, Policy::D);
-                let own = local_of(ranks, &whole, &owners(kind, 4, 3000, size), 1, false);
-                let stream = Gpu::open(ranks.rank())?.stream()?;
-                let share = ShareCuda::new(&own.share, &stream, &[], 13, wish)?;
-                assert_eq!(*share.path(), path);
-                let mut events = Vec::new();
-                for turn in 0..60 {
-                    let width = [13, 1, 5][turn % 3];
-                    let value = |row: usize, k: usize| {
-                        random(turn as u64, own.share.global()[row] as usize * 16 + k) as f64
-                    };
-                    let mut expected: Vec<f64> = (0..own.share.rows())
-                        .flat_map(|row| (0..width).map(move |k| (row, k)))
-                        .map(|(row, k)| if own.share.owns(row) { value(row, k) } else { f64::NAN })
-                        .collect();
-                    let x = stream.upload(&expected)?;
-                    std::thread::sleep(Duration::from_micros(random(ranks.rank() as u64, turn) % 300));
-                    let before = stream.asked();
-                    share.exchange(width, &x.slice())?;
-                    let after = stream.asked();
-                    events.push(after.events - before.events + after.waits - before.waits);
-                    let found = x.download()?;
-                    own.share.exchange(width, &mut expected);
-                    own.share.check()?;
-                    assert!(found == expected, "cut {kind}, {size} ranks, {wish:?}, turn {turn}");
-                }
-                let neighbors = own.share.halo().neighbors().len() as u64;
-                let each = match path {
-                    Path::Peer => 2 * neighbors,
-                    Path::Direct => 0,
-                    _ => return Ok(()),
-                };
-                assert!(events.iter().all(|&of| of == each), "{events:?}: {each} events and waits expected");
-                Ok(())
-            });
-            found.unwrap();
+            run(size, PATIENCE, move |ranks: &Threads| exchanges(ranks, cut, wish, &path)).unwrap();
         }
     }
 }

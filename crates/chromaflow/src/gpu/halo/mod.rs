@@ -8,6 +8,7 @@
 //! | `boxes.rs` | room for messages on the device |
 //! | `nccl.rs` | messages by NCCL |
 //! | `staged.rs` | messages through page-locked memory and the communicator of the ranks |
+//! | `window.rs` | memory of a rank that the devices of others reach, in one process or in several |
 //! | `peer.rs` | messages that a device writes into the memory of another one |
 //! | `halo.cu` | rows into messages and out of them |
 //! | `direct.rs`, `direct.cuh` | rows that kernels of sweeps write into the x of another device, and numbers that kernels wait for |
@@ -20,12 +21,15 @@ mod direct;
 #[cfg(test)]
 mod direct_tests;
 mod images;
+#[cfg(test)]
+mod ipc_tests;
 mod lists;
 mod nccl;
 mod peer;
 mod staged;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use super::{DeviceJacobian, GpuError, Storage, source};
 use crate::dist::{Links, Share};
@@ -43,6 +47,7 @@ use peer::Peers;
 use staged::Staged;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+pub use window::Between;
 
 const TEXT: &str = include_str!("halo.cu");
 
@@ -56,11 +61,12 @@ pub(crate) fn kernel_source() -> KernelSource {
 /// How messages are to pass between devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wish {
-    /// From device to device where all neighbors can, else by NCCL where it is installed, else through the host; [`ShareCuda::path`] says
+    /// From device to device where all neighbors can, in one process or in several of a host, else by NCCL where it is installed, else through the host; [`ShareCuda::path`] says
     /// which it is.
     #[default]
     Shortest,
-    /// The same, but by events of the streams where devices write into one another's memory: no kernel of a sweep waits.
+    /// The same, but where devices write into one another's memory no kernel of a sweep waits: events of the streams do, between processes
+    /// kernels of exchanges.
     Posted,
     /// By NCCL, else through the host.
     Nccl,
@@ -72,10 +78,10 @@ pub enum Wish {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Path {
     /// Each device writes into the memory of its neighbors; kernels of sweeps do so themselves, and wait for one another.
-    Direct,
-    /// Each device writes into the memory of its neighbors; devices wait for events.
-    Peer,
-    /// By NCCL of this version.
+    Direct(Between),
+    /// Each device writes into the memory of its neighbors; devices wait for events, or kernels of exchanges for one another.
+    Peer(Between),
+    /// By NCCL of this version, and why not by a shorter way.
     Nccl(String),
     /// Through page-locked memory and the communicator, and why.
     Staged(String),
@@ -84,8 +90,8 @@ pub enum Path {
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Direct => f.write_str("peer stores within sweeps"),
-            Self::Peer => f.write_str("peer stores"),
+            Self::Direct(between) => write!(f, "peer stores within sweeps{between}"),
+            Self::Peer(between) => write!(f, "peer stores{between}"),
             Self::Nccl(version) => write!(f, "NCCL ({version})"),
             Self::Staged(why) => write!(f, "staged by page-locked memory of the host ({why})"),
         }
@@ -141,7 +147,8 @@ impl Way {
                 Ok(peers) => {
                     peers.watched_by(share);
                     let waits = wish == Wish::Shortest && peers.may_wait() && turns == [0.0];
-                    let path = if waits { Path::Direct } else { Path::Peer };
+                    let between = peers.between();
+                    let path = if waits { Path::Direct(between) } else { Path::Peer(between) };
                     return Ok((Self::Peer(peers), path));
                 }
                 Err(why) => faults.push(why),
@@ -153,8 +160,8 @@ impl Way {
             match ByNccl::new(share, stream, words)? {
                 Ok(nccl) => {
                     nccl.watched_by(share);
-                    let path = Path::Nccl(nccl.version().to_owned());
-                    return Ok((Self::Nccl(nccl), path));
+                    faults.insert(0, nccl.version().to_owned());
+                    return Ok((Self::Nccl(nccl), Path::Nccl(faults.join("; "))));
                 }
                 Err(why) => faults.push(format!("no NCCL: {why}")),
             }
@@ -247,7 +254,7 @@ impl ShareCuda {
     /// [`GpuError::Cuda`]; [`GpuError::Ranks`] when another rank has failed.
     pub(crate) fn direct(&self, words: usize, delay: Option<u32>) -> Result<Option<Direct>, GpuError> {
         match &*self.way() {
-            Way::Peer(peers) if self.path == Path::Direct => {
+            Way::Peer(peers) if matches!(self.path, Path::Direct(_)) => {
                 Direct::new(&self.share, &self.stream, peers, words, delay).map(Some)
             }
             _ => Ok(None),
@@ -391,14 +398,14 @@ impl ShareCuda {
     /// x has `words` words a row.
     pub(crate) unsafe fn start(&self, ghosts: Ghosts, words: usize, x: u64) -> Result<(), GpuError> {
         assert!(words <= self.widest, "rows of {words} words, set up for {}", self.widest);
-        let list = self.list(ghosts);
-        if list.partners.is_empty() || self.share.check().is_err() {
+        let (list, mut way) = (self.list(ghosts), self.way());
+        let told = self.told(&way, ghosts);
+        let partners = self.partners(list, told.as_ref());
+        if partners.is_empty() || self.share.check().is_err() {
             return Ok(());
         }
-        let mut way = self.way();
-        let told = self.told(&way, ghosts);
         let boxes = match &*way {
-            Way::Peer(peers) => peers.outgoing(&list.partners),
+            Way::Peer(peers) => peers.outgoing(partners),
             Way::Nccl(nccl) => (&nccl.boxes.addresses[0], 0),
             Way::Staged(staged) => (&staged.boxes.addresses[0], 0),
         };
@@ -406,7 +413,7 @@ impl ShareCuda {
         // SAFETY: boxes have room for all rows that pass to a neighbor, and the caller's promise; `Peers` keeps what numbers need.
         unsafe { self.pass_rows(kernel, &list.send, boxes, (words, x), told.as_ref())? };
         match &mut *way {
-            Way::Peer(peers) => peers.post(&list.partners, told.is_none()),
+            Way::Peer(peers) => peers.post(partners, told.is_none()),
             Way::Nccl(nccl) => nccl.pass(list, words, &self.stream),
             Way::Staged(staged) => staged.download(list, words, &self.stream),
         }
@@ -437,14 +444,14 @@ impl ShareCuda {
     }
 
     unsafe fn receive(&self, ghosts: Ghosts, words: usize, x: u64) -> Result<(), GpuError> {
-        let list = self.list(ghosts);
-        if list.partners.is_empty() || self.share.check().is_err() {
+        let (list, mut way) = (self.list(ghosts), self.way());
+        let told = self.told(&way, ghosts);
+        let partners = self.partners(list, told.as_ref());
+        if partners.is_empty() || self.share.check().is_err() {
             return Ok(());
         }
-        let mut way = self.way();
-        let told = self.told(&way, ghosts);
         let arrived = match &mut *way {
-            Way::Peer(peers) => peers.take(&self.share, &list.partners, told.is_none())?,
+            Way::Peer(peers) => peers.take(&self.share, partners, told.is_none())?,
             Way::Nccl(nccl) => nccl.take(&self.stream).map(|()| true)?,
             Way::Staged(staged) => staged.pass(&self.share, list, words, &self.stream)?,
         };
@@ -452,7 +459,7 @@ impl ShareCuda {
             return Ok(());
         }
         let boxes = match &*way {
-            Way::Peer(peers) => peers.incoming(&list.partners),
+            Way::Peer(peers) => peers.incoming(partners),
             Way::Nccl(nccl) => (&nccl.boxes.addresses[1], 0),
             Way::Staged(staged) => (&staged.boxes.addresses[1], 0),
         };
@@ -460,17 +467,22 @@ impl ShareCuda {
         // SAFETY: as in `start`.
         unsafe { self.pass_rows(kernel, &list.receive, boxes, (words, x), told.as_ref())? };
         if let Way::Peer(peers) = &mut *way {
-            peers.next(&list.partners, told.is_some());
+            peers.next(partners, told.is_some());
         }
         Ok(())
     }
 
-    /// The number of an exchange whose kernels tell the neighbors and wait for them: one with all neighbors, where kernels may.
+    /// The number of an exchange whose kernels tell the neighbors and wait for them: one with all neighbors, where kernels may; between
+    /// processes each.
     fn told(&self, way: &Way, ghosts: Ghosts) -> Option<Posts> {
-        match way {
-            Way::Peer(peers) if self.path == Path::Direct && ghosts == Ghosts::All => Some(peers.posts()),
-            _ => None,
-        }
+        let Way::Peer(peers) = way else { return None };
+        let all = matches!(self.path, Path::Direct(_)) && ghosts == Ghosts::All;
+        (all || peers.between() == Between::Processes).then(|| peers.posts())
+    }
+
+    /// Whom an exchange of these rows is with: where kernels tell it, all neighbors, who await it.
+    fn partners<'a>(&'a self, list: &'a List, told: Option<&Posts>) -> &'a [usize] {
+        if told.is_some() { &self.all.partners } else { &list.partners }
     }
 
     fn list(&self, ghosts: Ghosts) -> &List {

@@ -1,6 +1,6 @@
 //! Ranks on devices against one device, all of them on the same one.
 
-use super::{Path, ShareCuda, Wish};
+use super::{Between, Path, ShareCuda, Wish};
 use crate::dist::tests::{
     Local, NB, PATIENCE, System, lined_sweeps, lined_system, local, plain_sweeps, system, wave,
 };
@@ -41,7 +41,7 @@ fn on_ranks_of<T: Send + 'static>(
         let stream = Gpu::open(0)?.stream()?;
         let share = Arc::new(ShareCuda::new(&own.share, &stream, &[], 5, wish)?);
         match wish {
-            Wish::Shortest | Wish::Posted => assert_eq!(*share.path(), Path::Peer),
+            Wish::Shortest | Wish::Posted => assert_eq!(*share.path(), Path::Peer(Between::Threads)),
             // NCCL refuses ranks that share a device.
             Wish::Nccl | Wish::Staged => assert!(matches!(share.path(), Path::Staged(_))),
         }
