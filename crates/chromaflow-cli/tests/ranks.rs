@@ -92,6 +92,110 @@ fn reproducible_runs_are_the_same_to_the_bit_on_any_number_of_ranks() {
     }
 }
 
+/// A channel of three blocks, cut across and along; a cavity of two.
+const CHANNEL: &str = r#"
+[grid]
+generate = { kind = "channel", cells = [24, 8], thickness = 0.1 }
+split = [[0, 0, 9], [1, 1, 3]]
+[flow]
+mach = 0.5
+[boundary]
+inlet = { kind = "inlet", total_pressure = 1.186212638, total_temperature = 1.05 }
+outlet = { kind = "outlet", pressure = 1.0 }
+lower = "slip_wall"
+upper = "slip_wall"
+[march]
+iterations = 12
+[output]
+plots = false
+restart_every = 5
+[expect]
+iterations_suffice = true
+"#;
+const CAVITY: &str = r#"
+[grid]
+generate = { kind = "cavity", cells = [12, 12], clustering = 1.2 }
+split = [[0, 0, 5]]
+[incompressible]
+viscosity = 0.01
+[boundary]
+wall = "wall"
+lid = { kind = "wall", velocity = [1.0, 0.0, 0.0] }
+[march]
+iterations = 12
+[output]
+plots = false
+[expect]
+iterations_suffice = true
+"#;
+
+/// All files of a run but those with times in them.
+fn files(folder: &Path, out: &str) -> Vec<(String, Vec<u8>)> {
+    let mut all: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder.join(out))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(path).unwrap()))
+        .filter(|(name, _)| !["history.csv", "live.csv", "summary.json"].contains(&name.as_str()))
+        .collect();
+    all.sort();
+    all
+}
+
+/// Structured grids by whole blocks: all files are the same to the bit, and go on from one another.
+#[test]
+fn blocks_of_grids_are_shared_among_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let newton = ["--set", "march.nonlinear=newton_krylov"];
+    let lines = ["--set", "structured.method=beam_warming"];
+    for (case, text, more, sizes) in [
+        ("newton", CHANNEL, &newton[..], &["2", "3"][..]),
+        ("lines", CHANNEL, &lines[..], &["2", "3"][..]),
+        ("cavity", CAVITY, &[][..], &["2"][..]),
+    ] {
+        std::fs::write(folder.join("case.toml"), text).unwrap();
+        let common = [more, &["--reproducible", "--threads", "1"]].concat();
+        let one = run(folder, &format!("{case}_1"), &common);
+        assert!(one["ranks"].is_null());
+        let expected = files(folder, &format!("{case}_1"));
+        assert!(expected.iter().any(|(name, _)| name == "restart.safetensors") && expected.len() > 3);
+        for size in sizes {
+            let out = format!("{case}_{size}");
+            let several = run(folder, &out, &[&common[..], &["--ranks", size]].concat());
+            assert_eq!(several["ranks"].to_string(), *size);
+            assert!(several["balance"].as_f64().unwrap() >= 1.0);
+            assert!(several["time"]["halo_s"].as_f64().unwrap() > 0.0);
+            assert!(several["time"]["ranks"]["halo"]["max"].as_f64().unwrap() > 0.0);
+            assert_eq!(history(folder, &out), history(folder, &format!("{case}_1")), "{out}");
+            let found = files(folder, &out);
+            for ((name, bytes), (other, expected)) in found.iter().zip(&expected) {
+                assert!(name == other && bytes == expected, "{out}: {name} {other}");
+            }
+            assert_eq!(found.len(), expected.len());
+            assert_eq!(several["forces"], one["forces"]);
+            assert_eq!(several["trouble"]["largest_residual"], one["trouble"]["largest_residual"]);
+        }
+        // On from two ranks without ranks.
+        let on = ["--threads", "1", "--set", "march.iterations=14", "--resume"];
+        let on = run(folder, &format!("{case}_2"), &[more, &on].concat());
+        assert_eq!(on["iterations"], 14);
+    }
+    std::fs::write(folder.join("case.toml"), CHANNEL).unwrap();
+    for (k, mpirun) in launchers().iter().enumerate() {
+        let out = format!("mpi{k}");
+        let mut command = launched(mpirun, 2, folder);
+        command
+            .args(["-q", "run", "case.toml", "--out", &out, "--reproducible", "--threads", "1"])
+            .args(newton);
+        let done = command.output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success(), "{}: {said}", mpirun.display());
+        assert_eq!(history(folder, &out), history(folder, "newton_1"));
+        assert!(files(folder, &out) == files(folder, "newton_1"));
+    }
+}
+
 #[test]
 fn what_ranks_do_not_compute_is_refused_by_name() {
     let folder = folder();
@@ -101,10 +205,13 @@ fn what_ranks_do_not_compute_is_refused_by_name() {
         assert_eq!(status, 2, "{message}");
         assert!(message.contains(words), "{message}");
     };
-    let case = cases().join("structured_bump.toml");
-    refused(&["-q", "run", case.to_str().unwrap(), "--ranks", "2"], "one rank alone computes");
-    let case = cases().join("cavity_re100.toml");
-    refused(&["-q", "run", case.to_str().unwrap(), "--ranks", "2"], "one rank alone computes");
+    let cased = |name: &str, more: &[&str], words: &str| {
+        let case = cases().join(name);
+        refused(&[&["-q", "run", case.to_str().unwrap(), "--ranks", "2"], more].concat(), words);
+    };
+    cased("structured_bump.toml", &[], "2 ranks, but the grid has 1 block, and a rank computes whole blocks");
+    cased("structured_bump_lax_wendroff.toml", &[], "one rank alone takes steps of lax_wendroff");
+    cased("cavity_re100.toml", &["--set", "output.matrix=1"], "one rank alone writes linear systems");
     refused(&["-q", "run", "case.toml", "--ranks", "0"], "--ranks");
     let matrix = ["-q", "run", "case.toml", "--ranks", "2", "--set", "output.matrix=1"];
     refused(&matrix, "one rank alone writes linear systems");

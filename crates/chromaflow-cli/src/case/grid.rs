@@ -28,7 +28,7 @@ pub struct GridSection {
     pub generate: Option<Generate>,
     /// Pairs of markers that are joined, each one side of a block: what leaves through one comes in through the other.
     pub periodic: Vec<[String; 2]>,
-    /// Cuts of blocks in two, one after another: block, axis (0 to 2), node.
+    /// Cuts of blocks in two, one after another: block, axis (0 to 2), node. Ranks compute whole blocks.
     pub split: Vec<[usize; 3]>,
 }
 

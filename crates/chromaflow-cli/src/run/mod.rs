@@ -62,7 +62,7 @@ pub struct Args {
     /// Compare the results with the case file's [expect]
     #[arg(long)]
     verify: bool,
-    /// Divide the mesh among N ranks, threads of this process with --threads each [default threads: cores / N]; with mpirun the
+    /// Divide the mesh, or a grid's blocks, among N ranks, threads of this process with --threads each [default threads: cores / N]; with mpirun the
     /// ranks are processes
     #[arg(long, value_name = "N")]
     ranks: Option<NonZeroUsize>,
@@ -132,10 +132,15 @@ fn one(args: &Args, ctx: &Context, ranks: Option<Ranks>) -> CliResult {
     let start = Instant::now();
     let path = args.case.as_deref().expect("clap asks for it");
     let (source, case) = Case::read(path, &args.sets, ctx.global.backend)?;
-    over_ranks::only_meshes(&case, ranks.as_ref())?;
+    if let Some(ranks) = &ranks {
+        over_ranks::refuse(&source, &case, ctx)?;
+        over_ranks::agree(ranks, &source)?;
+    }
     match (source, case) {
         (source, Case::Unstructured(case)) => unstructured::run(args, ctx, source, case, ranks, start),
-        (source, Case::Structured(case)) => structured::run(args, ctx, &source, &case, start),
-        (source, Case::Incompressible(case)) => incompressible::run(args, ctx, &source, &case, start),
+        (source, Case::Structured(case)) => structured::run(args, ctx, &source, &case, ranks.as_ref(), start),
+        (source, Case::Incompressible(case)) => {
+            incompressible::run(args, ctx, &source, &case, ranks.as_ref(), start)
+        }
     }
 }

@@ -1,16 +1,20 @@
 //! Ranks of a run: who they are, what they agree on before the mesh is read, and how they end.
 
 use super::{Args, interrupt, unstructured};
-use crate::case::{Case, CaseFile, Source};
+use crate::case::{Case, CaseFile, Source, StepName};
 use crate::context::{Backend, Context};
 use crate::error::{CliError, CliResult, Done};
 use chromaflow_comm::mpi::{Launch, Mpi, launch};
 use chromaflow_comm::{CommError, Communicator, RunError, Solo, Tag, run};
 use chromaflow_device::cuda::Gpu;
 use chromaflow_flow::FlowSolver;
+use chromaflow_flow::grid::Grid;
+use chromaflow_flow::march::{Host, March};
 use chromaflow_flow::mesh::{Marker, Mesh};
 use chromaflow_flow::unstructured::Ranks;
+use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -182,16 +186,60 @@ fn lost(error: &CommError) -> CliError {
     CliError::environment(error.to_string())
 }
 
-/// Refuses kinds of cases that one rank alone computes.
+/// Refuses cases that one rank alone computes, and those of grids on GPUs of several ranks.
 ///
 /// # Errors
-/// Status 2 with the kinds that ranks share.
-pub fn only_meshes(case: &Case, ranks: Option<&Ranks>) -> CliResult<()> {
-    match (case, ranks) {
-        (Case::Unstructured(_), _) | (_, None) => Ok(()),
-        (other, Some(_)) => Err(CliError::input(format!(
-            "this is {}, which one rank alone computes: leave out --ranks, --gpus, --reproducible and mpirun; ranks share cases of meshes",
-            other.kind().title()
+/// Status 2 with what to do instead.
+pub fn refuse(source: &Source, case: &Case, ctx: &Context) -> CliResult<()> {
+    const ALONE: &str = "leave out --ranks, --gpus, --reproducible and mpirun";
+    match case {
+        Case::Structured(case) if case.structured.method == StepName::LaxWendroff => Err(source.error(
+            &["structured", "method"],
+            &format!("one rank alone takes steps of lax_wendroff: {ALONE}, or choose another method"),
+        )),
+        Case::Incompressible(case) if case.output.matrix > 0 => {
+            Err(source
+                .error(&["output", "matrix"], "one rank alone writes linear systems: leave out --ranks"))
+        }
+        Case::Structured(_) | Case::Incompressible(_) if ctx.gpu().is_some() => Err(CliError::input(
+            "ranks compute structured grids on CPUs: leave out --gpus and --backend cuda, or, for one GPU alone, --ranks, \
+             --reproducible and mpirun",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// What the second line of a run says of ranks, and the most cells of one over the mean.
+pub fn headline(division: Option<(usize, f64)>) -> String {
+    division.map_or_else(String::new, |(ranks, balance)| format!("; {ranks} ranks, balance {balance:.3}"))
+}
+
+/// The same for scripts, and the seconds that this rank has spent in exchanges and sums.
+pub fn facts<S: Host>(division: Option<(usize, f64)>, solver: &March<S>, facts: &mut Map<String, Value>) {
+    let Some((ranks, balance)) = division else { return };
+    facts.insert("ranks".to_owned(), json!(ranks));
+    facts.insert("balance".to_owned(), json!(balance));
+    facts.insert("halo_s".to_owned(), json!(solver.exchange_seconds()));
+}
+
+/// Whether all ranks have read or made the same grid.
+///
+/// # Errors
+/// Status 2 with the first rank that differs, on every rank.
+pub fn same_grid(ranks: &Ranks, source: &Source, grid: &Grid) -> CliResult<()> {
+    let mut digest = DefaultHasher::new();
+    for block in &grid.blocks {
+        block.points.hash(&mut digest);
+        block.nodes.iter().for_each(|x| x.map(f64::to_bits).hash(&mut digest));
+    }
+    // Ranks read for as long as it takes.
+    ranks.ranks.barrier_patiently().map_err(|e| lost(&e))?;
+    let all = ranks.ranks.gather_all(&digest.finish().to_le_bytes()).map_err(|e| lost(&e))?;
+    match all.iter().position(|other| *other != all[0]) {
+        None => Ok(()),
+        Some(rank) => Err(CliError::input(format!(
+            "rank {rank} has another grid than rank 0: the grid of {} differs between hosts",
+            source.path.display()
         ))),
     }
 }

@@ -5,11 +5,12 @@ use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::profiles::WallUnits;
-use super::{Args, summary};
+use super::unstructured::refused;
+use super::{Args, over_ranks, summary};
 use crate::case::{CaseFile, NonlinearName, Source, StepName};
 use crate::cite;
 use crate::context::Context;
-use crate::error::{CliError, CliResult};
+use crate::error::{CliError, CliResult, Done};
 use crate::run::files::Files;
 use chromaflow_device::cuda::Gpu;
 use chromaflow_flow::config::Boundary;
@@ -19,6 +20,7 @@ use chromaflow_flow::mesh::{Mesh, Planar};
 use chromaflow_flow::output::{Field, Restart};
 use chromaflow_flow::structured::lax_wendroff::{LaxWendroffSolver, LaxWendroffSystem};
 use chromaflow_flow::structured::{StructuredConfig, StructuredSolver, StructuredSystem};
+use chromaflow_flow::unstructured::{RankReport, Ranks};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -38,11 +40,30 @@ impl From<GridError> for CliError {
 ///
 /// # Errors
 /// As [`super::run`].
-pub fn run(args: &Args, ctx: &Context, source: &Source, case: &CaseFile, start: Instant) -> CliResult {
+pub fn run(
+    args: &Args,
+    ctx: &Context,
+    source: &Source,
+    case: &CaseFile,
+    ranks: Option<&Ranks>,
+    start: Instant,
+) -> CliResult {
     case.check(source)?;
     let grid = case.grid.load(source)?;
+    if let Some(ranks) = ranks {
+        over_ranks::same_grid(ranks, source, &grid)?;
+    }
     let markers: Vec<_> = grid.markers().iter().map(|m| ((*m).to_owned(), known(m))).collect();
     let config = case.structured.config(case.config(source, &markers, planar(&grid))?);
+    let bad = |e: FlowError| match e {
+        FlowError::TurbulenceOption { key, problem } => source.error(&["turbulence", key], problem),
+        other => refused(source, &other),
+    };
+    if let Some(ranks) = ranks.filter(|ranks| ranks.ranks.rank() > 0) {
+        let solver = StructuredSolver::over_ranks(grid, config, Arc::clone(ctx.team()), ranks);
+        solver.map_err(bad)?.follow().map_err(|e| CliError::environment(e.to_string()))?;
+        return Ok(Done::Success);
+    }
     let files = Files::new(args.out.clone().unwrap_or_else(|| case.folder(source)), &case.output)?;
     let run = Run {
         args,
@@ -57,18 +78,17 @@ pub fn run(args: &Args, ctx: &Context, source: &Source, case: &CaseFile, start: 
         files,
         start,
     };
-    let bad = |e: FlowError| match e {
-        FlowError::TurbulenceOption { key, problem } => source.error(&["turbulence", key], problem),
-        other => CliError::input(format!("{}: {other}", source.path.display())),
-    };
     let (wanted, team) = (config.clone(), Arc::clone(ctx.team()));
     if case.structured.method == StepName::LaxWendroff {
         let scheme = case.structured.lax_wendroff();
         let solver = LaxWendroffSolver::new(grid, wanted, scheme, team).map_err(bad)?;
         OnGrid { case, config, ctx, solver }.go(&run)
     } else {
-        let solver = StructuredSolver::new(grid, wanted, team).map_err(bad)?;
-        OnGrid { case, config, ctx, solver }.go(&run)
+        let solver = match ranks {
+            None => StructuredSolver::new(grid, wanted, team),
+            Some(ranks) => StructuredSolver::over_ranks(grid, wanted, team, ranks),
+        };
+        OnGrid { case, config, ctx, solver: solver.map_err(bad)? }.go(&run)
     }
 }
 
@@ -108,7 +128,11 @@ impl<S: GridSystem> OnGrid<'_, S> {
                 other => CliError::environment(other.to_string()),
             })?;
         }
-        run.go(&mut self)
+        let done = run.go(&mut self);
+        if done.is_ok() {
+            self.solver.dismiss();
+        }
+        done
     }
 }
 
@@ -122,7 +146,8 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
             NonlinearName::NewtonKrylov => "Newton-Krylov steps around block ILU",
             _ => self.case.structured.method.title(),
         };
-        format!("structured grid: {blocks} blocks, {cells} cells; {step}")
+        let ranks = over_ranks::headline(S::division(&self.solver));
+        format!("structured grid: {blocks} blocks, {cells} cells; {step}{ranks}")
     }
 
     fn check(&self, ctx: &Context) -> CliResult<()> {
@@ -194,6 +219,10 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         S::y_plus(&self.solver).into_iter().map(of).collect()
     }
 
+    fn rank_reports(&self) -> Vec<RankReport> {
+        S::division(&self.solver).map_or_else(Vec::new, |_| self.solver.rank_reports())
+    }
+
     fn wall_units(&self, friction: f64, density: f64, temperature: f64) -> Option<WallUnits> {
         self.config.turbulence.as_ref()?;
         Some(WallUnits::of(&self.config.gas, &self.config.freestream, friction, density, temperature))
@@ -249,6 +278,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
             "references": cite::of_case(self.case),
         });
         let Value::Object(mut facts) = facts else { unreachable!("written above") };
+        over_ranks::facts(S::division(&self.solver), &self.solver, &mut facts);
         if self.config.turbulence.is_some() {
             facts.insert("walls".to_owned(), summary::walls(S::y_plus(&self.solver)));
             let model = self.case.turbulence.model;
@@ -268,6 +298,9 @@ trait GridSystem: Host {
     fn restart(solver: &March<Self>) -> Restart;
     fn restart_places(solver: &March<Self>) -> Mesh;
     fn resume(solver: &mut March<Self>, restart: &Restart) -> Result<(), FlowError>;
+    fn division(_: &March<Self>) -> Option<(usize, f64)> {
+        None
+    }
     fn coupled_unknowns(_: &March<Self>) -> Vec<String> {
         Vec::new()
     }
@@ -314,7 +347,12 @@ macro_rules! grid_system {
 
 grid_system!(
     StructuredSystem,
-    |solver: &StructuredSolver, width, rows| on_points(&solver.grid().to_mesh(), width, rows),
+    |solver: &StructuredSolver, width, rows| {
+        on_points(&solver.grid().to_mesh(), width, &solver.of_all_cells(width, rows))
+    },
+    fn division(solver: &March<Self>) -> Option<(usize, f64)> {
+        solver.division()
+    },
     fn coupled_unknowns(solver: &March<Self>) -> Vec<String> {
         solver.coupled_unknowns()
     },

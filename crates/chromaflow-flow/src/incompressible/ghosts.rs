@@ -59,9 +59,8 @@ pub(super) fn fill_boundary(space: &Space, fluid: &Fluid, fields: &mut [Vec<f64>
 
 /// Ghost cells beyond interfaces, and on edges between two boundaries. Edges are needed on skewed grids only.
 pub(super) fn exchange(space: &Space, n: usize, fields: &mut [Vec<f64>]) {
-    let skewed = space.blocks.iter().any(|b| b.skewed);
     space.exchange.fill(fields, n);
-    if skewed {
+    if space.skewed {
         for (block, field) in space.blocks.iter().zip(fields) {
             for component in field.chunks_mut(block.cells.len()) {
                 for &[corner, a, b, inside] in &block.corners {

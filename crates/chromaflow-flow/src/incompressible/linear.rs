@@ -1,6 +1,7 @@
 //! The linear system of a step: block ILU(0) of each grid block, correction steps over all of them.
 
 use super::config::Implicit;
+use super::space::Space;
 use super::system::System;
 use crate::march::{Part, Times};
 use crate::parallel;
@@ -20,7 +21,8 @@ pub(super) struct Linear {
     correction: Vec<Vec<f64>>,
 }
 
-fn norm<'a>(team: &Team, parts: impl Iterator<Item = &'a [f64]>) -> f64 {
+/// Of parts of a vector; over ranks, whose parts are those of blocks, of all of them.
+fn norm<'a>(team: &Team, space: &Space, parts: impl Iterator<Item = &'a [f64]>) -> f64 {
     let square = |part: &[f64]| {
         parallel::reduce(
             team,
@@ -29,7 +31,12 @@ fn norm<'a>(team: &Team, parts: impl Iterator<Item = &'a [f64]>) -> f64 {
             |all, part| *all += part,
         )
     };
-    parts.map(square).sum::<f64>().sqrt()
+    let squares = parts.map(square);
+    let sum = match &space.over {
+        None => squares.sum::<f64>(),
+        Some(over) => over.sum_blocks(1, squares.map(|square| [square]))[0],
+    };
+    sum.sqrt()
 }
 
 impl Linear {
@@ -64,7 +71,7 @@ impl Linear {
     /// **Shapes**: `b` `[rows, n]`; `x` `[cells, n]` of each block.
     pub fn solve(
         &mut self,
-        system: &System,
+        (system, space): (&System, &Space),
         team: &Team,
         b: &[f64],
         x: &mut [Vec<f64>],
@@ -72,13 +79,16 @@ impl Linear {
     ) -> f64 {
         let mut reduction = 0.0;
         let blocks: Vec<&StencilMatrix> = system.blocks.iter().collect();
-        let size = norm(team, [b].into_iter());
         let parts: Vec<&[f64]> = self.first.iter().zip(&*x).map(|(&at, x)| &b[at..at + x.len()]).collect();
+        let size = match &space.over {
+            None => norm(team, space, [b].into_iter()),
+            Some(_) => norm(team, space, parts.iter().copied()),
+        };
         times.timed(Part::Solve, || self.ilu.solve(team, &blocks, &parts, x));
         for correction in 0..=self.implicit.corrections {
             times.timed(Part::Correction, || {
-                system.residual(team, b, x, &mut self.rest);
-                let rest = norm(team, self.rest.iter().map(Vec::as_slice));
+                system.residual(team, space, b, x, &mut self.rest);
+                let rest = norm(team, space, self.rest.iter().map(Vec::as_slice));
                 reduction = if size > 0.0 { rest / size } else { 0.0 };
             });
             if correction == self.implicit.corrections || reduction <= self.implicit.reduction {

@@ -9,8 +9,11 @@ use crate::config::Time;
 use crate::grid::Grid;
 use crate::march::control::CflControl;
 use crate::march::{
-    Advanced, BadPlace, FlowError, Host, March, Measured, Moment, Part, Residuals, System, Times,
+    Advanced, BadPlace, FlowError, Holding, Host, LargestResidual, March, Measured, Moment, Part, Residuals,
+    System, Times, over_ranks,
 };
+use crate::ranks::Ranks;
+use chromaflow::dist::Share;
 use chromaflow::sparse::ShapeError;
 use chromaflow_device::Team;
 use std::sync::Arc;
@@ -51,6 +54,27 @@ impl Solver {
     /// # Errors
     /// [`FlowError`] when the grid, a boundary condition or a number is wrong.
     pub fn new(grid: &Grid, config: Config, team: Arc<Team>) -> Result<Self, FlowError> {
+        Self::on(grid, config, team, None)
+    }
+
+    /// As [`Solver::new`], over ranks, each of which has the grid and gets whole blocks of it. Rank 0 is then used as a solver alone would
+    /// be, while the others [`follow`](Solver::follow). Collective.
+    ///
+    /// Factors are of blocks, and corrections go between them, whoever has them; sums are by blocks: all of it is the same, bit for bit, on
+    /// any number of ranks.
+    ///
+    /// # Errors
+    /// As [`Solver::new`]; [`FlowError::FewBlocks`]; [`FlowError::Ranks`].
+    pub fn over_ranks(
+        grid: &Grid,
+        config: Config,
+        team: Arc<Team>,
+        ranks: &Ranks,
+    ) -> Result<Self, FlowError> {
+        Self::on(grid, config, team, Some(ranks))
+    }
+
+    fn on(grid: &Grid, config: Config, team: Arc<Team>, ranks: Option<&Ranks>) -> Result<Self, FlowError> {
         let fluid = &config.fluid;
         let (nu, beta) = (fluid.viscosity, fluid.compressibility);
         number("the viscosity", nu, nu >= 0.0 && nu.is_finite(), "zero or more")?;
@@ -63,8 +87,8 @@ impl Solver {
             number("the time step", u.dt, u.dt > 0.0 && u.dt.is_finite(), "a number above 0")?;
         }
         let n = 4 + fluid.scalars.len();
-        let space = Space::new(grid, &config)?;
-        let walls = || space.patches.iter().filter(|p| p.wall).map(|p| &p.name);
+        let space = Space::new(grid, &config, ranks)?;
+        let walls = || space.everywhere.iter().filter(|(_, wall)| *wall).map(|(name, _)| name);
         if let Some(name) = config.reference.markers.iter().find(|name| !walls().any(|w| w == *name)) {
             return Err(FlowError::NoMarker { name: name.clone(), known: walls().cloned().collect() });
         }
@@ -100,6 +124,7 @@ impl Solver {
             config,
         };
         system.start_levels();
+        over_ranks::check(Host::share(&system))?;
         Ok(Self::of(system, control))
     }
 
@@ -135,6 +160,7 @@ impl System for IncompressibleSystem {
         self.compute_residual(at, &mut times);
         let found = times.timed(Part::Misc, || Measured::new(self.squares(), self.wall_forces()));
         self.times = times;
+        over_ranks::check(Host::share(self))?;
         Ok(found)
     }
 
@@ -142,6 +168,7 @@ impl System for IncompressibleSystem {
         let mut times = std::mem::take(&mut self.times);
         let done = self.advance_timed(at, &mut times);
         self.times = times;
+        over_ranks::check(Host::share(self))?;
         Ok(done)
     }
 
@@ -179,7 +206,7 @@ impl Host for IncompressibleSystem {
     }
 
     fn rows(&self) -> usize {
-        self.space.rows
+        self.space.over.as_ref().map_or(self.space.rows, |over| over.share.whole())
     }
 
     /// That of all equations: the pressure's alone says little.
@@ -188,11 +215,35 @@ impl Host for IncompressibleSystem {
     }
 
     fn first_bad(&self) -> Option<usize> {
-        self.first_bad_row()
+        self.lowest(self.first_bad_row())
     }
 
     fn place(&self, row: usize) -> BadPlace {
-        self.bad_cell(row)
+        match Host::share(self) {
+            None => self.bad_cell(row),
+            Some(share) => over_ranks::place(share, row, |row| self.bad_cell(row)),
+        }
+    }
+
+    fn share(&self) -> Option<&Arc<Share>> {
+        self.space.over.as_ref().map(|over| &over.share)
+    }
+
+    fn holding(&self) -> Holding {
+        let lists = self.space.exchange.lists();
+        let sent = lists.iter().map(|list| list.send.len()).sum();
+        // The stencil's.
+        let blocks = self.space.rows * (1 + 2 * self.space.axes.len());
+        Holding { rows: self.space.rows, blocks, sent, neighbors: lists.len() }
+    }
+
+    fn largest_of_ranks(&self) -> Option<Option<LargestResidual>> {
+        let share = Host::share(self)?;
+        let volumes = self.volumes();
+        let part = |row: usize| {
+            self.residual[row * self.n..][..self.n].iter().map(|r| r * r).sum::<f64>() / volumes[row]
+        };
+        Some(over_ranks::largest(share, part, |row| self.bad_cell(row), |_| None))
     }
 
     fn residuals(&mut self, at: &Moment) -> Residuals {
@@ -330,17 +381,18 @@ impl IncompressibleSystem {
     fn advance_timed(&mut self, at: &Moment, times: &mut Times) -> Advanced {
         self.assemble(at, times);
         let factored = times.timed(Part::Factor, || self.linear.factor(&self.system, &self.team));
-        if let Err(singular) = factored {
-            let row = self.space.blocks[singular.at.block].first_row + singular.at.cell;
+        let singular =
+            factored.err().map(|found| self.space.blocks[found.at.block].first_row + found.at.cell);
+        if let Some(row) = self.lowest(singular) {
             return Advanced { singular: Some(row), ..Advanced::default() };
         }
         let (b, x) = (&self.residual, &mut self.update);
-        let reduction = self.linear.solve(&self.system, &self.team, b, x, times);
+        let reduction = self.linear.solve((&self.system, &self.space), &self.team, b, x, times);
         times.timed(Part::Misc, || {
             self.keep_good();
             self.apply_update();
             let finite = self.update.iter().flatten().all(|v| v.is_finite());
-            let bad = if finite { None } else { self.first_bad_row() };
+            let bad = self.lowest(if finite { None } else { self.first_bad_row() });
             Advanced { reduction: Some(reduction), bad, ..Advanced::default() }
         })
     }

@@ -3,10 +3,11 @@
 use super::space::Block;
 use super::{IncompressibleSystem, Solver, ghosts};
 use crate::config::Time;
-use crate::march::{FlowError, Host};
+use crate::march::{FlowError, Host, Order, over_ranks};
 use crate::output::{Field, Restart};
 use chromaflow::BlockCsr;
 use chromaflow::factor::structured_ilu::StencilMatrix;
+use std::borrow::Cow;
 
 const STATE: &str = "incompressible";
 const LAST_LEVEL: &str = "incompressible_last";
@@ -47,7 +48,47 @@ impl Solver {
         flow.iter().map(|s| (*s).to_owned()).chain(scalars).collect()
     }
 
-    /// Centers of all cells, block after block, i fastest.
+    /// Does a rank's part of whatever rank 0 is asked for, until rank 0 ends ([`Solver::dismiss`](crate::march::March::dismiss)).
+    ///
+    /// # Errors
+    /// [`FlowError::Ranks`] when another rank has failed.
+    pub fn follow(&mut self) -> Result<(), FlowError> {
+        self.follow_by(|me, order| {
+            match order {
+                Order::Fields => drop(me.fields()),
+                Order::Restart => drop(me.restart()),
+                Order::Resume => me.resume(&Restart::default())?,
+                Order::Largest => {
+                    let found = me.residuals();
+                    drop(me.of_all_cells(found.equations, found.rates.clone()));
+                    drop(me.largest_residual(&found));
+                }
+                Order::Outflow => drop(me.outflow("")),
+                _ => {} // what all systems do alike, or nothing
+            }
+            Ok(())
+        })
+    }
+
+    /// Number of ranks, and the most cells that one of them has over the mean; none where there is one.
+    pub fn division(&self) -> Option<(usize, f64)> {
+        let over = self.host.space.over.as_ref()?;
+        let size = over.share.ranks().size();
+        (size > 1).then_some((size, over.balance))
+    }
+
+    /// Values of this rank's cells as those of all cells on rank 0, none elsewhere: collective, as
+    /// [`March::residuals`](crate::march::March::residuals) says.
+    ///
+    /// **Shapes**: `[cells, width]`.
+    pub fn of_all_cells(&self, width: usize, values: Vec<f64>) -> Vec<f64> {
+        match &self.host.space.over {
+            None => values,
+            Some(over) => over.gather(width, &values),
+        }
+    }
+
+    /// Centers of all cells, block after block, i fastest; over ranks of this one's, as all that follows but for files.
     pub fn centers(&self) -> Vec<[f64; 3]> {
         let of = |b: &Block, row| {
             let at = b.at(row);
@@ -107,16 +148,17 @@ impl Solver {
     /// When a device computes and [`Solver::sync`] was not called since.
     pub fn fields(&mut self) -> Vec<Field> {
         let host = self.synced_mut();
+        let _ = host.tell(Order::Fields);
         host.fill_all_ghosts();
-        let host = &self.host;
+        let (host, space) = (&self.host, &self.host.space);
         let component = |c: usize| -> Vec<f64> {
-            let blocks = host.space.blocks.iter().zip(&host.fields);
-            blocks
-                .flat_map(|(b, field)| {
-                    let len = b.cells.len();
-                    point_values(b, &host.space.axes, &field[c * len..(c + 1) * len])
-                })
-                .collect()
+            let of = |(b, field): (&Block, &Vec<f64>)| {
+                let len = b.cells.len();
+                point_values(b, &space.axes, &field[c * len..(c + 1) * len])
+            };
+            let own: Vec<Vec<f64>> = space.blocks.iter().zip(&host.fields).map(of).collect();
+            let points = space.points.iter().copied().enumerate();
+            space.over.as_ref().map_or_else(|| own.concat(), |over| over.gather_lists(points, &own).concat())
         };
         let (u, v, w) = (component(1), component(2), component(3));
         let velocity = (0..u.len()).flat_map(|i| [u[i], v[i], w[i]]).collect();
@@ -154,11 +196,12 @@ impl Solver {
     /// When a device computes and [`Solver::sync`] was not called since.
     pub fn restart(&self) -> Restart {
         let host = self.synced();
+        let _ = host.tell(Order::Restart);
         let mut restart = self.start_restart();
-        restart.fields.push(Field::vector(STATE, host.n, host.rows_of_state()));
+        restart.fields.push(Field::vector(STATE, host.n, self.of_all_cells(host.n, host.rows_of_state())));
         if let Time::Unsteady(_) = host.config.time {
             for (name, level) in [LAST_LEVEL, LEVEL_BEFORE].into_iter().zip(&host.levels) {
-                restart.fields.push(Field::vector(name, host.n, level.clone()));
+                restart.fields.push(Field::vector(name, host.n, self.of_all_cells(host.n, level.clone())));
             }
         }
         restart
@@ -171,6 +214,15 @@ impl Solver {
     /// [`FlowError::Restart`] when a field is missing or has another size.
     pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
         let host = &self.host;
+        host.tell(Order::Resume)?;
+        let restart = &match &host.space.over {
+            None => Cow::Borrowed(restart),
+            Some(over) => {
+                let scatter = |width: usize, values: &[f64]| over.scatter(width, values);
+                let ranks = &**over.share.ranks();
+                Cow::Owned(over_ranks::scattered(ranks, restart, host.rows(), scatter)?)
+            }
+        };
         let (n, size) = (host.n, host.space.rows * host.n);
         let field = |name: &str| {
             let fault = |problem: String| FlowError::Restart { field: name.to_owned(), problem };
@@ -180,13 +232,14 @@ impl Solver {
             }
             Ok(found.values.clone())
         };
-        let state = field(STATE)?;
         let levels = match host.config.time {
             Time::Unsteady(_) if restart.field(LAST_LEVEL).is_some() => {
-                Some([field(LAST_LEVEL)?, field(LEVEL_BEFORE)?])
+                field(LAST_LEVEL).and_then(|last| Ok(Some([last, field(LEVEL_BEFORE)?])))
             }
-            _ => None,
+            _ => Ok(None),
         };
+        let found = field(STATE).and_then(|state| Ok((state, levels?)));
+        let (state, levels) = over_ranks::agreed(Host::share(host), found)?;
         self.resume_progress(restart, levels.is_some());
         let time = self.progress.next_time(self.host.time());
         let host = self.host_to_set();

@@ -5,8 +5,9 @@ use super::config::{Boundary, Config, WallScalar};
 use super::ghost::GhostKind;
 use super::system::Link;
 use crate::grid::{Cells, Exchange, Grid, Metrics, Window};
-use crate::march::FlowError;
+use crate::march::{FlowError, over_ranks};
 use crate::mesh::Planar;
+use crate::ranks::{BlockExchange, BlockRanks, Ranks};
 use std::ops::Range;
 
 /// A block as the solver uses it.
@@ -37,6 +38,13 @@ impl Block {
         let [ni, nj, _] = self.cells.count;
         let local = row - self.first_row;
         self.cells.inside([local % ni, local / ni % nj, local / (ni * nj)])
+    }
+
+    /// The number in the block of the cell at a place in the arrays; none of a ghost.
+    pub fn number(&self, at: usize) -> Option<usize> {
+        let (count, cell) = (self.cells.count, self.cells.cell(at).map(|n| n as usize));
+        let inside = (0..3).all(|d| cell[d] < count[d]);
+        inside.then(|| cell[0] + count[0] * (cell[1] + count[1] * cell[2]))
     }
 }
 
@@ -85,9 +93,18 @@ pub(super) struct Patch {
 pub(super) struct Space {
     pub blocks: Vec<Block>,
     pub patches: Vec<Patch>,
-    pub exchange: Exchange,
-    /// Neighbors across interfaces, by rows.
+    pub exchange: BlockExchange,
+    /// Where there are ranks, which blocks are this one's: `blocks` are these, `patches` lie on them.
+    pub over: Option<BlockRanks>,
+    /// Name of every patch of the grid, and whether it is a wall; which of them each of `patches` is.
+    pub everywhere: Vec<(String, bool)>,
+    pub numbers: Vec<usize>,
+    /// Neighbors across interfaces, by rows: those of other ranks are numbered behind the rows as they come by `exchange`.
     pub links: Vec<Link>,
+    /// Points of every block of the grid.
+    pub points: Vec<usize>,
+    /// Whether any block of the grid is skewed.
+    pub skewed: bool,
     /// Axes along which anything can happen.
     pub axes: Vec<usize>,
     pub rows: usize,
@@ -99,7 +116,7 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
 }
 
 impl Space {
-    pub fn new(grid: &Grid, config: &Config) -> Result<Self, FlowError> {
+    pub fn new(grid: &Grid, config: &Config, ranks: Option<&Ranks>) -> Result<Self, FlowError> {
         grid.check()?;
         for (number, block) in grid.blocks.iter().enumerate() {
             if let Some(n) = block.blank.iter().position(|&blank| blank != 1) {
@@ -111,8 +128,12 @@ impl Space {
                 });
             }
         }
-        let metrics = Metrics::of_grid(grid);
-        let exchange = Exchange::new(grid);
+        let over = over_ranks::blocks_of(grid, ranks)?;
+        let (numbers, exchange): (Vec<usize>, _) = match &over {
+            None => ((0..grid.blocks.len()).collect(), BlockExchange::new(grid)),
+            Some(over) => (over.blocks.clone(), over.exchange(grid)),
+        };
+        let metrics = Metrics::of_blocks(grid, numbers.iter().copied());
         let condition = |name: &str| -> Result<Boundary, FlowError> {
             match config.boundaries.get(name) {
                 Some(boundary) => Ok(boundary.clone()),
@@ -144,12 +165,20 @@ impl Space {
                 block
             })
             .collect();
-        let mut patches = Vec::new();
+        let (mut patches, mut everywhere, mut of_all) = (Vec::new(), Vec::new(), Vec::new());
         for p in &grid.patches {
-            let made = patch(p, &condition(&p.name)?, &mut blocks[p.window.block], config)?;
+            let condition = condition(&p.name)?;
             // The two planes of a planar grid balance each other.
-            if axes.contains(&p.window.side.axis) {
-                patches.push(made);
+            let counts = axes.contains(&p.window.side.axis);
+            if let Ok(own) = numbers.binary_search(&p.window.block) {
+                let made = Patch { block: own, ..patch(p, &condition, &mut blocks[own], config)? };
+                if counts {
+                    of_all.push(everywhere.len());
+                    patches.push(made);
+                }
+            }
+            if counts {
+                everywhere.push((p.name.clone(), condition.is_wall()));
             }
         }
         corners(&mut blocks, &exchange, &axes);
@@ -163,8 +192,31 @@ impl Space {
             });
         }
         let links = links(&blocks, &exchange, &axes);
-        let volume = blocks.iter().map(|b| b.metrics.total_volume()).sum();
-        Ok(Self { blocks, patches, exchange, links, axes, rows: first_row, volume })
+        let volumes = blocks.iter().map(|b| b.metrics.total_volume());
+        let (mut volume, mut skewed) = (0.0, blocks.iter().any(|b| b.skewed));
+        match &over {
+            None => volume = volumes.sum(),
+            Some(over) => {
+                volume += over.sum_blocks(1, volumes.map(|volume| [volume]))[0];
+                skewed = over.share.largest(f32::from(u8::from(skewed))) > 0.0;
+            }
+        }
+        let points = grid.blocks.iter().map(|b| b.nodes.len()).collect();
+        let (numbers, rows) = (of_all, first_row);
+        Ok(Self {
+            blocks,
+            patches,
+            exchange,
+            over,
+            everywhere,
+            numbers,
+            links,
+            points,
+            skewed,
+            axes,
+            rows,
+            volume,
+        })
     }
 }
 
@@ -307,7 +359,7 @@ fn faces(window: &Window, block: &mut Block) -> Vec<Face> {
 }
 
 /// Edges of blocks between two boundaries.
-fn corners(blocks: &mut [Block], exchange: &Exchange, axes: &[usize]) {
+fn corners(blocks: &mut [Block], exchange: &BlockExchange, axes: &[usize]) {
     // 1 in cells, and after an exchange in ghost cells beyond interfaces.
     let mut known: Vec<Vec<u8>> = blocks
         .iter()
@@ -348,7 +400,7 @@ fn corners(blocks: &mut [Block], exchange: &Exchange, axes: &[usize]) {
 }
 
 /// Neighbors across interfaces.
-fn links(blocks: &[Block], exchange: &Exchange, axes: &[usize]) -> Vec<Link> {
+fn links(blocks: &[Block], exchange: &BlockExchange, axes: &[usize]) -> Vec<Link> {
     const NONE: u32 = u32::MAX;
     // The row of each cell inside; beyond interfaces those of the neighbors.
     let mut rows: Vec<Vec<u32>> = blocks
@@ -361,7 +413,9 @@ fn links(blocks: &[Block], exchange: &Exchange, axes: &[usize]) -> Vec<Link> {
             rows
         })
         .collect();
-    exchange.fill(&mut rows, 1);
+    let count = blocks.last().map_or(0, |b| b.rows().end);
+    rows.push((count as u32..(count + exchange.count()) as u32).collect());
+    Exchange::fill(exchange, &mut rows, 1);
     let mut links = Vec::new();
     for (block, rows) in blocks.iter().zip(&rows) {
         let count = block.cells.count.map(|n| n as isize);

@@ -69,20 +69,28 @@ impl System {
         }
     }
 
-    /// `r = b - A x`, interfaces included.
+    /// `r = b - A x`, interfaces included, over all ranks: collective.
     ///
     /// **Shapes**: `b` `[rows, n]`; `x` and `r` `[cells, n]` of each block.
-    pub fn residual(&self, team: &Team, b: &[f64], x: &[Vec<f64>], r: &mut [Vec<f64>]) {
-        let n = self.n;
+    pub fn residual(&self, team: &Team, space: &Space, b: &[f64], x: &[Vec<f64>], r: &mut [Vec<f64>]) {
+        let (n, rows) = (self.n, space.rows);
+        let others = space.exchange.received(n, |b, at, c| {
+            // Ghosts beyond edges take values of ghosts, which a system has none of.
+            space.blocks[b].number(at).map_or(0.0, |cell| x[b][n * cell + c])
+        });
+        let count = space.exchange.count();
         for (((a, first), x), r) in self.blocks.iter().zip(&self.first).zip(x).zip(&mut *r) {
             a.residual(team, &b[first * n..][..x.len()], x, r);
         }
         for link in &self.links {
             let to = self.place(link.row as usize);
-            let (block, cell) = self.place(link.other as usize);
-            let x = &x[block][cell * n..][..n];
+            let other = link.other as usize;
+            let (block, cell) = self.place(other.min(rows - 1));
+            let x = |c: usize| {
+                if other < rows { x[block][cell * n + c] } else { others[c * count + other - rows] }
+            };
             let r = &mut r[to.0][to.1 * n..][..n];
-            for (column, x) in self.coupling(to, link.face).chunks(n).zip(x) {
+            for (column, x) in self.coupling(to, link.face).chunks(n).zip((0..n).map(x)) {
                 for (r, a) in r.iter_mut().zip(column) {
                     *r -= a * x;
                 }

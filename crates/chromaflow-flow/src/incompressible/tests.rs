@@ -1,5 +1,7 @@
 //! Fluxes and the matrix against derivatives.
 
+mod over_ranks;
+
 use super::*;
 use crate::config::Time;
 use crate::grid::Grid;
@@ -294,7 +296,7 @@ fn couplings_of_blocks_are_part_of_the_system() {
         rest = tail;
     }
     let mut residual = parts.clone();
-    solver.host.system.residual(&Team::new(1), &b, &parts, &mut residual);
+    solver.host.system.residual(&Team::new(1), &solver.host.space, &b, &parts, &mut residual);
     close(&residual.concat(), &whole, 1e-13);
 }
 

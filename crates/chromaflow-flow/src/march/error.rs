@@ -197,6 +197,18 @@ pub enum FlowError {
         /// What to do instead.
         remedy: &'static str,
     },
+    /// More ranks than blocks.
+    #[error(
+        "{ranks} ranks, but the grid has {blocks} {}, and a rank computes whole blocks: ask for {blocks} or fewer, or cut the grid with \
+         grid.split (lines end at interfaces: steps by lines change where blocks are cut)",
+        if *blocks == 1 { "block" } else { "blocks" }
+    )]
+    FewBlocks {
+        /// Blocks.
+        blocks: usize,
+        /// Ranks.
+        ranks: usize,
+    },
     /// What is not the same in every sector of a mesh with turned periodic sides.
     #[error(
         "periodic sides are turned about the axis {axis:?}, and {what} is not the same in every sector: {remedy}"

@@ -21,7 +21,9 @@ pub(crate) mod forces;
 pub(crate) mod linear;
 pub(crate) mod newton;
 mod order;
+pub(crate) mod over_ranks;
 mod progress;
+mod rank_report;
 mod report;
 mod residuals;
 mod share;
@@ -36,6 +38,7 @@ pub use error::FlowError;
 pub use forces::{Coefficients, Forces, MarkerForces};
 pub use order::Order;
 pub(crate) use progress::Progress;
+pub use rank_report::{Holding, RankReport};
 pub(crate) use report::CONSERVED;
 #[cfg(feature = "cuda")]
 pub(crate) use report::Running;

@@ -27,6 +27,8 @@ pub enum Order {
     Heights,
     /// The first rank gathers how the time of all went.
     Reports,
+    /// All find what leaves through the boundary.
+    Outflow,
     /// The run is over.
     End,
 }
@@ -46,8 +48,9 @@ impl Order {
             Self::Forces => (8, 0.0),
             Self::Heights => (9, 0.0),
             Self::Reports => (10, 0.0),
-            Self::End => (11, 0.0),
-            Self::Pieces => (12, 0.0),
+            Self::Outflow => (11, 0.0),
+            Self::End => (12, 0.0),
+            Self::Pieces => (13, 0.0),
         };
         let mut bytes = vec![number];
         bytes.extend_from_slice(&f64::to_le_bytes(value));
@@ -70,8 +73,9 @@ impl Order {
             8 => Self::Forces,
             9 => Self::Heights,
             10 => Self::Reports,
-            11 => Self::End,
-            12 => Self::Pieces,
+            11 => Self::Outflow,
+            12 => Self::End,
+            13 => Self::Pieces,
             _ => return None,
         })
     }
@@ -84,8 +88,8 @@ mod tests {
     #[test]
     fn orders_read_back() {
         use Order::{
-            End, Fields, Forces, Heights, Iterations, Largest, LargestCfl, Pieces, Release, Reports, Restart,
-            Resume, Step,
+            End, Fields, Forces, Heights, Iterations, Largest, LargestCfl, Outflow, Pieces, Release, Reports,
+            Restart, Resume, Step,
         };
         for order in [
             Step,
@@ -100,11 +104,12 @@ mod tests {
             Forces,
             Heights,
             Reports,
+            Outflow,
             End,
         ] {
             assert_eq!(Order::unpack(&order.pack()), Some(order));
         }
         assert_eq!(Order::unpack(&[]), None);
-        assert_eq!(Order::unpack(&[13, 0, 0, 0, 0, 0, 0, 0, 0]), None);
+        assert_eq!(Order::unpack(&[14, 0, 0, 0, 0, 0, 0, 0, 0]), None);
     }
 }

@@ -1,7 +1,11 @@
 //! What a march asks of a system of equations, wherever its state lies.
 
-use super::{BadPlace, FlowError, Forces, LargestResidual, Order, PartTime, Residuals, StepControl, Times};
+use super::{
+    BadPlace, FlowError, Forces, Holding, LargestResidual, Order, PartTime, Residuals, StepControl, Times,
+};
 use crate::config::{NewtonKrylov, Space, Time};
+use chromaflow::dist::Share;
+use std::sync::Arc;
 
 /// Sums over one wall: pressure force, its moment, friction, its moment.
 pub type WallSums = [[f64; 3]; 4];
@@ -260,8 +264,18 @@ pub trait Host: System + Sized {
     ///
     /// # Errors
     /// [`FlowError::Ranks`].
-    fn tell(&self, _order: Order) -> Result<(), FlowError> {
-        Ok(())
+    fn tell(&self, order: Order) -> Result<(), FlowError> {
+        order.tell(self.share())
+    }
+
+    /// This rank's rows among all, where there are ranks.
+    fn share(&self) -> Option<&Arc<Share>> {
+        None
+    }
+
+    /// What this rank has.
+    fn holding(&self) -> Holding {
+        Holding { rows: self.rows(), ..Holding::default() }
     }
 
     /// A physical step that ends at `time` begins: values given by time are to be set.

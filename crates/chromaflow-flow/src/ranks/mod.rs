@@ -15,8 +15,10 @@
 //! | `piece.rs` | a rank's piece of the mesh's file, where fields are written in pieces |
 //! | `wire.rs` | parts and pieces as bytes |
 //! | `survey.rs` | what a division looks like |
+//! | `blocks.rs` | structured grids: whole blocks given to ranks |
 
 mod bits;
+mod blocks;
 mod cut;
 mod partition;
 mod piece;
@@ -27,6 +29,7 @@ pub(crate) mod tests;
 mod unrolled;
 mod wire;
 
+pub use blocks::{BlockExchange, BlockRanks};
 pub use partition::{Division, Quality};
 pub use piece::{FileNodes, RankPiece};
 pub use rows::Rows;
@@ -43,9 +46,19 @@ use chromaflow_comm::{CommError, Communicator, Tag};
 use chromaflow_device::Team;
 use cut::{Cutter, Touched};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use unrolled::{NOBODY, Unrolled};
+
+/// Who computes together.
+#[derive(Clone, Debug)]
+pub struct Ranks {
+    /// This rank and the others.
+    pub ranks: Arc<dyn Communicator>,
+    /// Whether results are to be the same, bit for bit, on any number of ranks: inner products and norms are then exact before
+    /// their one rounding.
+    pub reproducible: bool,
+}
 
 /// A rank's part of a mesh, its nodes in the order of the whole mesh's rows.
 #[derive(Clone, Debug, PartialEq)]

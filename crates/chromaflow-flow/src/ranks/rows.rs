@@ -108,8 +108,7 @@ impl Rows {
     ///
     /// **Shapes**: values `[rows, width]`, out `[rows of the mesh, width]`.
     pub fn gather(&self, width: usize, values: &[f64]) -> Vec<f64> {
-        let rows = if self.share.ranks().rank() == 0 { self.share.whole() } else { 0 };
-        self.share.gather(width, values).unwrap_or_else(|_| vec![f64::NAN; rows * width])
+        gather(&self.share, width, values)
     }
 
     /// Values by rows here from values by the file's numbers on rank 0; collective.
@@ -119,23 +118,38 @@ impl Rows {
     /// # Errors
     /// [`CommError`].
     pub fn scatter(&self, width: usize, values: &[f64]) -> Result<Vec<f64>, CommError> {
-        let ranks = &**self.share.ranks();
-        let pick = |file: &[u32]| -> Vec<f64> {
-            file.iter().flat_map(|&i| &values[i as usize * width..][..width]).copied().collect()
-        };
-        let asked = ranks.gather(0, bytemuck::cast_slice(&self.file))?;
-        if ranks.rank() > 0 {
-            let bytes = ranks.receive(0, Tag::Collective)?;
-            let expected = 8 * width * self.file.len();
-            if bytes.len() != expected {
-                return Err(CommError::Length { from: 0, expected, found: bytes.len() });
-            }
-            return Ok(wire::values(&bytes));
-        }
-        for (to, asked) in asked.iter().enumerate().skip(1) {
-            let file: Vec<u32> = wire::values(asked);
-            ranks.send(to, Tag::Collective, bytemuck::cast_slice(&pick(&file)).to_vec())?;
-        }
-        Ok(pick(&self.file))
+        scatter(&**self.share.ranks(), &self.file, width, values)
     }
+}
+
+/// As [`Rows::gather`].
+pub(super) fn gather(share: &Share, width: usize, values: &[f64]) -> Vec<f64> {
+    let rows = if share.ranks().rank() == 0 { share.whole() } else { 0 };
+    share.gather(width, values).unwrap_or_else(|_| vec![f64::NAN; rows * width])
+}
+
+/// Values of the rows with these numbers on this rank, from values of all on rank 0; collective.
+pub(super) fn scatter(
+    ranks: &dyn Communicator,
+    numbers: &[u32],
+    width: usize,
+    values: &[f64],
+) -> Result<Vec<f64>, CommError> {
+    let pick = |numbers: &[u32]| -> Vec<f64> {
+        numbers.iter().flat_map(|&i| &values[i as usize * width..][..width]).copied().collect()
+    };
+    let asked = ranks.gather(0, bytemuck::cast_slice(numbers))?;
+    if ranks.rank() > 0 {
+        let bytes = ranks.receive(0, Tag::Collective)?;
+        let expected = 8 * width * numbers.len();
+        if bytes.len() != expected {
+            return Err(CommError::Length { from: 0, expected, found: bytes.len() });
+        }
+        return Ok(wire::values(&bytes));
+    }
+    for (to, asked) in asked.iter().enumerate().skip(1) {
+        let numbers: Vec<u32> = wire::values(asked);
+        ranks.send(to, Tag::Collective, bytemuck::cast_slice(&pick(&numbers)).to_vec())?;
+    }
+    Ok(pick(numbers))
 }

@@ -22,13 +22,14 @@ impl StructuredSolver {
         self.host.free
     }
 
-    /// Conserved variables of all cells: block by block, i fastest.
+    /// Conserved variables of all cells: block by block, i fastest; over ranks of this one's, as everything here but
+    /// [`StructuredSolver::entropy_error`].
     ///
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn state(&self) -> Vec<[f64; 5]> {
         let host = self.synced();
-        let mut out = Vec::with_capacity(host.grid.cells());
+        let mut out = Vec::with_capacity(host.cells());
         for block in &host.blocks {
             for at in block.cells.rows().flat_map(|row| row..row + block.cells.count[0]) {
                 out.push(conserved(host.physics.gas, &block.state(at)));
@@ -57,7 +58,7 @@ impl StructuredSolver {
 
     /// Center and volume of all cells, in the order of [`StructuredSolver::state`].
     pub fn cells(&self) -> Vec<([f64; 3], f64)> {
-        let mut out = Vec::with_capacity(self.host.grid.cells());
+        let mut out = Vec::with_capacity(self.host.cells());
         for block in &self.host.blocks {
             let m = &block.metrics;
             for at in block.cells.rows().flat_map(|row| row..row + block.cells.count[0]) {
@@ -83,9 +84,9 @@ impl StructuredSolver {
     pub fn entropy_error(&self) -> f64 {
         let gas = self.host.physics.gas;
         let sum: f64 = self
-            .state()
+            .whole_state()
             .iter()
-            .zip(self.cells())
+            .zip(self.whole_cells())
             .map(|(q, (_, volume))| (entropy(gas, &primitive(gas, q)) - 1.0).powi(2) * volume)
             .sum();
         (sum / self.host.volume).sqrt()
@@ -140,7 +141,7 @@ impl StructuredSystem {
     /// See [`StructuredSolver::rates`].
     pub(super) fn rates(&mut self, bdf: Option<Bdf>) -> Vec<[f64; 5]> {
         self.compute_residual(bdf);
-        let mut out = Vec::with_capacity(self.grid.cells());
+        let mut out = Vec::with_capacity(self.cells());
         for block in &self.blocks {
             let ni = block.cells.count[0];
             for row in 0..block.rows() {
@@ -152,6 +153,17 @@ impl StructuredSystem {
             }
         }
         out
+    }
+
+    /// Cells of this rank.
+    pub(super) fn cells(&self) -> usize {
+        self.blocks.iter().map(|block| block.cells.interior()).sum()
+    }
+
+    /// The place of a cell by its number, and the state there.
+    pub(super) fn place_here(&self, number: usize) -> BadPlace {
+        let (block, at) = self.locate(number);
+        self.bad_cell(block, at)
     }
 
     /// Volumes of all cells, in the same order.
@@ -173,7 +185,7 @@ impl StructuredSystem {
             }
             rest -= block.cells.interior();
         }
-        panic!("cell {number} of {}", self.grid.cells());
+        panic!("cell {number} of {}", self.cells());
     }
 
     /// The number of a cell by its block and place.
@@ -212,7 +224,7 @@ impl StructuredSystem {
             .iter()
             .find(|p| p.window.block == b && p.faces.iter().any(|(other, _)| *other == cell));
         BadPlace {
-            place: Place::Cell { block: b, cell },
+            place: Place::Cell { block: self.block_number(b), cell },
             at: std::array::from_fn(|c| block.metrics.center[c][at]),
             marker: touching.map(|p| p.name.clone()),
             state: conserved(self.physics.gas, &block.state(at)).to_vec(),

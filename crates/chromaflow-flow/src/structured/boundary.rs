@@ -104,6 +104,11 @@ impl PatchState {
         Self { name: name.to_owned(), condition, window, faces, wide }
     }
 
+    /// Of a block that another rank has: no more than its condition.
+    pub fn distant(name: &str, window: Window, condition: Condition<f64>) -> Self {
+        Self { name: name.to_owned(), condition, window, faces: Vec::new(), wide: Vec::new() }
+    }
+
     /// That a moving wall slides along itself.
     pub fn check_motion(&self, block: &BlockState) -> Result<(), FlowError> {
         let faces = self.faces.iter().map(|(cell, x)| (*x, self.view(block, block.cells.inside(*cell)).n));
@@ -219,19 +224,34 @@ impl PatchState {
 /// each sum has the order of their faces.
 pub(super) fn adapt_outlets(gas: Gas<f64>, patches: &mut [PatchState], blocks: &[BlockState]) {
     for outlet in outlets(patches) {
-        let (mut flow, mut slope) = (0.0, 0.0);
-        for patch in outlet.iter().map(|&p| &patches[p]) {
-            let block = &blocks[patch.window.block];
-            for (cell, _) in &patch.faces {
-                let view = patch.view(block, block.cells.inside(*cell));
-                let [f, s] = face_flow(&patch.condition, gas, &view.w[0], &view.w[1], &view.n);
-                (flow, slope) = (flow + f, slope + s);
-            }
+        let sum = outlet.iter().fold([0.0; 2], |sum, &p| patches[p].add_outflow(gas, blocks, sum));
+        set_pressure(patches, &outlet, sum);
+    }
+}
+
+/// Sets the pressure of an outlet, with these patches, from the flow through it and its slope.
+pub(super) fn set_pressure(patches: &mut [PatchState], outlet: &[usize], [flow, slope]: [f64; 2]) {
+    let Condition { outlet: Outlet { pressure, .. }, mass_flow, .. } = patches[outlet[0]].condition;
+    for &p in outlet {
+        patches[p].condition.outlet.pressure = adapted_pressure(pressure, flow, slope, mass_flow);
+    }
+}
+
+impl PatchState {
+    /// Adds what flows out through the faces of an outlet, and its slope by the pressure.
+    pub fn add_outflow(
+        &self,
+        gas: Gas<f64>,
+        blocks: &[BlockState],
+        [mut flow, mut slope]: [f64; 2],
+    ) -> [f64; 2] {
+        let block = &blocks[self.window.block];
+        for (cell, _) in &self.faces {
+            let view = self.view(block, block.cells.inside(*cell));
+            let [f, s] = face_flow(&self.condition, gas, &view.w[0], &view.w[1], &view.n);
+            (flow, slope) = (flow + f, slope + s);
         }
-        let Condition { outlet: Outlet { pressure, .. }, mass_flow, .. } = patches[outlet[0]].condition;
-        for p in outlet {
-            patches[p].condition.outlet.pressure = adapted_pressure(pressure, flow, slope, mass_flow);
-        }
+        [flow, slope]
     }
 }
 

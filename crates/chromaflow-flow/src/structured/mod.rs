@@ -28,6 +28,7 @@ mod lines;
 mod measure;
 mod newton;
 mod output;
+mod over_ranks;
 mod residual;
 mod setup;
 mod ssor;
@@ -48,18 +49,21 @@ pub use waves::{
 
 use crate::config::Time;
 use crate::gas::{conserved, mach, primitive};
-use crate::grid::{Exchange, Grid};
+use crate::grid::Grid;
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
 use crate::march::{
-    Advanced, BadPlace, Bdf, Coefficients, FlowError, Forces, Host, March, Measured, Moment, Part, Residuals,
-    System, Times, update_share,
+    Advanced, BadPlace, Bdf, Coefficients, FlowError, Forces, Holding, Host, LargestResidual, March,
+    Measured, Moment, Part, Residuals, System, Times, over_ranks as ranks, update_share,
 };
+use crate::ranks::BlockExchange;
 use block::{BlockState, each_row};
 use boundary::PatchState;
+use chromaflow::dist::Share;
 use chromaflow_device::Team;
 use lines::LineSolver;
 use newton::GridNewton;
+use over_ranks::Over;
 use residual::Physics;
 use ssor::Ssor;
 use std::sync::Arc;
@@ -67,6 +71,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A solver for one grid and one set-up, with its state.
 pub type StructuredSolver = March<StructuredSystem>;
+
+/// A wall's patch, what pressure and what friction do on it.
+type WallLoads = (usize, Coefficients, Coefficients);
 
 /// Compressible flow on one structured grid: the host's form.
 pub struct StructuredSystem {
@@ -76,7 +83,9 @@ pub struct StructuredSystem {
     physics: Physics,
     blocks: Vec<BlockState>,
     patches: Vec<PatchState>,
-    exchange: Exchange,
+    exchange: BlockExchange,
+    /// Where there are ranks, which blocks are this one's: those of `blocks`, and the patches on them.
+    over: Option<Over>,
     lines: LineSolver,
     ssor: Ssor,
     /// None where steps are plain ones.
@@ -94,22 +103,21 @@ pub struct StructuredSystem {
 impl System for StructuredSystem {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         let mut times = std::mem::take(&mut self.times);
-        let forces = times.timed(Part::Residual, || {
-            boundary::adapt_outlets(self.physics.gas, &mut self.patches, &self.blocks);
+        let walls = times.timed(Part::Residual, || {
+            self.adapt_outlets();
             self.compute_residual(at.bdf)
         });
-        let (squares, beside) = times.timed(Part::Misc, || (self.squares(), self.turbulence_squares()));
+        let found = times.timed(Part::Misc, || self.measured(&walls));
         self.times = times;
-        Ok(Measured::new(squares, forces).with_coupled(beside))
+        ranks::check(Host::share(self))?;
+        Ok(found)
     }
 
     fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
         let mut times = std::mem::take(&mut self.times);
         let solved = times.timed(Part::LinearSolver, || self.solve_update(at));
         let done = match solved {
-            Err((block, cell)) => {
-                Advanced { singular: Some(self.number(block, cell)), ..Advanced::default() }
-            }
+            Err(cell) => Advanced { singular: Some(cell), ..Advanced::default() },
             Ok(reduction) => times.timed(Part::Misc, || {
                 let (limited, unphysical) = self.apply_update();
                 let bad = if unphysical > 0 { self.first_bad() } else { None };
@@ -117,6 +125,7 @@ impl System for StructuredSystem {
             }),
         };
         self.times = times;
+        ranks::check(Host::share(self))?;
         Ok(done)
     }
 
@@ -169,16 +178,42 @@ impl Host for StructuredSystem {
     }
 
     fn round_off(&self) -> Vec<f64> {
-        self.turbulence_round_off()
+        match &self.over {
+            None => self.turbulence_round_off(0..self.blocks.len()),
+            Some(over) => over.round_off.clone(),
+        }
     }
 
     fn first_bad(&self) -> Option<usize> {
-        self.first_bad_cell().map(|(block, cell)| self.number(block, cell))
+        self.lowest(self.first_bad_cell())
     }
 
     fn place(&self, row: usize) -> BadPlace {
-        let (block, at) = self.locate(row);
-        self.bad_cell(block, at)
+        match Host::share(self) {
+            None => self.place_here(row),
+            Some(share) => ranks::place(share, row, |row| self.place_here(row)),
+        }
+    }
+
+    fn share(&self) -> Option<&Arc<Share>> {
+        self.over.as_ref().map(|over| &over.ranks.share)
+    }
+
+    fn holding(&self) -> Holding {
+        let lists = self.exchange.lists();
+        let sent = lists.iter().map(|list| list.send.len()).sum();
+        Holding { rows: self.cells(), blocks: 0, sent, neighbors: lists.len() }
+    }
+
+    fn largest_of_ranks(&self) -> Option<Option<LargestResidual>> {
+        let share = Host::share(self)?;
+        let part = |cell: usize| {
+            let (b, at) = self.locate(cell);
+            let block = &self.blocks[b];
+            let place = block.residual_at(block.cells.cell(at).map(|i| i as usize));
+            block.r[place].powi(2) / block.metrics.volume[at]
+        };
+        Some(ranks::largest(share, part, |cell| self.place_here(cell), |cell| self.mach_and_pressure(cell)))
     }
 
     fn residuals(&mut self, at: &Moment) -> Residuals {
@@ -208,8 +243,8 @@ impl StructuredSystem {
         }
     }
 
-    /// R: the sum of fluxes out of each cell, and in unsteady runs the change in time; forces on the walls.
-    fn compute_residual(&mut self, bdf: Option<Bdf>) -> Forces {
+    /// R: the sum of fluxes out of each cell, and in unsteady runs the change in time; forces of pressure and friction on the walls.
+    fn compute_residual(&mut self, bdf: Option<Bdf>) -> Vec<WallLoads> {
         self.fill_ghosts();
         if let Some(sa) = self.physics.turbulence {
             let (patches, blocks) = (&self.patches, &mut self.blocks);
@@ -220,7 +255,7 @@ impl StructuredSystem {
         }
         let mut walls = Vec::new();
         let scale = &self.scale;
-        for patch in &self.patches {
+        for (number, patch) in self.patches.iter().enumerate() {
             let mut pressure = Coefficients::default();
             let mut viscous = Coefficients::default();
             boundary::add_fluxes(
@@ -234,10 +269,9 @@ impl StructuredSystem {
                 },
             );
             if patch.condition.kind.is_wall() {
-                walls.push((patch.name.as_str(), pressure, viscous));
+                walls.push((number, pressure, viscous));
             }
         }
-        let forces = Forces::of_walls(scale, |wall| self.config.reference.counts(wall), walls);
         if let Some(sa) = self.physics.turbulence {
             for block in &mut self.blocks {
                 turbulence::residual(&self.team, &self.physics, sa, &self.patches, block);
@@ -246,7 +280,12 @@ impl StructuredSystem {
         if let Some(bdf) = bdf {
             self.add_time_derivative(bdf);
         }
-        forces
+        walls
+    }
+
+    /// Forces of walls by name.
+    fn forces_of<'a>(&self, walls: impl Iterator<Item = (&'a str, Coefficients, Coefficients)>) -> Forces {
+        Forces::of_walls(&self.scale, |wall| self.config.reference.counts(wall), walls)
     }
 
     /// Second-order backward differences; first order in the first step.
@@ -273,8 +312,8 @@ impl StructuredSystem {
     }
 
     /// Local time steps and the implicit step of all blocks: the residual becomes the update. What is left of the linear system's
-    /// residual, where that is known.
-    fn solve_update(&mut self, at: &Moment) -> Result<Option<f64>, (usize, usize)> {
+    /// residual, where that is known, or the number of a cell whose block cannot be inverted.
+    fn solve_update(&mut self, at: &Moment) -> Result<Option<f64>, usize> {
         let implicit = self.config.implicit;
         if let Some(mut newton) = self.newton.take() {
             let solved = self.solve_newton(&mut newton, at);
@@ -291,7 +330,8 @@ impl StructuredSystem {
                 }
             }
         }
-        self.solve_implicit().map(|()| None)
+        let solved = self.solve_implicit();
+        self.all_regular(solved).map(|()| None)
     }
 
     /// The implicit step with the present residual and time steps.
@@ -352,36 +392,47 @@ impl StructuredSystem {
             });
         }
         let (mut limited, mut unphysical) = (limited.into_inner(), unphysical.into_inner());
+        let mut cut_beside = 0;
         if let Some(sa) = self.physics.turbulence {
             let all = self.blocks.iter_mut().map(|block| block.update_turbulence(sa));
             let [cut, bad] = all.fold([0; 2], |sums, of| [sums[0] + of[0], sums[1] + of[1]]);
-            (limited, unphysical) = (limited.max(cut), unphysical + bad);
+            (cut_beside, unphysical) = (cut, unphysical + bad);
         }
-        (limited, unphysical)
+        [limited, cut_beside, unphysical] = self.count([limited, cut_beside, unphysical]);
+        (limited.max(cut_beside), unphysical)
     }
 
-    /// Sums of R^2/V over the domain.
-    fn squares(&self) -> Vec<f64> {
-        let mut all = [0.0; 5];
-        for block in &self.blocks {
-            let ni = block.cells.count[0];
-            let mut sums = vec![[0.0; 5]; block.rows()];
-            crate::parallel::rows(&self.team, block.rows(), 1, &mut sums, |rows, sums| {
-                for (row, sum) in rows.zip(sums) {
-                    let start = block.row(row);
-                    for c in 0..5 {
-                        let r = &block.r[(row * 5 + c) * ni..][..ni];
-                        let volume = &block.metrics.volume[start..start + ni];
-                        sum[c] = r.iter().zip(volume).map(|(r, v)| r * r / v).sum();
-                    }
-                }
-            });
-            for sum in sums {
+    /// What is known of the present residual.
+    fn measured(&self, walls: &[WallLoads]) -> Measured {
+        if let Some(over) = &self.over {
+            return self.measured_over(over, walls);
+        }
+        let mut squares = [0.0; 5];
+        self.blocks.iter().for_each(|block| self.add_squares(block, &mut squares));
+        let walls =
+            walls.iter().map(|(patch, pressure, viscous)| (&*self.patches[*patch].name, *pressure, *viscous));
+        let forces = self.forces_of(walls);
+        Measured::new(squares.to_vec(), forces).with_coupled(self.turbulence_squares(0..self.blocks.len()))
+    }
+
+    /// Adds the sums of R^2/V over a block.
+    fn add_squares(&self, block: &BlockState, all: &mut [f64; 5]) {
+        let ni = block.cells.count[0];
+        let mut sums = vec![[0.0; 5]; block.rows()];
+        crate::parallel::rows(&self.team, block.rows(), 1, &mut sums, |rows, sums| {
+            for (row, sum) in rows.zip(sums) {
+                let start = block.row(row);
                 for c in 0..5 {
-                    all[c] += sum[c];
+                    let r = &block.r[(row * 5 + c) * ni..][..ni];
+                    let volume = &block.metrics.volume[start..start + ni];
+                    sum[c] = r.iter().zip(volume).map(|(r, v)| r * r / v).sum();
                 }
             }
+        });
+        for sum in sums {
+            for c in 0..5 {
+                all[c] += sum[c];
+            }
         }
-        all.to_vec()
     }
 }

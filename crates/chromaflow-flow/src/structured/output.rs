@@ -3,7 +3,7 @@
 use super::block::BlockState;
 use super::{StructuredSolver, StructuredSystem};
 use crate::gas::{Gas, conserved, entropy, primitive, temperature};
-use crate::march::FlowError;
+use crate::march::{FlowError, Host, Order, over_ranks as ranks};
 use crate::mesh::Mesh;
 use crate::output::{Field, Restart};
 
@@ -32,6 +32,7 @@ impl StructuredSolver {
     /// each the mean of the cells around it: on the boundary with those beyond it, which makes it the boundary's value.
     pub fn fields(&mut self) -> Vec<Field> {
         let host = self.synced_mut();
+        let _ = host.tell(Order::Fields);
         // Edges and corners too.
         host.fill_ghosts();
         host.fill_ghosts();
@@ -43,7 +44,7 @@ impl StructuredSolver {
 
     /// The centers of cells as the nodes of a mesh without elements: the places that restarts are written for.
     pub fn restart_places(&self) -> Mesh {
-        Mesh { nodes: self.cells().into_iter().map(|(x, _)| x).collect(), ..Mesh::default() }
+        Mesh { nodes: self.whole_cells().into_iter().map(|(x, _)| x).collect(), ..Mesh::default() }
     }
 
     /// Everything that a run needs to go on, on [`StructuredSolver::restart_places`].
@@ -52,13 +53,14 @@ impl StructuredSolver {
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn restart(&self) -> Restart {
         let host = self.synced();
+        let _ = host.tell(Order::Restart);
         let mut restart = self.start_restart();
-        for patch in &host.patches {
+        for patch in host.all_patches() {
             patch.condition.store(&patch.name, &mut restart);
         }
         let unsteady = host.config.unsteady().is_some();
         for (n, name) in LEVELS.iter().enumerate().take(if unsteady { 3 } else { 1 }) {
-            let mut values = Vec::with_capacity(5 * host.grid.cells());
+            let mut values = Vec::with_capacity(5 * host.cells());
             for block in &host.blocks {
                 let (w, len) = (if n == 0 { &block.w } else { &block.levels[n - 1] }, block.cells.len());
                 for at in block.cells.rows().flat_map(|row| row..row + block.cells.count[0]) {
@@ -66,7 +68,7 @@ impl StructuredSolver {
                     values.extend(conserved(host.physics.gas, &state));
                 }
             }
-            restart.fields.push(Field::vector(name, 5, values));
+            restart.fields.push(Field::vector(name, 5, host.of_all_cells(5, values)));
         }
         host.store_turbulence(&mut restart);
         restart
@@ -77,13 +79,14 @@ impl StructuredSolver {
     /// # Errors
     /// [`FlowError::Restart`] when a field is missing, has another length or no physical states.
     pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
+        self.host.tell(Order::Resume)?;
+        let restart = &self.host.scattered(restart)?;
         let unsteady = self.host.config.unsteady().is_some();
         let count = if unsteady && restart.field(LEVELS[1]).is_some() { 3 } else { 1 };
-        let mut states = Vec::new();
-        for name in &LEVELS[..count] {
-            states.push(self.host.checked(restart, name)?);
-        }
-        let nut = self.host.turbulence_of(restart)?;
+        let states = LEVELS[..count].iter().map(|name| self.host.checked(restart, name)).collect();
+        let states: Result<Vec<_>, FlowError> = states;
+        let found = states.and_then(|states| Ok((states, self.host.turbulence_of(restart)?)));
+        let (states, nut) = ranks::agreed(self.host.share(), found)?;
         let mut at_cell = 0;
         for block in &mut self.host_to_set().blocks {
             let (cells, len) = (block.cells, block.cells.len());
@@ -100,7 +103,8 @@ impl StructuredSolver {
             block.last_good.copy_from_slice(&block.w);
         }
         self.host_to_set().take_turbulence(&nut);
-        for patch in &mut self.host.patches {
+        let everywhere = self.host.over.iter_mut().flat_map(|over| &mut over.patches);
+        for patch in self.host.patches.iter_mut().chain(everywhere) {
             patch.condition.recall(&patch.name, restart);
         }
         self.resume_progress(restart, count == 3);
@@ -114,17 +118,15 @@ impl StructuredSystem {
         self.on_points(BlockState::state)
     }
 
-    /// Means of the cells around points, ghosts included, in the same order.
+    /// Means of the cells around points, ghosts included, in the same order; over ranks all of them on rank 0, none elsewhere.
     pub(super) fn on_points<const N: usize>(
         &self,
         value: impl Fn(&BlockState, usize) -> [f64; N] + Copy,
     ) -> Vec<[f64; N]> {
-        let mesh = self.grid.to_mesh();
-        let block_points = |b: usize| {
-            let (block, points) = (&self.blocks[b], self.grid.blocks[b].points);
-            let [ni, nj, nk] = points;
+        let block_points = |block: &BlockState| -> Vec<[f64; N]> {
+            let [ni, nj, nk] = block.cells.count.map(|n| n + 1);
             let s = block.cells.stride;
-            (0..ni * nj * nk).map(move |n| {
+            let points = (0..ni * nj * nk).map(|n| {
                 let at = block.cells.inside([n % ni, n / ni % nj, n / (ni * nj)]);
                 let mut sum = [0.0; N];
                 for corner in 0..8 {
@@ -133,16 +135,18 @@ impl StructuredSystem {
                     sum = std::array::from_fn(|c| sum[c] + 0.125 * w[c]);
                 }
                 sum
-            })
+            });
+            points.collect()
         };
-        if mesh.planar.is_none() {
-            return (0..self.blocks.len()).flat_map(block_points).collect();
+        let blocks = self.of_all_blocks(self.blocks.iter().map(block_points).collect());
+        if blocks.is_empty() || self.grid.to_mesh().planar.is_none() {
+            return blocks.concat();
         }
         let layer = |k: usize| {
-            (0..self.blocks.len()).flat_map(move |b| {
-                let [ni, nj, _] = self.grid.blocks[b].points;
-                block_points(b).skip(k * ni * nj).take(ni * nj)
-            })
+            let plane = |b: usize| self.grid.blocks[b].points[0] * self.grid.blocks[b].points[1];
+            let of =
+                move |(b, points): (usize, &Vec<[f64; N]>)| points[k * plane(b)..(k + 1) * plane(b)].to_vec();
+            blocks.iter().enumerate().flat_map(of)
         };
         layer(0).chain(layer(1)).collect()
     }
@@ -151,7 +155,7 @@ impl StructuredSystem {
     fn checked(&self, restart: &Restart, name: &str) -> Result<Vec<[f64; 5]>, FlowError> {
         let fault = |problem: String| FlowError::Restart { field: name.to_owned(), problem };
         let field = restart.field(name).ok_or_else(|| fault("is missing".to_owned()))?;
-        let expected = 5 * self.grid.cells();
+        let expected = 5 * self.cells();
         if field.components != 5 || field.values.len() != expected {
             return Err(fault(format!("has {} values, {expected} expected", field.values.len())));
         }

@@ -5,6 +5,7 @@ use super::boundary::PatchState;
 use super::config::{StepMethod, StructuredConfig};
 use super::lines::LineSolver;
 use super::newton::GridNewton;
+use super::over_ranks::Over;
 use super::residual::Physics;
 use super::ssor::Ssor;
 use super::turbulence::{Eddies, GridSa};
@@ -13,12 +14,14 @@ use crate::bc::ConditionKind;
 use crate::config::{Boundary, Equations, Nonlinear};
 use crate::flux::RoeFix;
 use crate::gas::{Gas, temperature};
-use crate::grid::{Cells, Exchange, Grid, Interface, Metrics, Side};
+use crate::grid::{Block, Cells, Grid, Interface, Metrics, Patch, Side};
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
-use crate::march::{FlowError, Times};
+use crate::march::{FlowError, Host, Times, over_ranks as ranks};
 use crate::mesh::Planar;
+use crate::ranks::{BlockExchange, BlockRanks, Ranks};
 use crate::residual::flux_size;
+use chromaflow_comm::Op;
 use chromaflow_device::Team;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +34,34 @@ impl StructuredSolver {
     /// # Errors
     /// [`FlowError`] names the marker or the number that is wrong.
     pub fn new(grid: Grid, config: StructuredConfig, team: Arc<Team>) -> Result<Self, FlowError> {
-        let Start { grid, config, metrics, gas, free, scale, depth } = start(grid, config)?;
+        Self::on(grid, config, team, None)
+    }
+
+    /// As [`StructuredSolver::new`], over ranks, each of which has the grid and gets whole blocks of it. Rank 0 is then used as a solver alone
+    /// would be, while the others [`follow`](StructuredSolver::follow). Collective.
+    ///
+    /// Residuals and steps are those of one rank alone, and sums are by blocks: all of it is the same, bit for bit, on any number of ranks,
+    /// Newton-Krylov steps where [`Ranks::reproducible`] is asked for, else to the rounding of their inner products. Their incomplete factors
+    /// are of each block alone, whatever rank has it.
+    ///
+    /// # Errors
+    /// As [`StructuredSolver::new`]; [`FlowError::FewBlocks`]; [`FlowError::Ranks`].
+    pub fn over_ranks(
+        grid: Grid,
+        config: StructuredConfig,
+        team: Arc<Team>,
+        ranks: &Ranks,
+    ) -> Result<Self, FlowError> {
+        Self::on(grid, config, team, Some(ranks))
+    }
+
+    fn on(
+        grid: Grid,
+        config: StructuredConfig,
+        team: Arc<Team>,
+        ranks: Option<&Ranks>,
+    ) -> Result<Self, FlowError> {
+        let Start { grid, config, metrics, gas, free, scale, depth, over } = start(grid, config, ranks)?;
         let turbulence = GridSa::of(&config)?;
         let physics = Physics {
             gas,
@@ -43,39 +73,78 @@ impl StructuredSolver {
             turbulence,
         };
         let unsteady = config.unsteady().is_some();
-        let mut blocks: Vec<BlockState> =
-            metrics.into_iter().enumerate().map(|(b, m)| block_of(&grid, b, m, free, unsteady)).collect();
-        let mut patches = Vec::new();
-        for patch in &grid.patches {
-            let mut condition = config.boundaries[&patch.name].condition(gas, free);
+        let numbers =
+            over.as_ref().map_or_else(|| (0..grid.blocks.len()).collect(), |own| own.blocks.clone());
+        let of = |(&b, m): (&usize, Metrics)| block_of(&grid, b, m, free, unsteady);
+        let mut blocks: Vec<BlockState> = numbers.iter().zip(metrics).map(of).collect();
+        let condition = |name: &String| {
+            let mut condition = config.boundaries[name].condition(gas, free);
             condition.mass_flow *= depth;
-            let block = &mut blocks[patch.window.block];
-            close(block, patch.window, patches.len() as u32);
-            patches.push(PatchState::new(&grid, &patch.name, patch.window, condition, block));
-            patches[patches.len() - 1].check_motion(block)?;
+            condition
+        };
+        let mut patches = Vec::new();
+        for Patch { name, window } in &grid.patches {
+            let Ok(own) = numbers.binary_search(&window.block) else { continue };
+            let block = &mut blocks[own];
+            close(block, *window, patches.len() as u32);
+            let mut patch = PatchState::new(&grid, name, *window, condition(name), block);
+            patch.window.block = own;
+            patch.check_motion(block)?;
+            patches.push(patch);
         }
+        let over = over.map(|ranks| Over {
+            patches: grid
+                .patches
+                .iter()
+                .map(|p| PatchState::distant(&p.name, p.window, condition(&p.name)))
+                .collect(),
+            numbers: ranks.patches(&grid),
+            round_off: Vec::new(),
+            ranks,
+        });
         let slips = || patches.iter().filter(|p: &&PatchState| p.condition.kind == ConditionKind::SlipWall);
-        let layer =
-            layer_at_start(&config, slips().flat_map(|wall| wall.faces.iter().map(|(_, face)| *face)));
+        let faces = slips().flat_map(|wall| wall.faces.iter().map(|(_, face)| *face));
+        let layer = layer_at_start(&config, ends_of(faces, over.as_ref()));
         for wall in slips().filter(|_| layer > 0.0) {
             start_along(gas, wall, layer, &mut blocks[wall.window.block]);
         }
         if let (Some(sa), Some(transport)) = (turbulence, &physics.transport) {
             let flow = (&config, gas, transport);
-            super::turbulence::start(sa, flow, &grid, &patches, &mut blocks, &team)?;
+            let all = over.as_ref().map_or(&patches, |over| &over.patches);
+            super::turbulence::start(sa, flow, &grid, all, &mut blocks, &team)?;
         }
-        let volume = blocks.iter().map(|b| b.metrics.total_volume()).sum();
-        let round_off = round_off(&blocks, gas, &free, volume);
-        let (exchange, control) = (Exchange::new(&grid), CflControl::new(config.implicit.cfl));
+        let volumes = blocks.iter().map(|b| b.metrics.total_volume());
+        let volume = match &over {
+            None => volumes.sum(),
+            Some(over) => over.ranks.sum_blocks(1, volumes.map(|volume| [volume]))[0],
+        };
+        let round_off = match &over {
+            None => round_off(&blocks, gas, &free, volume),
+            Some(over) => {
+                over.root(blocks.iter().map(|b| round_off(std::slice::from_ref(b), gas, &free, volume)))
+            }
+        };
+        let exchange = match &over {
+            None => BlockExchange::new(&grid),
+            Some(over) => over.ranks.exchange(&grid),
+        };
+        let control = CflControl::new(config.implicit.cfl);
         let (newton, control) = match config.implicit.nonlinear {
             Nonlinear::NewtonKrylov(options) => {
-                let newton = GridNewton::new(&team, &blocks, &exchange, options, turbulence.is_some())?;
+                let newton = GridNewton::new(
+                    &team,
+                    &blocks,
+                    (&exchange, over.as_ref()),
+                    options,
+                    turbulence.is_some(),
+                )?;
                 (Some(Box::new(newton)), control.of_newton_steps())
             }
             Nonlinear::DefectCorrection => (None, control.factored()),
         };
-        let system = StructuredSystem {
+        let mut system = StructuredSystem {
             exchange,
+            over,
             newton,
             lines: LineSolver::new(team.size()),
             ssor: match config.implicit.method {
@@ -94,6 +163,8 @@ impl StructuredSolver {
             round_off,
             times: Times::default(),
         };
+        system.find_round_off();
+        ranks::check(Host::share(&system))?;
         Ok(Self::of(system, control))
     }
 }
@@ -125,10 +196,16 @@ pub(super) struct Start {
     pub scale: ForceScale,
     /// Of two-dimensional grids along the axis that they lack; else 1.
     pub depth: f64,
+    /// Which blocks are this rank's, where there are ranks: `metrics` are of these.
+    pub over: Option<BlockRanks>,
 }
 
 /// Checks and completes the set-up, turns the grid.
-pub(super) fn start(grid: Grid, mut config: StructuredConfig) -> Result<Start, FlowError> {
+pub(super) fn start(
+    grid: Grid,
+    mut config: StructuredConfig,
+    given: Option<&Ranks>,
+) -> Result<Start, FlowError> {
     for side in [Planar::FRONT, Planar::BACK] {
         if grid.markers().contains(&side) {
             config.boundaries.entry(side.to_owned()).or_insert(Boundary::Symmetry);
@@ -136,9 +213,13 @@ pub(super) fn start(grid: Grid, mut config: StructuredConfig) -> Result<Start, F
     }
     check(&grid, &config)?;
     let grid = grid.thin_axis_last();
-    let metrics = Metrics::of_grid(&grid);
+    let over = ranks::blocks_of(&grid, given)?;
+    let metrics = match &over {
+        None => Metrics::of_grid(&grid),
+        Some(own) => Metrics::of_blocks(&grid, own.blocks.iter().copied()),
+    };
     let gas = config.gas.gas();
-    let plane = plane_of(&grid, &metrics);
+    let plane = plane_of(&grid);
     // Two-dimensional grids lift along y, unless y is what they lack.
     let planar_lift = plane.is_some_and(|(normal, _)| normal != 1);
     let lift_y = config.reference.lift_axis.map_or(planar_lift, |axis| axis == 1);
@@ -156,17 +237,18 @@ pub(super) fn start(grid: Grid, mut config: StructuredConfig) -> Result<Start, F
         pressure: free[4],
         turns_about: None,
     };
-    Ok(Start { grid, config, metrics, gas, free, scale, depth })
+    Ok(Start { grid, config, metrics, gas, free, scale, depth, over })
 }
 
 /// The coordinate axis that a two-dimensional grid lacks, and its depth.
-fn plane_of(grid: &Grid, metrics: &[Metrics]) -> Option<(usize, f64)> {
+fn plane_of(grid: &Grid) -> Option<(usize, f64)> {
     let axis = grid.planar_axis()?;
-    let m = metrics.first()?;
-    let at = m.cells.inside([0; 3]);
-    let n = m.face(axis, at);
+    // Of the first cell.
+    let block = grid.blocks.first()?;
+    let first = Block::new([2; 3], |at| block.node(at));
+    let m = Metrics::of_grid(&Grid::one_block(first, [None; 6])).pop()?;
+    let n = m.face(axis, m.cells.inside([0; 3]));
     let normal = (0..3).max_by(|&a, &b| n[a].abs().total_cmp(&n[b].abs()))?;
-    let block = &grid.blocks[0];
     let mut other = [0; 3];
     other[axis] = 1;
     Some((normal, (block.node(other)[normal] - block.node([0; 3])[normal]).abs()))
@@ -213,8 +295,20 @@ fn block_of(grid: &Grid, number: usize, metrics: Metrics, free: [f64; 5], unstea
     }
 }
 
-/// Thickness of the layer at slip walls with these faces in which the flow starts along them.
-fn layer_at_start(config: &StructuredConfig, faces: impl Iterator<Item = [f64; 3]>) -> f64 {
+/// The least and the largest coordinates of faces, of all ranks.
+fn ends_of(faces: impl Iterator<Item = [f64; 3]>, over: Option<&Over>) -> [[f64; 3]; 2] {
+    let [mut low, mut high] = faces.fold([[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]], |[low, high], x| {
+        [std::array::from_fn(|d| low[d].min(x[d])), std::array::from_fn(|d| high[d].max(x[d]))]
+    });
+    if let Some(over) = over {
+        over.ranks.share.reduce(Op::Min, &mut low);
+        over.ranks.share.reduce(Op::Max, &mut high);
+    }
+    [low, high]
+}
+
+/// Thickness of the layer at slip walls between these ends in which the flow starts along them.
+fn layer_at_start(config: &StructuredConfig, ends: [[f64; 3]; 2]) -> f64 {
     if let Some(share) = config.start_layer {
         return share * config.reference.length;
     }
@@ -223,9 +317,6 @@ fn layer_at_start(config: &StructuredConfig, faces: impl Iterator<Item = [f64; 3
     if !(newton && subsonic && config.unsteady().is_none() && config.equations == Equations::Euler) {
         return 0.0;
     }
-    let ends = faces.fold([[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]], |[low, high], x| {
-        [std::array::from_fn(|d| low[d].min(x[d])), std::array::from_fn(|d| high[d].max(x[d]))]
-    });
     0.1 * (0..3).map(|d| ends[1][d] - ends[0][d]).fold(0.0, f64::max)
 }
 

@@ -18,8 +18,8 @@ use super::boundary::PatchState;
 use super::residual::Physics;
 use crate::flux::{flux_change, flux_jacobian, spectral_radius};
 use crate::gas::Gas;
-use crate::grid::Exchange;
 use crate::parallel;
+use crate::ranks::BlockExchange;
 use crate::real::{LANES, LaneKernel, Lanes, dispatch};
 use crate::viscous::spectral_radius_viscous;
 use chromaflow::block::inverse;
@@ -274,7 +274,7 @@ impl Ssor {
         (sweeps, relaxation): (usize, f64),
         patches: &[PatchState],
         blocks: &mut [BlockState],
-        exchange: &Exchange,
+        exchange: &BlockExchange,
     ) {
         for (field, block) in self.blocks.iter_mut().zip(blocks.iter()) {
             field.prepare(team, physics, dissipation, patches, block);

@@ -8,7 +8,7 @@ use crate::config::Time;
 use crate::coupled::CoupledSystem;
 use crate::dual::Patch;
 use crate::gas::{entropy, mach, primitive, temperature};
-use crate::march::{FlowError, Host, Order};
+use crate::march::{FlowError, Host, Order, over_ranks};
 use crate::output::{Field, Restart};
 use crate::residual::primitive_of;
 use chromaflow::order::PlanReport;
@@ -144,7 +144,7 @@ impl FlowSolver {
             }
             Ok((q, levels, host.read_shares(restart)?, host.read_coupled(restart, goes_on)?))
         };
-        let (q, levels, shares, coupled) = host.agreed(read())?;
+        let (q, levels, shares, coupled) = over_ranks::agreed(host.share(), read())?;
         let host = self.host_to_set();
         (host.q, host.levels, host.cfl_shares) = (q, levels, shares);
         for (system, state) in host.coupled.iter_mut().zip(coupled) {

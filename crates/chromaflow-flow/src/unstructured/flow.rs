@@ -13,8 +13,8 @@ use crate::march::control::CflControl;
 use crate::march::forces::{ForceScale, forces};
 use crate::march::linear::LinearSolver;
 use crate::march::{
-    Advanced, BadPlace, FlowError, Forces, Host, LargestResidual, March, Measured, Moment, Order, Part,
-    Place, Residuals, System, Times, next_cfl_share, update_share,
+    Advanced, BadPlace, FlowError, Forces, Holding, Host, LargestResidual, March, Measured, Moment, Order,
+    Part, Place, Residuals, System, Times, next_cfl_share, over_ranks, update_share,
 };
 use crate::mesh::periodic::Images;
 use crate::parallel;
@@ -22,6 +22,7 @@ use crate::ranks::Rows;
 use crate::residual::{TurnedEdges, ViscousElements, adapt_outlets, primitive_of};
 use crate::wall_law::LawNode;
 use chromaflow::Jacobian;
+use chromaflow::dist::Share;
 use chromaflow::order::Plan;
 use chromaflow_device::{Buffer, Team};
 use std::sync::Arc;
@@ -175,8 +176,27 @@ impl Host for FlowSystem {
         self.share().map_or(self.q.len(), |share| share.whole())
     }
 
-    fn tell(&self, order: Order) -> Result<(), FlowError> {
-        self.tell_others(order)
+    fn share(&self) -> Option<&Arc<Share>> {
+        self.share()
+    }
+
+    fn holding(&self) -> Holding {
+        let pattern = &self.dual.pattern;
+        let Some(share) = self.share() else {
+            let (rows, blocks) = (pattern.rows(), pattern.nnzb() + pattern.rows());
+            return Holding { rows, blocks, ..Holding::default() };
+        };
+        let owned = || share.owned().iter().cloned().flatten();
+        let neighbors = || share.batches().iter().flat_map(|batch| &batch.neighbors);
+        let mut ranks: Vec<usize> = neighbors().map(|n| n.rank).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        Holding {
+            rows: owned().count(),
+            blocks: owned().map(|row| pattern.columns(row).len() + 1).sum(),
+            sent: neighbors().map(|n| n.send.len()).sum(),
+            neighbors: ranks.len(),
+        }
     }
 
     fn flow_round_off(&self) -> f64 {
@@ -225,7 +245,7 @@ impl Host for FlowSystem {
     fn place(&self, row: usize) -> BadPlace {
         match self.share() {
             None => self.place_here(row),
-            Some(share) => self.place_over_ranks(share, row),
+            Some(share) => over_ranks::place(share, row, |row| self.place_here(row)),
         }
     }
 
@@ -237,7 +257,10 @@ impl Host for FlowSystem {
     }
 
     fn largest_of_ranks(&self) -> Option<Option<LargestResidual>> {
-        self.share().map(|share| self.largest_over_ranks(share))
+        self.share().map(|share| {
+            let part = |i: usize| self.residual[i][0].powi(2) / self.dual.volumes[i];
+            over_ranks::largest(share, part, |i| self.place_here(i), |i| self.mach_and_pressure(i))
+        })
     }
 
     fn mach_and_pressure(&self, row: usize) -> Option<[f64; 2]> {

@@ -11,7 +11,7 @@
 //! | `coupled.rs` | the systems beside it: which there are, and what they see of it |
 //! | `laws.rs` | nodes on walls with a law of the wall |
 //! | `access.rs`, `shear.rs` | fields, restarts, memory; friction, heat, y+ and vorticity |
-//! | `over_ranks.rs`, `rank_report.rs` | a mesh divided among ranks; how their time went |
+//! | `over_ranks.rs` | a mesh divided among ranks |
 //! | `cuda/` | the same on a GPU |
 
 mod access;
@@ -24,7 +24,6 @@ mod newton;
 mod over_ranks;
 pub(crate) mod periodic;
 mod pieces;
-mod rank_report;
 mod setup;
 mod shear;
 mod space;
@@ -33,8 +32,7 @@ mod start;
 mod tests;
 mod unsteady;
 
-pub use crate::march::Spread;
+pub use crate::march::{RankReport, Spread};
+pub use crate::ranks::Ranks;
 pub use access::Memory;
 pub use flow::{FlowSolver, FlowSystem, Source};
-pub use over_ranks::Ranks;
-pub use rank_report::RankReport;

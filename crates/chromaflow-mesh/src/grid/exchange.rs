@@ -2,6 +2,7 @@
 
 use super::metrics::beyond;
 use super::{Cells, Grid};
+use std::ops::Range;
 
 /// Which ghost cells take which cells: made once for a grid, used for any number of arrays.
 ///
@@ -13,6 +14,17 @@ pub struct Exchange {
     copies: Vec<Copies>,
     /// Length of an array of one component, of each block.
     lengths: Vec<usize>,
+}
+
+/// What a rank and another one tell each other so that ghost cells beyond interfaces between their blocks can be filled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passing {
+    /// The other rank.
+    pub rank: usize,
+    /// Block of this rank, and its cell, for each that the other needs.
+    pub send: Vec<[u32; 2]>,
+    /// Where cells of the other lie in the field behind those of the blocks.
+    pub receive: Range<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -81,6 +93,62 @@ impl Exchange {
             }
         }
         Self { copies, lengths }
+    }
+
+    /// The copies within blocks alone: where a block meets itself.
+    #[must_use]
+    pub fn within_blocks(&self) -> Self {
+        let copies = self.copies.iter().filter(|c| c.to == c.from).cloned();
+        Self { copies: copies.collect(), lengths: self.lengths.clone() }
+    }
+
+    /// The copies into the blocks of a rank, which are numbered anew in ascending order; `owner` has the rank of each block. What comes from
+    /// other ranks lies in one more field behind those of the blocks, cell after cell, and the lists say which cells pass.
+    ///
+    /// # Panics
+    /// When there is no owner for a block.
+    pub fn of_rank(&self, owner: &[u32], rank: u32) -> (Self, Vec<Passing>) {
+        let mine: Vec<usize> = (0..owner.len()).filter(|&b| owner[b] == rank).collect();
+        let local = |block: usize| mine.binary_search(&block).ok();
+        // Both sides of a list sort it by block and cell.
+        let between = |to: u32, from: u32| {
+            let copies = self.copies.iter().filter(|c| owner[c.to] == to && owner[c.from] == from);
+            let mut cells: Vec<(usize, u32)> =
+                copies.flat_map(|c| c.pairs.iter().map(|pair| (c.from, pair[1]))).collect();
+            cells.sort_unstable();
+            cells.dedup();
+            cells
+        };
+        let mut others: Vec<u32> = owner.iter().copied().filter(|&other| other != rank).collect();
+        others.sort_unstable();
+        others.dedup();
+        let (mut lists, mut places, mut count) = (Vec::new(), Vec::new(), 0);
+        for other in others {
+            let (send, receive) = (between(other, rank), between(rank, other));
+            if send.is_empty() && receive.is_empty() {
+                continue;
+            }
+            let send = send.iter().filter_map(|&(block, cell)| Some([local(block)? as u32, cell])).collect();
+            lists.push(Passing { rank: other as usize, send, receive: count..count + receive.len() });
+            count += receive.len();
+            places.extend(receive);
+        }
+        // By block and cell, where a cell of another rank lies.
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_unstable_by_key(|&at| places[at]);
+        let place = |cell: (usize, u32)| {
+            let found = order.partition_point(|&at| places[at] < cell);
+            order[found] as u32
+        };
+        let of = |c: &Copies| {
+            let (to, outside) = (local(c.to)?, local(c.from).is_none());
+            let moved =
+                |&[ghost, cell]: &[u32; 2]| [ghost, if outside { place((c.from, cell)) } else { cell }];
+            let pairs = c.pairs.iter().map(moved).collect();
+            Some(Copies { to, from: local(c.from).unwrap_or(mine.len()), pairs })
+        };
+        let lengths = mine.iter().map(|&b| self.lengths[b]).chain([count]).collect();
+        (Self { copies: self.copies.iter().filter_map(of).collect(), lengths }, lists)
     }
 
     /// Whether there is nothing to copy.

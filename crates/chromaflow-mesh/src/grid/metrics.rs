@@ -46,11 +46,25 @@ impl Metrics {
     /// Of every block of a grid; ghost cells beyond interfaces are the neighbors' cells, those beyond the boundary
     /// continue the last cells.
     pub fn of_grid(grid: &Grid) -> Vec<Self> {
-        extended_nodes(grid)
-            .iter()
-            .zip(&grid.blocks)
-            .map(|(nodes, block)| Self::new(block.cells(), nodes))
-            .collect()
+        Self::of_blocks(grid, 0..grid.blocks.len())
+    }
+
+    /// The same of some blocks.
+    ///
+    /// # Panics
+    /// When there is no such block.
+    pub fn of_blocks(grid: &Grid, blocks: impl IntoIterator<Item = usize>) -> Vec<Self> {
+        let nodes = extended_nodes(grid);
+        blocks.into_iter().map(|b| Self::new(grid.blocks[b].cells(), &nodes[b])).collect()
+    }
+
+    /// Centers and volumes of all cells of a grid, block by block, i fastest.
+    pub fn all_cells(grid: &Grid) -> Vec<([f64; 3], f64)> {
+        let of = |m: Self| {
+            let cells = m.cells.rows().flat_map(move |row| row..row + m.cells.count[0]);
+            cells.map(move |at| (std::array::from_fn(|c| m.center[c][at]), m.volume[at])).collect::<Vec<_>>()
+        };
+        Self::of_grid(grid).into_iter().flat_map(of).collect()
     }
 
     /// Of a block of `count` cells from its points and the ghost points around them, see [`extended_nodes`].

@@ -48,7 +48,7 @@ mod window;
 
 pub use cells::{ALIGNED, Cells, GHOSTS};
 pub use error::GridError;
-pub use exchange::Exchange;
+pub use exchange::{Exchange, Passing};
 pub use info::BlockInfo;
 pub use io::{
     Form, Plot3d, Plot3dOptions, is_plot3d, map_beside, read, read_joined, read_nmf, read_plot3d,

@@ -438,13 +438,13 @@ impl Share {
         self.pass(|| self.ranks.in_process().ok_or(nobody)?.wait_until(from, ready)).is_some()
     }
 
-    /// Sends packed rows of a color to a neighbor; `false` where something has failed.
-    pub(crate) fn post(&self, to: usize, bytes: Vec<u8>) {
+    /// Sends packed rows to a neighbor, outside exchanges of all ghosts; does nothing where something has failed.
+    pub fn post(&self, to: usize, bytes: Vec<u8>) {
         self.pass(|| self.ranks.send(to, Tag::Halo(COLORS), bytes));
     }
 
-    /// The packed rows of a color from a neighbor; none where something has failed.
-    pub(crate) fn take(&self, from: usize, expected: usize) -> Option<Vec<u8>> {
+    /// The packed rows that a neighbor has [posted](Self::post); none where something has failed.
+    pub fn take(&self, from: usize, expected: usize) -> Option<Vec<u8>> {
         self.pass(|| {
             let bytes = self.ranks.receive(from, Tag::Halo(COLORS))?;
             if bytes.len() == expected {

@@ -9,19 +9,21 @@ use super::advice::{Trouble, on_points};
 use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};
-use super::{Args, bytes, summary};
+use super::unstructured::refused;
+use super::{Args, bytes, over_ranks, summary};
 use crate::case::Source;
 use crate::cite;
 use crate::context::Context;
-use crate::error::{CliError, CliResult};
+use crate::error::{CliError, CliResult, Done};
 use crate::run::files::Files;
 use case::IncompressibleCase;
 use chromaflow::BlockCsr;
-use chromaflow_flow::grid::Grid;
+use chromaflow_flow::grid::{Grid, Metrics};
 use chromaflow_flow::incompressible::{Boundary, Config, IncompressibleSystem, Solver};
 use chromaflow_flow::march::FlowError;
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::{Field, Restart};
+use chromaflow_flow::unstructured::{RankReport, Ranks};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -50,16 +52,29 @@ pub fn run(
     ctx: &Context,
     source: &Source,
     case: &IncompressibleCase,
+    ranks: Option<&Ranks>,
     start: Instant,
 ) -> CliResult {
     let (grid, config) = prepare(source, case)?;
+    let team = Arc::clone(ctx.team());
+    let solver = match ranks {
+        None => Solver::new(&grid, config.clone(), team),
+        Some(ranks) => {
+            over_ranks::same_grid(ranks, source, &grid)?;
+            Solver::over_ranks(&grid, config.clone(), team, ranks)
+        }
+    };
+    let mut solver = solver.map_err(|e| refused(source, &e))?;
+    if ranks.is_some_and(|ranks| ranks.ranks.rank() > 0) {
+        solver.follow().map_err(|e| CliError::environment(e.to_string()))?;
+        return Ok(Done::Success);
+    }
     let files = Files::new(args.out.clone().unwrap_or_else(|| case.output.folder_of(source)), &case.output)?;
-    let mut solver = Solver::new(&grid, config.clone(), Arc::clone(ctx.team()))
-        .map_err(|e| CliError::input(format!("{}: {e}", source.path.display())))?;
     if let Some(gpu) = ctx.gpu() {
         solver.use_gpu(gpu).map_err(|e| CliError::environment(e.to_string()))?;
     }
-    let centers = Mesh { nodes: solver.centers(), ..Mesh::default() };
+    let centers = Metrics::all_cells(&grid).into_iter().map(|(center, _)| center);
+    let centers = Mesh { nodes: centers.collect(), ..Mesh::default() };
     let run = Run {
         args,
         ctx,
@@ -73,7 +88,12 @@ pub fn run(
         files,
         start,
     };
-    run.go(&mut InCells { mesh: grid.to_mesh(), centers, grid, config, ctx, solver })
+    let mut flow = InCells { mesh: grid.to_mesh(), centers, grid, config, ctx, solver };
+    let done = run.go(&mut flow);
+    if done.is_ok() {
+        flow.solver.dismiss();
+    }
+    done
 }
 
 /// A condition as case files say it.
@@ -106,11 +126,12 @@ impl Flow for InCells<'_> {
         let (blocks, corrections) = (self.grid.blocks.len(), self.config.implicit.corrections);
         let plural = |n| if n == 1 { "" } else { "s" };
         format!(
-            "{} cells in {blocks} block{}, {} unknowns a cell; block ILU(0), {corrections} correction{}",
+            "{} cells in {blocks} block{}, {} unknowns a cell; block ILU(0), {corrections} correction{}{}",
             self.grid.cells(),
             plural(blocks),
             self.solver.unknowns(),
             plural(corrections),
+            over_ranks::headline(self.solver.division()),
         )
     }
 
@@ -205,7 +226,7 @@ impl Flow for InCells<'_> {
     }
 
     fn on_points(&self, width: usize, rows: &[f64]) -> Vec<f64> {
-        on_points(&self.mesh, width, rows)
+        on_points(&self.mesh, width, &self.solver.of_all_cells(width, rows.to_vec()))
     }
 
     fn is_open(&self, marker: &str) -> bool {
@@ -223,6 +244,10 @@ impl Flow for InCells<'_> {
             hints.push("march.cfl_start = 1 with march.cfl_max = 10".to_owned());
         }
         hints
+    }
+
+    fn rank_reports(&self) -> Vec<RankReport> {
+        self.solver.division().map_or_else(Vec::new, |_| self.solver.rank_reports())
     }
 
     fn residual(&self, norms: &[f64]) -> Value {
@@ -258,7 +283,8 @@ impl Flow for InCells<'_> {
             "solver": summary::machine(self.ctx, solver),
             "references": cite::of_incompressible(),
         });
-        let Value::Object(facts) = facts else { unreachable!("written above") };
+        let Value::Object(mut facts) = facts else { unreachable!("written above") };
+        over_ranks::facts(self.solver.division(), &self.solver, &mut facts);
         facts
     }
 }

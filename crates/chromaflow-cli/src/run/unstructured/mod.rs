@@ -47,7 +47,6 @@ pub fn run(
     start: Instant,
 ) -> CliResult {
     if let Some(ranks) = &ranks {
-        over_ranks::agree(ranks, &source)?;
         if ranks.ranks.rank() > 0 {
             return over_ranks::follow(&source, &case, ctx, ranks.clone());
         }

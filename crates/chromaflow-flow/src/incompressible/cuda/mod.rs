@@ -94,6 +94,12 @@ impl Solver {
             });
         }
         self.sync()?;
+        if self.host.space.over.is_some() {
+            return Err(FlowError::NotOverRanks {
+                what: "a structured grid on a GPU".to_owned(),
+                remedy: "compute on CPUs",
+            });
+        }
         let device = FlowCuda::new(&gpu.stream()?, &self.host)?;
         self.use_device(Box::new(device))
     }

@@ -222,9 +222,15 @@ impl StructuredSolver {
     ///
     /// # Errors
     /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors; lines of less than six cells that close on themselves,
-    /// which the diagonalized factors do not take there. [`FlowError::NotOnGpu`]: Newton-Krylov steps.
+    /// which the diagonalized factors do not take there. [`FlowError::NotOnGpu`]: Newton-Krylov steps. [`FlowError::NotOverRanks`].
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
         self.sync()?;
+        if self.host.over.is_some() {
+            return Err(FlowError::NotOverRanks {
+                what: "a structured grid on a GPU".to_owned(),
+                remedy: "compute on CPUs",
+            });
+        }
         if self.host.physics.turbulence.is_some() {
             return Err(FlowError::NotOnGpu { what: "turbulent flow on structured grids" });
         }

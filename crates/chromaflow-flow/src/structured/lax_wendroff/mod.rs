@@ -110,7 +110,7 @@ impl LaxWendroffSolver {
         team: Arc<Team>,
     ) -> Result<Self, FlowError> {
         let courant = scheme.courant;
-        let setup::Start { grid, config, metrics, gas, free, scale, .. } = setup::start(grid, config)?;
+        let setup::Start { grid, config, metrics, gas, free, scale, .. } = setup::start(grid, config, None)?;
         if config.turbulence.is_some() {
             return Err(FlowError::TurbulenceOption { key: "model", problem: turbulence::STEPS });
         }

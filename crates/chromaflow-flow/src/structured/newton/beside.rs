@@ -4,13 +4,12 @@ use super::super::block::BlockState;
 use super::super::boundary::PatchState;
 use super::super::residual::Physics;
 use super::super::turbulence::SaTerms;
-use super::matrix::{GridRows, NONE};
+use super::matrix::{APART, GridRows};
 use crate::config::Implicit;
 use crate::jacobian::Stored;
 use crate::march::linear::LinearSolver;
 use crate::march::{FlowError, Moment};
 use crate::parallel;
-use chromaflow::vector::norm2;
 use chromaflow::{Jacobian, OffDiagonal};
 use chromaflow_device::Team;
 use std::sync::Arc;
@@ -114,7 +113,7 @@ fn fill<T: Stored>(
             for (side, &position) in rows.positions[row].iter().enumerate() {
                 let Some(face) = terms.face(cell, place, side) else { continue };
                 *diag += face.coupling();
-                if position != NONE {
+                if position < APART {
                     let entry = &mut off[position as usize - first];
                     *entry = T::narrow(entry.wide() - face.coupling());
                 }
@@ -142,13 +141,19 @@ fn residuals<'a>(rows: &'a GridRows, blocks: &'a [BlockState]) -> impl Iterator<
 
 impl Along {
     /// At the present state; units are such that nut is as large as a flow of this size, its residual as the flow's.
-    pub fn new(team: &Team, rows: &GridRows, blocks: &[BlockState], size: f64, flow: &[f64]) -> Self {
+    pub fn new(
+        norm: impl Fn(&[f64]) -> f64,
+        rows: &GridRows,
+        blocks: &[BlockState],
+        size: f64,
+        flow: &[f64],
+    ) -> Self {
         let value = |place: &super::matrix::Place| blocks[place.block as usize].eddies.nut[place.at as usize];
         let values: Vec<f64> = rows.places.iter().map(value).collect();
         let residual: Vec<f64> = residuals(rows, blocks).collect();
         let over =
             |part: f64, whole: f64| Some(part / whole).filter(|ratio| ratio.is_normal()).unwrap_or(1.0);
-        let units = [over(norm2(team, &values), size), over(norm2(team, &residual), norm2(team, flow))];
+        let units = [over(norm(&values), size), over(norm(&residual), norm(flow))];
         Self { values, residual, units }
     }
 

@@ -39,11 +39,14 @@ impl Place {
 
 /// No neighbor: a boundary, or an axis that the grid lacks.
 pub(super) const NONE: u32 = u32::MAX;
+/// A neighbor that the matrix leaves out: its face counts, its column does not.
+pub(super) const APART: u32 = NONE - 1;
 
 /// The rows of a grid's matrix: one a cell, in the order of the solver.
 pub(super) struct GridRows {
     pub places: Vec<Place>,
-    /// The cell beyond each of the six faces (low and high along i, j, k): its position in the pattern; `NONE` where there is none.
+    /// The cell beyond each of the six faces (low and high along i, j, k): its position in the pattern; `NONE` where there is none,
+    /// `APART` where it is left out.
     pub positions: Vec<[u32; 6]>,
     /// The row of each cell, blocks one after another, i fastest.
     pub rows: Vec<u32>,
@@ -52,7 +55,7 @@ pub(super) struct GridRows {
 }
 
 impl GridRows {
-    /// Numbers the cells of all blocks and finds their neighbors.
+    /// Numbers the cells of all blocks and finds their neighbors: across interfaces those that `exchange` knows.
     pub fn new(blocks: &[BlockState], exchange: &Exchange, implicit: &Implicit) -> Result<Self, FlowError> {
         let failed = |e: &dyn std::fmt::Display| FlowError::Linear(e.to_string());
         let mut places = Vec::new();
@@ -80,6 +83,11 @@ impl GridRows {
             let number = numbers[place.block as usize][if side % 2 == 1 { at + step } else { at - step }];
             (number >= 0.0).then_some(number as u32)
         };
+        let is_apart = |place: &Place, side: usize| {
+            let block = &blocks[place.block as usize];
+            let at_end = patch_number(block, place, side).is_some_and(|number| number == u32::MAX);
+            block.active[side / 2] && at_end && beyond(place, side).is_none()
+        };
         let mut row_ptr = vec![0];
         let mut col_idx: Vec<u32> = Vec::with_capacity(6 * places.len());
         for (n, place) in places.iter().enumerate() {
@@ -96,11 +104,13 @@ impl GridRows {
         let rows = plan.permutation.new_of_old().to_vec();
         let order = plan.permutation.old_of_new();
         let positions = order.iter().enumerate().map(|(row, &old)| {
+            let place = &places[old as usize];
             std::array::from_fn(|side| {
-                let other = beyond(&places[old as usize], side).map(|other| rows[other as usize]);
+                let other = beyond(place, side).map(|other| rows[other as usize]);
                 let range = pattern.range(row);
                 let found = other.and_then(|col| pattern.col_idx()[range.clone()].binary_search(&col).ok());
-                found.map_or(NONE, |k| (range.start + k) as u32)
+                let none = if is_apart(place, side) { APART } else { NONE };
+                found.map_or(none, |k| (range.start + k) as u32)
             })
         });
         let positions = positions.collect();
@@ -207,6 +217,9 @@ impl GridRows {
                         continue;
                     }
                     let other = face_blocks(physics, block, place.at as usize, side, diag);
+                    if position == APART {
+                        continue;
+                    }
                     let at = 25 * (position as usize - first);
                     for (entry, value) in off[at..at + 25].iter_mut().zip(other) {
                         *entry = T::narrow(entry.wide() + value);
@@ -215,6 +228,14 @@ impl GridRows {
             }
         });
     }
+}
+
+/// What [`BlockState::patch_of`] has of a cell's face, where it is one of the block's.
+fn patch_number(block: &BlockState, place: &Place, side: usize) -> Option<u32> {
+    let axis = side / 2;
+    let [u, v] = [(axis + 1) % 3, (axis + 2) % 3].map(|d| (d, place.cell[d] as usize));
+    let ends = if side % 2 == 1 { block.cells.count[axis] - 1 } else { 0 };
+    (place.cell[axis] as usize == ends).then(|| block.patch_of[side][u.1 + block.cells.count[u.0] * v.1])
 }
 
 /// Adds the derivative of the flux out through a boundary face by the cell's own state.
@@ -226,14 +247,8 @@ fn add_boundary(
     side: usize,
     diag: &mut [f64; 25],
 ) {
-    let axis = side / 2;
-    let [u, v] = [(axis + 1) % 3, (axis + 2) % 3].map(|d| (d, place.cell[d] as usize));
-    let ends = if side % 2 == 1 { block.cells.count[axis] - 1 } else { 0 };
-    if place.cell[axis] as usize != ends {
-        return;
-    }
-    let number = block.patch_of[side][u.1 + block.cells.count[u.0] * v.1];
-    let Some(patch) = patches.get(number as usize) else { return };
+    let number = patch_number(block, place, side);
+    let Some(patch) = number.and_then(|number| patches.get(number as usize)) else { return };
     let jacobian = patch.jacobian(physics, &patch.view(block, place.at as usize));
     for (d, value) in diag.iter_mut().zip(jacobian) {
         *d += value;

@@ -6,14 +6,16 @@ mod matrix;
 
 use super::StructuredSystem;
 use super::block::{BlockState, each_row};
+use super::over_ranks::{Over, norm};
 use super::residual;
 use crate::config::{Implicit, NewtonKrylov};
 use crate::gas::{conserved, primitive};
 use crate::grid::Exchange;
 use crate::march::linear::LinearSolver;
 use crate::march::newton::{self, NewtonStep};
-use crate::march::{FlowError, Moment};
+use crate::march::{FlowError, Host, Moment};
 use beside::{Along, Beside};
+use chromaflow::dist::{Links, Share};
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow::{Jacobian, Team};
@@ -37,18 +39,25 @@ impl GridNewton {
     pub(super) fn new(
         team: &Arc<Team>,
         blocks: &[BlockState],
-        exchange: &Exchange,
+        (exchange, over): (&Exchange, Option<&Over>),
         options: NewtonKrylov,
         turbulent: bool,
     ) -> Result<Self, FlowError> {
-        let spatial = blocks.iter().any(|block| block.active == [true; 3]);
+        let mut spatial = blocks.iter().any(|block| block.active == [true; 3]);
+        if let Some(over) = over {
+            spatial = over.ranks.share.largest(f32::from(u8::from(spatial))) > 0.0;
+        }
         let fill = FILL[usize::from(spatial)];
         let implicit = Implicit {
             method: Method::Gmres,
             preconditioner: PreconditionerKind::Ilu(Fill::Level(fill)),
             ..Implicit::default()
         };
-        let rows = GridRows::new(blocks, exchange, &implicit)?;
+        // Over ranks each block alone, whatever rank has it: steps do not depend on the number of ranks.
+        let rows = match over {
+            None => GridRows::new(blocks, exchange, &implicit)?,
+            Some(_) => GridRows::new(blocks, &exchange.within_blocks(), &implicit)?,
+        };
         let jacobian = rows.matrix(5, &implicit)?;
         let linear = LinearSolver::new(team, &rows.batches, &jacobian, &implicit)?;
         let beside = if turbulent { Some(Beside::new(team, &rows, &implicit)?) } else { None };
@@ -68,6 +77,7 @@ struct GridStep<'a> {
     pseudo_time: Vec<f64>,
     /// |q|
     size: f64,
+    share: Option<Arc<Share>>,
     /// Of turbulent flow, whose unknowns follow the flow's.
     along: Option<Along>,
 }
@@ -79,6 +89,10 @@ impl NewtonStep for GridStep<'_> {
 
     fn size(&self) -> f64 {
         self.size
+    }
+
+    fn norm(&self, team: &Team, v: &[f64]) -> f64 {
+        norm(team, self.share.as_deref(), v)
     }
 
     fn differentiate(&mut self, h: f64, v: &[f64], y: &mut [f64]) {
@@ -130,12 +144,9 @@ impl NewtonStep for GridStep<'_> {
 
 impl StructuredSystem {
     /// Solves (V/dt + dR/dq) x = R by flexible GMRES; -x takes the place of the residual. The relative residual that is left, or the
-    /// block and cell whose diagonal block cannot be inverted.
-    pub(super) fn solve_newton(
-        &mut self,
-        newton: &mut GridNewton,
-        at: &Moment,
-    ) -> Result<f64, (usize, usize)> {
+    /// number of a cell whose diagonal block cannot be inverted.
+    pub(super) fn solve_newton(&mut self, newton: &mut GridNewton, at: &Moment) -> Result<f64, usize> {
+        let share = Host::share(self).cloned();
         let (team, gas) = (Arc::clone(&self.team), self.physics.gas);
         for block in &mut self.blocks {
             residual::time_steps(&team, &self.physics, at.cfl, self.config.implicit.local_step, block);
@@ -144,24 +155,33 @@ impl StructuredSystem {
         let pseudo_time = rows.pseudo_times(&self.blocks);
         rows.assemble(&team, &self.physics, (&self.blocks, &self.patches), &pseudo_time, jacobian);
         linear.convert(jacobian);
-        linear.factor(jacobian).map_err(|row| rows.cell(row))?;
-        if let Some(beside) = beside {
+        let mut factored = linear.factor(jacobian);
+        if let Some(beside) = beside.as_mut().filter(|_| factored.is_ok()) {
             let state = (&self.blocks[..], &self.patches[..]);
-            beside.factor(&team, &self.physics, rows, state, at).map_err(|row| rows.cell(row))?;
+            factored = beside.factor(&team, &self.physics, rows, state, at);
         }
+        self.all_regular(factored.map_err(|row| rows.cell(row)))?;
         let mut b = vec![0.0; 5 * pseudo_time.len()];
         rows.each_residual(&team, &self.blocks, &mut b, |_, r, b| b.copy_from_slice(&r));
         let squares = |q: [f64; 5]| q.iter().map(|q| q * q).sum::<f64>();
-        let size = rows.states(&self.blocks).map(|w| squares(conserved(gas, &w))).sum::<f64>().sqrt();
+        let states = rows.states(&self.blocks).map(|w| squares(conserved(gas, &w)));
+        let size = match &share {
+            None => states.sum::<f64>().sqrt(),
+            Some(share) => share.sums(1, |add| states.for_each(|square| add(0, square)))[0].sqrt(),
+        };
         let residual = b.clone();
-        let along = beside.is_some().then(|| Along::new(&team, rows, &self.blocks, size, &residual));
+        let norm = |x: &[f64]| norm(&team, share.as_deref(), x);
+        let along = beside.is_some().then(|| Along::new(norm, rows, &self.blocks, size, &residual));
         b.extend(along.iter().flat_map(Along::measured));
         // A flow and what is beside it are as large.
         let size = if along.is_some() { size * 2.0_f64.sqrt() } else { size };
         let (mut x, options) = (vec![0.0; b.len()], at.newton(options));
         let states = self.blocks.iter().map(|block| block.w.clone()).collect();
-        let mut step = GridStep { at: *at, states, residual, pseudo_time, size, along, system: self, newton };
-        let left = newton::solve(&team, &mut step, &options, None, &b, &mut x);
+        let links = share.clone();
+        let links = links.as_deref().map(|share| share as &dyn Links);
+        let mut step =
+            GridStep { at: *at, states, residual, pseudo_time, size, share, along, system: self, newton };
+        let left = newton::solve(&team, &mut step, &options, links, &b, &mut x);
         for (block, state) in step.system.blocks.iter_mut().zip(step.states) {
             block.w = state;
         }

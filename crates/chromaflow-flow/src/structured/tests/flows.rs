@@ -36,7 +36,7 @@ fn steady(mach: f64, scheme: Scheme, cfl: f64, orders: f64, names: &[(&str, Boun
     }
 }
 
-fn channel_sides(mach: f64) -> [(&'static str, Boundary); 4] {
+pub(super) fn channel_sides(mach: f64) -> [(&'static str, Boundary); 4] {
     let (inlet, outlet) = if mach > 1.0 {
         (Boundary::Farfield, Boundary::Extrapolation)
     } else {

@@ -1,6 +1,7 @@
 mod flows;
 mod methods;
 mod operators;
+mod over_ranks;
 mod turbulence;
 
 use super::*;

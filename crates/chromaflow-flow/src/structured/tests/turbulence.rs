@@ -211,6 +211,11 @@ fn walls_have_the_derivative_of_their_friction() {
 
 /// A plate of length 1 at a Reynolds number of a million on a small grid.
 fn plate(cut: Option<usize>, model: TurbulenceModel) -> StructuredSolver {
+    let (grid, config) = plate_case(cut, model);
+    StructuredSolver::new(grid, config, team(1)).unwrap()
+}
+
+pub(super) fn plate_case(cut: Option<usize>, model: TurbulenceModel) -> (Grid, StructuredConfig) {
     let mut grid = FlatPlate { cells: [8, 16, 24], height: 0.4, growth: 1.45 }.grid();
     if let Some(at) = cut {
         grid = grid.split(0, 0, at).unwrap();
@@ -241,7 +246,7 @@ fn plate(cut: Option<usize>, model: TurbulenceModel) -> StructuredSolver {
         time: Time::Steady(Steady { iterations: 200, orders: 10.0 }),
         ..StructuredConfig::default()
     };
-    StructuredSolver::new(grid, config, team(1)).unwrap()
+    (grid, config)
 }
 
 /// A turbulent plate converges by ten orders, flow and model; cut in two in its middle it has the same drag, and both forms of the model agree

@@ -32,10 +32,12 @@ use super::boundary::PatchState;
 use super::residual::Physics;
 use crate::bc::{ConditionClass, condition_class};
 use crate::gas::{temperature, viscosity};
-use crate::grid::{Exchange, Side};
+use crate::grid::Side;
 use crate::parallel;
+use crate::ranks::BlockExchange;
 use crate::turbulence::spalart_allmaras::{SaVariant, SpalartAllmaras, sa_kept, sa_viscosities};
 use chromaflow_device::Team;
+use std::ops::Range;
 
 /// The model of a set-up.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +83,7 @@ pub(super) fn prepare(
     sa: GridSa,
     patches: &[PatchState],
     blocks: &mut [BlockState],
-    exchange: &Exchange,
+    exchange: &BlockExchange,
 ) {
     // Twice, for ghosts beyond edges, as the flow's.
     for _ in 0..2 {
@@ -136,8 +138,8 @@ fn fill_ghosts(sa: GridSa, patch: &PatchState, block: &mut BlockState) {
 const ROUND_OFF: f64 = 4.0 * f64::EPSILON;
 
 impl StructuredSystem {
-    /// Sum of R^2/V of the model's variable; nothing without a model.
-    pub(super) fn turbulence_squares(&self) -> Vec<f64> {
+    /// Sum of R^2/V of the model's variable over these blocks; nothing without a model.
+    pub(super) fn turbulence_squares(&self, blocks: Range<usize>) -> Vec<f64> {
         if self.physics.turbulence.is_none() {
             return Vec::new();
         }
@@ -145,11 +147,11 @@ impl StructuredSystem {
             let of = block.places().zip(&block.eddies.r).map(|(at, r)| r * r / block.metrics.volume[at]);
             of.sum::<f64>()
         };
-        vec![self.blocks.iter().map(squares).sum()]
+        vec![self.blocks[blocks].iter().map(squares).sum()]
     }
 
-    /// The norm of a residual of the model that is nothing but rounding.
-    pub(super) fn turbulence_round_off(&self) -> Vec<f64> {
+    /// The norm of a residual of the model that is nothing but rounding, of these blocks' part of it.
+    pub(super) fn turbulence_round_off(&self, blocks: Range<usize>) -> Vec<f64> {
         let Some(sa) = self.physics.turbulence else { return Vec::new() };
         let surface = |block: &BlockState, at: usize| -> f64 {
             let faces =
@@ -160,7 +162,7 @@ impl StructuredSystem {
             let of = block.places().map(|at| surface(block, at).powi(2) / block.metrics.volume[at]);
             of.sum::<f64>()
         };
-        let rate = (self.blocks.iter().map(square).sum::<f64>() / self.volume).sqrt();
+        let rate = (self.blocks[blocks].iter().map(square).sum::<f64>() / self.volume).sqrt();
         vec![ROUND_OFF * sa.inflow * rate]
     }
 }

@@ -5,7 +5,7 @@ use super::super::boundary::PatchState;
 use super::super::{StructuredSolver, StructuredSystem};
 use super::start::near_walls;
 use crate::gas::{temperature, viscosity};
-use crate::march::{FlowError, Spread};
+use crate::march::{FlowError, Host, Order, Spread};
 use crate::mesh::Mesh;
 use crate::output::{Field, Restart};
 use crate::turbulence::spalart_allmaras::{eddy_ratio, sa_viscosities};
@@ -46,15 +46,13 @@ impl StructuredSolver {
     /// y+ of the first cells at walls without slip of turbulent flow, by markers: how well the grid resolves the boundary layer.
     pub fn y_plus(&self) -> Vec<(String, Spread)> {
         let host = self.synced();
+        let _ = host.tell(Order::Heights);
         let mut walls: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
-        for patch in host.held() {
-            let heights = patch.faces.iter().map(|(cell, x)| {
-                let [height, area] = host.wall_face(patch, *cell, x).height;
-                (height, area)
-            });
-            match walls.iter_mut().find(|(name, _)| *name == patch.name) {
+        for (name, faces) in host.wall_faces() {
+            let heights = faces.iter().map(|&[.., height, area]| (height, area));
+            match walls.iter_mut().find(|(other, _)| *other == name) {
                 Some((_, all)) => all.extend(heights),
-                None => walls.push((patch.name.clone(), heights.collect())),
+                None => walls.push((name, heights.collect())),
             }
         }
         let spread =
@@ -63,19 +61,30 @@ impl StructuredSolver {
     }
 }
 
-/// A face of a wall without slip.
-struct WallFace {
-    /// Friction of the fluid on it per area, over the dynamic pressure.
-    friction: [f64; 3],
-    /// y u_tau / nu of the first cell's center, and the face's area.
-    height: [f64; 2],
+/// A face of a wall without slip: friction of the fluid on it per area, over the dynamic pressure; y u_tau / nu of the first cell's center; the
+/// face's area.
+type WallFace = [f64; 5];
+
+impl PatchState {
+    /// Whether turbulence ends at it.
+    fn holds(&self) -> bool {
+        self.condition.kind.is_no_slip()
+    }
 }
 
 impl StructuredSystem {
-    /// Patches of walls without slip in turbulent flow; none without a model.
-    fn held(&self) -> impl Iterator<Item = &PatchState> {
-        let turbulent = self.physics.turbulence.is_some();
-        self.patches.iter().filter(move |patch| turbulent && patch.condition.kind.is_no_slip())
+    /// Faces of walls without slip in turbulent flow, patch by patch; none without a model. Over ranks all of them on rank 0, none
+    /// elsewhere.
+    fn wall_faces(&self) -> Vec<(String, Vec<WallFace>)> {
+        if self.physics.turbulence.is_none() {
+            return Vec::new();
+        }
+        let of = |patch: &PatchState| -> Vec<WallFace> {
+            patch.faces.iter().map(|(cell, x)| self.wall_face(patch, *cell, x)).collect()
+        };
+        let own = self.patches.iter().filter(|patch| patch.holds()).map(of).collect();
+        let names = self.all_patches().iter().filter(|patch| patch.holds()).map(|patch| patch.name.clone());
+        names.zip(self.of_all_patches(PatchState::holds, own)).collect()
     }
 
     fn wall_face(&self, patch: &PatchState, cell: [usize; 3], x: &[f64; 3]) -> WallFace {
@@ -92,7 +101,8 @@ impl StructuredSystem {
             transport.scale * viscosity(transport, temperature(self.physics.gas, w))
         });
         let height = distance * (size(&stress) * w[0]).sqrt() / mu;
-        WallFace { friction: stress.map(|f| f / dynamic), height: [height, area] }
+        let [x, y, z] = stress.map(|f| f / dynamic);
+        [x, y, z, height, area]
     }
 
     /// Of turbulent flow, on points of these states: nut, distance from walls, eddy viscosity over the gas's own and over rho_inf a_inf and the
@@ -104,6 +114,10 @@ impl StructuredSystem {
         super::prepare(&self.team, &self.physics, sa, &self.patches, &mut self.blocks, &self.exchange);
         let nut: Vec<f64> =
             self.on_points(|block, at| [block.eddies.nut[at]]).into_iter().map(|[nut]| nut).collect();
+        let walls = self.wall_faces();
+        if points.is_empty() {
+            return Vec::new(); // rank 0 has all of them
+        }
         let both: Vec<[f64; 2]> = (points.iter().zip(&nut))
             .map(|(w, nut)| {
                 let mu = viscosity(transport, temperature(self.physics.gas, w));
@@ -112,9 +126,9 @@ impl StructuredSystem {
             })
             .collect();
         let mesh = self.grid.to_mesh();
-        let distance = near_walls((&self.grid, &mesh), &self.patches, &mesh.nodes, &self.team)
+        let distance = near_walls((&self.grid, &mesh), self.all_patches(), &mesh.nodes, &self.team)
             .map_or_else(|_| vec![0.0; nut.len()], |near| near.distances());
-        let [friction, heights] = self.wall_fields(&mesh);
+        let [friction, heights] = wall_fields(&mesh, &walls);
         vec![
             Field::scalar(NUT, nut),
             Field::scalar("wall_distance", distance),
@@ -125,32 +139,11 @@ impl StructuredSystem {
         ]
     }
 
-    /// Friction and y+ on the nodes of the grid's mesh.
-    fn wall_fields(&self, mesh: &Mesh) -> [Field; 2] {
-        let mut sums = vec![[0.0; 5]; mesh.nodes.len()];
-        for marker in &mesh.markers {
-            // Quadrilaterals of a marker come patch by patch.
-            let patches = self.held().filter(|patch| patch.name == marker.name);
-            let faces = patches.flat_map(|patch| patch.faces.iter().map(move |(cell, x)| (patch, *cell, x)));
-            for ((patch, cell, x), quad) in faces.zip(&marker.quads) {
-                let WallFace { friction: [x, y, z], height } = self.wall_face(patch, cell, x);
-                for &node in quad {
-                    for (sum, value) in sums[node as usize].iter_mut().zip([x, y, z, height[0], 1.0]) {
-                        *sum += value;
-                    }
-                }
-            }
-        }
-        let mean = |sum: &[f64; 5]| sum.map(|s| s / sum[4].max(1.0));
-        let friction = sums.iter().map(mean).flat_map(|[x, y, z, ..]| [x, y, z]).collect();
-        let heights = sums.iter().map(mean).map(|sum| sum[3]).collect();
-        [Field::vector("skin_friction", 3, friction), Field::scalar("y_plus", heights)]
-    }
-
     pub(in crate::structured) fn store_turbulence(&self, restart: &mut Restart) {
         if self.physics.turbulence.is_some() {
             let of = |block: &BlockState| block.places().map(|at| block.eddies.nut[at]).collect::<Vec<_>>();
-            restart.fields.push(Field::scalar(NUT, self.blocks.iter().flat_map(of).collect()));
+            let values = self.of_all_cells(1, self.blocks.iter().flat_map(of).collect());
+            restart.fields.push(Field::scalar(NUT, values));
         }
     }
 
@@ -160,7 +153,7 @@ impl StructuredSystem {
             return Ok(Vec::new());
         };
         let fault = |problem: String| FlowError::Restart { field: NUT.to_owned(), problem };
-        let expected = self.grid.cells();
+        let expected = self.cells();
         if field.components != 1 || field.values.len() != expected {
             return Err(fault(format!("has {} values, {expected} expected", field.values.len())));
         }
@@ -180,4 +173,24 @@ impl StructuredSystem {
             block.eddies.last_good.copy_from_slice(&block.eddies.nut);
         }
     }
+}
+
+/// Friction and y+ on the nodes of the grid's mesh.
+fn wall_fields(mesh: &Mesh, walls: &[(String, Vec<WallFace>)]) -> [Field; 2] {
+    let mut sums = vec![[0.0; 5]; mesh.nodes.len()];
+    for marker in &mesh.markers {
+        // Quadrilaterals of a marker come patch by patch.
+        let faces = walls.iter().filter(|(name, _)| *name == marker.name).flat_map(|(_, faces)| faces);
+        for (&[x, y, z, height, _], quad) in faces.zip(&marker.quads) {
+            for &node in quad {
+                for (sum, value) in sums[node as usize].iter_mut().zip([x, y, z, height, 1.0]) {
+                    *sum += value;
+                }
+            }
+        }
+    }
+    let mean = |sum: &[f64; 5]| sum.map(|s| s / sum[4].max(1.0));
+    let friction = sums.iter().map(mean).flat_map(|[x, y, z, ..]| [x, y, z]).collect();
+    let heights = sums.iter().map(mean).map(|sum| sum[3]).collect();
+    [Field::vector("skin_friction", 3, friction), Field::scalar("y_plus", heights)]
 }

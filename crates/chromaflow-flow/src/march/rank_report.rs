@@ -1,8 +1,6 @@
-//! What each rank has of a mesh, and how its time went: for whoever asks which of them the others wait for.
+//! What each rank has of a mesh or a grid, and how its time went: for whoever asks which of them the others wait for.
 
-use super::FlowSolver;
-use crate::march::{Host, Order, Part, Times};
-use chromaflow::dist::Share;
+use super::{Host, March, Order, Part, Times};
 
 /// What one rank has, and how its time went.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -49,40 +47,34 @@ impl RankReport {
     }
 }
 
-impl FlowSolver {
+/// What one rank has: rows, blocks of the matrix in them (0 where it is not kept by blocks), rows that others read, once for each rank that
+/// does, and those ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holding {
+    /// See [`RankReport::rows`].
+    pub rows: usize,
+    /// See [`RankReport::blocks`].
+    pub blocks: usize,
+    /// See [`RankReport::sent`].
+    pub sent: usize,
+    /// See [`RankReport::neighbors`].
+    pub neighbors: usize,
+}
+
+impl<S: Host> March<S> {
     /// Of every rank, on rank 0; of this one alone where there are no others. Collective.
     ///
-    /// Empty where another rank has failed, which shows at the next step ([`FlowSolver::check_ranks`]).
+    /// Empty where another rank has failed, which shows at the next step ([`March::check_ranks`]).
     pub fn rank_reports(&self) -> Vec<RankReport> {
-        let host = &self.host;
-        let pattern = &host.dual.pattern;
-        let Some(share) = host.share() else {
-            let (rows, blocks) = (pattern.rows(), pattern.nnzb() + pattern.rows());
-            return vec![RankReport { times: self.times(), rows, blocks, ..RankReport::default() }];
-        };
-        if host.tell(Order::Reports).is_err() {
+        let Holding { rows, blocks, sent, neighbors } = self.host.holding();
+        let own =
+            RankReport { times: self.times(), halo: self.exchange_seconds(), rows, blocks, sent, neighbors };
+        let Some(share) = self.host.share() else { return vec![own] };
+        if self.host.tell(Order::Reports).is_err() {
             return Vec::new();
         }
-        let own = self.own_report(share);
         let all = share.ranks().gather(0, &own.pack()).unwrap_or_default();
         all.iter().filter_map(|bytes| RankReport::unpack(bytes)).collect()
-    }
-
-    fn own_report(&self, share: &Share) -> RankReport {
-        let pattern = &self.host.dual.pattern;
-        let owned = || share.owned().iter().cloned().flatten();
-        let neighbors = || share.batches().iter().flat_map(|batch| &batch.neighbors);
-        let mut ranks: Vec<usize> = neighbors().map(|n| n.rank).collect();
-        ranks.sort_unstable();
-        ranks.dedup();
-        RankReport {
-            times: self.times(),
-            halo: share.seconds(),
-            rows: owned().count(),
-            blocks: owned().map(|row| pattern.columns(row).len() + 1).sum(),
-            sent: neighbors().map(|n| n.send.len()).sum(),
-            neighbors: ranks.len(),
-        }
     }
 }
 

@@ -1,0 +1,122 @@
+//! Blocks given to ranks: the same flow, bit for bit, on any number of them, that of one rank without ranks to rounding.
+
+use crate::config::{Steady, Time, Unsteady};
+use crate::grid::Grid;
+use crate::grid::generate::BoxGrid;
+use crate::incompressible::{Boundary, Config, Given, Scalar, Solver, WallScalar};
+use crate::march::{LargestResidual, StepReport, Times};
+use crate::output::{Field, Restart};
+use crate::ranks::Ranks;
+use crate::ranks::tests::{PATIENCE, apart};
+use chromaflow_comm::{Communicator, Solo, run};
+use chromaflow_device::Team;
+use std::sync::Arc;
+
+/// Four blocks of several orientations; a stream with a warm scalar past walls, one of which moves.
+fn grid() -> Grid {
+    let whole = BoxGrid { cells: [9, 7, 6], size: [2.0, 1.0, 0.8], wave: 0.03 }.grid();
+    let cut = whole.split(0, 0, 4).unwrap().split(1, 1, 3).unwrap().split(0, 2, 2).unwrap();
+    cut.reorient(1, [2, 0, 1], [true, false, true]).reorient(2, [1, 0, 2], [false, true, false])
+}
+
+fn config(time: Time) -> Config {
+    let mut config = Config { time, initial: vec![0.0, 1.0], ..Config::default() };
+    config.fluid.viscosity = 0.02;
+    let (name, buoyancy) = ("temperature".to_owned(), [0.0, 0.5, 0.0]);
+    config.fluid.scalars = vec![Scalar { name, diffusivity: 0.03, buoyancy, reference: 0.0 }];
+    let wall = Boundary::Wall { velocity: [0.3, 0.0, 0.0], scalars: vec![WallScalar::Value(1.0)] };
+    config.boundaries = [
+        ("xmin", Boundary::Inflow(Given::Same(vec![1.0, 0.0, 0.0, 0.0]))),
+        ("xmax", Boundary::Outflow { pressure: 0.0 }),
+        ("ymin", wall),
+        ("ymax", Boundary::WALL),
+        ("zmin", Boundary::Symmetry),
+        ("zmax", Boundary::WALL),
+    ]
+    .map(|(name, boundary)| (name.to_owned(), boundary))
+    .into();
+    config
+}
+
+/// What is seen of a run.
+#[derive(Clone, Debug, PartialEq)]
+struct Found {
+    steps: Vec<StepReport>,
+    restart: Restart,
+    fields: Vec<Field>,
+    outflow: Vec<Vec<f64>>,
+    largest: Option<LargestResidual>,
+}
+
+fn march(solver: &mut Solver, steps: usize, from: Option<&Restart>) -> Found {
+    if let Some(restart) = from {
+        solver.resume(restart).unwrap();
+    }
+    let steps = (0..steps).map(|_| StepReport { times: Times::default(), ..solver.step() }).collect();
+    let (restart, fields) = (solver.restart(), solver.fields());
+    let outflow = ["xmin", "xmax", "ymin"].map(|marker| solver.outflow(marker)).to_vec();
+    let residuals = solver.residuals();
+    let rates = solver.of_all_cells(5, residuals.rates.clone());
+    assert_eq!(rates.len(), 5 * grid().cells());
+    Found { steps, restart, fields, outflow, largest: solver.largest_residual(&residuals) }
+}
+
+fn alone(time: Time, steps: usize, from: Option<&Restart>) -> Found {
+    let mut solver = Solver::new(&grid(), config(time), Arc::new(Team::new(1))).unwrap();
+    march(&mut solver, steps, from)
+}
+
+fn over(size: usize, time: Time, steps: usize, from: Option<&Restart>) -> Found {
+    let from = from.cloned();
+    let mut found = run(size, PATIENCE, move |threads| {
+        let (rank, several) = (threads.rank(), threads.size() > 1);
+        let ranks: Arc<dyn Communicator> = if several { Arc::new(threads.clone()) } else { Arc::new(Solo) };
+        let ranks = Ranks { ranks, reproducible: true };
+        let solver = Solver::over_ranks(&grid(), config(time), Arc::new(Team::new(1)), &ranks);
+        let mut solver = solver.map_err(|e| e.to_string())?;
+        assert_eq!(solver.division().is_some(), several);
+        if rank > 0 {
+            return solver.follow().map(|()| None).map_err(|e| e.to_string());
+        }
+        let found = march(&mut solver, steps, from.as_ref());
+        assert_eq!(solver.rank_reports().iter().map(|of| of.rows).sum::<usize>(), grid().cells());
+        solver.dismiss();
+        Ok::<_, String>(Some(found))
+    })
+    .unwrap();
+    found.swap_remove(0).expect("the first rank has what is found")
+}
+
+#[test]
+fn any_number_of_ranks_has_the_same_bits() {
+    let steady = Time::Steady(Steady { iterations: 100, orders: 8.0 });
+    let unsteady = Time::Unsteady(Unsteady { dt: 0.05, steps: 4, subiterations: 3, orders: 2.0 });
+    for time in [steady, unsteady] {
+        let (one, plain) = (over(1, time, 9, None), alone(time, 9, None));
+        for size in [2, 3, 4] {
+            let several = over(size, time, 9, None);
+            assert_eq!(several.steps, one.steps, "{size} ranks");
+            assert!(several == one, "{size} ranks");
+        }
+        for (a, b) in plain.fields.iter().zip(&one.fields) {
+            assert!(apart(&a.values, &b.values) < 1e-10, "{}: {:e}", a.name, apart(&a.values, &b.values));
+        }
+        for (a, b) in plain.steps.iter().zip(&one.steps) {
+            assert!(apart(&a.residual, &b.residual) < 1e-9, "{:?} {:?}", a.residual, b.residual);
+            assert!((a.forces.total.cd - b.forces.total.cd).abs() < 1e-10 * b.forces.total.cd.abs());
+        }
+        assert!(apart(&plain.outflow.concat(), &one.outflow.concat()) < 1e-10);
+        let place = |found: &Found| found.largest.as_ref().map(|l| l.at.place);
+        assert!(place(&plain) == place(&one) && place(&one).is_some());
+        // Restarts cross from ranks to ranks, and to none.
+        let half = over(3, time, 5, None);
+        let rest = over(1, time, 4, Some(&half.restart));
+        assert!(rest == over(2, time, 4, Some(&half.restart)));
+        for (a, b) in rest.fields.iter().zip(&one.fields) {
+            assert!(apart(&a.values, &b.values) < 1e-10, "{}", a.name);
+        }
+        for (a, b) in alone(time, 4, Some(&half.restart)).fields.iter().zip(&one.fields) {
+            assert!(apart(&a.values, &b.values) < 1e-10, "{}", a.name);
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Blocks given to ranks: the same flow, bit for bit, on any number of them, that of one rank without ranks to rounding.
+
+use super::*;
+use crate::config::{Cfl, Steady, TurbulenceConfig, TurbulenceModel, Unsteady};
+use crate::grid::generate::{Cylinder, SmoothChannel};
+use crate::march::{LargestResidual, Spread, StepReport};
+use crate::output::{Field, Restart};
+use crate::ranks::Ranks;
+use crate::ranks::tests::{PATIENCE, apart};
+use chromaflow_comm::{Communicator, Solo, run};
+
+/// A flow and its steps.
+#[derive(Clone)]
+struct Case {
+    grid: Grid,
+    config: StructuredConfig,
+    steps: usize,
+    /// A state to begin with that is no solution.
+    smooth: bool,
+}
+
+/// What is seen of a run.
+#[derive(Clone, Debug, PartialEq)]
+struct Found {
+    steps: Vec<StepReport>,
+    restart: Restart,
+    fields: Vec<Field>,
+    y_plus: Vec<(String, Spread)>,
+    entropy: f64,
+    largest: Option<LargestResidual>,
+}
+
+fn march(solver: &mut StructuredSolver, case: &Case, from: Option<&Restart>) -> Found {
+    if let Some(restart) = from {
+        solver.resume(restart).unwrap();
+    }
+    let step = |_| StepReport { times: Times::default(), ..solver.step() };
+    let steps = (0..case.steps).map(step).collect();
+    let (restart, fields, y_plus) = (solver.restart(), solver.fields(), solver.y_plus());
+    let entropy = solver.entropy_error();
+    let residuals = solver.residuals();
+    let rates = solver.of_all_cells(5, &residuals.rates);
+    assert_eq!(rates.len(), 5 * case.grid.cells());
+    let largest = solver.largest_residual(&residuals);
+    Found { steps, restart, fields, y_plus, entropy, largest }
+}
+
+fn begun(solver: &mut StructuredSolver, case: &Case) {
+    if case.smooth {
+        solver.set_state(smooth);
+    }
+}
+
+fn alone(case: &Case, from: Option<&Restart>) -> Found {
+    let mut solver = StructuredSolver::new(case.grid.clone(), case.config.clone(), team(1)).unwrap();
+    begun(&mut solver, case);
+    march(&mut solver, case, from)
+}
+
+/// On ranks that are threads; one of them computes as several do.
+fn over(size: usize, case: &Case, from: Option<&Restart>) -> Found {
+    let (case, from) = (case.clone(), from.cloned());
+    let mut found = run(size, PATIENCE, move |threads| {
+        let (rank, several) = (threads.rank(), threads.size() > 1);
+        let ranks: Arc<dyn Communicator> = if several { Arc::new(threads.clone()) } else { Arc::new(Solo) };
+        let ranks = Ranks { ranks, reproducible: true };
+        let (grid, config) = (case.grid.clone(), case.config.clone());
+        let mut solver =
+            StructuredSolver::over_ranks(grid, config, team(1), &ranks).map_err(|e| e.to_string())?;
+        assert_eq!(solver.division().is_some(), several);
+        begun(&mut solver, &case);
+        if rank > 0 {
+            return solver.follow().map(|()| None).map_err(|e| e.to_string());
+        }
+        let found = march(&mut solver, &case, from.as_ref());
+        assert_eq!(solver.rank_reports().iter().map(|of| of.rows).sum::<usize>(), case.grid.cells());
+        solver.dismiss();
+        Ok::<_, String>(Some(found))
+    })
+    .unwrap();
+    found.swap_remove(0).expect("the first rank has what is found")
+}
+
+/// Two rings around a cylinder, each of which meets itself.
+fn rings() -> Grid {
+    let ring = Cylinder { cells: [24, 12], radius: 6.0, growth: 1.25, triangles: false }.grid();
+    ring.split(0, 1, 4).unwrap()
+}
+
+fn around(scheme: Scheme, equations: Equations) -> StructuredConfig {
+    let mut config = config(&rings(), scheme, equations);
+    (config.freestream.mach, config.freestream.alpha_deg, config.freestream.beta_deg) = (0.3, 3.0, 0.0);
+    let wall = if equations == Equations::Euler { Boundary::SlipWall } else { Boundary::NoSlipAdiabatic };
+    config.boundaries.insert("cylinder".to_owned(), wall);
+    config.implicit.cfl = Cfl { start: 2.0, min: 0.01, max: 20.0, growth: 1.3, adaptive: true };
+    config
+}
+
+/// Four turned blocks with walls of two patches and more, an outlet of given mass flow across two.
+fn in_a_box(scheme: Scheme, equations: Equations) -> Case {
+    let grid = blocks(wavy([9, 7, 6]));
+    let mut config = config(&grid, scheme, equations);
+    let wall = if equations == Equations::Euler { Boundary::SlipWall } else { Boundary::NoSlipAdiabatic };
+    config.boundaries.insert("ymin".to_owned(), wall);
+    config.boundaries.insert("zmax".to_owned(), Boundary::SlipWall);
+    config.boundaries.insert("xmax".to_owned(), Boundary::MassFlowOutlet { mass_flow: 0.2 });
+    Case { grid, config, steps: 6, smooth: true }
+}
+
+/// Every kind of step, on grids of turned blocks and on rings.
+fn cases() -> Vec<(&'static str, Case)> {
+    let newton = Nonlinear::NewtonKrylov(NewtonKrylov::default());
+    let ring = |scheme, equations| Case {
+        grid: rings(),
+        config: around(scheme, equations),
+        steps: 8,
+        smooth: false,
+    };
+    let mut all = vec![
+        ("lines", in_a_box(SCHEMES[2], Equations::Euler)),
+        ("lines, viscous", in_a_box(SCHEMES[1], Equations::Laminar)),
+        ("rings", ring(SCHEMES[0], Equations::Laminar)),
+    ];
+    let mut diagonal = ring(SCHEMES[0], Equations::Euler);
+    diagonal.config.implicit.method = StepMethod::Diagonal { fourth: true };
+    all.push(("diagonal", diagonal));
+    let mut ssor = in_a_box(SCHEMES[0], Equations::Laminar);
+    ssor.config.implicit.method = StepMethod::Ssor { sweeps: 3, relaxation: 1.0 };
+    all.push(("ssor", ssor));
+    let mut unsteady = in_a_box(SCHEMES[0], Equations::Laminar);
+    unsteady.config.time =
+        Time::Unsteady(Unsteady { dt: 0.05, steps: 3, subiterations: 3, ..Unsteady::default() });
+    unsteady.steps = 8;
+    all.push(("unsteady", unsteady));
+    let mut inviscid = ring(SCHEMES[2], Equations::Euler);
+    inviscid.config.implicit.nonlinear = newton;
+    all.push(("newton", inviscid));
+    let mut turned = in_a_box(SCHEMES[2], Equations::Laminar);
+    (turned.config.implicit.nonlinear, turned.steps) = (newton, 4);
+    all.push(("newton in a box", turned));
+    let mut turbulent = ring(SCHEMES[2], Equations::Laminar);
+    turbulent.config.freestream.reynolds = 1e5;
+    turbulent.config.implicit.nonlinear = newton;
+    turbulent.config.turbulence = Some(TurbulenceConfig::default());
+    all.push(("turbulent", turbulent));
+    all
+}
+
+#[test]
+fn any_number_of_ranks_has_the_same_bits() {
+    for (name, case) in cases() {
+        let one = over(1, &case, None);
+        for size in (2..=case.grid.blocks.len()).filter(|size| *size < 4) {
+            let several = over(size, &case, None);
+            assert_eq!(several.steps, one.steps, "{name}: {size} ranks");
+            assert!(several == one, "{name}: {size} ranks");
+        }
+        // A solver without ranks: sums are in another order, and block ILU reaches across interfaces.
+        let plain = alone(&case, None);
+        let newton = matches!(case.config.implicit.nonlinear, Nonlinear::NewtonKrylov(_));
+        for (a, b) in plain.steps.iter().zip(&one.steps).take(if newton { 1 } else { case.steps }) {
+            assert!(apart(&a.residual, &b.residual) < 1e-10, "{name}: {:?} {:?}", a.residual, b.residual);
+            let cd = [a, b].map(|step| step.forces.total.cd);
+            assert!((cd[0] - cd[1]).abs() < 1e-10 * (1.0 + cd[0].abs()), "{name}: {cd:?}");
+        }
+        if !newton {
+            near(name, &plain, &one, 1e-10);
+        }
+    }
+}
+
+/// That all that is seen of two runs at their ends is the same but for rounding, or what they have not converged to.
+fn near(name: &str, a: &Found, b: &Found, most: f64) {
+    for (a, b) in a.fields.iter().zip(&b.fields) {
+        let apart = apart(&a.values, &b.values);
+        assert!(a.name == b.name && apart < most, "{name}, {}: {apart:e}", a.name);
+    }
+    assert_eq!(a.fields.len(), b.fields.len());
+    assert!((a.entropy - b.entropy).abs() <= most * b.entropy, "{name}: {} {}", a.entropy, b.entropy);
+    let place = |found: &Found| found.largest.as_ref().map(|l| (l.at.place, l.at.marker.clone()));
+    assert!(most > 1e-9 || place(a) == place(b), "{name}: {:?} {:?}", a.largest, b.largest);
+    for ((wall, a), (other, b)) in a.y_plus.iter().zip(&b.y_plus) {
+        assert!(wall == other && (a.mean - b.mean).abs() < most * b.mean, "{name}: {wall}");
+    }
+    assert_eq!(a.y_plus.len(), b.y_plus.len());
+}
+
+/// Channels and turbulent plates that have converged are the same flow, whatever preconditioned their steps: in a few steps more.
+#[test]
+fn newton_steps_over_ranks_end_at_the_flow_of_one() {
+    let channel = SmoothChannel { cells: [24, 8] }.grid().split(0, 0, 10).unwrap().split(1, 1, 3).unwrap();
+    let mut subsonic = config(&channel, SCHEMES[2], Equations::Euler);
+    (subsonic.freestream.alpha_deg, subsonic.freestream.beta_deg) = (0.0, 0.0);
+    let sides = super::flows::channel_sides(0.5).map(|(name, boundary)| (name.to_owned(), boundary));
+    subsonic.boundaries = sides.into();
+    subsonic.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov::default());
+    subsonic.implicit.cfl = Cfl { start: 2.0, min: 0.01, max: 1e6, growth: 2.0, adaptive: true };
+    subsonic.time = Time::Steady(Steady { iterations: 200, orders: 10.0 });
+    let (plate, turbulent) = super::turbulence::plate_case(Some(13), TurbulenceModel::SaNeg);
+    for (name, grid, config) in [("channel", channel, subsonic), ("plate", plate, turbulent)] {
+        let case = Case { grid, config, steps: 60, smooth: false };
+        let (one, several) = (alone(&case, None), over(2, &case, None));
+        let converged = |found: &Found| found.steps.iter().position(|step| step.outcome.is_some());
+        let (steps, of_two) = (converged(&one).unwrap(), converged(&several).unwrap());
+        eprintln!("{name}: {steps} steps on one rank, {of_two} over two");
+        assert!(of_two <= steps + 8, "{name}: {steps} {of_two}");
+        near(name, &one, &several, 1e-6);
+    }
+}
+
+/// A restart does not know how many ranks wrote it. (It has conserved variables: what goes on from it differs from what went through by
+/// their rounding.)
+#[test]
+fn restarts_cross_from_ranks_to_ranks() {
+    for (name, mut case) in cases() {
+        if !["ssor", "unsteady", "turbulent"].contains(&name) {
+            continue;
+        }
+        let through = over(2, &case, None);
+        let all = case.steps;
+        case.steps = 4;
+        let half = over(3.min(case.grid.blocks.len()), &case, None);
+        assert!(half == over(1, &case, None), "{name}");
+        case.steps = all - 4;
+        let one = over(1, &case, Some(&half.restart));
+        assert!(one == over(2, &case, Some(&half.restart)), "{name}");
+        assert_eq!(one.steps[0].iteration, 5);
+        if name != "turbulent" {
+            near(name, &one, &through, 1e-10);
+            near(name, &alone(&case, Some(&half.restart)), &through, 1e-10);
+        }
+    }
+}
+
+/// A state that is none is told with its block's number in the grid, and all ranks go back with their steps.
+#[test]
+fn bad_states_are_told_by_their_place() {
+    let case = in_a_box(SCHEMES[0], Equations::Euler);
+    let last = case.grid.blocks.len() - 1;
+    let spoil = move |solver: &mut StructuredSolver| {
+        let host = solver.host_to_set();
+        let own = (0..host.blocks.len()).find(|&block| host.block_number(block) == last);
+        if let Some(block) = own.map(|own| &mut host.blocks[own]) {
+            let at = block.cells.inside([1, 0, 1]);
+            block.w[at] = f64::NAN;
+        }
+    };
+    let mut plain = StructuredSolver::new(case.grid.clone(), case.config.clone(), team(1)).unwrap();
+    spoil(&mut plain);
+    let expected = plain.step().bad.unwrap();
+    for size in [1, 2, 4] {
+        let case = case.clone();
+        let found = run(size, PATIENCE, move |threads| {
+            let ranks = Ranks { ranks: Arc::new(threads.clone()), reproducible: false };
+            let solver =
+                StructuredSolver::over_ranks(case.grid.clone(), case.config.clone(), team(1), &ranks);
+            let mut solver = solver.map_err(|e| e.to_string())?;
+            spoil(&mut solver);
+            let report = solver.try_step().map_err(|e| e.to_string())?;
+            // The state from before.
+            let next = solver.try_step().map_err(|e| e.to_string())?;
+            Ok::<_, String>((report.bad, report.rejected, next.bad))
+        })
+        .unwrap();
+        for (bad, rejected, next) in found {
+            // NaN differs from itself.
+            assert_eq!(format!("{:?}", bad.unwrap()), format!("{expected:?}"), "{size} ranks");
+            assert!(rejected && next.is_none());
+        }
+    }
+}
+
+#[test]
+fn more_ranks_than_blocks_are_an_error() {
+    let case = cases().swap_remove(2).1;
+    let error = run(3, PATIENCE, move |threads| {
+        let ranks = Ranks { ranks: Arc::new(threads.clone()), reproducible: false };
+        let solver = StructuredSolver::over_ranks(case.grid.clone(), case.config.clone(), team(1), &ranks);
+        match solver {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    });
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("3 ranks, but the grid has 2 blocks") && error.contains("grid.split"), "{error}");
+}
